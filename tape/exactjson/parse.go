@@ -1,0 +1,315 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exactjson
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// MaxDepth bounds how deep arrays and objects may nest.
+const MaxDepth = 512
+
+// Errors that Parse wraps. A text with one of them is not an exact JSON value and is kept as text.
+var (
+	ErrSyntax        = errors.New("not JSON")
+	ErrDuplicateName = errors.New("duplicate object name")
+	ErrDepth         = errors.New("nested too deep")
+)
+
+// Parse reads one JSON text (RFC 8259). It is strict: duplicate names, lone surrogates, invalid UTF-8, trailing data and more than
+// MaxDepth levels are errors. The value shares memory with the text.
+func Parse(text string) (Value, error) {
+	p := parser{text: text}
+	p.space()
+	v, err := p.value(0)
+	if err != nil {
+		return Value{}, err
+	}
+	p.space()
+	if p.pos != len(text) {
+		return Value{}, p.fail("data after the value")
+	}
+	return v, nil
+}
+
+type parser struct {
+	text string
+	pos  int
+}
+
+func (p *parser) fail(what string) error {
+	return fmt.Errorf("%w: %s at byte %d", ErrSyntax, what, p.pos)
+}
+
+func (p *parser) space() {
+	for p.pos < len(p.text) {
+		switch p.text[p.pos] {
+		case ' ', '\t', '\n', '\r':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+func (p *parser) value(depth int) (Value, error) {
+	if p.pos >= len(p.text) {
+		return Value{}, p.fail("end of text")
+	}
+	switch c := p.text[p.pos]; c {
+	case '{':
+		return p.object(depth + 1)
+	case '[':
+		return p.array(depth + 1)
+	case '"':
+		s, err := p.string()
+		return Value{kind: String, text: s}, err
+	case 't':
+		return p.word("true", Value{kind: Bool, text: "true"})
+	case 'f':
+		return p.word("false", Value{kind: Bool, text: "false"})
+	case 'n':
+		return p.word("null", NullValue)
+	default:
+		if c == '-' || c >= '0' && c <= '9' {
+			return p.number()
+		}
+		return Value{}, p.fail("no value")
+	}
+}
+
+func (p *parser) word(word string, v Value) (Value, error) {
+	if !strings.HasPrefix(p.text[p.pos:], word) {
+		return Value{}, p.fail("no value")
+	}
+	p.pos += len(word)
+	return v, nil
+}
+
+func (p *parser) array(depth int) (Value, error) {
+	if depth > MaxDepth {
+		return Value{}, fmt.Errorf("%w than %d levels", ErrDepth, MaxDepth)
+	}
+	v := Value{kind: Array}
+	p.pos++
+	p.space()
+	if p.pos < len(p.text) && p.text[p.pos] == ']' {
+		p.pos++
+		return v, nil
+	}
+	for {
+		p.space()
+		e, err := p.value(depth)
+		if err != nil {
+			return Value{}, err
+		}
+		v.members = append(v.members, Member{Value: e})
+		done, err := p.next(']')
+		if err != nil || done {
+			return v, err
+		}
+	}
+}
+
+func (p *parser) object(depth int) (Value, error) {
+	if depth > MaxDepth {
+		return Value{}, fmt.Errorf("%w than %d levels", ErrDepth, MaxDepth)
+	}
+	v := Value{kind: Object}
+	p.pos++
+	p.space()
+	if p.pos < len(p.text) && p.text[p.pos] == '}' {
+		p.pos++
+		return v, nil
+	}
+	var seen map[string]struct{} // only for large objects, a scan is faster for small ones
+	for {
+		p.space()
+		if p.pos >= len(p.text) || p.text[p.pos] != '"' {
+			return Value{}, p.fail("no object name")
+		}
+		name, err := p.string()
+		if err != nil {
+			return Value{}, err
+		}
+		if len(v.members) == 16 {
+			seen = make(map[string]struct{}, 64)
+			for _, m := range v.members {
+				seen[m.Name] = struct{}{}
+			}
+		}
+		if seen != nil {
+			if _, twice := seen[name]; twice {
+				return Value{}, ErrDuplicateName
+			}
+			seen[name] = struct{}{}
+		} else {
+			for i := range v.members {
+				if v.members[i].Name == name {
+					return Value{}, ErrDuplicateName
+				}
+			}
+		}
+		p.space()
+		if p.pos >= len(p.text) || p.text[p.pos] != ':' {
+			return Value{}, p.fail("no colon")
+		}
+		p.pos++
+		p.space()
+		e, err := p.value(depth)
+		if err != nil {
+			return Value{}, err
+		}
+		v.members = append(v.members, Member{Name: name, Value: e})
+		done, err := p.next('}')
+		if err != nil || done {
+			return v, err
+		}
+	}
+}
+
+// next steps over a comma, or over the closing bracket.
+func (p *parser) next(end byte) (bool, error) {
+	p.space()
+	if p.pos >= len(p.text) {
+		return false, p.fail("end of text")
+	}
+	switch p.text[p.pos] {
+	case ',':
+		p.pos++
+		return false, nil
+	case end:
+		p.pos++
+		return true, nil
+	default:
+		return false, p.fail("neither comma nor end")
+	}
+}
+
+func (p *parser) number() (Value, error) {
+	start := p.pos
+	if p.text[p.pos] == '-' {
+		p.pos++
+	}
+	first := p.pos
+	if !p.digits() || p.text[first] == '0' && p.pos > first+1 {
+		return Value{}, p.fail("bad number")
+	}
+	if p.pos < len(p.text) && p.text[p.pos] == '.' {
+		p.pos++
+		if !p.digits() {
+			return Value{}, p.fail("bad number")
+		}
+	}
+	if p.pos < len(p.text) && (p.text[p.pos] == 'e' || p.text[p.pos] == 'E') {
+		p.pos++
+		if p.pos < len(p.text) && (p.text[p.pos] == '+' || p.text[p.pos] == '-') {
+			p.pos++
+		}
+		if !p.digits() {
+			return Value{}, p.fail("bad number")
+		}
+	}
+	return Value{kind: Number, text: p.text[start:p.pos]}, nil
+}
+
+func (p *parser) digits() bool {
+	start := p.pos
+	for p.pos < len(p.text) && p.text[p.pos] >= '0' && p.text[p.pos] <= '9' {
+		p.pos++
+	}
+	return p.pos > start
+}
+
+// string reads a string; the result shares the text's memory unless it holds an escape.
+func (p *parser) string() (string, error) {
+	p.pos++
+	start, ascii := p.pos, true
+	for ; p.pos < len(p.text); p.pos++ {
+		switch c := p.text[p.pos]; {
+		case c == '"':
+			s := p.text[start:p.pos]
+			if !ascii && !utf8.ValidString(s) {
+				return "", p.fail("invalid UTF-8")
+			}
+			p.pos++
+			return s, nil
+		case c == '\\':
+			return p.escaped(start)
+		case c < ' ':
+			return "", p.fail("control character in a string")
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return "", p.fail("end of text")
+}
+
+func (p *parser) escaped(start int) (string, error) {
+	b := make([]byte, 0, p.pos-start+64)
+	b = append(b, p.text[start:p.pos]...)
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
+		switch {
+		case c == '"':
+			p.pos++
+			if !utf8.Valid(b) {
+				return "", p.fail("invalid UTF-8")
+			}
+			return string(b), nil
+		case c == '\\':
+			var err error
+			if b, err = p.escape(b); err != nil {
+				return "", err
+			}
+		case c < ' ':
+			return "", p.fail("control character in a string")
+		default:
+			b = append(b, c)
+			p.pos++
+		}
+	}
+	return "", p.fail("end of text")
+}
+
+var plainEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+func (p *parser) escape(b []byte) ([]byte, error) {
+	if p.pos+1 >= len(p.text) {
+		return nil, p.fail("end of text")
+	}
+	c := p.text[p.pos+1]
+	if plain := plainEscapes[c]; plain != 0 {
+		p.pos += 2
+		return append(b, plain), nil
+	}
+	r, ok := p.unicode()
+	if !ok {
+		return nil, p.fail("bad escape")
+	}
+	if utf16.IsSurrogate(r) {
+		low, ok := p.unicode()
+		if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
+			return nil, p.fail("lone surrogate")
+		}
+	}
+	return utf8.AppendRune(b, r), nil
+}
+
+func (p *parser) unicode() (rune, bool) {
+	if p.pos+6 > len(p.text) || p.text[p.pos] != '\\' || p.text[p.pos+1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(p.text[p.pos+2:p.pos+6], 16, 16)
+	if err != nil {
+		return 0, false
+	}
+	p.pos += 6
+	return rune(n), true
+}

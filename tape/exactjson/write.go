@@ -1,0 +1,257 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exactjson
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
+)
+
+// ErrRange is returned for a number that no double can hold: such a value has no canonical form.
+var ErrRange = errors.New("number out of range")
+
+// AppendJSON appends the value in compact form: members in recorded order, number literals as recorded, strings escaped as in the
+// canonical form. An absent value appends null.
+func (v Value) AppendJSON(dst []byte) []byte {
+	switch v.kind {
+	case Absent:
+		return append(dst, "null"...)
+	case String:
+		return AppendString(dst, v.text)
+	case Array:
+		dst = append(dst, '[')
+		for i := range v.members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = v.members[i].Value.AppendJSON(dst)
+		}
+		return append(dst, ']')
+	case Object:
+		dst = append(dst, '{')
+		for i := range v.members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(AppendString(dst, v.members[i].Name), ':')
+			dst = v.members[i].Value.AppendJSON(dst)
+		}
+		return append(dst, '}')
+	default:
+		return append(dst, v.text...)
+	}
+}
+
+// JSON returns the value in compact form as a string.
+func (v Value) JSON() string { return string(v.AppendJSON(nil)) }
+
+// MarshalJSON implements json.Marshaler.
+func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
+
+// UnmarshalJSON implements json.Unmarshaler with the strictness of Parse.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	parsed, err := Parse(string(data))
+	*v = parsed
+	return err
+}
+
+// AppendCanonical appends the canonical form (jcs+int). It fails with ErrRange when a number has no double.
+func (v Value) AppendCanonical(dst []byte) ([]byte, error) {
+	switch v.kind {
+	case Number:
+		n := canonicalNumber(v.text)
+		if n == "" {
+			return dst, ErrRange
+		}
+		return append(dst, n...), nil
+	case Array:
+		dst = append(dst, '[')
+		for i := range v.members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			var err error
+			if dst, err = v.members[i].Value.AppendCanonical(dst); err != nil {
+				return dst, err
+			}
+		}
+		return append(dst, ']'), nil
+	case Object:
+		dst = append(dst, '{')
+		for i, m := range sortedMembers(v.members) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(AppendString(dst, m.Name), ':')
+			var err error
+			if dst, err = m.Value.AppendCanonical(dst); err != nil {
+				return dst, err
+			}
+		}
+		return append(dst, '}'), nil
+	default:
+		return v.AppendJSON(dst), nil
+	}
+}
+
+// Canonical returns the canonical form, or ErrRange.
+func (v Value) Canonical() (string, error) {
+	b, err := v.AppendCanonical(nil)
+	return string(b), err
+}
+
+// Digest returns "sha256:" and the hex digest of the canonical form. A value that has none is hashed as its compact text:
+// "sha256-raw:".
+func (v Value) Digest() string {
+	b, err := v.AppendCanonical(nil)
+	if err != nil {
+		return RawDigest(v.JSON())
+	}
+	return digest("sha256:", b)
+}
+
+// RawDigest is the digest of a text that is not a JSON value: "sha256-raw:" and the hex SHA-256 of its bytes.
+func RawDigest(text string) string { return digest("sha256-raw:", []byte(text)) }
+
+func digest(prefix string, b []byte) string {
+	sum := sha256.Sum256(b)
+	dst := make([]byte, 0, len(prefix)+2*len(sum))
+	return string(hex.AppendEncode(append(dst, prefix...), sum[:]))
+}
+
+// sortedMembers orders by UTF-16 code units, as RFC 8785 demands.
+func sortedMembers(members []Member) []Member {
+	if slices.IsSortedFunc(members, compareNames) {
+		return members
+	}
+	sorted := slices.Clone(members)
+	slices.SortFunc(sorted, compareNames)
+	return sorted
+}
+
+// compareNames compares as UTF-16: bytewise UTF-8 order is the same except that supplementary characters (lead byte 0xF0 and up)
+// sort, as surrogates, before U+E000..U+FFFF (lead bytes 0xEE and 0xEF).
+func compareNames(a, b Member) int {
+	x, y := a.Name, b.Name
+	n := min(len(x), len(y))
+	for i := range n {
+		if x[i] != y[i] {
+			return int(utf16Rank(x[i])) - int(utf16Rank(y[i]))
+		}
+	}
+	return len(x) - len(y)
+}
+
+func utf16Rank(c byte) uint16 {
+	if c >= 0xEE && c <= 0xEF {
+		return uint16(c) + 0x100
+	}
+	return uint16(c)
+}
+
+func isBigInt(literal string) bool {
+	digits := literal
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) < 16 {
+		return false
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return false
+		}
+	}
+	return len(digits) > 16 || digits > "9007199254740992"
+}
+
+// canonicalNumber returns the canonical literal, "" for a number out of range.
+func canonicalNumber(literal string) string {
+	if isBigInt(literal) {
+		return literal
+	}
+	if isSmallInt(literal) {
+		return literal
+	}
+	f, err := strconv.ParseFloat(literal, 64)
+	if err != nil || math.IsInf(f, 0) {
+		return ""
+	}
+	s, err := jcs.NumberToJSON(f)
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+// isSmallInt recognises the common case: an integer that is its own canonical form.
+func isSmallInt(literal string) bool {
+	digits := literal
+	if digits[0] == '-' {
+		digits = digits[1:]
+		if digits == "0" {
+			return false
+		}
+	}
+	if len(digits) > 15 {
+		return false
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends a JSON string with the escapes of RFC 8785; invalid UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				dst = append(append(dst, s[start:i]...), "\uFFFD"...)
+				start = i + 1
+			}
+			i += size
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\b':
+			dst = append(dst, `\b`...)
+		case '\f':
+			dst = append(dst, `\f`...)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		i++
+		start = i
+	}
+	return append(append(dst, s[start:]...), '"')
+}

@@ -1,0 +1,161 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tape
+
+// Grade says what a tape can be used for.
+type Grade string
+
+// The grades, best first.
+const (
+	GradeOffline Grade = "offline" // every model call and every tool call can be served: replays with the network closed
+	GradeTools   Grade = "tools"   // user input and every tool call can be served: full re-execution against another model
+	GradeModel   Grade = "model"   // every model call can be served or asked again, tools cannot
+	GradePartial Grade = "partial" // some of it
+	GradeInspect Grade = "inspect" // metadata only
+)
+
+// Fidelity says how far the tape can be trusted and replayed.
+type Fidelity struct {
+	Grade      Grade
+	Replayable Replayable
+	Proof      Proof
+	Findings   []Finding
+	Unknown    Unknown
+}
+
+// Replayable says which parts of the run can be served from the tape.
+type Replayable struct {
+	Input   bool
+	Tools   bool
+	Model   bool
+	Unknown Unknown
+}
+
+// Proof is the outcome of the tape, replayed against itself when it was written.
+type Proof struct {
+	Expected     int
+	Served       int
+	Mismatched   int
+	Unverifiable int
+	OK           *bool // nil when nothing was expected
+	Unknown      Unknown
+}
+
+// Finding says one thing that is missing, odd or was decided while the tape was made.
+type Finding struct {
+	Code     Code
+	Severity Severity
+	Seq      int    // the event, 0 for the whole run
+	Field    string // dotted path within the event or the tape
+	Detail   string
+	Unknown  Unknown
+}
+
+// Provenance labels the fields of an object that are not simply recorded: dotted field path → label.
+type Provenance map[string]Label
+
+// Label says where a value comes from. No label: recorded.
+type Label string
+
+// The labels.
+const (
+	Recovered Label = "recovered" // from a later request's messages, a log record, another span of the same call
+	Inferred  Label = "inferred"
+	Missing   Label = "missing"
+	Truncated Label = "truncated"
+	Redacted  Label = "redacted" // by us, keyed
+	Masked    Label = "masked"   // by the producer
+	External  Label = "external"
+	Lossy     Label = "lossy" // a repr or re-serialisation that may differ from what was sent
+)
+
+// Severity ranks findings.
+type Severity string
+
+// The severities.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+	SeverityInfo    Severity = "info"
+)
+
+// Code names a kind of finding. Codes are part of the contract.
+type Code string
+
+// FindingKind documents one code.
+type FindingKind struct {
+	Code     Code
+	Severity Severity
+	Meaning  string
+}
+
+// The finding codes.
+const (
+	CodeContentAbsent       Code = "content_absent"
+	CodeTruncated           Code = "truncated"
+	CodeMasked              Code = "masked"
+	CodeArgsNotJSON         Code = "args_not_json"
+	CodeArgsEmpty           Code = "args_empty"
+	CodeArgsMissing         Code = "args_missing"
+	CodeArgsDiffer          Code = "args_differ"
+	CodeBigInt              Code = "big_int"
+	CodeResultMissing       Code = "result_missing"
+	CodeResultRecovered     Code = "result_recovered"
+	CodeResultRewritten     Code = "result_rewritten"
+	CodeRootMissing         Code = "root_missing"
+	CodeNoRoot              Code = "no_root"
+	CodeSpanGap             Code = "span_gap"
+	CodeDroppedAttributes   Code = "dropped_attributes"
+	CodeConflictingSpan     Code = "conflicting_span"
+	CodeAmbiguousKey        Code = "ambiguous_key"
+	CodeRedactedAmbiguous   Code = "redacted_ambiguous"
+	CodeExternalContent     Code = "external_content"
+	CodeClockSkew           Code = "clock_skew"
+	CodeUnansweredToolCall  Code = "unanswered_tool_call"
+	CodeUnmatchedToolResult Code = "unmatched_tool_result"
+	CodeLossyRepr           Code = "lossy_repr"
+	CodeStatusDisputed      Code = "status_disputed"
+	CodeInterrupted         Code = "interrupted"
+	CodeResentChanged       Code = "resent_changed"
+	CodeModelCallHidden     Code = "model_call_hidden"
+	CodeJoined              Code = "joined"
+	CodeUnassignedRecords   Code = "unassigned_records"
+	CodeDuplicateReport     Code = "duplicate_report"
+	CodeInvalidItem         Code = "invalid_item"
+)
+
+// FindingKinds is the table of all codes; docs/findings.md is generated from it.
+var FindingKinds = []FindingKind{
+	{CodeContentAbsent, SeverityWarning, "the telemetry holds structure but not the content of the named field; the instrumentation's content switch is off"},
+	{CodeTruncated, SeverityWarning, "the producer cut the named field; it is kept as it came and never served"},
+	{CodeMasked, SeverityWarning, "the producer masked the named field"},
+	{CodeArgsNotJSON, SeverityInfo, "the arguments are text that is not JSON; they are kept and hashed as text"},
+	{CodeArgsEmpty, SeverityInfo, "the recorded arguments are empty or null; they stand as {}"},
+	{CodeArgsMissing, SeverityWarning, "no record holds the arguments of the call"},
+	{CodeArgsDiffer, SeverityInfo, "the tool received other arguments than the model asked for; they stand in executed_args"},
+	{CodeBigInt, SeverityInfo, "an integer beyond 2^53 is kept digit by digit; a span rounded it, or a double would"},
+	{CodeResultMissing, SeverityWarning, "no record holds the result of the call"},
+	{CodeResultRecovered, SeverityInfo, "the result is taken from a later model request"},
+	{CodeResultRewritten, SeverityInfo, "a later model request shows another result than the tool returned"},
+	{CodeRootMissing, SeverityWarning, "spans name a parent that never came"},
+	{CodeNoRoot, SeverityInfo, "the run has no agent span; its calls were grouped"},
+	{CodeSpanGap, SeverityWarning, "spans of the run are missing"},
+	{CodeDroppedAttributes, SeverityWarning, "the SDK dropped attributes or events of a span"},
+	{CodeConflictingSpan, SeverityWarning, "different payloads came under one span id; all are kept as evidence"},
+	{CodeAmbiguousKey, SeverityWarning, "equal calls of one caller overlap in time; which got which answer is not known"},
+	{CodeRedactedAmbiguous, SeverityWarning, "redacted arguments cannot be told apart"},
+	{CodeExternalContent, SeverityWarning, "the content lies in external storage"},
+	{CodeClockSkew, SeverityInfo, "times contradict cause and effect; events are ordered by cause"},
+	{CodeUnansweredToolCall, SeverityWarning, "the model asked for a tool and no record shows an answer"},
+	{CodeUnmatchedToolResult, SeverityInfo, "a tool result belongs to no requested call"},
+	{CodeLossyRepr, SeverityWarning, "the field is a textual representation that may differ from what was sent"},
+	{CodeStatusDisputed, SeverityInfo, "the status of the span contradicts how the call or run ended"},
+	{CodeInterrupted, SeverityInfo, "the run stopped to wait for a person or a resume"},
+	{CodeResentChanged, SeverityInfo, "a message was resent with other ids, spelling or number rounding; the first one stands"},
+	{CodeModelCallHidden, SeverityWarning, "a model call took place that no span reports"},
+	{CodeJoined, SeverityInfo, "the run was joined from several traces"},
+	{CodeUnassignedRecords, SeverityInfo, "records could not be assigned to a run"},
+	{CodeDuplicateReport, SeverityInfo, "several spans report the same call; they are one event"},
+	{CodeInvalidItem, SeverityWarning, "a span was malformed and could be read only in part"},
+}
