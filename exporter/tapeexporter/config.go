@@ -1,0 +1,95 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tapeexporter // import "github.com/tapedeck/tapedeck/exporter/tapeexporter"
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configretry"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+)
+
+// knownFormats are the files that can be written for a run.
+var knownFormats = []string{"tape", "oracle"}
+
+// Config is the user's settings of the tape exporter.
+type Config struct {
+	// Deck is the URL of the deck, such as file:///var/lib/tapes or s3://bucket/prefix.
+	Deck string `mapstructure:"deck"`
+	// Formats are the files that are written for each run; "tape" is always among them.
+	Formats []string `mapstructure:"formats"`
+
+	// Timeout bounds one attempt to write what one call brings.
+	Timeout exporterhelper.TimeoutConfig `mapstructure:",squash"`
+	// Retry repeats what failed; max_elapsed_time 0 repeats without end.
+	Retry configretry.BackOffConfig `mapstructure:"retry_on_failure"`
+	// Queue is off by default: with a queue a call returns before its tapes are durable, unless wait_for_result is set.
+	Queue configoptional.Optional[exporterhelper.QueueBatchConfig] `mapstructure:"sending_queue"`
+}
+
+var _ component.Config = (*Config)(nil)
+
+func createDefaultConfig() component.Config {
+	retry := configretry.NewDefaultBackOffConfig()
+	// Evidence is given up by nobody: the sender keeps it until the store is back.
+	retry.MaxElapsedTime = 0
+	// One call is one trace with a handful of objects; five seconds (the default) is short for a large trace on a slow store.
+	timeout := exporterhelper.NewDefaultTimeoutConfig()
+	timeout.Timeout = 60 * time.Second
+	queue := exporterhelper.NewDefaultQueueConfig()
+	queue.WaitForResult = true
+	queue.BlockOnOverflow = true
+	// Batching would put several calls into one attempt; the deck gains nothing from it.
+	queue.Batch = configoptional.None[exporterhelper.BatchConfig]()
+	return &Config{
+		Formats: slices.Clone(knownFormats),
+		Timeout: timeout,
+		Retry:   retry,
+		// Off; what a user who writes `sending_queue:` starts from.
+		Queue: configoptional.Default(queue),
+	}
+}
+
+// Validate reports every setting that cannot work.
+func (c *Config) Validate() error {
+	var errs []error
+	if err := validateDeck(c.Deck); err != nil {
+		errs = append(errs, err)
+	}
+	if !slices.Contains(c.Formats, "tape") {
+		errs = append(errs, errors.New("formats must contain \"tape\""))
+	}
+	for i, f := range c.Formats {
+		if !slices.Contains(knownFormats, f) {
+			errs = append(errs, fmt.Errorf("unknown format %q in formats, known: %s", f, strings.Join(knownFormats, ", ")))
+		}
+		if slices.Contains(c.Formats[:i], f) {
+			errs = append(errs, fmt.Errorf("format %q is listed twice in formats", f))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validateDeck checks the form of the URL only; which schemes there are depends on the drivers that are linked, and Start says so.
+// Errors do not repeat the URL: it may carry credentials.
+func validateDeck(deck string) error {
+	if deck == "" {
+		return errors.New("deck is required, such as file:///var/lib/tapes or s3://bucket/prefix")
+	}
+	u, err := url.Parse(deck)
+	if err != nil {
+		return errors.New("deck is not a URL")
+	}
+	if u.Scheme == "" {
+		return errors.New("deck has no scheme; a folder is written as file:///path")
+	}
+	return nil
+}

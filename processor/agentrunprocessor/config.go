@@ -1,0 +1,176 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentrunprocessor // import "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+)
+
+// What happens to spans that are no evidence of an agent run.
+const (
+	nonAgentForward = "forward"
+	nonAgentDrop    = "drop"
+)
+
+// Where the tenant of a span comes from.
+const (
+	tenantFromNone     = "none"
+	tenantFromMetadata = "metadata"
+	tenantFromResource = "resource"
+)
+
+// Whether evidence has to be redacted before it comes here.
+const (
+	redactionRequired = "required"
+	redactionNone     = "none"
+)
+
+// Config is the user's settings of the agentrun processor.
+type Config struct {
+	// NonAgent says what happens to spans that are no evidence of an agent run: "forward" passes them on at once and unchanged,
+	// "drop" ends their way here.
+	NonAgent string `mapstructure:"non_agent"`
+	// Tenant says whose runs these are.
+	Tenant TenantConfig `mapstructure:"tenant"`
+	// Redaction "none" marks evidence as not redacted; "required" refuses evidence that no redaction has seen.
+	Redaction string `mapstructure:"redaction"`
+
+	// QuietPeriod without a new span ends a trace whose root has ended.
+	QuietPeriod time.Duration `mapstructure:"quiet_period"`
+	// IdleTimeout without a new span ends a trace whose root has not come.
+	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
+	// MaxAge after its first span ends any trace.
+	MaxAge time.Duration `mapstructure:"max_age"`
+
+	// MaxTraceBytes is the size (OTLP protobuf) at which one trace is passed on early.
+	MaxTraceBytes int64 `mapstructure:"max_trace_bytes"`
+	// MaxTraceSpans is the number of spans at which one trace is passed on early.
+	MaxTraceSpans int `mapstructure:"max_trace_spans"`
+	// MaxTraces is how many traces may be open; one more passes on the oldest early.
+	MaxTraces int `mapstructure:"max_traces"`
+	// MaxBytes is how much evidence (OTLP protobuf) may be held in all, open or on its way out; what exceeds it is refused.
+	MaxBytes int64 `mapstructure:"max_bytes"`
+
+	// EmitConcurrency is how many traces may be on their way to the next component at once.
+	EmitConcurrency int `mapstructure:"emit_concurrency"`
+	// Retry paces the repetition of a failed emission, which goes on until it succeeds.
+	Retry RetryConfig `mapstructure:"retry"`
+	// ShutdownTimeout bounds the emission of what is held at shutdown; what is left then is lost and counted.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+}
+
+// TenantConfig says where the tenant is read.
+type TenantConfig struct {
+	// From is "none", "metadata" (of the client's request; the receiver needs include_metadata) or "resource" (an attribute).
+	From string `mapstructure:"from"`
+	// Key is the metadata key or the resource attribute.
+	Key string `mapstructure:"key"`
+	// Default is the tenant of everything that names none.
+	Default string `mapstructure:"default"`
+}
+
+// RetryConfig is a capped exponential backoff without an end.
+type RetryConfig struct {
+	InitialInterval time.Duration `mapstructure:"initial_interval"`
+	MaxInterval     time.Duration `mapstructure:"max_interval"`
+}
+
+var _ component.Config = (*Config)(nil)
+
+func createDefaultConfig() component.Config {
+	return &Config{
+		NonAgent:  nonAgentForward,
+		Tenant:    TenantConfig{From: tenantFromNone, Default: "default"},
+		Redaction: redactionNone,
+		// SDK batch processors export every 5 s by default: the children of a root that has ended can lag one export behind it.
+		QuietPeriod: 6 * time.Second,
+		// Longer than one slow model or tool call, which is the longest silence inside a live run.
+		IdleTimeout: 5 * time.Minute,
+		MaxAge:      time.Hour,
+		// One trace fits into the memory of a reader and into one object without multipart upload.
+		MaxTraceBytes: 64 << 20,
+		MaxTraceSpans: 50_000,
+		MaxTraces:     100_000,
+		// pdata in memory takes two to three times its protobuf size: about 1.5 GiB resident when full.
+		MaxBytes: 512 << 20,
+		// Emission waits for object storage, not for a CPU.
+		EmitConcurrency: 16,
+		Retry:           RetryConfig{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second},
+		// Below the 30 s that Kubernetes grants by default.
+		ShutdownTimeout: 25 * time.Second,
+	}
+}
+
+// Validate reports every setting that cannot work.
+func (c *Config) Validate() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	if c.NonAgent != nonAgentForward && c.NonAgent != nonAgentDrop {
+		fail("non_agent must be %q or %q, got %q", nonAgentForward, nonAgentDrop, c.NonAgent)
+	}
+	switch c.Redaction {
+	case redactionNone:
+	case redactionRequired:
+		fail("redaction: required needs a redaction processor, which this version does not have; set redaction: none")
+	default:
+		fail("redaction must be %q or %q, got %q", redactionRequired, redactionNone, c.Redaction)
+	}
+	if err := c.Tenant.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("tenant: %w", err))
+	}
+	for name, d := range map[string]time.Duration{
+		"quiet_period": c.QuietPeriod, "idle_timeout": c.IdleTimeout, "max_age": c.MaxAge, "shutdown_timeout": c.ShutdownTimeout,
+		"retry::initial_interval": c.Retry.InitialInterval, "retry::max_interval": c.Retry.MaxInterval,
+	} {
+		if d <= 0 {
+			fail("%s must be positive, got %s", name, d)
+		}
+	}
+	if c.QuietPeriod > c.IdleTimeout {
+		fail("quiet_period (%s) must not exceed idle_timeout (%s)", c.QuietPeriod, c.IdleTimeout)
+	}
+	if c.IdleTimeout > c.MaxAge {
+		fail("idle_timeout (%s) must not exceed max_age (%s)", c.IdleTimeout, c.MaxAge)
+	}
+	if c.Retry.InitialInterval > c.Retry.MaxInterval {
+		fail("retry::initial_interval (%s) must not exceed retry::max_interval (%s)", c.Retry.InitialInterval, c.Retry.MaxInterval)
+	}
+	for name, n := range map[string]int64{
+		"max_trace_bytes": c.MaxTraceBytes, "max_trace_spans": int64(c.MaxTraceSpans), "max_traces": int64(c.MaxTraces),
+		"max_bytes": c.MaxBytes, "emit_concurrency": int64(c.EmitConcurrency),
+	} {
+		if n <= 0 {
+			fail("%s must be positive, got %d", name, n)
+		}
+	}
+	if c.MaxTraceBytes > c.MaxBytes {
+		fail("max_trace_bytes (%d) must not exceed max_bytes (%d)", c.MaxTraceBytes, c.MaxBytes)
+	}
+	return errors.Join(errs...)
+}
+
+// Validate reports a tenant source without a key and the like.
+func (c *TenantConfig) Validate() error {
+	switch c.From {
+	case tenantFromNone:
+		if c.Key != "" {
+			return fmt.Errorf("key %q is given, but from is %q", c.Key, tenantFromNone)
+		}
+	case tenantFromMetadata, tenantFromResource:
+		if c.Key == "" {
+			return fmt.Errorf("from: %s needs a key", c.From)
+		}
+	default:
+		return fmt.Errorf("from must be %q, %q or %q, got %q", tenantFromNone, tenantFromMetadata, tenantFromResource, c.From)
+	}
+	if c.Default == "" {
+		return errors.New("default must not be empty")
+	}
+	return nil
+}
