@@ -1,0 +1,163 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// errStop ends a walk whose consumer has had enough.
+var errStop = errors.New("stop")
+
+func (s *fileStore) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		err := s.eachEntry(ctx, prefix, func(root *os.Root, e fileEntry) error {
+			return walkFiles(ctx, root, e, prefix, func(o Object) error {
+				if !yield(o, nil) {
+					return errStop
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			yield(Object{}, err)
+		}
+	}
+}
+
+func (s *fileStore) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		err := s.eachEntry(ctx, prefix, func(root *os.Root, e fileEntry) error {
+			if !e.folder() {
+				return nil
+			}
+			// An interrupted writer leaves empty folders; those are none.
+			found := false
+			err := walkFiles(ctx, root, e, "", func(Object) error {
+				found = true
+				return errStop
+			})
+			if err != nil && !errors.Is(err, errStop) {
+				return err
+			}
+			if found && !yield(e.sortKey, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil {
+			yield("", err)
+		}
+	}
+}
+
+// eachEntry visits the entries that begin with prefix in the one folder that
+// can hold them.
+func (s *fileStore) eachEntry(ctx context.Context, prefix string, visit func(*os.Root, fileEntry) error) error {
+	if err := checkList(ctx, "file", prefix); err != nil {
+		return err
+	}
+	root, err := s.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fileError("list", prefix, err)
+	}
+	dir, _ := path.Split(prefix)
+	entries, err := readFolder(root, path.Clean(dir))
+	if err != nil {
+		return fileError("list", prefix, err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.sortKey, prefix) {
+			continue
+		}
+		if err := visit(root, e); errors.Is(err, errStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walkFiles visits e, if it is a file, or all files below it in order of keys.
+func walkFiles(ctx context.Context, root *os.Root, e fileEntry, prefix string, visit func(Object) error) error {
+	if err := ctx.Err(); err != nil {
+		return &StoreError{Op: "list", Scheme: "file", Key: prefix, Err: err}
+	}
+	if !e.folder() {
+		info, err := e.entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed since the folder was read
+		}
+		if err != nil {
+			return fileError("list", e.sortKey, err)
+		}
+		return visit(Object{Key: e.sortKey, Size: info.Size()})
+	}
+	entries, err := readFolder(root, path.Clean(e.sortKey))
+	if err != nil {
+		return fileError("list", e.sortKey, err)
+	}
+	for _, child := range entries {
+		if err := walkFiles(ctx, root, child, prefix, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileEntry is a file or folder of the store. sortKey is its key, with a slash
+// behind folders: in the order of keys "a-b/x" comes before "a/x", although
+// the names sort the other way.
+type fileEntry struct {
+	sortKey string
+	entry   fs.DirEntry
+}
+
+func (e fileEntry) folder() bool { return e.entry.IsDir() }
+
+// readFolder returns the files and folders of dir in the order of keys, without
+// files that are being written, symbolic links and names that are no keys. A
+// missing folder is empty.
+func readFolder(root *os.Root, dir string) ([]fileEntry, error) {
+	f, err := root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dirEntries, err := f.ReadDir(-1)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	entries := make([]fileEntry, 0, len(dirEntries))
+	for _, d := range dirEntries {
+		key := path.Join(dir, d.Name())
+		if (!d.IsDir() && !d.Type().IsRegular()) || CheckKey(key) != nil {
+			continue
+		}
+		if d.IsDir() {
+			key += "/"
+		}
+		entries = append(entries, fileEntry{sortKey: key, entry: d})
+	}
+	slices.SortFunc(entries, func(a, b fileEntry) int { return strings.Compare(a.sortKey, b.sortKey) })
+	return entries, nil
+}

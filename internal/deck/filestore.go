@@ -1,0 +1,366 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// fileStore keeps objects as files below one folder.
+//
+// Invariants: a file under its final name is complete and was synced before it
+// got the name; the name is given by link(2), which fails if it exists, so one
+// writer wins on every machine that shares the file system; PutNew returns
+// after the folder that holds the name, and every folder above it that is new,
+// are synced. All access goes through os.Root: no key and no symbolic link
+// leads out of the folder.
+type fileStore struct {
+	folder string
+	sync   bool
+
+	mu   sync.Mutex
+	root *os.Root // nil until the folder exists and is needed
+	// durable holds folders whose entry in their parent this process has
+	// synced. Cleared when full: it only saves work.
+	durable map[string]struct{}
+}
+
+// maxDurable bounds the memory of durable (some 10 MB of names).
+const maxDurable = 1 << 16
+
+// openFile opens file:///path or a local path. The folder is made by the first
+// write.
+func openFile(_ context.Context, u *url.URL) (Store, error) {
+	if u.Host != "" && u.Host != "localhost" {
+		return nil, badURL("file", "file URLs have three slashes: file:///path")
+	}
+	if u.Path == "" {
+		return nil, badURL("file", "no path")
+	}
+	if err := CheckOptions(u, []string{"sync"}); err != nil {
+		return nil, err
+	}
+	doSync, err := boolOption(u, "sync", true)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := filepath.Abs(filepath.FromSlash(u.Path))
+	if err != nil {
+		return nil, badURL("file", "the path cannot be made absolute")
+	}
+	return &fileStore{folder: folder, sync: doSync, durable: map[string]struct{}{}}, nil
+}
+
+func (s *fileStore) PutNew(ctx context.Context, key string, body []byte, _ string) (bool, error) {
+	if err := checkPut(ctx, "file", key, body); err != nil {
+		return false, err
+	}
+	// A folder can vanish between two steps, when a Delete elsewhere empties it.
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		created, err := s.tryPut(key, body)
+		if err == nil {
+			return created, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || attempt == attempts {
+			return false, fileError("put", key, err)
+		}
+		s.forget(path.Dir(key), attempt > 1)
+	}
+}
+
+func (s *fileStore) tryPut(key string, body []byte) (bool, error) {
+	root, err := s.open(true)
+	if err != nil {
+		return false, err
+	}
+	dir, name := path.Split(key)
+	dir = path.Clean(dir)
+	if err := s.makeDurable(root, dir); err != nil {
+		return false, err
+	}
+	// One walk down the path; everything else is relative to the folder.
+	folder, err := root.OpenRoot(dir)
+	if err != nil {
+		return false, err
+	}
+	defer folder.Close()
+
+	info, err := folder.Lstat(name)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return false, errNotAFile
+	case err == nil:
+		// Its writer may not have come to the sync of the folder.
+		return false, s.syncFolder(folder)
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	created, err := s.writeAndLink(folder, name, body)
+	if err != nil {
+		return false, err
+	}
+	return created, s.syncFolder(folder)
+}
+
+// writeAndLink gives a complete, synced file its final name unless the name is
+// taken.
+func (s *fileStore) writeAndLink(folder *os.Root, name string, body []byte) (created bool, err error) {
+	temp := tempPrefix + rand.Text()
+	f, err := folder.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, ignoreNotExist(folder.Remove(temp))) }()
+	_, err = f.Write(body)
+	if err == nil && s.sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return false, err
+	}
+	err = folder.Link(temp, name)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrExist):
+		return false, nil
+	case errors.Is(err, syscall.EPERM), errors.Is(err, errors.ErrUnsupported):
+		return false, errNoLinks
+	}
+	return false, err
+}
+
+func (s *fileStore) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := checkGet(ctx, "get", "file", key); err != nil {
+		return nil, err
+	}
+	root, err := s.open(false)
+	if err != nil {
+		return nil, fileError("get", key, err)
+	}
+	// Looked at before it is opened: opening a pipe would wait for a writer.
+	if info, err := root.Stat(key); err != nil {
+		return nil, fileError("get", key, err)
+	} else if !info.Mode().IsRegular() {
+		return nil, notFound("file", key)
+	}
+	f, err := root.Open(key)
+	if err != nil {
+		return nil, fileError("get", key, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fileError("get", key, err)
+	}
+	if info.Size() > MaxObjectBytes {
+		return nil, TooLarge("get", "file", key)
+	}
+	body := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, body); err != nil {
+		return nil, fileError("get", key, err)
+	}
+	return body, nil
+}
+
+func (s *fileStore) Delete(ctx context.Context, key string) error {
+	if err := checkGet(ctx, "delete", "file", key); err != nil {
+		return err
+	}
+	root, err := s.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fileError("delete", key, err)
+	}
+	info, err := root.Lstat(key)
+	if err == nil && info.IsDir() {
+		return nil // no object has this key
+	}
+	if err == nil {
+		err = root.Remove(key)
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return fileError("delete", key, err)
+	}
+	// Emptied folders go too; the first that is still used stops it.
+	dir := path.Dir(key)
+	for ; dir != "."; dir = path.Dir(dir) {
+		if root.Remove(dir) != nil {
+			break
+		}
+		s.forget(dir, false)
+	}
+	if err := s.syncPath(root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fileError("delete", key, err)
+	}
+	return nil
+}
+
+func (s *fileStore) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root == nil {
+		return nil
+	}
+	root := s.root
+	s.root = nil
+	return root.Close()
+}
+
+// open returns the root, opened once. With create a missing folder is made.
+func (s *fileStore) open(create bool) (*os.Root, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root != nil {
+		return s.root, nil
+	}
+	root, err := os.OpenRoot(s.folder)
+	if errors.Is(err, fs.ErrNotExist) && create {
+		if err := s.makeFolder(s.folder); err != nil {
+			return nil, err
+		}
+		root, err = os.OpenRoot(s.folder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.root = root
+	return root, nil
+}
+
+// makeFolder makes the folder of the store and those above it, and syncs the
+// parent of each new one.
+func (s *fileStore) makeFolder(folder string) error {
+	err := os.Mkdir(folder, 0o755)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(folder) != folder {
+		if err := s.makeFolder(filepath.Dir(folder)); err != nil {
+			return err
+		}
+		err = os.Mkdir(folder, 0o755)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(folder))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return s.syncFile(parent)
+}
+
+// makeDurable makes dir and the folders above it and syncs the parent of each,
+// unless this process has done so before. A folder that exists is no proof: its
+// maker may be about to sync it, or may have died.
+func (s *fileStore) makeDurable(root *os.Root, dir string) error {
+	if dir == "." || s.isDurable(dir) {
+		return nil
+	}
+	parent := path.Dir(dir)
+	if err := s.makeDurable(root, parent); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := s.syncPath(root, parent); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.durable) >= maxDurable {
+		clear(s.durable)
+	}
+	s.durable[dir] = struct{}{}
+	return nil
+}
+
+func (s *fileStore) isDurable(dir string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.durable[dir]
+	return ok
+}
+
+// forget drops what is believed about dir and the folders above it. With reopen
+// it also lets go of the root, in case the whole deck was moved away; the old
+// handle may be in use and closes itself when it is collected.
+func (s *fileStore) forget(dir string, reopen bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ; dir != "."; dir = path.Dir(dir) {
+		delete(s.durable, dir)
+	}
+	if reopen {
+		s.root = nil
+		clear(s.durable)
+	}
+}
+
+func (s *fileStore) syncPath(root *os.Root, dir string) error {
+	if !s.sync {
+		return nil
+	}
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return s.syncFile(f)
+}
+
+func (s *fileStore) syncFolder(folder *os.Root) error { return s.syncPath(folder, ".") }
+
+func (s *fileStore) syncFile(folder *os.File) error {
+	if !s.sync || runtime.GOOS == "windows" { // Windows cannot sync folders
+		return nil
+	}
+	return folder.Sync()
+}
+
+var (
+	errNotAFile = errors.New("something that is not a file has this name")
+	errNoLinks  = errors.New("this file system has no hard links, which create-only writes need")
+)
+
+func ignoreNotExist(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func fileError(op, key string, err error) error {
+	if op == "get" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
+		return notFound("file", key)
+	}
+	permanent := errors.Is(err, errNotAFile) || errors.Is(err, errNoLinks)
+	for _, final := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP} {
+		permanent = permanent || errors.Is(err, final)
+	}
+	// The error of os.Root for a link that leads out has no name of its own.
+	permanent = permanent || strings.Contains(err.Error(), "path escapes")
+	return &StoreError{Op: op, Scheme: "file", Key: key, Permanent: permanent, Err: err}
+}

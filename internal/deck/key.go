@@ -1,0 +1,71 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxKeyBytes is the limit of S3, GCS and Azure.
+	maxKeyBytes = 1024
+	// maxSegmentBytes is the limit of file names on common file systems.
+	maxSegmentBytes = 240
+	// tempPrefix starts the names of files that are being written. They are
+	// never listed or read; one that a crash left over is harmless.
+	tempPrefix = ".tapedeck-tmp-"
+)
+
+// CheckKey tells whether every driver can store a key safely: relative,
+// slash-separated, without empty, "." or ".." segments, backslashes, control
+// characters or invalid UTF-8, of bounded length.
+func CheckKey(key string) error {
+	reason := ""
+	switch {
+	case key == "":
+		reason = "empty key"
+	case len(key) > maxKeyBytes:
+		reason = "key too long"
+	case !utf8.ValidString(key):
+		reason = "key is not UTF-8"
+	case strings.ContainsFunc(key, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\\' }):
+		reason = "control character or backslash in key"
+	default:
+		for seg := range strings.SplitSeq(key, "/") {
+			switch {
+			case seg == "":
+				reason = "empty segment in key"
+			case seg == "." || seg == "..":
+				reason = "relative segment in key"
+			case len(seg) > maxSegmentBytes:
+				reason = "key segment too long"
+			case strings.HasPrefix(seg, tempPrefix):
+				reason = "reserved name in key"
+			}
+			if reason != "" {
+				break
+			}
+		}
+	}
+	if reason == "" {
+		return nil
+	}
+	return &StoreError{Op: "check", Scheme: "deck", Key: shorten(key), Reason: reason, Permanent: true, Err: ErrBadKey}
+}
+
+// checkPrefix is CheckKey for the argument of a listing, which may be empty and
+// may end anywhere in a segment.
+func checkPrefix(prefix string) error {
+	// One more letter makes a key of any honest prefix, also of "a/" and "a/.".
+	return CheckKey(prefix + "x")
+}
+
+func shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,260 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// s3Store keeps objects in a bucket of S3 or a compatible service.
+type s3Store struct {
+	core      minio.Core
+	transport *http.Transport
+	bucket    string
+	put       minio.PutObjectOptions
+}
+
+// conflictAttempts bounds how often a write is repeated that the service
+// refused because another write to the same key was under way (409): the other
+// write has then ended, or failed, within a few round trips.
+const conflictAttempts = 6
+
+func (s *s3Store) PutNew(ctx context.Context, key string, body []byte, contentType string) (bool, error) {
+	if err := checkPut(ctx, "s3", key, body); err != nil {
+		return false, err
+	}
+	opts := s.put
+	opts.ContentType = contentType
+	// One PUT for every size: the condition holds on a single PUT everywhere,
+	// but minio-go v7.4.1 drops it when it completes a multipart upload, and
+	// some services ignore it there.
+	opts.DisableMultipart = true
+	opts.SetMatchETagExcept("*")
+	if len(body) > lookFirst {
+		if exists, err := s.exists(ctx, key); exists || err != nil {
+			return false, err
+		}
+	}
+	for attempt := 1; ; attempt++ {
+		_, err := s.core.Client.PutObject(ctx, s.bucket, key, bytes.NewReader(body), int64(len(body)), opts)
+		if err == nil {
+			return true, nil
+		}
+		switch code, status := s3Code(err); {
+		case status == http.StatusPreconditionFailed, code == minio.PreconditionFailed:
+			return false, nil
+		case status == http.StatusConflict && attempt < conflictAttempts,
+			// A delete that ran at the same time.
+			code == minio.NoSuchKey && attempt < conflictAttempts:
+			if err := pause(ctx, attempt); err != nil {
+				return false, s3Error("put", key, err)
+			}
+		case code == "" && ctx.Err() == nil:
+			// The connection broke. A service that refuses a body before it has
+			// read it may reset the connection, and its answer is lost.
+			if exists, err := s.exists(ctx, key); exists && err == nil {
+				return false, nil
+			}
+			return false, s3Error("put", key, err)
+		default:
+			return false, s3Error("put", key, err)
+		}
+	}
+}
+
+// lookFirst is the size from which it pays to ask whether an object exists before
+// its body is sent. The condition on the write decides all the same.
+const lookFirst = 1 << 20
+
+func (s *s3Store) exists(ctx context.Context, key string) (bool, error) {
+	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+	if err == nil {
+		return true, nil
+	}
+	if code, _ := s3Code(err); code == minio.NoSuchKey {
+		return false, nil
+	}
+	return false, s3Error("put", key, err)
+}
+
+// pause waits 10, 20, 40 … ms.
+func pause(ctx context.Context, attempt int) error {
+	t := time.NewTimer(5 * time.Millisecond << attempt)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+func (s *s3Store) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := checkGet(ctx, "get", "s3", key); err != nil {
+		return nil, err
+	}
+	r, info, _, err := s.core.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, s3Error("get", key, err)
+	}
+	defer r.Close()
+	body, err := ReadObject(r, info.Size, "s3", key)
+	if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// ReadObject reads an object of the stated size (negative: not known) and
+// refuses one that is too large, cut or longer than stated.
+func ReadObject(r io.Reader, size int64, scheme, key string) ([]byte, error) {
+	if size > MaxObjectBytes {
+		return nil, TooLarge("get", scheme, key)
+	}
+	var buf bytes.Buffer
+	if size > 0 {
+		buf.Grow(int(size) + bytes.MinRead)
+	}
+	n, err := buf.ReadFrom(io.LimitReader(r, MaxObjectBytes+1))
+	switch {
+	case err != nil:
+		return nil, &StoreError{Op: "get", Scheme: scheme, Key: key, Err: err}
+	case n > MaxObjectBytes:
+		return nil, TooLarge("get", scheme, key)
+	case size >= 0 && n != size:
+		return nil, &StoreError{Op: "get", Scheme: scheme, Key: key, Err: io.ErrUnexpectedEOF,
+			Reason: "received " + strconv.FormatInt(n, 10) + " of " + strconv.FormatInt(size, 10) + " bytes"}
+	}
+	return buf.Bytes(), nil
+}
+
+func (s *s3Store) Delete(ctx context.Context, key string) error {
+	if err := checkGet(ctx, "delete", "s3", key); err != nil {
+		return err
+	}
+	err := s.core.Client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{})
+	if code, _ := s3Code(err); err == nil || code == minio.NoSuchKey {
+		return nil
+	}
+	return s3Error("delete", key, err)
+}
+
+func (s *s3Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		for info, err := range s.entries(ctx, prefix, true) {
+			if err != nil {
+				yield(Object{}, err)
+				return
+			}
+			// Some consoles write empty "folder/" objects; they are no keys.
+			if strings.HasSuffix(info.Key, "/") {
+				continue
+			}
+			if !yield(Object{Key: info.Key, Size: info.Size}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *s3Store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for info, err := range s.entries(ctx, prefix, false) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if !strings.HasSuffix(info.Key, "/") || info.Key == prefix {
+				continue
+			}
+			if !yield(info.Key, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *s3Store) entries(ctx context.Context, prefix string, recursive bool) iter.Seq2[minio.ObjectInfo, error] {
+	return func(yield func(minio.ObjectInfo, error) bool) {
+		if err := checkList(ctx, "s3", prefix); err != nil {
+			yield(minio.ObjectInfo{}, err)
+			return
+		}
+		opts := minio.ListObjectsOptions{Prefix: prefix, Recursive: recursive}
+		for info := range s.core.Client.ListObjectsIter(ctx, s.bucket, opts) {
+			if info.Err != nil {
+				yield(minio.ObjectInfo{}, s3Error("list", prefix, info.Err))
+				return
+			}
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(minio.ObjectInfo{}, s3Error("list", prefix, err))
+		}
+	}
+}
+
+func (s *s3Store) Close() error {
+	s.transport.CloseIdleConnections()
+	return nil
+}
+
+func s3Code(err error) (code string, status int) {
+	var re minio.ErrorResponse
+	if errors.As(err, &re) {
+		return re.Code, re.StatusCode
+	}
+	return "", 0
+}
+
+// s3Error names status and code only: messages of services may repeat what was
+// sent.
+func s3Error(op, key string, err error) error {
+	e := &StoreError{Op: op, Scheme: "s3", Key: key, Err: err}
+	code, status := s3Code(err)
+	switch {
+	case code == "":
+		var dns *net.DNSError
+		if errors.As(err, &dns) {
+			e.Reason = "the name of the endpoint does not resolve"
+		}
+	case code == minio.NoSuchKey && op == "get":
+		e.Permanent, e.Reason, e.Err = true, "not found", ErrNotFound
+	case code == minio.NoSuchBucket:
+		e.Permanent, e.Reason = true, "the bucket does not exist"
+	case status == http.StatusNotImplemented:
+		e.Permanent, e.Reason = true, "the service lacks a needed function ("+code+"); create-only writes need If-None-Match"
+	default:
+		e.Permanent = StatusPermanent(status) && !s3Transient[code]
+		e.Reason = "the service answered " + strconv.Itoa(status) + " " + code
+	}
+	return e
+}
+
+// s3Transient holds answers of the 4xx classes that a later attempt may not get.
+var s3Transient = map[string]bool{
+	"ExpiredToken":              true, // short-lived credentials are renewed
+	"ExpiredTokenException":     true,
+	"RequestTimeout":            true,
+	"SlowDown":                  true,
+	"NoSuchUpload":              true,
+	minio.NoSuchKey:             true, // on a write: a delete at the same time
+	"IncompleteBody":            true,
+	"BadDigest":                 true, // damaged on the way
+	"XAmzContentSHA256Mismatch": true,
+	"TokenRefreshRequired":      true,
+}

@@ -1,0 +1,136 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deck keeps tapes and their evidence in object storage.
+//
+// A deck is a folder, a bucket or a part of a bucket with the layout of the
+// tape format, section 4. It grows only: every name is a digest or a
+// generation, every write is create-only, so that writing something again
+// changes nothing and two writers converge without a lock.
+package deck
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// MaxObjectBytes bounds the stored size of one object, in both directions.
+// It is far above any tape and keeps a damaged or foreign object from taking
+// all memory.
+const MaxObjectBytes = 512 << 20
+
+// Object is one entry of a listing.
+type Object struct {
+	Key  string
+	Size int64
+}
+
+// Store is the little that a deck needs from a storage service.
+//
+// Keys are slash-separated and obey [CheckKey]. A Store is safe for concurrent
+// use, also by several processes. Every error can be given to [IsPermanent].
+type Store interface {
+	// PutNew creates an object and never replaces one: if the key exists it
+	// returns (false, nil) and the object stays as it was. When PutNew returns
+	// without an error the object is durable, whoever wrote it. After a lost
+	// reply and an internal retry a writer can be told false about its own
+	// write.
+	PutNew(ctx context.Context, key string, body []byte, contentType string) (created bool, err error)
+	// Get returns the stored bytes as they were written, whatever their content
+	// type. A missing key is ErrNotFound, an object above MaxObjectBytes
+	// ErrTooLarge.
+	Get(ctx context.Context, key string) ([]byte, error)
+	// List walks all keys that begin with prefix, in lexical (byte) order. The
+	// first error ends it.
+	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
+	// ListFolders walks the distinct folders one level below prefix in lexical
+	// order: each begins with prefix and ends with its first following slash. A
+	// folder exists as long as a key lies in it.
+	ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error]
+	// Delete removes an object; a missing key is no error.
+	Delete(ctx context.Context, key string) error
+	Close() error
+}
+
+// OpenFunc opens a store from its parsed URL. The URL carries no user
+// information; the function must refuse options it does not know and must not
+// repeat option values in errors.
+type OpenFunc func(ctx context.Context, u *url.URL) (Store, error)
+
+var (
+	schemesMu sync.RWMutex
+	schemes   = map[string]OpenFunc{
+		"file": openFile,
+		"mem":  openMem,
+		"s3":   openS3,
+	}
+)
+
+// Register adds a driver for a URL scheme; drivers call it from init. A second
+// driver for one scheme is a programming error and panics.
+func Register(scheme string, open OpenFunc) {
+	schemesMu.Lock()
+	defer schemesMu.Unlock()
+	if _, ok := schemes[scheme]; ok {
+		panic("deck: scheme " + scheme + " is registered twice")
+	}
+	schemes[scheme] = open
+}
+
+// Schemes returns the registered schemes, sorted.
+func Schemes() []string {
+	schemesMu.RLock()
+	defer schemesMu.RUnlock()
+	names := make([]string, 0, len(schemes))
+	for s := range schemes {
+		names = append(names, s)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// OpenStore opens the store that a deck URL names. Text without "://" is a
+// local path.
+func OpenStore(ctx context.Context, rawURL string) (Store, error) {
+	u, err := parseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	schemesMu.RLock()
+	open := schemes[u.Scheme]
+	schemesMu.RUnlock()
+	if open == nil {
+		return nil, badURL(u.Scheme, "no driver for this scheme in this program (it has "+strings.Join(Schemes(), ", ")+")")
+	}
+	return open(ctx, u)
+}
+
+// parseURL accepts a URL or a local path. Its errors never repeat the text: it
+// may hold credentials that somebody put there by mistake.
+func parseURL(raw string) (*url.URL, error) {
+	if raw == "" {
+		return nil, badURL("deck", "empty URL")
+	}
+	if !strings.Contains(raw, "://") {
+		return &url.URL{Scheme: "file", Path: raw}, nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, badURL("deck", "not a URL")
+	}
+	if u.User != nil {
+		return nil, badURL(u.Scheme, "credentials do not belong in a deck URL; give them by environment or role")
+	}
+	if u.Fragment != "" {
+		return nil, badURL(u.Scheme, "a deck URL has no fragment (write # as %23)")
+	}
+	return u, nil
+}
+
+func badURL(scheme, reason string) error {
+	return &StoreError{Op: "open", Scheme: scheme, Reason: reason, Permanent: true, Err: ErrBadURL}
+}
