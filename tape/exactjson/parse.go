@@ -12,20 +12,30 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth bounds how deep arrays and objects may nest.
-const MaxDepth = 512
-
-// Errors that Parse wraps. A text with one of them is not an exact JSON value and is kept as text.
-var (
-	ErrSyntax        = errors.New("not JSON")
-	ErrDuplicateName = errors.New("duplicate object name")
-	ErrDepth         = errors.New("nested too deep")
+// MaxDepth and MaxValues bound what Parse reads: levels of arrays and objects, and values in all. A value takes 48 bytes or more
+// however short its text is, so the text's length alone bounds nothing.
+const (
+	MaxDepth  = 512
+	MaxValues = 1 << 20
 )
 
-// Parse reads one JSON text (RFC 8259). It is strict: duplicate names, lone surrogates, invalid UTF-8, trailing data and more than
-// MaxDepth levels are errors. The value shares memory with the text.
-func Parse(text string) (Value, error) {
-	p := parser{text: text}
+// Errors that Parse wraps. A text with one of them is not an exact JSON value and is kept as text. Only ErrSyntax means that the
+// text is not JSON at all.
+var (
+	ErrSyntax        = errors.New("not JSON")
+	ErrUnicode       = errors.New("text is not Unicode") // invalid UTF-8 or a lone surrogate
+	ErrDuplicateName = errors.New("duplicate object name")
+	ErrDepth         = errors.New("nested too deep")
+	ErrTooMany       = errors.New("too many values")
+)
+
+// Parse reads one JSON text (RFC 8259). It is strict: duplicate names, lone surrogates, invalid UTF-8, trailing data, more than
+// MaxDepth levels and more than MaxValues values are errors. The value shares memory with the text.
+func Parse(text string) (Value, error) { return ParseWithin(text, MaxDepth, MaxValues) }
+
+// ParseWithin is Parse with bounds of the caller's choice, for documents that hold many values.
+func ParseWithin(text string, maxDepth, maxValues int) (Value, error) {
+	p := parser{text: text, maxDepth: maxDepth, left: maxValues}
 	p.space()
 	v, err := p.value(0)
 	if err != nil {
@@ -39,12 +49,18 @@ func Parse(text string) (Value, error) {
 }
 
 type parser struct {
-	text string
-	pos  int
+	text     string
+	pos      int
+	maxDepth int
+	left     int // values that may still come
 }
 
 func (p *parser) fail(what string) error {
 	return fmt.Errorf("%w: %s at byte %d", ErrSyntax, what, p.pos)
+}
+
+func (p *parser) notUnicode(what string) error {
+	return fmt.Errorf("%w: %s at byte %d", ErrUnicode, what, p.pos)
 }
 
 func (p *parser) space() {
@@ -61,6 +77,9 @@ func (p *parser) space() {
 func (p *parser) value(depth int) (Value, error) {
 	if p.pos >= len(p.text) {
 		return Value{}, p.fail("end of text")
+	}
+	if p.left--; p.left < 0 {
+		return Value{}, ErrTooMany
 	}
 	switch c := p.text[p.pos]; c {
 	case '{':
@@ -93,8 +112,8 @@ func (p *parser) word(word string, v Value) (Value, error) {
 }
 
 func (p *parser) array(depth int) (Value, error) {
-	if depth > MaxDepth {
-		return Value{}, fmt.Errorf("%w than %d levels", ErrDepth, MaxDepth)
+	if depth > p.maxDepth {
+		return Value{}, fmt.Errorf("%w: more than %d levels", ErrDepth, p.maxDepth)
 	}
 	v := Value{kind: Array}
 	p.pos++
@@ -118,8 +137,8 @@ func (p *parser) array(depth int) (Value, error) {
 }
 
 func (p *parser) object(depth int) (Value, error) {
-	if depth > MaxDepth {
-		return Value{}, fmt.Errorf("%w than %d levels", ErrDepth, MaxDepth)
+	if depth > p.maxDepth {
+		return Value{}, fmt.Errorf("%w: more than %d levels", ErrDepth, p.maxDepth)
 	}
 	v := Value{kind: Object}
 	p.pos++
@@ -128,7 +147,7 @@ func (p *parser) object(depth int) (Value, error) {
 		p.pos++
 		return v, nil
 	}
-	var seen map[string]struct{} // only for large objects, a scan is faster for small ones
+	var names nameSet
 	for {
 		p.space()
 		if p.pos >= len(p.text) || p.text[p.pos] != '"' {
@@ -138,23 +157,8 @@ func (p *parser) object(depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		if len(v.members) == 16 {
-			seen = make(map[string]struct{}, 64)
-			for _, m := range v.members {
-				seen[m.Name] = struct{}{}
-			}
-		}
-		if seen != nil {
-			if _, twice := seen[name]; twice {
-				return Value{}, ErrDuplicateName
-			}
-			seen[name] = struct{}{}
-		} else {
-			for i := range v.members {
-				if v.members[i].Name == name {
-					return Value{}, ErrDuplicateName
-				}
-			}
+		if !names.add(name, v.members) {
+			return Value{}, ErrDuplicateName
 		}
 		p.space()
 		if p.pos >= len(p.text) || p.text[p.pos] != ':' {
@@ -236,7 +240,7 @@ func (p *parser) string() (string, error) {
 		case c == '"':
 			s := p.text[start:p.pos]
 			if !ascii && !utf8.ValidString(s) {
-				return "", p.fail("invalid UTF-8")
+				return "", p.notUnicode("invalid UTF-8")
 			}
 			p.pos++
 			return s, nil
@@ -260,7 +264,7 @@ func (p *parser) escaped(start int) (string, error) {
 		case c == '"':
 			p.pos++
 			if !utf8.Valid(b) {
-				return "", p.fail("invalid UTF-8")
+				return "", p.notUnicode("invalid UTF-8")
 			}
 			return string(b), nil
 		case c == '\\':
@@ -271,12 +275,24 @@ func (p *parser) escaped(start int) (string, error) {
 		case c < ' ':
 			return "", p.fail("control character in a string")
 		default:
-			b = append(b, c)
-			p.pos++
+			start := p.pos
+			for p.pos < len(p.text) && !endsRun[p.text[p.pos]] {
+				p.pos++
+			}
+			b = append(b, p.text[start:p.pos]...)
 		}
 	}
 	return "", p.fail("end of text")
 }
+
+// endsRun marks the bytes that cannot stand for themselves within a JSON string.
+var endsRun = func() (ends [256]bool) {
+	for c := range ' ' {
+		ends[c] = true
+	}
+	ends['"'], ends['\\'] = true, true
+	return ends
+}()
 
 var plainEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
@@ -296,7 +312,7 @@ func (p *parser) escape(b []byte) ([]byte, error) {
 	if utf16.IsSurrogate(r) {
 		low, ok := p.unicode()
 		if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
-			return nil, p.fail("lone surrogate")
+			return nil, p.notUnicode("lone surrogate")
 		}
 	}
 	return utf8.AppendRune(b, r), nil

@@ -6,9 +6,13 @@
 package exactjson
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
 )
 
 // Kind is the JSON type of a value. The zero Kind is Absent: no value at all, which is not the same as null.
@@ -41,8 +45,8 @@ type Member struct {
 // NullValue is JSON null.
 var NullValue = Value{kind: Null, text: "null"}
 
-// StringValue returns the JSON string s.
-func StringValue(s string) Value { return Value{kind: String, text: s} }
+// StringValue returns the JSON string s. Invalid UTF-8, which JSON cannot carry, becomes U+FFFD byte by byte.
+func StringValue(s string) Value { return Value{kind: String, text: valid(s)} }
 
 // BoolValue returns true or false.
 func BoolValue(b bool) Value { return Value{kind: Bool, text: strconv.FormatBool(b)} }
@@ -50,17 +54,20 @@ func BoolValue(b bool) Value { return Value{kind: Bool, text: strconv.FormatBool
 // IntValue returns the number i.
 func IntValue(i int64) Value { return Value{kind: Number, text: strconv.FormatInt(i, 10)} }
 
-// FloatValue returns the number f in its shortest form, or the strings "NaN", "Infinity" and "-Infinity", which JSON has no
-// number for.
+// FloatValue returns the number f in its canonical form, or the strings "NaN", "Infinity" and "-Infinity", which JSON has no
+// number for. Beyond ±2^53 it has an exponent, since digits alone would claim to be an exact integer.
 func FloatValue(f float64) Value {
-	switch s := strconv.FormatFloat(f, 'g', -1, 64); s {
-	case "NaN":
+	switch {
+	case math.IsNaN(f):
 		return StringValue("NaN")
-	case "+Inf":
+	case math.IsInf(f, 1):
 		return StringValue("Infinity")
-	case "-Inf":
+	case math.IsInf(f, -1):
 		return StringValue("-Infinity")
+	case math.Abs(f) > 1<<53:
+		return Value{kind: Number, text: strconv.FormatFloat(f, 'e', -1, 64)}
 	default:
+		s, _ := jcs.NumberToJSON(f) // fails for NaN and infinities only
 		return Value{kind: Number, text: s}
 	}
 }
@@ -74,10 +81,18 @@ func ArrayValue(elements ...Value) Value {
 	return Value{kind: Array, members: members}
 }
 
-// ObjectValue returns an object with the given members in their order. Names must be distinct; members with an absent value are
-// left out.
+// ObjectValue returns an object with the given members in their order; it takes the slice over. Members with an absent value are
+// left out; of several members with one name the first stays, as in Get.
 func ObjectValue(members ...Member) Value {
-	return Value{kind: Object, members: slices.DeleteFunc(members, func(m Member) bool { return m.Value.IsAbsent() })}
+	var names nameSet
+	kept := members[:0]
+	for _, m := range members {
+		m.Name = valid(m.Name)
+		if !m.Value.IsAbsent() && names.add(m.Name, kept) {
+			kept = append(kept, m)
+		}
+	}
+	return Value{kind: Object, members: kept}
 }
 
 // Kind returns the JSON type.
@@ -181,23 +196,22 @@ func (v Value) Equal(w Value) bool {
 	}
 	switch v.kind {
 	case Number:
-		return v.text == w.text || canonicalNumber(v.text) == canonicalNumber(w.text)
+		if v.text == w.text {
+			return true
+		}
+		n := canonicalNumber(v.text)
+		return n != "" && n == canonicalNumber(w.text)
 	case Array:
 		return slices.EqualFunc(v.members, w.members, func(a, b Member) bool { return a.Value.Equal(b.Value) })
 	case Object:
 		if len(v.members) != len(w.members) {
 			return false
 		}
-		for i, m := range v.members {
-			other := w.members[i]
-			if other.Name != m.Name {
-				other.Value = w.Get(m.Name)
-			}
-			if !m.Value.Equal(other.Value) {
-				return false
-			}
+		same := func(a, b Member) bool { return a.Name == b.Name && a.Value.Equal(b.Value) }
+		if slices.EqualFunc(v.members, w.members, func(a, b Member) bool { return a.Name == b.Name }) {
+			return slices.EqualFunc(v.members, w.members, same)
 		}
-		return true
+		return slices.EqualFunc(sortedMembers(v.members), sortedMembers(w.members), same)
 	default:
 		return v.text == w.text
 	}
@@ -211,6 +225,18 @@ func (v Value) HasBigInt() bool {
 	return slices.ContainsFunc(v.members, func(m Member) bool { return m.Value.HasBigInt() })
 }
 
+// Depth returns how many levels of arrays and objects the value has: 0 for a scalar.
+func (v Value) Depth() int {
+	if v.kind < Array {
+		return 0
+	}
+	deepest := 0
+	for i := range v.members {
+		deepest = max(deepest, v.members[i].Value.Depth())
+	}
+	return deepest + 1
+}
+
 // Clone returns a copy that shares no memory with the text it was parsed from.
 func (v Value) Clone() Value {
 	v.text = strings.Clone(v.text)
@@ -222,4 +248,32 @@ func (v Value) Clone() Value {
 		v.members = members
 	}
 	return v
+}
+
+// valid replaces every byte of s that is not part of a valid UTF-8 sequence.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
+// nameSet finds duplicate names of an object: by a scan of the members so far as long as they are few, by a map beyond.
+type nameSet map[string]struct{}
+
+// add reports whether the name is none of the members so far.
+func (n *nameSet) add(name string, members []Member) bool {
+	const few = 16
+	if len(members) < few {
+		return !slices.ContainsFunc(members, func(m Member) bool { return m.Name == name })
+	}
+	if *n == nil {
+		*n = make(nameSet, 4*few)
+		for i := range members {
+			(*n)[members[i].Name] = struct{}{}
+		}
+	}
+	before := len(*n)
+	(*n)[name] = struct{}{}
+	return len(*n) > before
 }

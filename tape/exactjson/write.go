@@ -137,10 +137,11 @@ func sortedMembers(members []Member) []Member {
 	return sorted
 }
 
-// compareNames compares as UTF-16: bytewise UTF-8 order is the same except that supplementary characters (lead byte 0xF0 and up)
-// sort, as surrogates, before U+E000..U+FFFF (lead bytes 0xEE and 0xEF).
-func compareNames(a, b Member) int {
-	x, y := a.Name, b.Name
+func compareNames(a, b Member) int { return CompareNames(a.Name, b.Name) }
+
+// CompareNames orders object names as the canonical form does, by UTF-16 code units: bytewise UTF-8 order is the same except that
+// supplementary characters (lead byte 0xF0 and up) sort, as surrogates, before U+E000..U+FFFF (lead bytes 0xEE and 0xEF).
+func CompareNames(x, y string) int {
 	n := min(len(x), len(y))
 	for i := range n {
 		if x[i] != y[i] {
@@ -214,23 +215,16 @@ func isSmallInt(literal string) bool {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends a JSON string with the escapes of RFC 8785; invalid UTF-8 becomes U+FFFD.
+// AppendString appends a JSON string with the escapes of RFC 8785; invalid UTF-8 becomes U+FFFD byte by byte.
 func AppendString(dst []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = valid(s)
+	}
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); {
+	for i := range len(s) {
 		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				dst = append(append(dst, s[start:i]...), "\uFFFD"...)
-				start = i + 1
-			}
-			i += size
-			continue
-		}
-		if c >= ' ' && c != '"' && c != '\\' {
-			i++
+		if !endsRun[c] {
 			continue
 		}
 		dst = append(dst, s[start:i]...)
@@ -250,8 +244,7 @@ func AppendString(dst []byte, s string) []byte {
 		default:
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
-		i++
-		start = i
+		start = i + 1
 	}
 	return append(append(dst, s[start:]...), '"')
 }
