@@ -7,8 +7,7 @@
 //	//go:generate          → whatever the directive says
 //	builder-config*.yaml   → cmd/otelcol-tapedeck*/ (sources, go.mod, go.sum; nothing is compiled)
 //
-// It is run from the root of the repository by `make generate`, with the directory that holds mdatagen and builder as
-// its argument. The output is committed, so building and testing never need these tools.
+// `make generate` runs it. The output is committed, so building and testing never need these tools.
 package main
 
 import (
@@ -23,9 +22,10 @@ import (
 )
 
 func main() {
+	root := flag.String("root", ".", "directory of the root module")
 	tools := flag.String("tools", "bin/tools", "directory of the built mdatagen and builder")
 	flag.Parse()
-	if err := run(".", *tools); err != nil {
+	if err := run(*root, *tools); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}

@@ -1,0 +1,83 @@
+# Everything here needs Go and make; race needs a C compiler, e2e the storage servers that .ci/run installs.
+VERSION ?= 0.1.0-dev
+GO      ?= go
+
+BIN       := bin
+TOOLS     := $(BIN)/tools
+COLLECTORS := cmd/otelcol-tapedeck cmd/otelcol-tapedeck-full
+
+# -trimpath and no VCS stamp: the same sources give the same bytes, in a clone and in an archive.
+BUILD := -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
+
+# The rule of the house is that a package that starts goroutines checks for leaks; these are the ones to run with -race.
+RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u)
+
+.DEFAULT_GOAL := help
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check e2e bench fuzz-short tools clean
+
+help: ## this text
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: collector tapedeck ## bin/otelcol-tapedeck and bin/tapedeck (3 minutes on 2 cores the first time)
+
+collector:
+	$(GO) -C cmd/otelcol-tapedeck build $(BUILD) -o ../../$(BIN)/otelcol-tapedeck .
+
+tapedeck:
+	$(GO) build $(BUILD) -o $(BIN)/tapedeck ./cmd/tapedeck
+
+build-full: ## bin/otelcol-tapedeck-full: all object stores, kafka, load_balancing
+	$(GO) -C cmd/otelcol-tapedeck-full build $(BUILD) -o ../../$(BIN)/otelcol-tapedeck-full .
+
+demo: build ## start a collector, send it a recorded agent run, show the tape
+	$(GO) run -buildvcs=false ./internal/cmd/demo -bin $(BIN)
+
+test: ## all unit tests; vets the generated collectors
+	$(GO) test ./...
+	$(GO) -C tools test ./...
+	@for dir in $(COLLECTORS); do echo "$(GO) -C $$dir vet ./..."; $(GO) -C $$dir vet ./... || exit 1; done
+
+race: ## the packages that own goroutines, with the race detector
+	$(GO) test -race $(RACE)
+
+vet: ## go vet with and without the end-to-end tests
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./e2e/...
+	$(GO) -C tools vet ./...
+
+lint: vet $(TOOLS)/staticcheck ## gofmt, vet, staticcheck
+	@bad=$$(find . -name '*.go' -not -path './cmd/otelcol-*' -print0 | xargs -0 gofmt -l); \
+		if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
+	$(TOOLS)/staticcheck -tags e2e ./...
+	cd tools && ../$(TOOLS)/staticcheck ./...
+
+generate: tools ## rewrite what is generated: component code and tables, the sources of the collectors
+	$(GO) -C tools run ./generate -root .. -tools ../$(TOOLS)
+
+# Compares the tree with itself, not with the last commit, so that it also works while something is being changed.
+TREE = git ls-files -z --cached --others --exclude-standard | xargs -0 sha256sum 2>/dev/null | sort -k 2
+
+generate-check: tools ## fail when `make generate` changes anything
+	@mkdir -p $(BIN) && $(TREE) > $(BIN)/tree.before
+	@$(MAKE) --no-print-directory generate
+	@$(TREE) > $(BIN)/tree.after
+	@diff $(BIN)/tree.before $(BIN)/tree.after || { echo "generated files were stale: commit what make generate wrote"; exit 1; }
+
+e2e: build build-full tools ## the built collectors against real storage servers
+	TAPEDECK_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m ./e2e/...
+
+bench: ## all benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz-short: ## every fuzz target for FUZZTIME (10s)
+	.ci/fuzz $(or $(FUZZTIME),10s)
+
+tools: $(TOOLS)/staticcheck
+
+# One build for all three; staticcheck stands for them.
+$(TOOLS)/staticcheck: tools/go.mod tools/go.sum
+	$(GO) -C tools build -buildvcs=false -o ../$(TOOLS)/ tool
+	@touch $@
+
+clean: ## remove bin/
+	rm -rf $(BIN)
