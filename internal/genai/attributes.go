@@ -1,0 +1,155 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// maxAttributeDepth bounds nested arrays and maps of attribute values; deeper ones are cut off as null.
+const maxAttributeDepth = 128
+
+// jsonOf turns an attribute value into a JSON value: a string stays a string, a map becomes an object.
+func jsonOf(v pcommon.Value) exactjson.Value { return jsonAt(v, 0) }
+
+func jsonAt(v pcommon.Value, depth int) exactjson.Value {
+	if depth > maxAttributeDepth {
+		return exactjson.NullValue
+	}
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		return exactjson.StringValue(v.Str())
+	case pcommon.ValueTypeBool:
+		return exactjson.BoolValue(v.Bool())
+	case pcommon.ValueTypeInt:
+		return exactjson.IntValue(v.Int())
+	case pcommon.ValueTypeDouble:
+		return exactjson.FloatValue(v.Double())
+	case pcommon.ValueTypeBytes:
+		return exactjson.StringValue(base64.StdEncoding.EncodeToString(v.Bytes().AsRaw()))
+	case pcommon.ValueTypeSlice:
+		elements := make([]exactjson.Value, 0, v.Slice().Len())
+		for _, e := range v.Slice().All() {
+			elements = append(elements, jsonAt(e, depth+1))
+		}
+		return exactjson.ArrayValue(elements...)
+	case pcommon.ValueTypeMap:
+		members := make([]exactjson.Member, 0, v.Map().Len())
+		seen := make(map[string]struct{}, v.Map().Len())
+		for k, e := range v.Map().All() {
+			if _, twice := seen[k]; twice {
+				continue
+			}
+			seen[k] = struct{}{}
+			members = append(members, exactjson.Member{Name: k, Value: jsonAt(e, depth+1)})
+		}
+		return exactjson.ObjectValue(members...)
+	default:
+		return exactjson.NullValue
+	}
+}
+
+// attributes gives typed access to the attributes of a span, an event or a resource.
+type attributes struct{ m pcommon.Map }
+
+func (a attributes) value(key string) (pcommon.Value, bool) { return a.m.Get(key) }
+
+func (a attributes) has(key string) bool {
+	_, ok := a.m.Get(key)
+	return ok
+}
+
+// json returns the value of the first of the keys that is there.
+func (a attributes) json(keys ...string) exactjson.Value {
+	for _, key := range keys {
+		if v, ok := a.m.Get(key); ok {
+			return jsonOf(v)
+		}
+	}
+	return exactjson.Value{}
+}
+
+// str returns the first of the keys that holds a non-empty text; numbers and booleans give their text.
+func (a attributes) str(keys ...string) string {
+	for _, key := range keys {
+		if v, ok := a.m.Get(key); ok {
+			switch v.Type() {
+			case pcommon.ValueTypeStr:
+				if v.Str() != "" {
+					return v.Str()
+				}
+			case pcommon.ValueTypeInt, pcommon.ValueTypeBool, pcommon.ValueTypeDouble:
+				return v.AsString()
+			}
+		}
+	}
+	return ""
+}
+
+// count returns the first of the keys that holds a whole number, also as text.
+func (a attributes) count(keys ...string) *int64 {
+	for _, key := range keys {
+		if v, ok := a.m.Get(key); ok {
+			if n, ok := countOf(jsonOf(v)); ok {
+				return &n
+			}
+		}
+	}
+	return nil
+}
+
+func countOf(v exactjson.Value) (int64, bool) {
+	if v.Kind() == exactjson.String {
+		parsed, err := exactjson.Parse(strings.TrimSpace(v.Str()))
+		if err != nil || parsed.Kind() != exactjson.Number {
+			return 0, false
+		}
+		v = parsed
+	}
+	n, ok := v.Int()
+	return n, ok && n >= 0
+}
+
+// strings returns the texts of an array, of a JSON array in a string, of a comma-joined string or of a scalar.
+func (a attributes) strings(key string) []string {
+	v, ok := a.m.Get(key)
+	if !ok {
+		return nil
+	}
+	return textsOf(jsonOf(v))
+}
+
+func textsOf(v exactjson.Value) []string {
+	switch v.Kind() {
+	case exactjson.Array:
+		var out []string
+		for _, m := range v.Members() {
+			if s := m.Value.Text(); s != "" && m.Value.Kind() != exactjson.Null {
+				out = append(out, s)
+			}
+		}
+		return out
+	case exactjson.String:
+		s := strings.TrimSpace(v.Str())
+		if strings.HasPrefix(s, "[") {
+			if parsed, err := exactjson.Parse(s); err == nil {
+				return textsOf(parsed)
+			}
+		}
+		var out []string
+		for _, part := range strings.Split(s, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
+		}
+		return out
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// maxUnwrap is how often a string that holds JSON that is a string that holds JSON is decoded.
+const maxUnwrap = 3
+
+// looksJSON reports whether a text starts like a JSON object, array or string.
+func looksJSON(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && (text[0] == '{' || text[0] == '[' || text[0] == '"')
+}
+
+// parseStructure decodes a text that is a JSON object or array, also when it was encoded several times.
+func parseStructure(text string) (exactjson.Value, bool) {
+	for range maxUnwrap {
+		if !looksJSON(text) {
+			return exactjson.Value{}, false
+		}
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			return exactjson.Value{}, false
+		}
+		switch v.Kind() {
+		case exactjson.Object, exactjson.Array:
+			return v, true
+		case exactjson.String:
+			text = v.Str()
+		default:
+			return exactjson.Value{}, false
+		}
+	}
+	return exactjson.Value{}, false
+}
+
+// structureOf returns an object or array, decoding a string that holds one.
+func structureOf(v exactjson.Value) (exactjson.Value, bool) {
+	switch v.Kind() {
+	case exactjson.Object, exactjson.Array:
+		return v, true
+	case exactjson.String:
+		return parseStructure(v.Str())
+	default:
+		return exactjson.Value{}, false
+	}
+}
+
+// argsContent decodes recorded tool arguments. A string is JSON, else a Python literal, else it stays text.
+func argsContent(v exactjson.Value) Content {
+	if v.Kind() != exactjson.String {
+		return Content{Value: v}
+	}
+	text := v.Str()
+	c := Content{Value: v, Text: text, Label: labelOf(text)}
+	if parsed, err := exactjson.Parse(strings.TrimSpace(text)); err == nil {
+		c.Value, c.Label = parsed, maskedInside(parsed)
+		if parsed.Kind() == exactjson.String {
+			if inner, ok := parseStructure(parsed.Str()); ok {
+				c.Value = inner
+			}
+		}
+		return c
+	}
+	if c.Label != "" {
+		return c
+	}
+	if parsed, lossy, ok := parsePython(text); ok {
+		if lossy {
+			c.Label = tape.Lossy
+			return c
+		}
+		c.Value = parsed
+	}
+	return c
+}
+
+// resultContent keeps a recorded result as it is: a string stays a string, a structured attribute becomes JSON. A dialect that
+// writes every result JSON-encoded has it decoded exactly once.
+func resultContent(v exactjson.Value, encoded bool) Content {
+	if v.Kind() != exactjson.String {
+		return Content{Value: v}
+	}
+	c := Content{Value: v, Label: labelOf(v.Str())}
+	if encoded && c.Label == "" {
+		if parsed, err := exactjson.Parse(strings.TrimSpace(v.Str())); err == nil {
+			c.Value, c.Text = parsed, v.Str()
+		}
+	}
+	return c
+}
+
+// exactMasks are values that a producer writes in place of content.
+var exactMasks = map[string]bool{
+	"__REDACTED__": true, "<REDACTED>": true, "[REDACTED]": true, "readacted": true, "FILTERED": true,
+}
+
+// cutMarkers are endings that a producer leaves where it cut a value.
+var cutMarkers = []*regexp.Regexp{
+	regexp.MustCompile(`…\[truncated:(\d+)\]$`),                          // Forge
+	regexp.MustCompile(`\.\.\.\[TRUNCATED: original length \d+\]$`),      // Gemini CLI
+	regexp.MustCompile(`\[\.\.\. telemetry preview truncated \.\.\.\]$`), // Codex
+}
+
+// labelOf recognises a text that was masked or cut as a whole.
+func labelOf(text string) tape.Label {
+	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, "[Scrubbed due to '") {
+		return tape.Masked
+	}
+	if n := len(text); n > 0 && n > 20 && (text[n-1] == ']' || text[n-1] == '.') {
+		tail := text[max(0, n-80):]
+		for i, marker := range cutMarkers {
+			if m := marker.FindStringSubmatch(tail); m != nil && (i != 0 || forgeCut(n, m[1])) {
+				return tape.Truncated
+			}
+		}
+	}
+	return ""
+}
+
+// forgeCut tells Forge's own cut (4069 bytes and the marker) from a tool that prints the marker.
+func forgeCut(length int, digits string) bool {
+	original, err := strconv.Atoi(digits)
+	return err == nil && length == 4084+len(digits) && original > 4096
+}
+
+// maskedInside reports masked when a whole leaf of a value is a mask.
+func maskedInside(v exactjson.Value) tape.Label {
+	if v.Kind() == exactjson.String && labelOf(v.Str()) == tape.Masked {
+		return tape.Masked
+	}
+	for _, m := range v.Members() {
+		if maskedInside(m.Value) != "" {
+			return tape.Masked
+		}
+	}
+	return ""
+}

@@ -1,0 +1,224 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// LogScope is the scope of log records that travel as spans; see package evidence.
+const LogScope = "tapedeck.log"
+
+// Dialect is one way of writing a run into telemetry. The table is in order of detection: the first that matches a span is its
+// primary dialect, later ones fill what it leaves open.
+type Dialect struct {
+	ID   string
+	Name string
+	// Scopes are exact scope names, ScopePrefixes their beginnings, Marks the beginnings of attribute keys, each up to and
+	// including its first dot or colon. One match is enough.
+	Scopes        []string
+	ScopePrefixes []string
+	Marks         []string
+	// Root says which span stands for a whole run; empty when the dialect has no run spans and there is no root to wait for.
+	Root string
+	// Encoded says that every tool result is written JSON-encoded and is decoded exactly once.
+	Encoded bool
+	// Switch is the setting that turns the capture of content on.
+	Switch string
+	// classify tells the class of a span from its name and few attributes; runSpan says that it stands for a whole run.
+	classify func(s *Source) (class Class, runSpan bool)
+	// read fills the observation; its Class is set already.
+	read func(s *Source, o *Observation)
+}
+
+// Dialects is the table of all dialects; docs/dialects.md is generated from it.
+var Dialects = []*Dialect{forge, vercelAI, vercelGenAI, openInference, semconv}
+
+// Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
+var commonMarks = []string{"mcp."}
+
+// scopeIndex and markIndex answer which dialects a scope or an attribute key speaks for.
+var (
+	scopeIndex = map[string]uint64{}
+	markIndex  = map[string]uint64{}
+)
+
+const memberOnly = 1 << 63
+
+func init() {
+	for i, d := range Dialects {
+		for _, s := range d.Scopes {
+			scopeIndex[s] |= 1 << i
+		}
+		for _, m := range d.Marks {
+			markIndex[m] |= 1 << i
+		}
+	}
+	for _, m := range commonMarks {
+		markIndex[m] |= memberOnly
+	}
+}
+
+func scopeMarks(scope string) uint64 {
+	bits := scopeIndex[scope]
+	for i, d := range Dialects {
+		for _, p := range d.ScopePrefixes {
+			if strings.HasPrefix(scope, p) {
+				bits |= 1 << i
+			}
+		}
+	}
+	return bits
+}
+
+func attributeMarks(m pcommon.Map) uint64 {
+	var bits uint64
+	for key := range m.All() {
+		if end := strings.IndexAny(key, ".:"); end > 0 {
+			bits |= markIndex[key[:end+1]]
+		}
+	}
+	return bits
+}
+
+// IsEvidence reports whether a span belongs to an agent run, by the table of scopes and attribute keys. Spans of a run that no
+// dialect marks (HTTP calls, database calls) are not evidence.
+func IsEvidence(scopeName string, span ptrace.Span) bool {
+	if scopeName == LogScope {
+		return true
+	}
+	bits := scopeMarks(scopeName)
+	if bits == 0 {
+		if bits = attributeMarks(span.Attributes()); bits == 0 {
+			bits = eventMarks(span)
+		}
+	}
+	return bits != 0 && !isAside(span)
+}
+
+// eventMarks covers producers that leave all content in span events of the GenAI conventions.
+func eventMarks(span ptrace.Span) uint64 {
+	for _, e := range span.Events().All() {
+		if strings.HasPrefix(e.Name(), "gen_ai.") {
+			return memberOnly
+		}
+	}
+	return 0
+}
+
+// asides are spans that a marked scope writes beside its runs, each as a trace of its own.
+var asides = map[string]bool{"auth.verify": true, "admission.check": true}
+
+func isAside(span ptrace.Span) bool { return asides[span.Name()] && span.ParentSpanID().IsEmpty() }
+
+// IsRunSpan reports whether a span stands for a whole agent run or sub-run: when it has ended, so has the run.
+func IsRunSpan(scopeName string, span ptrace.Span) bool {
+	s := &Source{ScopeName: scopeName, Span: span}
+	for _, d := range dialectsOf(s) {
+		if class, runSpan := d.classify(s); class != Unclassified {
+			return class == Agent && runSpan
+		}
+	}
+	return false
+}
+
+// HasRoots reports whether any dialect that marks the span writes run spans, so that there is a root to wait for.
+func HasRoots(scopeName string, span ptrace.Span) bool {
+	return slices.ContainsFunc(dialectsOf(&Source{ScopeName: scopeName, Span: span}), func(d *Dialect) bool { return d.Root != "" })
+}
+
+func dialectsOf(s *Source) []*Dialect {
+	bits := scopeMarks(s.ScopeName) | attributeMarks(s.Span.Attributes())
+	if bits == 0 {
+		bits = eventMarks(s.Span)
+	}
+	var out []*Dialect
+	for i, d := range Dialects {
+		if bits&(1<<i) != 0 || bits != 0 && d == semconv {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Read tells what one item says. Fields come from the first dialect that holds them unharmed.
+func Read(s *Source) *Observation {
+	o := &Observation{}
+	for _, d := range dialectsOf(s) {
+		next := &Observation{}
+		next.Class, next.RunSpan = d.classify(s)
+		if o.Class != Unclassified && next.Class != o.Class {
+			if next.Class != Unclassified {
+				next.RunSpan = false
+			}
+			next.Class = o.Class
+		}
+		d.read(s, next)
+		if next.Class == Unclassified {
+			continue
+		}
+		o.Dialects = append(o.Dialects, d.ID)
+		o.fill(next)
+	}
+	if o.Class == Unclassified {
+		o.Class = Structure
+	}
+	readCommon(s, o)
+	return o
+}
+
+// readCommon reads what all dialects have in common: status, exceptions, tags, identity of users and conversations.
+func readCommon(s *Source, o *Observation) {
+	a := attributes{s.Span.Attributes()}
+	if s.Span.Status().Code() == ptrace.StatusCodeError {
+		o.Failed = true
+	}
+	if o.Failed && o.Error == nil {
+		o.Error = errorOf(s)
+	}
+	str(&o.ConversationID, a.str(conversationKeys...))
+	str(&o.UserID, a.str(userKeys...))
+	str(&o.ReplayRunID, attributes{s.Resource}.str("replay_run_id"))
+	str(&o.ReplayRunID, a.str("replay_run_id"))
+	if n := s.Span.DroppedAttributesCount() + s.Span.DroppedEventsCount(); n > 0 {
+		o.note(tape.CodeDroppedAttributes, "", exactjson.IntValue(int64(n)).Text()+" attributes or events were dropped by the SDK")
+	}
+}
+
+var conversationKeys = []string{
+	"gen_ai.conversation.id", "session.id", "langfuse.session.id", "ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id",
+	"traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "lmnr.association.properties.session_id",
+	"langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id", "gcp.vertex.agent.session_id",
+	"anthropic.session.id", "conversation.id", "genkit:sessionId", "gen_ai.thread.id",
+}
+
+var userKeys = []string{
+	"user.id", "langfuse.user.id", "enduser.id", "ai.telemetry.metadata.userId", "ai.telemetry.metadata.user_id",
+	"traceloop.association.properties.user_id", "lmnr.association.properties.user_id", "llm.user", "forge.auth.user_id", "enduser.pseudo.id",
+}
+
+// errorOf reads the failure of a span: its exception event, error attributes or status message.
+func errorOf(s *Source) *tape.Error {
+	a := attributes{s.Span.Attributes()}
+	e := &tape.Error{Type: a.str("error.type", "exception.type"), Message: a.str("error.message", "exception.message")}
+	for _, event := range s.Span.Events().All() {
+		if event.Name() == "exception" {
+			x := attributes{event.Attributes()}
+			str(&e.Type, x.str("exception.type"))
+			str(&e.Message, x.str("exception.message"))
+		}
+	}
+	str(&e.Message, s.Span.Status().Message())
+	if e.Type == "" && e.Message == "" {
+		return nil
+	}
+	return e
+}

@@ -1,0 +1,167 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// unwrapped is a tool result without what a framework put around it.
+type unwrapped struct {
+	content Content
+	isError bool
+	callID  string
+}
+
+// maxEnvelopes bounds envelopes within envelopes.
+const maxEnvelopes = 4
+
+// envelope recognises one wrapping and returns what is inside. Names are part of the tape (event field envelope).
+type envelope struct {
+	name string
+	open func(v exactjson.Value) (inner exactjson.Value, u unwrapped, ok bool)
+}
+
+// envelopes is the table of known wrappings, tried in order until none fits.
+var envelopes = []envelope{
+	{"langchain.output", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
+		inner := v.Get("output")
+		ok := v.Len() == 1 && isLangchainTool(inner) || v.Len() == 2 && !inner.IsAbsent() && v.Get("kwargs").Kind() == exactjson.Object
+		return inner, unwrapped{}, ok
+	}},
+	{"langchain.tool_message", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
+		if !isLangchainTool(v) {
+			return v, unwrapped{}, false
+		}
+		fields := v
+		if k := v.First("kwargs", "data"); k.Kind() == exactjson.Object {
+			fields = k
+		}
+		return fields.Get("content"), unwrapped{isError: fields.Get("status").Str() == "error", callID: textOfID(fields.Get("tool_call_id"))}, true
+	}},
+	{"ai_sdk.output", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
+		inner := v.Get("value")
+		if v.Len() > 3 || inner.IsAbsent() && v.Get("type").Str() != "execution-denied" {
+			return v, unwrapped{}, false
+		}
+		switch v.Get("type").Str() {
+		case "text", "json", "content":
+			return inner, unwrapped{}, true
+		case "error-text", "error-json":
+			return inner, unwrapped{isError: true}, true
+		case "execution-denied":
+			return v.Get("reason"), unwrapped{isError: true}, true
+		}
+		return v, unwrapped{}, false
+	}},
+	{"mcp.result", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
+		blocks := v.Get("content")
+		if blocks.Kind() != exactjson.Array || v.Get("type").Kind() == exactjson.String {
+			return v, unwrapped{}, false
+		}
+		for _, m := range v.Members() {
+			switch m.Name {
+			case "content", "isError", "structuredContent", "_meta":
+			default:
+				return v, unwrapped{}, false
+			}
+		}
+		_, ok := singleText(blocks)
+		return blocks, unwrapped{isError: v.Get("isError").True()}, ok
+	}},
+	{"content_blocks", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
+		text, ok := singleText(v)
+		return text, unwrapped{}, ok
+	}},
+	{"json_block", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
+		inner := v.At(0).Get("json")
+		return inner, unwrapped{}, v.Kind() == exactjson.Array && v.Len() == 1 && v.At(0).Len() == 1 && !inner.IsAbsent()
+	}},
+}
+
+// singleText returns the text of a list of exactly one text block.
+func singleText(v exactjson.Value) (exactjson.Value, bool) {
+	if v.Kind() != exactjson.Array || v.Len() != 1 {
+		return exactjson.Value{}, false
+	}
+	block := v.At(0)
+	text := block.Get("text")
+	if text.Kind() != exactjson.String {
+		return exactjson.Value{}, false
+	}
+	for _, m := range block.Members() {
+		switch m.Name {
+		case "text", "type", "annotations", "_meta", "citations", "cache_control":
+		default:
+			return exactjson.Value{}, false
+		}
+	}
+	t := block.Get("type").Str()
+	return text, t == "text" || t == "input_text" || t == "output_text" || block.Len() == 1
+}
+
+func isLangchainTool(v exactjson.Value) bool {
+	if v.Kind() != exactjson.Object {
+		return false
+	}
+	if v.Get("kwargs").Kind() == exactjson.Object {
+		class := v.Get("id").At(v.Get("id").Len() - 1).Str()
+		return strings.HasPrefix(class, "ToolMessage")
+	}
+	if v.Get("type").Str() != "tool" {
+		return false
+	}
+	return !v.Get("data").Get("content").IsAbsent() || !v.Get("content").IsAbsent() && !v.Get("tool_call_id").IsAbsent()
+}
+
+// toolMessageRepr is the Python repr of a LangChain ToolMessage; its quoting cannot always be undone.
+var toolMessageRepr = regexp.MustCompile(`(?s)^content=(['"].*['"])(?: name='[^']*')?(?: id='[^']*')? tool_call_id='([^']*)'(?: status='(\w+)')?$`)
+
+// unwrapResult takes the known envelopes off a result. A text that holds an envelope as JSON is opened too, any other text stays.
+func unwrapResult(c Content) unwrapped {
+	u := unwrapped{content: c}
+	for range maxEnvelopes {
+		v, wasText := u.content.Value, false
+		if v.Kind() == exactjson.String {
+			if m := toolMessageRepr.FindStringSubmatch(v.Str()); m != nil {
+				u.callID, u.isError = m[2], m[3] == "error"
+				u.content.Envelope = append(u.content.Envelope, "langchain.repr")
+				u.content.Label = tape.Lossy
+				if text, lossy, ok := parsePython("[" + m[1] + "]"); ok && !lossy && text.Len() == 1 {
+					u.content.Value = text.At(0)
+				}
+				return u
+			}
+			inner, ok := parseStructure(v.Str())
+			if !ok {
+				return u
+			}
+			v, wasText = inner, true
+		}
+		opened := false
+		for _, e := range envelopes {
+			if wasText && e.name == "content_blocks" && len(u.content.Envelope) > 0 {
+				continue // inside an envelope a text is what the tool returned, even where it looks like blocks
+			}
+			inner, found, ok := e.open(v)
+			if !ok {
+				continue
+			}
+			u.content.Value = inner
+			u.content.Envelope = append(u.content.Envelope, e.name)
+			u.isError = u.isError || found.isError
+			str(&u.callID, found.callID)
+			opened = true
+			break
+		}
+		if !opened {
+			return u
+		}
+	}
+	return u
+}

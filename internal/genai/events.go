@@ -1,0 +1,161 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// event is a span event or a log record of the GenAI conventions, with all that it carries as one object.
+type event struct {
+	name   string
+	time   uint64
+	order  int
+	fields exactjson.Value
+}
+
+// Attributes of log records that travel as spans. The body, the event name and the original scope stand in attributes of the span.
+const (
+	LogBody      = "log.record.body"
+	LogEventName = "log.record.event_name"
+	LogScopeName = "log.record.scope.name"
+)
+
+// eventsOf returns the GenAI events of a span in time order: its span events, then the log records that name it.
+func eventsOf(s *Source) []event {
+	var out []event
+	for i, e := range s.Span.Events().All() {
+		if !strings.HasPrefix(e.Name(), "gen_ai.") && e.Name() != "tool.output" {
+			continue
+		}
+		out = append(out, event{name: e.Name(), time: uint64(e.Timestamp()), order: i, fields: eventFields(attributes{e.Attributes()})})
+	}
+	for i, l := range s.Logs {
+		a := attributes{l.Attributes()}
+		out = append(out, event{name: l.Name(), time: uint64(l.StartTimestamp()), order: len(out) + i, fields: eventFields(a)})
+	}
+	slices.SortStableFunc(out, func(a, b event) int {
+		switch {
+		case a.time < b.time:
+			return -1
+		case a.time > b.time:
+			return 1
+		default:
+			return a.order - b.order
+		}
+	})
+	return out
+}
+
+// eventFields merges the body and the attributes of an event. A body that is itself JSON in a string is decoded; so are the fields
+// that hold lists.
+func eventFields(a attributes) exactjson.Value {
+	var members []exactjson.Member
+	seen := map[string]bool{}
+	add := func(name string, v exactjson.Value) {
+		if seen[name] || v.IsAbsent() {
+			return
+		}
+		seen[name] = true
+		switch name {
+		case "tool_calls", "message":
+			if inner, ok := structureOf(v); ok {
+				v = inner
+			}
+		}
+		members = append(members, exactjson.Member{Name: name, Value: v})
+	}
+	for _, key := range []string{LogBody, "gen_ai.event.content"} {
+		body := a.json(key)
+		if inner, ok := structureOf(body); ok && inner.Kind() == exactjson.Object {
+			for _, m := range inner.Members() {
+				add(m.Name, m.Value)
+			}
+		} else if !body.IsEmpty() {
+			add("content", body)
+		}
+	}
+	for key, v := range a.m.All() {
+		if key != LogBody && key != "gen_ai.event.content" {
+			add(key, jsonOf(v))
+		}
+	}
+	return exactjson.ObjectValue(members...)
+}
+
+// readEvents builds messages from events where the attributes gave none.
+func readEvents(events []event, o *Observation, request, response *[]Message) {
+	var asked, answered []Message
+	for _, e := range events {
+		switch e.name {
+		case "gen_ai.system.message", "gen_ai.developer.message":
+			asked = append(asked, eventMessage(e.fields, tape.RoleSystem))
+		case "gen_ai.user.message":
+			asked = append(asked, eventMessage(e.fields, tape.RoleUser))
+		case "gen_ai.assistant.message":
+			asked = append(asked, eventMessage(e.fields, tape.RoleAssistant))
+		case "gen_ai.tool.message":
+			asked = append(asked, eventMessage(e.fields, tape.RoleTool))
+		case "gen_ai.choice":
+			answered = append(answered, choiceMessage(e.fields))
+		case "gen_ai.content.prompt":
+			messages, _ := messagesOf(e.fields.Get("gen_ai.prompt"), tape.RoleUser)
+			asked = append(asked, messages...)
+		case "gen_ai.content.completion":
+			messages, _ := messagesOf(e.fields.Get("gen_ai.completion"), tape.RoleAssistant)
+			answered = append(answered, messages...)
+		case "gen_ai.client.inference.operation.details":
+			list(&o.System, systemOf(e.fields.Get("gen_ai.system_instructions")))
+			if messages, ok := messagesOf(e.fields.Get("gen_ai.input.messages"), tape.RoleUser); ok {
+				asked = append(asked, messages...)
+			}
+			if messages, ok := messagesOf(e.fields.Get("gen_ai.output.messages"), tape.RoleAssistant); ok {
+				answered = append(answered, messages...)
+			}
+			list(&o.Tools, toolDefinitions(e.fields.Get("gen_ai.tool.definitions")))
+		}
+	}
+	list(request, asked)
+	list(response, answered)
+}
+
+// eventMessage reads one message event: role and content lie side by side in its body.
+func eventMessage(fields exactjson.Value, role tape.Role) Message {
+	if r := fields.Get("role").Str(); r != "" && role != tape.RoleTool {
+		role = roleOf(r)
+	}
+	body := fields.Get("content")
+	if role == tape.RoleTool {
+		return messageWith(role, "", []Part{resultPart(textOfID(fields.First("id", "tool_call_id")), fields.Get("name").Str(), body, false)})
+	}
+	parts := partsOf(body)
+	if calls := fields.Get("tool_calls"); calls.Kind() == exactjson.Array && !hasCallParts(parts) {
+		parts = append(parts, chatCalls(calls)...)
+	}
+	return messageWith(role, fields.Get("name").Str(), parts)
+}
+
+// choiceMessage reads a choice event: the answer in message, or beside it.
+func choiceMessage(fields exactjson.Value) Message {
+	inner := fields.Get("message")
+	m := Message{Role: tape.RoleAssistant}
+	switch inner.Kind() {
+	case exactjson.Object:
+		m = roleMessage(inner, tape.RoleAssistant)
+		m.Role = tape.RoleAssistant
+	case exactjson.Absent:
+		m.Parts = partsOf(fields.Get("content"))
+	default:
+		m.Parts = partsOf(inner)
+	}
+	if calls := fields.Get("tool_calls"); calls.Kind() == exactjson.Array && !hasCalls(m) {
+		m.Parts = append(m.Parts, chatCalls(calls)...)
+	}
+	m.FinishReason = fields.First("finish_reason").Str()
+	return m
+}

@@ -1,0 +1,96 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Bounds for flattened keys, which a hostile sender chooses.
+const (
+	maxFlatIndex = 10_000
+	maxFlatDepth = 16
+)
+
+// flatNode is a tree rebuilt from keys such as llm.input_messages.0.message.role.
+type flatNode struct {
+	value    exactjson.Value
+	children map[string]*flatNode
+}
+
+// unflatten rebuilds the value that lies flattened under a prefix ("llm.input_messages."). A node whose names are all indices is
+// an array; missing indices are closed up. Absent when no key has the prefix.
+func (a attributes) unflatten(prefix string) exactjson.Value {
+	root := &flatNode{}
+	found := false
+	for key, v := range a.m.All() {
+		rest, ok := strings.CutPrefix(key, prefix)
+		if !ok || rest == "" {
+			continue
+		}
+		path := strings.Split(rest, ".")
+		if len(path) > maxFlatDepth || slices.ContainsFunc(path, indexTooLarge) {
+			continue
+		}
+		node := root
+		for _, name := range path {
+			if node.children == nil {
+				node.children = map[string]*flatNode{}
+			}
+			next := node.children[name]
+			if next == nil {
+				next = &flatNode{}
+				node.children[name] = next
+			}
+			node = next
+		}
+		node.value = jsonOf(v)
+		found = true
+	}
+	if !found {
+		return exactjson.Value{}
+	}
+	return root.json()
+}
+
+func indexTooLarge(name string) bool {
+	n, err := strconv.Atoi(name)
+	return err == nil && (n > maxFlatIndex || n < 0)
+}
+
+func (n *flatNode) json() exactjson.Value {
+	if len(n.children) == 0 {
+		return n.value
+	}
+	names := make([]string, 0, len(n.children))
+	indexed := true
+	for name := range n.children {
+		names = append(names, name)
+		if _, err := strconv.Atoi(name); err != nil {
+			indexed = false
+		}
+	}
+	if indexed {
+		slices.SortFunc(names, func(a, b string) int {
+			x, _ := strconv.Atoi(a)
+			y, _ := strconv.Atoi(b)
+			return x - y
+		})
+		elements := make([]exactjson.Value, len(names))
+		for i, name := range names {
+			elements[i] = n.children[name].json()
+		}
+		return exactjson.ArrayValue(elements...)
+	}
+	slices.Sort(names)
+	members := make([]exactjson.Member, len(names))
+	for i, name := range names {
+		members[i] = exactjson.Member{Name: name, Value: n.children[name].json()}
+	}
+	return exactjson.ObjectValue(members...)
+}

@@ -1,0 +1,299 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Message lists arrive in more than a dozen shapes, often under the same attribute name. They are told apart by what each element
+// looks like, never by the attribute they came in.
+
+// maxMessageNesting bounds lists of lists and messages in messages.
+const maxMessageNesting = 8
+
+// messagesOf reads a message list of any known shape. A text that is no JSON is one message of the given role. ok is false when
+// the value is JSON of a shape that holds no messages.
+func messagesOf(v exactjson.Value, role tape.Role) (messages []Message, ok bool) {
+	return messagesAt(v, role, 0)
+}
+
+func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
+	if depth > maxMessageNesting {
+		return nil, false
+	}
+	switch v.Kind() {
+	case exactjson.String:
+		if inner, ok := parseStructure(v.Str()); ok {
+			if messages, ok := messagesAt(inner, role, depth+1); ok {
+				return messages, true
+			}
+		}
+		if strings.TrimSpace(v.Str()) == "" {
+			return nil, false
+		}
+		p := textPart(v.Str())
+		p.Label = labelOf(v.Str())
+		return []Message{{Role: role, Parts: []Part{p}}}, true
+	case exactjson.Array:
+		return messageList(v, role, depth)
+	case exactjson.Object:
+		return messageObject(v, role, depth)
+	default:
+		return nil, false
+	}
+}
+
+func messageList(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
+	if v.Len() == 0 {
+		return nil, true
+	}
+	var out []Message
+	responseItem := false // the last message was made of items of the Responses API, further items of the same turn join it
+	for _, m := range v.Members() {
+		e := m.Value
+		if item, ok := responseItemOf(e); ok {
+			if last := len(out) - 1; responseItem && item.Role == tape.RoleAssistant && out[last].Role == tape.RoleAssistant {
+				out[last].Parts = append(out[last].Parts, item.Parts...)
+			} else {
+				out = append(out, item)
+			}
+			responseItem = true
+			continue
+		}
+		responseItem = false
+		if e.Kind() == exactjson.Object && isPartOnly(e) {
+			// a bare list of parts is one message
+			return []Message{messageWith(role, "", partsOf(v))}, true
+		}
+		messages, ok := messagesAt(e, role, depth+1)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, messages...)
+	}
+	return out, true
+}
+
+// isPartOnly reports an object that is a message part and no message.
+func isPartOnly(v exactjson.Value) bool {
+	if !v.Get("role").IsAbsent() || !v.Get("message").IsAbsent() || !v.Get("kwargs").IsAbsent() {
+		return false
+	}
+	switch v.Get("type").Str() {
+	case "text", "tool_use", "tool_result", "tool-call", "tool-result", "tool_call", "tool_call_response", "thinking", "image", "image_url":
+		return v.Get("data").Kind() != exactjson.Object
+	}
+	return false
+}
+
+func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
+	if m, ok := langchainMessage(v); ok {
+		return []Message{m}, true
+	}
+	if item, ok := responseItemOf(v); ok {
+		return []Message{item}, true
+	}
+	if inner := v.Get("message"); inner.Kind() == exactjson.Object { // choices, candidates
+		messages, ok := messagesAt(inner, tape.RoleAssistant, depth+1)
+		if ok && len(messages) == 1 {
+			messages[0].FinishReason = v.First("finish_reason", "finishReason").Text()
+			if calls := v.Get("tool_calls"); calls.Kind() == exactjson.Array && !hasCalls(messages[0]) {
+				messages[0].Parts = append(messages[0].Parts, chatCalls(calls)...)
+			}
+		}
+		return messages, ok
+	}
+	if !v.Get("role").IsAbsent() || v.Get("parts").Kind() == exactjson.Array {
+		return []Message{roleMessage(v, role)}, true
+	}
+	for _, name := range []string{"messages", "contents", "choices", "candidates", "generations"} {
+		if inner := v.Get(name); inner.Kind() == exactjson.Array {
+			return messagesAt(inner, role, depth+1)
+		}
+	}
+	if inner := v.Get("content"); !inner.IsEmpty() {
+		return messagesAt(exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue(string(role))}, exactjson.Member{Name: "content", Value: inner}), role, depth+1)
+	}
+	if text := v.Get("text"); text.Kind() == exactjson.String {
+		return []Message{{Role: role, Parts: []Part{textPart(text.Str())}}}, true
+	}
+	return nil, false
+}
+
+// roleMessage reads {role, parts|content, tool_calls, tool_call_id, …}: OTel, OpenAI, Anthropic, Gemini, Bedrock, AI SDK, Haystack,
+// Genkit and mixtures of them.
+func roleMessage(v exactjson.Value, role tape.Role) Message {
+	if r := v.Get("role").Str(); r != "" {
+		role = roleOf(r)
+	}
+	var parts []Part
+	callID := v.First("tool_call_id", "toolCallId", "call_id")
+	switch body := v.First("parts", "content"); {
+	case role == tape.RoleTool && (!callID.IsAbsent() || !hasResultPart(body)):
+		id := textOfID(callID)
+		parts = []Part{resultPart(id, v.Get("name").Str(), body, v.First("is_error", "isError").True() || v.Get("status").Str() == "error")}
+	default:
+		if r := v.First("reasoning_content", "reasoning"); r.Kind() == exactjson.String && r.Str() != "" {
+			parts = append(parts, Part{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}})
+		}
+		parts = append(parts, partsOf(body)...)
+	}
+	if calls := v.First("tool_calls", "toolCalls"); calls.Kind() == exactjson.Array && !hasResult(parts) {
+		if !hasCallParts(parts) {
+			parts = append(parts, chatCalls(calls)...)
+		}
+	} else if call := v.Get("function_call"); call.Kind() == exactjson.Object {
+		parts = append(parts, callPart("", call.Get("name").Str(), call.Get("arguments")))
+	}
+	if refusal := v.Get("refusal"); refusal.Kind() == exactjson.String && refusal.Str() != "" {
+		parts = append(parts, textPart(refusal.Str()))
+	}
+	m := messageWith(role, v.Get("name").Str(), parts)
+	m.FinishReason = v.First("finish_reason", "finishReason").Text()
+	if role == tape.RoleTool {
+		m.Name = ""
+	}
+	return m
+}
+
+func messageWith(role tape.Role, name string, parts []Part) Message {
+	if len(parts) > 0 && role == tape.RoleUser && allResults(parts) {
+		role = tape.RoleTool // Anthropic, Bedrock and Gemini return tool results in the user's role
+	}
+	return Message{Role: role, Name: name, Parts: parts}
+}
+
+func allResults(parts []Part) bool {
+	for _, p := range parts {
+		if p.Type != tape.PartToolResult {
+			return false
+		}
+	}
+	return true
+}
+
+func hasResult(parts []Part) bool {
+	for _, p := range parts {
+		if p.Type == tape.PartToolResult {
+			return true
+		}
+	}
+	return false
+}
+
+func hasCallParts(parts []Part) bool {
+	for _, p := range parts {
+		if p.Type == tape.PartToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+func hasCalls(m Message) bool { return hasCallParts(m.Parts) }
+
+// hasResultPart reports whether a tool message's body holds explicit result parts.
+func hasResultPart(body exactjson.Value) bool {
+	for _, m := range body.Members() {
+		if p, ok := partOf(m.Value); ok && p.Type == tape.PartToolResult {
+			return true
+		}
+	}
+	return false
+}
+
+var roles = map[string]tape.Role{
+	"system": tape.RoleSystem, "developer": tape.RoleSystem,
+	"user": tape.RoleUser, "human": tape.RoleUser,
+	"assistant": tape.RoleAssistant, "model": tape.RoleAssistant, "ai": tape.RoleAssistant, "chatbot": tape.RoleAssistant,
+	"tool": tape.RoleTool, "function": tape.RoleTool, "toolresult": tape.RoleTool, "tool_response": tape.RoleTool,
+}
+
+// roleOf maps a dialect's role onto the four; what is not known speaks for the user.
+func roleOf(name string) tape.Role {
+	if r, ok := roles[strings.ToLower(name)]; ok {
+		return r
+	}
+	return tape.RoleUser
+}
+
+// chatCalls reads tool_calls of the chat shape: {id, type, function{name, arguments}} or {id, name, args|arguments|input}.
+func chatCalls(calls exactjson.Value) []Part {
+	var parts []Part
+	for _, m := range calls.Members() {
+		call := m.Value
+		if inner := call.Get("tool_call"); inner.Kind() == exactjson.Object {
+			call = inner
+		}
+		id := textOfID(call.First("id", "tool_call_id", "toolCallId", "toolUseId", "call_id"))
+		f := call
+		if inner := call.Get("function"); inner.Kind() == exactjson.Object {
+			f = inner
+		}
+		args := f.Get("arguments")
+		if args.IsAbsent() {
+			args = f.First("args", "input", "parameters")
+		}
+		parts = append(parts, callPart(id, f.First("name", "toolName", "tool_name").Str(), args))
+	}
+	return parts
+}
+
+// callPart makes a tool call; arguments that are text are decoded, and the text is kept where it is not the canonical form.
+func callPart(id, name string, args exactjson.Value) Part {
+	p := Part{Part: tape.Part{Type: tape.PartToolCall, ID: id, Name: name}}
+	if args.IsAbsent() {
+		return p
+	}
+	c := argsContent(args)
+	p.Args, p.Label = c.Value, c.Label
+	if c.Text != "" && c.Value.Kind() != exactjson.String {
+		if canonical, err := c.Value.Canonical(); err != nil || canonical != c.Text {
+			p.ArgsText = c.Text
+		}
+	}
+	return p
+}
+
+// resultPart makes a tool result, with the envelopes around it taken off.
+func resultPart(id, name string, result exactjson.Value, isError bool) Part {
+	p := Part{Part: tape.Part{Type: tape.PartToolResult, ID: id, Name: name, IsError: isError}}
+	c := unwrapResult(Content{Value: result})
+	p.Result, p.Envelope = c.content.Value, c.content.Envelope
+	p.IsError = p.IsError || c.isError
+	if p.ID == "" {
+		p.ID = c.callID
+	}
+	if p.Result.Kind() == exactjson.String {
+		p.Label = labelOf(p.Result.Str())
+	}
+	return p
+}
+
+// textOfID returns a call id; some producers write a list of ids, of which the provider's own counts, and some pad it.
+func textOfID(v exactjson.Value) string {
+	if v.Kind() == exactjson.Array {
+		for _, m := range v.Members() {
+			if strings.HasPrefix(m.Value.Str(), "call_") || strings.HasPrefix(m.Value.Str(), "toolu_") {
+				return m.Value.Str()
+			}
+		}
+		return v.At(v.Len() - 1).Str()
+	}
+	return usableID(v.Text())
+}
+
+// usableID drops placeholders that are no ids.
+func usableID(id string) string {
+	id = strings.TrimSpace(id)
+	switch id {
+	case "<not specified>", "unknown", "None", "null", "N/A":
+		return ""
+	}
+	return id
+}

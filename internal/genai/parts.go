@@ -1,0 +1,242 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// partsOf reads the body of a message: a text, or a list of parts of any known shape. What is not known is kept verbatim.
+func partsOf(body exactjson.Value) []Part {
+	switch body.Kind() {
+	case exactjson.Absent, exactjson.Null:
+		return nil
+	case exactjson.String:
+		if inner, ok := parseStructure(body.Str()); ok && inner.Kind() == exactjson.Array && allParts(inner) {
+			return partsOf(inner)
+		}
+		if body.Str() == "" {
+			return nil
+		}
+		p := textPart(body.Str())
+		p.Label = labelOf(body.Str())
+		return []Part{p}
+	case exactjson.Array:
+		var parts []Part
+		for _, m := range body.Members() {
+			if m.Value.Kind() == exactjson.String {
+				parts = append(parts, textPart(m.Value.Str()))
+				continue
+			}
+			p, _ := partOf(m.Value)
+			parts = append(parts, p)
+		}
+		return parts
+	case exactjson.Object:
+		p, ok := partOf(body)
+		if !ok && body.Get("text").Kind() == exactjson.String && body.Len() == 1 {
+			return []Part{textPart(body.Get("text").Str())}
+		}
+		return []Part{p}
+	default:
+		return []Part{dataPart(body)}
+	}
+}
+
+// allParts reports a list whose elements are all known parts: only then is a text that parses as JSON more than a text.
+func allParts(list exactjson.Value) bool {
+	for _, m := range list.Members() {
+		if m.Value.Get("type").IsAbsent() {
+			return false
+		}
+		if _, ok := partOf(m.Value); !ok {
+			return false
+		}
+	}
+	return list.Len() > 0
+}
+
+func dataPart(v exactjson.Value) Part { return Part{Part: tape.Part{Type: tape.PartData, Value: v}} }
+
+// partOf reads one part; ok is false when its shape is not known and it is kept as data.
+func partOf(v exactjson.Value) (Part, bool) {
+	if v.Kind() != exactjson.Object {
+		return dataPart(v), false
+	}
+	switch v.Get("type").Str() {
+	case "text", "input_text", "output_text":
+		if t := v.First("content", "text"); t.Kind() == exactjson.String || t.IsAbsent() {
+			p := textPart(t.Str())
+			p.Label = labelOf(t.Str())
+			return p, true
+		}
+	case "refusal":
+		return textPart(v.First("refusal", "content").Str()), true
+	case "reasoning", "thinking":
+		if t := v.First("content", "thinking", "reasoning", "text"); t.Kind() == exactjson.String {
+			return Part{Part: tape.Part{Type: tape.PartReasoning, Text: t.Str()}}, true
+		}
+	case "tool_call", "tool-call", "tool_use", "function_call", "toolCall", "mcp_call", "server_tool_use":
+		return toolCallPart(v), true
+	case "tool_call_response", "tool-result", "tool_result", "function_call_output", "tool_call_result", "tool-error":
+		return toolResultPart(v), true
+	case "function":
+		if f := v.Get("function"); f.Kind() == exactjson.Object {
+			return toolCallPart(v), true
+		}
+	case "uri", "file", "blob", "image", "image_url", "input_image", "input_file", "media", "audio", "input_audio", "document", "video":
+		return mediaPart(v), true
+	case "":
+		return untypedPart(v)
+	}
+	return dataPart(v), false
+}
+
+// untypedPart reads the parts of Gemini, Bedrock Converse, Haystack and Genkit, which are told apart by their key.
+func untypedPart(v exactjson.Value) (Part, bool) {
+	for _, name := range []string{"functionCall", "function_call", "toolUse", "toolRequest", "tool_call"} {
+		if call := v.Get(name); call.Kind() == exactjson.Object {
+			return toolCallPart(call), true
+		}
+	}
+	for _, name := range []string{"functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result"} {
+		if result := v.Get(name); result.Kind() == exactjson.Object {
+			return toolResultPart(result), true
+		}
+	}
+	for _, name := range []string{"inlineData", "inline_data", "fileData", "file_data", "media", "image"} {
+		if media := v.Get(name); media.Kind() == exactjson.Object {
+			return mediaPart(media), true
+		}
+	}
+	if r := v.Get("reasoning"); r.Kind() == exactjson.String {
+		return Part{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}}, true
+	}
+	if r := v.Get("reasoningContent").Get("reasoningText").Get("text"); r.Kind() == exactjson.String {
+		return Part{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}}, true
+	}
+	if t := v.Get("text"); t.Kind() == exactjson.String {
+		if v.Get("thought").True() {
+			return Part{Part: tape.Part{Type: tape.PartReasoning, Text: t.Str()}}, true
+		}
+		p := textPart(t.Str())
+		p.Label = labelOf(t.Str())
+		return p, true
+	}
+	return dataPart(v), false
+}
+
+func toolCallPart(v exactjson.Value) Part {
+	if f := v.Get("function"); f.Kind() == exactjson.Object {
+		return callPart(textOfID(v.First("id", "call_id")), f.Get("name").Str(), f.Get("arguments"))
+	}
+	id := textOfID(v.First("call_id", "callId", "id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "ref"))
+	name := v.First("name", "toolName", "tool_name").Str()
+	for _, key := range []string{"arguments", "args", "input"} {
+		if args := v.Get(key); !args.IsAbsent() {
+			return callPart(id, name, args)
+		}
+	}
+	return callPart(id, name, exactjson.Value{})
+}
+
+func toolResultPart(v exactjson.Value) Part {
+	id := textOfID(v.First("call_id", "callId", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref"))
+	if origin := v.Get("origin"); origin.Kind() == exactjson.Object { // Haystack
+		id = textOfID(origin.Get("id"))
+	}
+	var result exactjson.Value
+	for _, key := range []string{"response", "result", "output", "content", "error"} {
+		if result = v.Get(key); !result.IsAbsent() {
+			break
+		}
+	}
+	isError := v.First("is_error", "isError", "error").True() || v.Get("status").Str() == "error" || v.Get("type").Str() == "tool-error"
+	return resultPart(id, v.First("name", "toolName", "tool_name").Str(), result, isError)
+}
+
+// mediaPart keeps a reference and a digest, never the bytes.
+func mediaPart(v exactjson.Value) Part {
+	p := Part{Part: tape.Part{Type: tape.PartMedia, MIMEType: v.First("mime_type", "mimeType", "media_type", "mediaType", "contentType").Str()}}
+	if source := v.Get("source"); source.Kind() == exactjson.Object {
+		v = source
+		str(&p.MIMEType, v.First("media_type", "mime_type").Str())
+	}
+	uri := v.First("uri", "url", "fileUri", "file_uri", "image_url", "image", "file_id", "file_data")
+	if uri.Kind() == exactjson.Object {
+		uri = uri.First("url", "uri")
+	}
+	data := v.First("content", "data", "bytes").Str()
+	if mime, encoded, ok := dataURL(uri.Str()); ok {
+		str(&p.MIMEType, mime)
+		data, uri = encoded, exactjson.Value{}
+	}
+	if data != "" {
+		raw, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			raw = []byte(data)
+		}
+		sum := sha256.Sum256(raw)
+		p.SHA256, p.Size = hex.EncodeToString(sum[:]), int64(len(raw))
+	}
+	p.URI = uri.Str()
+	if p.URI == "" && p.SHA256 == "" {
+		return dataPart(v)
+	}
+	return p
+}
+
+func dataURL(uri string) (mime, data string, ok bool) {
+	rest, ok := strings.CutPrefix(uri, "data:")
+	if !ok {
+		return "", "", false
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	mime, _, _ = strings.Cut(head, ";")
+	return mime, data, ok
+}
+
+// responseItemOf reads one item of the OpenAI Responses API, which lists messages, calls and outputs side by side.
+func responseItemOf(v exactjson.Value) (Message, bool) {
+	if v.Kind() != exactjson.Object || !v.Get("kwargs").IsAbsent() {
+		return Message{}, false
+	}
+	switch v.Get("type").Str() {
+	case "message":
+		if v.Get("role").IsAbsent() {
+			return Message{}, false
+		}
+		m := roleMessage(v, tape.RoleUser)
+		m.FinishReason = ""
+		return m, true
+	case "function_call", "custom_tool_call", "mcp_call":
+		return Message{Role: tape.RoleAssistant, Parts: []Part{toolCallPart(v)}}, true
+	case "function_call_output", "function_call_result", "custom_tool_call_output":
+		return Message{Role: tape.RoleTool, Parts: []Part{toolResultPart(v)}}, true
+	case "reasoning":
+		if !v.Get("role").IsAbsent() || v.Get("summary").IsAbsent() {
+			return Message{}, false
+		}
+		var parts []Part
+		for _, m := range v.Get("summary").Members() {
+			if text := m.Value.Get("text").Str(); text != "" {
+				parts = append(parts, Part{Part: tape.Part{Type: tape.PartReasoning, Text: text}})
+			}
+		}
+		if len(parts) == 0 {
+			parts = []Part{dataPart(v)}
+		}
+		return Message{Role: tape.RoleAssistant, Parts: parts}, true
+	case "web_search_call", "file_search_call", "code_interpreter_call", "computer_call", "image_generation_call", "local_shell_call", "item_reference":
+		return Message{Role: tape.RoleAssistant, Parts: []Part{dataPart(v)}}, true
+	default:
+		return Message{}, false
+	}
+}
