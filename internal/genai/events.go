@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -158,4 +160,9 @@ func choiceMessage(fields exactjson.Value) Message {
 	}
 	m.FinishReason = fields.First("finish_reason").Str()
 	return m
+}
+
+// IsEvidenceLog reports whether a log record belongs to an agent run, by its event name and attributes.
+func IsEvidenceLog(eventName string, m pcommon.Map) bool {
+	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m) != 0
 }

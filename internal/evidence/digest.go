@@ -1,0 +1,113 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// hasher digests items. Every field goes into one buffer, each text and list behind its length, so that no two different items
+// give the same bytes.
+type hasher struct{ buf []byte }
+
+func (h *hasher) resource(rs ptrace.ResourceSpans) Digest {
+	h.buf = h.buf[:0]
+	h.text(rs.SchemaUrl())
+	h.attributes(rs.Resource().Attributes())
+	h.number(uint64(rs.Resource().DroppedAttributesCount()))
+	return sha256.Sum256(h.buf)
+}
+
+func (h *hasher) scope(resource Digest, ss ptrace.ScopeSpans) Digest {
+	h.buf = append(h.buf[:0], resource[:]...)
+	h.text(ss.SchemaUrl())
+	h.text(ss.Scope().Name())
+	h.text(ss.Scope().Version())
+	h.attributes(ss.Scope().Attributes())
+	h.number(uint64(ss.Scope().DroppedAttributesCount()))
+	return sha256.Sum256(h.buf)
+}
+
+func (h *hasher) span(scope Digest, span ptrace.Span) Digest {
+	h.buf = append(h.buf[:0], scope[:]...)
+	traceID, spanID, parent := span.TraceID(), span.SpanID(), span.ParentSpanID()
+	h.buf = append(append(append(h.buf, traceID[:]...), spanID[:]...), parent[:]...)
+	h.text(span.Name())
+	h.text(span.TraceState().AsRaw())
+	h.number(uint64(span.Kind()))
+	h.number(uint64(span.Flags()))
+	h.number(uint64(span.StartTimestamp()))
+	h.number(uint64(span.EndTimestamp()))
+	h.number(uint64(span.Status().Code()))
+	h.text(span.Status().Message())
+	h.attributes(span.Attributes())
+	h.number(uint64(span.DroppedAttributesCount()))
+	h.number(uint64(span.Events().Len()))
+	for _, e := range span.Events().All() {
+		h.text(e.Name())
+		h.number(uint64(e.Timestamp()))
+		h.attributes(e.Attributes())
+		h.number(uint64(e.DroppedAttributesCount()))
+	}
+	h.number(uint64(span.DroppedEventsCount()))
+	h.number(uint64(span.Links().Len()))
+	for _, l := range span.Links().All() {
+		traceID, spanID := l.TraceID(), l.SpanID()
+		h.buf = append(append(h.buf, traceID[:]...), spanID[:]...)
+		h.text(l.TraceState().AsRaw())
+		h.number(uint64(l.Flags()))
+		h.attributes(l.Attributes())
+		h.number(uint64(l.DroppedAttributesCount()))
+	}
+	h.number(uint64(span.DroppedLinksCount()))
+	return sha256.Sum256(h.buf)
+}
+
+func (h *hasher) number(n uint64) { h.buf = binary.AppendUvarint(h.buf, n) }
+
+func (h *hasher) text(s string) {
+	h.number(uint64(len(s)))
+	h.buf = append(h.buf, s...)
+}
+
+func (h *hasher) attributes(m pcommon.Map) {
+	h.number(uint64(m.Len()))
+	for k, v := range m.All() {
+		h.text(k)
+		h.value(v)
+	}
+}
+
+func (h *hasher) value(v pcommon.Value) {
+	h.buf = append(h.buf, byte(v.Type()))
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		h.text(v.Str())
+	case pcommon.ValueTypeBool:
+		if v.Bool() {
+			h.buf = append(h.buf, 1)
+		} else {
+			h.buf = append(h.buf, 0)
+		}
+	case pcommon.ValueTypeInt:
+		h.number(uint64(v.Int()))
+	case pcommon.ValueTypeDouble:
+		h.number(math.Float64bits(v.Double()))
+	case pcommon.ValueTypeBytes:
+		h.number(uint64(v.Bytes().Len()))
+		h.buf = append(h.buf, v.Bytes().AsRaw()...)
+	case pcommon.ValueTypeSlice:
+		h.number(uint64(v.Slice().Len()))
+		for _, e := range v.Slice().All() {
+			h.value(e)
+		}
+	case pcommon.ValueTypeMap:
+		h.attributes(v.Map())
+	}
+}

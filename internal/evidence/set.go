@@ -1,0 +1,192 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package evidence holds the spans and log records that a run is rebuilt from: a set of distinct items, whose canonical form is
+// the same whatever the order, the batches and the repetitions in which they came.
+//
+// An item is one span with its resource and scope. A log record becomes a span of scope "tapedeck.log" (see logs.go). Attributes
+// tapedeck.* belong to the hand-over between components and are never evidence.
+package evidence
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+)
+
+// HandoverPrefix starts the names of all attributes that components hand over to each other.
+const HandoverPrefix = "tapedeck."
+
+// Digest identifies an item by its content.
+type Digest [sha256.Size]byte
+
+// Item is one distinct span with what surrounds it. It shares memory with the traces that were added.
+type Item struct {
+	Digest   Digest
+	Resource ptrace.ResourceSpans
+	Scope    ptrace.ScopeSpans
+	Span     ptrace.Span
+
+	resource Digest // of the resource alone, for grouping
+	scope    Digest // of resource and scope
+}
+
+// Set is a set of items. The zero value is not usable; see NewSet.
+type Set struct {
+	items map[Digest]Item
+}
+
+// NewSet returns an empty set.
+func NewSet() *Set { return &Set{items: map[Digest]Item{}} }
+
+// Len returns the number of distinct items.
+func (s *Set) Len() int { return len(s.items) }
+
+// AddTraces adds the spans that belong to an agent run (genai.IsEvidence) and have a trace id. The set refers to td afterwards.
+// Hand-over attributes are taken off.
+func (s *Set) AddTraces(td ptrace.Traces) { s.add(td, false) }
+
+// add puts the spans of td into the set, all of them or only the members of runs.
+func (s *Set) add(td ptrace.Traces, all bool) {
+	var h hasher
+	for _, rs := range td.ResourceSpans().All() {
+		stripHandover(rs.Resource().Attributes())
+		resource := h.resource(rs)
+		for _, ss := range rs.ScopeSpans().All() {
+			stripHandover(ss.Scope().Attributes())
+			scope := h.scope(resource, ss)
+			for _, span := range ss.Spans().All() {
+				if !all && (span.TraceID().IsEmpty() || !genai.IsEvidence(ss.Scope().Name(), span)) {
+					continue
+				}
+				stripHandover(span.Attributes())
+				d := h.span(scope, span)
+				if _, there := s.items[d]; !there {
+					s.items[d] = Item{Digest: d, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope}
+				}
+			}
+		}
+	}
+}
+
+func stripHandover(m pcommon.Map) {
+	for key := range m.All() {
+		if strings.HasPrefix(key, HandoverPrefix) {
+			m.RemoveIf(func(key string, _ pcommon.Value) bool { return strings.HasPrefix(key, HandoverPrefix) })
+			return
+		}
+	}
+}
+
+// Merge adds the items of another set.
+func (s *Set) Merge(other *Set) {
+	for d, item := range other.items {
+		if _, there := s.items[d]; !there {
+			s.items[d] = item
+		}
+	}
+}
+
+// Items returns the items in canonical order: resource, scope, start, span id, digest.
+func (s *Set) Items() []Item {
+	items := make([]Item, 0, len(s.items))
+	for _, item := range s.items {
+		items = append(items, item)
+	}
+	slices.SortFunc(items, compareItems)
+	return items
+}
+
+func compareItems(a, b Item) int {
+	if c := bytes.Compare(a.resource[:], b.resource[:]); c != 0 {
+		return c
+	}
+	if c := bytes.Compare(a.scope[:], b.scope[:]); c != 0 {
+		return c
+	}
+	if x, y := a.Span.StartTimestamp(), b.Span.StartTimestamp(); x != y {
+		if x < y {
+			return -1
+		}
+		return 1
+	}
+	x, y := a.Span.SpanID(), b.Span.SpanID()
+	if c := bytes.Compare(x[:], y[:]); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.Digest[:], b.Digest[:])
+}
+
+// Trace is the part of a set that has one trace id.
+type Trace struct {
+	TraceID string // 32 hex
+	Set     *Set
+}
+
+// Split divides a set by trace id, in order of the ids.
+func (s *Set) Split() []Trace {
+	byTrace := map[pcommon.TraceID]*Set{}
+	for d, item := range s.items {
+		id := item.Span.TraceID()
+		set := byTrace[id]
+		if set == nil {
+			set = NewSet()
+			byTrace[id] = set
+		}
+		set.items[d] = item
+	}
+	traces := make([]Trace, 0, len(byTrace))
+	for id, set := range byTrace {
+		traces = append(traces, Trace{TraceID: hex.EncodeToString(id[:]), Set: set})
+	}
+	slices.SortFunc(traces, func(a, b Trace) int { return strings.Compare(a.TraceID, b.TraceID) })
+	return traces
+}
+
+// Canonical returns the canonical form of the set: an OTLP ExportTraceServiceRequest (protobuf) with the items in canonical order
+// under one ResourceSpans per resource and one ScopeSpans per scope. It is what a part of the deck holds.
+func (s *Set) Canonical() ([]byte, error) {
+	td := ptrace.NewTraces()
+	var rs ptrace.ResourceSpans
+	var ss ptrace.ScopeSpans
+	var resource, scope Digest
+	first := true
+	for _, item := range s.Items() {
+		if first || item.resource != resource {
+			rs = td.ResourceSpans().AppendEmpty()
+			item.Resource.Resource().CopyTo(rs.Resource())
+			rs.SetSchemaUrl(item.Resource.SchemaUrl())
+			resource, scope = item.resource, Digest{}
+		}
+		if first || item.scope != scope {
+			ss = rs.ScopeSpans().AppendEmpty()
+			item.Scope.Scope().CopyTo(ss.Scope())
+			ss.SetSchemaUrl(item.Scope.SchemaUrl())
+			scope = item.scope
+		}
+		first = false
+		item.Span.CopyTo(ss.Spans().AppendEmpty())
+	}
+	var m ptrace.ProtoMarshaler
+	return m.MarshalTraces(td)
+}
+
+// FromPart reads what Canonical wrote.
+func FromPart(part []byte) (*Set, error) {
+	var u ptrace.ProtoUnmarshaler
+	td, err := u.UnmarshalTraces(part)
+	if err != nil {
+		return nil, fmt.Errorf("decode part: %w", err)
+	}
+	s := NewSet()
+	s.add(td, true)
+	return s, nil
+}
