@@ -18,9 +18,11 @@ const (
 	tempPrefix = ".tapedeck-tmp-"
 )
 
-// CheckKey tells whether every driver can store a key safely: relative,
-// slash-separated, without empty, "." or ".." segments, backslashes, control
-// characters or invalid UTF-8, of bounded length.
+// CheckKey tells whether every driver can store a key safely and lists it in
+// order: relative, slash-separated, of bounded length, valid UTF-8, without empty
+// segments, segments that end with a dot (so no "." and ".."), control
+// characters and the characters \ " # % ?, which one or another service or its
+// client library escapes.
 func CheckKey(key string) error {
 	reason := ""
 	switch {
@@ -30,15 +32,18 @@ func CheckKey(key string) error {
 		reason = "key too long"
 	case !utf8.ValidString(key):
 		reason = "key is not UTF-8"
-	case strings.ContainsFunc(key, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\\' }):
-		reason = "control character or backslash in key"
+	case strings.ContainsFunc(key, func(r rune) bool { return r < 0x20 || r == 0x7f }),
+		strings.ContainsAny(key, `\"#%?`):
+		reason = "control character or one of \\ \" # % ? in key"
+	case strings.Contains(key, "__0x"):
+		reason = "reserved sequence in key" // how gocloud.dev escapes
 	default:
 		for seg := range strings.SplitSeq(key, "/") {
 			switch {
 			case seg == "":
 				reason = "empty segment in key"
-			case seg == "." || seg == "..":
-				reason = "relative segment in key"
+			case strings.HasSuffix(seg, "."):
+				reason = "key segment ends with a dot"
 			case len(seg) > maxSegmentBytes:
 				reason = "key segment too long"
 			case strings.HasPrefix(seg, tempPrefix):

@@ -13,6 +13,7 @@ import (
 	"context"
 	"iter"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -116,7 +117,11 @@ func parseURL(raw string) (*url.URL, error) {
 		return nil, badURL("deck", "empty URL")
 	}
 	if !strings.Contains(raw, "://") {
-		return &url.URL{Scheme: "file", Path: raw}, nil
+		path, err := filepath.Abs(raw)
+		if err != nil {
+			return nil, badURL("file", "the path cannot be made absolute")
+		}
+		return &url.URL{Scheme: "file", Path: filepath.ToSlash(path)}, nil
 	}
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -1,0 +1,63 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package azuredeck lets decks lie in Azure Blob Storage: importing it adds the
+// scheme azblob. It is a package of its own because its client library is
+// large.
+package azuredeck
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // the opener of azblob URLs
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/internal/cdkstore"
+)
+
+const scheme = "azblob"
+
+func init() { deck.Register(scheme, open) }
+
+// open opens azblob://container/prefix. Account and credentials come from the
+// environment (AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY and so on) or the
+// identity of the machine.
+func open(ctx context.Context, u *url.URL) (deck.Store, error) {
+	known := []string{"storage_account", "domain", "protocol", "cdn", "localemu"}
+	if err := deck.CheckOptions(u, known); err != nil {
+		return nil, err
+	}
+	if u.Host == "" {
+		return nil, cdkstore.OpenError(scheme, "azblob URLs are azblob://container/prefix", deck.ErrBadURL)
+	}
+	for _, name := range []string{"cdn", "localemu"} {
+		if _, err := cdkstore.BoolOption(scheme, name, u.Query().Get(name)); err != nil {
+			return nil, err
+		}
+	}
+	container := url.URL{Scheme: scheme, Host: u.Host, RawQuery: u.RawQuery}
+	bucket, err := blob.OpenBucket(ctx, container.String())
+	if err != nil {
+		// The text of the error may repeat the connection string.
+		return nil, cdkstore.OpenError(scheme, "the container cannot be opened; AZURE_STORAGE_ACCOUNT and its credentials must be set", err)
+	}
+	return deck.WithPrefix(cdkstore.New(bucket, cdkstore.Service{Scheme: scheme, Inspect: inspect}), u.Path)
+}
+
+func inspect(err error) cdkstore.Answer {
+	var re *azcore.ResponseError
+	if !errors.As(err, &re) {
+		return cdkstore.Answer{}
+	}
+	return cdkstore.Answer{
+		Status:        re.StatusCode,
+		Code:          re.ErrorCode,
+		MissingBucket: re.StatusCode == http.StatusNotFound && bloberror.Code(re.ErrorCode) == bloberror.ContainerNotFound,
+	}
+}

@@ -1,0 +1,255 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Deck is an open deck. It is safe for concurrent use.
+type Deck struct {
+	store Store
+	url   *url.URL // without user information
+
+	mu     sync.Mutex
+	marked bool // the marker is there and the store keeps create-only writes
+}
+
+// Open opens the deck that a URL or a local path names and checks that its
+// layout is one this program knows. A place where nothing lies yet is an empty
+// deck; Open itself writes nothing.
+func Open(ctx context.Context, rawURL string) (*Deck, error) {
+	store, err := OpenStore(ctx, rawURL)
+	if err != nil {
+		return nil, err
+	}
+	d, err := New(ctx, store, rawURL)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return d, nil
+}
+
+// New is Open on a store that the caller has opened, or wrapped, itself. The
+// deck closes it.
+func New(ctx context.Context, store Store, rawURL string) (*Deck, error) {
+	u, err := parseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	d := &Deck{store: store, url: u}
+	if _, err := d.readMarker(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// URL returns the URL the deck was opened with; opening it again gives the same
+// deck. Its options hold no secrets, but logs should show String.
+func (d *Deck) URL() string { return displayURL(d.url, true) }
+
+// String returns the URL without options, for logs and messages.
+func (d *Deck) String() string { return displayURL(d.url, false) }
+
+// Store returns the store below the deck.
+func (d *Deck) Store() Store { return d.store }
+
+// Close closes the store.
+func (d *Deck) Close() error { return d.store.Close() }
+
+// readMarker reports whether the deck has a marker, and fails for a layout that
+// is not known.
+func (d *Deck) readMarker(ctx context.Context) (bool, error) {
+	body, err := d.store.Get(ctx, markerKey)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var marker struct {
+		Kind   string `json:"kind"`
+		Layout string `json:"layout"`
+	}
+	if json.Unmarshal(body, &marker) != nil || marker.Kind != "tape-deck" {
+		return false, d.layoutError("it is not the marker of a tape deck")
+	}
+	if marker.Layout != "1" {
+		return false, d.layoutError("layout " + shorten(marker.Layout) + " is not known to this version, which knows 1")
+	}
+	return true, nil
+}
+
+func (d *Deck) layoutError(reason string) error {
+	return &StoreError{Op: "open", Scheme: d.url.Scheme, Key: markerKey, Reason: reason, Permanent: true, Err: ErrLayout}
+}
+
+// mark is called before the first write of a process. It makes the marker, and
+// proves on it that the service honours create-only writes: one that ignores
+// the condition would let writers replace each other's tapes unnoticed.
+func (d *Deck) mark(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.marked {
+		return nil
+	}
+	for range 2 {
+		created, err := d.store.PutNew(ctx, markerKey, []byte(markerBody), "application/json")
+		if err != nil {
+			return err
+		}
+		if created {
+			continue // now it exists: the second time must refuse
+		}
+		if ok, err := d.readMarker(ctx); err != nil {
+			return err
+		} else if !ok {
+			break // refused, yet not there: deleted in this moment
+		}
+		d.marked = true
+		return nil
+	}
+	if ok, err := d.readMarker(ctx); err != nil || !ok {
+		return errors.Join(err, &StoreError{Op: "put", Scheme: d.url.Scheme, Key: markerKey, Reason: "the marker was taken away while it was written", Err: ErrNotFound})
+	}
+	return d.layoutError("this storage does not honour create-only writes (If-None-Match), which a deck needs")
+}
+
+// PutPart writes evidence of a trace: canonical is the redacted OTLP in its
+// canonical form. It returns the hex SHA-256 of these bytes, which names the
+// part. A part that is there already is left alone and created is false.
+func (d *Deck) PutPart(ctx context.Context, place Place, canonical []byte) (digest string, created bool, err error) {
+	if err := place.Validate(); err != nil {
+		return "", false, err
+	}
+	if err := d.mark(ctx); err != nil {
+		return "", false, err
+	}
+	sum := sha256.Sum256(canonical)
+	digest = hex.EncodeToString(sum[:])
+	key := place.partKey(digest)
+	if len(canonical) > MaxObjectBytes {
+		return "", false, TooLarge("put", d.url.Scheme, key)
+	}
+	created, err = d.store.PutNew(ctx, key, compress(canonical), "application/zstd")
+	if err != nil {
+		return "", false, err
+	}
+	return digest, created, nil
+}
+
+// Parts returns the digests of the parts of a trace, sorted.
+func (d *Deck) Parts(ctx context.Context, place Place) ([]string, error) {
+	if err := place.Validate(); err != nil {
+		return nil, err
+	}
+	state, err := d.scan(ctx, place, partsFolder+"/")
+	return state.Parts, err
+}
+
+// ReadPart returns the evidence that PutPart wrote. It verifies the digest: a
+// damaged part is ErrCorrupt.
+func (d *Deck) ReadPart(ctx context.Context, place Place, digest string) ([]byte, error) {
+	if err := place.Validate(); err != nil {
+		return nil, err
+	}
+	if !isPartDigest(digest) {
+		return nil, &StoreError{Op: "get", Scheme: d.url.Scheme, Reason: "not the digest of a part", Permanent: true, Err: ErrBadKey}
+	}
+	key := place.partKey(digest)
+	stored, err := d.store.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	canonical, err := decompress(stored)
+	if err != nil {
+		return nil, d.corrupt(key, "it does not decompress within the size limit")
+	}
+	if sum := sha256.Sum256(canonical); hex.EncodeToString(sum[:]) != digest {
+		return nil, d.corrupt(key, "its content does not have the digest of its name")
+	}
+	return canonical, nil
+}
+
+func (d *Deck) corrupt(key, reason string) error {
+	return &StoreError{Op: "get", Scheme: d.url.Scheme, Key: key, Reason: reason, Permanent: true, Err: ErrCorrupt}
+}
+
+func isPartDigest(s string) bool { return len(s) == 64 && isHex(s) }
+
+// Places walks the places of the given areas, or of all. The order is by area
+// as given, then by key. A place is there as long as anything lies in it.
+func (d *Deck) Places(ctx context.Context, areas ...Area) iter.Seq2[Place, error] {
+	if len(areas) == 0 {
+		areas = Areas()
+	}
+	return func(yield func(Place, error) bool) {
+		for _, area := range areas {
+			for place, err := range d.placesBelow(ctx, area, "") {
+				if !yield(place, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// placesBelow walks the places of an area whose trace id begins with prefix,
+// which is empty or has at least two digits.
+func (d *Deck) placesBelow(ctx context.Context, area Area, prefix string) iter.Seq2[Place, error] {
+	// What to append to a folder to list the next level: all of it, except that
+	// the digits of the trace id narrow the last two.
+	levels := []string{"", "", prefix}
+	if prefix != "" {
+		levels[1] = prefix[:2]
+	}
+	if area == AreaReplays {
+		levels = slices.Insert(levels, 0, "")
+	}
+	return func(yield func(Place, error) bool) {
+		// walk lists one level and goes down; false ends everything.
+		var walk func(folder string, levels []string) bool
+		walk = func(folder string, levels []string) bool {
+			if len(levels) == 0 {
+				place, rest, err := ParsePlace(folder)
+				if err != nil || rest != "" {
+					return true // a foreign folder is no place
+				}
+				return yield(place, nil)
+			}
+			for child, err := range d.store.ListFolders(ctx, folder+levels[0]) {
+				if err != nil {
+					yield(Place{}, err)
+					return false
+				}
+				if !walk(child, levels[1:]) {
+					return false
+				}
+			}
+			return true
+		}
+		walk(string(area)+"/", levels)
+	}
+}
+
+// displayURL writes a deck URL, with or without its options.
+func displayURL(u *url.URL, options bool) string {
+	c := url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}
+	if c.Path == "" && u.Scheme == "file" {
+		c.Path = "/"
+	}
+	if options {
+		c.RawQuery = u.RawQuery
+	}
+	return c.String()
+}

@@ -1,0 +1,282 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// NewGeneration names the generation that a producer derives from parts: items
+// is the number of distinct spans and log records in them, producer the
+// canonical form of everything that changes the output. The order of the parts
+// does not matter.
+func NewGeneration(items int, parts []string, producer []byte) Generation {
+	sorted := slices.Compact(slices.Sorted(slices.Values(parts)))
+	h := sha256.New()
+	// Counts and lengths go first, so that no two inputs give the same bytes.
+	fmt.Fprintf(h, "tapedeck generation 1\n%d\n", len(sorted))
+	for _, p := range sorted {
+		fmt.Fprintf(h, "%d:%s\n", len(p), p)
+	}
+	fmt.Fprintf(h, "%d:", len(producer))
+	h.Write(producer)
+	return Generation{Items: items, Digest: hex.EncodeToString(h.Sum(nil))}
+}
+
+// File is one file of a run.
+type File struct {
+	Name        string
+	Body        []byte
+	ContentType string // application/json if empty
+}
+
+// RunFiles are the files of one run of a generation. They include tape.json,
+// and at least one other file if the generation has several runs: that file
+// shows, when the writer dies, that a run is still missing its tape.
+type RunFiles struct {
+	Root  string // root span id, 16 lower-case hex digits
+	Files []File
+}
+
+// Run is one run of a generation as it lies in the deck.
+type Run struct {
+	Root  string
+	Files []string // names, sorted
+}
+
+// HasTape tells whether the run is complete.
+func (r Run) HasTape() bool { return slices.Contains(r.Files, TapeFile) }
+
+// GenerationState is a generation as it lies in the deck.
+type GenerationState struct {
+	Generation
+	Runs     []Run // sorted by root
+	Complete bool  // every run has its tape
+}
+
+// Roots returns the root span ids of the runs, sorted.
+func (g GenerationState) Roots() []string {
+	roots := make([]string, len(g.Runs))
+	for i, r := range g.Runs {
+		roots[i] = r.Root
+	}
+	return roots
+}
+
+// PlaceState is everything that lies in a place.
+type PlaceState struct {
+	Parts       []string          // digests, sorted
+	Generations []GenerationState // ascending
+}
+
+// Current returns the highest complete generation.
+func (s PlaceState) Current() (GenerationState, bool) {
+	for _, g := range slices.Backward(s.Generations) {
+		if g.Complete {
+			return g, true
+		}
+	}
+	return GenerationState{}, false
+}
+
+// Has tells whether a generation is there and complete; there is then nothing to
+// write.
+func (s PlaceState) Has(g Generation) bool {
+	for _, have := range s.Generations {
+		if have.Generation == g {
+			return have.Complete
+		}
+	}
+	return false
+}
+
+// PutGeneration writes the runs of a generation: the siblings of all runs first,
+// then each tape.json. What is there already is left as it is, so a repeated
+// call fills in what an interrupted one left out; created tells whether
+// anything was missing.
+func (d *Deck) PutGeneration(ctx context.Context, place Place, gen Generation, runs []RunFiles) (created bool, err error) {
+	if err := place.Validate(); err != nil {
+		return false, err
+	}
+	if err := gen.validate(); err != nil {
+		return false, err
+	}
+	if err := checkRuns(runs); err != nil {
+		return false, err
+	}
+	if err := d.mark(ctx); err != nil {
+		return false, err
+	}
+	type object struct {
+		key string
+		File
+	}
+	var siblings, tapes []object
+	base := place.Prefix() + "/" + gen.String() + "/"
+	for _, run := range runs {
+		for _, f := range run.Files {
+			o := object{base + run.Root + "/" + f.Name, f}
+			if f.Name == TapeFile {
+				tapes = append(tapes, o)
+			} else {
+				siblings = append(siblings, o)
+			}
+		}
+	}
+	byKey := func(a, b object) int { return strings.Compare(a.key, b.key) }
+	slices.SortFunc(siblings, byKey)
+	slices.SortFunc(tapes, byKey)
+	for _, o := range append(siblings, tapes...) {
+		contentType := o.ContentType
+		if contentType == "" {
+			contentType = "application/json"
+		}
+		isNew, err := d.store.PutNew(ctx, o.key, o.Body, contentType)
+		if err != nil {
+			return created, err
+		}
+		created = created || isNew
+	}
+	return created, nil
+}
+
+func checkRuns(runs []RunFiles) error {
+	bad := func(format string, args ...any) error {
+		return &StoreError{Op: "check", Scheme: "deck", Reason: "generation: " + fmt.Sprintf(format, args...), Permanent: true, Err: ErrBadKey}
+	}
+	if len(runs) == 0 {
+		return bad("no runs")
+	}
+	roots := map[string]bool{}
+	for _, run := range runs {
+		if !validRoot(run.Root) || roots[run.Root] {
+			return bad("root span id %q is not 16 lower-case hex digits or comes twice", shorten(run.Root))
+		}
+		roots[run.Root] = true
+		names := map[string]bool{}
+		for _, f := range run.Files {
+			// Names that differ only in case are one file on some systems.
+			folded := strings.ToLower(f.Name)
+			if CheckKey(f.Name) != nil || strings.Contains(f.Name, "/") || names[folded] || (folded == TapeFile) != (f.Name == TapeFile) {
+				return bad("file name %q of run %s is not valid or comes twice", shorten(f.Name), run.Root)
+			}
+			names[folded] = true
+		}
+		if !names[TapeFile] {
+			return bad("run %s has no %s", run.Root, TapeFile)
+		}
+		if len(runs) > 1 && len(names) < 2 {
+			return bad("run %s has no file beside %s, which a generation of several runs needs", run.Root, TapeFile)
+		}
+	}
+	return nil
+}
+
+// State returns the parts and generations of a place with one listing. A place
+// where nothing lies is empty.
+func (d *Deck) State(ctx context.Context, place Place) (PlaceState, error) {
+	if err := place.Validate(); err != nil {
+		return PlaceState{}, err
+	}
+	return d.scan(ctx, place, "")
+}
+
+// Generations returns the generations of a place, ascending.
+func (d *Deck) Generations(ctx context.Context, place Place) ([]GenerationState, error) {
+	if err := place.Validate(); err != nil {
+		return nil, err
+	}
+	state, err := d.scan(ctx, place, "g")
+	return state.Generations, err
+}
+
+// Current returns the highest complete generation of a place; false if it has
+// none.
+func (d *Deck) Current(ctx context.Context, place Place) (GenerationState, bool, error) {
+	gens, err := d.Generations(ctx, place)
+	if err != nil {
+		return GenerationState{}, false, err
+	}
+	g, ok := PlaceState{Generations: gens}.Current()
+	return g, ok, nil
+}
+
+// ReadFile returns one file of a run.
+func (d *Deck) ReadFile(ctx context.Context, place Place, gen Generation, root, name string) ([]byte, error) {
+	if err := place.Validate(); err != nil {
+		return nil, err
+	}
+	if err := gen.validate(); err != nil {
+		return nil, err
+	}
+	if !validRoot(root) || strings.Contains(name, "/") {
+		return nil, &StoreError{Op: "get", Scheme: d.url.Scheme, Reason: "not the name of a file of a run", Permanent: true, Err: ErrBadKey}
+	}
+	return d.store.Get(ctx, place.Prefix()+"/"+gen.String()+"/"+root+"/"+name)
+}
+
+// scan reads the listing below a place. Names that the layout does not know are
+// passed over: a later minor version may have put them there.
+func (d *Deck) scan(ctx context.Context, place Place, within string) (PlaceState, error) {
+	base := place.Prefix() + "/"
+	var state PlaceState
+	for o, err := range d.store.List(ctx, base+within) {
+		if err != nil {
+			return PlaceState{}, err
+		}
+		folder, rest, _ := strings.Cut(strings.TrimPrefix(o.Key, base), "/")
+		if folder == partsFolder {
+			if digest, ok := strings.CutSuffix(rest, partSuffix); ok && isPartDigest(digest) {
+				state.Parts = append(state.Parts, digest)
+			}
+			continue
+		}
+		gen, ok := ParseGeneration(folder)
+		root, name, inRun := strings.Cut(rest, "/")
+		if ok && inRun && validRoot(root) && !strings.Contains(name, "/") {
+			state.add(gen, root, name)
+		}
+	}
+	// Listings come in order of keys, which is the order of generations up to
+	// ten digits; storage that does not keep the order is put right here.
+	slices.Sort(state.Parts)
+	slices.SortFunc(state.Generations, func(a, b GenerationState) int { return a.Compare(b.Generation) })
+	for i := range state.Generations {
+		g := &state.Generations[i]
+		g.Complete = true
+		slices.SortFunc(g.Runs, func(a, b Run) int { return strings.Compare(a.Root, b.Root) })
+		for _, r := range g.Runs {
+			slices.Sort(r.Files)
+			g.Complete = g.Complete && r.HasTape()
+		}
+	}
+	return state, nil
+}
+
+// add notes a file. Listings are in order, so the generation and the run are
+// nearly always the last ones.
+func (s *PlaceState) add(gen Generation, root, name string) {
+	var g *GenerationState
+	for i := len(s.Generations) - 1; i >= 0 && g == nil; i-- {
+		if s.Generations[i].Generation == gen {
+			g = &s.Generations[i]
+		}
+	}
+	if g == nil {
+		s.Generations = append(s.Generations, GenerationState{Generation: gen})
+		g = &s.Generations[len(s.Generations)-1]
+	}
+	for i := len(g.Runs) - 1; i >= 0; i-- {
+		if g.Runs[i].Root == root {
+			g.Runs[i].Files = append(g.Runs[i].Files, name)
+			return
+		}
+	}
+	g.Runs = append(g.Runs, Run{Root: root, Files: []string{name}})
+}

@@ -1,0 +1,186 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Area is the part of a deck in which a trace lies.
+type Area string
+
+// The areas, in the order in which they are searched.
+const (
+	AreaRuns      Area = "runs"      // production runs
+	AreaJoined    Area = "joined"    // runs joined of several traces
+	AreaReplays   Area = "replays"   // replays, each below its replay_run_id
+	AreaUndecided Area = "undecided" // production or replay: the root has not come
+)
+
+// Areas lists all areas in the order in which they are searched.
+func Areas() []Area { return []Area{AreaRuns, AreaJoined, AreaReplays, AreaUndecided} }
+
+const (
+	markerKey  = "tapedeck.json"
+	markerBody = `{"kind":"tape-deck","layout":"1"}` + "\n"
+
+	// TapeFile is the file that makes a run of a generation complete.
+	TapeFile = "tape.json"
+	// OracleFile, AIWGFile and WazaSuffix are the files beside it.
+	OracleFile = "oracle.json"
+	AIWGFile   = "execution-snapshot.json"
+	WazaSuffix = "-run1.json"
+
+	partsFolder = "parts"
+	partSuffix  = ".otlp.zst"
+)
+
+// Place is where the evidence and the tapes of one trace lie. It is known from
+// the first span of a trace. Places can be compared and be map keys.
+type Place struct {
+	Area        Area
+	ReplayRunID string // in AreaReplays only
+	Tenant      string
+	TraceID     string // 32 lower-case hex digits; of a joined run, its first trace
+
+	// A place that was read from a key holds escaped names as they stand there:
+	// what they were before cannot be told.
+	tenantEscaped, replayEscaped bool
+}
+
+// Validate tells whether the place can be in a deck.
+func (p Place) Validate() error {
+	reason := ""
+	switch {
+	case p.Area != AreaRuns && p.Area != AreaJoined && p.Area != AreaReplays && p.Area != AreaUndecided:
+		reason = fmt.Sprintf("unknown area %q", shorten(string(p.Area)))
+	case (p.Area == AreaReplays) != (p.ReplayRunID != ""):
+		reason = "replays, and nothing else, have a replay_run_id"
+	case p.Tenant == "":
+		reason = "no tenant"
+	case len(p.TraceID) != 32 || !isHex(p.TraceID):
+		reason = fmt.Sprintf("trace id %q is not 32 lower-case hex digits", shorten(p.TraceID))
+	default:
+		return nil
+	}
+	return &StoreError{Op: "check", Scheme: "deck", Reason: "place: " + reason, Permanent: true, Err: ErrBadKey}
+}
+
+// Prefix returns the key of the folder of a valid place, without a slash at its
+// end.
+func (p Place) Prefix() string {
+	var b strings.Builder
+	b.Grow(128)
+	b.WriteString(string(p.Area))
+	b.WriteByte('/')
+	if p.Area == AreaReplays {
+		b.WriteString(segment(p.ReplayRunID, p.replayEscaped))
+		b.WriteByte('/')
+	}
+	b.WriteString(segment(p.Tenant, p.tenantEscaped))
+	b.WriteByte('/')
+	b.WriteString(p.TraceID[:min(2, len(p.TraceID))])
+	b.WriteByte('/')
+	b.WriteString(p.TraceID)
+	return b.String()
+}
+
+func (p Place) String() string { return p.Prefix() }
+
+func segment(name string, escaped bool) string {
+	if escaped {
+		return name
+	}
+	return SafeName(name)
+}
+
+// ParsePlace reads the place from the key of an object or folder in or at it,
+// and returns what is left of the key. For a place with plain names it is the
+// inverse of Prefix; of an escaped name the place keeps the escaped form, and
+// Prefix returns the same key again.
+func ParsePlace(key string) (p Place, rest string, err error) {
+	area, _, _ := strings.Cut(key, "/")
+	p.Area = Area(area)
+	n := 4 // area, tenant, two digits, trace
+	if p.Area == AreaReplays {
+		n = 5
+	}
+	segs := strings.SplitN(strings.TrimSuffix(key, "/"), "/", n+1)
+	if len(segs) < n {
+		return Place{}, "", badPlace(key)
+	}
+	if len(segs) > n {
+		rest = segs[n]
+	}
+	names := segs[1 : n-2]
+	if p.Area == AreaReplays {
+		p.ReplayRunID, p.replayEscaped = names[0], escapedName(names[0])
+	}
+	p.Tenant, p.tenantEscaped = names[len(names)-1], escapedName(names[len(names)-1])
+	p.TraceID = segs[n-1]
+	for _, name := range names {
+		if !wellFormedName(name) {
+			return Place{}, "", badPlace(key)
+		}
+	}
+	if p.Validate() != nil || segs[n-2] != p.TraceID[:2] {
+		return Place{}, "", badPlace(key)
+	}
+	return p, rest, nil
+}
+
+func badPlace(key string) error {
+	return &StoreError{Op: "check", Scheme: "deck", Key: shorten(key), Reason: "not in a place of the deck layout", Permanent: true, Err: ErrBadKey}
+}
+
+func (p Place) partKey(digest string) string {
+	return p.Prefix() + "/" + partsFolder + "/" + digest + partSuffix
+}
+
+// Generation names one derivation of the tapes of a trace: from how many
+// distinct items (spans and log records), and the digest over the parts and the
+// producer, 64 hex digits. [NewGeneration] computes it.
+type Generation struct {
+	Items  int
+	Digest string
+}
+
+// itemDigits is the width to which the number of items is padded, so that
+// generations sort by it; larger numbers are written in full.
+const itemDigits = 10
+
+func (g Generation) String() string { return fmt.Sprintf("g%0*d-%s", itemDigits, g.Items, g.Digest) }
+
+// Compare orders generations by items, then digest. The greatest complete one is
+// the current one.
+func (g Generation) Compare(other Generation) int {
+	if g.Items != other.Items {
+		return g.Items - other.Items
+	}
+	return strings.Compare(g.Digest, other.Digest)
+}
+
+func (g Generation) validate() error {
+	if g.Items < 0 || len(g.Digest) != 64 || !isHex(g.Digest) {
+		return &StoreError{Op: "check", Scheme: "deck", Reason: "generation: items or digest is not valid", Permanent: true, Err: ErrBadKey}
+	}
+	return nil
+}
+
+// ParseGeneration reads the name of a generation folder.
+func ParseGeneration(name string) (Generation, bool) {
+	number, digest, ok := strings.Cut(strings.TrimPrefix(name, "g"), "-")
+	items, err := strconv.Atoi(number)
+	g := Generation{Items: items, Digest: digest}
+	// Written back it must be the same: one folder per generation.
+	if !ok || err != nil || g.validate() != nil || g.String() != name {
+		return Generation{}, false
+	}
+	return g, true
+}
+
+// validRoot tells whether a root span id can name the folder of a run.
+func validRoot(root string) bool { return len(root) == 16 && isHex(root) }

@@ -1,0 +1,184 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Ref points to one file of a run, tape.json as a rule, wherever it lies.
+type Ref struct {
+	// URL is the address of the file, with the options of its deck.
+	URL string
+	// DeckURL opens the deck, Key is the file in it.
+	DeckURL string
+	Key     string
+
+	// These are empty for a file that lies outside the layout of a deck.
+	Place      Place
+	Generation Generation
+	Root       string
+}
+
+// InDeck tells whether the file lies in the layout of a deck.
+func (r Ref) InDeck() bool { return r.Root != "" }
+
+// RunID returns <trace id>-<root span id>, or nothing for a file outside a deck.
+func (r Ref) RunID() string {
+	if !r.InDeck() {
+		return ""
+	}
+	return r.Place.TraceID + "-" + r.Root
+}
+
+// Sibling returns the ref of another file of the same run.
+func (r Ref) Sibling(name string) Ref {
+	dir := r.Key[:strings.LastIndexByte(r.Key, '/')+1]
+	r.Key = dir + name
+	if u, err := url.Parse(r.DeckURL); err == nil { // it was made by displayURL
+		r.URL = joinURL(u, r.Key)
+	}
+	return r
+}
+
+// ParseRef reads the URL or local path of a tape.json, or of another file of a
+// run. A file outside the layout of a deck is a ref too.
+func ParseRef(raw string) (Ref, error) {
+	u, err := parseURL(raw)
+	if err != nil {
+		return Ref{}, err
+	}
+	path := strings.TrimLeft(u.Path, "/")
+	segs := strings.Split(path, "/")
+	name := segs[len(segs)-1]
+	if name == "" || (u.Host == "" && u.Scheme != "file") {
+		return Ref{}, badURL(u.Scheme, "not the address of a file")
+	}
+	base, ref := segs[:len(segs)-1], Ref{Key: name}
+	// Area, replay_run_id, tenant, digits, trace, generation, root, file: eight
+	// segments for a replay, else seven.
+	for _, n := range []int{8, 7} {
+		if len(segs) < n {
+			continue
+		}
+		if in, ok := parseFileKey(strings.Join(segs[len(segs)-n:], "/")); ok {
+			base, ref = segs[:len(segs)-n], in
+			break
+		}
+	}
+	deckURL := *u
+	deckURL.Path = strings.Join(base, "/")
+	if deckURL.Path != "" {
+		deckURL.Path = "/" + deckURL.Path
+	}
+	ref.DeckURL = displayURL(&deckURL, true)
+	ref.URL = joinURL(&deckURL, ref.Key)
+	return ref, nil
+}
+
+// parseFileKey reads the key of a file of a run.
+func parseFileKey(key string) (Ref, bool) {
+	place, rest, err := ParsePlace(key)
+	if err != nil {
+		return Ref{}, false
+	}
+	parts := strings.Split(rest, "/")
+	if len(parts) != 3 || !validRoot(parts[1]) {
+		return Ref{}, false
+	}
+	gen, ok := ParseGeneration(parts[0])
+	return Ref{Key: key, Place: place, Generation: gen, Root: parts[1]}, ok
+}
+
+// ReadRef opens the store of a ref, reads the file and closes the store.
+func ReadRef(ctx context.Context, r Ref) (body []byte, err error) {
+	store, err := OpenStore(ctx, r.DeckURL)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return store.Get(ctx, r.Key)
+}
+
+// Ref returns the ref of a file of a run of this deck.
+func (d *Deck) Ref(place Place, gen Generation, root, name string) Ref {
+	key := place.Prefix() + "/" + gen.String() + "/" + root + "/" + name
+	return Ref{URL: joinURL(d.url, key), DeckURL: d.URL(), Key: key, Place: place, Generation: gen, Root: root}
+}
+
+func joinURL(u *url.URL, key string) string {
+	c := *u
+	c.Path = strings.TrimRight(u.Path, "/") + "/" + key
+	return displayURL(&c, true)
+}
+
+// minIDPrefix is the shortest beginning of a trace id that Find accepts: two
+// digits are in the layout, and eight are what people copy.
+const minIDPrefix = 8
+
+// Find returns the tapes of the newest complete generations for a trace id, a
+// run id (<trace id>-<root span id>) or the first eight or more digits of a
+// trace id, in all areas and tenants, in the order of Areas. An id that begins
+// several traces is ErrAmbiguous; an id without a complete tape is ErrNotFound.
+func (d *Deck) Find(ctx context.Context, id string) ([]Ref, error) {
+	trace, root, isRun := strings.Cut(strings.ToLower(strings.TrimSpace(id)), "-")
+	if !isHex(trace) || len(trace) < minIDPrefix || len(trace) > 32 || (isRun && (len(trace) != 32 || !validRoot(root))) {
+		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: ErrBadKey,
+			Reason: fmt.Sprintf("%q is not a trace id, a run id or at least %d hex digits of a trace id", shorten(id), minIDPrefix)}
+	}
+	var places []Place
+	var traces []string
+	for _, area := range Areas() {
+		for p, err := range d.placesBelow(ctx, area, trace) {
+			if err != nil {
+				return nil, err
+			}
+			places = append(places, p)
+			if !slices.Contains(traces, p.TraceID) {
+				traces = append(traces, p.TraceID)
+			}
+			const enough = 5
+			if len(traces) == enough {
+				return nil, d.ambiguous(id, traces)
+			}
+		}
+	}
+	if len(traces) > 1 {
+		return nil, d.ambiguous(id, traces)
+	}
+	var refs []Ref
+	for _, p := range places {
+		gen, ok, err := d.Current(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		for _, run := range gen.Runs {
+			if !isRun || run.Root == root {
+				refs = append(refs, d.Ref(p, gen.Generation, run.Root, TapeFile))
+			}
+		}
+	}
+	if len(refs) == 0 {
+		reason := fmt.Sprintf("no tape for %q", shorten(id))
+		if len(places) > 0 {
+			reason += "; its evidence is there, a complete tape is not"
+		}
+		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Reason: reason, Err: ErrNotFound}
+	}
+	return refs, nil
+}
+
+func (d *Deck) ambiguous(id string, traces []string) error {
+	slices.Sort(traces)
+	return &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: ErrAmbiguous,
+		Reason: fmt.Sprintf("%q begins several trace ids: %s", shorten(id), strings.Join(traces, ", "))}
+}

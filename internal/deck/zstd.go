@@ -1,0 +1,43 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// One encoder and one decoder serve the process: both are made for concurrent
+// use in this mode and start no goroutines.
+var (
+	encoder = sync.OnceValue(func() *zstd.Encoder {
+		e, err := zstd.NewWriter(nil,
+			zstd.WithEncoderLevel(zstd.SpeedDefault),
+			zstd.WithEncoderCRC(false), // the name of a part is its checksum
+			zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)),
+			zstd.WithLowerEncoderMem(true))
+		if err != nil {
+			panic(err) // the options above are constants
+		}
+		return e
+	})
+	decoder = sync.OnceValue(func() *zstd.Decoder {
+		d, err := zstd.NewReader(nil,
+			zstd.WithDecoderMaxMemory(MaxObjectBytes),
+			zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0)))
+		if err != nil {
+			panic(err) // the options above are constants
+		}
+		return d
+	})
+)
+
+func compress(body []byte) []byte {
+	return encoder().EncodeAll(body, make([]byte, 0, len(body)/3+64))
+}
+
+// decompress refuses more than MaxObjectBytes.
+func decompress(stored []byte) ([]byte, error) { return decoder().DecodeAll(stored, nil) }
