@@ -1,0 +1,139 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"fmt"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// decodeJSON reads one JSON value: a document, or an array of documents.
+func decodeJSON(data []byte) ([]Document, error) {
+	c := &checker{doc: data}
+	var docs []Document
+	one := func() error {
+		d, err := c.document()
+		docs = append(docs, d...)
+		return err
+	}
+	var err error
+	if c.next() == '[' {
+		err = c.elements(one)
+	} else {
+		err = one()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.next(); c.pos != len(c.doc) {
+		return nil, c.syntax("the end of the document")
+	}
+	return docs, nil
+}
+
+// document reads the document that starts here. One that holds traces and logs gives two.
+func (c *checker) document() ([]Document, error) {
+	if c.next() != '{' {
+		return nil, c.failErr(fmt.Errorf("%w: %s instead of a document", ErrNotTelemetry, found(c.peek())))
+	}
+	start := c.pos
+	seen := map[Signal]bool{}
+	empty := true
+	err := c.members(func(name string, from, to int) error {
+		empty = false
+		d, ok := documents[name]
+		if !ok {
+			if name == "" {
+				c.edits = append(c.edits, edit{from, to, hidden})
+			}
+			return c.any()
+		}
+		seen[d.signal] = true
+		if d.field == nil {
+			return c.any()
+		}
+		c.push(step{name: d.field.camel})
+		if err := c.field(d.field); err != nil {
+			return err
+		}
+		c.pop()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case empty: // {} is how an empty request is written
+		seen[SignalTraces] = true
+	case len(seen) == 0:
+		return nil, c.failErr(fmt.Errorf("%w: neither resourceSpans nor resourceLogs", ErrNotTelemetry))
+	}
+	inner := checker{doc: c.doc[start:c.pos]}
+	for _, e := range c.edits {
+		inner.edits = append(inner.edits, edit{e.from - start, e.to - start, e.text})
+	}
+	c.edits = nil
+	return decodeChecked(inner.apply(), seen)
+}
+
+// decodeChecked hands a checked document to the decoder of pdata.
+func decodeChecked(data []byte, signals map[Signal]bool) ([]Document, error) {
+	var docs []Document
+	for _, signal := range []Signal{SignalTraces, SignalLogs, SignalOther} {
+		if !signals[signal] {
+			continue
+		}
+		d, err := unmarshal(signal, func(d *Document) (err error) {
+			switch signal {
+			case SignalTraces:
+				d.Traces, err = (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(data)
+			case SignalLogs:
+				d.Logs, err = (&plog.JSONUnmarshaler{}).UnmarshalLogs(data)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, d)
+	}
+	return docs, nil
+}
+
+// decodeProto reads one protobuf request.
+func decodeProto(data []byte) (Document, error) {
+	signal, err := checkProto(data)
+	if err != nil {
+		return Document{}, err
+	}
+	return unmarshal(signal, func(d *Document) (err error) {
+		switch signal {
+		case SignalTraces:
+			d.Traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(data)
+		case SignalLogs:
+			d.Logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(data)
+		}
+		return err
+	})
+}
+
+// unmarshal runs a decoder. What it could not foresee becomes an error, and the messages of the decoders, which quote the document, are
+// cut to the name of the operation.
+func unmarshal(signal Signal, decode func(*Document) error) (d Document, err error) {
+	empty := Document{Signal: signal, Traces: ptrace.NewTraces(), Logs: plog.NewLogs()}
+	defer func() {
+		if r := recover(); r != nil {
+			d, err = Document{}, &Error{Err: fmt.Errorf("%w: the decoder failed", ErrMalformed)}
+		}
+	}()
+	d = empty
+	if err := decode(&d); err != nil {
+		operation, _, _ := strings.Cut(err.Error(), ":")
+		return Document{}, &Error{Err: fmt.Errorf("%w: the decoder refuses it (%s)", ErrMalformed, operation)}
+	}
+	return d, nil
+}

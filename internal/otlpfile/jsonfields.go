@@ -1,0 +1,253 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// hidden is the name that takes a member out of sight of the decoder, which skips names it does not know.
+const hidden = `"_"`
+
+// object checks an object against the fields of a message.
+func (c *checker) object(m *message) error {
+	if c.word("null") {
+		return nil
+	}
+	if c.peek() != '{' {
+		return c.fail("%s instead of an object", found(c.peek()))
+	}
+	return c.members(func(name string, from, to int) error {
+		f := m.byName[name]
+		switch {
+		case name == "":
+			c.edits = append(c.edits, edit{from, to, hidden}) // the decoder takes an empty name for the end of the object
+			return c.any()
+		case f == nil:
+			return c.any()
+		}
+		c.push(step{name: f.camel})
+		if f.kind != kindMessage && f.kind != kindString && c.word("null") {
+			c.edits = append(c.edits, edit{from, to, hidden})
+		} else if err := c.field(f); err != nil {
+			return err
+		}
+		c.pop()
+		return nil
+	})
+}
+
+func (c *checker) field(f *field) error {
+	if !f.repeated {
+		return c.single(f)
+	}
+	if c.word("null") {
+		return nil
+	}
+	if c.peek() != '[' {
+		return c.fail("%s instead of an array", found(c.peek()))
+	}
+	return c.elements(func() error { return c.single(f) })
+}
+
+// single checks one value of a field.
+func (c *checker) single(f *field) error {
+	if f.kind == kindMessage {
+		return c.object(f.child)
+	}
+	start := c.pos
+	b := c.peek()
+	var text string
+	switch {
+	case b == '"':
+		raw, err := c.str()
+		if err != nil {
+			return err
+		}
+		if f.kind == kindString {
+			return nil
+		}
+		text = unquote(raw)
+	case b == '-' || b >= '0' && b <= '9':
+		raw, err := c.number()
+		if err != nil {
+			return err
+		}
+		text = string(raw)
+	case b == 't' || b == 'f':
+		if f.kind == kindBool {
+			return c.any()
+		}
+	case b == 'n' && f.kind == kindString && c.word("null"):
+		return nil
+	}
+	replacement, err := accept(f, text, b == '"', c.pos > start)
+	if err != nil {
+		if errors.Is(err, errType) {
+			return c.fail("%s instead of %s", found(b), wanted(f.kind))
+		}
+		return c.fail("%s", err)
+	}
+	if replacement != "" && string(c.doc[start:c.pos]) != replacement {
+		c.edits = append(c.edits, edit{start, c.pos, replacement})
+	}
+	return nil
+}
+
+var (
+	errType      = errors.New("another type")
+	errNoInteger = errors.New("no integer in range")
+)
+
+// accept returns the JSON token that is to stand for the text of a scalar ("": the one that stands there), or why the field cannot hold it. Errors hold no content.
+func accept(f *field, text string, quoted, scalar bool) (string, error) {
+	if !scalar {
+		return "", errType
+	}
+	switch f.kind {
+	case kindTraceID, kindSpanID:
+		if !quoted {
+			return "", errType
+		}
+		id, err := acceptID(text, f.kind)
+		return `"` + id + `"`, err
+	case kindBytes:
+		if !quoted {
+			return "", errType
+		}
+		data, err := acceptBase64(text)
+		if err != nil {
+			return "", err
+		}
+		return `"` + base64.StdEncoding.EncodeToString(data) + `"`, nil
+	case kindBool:
+		if quoted && (text == "true" || text == "false") {
+			return text, nil
+		}
+		return "", errType
+	case kindDouble:
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			return "", errors.New("a number that a double cannot hold")
+		}
+		return "", nil
+	case kindEnum:
+		if n, ok := f.enum[text]; quoted && ok {
+			return strconv.Itoa(n), nil
+		}
+		return acceptInteger(text, kindInt32) // never quoted: the decoder takes a string for a name
+	case kindInt32, kindUint32, kindInt64, kindFixed32, kindFixed64:
+		digits, err := acceptInteger(text, f.kind)
+		if digits == text {
+			return "", err // as it stands
+		}
+		return `"` + digits + `"`, err
+	}
+	return "", errType
+}
+
+// acceptInteger returns the decimal digits of an integer; it takes numbers such as 1.0 and 1e9 too.
+func acceptInteger(text string, k kind) (string, error) {
+	text = strings.TrimPrefix(text, "+")
+	if strings.ContainsAny(text, ".eE") {
+		digits, err := integral(text)
+		if err != nil {
+			return "", errNoInteger
+		}
+		text = digits
+	}
+	var err error
+	switch k {
+	case kindFixed64:
+		_, err = strconv.ParseUint(text, 10, 64)
+	case kindUint32, kindFixed32:
+		_, err = strconv.ParseUint(text, 10, 32)
+	case kindInt64:
+		_, err = strconv.ParseInt(text, 10, 64)
+	default:
+		_, err = strconv.ParseInt(text, 10, 32)
+	}
+	if err != nil {
+		return "", errNoInteger
+	}
+	return text, nil
+}
+
+// acceptID returns the id as lower case hex digits. It takes hex in any case, also with a 0x prefix or written as a UUID, base64 as the
+// JSON mapping of protobuf writes bytes, and trace ids of 64 bits, which are padded with zeros as W3C Trace Context says.
+func acceptID(text string, k kind) (string, error) {
+	size := 16
+	if k == kindSpanID {
+		size = 8
+	}
+	digits := strings.TrimPrefix(strings.TrimSpace(text), "0x")
+	if len(digits) == 36 && size == 16 {
+		digits = strings.ReplaceAll(digits, "-", "")
+	}
+	if digits == "" {
+		return "", nil
+	}
+	if _, err := hex.DecodeString(digits); err == nil {
+		switch {
+		case len(digits) == 2*size:
+			return strings.ToLower(digits), nil
+		case len(digits) == 16 && size == 16:
+			return strings.Repeat("0", 16) + strings.ToLower(digits), nil
+		}
+	}
+	if data, err := acceptBase64(text); err == nil && len(data) == size {
+		return hex.EncodeToString(data), nil
+	}
+	return "", errors.New("an id that is neither " + strconv.Itoa(2*size) + " hex digits nor base64 of " + strconv.Itoa(size) +
+		" bytes (" + strconv.Itoa(len(text)) + " characters)")
+}
+
+var base64URLToStd = strings.NewReplacer("-", "+", "_", "/")
+
+// acceptBase64 takes both alphabets, with and without padding.
+func acceptBase64(text string) ([]byte, error) {
+	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(base64URLToStd.Replace(text), "="))
+	if err != nil {
+		return nil, errors.New("text that is no base64")
+	}
+	return data, nil
+}
+
+// found names the type of the value that starts with b.
+func found(b byte) string {
+	switch {
+	case b == '{':
+		return "an object"
+	case b == '[':
+		return "an array"
+	case b == '"':
+		return "a string"
+	case b == 't' || b == 'f':
+		return "a boolean"
+	case b == 'n':
+		return "null"
+	case b == '-' || b >= '0' && b <= '9':
+		return "a number"
+	}
+	return "something that is no JSON value"
+}
+
+func wanted(k kind) string {
+	switch k {
+	case kindString:
+		return "a string"
+	case kindBytes:
+		return "a string in base64"
+	case kindTraceID, kindSpanID:
+		return "an id"
+	case kindBool:
+		return "a boolean"
+	case kindDouble:
+		return "a number"
+	}
+	return "an integer"
+}
