@@ -1,0 +1,184 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/collectorproc"
+)
+
+// patience bounds everything that is waited for. It is no measurement: nothing here fails because a machine is slow.
+const patience = 2 * time.Minute
+
+// Run from the folder of the package, so the root of the repository is one up.
+const repository = ".."
+
+const (
+	slim  = "otelcol-tapedeck"
+	full  = "otelcol-tapedeck-full"
+	local = "examples/local/collector.yaml"
+	s3    = "examples/s3/collector.yaml"
+)
+
+// soon makes agentrun pass a trace on shortly after its root has ended: the tests wait for it many times.
+const soon = "--set=processors.agentrun.quiet_period=300ms"
+
+// program is the path of a built program.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv("TAPEDECK_BIN")
+	if dir == "" {
+		t.Fatal("TAPEDECK_BIN does not name the directory of the built programs: use make e2e")
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tapedeck runs the command line and returns its output; it must succeed.
+func tapedeck(t *testing.T, args ...string) string {
+	t.Helper()
+	return output(t, exec.CommandContext(t.Context(), program(t, "tapedeck"), args...))
+}
+
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, out, stderr.String())
+	}
+	return string(out)
+}
+
+// collect starts a collector that writes into the deck at url and stops it when the test ends, unless the test has done so.
+func collect(t *testing.T, name, config, url string, args ...string) *collectorproc.Process {
+	t.Helper()
+	return run(t, program(t, name), []string{"TAPEDECK_DECK=" + url}, append([]string{"--config", example(t, config)}, args...)...)
+}
+
+// example is the absolute path of a file of examples/.
+func example(t *testing.T, path string) string {
+	t.Helper()
+	abs, err := filepath.Abs(filepath.Join(repository, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return abs
+}
+
+func run(t *testing.T, binary string, env []string, args ...string) *collectorproc.Process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	p, err := collectorproc.Start(ctx, collectorproc.Options{Binary: binary, Args: args, Env: env, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s %s\n%s", binary, strings.Join(args, " "), p.Log())
+		}
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// stop ends a collector as an orchestrator does and fails the test if it does not end in order.
+func stop(t *testing.T, p *collectorproc.Process) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := p.Terminate(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// drained waits until agentrun has accepted that many spans in all and passed every one of them on.
+func drained(t *testing.T, p *collectorproc.Process, accepted int) {
+	t.Helper()
+	until(t, fmt.Sprintf("%d spans to be accepted and passed on", accepted), func() bool {
+		m := metrics(t, p)
+		return m["processor_agentrun_accepted_items"] == accepted && m["processor_agentrun_emitted_items"] == accepted
+	})
+	m := metrics(t, p)
+	if held, dropped := m["processor_agentrun_held_items"], m["processor_agentrun_dropped_items"]; held != 0 || dropped != 0 {
+		t.Errorf("all %d spans were passed on, yet %d are held and %d dropped", accepted, held, dropped)
+	}
+}
+
+// metrics reads the collector's own integer metrics, summed over their attributes, without the prefix, the unit and the
+// suffix that the Prometheus format adds.
+func metrics(t *testing.T, p *collectorproc.Process) map[string]int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Metrics+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	sums := map[string]int{}
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		series, value, ok := cutLast(lines.Text(), " ")
+		if !ok || strings.HasPrefix(series, "#") {
+			continue
+		}
+		name, _, _ := strings.Cut(series, "{")
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "otelcol_"), "_total")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			sums[name] += int(n)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// until polls until done.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for !done() {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
