@@ -360,7 +360,9 @@ func fileError(op, key string, err error) error {
 	for _, final := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP} {
 		permanent = permanent || errors.Is(err, final)
 	}
-	// The error of os.Root for a link that leads out has no name of its own.
-	permanent = permanent || strings.Contains(err.Error(), "path escapes")
+	// Two errors of os.Root have no name of their own: a link that leads out, and
+	// a root that is a file.
+	reason := SafeReason(err)
+	permanent = permanent || strings.Contains(reason, "path escapes") || reason == "not a directory"
 	return &StoreError{Op: op, Scheme: "file", Key: key, Permanent: permanent, Err: err}
 }

@@ -4,13 +4,109 @@
 package azuredeck_test
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
 	_ "github.com/tapedeck/tapedeck/internal/deck/azuredeck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/storetest"
 )
 
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.Cleanup(func(int) { http.DefaultTransport.(*http.Transport).CloseIdleConnections() }),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), // idle connections of the SDK's own client
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("go.opencensus.io/stats/view.(*worker).start"))
+}
+
 func TestAzureStoreConforms(t *testing.T) {
 	storetest.Run(t, decktest.Azurite(t).URL)
+}
+
+func TestAzureDeckKeepsARun(t *testing.T) {
+	d, err := deck.Open(t.Context(), decktest.Azurite(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("ab", 16)}
+	digest, created, err := d.PutPart(t.Context(), place, []byte("evidence"))
+	if err != nil || !created {
+		t.Fatal(created, err)
+	}
+	gen := deck.NewGeneration(1, []string{digest}, nil)
+	runs := []deck.RunFiles{{Root: strings.Repeat("1", 16), Files: []deck.File{{Name: deck.TapeFile, Body: []byte("{}")}}}}
+	for _, want := range []bool{true, false} {
+		if created, err := d.PutGeneration(t.Context(), place, gen, runs); err != nil || created != want {
+			t.Fatal(created, err)
+		}
+	}
+	refs, err := d.Find(t.Context(), place.TraceID[:8])
+	if err != nil || len(refs) != 1 {
+		t.Fatal(refs, err)
+	}
+	ref, err := deck.ParseRef(refs[0].URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := deck.ReadRef(t.Context(), ref); err != nil || string(body) != "{}" {
+		t.Error(string(body), err)
+	}
+}
+
+func TestAzureMissingBucketIsPermanentAndNotAMissingObject(t *testing.T) {
+	s := decktest.Azurite(t)
+	store, err := deck.OpenStore(t.Context(), strings.Replace(s.URL, "tapedeck-test", "tapedeck-none", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	_, putErr := store.PutNew(t.Context(), "a/x", []byte("x"), "text/plain")
+	_, getErr := store.Get(t.Context(), "a/x")
+	var listErr error
+	for _, err := range store.List(t.Context(), "a/") {
+		listErr = err
+	}
+	for op, err := range map[string]error{"put": putErr, "get": getErr, "list": listErr} {
+		if err == nil || !deck.IsPermanent(err) || errors.Is(err, deck.ErrNotFound) || !strings.Contains(err.Error(), "bucket does not exist") {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+}
+
+func TestAzureRefusesUnknownOptions(t *testing.T) {
+	const secret = "hunter2"
+	for _, url := range []string{"azblob://bucket?key=" + secret, "azblob://", "azblob://bucket?localemu=" + secret, "azblob://a:" + secret + "@bucket"} {
+		_, err := deck.OpenStore(t.Context(), url)
+		if !errors.Is(err, deck.ErrBadURL) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// A host that does not resolve must not look like an object that is not there:
+// the reader of a deck would take it for empty.
+func TestAzureUnreachableServiceIsNotAMissingObject(t *testing.T) {
+	t.Setenv("AZURE_STORAGE_ACCOUNT", "account")
+	t.Setenv("AZURE_STORAGE_KEY", "a2V5")
+	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sig=hunter2")
+	store, err := deck.OpenStore(t.Context(), "azblob://bucket?protocol=http&domain=no-such-host.invalid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the SDK goes on trying
+	defer cancel()
+	_, err = store.Get(ctx, "a/x")
+	if err == nil || errors.Is(err, deck.ErrNotFound) || deck.IsPermanent(err) || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
 }
