@@ -6,8 +6,9 @@ BIN       := bin
 TOOLS     := $(BIN)/tools
 COLLECTORS := cmd/otelcol-tapedeck cmd/otelcol-tapedeck-full
 
-# -trimpath and no VCS stamp: the same sources give the same bytes, in a clone and in an archive.
-BUILD := -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)"
+# The same sources give the same bytes, in a clone, in an archive and in a folder that git does not trust.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 # The rule of the house is that a package that starts goroutines checks for leaks; these are the ones to run with -race.
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u)
@@ -30,7 +31,7 @@ build-full: ## bin/otelcol-tapedeck-full: all object stores, kafka, load_balanci
 	$(GO) -C cmd/otelcol-tapedeck-full build $(BUILD) -o ../../$(BIN)/otelcol-tapedeck-full .
 
 demo: build ## start a collector, send it a recorded agent run, show the tape
-	$(GO) run -buildvcs=false ./internal/cmd/demo -bin $(BIN)
+	$(GO) run ./internal/cmd/demo -bin $(BIN)
 
 test: ## all unit tests; vets the generated collectors
 	$(GO) test ./...
@@ -76,7 +77,7 @@ tools: $(TOOLS)/staticcheck
 
 # One build for all three; staticcheck stands for them.
 $(TOOLS)/staticcheck: tools/go.mod tools/go.sum
-	$(GO) -C tools build -buildvcs=false -o ../$(TOOLS)/ tool
+	$(GO) -C tools build -o ../$(TOOLS)/ tool
 	@touch $@
 
 clean: ## remove bin/
