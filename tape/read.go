@@ -12,12 +12,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Bounds of what Read accepts. Seal refuses a tape that would exceed them.
+// Bounds of what Read accepts: bytes, JSON values and levels. Seal refuses a tape that would exceed them.
 const (
 	MaxBytes  = 512 << 20
-	maxValues = 1 << 25
-	// maxDepth leaves room for the objects of the tape around a recorded value.
-	maxDepth = exactjson.MaxDepth + 16
+	MaxValues = 1 << 25
+	// MaxDepth leaves room for the objects of the tape around a recorded value.
+	MaxDepth = exactjson.MaxDepth + 16
 )
 
 // Errors that Read wraps, beside those of exactjson and *bind.FieldError.
@@ -48,7 +48,7 @@ func Read(data []byte) (*Tape, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("read tape: %w: %d bytes", ErrTooLarge, len(data))
 	}
-	v, err := exactjson.ParseWithin(string(data), maxDepth, maxValues)
+	v, err := exactjson.ParseWithin(string(data), MaxDepth, MaxValues)
 	if err != nil {
 		return nil, fmt.Errorf("read tape: %w", err)
 	}

@@ -1,0 +1,339 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Prove replays the tool calls of a tape against the oracle made from it, and compares every answer with the result that the
+// tape's own later requests show. It depends on the events and messages only, never on tape_id; of fidelity it reads the findings
+// result_rewritten and unanswered_tool_call.
+//
+// Expected is every tool call in a recorded model response and every tool_call event that no such call asked for. A requested call
+// that has no event, that no later request answers and whose name is not among the recorded offered tools is structured output
+// and not expected; when the offered tools are not recorded, it is. Served counts the calls that the oracle answers. A served call
+// is mismatched when the next request that shows its result shows another one, and unverifiable when none shows it, when it is
+// shown cut, lossy, masked or external, when the recorded response itself is lossy, or when the framework rewrote it.
+func Prove(t *tape.Tape) tape.Proof {
+	p := newProver(t)
+	player := NewPlayer(FromTape(t))
+	var proof tape.Proof
+	for _, w := range p.expected() {
+		proof.Expected++
+		answer := player.Next(Query{Caller: w.caller, ToolName: w.tool, ArgsHash: w.hash})
+		if !answer.Outcome.Served() {
+			continue
+		}
+		proof.Served++
+		shown, sure := p.shown(w)
+		switch {
+		case shown == nil || !sure || answer.Entry.ResponseFidelity == Lossy || p.rewritten[answer.Entry.Seq]:
+			proof.Unverifiable++
+		case !sameResult(answer.Entry, shown.Result):
+			proof.Mismatched++
+		}
+	}
+	if proof.Expected > 0 {
+		ok := proof.Mismatched == 0 && proof.Served == proof.Expected
+		proof.OK = &ok
+	}
+	return proof
+}
+
+// want is one expected call.
+type want struct {
+	caller, tool, hash string
+	event              *tape.Event // nil when the tape has none for the requested call
+	// where it was requested; model is nil when no recorded response holds the call
+	model *tape.Event
+	index int // among the tool calls of the response
+	id    string
+}
+
+type prover struct {
+	t         *tape.Tape
+	models    []*tape.Event   // in order
+	requests  map[int]request // by seq of the model call
+	idUses    map[string]int  // how many requested calls and unrequested events have this call id
+	rewritten map[int]bool
+}
+
+func newProver(t *tape.Tape) *prover {
+	p := &prover{t: t, requests: map[int]request{}, idUses: map[string]int{}, rewritten: map[int]bool{}}
+	talks := map[string]*conversation{} // the latest of each caller
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Type != tape.EventModelCall {
+			continue
+		}
+		p.models = append(p.models, e)
+		if e.Request == nil {
+			continue
+		}
+		c := talks[e.Caller]
+		if c == nil || !c.extendedBy(e.Request.Messages) {
+			c = newConversation()
+			talks[e.Caller] = c
+		}
+		c.extend(t, e.Request.Messages)
+		p.requests[e.Seq] = request{c, len(c.exchanges)}
+	}
+	for _, f := range t.Fidelity.Findings {
+		if f.Code == tape.CodeResultRewritten {
+			p.rewritten[f.Seq] = true
+		}
+	}
+	return p
+}
+
+// expected lists the expected calls: those with an event in event order, then the others.
+func (p *prover) expected() []want {
+	asked := map[int][]*tape.Event{} // seq of the model call → its tool events
+	for i := range p.t.Events {
+		if e := &p.t.Events[i]; e.Type == tape.EventToolCall {
+			asked[e.RequestedBy] = append(asked[e.RequestedBy], e)
+		}
+	}
+	byEvent := map[int]want{}
+	var eventless []want
+	for _, m := range p.models {
+		calls := p.calls(m)
+		left := asked[m.Seq]
+		events := make([]*tape.Event, len(calls))
+		// The best match of every call comes before the second best of any.
+		for _, fits := range []func(*tape.Part, *tape.Event) bool{
+			func(c *tape.Part, e *tape.Event) bool { return c.ID != "" && c.ID == e.ToolCallID },
+			func(c *tape.Part, e *tape.Event) bool {
+				return e.Name == c.Name && !differ(c.ID, e.ToolCallID) && e.ArgsHash == Hash(c.Args)
+			},
+			func(c *tape.Part, e *tape.Event) bool { return e.Name == c.Name && !differ(c.ID, e.ToolCallID) },
+		} {
+			for i, c := range calls {
+				at := slices.IndexFunc(left, func(e *tape.Event) bool { return fits(c, e) })
+				if events[i] == nil && at >= 0 {
+					events[i] = left[at]
+					left = slices.Delete(slices.Clone(left), at, at+1)
+				}
+			}
+		}
+		for i, c := range calls {
+			w := want{caller: m.Caller, tool: c.Name, hash: Hash(c.Args), event: events[i], model: m, index: i, id: c.ID}
+			if c.ID != "" {
+				p.idUses[c.ID]++
+			}
+			if e := events[i]; e != nil {
+				w.caller = e.Caller
+				byEvent[e.Seq] = w
+			} else {
+				eventless = append(eventless, w)
+			}
+		}
+	}
+	var all []want
+	for i := range p.t.Events {
+		e := &p.t.Events[i]
+		if e.Type != tape.EventToolCall {
+			continue
+		}
+		w, requested := byEvent[e.Seq]
+		if !requested {
+			w = want{caller: e.Caller, tool: e.Name, hash: e.ArgsHash, event: e, id: e.ToolCallID}
+			if e.ToolCallID != "" {
+				p.idUses[e.ToolCallID]++
+			}
+		}
+		all = append(all, w)
+	}
+	for _, w := range eventless {
+		if shown, _ := p.shown(w); shown != nil || !p.structuredOutput(w) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// calls returns the tool calls of a recorded response.
+func (p *prover) calls(m *tape.Event) []*tape.Part {
+	if m.Response == nil {
+		return nil
+	}
+	return callsOf(p.t.Messages[m.Response.Message])
+}
+
+func callsOf(m tape.Message) []*tape.Part {
+	var calls []*tape.Part
+	for i := range m.Parts {
+		if m.Parts[i].Type == tape.PartToolCall {
+			calls = append(calls, &m.Parts[i])
+		}
+	}
+	return calls
+}
+
+// structuredOutput reports that the tools were recorded and the call is to none of them.
+func (p *prover) structuredOutput(w want) bool {
+	if w.model.Request == nil || len(w.model.Request.Tools) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(w.model.Request.Tools, func(id string) bool { return p.t.Tools[id].Name == w.tool })
+}
+
+func differ(a, b string) bool { return a != "" && b != "" && a != b }
+
+// shown returns the result that the next request shows for the call, nil when none does; sure is false when it is shown in a way
+// that proves nothing.
+func (p *prover) shown(w want) (result *tape.Part, sure bool) {
+	after := 0
+	switch {
+	case w.model != nil:
+		after = w.model.Seq
+	case w.event != nil:
+		after = w.event.Seq
+	}
+	repeats := 0 // later responses that are the same message as the one with the call
+	for _, r := range p.models {
+		if r.Seq <= after {
+			continue
+		}
+		if x := p.find(w, r, repeats); x != nil && x.result != nil {
+			return x.result, shownExactly(r, x.position)
+		}
+		if w.model != nil && r.Caller == w.model.Caller && r.Response != nil && r.Response.Message == w.model.Response.Message {
+			repeats++
+		}
+	}
+	return nil, false
+}
+
+// find returns the exchange of the call in the request of r.
+func (p *prover) find(w want, r *tape.Event, repeats int) *exchange {
+	shows, recorded := p.requests[r.Seq]
+	if !recorded {
+		return nil
+	}
+	if w.model != nil {
+		// The newest occurrence of the response among the messages is this call's, but for the repeats since.
+		skip, group := repeats, -1
+		for _, x := range slices.Backward(shows.byMessage[w.model.Response.Message]) {
+			if x.order >= shows.until {
+				continue
+			}
+			if group >= 0 && x.group != group {
+				skip--
+			}
+			group = x.group
+			if skip == 0 && x.index == w.index {
+				return x
+			}
+		}
+	}
+	if w.id != "" && p.idUses[w.id] == 1 {
+		// The response stands there in another spelling, or was cut off, or is not recorded.
+		for _, x := range slices.Backward(shows.byID[w.id]) {
+			if x.order < shows.until && (x.call == nil || x.call.Name == w.tool) {
+				return x
+			}
+		}
+	}
+	if w.model == nil && w.id == "" && r.Caller == w.caller {
+		return p.findByContent(w, r, shows)
+	}
+	return nil
+}
+
+// findByContent finds an event that has no id and no recorded request: the n-th equal call on the tape is the n-th equal call of
+// the conversation, provided that the conversation shows all of them.
+func (p *prover) findByContent(w want, r *tape.Event, shows request) *exchange {
+	var same []*exchange
+	for _, x := range shows.byContent[call{tool: w.tool, hash: w.hash}] {
+		if x.order < shows.until {
+			same = append(same, x)
+		}
+	}
+	n, before := -1, 0
+	for i := range p.t.Events {
+		e := &p.t.Events[i]
+		if e.Type == tape.EventToolCall && e.Seq < r.Seq && e.Caller == w.caller && e.Name == w.tool && e.ArgsHash == w.hash {
+			if e == w.event {
+				n = before
+			}
+			before++
+		}
+	}
+	if n < 0 || before != len(same) {
+		return nil
+	}
+	return same[n]
+}
+
+// shownExactly reports whether the provenance of the request leaves the message at that position as it was sent. A list that is
+// truncated as a whole keeps complete leading messages only.
+func shownExactly(r *tape.Event, pos int) bool {
+	const field = "request.messages"
+	own := field + "." + exactjson.IntValue(int64(pos)).Text()
+	for path, label := range r.Provenance {
+		whole := path == "request" || path == field
+		if !whole && path != own && !strings.HasPrefix(path, own+".") {
+			continue
+		}
+		switch label {
+		case tape.Lossy, tape.Masked, tape.External, tape.Missing, tape.Inferred:
+			return false
+		case tape.Truncated:
+			if !whole {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sameResult compares an answer with a shown result as decoded values without envelopes. What a framework shows of a failed call
+// holds the error's text with words of its own around it.
+func sameResult(e *Entry, shown exactjson.Value) bool {
+	answer := exactjson.StringValue(e.Response)
+	if e.ResponseFormat == tape.FormatJSON {
+		if v, err := exactjson.Parse(e.Response); err == nil {
+			answer = v
+		}
+	}
+	answer, shown = plain(answer), plain(shown)
+	if answer.Equal(shown) {
+		return true
+	}
+	return e.IsError && answer.Str() != "" && strings.Contains(shown.Str(), answer.Str())
+}
+
+// plain decodes JSON texts and takes off what merely carries a value: a list of one text block, or an object of nothing but its
+// result. Envelopes of single frameworks are off the tape already.
+func plain(v exactjson.Value) exactjson.Value {
+	const layers = 8
+	for range layers {
+		inner := exactjson.Value{}
+		switch v.Kind() {
+		case exactjson.String:
+			if decoded, err := exactjson.Parse(v.Text()); err == nil {
+				inner = decoded
+			}
+		case exactjson.Array:
+			if v.Len() == 1 && v.At(0).Get("type").Str() == "text" && v.At(0).Len() == 2 {
+				inner = v.At(0).Get("text")
+			}
+		case exactjson.Object:
+			if v.Len() == 1 {
+				inner = v.First("result", "output", "content")
+			}
+		}
+		if inner.IsAbsent() {
+			return v
+		}
+		v = inner
+	}
+	return v
+}
