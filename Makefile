@@ -2,13 +2,14 @@
 VERSION ?= 0.1.0-dev
 GO      ?= go
 
-BIN       := bin
-TOOLS     := $(BIN)/tools
+BIN        := bin
+TOOLS      := $(BIN)/tools
 COLLECTORS := cmd/otelcol-tapedeck cmd/otelcol-tapedeck-full
 
 # The same sources give the same bytes, in a clone, in an archive and in a folder that git does not trust.
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
-BUILD := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+BUILD     := -trimpath -ldflags "-s -w"
+COLLECTOR := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 # The rule of the house is that a package that starts goroutines checks for leaks; these are the ones to run with -race.
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u)
@@ -22,13 +23,13 @@ help: ## this text
 build: collector tapedeck ## bin/otelcol-tapedeck and bin/tapedeck (3 minutes on 2 cores the first time)
 
 collector:
-	$(GO) -C cmd/otelcol-tapedeck build $(BUILD) -o ../../$(BIN)/otelcol-tapedeck .
+	$(GO) -C cmd/otelcol-tapedeck build $(COLLECTOR) -o ../../$(BIN)/otelcol-tapedeck .
 
 tapedeck:
 	$(GO) build $(BUILD) -o $(BIN)/tapedeck ./cmd/tapedeck
 
 build-full: ## bin/otelcol-tapedeck-full: all object stores, kafka, load_balancing
-	$(GO) -C cmd/otelcol-tapedeck-full build $(BUILD) -o ../../$(BIN)/otelcol-tapedeck-full .
+	$(GO) -C cmd/otelcol-tapedeck-full build $(COLLECTOR) -o ../../$(BIN)/otelcol-tapedeck-full .
 
 demo: build ## start a collector, send it a recorded agent run, show the tape
 	$(GO) run ./internal/cmd/demo -bin $(BIN)

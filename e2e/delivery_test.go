@@ -186,7 +186,7 @@ func TestExporterWritesWhatDeriveWrites(t *testing.T) {
 	drained(t, p, traces.SpanCount())
 	stop(t, p)
 
-	tapedeck(t, "derive", "--no-join", "--deck", derived, example(t, recordedFile))
+	tapedeck(t, "derive", "--no-join", "--to", derived, example(t, recordedFile))
 	if diff := cmp.Diff(at{t, derived}.contents(), at{t, url}.contents()); diff != "" {
 		t.Errorf("the exporter and tapedeck derive --no-join differ (-derive +exporter):\n%s", diff)
 	}
