@@ -13,8 +13,9 @@ import (
 const repository = "https://github.com/tapedeck/tapedeck"
 
 // Rows of mdatagen's status table that point into the project which mdatagen was written for: its issue labels, its
-// coverage account and its rules for owners say nothing about a component that lives elsewhere.
-var foreignRows = []string{"| Issues ", "| Code coverage ", "| [Code Owners]", "| Emeritus "}
+// coverage account and its rules for owners say nothing about a component that lives elsewhere. A list of no distributions
+// says nothing either.
+var foreignRows = []string{"| Issues ", "| Code coverage ", "| [Code Owners]", "| Emeritus ", "| Distributions | [] |"}
 
 // ownStatusTable removes the foreign rows from the generated section of a README and gives our distribution a target:
 // mdatagen knows only the addresses of the distributions of OpenTelemetry and leaves any other empty.
