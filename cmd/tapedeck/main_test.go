@@ -1,0 +1,97 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// result is what one command line gave.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func tapedeck(t *testing.T, args ...string) result { return tapedeckWith(t, "", args...) }
+
+func tapedeckWith(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
+	for _, l := range strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n") {
+		if l != "" && !strings.HasPrefix(l, "tapedeck: ") {
+			t.Errorf("not a diagnostic: %s", l)
+		}
+	}
+	return result{code, stdout.String(), stderr.String()}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (go test -update rewrites it):\n%s", file, diff)
+	}
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestMisuseIsExitCode2AndOneLine(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"nosuch"}, `unknown command "nosuch"; see tapedeck --help`},
+		{[]string{"--nosuch"}, "unknown flag: --nosuch"},
+		{[]string{"show"}, "show needs a REF; see tapedeck show --help"},
+		{[]string{"show", "a", "b"}, "show takes one REF, not 2"},
+		{[]string{"version", "x"}, `unknown command "x" for "tapedeck version"`},
+	} {
+		got := tapedeck(t, c.args...)
+		if diff := cmp.Diff(result{exitFailed, "", "tapedeck: " + c.want + "\n"}, got, cmp.AllowUnexported(result{})); diff != "" {
+			t.Errorf("%v: %s", c.args, diff)
+		}
+	}
+}
+
+func TestHelpAndVersionAreExitCode0(t *testing.T) {
+	for _, args := range [][]string{nil, {"--help"}, {"help", "show"}, {"show", "-h"}, {"version"}} {
+		got := tapedeck(t, args...)
+		if got.code != exitOK || got.stdout == "" || got.stderr != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+func TestDiagnosticsAreOneSafeLine(t *testing.T) {
+	got := tapedeck(t, "show", "no\x1b[2J\nfile")
+	if got.code != exitFailed || strings.Count(got.stderr, "\n") != 1 || strings.Contains(got.stderr, "\x1b") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,100 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/timeline"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func newShow() *cobra.Command {
+	var deckURL string
+	var asJSON, full bool
+	cmd := &cobra.Command{
+		Use:   "show REF",
+		Short: "Show a tape as a timeline",
+		Long: `Show a tape: what was asked, every model and tool call in order, the answer, and
+what is missing or odd.
+
+` + refHelp + `
+A trace that holds several runs is shown run by run. Long content is shortened;
+the sizes in brackets say how long it is.`,
+		Example: `  tapedeck show ./tape.json
+  tapedeck show --full ./tape.json | less
+  tapedeck show 4bf92f3577b34da6a3ce929d0e0e4736 --deck gs://tapes
+  tapedeck show --json ./tape.json | jq .events`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("show takes one REF, not %d", len(args))
+			}
+			return needArgs("a REF")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options := terminal(cmd.OutOrStdout())
+			options.Full = full
+			return show(cmd.Context(), cmd.OutOrStdout(), args[0], deckURL, asJSON, options)
+		},
+	}
+	cmd.Flags().StringVar(&deckURL, "deck", "", "the deck in which REF is a run id or trace id")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print tape.json as it is stored")
+	cmd.Flags().BoolVar(&full, "full", false, "shorten nothing and break no lines")
+	return cmd
+}
+
+func show(ctx context.Context, stdout io.Writer, ref, deckURL string, asJSON bool, options timeline.Options) error {
+	n := 0
+	for at, err := range resolve(ctx, ref, deckURL, oneRun) {
+		if err != nil {
+			return err
+		}
+		data, err := at.read(ctx, at.ref.Key)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", at, err)
+		}
+		t, err := tape.Read(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		if asJSON {
+			if _, err := stdout.Write(data); err != nil {
+				return err
+			}
+			continue
+		}
+		if n > 0 {
+			if _, err := fmt.Fprintln(stdout); err != nil {
+				return err
+			}
+		}
+		n++
+		if err := timeline.Render(stdout, t, options); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// terminal says how wide stdout is and whether it shows colours: only a terminal does, and not with NO_COLOR (no-color.org).
+func terminal(stdout io.Writer) timeline.Options {
+	var o timeline.Options
+	if f, ok := stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			o.Width = w
+		}
+	}
+	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
+		o.Width = w
+	}
+	return o
+}
