@@ -256,6 +256,9 @@ func (p *prover) findByContent(w want, r *tape.Event, shows request) *exchange {
 			same = append(same, x)
 		}
 	}
+	if len(same) == 0 {
+		return nil
+	}
 	n, before := -1, 0
 	for i := range p.t.Events {
 		e := &p.t.Events[i]

@@ -1,0 +1,274 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// script builds a tape from what was said.
+type script struct {
+	tb   testing.TB
+	tape *tape.Tape
+	sent []string
+}
+
+func newScript(tb testing.TB) *script {
+	s := &script{tb: tb, tape: &tape.Tape{Messages: map[string]tape.Message{}, Tools: map[string]tape.Tool{}}}
+	s.say(tape.RoleUser, tape.Part{Type: tape.PartText, Text: "go"})
+	return s
+}
+
+func (s *script) put(role tape.Role, parts ...tape.Part) string {
+	m := tape.Message{Role: role, Parts: parts}
+	s.tape.Messages[m.ID()] = m
+	return m.ID()
+}
+
+func (s *script) say(role tape.Role, parts ...tape.Part) {
+	s.sent = append(s.sent, s.put(role, parts...))
+}
+
+// model adds a model call that is sent all messages so far and asks for the calls.
+func (s *script) model(calls ...tape.Part) int {
+	e := tape.Event{Seq: len(s.tape.Events) + 1, Type: tape.EventModelCall, Caller: "agent", Status: tape.EventOK,
+		Request:  &tape.Request{Messages: append([]string{}, s.sent...)},
+		Response: &tape.Response{Message: s.put(tape.RoleAssistant, calls...)}}
+	s.tape.Events = append(s.tape.Events, e)
+	s.sent = append(s.sent, e.Response.Message)
+	return e.Seq
+}
+
+// tool adds a tool event for the call and shows the result.
+func (s *script) tool(by int, call tape.Part, result, shown string) {
+	e := toolCall(len(s.tape.Events)+1, call.Name, call.Args.JSON(), result)
+	e.RequestedBy, e.ToolCallID = by, call.ID
+	s.tape.Events = append(s.tape.Events, e)
+	if shown != "" {
+		s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: call.ID, Result: parse(s.tb, shown)})
+	}
+}
+
+func (s *script) call(id, name, args string) tape.Part {
+	return tape.Part{Type: tape.PartToolCall, ID: id, Name: name, Args: parse(s.tb, args)}
+}
+
+func (s *script) proves(want string) {
+	s.tb.Helper()
+	if got := sayProof(Prove(s.tape)); got != want {
+		s.tb.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func sayProof(p tape.Proof) string {
+	ok := "-"
+	if p.OK != nil {
+		ok = fmt.Sprint(*p.OK)
+	}
+	return fmt.Sprintf("expected %d served %d mismatched %d unverifiable %d ok %s", p.Expected, p.Served, p.Mismatched, p.Unverifiable, ok)
+}
+
+func TestProofOfARunWithoutToolsHasNoVerdict(t *testing.T) {
+	s := newScript(t)
+	s.model()
+	s.proves("expected 0 served 0 mismatched 0 unverifiable 0 ok -")
+}
+
+// twoTurns is a run of three calls, the first two the same, whose results are all shown.
+func twoTurns(t *testing.T) *script {
+	s := newScript(t)
+	a, b, c := s.call("1", "poll", `{"n":1}`), s.call("2", "poll", `{"n":1.0}`), s.call("3", "add", `{"x":[1]}`)
+	by := s.model(a, b)
+	s.tool(by, a, `"first"`, `"first"`)
+	s.tool(by, b, `{"v":1.0}`, `"{\"v\": 1}"`) // shown as text
+	by = s.model(c)
+	s.tool(by, c, `"5"`, `[{"type":"text","text":"5"}]`) // shown in an envelope
+	s.model()
+	return s
+}
+
+func TestProofComparesAnswersWithShownResults(t *testing.T) {
+	twoTurns(t).proves("expected 3 served 3 mismatched 0 unverifiable 0 ok true")
+}
+
+func TestChangingAVerifiableResultFlipsTheProof(t *testing.T) {
+	for i := range 3 {
+		s := twoTurns(t)
+		n := 0
+		for j := range s.tape.Events {
+			if e := &s.tape.Events[j]; e.Type == tape.EventToolCall {
+				if n == i {
+					e.Result = exactjson.StringValue(e.Result.JSON() + "!")
+				}
+				n++
+			}
+		}
+		s.proves("expected 3 served 3 mismatched 1 unverifiable 0 ok false")
+	}
+}
+
+func TestSwappedAnswersOfEqualCallsFlipTheProof(t *testing.T) {
+	s := twoTurns(t)
+	s.tape.Events[1].Result, s.tape.Events[2].Result = s.tape.Events[2].Result, s.tape.Events[1].Result
+	s.proves("expected 3 served 3 mismatched 2 unverifiable 0 ok false")
+}
+
+func TestLosingAnEventFlipsTheProof(t *testing.T) {
+	s := twoTurns(t)
+	s.tape.Events = append(s.tape.Events[:1], s.tape.Events[2:]...)
+	// The oracle has one answer for two equal calls, and it is not the one that the first call is shown to have got.
+	s.proves("expected 3 served 2 mismatched 0 unverifiable 0 ok false")
+}
+
+func TestResultsAreFoundByOrderWithoutIDs(t *testing.T) {
+	s := newScript(t)
+	a, b := s.call("", "poll", `{}`), s.call("", "poll", `{}`)
+	for _, answers := range [][2]string{{`"1"`, `"2"`}, {`"3"`, `"4"`}} { // the same response twice: one message in the pool
+		by := s.model(a, b)
+		s.tool(by, a, answers[0], answers[0])
+		s.tool(by, b, answers[1], answers[1])
+	}
+	s.model()
+	s.proves("expected 4 served 4 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[1].Result = exactjson.StringValue("3")
+	s.proves("expected 4 served 4 mismatched 1 unverifiable 0 ok false")
+}
+
+func TestReusedCallIDsAreToldApart(t *testing.T) {
+	s := newScript(t)
+	for i := range 3 {
+		c := s.call("call_0", "step", fmt.Sprintf(`{"i":%d}`, i))
+		s.tool(s.model(c), c, fmt.Sprintf(`"%d"`, i), fmt.Sprintf(`"%d"`, i))
+	}
+	s.model()
+	s.proves("expected 3 served 3 mismatched 0 unverifiable 0 ok true")
+}
+
+func TestWhatIsNotShownExactlyIsUnverifiable(t *testing.T) {
+	const unverifiable = "expected 3 served 3 mismatched 0 unverifiable 1 ok true"
+	wrong := exactjson.StringValue("changed")
+
+	s := twoTurns(t) // the last request is not recorded
+	s.tape.Events[5].Request = nil
+	s.proves(unverifiable)
+
+	s = twoTurns(t) // the framework rewrote the second result
+	s.tape.Events[2].Result = wrong
+	s.tape.Fidelity.Findings = []tape.Finding{{Code: tape.CodeResultRewritten, Seq: 3}}
+	s.proves(unverifiable)
+
+	s = twoTurns(t) // the message with the third result was cut
+	s.tape.Events[4].Result = wrong
+	last := &s.tape.Events[5]
+	last.Provenance = tape.Provenance{fmt.Sprintf("request.messages.%d.parts.0.result", len(last.Request.Messages)-1): tape.Truncated}
+	s.proves(unverifiable)
+	last.Provenance = tape.Provenance{"request.messages": tape.Lossy}
+	s.proves(unverifiable)
+	last.Provenance = tape.Provenance{"request.messages": tape.Truncated} // the list was cut, what it kept is complete
+	s.proves("expected 3 served 3 mismatched 1 unverifiable 0 ok false")
+
+	s = twoTurns(t) // the span holds a representation only
+	s.tape.Events[4].Result, s.tape.Events[4].Provenance = wrong, tape.Provenance{"result": tape.Lossy}
+	s.proves(unverifiable)
+}
+
+func TestUnservedCallsFailTheProof(t *testing.T) {
+	s := newScript(t)
+	c := s.call("1", "t", `{}`)
+	by := s.model(c)
+	s.tool(by, c, "", "")
+	s.proves("expected 1 served 0 mismatched 0 unverifiable 0 ok false")
+	s.tape.Events = s.tape.Events[:1] // not even an event
+	s.proves("expected 1 served 0 mismatched 0 unverifiable 0 ok false")
+}
+
+func TestStructuredOutputIsNotExpected(t *testing.T) {
+	s := newScript(t)
+	tool := tape.Tool{Name: "search"}
+	s.tape.Tools[tool.ID()] = tool
+	s.model(s.call("1", "final_result", `{"x":1}`))
+	s.tape.Events[0].Request.Tools = []string{tool.ID()}
+	s.proves("expected 0 served 0 mismatched 0 unverifiable 0 ok -")
+	// Answered, it is a call like any other.
+	s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "1", Result: parse(t, `"ok"`)})
+	s.model()
+	s.proves("expected 1 served 0 mismatched 0 unverifiable 0 ok false")
+}
+
+func TestCallsWithoutRecordedRequestAreExpectedToo(t *testing.T) {
+	s := newScript(t)
+	c := s.call("", "t", `{"a":1}`)
+	s.model(c)
+	s.tool(1, c, `"r"`, `"r"`)
+	s.model()
+	s.tape.Events[0].Response = nil
+	s.tape.Events[1].RequestedBy = 0
+	s.proves("expected 1 served 1 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[1].Result = exactjson.StringValue("x")
+	s.proves("expected 1 served 1 mismatched 1 unverifiable 0 ok false")
+}
+
+func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
+	s := newScript(t)
+	c := s.call("1", "t", `{}`)
+	s.tool(s.model(c), c, "", `"Error executing tool t: no such file"`)
+	s.tape.Events[1].Status, s.tape.Events[1].Error = tape.EventError, &tape.Error{Message: "no such file"}
+	s.model()
+	s.proves("expected 1 served 1 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[1].Error.Message = "another"
+	s.proves("expected 1 served 1 mismatched 1 unverifiable 0 ok false")
+}
+
+func TestResultsComparedAreDecodedValuesWithoutEnvelopes(t *testing.T) {
+	for _, c := range []struct {
+		answer, shown string
+		want          bool
+	}{
+		{`"a"`, `"a"`, true},
+		{`"a"`, `"b"`, false},
+		{`{"a":1}`, `"{\"a\": 1.0}"`, true},
+		{`"5"`, `5`, true},
+		{`[1]`, `{"result":[1]}`, true},
+		{`"x"`, `[{"type":"text","text":"x"}]`, true},
+		{`[{"type":"text","text":"{\"a\":1}"}]`, `{"a":1}`, true},
+		{`[{"type":"text","text":"x"},{"type":"text","text":"y"}]`, `"x"`, false},
+		{`{"a":1}`, `{"a":1,"b":2}`, false},
+		{`9007199254740993`, `9007199254740992`, false},
+		{`null`, `"null"`, true},
+	} {
+		response, format := tape.OracleResponse(parse(t, c.answer))
+		if got := sameResult(&Entry{Response: response, ResponseFormat: format}, parse(t, c.shown)); got != c.want {
+			t.Errorf("%s, %s: %v", c.answer, c.shown, got)
+		}
+	}
+}
+
+func TestProofDoesNotChangeTheTape(t *testing.T) {
+	s := twoTurns(t)
+	before := string(s.tape.AppendJSON(nil))
+	Prove(s.tape)
+	if diff := cmp.Diff(before, string(s.tape.AppendJSON(nil))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkProve(b *testing.B) {
+	s := newScript(b)
+	for i := range 1000 {
+		c := s.call(fmt.Sprint(i), "t", fmt.Sprintf(`{"i":%d}`, i))
+		result := exactjson.StringValue(strings.Repeat("line of a result\n", 50)).JSON()
+		s.tool(s.model(c), c, result, result)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		Prove(s.tape)
+	}
+}
