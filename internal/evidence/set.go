@@ -190,3 +190,19 @@ func FromPart(part []byte) (*Set, error) {
 	s.add(td, true)
 	return s, nil
 }
+
+// ReplayRunID returns the tag of the replay that the evidence belongs to: the smallest value of the attribute replay_run_id on any
+// resource or span, "" when there is none.
+func (s *Set) ReplayRunID() string {
+	tag := ""
+	for _, item := range s.items {
+		for _, m := range []pcommon.Map{item.Resource.Resource().Attributes(), item.Span.Attributes()} {
+			if v, ok := m.Get("replay_run_id"); ok {
+				if id := v.AsString(); id != "" && (tag == "" || id < tag) {
+					tag = id
+				}
+			}
+		}
+	}
+	return tag
+}

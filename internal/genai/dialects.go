@@ -29,6 +29,8 @@ type Dialect struct {
 	Marks         []string
 	// Root says which span stands for a whole run; empty when the dialect has no run spans and there is no root to wait for.
 	Root string
+	// Rooted says that every call of the dialect lies below a run span: without one, something is missing.
+	Rooted bool
 	// Encoded says that every tool result is written JSON-encoded and is decoded exactly once.
 	Encoded bool
 	// Switch is the setting that turns the capture of content on.
@@ -130,9 +132,9 @@ func IsRunSpan(scopeName string, span ptrace.Span) bool {
 	return false
 }
 
-// HasRoots reports whether any dialect that marks the span writes run spans, so that there is a root to wait for.
-func HasRoots(scopeName string, span ptrace.Span) bool {
-	return slices.ContainsFunc(dialectsOf(&Source{ScopeName: scopeName, Span: span}), func(d *Dialect) bool { return d.Root != "" })
+// IsRooted reports whether the span's dialect puts every call below a run span, so that there is a root to wait for.
+func IsRooted(scopeName string, span ptrace.Span) bool {
+	return slices.ContainsFunc(dialectsOf(&Source{ScopeName: scopeName, Span: span}), func(d *Dialect) bool { return d.Rooted })
 }
 
 func dialectsOf(s *Source) []*Dialect {
@@ -178,10 +180,8 @@ func Read(s *Source) *Observation {
 // readCommon reads what all dialects have in common: status, exceptions, tags, identity of users and conversations.
 func readCommon(s *Source, o *Observation) {
 	a := attributes{s.Span.Attributes()}
-	if s.Span.Status().Code() == ptrace.StatusCodeError {
-		o.Failed = true
-	}
-	if o.Failed && o.Error == nil {
+	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError
+	if (o.Failed || o.StatusError) && o.Error == nil {
 		o.Error = errorOf(s)
 	}
 	str(&o.ConversationID, a.str(conversationKeys...))

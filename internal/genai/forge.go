@@ -18,6 +18,7 @@ var forge = &Dialect{
 	Scopes:   []string{"github.com/initializ/forge"},
 	Marks:    []string{"forge."},
 	Root:     "`agent.execute`",
+	Rooted:   true,
 	Switch:   "`observability.tracing.enabled: true` and `capture_content: true` in forge.yaml, or `--otel-capture-content`",
 	classify: classifyForge,
 	read:     readForge,

@@ -98,9 +98,11 @@ type Observation struct {
 	Query     Content
 	Documents []exactjson.Value
 
-	// Failed says that the call or run failed, by the dialect's own flag or the span status; Error is what it says.
-	Failed bool
-	Error  *tape.Error
+	// Failed says that the call or run failed by a flag of the dialect; StatusError that the span says so, which is not always
+	// true. Error is what either says.
+	Failed      bool
+	StatusError bool
+	Error       *tape.Error
 	// Interrupted says that the run waits for a person or a resume.
 	Interrupted bool
 	// A2A carries the inbound request of an entry span.
@@ -212,6 +214,7 @@ func (o *Observation) fill(other *Observation) {
 	content(&o.Query, other.Query)
 	list(&o.Documents, other.Documents)
 	o.Failed = o.Failed || other.Failed
+	o.StatusError = o.StatusError || other.StatusError
 	if o.Error == nil {
 		o.Error = other.Error
 	}
@@ -278,4 +281,31 @@ func (o *Observation) param(name string, v exactjson.Value) {
 		}
 	}
 	o.Params = append(o.Params, exactjson.Member{Name: name, Value: v})
+}
+
+// Merge returns what two reports of the same call say together; the outer one speaks first.
+func Merge(outer, inner *Observation) *Observation {
+	o := *outer
+	o.fill(inner)
+	return &o
+}
+
+// MergeModel returns what two reports of the same model call say together: messages from the outer one, ids, usage and finish from
+// the inner one.
+func MergeModel(outer, inner *Observation) *Observation {
+	o := *outer
+	if inner.ResponseID != "" {
+		o.ResponseID = inner.ResponseID
+	}
+	if inner.ResponseModel != "" {
+		o.ResponseModel = inner.ResponseModel
+	}
+	if len(inner.FinishReasons) > 0 {
+		o.FinishReasons = inner.FinishReasons
+	}
+	u := inner.Usage
+	fillUsage(&u, o.Usage)
+	o.Usage = u
+	o.fill(inner)
+	return &o
 }

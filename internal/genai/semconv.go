@@ -27,6 +27,7 @@ var vercelGenAI = &Dialect{
 	ID:       "vercel-ai-genai",
 	Name:     "Vercel AI SDK v7 (gen_ai)",
 	Scopes:   []string{"gen_ai"},
+	Rooted:   true,
 	Root:     "`invoke_agent`",
 	Encoded:  true,
 	Switch:   "`recordInputs` and `recordOutputs` of the telemetry integration",

@@ -18,6 +18,7 @@ var vercelAI = &Dialect{
 	Scopes:   []string{"ai"},
 	Marks:    []string{"ai."},
 	Root:     "the operation span (`ai.generateText`, `ai.streamText`, `ai.generateObject`, `ai.streamObject`)",
+	Rooted:   true,
 	Encoded:  true,
 	Switch:   "`experimental_telemetry: { isEnabled: true, recordInputs: true, recordOutputs: true }`",
 	classify: classifyVercel,

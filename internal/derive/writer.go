@@ -1,0 +1,278 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package derive turns the evidence of a trace into what lies in the deck: its part, and a generation of tapes made from all parts.
+// The tape exporter and the command line call the same Writer, so both write the same bytes.
+package derive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// The formats that a Writer writes.
+const (
+	FormatTape   = "tape"
+	FormatOracle = "oracle"
+)
+
+// DefaultFormats is what is written when nothing else is asked for.
+var DefaultFormats = []string{FormatTape, FormatOracle}
+
+// Options configure a Writer.
+type Options struct {
+	// Producer names the program; its config digest is computed from the rest of the options.
+	Producer tape.Producer
+	// Formats default to DefaultFormats. The tape is always written.
+	Formats []string
+	// Redaction is the policy that the evidence went through; "none" when nothing was redacted.
+	Redaction string
+}
+
+// Validate reports an unknown format.
+func (o Options) Validate() error {
+	for _, f := range o.Formats {
+		if !slices.Contains(DefaultFormats, f) {
+			return fmt.Errorf("unknown format %q, want %v", f, DefaultFormats)
+		}
+	}
+	return nil
+}
+
+// Writer writes evidence and tapes into a deck. It is safe for concurrent use.
+type Writer struct {
+	deck     *deck.Deck
+	options  Options
+	producer []byte // what names a generation beside its parts
+}
+
+// NewWriter returns a Writer for the deck.
+func NewWriter(d *deck.Deck, o Options) *Writer {
+	if len(o.Formats) == 0 {
+		o.Formats = DefaultFormats
+	}
+	o.Formats = slices.Sorted(slices.Values(o.Formats))
+	if o.Redaction == "" {
+		o.Redaction = "none"
+	}
+	config := exactjson.ObjectValue(
+		exactjson.Member{Name: "formats", Value: texts(o.Formats)},
+		exactjson.Member{Name: "redaction", Value: exactjson.StringValue(o.Redaction)},
+	)
+	o.Producer.ConfigDigest = config.Digest()
+	producer, err := json.Marshal([]string{o.Producer.Name, o.Producer.Version, o.Producer.ConfigDigest})
+	if err != nil {
+		panic(err) // three strings
+	}
+	return &Writer{deck: d, options: o, producer: producer}
+}
+
+func texts(list []string) exactjson.Value {
+	values := make([]exactjson.Value, len(list))
+	for i, s := range list {
+		values[i] = exactjson.StringValue(s)
+	}
+	return exactjson.ArrayValue(values...)
+}
+
+// Request is the evidence of one trace, all of it or what is new.
+type Request struct {
+	Tenant  string
+	TraceID string
+	Set     *evidence.Set
+	// Complete says that the runs of the trace have ended as far as anyone can know. What is not complete lies under undecided/
+	// until the rest comes.
+	Complete bool
+}
+
+// Written describes one tape.
+type Written struct {
+	RunID     string
+	TraceID   string
+	URL       string
+	Status    tape.RunStatus
+	Grade     tape.Grade
+	Events    int
+	ToolCalls int
+	Findings  int
+}
+
+// ErrNoRun is returned, wrapped with the reason, for evidence that holds no run. The part has been written all the same.
+var ErrNoRun = errors.New("no run")
+
+// Write makes the evidence durable and brings the tapes of the trace up to date. Repeating it changes nothing.
+func (w *Writer) Write(ctx context.Context, r Request) ([]Written, error) {
+	if r.Set.Len() == 0 {
+		return nil, fmt.Errorf("%w in trace %s: no spans of an agent run", ErrNoRun, r.TraceID)
+	}
+	part, err := r.Set.Canonical()
+	if err != nil {
+		return nil, fmt.Errorf("encode evidence of trace %s: %w", r.TraceID, err)
+	}
+	place, elsewhere, err := w.place(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	own, _, err := w.deck.PutPart(ctx, place, part)
+	if err != nil {
+		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, err)
+	}
+	state, err := w.deck.State(ctx, place)
+	if err != nil {
+		return nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
+	}
+	set, parts, err := w.gather(ctx, place, state.Parts, own, r.Set)
+	if err != nil {
+		return nil, err
+	}
+	if elsewhere.TraceID != "" {
+		if parts, err = w.adopt(ctx, elsewhere, place, set, parts); err != nil {
+			return nil, err
+		}
+	}
+	return w.generation(ctx, r, place, state, set, parts)
+}
+
+// place decides where the evidence goes: to the replays when it is tagged as one, to the runs when it is complete or when the trace
+// lies there already, else to the undecided. elsewhere is where earlier, undecided evidence of the same trace may lie.
+func (w *Writer) place(ctx context.Context, r Request) (place, elsewhere deck.Place, err error) {
+	place = deck.Place{Area: deck.AreaRuns, Tenant: r.Tenant, TraceID: r.TraceID}
+	undecided := deck.Place{Area: deck.AreaUndecided, Tenant: r.Tenant, TraceID: r.TraceID}
+	if id := r.Set.ReplayRunID(); id != "" {
+		place.Area, place.ReplayRunID = deck.AreaReplays, id
+	}
+	if r.Complete {
+		return place, undecided, nil
+	}
+	parts, err := w.deck.Parts(ctx, place)
+	if err != nil {
+		return place, elsewhere, fmt.Errorf("list trace %s: %w", r.TraceID, err)
+	}
+	if len(parts) > 0 {
+		return place, undecided, nil
+	}
+	return undecided, elsewhere, nil
+}
+
+// gather unites the evidence at hand with the parts that lie in the deck.
+func (w *Writer) gather(ctx context.Context, place deck.Place, parts []string, own string, set *evidence.Set) (*evidence.Set, []string, error) {
+	for _, digest := range parts {
+		if digest == own {
+			continue
+		}
+		other, err := w.readPart(ctx, place, digest)
+		if err != nil {
+			return nil, nil, err
+		}
+		set.Merge(other)
+	}
+	return set, parts, nil
+}
+
+func (w *Writer) readPart(ctx context.Context, place deck.Place, digest string) (*evidence.Set, error) {
+	body, err := w.deck.ReadPart(ctx, place, digest)
+	if err != nil {
+		return nil, fmt.Errorf("read part %s of trace %s: %w", digest, place.TraceID, err)
+	}
+	set, err := evidence.FromPart(body)
+	if err != nil {
+		return nil, fmt.Errorf("part %s of trace %s: %w", digest, place.TraceID, err)
+	}
+	return set, nil
+}
+
+// adopt brings parts that were undecided to where the trace lies now.
+func (w *Writer) adopt(ctx context.Context, from, to deck.Place, set *evidence.Set, parts []string) ([]string, error) {
+	undecided, err := w.deck.Parts(ctx, from)
+	if err != nil {
+		return nil, fmt.Errorf("list trace %s: %w", from.TraceID, err)
+	}
+	for _, digest := range undecided {
+		if slices.Contains(parts, digest) {
+			continue
+		}
+		body, err := w.deck.ReadPart(ctx, from, digest)
+		if err != nil {
+			return nil, fmt.Errorf("read part %s of trace %s: %w", digest, from.TraceID, err)
+		}
+		other, err := evidence.FromPart(body)
+		if err != nil {
+			return nil, fmt.Errorf("part %s of trace %s: %w", digest, from.TraceID, err)
+		}
+		if _, _, err := w.deck.PutPart(ctx, to, body); err != nil {
+			return nil, fmt.Errorf("write part of trace %s: %w", to.TraceID, err)
+		}
+		set.Merge(other)
+		parts = append(parts, digest)
+	}
+	slices.Sort(parts)
+	return parts, nil
+}
+
+// generation derives the tapes from all evidence and writes them, unless they are there already.
+func (w *Writer) generation(ctx context.Context, r Request, place deck.Place, state deck.PlaceState, set *evidence.Set, parts []string) ([]Written, error) {
+	tapes, reason := reconstruct.Trace(evidence.Trace{TraceID: r.TraceID, Set: set}, reconstruct.Options{
+		Producer:  w.options.Producer,
+		Tenant:    r.Tenant,
+		Redaction: tape.Redaction{Policy: w.options.Redaction},
+	})
+	if len(tapes) == 0 {
+		return nil, fmt.Errorf("%w in trace %s: %s", ErrNoRun, r.TraceID, reason)
+	}
+	gen := deck.NewGeneration(set.Len(), parts, w.producer)
+	runs := make([]deck.RunFiles, len(tapes))
+	written := make([]Written, len(tapes))
+	for i, t := range tapes {
+		files, err := w.files(t)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", t.Run.RunID, err)
+		}
+		runs[i] = deck.RunFiles{Root: t.Run.RootSpanID, Files: files}
+		written[i] = Written{
+			RunID:     t.Run.RunID,
+			TraceID:   t.Run.TraceID,
+			URL:       w.deck.Ref(place, gen, t.Run.RootSpanID, "tape.json").URL,
+			Status:    t.Run.Status,
+			Grade:     t.Fidelity.Grade,
+			Events:    len(t.Events),
+			ToolCalls: t.Usage.ToolCalls,
+			Findings:  len(t.Fidelity.Findings),
+		}
+	}
+	if !state.Has(gen) {
+		if _, err := w.deck.PutGeneration(ctx, place, gen, runs); err != nil {
+			return nil, fmt.Errorf("write generation of trace %s: %w", r.TraceID, err)
+		}
+	}
+	return written, nil
+}
+
+// files renders a tape and what lies beside it. The tape carries the digests of its siblings.
+func (w *Writer) files(t *tape.Tape) ([]deck.File, error) {
+	var files []deck.File
+	if slices.Contains(w.options.Formats, FormatOracle) {
+		files = append(files, deck.File{Name: "oracle.json", Body: oracle.Append(nil, oracle.FromTape(t)), ContentType: "application/json"})
+	}
+	var digests []exactjson.Member
+	for _, f := range files {
+		digests = append(digests, exactjson.Member{Name: f.Name, Value: exactjson.StringValue(sha256Of(f.Body))})
+	}
+	if digests != nil {
+		own := exactjson.ObjectValue(exactjson.Member{Name: "files", Value: exactjson.ObjectValue(digests...)})
+		t.Extensions = exactjson.ObjectValue(append(slices.Clone(t.Extensions.Members()), exactjson.Member{Name: "tapedeck", Value: own})...)
+	}
+	if err := t.Seal(); err != nil {
+		return nil, fmt.Errorf("seal tape: %w", err)
+	}
+	return append(files, deck.File{Name: "tape.json", Body: t.AppendJSON(nil), ContentType: "application/json"}), nil
+}

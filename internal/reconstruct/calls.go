@@ -1,0 +1,300 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// call is one real call, reported by one or more spans, or recovered without one.
+type call struct {
+	kind  tape.EventType
+	nodes []*node // outermost first
+	obs   *genai.Observation
+	start uint64
+	end   uint64
+	agent *call // the enclosing nested agent, nil at the run's own level
+	seq   int
+
+	// model calls
+	request   []*message
+	response  *message
+	recovered bool     // the response was seen only in a later request
+	enriched  bool     // the response was recorded in part, a later request shows it whole
+	asked     []*asked // tool calls that the response asks for
+
+	// tool calls
+	by    *asked
+	holds *call // the nested agent that a delegation runs
+
+	// agent calls
+	relation tape.Relation
+	via      *call
+
+	notes []genai.Note
+}
+
+// asked is one tool call that a response asks for, and what later requests show of its result.
+type asked struct {
+	model *call
+	index int
+	part  genai.Part
+	tool  *call
+	shown *genai.Part // the result in a later request
+	cut   bool        // a later request shows it cut or lossy
+	by    *call       // the model call whose request shows it
+}
+
+// collector gathers the calls of one run from its spans.
+type collector struct {
+	models, tools, agents, retrievals []*call
+	noise                             map[string]int64
+}
+
+func collect(f *fragment) *collector {
+	c := &collector{noise: map[string]int64{}}
+	for _, head := range f.heads {
+		if f.root == nil {
+			c.node(head, nil, nil)
+			continue
+		}
+		// the run's own span, and any wrapper above it, is the run and no event
+		walk(head, func(n *node) bool {
+			if n == f.root {
+				c.agentBody(n, nil, nil, nil)
+				return false
+			}
+			return true
+		})
+	}
+	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals} {
+		slices.SortStableFunc(list, compareCalls)
+	}
+	c.dropDuplicates()
+	return c
+}
+
+func compareCalls(a, b *call) int {
+	if c := cmp.Compare(a.start, b.start); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(len(a.request), len(b.request)); c != 0 && a.kind == tape.EventModelCall && b.kind == tape.EventModelCall {
+		return c
+	}
+	if len(a.nodes) > 0 && len(b.nodes) > 0 {
+		if c := cmp.Compare(a.end, b.end); c != 0 {
+			return c
+		}
+		return compareNodes(a.nodes[0], b.nodes[0])
+	}
+	return cmp.Compare(a.end, b.end)
+}
+
+// node takes one span and what lies below it. model and tool are the calls around it, agent the nested agent around it.
+func (c *collector) node(n *node, agent, around *call) {
+	switch n.obs.Class {
+	case genai.Model:
+		if around != nil && around.kind == tape.EventModelCall {
+			c.nestedModel(n, around)
+			return
+		}
+		m := newCall(tape.EventModelCall, n, agent)
+		c.models = append(c.models, m)
+		c.kids(n, agent, m)
+	case genai.Tool:
+		if around != nil && around.kind == tape.EventToolCall && sameTool(around.obs, n.obs) {
+			around.join(n)
+			c.kids(n, agent, around)
+			return
+		}
+		t := newCall(tape.EventToolCall, n, agent)
+		c.tools = append(c.tools, t)
+		c.kids(n, agent, t)
+	case genai.Retrieval:
+		c.retrievals = append(c.retrievals, newCall(tape.EventRetrieval, n, agent))
+		c.kids(n, agent, around)
+	case genai.Agent:
+		c.nestedAgent(n, agent, around)
+	case genai.Noise:
+		c.noise[n.obs.NoiseReason] += int64(n.items)
+		c.kids(n, agent, around)
+	default:
+		c.kids(n, agent, around)
+	}
+}
+
+func (c *collector) kids(n *node, agent, around *call) {
+	for _, k := range n.kids {
+		c.node(k, agent, around)
+	}
+}
+
+func newCall(kind tape.EventType, n *node, agent *call) *call {
+	return &call{kind: kind, nodes: []*node{n}, obs: n.obs, start: n.start, end: n.end, agent: agent, notes: n.obs.Notes}
+}
+
+// nestedAgent decides whether an agent span is a sub-agent, the run's own agent said twice, or a step of a graph.
+func (c *collector) nestedAgent(n *node, agent, around *call) {
+	delegated := around != nil && around.kind == tape.EventToolCall
+	if n.obs.WeakAgent && !(delegated && around.holds == nil) || !holdsCall(n) {
+		c.kids(n, agent, around)
+		return
+	}
+	a := newCall(tape.EventAgentCall, n, agent)
+	a.relation = tape.RelationSubAgent
+	if delegated {
+		a.via = around
+		around.holds = a
+	}
+	c.agents = append(c.agents, a)
+	c.agentBody(n, a, around, a)
+}
+
+// agentBody takes what lies below an agent span. An agent whose only content is one agent, or which has no name of its own and
+// starts with one, is the same agent said twice.
+func (c *collector) agentBody(n *node, agent, around *call, self *call) {
+	inner := sameAgent(n)
+	for _, k := range n.kids {
+		c.agentKid(k, agent, around, self, inner)
+	}
+}
+
+func (c *collector) agentKid(k *node, agent, around, self *call, inner *node) {
+	switch {
+	case k == inner:
+		if self != nil {
+			self.nodes = append(self.nodes, k)
+		}
+		c.agentBody(k, agent, nil, self)
+	case inner != nil && below(inner, k) && !isCall(k) && (k.obs.Class != genai.Agent || k.obs.WeakAgent):
+		for _, kk := range k.kids {
+			c.agentKid(kk, agent, around, self, inner)
+		}
+	default:
+		c.node(k, agent, nil)
+	}
+}
+
+// sameAgent returns the agent span inside n that stands for the same agent.
+func sameAgent(n *node) *node {
+	var agents []*node
+	calls := false
+	for _, k := range n.kids {
+		walk(k, func(m *node) bool {
+			switch {
+			case m.obs.Class == genai.Agent && !m.obs.WeakAgent && holdsCall(m):
+				agents = append(agents, m)
+				return false
+			case isCall(m):
+				calls = true
+				return false
+			}
+			return true
+		})
+	}
+	if len(agents) == 0 || calls {
+		return nil
+	}
+	slices.SortFunc(agents, compareNodes)
+	name, first := n.obs.Agent.Name, agents[0].obs.Agent.Name
+	if len(agents) == 1 || name == "" || name == first {
+		return agents[0]
+	}
+	return nil
+}
+
+func holdsCall(n *node) bool {
+	found := false
+	walk(n, func(m *node) bool {
+		if m != n && (m.obs.Class == genai.Model || m.obs.Class == genai.Tool) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// sameTool reports whether a tool span inside another one reports the same call: the framework's span, the MCP client's and the
+// MCP server's.
+func sameTool(outer, inner *genai.Observation) bool {
+	if outer.CallID != "" && inner.CallID != "" {
+		return outer.CallID == inner.CallID
+	}
+	if outer.Name != inner.Name && !(inner.MCPLeg && strings.HasSuffix(outer.Name, inner.Name)) {
+		return false
+	}
+	if !outer.Args.Present() || !inner.Args.Present() || inner.MCPLeg || outer.MCPLeg {
+		return true
+	}
+	return sameValue(outer.Args.Value, inner.Args.Value)
+}
+
+// join adds a further report of the same call: the outer span speaks first, the inner one fills what it leaves open.
+func (t *call) join(n *node) {
+	o := *t.obs
+	o.Notes = nil
+	inner := *n.obs
+	inner.Notes = nil
+	merged := genai.Merge(&o, &inner)
+	t.obs = merged
+	t.nodes = append(t.nodes, n)
+	t.notes = append(slices.Clone(t.notes), n.obs.Notes...)
+	t.notes = append(t.notes, genai.Note{Code: tape.CodeDuplicateReport, Detail: "several spans report this call"})
+}
+
+// nestedModel joins a model span inside another one: an agent framework's span around the provider SDK's. Messages come from the
+// outermost; ids, usage, finish and times from the innermost.
+func (c *collector) nestedModel(n *node, outer *call) {
+	merged := genai.MergeModel(outer.obs, n.obs)
+	outer.obs = merged
+	outer.nodes = append(outer.nodes, n)
+	outer.start, outer.end = n.start, n.end
+	outer.notes = append(slices.Clone(outer.notes), n.obs.Notes...)
+	outer.notes = append(outer.notes, genai.Note{Code: tape.CodeDuplicateReport, Detail: "several spans report this call"})
+	c.kids(n, outer.agent, outer)
+}
+
+// dropDuplicates joins reports that lie side by side: model calls of one response id, tool calls of one call id and equal
+// arguments in overlapping time.
+func (c *collector) dropDuplicates() {
+	c.models = joinEqual(c.models, func(a, b *call) bool {
+		return a.obs.ResponseID != "" && a.obs.ResponseID == b.obs.ResponseID && overlap(a, b)
+	}, func(a, b *call) {
+		a.obs = genai.MergeModel(a.obs, b.obs)
+	})
+	c.tools = joinEqual(c.tools, func(a, b *call) bool {
+		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && a.obs.Name == b.obs.Name && overlap(a, b) && sameTool(a.obs, b.obs)
+	}, func(a, b *call) {
+		a.obs = genai.Merge(a.obs, b.obs)
+		if a.holds == nil {
+			a.holds = b.holds
+		}
+	})
+}
+
+func overlap(a, b *call) bool { return a.start <= b.end && b.start <= a.end }
+
+func joinEqual(calls []*call, same func(a, b *call) bool, join func(a, b *call)) []*call {
+	byKey := map[string][]*call{}
+	out := calls[:0:0]
+	for _, b := range calls {
+		key := b.obs.ResponseID + "\x00" + b.obs.CallID
+		i := slices.IndexFunc(byKey[key], func(a *call) bool { return same(a, b) })
+		if i < 0 {
+			byKey[key] = append(byKey[key], b)
+			out = append(out, b)
+			continue
+		}
+		a := byKey[key][i]
+		join(a, b)
+		a.nodes = append(a.nodes, b.nodes...)
+		a.notes = append(append(slices.Clone(a.notes), b.notes...), genai.Note{Code: tape.CodeDuplicateReport, Detail: "several spans report this call"})
+	}
+	return out
+}

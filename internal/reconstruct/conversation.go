@@ -1,0 +1,431 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// converse reads the conversation of the run: it settles which messages are the same, recovers responses and results that only
+// later requests show, and says which response asked for which tool call.
+func (c *collector) converse() {
+	for _, m := range c.models {
+		for _, n := range m.nodes {
+			if r := n.request(); len(r) > 0 && len(m.request) == 0 {
+				m.request = slices.Clone(r)
+			}
+		}
+		if len(m.obs.Response) > 0 {
+			m.response = newMessage(m.obs.Response[0])
+		}
+	}
+	slices.SortStableFunc(c.models, compareCalls)
+	c.align()
+	c.recoverResponses()
+	for _, m := range c.models {
+		if m.response == nil {
+			continue
+		}
+		for _, p := range m.response.parts {
+			if p.Type == tape.PartToolCall {
+				m.asked = append(m.asked, &asked{model: m, index: len(m.asked), part: p})
+			}
+		}
+	}
+	c.findResults()
+	c.pair()
+	c.delegations()
+	c.recoverCalls()
+}
+
+// align gives resent messages the identity of the first. A request is compared, position by position, with the latest earlier
+// conversation of the same agent, else of any.
+func (c *collector) align() {
+	for i, m := range c.models {
+		before := c.predecessor(i)
+		if before == nil {
+			continue
+		}
+		conversation := before.conversation()
+		for k := range min(len(m.request), len(conversation)) {
+			same, exact := conversation[k].equal(m.request[k])
+			if same && !exact {
+				m.notes = append(m.notes, genai.Note{Code: tape.CodeResentChanged, Field: fmt.Sprintf("request.messages.%d", k), Detail: "resent with other ids or spelling"})
+			}
+			if same {
+				m.request[k] = conversation[k]
+			}
+		}
+	}
+}
+
+// maxPredecessors bounds how many earlier calls a request is compared with.
+const maxPredecessors = 16
+
+// predecessor finds the call whose conversation a request continues: the one with the longest common beginning, the latest of
+// equals, its own agent's first.
+func (c *collector) predecessor(i int) *call {
+	m := c.models[i]
+	var best *call
+	bestScore := 0
+	tried := 0
+	for j := i - 1; j >= 0 && tried < maxPredecessors; j-- {
+		p := c.models[j]
+		if len(p.request) == 0 {
+			continue
+		}
+		tried++
+		score := 2 * commonPrefix(p.request, m.request)
+		if score > 0 && p.agent == m.agent {
+			score++
+		}
+		if score > bestScore {
+			best, bestScore = p, score
+		}
+		if bestScore >= 2*len(p.request) && p.agent == m.agent {
+			break
+		}
+	}
+	return best
+}
+
+func commonPrefix(a, b []*message) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if same, _ := a[i].equal(b[i]); !same {
+			return i
+		}
+	}
+	return n
+}
+
+// conversation is the request and, where known, the response of a model call.
+func (m *call) conversation() []*message {
+	if m.response == nil {
+		return m.request
+	}
+	return append(slices.Clip(m.request), m.response)
+}
+
+// recoverResponses takes responses that were not recorded, or recorded without the calls they ask for, from the request that
+// continues the conversation.
+func (c *collector) recoverResponses() {
+	for i, m := range c.models {
+		if len(m.request) == 0 {
+			continue
+		}
+		said := c.nextAssistant(i)
+		if said == nil {
+			continue
+		}
+		switch {
+		case m.response == nil && m.obs.Error == nil:
+			m.response, m.recovered = said, true
+		case m.response != nil && len(m.obs.Response) > 0 && !hasToolCall(m.response) && hasToolCall(said) && textOf(m.response) == textOf(said):
+			m.response, m.enriched = said, true
+		}
+	}
+}
+
+// nextAssistant returns what the assistant said right after the request of model call i, as the next request that repeats all its
+// messages shows it.
+func (c *collector) nextAssistant(i int) *message {
+	m := c.models[i]
+	if m.obs.RequestLabel == tape.Truncated {
+		return nil // where the request ends is not known
+	}
+	for j := i + 1; j < len(c.models) && j <= i+maxPredecessors; j++ {
+		next := c.models[j].request
+		if len(next) <= len(m.request) || commonPrefix(m.request, next) < len(m.request) {
+			continue
+		}
+		if said := next[len(m.request)]; said.tape.Role == tape.RoleAssistant {
+			return said
+		}
+		return nil
+	}
+	return nil
+}
+
+func hasToolCall(m *message) bool {
+	return slices.ContainsFunc(m.parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall })
+}
+
+func textOf(m *message) string {
+	var b strings.Builder
+	for _, p := range m.parts {
+		if p.Type == tape.PartText {
+			b.WriteString(p.Text)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// findResults looks in later requests for the result of every requested call: by id, else by position among the results that
+// follow the assistant message that asked.
+func (c *collector) findResults() {
+	byID := map[string][]*asked{}
+	for i, m := range c.models {
+		for _, a := range m.asked {
+			if a.part.ID != "" {
+				byID[a.part.ID] = append(byID[a.part.ID], a)
+			}
+		}
+		if len(m.asked) > 0 {
+			c.resultsByPosition(i)
+		}
+	}
+	for _, m := range c.models {
+		for _, msg := range m.request {
+			for k := range msg.parts {
+				p := &msg.parts[k]
+				if p.Type != tape.PartToolResult || p.ID == "" {
+					continue
+				}
+				// an id that several turns use stands for the last call made before this request
+				var match *asked
+				for _, a := range byID[p.ID] {
+					if a.model != m && a.model.start <= m.start && a.shown == nil {
+						match = a
+						break
+					}
+				}
+				if match != nil && !c.repeated(m, match) {
+					match.show(p, m)
+				}
+			}
+		}
+	}
+}
+
+// repeated reports that a request is no later than the call it would answer.
+func (c *collector) repeated(m *call, a *asked) bool {
+	return slices.Index(c.models, m) <= slices.Index(c.models, a.model)
+}
+
+func (a *asked) show(p *genai.Part, by *call) {
+	a.shown, a.by = p, by
+	a.cut = p.Label == tape.Truncated || p.Label == tape.Lossy || p.Label == tape.Masked
+}
+
+// resultsByPosition pairs results without ids: the results right after the assistant message that asked stand in the order of the
+// calls. Only when there are as many results as calls.
+func (c *collector) resultsByPosition(i int) {
+	m := c.models[i]
+	for j := i + 1; j < len(c.models) && j <= i+maxPredecessors; j++ {
+		next := c.models[j].request
+		at := slices.IndexFunc(next, func(msg *message) bool { return msg == m.response || msg.id == m.response.id })
+		if at < len(m.request) && at >= 0 {
+			at = indexFrom(next, m.response, len(m.request))
+		}
+		if at < 0 && len(next) > len(m.request) && commonPrefix(m.request, next) == len(m.request) {
+			if same, _ := next[len(m.request)].equal(m.response); same {
+				at = len(m.request)
+			}
+		}
+		if at < 0 {
+			continue
+		}
+		var results []*genai.Part
+		for _, msg := range next[at+1:] {
+			if msg.tape.Role == tape.RoleAssistant {
+				break
+			}
+			for k := range msg.parts {
+				if msg.parts[k].Type == tape.PartToolResult {
+					results = append(results, &msg.parts[k])
+				}
+			}
+		}
+		if len(results) != len(m.asked) {
+			return
+		}
+		for k, a := range m.asked {
+			if a.part.ID != "" && results[k].ID != "" && results[k].ID != a.part.ID || results[k].Name != "" && a.part.Name != "" && results[k].Name != a.part.Name {
+				return
+			}
+		}
+		for k, a := range m.asked {
+			if a.shown == nil && results[k].ID == "" || a.part.ID == "" {
+				a.show(results[k], c.models[j])
+				if a.part.ID == "" {
+					a.part.ID = results[k].ID
+				}
+			}
+		}
+		return
+	}
+}
+
+func indexFrom(messages []*message, m *message, from int) int {
+	for i := from; i < len(messages); i++ {
+		if messages[i] == m || messages[i].id == m.id {
+			return i
+		}
+	}
+	return -1
+}
+
+// pair says which executed tool call was asked for by which response: by call id; else, within the latest turn before it, by name
+// and arguments, by name and order, or by a name that occurs once.
+func (c *collector) pair() {
+	passes := []func(t *call, a *asked) bool{
+		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID },
+		func(t *call, a *asked) bool {
+			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && t.obs.Args.Present() && sameArgs(t, a)
+		},
+		func(t *call, a *asked) bool {
+			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && argsMayDiffer(t, a)
+		},
+	}
+	for _, fits := range passes {
+		for _, t := range c.tools {
+			if t.by != nil || t.obs.Handoff {
+				continue
+			}
+			if a := c.latestTurn(t, fits); a != nil {
+				t.by, a.tool = a, t
+			}
+		}
+	}
+}
+
+// latestTurn returns the first open request that fits in the latest turn that has one. A turn comes before the tools it asks for;
+// clocks of one process tick in milliseconds, so equal starts count.
+func (c *collector) latestTurn(t *call, fits func(*call, *asked) bool) *asked {
+	for i := len(c.models) - 1; i >= 0; i-- {
+		m := c.models[i]
+		if m.start > t.start+clockSlack {
+			continue
+		}
+		for _, a := range m.asked {
+			if a.tool == nil && fits(t, a) && !under(m, t) {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// under reports whether a model call belongs to an agent that the tool call itself runs.
+func under(m, t *call) bool {
+	for a := m.agent; a != nil; a = a.agent {
+		if a.via == t {
+			return true
+		}
+	}
+	return false
+}
+
+// clockSlack is how much later than a tool call the model call may start that asked for it: clocks of two processes differ, and
+// some producers round to milliseconds.
+const clockSlack = 5_000_000
+
+func nameOf(t *call) string { return t.obs.Name }
+
+// sameArgs compares what a tool received with what was asked for. Some packages record the bare value of a single argument.
+func sameArgs(t *call, a *asked) bool {
+	if sameValue(t.obs.Args.Value, a.part.Args) {
+		return true
+	}
+	return a.part.Args.Len() == 1 && sameValue(t.obs.Args.Value, a.part.Args.Members()[0].Value)
+}
+
+// argsMayDiffer guards pairing by order: arguments that were recorded whole on both sides and have nothing in common belong to
+// different calls unless the tool was asked for only once.
+func argsMayDiffer(t *call, a *asked) bool {
+	if !t.obs.Args.Present() || t.obs.Args.Label != "" || a.part.Label != "" || a.part.Args.IsAbsent() {
+		return true
+	}
+	open := 0
+	for _, other := range a.model.asked {
+		if other.tool == nil && other.part.Name == a.part.Name {
+			open++
+		}
+	}
+	return open == 1
+}
+
+// delegations ties hand-off spans to the calls that asked for them, and agents that run after a hand-off to it.
+func (c *collector) delegations() {
+	var handoffs []*call
+	kept := c.tools[:0:0]
+	for _, t := range c.tools {
+		if !t.obs.Handoff {
+			kept = append(kept, t)
+			continue
+		}
+		target := handoffTarget(t.obs.Name)
+		a := c.latestTurn(t, func(_ *call, a *asked) bool {
+			return strings.HasPrefix(a.part.Name, "transfer_to_") || strings.HasPrefix(a.part.Name, "handoff") || a.part.Name == target
+		})
+		if a != nil {
+			t.by, a.tool = a, t
+			kept = append(kept, t)
+		}
+		handoffs = append(handoffs, t)
+	}
+	c.tools = kept
+	for _, agent := range c.agents {
+		if agent.via != nil {
+			continue
+		}
+		var last *call
+		for _, h := range handoffs {
+			if h.start <= agent.start && handoffTarget(h.obs.Name) == normalName(agent.obs.Agent.Name) {
+				last = h
+			}
+		}
+		if last != nil {
+			agent.relation = tape.RelationHandoff
+			if last.by != nil {
+				agent.via = last
+			}
+		}
+	}
+}
+
+func handoffTarget(name string) string {
+	for _, p := range []string{"handoff to ", "handoff_to_", "transfer_to_"} {
+		if rest, ok := strings.CutPrefix(name, p); ok {
+			return normalName(rest)
+		}
+	}
+	return normalName(name)
+}
+
+func normalName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' {
+			return '_'
+		}
+		return r
+	}, strings.ToLower(name))
+}
+
+// recoverCalls makes events of the calls that were asked for and have no span of their own. Calls that stand for structured output
+// are never executed.
+func (c *collector) recoverCalls() {
+	for _, m := range c.models {
+		for _, a := range m.asked {
+			if a.tool != nil || slices.Contains(m.obs.OutputTools, a.part.Name) {
+				continue
+			}
+			t := &call{
+				kind:  tape.EventToolCall,
+				obs:   &genai.Observation{Class: genai.Tool, Name: a.part.Name, CallID: a.part.ID},
+				start: m.end, end: m.end,
+				agent: m.agent,
+				by:    a,
+			}
+			a.tool = t
+			c.tools = append(c.tools, t)
+		}
+	}
+}

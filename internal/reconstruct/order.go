@@ -1,0 +1,131 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"fmt"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// order numbers all calls of the run: by start, but enclosing before enclosed and cause before effect, then by position in the
+// response that asked, then by end, then by span id. Millisecond clocks make ties common.
+func (c *collector) order() []*call {
+	all := make([]*call, 0, len(c.models)+len(c.tools)+len(c.agents)+len(c.retrievals))
+	for _, list := range [][]*call{c.agents, c.models, c.tools, c.retrievals} {
+		all = append(all, list...)
+	}
+	after := map[*call][]*call{}
+	waits := map[*call]int{}
+	edge := func(cause, effect *call) {
+		if cause == nil || effect == nil || cause == effect {
+			return
+		}
+		after[cause] = append(after[cause], effect)
+		waits[effect]++
+		if len(cause.nodes) > 0 && len(effect.nodes) > 0 && effect.start+clockSlack < cause.start {
+			effect.notes = append(effect.notes, genai.Note{Code: tape.CodeClockSkew, Field: "started_at", Detail: fmt.Sprintf("starts %d ms before its cause", (cause.start-effect.start)/1_000_000)})
+		}
+	}
+	for _, k := range all {
+		edge(k.agent, k)
+		edge(k.via, k)
+		if k.by != nil {
+			edge(k.by.model, k)
+			edge(k, k.by.by)
+		}
+	}
+	var ready queue
+	for _, k := range all {
+		if waits[k] == 0 {
+			heap.Push(&ready, k)
+		}
+	}
+	ordered := make([]*call, 0, len(all))
+	placed := map[*call]bool{}
+	for len(ordered) < len(all) {
+		if ready.Len() == 0 { // lying ids can make causes circular: the earliest call breaks the circle
+			for _, k := range all {
+				if !placed[k] && waits[k] > 0 {
+					waits[k] = 0
+					heap.Push(&ready, k)
+					break
+				}
+			}
+			continue
+		}
+		k := heap.Pop(&ready).(*call)
+		if placed[k] {
+			continue
+		}
+		placed[k] = true
+		k.seq = len(ordered) + 1
+		ordered = append(ordered, k)
+		for _, effect := range after[k] {
+			if waits[effect]--; waits[effect] == 0 {
+				heap.Push(&ready, effect)
+			}
+		}
+	}
+	return ordered
+}
+
+// queue is a heap of calls that may come next.
+type queue []*call
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return comesBefore(q[i], q[j]) < 0 }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(*call)) }
+func (q *queue) Pop() any {
+	old := *q
+	k := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return k
+}
+
+func comesBefore(a, b *call) int {
+	if c := cmp.Compare(a.start, b.start); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(depth(a), depth(b)); c != 0 {
+		return c
+	}
+	if a.by != nil && b.by != nil && a.by.model == b.by.model {
+		return cmp.Compare(a.by.index, b.by.index)
+	}
+	if c := cmp.Compare(a.end, b.end); c != 0 {
+		return c
+	}
+	return compareSpans(a, b)
+}
+
+func compareSpans(a, b *call) int {
+	if len(a.nodes) > 0 && len(b.nodes) > 0 {
+		return bytes.Compare(a.nodes[0].id[:], b.nodes[0].id[:])
+	}
+	if c := cmp.Compare(len(b.nodes), len(a.nodes)); c != 0 {
+		return c
+	}
+	if a.by != nil && b.by != nil {
+		if c := compareSpans(a.by.model, b.by.model); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.by.index, b.by.index)
+	}
+	return 0
+}
+
+// depth counts the agents around a call.
+func depth(k *call) int {
+	n := 0
+	for a := k.agent; a != nil; a = a.agent {
+		n++
+	}
+	return n
+}

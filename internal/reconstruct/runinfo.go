@@ -1,0 +1,432 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// identify fills the run's ids, service, agent and times.
+func (b *builder) identify(nodes []*node, tenant, traceID string) {
+	r := &b.tape.Run
+	root := b.fragment.root
+	first := nodes[0]
+	r.Tenant, r.TraceID = tenant, traceID
+	switch {
+	case root != nil:
+		r.RootSpanID = root.spanID()
+		first = root
+	case b.fragment.heads[0].missing && !b.fragment.heads[0].parent.IsEmpty():
+		parent := b.fragment.heads[0].parent
+		r.RootSpanID = hex.EncodeToString(parent[:])
+	default:
+		r.RootSpanID = rootOf(b.fragment.heads[0]).spanID()
+	}
+	r.RunID = r.TraceID + "-" + r.RootSpanID
+	r.Service = serviceOf(first.resource)
+	r.Agent = b.runAgent()
+	b.agent = r.Agent.Name
+	// ids: the run's own span, what stands above it, then the calls in order
+	for _, n := range b.speakers(nodes) {
+		o := n.obs
+		set(&r.ConversationID, o.ConversationID)
+		set(&r.InvocationID, o.InvocationID)
+		set(&r.CorrelationID, o.CorrelationID)
+		set(&r.WorkflowID, o.WorkflowID)
+		set(&r.TaskID, o.TaskID)
+		set(&r.UserID, o.UserID)
+		set(&r.ReplayRunID, o.ReplayRunID)
+	}
+}
+
+func set(dst *string, src string) {
+	if *dst == "" {
+		*dst = src
+	}
+}
+
+// speakers lists the nodes in the order in which they may speak for the run.
+func (b *builder) speakers(nodes []*node) []*node {
+	var out []*node
+	if b.fragment.root != nil {
+		out = append(out, b.fragment.root)
+	}
+	out = append(out, b.fragment.entry...)
+	for _, n := range nodes {
+		if n != b.fragment.root && !slices.Contains(b.fragment.entry, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func serviceOf(m pcommon.Map) tape.Service {
+	text := func(keys ...string) string {
+		for _, key := range keys {
+			if v, ok := m.Get(key); ok && v.AsString() != "" {
+				return v.AsString()
+			}
+		}
+		return ""
+	}
+	return tape.Service{
+		Name:        text("service.name"),
+		Namespace:   text("service.namespace"),
+		Version:     text("service.version"),
+		InstanceID:  text("service.instance.id"),
+		Environment: text("deployment.environment.name", "deployment.environment"),
+	}
+}
+
+// runAgent names the run's own agent: its span, or the agent span inside that stands for the same.
+func (b *builder) runAgent() tape.Agent {
+	n := b.fragment.root
+	for n != nil {
+		if n.obs.Agent.Name != "" {
+			return n.obs.Agent
+		}
+		n = sameAgent(n)
+	}
+	if b.fragment.root != nil {
+		return b.fragment.root.obs.Agent
+	}
+	for _, h := range b.fragment.heads {
+		if h.obs.Agent.Name != "" {
+			return h.obs.Agent
+		}
+	}
+	return tape.Agent{}
+}
+
+// times sets start and end of the run: the minimum and maximum over its own span and events.
+func (b *builder) times() {
+	var start, end uint64
+	take := func(from, to uint64) {
+		if from != 0 && (start == 0 || from < start) {
+			start = from
+		}
+		end = max(end, to)
+	}
+	if n := b.fragment.root; n != nil {
+		take(n.start, n.end)
+	}
+	for _, k := range b.ordered {
+		if len(k.nodes) > 0 {
+			take(k.start, k.end)
+		}
+	}
+	if start == 0 {
+		return
+	}
+	r := &b.tape.Run
+	r.StartedAt, r.EndedAt, r.DurationMS = instant(start), instant(max(start, end)), milliseconds(max(start, end)-start)
+}
+
+// input settles what was asked: the run's own record of it, else the last user message of the first request.
+func (b *builder) input() {
+	in := &b.tape.Input
+	in.Provenance = tape.Provenance{}
+	var firstModel *call
+	for _, k := range b.ordered {
+		if k.kind == tape.EventModelCall {
+			firstModel = k
+			break
+		}
+	}
+	root := b.fragment.root
+	if root != nil {
+		if text := lastUserText(root.obs.Input); text != "" {
+			in.UserMessage = &text
+		}
+	}
+	var system string
+	if firstModel != nil {
+		for _, m := range firstModel.request {
+			in.Messages = append(in.Messages, b.pool(m))
+		}
+		if text, label := lastUser(firstModel.request); in.UserMessage == nil && text != "" && (firstModel.obs.RequestLabel == "" || label == "") {
+			in.UserMessage = &text
+			if label != "" {
+				in.Provenance["user_message"] = label
+				b.finding(codeOf(label), 0, "input.user_message", "the user's message is not whole")
+			}
+		}
+		system = systemText(firstModel.request)
+	}
+	if system == "" && root != nil {
+		system = partsText(root.obs.System)
+	}
+	if system != "" {
+		in.SystemPrompt = &system
+		sum := sha256.Sum256([]byte(system))
+		b.tape.Config.SystemPromptSHA256 = hex.EncodeToString(sum[:])
+	}
+	if in.UserMessage == nil {
+		label, code := tape.Missing, tape.CodeContentAbsent
+		if firstModel != nil && firstModel.obs.RequestLabel == tape.Truncated {
+			label, code = tape.Truncated, tape.CodeTruncated
+		}
+		in.Provenance["user_message"] = label
+		b.finding(code, 0, "input.user_message", "no record holds the user's message")
+	}
+	if system == "" && (firstModel == nil || len(firstModel.request) == 0) {
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
+	}
+	b.a2a()
+}
+
+// a2a writes the inbound A2A request as far as the entry span gives it.
+func (b *builder) a2a() {
+	for _, n := range b.fragment.entry {
+		if n.obs.A2AMethod == "" {
+			continue
+		}
+		a := &tape.A2A{Method: n.obs.A2AMethod, Headers: map[string]string{}, Missing: []string{"id", "headers.Authorization", "headers.X-Invocation-Caller", "message.parts"}}
+		for _, m := range n.obs.Extra["forge"] {
+			if header, ok := workflowHeaders[m.Name]; ok && m.Value.Str() != "" {
+				a.Headers[header] = m.Value.Str()
+			}
+		}
+		if user := b.tape.Input.UserMessage; user != nil {
+			part := exactjson.ObjectValue(exactjson.Member{Name: "kind", Value: exactjson.StringValue("text")}, exactjson.Member{Name: "text", Value: exactjson.StringValue(*user)})
+			message := exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue("user")}, exactjson.Member{Name: "parts", Value: exactjson.ArrayValue(part)})
+			a.Params = exactjson.ObjectValue(exactjson.Member{Name: "id", Value: optional(b.tape.Run.TaskID)}, exactjson.Member{Name: "message", Value: message})
+		} else {
+			a.Missing = append(a.Missing, "params.message")
+		}
+		b.tape.Input.A2A = a
+		return
+	}
+}
+
+var workflowHeaders = map[string]string{
+	"workflow.id": "X-Workflow-ID", "workflow.execution.id": "X-Workflow-Execution-ID",
+	"workflow.stage.id": "X-Workflow-Stage-ID", "workflow.step.id": "X-Workflow-Step-ID",
+}
+
+func optional(s string) exactjson.Value {
+	if s == "" {
+		return exactjson.Value{}
+	}
+	return exactjson.StringValue(s)
+}
+
+func lastUserText(messages []genai.Message) string {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == tape.RoleUser {
+			if text := partsText(messages[i].Parts); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+func lastUser(messages []*message) (string, tape.Label) {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].tape.Role == tape.RoleUser {
+			if text := partsText(messages[i].parts); text != "" {
+				return text, damage(messages[i])
+			}
+		}
+	}
+	return "", ""
+}
+
+func systemText(messages []*message) string {
+	var texts []string
+	for _, m := range messages {
+		if m.tape.Role == tape.RoleSystem {
+			if text := partsText(m.parts); text != "" {
+				texts = append(texts, text)
+			}
+		} else {
+			break
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+func partsText(parts []genai.Part) string {
+	var texts []string
+	for _, p := range parts {
+		if p.Type == tape.PartText && p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// config keeps the settings that all model calls share.
+func (b *builder) config() {
+	c := &b.tape.Config
+	c.Provenance = tape.Provenance{}
+	var events []tape.Event
+	for _, e := range b.tape.Events {
+		if e.Type == tape.EventModelCall {
+			events = append(events, e)
+		}
+	}
+	c.Model = shared(events, func(e tape.Event) string { return e.Model })
+	c.Provider = shared(events, func(e tape.Event) string { return e.Provider })
+	if c.Model != "" {
+		// without the model that was asked for, the one that answered would be taken for it; it stands on the calls
+		c.ResponseModel = shared(events, func(e tape.Event) string {
+			if e.Response == nil {
+				return ""
+			}
+			return e.Response.Model
+		})
+	} else if len(events) > 0 && !slices.ContainsFunc(events, func(e tape.Event) bool { return e.Model != "" }) {
+		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record names the model that was asked for")
+	}
+	for name, dst := range map[string]*exactjson.Value{
+		"temperature": &c.Temperature, "top_p": &c.TopP, "top_k": &c.TopK, "seed": &c.Seed, "max_tokens": &c.MaxTokens,
+		"frequency_penalty": &c.FrequencyPenalty, "presence_penalty": &c.PresencePenalty, "stop_sequences": &c.StopSequences,
+	} {
+		for i, e := range events {
+			v := e.Params.Get(name)
+			if v.IsAbsent() || i > 0 && !v.Equal(*dst) {
+				*dst = exactjson.Value{}
+				break
+			}
+			*dst = v
+		}
+	}
+}
+
+// shared returns the value that all calls that have one agree on.
+func shared(events []tape.Event, get func(tape.Event) string) string {
+	value := ""
+	for _, e := range events {
+		v := get(e)
+		if v == "" {
+			continue
+		}
+		if value != "" && v != value {
+			return ""
+		}
+		value = v
+	}
+	return value
+}
+
+// finish settles how the run ended and what it answered.
+func (b *builder) finish() {
+	r, out := &b.tape.Run, &b.tape.Output
+	out.Provenance = tape.Provenance{}
+	var last *call // the last model call of the run's own agent, else of any
+	for _, k := range b.ordered {
+		if k.kind == tape.EventModelCall && (k.agent == nil || last == nil || last.agent != nil) {
+			last = k
+		}
+	}
+	if text, from := b.answer(last); text != "" {
+		out.Text = &text
+		if from != nil {
+			out.Message = b.pool(from)
+		}
+	}
+	unanswered := slices.ContainsFunc(b.tape.Events, func(e tape.Event) bool {
+		return e.Type == tape.EventToolCall && e.Provenance["result"] == tape.Missing && e.Status == tape.EventError && len(e.SpanIDs) == 0
+	})
+	lastFailed := last != nil && (last.obs.Failed || last.obs.StatusError) && last.response == nil
+	root := b.fragment.root
+	r.Status = tape.StatusOK
+	switch {
+	case root != nil && root.obs.Interrupted:
+		r.Status = tape.StatusInterrupted
+		b.finding(tape.CodeInterrupted, 0, "run.status", "the run waits for a person or a resume")
+	case root != nil && root.obs.Failed:
+		r.Status = tape.StatusError
+	case root != nil && root.obs.StatusError:
+		r.Status = tape.StatusError
+		if out.Text != nil && !lastFailed && finalAnswer(last) {
+			r.Status = tape.StatusOK
+			b.finding(tape.CodeStatusDisputed, 0, "run.status", "the root span says error, the run has an answer")
+		}
+	case lastFailed && out.Text == nil:
+		r.Status = tape.StatusError
+	case root != nil && root.end == root.start && root.span.EndTimestamp() == 0:
+		r.Status = tape.StatusIncomplete
+	case root == nil && b.rootExpected():
+		r.Status = tape.StatusIncomplete
+		b.finding(tape.CodeRootMissing, 0, "run.root_span_id", "the run span that these calls name never came")
+	case root == nil && unanswered:
+		r.Status = tape.StatusIncomplete
+	}
+	if root == nil {
+		b.finding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
+	}
+	if r.Status == tape.StatusError {
+		r.Error = b.runError(last)
+		out.Error = r.Error
+	}
+	out.Status = string(r.Status)
+	if out.Text == nil && r.Status != tape.StatusError {
+		if last != nil && last.response != nil && hasToolCall(last.response) && textOf(last.response) == "" {
+			b.finding(tape.CodeContentAbsent, 0, "output.text", "the last response asks for tools and holds no text")
+		} else {
+			b.finding(tape.CodeContentAbsent, 0, "output.text", "no record holds the final answer")
+		}
+		out.Provenance["text"] = tape.Missing
+	}
+}
+
+// rootExpected reports that a run span must exist and has not come: the calls name a parent, and their dialect puts every call
+// below a run span.
+func (b *builder) rootExpected() bool {
+	return slices.ContainsFunc(b.fragment.heads, func(n *node) bool { return n.rooted && n.missing })
+}
+
+// finalAnswer reports that a model call ended the run by answering, not by asking for tools.
+func finalAnswer(k *call) bool {
+	return k != nil && k.response != nil && !hasToolCall(k.response)
+}
+
+// answer finds the final answer: the run span's own record, else the text of the last response that asks for nothing more.
+func (b *builder) answer(last *call) (string, *message) {
+	root := b.fragment.root
+	text := ""
+	if root != nil && len(root.obs.Output) > 0 {
+		text = textOf(newMessage(root.obs.Output[len(root.obs.Output)-1]))
+	}
+	if last == nil || last.response == nil {
+		return text, nil
+	}
+	said := textOf(last.response)
+	if text == "" && !hasToolCall(last.response) {
+		text = said
+	}
+	if text != "" && text == said {
+		return text, last.response
+	}
+	return text, nil
+}
+
+// runError is what the root says went wrong, else the last call that failed.
+func (b *builder) runError(last *call) *tape.Error {
+	if root := b.fragment.root; root != nil && root.obs.Error != nil {
+		return root.obs.Error
+	}
+	if last != nil && last.obs.Error != nil {
+		return last.obs.Error
+	}
+	for i := len(b.tape.Events) - 1; i >= 0; i-- {
+		if e := b.tape.Events[i]; e.Error != nil {
+			return e.Error
+		}
+	}
+	return &tape.Error{Message: fmt.Sprintf("the run ended with status %s", b.tape.Run.Status)}
+}

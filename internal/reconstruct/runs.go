@@ -1,0 +1,160 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+)
+
+// fragment is what one run is made of: the run span and all below it, or loose calls without a run span.
+type fragment struct {
+	root  *node   // the run span; nil for loose calls
+	heads []*node // local roots of what belongs to the run, the run span among them
+	entry []*node // entry spans above it, innermost first
+}
+
+// divide finds the runs of a trace. Nested agents stay inside the run around them.
+func divide(roots []*node) []*fragment {
+	var frags []*fragment
+	loose := map[*node]bool{}
+	for _, r := range roots {
+		var entries []*node
+		findRuns(r, entries, &frags, loose)
+	}
+	frags = append(frags, groupLoose(roots, loose)...)
+	slices.SortFunc(frags, func(a, b *fragment) int { return compareNodes(a.heads[0], b.heads[0]) })
+	return frags
+}
+
+// findRuns descends to the outermost agent of each path. Calls that it passes are loose.
+func findRuns(n *node, entries []*node, frags *[]*fragment, loose map[*node]bool) {
+	if n.obs.Class == genai.Agent {
+		root := descendWrappers(n)
+		*frags = append(*frags, &fragment{root: root, heads: []*node{n}, entry: reversed(entries)})
+		return
+	}
+	if n.obs.Class == genai.Entry {
+		entries = append(slices.Clone(entries), n)
+	}
+	if isCall(n) {
+		loose[n] = true
+		return // an agent below a loose call is part of what the call did
+	}
+	for _, k := range n.kids {
+		findRuns(k, entries, frags, loose)
+	}
+}
+
+func reversed(nodes []*node) []*node {
+	out := slices.Clone(nodes)
+	slices.Reverse(out)
+	return out
+}
+
+func isCall(n *node) bool {
+	return n.obs.Class == genai.Model || n.obs.Class == genai.Tool || n.obs.Class == genai.Retrieval
+}
+
+// descendWrappers steps from a wrapper without content of its own to the only agent inside it.
+func descendWrappers(n *node) *node {
+	for isBare(n) {
+		var agents []*node
+		calls := false
+		for _, k := range n.kids {
+			walk(k, func(m *node) bool {
+				switch {
+				case m.obs.Class == genai.Agent:
+					agents = append(agents, m)
+					return false
+				case isCall(m):
+					calls = true
+				}
+				return true
+			})
+		}
+		if len(agents) != 1 || calls {
+			return n
+		}
+		n = agents[0]
+	}
+	return n
+}
+
+// isBare reports an agent span that says nothing about the run but that it took place.
+func isBare(n *node) bool {
+	o := n.obs
+	return len(o.Input) == 0 && len(o.Output) == 0 && !o.InputData.Present() && !o.OutputData.Present() && (o.WeakAgent || o.Agent.Name == "")
+}
+
+// groupLoose gathers calls without an agent span: those below one local root are one run, and so are those that miss the same
+// parent, those of one conversation, and those whose requests continue each other.
+func groupLoose(roots []*node, loose map[*node]bool) []*fragment {
+	var frags []*fragment
+	byParent := map[pcommon.SpanID]*fragment{}
+	byConversation := map[string]*fragment{}
+	for _, r := range roots {
+		var heads []*node
+		var entries []*node
+		walk(r, func(n *node) bool {
+			if loose[n] {
+				heads = append(heads, n)
+				return false
+			}
+			if n.obs.Class == genai.Entry {
+				entries = append(entries, n)
+			}
+			return n.obs.Class != genai.Agent
+		})
+		if len(heads) == 0 {
+			continue
+		}
+		conversation := heads[0].obs.ConversationID
+		var f *fragment
+		switch {
+		case r.missing && byParent[r.parent] != nil:
+			f = byParent[r.parent]
+		case conversation != "" && byConversation[conversation] != nil && loose[r]:
+			f = byConversation[conversation]
+		default:
+			if f = continued(frags, heads[0]); f == nil || !loose[r] {
+				f = &fragment{}
+				frags = append(frags, f)
+			}
+		}
+		f.heads = append(f.heads, heads...)
+		f.entry = append(f.entry, reversed(entries)...)
+		if r.missing && byParent[r.parent] == nil {
+			byParent[r.parent] = f
+		}
+		if conversation != "" && byConversation[conversation] == nil {
+			byConversation[conversation] = f
+		}
+	}
+	return frags
+}
+
+// continued finds the run of loose calls that a further call without any ids continues: its request extends the request of the
+// run's last model call by assistant and tool messages only.
+func continued(frags []*fragment, n *node) *fragment {
+	if n.obs.Class != genai.Model || len(n.obs.Request) == 0 {
+		return nil
+	}
+	for i := len(frags) - 1; i >= 0; i-- {
+		heads := frags[i].heads
+		for j := len(heads) - 1; j >= 0; j-- {
+			if heads[j].obs.Class != genai.Model {
+				continue
+			}
+			if extends(heads[j].request(), n.request()) {
+				return frags[i]
+			}
+			break
+		}
+	}
+	return nil
+}

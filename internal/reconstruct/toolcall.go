@@ -1,0 +1,177 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// toolCall writes a tool call: what was asked for, what the tool received where that differs, and what it returned.
+func (b *builder) toolCall(k *call) tape.Event {
+	e, o := b.event(k), k.obs
+	e.Name, e.ToolKind, e.Server = o.Name, o.ToolKind, o.Server
+	e.ToolCallID = o.CallID
+	if k.by != nil {
+		e.RequestedBy = k.by.model.seq
+		if k.by.part.ID != "" {
+			e.ToolCallID = k.by.part.ID
+		}
+		if k.by.part.Name != "" {
+			e.Name = k.by.part.Name // as offered to the model
+		}
+	}
+	switch {
+	case k.holds != nil || o.Handoff || strings.HasPrefix(e.Name, "transfer_to_"):
+		e.ToolKind = tape.ToolAgent
+	case e.ToolKind == "":
+		e.ToolKind = tape.ToolFunction
+	}
+	b.toolArgs(k, &e)
+	b.toolResult(k, &e)
+	return e
+}
+
+func (b *builder) toolArgs(k *call, e *tape.Event) {
+	received := k.obs.Args
+	if k.obs.Handoff {
+		received = genai.Content{} // a hand-off span describes the transfer, not the call
+	}
+	var asked exactjson.Value
+	var askedLabel tape.Label
+	if k.by != nil {
+		asked, askedLabel = k.by.part.Args, k.by.part.Label
+	}
+	byID := k.by != nil && (k.obs.CallID != "" && k.obs.CallID == k.by.part.ID || len(k.nodes) == 0 || k.obs.Handoff)
+	source := received
+	label := received.Label
+	switch {
+	case asked.IsAbsent():
+	case !received.Present():
+		source, label = genai.Content{Value: asked}, askedLabel
+		if label == "" && len(k.nodes) > 0 && !k.obs.Handoff {
+			label = tape.Recovered
+		}
+	case received.Label != "" && askedLabel == "":
+		source, label = genai.Content{Value: asked}, tape.Recovered
+	case askedLabel == "" && (byID || sameArgs(k, k.by)):
+		source, label = genai.Content{Value: asked}, ""
+		b.compareArgs(k, e, asked, received)
+	case askedLabel == "":
+		b.finding(tape.CodeArgsDiffer, k.seq, "args", "the response asked for other arguments than the tool span holds")
+	}
+	if !source.Present() {
+		e.Provenance["args"] = tape.Missing
+		b.finding(tape.CodeArgsMissing, k.seq, "args", "no record holds the arguments")
+		return
+	}
+	e.Args = source.Value
+	if e.Args.Kind() == exactjson.Null || e.Args.Kind() == exactjson.String && strings.TrimSpace(e.Args.Str()) == "" || source.Text == "None" {
+		e.Args = exactjson.ObjectValue()
+		b.finding(tape.CodeArgsEmpty, k.seq, "args", "the recorded arguments are empty")
+	}
+	if label != "" {
+		e.Provenance["args"] = label
+		if label != tape.Recovered {
+			b.finding(codeOf(label), k.seq, "args", "the recorded arguments are not what was sent")
+		}
+	}
+	if e.Args.Kind() == exactjson.String && label == "" {
+		b.finding(tape.CodeArgsNotJSON, k.seq, "args", "the arguments are text that is not JSON")
+	}
+	if e.Args.HasBigInt() {
+		b.finding(tape.CodeBigInt, k.seq, "args", "an integer beyond 2^53 stands in the arguments")
+	}
+	e.ArgsHash = tape.ArgsHash(e.Args)
+}
+
+// compareArgs keeps what the tool received when it is not what was asked for.
+func (b *builder) compareArgs(k *call, e *tape.Event, asked exactjson.Value, received genai.Content) {
+	if received.Value.Equal(asked) {
+		return
+	}
+	if asked.Len() == 1 && received.Value.Equal(asked.Members()[0].Value) {
+		return // the bare value of a single argument
+	}
+	if received.Value.Kind() == exactjson.String && received.Value.Str() == "" && asked.Len() == 0 {
+		return
+	}
+	e.ExecutedArgs = received.Value
+	if sameValue(asked, received.Value) {
+		b.finding(tape.CodeBigInt, k.seq, "args", "the tool received rounded numbers")
+		return
+	}
+	b.finding(tape.CodeArgsDiffer, k.seq, "args", "the tool received other arguments than were asked for")
+}
+
+func (b *builder) toolResult(k *call, e *tape.Event) {
+	o := k.obs
+	result := o.Result
+	if o.Handoff {
+		result = genai.Content{}
+	}
+	var shown *genai.Part
+	if k.by != nil {
+		shown = k.by.shown
+	}
+	failed := o.Failed || o.StatusError && (!result.Present() || shown != nil && shown.IsError)
+	if o.StatusError && !failed {
+		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")
+	}
+	switch {
+	case result.Present() && (result.Label == "" || shown == nil || shown.Label != ""):
+		e.Result, e.Envelope = result.Value, result.Envelope
+		if result.Label != "" {
+			e.Provenance["result"] = result.Label
+			b.finding(codeOf(result.Label), k.seq, "result", "the recorded result is not what the tool returned")
+		}
+		if shown != nil && result.Label == "" && shown.Label == "" && !shown.IsError && !sameValue(shown.Result, result.Value) {
+			b.finding(tape.CodeResultRewritten, k.seq, "result", "a later request shows another result")
+		}
+	case shown != nil && failed && !result.Present():
+		// a failed call has no result; what the model was told is the framework's wording
+		if e.Error == nil && o.Error == nil {
+			e.Error = &tape.Error{Message: textResult(shown.Result)}
+			e.Provenance["error"] = tape.Recovered
+		}
+	case shown != nil:
+		e.Result, e.Envelope = shown.Result, shown.Envelope
+		e.Provenance["result"] = tape.Recovered
+		if shown.Label != "" {
+			e.Provenance["result"] = shown.Label
+			b.finding(codeOf(shown.Label), k.seq, "result", "the recorded result is not what the tool returned")
+		}
+		b.finding(tape.CodeResultRecovered, k.seq, "result", "taken from a later model request")
+		failed = failed || shown.IsError
+	case len(k.nodes) == 0 || k.obs.Handoff:
+		e.Status = tape.EventError
+		e.Provenance["result"] = tape.Missing
+		b.finding(tape.CodeUnansweredToolCall, k.seq, "result", "the model asked for the call and nothing shows an answer")
+	case !failed:
+		e.Provenance["result"] = tape.Missing
+		b.finding(tape.CodeResultMissing, k.seq, "result", "no record holds the result")
+	}
+	if failed {
+		e.Status, e.IsError = tape.EventError, true
+		if o.Error != nil {
+			e.Error = o.Error
+		}
+	}
+	if !e.Result.IsAbsent() {
+		e.ResultSHA256 = tape.ResultSHA256(e.Result)
+		if e.Result.HasBigInt() {
+			b.finding(tape.CodeBigInt, k.seq, "result", "an integer beyond 2^53 stands in the result")
+		}
+	}
+}
+
+func textResult(v exactjson.Value) string {
+	if v.Kind() == exactjson.String {
+		return v.Str()
+	}
+	return v.JSON()
+}
