@@ -16,6 +16,9 @@ const (
 	// tempPrefix starts the names of files that are being written. They are
 	// never listed or read; one that a crash left over is harmless.
 	tempPrefix = ".tapedeck-tmp-"
+	// reservedSequence is how gocloud.dev begins an escaped character. A key that
+	// has it would come back from a listing as another key.
+	reservedSequence = "__0x"
 )
 
 // CheckKey tells whether every driver can store a key safely and lists it in
@@ -35,8 +38,8 @@ func CheckKey(key string) error {
 	case strings.ContainsFunc(key, func(r rune) bool { return r < 0x20 || r == 0x7f }),
 		strings.ContainsAny(key, `\"#%?`):
 		reason = "control character or one of \\ \" # % ? in key"
-	case strings.Contains(key, "__0x"):
-		reason = "reserved sequence in key" // how gocloud.dev escapes
+	case strings.Contains(key, reservedSequence):
+		reason = "reserved sequence in key"
 	default:
 		for seg := range strings.SplitSeq(key, "/") {
 			switch {

@@ -54,6 +54,8 @@ func TestSafeNameLeavesPlainNamesAndEscapesTheRest(t *testing.T) {
 		".":                                    "x_.",
 		"parts":                                "parts_.",
 		"con":                                  "con_.",
+		"a__0x41__":                            "a___x41__.",
+		"a/_0X41":                              "a___x41.",
 		"con.log":                              "con_log.",
 		"trailing.":                            "trailing_.",
 		"-rf":                                  "x-rf.",

@@ -4,6 +4,7 @@
 package deck
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -32,13 +33,13 @@ var reservedNames = map[string]bool{
 // of a key.
 //
 // A plain name stands for itself: 1 to 64 of a-z 0-9 . _ -, beginning with a
-// letter or digit, not ending with a dot, not reserved, and not itself of the
-// escaped form. Every other name becomes
+// letter or digit, not ending with a dot, not reserved, without "__0x", and not
+// itself of the escaped form. Every other name becomes
 //
 //	<prefix>.<16 hex>
 //
 // where prefix is the name with each byte that is not a-z, 0-9, _ or - written
-// as _ (A-Z become lower case), cut to 40 bytes, and the digits are the
+// as _ (A-Z become lower case, "__0x" becomes "___x"), cut to 40 bytes, and the digits are the
 // beginning of the SHA-256 of the name. No plain name has that form, so two
 // names share a segment only if their digests agree in 64 bits; and no two
 // segments differ only in case.
@@ -56,6 +57,7 @@ func SafeName(name string) string {
 			prefix[i] = '_'
 		}
 	}
+	prefix = bytes.ReplaceAll(prefix, []byte(reservedSequence), []byte("___x"))
 	// A key segment begins with a letter or digit: no hidden files, no options.
 	if len(prefix) == 0 || prefix[0] == '_' || prefix[0] == '-' {
 		prefix = append([]byte{'x'}, prefix[:min(len(prefix), maxNamePrefix-1)]...)
@@ -82,7 +84,7 @@ func wellFormedName(name string) bool {
 		}
 	}
 	stem, _, _ := strings.Cut(name, ".")
-	return !reservedNames[stem]
+	return !reservedNames[stem] && !strings.Contains(name, reservedSequence)
 }
 
 // escapedName tells whether a segment has the form of an escaped name.

@@ -124,7 +124,7 @@ func parseURL(raw string) (*url.URL, error) {
 		return &url.URL{Scheme: "file", Path: filepath.ToSlash(path)}, nil
 	}
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil || u.Scheme == "" {
 		return nil, badURL("deck", "not a URL")
 	}
 	if u.User != nil {

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	_ "github.com/tapedeck/tapedeck/internal/deck/gcsdeck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	_ "github.com/tapedeck/tapedeck/internal/deck/gcsdeck"
 	"github.com/tapedeck/tapedeck/internal/deck/storetest"
 )
 
