@@ -1,0 +1,130 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package assembly
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer/consumererror"
+)
+
+func TestTraceAtItsSpanBoundLeavesAtOnce(t *testing.T) {
+	d := &downstream{}
+	o := options(d)
+	o.MaxTraceSpans = 3
+	run(t, o, func(m *Memory) {
+		admit(t, m, evidence(1, node{id: 2, parent: 1}, node{id: 3, parent: 1}))
+		wantNone(t, d, 0)
+		admit(t, m, evidence(1, node{id: 4, parent: 1}))
+		if e := wantOne(t, d, 0, Spans); e.Items != 3 || e.Complete {
+			t.Errorf("unexpected emission %+v", e)
+		}
+	})
+}
+
+func TestTraceAtItsByteBoundLeavesAtOnce(t *testing.T) {
+	d := &downstream{}
+	o := options(d)
+	o.MaxTraceBytes = 2000
+	run(t, o, func(m *Memory) {
+		admit(t, m, evidence(1, node{id: 2, parent: 1}))
+		admit(t, m, evidence(1, node{id: 3, parent: 1}))
+		wantOne(t, d, 0, Bytes)
+	})
+}
+
+func TestOneTraceTooManyEmitsTheOldest(t *testing.T) {
+	d := &downstream{}
+	o := options(d)
+	o.MaxTraces, o.Shards = 2, 1
+	run(t, o, func(m *Memory) {
+		for i := byte(1); i <= 3; i++ {
+			admit(t, m, evidence(i, node{id: 2, parent: 1}))
+		}
+		if e := wantOne(t, d, 0, Traces); e.Key != key(1) {
+			t.Errorf("%s left, want the oldest", e.Key)
+		}
+	})
+}
+
+func TestOpenTracesLeaveRoomForWhatIsOnItsWayOut(t *testing.T) {
+	d := &downstream{}
+	o := options(d)
+	o.MaxBytes, o.Shards = 8000, 1
+	run(t, o, func(m *Memory) {
+		for i := byte(1); i <= 7; i++ {
+			admit(t, m, evidence(i, node{id: 2, parent: 1}))
+		}
+		if e := wantOne(t, d, 0, Bytes); e.Key != key(1) {
+			t.Errorf("%s left, want the oldest", e.Key)
+		}
+	})
+}
+
+func TestFullAssemblyRefusesTheWholeRequestUntilDownstreamRecovers(t *testing.T) {
+	d := &downstream{}
+	o := options(d)
+	o.MaxBytes = 8000
+	run(t, o, func(m *Memory) {
+		d.gate = make(chan struct{})
+		admitted := 0
+		for i := byte(1); i <= 20; i++ {
+			err := tryAdmit(m, evidence(i, node{id: 1, run: true}, node{id: 2, parent: 1}))
+			synctest.Wait()
+			if err == nil {
+				admitted++
+				continue
+			}
+			if !errors.Is(err, ErrFull) || consumererror.IsPermanent(err) {
+				t.Fatalf("unexpected error %v", err)
+			}
+		}
+		pass(2 * quiet)
+		s := m.Stats()
+		if admitted != 4 || s.Held != 8 || s.HeldBytes != 8000 || s.RefusedFull != 16 {
+			t.Errorf("admitted %d, %+v", admitted, s)
+		}
+		called := false
+		err := m.Admit(context.Background(), Size{Items: 1, Bytes: 1}, func() Request { called = true; return Request{} })
+		if !errors.Is(err, ErrFull) || called {
+			t.Errorf("take was called: %t, error %v", called, err)
+		}
+		close(d.gate)
+		pass(time.Second)
+		if got := len(d.emissions()); got != 4 {
+			t.Errorf("%d emissions, want 4", got)
+		}
+		admit(t, m, evidence(30, node{id: 1, run: true}))
+	})
+}
+
+func TestRequestThatCanNeverFitIsRefusedAsSuch(t *testing.T) {
+	d := &downstream{}
+	run(t, options(d), func(m *Memory) {
+		err := m.Admit(context.Background(), Size{Items: 1, Bytes: 17 << 20}, func() Request {
+			t.Error("take was called")
+			return Request{}
+		})
+		if !errors.Is(err, ErrTooLarge) {
+			t.Errorf("unexpected error %v", err)
+		}
+	})
+}
+
+func TestOldTracesAreForgotten(t *testing.T) {
+	s := &shard{remembered: map[Key]past{}, maxNodes: 100}
+	for i := range 100 {
+		s.remember(key(byte(i)), past{})
+	}
+	if len(s.remembered) > 100/rememberedTrace || s.nodes > 100 {
+		t.Errorf("%d traces with weight %d are remembered", len(s.remembered), s.nodes)
+	}
+	if _, ok := s.remembered[key(99)]; !ok {
+		t.Error("the last trace was forgotten first")
+	}
+}

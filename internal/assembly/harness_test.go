@@ -1,0 +1,181 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package assembly
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errStore = errors.New("store is down")
+
+// downstream is the next component: it keeps what it takes and fails on demand.
+type downstream struct {
+	mu    sync.Mutex
+	taken []*Emission
+	calls int
+	fail  func(call int, e *Emission) error
+	gate  chan struct{} // when not nil, every call waits here first
+}
+
+func (d *downstream) emit(ctx context.Context, e *Emission) error {
+	if d.gate != nil {
+		select {
+		case <-d.gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls++
+	if d.fail != nil {
+		if err := d.fail(d.calls, e); err != nil {
+			return err
+		}
+	}
+	d.taken = append(d.taken, e)
+	return nil
+}
+
+func (d *downstream) emissions() []*Emission {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]*Emission(nil), d.taken...)
+}
+
+// The periods of the tests; synctest makes them free.
+const (
+	quiet = 2 * time.Second
+	idle  = time.Minute
+	age   = 10 * time.Minute
+)
+
+func options(d *downstream) Options {
+	return Options{
+		QuietPeriod: quiet, IdleTimeout: idle, MaxAge: age,
+		MaxTraceBytes: 1 << 20, MaxTraceSpans: 1000, MaxTraces: 1000, MaxBytes: 16 << 20,
+		Emit: d.emit, EmitConcurrency: 4, InitialBackoff: time.Second, MaxBackoff: 8 * time.Second,
+		Shards: 2,
+	}
+}
+
+// run starts an assembler inside a synctest bubble, lets body use it, shuts it down and checks conservation.
+func run(t *testing.T, o Options, body func(*Memory)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory(o)
+		if err := m.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		body(m)
+		synctest.Wait()
+		conserved(t, m)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := m.Shutdown(ctx); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		conserved(t, m)
+		if s := m.Stats(); s.Held != 0 || s.HeldBytes != 0 || s.OpenTraces != 0 {
+			t.Errorf("after shutdown something is held: %+v", s)
+		}
+	})
+}
+
+func conserved(t *testing.T, m *Memory) {
+	t.Helper()
+	s := m.Stats()
+	if s.Accepted != s.Emitted+s.Held+s.DroppedPermanent+s.DroppedShutdown {
+		t.Errorf("accepted is not emitted + held + dropped: %+v", s)
+	}
+}
+
+// pass lets time pass and everything that it causes happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+type node struct {
+	id, parent byte
+	run        bool
+	payload    string
+}
+
+func traceID(n byte) pcommon.TraceID { return pcommon.TraceID{15: n} }
+func spanID(n byte) pcommon.SpanID   { return pcommon.SpanID{7: n} }
+func key(n byte) Key                 { return Key{Tenant: "acme", TraceID: traceID(n)} }
+
+// fragment builds evidence; its byte size is what the tests say: 1,000 for each span.
+func fragment(trace byte, nodes ...node) Fragment {
+	f := Fragment{Key: key(trace), Traces: ptrace.NewTraces(), Items: len(nodes), Bytes: int64(1000 * len(nodes))}
+	rs := f.Traces.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "agent")
+	spans := rs.ScopeSpans().AppendEmpty().Spans()
+	for _, n := range nodes {
+		s := spans.AppendEmpty()
+		s.SetTraceID(traceID(trace))
+		s.SetSpanID(spanID(n.id))
+		s.SetParentSpanID(spanID(n.parent))
+		s.SetName(n.payload)
+		f.RunSpan = f.RunSpan || n.run
+	}
+	return f
+}
+
+func admit(t *testing.T, m *Memory, r Request) {
+	t.Helper()
+	if err := tryAdmit(m, r); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func tryAdmit(m *Memory, r Request) error {
+	var size Size
+	for _, f := range r.Fragments {
+		size.Items += f.Items
+		size.Bytes += f.Bytes
+	}
+	return m.Admit(context.Background(), size, func() Request { return r })
+}
+
+func evidence(trace byte, nodes ...node) Request {
+	return Request{Fragments: []Fragment{fragment(trace, nodes...)}}
+}
+
+// wantOne checks that exactly one emission came since the last n and returns it.
+func wantOne(t *testing.T, d *downstream, n int, reason Reason) *Emission {
+	t.Helper()
+	got := d.emissions()
+	if len(got) != n+1 {
+		t.Fatalf("%d emissions, want %d", len(got), n+1)
+	}
+	e := got[n]
+	if e.Reason != reason {
+		t.Errorf("reason %s, want %s", e.Reason, reason)
+	}
+	if e.Traces.SpanCount() != e.Held {
+		t.Errorf("emission says %d spans and holds %d", e.Held, e.Traces.SpanCount())
+	}
+	return e
+}
+
+func wantNone(t *testing.T, d *downstream, n int) {
+	t.Helper()
+	if got := d.emissions(); len(got) != n {
+		t.Fatalf("%d emissions, want %d", len(got), n)
+	}
+}

@@ -1,0 +1,159 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package assembly
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.uber.org/zap"
+)
+
+// outbox is the queue of emissions and the workers that carry them out. Emissions of one key go out one after the other, in order.
+// It has no bound of its own: what waits here counts against the bound on all held evidence.
+type outbox struct {
+	o        *Options
+	counters *counters
+
+	mu     sync.Mutex
+	wake   *sync.Cond
+	ready  []*Emission
+	busy   map[Key][]*Emission // keys in ready or with a worker, and what waits behind them
+	closed bool
+
+	// hurry ends the pauses between attempts when shutdown begins.
+	hurry   chan struct{}
+	workers sync.WaitGroup
+}
+
+func newOutbox(o *Options, c *counters) *outbox {
+	b := &outbox{o: o, counters: c, busy: map[Key][]*Emission{}, hurry: make(chan struct{})}
+	b.wake = sync.NewCond(&b.mu)
+	return b
+}
+
+// start runs the workers; ctx ends what they are doing.
+func (b *outbox) start(ctx context.Context) {
+	for range b.o.EmitConcurrency {
+		b.workers.Go(func() {
+			for e := b.pop(); e != nil; e = b.pop() {
+				b.deliver(ctx, e)
+				b.finish(e.Key)
+			}
+		})
+	}
+}
+
+// close lets the workers end when nothing is left.
+func (b *outbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	close(b.hurry)
+	b.wake.Broadcast()
+}
+
+func (b *outbox) push(e *Emission) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if behind, busy := b.busy[e.Key]; busy {
+		b.busy[e.Key] = append(behind, e)
+		return
+	}
+	b.busy[e.Key] = nil
+	b.ready = append(b.ready, e)
+	b.wake.Signal()
+}
+
+// pop returns nil when the outbox is closed and empty. What still waits behind a busy key is left to the worker that is busy with it.
+func (b *outbox) pop() *Emission {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.ready) == 0 {
+		if b.closed {
+			return nil
+		}
+		b.wake.Wait()
+	}
+	e := b.ready[0]
+	b.ready[0] = nil
+	b.ready = b.ready[1:]
+	return e
+}
+
+func (b *outbox) finish(k Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	behind := b.busy[k]
+	if len(behind) == 0 {
+		delete(b.busy, k)
+		return
+	}
+	b.ready = append(b.ready, behind[0])
+	b.busy[k] = behind[1:]
+	b.wake.Signal()
+}
+
+// deliver calls the next component until it takes the emission, refuses it for good, or ctx ends.
+func (b *outbox) deliver(ctx context.Context, e *Emission) {
+	hurry := b.hurry
+	pause := b.o.InitialBackoff
+	for {
+		err := ctx.Err()
+		if err == nil {
+			err = b.o.Emit(ctx, e)
+		}
+		switch {
+		case err == nil:
+			b.counters.emitted.Add(int64(e.Held))
+			b.counters.byReason[e.Reason].emissions.Add(1)
+			b.counters.byReason[e.Reason].items.Add(int64(e.Held))
+			b.letGo(e)
+			return
+		case ctx.Err() != nil:
+			b.o.Logger.Error("evidence is lost: shutdown ran out of time",
+				zap.Stringer("run_key", e.Key), zap.Int("items", e.Held), zap.Error(err))
+			b.counters.droppedShutdown.Add(int64(e.Held))
+			b.letGo(e)
+			return
+		case consumererror.IsPermanent(err):
+			b.o.Logger.Error("evidence is lost: the next component refused it for good",
+				zap.Stringer("run_key", e.Key), zap.Int("items", e.Held), zap.Error(err))
+			b.counters.droppedPermanent.Add(int64(e.Held))
+			b.letGo(e)
+			return
+		}
+		b.counters.retries.Add(1)
+		b.o.Logger.Warn("emission failed and will be tried again",
+			zap.Stringer("run_key", e.Key), zap.Duration("after", pause), zap.Error(err))
+		hurry = b.wait(ctx, jitter(pause), hurry)
+		pause = min(2*pause, b.o.MaxBackoff)
+	}
+}
+
+// wait pauses for d, until ctx ends, or once until shutdown begins. It returns what to hand to the next wait.
+func (b *outbox) wait(ctx context.Context, d time.Duration, hurry chan struct{}) chan struct{} {
+	timer := b.o.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.Chan():
+	case <-ctx.Done():
+	case <-hurry:
+		return nil
+	}
+	return hurry
+}
+
+// jitter spreads the attempts of the workers that failed together: between half of d and d.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1)
+}
+
+func (b *outbox) letGo(e *Emission) {
+	b.counters.held.Add(-int64(e.Held))
+	b.counters.bytes.Add(-e.bytes)
+}
