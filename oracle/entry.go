@@ -93,6 +93,8 @@ var sourceRecord = bind.New("source", func(s *Source) *[]exactjson.Member { retu
 	bind.Of("span_id", func(s *Source) *string { return &s.SpanID }, text),
 )
 
+//go:generate go test . -run "IsCurrent|ListEveryToolCall" -update
+
 // SchemaID names the JSON Schema of oracle files.
 const SchemaID = "https://github.com/tapedeck/tapedeck/docs/schema/oracle-1.0.schema.json"
 

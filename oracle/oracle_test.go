@@ -284,3 +284,7 @@ func everyKind(tb testing.TB) *tape.Tape {
 	calls[7].Status, calls[7].Error, calls[7].Provenance = tape.EventError, &tape.Error{Message: "timeout"}, tape.Provenance{"args": tape.Redacted}
 	return &tape.Tape{Run: tape.Run{TraceID: strings.Repeat("1", 32)}, Events: calls}
 }
+
+func TestPublishedSchemaIsCurrent(t *testing.T) {
+	golden(t, "../docs/schema/oracle-1.0.schema.json", JSONSchema())
+}
