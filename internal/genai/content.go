@@ -5,6 +5,7 @@ package genai
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,10 @@ func argsContent(v exactjson.Value) Content {
 	text := v.Str()
 	c := Content{Value: v, Text: text, Label: labelOf(text)}
 	if parsed, err := exactjson.Parse(strings.TrimSpace(text)); err == nil {
-		c.Value, c.Label = parsed, maskedInside(parsed)
+		c.Value = parsed
+		if maskedInside(parsed) {
+			c.Label, c.Masked = tape.Lossy, true
+		}
 		if parsed.Kind() == exactjson.String {
 			if inner, ok := parseStructure(parsed.Str()); ok {
 				c.Value = inner
@@ -133,15 +137,10 @@ func forgeCut(length int, digits string) bool {
 	return err == nil && length == 4084+len(digits) && original > 4096
 }
 
-// maskedInside reports masked when a whole leaf of a value is a mask.
-func maskedInside(v exactjson.Value) tape.Label {
-	if v.Kind() == exactjson.String && labelOf(v.Str()) == tape.Masked {
-		return tape.Masked
+// maskedInside reports that a whole leaf of a value is a mask.
+func maskedInside(v exactjson.Value) bool {
+	if v.Kind() == exactjson.String {
+		return labelOf(v.Str()) == tape.Masked
 	}
-	for _, m := range v.Members() {
-		if maskedInside(m.Value) != "" {
-			return tape.Masked
-		}
-	}
-	return ""
+	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return maskedInside(m.Value) })
 }

@@ -73,11 +73,11 @@ func readForge(s *Source, o *Observation) {
 		}
 		if v := a.json("forge.tool.args"); !v.IsAbsent() {
 			o.Args = argsContent(v)
-			o.Args.Label = partlyMasked(o.Args, v.Str())
+			o.Args.scrubbed()
 		}
 		if v := a.json("forge.tool.result"); !v.IsAbsent() {
 			o.Result = resultContent(v, false)
-			o.Result.Label = partlyMasked(o.Result, v.Str())
+			o.Result.scrubbed()
 		}
 		if message := a.str("forge.tool.error"); message != "" {
 			o.Failed, o.Error = true, &tape.Error{Message: message}
@@ -93,25 +93,37 @@ func readForge(s *Source, o *Observation) {
 	}
 }
 
-// partlyMasked labels text in which Forge replaced a secret.
-func partlyMasked(c Content, text string) tape.Label {
-	if c.Label == "" && strings.Contains(text, "[REDACTED]") {
-		return tape.Masked
+// scrubbed labels content in which Forge replaced a secret.
+func (c *Content) scrubbed() {
+	if text := c.Value.Str() + c.Text; c.Label == "" && strings.Contains(text, "[REDACTED]") {
+		c.Label, c.Masked = tape.Lossy, true
 	}
-	return c.Label
 }
 
 // forgeMessages reads a message list that may have been cut in its middle: the complete leading messages are kept.
 func forgeMessages(text string, role tape.Role) ([]Message, tape.Label) {
 	if label := labelOf(text); label == tape.Truncated {
 		messages, _ := messagesOf(leadingElements(text), role)
-		return messages, label
+		return scrubbedMessages(messages), label
 	}
 	messages, ok := messagesOf(exactjson.StringValue(text), role)
 	if !ok {
 		return nil, tape.Lossy
 	}
-	return messages, ""
+	return scrubbedMessages(messages), ""
+}
+
+// scrubbedMessages labels the parts in which Forge replaced a secret.
+func scrubbedMessages(messages []Message) []Message {
+	for _, m := range messages {
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			if p.Label == "" && (strings.Contains(p.Text, "[REDACTED]") || strings.Contains(p.Args.JSON(), "[REDACTED]") || strings.Contains(p.Result.JSON(), "[REDACTED]")) {
+				p.Label, p.Masked = tape.Lossy, true
+			}
+		}
+	}
+	return messages
 }
 
 // leadingElements returns the complete elements of a JSON array that was cut somewhere.

@@ -251,7 +251,7 @@ func callPart(id, name string, args exactjson.Value) Part {
 		return p
 	}
 	c := argsContent(args)
-	p.Args, p.Label = c.Value, c.Label
+	p.Args, p.Label, p.Masked = c.Value, c.Label, c.Masked
 	if c.Text != "" && c.Value.Kind() != exactjson.String {
 		if canonical, err := c.Value.Canonical(); err != nil || canonical != c.Text {
 			p.ArgsText = c.Text

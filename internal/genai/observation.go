@@ -127,8 +127,10 @@ type Content struct {
 	Value exactjson.Value
 	// Text is the recorded text when the value was decoded from one.
 	Text string
-	// Label is truncated, masked, lossy or external; "" is exact.
+	// Label is truncated, masked (as a whole), lossy or external; "" is exact.
 	Label tape.Label
+	// Masked says that the producer masked a part of a lossy value.
+	Masked bool
 	// Envelope names what was taken off around the value, outermost first.
 	Envelope []string
 }
@@ -149,6 +151,7 @@ type Message struct {
 type Part struct {
 	tape.Part
 	Label    tape.Label
+	Masked   bool // see Content
 	Envelope []string
 }
 

@@ -285,23 +285,25 @@ func (c *collector) pair() {
 		},
 	}
 	for _, fits := range passes {
-		for _, t := range c.tools {
-			if t.by != nil || t.obs.Handoff {
-				continue
-			}
-			if a := c.latestTurn(t, fits); a != nil {
-				t.by, a.tool = a, t
+		for _, slack := range []uint64{0, clockSlack} {
+			for _, t := range c.tools {
+				if t.by != nil || t.obs.Handoff {
+					continue
+				}
+				if a := c.latestTurn(t, slack, fits); a != nil {
+					t.by, a.tool = a, t
+				}
 			}
 		}
 	}
 }
 
-// latestTurn returns the first open request that fits in the latest turn that has one. A turn comes before the tools it asks for;
-// clocks of one process tick in milliseconds, so equal starts count.
-func (c *collector) latestTurn(t *call, fits func(*call, *asked) bool) *asked {
+// latestTurn returns the first open request that fits in the latest turn that has one. A turn comes before the tools it asks for,
+// give or take the slack of clocks.
+func (c *collector) latestTurn(t *call, slack uint64, fits func(*call, *asked) bool) *asked {
 	for i := len(c.models) - 1; i >= 0; i-- {
 		m := c.models[i]
-		if m.start > t.start+clockSlack {
+		if m.start > t.start+slack {
 			continue
 		}
 		for _, a := range m.asked {
@@ -362,7 +364,7 @@ func (c *collector) delegations() {
 			continue
 		}
 		target := handoffTarget(t.obs.Name)
-		a := c.latestTurn(t, func(_ *call, a *asked) bool {
+		a := c.latestTurn(t, clockSlack, func(_ *call, a *asked) bool {
 			return strings.HasPrefix(a.part.Name, "transfer_to_") || strings.HasPrefix(a.part.Name, "handoff") || a.part.Name == target
 		})
 		if a != nil {

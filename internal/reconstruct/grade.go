@@ -62,7 +62,7 @@ func (b *builder) grade() {
 // servable reports a label that does not keep a value from being served.
 func servable(l tape.Label) bool {
 	switch l {
-	case tape.Missing, tape.Truncated, tape.External:
+	case tape.Missing, tape.Truncated, tape.External, tape.Masked:
 		return false
 	default:
 		return true

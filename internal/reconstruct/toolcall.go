@@ -43,8 +43,10 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	}
 	var asked exactjson.Value
 	var askedLabel tape.Label
+	masked := received.Masked
 	if k.by != nil {
 		asked, askedLabel = k.by.part.Args, k.by.part.Label
+		masked = masked || k.by.part.Masked
 	}
 	byID := k.by != nil && (k.obs.CallID != "" && k.obs.CallID == k.by.part.ID || len(k.nodes) == 0 || k.obs.Handoff)
 	source := received
@@ -69,6 +71,11 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 		b.finding(tape.CodeArgsMissing, k.seq, "args", "no record holds the arguments")
 		return
 	}
+	if label == tape.Masked { // what stands in its place is no value
+		e.Provenance["args"] = tape.Masked
+		b.finding(tape.CodeMasked, k.seq, "args", "the producer masked the arguments")
+		return
+	}
 	e.Args = source.Value
 	if e.Args.Kind() == exactjson.Null || e.Args.Kind() == exactjson.String && strings.TrimSpace(e.Args.Str()) == "" || source.Text == "None" {
 		e.Args = exactjson.ObjectValue()
@@ -77,7 +84,7 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	if label != "" {
 		e.Provenance["args"] = label
 		if label != tape.Recovered {
-			b.finding(codeOf(label), k.seq, "args", "the recorded arguments are not what was sent")
+			b.finding(lossCode(label, masked), k.seq, "args", "the recorded arguments are not what was sent")
 		}
 	}
 	if e.Args.Kind() == exactjson.String && label == "" {
@@ -123,11 +130,14 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")
 	}
 	switch {
+	case result.Label == tape.Masked && (shown == nil || shown.Label != ""):
+		e.Provenance["result"] = tape.Masked
+		b.finding(tape.CodeMasked, k.seq, "result", "the producer masked the result")
 	case result.Present() && (result.Label == "" || shown == nil || shown.Label != ""):
 		e.Result, e.Envelope = result.Value, result.Envelope
 		if result.Label != "" {
 			e.Provenance["result"] = result.Label
-			b.finding(codeOf(result.Label), k.seq, "result", "the recorded result is not what the tool returned")
+			b.finding(lossCode(result.Label, result.Masked), k.seq, "result", "the recorded result is not what the tool returned")
 		}
 		if shown != nil && result.Label == "" && shown.Label == "" && !shown.IsError && !sameValue(shown.Result, result.Value) {
 			b.finding(tape.CodeResultRewritten, k.seq, "result", "a later request shows another result")
@@ -143,7 +153,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		e.Provenance["result"] = tape.Recovered
 		if shown.Label != "" {
 			e.Provenance["result"] = shown.Label
-			b.finding(codeOf(shown.Label), k.seq, "result", "the recorded result is not what the tool returned")
+			b.finding(lossCode(shown.Label, shown.Masked), k.seq, "result", "the recorded result is not what the tool returned")
 		}
 		b.finding(tape.CodeResultRecovered, k.seq, "result", "taken from a later model request")
 		failed = failed || shown.IsError
@@ -167,6 +177,14 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			b.finding(tape.CodeBigInt, k.seq, "result", "an integer beyond 2^53 stands in the result")
 		}
 	}
+}
+
+// lossCode names why a value is not what it was: masked in part, or the code of its label.
+func lossCode(label tape.Label, masked bool) tape.Code {
+	if masked {
+		return tape.CodeMasked
+	}
+	return codeOf(label)
 }
 
 func textResult(v exactjson.Value) string {
