@@ -56,14 +56,15 @@ func (k Key) String() string {
 // Size is what a request asks room for.
 type Size struct {
 	Items int
-	// Bytes is the size as OTLP protobuf; see TraceOverhead and ItemOverhead.
+	// Bytes is the size as OTLP protobuf; see FragmentOverhead and ItemOverhead.
 	Bytes int64
 }
 
-// What holding costs beside the protobuf size. Empty spans must not be free, or the byte bounds bound nothing: a span in memory is
-// a struct of about 200 bytes with its place in the index, an open trace is a struct, an index and a resource.
+// What holding costs beside the protobuf size, for each fragment and each span. Empty spans must not be free, or the byte bounds
+// bound nothing: a span in memory is a struct of about 200 bytes with its place in an index, a fragment brings structs around its
+// spans and may open a trace.
 const (
-	TraceOverhead = 1024
+	FragmentOverhead = 1024
 	ItemOverhead  = 256
 )
 

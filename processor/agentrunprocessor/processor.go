@@ -4,12 +4,132 @@
 package agentrunprocessor // import "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tapedeck/tapedeck/internal/assembly"
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
 
-func newTracesProcessor(processor.Settings, *Config, consumer.Traces) (processor.Traces, error) {
-	return nil, errors.New("agentrun: grouping is not built in yet")
+// agentRun takes evidence out of what passes and hands it on trace by trace.
+type agentRun struct {
+	cfg       *Config
+	next      consumer.Traces
+	telemetry *metadata.TelemetryBuilder
+	assembler assembly.Assembler
+	splitters splitterPool
+	// copies is set when the next component changes what it gets: an emission that fails must be passed on again as it was.
+	copies        bool
+	nonAgentAttrs metric.MeasurementOption
+}
+
+var _ processor.Traces = (*agentRun)(nil)
+
+func newTracesProcessor(set processor.Settings, cfg *Config, next consumer.Traces) (*agentRun, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	p := &agentRun{
+		cfg:       cfg,
+		next:      next,
+		telemetry: telemetry,
+		splitters: newSplitterPool(splitting{
+			isEvidence: genai.IsEvidence,
+			isRunSpan:  genai.IsRunSpan,
+			tenant:     cfg.Tenant,
+		}),
+		copies:        next.Capabilities().MutatesData,
+		nonAgentAttrs: metric.WithAttributeSet(attribute.NewSet(attribute.String("action", cfg.NonAgent))),
+	}
+	p.assembler = assembly.NewMemory(assembly.Options{
+		QuietPeriod: cfg.QuietPeriod, IdleTimeout: cfg.IdleTimeout, MaxAge: cfg.MaxAge,
+		MaxTraceBytes: cfg.MaxTraceBytes, MaxTraceSpans: cfg.MaxTraceSpans,
+		MaxTraces: cfg.MaxTraces, MaxBytes: cfg.MaxBytes,
+		Emit: p.emit, EmitConcurrency: cfg.EmitConcurrency,
+		InitialBackoff: cfg.Retry.InitialInterval, MaxBackoff: cfg.Retry.MaxInterval,
+		Logger: set.Logger,
+	})
+	if err := registerStats(telemetry, p.assembler); err != nil {
+		telemetry.Shutdown()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Capabilities: evidence is taken out of what comes.
+func (*agentRun) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: true}
+}
+
+func (p *agentRun) Start(ctx context.Context, _ component.Host) error {
+	return p.assembler.Start(ctx)
+}
+
+// Shutdown emits what is held. The receivers have ended before, the next component ends after.
+func (p *agentRun) Shutdown(ctx context.Context) error {
+	defer p.telemetry.Shutdown()
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
+	defer cancel()
+	return p.assembler.Shutdown(ctx)
+}
+
+// ConsumeTraces admits the evidence of a request, or refuses the request before anything of it has moved. Then it passes the rest on in
+// the same call. When the next component refuses the rest, the sender repeats all of it; evidence that was admitted already is
+// recognised and vanishes.
+func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	s := p.splitters.get()
+	defer p.splitters.put(s)
+	s.inspect(ctx, td, p.assembler)
+
+	if s.size.Items > 0 || len(s.links) > 0 {
+		err := p.assembler.Admit(ctx, s.size, func() assembly.Request { return s.take(td) })
+		if errors.Is(err, assembly.ErrTooLarge) {
+			return consumererror.NewPermanent(fmt.Errorf("agentrun: %w", err))
+		}
+		if err != nil {
+			return fmt.Errorf("agentrun: %w", err)
+		}
+	}
+	p.count(ctx, s)
+	if p.cfg.NonAgent == nonAgentDrop || td.ResourceSpans().Len() == 0 {
+		return nil
+	}
+	return p.next.ConsumeTraces(ctx, td)
+}
+
+func (p *agentRun) count(ctx context.Context, s *splitter) {
+	if s.others > 0 {
+		p.telemetry.ProcessorAgentrunNonAgentSpans.Add(ctx, int64(s.others), p.nonAgentAttrs)
+	}
+	if s.untraceable > 0 {
+		p.telemetry.ProcessorAgentrunUntraceableSpans.Add(ctx, int64(s.untraceable))
+	}
+	if s.stripped > 0 {
+		p.telemetry.ProcessorAgentrunStrippedAttributes.Add(ctx, int64(s.stripped))
+	}
+}
+
+// emit marks one trace's evidence and passes it on.
+func (p *agentRun) emit(ctx context.Context, e *assembly.Emission) error {
+	// A fan-out further on shares what it gets between its branches and locks it; then this is a repetition and the marks are there.
+	if !e.Traces.IsReadOnly() {
+		stamp(e)
+	}
+	td := e.Traces
+	if p.copies {
+		td = ptrace.NewTraces()
+		e.Traces.CopyTo(td)
+	}
+	return p.next.ConsumeTraces(ctx, td)
 }

@@ -29,16 +29,17 @@ type TelemetryBuilder struct {
 	mu                                  sync.Mutex
 	registrations                       []metric.Registration
 	ProcessorAgentrunAcceptedItems      metric.Int64ObservableCounter
-	ProcessorAgentrunDroppedItems       metric.Int64Counter
-	ProcessorAgentrunEmitRetries        metric.Int64Counter
-	ProcessorAgentrunEmittedItems       metric.Int64Counter
-	ProcessorAgentrunEmittedTraces      metric.Int64Counter
+	ProcessorAgentrunDroppedItems       metric.Int64ObservableCounter
+	ProcessorAgentrunDuplicateItems     metric.Int64ObservableCounter
+	ProcessorAgentrunEmitRetries        metric.Int64ObservableCounter
+	ProcessorAgentrunEmittedItems       metric.Int64ObservableCounter
+	ProcessorAgentrunEmittedTraces      metric.Int64ObservableCounter
 	ProcessorAgentrunHeldBytes          metric.Int64ObservableGauge
 	ProcessorAgentrunHeldItems          metric.Int64ObservableGauge
 	ProcessorAgentrunLateItems          metric.Int64ObservableCounter
 	ProcessorAgentrunNonAgentSpans      metric.Int64Counter
 	ProcessorAgentrunOpenTraces         metric.Int64ObservableGauge
-	ProcessorAgentrunRefusedRequests    metric.Int64Counter
+	ProcessorAgentrunRefusedRequests    metric.Int64ObservableCounter
 	ProcessorAgentrunStrippedAttributes metric.Int64Counter
 	ProcessorAgentrunUntraceableSpans   metric.Int64Counter
 }
@@ -60,6 +61,81 @@ func (builder *TelemetryBuilder) RegisterProcessorAgentrunAcceptedItemsCallback(
 		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunAcceptedItems, obs: o})
 		return nil
 	}, builder.ProcessorAgentrunAcceptedItems)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorAgentrunDroppedItemsCallback sets callback for observable ProcessorAgentrunDroppedItems metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunDroppedItemsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunDroppedItems, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunDroppedItems)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorAgentrunDuplicateItemsCallback sets callback for observable ProcessorAgentrunDuplicateItems metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunDuplicateItemsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunDuplicateItems, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunDuplicateItems)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorAgentrunEmitRetriesCallback sets callback for observable ProcessorAgentrunEmitRetries metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunEmitRetriesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunEmitRetries, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunEmitRetries)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorAgentrunEmittedItemsCallback sets callback for observable ProcessorAgentrunEmittedItems metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunEmittedItemsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunEmittedItems, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunEmittedItems)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorAgentrunEmittedTracesCallback sets callback for observable ProcessorAgentrunEmittedTraces metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunEmittedTracesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunEmittedTraces, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunEmittedTraces)
 	if err != nil {
 		return err
 	}
@@ -129,6 +205,21 @@ func (builder *TelemetryBuilder) RegisterProcessorAgentrunOpenTracesCallback(cb 
 	return nil
 }
 
+// RegisterProcessorAgentrunRefusedRequestsCallback sets callback for observable ProcessorAgentrunRefusedRequests metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunRefusedRequestsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunRefusedRequests, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunRefusedRequests)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 type observerInt64 struct {
 	embedded.Int64Observer
 	inst metric.Int64Observable
@@ -163,25 +254,31 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ProcessorAgentrunDroppedItems, err = builder.meter.Int64Counter(
+	builder.ProcessorAgentrunDroppedItems, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_dropped_items",
 		metric.WithDescription("Spans that were lost, because the next component refused them for good (permanent) or shutdown ran out of time (shutdown). [Alpha]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ProcessorAgentrunEmitRetries, err = builder.meter.Int64Counter(
+	builder.ProcessorAgentrunDuplicateItems, err = builder.meter.Int64ObservableCounter(
+		"otelcol_processor_agentrun_duplicate_items",
+		metric.WithDescription("Spans that were held already, byte for byte, and vanished. They are not among the accepted ones. [Alpha]"),
+		metric.WithUnit("{item}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorAgentrunEmitRetries, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_emit_retries",
 		metric.WithDescription("Emissions that failed and were tried again. [Alpha]"),
 		metric.WithUnit("{emission}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ProcessorAgentrunEmittedItems, err = builder.meter.Int64Counter(
+	builder.ProcessorAgentrunEmittedItems, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_emitted_items",
 		metric.WithDescription("Spans whose emission the next component has acknowledged. [Alpha]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ProcessorAgentrunEmittedTraces, err = builder.meter.Int64Counter(
+	builder.ProcessorAgentrunEmittedTraces, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_emitted_traces",
 		metric.WithDescription("Emissions that the next component has acknowledged. [Alpha]"),
 		metric.WithUnit("{emission}"),
@@ -217,7 +314,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ProcessorAgentrunRefusedRequests, err = builder.meter.Int64Counter(
+	builder.ProcessorAgentrunRefusedRequests, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_refused_requests",
 		metric.WithDescription("Requests that were refused whole, because max_bytes is held (full, retryable) or the request alone exceeds it (too_large, permanent). [Alpha]"),
 		metric.WithUnit("{request}"),

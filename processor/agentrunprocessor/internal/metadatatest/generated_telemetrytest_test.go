@@ -24,6 +24,26 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	require.NoError(t, tb.RegisterProcessorAgentrunDroppedItemsCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
+	require.NoError(t, tb.RegisterProcessorAgentrunDuplicateItemsCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
+	require.NoError(t, tb.RegisterProcessorAgentrunEmitRetriesCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
+	require.NoError(t, tb.RegisterProcessorAgentrunEmittedItemsCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
+	require.NoError(t, tb.RegisterProcessorAgentrunEmittedTracesCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	require.NoError(t, tb.RegisterProcessorAgentrunHeldBytesCallback(func(_ context.Context, observer metric.Int64Observer) error {
 		observer.Observe(1)
 		return nil
@@ -40,18 +60,20 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
-	tb.ProcessorAgentrunDroppedItems.Add(context.Background(), 1)
-	tb.ProcessorAgentrunEmitRetries.Add(context.Background(), 1)
-	tb.ProcessorAgentrunEmittedItems.Add(context.Background(), 1)
-	tb.ProcessorAgentrunEmittedTraces.Add(context.Background(), 1)
+	require.NoError(t, tb.RegisterProcessorAgentrunRefusedRequestsCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	tb.ProcessorAgentrunNonAgentSpans.Add(context.Background(), 1)
-	tb.ProcessorAgentrunRefusedRequests.Add(context.Background(), 1)
 	tb.ProcessorAgentrunStrippedAttributes.Add(context.Background(), 1)
 	tb.ProcessorAgentrunUntraceableSpans.Add(context.Background(), 1)
 	AssertEqualProcessorAgentrunAcceptedItems(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorAgentrunDroppedItems(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorAgentrunDuplicateItems(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorAgentrunEmitRetries(t, testTel,

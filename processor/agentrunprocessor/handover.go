@@ -1,0 +1,64 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentrunprocessor // import "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/assembly"
+)
+
+// The resource attributes that tell the next components what they get.
+const (
+	attrRunKey      = "tapedeck.run.key"      // string: <tenant>/<trace id, 32 hex>
+	attrRunItems    = "tapedeck.run.items"    // int: distinct spans of the trace so far
+	attrRunComplete = "tapedeck.run.complete" // bool: the root came, or no parent is missing
+	attrRedaction   = "tapedeck.redaction"    // string: which redaction the evidence has seen
+)
+
+// reserved is the namespace that only components of this project may write.
+const reserved = "tapedeck."
+
+func stamp(e *assembly.Emission) {
+	key := e.Key.String()
+	for _, rs := range e.Traces.ResourceSpans().All() {
+		a := rs.Resource().Attributes()
+		a.PutStr(attrRunKey, key)
+		a.PutInt(attrRunItems, int64(e.Items))
+		a.PutBool(attrRunComplete, e.Complete)
+		a.PutStr(attrRedaction, redactionNone)
+	}
+}
+
+// strip removes attributes of the reserved namespace: a sender must not be able to speak for a component. It looks before it writes,
+// because there are mostly none.
+func strip(m pcommon.Map) (removed int) {
+	found := false
+	for k := range m.All() {
+		if strings.HasPrefix(k, reserved) {
+			found = true
+			break
+		}
+	}
+	if !found {
+		return 0
+	}
+	before := m.Len()
+	m.RemoveIf(func(k string, _ pcommon.Value) bool { return strings.HasPrefix(k, reserved) })
+	return before - m.Len()
+}
+
+func stripSpan(span ptrace.Span) (removed int) {
+	removed = strip(span.Attributes())
+	for _, e := range span.Events().All() {
+		removed += strip(e.Attributes())
+	}
+	for _, l := range span.Links().All() {
+		removed += strip(l.Attributes())
+	}
+	return removed
+}

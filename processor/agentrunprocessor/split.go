@@ -1,0 +1,342 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentrunprocessor // import "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/assembly"
+)
+
+// splitting is what every splitter needs to know.
+type splitting struct {
+	isEvidence func(scopeName string, span ptrace.Span) bool
+	isRunSpan  func(scopeName string, span ptrace.Span) bool
+	tenant     TenantConfig
+}
+
+const (
+	// foreign stands for a span that is no evidence, where the number of a fragment stands for one that is.
+	foreign = -1
+	// mixed stands for spans that do not all belong to one fragment.
+	mixed = -2
+	// unset is no number of a resource or scope and no size.
+	unset = -1
+)
+
+// splitter separates evidence from the rest in two passes: inspect looks and changes nothing but reserved attributes, so that the
+// request can still be refused; take moves.
+type splitter struct {
+	*splitting
+	sizer ptrace.ProtoMarshaler
+
+	size        assembly.Size
+	links       []assembly.Link
+	others      int // spans that are no evidence
+	untraceable int
+	stripped    int
+
+	// of holds for each span, in order, the number of its fragment or foreign.
+	of        []int32
+	fragments []fragment
+	index     map[assembly.Key]int32
+	position  int // of the next span, in take
+}
+
+// fragment is the evidence of one trace in this request.
+type fragment struct {
+	assembly.Fragment
+	// resource and scope number the last ones that brought spans to this fragment.
+	resource, scope int
+	// rs and ss are their counterparts in the fragment.
+	rs ptrace.ResourceSpans
+	ss ptrace.ScopeSpans
+}
+
+// pooledSpans is up to which number of spans a splitter is kept for the next request. gRPC receivers take 4 MiB by default, some
+// thousand spans.
+const pooledSpans = 1 << 16
+
+type splitterPool struct{ *sync.Pool }
+
+func newSplitterPool(s splitting) splitterPool {
+	return splitterPool{&sync.Pool{New: func() any {
+		return &splitter{splitting: &s, index: map[assembly.Key]int32{}}
+	}}}
+}
+
+func (p splitterPool) get() *splitter { return p.Get().(*splitter) }
+
+func (p splitterPool) put(s *splitter) {
+	if cap(s.of) > pooledSpans {
+		return
+	}
+	clear(s.index)
+	clear(s.fragments)
+	*s = splitter{splitting: s.splitting, of: s.of[:0], fragments: s.fragments[:0], index: s.index}
+	p.Put(s)
+}
+
+// inspect decides for every span where it belongs, and what the evidence will hold.
+func (s *splitter) inspect(ctx context.Context, td ptrace.Traces, a assembly.Assembler) {
+	requestTenant := s.tenant.ofRequest(ctx)
+	scope := 0
+	for i, rs := range td.ResourceSpans().All() {
+		s.stripped += strip(rs.Resource().Attributes())
+		s.inspectResource(rs, i, &scope, s.tenant.ofResource(rs.Resource(), requestTenant))
+	}
+	for i := range s.fragments {
+		f := &s.fragments[i]
+		s.size.Items += f.Items
+		s.size.Bytes += f.Bytes
+		f.resource, f.scope = unset, unset // for take
+	}
+	if s.others > 0 {
+		s.findLinks(td, requestTenant, a)
+	}
+}
+
+func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope *int, tenant string) {
+	resourceSize, scopeSize := unset, unset // computed when a fragment needs them
+	var last pcommon.TraceID                // spans of one trace mostly stand together
+	lastFragment := int32(foreign)
+	for _, ss := range rs.ScopeSpans().All() {
+		*scope++
+		scopeSize = unset
+		s.stripped += strip(ss.Scope().Attributes())
+		scopeName := ss.Scope().Name()
+		for _, span := range ss.Spans().All() {
+			if !s.isEvidence(scopeName, span) {
+				s.others++
+				s.of = append(s.of, foreign)
+				continue
+			}
+			id := span.TraceID()
+			if id.IsEmpty() {
+				s.untraceable++
+				s.others++
+				s.of = append(s.of, foreign)
+				continue
+			}
+			if lastFragment == foreign || last != id {
+				last, lastFragment = id, s.fragmentOf(assembly.Key{Tenant: tenant, TraceID: id})
+			}
+			s.of = append(s.of, lastFragment)
+			f := &s.fragments[lastFragment]
+			f.Items++
+			f.Bytes += int64(s.sizer.SpanSize(span)) + assembly.ItemOverhead
+			f.RunSpan = f.RunSpan || s.isRunSpan(scopeName, span)
+			// Each fragment gets a resource and a scope of its own.
+			if f.resource != resource {
+				if resourceSize == unset {
+					resourceSize = attributesSize(rs.Resource().Attributes())
+				}
+				f.resource = resource
+				f.Bytes += int64(resourceSize)
+			}
+			if f.scope != *scope {
+				if scopeSize == unset {
+					scopeSize = attributesSize(ss.Scope().Attributes()) + len(scopeName)
+				}
+				f.scope = *scope
+				f.Bytes += int64(scopeSize)
+			}
+		}
+	}
+}
+
+func (s *splitter) fragmentOf(k assembly.Key) int32 {
+	if i, ok := s.index[k]; ok {
+		return i
+	}
+	i := int32(len(s.fragments))
+	s.index[k] = i
+	s.fragments = append(s.fragments, fragment{
+		Fragment: assembly.Fragment{Key: k, Bytes: assembly.FragmentOverhead},
+		resource: unset, scope: unset,
+	})
+	return i
+}
+
+// findLinks collects the foreign spans of traces that have evidence, here or in the assembler. Without any this is one question for
+// each run of spans of one trace.
+func (s *splitter) findLinks(td ptrace.Traces, requestTenant string, a assembly.Assembler) {
+	n := 0
+	for _, rs := range td.ResourceSpans().All() {
+		tenant := s.tenant.ofResource(rs.Resource(), requestTenant)
+		var last pcommon.TraceID
+		wanted := false // an empty trace id has no evidence
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				fragment := s.of[n]
+				n++
+				if fragment != foreign {
+					continue
+				}
+				if id := span.TraceID(); id != last {
+					last = id
+					_, wanted = s.index[assembly.Key{Tenant: tenant, TraceID: id}]
+					wanted = wanted || a.MayHold(id)
+				}
+				if wanted {
+					s.links = append(s.links, assembly.Link{
+						Key: assembly.Key{Tenant: tenant, TraceID: last}, ID: span.SpanID(), Parent: span.ParentSpanID(),
+					})
+				}
+			}
+		}
+	}
+}
+
+// take moves the evidence out of td. What is left keeps its shape; resources and scopes of which nothing is left go too.
+func (s *splitter) take(td ptrace.Traces) assembly.Request {
+	if len(s.fragments) > 0 {
+		resource, scope := 0, 0
+		td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
+			resource++
+			return s.takeResource(rs, resource, &scope)
+		})
+	}
+	r := assembly.Request{Links: s.links, Fragments: make([]assembly.Fragment, len(s.fragments))}
+	for i := range s.fragments {
+		r.Fragments[i] = s.fragments[i].Fragment
+	}
+	return r
+}
+
+// takeResource reports whether it has taken all there was.
+func (s *splitter) takeResource(rs ptrace.ResourceSpans, resource int, scope *int) bool {
+	n := 0
+	for _, ss := range rs.ScopeSpans().All() {
+		n += ss.Spans().Len()
+	}
+	of := s.of[s.position : s.position+n]
+	switch whole := wholeFragment(of); whole {
+	case foreign:
+		s.position += n
+		return false
+	case mixed:
+	default:
+		// The common shape: one process, one run. Nothing is copied.
+		s.position += n
+		for _, ss := range rs.ScopeSpans().All() {
+			s.stripSpans(ss.Spans())
+		}
+		rs.MoveTo(s.tracesOf(whole).ResourceSpans().AppendEmpty())
+		return true
+	}
+	rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
+		*scope++
+		return s.takeScope(rs, ss, resource, *scope)
+	})
+	return rs.ScopeSpans().Len() == 0
+}
+
+func (s *splitter) takeScope(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, resource, scope int) bool {
+	n := ss.Spans().Len()
+	of := s.of[s.position : s.position+n]
+	s.position += n
+	switch whole := wholeFragment(of); whole {
+	case foreign:
+		return false
+	case mixed:
+	default:
+		s.stripSpans(ss.Spans())
+		ss.MoveTo(s.resourceIn(whole, rs, resource).rs.ScopeSpans().AppendEmpty())
+		return true
+	}
+	i := 0
+	ss.Spans().RemoveIf(func(span ptrace.Span) bool {
+		to := of[i]
+		i++
+		if to == foreign {
+			return false
+		}
+		s.stripped += stripSpan(span)
+		f := s.resourceIn(to, rs, resource)
+		if f.scope != scope {
+			f.scope = scope
+			f.ss = f.rs.ScopeSpans().AppendEmpty()
+			ss.Scope().CopyTo(f.ss.Scope())
+			f.ss.SetSchemaUrl(ss.SchemaUrl())
+		}
+		span.MoveTo(f.ss.Spans().AppendEmpty())
+		return true
+	})
+	return ss.Spans().Len() == 0
+}
+
+// resourceIn makes sure that the fragment has the resource.
+func (s *splitter) resourceIn(n int32, rs ptrace.ResourceSpans, resource int) *fragment {
+	f := &s.fragments[n]
+	if f.resource != resource {
+		f.resource = resource
+		f.rs = s.tracesOf(n).ResourceSpans().AppendEmpty()
+		rs.Resource().CopyTo(f.rs.Resource())
+		f.rs.SetSchemaUrl(rs.SchemaUrl())
+	}
+	return f
+}
+
+func (s *splitter) tracesOf(n int32) ptrace.Traces {
+	f := &s.fragments[n]
+	if f.Traces == (ptrace.Traces{}) {
+		f.Traces = ptrace.NewTraces()
+	}
+	return f.Traces
+}
+
+func (s *splitter) stripSpans(spans ptrace.SpanSlice) {
+	for _, span := range spans.All() {
+		s.stripped += stripSpan(span)
+	}
+}
+
+// wholeFragment is the fragment that all of them belong to, or foreign, or mixed.
+func wholeFragment(of []int32) int32 {
+	if len(of) == 0 {
+		return foreign
+	}
+	for _, n := range of[1:] {
+		if n != of[0] {
+			return mixed
+		}
+	}
+	return of[0]
+}
+
+// attributesSize is about what attributes take as protobuf. pdata offers the exact size for whole spans only.
+func attributesSize(m pcommon.Map) int {
+	size := 0
+	for k, v := range m.All() {
+		size += len(k) + valueSize(v)
+	}
+	return size
+}
+
+// valueOverhead stands for numbers, tags and lengths.
+const valueOverhead = 8
+
+func valueSize(v pcommon.Value) int {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		return len(v.Str()) + valueOverhead
+	case pcommon.ValueTypeBytes:
+		return v.Bytes().Len() + valueOverhead
+	case pcommon.ValueTypeMap:
+		return attributesSize(v.Map()) + valueOverhead
+	case pcommon.ValueTypeSlice:
+		size := valueOverhead
+		for _, e := range v.Slice().All() {
+			size += valueSize(e)
+		}
+		return size
+	default:
+		return valueOverhead
+	}
+}

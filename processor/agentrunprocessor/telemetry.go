@@ -1,0 +1,62 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentrunprocessor // import "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tapedeck/tapedeck/internal/assembly"
+	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
+)
+
+// registerStats makes the counters of the assembler metrics. They are read when they are collected and cost nothing before.
+func registerStats(b *metadata.TelemetryBuilder, a assembly.Assembler) error {
+	one := func(value func(assembly.Stats) int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value(a.Stats()))
+			return nil
+		}
+	}
+	byReason := func(value func(assembly.ReasonStats) int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			stats := a.Stats()
+			for _, r := range assembly.Reasons() {
+				o.Observe(value(stats.ByReason[r]), metric.WithAttributes(attribute.String("reason", r.String())))
+			}
+			return nil
+		}
+	}
+	byCause := func(causes map[string]func(assembly.Stats) int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			stats := a.Stats()
+			for cause, value := range causes {
+				o.Observe(value(stats), metric.WithAttributes(attribute.String("cause", cause)))
+			}
+			return nil
+		}
+	}
+	return errors.Join(
+		b.RegisterProcessorAgentrunAcceptedItemsCallback(one(func(s assembly.Stats) int64 { return s.Accepted })),
+		b.RegisterProcessorAgentrunDuplicateItemsCallback(one(func(s assembly.Stats) int64 { return s.Duplicates })),
+		b.RegisterProcessorAgentrunLateItemsCallback(one(func(s assembly.Stats) int64 { return s.Late })),
+		b.RegisterProcessorAgentrunHeldItemsCallback(one(func(s assembly.Stats) int64 { return s.Held })),
+		b.RegisterProcessorAgentrunHeldBytesCallback(one(func(s assembly.Stats) int64 { return s.HeldBytes })),
+		b.RegisterProcessorAgentrunOpenTracesCallback(one(func(s assembly.Stats) int64 { return s.OpenTraces })),
+		b.RegisterProcessorAgentrunEmitRetriesCallback(one(func(s assembly.Stats) int64 { return s.Retries })),
+		b.RegisterProcessorAgentrunEmittedItemsCallback(byReason(func(s assembly.ReasonStats) int64 { return s.Items })),
+		b.RegisterProcessorAgentrunEmittedTracesCallback(byReason(func(s assembly.ReasonStats) int64 { return s.Emissions })),
+		b.RegisterProcessorAgentrunDroppedItemsCallback(byCause(map[string]func(assembly.Stats) int64{
+			"permanent": func(s assembly.Stats) int64 { return s.DroppedPermanent },
+			"shutdown":  func(s assembly.Stats) int64 { return s.DroppedShutdown },
+		})),
+		b.RegisterProcessorAgentrunRefusedRequestsCallback(byCause(map[string]func(assembly.Stats) int64{
+			"full":      func(s assembly.Stats) int64 { return s.RefusedFull },
+			"too_large": func(s assembly.Stats) int64 { return s.RefusedTooLarge },
+		})),
+	)
+}
