@@ -241,14 +241,14 @@ func (p *prover) find(w want, r *tape.Event, repeats int) *exchange {
 			}
 		}
 	}
-	if w.model == nil && w.id == "" && r.Caller == w.caller {
+	if w.event != nil && r.Caller == w.caller {
 		return p.findByContent(w, r, shows)
 	}
 	return nil
 }
 
-// findByContent finds an event that has no id and no recorded request: the n-th equal call on the tape is the n-th equal call of
-// the conversation, provided that the conversation shows all of them.
+// findByContent finds a call that neither its response nor its id leads to: the n-th equal call on the tape is the n-th equal call
+// of the conversation, provided that the conversation shows all of them.
 func (p *prover) findByContent(w want, r *tape.Event, shows request) *exchange {
 	var same []*exchange
 	for _, x := range shows.byContent[call{tool: w.tool, hash: w.hash}] {
@@ -269,7 +269,7 @@ func (p *prover) findByContent(w want, r *tape.Event, shows request) *exchange {
 			before++
 		}
 	}
-	if n < 0 || before != len(same) {
+	if n < 0 || before != len(same) || differ(same[n].call.ID, w.id) {
 		return nil
 	}
 	return same[n]

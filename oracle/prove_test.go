@@ -216,6 +216,20 @@ func TestCallsWithoutRecordedRequestAreExpectedToo(t *testing.T) {
 	s.proves("expected 1 served 1 mismatched 1 unverifiable 0 ok false")
 }
 
+func TestResultsAreFoundByContentWhenTheResponseIsResentDifferently(t *testing.T) {
+	s := newScript(t)
+	for i := range 2 {
+		c := s.call("", "poll", `{}`)
+		by := s.model(tape.Part{Type: tape.PartReasoning, Text: "hm"}, c)
+		s.sent[len(s.sent)-1] = s.put(tape.RoleAssistant, c) // without the reasoning
+		s.tool(by, c, fmt.Sprintf(`"%d"`, i), fmt.Sprintf(`"%d"`, i))
+	}
+	s.model()
+	s.proves("expected 2 served 2 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[3].Result = exactjson.StringValue("0")
+	s.proves("expected 2 served 2 mismatched 1 unverifiable 0 ok false")
+}
+
 func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
 	s := newScript(t)
 	c := s.call("1", "t", `{}`)

@@ -133,6 +133,23 @@ func TestTapeIDIsTheDigestOfTheCanonicalForm(t *testing.T) {
 	}
 }
 
+func TestInvalidTextStillGivesATapeThatCanBeReadBack(t *testing.T) {
+	tp := full(t)
+	tp.Run.UserID, tp.Events[0].Model = "u\xff", "\xf0\x9f"
+	tp.Input.A2A.Headers = map[string]string{"h\xff": "1", "h\xfe": "2", "h\uffff": "3"}
+	if err := tp.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	text := tp.AppendJSON(nil)
+	again, err := Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := again.ComputeID(); err != nil || id != tp.TapeID || string(again.AppendJSON(nil)) != string(text) {
+		t.Errorf("%s, %v, want %s", id, err, tp.TapeID)
+	}
+}
+
 func TestTapeIDIgnoresHowNumbersAreSpelled(t *testing.T) {
 	a, b := full(t), full(t)
 	a.Config.Temperature, b.Config.Temperature = parse(t, "1"), parse(t, "1.0")
@@ -184,6 +201,7 @@ func TestReadRejectsOtherDocumentsAndMajors(t *testing.T) {
 	for _, c := range []struct{ from, to, path string }{
 		{`"caller":"planner"`, `"caller":7`, "events.0.caller"},
 		{`"started_at":"2026-11-20T10:00:00.000000001Z"`, `"started_at":"today"`, "run.started_at"},
+		{`"started_at":"2026-11-20T10:00:00.000000001Z"`, `"started_at":"0000-01-01T00:00:00+14:00"`, "run.started_at"},
 		{`"seq":1`, `"seq":1.5`, "events.0.seq"},
 		{`"finish_reasons":[`, `"finish_reasons":[null,`, "events.0.response.finish_reasons.0"},
 		{`"name":"ann"`, `"name":["ann"]`, "messages." + userMessage().ID() + ".name"},
@@ -346,6 +364,7 @@ func FuzzRead(f *testing.F) {
 		if id, err := again.ComputeID(); err != nil || id != first.TapeID {
 			t.Fatalf("%s, %v", id, err)
 		}
+		Verify(again, map[string][]byte{TapeFile: text, OracleFile: data})
 	})
 }
 

@@ -4,6 +4,8 @@
 package tape
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,8 +139,8 @@ func brief(problems []Problem) []string {
 // withSiblings lists the files on the tape and seals it.
 func withSiblings(t *testing.T, tp *Tape, files map[string][]byte) *Tape {
 	var list []exactjson.Member
-	for name, content := range files {
-		list = append(list, exactjson.Member{Name: name, Value: exactjson.StringValue(FileDigest(content))})
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		list = append(list, exactjson.Member{Name: name, Value: exactjson.StringValue(FileDigest(files[name]))})
 	}
 	slot := exactjson.ObjectValue(exactjson.Member{Name: "files", Value: exactjson.ObjectValue(list...)})
 	tp.Extensions = exactjson.ObjectValue(exactjson.Member{Name: "tapedeck", Value: slot})

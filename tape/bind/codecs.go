@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -106,10 +107,11 @@ func Time() Codec[time.Time] {
 		put:    func(e *encoder, t *time.Time) { e.buf = t.UTC().AppendFormat(e.buf, timeLayout) },
 		take: func(d *decoder, v exactjson.Value, t *time.Time) {
 			parsed, err := time.Parse(time.RFC3339Nano, v.Str())
-			if err != nil {
+			parsed = parsed.UTC()
+			if err != nil || parsed.Year() < 0 || parsed.Year() > 9999 { // an offset may leave the four digits
 				d.wrongType("an RFC 3339 time")
 			}
-			*t = parsed.UTC()
+			*t = parsed
 		},
 		schema: func(*schemas, bool) exactjson.Value {
 			return ofType("string", member("pattern", exactjson.StringValue(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z$`)))
@@ -195,9 +197,10 @@ func Map[M ~map[string]F, F any](c Codec[F]) Codec[M] {
 		absent: func(m *M) bool { return len(*m) == 0 },
 		put: func(e *encoder, m *M) {
 			e.buf = append(e.buf, '{')
-			for _, name := range slices.SortedFunc(maps.Keys(*m), exactjson.CompareNames) {
+			all := withValidNames(*m)
+			for _, name := range slices.SortedFunc(maps.Keys(all), exactjson.CompareNames) {
 				e.key(name)
-				v := (*m)[name]
+				v := all[name]
 				c.put(e, &v)
 			}
 			e.buf = append(e.buf, '}')
@@ -230,4 +233,24 @@ func Map[M ~map[string]F, F any](c Codec[F]) Codec[M] {
 			return ofType("object", values, member("minProperties", exactjson.IntValue(1)))
 		},
 	}
+}
+
+// withValidNames returns the map as it will be read back: invalid UTF-8 in names replaced. Of names that become equal the first in
+// sorted order stays.
+func withValidNames[M ~map[string]F, F any](m M) M {
+	valid := true
+	for name := range m {
+		valid = valid && utf8.ValidString(name)
+	}
+	if valid {
+		return m
+	}
+	cleaned := make(M, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		clean := exactjson.StringValue(name).Text()
+		if _, taken := cleaned[clean]; !taken {
+			cleaned[clean] = m[name]
+		}
+	}
+	return cleaned
 }
