@@ -50,7 +50,7 @@ func newRoot() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newShow(), newVersion())
+	root.AddCommand(newDerive(), newShow(), newVerify(), newVersion())
 	return root
 }
 

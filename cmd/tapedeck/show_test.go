@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -67,3 +68,24 @@ func fileURL(t *testing.T, path string) string {
 	}
 	return "file://" + filepath.ToSlash(abs)
 }
+
+func TestShowOfDerivedTapes(t *testing.T) {
+	dir, _ := newDeck(t)
+	for id, file := range map[string]string{forgeRun: "forge_happy.txt", openaiRun[:12]: "openai_plain_answer.txt"} {
+		got := tapedeck(t, "show", id, "--deck", dir)
+		if got.code != exitOK || got.stderr != "" {
+			t.Fatalf("%+v", got)
+		}
+		golden(t, file, tapeIDs.ReplaceAllString(got.stdout, "sha256:…"))
+	}
+	got := tapedeck(t, "show", dir)
+	if got.code != exitFailed || got.stderr != "tapedeck: "+dir+" is a deck; name a run with: tapedeck show ID --deck "+dir+"\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "show", "00000000", "--deck", dir); got.code != exitFailed || got.stderr == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// tapeIDs change with the version of the producer.
+var tapeIDs = regexp.MustCompile(`sha256:[0-9a-f]{64}`)

@@ -1,0 +1,309 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+type deriveFlags struct {
+	to      string
+	formats []string
+	redact  string
+	noJoin  bool
+	tenant  string
+}
+
+func newDerive() *cobra.Command {
+	var f deriveFlags
+	cmd := &cobra.Command{
+		Use:   "derive FILE… --to DECK",
+		Short: "Make tapes from telemetry files",
+		Long: `Make tapes from telemetry files and write them to a deck.
+
+FILE is OTLP as JSON, JSON lines or protobuf, also in the form of the collector's
+file exporter, plain, gzip or zstd, traces and logs in any order; "-" is stdin.
+All files of one call are one body of evidence. Calling it again with the same
+or with more files changes or adds only what is new.
+
+One line of JSON per tape goes to stdout, everything else to stderr. The exit
+code is 0 if tapes were written, 1 if they were but some input was refused, 2 if
+nothing was written.`,
+		Example: `  tapedeck derive traces.jsonl logs.jsonl.zst --to ./deck
+  tapedeck derive - --to 's3://tapes/prod?region=eu-central-1' < traces.jsonl
+  tapedeck derive traces.jsonl --to ./deck | jq -r .url`,
+		Args: needArgs("at least one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := &derivation{flags: f, stdin: cmd.InOrStdin(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			return c.run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
+	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	cmd.Flags().StringVar(&f.redact, "redact", "default", `"off", "default", or a file with rules; this version redacts nothing`)
+	cmd.Flags().BoolVar(&f.noJoin, "no-join", false, "write one tape per run and trace, as the collector does; this version always does")
+	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
+	return cmd
+}
+
+// check refuses what cannot work before anything is read.
+func (f *deriveFlags) check() error {
+	switch {
+	case f.to == "":
+		return errors.New("derive needs --to DECK")
+	case strings.HasPrefix(f.to, "mem:"):
+		return errMem
+	case f.tenant == "":
+		return errors.New("--tenant is empty")
+	case f.redact != "off" && f.redact != "default":
+		return fmt.Errorf("--redact %s: redaction is not available in this version; use --redact off", f.redact)
+	}
+	if err := (derive.Options{Formats: f.formats}).Validate(); err != nil {
+		return fmt.Errorf("--formats: %w", err)
+	}
+	if !slices.Contains(f.formats, derive.FormatTape) {
+		return fmt.Errorf("--formats must contain %q", derive.FormatTape)
+	}
+	return nil
+}
+
+// derivation is one call of derive.
+type derivation struct {
+	flags          deriveFlags
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	refused int // documents, inputs or traces
+	written int // tapes
+}
+
+func (c *derivation) run(ctx context.Context, files []string) (err error) {
+	if err := c.flags.check(); err != nil {
+		return err
+	}
+	d, err := deck.Open(ctx, c.flags.to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if c.flags.redact == "default" {
+		say(c.stderr, "redaction is not available in this version: content is written as it was recorded, and the tapes say redaction.policy: none (--redact off silences this)")
+	}
+	in := newIntake()
+	for _, file := range files {
+		c.read(ctx, file, in)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if err := c.write(ctx, d, in); err != nil {
+		return err
+	}
+	switch {
+	case c.written == 0:
+		return errors.New("nothing was written")
+	case c.refused > 0:
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+func (c *derivation) read(ctx context.Context, file string, in *intake) {
+	for doc, err := range otlpfile.ReadFile(file, c.stdin, otlpfile.Options{}) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			c.refused++
+			complain(c.stderr, err)
+			continue
+		}
+		in.add(doc)
+	}
+}
+
+// maxFailures ends the call: when so many traces in a row cannot be written, the next ones cannot either.
+const maxFailures = 3
+
+func (c *derivation) write(ctx context.Context, d *deck.Deck, in *intake) error {
+	w := derive.NewWriter(d, derive.Options{
+		Producer:  tape.Producer{Name: "tapedeck", Version: version()},
+		Formats:   c.flags.formats,
+		Redaction: "none",
+	})
+	failures := 0
+	for trace, o := range writeAll(ctx, w, c.flags.tenant, in.set.Split()) {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(o.err, derive.ErrNoRun):
+			in.left[trace] = o.err.Error()
+			continue
+		}
+		delete(in.left, trace)
+		if o.err != nil {
+			c.refused++
+			failures++
+			complain(c.stderr, fmt.Errorf("trace %s: %w", trace, o.err))
+			if deck.IsPermanent(o.err) && isStoreError(o.err) || failures == maxFailures {
+				return errors.New("the deck cannot be written; the remaining traces were left out")
+			}
+			continue
+		}
+		failures = 0
+		for _, t := range o.tapes {
+			if err := c.report(t); err != nil {
+				return err
+			}
+			c.written++
+		}
+	}
+	in.explain(c.stderr)
+	return nil
+}
+
+// writers is how many traces are written at a time: most of the time of a trace is spent waiting for the store.
+const writers = 8
+
+// outcome is what the writing of one trace gave.
+type outcome struct {
+	tapes []derive.Written
+	err   error
+}
+
+// writeAll writes the traces, several at a time, and yields the outcomes in the order of the traces. It returns when all writes that were
+// begun have ended.
+func writeAll(ctx context.Context, w *derive.Writer, tenant string, traces []evidence.Trace) iter.Seq2[string, outcome] {
+	return func(yield func(string, outcome) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer cancel()
+		var begun []chan outcome
+		for i, trace := range traces {
+			for len(begun) < min(writers, len(traces)-i) {
+				next := traces[i+len(begun)]
+				done := make(chan outcome, 1)
+				begun = append(begun, done)
+				running.Go(func() {
+					tapes, err := w.Write(ctx, derive.Request{Tenant: tenant, TraceID: next.TraceID, Set: next.Set, Complete: true})
+					done <- outcome{tapes, err}
+				})
+			}
+			if !yield(trace.TraceID, <-begun[0]) {
+				return
+			}
+			begun = begun[1:]
+		}
+	}
+}
+
+func isStoreError(err error) bool {
+	var e *deck.StoreError
+	return errors.As(err, &e)
+}
+
+// report is the line of a tape on stdout. The order of its fields is part of the contract.
+func (c *derivation) report(t derive.Written) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(struct {
+		RunID     string         `json:"run_id"`
+		TraceID   string         `json:"trace_id"`
+		URL       string         `json:"url"`
+		Status    tape.RunStatus `json:"status"`
+		Grade     tape.Grade     `json:"grade"`
+		Events    int            `json:"events"`
+		ToolCalls int            `json:"tool_calls"`
+		Findings  int            `json:"findings"`
+	}{t.RunID, t.TraceID, t.URL, t.Status, t.Grade, t.Events, t.ToolCalls, t.Findings})
+	if err != nil {
+		return err
+	}
+	_, err = c.stdout.Write(b.Bytes())
+	return err
+}
+
+// intake is the evidence of one call and what does not become evidence.
+type intake struct {
+	set     *evidence.Set
+	left    map[string]string // trace ids that gave no tape, and why
+	noTrace int               // spans and records without a trace id
+	other   int               // documents of metrics or profiles
+}
+
+func newIntake() *intake { return &intake{set: evidence.NewSet(), left: map[string]string{}} }
+
+func (in *intake) add(doc otlpfile.Document) {
+	switch doc.Signal {
+	case otlpfile.SignalTraces:
+		for _, rs := range doc.Traces.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					in.see(span.TraceID())
+				}
+			}
+		}
+		in.set.AddTraces(doc.Traces)
+	case otlpfile.SignalLogs:
+		for _, rl := range doc.Logs.ResourceLogs().All() {
+			for _, sl := range rl.ScopeLogs().All() {
+				for _, record := range sl.LogRecords().All() {
+					in.see(record.TraceID())
+				}
+			}
+		}
+		in.set.AddLogs(doc.Logs)
+	default:
+		in.other++
+	}
+}
+
+func (in *intake) see(id pcommon.TraceID) {
+	if id.IsEmpty() {
+		in.noTrace++
+		return
+	}
+	in.left[id.String()] = "no run in trace " + id.String() + ": no spans of an agent run"
+}
+
+// maxExplained bounds the lines about traces that hold no run.
+const maxExplained = 20
+
+// explain says what was read and gave no tape, and why.
+func (in *intake) explain(stderr io.Writer) {
+	ids := slices.Sorted(maps.Keys(in.left))
+	for _, id := range ids[:min(len(ids), maxExplained)] {
+		say(stderr, "%s", in.left[id])
+	}
+	if n := len(ids) - maxExplained; n > 0 {
+		say(stderr, "no run in %d more traces", n)
+	}
+	if in.noTrace > 0 {
+		say(stderr, "%d spans or log records have no trace id and were left out", in.noTrace)
+	}
+	if in.other > 0 {
+		say(stderr, "%d documents hold metrics or profiles and were left out", in.other)
+	}
+}

@@ -1,0 +1,173 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// newDeck returns a deck with two runs, and the folder of the tape of the first.
+func newDeck(t *testing.T) (dir, folder string) {
+	t.Helper()
+	dir = t.TempDir()
+	got := tapedeck(t, "derive", forge, spans, logs, "--to", dir, "--redact", "off")
+	if got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	return dir, filepath.Dir(strings.TrimPrefix(lines(t, got.stdout)[0].URL, "file://"))
+}
+
+const (
+	okForge  = "ok " + forgeRun + " offline 3 events\n"
+	okOpenai = "ok " + openaiRun + " offline 1 events\n"
+)
+
+func TestVerifyFindsEveryKindOfREF(t *testing.T) {
+	dir, folder := newDeck(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{dir}, okForge + okOpenai},
+		{[]string{"file://" + dir}, okForge + okOpenai},
+		{[]string{"file://" + dir + "/"}, okForge + okOpenai},
+		{[]string{folder}, okForge},
+		{[]string{"file://" + folder}, okForge},
+		{[]string{filepath.Join(folder, "tape.json")}, okForge},
+		{[]string{"file://" + folder + "/tape.json"}, okForge},
+		{[]string{forgeRun, "--deck", dir}, okForge},
+		{[]string{forgeRun[:32], openaiRun[:8], "--deck", "file://" + dir}, okForge + okOpenai},
+		{[]string{"testdata/full"}, "ok 11111111111111111111111111111111-2222222222222222 offline 6 events\n"},
+	} {
+		got := tapedeck(t, append([]string{"verify"}, c.args...)...)
+		if diff := cmp.Diff(result{exitOK, c.want, ""}, got, cmp.AllowUnexported(result{})); diff != "" {
+			t.Errorf("%v: %s", c.args, diff)
+		}
+	}
+}
+
+func TestVerifyListsAllProblems(t *testing.T) {
+	dir, folder := newDeck(t)
+	rewrite(t, filepath.Join(folder, "tape.json"), "There are 99 units.", "There are \x1b 9 units.")
+	rewrite(t, filepath.Join(folder, "tape.json"), `"seq":3`, `"seq":7`)
+	rewrite(t, filepath.Join(folder, "oracle.json"), "99", "98")
+	if err := os.WriteFile(filepath.Join(folder, "extra.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := tapedeck(t, "verify", dir)
+	if got.code != exitFailed { // a raw control character: the tape is no JSON any more
+		t.Fatalf("%+v", got)
+	}
+	rewrite(t, filepath.Join(folder, "tape.json"), "There are \x1b 9 units.", "There are 98 units.")
+	got = tapedeck(t, "verify", dir)
+	if got.code != exitPartial || got.stderr != "" || !strings.HasSuffix(got.stdout, okOpenai) {
+		t.Fatalf("%+v", got)
+	}
+	for _, want := range []string{"failed " + forgeRun + " offline ", "  tape_id tape_id: ", "  sequence events.2.seq: is 7, not 3\n", "  pool_id messages.",
+		"  file oracle.json: has sha256:", "  oracle oracle.json:0.response: ", "  file extra.json: is not listed on the tape\n"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("no %q in %s", want, got.stdout)
+		}
+	}
+	var v verdict
+	asJSON := tapedeck(t, "verify", "--json", folder)
+	if err := json.Unmarshal([]byte(asJSON.stdout), &v); err != nil || strings.Count(asJSON.stdout, "\n") != 1 {
+		t.Fatalf("%v: %+v", err, asJSON)
+	}
+	if asJSON.code != exitPartial || v.OK || v.RunID != forgeRun || v.Grade != "offline" || len(v.Problems) != strings.Count(got.stdout, "\n  ") {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestVerifyJSONOfAConsistentTape(t *testing.T) {
+	_, folder := newDeck(t)
+	got := tapedeck(t, "verify", "--json", folder)
+	if got.code != exitOK || !strings.HasPrefix(got.stdout, `{"url":"file://`) || !strings.HasSuffix(got.stdout, `,"grade":"offline","events":3,"ok":true,"problems":[]}`+"\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVerifyFindsATapeInTheWrongPlace(t *testing.T) {
+	dir, folder := newDeck(t)
+	moved := filepath.Join(dir, "runs", "other", "4b", forgeRun[:32], filepath.Base(filepath.Dir(folder)), "0123456789abcdef")
+	if err := os.MkdirAll(filepath.Dir(moved), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(folder, moved); err != nil {
+		t.Fatal(err)
+	}
+	got := tapedeck(t, "verify", moved)
+	want := "failed " + forgeRun + " offline 2 problems\n" +
+		"  place run.run_id: the tape lies in the place of " + forgeRun[:32] + "-0123456789abcdef\n" +
+		"  place run.tenant: the tape lies in the place of another tenant\n"
+	if diff := cmp.Diff(result{exitPartial, want, ""}, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVerifyDemandsSiblingsOnlyInADeck(t *testing.T) {
+	_, folder := newDeck(t)
+	data, err := os.ReadFile(filepath.Join(folder, "tape.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := write(t, "tape.json", string(data))
+	got := tapedeck(t, "verify", copied)
+	if got.code != exitOK || got.stdout != okForge || !strings.Contains(got.stderr, "oracle.json is not beside it and was not checked") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.Remove(filepath.Join(folder, "oracle.json")); err != nil {
+		t.Fatal(err)
+	}
+	if got := tapedeck(t, "verify", folder); got.code != exitPartial || !strings.Contains(got.stdout, "  file oracle.json: is missing\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVerifyGoesOnBehindWhatItCannotLoad(t *testing.T) {
+	dir, folder := newDeck(t)
+	empty := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "tape.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := tapedeck(t, "verify", "nofile", empty, dir)
+	if got.code != exitFailed || got.stdout != okOpenai || strings.Count(got.stderr, "\n") != 3 {
+		t.Errorf("%+v", got)
+	}
+	asJSON := tapedeck(t, "verify", "--json", dir)
+	if asJSON.code != exitFailed || strings.Count(asJSON.stdout, "\n") != 2 || !strings.Contains(asJSON.stdout, `"ok":false,"problems":[],"error":"`) {
+		t.Errorf("%+v", asJSON)
+	}
+}
+
+func TestVerifyOfAnEmptyDeckIsNotConsistent(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tapedeck.json"), []byte(`{"kind":"tape-deck","layout":"1"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := tapedeck(t, "verify", dir)
+	if got.code != exitFailed || !strings.HasSuffix(got.stderr, " holds no tape\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func rewrite(t *testing.T, file, old, replacement string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), old) {
+		t.Fatalf("%s holds no %q", file, old)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(data), old, replacement)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
