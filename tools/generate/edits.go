@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"go/format"
 	"regexp"
 	"strings"
 )
@@ -60,4 +61,10 @@ func linkerVersion(main string) (string, error) {
 		return "", errors.New("build info with a literal version not found")
 	}
 	return buildInfoVersion.ReplaceAllString(main, "${1}version,"), nil
+}
+
+// formatted is gofmt: the builder's templates leave empty lists as they fall.
+func formatted(source string) (string, error) {
+	out, err := format.Source([]byte(source))
+	return string(out), err
 }

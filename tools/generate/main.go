@@ -63,12 +63,17 @@ func run(root, tools string) error {
 			return err
 		}
 	}
-	mains, err := filepath.Glob(filepath.Join(root, "cmd", "otelcol-*", "main.go"))
+	sources, err := filepath.Glob(filepath.Join(root, "cmd", "otelcol-*", "*.go"))
 	if err != nil {
 		return err
 	}
-	for _, file := range mains {
-		if err := rewrite(file, linkerVersion); err != nil {
+	for _, file := range sources {
+		if filepath.Base(file) == "main.go" {
+			if err := rewrite(file, linkerVersion); err != nil {
+				return err
+			}
+		}
+		if err := rewrite(file, formatted); err != nil {
 			return err
 		}
 	}
