@@ -4,7 +4,6 @@
 package tape
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
