@@ -6,18 +6,193 @@ package tapeexporter // import "github.com/tapedeck/tapedeck/exporter/tapeexport
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/evidence"
 )
 
-type tapeExporter struct{}
+// writesPerCall is how many traces of one call are written at once. With agentrun before it a call brings one trace, and agentrun
+// decides on concurrency; without it a batch may bring hundreds, each a handful of round trips to the store.
+const writesPerCall = 8
 
-func newTapeExporter(exporter.Settings, *Config) (*tapeExporter, error) {
-	return nil, errors.New("tape: writing is not built in yet")
+// refusedLogInterval keeps a bucket that nobody has made yet from filling the log. Every attempt is counted as a metric.
+const refusedLogInterval = time.Minute
+
+// tapeExporter makes the evidence of traces durable and brings their tapes up to date.
+type tapeExporter struct {
+	cfg       *Config
+	logger    *zap.Logger
+	telemetry *metadata.TelemetryBuilder
+	open      func(ctx context.Context, url string) (*deck.Deck, error)
+
+	mu     sync.Mutex
+	deck   *deck.Deck
+	writer *derive.Writer
+
+	lastRefused atomic.Int64 // unix nanoseconds of the last log about a refusal
 }
 
-func (*tapeExporter) start(context.Context, component.Host) error     { return nil }
-func (*tapeExporter) shutdown(context.Context) error                  { return nil }
-func (*tapeExporter) pushTraces(context.Context, ptrace.Traces) error { return nil }
+func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	return &tapeExporter{cfg: cfg, logger: set.Logger, telemetry: telemetry, open: deck.Open}, nil
+}
+
+// start opens the deck. What only an operator's edit can mend ends the start; a store that is away or refuses does not, because a
+// collector that restarts during an outage must go on taking evidence.
+func (e *tapeExporter) start(ctx context.Context, _ component.Host) error {
+	_, err := e.writerOf(ctx)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, deck.ErrBadURL) || errors.Is(err, deck.ErrLayout) {
+		return fmt.Errorf("open deck: %w", err)
+	}
+	e.logger.Warn("deck cannot be opened yet and will be tried again with the first tape", zap.Error(err))
+	return nil
+}
+
+func (e *tapeExporter) shutdown(context.Context) error {
+	defer e.telemetry.Shutdown()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.deck == nil {
+		return nil
+	}
+	err := e.deck.Close()
+	e.deck, e.writer = nil, nil
+	return err
+}
+
+func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.writer != nil {
+		return e.writer, nil
+	}
+	d, err := e.open(ctx, e.cfg.Deck)
+	if err != nil {
+		return nil, err
+	}
+	e.deck = d
+	e.writer = derive.NewWriter(d, derive.Options{Producer: producer(), Formats: e.cfg.Formats})
+	return e.writer, nil
+}
+
+// pushTraces returns when everything is durable. What is not is in the error, so that a repetition brings only that.
+func (e *tapeExporter) pushTraces(ctx context.Context, td ptrace.Traces) error {
+	groups, ignored := split(td)
+	if ignored > 0 {
+		e.telemetry.ExporterTapeIgnoredSpans.Add(ctx, int64(ignored))
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	w, err := e.writerOf(ctx)
+	if err != nil {
+		e.count(ctx, failureOf(err), err, len(groups))
+		return fmt.Errorf("open deck: %w", err)
+	}
+	errs := e.writeAll(ctx, w, groups)
+
+	var again, lost []error
+	keep := map[groupKey]bool{}
+	for i, err := range errs {
+		switch {
+		case err == nil:
+		case failureOf(err) == tooLarge:
+			lost = append(lost, err)
+		default:
+			again = append(again, err)
+			keep[groups[i].key] = true
+		}
+	}
+	if len(again) == 0 {
+		if len(lost) > 0 {
+			return consumererror.NewPermanent(errors.Join(lost...))
+		}
+		return nil
+	}
+	if len(again) == len(groups) {
+		return errors.Join(again...)
+	}
+	return consumererror.NewTraces(errors.Join(again...), pick(td, keep))
+}
+
+func (e *tapeExporter) writeAll(ctx context.Context, w *derive.Writer, groups []*group) []error {
+	errs := make([]error, len(groups))
+	if len(groups) == 1 {
+		errs[0] = e.write(ctx, w, groups[0])
+		return errs
+	}
+	slots := make(chan struct{}, writesPerCall)
+	var wg sync.WaitGroup
+	for i, g := range groups {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = e.write(ctx, w, g)
+		})
+	}
+	wg.Wait()
+	return errs
+}
+
+func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) error {
+	set := evidence.NewSet()
+	complete := g.isComplete()
+	set.AddTraces(g.traces)
+	written, err := w.Write(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete})
+	for _, r := range written {
+		e.telemetry.ExporterTapeWrittenRuns.Add(ctx, 1, metric.WithAttributes(
+			attribute.String("status", string(r.Status)), attribute.String("grade", string(r.Grade))))
+		e.telemetry.ExporterTapeFindings.Add(ctx, int64(r.Findings))
+	}
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, derive.ErrNoRun) {
+		// The evidence is durable; there is nothing to play.
+		e.telemetry.ExporterTapeEmptyTraces.Add(ctx, 1)
+		return nil
+	}
+	failed := failureOf(err)
+	e.count(ctx, failed, err, 1)
+	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant), zap.Error(err)}
+	switch failed {
+	case underivable:
+		e.logger.Error("evidence is durable, but no tape could be made of it; `tapedeck derive` can try again", trace...)
+		return nil
+	case tooLarge:
+		e.logger.Error("evidence is lost: it is too large for one object; lower max_trace_bytes of the agentrun processor", trace...)
+	}
+	return fmt.Errorf("trace %s: %w", g.key.hex(), err)
+}
+
+// count notes a failed attempt, and logs a refusal, which waits for an operator, once in a while.
+func (e *tapeExporter) count(ctx context.Context, f failure, err error, traces int) {
+	e.telemetry.ExporterTapeWriteErrors.Add(ctx, int64(traces), metric.WithAttributes(attribute.String("cause", string(f))))
+	if f != refused {
+		return
+	}
+	now := time.Now().UnixNano()
+	if last := e.lastRefused.Load(); now-last > int64(refusedLogInterval) && e.lastRefused.CompareAndSwap(last, now) {
+		e.logger.Error("the store refuses; nothing is lost, and writing goes on as soon as the cause is mended", zap.Error(err))
+	}
+}

@@ -24,6 +24,11 @@ func createTraces(ctx context.Context, set exporter.Settings, c component.Config
 	if err != nil {
 		return nil, err
 	}
+	return wrap(ctx, set, cfg, e)
+}
+
+// wrap adds what exporterhelper does for every exporter: timeout, retry, queue and its metrics.
+func wrap(ctx context.Context, set exporter.Settings, cfg *Config, e *tapeExporter) (exporter.Traces, error) {
 	return exporterhelper.NewTraces(ctx, set, cfg, e.pushTraces,
 		exporterhelper.WithStart(e.start),
 		exporterhelper.WithShutdown(e.shutdown),

@@ -26,6 +26,7 @@ type TelemetryBuilder struct {
 	meter                    metric.Meter
 	mu                       sync.Mutex
 	registrations            []metric.Registration
+	ExporterTapeEmptyTraces  metric.Int64Counter
 	ExporterTapeFindings     metric.Int64Counter
 	ExporterTapeIgnoredSpans metric.Int64Counter
 	ExporterTapeWriteErrors  metric.Int64Counter
@@ -61,6 +62,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ExporterTapeEmptyTraces, err = builder.meter.Int64Counter(
+		"otelcol_exporter_tape_empty_traces",
+		metric.WithDescription("Traces whose evidence is durable but holds no run, such as a trace without model calls, tool calls and user input. [Alpha]"),
+		metric.WithUnit("{trace}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterTapeFindings, err = builder.meter.Int64Counter(
 		"otelcol_exporter_tape_findings",
 		metric.WithDescription("Findings on the tapes that were written. [Alpha]"),
@@ -75,7 +82,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterTapeWriteErrors, err = builder.meter.Int64Counter(
 		"otelcol_exporter_tape_write_errors",
-		metric.WithDescription("Traces that could not be written at one attempt. They are written at a later one. [Alpha]"),
+		metric.WithDescription("Traces that could not be written at one attempt. Refused and failed ones are written at a later one. [Alpha]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)

@@ -19,10 +19,14 @@ func TestSetupTelemetry(t *testing.T) {
 	tb, err := metadata.NewTelemetryBuilder(testTel.NewTelemetrySettings())
 	require.NoError(t, err)
 	defer tb.Shutdown()
+	tb.ExporterTapeEmptyTraces.Add(context.Background(), 1)
 	tb.ExporterTapeFindings.Add(context.Background(), 1)
 	tb.ExporterTapeIgnoredSpans.Add(context.Background(), 1)
 	tb.ExporterTapeWriteErrors.Add(context.Background(), 1)
 	tb.ExporterTapeWrittenRuns.Add(context.Background(), 1)
+	AssertEqualExporterTapeEmptyTraces(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterTapeFindings(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())

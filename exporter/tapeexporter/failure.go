@@ -1,0 +1,43 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tapeexporter // import "github.com/tapedeck/tapedeck/exporter/tapeexporter"
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+)
+
+// failure is what stands behind an attempt that failed. It is the attribute "cause" of the metric.
+type failure string
+
+const (
+	// refused: the store needs an operator (a missing bucket, a missing right). It is tried again like an outage: operators mend
+	// buckets, and evidence that is dropped never comes back.
+	refused failure = "refused"
+	// failed: the store is away, or the attempt ran out of time. It is tried again.
+	failed failure = "failed"
+	// underivable: the evidence is durable, because a part is written before anything is read or derived, but no tape can be made of it
+	// and its neighbours. Trying again would fail the same way and take the place of other traces.
+	underivable failure = "underivable"
+	// tooLarge: the evidence exceeds one object. Neither time nor an operator can help.
+	tooLarge failure = "too_large"
+)
+
+func failureOf(err error) failure {
+	var store *deck.StoreError
+	switch {
+	case errors.Is(err, deck.ErrTooLarge):
+		return tooLarge
+	case errors.Is(err, deck.ErrCorrupt):
+		return underivable
+	case deck.IsPermanent(err):
+		return refused
+	case errors.As(err, &store), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return failed
+	default:
+		return underivable
+	}
+}

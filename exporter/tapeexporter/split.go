@@ -1,0 +1,152 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tapeexporter // import "github.com/tapedeck/tapedeck/exporter/tapeexporter"
+
+import (
+	"encoding/hex"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+)
+
+// What agentrun says about its emissions, in resource attributes.
+const (
+	attrRunKey      = "tapedeck.run.key"
+	attrRunComplete = "tapedeck.run.complete"
+)
+
+// defaultTenant owns what no agentrun processor has assigned.
+const defaultTenant = "default"
+
+// groupKey is what a call is split by. The trace id is the span's own: a run key says who the tenant is, and nothing else.
+type groupKey struct {
+	tenant string
+	trace  pcommon.TraceID
+}
+
+func (k groupKey) hex() string { return hex.EncodeToString(k.trace[:]) }
+
+// group is a copy of the evidence of one trace. It is a copy because the attempt may fail, and the writer takes what it gets.
+type group struct {
+	key    groupKey
+	traces ptrace.Traces
+	// marked tells that agentrun said whether the trace is complete; complete is what it said.
+	marked, complete bool
+
+	rs              ptrace.ResourceSpans
+	ss              ptrace.ScopeSpans
+	resource, scope int
+}
+
+// isComplete tells whether the runs of the trace have ended as far as anyone can know. Without agentrun the evidence itself has to
+// say: a span without a parent is there, or every parent that is named.
+func (g *group) isComplete() bool {
+	if g.marked {
+		return g.complete
+	}
+	ids, parents := map[pcommon.SpanID]bool{}, map[pcommon.SpanID]bool{}
+	for _, rs := range g.traces.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				if span.ParentSpanID().IsEmpty() {
+					return true
+				}
+				ids[span.SpanID()] = true
+				parents[span.ParentSpanID()] = true
+			}
+		}
+	}
+	for p := range parents {
+		if !ids[p] {
+			return false
+		}
+	}
+	return true
+}
+
+// split copies the evidence of each trace and counts the spans that are none. td stays as it is.
+func split(td ptrace.Traces) (groups []*group, ignored int) {
+	index := map[groupKey]*group{}
+	ignored = each(td, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
+		key := groupKey{at.tenant, span.TraceID()}
+		g := index[key]
+		if g == nil {
+			g = &group{key: key, traces: ptrace.NewTraces(), resource: -1, scope: -1}
+			index[key] = g
+			groups = append(groups, g)
+		}
+		if g.resource != at.resource {
+			if v, ok := rs.Resource().Attributes().Get(attrRunComplete); ok && v.Type() == pcommon.ValueTypeBool {
+				g.marked = true
+				g.complete = g.complete || v.Bool()
+			}
+		}
+		g.add(rs, ss, span, at)
+	})
+	return groups, ignored
+}
+
+// pick copies the evidence of some traces as it is, for another attempt.
+func pick(td ptrace.Traces, keep map[groupKey]bool) ptrace.Traces {
+	g := &group{traces: ptrace.NewTraces(), resource: -1, scope: -1}
+	each(td, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
+		if keep[groupKey{at.tenant, span.TraceID()}] {
+			g.add(rs, ss, span, at)
+		}
+	})
+	return g.traces
+}
+
+func (g *group) add(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
+	if g.resource != at.resource {
+		g.resource, g.scope = at.resource, -1
+		g.rs = g.traces.ResourceSpans().AppendEmpty()
+		rs.Resource().CopyTo(g.rs.Resource())
+		g.rs.SetSchemaUrl(rs.SchemaUrl())
+	}
+	if g.scope != at.scope {
+		g.scope = at.scope
+		g.ss = g.rs.ScopeSpans().AppendEmpty()
+		ss.Scope().CopyTo(g.ss.Scope())
+		g.ss.SetSchemaUrl(ss.SchemaUrl())
+	}
+	span.CopyTo(g.ss.Spans().AppendEmpty())
+}
+
+// position tells where a span stands in a call.
+type position struct {
+	tenant          string
+	resource, scope int
+}
+
+// each calls f for every span that is evidence and has a trace id, and counts the others.
+func each(td ptrace.Traces, f func(ptrace.ResourceSpans, ptrace.ScopeSpans, ptrace.Span, position)) (ignored int) {
+	for i, rs := range td.ResourceSpans().All() {
+		at := position{tenant: tenantOf(rs.Resource()), resource: i}
+		for j, ss := range rs.ScopeSpans().All() {
+			at.scope = j
+			for _, span := range ss.Spans().All() {
+				if span.TraceID().IsEmpty() || !genai.IsEvidence(ss.Scope().Name(), span) {
+					ignored++
+					continue
+				}
+				f(rs, ss, span, at)
+			}
+		}
+	}
+	return ignored
+}
+
+// tenantOf reads the tenant of a run key, "<tenant>/<trace id>". A tenant may contain slashes.
+func tenantOf(r pcommon.Resource) string {
+	if v, ok := r.Attributes().Get(attrRunKey); ok && v.Type() == pcommon.ValueTypeStr {
+		if i := strings.LastIndexByte(v.Str(), '/'); i > 0 {
+			return v.Str()[:i]
+		}
+	}
+	return defaultTenant
+}
