@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,9 @@ func exitCode(err error, stderr io.Writer) int {
 		if e.err == nil {
 			return code
 		}
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
 	}
 	complain(stderr, err)
 	return code

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -93,5 +94,17 @@ func TestDiagnosticsAreOneSafeLine(t *testing.T) {
 	got := tapedeck(t, "show", "no\x1b[2J\nfile")
 	if got.code != exitFailed || strings.Count(got.stderr, "\n") != 1 || strings.Contains(got.stderr, "\x1b") {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestAnInterruptedCommandSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"derive", forge, "--to", t.TempDir(), "--redact", "off"}, {"verify", "testdata/full"}, {"show", "testdata/full"}} {
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
+		if code != exitFailed || stdout.Len() != 0 || stderr.String() != "tapedeck: interrupted\n" {
+			t.Errorf("%v: %d %s %s", args, code, stdout.String(), stderr.String())
+		}
 	}
 }

@@ -147,7 +147,7 @@ func resolveFolder(ctx context.Context, shown, address string, r reach, yield fu
 		return err
 	}
 	if r == oneRun {
-		return fmt.Errorf("%s is a deck; name a run with: tapedeck show ID --deck %s", shown, shown)
+		return fmt.Errorf("%s is a deck; name a run with: tapedeck show ID --deck %s", shown, address)
 	}
 	return resolveDeck(ctx, address, yield)
 }

@@ -30,6 +30,9 @@ func (in *input) readFrames() {
 				in.refuse(&Error{Offset: at, Err: fmt.Errorf("%w: a message of %d bytes is announced", ErrTooLarge, size)})
 				return
 			}
+			if buf.Cap() > keptBuffer {
+				buf = bytes.Buffer{}
+			}
 			buf.Reset()
 			var got int64
 			got, err = io.CopyN(&buf, in.r, size)

@@ -16,6 +16,9 @@ var documentStarts = [][]byte{[]byte(`{"resourceSpans"`), []byte(`{"resourceLogs
 
 const longestStart = 17
 
+// keptBuffer is how large a buffer may be to be used for the next document; one huge document must not cost its size to the end.
+const keptBuffer = 16 << 20
+
 // readJSON reads JSON documents that follow each other with or without line ends between or within them.
 func (in *input) readJSON() {
 	if head, _ := in.r.Peek(len(bom)); bytes.Equal(head, bom) {
@@ -26,6 +29,9 @@ func (in *input) readJSON() {
 	for {
 		if !in.skipSpace() {
 			return
+		}
+		if cap(buf) > keptBuffer {
+			buf = nil
 		}
 		line, at := in.line, in.offset
 		var err error
