@@ -35,7 +35,7 @@ func Prove(t *tape.Tape) tape.Proof {
 		switch {
 		case shown == nil || !sure || answer.Entry.ResponseFidelity == Lossy || p.rewritten[answer.Entry.Seq]:
 			proof.Unverifiable++
-		case !sameResult(answer.Entry, shown.Result):
+		case !sameResult(answer.Entry, shown.Result) && !p.sameError(answer.Entry, shown.Result):
 			proof.Mismatched++
 		}
 	}
@@ -297,8 +297,7 @@ func shownExactly(r *tape.Event, pos int) bool {
 	return true
 }
 
-// sameResult compares an answer with a shown result as decoded values without envelopes. What a framework shows of a failed call
-// holds the error's text with words of its own around it.
+// sameResult compares an answer with a shown result as decoded values without envelopes.
 func sameResult(e *Entry, shown exactjson.Value) bool {
 	answer := exactjson.StringValue(e.Response)
 	if e.ResponseFormat == tape.FormatJSON {
@@ -306,11 +305,18 @@ func sameResult(e *Entry, shown exactjson.Value) bool {
 			answer = v
 		}
 	}
-	answer, shown = plain(answer), plain(shown)
-	if answer.Equal(shown) {
-		return true
+	return plain(answer).Equal(plain(shown))
+}
+
+// sameError compares the answer of a failed call with what the framework showed of it: the text of the error with words of its own
+// around it. A recorded exception may in turn hold more than was shown, its stack trace for one.
+func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
+	text := plain(shown).Str()
+	if !e.IsError || e.Response == "" || text == "" {
+		return false
 	}
-	return e.IsError && answer.Str() != "" && strings.Contains(shown.Str(), answer.Str())
+	exception := e.Seq > 0 && e.Seq <= len(p.t.Events) && p.t.Events[e.Seq-1].Result.IsAbsent()
+	return strings.Contains(text, e.Response) || exception && strings.Contains(e.Response, text)
 }
 
 // plain decodes JSON texts and takes off what merely carries a value: a list of one text block, or an object of nothing but its

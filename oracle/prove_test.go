@@ -237,6 +237,8 @@ func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
 	s.tape.Events[1].Status, s.tape.Events[1].Error = tape.EventError, &tape.Error{Message: "no such file"}
 	s.model()
 	s.proves("expected 1 served 1 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[1].Error.Message = "Error executing tool t: no such file\n    at open (fs.js:1)"
+	s.proves("expected 1 served 1 mismatched 0 unverifiable 0 ok true")
 	s.tape.Events[1].Error.Message = "another"
 	s.proves("expected 1 served 1 mismatched 1 unverifiable 0 ok false")
 }
