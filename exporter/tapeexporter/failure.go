@@ -4,7 +4,6 @@
 package tapeexporter // import "github.com/tapedeck/tapedeck/exporter/tapeexporter"
 
 import (
-	"context"
 	"errors"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -19,15 +18,15 @@ const (
 	refused failure = "refused"
 	// failed: the store is away, or the attempt ran out of time. It is tried again.
 	failed failure = "failed"
-	// underivable: the evidence is durable, because a part is written before anything is read or derived, but no tape can be made of it
-	// and its neighbours. Trying again would fail the same way and take the place of other traces.
+	// underivable: the evidence is durable, because a part is written before others are read, but one of its neighbours is damaged.
+	// Trying again would fail the same way and take the place of other traces.
 	underivable failure = "underivable"
 	// tooLarge: the evidence exceeds one object. Neither time nor an operator can help.
 	tooLarge failure = "too_large"
 )
 
+// failureOf takes what it does not know for an outage: repeating is the error that costs nothing.
 func failureOf(err error) failure {
-	var store *deck.StoreError
 	switch {
 	case errors.Is(err, deck.ErrTooLarge):
 		return tooLarge
@@ -35,9 +34,7 @@ func failureOf(err error) failure {
 		return underivable
 	case deck.IsPermanent(err):
 		return refused
-	case errors.As(err, &store), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return failed
 	default:
-		return underivable
+		return failed
 	}
 }

@@ -121,7 +121,7 @@ func (c *Config) Validate() error {
 	default:
 		fail("redaction must be %q or %q, got %q", redactionRequired, redactionNone, c.Redaction)
 	}
-	if err := c.Tenant.Validate(); err != nil {
+	if err := c.Tenant.validate(); err != nil {
 		errs = append(errs, fmt.Errorf("tenant: %w", err))
 	}
 	for name, d := range map[string]time.Duration{
@@ -155,8 +155,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate reports a tenant source without a key and the like.
-func (c *TenantConfig) Validate() error {
+// validate reports a tenant source without a key and the like.
+func (c *TenantConfig) validate() error {
 	switch c.From {
 	case tenantFromNone:
 		if c.Key != "" {

@@ -1,0 +1,86 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tapeexporter
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+
+	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
+)
+
+func load(t *testing.T, name string) (*Config, error) {
+	t.Helper()
+	conf, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
+	require.NoError(t, err)
+	sub, err := conf.Sub(component.NewIDWithName(metadata.Type, name).String())
+	require.NoError(t, err)
+	cfg := createDefaultConfig().(*Config)
+	require.NoError(t, sub.Unmarshal(cfg))
+	return cfg, cfg.Validate()
+}
+
+func TestConfigDefaultsWaitForTheStoreWithoutEnd(t *testing.T) {
+	cfg, err := load(t, "")
+	require.NoError(t, err)
+	require.Equal(t, "file:///var/lib/tapes", cfg.Deck)
+	require.Equal(t, []string{"tape", "oracle"}, cfg.Formats)
+	require.Equal(t, time.Minute, cfg.Timeout.Timeout)
+	require.True(t, cfg.Retry.Enabled)
+	require.Zero(t, cfg.Retry.MaxElapsedTime)
+	require.False(t, cfg.Queue.HasValue())
+}
+
+func TestConfigTakesEveryOption(t *testing.T) {
+	cfg, err := load(t, "all")
+	require.NoError(t, err)
+	require.Equal(t, "s3://bucket/prefix?region=eu-central-1", cfg.Deck)
+	require.Equal(t, []string{"tape"}, cfg.Formats)
+	require.Equal(t, 20*time.Second, cfg.Timeout.Timeout)
+	require.Equal(t, time.Second, cfg.Retry.InitialInterval)
+	require.Equal(t, 0.25, cfg.Retry.RandomizationFactor)
+	require.Equal(t, 2.0, cfg.Retry.Multiplier)
+	require.Equal(t, 10*time.Second, cfg.Retry.MaxInterval)
+	require.Equal(t, 10*time.Minute, cfg.Retry.MaxElapsedTime)
+}
+
+func TestConfigSwitchesRetryOff(t *testing.T) {
+	cfg, err := load(t, "no_retry")
+	require.NoError(t, err)
+	require.False(t, cfg.Retry.Enabled)
+}
+
+func TestConfiguredQueueWaitsForItsResult(t *testing.T) {
+	cfg, err := load(t, "queue")
+	require.NoError(t, err)
+	require.True(t, cfg.Queue.HasValue())
+	q := cfg.Queue.Get()
+	require.EqualValues(t, 10, q.QueueSize)
+	require.True(t, q.WaitForResult)
+	require.True(t, q.BlockOnOverflow)
+	require.False(t, q.Batch.HasValue())
+}
+
+func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
+	for name, want := range map[string]string{
+		"no_deck":        "deck is required",
+		"no_scheme":      "deck has no scheme",
+		"no_url":         "deck is not a URL",
+		"no_tape":        "formats must contain",
+		"unknown_format": `unknown format "vhs"`,
+		"twice":          "listed twice",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, name)
+			require.ErrorContains(t, err, want)
+			require.False(t, strings.Contains(err.Error(), "secret"), "the error repeats the URL")
+		})
+	}
+}

@@ -1,0 +1,381 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tapeexporter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+)
+
+var errAway = &deck.StoreError{Op: "put", Scheme: "mem", Reason: "connection refused", Err: errors.New("connection refused")}
+
+// agentTrace is one run: an agent, a model call, a tool call.
+func agentTrace(td ptrace.Traces, trace byte, tenant string) {
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	id := pcommon.TraceID{15: trace}
+	if tenant != "" {
+		rs.Resource().Attributes().PutStr(attrRunKey, tenant+"/"+groupKey{trace: id}.hex())
+		rs.Resource().Attributes().PutInt("tapedeck.run.items", 3)
+		rs.Resource().Attributes().PutBool(attrRunComplete, true)
+	}
+	ss := rs.ScopeSpans().AppendEmpty()
+	ss.Scope().SetName("opentelemetry.instrumentation.openai_v2")
+	begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	add := func(n, parent byte, name, operation string, attributes ...string) {
+		s := ss.Spans().AppendEmpty()
+		s.SetTraceID(id)
+		s.SetSpanID(pcommon.SpanID{7: n})
+		if parent > 0 {
+			s.SetParentSpanID(pcommon.SpanID{7: parent})
+		}
+		s.SetName(name)
+		s.SetStartTimestamp(pcommon.NewTimestampFromTime(begin.Add(time.Duration(n) * time.Second)))
+		s.SetEndTimestamp(pcommon.NewTimestampFromTime(begin.Add(time.Duration(20-n) * time.Second)))
+		s.Attributes().PutStr("gen_ai.operation.name", operation)
+		for i := 0; i < len(attributes); i += 2 {
+			s.Attributes().PutStr(attributes[i], attributes[i+1])
+		}
+	}
+	add(1, 0, "invoke_agent clerk", "invoke_agent", "gen_ai.agent.name", "clerk")
+	add(2, 1, "chat gpt-5", "chat",
+		"gen_ai.request.model", "gpt-5",
+		"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"Where is my parcel?"}]}]`,
+		"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"track","arguments":{"n":7}}],"finish_reason":"tool_call"}]`,
+	)
+	add(3, 1, "execute_tool track", "execute_tool",
+		"gen_ai.tool.name", "track", "gen_ai.tool.call.id", "c1",
+		"gen_ai.tool.call.arguments", `{"n":7}`, "gen_ai.tool.call.result", `{"at":"Leipzig"}`,
+	)
+}
+
+func oneTrace(trace byte, tenant string) ptrace.Traces {
+	td := ptrace.NewTraces()
+	agentTrace(td, trace, tenant)
+	return td
+}
+
+// rig is an exporter on a deck whose store fails on demand.
+type rig struct {
+	exporter.Traces
+	faults    *decktest.FaultStore
+	telemetry *componenttest.Telemetry
+}
+
+func newRig(t *testing.T, url string, edit func(*Config)) *rig {
+	t.Helper()
+	cfg := createDefaultConfig().(*Config)
+	cfg.Deck = url
+	if edit != nil {
+		edit(cfg)
+	}
+	require.NoError(t, cfg.Validate())
+	store, err := deck.OpenStore(t.Context(), url)
+	require.NoError(t, err)
+	r := &rig{faults: decktest.Wrap(store), telemetry: componenttest.NewTelemetry()}
+	set := exportertest.NewNopSettings(metadata.Type)
+	set.TelemetrySettings = r.telemetry.NewTelemetrySettings()
+	e, err := newTapeExporter(set, cfg)
+	require.NoError(t, err)
+	e.open = func(ctx context.Context, url string) (*deck.Deck, error) { return deck.New(ctx, r.faults, url) }
+	r.Traces, err = wrap(t.Context(), set, cfg, e)
+	require.NoError(t, err)
+	return r
+}
+
+func (r *rig) start(t *testing.T) {
+	t.Helper()
+	require.NoError(t, r.Start(t.Context(), componenttest.NewNopHost()))
+}
+
+func (r *rig) stop(t *testing.T) {
+	t.Helper()
+	require.NoError(t, r.Shutdown(context.Background()))
+	require.NoError(t, r.telemetry.Shutdown(context.Background()))
+}
+
+// objects lists the keys of the deck.
+func (r *rig) objects(t *testing.T) []string {
+	t.Helper()
+	var keys []string
+	for o, err := range r.faults.Store.List(context.Background(), "") {
+		require.NoError(t, err)
+		keys = append(keys, o.Key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func count(keys []string, part string) int {
+	n := 0
+	for _, k := range keys {
+		if strings.Contains(k, part) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestCallReturnsWhenTapeAndEvidenceAreInTheDeck(t *testing.T) {
+	for name, url := range map[string]string{"memory": "mem://returns", "file": decktest.FileURL(t)} {
+		t.Run(name, func(t *testing.T) {
+			deck.DropMemory("returns")
+			r := newRig(t, url, nil)
+			r.start(t)
+			defer r.stop(t)
+			td := oneTrace(1, "acme")
+			td.MarkReadOnly()
+			require.NoError(t, r.ConsumeTraces(t.Context(), td))
+			keys := r.objects(t)
+			require.Equal(t, 1, count(keys, "runs/acme/00/"+groupKey{trace: pcommon.TraceID{15: 1}}.hex()+"/parts/"), keys)
+			require.Equal(t, 1, count(keys, "/0000000000000001/tape.json"), keys)
+			require.Equal(t, 1, count(keys, "/0000000000000001/oracle.json"), keys)
+		})
+	}
+}
+
+func TestSecondDeliveryChangesNothing(t *testing.T) {
+	deck.DropMemory("second")
+	r := newRig(t, "mem://second", nil)
+	r.start(t)
+	defer r.stop(t)
+	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+	before := r.objects(t)
+	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+	require.Equal(t, before, r.objects(t))
+}
+
+func TestStoreThatComesBackLosesNothing(t *testing.T) {
+	for fails := 1; fails <= 12; fails++ {
+		synctest.Test(t, func(t *testing.T) {
+			deck.DropMemory("back")
+			r := newRig(t, "mem://back", nil)
+			r.start(t)
+			defer r.stop(t)
+			var calls atomic.Int64
+			r.faults.Hook(func(context.Context, decktest.Op) error {
+				// Each operation fails a few times, wherever the writer is by then.
+				if calls.Add(1)%int64(fails+1) != 0 && calls.Load() < int64(20*fails) {
+					return errAway
+				}
+				return nil
+			})
+			require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+			r.faults.Reset()
+			faulty := r.objects(t)
+
+			deck.DropMemory("back-clean")
+			clean := newRig(t, "mem://back-clean", nil)
+			clean.start(t)
+			defer clean.stop(t)
+			require.NoError(t, clean.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+			require.Equal(t, clean.objects(t), faulty, "the deck differs from one without faults")
+		})
+	}
+}
+
+func TestRefusalIsTriedAgainUntilTheOperatorMendsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deck.DropMemory("mend")
+		r := newRig(t, "mem://mend", nil)
+		r.start(t)
+		defer r.stop(t)
+		mended := time.Now().Add(3 * time.Hour)
+		r.faults.Hook(func(context.Context, decktest.Op) error {
+			if time.Now().Before(mended) {
+				return &deck.StoreError{Op: "put", Scheme: "mem", Reason: "access denied", Permanent: true}
+			}
+			return nil
+		})
+		require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+		require.False(t, time.Now().Before(mended))
+		require.Equal(t, 1, count(r.objects(t), "tape.json"))
+	})
+}
+
+func TestStartSurvivesAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deck.DropMemory("outage")
+		r := newRig(t, "mem://outage", nil)
+		down := true
+		r.faults.Hook(func(context.Context, decktest.Op) error {
+			if down {
+				return errAway
+			}
+			return nil
+		})
+		r.start(t)
+		defer r.stop(t)
+		down = false
+		require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+		require.Equal(t, 1, count(r.objects(t), "tape.json"))
+	})
+}
+
+func TestStartFailsOnADeckThatIsNone(t *testing.T) {
+	for _, url := range []string{"vhs://shelf", "mem://"} {
+		set := exportertest.NewNopSettings(metadata.Type)
+		cfg := createDefaultConfig().(*Config)
+		cfg.Deck = url
+		e, err := NewFactory().CreateTraces(t.Context(), set, cfg)
+		require.NoError(t, err)
+		require.Error(t, e.Start(t.Context(), componenttest.NewNopHost()), url)
+		require.NoError(t, e.Shutdown(t.Context()))
+	}
+}
+
+func TestRepetitionBringsOnlyWhatIsNotDurable(t *testing.T) {
+	deck.DropMemory("partial")
+	r := newRig(t, "mem://partial", func(c *Config) { c.Retry.Enabled = false })
+	r.start(t)
+	defer r.stop(t)
+	bad := groupKey{trace: pcommon.TraceID{15: 2}}.hex()
+	r.faults.Hook(func(_ context.Context, op decktest.Op) error {
+		if strings.Contains(op.Key, bad) {
+			return errAway
+		}
+		return nil
+	})
+	td := ptrace.NewTraces()
+	for trace := byte(1); trace <= 3; trace++ {
+		agentTrace(td, trace, "acme")
+	}
+	err := r.ConsumeTraces(t.Context(), td)
+	var rest consumererror.Traces
+	require.ErrorAs(t, err, &rest)
+	require.False(t, consumererror.IsPermanent(err))
+	require.Equal(t, 3, rest.Data().SpanCount())
+	require.Equal(t, 2, count(r.objects(t), "tape.json"))
+	r.faults.Reset()
+	require.NoError(t, r.ConsumeTraces(t.Context(), rest.Data()))
+	require.Equal(t, 3, count(r.objects(t), "/parts/"))
+	require.Equal(t, 3, count(r.objects(t), "tape.json"))
+}
+
+func TestEvidenceTooLargeForAnObjectIsAPermanentError(t *testing.T) {
+	deck.DropMemory("large")
+	r := newRig(t, "mem://large", nil)
+	r.start(t)
+	defer r.stop(t)
+	r.faults.Hook(func(_ context.Context, op decktest.Op) error {
+		if strings.Contains(op.Key, "/parts/") {
+			return &deck.StoreError{Op: "put", Scheme: "mem", Permanent: true, Err: deck.ErrTooLarge}
+		}
+		return nil
+	})
+	require.True(t, consumererror.IsPermanent(r.ConsumeTraces(t.Context(), oneTrace(1, "acme"))))
+}
+
+func TestSpansWithoutAgentrunGoToTheDefaultTenant(t *testing.T) {
+	deck.DropMemory("alone")
+	r := newRig(t, "mem://alone", nil)
+	r.start(t)
+	defer r.stop(t)
+	td := oneTrace(1, "")
+	other := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	other.SetTraceID(pcommon.TraceID{15: 1})
+	other.SetName("GET /")
+	lost := ptrace.NewTraces()
+	agentTrace(lost, 0, "")
+	lost.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+	require.NoError(t, r.ConsumeTraces(t.Context(), td))
+	keys := r.objects(t)
+	require.Equal(t, 1, count(keys, "runs/default/"+"00/"+groupKey{trace: pcommon.TraceID{15: 1}}.hex()+"/parts/"), keys)
+	require.Equal(t, 1, count(keys, "tape.json"), keys)
+	m, err := r.telemetry.GetMetric("otelcol_exporter_tape_ignored_spans")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, metricdata.Sum[int64]{
+		Temporality: metricdata.CumulativeTemporality, IsMonotonic: true,
+		DataPoints: []metricdata.DataPoint[int64]{{Value: 4}},
+	}, m.Data.(metricdata.Sum[int64]), metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
+}
+
+func TestRunKeyOfAnotherTraceNamesOnlyTheTenant(t *testing.T) {
+	td := oneTrace(1, "a/b")
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr(attrRunKey, "a/b/ffffffffffffffffffffffffffffffff")
+	groups, ignored := split(td)
+	require.Zero(t, ignored)
+	require.Len(t, groups, 1)
+	require.Equal(t, groupKey{"a/b", pcommon.TraceID{15: 1}}, groups[0].key)
+}
+
+func TestSplitKeepsResourceAndScopeOfEverySpan(t *testing.T) {
+	td := ptrace.NewTraces()
+	for i := range byte(6) {
+		agentTrace(td, 1+i%2, "acme")
+	}
+	groups, _ := split(td)
+	require.Len(t, groups, 2)
+	for _, g := range groups {
+		require.Equal(t, 3, g.traces.ResourceSpans().Len())
+		require.Equal(t, 9, g.traces.SpanCount())
+		for _, rs := range g.traces.ResourceSpans().All() {
+			v, ok := rs.Resource().Attributes().Get("service.name")
+			require.True(t, ok)
+			require.Equal(t, "shop", v.Str())
+			require.Equal(t, "opentelemetry.instrumentation.openai_v2", rs.ScopeSpans().At(0).Scope().Name())
+		}
+	}
+	require.Equal(t, 18, td.SpanCount(), "what came was changed")
+}
+
+func TestCompletenessWithoutAgentrunComesFromTheEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(ptrace.SpanSlice)
+		want bool
+	}{
+		"root is there":     {func(ptrace.SpanSlice) {}, true},
+		"root is missing":   {func(s ptrace.SpanSlice) { drop(s, 1) }, false},
+		"parents are there": {func(s ptrace.SpanSlice) { s.At(0).SetParentSpanID(s.At(0).SpanID()) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			td := oneTrace(1, "")
+			c.edit(td.ResourceSpans().At(0).ScopeSpans().At(0).Spans())
+			groups, _ := split(td)
+			require.Equal(t, c.want, groups[0].isComplete())
+		})
+	}
+}
+
+func drop(s ptrace.SpanSlice, id byte) {
+	s.RemoveIf(func(span ptrace.Span) bool { return span.SpanID() == pcommon.SpanID{7: id} })
+}
+
+func TestQueueThatWaitsStillReportsTheResult(t *testing.T) {
+	deck.DropMemory("queue")
+	r := newRig(t, "mem://queue", func(c *Config) {
+		c.Retry.Enabled = false
+		q := *c.Queue.GetOrInsertDefault()
+		c.Queue = configoptional.Some[exporterhelper.QueueBatchConfig](q)
+	})
+	r.start(t)
+	defer r.stop(t)
+	r.faults.Hook(func(context.Context, decktest.Op) error { return errAway })
+	require.Error(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+	r.faults.Reset()
+	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+	require.Equal(t, 1, count(r.objects(t), "tape.json"))
+}
