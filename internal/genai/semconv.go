@@ -269,10 +269,12 @@ func labelledMessages(a attributes, key string, role tape.Role, o *Observation) 
 		return nil, ""
 	}
 	if v.Kind() == exactjson.String && looksJSON(v.Str()) {
-		if _, err := exactjson.Parse(strings.TrimSpace(v.Str())); err != nil {
+		parsed, err := exactjson.Parse(strings.TrimSpace(v.Str()))
+		if err != nil {
 			messages, _ := messagesOf(leadingElements(strings.TrimSpace(v.Str())), role)
 			return messages, tape.Truncated
 		}
+		v = parsed
 	}
 	messages, ok := messagesOf(v, role)
 	if !ok && !v.IsEmpty() {

@@ -5,7 +5,6 @@ package reconstruct
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -18,7 +17,6 @@ type message struct {
 	tape  tape.Message
 	id    string
 	parts []genai.Part
-	loose string // see looseKey, made when first needed
 }
 
 func newMessage(m genai.Message) *message {
@@ -30,75 +28,110 @@ func newMessage(m genai.Message) *message {
 }
 
 // equal reports whether two messages are the same, or were resent changed in nothing but ids, spelling of arguments, rounding of
-// numbers or opaque data.
+// numbers or opaque data. Reasoning is often not resent and does not count.
 func (m *message) equal(other *message) (same, exact bool) {
-	if m.id == other.id {
+	if m == other || m.id == other.id {
 		return true, true
 	}
 	if m.tape.Role != other.tape.Role {
 		return false, false
 	}
-	return m.looseKey() == other.looseKey(), false
-}
-
-func (m *message) looseKey() string {
-	if m.loose == "" {
-		m.loose = looseKey(m.tape)
+	a, b := nextTelling(m.tape.Parts), nextTelling(other.tape.Parts)
+	for len(a) > 0 && len(b) > 0 {
+		if !samePart(&a[0], &b[0]) {
+			return false, false
+		}
+		a, b = nextTelling(a[1:]), nextTelling(b[1:])
 	}
-	return m.loose
+	return len(a) == 0 && len(b) == 0, false
 }
 
-// looseKey is the text that is left of a message without ids, argument texts and opaque parts, with numbers as doubles. Reasoning
-// is often not resent and does not count.
-func looseKey(m tape.Message) string {
-	b := []byte(m.Role)
-	for _, p := range m.Parts {
-		switch p.Type {
-		case tape.PartText:
-			b = append(append(b, "|t"...), p.Text...)
-		case tape.PartToolCall:
-			b = append(append(append(b, "|c"...), p.Name...), ' ')
-			b = appendLoose(b, p.Args)
-		case tape.PartToolResult:
-			b = appendLoose(append(b, "|r"...), p.Result)
-		case tape.PartMedia:
-			b = append(append(append(b, "|m"...), p.URI...), p.SHA256...)
-		case tape.PartExternal:
-			b = append(append(b, "|e"...), p.URI...)
-		}
+// nextTelling skips parts that do not tell two messages apart.
+func nextTelling(parts []tape.Part) []tape.Part {
+	for len(parts) > 0 && (parts[0].Type == tape.PartReasoning || parts[0].Type == tape.PartData) {
+		parts = parts[1:]
 	}
-	return string(b)
+	return parts
 }
 
-// appendLoose writes a value so that spellings of the same value are equal: numbers as doubles, members sorted, texts that hold a
-// structure as that structure.
-func appendLoose(b []byte, v exactjson.Value) []byte {
-	switch v.Kind() {
-	case exactjson.Number:
-		f, _ := v.Float()
-		return strconv.AppendFloat(b, f, 'g', -1, 64)
-	case exactjson.String:
-		if inner, ok := decoded(v); ok {
-			return appendLoose(b, inner)
-		}
-		return strconv.AppendQuote(b, v.Str())
-	case exactjson.Array:
-		b = append(b, '[')
-		for _, m := range v.Members() {
-			b = append(appendLoose(b, m.Value), ',')
-		}
-		return append(b, ']')
-	case exactjson.Object:
-		members := slices.Clone(v.Members())
-		slices.SortFunc(members, func(x, y exactjson.Member) int { return strings.Compare(x.Name, y.Name) })
-		b = append(b, '{')
-		for _, m := range members {
-			b = append(strconv.AppendQuote(b, m.Name), ':')
-			b = append(appendLoose(b, m.Value), ',')
-		}
-		return append(b, '}')
+func samePart(a, b *tape.Part) bool {
+	if a.Type != b.Type {
+		return false
+	}
+	switch a.Type {
+	case tape.PartText:
+		return a.Text == b.Text
+	case tape.PartToolCall:
+		return a.Name == b.Name && sameValue(a.Args, b.Args)
+	case tape.PartToolResult:
+		return sameValue(a.Result, b.Result)
+	case tape.PartMedia:
+		return a.URI == b.URI && a.SHA256 == b.SHA256
 	default:
-		return append(b, v.Text()...)
+		return a.URI == b.URI
+	}
+}
+
+// sameValue compares as values: numbers as doubles, and however often one of them was JSON-encoded.
+func sameValue(a, b exactjson.Value) bool { return sameAt(a, b, 0) }
+
+// maxEncodings is how often a value may be JSON-encoded more than the other.
+const maxEncodings = 3
+
+func sameAt(a, b exactjson.Value, encodings int) bool {
+	if a.Kind() != b.Kind() {
+		if encodings < maxEncodings {
+			if a.Kind() == exactjson.String {
+				if inner, ok := decoded(a); ok {
+					return sameAt(inner, b, encodings+1)
+				}
+			} else if b.Kind() == exactjson.String {
+				if inner, ok := decoded(b); ok {
+					return sameAt(a, inner, encodings+1)
+				}
+			}
+		}
+		return false
+	}
+	switch a.Kind() {
+	case exactjson.Number:
+		if a.Text() == b.Text() {
+			return true
+		}
+		x, _ := a.Float()
+		y, _ := b.Float()
+		return x == y
+	case exactjson.String:
+		if a.Str() == b.Str() {
+			return true
+		}
+		if encodings >= maxEncodings {
+			return false
+		}
+		x, ok := decoded(a)
+		if !ok {
+			return false
+		}
+		y, ok := decoded(b)
+		return ok && sameAt(x, y, encodings+1)
+	case exactjson.Array:
+		return slices.EqualFunc(a.Members(), b.Members(), func(x, y exactjson.Member) bool { return sameAt(x.Value, y.Value, encodings) })
+	case exactjson.Object:
+		if a.Len() != b.Len() {
+			return false
+		}
+		for i, m := range a.Members() {
+			other := b.Members()[i]
+			if other.Name != m.Name {
+				other.Value = b.Get(m.Name)
+			}
+			if !sameAt(m.Value, other.Value, encodings) {
+				return false
+			}
+		}
+		return true
+	default:
+		return a.Text() == b.Text()
 	}
 }
 
@@ -110,11 +143,6 @@ func decoded(v exactjson.Value) (exactjson.Value, bool) {
 	}
 	inner, err := exactjson.Parse(text)
 	return inner, err == nil
-}
-
-// sameValue compares as values, however often one of them was JSON-encoded.
-func sameValue(a, b exactjson.Value) bool {
-	return string(appendLoose(nil, a)) == string(appendLoose(nil, b))
 }
 
 // extends reports whether a request continues another one: it repeats all its messages and adds only what the assistant and the

@@ -1,0 +1,178 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package score
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Run is one recorded run with its truth.
+type Run struct {
+	Group    string // framework and instrumentation
+	Scenario string
+	Files    []string // telemetry, traces and logs
+	truth    value
+	held     *telemetry
+}
+
+// Corpus finds the recorded runs below a folder, sorted.
+func Corpus(dir string) ([]Run, error) {
+	var runs []Run
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".truth.json") {
+			return err
+		}
+		run, err := load(path)
+		if err == nil && len(run.Files) > 0 {
+			runs = append(runs, run)
+		}
+		return err
+	})
+	return runs, err
+}
+
+func load(truthFile string) (Run, error) {
+	body, err := os.ReadFile(truthFile)
+	if err != nil {
+		return Run{}, err
+	}
+	truth, err := exactjson.Parse(strings.TrimSpace(string(body)))
+	if err != nil {
+		return Run{}, fmt.Errorf("%s: %w", truthFile, err)
+	}
+	dir := filepath.Dir(truthFile)
+	stem := strings.TrimSuffix(filepath.Base(truthFile), ".truth.json")
+	names := fileNames(truth.Get("trace_files"), stem+".otlp.json")
+	names = append(names, fileNames(truth.Get("log_files"), stem+".logs.json")...)
+	run := Run{Group: filepath.Base(dir), Scenario: stem, truth: truth}
+	var documents []value
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		body, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return Run{}, err
+		}
+		document, err := exactjson.Parse(strings.TrimSpace(string(body)))
+		if err != nil {
+			return Run{}, fmt.Errorf("%s: %w", path, err)
+		}
+		run.Files = append(run.Files, path)
+		documents = append(documents, document)
+	}
+	run.held = newTelemetry(documents...)
+	return run, nil
+}
+
+func fileNames(list value, otherwise string) []string {
+	var names []string
+	for _, m := range list.Members() {
+		name := m.Value.Get("file").Str()
+		if name == "" {
+			name = m.Value.Str()
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return []string{otherwise}
+	}
+	return names
+}
+
+// Evidence reads the telemetry of the run.
+func (r Run) Evidence() (*evidence.Set, error) {
+	set := evidence.NewSet()
+	for _, path := range r.Files {
+		for document, err := range otlpfile.ReadFile(path, nil, otlpfile.Options{}) {
+			if err != nil {
+				return nil, err
+			}
+			set.AddTraces(document.Traces)
+			set.AddLogs(document.Logs)
+		}
+	}
+	return set, nil
+}
+
+// Score compares the tapes that were made from the run's telemetry with the truth. A scenario is one run: more than one tape with
+// something in it means that the run was torn apart.
+func (r Run) Score(tapes []*tape.Tape) []Row {
+	if len(tapes) == 0 {
+		return []Row{{Field: "run.count", Outcome: Missed, Detail: "no tape"}}
+	}
+	full := slices.DeleteFunc(slices.Clone(tapes), func(t *tape.Tape) bool { return t.Usage.ModelCalls+t.Usage.ToolCalls == 0 })
+	if len(full) == 0 {
+		full = tapes
+	}
+	best := full[0]
+	for _, t := range full {
+		if t.Usage.ToolCalls > best.Usage.ToolCalls || t.Usage.ToolCalls == best.Usage.ToolCalls && len(t.Events) > len(best.Events) {
+			best = t
+		}
+	}
+	s := &scorer{truth: r.truth, tape: best, held: r.held, oracle: oracle.FromTape(best)}
+	rows := s.run()
+	if len(full) == 1 {
+		return append(rows, Row{Field: "run.count", Outcome: Exact})
+	}
+	return append(rows, Row{Field: "run.count", Outcome: Wrong, Detail: fmt.Sprintf("%d tapes for one run", len(full))})
+}
+
+// Table counts outcomes by group.
+type Table map[string]map[Outcome]int
+
+// Add counts rows.
+func (t Table) Add(group string, rows []Row) {
+	if t[group] == nil {
+		t[group] = map[Outcome]int{}
+	}
+	for _, r := range rows {
+		t[group][r.Outcome]++
+	}
+}
+
+// Markdown renders the table.
+func (t Table) Markdown() string {
+	groups := make([]string, 0, len(t))
+	for g := range t {
+		groups = append(groups, g)
+	}
+	slices.Sort(groups)
+	var b strings.Builder
+	b.WriteString("| group |")
+	for _, o := range Outcomes {
+		fmt.Fprintf(&b, " %s |", o)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(Outcomes)) + "\n")
+	total := map[Outcome]int{}
+	for _, g := range groups {
+		fmt.Fprintf(&b, "| %s |", g)
+		for _, o := range Outcomes {
+			fmt.Fprintf(&b, " %d |", t[g][o])
+			total[o] += t[g][o]
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("| **all** |")
+	for _, o := range Outcomes {
+		fmt.Fprintf(&b, " **%d** |", total[o])
+	}
+	return b.String() + "\n"
+}
+
