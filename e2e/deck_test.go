@@ -82,6 +82,25 @@ func (a at) state(trace string) deck.PlaceState {
 	return state
 }
 
+// traces is every trace that has a complete generation, decided (with its root) or not.
+func (a at) traces() map[string]bool {
+	a.t.Helper()
+	d := a.open()
+	defer a.close(d)
+	complete := map[string]bool{}
+	for place, err := range d.Places(a.t.Context(), deck.AreaRuns, deck.AreaUndecided) {
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if _, ok, err := d.Current(a.t.Context(), place); err != nil {
+			a.t.Fatal(err)
+		} else if ok {
+			complete[place.TraceID] = true
+		}
+	}
+	return complete
+}
+
 func place(trace string) deck.Place {
 	return deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
 }
