@@ -6,6 +6,7 @@ package agentrunprocessor // import "github.com/tapedeck/tapedeck/processor/agen
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -165,6 +166,9 @@ func (c *TenantConfig) validate() error {
 	case tenantFromMetadata, tenantFromResource:
 		if c.Key == "" {
 			return fmt.Errorf("from: %s needs a key", c.From)
+		}
+		if c.From == tenantFromResource && strings.HasPrefix(c.Key, reserved) {
+			return fmt.Errorf("key %q lies in the reserved namespace %s*, which is stripped from what comes in", c.Key, reserved)
 		}
 	default:
 		return fmt.Errorf("from must be %q, %q or %q, got %q", tenantFromNone, tenantFromMetadata, tenantFromResource, c.From)

@@ -1,0 +1,83 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentrunprocessor
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+
+	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
+)
+
+func load(t *testing.T, name string) (*Config, error) {
+	t.Helper()
+	conf, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
+	require.NoError(t, err)
+	sub, err := conf.Sub(component.NewIDWithName(metadata.Type, name).String())
+	require.NoError(t, err)
+	cfg := createDefaultConfig().(*Config)
+	require.NoError(t, sub.Unmarshal(cfg))
+	return cfg, cfg.Validate()
+}
+
+func TestDefaultConfigIsValid(t *testing.T) {
+	cfg, err := load(t, "")
+	require.NoError(t, err)
+	require.Equal(t, createDefaultConfig(), cfg)
+}
+
+func TestConfigTakesEveryOption(t *testing.T) {
+	got, err := load(t, "all")
+	require.NoError(t, err)
+	want := &Config{
+		NonAgent:  "drop",
+		Tenant:    TenantConfig{From: "metadata", Key: "x-tenant", Default: "nobody"},
+		Redaction: "none",
+
+		QuietPeriod: time.Second, IdleTimeout: 2 * time.Minute, MaxAge: 30 * time.Minute,
+		MaxTraceBytes: 1000, MaxTraceSpans: 2000, MaxTraces: 3000, MaxBytes: 4000,
+
+		EmitConcurrency: 5,
+		Retry:           RetryConfig{InitialInterval: 100 * time.Millisecond, MaxInterval: 10 * time.Second},
+		ShutdownTimeout: 5 * time.Second,
+	}
+	require.Empty(t, cmp.Diff(want, got))
+}
+
+func TestConfigTakesTheTenantFromAResource(t *testing.T) {
+	cfg, err := load(t, "tenant_of_resource")
+	require.NoError(t, err)
+	require.Equal(t, TenantConfig{From: "resource", Key: "service.namespace", Default: "default"}, cfg.Tenant)
+}
+
+func TestConfigErrorsNameTheSetting(t *testing.T) {
+	for name, want := range map[string]string{
+		"non_agent":                  "non_agent must be",
+		"redaction":                  "redaction must be",
+		"redaction_required":         "needs a redaction processor",
+		"tenant_without_key":         "tenant: from: resource needs a key",
+		"tenant_with_key_of_nothing": "is given, but from is",
+		"tenant_from_nowhere":        "tenant: from must be",
+		"tenant_reserved":            "reserved namespace",
+		"tenant_without_default":     "tenant: default must not be empty",
+		"quiet_longer_than_idle":     "quiet_period (10m0s) must not exceed idle_timeout",
+		"idle_longer_than_age":       "idle_timeout (2h0m0s) must not exceed max_age",
+		"zero":                       "quiet_period must be positive",
+		"no_concurrency":             "emit_concurrency must be positive",
+		"negative":                   "max_traces must be positive",
+		"backoff":                    "must not exceed retry::max_interval",
+		"one_trace_larger_than_all":  "must not exceed max_bytes",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, name)
+			require.ErrorContains(t, err, want)
+		})
+	}
+}
