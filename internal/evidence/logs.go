@@ -4,6 +4,7 @@
 package evidence
 
 import (
+	"crypto/sha256"
 	"strings"
 	"time"
 
@@ -19,7 +20,8 @@ func (s *Set) AddLogs(ld plog.Logs) { s.add(LogsToTraces(ld), true) }
 
 // LogsToTraces turns GenAI log records into spans of scope "tapedeck.log": the name is the event's, the parent is the span that the
 // record names, start and end are the record's time, the id is derived from the content. Body, event name and original scope stand
-// in the attributes log.record.*. Other records, and records without a trace id, are left out.
+// in the attributes log.record.*. A record without a trace id gets the one of its run, see LogTraceID. Other records, and records
+// that name neither trace nor run, are left out.
 func LogsToTraces(ld plog.Logs) ptrace.Traces {
 	td := ptrace.NewTraces()
 	var h hasher
@@ -31,9 +33,17 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 			var ss ptrace.ScopeSpans
 			scoped := false
 			for _, record := range sl.LogRecords().All() {
-				name := eventName(record)
-				if record.TraceID().IsEmpty() || !genai.IsEvidenceLog(name, record.Attributes()) {
+				name := genai.EventName(sl.Scope().Name(), record.EventName(), record.Attributes())
+				if !genai.IsEvidenceLog(name, record.Attributes()) {
 					continue
+				}
+				traceID := record.TraceID()
+				if traceID.IsEmpty() {
+					run := genai.LogRunID(name, record.Attributes())
+					if run == "" {
+						continue
+					}
+					traceID = LogTraceID(run)
 				}
 				if !opened {
 					rs = td.ResourceSpans().AppendEmpty()
@@ -50,6 +60,7 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 				}
 				span := ss.Spans().AppendEmpty()
 				logSpan(name, sl.Scope().Name(), record, span)
+				span.SetTraceID(traceID)
 				id := h.span(h.scope(resource, ss), span)
 				span.SetSpanID(pcommon.SpanID(id[:8]))
 			}
@@ -60,7 +71,6 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 
 func logSpan(name, scope string, record plog.LogRecord, span ptrace.Span) {
 	span.SetName(name)
-	span.SetTraceID(record.TraceID())
 	span.SetParentSpanID(record.SpanID())
 	at := recordTime(record)
 	span.SetStartTimestamp(at)
@@ -80,17 +90,12 @@ func logSpan(name, scope string, record plog.LogRecord, span ptrace.Span) {
 	}
 }
 
-// eventName is the record's event name, wherever the producer put it.
-func eventName(record plog.LogRecord) string {
-	if name := record.EventName(); name != "" {
-		return name
-	}
-	for _, key := range []string{"event.name", "event_name"} {
-		if v, ok := record.Attributes().Get(key); ok && v.Type() == pcommon.ValueTypeStr {
-			return v.Str()
-		}
-	}
-	return ""
+// LogTraceID is the trace id of a run that exists only in log records: the first half of the SHA-256 of the tenant, a zero byte and
+// the id of the run. The tenant is always "default" here, since the records have not been told apart by tenant yet; tenants lie apart in
+// the deck all the same.
+func LogTraceID(run string) pcommon.TraceID {
+	sum := sha256.Sum256([]byte("default\x00" + run))
+	return pcommon.TraceID(sum[:16])
 }
 
 // recordTime is the record's own time, else the time its producer states, else when it was observed.

@@ -23,7 +23,7 @@ type Dialect struct {
 	ID   string
 	Name string
 	// Scopes are exact scope names, ScopePrefixes their beginnings, Marks the beginnings of attribute keys, each up to and
-	// including its first dot or colon. One match is enough.
+	// including its first dot or colon, or further where that beginning is shared. One match is enough.
 	Scopes        []string
 	ScopePrefixes []string
 	Marks         []string
@@ -35,6 +35,11 @@ type Dialect struct {
 	Encoded bool
 	// Switch is the setting that turns the capture of content on.
 	Switch string
+	// Events are the names of log events, or their beginnings up to and including the first dot; log tells the role of each.
+	Events []string
+	log    func(eventName string, a attributes) logRole
+	// member says which spans of its scopes are evidence, where most are not (nil: all).
+	member func(span ptrace.Span) bool
 	// classify tells the class of a span from its name and few attributes; runSpan says that it stands for a whole run.
 	classify func(s *Source) (class Class, runSpan bool)
 	// read fills the observation; its Class is set already.
@@ -42,7 +47,7 @@ type Dialect struct {
 }
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
-var Dialects = []*Dialect{forge, vercelAI, vercelGenAI, openInference, semconv}
+var Dialects = []*Dialect{forge, claudeCode, vercelAI, vercelGenAI, openInference, semconv}
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
 var commonMarks = []string{"mcp."}
@@ -51,7 +56,14 @@ var commonMarks = []string{"mcp."}
 var (
 	scopeIndex = map[string]uint64{}
 	markIndex  = map[string]uint64{}
+	// longMarks are the marks that go on after the first dot or colon, by their beginning up to it.
+	longMarks = map[string][]longMark{}
 )
+
+type longMark struct {
+	prefix string
+	bit    uint64
+}
 
 const memberOnly = 1 << 63
 
@@ -61,7 +73,14 @@ func init() {
 			scopeIndex[s] |= 1 << i
 		}
 		for _, m := range d.Marks {
+			if end := strings.IndexAny(m, ".:"); end >= 0 && end+1 < len(m) {
+				longMarks[m[:end+1]] = append(longMarks[m[:end+1]], longMark{m, 1 << i})
+				continue
+			}
 			markIndex[m] |= 1 << i
+		}
+		for _, e := range d.Events {
+			logIndex[e] = d
 		}
 	}
 	for _, m := range commonMarks {
@@ -86,6 +105,11 @@ func attributeMarks(m pcommon.Map) uint64 {
 	for key := range m.All() {
 		if end := strings.IndexAny(key, ".:"); end > 0 {
 			bits |= markIndex[key[:end+1]]
+			for _, m := range longMarks[key[:end+1]] {
+				if strings.HasPrefix(key, m.prefix) {
+					bits |= m.bit
+				}
+			}
 		}
 	}
 	return bits
@@ -103,7 +127,17 @@ func IsEvidence(scopeName string, span ptrace.Span) bool {
 			bits = eventMarks(span)
 		}
 	}
-	return bits != 0 && !isAside(span)
+	return bits != 0 && !isAside(span) && isMember(bits, span)
+}
+
+// isMember asks the dialects that leave out most of their spans. Others keep all.
+func isMember(bits uint64, span ptrace.Span) bool {
+	for i, d := range Dialects {
+		if bits&(1<<i) != 0 && d.member != nil {
+			return d.member(span)
+		}
+	}
+	return true
 }
 
 // eventMarks covers producers that leave all content in span events of the GenAI conventions.
@@ -123,6 +157,9 @@ func isAside(span ptrace.Span) bool { return asides[span.Name()] && span.ParentS
 
 // IsRunSpan reports whether a span stands for a whole agent run or sub-run: when it has ended, so has the run.
 func IsRunSpan(scopeName string, span ptrace.Span) bool {
+	if scopeName == LogScope {
+		return false // a record never says that its run is over
+	}
 	s := &Source{ScopeName: scopeName, Span: span}
 	for _, d := range dialectsOf(s) {
 		if class, runSpan := d.classify(s); class != Unclassified {
@@ -134,10 +171,13 @@ func IsRunSpan(scopeName string, span ptrace.Span) bool {
 
 // IsRooted reports whether the span's dialect puts every call below a run span, so that there is a root to wait for.
 func IsRooted(scopeName string, span ptrace.Span) bool {
-	return slices.ContainsFunc(dialectsOf(&Source{ScopeName: scopeName, Span: span}), func(d *Dialect) bool { return d.Rooted })
+	return scopeName != LogScope && slices.ContainsFunc(dialectsOf(&Source{ScopeName: scopeName, Span: span}), func(d *Dialect) bool { return d.Rooted })
 }
 
 func dialectsOf(s *Source) []*Dialect {
+	if d := logDialect(s.Span.Name()); s.ScopeName == LogScope && d != nil {
+		return []*Dialect{d}
+	}
 	bits := scopeMarks(s.ScopeName) | attributeMarks(s.Span.Attributes())
 	if bits == 0 {
 		bits = eventMarks(s.Span)
@@ -156,7 +196,7 @@ func Read(s *Source) *Observation {
 	o := &Observation{}
 	for _, d := range dialectsOf(s) {
 		next := &Observation{}
-		next.Class, next.RunSpan = d.classify(s)
+		next.Class, next.RunSpan = d.classOf(s)
 		if o.Class != Unclassified && next.Class != o.Class {
 			if next.Class != Unclassified {
 				next.RunSpan = false
@@ -175,6 +215,15 @@ func Read(s *Source) *Observation {
 	}
 	readCommon(s, o)
 	return o
+}
+
+// classOf is the class of a span, or of a log record that stands alone (see Arrange).
+func (d *Dialect) classOf(s *Source) (Class, bool) {
+	if s.ScopeName == LogScope {
+		class := roleOfLog(s.Span).class
+		return class, class == Agent
+	}
+	return d.classify(s)
 }
 
 // readCommon reads what all dialects have in common: status, exceptions, tags, identity of users and conversations.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -20,13 +18,6 @@ type event struct {
 	order  int
 	fields exactjson.Value
 }
-
-// Attributes of log records that travel as spans. The body, the event name and the original scope stand in attributes of the span.
-const (
-	LogBody      = "log.record.body"
-	LogEventName = "log.record.event_name"
-	LogScopeName = "log.record.scope.name"
-)
 
 // eventsOf returns the GenAI events of a span in time order: its span events, then the log records that name it.
 func eventsOf(s *Source) []event {
@@ -160,9 +151,4 @@ func choiceMessage(fields exactjson.Value) Message {
 	}
 	m.FinishReason = fields.First("finish_reason").Str()
 	return m
-}
-
-// IsEvidenceLog reports whether a log record belongs to an agent run, by its event name and attributes.
-func IsEvidenceLog(eventName string, m pcommon.Map) bool {
-	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m) != 0
 }

@@ -55,9 +55,6 @@ var namePrefixes = []struct {
 
 func classifySemconv(s *Source) (Class, bool) {
 	a := attributes{s.Span.Attributes()}
-	if s.ScopeName == LogScope {
-		return Unclassified, false
-	}
 	class := Unclassified
 	if op := a.str("gen_ai.operation.name"); op != "" {
 		class = operationClasses[op]
