@@ -47,7 +47,7 @@ type Dialect struct {
 }
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
-var Dialects = []*Dialect{forge, claudeCode, vercelAI, vercelGenAI, openInference, semconv}
+var Dialects = []*Dialect{forge, claudeCode, vercelAI, vercelGenAI, googleADK, strands, mastra, genkit, voltAgent, openInference, semconv}
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
 var commonMarks = []string{"mcp."}

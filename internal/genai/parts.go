@@ -71,7 +71,7 @@ func partOf(v exactjson.Value) (Part, bool) {
 		return dataPart(v), false
 	}
 	switch v.Get("type").Str() {
-	case "text", "input_text", "output_text":
+	case "text", "textBlock", "input_text", "output_text":
 		if t := v.First("content", "text"); t.Kind() == exactjson.String || t.IsAbsent() {
 			p := textPart(t.Str())
 			p.Label = labelOf(t.Str())
@@ -79,13 +79,13 @@ func partOf(v exactjson.Value) (Part, bool) {
 		}
 	case "refusal":
 		return textPart(v.First("refusal", "content").Str()), true
-	case "reasoning", "thinking":
+	case "reasoning", "reasoningBlock", "thinking":
 		if t := v.First("content", "thinking", "reasoning", "text"); t.Kind() == exactjson.String {
 			return Part{Part: tape.Part{Type: tape.PartReasoning, Text: t.Str()}}, true
 		}
-	case "tool_call", "tool-call", "tool_use", "function_call", "toolCall", "mcp_call", "server_tool_use":
+	case "tool_call", "tool-call", "tool_use", "function_call", "toolCall", "toolUse", "toolUseBlock", "mcp_call", "server_tool_use":
 		return toolCallPart(v), true
-	case "tool_call_response", "tool-result", "tool_result", "function_call_output", "tool_call_result", "tool-error":
+	case "tool_call_response", "tool-result", "tool_result", "function_call_output", "tool_call_result", "toolResult", "toolResultBlock", "tool-error":
 		return toolResultPart(v), true
 	case "function":
 		if f := v.Get("function"); f.Kind() == exactjson.Object {
