@@ -226,10 +226,10 @@ func TestManyRequestsOfOneResourceStayOneResource(t *testing.T) {
 func TestDeadlinesBeyondTheHorizonOfTheWheelHold(t *testing.T) {
 	d := &downstream{}
 	o := options(d)
-	o.QuietPeriod, o.IdleTimeout, o.MaxAge = 80*time.Millisecond, 3*time.Hour, 4*time.Hour
+	o.QuietPeriod, o.IdleTimeout, o.MaxAge = 80*time.Millisecond, 2*time.Minute, time.Hour
 	run(t, o, func(m *Memory) {
 		admit(t, m, evidence(1, node{id: 2, parent: 1}))
-		pass(3*time.Hour - time.Second)
+		pass(2*time.Minute - time.Second)
 		wantNone(t, d, 0)
 		pass(2 * time.Second)
 		wantOne(t, d, 0, Idle)
