@@ -44,7 +44,9 @@ func newDerive() *cobra.Command {
 FILE is OTLP as JSON, JSON lines or protobuf, also in the form of the collector's
 file exporter, plain, gzip or zstd, traces and logs in any order; "-" is stdin.
 All files of one call are one body of evidence. Calling it again with the same
-or with more files changes or adds only what is new.
+or with more files changes or adds only what is new. Runs of one call that span
+several traces are joined when they carry the same run-level id, or when each
+model request continues the conversation of the one before it.
 
 One line of JSON per tape goes to stdout, everything else to stderr. The exit
 code is 0 if tapes were written, 1 if they were but some input was refused, 2 if
@@ -61,7 +63,7 @@ nothing was written.`,
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
 	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
 	cmd.Flags().StringVar(&f.redact, "redact", "default", `"off", "default", or a file with rules; this version redacts nothing`)
-	cmd.Flags().BoolVar(&f.noJoin, "no-join", false, "write one tape per run and trace, as the collector does; this version always does")
+	cmd.Flags().BoolVar(&f.noJoin, "no-join", false, "write one tape per run and trace, as the collector does")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
 	return cmd
 }
@@ -93,8 +95,9 @@ type derivation struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	refused int // documents, inputs or traces
-	written int // tapes
+	refused  int // documents, inputs or traces
+	written  int // tapes
+	failures int // traces in a row that could not be written
 }
 
 func (c *derivation) run(ctx context.Context, files []string) (err error) {
@@ -146,71 +149,107 @@ func (c *derivation) read(ctx context.Context, file string, in *intake) {
 const maxFailures = 3
 
 func (c *derivation) write(ctx context.Context, d *deck.Deck, in *intake) error {
-	w := derive.NewWriter(d, derive.Options{
-		Producer:  tape.Producer{Name: "tapedeck", Version: version()},
-		Formats:   c.flags.formats,
-		Redaction: "none",
-	})
-	failures := 0
-	for trace, o := range writeAll(ctx, w, c.flags.tenant, in.set.Split()) {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(o.err, derive.ErrNoRun):
-			in.left[trace] = o.err.Error()
-			continue
+	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Redaction: "none"})
+	var stored []*derive.Stored
+	store := func(ctx context.Context, t evidence.Trace) (*derive.Stored, error) {
+		return w.Store(ctx, derive.Request{Tenant: c.flags.tenant, TraceID: t.TraceID, Set: t.Set, Complete: true})
+	}
+	for t, o := range inOrder(ctx, in.set.Split(), store) {
+		if err := c.accept(ctx, in, t.TraceID, o.err); err != nil {
+			return err
 		}
-		delete(in.left, trace)
-		if o.err != nil {
-			c.refused++
-			failures++
-			complain(c.stderr, fmt.Errorf("trace %s: %w", trace, o.err))
-			if deck.IsPermanent(o.err) && isStoreError(o.err) || failures == maxFailures {
-				return errors.New("the deck cannot be written; the remaining traces were left out")
-			}
-			continue
+		if o.err == nil {
+			stored = append(stored, o.value)
 		}
-		failures = 0
-		for _, t := range o.tapes {
-			if err := c.report(t); err != nil {
-				return err
-			}
-			c.written++
+	}
+	joinedRuns := map[string][]string{}
+	if !c.flags.noJoin {
+		joined, parts, err := w.Join(ctx, stored)
+		if err := c.accept(ctx, in, "joined", err); err != nil {
+			return err
+		}
+		joinedRuns = parts
+		if err := c.reportAll(joined); err != nil {
+			return err
+		}
+	}
+	tapes := func(ctx context.Context, s *derive.Stored) ([]derive.Written, error) {
+		return w.Tapes(ctx, s, joinedRuns[s.TraceID])
+	}
+	for s, o := range inOrder(ctx, stored, tapes) {
+		if err := c.accept(ctx, in, s.TraceID, o.err); err != nil {
+			return err
+		}
+		if err := c.reportAll(o.value); err != nil {
+			return err
 		}
 	}
 	in.explain(c.stderr)
 	return nil
 }
 
+// accept takes note of what the writing of one trace gave, and ends the call when the deck cannot be written at all.
+func (c *derivation) accept(ctx context.Context, in *intake, trace string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, derive.ErrNoRun):
+		in.left[trace] = err.Error()
+		return nil
+	}
+	delete(in.left, trace)
+	if err == nil {
+		c.failures = 0
+		return nil
+	}
+	c.refused++
+	c.failures++
+	complain(c.stderr, fmt.Errorf("trace %s: %w", trace, err))
+	if deck.IsPermanent(err) && isStoreError(err) || c.failures == maxFailures {
+		return errors.New("the deck cannot be written; the remaining traces were left out")
+	}
+	return nil
+}
+
+func (c *derivation) reportAll(tapes []derive.Written) error {
+	for _, t := range tapes {
+		if err := c.report(t); err != nil {
+			return err
+		}
+		c.written++
+	}
+	return nil
+}
+
 // writers is how many traces are written at a time: most of the time of a trace is spent waiting for the store.
 const writers = 8
 
-// outcome is what the writing of one trace gave.
-type outcome struct {
-	tapes []derive.Written
+// outcome is what the work on one item gave.
+type outcome[T any] struct {
+	value T
 	err   error
 }
 
-// writeAll writes the traces, several at a time, and yields the outcomes in the order of the traces. It returns when all writes that were
-// begun have ended.
-func writeAll(ctx context.Context, w *derive.Writer, tenant string, traces []evidence.Trace) iter.Seq2[string, outcome] {
-	return func(yield func(string, outcome) bool) {
+// inOrder works on the items, several at a time, and yields the outcomes in the order of the items. It returns when all work that was
+// begun has ended.
+func inOrder[I, T any](ctx context.Context, items []I, work func(context.Context, I) (T, error)) iter.Seq2[I, outcome[T]] {
+	return func(yield func(I, outcome[T]) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		var running sync.WaitGroup
 		defer running.Wait()
 		defer cancel()
-		var begun []chan outcome
-		for i, trace := range traces {
-			for len(begun) < min(writers, len(traces)-i) {
-				next := traces[i+len(begun)]
-				done := make(chan outcome, 1)
+		var begun []chan outcome[T]
+		for i, item := range items {
+			for len(begun) < min(writers, len(items)-i) {
+				next := items[i+len(begun)]
+				done := make(chan outcome[T], 1)
 				begun = append(begun, done)
 				running.Go(func() {
-					tapes, err := w.Write(ctx, derive.Request{Tenant: tenant, TraceID: next.TraceID, Set: next.Set, Complete: true})
-					done <- outcome{tapes, err}
+					value, err := work(ctx, next)
+					done <- outcome[T]{value, err}
 				})
 			}
-			if !yield(trace.TraceID, <-begun[0]) {
+			if !yield(item, <-begun[0]) {
 				return
 			}
 			begun = begun[1:]

@@ -110,8 +110,27 @@ type Written struct {
 // ErrNoRun is returned, wrapped with the reason, for evidence that holds no run. The part has been written all the same.
 var ErrNoRun = errors.New("no run")
 
+// Stored is the evidence of one trace, durable and united with what the deck held of it.
+type Stored struct {
+	Tenant  string
+	TraceID string
+	Set     *evidence.Set
+	place   deck.Place
+	state   deck.PlaceState
+	parts   []string
+}
+
 // Write makes the evidence durable and brings the tapes of the trace up to date. Repeating it changes nothing.
 func (w *Writer) Write(ctx context.Context, r Request) ([]Written, error) {
+	stored, err := w.Store(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return w.Tapes(ctx, stored, nil)
+}
+
+// Store makes the evidence durable: it writes the part and gathers all parts of the trace.
+func (w *Writer) Store(ctx context.Context, r Request) (*Stored, error) {
 	if r.Set.Len() == 0 {
 		return nil, fmt.Errorf("%w in trace %s: no spans of an agent run", ErrNoRun, r.TraceID)
 	}
@@ -131,16 +150,19 @@ func (w *Writer) Write(ctx context.Context, r Request) ([]Written, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
 	}
-	set, parts, err := w.gather(ctx, place, state.Parts, own, r.Set)
-	if err != nil {
-		return nil, err
-	}
-	if elsewhere.TraceID != "" {
-		if parts, err = w.adopt(ctx, elsewhere, place, set, parts); err != nil {
+	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Set: r.Set, place: place, state: state, parts: state.Parts}
+	for _, digest := range s.parts {
+		if digest == own {
+			continue
+		}
+		if _, err := w.merge(ctx, s.Set, place, digest); err != nil {
 			return nil, err
 		}
 	}
-	return w.generation(ctx, r, place, state, set, parts)
+	if elsewhere.TraceID != "" {
+		err = w.adopt(ctx, s, elsewhere)
+	}
+	return s, err
 }
 
 // place decides where the evidence goes: to the replays when it is tagged as one, to the runs when it is complete or when the trace
@@ -164,72 +186,67 @@ func (w *Writer) place(ctx context.Context, r Request) (place, elsewhere deck.Pl
 	return undecided, elsewhere, nil
 }
 
-// gather unites the evidence at hand with the parts that lie in the deck.
-func (w *Writer) gather(ctx context.Context, place deck.Place, parts []string, own string, set *evidence.Set) (*evidence.Set, []string, error) {
-	for _, digest := range parts {
-		if digest == own {
-			continue
-		}
-		other, err := w.readPart(ctx, place, digest)
-		if err != nil {
-			return nil, nil, err
-		}
-		set.Merge(other)
-	}
-	return set, parts, nil
-}
-
-func (w *Writer) readPart(ctx context.Context, place deck.Place, digest string) (*evidence.Set, error) {
+// merge adds a part of the deck to a set and returns its bytes.
+func (w *Writer) merge(ctx context.Context, set *evidence.Set, place deck.Place, digest string) ([]byte, error) {
 	body, err := w.deck.ReadPart(ctx, place, digest)
 	if err != nil {
 		return nil, fmt.Errorf("read part %s of trace %s: %w", digest, place.TraceID, err)
 	}
-	set, err := evidence.FromPart(body)
+	other, err := evidence.FromPart(body)
 	if err != nil {
 		return nil, fmt.Errorf("part %s of trace %s: %w", digest, place.TraceID, err)
 	}
-	return set, nil
+	set.Merge(other)
+	return body, nil
 }
 
 // adopt brings parts that were undecided to where the trace lies now.
-func (w *Writer) adopt(ctx context.Context, from, to deck.Place, set *evidence.Set, parts []string) ([]string, error) {
+func (w *Writer) adopt(ctx context.Context, s *Stored, from deck.Place) error {
 	undecided, err := w.deck.Parts(ctx, from)
 	if err != nil {
-		return nil, fmt.Errorf("list trace %s: %w", from.TraceID, err)
+		return fmt.Errorf("list trace %s: %w", from.TraceID, err)
 	}
 	for _, digest := range undecided {
-		if slices.Contains(parts, digest) {
+		if slices.Contains(s.parts, digest) {
 			continue
 		}
-		body, err := w.deck.ReadPart(ctx, from, digest)
+		body, err := w.merge(ctx, s.Set, from, digest)
 		if err != nil {
-			return nil, fmt.Errorf("read part %s of trace %s: %w", digest, from.TraceID, err)
+			return err
 		}
-		other, err := evidence.FromPart(body)
-		if err != nil {
-			return nil, fmt.Errorf("part %s of trace %s: %w", digest, from.TraceID, err)
+		if _, _, err := w.deck.PutPart(ctx, s.place, body); err != nil {
+			return fmt.Errorf("write part of trace %s: %w", s.TraceID, err)
 		}
-		if _, _, err := w.deck.PutPart(ctx, to, body); err != nil {
-			return nil, fmt.Errorf("write part of trace %s: %w", to.TraceID, err)
-		}
-		set.Merge(other)
-		parts = append(parts, digest)
+		s.parts = append(slices.Clone(s.parts), digest)
 	}
-	slices.Sort(parts)
-	return parts, nil
+	slices.Sort(s.parts)
+	return nil
 }
 
-// generation derives the tapes from all evidence and writes them, unless they are there already.
-func (w *Writer) generation(ctx context.Context, r Request, place deck.Place, state deck.PlaceState, set *evidence.Set, parts []string) ([]Written, error) {
-	tapes, reason := reconstruct.Trace(evidence.Trace{TraceID: r.TraceID, Set: set}, reconstruct.Options{
-		Producer:  w.options.Producer,
-		Tenant:    r.Tenant,
-		Redaction: tape.Redaction{Policy: w.options.Redaction},
-	})
+func (w *Writer) reconstruction(tenant string) reconstruct.Options {
+	return reconstruct.Options{Producer: w.options.Producer, Tenant: tenant, Redaction: tape.Redaction{Policy: w.options.Redaction}}
+}
+
+// Tapes derives the tapes of one trace and writes them, unless they are there already. Runs whose root span ids are given in except
+// are left out: they are part of a joined run.
+func (w *Writer) Tapes(ctx context.Context, s *Stored, except []string) ([]Written, error) {
+	tapes, reason := reconstruct.Trace(evidence.Trace{TraceID: s.TraceID, Set: s.Set}, w.reconstruction(s.Tenant))
 	if len(tapes) == 0 {
-		return nil, fmt.Errorf("%w in trace %s: %s", ErrNoRun, r.TraceID, reason)
+		return nil, fmt.Errorf("%w in trace %s: %s", ErrNoRun, s.TraceID, reason)
 	}
-	gen := deck.NewGeneration(set.Len(), parts, w.producer)
+	producer := w.producer
+	if len(except) > 0 {
+		tapes = slices.DeleteFunc(tapes, func(t *tape.Tape) bool { return slices.Contains(except, t.Run.RootSpanID) })
+		producer = append(slices.Clone(producer), "joined"...) // not the generation that holds all runs of the trace
+	}
+	if len(tapes) == 0 {
+		return nil, nil
+	}
+	return w.generation(ctx, s.place, s.state, deck.NewGeneration(s.Set.Len(), s.parts, producer), tapes)
+}
+
+// generation writes the tapes as one generation.
+func (w *Writer) generation(ctx context.Context, place deck.Place, state deck.PlaceState, gen deck.Generation, tapes []*tape.Tape) ([]Written, error) {
 	runs := make([]deck.RunFiles, len(tapes))
 	written := make([]Written, len(tapes))
 	for i, t := range tapes {
@@ -241,7 +258,7 @@ func (w *Writer) generation(ctx context.Context, r Request, place deck.Place, st
 		written[i] = Written{
 			RunID:     t.Run.RunID,
 			TraceID:   t.Run.TraceID,
-			URL:       w.deck.Ref(place, gen, t.Run.RootSpanID, "tape.json").URL,
+			URL:       w.deck.Ref(place, gen, t.Run.RootSpanID, tape.TapeFile).URL,
 			Status:    t.Run.Status,
 			Grade:     t.Fidelity.Grade,
 			Events:    len(t.Events),
@@ -251,7 +268,7 @@ func (w *Writer) generation(ctx context.Context, r Request, place deck.Place, st
 	}
 	if !state.Has(gen) {
 		if _, err := w.deck.PutGeneration(ctx, place, gen, runs); err != nil {
-			return nil, fmt.Errorf("write generation of trace %s: %w", r.TraceID, err)
+			return nil, fmt.Errorf("write generation of trace %s: %w", place.TraceID, err)
 		}
 	}
 	return written, nil
@@ -261,11 +278,11 @@ func (w *Writer) generation(ctx context.Context, r Request, place deck.Place, st
 func (w *Writer) files(t *tape.Tape) ([]deck.File, error) {
 	var files []deck.File
 	if slices.Contains(w.options.Formats, FormatOracle) {
-		files = append(files, deck.File{Name: "oracle.json", Body: oracle.Append(nil, oracle.FromTape(t)), ContentType: "application/json"})
+		files = append(files, deck.File{Name: tape.OracleFile, Body: oracle.Append(nil, oracle.FromTape(t)), ContentType: "application/json"})
 	}
 	var digests []exactjson.Member
 	for _, f := range files {
-		digests = append(digests, exactjson.Member{Name: f.Name, Value: exactjson.StringValue(sha256Of(f.Body))})
+		digests = append(digests, exactjson.Member{Name: f.Name, Value: exactjson.StringValue(tape.FileDigest(f.Body))})
 	}
 	if digests != nil {
 		own := exactjson.ObjectValue(exactjson.Member{Name: "files", Value: exactjson.ObjectValue(digests...)})
@@ -274,5 +291,5 @@ func (w *Writer) files(t *tape.Tape) ([]deck.File, error) {
 	if err := t.Seal(); err != nil {
 		return nil, fmt.Errorf("seal tape: %w", err)
 	}
-	return append(files, deck.File{Name: "tape.json", Body: t.AppendJSON(nil), ContentType: "application/json"}), nil
+	return append(files, deck.File{Name: tape.TapeFile, Body: t.AppendJSON(nil), ContentType: "application/json"}), nil
 }

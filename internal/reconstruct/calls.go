@@ -59,19 +59,25 @@ type collector struct {
 
 func collect(f *fragment) *collector {
 	c := &collector{noise: map[string]int64{}}
-	for _, head := range f.heads {
-		if f.root == nil {
-			c.node(head, nil, nil)
-			continue
-		}
-		// the run's own span, and any wrapper above it, is the run and no event
-		walk(head, func(n *node) bool {
-			if n == f.root {
-				c.agentBody(n, nil, nil, nil)
-				return false
+	parts := f.joined
+	if len(parts) == 0 {
+		parts = []*fragment{f}
+	}
+	for _, part := range parts {
+		for _, head := range part.heads {
+			if part.root == nil {
+				c.node(head, nil, nil)
+				continue
 			}
-			return true
-		})
+			// the run's own span, and any wrapper above it, is the run and no event
+			walk(head, func(n *node) bool {
+				if n == part.root {
+					c.agentBody(n, nil, nil, nil)
+					return false
+				}
+				return true
+			})
+		}
 	}
 	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals} {
 		slices.SortStableFunc(list, compareCalls)

@@ -22,38 +22,54 @@ type Options struct {
 // Trace rebuilds the runs of one trace, in order of their start. The tapes are not sealed yet: what is written beside them is not
 // known here. A trace without model calls, tool calls or user input holds no run; reason then says why.
 func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
-	nodes, unassigned := load(t.Set)
-	if len(nodes) == 0 {
-		return nil, "no spans of an agent run"
-	}
-	frags := divide(link(nodes))
+	frags, unassigned, reason := fragments(t)
 	for _, f := range frags {
 		b := &builder{fragment: f, calls: collect(f)}
-		if !b.isRun() {
-			continue
-		}
-		tapes = append(tapes, b.build(opts, t.TraceID))
+		tapes = append(tapes, b.build(opts))
 	}
-	if len(tapes) == 0 {
-		return nil, "neither model calls nor tool calls nor user input"
+	if unassigned > 0 && len(tapes) > 0 {
+		sayUnassigned(tapes[0], unassigned)
 	}
-	if unassigned > 0 {
-		first := &builder{tape: tapes[0]}
-		first.finding(tape.CodeUnassignedRecords, 0, "", fmt.Sprintf("%s name no span that came", plural(unassigned, "log record")))
-		first.sortFindings()
-	}
-	return tapes, ""
+	return tapes, reason
 }
 
-func (b *builder) isRun() bool {
-	if len(b.calls.models)+len(b.calls.tools) > 0 {
+// fragments finds the runs of one trace.
+func fragments(t evidence.Trace) (frags []*fragment, unassigned int, reason string) {
+	nodes, unassigned := load(t.Set)
+	if len(nodes) == 0 {
+		return nil, unassigned, "no spans of an agent run"
+	}
+	for _, f := range divide(link(nodes)) {
+		if f.isRun() {
+			f.traces = []string{t.TraceID}
+			frags = append(frags, f)
+		}
+	}
+	if len(frags) == 0 {
+		reason = "neither model calls nor tool calls nor user input"
+	}
+	return frags, unassigned, reason
+}
+
+func sayUnassigned(t *tape.Tape, n int) {
+	b := &builder{tape: t}
+	b.finding(tape.CodeUnassignedRecords, 0, "", plural(n, "log record")+" of the trace name no span that came")
+	b.sortFindings()
+}
+
+// isRun reports a fragment with a model call, a tool call or user input.
+func (f *fragment) isRun() bool {
+	if f.root != nil && lastUserText(f.root.obs.Input) != "" {
 		return true
 	}
-	root := b.fragment.root
-	return root != nil && lastUserText(root.obs.Input) != ""
+	for _, h := range f.heads {
+		if h.obs.Class == genai.Model || h.obs.Class == genai.Tool || holdsCall(h) {
+			return true
+		}
+	}
+	return false
 }
-
-func (b *builder) build(opts Options, traceID string) *tape.Tape {
+func (b *builder) build(opts Options) *tape.Tape {
 	b.calls.converse()
 	b.ordered = b.calls.order()
 	b.tape = &tape.Tape{
@@ -65,14 +81,14 @@ func (b *builder) build(opts Options, traceID string) *tape.Tape {
 		Messages:      map[string]tape.Message{},
 	}
 	nodes := b.nodes()
-	b.identify(nodes, opts.Tenant, traceID)
+	b.identify(nodes, opts.Tenant, b.fragment.traces[0])
 	b.events()
 	b.times()
 	b.input()
 	b.config()
 	b.finish()
 	b.usage()
-	b.sources(nodes, []string{traceID})
+	b.sources(nodes, b.fragment.traces)
 	b.extensions(b.speakers(nodes))
 	b.ambiguousKeys()
 	b.gaps(nodes)

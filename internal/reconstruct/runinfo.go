@@ -23,15 +23,15 @@ func (b *builder) identify(nodes []*node, tenant, traceID string) {
 	root := b.fragment.root
 	first := nodes[0]
 	r.Tenant, r.TraceID = tenant, traceID
-	switch {
-	case root != nil:
-		r.RootSpanID = root.spanID()
+	r.RootSpanID = b.fragment.rootID()
+	if root != nil {
 		first = root
-	case b.fragment.heads[0].missing && !b.fragment.heads[0].parent.IsEmpty():
-		parent := b.fragment.heads[0].parent
-		r.RootSpanID = hex.EncodeToString(parent[:])
-	default:
-		r.RootSpanID = rootOf(b.fragment.heads[0]).spanID()
+	}
+	for _, f := range b.fragment.joined {
+		r.Joined = append(r.Joined, f.traces[0]+"-"+f.rootID())
+	}
+	if len(r.Joined) > 0 {
+		b.finding(tape.CodeJoined, 0, "run.joined", "joined from "+plural(len(r.Joined), "trace"))
 	}
 	r.RunID = r.TraceID + "-" + r.RootSpanID
 	r.Service = serviceOf(first.resource)
@@ -48,6 +48,21 @@ func (b *builder) identify(nodes []*node, tenant, traceID string) {
 		set(&r.UserID, o.UserID)
 		set(&r.ReplayRunID, o.ReplayRunID)
 	}
+}
+
+// rootID names the fragment: its run span; while that is missing, the parent that its calls name, else the earliest span.
+func (f *fragment) rootID() string {
+	if f.root != nil {
+		return f.root.spanID()
+	}
+	if len(f.joined) > 0 {
+		return f.joined[0].rootID()
+	}
+	first := f.first()
+	if first.missing && !first.parent.IsEmpty() {
+		return hex.EncodeToString(first.parent[:])
+	}
+	return rootOf(first).spanID()
 }
 
 func set(dst *string, src string) {

@@ -13,9 +13,11 @@ import (
 
 // fragment is what one run is made of: the run span and all below it, or loose calls without a run span.
 type fragment struct {
-	root  *node   // the run span; nil for loose calls
-	heads []*node // local roots of what belongs to the run, the run span among them
-	entry []*node // entry spans above it, innermost first
+	root   *node   // the run span; nil for loose calls
+	heads  []*node // local roots of what belongs to the run, the run span among them
+	entry  []*node // entry spans above it, innermost first
+	traces []string
+	joined []*fragment // of a joined run: what it was joined from, in order of time
 }
 
 // divide finds the runs of a trace. Nested agents stay inside the run around them.

@@ -1,0 +1,93 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package derive
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Join writes the runs that several of the traces hold together, under joined/. What it returns beside them says which runs of which
+// trace are part of a joined one and must not be written on their own: trace id → root span ids.
+func (w *Writer) Join(ctx context.Context, stored []*Stored) (written []Written, parts map[string][]string, err error) {
+	parts = map[string][]string{}
+	byTenant := map[string][]*Stored{}
+	for _, s := range stored {
+		if s.place.Area == deck.AreaRuns {
+			byTenant[s.Tenant] = append(byTenant[s.Tenant], s)
+		}
+	}
+	for tenant, list := range byTenant {
+		joined := reconstruct.Join(tracesOf(list), w.reconstruction(tenant))
+		for _, group := range byFirstTrace(joined) {
+			tapes, err := w.writeJoined(ctx, tenant, list, group)
+			if err != nil {
+				return written, parts, err
+			}
+			written = append(written, tapes...)
+		}
+		for _, j := range joined {
+			for _, r := range j.Roots {
+				parts[r.TraceID] = append(parts[r.TraceID], r.SpanID)
+			}
+		}
+	}
+	slices.SortFunc(written, func(a, b Written) int { return cmp.Compare(a.RunID, b.RunID) })
+	return written, parts, nil
+}
+
+func tracesOf(list []*Stored) []evidence.Trace {
+	traces := make([]evidence.Trace, len(list))
+	for i, s := range list {
+		traces[i] = evidence.Trace{TraceID: s.TraceID, Set: s.Set}
+	}
+	return traces
+}
+
+// byFirstTrace gathers joined runs that lie in one place.
+func byFirstTrace(joined []reconstruct.Joined) [][]reconstruct.Joined {
+	var groups [][]reconstruct.Joined
+	for _, j := range joined {
+		i := slices.IndexFunc(groups, func(g []reconstruct.Joined) bool { return g[0].Tape.Run.TraceID == j.Tape.Run.TraceID })
+		if i < 0 {
+			groups = append(groups, []reconstruct.Joined{j})
+		} else {
+			groups[i] = append(groups[i], j)
+		}
+	}
+	return groups
+}
+
+func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Stored, group []reconstruct.Joined) ([]Written, error) {
+	items := 0
+	var digests []string
+	var tapes []*tape.Tape
+	seen := map[string]bool{}
+	for _, j := range group {
+		tapes = append(tapes, j.Tape)
+		for _, trace := range j.Traces {
+			i := slices.IndexFunc(stored, func(s *Stored) bool { return s.TraceID == trace })
+			if i < 0 || seen[trace] {
+				continue
+			}
+			seen[trace] = true
+			items += stored[i].Set.Len()
+			digests = append(digests, stored[i].parts...)
+		}
+	}
+	slices.Sort(digests)
+	place := deck.Place{Area: deck.AreaJoined, Tenant: tenant, TraceID: group[0].Tape.Run.TraceID}
+	state, err := w.deck.State(ctx, place)
+	if err != nil {
+		return nil, fmt.Errorf("list joined trace %s: %w", place.TraceID, err)
+	}
+	return w.generation(ctx, place, state, deck.NewGeneration(items, digests, w.producer), tapes)
+}
