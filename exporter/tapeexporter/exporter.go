@@ -91,7 +91,7 @@ func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
 		return nil, err
 	}
 	e.deck = d
-	e.writer = derive.NewWriter(d, derive.Options{Producer: producer(), Formats: e.cfg.Formats})
+	e.writer = derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: e.cfg.Formats})
 	return e.writer, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/derive"
 )
 
 // failure is what stands behind an attempt that failed. It is the attribute "cause" of the metric.
@@ -18,8 +19,8 @@ const (
 	refused failure = "refused"
 	// failed: the store is away, or the attempt ran out of time. It is tried again.
 	failed failure = "failed"
-	// underivable: the evidence is durable, because a part is written before others are read, but one of its neighbours is damaged.
-	// Trying again would fail the same way and take the place of other traces.
+	// underivable: the evidence is durable, because a part is written before anything is derived, but no tape can be made: a
+	// neighbouring part is damaged, or reconstruction cannot take the trace. Trying again would fail the same way and take the place of other traces.
 	underivable failure = "underivable"
 	// tooLarge: the evidence exceeds one object. Neither time nor an operator can help.
 	tooLarge failure = "too_large"
@@ -30,7 +31,7 @@ func failureOf(err error) failure {
 	switch {
 	case errors.Is(err, deck.ErrTooLarge):
 		return tooLarge
-	case errors.Is(err, deck.ErrCorrupt):
+	case errors.Is(err, derive.ErrUnderivable), errors.Is(err, deck.ErrCorrupt):
 		return underivable
 	case deck.IsPermanent(err):
 		return refused

@@ -65,7 +65,7 @@ type Size struct {
 // spans and may open a trace.
 const (
 	FragmentOverhead = 1024
-	ItemOverhead  = 256
+	ItemOverhead     = 256
 )
 
 // Request is the evidence of one admission.

@@ -213,21 +213,15 @@ func TestLateSpanAddsOnePartAndOneGeneration(t *testing.T) {
 		return state
 	}
 	for range 10 {
-		if state := write(clone(early)); len(state.Parts) != 1 || len(state.Generations) != 1 {
+		if state := write(early); len(state.Parts) != 1 || len(state.Generations) != 1 {
 			t.Fatalf("a repeated delivery left %d parts and %d generations", len(state.Parts), len(state.Generations))
 		}
 	}
-	state := write(clone(late))
+	state := write(late)
 	current, ok := state.Current()
 	if len(state.Parts) != 2 || len(state.Generations) != 2 || !ok || current.Items != set.Len() {
 		t.Errorf("a late span left %d parts, %d generations, the current one of %d items; want 2, 2, %d", len(state.Parts), len(state.Generations), current.Items, set.Len())
 	}
-}
-
-func clone(s *evidence.Set) *evidence.Set {
-	c := evidence.NewSet()
-	c.Merge(s)
-	return c
 }
 
 func TestUndecidedEvidenceMovesToTheRunsWhenTheRootComes(t *testing.T) {
@@ -255,7 +249,7 @@ func TestUndecidedEvidenceMovesToTheRunsWhenTheRootComes(t *testing.T) {
 		set      *evidence.Set
 		complete bool
 	}{{early, false}, {late, true}, {early, false}} {
-		if _, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: trace, Set: clone(step.set), Complete: step.complete}); err != nil && !isNoRun(err) {
+		if _, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: trace, Set: step.set, Complete: step.complete}); err != nil && !isNoRun(err) {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -107,6 +108,9 @@ type Written struct {
 	Findings  int
 }
 
+// ErrUnderivable is returned, wrapped, when the evidence is durable but no tape can be made from it. Trying again will not help.
+var ErrUnderivable = errors.New("no tape can be made")
+
 // ErrNoRun is returned, wrapped with the reason, for evidence that holds no run. The part has been written all the same.
 var ErrNoRun = errors.New("no run")
 
@@ -150,7 +154,7 @@ func (w *Writer) Store(ctx context.Context, r Request) (*Stored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
 	}
-	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Set: r.Set, place: place, state: state, parts: state.Parts}
+	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Set: r.Set.Clone(), place: place, state: state, parts: state.Parts}
 	for _, digest := range s.parts {
 		if digest == own {
 			continue
@@ -230,7 +234,10 @@ func (w *Writer) reconstruction(tenant string) reconstruct.Options {
 // Tapes derives the tapes of one trace and writes them, unless they are there already. Runs whose root span ids are given in except
 // are left out: they are part of a joined run.
 func (w *Writer) Tapes(ctx context.Context, s *Stored, except []string) ([]Written, error) {
-	tapes, reason := reconstruct.Trace(evidence.Trace{TraceID: s.TraceID, Set: s.Set}, w.reconstruction(s.Tenant))
+	tapes, reason, err := w.reconstruct(s)
+	if err != nil {
+		return nil, err
+	}
 	if len(tapes) == 0 {
 		return nil, fmt.Errorf("%w in trace %s: %s", ErrNoRun, s.TraceID, reason)
 	}
@@ -245,6 +252,18 @@ func (w *Writer) Tapes(ctx context.Context, s *Stored, except []string) ([]Writt
 	return w.generation(ctx, s.place, s.state, deck.NewGeneration(s.Set.Len(), s.parts, producer), tapes)
 }
 
+// reconstruct guards the collector against a trace that reconstruction cannot take: its evidence is durable, and it must not take
+// the other traces with it.
+func (w *Writer) reconstruct(s *Stored) (tapes []*tape.Tape, reason string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w from trace %s: %v\n%s", ErrUnderivable, s.TraceID, p, debug.Stack())
+		}
+	}()
+	tapes, reason = reconstruct.Trace(evidence.Trace{TraceID: s.TraceID, Set: s.Set}, w.reconstruction(s.Tenant))
+	return tapes, reason, nil
+}
+
 // generation writes the tapes as one generation.
 func (w *Writer) generation(ctx context.Context, place deck.Place, state deck.PlaceState, gen deck.Generation, tapes []*tape.Tape) ([]Written, error) {
 	runs := make([]deck.RunFiles, len(tapes))
@@ -252,7 +271,7 @@ func (w *Writer) generation(ctx context.Context, place deck.Place, state deck.Pl
 	for i, t := range tapes {
 		files, err := w.files(t)
 		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", t.Run.RunID, err)
+			return nil, fmt.Errorf("%w for run %s: %w", ErrUnderivable, t.Run.RunID, err)
 		}
 		runs[i] = deck.RunFiles{Root: t.Run.RootSpanID, Files: files}
 		written[i] = Written{

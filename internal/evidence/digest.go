@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
+	"slices"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -76,12 +78,38 @@ func (h *hasher) text(s string) {
 	h.buf = append(h.buf, s...)
 }
 
+// attributes digests a map whatever the order of its keys: it has none that means anything.
 func (h *hasher) attributes(m pcommon.Map) {
 	h.number(uint64(m.Len()))
-	for k, v := range m.All() {
-		h.text(k)
-		h.value(v)
+	sorted, last := true, ""
+	for k := range m.All() {
+		if k < last {
+			sorted = false
+			break
+		}
+		last = k
 	}
+	if sorted {
+		for k, v := range m.All() {
+			h.text(k)
+			h.value(v)
+		}
+		return
+	}
+	entries := make([]entry, 0, m.Len())
+	for k, v := range m.All() {
+		entries = append(entries, entry{k, v})
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	for _, e := range entries {
+		h.text(e.key)
+		h.value(e.value)
+	}
+}
+
+type entry struct {
+	key   string
+	value pcommon.Value
 }
 
 func (h *hasher) value(v pcommon.Value) {

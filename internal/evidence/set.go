@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -85,6 +86,9 @@ func stripHandover(m pcommon.Map) {
 		}
 	}
 }
+
+// Clone returns a set of the same items.
+func (s *Set) Clone() *Set { return &Set{items: maps.Clone(s.items)} }
 
 // Merge adds the items of another set.
 func (s *Set) Merge(other *Set) {

@@ -175,4 +175,3 @@ func (t Table) Markdown() string {
 	}
 	return b.String() + "\n"
 }
-
