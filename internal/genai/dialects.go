@@ -38,6 +38,8 @@ type Dialect struct {
 	// Events are the names of log events, or their beginnings up to and including the first dot; log tells the role of each.
 	Events []string
 	log    func(eventName string, a attributes) logRole
+	// adds says that a span only adds to the model call above it.
+	adds func(span ptrace.Span) bool
 	// member says which spans of its scopes are evidence, where most are not (nil: all).
 	member func(span ptrace.Span) bool
 	// classify tells the class of a span from its name and few attributes; runSpan says that it stands for a whole run.
@@ -47,7 +49,7 @@ type Dialect struct {
 }
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
-var Dialects = []*Dialect{forge, claudeCode, vercelAI, vercelGenAI, googleADK, strands, mastra, genkit, voltAgent, openInference, semconv}
+var Dialects = []*Dialect{forge, claudeCode, geminiCLI, codex, vercelAI, vercelGenAI, googleADK, strands, mastra, genkit, voltAgent, openInference, semconv}
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
 var commonMarks = []string{"mcp."}
@@ -210,7 +212,7 @@ func Read(s *Source) *Observation {
 		o.Dialects = append(o.Dialects, d.ID)
 		o.fill(next)
 	}
-	if o.Class == Unclassified {
+	if o.Class == Unclassified || s.addition {
 		o.Class = Structure
 	}
 	readCommon(s, o)

@@ -21,7 +21,7 @@ type event struct {
 
 // eventsOf returns the GenAI events of a span in time order: its span events, then the log records that name it.
 func eventsOf(s *Source) []event {
-	var out []event
+	var out, logged []event
 	for i, e := range s.Span.Events().All() {
 		if !strings.HasPrefix(e.Name(), "gen_ai.") && e.Name() != "tool.output" {
 			continue
@@ -30,7 +30,11 @@ func eventsOf(s *Source) []event {
 	}
 	for i, l := range s.Logs {
 		a := attributes{l.Attributes()}
-		out = append(out, event{name: l.Name(), time: uint64(l.StartTimestamp()), order: len(out) + i, fields: eventFields(a)})
+		logged = append(logged, event{name: l.Name(), time: uint64(l.StartTimestamp()), order: i, fields: eventFields(a)})
+	}
+	for i, e := range untie(logged) {
+		e.order = s.Span.Events().Len() + i
+		out = append(out, e)
 	}
 	slices.SortStableFunc(out, func(a, b event) int {
 		switch {
@@ -151,4 +155,71 @@ func choiceMessage(fields exactjson.Value) Message {
 	}
 	m.FinishReason = fields.First("finish_reason").Str()
 	return m
+}
+
+// untie orders message records that bear the same time, as those of clocks that count milliseconds do: instructions come first, then
+// users and the assistant in turn, then each request for tools with its results. Where that leaves a choice the texts decide, so that
+// the same messages stand in the same order in every request.
+func untie(logged []event) []event {
+	out := make([]event, 0, len(logged))
+	for len(logged) > 0 {
+		n := 1
+		for n < len(logged) && logged[n].time == logged[0].time {
+			n++
+		}
+		if n == 1 {
+			out = append(out, logged[0])
+		} else {
+			out = append(out, conversationOrder(logged[:n])...)
+		}
+		logged = logged[n:]
+	}
+	return out
+}
+
+func conversationOrder(tied []event) []event {
+	tied = slices.Clone(tied)
+	slices.SortStableFunc(tied, func(a, b event) int { return strings.Compare(a.fields.JSON(), b.fields.JSON()) })
+	var system, users, said, asking, results, rest []event
+	for _, e := range tied {
+		switch e.name {
+		case "gen_ai.system.message", "gen_ai.developer.message":
+			system = append(system, e)
+		case "gen_ai.user.message":
+			users = append(users, e)
+		case "gen_ai.assistant.message":
+			if e.fields.Get("tool_calls").Len() > 0 {
+				asking = append(asking, e)
+			} else {
+				said = append(said, e)
+			}
+		case "gen_ai.tool.message":
+			results = append(results, e)
+		default:
+			rest = append(rest, e)
+		}
+	}
+	out := system
+	for i := range max(len(users), len(said)) {
+		if i < len(users) {
+			out = append(out, users[i])
+		}
+		if i < len(said) {
+			out = append(out, said[i])
+		}
+	}
+	for _, e := range asking {
+		out = append(out, e)
+		for _, call := range e.fields.Get("tool_calls").Members() {
+			id := textOfID(call.Value.Get("id"))
+			for i, r := range results {
+				if textOfID(r.fields.First("id", "tool_call_id")) == id && id != "" {
+					out = append(out, r)
+					results = slices.Delete(results, i, i+1)
+					break
+				}
+			}
+		}
+	}
+	return append(append(out, results...), rest...)
 }

@@ -120,6 +120,7 @@ func Arrange(spans, logs []*Source) (alone, rest []*Source) {
 			r.byID[s.Span.SpanID()] = s
 		}
 	}
+	r.additions()
 	for _, l := range logs {
 		role := roleOfLog(l.Span)
 		if s := r.spanOf(l, role); s != nil {
@@ -183,6 +184,31 @@ type logCall struct {
 	end   uint64
 }
 
+// additions hands the spans that only add to a model call to the one above them.
+func (r *arrangement) additions() {
+	for _, s := range r.spans {
+		d := adding(s)
+		if d == nil {
+			continue
+		}
+		for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < len(r.spans); up, n = r.byID[up.Span.ParentSpanID()], n+1 {
+			if class, _ := d.classOf(up); class == Model && adding(up) == nil {
+				up.Also, s.addition = append(up.Also, s.Span), true
+				break
+			}
+		}
+	}
+}
+
+func adding(s *Source) *Dialect {
+	for _, d := range Dialects {
+		if d.adds != nil && slices.Contains(d.Scopes, s.ScopeName) && d.adds(s.Span) {
+			return d
+		}
+	}
+	return nil
+}
+
 func (r *arrangement) view() []spanView {
 	if r.read {
 		return r.views
@@ -217,6 +243,9 @@ func (r *arrangement) spanOf(l *Source, role logRole) *Source {
 				best = v.source
 			}
 		}
+		if best == nil && role.callID == "" {
+			return named
+		}
 	case Model:
 		var distance uint64
 		for _, v := range r.view() {
@@ -238,12 +267,9 @@ func (r *arrangement) spanOf(l *Source, role logRole) *Source {
 			}
 		}
 	case Agent:
-		for s := named; s != nil; s = r.byID[s.Span.ParentSpanID()] {
+		for s, n := named, 0; s != nil && n < len(r.spans); s, n = r.byID[s.Span.ParentSpanID()], n+1 {
 			if i := slices.IndexFunc(r.view(), func(v spanView) bool { return v.source == s && v.obs.Class == Agent }); i >= 0 {
 				return s
-			}
-			if s.Span.ParentSpanID() == s.Span.SpanID() {
-				break
 			}
 		}
 		return r.enclosingRun(at)

@@ -40,6 +40,10 @@ type Source struct {
 	Span         ptrace.Span
 	// Logs are the log records (as evidence spans) that name this span as theirs, in time order.
 	Logs []ptrace.Span
+	// Also are further spans of the same call that have nothing to say but what they add to it.
+	Also []ptrace.Span
+
+	addition bool // one of another source's Also
 }
 
 // Observation is what one item says. Fields that it does not say are zero.
@@ -246,14 +250,23 @@ func list[T any](dst *[]T, src []T) {
 	}
 }
 
-// content takes src where dst holds nothing, or where dst is damaged and src is not.
+// content takes src where dst holds nothing, or where dst is damaged and src is not. The same text read by another dialect, which
+// does not know the damage, is no better.
 func content(dst *Content, src Content) {
 	if !src.Present() {
 		return
 	}
-	if !dst.Present() || dst.Label != "" && src.Label == "" {
+	if !dst.Present() || dst.Label != "" && src.Label == "" && dst.recorded() != src.recorded() {
 		*dst = src
 	}
+}
+
+// recorded is the text that was recorded.
+func (c Content) recorded() string {
+	if c.Text != "" {
+		return c.Text
+	}
+	return c.Value.Text()
 }
 
 func fillUsage(dst *tape.Usage, src tape.Usage) {
