@@ -233,6 +233,9 @@ func readADKTool(s *Source, a attributes, o *Observation) {
 	default:
 		o.ToolKind = tape.ToolFunction
 	}
+	if s.Span.Attributes().Len() == 0 && s.Span.DroppedAttributesCount() == 0 {
+		o.Failed = true // the attributes are written when the tool has returned
+	}
 	args, result := a.str("gcp.vertex.agent.tool_call_args"), a.str("gcp.vertex.agent.tool_response")
 	if args == "{}" && result == "{}" {
 		return // the capture of content is off
@@ -297,20 +300,7 @@ func wholeAnswer(chunks []Message) []Message {
 	if before := messageText(chunks[:len(chunks)-1]); before != "" && strings.HasPrefix(messageText([]Message{last}), before) {
 		return []Message{last}
 	}
-	joined := Message{Role: tape.RoleAssistant}
-	for _, m := range chunks {
-		for _, p := range m.Parts {
-			if n := len(joined.Parts) - 1; n >= 0 && joined.Parts[n].Type == p.Type && (p.Type == tape.PartText || p.Type == tape.PartReasoning) {
-				joined.Parts[n].Text += p.Text
-				continue
-			}
-			joined.Parts = append(joined.Parts, p)
-		}
-		if m.FinishReason != "" {
-			joined.FinishReason = m.FinishReason
-		}
-	}
-	return []Message{joined}
+	return joinChunks(chunks)
 }
 
 func messageText(messages []Message) string {

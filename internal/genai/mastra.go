@@ -4,6 +4,7 @@
 package genai
 
 import (
+	"math"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -97,7 +98,7 @@ func readMastra(s *Source, o *Observation) {
 		if v := a.json("gen_ai.tool.call.result", "gen_ai.tool.output", "mastra."+kind+".output", "output"); !v.IsAbsent() {
 			u := unwrapResult(resultContent(v, true))
 			o.Result, o.Failed = u.content, u.isError
-			mastraMasked(&o.Result)
+			mastraDamage(&o.Result)
 		}
 		if message := a.str("error.message"); message != "" || a.str("gen_ai.tool.success") == "false" {
 			o.Failed = true
@@ -118,11 +119,30 @@ func readMastra(s *Source, o *Observation) {
 	}
 }
 
-// mastraMasked labels a decoded value in which Mastra's filter replaced a field.
-func mastraMasked(c *Content) {
-	if c.Label == "" && strings.Contains(c.Value.JSON(), `"[REDACTED]"`) {
+// mastraDamage labels a decoded value in which Mastra's filter replaced a field, or whose integers are beyond what JavaScript holds:
+// results are parsed and written again.
+func mastraDamage(c *Content) {
+	switch {
+	case c.Label != "":
+	case strings.Contains(c.Value.JSON(), `"[REDACTED]"`):
 		c.Label, c.Masked = tape.Lossy, true
+	case roundedInJS(c.Value):
+		c.Label = tape.Lossy
 	}
+}
+
+// roundedInJS reports an integer that JavaScript may have rounded.
+func roundedInJS(v exactjson.Value) bool {
+	if v.Kind() == exactjson.Number {
+		f, ok := v.Float()
+		return ok && math.Abs(f) >= 1<<53 && math.Abs(f) < 1e21
+	}
+	for _, m := range v.Members() {
+		if roundedInJS(m.Value) {
+			return true
+		}
+	}
+	return false
 }
 
 func readMastraModel(a attributes, input, output exactjson.Value, o *Observation) {
