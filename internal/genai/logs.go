@@ -390,7 +390,9 @@ func (r *arrangement) sources(rest []*Source) (alone, left []*Source) {
 		c.first.Span.CopyTo(span)
 		span.SetStartTimestamp(pcommon.Timestamp(c.start))
 		span.SetEndTimestamp(pcommon.Timestamp(c.end))
-		span.SetParentSpanID(c.under)
+		if !c.under.IsEmpty() || c.role.request == "" {
+			span.SetParentSpanID(c.under)
+		}
 		if c.run != nil && c.run.first != nil {
 			span.SetParentSpanID(c.run.first.Span.SpanID())
 		}
