@@ -234,25 +234,25 @@ func (p *parser) digits() bool {
 // string reads a string; the result shares the text's memory unless it holds an escape.
 func (p *parser) string() (string, error) {
 	p.pos++
-	start, ascii := p.pos, true
-	for ; p.pos < len(p.text); p.pos++ {
-		switch c := p.text[p.pos]; {
-		case c == '"':
-			s := p.text[start:p.pos]
-			if !ascii && !utf8.ValidString(s) {
-				return "", p.notUnicode("invalid UTF-8")
-			}
-			p.pos++
-			return s, nil
-		case c == '\\':
-			return p.escaped(start)
-		case c < ' ':
-			return "", p.fail("control character in a string")
-		case c >= utf8.RuneSelf:
-			ascii = false
-		}
+	start := p.pos
+	end, ascii := plainRun(p.text, start)
+	p.pos = end
+	if end == len(p.text) {
+		return "", p.fail("end of text")
 	}
-	return "", p.fail("end of text")
+	switch p.text[end] {
+	case '"':
+		s := p.text[start:end]
+		if !ascii && !utf8.ValidString(s) {
+			return "", p.notUnicode("invalid UTF-8")
+		}
+		p.pos++
+		return s, nil
+	case '\\':
+		return p.escaped(start)
+	default:
+		return "", p.fail("control character in a string")
+	}
 }
 
 func (p *parser) escaped(start int) (string, error) {
@@ -275,24 +275,13 @@ func (p *parser) escaped(start int) (string, error) {
 		case c < ' ':
 			return "", p.fail("control character in a string")
 		default:
-			start := p.pos
-			for p.pos < len(p.text) && !endsRun[p.text[p.pos]] {
-				p.pos++
-			}
-			b = append(b, p.text[start:p.pos]...)
+			end, _ := plainRun(p.text, p.pos)
+			b = append(b, p.text[p.pos:end]...)
+			p.pos = end
 		}
 	}
 	return "", p.fail("end of text")
 }
-
-// endsRun marks the bytes that cannot stand for themselves within a JSON string.
-var endsRun = func() (ends [256]bool) {
-	for c := range ' ' {
-		ends[c] = true
-	}
-	ends['"'], ends['\\'] = true, true
-	return ends
-}()
 
 var plainEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 

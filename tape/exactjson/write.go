@@ -221,14 +221,13 @@ func AppendString(dst []byte, s string) []byte {
 		s = valid(s)
 	}
 	dst = append(dst, '"')
-	start := 0
-	for i := range len(s) {
-		c := s[i]
-		if !endsRun[c] {
-			continue
+	for {
+		end, _ := plainRun(s, 0)
+		dst = append(dst, s[:end]...)
+		if end == len(s) {
+			return append(dst, '"')
 		}
-		dst = append(dst, s[start:i]...)
-		switch c {
+		switch c := s[end]; c {
 		case '"', '\\':
 			dst = append(dst, '\\', c)
 		case '\b':
@@ -244,7 +243,6 @@ func AppendString(dst []byte, s string) []byte {
 		default:
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
-		start = i + 1
+		s = s[end+1:]
 	}
-	return append(append(dst, s[start:]...), '"')
 }
