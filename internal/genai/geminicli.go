@@ -156,6 +156,13 @@ func readGeminiModel(s *Source, a attributes, o *Observation) {
 	}
 	o.Response = joinChunks(o.Response)
 	geminiResults(o.Request)
+	geminiResults(o.Response)
+	for i, m := range o.Request {
+		for k := range m.Parts {
+			p := &o.Request[i].Parts[k]
+			p.Injected = m.Role == tape.RoleUser && strings.HasPrefix(p.Text, "<session_context>")
+		}
+	}
 }
 
 // readGeminiModelLog takes from a log record what the span lacks or holds cut; records are cut much later than spans.
@@ -219,11 +226,15 @@ func joinChunks(chunks []Message) []Message {
 	return []Message{joined}
 }
 
-// geminiResults takes off what Gemini CLI puts around results in a message list.
+// geminiID drops the tool's name that some places put before a call id, some do not.
+func geminiID(name, id string) string { return strings.TrimPrefix(id, name+"__") }
+
+// geminiResults takes off what Gemini CLI puts around results and ids in a message list.
 func geminiResults(messages []Message) {
 	for _, m := range messages {
 		for i := range m.Parts {
 			p := &m.Parts[i]
+			p.ID = geminiID(p.Name, p.ID)
 			if p.Type == tape.PartToolResult {
 				c, failed := geminiResult(Content{Value: p.Result, Envelope: p.Envelope, Label: p.Label})
 				p.Result, p.Envelope, p.Label, p.IsError = c.Value, c.Envelope, c.Label, p.IsError || failed
@@ -287,6 +298,7 @@ func readGeminiTool(s *Source, a attributes, request exactjson.Value, o *Observa
 	str(&o.InvocationID, request.Get("prompt_id").Str())
 	str(&o.Name, request.Get("name").Str())
 	str(&o.CallID, request.Get("callId").Str())
+	o.CallID = geminiID(o.Name, o.CallID)
 	switch args := request.Get("args"); {
 	case !args.IsAbsent():
 		o.Args = Content{Value: args}

@@ -157,6 +157,8 @@ type Part struct {
 	Label    tape.Label
 	Masked   bool // see Content
 	Envelope []string
+	// Injected says that the framework put the part into a user's message.
+	Injected bool
 }
 
 func textPart(text string) Part { return Part{Part: tape.Part{Type: tape.PartText, Text: text}} }
