@@ -40,6 +40,8 @@ type Dialect struct {
 	log    func(eventName string, a attributes) logRole
 	// adds says that a span only adds to the model call above it.
 	adds func(span ptrace.Span) bool
+	// addsTo finds it where it is not above but beside (nil: above).
+	addsTo func(span, call ptrace.Span) bool
 	// member says which spans of its scopes are evidence, where most are not (nil: all).
 	member func(span ptrace.Span) bool
 	// classify tells the class of a span from its name and few attributes; runSpan says that it stands for a whole run.
@@ -49,7 +51,7 @@ type Dialect struct {
 }
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
-var Dialects = []*Dialect{forge, claudeCode, geminiCLI, codex, vercelAI, vercelGenAI, googleADK, strands, mastra, genkit, voltAgent, openInference, semconv}
+var Dialects = []*Dialect{forge, claudeCode, geminiCLI, codex, langfuse, langSmith, langWatch, sentryAI, vercelAI, vercelGenAI, pydanticAI, logfire, googleADK, strands, mastra, genkit, voltAgent, openInference, semconv}
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
 var commonMarks = []string{"mcp."}
@@ -196,7 +198,17 @@ func dialectsOf(s *Source) []*Dialect {
 // Read tells what one item says. Fields come from the first dialect that holds them unharmed.
 func Read(s *Source) *Observation {
 	o := &Observation{}
-	for _, d := range dialectsOf(s) {
+	for i, d := range dialectsOf(s) {
+		if i == 0 { // the primary dialect has nothing to leave alone
+			if o.Class, o.RunSpan = d.classOf(s); o.Class != Unclassified {
+				d.read(s, o)
+			}
+			if o.Class != Unclassified {
+				o.Dialects = append(o.Dialects, d.ID)
+				continue
+			}
+			*o = Observation{}
+		}
 		next := &Observation{}
 		next.Class, next.RunSpan = d.classOf(s)
 		if o.Class != Unclassified && next.Class != o.Class {
@@ -214,6 +226,11 @@ func Read(s *Source) *Observation {
 	}
 	if o.Class == Unclassified || s.addition {
 		o.Class = Structure
+	}
+	for _, span := range s.Also {
+		more := Read(&Source{Resource: s.Resource, ScopeName: s.ScopeName, ScopeVersion: s.ScopeVersion, Span: span})
+		more.Class, more.Notes = o.Class, nil
+		o.fill(more)
 	}
 	readCommon(s, o)
 	return o
