@@ -164,9 +164,6 @@ func readCodexModel(s *Source, a attributes, o *Observation) {
 		o.param("reasoning_effort", effort)
 	}
 	codexSpanUsage(a, o)
-	for _, span := range s.Also {
-		codexSpanUsage(attributes{span.Attributes()}, o)
-	}
 	failed, answered := "", false
 	status := ""
 	for _, l := range s.Logs {

@@ -184,25 +184,41 @@ type logCall struct {
 	end   uint64
 }
 
-// additions hands the spans that only add to a model call to the one above them.
+// additions hands the spans that only add to a model call to it: the one above them or, with some dialects, the last one beside
+// them that they fit.
 func (r *arrangement) additions() {
-	for _, s := range r.spans {
+	for i, s := range r.spans {
 		d := adding(s)
 		if d == nil {
 			continue
 		}
-		for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < len(r.spans); up, n = r.byID[up.Span.ParentSpanID()], n+1 {
-			if class, _ := d.classOf(up); class == Model && adding(up) == nil {
-				up.Also, s.addition = append(up.Also, s.Span), true
-				break
+		call := r.callAbove(s, d)
+		if d.addsTo != nil {
+			call = nil
+			for j := i - 1; j >= 0 && call == nil; j-- {
+				if c := r.spans[j]; len(c.Also) == 0 && c.ScopeName == s.ScopeName && adding(c) == nil && d.addsTo(s.Span, c.Span) {
+					call = c
+				}
 			}
+		}
+		if call != nil {
+			call.Also, s.addition = append(call.Also, s.Span), true
 		}
 	}
 }
 
+func (r *arrangement) callAbove(s *Source, d *Dialect) *Source {
+	for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < len(r.spans); up, n = r.byID[up.Span.ParentSpanID()], n+1 {
+		if class, _ := d.classOf(up); class == Model && adding(up) == nil {
+			return up
+		}
+	}
+	return nil
+}
+
 func adding(s *Source) *Dialect {
 	for _, d := range Dialects {
-		if d.adds != nil && slices.Contains(d.Scopes, s.ScopeName) && d.adds(s.Span) {
+		if d.adds != nil && d.adds(s.Span) && scopeMarks(s.ScopeName)&(1<<slices.Index(Dialects, d)) != 0 {
 			return d
 		}
 	}
