@@ -70,7 +70,7 @@ func readADK(s *Source, o *Observation) {
 		o.Operation = "generate_content"
 		readADKRequest(a, o)
 		readADKResponse(a, o)
-		readADKLogs(s, o)
+		readGeminiEvents(s, o)
 	case Tool:
 		readADKTool(s, a, o)
 	case Noise:
@@ -264,9 +264,9 @@ func readADKTool(s *Source, a attributes, o *Observation) {
 	o.Result, o.Failed = u.content, u.isError
 }
 
-// readADKLogs reads the log records of the stable mode, whose content is a Gemini content object. A streamed answer has one choice
+// readGeminiEvents reads the events of ADK's stable mode and of the google-genai package, whose content is a Gemini content object. A streamed answer has one choice
 // per chunk and, last, the whole.
-func readADKLogs(s *Source, o *Observation) {
+func readGeminiEvents(s *Source, o *Observation) {
 	var asked, choices []Message
 	for _, e := range eventsOf(s) {
 		content := e.fields.Get("content")

@@ -67,7 +67,7 @@ func eventFields(a attributes) exactjson.Value {
 		}
 		members = append(members, exactjson.Member{Name: name, Value: v})
 	}
-	for _, key := range []string{LogBody, "gen_ai.event.content"} {
+	for _, key := range []string{LogBody, "gen_ai.event.content", "event_body"} {
 		body := a.json(key)
 		if inner, ok := structureOf(body); ok && inner.Kind() == exactjson.Object {
 			for _, m := range inner.Members() {
@@ -78,7 +78,7 @@ func eventFields(a attributes) exactjson.Value {
 		}
 	}
 	for key, v := range a.m.All() {
-		if key != LogBody && key != "gen_ai.event.content" {
+		if key != LogBody && key != "gen_ai.event.content" && key != "event_body" {
 			add(key, jsonOf(v))
 		}
 	}

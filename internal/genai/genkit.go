@@ -96,11 +96,17 @@ func readGenkit(s *Source, o *Observation) {
 	}
 }
 
+// genkitUnwritten begins what Genkit for Go writes in place of a value that has no JSON form.
+const genkitUnwritten = "ERROR: json: "
+
 // genkitJSON decodes an input or output; one that does not decode was cut on its way.
 func genkitJSON(a attributes, key string) (exactjson.Value, tape.Label) {
 	v := a.json(key)
 	if v.Kind() != exactjson.String {
 		return v, ""
+	}
+	if strings.HasPrefix(v.Str(), genkitUnwritten) {
+		return exactjson.Value{}, tape.Lossy
 	}
 	parsed, err := exactjson.Parse(strings.TrimSpace(v.Str()))
 	if err != nil {
@@ -145,7 +151,9 @@ func readGenkitAgent(a attributes, name string, input, output exactjson.Value, o
 	case exactjson.Object:
 		o.Output = genkitAnswer(output)
 	}
-	o.Interrupted = output.Get("finishReason").Str() == "interrupted"
+	if output.Get("finishReason").Str() == "interrupted" {
+		o.Interrupted, o.Output = true, nil // what was said before the question is no answer
+	}
 }
 
 // genkitAnswer returns the message of a response; old versions list candidates, of which the first counts.

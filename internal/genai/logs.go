@@ -52,6 +52,7 @@ func EventName(scope, recorded string, m pcommon.Map) string {
 		recorded = ""
 	}
 	str(&recorded, a.str("event.name", "event_name"))
+	str(&recorded, springEventName(scope))
 	if scope == claudeCodeLogs && recorded != "" && !strings.HasPrefix(recorded, claudeCodePrefix) {
 		recorded = claudeCodePrefix + recorded
 	}
