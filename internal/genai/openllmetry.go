@@ -1,0 +1,234 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// openLLMetry reads Traceloop's instrumentations and SDKs, in Python, JavaScript and Go, and SDKs made from them (ioa_observe): the
+// entity spans of decorators and frameworks, and model calls of the older generation, whose messages are flattened under
+// gen_ai.prompt.N and gen_ai.completion.N. Later ones (0.55 and on) write the messages of the GenAI conventions.
+var openLLMetry = &Dialect{
+	ID:            "openllmetry",
+	Name:          "OpenLLMetry (Traceloop)",
+	ScopePrefixes: []string{"@traceloop/", "traceloop.", "ioa_observe.", "ioa.observe."},
+	Marks: []string{
+		"traceloop.", "ioa_observe.", "gen_ai.prompt.", "gen_ai.completion.", "llm.request.", "llm.prompts.", "llm.completions.", "llm.usage.", "llm.is_streaming",
+	},
+	Root:     "the outermost `workflow` or `agent`",
+	Encoded:  true,
+	Switch:   "on by default; `TRACELOOP_TRACE_CONTENT=false` turns it off",
+	classify: classifyOpenLLMetry,
+	read:     readOpenLLMetry,
+}
+
+// entity reads an attribute of the entity under either of the two names.
+func (a attributes) entity(name string) exactjson.Value {
+	return a.json("traceloop."+name, "ioa_observe."+name)
+}
+
+func classifyOpenLLMetry(s *Source) (Class, bool) {
+	a := attributes{s.Span.Attributes()}
+	name := s.Span.Name()
+	tool := a.str("gen_ai.operation.name") == "execute_tool" || strings.HasPrefix(name, "execute_tool ")
+	switch kind := a.entity("span.kind").Str(); kind {
+	case "workflow", "agent", "graph":
+		return Agent, true
+	case "tool", "handoff":
+		return Tool, false
+	case "task":
+		if tool { // LangChain's tools are tasks in JavaScript
+			return Tool, false
+		}
+		return Structure, false
+	case "session", "server", "unknown":
+		return Structure, false
+	}
+	switch a.str("llm.request.type") {
+	case "chat", "completion":
+		return Model, false
+	case "embedding", "rerank":
+		return Noise, false
+	}
+	switch {
+	case strings.HasSuffix(name, ".mcp"), strings.HasSuffix(name, ".guard") && a.has("gen_ai.guardrail.name"):
+		return Noise, false
+	case tool || a.str("gen_ai.operation.name") != "":
+		return Unclassified, false
+	case !a.unflatten("gen_ai.prompt.").IsAbsent(), !a.unflatten("gen_ai.completion.").IsAbsent(),
+		!a.unflatten("llm.prompts.").IsAbsent(), !a.unflatten("llm.completions.").IsAbsent():
+		return Model, false
+	case strings.HasSuffix(name, ".tool"):
+		return Tool, false
+	}
+	return Unclassified, false
+}
+
+func readOpenLLMetry(s *Source, o *Observation) {
+	a := attributes{s.Span.Attributes()}
+	o.ConversationID = a.str("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "traceloop.association.properties.sessionId",
+		"traceloop.association.properties.conversation_id", "ioa_observe.association.properties.session_id", "ioa_observe.association.properties.thread_id")
+	o.UserID = a.str("traceloop.association.properties.user_id", "traceloop.association.properties.userId", "ioa_observe.association.properties.user_id")
+	kind := a.entity("span.kind").Str()
+	in, out := a.entity("entity.input"), a.entity("entity.output")
+	switch o.Class {
+	case Agent:
+		o.WeakAgent = kind != "agent"
+		o.Agent.Name = a.str("gen_ai.agent.name", "traceloop.entity.name", "ioa_observe.entity.name", "traceloop.workflow.name", "ioa_observe.workflow.name")
+		if strings.HasSuffix(o.Agent.Name, "."+kind) {
+			o.Agent.Name = strings.TrimSuffix(o.Agent.Name, "."+kind)
+		}
+		readWholeAgent(o, in, out)
+		o.Interrupted = isLangGraphInterrupt(out) || isLangGraphInterrupt(outputsOf(out))
+	case Model:
+		readOpenLLMetryModel(s, a, o)
+	case Tool:
+		o.Name = a.str("gen_ai.tool.name", "traceloop.entity.name", "ioa_observe.entity.name")
+		if o.Name == "" {
+			o.Name = nameAfter(s.Span.Name(), "execute_tool ")
+		}
+		str(&o.Name, strings.TrimSuffix(s.Span.Name(), ".tool"))
+		o.Name = strings.TrimSuffix(o.Name, ".tool")
+		o.Handoff = kind == "handoff"
+		readOpenLLMetryTool(s, a, in, out, o)
+	case Noise:
+		o.NoiseReason = a.str("llm.request.type", "gen_ai.operation.name")
+		if strings.HasSuffix(s.Span.Name(), ".mcp") {
+			o.NoiseReason = "mcp"
+		}
+	}
+}
+
+// outputsOf returns what lies under outputs.
+func outputsOf(v exactjson.Value) exactjson.Value {
+	inner, _ := structureOf(v)
+	return inner.First("outputs", "output")
+}
+
+func readOpenLLMetryTool(s *Source, a attributes, in, out exactjson.Value, o *Observation) {
+	// what the conventions' own attributes hold comes before the entity, which repeats it in a wrapper
+	args, result := a.json("gen_ai.tool.call.arguments"), a.json("gen_ai.tool.call.result")
+	encoded := result.IsAbsent() && !strings.Contains(s.ScopeName, "openai_agents")
+	if args.IsAbsent() {
+		args = in
+	}
+	if result.IsAbsent() {
+		result = out
+	}
+	if v, ok := structureOf(args); ok {
+		if list := v.Get("args"); v.Len() == 1 && list.Kind() == exactjson.Array && list.Len() == 1 && list.At(0).Kind() == exactjson.String {
+			if inner := argsContent(list.At(0)); inner.Value.Kind() == exactjson.Object { // LangChain in JavaScript
+				inner.Envelope = []string{"langchain.input"}
+				o.Args = inner
+			}
+		}
+		if list := v.Get("args"); v.Get("kwargs").Len() == 0 && list.Kind() == exactjson.Array && list.Len() == 1 && list.At(0).Kind() == exactjson.Object {
+			o.Args = Content{Value: list.At(0), Envelope: []string{"python.call"}}
+		}
+		if raw := v.Get("_raw"); v.Len() == 1 && raw.Kind() == exactjson.String {
+			o.Args = Content{Value: raw, Envelope: []string{"openllmetry.raw"}} // arguments that are not JSON
+		}
+		if v.Get("tool_name").Kind() == exactjson.String && !v.Get("arguments").IsAbsent() {
+			o.ToolKind, o.MCPLeg = tape.ToolMCP, true
+			str(&o.Name, v.Get("tool_name").Str())
+		}
+	}
+	known := o.Args
+	if o.MCPLeg {
+		if v, ok := structureOf(result); ok && !v.Get("result").IsAbsent() && (v.Len() == 1 || v.Len() == 2 && !v.Get("is_error").IsAbsent()) {
+			o.Failed = v.Get("is_error").True()
+			result, encoded = v.Get("result"), false
+			readWholeTool(o, args, result, encoded)
+			o.Result.Envelope = append([]string{"mcp.result"}, o.Result.Envelope...)
+			return
+		}
+	}
+	readWholeTool(o, args, result, encoded)
+	if known.Present() {
+		o.Args = known
+	}
+}
+
+func readOpenLLMetryModel(s *Source, a attributes, o *Observation) {
+	o.Operation = a.str("llm.request.type")
+	if o.Operation == "completion" {
+		o.Operation = "text_completion"
+	}
+	for _, prefix := range []string{"gen_ai.prompt.", "llm.prompts."} {
+		if len(o.Request) == 0 {
+			o.Request = indexedMessages(a.unflatten(prefix), tape.RoleUser)
+		}
+	}
+	for _, prefix := range []string{"gen_ai.completion.", "llm.completions."} {
+		if len(o.Response) > 0 {
+			continue
+		}
+		answers := indexedMessages(a.unflatten(prefix), tape.RoleAssistant)
+		for i := range answers {
+			answers[i].Role = tape.RoleAssistant
+			if reason := answers[i].FinishReason; reason != "" && len(o.FinishReasons) == 0 {
+				o.FinishReasons = []string{reason}
+			}
+		}
+		if len(answers) > 1 && !hasCalls(answers[1]) && !strings.Contains(s.ScopeName, "agents") && answers[0].FinishReason != "" && answers[1].FinishReason != "" {
+			answers = answers[:1] // further choices are other answers, not further turns
+		}
+		o.Response = oneTurn(answers)
+	}
+	for _, m := range a.unflatten("llm.request.functions.").Members() {
+		f := m.Value
+		tool := tape.Tool{Name: f.Get("name").Str(), Description: f.Get("description").Str(), Parameters: f.First("parameters", "input_schema", "arguments")}
+		if v, ok := structureOf(tool.Parameters); ok {
+			tool.Parameters = v
+		}
+		if tool.Name != "" {
+			o.Tools = append(o.Tools, tool)
+		}
+	}
+	o.Model = a.str("gen_ai.request.model", "llm.request.model")
+	o.ResponseModel = a.str("gen_ai.response.model", "llm.response.model")
+	o.Provider = providerOf(a.str("gen_ai.provider.name", "gen_ai.system", "llm.vendor"))
+	for _, name := range []string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty"} {
+		o.param(name, a.json("llm."+name))
+	}
+	if texts := a.strings("llm.chat.stop_sequences"); texts != nil {
+		o.param("stop_sequences", textArray(texts))
+	}
+	o.Streaming = a.str("llm.is_streaming", "gen_ai.is_streaming") == "true"
+	o.Usage = tape.Usage{
+		InputTokens:  a.count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+		OutputTokens: a.count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
+	}
+}
+
+// indexedMessages reads messages that were flattened: {role, content, tool_calls, tool_call_id, finish_reason, function_call}. A list
+// of parts is JSON in the content.
+func indexedMessages(v exactjson.Value, role tape.Role) []Message {
+	if v.Kind() != exactjson.Array {
+		return nil
+	}
+	var out []Message
+	for _, m := range v.Members() {
+		e := m.Value
+		if e.Kind() != exactjson.Object {
+			continue
+		}
+		members := make([]exactjson.Member, 0, e.Len())
+		for _, f := range e.Members() {
+			switch {
+			case f.Name == "content" && f.Value.Str() == `""`: // an empty content, encoded
+				f.Value = exactjson.StringValue("")
+			case f.Name == "role" && (f.Value.Str() == "unknown" || f.Value.Str() == ""):
+				continue
+			}
+			members = append(members, f)
+		}
+		out = append(out, roleMessage(exactjson.ObjectValue(members...), role))
+	}
+	return out
+}
