@@ -68,7 +68,7 @@ func readADK(s *Source, o *Observation) {
 		o.Agent.Description = a.str("gen_ai.agent.description")
 	case Model:
 		o.Operation = "generate_content"
-		readADKRequest(a, o)
+		readADKRequest(s, a, o)
 		readADKResponse(a, o)
 		readGeminiEvents(s, o)
 	case Tool:
@@ -97,7 +97,7 @@ func adkObject(a attributes, key string) (v exactjson.Value, cut bool) {
 	return v, err != nil
 }
 
-func readADKRequest(a attributes, o *Observation) {
+func readADKRequest(s *Source, a attributes, o *Observation) {
 	request, cut := adkObject(a, "gcp.vertex.agent.llm_request")
 	if cut {
 		o.RequestLabel = tape.Truncated
@@ -105,7 +105,7 @@ func readADKRequest(a attributes, o *Observation) {
 	}
 	o.Model = request.Get("model").Str()
 	o.Request, _ = messagesOf(request.Get("contents"), tape.RoleUser)
-	adkMessages(o.Request, adkCompact(a.str("gcp.vertex.agent.llm_request")))
+	adkMessages(o.Request, adkWrapsLists(s, a.str("gcp.vertex.agent.llm_request")))
 	config := request.Get("config")
 	o.System = systemOf(config.First("system_instruction", "systemInstruction"))
 	o.Tools = toolDefinitions(config.Get("tools"))
@@ -161,13 +161,13 @@ func geminiUsage(usage exactjson.Value) tape.Usage {
 }
 
 // adkMessages takes the wrapper off the results in a message list and labels what ADK could not write.
-func adkMessages(messages []Message, compact bool) {
+func adkMessages(messages []Message, wrapsLists bool) {
 	for _, m := range messages {
 		for i := range m.Parts {
 			p := &m.Parts[i]
 			switch p.Type {
 			case tape.PartToolResult:
-				c := adkResult(Content{Value: p.Result, Envelope: p.Envelope, Label: p.Label}, compact)
+				c := adkResult(Content{Value: p.Result, Envelope: p.Envelope, Label: p.Label}, wrapsLists)
 				p.Result, p.Envelope, p.Label = c.Value, c.Envelope, c.Label
 			case tape.PartToolCall:
 				if adkLossy(p.Args) {
@@ -183,7 +183,7 @@ func adkMessages(messages []Message, compact bool) {
 }
 
 // adkResult takes off what ADK puts around a result that is no object: {"result": X}, and in TypeScript {"results": [...]}.
-func adkResult(c Content, compact bool) Content {
+func adkResult(c Content, wrapsLists bool) Content {
 	if adkLossy(c.Value) {
 		c.Label = tape.Lossy
 	}
@@ -193,7 +193,7 @@ func adkResult(c Content, compact bool) Content {
 	switch m := c.Value.Members()[0]; {
 	case m.Name == "result":
 		c.Value, c.Envelope = m.Value, append(c.Envelope, "adk.result")
-	case m.Name == "results" && m.Value.Kind() == exactjson.Array && compact:
+	case m.Name == "results" && m.Value.Kind() == exactjson.Array && wrapsLists:
 		c.Value, c.Envelope = m.Value, append(c.Envelope, "adk.results")
 	default:
 		return c
@@ -203,9 +203,17 @@ func adkResult(c Content, compact bool) Content {
 	return c
 }
 
-// adkCompact tells JSON.stringify from json.dumps, which puts a space after each colon: only ADK for TypeScript wraps lists in
-// "results".
-func adkCompact(text string) bool { return !strings.Contains(text, `": `) }
+// adkWrapsLists recognises ADK for TypeScript, which alone wraps lists in "results", by its JSON: Python's has a space after each
+// colon, and Go writes neither call_llm spans nor the type of a tool.
+func adkWrapsLists(s *Source, text string) bool {
+	switch (attributes{s.Resource}).str("telemetry.sdk.language") {
+	case "", "nodejs", "webjs":
+	default:
+		return false
+	}
+	typed := s.Span.Name() == "call_llm" || attributes{s.Span.Attributes()}.has("gen_ai.tool.type")
+	return typed && !strings.Contains(text, `": `)
+}
 
 // adkLossy reports that a value holds what ADK writes for objects that have no JSON form.
 func adkLossy(v exactjson.Value) bool {
@@ -260,7 +268,7 @@ func readADKTool(s *Source, a attributes, o *Observation) {
 			c.Label = tape.Truncated
 		}
 	}
-	u := unwrapResult(adkResult(c, adkCompact(result)))
+	u := unwrapResult(adkResult(c, adkWrapsLists(s, result)))
 	o.Result, o.Failed = u.content, u.isError
 }
 

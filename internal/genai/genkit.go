@@ -105,10 +105,10 @@ func genkitJSON(a attributes, key string) (exactjson.Value, tape.Label) {
 	if v.Kind() != exactjson.String {
 		return v, ""
 	}
-	if strings.HasPrefix(v.Str(), genkitUnwritten) {
+	parsed, err := exactjson.Parse(strings.TrimSpace(v.Str()))
+	if strings.HasPrefix(parsed.Str(), genkitUnwritten) || strings.HasPrefix(v.Str(), genkitUnwritten) {
 		return exactjson.Value{}, tape.Lossy
 	}
-	parsed, err := exactjson.Parse(strings.TrimSpace(v.Str()))
 	if err != nil {
 		if looksJSON(v.Str()) {
 			return exactjson.Value{}, tape.Truncated

@@ -103,6 +103,10 @@ func readMastra(s *Source, o *Observation) {
 		if message := a.str("error.message"); message != "" || a.str("gen_ai.tool.success") == "false" {
 			o.Failed = true
 		}
+	case Structure:
+		if kind == "model_generation" { // holds what the first step was asked, where steps do not
+			o.Request, _ = messagesOf(input, tape.RoleUser)
+		}
 	case Noise:
 		o.NoiseReason = "chunk"
 	}

@@ -158,6 +158,9 @@ func toolResultPart(v exactjson.Value) Part {
 			break
 		}
 	}
+	if output, beside := v.Get("output"), v.Get("content"); v.Get("type").IsAbsent() && !output.IsAbsent() && beside.Kind() == exactjson.Array && beside.Len() > 0 {
+		result = exactjson.ObjectValue(exactjson.Member{Name: "output", Value: output}, exactjson.Member{Name: "content", Value: beside}) // Genkit's multipart tools
+	}
 	isError := v.First("is_error", "isError", "error").True() || v.Get("status").Str() == "error" || v.Get("type").Str() == "tool-error"
 	return resultPart(id, v.First("name", "toolName", "tool_name").Str(), result, isError)
 }
