@@ -238,6 +238,7 @@ func (b *builder) retrieval(k *call) tape.Event {
 
 // events writes all calls in order.
 func (b *builder) events() {
+	b.tape.Events = make([]tape.Event, 0, len(b.ordered))
 	for _, k := range b.ordered {
 		var e tape.Event
 		switch k.kind {
@@ -257,8 +258,8 @@ func (b *builder) events() {
 // usage sums the model calls; root aggregates count only where no call reports its own.
 func (b *builder) usage() {
 	u := &b.tape.Usage
-	for _, e := range b.tape.Events {
-		switch e.Type {
+	for i := range b.tape.Events {
+		switch e := &b.tape.Events[i]; e.Type {
 		case tape.EventModelCall:
 			u.ModelCalls++
 			if e.Usage != nil {
@@ -289,9 +290,11 @@ func (b *builder) sources(nodes []*node, traceIDs []string) {
 	dialects := map[string]bool{}
 	scopes := map[scopeKey]int{}
 	for _, n := range nodes {
-		s.Spans += n.items - n.logs
+		s.Spans += n.spans
 		s.Logs += n.logs
-		scopes[n.scope] += n.items - n.logs
+		if n.spans > 0 {
+			scopes[n.scope] += n.spans
+		}
 		for _, d := range n.obs.Dialects {
 			dialects[d] = true
 		}

@@ -128,7 +128,7 @@ func (c *collector) node(n *node, agent, around *call) {
 	case genai.Agent:
 		c.nestedAgent(n, agent, around)
 	case genai.Noise:
-		c.noise[n.obs.NoiseReason] += int64(n.items)
+		c.noise[n.obs.NoiseReason] += int64(n.spans + n.logs)
 		c.kids(n, agent, around)
 	default:
 		c.kids(n, agent, around)

@@ -125,7 +125,7 @@ func (c *collector) recoverResponses() {
 			continue
 		}
 		switch {
-		case m.response == nil && m.obs.Error == nil:
+		case m.response == nil && m.obs.Error == nil && !m.obs.Failed && !m.obs.StatusError:
 			m.response, m.recovered = said, true
 		case m.response != nil && len(m.obs.Response) > 0 && !hasToolCall(m.response) && hasToolCall(said) && textOf(m.response) == textOf(said):
 			m.response, m.enriched = said, true
@@ -142,8 +142,11 @@ func (c *collector) nextAssistant(i int) *message {
 	}
 	for j := i + 1; j < len(c.models) && j <= i+maxPredecessors; j++ {
 		next := c.models[j].request
-		if len(next) <= len(m.request) || commonPrefix(m.request, next) < len(m.request) {
+		if len(next) < len(m.request) || commonPrefix(m.request, next) < len(m.request) {
 			continue
+		}
+		if len(next) == len(m.request) {
+			return nil // the same request once more: what follows answers the last attempt
 		}
 		if said := next[len(m.request)]; said.tape.Role == tape.RoleAssistant {
 			return said
@@ -167,46 +170,49 @@ func textOf(m *message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// findResults looks in later requests for the result of every requested call: by id, else by position among the results that
-// follow the assistant message that asked.
+// findResults looks in later requests for the result of every requested call: among the results that follow the assistant message
+// that asked, by id, else by position. Where no request repeats that message (a compacted history, or a request that sends only what
+// is new), an id that one call alone has finds it anywhere.
 func (c *collector) findResults() {
-	byID := map[string][]*asked{}
-	for i, m := range c.models {
+	ids := map[string]int{}
+	for _, m := range c.models {
 		for _, a := range m.asked {
 			if a.part.ID != "" {
-				byID[a.part.ID] = append(byID[a.part.ID], a)
+				ids[a.part.ID]++
 			}
 		}
+	}
+	byID := map[string]*asked{}
+	for i, m := range c.models {
 		if len(m.asked) > 0 {
-			c.resultsByPosition(i)
+			c.resultsAfter(i)
+		}
+		for _, a := range m.asked {
+			if a.shown == nil && a.part.ID != "" && ids[a.part.ID] == 1 {
+				byID[a.part.ID] = a
+			}
 		}
 	}
-	for _, m := range c.models {
+	if len(byID) == 0 {
+		return
+	}
+	position := make(map[*call]int, len(c.models))
+	for i, m := range c.models {
+		position[m] = i
 		for _, msg := range m.request {
 			for k := range msg.parts {
 				p := &msg.parts[k]
 				if p.Type != tape.PartToolResult || p.ID == "" {
 					continue
 				}
-				// an id that several turns use stands for the last call made before this request
-				var match *asked
-				for _, a := range byID[p.ID] {
-					if a.model != m && a.model.start <= m.start && a.shown == nil {
-						match = a
-						break
+				if a := byID[p.ID]; a != nil && a.shown == nil && a.model != m {
+					if at, seen := position[a.model]; seen && at < i {
+						a.show(p, m)
 					}
-				}
-				if match != nil && !c.repeated(m, match) {
-					match.show(p, m)
 				}
 			}
 		}
 	}
-}
-
-// repeated reports that a request is no later than the call it would answer.
-func (c *collector) repeated(m *call, a *asked) bool {
-	return slices.Index(c.models, m) <= slices.Index(c.models, a.model)
 }
 
 func (a *asked) show(p *genai.Part, by *call) {
@@ -214,21 +220,13 @@ func (a *asked) show(p *genai.Part, by *call) {
 	a.cut = p.Label == tape.Truncated || p.Label == tape.Lossy || p.Label == tape.Masked
 }
 
-// resultsByPosition pairs results without ids: the results right after the assistant message that asked stand in the order of the
-// calls. Only when there are as many results as calls.
-func (c *collector) resultsByPosition(i int) {
+// resultsAfter takes the results that follow, in a later request, the assistant message that asked. Results with ids belong to the
+// call of that id; results without stand in the order of the calls, if there are as many.
+func (c *collector) resultsAfter(i int) {
 	m := c.models[i]
 	for j := i + 1; j < len(c.models) && j <= i+maxPredecessors; j++ {
 		next := c.models[j].request
-		at := slices.IndexFunc(next, func(msg *message) bool { return msg == m.response || msg.id == m.response.id })
-		if at < len(m.request) && at >= 0 {
-			at = indexFrom(next, m.response, len(m.request))
-		}
-		if at < 0 && len(next) > len(m.request) && commonPrefix(m.request, next) == len(m.request) {
-			if same, _ := next[len(m.request)].equal(m.response); same {
-				at = len(m.request)
-			}
-		}
+		at := answerIn(next, m)
 		if at < 0 {
 			continue
 		}
@@ -243,23 +241,48 @@ func (c *collector) resultsByPosition(i int) {
 				}
 			}
 		}
-		if len(results) != len(m.asked) {
-			return
-		}
-		for k, a := range m.asked {
-			if a.part.ID != "" && results[k].ID != "" && results[k].ID != a.part.ID || results[k].Name != "" && a.part.Name != "" && results[k].Name != a.part.Name {
-				return
-			}
-		}
-		for k, a := range m.asked {
-			if a.shown == nil && results[k].ID == "" || a.part.ID == "" {
-				a.show(results[k], c.models[j])
-				if a.part.ID == "" {
-					a.part.ID = results[k].ID
+		for _, r := range results {
+			for _, a := range m.asked {
+				if r.ID != "" && r.ID == a.part.ID && a.shown == nil {
+					a.show(r, c.models[j])
+					break
 				}
 			}
 		}
+		showByPosition(m, results, c.models[j])
 		return
+	}
+}
+
+// answerIn finds the response of m in a later request.
+func answerIn(request []*message, m *call) int {
+	if at := len(m.request); at < len(request) && commonPrefix(m.request, request) == at {
+		if same, _ := request[at].equal(m.response); same || m.recovered || sameCalls(request[at], m.response) {
+			return at
+		}
+	}
+	if at := indexFrom(request, m.response, len(m.request)); at >= 0 {
+		return at
+	}
+	return indexFrom(request, m.response, 0)
+}
+
+func showByPosition(m *call, results []*genai.Part, by *call) {
+	if len(results) != len(m.asked) {
+		return
+	}
+	for k, a := range m.asked {
+		if a.part.ID != "" && results[k].ID != "" && results[k].ID != a.part.ID || results[k].Name != "" && a.part.Name != "" && results[k].Name != a.part.Name {
+			return
+		}
+	}
+	for k, a := range m.asked {
+		if a.shown == nil && (results[k].ID == "" || a.part.ID == "") {
+			a.show(results[k], by)
+			if a.part.ID == "" {
+				a.part.ID = results[k].ID
+			}
+		}
 	}
 }
 
@@ -285,12 +308,12 @@ func (c *collector) pair() {
 		},
 	}
 	for _, fits := range passes {
-		for _, slack := range []uint64{0, clockSlack} {
+		for _, before := range turnsBefore {
 			for _, t := range c.tools {
 				if t.by != nil || t.obs.Handoff {
 					continue
 				}
-				if a := c.latestTurn(t, slack, fits); a != nil {
+				if a := c.latestTurn(t, before, fits); a != nil {
 					t.by, a.tool = a, t
 				}
 			}
@@ -298,12 +321,21 @@ func (c *collector) pair() {
 	}
 }
 
-// latestTurn returns the first open request that fits in the latest turn that has one. A turn comes before the tools it asks for,
-// give or take the slack of clocks.
-func (c *collector) latestTurn(t *call, slack uint64, fits func(*call, *asked) bool) *asked {
+// turnsBefore say which turns come before a tool call, the surest first: turns that had ended (some producers round starts down to
+// milliseconds), turns that had begun, turns that had begun give or take the slack of clocks.
+var turnsBefore = []func(m, t *call) bool{
+	func(m, t *call) bool { return m.end <= t.start+rounding },
+	func(m, t *call) bool { return m.start <= t.start },
+	func(m, t *call) bool { return m.start <= t.start+clockSlack },
+}
+
+const rounding = 999_999
+
+// latestTurn returns the first open request that fits in the latest turn that has one.
+func (c *collector) latestTurn(t *call, before func(m, t *call) bool, fits func(*call, *asked) bool) *asked {
 	for i := len(c.models) - 1; i >= 0; i-- {
 		m := c.models[i]
-		if m.start > t.start+slack {
+		if !before(m, t) {
 			continue
 		}
 		for _, a := range m.asked {
@@ -364,7 +396,7 @@ func (c *collector) delegations() {
 			continue
 		}
 		target := handoffTarget(t.obs.Name)
-		a := c.latestTurn(t, clockSlack, func(_ *call, a *asked) bool {
+		a := c.latestTurn(t, turnsBefore[2], func(_ *call, a *asked) bool {
 			return strings.HasPrefix(a.part.Name, "transfer_to_") || strings.HasPrefix(a.part.Name, "handoff") || a.part.Name == target
 		})
 		if a != nil {

@@ -22,10 +22,10 @@ func (b *builder) grade() {
 	content := in.UserMessage != nil
 	models := 0
 	asked := true // every model call could be asked again
-	for _, e := range t.Events {
-		switch e.Type {
+	for i := range t.Events {
+		switch e := &t.Events[i]; e.Type {
 		case tape.EventToolCall:
-			if !b.toolServable(e) {
+			if !toolServable(e) {
 				f.Replayable.Tools = false
 			}
 			content = content || !e.Args.IsEmpty() || !e.Result.IsEmpty()
@@ -69,7 +69,7 @@ func servable(l tape.Label) bool {
 	}
 }
 
-func (b *builder) toolServable(e tape.Event) bool {
+func toolServable(e *tape.Event) bool {
 	if e.ArgsHash == "" || !servable(e.Provenance["args"]) {
 		return false
 	}

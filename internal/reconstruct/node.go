@@ -34,8 +34,9 @@ type node struct {
 	scope      scopeKey
 	obs        *genai.Observation
 	rooted     bool // its dialect puts every call below a run span
-	items      int  // evidence items that it stands for, log records included
-	logs       int
+	source     *genai.Source
+	spans      int // evidence items that are spans, 0 for what exists in log records only
+	logs       int // evidence items that are log records
 	conflicts  int // other payloads that came under the same id
 
 	up       *node
@@ -80,15 +81,14 @@ func compareNodes(a, b *node) int {
 	return bytes.Compare(a.digest[:], b.digest[:])
 }
 
-// load reads the items of one trace. Items under one span id become one node; log records join the span they name. What belongs to
-// no span is returned as unassigned.
+// load reads the items of one trace. Items under one span id become one node. Log records join the span they speak of; calls and runs
+// that exist in log records only become nodes of their own. How many records speak of nothing is returned as unassigned.
 func load(set *evidence.Set) (nodes []*node, unassigned int) {
 	groups := map[pcommon.SpanID][]evidence.Item{}
-	logs := map[pcommon.SpanID][]evidence.Item{}
+	var logs []*genai.Source
 	for _, item := range set.Items() {
 		if item.Scope.Scope().Name() == genai.LogScope {
-			parent := item.Span.ParentSpanID()
-			logs[parent] = append(logs[parent], item)
+			logs = append(logs, sourceOf(item, item.Span))
 			continue
 		}
 		id := item.Span.SpanID()
@@ -99,15 +99,28 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 	}
 	for id, items := range groups {
 		slices.SortFunc(items, comparePayloads)
-		n := newNode(id, items, logs[id])
-		delete(logs, id)
-		nodes = append(nodes, n)
-	}
-	for _, items := range logs {
-		unassigned += len(items)
+		nodes = append(nodes, newNode(id, items))
 	}
 	slices.SortFunc(nodes, compareNodes)
-	return nodes, unassigned
+	sources := make([]*genai.Source, len(nodes))
+	for i, n := range nodes {
+		sources[i] = n.source
+	}
+	alone, rest := genai.Arrange(sources, logs)
+	for _, s := range alone {
+		n := &node{id: s.Span.SpanID(), source: s}
+		nodes = append(nodes, n)
+	}
+	for _, n := range nodes {
+		n.read()
+	}
+	slices.SortFunc(nodes, compareNodes)
+	return nodes, len(rest)
+}
+
+func sourceOf(item evidence.Item, span ptrace.Span) *genai.Source {
+	scope := item.Scope.Scope()
+	return &genai.Source{Resource: item.Resource.Resource().Attributes(), ScopeName: scope.Name(), ScopeVersion: scope.Version(), Span: span}
 }
 
 // comparePayloads puts the most telling of several payloads under one id first: an ended one before an open one, then the one
@@ -122,7 +135,7 @@ func comparePayloads(a, b evidence.Item) int {
 	return bytes.Compare(a.Digest[:], b.Digest[:])
 }
 
-func newNode(id pcommon.SpanID, items []evidence.Item, logs []evidence.Item) *node {
+func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 	first := items[0]
 	span := first.Span
 	if len(items) > 1 {
@@ -136,42 +149,40 @@ func newNode(id pcommon.SpanID, items []evidence.Item, logs []evidence.Item) *no
 			}
 		}
 	}
-	n := &node{
+	return &node{
 		id:        id,
-		parent:    span.ParentSpanID(),
 		start:     uint64(span.StartTimestamp()),
 		end:       uint64(span.EndTimestamp()),
 		digest:    first.Digest,
-		span:      span,
-		resource:  first.Resource.Resource().Attributes(),
-		scope:     scopeKey{first.Scope.Scope().Name(), first.Scope.Scope().Version()},
-		items:     len(items) + len(logs),
-		logs:      len(logs),
+		source:    sourceOf(first, span),
+		spans:     len(items),
 		conflicts: len(items) - 1,
 	}
-	source := &genai.Source{Resource: n.resource, ScopeName: n.scope.name, ScopeVersion: n.scope.version, Span: span}
-	slices.SortFunc(logs, func(a, b evidence.Item) int {
-		if c := cmp.Compare(a.Span.StartTimestamp(), b.Span.StartTimestamp()); c != 0 {
-			return c
-		}
-		return bytes.Compare(a.Digest[:], b.Digest[:])
-	})
-	for _, l := range logs {
-		source.Logs = append(source.Logs, l.Span)
-	}
-	n.obs = genai.Read(source)
+}
+
+// read takes what the span and its log records say.
+func (n *node) read() {
+	s := n.source
+	span := s.Span
+	n.span, n.resource, n.scope = span, s.Resource, scopeKey{s.ScopeName, s.ScopeVersion}
+	n.parent = span.ParentSpanID()
+	n.start, n.end = uint64(span.StartTimestamp()), uint64(span.EndTimestamp())
+	n.logs = len(s.Logs)
+	n.obs = genai.Read(s)
 	n.rooted = genai.IsRooted(n.scope.name, span)
+	note := func(code tape.Code, detail string) {
+		n.obs.Notes = append(n.obs.Notes, genai.Note{Code: code, Detail: detail})
+	}
 	if n.conflicts > 0 {
-		n.obs.Notes = append(n.obs.Notes, genai.Note{Code: tape.CodeConflictingSpan, Detail: fmt.Sprintf("span %s came with %d different payloads", n.spanID(), len(items))})
+		note(tape.CodeConflictingSpan, fmt.Sprintf("span %s came with %d different payloads", n.spanID(), n.spans))
 	}
 	if span.SpanID().IsEmpty() {
-		n.obs.Notes = append(n.obs.Notes, genai.Note{Code: tape.CodeInvalidItem, Detail: "a span has no id"})
+		note(tape.CodeInvalidItem, "a span has no id")
 	}
 	if n.end < n.start {
 		if n.end != 0 {
-			n.obs.Notes = append(n.obs.Notes, genai.Note{Code: tape.CodeInvalidItem, Detail: fmt.Sprintf("span %s ends before it starts", n.spanID())})
+			note(tape.CodeInvalidItem, fmt.Sprintf("span %s ends before it starts", n.spanID()))
 		}
 		n.end = n.start
 	}
-	return n
 }

@@ -39,9 +39,12 @@ func fragments(t evidence.Trace) (frags []*fragment, unassigned int, reason stri
 	if len(nodes) == 0 {
 		return nil, unassigned, "no spans of an agent run"
 	}
+	names := map[string]bool{}
 	for _, f := range divide(link(nodes)) {
 		if f.isRun() {
 			f.traces = []string{t.TraceID}
+			f.own = names[f.rootID()]
+			names[f.rootID()] = true
 			frags = append(frags, f)
 		}
 	}

@@ -59,7 +59,10 @@ func (f *fragment) rootID() string {
 		return f.joined[0].rootID()
 	}
 	first := f.first()
-	if first.missing && !first.parent.IsEmpty() {
+	if f.own {
+		return first.spanID()
+	}
+	if first.missing && !first.adopted && !first.parent.IsEmpty() {
 		return hex.EncodeToString(first.parent[:])
 	}
 	return rootOf(first).spanID()
@@ -287,23 +290,25 @@ func partsText(parts []genai.Part) string {
 func (b *builder) config() {
 	c := &b.tape.Config
 	c.Provenance = tape.Provenance{}
-	var events []tape.Event
-	for _, e := range b.tape.Events {
-		if e.Type == tape.EventModelCall {
+	var events []*tape.Event
+	for i := range b.tape.Events {
+		if e := &b.tape.Events[i]; e.Type == tape.EventModelCall {
 			events = append(events, e)
 		}
 	}
-	c.Model = shared(events, func(e tape.Event) string { return e.Model })
-	c.Provider = shared(events, func(e tape.Event) string { return e.Provider })
+	c.Model = shared(events, func(e *tape.Event) string { return e.Model })
+	c.Provider = shared(events, func(e *tape.Event) string { return e.Provider })
 	if c.Model != "" {
 		// without the model that was asked for, the one that answered would be taken for it; it stands on the calls
-		c.ResponseModel = shared(events, func(e tape.Event) string {
+		c.ResponseModel = shared(events, func(e *tape.Event) string {
 			if e.Response == nil {
 				return ""
 			}
 			return e.Response.Model
 		})
-	} else if len(events) > 0 && !slices.ContainsFunc(events, func(e tape.Event) bool { return e.Model != "" }) {
+	} else if named := slices.ContainsFunc(events, func(e *tape.Event) bool { return e.Model != "" }); !named && b.fragment.root != nil && b.fragment.root.obs.Model != "" {
+		c.Model = b.fragment.root.obs.Model
+	} else if !named && len(events) > 0 {
 		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record names the model that was asked for")
 	}
 	for name, dst := range map[string]*exactjson.Value{
@@ -322,7 +327,7 @@ func (b *builder) config() {
 }
 
 // shared returns the value that all calls that have one agree on.
-func shared(events []tape.Event, get func(tape.Event) string) string {
+func shared(events []*tape.Event, get func(*tape.Event) string) string {
 	value := ""
 	for _, e := range events {
 		v := get(e)
@@ -341,12 +346,7 @@ func shared(events []tape.Event, get func(tape.Event) string) string {
 func (b *builder) finish() {
 	r, out := &b.tape.Run, &b.tape.Output
 	out.Provenance = tape.Provenance{}
-	var last *call // the last model call of the run's own agent, else of any
-	for _, k := range b.ordered {
-		if k.kind == tape.EventModelCall && (k.agent == nil || last == nil || last.agent != nil) {
-			last = k
-		}
-	}
+	last := b.lastModel()
 	if text, from := b.answer(last); text != "" {
 		out.Text = &text
 		if from != nil {
@@ -397,6 +397,24 @@ func (b *builder) finish() {
 		}
 		out.Provenance["text"] = tape.Missing
 	}
+}
+
+// lastModel is the model call that ended the run: the last one of the run's own agent, else of any. When that one hands over or asks
+// for tools, an agent that went on after it and answered.
+func (b *builder) lastModel() *call {
+	var own, any *call
+	for _, k := range b.ordered {
+		if k.kind == tape.EventModelCall {
+			any = k
+			if k.agent == nil {
+				own = k
+			}
+		}
+	}
+	if own == nil || !finalAnswer(own) && own.response != nil && finalAnswer(any) {
+		return any
+	}
+	return own
 }
 
 // rootExpected reports that a run span must exist and has not come: the calls name a parent, and their dialect puts every call

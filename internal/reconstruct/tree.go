@@ -39,8 +39,9 @@ func link(nodes []*node) []*node {
 			orphans = append(orphans, n)
 		}
 	}
+	steps := maxPlacing
 	for _, n := range orphans {
-		if p := enclosing(n, nodes); p != nil {
+		if p := enclosing(n, nodes, &steps); p != nil {
 			n.up, n.adopted = p, true
 			p.kids = append(p.kids, n)
 		}
@@ -80,16 +81,23 @@ func cutCycles(nodes []*node) {
 	}
 }
 
+// maxPlacing bounds the work of placing orphans by time; what is left then stays where it is.
+const maxPlacing = 20_000_000
+
 // enclosing finds the node below which an orphan belongs by its times.
-func enclosing(n *node, nodes []*node) *node {
+func enclosing(n *node, nodes []*node, steps *int) *node {
 	var best *node
 	for _, c := range nodes {
 		if c.start > n.start {
 			break // nodes are in order of their start
 		}
+		if *steps--; *steps < 0 {
+			return nil
+		}
 		if c == n || !n.within(c) || !canEnclose(c, n) || below(c, n) {
 			continue
 		}
+		*steps -= c.height() // what the walks below cost
 		switch {
 		case best == nil || below(c, best):
 			best = c
@@ -125,6 +133,15 @@ func rootOf(n *node) *node {
 		n = n.up
 	}
 	return n
+}
+
+// height is how many nodes stand above n.
+func (n *node) height() int {
+	h := 0
+	for n = n.up; n != nil; n = n.up {
+		h++
+	}
+	return h
 }
 
 // below reports whether n hangs below m.
