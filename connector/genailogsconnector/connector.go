@@ -1,0 +1,52 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genailogsconnector // import "github.com/tapedeck/tapedeck/connector/genailogsconnector"
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/tapedeck/tapedeck/connector/genailogsconnector/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+)
+
+// logsToTraces passes the records of agents on as spans, in the call in which they came. It keeps nothing.
+type logsToTraces struct {
+	component.StartFunc
+	component.ShutdownFunc
+
+	next      consumer.Traces
+	telemetry *metadata.TelemetryBuilder
+}
+
+func newLogsToTraces(set connector.Settings, next consumer.Traces) (*logsToTraces, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	return &logsToTraces{next: next, telemetry: telemetry}, nil
+}
+
+// Capabilities says that the records are left as they are: their content is copied.
+func (c *logsToTraces) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: false}
+}
+
+// ConsumeLogs returns what the next component returns, so that a refusal reaches the sender.
+func (c *logsToTraces) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	td := evidence.LogsToTraces(ld)
+	passed := td.SpanCount()
+	if passed > 0 {
+		if err := c.next.ConsumeTraces(ctx, td); err != nil {
+			return err
+		}
+	}
+	c.telemetry.ConnectorGenailogsPassedRecords.Add(ctx, int64(passed))
+	c.telemetry.ConnectorGenailogsLeftOutRecords.Add(ctx, int64(ld.LogRecordCount()-passed))
+	return nil
+}
