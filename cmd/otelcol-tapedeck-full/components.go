@@ -16,6 +16,7 @@ import (
 	tailsamplingprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
 	transformprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
 	kafkareceiver "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/kafkareceiver"
+	genailogsconnector "github.com/tapedeck/tapedeck/connector/genailogsconnector"
 	allstores "github.com/tapedeck/tapedeck/exporter/tapeexporter/allstores"
 	agentrunprocessor "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 	"go.opentelemetry.io/collector/component"
@@ -134,11 +135,15 @@ func components() (otelcol.Factories, error) {
 		transformprocessor.NewFactory().Type():     "github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor v0.161.0",
 	})
 
-	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory]()
+	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](
+		genailogsconnector.NewFactory(),
+	)
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
-	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{})
+	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{
+		genailogsconnector.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
+	})
 
 	return factories, nil
 }

@@ -13,6 +13,7 @@ import (
 	resourceprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor"
 	tailsamplingprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
 	transformprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
+	genailogsconnector "github.com/tapedeck/tapedeck/connector/genailogsconnector"
 	tapeexporter "github.com/tapedeck/tapedeck/exporter/tapeexporter"
 	agentrunprocessor "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 	"go.opentelemetry.io/collector/component"
@@ -125,11 +126,15 @@ func components() (otelcol.Factories, error) {
 		transformprocessor.NewFactory().Type():     "github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor v0.161.0",
 	})
 
-	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory]()
+	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](
+		genailogsconnector.NewFactory(),
+	)
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
-	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{})
+	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{
+		genailogsconnector.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
+	})
 
 	return factories, nil
 }
