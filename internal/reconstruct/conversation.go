@@ -321,15 +321,24 @@ func (c *collector) pair() {
 	}
 }
 
-// turnsBefore say which turns come before a tool call, the surest first: turns that had ended (some producers round starts down to
-// milliseconds), turns that had begun, turns that had begun give or take the slack of clocks.
+// turnsBefore say which turns come before a tool call, the surest first: the turn that the tool's span hangs below, turns that had
+// ended (some producers round starts down to milliseconds), turns that had begun, turns that had begun give or take the slack of
+// clocks.
 var turnsBefore = []func(m, t *call) bool{
+	hangsBelow,
 	func(m, t *call) bool { return m.end <= t.start+rounding },
 	func(m, t *call) bool { return m.start <= t.start },
 	func(m, t *call) bool { return m.start <= t.start+clockSlack },
 }
 
 const rounding = 999_999
+
+// hangsBelow reports that the span of t lies below the span of m.
+func hangsBelow(m, t *call) bool {
+	return slices.ContainsFunc(t.nodes, func(n *node) bool {
+		return slices.ContainsFunc(m.nodes, func(up *node) bool { return below(n, up) })
+	})
+}
 
 // latestTurn returns the first open request that fits in the latest turn that has one.
 func (c *collector) latestTurn(t *call, before func(m, t *call) bool, fits func(*call, *asked) bool) *asked {
@@ -396,7 +405,7 @@ func (c *collector) delegations() {
 			continue
 		}
 		target := handoffTarget(t.obs.Name)
-		a := c.latestTurn(t, turnsBefore[2], func(_ *call, a *asked) bool {
+		a := c.latestTurn(t, turnsBefore[len(turnsBefore)-1], func(_ *call, a *asked) bool {
 			return strings.HasPrefix(a.part.Name, "transfer_to_") || strings.HasPrefix(a.part.Name, "handoff") || a.part.Name == target
 		})
 		if a != nil {
