@@ -51,7 +51,7 @@ type Dialect struct {
 }
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
-var Dialects = []*Dialect{forge, claudeCode, geminiCLI, codex, langfuse, langSmith, langWatch, sentryAI, vercelAI, vercelGenAI, pydanticAI, logfire, googleADK, strands, mastra, genkit, springAI, liveKit, voltAgent, flue, haystack, koog, claudeAgent, openInference, googleGenAI, semconv}
+var Dialects = []*Dialect{forge, claudeCode, geminiCLI, codex, langfuse, langSmith, langWatch, sentryAI, vercelAI, vercelGenAI, pydanticAI, logfire, googleADK, strands, mastra, genkit, springAI, liveKit, voltAgent, flue, haystack, koog, claudeAgent, openInference, openLLMetry, googleGenAI, semconv}
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
 var commonMarks = []string{"mcp."}
