@@ -54,6 +54,14 @@ func (s *s3Store) PutNew(ctx context.Context, key string, body []byte, contentTy
 		}
 		switch code, status := s3Code(err); {
 		case status == http.StatusPreconditionFailed, code == minio.PreconditionFailed:
+			// A service that died in the middle of a write may keep the name
+			// without the object: taking that for success would lose it.
+			switch exists, err := s.exists(ctx, key); {
+			case err != nil:
+				return false, err
+			case !exists:
+				return false, s3Error("put", key, errHalfWritten)
+			}
 			return false, nil
 		case status == http.StatusConflict && attempt < conflictAttempts,
 			// A delete that ran at the same time.
@@ -73,6 +81,8 @@ func (s *s3Store) PutNew(ctx context.Context, key string, body []byte, contentTy
 		}
 	}
 }
+
+var errHalfWritten = errors.New("the service refuses the name as taken and does not have the object")
 
 // lookFirst is the size from which it pays to ask whether an object exists before
 // its body is sent. The condition on the write decides all the same.
