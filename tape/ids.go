@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/tapedeck/tapedeck/tape/bind"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -92,7 +93,11 @@ func ResultSHA256(result exactjson.Value) string {
 }
 
 func textSHA256(text string) string {
-	sum := sha256.Sum256([]byte(text))
+	return bytesSHA256(unsafe.Slice(unsafe.StringData(text), len(text))) // read only; results can be megabytes
+}
+
+func bytesSHA256(b []byte) string {
+	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -235,7 +235,7 @@ const (
 func (t *Tape) SiblingDigests() exactjson.Value { return t.Extensions.Get("tapedeck").Get("files") }
 
 // FileDigest is how SiblingDigests names the bytes of a file.
-func FileDigest(content []byte) string { return "sha256:" + textSHA256(string(content)) }
+func FileDigest(content []byte) string { return "sha256:" + bytesSHA256(content) }
 
 func (v *verifier) files(files map[string][]byte) {
 	if files == nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evidence"
@@ -268,8 +269,14 @@ func (w *Writer) reconstruct(s *Stored) (tapes []*tape.Tape, reason string, err 
 func (w *Writer) generation(ctx context.Context, place deck.Place, state deck.PlaceState, gen deck.Generation, tapes []*tape.Tape) ([]Written, error) {
 	runs := make([]deck.RunFiles, len(tapes))
 	written := make([]Written, len(tapes))
+	buf := scratch.Get().(*[]byte)
+	defer func() { scratch.Put(buf) }()
+	text := (*buf)[:0]
 	for i, t := range tapes {
-		files, err := w.files(t)
+		var files []deck.File
+		var err error
+		files, text, err = w.files(text, t)
+		*buf = text
 		if err != nil {
 			return nil, fmt.Errorf("%w for run %s: %w", ErrUnderivable, t.Run.RunID, err)
 		}
@@ -293,22 +300,31 @@ func (w *Writer) generation(ctx context.Context, place deck.Place, state deck.Pl
 	return written, nil
 }
 
-// files renders a tape and what lies beside it. The tape carries the digests of its siblings.
-func (w *Writer) files(t *tape.Tape) ([]deck.File, error) {
+// scratch holds the texts of the files while they are written.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// files renders a tape and what lies beside it, appending the texts to text. The tape carries the digests of its siblings.
+func (w *Writer) files(text []byte, t *tape.Tape) ([]deck.File, []byte, error) {
 	var files []deck.File
-	if slices.Contains(w.options.Formats, FormatOracle) {
-		files = append(files, deck.File{Name: tape.OracleFile, Body: oracle.Append(nil, oracle.FromTape(t)), ContentType: "application/json"})
+	add := func(name string, render func([]byte) []byte) []byte {
+		start := len(text)
+		text = render(text)
+		body := text[start:len(text):len(text)]
+		files = append(files, deck.File{Name: name, Body: body, ContentType: "application/json"})
+		return body
 	}
 	var digests []exactjson.Member
-	for _, f := range files {
-		digests = append(digests, exactjson.Member{Name: f.Name, Value: exactjson.StringValue(tape.FileDigest(f.Body))})
+	if slices.Contains(w.options.Formats, FormatOracle) {
+		body := add(tape.OracleFile, func(dst []byte) []byte { return oracle.Append(dst, oracle.FromTape(t)) })
+		digests = append(digests, exactjson.Member{Name: tape.OracleFile, Value: exactjson.StringValue(tape.FileDigest(body))})
 	}
 	if digests != nil {
 		own := exactjson.ObjectValue(exactjson.Member{Name: "files", Value: exactjson.ObjectValue(digests...)})
 		t.Extensions = exactjson.ObjectValue(append(slices.Clone(t.Extensions.Members()), exactjson.Member{Name: "tapedeck", Value: own})...)
 	}
 	if err := t.Seal(); err != nil {
-		return nil, fmt.Errorf("seal tape: %w", err)
+		return nil, text, fmt.Errorf("seal tape: %w", err)
 	}
-	return append(files, deck.File{Name: tape.TapeFile, Body: t.AppendJSON(nil), ContentType: "application/json"}), nil
+	add(tape.TapeFile, t.AppendJSON)
+	return files, text, nil
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
@@ -111,12 +112,17 @@ func (v Value) Canonical() (string, error) {
 // Digest returns "sha256:" and the hex digest of the canonical form. A value that has none is hashed as its compact text:
 // "sha256-raw:".
 func (v Value) Digest() string {
-	b, err := v.AppendCanonical(nil)
+	buf := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	b, err := v.AppendCanonical((*buf)[:0])
+	*buf = b
 	if err != nil {
 		return RawDigest(v.JSON())
 	}
 	return digest("sha256:", b)
 }
+
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // RawDigest is the digest of a text that is not a JSON value: "sha256-raw:" and the hex SHA-256 of its bytes.
 func RawDigest(text string) string { return digest("sha256-raw:", []byte(text)) }
