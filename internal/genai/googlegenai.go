@@ -50,19 +50,26 @@ func readGoogleGenAI(s *Source, o *Observation) {
 		}
 		for _, m := range events.Members() {
 			fields := m.Value
+			answer := !fields.Get("message").IsAbsent() || !fields.Get("index").IsAbsent()
+			if fields.Get("content").Str() == "<elided>" {
+				if o.RequestLabel = tape.Masked; answer {
+					o.ResponseLabel = tape.Masked
+				}
+				continue
+			}
 			switch {
-			case !fields.Get("message").IsAbsent() || !fields.Get("index").IsAbsent():
+			case answer:
 				message := fields.Get("message")
 				if message.IsAbsent() {
 					message = fields
 				}
 				o.Response = append(o.Response, Message{
-					Role: tape.RoleAssistant, Parts: googleParts(message.Get("content")), FinishReason: fields.Get("finish_reason").Text(),
+					Role: tape.RoleAssistant, Parts: partsOf(message.Get("content")), FinishReason: fields.Get("finish_reason").Text(),
 				})
 			case fields.Get("role").Str() == "system":
-				o.System = append(o.System, googleParts(fields.Get("content"))...)
+				o.System = append(o.System, partsOf(fields.Get("content"))...)
 			default:
-				o.Request = append(o.Request, messageWith(roleOf(fields.Get("role").Str()), "", googleParts(fields.Get("content"))))
+				o.Request = append(o.Request, messageWith(roleOf(fields.Get("role").Str()), "", partsOf(fields.Get("content"))))
 			}
 		}
 		o.Response = joinChunks(o.Response)
@@ -131,12 +138,4 @@ func googleTyped(v exactjson.Value, kind string) (exactjson.Value, bool) {
 		return parsed, true
 	}
 	return v, false
-}
-
-// googleParts reads the content of an event: a text, a part, or a list of texts and parts.
-func googleParts(v exactjson.Value) []Part {
-	if v.Str() == "<elided>" {
-		return nil
-	}
-	return partsOf(v)
 }

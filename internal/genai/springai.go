@@ -6,6 +6,8 @@ package genai
 import (
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -15,6 +17,7 @@ import (
 var springAI = &Dialect{
 	ID:      "spring-ai",
 	Name:    "Spring AI",
+	Scopes:  []string{springScope},
 	Marks:   []string{"spring.ai."},
 	Root:    "`spring_ai chat_client`",
 	Encoded: true,
@@ -22,6 +25,7 @@ var springAI = &Dialect{
 		"`spring.ai.tools.observations.include-content` = true",
 	Events:   []string{springPrefix},
 	log:      springLog,
+	member:   isSpringAI,
 	classify: classifySpringAI,
 	read:     readSpringAI,
 }
@@ -32,6 +36,13 @@ const (
 	springPrompt     = springPrefix + "prompt_content"
 	springCompletion = springPrefix + "completion"
 )
+
+// springScope is the scope of every span of a Spring Boot application.
+const springScope = "org.springframework.boot"
+
+func isSpringAI(span ptrace.Span) bool {
+	return attributeMarks(span.Attributes()) != 0 || eventMarks(span) != 0
+}
 
 var springHandlers = []struct{ suffix, name string }{
 	{"ChatModelPromptContentObservationHandler", springPrompt},
@@ -59,6 +70,8 @@ func classifySpringAI(s *Source) (Class, bool) {
 		return Tool, false
 	case kind == "chat_client", s.Span.Name() == "spring_ai chat_client", s.Span.Name() == "spring.ai.chat.client":
 		return Agent, true
+	case a.str("gen_ai.operation.name") == "chat":
+		return Model, false
 	case a.has("spring.ai.advisor.name"), kind != "":
 		return Structure, false
 	}

@@ -67,12 +67,13 @@ func readStrands(s *Source, o *Observation) {
 			answered = append(answered, Message{Role: tape.RoleAssistant, Parts: strandsParts(e.fields.First("message", "content")), FinishReason: e.fields.Get("finish_reason").Str()})
 		case "gen_ai.client.inference.operation.details":
 			list(&o.System, systemOf(e.fields.Get("gen_ai.system_instructions")))
-			input, _ := messagesOf(e.fields.Get("gen_ai.input.messages"), tape.RoleUser)
-			output, _ := messagesOf(e.fields.Get("gen_ai.output.messages"), tape.RoleAssistant)
 			if o.Class == Tool {
-				strandsToolMessages(append(input, output...), &args, &result, o)
+				strandsToolMessages(e.fields.Get("gen_ai.input.messages"), &args, &result, o)
+				strandsToolMessages(e.fields.Get("gen_ai.output.messages"), &args, &result, o)
 				continue
 			}
+			input, _ := messagesOf(e.fields.Get("gen_ai.input.messages"), tape.RoleUser)
+			output, _ := messagesOf(e.fields.Get("gen_ai.output.messages"), tape.RoleAssistant)
 			asked, answered = append(asked, input...), append(answered, output...)
 		}
 	}
@@ -141,9 +142,11 @@ func strandsResult(v exactjson.Value) Content {
 	return unwrapResult(resultContent(v, false)).content
 }
 
-func strandsToolMessages(messages []Message, args, result *Content, o *Observation) {
-	for _, m := range messages {
-		for _, p := range m.Parts {
+// strandsToolMessages reads the messages of a tool span: role tool, with a call in the input and a result in the output.
+func strandsToolMessages(v exactjson.Value, args, result *Content, o *Observation) {
+	messages, _ := structureOf(v)
+	for _, m := range messages.Members() {
+		for _, p := range partsOf(m.Value.Get("parts")) {
 			switch p.Type {
 			case tape.PartToolCall:
 				*args = Content{Value: p.Args, Text: p.ArgsText, Label: p.Label}

@@ -1,0 +1,64 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestADKForTypeScriptIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "adk/typescript") }
+
+func TestADKForGoIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "adk/go") }
+
+func TestADKUnderKagentIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "adk/kagent") }
+
+func TestADKReadsEveryGenerationOfSpans(t *testing.T) {
+	const scope = "gcp.vertex.agent"
+	for _, c := range []struct {
+		name   string
+		source *Source
+		want   string
+	}{
+		{"content off: both empty", spanSource(scope, "execute_tool f", "gen_ai.tool.name", "f", "gcp.vertex.agent.tool_call_args", "{}", "gcp.vertex.agent.tool_response", "{}"),
+			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\n"},
+		{"a call without arguments", spanSource(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", "{}", "gcp.vertex.agent.tool_response", `{"result": 1}`),
+			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\nargs: {}\nresult: 1 [adk.result]\n"},
+		{"the whole event as response", spanSource(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", `{"a": 1}`,
+			"gcp.vertex.agent.tool_response", `{"content": {"parts": [{"function_response": {"id": "adk-1", "name": "f", "response": {"b": 2}}}]}}`),
+			"class: tool\ndialects: google-adk otel-genai\nname: f\ncall: adk-1\nkind: function\nargs: {\"a\":1}\nresult: {\"b\":2}\n"},
+		{"a list named results in Python", spanSource(scope, "execute_tool f", "gen_ai.tool.type", "FunctionTool", "gcp.vertex.agent.tool_call_args", `{"a": 1}`,
+			"gcp.vertex.agent.tool_response", `{"results": [1, 2]}`),
+			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\nargs: {\"a\":1}\nresult: {\"results\":[1,2]}\n"},
+		{"what has no JSON form", spanSource(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", `{"a": "<not serializable>"}`, "gcp.vertex.agent.tool_response", "<not specified>"),
+			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\nargs: {\"a\":\"<not serializable>\"} [lossy]\n"},
+		{"early names", spanSource(scope, "tool_call [f]", "gcp.vertex.agent.tool_call_args", `{"a": 1}`),
+			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\nargs: {\"a\":1}\n"},
+		{"early agent", spanSource(scope, "agent_run [root]", "gen_ai.system", "gcp.vertex.agent"),
+			"class: agent\ndialects: google-adk otel-genai\nrun span: yes\nagent: root\n"},
+		{"a cut request", spanSource(scope, "call_llm", "gcp.vertex.agent.llm_request", `{"model": "g", "contents": [{"role": "us`, "gcp.vertex.agent.llm_response", "{}"),
+			"class: model\ndialects: google-adk otel-genai\nrequest label: truncated\n"},
+		{"a failed answer", spanSource(scope, "call_llm", "gcp.vertex.agent.llm_request", "{}", "gcp.vertex.agent.llm_response", `{"error_code": "429", "error_message": "slow down"}`),
+			"class: model\ndialects: google-adk otel-genai\nfailed: yes\nerror: 429 slow down\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := said(Read(c.source)); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestADKStreamedChoicesAreOneAnswer(t *testing.T) {
+	text := func(s string) Message { return Message{Role: tape.RoleAssistant, Parts: []Part{textPart(s)}} }
+	for name, chunks := range map[string][]Message{
+		"chunks":                 {text("Hel"), text("lo")},
+		"chunks, then the whole": {text("Hel"), text("lo"), text("Hello")},
+	} {
+		if got := messageText(wholeAnswer(chunks)); got != "Hello" {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}

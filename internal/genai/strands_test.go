@@ -1,0 +1,26 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import "testing"
+
+func TestStrandsForTypeScriptIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "strands/typescript") }
+
+func TestStrandsForPythonIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "strands/python") }
+
+func TestStrandsReadsTheNewerConventionsFromSeveralEvents(t *testing.T) {
+	s := spanSource("strands.telemetry.tracer", "execute_tool f", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f", "gen_ai.tool.status", "success")
+	for _, e := range []struct{ key, value string }{
+		{"gen_ai.input.messages", `[{"role":"tool","parts":[{"type":"tool_call","name":"f","id":"t1","arguments":{"a":1}}]}]`},
+		{"gen_ai.output.messages", `[{"role":"tool","parts":[{"type":"tool_call_response","id":"t1","response":[{"text":"done"}]}]}]`},
+	} {
+		event := s.Span.Events().AppendEmpty()
+		event.SetName("gen_ai.client.inference.operation.details")
+		event.Attributes().PutStr(e.key, e.value)
+	}
+	want := "class: tool\ndialects: strands otel-genai\nname: f\ncall: t1\nkind: function\nargs: {\"a\":1}\nresult: \"done\" [content_blocks]\n"
+	if got := said(Read(s)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
