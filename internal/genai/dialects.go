@@ -51,7 +51,11 @@ type Dialect struct {
 }
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
-var Dialects = []*Dialect{forge, claudeCode, geminiCLI, codex, langfuse, langSmith, langWatch, sentryAI, vercelAI, vercelGenAI, pydanticAI, logfire, googleADK, strands, mastra, genkit, springAI, liveKit, voltAgent, flue, haystack, koog, claudeAgent, openInference, openLLMetry, googleGenAI, semconv}
+var Dialects = []*Dialect{
+	forge, claudeCode, claudeAPI, geminiCLI, codex, copilot, langfuse, langSmith, langWatch, laminar, mlflow, weave, truLens, sentryAI, vercelAI, vercelGenAI, pydanticAI, logfire,
+	googleADK, strands, mastra, genkit, trpcAgent, agentFramework, dotnetAI, semanticKernel, autogen, springAI, liveKit, voltAgent, flue, haystack,
+	koog, claudeAgent, openInference, openLIT, liteLLM, openLLMetry, otelPython, googleGenAI, semconv,
+}
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
 var commonMarks = []string{"mcp."}

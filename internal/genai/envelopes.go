@@ -90,19 +90,19 @@ func singleText(v exactjson.Value) (exactjson.Value, bool) {
 		return exactjson.Value{}, false
 	}
 	block := v.At(0)
-	text := block.Get("text")
+	text := block.First("text", "content")
 	if text.Kind() != exactjson.String {
 		return exactjson.Value{}, false
 	}
 	for _, m := range block.Members() {
 		switch m.Name {
-		case "text", "type", "annotations", "_meta", "citations", "cache_control":
+		case "text", "content", "type", "annotations", "_meta", "citations", "cache_control":
 		default:
 			return exactjson.Value{}, false
 		}
 	}
 	t := block.Get("type").Str()
-	return text, t == "text" || t == "input_text" || t == "output_text" || block.Len() == 1
+	return text, t == "text" || t == "input_text" || t == "output_text" || block.Len() == 1 && block.Get("content").IsAbsent()
 }
 
 func isLangchainTool(v exactjson.Value) bool {
