@@ -4,6 +4,7 @@
 package genai
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -90,7 +91,7 @@ func readEvents(events []event, o *Observation, request, response *[]Message) {
 	var asked, answered []Message
 	for _, e := range events {
 		switch e.name {
-		case "gen_ai.system.message", "gen_ai.developer.message":
+		case "gen_ai.system.message", "gen_ai.developer.message", "gen_ai.tool.developer":
 			asked = append(asked, eventMessage(e.fields, tape.RoleSystem))
 		case "gen_ai.user.message":
 			asked = append(asked, eventMessage(e.fields, tape.RoleUser))
@@ -179,11 +180,15 @@ func untie(logged []event) []event {
 
 func conversationOrder(tied []event) []event {
 	tied = slices.Clone(tied)
+	if indexed := !slices.ContainsFunc(tied, func(e event) bool { return messageIndex(e) < 0 }); indexed {
+		slices.SortStableFunc(tied, func(a, b event) int { return cmp.Compare(messageIndex(a), messageIndex(b)) })
+		return tied
+	}
 	slices.SortStableFunc(tied, func(a, b event) int { return strings.Compare(a.fields.JSON(), b.fields.JSON()) })
 	var system, users, said, asking, results, rest []event
 	for _, e := range tied {
 		switch e.name {
-		case "gen_ai.system.message", "gen_ai.developer.message":
+		case "gen_ai.system.message", "gen_ai.developer.message", "gen_ai.tool.developer":
 			system = append(system, e)
 		case "gen_ai.user.message":
 			users = append(users, e)
@@ -222,4 +227,12 @@ func conversationOrder(tied []event) []event {
 		}
 	}
 	return append(append(out, results...), rest...)
+}
+
+// messageIndex is the place in the conversation that some producers write onto each record; -1 without one.
+func messageIndex(e event) int64 {
+	if n, ok := countOf(e.fields.First("chat_message_index", "CHAT_MESSAGE_INDEX", "gen_ai.message.index")); ok {
+		return n
+	}
+	return -1
 }

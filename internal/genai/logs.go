@@ -53,6 +53,9 @@ func EventName(scope, recorded string, m pcommon.Map) string {
 	}
 	str(&recorded, a.str("event.name", "event_name"))
 	str(&recorded, springEventName(scope))
+	if scope == autogenEvents {
+		return autogenEvents
+	}
 	if scope == claudeCodeLogs && recorded != "" && !strings.HasPrefix(recorded, claudeCodePrefix) {
 		recorded = claudeCodePrefix + recorded
 	}
@@ -360,7 +363,9 @@ func (r *arrangement) add(l *Source, role logRole) {
 			r.calls[id] = c
 		}
 	}
-	if c.run == nil && role.class != Agent {
+	if named := r.byID[l.Span.ParentSpanID()]; named != nil {
+		c.under = l.Span.ParentSpanID()
+	} else if c.run == nil && role.class != Agent {
 		if s := r.enclosingRun(uint64(l.Span.StartTimestamp())); s != nil {
 			c.under = s.Span.SpanID()
 		}

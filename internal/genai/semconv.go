@@ -187,7 +187,7 @@ var providerAliases = map[string]string{"openai": "openai", "anthropic": "anthro
 // frameworks stand in the provider's place with some instrumentations.
 var frameworks = map[string]bool{
 	"langchain": true, "langgraph": true, "strands-agents": true, "strands": true, "mastra": true, "haystack": true, "autogen": true, "spring_ai": true, "crewai": true,
-	"microsoft.agent_framework": true, "gcp.vertex.agent": true, "unknown": true,
+	"microsoft.agent_framework": true, "trpc.go.agent": true, "gcp.vertex.agent": true, "unknown": true,
 }
 
 func providerOf(name string) string {
