@@ -277,20 +277,35 @@ func readADKTool(s *Source, a attributes, o *Observation) {
 func readGeminiEvents(s *Source, o *Observation) {
 	var asked, choices []Message
 	for _, e := range eventsOf(s) {
-		content := e.fields.Get("content")
-		if content.Kind() != exactjson.Object {
-			continue
-		}
+		content := e.fields.First("content", "message")
+		role := tape.RoleUser
 		switch e.name {
 		case "gen_ai.system.message":
-			list(&o.System, systemOf(content))
-		case "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message":
-			asked = append(asked, roleMessage(content, tape.RoleUser))
-		case "gen_ai.choice":
-			m := roleMessage(content, tape.RoleAssistant)
+			if content.Str() != "<elided>" {
+				list(&o.System, systemOf(content))
+			}
+			continue
+		case "gen_ai.assistant.message", "gen_ai.choice":
+			role = tape.RoleAssistant
+		case "gen_ai.user.message", "gen_ai.tool.message":
+		default:
+			continue
+		}
+		var m Message
+		switch {
+		case content.Str() == "<elided>", content.IsEmpty():
+			continue
+		case content.Kind() == exactjson.Object:
+			m = roleMessage(content, role)
+		default:
+			m = messageWith(role, "", partsOf(content))
+		}
+		if e.name == "gen_ai.choice" {
 			m.Role = tape.RoleAssistant
 			m.FinishReason = e.fields.First("finish_reason", "finishReason").Text()
 			choices = append(choices, m)
+		} else {
+			asked = append(asked, m)
 		}
 	}
 	adkMessages(asked, false)

@@ -6,6 +6,9 @@ package genai
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -60,5 +63,26 @@ func TestADKStreamedChoicesAreOneAnswer(t *testing.T) {
 		if got := messageText(wholeAnswer(chunks)); got != "Hello" {
 			t.Errorf("%s: got %q", name, got)
 		}
+	}
+}
+
+func TestADKLogRecordsHoldGeminiContent(t *testing.T) {
+	s := spanSource("gcp.vertex.agent", "generate_content gemini-2.5-flash", "gen_ai.operation.name", "generate_content")
+	for i, l := range []struct{ name, body string }{
+		{"gen_ai.system.message", `{"content":"be brief"}`},
+		{"gen_ai.user.message", `{"content":{"role":"user","parts":[{"text":"hi"}]}}`},
+		{"gen_ai.choice", `{"index":0,"content":{"role":"model","parts":[{"text":"h"}]}}`},
+		{"gen_ai.choice", `{"index":0,"finish_reason":"STOP","content":{"role":"model","parts":[{"text":"ho"},{"functionCall":{"id":"c1","name":"f","args":{"a":1}}}]}}`},
+	} {
+		record := ptrace.NewSpan()
+		record.SetName(l.name)
+		record.SetStartTimestamp(pcommon.Timestamp(i + 1))
+		record.Attributes().PutStr(LogBody, l.body)
+		s.Logs = append(s.Logs, record)
+	}
+	want := "class: model\ndialects: google-adk otel-genai\nsystem: | text \"be brief\"\nrequest: user | text \"hi\"\n" +
+		"response: assistant | text \"ho\" | call f c1 {\"a\":1} [STOP]\n"
+	if got := said(Read(s)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

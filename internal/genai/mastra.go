@@ -32,13 +32,13 @@ func classifyMastra(s *Source) (Class, bool) {
 	if kind == "" { // early exporters: only the operation
 		kind = map[string]string{
 			"agent.run": "agent_run", "workflow.run": "workflow_run", "tool.execute": "tool_call", "model.step": "model_step",
-			"model.chunk": "model_chunk", "chat": "llm_generation",
+			"model.chunk": "model_chunk", "chat": "chat",
 		}[a.str("gen_ai.operation.name")]
 	}
 	switch kind {
 	case "agent_run", "workflow_run":
 		return Agent, true
-	case "model_step", "model_inference", "llm_generation", "llm_step":
+	case "model_step", "model_inference", "llm_step", "chat":
 		return Model, false
 	case "tool_call", "mcp_tool_call", "provider_tool_call", "client_tool_call":
 		return Tool, false
@@ -46,7 +46,7 @@ func classifyMastra(s *Source) (Class, bool) {
 		return Noise, false
 	case "":
 		return Unclassified, false
-	default: // model_generation repeats its steps; workflow steps, processors and memory hold the tree together
+	default: // a generation sums up its steps; workflow steps, processors and memory hold the tree together
 		return Structure, false
 	}
 }
@@ -104,8 +104,9 @@ func readMastra(s *Source, o *Observation) {
 			o.Failed = true
 		}
 	case Structure:
-		if kind == "model_generation" { // holds what the first step was asked, where steps do not
-			o.Request, _ = messagesOf(input, tape.RoleUser)
+		if kind == "model_generation" || kind == "llm_generation" {
+			o.Summary = true
+			readMastraModel(a, input, output, o)
 		}
 	case Noise:
 		o.NoiseReason = "chunk"

@@ -55,6 +55,9 @@ type Observation struct {
 	// WeakAgent marks an agent span that counts only where no better one lies above or below (a chain at the top of a trace).
 	WeakAgent   bool
 	NoiseReason string
+	// Summary marks a Structure span that sums up the model calls below it: its Request is that of the first, its Usage the sum. It
+	// stands for them where none were recorded.
+	Summary bool
 
 	Agent          tape.Agent
 	ConversationID string
@@ -228,6 +231,7 @@ func (o *Observation) fill(other *Observation) {
 		o.Error = other.Error
 	}
 	o.Interrupted = o.Interrupted || other.Interrupted
+	o.Summary = o.Summary || other.Summary
 	str(&o.A2AMethod, other.A2AMethod)
 	for ns, members := range other.Extra {
 		if o.Extra == nil {

@@ -98,6 +98,7 @@ func said(o *Observation) string {
 	line("dialects", strings.Join(o.Dialects, " "))
 	flagged("run span", o.RunSpan)
 	flagged("weak", o.WeakAgent)
+	flagged("summary", o.Summary)
 	line("noise", o.NoiseReason)
 	line("agent", strings.Join(strings.Fields(o.Agent.Name+" "+o.Agent.ID), " / "))
 	line("conversation", o.ConversationID)
