@@ -48,6 +48,7 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 				if !opened {
 					rs = td.ResourceSpans().AppendEmpty()
 					rl.Resource().CopyTo(rs.Resource())
+					stripHandover(rs.Resource().Attributes())
 					rs.SetSchemaUrl(rl.SchemaUrl())
 					resource = h.resource(rs)
 					opened = true
@@ -60,6 +61,7 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 				}
 				span := ss.Spans().AppendEmpty()
 				logSpan(name, sl.Scope().Name(), record, span)
+				stripHandover(span.Attributes())
 				span.SetTraceID(traceID)
 				id := h.span(h.scope(resource, ss), span)
 				span.SetSpanID(pcommon.SpanID(id[:8]))
