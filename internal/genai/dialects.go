@@ -54,7 +54,7 @@ type Dialect struct {
 var Dialects = []*Dialect{
 	forge, claudeCode, claudeAPI, geminiCLI, codex, copilot, langfuse, langSmith, langWatch, laminar, mlflow, weave, truLens, sentryAI, vercelAI, vercelGenAI, pydanticAI, logfire,
 	googleADK, strands, mastra, genkit, trpcAgent, agentFramework, dotnetAI, semanticKernel, autogen, springAI, liveKit, voltAgent, flue, haystack,
-	koog, claudeAgent, openInference, openLIT, liteLLM, openLLMetry, otelPython, googleGenAI, semconv,
+	koog, claudeAgent, openInference, openLIT, liteLLM, openLLMetry, otelPython, googleGenAI, generic, semconv,
 }
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.

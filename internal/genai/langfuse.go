@@ -40,10 +40,20 @@ func classifyLangfuse(s *Source) (Class, bool) {
 	switch {
 	case a.has("langfuse.observation.model.name"), a.has("langfuse.observation.usage_details"):
 		return Model, false // early versions give generations the type span
+	case isToolReturn(a.json("langfuse.observation.output")):
+		return Tool, false // as they do with LangChain's tools
 	case isLangfuseRoot(s, a):
 		return Agent, true
 	}
 	return Structure, false
+}
+
+// isToolReturn reports a value that is LangChain's message of one tool's result.
+func isToolReturn(out exactjson.Value) bool {
+	if v, ok := structureOf(out); ok {
+		return isLangchainTool(v)
+	}
+	return toolMessageRepr.MatchString(out.Str())
 }
 
 // isLangfuseRoot reports a plain span that stands for the whole run.
@@ -92,6 +102,10 @@ func readLangfuse(s *Source, o *Observation) {
 
 func readLangfuseModel(s *Source, a attributes, in, out exactjson.Value, o *Observation) {
 	readWholeModel(o, in, out)
+	if text := in.Str(); strings.HasPrefix(text, "system: ") || strings.HasPrefix(text, "user: ") {
+		o.Request = promptLines(text) // OpenLIT's prompts, handed on
+	}
+	langfuseToolRoles(in, o.Request)
 	for i := range o.Request {
 		langfuseLosses(o.Request[i].Parts)
 	}
@@ -106,6 +120,29 @@ func readLangfuseModel(s *Source, a attributes, in, out exactjson.Value, o *Obse
 		readParams(o, params)
 	}
 	mergeUsage(o, providerUsage(a.json("langfuse.observation.usage_details")))
+}
+
+// langfuseToolRoles turns the messages back that have the name of a tool for a role, as the handler for LangChain in JavaScript
+// writes them. They carry no call id.
+func langfuseToolRoles(in exactjson.Value, messages []Message) {
+	list, ok := structureOf(in)
+	if list.Kind() == exactjson.Object {
+		list = list.Get("messages")
+	}
+	if !ok || list.Kind() != exactjson.Array || list.Len() < len(messages) {
+		return
+	}
+	asked := map[string]bool{}
+	for i, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall {
+				asked[p.Name] = true
+			}
+		}
+		if name := list.At(i).Get("role").Str(); m.Role == tape.RoleUser && asked[name] {
+			messages[i] = Message{Role: tape.RoleTool, Parts: []Part{resultPart("", name, list.At(i).Get("content"), false)}}
+		}
+	}
 }
 
 // isLangfuseWrapper tells the spans of the wrapped OpenAI clients by their names.

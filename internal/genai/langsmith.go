@@ -6,6 +6,7 @@ package genai
 import (
 	"strings"
 
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -60,6 +61,9 @@ func readLangSmith(s *Source, o *Observation) {
 		o.Name = a.str("gen_ai.tool.name", "langsmith.trace.name")
 		str(&o.Name, s.Span.Name())
 		returned, envelope := langSmithReturn(out)
+		if v, ok := structureOf(in); ok && v.Len() == 1 && v.Get("input").Kind() == exactjson.Object {
+			in = v.Get("input") // the Claude Agent SDK's tools
+		}
 		readWholeTool(o, in, returned, true)
 		o.Result.Envelope = append(envelope, o.Result.Envelope...)
 	case Retrieval:
@@ -75,6 +79,10 @@ func readLangSmith(s *Source, o *Observation) {
 }
 
 func readLangSmithModel(a attributes, in, out exactjson.Value, o *Observation) {
+	if v, ok := structureOf(in); ok && v.Len() == 1 && v.Get("content").Str() == "role" {
+		in, o.RequestLabel = exactjson.Value{}, tape.Lossy // what the exporter leaves of a list of messages that it took for one
+		o.note(tape.CodeContentAbsent, "request.messages", "the exporter lost the messages")
+	}
 	readWholeModel(o, in, out)
 	o.Provider = providerOf(a.str("langsmith.metadata.ls_provider"))
 	str(&o.Model, a.str("langsmith.metadata.ls_model_name"))

@@ -143,7 +143,11 @@ func roleMessage(v exactjson.Value, role tape.Role) Message {
 		}
 		parts = append(parts, partsOf(body)...)
 	}
-	if calls := v.First("tool_calls", "toolCalls"); calls.Kind() == exactjson.Array && !hasResult(parts) {
+	calls := v.First("tool_calls", "toolCalls")
+	if calls.Len() == 0 {
+		calls = v.Get("additional_kwargs").Get("tool_calls") // LangChain, in the shape of a chat message
+	}
+	if calls.Kind() == exactjson.Array && !hasResult(parts) {
 		if !hasCallParts(parts) {
 			parts = append(parts, chatCalls(calls)...)
 		}

@@ -257,7 +257,11 @@ func withoutDefinitions(o *Observation, messages []Message, v exactjson.Value) [
 // readParams takes the request parameters out of an object.
 func readParams(o *Observation, v exactjson.Value) {
 	for _, m := range v.Members() {
-		if name, ok := paramNames[m.Name]; ok && m.Value.Kind() != exactjson.Null {
+		name, ok := paramNames[m.Name]
+		if n, isNumber := m.Value.Int(); isNumber && n < 0 && name == "max_tokens" {
+			continue // what some packages write when no limit was set
+		}
+		if ok {
 			o.param(name, m.Value)
 		}
 	}
