@@ -86,6 +86,8 @@ type Fragment struct {
 	Bytes int64
 	// RunSpan tells that the span of an agent run is among them.
 	RunSpan bool
+	// Rooted tells that some of them always lie below the span of an agent run: while none came, the run is not whole.
+	Rooted bool
 }
 
 // Link is a span without its content.
@@ -104,7 +106,8 @@ type Emission struct {
 	Held int
 	// Items counts the distinct spans of the trace so far, earlier emissions included as long as they are remembered.
 	Items int
-	// Complete tells that the root of the trace came, or that no parent that the evidence names is missing.
+	// Complete tells that nothing says that the root of a run is missing: the root of the trace or the span of an agent run came,
+	// or no parent that the evidence names is missing, or the evidence is of a kind that has no root to wait for.
 	Complete bool
 	Reason   Reason
 

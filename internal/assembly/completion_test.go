@@ -49,10 +49,25 @@ func TestRunSpanBelowAnUnseenParentWaitsForIdle(t *testing.T) {
 		pass(idle - time.Second)
 		wantNone(t, d, 0)
 		pass(2 * time.Second)
-		if e := wantOne(t, d, 0, Idle); e.Complete {
-			t.Error("complete, although a parent is missing")
+		if e := wantOne(t, d, 0, Idle); !e.Complete {
+			t.Error("not complete, although a run span came; its parent may be a span that is no evidence")
 		}
 	})
+}
+
+func TestCallsWithoutTheirRunSpanAreCompleteOnlyWhereNoneIsToBeExpected(t *testing.T) {
+	for _, rooted := range []bool{true, false} {
+		d := &downstream{}
+		run(t, options(d), func(m *Memory) {
+			r := evidence(1, node{id: 3, parent: 2})
+			r.Fragments[0].Rooted = rooted
+			admit(t, m, r)
+			pass(idle + time.Second)
+			if e := wantOne(t, d, 0, Idle); e.Complete == rooted {
+				t.Errorf("rooted %t, complete %t", rooted, e.Complete)
+			}
+		})
+	}
 }
 
 func TestLinkOfAForeignSpanFillsTheGap(t *testing.T) {

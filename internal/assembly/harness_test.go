@@ -120,7 +120,7 @@ func key(n byte) Key                 { return Key{Tenant: "acme", TraceID: trace
 
 // fragment builds evidence; its byte size is what the tests say: 1,000 for each span.
 func fragment(trace byte, nodes ...node) Fragment {
-	f := Fragment{Key: key(trace), Traces: ptrace.NewTraces(), Items: len(nodes), Bytes: int64(1000 * len(nodes))}
+	f := Fragment{Key: key(trace), Traces: ptrace.NewTraces(), Items: len(nodes), Bytes: int64(1000 * len(nodes)), Rooted: true}
 	rs := f.Traces.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", "agent")
 	spans := rs.ScopeSpans().AppendEmpty().Spans()

@@ -96,6 +96,7 @@ func (s *shard) adoptFragment(f *hashedFragment, now time.Time) {
 		}
 	}
 	t.runCame = t.runCame || f.RunSpan
+	t.rooted = t.rooted || f.Rooted
 	items, bytes := f.Items, f.Bytes
 	// A known id is a repetition, or another payload under the same id, which is evidence of its own.
 	if fresh < items && t.digests == nil {

@@ -38,8 +38,9 @@ type past struct {
 	nodes map[pcommon.SpanID]bool
 	// wanted counts the false ones.
 	wanted int
-	// rootCame: a span without a parent came, evidence or not. runCame: the span of an agent run came.
-	rootCame, runCame bool
+	// rootCame: a span without a parent came, evidence or not. runCame: the span of an agent run came. rooted: a span came that
+	// always lies below one.
+	rootCame, runCame, rooted bool
 }
 
 // weight is what remembering costs.
@@ -55,7 +56,7 @@ func (p *past) ended() bool {
 
 // complete is what the emission says about itself.
 func (p *past) complete() bool {
-	return p.rootCame || p.wanted == 0
+	return p.rootCame || p.wanted == 0 || p.runCame || !p.rooted
 }
 
 // came notes a span of the evidence. It reports whether its id was there before.

@@ -16,7 +16,7 @@ import (
 const (
 	attrRunKey      = "tapedeck.run.key"      // string: <tenant>/<trace id, 32 hex>
 	attrRunItems    = "tapedeck.run.items"    // int: distinct spans of the trace so far
-	attrRunComplete = "tapedeck.run.complete" // bool: the root came, or no parent is missing
+	attrRunComplete = "tapedeck.run.complete" // bool: the root or a run span came, no parent is missing, or there is no root to wait for
 	attrRedaction   = "tapedeck.redaction"    // string: which redaction the evidence has seen
 )
 

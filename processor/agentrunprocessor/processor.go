@@ -47,6 +47,7 @@ func newTracesProcessor(set processor.Settings, cfg *Config, next consumer.Trace
 		splitters: newSplitterPool(splitting{
 			isEvidence: genai.IsEvidence,
 			isRunSpan:  genai.IsRunSpan,
+			isRooted:   genai.IsRooted,
 			tenant:     cfg.Tenant,
 		}),
 		copies:        next.Capabilities().MutatesData,

@@ -17,6 +17,7 @@ import (
 type splitting struct {
 	isEvidence func(scopeName string, span ptrace.Span) bool
 	isRunSpan  func(scopeName string, span ptrace.Span) bool
+	isRooted   func(scopeName string, span ptrace.Span) bool
 	tenant     TenantConfig
 }
 
@@ -131,6 +132,7 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 			f.Items++
 			f.Bytes += int64(s.sizer.SpanSize(span)) + assembly.ItemOverhead
 			f.RunSpan = f.RunSpan || s.isRunSpan(scopeName, span)
+			f.Rooted = f.Rooted || s.isRooted(scopeName, span)
 			// Each fragment gets a resource and a scope of its own.
 			if f.resource != resource {
 				if resourceSize == unset {
