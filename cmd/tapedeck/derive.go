@@ -80,10 +80,14 @@ func (f *deriveFlags) check() error {
 	case f.redact != "off" && f.redact != "default":
 		return fmt.Errorf("--redact %s: redaction is not available in this version; use --redact off", f.redact)
 	}
-	if err := (derive.Options{Formats: f.formats}).Validate(); err != nil {
+	return checkFormats(f.formats)
+}
+
+func checkFormats(formats []string) error {
+	if err := (derive.Options{Formats: formats}).Validate(); err != nil {
 		return fmt.Errorf("--formats: %w", err)
 	}
-	if !slices.Contains(f.formats, derive.FormatTape) {
+	if !slices.Contains(formats, derive.FormatTape) {
 		return fmt.Errorf("--formats must contain %q", derive.FormatTape)
 	}
 	return nil
@@ -213,7 +217,7 @@ func (c *derivation) accept(ctx context.Context, in *intake, trace string, err e
 
 func (c *derivation) reportAll(tapes []derive.Written) error {
 	for _, t := range tapes {
-		if err := c.report(t); err != nil {
+		if err := reportTape(c.stdout, t); err != nil {
 			return err
 		}
 		c.written++
@@ -262,12 +266,9 @@ func isStoreError(err error) bool {
 	return errors.As(err, &e)
 }
 
-// report is the line of a tape on stdout. The order of its fields is part of the contract.
-func (c *derivation) report(t derive.Written) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(struct {
+// reportTape writes the line of a tape that was written. The order of its fields is part of the contract.
+func reportTape(stdout io.Writer, t derive.Written) error {
+	return writeJSON(stdout, struct {
 		RunID     string         `json:"run_id"`
 		TraceID   string         `json:"trace_id"`
 		URL       string         `json:"url"`
@@ -277,10 +278,17 @@ func (c *derivation) report(t derive.Written) error {
 		ToolCalls int            `json:"tool_calls"`
 		Findings  int            `json:"findings"`
 	}{t.RunID, t.TraceID, t.URL, t.Status, t.Grade, t.Events, t.ToolCalls, t.Findings})
-	if err != nil {
+}
+
+// writeJSON writes a value as one line, in one call.
+func writeJSON(stdout io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err = c.stdout.Write(b.Bytes())
+	_, err := stdout.Write(b.Bytes())
 	return err
 }
 

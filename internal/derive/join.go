@@ -18,6 +18,11 @@ import (
 // Join writes the runs that several of the traces hold together, under joined/. What it returns beside them says which runs of which
 // trace are part of a joined one and must not be written on their own: trace id → root span ids.
 func (w *Writer) Join(ctx context.Context, stored []*Stored) (written []Written, parts map[string][]string, err error) {
+	return w.join(ctx, stored, false)
+}
+
+// join is Join; a rehearsal writes nothing.
+func (w *Writer) join(ctx context.Context, stored []*Stored, rehearse bool) (written []Written, parts map[string][]string, err error) {
 	parts = map[string][]string{}
 	byTenant := map[string][]*Stored{}
 	for _, s := range stored {
@@ -28,7 +33,7 @@ func (w *Writer) Join(ctx context.Context, stored []*Stored) (written []Written,
 	for tenant, list := range byTenant {
 		joined := reconstruct.Join(tracesOf(list), w.reconstruction(tenant))
 		for _, group := range byFirstTrace(joined) {
-			tapes, err := w.writeJoined(ctx, tenant, list, group)
+			tapes, err := w.writeJoined(ctx, tenant, list, group, rehearse)
 			if err != nil {
 				return written, parts, err
 			}
@@ -66,7 +71,7 @@ func byFirstTrace(joined []reconstruct.Joined) [][]reconstruct.Joined {
 	return groups
 }
 
-func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Stored, group []reconstruct.Joined) ([]Written, error) {
+func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Stored, group []reconstruct.Joined, rehearse bool) ([]Written, error) {
 	items := 0
 	var digests []string
 	var tapes []*tape.Tape
@@ -85,9 +90,14 @@ func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Store
 	}
 	slices.Sort(digests)
 	place := deck.Place{Area: deck.AreaJoined, Tenant: tenant, TraceID: group[0].Tape.Run.TraceID}
+	generation := deck.NewGeneration(items, digests, w.producer)
+	if rehearse { // as if it were there already
+		there := deck.PlaceState{Generations: []deck.GenerationState{{Generation: generation, Complete: true}}}
+		return w.generation(ctx, place, there, generation, tapes)
+	}
 	state, err := w.deck.State(ctx, place)
 	if err != nil {
 		return nil, fmt.Errorf("list joined trace %s: %w", place.TraceID, err)
 	}
-	return w.generation(ctx, place, state, deck.NewGeneration(items, digests, w.producer), tapes)
+	return w.generation(ctx, place, state, generation, tapes)
 }

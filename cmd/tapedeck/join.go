@@ -1,0 +1,115 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/derive"
+)
+
+type joinFlags struct {
+	dryRun  bool
+	tenant  string
+	formats []string
+	most    int
+}
+
+func newJoin() *cobra.Command {
+	var f joinFlags
+	cmd := &cobra.Command{
+		Use:   "join DECK",
+		Short: "Join the runs of a deck that lie in several traces",
+		Long: `Join the runs of a deck that lie in several traces, as derive does within one
+call: those that carry the same run-level id, and those in which each model
+request continues the conversation of the one before it. The joined tapes lie
+under joined/; nothing else in the deck changes, and calling it again changes
+nothing.
+
+One line of JSON per joined tape goes to stdout, everything else to stderr. The
+exit code is 0 if the whole deck was joined, also when there was nothing to join,
+1 if a part of it could not be, 2 if the deck cannot be read or written.`,
+		Example: `  tapedeck join ./deck
+  tapedeck join s3://tapes/prod --tenant checkout --dry-run | jq -r .run_id`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("join needs one DECK; see %s --help", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runJoin(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "write nothing; the lines say what would be written")
+	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only the runs of this tenant")
+	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	cmd.Flags().IntVar(&f.most, "max-traces", 2000, "leave traces alone of which more than this may belong together")
+	return cmd
+}
+
+func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io.Writer) (err error) {
+	if strings.HasPrefix(address, "mem:") {
+		return errMem
+	}
+	if err := checkFormats(f.formats); err != nil {
+		return err
+	}
+	if f.most < 2 {
+		return errors.New("--max-traces must be 2 or more")
+	}
+	d, err := openExisting(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Redaction: "none"})
+	failed, lost := 0, 0
+	for written, err := range w.JoinDeck(ctx, derive.DeckJoin{Tenant: f.tenant, Rehearse: f.dryRun, MaxTraces: f.most}) {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			lost = 0
+			if err := reportTape(stdout, written); err != nil {
+				return err
+			}
+			continue
+		}
+		failed++
+		complain(stderr, err)
+		if isStoreError(err) {
+			lost++
+		}
+		if lost == maxFailures {
+			return errors.New("the deck cannot be read or written; the rest was left out")
+		}
+	}
+	if failed > 0 {
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// openExisting opens a deck that must be there.
+func openExisting(ctx context.Context, address string) (*deck.Deck, error) {
+	d, err := deck.Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Store().Get(ctx, deckMarker); err != nil {
+		if errors.Is(err, deck.ErrNotFound) {
+			err = fmt.Errorf("%s holds no deck", d)
+		}
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}

@@ -1,0 +1,255 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package derive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// DeckJoin says what JoinDeck looks at.
+type DeckJoin struct {
+	// Tenant limits it to one tenant; "" is all.
+	Tenant string
+	// Rehearse writes nothing; what would be written is reported all the same.
+	Rehearse bool
+	// MaxTraces bounds how many traces are held at a time (default 2000). Traces that share an id or the opening of a conversation
+	// are held together; where there are more of them, they are left as they are.
+	MaxTraces int
+}
+
+const defaultMaxTraces = 2000
+
+// ErrTooMany is wrapped where more traces may belong together than may be held at a time.
+var ErrTooMany = errors.New("too many traces may belong together")
+
+// JoinDeck joins the runs under runs/ that lie in several traces, by the rules of Join, and yields the tapes that lie under joined/
+// then. Repeating it changes nothing. An error that it yields is about one place or one group of traces, or ends it when the deck cannot
+// be listed.
+//
+// Only tapes are read to find out which traces may belong together, and then the evidence of those, group by group.
+func (w *Writer) JoinDeck(ctx context.Context, o DeckJoin) iter.Seq2[Written, error] {
+	if o.MaxTraces <= 0 {
+		o.MaxTraces = defaultMaxTraces
+	}
+	return func(yield func(Written, error) bool) {
+		places, families, ok := w.relate(ctx, o, func(err error) bool { return yield(Written{}, err) })
+		if !ok {
+			return
+		}
+		for _, family := range families {
+			if ctx.Err() != nil {
+				yield(Written{}, ctx.Err())
+				return
+			}
+			if len(family) > o.MaxTraces {
+				err := fmt.Errorf("%w: %d, beginning with %s", ErrTooMany, len(family), places[family[0]].place)
+				if !yield(Written{}, err) {
+					return
+				}
+				continue
+			}
+			written, err := w.joinFamily(ctx, places, family, o.Rehearse)
+			for _, t := range written {
+				if !yield(t, nil) {
+					return
+				}
+			}
+			if err != nil && !yield(Written{}, err) {
+				return
+			}
+		}
+	}
+}
+
+// tenantPlace is a place with the name of its tenant, which the key of a place may not tell.
+type tenantPlace struct {
+	place  deck.Place
+	tenant string
+}
+
+func (w *Writer) joinFamily(ctx context.Context, places []tenantPlace, family []int, rehearse bool) ([]Written, error) {
+	var stored []*Stored
+	for _, i := range family {
+		s, err := w.Load(ctx, places[i].tenant, places[i].place)
+		if err != nil {
+			return nil, err
+		}
+		stored = append(stored, s)
+	}
+	written, _, err := w.join(ctx, stored, rehearse)
+	return written, err
+}
+
+// relate walks over the places and finds out which of them may belong together.
+func (w *Writer) relate(ctx context.Context, o DeckJoin, fail func(error) bool) (places []tenantPlace, families [][]int, ok bool) {
+	tenants := map[string]string{} // as it stands in keys → as it is
+	if o.Tenant != "" {
+		tenants[deck.SafeName(o.Tenant)] = o.Tenant
+	}
+	wanted := func(p deck.Place) bool { return o.Tenant == "" || deck.SafeName(o.Tenant) == p.Tenant }
+	joined, ok := w.joinedTraces(ctx, wanted, tenants, fail)
+	if !ok {
+		return nil, nil, false
+	}
+	k := newKin()
+	for read, err := range w.currentTapes(ctx, deck.AreaRuns, wanted) {
+		if err != nil {
+			fail(err)
+			return nil, nil, false
+		}
+		tapes, err := w.allTapes(ctx, read, joined, tenants)
+		if err != nil && !fail(fmt.Errorf("trace %s: %w", read.place.TraceID, err)) {
+			return nil, nil, false
+		}
+		if len(tapes) == 0 {
+			continue
+		}
+		for _, t := range tapes {
+			k.add(len(places), t)
+		}
+		places = append(places, tenantPlace{read.place, tapes[0].Run.Tenant})
+	}
+	return places, k.families(), true
+}
+
+type trace struct{ tenant, id string }
+
+// joinedTraces lists the traces of which a joined run was made before. Their own tapes may have been left out of runs/ then.
+func (w *Writer) joinedTraces(ctx context.Context, wanted func(deck.Place) bool, tenants map[string]string, fail func(error) bool) (map[trace]bool, bool) {
+	traces := map[trace]bool{}
+	for read, err := range w.currentTapes(ctx, deck.AreaJoined, wanted) {
+		if err != nil {
+			fail(err)
+			return nil, false
+		}
+		if read.err != nil && !fail(fmt.Errorf("joined trace %s: %w", read.place.TraceID, read.err)) {
+			return nil, false
+		}
+		for _, t := range read.tapes {
+			tenants[read.place.Tenant] = t.Run.Tenant
+			for _, id := range t.Sources.TraceIDs {
+				traces[trace{read.place.Tenant, id}] = true
+			}
+		}
+	}
+	return traces, true
+}
+
+// allTapes returns the tapes of all runs of a trace: those that lie there, or, where some may have been left out, those that its evidence
+// gives.
+func (w *Writer) allTapes(ctx context.Context, read tapesRead, joined map[trace]bool, tenants map[string]string) ([]*tape.Tape, error) {
+	segment := read.place.Tenant
+	for _, t := range read.tapes {
+		tenants[segment] = t.Run.Tenant
+	}
+	if read.err != nil || len(read.tapes) > 0 && !joined[trace{segment, read.place.TraceID}] {
+		return read.tapes, read.err
+	}
+	tenant, known := tenants[segment]
+	if !known {
+		if tenant = segment; deck.SafeName(tenant) != tenant {
+			return nil, errors.New("no tape names the tenant; say it with --tenant")
+		}
+	}
+	s, err := w.Load(ctx, tenant, read.place)
+	if err != nil || s.Set.Len() == 0 {
+		return nil, err
+	}
+	tapes, _, err := w.reconstruct(s)
+	return tapes, err
+}
+
+// tapesRead are the current tapes of a place.
+type tapesRead struct {
+	place deck.Place
+	tapes []*tape.Tape
+	err   error
+}
+
+// readers is how many places are read at a time: most of the time is spent waiting for the store.
+const readers = 16
+
+// currentTapes reads the current tapes of an area. An error that it yields ends it; what is wrong with one place stands in its element.
+func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(deck.Place) bool) iter.Seq2[tapesRead, error] {
+	return func(yield func(tapesRead, error) bool) {
+		var batch []tapesRead
+		flush := func() bool {
+			var reading sync.WaitGroup
+			for i := range batch {
+				reading.Go(func() { batch[i].tapes, batch[i].err = w.readTapes(ctx, batch[i].place) })
+			}
+			reading.Wait()
+			for _, read := range batch {
+				if ctx.Err() != nil {
+					yield(tapesRead{}, ctx.Err())
+					return false
+				}
+				if !yield(read, nil) {
+					return false
+				}
+			}
+			batch = nil
+			return true
+		}
+		for place, err := range w.deck.Places(ctx, area) {
+			if err != nil {
+				yield(tapesRead{}, err)
+				return
+			}
+			if !wanted(place) {
+				continue
+			}
+			batch = append(batch, tapesRead{place: place})
+			if len(batch) == readers && !flush() {
+				return
+			}
+		}
+		flush()
+	}
+}
+
+// readTapes reads the current tapes of a place.
+func (w *Writer) readTapes(ctx context.Context, place deck.Place) ([]*tape.Tape, error) {
+	current, ok, err := w.deck.Current(ctx, place)
+	if err != nil || !ok {
+		return nil, err
+	}
+	var tapes []*tape.Tape
+	for _, run := range current.Runs {
+		body, err := w.deck.ReadFile(ctx, place, current.Generation, run.Root, tape.TapeFile)
+		if err != nil {
+			return tapes, err
+		}
+		t, err := tape.Read(body)
+		if err != nil {
+			return tapes, err
+		}
+		tapes = append(tapes, t)
+	}
+	return tapes, nil
+}
+
+// Load gathers what the deck holds of a trace. tenant is its name; that of the place may be escaped.
+func (w *Writer) Load(ctx context.Context, tenant string, place deck.Place) (*Stored, error) {
+	state, err := w.deck.State(ctx, place)
+	if err != nil {
+		return nil, fmt.Errorf("list trace %s: %w", place.TraceID, err)
+	}
+	s := &Stored{Tenant: tenant, TraceID: place.TraceID, Set: evidence.NewSet(), place: place, state: state, parts: slices.Clone(state.Parts)}
+	for _, digest := range s.parts {
+		if _, err := w.merge(ctx, s.Set, place, digest); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,168 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package derive
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// kin finds out, from tapes alone, which runs may be fragments of one. What it puts together may turn out not to belong together; what
+// it keeps apart cannot be joined: every rule of reconstruct.Join asks for two fragments to have one of these in common.
+//
+//   - the run-level id;
+//   - the opening of a conversation, of runs without a run span;
+//   - the id of a tool call or of the conversation, where one of the two holds tool calls only.
+//
+// It keeps some 16 bytes per id and no text.
+type kin struct {
+	seed  maphash.Seed
+	place []int          // of each fragment; in ascending order
+	group groups         // of fragments
+	first map[uint64]int // key → the fragment that had it first
+	loose []looseID      // keys that count only when a fragment of tool calls has them too
+	asked map[uint64]bool
+}
+
+type looseID struct {
+	key      uint64
+	fragment int
+}
+
+func newKin() *kin {
+	return &kin{seed: maphash.MakeSeed(), first: map[uint64]int{}, asked: map[uint64]bool{}}
+}
+
+func (k *kin) key(kind, tenant, id string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(k.seed)
+	for _, s := range []string{kind, tenant, id} {
+		h.WriteString(s) //nolint:errcheck // never fails
+		h.WriteByte(0)   //nolint:errcheck // never fails
+	}
+	return h.Sum64()
+}
+
+// add takes in the tape of a run that lies in a place.
+func (k *kin) add(place int, t *tape.Tape) {
+	fragment := len(k.group)
+	k.group = append(k.group, fragment)
+	k.place = append(k.place, place)
+	tenant := t.Run.Tenant
+	if t.Run.InvocationID != "" {
+		k.share(fragment, k.key("run", tenant, t.Run.InvocationID))
+	}
+	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeNoRoot })
+	toolsOnly := rootless
+	for _, e := range t.Events {
+		if e.Type != tape.EventModelCall {
+			continue
+		}
+		toolsOnly = false
+		if id := opening(t, e); rootless && id != "" {
+			k.share(fragment, k.key("opening", tenant, id))
+		}
+	}
+	ids := map[uint64]bool{}
+	take := func(kind, id string) {
+		if id != "" {
+			ids[k.key(kind, tenant, id)] = true
+		}
+	}
+	take("conversation", t.Run.ConversationID)
+	for _, e := range t.Events {
+		take("call", e.ToolCallID)
+	}
+	for _, m := range t.Messages {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall {
+				take("call", p.ID)
+			}
+		}
+	}
+	for key := range ids {
+		k.loose = append(k.loose, looseID{key, fragment})
+		if toolsOnly {
+			k.asked[key] = true
+		}
+	}
+}
+
+// opening is the id of the first message of a request that is no system prompt.
+func opening(t *tape.Tape, e tape.Event) string {
+	if e.Request == nil {
+		return ""
+	}
+	for _, id := range e.Request.Messages {
+		if t.Messages[id].Role != tape.RoleSystem {
+			return id
+		}
+	}
+	return ""
+}
+
+func (k *kin) share(fragment int, key uint64) {
+	if first, there := k.first[key]; there {
+		k.group.unite(first, fragment)
+	} else {
+		k.first[key] = fragment
+	}
+}
+
+// families returns the places whose runs may belong together, in order of their first. No place is in two of them: runs that are
+// joined from the same first trace are written together.
+func (k *kin) families() [][]int {
+	for _, l := range k.loose {
+		if k.asked[l.key] {
+			k.share(l.fragment, l.key)
+		}
+	}
+	size := map[int]int{}
+	for f := range k.group {
+		size[k.group.find(f)]++
+	}
+	var places groups
+	related := map[int]bool{}
+	for f, place := range k.place {
+		for place >= len(places) {
+			places = append(places, len(places))
+		}
+		if root := k.group.find(f); size[root] > 1 {
+			related[place] = true
+			places.unite(k.place[root], place)
+		}
+	}
+	members := map[int][]int{}
+	for place := range places {
+		if related[place] {
+			root := places.find(place)
+			members[root] = append(members[root], place)
+		}
+	}
+	var out [][]int
+	for place := range places {
+		if members[place] != nil {
+			out = append(out, members[place])
+		}
+	}
+	return out
+}
+
+// groups holds for each number an earlier one of its group, or itself.
+type groups []int
+
+func (g groups) find(n int) int {
+	for g[n] != n {
+		g[n] = g[g[n]]
+		n = g[n]
+	}
+	return n
+}
+
+func (g groups) unite(a, b int) {
+	a, b = g.find(a), g.find(b)
+	g[max(a, b)] = min(a, b)
+}
