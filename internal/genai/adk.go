@@ -64,7 +64,9 @@ func readADK(s *Source, o *Observation) {
 	switch o.Class {
 	case Agent:
 		o.Agent.Name = a.str("gen_ai.agent.name", "gen_ai.workflow.name")
-		str(&o.Agent.Name, bracketed(s.Span.Name()))
+		if strings.HasPrefix(s.Span.Name(), "agent_run ") {
+			str(&o.Agent.Name, bracketed(s.Span.Name()))
+		}
 		o.Agent.Description = a.str("gen_ai.agent.description")
 	case Model:
 		o.Operation = "generate_content"
@@ -198,9 +200,7 @@ func adkResult(c Content, wrapsLists bool) Content {
 	default:
 		return c
 	}
-	inner := unwrapResult(Content{Value: c.Value})
-	c.Value, c.Envelope = inner.content.Value, append(c.Envelope, inner.content.Envelope...)
-	return c
+	return unwrapResult(c).content
 }
 
 // adkWrapsLists recognises ADK for TypeScript, which alone wraps lists in "results", by its JSON: Python's has a space after each

@@ -26,25 +26,25 @@ func TestADKReadsEveryGenerationOfSpans(t *testing.T) {
 		want   string
 	}{
 		{"content off: both empty", spanSource(scope, "execute_tool f", "gen_ai.tool.name", "f", "gcp.vertex.agent.tool_call_args", "{}", "gcp.vertex.agent.tool_response", "{}"),
-			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\n"},
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\n"},
 		{"a call without arguments", spanSource(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", "{}", "gcp.vertex.agent.tool_response", `{"result": 1}`),
-			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\nargs: {}\nresult: 1 [adk.result]\n"},
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {}\nresult: 1 [adk.result]\n"},
 		{"the whole event as response", spanSource(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", `{"a": 1}`,
 			"gcp.vertex.agent.tool_response", `{"content": {"parts": [{"function_response": {"id": "adk-1", "name": "f", "response": {"b": 2}}}]}}`),
-			"class: tool\ndialects: google-adk otel-genai\nname: f\ncall: adk-1\nkind: function\nargs: {\"a\":1}\nresult: {\"b\":2}\n"},
+			"class: tool\ndialect: google-adk\nname: f\ncall: adk-1\nkind: function\nargs: {\"a\":1}\nresult: {\"b\":2}\n"},
 		{"a list named results in Python", spanSource(scope, "execute_tool f", "gen_ai.tool.type", "FunctionTool", "gcp.vertex.agent.tool_call_args", `{"a": 1}`,
 			"gcp.vertex.agent.tool_response", `{"results": [1, 2]}`),
-			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\nargs: {\"a\":1}\nresult: {\"results\":[1,2]}\n"},
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":1}\nresult: {\"results\":[1,2]}\n"},
 		{"what has no JSON form", spanSource(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", `{"a": "<not serializable>"}`, "gcp.vertex.agent.tool_response", "<not specified>"),
-			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\nargs: {\"a\":\"<not serializable>\"} [lossy]\n"},
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":\"<not serializable>\"} [lossy]\n"},
 		{"early names", spanSource(scope, "tool_call [f]", "gcp.vertex.agent.tool_call_args", `{"a": 1}`),
-			"class: tool\ndialects: google-adk otel-genai\nname: f\nkind: function\nargs: {\"a\":1}\n"},
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":1}\n"},
 		{"early agent", spanSource(scope, "agent_run [root]", "gen_ai.system", "gcp.vertex.agent"),
-			"class: agent\ndialects: google-adk otel-genai\nrun span: yes\nagent: root\n"},
+			"class: agent\ndialect: google-adk\nrun span: yes\nagent: root\n"},
 		{"a cut request", spanSource(scope, "call_llm", "gcp.vertex.agent.llm_request", `{"model": "g", "contents": [{"role": "us`, "gcp.vertex.agent.llm_response", "{}"),
-			"class: model\ndialects: google-adk otel-genai\nrequest label: truncated\n"},
+			"class: model\ndialect: google-adk\nrequest label: truncated\n"},
 		{"a failed answer", spanSource(scope, "call_llm", "gcp.vertex.agent.llm_request", "{}", "gcp.vertex.agent.llm_response", `{"error_code": "429", "error_message": "slow down"}`),
-			"class: model\ndialects: google-adk otel-genai\nfailed: yes\nerror: 429 slow down\n"},
+			"class: model\ndialect: google-adk\nfailed: yes\nerror: 429 slow down\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := said(Read(c.source)); got != c.want {
@@ -80,7 +80,7 @@ func TestADKLogRecordsHoldGeminiContent(t *testing.T) {
 		record.Attributes().PutStr(LogBody, l.body)
 		s.Logs = append(s.Logs, record)
 	}
-	want := "class: model\ndialects: google-adk otel-genai\nsystem: | text \"be brief\"\nrequest: user | text \"hi\"\n" +
+	want := "class: model\ndialect: google-adk\nsystem: | text \"be brief\"\nrequest: user | text \"hi\"\n" +
 		"response: assistant | text \"ho\" | call f c1 {\"a\":1} [STOP]\n"
 	if got := said(Read(s)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -103,6 +103,16 @@ func resultContent(v exactjson.Value, encoded bool) Content {
 	return c
 }
 
+// structuredResult reads the result of a dialect that writes strings as they are and everything else as JSON: a text is decoded when
+// it is an object or a list, else the two cannot be told apart and it stays text.
+func structuredResult(v exactjson.Value) Content {
+	c := resultContent(v, true)
+	if c.Value.Kind() != exactjson.Object && c.Value.Kind() != exactjson.Array {
+		c.Value, c.Text = v, ""
+	}
+	return c
+}
+
 // exactMasks are values that a producer writes in place of content.
 var exactMasks = map[string]bool{
 	"__REDACTED__": true, "<REDACTED>": true, "[REDACTED]": true, "readacted": true, "FILTERED": true,

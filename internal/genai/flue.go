@@ -15,7 +15,6 @@ var flue = &Dialect{
 	Scopes:   []string{"@flue/opentelemetry"},
 	Marks:    []string{"flue."},
 	Root:     "the outermost workflow or task",
-	Encoded:  true,
 	Switch:   "`captureContent` of the OpenTelemetry integration",
 	classify: classifyFlue,
 	read:     readFlue,
@@ -65,7 +64,7 @@ func readFlue(s *Source, o *Observation) {
 			o.Args = argsContent(v)
 		}
 		if v := a.json("flue.tool.result"); !v.IsAbsent() {
-			u := unwrapResult(resultContent(v, true))
+			u := unwrapResult(structuredResult(v))
 			o.Result, o.Failed = u.content, u.isError
 		}
 	}

@@ -14,11 +14,11 @@ func TestGeminiCLILogRecordsTellARunWithoutSpans(t *testing.T) {
 		want   string
 	}{
 		{"the prompt", spanSource(LogScope, "gemini_cli.user_prompt", "session.id", "s", "prompt_id", "s########1", "prompt", "hi"),
-			"class: agent\ndialects: gemini-cli\nrun span: yes\nagent: gemini-cli\nconversation: s\ninvocation: s########1\ninput: user | text \"hi\"\n"},
+			"class: agent\ndialect: gemini-cli\nrun span: yes\nagent: gemini-cli\nconversation: s\ninvocation: s########1\ninput: user | text \"hi\"\n"},
 		{"a request", spanSource(LogScope, "gemini_cli.api_request", "session.id", "s", "prompt_id", "p", "model", "gemini-2.5-flash", "request_text", `[{"role":"user","parts":[{"text":"hi"}]}]`),
-			"class: model\ndialects: gemini-cli\nconversation: s\ninvocation: p\nmodel: gemini-2.5-flash\nrequest: user | text \"hi\"\n"},
+			"class: model\ndialect: gemini-cli\nconversation: s\ninvocation: p\nmodel: gemini-2.5-flash\nrequest: user | text \"hi\"\n"},
 		{"a tool call", spanSource(LogScope, "gemini_cli.tool_call", "session.id", "s", "prompt_id", "p", "function_name", "mcp_h_f", "mcp_server_name", "h", "function_args", "{\n  \"a\": 1\n}", "success", "false", "error", "boom"),
-			"class: tool\ndialects: gemini-cli\nconversation: s\ninvocation: p\nname: mcp_h_f\nkind: mcp\nserver: h / f\nargs: {\"a\":1}\nfailed: yes\nerror: boom\n"},
+			"class: tool\ndialect: gemini-cli\nconversation: s\ninvocation: p\nname: mcp_h_f\nkind: mcp\nserver: h / f\nargs: {\"a\":1}\nfailed: yes\nerror: boom\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := said(Read(c.source)); got != c.want {
@@ -32,7 +32,7 @@ func TestGeminiCLIMarksWhatWasCut(t *testing.T) {
 	cut := "...[TRUNCATED: original length 24118]"
 	model := spanSource("gemini-cli", "llm_call", "gen_ai.operation.name", "llm_call",
 		"gen_ai.input.messages", `[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"te`+cut)
-	want := "class: model\ndialects: gemini-cli otel-genai\nrequest label: truncated\nrequest: user | text \"hi\"\n"
+	want := "class: model\ndialect: gemini-cli\nrequest label: truncated\nrequest: user | text \"hi\"\n"
 	if got := said(Read(model)); got != want {
 		t.Errorf("model: got\n%s\nwant\n%s", got, want)
 	}

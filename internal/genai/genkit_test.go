@@ -19,11 +19,11 @@ func TestGenkitReadsCandidatesAndMarksWhatWasCut(t *testing.T) {
 		{"the first candidate", spanSource(scope, "m", "genkit:type", "action", "genkit:metadata:subtype", "model", "genkit:name", "googleai/gemini-pro",
 			"genkit:input", `{"messages":[{"role":"user","content":[{"text":"hi"}]}],"config":{"maxOutputTokens":9}}`,
 			"genkit:output", `{"candidates":[{"index":0,"finishReason":"stop","message":{"role":"model","content":[{"text":"ho"}]}}],"usage":{"inputTokens":1}}`),
-			"class: model\ndialects: genkit otel-genai\nmodel: gemini-pro\nprovider: googleai\nparam max_tokens: 9\nrequest: user | text \"hi\"\nresponse: assistant | text \"ho\" [stop]\nfinish: stop\ninput tokens: 1\n"},
+			"class: model\ndialect: genkit\nmodel: gemini-pro\nprovider: googleai\nparam max_tokens: 9\nrequest: user | text \"hi\"\nresponse: assistant | text \"ho\" [stop]\nfinish: stop\ninput tokens: 1\n"},
 		{"a cut result", spanSource(scope, "t", "genkit:type", "action", "genkit:metadata:subtype", "tool", "genkit:name", "ns/t", "genkit:input", "{}", "genkit:output", `{"a":"b`),
-			"class: tool\ndialects: genkit otel-genai\nname: t\nkind: function\nargs: {}\nresult: \"{\\\"a\\\":\\\"b\" [truncated]\n"},
+			"class: tool\ndialect: genkit\nname: t\nkind: function\nargs: {}\nresult: \"{\\\"a\\\":\\\"b\" [truncated]\n"},
 		{"an interrupt", spanSource(scope, "generate", "genkit:type", "util", "genkit:name", "generate", "genkit:output", `{"finishReason":"interrupted","message":{"role":"model","content":[{"text":"?"}]}}`),
-			"class: agent\ndialects: genkit otel-genai\nweak: yes\ninterrupted: yes\n"},
+			"class: agent\ndialect: genkit\nweak: yes\ninterrupted: yes\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := said(Read(c.source)); got != c.want {

@@ -17,7 +17,7 @@ func TestGoogleGenAIGivesFlattenedArgumentsTheirTypesBack(t *testing.T) {
 		"code.function.parameters.days.value", "5", "code.function.parameters.days.type", "int",
 		"code.function.parameters.tags.value", "['a', 'b']", "code.function.parameters.tags.type", "list",
 		"code.function.return.value", "<Weather object>", "code.function.return.type", "Weather")
-	want := "class: tool\ndialects: google-genai otel-genai\nname: f\nkind: function\nargs: {\"city\":\"5\",\"days\":5,\"tags\":[\"a\",\"b\"]}\nresult: \"<Weather object>\" [lossy]\n"
+	want := "class: tool\ndialect: google-genai\nname: f\nkind: function\nargs: {\"city\":\"5\",\"days\":5,\"tags\":[\"a\",\"b\"]}\nresult: \"<Weather object>\" [lossy]\n"
 	if got := said(Read(s)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

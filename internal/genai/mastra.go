@@ -20,7 +20,6 @@ var mastra = &Dialect{
 	Marks:         []string{"mastra."},
 	Root:          "the outermost `agent_run` or `workflow_run`",
 	Rooted:        true,
-	Encoded:       true,
 	Switch:        "on by default (`hideInput`, `hideOutput` turn it off; Mastra's own SensitiveDataFilter masks values)",
 	classify:      classifyMastra,
 	read:          readMastra,
@@ -96,7 +95,7 @@ func readMastra(s *Source, o *Observation) {
 			o.Args.scrubbed()
 		}
 		if v := a.json("gen_ai.tool.call.result", "gen_ai.tool.output", "mastra."+kind+".output", "output"); !v.IsAbsent() {
-			u := unwrapResult(resultContent(v, true))
+			u := unwrapResult(structuredResult(v))
 			o.Result, o.Failed = u.content, u.isError
 			mastraDamage(&o.Result)
 		}

@@ -14,11 +14,11 @@ func TestMastraLabelsWhatItsOwnFilterOrJavaScriptChanged(t *testing.T) {
 		`{"jwt":"[REDACTED]"}`:    "result: {\"jwt\":\"[REDACTED]\"} [lossy]\n",
 		`{"id":9007199254740992}`: "result: {\"id\":9007199254740992} [lossy]\n",
 		`{"id":900719925474099}`:  "result: {\"id\":900719925474099}\n",
-		`26.5`:                    "result: 26.5\n",
+		`26.5`:                    "result: \"26.5\"\n",
 		"plain text, never JSON":  "result: \"plain text, never JSON\"\n",
 	} {
 		s := spanSource("@mastra/otel-exporter", "execute_tool f", "mastra.span.type", "tool_call", "gen_ai.tool.name", "f", "gen_ai.tool.call.result", result)
-		if got := said(Read(s)); got != "class: tool\ndialects: mastra otel-genai\nname: f\nkind: function\n"+want {
+		if got := said(Read(s)); got != "class: tool\ndialect: mastra\nname: f\nkind: function\n"+want {
 			t.Errorf("%s: got\n%s", result, got)
 		}
 	}

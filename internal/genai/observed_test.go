@@ -95,7 +95,9 @@ func said(o *Observation) string {
 		}
 	}
 	line("class", classNames[o.Class])
-	line("dialects", strings.Join(o.Dialects, " "))
+	if len(o.Dialects) > 0 {
+		line("dialect", o.Dialects[0])
+	}
 	flagged("run span", o.RunSpan)
 	flagged("weak", o.WeakAgent)
 	flagged("summary", o.Summary)

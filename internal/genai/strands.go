@@ -77,6 +77,7 @@ func readStrands(s *Source, o *Observation) {
 			asked, answered = append(asked, input...), append(answered, output...)
 		}
 	}
+	strandsResults(asked)
 	switch o.Class {
 	case Agent:
 		o.Agent = tape.Agent{Name: a.str("gen_ai.agent.name", "agent.name"), ID: a.str("gen_ai.agent.id")}
@@ -139,7 +140,27 @@ func allObjects(v exactjson.Value) bool {
 }
 
 func strandsResult(v exactjson.Value) Content {
-	return unwrapResult(resultContent(v, false)).content
+	return strandsValue(unwrapResult(resultContent(v, false)).content)
+}
+
+// strandsValue takes off what the TypeScript SDK puts around a result that is no object: {"$value": X}.
+func strandsValue(c Content) Content {
+	if inner := c.Value.Get("$value"); c.Value.Len() == 1 && !inner.IsAbsent() {
+		c.Value, c.Envelope = inner, append(c.Envelope, "strands.value")
+	}
+	return c
+}
+
+// strandsResults does the same in a message list.
+func strandsResults(messages []Message) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolResult {
+				c := strandsValue(Content{Value: p.Result, Envelope: p.Envelope})
+				p.Result, p.Envelope = c.Value, c.Envelope
+			}
+		}
+	}
 }
 
 // strandsToolMessages reads the messages of a tool span: role tool, with a call in the input and a result in the output.
@@ -152,7 +173,7 @@ func strandsToolMessages(v exactjson.Value, args, result *Content, o *Observatio
 				*args = Content{Value: p.Args, Text: p.ArgsText, Label: p.Label}
 				str(&o.CallID, p.ID)
 			case tape.PartToolResult:
-				*result = Content{Value: p.Result, Label: p.Label, Envelope: p.Envelope}
+				*result = strandsValue(Content{Value: p.Result, Label: p.Label, Envelope: p.Envelope})
 				str(&o.CallID, p.ID)
 			}
 		}

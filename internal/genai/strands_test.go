@@ -19,7 +19,18 @@ func TestStrandsReadsTheNewerConventionsFromSeveralEvents(t *testing.T) {
 		event.SetName("gen_ai.client.inference.operation.details")
 		event.Attributes().PutStr(e.key, e.value)
 	}
-	want := "class: tool\ndialects: strands otel-genai\nname: f\ncall: t1\nkind: function\nargs: {\"a\":1}\nresult: \"done\" [content_blocks]\n"
+	want := "class: tool\ndialect: strands\nname: f\ncall: t1\nkind: function\nargs: {\"a\":1}\nresult: \"done\" [content_blocks]\n"
+	if got := said(Read(s)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestStrandsForTypeScriptWrapsListsInAValue(t *testing.T) {
+	s := spanSource("strands", "execute_tool f", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f")
+	event := s.Span.Events().AppendEmpty()
+	event.SetName("gen_ai.choice")
+	event.Attributes().PutStr("message", `[{"json":{"$value":[1,2]}}]`)
+	want := "class: tool\ndialect: strands\nname: f\nkind: function\nresult: [1,2] [json_block strands.value]\n"
 	if got := said(Read(s)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

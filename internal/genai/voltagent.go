@@ -19,7 +19,6 @@ var voltAgent = &Dialect{
 	Marks:         []string{"voltagent."},
 	Root:          "the agent's span (`entity.type` = `agent`, no `span.type`)",
 	Rooted:        true,
-	Encoded:       true,
 	Switch:        "on by default",
 	classify:      classifyVoltAgent,
 	read:          readVoltAgent,
@@ -92,7 +91,7 @@ func readVoltAgent(s *Source, o *Observation) {
 			o.Args = argsContent(v)
 		}
 		if v := a.json("output"); !v.IsAbsent() {
-			u := unwrapResult(resultContent(v, true))
+			u := unwrapResult(structuredResult(v))
 			o.Result, o.Failed = u.content, u.isError
 		}
 		if a.has("error.message") {
