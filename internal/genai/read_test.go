@@ -1,0 +1,259 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// conventional is a source of one span of the conventions with the given attributes.
+func conventional(name string, attrs map[string]any) *Source {
+	s := ptrace.NewSpan()
+	s.SetName(name)
+	if err := s.Attributes().FromRaw(attrs); err != nil {
+		panic(err)
+	}
+	return &Source{Resource: pcommon.NewMap(), ScopeName: "test", Span: s}
+}
+
+func spanEvent(s ptrace.Span, name string, at int, attrs map[string]any) {
+	e := s.Events().AppendEmpty()
+	e.SetName(name)
+	e.SetTimestamp(pcommon.Timestamp(at))
+	if err := e.Attributes().FromRaw(attrs); err != nil {
+		panic(err)
+	}
+}
+
+// record is a log record that travels as a span.
+func record(name string, at int, body any, attrs map[string]any) ptrace.Span {
+	s := ptrace.NewSpan()
+	s.SetName(name)
+	s.SetStartTimestamp(pcommon.Timestamp(at))
+	if err := s.Attributes().FromRaw(attrs); err != nil {
+		panic(err)
+	}
+	if err := s.Attributes().PutEmpty(LogBody).FromRaw(body); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func wantMessages(t *testing.T, what string, got []Message, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, rendered(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestMessagesOfSpanEventsAreReadInOrderOfTime(t *testing.T) {
+	s := conventional("chat m", map[string]any{"gen_ai.operation.name": "chat"})
+	spanEvent(s.Span, "gen_ai.choice", 9, map[string]any{"index": int64(0), "finish_reason": "tool_calls", "message": `{"role":"assistant","tool_calls":[{"id":"c2","function":{"name":"g","arguments":"{}"}}]}`})
+	spanEvent(s.Span, "gen_ai.tool.message", 4, map[string]any{"id": "c1", "content": "v"})
+	spanEvent(s.Span, "gen_ai.assistant.message", 3, map[string]any{"tool_calls": `[{"id":"c1","function":{"name":"f","arguments":"{\"x\":1}"}}]`})
+	spanEvent(s.Span, "gen_ai.system.message", 1, map[string]any{"content": "be kind"})
+	spanEvent(s.Span, "gen_ai.user.message", 2, map[string]any{"content": "hi"})
+	spanEvent(s.Span, "http.request", 1, map[string]any{"content": "no message"})
+	o := Read(s)
+	wantMessages(t, "request", o.Request, "system: text(be kind)", "user: text(hi)", `assistant: call(c1 f {"x":1})`, `tool: result(c1  "v")`)
+	wantMessages(t, "response", o.Response, "assistant: call(c2 g {}) -> tool_calls")
+}
+
+func TestMessagesOfLogRecordsAreReadInOrderOfTime(t *testing.T) {
+	s := conventional("chat m", map[string]any{"gen_ai.operation.name": "chat"})
+	s.Logs = []ptrace.Span{
+		record("gen_ai.choice", 5, map[string]any{"index": int64(0), "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": "done"}}, nil),
+		record("gen_ai.tool.message", 4, map[string]any{"id": "c1", "content": "v"}, nil),
+		record("gen_ai.assistant.message", 3, map[string]any{"tool_calls": []any{map[string]any{"id": "c1", "function": map[string]any{"name": "f", "arguments": `{"x":1}`}}}}, nil),
+		record("gen_ai.user.message", 2, `{"content":"hi"}`, nil),
+		record("gen_ai.system.message", 1, nil, map[string]any{"gen_ai.event.content": `{"content":"be kind"}`}),
+	}
+	o := Read(s)
+	wantMessages(t, "request", o.Request, "system: text(be kind)", "user: text(hi)", `assistant: call(c1 f {"x":1})`, `tool: result(c1  "v")`)
+	wantMessages(t, "response", o.Response, "assistant: text(done) -> stop")
+}
+
+func TestDetailsEventHoldsTheWholeCall(t *testing.T) {
+	s := conventional("chat m", map[string]any{"gen_ai.operation.name": "chat"})
+	spanEvent(s.Span, "gen_ai.client.inference.operation.details", 1, map[string]any{
+		"gen_ai.system_instructions": `[{"type":"text","content":"be kind"}]`,
+		"gen_ai.input.messages":      []any{map[string]any{"role": "user", "parts": []any{map[string]any{"type": "text", "content": "hi"}}}},
+		"gen_ai.output.messages":     `[{"role":"assistant","parts":[{"type":"text","content":"a"}],"finish_reason":"stop"}]`,
+		"gen_ai.tool.definitions":    `[{"type":"function","name":"f","description":"d","parameters":{"type":"object"}}]`,
+	})
+	o := Read(s)
+	wantMessages(t, "request", o.Request, "user: text(hi)")
+	wantMessages(t, "response", o.Response, "assistant: text(a) -> stop")
+	if len(o.System) != 1 || o.System[0].Text != "be kind" || len(o.Tools) != 1 || o.Tools[0].Name != "f" || o.Tools[0].Parameters.JSON() != `{"type":"object"}` {
+		t.Errorf("system %v, tools %v", o.System, o.Tools)
+	}
+}
+
+func TestAttributesComeBeforeEvents(t *testing.T) {
+	s := conventional("chat m", map[string]any{"gen_ai.operation.name": "chat", "gen_ai.input.messages": `[{"role":"user","content":"attribute"}]`})
+	spanEvent(s.Span, "gen_ai.user.message", 1, map[string]any{"content": "event"})
+	spanEvent(s.Span, "gen_ai.choice", 2, map[string]any{"message": `{"content":"only here"}`})
+	o := Read(s)
+	wantMessages(t, "request", o.Request, "user: text(attribute)")
+	wantMessages(t, "response", o.Response, "assistant: text(only here)")
+}
+
+func TestToolSpanIsReadFromAttributesElseFromItsEvents(t *testing.T) {
+	s := conventional("execute_tool f", map[string]any{"gen_ai.operation.name": "execute_tool"})
+	spanEvent(s.Span, "gen_ai.tool.message", 1, map[string]any{"content": `{"x":1}`, "id": "c1"})
+	spanEvent(s.Span, "gen_ai.choice", 2, map[string]any{"message": `[{"text":"v"}]`, "id": "c1"})
+	o := Read(s)
+	if o.Class != Tool || o.Name != "f" || o.CallID != "c1" || o.Args.Value.JSON() != `{"x":1}` || o.Result.Value.JSON() != `"v"` {
+		t.Errorf("%s %s: %s = %s", o.Name, o.CallID, o.Args.Value.JSON(), o.Result.Value.JSON())
+	}
+}
+
+func TestContentElsewhereIsReferredTo(t *testing.T) {
+	o := Read(conventional("chat m", map[string]any{"gen_ai.operation.name": "chat", "gen_ai.input.messages_ref": "s3://b/x"}))
+	if o.RequestLabel != tape.External || len(o.Request) != 1 || o.Request[0].Parts[0].URI != "s3://b/x" {
+		t.Errorf("label %q, request %v", o.RequestLabel, rendered(o.Request))
+	}
+}
+
+func TestCutListOfTheConventionsIsLabelledAndKept(t *testing.T) {
+	o := Read(conventional("chat m", map[string]any{"gen_ai.operation.name": "chat", "gen_ai.input.messages": `[{"role":"user","content":"a"},{"role":"assistant","content":"b`}))
+	if o.RequestLabel != tape.Truncated {
+		t.Errorf("label %q", o.RequestLabel)
+	}
+	wantMessages(t, "request", o.Request, "user: text(a)")
+}
+
+func TestSpansAreClassified(t *testing.T) {
+	for name, c := range map[string]struct {
+		span  string
+		attrs map[string]any
+		want  Class
+	}{
+		"operation chat":             {"x", map[string]any{"gen_ai.operation.name": "chat"}, Model},
+		"operation execute_tool":     {"x", map[string]any{"gen_ai.operation.name": "execute_tool"}, Tool},
+		"operation invoke_agent":     {"x", map[string]any{"gen_ai.operation.name": "invoke_agent"}, Agent},
+		"operation embeddings":       {"x", map[string]any{"gen_ai.operation.name": "embeddings"}, Noise},
+		"operation plan":             {"x", map[string]any{"gen_ai.operation.name": "plan"}, Structure},
+		"name of a tool span":        {"execute_tool f", map[string]any{"gen_ai.system": "x"}, Tool},
+		"name of an agent span":      {"invoke_agent f", map[string]any{"gen_ai.system": "x"}, Agent},
+		"tool name":                  {"x", map[string]any{"gen_ai.tool.name": "f"}, Tool},
+		"tool name on a model call":  {"x", map[string]any{"gen_ai.tool.name": "f", "gen_ai.request.model": "m"}, Model},
+		"messages":                   {"x", map[string]any{"gen_ai.input.messages": "[]"}, Model},
+		"MCP call":                   {"x", map[string]any{"mcp.method.name": "tools/call"}, Tool},
+		"MCP handshake":              {"x", map[string]any{"mcp.method.name": "initialize"}, Noise},
+		"a mark that says little":    {"x", map[string]any{"gen_ai.system": "x"}, Structure},
+		"an unknown operation":       {"x", map[string]any{"gen_ai.operation.name": "juggle"}, Structure},
+		"the operation is no string": {"chat m", map[string]any{"gen_ai.operation.name": int64(7)}, Model},
+	} {
+		if got := Read(conventional(c.span, c.attrs)).Class; got != c.want {
+			t.Errorf("%s is class %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestCountsAndListsAreReadInEverySpelling(t *testing.T) {
+	for _, v := range []any{int64(12), "12", " 12 ", 12.0, "12.0"} {
+		o := Read(conventional("chat m", map[string]any{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": v}))
+		if n := o.Usage.InputTokens; n == nil || *n != 12 {
+			t.Errorf("%#v is %v tokens", v, n)
+		}
+	}
+	for _, v := range []any{int64(-1), "many", 1.5, true, []any{int64(1)}} {
+		if o := Read(conventional("chat m", map[string]any{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": v})); o.Usage.InputTokens != nil {
+			t.Errorf("%#v is %d tokens", v, *o.Usage.InputTokens)
+		}
+	}
+	for _, v := range []any{[]any{"stop", "length"}, `["stop","length"]`, "stop, length"} {
+		o := Read(conventional("chat m", map[string]any{"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": v}))
+		if diff := cmp.Diff([]string{"stop", "length"}, o.FinishReasons); diff != "" {
+			t.Errorf("%#v (-want +got):\n%s", v, diff)
+		}
+	}
+}
+
+func TestFrameworksAreNoProviders(t *testing.T) {
+	for name, want := range map[string]string{"openai": "openai", "OpenAI": "openai", "langchain": "", "strands-agents": "", "xai": "x_ai", "my.own": "my.own", "": ""} {
+		if got := providerOf(name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// FuzzReadAnySpan: a span built of any keys and values is read without a crash and twice alike. Every line of the text is one attribute: key, type and value, apart by tabs; keys that start with @ belong to an event.
+func FuzzReadAnySpan(f *testing.F) {
+	f.Add("test", "chat m", "gen_ai.operation.name\ts\tchat\ngen_ai.input.messages\tj\t[{\"role\":\"user\",\"content\":\"x\"}]\n@gen_ai.choice\ts\t{\"message\":{}}")
+	f.Add("ai", "ai.toolCall", "ai.toolCall.args\ts\t{}\nai.operationId\ts\tai.toolCall\nai.toolCall.result\ts\t\"\\\"x\\\"\"")
+	f.Add("github.com/initializ/forge", "tool.a__b", "forge.tool.args\ts\t{\"k\":\"[REDACTED]\"}\nforge.tool.result\ts\tx…[truncated:5000]")
+	f.Add("openinference.instrumentation.x", "x", "openinference.span.kind\ts\tLLM\nllm.input_messages.0.message.role\ts\ttool\nllm.input_messages.0.message.contents.1.message_content.text\tj\t[]\noutput.value\tj\t{\"generations\":[[{\"message\":{}}]]}")
+	f.Add("x", "x", "mcp.method.name\ti\t1\nlangfuse.observation.type\ts\ttool\ntraceloop.span.kind\ts\ttool\ntraceloop.entity.input\ts\t{\"input_str\":\"{'a': Foo()}\"}")
+	for _, d := range Dialects {
+		for _, mark := range d.Marks {
+			f.Add(strings.Join(d.Scopes, ""), d.ID, mark+"span.type\ts\ttool\n"+mark+"input\tj\t[{\"role\":\"user\"}]\n"+mark+"output\ts\t{}\ninput.value\ts\t{}")
+		}
+	}
+	f.Fuzz(func(t *testing.T, scope, name, text string) {
+		s := spanOf(scope, name, text)
+		first := Read(s)
+		again := Read(spanOf(scope, name, text))
+		for _, pair := range [][2][]Message{{first.Request, again.Request}, {first.Response, again.Response}, {first.Input, again.Input}, {first.Output, again.Output}} {
+			if diff := cmp.Diff(rendered(pair[0]), rendered(pair[1])); diff != "" {
+				t.Fatalf("read twice:\n%s", diff)
+			}
+		}
+		if first.Args.Value.JSON() != again.Args.Value.JSON() || first.Result.Value.JSON() != again.Result.Value.JSON() || first.Class != again.Class || first.Name != again.Name || first.CallID != again.CallID {
+			t.Fatalf("read twice: %+v and %+v", first, again)
+		}
+		IsEvidence(scope, s.Span)
+		IsRunSpan(scope, s.Span)
+		IsRooted(scope, s.Span)
+	})
+}
+
+func spanOf(scope, name, text string) *Source {
+	span := ptrace.NewSpan()
+	span.SetName(name)
+	for _, line := range strings.Split(text, "\n") {
+		key, rest, _ := strings.Cut(line, "\t")
+		kind, value, _ := strings.Cut(rest, "\t")
+		to := span.Attributes()
+		if event, ok := strings.CutPrefix(key, "@"); ok {
+			e := span.Events().AppendEmpty()
+			e.SetName(event)
+			to, key = e.Attributes(), "gen_ai.event.content"
+		}
+		switch kind {
+		case "i":
+			n, _ := strconv.ParseInt(value, 10, 64)
+			to.PutInt(key, n)
+		case "b":
+			to.PutBool(key, value == "true")
+		case "j":
+			structured(value, to.PutEmpty(key))
+		default:
+			to.PutStr(key, value)
+		}
+	}
+	return &Source{Resource: pcommon.NewMap(), ScopeName: scope, Span: span}
+}
+
+// structured puts the text's JSON value as arrays and maps, not as text.
+func structured(text string, to pcommon.Value) {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		to.SetStr(text)
+		return
+	}
+	if err := to.FromRaw(v); err != nil {
+		panic(err)
+	}
+}
