@@ -59,6 +59,11 @@ var envelopes = []envelope{
 		}
 		return v, unwrapped{}, false
 	}},
+	{"agent_framework.function_result", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
+		inner := v.Get("result")
+		ok := v.Get("type").Str() == "function_result" && !v.Get("call_id").IsAbsent() && !inner.IsAbsent()
+		return inner, unwrapped{callID: textOfID(v.Get("call_id"))}, ok
+	}},
 	{"mcp.result", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
 		blocks := v.Get("content")
 		if blocks.Kind() != exactjson.Array || v.Get("type").Kind() == exactjson.String {
@@ -96,7 +101,7 @@ func singleText(v exactjson.Value) (exactjson.Value, bool) {
 	}
 	for _, m := range block.Members() {
 		switch m.Name {
-		case "text", "content", "type", "annotations", "_meta", "citations", "cache_control":
+		case "text", "content", "type", "id", "annotations", "_meta", "citations", "cache_control":
 		default:
 			return exactjson.Value{}, false
 		}

@@ -38,6 +38,9 @@ func classifyOpenLLMetry(s *Source) (Class, bool) {
 	tool := a.str("gen_ai.operation.name") == "execute_tool" || strings.HasPrefix(name, "execute_tool ")
 	switch kind := a.entity("span.kind").Str(); kind {
 	case "workflow", "agent", "graph":
+		if kind == "workflow" && isChainPlumbing(a.str("traceloop.entity.name", "traceloop.workflow.name")) {
+			return Structure, false
+		}
 		return Agent, true
 	case "tool", "handoff":
 		return Tool, false
@@ -67,6 +70,21 @@ func classifyOpenLLMetry(s *Source) (Class, bool) {
 		return Tool, false
 	}
 	return Unclassified, false
+}
+
+// chainPlumbing are the parts of LangChain's chains that hand values on. Where each span is a trace of its own, they would be runs.
+var chainPlumbing = []string{
+	"RunnableLambda", "RunnableMap", "RunnableParallel", "RunnableAssign", "RunnablePassthrough", "RunnablePick", "ChannelWrite", "ChannelRead", "Branch<",
+	"prompt", "parser", "ChatPromptTemplate", "PromptTemplate", "StrOutputParser", "StringOutputParser", "JsonOutputParser", "__start__",
+}
+
+func isChainPlumbing(name string) bool {
+	for _, p := range chainPlumbing {
+		if name == p || strings.HasPrefix(name, p) && (strings.HasSuffix(p, "<") || strings.IndexByte("<.", name[len(p)]) >= 0) {
+			return true
+		}
+	}
+	return false
 }
 
 func readOpenLLMetry(s *Source, o *Observation) {
@@ -113,7 +131,7 @@ func outputsOf(v exactjson.Value) exactjson.Value {
 func readOpenLLMetryTool(s *Source, a attributes, in, out exactjson.Value, o *Observation) {
 	// what the conventions' own attributes hold comes before the entity, which repeats it in a wrapper
 	args, result := a.json("gen_ai.tool.call.arguments"), a.json("gen_ai.tool.call.result")
-	encoded := result.IsAbsent() && !strings.Contains(s.ScopeName, "openai_agents")
+	encoded := result.IsAbsent() && !strings.Contains(s.ScopeName, "openai_agents") || s.ScopeName == "ai" // the AI SDK's, renamed
 	if args.IsAbsent() {
 		args = in
 	}
