@@ -16,6 +16,7 @@ var claudeAPI = &Dialect{
 	Name:          "Claude API and Anthropic SDKs",
 	Scopes:        []string{"com.anthropic.claude-platform"},
 	ScopePrefixes: []string{"com.anthropic.sdk."},
+	Marks:         []string{"anthropic.tool_result."},
 	Root:          "the session span of a managed agent; none for bare requests",
 	Switch:        "per destination in the platform, or the SDK's telemetry option",
 	classify:      classifyClaudeAPI,

@@ -154,7 +154,11 @@ func readClaudeCodeRun(s *Source, a attributes, o *Observation) {
 }
 
 func readClaudeCodeModel(s *Source, a attributes, o *Observation) {
-	o.Model = a.str("gen_ai.request.model", "model")
+	if s.ScopeName == LogScope {
+		o.ResponseModel = a.str("model") // records name the model that answered
+	} else {
+		o.Model = a.str("gen_ai.request.model", "model")
+	}
 	o.ResponseID = a.str("gen_ai.response.id")
 	o.FinishReasons = a.strings("gen_ai.response.finish_reasons")
 	if stop := a.str("stop_reason"); stop != "" {
@@ -194,10 +198,6 @@ func readClaudeCodeModel(s *Source, a attributes, o *Observation) {
 			str(&o.ResponseModel, x.str("model"))
 			cut = x.str("response_truncated", "truncated") == "true"
 		}
-	}
-	if s.ScopeName == LogScope { // without a span the records name the model that answered only
-		str(&o.ResponseModel, o.Model)
-		o.Model = ""
 	}
 	str(&text, a.str("response.model_output"))
 	if len(o.Response) == 0 && text != "" {

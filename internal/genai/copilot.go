@@ -8,6 +8,7 @@ var copilot = &Dialect{
 	ID:       "copilot-cli",
 	Name:     "GitHub Copilot CLI",
 	Scopes:   []string{"github.copilot", "@github/copilot"},
+	Marks:    []string{"github.copilot."},
 	Root:     "`invoke_agent`",
 	Rooted:   true,
 	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",

@@ -135,17 +135,17 @@ func IsEvidence(scopeName string, span ptrace.Span) bool {
 			bits = eventMarks(span)
 		}
 	}
-	return bits != 0 && !isAside(span) && isMember(bits, span)
+	return members(bits, span) != 0 && !isAside(span)
 }
 
-// isMember asks the dialects that leave out most of their spans. Others keep all.
-func isMember(bits uint64, span ptrace.Span) bool {
+// members takes away the dialects that leave a span out.
+func members(bits uint64, span ptrace.Span) uint64 {
 	for i, d := range Dialects {
-		if bits&(1<<i) != 0 && d.member != nil {
-			return d.member(span)
+		if bits&(1<<i) != 0 && d.member != nil && !d.member(span) {
+			bits &^= 1 << i
 		}
 	}
-	return true
+	return bits
 }
 
 // eventMarks covers producers that leave all content in span events of the GenAI conventions.
@@ -186,10 +186,14 @@ func dialectsOf(s *Source) []*Dialect {
 	if d := logDialect(s.Span.Name()); s.ScopeName == LogScope && d != nil {
 		return []*Dialect{d}
 	}
+	if s.ScopeName == LogScope && strings.HasPrefix(s.Span.Name(), "gen_ai.") {
+		return []*Dialect{semconv}
+	}
 	bits := scopeMarks(s.ScopeName) | attributeMarks(s.Span.Attributes())
 	if bits == 0 {
 		bits = eventMarks(s.Span)
 	}
+	bits = members(bits, s.Span)
 	var out []*Dialect
 	for i, d := range Dialects {
 		if bits&(1<<i) != 0 || bits != 0 && d == semconv {

@@ -95,7 +95,7 @@ func readLogfire(s *Source, o *Observation) {
 			o.Agent.Name = a.str("name")
 		}
 		if strings.HasPrefix(s.Span.Name(), "OpenAI Agents trace") {
-			o.ConversationID, o.InvocationID = a.str("group_id"), a.str("agent_trace_id")
+			o.ConversationID, o.InvocationID = usableID(a.str("group_id")), usableID(a.str("agent_trace_id"))
 		}
 		o.Failed = a.has("error")
 	case Model:

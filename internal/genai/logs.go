@@ -268,6 +268,7 @@ func (r *arrangement) spanOf(l *Source, role logRole) *Source {
 		}
 	case Model:
 		var distance uint64
+		within := false
 		for _, v := range r.view() {
 			if v.obs.Class != Model || role.lane != "" && v.lane != "" && role.lane != v.lane {
 				continue
@@ -275,15 +276,16 @@ func (r *arrangement) spanOf(l *Source, role logRole) *Source {
 			if v.source == named || role.request != "" && v.obs.ResponseID == role.request || role.request != "" && v.source.Span.SpanID().String() == role.request {
 				return v.source
 			}
-			if at+logSlack < v.start || at > v.end+logSlack {
+			inside := at >= v.start && at <= v.end
+			if at+logSlack < v.start || at > v.end+logSlack || within && !inside {
 				continue
 			}
 			d := gap(at, v.end)
 			if role.atStart {
 				d = gap(at, v.start)
 			}
-			if best == nil || d < distance {
-				best, distance = v.source, d
+			if best == nil || inside && !within || d < distance {
+				best, distance, within = v.source, d, inside
 			}
 		}
 	case Agent:

@@ -1,0 +1,279 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// recordsOf returns the log records of testdata/<name>.logs.json as they travel, in the order of the file and numbered by it.
+func recordsOf(t *testing.T, name string) []*Source {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name+".logs.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ld, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*Source
+	for _, rl := range ld.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				name := EventName(sl.Scope().Name(), record.EventName(), record.Attributes())
+				if !IsEvidenceLog(name, record.Attributes()) {
+					continue
+				}
+				at := record.Timestamp()
+				if at == 0 {
+					at = record.ObservedTimestamp()
+				}
+				out = append(out, recordSource(len(out)+1, name, record.SpanID(), at, record.Attributes()))
+			}
+		}
+	}
+	return out
+}
+
+func recordSource(n int, name string, of pcommon.SpanID, at pcommon.Timestamp, attributes pcommon.Map) *Source {
+	span := ptrace.NewSpan()
+	span.SetName(name)
+	var id pcommon.SpanID
+	binary.BigEndian.PutUint64(id[:], uint64(n))
+	span.SetSpanID(id)
+	span.SetParentSpanID(of)
+	span.SetStartTimestamp(at)
+	span.SetEndTimestamp(at)
+	attributes.CopyTo(span.Attributes())
+	return &Source{Resource: pcommon.NewMap(), ScopeName: LogScope, Span: span}
+}
+
+// arrangedAsRecorded compares what the spans and records of a fixture say together with the text in <name>.<kind>.said.txt.
+func arrangedAsRecorded(t *testing.T, name, kind string, spans, logs []*Source) {
+	t.Helper()
+	slices.SortStableFunc(spans, func(a, b *Source) int { return int(int64(a.Span.StartTimestamp()) - int64(b.Span.StartTimestamp())) })
+	alone, rest := Arrange(spans, logs)
+	var b strings.Builder
+	for _, s := range slices.Concat(spans, alone) {
+		names := make([]string, len(s.Logs))
+		for i, l := range s.Logs {
+			names[i] = l.Name()
+		}
+		fmt.Fprintf(&b, "== %s %s below %q, with %v\n%s\n", s.Span.Name(), s.Span.SpanID(), s.Span.ParentSpanID(), names, said(Read(s)))
+	}
+	for _, l := range rest {
+		fmt.Fprintf(&b, "== rest: %s\n", l.Span.Name())
+	}
+	path := filepath.Join("testdata", name+"."+kind+".said.txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// untraced takes from records the span they name.
+func untraced(logs []*Source) []*Source {
+	for _, l := range logs {
+		l.Span.SetParentSpanID(pcommon.SpanID{})
+	}
+	return logs
+}
+
+func TestArrangeGivesRecordsToTheCallsTheySpeakOf(t *testing.T) {
+	for _, name := range []string{"claudecode/retry", "codex/retry"} {
+		arrangedAsRecorded(t, name, "traced", sourcesOf(t, name), recordsOf(t, name))
+	}
+}
+
+func TestArrangeMakesARunOfRecordsAlone(t *testing.T) {
+	for _, name := range []string{"claudecode/retry", "codex/retry"} {
+		arrangedAsRecorded(t, name, "untraced", nil, untraced(recordsOf(t, name)))
+	}
+}
+
+func TestArrangeDoesNotDependOnTheOrderOfRecords(t *testing.T) {
+	for _, name := range []string{"claudecode/retry", "codex/retry"} {
+		logs := recordsOf(t, name)
+		slices.Reverse(logs)
+		arrangedAsRecorded(t, name, "traced", sourcesOf(t, name), logs)
+		logs = untraced(recordsOf(t, name))
+		slices.Reverse(logs)
+		arrangedAsRecorded(t, name, "untraced", nil, logs)
+	}
+}
+
+// numbered makes a record of its number, name and attributes, a millisecond after the one before.
+func numbered(n int, name string, keysAndValues ...string) *Source {
+	m := pcommon.NewMap()
+	for i := 0; i+1 < len(keysAndValues); i += 2 {
+		m.PutStr(keysAndValues[i], keysAndValues[i+1])
+	}
+	return recordSource(n, name, pcommon.SpanID{}, pcommon.Timestamp(1_000_000_000+n*1_000_000), m)
+}
+
+func TestRawBodiesOfClaudeCodeAreWholeModelCalls(t *testing.T) {
+	const session, prompt = "session.id", "prompt.id"
+	alone, rest := Arrange(nil, []*Source{
+		numbered(1, "claude_code.user_prompt", session, "s", prompt, "p", "prompt", "add 1 and 2"),
+		numbered(2, "claude_code.api_request_body", session, "s", prompt, "p", "body", `{"model":"m","max_tokens":9,"system":[{"type":"text","text":"be exact"}],"messages":[{"role":"user","content":"add 1 and 2"}],"tools":[{"name":"add","input_schema":{"type":"object"}}]}`),
+		numbered(3, "claude_code.api_request", session, "s", prompt, "p", "model", "m-1", "input_tokens", "5"),
+		numbered(4, "claude_code.api_response_body", session, "s", prompt, "p", "body", `{"id":"msg_1","model":"m-1","content":[{"type":"tool_use","id":"toolu_1","name":"add","input":{"a":1,"b":2}}],"stop_reason":"tool_use","usage":{"input_tokens":5,"output_tokens":6}}`),
+		numbered(5, "claude_code.tool_result", session, "s", prompt, "p", "tool_use_id", "toolu_1", "tool_name", "add", "success", "true", "tool_input", `{"a":1,"b":2}`),
+		numbered(6, "claude_code.api_request_body", session, "s", prompt, "p", "body_truncated", "true", "body", `{"model":"m","messages":[{"ro`),
+		numbered(7, "claude_code.api_request", session, "s", prompt, "p", "model", "m-1"),
+		numbered(8, "claude_code.assistant_response", session, "s", prompt, "p", "response", "3"),
+		numbered(9, "claude_code.api_request", session, "s", prompt, "p", "model", "m-1", "query_source", "generate_session_title"),
+	})
+	var got []string
+	for _, s := range alone {
+		got = append(got, said(Read(s)))
+	}
+	want := []string{
+		"class: agent\ndialect: claude-code\nrun span: yes\nconversation: s\ninvocation: p\ninput: user | text \"add 1 and 2\"\n",
+		"class: model\ndialect: claude-code\nconversation: s\ninvocation: p\nmodel: m\nprovider: anthropic\nparam max_tokens: 9\nsystem: | text \"be exact\"\nrequest: user | text \"add 1 and 2\"\nresponse: assistant | call add toolu_1 {\"a\":1,\"b\":2}\noffers: add\nfinish: tool_use\nresponse id: msg_1\nresponse model: m-1\ninput tokens: 5\noutput tokens: 6\n",
+		"class: tool\ndialect: claude-code\nconversation: s\ninvocation: p\nname: add\ncall: toolu_1\nkind: builtin\nargs: {\"a\":1,\"b\":2}\n",
+		"class: model\ndialect: claude-code\nconversation: s\ninvocation: p\nprovider: anthropic\nresponse: assistant | text \"3\"\nresponse model: m-1\n",
+	}
+	if len(got) == len(want) {
+		got[3], _, _ = strings.Cut(got[3], "note")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(rest) != 1 {
+		t.Errorf("%d records are left, want the one that makes a title", len(rest))
+	}
+}
+
+func TestPromptsOfOneCodexConversationAreRunsOfTheirOwn(t *testing.T) {
+	const conversation = "conversation.id"
+	alone, rest := Arrange(nil, []*Source{
+		numbered(1, "codex.user_prompt", conversation, "c", "prompt", "one"),
+		numbered(2, "codex.api_request", conversation, "c", "model", "m", "endpoint", "/responses", "error.message", "overloaded", "http.response.status_code", "529"),
+		numbered(3, "codex.api_request", conversation, "c", "model", "m", "endpoint", "/responses"),
+		numbered(4, "codex.sse_event", conversation, "c", "event.kind", "response.completed", "input_token_count", "7"),
+		numbered(5, "codex.tool_result", conversation, "c", "call_id", "call_1", "tool_name", "shell", "arguments", `{"command":["ls"]}`, "output", "a\n", "success", "true"),
+		numbered(6, "codex.user_prompt", conversation, "c", "prompt", "[REDACTED]"),
+		numbered(7, "codex.tool_result", conversation, "c", "call_id", "call_2", "tool_name", "shell", "arguments", `{"command":["cat"]}`, "output", "a[... telemetry preview truncated ...]", "success", "true"),
+	})
+	below := map[string][]string{}
+	for _, s := range alone {
+		below[s.Span.ParentSpanID().String()] = append(below[s.Span.ParentSpanID().String()], s.Span.Name())
+	}
+	want := map[string][]string{
+		"":                 {"codex.user_prompt", "codex.user_prompt"},
+		"0000000000000001": {"codex.api_request", "codex.api_request", "codex.tool_result"},
+		"0000000000000006": {"codex.tool_result"},
+	}
+	if diff := cmp.Diff(want, below); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(rest) != 0 {
+		t.Errorf("%d records are left", len(rest))
+	}
+	if failed := Read(alone[1]); !failed.Failed || failed.Error.Message != "overloaded" {
+		t.Errorf("a request that failed is read as %s", said(failed))
+	}
+	if cut := Read(alone[len(alone)-1]); cut.Result.Label != "truncated" {
+		t.Errorf("a preview is read as %s", said(cut))
+	}
+}
+
+func TestMessagesOfOneMomentStandInTheOrderOfAConversation(t *testing.T) {
+	call := spanSource("openai", "chat m", "gen_ai.operation.name", "chat")
+	call.Span.SetSpanID(pcommon.SpanID{9})
+	var logs []*Source
+	for i, l := range []struct{ name, body string }{
+		{"gen_ai.tool.message", `{"id":"call_1","content":"3"}`},
+		{"gen_ai.user.message", `{"content":"add"}`},
+		{"gen_ai.assistant.message", `{"tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{}"}}]}`},
+		{"gen_ai.system.message", `{"content":"be exact"}`},
+	} {
+		r := numbered(i, l.name, LogBody, l.body)
+		r.Span.SetParentSpanID(call.Span.SpanID())
+		r.Span.SetStartTimestamp(1)
+		logs = append(logs, r)
+	}
+	Arrange([]*Source{call}, logs)
+	var roles []string
+	for _, m := range Read(call).Request {
+		roles = append(roles, string(m.Role))
+	}
+	if diff := cmp.Diff([]string{"system", "user", "assistant", "tool"}, roles); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEventsOfACallWhoseSpanNeverCameStandForIt(t *testing.T) {
+	var logs []*Source
+	for i, l := range []struct{ name, body string }{
+		{"gen_ai.user.message", `{"content":"add"}`},
+		{"gen_ai.choice", `{"index":0,"finish_reason":"stop","message":{"content":"3"}}`},
+	} {
+		r := numbered(i, l.name, LogBody, l.body)
+		r.Span.SetParentSpanID(pcommon.SpanID{9})
+		logs = append(logs, r)
+	}
+	alone, rest := Arrange(nil, logs)
+	if len(alone) != 1 || len(rest) != 0 {
+		t.Fatalf("%d calls and %d records left", len(alone), len(rest))
+	}
+	want := "class: model\ndialect: otel-genai\nrequest: user | text \"add\"\nresponse: assistant | text \"3\""
+	if got := said(Read(alone[0])); !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestAutogenEventsAreTheCallsThatItsSpansDoNotHold(t *testing.T) {
+	tool := spanSource("autogen-core", "execute_tool add", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "add", "gen_ai.tool.call.id", "call_1")
+	tool.Span.SetSpanID(pcommon.SpanID{1})
+	result := numbered(1, autogenEvents, LogBody, `{"type":"ToolCall","tool_name":"add","arguments":{"a":1},"result":"3","agent_id":"a/1"}`)
+	result.Span.SetParentSpanID(pcommon.SpanID{1})
+	model := numbered(2, autogenEvents, LogBody, `{"type":"LLMCall","messages":[{"role":"user","content":"add"}],"response":{"id":"r1","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"3"}}]},"prompt_tokens":5,"completion_tokens":1,"agent_id":"a/1"}`)
+	alone, rest := Arrange([]*Source{tool}, []*Source{result, model, numbered(3, autogenEvents, LogBody, `{"type":"Message","payload":"x"}`)})
+	if len(alone) != 1 || len(rest) != 1 {
+		t.Fatalf("%d calls and %d records left", len(alone), len(rest))
+	}
+	if o := Read(tool); o.Args.Value.JSON() != `{"a":1}` || o.Result.Value.Str() != "3" {
+		t.Errorf("the tool says %s", said(o))
+	}
+	if o := Read(alone[0]); len(o.Request) != 1 || len(o.Response) != 1 || o.ResponseID != "r1" {
+		t.Errorf("the model call says %s", said(o))
+	}
+}
+
+func TestEventNameIsTheOneThatDialectsKnow(t *testing.T) {
+	m := pcommon.NewMap()
+	m.PutStr("event.name", "codex.tool_result")
+	for _, c := range []struct{ scope, recorded, want string }{
+		{"codex_otel.log_only", "event otel/src/tool_result.rs:54", "codex.tool_result"},
+		{"x", "gen_ai.choice", "gen_ai.choice"},
+		{claudeCodeLogs, "user_prompt", "claude_code.user_prompt"},
+		{autogenEvents, "", autogenEvents},
+	} {
+		if got := EventName(c.scope, c.recorded, m); got != c.want {
+			t.Errorf("%s of %s is read as %s, want %s", c.recorded, c.scope, got, c.want)
+		}
+	}
+}

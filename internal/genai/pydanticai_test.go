@@ -1,0 +1,48 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import "testing"
+
+func TestPydanticAISpansSayWhatTheyHold(t *testing.T) {
+	for _, name := range []string{"pydanticai/v1", "pydanticai/sampling"} {
+		saysAsRecorded(t, name)
+	}
+}
+
+func TestPydanticAIOfEveryVersion(t *testing.T) {
+	for name, c := range map[string]struct {
+		source *Source
+		want   string
+	}{
+		"tool, version 1": {
+			spanSource("pydantic-ai", "running tool", "gen_ai.tool.name", "add", "gen_ai.tool.call.id", "call_1", "tool_arguments", `{"a":1}`, "tool_response", "3"),
+			"class: tool\ndialect: pydantic-ai\nname: add\ncall: call_1\nkind: function\nargs: {\"a\":1}\nresult: \"3\"\n",
+		},
+		"tool, version 3": {
+			spanSource("pydantic-ai", "execute_tool add", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "add", "gen_ai.tool.call.id", "call_1", "gen_ai.tool.call.arguments", `{"a":1}`, "gen_ai.tool.call.result", `{"sum":3}`),
+			"class: tool\ndialect: pydantic-ai\nname: add\ncall: call_1\nkind: function\nargs: {\"a\":1}\nresult: \"{\\\"sum\\\":3}\"\n",
+		},
+		"arguments that were refused": {
+			spanSource("pydantic-ai", "running tool", "gen_ai.tool.name", "add", "tool_arguments", `{"a":"x"}`, "pydantic_ai.tool.failure_stage", "validation"),
+			"class: tool\ndialect: pydantic-ai\nname: add\nkind: function\nargs: {\"a\":\"x\"}\nfailed: yes\n",
+		},
+		"tools together": {spanSource("pydantic-ai", "running 2 tools", "tools", "['a','b']"), "class: structure\ndialect: pydantic-ai\n"},
+		"structured answer": {
+			spanSource("pydantic-ai", "running output function: final_result", "gen_ai.tool.name", "final_result", "tool_arguments", "{}"),
+			"class: structure\ndialect: pydantic-ai\n",
+		},
+		"run, version 2": {
+			spanSource("pydantic-ai", "agent run", "agent_name", "a", "final_result", "3", "pydantic_ai.new_message_index", "2", "gen_ai.agent.call.id", "r",
+				"pydantic_ai.all_messages", `[{"role":"user","parts":[{"type":"text","content":"hi"}]},{"role":"assistant","parts":[{"type":"text","content":"ho"}]},{"role":"user","parts":[{"type":"text","content":"add"}]},{"role":"assistant","parts":[{"type":"text","content":"3"}]}]`),
+			"class: agent\ndialect: pydantic-ai\nrun span: yes\nagent: a\ninvocation: r\ninput: user | text \"hi\"\ninput: assistant | text \"ho\"\ninput: user | text \"add\"\noutput: assistant | text \"3\"\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := said(Read(c.source)); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
