@@ -46,9 +46,11 @@ type asked struct {
 	index int
 	part  genai.Part
 	tool  *call
-	shown *genai.Part // the result in a later request
-	cut   bool        // a later request shows it cut or lossy
-	by    *call       // the model call whose request shows it
+	// completed says that the arguments stand in a later request only.
+	completed bool
+	shown     *genai.Part // the result in a later request
+	cut       bool        // a later request shows it cut or lossy
+	by        *call       // the model call whose request shows it
 }
 
 // collector gathers the calls of one run from its spans.
@@ -230,9 +232,10 @@ func holdsCall(n *node) bool {
 // MCP server's.
 func sameTool(outer, inner *genai.Observation) bool {
 	if outer.CallID != "" && inner.CallID != "" {
-		return outer.CallID == inner.CallID
-	}
-	if outer.Name != inner.Name && !(inner.MCPLeg && strings.HasSuffix(outer.Name, inner.Name)) {
+		if outer.CallID != inner.CallID {
+			return false
+		}
+	} else if outer.Name != inner.Name && !(inner.MCPLeg && strings.HasSuffix(outer.Name, inner.Name)) {
 		return false
 	}
 	if !outer.Args.Present() || !inner.Args.Present() || inner.MCPLeg || outer.MCPLeg {
@@ -275,7 +278,8 @@ func (c *collector) dropDuplicates() {
 		a.obs = genai.MergeModel(a.obs, b.obs)
 	})
 	c.tools = joinEqual(c.tools, func(a, b *call) bool {
-		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && a.obs.Name == b.obs.Name && overlap(a, b) && sameTool(a.obs, b.obs)
+		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && a.obs.Name == b.obs.Name && overlap(a, b) &&
+			a.agent == b.agent && sameTool(a.obs, b.obs) // ids such as call_0 come back in every agent
 	}, func(a, b *call) {
 		a.obs = genai.Merge(a.obs, b.obs)
 		if a.holds == nil {

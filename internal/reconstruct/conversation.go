@@ -38,6 +38,7 @@ func (c *collector) converse() {
 			}
 		}
 	}
+	c.completeArgs()
 	c.findResults()
 	c.pair()
 	c.delegations()
@@ -168,6 +169,27 @@ func textOf(m *message) string {
 		}
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// completeArgs takes from the request that repeats a response the arguments that the response was recorded without: some packages
+// close a streamed answer before its arguments have come.
+func (c *collector) completeArgs() {
+	for i, m := range c.models {
+		if m.recovered || !slices.ContainsFunc(m.asked, func(a *asked) bool { return a.part.ID != "" && a.part.Args.Len() == 0 }) {
+			continue
+		}
+		said := c.nextAssistant(i)
+		if said == nil {
+			continue
+		}
+		for _, a := range m.asked {
+			for _, p := range said.parts {
+				if p.Type == tape.PartToolCall && p.ID == a.part.ID && p.ID != "" && p.Name == a.part.Name && a.part.Args.IsEmpty() && !p.Args.IsEmpty() {
+					a.part, a.completed = p, true
+				}
+			}
+		}
+	}
 }
 
 // findResults looks in later requests for the result of every requested call: among the results that follow the assistant message

@@ -51,7 +51,7 @@ func (c *collector) order() []*call {
 	for len(ordered) < len(all) {
 		if ready.Len() == 0 { // lying ids can make causes circular: the earliest call breaks the circle
 			for _, k := range all {
-				if !placed[k] && waits[k] > 0 {
+				if !placed[k] && waits[k] > 0 && (k.agent == nil || placed[k.agent]) {
 					waits[k] = 0
 					heap.Push(&ready, k)
 					break

@@ -62,7 +62,7 @@ func sayUnassigned(t *tape.Tape, n int) {
 
 // isRun reports a fragment with a model call, a tool call or user input.
 func (f *fragment) isRun() bool {
-	if f.root != nil && lastUserText(f.root.obs.Input) != "" {
+	if f.root != nil && (lastUserText(f.root.obs.Input) != "" || !f.root.obs.WeakAgent && given(f.root.obs.InputData) != "") {
 		return true
 	}
 	for _, h := range f.heads {

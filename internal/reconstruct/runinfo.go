@@ -190,6 +190,11 @@ func (b *builder) input() {
 		sum := sha256.Sum256([]byte(system))
 		b.tape.Config.SystemPromptSHA256 = hex.EncodeToString(sum[:])
 	}
+	if root != nil && in.UserMessage == nil && !root.obs.WeakAgent {
+		if text := given(root.obs.InputData); text != "" {
+			in.UserMessage = &text
+		}
+	}
 	if in.UserMessage == nil {
 		label, code := tape.Missing, tape.CodeContentAbsent
 		if firstModel != nil && firstModel.obs.RequestLabel == tape.Truncated {
@@ -202,6 +207,14 @@ func (b *builder) input() {
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
 	}
 	b.a2a()
+}
+
+// given is what an agent was started with when that was no message: its text, or the structure as recorded.
+func given(c genai.Content) string {
+	if c.Label != "" || c.Value.IsEmpty() {
+		return ""
+	}
+	return textResult(c.Value)
 }
 
 // a2a writes the inbound A2A request as far as the entry span gives it.
