@@ -61,6 +61,8 @@ func classifyOpenLLMetry(s *Source) (Class, bool) {
 	switch {
 	case strings.HasSuffix(name, ".mcp"), strings.HasSuffix(name, ".guard") && a.has("gen_ai.guardrail.name"):
 		return Noise, false
+	case strings.HasPrefix(s.ScopeName, "@traceloop/instrumentation-"):
+		return classifySemconv(s)
 	case tool || a.str("gen_ai.operation.name") != "":
 		return Unclassified, false
 	case !a.unflatten("gen_ai.prompt.").IsAbsent(), !a.unflatten("gen_ai.completion.").IsAbsent(),
@@ -198,6 +200,9 @@ func readOpenLLMetryModel(s *Source, a attributes, o *Observation) {
 		}
 		o.Response = oneTurn(answers)
 	}
+	if strings.HasPrefix(s.ScopeName, "@traceloop/instrumentation-anthropic") {
+		readStreamedAnthropic(a, o)
+	}
 	for _, m := range a.unflatten("llm.request.functions.").Members() {
 		f := m.Value
 		tool := tape.Tool{Name: f.Get("name").Str(), Description: f.Get("description").Str(), Parameters: f.First("parameters", "input_schema", "arguments")}
@@ -222,6 +227,22 @@ func readOpenLLMetryModel(s *Source, a attributes, o *Observation) {
 		InputTokens:  a.count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
 		OutputTokens: a.count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
 	}
+}
+
+// readStreamedAnthropic takes back the empty arguments that the JavaScript instrumentation writes for every streamed call: it does not
+// gather their chunks. A streamed answer has no finish reason there.
+func readStreamedAnthropic(a attributes, o *Observation) {
+	answer := oneTurn(semconvOutput(a))
+	if len(answer) != 1 || answer[0].FinishReason != "" || len(a.strings("gen_ai.response.finish_reasons")) > 0 {
+		return
+	}
+	for i := range answer[0].Parts {
+		if p := &answer[0].Parts[i]; p.Type == tape.PartToolCall && p.Args.Kind() == exactjson.Object && p.Args.Len() == 0 {
+			p.Args, p.ArgsText = exactjson.Value{}, ""
+			o.note(tape.CodeContentAbsent, "response.message", "the producer does not record the arguments of streamed calls")
+		}
+	}
+	o.Response = answer
 }
 
 // indexedMessages reads messages that were flattened: {role, content, tool_calls, tool_call_id, finish_reason, function_call}. A list
