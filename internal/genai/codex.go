@@ -27,24 +27,27 @@ var codex = &Dialect{
 	Events:        []string{"codex."},
 	log:           codexLog,
 	member:        isCodexMember,
-	adds:          func(span ptrace.Span) bool { return span.Name() == "handle_responses" },
+	adds:          func(span ptrace.Span) bool { return span.Name() == "handle_responses" || span.Name() == mcpToolsCall },
 	classify:      classifyCodex,
 	read:          readCodex,
 }
 
+// mcpToolsCall is the request to an MCP server inside a tool call; it alone spells the tool's name apart from the server's.
+const mcpToolsCall = "mcp.tools.call"
+
 // codexSpans are the spans that hold a run together.
 var codexSpans = map[string]Class{
-	"session_task.turn":            Agent,
-	"session_task.run":             Structure,
-	"run_turn":                     Structure,
-	"run_hooks_and_record_inputs":  Structure,
-	"run_sampling_request":         Structure,
-	"try_run_sampling_request":     Model,
-	"receiving_stream":             Structure,
-	"handle_output_item_done":      Structure,
-	"handle_tool_call_with_source": Structure,
-	"handle_tool_call":             Structure,
-	"mcp.tools.call":               Tool,
+	"session_task.turn":             Agent,
+	"session_task.run":              Structure,
+	"run_turn":                      Structure,
+	"run_hooks_and_record_inputs":   Structure,
+	"run_sampling_request":          Structure,
+	"try_run_sampling_request":      Model,
+	"receiving_stream":              Structure,
+	"handle_output_item_done":       Structure,
+	"handle_tool_call_with_source":  Structure,
+	"dispatch_tool_call_with_state": Structure,
+	mcpToolsCall:                    Tool,
 }
 
 func isCodexMember(span ptrace.Span) bool {
@@ -133,6 +136,9 @@ func readCodexTurn(s *Source, a attributes, o *Observation) {
 	o.Agent.Name = attributes{s.Resource}.str("service.name")
 	o.Agent.Version = attributes{s.Resource}.str("service.version")
 	str(&o.Agent.Version, a.str("app.version"))
+	o.Model = a.str("model")
+	codexUsage(a, "codex.turn.token_usage.input_tokens", "codex.turn.token_usage.output_tokens", "codex.turn.token_usage.cached_input_tokens",
+		"codex.turn.token_usage.cache_write_input_tokens", "codex.turn.token_usage.reasoning_output_tokens", o)
 	for _, l := range s.Logs {
 		x := attributes{l.Attributes()}
 		str(&o.ConversationID, x.str("conversation.id"))
@@ -212,11 +218,13 @@ var codexHeader = regexp.MustCompile(`^Wall time: [0-9.]+ seconds?\nOutput:\n`)
 func readCodexTool(s *Source, a attributes, o *Observation) {
 	o.CallID = a.str("call_id", "tool.call_id")
 	o.ToolKind = tape.ToolBuiltin
-	if s.Span.Name() == "mcp.tools.call" {
-		o.MCPLeg = true
-		o.Name = a.str("tool.name")
+	server := ""
+	for _, span := range append([]ptrace.Span{s.Span}, s.Also...) {
+		if x := (attributes{span.Attributes()}); span.Name() == mcpToolsCall {
+			str(&o.Name, x.str("tool.name"))
+			str(&server, x.str("mcp.server.name"))
+		}
 	}
-	server := a.str("mcp.server.name", "mcp_server")
 	for _, l := range s.Logs {
 		x := attributes{l.Attributes()}
 		str(&o.Name, x.str("tool_name"))
@@ -240,9 +248,7 @@ func readCodexTool(s *Source, a attributes, o *Observation) {
 			}
 		}
 	}
-	if s.Span.Name() != "mcp.tools.call" {
-		str(&o.Name, a.str("tool_name"))
-	}
+	str(&o.Name, a.str("tool_name"))
 	if server != "" || strings.HasPrefix(o.Name, "mcp__") {
 		o.ToolKind = tape.ToolMCP
 		if server != "" {

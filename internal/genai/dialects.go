@@ -38,7 +38,7 @@ type Dialect struct {
 	// Events are the names of log events, or their beginnings up to and including the first dot; log tells the role of each.
 	Events []string
 	log    func(eventName string, a attributes) logRole
-	// adds says that a span only adds to the model call above it.
+	// adds says that a span only adds to the call of its kind above it.
 	adds func(span ptrace.Span) bool
 	// addsTo finds it where it is not above but beside (nil: above).
 	addsTo func(span, call ptrace.Span) bool

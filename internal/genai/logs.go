@@ -188,7 +188,7 @@ type logCall struct {
 	end   uint64
 }
 
-// additions hands the spans that only add to a model call to it: the one above them or, with some dialects, the last one beside
+// additions hands the spans that only add to a call to it: the one above them or, with some dialects, the last one beside
 // them that they fit.
 func (r *arrangement) additions() {
 	for i, s := range r.spans {
@@ -212,8 +212,12 @@ func (r *arrangement) additions() {
 }
 
 func (r *arrangement) callAbove(s *Source, d *Dialect) *Source {
+	own, _ := d.classOf(s)
+	if own != Tool {
+		own = Model
+	}
 	for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < len(r.spans); up, n = r.byID[up.Span.ParentSpanID()], n+1 {
-		if class, _ := d.classOf(up); class == Model && adding(up) == nil {
+		if class, _ := d.classOf(up); class == own && adding(up) == nil {
 			return up
 		}
 	}
