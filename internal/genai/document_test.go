@@ -1,0 +1,119 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+//go:generate go test . -run DialectsDocumentIsCurrent -update
+
+const (
+	document = "../../docs/dialects.md"
+	begin    = "<!-- generated from genai.Dialects by `go generate ./internal/genai` -->\n"
+	end      = "<!-- end of the generated part -->\n"
+)
+
+func TestDialectsDocumentIsCurrent(t *testing.T) {
+	body, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(body), begin)
+	_, after, more := strings.Cut(rest, end)
+	if !ok || !more {
+		t.Fatalf("%s has lost the marks of its generated part", document)
+	}
+	want := before + begin + dialectTables() + end + after
+	if *update {
+		if err := os.WriteFile(document, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, string(body)); diff != "" && !*update {
+		t.Errorf("%s is stale (go generate ./internal/genai rewrites it):\n%s", document, diff)
+	}
+}
+
+func dialectTables() string {
+	var b strings.Builder
+	b.WriteString("\n## How a dialect is recognised and what is a run in it\n\n| id | producer | recognised by | run span | tool results | log records |\n|---|---|---|---|---|---|\n")
+	for _, d := range Dialects {
+		results, root := "as recorded", d.Root
+		if d.Encoded {
+			results = "JSON-encoded"
+		}
+		switch {
+		case root == "":
+			root = "none"
+		case d.Rooted:
+			root += "; always there"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", d.ID, cell(d.Name), recognisedBy(d), cell(root), results, codes(d.Events, "*"))
+	}
+	b.WriteString("\n## What turns content on\n\n| id | switch |\n|---|---|\n")
+	for _, d := range Dialects {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", d.ID, cell(d.Switch))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func recognisedBy(d *Dialect) string {
+	var by []string
+	if scopes := append(quoted(d.Scopes, ""), quoted(d.ScopePrefixes, "*")...); len(scopes) > 0 {
+		by = append(by, "scope "+strings.Join(scopes, ", "))
+	}
+	if marks := quoted(d.Marks, "*"); len(marks) > 0 {
+		by = append(by, "attributes "+strings.Join(marks, ", "))
+	}
+	return strings.Join(by, "; ")
+}
+
+// quoted puts names into code marks, each with more behind it.
+func quoted(names []string, more string) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, "`"+cell(n+more)+"`")
+	}
+	return out
+}
+
+// codes lists event names; the ones that end in a dot are beginnings.
+func codes(names []string, more string) string {
+	var out []string
+	for _, n := range names {
+		if strings.HasSuffix(n, ".") {
+			n += more
+		}
+		out = append(out, "`"+cell(n)+"`")
+	}
+	return strings.Join(out, ", ")
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+func TestEveryDialectSaysWhatTheDocumentNeeds(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range Dialects {
+		if d.ID == "" || seen[d.ID] {
+			t.Errorf("id %q is empty or comes twice", d.ID)
+		}
+		seen[d.ID] = true
+		if d.Name == "" || d.Switch == "" {
+			t.Errorf("%s has no name or no switch", d.ID)
+		}
+		if len(d.Scopes)+len(d.ScopePrefixes)+len(d.Marks)+len(d.Events) == 0 {
+			t.Errorf("%s cannot be recognised", d.ID)
+		}
+		if d.Rooted && d.Root == "" {
+			t.Errorf("%s has a root to wait for and does not say which", d.ID)
+		}
+	}
+}
