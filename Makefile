@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check e2e bench fuzz-short tools clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check scorecard e2e bench fuzz-short tools clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ generate-check: tools ## fail when `make generate` changes anything
 	@$(MAKE) --no-print-directory generate
 	@$(TREE) > $(BIN)/tree.after
 	@diff $(BIN)/tree.before $(BIN)/tree.after || { echo "generated files were stale: commit what make generate wrote"; exit 1; }
+
+scorecard: ## what the tapes of the recorded runs hold, into docs/scorecard.md
+	$(GO) run ./internal/cmd/scorecard -o docs/scorecard.md
 
 e2e: build build-full tools ## the built collectors against real storage servers
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" TAPEDECK_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m ./e2e/...

@@ -1,0 +1,186 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+const introduction = `# Scorecard
+
+What the tapes hold of ` + "%d recorded runs of %d groups (framework × instrumentation), compared field by field with what the tools and the\n" +
+	"model server saw. The runs lie in `testdata/corpus`, and this page is what `make scorecard` prints. All telemetry of a run is read as one\n" +
+	"`tapedeck derive` reads it, so runs that lie in several traces are joined." + `
+
+## Fields
+
+One row of the comparison is one true value: the user's input, system prompt, final output, model, status, and per tool call its name,
+arguments, result, failure, turn, order and oracle entry; one more row says whether the run came out as one tape.
+
+| outcome | meaning |
+|---|---|
+| exact | the tape holds it |
+| absent | the telemetry lacks it, and the tape says so |
+| wrapped | the tape holds it inside an envelope |
+| missed | the telemetry holds it, the tape does not |
+| wrong | the tape claims something else |
+| silent | the tape lacks it and nothing says so |
+
+`
+
+const replayability = `
+## Replay
+
+Tapes per [grade](tape-format.md), and the proof of every tape, added up: the tape replayed against itself when it was written.
+*Unverifiable* are answers that no later request of the run shows, or shows changed.
+
+`
+
+// row is what became of one group.
+type row struct {
+	runs, none int
+	grades     map[tape.Grade]int
+	proof      tape.Proof
+}
+
+var grades = []tape.Grade{tape.GradeOffline, tape.GradeTools, tape.GradeModel, tape.GradePartial, tape.GradeInspect}
+
+// document renders the scorecard of a corpus.
+func document(corpus string) (string, error) {
+	runs, err := score.Corpus(corpus)
+	if err != nil {
+		return "", err
+	}
+	fields := score.Table{}
+	groups := map[string]*row{}
+	defects := map[defect]int{}
+	for _, run := range runs {
+		set, err := run.Evidence()
+		if err != nil {
+			return "", err
+		}
+		tapes := tapesOf(set)
+		rows := run.Score(tapes)
+		fields.Add(run.Group, rows)
+		for _, r := range rows {
+			if r.Outcome.Bad() {
+				defects[defect{run.Group, r.Field, r.Outcome}]++
+			}
+		}
+		if groups[run.Group] == nil {
+			groups[run.Group] = &row{grades: map[tape.Grade]int{}}
+		}
+		groups[run.Group].add(tapes)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, introduction, len(runs), len(groups))
+	b.WriteString(fields.Markdown())
+	b.WriteString(defectTable(defects))
+	b.WriteString(replayability)
+	b.WriteString(replayTable(groups))
+	return b.String(), nil
+}
+
+// tapesOf derives as the command line does: joined runs first, then what is no part of one.
+func tapesOf(set *evidence.Set) []*tape.Tape {
+	options := reconstruct.Options{Producer: tape.Producer{Name: "tapedeck"}, Tenant: "default", Redaction: tape.Redaction{Policy: "none"}}
+	traces := set.Split()
+	var tapes []*tape.Tape
+	parts := map[reconstruct.Root]bool{}
+	for _, j := range reconstruct.Join(traces, options) {
+		tapes = append(tapes, j.Tape)
+		for _, r := range j.Roots {
+			parts[r] = true
+		}
+	}
+	for _, t := range traces {
+		found, _ := reconstruct.Trace(t, options)
+		for _, one := range found {
+			if !parts[reconstruct.Root{TraceID: one.Run.TraceID, SpanID: one.Run.RootSpanID}] {
+				tapes = append(tapes, one)
+			}
+		}
+	}
+	return tapes
+}
+
+func (r *row) add(tapes []*tape.Tape) {
+	r.runs++
+	if len(tapes) == 0 {
+		r.none++
+	}
+	for _, t := range tapes {
+		r.grades[t.Fidelity.Grade]++
+		p := t.Fidelity.Proof
+		r.proof.Expected += p.Expected
+		r.proof.Served += p.Served
+		r.proof.Mismatched += p.Mismatched
+		r.proof.Unverifiable += p.Unverifiable
+	}
+}
+
+func replayTable(groups map[string]*row) string {
+	var b strings.Builder
+	b.WriteString("| group | runs |")
+	for _, g := range grades {
+		fmt.Fprintf(&b, " %s |", g)
+	}
+	b.WriteString(" no tape | expected | served | mismatched | unverifiable |\n|---|" + strings.Repeat("---:|", len(grades)+6) + "\n")
+	all := &row{grades: map[tape.Grade]int{}}
+	line := func(name string, r *row, format string) {
+		fmt.Fprintf(&b, "| "+format+" |", name)
+		numbers := []int{r.runs}
+		for _, g := range grades {
+			numbers = append(numbers, r.grades[g])
+		}
+		for _, n := range append(numbers, r.none, r.proof.Expected, r.proof.Served, r.proof.Mismatched, r.proof.Unverifiable) {
+			fmt.Fprintf(&b, " "+format+" |", fmt.Sprint(n))
+		}
+		b.WriteString("\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		r := groups[name]
+		line(name, r, "%s")
+		all.runs += r.runs
+		all.none += r.none
+		for g, n := range r.grades {
+			all.grades[g] += n
+		}
+		all.proof.Expected += r.proof.Expected
+		all.proof.Served += r.proof.Served
+		all.proof.Mismatched += r.proof.Mismatched
+		all.proof.Unverifiable += r.proof.Unverifiable
+	}
+	line("all", all, "**%s**")
+	return b.String()
+}
+
+// defect is a field of a group that came out missed, wrong or silent.
+type defect struct {
+	group, field string
+	outcome      score.Outcome
+}
+
+func defectTable(defects map[defect]int) string {
+	if len(defects) == 0 {
+		return ""
+	}
+	keys := slices.SortedFunc(maps.Keys(defects), func(a, b defect) int {
+		return strings.Compare(a.group+" "+a.field+" "+string(a.outcome), b.group+" "+b.field+" "+string(b.outcome))
+	})
+	var b strings.Builder
+	b.WriteString("\nWhat is missed, wrong or silent:\n\n| group | field | outcome | runs or calls |\n|---|---|---|---:|\n")
+	for _, k := range keys {
+		fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", k.group, k.field, k.outcome, defects[k])
+	}
+	return b.String()
+}

@@ -1,0 +1,37 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Scorecard compares the tapes that are made from the recorded runs with what really happened, and prints docs/scorecard.md:
+//
+//	go run ./internal/cmd/scorecard [-corpus testdata/corpus] [-o docs/scorecard.md]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+//go:generate go run . -corpus ../../../testdata/corpus -o ../../../docs/scorecard.md
+
+func main() {
+	corpus := flag.String("corpus", "testdata/corpus", "folder of the recorded runs")
+	out := flag.String("o", "", "file to write instead of stdout")
+	flag.Parse()
+	if err := write(*corpus, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "scorecard:", err)
+		os.Exit(1)
+	}
+}
+
+func write(corpus, out string) error {
+	text, err := document(corpus)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		_, err = os.Stdout.WriteString(text)
+		return err
+	}
+	return os.WriteFile(out, []byte(text), 0o644)
+}
