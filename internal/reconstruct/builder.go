@@ -119,9 +119,14 @@ func (b *builder) modelCall(k *call) tape.Event {
 	case len(k.request) == 0:
 		e.Provenance["request.messages"] = tape.Missing
 		b.finding(tape.CodeContentAbsent, k.seq, "request.messages", "the span does not hold what was sent")
+	case o.RequestLabel == tape.Recovered:
+		e.Provenance["request.messages"] = o.RequestLabel
+	case o.RequestLabel == tape.Truncated:
+		e.Provenance["request.messages"] = o.RequestLabel
+		b.finding(tape.CodeTruncated, k.seq, "request.messages", "the message list was cut; its complete leading messages are kept")
 	case o.RequestLabel != "":
 		e.Provenance["request.messages"] = o.RequestLabel
-		b.finding(codeOf(o.RequestLabel), k.seq, "request.messages", "the message list was cut; its complete leading messages are kept")
+		b.finding(codeOf(o.RequestLabel), k.seq, "request.messages", "the recorded messages are not what was sent")
 	}
 	response := &tape.Response{FinishReasons: o.FinishReasons, ID: o.ResponseID, Model: o.ResponseModel}
 	if k.response != nil {

@@ -132,9 +132,39 @@ func (c *collector) node(n *node, agent, around *call) {
 	case genai.Noise:
 		c.noise[n.obs.NoiseReason] += int64(n.spans + n.logs)
 		c.kids(n, agent, around)
+	case genai.Structure:
+		if n.obs.Summary && len(n.obs.Request) > 0 {
+			first := firstModel(n)
+			if first == nil {
+				c.models = append(c.models, newCall(tape.EventModelCall, n, agent))
+			} else if len(first.obs.Request) == 0 {
+				first.obs.Request, first.obs.RequestLabel = n.obs.Request, tape.Recovered
+				list(&first.obs.System, n.obs.System)
+				list(&first.obs.Tools, n.obs.Tools)
+			}
+		}
+		c.kids(n, agent, around)
 	default:
 		c.kids(n, agent, around)
 	}
+}
+
+func list[T any](dst *[]T, src []T) {
+	if len(*dst) == 0 {
+		*dst = src
+	}
+}
+
+// firstModel is the earliest model call below n.
+func firstModel(n *node) *node {
+	var first *node
+	walk(n, func(m *node) bool {
+		if m.obs.Class == genai.Model && (first == nil || compareNodes(m, first) < 0) {
+			first = m
+		}
+		return true
+	})
+	return first
 }
 
 func (c *collector) kids(n *node, agent, around *call) {

@@ -41,8 +41,9 @@ func (c *collector) converse() {
 	c.completeArgs()
 	c.findResults()
 	c.pair()
-	c.delegations()
+	handoffs := c.handoffs()
 	c.recoverCalls()
+	c.delegations(handoffs)
 }
 
 // align gives resent messages the identity of the first. A request is compared, position by position, with the latest earlier
@@ -417,8 +418,8 @@ func argsMayDiffer(t *call, a *asked) bool {
 	return open == 1
 }
 
-// delegations ties hand-off spans to the calls that asked for them, and agents that run after a hand-off to it.
-func (c *collector) delegations() {
+// handoffs ties hand-off spans to the calls that asked for them.
+func (c *collector) handoffs() []*call {
 	var handoffs []*call
 	kept := c.tools[:0:0]
 	for _, t := range c.tools {
@@ -437,23 +438,60 @@ func (c *collector) delegations() {
 		handoffs = append(handoffs, t)
 	}
 	c.tools = kept
+	return handoffs
+}
+
+// delegations ties agents that run after a hand-off to it.
+func (c *collector) delegations(handoffs []*call) {
+	for _, t := range c.tools {
+		if !t.obs.Handoff && transferTarget(t) != "" {
+			handoffs = append(handoffs, t)
+		}
+	}
+	slices.SortStableFunc(handoffs, compareCalls)
 	for _, agent := range c.agents {
-		if agent.via != nil {
+		if agent.via != nil || agentName(agent) == "" {
 			continue
 		}
 		var last *call
 		for _, h := range handoffs {
-			if h.start <= agent.start && handoffTarget(h.obs.Name) == normalName(agent.obs.Agent.Name) {
+			if h.start <= agent.start+clockSlack && transferTarget(h) == normalName(agentName(agent)) && !within(h, agent) {
 				last = h
 			}
 		}
 		if last != nil {
 			agent.relation = tape.RelationHandoff
-			if last.by != nil {
+			if last.by != nil || !last.obs.Handoff {
 				agent.via = last
 			}
 		}
 	}
+}
+
+// within reports that a call was made by the agent, or by one inside it.
+func within(k, agent *call) bool {
+	for a := k.agent; a != nil; a = a.agent {
+		if a == agent {
+			return true
+		}
+	}
+	return false
+}
+
+// transferTarget names the agent that a call hands over to: by its own name, or by an argument.
+func transferTarget(t *call) string {
+	name := t.obs.Name
+	if name != "transfer_to_agent" && name != "handoff_to_agent" {
+		if target := handoffTarget(name); t.obs.Handoff || target != normalName(name) {
+			return target
+		}
+		return ""
+	}
+	args := t.obs.Args.Value
+	if t.by != nil && !t.by.part.Args.IsEmpty() {
+		args = t.by.part.Args
+	}
+	return normalName(args.First("agent_name", "agentName", "agent").Str())
 }
 
 func handoffTarget(name string) string {

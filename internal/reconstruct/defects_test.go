@@ -5,6 +5,7 @@ package reconstruct_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -67,4 +68,51 @@ func TestOrphansWithinOrphansArePlacedInBoundedTime(t *testing.T) {
 		tr.tool("f", i+1, 10_000+i, i, 10_000-i, "", fmt.Sprintf(`{"i":%d}`, i), "v")
 	}
 	tr.derive(t)
+}
+
+// A synthetic id such as call_0 comes back in every agent. A call made by the agent that another call runs is a call of its own.
+func TestCallWithinADelegationIsNotTheDelegationThoughTheirIDsAreEqual(t *testing.T) {
+	outer, inner := asks(call("call_0", "task", `{"do":"all"}`)), asks(call("call_0", "task", `{"do":"part"}`))
+	tr := newTrace()
+	tr.agent("boss", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 5, list(user("all")), list(outer))
+	tr.tool("task", 3, 1, 10, 90, "call_0", `{"do":"all"}`, "whole")
+	tr.agent("worker", 4, 3, 11, 89)
+	tr.chat(5, 4, 12, 15, list(user("part")), list(inner))
+	tr.tool("task", 6, 4, 20, 60, "call_0", `{"do":"part"}`, "half")
+	tr.agent("helper", 7, 6, 21, 59)
+	tr.chat(8, 7, 22, 25, list(user("x")), list(says("half")))
+	tr.chat(9, 1, 91, 95, list(user("all"), outer, shows("call_0", "whole")), list(says("end")))
+	wantEvents(t, the(t, tr.runs(t)),
+		"model_call @2",
+		"tool_call task @3 by 1 = whole",
+		"agent_call worker @4 via 2",
+		"model_call @5 in 3",
+		"tool_call task @6 by 4 in 3 = half",
+		"agent_call helper @7 in 3 via 5",
+		"model_call @8 in 6",
+		"model_call @9")
+}
+
+// The spans of this trace say that an agent lies in a call that the agent itself makes.
+func TestCallThatIsSaidToRunItsOwnCallerKeepsEventsAfterWhatEnclosesThem(t *testing.T) {
+	tr := newTrace()
+	tr.tool("", 4, 4, 28, 50, "c1", "", "")
+	tr.tool("transfer_to_b", 7, 17, 1, 1, "", "", "")
+	tr.tool("", 11, 13, 28, 48, "c1", "", "")
+	tr.in("ai", "ai.generateText", 13, 4, 27, 31)
+	tr.in("ai", "ai.generateText", 17, 13, 17, 22)
+	tr.runs(t)
+}
+
+// These invented runs say in a circle what caused what. The tape must leave out one of the claims, whichever it is.
+func TestCircularCausesEndInATapeThatVerifies(t *testing.T) {
+	for _, seed := range []uint64{4317, 11918, 21793} {
+		r := rand.New(rand.NewPCG(seed, 99))
+		data := make([]byte, 20+r.IntN(600))
+		for i := range data {
+			data[i] = byte(r.UintN(256))
+		}
+		holds(t, invented(data), seed)
+	}
 }

@@ -292,7 +292,7 @@ func systemText(messages []*message) string {
 func partsText(parts []genai.Part) string {
 	var texts []string
 	for _, p := range parts {
-		if p.Type == tape.PartText && p.Text != "" {
+		if p.Type == tape.PartText && p.Text != "" && !p.Injected {
 			texts = append(texts, p.Text)
 		}
 	}
@@ -373,7 +373,7 @@ func (b *builder) finish() {
 	root := b.fragment.root
 	r.Status = tape.StatusOK
 	switch {
-	case root != nil && root.obs.Interrupted:
+	case b.interrupted(last):
 		r.Status = tape.StatusInterrupted
 		b.finding(tape.CodeInterrupted, 0, "run.status", "the run waits for a person or a resume")
 	case root != nil && root.obs.Failed:
@@ -410,6 +410,23 @@ func (b *builder) finish() {
 		}
 		out.Provenance["text"] = tape.Missing
 	}
+}
+
+// interrupted reports that the run ended by waiting for a person or a resume.
+func (b *builder) interrupted(last *call) bool {
+	root := b.fragment.root
+	if root == nil {
+		return false
+	}
+	if root.obs.Interrupted {
+		return true
+	}
+	found := false
+	walk(root, func(n *node) bool {
+		found = found || n.obs.Interrupted && (last == nil || n.end >= last.end)
+		return !found
+	})
+	return found
 }
 
 // lastModel is the model call that ended the run: the last one of the run's own agent, else of any. When that one hands over or asks
