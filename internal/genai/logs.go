@@ -41,6 +41,9 @@ type logRole struct {
 // written a moment after the fact.
 const logSlack = uint64(50 * time.Millisecond)
 
+// maxReach bounds how far a span or record is looked for around another, so that hostile traces cost no more than long ones.
+const maxReach = 256
+
 // logIndex answers which dialect a log event speaks for.
 var logIndex = map[string]*Dialect{}
 
@@ -159,8 +162,13 @@ func compareLogs(a, b *Source) int {
 type arrangement struct {
 	spans []*Source
 	byID  map[pcommon.SpanID]*Source
-	views []spanView // of the spans that records may speak of, read when first needed
-	read  bool
+
+	// What records may speak of, read when first needed: tools by call id, model calls and outermost runs by start.
+	read   bool
+	tools  map[string]*spanView
+	models []*spanView
+	outer  []*spanView
+	runOf  map[*Source]bool
 
 	made  []*logCall
 	calls map[string]*logCall // by call or request id
@@ -199,7 +207,7 @@ func (r *arrangement) additions() {
 		call := r.callAbove(s, d)
 		if d.addsTo != nil {
 			call = nil
-			for j := i - 1; j >= 0 && call == nil; j-- {
+			for j := i - 1; j >= max(0, i-maxReach) && call == nil; j-- {
 				if c := r.spans[j]; len(c.Also) == 0 && c.ScopeName == s.ScopeName && adding(c) == nil && d.addsTo(s.Span, c.Span) {
 					call = c
 				}
@@ -216,7 +224,7 @@ func (r *arrangement) callAbove(s *Source, d *Dialect) *Source {
 	if own != Tool {
 		own = Model
 	}
-	for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < len(r.spans); up, n = r.byID[up.Span.ParentSpanID()], n+1 {
+	for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < maxReach; up, n = r.byID[up.Span.ParentSpanID()], n+1 {
 		if class, _ := d.classOf(up); class == own && adding(up) == nil {
 			return up
 		}
@@ -233,23 +241,59 @@ func adding(s *Source) *Dialect {
 	return nil
 }
 
-func (r *arrangement) view() []spanView {
+// look reads the spans that records may speak of.
+func (r *arrangement) look() {
 	if r.read {
-		return r.views
+		return
 	}
 	r.read = true
+	r.tools, r.runOf = map[string]*spanView{}, map[*Source]bool{}
+	var runs []*spanView
 	for _, s := range r.spans {
 		bare := *s
 		bare.Logs = nil
 		o := Read(&bare)
-		if o.Class != Model && o.Class != Tool && !(o.Class == Agent && o.RunSpan) {
-			continue
-		}
-		v := spanView{source: s, obs: o, start: uint64(s.Span.StartTimestamp()), end: uint64(s.Span.EndTimestamp())}
+		v := &spanView{source: s, obs: o, start: uint64(s.Span.StartTimestamp()), end: uint64(s.Span.EndTimestamp())}
 		v.lane = attributes{s.Span.Attributes()}.str("agent_id")
-		r.views = append(r.views, v)
+		switch {
+		case o.Class == Tool && o.CallID != "":
+			if first := r.tools[o.CallID]; first == nil || first.obs.MCPLeg && !o.MCPLeg {
+				r.tools[o.CallID] = v
+			}
+		case o.Class == Model:
+			r.models = append(r.models, v)
+		case o.Class == Agent && o.RunSpan:
+			r.runOf[s] = true
+			runs = append(runs, v)
+		}
 	}
-	return r.views
+	slices.SortStableFunc(r.models, byStart)
+	slices.SortStableFunc(runs, byStart)
+	end := uint64(0)
+	for _, v := range runs { // those within an earlier one are sub-agents
+		if v.end > end || len(r.outer) == 0 {
+			r.outer, end = append(r.outer, v), v.end
+		}
+	}
+}
+
+func byStart(a, b *spanView) int {
+	if c := cmp.Compare(a.start, b.start); c != 0 {
+		return c
+	}
+	return cmp.Compare(b.end, a.end)
+}
+
+// around lists the views, latest first, that lie around a moment.
+func around(views []*spanView, at uint64) []*spanView {
+	n, _ := slices.BinarySearchFunc(views, at+logSlack+1, func(v *spanView, t uint64) int { return cmp.Compare(v.start, t) })
+	var out []*spanView
+	for i := n - 1; i >= max(0, n-maxReach); i-- {
+		if at <= views[i].end+logSlack {
+			out = append(out, views[i])
+		}
+	}
+	return out
 }
 
 // spanOf finds the span that a record speaks of.
@@ -259,69 +303,77 @@ func (r *arrangement) spanOf(l *Source, role logRole) *Source {
 		return named
 	}
 	at := uint64(l.Span.StartTimestamp())
-	var best *Source
+	r.look()
 	switch role.class {
 	case Tool:
-		for _, v := range r.view() {
-			if v.obs.Class == Tool && role.callID != "" && v.obs.CallID == role.callID && (best == nil || !v.obs.MCPLeg && v.source.Span.SpanID() == l.Span.ParentSpanID()) {
-				best = v.source
-			}
+		if v := r.tools[role.callID]; v != nil {
+			return v.source
 		}
-		if best == nil && role.callID == "" {
+		if class := r.classOf(named); role.callID == "" && class == Tool {
 			return named
 		}
 	case Model:
-		var distance uint64
-		within := false
-		for _, v := range r.view() {
-			if v.obs.Class != Model || role.lane != "" && v.lane != "" && role.lane != v.lane {
-				continue
-			}
-			if v.source == named || role.request != "" && v.obs.ResponseID == role.request || role.request != "" && v.source.Span.SpanID().String() == role.request {
-				return v.source
-			}
-			inside := at >= v.start && at <= v.end
-			if at+logSlack < v.start || at > v.end+logSlack || within && !inside {
-				continue
-			}
-			d := gap(at, v.end)
-			if role.atStart {
-				d = gap(at, v.start)
-			}
-			if best == nil || inside && !within || d < distance {
-				best, distance, within = v.source, d, inside
-			}
+		if r.classOf(named) == Model {
+			return named
 		}
+		return r.modelAt(at, role)
 	case Agent:
-		for s, n := named, 0; s != nil && n < len(r.spans); s, n = r.byID[s.Span.ParentSpanID()], n+1 {
-			if i := slices.IndexFunc(r.view(), func(v spanView) bool { return v.source == s && v.obs.Class == Agent }); i >= 0 {
+		for s, n := named, 0; s != nil && n < maxReach; s, n = r.byID[s.Span.ParentSpanID()], n+1 {
+			if r.runOf[s] {
 				return s
 			}
 		}
 		return r.enclosingRun(at)
 	}
-	return best
+	return nil
 }
 
-// enclosingRun returns the only outermost run span whose time holds a moment.
-func (r *arrangement) enclosingRun(at uint64) *Source {
+func (r *arrangement) classOf(s *Source) Class {
+	if s == nil {
+		return Unclassified
+	}
+	bare := *s
+	bare.Logs = nil
+	return Read(&bare).Class
+}
+
+// modelAt finds the model call that a moment lies in, else the one that ended, or starts, next to it.
+func (r *arrangement) modelAt(at uint64, role logRole) *Source {
 	var best *spanView
-	for i, v := range r.view() {
-		if v.obs.Class != Agent || at+logSlack < v.start || at > v.end+logSlack {
+	var distance uint64
+	within := false
+	for _, v := range around(r.models, at) {
+		if role.lane != "" && v.lane != "" && role.lane != v.lane {
 			continue
 		}
-		switch {
-		case best == nil, v.start <= best.start && v.end >= best.end:
-			best = &r.views[i]
-		case v.start >= best.start && v.end <= best.end:
-		default:
-			return nil
+		if role.request != "" && v.obs.ResponseID == role.request {
+			return v.source
+		}
+		inside := at >= v.start && at <= v.end
+		if within && !inside {
+			continue
+		}
+		d := gap(at, v.end)
+		if role.atStart {
+			d = gap(at, v.start)
+		}
+		if best == nil || inside && !within || d < distance {
+			best, distance, within = v, d, inside
 		}
 	}
 	if best == nil {
 		return nil
 	}
 	return best.source
+}
+
+// enclosingRun returns the only outermost run span whose time holds a moment.
+func (r *arrangement) enclosingRun(at uint64) *Source {
+	r.look()
+	if runs := around(r.outer, at); len(runs) == 1 {
+		return runs[0].source
+	}
+	return nil
 }
 
 func gap(a, b uint64) uint64 {

@@ -277,3 +277,45 @@ func TestEventNameIsTheOneThatDialectsKnow(t *testing.T) {
 		}
 	}
 }
+
+// FuzzArrangeLosesNoRecord: whatever spans and records say, every record is handed to one span, stands in one call or is left.
+func FuzzArrangeLosesNoRecord(f *testing.F) {
+	f.Add([]byte("\x00\x01\x02\x03\x10\x21\x32\x43\x54\x65"), uint8(3))
+	f.Add([]byte("aaaaaaaabbbbbbbbccccccccdddddddd"), uint8(8))
+	names := []string{
+		"claude_code.user_prompt", "claude_code.api_request", "claude_code.api_request_body", "claude_code.assistant_response", "claude_code.tool_result",
+		"codex.user_prompt", "codex.api_request", "codex.sse_event", "codex.tool_result", "codex.agent_response", autogenEvents, "gen_ai.choice", "gen_ai.user.message", "x",
+	}
+	spans := []string{"claude_code.interaction", "claude_code.llm_request", "claude_code.tool", "session_task.turn", "try_run_sampling_request", "handle_responses", mcpToolsCall}
+	f.Fuzz(func(t *testing.T, data []byte, ofSpans uint8) {
+		var sources, logs []*Source
+		for i := 0; i+3 < len(data); i += 4 {
+			id, kind, parent, key := data[i], int(data[i+1]), data[i+2], string(rune('a'+data[i+3]%4))
+			if len(sources) < int(ofSpans) {
+				s := spanSource("codex_exec", spans[kind%len(spans)], "call_id", key, "tool_use_id", key, "gen_ai.usage.input_tokens", "1")
+				if kind%2 == 0 {
+					s.ScopeName = "com.anthropic.claude_code.tracing"
+				}
+				s.Span.SetSpanID(pcommon.SpanID{id})
+				s.Span.SetParentSpanID(pcommon.SpanID{parent})
+				s.Span.SetStartTimestamp(pcommon.Timestamp(int(id) * 1_000_000))
+				s.Span.SetEndTimestamp(pcommon.Timestamp((int(id) + int(parent)) * 1_000_000))
+				sources = append(sources, s)
+				continue
+			}
+			l := numbered(i, names[kind%len(names)], "conversation.id", key, "session.id", key, "prompt.id", key, "call_id", key, "tool_use_id", key, "input_token_count", "1", "endpoint", "/responses")
+			l.Span.SetParentSpanID(pcommon.SpanID{parent})
+			l.Span.SetStartTimestamp(pcommon.Timestamp(int(id) * 1_000_000))
+			logs = append(logs, l)
+		}
+		alone, rest := Arrange(sources, logs)
+		got := len(rest)
+		for _, s := range slices.Concat(sources, alone) {
+			got += len(s.Logs)
+			Read(s)
+		}
+		if got != len(logs) {
+			t.Errorf("%d of %d records are somewhere", got, len(logs))
+		}
+	})
+}
