@@ -274,6 +274,11 @@ func readProviderResponse(o *Observation, v exactjson.Value) {
 	for i := range o.Response {
 		o.Response[i].Role = tape.RoleAssistant
 	}
+	defer func() {
+		if len(o.FinishReasons) == 0 && len(o.Response) > 0 && o.Response[0].FinishReason != "" {
+			o.FinishReasons = []string{o.Response[0].FinishReason}
+		}
+	}()
 	if v.Kind() != exactjson.Object {
 		return
 	}
@@ -298,9 +303,6 @@ func readProviderResponse(o *Observation, v exactjson.Value) {
 		metadata := fields.Get("response_metadata")
 		str(&o.ResponseModel, metadata.First("model_name", "model").Str())
 		mergeUsage(o, providerUsage(fields.Get("usage_metadata")))
-	}
-	if len(o.FinishReasons) == 0 && len(o.Response) > 0 && o.Response[0].FinishReason != "" {
-		o.FinishReasons = []string{o.Response[0].FinishReason}
 	}
 	mergeUsage(o, providerUsage(v.First("usage", "usage_metadata", "usageMetadata")))
 }

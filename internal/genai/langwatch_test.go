@@ -1,0 +1,26 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import "testing"
+
+func TestLangWatchIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "langwatch/openai") }
+
+func TestLangWatchTextStaysText(t *testing.T) {
+	says(t, spanSource("langwatch", "f", "langwatch.span.type", "tool", "langwatch.input", `{"type":"json","value":{}}`, "langwatch.output", `{"type":"text","value":"12"}`),
+		"class: tool\ndialect: langwatch\nname: f\nkind: function\nargs: {}\nresult: \"12\"\n")
+}
+
+func TestLaminarIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "laminar/openai") }
+
+func TestLaminarCachedModelCallIsAModelCall(t *testing.T) {
+	says(t, spanSource("lmnr.tracer", "openai.chat", "lmnr.span.type", "CACHED", "lmnr.span.original_type", "LLM", "lmnr.span.input", `[{"role":"user","content":"q"}]`,
+		"lmnr.span.output", `[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]`),
+		"class: model\ndialect: laminar\nrequest: user | text \"q\"\nresponse: assistant | text \"a\" [stop]\nfinish: stop\n")
+}
+
+func TestSentryIsReadAsRecorded(t *testing.T) {
+	saysAsRecorded(t, "sentry/langgraph")
+	saysAsRecorded(t, "sentry/truncated")
+}
