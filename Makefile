@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check scorecard e2e bench fuzz-short tools clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check scorecard e2e bench bench-peers fuzz-short tools clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,18 @@ e2e: build build-full tools ## the built collectors against real storage servers
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-peers: collector $(BIN)/otelcol-peers ## CPU and memory of our pipelines beside contrib's, same load (Linux, needs versitygw)
+	PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(GO) run ./internal/cmd/benchpeers $(BENCH_PEERS)
+
+# Not `builder` alone: it tidies, and the tests of awss3 need modules that cannot be downloaded. The folder must be a module before
+# anything is got, or the versions would go into ours.
+$(BIN)/otelcol-peers: bench/peers/builder-config.yaml $(TOOLS)/staticcheck
+	rm -rf $(BIN)/peers
+	$(TOOLS)/builder --config $< --skip-get-modules --skip-compilation
+	cd $(BIN)/peers && $(GO) mod init peers && \
+		GOFLAGS="$(GOFLAGS) -mod=mod" $(GO) get go.opentelemetry.io/collector/otelcol@v0.161.0 $$(sed -n 's/.*gomod: \([^ ]*\) /\1@/p' ../../$<) && \
+		GOFLAGS="$(GOFLAGS) -mod=mod" $(GO) build -ldflags "-s -w" -o ../otelcol-peers .
 
 fuzz-short: ## every fuzz target for FUZZTIME (10s)
 	.ci/fuzz $(or $(FUZZTIME),10s)

@@ -1,0 +1,136 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentload
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// Load says what to send and how fast.
+type Load struct {
+	Shape       Shape
+	Runs        int           // interleaved in one block
+	Requests    int           // that one block is cut into
+	Connections int           // each sends a block of its own, one request at a time
+	Rate        float64       // spans per second; 0 is a closed loop, as fast as they are acknowledged
+	Spans       int64         // stop after so many; blocks are sent whole, so a few more are
+	Time        time.Duration // stop after so long
+}
+
+// Sent is what was acknowledged.
+type Sent struct {
+	Spans, Bytes, Requests, Failed int64
+	Took                           time.Duration
+}
+
+const exportMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+// Send sends a load to an OTLP/gRPC endpoint. A request that fails is sent again after a pause, as an SDK would.
+func Send(ctx context.Context, endpoint string, load Load) (Sent, error) {
+	ctx, cancel := context.WithTimeout(ctx, load.Time)
+	defer cancel()
+	blocks := make([]*Block, load.Connections)
+	for i := range blocks {
+		b, err := New(uint64(i)+1).Block(load.Shape, load.Runs, load.Requests)
+		if err != nil {
+			return Sent{}, fmt.Errorf("make load: %w", err)
+		}
+		blocks[i] = b
+	}
+	s := sender{load: load, began: time.Now()}
+	errs := make([]error, len(blocks))
+	var wg sync.WaitGroup
+	for i, b := range blocks {
+		wg.Go(func() { errs[i] = s.connection(ctx, endpoint, b) })
+	}
+	wg.Wait()
+	sent := Sent{Spans: s.spans.Load(), Bytes: s.bytes.Load(), Requests: s.requests.Load(), Failed: s.failed.Load(), Took: time.Since(s.began)}
+	for _, err := range errs {
+		if err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+type sender struct {
+	load                           Load
+	began                          time.Time
+	spans, bytes, requests, failed atomic.Int64
+}
+
+func (s *sender) connection(ctx context.Context, endpoint string, b *Block) error {
+	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw{}), grpc.WaitForReady(true)))
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", endpoint, err)
+	}
+	defer conn.Close()
+	for ctx.Err() == nil && s.spans.Load() < s.load.Spans {
+		b.renew()
+		for i := range b.requests {
+			s.request(ctx, conn, &b.requests[i])
+		}
+	}
+	return nil
+}
+
+// request sends one request until it is acknowledged. A block that was begun is sent to its end, though the time is up: runs
+// without their end would wait in the collector.
+func (s *sender) request(ctx context.Context, conn *grpc.ClientConn, r *request) {
+	const pause = 100 * time.Millisecond
+	const grace = 15 * time.Second
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), s.began.Add(s.load.Time+grace))
+	defer cancel()
+	for s.load.Rate > 0 && float64(s.spans.Load()) > s.load.Rate*time.Since(s.began).Seconds() {
+		time.Sleep(2 * time.Millisecond)
+	}
+	for ctx.Err() == nil {
+		var reply []byte
+		err := conn.Invoke(ctx, exportMethod, &r.body, &reply)
+		if err == nil {
+			s.spans.Add(int64(r.spans))
+			s.bytes.Add(int64(len(r.body)))
+			s.requests.Add(1)
+			return
+		}
+		s.failed.Add(1)
+		time.Sleep(pause)
+	}
+}
+
+// raw sends bytes as they are.
+type raw struct{}
+
+func (raw) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
+
+func (raw) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = append([]byte(nil), data...)
+	return nil
+}
+
+func (raw) Name() string { return "proto" }
+
+// NewLoad returns the load of a shape by name: "short" is 25 runs of Short in requests of 100 spans, "long" is 4 runs of Long in
+// requests of 20 spans, both without end for a minute.
+func NewLoad(shape string) (Load, error) {
+	load := Load{Connections: 4, Spans: math.MaxInt64, Time: time.Minute}
+	switch shape {
+	case "short":
+		load.Shape, load.Runs, load.Requests = Short, 25, 5
+	case "long":
+		load.Shape, load.Runs, load.Requests = Long, 4, 20
+	default:
+		return load, fmt.Errorf("no shape %q, want short or long", shape)
+	}
+	return load, nil
+}

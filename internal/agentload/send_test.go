@@ -1,0 +1,85 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agentload
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// receiver counts the spans of each trace and refuses the first request.
+type receiver struct {
+	ptraceotlp.UnimplementedGRPCServer
+	mu       sync.Mutex
+	requests int
+	traces   map[pcommon.TraceID]int
+	mixed    bool // a request held several traces
+}
+
+func (r *receiver) Export(_ context.Context, req ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests++
+	if r.requests == 1 {
+		return ptraceotlp.NewExportResponse(), status.Error(codes.Unavailable, "not yet")
+	}
+	in := map[pcommon.TraceID]bool{}
+	for _, rs := range req.Traces().ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				r.traces[s.TraceID()]++
+				in[s.TraceID()] = true
+			}
+		}
+	}
+	r.mixed = r.mixed || len(in) > 1
+	return ptraceotlp.NewExportResponse(), nil
+}
+
+func TestLoadArrivesAsWholeInterleavedRunsWithNewIDs(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &receiver{traces: map[pcommon.TraceID]int{}}
+	server := grpc.NewServer()
+	ptraceotlp.RegisterGRPCServer(server, r)
+	done := make(chan error)
+	go func() { done <- server.Serve(l) }()
+	load := Load{Shape: Shape{Turns: 3, ToolBytes: 40, TextBytes: 20}, Runs: 5, Requests: 3, Connections: 2, Spans: 100, Time: time.Minute}
+	sent, err := Send(t.Context(), l.Addr().String(), load)
+	server.GracefulStop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const spansOfRun = 6
+	total := 0
+	for id, n := range r.traces {
+		total += n
+		if n != spansOfRun {
+			t.Errorf("trace %s came with %d of %d spans", id, n, spansOfRun)
+		}
+	}
+	if int64(total) != sent.Spans || total < 100 || len(r.traces) < 20 {
+		t.Errorf("%d spans of %d traces came, %d were said to be sent", total, len(r.traces), sent.Spans)
+	}
+	if !r.mixed || sent.Failed != 1 {
+		t.Errorf("mixed %v, failed %d", r.mixed, sent.Failed)
+	}
+}

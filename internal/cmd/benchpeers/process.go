@@ -1,0 +1,189 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a child that is measured.
+type process struct {
+	cmd    *exec.Cmd
+	log    bytes.Buffer // read after exited only
+	exited chan struct{}
+	err    error
+}
+
+// start runs a command and waits until it listens.
+func start(ctx context.Context, cmd *exec.Cmd, address string) (*process, error) {
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.log, &p.log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.exited)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		if conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address); err == nil {
+			return p, conn.Close()
+		}
+		select {
+		case <-p.exited:
+			return nil, fmt.Errorf("%s ended: %w\n%s", filepath.Base(cmd.Path), p.err, p.log.String())
+		case <-ctx.Done():
+			p.kill()
+			return nil, fmt.Errorf("%s does not listen\n%s", filepath.Base(cmd.Path), p.log.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// startS3 serves folder/s3 with a bucket "tapes".
+func startS3(ctx context.Context, binary, folder string) (*process, string, error) {
+	for _, name := range []string{"s3/" + bucket, "sidecar"} {
+		if err := os.MkdirAll(filepath.Join(folder, name), 0o755); err != nil {
+			return nil, "", err
+		}
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return nil, "", err
+	}
+	cmd := exec.Command(binary, "--port", address, "--region", region, "--quiet", "posix", "--sidecar", filepath.Join(folder, "sidecar"), filepath.Join(folder, "s3"))
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+access, "ROOT_SECRET_KEY="+access)
+	p, err := start(ctx, cmd, address)
+	return p, address, err
+}
+
+// startCollector runs a collector with a configuration in which ADDRESS stands for where OTLP/gRPC is to listen.
+func startCollector(ctx context.Context, binary, config, folder string) (*process, string, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, "", err
+	}
+	path := filepath.Join(folder, "collector.yaml")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(config, "ADDRESS", address)), 0o600); err != nil {
+		return nil, "", err
+	}
+	cmd := exec.Command(binary, "--config", path)
+	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+access, "AWS_SECRET_ACCESS_KEY="+access, "AWS_REGION="+region)
+	p, err := start(ctx, cmd, address)
+	return p, address, err
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// ticksPerSecond is USER_HZ, which Linux fixes.
+const ticksPerSecond = 100
+
+// cpu is the user and system time so far, 0 for no process.
+func (p *process) cpu() time.Duration {
+	if p == nil {
+		return 0
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// The name, in parentheses, may hold blanks; utime and stime are the 12th and 13th fields after it.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 13 {
+		return 0
+	}
+	var ticks int
+	for _, f := range fields[11:13] {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			return 0
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond
+}
+
+// rest waits until the process has had nothing to do for longer than any pipeline here waits for the end of a trace.
+func (p *process) rest(ctx context.Context) error {
+	const (
+		quiet = 4 * traceWait
+		limit = 2 * time.Minute
+		busy  = 30 * time.Millisecond // of CPU in a second; less is housekeeping
+	)
+	deadline := time.Now().Add(limit)
+	for idle := time.Duration(0); idle < quiet; {
+		before := p.cpu()
+		select {
+		case <-p.exited:
+			return fmt.Errorf("the collector ended: %w\n%s", p.err, p.log.String())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+		if p.cpu()-before > busy {
+			idle = 0
+		} else {
+			idle += time.Second
+		}
+		if time.Now().After(deadline) {
+			return errors.New("the collector does not come to rest")
+		}
+	}
+	return nil
+}
+
+type usage struct {
+	cpu  time.Duration
+	peak int64
+}
+
+// stop ends the process in order and returns what it used in all.
+func (p *process) stop(ctx context.Context) (usage, error) {
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		return usage{}, err
+	}
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+		return usage{}, ctx.Err()
+	case <-time.After(time.Minute):
+		return usage{}, errors.New("the collector does not stop")
+	}
+	if p.err != nil {
+		return usage{}, fmt.Errorf("the collector failed: %w\n%s", p.err, p.log.String())
+	}
+	state := p.cmd.ProcessState
+	u := usage{cpu: state.UserTime() + state.SystemTime()}
+	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
+		u.peak = r.Maxrss << 10
+	}
+	return u, nil
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // fails if it has ended, which is what we want
+	<-p.exited
+}
