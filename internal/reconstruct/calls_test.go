@@ -331,3 +331,16 @@ func TestArgumentsThatWereNotRecordedAreNotEmptyArguments(t *testing.T) {
 	}
 	wantCodes(t, tp, "args_missing@1", "args_empty@2", "args_empty@3", "args_not_json@4")
 }
+
+func TestResultOfAnIDThatTwoTurnsUseIsNotGuessedAfterTheHistoryWasCompacted(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("call_0", "f", `{"n":1}`))))
+	tr.chat(3, 1, 20, 30, list(user("q2")), list(asks(call("call_0", "f", `{"n":2}`))))
+	tr.chat(4, 1, 40, 50, list(user("what happened so far: …"), shows("call_0", "r")), list(says("end")))
+	for _, e := range the(t, tr.runs(t)).Events {
+		if e.Type == tape.EventToolCall && !e.Result.IsAbsent() {
+			t.Errorf("the call of %s got %s", e.Args.JSON(), e.Result.JSON())
+		}
+	}
+}
