@@ -318,11 +318,14 @@ func indexFrom(messages []*message, m *message, from int) int {
 	return -1
 }
 
-// pair says which executed tool call was asked for by which response: by call id; else, within the latest turn before it, by name
-// and arguments, by name and order, or by a name that occurs once.
+// pair says which executed tool call was asked for by which response: by call id; else, within the latest turn before it, by name,
+// arguments and result, by name and arguments, by name and order, or by a name that occurs once.
 func (c *collector) pair() {
 	passes := []func(t *call, a *asked) bool{
 		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID },
+		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows
+			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && returned(t, a) && (!t.obs.Args.Present() || sameArgs(t, a))
+		},
 		func(t *call, a *asked) bool {
 			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && t.obs.Args.Present() && sameArgs(t, a)
 		},
@@ -394,6 +397,12 @@ func under(m, t *call) bool {
 const clockSlack = 5_000_000
 
 func nameOf(t *call) string { return t.obs.Name }
+
+// returned reports that a later request shows, for the asked call, what the tool returned.
+func returned(t *call, a *asked) bool {
+	return a.shown != nil && a.shown.Label == "" && t.obs.Result.Present() && t.obs.Result.Label == "" && !t.obs.Result.Value.IsEmpty() &&
+		sameValue(t.obs.Result.Value, a.shown.Result)
+}
 
 // sameArgs compares what a tool received with what was asked for. Some packages record the bare value of a single argument.
 func sameArgs(t *call, a *asked) bool {
