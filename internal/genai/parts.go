@@ -84,8 +84,14 @@ func partOf(v exactjson.Value) (Part, bool) {
 			return Part{Part: tape.Part{Type: tape.PartReasoning, Text: t.Str()}}, true
 		}
 	case "tool_call", "tool-call", "tool_use", "function_call", "toolCall", "toolUse", "toolUseBlock", "mcp_call", "server_tool_use":
+		if ranAtProvider(v) {
+			return dataPart(v), true
+		}
 		return toolCallPart(v), true
 	case "tool_call_response", "tool-result", "tool_result", "function_call_output", "tool_call_result", "toolResult", "toolResultBlock", "tool-error":
+		if ranAtProvider(v) {
+			return dataPart(v), true
+		}
 		return toolResultPart(v), true
 	case "function":
 		if f := v.Get("function"); f.Kind() == exactjson.Object {
@@ -242,4 +248,10 @@ func responseItemOf(v exactjson.Value) (Message, bool) {
 	default:
 		return Message{}, false
 	}
+}
+
+// ranAtProvider tells a tool that the provider ran inside the model call: no client answers it, now or in a replay.
+func ranAtProvider(v exactjson.Value) bool {
+	id := v.First("id", "call_id", "tool_call_id", "tool_use_id").Str()
+	return v.Get("builtin").True() || v.Get("providerExecuted").True() || strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_")
 }
