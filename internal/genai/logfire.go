@@ -49,7 +49,7 @@ var logfireSpans = []struct {
 	{"Responses API", Model}, {"Chat completion with", Model}, {"Chat Completion with", Model}, {"Message with", Model}, {"Completion with", Model},
 	{"Function", Tool}, {"Handoff", Tool}, {"Guardrail", Noise}, {"MCP: list tools", Noise}, {"MCP server log", Noise},
 	{"MCP request: tools/call", Tool}, {"MCP server handle request: tools/call", Tool}, {"MCP request", Noise}, {"MCP server handle", Noise},
-	{"Embedding Creation", Noise}, {"Image Generation", Noise},
+	{"Embedding Creation", Noise}, {"Image Generation", Noise}, {"Speech → Text", Noise}, {"Text → Speech", Noise},
 }
 
 func classifyLogfire(s *Source) (Class, bool) {
@@ -68,6 +68,9 @@ func classifyLogfire(s *Source) (Class, bool) {
 	if isLogfireStream(s.Span) || a.has("request_data") && (a.has("response_data") || a.str("gen_ai.operation.name") == "chat") {
 		return Model, false
 	}
+	if s.ScopeName == "logfire.openai" || s.ScopeName == "logfire.anthropic" {
+		return Structure, false // of the provider's other interfaces
+	}
 	return Unclassified, false
 }
 
@@ -79,7 +82,12 @@ func isLogfireIntegration(s *Source, a attributes) bool {
 func readLogfire(s *Source, o *Observation) {
 	a := attributes{s.Span.Attributes()}
 	if o.Class == Noise {
-		o.NoiseReason, _, _ = strings.Cut(strings.ToLower(s.Span.Name()), ":")
+		for _, p := range logfireSpans {
+			if strings.HasPrefix(s.Span.Name(), p.prefix) {
+				o.NoiseReason = strings.ToLower(p.prefix)
+				break
+			}
+		}
 		if a.str("logfire.span_type") == "pending_span" {
 			o.NoiseReason = "pending span"
 		}
@@ -165,7 +173,9 @@ func readLogfireModel(s *Source, a attributes, o *Observation) {
 	if !ok {
 		usage = response.Get("usage")
 	}
-	if s.ScopeName != "logfire.anthropic" && usage.Kind() == exactjson.Object {
+	if s.ScopeName == "logfire.anthropic" {
+		readAnthropicResponse(exactjson.ObjectValue(exactjson.Member{Name: "usage", Value: usage}), o)
+	} else if usage.Kind() == exactjson.Object {
 		fillUsage(&o.Usage, tape.Usage{
 			InputTokens:     wholeOf(usage.First("input_tokens", "prompt_tokens")),
 			OutputTokens:    wholeOf(usage.First("output_tokens", "completion_tokens")),
