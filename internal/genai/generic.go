@@ -57,17 +57,20 @@ func hasPrefixed(span ptrace.Span, prefixes ...string) bool {
 
 func readGeneric(s *Source, o *Observation) {
 	a := attributes{s.Span.Attributes()}
-	if text := a.json("gen_ai.response.content"); o.Class == Model && !text.IsEmpty() {
-		o.Response = oneTurn(outputMessages(text, 0))
-	}
-	if a.has("openinference.span.kind") {
+	answer := a.json("gen_ai.response.content")
+	if a.has("openinference.span.kind") && (o.Class != Model || answer.IsEmpty()) {
+		o.Class = Unclassified // nothing to add
 		return
 	}
 	switch o.Class {
 	case Model:
+		o.Response = oneTurn(outputMessages(answer, 0))
+		if a.has("openinference.span.kind") {
+			return
+		}
 		o.Request, _ = openInferenceMessages(a.unflatten("llm.input_messages."))
-		if answer, ok := openInferenceMessages(a.unflatten("llm.output_messages.")); ok {
-			o.Response = oneTurn(answer)
+		if flat, ok := openInferenceMessages(a.unflatten("llm.output_messages.")); ok {
+			o.Response = oneTurn(flat)
 		}
 		o.Request, o.Response = withContent(o.Request), withContent(o.Response)
 		o.Model = a.str("llm.model_name")
@@ -80,6 +83,8 @@ func readGeneric(s *Source, o *Observation) {
 			args = exactjson.Value{} // the tool's schema, not what it was called with
 		}
 		readWholeTool(o, args, a.json(genericResults...), false)
+	default:
+		o.Class = Unclassified
 	}
 }
 

@@ -24,7 +24,9 @@ var liteLLM = &Dialect{
 func classifyLiteLLM(s *Source) (Class, bool) {
 	a := attributes{s.Span.Attributes()}
 	name := s.Span.Name()
-	switch {
+	switch op := strings.TrimPrefix(a.str("gen_ai.operation.name"), "a"); {
+	case liteLLMAsides[op]:
+		return Noise, false
 	case name == "raw_gen_ai_request":
 		return Structure, false // the provider's side of the call around it
 	case name == "litellm_request", a.has("gen_ai.request.model") && a.str("gen_ai.operation.name") == "":
@@ -35,6 +37,11 @@ func classifyLiteLLM(s *Source) (Class, bool) {
 		return Entry, false
 	}
 	return Noise, false // the proxy's work on databases, keys and guardrails
+}
+
+// liteLLMAsides are operations that are no model calls of an agent, by LiteLLM's call types without the a of asynchronous ones.
+var liteLLMAsides = map[string]bool{
+	"embedding": true, "embeddings": true, "image_generation": true, "transcription": true, "speech": true, "moderation": true, "rerank": true,
 }
 
 func readLiteLLM(s *Source, o *Observation) {
@@ -51,6 +58,7 @@ func readLiteLLM(s *Source, o *Observation) {
 		o.Response = oneTurn(o.Response)
 		o.Streaming = strings.EqualFold(a.str("llm.is_streaming"), "true")
 	case Noise:
-		o.NoiseReason = "service"
+		o.NoiseReason = strings.TrimPrefix(a.str("gen_ai.operation.name"), "a")
+		str(&o.NoiseReason, "service")
 	}
 }

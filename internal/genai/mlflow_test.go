@@ -3,7 +3,10 @@
 
 package genai
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestMLflowDecodesEveryValueOnce(t *testing.T) {
 	says(t, spanSource("", "get_weather_2", "mlflow.spanType", `"TOOL"`, "mlflow.spanFunctionName", `"get_weather"`, "mlflow.spanInputs", `{"city":"Oslo"}`, "mlflow.spanOutputs", `"{\"t\":3}"`),
@@ -33,6 +36,13 @@ func TestHandWrittenSpansAreRead(t *testing.T) {
 		"class: tool\ndialect: generic\nname: f\ncall: c1\nkind: function\nargs: {\"a\":1}\nresult: \"r\"\n")
 	says(t, spanSource("app", "tool", "tool.name", "f", "tool.parameters", `{"type":"object","properties":{"a":{}}}`),
 		"class: tool\ndialect: generic\nname: f\nkind: function\n")
+}
+
+func TestHandWrittenNamesAddNothingToOpenInference(t *testing.T) {
+	o := Read(spanSource("app", "t", "openinference.span.kind", "TOOL", "tool.name", "f", "input.value", "{}"))
+	if len(o.Dialects) == 0 || o.Dialects[0] != "openinference" || slices.Contains(o.Dialects, "generic") {
+		t.Errorf("read by %v", o.Dialects)
+	}
 }
 
 func TestBareNamesAloneAreNoEvidence(t *testing.T) {

@@ -60,6 +60,10 @@ func TestLiteLLMSpansOfTheProxyAreNoise(t *testing.T) {
 	}
 }
 
+func TestLiteLLMEmbeddingsAreNoise(t *testing.T) {
+	says(t, spanSource("litellm", "litellm_request", "gen_ai.operation.name", "aembedding", "gen_ai.request.model", "e"), "class: noise\ndialect: litellm\nnoise: embedding\n")
+}
+
 func TestLiteLLMPrefersMessagesToFlattenedCompletions(t *testing.T) {
 	says(t, spanSource("litellm", "litellm_request", "gen_ai.request.model", "gpt-4o", "gen_ai.system", "openai",
 		"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"q"}]},{"role":"assistant","parts":[],"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","parts":[{"type":"text","content":"r"}],"tool_call_id":"c1"}]`,
