@@ -169,7 +169,7 @@ func readLogfireModel(s *Source, a attributes, o *Observation) {
 	}
 	o.Streaming = request.Get("stream").True() || isLogfireStream(s.Span)
 	o.ResponseID = a.str("response_id")
-	usage, ok := structureOf(a.json("usage"))
+	usage, ok := structureOf(a.json("usage", "gen_ai.usage.raw"))
 	if !ok {
 		usage = response.Get("usage")
 	}
