@@ -124,8 +124,30 @@ func isLangchainTool(v exactjson.Value) bool {
 	return !v.Get("data").Get("content").IsAbsent() || !v.Get("content").IsAbsent() && !v.Get("tool_call_id").IsAbsent()
 }
 
-// toolMessageRepr is the Python repr of a LangChain ToolMessage; its quoting cannot always be undone.
-var toolMessageRepr = regexp.MustCompile(`(?s)^content=(['"].*['"])(?: name='[^']*')?(?: id='[^']*')? tool_call_id='([^']*)'(?: status='(\w+)')?$`)
+// toolMessageRest is what follows the content in the Python repr of a LangChain ToolMessage.
+var toolMessageRest = regexp.MustCompile(`^(?: name=(?:'[^']*'|"[^"]*"))?(?: id='[^']*')? tool_call_id='([^']*)'(?: artifact=.*?)?(?: status='(\w+)')?$`)
+
+// toolMessageRepr opens the repr of a ToolMessage; its content is a Python string or a list of them.
+func toolMessageRepr(text string) (content exactjson.Value, callID string, failed, ok bool) {
+	rest, ok := strings.CutPrefix(text, "content=")
+	if !ok || rest == "" || !strings.ContainsRune("'\"[", rune(rest[0])) {
+		return exactjson.Value{}, "", false, false
+	}
+	p := pyParser{text: rest}
+	content, good := p.value(0)
+	if !good || p.pos > len(rest) {
+		return exactjson.Value{}, "", false, false
+	}
+	end := p.pos
+	for end > 0 && rest[end-1] == ' ' { // the parser looks behind spaces for a further string
+		end--
+	}
+	m := toolMessageRest.FindStringSubmatch(rest[end:])
+	if m == nil {
+		return exactjson.Value{}, "", false, false
+	}
+	return content, m[1], m[2] == "error", true
+}
 
 // unwrapResult takes the known envelopes off a result. A text that holds an envelope as JSON is opened too, any other text stays.
 func unwrapResult(c Content) unwrapped {
@@ -133,13 +155,11 @@ func unwrapResult(c Content) unwrapped {
 	for range maxEnvelopes {
 		v, wasText := u.content.Value, false
 		if v.Kind() == exactjson.String {
-			if m := toolMessageRepr.FindStringSubmatch(v.Str()); m != nil {
-				u.callID, u.isError = m[2], m[3] == "error"
+			if content, callID, failed, ok := toolMessageRepr(v.Str()); ok {
+				u.callID, u.isError = callID, failed
 				u.content.Envelope = append(u.content.Envelope, "langchain.repr")
 				u.content.Label = tape.Lossy
-				if text, lossy, ok := parsePython("[" + m[1] + "]"); ok && !lossy && text.Len() == 1 {
-					u.content.Value = text.At(0)
-				}
+				u.content.Value = content
 				return u
 			}
 			inner, ok := parseStructure(v.Str())

@@ -58,9 +58,23 @@ func (a attributes) unflatten(prefix string) exactjson.Value {
 	return root.json()
 }
 
-func indexTooLarge(name string) bool {
+// indexOf reads a list index: digits without a sign or leading zeros.
+func indexOf(name string) (int, bool) {
+	if name == "" || name[0] < '0' || name[0] > '9' || len(name) > 1 && name[0] == '0' {
+		return 0, false
+	}
 	n, err := strconv.Atoi(name)
-	return err == nil && (n > maxFlatIndex || n < 0)
+	return n, err == nil
+}
+
+// indexTooLarge reports an index beyond the bound, beyond all numbers, or with a sign.
+func indexTooLarge(name string) bool {
+	digits := strings.TrimLeft(name, "+-")
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return false
+	}
+	n, ok := indexOf(name)
+	return n > maxFlatIndex || !ok && (len(digits) > len("10000") || digits != name)
 }
 
 func (n *flatNode) json() exactjson.Value {
@@ -71,14 +85,14 @@ func (n *flatNode) json() exactjson.Value {
 	indexed := true
 	for name := range n.children {
 		names = append(names, name)
-		if _, err := strconv.Atoi(name); err != nil {
+		if _, ok := indexOf(name); !ok {
 			indexed = false
 		}
 	}
 	if indexed {
 		slices.SortFunc(names, func(a, b string) int {
-			x, _ := strconv.Atoi(a)
-			y, _ := strconv.Atoi(b)
+			x, _ := indexOf(a)
+			y, _ := indexOf(b)
 			return x - y
 		})
 		elements := make([]exactjson.Value, len(names))

@@ -53,7 +53,8 @@ func isToolReturn(out exactjson.Value) bool {
 	if v, ok := structureOf(out); ok {
 		return isLangchainTool(v)
 	}
-	return toolMessageRepr.MatchString(out.Str())
+	_, _, _, ok := toolMessageRepr(out.Str())
+	return ok
 }
 
 // isLangfuseRoot reports a plain span that stands for the whole run.

@@ -108,6 +108,9 @@ func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, boo
 		}
 		return messages, ok
 	}
+	if isToolDefinition(v) {
+		return nil, true
+	}
 	if !v.Get("role").IsAbsent() || v.Get("parts").Kind() == exactjson.Array {
 		return []Message{roleMessage(v, role)}, true
 	}
@@ -123,6 +126,13 @@ func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, boo
 		return []Message{{Role: role, Parts: []Part{textPart(text.Str())}}}, true
 	}
 	return nil, false
+}
+
+// isToolDefinition recognises the definitions that some handlers put among the messages in the role of a tool.
+func isToolDefinition(v exactjson.Value) bool {
+	body, _ := structureOf(v.Get("content"))
+	return roleOf(v.Get("role").Str()) == tape.RoleTool && body.Get("type").Str() == "function" && body.Get("function").Kind() == exactjson.Object &&
+		v.First("tool_call_id", "toolCallId", "call_id").IsAbsent()
 }
 
 // roleMessage reads {role, parts|content, tool_calls, tool_call_id, …}: OTel, OpenAI, Anthropic, Gemini, Bedrock, AI SDK, Haystack,
@@ -283,11 +293,11 @@ func resultPart(id, name string, result exactjson.Value, isError bool) Part {
 func textOfID(v exactjson.Value) string {
 	if v.Kind() == exactjson.Array {
 		for _, m := range v.Members() {
-			if strings.HasPrefix(m.Value.Str(), "call_") || strings.HasPrefix(m.Value.Str(), "toolu_") {
-				return m.Value.Str()
+			if id := usableID(m.Value.Str()); strings.HasPrefix(id, "call_") || strings.HasPrefix(id, "toolu_") {
+				return id
 			}
 		}
-		return v.At(v.Len() - 1).Str()
+		return usableID(v.At(v.Len() - 1).Str())
 	}
 	return usableID(v.Text())
 }

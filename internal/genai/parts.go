@@ -117,7 +117,7 @@ func untypedPart(v exactjson.Value) (Part, bool) {
 			return toolResultPart(result), true
 		}
 	}
-	for _, name := range []string{"inlineData", "inline_data", "fileData", "file_data", "media", "image"} {
+	for _, name := range []string{"inlineData", "inline_data", "fileData", "file_data", "media", "image", "document", "video"} {
 		if media := v.Get(name); media.Kind() == exactjson.Object {
 			return mediaPart(media), true
 		}
@@ -167,16 +167,19 @@ func toolResultPart(v exactjson.Value) Part {
 	if output, beside := v.Get("output"), v.Get("content"); v.Get("type").IsAbsent() && !output.IsAbsent() && beside.Kind() == exactjson.Array && beside.Len() > 0 {
 		result = exactjson.ObjectValue(exactjson.Member{Name: "output", Value: output}, exactjson.Member{Name: "content", Value: beside}) // Genkit's multipart tools
 	}
-	isError := v.First("is_error", "isError", "error").True() || v.Get("status").Str() == "error" || v.Get("type").Str() == "tool-error"
+	isError := v.First("is_error", "isError", "error").True() || v.Get("error").Str() != "" || v.Get("status").Str() == "error" || v.Get("type").Str() == "tool-error"
 	return resultPart(id, v.First("name", "toolName", "tool_name").Str(), result, isError)
 }
 
 // mediaPart keeps a reference and a digest, never the bytes.
 func mediaPart(v exactjson.Value) Part {
 	p := Part{Part: tape.Part{Type: tape.PartMedia, MIMEType: v.First("mime_type", "mimeType", "media_type", "mediaType", "contentType").Str()}}
-	if source := v.Get("source"); source.Kind() == exactjson.Object {
-		v = source
-		str(&p.MIMEType, v.First("media_type", "mime_type").Str())
+	whole := v
+	for _, name := range []string{"file", "input_audio", "source"} {
+		if inner := v.Get(name); inner.Kind() == exactjson.Object {
+			v = inner
+			str(&p.MIMEType, v.First("media_type", "mime_type", "mimeType").Str())
+		}
 	}
 	uri := v.First("uri", "url", "fileUri", "file_uri", "image_url", "image", "file_id", "file_data")
 	if uri.Kind() == exactjson.Object {
@@ -186,6 +189,8 @@ func mediaPart(v exactjson.Value) Part {
 	if mime, encoded, ok := dataURL(uri.Str()); ok {
 		str(&p.MIMEType, mime)
 		data, uri = encoded, exactjson.Value{}
+	} else if uri.Str() != "" && uri.Str() == v.First("image", "file_data").Str() && !strings.Contains(uri.Str(), "://") {
+		data, uri = uri.Str(), exactjson.Value{}
 	}
 	if data != "" {
 		raw, err := base64.StdEncoding.DecodeString(data)
@@ -197,7 +202,7 @@ func mediaPart(v exactjson.Value) Part {
 	}
 	p.URI = uri.Str()
 	if p.URI == "" && p.SHA256 == "" {
-		return dataPart(v)
+		return dataPart(whole)
 	}
 	return p
 }

@@ -114,20 +114,23 @@ func (p *pyParser) dict(depth int) (exactjson.Value, bool) {
 func (p *pyParser) sequence(end byte, depth int) (exactjson.Value, bool) {
 	p.pos++
 	var elements []exactjson.Value
+	comma := true
 	for {
 		p.space()
 		if p.peek() == end {
 			p.pos++
-			return exactjson.ArrayValue(elements...), true
+			return exactjson.ArrayValue(elements...), end == ']' || comma || len(elements) != 1 // (x) is x, and text in parentheses
 		}
 		v, ok := p.value(depth)
 		if !ok {
 			return exactjson.Value{}, false
 		}
 		elements = append(elements, v)
+		before := p.pos
 		if !p.separator(end) {
 			return exactjson.Value{}, false
 		}
+		comma = strings.Contains(p.text[before:p.pos], ",")
 	}
 }
 
@@ -154,7 +157,7 @@ func (p *pyParser) number() (exactjson.Value, bool) {
 	if err != nil {
 		// Python writes 1. and 1e+20 and inf where JSON has other forms or none
 		f, err := strconv.ParseFloat(p.text[start:p.pos], 64)
-		if err != nil {
+		if err != nil || !strings.ContainsAny(p.text[start:p.pos], ".eE") { // 007 is no number
 			return exactjson.Value{}, false
 		}
 		return exactjson.FloatValue(f), true

@@ -266,18 +266,27 @@ func labelledMessages(a attributes, key string, role tape.Role, o *Observation) 
 		return nil, ""
 	}
 	if v.Kind() == exactjson.String && looksJSON(v.Str()) {
-		parsed, err := exactjson.Parse(strings.TrimSpace(v.Str()))
-		if err != nil {
-			messages, _ := messagesOf(leadingElements(strings.TrimSpace(v.Str())), role)
+		text := strings.TrimSpace(v.Str())
+		if parsed, err := exactjson.Parse(text); err == nil {
+			v = parsed
+		} else if parsed, lossy, ok := parsePython(text); ok && !lossy {
+			v = parsed
+		} else if startsStructure(text) {
+			messages, _ := messagesOf(leadingElements(text), role)
 			return messages, tape.Truncated
 		}
-		v = parsed
 	}
 	messages, ok := messagesOf(v, role)
 	if !ok && !v.IsEmpty() {
 		return []Message{{Role: role, Parts: []Part{dataPart(v)}}}, ""
 	}
 	return messages, ""
+}
+
+// startsStructure tells the beginning of a JSON list or object from a text in brackets.
+func startsStructure(text string) bool {
+	rest := strings.TrimLeft(text[1:], " \t\r\n")
+	return rest == "" || strings.ContainsRune("{[\"", rune(rest[0]))
 }
 
 func textArray(texts []string) exactjson.Value {

@@ -212,7 +212,7 @@ func readProviderRequest(o *Observation, v exactjson.Value) {
 	}
 	var system []Part
 	o.Request, system = requestOf(v, tape.RoleUser)
-	o.Request = withoutDefinitions(o, o.Request, v)
+	o.Tools = append(o.Tools, offeredAsMessages(v)...)
 	list(&o.System, system)
 	if len(o.Request) == 0 && v.Kind() == exactjson.Object {
 		if prompts := v.Get("prompts"); prompts.Kind() == exactjson.Array {
@@ -232,26 +232,19 @@ func readProviderRequest(o *Observation, v exactjson.Value) {
 	}
 }
 
-// withoutDefinitions takes out pseudo messages in which some handlers write the tools that were offered.
-func withoutDefinitions(o *Observation, messages []Message, v exactjson.Value) []Message {
+// offeredAsMessages reads the tools that some handlers write among the messages, see isToolDefinition.
+func offeredAsMessages(v exactjson.Value) []tape.Tool {
 	elements := v
 	if v.Kind() == exactjson.Object {
 		elements = v.First("messages", "input")
 	}
-	if elements.Kind() != exactjson.Array || elements.Len() != len(messages) {
-		return messages
-	}
-	var kept []Message
-	for i, m := range elements.Members() {
-		if e := m.Value; e.Get("role").Str() == "tool" && e.Get("tool_call_id").IsAbsent() {
-			if d, ok := structureOf(e.Get("content")); ok && d.Get("type").Str() == "function" && d.Get("function").Kind() == exactjson.Object {
-				o.Tools = append(o.Tools, toolDefinitions(exactjson.ArrayValue(d))...)
-				continue
-			}
+	var tools []tape.Tool
+	for _, m := range elements.Members() {
+		if d, ok := structureOf(m.Value.Get("content")); ok && isToolDefinition(m.Value) {
+			tools = append(tools, toolDefinitions(exactjson.ArrayValue(d))...)
 		}
-		kept = append(kept, messages[i])
 	}
-	return kept
+	return tools
 }
 
 // readParams takes the request parameters out of an object.
