@@ -169,6 +169,8 @@ type arrangement struct {
 	models []*spanView
 	outer  []*spanView
 	runOf  map[*Source]bool
+	// runsTools are the spans right above tool spans.
+	runsTools map[*Source]bool
 
 	made  []*logCall
 	calls map[string]*logCall // by call or request id
@@ -247,12 +249,15 @@ func (r *arrangement) look() {
 		return
 	}
 	r.read = true
-	r.tools, r.runOf = map[string]*spanView{}, map[*Source]bool{}
+	r.tools, r.runOf, r.runsTools = map[string]*spanView{}, map[*Source]bool{}, map[*Source]bool{}
 	var runs []*spanView
 	for _, s := range r.spans {
 		bare := *s
 		bare.Logs = nil
 		o := Read(&bare)
+		if up := r.byID[s.Span.ParentSpanID()]; o.Class == Tool && up != nil && up != s {
+			r.runsTools[up] = true
+		}
 		v := &spanView{source: s, obs: o, start: uint64(s.Span.StartTimestamp()), end: uint64(s.Span.EndTimestamp())}
 		v.lane = attributes{s.Span.Attributes()}.str("agent_id")
 		switch {
@@ -309,8 +314,8 @@ func (r *arrangement) spanOf(l *Source, role logRole) *Source {
 		if v := r.tools[role.callID]; v != nil {
 			return v.source
 		}
-		if class := r.classOf(named); role.callID == "" && class == Tool {
-			return named
+		if class := r.classOf(named); role.callID == "" && named != nil && (class == Tool || class == Structure && r.runsTools[named]) {
+			return named // or one of the tool spans right below it, whichever it is
 		}
 	case Model:
 		if r.classOf(named) == Model {

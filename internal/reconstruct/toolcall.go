@@ -17,7 +17,9 @@ func (b *builder) toolCall(k *call) tape.Event {
 	e.Name, e.ToolKind, e.Server = o.Name, o.ToolKind, o.Server
 	e.ToolCallID = o.CallID
 	if k.by != nil {
-		e.RequestedBy = k.by.model.seq
+		if k.by.model.seq < k.seq {
+			e.RequestedBy = k.by.model.seq
+		}
 		if k.by.part.ID != "" {
 			e.ToolCallID = k.by.part.ID
 		}
