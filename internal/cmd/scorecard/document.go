@@ -90,27 +90,9 @@ func document(corpus string) (string, error) {
 	return b.String(), nil
 }
 
-// tapesOf derives as the command line does: joined runs first, then what is no part of one.
+// tapesOf derives as the command line does.
 func tapesOf(set *evidence.Set) []*tape.Tape {
-	options := reconstruct.Options{Producer: tape.Producer{Name: "tapedeck"}, Tenant: "default", Redaction: tape.Redaction{Policy: "none"}}
-	traces := set.Split()
-	var tapes []*tape.Tape
-	parts := map[reconstruct.Root]bool{}
-	for _, j := range reconstruct.Join(traces, options) {
-		tapes = append(tapes, j.Tape)
-		for _, r := range j.Roots {
-			parts[r] = true
-		}
-	}
-	for _, t := range traces {
-		found, _ := reconstruct.Trace(t, options)
-		for _, one := range found {
-			if !parts[reconstruct.Root{TraceID: one.Run.TraceID, SpanID: one.Run.RootSpanID}] {
-				tapes = append(tapes, one)
-			}
-		}
-	}
-	return tapes
+	return reconstruct.All(set.Split(), reconstruct.Options{Producer: tape.Producer{Name: "tapedeck"}, Tenant: "default", Redaction: tape.Redaction{Policy: "none"}})
 }
 
 func (r *row) add(tapes []*tape.Tape) {

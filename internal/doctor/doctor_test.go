@@ -1,0 +1,152 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// intakeOf reads the recorded runs of a group.
+func intakeOf(t *testing.T, group string, traces, logs bool) *Intake {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../../testdata/corpus/agents", group, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := NewIntake()
+	for _, file := range files {
+		if strings.HasSuffix(file, ".truth.json") {
+			continue
+		}
+		for document, err := range otlpfile.ReadFile(file, nil, otlpfile.Options{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if traces {
+				in.AddTraces(document.Traces)
+			}
+			if logs {
+				in.AddLogs(document.Logs)
+			}
+		}
+	}
+	if in.Len() == 0 {
+		t.Fatalf("no telemetry of %s", group)
+	}
+	return in
+}
+
+func find(r Report, code tape.Code) (Missing, bool) {
+	for _, s := range r.Sources {
+		for _, m := range s.Missing {
+			if m.Code == code {
+				return m, true
+			}
+		}
+	}
+	return Missing{}, false
+}
+
+func TestACompleteRecordingIsHealthy(t *testing.T) {
+	r := intakeOf(t, "vercel-ai-v7-genai", true, true).Examine()
+	if !r.Healthy() || len(r.Sources) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	s := r.Sources[0]
+	if s.Dialect != "vercel-ai-genai" || s.Runs != 9 || s.Grades[tape.GradeOffline] != 9 || s.ToolCalls != 16 || s.ModelCalls == 0 || s.Spans == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestContentThatIsOffIsNamedWithItsSwitch(t *testing.T) {
+	r := intakeOf(t, "openai-otel-contrib-nocontent", true, true).Examine()
+	if r.Healthy() {
+		t.Fatalf("%+v", r)
+	}
+	m, ok := find(r, tape.CodeContentAbsent)
+	if !ok || !strings.Contains(m.Fix, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY") || m.Count == 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestLogRecordsThatDoNotComeAreAskedFor(t *testing.T) {
+	m, ok := find(intakeOf(t, "codex-cli", true, false).Examine(), tape.CodeContentAbsent)
+	if !ok || !strings.Contains(m.Fix, "genailogs") {
+		t.Errorf("without log records: %+v", m)
+	}
+	for _, s := range intakeOf(t, "codex-cli", true, true).Examine().Sources {
+		for _, m := range s.Missing {
+			if strings.Contains(m.Fix, "genailogs") {
+				t.Errorf("with log records: %+v", m)
+			}
+		}
+	}
+}
+
+func TestEveryRunAndCallIsCountedOnce(t *testing.T) {
+	for _, group := range []string{"langchain-openinference", "mcp-openinference", "gemini-cli", "traceloop-sdk-anthropic", "claude-code"} {
+		in := intakeOf(t, group, true, true)
+		r := in.Examine()
+		runs, calls, graded := 0, 0, 0
+		for _, s := range r.Sources {
+			runs += s.Runs
+			calls += s.ModelCalls + s.ToolCalls
+			for _, n := range s.Grades {
+				graded += n
+			}
+		}
+		if runs == 0 || runs != graded || calls == 0 {
+			t.Errorf("%s: %d runs, %d graded, %d calls", group, runs, graded, calls)
+		}
+	}
+}
+
+func TestSpansOfNoAgentAreNamed(t *testing.T) {
+	in := NewIntake()
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	ss := rs.ScopeSpans().AppendEmpty()
+	ss.Scope().SetName("net/http")
+	ss.Spans().AppendEmpty().SetName("GET")
+	in.AddTraces(td)
+	want := Report{Foreign: []Foreign{{Source{"shop", "net/http", ""}, 1}}}
+	r := in.Examine()
+	if diff := cmp.Diff(want, r); diff != "" || r.Healthy() {
+		t.Errorf("healthy %v %s", r.Healthy(), diff)
+	}
+}
+
+func TestEveryWarningOfATapeHasARemedy(t *testing.T) {
+	decided := map[tape.Code]bool{} // warnings that nothing is to be done about
+	for _, k := range tape.FindingKinds {
+		if _, ok := remedies[k.Code]; k.Severity != tape.SeverityInfo && !ok && !decided[k.Code] {
+			t.Errorf("%s has no remedy", k.Code)
+		}
+	}
+	for code, r := range remedies {
+		for _, d := range append([]*genai.Dialect{nil}, genai.Dialects...) {
+			if fix := r.fix(&Examined{}, d); fix == "" || strings.Contains(fix, "`") {
+				t.Errorf("%s: %q", code, fix)
+			}
+		}
+		if r.meaning == "" {
+			t.Errorf("%s has no meaning", code)
+		}
+	}
+	for id := range cuts {
+		if dialect(id) == nil {
+			t.Errorf("no dialect %s", id)
+		}
+	}
+}

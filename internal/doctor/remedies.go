@@ -1,0 +1,98 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// remedy says what a finding means to the owner of an agent and what to set against it.
+type remedy struct {
+	severity tape.Severity // info: no hindrance to a replay
+	meaning  string
+	fix      func(e *Examined, d *genai.Dialect) string
+}
+
+func always(text string) func(*Examined, *genai.Dialect) string {
+	return func(*Examined, *genai.Dialect) string { return text }
+}
+
+// remedies are the findings that the report speaks of; others are decisions that were made, and nothing is missing.
+var remedies = map[tape.Code]remedy{
+	tape.CodeContentAbsent:       {tape.SeverityWarning, "content is not recorded", contentSwitch},
+	tape.CodeArgsMissing:         {tape.SeverityWarning, "arguments of tool calls are not recorded", contentSwitch},
+	tape.CodeResultMissing:       {tape.SeverityWarning, "results of tool calls are not recorded", contentSwitch},
+	tape.CodeTruncated:           {tape.SeverityWarning, "values are cut", lengthLimit},
+	tape.CodeMasked:              {tape.SeverityWarning, "values are masked by the producer", always("turn the masking of the instrumentation off and redact in the collector, where equal values stay equal")},
+	tape.CodeLossyRepr:           {tape.SeverityWarning, "values are written as a representation that may differ", always("no setting: update the instrumentation, or use one that writes JSON (docs/dialects.md)")},
+	tape.CodeDroppedAttributes:   {tape.SeverityWarning, "the SDK dropped attributes or events", always("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 and OTEL_SPAN_EVENT_COUNT_LIMIT=10000")},
+	tape.CodeRootMissing:         {tape.SeverityWarning, "the run span never came", always("flush the SDK before the process ends (shutdown of the tracer provider), record whole traces (OTEL_TRACES_SAMPLER=always_on), and record until the run has ended")},
+	tape.CodeSpanGap:             {tape.SeverityWarning, "spans between those of the run are missing", always("OTEL_TRACES_SAMPLER=always_on, no filter or sampling before the agentrun processor")},
+	tape.CodeUnansweredToolCall:  {tape.SeverityWarning, "tools that the model asked for show no answer", unanswered},
+	tape.CodeModelCallHidden:     {tape.SeverityWarning, "model calls took place that no span reports", always("instrument the client of the model too")},
+	tape.CodeExternalContent:     {tape.SeverityWarning, "content lies in external storage", external},
+	tape.CodeAmbiguousKey:        {tape.SeverityWarning, "equal calls at the same time cannot be told apart", always("no setting: the instrumentation must record the ids of tool calls")},
+	tape.CodeConflictingSpan:     {tape.SeverityWarning, "different spans have the same id", always("look for two exporters or a processor that changes spans on one of two ways")},
+	tape.CodeInvalidItem:         {tape.SeverityWarning, "spans are malformed", always("update the instrumentation or the SDK")},
+	tape.CodeRedactedAmbiguous:   {tape.SeverityWarning, "redacted arguments cannot be told apart", always("redact with a key, so that equal values stay equal")},
+	tape.CodeNoRoot:              {tape.SeverityInfo, "no span stands for the run", noRoot},
+	tape.CodeUnmatchedToolResult: {tape.SeverityInfo, "results belong to no requested call", always("no setting: the instrumentation must record the ids of tool calls")},
+	tape.CodeUnassignedRecords:   {tape.SeverityInfo, "log records name no span that came", always("send spans and log records of one process to the same collector")},
+	CodeNoCallID:                 {tape.SeverityInfo, "tool calls have no id", always("none needed while names and arguments tell the calls apart")},
+}
+
+// contentSwitch is what turns the capture of content on, and where that content then travels.
+func contentSwitch(e *Examined, d *genai.Dialect) string {
+	if d == nil {
+		return "record content with a dialect of docs/dialects.md"
+	}
+	fix := d.Switch
+	if fix == "" {
+		fix = "see docs/dialects.md"
+	}
+	fix = strings.ReplaceAll(fix, "`", "")
+	if (len(d.Events) > 0 || strings.Contains(fix, "log record")) && e.LogRecords == 0 {
+		fix += "; no log record came: send them too (OTEL_LOGS_EXPORTER=otlp, a logs pipeline with the genailogs connector)"
+	}
+	return fix
+}
+
+// cuts are the limits of producers that cut values themselves.
+var cuts = map[string]string{
+	"forge":       "Forge cuts each attribute at 4 KiB; no setting",
+	"claude-code": "CLAUDE_CODE_OTEL_CONTENT_MAX_LENGTH, whole requests with OTEL_LOG_RAW_API_BODIES=file:<dir>",
+	"gemini-cli":  "Gemini CLI cuts values at 10000 characters; no setting",
+	"codex":       "Codex cuts previews at 2 KiB or 64 lines; no setting",
+	"openlit":     "max_content_length of openlit.init",
+	"mlflow":      "the previews of MLflow are short by design; export spans with their inputs and outputs",
+}
+
+func lengthLimit(_ *Examined, d *genai.Dialect) string {
+	const sdk = "unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT and OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+	if d != nil && cuts[d.ID] != "" {
+		return cuts[d.ID] + "; else " + sdk
+	}
+	return sdk
+}
+
+func unanswered(_ *Examined, d *genai.Dialect) string {
+	if d != nil && d.Root == "" {
+		return "this instrumentation reports model calls only: an answer shows in the next request, or with spans of the tools (an agent instrumentation, or execute_tool spans of your own)"
+	}
+	return "nothing to set if the runs were stopped; else instrument the tools, or record until the run has ended"
+}
+
+func external(_ *Examined, d *genai.Dialect) string {
+	if d != nil && d.ID == "claude-code" {
+		return "OTEL_LOG_RAW_API_BODIES=1 writes bodies inline instead of into files"
+	}
+	return "turn the upload of content off (OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK) so that it stays in spans"
+}
+
+func noRoot(_ *Examined, _ *genai.Dialect) string {
+	return "none needed for one conversation at a time; else wrap the run in an invoke_agent span, or set gen_ai.conversation.id"
+}

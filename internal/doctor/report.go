@@ -1,0 +1,254 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Report is what was found, by source.
+type Report struct {
+	Sources []Examined `json:"sources"`
+	// Foreign are sources none of whose spans belong to an agent run.
+	Foreign []Foreign `json:"foreign"`
+}
+
+// Examined is one source of agent telemetry.
+type Examined struct {
+	Source
+	Dialect    string             `json:"dialect"`
+	Name       string             `json:"name"`
+	Spans      int                `json:"spans"`
+	LogRecords int                `json:"log_records"` // of the service
+	Runs       int                `json:"runs"`        // whose run span is of this source
+	ModelCalls int                `json:"model_calls"`
+	ToolCalls  int                `json:"tool_calls"`
+	Grades     map[tape.Grade]int `json:"grades"`
+	Missing    []Missing          `json:"missing"`
+}
+
+// Missing is one thing that the runs lack.
+type Missing struct {
+	Code     tape.Code     `json:"code"`
+	Field    string        `json:"field,omitempty"`
+	Severity tape.Severity `json:"severity"` // info: no hindrance to a replay
+	Count    int           `json:"count"`
+	Meaning  string        `json:"meaning"`
+	Fix      string        `json:"fix"`
+}
+
+// Foreign is a source whose spans belong to no agent run.
+type Foreign struct {
+	Source
+	Spans int `json:"spans"`
+}
+
+// Healthy reports that nothing is missing, and that there was something to look at.
+func (r Report) Healthy() bool {
+	for _, s := range r.Sources {
+		if slices.ContainsFunc(s.Missing, func(m Missing) bool { return m.Severity != tape.SeverityInfo }) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(r.Sources, func(s Examined) bool { return s.Runs > 0 })
+}
+
+// CodeNoCallID is what the report says of tool calls without an id; it is no finding of a tape.
+const CodeNoCallID tape.Code = "no_call_id"
+
+// spanID names a span within the telemetry.
+type spanID struct{ trace, span string }
+
+// examiner assigns what tapes say to the sources that said it.
+type examiner struct {
+	of       map[spanID]Source
+	dialects map[Source]map[string]int
+	reports  map[Source]*Examined
+	missing  map[Source]map[missingKey]int
+	logs     map[string]int // by service
+}
+
+type missingKey struct {
+	code  tape.Code
+	field string
+}
+
+// examine is a pure function of the tapes and the evidence that they were made from.
+func examine(tapes []*tape.Tape, set *evidence.Set, spans, logs map[Source]int) Report {
+	x := &examiner{of: map[spanID]Source{}, dialects: map[Source]map[string]int{}, reports: map[Source]*Examined{}, missing: map[Source]map[missingKey]int{}, logs: map[string]int{}}
+	for s, n := range logs {
+		x.logs[s.Service] += n
+	}
+	for _, item := range set.Items() {
+		x.item(item)
+	}
+	for _, t := range tapes {
+		x.tape(t)
+	}
+	var r Report
+	for s, e := range x.reports {
+		e.Spans, e.LogRecords = spans[s], x.logs[s.Service]
+		e.Dialect = mostOften(x.dialects[s])
+		d := dialect(e.Dialect)
+		if d != nil {
+			e.Name = d.Name
+		}
+		e.Missing = x.summary(e, d)
+		r.Sources = append(r.Sources, *e)
+	}
+	for s, n := range spans {
+		if x.reports[s] == nil {
+			r.Foreign = append(r.Foreign, Foreign{s, n})
+		}
+	}
+	slices.SortFunc(r.Sources, func(a, b Examined) int { return compareSources(a.Source, b.Source) })
+	slices.SortFunc(r.Foreign, func(a, b Foreign) int { return compareSources(a.Source, b.Source) })
+	return r
+}
+
+func compareSources(a, b Source) int {
+	return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(a.Scope, b.Scope), strings.Compare(a.Version, b.Version))
+}
+
+func (x *examiner) item(item evidence.Item) {
+	source := Source{serviceName(item.Resource.Resource().Attributes()), item.Scope.Scope().Name(), item.Scope.Scope().Version()}
+	if source.Scope == genai.LogScope {
+		source = Source{source.Service, logScope(item.Span.Attributes()), ""}
+	}
+	trace, span := item.Span.TraceID(), item.Span.SpanID()
+	x.of[spanID{hex.EncodeToString(trace[:]), hex.EncodeToString(span[:])}] = source
+	x.report(source)
+	said := genai.Read(&genai.Source{Resource: item.Resource.Resource().Attributes(), ScopeName: item.Scope.Scope().Name(), ScopeVersion: item.Scope.Scope().Version(), Span: item.Span})
+	if len(said.Dialects) > 0 {
+		if x.dialects[source] == nil {
+			x.dialects[source] = map[string]int{}
+		}
+		x.dialects[source][said.Dialects[0]]++
+	}
+}
+
+func (x *examiner) report(s Source) *Examined {
+	if x.reports[s] == nil {
+		x.reports[s] = &Examined{Source: s, Grades: map[tape.Grade]int{}, Missing: []Missing{}}
+	}
+	return x.reports[s]
+}
+
+// tape assigns a run to the source of its run span, and each event to the source of its outermost span.
+func (x *examiner) tape(t *tape.Tape) {
+	find := func(span string) (Source, bool) {
+		for _, trace := range t.Sources.TraceIDs {
+			if s, ok := x.of[spanID{trace, span}]; ok {
+				return s, true
+			}
+		}
+		return Source{}, false
+	}
+	bySeq := map[int]Source{}
+	home, known := find(t.Run.RootSpanID)
+	for _, e := range t.Events {
+		for _, span := range e.SpanIDs {
+			if s, ok := find(span); ok {
+				bySeq[e.Seq] = s
+				break
+			}
+		}
+		if _, there := bySeq[e.Seq]; !there {
+			if by, ok := bySeq[e.RequestedBy]; ok {
+				bySeq[e.Seq] = by
+			}
+		}
+		if s, there := bySeq[e.Seq]; there && !known {
+			home, known = s, true
+		}
+	}
+	if !known {
+		return // a run that only log records of no source hold
+	}
+	run := x.report(home)
+	run.Runs++
+	run.Grades[t.Fidelity.Grade]++
+	for _, e := range t.Events {
+		s, there := bySeq[e.Seq]
+		if !there {
+			s = home
+		}
+		switch e.Type {
+		case tape.EventModelCall:
+			x.report(s).ModelCalls++
+		case tape.EventToolCall:
+			x.report(s).ToolCalls++
+			if e.ToolCallID == "" {
+				x.miss(s, CodeNoCallID, "tool_call_id")
+			}
+		}
+	}
+	for _, f := range t.Fidelity.Findings {
+		s, there := bySeq[f.Seq]
+		if !there {
+			s = home
+		}
+		x.miss(s, f.Code, f.Field)
+	}
+}
+
+func (x *examiner) miss(s Source, code tape.Code, field string) {
+	if _, known := remedies[code]; !known {
+		return
+	}
+	if x.missing[s] == nil {
+		x.missing[s] = map[missingKey]int{}
+	}
+	x.missing[s][missingKey{code, general(field)}]++
+}
+
+// general takes positions out of a field's path: what is missing in each message is said once.
+func general(field string) string {
+	parts := strings.Split(field, ".")
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p != "" && strings.Trim(p, "0123456789") == "" })
+	return strings.Join(parts, ".")
+}
+
+func (x *examiner) summary(e *Examined, d *genai.Dialect) []Missing {
+	out := []Missing{}
+	for key, n := range x.missing[e.Source] {
+		r := remedies[key.code]
+		out = append(out, Missing{Code: key.code, Field: key.field, Severity: r.severity, Count: n, Meaning: r.meaning, Fix: r.fix(e, d)})
+	}
+	slices.SortFunc(out, func(a, b Missing) int {
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), strings.Compare(string(a.Code), string(b.Code)), strings.Compare(a.Field, b.Field))
+	})
+	return out
+}
+
+func rank(s tape.Severity) int {
+	return slices.Index([]tape.Severity{tape.SeverityError, tape.SeverityWarning, tape.SeverityInfo}, s)
+}
+
+func mostOften(counts map[string]int) string {
+	best := ""
+	for _, id := range slices.Sorted(maps.Keys(counts)) {
+		if best == "" || counts[id] > counts[best] {
+			best = id
+		}
+	}
+	return best
+}
+
+func dialect(id string) *genai.Dialect {
+	for _, d := range genai.Dialects {
+		if d.ID == id {
+			return d
+		}
+	}
+	return nil
+}
