@@ -17,7 +17,8 @@ import (
 //
 // Expected is every tool call in a recorded model response and every tool_call event that no such call asked for. A requested call
 // that has no event, that no later request answers and whose name is not among the recorded offered tools is structured output
-// and not expected; when the offered tools are not recorded, it is. Served counts the calls that the oracle answers. A served call
+// and not expected; when the offered tools are not recorded, it is. A call of a tool that the parameter output_tools names is not
+// expected either. Served counts the calls that the oracle answers. A served call
 // is mismatched when the next request that shows its result shows another one, and unverifiable when none shows it, when it is
 // shown cut, lossy, masked or external, when the recorded response itself is lossy, or when the framework rewrote it.
 func Prove(t *tape.Tape) tape.Proof {
@@ -92,6 +93,11 @@ func newProver(t *tape.Tape) *prover {
 	return p
 }
 
+// structuredOutput reports that a recorded parameter names the tool as a form of the answer: nobody executes it.
+func structuredOutput(m *tape.Event, tool string) bool {
+	return slices.ContainsFunc(m.Params.Get("output_tools").Members(), func(n exactjson.Member) bool { return n.Value.Str() == tool })
+}
+
 // expected lists the expected calls: those with an event in event order, then the others.
 func (p *prover) expected() []want {
 	asked := map[int][]*tape.Event{} // seq of the model call → its tool events
@@ -130,7 +136,7 @@ func (p *prover) expected() []want {
 			if e := events[i]; e != nil {
 				w.caller = e.Caller
 				byEvent[e.Seq] = w
-			} else {
+			} else if !structuredOutput(m, c.Name) {
 				eventless = append(eventless, w)
 			}
 		}

@@ -97,8 +97,11 @@ func agentName(a *call) string {
 func (b *builder) modelCall(k *call) tape.Event {
 	e, o := b.event(k), k.obs
 	e.Model, e.Provider, e.Operation, e.Streaming = o.Model, o.Provider, o.Operation, o.Streaming
-	if len(o.Params) > 0 {
-		params := slices.Clone(o.Params)
+	params := slices.Clone(o.Params)
+	if len(o.OutputTools) > 0 {
+		params = append(params, exactjson.Member{Name: "output_tools", Value: texts(o.OutputTools)})
+	}
+	if len(params) > 0 {
 		slices.SortFunc(params, func(x, y exactjson.Member) int { return strings.Compare(x.Name, y.Name) })
 		e.Params = exactjson.ObjectValue(params...)
 	}
@@ -160,6 +163,14 @@ func (b *builder) modelCall(k *call) tape.Event {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the call has an answer")
 	}
 	return e
+}
+
+func texts(list []string) exactjson.Value {
+	values := make([]exactjson.Value, len(list))
+	for i, s := range list {
+		values[i] = exactjson.StringValue(s)
+	}
+	return exactjson.ArrayValue(values...)
 }
 
 func usageKnown(u tape.Usage) bool {
