@@ -67,7 +67,7 @@ func readLaminar(s *Source, o *Observation) {
 		}
 	case Tool:
 		o.Name = s.Span.Name()
-		readWholeTool(o, in, out, true)
+		readWholeTool(o, laminarArguments(in), out, true)
 	case Noise:
 		o.NoiseReason = strings.ToLower(a.str("lmnr.span.type"))
 		str(&o.NoiseReason, "internal")
@@ -76,7 +76,7 @@ func readLaminar(s *Source, o *Observation) {
 
 // laminarArguments returns the only argument of a function whose arguments were recorded as a list.
 func laminarArguments(in exactjson.Value) exactjson.Value {
-	if v, ok := structureOf(in); ok && v.Kind() == exactjson.Array && v.Len() == 1 && v.At(0).Kind() == exactjson.String {
+	if v, ok := structureOf(in); ok && v.Kind() == exactjson.Array && v.Len() == 1 {
 		return v.At(0)
 	}
 	return in

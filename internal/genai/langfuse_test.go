@@ -40,3 +40,10 @@ func TestLangfuseInterruptedGraphWaits(t *testing.T) {
 		"langfuse.observation.output", `{"__interrupt__":[{"value":"sure?"}]}`),
 		"class: agent\ndialect: langfuse\nrun span: yes\nweak: yes\nagent: LangGraph\ninput: user | text \"go\"\ninterrupted: yes\n")
 }
+
+func TestLangfuseInputThatBeginsWithABracketIsWhatTheUserSaid(t *testing.T) {
+	says(t, spanSource("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", "[URGENT] help", "langfuse.observation.output", "done"),
+		"class: agent\ndialect: langfuse\nrun span: yes\nagent: a\ninput: user | text \"[URGENT] help\"\noutput: assistant | text \"done\"\n")
+	says(t, spanSource("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", `{"messages":[{"role":"us`),
+		"class: agent\ndialect: langfuse\nrun span: yes\nagent: a\n")
+}

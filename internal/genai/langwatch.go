@@ -79,9 +79,9 @@ func readLangWatch(s *Source, o *Observation) {
 
 // langWatchIO is the value inside {type, value}.
 type langWatchIO struct {
-	value  exactjson.Value
-	text   bool // the producer says that it is text
-	failed bool
+	value   exactjson.Value
+	decoded bool // what stands here has been decoded already: a text is one
+	failed  bool
 }
 
 func langWatchValue(v exactjson.Value) langWatchIO {
@@ -89,10 +89,8 @@ func langWatchValue(v exactjson.Value) langWatchIO {
 	if !ok || outer.Get("type").Kind() != exactjson.String || outer.Get("value").IsAbsent() {
 		return langWatchIO{value: v}
 	}
-	inner := langWatchIO{value: outer.Get("value")}
+	inner := langWatchIO{value: outer.Get("value"), decoded: true}
 	switch strings.ToLower(outer.Get("type").Str()) {
-	case "text", "raw":
-		inner.text = true
 	case "error":
 		inner.failed = true
 	case "list":
@@ -105,9 +103,9 @@ func langWatchValue(v exactjson.Value) langWatchIO {
 	return inner
 }
 
-// encoded returns the value in a form that decodes to itself: a text that is said to be text stays one.
+// encoded returns the value in a form that decodes to itself.
 func (io langWatchIO) encoded() exactjson.Value {
-	if io.text && io.value.Kind() == exactjson.String {
+	if io.decoded && io.value.Kind() == exactjson.String {
 		return exactjson.StringValue(io.value.JSON())
 	}
 	return io.value

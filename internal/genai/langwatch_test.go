@@ -12,6 +12,16 @@ func TestLangWatchTextStaysText(t *testing.T) {
 		"class: tool\ndialect: langwatch\nname: f\nkind: function\nargs: {}\nresult: \"12\"\n")
 }
 
+func TestLangWatchValuesAreDecodedOnce(t *testing.T) {
+	says(t, spanSource("langwatch", "f", "langwatch.span.type", "tool", "langwatch.input", `{"type":"json","value":{"a":1}}`, "langwatch.output", `{"type":"json","value":"{\"b\":2}"}`),
+		"class: tool\ndialect: langwatch\nname: f\nkind: function\nargs: {\"a\":1}\nresult: \"{\\\"b\\\":2}\"\n")
+}
+
+func TestLaminarSinglePositionalArgumentStandsAlone(t *testing.T) {
+	says(t, spanSource("lmnr.tracer", "f", "lmnr.span.type", "TOOL", "lmnr.span.input", `["x"]`, "lmnr.span.output", `"y"`),
+		"class: tool\ndialect: laminar\nname: f\nkind: function\nargs: \"x\"\nresult: \"y\"\n")
+}
+
 func TestLaminarIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "laminar/openai") }
 
 func TestLaminarCachedModelCallIsAModelCall(t *testing.T) {

@@ -65,8 +65,7 @@ func classifyOpenLLMetry(s *Source) (Class, bool) {
 		return classifySemconv(s)
 	case tool || a.str("gen_ai.operation.name") != "":
 		return Unclassified, false
-	case !a.unflatten("gen_ai.prompt.").IsAbsent(), !a.unflatten("gen_ai.completion.").IsAbsent(),
-		!a.unflatten("llm.prompts.").IsAbsent(), !a.unflatten("llm.completions.").IsAbsent():
+	case hasPrefixed(s.Span, "gen_ai.prompt.", "gen_ai.completion.", "llm.prompts.", "llm.completions."):
 		return Model, false
 	case strings.HasSuffix(name, ".tool"):
 		return Tool, false
@@ -146,9 +145,6 @@ func readOpenLLMetryTool(s *Source, a attributes, in, out exactjson.Value, o *Ob
 				inner.Envelope = []string{"langchain.input"}
 				o.Args = inner
 			}
-		}
-		if list := v.Get("args"); v.Get("kwargs").Len() == 0 && list.Kind() == exactjson.Array && list.Len() == 1 && list.At(0).Kind() == exactjson.Object {
-			o.Args = Content{Value: list.At(0), Envelope: []string{"python.call"}}
 		}
 		if raw := v.Get("_raw"); v.Len() == 1 && raw.Kind() == exactjson.String {
 			o.Args = Content{Value: raw, Envelope: []string{"openllmetry.raw"}} // arguments that are not JSON

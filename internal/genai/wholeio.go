@@ -49,7 +49,7 @@ func inputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
 	inner, ok := structureOf(v)
 	if !ok {
 		text, ok := wholeText(v)
-		if !ok || strings.TrimSpace(text) == "" || text != "" && strings.ContainsRune("{[", rune(text[0])) {
+		if !ok || strings.TrimSpace(text) == "" || isBrokenStructure(text) {
 			return nil, nil
 		}
 		messages, _ := messagesOf(exactjson.StringValue(text), tape.RoleUser)
@@ -73,6 +73,17 @@ func inputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
 		return nil, nil
 	}
 	return requestOf(inner, tape.RoleUser)
+}
+
+// isBrokenStructure tells a structure that was cut or written as a Python repr from a text that happens to begin with a bracket.
+func isBrokenStructure(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, begin := range []string{`{"`, `{'`, `[{`, `["`, `['`, `[[`, "{}", "[]"} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // isMessageList tells a list of messages or parts from any other list.
@@ -122,6 +133,10 @@ func outputMessages(v exactjson.Value, depth int) []Message {
 				body = body.At(0)
 			}
 			return generation(body)
+		case name == "candidates" && body.At(0).Get("content").Kind() == exactjson.Object: // Gemini
+			m := roleMessage(body.At(0).Get("content"), tape.RoleAssistant)
+			m.Role, m.FinishReason = tape.RoleAssistant, body.At(0).First("finishReason", "finish_reason").Text()
+			return []Message{m}
 		case name == "choices" || name == "candidates" || name == "content" || name == "message" || name == "messages":
 			if body.Kind() == exactjson.String && name != "content" && name != "message" {
 				continue
@@ -223,6 +238,7 @@ func readProviderRequest(o *Observation, v exactjson.Value) {
 		return
 	}
 	list(&o.Tools, toolDefinitions(v.First("tools", "functions")))
+	list(&o.Tools, toolDefinitions(v.Get("toolConfig").Get("tools")))
 	str(&o.Model, v.First("model", "modelId", "model_name").Str())
 	readParams(o, v)
 	if config := v.First("config", "generationConfig", "inferenceConfig", "options"); config.Kind() == exactjson.Object {
@@ -340,6 +356,10 @@ func readWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 	}
 	if !in.IsAbsent() {
 		o.Args = unwrapArgs(argsContent(in))
+		if v := o.Args.Value; v.Get("args").Len() == 1 && v.Get("args").Kind() == exactjson.Array && v.Get("kwargs").Len() == 0 && v.Len() <= 2 && (v.Len() == 1 || !v.Get("kwargs").IsAbsent()) {
+			o.Args.Value = v.Get("args").At(0) // one argument by position: its value alone is known
+			o.Args.Envelope = append(o.Args.Envelope, "python.call")
+		}
 		if wrapped := o.Args.Value.Get("input"); o.Args.Value.Len() == 1 && wrapped.Kind() == exactjson.String {
 			// LangChain hands a tool's arguments to its tracers as one text; a text that is no object is the argument itself
 			if inner := argsContent(wrapped); inner.Label == "" && inner.Value.Kind() == exactjson.Object {
