@@ -46,11 +46,9 @@ type asked struct {
 	index int
 	part  genai.Part
 	tool  *call
-	// completed says that the arguments stand in a later request only.
-	completed bool
-	shown     *genai.Part // the result in a later request
-	cut       bool        // a later request shows it cut or lossy
-	by        *call       // the model call whose request shows it
+	shown *genai.Part // the result in a later request
+	cut   bool        // a later request shows it cut or lossy
+	by    *call       // the model call whose request shows it
 }
 
 // collector gathers the calls of one run from its spans.

@@ -38,7 +38,6 @@ func (c *collector) converse() {
 			}
 		}
 	}
-	c.completeArgs()
 	c.findResults()
 	c.pair()
 	handoffs := c.handoffs()
@@ -129,10 +128,27 @@ func (c *collector) recoverResponses() {
 		switch {
 		case m.response == nil && m.obs.Error == nil && !m.obs.Failed && !m.obs.StatusError:
 			m.response, m.recovered = said, true
-		case m.response != nil && len(m.obs.Response) > 0 && !hasToolCall(m.response) && hasToolCall(said) && textOf(m.response) == textOf(said):
+		case m.response != nil && textOf(m.response) == textOf(said) && (!hasToolCall(m.response) && hasToolCall(said) || completes(said, m.response)):
 			m.response, m.enriched = said, true
 		}
 	}
+}
+
+// completes reports that a resent message holds the arguments that the response was recorded without: some packages close a streamed
+// answer before its arguments have come.
+func completes(said, response *message) bool {
+	if !sameCalls(said, response) {
+		return false
+	}
+	args := func(m *message) (filled int) {
+		for _, p := range m.parts {
+			if p.Type == tape.PartToolCall && !p.Args.IsEmpty() {
+				filled++
+			}
+		}
+		return filled
+	}
+	return args(said) > args(response)
 }
 
 // nextAssistant returns what the assistant said right after the request of model call i, as the next request that repeats all its
@@ -170,27 +186,6 @@ func textOf(m *message) string {
 		}
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// completeArgs takes from the request that repeats a response the arguments that the response was recorded without: some packages
-// close a streamed answer before its arguments have come.
-func (c *collector) completeArgs() {
-	for i, m := range c.models {
-		if m.recovered || !slices.ContainsFunc(m.asked, func(a *asked) bool { return a.part.ID != "" && a.part.Args.Len() == 0 }) {
-			continue
-		}
-		said := c.nextAssistant(i)
-		if said == nil {
-			continue
-		}
-		for _, a := range m.asked {
-			for _, p := range said.parts {
-				if p.Type == tape.PartToolCall && p.ID == a.part.ID && p.ID != "" && p.Name == a.part.Name && a.part.Args.IsEmpty() && !p.Args.IsEmpty() {
-					a.part, a.completed = p, true
-				}
-			}
-		}
-	}
 }
 
 // findResults looks in later requests for the result of every requested call: among the results that follow the assistant message

@@ -57,7 +57,7 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	case asked.IsAbsent():
 	case !received.Present():
 		source, label = genai.Content{Value: asked}, askedLabel
-		if label == "" && (len(k.nodes) > 0 && !k.obs.Handoff || k.by.completed) {
+		if label == "" && (len(k.nodes) > 0 && !k.obs.Handoff || k.by.model.enriched) {
 			label = tape.Recovered
 		}
 	case received.Label != "" && askedLabel == "":
