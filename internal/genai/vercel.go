@@ -16,7 +16,7 @@ var vercelAI = &Dialect{
 	ID:       "vercel-ai",
 	Name:     "Vercel AI SDK (ai.*)",
 	Scopes:   []string{"ai"},
-	Marks:    []string{"ai."},
+	Marks:    []string{"ai.operationId", "ai.toolCall.", "ai.prompt", "ai.response.", "ai.result.", "ai.model.", "ai.settings.", "ai.telemetry.", "ai.usage.", "ai.stream."},
 	Root:     "the operation span (`ai.generateText`, `ai.streamText`, `ai.generateObject`, `ai.streamObject`)",
 	Rooted:   true,
 	Encoded:  true,

@@ -106,6 +106,10 @@ func compareCalls(a, b *call) int {
 func (c *collector) node(n *node, agent, around *call) {
 	switch n.obs.Class {
 	case genai.Model:
+		if isWrapper(n) {
+			c.kids(n, agent, around)
+			return
+		}
 		if around != nil && around.kind == tape.EventModelCall {
 			c.nestedModel(n, around)
 			return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // converse reads the conversation of the run: it settles which messages are the same, recovers responses and results that only
@@ -399,12 +400,35 @@ func returned(t *call, a *asked) bool {
 		sameValue(t.obs.Result.Value, a.shown.Result)
 }
 
-// sameArgs compares what a tool received with what was asked for. Some packages record the bare value of a single argument.
-func sameArgs(t *call, a *asked) bool {
-	if sameValue(t.obs.Args.Value, a.part.Args) {
+// sameArgs compares what a tool received with what was asked for.
+func sameArgs(t *call, a *asked) bool { return equalArgs(t.obs.Args.Value, a.part.Args, sameValue) }
+
+// equalArgs compares recorded arguments with those asked for. Some packages record the bare value of a single argument, a lone
+// {"input": …}, or the values without their names.
+func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) bool) bool {
+	if same(received, asked) {
 		return true
 	}
-	return a.part.Args.Len() == 1 && sameValue(t.obs.Args.Value, a.part.Args.Members()[0].Value)
+	members := asked.Members()
+	if asked.Kind() != exactjson.Object {
+		return false
+	}
+	if len(members) == 1 && same(received, members[0].Value) {
+		return true
+	}
+	if inner := received.Get("input"); received.Len() == 1 && !inner.IsAbsent() && asked.Get("input").IsAbsent() {
+		return equalArgs(inner, asked, same)
+	}
+	values := received.Get("args")
+	if values.Kind() != exactjson.Array || values.Len() != len(members) || received.Len() > 1 && received.Get("kwargs").Len() > 0 {
+		return false
+	}
+	for i, m := range members {
+		if !same(values.At(i), m.Value) {
+			return false
+		}
+	}
+	return len(members) > 0
 }
 
 // argsMayDiffer guards pairing by order: arguments that were recorded whole on both sides and have nothing in common belong to

@@ -465,6 +465,9 @@ func (b *builder) answer(last *call) (string, *message) {
 	if root != nil && len(root.obs.Output) > 0 {
 		text = textOf(newMessage(root.obs.Output[len(root.obs.Output)-1]))
 	}
+	if root != nil && text == "" && len(root.obs.Output) == 0 && !root.obs.WeakAgent && (last == nil || !finalAnswer(last)) {
+		text = given(root.obs.OutputData)
+	}
 	if last == nil || last.response == nil {
 		return text, nil
 	}

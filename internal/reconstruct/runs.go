@@ -44,7 +44,7 @@ func findRuns(n *node, entries []*node, frags *[]*fragment, loose map[*node]bool
 	if n.obs.Class == genai.Entry {
 		entries = append(slices.Clone(entries), n)
 	}
-	if isCall(n) {
+	if isCall(n) && !isWrapper(n) {
 		loose[n] = true
 		return // an agent below a loose call is part of what the call did
 	}
@@ -57,6 +57,12 @@ func reversed(nodes []*node) []*node {
 	out := slices.Clone(nodes)
 	slices.Reverse(out)
 	return out
+}
+
+// isWrapper reports a span that calls itself a model call, names no model, and holds a whole agent.
+func isWrapper(n *node) bool {
+	o := n.obs
+	return o.Class == genai.Model && o.Model == "" && o.ResponseModel == "" && o.ResponseID == "" && holdsAgent(n)
 }
 
 func isCall(n *node) bool {

@@ -100,11 +100,8 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 
 // compareArgs keeps what the tool received when it is not what was asked for.
 func (b *builder) compareArgs(k *call, e *tape.Event, asked exactjson.Value, received genai.Content) {
-	if received.Value.Equal(asked) {
+	if equalArgs(received.Value, asked, exactjson.Value.Equal) {
 		return
-	}
-	if asked.Len() == 1 && received.Value.Equal(asked.Members()[0].Value) {
-		return // the bare value of a single argument
 	}
 	if received.Value.Kind() == exactjson.String && received.Value.Str() == "" && asked.Len() == 0 {
 		return
