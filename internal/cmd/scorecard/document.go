@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,6 +56,24 @@ type row struct {
 var grades = []tape.Grade{tape.GradeOffline, tape.GradeTools, tape.GradeModel, tape.GradePartial, tape.GradeInspect}
 
 // document renders the scorecard of a corpus.
+// marks enclose the table of fields in a document.
+const (
+	opening = "<!-- scorecard -->\n"
+	closing = "<!-- /scorecard -->"
+)
+
+// embed puts the table of fields of a scorecard between the marks of another document.
+func embed(scorecard, into string) (string, error) {
+	_, rest, there := strings.Cut(scorecard, "| group |")
+	table, _, ended := strings.Cut(rest, "\n\n")
+	before, rest, found := strings.Cut(into, opening)
+	_, after, closed := strings.Cut(rest, closing)
+	if !there || !ended || !found || !closed {
+		return "", errors.New("no table, or no marks to put it between")
+	}
+	return before + opening + "| group |" + table + "\n" + closing + after, nil
+}
+
 func document(corpus string) (string, error) {
 	runs, err := score.Corpus(corpus)
 	if err != nil {

@@ -22,4 +22,15 @@ func TestScorecardIsCurrent(t *testing.T) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("docs/scorecard.md is stale (make scorecard rewrites it):\n%s", diff)
 	}
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := embed(got, string(readme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(readme), shown); diff != "" {
+		t.Errorf("the table in README.md is stale (make scorecard rewrites it):\n%s", diff)
+	}
 }

@@ -3,7 +3,7 @@
 
 // Scorecard compares the tapes that are made from the recorded runs with what really happened, and prints docs/scorecard.md:
 //
-//	go run ./internal/cmd/scorecard [-corpus testdata/corpus] [-o docs/scorecard.md]
+//	go run ./internal/cmd/scorecard [-corpus testdata/corpus] [-o docs/scorecard.md] [-readme README.md]
 package main
 
 import (
@@ -12,22 +12,36 @@ import (
 	"os"
 )
 
-//go:generate go run . -corpus ../../../testdata/corpus -o ../../../docs/scorecard.md
+//go:generate go run . -corpus ../../../testdata/corpus -o ../../../docs/scorecard.md -readme ../../../README.md
 
 func main() {
 	corpus := flag.String("corpus", "testdata/corpus", "folder of the recorded runs")
 	out := flag.String("o", "", "file to write instead of stdout")
+	readme := flag.String("readme", "", "document that shows the table of fields between its marks")
 	flag.Parse()
-	if err := write(*corpus, *out); err != nil {
+	if err := write(*corpus, *out, *readme); err != nil {
 		fmt.Fprintln(os.Stderr, "scorecard:", err)
 		os.Exit(1)
 	}
 }
 
-func write(corpus, out string) error {
+func write(corpus, out, readme string) error {
 	text, err := document(corpus)
 	if err != nil {
 		return err
+	}
+	if readme != "" {
+		body, err := os.ReadFile(readme)
+		if err != nil {
+			return err
+		}
+		shown, err := embed(text, string(body))
+		if err != nil {
+			return fmt.Errorf("%s: %w", readme, err)
+		}
+		if err := os.WriteFile(readme, []byte(shown), 0o644); err != nil {
+			return err
+		}
 	}
 	if out == "" {
 		_, err = os.Stdout.WriteString(text)
