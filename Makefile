@@ -66,8 +66,8 @@ generate-check: tools ## fail when `make generate` changes anything
 	@$(TREE) > $(BIN)/tree.after
 	@diff $(BIN)/tree.before $(BIN)/tree.after || { echo "generated files were stale: commit what make generate wrote"; exit 1; }
 
-scorecard: ## what the tapes of the recorded runs hold, into docs/scorecard.md
-	$(GO) run ./internal/cmd/scorecard -o docs/scorecard.md
+scorecard: ## what the tapes of the recorded runs hold, into docs/scorecard.md and README.md
+	$(GO) run ./internal/cmd/scorecard -o docs/scorecard.md -readme README.md
 
 e2e: build build-full tools ## the built collectors against real storage servers
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" TAPEDECK_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m ./e2e/...
