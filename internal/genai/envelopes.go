@@ -79,6 +79,10 @@ var envelopes = []envelope{
 		_, ok := singleText(blocks)
 		return blocks, unwrapped{isError: v.Get("isError").True()}, ok
 	}},
+	{"content_block", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
+		text, ok := singleText(exactjson.ArrayValue(v))
+		return text, unwrapped{}, ok && v.Get("type").Kind() == exactjson.String
+	}},
 	{"content_blocks", func(v exactjson.Value) (exactjson.Value, unwrapped, bool) {
 		text, ok := singleText(v)
 		return text, unwrapped{}, ok
@@ -170,6 +174,9 @@ func unwrapResult(c Content) unwrapped {
 		}
 		opened := false
 		for _, e := range envelopes {
+			if wasText && e.name == "content_block" {
+				continue // a text that looks like one block is what the tool returned
+			}
 			if wasText && e.name == "content_blocks" && len(u.content.Envelope) > 0 {
 				continue // inside an envelope a text is what the tool returned, even where it looks like blocks
 			}
