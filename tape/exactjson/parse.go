@@ -6,8 +6,10 @@ package exactjson
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -36,6 +38,7 @@ func Parse(text string) (Value, error) { return ParseWithin(text, MaxDepth, MaxV
 // ParseWithin is Parse with bounds of the caller's choice, for documents that hold many values.
 func ParseWithin(text string, maxDepth, maxValues int) (Value, error) {
 	p := parser{text: text, maxDepth: maxDepth, left: maxValues}
+	defer p.release()
 	p.space()
 	v, err := p.value(0)
 	if err != nil {
@@ -52,16 +55,53 @@ type parser struct {
 	text     string
 	pos      int
 	maxDepth int
-	left     int // values that may still come
+	left     int       // values that may still come
+	open     *[]Member // members of the arrays and objects that are not closed yet
 }
 
-func (p *parser) fail(what string) error {
-	return fmt.Errorf("%w: %s at byte %d", ErrSyntax, what, p.pos)
+// opened keeps the room for open members from text to text: with it every array and object is allocated once, in its size.
+var opened = sync.Pool{New: func() any { return new([]Member) }}
+
+// begin returns where the members of an array or object that begins here start.
+func (p *parser) begin() int {
+	if p.open == nil {
+		p.open = opened.Get().(*[]Member)
+	}
+	return len(*p.open)
 }
 
-func (p *parser) notUnicode(what string) error {
-	return fmt.Errorf("%w: %s at byte %d", ErrUnicode, what, p.pos)
+// close takes the members since start.
+func (p *parser) close(start int) []Member {
+	members := slices.Clone((*p.open)[start:])
+	clear((*p.open)[start:]) // they hold texts
+	*p.open = (*p.open)[:start]
+	return members
 }
+
+func (p *parser) release() {
+	const keep = 1 << 12 // members: a rare large text is not to hold its memory
+	if p.open == nil || cap(*p.open) > keep {
+		return
+	}
+	clear(*p.open)
+	*p.open = (*p.open)[:0]
+	opened.Put(p.open)
+}
+
+func (p *parser) fail(what string) error { return &parseError{ErrSyntax, what, p.pos} }
+
+func (p *parser) notUnicode(what string) error { return &parseError{ErrUnicode, what, p.pos} }
+
+// parseError is formatted when it is read: most texts that are tried are no JSON, and nobody asks why.
+type parseError struct {
+	kind error
+	what string
+	pos  int
+}
+
+func (e *parseError) Error() string { return fmt.Sprintf("%v: %s at byte %d", e.kind, e.what, e.pos) }
+
+func (e *parseError) Unwrap() error { return e.kind }
 
 func (p *parser) space() {
 	for p.pos < len(p.text) {
@@ -122,16 +162,21 @@ func (p *parser) array(depth int) (Value, error) {
 		p.pos++
 		return v, nil
 	}
+	start := p.begin()
 	for {
 		p.space()
 		e, err := p.value(depth)
 		if err != nil {
 			return Value{}, err
 		}
-		v.members = append(v.members, Member{Value: e})
+		*p.open = append(*p.open, Member{Value: e})
 		done, err := p.next(']')
-		if err != nil || done {
-			return v, err
+		if err != nil {
+			return Value{}, err
+		}
+		if done {
+			v.members = p.close(start)
+			return v, nil
 		}
 	}
 }
@@ -148,6 +193,7 @@ func (p *parser) object(depth int) (Value, error) {
 		return v, nil
 	}
 	var names nameSet
+	start := p.begin()
 	for {
 		p.space()
 		if p.pos >= len(p.text) || p.text[p.pos] != '"' {
@@ -157,7 +203,7 @@ func (p *parser) object(depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		if !names.add(name, v.members) {
+		if !names.add(name, (*p.open)[start:]) {
 			return Value{}, ErrDuplicateName
 		}
 		p.space()
@@ -170,10 +216,14 @@ func (p *parser) object(depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		v.members = append(v.members, Member{Name: name, Value: e})
+		*p.open = append(*p.open, Member{Name: name, Value: e})
 		done, err := p.next('}')
-		if err != nil || done {
-			return v, err
+		if err != nil {
+			return Value{}, err
+		}
+		if done {
+			v.members = p.close(start)
+			return v, nil
 		}
 	}
 }
