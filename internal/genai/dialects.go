@@ -6,6 +6,7 @@ package genai
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -60,12 +61,15 @@ var Dialects = []*Dialect{
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
 var commonMarks = []string{"mcp."}
 
-// scopeIndex and markIndex answer which dialects a scope or an attribute key speaks for.
+// scopeIndex and markIndex answer which dialects a scope or an attribute key speaks for: each bit is one dialect.
 var (
-	scopeIndex = map[string]uint64{}
-	markIndex  = map[string]uint64{}
+	scopeIndex    = map[string]uint64{}
+	scopePrefixes []longMark
+	markIndex     = map[string]uint64{}
 	// longMarks are the marks that go on after the first dot or colon, by their beginning up to it.
 	longMarks = map[string][]longMark{}
+	// choosy are the dialects that leave spans out.
+	choosy []int
 )
 
 type longMark struct {
@@ -81,11 +85,17 @@ func init() {
 			scopeIndex[s] |= 1 << i
 		}
 		for _, m := range d.Marks {
-			if end := strings.IndexAny(m, ".:"); end >= 0 && end+1 < len(m) {
-				longMarks[m[:end+1]] = append(longMarks[m[:end+1]], longMark{m, 1 << i})
+			if begin := beginning(m); begin != "" && begin != m {
+				longMarks[begin] = append(longMarks[begin], longMark{m, 1 << i})
 				continue
 			}
 			markIndex[m] |= 1 << i
+		}
+		for _, p := range d.ScopePrefixes {
+			scopePrefixes = append(scopePrefixes, longMark{p, 1 << i})
+		}
+		if d.member != nil {
+			choosy = append(choosy, i)
 		}
 		for _, e := range d.Events {
 			logIndex[e] = d
@@ -96,13 +106,21 @@ func init() {
 	}
 }
 
+// beginning is a key up to its first dot or colon, "" when it has none.
+func beginning(key string) string {
+	for i := range len(key) {
+		if key[i] == '.' || key[i] == ':' {
+			return key[:i+1]
+		}
+	}
+	return ""
+}
+
 func scopeMarks(scope string) uint64 {
 	bits := scopeIndex[scope]
-	for i, d := range Dialects {
-		for _, p := range d.ScopePrefixes {
-			if strings.HasPrefix(scope, p) {
-				bits |= 1 << i
-			}
+	for _, p := range scopePrefixes {
+		if strings.HasPrefix(scope, p.prefix) {
+			bits |= p.bit
 		}
 	}
 	return bits
@@ -110,13 +128,20 @@ func scopeMarks(scope string) uint64 {
 
 func attributeMarks(m pcommon.Map) uint64 {
 	var bits uint64
+	last := ""
+	var long []longMark
 	for key := range m.All() {
-		if end := strings.IndexAny(key, ".:"); end > 0 {
-			bits |= markIndex[key[:end+1]]
-			for _, m := range longMarks[key[:end+1]] {
-				if strings.HasPrefix(key, m.prefix) {
-					bits |= m.bit
-				}
+		begin := beginning(key)
+		if begin == "" {
+			continue
+		}
+		if begin != last { // neighbours mostly begin alike
+			last, long = begin, longMarks[begin]
+			bits |= markIndex[begin]
+		}
+		for _, m := range long {
+			if strings.HasPrefix(key, m.prefix) {
+				bits |= m.bit
 			}
 		}
 	}
@@ -140,8 +165,8 @@ func IsEvidence(scopeName string, span ptrace.Span) bool {
 
 // members takes away the dialects that leave a span out.
 func members(bits uint64, span ptrace.Span) uint64 {
-	for i, d := range Dialects {
-		if bits&(1<<i) != 0 && d.member != nil && !d.member(span) {
+	for _, i := range choosy {
+		if bits&(1<<i) != 0 && !Dialects[i].member(span) {
 			bits &^= 1 << i
 		}
 	}
@@ -179,10 +204,23 @@ func IsRunSpan(scopeName string, span ptrace.Span) bool {
 
 // IsRooted reports whether the span's dialect puts every call below a run span, so that there is a root to wait for.
 func IsRooted(scopeName string, span ptrace.Span) bool {
-	return scopeName != LogScope && slices.ContainsFunc(dialectsOf(&Source{ScopeName: scopeName, Span: span}), func(d *Dialect) bool { return d.Rooted })
+	return (&Source{ScopeName: scopeName, Span: span}).Rooted()
 }
 
+// Rooted is IsRooted of the item.
+func (s *Source) Rooted() bool {
+	return s.ScopeName != LogScope && slices.ContainsFunc(dialectsOf(s), func(d *Dialect) bool { return d.Rooted })
+}
+
+// dialectsOf returns the dialects that speak of an item, primary first. Scope and span are not to change afterwards.
 func dialectsOf(s *Source) []*Dialect {
+	if s.dialects == nil {
+		s.dialects = findDialects(s)
+	}
+	return s.dialects
+}
+
+func findDialects(s *Source) []*Dialect {
 	if d := logDialect(s.Span.Name()); s.ScopeName == LogScope && d != nil {
 		return []*Dialect{d}
 	}
@@ -203,6 +241,9 @@ func dialectsOf(s *Source) []*Dialect {
 	return out
 }
 
+// observations are empty ones, for what a further dialect reads until it has been taken over.
+var observations = sync.Pool{New: func() any { return new(Observation) }}
+
 // Read tells what one item says. Fields come from the first dialect that holds them unharmed.
 func Read(s *Source) *Observation {
 	o := &Observation{}
@@ -217,7 +258,7 @@ func Read(s *Source) *Observation {
 			}
 			*o = Observation{}
 		}
-		next := &Observation{}
+		next := observations.Get().(*Observation)
 		next.Class, next.RunSpan = d.classOf(s)
 		if o.Class != Unclassified && next.Class != o.Class {
 			if next.Class != Unclassified {
@@ -226,11 +267,12 @@ func Read(s *Source) *Observation {
 			next.Class = o.Class
 		}
 		d.read(s, next)
-		if next.Class == Unclassified {
-			continue
+		if next.Class != Unclassified {
+			o.Dialects = append(o.Dialects, d.ID)
+			o.fill(next)
 		}
-		o.Dialects = append(o.Dialects, d.ID)
-		o.fill(next)
+		*next = Observation{}
+		observations.Put(next)
 	}
 	if o.Class == Unclassified || s.addition {
 		o.Class = Structure

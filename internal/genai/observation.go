@@ -43,7 +43,8 @@ type Source struct {
 	// Also are further spans of the same call that have nothing to say but what they add to it.
 	Also []ptrace.Span
 
-	addition bool // one of another source's Also
+	addition bool       // one of another source's Also
+	dialects []*Dialect // see dialectsOf
 }
 
 // Observation is what one item says. Fields that it does not say are zero.

@@ -23,7 +23,7 @@ func (c *collector) converse() {
 			}
 		}
 		if len(m.obs.Response) > 0 {
-			m.response = newMessage(m.obs.Response[0])
+			m.response = m.nodes[0].made.message(m.obs.Response[0])
 		}
 	}
 	slices.SortStableFunc(c.models, compareCalls)

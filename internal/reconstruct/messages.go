@@ -27,6 +27,53 @@ func newMessage(m genai.Message) *message {
 	return &message{tape: t, id: t.ID(), parts: m.Parts}
 }
 
+// messages makes each of equal messages once: a conversation is resent with every turn, and the id of a message is a digest of all
+// it says. A nil map makes every message anew.
+type messages map[messageKey][]*message
+
+// messageKey tells most messages apart without looking at all of them.
+type messageKey struct {
+	role                 tape.Role
+	name, text, id, tool string
+	parts                int
+}
+
+func (made messages) message(m genai.Message) *message {
+	if made == nil {
+		return newMessage(m)
+	}
+	key := messageKey{role: m.Role, name: m.Name, parts: len(m.Parts)}
+	if len(m.Parts) > 0 {
+		p := &m.Parts[0]
+		key.text, key.id, key.tool = p.Text, p.ID, p.Name
+	}
+	for _, there := range made[key] {
+		if slices.EqualFunc(there.parts, m.Parts, identical) {
+			return there
+		}
+	}
+	made[key] = append(made[key], newMessage(m))
+	return made[key][len(made[key])-1]
+}
+
+// identical reports that nothing tells two parts apart.
+func identical(a, b genai.Part) bool {
+	if a.Label != b.Label || a.Masked != b.Masked || a.Injected != b.Injected || !slices.Equal(a.Envelope, b.Envelope) {
+		return false
+	}
+	x, y := &a.Part, &b.Part
+	return x.Type == y.Type && x.Text == y.Text && x.ID == y.ID && x.Name == y.Name && x.ArgsText == y.ArgsText && x.IsError == y.IsError &&
+		x.MIMEType == y.MIMEType && x.URI == y.URI && x.SHA256 == y.SHA256 && x.Size == y.Size && len(x.Unknown)+len(y.Unknown) == 0 &&
+		spelledAlike(x.Args, y.Args) && spelledAlike(x.Result, y.Result) && spelledAlike(x.Value, y.Value)
+}
+
+// spelledAlike reports that two values are the same to the last digit and the order of their members.
+func spelledAlike(a, b exactjson.Value) bool {
+	return a.Kind() == b.Kind() && a.Text() == b.Text() && slices.EqualFunc(a.Members(), b.Members(), func(x, y exactjson.Member) bool {
+		return x.Name == y.Name && spelledAlike(x.Value, y.Value)
+	})
+}
+
 // equal reports whether two messages are the same, or were resent changed in nothing but ids, spelling of arguments, rounding of
 // numbers or opaque data. Reasoning is often not resent and does not count.
 func (m *message) equal(other *message) (same, exact bool) {

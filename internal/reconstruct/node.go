@@ -44,6 +44,7 @@ type node struct {
 	adopted  bool       // hangs where its times say, its parent never came
 	missing  bool       // a parent is named and never came
 	messages []*message // see request
+	made     messages   // of all nodes of the trace
 }
 
 type scopeKey struct{ name, version string }
@@ -59,10 +60,10 @@ func (n *node) request() []*message {
 		o := n.obs
 		n.messages = make([]*message, 0, len(o.Request)+1)
 		if len(o.System) > 0 && !slices.ContainsFunc(o.Request, func(m genai.Message) bool { return m.Role == tape.RoleSystem }) {
-			n.messages = append(n.messages, newMessage(genai.Message{Role: tape.RoleSystem, Parts: o.System}))
+			n.messages = append(n.messages, n.made.message(genai.Message{Role: tape.RoleSystem, Parts: o.System}))
 		}
 		for _, m := range o.Request {
-			n.messages = append(n.messages, newMessage(m))
+			n.messages = append(n.messages, n.made.message(m))
 		}
 	}
 	return n.messages
@@ -111,7 +112,9 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 		n := &node{id: s.Span.SpanID(), source: s}
 		nodes = append(nodes, n)
 	}
+	made := messages{}
 	for _, n := range nodes {
+		n.made = made
 		n.read()
 	}
 	slices.SortFunc(nodes, compareNodes)
@@ -169,7 +172,7 @@ func (n *node) read() {
 	n.start, n.end = uint64(span.StartTimestamp()), uint64(span.EndTimestamp())
 	n.logs = len(s.Logs)
 	n.obs = genai.Read(s)
-	n.rooted = genai.IsRooted(n.scope.name, span)
+	n.rooted = s.Rooted()
 	note := func(code tape.Code, detail string) {
 		n.obs.Notes = append(n.obs.Notes, genai.Note{Code: code, Detail: detail})
 	}
