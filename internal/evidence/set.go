@@ -135,8 +135,11 @@ type Trace struct {
 	Set     *Set
 }
 
-// Split divides a set by trace id, in order of the ids.
+// Split divides a set by trace id, in order of the ids. A set of one trace is not copied.
 func (s *Set) Split() []Trace {
+	if id, ok := s.oneTrace(); ok {
+		return []Trace{{TraceID: hex.EncodeToString(id[:]), Set: s}}
+	}
 	byTrace := map[pcommon.TraceID]*Set{}
 	for d, item := range s.items {
 		id := item.Span.TraceID()
@@ -153,6 +156,16 @@ func (s *Set) Split() []Trace {
 	}
 	slices.SortFunc(traces, func(a, b Trace) int { return strings.Compare(a.TraceID, b.TraceID) })
 	return traces
+}
+
+func (s *Set) oneTrace() (id pcommon.TraceID, ok bool) {
+	for _, item := range s.items {
+		if ok && item.Span.TraceID() != id {
+			return id, false
+		}
+		id, ok = item.Span.TraceID(), true
+	}
+	return id, ok
 }
 
 // Canonical returns the canonical form of the set: an OTLP ExportTraceServiceRequest (protobuf) with the items in canonical order
