@@ -58,8 +58,6 @@ func jsonAt(v pcommon.Value, depth int) exactjson.Value {
 // attributes gives typed access to the attributes of a span, an event or a resource.
 type attributes struct{ m pcommon.Map }
 
-func (a attributes) value(key string) (pcommon.Value, bool) { return a.m.Get(key) }
-
 func (a attributes) has(key string) bool {
 	_, ok := a.m.Get(key)
 	return ok

@@ -47,7 +47,6 @@ type asked struct {
 	part  genai.Part
 	tool  *call
 	shown *genai.Part // the result in a later request
-	cut   bool        // a later request shows it cut or lossy
 	by    *call       // the model call whose request shows it
 }
 

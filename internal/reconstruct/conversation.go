@@ -10,7 +10,6 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
-	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // converse reads the conversation of the run: it settles which messages are the same, recovers responses and results that only
@@ -108,11 +107,11 @@ func commonPrefix(a, b []*message) int {
 }
 
 // conversation is the request and, where known, the response of a model call.
-func (m *call) conversation() []*message {
-	if m.response == nil {
-		return m.request
+func (t *call) conversation() []*message {
+	if t.response == nil {
+		return t.request
 	}
-	return append(slices.Clip(m.request), m.response)
+	return append(slices.Clip(t.request), t.response)
 }
 
 // recoverResponses takes responses that were not recorded, or recorded without the calls they ask for, from the request that
@@ -234,10 +233,7 @@ func (c *collector) findResults() {
 	}
 }
 
-func (a *asked) show(p *genai.Part, by *call) {
-	a.shown, a.by = p, by
-	a.cut = p.Label == tape.Truncated || p.Label == tape.Lossy || p.Label == tape.Masked
-}
+func (a *asked) show(p *genai.Part, by *call) { a.shown, a.by = p, by }
 
 // resultsAfter takes the results that follow, in a later request, the assistant message that asked. Results with ids belong to the
 // call of that id; results without stand in the order of the calls, if there are as many.
@@ -312,232 +308,6 @@ func indexFrom(messages []*message, m *message, from int) int {
 		}
 	}
 	return -1
-}
-
-// pair says which executed tool call was asked for by which response: by call id; else, within the latest turn before it, by name,
-// arguments and result, by name and arguments, by name and order, or by a name that occurs once.
-func (c *collector) pair() {
-	passes := []func(t *call, a *asked) bool{
-		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID },
-		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows
-			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && returned(t, a) && (!t.obs.Args.Present() || sameArgs(t, a))
-		},
-		func(t *call, a *asked) bool {
-			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && t.obs.Args.Present() && sameArgs(t, a)
-		},
-		func(t *call, a *asked) bool {
-			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && argsMayDiffer(t, a)
-		},
-	}
-	for _, fits := range passes {
-		for _, before := range turnsBefore {
-			for _, t := range c.tools {
-				if t.by != nil || t.obs.Handoff {
-					continue
-				}
-				if a := c.latestTurn(t, before, fits); a != nil {
-					t.by, a.tool = a, t
-				}
-			}
-		}
-	}
-}
-
-// turnsBefore say which turns come before a tool call, the surest first: the turn that the tool's span hangs below, turns that had
-// ended (some producers round starts down to milliseconds), turns that had begun, turns that had begun give or take the slack of
-// clocks.
-var turnsBefore = []func(m, t *call) bool{
-	hangsBelow,
-	func(m, t *call) bool { return m.end <= t.start+rounding },
-	func(m, t *call) bool { return m.start <= t.start },
-	func(m, t *call) bool { return m.start <= t.start+clockSlack },
-}
-
-const rounding = 999_999
-
-// hangsBelow reports that the span of t lies below the span of m.
-func hangsBelow(m, t *call) bool {
-	return slices.ContainsFunc(t.nodes, func(n *node) bool {
-		return slices.ContainsFunc(m.nodes, func(up *node) bool { return below(n, up) })
-	})
-}
-
-// latestTurn returns the first open request that fits in the latest turn that has one.
-func (c *collector) latestTurn(t *call, before func(m, t *call) bool, fits func(*call, *asked) bool) *asked {
-	for i := len(c.models) - 1; i >= 0; i-- {
-		m := c.models[i]
-		if !before(m, t) {
-			continue
-		}
-		for _, a := range m.asked {
-			if a.tool == nil && fits(t, a) && !under(m, t) {
-				return a
-			}
-		}
-	}
-	return nil
-}
-
-// under reports whether a model call belongs to an agent that the tool call itself runs.
-func under(m, t *call) bool {
-	for a := m.agent; a != nil; a = a.agent {
-		if a.via == t {
-			return true
-		}
-	}
-	return false
-}
-
-// clockSlack is how much later than a tool call the model call may start that asked for it: clocks of two processes differ, and
-// some producers round to milliseconds.
-const clockSlack = 5_000_000
-
-func nameOf(t *call) string { return t.obs.Name }
-
-// returned reports that a later request shows, for the asked call, what the tool returned.
-func returned(t *call, a *asked) bool {
-	return a.shown != nil && a.shown.Label == "" && t.obs.Result.Present() && t.obs.Result.Label == "" && !t.obs.Result.Value.IsEmpty() &&
-		sameValue(t.obs.Result.Value, a.shown.Result)
-}
-
-// sameArgs compares what a tool received with what was asked for.
-func sameArgs(t *call, a *asked) bool { return equalArgs(t.obs.Args.Value, a.part.Args, sameValue) }
-
-// equalArgs compares recorded arguments with those asked for. Some packages record the bare value of a single argument, a lone
-// {"input": …}, or the values without their names.
-func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) bool) bool {
-	if same(received, asked) {
-		return true
-	}
-	members := asked.Members()
-	if asked.Kind() != exactjson.Object {
-		return false
-	}
-	if len(members) == 1 && same(received, members[0].Value) {
-		return true
-	}
-	if inner := received.Get("input"); received.Len() == 1 && !inner.IsAbsent() && asked.Get("input").IsAbsent() {
-		return equalArgs(inner, asked, same)
-	}
-	values := received.Get("args")
-	if values.Kind() != exactjson.Array || values.Len() != len(members) || received.Len() > 1 && received.Get("kwargs").Len() > 0 {
-		return false
-	}
-	for i, m := range members {
-		if !same(values.At(i), m.Value) {
-			return false
-		}
-	}
-	return len(members) > 0
-}
-
-// argsMayDiffer guards pairing by order: arguments that were recorded whole on both sides and have nothing in common belong to
-// different calls unless the tool was asked for only once.
-func argsMayDiffer(t *call, a *asked) bool {
-	if !t.obs.Args.Present() || t.obs.Args.Label != "" || a.part.Label != "" || a.part.Args.IsAbsent() {
-		return true
-	}
-	open := 0
-	for _, other := range a.model.asked {
-		if other.tool == nil && other.part.Name == a.part.Name {
-			open++
-		}
-	}
-	return open == 1
-}
-
-// handoffs ties hand-off spans to the calls that asked for them.
-func (c *collector) handoffs() []*call {
-	var handoffs []*call
-	kept := c.tools[:0:0]
-	for _, t := range c.tools {
-		if !t.obs.Handoff {
-			kept = append(kept, t)
-			continue
-		}
-		target := handoffTarget(t.obs.Name)
-		a := c.latestTurn(t, turnsBefore[len(turnsBefore)-1], func(_ *call, a *asked) bool {
-			return strings.HasPrefix(a.part.Name, "transfer_to_") || strings.HasPrefix(a.part.Name, "handoff") || a.part.Name == target
-		})
-		if a != nil {
-			t.by, a.tool = a, t
-			kept = append(kept, t)
-		}
-		handoffs = append(handoffs, t)
-	}
-	c.tools = kept
-	return handoffs
-}
-
-// delegations ties agents that run after a hand-off to it.
-func (c *collector) delegations(handoffs []*call) {
-	for _, t := range c.tools {
-		if !t.obs.Handoff && transferTarget(t) != "" {
-			handoffs = append(handoffs, t)
-		}
-	}
-	slices.SortStableFunc(handoffs, compareCalls)
-	for _, agent := range c.agents {
-		if agent.via != nil || agentName(agent) == "" {
-			continue
-		}
-		var last *call
-		for _, h := range handoffs {
-			if h.start <= agent.start+clockSlack && transferTarget(h) == normalName(agentName(agent)) && !within(h, agent) {
-				last = h
-			}
-		}
-		if last != nil {
-			agent.relation = tape.RelationHandoff
-			if last.by != nil || !last.obs.Handoff {
-				agent.via = last
-			}
-		}
-	}
-}
-
-// within reports that a call was made by the agent, or by one inside it.
-func within(k, agent *call) bool {
-	for a := k.agent; a != nil; a = a.agent {
-		if a == agent {
-			return true
-		}
-	}
-	return false
-}
-
-// transferTarget names the agent that a call hands over to: by its own name, or by an argument.
-func transferTarget(t *call) string {
-	name := t.obs.Name
-	if name != "transfer_to_agent" && name != "handoff_to_agent" {
-		if target := handoffTarget(name); t.obs.Handoff || target != normalName(name) {
-			return target
-		}
-		return ""
-	}
-	args := t.obs.Args.Value
-	if t.by != nil && !t.by.part.Args.IsEmpty() {
-		args = t.by.part.Args
-	}
-	return normalName(args.First("agent_name", "agentName", "agent").Str())
-}
-
-func handoffTarget(name string) string {
-	for _, p := range []string{"handoff to ", "handoff_to_", "transfer_to_"} {
-		if rest, ok := strings.CutPrefix(name, p); ok {
-			return normalName(rest)
-		}
-	}
-	return normalName(name)
-}
-
-func normalName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || r == '-' {
-			return '_'
-		}
-		return r
-	}, strings.ToLower(name))
 }
 
 // recoverCalls makes events of the calls that were asked for and have no span of their own. Calls that stand for structured output

@@ -4,7 +4,6 @@
 package reconstruct_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -223,6 +222,6 @@ func TestContentOfToolSpansIsRecoveredFromLaterMessages(t *testing.T) {
 	}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		n := groups[group]
-		t.Log(fmt.Sprintf("%-34s %3d tool calls, %3d shown by a later request, %3d recovered, %3d rewritten or failed", group, n.calls, n.shown, n.recovered, n.rewritten))
+		t.Logf("%-34s %3d tool calls, %3d shown by a later request, %3d recovered, %3d rewritten or failed", group, n.calls, n.shown, n.recovered, n.rewritten)
 	}
 }

@@ -1,0 +1,142 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// pair says which executed tool call was asked for by which response: by call id; else, within the latest turn before it, by name,
+// arguments and result, by name and arguments, by name and order, or by a name that occurs once.
+func (c *collector) pair() {
+	passes := []func(t *call, a *asked) bool{
+		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID },
+		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows
+			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && returned(t, a) && (!t.obs.Args.Present() || sameArgs(t, a))
+		},
+		func(t *call, a *asked) bool {
+			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && t.obs.Args.Present() && sameArgs(t, a)
+		},
+		func(t *call, a *asked) bool {
+			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && argsMayDiffer(t, a)
+		},
+	}
+	for _, fits := range passes {
+		for _, before := range turnsBefore {
+			for _, t := range c.tools {
+				if t.by != nil || t.obs.Handoff {
+					continue
+				}
+				if a := c.latestTurn(t, before, fits); a != nil {
+					t.by, a.tool = a, t
+				}
+			}
+		}
+	}
+}
+
+// turnsBefore say which turns come before a tool call, the surest first: the turn that the tool's span hangs below, turns that had
+// ended (some producers round starts down to milliseconds), turns that had begun, turns that had begun give or take the slack of
+// clocks.
+var turnsBefore = []func(m, t *call) bool{
+	hangsBelow,
+	func(m, t *call) bool { return m.end <= t.start+rounding },
+	func(m, t *call) bool { return m.start <= t.start },
+	func(m, t *call) bool { return m.start <= t.start+clockSlack },
+}
+
+const rounding = 999_999
+
+// hangsBelow reports that the span of t lies below the span of m.
+func hangsBelow(m, t *call) bool {
+	return slices.ContainsFunc(t.nodes, func(n *node) bool {
+		return slices.ContainsFunc(m.nodes, func(up *node) bool { return below(n, up) })
+	})
+}
+
+// latestTurn returns the first open request that fits in the latest turn that has one.
+func (c *collector) latestTurn(t *call, before func(m, t *call) bool, fits func(*call, *asked) bool) *asked {
+	for i := len(c.models) - 1; i >= 0; i-- {
+		m := c.models[i]
+		if !before(m, t) {
+			continue
+		}
+		for _, a := range m.asked {
+			if a.tool == nil && fits(t, a) && !under(m, t) {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// under reports whether a model call belongs to an agent that the tool call itself runs.
+func under(m, t *call) bool {
+	for a := m.agent; a != nil; a = a.agent {
+		if a.via == t {
+			return true
+		}
+	}
+	return false
+}
+
+// clockSlack is how much later than a tool call the model call may start that asked for it: clocks of two processes differ, and
+// some producers round to milliseconds.
+const clockSlack = 5_000_000
+
+func nameOf(t *call) string { return t.obs.Name }
+
+// returned reports that a later request shows, for the asked call, what the tool returned.
+func returned(t *call, a *asked) bool {
+	return a.shown != nil && a.shown.Label == "" && t.obs.Result.Present() && t.obs.Result.Label == "" && !t.obs.Result.Value.IsEmpty() &&
+		sameValue(t.obs.Result.Value, a.shown.Result)
+}
+
+// sameArgs compares what a tool received with what was asked for.
+func sameArgs(t *call, a *asked) bool { return equalArgs(t.obs.Args.Value, a.part.Args, sameValue) }
+
+// equalArgs compares recorded arguments with those asked for. Some packages record the bare value of a single argument, a lone
+// {"input": …}, or the values without their names.
+func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) bool) bool {
+	if same(received, asked) {
+		return true
+	}
+	members := asked.Members()
+	if asked.Kind() != exactjson.Object {
+		return false
+	}
+	if len(members) == 1 && same(received, members[0].Value) {
+		return true
+	}
+	if inner := received.Get("input"); received.Len() == 1 && !inner.IsAbsent() && asked.Get("input").IsAbsent() {
+		return equalArgs(inner, asked, same)
+	}
+	values := received.Get("args")
+	if values.Kind() != exactjson.Array || values.Len() != len(members) || received.Len() > 1 && received.Get("kwargs").Len() > 0 {
+		return false
+	}
+	for i, m := range members {
+		if !same(values.At(i), m.Value) {
+			return false
+		}
+	}
+	return len(members) > 0
+}
+
+// argsMayDiffer guards pairing by order: arguments that were recorded whole on both sides and have nothing in common belong to
+// different calls unless the tool was asked for only once.
+func argsMayDiffer(t *call, a *asked) bool {
+	if !t.obs.Args.Present() || t.obs.Args.Label != "" || a.part.Label != "" || a.part.Args.IsAbsent() {
+		return true
+	}
+	open := 0
+	for _, other := range a.model.asked {
+		if other.tool == nil && other.part.Name == a.part.Name {
+			open++
+		}
+	}
+	return open == 1
+}
