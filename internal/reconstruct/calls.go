@@ -71,7 +71,7 @@ func collect(f *fragment) *collector {
 			// the run's own span, and any wrapper above it, is the run and no event
 			walk(head, func(n *node) bool {
 				if n == part.root {
-					c.agentBody(n, nil, nil, nil)
+					c.agentBody(n, nil, nil)
 					return false
 				}
 				return true
@@ -101,11 +101,12 @@ func compareCalls(a, b *call) int {
 	return cmp.Compare(a.end, b.end)
 }
 
-// node takes one span and what lies below it. model and tool are the calls around it, agent the nested agent around it.
+// node takes one span and what lies below it. agent is the nested agent around it, around the model or tool call around it within
+// that agent.
 func (c *collector) node(n *node, agent, around *call) {
 	switch n.obs.Class {
 	case genai.Model:
-		if isWrapper(n) {
+		if isWrapper(n) || sumsUp(n) {
 			c.kids(n, agent, around)
 			return
 		}
@@ -150,6 +151,32 @@ func (c *collector) node(n *node, agent, around *call) {
 	}
 }
 
+// sumsUp reports a model span around several model calls that took place one after the other: it is none of them.
+func sumsUp(n *node) bool {
+	var inner []*node
+	for _, k := range n.kids {
+		walk(k, func(m *node) bool {
+			switch m.obs.Class {
+			case genai.Model:
+				if !m.obs.Failed && !m.obs.StatusError {
+					inner = append(inner, m)
+				}
+				return false
+			case genai.Tool, genai.Agent:
+				return false
+			}
+			return true
+		})
+	}
+	slices.SortFunc(inner, compareNodes)
+	for i := 1; i < len(inner); i++ {
+		if inner[i].start >= inner[i-1].end && inner[i-1].end > inner[i-1].start {
+			return true
+		}
+	}
+	return false
+}
+
 func list[T any](dst *[]T, src []T) {
 	if len(*dst) == 0 {
 		*dst = src
@@ -192,28 +219,28 @@ func (c *collector) nestedAgent(n *node, agent, around *call) {
 		around.holds = a
 	}
 	c.agents = append(c.agents, a)
-	c.agentBody(n, a, around, a)
+	c.agentBody(n, a, a)
 }
 
 // agentBody takes what lies below an agent span. An agent whose only content is one agent, or which has no name of its own and
 // starts with one, is the same agent said twice.
-func (c *collector) agentBody(n *node, agent, around *call, self *call) {
+func (c *collector) agentBody(n *node, agent, self *call) {
 	inner := sameAgent(n)
 	for _, k := range n.kids {
-		c.agentKid(k, agent, around, self, inner)
+		c.agentKid(k, agent, self, inner)
 	}
 }
 
-func (c *collector) agentKid(k *node, agent, around, self *call, inner *node) {
+func (c *collector) agentKid(k *node, agent, self *call, inner *node) {
 	switch {
 	case k == inner:
 		if self != nil {
 			self.nodes = append(self.nodes, k)
 		}
-		c.agentBody(k, agent, nil, self)
+		c.agentBody(k, agent, self)
 	case inner != nil && below(inner, k) && !isCall(k) && (k.obs.Class != genai.Agent || k.obs.WeakAgent):
 		for _, kk := range k.kids {
-			c.agentKid(kk, agent, around, self, inner)
+			c.agentKid(kk, agent, self, inner)
 		}
 	default:
 		c.node(k, agent, nil)
