@@ -291,3 +291,38 @@ func TestSiblingsAreNamedByTheTape(t *testing.T) {
 		}
 	}
 }
+
+func TestTraceOfSeveralRunsIsWrittenWithItsOraclesWhateverTheFormats(t *testing.T) {
+	first, err := corpusRuns(t)[0].Evidence()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The same run once more, under other span ids of the same trace, an hour later.
+	for _, td := range spans(first) {
+		span := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+		id, parent := span.SpanID(), span.ParentSpanID()
+		id[0]++
+		span.SetSpanID(id)
+		if !parent.IsEmpty() {
+			parent[0]++
+			span.SetParentSpanID(parent)
+		}
+		span.SetStartTimestamp(span.StartTimestamp() + 3_600_000_000_000)
+		span.SetEndTimestamp(span.EndTimestamp() + 3_600_000_000_000)
+		first.AddTraces(td)
+	}
+	d, err := deck.Open(t.Context(), "file://"+t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}, Formats: []string{FormatTape}})
+	trace := first.Split()[0]
+	written, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: trace.TraceID, Set: trace.Set, Complete: true})
+	if err != nil || len(written) != 2 {
+		t.Fatalf("%d tapes, %v; want 2", len(written), err)
+	}
+	state, ok, err := d.Current(t.Context(), deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace.TraceID})
+	if err != nil || !ok || len(state.Runs) != 2 {
+		t.Errorf("the generation is not whole: %+v, %v", state, err)
+	}
+}

@@ -35,7 +35,8 @@ var DefaultFormats = []string{FormatTape, FormatOracle}
 type Options struct {
 	// Producer names the program; its config digest is computed from the rest of the options.
 	Producer tape.Producer
-	// Formats default to DefaultFormats. The tape is always written.
+	// Formats default to DefaultFormats. The tape is always written, and so is the oracle in a generation of several runs: it shows
+	// a reader that one of them is still missing its tape.
 	Formats []string
 	// Redaction is the policy that the evidence went through; "none" when nothing was redacted.
 	Redaction string
@@ -272,10 +273,11 @@ func (w *Writer) generation(ctx context.Context, place deck.Place, state deck.Pl
 	buf := scratch.Get().(*[]byte)
 	defer func() { scratch.Put(buf) }()
 	text := (*buf)[:0]
+	withOracle := len(tapes) > 1 || slices.Contains(w.options.Formats, FormatOracle)
 	for i, t := range tapes {
 		var files []deck.File
 		var err error
-		files, text, err = w.files(text, t)
+		files, text, err = w.files(text, t, withOracle)
 		*buf = text
 		if err != nil {
 			return nil, fmt.Errorf("%w for run %s: %w", ErrUnderivable, t.Run.RunID, err)
@@ -304,7 +306,7 @@ func (w *Writer) generation(ctx context.Context, place deck.Place, state deck.Pl
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // files renders a tape and what lies beside it, appending the texts to text. The tape carries the digests of its siblings.
-func (w *Writer) files(text []byte, t *tape.Tape) ([]deck.File, []byte, error) {
+func (w *Writer) files(text []byte, t *tape.Tape, withOracle bool) ([]deck.File, []byte, error) {
 	var files []deck.File
 	add := func(name string, render func([]byte) []byte) []byte {
 		start := len(text)
@@ -313,13 +315,10 @@ func (w *Writer) files(text []byte, t *tape.Tape) ([]deck.File, []byte, error) {
 		files = append(files, deck.File{Name: name, Body: body, ContentType: "application/json"})
 		return body
 	}
-	var digests []exactjson.Member
-	if slices.Contains(w.options.Formats, FormatOracle) {
+	if withOracle {
 		body := add(tape.OracleFile, func(dst []byte) []byte { return oracle.Append(dst, oracle.FromTape(t)) })
-		digests = append(digests, exactjson.Member{Name: tape.OracleFile, Value: exactjson.StringValue(tape.FileDigest(body))})
-	}
-	if digests != nil {
-		own := exactjson.ObjectValue(exactjson.Member{Name: "files", Value: exactjson.ObjectValue(digests...)})
+		digests := exactjson.ObjectValue(exactjson.Member{Name: tape.OracleFile, Value: exactjson.StringValue(tape.FileDigest(body))})
+		own := exactjson.ObjectValue(exactjson.Member{Name: "files", Value: digests})
 		t.Extensions = exactjson.ObjectValue(append(slices.Clone(t.Extensions.Members()), exactjson.Member{Name: "tapedeck", Value: own})...)
 	}
 	if err := t.Seal(); err != nil {
