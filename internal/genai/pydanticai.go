@@ -85,7 +85,7 @@ func readPydanticAI(s *Source, o *Observation) {
 func readPydanticRun(a attributes, o *Observation) {
 	o.Agent.Name = a.str("gen_ai.agent.name", "agent_name")
 	o.Model = a.str("model_name")
-	o.System = systemParts(a)
+	o.System = systemParts(a, o)
 	messages, ok := messagesOf(a.json("pydantic_ai.all_messages", "gen_ai.input.messages"), tape.RoleUser)
 	if !ok {
 		messages = eventMessages(a.json("all_messages_events"))

@@ -5,6 +5,7 @@ package genai
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,6 +123,40 @@ func TestContentElsewhereIsReferredTo(t *testing.T) {
 	o := Read(conventional("chat m", map[string]any{"gen_ai.operation.name": "chat", "gen_ai.input.messages_ref": "s3://b/x"}))
 	if o.RequestLabel != tape.External || len(o.Request) != 1 || o.Request[0].Parts[0].URI != "s3://b/x" {
 		t.Errorf("label %q, request %v", o.RequestLabel, rendered(o.Request))
+	}
+}
+
+func TestEveryReferenceIsNotedAndKept(t *testing.T) {
+	refs := map[string]any{"gen_ai.operation.name": "chat"}
+	for _, name := range Referable {
+		refs[name+ReferenceSuffix] = "s3://b/" + name
+	}
+	o := Read(conventional("chat m", refs))
+	var noted []string
+	for _, n := range o.Notes {
+		if n.Code == tape.CodeExternalContent {
+			noted = append(noted, n.Field)
+		}
+	}
+	slices.Sort(noted)
+	if diff := cmp.Diff(Referable, noted); diff != "" {
+		t.Error(diff)
+	}
+	if len(o.System) != 1 || o.System[0].URI != "s3://b/gen_ai.system_instructions" || o.System[0].Label != tape.External {
+		t.Errorf("system %v", o.System)
+	}
+	if o.ResponseLabel != tape.External {
+		t.Errorf("label of the response %q", o.ResponseLabel)
+	}
+	refs["gen_ai.operation.name"] = "invoke_agent"
+	if run := Read(conventional("invoke_agent a", refs)); len(run.Notes) != len(Referable) || len(run.Output) != 0 {
+		t.Errorf("run: %d notes, output %v", len(run.Notes), rendered(run.Output))
+	}
+	for _, name := range Referable {
+		refs[name] = `[]`
+	}
+	if o := Read(conventional("chat m", refs)); len(o.Notes) != 0 || o.RequestLabel != "" {
+		t.Errorf("content beside its reference: %v", o.Notes)
 	}
 }
 

@@ -101,9 +101,12 @@ func readSemconv(s *Source, o *Observation, encoded bool) {
 		if o.Agent.Name == "" {
 			o.Agent.Name = nameAfter(s.Span.Name(), "invoke_agent ", "invoke_workflow ")
 		}
-		o.System = systemParts(a)
+		o.System = systemParts(a, o)
 		o.Input, _ = messagesOf(a.json("gen_ai.input.messages"), tape.RoleUser)
 		o.Output = oneTurn(semconvOutput(a))
+		external(a, "gen_ai.input.messages", o) // of a run there is no message to put in its place: a text would be invented
+		external(a, "gen_ai.output.messages", o)
+		external(a, "gen_ai.tool.definitions", o)
 		readEvents(events, o, &o.Input, &o.Output)
 	case Model:
 		readSemconvModel(a, o)
@@ -134,7 +137,10 @@ func nameAfter(name string, prefixes ...string) string {
 	return ""
 }
 
-func systemParts(a attributes) []Part {
+func systemParts(a attributes, o *Observation) []Part {
+	if p, ok := external(a, "gen_ai.system_instructions", o); ok {
+		return []Part{p}
+	}
 	return systemOf(a.json("gen_ai.system_instructions"))
 }
 
@@ -236,8 +242,9 @@ func readSemconvModel(a attributes, o *Observation) {
 	o.param("response_format", a.json("gen_ai.openai.request.response_format", "openai.request.response_format"))
 	o.param("service_tier", a.json("openai.request.service_tier", "gen_ai.openai.request.service_tier"))
 	o.Streaming = a.str("gen_ai.request.stream") == "true"
-	o.System = systemParts(a)
+	o.System = systemParts(a, o)
 	o.Tools = toolDefinitions(a.json("gen_ai.tool.definitions"))
+	external(a, "gen_ai.tool.definitions", o)
 	o.Request, o.RequestLabel = labelledMessages(a, "gen_ai.input.messages", tape.RoleUser, o)
 	o.Response, o.ResponseLabel = labelledMessages(a, "gen_ai.output.messages", tape.RoleAssistant, o)
 	if len(o.Request) == 0 {
@@ -259,9 +266,8 @@ func readSemconvModel(a attributes, o *Observation) {
 func labelledMessages(a attributes, key string, role tape.Role, o *Observation) ([]Message, tape.Label) {
 	v := a.json(key)
 	if v.IsAbsent() {
-		if ref := a.str(key + "_ref"); ref != "" {
-			o.note(tape.CodeExternalContent, key, "content lies at a reference")
-			return []Message{{Role: role, Parts: []Part{{Part: tape.Part{Type: tape.PartExternal, URI: ref}, Label: tape.External}}}}, tape.External
+		if p, ok := external(a, key, o); ok {
+			return []Message{{Role: role, Parts: []Part{p}}}, tape.External
 		}
 		return nil, ""
 	}

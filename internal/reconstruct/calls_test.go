@@ -275,6 +275,41 @@ func TestConflictingPayloadsOfOneSpanAreBothCounted(t *testing.T) {
 	}
 }
 
+func TestContentThatWasFetchedLaterIsNoConflict(t *testing.T) {
+	refs := []any{"gen_ai.input.messages_ref", "s3://b/in.json", "gen_ai.output.messages_ref", "s3://b/out.json"}
+	fetched := func(requests ...string) *trace {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 10, 20, "", "", refs...)
+		for _, r := range requests {
+			tr.chat(2, 1, 10, 20, r, "", refs...)
+		}
+		return tr
+	}
+	wantCodes(t, the(t, fetched().runs(t)), "external_content@1", "external_content@1", "external_content@1", "external_content@1")
+
+	one := fetched(list(user("q")))
+	one.chat(2, 1, 10, 20, "", list(says("r")), refs...)
+	one.chat(2, 1, 10, 20, list(user("q")), list(says("r")), refs...)
+	tp := the(t, one.runs(t))
+	wantCodes(t, tp)
+	if tp.Output.Text == nil || *tp.Output.Text != "r" {
+		t.Errorf("answer %v", tp.Output)
+	}
+
+	wantCodes(t, the(t, fetched(list(user("q")), list(user("other"))).runs(t)), "conflicting_span@1", "external_content@1", "external_content@1")
+
+	other := fetched(list(user("q")))
+	other.chat(2, 1, 10, 21, "", "", refs...)
+	wantCodes(t, the(t, other.runs(t)), "conflicting_span@1", "external_content@1", "external_content@1")
+
+	unreferred := newTrace()
+	unreferred.agent("a", 1, 0, 0, 100)
+	unreferred.chat(2, 1, 10, 20, list(user("q")), "")
+	unreferred.chat(2, 1, 10, 20, list(user("q")), list(says("r")))
+	wantCodes(t, the(t, unreferred.runs(t)), "conflicting_span@1")
+}
+
 func TestSpanThatEndsBeforeItStartsHasNoDuration(t *testing.T) {
 	tr := newTrace()
 	tr.agent("a", 1, 0, 50, 10)

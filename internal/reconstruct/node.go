@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -37,7 +38,7 @@ type node struct {
 	source     *genai.Source
 	spans      int // evidence items that are spans, 0 for what exists in log records only
 	logs       int // evidence items that are log records
-	conflicts  int // other payloads that came under the same id
+	conflicts  int // payloads under the same id that disagree, see conflictsOf
 
 	up       *node
 	kids     []*node
@@ -159,8 +160,43 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 		digest:    first.Digest,
 		source:    sourceOf(first, span),
 		spans:     len(items),
-		conflicts: len(items) - 1,
+		conflicts: conflictsOf(items),
 	}
+}
+
+// conflictsOf counts the payloads under one id that disagree with those before them. Payloads that differ only in that one holds the
+// content to which another refers do not: that is how content that was fetched later comes in.
+func conflictsOf(items []evidence.Item) int {
+	type contents map[string]pcommon.Value
+	payloads := map[evidence.Digest]contents{}
+	conflicts := -1 // the first is none
+	for _, item := range items {
+		fetched := contents{}
+		for _, name := range genai.Referable {
+			if v, there := item.Span.Attributes().Get(name); there && genai.Reference(item.Span.Attributes(), name) != "" {
+				fetched[name] = v
+			}
+		}
+		digest := item.DigestWithout(slices.Collect(maps.Keys(fetched)))
+		known, there := payloads[digest]
+		if !there {
+			payloads[digest] = fetched
+			conflicts++
+			continue
+		}
+		disagrees := false
+		for name, v := range fetched {
+			if other, there := known[name]; there {
+				disagrees = disagrees || !v.Equal(other)
+			} else {
+				known[name] = v
+			}
+		}
+		if disagrees {
+			conflicts++
+		}
+	}
+	return conflicts
 }
 
 // read takes what the span and its log records say.
@@ -177,7 +213,7 @@ func (n *node) read() {
 		n.obs.Notes = append(n.obs.Notes, genai.Note{Code: code, Detail: detail})
 	}
 	if n.conflicts > 0 {
-		note(tape.CodeConflictingSpan, fmt.Sprintf("span %s came with %d different payloads", n.spanID(), n.spans))
+		note(tape.CodeConflictingSpan, fmt.Sprintf("span %s came with %d different payloads", n.spanID(), n.conflicts+1))
 	}
 	if span.SpanID().IsEmpty() {
 		note(tape.CodeInvalidItem, "a span has no id")

@@ -1,0 +1,23 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// DigestWithout returns the digest that the item would have if its span lacked the named attributes.
+func (i Item) DigestWithout(names []string) Digest {
+	if len(names) == 0 {
+		return i.Digest
+	}
+	bare := ptrace.NewSpan()
+	i.Span.CopyTo(bare)
+	bare.Attributes().RemoveIf(func(key string, _ pcommon.Value) bool { return slices.Contains(names, key) })
+	var h hasher
+	return h.span(i.scope, bare)
+}
