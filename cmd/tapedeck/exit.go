@@ -16,7 +16,7 @@ import (
 // Exit codes. What they mean for a command stands in docs/cli.md.
 const (
 	exitOK      = 0 // everything done, or everything consistent
-	exitPartial = 1 // derive: some input refused; verify: a check failed
+	exitPartial = 1 // derive: some input refused; resolve: some content not fetched; verify: a check failed
 	exitFailed  = 2 // nothing done, cannot load, or misuse
 )
 

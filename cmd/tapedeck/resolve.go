@@ -1,0 +1,181 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/derive"
+	resolving "github.com/tapedeck/tapedeck/internal/resolve"
+)
+
+type resolveFlags struct {
+	allow   []string
+	redact  string
+	dryRun  bool
+	object  byteSize
+	timeout time.Duration
+	formats []string
+}
+
+func newResolve() *cobra.Command {
+	f := resolveFlags{object: 64 << 20}
+	cmd := &cobra.Command{
+		Use:   "resolve DECK [ID…] --allow PREFIX --redact off",
+		Short: "Fetch content that telemetry holds by reference only",
+		Long: `Fetch content that telemetry holds by reference only, and make the tapes again.
+
+Instrumentations can upload messages, instructions and tool definitions and leave
+only their URI on the span. resolve fetches what these URIs stand for, adds it
+to the evidence of the deck and derives the tapes of those traces again. ID is a
+run id, a trace id, or its first eight or more digits; without any, the whole
+deck is looked at. Calling it again changes nothing.
+
+References are written by whoever sends telemetry, so only those below an --allow
+prefix are fetched: a folder, file://, http://, https://, s3://, gs:// or
+azblob://. What is fetched is stored as it is, because redaction is not available
+in this version; --redact off says that this is meant.
+
+One line of JSON per tape goes to stdout, everything else to stderr. The exit
+code is 0 if everything was resolved, also when there was nothing to resolve, 1
+if some references were not, 2 if the deck cannot be read or written.`,
+		Example: `  tapedeck resolve ./deck --allow s3://prompts/prod --redact off
+  tapedeck resolve ./deck 4bf92f35 --allow https://content.example.com/genai --redact off --dry-run`,
+		Args: needArgs("a DECK"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runResolve(cmd.Context(), args[0], args[1:], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "fetch what lies below this folder or URL (repeatable, required)")
+	cmd.Flags().StringVar(&f.redact, "redact", "default", `must be "off": this version redacts nothing`)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "fetch, but write nothing; the lines say what would be written")
+	cmd.Flags().Var(&f.object, "max-bytes", "leave larger objects where they are; a trace takes four times as much")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for one object")
+	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	return cmd
+}
+
+func (f resolveFlags) check(address string) error {
+	switch {
+	case strings.HasPrefix(address, "mem:"):
+		return errMem
+	case f.redact != "off":
+		return errors.New("what is fetched would be stored unredacted, because redaction is not available in this version; if that is meant, say --redact off")
+	case len(f.allow) == 0:
+		return errors.New("--allow is missing: nothing is fetched that is not allowed")
+	case f.timeout <= 0:
+		return errors.New("--timeout must be positive")
+	}
+	return checkFormats(f.formats)
+}
+
+// objectsPerTrace is how much more than one object a trace may take.
+const objectsPerTrace = 4
+
+func runResolve(ctx context.Context, address string, ids []string, f resolveFlags, stdout, stderr io.Writer) (err error) {
+	if err := f.check(address); err != nil {
+		return err
+	}
+	policy, err := resolving.NewPolicy(f.allow)
+	if err != nil {
+		return fmt.Errorf("--allow: %w", err)
+	}
+	existing, err := openExisting(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, existing.Close()) }()
+	d := existing
+	forget := func() {}
+	if f.dryRun {
+		rehearsal := resolving.NewRehearsal(d.Store()) // closed with the deck below it
+		forget = rehearsal.Forget
+		if d, err = deck.New(ctx, rehearsal, address); err != nil {
+			return err
+		}
+	}
+	remote := resolving.NewRemote(policy)
+	defer func() { err = errors.Join(err, remote.Close()) }()
+	r := resolving.New(policy, remote, resolving.Limits{Object: int64(f.object), Trace: objectsPerTrace * int64(f.object), Timeout: f.timeout})
+	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Redaction: "none"})
+	failed, lost := 0, 0
+	for o, err := range r.Deck(ctx, d, w, resolving.Places(ctx, d, ids)) {
+		if err != nil {
+			return err
+		}
+		for _, t := range o.Written {
+			if err := reportTape(stdout, t); err != nil {
+				return err
+			}
+		}
+		for _, failure := range o.Failures {
+			failed++
+			complain(stderr, fmt.Errorf("trace %s: %w", o.Place.TraceID, failure))
+		}
+		forget()
+		if o.Err == nil {
+			lost = 0
+			continue
+		}
+		failed++
+		complain(stderr, fmt.Errorf("trace %s: %w", o.Place.TraceID, o.Err))
+		if isStoreError(o.Err) {
+			lost++
+		}
+		if lost == maxFailures {
+			return errors.New("the deck cannot be read or written; the rest was left out")
+		}
+	}
+	if failed > 0 {
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// byteSize is a flag for a number of bytes, with KiB, MiB or GiB behind it.
+type byteSize int64
+
+var byteUnits = []struct {
+	name  string
+	bytes int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+func (b *byteSize) Set(text string) error {
+	number, unit := text, int64(1)
+	for _, u := range byteUnits {
+		if rest, ok := strings.CutSuffix(text, u.name); ok {
+			number, unit = rest, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || n < 1 || n > deck.MaxObjectBytes || n > math.MaxInt64/unit || n*unit > deck.MaxObjectBytes {
+		return fmt.Errorf("want a size from 1B to %s, such as 64MiB", byteSize(deck.MaxObjectBytes).text())
+	}
+	*b = byteSize(n * unit)
+	return nil
+}
+
+func (b *byteSize) String() string { return b.text() }
+
+func (b byteSize) text() string {
+	for _, u := range byteUnits {
+		if int64(b)%u.bytes == 0 && int64(b) >= u.bytes {
+			return strconv.FormatInt(int64(b)/u.bytes, 10) + u.name
+		}
+	}
+	return "0B"
+}
+
+func (*byteSize) Type() string { return "SIZE" }
