@@ -19,6 +19,9 @@ import (
 // Schemes are the schemes of references that can be fetched.
 var Schemes = []string{"azblob", "file", "gs", "http", "https", "s3"}
 
+// aliases are names that fsspec, by which the upload hook writes, has for schemes.
+var aliases = map[string]string{"gcs": "gs", "s3a": "s3", "abfs": "azblob", "az": "azblob"}
+
 // Policy says what may be fetched.
 type Policy struct{ prefixes []prefix }
 
@@ -118,6 +121,9 @@ func parse(raw string) (*url.URL, error) {
 		return &url.URL{Scheme: "file", Path: raw}, nil
 	}
 	u, err := url.Parse(raw)
+	if err == nil && aliases[u.Scheme] != "" {
+		u.Scheme = aliases[u.Scheme]
+	}
 	switch {
 	case err != nil || u.Scheme == "" || u.Opaque != "":
 		return nil, errors.New("not a URL")

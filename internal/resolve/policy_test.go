@@ -29,6 +29,7 @@ func TestPolicyAllowsOnlyWhatLiesBelowAPrefix(t *testing.T) {
 		{"https://content.example.com:443/x/1?sig=secret", ""},
 		{"http://h:8080/any", ""},
 		{"gs://whole/1.json", ""},
+		{"gcs://whole/1.json", ""},
 
 		{"/data/upper/1.json", "not allowed"},
 		{"/data", "not allowed"},

@@ -6,14 +6,11 @@ package resolve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // Limits bound what is fetched.
@@ -175,10 +172,9 @@ func (r *Resolver) take(f fetch) (string, error) {
 		return "", f.err
 	}
 	delete(r.silent, f.target.origin)
-	content := strings.TrimSpace(string(f.body))
-	v, err := exactjson.Parse(content)
-	if err != nil || v.Kind() != exactjson.Array && v.Kind() != exactjson.Object {
-		return "", fmt.Errorf("not a JSON list or object (%d bytes)", len(f.body))
+	content, err := contentOf(f.body)
+	if err != nil {
+		return "", err
 	}
 	if r.fetchedBytes += int64(len(content)); r.fetchedBytes > r.limits.Object {
 		r.fetched, r.fetchedBytes = map[string]string{}, int64(len(content))
