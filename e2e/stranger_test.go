@@ -30,6 +30,8 @@ processors:
   - {gomod: github.com/tapedeck/tapedeck v0.0.0, import: github.com/tapedeck/tapedeck/processor/agentrunprocessor, path: ROOT}
 exporters:
   - {gomod: github.com/tapedeck/tapedeck v0.0.0, import: github.com/tapedeck/tapedeck/exporter/tapeexporter, path: ROOT}
+connectors:
+  - {gomod: github.com/tapedeck/tapedeck v0.0.0, import: github.com/tapedeck/tapedeck/connector/genailogsconnector, path: ROOT}
 providers:
   - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v1.67.0
   - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v1.67.0

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -166,6 +168,46 @@ func TestJoiningADeckGivesWhatOneCallWithAllFilesGives(t *testing.T) {
 				t.Errorf("%d lines for %d joined tapes", len(written), tapes)
 			}
 		})
+	}
+}
+
+func TestRunThatWaitedJoinsInADeckWithWhatResumedIt(t *testing.T) {
+	const ask = `{"role":"user","parts":[{"type":"text","content":"refund 7"}]}`
+	const call = `{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"refund","arguments":{"id":7}}]}`
+	const done = `{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","response":"done"}]}`
+	const bye = `{"role":"assistant","parts":[{"type":"text","content":"refunded"}]}`
+	set := evidence.NewSet()
+	for i, said := range [][2]string{{"[" + ask + "]", "[" + call + "]"}, {"[" + ask + "," + call + "," + done + "]", "[" + bye + "]"}} {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", "shop")
+		spans := rs.ScopeSpans().AppendEmpty().Spans()
+		for id, operation := range []string{"invoke_agent", "chat"} {
+			s := spans.AppendEmpty()
+			s.SetTraceID(pcommon.TraceID{byte(i + 1)})
+			s.SetSpanID(pcommon.SpanID{byte(id + 1)})
+			s.SetName(operation)
+			s.SetStartTimestamp(pcommon.Timestamp(1_767_225_600_000_000_000 + i*1_000_000_000 + id*1_000_000))
+			s.SetEndTimestamp(s.StartTimestamp() + 9_000_000 - pcommon.Timestamp(id*2_000_000))
+			s.Attributes().PutStr("gen_ai.operation.name", operation)
+			if operation == "chat" {
+				s.SetParentSpanID(pcommon.SpanID{1})
+				s.Attributes().PutStr("gen_ai.request.model", "m")
+				s.Attributes().PutStr("gen_ai.input.messages", said[0])
+				s.Attributes().PutStr("gen_ai.output.messages", said[1])
+			}
+		}
+		set.AddTraces(td)
+	}
+	one, w := openDeck(t, "mem")
+	deriveOnce(t, w, "default", set)
+	d, w := openDeck(t, "file")
+	deriveEach(t, w, "default", set)
+	if written := joinDeck(t, w, DeckJoin{}); len(written) != 1 {
+		t.Errorf("%d tapes were joined", len(written))
+	}
+	if diff := cmp.Diff(below(t, one, "joined/"), below(t, d, "joined/")); diff != "" {
+		t.Errorf("%.3000s", diff)
 	}
 }
 

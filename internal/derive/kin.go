@@ -14,7 +14,7 @@ import (
 // it keeps apart cannot be joined: every rule of reconstruct.Join asks for two fragments to have one of these in common.
 //
 //   - the run-level id;
-//   - the opening of a conversation, of runs without a run span;
+//   - the opening of a conversation, of runs without a run span, and of runs that ended waiting for tools or began with their results;
 //   - the id of a tool call or of the conversation, where one of the two holds tool calls only.
 //
 // It keeps some 16 bytes per id and no text.
@@ -56,13 +56,13 @@ func (k *kin) add(place int, t *tape.Tape) {
 		k.share(fragment, k.key("run", tenant, t.Run.InvocationID))
 	}
 	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeNoRoot })
-	toolsOnly := rootless
-	for _, e := range t.Events {
-		if e.Type != tape.EventModelCall {
+	models := modelCalls(t)
+	toolsOnly := rootless && len(models) == 0
+	for i, e := range models {
+		if !rootless && (i < len(models)-1 || !asksForTools(t, e)) && (i > 0 || !takesUp(t, e)) {
 			continue
 		}
-		toolsOnly = false
-		if id := opening(t, e); rootless && id != "" {
+		if id := opening(t, e); id != "" {
 			k.share(fragment, k.key("opening", tenant, id))
 		}
 	}
@@ -89,6 +89,32 @@ func (k *kin) add(place int, t *tape.Tape) {
 			k.asked[key] = true
 		}
 	}
+}
+
+// modelCalls lists the model calls of a run in order of their start.
+func modelCalls(t *tape.Tape) []tape.Event {
+	var out []tape.Event
+	for _, e := range t.Events {
+		if e.Type == tape.EventModelCall {
+			out = append(out, e)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b tape.Event) int { return a.StartedAt.Compare(b.StartedAt) })
+	return out
+}
+
+// asksForTools reports a model call that was answered with tool calls.
+func asksForTools(t *tape.Tape, e tape.Event) bool {
+	return e.Response != nil && slices.ContainsFunc(t.Messages[e.Response.Message].Parts, func(p tape.Part) bool { return p.Type == tape.PartToolCall })
+}
+
+// takesUp reports a model call whose request ends with something else than a word of the user.
+func takesUp(t *tape.Tape, e tape.Event) bool {
+	if e.Request == nil || len(e.Request.Messages) == 0 {
+		return false
+	}
+	role := t.Messages[e.Request.Messages[len(e.Request.Messages)-1]].Role
+	return role == tape.RoleAssistant || role == tape.RoleTool
 }
 
 // opening is the id of the first message of a request that is no system prompt.

@@ -62,27 +62,58 @@ func collect(f *fragment) *collector {
 	if len(parts) == 0 {
 		parts = []*fragment{f}
 	}
-	for _, part := range parts {
-		for _, head := range part.heads {
-			if part.root == nil {
+	part := map[*call]int{}
+	for i, one := range parts {
+		seen := len(c.tools)
+		for _, head := range one.heads {
+			if one.root == nil {
 				c.node(head, nil, nil)
 				continue
 			}
 			// the run's own span, and any wrapper above it, is the run and no event
 			walk(head, func(n *node) bool {
-				if n == part.root {
+				if n == one.root {
 					c.agentBody(n, nil, nil)
 					return false
 				}
 				return true
 			})
 		}
+		for _, t := range c.tools[seen:] {
+			part[t] = i
+		}
 	}
 	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals} {
 		slices.SortStableFunc(list, compareCalls)
 	}
 	c.dropDuplicates()
+	c.dropWaits(part)
 	return c
+}
+
+// dropWaits makes one event of a tool call that only waited, in one part of a joined run, and the same call that ran in a later part.
+func (c *collector) dropWaits(part map[*call]int) {
+	type key struct{ id, name string }
+	later := map[key]*call{}
+	kept := c.tools[:0:0]
+	for _, waited := range slices.Backward(c.tools) {
+		k := key{waited.obs.CallID, waited.obs.Name}
+		t := later[k]
+		if k.id == "" || t == nil || part[t] <= part[waited] || waited.obs.Result.Present() || waited.holds != nil {
+			later[k] = waited
+			kept = append(kept, waited)
+			continue
+		}
+		t.nodes = append(slices.Clone(waited.nodes), t.nodes...)
+		if !t.obs.Args.Present() {
+			o := *t.obs
+			o.Args = waited.obs.Args
+			t.obs = &o
+		}
+		t.notes = append(slices.Clone(t.notes), genai.Note{Code: tape.CodeDuplicateReport, Detail: "it waited, and ran when the run was resumed"})
+	}
+	slices.Reverse(kept)
+	c.tools = kept
 }
 
 func compareCalls(a, b *call) int {

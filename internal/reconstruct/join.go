@@ -103,6 +103,16 @@ func united(list []*fragment) *fragment {
 	return u
 }
 
+// ending is the run span of the part that ended last: of a run that waited and was resumed, the one that knows how it ended.
+func (f *fragment) ending() *node {
+	for _, part := range slices.Backward(f.joined) {
+		if part.root != nil {
+			return part.root
+		}
+	}
+	return f.root
+}
+
 func (f *fragment) first() *node {
 	first := f.heads[0]
 	for _, h := range f.heads {
@@ -158,42 +168,62 @@ func (f *fragment) says(get func(*genai.Observation) string) string {
 // maxOpenChains bounds how many conversations with the same beginning a request is compared with.
 const maxOpenChains = 16
 
-// byConversation unites bare model calls whose requests continue each other. A new user message starts a new run.
+// byConversation unites bare model calls whose requests continue each other, and a run that waited with the one that resumed it. A new
+// user message starts a new run.
 func byConversation(all []*fragment, unite func(a, b *fragment), find func(*fragment) *fragment) {
-	type key struct{ service, opening string }
+	type key struct {
+		service, opening string
+		rooted           bool
+	}
 	type link struct {
 		f    *fragment
 		call *node
 	}
 	open := map[key][]link{}
 	for _, f := range all {
-		if f.root != nil {
-			continue
-		}
 		models := f.models()
 		if len(models) == 0 {
 			continue
 		}
 		first := models[0]
-		k := key{serviceOf(first.resource).Name, opening(first.request())}
+		k := key{serviceOf(first.resource).Name, opening(first.request()), f.root != nil}
 		if k.opening == "" {
 			continue
 		}
 		chains := open[k]
+		var fit []int
 		for i := len(chains) - 1; i >= 0 && i >= len(chains)-maxOpenChains; i-- {
 			before := chains[i]
 			if find(before.f) == find(f) {
+				fit = nil
 				break
 			}
 			if conversationsDiffer(before.call, first) || !extends(before.call.request(), first.request()) || !repeatsAnswer(before.call, first) {
 				continue
 			}
-			unite(before.f, f)
-			chains = slices.Delete(chains, i, i+1) // a conversation goes on once
-			break
+			if k.rooted && !resumes(before.f, before.call, f) {
+				continue
+			}
+			fit = append(fit, i)
+			if !k.rooted {
+				break
+			}
+		}
+		if len(fit) == 1 { // of several runs that wait with the same words, which one was resumed is not known
+			unite(chains[fit[0]].f, f)
+			chains = slices.Delete(chains, fit[0], fit[0]+1) // a conversation goes on once
 		}
 		open[k] = append(chains, link{f, models[len(models)-1]})
 	}
+}
+
+// resumes reports that a run with a span of its own may be what resumed another one: that one ended before, in another trace, with a
+// response that asked for tools.
+func resumes(waited *fragment, last *node, f *fragment) bool {
+	_, end := waited.interval()
+	start, _ := f.interval()
+	return end <= start && !slices.Contains(f.traces, waited.traces[0]) && len(last.obs.Response) > 0 &&
+		slices.ContainsFunc(last.obs.Response[0].Parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall })
 }
 
 // opening is the id of the first message that is no system prompt.
@@ -242,11 +272,11 @@ func (f *fragment) models() []*node {
 	var out []*node
 	for _, h := range f.heads {
 		walk(h, func(n *node) bool {
-			if n.obs.Class == genai.Model {
-				out = append(out, n)
-				return false
+			if n.obs.Class != genai.Model || isWrapper(n) || sumsUp(n) {
+				return true
 			}
-			return true
+			out = append(out, n)
+			return false
 		})
 	}
 	slices.SortFunc(out, compareNodes)

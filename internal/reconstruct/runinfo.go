@@ -136,8 +136,10 @@ func (b *builder) times() {
 		}
 		end = max(end, to)
 	}
-	if n := b.fragment.root; n != nil {
-		take(n.start, n.end)
+	for _, n := range []*node{b.fragment.root, b.fragment.ending()} {
+		if n != nil {
+			take(n.start, n.end)
+		}
 	}
 	for _, k := range b.ordered {
 		if len(k.nodes) > 0 {
@@ -370,7 +372,7 @@ func (b *builder) finish() {
 		return e.Type == tape.EventToolCall && e.Provenance["result"] == tape.Missing && e.Status == tape.EventError && len(e.SpanIDs) == 0
 	})
 	lastFailed := last != nil && (last.obs.Failed || last.obs.StatusError) && last.response == nil
-	root := b.fragment.root
+	root := b.fragment.ending()
 	r.Status = tape.StatusOK
 	switch {
 	case b.interrupted(last):
@@ -414,7 +416,7 @@ func (b *builder) finish() {
 
 // interrupted reports that the run ended by waiting for a person or a resume.
 func (b *builder) interrupted(last *call) bool {
-	root := b.fragment.root
+	root := b.fragment.ending()
 	if root == nil {
 		return false
 	}
@@ -460,7 +462,7 @@ func finalAnswer(k *call) bool {
 
 // answer finds the final answer: the run span's own record, else the text of the last response that asks for nothing more.
 func (b *builder) answer(last *call) (string, *message) {
-	root := b.fragment.root
+	root := b.fragment.ending()
 	text := ""
 	if root != nil && len(root.obs.Output) > 0 {
 		text = textOf(newMessage(root.obs.Output[len(root.obs.Output)-1]))
@@ -483,7 +485,7 @@ func (b *builder) answer(last *call) (string, *message) {
 
 // runError is what the root says went wrong, else the last call that failed.
 func (b *builder) runError(last *call) *tape.Error {
-	if root := b.fragment.root; root != nil && root.obs.Error != nil {
+	if root := b.fragment.ending(); root != nil && root.obs.Error != nil {
 		return root.obs.Error
 	}
 	if last != nil && last.obs.Error != nil {

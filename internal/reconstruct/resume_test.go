@@ -1,0 +1,97 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// all derives the tapes of several traces together, in the order given and in the other one.
+func all(t *testing.T, traces ...*trace) []*tape.Tape {
+	t.Helper()
+	derive := func(order []*trace) []*tape.Tape {
+		set := evidence.NewSet()
+		for _, tr := range order {
+			set.AddTraces(copied(tr.td))
+		}
+		return reconstruct.All(set.Split(), options)
+	}
+	backward := make([]*trace, 0, len(traces))
+	for i := len(traces) - 1; i >= 0; i-- {
+		backward = append(backward, traces[i])
+	}
+	tapes, again := derive(traces), derive(backward)
+	sound(t, tapes)
+	sound(t, again)
+	for i := range tapes {
+		if i >= len(again) || string(tapes[i].AppendJSON(nil)) != string(again[i].AppendJSON(nil)) {
+			t.Error("the order of the traces changes the tapes")
+			break
+		}
+	}
+	return tapes
+}
+
+// numbered gives all spans of the trace another trace id.
+func (tr *trace) numbered(n byte) *trace {
+	id := pcommon.TraceID{n, 15: n}
+	for _, rs := range tr.td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				s.SetTraceID(id)
+			}
+		}
+	}
+	return tr
+}
+
+// waiting is a run that asks for a tool and ends before it has run; resumed is what went on with it.
+func waiting(n byte, from int) *trace {
+	tr := newTrace()
+	tr.agent("clerk", 1, 0, from, from+20)
+	tr.chat(2, 1, from+1, from+10, list(user("refund 7")), list(asks(call("c1", "refund", `{"id":7}`))))
+	tr.tool("refund", 3, 1, from+11, from+12, "c1", `{"id":7}`, "", "error.type", "GraphInterrupt")
+	return tr.numbered(n)
+}
+
+func resumed(n byte, from int, more ...string) *trace {
+	tr := newTrace()
+	tr.agent("clerk", 11, 0, from, from+30)
+	tr.tool("refund", 12, 11, from+1, from+2, "c1", `{"id":7}`, "done")
+	request := append([]string{user("refund 7"), asks(call("c1", "refund", `{"id":7}`)), shows("c1", "done")}, more...)
+	tr.chat(13, 11, from+3, from+9, list(request...), list(says("refunded")))
+	return tr.numbered(n)
+}
+
+func TestRunThatWaitedIsJoinedWithWhatResumedIt(t *testing.T) {
+	tp := the(t, all(t, waiting(1, 0), resumed(2, 1000)))
+	wantEvents(t, tp, "model_call @2", "tool_call refund @3+c by 1 = done", "model_call @d")
+	if tp.Run.Status != tape.StatusOK || tp.Output.Text == nil || *tp.Output.Text != "refunded" {
+		t.Errorf("status %s, output %v", tp.Run.Status, tp.Output.Text)
+	}
+	if len(tp.Run.Joined) != 2 || len(tp.Sources.TraceIDs) != 2 {
+		t.Errorf("joined %v of %v", tp.Run.Joined, tp.Sources.TraceIDs)
+	}
+	if tp.Run.DurationMS != 1030 {
+		t.Errorf("it took %d ms", tp.Run.DurationMS)
+	}
+}
+
+func TestNewUserMessageIsNoResume(t *testing.T) {
+	wantRoots(t, all(t, waiting(1, 0), resumed(2, 1000, user("and 8?"))), "1", "b")
+}
+
+func TestWhichOfTwoEqualRunsWasResumedIsNotGuessed(t *testing.T) {
+	wantRoots(t, all(t, waiting(1, 0), waiting(2, 100), resumed(3, 1000)), "1", "1", "b")
+}
+
+func TestRunStillGoingOnIsNotResumed(t *testing.T) {
+	wantRoots(t, all(t, waiting(1, 0), resumed(2, 15)), "1", "b")
+}
