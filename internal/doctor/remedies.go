@@ -90,7 +90,7 @@ func external(_ *Examined, d *genai.Dialect) string {
 	if d != nil && d.ID == "claude-code" {
 		return "OTEL_LOG_RAW_API_BODIES=1 writes bodies inline instead of into files"
 	}
-	return "turn the upload of content off (OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK) so that it stays in spans"
+	return "turn the upload of content off (OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK) so that it stays in spans, or fetch it into the deck with tapedeck resolve"
 }
 
 func noRoot(_ *Examined, _ *genai.Dialect) string {
