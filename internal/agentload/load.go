@@ -17,7 +17,8 @@ import (
 
 // Shape says what a run looks like.
 type Shape struct {
-	Turns      int // model calls; all but the last ask for one tool call
+	Turns      int // model calls; all but the last ask for tool calls
+	Tools      int // tool calls that a model call asks for; 0 is 1
 	ToolBytes  int // size of arguments and result of a tool call, together
 	TextBytes  int // size of prompt and of each answer
 	Resend     bool
@@ -103,20 +104,25 @@ func (g *Generator) Trace(shape Shape) ptrace.Traces {
 			a.PutStr("gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"`+g.text(shape.TextBytes)+`"}],"finish_reason":"stop"}]`)
 			break
 		}
-		id := fmt.Sprintf("call_%016x", g.rand.Uint64())
-		args := `{"cmd":"` + g.text(shape.ToolBytes/4) + `"}`
-		result := g.text(shape.ToolBytes * 3 / 4)
-		said := `{"role":"assistant","parts":[{"type":"tool_call","id":"` + id + `","name":"bash","arguments":` + args + `}]}`
+		var calls, results []string
+		for range max(1, shape.Tools) {
+			id := fmt.Sprintf("call_%016x", g.rand.Uint64())
+			args := `{"cmd":"` + g.text(shape.ToolBytes/4) + `"}`
+			result := g.text(shape.ToolBytes * 3 / 4)
+			calls = append(calls, `{"type":"tool_call","id":"`+id+`","name":"bash","arguments":`+args+`}`)
+			results = append(results, `{"role":"tool","parts":[{"type":"tool_call_response","id":"`+id+`","response":"`+result+`"}]}`)
+			t := span("execute_tool bash", g.spanID(), root, 50_000_000).Attributes()
+			t.PutStr("gen_ai.operation.name", "execute_tool")
+			t.PutStr("gen_ai.tool.name", "bash")
+			t.PutStr("gen_ai.tool.call.id", id)
+			t.PutStr("gen_ai.tool.type", "function")
+			t.PutStr("gen_ai.conversation.id", conversation)
+			t.PutStr("gen_ai.tool.call.arguments", args)
+			t.PutStr("gen_ai.tool.call.result", result)
+		}
+		said := `{"role":"assistant","parts":[` + strings.Join(calls, ",") + `]}`
 		a.PutStr("gen_ai.output.messages", "["+said+"]")
-		history = append(history, said, `{"role":"tool","parts":[{"type":"tool_call_response","id":"`+id+`","response":"`+result+`"}]}`)
-		t := span("execute_tool bash", g.spanID(), root, 50_000_000).Attributes()
-		t.PutStr("gen_ai.operation.name", "execute_tool")
-		t.PutStr("gen_ai.tool.name", "bash")
-		t.PutStr("gen_ai.tool.call.id", id)
-		t.PutStr("gen_ai.tool.type", "function")
-		t.PutStr("gen_ai.conversation.id", conversation)
-		t.PutStr("gen_ai.tool.call.arguments", args)
-		t.PutStr("gen_ai.tool.call.result", result)
+		history = append(append(history, said), results...)
 	}
 	ended := clock
 	s := span("invoke_agent coder", root, pcommon.SpanID{}, 0)

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"os"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -199,9 +198,17 @@ func cpuTime(b *testing.B) time.Duration {
 // BenchmarkLongRun shows what a conversation that is resent whole with every turn costs: the input grows with the square of the
 // turns, tape and memory are to grow with the turns alone.
 func BenchmarkLongRun(b *testing.B) {
-	for _, turns := range []int{50, 100, 200} {
-		b.Run(strconv.Itoa(turns), func(b *testing.B) {
-			shape := agentload.Long
+	wide := agentload.Shape{Tools: 4, ToolBytes: 500, TextBytes: 400, Resend: true} // with 200 turns: 997 spans
+	for _, c := range []struct {
+		turns int
+		name  string
+		shape agentload.Shape
+	}{
+		{50, "50", agentload.Long}, {100, "100", agentload.Long}, {200, "200", agentload.Long},
+		{50, "50x4", wide}, {100, "100x4", wide}, {200, "200x4", wide},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			turns, shape := c.turns, c.shape
 			shape.Turns = turns
 			td := agentload.New(1).Trace(shape)
 			body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
