@@ -302,6 +302,7 @@ func readCommon(s *Source, o *Observation) {
 	if (o.Failed || o.StatusError) && o.Error == nil {
 		o.Error = errorOf(s)
 	}
+	o.Interrupted = o.Interrupted || waits(s)
 	str(&o.ConversationID, a.str(conversationKeys...))
 	str(&o.UserID, a.str(userKeys...))
 	str(&o.ReplayRunID, attributes{s.Resource}.str("replay_run_id"))
@@ -321,6 +322,22 @@ var conversationKeys = []string{
 var userKeys = []string{
 	"user.id", "langfuse.user.id", "enduser.id", "ai.telemetry.metadata.userId", "ai.telemetry.metadata.user_id",
 	"traceloop.association.properties.user_id", "lmnr.association.properties.user_id", "llm.user", "forge.auth.user_id", "enduser.pseudo.id",
+}
+
+// waits reports a span that ended with the exception by which LangGraph stops to wait for a person. Some instrumentations call such a
+// span failed, some call it ok.
+func waits(s *Source) bool {
+	interrupt := func(a attributes, keys ...string) bool {
+		name := a.str(keys...)
+		name = name[strings.LastIndexByte(name, '.')+1:]
+		return name == "GraphInterrupt" || name == "NodeInterrupt"
+	}
+	for _, event := range s.Span.Events().All() {
+		if event.Name() == "exception" && interrupt(attributes{event.Attributes()}, "exception.type") {
+			return true
+		}
+	}
+	return interrupt(attributes{s.Span.Attributes()}, "error.type", "exception.type")
 }
 
 // errorOf reads the failure of a span: its exception event, error attributes or status message.

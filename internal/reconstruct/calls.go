@@ -91,7 +91,8 @@ func collect(f *fragment) *collector {
 	return c
 }
 
-// dropWaits makes one event of a tool call that only waited, in one part of a joined run, and the same call that ran in a later part.
+// dropWaits makes one event of a tool call that only waited, as its span says or in an earlier part of a joined run, and the same call
+// when it ran.
 func (c *collector) dropWaits(part map[*call]int) {
 	type key struct{ id, name string }
 	later := map[key]*call{}
@@ -99,7 +100,7 @@ func (c *collector) dropWaits(part map[*call]int) {
 	for _, waited := range slices.Backward(c.tools) {
 		k := key{waited.obs.CallID, waited.obs.Name}
 		t := later[k]
-		if k.id == "" || t == nil || part[t] <= part[waited] || waited.obs.Result.Present() || waited.holds != nil {
+		if k.id == "" || t == nil || part[t] <= part[waited] && !waited.obs.Interrupted || waited.obs.Result.Present() || waited.holds != nil {
 			later[k] = waited
 			kept = append(kept, waited)
 			continue

@@ -95,3 +95,43 @@ func TestWhichOfTwoEqualRunsWasResumedIsNotGuessed(t *testing.T) {
 func TestRunStillGoingOnIsNotResumed(t *testing.T) {
 	wantRoots(t, all(t, waiting(1, 0), resumed(2, 15)), "1", "b")
 }
+
+func TestRunThatWaitsSaysSoAndItsCallHasNoAnswer(t *testing.T) {
+	tp := the(t, all(t, waiting(1, 0)))
+	wantEvents(t, tp, "model_call @2", "tool_call refund @3 by 1 failed (missing)")
+	wantCodes(t, tp, "interrupted", "unanswered_tool_call@2")
+	if tp.Run.Status != tape.StatusInterrupted {
+		t.Errorf("status %s", tp.Run.Status)
+	}
+	if e := tp.Events[1]; e.IsError || e.Error != nil {
+		t.Errorf("a call that waits failed with %v", e.Error)
+	}
+}
+
+func TestInterruptIsReadFromTheExceptionOfASpanThatIsOK(t *testing.T) {
+	tr := newTrace()
+	tr.agent("clerk", 1, 0, 0, 20)
+	tr.chat(2, 1, 1, 10, list(user("refund 7")), list(asks(call("c1", "refund", `{"id":7}`))))
+	s := tr.tool("refund", 3, 1, 11, 12, "c1", `{"id":7}`, "")
+	x := s.Events().AppendEmpty()
+	x.SetName("exception")
+	x.Attributes().PutStr("exception.type", "langgraph.errors.GraphInterrupt")
+	if tp := the(t, tr.runs(t)); tp.Run.Status != tape.StatusInterrupted {
+		t.Errorf("status %s", tp.Run.Status)
+	}
+}
+
+func TestCallThatWaitedAndThenRanIsOneEvent(t *testing.T) {
+	ask := asks(call("c1", "refund", `{"id":7}`))
+	tr := newTrace()
+	tr.agent("clerk", 1, 0, 0, 50)
+	tr.chat(2, 1, 1, 10, list(user("refund 7")), list(ask))
+	tr.tool("refund", 3, 1, 11, 12, "c1", `{"id":7}`, "", "error.type", "GraphInterrupt")
+	tr.tool("refund", 4, 1, 21, 22, "c1", `{"id":7}`, "done")
+	tr.chat(5, 1, 30, 40, list(user("refund 7"), ask, shows("c1", "done")), list(says("refunded")))
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @2", "tool_call refund @3+4 by 1 = done", "model_call @5")
+	if tp.Run.Status != tape.StatusOK {
+		t.Errorf("status %s", tp.Run.Status)
+	}
+}

@@ -124,8 +124,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	if k.by != nil {
 		shown = k.by.shown
 	}
-	failed := o.Failed || o.StatusError && (!result.Present() || shown != nil && shown.IsError)
-	if o.StatusError && !failed {
+	waits := o.Interrupted && !result.Present()
+	failed := !waits && (o.Failed || o.StatusError && (!result.Present() || shown != nil && shown.IsError))
+	if o.StatusError && !failed && !waits {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")
 	}
 	switch {
@@ -156,6 +157,10 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		}
 		b.finding(tape.CodeResultRecovered, k.seq, "result", "taken from a later model request")
 		failed = failed || shown.IsError
+	case waits:
+		e.Status = tape.EventError
+		e.Provenance["result"] = tape.Missing
+		b.finding(tape.CodeUnansweredToolCall, k.seq, "result", "the call waits for a person or a resume")
 	case len(k.nodes) == 0 || k.obs.Handoff:
 		e.Status = tape.EventError
 		e.Provenance["result"] = tape.Missing
