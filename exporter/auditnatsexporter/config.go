@@ -126,6 +126,11 @@ func (c *Config) Validate() error {
 	if c.MaxOutstandingBytes <= 0 {
 		fail("max_outstanding_bytes must be positive, got %d", c.MaxOutstandingBytes)
 	}
+	if c.Queue.HasValue() {
+		if q := c.Queue.Get(); !q.WaitForResult && q.NumConsumers != 1 {
+			fail("sending_queue: without wait_for_result, num_consumers must be 1: the next call of a process would overtake the one before")
+		}
+	}
 	return errors.Join(append(errs, c.Auth.validate())...)
 }
 

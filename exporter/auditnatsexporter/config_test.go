@@ -57,6 +57,11 @@ func TestConfigTakesEveryOption(t *testing.T) {
 	require.True(t, cfg.Queue.Get().WaitForResult)
 }
 
+func TestConfigTakesAQueueThatKeepsTheOrder(t *testing.T) {
+	_, err := load(t, "queue")
+	require.NoError(t, err)
+}
+
 func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 	for name, want := range map[string]string{
 		"no_servers":  "servers is required",
@@ -71,6 +76,7 @@ func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 		"two_ways":    "more than one way to log in",
 		"password":    "password without a username",
 		"keys":        "keys: an empty key",
+		"overtakes":   "num_consumers must be 1",
 	} {
 		_, err := load(t, name)
 		require.ErrorContains(t, err, want, name)

@@ -5,6 +5,7 @@ package auditnatsexporter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -67,7 +68,7 @@ func TestStartSurvivesThatNATSIsAway(t *testing.T) {
 func TestRepetitionBringsOnlyWhatIsNotAcknowledged(t *testing.T) {
 	b := newBroker(t, nil)
 	b.stream(func(c *jetstream.StreamConfig) { c.MaxMsgs, c.Discard = 7, jetstream.DiscardNew })
-	r := newRig(t, b.url(), func(c *Config) { c.Retry.Enabled = false; c.MaxOutstandingBytes = 1 })
+	r := newRig(t, b.url(), func(c *Config) { c.Retry.Enabled = false })
 	lines := chain(10, "")
 	err := r.ConsumeLogs(t.Context(), logs("", lines...))
 	var rest consumererror.Logs
@@ -77,6 +78,54 @@ func TestRepetitionBringsOnlyWhatIsNotAcknowledged(t *testing.T) {
 	b.stream(nil)
 	require.NoError(t, r.ConsumeLogs(t.Context(), rest.Data()))
 	require.Equal(t, lines, b.messages("auditEvent"))
+}
+
+// TestNothingOvertakesARecordThatIsRefused: the stream refuses the third record of a chain and would take the fourth.
+func TestNothingOvertakesARecordThatIsRefused(t *testing.T) {
+	b := newBroker(t, nil)
+	full := func(c *jetstream.StreamConfig) {
+		c.MaxMsgsPerSubject, c.DiscardNewPerSubject, c.Discard = 2, true, jetstream.DiscardNew
+	}
+	b.stream(full)
+	r := newRig(t, b.url(), func(c *Config) {
+		c.Retry.Enabled = false
+		c.SubjectAttribute, c.AllowedSubjects = "audit.subject", []string{"audit.other"}
+	})
+	lines := chain(4, "")
+	ld := logs("", lines...)
+	last(ld).Attributes().PutStr("audit.subject", "audit.other") // a subject that is not full
+	another := logs("", "of another process")
+	another.ResourceLogs().At(0).Resource().Attributes().PutStr("service.name", "another")
+	last(another).Attributes().PutStr("audit.subject", "audit.other")
+	another.ResourceLogs().MoveAndAppendTo(ld.ResourceLogs())
+
+	err := r.ConsumeLogs(t.Context(), ld)
+	var rest consumererror.Logs
+	require.ErrorAs(t, err, &rest)
+	require.Equal(t, 2, rest.Data().LogRecordCount())
+	require.Equal(t, lines[:2], b.messages("auditEvent"))
+	require.Equal(t, []string{"of another process"}, b.messages("audit.other"))
+
+	b.stream(nil)
+	require.NoError(t, r.ConsumeLogs(t.Context(), rest.Data()))
+	require.Equal(t, lines[:3], b.messages("auditEvent"))
+	require.Equal(t, []string{"of another process", lines[3]}, b.messages("audit.other"))
+}
+
+// TestEqualRecordsSurviveARepetition: the second of three equal records is refused, and what is delivered again is still two more.
+func TestEqualRecordsSurviveARepetition(t *testing.T) {
+	b := newBroker(t, nil)
+	b.stream(func(c *jetstream.StreamConfig) { c.MaxMsgs, c.Discard = 1, jetstream.DiscardNew })
+	r := newRig(t, b.url(), func(c *Config) { c.Retry.Enabled = false })
+	err := r.ConsumeLogs(t.Context(), logs("", "same", "same", "same"))
+	require.Error(t, err)
+	ld := logs("", "same", "same", "same")
+	if rest := (consumererror.Logs{}); errors.As(err, &rest) {
+		ld = rest.Data()
+	}
+	b.stream(nil)
+	require.NoError(t, r.ConsumeLogs(t.Context(), ld))
+	require.Len(t, b.messages("auditEvent"), 3)
 }
 
 func TestRecordThatNoServerTakesIsAPermanentErrorAndTheOthersArrive(t *testing.T) {

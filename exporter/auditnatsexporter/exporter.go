@@ -5,8 +5,11 @@ package auditnatsexporter // import "github.com/tapedeck/tapedeck/exporter/audit
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tapedeck/tapedeck/exporter/auditnatsexporter/internal/metadata"
@@ -26,8 +30,8 @@ import (
 )
 
 const (
-	// maxOutstanding bounds the messages of one call that wait for their acknowledgement, beside their bytes.
-	maxOutstanding = 256
+	// maxChains bounds how many chains of one call are published at once, one record of each.
+	maxChains = 256
 	// noStreamLogInterval keeps a stream that nobody has made yet from filling the log.
 	noStreamLogInterval = time.Minute
 )
@@ -70,7 +74,7 @@ func (e *auditExporter) start(ctx context.Context, _ component.Host) error {
 		return fmt.Errorf("connect to NATS: %w", err)
 	}
 	e.js, err = jetstream.New(e.conn,
-		jetstream.WithPublishAsyncMaxPending(1<<20), // bounded by room and maxOutstanding, which wait instead of failing
+		jetstream.WithPublishAsyncMaxPending(1<<20), // bounded by room and maxChains, which wait instead of failing
 		jetstream.WithPublishAsyncTimeout(e.cfg.Timeout.Timeout))
 	return err
 }
@@ -83,21 +87,24 @@ func (e *auditExporter) shutdown(context.Context) error {
 	return nil
 }
 
-// pushLogs publishes all records of a call, in order, and returns when each is acknowledged. The error carries those that are not. After a failure
-// no more are sent, so that the rest comes in order at the next attempt; what was acknowledged by then is recognised by its id.
+// pushLogs publishes all records of a call and returns when each is acknowledged, or the error carries those that are not. The records of one chain are
+// published in order, each after the acknowledgement of the one before. More of them on their way at once would save round trips, but the stream
+// may refuse one and take the next: it appears in the middle, is full for a moment, the connection breaks. What was refused would come out
+// of order then.
 func (e *auditExporter) pushLogs(ctx context.Context, ld plog.Logs) error {
 	b := &batch{auditExporter: e, failed: map[position]bool{}}
 	all := e.messages(ld)
-	for i := range all {
-		if len(b.failed) > 0 {
-			b.failed[all[i].position] = true
-			continue
-		}
-		b.publish(ctx, &all[i])
+	n := 0
+	var chains errgroup.Group
+	chains.SetLimit(maxChains)
+	for _, chain := range all {
+		n += len(chain)
+		chains.Go(func() error { b.publishAll(ctx, chain); return nil })
 	}
-	b.land(ctx, len(b.flying))
+	_ = chains.Wait() // b has the errors
+	b.keepEqual(all)
 	switch {
-	case len(b.failed) == len(all) && len(all) > 0:
+	case len(b.failed) == n && n > 0:
 		return errors.Join(b.errs...)
 	case len(b.failed) > 0:
 		return consumererror.NewLogs(errors.Join(b.errs...), pick(ld, b.failed))
@@ -107,69 +114,74 @@ func (e *auditExporter) pushLogs(ctx context.Context, ld plog.Logs) error {
 	return nil
 }
 
-// batch is the records of one call on their way.
+// batch is the records of one call.
 type batch struct {
 	*auditExporter
-	flying     []flight
+	mu         sync.Mutex
 	failed     map[position]bool // to be tried again
 	errs, lost []error
 }
 
-// flight is a message that waits for its acknowledgement.
-type flight struct {
-	*message
-	ack  jetstream.PubAckFuture
-	size int64
+// publishAll ends at the first record that has to be tried again: what follows has to wait for it.
+func (b *batch) publishAll(ctx context.Context, chain []message) {
+	for i := range chain {
+		ack, err := b.publish(ctx, &chain[i])
+		if err == nil {
+			b.acknowledged(ctx, &chain[i], ack)
+		} else if b.fail(ctx, &chain[i], err) {
+			b.mu.Lock()
+			for _, m := range chain[i:] {
+				b.failed[m.position] = true
+			}
+			b.mu.Unlock()
+			return
+		}
+	}
 }
 
-func (b *batch) publish(ctx context.Context, m *message) {
-	size := min(int64(len(m.body)), b.cfg.MaxOutstandingBytes)
-	if err := b.admit(ctx, size); err != nil {
-		b.fail(ctx, m, err)
+// keepEqual lets the next attempt bring, with a record that the call holds more than once, the equal ones that were acknowledged: the ids count them, and
+// alone it would be taken for the first. The stream recognises the others.
+func (b *batch) keepEqual(chains [][]message) {
+	counted := map[[sha256.Size]byte]bool{}
+	for _, m := range slices.Concat(chains...) {
+		if m.again && b.failed[m.position] {
+			counted[m.content] = true
+		}
+	}
+	if len(counted) == 0 {
 		return
 	}
+	for _, m := range slices.Concat(chains...) {
+		if counted[m.content] {
+			b.failed[m.position] = true
+		}
+	}
+}
+
+// publish returns when the record is acknowledged or refused.
+func (b *batch) publish(ctx context.Context, m *message) (*jetstream.PubAck, error) {
+	size := min(int64(len(m.body)), b.cfg.MaxOutstandingBytes)
+	if err := b.room.Acquire(ctx, size); err != nil {
+		return nil, err
+	}
+	defer b.room.Release(size)
 	options := []jetstream.PublishOpt{jetstream.WithMsgID(m.id)}
 	if b.cfg.Stream != "" {
 		options = append(options, jetstream.WithExpectStream(b.cfg.Stream))
 	}
+	// The asynchronous form, because it ends when the connection breaks; the other waits for the timeout.
 	ack, err := b.js.PublishMsgAsync(&nats.Msg{Subject: m.subject, Data: m.body}, options...)
 	if err != nil {
-		b.room.Release(size)
-		b.fail(ctx, m, err)
-		return
+		return nil, err
 	}
-	b.flying = append(b.flying, flight{m, ack, size})
-}
-
-// admit waits until there is room. A call that has something on its way waits for that first: calls that wait for each other while they hold room
-// would wait for ever.
-func (b *batch) admit(ctx context.Context, size int64) error {
-	for len(b.flying) > 0 {
-		if len(b.flying) < maxOutstanding && b.room.TryAcquire(size) {
-			return nil
-		}
-		b.land(ctx, 1)
+	select {
+	case ok := <-ack.Ok():
+		return ok, nil
+	case err := <-ack.Err():
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return b.room.Acquire(ctx, size)
-}
-
-// land waits for the acknowledgements of the first n.
-func (b *batch) land(ctx context.Context, n int) {
-	for _, f := range b.flying[:n] {
-		var err error
-		select {
-		case ack := <-f.ack.Ok():
-			b.acknowledged(ctx, f.message, ack)
-		case err = <-f.ack.Err():
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		b.room.Release(f.size)
-		if err != nil {
-			b.fail(ctx, f.message, err)
-		}
-	}
-	b.flying = b.flying[n:]
 }
 
 func (b *batch) acknowledged(ctx context.Context, m *message, ack *jetstream.PubAck) {
@@ -186,23 +198,26 @@ func (b *batch) acknowledged(ctx context.Context, m *message, ack *jetstream.Pub
 	}
 }
 
-func (b *batch) fail(ctx context.Context, m *message, err error) {
+// fail counts the record and says whether it has to be tried again.
+func (b *batch) fail(ctx context.Context, m *message, err error) (again bool) {
 	c := causeOf(err)
 	b.telemetry.ExporterAuditNatsPublishErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("cause", string(c))))
 	err = fmt.Errorf("publish under %s: %w", m.subject, err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch c {
 	case tooLarge:
 		b.logger.Error("an audit record is lost: it exceeds what the server takes", zap.Int("bytes", len(m.body)), zap.Error(err))
 		b.lost = append(b.lost, err)
-		return
+		return false
 	case noStream:
 		now := time.Now().UnixNano()
 		if last := b.lastNoStream.Load(); now-last > int64(noStreamLogInterval) && b.lastNoStream.CompareAndSwap(last, now) {
 			b.logger.Error("no stream takes the subject; nothing is lost, and publishing goes on as soon as there is one", zap.Error(err))
 		}
 	}
-	b.failed[m.position] = true
 	b.errs = append(b.errs, err)
+	return true
 }
 
 // pick copies the records at the positions.

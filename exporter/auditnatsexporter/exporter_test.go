@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -300,11 +301,11 @@ func TestTagAnywhereTakesTheWholeProcessToTheReplays(t *testing.T) {
 			e := &auditExporter{cfg: createDefaultConfig().(*Config)}
 			e.rules, _ = e.cfg.Tags.Rules()
 			ld := logs("", chain(3, "")...)
-			for _, m := range e.messages(ld) {
+			for _, m := range slices.Concat(e.messages(ld)...) {
 				require.Equal(t, "auditEvent", m.subject)
 			}
 			tagged(ld)
-			for _, m := range e.messages(ld) {
+			for _, m := range slices.Concat(e.messages(ld)...) {
 				require.Equal(t, "replayEvent", m.subject)
 			}
 		})
@@ -356,6 +357,30 @@ func TestStructuredRecordIsPublishedAndCounted(t *testing.T) {
 	require.EqualValues(t, 1, r.counted("reencoded_records"))
 }
 
+// TestEntriesOfOneResourceAreOneChain: a sender may split what one process wrote.
+func TestEntriesOfOneResourceAreOneChain(t *testing.T) {
+	e := &auditExporter{cfg: createDefaultConfig().(*Config)}
+	e.rules, _ = e.cfg.Tags.Rules()
+	ld := plog.NewLogs()
+	for _, line := range []string{"1", "other", "2"} {
+		part := logs("", line)
+		name := "agent"
+		if line == "other" {
+			name = "another"
+		}
+		part.ResourceLogs().At(0).Resource().Attributes().PutStr("service.name", name)
+		part.ResourceLogs().MoveAndAppendTo(ld.ResourceLogs())
+	}
+	last := ld.ResourceLogs().At(2).ScopeLogs().At(0).LogRecords().At(0)
+	last.Attributes().PutStr("replay_run_id", "r")
+	chains := e.messages(ld)
+	require.Len(t, chains, 2)
+	require.Equal(t, "1", string(chains[0][0].body))
+	require.Equal(t, "2", string(chains[0][1].body))
+	require.True(t, chains[0][0].replay, "the tag holds for the whole process")
+	require.False(t, chains[1][0].replay)
+}
+
 func FuzzTextOfARecord(f *testing.F) {
 	for _, s := range []string{`{"replay_run_id":"r"}`, `{"replay\u005frun_id":1}`, `{"replay_run_id"`, `[]`, `"replay_run_id"`, "", `{"a":{"replay_run_id":"r"}}`, `{"replay_run_id":null}`} {
 		f.Add(s)
@@ -363,7 +388,7 @@ func FuzzTextOfARecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		e := &auditExporter{cfg: createDefaultConfig().(*Config)}
 		e.rules, _ = e.cfg.Tags.Rules()
-		all := e.messages(logs("", text))
+		all := slices.Concat(e.messages(logs("", text))...)
 		if len(all) != 1 || string(all[0].body) != text {
 			t.Fatalf("%q became %+v", text, all)
 		}

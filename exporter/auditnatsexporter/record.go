@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -24,6 +25,8 @@ type message struct {
 	subject   string
 	body      []byte
 	id        string // equal for the same record at every delivery
+	content   [sha256.Size]byte
+	again     bool // the call holds the same content before
 	replay    bool
 	reencoded bool
 	position
@@ -32,30 +35,46 @@ type message struct {
 // position is where a record stands in its call.
 type position struct{ resource, scope, record int }
 
-// messages reads the records of a call in order. Replay or production is decided for whole resources: an audit stream is the chain of one process.
-func (e *auditExporter) messages(ld plog.Logs) []message {
-	var all []message
+// messages reads the records of a call, chain by chain, in order. An audit stream is the chain of one process, so a chain is what has equal resources, and
+// replay or production is decided for whole chains.
+func (e *auditExporter) messages(ld plog.Logs) (chains [][]message) {
+	number := map[string]int{}
+	of := make([]int, ld.ResourceLogs().Len())
+	var replay []bool
+	for i, rl := range ld.ResourceLogs().All() {
+		key := fmt.Sprint(rl.Resource().Attributes().AsRaw()) // in the order of the keys
+		n, ok := number[key]
+		if !ok {
+			n = len(number)
+			number[key] = n
+			replay = append(replay, false)
+		}
+		of[i] = n
+		replay[n] = replay[n] || e.isReplay(rl)
+	}
+	chains = make([][]message, len(number))
 	equal := map[[sha256.Size]byte]uint32{}
 	for i, rl := range ld.ResourceLogs().All() {
-		replay := e.isReplay(rl)
+		n := of[i]
 		for j, sl := range rl.ScopeLogs().All() {
 			for k, record := range sl.LogRecords().All() {
-				m := message{replay: replay, position: position{i, j, k}}
+				m := message{replay: replay[n], position: position{i, j, k}}
 				m.body, m.reencoded = original(record)
-				m.subject = e.subject(replay, record.Attributes(), rl.Resource().Attributes())
-				content := digest(m, record.Timestamp(), 0)
+				m.subject = e.subject(replay[n], record.Attributes(), rl.Resource().Attributes())
+				m.content = digest(m, record.Timestamp(), 0)
 				// The same content twice in one call is two records; at the next delivery of the call it is again.
-				m.id = hex.EncodeToString(content[:])
-				if n := equal[content]; n > 0 {
-					again := digest(m, record.Timestamp(), n)
-					m.id = hex.EncodeToString(again[:])
+				id := m.content
+				if n := equal[m.content]; n > 0 {
+					m.again = true
+					id = digest(m, record.Timestamp(), n)
 				}
-				equal[content]++
-				all = append(all, m)
+				m.id = hex.EncodeToString(id[:])
+				equal[m.content]++
+				chains[n] = append(chains[n], m)
 			}
 		}
 	}
-	return all
+	return chains
 }
 
 func digest(m message, at pcommon.Timestamp, occurrence uint32) (sum [sha256.Size]byte) {
