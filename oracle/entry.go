@@ -7,6 +7,8 @@ package oracle
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/bind"
@@ -65,6 +67,25 @@ func Hash(args exactjson.Value) string { return tape.ArgsHash(args) }
 // HashText is Hash of arguments as a provider spelled them; it is tape.ArgsTextHash.
 func HashText(args string) string { return tape.ArgsTextHash(args) }
 
+// ReadHash reads an args_hash as files and clients spell it: as Hash writes it, or its hexadecimal digits alone, in any case. Digits alone
+// are those of own, the hash of the arguments beside them, if these are its digits, else of a sha256: hash. ok is false for what can be
+// no hash of arguments; it then comes back as it was.
+func ReadHash(text, own string) (hash string, ok bool) {
+	prefix, digits, prefixed := strings.Cut(text, ":")
+	if !prefixed {
+		prefix, digits = "sha256", text
+		if _, of, _ := strings.Cut(own, ":"); own != "" && strings.EqualFold(of, digits) {
+			return own, true
+		}
+	}
+	if hash = strings.ToLower(prefix + ":" + digits); !hashForm.MatchString(hash) {
+		return text, false
+	}
+	return hash, true
+}
+
+var hashForm = regexp.MustCompile(`^sha256(-raw)?:[0-9a-f]{64}$`)
+
 var text = bind.String[string]()
 
 // always makes a member stand in every entry that we write, while the schema leaves it optional.
@@ -117,7 +138,7 @@ func Append(dst []byte, entries []Entry) []byte {
 }
 
 // Read reads an oracle file: an array of objects with at least tool_name, args_hash and response. Members that this version does
-// not know are kept.
+// not know are kept. Hashes in another spelling, see ReadHash, are brought into the one of Hash; what is no hash stays and matches nothing.
 func Read(data []byte) ([]Entry, error) {
 	if len(data) > tape.MaxBytes {
 		return nil, fmt.Errorf("read oracle: %w: %d bytes", tape.ErrTooLarge, len(data))
@@ -138,6 +159,9 @@ func Read(data []byte) ([]Entry, error) {
 		}
 		if entries[i], err = entryRecord.Decode(v.At(i)); err != nil {
 			return nil, fmt.Errorf("read oracle: entry %d: %w", i, err)
+		}
+		if e := &entries[i]; !hashForm.MatchString(e.ArgsHash) {
+			e.ArgsHash, _ = ReadHash(e.ArgsHash, Hash(e.Args)) // Lint names what is none
 		}
 	}
 	return entries, nil

@@ -30,6 +30,7 @@ type FlawKind struct {
 // FlawKinds is the table of all codes that Lint reports; docs/oracle.md shows it.
 var FlawKinds = []FlawKind{
 	{"wrong_hash", tape.SeverityError, "`args_hash` is not the hash of `args`: the entry answers other calls than it shows"},
+	{"malformed_hash", tape.SeverityError, "`args_hash` is not `sha256:`, `sha256-raw:` or nothing and 64 hexadecimal digits: the entry answers no call"},
 	{"wrong_occurrence", tape.SeverityError, "`occurrence` does not count the equal calls of the caller"},
 	{"wrong_format", tape.SeverityError, "`response_format` is `json`, and the response is not JSON in canonical form"},
 	{"conflict", tape.SeverityError, "entries for the same occurrence have different answers: the call is `ambiguous`"},
@@ -73,7 +74,9 @@ func (l *linter) add(entry int, code, format string, args ...any) {
 
 func (l *linter) entry(entries []Entry, i int) {
 	e := &entries[i]
-	if !e.Args.IsAbsent() && e.ArgsHash != "" && Hash(e.Args) != e.ArgsHash {
+	if _, ok := ReadHash(e.ArgsHash, ""); !ok && e.ArgsHash != "" {
+		l.add(i, "malformed_hash", "%.100q", e.ArgsHash)
+	} else if !e.Args.IsAbsent() && e.ArgsHash != "" && Hash(e.Args) != e.ArgsHash {
 		l.add(i, "wrong_hash", "the arguments have %s", Hash(e.Args))
 	}
 	l.occurrence(entries, i)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,44 @@ func TestReadAcceptsPlainFilesAndKeepsUnknownMembers(t *testing.T) {
 	}
 	if got := string(Append(nil, nil)); got != "[]\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestHashesInAnySpellingFindTheirCalls(t *testing.T) {
+	digits := func(args string) string {
+		_, of, _ := strings.Cut(HashText(args), ":")
+		return of
+	}
+	entries, err := Read([]byte(`[
+		{"tool_name":"a","args_hash":"` + digits(`{}`) + `","response":"bare"},
+		{"tool_name":"b","args_hash":"` + strings.ToUpper(digits(`{"x":1}`)) + `","response":"upper","args":{"x":1}},
+		{"tool_name":"c","args_hash":"` + digits(`ls -la`) + `","response":"text","args":"ls -la"},
+		{"tool_name":"d","args_hash":"` + digits(`{}`)[1:] + `","response":"short"},
+		{"tool_name":"e","args_hash":"md5:` + digits(`{}`) + `","response":"another"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := New(entries, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := o.NewSession(0)
+	for _, c := range []struct{ tool, args, want string }{
+		{"a", `{}`, "bare"}, {"b", `{"x": 1.0}`, "upper"}, {"c", `ls -la`, "text"}, {"d", `{}`, ""}, {"e", `{}`, ""},
+	} {
+		answer, err := s.Answer(Query{ToolName: c.tool, ArgsText: c.args})
+		if err != nil || answer.Outcome.Served() != (c.want != "") || c.want != "" && answer.Entry.Response != c.want || len(answer.Labels) > 0 {
+			t.Errorf("%s of %s: %+v, %v", c.args, c.tool, answer, err)
+		}
+	}
+	var named []int
+	for _, f := range Lint(entries, nil) {
+		if f.Code == "malformed_hash" {
+			named = append(named, f.Entry)
+		}
+	}
+	if !slices.Equal(named, []int{3, 4}) {
+		t.Errorf("lint names the entries %v", named)
 	}
 }
 

@@ -118,6 +118,10 @@ not be loaded.`,
 				}
 			} else if args != "-" {
 				return errors.New("--args and --args-hash exclude each other")
+			} else if hash, ok := oracle.ReadHash(q.ArgsHash, ""); ok {
+				q.ArgsHash = hash
+			} else {
+				return errors.New("--args-hash is not 64 hexadecimal digits, alone or after sha256: or sha256-raw:")
 			}
 			return lookup(cmd.Context(), cmd.OutOrStdout(), refs[0], deckURL, f, q, occurrence)
 		},

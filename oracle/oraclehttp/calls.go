@@ -9,7 +9,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,8 +28,6 @@ type request struct {
 
 // maxName bounds the names and ids of a request, which a session keeps.
 const maxName = 1024
-
-var hashForm = regexp.MustCompile(`^sha256(-raw)?:[0-9a-f]{64}$`)
 
 // names are the members of a request that are texts.
 func (r *request) names(name string) (to *string, required bool) {
@@ -142,10 +139,16 @@ func (r *request) readArgs(args, raw string) *problem {
 		}
 	case stated == "":
 		return bad("none of args, args_raw and args_hash is there")
-	case !hashForm.MatchString(stated):
-		return bad("args_hash is not sha256: or sha256-raw: and 64 hex digits")
 	}
-	if stated != "" && stated != r.query.ArgsHash {
+	if stated == "" {
+		return nil
+	}
+	switch hash, ok := oracle.ReadHash(stated, r.query.ArgsHash); {
+	case args+raw == "" && !ok:
+		return bad("args_hash is not 64 hex digits, alone or after sha256: or sha256-raw:")
+	case args+raw == "":
+		r.query.ArgsHash = hash
+	case hash != r.query.ArgsHash:
 		return &problem{http.StatusBadRequest, "args_hash_mismatch", "args_hash is " + quote(stated) + "; the arguments have " + r.query.ArgsHash + ": the client hashes in another way, see docs/oracle.md"}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -140,13 +141,29 @@ func TestRepeatedRequestsAreIdempotent(t *testing.T) {
 	}
 }
 
+func TestEndpointTakesHashesInAnySpelling(t *testing.T) {
+	text := entry(t, "t", `"ls -la"`, "text")
+	h := newHandler(t, Config{}, entry(t, "t", `{}`, "r"), text)
+	hash := entry(t, "t", `{}`, "").ArgsHash
+	digits, raw := strings.TrimPrefix(hash, "sha256:"), strings.TrimPrefix(text.ArgsHash, "sha256-raw:")
+	for i, call := range []string{
+		`"args_hash":"` + hash + `"`, `"args_hash":"` + digits + `"`, `"args_hash":"` + strings.ToUpper(digits) + `"`,
+		`"args":{},"args_hash":"` + digits + `"`, `"args_raw":"ls -la","args_hash":"` + raw + `"`,
+	} {
+		body := `{"replay_run_id":"replay-` + strconv.Itoa(i) + `","tool_name":"t",` + call + `}`
+		if status, answer := ask(t, h, "POST", "/v1/tool-calls", body); status != 200 || !bytes.Contains(answer, []byte(`"match":"exact"`)) {
+			t.Errorf("%s: %d %s", body, status, answer)
+		}
+	}
+}
+
 func TestRequestsThatCannotBeUnderstoodAreNoMisses(t *testing.T) {
 	h := newHandler(t, Config{MaxBody: 4096}, entry(t, "t", `{}`, "r"))
 	for body, status := range map[string]int{
 		`{`: 400, `[]`: 400, `{"tool_name":"t","args":{}}`: 400, toolCall(`"args":{}`): 400, toolCall(`"tool_name":"","args":{}`): 400,
 		toolCall(`"tool_name":7,"args":{}`): 400, toolCall(`"tool_name":"t"`): 400, toolCall(`"tool_name":"t","args":{},"turn":-1`): 400,
 		toolCall(`"tool_name":"t","args":{},"turn":"1"`): 400, toolCall(`"tool_name":"t","args":{},"call_index":0.5`): 400,
-		toolCall(`"tool_name":"t","args_hash":"sha1:00"`): 400, toolCall(`"tool_name":"t","args_raw":{}`): 400, toolCall(`"tool_name":"t","args":{"a":1,"a":2}`): 400,
+		toolCall(`"tool_name":"t","args_hash":"sha1:00"`): 400, toolCall(`"tool_name":"t","args_hash":"` + strings.Repeat("0", 63) + `"`): 400, toolCall(`"tool_name":"t","args_raw":{}`): 400, toolCall(`"tool_name":"t","args":{"a":1,"a":2}`): 400,
 		toolCall(`"tool_name":"t","args":{},"args_hash":"sha256:0000000000000000000000000000000000000000000000000000000000000000"`): 400,
 		toolCall(`"tool_name":"` + strings.Repeat("t", maxName+1) + `","args":{}`):                                                  400,
 		toolCall(`"tool_name":"t","args":"` + strings.Repeat("x", 5000) + `"`):                                                      413,

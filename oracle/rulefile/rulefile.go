@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -94,8 +93,6 @@ func Read(data []byte) (*oracle.Rules, error) {
 	return rules, nil
 }
 
-var hashForm = regexp.MustCompile(`^sha256(-raw)?:[0-9a-f]{64}$`)
-
 func (r rule) rule() (oracle.ToolRule, error) {
 	to := oracle.ToolRule{Mode: oracle.Mode(r.Mode), Policy: oracle.Policy(r.Policy)}
 	if r.Idempotent != nil && *r.Idempotent {
@@ -109,16 +106,17 @@ func (r rule) rule() (oracle.ToolRule, error) {
 		to.Normalise = append(to.Normalise, oracle.NormalisePath{Path: n.Path, As: n.As})
 	}
 	for _, c := range r.Calls {
-		if !hashForm.MatchString(c.ArgsHash) {
-			return to, fmt.Errorf("calls: args_hash %q is not sha256: or sha256-raw: and 64 hex digits", c.ArgsHash)
+		hash, ok := oracle.ReadHash(c.ArgsHash, "")
+		if !ok {
+			return to, fmt.Errorf("calls: args_hash %q is not 64 hex digits, alone or after sha256: or sha256-raw:", c.ArgsHash)
 		}
 		if to.Calls == nil {
 			to.Calls = map[string]oracle.Policy{}
 		}
-		if _, twice := to.Calls[c.ArgsHash]; twice {
+		if _, twice := to.Calls[hash]; twice {
 			return to, fmt.Errorf("calls: %s comes twice", c.ArgsHash)
 		}
-		to.Calls[c.ArgsHash] = oracle.Policy(c.Policy)
+		to.Calls[hash] = oracle.Policy(c.Policy)
 	}
 	return to, nil
 }
