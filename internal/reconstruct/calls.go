@@ -54,6 +54,8 @@ type asked struct {
 type collector struct {
 	models, tools, agents, retrievals []*call
 	noise                             map[string]int64
+	states                            []*node // agents and steps that recorded what came out
+	transcripts                       map[*call]transcript
 }
 
 func collect(f *fragment) *collector {
@@ -66,6 +68,7 @@ func collect(f *fragment) *collector {
 	for i, one := range parts {
 		seen := len(c.tools)
 		for _, head := range one.heads {
+			c.collectStates(head)
 			if one.root == nil {
 				c.node(head, nil, nil)
 				continue
@@ -89,6 +92,16 @@ func collect(f *fragment) *collector {
 	c.dropDuplicates()
 	c.dropWaits(part)
 	return c
+}
+
+// collectStates remembers the agents and steps that hold what came out.
+func (c *collector) collectStates(head *node) {
+	walk(head, func(n *node) bool {
+		if class := n.obs.Class; (class == genai.Agent || class == genai.Structure || class == genai.Entry) && n.obs.OutputData.Present() {
+			c.states = append(c.states, n)
+		}
+		return true
+	})
 }
 
 // dropWaits makes one event of a tool call that only waited, as its span says or in an earlier part of a joined run, and the same call

@@ -28,6 +28,7 @@ func (c *collector) converse() {
 	slices.SortStableFunc(c.models, compareCalls)
 	c.align()
 	c.recoverResponses()
+	c.readTranscripts()
 	for _, m := range c.models {
 		if m.response == nil {
 			continue
@@ -40,6 +41,7 @@ func (c *collector) converse() {
 	}
 	c.findResults()
 	c.pair()
+	c.dropSecondReports()
 	handoffs := c.handoffs()
 	c.recoverCalls()
 	c.delegations(handoffs)
@@ -203,7 +205,8 @@ func (c *collector) findResults() {
 	byID := map[string]*asked{}
 	for i, m := range c.models {
 		if len(m.asked) > 0 {
-			c.resultsAfter(i)
+			c.resultsAfter(i, ids)
+			c.transcripts[m].resultsIn(m)
 		}
 		for _, a := range m.asked {
 			if a.shown == nil && a.part.ID != "" && ids[a.part.ID] == 1 {
@@ -236,8 +239,9 @@ func (c *collector) findResults() {
 func (a *asked) show(p *genai.Part, by *call) { a.shown, a.by = p, by }
 
 // resultsAfter takes the results that follow, in a later request, the assistant message that asked. Results with ids belong to the
-// call of that id; results without stand in the order of the calls, if there are as many.
-func (c *collector) resultsAfter(i int) {
+// call of that id; results without, or with ids that tell nothing, stand in the order of the calls, if there are as many. asked counts
+// the calls of the run by id.
+func (c *collector) resultsAfter(i int, asked map[string]int) {
 	m := c.models[i]
 	for j := i + 1; j < len(c.models) && j <= i+maxPredecessors; j++ {
 		next := c.models[j].request
@@ -256,6 +260,12 @@ func (c *collector) resultsAfter(i int) {
 				}
 			}
 		}
+		if misnumbered(m, results, next, asked) {
+			for k, a := range m.asked {
+				a.show(results[k], c.models[j])
+			}
+			return
+		}
 		for _, r := range results {
 			for _, a := range m.asked {
 				if r.ID != "" && r.ID == a.part.ID && a.shown == nil {
@@ -267,6 +277,47 @@ func (c *collector) resultsAfter(i int) {
 		showByPosition(m, results, c.models[j])
 		return
 	}
+}
+
+// misnumbered reports results with numbers of their own: as many as calls, with the same names, and with ids that differ from the calls'
+// only in a number at the end, which tells nothing because no call of the run has it or because it comes back within one request. Some
+// packages number calls and results anew, each by its place in a message.
+func misnumbered(m *call, results []*genai.Part, request []*message, asked map[string]int) bool {
+	if len(results) != len(m.asked) {
+		return false
+	}
+	ids := map[string]bool{}
+	for k, a := range m.asked {
+		if stem(a.part.ID) == "" || stem(a.part.ID) != stem(results[k].ID) || a.shown != nil || results[k].Name != "" && results[k].Name != a.part.Name {
+			return false
+		}
+		ids[a.part.ID] = true
+	}
+	foreign := false
+	for _, r := range results {
+		if !ids[r.ID] {
+			if asked[r.ID] > 0 && resultsOf(r.ID, request) < 2 {
+				return false
+			}
+			foreign = true
+		}
+	}
+	return foreign
+}
+
+// stem is an id without the number at its end.
+func stem(id string) string { return strings.TrimRight(id, "0123456789") }
+
+// resultsOf counts the results of one id in a request.
+func resultsOf(id string, request []*message) (n int) {
+	for _, m := range request {
+		for i := range m.parts {
+			if m.parts[i].Type == tape.PartToolResult && m.parts[i].ID == id {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // answerIn finds the response of m in a later request.

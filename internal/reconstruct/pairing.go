@@ -12,16 +12,21 @@ import (
 // pair says which executed tool call was asked for by which response: by call id; else, within the latest turn before it, by name,
 // arguments and result, by name and arguments, by name and order, or by a name that occurs once.
 func (c *collector) pair() {
+	mayDiffer := c.idsMayDiffer()
+	known := c.knownNames()
 	passes := []func(t *call, a *asked) bool{
 		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID },
 		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows
-			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && returned(t, a) && (!t.obs.Args.Present() || sameArgs(t, a))
+			return nameOf(t) == a.part.Name && mayDiffer(t, a) && returned(t, a) && (!t.obs.Args.Present() || sameArgs(t, a))
 		},
 		func(t *call, a *asked) bool {
-			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && t.obs.Args.Present() && sameArgs(t, a)
+			return nameOf(t) == a.part.Name && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a)
 		},
 		func(t *call, a *asked) bool {
-			return nameOf(t) == a.part.Name && (t.obs.CallID == "" || a.part.ID == "") && argsMayDiffer(t, a)
+			return nameOf(t) == a.part.Name && mayDiffer(t, a) && argsMayDiffer(t, a)
+		},
+		func(t *call, a *asked) bool { // a display name or the name of a class in place of the tool's
+			return !known[nameOf(t)] && mayDiffer(t, a) && a.part.Args.Len() > 0 && sameArgs(t, a)
 		},
 	}
 	for _, fits := range passes {
@@ -35,6 +40,26 @@ func (c *collector) pair() {
 				}
 			}
 		}
+	}
+}
+
+// idsMayDiffer returns what says whether a tool call can be an asked call although their ids are not equal: one of them has none, or
+// the reporter of the tool call numbers calls in its own way, so that none of its ids in the run is one that a response asked with.
+func (c *collector) idsMayDiffer() func(t *call, a *asked) bool {
+	ids := map[string]bool{}
+	for _, m := range c.models {
+		for _, a := range m.asked {
+			ids[a.part.ID] = true
+		}
+	}
+	meet := map[reporter]bool{}
+	for _, t := range c.tools {
+		if t.obs.CallID != "" && ids[t.obs.CallID] {
+			meet[t.reporter()] = true
+		}
+	}
+	return func(t *call, a *asked) bool {
+		return t.obs.CallID == "" || a.part.ID == "" || !meet[t.reporter()]
 	}
 }
 
@@ -98,8 +123,8 @@ func returned(t *call, a *asked) bool {
 // sameArgs compares what a tool received with what was asked for.
 func sameArgs(t *call, a *asked) bool { return equalArgs(t.obs.Args.Value, a.part.Args, sameValue) }
 
-// equalArgs compares recorded arguments with those asked for. Some packages record the bare value of a single argument, a lone
-// {"input": …}, or the values without their names.
+// equalArgs compares recorded arguments with those asked for. Some packages record the bare value of a single argument, the values without
+// their names, or the arguments inside of an envelope; that it is one is proved by what is inside.
 func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) bool) bool {
 	if same(received, asked) {
 		return true
@@ -111,8 +136,12 @@ func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) 
 	if len(members) == 1 && same(received, members[0].Value) {
 		return true
 	}
-	if inner := received.Get("input"); received.Len() == 1 && !inner.IsAbsent() && asked.Get("input").IsAbsent() {
-		return equalArgs(inner, asked, same)
+	if len(members) > 0 && holds(received, asked, same, maxEnvelopes) {
+		return true
+	}
+	if received.Len() == 1 && asked.Len() == 0 {
+		inner := received.Members()[0].Value
+		return inner.Kind() == exactjson.Object && inner.Len() == 0 || inner.Kind() == exactjson.String && same(inner, asked)
 	}
 	values := received.Get("args")
 	if values.Kind() != exactjson.Array || values.Len() != len(members) || received.Len() > 1 && received.Get("kwargs").Len() > 0 {
@@ -124,6 +153,23 @@ func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) 
 		}
 	}
 	return len(members) > 0
+}
+
+// maxEnvelopes bounds envelopes within envelopes.
+const maxEnvelopes = 4
+
+// holds reports that a value stands inside of another one, also of one that is JSON text there.
+func holds(outer, inner exactjson.Value, same func(a, b exactjson.Value) bool, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	if outer.Kind() == exactjson.String {
+		v, ok := decoded(outer)
+		return ok && v.Kind() != exactjson.String && (same(v, inner) || holds(v, inner, same, depth))
+	}
+	return slices.ContainsFunc(outer.Members(), func(m exactjson.Member) bool {
+		return same(m.Value, inner) || holds(m.Value, inner, same, depth-1)
+	})
 }
 
 // argsMayDiffer guards pairing by order: arguments that were recorded whole on both sides and have nothing in common belong to

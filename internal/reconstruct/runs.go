@@ -20,6 +20,7 @@ type fragment struct {
 	seen   redactions  // what redaction the evidence of these traces went through
 	own    bool        // named by its own first span, because another run has the name that it would have
 	joined []*fragment // of a joined run: what it was joined from, in order of time
+	within *fragment   // the run that it was gathered into
 }
 
 // divide finds the runs of a trace. Nested agents stay inside the run around them.
@@ -30,7 +31,7 @@ func divide(roots []*node) []*fragment {
 		var entries []*node
 		findRuns(r, entries, &frags, loose)
 	}
-	frags = append(frags, groupLoose(roots, loose)...)
+	frags = gather(append(frags, groupLoose(roots, loose)...))
 	slices.SortFunc(frags, func(a, b *fragment) int { return compareNodes(a.heads[0], b.heads[0]) })
 	return frags
 }
@@ -167,4 +168,92 @@ func continued(frags []*fragment, n *node) *fragment {
 		}
 	}
 	return nil
+}
+
+// gather puts runs that were torn apart together. An agent span without a call below it is the run of the calls and steps beside it:
+// those that name the same parent, lie in its time, and were given the same user message or none. Instrumentations that hang every
+// span below the span of the application, which is no evidence, write runs so.
+func gather(frags []*fragment) []*fragment {
+	beside := map[siblings][]*fragment{}
+	for _, f := range frags {
+		key := siblingsOf(f.heads[0])
+		beside[key] = append(beside[key], f)
+	}
+	gathered := map[*fragment]bool{}
+	for _, f := range frags {
+		var run *fragment
+		for _, g := range beside[siblingsOf(f.heads[0])] {
+			if g != f && !gathered[g] && g.root != nil && !holdsCall(g.root) && g.around(f) && (run == nil || g.around(run)) {
+				run = g
+			}
+		}
+		if run == nil {
+			continue
+		}
+		gathered[f] = true
+		for _, n := range f.heads {
+			n.up, n.adopted = run.root, true
+		}
+		f.within = run
+	}
+	kept := frags[:0:0]
+	for _, f := range frags {
+		if !gathered[f] {
+			kept = append(kept, f)
+			continue
+		}
+		run := f.within
+		for gathered[run] {
+			run = run.within
+		}
+		run.entry = append(run.entry, f.entry...)
+		for _, n := range f.heads {
+			n.up = run.root
+			run.root.kids = append(run.root.kids, n)
+		}
+	}
+	for _, f := range kept {
+		if f.root != nil {
+			slices.SortFunc(f.root.kids, compareNodes)
+		}
+	}
+	return kept
+}
+
+// siblings is what spans have in common that name the same parent, whether it came or not.
+type siblings struct {
+	up     *node
+	parent pcommon.SpanID
+}
+
+func siblingsOf(n *node) siblings { return siblings{n.up, n.parent} }
+
+// around reports that f lies in the time of g and speaks of nothing else than g does.
+func (g *fragment) around(f *fragment) bool {
+	for _, n := range f.heads {
+		if n.parent.IsEmpty() || !n.within(g.root) || n.start == g.root.start && n.end == g.root.end && compareNodes(n, g.root) < 0 {
+			return false
+		}
+	}
+	asked := f.userText()
+	return asked == "" || asked == g.userText()
+}
+
+// userText is the user's message as the fragment's own span or its first model call holds it.
+func (f *fragment) userText() string {
+	if f.root != nil {
+		if text := lastUserText(f.root.obs.Input); text != "" {
+			return text
+		}
+	}
+	var text string
+	for _, h := range f.heads {
+		walk(h, func(n *node) bool {
+			if text == "" && n.obs.Class == genai.Model {
+				text = lastUserText(n.obs.Request)
+			}
+			return text == ""
+		})
+	}
+	return text
 }

@@ -1,0 +1,60 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// The spans of these runs hang beside each other below a span of the application, which is no evidence.
+
+func TestRunThatHangsBesideItsCallsIsOneRun(t *testing.T) {
+	const app = 99
+	ask := asks(call("c1", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.agent("a", 1, app, 0, 100, "gen_ai.input.messages", list(user("q")))
+	tr.agent("step", 2, app, 1, 11)
+	tr.chat(3, app, 1, 10, list(user("q")), list(ask))
+	tr.tool("f", 4, app, 11, 12, "c1", `{"x":1}`, "r")
+	tr.agent("step", 5, app, 19, 31, "gen_ai.input.messages", list(user("q")))
+	tr.chat(6, app, 20, 30, list(user("q"), ask, shows("c1", "r")), list(says("end")))
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @3", "tool_call f @4 by 1 = r", "model_call @6")
+	if tp.Run.Agent.Name != "a" || tp.Input.UserMessage == nil || *tp.Input.UserMessage != "q" {
+		t.Errorf("agent %q, user message %v", tp.Run.Agent.Name, tp.Input.UserMessage)
+	}
+}
+
+func TestRunsOfOtherQuestionsAreNotGathered(t *testing.T) {
+	const app = 99
+	tr := newTrace()
+	tr.agent("a", 1, app, 0, 100, "gen_ai.input.messages", list(user("one")), "gen_ai.output.messages", list(says("1")))
+	tr.agent("b", 2, app, 10, 90, "gen_ai.input.messages", list(user("two")))
+	tr.chat(3, 2, 20, 30, list(user("two")), list(says("2")))
+	tr.chat(4, app, 40, 50, list(user("three")), list(says("3")))
+	if tapes := tr.runs(t); len(tapes) != 3 {
+		t.Errorf("%d runs %v, want 3", len(tapes), roots(tapes))
+	}
+}
+
+func TestCallsComeFromTheStateThatAGraphRecorded(t *testing.T) {
+	state := `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},` +
+		`{"role":"tool","tool_call_id":"c1","content":"r"},{"role":"assistant","content":"end"}]}`
+	build := func(state string) *tape.Tape {
+		tr := newTrace()
+		tr.in("traceloop", "workflow", 1, 0, 0, 100, "traceloop.span.kind", "workflow", "traceloop.entity.name", "graph", "traceloop.entity.output", state)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("")), "gen_ai.response.finish_reasons", []any{"tool_call"})
+		tr.chat(3, 1, 20, 30, list(user("q"), says("")), list(says("end")), "gen_ai.response.finish_reasons", []any{"stop"})
+		return the(t, tr.runs(t))
+	}
+	tp := build(state)
+	wantEvents(t, tp, "model_call @2", "tool_call f by 1 = r (recovered)", "model_call @3")
+	if label := tp.Events[0].Provenance["response.message"]; label != tape.Recovered {
+		t.Errorf("the answer that was completed is labelled %q", label)
+	}
+	other := build(`{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"assistant","content":"another end"}]}`)
+	wantEvents(t, other, "model_call @2", "model_call @3")
+}

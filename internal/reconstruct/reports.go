@@ -1,0 +1,101 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// This file attaches reports to calls. The conversation says how many calls took place and with which arguments; a tool span or log
+// record that no response asked for, and that says what another report says of a call that a response did ask for, is one more report
+// of that call. Two instrumentations in one process, and a framework beside its own event log, are the usual reasons.
+
+// dropSecondReports makes one call of several reports. A report is a second one when no response asked for it, another instrumentation
+// (or a log record) reports a call with equal arguments, and neither ids nor time say that they are two.
+func (c *collector) dropSecondReports() {
+	mayDiffer := c.idsMayDiffer()
+	known := c.knownNames()
+	taken := map[*call][]reporter{}
+	kept := c.tools[:0:0]
+	for _, t := range c.tools {
+		p := c.firstReport(t, known, taken, mayDiffer)
+		if p == nil {
+			kept = append(kept, t)
+			continue
+		}
+		taken[p] = append(taken[p], t.reporter())
+		second := *t.obs
+		second.Notes = nil
+		if p.obs.Name != second.Name && !known[p.obs.Name] {
+			o := *p.obs
+			o.Name = second.Name
+			p.obs = &o
+		}
+		p.obs = genai.Merge(p.obs, &second)
+		p.nodes = append(slices.Clip(p.nodes), t.nodes...)
+		p.notes = append(append(slices.Clone(p.notes), t.notes...), genai.Note{Code: tape.CodeDuplicateReport, Detail: "several spans report this call"})
+		if p.holds == nil {
+			p.holds = t.holds
+		}
+	}
+	c.tools = kept
+}
+
+// reporter is who wrote a report: the instrumentation, and whether it wrote a span or a log record.
+type reporter struct {
+	scope scopeKey
+	log   bool
+}
+
+// reporter returns the writer of the outermost report of a call; the zero value for calls without one.
+func (t *call) reporter() reporter {
+	if len(t.nodes) == 0 {
+		return reporter{}
+	}
+	return reporter{t.nodes[0].scope, t.nodes[0].spans == 0}
+}
+
+// knownNames are the names of tools that a request offers or a response asks for.
+func (c *collector) knownNames() map[string]bool {
+	names := map[string]bool{}
+	for _, m := range c.models {
+		for _, t := range m.obs.Tools {
+			names[t.Name] = true
+		}
+		for _, a := range m.asked {
+			names[a.part.Name] = true
+		}
+	}
+	return names
+}
+
+// firstReport finds the call that t reports once more, nil when t is a call of its own. Of several, the one that overlaps t in time,
+// else the latest before it.
+func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call][]reporter, mayDiffer func(*call, *asked) bool) *call {
+	if t.by != nil || t.obs.Handoff || len(t.nodes) == 0 {
+		return nil
+	}
+	var found *call
+	for _, p := range c.tools {
+		if p == t || p.by == nil || len(p.nodes) == 0 || p.reporter() == t.reporter() || slices.Contains(taken[p], t.reporter()) {
+			continue
+		}
+		if p.start > t.end+clockSlack || nameOf(t) != p.by.part.Name && nameOf(t) != nameOf(p) && known[nameOf(t)] || !mayDiffer(t, p.by) {
+			continue
+		}
+		if t.obs.Args.Present() && !sameArgs(t, p.by) {
+			continue
+		}
+		if t.obs.Args.Label == "" && !t.obs.Args.Present() && nameOf(t) != p.by.part.Name {
+			continue // neither name nor arguments in common
+		}
+		if found == nil || overlap(p, t) || !overlap(found, t) {
+			found = p
+		}
+	}
+	return found
+}

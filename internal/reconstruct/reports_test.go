@@ -1,0 +1,91 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// The framework of this run numbers calls in its messages by their place and gives its tool spans ids of its own.
+func TestIDsThatNeverMeetAreNoFurtherCalls(t *testing.T) {
+	first, second := asks(call("poll_1", "poll", `{"job":7}`)), asks(call("poll_1", "poll", `{"job":7}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(first))
+	tr.tool("poll", 3, 1, 11, 12, "uuid-a", `{"job":7}`, "queued")
+	tr.chat(4, 1, 20, 30, list(user("q"), first, shows("poll_0", "queued")), list(second))
+	tr.tool("poll", 5, 1, 31, 32, "uuid-b", `{"job":7}`, "done")
+	tr.chat(6, 1, 40, 50, list(user("q"), first, shows("poll_0", "queued"), second, shows("poll_0", "done")), list(says("end")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call poll @3 by 1 = queued", "model_call @4", "tool_call poll @5 by 3 = done", "model_call @6")
+}
+
+func TestOneIDThatMeetsMakesAllTell(t *testing.T) {
+	ask := asks(call("c1", "f", `{"x":1}`), call("c2", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("f", 3, 1, 11, 12, "c1", `{"x":1}`, "one")
+	tr.tool("f", 4, 1, 13, 14, "c9", `{"x":1}`, "nine")
+	tr.chat(5, 1, 20, 30, list(user("q"), ask, shows("c1", "one"), shows("c2", "two")), list(says("end")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f by 1 = two (recovered)", "tool_call f @3 by 1 = one", "tool_call f @4 = nine", "model_call @5")
+}
+
+func TestReportOfAnotherInstrumentationIsNoFurtherCall(t *testing.T) {
+	const other = "@traceloop/instrumentation-x"
+	ask := asks(call("c1", "f", `{"x":1}`), call("c2", "f", `{"x":2}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("f", 3, 1, 11, 15, "c1", "", "")
+	tr.tool("f", 4, 1, 11, 15, "c2", "", "")
+	for id, args := range map[int]string{5: `{"x":1}`, 6: `{"x":2}`, 7: `{"x":3}`} {
+		tr.in(other, "execute_tool f", id, 1, 12, 14, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f", "gen_ai.tool.call.arguments", args, "gen_ai.tool.call.result", "r"+args)
+	}
+	tr.chat(8, 1, 20, 30, list(user("q"), ask), list(says("end")))
+	tp := the(t, tr.runs(t))
+	calls, extra := 0, 0
+	for _, e := range tp.Events {
+		if e.Type != tape.EventToolCall {
+			continue
+		}
+		calls++
+		if want := "r" + e.Args.JSON(); e.Result.Str() != want {
+			t.Errorf("the call of %s returned %s", e.Args.JSON(), e.Result.JSON())
+		}
+		if e.RequestedBy == 0 {
+			extra++
+		}
+	}
+	if calls != 3 || extra != 1 { // nobody asked for {"x":3}, so it is a call of its own
+		t.Errorf("%d calls, %d that nobody asked for; want 3 and 1", calls, extra)
+	}
+}
+
+func TestNameThatNobodyAskedForIsTheToolWithTheseArguments(t *testing.T) {
+	ask := asks(call("c1", "fetch_record", `{"id":"R-4"}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("StructuredTool", 3, 1, 11, 12, "", `{"call":{"input":["{\"id\":\"R-4\"}"]},"config":{"tags":[]}}`, "found")
+	tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("c1", "found")), list(says("end")))
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @2", "tool_call fetch_record @3 by 1 = found", "model_call @4")
+	if got := tp.Events[1].Args.JSON(); got != `{"id":"R-4"}` {
+		t.Errorf("arguments %s are still in the envelope that nobody asked for", got)
+	}
+}
+
+func TestEnvelopeIsProvedByWhatIsInside(t *testing.T) {
+	ask := asks(call("", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("f", 3, 1, 11, 12, "", `{"wrapper":{"x":2}}`, "r") // holds something else
+	tr.chat(4, 1, 20, 30, list(user("q"), ask), list(says("end")))
+	if got := the(t, tr.runs(t)).Events[1].Args.JSON(); got != `{"wrapper":{"x":2}}` {
+		t.Errorf("arguments %s: an envelope was taken off that nothing proves", got)
+	}
+}
