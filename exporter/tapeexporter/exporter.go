@@ -39,9 +39,13 @@ type tapeExporter struct {
 	telemetry *metadata.TelemetryBuilder
 	open      func(ctx context.Context, url string) (*deck.Deck, error)
 
-	mu     sync.Mutex
-	deck   *deck.Deck
-	writer *derive.Writer
+	// opening is held by whoever opens or closes the deck, and reads deck and writer. It is a channel because opening takes network calls: who
+	// waits for it waits no longer than its own context says.
+	opening chan struct{}
+	deck    *deck.Deck
+	writer  *derive.Writer
+
+	health health
 
 	lastRefused atomic.Int64 // unix nanoseconds of the last log about a refusal
 }
@@ -51,7 +55,7 @@ func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &tapeExporter{cfg: cfg, logger: set.Logger, telemetry: telemetry, open: deck.Open}, nil
+	return &tapeExporter{cfg: cfg, logger: set.Logger, telemetry: telemetry, open: deck.Open, opening: make(chan struct{}, 1)}, nil
 }
 
 // openPatience is how long the start of the collector waits for a store that does not answer.
@@ -59,7 +63,8 @@ const openPatience = 5 * time.Second
 
 // start opens the deck. What only an operator's edit can mend ends the start; a store that is away, refuses or is silent does not,
 // because a collector that restarts during an outage must go on taking evidence.
-func (e *tapeExporter) start(ctx context.Context, _ component.Host) error {
+func (e *tapeExporter) start(ctx context.Context, host component.Host) error {
+	e.health.start(host)
 	ctx, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
 	_, err := e.writerOf(ctx)
@@ -69,14 +74,19 @@ func (e *tapeExporter) start(ctx context.Context, _ component.Host) error {
 	if errors.Is(err, deck.ErrBadURL) || errors.Is(err, deck.ErrLayout) {
 		return fmt.Errorf("open deck: %w", err)
 	}
+	e.health.see(err)
 	e.logger.Warn("deck cannot be opened yet and will be tried again with the first tape", zap.Error(err))
 	return nil
 }
 
-func (e *tapeExporter) shutdown(context.Context) error {
+func (e *tapeExporter) shutdown(ctx context.Context) error {
 	defer e.telemetry.Shutdown()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	select {
+	case e.opening <- struct{}{}:
+		defer func() { <-e.opening }()
+	case <-ctx.Done():
+		return fmt.Errorf("close deck: %w", ctx.Err())
+	}
 	if e.deck == nil {
 		return nil
 	}
@@ -86,8 +96,12 @@ func (e *tapeExporter) shutdown(context.Context) error {
 }
 
 func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	select {
+	case e.opening <- struct{}{}:
+		defer func() { <-e.opening }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if e.writer != nil {
 		return e.writer, nil
 	}
@@ -122,6 +136,7 @@ func (e *tapeExporter) pushTraces(ctx context.Context, td ptrace.Traces) error {
 	w, err := e.writerOf(ctx)
 	if err != nil {
 		e.count(ctx, failureOf(err), err, len(groups))
+		e.health.see(err)
 		return fmt.Errorf("open deck: %w", err)
 	}
 	errs := e.writeAll(ctx, w, groups)
@@ -138,6 +153,7 @@ func (e *tapeExporter) pushTraces(ctx context.Context, td ptrace.Traces) error {
 			keep[groups[i].key] = true
 		}
 	}
+	e.health.see(errors.Join(again...))
 	if len(again) == 0 {
 		if len(lost) > 0 {
 			return consumererror.NewPermanent(errors.Join(lost...))

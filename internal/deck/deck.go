@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 )
 
 // Deck is an open deck. It is safe for concurrent use.
@@ -21,8 +21,7 @@ type Deck struct {
 	store Store
 	url   *url.URL // without user information
 
-	mu     sync.Mutex
-	marked bool // the marker is there and the store keeps create-only writes
+	marked atomic.Bool // the marker is there and the store keeps create-only writes
 }
 
 // Open opens the deck that a URL or a local path names and checks that its
@@ -97,10 +96,11 @@ func (d *Deck) layoutError(reason string) error {
 // mark is called before the first write of a process. It makes the marker, and
 // proves on it that the service honours create-only writes: one that ignores
 // the condition would let writers replace each other's tapes unnoticed.
+//
+// Writers that begin at the same moment do it each for themselves: none waits
+// for the store longer than its own context says.
 func (d *Deck) mark(ctx context.Context) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.marked {
+	if d.marked.Load() {
 		return nil
 	}
 	for range 2 {
@@ -116,7 +116,7 @@ func (d *Deck) mark(ctx context.Context) error {
 		} else if !ok {
 			break // refused, yet not there: deleted in this moment
 		}
-		d.marked = true
+		d.marked.Store(true)
 		return nil
 	}
 	if ok, err := d.readMarker(ctx); err != nil || !ok {

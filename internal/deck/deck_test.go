@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
@@ -410,4 +412,40 @@ func TestFailedMarkerIsTriedAgain(t *testing.T) {
 	if _, created, err := d.PutPart(t.Context(), place1, []byte("x")); err != nil || !created {
 		t.Fatal(created, err)
 	}
+}
+
+func TestFirstWriterThatHangsHoldsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, faults := memDeck(t)
+		release := make(chan struct{})
+		var puts atomic.Int64
+		faults.Hook(func(_ context.Context, op decktest.Op) error {
+			if op.Name == "put" && puts.Add(1) == 1 {
+				<-release // deaf to its context
+			}
+			return nil
+		})
+		write := func(text string) chan error {
+			done := make(chan error, 1)
+			go func() {
+				_, _, err := d.PutPart(t.Context(), place1, []byte(text))
+				done <- err
+			}()
+			synctest.Wait()
+			return done
+		}
+		held, second := write("one"), write("two")
+		select {
+		case err := <-second:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("the second writer waits for the first one")
+		}
+		close(release)
+		if err := <-held; err != nil {
+			t.Error(err)
+		}
+	})
 }

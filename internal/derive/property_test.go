@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -152,6 +153,75 @@ func TestSameSpansInAnyOrderSplitAndRepetitionGiveTheSameBytes(t *testing.T) {
 				t.Errorf("seed %d: other bytes from the same spans in %d deliveries:\n%.2000s", seed, len(sets), diff)
 			}
 		})
+	}
+}
+
+// shuffle puts the entries of a map, and of all maps in it, into another order.
+func shuffle(r *rand.Rand, m pcommon.Map) {
+	keys := make([]string, 0, m.Len())
+	for k := range m.All() {
+		if slices.Contains(keys, k) {
+			return // a repeated key: which one counts is its place
+		}
+		keys = append(keys, k)
+	}
+	out := pcommon.NewMap()
+	for _, i := range r.Perm(len(keys)) {
+		v, _ := m.Get(keys[i])
+		shuffleValue(r, v)
+		v.MoveTo(out.PutEmpty(keys[i]))
+	}
+	out.MoveTo(m)
+}
+
+func shuffleValue(r *rand.Rand, v pcommon.Value) {
+	switch v.Type() {
+	case pcommon.ValueTypeMap:
+		shuffle(r, v.Map())
+	case pcommon.ValueTypeSlice:
+		for _, e := range v.Slice().All() {
+			shuffleValue(r, e)
+		}
+	}
+}
+
+func TestNeitherPartNorTapeDependsOnTheOrderOfAttributes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for i, run := range corpusRuns(t) {
+		set, err := run.Evidence()
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := set.Canonical()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := evidence.NewSet()
+		for _, td := range spans(set) {
+			rs := td.ResourceSpans().At(0)
+			ss := rs.ScopeSpans().At(0)
+			span := ss.Spans().At(0)
+			shuffle(r, rs.Resource().Attributes())
+			shuffle(r, ss.Scope().Attributes())
+			shuffle(r, span.Attributes())
+			for _, e := range span.Events().All() {
+				shuffle(r, e.Attributes())
+			}
+			again.AddTraces(td)
+		}
+		shuffled, err := again.Canonical()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(part, shuffled) {
+			t.Errorf("%s/%s: another part", run.Group, run.Scenario)
+		}
+		first, second := fmt.Sprintf("recorded-%d", i), fmt.Sprintf("shuffled-%d", i)
+		t.Cleanup(func() { deck.DropMemory(first); deck.DropMemory(second) })
+		want, got := deliver(t, "mem://"+first, []*evidence.Set{set}), deliver(t, "mem://"+second, []*evidence.Set{again})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s/%s: another tape:\n%.2000s", run.Group, run.Scenario, diff)
+		}
 	}
 }
 

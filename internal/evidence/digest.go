@@ -6,9 +6,8 @@ package evidence
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"iter"
 	"math"
-	"slices"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -52,23 +51,83 @@ func (h *hasher) span(scope Digest, span ptrace.Span) Digest {
 	h.number(uint64(span.DroppedAttributesCount()))
 	h.number(uint64(span.Events().Len()))
 	for _, e := range span.Events().All() {
-		h.text(e.Name())
-		h.number(uint64(e.Timestamp()))
-		h.attributes(e.Attributes())
-		h.number(uint64(e.DroppedAttributesCount()))
+		h.event(e)
 	}
 	h.number(uint64(span.DroppedEventsCount()))
 	h.number(uint64(span.Links().Len()))
 	for _, l := range span.Links().All() {
-		traceID, spanID := l.TraceID(), l.SpanID()
-		h.buf = append(append(h.buf, traceID[:]...), spanID[:]...)
-		h.text(l.TraceState().AsRaw())
-		h.number(uint64(l.Flags()))
-		h.attributes(l.Attributes())
-		h.number(uint64(l.DroppedAttributesCount()))
+		h.link(l)
 	}
 	h.number(uint64(span.DroppedLinksCount()))
 	return sha256.Sum256(h.buf)
+}
+
+func (h *hasher) event(e ptrace.SpanEvent) {
+	h.text(e.Name())
+	h.number(uint64(e.Timestamp()))
+	h.attributes(e.Attributes())
+	h.number(uint64(e.DroppedAttributesCount()))
+}
+
+func (h *hasher) link(l ptrace.SpanLink) {
+	traceID, spanID := l.TraceID(), l.SpanID()
+	h.buf = append(append(h.buf, traceID[:]...), spanID[:]...)
+	h.text(l.TraceState().AsRaw())
+	h.number(uint64(l.Flags()))
+	h.attributes(l.Attributes())
+	h.number(uint64(l.DroppedAttributesCount()))
+}
+
+// AddMissing appends to a span the events and links that only another payload of it has. What both have several times stays as often as in the
+// one that has it more often.
+func AddMissing(span, other ptrace.Span) {
+	var h hasher
+	addMissing(span.Events(), other.Events(), h.event, &h)
+	addMissing(span.Links(), other.Links(), h.link, &h)
+}
+
+// list is a slice of pdata.
+type list[E any] interface {
+	All() iter.Seq2[int, E]
+	AppendEmpty() E
+}
+
+func addMissing[E interface{ CopyTo(E) }](to, from list[E], write func(E), h *hasher) {
+	digest := func(e E) Digest {
+		h.buf = h.buf[:0]
+		write(e)
+		return sha256.Sum256(h.buf)
+	}
+	there := map[Digest]int{}
+	for _, e := range to.All() {
+		there[digest(e)]++
+	}
+	for _, e := range from.All() {
+		if d := digest(e); there[d] > 0 {
+			there[d]--
+		} else {
+			e.CopyTo(to.AppendEmpty())
+		}
+	}
+}
+
+// without is span as if the span lacked the named attributes. It leaves them at the end of the others.
+func (h *hasher) without(scope Digest, span ptrace.Span, names []string) Digest {
+	a := span.Attributes()
+	var taken []entry
+	for _, name := range names {
+		if v, ok := a.Get(name); ok {
+			e := entry{name, pcommon.NewValueEmpty()}
+			v.MoveTo(e.value)
+			a.Remove(name)
+			taken = append(taken, e)
+		}
+	}
+	d := h.span(scope, span)
+	for _, e := range taken {
+		e.value.MoveTo(a.PutEmpty(e.key))
+	}
+	return d
 }
 
 func (h *hasher) number(n uint64) { h.buf = binary.AppendUvarint(h.buf, n) }
@@ -96,20 +155,10 @@ func (h *hasher) attributes(m pcommon.Map) {
 		}
 		return
 	}
-	entries := make([]entry, 0, m.Len())
-	for k, v := range m.All() {
-		entries = append(entries, entry{k, v})
-	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
-	for _, e := range entries {
+	for _, e := range sortedEntries(m) {
 		h.text(e.key)
 		h.value(e.value)
 	}
-}
-
-type entry struct {
-	key   string
-	value pcommon.Value
 }
 
 func (h *hasher) value(v pcommon.Value) {

@@ -20,8 +20,8 @@ import (
 func (s *Set) AddLogs(ld plog.Logs) { s.add(LogsToTraces(ld), true) }
 
 // LogsToTraces turns GenAI log records into spans of scope "tapedeck.log": the name is the event's, the parent is the span that the
-// record names, start and end are the record's time, the id is derived from the content. Body, event name and original scope stand
-// in the attributes log.record.*. A record without a trace id gets the one of its run, see LogTraceID. Other records, and records
+// record names, start and end are the record's time, the id is derived from the content. Body, event name, original scope, severity, flags
+// and the time of observation stand in the attributes log.record.*; the last three have no part in the id. A record without a trace id gets the one of its run, see LogTraceID. Other records, and records
 // that name neither trace nor run, are left out. Resources keep the marker of a redaction as it is.
 func LogsToTraces(ld plog.Logs) ptrace.Traces {
 	td := ptrace.NewTraces()
@@ -70,6 +70,7 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 				span.SetTraceID(traceID)
 				id := h.span(h.scope(resource, ss), span)
 				span.SetSpanID(pcommon.SpanID(id[:8]))
+				envelope(record, span)
 			}
 		}
 	}
@@ -93,7 +94,7 @@ func identifyLogs(td ptrace.Traces) {
 			scope := h.scope(resource, ss)
 			for _, span := range ss.Spans().All() {
 				span.SetSpanID(pcommon.SpanID{})
-				id := h.span(scope, span)
+				id := h.without(scope, span, genai.LogEnvelope)
 				span.SetSpanID(pcommon.SpanID(id[:8]))
 			}
 		}
@@ -118,6 +119,23 @@ func logSpan(name, scope string, record plog.LogRecord, span ptrace.Span) {
 	}
 	if record.SeverityNumber() >= plog.SeverityNumberError {
 		span.Status().SetCode(ptrace.StatusCodeError)
+	}
+}
+
+// envelope keeps what else a record has.
+func envelope(record plog.LogRecord, span ptrace.Span) {
+	a := span.Attributes()
+	if n := record.SeverityNumber(); n != plog.SeverityNumberUnspecified {
+		a.PutInt(genai.LogSeverityNumber, int64(n))
+	}
+	if text := record.SeverityText(); text != "" {
+		a.PutStr(genai.LogSeverityText, text)
+	}
+	if flags := record.Flags(); flags != 0 {
+		a.PutInt(genai.LogFlags, int64(flags))
+	}
+	if at := record.ObservedTimestamp(); at != 0 && at != span.StartTimestamp() {
+		a.PutInt(genai.LogObservedTime, int64(at))
 	}
 }
 

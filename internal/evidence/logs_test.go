@@ -4,6 +4,7 @@
 package evidence
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -61,6 +62,7 @@ func TestLogRecordBecomesASpan(t *testing.T) {
 	}
 	want := map[string]any{
 		"gen_ai.system": "openai", genai.LogBody: map[string]any{"content": "hello"}, genai.LogEventName: "gen_ai.user.message", genai.LogScopeName: "openai",
+		genai.LogObservedTime: int64(999),
 	}
 	got := s.Attributes()
 	if got.Len() != len(want) {
@@ -71,6 +73,64 @@ func TestLogRecordBecomesASpan(t *testing.T) {
 	}
 	if v, _ := got.Get(genai.LogScopeName); v.Str() != "openai" {
 		t.Errorf("scope name %q", v.Str())
+	}
+}
+
+func TestLogRecordKeepsSeverityFlagsAndTimeOfObservation(t *testing.T) {
+	plain := logSpans(nil)[0].SpanID()
+	s := logSpans(func(r plog.LogRecord) {
+		r.SetSeverityNumber(plog.SeverityNumberWarn)
+		r.SetSeverityText("WARNING")
+		r.SetFlags(plog.DefaultLogRecordFlags.WithIsSampled(true))
+	})[0]
+	got := s.Attributes().AsRaw()
+	for name, want := range map[string]any{
+		genai.LogSeverityNumber: int64(plog.SeverityNumberWarn), genai.LogSeverityText: "WARNING", genai.LogFlags: int64(1), genai.LogObservedTime: int64(999),
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	if s.SpanID() != plain {
+		t.Error("what carried the record has changed its id")
+	}
+	td := LogsToTraces(records(func(r plog.LogRecord) { r.SetSeverityText("WARNING") }))
+	part, err := Rewrite(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := FromPart(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id := set.Items()[0].Span.SpanID(); id != plain {
+		t.Errorf("rewritten, the record has the id %s, not %s", id, plain)
+	}
+}
+
+func TestRecordThatWasObservedTwiceIsOneItemOfItsFirstTime(t *testing.T) {
+	early, late := records(func(r plog.LogRecord) { r.SetObservedTimestamp(500) }), records(nil)
+	never := records(func(r plog.LogRecord) { r.SetObservedTimestamp(0) })
+	var want []byte
+	for _, order := range [][]plog.Logs{{early, late, never}, {late, never, early}, {never, early, late}} {
+		s := NewSet()
+		s.AddLogs(order[0])
+		for _, ld := range order[1:] {
+			other := NewSet()
+			other.AddLogs(ld)
+			s.Merge(other)
+		}
+		if s.Len() != 1 {
+			t.Fatalf("one record is %d items", s.Len())
+		}
+		if v, ok := s.Items()[0].Span.Attributes().Get(genai.LogObservedTime); !ok || v.Int() != 500 {
+			t.Errorf("observed at %v", v.AsRaw())
+		}
+		if got := canonical(t, s); want == nil {
+			want = got
+		} else if !bytes.Equal(want, got) {
+			t.Error("the order of deliveries shows in the part")
+		}
 	}
 }
 

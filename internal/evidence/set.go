@@ -15,6 +15,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -72,13 +73,36 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 					continue
 				}
 				stripHandover(span.Attributes())
-				d := h.span(scope, span)
-				if _, there := s.items[d]; !there {
-					s.items[d] = Item{Digest: d, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope}
+				var d Digest
+				if ss.Scope().Name() == genai.LogScope {
+					d = h.without(scope, span, observed)
+				} else {
+					d = h.span(scope, span)
 				}
+				s.put(Item{Digest: d, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope})
 			}
 		}
 	}
+}
+
+// observed is what has no part in the digest of a log record: a record that was read twice is one, observed when it was first.
+var observed = []string{genai.LogObservedTime}
+
+// put adds an item. Of a log record that was observed more than once the first time stays.
+func (s *Set) put(item Item) {
+	if there, ok := s.items[item.Digest]; !ok || item.observed() < there.observed() {
+		s.items[item.Digest] = item
+	}
+}
+
+// observed is when a log record was observed, if that is known beside its own time.
+func (i Item) observed() uint64 {
+	if i.Scope.Scope().Name() == genai.LogScope {
+		if v, ok := i.Span.Attributes().Get(genai.LogObservedTime); ok && v.Type() == pcommon.ValueTypeInt {
+			return uint64(v.Int())
+		}
+	}
+	return math.MaxUint64
 }
 
 // stripResource takes off what is no evidence of a resource.
@@ -113,10 +137,8 @@ func (s *Set) Clone() *Set { return &Set{items: maps.Clone(s.items)} }
 
 // Merge adds the items of another set.
 func (s *Set) Merge(other *Set) {
-	for d, item := range other.items {
-		if _, there := s.items[d]; !there {
-			s.items[d] = item
-		}
+	for _, item := range other.items {
+		s.put(item)
 	}
 }
 
@@ -219,6 +241,7 @@ func (s *Set) Traces() ptrace.Traces {
 		first = false
 		item.Span.CopyTo(ss.Spans().AppendEmpty())
 	}
+	sortAttributes(td)
 	return td
 }
 

@@ -5,6 +5,7 @@ package genai
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -49,10 +50,16 @@ func jsonAt(v pcommon.Value, depth int) exactjson.Value {
 			seen[k] = struct{}{}
 			members = append(members, exactjson.Member{Name: k, Value: jsonAt(e, depth+1)})
 		}
-		return exactjson.ObjectValue(members...)
+		return unordered(members)
 	default:
 		return exactjson.NullValue
 	}
+}
+
+// unordered is the object of members whose order means nothing: it has to be the same in any.
+func unordered(members []exactjson.Member) exactjson.Value {
+	slices.SortStableFunc(members, func(a, b exactjson.Member) int { return strings.Compare(a.Name, b.Name) })
+	return exactjson.ObjectValue(members...)
 }
 
 // attributes gives typed access to the attributes of a span, an event or a resource.

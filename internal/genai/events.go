@@ -79,11 +79,11 @@ func eventFields(a attributes) exactjson.Value {
 		}
 	}
 	for key, v := range a.m.All() {
-		if key != LogBody && key != "gen_ai.event.content" && key != "event_body" {
+		if key != LogBody && key != "gen_ai.event.content" && key != "event_body" && !slices.Contains(LogEnvelope, key) {
 			add(key, jsonOf(v))
 		}
 	}
-	return exactjson.ObjectValue(members...)
+	return unordered(members)
 }
 
 // readEvents builds messages from events where the attributes gave none.
@@ -178,13 +178,28 @@ func untie(logged []event) []event {
 	return out
 }
 
+// compareContent orders records by what they say: by the calls that they ask for, then by their text.
+func compareContent(a, b event) int {
+	ids := func(e event) []string {
+		var out []string
+		for _, call := range e.fields.Get("tool_calls").Members() {
+			out = append(out, textOfID(call.Value.Get("id")))
+		}
+		return out
+	}
+	if c := slices.Compare(ids(a), ids(b)); c != 0 {
+		return c
+	}
+	return strings.Compare(a.fields.JSON(), b.fields.JSON())
+}
+
 func conversationOrder(tied []event) []event {
 	tied = slices.Clone(tied)
 	if indexed := !slices.ContainsFunc(tied, func(e event) bool { return messageIndex(e) < 0 }); indexed {
 		slices.SortStableFunc(tied, func(a, b event) int { return cmp.Compare(messageIndex(a), messageIndex(b)) })
 		return tied
 	}
-	slices.SortStableFunc(tied, func(a, b event) int { return strings.Compare(a.fields.JSON(), b.fields.JSON()) })
+	slices.SortStableFunc(tied, compareContent)
 	var system, users, said, asking, results, rest []event
 	for _, e := range tied {
 		switch e.name {

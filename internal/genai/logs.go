@@ -14,12 +14,19 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Attributes of log records that travel as spans. The body, the event name and the original scope stand in attributes of the span.
+// Attributes of log records that travel as spans. What a span has no field for stands in attributes of the span.
 const (
-	LogBody      = "log.record.body"
-	LogEventName = "log.record.event_name"
-	LogScopeName = "log.record.scope.name"
+	LogBody           = "log.record.body"
+	LogEventName      = "log.record.event_name"
+	LogScopeName      = "log.record.scope.name"
+	LogSeverityNumber = "log.record.severity_number"
+	LogSeverityText   = "log.record.severity_text"
+	LogFlags          = "log.record.flags"
+	LogObservedTime   = "log.record.observed_time" // ns since 1970; absent where it is the time of the record
 )
+
+// LogEnvelope names the attributes that say how a record was carried, and nothing about the run.
+var LogEnvelope = []string{LogSeverityNumber, LogSeverityText, LogFlags, LogObservedTime}
 
 // logRole says what a log record speaks of.
 type logRole struct {

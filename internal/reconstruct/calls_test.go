@@ -275,6 +275,29 @@ func TestConflictingPayloadsOfOneSpanAreBothCounted(t *testing.T) {
 	}
 }
 
+func TestEventsOfEveryPayloadOfASpanCount(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	event := func(s ptrace.Span, name, content string) {
+		e := s.Events().AppendEmpty()
+		e.SetName(name)
+		e.SetTimestamp(s.StartTimestamp())
+		e.Attributes().PutStr("content", content)
+	}
+	asked := tr.chat(2, 1, 10, 20, "", "", "gen_ai.response.id", "r1") // the most telling payload, without the answer
+	event(asked, "gen_ai.user.message", "q")
+	answered := tr.chat(2, 1, 10, 20, "", "")
+	event(answered, "gen_ai.user.message", "q")
+	event(answered, "gen_ai.choice", "r")
+	tp := the(t, tr.runs(t))
+	if tp.Output.Text == nil || *tp.Output.Text != "r" {
+		t.Errorf("answer %v", tp.Output)
+	}
+	if n := len(tp.Events[0].Request.Messages); n != 1 {
+		t.Errorf("%d messages in the request, want 1: the event that both payloads have counts once", n)
+	}
+}
+
 func TestContentThatWasFetchedLaterIsNoConflict(t *testing.T) {
 	refs := []any{"gen_ai.input.messages_ref", "s3://b/in.json", "gen_ai.output.messages_ref", "s3://b/out.json"}
 	fetched := func(requests ...string) *trace {

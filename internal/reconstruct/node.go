@@ -151,6 +151,7 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 					v.CopyTo(span.Attributes().PutEmpty(k))
 				}
 			}
+			evidence.AddMissing(span, other.Span)
 		}
 	}
 	return &node{
