@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,17 +21,19 @@ import (
 
 // comparing are the flags that bisect and diff share.
 type comparing struct {
-	deckURL string
-	level   string
-	ignore  []string
-	rules   string
-	asJSON  bool
-	full    bool
+	refs
+	level  string
+	ignore []string
+	rules  string
+	asJSON bool
+	full   bool
 }
 
 func (c *comparing) flags(cmd *cobra.Command) {
+	c.derives = true
+	c.add(cmd, "ID")
+	c.addUnverified()
 	f := cmd.Flags()
-	f.StringVar(&c.deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
 	f.StringVar(&c.level, "compare", string(compare.Results), "what counts: actions, results or all")
 	f.StringSliceVar(&c.ignore, "ignore", nil, "fields that do not count, such as model,server")
 	f.StringVar(&c.rules, "rules", "", "a YAML file that says which values to ignore or normalise")
@@ -79,38 +80,24 @@ func (c *comparing) one(ctx context.Context, ref string) (loaded, error) {
 	if err != nil {
 		return loaded{}, err
 	}
-	if len(all) > 1 {
-		ids := make([]string, len(all))
-		for i, l := range all {
-			ids[i] = l.RunID
-		}
-		return loaded{}, fmt.Errorf("%s holds %d runs, name one of %s", ref, len(all), strings.Join(ids, ", "))
-	}
 	return all[0], nil
 }
 
 // all loads every tape that a REF stands for; at least one.
 func (c *comparing) all(ctx context.Context, ref string, r reach) ([]loaded, error) {
 	var out []loaded
-	for at, err := range resolve(ctx, ref, c.deckURL, r) {
+	for at, err := range c.resolve(ctx, ref, r) {
 		if err != nil {
 			return nil, err
 		}
 		if len(out) == compare.MaxRuns {
 			return nil, fmt.Errorf("%s holds more than %d runs", ref, compare.MaxRuns)
 		}
-		data, err := at.read(ctx, at.ref.Key)
+		t, _, err := c.open(ctx, at)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", at, err)
-		}
-		t, err := tape.Read(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", at, err)
+			return nil, err
 		}
 		out = append(out, loaded{sidebyside.Of(at.String(), t), t})
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%s holds no tape", ref)
 	}
 	return out, nil
 }

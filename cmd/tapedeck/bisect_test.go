@@ -33,6 +33,15 @@ func variant(t *testing.T, golden string, change func(t *tape.Tape)) string {
 		t.Fatal(err)
 	}
 	change(tp)
+	return sealed(t, tp)
+}
+
+// sealed writes a tape with the digest that its content demands.
+func sealed(t *testing.T, tp *tape.Tape) string {
+	t.Helper()
+	if err := tp.Seal(); err != nil {
+		t.Fatal(err)
+	}
 	return write(t, "tape.json", string(tp.AppendJSON(nil)))
 }
 
@@ -111,7 +120,7 @@ func TestOutputOfBisectAndDiffIsStable(t *testing.T) {
 	tp.Events[1].Args, tp.Events[1].Result = tp.Events[1].ExecutedArgs, exactjson.StringValue("4")
 	tp.Events = slices.Delete(tp.Events, 4, 5)
 	tp.Events[4].Seq, tp.Events[4].Model = 5, "m-2"
-	b := write(t, "tape.json", string(tp.AppendJSON(nil)))
+	b := sealed(t, tp)
 	for name, args := range map[string][]string{
 		"bisect.txt": {"bisect", a, b}, "bisect.json": {"bisect", a, b, "--json"}, "diff.txt": {"diff", a, b}, "diff.json": {"diff", a, b, "--json"},
 		"separate.txt": {"bisect", "--good", a, "--bad", b}, "separate.json": {"bisect", "--good", a, "--bad", b, "--json"},

@@ -25,8 +25,9 @@ import (
 const toStdout = "-"
 
 type exportFlags struct {
-	format, out, deckURL string
-	options              interop.Options
+	refs
+	format, out string
+	options     interop.Options
 }
 
 func newExport() *cobra.Command {
@@ -57,7 +58,8 @@ of them, 2 if a tape could not be loaded or nothing was written.`,
 	}
 	cmd.Flags().StringVar(&f.format, "format", "", "the format: "+names+" (required)")
 	cmd.Flags().StringVarP(&f.out, "out", "o", toStdout, `a folder, a URL like that of a deck, or "-" for stdout`)
-	cmd.Flags().StringVar(&f.deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
+	f.add(cmd, "ID")
+	f.addUnverified()
 	cmd.Flags().StringSliceVar(&f.options.EnvAllow, "env-allow", nil, `environment variables that may be written: names, or "PREFIX*" (default none)`)
 	return cmd
 }
@@ -74,13 +76,13 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	defer func() { err = errors.Join(err, out.close()) }()
 	code, written := exitOK, 0
 	for _, ref := range refs {
-		for at, err := range resolve(ctx, ref, f.deckURL, wholeDeck) {
+		for at, err := range f.resolve(ctx, ref, wholeDeck) {
 			if err != nil {
 				return err
 			}
 			t, options, err := f.load(ctx, format, at)
 			if err != nil {
-				if err = fmt.Errorf("%s: %w", at, err); out.store == nil || ctx.Err() != nil {
+				if out.store == nil || ctx.Err() != nil {
 					return err
 				}
 				code = exitFailed
@@ -118,7 +120,7 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 // load reads a tape, and what its deck knows of the run beside it.
 func (f *exportFlags) load(ctx context.Context, format *interop.Format, at location) (t *tape.Tape, o interop.Options, err error) {
 	o = f.options
-	if t, err = readTape(ctx, at); err != nil {
+	if t, _, err = f.open(ctx, at); err != nil {
 		return nil, o, err
 	}
 	if format.Replays {
@@ -159,15 +161,6 @@ func evidenceOf(ctx context.Context, at location, t *tape.Tape) (parts [][]byte,
 		}
 	}
 	return parts, nil
-}
-
-// readTape reads the tape at a location.
-func readTape(ctx context.Context, at location) (*tape.Tape, error) {
-	data, err := at.read(ctx, at.ref.Key)
-	if err != nil {
-		return nil, err
-	}
-	return tape.Read(data)
 }
 
 // pickFormat returns the format of a flag.

@@ -15,14 +15,14 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
-	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 type outcomeFlags struct {
-	strategy, measure, deckURL string
-	threshold                  float64
-	record                     bool
+	refs
+	strategy, measure string
+	threshold         float64
+	record, force     bool
 }
 
 func newMatch() *cobra.Command {
@@ -46,7 +46,9 @@ were written and the tool calls.
 ` + refHelp + `A REF may also be an execution snapshot.
 
 --record notes the outcome in the deck of the recorded run, below replays/; export
---format aiwg writes the notes of a run as its replay_status.
+--format aiwg writes the notes of a run as its replay_status. It demands that the
+second run is a replay of the first: it names it (replay_of), or it has a replay
+tag and was asked the same. --force notes it all the same, and says so in the note.
 
 One line of JSON goes to stdout. The exit code is 0 for exact_match and
 semantic_match, 1 for partial_match, no_match and a replay that failed, 2 if the
@@ -66,8 +68,10 @@ runs cannot be loaded or compared.`,
 	cmd.Flags().StringVar(&f.strategy, "strategy", string(aiwg.Exact), "exact, semantic or structural")
 	cmd.Flags().Float64Var(&f.threshold, "threshold", aiwg.DefaultThreshold, "how alike answers must be for the semantic strategy, above 0, up to 1")
 	cmd.Flags().StringVar(&f.measure, "measure", measures[0], "how alike answers are is measured by: "+strings.Join(measures, ", "))
-	cmd.Flags().StringVar(&f.deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
+	f.add(cmd, "ID")
+	f.addUnverified()
 	cmd.Flags().BoolVar(&f.record, "record", false, "note the outcome in the deck of the recorded run")
+	cmd.Flags().BoolVar(&f.force, "force", false, "with --record: also where the second run is not known to be a replay of the first")
 	return cmd
 }
 
@@ -85,6 +89,9 @@ func (f *outcomeFlags) run(ctx context.Context, recorded, replayed string, stdou
 	if err != nil {
 		return err
 	}
+	if f.force && !f.record {
+		return errors.New("--force goes with --record")
+	}
 	a, at, err := f.load(ctx, recorded)
 	if err != nil {
 		return err
@@ -93,8 +100,14 @@ func (f *outcomeFlags) run(ctx context.Context, recorded, replayed string, stdou
 	if err != nil {
 		return err
 	}
-	if f.record && !at.ref.InDeck() {
-		return fmt.Errorf("--record: %s lies in no deck", recorded)
+	remark := ""
+	if f.record {
+		if !at.ref.InDeck() {
+			return fmt.Errorf("--record: %s lies in no deck", recorded)
+		}
+		if remark, err = f.remark(a, b); err != nil {
+			return err
+		}
 	}
 	result, err := matching.Match(a, b)
 	line := matched{Result: result}
@@ -107,7 +120,7 @@ func (f *outcomeFlags) run(ctx context.Context, recorded, replayed string, stdou
 		return err
 	}
 	if f.record {
-		if line.Noted, err = true, note(ctx, at, b, result, err); err != nil {
+		if line.Noted, err = true, note(ctx, at, b, result, err, remark); err != nil {
 			return err
 		}
 	}
@@ -118,6 +131,21 @@ func (f *outcomeFlags) run(ctx context.Context, recorded, replayed string, stdou
 		return &exitError{code: exitPartial}
 	}
 	return nil
+}
+
+// remark is what a note says beside its outcome: nothing for a replay of the recorded run, and with --force why it is not known to be one.
+func (f *outcomeFlags) remark(recorded, replayed aiwg.Outcome) (string, error) {
+	err := aiwg.IsReplay(recorded, replayed)
+	switch {
+	case err == nil:
+		return "", nil
+	case f.force && recorded.ID != replayed.ID:
+		f.say("noted by force: %v", err)
+		return "forced: " + err.Error(), nil
+	case recorded.ID == replayed.ID:
+		return "", fmt.Errorf("--record: %w", err)
+	}
+	return "", fmt.Errorf("--record: %w; --force notes it all the same", err)
 }
 
 func (f *outcomeFlags) matching() (aiwg.Matching, error) {
@@ -137,45 +165,40 @@ func (f *outcomeFlags) matching() (aiwg.Matching, error) {
 }
 
 // load reads the outcome of the one run that a REF stands for: a tape or an execution snapshot.
-func (f *outcomeFlags) load(ctx context.Context, ref string) (aiwg.Outcome, location, error) {
-	var found location
-	var data []byte
-	n := 0
-	for at, err := range resolve(ctx, ref, f.deckURL, oneRun) {
+func (f *outcomeFlags) load(ctx context.Context, ref string) (o aiwg.Outcome, found location, err error) {
+	for at, err := range f.resolve(ctx, ref, oneRun) {
 		if err != nil {
-			return aiwg.Outcome{}, at, err
-		}
-		if n++; n > 1 {
-			return aiwg.Outcome{}, at, fmt.Errorf("%s stands for several runs; name one", ref)
-		}
-		if data, err = at.read(ctx, at.ref.Key); err != nil {
-			return aiwg.Outcome{}, at, fmt.Errorf("%s: %w", at, err)
+			return o, at, err
 		}
 		found = at
-	}
-	if n == 0 {
-		return aiwg.Outcome{}, found, fmt.Errorf("%s holds no tape", ref)
-	}
-	if aiwg.Detect(data) {
-		doc, err := aiwg.Read(data)
+		data, err := at.read(ctx, at.ref.Key)
 		if err != nil {
-			return aiwg.Outcome{}, found, fmt.Errorf("%s: %w", found, err)
+			return o, at, fmt.Errorf("%s: %w", at, err)
 		}
-		return aiwg.OutcomeOfSnapshot(doc), found, nil
+		if aiwg.Detect(data) {
+			doc, err := aiwg.Read(data)
+			if err != nil {
+				return o, at, fmt.Errorf("%s: %w", at, err)
+			}
+			o = aiwg.OutcomeOfSnapshot(doc)
+			continue
+		}
+		t, err := f.take(at, data)
+		if err != nil {
+			return o, at, err
+		}
+		o = aiwg.OutcomeOf(t)
 	}
-	t, err := tape.Read(data)
-	if err != nil {
-		return aiwg.Outcome{}, found, fmt.Errorf("%s: %w", found, err)
-	}
-	return aiwg.OutcomeOf(t), found, nil
+	return o, found, nil
 }
 
 // note puts the outcome of a comparison into the deck of the recorded run.
-func note(ctx context.Context, at location, replayed aiwg.Outcome, result aiwg.Result, failure error) (err error) {
+func note(ctx context.Context, at location, replayed aiwg.Outcome, result aiwg.Result, failure error, remark string) (err error) {
 	record, err := aiwg.NewRecord(replayed, result, failure)
 	if err != nil {
 		return err
 	}
+	record.Note = remark
 	body, err := record.Append(nil)
 	if err != nil {
 		return err

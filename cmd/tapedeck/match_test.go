@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // replayOf writes a tape that differs from another in its ids, and in what change does.
@@ -23,11 +26,9 @@ func replayOf(t *testing.T, original []byte, change func(*tape.Tape)) string {
 	}
 	tp.Run.TraceID = strings.Repeat("5", 32)
 	tp.Run.RunID = tp.Run.TraceID + "-" + tp.Run.RootSpanID
+	tp.Run.ReplayRunID = "replay-1"
 	change(tp)
-	if err := tp.Seal(); err != nil {
-		t.Fatal(err)
-	}
-	return write(t, "tape.json", string(tp.AppendJSON(nil)))
+	return sealed(t, tp)
 }
 
 func TestMatchIsNotedAndComposedOnRead(t *testing.T) {
@@ -125,4 +126,81 @@ func TestMatchTakesSnapshotsAndSaysWhatCannotBeCompared(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
+}
+
+func TestOnlyAReplayOfTheRunIsNoted(t *testing.T) {
+	dir := t.TempDir()
+	answer, asked, other := "the answer", "the question", "another question"
+	run := func(area deck.Area, digit string, change func(*tape.Tape)) string {
+		return putRun(t, dir, area, traceOf(digit), func(tp *tape.Tape) {
+			tp.Output.Text, tp.Input.UserMessage, tp.Run.EndedAt = &answer, &asked, aDay
+			change(tp)
+		})
+	}
+	recorded := run(deck.AreaRuns, "a", func(*tape.Tape) {})
+	for digit, c := range map[string]struct {
+		area   deck.Area
+		change func(*tape.Tape)
+		want   string // of the refusal; "" where it is noted
+	}{
+		"b": {deck.AreaReplays, func(tp *tape.Tape) { tp.Run.ReplayRunID = "r" }, ""},
+		"c": {deck.AreaRuns, func(*tape.Tape) {}, "it has no replay tag"},
+		"d": {deck.AreaReplays, func(tp *tape.Tape) { tp.Run.ReplayRunID, tp.Input.UserMessage = "r", &other }, "it was asked something else"},
+		"e": {deck.AreaReplays, func(tp *tape.Tape) { replays(tp, recorded); tp.Input.UserMessage = &other }, ""},
+		"f": {deck.AreaReplays, func(tp *tape.Tape) { replays(tp, traceOf("a")) }, ""},
+		"0": {deck.AreaReplays, func(tp *tape.Tape) { replays(tp, traceOf("b")) }, "it says that it replays"},
+	} {
+		id := run(c.area, digit, c.change)
+		got := tapedeck(t, "match", recorded, id, "--deck", dir, "--record")
+		if c.want == "" {
+			if got.code != exitOK || !strings.Contains(got.stdout, `"noted":true`) {
+				t.Errorf("%s: %+v", digit, got)
+			}
+			continue
+		}
+		if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%s: %+v", digit, got)
+		}
+		if got := tapedeck(t, "match", recorded, id, "--deck", dir, "--record", "--force"); got.code != exitOK || !strings.Contains(got.stdout, `"noted":true`) || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%s --force: %+v", digit, got)
+		}
+		if !noteSays(t, dir, c.want) {
+			t.Errorf("%s: the note does not say that it was forced", digit)
+		}
+	}
+	for _, force := range [][]string{nil, {"--force"}} {
+		if got := tapedeck(t, append([]string{"match", recorded, recorded, "--deck", dir, "--record"}, force...)...); got.code != exitFailed || !strings.Contains(got.stderr, "it is the same run") {
+			t.Errorf("%v: %+v", force, got)
+		}
+	}
+}
+
+// replays says on a tape what it is a replay of.
+func replays(tp *tape.Tape, of string) {
+	tp.Run.ReplayRunID = "r"
+	v := exactjson.ObjectValue(exactjson.Member{Name: "of", Value: exactjson.StringValue(of)})
+	tp.Extensions = exactjson.ObjectValue(exactjson.Member{Name: "replay", Value: v})
+}
+
+// noteSays looks for a remark in the notes of a deck.
+func noteSays(t *testing.T, dir, want string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if r, err := aiwg.ReadRecord(data); err == nil && strings.HasPrefix(r.Note, "forced: ") && strings.Contains(r.Note, want) {
+			found = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

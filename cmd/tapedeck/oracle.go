@@ -93,7 +93,8 @@ func readArgs(stdin io.Reader, text string) (exactjson.Value, error) {
 }
 
 func newOracleLookup() *cobra.Command {
-	var deckURL, args string
+	var r refs
+	var args string
 	var f matchFlags
 	var q oracle.Query
 	var occurrence int
@@ -123,11 +124,12 @@ not be loaded.`,
 			} else {
 				return errors.New("--args-hash is not 64 hexadecimal digits, alone or after sha256: or sha256-raw:")
 			}
-			return lookup(cmd.Context(), cmd.OutOrStdout(), refs[0], deckURL, f, q, occurrence)
+			return lookup(cmd.Context(), cmd.OutOrStdout(), refs[0], &r, f, q, occurrence)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&deckURL, "deck", "", "the deck in which REF is a run id or trace id")
+	r.add(cmd, "ID")
+	r.addUnverified()
 	flags.StringVar(&q.ToolName, "tool", "", "the tool that is called (required)")
 	flags.StringVar(&args, "args", "-", `the arguments; "-" is stdin`)
 	flags.StringVar(&q.ArgsHash, "args-hash", "", "the hash of the arguments, instead of them")
@@ -138,12 +140,12 @@ not be loaded.`,
 	return cmd
 }
 
-func lookup(ctx context.Context, stdout io.Writer, ref, deckURL string, f matchFlags, q oracle.Query, occurrence int) error {
+func lookup(ctx context.Context, stdout io.Writer, ref string, r *refs, f matchFlags, q oracle.Query, occurrence int) error {
 	options, err := f.options()
 	if err != nil {
 		return err
 	}
-	l, err := oneOracle(ctx, ref, deckURL)
+	l, err := r.oneOracle(ctx, ref)
 	if err != nil {
 		return err
 	}

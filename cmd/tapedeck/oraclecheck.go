@@ -17,7 +17,8 @@ import (
 )
 
 func newOracleLint() *cobra.Command {
-	var deckURL, failOn string
+	var r refs
+	var failOn string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "lint REF…",
@@ -32,15 +33,16 @@ there is, 2 if an oracle could not be loaded.`,
 		Example: `  tapedeck oracle lint ./oracle.json
   tapedeck oracle lint --fail-on warning ./deck`,
 		Args: needArgs("at least one REF"),
-		RunE: func(cmd *cobra.Command, refs []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			limit := slices.Index(severities, tape.Severity(failOn))
 			if limit < 0 {
 				return fmt.Errorf("--fail-on is %q, want error, warning or info", failOn)
 			}
-			return lint(cmd.Context(), cmd.OutOrStdout(), refs, deckURL, asJSON, limit)
+			return lint(cmd.Context(), cmd.OutOrStdout(), args, &r, asJSON, limit)
 		},
 	}
-	cmd.Flags().StringVar(&deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
+	r.add(cmd, "ID")
+	r.addUnverified()
 	cmd.Flags().StringVar(&failOn, "fail-on", string(tape.SeverityError), "the severity from which on the exit code is 1: error, warning or info")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per flaw")
 	return cmd
@@ -49,12 +51,12 @@ there is, 2 if an oracle could not be loaded.`,
 // severities is worst first.
 var severities = []tape.Severity{tape.SeverityError, tape.SeverityWarning, tape.SeverityInfo}
 
-func lint(ctx context.Context, stdout io.Writer, refs []string, deckURL string, asJSON bool, limit int) error {
+func lint(ctx context.Context, stdout io.Writer, of []string, r *refs, asJSON bool, limit int) error {
 	secrets, err := secretScanner()
 	if err != nil {
 		return err
 	}
-	all, err := loadOracles(ctx, refs, deckURL, wholeDeck)
+	all, err := r.loadOracles(ctx, of, wholeDeck)
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func lint(ctx context.Context, stdout io.Writer, refs []string, deckURL string, 
 }
 
 func newOracleDiff() *cobra.Command {
-	var deckURL string
+	var r refs
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -95,8 +97,8 @@ The exit code is 0 if they are equal, 1 if they differ, 2 if one could not be
 loaded.`,
 		Example: `  tapedeck oracle diff ./before/oracle.json ./after/tape.json`,
 		Args:    exactArgs("two REFs, OLD and NEW", 2),
-		RunE: func(cmd *cobra.Command, refs []string) error {
-			a, b, err := loadTwo(cmd.Context(), refs, deckURL)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, b, err := r.loadTwo(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -117,7 +119,8 @@ loaded.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
+	r.add(cmd, "ID")
+	r.addUnverified()
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per difference")
 	return cmd
 }

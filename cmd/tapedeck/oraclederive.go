@@ -68,7 +68,8 @@ func (t task) entries() [][]oracle.Entry {
 }
 
 func newOracleDerive() *cobra.Command {
-	var deckURL, by, to string
+	var r refs
+	var by, to string
 	var merge bool
 	cmd := &cobra.Command{
 		Use:   "derive REF…",
@@ -88,22 +89,23 @@ was.`,
 		Example: `  tapedeck oracle derive ./tape.json > oracle.json
   tapedeck oracle derive --merge --to ./oracles ./deck`,
 		Args: needArgs("at least one REF"),
-		RunE: func(cmd *cobra.Command, refs []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if by != byInput && by != byTaskID {
 				return fmt.Errorf("--by is %q, want %s or %s", by, byInput, byTaskID)
 			}
-			r := oneRun
+			wanted := severalRuns
 			if merge {
-				r = wholeDeck
+				wanted = wholeDeck
 			}
-			all, err := loadOracles(cmd.Context(), refs, deckURL, r)
+			all, err := r.loadOracles(cmd.Context(), args, wanted)
 			if err != nil {
 				return err
 			}
 			return deriveOracles(cmd.OutOrStdout(), cmd.ErrOrStderr(), tasks(all, by), merge, to)
 		},
 	}
-	cmd.Flags().StringVar(&deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
+	r.add(cmd, "ID")
+	r.addUnverified()
 	cmd.Flags().BoolVar(&merge, "merge", false, "make one oracle of all runs of a task")
 	cmd.Flags().StringVar(&by, "by", byInput, "what makes runs one task: input or task-id")
 	cmd.Flags().StringVar(&to, "to", "", "the folder for the oracles, one file per task")
@@ -181,7 +183,7 @@ func printLine(stdout io.Writer, v any) error {
 }
 
 func newOracleLearn() *cobra.Command {
-	var deckURL string
+	var r refs
 	var anyTask bool
 	cmd := &cobra.Command{
 		Use:   "learn REF REF…",
@@ -192,8 +194,8 @@ rules file for review, with the reason beside each; what varies and is not
 proposed stands there as a comment. A deck stands for all its current tapes.`,
 		Example: `  tapedeck oracle learn monday/tape.json tuesday/tape.json > rules.yaml`,
 		Args:    needArgs("at least two REFs, or a deck"),
-		RunE: func(cmd *cobra.Command, refs []string) error {
-			all, err := loadOracles(cmd.Context(), refs, deckURL, wholeDeck)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := r.loadOracles(cmd.Context(), args, wholeDeck)
 			if err != nil {
 				return err
 			}
@@ -208,16 +210,17 @@ proposed stands there as a comment. A deck stands for all its current tapes.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
+	r.add(cmd, "ID")
+	r.addUnverified()
 	cmd.Flags().BoolVar(&anyTask, "any-task", false, "take runs that were asked different things for runs of one task")
 	return cmd
 }
 
 // loadTwo loads an old and a new oracle.
-func loadTwo(ctx context.Context, refs []string, deckURL string) (a, b loadedOracle, err error) {
-	if a, err = oneOracle(ctx, refs[0], deckURL); err != nil {
+func (r *refs) loadTwo(ctx context.Context, of []string) (a, b loadedOracle, err error) {
+	if a, err = r.oneOracle(ctx, of[0]); err != nil {
 		return a, b, err
 	}
-	b, err = oneOracle(ctx, refs[1], deckURL)
+	b, err = r.oneOracle(ctx, of[1])
 	return a, b, err
 }

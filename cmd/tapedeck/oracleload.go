@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,8 +26,9 @@ type loadedOracle struct {
 	entries []oracle.Entry
 }
 
-// loadOracle reads the tape or oracle file at a location, told apart by content.
-func loadOracle(ctx context.Context, at location) (loadedOracle, error) {
+// loadOracle reads the tape or oracle file at a location, told apart by content. An oracle file that the tape beside it lists must have the
+// digest that stands there.
+func (r *refs) loadOracle(ctx context.Context, at location) (loadedOracle, error) {
 	l := loadedOracle{at: at, runID: at.ref.RunID()}
 	data, err := at.read(ctx, at.ref.Key)
 	if err != nil {
@@ -37,53 +37,66 @@ func loadOracle(ctx context.Context, at location) (loadedOracle, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
 		l.runID = cmp.Or(l.runID, path.Base(at.ref.Key))
 		if l.entries, err = oracle.Read(data); err != nil {
-			return l, fmt.Errorf("%s: %w", at, err)
+			return l, notATape(at, data, err)
 		}
-		return l, nil
+		return l, r.checkOracle(ctx, at, data)
 	}
-	if l.tape, err = tape.Read(data); err != nil {
-		return l, fmt.Errorf("%s: %w", at, err)
+	if l.tape, err = r.take(at, data); err != nil {
+		return l, err
 	}
 	l.runID = l.tape.Run.RunID
 	l.entries = oracle.FromTape(l.tape)
 	return l, nil
 }
 
+// checkOracle compares an oracle file with what the tape beside it says. A file without a tape, or that no tape lists, is the affair of
+// whoever names it.
+func (r *refs) checkOracle(ctx context.Context, at location, data []byte) error {
+	beside, err := at.read(ctx, at.sibling(tape.TapeFile))
+	if err != nil {
+		return nil
+	}
+	t, err := tape.ReadSealed(beside)
+	if t == nil {
+		return nil
+	}
+	listed := t.SiblingDigests().Get(path.Base(at.ref.Key)).Str()
+	switch {
+	case listed == "":
+		return nil
+	case err == nil && listed != tape.FileDigest(data):
+		err = fmt.Errorf("%s: %w: the tape beside it says %.80q, the file has %s", at, tape.ErrAltered, listed, tape.FileDigest(data))
+	case err != nil:
+		err = fmt.Errorf("%s: the tape beside it: %w", at, err)
+	default:
+		return nil
+	}
+	return r.altered(at, err)
+}
+
 // loadOracles loads what the REFs stand for. The first that cannot be loaded ends it.
-func loadOracles(ctx context.Context, refs []string, deckURL string, r reach) ([]loadedOracle, error) {
+func (r *refs) loadOracles(ctx context.Context, of []string, to reach) ([]loadedOracle, error) {
 	var all []loadedOracle
-	for _, ref := range refs {
-		none := true
-		for at, err := range resolve(ctx, ref, deckURL, r) {
+	for _, ref := range of {
+		for at, err := range r.resolve(ctx, ref, to) {
 			if err != nil {
 				return nil, err
 			}
-			none = false
-			l, err := loadOracle(ctx, at)
+			l, err := r.loadOracle(ctx, at)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, l)
-		}
-		if none {
-			return nil, fmt.Errorf("%s holds no tape", ref)
 		}
 	}
 	return all, nil
 }
 
 // oneOracle loads the only run that a REF stands for.
-func oneOracle(ctx context.Context, ref, deckURL string) (loadedOracle, error) {
-	all, err := loadOracles(ctx, []string{ref}, deckURL, oneRun)
+func (r *refs) oneOracle(ctx context.Context, ref string) (loadedOracle, error) {
+	all, err := r.loadOracles(ctx, []string{ref}, oneRun)
 	if err != nil {
 		return loadedOracle{}, err
-	}
-	if len(all) > 1 {
-		names := make([]string, len(all))
-		for i, l := range all {
-			names[i] = l.at.String()
-		}
-		return loadedOracle{}, fmt.Errorf("%s stands for %d runs; name one of %s", ref, len(all), strings.Join(names, ", "))
 	}
 	return all[0], nil
 }

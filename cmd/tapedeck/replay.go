@@ -23,7 +23,8 @@ import (
 )
 
 type replayFlags struct {
-	mode, bisect, deckURL  string
+	refs
+	mode, bisect           string
 	strict, asJSON, ndjson bool
 }
 
@@ -50,7 +51,7 @@ could not be loaded.`,
   tapedeck replay baseline.json --bisect failing.json`,
 		Args: needArgs("a REF"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &replay{flags: f, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			r := &replay{flags: &f, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 			return r.run(cmd.Context(), args)
 		},
 	}
@@ -59,13 +60,14 @@ could not be loaded.`,
 	cmd.Flags().BoolVar(&f.strict, "strict", true, "also check what graders claim and, of tapes, that every tool call can be served")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON: indented for one run, one line per run for several")
 	cmd.Flags().BoolVar(&f.ndjson, "ndjson", false, "print one line of JSON per run, also for one run")
-	cmd.Flags().StringVar(&f.deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
+	f.add(cmd, "ID")
+	f.addUnverified()
 	return cmd
 }
 
 // replay is one call of replay.
 type replay struct {
-	flags          replayFlags
+	flags          *replayFlags
 	stdout, stderr io.Writer
 	code           int
 	lines          bool // JSON on one line per run
@@ -160,7 +162,7 @@ func (r *replay) load(ctx context.Context, arg string) iter.Seq2[recorded, error
 			err := one.read(ctx)
 			return yield(one, err)
 		}
-		for at, err := range resolve(ctx, arg, r.flags.deckURL, wholeDeck) {
+		for at, err := range r.flags.resolve(ctx, arg, wholeDeck) {
 			source := arg
 			if base, _ := splitURL(arg); at.ref.InDeck() && !strings.HasSuffix(base, ".json") {
 				source = at.ref.URL // the argument may stand for several runs
@@ -307,6 +309,11 @@ func (r *replay) only(ctx context.Context, arg string) (recorded, error) {
 		}
 		if n++; n > 1 {
 			return found, fmt.Errorf("%s stands for several runs; name one", arg)
+		}
+		if one.tape != nil { // nothing lists what is wrong with it here
+			if _, err := r.flags.take(one.at, one.files[tape.TapeFile]); err != nil {
+				return found, err
+			}
 		}
 		found = one
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 type requestFlags struct {
-	deck   string
+	refs
 	format string
 	url    string
 	a2a.Options
@@ -53,7 +53,8 @@ telemetry, 2 if the tape cannot be loaded or holds no such request.`,
 			return runRequest(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVar(&f.deck, "deck", "", "the deck in which REF is a run id or trace id")
+	f.add(cmd, "ID")
+	f.addUnverified()
 	cmd.Flags().StringVar(&f.format, "format", "json", "json, curl (a shell command) or http (an HTTP/1.1 message)")
 	cmd.Flags().StringVar(&f.url, "url", "", "the agent to send to (required for curl and http)")
 	cmd.Flags().StringVar(&f.TaskID, "task-id", "", "send this task id instead of the recorded one, whose session the agent would continue")
@@ -86,7 +87,7 @@ func runRequest(ctx context.Context, ref string, f requestFlags, stdout, stderr 
 	if err != nil {
 		return err
 	}
-	t, at, err := loadOne(ctx, ref, f.deck)
+	t, at, err := f.openOne(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -111,27 +112,6 @@ func runRequest(ctx context.Context, ref string, f requestFlags, stdout, stderr 
 		return &exitError{code: exitPartial, err: fmt.Errorf("%s: the message is not in the telemetry, so the request cannot be sent", at)}
 	}
 	return err
-}
-
-// loadOne loads the only run that a REF stands for.
-func loadOne(ctx context.Context, ref, deckURL string) (t *tape.Tape, at location, err error) {
-	for l, err := range resolve(ctx, ref, deckURL, oneRun) {
-		if err != nil {
-			return nil, l, err
-		}
-		if t != nil {
-			return nil, l, fmt.Errorf("%s stands for several runs; name one by its run id", ref)
-		}
-		data, err := l.read(ctx, l.ref.Key)
-		if err != nil {
-			return nil, l, fmt.Errorf("read %s: %w", l, err)
-		}
-		if t, err = tape.Read(data); err != nil {
-			return nil, l, fmt.Errorf("%s: %w", l, err)
-		}
-		at = l
-	}
-	return t, at, nil
 }
 
 // explainRequest says what the request lacks.

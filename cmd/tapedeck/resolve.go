@@ -18,10 +18,13 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	resolving "github.com/tapedeck/tapedeck/internal/resolve"
+	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
 type resolveFlags struct {
 	storeFlags
+	tenant  string
+	limit   int
 	allow   []string
 	dryRun  bool
 	object  byteSize
@@ -39,8 +42,8 @@ func newResolve() *cobra.Command {
 Instrumentations can upload messages, instructions and tool definitions and leave
 only their URI on the span. resolve fetches what these URIs stand for, adds it
 to the evidence of the deck and derives the tapes of those traces again. ID is a
-run id, a trace id, or its first eight or more digits; without any, the whole
-deck is looked at. Calling it again changes nothing.
+run id, a trace id or its first eight or more digits, or an invocation, task,
+correlation or conversation id; without any, the whole deck is looked at. Calling it again changes nothing.
 
 References are written by whoever sends telemetry, so only those below an --allow
 prefix are fetched: a folder, file://, http://, https://, s3://, gs:// or
@@ -60,6 +63,8 @@ if some references were not, 2 if the deck cannot be read or written.`,
 	}
 	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "fetch what lies below this folder or URL (repeatable, required)")
 	f.storeFlags.add(cmd)
+	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only the runs of this tenant")
+	cmd.Flags().IntVar(&f.limit, "search-limit", runs.DefaultLimit, "look at so many traces of the deck at most for an id that is no trace id")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "fetch, but write nothing; the lines say what would be written")
 	cmd.Flags().Var(&f.object, "max-bytes", "leave larger objects where they are; a trace takes four times as much")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for one object")
@@ -73,6 +78,8 @@ func (f resolveFlags) check(address string) error {
 		return errMem
 	case len(f.allow) == 0:
 		return errors.New("--allow is missing: nothing is fetched that is not allowed")
+	case f.limit < 1:
+		return errSearchLimit
 	case f.timeout <= 0:
 		return errors.New("--timeout must be positive")
 	}
@@ -120,7 +127,11 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 		r.Redact = func(name, content string) string { return redactor.String(name, content, nil) }
 	}
 	failed, lost := 0, 0
-	for o, err := range r.Deck(ctx, d, w, resolving.Places(ctx, d, ids)) {
+	queries := make([]runs.Query, len(ids))
+	for i, id := range ids {
+		queries[i] = runs.Query{ID: id, Tenant: f.tenant, Limit: f.limit}
+	}
+	for o, err := range r.Deck(ctx, d, w, resolving.Places(ctx, d, f.tenant, queries)) {
 		if err != nil {
 			return err
 		}

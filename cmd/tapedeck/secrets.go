@@ -19,7 +19,7 @@ import (
 const problemSecret = "secret"
 
 // secrets searches what one REF stands for: all objects of a deck, whatever they are, or the files of a run and its evidence.
-func (c *verification) secrets(ctx context.Context, ref, deckURL string, s scrub.Searcher) error {
+func (c *verification) secrets(ctx context.Context, ref string, s scrub.Searcher) error {
 	searched := 0
 	if d, err := wholeDeckOf(ctx, ref); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (c *verification) secrets(ctx context.Context, ref, deckURL string, s scrub
 		err := c.searchBelow(ctx, d.Store(), "", d.String()+"/", s, &searched)
 		return errors.Join(err, c.searched(ref, searched), d.Close())
 	}
-	for at, err := range resolve(ctx, ref, deckURL, oneRun) {
+	for at, err := range c.refs.resolve(ctx, ref, severalRuns) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

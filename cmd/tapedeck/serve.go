@@ -20,6 +20,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/oracledeck"
+	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
@@ -28,16 +29,17 @@ import (
 const tokenVariable = "TAPEDECK_ORACLE_TOKEN"
 
 type serveFlags struct {
-	oracle, deck string
-	listen       oraclehttp.Listen
-	tokenFile    string
-	realtime     bool
-	speed        speed
-	body         byteSize
-	sessions     int
-	calls        int
-	age          time.Duration
-	match        matchFlags
+	refs
+	oracle    string
+	listen    oraclehttp.Listen
+	tokenFile string
+	realtime  bool
+	speed     speed
+	body      byteSize
+	sessions  int
+	calls     int
+	age       time.Duration
+	match     matchFlags
 }
 
 func newServe() *cobra.Command {
@@ -65,12 +67,13 @@ every call was served, 1 if some were missed, 2 if the server could not start.`,
   tapedeck serve --oracle ./deck --listen 0.0.0.0:8321 --token-file /run/secrets/oracle`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), f)
+			return serve(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.oracle, "oracle", "", "what to answer from (required)")
-	flags.StringVar(&f.deck, "deck", "", "the deck in which REF is a run id or trace id")
+	f.add(cmd, "--oracle ID")
+	f.addUnverified()
 	flags.StringVar(&f.listen.Address, "listen", "127.0.0.1:8321", "where to listen; port 0 takes a free one")
 	flags.StringVar(&f.tokenFile, "token-file", "", "a file with the bearer token that clients must send")
 	flags.StringVar(&f.listen.CertFile, "tls-cert", "", "the certificate of the server")
@@ -122,7 +125,7 @@ type serving struct {
 	Entries   int    `json:"entries,omitempty"`
 }
 
-func serve(ctx context.Context, stdout, stderr io.Writer, f serveFlags) (err error) {
+func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err error) {
 	config, err := f.config()
 	if err != nil {
 		return err
@@ -131,7 +134,7 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f serveFlags) (err err
 	if err != nil {
 		return err
 	}
-	library, started, closer, err := openLibrary(ctx, f.oracle, f.deck, options)
+	library, started, closer, err := f.openLibrary(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -182,24 +185,33 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f serveFlags) (err err
 }
 
 // openLibrary opens what REF stands for: one run, or a deck.
-func openLibrary(ctx context.Context, ref, deckURL string, options oracle.Options) (oraclehttp.Library, serving, func() error, error) {
+func (f *serveFlags) openLibrary(ctx context.Context, options oracle.Options) (oraclehttp.Library, serving, func() error, error) {
 	nothing := func() error { return nil }
-	l, err := oneOracle(ctx, ref, deckURL)
+	l, err := f.oneOracle(ctx, f.oracle)
 	if errors.Is(err, errIsDeck) {
-		d, err := deck.Open(ctx, ref)
+		d, err := deck.Open(ctx, f.oracle)
 		if err != nil {
 			return nil, serving{}, nothing, err
 		}
-		return oracledeck.New(d, options), serving{}, d.Close, nil
+		library := oracledeck.New(d, options)
+		library.Tenant, library.SearchLimit = f.tenant, f.limit
+		if f.unverified {
+			library.Unverified = func(err error) { f.say("UNVERIFIED: used although its digest does not hold: %v", err) }
+		}
+		return library, serving{}, d.Close, nil
 	}
 	if err != nil {
 		return nil, serving{}, nothing, err
+	}
+	var names []string
+	if l.tape != nil {
+		names = runs.Names(&l.tape.Run)
 	}
 	o, err := oracle.New(l.entries, options)
 	if err != nil {
 		return nil, serving{}, nothing, err
 	}
-	return oraclehttp.Single(l.runID, o), serving{RunID: l.runID, Entries: len(l.entries)}, nothing, nil
+	return oraclehttp.Single(l.runID, o, names...), serving{RunID: l.runID, Entries: len(l.entries)}, nothing, nil
 }
 
 // speed is a flag for a factor, with or without an x behind it.

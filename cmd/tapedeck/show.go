@@ -14,11 +14,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/timeline"
-	"github.com/tapedeck/tapedeck/tape"
 )
 
 func newShow() *cobra.Command {
-	var deckURL string
+	r := refs{derives: true}
 	var asJSON, full bool
 	cmd := &cobra.Command{
 		Use:   "show REF",
@@ -42,28 +41,25 @@ the sizes in brackets say how long it is.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options := terminal(cmd.OutOrStdout())
 			options.Full = full
-			return show(cmd.Context(), cmd.OutOrStdout(), args[0], deckURL, asJSON, options)
+			return show(cmd.Context(), cmd.OutOrStdout(), args[0], &r, asJSON, options)
 		},
 	}
-	cmd.Flags().StringVar(&deckURL, "deck", "", "the deck in which REF is a run id or trace id")
+	r.add(cmd, "ID")
+	r.addUnverified()
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print tape.json as it is stored")
 	cmd.Flags().BoolVar(&full, "full", false, "shorten nothing and break no lines")
 	return cmd
 }
 
-func show(ctx context.Context, stdout io.Writer, ref, deckURL string, asJSON bool, options timeline.Options) error {
+func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON bool, options timeline.Options) error {
 	n := 0
-	for at, err := range resolve(ctx, ref, deckURL, oneRun) {
+	for at, err := range r.resolve(ctx, ref, severalRuns) {
 		if err != nil {
 			return err
 		}
-		data, err := at.read(ctx, at.ref.Key)
+		t, data, err := r.open(ctx, at)
 		if err != nil {
-			return fmt.Errorf("read %s: %w", at, err)
-		}
-		t, err := tape.Read(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+			return err
 		}
 		if asJSON {
 			if _, err := stdout.Write(data); err != nil {

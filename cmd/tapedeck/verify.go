@@ -26,7 +26,7 @@ import (
 )
 
 func newVerify() *cobra.Command {
-	var deckURL string
+	var r refs
 	var asJSON, secrets bool
 	var rules string
 	cmd := &cobra.Command{
@@ -47,7 +47,7 @@ could not be loaded or there was none.`,
   tapedeck verify 4bf92f35 --deck ./deck --json | jq .problems`,
 		Args: needArgs("at least one REF"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := &verification{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), asJSON: asJSON}
+			c := &verification{refs: &r, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), asJSON: asJSON}
 			var gate *derive.Gate
 			if secrets {
 				var err error
@@ -62,12 +62,12 @@ could not be loaded or there was none.`,
 			}
 			for _, ref := range args {
 				if secrets {
-					if err := c.secrets(cmd.Context(), ref, deckURL, gate); err != nil {
+					if err := c.secrets(cmd.Context(), ref, gate); err != nil {
 						return err
 					}
 					continue
 				}
-				if err := c.run(cmd.Context(), ref, deckURL); err != nil {
+				if err := c.run(cmd.Context(), ref); err != nil {
 					return err
 				}
 			}
@@ -77,7 +77,7 @@ could not be loaded or there was none.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&deckURL, "deck", "", "the deck in which a REF is a run id or trace id")
+	r.add(cmd, "ID")
 	cmd.Flags().BoolVar(&secrets, "secrets", false, "search for secrets and personal data instead: files, evidence and, of a deck, everything in it")
 	cmd.Flags().StringVar(&rules, "redact", redact.PolicyDefault, `with --secrets, what to search for: "default", "strict" or a file with rules`)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per tape")
@@ -86,19 +86,18 @@ could not be loaded or there was none.`,
 
 // verification is one call of verify. It holds one tape at a time.
 type verification struct {
+	refs           *refs
 	stdout, stderr io.Writer
 	asJSON         bool
 	code           int
 }
 
 // run checks what one REF stands for. An error is a failure of stdout or a cancelled context; everything else is in the code.
-func (c *verification) run(ctx context.Context, ref, deckURL string) error {
-	none := true
-	for at, err := range resolve(ctx, ref, deckURL, wholeDeck) {
+func (c *verification) run(ctx context.Context, ref string) error {
+	for at, err := range c.refs.resolve(ctx, ref, wholeDeck) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		none = false
 		if err != nil {
 			c.worst(exitFailed)
 			complain(c.stderr, err)
@@ -107,10 +106,6 @@ func (c *verification) run(ctx context.Context, ref, deckURL string) error {
 		if err := c.check(ctx, at); err != nil {
 			return err
 		}
-	}
-	if none {
-		c.worst(exitFailed)
-		say(c.stderr, "%s holds no tape", ref)
 	}
 	return nil
 }
@@ -143,7 +138,6 @@ func (c *verification) check(ctx context.Context, at location) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		err = fmt.Errorf("%s: %w", at, err)
 		c.worst(exitFailed)
 		complain(c.stderr, err)
 		v.Error = err.Error()
@@ -187,20 +181,20 @@ const problemPlace = "place"
 func load(ctx context.Context, at location) (*tape.Tape, map[string][]byte, error) {
 	data, err := at.read(ctx, at.ref.Key)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", at, err)
 	}
 	return loadWith(ctx, at, data)
 }
 
 // loadWith is load with the bytes of the tape.
 func loadWith(ctx context.Context, at location, data []byte) (*tape.Tape, map[string][]byte, error) {
-	t, err := tape.Read(data)
+	t, err := tape.Read(data) // what is wrong with it is to be listed
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, notATape(at, data, err)
 	}
 	names, err := at.beside(ctx, t)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", at, err)
 	}
 	files := map[string][]byte{tape.TapeFile: data}
 	for _, name := range names {
@@ -208,7 +202,7 @@ func loadWith(ctx context.Context, at location, data []byte) (*tape.Tape, map[st
 		switch {
 		case errors.Is(err, deck.ErrNotFound):
 		case err != nil:
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %s: %w", at, name, err)
 		default:
 			files[name] = content
 		}

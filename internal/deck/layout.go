@@ -92,6 +92,13 @@ func (p Place) Prefix() string {
 
 func (p Place) String() string { return p.Prefix() }
 
+// Of tells whether the place belongs to a tenant, named as it is or as it
+// stands in keys; "" stands for all.
+func (p Place) Of(tenant string) bool {
+	have := segment(p.Tenant, p.tenantEscaped)
+	return tenant == "" || tenant == have || SafeName(tenant) == have
+}
+
 func segment(name string, escaped bool) string {
 	if escaped {
 		return name

@@ -124,9 +124,10 @@ const minIDPrefix = 8
 
 // Find returns the tapes of the newest complete generations for a trace id, a
 // run id (<trace id>-<root span id>) or the first eight or more digits of a
-// trace id, in all areas and tenants, in the order of Areas. An id that begins
-// several traces is ErrAmbiguous; an id without a complete tape is ErrNotFound.
-func (d *Deck) Find(ctx context.Context, id string) ([]Ref, error) {
+// trace id, in all areas, in the order of Areas, of one tenant or, if that is
+// empty, of all. An id that begins several traces is an *AmbiguousError; an id
+// without a complete tape is ErrNotFound, and what is no id ErrBadKey.
+func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 	trace, root, isRun := strings.Cut(strings.ToLower(strings.TrimSpace(id)), "-")
 	if !isHex(trace) || len(trace) < minIDPrefix || len(trace) > 32 || (isRun && (len(trace) != 32 || !validRoot(root))) {
 		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: ErrBadKey,
@@ -139,18 +140,21 @@ func (d *Deck) Find(ctx context.Context, id string) ([]Ref, error) {
 			if err != nil {
 				return nil, err
 			}
+			if !p.Of(tenant) {
+				continue
+			}
 			places = append(places, p)
 			if !slices.Contains(traces, p.TraceID) {
 				traces = append(traces, p.TraceID)
 			}
 			const enough = 5
 			if len(traces) == enough {
-				return nil, d.ambiguous(id, traces)
+				return nil, d.ambiguous(id, traces, places)
 			}
 		}
 	}
 	if len(traces) > 1 {
-		return nil, d.ambiguous(id, traces)
+		return nil, d.ambiguous(id, traces, places)
 	}
 	var refs []Ref
 	for _, p := range places {
@@ -177,8 +181,17 @@ func (d *Deck) Find(ctx context.Context, id string) ([]Ref, error) {
 	return refs, nil
 }
 
-func (d *Deck) ambiguous(id string, traces []string) error {
+// AmbiguousError is about an id that begins several trace ids. It is
+// ErrAmbiguous.
+type AmbiguousError struct {
+	Places []Place // of the traces, as far as they were looked for
+}
+
+func (*AmbiguousError) Error() string { return ErrAmbiguous.Error() }
+func (*AmbiguousError) Unwrap() error { return ErrAmbiguous }
+
+func (d *Deck) ambiguous(id string, traces []string, places []Place) error {
 	slices.Sort(traces)
-	return &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: ErrAmbiguous,
+	return &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: &AmbiguousError{places},
 		Reason: fmt.Sprintf("%q begins several trace ids: %s", shorten(id), strings.Join(traces, ", "))}
 }

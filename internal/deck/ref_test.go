@@ -60,7 +60,7 @@ func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 		trace1 + "-" + root1:  {all[0], all[2], all[3]},
 		"4BF92F3577B34DA6A3C": all,
 	} {
-		refs, err := d.Find(t.Context(), id)
+		refs, err := d.Find(t.Context(), id, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 		"../../../../etc/passwd":        deck.ErrBadKey,
 		trace1 + "-" + root1 + "-again": deck.ErrBadKey,
 	} {
-		if refs, err := d.Find(t.Context(), id); !errors.Is(err, want) || !deck.IsPermanent(err) {
+		if refs, err := d.Find(t.Context(), id, ""); !errors.Is(err, want) || !deck.IsPermanent(err) {
 			t.Errorf("%q: %v, %v", id, refs, err)
 		}
 	}
@@ -230,7 +230,7 @@ func endToEnd(t *testing.T, url string) {
 	if body, err := d.ReadPart(t.Context(), place1, digest); err != nil || string(body) != "evidence" {
 		t.Error(string(body), err)
 	}
-	refs, err := d.Find(t.Context(), trace1[:10])
+	refs, err := d.Find(t.Context(), trace1[:10], "")
 	if err != nil || len(refs) != 2 {
 		t.Fatal(refs, err)
 	}

@@ -104,7 +104,7 @@ func TestBuriedTraceIsNeitherWrittenNorListedNorRead(t *testing.T) {
 		for p, err := range d.Places(t.Context()) {
 			t.Errorf("listed %v, %v", p, err)
 		}
-		if _, err := d.Find(t.Context(), trace1); !errors.Is(err, deck.ErrNotFound) {
+		if _, err := d.Find(t.Context(), trace1, ""); !errors.Is(err, deck.ErrNotFound) {
 			t.Error(err)
 		}
 		if _, ok, err := d.Current(t.Context(), place1); ok || err != nil {
@@ -192,7 +192,7 @@ func TestOnlyTheBuriedTracesOfAFolderAreLeftOut(t *testing.T) {
 		if len(got) != len(want) {
 			t.Errorf("listed %v, want %v", got, want)
 		}
-		if refs, err := d.Find(t.Context(), fmt.Sprintf("4b%030x", 1)); err != nil || len(refs) != 1 {
+		if refs, err := d.Find(t.Context(), fmt.Sprintf("4b%030x", 1), ""); err != nil || len(refs) != 1 {
 			t.Error(refs, err)
 		}
 	})

@@ -230,7 +230,7 @@ func (w *Writer) readTapes(ctx context.Context, place deck.Place) ([]*tape.Tape,
 		if err != nil {
 			return tapes, err
 		}
-		t, err := tape.Read(body)
+		t, err := tape.ReadSealed(body)
 		if err != nil {
 			return tapes, err
 		}

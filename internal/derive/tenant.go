@@ -25,7 +25,7 @@ func TenantOf(ctx context.Context, d *deck.Deck, place deck.Place) (string, erro
 		if err != nil {
 			return "", err
 		}
-		t, err := tape.Read(body)
+		t, err := tape.ReadSealed(body)
 		if err != nil {
 			return "", err
 		}

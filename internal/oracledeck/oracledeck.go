@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
@@ -21,8 +21,17 @@ import (
 
 // Library is an oraclehttp.Library of all runs of a deck. It is safe for concurrent use.
 type Library struct {
+	// Tenant limits the library to the runs of one tenant; "" is all.
+	Tenant string
+	// SearchLimit is runs.Query.Limit.
+	SearchLimit int
+	// Unverified is told of a file whose digest does not hold before it is used. Without it such files are refused.
+	Unverified func(error)
+
 	deck    *deck.Deck
 	options oracle.Options
+	// searching keeps clients that ask for what is not there from searching the deck side by side.
+	searching sync.Mutex
 
 	mu     sync.Mutex
 	recent []loaded // most recent first
@@ -41,45 +50,47 @@ func New(d *deck.Deck, options oracle.Options) *Library { return &Library{deck: 
 
 var _ oraclehttp.Library = (*Library)(nil)
 
-// Open returns the oracle of the current tape of a run: by its run id, trace id or the beginning of one. Of a run that was joined it is the
-// joined one.
+// Open returns the oracle of the current tape of a run: by any id that runs.Find knows. Of a run that was joined it is the joined one.
 func (l *Library) Open(ctx context.Context, run string) (string, *oracle.Oracle, error) {
 	if run == "" {
 		return "", nil, fmt.Errorf("%w: this server holds a deck; name a run", oraclehttp.ErrSeveralRuns)
 	}
-	refs, err := l.deck.Find(ctx, run)
+	refs, err := l.find(ctx, run)
 	switch {
 	case errors.Is(err, deck.ErrBadKey), errors.Is(err, deck.ErrNotFound):
 		return "", nil, fmt.Errorf("%w: %w", oraclehttp.ErrNoRun, err)
 	case errors.Is(err, deck.ErrAmbiguous):
-		return "", nil, fmt.Errorf("%w: %w", oraclehttp.ErrSeveralRuns, err)
+		return "", nil, fmt.Errorf("%w: %w: %s", oraclehttp.ErrSeveralRuns, err, runs.Describe(ctx, l.deck.Store(), runs.Ambiguous(ctx, l.deck, err)))
 	case err != nil:
 		return "", nil, err
 	}
-	ref, err := choose(refs)
-	if err != nil {
-		return "", nil, err
+	ref, ok := choose(refs)
+	if !ok {
+		return "", nil, fmt.Errorf("%w: %s", oraclehttp.ErrSeveralRuns, runs.Describe(ctx, l.deck.Store(), refs))
 	}
 	o, err := l.load(ctx, ref)
 	return ref.RunID(), o, err
 }
 
+func (l *Library) find(ctx context.Context, id string) ([]deck.Ref, error) {
+	refs, err := l.deck.Find(ctx, id, l.Tenant)
+	if !errors.Is(err, deck.ErrNotFound) && !errors.Is(err, deck.ErrBadKey) {
+		return refs, err
+	}
+	l.searching.Lock()
+	defer l.searching.Unlock()
+	return runs.Find(ctx, l.deck, runs.Query{ID: id, Tenant: l.Tenant, Limit: l.SearchLimit})
+}
+
 // choose returns the only tape of the best area: what was joined is whole, and a replay is asked for only when it is no run.
-func choose(refs []deck.Ref) (deck.Ref, error) {
+func choose(refs []deck.Ref) (deck.Ref, bool) {
 	for _, area := range []deck.Area{deck.AreaJoined, deck.AreaRuns, deck.AreaUndecided, deck.AreaReplays} {
 		in := slices.DeleteFunc(slices.Clone(refs), func(r deck.Ref) bool { return r.Place.Area != area })
-		switch {
-		case len(in) == 1:
-			return in[0], nil
-		case len(in) > 1:
-			names := make([]string, len(in))
-			for i, r := range in {
-				names[i] = fmt.Sprintf("%s (%s)", r.RunID(), r.Place.Tenant)
-			}
-			return deck.Ref{}, fmt.Errorf("%w: %s", oraclehttp.ErrSeveralRuns, strings.Join(names, ", "))
+		if len(in) > 0 {
+			return in[0], len(in) == 1
 		}
 	}
-	return deck.Ref{}, oraclehttp.ErrNoRun
+	return deck.Ref{}, false
 }
 
 func (l *Library) load(ctx context.Context, ref deck.Ref) (*oracle.Oracle, error) {
@@ -92,6 +103,10 @@ func (l *Library) load(ctx context.Context, ref deck.Ref) (*oracle.Oracle, error
 	}
 	l.mu.Unlock()
 	entries, err := Entries(ctx, l.deck.Store(), ref.Key)
+	if errors.Is(err, tape.ErrAltered) && l.Unverified != nil {
+		l.Unverified(err)
+		err = nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -106,21 +121,30 @@ func (l *Library) load(ctx context.Context, ref deck.Ref) (*oracle.Oracle, error
 	return o, nil
 }
 
-// Entries returns the oracle that lies beside a tape, and where none does the one that is made of the tape.
+// Entries returns the oracle that lies beside a tape, and where none does the one that is made of the tape. With tape.ErrAltered, wrapped,
+// when the tape or the oracle does not have its digest, the entries come all the same.
 func Entries(ctx context.Context, store deck.Store, tapeKey string) ([]oracle.Entry, error) {
-	data, err := store.Get(ctx, path.Join(path.Dir(tapeKey), deck.OracleFile))
-	switch {
-	case err == nil:
-		return oracle.Read(data)
-	case !errors.Is(err, deck.ErrNotFound):
-		return nil, err
-	}
-	if data, err = store.Get(ctx, tapeKey); err != nil {
-		return nil, err
-	}
-	t, err := tape.Read(data)
+	data, err := store.Get(ctx, tapeKey)
 	if err != nil {
 		return nil, err
 	}
-	return oracle.FromTape(t), nil
+	t, altered := tape.ReadSealed(data)
+	if t == nil {
+		return nil, altered
+	}
+	key := path.Join(path.Dir(tapeKey), deck.OracleFile)
+	data, err = store.Get(ctx, key)
+	switch listed := t.SiblingDigests().Get(deck.OracleFile).Str(); {
+	case errors.Is(err, deck.ErrNotFound):
+		return oracle.FromTape(t), altered
+	case err != nil:
+		return nil, err
+	case listed != tape.FileDigest(data):
+		altered = errors.Join(altered, fmt.Errorf("%s: %w: the tape lists %.80q, the file has %s", key, tape.ErrAltered, listed, tape.FileDigest(data)))
+	}
+	entries, err := oracle.Read(data)
+	if err != nil {
+		return nil, err
+	}
+	return entries, altered
 }

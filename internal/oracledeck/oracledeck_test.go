@@ -4,6 +4,7 @@
 package oracledeck
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -27,13 +28,19 @@ func put(t *testing.T, d *deck.Deck, place deck.Place, items int, response strin
 	tp := &tape.Tape{Run: tape.Run{RunID: place.TraceID + "-" + root, TraceID: place.TraceID, RootSpanID: root, Tenant: place.Tenant}, Events: []tape.Event{
 		{Seq: 1, Type: tape.EventToolCall, Name: "t", Args: args, ArgsHash: tape.ArgsHash(args), Result: exactjson.StringValue(response), Status: tape.EventOK},
 	}}
+	var files []deck.File
+	if beside {
+		body := oracle.Append(nil, oracle.FromTape(tp))
+		files = append(files, deck.File{Name: deck.OracleFile, Body: body})
+		member := func(name string, v exactjson.Value) exactjson.Value {
+			return exactjson.ObjectValue(exactjson.Member{Name: name, Value: v})
+		}
+		tp.Extensions = member("tapedeck", member("files", member(deck.OracleFile, exactjson.StringValue(tape.FileDigest(body)))))
+	}
 	if err := tp.Seal(); err != nil {
 		t.Fatal(err)
 	}
-	files := []deck.File{{Name: deck.TapeFile, Body: tp.AppendJSON(nil)}}
-	if beside {
-		files = append(files, deck.File{Name: deck.OracleFile, Body: oracle.Append(nil, oracle.FromTape(tp))})
-	}
+	files = append(files, deck.File{Name: deck.TapeFile, Body: tp.AppendJSON(nil)})
 	generation := deck.NewGeneration(items, []string{strings.Repeat("0", 64)}, []byte("test"))
 	if _, err := d.PutGeneration(t.Context(), place, generation, []deck.RunFiles{{Root: root, Files: files}}); err != nil {
 		t.Fatal(err)
@@ -123,5 +130,41 @@ func TestOraclesThatWereUsedLastAreKept(t *testing.T) {
 	}
 	if len(l.recent) != keepRecent {
 		t.Errorf("%d oracles are kept", len(l.recent))
+	}
+}
+
+func TestWhatWasTamperedIsRefused(t *testing.T) {
+	for _, name := range []string{deck.TapeFile, deck.OracleFile} {
+		t.Run(name, func(t *testing.T) {
+			l, d := newLibrary(t)
+			put(t, d, deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}, 1, "sun", true)
+			refs, err := d.Find(t.Context(), trace, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := refs[0].Sibling(name).Key
+			body, err := d.Store().Get(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Store().Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Store().PutNew(t.Context(), key, bytes.Replace(body, []byte("sun"), []byte("fun"), 1), "application/json"); err != nil {
+				t.Fatal(err)
+			}
+			if _, o, err := l.Open(t.Context(), trace); o != nil || !errors.Is(err, tape.ErrAltered) {
+				t.Errorf("%v %v", o, err)
+			}
+			told := 0
+			l.Unverified = func(err error) {
+				if told++; !errors.Is(err, tape.ErrAltered) {
+					t.Error(err)
+				}
+			}
+			if _, o, err := l.Open(t.Context(), trace); o == nil || err != nil || told != 1 {
+				t.Errorf("%v %v, told %d times", o, err, told)
+			}
+		})
 	}
 }

@@ -14,19 +14,26 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Places returns where the evidence lies of the runs and traces that the ids name, or of all without ids.
-func Places(ctx context.Context, d *deck.Deck, ids []string) iter.Seq2[deck.Place, error] {
-	if len(ids) == 0 {
-		return d.Places(ctx, deck.AreaRuns, deck.AreaReplays, deck.AreaUndecided)
+// Places returns where the evidence lies of the runs and traces that the queries name, or without any of all of a tenant, or of everybody.
+func Places(ctx context.Context, d *deck.Deck, tenant string, queries []runs.Query) iter.Seq2[deck.Place, error] {
+	if len(queries) == 0 {
+		return func(yield func(deck.Place, error) bool) {
+			for place, err := range d.Places(ctx, deck.AreaRuns, deck.AreaReplays, deck.AreaUndecided) {
+				if (err != nil || place.Of(tenant)) && !yield(place, err) {
+					return
+				}
+			}
+		}
 	}
 	return func(yield func(deck.Place, error) bool) {
 		seen := map[deck.Place]bool{}
-		for _, id := range ids {
-			places, err := named(ctx, d, id)
+		for _, q := range queries {
+			places, err := named(ctx, d, q)
 			if err != nil && !yield(deck.Place{}, err) {
 				return
 			}
@@ -43,8 +50,8 @@ func Places(ctx context.Context, d *deck.Deck, ids []string) iter.Seq2[deck.Plac
 	}
 }
 
-func named(ctx context.Context, d *deck.Deck, id string) ([]deck.Place, error) {
-	refs, err := d.Find(ctx, id)
+func named(ctx context.Context, d *deck.Deck, q runs.Query) ([]deck.Place, error) {
+	refs, err := runs.Find(ctx, d, q)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +79,7 @@ func readTape(ctx context.Context, d *deck.Deck, ref deck.Ref) (*tape.Tape, erro
 	if err != nil {
 		return nil, err
 	}
-	return tape.Read(body)
+	return tape.ReadSealed(body)
 }
 
 // Outcome is what became of one place that holds references.

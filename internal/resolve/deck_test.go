@@ -22,7 +22,7 @@ func TestUndecidedEvidenceIsResolvedWhereItLiesThenWhereItGoes(t *testing.T) {
 	f := &shelf{bodies: map[string]string{"s3://b/in": `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`}}
 	resolve := func() (places []string) {
 		t.Helper()
-		for o, err := range New(policy(t, "s3://b"), f, limits).Deck(t.Context(), d, w, Places(t.Context(), d, nil)) {
+		for o, err := range New(policy(t, "s3://b"), f, limits).Deck(t.Context(), d, w, Places(t.Context(), d, "", nil)) {
 			if err != nil || o.Err != nil || len(o.Failures) != 0 {
 				t.Fatal(err, o.Err, o.Failures)
 			}

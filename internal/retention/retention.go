@@ -163,7 +163,7 @@ func (c *Collector) judgeAll(ctx context.Context, batch []judged, yield func(Rem
 }
 
 func (c *Collector) wanted(p deck.Place) bool {
-	return c.policy.Tenant == "" || deck.SafeName(c.policy.Tenant) == deck.SafeName(p.Tenant) || p.Tenant == deck.SafeName(c.policy.Tenant)
+	return p.Of(c.policy.Tenant)
 }
 
 // leftover is a trace of which a run like this one was interrupted. What somebody else buried is not touched: the evidence may be on its
@@ -265,7 +265,7 @@ func (c *Collector) readTapes(ctx context.Context, place deck.Place, g deck.Gene
 		if err != nil {
 			return nil, err
 		}
-		t, err := tape.Read(body)
+		t, err := tape.ReadSealed(body)
 		if err != nil {
 			return nil, err
 		}

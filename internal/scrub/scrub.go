@@ -316,7 +316,7 @@ func (s *Scrubber) anyChanged(ctx context.Context, place deck.Place, g deck.Gene
 		body, err := s.Deck.ReadFile(ctx, place, g.Generation, run.Root, deck.TapeFile)
 		var t *tape.Tape
 		if err == nil {
-			t, err = tape.Read(body)
+			t, err = tape.ReadSealed(body)
 		}
 		if err != nil {
 			o.fail("%s/%s: %v", g.Generation, run.Root, err)

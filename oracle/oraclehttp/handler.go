@@ -12,6 +12,7 @@ import (
 	_ "embed"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -65,17 +66,18 @@ var (
 	ErrSeveralRuns = errors.New("several runs")
 )
 
-// Single is a Library of one run.
-func Single(runID string, o *oracle.Oracle) Library { return single{runID, o} }
+// Single is a Library of one run, which can be called by other names too.
+func Single(runID string, o *oracle.Oracle, names ...string) Library { return single{runID, o, names} }
 
 type single struct {
 	id     string
 	oracle *oracle.Oracle
+	names  []string
 }
 
 func (s single) Open(_ context.Context, run string) (string, *oracle.Oracle, error) {
 	// The trace id is the first part of the run id.
-	if run != "" && run != s.id && !(len(run) >= 8 && strings.HasPrefix(s.id, run)) {
+	if run != "" && run != s.id && !(len(run) >= 8 && strings.HasPrefix(s.id, run)) && !slices.Contains(s.names, run) {
 		return "", nil, ErrNoRun
 	}
 	return s.id, s.oracle, nil

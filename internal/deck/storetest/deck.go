@@ -31,7 +31,7 @@ func KeepsARun(t *testing.T, url string) {
 			t.Fatal(created, err)
 		}
 	}
-	refs, err := d.Find(t.Context(), place.TraceID[:8])
+	refs, err := d.Find(t.Context(), place.TraceID[:8], "")
 	if err != nil || len(refs) != 1 {
 		t.Fatal(refs, err)
 	}

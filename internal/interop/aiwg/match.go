@@ -52,6 +52,11 @@ type Outcome struct {
 	// Ended is when, RFC 3339.
 	Ended string
 
+	names []string        // what the run is called by: run, trace, tape and invocation id
+	tag   string          // its replay tag
+	of    string          // what it says it replays
+	asked exactjson.Value // absent when not recorded
+
 	response     exactjson.Value // absent when not recorded
 	responseHash string
 	artifacts    exactjson.Value
@@ -72,7 +77,33 @@ func OutcomeOf(t *tape.Tape) Outcome {
 	}
 	o := OutcomeOfSnapshot(doc)
 	o.ID, o.Failed = t.Run.RunID, t.Run.Status == tape.StatusError
+	o.names = []string{t.Run.RunID, t.Run.TraceID, t.TapeID, t.Run.InvocationID}
+	o.tag, o.of = t.Run.ReplayRunID, t.Extensions.Get("replay").Get("of").Str()
+	if t.Input.UserMessage != nil {
+		o.asked = exactjson.StringValue(*t.Input.UserMessage)
+	}
 	return o
+}
+
+// ErrNoReplay is about two runs of which the second is not known to be a replay of the first.
+var ErrNoReplay = errors.New("not a replay of the recorded run")
+
+// IsReplay says why a run is not known to be a replay of another: nil when it names the other in replay_of, or when it carries a replay
+// tag, names nothing else, and was asked the same.
+func IsReplay(recorded, replayed Outcome) error {
+	switch {
+	case recorded.ID == replayed.ID:
+		return fmt.Errorf("%w: it is the same run", ErrNoReplay)
+	case replayed.of != "" && slices.Contains(recorded.names, replayed.of):
+		return nil
+	case replayed.of != "":
+		return fmt.Errorf("%w: it says that it replays %.80q", ErrNoReplay, replayed.of)
+	case replayed.tag == "":
+		return fmt.Errorf("%w: it has no replay tag", ErrNoReplay)
+	case !recorded.asked.Equal(replayed.asked):
+		return fmt.Errorf("%w: it was asked something else", ErrNoReplay)
+	}
+	return nil
 }
 
 // OutcomeOfSnapshot takes the outcome of a document that Read gave.
@@ -82,10 +113,12 @@ func OutcomeOfSnapshot(doc exactjson.Value) Outcome {
 		ID: doc.Get("x_run_id").Str(), Failed: doc.Get("x_status").Str() == string(tape.StatusError), Ended: doc.Get("captured_at").Str(),
 		response: out.Get("response"), responseHash: bareHash(out.Get("response_hash").Str()),
 		artifacts: out.Get("artifacts_created"), calls: out.Get("tool_calls"),
+		tag: doc.Get("x_replay_run_id").Str(), asked: doc.Get("inputs").Get("user_prompt"),
 	}
 	if o.ID == "" {
 		o.ID = doc.Get("snapshot_id").Str()
 	}
+	o.names = []string{o.ID}
 	if l := out.Get("x_response_label").Str(); l == string(tape.Truncated) || l == string(tape.External) {
 		o.response, o.responseHash = exactjson.Value{}, "" // a part of the answer is no answer
 	}
@@ -111,7 +144,7 @@ func (o *Outcome) hash() (string, error) {
 type Result struct {
 	Recorded string   `json:"recorded"`
 	Replayed string   `json:"replayed"`
-	Status   Status   `json:"match_status"`
+	Status   Status   `json:"match_status,omitempty"` // absent when the replay failed
 	Strategy Strategy `json:"strategy"`
 	// Measure and Threshold belong to the semantic strategy.
 	Measure   string  `json:"measure,omitempty"`

@@ -29,6 +29,8 @@ type Record struct {
 	// Replay names the run that failed, and Error says how, where there is no Result.
 	Replay string `json:"replay,omitempty"`
 	Error  string `json:"error,omitempty"`
+	// Note says what the comparison was noted in spite of.
+	Note string `json:"note,omitempty"`
 }
 
 // NewRecord notes the outcome of a comparison, or why the replay could not be compared.
@@ -111,5 +113,6 @@ func ReplayStatus(records []Record) exactjson.Value {
 		interop.Member("last_replay", instant(last.ReplayedAt)),
 		interop.Member("match_status", exactjson.StringValue(string(status))),
 		interop.Member("x_match", match),
+		interop.Member("x_note", interop.StringOrNone(last.Note)),
 		interop.Member("x_error", interop.StringOrNone(last.Error)))
 }

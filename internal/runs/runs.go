@@ -1,0 +1,197 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runs finds the runs of a deck by what names them, and opens their tapes. A deck has no catalog: its layout knows trace ids, and
+// every other id is looked for in the tapes themselves, up to a bound.
+package runs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Query says which runs are wanted.
+type Query struct {
+	// ID is a run id, a trace id or its first eight or more digits, or else the invocation, task, correlation or conversation id of
+	// runs, in full.
+	ID string
+	// Tenant limits it to one tenant; "" is all.
+	Tenant string
+	// Limit bounds how many traces are looked at for an id that the layout of a deck does not know: each costs a listing, and a
+	// reading of each of its current tapes. DefaultLimit if 0.
+	Limit int
+}
+
+// DefaultLimit is the default of Query.Limit.
+const DefaultLimit = 10_000
+
+// ErrLimit is returned, wrapped, when the deck holds more traces than may be looked at.
+var ErrLimit = errors.New("the deck holds more traces than are searched")
+
+// Find returns the current tapes that a query stands for, at least one: in the order of areas, then of keys. deck.ErrNotFound and
+// deck.ErrAmbiguous are wrapped as by deck.Find.
+func Find(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
+	refs, err := d.Find(ctx, q.ID, q.Tenant)
+	if err == nil || !errors.Is(err, deck.ErrNotFound) && !errors.Is(err, deck.ErrBadKey) || isRunID(q.ID) || q.ID == "" {
+		return refs, err
+	}
+	if refs, searchErr := search(ctx, d, q); searchErr != nil || len(refs) > 0 {
+		return refs, searchErr
+	}
+	if errors.Is(err, deck.ErrNotFound) {
+		return nil, fmt.Errorf("%w, and no run has it as its invocation, task, correlation or conversation id", err)
+	}
+	return nil, fmt.Errorf("no run has the invocation, task, correlation or conversation id %.80q: %w", q.ID, deck.ErrNotFound)
+}
+
+// isRunID tells an id that cannot be anything else.
+func isRunID(id string) bool {
+	trace, root, ok := strings.Cut(id, "-")
+	return ok && len(trace) == 32 && len(root) == 16 && strings.Trim(strings.ToLower(trace+root), "0123456789abcdef") == ""
+}
+
+// Names are the ids of a run that the layout of a deck does not know: invocation, task, correlation and conversation id.
+func Names(r *tape.Run) []string {
+	names := []string{r.InvocationID, r.TaskID, r.CorrelationID, r.ConversationID}
+	return slices.DeleteFunc(names, func(id string) bool { return id == "" })
+}
+
+// readers is how many places are read at a time.
+const readers = 8
+
+// search reads the current tapes of a deck, readers at a time, and holds no more of them.
+func search(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
+	limit := q.Limit
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	var found []deck.Ref
+	batch := make([]deck.Place, 0, readers)
+	flush := func() error {
+		refs, errs := make([][]deck.Ref, len(batch)), make([]error, len(batch))
+		var reading sync.WaitGroup
+		for i, place := range batch {
+			reading.Go(func() { refs[i], errs[i] = having(ctx, d, place, q.ID) })
+		}
+		reading.Wait()
+		found = append(found, slices.Concat(refs...)...)
+		batch = batch[:0]
+		return errors.Join(errs...)
+	}
+	looked := 0
+	for place, err := range d.Places(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !place.Of(q.Tenant) {
+			continue
+		}
+		if looked == limit {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("%w: %.80q is no trace id, so the first %d traces were searched and %d have it; name a tenant, or raise --search-limit",
+				ErrLimit, q.ID, limit, len(found))
+		}
+		looked++
+		if batch = append(batch, place); len(batch) == readers {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, flush()
+}
+
+// having returns the current tapes of a place that have an id. What is no tape has none.
+func having(ctx context.Context, d *deck.Deck, place deck.Place, id string) (refs []deck.Ref, err error) {
+	current, err := Current(ctx, d, place)
+	literal := []byte(exactjson.StringValue(id).JSON())
+	for _, ref := range current {
+		body, err := d.Store().Get(ctx, ref.Key)
+		if errors.Is(err, deck.ErrNotFound) {
+			continue // replaced meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Contains(body, literal) {
+			continue // most tapes: they need not be parsed
+		}
+		if t, err := tape.Read(body); err == nil && slices.Contains(Names(&t.Run), id) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, err
+}
+
+// Current returns the tapes of the current generation of a place; none where no generation is complete.
+func Current(ctx context.Context, d *deck.Deck, place deck.Place) ([]deck.Ref, error) {
+	generation, ok, err := d.Current(ctx, place)
+	if err != nil || !ok {
+		return nil, err
+	}
+	var refs []deck.Ref
+	for _, run := range generation.Runs {
+		refs = append(refs, d.Ref(place, generation.Generation, run.Root, deck.TapeFile))
+	}
+	return refs, nil
+}
+
+// Ambiguous returns the tapes behind an *deck.AmbiguousError; none when err is another error.
+func Ambiguous(ctx context.Context, d *deck.Deck, err error) []deck.Ref {
+	var ambiguous *deck.AmbiguousError
+	if !errors.As(err, &ambiguous) {
+		return nil
+	}
+	var refs []deck.Ref
+	for _, place := range ambiguous.Places {
+		if of, err := Current(ctx, d, place); err == nil {
+			refs = append(refs, of...)
+		}
+	}
+	return refs
+}
+
+// maxDescribed is how many runs a description names.
+const maxDescribed = 5
+
+// Describe names runs by what tells them apart: run id, area, tenant, start and address.
+func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
+	var b strings.Builder
+	for i, ref := range refs {
+		if i == maxDescribed {
+			fmt.Fprintf(&b, "; and %d more", len(refs)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		address, _, _ := strings.Cut(ref.URL, "?")
+		if !ref.InDeck() {
+			b.WriteString(address)
+			continue
+		}
+		tenant, started := ref.Place.Tenant, "start not known"
+		if body, err := store.Get(ctx, ref.Key); err == nil {
+			if t, err := tape.Read(body); err == nil {
+				tenant = t.Run.Tenant
+				if at := t.Run.StartedAt; !at.IsZero() {
+					started = "started " + at.UTC().Format(time.RFC3339)
+				}
+			}
+		}
+		fmt.Fprintf(&b, "%s (%s, tenant %s, %s) %s", ref.RunID(), ref.Place.Area, tenant, started, address)
+	}
+	return b.String()
+}
