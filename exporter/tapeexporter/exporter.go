@@ -217,9 +217,9 @@ func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) er
 	}
 	if q := (*derive.QuarantineError)(nil); errors.As(err, &q) {
 		e.telemetry.ExporterTapeQuarantinedTraces.Add(ctx, 1, metric.WithAttributes(attribute.String("what", q.What)))
-		e.logger.Error("the gate found what redaction should have replaced; it lies masked in quarantine instead of in the deck",
+		e.logger.Error("the gate found what redaction should have replaced; the trace lies in quarantine instead of in the deck",
 			zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant), zap.String("what", q.What), zap.Int("hits", q.Hits),
-			zap.Strings("rules", q.Rules), zap.String("report", q.Report))
+			zap.Strings("rules", q.Rules), zap.String("evidence", q.Evidence), zap.Int("dropped", q.Dropped), zap.String("report", q.Report))
 		return nil
 	}
 	failed := failureOf(err)

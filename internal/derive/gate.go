@@ -50,6 +50,9 @@ func NewGate(p redact.Profile) (*Gate, error) {
 // ScanTraces returns what is found in evidence.
 func (g *Gate) ScanTraces(td ptrace.Traces) []redact.Hit { return g.redactor.ScanTraces(td) }
 
+// Purge masks what is found in evidence, as far as that goes, and returns what had to be taken away whole.
+func (g *Gate) Purge(td ptrace.Traces) (dropped []redact.Hit) { return g.redactor.Purge(td) }
+
 // ScanString returns what is found in a text or a document of JSON that has the name.
 func (g *Gate) ScanString(name, s string) []redact.Hit { return g.redactor.ScanString(name, s) }
 
@@ -60,11 +63,26 @@ type QuarantineError struct {
 	What    string   // evidence or tapes
 	Hits    int      // values that were found
 	Rules   []string // that found them, sorted
-	Report  string   // address of the report in the deck
+	// Evidence says what of it lies beside the report: masked, partial, none. Dropped counts the values that masking did not reach.
+	Evidence string
+	Dropped  int
+	Report   string // address of the report in the deck
 }
 
+// What lies beside a report.
+const (
+	keptMasked  = "masked"  // all of the evidence, with what was found masked
+	keptPartial = "partial" // the evidence without what masking did not reach
+	keptNone    = "none"    // nothing: tapes are made again from the evidence in the deck
+)
+
 func (e *QuarantineError) Error() string {
-	return fmt.Sprintf("the %s of trace %s went to quarantine: %d values found by %s; report: %s", e.What, e.TraceID, e.Hits, strings.Join(e.Rules, ", "), e.Report)
+	dropped := ""
+	if e.Dropped > 0 {
+		dropped = fmt.Sprintf("; %d of them could not be masked and were dropped", e.Dropped)
+	}
+	return fmt.Sprintf("the %s of trace %s went to quarantine: %d values found by %s%s; evidence beside the report: %s; report: %s",
+		e.What, e.TraceID, e.Hits, strings.Join(e.Rules, ", "), dropped, e.Evidence, e.Report)
 }
 
 // quarantineReport is the file that lies in quarantine. It holds places and rules, never values.
@@ -78,6 +96,8 @@ type quarantineReport struct {
 	Hits     int            `json:"hits"`
 	Rules    map[string]int `json:"rules"`
 	Findings []gateFinding  `json:"findings"` // at most maxGateFindings
+	Evidence string         `json:"evidence"` // what lies beside the report: masked, partial (with what was dropped), none
+	Dropped  []gateFinding  `json:"dropped,omitempty"`
 	Parts    []string       `json:"parts,omitempty"`
 }
 
@@ -107,9 +127,9 @@ func (w *Writer) passEvidence(ctx context.Context, place deck.Place, set *eviden
 	if len(hits) == 0 {
 		return nil
 	}
-	g.redactor.Traces(td, nil)
+	dropped := g.Purge(td)
 	var canonical []byte
-	if len(g.redactor.ScanTraces(td)) == 0 { // else the report has to do
+	if td.SpanCount() > 0 {
 		masked := evidence.NewSet()
 		masked.AddTraces(td)
 		var err error
@@ -117,7 +137,15 @@ func (w *Writer) passEvidence(ctx context.Context, place deck.Place, set *eviden
 			return fmt.Errorf("encode evidence of trace %s: %w", place.TraceID, err)
 		}
 	}
-	return w.quarantine(ctx, place, "evidence", hits, canonical, nil)
+	return w.quarantine(ctx, place, quarantined{what: "evidence", hits: hits, dropped: dropped, canonical: canonical})
+}
+
+func gateFindings(hits []redact.Hit) []gateFinding {
+	list := make([]gateFinding, min(len(hits), maxGateFindings))
+	for i := range list {
+		list[i] = gateFinding{tape.CodeSecretGate, tape.SeverityError, hits[i].Path, "rule " + hits[i].Rule}
+	}
+	return list
 }
 
 // passPart is passEvidence for a part of the deck that goes to another place.
@@ -151,37 +179,52 @@ func (w *Writer) passFiles(ctx context.Context, place deck.Place, parts []string
 	if len(hits) == 0 {
 		return nil
 	}
-	return w.quarantine(ctx, place, "tapes", hits, nil, parts)
+	return w.quarantine(ctx, place, quarantined{what: "tapes", hits: hits, parts: parts})
 }
 
-func (w *Writer) quarantine(ctx context.Context, place deck.Place, what string, hits []redact.Hit, canonical []byte, parts []string) error {
+// quarantined is what is kept out of a place.
+type quarantined struct {
+	what      string // evidence or tapes
+	hits      []redact.Hit
+	dropped   []redact.Hit // what masking did not reach
+	canonical []byte       // masked evidence; nil when nothing of it is left, and for tapes
+	parts     []string     // of tapes
+}
+
+func (w *Writer) quarantine(ctx context.Context, place deck.Place, q quarantined) error {
 	r := w.options.Gate.redactor
 	report := quarantineReport{
-		Kind: "tape-quarantine", Layout: "1", Place: place.Prefix(), TraceID: place.TraceID, What: what,
+		Kind: "tape-quarantine", Layout: "1", Place: place.Prefix(), TraceID: place.TraceID, What: q.what,
 		Gate: gateReport{r.Marker().Policy, r.ProfileDigest()},
-		Hits: len(hits), Rules: map[string]int{}, Findings: []gateFinding{}, Parts: parts,
+		Hits: len(q.hits), Rules: map[string]int{}, Findings: gateFindings(q.hits), Evidence: keptNone, Dropped: gateFindings(q.dropped), Parts: q.parts,
 	}
-	for i, hit := range hits {
+	switch {
+	case q.canonical != nil && len(q.dropped) == 0:
+		report.Evidence = keptMasked
+	case q.canonical != nil:
+		report.Evidence = keptPartial
+	}
+	for _, hit := range q.hits {
 		report.Rules[hit.Rule]++
-		if i < maxGateFindings {
-			report.Findings = append(report.Findings, gateFinding{tape.CodeSecretGate, tape.SeverityError, hit.Path, "rule " + hit.Rule})
-		}
 	}
 	text, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("encode quarantine report: %w", err)
 	}
 	if len(r.ScanString("", string(text))) > 0 { // a path holds the names that a sender chose
-		for i := range report.Findings {
-			report.Findings[i].Field = ""
+		for _, list := range [][]gateFinding{report.Findings, report.Dropped} {
+			for i := range list {
+				list[i].Field = ""
+			}
 		}
 		if text, err = json.Marshal(report); err != nil {
 			return fmt.Errorf("encode quarantine report: %w", err)
 		}
 	}
-	url, err := w.deck.PutQuarantine(ctx, place, append(text, '\n'), canonical)
+	url, err := w.deck.PutQuarantine(ctx, place, append(text, '\n'), q.canonical)
 	if err != nil {
 		return fmt.Errorf("write quarantine of trace %s: %w", place.TraceID, err)
 	}
-	return &QuarantineError{TraceID: place.TraceID, What: what, Hits: len(hits), Rules: slices.Sorted(maps.Keys(report.Rules)), Report: url}
+	return &QuarantineError{TraceID: place.TraceID, What: q.what, Hits: len(q.hits), Dropped: len(q.dropped), Evidence: report.Evidence,
+		Rules: slices.Sorted(maps.Keys(report.Rules)), Report: url}
 }

@@ -141,7 +141,7 @@ func TestUnredactedEvidenceGoesToQuarantineMasked(t *testing.T) {
 		case strings.HasSuffix(key, ".json"):
 			reports++
 			var report quarantineReport
-			if err := json.Unmarshal(body, &report); err != nil || len(report.Findings) == 0 || report.Findings[0].Code != tape.CodeSecretGate {
+			if err := json.Unmarshal(body, &report); err != nil || len(report.Findings) == 0 || report.Findings[0].Code != tape.CodeSecretGate || report.Evidence != keptMasked {
 				t.Errorf("%s: %v, %s", key, err, body)
 			}
 		default:
@@ -224,6 +224,51 @@ func TestFilesOfATapeAreSearchedToo(t *testing.T) {
 	paths.Allow.Paths = []string{"$.a.b"}
 	if err := NewWriter(d, Options{Gate: gateOf(t, paths)}).passFiles(t.Context(), place, nil, runs); err != nil {
 		t.Errorf("an allow list of paths does not speak of files: %v", err)
+	}
+}
+
+// Where masking does not reach, the report says what was dropped, and the rest of the evidence lies beside it.
+func TestReportSaysWhatOfTheEvidenceWasDropped(t *testing.T) {
+	d, _ := openDeck(t, "mem")
+	w := NewWriter(d, Options{Gate: gateOf(t, redact.Default())})
+	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("ab", 16)}
+	hits := []redact.Hit{{Path: "resourceSpans[0].scopeSpans[0].spans[0].name", Rule: "email"}, {Path: "resourceSpans[0].scopeSpans[0].spans[1].name", Rule: "jwt"}}
+	for _, c := range []struct {
+		q    quarantined
+		want string
+	}{
+		{quarantined{what: "evidence", hits: hits, canonical: []byte("all")}, keptMasked},
+		{quarantined{what: "evidence", hits: hits, dropped: hits[1:], canonical: []byte("some")}, keptPartial},
+		{quarantined{what: "evidence", hits: hits, dropped: hits}, keptNone},
+	} {
+		err := w.quarantine(t.Context(), place, c.q)
+		q := (*QuarantineError)(nil)
+		if !errors.As(err, &q) || q.Evidence != c.want || q.Dropped != len(c.q.dropped) || !strings.Contains(err.Error(), "beside the report: "+c.want) {
+			t.Fatalf("%v", err)
+		}
+		key := q.Report[strings.Index(q.Report, "quarantine/"):]
+		var report quarantineReport
+		if err := json.Unmarshal(everything(t, d)[key], &report); err != nil || report.Evidence != c.want || len(report.Dropped) != len(c.q.dropped) {
+			t.Errorf("%v: %+v", err, report)
+		}
+		for _, f := range report.Dropped {
+			if f.Field == "" || f.Detail == "" {
+				t.Errorf("%+v does not say what was dropped", f)
+			}
+		}
+	}
+}
+
+// Ids of spans are no text: one in some thousand passes the check of an IBAN.
+func TestGateLeavesIDsAlone(t *testing.T) {
+	g := gateOf(t, redact.Default())
+	for _, doc := range []string{
+		`{"run":{"run_id":"be45944ee6e56417be45944ee6e56417-be45944ee6e56417","root_span_id":"be45944ee6e56417"},"events":[{"span_ids":["be68539007547034"]}]}`,
+		`[{"args_hash":"sha256:be45944ee6e56417be45944ee6e56417be45944ee6e56417be45944ee6e56417"}]`,
+	} {
+		if hits := g.ScanString("", doc); len(hits) > 0 {
+			t.Errorf("%v in %s", hits, doc)
+		}
 	}
 }
 

@@ -64,13 +64,10 @@ func (p *pass) any(v pcommon.Value, k *keyInfo, depth int) {
 			}
 		}
 	case pcommon.ValueTypeInt:
-		text := strconv.FormatInt(v.Int(), 10)
-		if rule, hit := p.number(text, k); hit {
-			p.rep.Numbers++
-			if e := p.replace(text, 0, len(text), rule, k); !p.dry {
-				v.SetStr(e.text)
-			}
-		}
+		p.numeric(v, strconv.FormatInt(v.Int(), 10), k)
+	case pcommon.ValueTypeDouble:
+		// As Value.AsString and JSON have it, so that the same number is the same token in both.
+		p.numeric(v, v.AsString(), k)
 	case pcommon.ValueTypeBytes:
 		s := string(v.Bytes().AsRaw())
 		if edits := p.leaf(s, k); len(edits) > 0 && !p.dry {
@@ -88,6 +85,13 @@ func (p *pass) any(v pcommon.Value, k *keyInfo, depth int) {
 			return
 		}
 		p.elements(v.Slice(), k, depth)
+	}
+}
+
+// numeric redacts a number, which becomes a string with a token.
+func (p *pass) numeric(v pcommon.Value, text string, k *keyInfo) {
+	if token, hit := p.number(text, k); hit && !p.dry {
+		v.SetStr(token)
 	}
 }
 
@@ -116,6 +120,9 @@ func (p *pass) cutPieces(texts []string, apart func(int) bool, at func(int) pcom
 	for _, c := range slices.Backward(p.joined(texts, apart)) {
 		if !p.dry {
 			s := at(c.piece).Str()
+			if p.whole {
+				c = cut{piece: c.piece, end: len(s), text: Mask}
+			}
 			at(c.piece).SetStr(s[:c.start] + c.text + s[c.end:])
 		}
 	}

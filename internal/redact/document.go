@@ -62,11 +62,8 @@ func (p *pass) document(s string, k *keyInfo) (edits []edit) {
 			if p.forced != nil {
 				key = p.forced
 			}
-			if rule, hit := p.number(s[t.start:t.end], key); hit {
-				e := p.replace(s, t.start, t.end, rule, key)
-				e.text = `"` + e.text + `"`
-				p.rep.Numbers++
-				edits = append(edits, e)
+			if token, hit := p.number(s[t.start:t.end], key); hit {
+				edits = append(edits, edit{t.start, t.end, `"` + token + `"`})
 			}
 		}
 	}
@@ -156,7 +153,11 @@ func (p *pass) name(name string) []edit {
 		k.clean.Store(true)
 		return nil
 	}
-	return p.plain(nil, name, 0, len(name), nameOfValue)
+	of := p.budget
+	p.budget = searchBudget(name)
+	edits := p.plain(nil, name, 0, len(name), nameOfValue)
+	p.budget = of
+	return edits
 }
 
 // nameOfValue is the name of a key: no guesses, always a token.

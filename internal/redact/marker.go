@@ -100,6 +100,24 @@ func (m Marker) proof() string {
 // Seal returns the text of the attribute: the marker and its proof.
 func (m Marker) Seal() string { return m.String() + ";proof=" + m.proof() }
 
+// sealed are the redactors of this process by their markers.
+var sealed sync.Map // Marker → *Redactor
+
+// Seal returns the sealed marker of the redactor, and makes the redactor known in this process for what belongs to marked evidence and does
+// not pass through it: the metadata of a request.
+func (r *Redactor) Seal() string {
+	m := r.Marker()
+	sealed.Store(m, r)
+	return m.Seal()
+}
+
+// Redactor returns the redactor of this process that wrote the marker, nil if none did. Those with the same marker do the same.
+func (m Marker) Redactor() *Redactor {
+	r, _ := sealed.Load(m)
+	found, _ := r.(*Redactor)
+	return found
+}
+
 // OpenMarker returns the marker of a resource, and whether a redactor of this process wrote it. It does not remove it.
 func OpenMarker(resource pcommon.Map) (Marker, bool) {
 	v, ok := resource.Get(MarkerKey)

@@ -81,7 +81,7 @@ func (f *finder) lettersBefore(groups []group) {
 	switch letters := s[from:start]; {
 	case len(letters) == 2:
 		if f.on.iban {
-			if end := iban(s, from); end > 0 {
+			if end := f.ibanAt(from); end > 0 {
 				f.add(from, end, f.on.rules.iban)
 				return
 			}
@@ -293,55 +293,3 @@ func codiceFiscale(s string, from int) int {
 	}
 	return from + len(form)
 }
-
-// iban returns the end of the IBAN that begins at from, or 0: length of its country, check by 97. Groups may be separated by a space.
-func iban(s string, from int) int {
-	want := ibanLength[strings.ToUpper(s[from:from+2])]
-	if want == 0 {
-		return 0
-	}
-	var code [34]byte
-	n, i := 0, from
-	for ; i < len(s) && n < want; i++ {
-		c := s[i]
-		switch {
-		case isLower(c):
-			c -= 0x20
-		case c == ' ' || c == '-':
-			if n%4 != 0 {
-				return 0
-			}
-			continue
-		case !isUpper(c) && !isDigit(c):
-			return 0
-		}
-		code[n] = c
-		n++
-	}
-	if n < want || i < len(s) && isWord(s[i]) || !isDigit(code[2]) || !isDigit(code[3]) {
-		return 0
-	}
-	rem := 0
-	for j := range want {
-		c := code[(j+4)%want]
-		if isDigit(c) {
-			rem = (rem*10 + int(c-'0')) % 97
-		} else {
-			rem = (rem*100 + int(c-'A') + 10) % 97
-		}
-	}
-	if rem != 1 {
-		return 0
-	}
-	return i
-}
-
-var ibanLength = func() map[string]int {
-	m := map[string]int{}
-	for _, f := range strings.Fields(`AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 ES24 FI18 FK18 FO18
-		FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30
-		NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30`) {
-		m[f[:2]] = atoi(f[2:])
-	}
-	return m
-}()

@@ -4,6 +4,7 @@
 package redact
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -39,8 +40,10 @@ type pass struct {
 	r    *Redactor
 	rep  *Report
 	path path
-	// dry: nothing is written.
-	dry bool
+	// dry: nothing is written. whole: what holds a hit is replaced as a whole.
+	dry, whole bool
+	// identity: what is replaced names somebody, and becomes a token in every mode.
+	identity bool
 	// user are the rules of users that apply to the current leaf.
 	user []*userRule
 	// forced is the name that holds for all leaves of the current document, whatever they are called.
@@ -53,6 +56,8 @@ type pass struct {
 	// nested is how many JSON texts the current one lies in.
 	nested int
 }
+
+func searchBudget(s string) int { return 64*len(s) + 1<<20 }
 
 // maxNested bounds JSON in strings of JSON. Each level doubles the escapes, so that real nesting is shallow; what lies deeper is
 // searched as text, with its escapes undone.
@@ -72,9 +77,12 @@ func (p *pass) leaf(s string, k *keyInfo) (edits []edit) {
 	}()
 	p.user = p.r.userFor(p.path)
 	if p.nested == 0 {
-		p.budget = 64*len(s) + 1<<20
+		p.budget = searchBudget(s)
 	}
 	edits = p.value(s, k)
+	if p.whole && len(edits) > 0 {
+		edits = []edit{{0, len(s), edits[0].text}}
+	}
 	if len(edits) > 0 && p.nested == 0 && validJSON(s) {
 		// A text that is a number, or that a user's rule replaces whole, was JSON and is a JSON string now.
 		if after := apply(s, edits); !validJSON(after) {
@@ -87,6 +95,9 @@ func (p *pass) leaf(s string, k *keyInfo) (edits []edit) {
 func (p *pass) value(s string, k *keyInfo) []edit {
 	if u := p.r.wholeRule(p.path); u != none && !settled(s) {
 		return []edit{p.replace(s, 0, len(s), u, k)}
+	}
+	if k.protocol && len(p.user) == 0 && machineID(s) {
+		return nil
 	}
 	if p.nested < maxNested && looksLikeJSON(s) && validJSON(s) {
 		return p.within(s, k)
@@ -268,7 +279,7 @@ func (p *pass) replace(s string, start, end int, rule ruleID, k *keyInfo) edit {
 		name = p.r.rules[rule].Name
 	}
 	p.rep.hit(name, p.path)
-	return edit{start, end, p.r.replacement(name, s[start:end], k.grouping)}
+	return edit{start, end, p.r.replacement(name, s[start:end], k.grouping || p.identity)}
 }
 
 // ruleFailure names values that were replaced because they could not be searched.
@@ -287,21 +298,83 @@ func (r *Redactor) replacement(rule, value string, grouping bool) string {
 	return string(append(b, ']'))
 }
 
-// number says which rule a number falls under, none if it is clean. text is its literal.
-func (p *pass) number(text string, k *keyInfo) (ruleID, bool) {
+// number returns what stands for a number, and whether it has to go. text is its literal.
+func (p *pass) number(text string, k *keyInfo) (string, bool) {
 	p.rep.Leaves++
 	p.rep.Bytes += int64(len(text))
-	if u := p.r.wholeRule(p.path); u != none {
-		return u, true
+	digits := wholeNumber(text)
+	rule := p.r.wholeRule(p.path)
+	if rule == none && k.secret && len(text) >= 3 {
+		rule = p.r.on.rules.secretKey
 	}
-	if k.secret && p.r.on.rules.secretKey != none && len(text) >= 3 {
-		return p.r.on.rules.secretKey, true
+	if rule == none && len(digits) >= 8 {
+		if hits := p.r.find(digits, k, p.r.userFor(p.path), maxDecoded); len(hits) > 0 {
+			rule = hits[0].rule
+		}
 	}
-	if len(text) < 8 || strings.ContainsAny(text, ".eE-") {
-		return none, false
+	if rule == none {
+		return "", false
 	}
-	if hits := p.r.find(text, k, p.r.userFor(p.path), maxDecoded); len(hits) > 0 {
-		return hits[0].rule, true
+	p.rep.Numbers++
+	if digits != "" {
+		text = digits // equal numbers are equal tokens
 	}
-	return none, false
+	return p.replace(text, 0, len(text), rule, k).text, true
+}
+
+// maxWhole bounds the digits of a number that can mean something: a card has 19, a national number fewer.
+const maxWhole = 24
+
+// wholeNumber returns the digits of a JSON number that is whole, however it is spelled (4111111111111111.0, 4.1e15), "" for any other.
+func wholeNumber(text string) string {
+	text = strings.TrimPrefix(text, "-")
+	mantissa, exponent := text, 0
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		n, err := strconv.Atoi(text[at+1:])
+		if err != nil || n < -maxWhole || n > maxWhole {
+			return ""
+		}
+		mantissa, exponent = text[:at], n
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	switch {
+	case len(fraction) > exponent && fraction != "":
+		return ""
+	case exponent >= 0:
+		whole += fraction + strings.Repeat("0", exponent-len(fraction))
+	default:
+		cut := max(len(whole)+exponent, 0)
+		if strings.Trim(whole[cut:], "0") != "" {
+			return ""
+		}
+		whole = whole[:cut]
+	}
+	if len(whole) > maxWhole {
+		return ""
+	}
+	return whole
+}
+
+// machineID says whether a value is an id or a digest as programs make them: 8, 16, 20 or 32 bytes in lower-case hexadecimal digits, not all
+// of them decimal. Under the name of an id that is no text.
+func machineID(s string) bool {
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "sha256-raw:"), "sha256:")
+	switch len(s) {
+	case 16, 32, 40, 64:
+	case 49: // a run: trace and root span
+		return s[32] == '-' && machineID(s[:32]) && machineID(s[33:])
+	default:
+		return false
+	}
+	letter := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'f':
+			letter = true
+		case !isDigit(c):
+			return false
+		}
+	}
+	return letter
 }

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 )
 
 // String redacts one string that stands under a name ("" if it has none).
@@ -16,6 +17,14 @@ func (r *Redactor) String(name, s string, rep *Report) string {
 	if name != "" {
 		p.path = append(p.path, step{name: name})
 	}
+	return apply(s, p.leaf(s, r.named(name)))
+}
+
+// Identity redacts a string that names somebody, such as a tenant: what is found is a token in every mode, or two names could become one.
+func (r *Redactor) Identity(name, s string) string {
+	p := r.pass(nil)
+	p.identity = true
+	p.path = append(p.path, step{name: name})
 	return apply(s, p.leaf(s, r.named(name)))
 }
 
@@ -190,7 +199,28 @@ type eventPiece struct {
 }
 
 func (p *pass) resource(r pcommon.Resource) {
-	p.in(field("resource"), func() { p.attributes(r.Attributes(), "attributes") })
+	p.in(field("resource"), func() {
+		p.attributes(r.Attributes(), "attributes")
+		for i, ref := range entity.ResourceEntityRefs(r).All() {
+			p.element("entityRefs", i, func() {
+				p.str("schemaUrl", ref.SchemaUrl(), schemaKey, ref.SetSchemaUrl)
+				p.str("type", ref.Type(), noKey, ref.SetType)
+				p.names("idKeys", ref.IdKeys())
+				p.names("descriptionKeys", ref.DescriptionKeys())
+			})
+		}
+	})
+}
+
+// names redacts keys of attributes that stand in a list. They become what the keys themselves become.
+func (p *pass) names(list string, names pcommon.StringSlice) {
+	for i, name := range names.All() {
+		p.element(list, i, func() {
+			if edits := p.name(name); len(edits) > 0 && !p.dry {
+				names.SetAt(i, apply(name, edits))
+			}
+		})
+	}
 }
 
 func (p *pass) scope(s pcommon.InstrumentationScope) {

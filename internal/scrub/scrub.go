@@ -372,7 +372,7 @@ func (s *Scrubber) remask(ctx context.Context, object Object) error {
 	if err != nil {
 		return err
 	}
-	s.Redactor.Traces(td, nil)
+	dropped := s.Redactor.Purge(td)
 	if len(s.Gate.ScanTraces(td)) > 0 {
 		return errors.New("values are left after redaction")
 	}
@@ -384,7 +384,7 @@ func (s *Scrubber) remask(ctx context.Context, object Object) error {
 	if err != nil {
 		return err
 	}
-	report := fmt.Sprintf(`{"kind":"tape-quarantine","layout":"1","place":%q,"what":"scrubbed"}`+"\n", place.Prefix())
+	report := fmt.Sprintf(`{"kind":"tape-quarantine","layout":"1","place":%q,"what":"scrubbed","dropped":%d}`+"\n", place.Prefix(), len(dropped))
 	if _, err := s.Deck.PutQuarantine(ctx, place, []byte(report), rewritten); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -140,4 +141,31 @@ func TestEvidenceThatIsGivenBackIsSealedAgain(t *testing.T) {
 			require.Equal(t, marker, got)
 		}
 	}, anyShutdown)
+}
+
+// The metadata of a request does not pass through agentredaction, and becomes part of names and tapes.
+func TestTenantFromARequestIsRedactedAsItsEvidenceIs(t *testing.T) {
+	key, err := redact.NewKey([]byte("a key for tests, 0123456789abcdef"), "")
+	require.NoError(t, err)
+	profile := redact.Default()
+	profile.Mode = redact.ModeMask // which would make one tenant of all
+	redactor, err := redact.New(profile.WithKey(key))
+	require.NoError(t, err)
+	seal := redactor.Seal()
+	tenantOf := func(name string) (tenant string) {
+		s := &sink{}
+		run(t, func(c *Config) {
+			required(c)
+			c.Tenant = TenantConfig{From: tenantFromMetadata, Key: "x-tenant", Default: "default"}
+		}, s, func(r *rig) {
+			r.send(t, client.NewContext(t.Context(), client.Info{Metadata: client.NewMetadata(map[string][]string{"X-Tenant": {name}})}), marked(twoRuns(), seal))
+			pass(10 * time.Second)
+			tenant, _, _ = strings.Cut(attr(t, s.emitted()[0], attrRunKey).Str(), "/")
+		})
+		return tenant
+	}
+	ada, bob := tenantOf("ada@corp-mail.com"), tenantOf("bob@corp-mail.com")
+	require.Contains(t, ada, "[REDACTED:email:")
+	require.NotEqual(t, ada, bob)
+	require.Equal(t, "acme", tenantOf("acme"))
 }

@@ -11,6 +11,8 @@ import (
 
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
 // maxTenantBytes bounds what a sender can make of a name; longer ones are cut and keep apart by their digest.
@@ -29,18 +31,26 @@ func (c *TenantConfig) ofRequest(ctx context.Context) string {
 	if c.From == tenantFromMetadata {
 		// A client that sends the key twice is not believed twice.
 		if values := client.FromContext(ctx).Metadata.Get(c.Key); len(values) == 1 && values[0] != "" {
-			return bounded(values[0])
+			return values[0]
 		}
 	}
 	return c.Default
 }
 
-// ofResource is the tenant that a resource names, or else that of the request.
+// ofResource is the tenant that a resource names, or else that of the request. Metadata of a request does not pass through redaction with
+// the spans, so it is redacted here as the resource was.
 func (c *TenantConfig) ofResource(r pcommon.Resource, request string) string {
-	if c.From == tenantFromResource {
+	switch c.From {
+	case tenantFromResource:
 		if v, ok := r.Attributes().Get(c.Key); ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
 			return bounded(v.Str())
 		}
+	case tenantFromMetadata:
+		if marker, ok := redact.OpenMarker(r.Attributes()); ok && request != c.Default {
+			if by := marker.Redactor(); by != nil {
+				request = by.Identity(c.Key, request)
+			}
+		}
 	}
-	return request
+	return bounded(request)
 }
