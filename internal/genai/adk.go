@@ -36,7 +36,7 @@ func classifyADK(s *Source) (Class, bool) {
 	case "call_llm", "generate_content":
 		return Model, false
 	case "execute_tool", "tool_call":
-		if strings.HasPrefix(strings.TrimPrefix(name, first+" "), "(merged") || (attributes{s.Span.Attributes()}).str("gen_ai.tool.name") == "(merged tools)" {
+		if strings.HasPrefix(strings.TrimPrefix(name, first+" "), "(merged") || attributes(s.Span.Attributes()).str("gen_ai.tool.name") == "(merged tools)" {
 			return Noise, false // one span more that repeats the results of parallel calls
 		}
 		return Tool, false
@@ -45,7 +45,7 @@ func classifyADK(s *Source) (Class, bool) {
 	case "invoke_node", "compact_events", "send_data":
 		return Structure, false
 	}
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch {
 	case a.has("gcp.vertex.agent.tool_call_args"):
 		return Tool, false
@@ -56,7 +56,7 @@ func classifyADK(s *Source) (Class, bool) {
 }
 
 func readADK(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.InvocationID = a.str("gcp.vertex.agent.invocation_id")
 	o.ConversationID = a.str("gcp.vertex.agent.session_id", "gen_ai.conversation.id")
 	o.TaskID = a.str("gen_ai.task.id") // kagent
@@ -206,12 +206,12 @@ func adkResult(c Content, wrapsLists bool) Content {
 // adkWrapsLists recognises ADK for TypeScript, which alone wraps lists in "results", by its JSON: Python's has a space after each
 // colon, and Go writes neither call_llm spans nor the type of a tool.
 func adkWrapsLists(s *Source, text string) bool {
-	switch (attributes{s.Resource}).str("telemetry.sdk.language") {
+	switch (attributes(s.Resource)).str("telemetry.sdk.language") {
 	case "", "nodejs", "webjs":
 	default:
 		return false
 	}
-	typed := s.Span.Name() == "call_llm" || attributes{s.Span.Attributes()}.has("gen_ai.tool.type")
+	typed := s.Span.Name() == "call_llm" || attributes(s.Span.Attributes()).has("gen_ai.tool.type")
 	return typed && !strings.Contains(text, `": `)
 }
 

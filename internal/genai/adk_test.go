@@ -12,11 +12,11 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-func TestADKForTypeScriptIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "adk/typescript") }
+func TestADKForTypeScriptIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "adk/typescript") }
 
-func TestADKForGoIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "adk/go") }
+func TestADKForGoIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "adk/go") }
 
-func TestADKUnderKagentIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "adk/kagent") }
+func TestADKUnderKagentIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "adk/kagent") }
 
 func TestADKReadsEveryGenerationOfSpans(t *testing.T) {
 	const scope = "gcp.vertex.agent"

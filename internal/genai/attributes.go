@@ -5,6 +5,7 @@ package genai
 
 import (
 	"encoding/base64"
+	"iter"
 	"slices"
 	"strings"
 
@@ -63,17 +64,20 @@ func unordered(members []exactjson.Member) exactjson.Value {
 }
 
 // attributes gives typed access to the attributes of a span, an event or a resource.
-type attributes struct{ m pcommon.Map }
+type attributes pcommon.Map
+
+// all yields every key with its value, in the order of the record.
+func (a attributes) all() iter.Seq2[string, pcommon.Value] { return pcommon.Map(a).All() }
 
 func (a attributes) has(key string) bool {
-	_, ok := a.m.Get(key)
+	_, ok := pcommon.Map(a).Get(key)
 	return ok
 }
 
 // json returns the value of the first of the keys that is there.
 func (a attributes) json(keys ...string) exactjson.Value {
 	for _, key := range keys {
-		if v, ok := a.m.Get(key); ok {
+		if v, ok := pcommon.Map(a).Get(key); ok {
 			return jsonOf(v)
 		}
 	}
@@ -83,7 +87,7 @@ func (a attributes) json(keys ...string) exactjson.Value {
 // str returns the first of the keys that holds a non-empty text; numbers and booleans give their text.
 func (a attributes) str(keys ...string) string {
 	for _, key := range keys {
-		if v, ok := a.m.Get(key); ok {
+		if v, ok := pcommon.Map(a).Get(key); ok {
 			switch v.Type() {
 			case pcommon.ValueTypeStr:
 				if v.Str() != "" {
@@ -100,7 +104,7 @@ func (a attributes) str(keys ...string) string {
 // count returns the first of the keys that holds a whole number, also as text.
 func (a attributes) count(keys ...string) *int64 {
 	for _, key := range keys {
-		if v, ok := a.m.Get(key); ok {
+		if v, ok := pcommon.Map(a).Get(key); ok {
 			if n, ok := countOf(jsonOf(v)); ok {
 				return &n
 			}
@@ -123,7 +127,7 @@ func countOf(v exactjson.Value) (int64, bool) {
 
 // strings returns the texts of an array, of a JSON array in a string, of a comma-joined string or of a scalar.
 func (a attributes) strings(key string) []string {
-	v, ok := a.m.Get(key)
+	v, ok := pcommon.Map(a).Get(key)
 	if !ok {
 		return nil
 	}

@@ -24,7 +24,7 @@ var claudeAgent = &Dialect{
 }
 
 func readClaudeAgent(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch o.Class {
 	case Agent:
 		o.Model, o.Provider = a.str("llm.model_name"), "anthropic"

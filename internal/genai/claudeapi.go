@@ -25,7 +25,7 @@ var claudeAPI = &Dialect{
 
 func classifyClaudeAPI(s *Source) (Class, bool) {
 	name := strings.TrimPrefix(s.Span.Name(), "anthropic.")
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch {
 	case strings.HasPrefix(name, "tool_use"):
 		return Tool, false
@@ -43,7 +43,7 @@ func classifyClaudeAPI(s *Source) (Class, bool) {
 }
 
 func readClaudeAPI(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("gen_ai.conversation.id", "anthropic.session.id")
 	switch o.Class {
 	case Model:

@@ -25,14 +25,20 @@ var claudeCode = &Dialect{
 	Root:   "`claude_code.interaction`",
 	Switch: "`CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1`, `OTEL_LOG_USER_PROMPTS=1`, `OTEL_LOG_ASSISTANT_RESPONSES=1`, `OTEL_LOG_TOOL_DETAILS=1`, `OTEL_LOG_TOOL_CONTENT=1`; whole requests: `OTEL_LOG_RAW_API_BODIES=1`",
 	Events: []string{claudeCodePrefix},
-	log:    claudeCodeLog,
+	eventName: func(scope, recorded string) string {
+		if scope == claudeCodeLogs && recorded != "" && !strings.HasPrefix(recorded, claudeCodePrefix) {
+			return claudeCodePrefix + recorded
+		}
+		return recorded
+	},
+	log: claudeCodeLog,
 
 	classify: classifyClaudeCode,
 	read:     readClaudeCode,
 }
 
 func classifyClaudeCode(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := a.str("span.type")
 	if name, ok := strings.CutPrefix(s.Span.Name(), claudeCodePrefix); ok {
 		kind = name
@@ -114,7 +120,7 @@ func number(n *int64) int64 {
 }
 
 func readClaudeCode(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("gen_ai.conversation.id", "session.id")
 	o.InvocationID = a.str("prompt.id")
 	o.UserID = a.str("user.id", "user.account_uuid")
@@ -133,11 +139,11 @@ func readClaudeCode(s *Source, o *Observation) {
 
 func readClaudeCodeRun(s *Source, a attributes, o *Observation) {
 	o.Agent.Name = a.str("gen_ai.agent.name")
-	str(&o.Agent.Name, attributes{s.Resource}.str("service.name"))
-	o.Agent.Version = attributes{s.Resource}.str("service.version")
+	str(&o.Agent.Name, attributes(s.Resource).str("service.name"))
+	o.Agent.Version = attributes(s.Resource).str("service.version")
 	prompt := a.str("user_prompt", "prompt", "prompt_text")
 	for _, l := range s.Logs {
-		x := attributes{l.Attributes()}
+		x := attributes(l.Attributes())
 		str(&o.InvocationID, x.str("prompt.id"))
 		if l.Name() == claudeCodePrefix+"user_prompt" && (prompt == "" || labelOf(prompt) != "") {
 			str(&prompt, x.str("prompt", "prompt_text"))
@@ -173,7 +179,7 @@ func readClaudeCodeModel(s *Source, a attributes, o *Observation) {
 	text := ""
 	cut := false
 	for _, l := range s.Logs {
-		x := attributes{l.Attributes()}
+		x := attributes(l.Attributes())
 		str(&o.InvocationID, x.str("prompt.id"))
 		str(&o.ResponseID, x.str("gen_ai.response.id"))
 		switch strings.TrimPrefix(l.Name(), claudeCodePrefix) {
@@ -257,7 +263,7 @@ func readClaudeCodeTool(s *Source, a attributes, o *Observation) {
 	decision := a.str("decision")
 	logged := ""
 	for _, l := range s.Logs {
-		x := attributes{l.Attributes()}
+		x := attributes(l.Attributes())
 		str(&o.InvocationID, x.str("prompt.id"))
 		params, _ := structureOf(x.json("tool_parameters"))
 		str(&server, params.Get("mcp_server_name").Str())

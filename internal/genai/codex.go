@@ -51,7 +51,7 @@ var codexSpans = map[string]Class{
 }
 
 func isCodexMember(span ptrace.Span) bool {
-	a := attributes{span.Attributes()}
+	a := attributes(span.Attributes())
 	if _, ok := codexSpans[span.Name()]; ok {
 		return true
 	}
@@ -65,7 +65,7 @@ func isCodexMember(span ptrace.Span) bool {
 }
 
 func classifyCodex(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	if class, ok := codexSpans[s.Span.Name()]; ok {
 		return class, class == Agent
 	}
@@ -118,7 +118,7 @@ func codexLog(name string, a attributes) logRole {
 }
 
 func readCodex(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("conversation.id", "session.id")
 	o.InvocationID = a.str("turn.id", "turn_id")
 	o.UserID = a.str("user.account_id")
@@ -133,14 +133,14 @@ func readCodex(s *Source, o *Observation) {
 }
 
 func readCodexTurn(s *Source, a attributes, o *Observation) {
-	o.Agent.Name = attributes{s.Resource}.str("service.name")
-	o.Agent.Version = attributes{s.Resource}.str("service.version")
+	o.Agent.Name = attributes(s.Resource).str("service.name")
+	o.Agent.Version = attributes(s.Resource).str("service.version")
 	str(&o.Agent.Version, a.str("app.version"))
 	o.Model = a.str("model")
 	codexUsage(a, "codex.turn.token_usage.input_tokens", "codex.turn.token_usage.output_tokens", "codex.turn.token_usage.cached_input_tokens",
 		"codex.turn.token_usage.cache_write_input_tokens", "codex.turn.token_usage.reasoning_output_tokens", o)
 	for _, l := range s.Logs {
-		x := attributes{l.Attributes()}
+		x := attributes(l.Attributes())
 		str(&o.ConversationID, x.str("conversation.id"))
 		str(&o.InvocationID, x.str("turn.id"))
 		str(&o.UserID, x.str("user.account_id"))
@@ -173,7 +173,7 @@ func readCodexModel(s *Source, a attributes, o *Observation) {
 	failed, answered := "", false
 	status := ""
 	for _, l := range s.Logs {
-		x := attributes{l.Attributes()}
+		x := attributes(l.Attributes())
 		str(&o.Model, x.str("model", "slug"))
 		switch l.Name() {
 		case "codex.api_request", "codex.websocket_request":
@@ -220,13 +220,13 @@ func readCodexTool(s *Source, a attributes, o *Observation) {
 	o.ToolKind = tape.ToolBuiltin
 	server := ""
 	for _, span := range append([]ptrace.Span{s.Span}, s.Also...) {
-		if x := (attributes{span.Attributes()}); span.Name() == mcpToolsCall {
+		if x := (attributes(span.Attributes())); span.Name() == mcpToolsCall {
 			str(&o.Name, x.str("tool.name"))
 			str(&server, x.str("mcp.server.name"))
 		}
 	}
 	for _, l := range s.Logs {
-		x := attributes{l.Attributes()}
+		x := attributes(l.Attributes())
 		str(&o.Name, x.str("tool_name"))
 		str(&o.CallID, x.str("call_id"))
 		str(&server, x.str("mcp_server"))

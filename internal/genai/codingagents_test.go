@@ -10,12 +10,14 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-func TestClaudeAgentSDKSpansSayWhatTheyHold(t *testing.T) { saysAsRecorded(t, "claudeagent/retry") }
+func TestClaudeAgentSDKSpansSayWhatTheyHold(t *testing.T) {
+	saysAsRecorded(t, Read, "claudeagent/retry")
+}
 
-func TestClaudeAPISpansSayWhatTheyHold(t *testing.T) { saysAsRecorded(t, "claudeapi/typescript") }
+func TestClaudeAPISpansSayWhatTheyHold(t *testing.T) { saysAsRecorded(t, Read, "claudeapi/typescript") }
 
 func TestCodexLeavesOutSpansThatSayNothing(t *testing.T) {
-	for _, s := range sourcesOf(t, "codex/retry") {
+	for _, s := range sourcesOf(t, "testdata/codex/retry") {
 		if got := IsEvidence(s.ScopeName, s.Span); got != (s.Span.Name() != "fs.read_file") {
 			t.Errorf("%s: evidence is %v", s.Span.Name(), got)
 		}

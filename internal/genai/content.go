@@ -119,12 +119,14 @@ var exactMasks = map[string]bool{
 	"__REDACTED__": true, "<REDACTED>": true, "[REDACTED]": true, "readacted": true, "FILTERED": true,
 }
 
-// cutMarkers are endings that a producer leaves where it cut a value.
+// cutMarkers are endings that a producer leaves where it cut a value; Forge's stands apart, see forgeCut.
 var cutMarkers = []*regexp.Regexp{
-	regexp.MustCompile(`…\[truncated:(\d+)\]$`),                          // Forge
 	regexp.MustCompile(`\.\.\.\[TRUNCATED: original length \d+\]$`),      // Gemini CLI
 	regexp.MustCompile(`\[\.\.\. telemetry preview truncated \.\.\.\]$`), // Codex
 }
+
+// forgeMarker is the ending that Forge leaves where it cut a value, with the bytes of the whole.
+var forgeMarker = regexp.MustCompile(`…\[truncated:(\d+)\]$`)
 
 // labelOf recognises a text that was masked or cut as a whole.
 func labelOf(text string) tape.Label {
@@ -133,20 +135,33 @@ func labelOf(text string) tape.Label {
 	}
 	if n := len(text); n > 0 && n > 20 && (text[n-1] == ']' || text[n-1] == '.') {
 		tail := text[max(0, n-80):]
-		for i, marker := range cutMarkers {
-			if m := marker.FindStringSubmatch(tail); m != nil && (i != 0 || forgeCut(text, m[1])) {
+		for _, marker := range cutMarkers {
+			if marker.MatchString(tail) {
 				return tape.Truncated
 			}
+		}
+		if _, _, cut := forgeCut(text); cut {
+			return tape.Truncated
 		}
 	}
 	return ""
 }
 
-// forgeCut tells Forge's own cut (4069 bytes and the marker) from a tool that prints the marker. Where redaction has changed the length
-// since, the marker and a size that Forge cuts have to do.
-func forgeCut(text, digits string) bool {
-	original, err := strconv.Atoi(digits)
-	return err == nil && original > 4096 && (len(text) == 4084+len(digits) || len(redact.FindTokens(text)) > 0)
+// forgeCut returns what Forge left of a value that it cut, and how many bytes the whole had. It tells Forge's own cut (4069 bytes and the
+// marker) from a tool that prints the marker. Where redaction has changed the length since, the marker and a size that Forge cuts have to
+// do.
+func forgeCut(text string) (prefix string, whole int, cut bool) {
+	at := max(0, len(text)-80)
+	m := forgeMarker.FindStringSubmatchIndex(text[at:])
+	if m == nil {
+		return "", 0, false
+	}
+	digits := text[at+m[2] : at+m[3]]
+	whole, err := strconv.Atoi(digits)
+	if err != nil || whole <= 4096 || len(text) != 4084+len(digits) && len(redact.FindTokens(text)) == 0 {
+		return "", 0, false
+	}
+	return text[:at+m[0]], whole, true
 }
 
 // maskedInside reports that a whole leaf of a value is a mask.

@@ -14,11 +14,11 @@ var copilot = &Dialect{
 	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
 	classify: classifySemconv,
 	read: func(s *Source, o *Observation) {
-		a := attributes{s.Span.Attributes()}
+		a := attributes(s.Span.Attributes())
 		o.InvocationID = a.str("github.copilot.interaction_id", "github.copilot.turn_id")
 		o.Extra = extras(a, "github.copilot", "github.copilot.cost", "github.copilot.aiu", "github.copilot.turn_count")
 		if o.Class == Agent {
-			o.Agent.Version = attributes{s.Resource}.str("service.version")
+			o.Agent.Version = attributes(s.Resource).str("service.version")
 		}
 	},
 }

@@ -41,6 +41,9 @@ type Dialect struct {
 	// Events are the names of log events, or their beginnings up to and including the first dot; log tells the role of each.
 	Events []string
 	log    func(eventName string, a attributes) logRole
+	// eventName returns the name under which the dialect knows a log event that its producer writes under another one, or under none
+	// (nil: as recorded). Records of other scopes keep their name.
+	eventName func(scope, recorded string) string
 	// assign hands the dialect's own log records to the spans they speak of, where ids do not say so (nil: the rules of Arrange). It
 	// returns the calls that exist in records only, and the records that speak of nothing.
 	assign func(spans, logs []*Source) (alone, rest []*Source)
@@ -50,6 +53,8 @@ type Dialect struct {
 	addsTo func(span, call ptrace.Span) bool
 	// member says which spans of its scopes are evidence, where most are not (nil: all).
 	member func(span ptrace.Span) bool
+	// MarkedOnly says that a span of its scopes counts only where an attribute or event of any dialect marks it.
+	MarkedOnly bool
 	// classify tells the class of a span from its name and few attributes; runSpan says that it stands for a whole run.
 	classify func(s *Source) (class Class, runSpan bool)
 	// read fills the observation; its Class is set already.
@@ -102,8 +107,11 @@ func init() {
 		for _, p := range d.ScopePrefixes {
 			scopePrefixes = append(scopePrefixes, longMark{p, 1 << i})
 		}
-		if d.member != nil {
+		if d.member != nil || d.MarkedOnly {
 			choosy = append(choosy, i)
+		}
+		if d.eventName != nil {
+			eventNames = append(eventNames, d.eventName)
 		}
 		for _, e := range d.Events {
 			logIndex[e] = d
@@ -184,7 +192,8 @@ func tagMarks(m pcommon.Map) uint64 {
 // members takes away the dialects that leave a span out.
 func members(bits uint64, span ptrace.Span) uint64 {
 	for _, i := range choosy {
-		if bits&(1<<i) != 0 && !Dialects[i].member(span) {
+		d := Dialects[i]
+		if bits&(1<<i) != 0 && (d.member != nil && !d.member(span) || d.MarkedOnly && attributeMarks(span.Attributes()) == 0 && eventMarks(span) == 0) {
 			bits &^= 1 << i
 		}
 	}
@@ -219,11 +228,11 @@ func PlaceInRun(scopeName string, span ptrace.Span) (runSpan, rooted bool) {
 			break
 		}
 	}
-	return runSpan, s.Rooted()
+	return runSpan, Rooted(s)
 }
 
 // Rooted tells whether the dialect of an item puts every call below a run span.
-func (s *Source) Rooted() bool {
+func Rooted(s *Source) bool {
 	return s.ScopeName != LogScope && slices.ContainsFunc(dialectsOf(s), func(d *Dialect) bool { return d.Rooted })
 }
 
@@ -268,7 +277,7 @@ func Read(s *Source) *Observation {
 	o := &Observation{}
 	for i, d := range dialectsOf(s) {
 		if i == 0 { // the primary dialect has nothing to leave alone
-			if o.Class, o.RunSpan = d.classOf(s); o.Class != Unclassified {
+			if o.Class, o.RunSpan = classOf(d, s); o.Class != Unclassified {
 				d.read(s, o)
 			}
 			if o.Class != Unclassified {
@@ -278,7 +287,7 @@ func Read(s *Source) *Observation {
 			*o = Observation{}
 		}
 		next := observations.Get().(*Observation)
-		next.Class, next.RunSpan = d.classOf(s)
+		next.Class, next.RunSpan = classOf(d, s)
 		if o.Class != Unclassified && next.Class != o.Class {
 			if next.Class != Unclassified {
 				next.RunSpan = false
@@ -306,7 +315,7 @@ func Read(s *Source) *Observation {
 }
 
 // classOf is the class of a span, or of a log record that stands alone (see Arrange).
-func (d *Dialect) classOf(s *Source) (Class, bool) {
+func classOf(d *Dialect, s *Source) (Class, bool) {
 	if s.ScopeName == LogScope {
 		class := roleOfLog(s.Span).class
 		return class, class == Agent
@@ -316,7 +325,7 @@ func (d *Dialect) classOf(s *Source) (Class, bool) {
 
 // readCommon reads what all dialects have in common: status, exceptions, tags, identity of users and conversations.
 func readCommon(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError
 	if (o.Failed || o.StatusError) && o.Error == nil {
 		o.Error = errorOf(s)
@@ -365,20 +374,20 @@ func waits(s *Source) bool {
 		return name == "GraphInterrupt" || name == "NodeInterrupt"
 	}
 	for _, event := range s.Span.Events().All() {
-		if event.Name() == "exception" && interrupt(attributes{event.Attributes()}, "exception.type") {
+		if event.Name() == "exception" && interrupt(attributes(event.Attributes()), "exception.type") {
 			return true
 		}
 	}
-	return interrupt(attributes{s.Span.Attributes()}, "error.type", "exception.type")
+	return interrupt(attributes(s.Span.Attributes()), "error.type", "exception.type")
 }
 
 // errorOf reads the failure of a span: its exception event, error attributes or status message.
 func errorOf(s *Source) *tape.Error {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	e := &tape.Error{Type: a.str("error.type", "exception.type"), Message: a.str("error.message", "exception.message")}
 	for _, event := range s.Span.Events().All() {
 		if event.Name() == "exception" {
-			x := attributes{event.Attributes()}
+			x := attributes(event.Attributes())
 			str(&e.Type, x.str("exception.type"))
 			str(&e.Message, x.str("exception.message"))
 		}

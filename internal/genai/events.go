@@ -27,10 +27,10 @@ func eventsOf(s *Source) []event {
 		if !strings.HasPrefix(e.Name(), "gen_ai.") && e.Name() != "tool.output" {
 			continue
 		}
-		out = append(out, event{name: e.Name(), time: uint64(e.Timestamp()), order: i, fields: eventFields(attributes{e.Attributes()})})
+		out = append(out, event{name: e.Name(), time: uint64(e.Timestamp()), order: i, fields: eventFields(attributes(e.Attributes()))})
 	}
 	for i, l := range s.Logs {
-		a := attributes{l.Attributes()}
+		a := attributes(l.Attributes())
 		logged = append(logged, event{name: l.Name(), time: uint64(l.StartTimestamp()), order: i, fields: eventFields(a)})
 	}
 	for i, e := range untie(logged) {
@@ -78,7 +78,7 @@ func eventFields(a attributes) exactjson.Value {
 			add("content", body)
 		}
 	}
-	for key, v := range a.m.All() {
+	for key, v := range a.all() {
 		if key != LogBody && key != "gen_ai.event.content" && key != "event_body" && !slices.Contains(LogEnvelope, key) {
 			add(key, jsonOf(v))
 		}

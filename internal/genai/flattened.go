@@ -28,7 +28,7 @@ type flatNode struct {
 func (a attributes) unflatten(prefix string) exactjson.Value {
 	root := &flatNode{}
 	found := false
-	for key, v := range a.m.All() {
+	for key, v := range a.all() {
 		rest, ok := strings.CutPrefix(key, prefix)
 		if !ok || rest == "" {
 			continue

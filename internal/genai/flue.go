@@ -21,7 +21,7 @@ var flue = &Dialect{
 }
 
 func classifyFlue(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch {
 	case a.has("flue.tool.name"), a.has("flue.tool.call_id"):
 		return Tool, false
@@ -34,7 +34,7 @@ func classifyFlue(s *Source) (Class, bool) {
 }
 
 func readFlue(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("flue.session.id", "flue.conversation.id")
 	switch o.Class {
 	case Agent:

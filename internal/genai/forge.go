@@ -49,14 +49,14 @@ func classifyForge(s *Source) (Class, bool) {
 }
 
 func readForge(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	defer readForgeAudit(s, o)
 	if s.ScopeName == LogScope {
 		return
 	}
 	switch o.Class {
 	case Agent:
-		o.Agent = tape.Agent{Name: attributes{s.Resource}.str("service.name"), Version: attributes{s.Resource}.str("service.version")}
+		o.Agent = tape.Agent{Name: attributes(s.Resource).str("service.name"), Version: attributes(s.Resource).str("service.version")}
 		o.TaskID = a.str("forge.task.id")
 		o.CorrelationID = a.str("forge.correlation_id")
 		o.InvocationID = o.CorrelationID

@@ -49,7 +49,7 @@ func (r *auditRecord) trusted() bool {
 func (r *auditRecord) field(name string) string { return r.body.Get("fields").Get(name).Str() }
 
 func auditRecordOf(s *Source) (*auditRecord, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	body, err := exactjson.Parse(a.str(LogBody))
 	if err != nil {
 		return nil, false
@@ -115,9 +115,9 @@ func (r *auditRecord) readRun(o *Observation) {
 			case value == "":
 				in.Absent = append(in.Absent, h.Name)
 			case strings.HasPrefix(h.Name, "X-Forge-"): // or the deployment stamped it
-				in.Headers = append(in.Headers, Header{h.Name, value, tape.Inferred})
+				in.Headers = append(in.Headers, Header{Name: h.Name, Value: value, Label: tape.Inferred})
 			default:
-				in.Headers = append(in.Headers, Header{h.Name, value, tape.Recovered})
+				in.Headers = append(in.Headers, Header{Name: h.Name, Value: value, Label: tape.Recovered})
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func (r *auditRecord) readRun(o *Observation) {
 func (r *auditRecord) readModel(s *Source, o *Observation) {
 	var input, output string
 	if s.ScopeName != LogScope {
-		a := attributes{s.Span.Attributes()}
+		a := attributes(s.Span.Attributes())
 		input, output = a.str("gen_ai.input.messages"), a.str("gen_ai.output.messages")
 	} else { // a call that no span reports
 		o.Operation = "chat"
@@ -165,23 +165,24 @@ func auditCount(v exactjson.Value) *int64 {
 }
 
 func (r *auditRecord) readTool(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch r.field("phase") {
 	case "start":
 		if text, ok := r.whole(o, "args", "args", a.str("forge.tool.args")); ok {
-			o.Args = forgeArgs(exactjson.StringValue(text)).fromAudit()
+			o.Args = fromAudit(forgeArgs(exactjson.StringValue(text)))
 		}
 	case "end":
 		if o.Failed && !o.Result.Present() {
 			return // the record holds the sentence that the loop makes of the error
 		}
 		if text, ok := r.whole(o, "result", "result", a.str("forge.tool.result")); ok {
-			o.Result = resultContent(exactjson.StringValue(text), false).fromAudit()
+			o.Result = fromAudit(resultContent(exactjson.StringValue(text), false))
 		}
 	}
 }
 
-func (c Content) fromAudit() Content {
+// fromAudit labels content that a record gave.
+func fromAudit(c Content) Content {
 	if c.scrubbed(); c.Label == "" {
 		c.Label = tape.Recovered
 	}
@@ -192,7 +193,7 @@ func (c Content) fromAudit() Content {
 // beginning.
 func (r *auditRecord) whole(o *Observation, name, field, held string) (string, bool) {
 	body := r.field(name)
-	prefix, _, cut := forgePrefix(held)
+	prefix, _, cut := forgeCut(held)
 	if body == "" || auditCut(body) || held != "" && !cut {
 		return "", false
 	}
@@ -207,7 +208,7 @@ func (r *auditRecord) whole(o *Observation, name, field, held string) (string, b
 // its text; it is shown whole by the next request.
 func (r *auditRecord) completion(o *Observation, held string) (string, bool) {
 	text := r.field("completion_text")
-	prefix, _, cut := forgePrefix(held)
+	prefix, _, cut := forgeCut(held)
 	if text == "" || auditCut(text) || held != "" && !cut {
 		return "", false
 	}
@@ -223,17 +224,6 @@ func (r *auditRecord) completion(o *Observation, held string) (string, bool) {
 		}
 	}
 	return text, true
-}
-
-// forgePrefix returns what Forge left of a value that it cut, and how many bytes the whole had.
-func forgePrefix(text string) (prefix string, whole int, cut bool) {
-	tail := text[max(0, len(text)-80):]
-	m := cutMarkers[0].FindStringSubmatchIndex(tail)
-	if m == nil || !forgeCut(text, tail[m[2]:m[3]]) {
-		return "", 0, false
-	}
-	whole, _ = strconv.Atoi(tail[m[2]:m[3]])
-	return text[:len(text)-len(tail)+m[0]], whole, true
 }
 
 // isLong reports that a text had so many bytes, as far as redaction lets it be told.
@@ -267,7 +257,7 @@ var contextCut = regexp.MustCompile(`\n\n\[OUTPUT TRUNCATED -- original length: 
 // auditCut reports a body that the record does not hold whole: the cap is configured, so only the marker tells.
 func auditCut(body string) bool {
 	tail := body[max(0, len(body)-100):]
-	m := cutMarkers[0].FindStringSubmatch(tail)
+	m := forgeMarker.FindStringSubmatch(tail)
 	if m != nil {
 		whole, err := strconv.Atoi(m[1])
 		return err != nil || whole > len(body)-len(m[0])

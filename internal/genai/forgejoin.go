@@ -38,7 +38,7 @@ type auditedCall struct {
 func assignForgeAudit(spans, logs []*Source) (alone, rest []*Source) {
 	runs := auditedRuns(spans)
 	for _, l := range logs {
-		id := attributes{l.Span.Attributes()}.str(ForgeCorrelationID)
+		id := attributes(l.Span.Attributes()).str(ForgeCorrelationID)
 		r, ok := auditRecordOf(l)
 		if run := runs[id]; run != nil && ok {
 			run.records = append(run.records, r)
@@ -62,7 +62,7 @@ func auditedRuns(spans []*Source) map[string]*auditedRun {
 	parents := make(map[pcommon.SpanID]pcommon.SpanID, len(spans))
 	for _, s := range spans {
 		parents[s.Span.SpanID()] = s.Span.ParentSpanID()
-		if id := (attributes{s.Span.Attributes()}).str(ForgeCorrelationID); s.Span.Name() == "agent.execute" && id != "" && runs[id] == nil {
+		if id := attributes(s.Span.Attributes()).str(ForgeCorrelationID); s.Span.Name() == "agent.execute" && id != "" && runs[id] == nil {
 			runs[id] = &auditedRun{source: s}
 			ofSpan[s.Span.SpanID()] = runs[id]
 		}
@@ -85,7 +85,7 @@ func auditedRuns(spans []*Source) map[string]*auditedRun {
 
 func forgeTool(s *Source) (name string, ok bool) {
 	name, ok = strings.CutPrefix(s.Span.Name(), "tool.")
-	if given := (attributes{s.Span.Attributes()}).str("forge.tool.name"); ok && given != "" {
+	if given := attributes(s.Span.Attributes()).str("forge.tool.name"); ok && given != "" {
 		name = given
 	}
 	return name, ok
@@ -137,7 +137,7 @@ func (run *auditedRun) distinct() {
 	rank := map[string]int{"": 0, AuditChainBrokenSigned: 1, AuditSignatureInvalid: 2, AuditUnsigned: 3, AuditChainBroken: 4}
 	best := map[string]*auditRecord{}
 	for _, r := range run.records {
-		line := attributes{r.source.Span.Attributes()}.str(LogBody)
+		line := attributes(r.source.Span.Attributes()).str(LogBody)
 		switch there := best[line]; {
 		case there == nil:
 			best[line] = r
@@ -262,7 +262,7 @@ func (run *auditedRun) prove(calls []*auditedCall) map[*auditRecord]*Source {
 	for _, s := range run.calls {
 		fitting := map[*auditedCall]bool{}
 		for _, b := range auditBodies {
-			_, whole, _ := forgePrefix(attributes{s.Span.Attributes()}.str(b.attribute))
+			_, whole, _ := forgeCut(attributes(s.Span.Attributes()).str(b.attribute))
 			for _, c := range byLength[whole] {
 				if c.fits(s) && c.proves(s) {
 					fitting[c] = true
@@ -288,12 +288,12 @@ func (run *auditedRun) prove(calls []*auditedCall) map[*auditRecord]*Source {
 
 // proves reports that no body of the call contradicts the span, and that one is what the span held before it was cut.
 func (c *auditedCall) proves(s *Source) bool {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	proved := false
 	for _, r := range c.records {
 		for _, b := range auditBodies {
 			body, held := r.field(b.field), a.str(b.attribute)
-			prefix, whole, cut := forgePrefix(held)
+			prefix, whole, cut := forgeCut(held)
 			switch {
 			case body == "" || held == "" || auditCut(body):
 			case !cut && body != held, cut && (!isLong(body, whole) || !begins(body, prefix)):

@@ -56,7 +56,7 @@ func geminiLog(name string, a attributes) logRole {
 }
 
 func classifyGeminiCLI(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	if s.ScopeName == LogScope {
 		switch strings.TrimPrefix(s.Span.Name(), geminiPrefix) {
 		case "user_prompt":
@@ -84,9 +84,9 @@ func classifyGeminiCLI(s *Source) (Class, bool) {
 }
 
 func readGeminiCLI(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("gen_ai.conversation.id", "session.id")
-	str(&o.ConversationID, attributes{s.Resource}.str("session.id"))
+	str(&o.ConversationID, attributes(s.Resource).str("session.id"))
 	o.InvocationID = a.str("gen_ai.prompt.name", "prompt_id")
 	input, _ := structureOf(a.json("gen_ai.input.messages"))
 	str(&o.InvocationID, input.Get("prompt_id").Str())
@@ -113,8 +113,8 @@ func readGeminiPrompt(s *Source, a attributes, o *Observation) {
 	prompt := a.str("prompt")
 	for _, l := range s.Logs {
 		if l.Name() == geminiPrefix+"user_prompt" {
-			str(&prompt, attributes{l.Attributes()}.str("prompt"))
-			str(&o.InvocationID, attributes{l.Attributes()}.str("prompt_id"))
+			str(&prompt, attributes(l.Attributes()).str("prompt"))
+			str(&o.InvocationID, attributes(l.Attributes()).str("prompt_id"))
 		}
 	}
 	if prompt != "" {
@@ -149,7 +149,7 @@ func readGeminiModel(s *Source, a attributes, o *Observation) {
 	o.Request, o.RequestLabel = labelledMessages(a, "gen_ai.input.messages", tape.RoleUser, o)
 	o.Response, o.ResponseLabel = labelledMessages(a, "gen_ai.output.messages", tape.RoleAssistant, o)
 	for _, l := range s.Logs {
-		readGeminiModelLog(l.Name(), attributes{l.Attributes()}, o)
+		readGeminiModelLog(l.Name(), attributes(l.Attributes()), o)
 	}
 	if s.ScopeName == LogScope && len(s.Logs) == 0 {
 		readGeminiModelLog(s.Span.Name(), a, o)
@@ -193,7 +193,7 @@ func readGeminiModelLog(name string, a attributes, o *Observation) {
 		o.Failed = true
 		o.Error = &tape.Error{Type: a.str("error_type", "error.type", "status_code"), Message: a.str("error", "error.message", "error_message")}
 	case "gen_ai.client.inference.operation.details":
-		for key, v := range a.m.All() {
+		for key, v := range a.all() {
 			if param, ok := strings.CutPrefix(key, "gen_ai.request."); ok {
 				if canonical, ok := paramNames[param]; ok {
 					o.param(canonical, jsonOf(v))

@@ -5,7 +5,7 @@ package genai
 
 import "testing"
 
-func TestGeminiCLISpansAreReadAsRecorded(t *testing.T) { saysAsRecorded(t, "geminicli/spans") }
+func TestGeminiCLISpansAreReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "geminicli/spans") }
 
 func TestGeminiCLILogRecordsTellARunWithoutSpans(t *testing.T) {
 	for _, c := range []struct {

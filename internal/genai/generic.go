@@ -32,7 +32,7 @@ var (
 )
 
 func classifyGeneric(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch {
 	case a.has("openinference.span.kind"), a.str("gen_ai.operation.name") != "":
 		return Unclassified, false
@@ -56,7 +56,7 @@ func hasPrefixed(span ptrace.Span, prefixes ...string) bool {
 }
 
 func readGeneric(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	answer := a.json("gen_ai.response.content")
 	if a.has("openinference.span.kind") && (o.Class != Model || answer.IsEmpty()) {
 		o.Class = Unclassified // nothing to add

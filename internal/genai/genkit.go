@@ -32,7 +32,7 @@ func genkitSubtype(a attributes) string {
 }
 
 func classifyGenkit(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch genkitSubtype(a) {
 	case "model", "background-model", "backgroundModel":
 		return Model, false
@@ -57,7 +57,7 @@ func classifyGenkit(s *Source) (Class, bool) {
 }
 
 func readGenkit(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("genkit:sessionId", "genkit:metadata:agent:sessionId", "genkit:metadata:sessionId")
 	o.Failed = a.str("genkit:state") == "error"
 	input, inputLabel := genkitJSON(a, "genkit:input")

@@ -5,9 +5,11 @@ package genai
 
 import "testing"
 
-func TestGenkitForJavaScriptIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "genkit/javascript") }
+func TestGenkitForJavaScriptIsReadAsRecorded(t *testing.T) {
+	saysAsRecorded(t, Read, "genkit/javascript")
+}
 
-func TestGenkitForGoIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "genkit/go") }
+func TestGenkitForGoIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "genkit/go") }
 
 func TestGenkitReadsCandidatesAndMarksWhatWasCut(t *testing.T) {
 	const scope = "genkit-tracer"

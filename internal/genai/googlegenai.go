@@ -33,10 +33,10 @@ func classifyGoogleGenAI(s *Source) (Class, bool) {
 }
 
 func readGoogleGenAI(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch o.Class {
 	case Model:
-		for key, v := range a.m.All() {
+		for key, v := range a.all() {
 			if name, ok := strings.CutPrefix(key, "gcp.gen_ai.operation.config."); ok {
 				if canonical, ok := paramNames[name]; ok {
 					o.param(canonical, jsonOf(v))

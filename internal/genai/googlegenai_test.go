@@ -5,10 +5,12 @@ package genai
 
 import "testing"
 
-func TestGoogleGenAIEventsAreReadAsRecorded(t *testing.T) { saysAsRecorded(t, "googlegenai/logfire") }
+func TestGoogleGenAIEventsAreReadAsRecorded(t *testing.T) {
+	saysAsRecorded(t, Read, "googlegenai/logfire")
+}
 
 func TestGoogleGenAIWithoutContentSaysNothingOfIt(t *testing.T) {
-	saysAsRecorded(t, "googlegenai/nocontent")
+	saysAsRecorded(t, Read, "googlegenai/nocontent")
 }
 
 func TestGoogleGenAIGivesFlattenedArgumentsTheirTypesBack(t *testing.T) {

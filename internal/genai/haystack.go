@@ -24,7 +24,7 @@ var haystack = &Dialect{
 }
 
 func classifyHaystack(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch s.Span.Name() {
 	case "haystack.agent.run":
 		return Agent, true
@@ -48,7 +48,7 @@ func classifyHaystack(s *Source) (Class, bool) {
 }
 
 func readHaystack(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	input, _ := structureOf(a.json("haystack.agent.step.llm.input", "haystack.agent.input", "haystack.component.input", "haystack.pipeline.input_data"))
 	output, _ := structureOf(a.json("haystack.agent.step.llm.output", "haystack.agent.output", "haystack.component.output", "haystack.pipeline.output_data"))
 	switch o.Class {

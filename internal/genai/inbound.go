@@ -50,7 +50,7 @@ var ChannelHeaders = []string{"X-Forge-Channel", "X-Forge-Channel-User", "X-Forg
 // forgeEntry reads the span of a request. Forge writes the workflow attributes as soon as one such header came, "" for those that did
 // not, so an absent attribute is a header that was not sent.
 func forgeEntry(s *Source) *Inbound {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	in := &Inbound{
 		Method:   a.str("forge.a2a.method"),
 		Channel:  strings.HasPrefix(s.Span.Name(), "channel."),

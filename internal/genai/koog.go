@@ -23,7 +23,7 @@ var koog = &Dialect{
 }
 
 func readKoog(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch o.Class {
 	case Model:
 		var asked []exactjson.Value

@@ -5,4 +5,4 @@ package genai
 
 import "testing"
 
-func TestKoogIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "koog/langfuse") }
+func TestKoogIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "koog/langfuse") }

@@ -28,7 +28,7 @@ var laminarTypes = map[string]Class{
 }
 
 func classifyLaminar(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := a.str("lmnr.span.type")
 	if kind == "CACHED" { // a call that was replayed from a cache
 		kind = a.str("lmnr.span.original_type")
@@ -49,7 +49,7 @@ func classifyLaminar(s *Source) (Class, bool) {
 }
 
 func readLaminar(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("lmnr.association.properties.session_id")
 	o.UserID = a.str("lmnr.association.properties.user_id")
 	in, out := a.json("lmnr.span.input"), a.json("lmnr.span.output")

@@ -29,7 +29,7 @@ var langfuseTypes = map[string]Class{
 }
 
 func classifyLangfuse(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := strings.ToLower(a.str("langfuse.observation.type"))
 	if class, ok := langfuseTypes[kind]; ok {
 		return class, class == Agent
@@ -63,7 +63,7 @@ func isLangfuseRoot(s *Source, a attributes) bool {
 }
 
 func readLangfuse(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := strings.ToLower(a.str("langfuse.observation.type"))
 	o.ConversationID = a.str("session.id", "langfuse.session.id", "langfuse.observation.metadata.conversation_id", "langfuse.observation.metadata.thread_id")
 	o.UserID = a.str("user.id", "langfuse.user.id")
@@ -120,7 +120,7 @@ func readLangfuseModel(s *Source, a attributes, in, out exactjson.Value, o *Obse
 	if params, ok := structureOf(a.json("langfuse.observation.model.parameters")); ok {
 		readParams(o, params)
 	}
-	mergeUsage(o, providerUsage(a.json("langfuse.observation.usage_details")))
+	fillUsage(&o.Usage, providerUsage(a.json("langfuse.observation.usage_details")))
 }
 
 // langfuseToolRoles turns the messages back that have the name of a tool for a role, as the handler for LangChain in JavaScript

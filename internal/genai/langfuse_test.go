@@ -5,45 +5,40 @@ package genai
 
 import "testing"
 
-func TestLangfuseWrappedOpenAIIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "langfuse/openai") }
+func TestLangfuseWrappedOpenAIIsReadAsRecorded(t *testing.T) {
+	saysAsRecorded(t, Read, "langfuse/openai")
+}
 
 func TestLangfuseFindsLangChainToolsThatAreTypedSpan(t *testing.T) {
-	saysAsRecorded(t, "langfuse/langgraph-python")
-	saysAsRecorded(t, "langfuse/langgraph-js")
+	saysAsRecorded(t, Read, "langfuse/langgraph-python")
+	saysAsRecorded(t, Read, "langfuse/langgraph-js")
 }
 
 // says compares what one hand-written span says.
-func says(t *testing.T, s *Source, want string) {
-	t.Helper()
-	if got := said(Read(s)); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 func TestLangfuseTellsTheModelAskedForFromTheOneThatAnswered(t *testing.T) {
 	generation := func(name, parameters string) *Source {
 		return spanSource("langfuse-sdk", name, "langfuse.observation.type", "generation", "langfuse.observation.model.name", "m-1", "langfuse.observation.model.parameters", parameters)
 	}
 	const head = "class: model\ndialect: langfuse\n"
-	says(t, generation("OpenAI-generation", "{}"), head+"response model: m-1\n")
-	says(t, generation("OpenAI.chat", `{"stream":true}`), head+"model: m-1\n")
-	says(t, generation("my generation", "{}"), head+"model: m-1\n")
+	says(t, Read(generation("OpenAI-generation", "{}")), head+"response model: m-1\n")
+	says(t, Read(generation("OpenAI.chat", `{"stream":true}`)), head+"model: m-1\n")
+	says(t, Read(generation("my generation", "{}")), head+"model: m-1\n")
 }
 
 func TestLangfuseObserveGivesTheFunctionsArguments(t *testing.T) {
-	says(t, spanSource("langfuse-sdk", "lookup", "langfuse.observation.type", "tool", "langfuse.observation.input", `{"args":[],"kwargs":{"id":7}}`, "langfuse.observation.output", "plain"),
+	says(t, Read(spanSource("langfuse-sdk", "lookup", "langfuse.observation.type", "tool", "langfuse.observation.input", `{"args":[],"kwargs":{"id":7}}`, "langfuse.observation.output", "plain")),
 		"class: tool\ndialect: langfuse\nname: lookup\nkind: function\nargs: {\"id\":7} [python.call]\nresult: \"plain\"\n")
 }
 
 func TestLangfuseInterruptedGraphWaits(t *testing.T) {
-	says(t, spanSource("langfuse-sdk", "LangGraph", "langfuse.observation.type", "chain", "langfuse.observation.input", `{"messages":[{"role":"user","content":"go"}]}`,
-		"langfuse.observation.output", `{"__interrupt__":[{"value":"sure?"}]}`),
+	says(t, Read(spanSource("langfuse-sdk", "LangGraph", "langfuse.observation.type", "chain", "langfuse.observation.input", `{"messages":[{"role":"user","content":"go"}]}`,
+		"langfuse.observation.output", `{"__interrupt__":[{"value":"sure?"}]}`)),
 		"class: agent\ndialect: langfuse\nrun span: yes\nweak: yes\nagent: LangGraph\ninput: user | text \"go\"\ninterrupted: yes\n")
 }
 
 func TestLangfuseInputThatBeginsWithABracketIsWhatTheUserSaid(t *testing.T) {
-	says(t, spanSource("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", "[URGENT] help", "langfuse.observation.output", "done"),
+	says(t, Read(spanSource("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", "[URGENT] help", "langfuse.observation.output", "done")),
 		"class: agent\ndialect: langfuse\nrun span: yes\nagent: a\ninput: user | text \"[URGENT] help\"\noutput: assistant | text \"done\"\n")
-	says(t, spanSource("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", `{"messages":[{"role":"us`),
+	says(t, Read(spanSource("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", `{"messages":[{"role":"us`)),
 		"class: agent\ndialect: langfuse\nrun span: yes\nagent: a\n")
 }

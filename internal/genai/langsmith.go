@@ -30,12 +30,12 @@ var langSmithKinds = map[string]Class{
 }
 
 func classifyLangSmith(s *Source) (Class, bool) {
-	class := langSmithKinds[strings.ToLower((attributes{s.Span.Attributes()}).str("langsmith.span.kind"))]
+	class := langSmithKinds[strings.ToLower(attributes(s.Span.Attributes()).str("langsmith.span.kind"))]
 	return class, class == Agent
 }
 
 func readLangSmith(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := strings.ToLower(a.str("langsmith.span.kind"))
 	o.ConversationID = a.str("langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id")
 	o.UserID = a.str("langsmith.metadata.user_id")

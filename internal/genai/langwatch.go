@@ -28,7 +28,7 @@ var langWatchTypes = map[string]Class{
 }
 
 func classifyLangWatch(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := a.str("langwatch.span.type")
 	if class, ok := langWatchTypes[kind]; ok {
 		return class, class == Agent
@@ -40,7 +40,7 @@ func classifyLangWatch(s *Source) (Class, bool) {
 }
 
 func readLangWatch(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := a.str("langwatch.span.type")
 	o.ConversationID = a.str("langwatch.thread.id", "langwatch.thread_id", "gen_ai.conversation.id")
 	o.UserID = a.str("langwatch.user.id", "langwatch.user_id")
@@ -58,7 +58,7 @@ func readLangWatch(s *Source, o *Observation) {
 			list(&o.Tools, toolDefinitions(params.Get("tools")))
 		}
 		if metrics, ok := structureOf(langWatchValue(a.json("langwatch.metrics")).value); ok {
-			mergeUsage(o, providerUsage(metrics))
+			fillUsage(&o.Usage, providerUsage(metrics))
 		}
 		o.Streaming = o.Streaming || a.str("langwatch.gen_ai.streaming") == "true"
 		o.Failed = out.failed

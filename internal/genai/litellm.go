@@ -22,7 +22,7 @@ var liteLLM = &Dialect{
 }
 
 func classifyLiteLLM(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	name := s.Span.Name()
 	switch op := strings.TrimPrefix(a.str("gen_ai.operation.name"), "a"); {
 	case liteLLMAsides[op]:
@@ -45,7 +45,7 @@ var liteLLMAsides = map[string]bool{
 }
 
 func readLiteLLM(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.UserID = a.str("llm.user", "metadata.user_api_key_end_user_id")
 	switch o.Class {
 	case Model:

@@ -23,7 +23,7 @@ var liveKit = &Dialect{
 }
 
 func classifyLiveKit(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch name := s.Span.Name(); {
 	case name == "agent_turn":
 		return Agent, true
@@ -39,7 +39,7 @@ func classifyLiveKit(s *Source) (Class, bool) {
 }
 
 func readLiveKit(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("lk.session_id", "lk.job_id", "lk.room_name")
 	switch o.Class {
 	case Agent:

@@ -34,7 +34,7 @@ func isLogfireStream(span ptrace.Span) bool { return strings.HasPrefix(span.Name
 
 // streamsAnswerOf reports whether a streaming span tells the answer to a request.
 func streamsAnswerOf(stream, request ptrace.Span) bool {
-	a, b := attributes{stream.Attributes()}, attributes{request.Attributes()}
+	a, b := attributes(stream.Attributes()), attributes(request.Attributes())
 	return stream.ParentSpanID() == request.ParentSpanID() && request.StartTimestamp() <= stream.StartTimestamp() &&
 		!b.has("gen_ai.output.messages") && !b.has("response_data") && a.json("request_data").Equal(b.json("request_data")) &&
 		a.json("gen_ai.input.messages").Equal(b.json("gen_ai.input.messages"))
@@ -53,7 +53,7 @@ var logfireSpans = []struct {
 }
 
 func classifyLogfire(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	if a.str("logfire.span_type") == "pending_span" {
 		return Noise, false
 	}
@@ -80,7 +80,7 @@ func isLogfireIntegration(s *Source, a attributes) bool {
 }
 
 func readLogfire(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	if o.Class == Noise {
 		for _, p := range logfireSpans {
 			if strings.HasPrefix(s.Span.Name(), p.prefix) {

@@ -7,12 +7,12 @@ import "testing"
 
 func TestLogfireSpansSayWhatTheyHold(t *testing.T) {
 	for _, name := range []string{"logfire/anthropic", "logfire/openaistream", "logfire/agents", "logfire/mcp"} {
-		saysAsRecorded(t, name)
+		saysAsRecorded(t, Read, name)
 	}
 }
 
 func TestLogfireStreamIsTheAnswerOfTheRequestBesideIt(t *testing.T) {
-	spans := sourcesOf(t, "logfire/openaistream")
+	spans := sourcesOf(t, "testdata/logfire/openaistream")
 	Arrange(spans, nil)
 	request, stream := Read(spans[0]), Read(spans[1])
 	if request.Class != Model || len(request.Response) != 1 || request.Usage.OutputTokens == nil {

@@ -51,23 +51,22 @@ const logSlack = uint64(50 * time.Millisecond)
 // maxReach bounds how far a span or record is looked for around another, so that hostile traces cost no more than long ones.
 const maxReach = 256
 
+// eventNames are the functions of the dialects that name log events.
+var eventNames []func(scope, recorded string) string
+
 // logIndex answers which dialect a log event speaks for.
 var logIndex = map[string]*Dialect{}
 
 // EventName is the name of a log event in the form that the dialects know. Some producers write it without their prefix, some only
 // as an attribute, and Rust's tracing puts the place in the source into the record's own field.
 func EventName(scope, recorded string, m pcommon.Map) string {
-	a := attributes{m}
+	a := attributes(m)
 	if strings.HasPrefix(recorded, "event ") {
 		recorded = ""
 	}
 	str(&recorded, a.str("event.name", "event_name"))
-	str(&recorded, springEventName(scope))
-	if scope == autogenEvents {
-		return autogenEvents
-	}
-	if scope == claudeCodeLogs && recorded != "" && !strings.HasPrefix(recorded, claudeCodePrefix) {
-		recorded = claudeCodePrefix + recorded
+	for _, name := range eventNames {
+		recorded = name(scope, recorded)
 	}
 	return recorded
 }
@@ -75,7 +74,7 @@ func EventName(scope, recorded string, m pcommon.Map) string {
 // IsEvidenceLog reports whether a log record belongs to an agent run, by its event name (see EventName) and attributes.
 func IsEvidenceLog(eventName string, m pcommon.Map) bool {
 	if d := logDialect(eventName); d != nil {
-		return d.log(eventName, attributes{m}).class != Unclassified || tagMarks(m) != 0
+		return d.log(eventName, attributes(m)).class != Unclassified || tagMarks(m) != 0
 	}
 	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m)|tagMarks(m) != 0
 }
@@ -83,7 +82,7 @@ func IsEvidenceLog(eventName string, m pcommon.Map) bool {
 // LogRunID returns the id of the run that a log record belongs to: what tells runs apart when no trace does. Empty when the record
 // holds none.
 func LogRunID(eventName string, m pcommon.Map) string {
-	a := attributes{m}
+	a := attributes(m)
 	role := logRole{conversation: a.str(conversationKeys...)}
 	if d := logDialect(eventName); d != nil {
 		role = d.log(eventName, a)
@@ -107,7 +106,7 @@ func logDialect(eventName string) *Dialect {
 
 // roleOfLog reads the role of a record that travels as a span.
 func roleOfLog(record ptrace.Span) logRole {
-	a := attributes{record.Attributes()}
+	a := attributes(record.Attributes())
 	if d := logDialect(record.Name()); d != nil {
 		return d.log(record.Name(), a)
 	}
@@ -167,7 +166,7 @@ func compareLogs(a, b *Source) int {
 	if c := cmp.Compare(a.Span.StartTimestamp(), b.Span.StartTimestamp()); c != 0 {
 		return c
 	}
-	x, y := attributes{a.Span.Attributes()}.count("event.sequence"), attributes{b.Span.Attributes()}.count("event.sequence")
+	x, y := attributes(a.Span.Attributes()).count("event.sequence"), attributes(b.Span.Attributes()).count("event.sequence")
 	if x != nil && y != nil {
 		if c := cmp.Compare(*x, *y); c != 0 {
 			return c
@@ -241,12 +240,12 @@ func (r *arrangement) additions() {
 }
 
 func (r *arrangement) callAbove(s *Source, d *Dialect) *Source {
-	own, _ := d.classOf(s)
+	own, _ := classOf(d, s)
 	if own != Tool {
 		own = Model
 	}
 	for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < maxReach; up, n = r.byID[up.Span.ParentSpanID()], n+1 {
-		if class, _ := d.classOf(up); class == own && adding(up) == nil {
+		if class, _ := classOf(d, up); class == own && adding(up) == nil {
 			return up
 		}
 	}
@@ -278,7 +277,7 @@ func (r *arrangement) look() {
 			r.runsTools[up] = true
 		}
 		v := &spanView{source: s, obs: o, start: uint64(s.Span.StartTimestamp()), end: uint64(s.Span.EndTimestamp())}
-		v.lane = attributes{s.Span.Attributes()}.str("agent_id")
+		v.lane = attributes(s.Span.Attributes()).str("agent_id")
 		switch {
 		case o.Class == Tool && o.CallID != "":
 			if first := r.tools[o.CallID]; first == nil || first.obs.MCPLeg && !o.MCPLeg {

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,10 +17,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// recordsOf returns the log records of testdata/<name>.logs.json as they travel, in the order of the file and numbered by it.
-func recordsOf(t *testing.T, name string) []*Source {
+// recordedLogs are the fixtures that hold log records beside spans.
+var recordedLogs = []string{"testdata/claudecode/retry", "testdata/codex/retry"}
+
+// recordsOf returns the log records of <path>.logs.json as they travel, in the order of the file and numbered by it.
+func recordsOf(t *testing.T, path string) []*Source {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name+".logs.json"))
+	data, err := os.ReadFile(path + ".logs.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func arrangedAsRecorded(t *testing.T, name, kind string, spans, logs []*Source) 
 	for _, l := range rest {
 		fmt.Fprintf(&b, "== rest: %s\n", l.Span.Name())
 	}
-	path := filepath.Join("testdata", name+"."+kind+".said.txt")
+	path := name + "." + kind + ".said.txt"
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 			t.Fatal(err)
@@ -101,19 +103,19 @@ func untraced(logs []*Source) []*Source {
 }
 
 func TestArrangeGivesRecordsToTheCallsTheySpeakOf(t *testing.T) {
-	for _, name := range []string{"claudecode/retry", "codex/retry"} {
+	for _, name := range recordedLogs {
 		arrangedAsRecorded(t, name, "traced", sourcesOf(t, name), recordsOf(t, name))
 	}
 }
 
 func TestArrangeMakesARunOfRecordsAlone(t *testing.T) {
-	for _, name := range []string{"claudecode/retry", "codex/retry"} {
+	for _, name := range recordedLogs {
 		arrangedAsRecorded(t, name, "untraced", nil, untraced(recordsOf(t, name)))
 	}
 }
 
 func TestArrangeDoesNotDependOnTheOrderOfRecords(t *testing.T) {
-	for _, name := range []string{"claudecode/retry", "codex/retry"} {
+	for _, name := range recordedLogs {
 		logs := recordsOf(t, name)
 		slices.Reverse(logs)
 		arrangedAsRecorded(t, name, "traced", sourcesOf(t, name), logs)
@@ -248,10 +250,10 @@ func TestEventsOfACallWhoseSpanNeverCameStandForIt(t *testing.T) {
 func TestAutogenEventsAreTheCallsThatItsSpansDoNotHold(t *testing.T) {
 	tool := spanSource("autogen-core", "execute_tool add", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "add", "gen_ai.tool.call.id", "call_1")
 	tool.Span.SetSpanID(pcommon.SpanID{1})
-	result := numbered(1, autogenEvents, LogBody, `{"type":"ToolCall","tool_name":"add","arguments":{"a":1},"result":"3","agent_id":"a/1"}`)
+	result := numbered(1, "autogen_core.events", LogBody, `{"type":"ToolCall","tool_name":"add","arguments":{"a":1},"result":"3","agent_id":"a/1"}`)
 	result.Span.SetParentSpanID(pcommon.SpanID{1})
-	model := numbered(2, autogenEvents, LogBody, `{"type":"LLMCall","messages":[{"role":"user","content":"add"}],"response":{"id":"r1","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"3"}}]},"prompt_tokens":5,"completion_tokens":1,"agent_id":"a/1"}`)
-	alone, rest := Arrange([]*Source{tool}, []*Source{result, model, numbered(3, autogenEvents, LogBody, `{"type":"Message","payload":"x"}`)})
+	model := numbered(2, "autogen_core.events", LogBody, `{"type":"LLMCall","messages":[{"role":"user","content":"add"}],"response":{"id":"r1","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"3"}}]},"prompt_tokens":5,"completion_tokens":1,"agent_id":"a/1"}`)
+	alone, rest := Arrange([]*Source{tool}, []*Source{result, model, numbered(3, "autogen_core.events", LogBody, `{"type":"Message","payload":"x"}`)})
 	if len(alone) != 1 || len(rest) != 1 {
 		t.Fatalf("%d calls and %d records left", len(alone), len(rest))
 	}
@@ -269,8 +271,8 @@ func TestEventNameIsTheOneThatDialectsKnow(t *testing.T) {
 	for _, c := range []struct{ scope, recorded, want string }{
 		{"codex_otel.log_only", "event otel/src/tool_result.rs:54", "codex.tool_result"},
 		{"x", "gen_ai.choice", "gen_ai.choice"},
-		{claudeCodeLogs, "user_prompt", "claude_code.user_prompt"},
-		{autogenEvents, "", autogenEvents},
+		{"com.anthropic.claude_code.events", "user_prompt", "claude_code.user_prompt"},
+		{"autogen_core.events", "", "autogen_core.events"},
 	} {
 		if got := EventName(c.scope, c.recorded, m); got != c.want {
 			t.Errorf("%s of %s is read as %s, want %s", c.recorded, c.scope, got, c.want)
@@ -284,12 +286,12 @@ func FuzzArrangeLosesNoRecord(f *testing.F) {
 	f.Add([]byte("aaaaaaaabbbbbbbbccccccccdddddddd"), uint8(8))
 	names := []string{
 		"claude_code.user_prompt", "claude_code.api_request", "claude_code.api_request_body", "claude_code.assistant_response", "claude_code.tool_result",
-		"codex.user_prompt", "codex.api_request", "codex.sse_event", "codex.tool_result", "codex.agent_response", autogenEvents, "gen_ai.choice", "gen_ai.user.message", "x",
+		"codex.user_prompt", "codex.api_request", "codex.sse_event", "codex.tool_result", "codex.agent_response", "autogen_core.events", "gen_ai.choice", "gen_ai.user.message", "x",
 		ForgeAuditPrefix + "session_start", ForgeAuditPrefix + "llm_call", ForgeAuditPrefix + "tool_exec", ForgeAuditPrefix + "tool_exec",
 	}
 	forgeSpans := []string{"agent.execute", "llm.completion", "tool.f"}
 	f.Add([]byte{1, 0, 0, 0, 2, 1, 1, 0, 3, 2, 1, 0, 9, 14, 1, 0, 9, 15, 1, 0, 9, 16, 1, 0, 9, 16, 1, 0, 9, 15, 1, 0, 9, 15, 1, 0}, uint8(3+128))
-	spans := []string{"claude_code.interaction", "claude_code.llm_request", "claude_code.tool", "session_task.turn", "try_run_sampling_request", "handle_responses", mcpToolsCall}
+	spans := []string{"claude_code.interaction", "claude_code.llm_request", "claude_code.tool", "session_task.turn", "try_run_sampling_request", "handle_responses", "mcp.tools.call"}
 	f.Fuzz(func(t *testing.T, data []byte, ofSpans uint8) {
 		var sources, logs []*Source
 		for i := 0; i+3 < len(data); i += 4 {

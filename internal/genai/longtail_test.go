@@ -52,8 +52,8 @@ func TestSpringAIToolsAreExactAndMessagesAreLossy(t *testing.T) {
 	}
 	model := spanSource("org.springframework.boot", "chat gpt-5", "gen_ai.operation.name", "chat", "gen_ai.request.model", "gpt-5", "spring.ai.model.request.tool.names", "weather")
 	for name, body := range map[string]string{
-		springPrompt:     "Chat Model Prompt Content:\n[\"be brief\", \"hi \"you\"\"]",
-		springCompletion: "Chat Model Completion:\n[\"ho\"]",
+		"spring_ai.prompt_content": "Chat Model Prompt Content:\n[\"be brief\", \"hi \"you\"\"]",
+		"spring_ai.completion":     "Chat Model Completion:\n[\"ho\"]",
 	} {
 		l := ptrace.NewSpan()
 		l.SetName(name)
@@ -64,7 +64,7 @@ func TestSpringAIToolsAreExactAndMessagesAreLossy(t *testing.T) {
 	if got := said(Read(model)); got != want {
 		t.Errorf("model: got\n%s\nwant\n%s", got, want)
 	}
-	if got := EventName("org.springframework.ai.chat.observation.ChatModelPromptContentObservationHandler", "", model.Resource); got != springPrompt {
+	if got := EventName("org.springframework.ai.chat.observation.ChatModelPromptContentObservationHandler", "", model.Resource); got != "spring_ai.prompt_content" {
 		t.Errorf("a prompt record is called %q", got)
 	}
 }

@@ -26,7 +26,7 @@ var mastra = &Dialect{
 }
 
 func classifyMastra(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := a.str("mastra.span.type")
 	if kind == "" { // early exporters: only the operation
 		kind = map[string]string{
@@ -51,7 +51,7 @@ func classifyMastra(s *Source) (Class, bool) {
 }
 
 func readMastra(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := a.str("mastra.span.type")
 	o.InvocationID = a.str("mastra.metadata.runId", "mastra.runId", "runId")
 	o.ConversationID = a.str("gen_ai.conversation.id", "mastra.metadata.threadId", "mastra.metadata.sessionId", "threadId", "sessionId")
@@ -117,7 +117,7 @@ func readMastra(s *Source, o *Observation) {
 		}
 		if o.Error.Type == "" {
 			for _, e := range s.Span.Events().All() {
-				str(&o.Error.Type, attributes{e.Attributes()}.str("exception.type"))
+				str(&o.Error.Type, attributes(e.Attributes()).str("exception.type"))
 			}
 		}
 	}

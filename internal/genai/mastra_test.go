@@ -5,9 +5,9 @@ package genai
 
 import "testing"
 
-func TestMastraExporterIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "mastra/exporter") }
+func TestMastraExporterIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "mastra/exporter") }
 
-func TestEarlyMastraIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "mastra/early") }
+func TestEarlyMastraIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "mastra/early") }
 
 func TestMastraLabelsWhatItsOwnFilterOrJavaScriptChanged(t *testing.T) {
 	for result, want := range map[string]string{

@@ -53,7 +53,7 @@ func classifyMicrosoft(s *Source) (Class, bool) {
 }
 
 func readMicrosoft(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch o.Class {
 	case Agent:
 		if strings.HasPrefix(s.Span.Name(), "workflow") {
@@ -89,7 +89,7 @@ var semanticKernel = &Dialect{
 	Switch:        "`SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true`",
 	classify:      classifySemconv,
 	read: func(s *Source, o *Observation) {
-		a := attributes{s.Span.Attributes()}
+		a := attributes(s.Span.Attributes())
 		if o.Class == Model {
 			if reasons := a.strings("gen_ai.response.finish_reason"); len(reasons) == 1 && reasons[0] == "N/A" {
 				o.note(tape.CodeContentAbsent, "response.finish_reasons", "recorded as N/A")
@@ -110,12 +110,18 @@ const autogenEvents = "autogen_core.events"
 
 // autogen reads AutoGen. Its spans hold neither arguments nor results nor model calls; those are in its event log.
 var autogen = &Dialect{
-	ID:       "autogen",
-	Name:     "AutoGen",
-	Scopes:   []string{"autogen-core", "autogen_core"},
-	Root:     "the outermost `invoke_agent`",
-	Switch:   "the OpenTelemetry handler on the Python logger `autogen_core.events`",
-	Events:   []string{autogenEvents},
+	ID:     "autogen",
+	Name:   "AutoGen",
+	Scopes: []string{"autogen-core", "autogen_core"},
+	Root:   "the outermost `invoke_agent`",
+	Switch: "the OpenTelemetry handler on the Python logger `autogen_core.events`",
+	Events: []string{autogenEvents},
+	eventName: func(scope, recorded string) string {
+		if scope == autogenEvents {
+			return autogenEvents
+		}
+		return recorded
+	},
 	log:      autogenLog,
 	classify: classifySemconv,
 	read:     readAutogen,
@@ -139,7 +145,7 @@ func autogenLog(_ string, a attributes) logRole {
 
 func readAutogen(s *Source, o *Observation) {
 	for _, l := range s.Logs {
-		body, _ := structureOf(attributes{l.Attributes()}.json(LogBody))
+		body, _ := structureOf(attributes(l.Attributes()).json(LogBody))
 		switch body.Get("type").Str() {
 		case "ToolCall":
 			if o.Class != Tool {

@@ -7,7 +7,7 @@ import "testing"
 
 func TestMicrosoftSpansSayWhatTheyHold(t *testing.T) {
 	for _, name := range []string{"microsoft/agentframework", "microsoft/semantickernel"} {
-		saysAsRecorded(t, name)
+		saysAsRecorded(t, Read, name)
 	}
 }
 
@@ -22,6 +22,6 @@ func TestDotnetResultsAreDecodedOnce(t *testing.T) {
 
 func TestTRPCAgentSpansSayWhatTheyHold(t *testing.T) {
 	for _, name := range []string{"trpcagent/tools", "trpcagent/error"} {
-		saysAsRecorded(t, name)
+		saysAsRecorded(t, Read, name)
 	}
 }

@@ -40,7 +40,7 @@ func mlflowValue(a attributes, keys ...string) exactjson.Value {
 }
 
 func classifyMLflow(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := mlflowValue(a, "mlflow.spanType").Str()
 	if class, ok := mlflowTypes[strings.ToUpper(kind)]; ok {
 		return class, class == Agent
@@ -55,7 +55,7 @@ func classifyMLflow(s *Source) (Class, bool) {
 }
 
 func readMLflow(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := strings.ToUpper(mlflowValue(a, "mlflow.spanType").Str())
 	o.ConversationID = mlflowValue(a, "mlflow.trace.session", "session.id").Text()
 	o.UserID = mlflowValue(a, "mlflow.trace.user", "user.id").Text()

@@ -1,11 +1,6 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package genai reads the spans and log records that agent instrumentations write. Each becomes one Observation: what a single
-// item says about a run, in terms that no longer depend on the dialect. Nothing is assembled here.
-//
-// A dialect is a row of the table in dialects.go and one file of mapping functions. The decoders that all dialects share (JSON in
-// strings, flattened keys, Python literals, message shapes, envelopes, markers) stand alone in files of their own.
 package genai
 
 import (

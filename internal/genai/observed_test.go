@@ -20,10 +20,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the spans of the fixtures say into the .said.txt files beside them")
 
-// sourcesOf returns the spans of testdata/<name>.otlp.json in the order of the file.
-func sourcesOf(t *testing.T, name string) []*Source {
+// sourcesOf returns the spans of <path>.otlp.json in the order of the file.
+func sourcesOf(t *testing.T, path string) []*Source {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name+".otlp.json"))
+	data, err := os.ReadFile(path + ".otlp.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,17 +40,17 @@ func sourcesOf(t *testing.T, name string) []*Source {
 		}
 	}
 	if len(out) == 0 {
-		t.Fatalf("%s holds no spans", name)
+		t.Fatalf("%s holds no spans", path)
 	}
 	return out
 }
 
 // saysAsRecorded compares what every span of a fixture says with the text beside it.
-func saysAsRecorded(t *testing.T, name string) {
+func saysAsRecorded(t *testing.T, read func(*Source) *Observation, name string) {
 	t.Helper()
 	var b strings.Builder
-	for _, s := range sourcesOf(t, name) {
-		fmt.Fprintf(&b, "== %s %s\n%s\n", s.Span.Name(), s.Span.SpanID(), said(Read(s)))
+	for _, s := range sourcesOf(t, filepath.Join("testdata", name)) {
+		fmt.Fprintf(&b, "== %s %s\n%s\n", s.Span.Name(), s.Span.SpanID(), said(read(s)))
 	}
 	path := filepath.Join("testdata", name+".said.txt")
 	if *update {
@@ -64,6 +64,14 @@ func saysAsRecorded(t *testing.T, name string) {
 	}
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// says compares what an observation says with the wanted text.
+func says(t *testing.T, o *Observation, want string) {
+	t.Helper()
+	if got := said(o); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -29,13 +29,13 @@ var openInferenceKinds = map[string]Class{
 }
 
 func classifyOpenInference(s *Source) (Class, bool) {
-	kind := (attributes{s.Span.Attributes()}).str("openinference.span.kind")
+	kind := attributes(s.Span.Attributes()).str("openinference.span.kind")
 	class := openInferenceKinds[strings.ToUpper(kind)]
 	return class, class == Agent
 }
 
 func readOpenInference(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := strings.ToUpper(a.str("openinference.span.kind"))
 	metadata, _ := structureOf(a.json("metadata"))
 	switch o.Class {

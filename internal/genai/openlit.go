@@ -27,7 +27,7 @@ var openLITOperations = map[string]Class{
 }
 
 func classifyOpenLIT(s *Source) (Class, bool) {
-	class, ok := openLITOperations[(attributes{s.Span.Attributes()}).str("gen_ai.operation.name")]
+	class, ok := openLITOperations[attributes(s.Span.Attributes()).str("gen_ai.operation.name")]
 	if ok {
 		return class, false
 	}
@@ -35,12 +35,12 @@ func classifyOpenLIT(s *Source) (Class, bool) {
 }
 
 func readOpenLIT(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch o.Class {
 	case Model:
 		o.Streaming = a.str("gen_ai.request.is_stream") == "true"
 		for _, e := range s.Span.Events().All() {
-			if text := (attributes{e.Attributes()}).str("gen_ai.prompt"); e.Name() == "gen_ai.content.prompt" && !looksJSON(text) {
+			if text := (attributes(e.Attributes())).str("gen_ai.prompt"); e.Name() == "gen_ai.content.prompt" && !looksJSON(text) {
 				o.Request = promptLines(text)
 			}
 		}

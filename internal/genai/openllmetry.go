@@ -33,7 +33,7 @@ func (a attributes) entity(name string) exactjson.Value {
 }
 
 func classifyOpenLLMetry(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	name := s.Span.Name()
 	tool := a.str("gen_ai.operation.name") == "execute_tool" || strings.HasPrefix(name, "execute_tool ")
 	switch kind := a.entity("span.kind").Str(); kind {
@@ -89,7 +89,7 @@ func isChainPlumbing(name string) bool {
 }
 
 func readOpenLLMetry(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "traceloop.association.properties.sessionId",
 		"traceloop.association.properties.conversation_id", "ioa_observe.association.properties.session_id", "ioa_observe.association.properties.thread_id")
 	o.UserID = a.str("traceloop.association.properties.user_id", "traceloop.association.properties.userId", "ioa_observe.association.properties.user_id")

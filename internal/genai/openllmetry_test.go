@@ -7,14 +7,14 @@ import "testing"
 
 func TestOpenLLMetryIsReadAsRecorded(t *testing.T) {
 	for _, name := range []string{"langchain", "langchain-js", "together", "mcp", "anthropic-stream"} {
-		t.Run(name, func(t *testing.T) { saysAsRecorded(t, "openllmetry/"+name) })
+		t.Run(name, func(t *testing.T) { saysAsRecorded(t, Read, "openllmetry/"+name) })
 	}
 }
 
 func TestOpenLLMetryLangChainToolIsTakenOutOfItsWrappers(t *testing.T) {
-	says(t, spanSource("opentelemetry.instrumentation.langchain", "search.tool", "traceloop.span.kind", "tool", "traceloop.entity.name", "search",
+	says(t, Read(spanSource("opentelemetry.instrumentation.langchain", "search.tool", "traceloop.span.kind", "tool", "traceloop.entity.name", "search",
 		"traceloop.entity.input", `{"input_str":"{'q': \"it's\", 'n': None}","tags":[],"metadata":{},"inputs":null,"kwargs":{}}`,
-		"traceloop.entity.output", `{"output":{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{"content":"found","tool_call_id":"call_1","status":"success"}},"kwargs":{"tags":[]}}`),
+		"traceloop.entity.output", `{"output":{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{"content":"found","tool_call_id":"call_1","status":"success"}},"kwargs":{"tags":[]}}`)),
 		"class: tool\ndialect: openllmetry\nname: search\ncall: call_1\nkind: function\nargs: {\"q\":\"it's\",\"n\":null} [langchain.input]\nresult: \"found\" [langchain.output langchain.tool_message]\n")
 }
 
@@ -46,7 +46,7 @@ func TestOpenLLMetryClassesFollowTheKind(t *testing.T) {
 }
 
 func TestOpenLLMetryArgumentsThatAreNotJSONStayText(t *testing.T) {
-	says(t, spanSource("opentelemetry.instrumentation.openai_agents", "f.tool", "traceloop.span.kind", "tool", "gen_ai.tool.name", "f", "gen_ai.tool.call.arguments", `{"_raw":"{broken"}`, "gen_ai.tool.call.result", "7"),
+	says(t, Read(spanSource("opentelemetry.instrumentation.openai_agents", "f.tool", "traceloop.span.kind", "tool", "gen_ai.tool.name", "f", "gen_ai.tool.call.arguments", `{"_raw":"{broken"}`, "gen_ai.tool.call.result", "7")),
 		"class: tool\ndialect: openllmetry\nname: f\nkind: function\nargs: \"{broken\" [openllmetry.raw]\nresult: \"7\"\n")
 }
 
@@ -61,20 +61,20 @@ func TestLiteLLMSpansOfTheProxyAreNoise(t *testing.T) {
 }
 
 func TestLiteLLMEmbeddingsAreNoise(t *testing.T) {
-	says(t, spanSource("litellm", "litellm_request", "gen_ai.operation.name", "aembedding", "gen_ai.request.model", "e"), "class: noise\ndialect: litellm\nnoise: embedding\n")
+	says(t, Read(spanSource("litellm", "litellm_request", "gen_ai.operation.name", "aembedding", "gen_ai.request.model", "e")), "class: noise\ndialect: litellm\nnoise: embedding\n")
 }
 
 func TestLiteLLMPrefersMessagesToFlattenedCompletions(t *testing.T) {
-	says(t, spanSource("litellm", "litellm_request", "gen_ai.request.model", "gpt-4o", "gen_ai.system", "openai",
+	says(t, Read(spanSource("litellm", "litellm_request", "gen_ai.request.model", "gpt-4o", "gen_ai.system", "openai",
 		"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"q"}]},{"role":"assistant","parts":[],"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","parts":[{"type":"text","content":"r"}],"tool_call_id":"c1"}]`,
 		"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"a"}],"finish_reason":"stop"}]`,
-		"gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "a", "llm.is_streaming", "False"),
+		"gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "a", "llm.is_streaming", "False")),
 		"class: model\ndialect: litellm\nmodel: gpt-4o\nprovider: openai\nrequest: user | text \"q\"\nrequest: assistant | call f c1 {\"a\":1}\nrequest: tool | result  c1 \"r\" [content_blocks]\nresponse: assistant | text \"a\" [stop]\n")
 }
 
 func TestOpenLITIsReadAsRecorded(t *testing.T) {
-	saysAsRecorded(t, "openlit/events")
-	saysAsRecorded(t, "openlit/openai")
+	saysAsRecorded(t, Read, "openlit/events")
+	saysAsRecorded(t, Read, "openlit/openai")
 }
 
 func TestOpenLITPromptLinesAreLossyWhenThereAreSeveral(t *testing.T) {

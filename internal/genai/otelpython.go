@@ -21,7 +21,7 @@ var otelPython = &Dialect{
 }
 
 func classifyOtelPython(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	if strings.HasPrefix(a.str("gen_ai.operation.name"), "guardrail") || a.has("gen_ai.guardrail.name") {
 		return Noise, false
 	}
@@ -29,7 +29,7 @@ func classifyOtelPython(s *Source) (Class, bool) {
 }
 
 func readOtelPython(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch o.Class {
 	case Tool:
 		if to := a.str("gen_ai.handoff.to_agent"); to != "" {

@@ -25,7 +25,7 @@ var pydanticAI = &Dialect{
 }
 
 func isPydanticAI(s *Source) bool {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	return s.ScopeName == "pydantic-ai" || a.has("model_request_parameters") || a.has("pydantic_ai.all_messages") || a.has("all_messages_events")
 }
 
@@ -33,7 +33,7 @@ func classifyPydanticAI(s *Source) (Class, bool) {
 	if !isPydanticAI(s) {
 		return Unclassified, false
 	}
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	name := s.Span.Name()
 	switch op := a.str("gen_ai.operation.name"); {
 	case strings.HasPrefix(name, "running output function"):
@@ -59,7 +59,7 @@ func readPydanticAI(s *Source, o *Observation) {
 		o.Class = Unclassified // nothing of its own here
 		return
 	}
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.InvocationID = a.str("gen_ai.agent.call.id")
 	switch o.Class {
 	case Agent:

@@ -7,7 +7,7 @@ import "testing"
 
 func TestPydanticAISpansSayWhatTheyHold(t *testing.T) {
 	for _, name := range []string{"pydanticai/v1", "pydanticai/sampling"} {
-		saysAsRecorded(t, name)
+		saysAsRecorded(t, Read, name)
 	}
 }
 

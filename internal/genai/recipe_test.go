@@ -34,7 +34,7 @@ var acme = &Dialect{
 		return Structure, false
 	},
 	read: func(s *Source, o *Observation) {
-		a := attributes{s.Span.Attributes()}
+		a := attributes(s.Span.Attributes())
 		switch o.Class {
 		case Agent:
 			o.Agent.Name = a.str("acme.agent")

@@ -17,14 +17,14 @@ const ReferenceSuffix = "_ref"
 var Referable = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions"}
 
 // Reference returns the URI at which the content of an attribute lies, "" when it is not referred to.
-func Reference(m pcommon.Map, name string) string { return attributes{m}.str(name + ReferenceSuffix) }
+func Reference(m pcommon.Map, name string) string { return attributes(m).str(name + ReferenceSuffix) }
 
 // external returns the part that stands for content that is there by reference only, and notes it.
 func external(a attributes, name string, o *Observation) (p Part, ok bool) {
 	if a.has(name) {
 		return Part{}, false
 	}
-	uri := Reference(a.m, name)
+	uri := Reference(pcommon.Map(a), name)
 	if uri == "" {
 		return Part{}, false
 	}

@@ -54,7 +54,7 @@ var namePrefixes = []struct {
 }
 
 func classifySemconv(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	class := Unclassified
 	if op := a.str("gen_ai.operation.name"); op != "" {
 		class = operationClasses[op]
@@ -92,7 +92,7 @@ func hasMessages(a attributes) bool {
 }
 
 func readSemconv(s *Source, o *Observation, encoded bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.Agent = tape.Agent{Name: a.str("gen_ai.agent.name"), ID: a.str("gen_ai.agent.id"), Version: a.str("gen_ai.agent.version"), Description: a.str("gen_ai.agent.description")}
 	events := eventsOf(s)
 	switch o.Class {
@@ -223,7 +223,7 @@ func readSemconvModel(a attributes, o *Observation) {
 	if len(o.FinishReasons) == 0 {
 		o.FinishReasons = a.strings("gen_ai.response.finish_reason")
 	}
-	for key, v := range a.m.All() {
+	for key, v := range a.all() {
 		if name, ok := strings.CutPrefix(key, "gen_ai.request."); ok {
 			if canonical, ok := paramNames[name]; ok {
 				p := jsonOf(v)

@@ -25,7 +25,7 @@ var sentryAI = &Dialect{
 const sentryOriginalLength = "sentry.sdk_meta.gen_ai.input.messages.original_length"
 
 func readSentry(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	if o.Class != Model && o.Class != Agent {
 		return
 	}

@@ -6,8 +6,6 @@ package genai
 import (
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -23,11 +21,12 @@ var springAI = &Dialect{
 	Encoded: true,
 	Switch: "`spring.ai.chat.observations.log-prompt`, `spring.ai.chat.observations.log-completion` and " +
 		"`spring.ai.tools.observations.include-content` = true",
-	Events:   []string{springPrefix},
-	log:      springLog,
-	member:   isSpringAI,
-	classify: classifySpringAI,
-	read:     readSpringAI,
+	Events:     []string{springPrefix},
+	log:        springLog,
+	eventName:  springEventName,
+	MarkedOnly: true,
+	classify:   classifySpringAI,
+	read:       readSpringAI,
 }
 
 // Spring AI's log records have no event name; the handler that writes them tells what they hold.
@@ -40,17 +39,16 @@ const (
 // springScope is the scope of every span of a Spring Boot application.
 const springScope = "org.springframework.boot"
 
-func isSpringAI(span ptrace.Span) bool {
-	return attributeMarks(span.Attributes()) != 0 || eventMarks(span) != 0
-}
-
 var springHandlers = []struct{ suffix, name string }{
 	{"ChatModelPromptContentObservationHandler", springPrompt},
 	{"ChatModelCompletionObservationHandler", springCompletion},
 }
 
 // springEventName names a record by the class of the logger that wrote it.
-func springEventName(scope string) string {
+func springEventName(scope, recorded string) string {
+	if recorded != "" {
+		return recorded
+	}
 	for _, h := range springHandlers {
 		if strings.HasSuffix(scope, h.suffix) {
 			return h.name
@@ -64,7 +62,7 @@ func springLog(name string, _ attributes) logRole {
 }
 
 func classifySpringAI(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	switch kind := a.str("spring.ai.kind"); {
 	case a.has("spring.ai.tool.definition.name"), kind == "tool_call":
 		return Tool, false
@@ -79,7 +77,7 @@ func classifySpringAI(s *Source) (Class, bool) {
 }
 
 func readSpringAI(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("spring.ai.chat.client.conversation.id")
 	switch o.Class {
 	case Agent:
@@ -111,12 +109,12 @@ func readSpringAI(s *Source, o *Observation) {
 func readSpringModel(s *Source, a attributes, o *Observation) {
 	prompt, answer := a.str("gen_ai.prompt"), a.str("gen_ai.completion")
 	for _, e := range s.Span.Events().All() {
-		x := attributes{e.Attributes()}
+		x := attributes(e.Attributes())
 		str(&prompt, x.str("gen_ai.prompt"))
 		str(&answer, x.str("gen_ai.completion"))
 	}
 	for _, l := range s.Logs {
-		body := attributes{l.Attributes()}.str(LogBody)
+		body := attributes(l.Attributes()).str(LogBody)
 		_, text, _ := strings.Cut(body, "\n")
 		switch l.Name() {
 		case springPrompt:

@@ -28,7 +28,7 @@ var strands = &Dialect{
 func classifyStrands(s *Source) (Class, bool) {
 	name := s.Span.Name()
 	first, _, _ := strings.Cut(name, " ")
-	switch op := (attributes{s.Span.Attributes()}).str("gen_ai.operation.name"); {
+	switch op := attributes(s.Span.Attributes()).str("gen_ai.operation.name"); {
 	case op == "chat", first == "chat", name == "Model invoke":
 		return Model, false
 	case op == "execute_tool", first == "execute_tool", strings.HasPrefix(name, "Tool: "):
@@ -40,7 +40,7 @@ func classifyStrands(s *Source) (Class, bool) {
 }
 
 func readStrands(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	var asked, answered []Message
 	var args, result Content
 	for _, e := range eventsOf(s) {

@@ -5,9 +5,11 @@ package genai
 
 import "testing"
 
-func TestStrandsForTypeScriptIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "strands/typescript") }
+func TestStrandsForTypeScriptIsReadAsRecorded(t *testing.T) {
+	saysAsRecorded(t, Read, "strands/typescript")
+}
 
-func TestStrandsForPythonIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "strands/python") }
+func TestStrandsForPythonIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "strands/python") }
 
 func TestStrandsReadsTheNewerConventionsFromSeveralEvents(t *testing.T) {
 	s := spanSource("strands.telemetry.tracer", "execute_tool f", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f", "gen_ai.tool.status", "success")

@@ -34,7 +34,7 @@ func classifyTRPCAgent(s *Source) (Class, bool) {
 }
 
 func readTRPCAgent(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.InvocationID = a.str("trpc.go.agent.invocation_id")
 	o.UserID = a.str("trpc.go.agent.runner.user_id")
 	switch o.Class {

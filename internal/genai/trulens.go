@@ -28,7 +28,7 @@ var truLensTypes = map[string]Class{
 }
 
 func classifyTruLens(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := a.str("ai.observability.span_type")
 	if class, ok := truLensTypes[kind]; ok {
 		return class, class == Agent
@@ -41,7 +41,7 @@ func classifyTruLens(s *Source) (Class, bool) {
 
 func readTruLens(s *Source, o *Observation) {
 	const prefix = "ai.observability."
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	kind := a.str(prefix + "span_type")
 	o.ConversationID = a.str(prefix + "session_id")
 	kwargs, returned := a.unflatten(prefix+"call.kwargs."), a.json(prefix+"call.return")

@@ -26,7 +26,7 @@ var vercelAI = &Dialect{
 }
 
 func vercelOperation(s *Source) string {
-	if op := (attributes{s.Span.Attributes()}).str("ai.operationId"); op != "" {
+	if op := attributes(s.Span.Attributes()).str("ai.operationId"); op != "" {
 		return op
 	}
 	name, _, _ := strings.Cut(s.Span.Name(), " ")
@@ -52,7 +52,7 @@ func classifyVercel(s *Source) (Class, bool) {
 }
 
 func readVercel(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	str(&o.ConversationID, a.str("ai.settings.context.sessionId", "ai.settings.context.session_id"))
 	switch o.Class {
 	case Agent:
@@ -107,7 +107,7 @@ func readVercelModel(a attributes, o *Observation) {
 	if reason := a.str("ai.response.finishReason"); reason != "" {
 		o.FinishReasons = []string{reason}
 	}
-	for key, v := range a.m.All() {
+	for key, v := range a.all() {
 		if name, ok := strings.CutPrefix(key, "ai.settings."); ok {
 			if canonical, ok := paramNames[name]; ok {
 				o.param(canonical, jsonOf(v))

@@ -25,7 +25,7 @@ var voltAgent = &Dialect{
 }
 
 func classifyVoltAgent(s *Source) (Class, bool) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	name := s.Span.Name()
 	switch a.str("span.type") {
 	case "llm":
@@ -56,7 +56,7 @@ func classifyVoltAgent(s *Source) (Class, bool) {
 }
 
 func readVoltAgent(s *Source, o *Observation) {
-	a := attributes{s.Span.Attributes()}
+	a := attributes(s.Span.Attributes())
 	o.ConversationID = a.str("voltagent.conversation_id", "conversation.id")
 	o.InvocationID = a.str("voltagent.operation_id", "operation.id")
 	o.UserID = a.str("user.id")
@@ -120,7 +120,7 @@ func readVoltAgentModel(a attributes, o *Observation) {
 	if reason := a.str("llm.finish_reason"); reason != "" {
 		o.FinishReasons = []string{reason}
 	}
-	for key, v := range a.m.All() {
+	for key, v := range a.all() {
 		if name, ok := strings.CutPrefix(key, "llm."); ok {
 			if canonical, ok := paramNames[name]; ok {
 				o.param(canonical, jsonOf(v))

@@ -5,4 +5,4 @@ package genai
 
 import "testing"
 
-func TestVoltAgentIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, "voltagent/agent") }
+func TestVoltAgentIsReadAsRecorded(t *testing.T) { saysAsRecorded(t, Read, "voltagent/agent") }

@@ -20,7 +20,7 @@ var weave = &Dialect{
 	Switch:   "on by default",
 	classify: func(s *Source) (Class, bool) { return classifySemconv(weaveSource(s)) },
 	read: func(s *Source, o *Observation) {
-		a := attributes{s.Span.Attributes()}
+		a := attributes(s.Span.Attributes())
 		o.ConversationID = a.str("wandb.thread_id")
 		if o.Class != Noise {
 			readSemconv(weaveSource(s), o, false)

@@ -311,12 +311,10 @@ func readProviderResponse(o *Observation, v exactjson.Value) {
 		}
 		metadata := fields.Get("response_metadata")
 		str(&o.ResponseModel, metadata.First("model_name", "model").Str())
-		mergeUsage(o, providerUsage(fields.Get("usage_metadata")))
+		fillUsage(&o.Usage, providerUsage(fields.Get("usage_metadata")))
 	}
-	mergeUsage(o, providerUsage(v.First("usage", "usage_metadata", "usageMetadata")))
+	fillUsage(&o.Usage, providerUsage(v.First("usage", "usage_metadata", "usageMetadata")))
 }
-
-func mergeUsage(o *Observation, u tape.Usage) { fillUsage(&o.Usage, u) }
 
 // providerUsage reads a usage object of any provider's spelling.
 func providerUsage(v exactjson.Value) tape.Usage {

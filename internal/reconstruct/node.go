@@ -209,7 +209,7 @@ func (n *node) read() {
 	n.start, n.end = uint64(span.StartTimestamp()), uint64(span.EndTimestamp())
 	n.logs = len(s.Logs)
 	n.obs = genai.Read(s)
-	n.rooted = s.Rooted()
+	n.rooted = genai.Rooted(s)
 	note := func(code tape.Code, detail string) {
 		n.obs.Notes = append(n.obs.Notes, genai.Note{Code: code, Detail: detail})
 	}
