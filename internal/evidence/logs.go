@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
@@ -94,7 +95,7 @@ func identifyLogs(td ptrace.Traces) {
 			scope := h.scope(resource, ss)
 			for _, span := range ss.Spans().All() {
 				span.SetSpanID(pcommon.SpanID{})
-				id := h.without(scope, span, genai.LogEnvelope)
+				id := h.without(scope, span, dialect.LogEnvelope)
 				span.SetSpanID(pcommon.SpanID(id[:8]))
 			}
 		}

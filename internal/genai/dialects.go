@@ -1,6 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package genai holds the table of all dialects. It recognises the dialects of a span or log record, reads the item into an
+// observation (what it says about a run, in terms that do not depend on the dialect), and assigns log records to spans. It does not
+// assemble runs.
+//
+// The types are those of package dialect, the decoders are in package decode, and each vendor has a folder below dialect.
 package genai
 
 import (
@@ -12,60 +17,52 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/anthropic"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/codex"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/copilot"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/flue"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/google"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/haystack"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/koog"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/laminar"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/langfuse"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/langsmith"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/langwatch"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/litellm"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/livekit"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/mastra"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/microsoft"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/mlflow"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openlit"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openllmetry"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/pydantic"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/sentry"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/springai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/strands"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/trpcagent"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/trulens"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/vercel"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/voltagent"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/weave"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// LogScope is the scope of log records that travel as spans; see package evidence.
-const LogScope = "tapedeck.log"
-
-// Dialect is one way of writing a run into telemetry. The table is in order of detection: the first that matches a span is its
-// primary dialect, later ones fill what it leaves open.
-type Dialect struct {
-	ID   string
-	Name string
-	// Scopes are exact scope names, ScopePrefixes their beginnings, Marks the beginnings of attribute keys, each up to and
-	// including its first dot or colon, or further where that beginning is shared. One match is enough.
-	Scopes        []string
-	ScopePrefixes []string
-	Marks         []string
-	// Root says which span stands for a whole run; empty when the dialect has no run spans and there is no root to wait for.
-	Root string
-	// Rooted says that every call of the dialect lies below a run span: without one, something is missing.
-	Rooted bool
-	// Encoded says that every tool result is written JSON-encoded and is decoded exactly once.
-	Encoded bool
-	// Switch is the setting that turns the capture of content on.
-	Switch string
-	// Events are the names of log events, or their beginnings up to and including the first dot; log tells the role of each.
-	Events []string
-	log    func(eventName string, a attributes) logRole
-	// eventName returns the name under which the dialect knows a log event that its producer writes under another one, or under none
-	// (nil: as recorded). Records of other scopes keep their name.
-	eventName func(scope, recorded string) string
-	// assign hands the dialect's own log records to the spans they speak of, where ids do not say so (nil: the rules of Arrange). It
-	// returns the calls that exist in records only, and the records that speak of nothing.
-	assign func(spans, logs []*Source) (alone, rest []*Source)
-	// adds says that a span only adds to the call of its kind above it.
-	adds func(span ptrace.Span) bool
-	// addsTo finds it where it is not above but beside (nil: above).
-	addsTo func(span, call ptrace.Span) bool
-	// member says which spans of its scopes are evidence, where most are not (nil: all).
-	member func(span ptrace.Span) bool
-	// MarkedOnly says that a span of its scopes counts only where an attribute or event of any dialect marks it.
-	MarkedOnly bool
-	// classify tells the class of a span from its name and few attributes; runSpan says that it stands for a whole run.
-	classify func(s *Source) (class Class, runSpan bool)
-	// read fills the observation; its Class is set already.
-	read func(s *Source, o *Observation)
-}
-
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
-var Dialects = []*Dialect{
-	forge, claudeCode, claudeAPI, geminiCLI, codex, copilot, langfuse, langSmith, langWatch, laminar, mlflow, weave, truLens, sentryAI, vercelAI, vercelGenAI, pydanticAI, logfire,
-	googleADK, strands, mastra, genkit, trpcAgent, agentFramework, dotnetAI, semanticKernel, autogen, springAI, liveKit, voltAgent, flue, haystack,
-	koog, claudeAgent, openInference, openLIT, liteLLM, openLLMetry, otelPython, googleGenAI, generic, semconv,
+var Dialects = []*dialect.Dialect{
+	forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, codex.Dialect, copilot.Dialect,
+	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, laminar.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, sentry.Dialect,
+	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
+	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,
+	voltagent.Dialect, flue.Dialect, haystack.Dialect, koog.Dialect, anthropic.ClaudeAgent, openinference.Dialect, openlit.Dialect,
+	litellm.Dialect, openllmetry.Dialect, semconv.Python, google.GenAI, generic.Dialect, semconv.Dialect,
 }
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
@@ -92,7 +89,7 @@ type longMark struct {
 const memberOnly = 1 << 63
 
 func init() {
-	semconvIndex = slices.Index(Dialects, semconv)
+	semconvIndex = slices.Index(Dialects, semconv.Dialect)
 	for i, d := range Dialects {
 		for _, s := range d.Scopes {
 			scopeIndex[s] |= 1 << i
@@ -107,11 +104,11 @@ func init() {
 		for _, p := range d.ScopePrefixes {
 			scopePrefixes = append(scopePrefixes, longMark{p, 1 << i})
 		}
-		if d.member != nil || d.MarkedOnly {
+		if d.Member != nil || d.MarkedOnly {
 			choosy = append(choosy, i)
 		}
-		if d.eventName != nil {
-			eventNames = append(eventNames, d.eventName)
+		if d.EventName != nil {
+			eventNames = append(eventNames, d.EventName)
 		}
 		for _, e := range d.Events {
 			logIndex[e] = d
@@ -167,7 +164,7 @@ func attributeMarks(m pcommon.Map) uint64 {
 // IsEvidence reports whether a span belongs to an agent run, by the table of scopes and attribute keys. Spans of a run that no
 // dialect marks (HTTP calls, database calls) are not evidence, unless they tag it as a replay.
 func IsEvidence(scopeName string, span ptrace.Span) bool {
-	if scopeName == LogScope {
+	if scopeName == dialect.LogScope {
 		return true
 	}
 	bits := scopeMarks(scopeName)
@@ -193,7 +190,7 @@ func tagMarks(m pcommon.Map) uint64 {
 func members(bits uint64, span ptrace.Span) uint64 {
 	for _, i := range choosy {
 		d := Dialects[i]
-		if bits&(1<<i) != 0 && (d.member != nil && !d.member(span) || d.MarkedOnly && attributeMarks(span.Attributes()) == 0 && eventMarks(span) == 0) {
+		if bits&(1<<i) != 0 && (d.Member != nil && !d.Member(span) || d.MarkedOnly && attributeMarks(span.Attributes()) == 0 && eventMarks(span) == 0) {
 			bits &^= 1 << i
 		}
 	}
@@ -218,13 +215,13 @@ func isAside(span ptrace.Span) bool { return asides[span.Name()] && span.ParentS
 // PlaceInRun reports whether a span stands for a whole agent run or sub-run (when it has ended, so has the run), and whether its
 // dialect puts every call below a run span, so that there is a root to wait for.
 func PlaceInRun(scopeName string, span ptrace.Span) (runSpan, rooted bool) {
-	if scopeName == LogScope {
+	if scopeName == dialect.LogScope {
 		return false, false // a record never says that its run is over
 	}
-	s := &Source{ScopeName: scopeName, Span: span}
+	s := &dialect.Source{ScopeName: scopeName, Span: span}
 	for _, d := range dialectsOf(s) {
-		if class, run := d.classify(s); class != Unclassified {
-			runSpan = class == Agent && run
+		if class, run := d.Classify(s); class != dialect.Unclassified {
+			runSpan = class == dialect.Agent && run
 			break
 		}
 	}
@@ -232,24 +229,24 @@ func PlaceInRun(scopeName string, span ptrace.Span) (runSpan, rooted bool) {
 }
 
 // Rooted tells whether the dialect of an item puts every call below a run span.
-func Rooted(s *Source) bool {
-	return s.ScopeName != LogScope && slices.ContainsFunc(dialectsOf(s), func(d *Dialect) bool { return d.Rooted })
+func Rooted(s *dialect.Source) bool {
+	return s.ScopeName != dialect.LogScope && slices.ContainsFunc(dialectsOf(s), func(d *dialect.Dialect) bool { return d.Rooted })
 }
 
 // dialectsOf returns the dialects that speak of an item, primary first. Scope and span are not to change afterwards.
-func dialectsOf(s *Source) []*Dialect {
-	if s.dialects == nil {
-		s.dialects = findDialects(s)
+func dialectsOf(s *dialect.Source) []*dialect.Dialect {
+	if s.Dialects == nil {
+		s.Dialects = findDialects(s)
 	}
-	return s.dialects
+	return s.Dialects
 }
 
-func findDialects(s *Source) []*Dialect {
-	if d := logDialect(s.Span.Name()); s.ScopeName == LogScope && d != nil {
-		return []*Dialect{d}
+func findDialects(s *dialect.Source) []*dialect.Dialect {
+	if d := logDialect(s.Span.Name()); s.ScopeName == dialect.LogScope && d != nil {
+		return []*dialect.Dialect{d}
 	}
-	if s.ScopeName == LogScope && strings.HasPrefix(s.Span.Name(), "gen_ai.") {
-		return []*Dialect{semconv}
+	if s.ScopeName == dialect.LogScope && strings.HasPrefix(s.Span.Name(), "gen_ai.") {
+		return []*dialect.Dialect{semconv.Dialect}
 	}
 	marks := scopeMarks(s.ScopeName) | attributeMarks(s.Span.Attributes())
 	if marks == 0 {
@@ -262,7 +259,7 @@ func findDialects(s *Source) []*Dialect {
 		return nil
 	}
 	marks = marks&^memberOnly | 1<<semconvIndex // the conventions say something of every member
-	out := make([]*Dialect, 0, bits.OnesCount64(marks))
+	out := make([]*dialect.Dialect, 0, bits.OnesCount64(marks))
 	for ; marks != 0; marks &= marks - 1 {
 		out = append(out, Dialects[bits.TrailingZeros64(marks)])
 	}
@@ -270,78 +267,78 @@ func findDialects(s *Source) []*Dialect {
 }
 
 // observations are empty ones, for what a further dialect reads until it has been taken over.
-var observations = sync.Pool{New: func() any { return new(Observation) }}
+var observations = sync.Pool{New: func() any { return new(dialect.Observation) }}
 
 // Read tells what one item says. Fields come from the first dialect that holds them unharmed.
-func Read(s *Source) *Observation {
-	o := &Observation{}
+func Read(s *dialect.Source) *dialect.Observation {
+	o := &dialect.Observation{}
 	for i, d := range dialectsOf(s) {
 		if i == 0 { // the primary dialect has nothing to leave alone
-			if o.Class, o.RunSpan = classOf(d, s); o.Class != Unclassified {
-				d.read(s, o)
+			if o.Class, o.RunSpan = classOf(d, s); o.Class != dialect.Unclassified {
+				d.Read(s, o)
 			}
-			if o.Class != Unclassified {
+			if o.Class != dialect.Unclassified {
 				o.Dialects = append(o.Dialects, d.ID)
 				continue
 			}
-			*o = Observation{}
+			*o = dialect.Observation{}
 		}
-		next := observations.Get().(*Observation)
+		next := observations.Get().(*dialect.Observation)
 		next.Class, next.RunSpan = classOf(d, s)
-		if o.Class != Unclassified && next.Class != o.Class {
-			if next.Class != Unclassified {
+		if o.Class != dialect.Unclassified && next.Class != o.Class {
+			if next.Class != dialect.Unclassified {
 				next.RunSpan = false
 			}
 			next.Class = o.Class
 		}
-		d.read(s, next)
-		if next.Class != Unclassified {
+		d.Read(s, next)
+		if next.Class != dialect.Unclassified {
 			o.Dialects = append(o.Dialects, d.ID)
-			o.fill(next)
+			o.Fill(next)
 		}
-		*next = Observation{}
+		*next = dialect.Observation{}
 		observations.Put(next)
 	}
-	if o.Class == Unclassified || s.addition {
-		o.Class = Structure
+	if o.Class == dialect.Unclassified || s.Addition {
+		o.Class = dialect.Structure
 	}
 	for _, span := range s.Also {
-		more := Read(&Source{Resource: s.Resource, ScopeName: s.ScopeName, ScopeVersion: s.ScopeVersion, Span: span})
+		more := Read(&dialect.Source{Resource: s.Resource, ScopeName: s.ScopeName, ScopeVersion: s.ScopeVersion, Span: span})
 		more.Class, more.Notes = o.Class, nil
-		o.fill(more)
+		o.Fill(more)
 	}
 	readCommon(s, o)
 	return o
 }
 
 // classOf is the class of a span, or of a log record that stands alone (see Arrange).
-func classOf(d *Dialect, s *Source) (Class, bool) {
-	if s.ScopeName == LogScope {
-		class := roleOfLog(s.Span).class
-		return class, class == Agent
+func classOf(d *dialect.Dialect, s *dialect.Source) (dialect.Class, bool) {
+	if s.ScopeName == dialect.LogScope {
+		class := roleOfLog(s.Span).Class
+		return class, class == dialect.Agent
 	}
-	return d.classify(s)
+	return d.Classify(s)
 }
 
 // readCommon reads what all dialects have in common: status, exceptions, tags, identity of users and conversations.
-func readCommon(s *Source, o *Observation) {
-	a := attributes(s.Span.Attributes())
+func readCommon(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
 	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError
 	if (o.Failed || o.StatusError) && o.Error == nil {
 		o.Error = errorOf(s)
 	}
 	o.Interrupted = o.Interrupted || waits(s)
-	str(&o.ConversationID, a.str(conversationKeys...))
-	str(&o.UserID, a.str(userKeys...))
+	decode.FillString(&o.ConversationID, a.Text(conversationKeys...))
+	decode.FillString(&o.UserID, a.Text(userKeys...))
 	readEnvironment(s.Resource, o)
 	if n := s.Span.DroppedAttributesCount() + s.Span.DroppedEventsCount(); n > 0 {
-		o.note(tape.CodeDroppedAttributes, "", exactjson.IntValue(int64(n)).Text()+" attributes or events were dropped by the SDK")
+		o.AddNote(tape.CodeDroppedAttributes, "", exactjson.IntValue(int64(n)).Text()+" attributes or events were dropped by the SDK")
 	}
 }
 
 // readEnvironment keeps the environment variables that a resource names (process.environment_variable.<key>, which producers record on
 // demand only). They stay on the tape; no snapshot that is made of it holds one that nobody allowed.
-func readEnvironment(resource pcommon.Map, o *Observation) {
+func readEnvironment(resource pcommon.Map, o *dialect.Observation) {
 	const namespace = "process."
 	for key, v := range resource.All() {
 		if name, ok := strings.CutPrefix(key, namespace); ok && strings.HasPrefix(name, "environment_variable.") && v.Type() == pcommon.ValueTypeStr {
@@ -367,32 +364,32 @@ var userKeys = []string{
 
 // waits reports a span that ended with the exception by which LangGraph stops to wait for a person. Some instrumentations call such a
 // span failed, some call it ok.
-func waits(s *Source) bool {
-	interrupt := func(a attributes, keys ...string) bool {
-		name := a.str(keys...)
+func waits(s *dialect.Source) bool {
+	interrupt := func(a decode.Attributes, keys ...string) bool {
+		name := a.Text(keys...)
 		name = name[strings.LastIndexByte(name, '.')+1:]
 		return name == "GraphInterrupt" || name == "NodeInterrupt"
 	}
 	for _, event := range s.Span.Events().All() {
-		if event.Name() == "exception" && interrupt(attributes(event.Attributes()), "exception.type") {
+		if event.Name() == "exception" && interrupt(decode.Attributes(event.Attributes()), "exception.type") {
 			return true
 		}
 	}
-	return interrupt(attributes(s.Span.Attributes()), "error.type", "exception.type")
+	return interrupt(decode.Attributes(s.Span.Attributes()), "error.type", "exception.type")
 }
 
 // errorOf reads the failure of a span: its exception event, error attributes or status message.
-func errorOf(s *Source) *tape.Error {
-	a := attributes(s.Span.Attributes())
-	e := &tape.Error{Type: a.str("error.type", "exception.type"), Message: a.str("error.message", "exception.message")}
+func errorOf(s *dialect.Source) *tape.Error {
+	a := decode.Attributes(s.Span.Attributes())
+	e := &tape.Error{Type: a.Text("error.type", "exception.type"), Message: a.Text("error.message", "exception.message")}
 	for _, event := range s.Span.Events().All() {
 		if event.Name() == "exception" {
-			x := attributes(event.Attributes())
-			str(&e.Type, x.str("exception.type"))
-			str(&e.Message, x.str("exception.message"))
+			x := decode.Attributes(event.Attributes())
+			decode.FillString(&e.Type, x.Text("exception.type"))
+			decode.FillString(&e.Message, x.Text("exception.message"))
 		}
 	}
-	str(&e.Message, s.Span.Status().Message())
+	decode.FillString(&e.Message, s.Span.Status().Message())
 	if e.Type == "" && e.Message == "" {
 		return nil
 	}

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
 
 //go:generate go test . -run DialectsDocumentIsCurrent -update
@@ -31,12 +34,12 @@ func TestDialectsDocumentIsCurrent(t *testing.T) {
 		t.Fatalf("%s has lost the marks of its generated part", document)
 	}
 	want := before + begin + dialectTables() + end + after
-	if *update {
+	if *genaitest.Update {
 		if err := os.WriteFile(document, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(want, string(body)); diff != "" && !*update {
+	if diff := cmp.Diff(want, string(body)); diff != "" && !*genaitest.Update {
 		t.Errorf("%s is stale (go generate ./internal/genai rewrites it):\n%s", document, diff)
 	}
 }
@@ -65,7 +68,7 @@ func dialectTables() string {
 	return b.String()
 }
 
-func recognisedBy(d *Dialect) string {
+func recognisedBy(d *dialect.Dialect) string {
 	var by []string
 	if scopes := append(quoted(d.Scopes, ""), quoted(d.ScopePrefixes, "*")...); len(scopes) > 0 {
 		by = append(by, "scope "+strings.Join(scopes, ", "))

@@ -4,7 +4,6 @@
 package genai
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -12,59 +11,29 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 )
-
-// Attributes of log records that travel as spans. What a span has no field for stands in attributes of the span.
-const (
-	LogBody           = "log.record.body"
-	LogEventName      = "log.record.event_name"
-	LogScopeName      = "log.record.scope.name"
-	LogSeverityNumber = "log.record.severity_number"
-	LogSeverityText   = "log.record.severity_text"
-	LogFlags          = "log.record.flags"
-	LogObservedTime   = "log.record.observed_time" // ns since 1970; absent where it is the time of the record
-)
-
-// LogEnvelope names the attributes that say how a record was carried, and nothing about the run.
-var LogEnvelope = []string{LogSeverityNumber, LogSeverityText, LogFlags, LogObservedTime}
-
-// logRole says what a log record speaks of.
-type logRole struct {
-	// class is Agent for a whole run, Model or Tool for one call; Unclassified is no evidence.
-	class Class
-	// part names what the record adds to its call: the same part twice is two calls. Empty parts may repeat.
-	part string
-	// opens starts a new call, alone stands for one where no span does.
-	opens, alone bool
-	// callID and request identify the call, run and conversation what it belongs to, lane the agent within: calls of different
-	// lanes may interleave.
-	callID, request, run, conversation, lane string
-	// atStart says that the record is written when the call begins; else it is written when it ends, after lasted.
-	atStart bool
-	lasted  time.Duration
-}
 
 // logSlack is how far a record may lie outside the span it speaks of: their clocks are rounded to milliseconds, and a record is
 // written a moment after the fact.
 const logSlack = uint64(50 * time.Millisecond)
 
-// maxReach bounds how far a span or record is looked for around another, so that hostile traces cost no more than long ones.
-const maxReach = 256
-
 // eventNames are the functions of the dialects that name log events.
 var eventNames []func(scope, recorded string) string
 
 // logIndex answers which dialect a log event speaks for.
-var logIndex = map[string]*Dialect{}
+var logIndex = map[string]*dialect.Dialect{}
 
 // EventName is the name of a log event in the form that the dialects know. Some producers write it without their prefix, some only
 // as an attribute, and Rust's tracing puts the place in the source into the record's own field.
 func EventName(scope, recorded string, m pcommon.Map) string {
-	a := attributes(m)
+	a := decode.Attributes(m)
 	if strings.HasPrefix(recorded, "event ") {
 		recorded = ""
 	}
-	str(&recorded, a.str("event.name", "event_name"))
+	decode.FillString(&recorded, a.Text("event.name", "event_name"))
 	for _, name := range eventNames {
 		recorded = name(scope, recorded)
 	}
@@ -74,7 +43,7 @@ func EventName(scope, recorded string, m pcommon.Map) string {
 // IsEvidenceLog reports whether a log record belongs to an agent run, by its event name (see EventName) and attributes.
 func IsEvidenceLog(eventName string, m pcommon.Map) bool {
 	if d := logDialect(eventName); d != nil {
-		return d.log(eventName, attributes(m)).class != Unclassified || tagMarks(m) != 0
+		return d.Log(eventName, decode.Attributes(m)).Class != dialect.Unclassified || tagMarks(m) != 0
 	}
 	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m)|tagMarks(m) != 0
 }
@@ -82,19 +51,19 @@ func IsEvidenceLog(eventName string, m pcommon.Map) bool {
 // LogRunID returns the id of the run that a log record belongs to: what tells runs apart when no trace does. Empty when the record
 // holds none.
 func LogRunID(eventName string, m pcommon.Map) string {
-	a := attributes(m)
-	role := logRole{conversation: a.str(conversationKeys...)}
+	a := decode.Attributes(m)
+	role := dialect.LogRole{Conversation: a.Text(conversationKeys...)}
 	if d := logDialect(eventName); d != nil {
-		role = d.log(eventName, a)
+		role = d.Log(eventName, a)
 	}
-	if role.run != "" {
-		return role.run
+	if role.Run != "" {
+		return role.Run
 	}
-	return role.conversation
+	return role.Conversation
 }
 
 // logDialect returns the dialect whose event this is, by name or by the name's first word.
-func logDialect(eventName string) *Dialect {
+func logDialect(eventName string) *dialect.Dialect {
 	if d := logIndex[eventName]; d != nil {
 		return d
 	}
@@ -105,29 +74,29 @@ func logDialect(eventName string) *Dialect {
 }
 
 // roleOfLog reads the role of a record that travels as a span.
-func roleOfLog(record ptrace.Span) logRole {
-	a := attributes(record.Attributes())
+func roleOfLog(record ptrace.Span) dialect.LogRole {
+	a := decode.Attributes(record.Attributes())
 	if d := logDialect(record.Name()); d != nil {
-		return d.log(record.Name(), a)
+		return d.Log(record.Name(), a)
 	}
 	if strings.HasPrefix(record.Name(), "gen_ai.") && !record.ParentSpanID().IsEmpty() {
 		// events of one model call whose span never came
-		return logRole{
-			class: Model, request: record.ParentSpanID().String(), conversation: a.str(conversationKeys...),
-			alone: record.Name() == "gen_ai.choice" || record.Name() == "gen_ai.client.inference.operation.details",
+		return dialect.LogRole{
+			Class: dialect.Model, Request: record.ParentSpanID().String(), Conversation: a.Text(conversationKeys...),
+			Alone: record.Name() == "gen_ai.choice" || record.Name() == "gen_ai.client.inference.operation.details",
 		}
 	}
-	return logRole{}
+	return dialect.LogRole{}
 }
 
 // Arrange hands the log records of one trace to the spans they speak of (Source.Logs, in time order): the span they name, or the
 // one of their call id, their request id or their time. Where no span speaks of a call or a run, its records become a source of
 // their own, with all of them as its Logs, below the run they belong to. Records that speak of nothing are returned as rest.
 // Spans and logs are in order of time.
-func Arrange(spans, logs []*Source) (alone, rest []*Source) {
+func Arrange(spans, logs []*dialect.Source) (alone, rest []*dialect.Source) {
 	logs = slices.Clone(logs)
-	slices.SortStableFunc(logs, compareLogs)
-	r := &arrangement{byID: make(map[pcommon.SpanID]*Source, len(spans)), spans: spans, calls: map[string]*logCall{}, lanes: map[string]*logCall{}, runs: map[string]*logCall{}}
+	slices.SortStableFunc(logs, dialect.CompareLogs)
+	r := &arrangement{byID: make(map[pcommon.SpanID]*dialect.Source, len(spans)), spans: spans, calls: map[string]*logCall{}, lanes: map[string]*logCall{}, runs: map[string]*logCall{}}
 	for _, s := range spans {
 		if _, twice := r.byID[s.Span.SpanID()]; !twice {
 			r.byID[s.Span.SpanID()] = s
@@ -135,12 +104,12 @@ func Arrange(spans, logs []*Source) (alone, rest []*Source) {
 	}
 	r.additions()
 	for _, d := range Dialects {
-		if d.assign == nil {
+		if d.Assign == nil {
 			continue
 		}
-		own := func(l *Source) bool { return logDialect(l.Span.Name()) == d }
+		own := func(l *dialect.Source) bool { return logDialect(l.Span.Name()) == d }
 		if i := slices.IndexFunc(logs, own); i >= 0 {
-			ownAlone, ownRest := d.assign(spans, slices.DeleteFunc(slices.Clone(logs), func(l *Source) bool { return !own(l) }))
+			ownAlone, ownRest := d.Assign(spans, slices.DeleteFunc(slices.Clone(logs), func(l *dialect.Source) bool { return !own(l) }))
 			alone, rest = append(alone, ownAlone...), append(rest, ownRest...)
 			logs = slices.DeleteFunc(logs, own)
 		}
@@ -151,7 +120,7 @@ func Arrange(spans, logs []*Source) (alone, rest []*Source) {
 			s.Logs = append(s.Logs, l.Span)
 			continue
 		}
-		if role.class == Unclassified {
+		if role.Class == dialect.Unclassified {
 			rest = append(rest, l)
 			continue
 		}
@@ -161,34 +130,19 @@ func Arrange(spans, logs []*Source) (alone, rest []*Source) {
 	return append(alone, made...), rest
 }
 
-// compareLogs orders records by time, then by the number that their producer gave them.
-func compareLogs(a, b *Source) int {
-	if c := cmp.Compare(a.Span.StartTimestamp(), b.Span.StartTimestamp()); c != 0 {
-		return c
-	}
-	x, y := attributes(a.Span.Attributes()).count("event.sequence"), attributes(b.Span.Attributes()).count("event.sequence")
-	if x != nil && y != nil {
-		if c := cmp.Compare(*x, *y); c != 0 {
-			return c
-		}
-	}
-	i, j := a.Span.SpanID(), b.Span.SpanID()
-	return bytes.Compare(i[:], j[:])
-}
-
 // arrangement is the state of Arrange.
 type arrangement struct {
-	spans []*Source
-	byID  map[pcommon.SpanID]*Source
+	spans []*dialect.Source
+	byID  map[pcommon.SpanID]*dialect.Source
 
 	// What records may speak of, read when first needed: tools by call id, model calls and outermost runs by start.
 	read   bool
 	tools  map[string]*spanView
 	models []*spanView
 	outer  []*spanView
-	runOf  map[*Source]bool
+	runOf  map[*dialect.Source]bool
 	// runsTools are the spans right above tool spans.
-	runsTools map[*Source]bool
+	runsTools map[*dialect.Source]bool
 
 	made  []*logCall
 	calls map[string]*logCall // by call or request id
@@ -198,18 +152,18 @@ type arrangement struct {
 
 // spanView is what deciding about log records needs to know of a span.
 type spanView struct {
-	source     *Source
-	obs        *Observation
+	source     *dialect.Source
+	obs        *dialect.Observation
 	lane       string
 	start, end uint64
 }
 
 // logCall is a call or run that exists in log records only.
 type logCall struct {
-	role  logRole // of the record that stands for it
-	first *Source // that record
+	role  dialect.LogRole // of the record that stands for it
+	first *dialect.Source // that record
 	parts map[string]bool
-	logs  []*Source
+	logs  []*dialect.Source
 	run   *logCall
 	under pcommon.SpanID
 	start uint64
@@ -225,26 +179,26 @@ func (r *arrangement) additions() {
 			continue
 		}
 		call := r.callAbove(s, d)
-		if d.addsTo != nil {
+		if d.AddsTo != nil {
 			call = nil
-			for j := i - 1; j >= max(0, i-maxReach) && call == nil; j-- {
-				if c := r.spans[j]; len(c.Also) == 0 && c.ScopeName == s.ScopeName && adding(c) == nil && d.addsTo(s.Span, c.Span) {
+			for j := i - 1; j >= max(0, i-dialect.MaxReach) && call == nil; j-- {
+				if c := r.spans[j]; len(c.Also) == 0 && c.ScopeName == s.ScopeName && adding(c) == nil && d.AddsTo(s.Span, c.Span) {
 					call = c
 				}
 			}
 		}
 		if call != nil {
-			call.Also, s.addition = append(call.Also, s.Span), true
+			call.Also, s.Addition = append(call.Also, s.Span), true
 		}
 	}
 }
 
-func (r *arrangement) callAbove(s *Source, d *Dialect) *Source {
+func (r *arrangement) callAbove(s *dialect.Source, d *dialect.Dialect) *dialect.Source {
 	own, _ := classOf(d, s)
-	if own != Tool {
-		own = Model
+	if own != dialect.Tool {
+		own = dialect.Model
 	}
-	for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < maxReach; up, n = r.byID[up.Span.ParentSpanID()], n+1 {
+	for up, n := r.byID[s.Span.ParentSpanID()], 0; up != nil && n < dialect.MaxReach; up, n = r.byID[up.Span.ParentSpanID()], n+1 {
 		if class, _ := classOf(d, up); class == own && adding(up) == nil {
 			return up
 		}
@@ -252,9 +206,9 @@ func (r *arrangement) callAbove(s *Source, d *Dialect) *Source {
 	return nil
 }
 
-func adding(s *Source) *Dialect {
+func adding(s *dialect.Source) *dialect.Dialect {
 	for _, d := range Dialects {
-		if d.adds != nil && d.adds(s.Span) && scopeMarks(s.ScopeName)&(1<<slices.Index(Dialects, d)) != 0 {
+		if d.Adds != nil && d.Adds(s.Span) && scopeMarks(s.ScopeName)&(1<<slices.Index(Dialects, d)) != 0 {
 			return d
 		}
 	}
@@ -267,25 +221,25 @@ func (r *arrangement) look() {
 		return
 	}
 	r.read = true
-	r.tools, r.runOf, r.runsTools = map[string]*spanView{}, map[*Source]bool{}, map[*Source]bool{}
+	r.tools, r.runOf, r.runsTools = map[string]*spanView{}, map[*dialect.Source]bool{}, map[*dialect.Source]bool{}
 	var runs []*spanView
 	for _, s := range r.spans {
 		bare := *s
 		bare.Logs = nil
 		o := Read(&bare)
-		if up := r.byID[s.Span.ParentSpanID()]; o.Class == Tool && up != nil && up != s {
+		if up := r.byID[s.Span.ParentSpanID()]; o.Class == dialect.Tool && up != nil && up != s {
 			r.runsTools[up] = true
 		}
 		v := &spanView{source: s, obs: o, start: uint64(s.Span.StartTimestamp()), end: uint64(s.Span.EndTimestamp())}
-		v.lane = attributes(s.Span.Attributes()).str("agent_id")
+		v.lane = decode.Attributes(s.Span.Attributes()).Text("agent_id")
 		switch {
-		case o.Class == Tool && o.CallID != "":
+		case o.Class == dialect.Tool && o.CallID != "":
 			if first := r.tools[o.CallID]; first == nil || first.obs.MCPLeg && !o.MCPLeg {
 				r.tools[o.CallID] = v
 			}
-		case o.Class == Model:
+		case o.Class == dialect.Model:
 			r.models = append(r.models, v)
-		case o.Class == Agent && o.RunSpan:
+		case o.Class == dialect.Agent && o.RunSpan:
 			r.runOf[s] = true
 			runs = append(runs, v)
 		}
@@ -311,7 +265,7 @@ func byStart(a, b *spanView) int {
 func around(views []*spanView, at uint64) []*spanView {
 	n, _ := slices.BinarySearchFunc(views, at+logSlack+1, func(v *spanView, t uint64) int { return cmp.Compare(v.start, t) })
 	var out []*spanView
-	for i := n - 1; i >= max(0, n-maxReach); i-- {
+	for i := n - 1; i >= max(0, n-dialect.MaxReach); i-- {
 		if at <= views[i].end+logSlack {
 			out = append(out, views[i])
 		}
@@ -320,28 +274,28 @@ func around(views []*spanView, at uint64) []*spanView {
 }
 
 // spanOf finds the span that a record speaks of.
-func (r *arrangement) spanOf(l *Source, role logRole) *Source {
+func (r *arrangement) spanOf(l *dialect.Source, role dialect.LogRole) *dialect.Source {
 	named := r.byID[l.Span.ParentSpanID()]
 	if logDialect(l.Span.Name()) == nil {
 		return named
 	}
 	at := uint64(l.Span.StartTimestamp())
 	r.look()
-	switch role.class {
-	case Tool:
-		if v := r.tools[role.callID]; v != nil {
+	switch role.Class {
+	case dialect.Tool:
+		if v := r.tools[role.CallID]; v != nil {
 			return v.source
 		}
-		if class := r.classOf(named); role.callID == "" && named != nil && (class == Tool || class == Structure && r.runsTools[named]) {
+		if class := r.classOf(named); role.CallID == "" && named != nil && (class == dialect.Tool || class == dialect.Structure && r.runsTools[named]) {
 			return named // or one of the tool spans right below it, whichever it is
 		}
-	case Model:
-		if r.classOf(named) == Model {
+	case dialect.Model:
+		if r.classOf(named) == dialect.Model {
 			return named
 		}
 		return r.modelAt(at, role)
-	case Agent:
-		for s, n := named, 0; s != nil && n < maxReach; s, n = r.byID[s.Span.ParentSpanID()], n+1 {
+	case dialect.Agent:
+		for s, n := named, 0; s != nil && n < dialect.MaxReach; s, n = r.byID[s.Span.ParentSpanID()], n+1 {
 			if r.runOf[s] {
 				return s
 			}
@@ -351,9 +305,9 @@ func (r *arrangement) spanOf(l *Source, role logRole) *Source {
 	return nil
 }
 
-func (r *arrangement) classOf(s *Source) Class {
+func (r *arrangement) classOf(s *dialect.Source) dialect.Class {
 	if s == nil {
-		return Unclassified
+		return dialect.Unclassified
 	}
 	bare := *s
 	bare.Logs = nil
@@ -361,15 +315,15 @@ func (r *arrangement) classOf(s *Source) Class {
 }
 
 // modelAt finds the model call that a moment lies in, else the one that ended, or starts, next to it.
-func (r *arrangement) modelAt(at uint64, role logRole) *Source {
+func (r *arrangement) modelAt(at uint64, role dialect.LogRole) *dialect.Source {
 	var best *spanView
 	var distance uint64
 	within := false
 	for _, v := range around(r.models, at) {
-		if role.lane != "" && v.lane != "" && role.lane != v.lane {
+		if role.Lane != "" && v.lane != "" && role.Lane != v.lane {
 			continue
 		}
-		if role.request != "" && v.obs.ResponseID == role.request {
+		if role.Request != "" && v.obs.ResponseID == role.Request {
 			return v.source
 		}
 		inside := at >= v.start && at <= v.end
@@ -377,7 +331,7 @@ func (r *arrangement) modelAt(at uint64, role logRole) *Source {
 			continue
 		}
 		d := gap(at, v.end)
-		if role.atStart {
+		if role.AtStart {
 			d = gap(at, v.start)
 		}
 		if best == nil || inside && !within || d < distance {
@@ -391,7 +345,7 @@ func (r *arrangement) modelAt(at uint64, role logRole) *Source {
 }
 
 // enclosingRun returns the only outermost run span whose time holds a moment.
-func (r *arrangement) enclosingRun(at uint64) *Source {
+func (r *arrangement) enclosingRun(at uint64) *dialect.Source {
 	r.look()
 	if runs := around(r.outer, at); len(runs) == 1 {
 		return runs[0].source
@@ -407,33 +361,33 @@ func gap(a, b uint64) uint64 {
 }
 
 // add puts a record that no span takes into the call or run it belongs to.
-func (r *arrangement) add(l *Source, role logRole) {
-	run := r.runs[role.run]
-	if role.run == "" {
-		run = r.runs["\x00"+role.conversation]
+func (r *arrangement) add(l *dialect.Source, role dialect.LogRole) {
+	run := r.runs[role.Run]
+	if role.Run == "" {
+		run = r.runs["\x00"+role.Conversation]
 	}
 	var c *logCall
 	id := ""
-	switch role.class {
-	case Agent:
-		if c = run; role.opens || c == nil {
+	switch role.Class {
+	case dialect.Agent:
+		if c = run; role.Opens || c == nil {
 			c = r.call(nil)
-			if role.run != "" {
-				r.runs[role.run] = c
+			if role.Run != "" {
+				r.runs[role.Run] = c
 			}
-			r.runs["\x00"+role.conversation] = c
+			r.runs["\x00"+role.Conversation] = c
 		}
-	case Tool:
-		if id = role.callID; id == "" {
+	case dialect.Tool:
+		if id = role.CallID; id == "" {
 			id = "\x00" + l.Span.SpanID().String()
 		}
-	case Model:
-		if role.request != "" {
-			id = "\x01" + role.request
+	case dialect.Model:
+		if role.Request != "" {
+			id = "\x01" + role.Request
 			break
 		}
-		lane := role.conversation + "\x00" + role.run + "\x00" + role.lane
-		if c = r.lanes[lane]; c == nil || role.opens || c.parts[role.part] {
+		lane := role.Conversation + "\x00" + role.Run + "\x00" + role.Lane
+		if c = r.lanes[lane]; c == nil || role.Opens || c.parts[role.Part] {
 			c = r.call(run)
 			r.lanes[lane] = c
 		}
@@ -446,7 +400,7 @@ func (r *arrangement) add(l *Source, role logRole) {
 	}
 	if named := r.byID[l.Span.ParentSpanID()]; named != nil {
 		c.under = l.Span.ParentSpanID()
-	} else if c.run == nil && role.class != Agent {
+	} else if c.run == nil && role.Class != dialect.Agent {
 		if s := r.enclosingRun(uint64(l.Span.StartTimestamp())); s != nil {
 			c.under = s.Span.SpanID()
 		}
@@ -463,27 +417,27 @@ func (r *arrangement) call(run *logCall) *logCall {
 	return c
 }
 
-func (c *logCall) take(l *Source, role logRole) {
+func (c *logCall) take(l *dialect.Source, role dialect.LogRole) {
 	c.logs = append(c.logs, l)
-	if role.part != "" {
-		c.parts[role.part] = true
+	if role.Part != "" {
+		c.parts[role.Part] = true
 	}
 	end := uint64(l.Span.StartTimestamp())
 	start := end
-	if lasted := uint64(role.lasted); role.lasted > 0 && lasted < start {
+	if lasted := uint64(role.Lasted); role.Lasted > 0 && lasted < start {
 		start -= lasted
 	}
 	if c.start == 0 || start < c.start {
 		c.start = start
 	}
 	c.end = max(c.end, end)
-	if role.alone && c.first == nil {
+	if role.Alone && c.first == nil {
 		c.first, c.role = l, role
 	}
 }
 
 // sources turns the calls that can stand alone into sources; the records of the others are rest.
-func (r *arrangement) sources(rest []*Source) (alone, left []*Source) {
+func (r *arrangement) sources(rest []*dialect.Source) (alone, left []*dialect.Source) {
 	for _, c := range r.made {
 		if c.first == nil {
 			rest = append(rest, c.logs...)
@@ -493,13 +447,13 @@ func (r *arrangement) sources(rest []*Source) (alone, left []*Source) {
 		c.first.Span.CopyTo(span)
 		span.SetStartTimestamp(pcommon.Timestamp(c.start))
 		span.SetEndTimestamp(pcommon.Timestamp(c.end))
-		if !c.under.IsEmpty() || c.role.request == "" {
+		if !c.under.IsEmpty() || c.role.Request == "" {
 			span.SetParentSpanID(c.under)
 		}
 		if c.run != nil && c.run.first != nil {
 			span.SetParentSpanID(c.run.first.Span.SpanID())
 		}
-		s := &Source{Resource: c.first.Resource, ScopeName: c.first.ScopeName, ScopeVersion: c.first.ScopeVersion, Span: span}
+		s := &dialect.Source{Resource: c.first.Resource, ScopeName: c.first.ScopeName, ScopeVersion: c.first.ScopeVersion, Span: span}
 		for _, l := range c.logs {
 			s.Logs = append(s.Logs, l.Span)
 		}

@@ -15,13 +15,17 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
 
 // recordedLogs are the fixtures that hold log records beside spans.
-var recordedLogs = []string{"testdata/claudecode/retry", "testdata/codex/retry"}
+var recordedLogs = []string{"dialect/anthropic/testdata/claudecode/retry", "dialect/codex/testdata/codex/retry"}
 
 // recordsOf returns the log records of <path>.logs.json as they travel, in the order of the file and numbered by it.
-func recordsOf(t *testing.T, path string) []*Source {
+func recordsOf(t *testing.T, path string) []*dialect.Source {
 	t.Helper()
 	data, err := os.ReadFile(path + ".logs.json")
 	if err != nil {
@@ -31,7 +35,7 @@ func recordsOf(t *testing.T, path string) []*Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []*Source
+	var out []*dialect.Source
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
@@ -50,7 +54,7 @@ func recordsOf(t *testing.T, path string) []*Source {
 	return out
 }
 
-func recordSource(n int, name string, of pcommon.SpanID, at pcommon.Timestamp, attributes pcommon.Map) *Source {
+func recordSource(n int, name string, of pcommon.SpanID, at pcommon.Timestamp, attributes pcommon.Map) *dialect.Source {
 	span := ptrace.NewSpan()
 	span.SetName(name)
 	var id pcommon.SpanID
@@ -60,13 +64,15 @@ func recordSource(n int, name string, of pcommon.SpanID, at pcommon.Timestamp, a
 	span.SetStartTimestamp(at)
 	span.SetEndTimestamp(at)
 	attributes.CopyTo(span.Attributes())
-	return &Source{Resource: pcommon.NewMap(), ScopeName: LogScope, Span: span}
+	return &dialect.Source{Resource: pcommon.NewMap(), ScopeName: dialect.LogScope, Span: span}
 }
 
 // arrangedAsRecorded compares what the spans and records of a fixture say together with the text in <name>.<kind>.said.txt.
-func arrangedAsRecorded(t *testing.T, name, kind string, spans, logs []*Source) {
+func arrangedAsRecorded(t *testing.T, name, kind string, spans, logs []*dialect.Source) {
 	t.Helper()
-	slices.SortStableFunc(spans, func(a, b *Source) int { return int(int64(a.Span.StartTimestamp()) - int64(b.Span.StartTimestamp())) })
+	slices.SortStableFunc(spans, func(a, b *dialect.Source) int {
+		return int(int64(a.Span.StartTimestamp()) - int64(b.Span.StartTimestamp()))
+	})
 	alone, rest := Arrange(spans, logs)
 	var b strings.Builder
 	for _, s := range slices.Concat(spans, alone) {
@@ -74,13 +80,13 @@ func arrangedAsRecorded(t *testing.T, name, kind string, spans, logs []*Source) 
 		for i, l := range s.Logs {
 			names[i] = l.Name()
 		}
-		fmt.Fprintf(&b, "== %s %s below %q, with %v\n%s\n", s.Span.Name(), s.Span.SpanID(), s.Span.ParentSpanID(), names, said(Read(s)))
+		fmt.Fprintf(&b, "== %s %s below %q, with %v\n%s\n", s.Span.Name(), s.Span.SpanID(), s.Span.ParentSpanID(), names, genaitest.Said(Read(s)))
 	}
 	for _, l := range rest {
 		fmt.Fprintf(&b, "== rest: %s\n", l.Span.Name())
 	}
 	path := name + "." + kind + ".said.txt"
-	if *update {
+	if *genaitest.Update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +101,7 @@ func arrangedAsRecorded(t *testing.T, name, kind string, spans, logs []*Source) 
 }
 
 // untraced takes from records the span they name.
-func untraced(logs []*Source) []*Source {
+func untraced(logs []*dialect.Source) []*dialect.Source {
 	for _, l := range logs {
 		l.Span.SetParentSpanID(pcommon.SpanID{})
 	}
@@ -104,7 +110,7 @@ func untraced(logs []*Source) []*Source {
 
 func TestArrangeGivesRecordsToTheCallsTheySpeakOf(t *testing.T) {
 	for _, name := range recordedLogs {
-		arrangedAsRecorded(t, name, "traced", sourcesOf(t, name), recordsOf(t, name))
+		arrangedAsRecorded(t, name, "traced", genaitest.Sources(t, name), recordsOf(t, name))
 	}
 }
 
@@ -118,7 +124,7 @@ func TestArrangeDoesNotDependOnTheOrderOfRecords(t *testing.T) {
 	for _, name := range recordedLogs {
 		logs := recordsOf(t, name)
 		slices.Reverse(logs)
-		arrangedAsRecorded(t, name, "traced", sourcesOf(t, name), logs)
+		arrangedAsRecorded(t, name, "traced", genaitest.Sources(t, name), logs)
 		logs = untraced(recordsOf(t, name))
 		slices.Reverse(logs)
 		arrangedAsRecorded(t, name, "untraced", nil, logs)
@@ -126,7 +132,7 @@ func TestArrangeDoesNotDependOnTheOrderOfRecords(t *testing.T) {
 }
 
 // numbered makes a record of its number, name and attributes, a millisecond after the one before.
-func numbered(n int, name string, keysAndValues ...string) *Source {
+func numbered(n int, name string, keysAndValues ...string) *dialect.Source {
 	m := pcommon.NewMap()
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
 		m.PutStr(keysAndValues[i], keysAndValues[i+1])
@@ -136,7 +142,7 @@ func numbered(n int, name string, keysAndValues ...string) *Source {
 
 func TestRawBodiesOfClaudeCodeAreWholeModelCalls(t *testing.T) {
 	const session, prompt = "session.id", "prompt.id"
-	alone, rest := Arrange(nil, []*Source{
+	alone, rest := Arrange(nil, []*dialect.Source{
 		numbered(1, "claude_code.user_prompt", session, "s", prompt, "p", "prompt", "add 1 and 2"),
 		numbered(2, "claude_code.api_request_body", session, "s", prompt, "p", "body", `{"model":"m","max_tokens":9,"system":[{"type":"text","text":"be exact"}],"messages":[{"role":"user","content":"add 1 and 2"}],"tools":[{"name":"add","input_schema":{"type":"object"}}]}`),
 		numbered(3, "claude_code.api_request", session, "s", prompt, "p", "model", "m-1", "input_tokens", "5"),
@@ -149,7 +155,7 @@ func TestRawBodiesOfClaudeCodeAreWholeModelCalls(t *testing.T) {
 	})
 	var got []string
 	for _, s := range alone {
-		got = append(got, said(Read(s)))
+		got = append(got, genaitest.Said(Read(s)))
 	}
 	want := []string{
 		"class: agent\ndialect: claude-code\nrun span: yes\nconversation: s\ninvocation: p\ninput: user | text \"add 1 and 2\"\n",
@@ -170,7 +176,7 @@ func TestRawBodiesOfClaudeCodeAreWholeModelCalls(t *testing.T) {
 
 func TestPromptsOfOneCodexConversationAreRunsOfTheirOwn(t *testing.T) {
 	const conversation = "conversation.id"
-	alone, rest := Arrange(nil, []*Source{
+	alone, rest := Arrange(nil, []*dialect.Source{
 		numbered(1, "codex.user_prompt", conversation, "c", "prompt", "one"),
 		numbered(2, "codex.api_request", conversation, "c", "model", "m", "endpoint", "/responses", "error.message", "overloaded", "http.response.status_code", "529"),
 		numbered(3, "codex.api_request", conversation, "c", "model", "m", "endpoint", "/responses"),
@@ -195,29 +201,29 @@ func TestPromptsOfOneCodexConversationAreRunsOfTheirOwn(t *testing.T) {
 		t.Errorf("%d records are left", len(rest))
 	}
 	if failed := Read(alone[1]); !failed.Failed || failed.Error.Message != "overloaded" {
-		t.Errorf("a request that failed is read as %s", said(failed))
+		t.Errorf("a request that failed is read as %s", genaitest.Said(failed))
 	}
 	if cut := Read(alone[len(alone)-1]); cut.Result.Label != "truncated" {
-		t.Errorf("a preview is read as %s", said(cut))
+		t.Errorf("a preview is read as %s", genaitest.Said(cut))
 	}
 }
 
 func TestMessagesOfOneMomentStandInTheOrderOfAConversation(t *testing.T) {
-	call := spanSource("openai", "chat m", "gen_ai.operation.name", "chat")
+	call := genaitest.Span("openai", "chat m", "gen_ai.operation.name", "chat")
 	call.Span.SetSpanID(pcommon.SpanID{9})
-	var logs []*Source
+	var logs []*dialect.Source
 	for i, l := range []struct{ name, body string }{
 		{"gen_ai.tool.message", `{"id":"call_1","content":"3"}`},
 		{"gen_ai.user.message", `{"content":"add"}`},
 		{"gen_ai.assistant.message", `{"tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{}"}}]}`},
 		{"gen_ai.system.message", `{"content":"be exact"}`},
 	} {
-		r := numbered(i, l.name, LogBody, l.body)
+		r := numbered(i, l.name, dialect.LogBody, l.body)
 		r.Span.SetParentSpanID(call.Span.SpanID())
 		r.Span.SetStartTimestamp(1)
 		logs = append(logs, r)
 	}
-	Arrange([]*Source{call}, logs)
+	Arrange([]*dialect.Source{call}, logs)
 	var roles []string
 	for _, m := range Read(call).Request {
 		roles = append(roles, string(m.Role))
@@ -228,12 +234,12 @@ func TestMessagesOfOneMomentStandInTheOrderOfAConversation(t *testing.T) {
 }
 
 func TestEventsOfACallWhoseSpanNeverCameStandForIt(t *testing.T) {
-	var logs []*Source
+	var logs []*dialect.Source
 	for i, l := range []struct{ name, body string }{
 		{"gen_ai.user.message", `{"content":"add"}`},
 		{"gen_ai.choice", `{"index":0,"finish_reason":"stop","message":{"content":"3"}}`},
 	} {
-		r := numbered(i, l.name, LogBody, l.body)
+		r := numbered(i, l.name, dialect.LogBody, l.body)
 		r.Span.SetParentSpanID(pcommon.SpanID{9})
 		logs = append(logs, r)
 	}
@@ -242,26 +248,26 @@ func TestEventsOfACallWhoseSpanNeverCameStandForIt(t *testing.T) {
 		t.Fatalf("%d calls and %d records left", len(alone), len(rest))
 	}
 	want := "class: model\ndialect: otel-genai\nrequest: user | text \"add\"\nresponse: assistant | text \"3\""
-	if got := said(Read(alone[0])); !strings.HasPrefix(got, want) {
+	if got := genaitest.Said(Read(alone[0])); !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s", got)
 	}
 }
 
 func TestAutogenEventsAreTheCallsThatItsSpansDoNotHold(t *testing.T) {
-	tool := spanSource("autogen-core", "execute_tool add", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "add", "gen_ai.tool.call.id", "call_1")
+	tool := genaitest.Span("autogen-core", "execute_tool add", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "add", "gen_ai.tool.call.id", "call_1")
 	tool.Span.SetSpanID(pcommon.SpanID{1})
-	result := numbered(1, "autogen_core.events", LogBody, `{"type":"ToolCall","tool_name":"add","arguments":{"a":1},"result":"3","agent_id":"a/1"}`)
+	result := numbered(1, "autogen_core.events", dialect.LogBody, `{"type":"ToolCall","tool_name":"add","arguments":{"a":1},"result":"3","agent_id":"a/1"}`)
 	result.Span.SetParentSpanID(pcommon.SpanID{1})
-	model := numbered(2, "autogen_core.events", LogBody, `{"type":"LLMCall","messages":[{"role":"user","content":"add"}],"response":{"id":"r1","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"3"}}]},"prompt_tokens":5,"completion_tokens":1,"agent_id":"a/1"}`)
-	alone, rest := Arrange([]*Source{tool}, []*Source{result, model, numbered(3, "autogen_core.events", LogBody, `{"type":"Message","payload":"x"}`)})
+	model := numbered(2, "autogen_core.events", dialect.LogBody, `{"type":"LLMCall","messages":[{"role":"user","content":"add"}],"response":{"id":"r1","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"3"}}]},"prompt_tokens":5,"completion_tokens":1,"agent_id":"a/1"}`)
+	alone, rest := Arrange([]*dialect.Source{tool}, []*dialect.Source{result, model, numbered(3, "autogen_core.events", dialect.LogBody, `{"type":"Message","payload":"x"}`)})
 	if len(alone) != 1 || len(rest) != 1 {
 		t.Fatalf("%d calls and %d records left", len(alone), len(rest))
 	}
 	if o := Read(tool); o.Args.Value.JSON() != `{"a":1}` || o.Result.Value.Str() != "3" {
-		t.Errorf("the tool says %s", said(o))
+		t.Errorf("the tool says %s", genaitest.Said(o))
 	}
 	if o := Read(alone[0]); len(o.Request) != 1 || len(o.Response) != 1 || o.ResponseID != "r1" {
-		t.Errorf("the model call says %s", said(o))
+		t.Errorf("the model call says %s", genaitest.Said(o))
 	}
 }
 
@@ -287,19 +293,19 @@ func FuzzArrangeLosesNoRecord(f *testing.F) {
 	names := []string{
 		"claude_code.user_prompt", "claude_code.api_request", "claude_code.api_request_body", "claude_code.assistant_response", "claude_code.tool_result",
 		"codex.user_prompt", "codex.api_request", "codex.sse_event", "codex.tool_result", "codex.agent_response", "autogen_core.events", "gen_ai.choice", "gen_ai.user.message", "x",
-		ForgeAuditPrefix + "session_start", ForgeAuditPrefix + "llm_call", ForgeAuditPrefix + "tool_exec", ForgeAuditPrefix + "tool_exec",
+		forge.AuditPrefix + "session_start", forge.AuditPrefix + "llm_call", forge.AuditPrefix + "tool_exec", forge.AuditPrefix + "tool_exec",
 	}
 	forgeSpans := []string{"agent.execute", "llm.completion", "tool.f"}
 	f.Add([]byte{1, 0, 0, 0, 2, 1, 1, 0, 3, 2, 1, 0, 9, 14, 1, 0, 9, 15, 1, 0, 9, 16, 1, 0, 9, 16, 1, 0, 9, 15, 1, 0, 9, 15, 1, 0}, uint8(3+128))
 	spans := []string{"claude_code.interaction", "claude_code.llm_request", "claude_code.tool", "session_task.turn", "try_run_sampling_request", "handle_responses", "mcp.tools.call"}
 	f.Fuzz(func(t *testing.T, data []byte, ofSpans uint8) {
-		var sources, logs []*Source
+		var sources, logs []*dialect.Source
 		for i := 0; i+3 < len(data); i += 4 {
 			id, kind, parent, key := data[i], int(data[i+1]), data[i+2], string(rune('a'+data[i+3]%4))
 			if len(sources) < int(ofSpans%128) {
-				s := spanSource("codex_exec", spans[kind%len(spans)], "call_id", key, "tool_use_id", key, "gen_ai.usage.input_tokens", "1")
+				s := genaitest.Span("codex_exec", spans[kind%len(spans)], "call_id", key, "tool_use_id", key, "gen_ai.usage.input_tokens", "1")
 				if ofSpans > 127 {
-					s = spanSource(ForgeScope, forgeSpans[kind%len(forgeSpans)], ForgeCorrelationID, key)
+					s = genaitest.Span(forge.Scope, forgeSpans[kind%len(forgeSpans)], forge.CorrelationID, key)
 				} else if kind%2 == 0 {
 					s.ScopeName = "com.anthropic.claude_code.tracing"
 				}
@@ -311,12 +317,12 @@ func FuzzArrangeLosesNoRecord(f *testing.F) {
 				continue
 			}
 			l := numbered(i, names[kind%len(names)], "conversation.id", key, "session.id", key, "prompt.id", key, "call_id", key, "tool_use_id", key, "input_token_count", "1", "endpoint", "/responses")
-			if strings.HasPrefix(l.Span.Name(), ForgeAuditPrefix) {
+			if strings.HasPrefix(l.Span.Name(), forge.AuditPrefix) {
 				phase := []string{"start", "end"}[i/4%2]
-				l.Span.Attributes().PutStr(ForgeCorrelationID, key)
-				l.Span.Attributes().PutStr(LogBody, fmt.Sprintf(`{"seq":%d,"fields":{"tool":"f","phase":%q,"args":"{}"}}`, id%16, phase))
+				l.Span.Attributes().PutStr(forge.CorrelationID, key)
+				l.Span.Attributes().PutStr(dialect.LogBody, fmt.Sprintf(`{"seq":%d,"fields":{"tool":"f","phase":%q,"args":"{}"}}`, id%16, phase))
 				if kind > 127 {
-					l.Span.Attributes().PutStr(ForgeAuditIntegrity, AuditChainBroken)
+					l.Span.Attributes().PutStr(forge.AuditIntegrity, forge.AuditChainBroken)
 				}
 			}
 			l.Span.SetParentSpanID(pcommon.SpanID{parent})

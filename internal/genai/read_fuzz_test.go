@@ -10,11 +10,14 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
 
 // FuzzRead gives every dialect spans of any content: none may fail on them, and reading twice says the same.
 func FuzzRead(f *testing.F) {
-	files, err := filepath.Glob("testdata/*/*.otlp.json")
+	files, err := filepath.Glob("dialect/*/testdata/*/*.otlp.json")
 	if err != nil || len(files) == 0 {
 		f.Fatalf("no fixtures: %v", err)
 	}
@@ -33,13 +36,13 @@ func FuzzRead(f *testing.F) {
 		for _, rs := range td.ResourceSpans().All() {
 			for _, ss := range rs.ScopeSpans().All() {
 				for _, span := range ss.Spans().All() {
-					s := &Source{Resource: rs.Resource().Attributes(), ScopeName: ss.Scope().Name(), ScopeVersion: ss.Scope().Version(), Span: span}
-					if first, second := said(Read(s)), said(Read(s)); first != second {
+					s := &dialect.Source{Resource: rs.Resource().Attributes(), ScopeName: ss.Scope().Name(), ScopeVersion: ss.Scope().Version(), Span: span}
+					if first, second := genaitest.Said(Read(s)), genaitest.Said(Read(s)); first != second {
 						t.Fatalf("read twice:\n%s\n%s", first, second)
 					}
 					for _, d := range Dialects { // also where another dialect's detection would have passed it by
-						for class := Agent; class <= Noise; class++ {
-							d.read(&Source{Resource: pcommon.NewMap(), ScopeName: ss.Scope().Name(), Span: span}, &Observation{Class: class})
+						for class := dialect.Agent; class <= dialect.Noise; class++ {
+							d.Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: ss.Scope().Name(), Span: span}, &dialect.Observation{Class: class})
 						}
 					}
 				}

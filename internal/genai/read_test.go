@@ -14,17 +14,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // conventional is a source of one span of the conventions with the given attributes.
-func conventional(name string, attrs map[string]any) *Source {
+func conventional(name string, attrs map[string]any) *dialect.Source {
 	s := ptrace.NewSpan()
 	s.SetName(name)
 	if err := s.Attributes().FromRaw(attrs); err != nil {
 		panic(err)
 	}
-	return &Source{Resource: pcommon.NewMap(), ScopeName: "test", Span: s}
+	return &dialect.Source{Resource: pcommon.NewMap(), ScopeName: "test", Span: s}
 }
 
 func spanEvent(s ptrace.Span, name string, at int, attrs map[string]any) {
@@ -44,15 +47,15 @@ func record(name string, at int, body any, attrs map[string]any) ptrace.Span {
 	if err := s.Attributes().FromRaw(attrs); err != nil {
 		panic(err)
 	}
-	if err := s.Attributes().PutEmpty(LogBody).FromRaw(body); err != nil {
+	if err := s.Attributes().PutEmpty(dialect.LogBody).FromRaw(body); err != nil {
 		panic(err)
 	}
 	return s
 }
 
-func wantMessages(t *testing.T, what string, got []Message, want ...string) {
+func wantMessages(t *testing.T, what string, got []decode.Message, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, rendered(got)); diff != "" {
+	if diff := cmp.Diff(want, genaitest.Messages(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -114,7 +117,7 @@ func TestToolSpanIsReadFromAttributesElseFromItsEvents(t *testing.T) {
 	spanEvent(s.Span, "gen_ai.tool.message", 1, map[string]any{"content": `{"x":1}`, "id": "c1"})
 	spanEvent(s.Span, "gen_ai.choice", 2, map[string]any{"message": `[{"text":"v"}]`, "id": "c1"})
 	o := Read(s)
-	if o.Class != Tool || o.Name != "f" || o.CallID != "c1" || o.Args.Value.JSON() != `{"x":1}` || o.Result.Value.JSON() != `"v"` {
+	if o.Class != dialect.Tool || o.Name != "f" || o.CallID != "c1" || o.Args.Value.JSON() != `{"x":1}` || o.Result.Value.JSON() != `"v"` {
 		t.Errorf("%s %s: %s = %s", o.Name, o.CallID, o.Args.Value.JSON(), o.Result.Value.JSON())
 	}
 }
@@ -122,14 +125,14 @@ func TestToolSpanIsReadFromAttributesElseFromItsEvents(t *testing.T) {
 func TestContentElsewhereIsReferredTo(t *testing.T) {
 	o := Read(conventional("chat m", map[string]any{"gen_ai.operation.name": "chat", "gen_ai.input.messages_ref": "s3://b/x"}))
 	if o.RequestLabel != tape.External || len(o.Request) != 1 || o.Request[0].Parts[0].URI != "s3://b/x" {
-		t.Errorf("label %q, request %v", o.RequestLabel, rendered(o.Request))
+		t.Errorf("label %q, request %v", o.RequestLabel, genaitest.Messages(o.Request))
 	}
 }
 
 func TestEveryReferenceIsNotedAndKept(t *testing.T) {
 	refs := map[string]any{"gen_ai.operation.name": "chat"}
-	for _, name := range Referable {
-		refs[name+ReferenceSuffix] = "s3://b/" + name
+	for _, name := range dialect.Referable {
+		refs[name+dialect.ReferenceSuffix] = "s3://b/" + name
 	}
 	o := Read(conventional("chat m", refs))
 	var noted []string
@@ -139,7 +142,7 @@ func TestEveryReferenceIsNotedAndKept(t *testing.T) {
 		}
 	}
 	slices.Sort(noted)
-	if diff := cmp.Diff(Referable, noted); diff != "" {
+	if diff := cmp.Diff(dialect.Referable, noted); diff != "" {
 		t.Error(diff)
 	}
 	if len(o.System) != 1 || o.System[0].URI != "s3://b/gen_ai.system_instructions" || o.System[0].Label != tape.External {
@@ -149,10 +152,10 @@ func TestEveryReferenceIsNotedAndKept(t *testing.T) {
 		t.Errorf("label of the response %q", o.ResponseLabel)
 	}
 	refs["gen_ai.operation.name"] = "invoke_agent"
-	if run := Read(conventional("invoke_agent a", refs)); len(run.Notes) != len(Referable) || len(run.Output) != 0 {
-		t.Errorf("run: %d notes, output %v", len(run.Notes), rendered(run.Output))
+	if run := Read(conventional("invoke_agent a", refs)); len(run.Notes) != len(dialect.Referable) || len(run.Output) != 0 {
+		t.Errorf("run: %d notes, output %v", len(run.Notes), genaitest.Messages(run.Output))
 	}
-	for _, name := range Referable {
+	for _, name := range dialect.Referable {
 		refs[name] = `[]`
 	}
 	if o := Read(conventional("chat m", refs)); len(o.Notes) != 0 || o.RequestLabel != "" {
@@ -172,23 +175,23 @@ func TestSpansAreClassified(t *testing.T) {
 	for name, c := range map[string]struct {
 		span  string
 		attrs map[string]any
-		want  Class
+		want  dialect.Class
 	}{
-		"operation chat":             {"x", map[string]any{"gen_ai.operation.name": "chat"}, Model},
-		"operation execute_tool":     {"x", map[string]any{"gen_ai.operation.name": "execute_tool"}, Tool},
-		"operation invoke_agent":     {"x", map[string]any{"gen_ai.operation.name": "invoke_agent"}, Agent},
-		"operation embeddings":       {"x", map[string]any{"gen_ai.operation.name": "embeddings"}, Noise},
-		"operation plan":             {"x", map[string]any{"gen_ai.operation.name": "plan"}, Structure},
-		"name of a tool span":        {"execute_tool f", map[string]any{"gen_ai.system": "x"}, Tool},
-		"name of an agent span":      {"invoke_agent f", map[string]any{"gen_ai.system": "x"}, Agent},
-		"tool name":                  {"x", map[string]any{"gen_ai.tool.name": "f"}, Tool},
-		"tool name on a model call":  {"x", map[string]any{"gen_ai.tool.name": "f", "gen_ai.request.model": "m"}, Model},
-		"messages":                   {"x", map[string]any{"gen_ai.input.messages": "[]"}, Model},
-		"MCP call":                   {"x", map[string]any{"mcp.method.name": "tools/call"}, Tool},
-		"MCP handshake":              {"x", map[string]any{"mcp.method.name": "initialize"}, Noise},
-		"a mark that says little":    {"x", map[string]any{"gen_ai.system": "x"}, Structure},
-		"an unknown operation":       {"x", map[string]any{"gen_ai.operation.name": "juggle"}, Structure},
-		"the operation is no string": {"chat m", map[string]any{"gen_ai.operation.name": int64(7)}, Model},
+		"operation chat":             {"x", map[string]any{"gen_ai.operation.name": "chat"}, dialect.Model},
+		"operation execute_tool":     {"x", map[string]any{"gen_ai.operation.name": "execute_tool"}, dialect.Tool},
+		"operation invoke_agent":     {"x", map[string]any{"gen_ai.operation.name": "invoke_agent"}, dialect.Agent},
+		"operation embeddings":       {"x", map[string]any{"gen_ai.operation.name": "embeddings"}, dialect.Noise},
+		"operation plan":             {"x", map[string]any{"gen_ai.operation.name": "plan"}, dialect.Structure},
+		"name of a tool span":        {"execute_tool f", map[string]any{"gen_ai.system": "x"}, dialect.Tool},
+		"name of an agent span":      {"invoke_agent f", map[string]any{"gen_ai.system": "x"}, dialect.Agent},
+		"tool name":                  {"x", map[string]any{"gen_ai.tool.name": "f"}, dialect.Tool},
+		"tool name on a model call":  {"x", map[string]any{"gen_ai.tool.name": "f", "gen_ai.request.model": "m"}, dialect.Model},
+		"messages":                   {"x", map[string]any{"gen_ai.input.messages": "[]"}, dialect.Model},
+		"MCP call":                   {"x", map[string]any{"mcp.method.name": "tools/call"}, dialect.Tool},
+		"MCP handshake":              {"x", map[string]any{"mcp.method.name": "initialize"}, dialect.Noise},
+		"a mark that says little":    {"x", map[string]any{"gen_ai.system": "x"}, dialect.Structure},
+		"an unknown operation":       {"x", map[string]any{"gen_ai.operation.name": "juggle"}, dialect.Structure},
+		"the operation is no string": {"chat m", map[string]any{"gen_ai.operation.name": int64(7)}, dialect.Model},
 	} {
 		if got := Read(conventional(c.span, c.attrs)).Class; got != c.want {
 			t.Errorf("%s is class %d, want %d", name, got, c.want)
@@ -218,7 +221,7 @@ func TestCountsAndListsAreReadInEverySpelling(t *testing.T) {
 
 func TestFrameworksAreNoProviders(t *testing.T) {
 	for name, want := range map[string]string{"openai": "openai", "OpenAI": "openai", "langchain": "", "strands-agents": "", "xai": "x_ai", "my.own": "my.own", "": ""} {
-		if got := providerOf(name); got != want {
+		if got := decode.Provider(name); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
 	}
@@ -240,8 +243,8 @@ func FuzzReadAnySpan(f *testing.F) {
 		s := spanOf(scope, name, text)
 		first := Read(s)
 		again := Read(spanOf(scope, name, text))
-		for _, pair := range [][2][]Message{{first.Request, again.Request}, {first.Response, again.Response}, {first.Input, again.Input}, {first.Output, again.Output}} {
-			if diff := cmp.Diff(rendered(pair[0]), rendered(pair[1])); diff != "" {
+		for _, pair := range [][2][]decode.Message{{first.Request, again.Request}, {first.Response, again.Response}, {first.Input, again.Input}, {first.Output, again.Output}} {
+			if diff := cmp.Diff(genaitest.Messages(pair[0]), genaitest.Messages(pair[1])); diff != "" {
 				t.Fatalf("read twice:\n%s", diff)
 			}
 		}
@@ -253,7 +256,7 @@ func FuzzReadAnySpan(f *testing.F) {
 	})
 }
 
-func spanOf(scope, name, text string) *Source {
+func spanOf(scope, name, text string) *dialect.Source {
 	span := ptrace.NewSpan()
 	span.SetName(name)
 	for _, line := range strings.Split(text, "\n") {
@@ -277,7 +280,7 @@ func spanOf(scope, name, text string) *Source {
 			to.PutStr(key, value)
 		}
 	}
-	return &Source{Resource: pcommon.NewMap(), ScopeName: scope, Span: span}
+	return &dialect.Source{Resource: pcommon.NewMap(), ScopeName: scope, Span: span}
 }
 
 // structured puts the text's JSON value as arrays and maps, not as text.

@@ -10,11 +10,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // acme is what docs/dialects.md shows: a made-up instrumentation, the row and its two functions.
-var acme = &Dialect{
+var acme = &dialect.Dialect{
 	ID:     "acme",
 	Name:   "Acme Agents",
 	Scopes: []string{"com.acme.agents"},
@@ -22,36 +24,36 @@ var acme = &Dialect{
 	Root:   "`acme.run`",
 	Rooted: true,
 	Switch: "`ACME_TRACE_CONTENT=1`",
-	classify: func(s *Source) (Class, bool) {
+	Classify: func(s *dialect.Source) (dialect.Class, bool) {
 		switch s.Span.Name() {
 		case "acme.run":
-			return Agent, true
+			return dialect.Agent, true
 		case "acme.think":
-			return Model, false
+			return dialect.Model, false
 		case "acme.act":
-			return Tool, false
+			return dialect.Tool, false
 		}
-		return Structure, false
+		return dialect.Structure, false
 	},
-	read: func(s *Source, o *Observation) {
-		a := attributes(s.Span.Attributes())
+	Read: func(s *dialect.Source, o *dialect.Observation) {
+		a := decode.Attributes(s.Span.Attributes())
 		switch o.Class {
-		case Agent:
-			o.Agent.Name = a.str("acme.agent")
-		case Model:
-			o.Model = a.str("acme.model")
-			o.Request, _ = messagesOf(a.json("acme.messages"), tape.RoleUser)
-			o.Response, _ = messagesOf(a.json("acme.answer"), tape.RoleAssistant)
-		case Tool:
-			o.Name, o.CallID = a.str("acme.tool"), a.str("acme.call")
-			o.Args = argsContent(a.json("acme.args"))
-			o.Result = resultContent(a.json("acme.result"), false)
+		case dialect.Agent:
+			o.Agent.Name = a.Text("acme.agent")
+		case dialect.Model:
+			o.Model = a.Text("acme.model")
+			o.Request, _ = decode.Messages(a.JSON("acme.messages"), tape.RoleUser)
+			o.Response, _ = decode.Messages(a.JSON("acme.answer"), tape.RoleAssistant)
+		case dialect.Tool:
+			o.Name, o.CallID = a.Text("acme.tool"), a.Text("acme.call")
+			o.Args = decode.Args(a.JSON("acme.args"))
+			o.Result = decode.Result(a.JSON("acme.result"), false)
 		}
 	},
 }
 
 // register adds a dialect for one test. It comes last, behind the conventions.
-func register(t *testing.T, d *Dialect) {
+func register(t *testing.T, d *dialect.Dialect) {
 	t.Helper()
 	bit := uint64(1) << len(Dialects)
 	before := Dialects
@@ -89,19 +91,19 @@ func TestADialectIsARowAndTwoFunctions(t *testing.T) {
 		t.Fatal("acme is known before it is registered")
 	}
 	register(t, acme)
-	read := func(span ptrace.Span) *Observation {
-		return Read(&Source{Resource: pcommon.NewMap(), ScopeName: scope, Span: span})
+	read := func(span ptrace.Span) *dialect.Observation {
+		return Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: scope, Span: span})
 	}
 	if run := acmeSpan("acme.run", map[string]any{"acme.agent": "clerk"}); !IsEvidence(scope, run) || !isRunSpan(scope, run) || read(run).Agent.Name != "clerk" {
 		t.Errorf("%+v", read(run))
 	}
 	o := read(act)
-	if o.Class != Tool || o.Name != "stock" || o.CallID != "c1" || o.Args.Value.JSON() != `{"sku":7}` || o.Result.Value.JSON() != `"99"` {
+	if o.Class != dialect.Tool || o.Name != "stock" || o.CallID != "c1" || o.Args.Value.JSON() != `{"sku":7}` || o.Result.Value.JSON() != `"99"` {
 		t.Errorf("%+v", o)
 	}
 	o = read(acmeSpan("acme.think", map[string]any{"acme.model": "m1", "acme.messages": `[{"role":"user","content":"how many?"}]`,
 		"acme.answer": `[{"role":"assistant","content":"99"}]`}))
-	if o.Class != Model || o.Model != "m1" || len(o.Request) != 1 || o.Request[0].Role != tape.RoleUser || o.Response[0].Parts[0].Text != "99" {
+	if o.Class != dialect.Model || o.Model != "m1" || len(o.Request) != 1 || o.Request[0].Role != tape.RoleUser || o.Response[0].Parts[0].Text != "99" {
 		t.Errorf("%+v", o)
 	}
 	if got := o.Dialects; !slices.Equal(got, []string{"acme"}) {

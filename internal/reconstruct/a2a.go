@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -32,12 +33,12 @@ func (b *builder) a2a() {
 		miss("method")
 	}
 	b.params(a, in.Guarded, label, miss)
-	headers := make([]string, 0, len(genai.InboundHeaders))
-	for _, h := range genai.InboundHeaders {
+	headers := make([]string, 0, len(forge.InboundHeaders))
+	for _, h := range forge.InboundHeaders {
 		headers = append(headers, h.Name)
 	}
 	if in.Channel {
-		headers = append(headers, genai.ChannelHeaders...)
+		headers = append(headers, forge.ChannelHeaders...)
 	}
 	for _, name := range headers {
 		i := slices.IndexFunc(in.Headers, func(h genai.Header) bool { return h.Name == name })

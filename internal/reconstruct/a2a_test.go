@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/tape"
@@ -141,7 +141,7 @@ func checkInbound(t *testing.T, sent sentRequest, tp *tape.Tape) {
 	if got := message.Get("role").Str(); got != sent.params().Message.Role || labels["a2a.params.message.role"] != tape.Inferred {
 		t.Errorf("role %q", got)
 	}
-	for _, h := range genai.InboundHeaders {
+	for _, h := range forge.InboundHeaders {
 		got, there := a.Headers[h.Name]
 		want, was := sent.Headers[h.Name]
 		switch {

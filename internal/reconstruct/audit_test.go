@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/forgeaudit"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge/forgeaudit"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/score"
 	"github.com/tapedeck/tapedeck/oracle"

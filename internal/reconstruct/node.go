@@ -22,6 +22,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -173,8 +174,8 @@ func conflictsOf(items []evidence.Item) int {
 	conflicts := -1 // the first is none
 	for _, item := range items {
 		fetched := contents{}
-		for _, name := range genai.Referable {
-			if v, there := item.Span.Attributes().Get(name); there && genai.Reference(item.Span.Attributes(), name) != "" {
+		for _, name := range dialect.Referable {
+			if v, there := item.Span.Attributes().Get(name); there && dialect.Reference(item.Span.Attributes(), name) != "" {
 				fetched[name] = v
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -53,7 +54,7 @@ func (c *collector) readTranscripts() {
 func (c *collector) readTranscript(state exactjson.Value, models []*call) {
 	var messages []*message
 	var said []int
-	for i, m := range genai.Transcript(state) {
+	for i, m := range decode.Transcript(state) {
 		messages = append(messages, newMessage(m))
 		if m.Role == tape.RoleAssistant {
 			said = append(said, i)

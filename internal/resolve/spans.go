@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 )
 
 // reference is an attribute of a span whose content lies elsewhere.
@@ -30,7 +31,7 @@ func references(set *evidence.Set) (open []reference, before int) {
 	items := set.Items()
 	held := map[place]bool{}
 	for _, item := range items {
-		for _, name := range genai.Referable {
+		for _, name := range dialect.Referable {
 			if _, there := item.Span.Attributes().Get(name); there {
 				held[place{item.Span.SpanID(), name}] = true
 			}
@@ -40,8 +41,8 @@ func references(set *evidence.Set) (open []reference, before int) {
 		if item.Scope.Scope().Name() == genai.LogScope || item.Span.SpanID().IsEmpty() {
 			continue
 		}
-		for _, name := range genai.Referable {
-			uri := genai.Reference(item.Span.Attributes(), name)
+		for _, name := range dialect.Referable {
+			uri := dialect.Reference(item.Span.Attributes(), name)
 			if _, there := item.Span.Attributes().Get(name); there || uri == "" {
 				continue
 			}

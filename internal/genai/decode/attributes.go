@@ -1,0 +1,197 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"encoding/base64"
+	"iter"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// maxAttributeDepth bounds nested arrays and maps of attribute values; deeper ones are cut off as null.
+const maxAttributeDepth = 128
+
+// JSONOf turns an attribute value into a JSON value: a string stays a string, a map becomes an object.
+func JSONOf(v pcommon.Value) exactjson.Value { return jsonAt(v, 0) }
+
+func jsonAt(v pcommon.Value, depth int) exactjson.Value {
+	if depth > maxAttributeDepth {
+		return exactjson.NullValue
+	}
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		return exactjson.StringValue(v.Str())
+	case pcommon.ValueTypeBool:
+		return exactjson.BoolValue(v.Bool())
+	case pcommon.ValueTypeInt:
+		return exactjson.IntValue(v.Int())
+	case pcommon.ValueTypeDouble:
+		return exactjson.FloatValue(v.Double())
+	case pcommon.ValueTypeBytes:
+		return exactjson.StringValue(base64.StdEncoding.EncodeToString(v.Bytes().AsRaw()))
+	case pcommon.ValueTypeSlice:
+		elements := make([]exactjson.Value, 0, v.Slice().Len())
+		for _, e := range v.Slice().All() {
+			elements = append(elements, jsonAt(e, depth+1))
+		}
+		return exactjson.ArrayValue(elements...)
+	case pcommon.ValueTypeMap:
+		members := make([]exactjson.Member, 0, v.Map().Len())
+		seen := make(map[string]struct{}, v.Map().Len())
+		for k, e := range v.Map().All() {
+			if _, twice := seen[k]; twice {
+				continue
+			}
+			seen[k] = struct{}{}
+			members = append(members, exactjson.Member{Name: k, Value: jsonAt(e, depth+1)})
+		}
+		return Unordered(members)
+	default:
+		return exactjson.NullValue
+	}
+}
+
+// Unordered is the object of members whose order means nothing: it has to be the same in any.
+func Unordered(members []exactjson.Member) exactjson.Value {
+	slices.SortStableFunc(members, func(a, b exactjson.Member) int { return strings.Compare(a.Name, b.Name) })
+	return exactjson.ObjectValue(members...)
+}
+
+// Attributes gives typed access to the attributes of a span, an event or a resource.
+type Attributes pcommon.Map
+
+// All yields every key with its value, in the order of the record.
+func (a Attributes) All() iter.Seq2[string, pcommon.Value] { return pcommon.Map(a).All() }
+
+// Has reports whether the key is there, with whatever value.
+func (a Attributes) Has(key string) bool {
+	_, ok := pcommon.Map(a).Get(key)
+	return ok
+}
+
+// JSON returns the value of the first of the keys that is there.
+func (a Attributes) JSON(keys ...string) exactjson.Value {
+	for _, key := range keys {
+		if v, ok := pcommon.Map(a).Get(key); ok {
+			return JSONOf(v)
+		}
+	}
+	return exactjson.Value{}
+}
+
+// Text returns the first of the keys that holds a non-empty text; numbers and booleans give their text.
+func (a Attributes) Text(keys ...string) string {
+	for _, key := range keys {
+		if v, ok := pcommon.Map(a).Get(key); ok {
+			switch v.Type() {
+			case pcommon.ValueTypeStr:
+				if v.Str() != "" {
+					return v.Str()
+				}
+			case pcommon.ValueTypeInt, pcommon.ValueTypeBool, pcommon.ValueTypeDouble:
+				return v.AsString()
+			}
+		}
+	}
+	return ""
+}
+
+// Count returns the first of the keys that holds a whole number, also as text.
+func (a Attributes) Count(keys ...string) *int64 {
+	for _, key := range keys {
+		if v, ok := pcommon.Map(a).Get(key); ok {
+			if n, ok := CountOf(JSONOf(v)); ok {
+				return &n
+			}
+		}
+	}
+	return nil
+}
+
+// CountOf returns a number that is whole and not negative, also one that is written as text.
+func CountOf(v exactjson.Value) (int64, bool) {
+	if v.Kind() == exactjson.String {
+		parsed, err := exactjson.Parse(strings.TrimSpace(v.Str()))
+		if err != nil || parsed.Kind() != exactjson.Number {
+			return 0, false
+		}
+		v = parsed
+	}
+	n, ok := v.Int()
+	return n, ok && n >= 0
+}
+
+// Texts returns the texts of an array, of a JSON array in a string, of a comma-joined string or of a scalar.
+func (a Attributes) Texts(key string) []string {
+	v, ok := pcommon.Map(a).Get(key)
+	if !ok {
+		return nil
+	}
+	return TextsOf(JSONOf(v))
+}
+
+// TextsOf returns the non-empty texts of an array, of a JSON array in a string or of a comma-joined string; nil for any other value.
+func TextsOf(v exactjson.Value) []string {
+	switch v.Kind() {
+	case exactjson.Array:
+		var out []string
+		for _, m := range v.Members() {
+			if s := m.Value.Text(); s != "" && m.Value.Kind() != exactjson.Null {
+				out = append(out, s)
+			}
+		}
+		return out
+	case exactjson.String:
+		s := strings.TrimSpace(v.Str())
+		if strings.HasPrefix(s, "[") {
+			if parsed, err := exactjson.Parse(s); err == nil {
+				return TextsOf(parsed)
+			}
+		}
+		var out []string
+		for _, part := range strings.Split(s, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
+		}
+		return out
+	default:
+		return nil
+	}
+}
+
+// OptionalCount returns what CountOf reads, nil where it reads none.
+func OptionalCount(v exactjson.Value) *int64 {
+	if n, ok := CountOf(v); ok {
+		return &n
+	}
+	return nil
+}
+
+// OrZero returns the number, zero for nil.
+func OrZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// Extras copies attributes under a namespace of the tape's extensions, without the namespace in their names.
+func Extras(a Attributes, namespace string, keys ...string) map[string][]exactjson.Member {
+	var members []exactjson.Member
+	for _, key := range keys {
+		if v := a.JSON(key); !v.IsEmpty() {
+			members = append(members, exactjson.Member{Name: strings.TrimPrefix(key, namespace+"."), Value: v})
+		}
+	}
+	if members == nil {
+		return nil
+	}
+	return map[string][]exactjson.Member{namespace: members}
+}

@@ -1,0 +1,221 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// maxUnwrap is how often a string that holds JSON that is a string that holds JSON is decoded.
+const maxUnwrap = 3
+
+// LooksJSON reports whether a text starts like a JSON object, array or string.
+func LooksJSON(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && (text[0] == '{' || text[0] == '[' || text[0] == '"')
+}
+
+// ParseStructure decodes a text that is a JSON object or array, also when it was encoded several times.
+func ParseStructure(text string) (exactjson.Value, bool) {
+	for range maxUnwrap {
+		if !LooksJSON(text) {
+			return exactjson.Value{}, false
+		}
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			return exactjson.Value{}, false
+		}
+		switch v.Kind() {
+		case exactjson.Object, exactjson.Array:
+			return v, true
+		case exactjson.String:
+			text = v.Str()
+		default:
+			return exactjson.Value{}, false
+		}
+	}
+	return exactjson.Value{}, false
+}
+
+// Structure returns an object or array, decoding a string that holds one.
+func Structure(v exactjson.Value) (exactjson.Value, bool) {
+	switch v.Kind() {
+	case exactjson.Object, exactjson.Array:
+		return v, true
+	case exactjson.String:
+		return ParseStructure(v.Str())
+	default:
+		return exactjson.Value{}, false
+	}
+}
+
+// Args decodes recorded tool arguments. A string is JSON, else a Python literal, else it stays text.
+func Args(v exactjson.Value) Content {
+	if v.Kind() != exactjson.String {
+		return Content{Value: v}
+	}
+	text := v.Str()
+	c := Content{Value: v, Text: text, Label: LabelOf(text)}
+	if parsed, err := exactjson.Parse(strings.TrimSpace(text)); err == nil {
+		c.Value = parsed
+		if maskedInside(parsed) {
+			c.Label, c.Masked = tape.Lossy, true
+		}
+		if parsed.Kind() == exactjson.String {
+			if inner, ok := ParseStructure(parsed.Str()); ok {
+				c.Value = inner
+			}
+		}
+		return c
+	}
+	if c.Label != "" {
+		return c
+	}
+	if parsed, lossy, ok := Python(text); ok {
+		if lossy {
+			c.Label = tape.Lossy
+			return c
+		}
+		c.Value = parsed
+	}
+	return c
+}
+
+// Result keeps a recorded result as it is: a string stays a string, a structured attribute becomes JSON. A dialect that
+// writes every result JSON-encoded has it decoded exactly once.
+func Result(v exactjson.Value, encoded bool) Content {
+	if v.Kind() != exactjson.String {
+		return Content{Value: v}
+	}
+	c := Content{Value: v, Label: LabelOf(v.Str())}
+	if encoded && c.Label == "" {
+		if parsed, err := exactjson.Parse(strings.TrimSpace(v.Str())); err == nil {
+			c.Value, c.Text = parsed, v.Str()
+		}
+	}
+	return c
+}
+
+// StructuredResult reads the result of a dialect that writes strings as they are and everything else as JSON: a text is decoded when
+// it is an object or a list, else the two cannot be told apart and it stays text.
+func StructuredResult(v exactjson.Value) Content {
+	c := Result(v, true)
+	if c.Value.Kind() != exactjson.Object && c.Value.Kind() != exactjson.Array {
+		c.Value, c.Text = v, ""
+	}
+	return c
+}
+
+// exactMasks are values that a producer writes in place of content.
+var exactMasks = map[string]bool{
+	"__REDACTED__": true, "<REDACTED>": true, "[REDACTED]": true, "readacted": true, "FILTERED": true,
+}
+
+// cutMarkers are endings that a producer leaves where it cut a value; Forge's stands apart, see ForgeCut.
+var cutMarkers = []*regexp.Regexp{
+	regexp.MustCompile(`\.\.\.\[TRUNCATED: original length \d+\]$`),      // Gemini CLI
+	regexp.MustCompile(`\[\.\.\. telemetry preview truncated \.\.\.\]$`), // Codex
+}
+
+// ForgeMarker is the ending that Forge leaves where it cut a value, with the bytes of the whole.
+var ForgeMarker = regexp.MustCompile(`…\[truncated:(\d+)\]$`)
+
+// LabelOf recognises a text that was masked or cut as a whole.
+func LabelOf(text string) tape.Label {
+	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, "[Scrubbed due to '") {
+		return tape.Masked
+	}
+	if n := len(text); n > 0 && n > 20 && (text[n-1] == ']' || text[n-1] == '.') {
+		tail := text[max(0, n-80):]
+		for _, marker := range cutMarkers {
+			if marker.MatchString(tail) {
+				return tape.Truncated
+			}
+		}
+		if _, _, cut := ForgeCut(text); cut {
+			return tape.Truncated
+		}
+	}
+	return ""
+}
+
+// ForgeCut returns what Forge left of a value that it cut, and how many bytes the whole had. It tells Forge's own cut (4069 bytes and the
+// marker) from a tool that prints the marker. Where redaction has changed the length since, the marker and a size that Forge cuts have to
+// do.
+func ForgeCut(text string) (prefix string, whole int, cut bool) {
+	at := max(0, len(text)-80)
+	m := ForgeMarker.FindStringSubmatchIndex(text[at:])
+	if m == nil {
+		return "", 0, false
+	}
+	digits := text[at+m[2] : at+m[3]]
+	whole, err := strconv.Atoi(digits)
+	if err != nil || whole <= 4096 || len(text) != 4084+len(digits) && len(redact.FindTokens(text)) == 0 {
+		return "", 0, false
+	}
+	return text[:at+m[0]], whole, true
+}
+
+// maskedInside reports that a whole leaf of a value is a mask.
+func maskedInside(v exactjson.Value) bool {
+	if v.Kind() == exactjson.String {
+		return LabelOf(v.Str()) == tape.Masked
+	}
+	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return maskedInside(m.Value) })
+}
+
+// TextArray makes a JSON array of texts.
+func TextArray(texts []string) exactjson.Value {
+	values := make([]exactjson.Value, len(texts))
+	for i, t := range texts {
+		values[i] = exactjson.StringValue(t)
+	}
+	return exactjson.ArrayValue(values...)
+}
+
+// LeadingElements returns the complete elements of a JSON array that was cut somewhere.
+func LeadingElements(text string) exactjson.Value {
+	end := 0
+	depth, inString := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString:
+			if c == '\\' {
+				i++
+			} else if c == '"' {
+				inString = false
+			}
+		case c == '"':
+			inString = true
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 1 && c == '}' {
+				end = i + 1
+			}
+		}
+	}
+	if end == 0 || text[0] != '[' {
+		return exactjson.ArrayValue()
+	}
+	v, err := exactjson.Parse(text[:end] + "]")
+	if err != nil {
+		return exactjson.ArrayValue()
+	}
+	return v
+}
+
+// LabelMasked labels content lossy in which Forge replaced a secret.
+func (c *Content) LabelMasked() {
+	if text := c.Value.Str() + c.Text; c.Label == "" && strings.Contains(text, "[REDACTED]") {
+		c.Label, c.Masked = tape.Lossy, true
+	}
+}

@@ -1,0 +1,104 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package decode reads recorded values, whatever dialect they come from: attributes, JSON in strings, flattened keys, Python
+// literals, message lists and parts, envelopes around tool results, request and response bodies of providers, masks and cuts.
+//
+// Every function is pure and takes input of any content. What cannot be decoded stays the text that was recorded; a label says when
+// a value was cut or masked. Depth and number of nested values are bounded.
+package decode
+
+import (
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Content is a recorded value that may have been cut, masked or wrapped on its way.
+type Content struct {
+	// Value is the decoded value: JSON where the dialect writes JSON, else a string. Absent when nothing was recorded.
+	Value exactjson.Value
+	// Text is the recorded text when the value was decoded from one.
+	Text string
+	// Label is truncated, masked (as a whole), lossy or external; "" is exact.
+	Label tape.Label
+	// Masked says that the producer masked a part of a lossy value.
+	Masked bool
+	// Envelope names what was taken off around the value, outermost first.
+	Envelope []string
+}
+
+// Present reports whether something was recorded.
+func (c Content) Present() bool { return !c.Value.IsAbsent() }
+
+// Message is one message of a request or response.
+type Message struct {
+	Role  tape.Role
+	Name  string
+	Parts []Part
+	// FinishReason as the message itself says it.
+	FinishReason string
+}
+
+// Part is a message part with what happened to it on the way.
+type Part struct {
+	tape.Part
+	Label    tape.Label
+	Masked   bool // see Content
+	Envelope []string
+	// Injected says that the framework put the part into a user's message.
+	Injected bool
+}
+
+// TextPart makes a text part.
+func TextPart(text string) Part { return Part{Part: tape.Part{Type: tape.PartText, Text: text}} }
+
+// FillString takes src where dst is empty.
+func FillString(dst *string, src string) {
+	if *dst == "" {
+		*dst = src
+	}
+}
+
+// FillList takes src where dst has no elements.
+func FillList[T any](dst *[]T, src []T) {
+	if len(*dst) == 0 {
+		*dst = src
+	}
+}
+
+// FillContent takes src where dst holds nothing, or where dst is damaged and src is not. The same text read by another dialect, which
+// does not know the damage, is no better.
+func FillContent(dst *Content, src Content) {
+	if !src.Present() {
+		return
+	}
+	if !dst.Present() || dst.Label != "" && src.Label == "" && dst.recorded() != src.recorded() {
+		*dst = src
+	}
+}
+
+// recorded is the text that was recorded.
+func (c Content) recorded() string {
+	if c.Text != "" {
+		return c.Text
+	}
+	return c.Value.Text()
+}
+
+// FillUsage takes each count of src that dst lacks.
+func FillUsage(dst *tape.Usage, src tape.Usage) {
+	for _, f := range []struct{ dst, src **int64 }{
+		{&dst.InputTokens, &src.InputTokens},
+		{&dst.OutputTokens, &src.OutputTokens},
+		{&dst.CacheReadTokens, &src.CacheReadTokens},
+		{&dst.CacheWriteTokens, &src.CacheWriteTokens},
+		{&dst.ReasoningTokens, &src.ReasoningTokens},
+	} {
+		if *f.dst == nil {
+			*f.dst = *f.src
+		}
+	}
+	if dst.InputIncludesCache == nil {
+		dst.InputIncludesCache = src.InputIncludesCache
+	}
+}

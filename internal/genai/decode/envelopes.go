@@ -1,0 +1,227 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Unwrapped is a tool result without what a framework put around it.
+type Unwrapped struct {
+	Content Content
+	IsError bool
+	CallID  string
+}
+
+// maxEnvelopes bounds envelopes within envelopes.
+const maxEnvelopes = 4
+
+// envelope recognises one wrapping and returns what is inside. Names are part of the tape (event field envelope).
+type envelope struct {
+	name string
+	open func(v exactjson.Value) (inner exactjson.Value, u Unwrapped, ok bool)
+}
+
+// envelopes is the table of known wrappings, tried in order until none fits.
+var envelopes = []envelope{
+	{"langchain.output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		inner := v.Get("output")
+		ok := v.Len() == 1 && IsLangChainTool(inner) || v.Len() == 2 && !inner.IsAbsent() && v.Get("kwargs").Kind() == exactjson.Object
+		return inner, Unwrapped{}, ok
+	}},
+	{"langchain.tool_message", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		if !IsLangChainTool(v) {
+			return v, Unwrapped{}, false
+		}
+		fields := v
+		if k := v.First("kwargs", "data"); k.Kind() == exactjson.Object {
+			fields = k
+		}
+		return fields.Get("content"), Unwrapped{IsError: fields.Get("status").Str() == "error", CallID: TextOfID(fields.Get("tool_call_id"))}, true
+	}},
+	{"ai_sdk.output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		inner := v.Get("value")
+		if v.Len() > 3 || inner.IsAbsent() && v.Get("type").Str() != "execution-denied" {
+			return v, Unwrapped{}, false
+		}
+		switch v.Get("type").Str() {
+		case "text", "json", "content":
+			return inner, Unwrapped{}, true
+		case "error-text", "error-json":
+			return inner, Unwrapped{IsError: true}, true
+		case "execution-denied":
+			return v.Get("reason"), Unwrapped{IsError: true}, true
+		}
+		return v, Unwrapped{}, false
+	}},
+	{"agent_framework.function_result", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		inner := v.Get("result")
+		ok := v.Get("type").Str() == "function_result" && !v.Get("call_id").IsAbsent() && !inner.IsAbsent()
+		return inner, Unwrapped{CallID: TextOfID(v.Get("call_id"))}, ok
+	}},
+	{"mcp.result", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		blocks := v.Get("content")
+		if blocks.Kind() != exactjson.Array || v.Get("type").Kind() == exactjson.String {
+			return v, Unwrapped{}, false
+		}
+		for _, m := range v.Members() {
+			switch m.Name {
+			case "content", "isError", "structuredContent", "_meta":
+			default:
+				return v, Unwrapped{}, false
+			}
+		}
+		_, ok := singleText(blocks)
+		return blocks, Unwrapped{IsError: v.Get("isError").True()}, ok
+	}},
+	{"content_block", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		text, ok := singleText(exactjson.ArrayValue(v))
+		return text, Unwrapped{}, ok && v.Get("type").Kind() == exactjson.String
+	}},
+	{"content_blocks", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		text, ok := singleText(v)
+		return text, Unwrapped{}, ok
+	}},
+	{"json_block", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		inner := v.At(0).Get("json")
+		return inner, Unwrapped{}, v.Kind() == exactjson.Array && v.Len() == 1 && v.At(0).Len() == 1 && !inner.IsAbsent()
+	}},
+}
+
+// singleText returns the text of a list of exactly one text block.
+func singleText(v exactjson.Value) (exactjson.Value, bool) {
+	if v.Kind() != exactjson.Array || v.Len() != 1 {
+		return exactjson.Value{}, false
+	}
+	block := v.At(0)
+	text := block.First("text", "content")
+	if text.Kind() != exactjson.String {
+		return exactjson.Value{}, false
+	}
+	for _, m := range block.Members() {
+		switch m.Name {
+		case "text", "content", "type", "id", "annotations", "_meta", "citations", "cache_control":
+		default:
+			return exactjson.Value{}, false
+		}
+	}
+	t := block.Get("type").Str()
+	return text, t == "text" || t == "input_text" || t == "output_text" || block.Len() == 1 && block.Get("content").IsAbsent()
+}
+
+// IsLangChainTool recognises a ToolMessage of LangChain, serialised or dumped.
+func IsLangChainTool(v exactjson.Value) bool {
+	if v.Kind() != exactjson.Object {
+		return false
+	}
+	if v.Get("kwargs").Kind() == exactjson.Object {
+		class := v.Get("id").At(v.Get("id").Len() - 1).Str()
+		return strings.HasPrefix(class, "ToolMessage")
+	}
+	if v.Get("type").Str() != "tool" {
+		return false
+	}
+	return !v.Get("data").Get("content").IsAbsent() || !v.Get("content").IsAbsent() && !v.Get("tool_call_id").IsAbsent()
+}
+
+// toolMessageRest is what follows the content in the Python repr of a LangChain ToolMessage.
+var toolMessageRest = regexp.MustCompile(`^(?: name=(?:'[^']*'|"[^"]*"))?(?: id='[^']*')? tool_call_id='([^']*)'(?: artifact=.*?)?(?: status='(\w+)')?$`)
+
+// ToolMessageRepr opens the Python repr of a LangChain ToolMessage; ok is false for any other text. Its content is a Python string or a list of them.
+func ToolMessageRepr(text string) (content exactjson.Value, callID string, failed, ok bool) {
+	rest, ok := strings.CutPrefix(text, "content=")
+	if !ok || rest == "" || !strings.ContainsRune("'\"[", rune(rest[0])) {
+		return exactjson.Value{}, "", false, false
+	}
+	p := pyParser{text: rest}
+	content, good := p.value(0)
+	if !good || p.pos > len(rest) {
+		return exactjson.Value{}, "", false, false
+	}
+	end := p.pos
+	for end > 0 && rest[end-1] == ' ' { // the parser looks behind spaces for a further string
+		end--
+	}
+	m := toolMessageRest.FindStringSubmatch(rest[end:])
+	if m == nil {
+		return exactjson.Value{}, "", false, false
+	}
+	return content, m[1], m[2] == "error", true
+}
+
+// UnwrapResult takes the known envelopes off a result. A text that holds an envelope as JSON is opened too, any other text stays.
+func UnwrapResult(c Content) Unwrapped {
+	u := Unwrapped{Content: c}
+	for range maxEnvelopes {
+		v, wasText := u.Content.Value, false
+		if v.Kind() == exactjson.String {
+			if content, callID, failed, ok := ToolMessageRepr(v.Str()); ok {
+				u.CallID, u.IsError = callID, failed
+				u.Content.Envelope = append(u.Content.Envelope, "langchain.repr")
+				u.Content.Label = tape.Lossy
+				u.Content.Value = content
+				return u
+			}
+			inner, ok := ParseStructure(v.Str())
+			if !ok {
+				return u
+			}
+			v, wasText = inner, true
+		}
+		opened := false
+		for _, e := range envelopes {
+			if wasText && e.name == "content_block" {
+				continue // a text that looks like one block is what the tool returned
+			}
+			if wasText && e.name == "content_blocks" && len(u.Content.Envelope) > 0 {
+				continue // inside an envelope a text is what the tool returned, even where it looks like blocks
+			}
+			inner, found, ok := e.open(v)
+			if !ok {
+				continue
+			}
+			u.Content.Value = inner
+			u.Content.Envelope = append(u.Content.Envelope, e.name)
+			u.IsError = u.IsError || found.IsError
+			FillString(&u.CallID, found.CallID)
+			opened = true
+			break
+		}
+		if !opened {
+			return u
+		}
+	}
+	return u
+}
+
+// UnwrapArgs takes off what frameworks put around arguments.
+func UnwrapArgs(c Content) Content {
+	v := c.Value
+	if v.Kind() != exactjson.Object {
+		return c
+	}
+	switch {
+	case !v.Get("input_str").IsAbsent():
+		if inputs := v.Get("inputs"); inputs.Kind() == exactjson.Object {
+			c.Value = inputs
+		} else {
+			inner := Args(v.Get("input_str"))
+			inner.Envelope = c.Envelope
+			c = inner
+		}
+		c.Envelope = append(c.Envelope, "langchain.input")
+	case v.Len() == 2 && v.Get("tool_name").Kind() == exactjson.String && !v.Get("arguments").IsAbsent():
+		inner := Args(v.Get("arguments"))
+		inner.Envelope = append(c.Envelope, "mcp.call")
+		c = inner
+	case v.Get("args").Kind() == exactjson.Array && v.Get("args").Len() == 0 && v.Get("kwargs").Kind() == exactjson.Object:
+		c.Value = v.Get("kwargs")
+		c.Envelope = append(c.Envelope, "python.call")
+	}
+	return c
+}

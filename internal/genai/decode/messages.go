@@ -1,0 +1,384 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Message lists arrive in more than a dozen shapes, often under the same attribute name. They are told apart by what each element
+// looks like, never by the attribute they came in.
+
+// maxMessageNesting bounds lists of lists and messages in messages.
+const maxMessageNesting = 8
+
+// Messages reads a message list of any known shape. A text that is no JSON is one message of the given role. ok is false when
+// the value is JSON of a shape that holds no messages.
+func Messages(v exactjson.Value, role tape.Role) (messages []Message, ok bool) {
+	return messagesAt(v, role, 0)
+}
+
+func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
+	if depth > maxMessageNesting {
+		return nil, false
+	}
+	switch v.Kind() {
+	case exactjson.String:
+		if inner, ok := ParseStructure(v.Str()); ok {
+			if messages, ok := messagesAt(inner, role, depth+1); ok {
+				return messages, true
+			}
+		}
+		if strings.TrimSpace(v.Str()) == "" {
+			return nil, false
+		}
+		p := TextPart(v.Str())
+		p.Label = LabelOf(v.Str())
+		return []Message{{Role: role, Parts: []Part{p}}}, true
+	case exactjson.Array:
+		return messageList(v, role, depth)
+	case exactjson.Object:
+		return messageObject(v, role, depth)
+	default:
+		return nil, false
+	}
+}
+
+func messageList(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
+	if v.Len() == 0 {
+		return nil, true
+	}
+	var out []Message
+	responseItem := false // the last message was made of items of the Responses API, further items of the same turn join it
+	for _, m := range v.Members() {
+		e := m.Value
+		if item, ok := ResponseItem(e); ok {
+			if last := len(out) - 1; responseItem && item.Role == tape.RoleAssistant && out[last].Role == tape.RoleAssistant {
+				out[last].Parts = append(out[last].Parts, item.Parts...)
+			} else {
+				out = append(out, item)
+			}
+			responseItem = true
+			continue
+		}
+		responseItem = false
+		if e.Kind() == exactjson.Object && isPartOnly(e) {
+			// a bare list of parts is one message
+			return []Message{MessageWith(role, "", Parts(v))}, true
+		}
+		messages, ok := messagesAt(e, role, depth+1)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, messages...)
+	}
+	return out, true
+}
+
+// isPartOnly reports an object that is a message part and no message.
+func isPartOnly(v exactjson.Value) bool {
+	if !v.Get("role").IsAbsent() || !v.Get("message").IsAbsent() || !v.Get("kwargs").IsAbsent() {
+		return false
+	}
+	switch v.Get("type").Str() {
+	case "text", "tool_use", "tool_result", "tool-call", "tool-result", "tool_call", "tool_call_response", "thinking", "image", "image_url":
+		return v.Get("data").Kind() != exactjson.Object
+	}
+	return false
+}
+
+func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
+	if m, ok := LangChainMessage(v); ok {
+		return []Message{m}, true
+	}
+	if item, ok := ResponseItem(v); ok {
+		return []Message{item}, true
+	}
+	if inner := v.Get("message"); inner.Kind() == exactjson.Object { // choices, candidates
+		messages, ok := messagesAt(inner, tape.RoleAssistant, depth+1)
+		if ok && len(messages) == 1 {
+			messages[0].FinishReason = v.First("finish_reason", "finishReason").Text()
+			if calls := v.Get("tool_calls"); calls.Kind() == exactjson.Array && !HasCalls(messages[0]) {
+				messages[0].Parts = append(messages[0].Parts, ChatCalls(calls)...)
+			}
+		}
+		return messages, ok
+	}
+	if isToolDefinition(v) {
+		return nil, true
+	}
+	if !v.Get("role").IsAbsent() || v.Get("parts").Kind() == exactjson.Array {
+		return []Message{RoleMessage(v, role)}, true
+	}
+	for _, name := range []string{"messages", "contents", "choices", "candidates", "generations"} {
+		if inner := v.Get(name); inner.Kind() == exactjson.Array {
+			return messagesAt(inner, role, depth+1)
+		}
+	}
+	if inner := v.Get("content"); !inner.IsEmpty() {
+		return messagesAt(exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue(string(role))}, exactjson.Member{Name: "content", Value: inner}), role, depth+1)
+	}
+	if text := v.Get("text"); text.Kind() == exactjson.String {
+		return []Message{{Role: role, Parts: []Part{TextPart(text.Str())}}}, true
+	}
+	return nil, false
+}
+
+// isToolDefinition recognises the definitions that some handlers put among the messages in the role of a tool.
+func isToolDefinition(v exactjson.Value) bool {
+	body, _ := Structure(v.Get("content"))
+	return RoleOf(v.Get("role").Str()) == tape.RoleTool && body.Get("type").Str() == "function" && body.Get("function").Kind() == exactjson.Object &&
+		v.First("tool_call_id", "toolCallId", "call_id").IsAbsent()
+}
+
+// RoleMessage reads {role, parts|content, tool_calls, tool_call_id, …}: OTel, OpenAI, Anthropic, Gemini, Bedrock, AI SDK, Haystack,
+// Genkit and mixtures of them.
+func RoleMessage(v exactjson.Value, role tape.Role) Message {
+	if r := v.Get("role").Str(); r != "" {
+		role = RoleOf(r)
+	}
+	var parts []Part
+	callID := v.First("tool_call_id", "toolCallId", "call_id")
+	switch body := v.First("parts", "content"); {
+	case role == tape.RoleTool && (!callID.IsAbsent() || !hasResultPart(body)):
+		id := TextOfID(callID)
+		parts = []Part{ResultPart(id, v.Get("name").Str(), body, v.First("is_error", "isError").True() || v.Get("status").Str() == "error")}
+	default:
+		if r := v.First("reasoning_content", "reasoning"); r.Kind() == exactjson.String && r.Str() != "" {
+			parts = append(parts, Part{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}})
+		}
+		parts = append(parts, Parts(body)...)
+	}
+	calls := v.First("tool_calls", "toolCalls")
+	if calls.Len() == 0 {
+		calls = v.Get("additional_kwargs").Get("tool_calls") // LangChain, in the shape of a chat message
+	}
+	if calls.Kind() == exactjson.Array && !hasResult(parts) {
+		if !HasCallParts(parts) {
+			parts = append(parts, ChatCalls(calls)...)
+		}
+	} else if call := v.Get("function_call"); call.Kind() == exactjson.Object {
+		parts = append(parts, CallPart("", call.Get("name").Str(), call.Get("arguments")))
+	}
+	if refusal := v.Get("refusal"); refusal.Kind() == exactjson.String && refusal.Str() != "" {
+		parts = append(parts, TextPart(refusal.Str()))
+	}
+	m := MessageWith(role, v.Get("name").Str(), parts)
+	m.FinishReason = v.First("finish_reason", "finishReason").Text()
+	if role == tape.RoleTool {
+		m.Name = ""
+	}
+	return m
+}
+
+// MessageWith makes a message. Tool results alone, which some providers return in the user's role, are a message of role tool.
+func MessageWith(role tape.Role, name string, parts []Part) Message {
+	if len(parts) > 0 && role == tape.RoleUser && allResults(parts) {
+		role = tape.RoleTool // Anthropic, Bedrock and Gemini
+	}
+	return Message{Role: role, Name: name, Parts: parts}
+}
+
+func allResults(parts []Part) bool {
+	for _, p := range parts {
+		if p.Type != tape.PartToolResult {
+			return false
+		}
+	}
+	return true
+}
+
+func hasResult(parts []Part) bool {
+	for _, p := range parts {
+		if p.Type == tape.PartToolResult {
+			return true
+		}
+	}
+	return false
+}
+
+// HasCallParts reports whether one of the parts is a tool call.
+func HasCallParts(parts []Part) bool {
+	for _, p := range parts {
+		if p.Type == tape.PartToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+// HasCalls reports whether a message asks for a tool.
+func HasCalls(m Message) bool { return HasCallParts(m.Parts) }
+
+// hasResultPart reports whether a tool message's body holds explicit result parts.
+func hasResultPart(body exactjson.Value) bool {
+	for _, m := range body.Members() {
+		if p, ok := PartOf(m.Value); ok && p.Type == tape.PartToolResult {
+			return true
+		}
+	}
+	return false
+}
+
+var roles = map[string]tape.Role{
+	"system": tape.RoleSystem, "developer": tape.RoleSystem,
+	"user": tape.RoleUser, "human": tape.RoleUser,
+	"assistant": tape.RoleAssistant, "model": tape.RoleAssistant, "ai": tape.RoleAssistant, "chatbot": tape.RoleAssistant,
+	"tool": tape.RoleTool, "function": tape.RoleTool, "toolresult": tape.RoleTool, "tool_response": tape.RoleTool,
+}
+
+// RoleOf maps a dialect's role onto the four; what is not known speaks for the user.
+func RoleOf(name string) tape.Role {
+	if r, ok := roles[strings.ToLower(name)]; ok {
+		return r
+	}
+	return tape.RoleUser
+}
+
+// ChatCalls reads tool_calls of the chat shape: {id, type, function{name, arguments}} or {id, name, args|arguments|input}.
+func ChatCalls(calls exactjson.Value) []Part {
+	var parts []Part
+	for _, m := range calls.Members() {
+		call := m.Value
+		if inner := call.Get("tool_call"); inner.Kind() == exactjson.Object {
+			call = inner
+		}
+		id := TextOfID(call.First("id", "tool_call_id", "toolCallId", "toolUseId", "call_id"))
+		f := call
+		if inner := call.Get("function"); inner.Kind() == exactjson.Object {
+			f = inner
+		}
+		args := f.Get("arguments")
+		if args.IsAbsent() {
+			args = f.First("args", "input", "parameters")
+		}
+		parts = append(parts, CallPart(id, f.First("name", "toolName", "tool_name").Str(), args))
+	}
+	return parts
+}
+
+// CallPart makes a tool call; arguments that are text are decoded, and the text is kept where it is not the canonical form.
+func CallPart(id, name string, args exactjson.Value) Part {
+	p := Part{Part: tape.Part{Type: tape.PartToolCall, ID: id, Name: name}}
+	if args.IsAbsent() {
+		return p
+	}
+	c := Args(args)
+	p.Args, p.Label, p.Masked = c.Value, c.Label, c.Masked
+	if c.Text != "" && c.Value.Kind() != exactjson.String {
+		if canonical, err := c.Value.Canonical(); err != nil || canonical != c.Text {
+			p.ArgsText = c.Text
+		}
+	}
+	return p
+}
+
+// ResultPart makes a tool result, with the envelopes around it taken off.
+func ResultPart(id, name string, result exactjson.Value, isError bool) Part {
+	p := Part{Part: tape.Part{Type: tape.PartToolResult, ID: id, Name: name, IsError: isError}}
+	c := UnwrapResult(Content{Value: result})
+	p.Result, p.Envelope = c.Content.Value, c.Content.Envelope
+	p.IsError = p.IsError || c.IsError
+	if p.ID == "" {
+		p.ID = c.CallID
+	}
+	if p.Result.Kind() == exactjson.String {
+		p.Label = LabelOf(p.Result.Str())
+	}
+	return p
+}
+
+// TextOfID returns a call id; some producers write a list of ids, of which the provider's own counts, and some pad it.
+func TextOfID(v exactjson.Value) string {
+	if v.Kind() == exactjson.Array {
+		for _, m := range v.Members() {
+			if id := UsableID(m.Value.Str()); strings.HasPrefix(id, "call_") || strings.HasPrefix(id, "toolu_") {
+				return id
+			}
+		}
+		return UsableID(v.At(v.Len() - 1).Str())
+	}
+	return UsableID(v.Text())
+}
+
+// UsableID drops placeholders that are no ids.
+func UsableID(id string) string {
+	id = strings.TrimSpace(id)
+	switch id {
+	case "<not specified>", "unknown", "None", "null", "N/A":
+		return ""
+	}
+	return id
+}
+
+// System reads a system prompt: a text, a list of parts, {parts}, or messages.
+func System(v exactjson.Value) []Part {
+	if v.IsEmpty() {
+		return nil
+	}
+	if inner, ok := Structure(v); ok {
+		v = inner
+	}
+	if v.Kind() == exactjson.Array && v.At(0).Get("role").Kind() == exactjson.String {
+		var parts []Part
+		messages, _ := Messages(v, tape.RoleSystem)
+		for _, m := range messages {
+			parts = append(parts, m.Parts...)
+		}
+		return parts
+	}
+	if v.Kind() == exactjson.Object && v.Get("parts").Kind() == exactjson.Array {
+		v = v.Get("parts")
+	}
+	return Parts(v)
+}
+
+// OneTurn joins the output messages of one model call: they are items of one answer, not turns.
+func OneTurn(messages []Message) []Message {
+	if len(messages) < 2 {
+		return messages
+	}
+	joined := Message{Role: tape.RoleAssistant}
+	for _, m := range messages {
+		joined.Parts = append(joined.Parts, m.Parts...)
+		FillString(&joined.FinishReason, m.FinishReason)
+	}
+	return []Message{joined}
+}
+
+// HasRole reports whether one of the messages is of the role.
+func HasRole(messages []Message, role tape.Role) bool {
+	for _, m := range messages {
+		if m.Role == role {
+			return true
+		}
+	}
+	return false
+}
+
+// PromptLines reads "role: text" lines. A text that itself has such lines cannot be told apart, so that several messages are lossy.
+func PromptLines(text string) []Message {
+	var out []Message
+	for line := range strings.SplitSeq(text, "\n") {
+		name, rest, ok := strings.Cut(line, ": ")
+		role, known := roles[name]
+		if ok && known {
+			out = append(out, Message{Role: role, Parts: []Part{TextPart(rest)}})
+			continue
+		}
+		if len(out) == 0 {
+			return []Message{{Role: tape.RoleUser, Parts: []Part{TextPart(text)}}}
+		}
+		out[len(out)-1].Parts[0].Text += "\n" + line
+	}
+	if len(out) > 1 {
+		for _, m := range out {
+			m.Parts[0].Label = tape.Lossy
+		}
+	}
+	return out
+}

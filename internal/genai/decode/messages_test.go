@@ -1,0 +1,186 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+func TestMessagesOfEveryShapeAreRead(t *testing.T) {
+	const call = `call(c1 f {"x":1})`
+	for _, c := range []struct{ shape, text, want string }{
+		{"S1 conventions", `[{"role":"user","parts":[{"type":"text","content":"hi"}]},
+			{"role":"assistant","parts":[{"type":"reasoning","content":"hm"},{"type":"tool_call","id":"c1","name":"f","arguments":{"x":1}}],"finish_reason":"tool_call"},
+			{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","response":"v"}]}]`,
+			"user: text(hi)|assistant: reasoning(hm) " + call + " -> tool_call|tool: result(c1  \"v\")"},
+		{"S1 response named result", `[{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","result":{"y":2}}]}]`, `tool: result(c1  {"y":2})`},
+		{"S1 results in the user's role", `[{"role":"user","parts":[{"type":"tool_call_response","id":"c1","name":"f","response":"v"}]}]`, `tool: result(c1 f "v")`},
+		{"S2 OpenAI chat", `[{"role":"developer","content":"be kind"},{"role":"user","content":"hi","name":"ann"},
+			{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},
+			{"role":"tool","tool_call_id":"c1","content":"v"}]`,
+			"system: text(be kind)|user(ann): text(hi)|assistant: " + call + `|tool: result(c1  "v")`},
+		{"S2 content parts", `[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"https://x/y.png"}}]}]`, "user: text(a) media( https://x/y.png  0)"},
+		{"S2 old function call", `[{"role":"assistant","content":"","function_call":{"name":"f","arguments":"{\"x\":1}"}},{"role":"function","name":"f","content":"v"}]`, `assistant: call( f {"x":1})|tool: result( f "v")`},
+		{"S2 refusal", `[{"role":"assistant","content":null,"refusal":"no"}]`, "assistant: text(no)"},
+		{"S2b parts and calls beside them", `[{"role":"assistant","parts":[{"type":"text","text":"so"}],"tool_calls":[{"id":"c1","function":{"name":"f","arguments":"{\"x\":1}"}}]},
+			{"role":"tool","tool_call_id":"c1","parts":[{"type":"text","text":"v"}]}]`, "assistant: text(so) " + call + `|tool: result(c1  "v")[content_blocks]`},
+		{"S2b calls said twice", `[{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":{"x":1}}],"tool_calls":[{"id":"c1","function":{"name":"f","arguments":"{\"x\":1}"}}]}]`, "assistant: " + call},
+		{"S3 choices", `[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]`, "assistant: text(a) -> stop"},
+		{"S3 in a completion", `{"id":"r","choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}`, "assistant: text(a) -> stop"},
+		{"S4 Responses items", `[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},
+			{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},{"type":"function_call","call_id":"c1","id":"fc_9","name":"f","arguments":"{\"x\":1}"},
+			{"type":"function_call_output","call_id":"c1","output":"v"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}]`,
+			"user: text(hi)|assistant: reasoning(hm) " + call + `|tool: result(c1  "v")|assistant: text(done)`},
+		{"S4 built-in tools stay verbatim", `[{"type":"web_search_call","id":"ws_1","status":"completed"}]`, `assistant: data({"type":"web_search_call","id":"ws_1","status":"completed"})`},
+		{"S4 hidden reasoning stays verbatim", `[{"type":"reasoning","summary":[],"encrypted_content":"xx"}]`, `assistant: data({"type":"reasoning","summary":[],"encrypted_content":"xx"})`},
+		{"S5 Anthropic", `[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"so"},{"type":"tool_use","id":"c1","name":"f","input":{"x":1}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"v"}]}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"no","is_error":true},{"type":"text","text":"go on"}]}]`,
+			"user: text(hi)|assistant: reasoning(hm) text(so) " + call + `|tool: result(c1  "v")[content_blocks]|user: result(c2  "no")! text(go on)`},
+		{"S6 Gemini", `[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"id":"c1","name":"f","args":{"x":1}}}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"y":2}}}]}]`,
+			"user: text(hi)|assistant: reasoning(hm) " + call + `|tool: result(c1 f {"y":2})`},
+		{"S6 snake case", `[{"role":"model","parts":[{"function_call":{"name":"f","args":{"x":1}}}]},{"role":"user","parts":[{"function_response":{"name":"f","response":{"y":2}}}]}]`,
+			`assistant: call( f {"x":1})|tool: result( f {"y":2})`},
+		{"S7 Bedrock", `[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"c1","name":"f","input":{"x":1}}}]},
+			{"role":"user","content":[{"toolResult":{"toolUseId":"c1","status":"error","content":[{"text":"v"}]}}]}]`,
+			"user: text(hi)|assistant: " + call + `|tool: result(c1  "v")![content_blocks]`},
+		{"S7 json block", `[{"role":"user","content":[{"toolResult":{"toolUseId":"c1","content":[{"json":{"y":2}}]}}]}]`, `tool: result(c1  {"y":2})[json_block]`},
+		{"S8 AI SDK", `[{"role":"assistant","content":[{"type":"text","text":"so"},{"type":"tool-call","toolCallId":"c1","toolName":"f","input":{"x":1}}]},
+			{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"f","output":{"type":"json","value":{"y":2}}}]}]`,
+			"assistant: text(so) " + call + `|tool: result(c1 f {"y":2})[ai_sdk.output]`},
+		{"S8 error text", `[{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"f","output":{"type":"error-text","value":"no"}}]}]`, `tool: result(c1 f "no")![ai_sdk.output]`},
+		{"S8 version 4", `[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c1","toolName":"f","args":{"x":1}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"f","result":"v"}]}]`,
+			"assistant: " + call + `|tool: result(c1 f "v")`},
+		{"S9 LangChain constructor", `[[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"hi","type":"human"}},
+			{"lc":1,"type":"constructor","id":["langchain","schema","messages","AIMessage"],"kwargs":{"content":"","tool_calls":[{"name":"f","args":{"x":1},"id":"c1","type":"tool_call"}],"response_metadata":{"finish_reason":"tool_calls"}}},
+			{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{"content":"v","tool_call_id":"c1","name":"f","status":"error"}}]]`,
+			"user: text(hi)|assistant: " + call + ` -> tool_calls|tool: result(c1 f "v")!`},
+		{"S9 typed", `[{"type":"human","data":{"content":"hi"}},{"type":"ai","data":{"content":"so"}},{"type":"tool","data":{"content":"v","tool_call_id":"c1"}}]`, `user: text(hi)|assistant: text(so)|tool: result(c1  "v")`},
+		{"S9 dump of fields", `[{"content":"be kind","type":"system"},{"content":"hi","type":"human"},{"content":"so","type":"AIMessageChunk","tool_calls":[]}]`, "system: text(be kind)|user: text(hi)|assistant: text(so)"},
+		{"S9 the provider's own arguments win", `[{"type":"ai","content":"","additional_kwargs":{"tool_calls":[{"id":"c1","function":{"name":"f","arguments":"{\"n\":12345678901234567890}"}}]},"tool_calls":[{"name":"f","args":{"n":12345678901234567000},"id":"c1"}]}]`,
+			`assistant: call(c1 f {"n":12345678901234567890})`},
+		{"S10 Haystack", `[{"role":"user","content":[{"text":"hi"}]},{"role":"assistant","content":[{"tool_call":{"tool_name":"f","arguments":{"x":1},"id":"c1"}}]},
+			{"role":"tool","content":[{"tool_call_result":{"result":"v","error":false,"origin":{"tool_name":"f","arguments":{"x":1},"id":"c1"}}}]}]`,
+			"user: text(hi)|assistant: " + call + `|tool: result(c1  "v")`},
+		{"S11 messages", `{"messages":[{"role":"user","content":"hi"}]}`, "user: text(hi)"},
+		{"S11 text", `{"text":"hi"}`, "user: text(hi)"},
+		{"S11 contents", `{"model":"m","config":{},"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, "user: text(hi)"},
+		{"S11 message", `{"message":{"role":"assistant","content":"a"}}`, "assistant: text(a)"},
+		{"S11 batch", `[[{"role":"user","content":"hi"}]]`, "user: text(hi)"},
+		{"S11 JSON in JSON in JSON", `"\"[{\\\"role\\\":\\\"user\\\",\\\"content\\\":\\\"hi\\\"}]\""`, "user: text(hi)"},
+		{"S12 Genkit", `[{"role":"model","content":[{"toolRequest":{"name":"f","ref":"c1","input":{"x":1}}}]},{"role":"tool","content":[{"toolResponse":{"name":"f","ref":"c1","output":"v"}}]}]`,
+			"assistant: " + call + `|tool: result(c1 f "v")`},
+		{"S13 text", `"hi"`, "user: text(hi)"},
+		{"S13 text that is JSON of another kind", `"{\"city\":\"Oslo\"}"`, `user: text({"city":"Oslo"})`},
+		{"S13 text that starts like a list", `"[urgent] please"`, "user: text([urgent] please)"},
+		{"bare parts", `[{"type":"text","text":"hi"},{"type":"tool_use","id":"c1","name":"f","input":{"x":1}}]`, "user: text(hi) " + call},
+		{"an unknown part stays verbatim", `[{"role":"user","parts":[{"type":"hologram","z":[1,{"a":null}]},"plain",7]}]`, `user: data({"type":"hologram","z":[1,{"a":null}]}) text(plain) data(7)`},
+		{"nothing", `[]`, ""},
+	} {
+		t.Run(c.shape, func(t *testing.T) {
+			messages, ok := decode.Messages(genaitest.Parse(t, c.text), tape.RoleUser)
+			if !ok {
+				t.Fatal("not read")
+			}
+			if diff := cmp.Diff(c.want, strings.Join(genaitest.Messages(messages), "|")); diff != "" {
+				t.Errorf("messages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJSONOfAnotherKindHoldsNoMessages(t *testing.T) {
+	for _, text := range []string{`null`, `7`, `true`, `{}`, `{"a":1}`, `[{"a":1}]`, `[1]`, `""`, `"  "`, strings.Repeat("[", 20) + strings.Repeat("]", 20)} {
+		if messages, ok := decode.Messages(genaitest.Parse(t, text), tape.RoleUser); ok && len(messages) > 0 {
+			t.Errorf("%s gives %v", text, genaitest.Messages(messages))
+		}
+	}
+}
+
+func TestRolesMapOntoFour(t *testing.T) {
+	for name, want := range map[string]tape.Role{
+		"system": "system", "developer": "system", "user": "user", "human": "user", "Human": "user", "assistant": "assistant", "model": "assistant", "AI": "assistant",
+		"tool": "tool", "function": "tool", "stranger": "user", "": "user",
+	} {
+		if got := decode.RoleOf(name); got != want {
+			t.Errorf("%q is %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestCallIDsLosePaddingAndPlaceholders(t *testing.T) {
+	for text, want := range map[string]string{
+		`"call_1"`: "call_1", `" call_1 "`: "call_1", `7`: "7", `""`: "", `null`: "", `"<not specified>"`: "", `"unknown"`: "", `"None"`: "", `"N/A"`: "",
+		`["fc_1","call_1"]`: "call_1", `["toolu_1","x"]`: "toolu_1", `["a","b"]`: "b", `[]`: "", `{}`: "",
+	} {
+		if got := decode.TextOfID(genaitest.Parse(t, text)); got != want {
+			t.Errorf("%s is %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTextOfArgumentsIsKeptWhereItIsNotCanonical(t *testing.T) {
+	for _, c := range []struct{ args, value, text string }{
+		{`"{\"x\":1}"`, `{"x":1}`, ""},
+		{`"{\"x\": 1}"`, `{"x":1}`, `{"x": 1}`},
+		{`"{\"b\":1,\"a\":2}"`, `{"b":1,"a":2}`, `{"b":1,"a":2}`},
+		{`{"x":1}`, `{"x":1}`, ""},
+		{`"plain words"`, `"plain words"`, ""},
+		{`"{'x': 1}"`, `{"x":1}`, `{'x': 1}`},
+	} {
+		p := decode.CallPart("", "f", genaitest.Parse(t, c.args))
+		if p.Args.JSON() != c.value || p.ArgsText != c.text {
+			t.Errorf("%s: %s and text %q", c.args, p.Args.JSON(), p.ArgsText)
+		}
+	}
+	if p := decode.CallPart("", "f", exactjson.Value{}); !p.Args.IsAbsent() {
+		t.Errorf("arguments that are not there become %s", p.Args.JSON())
+	}
+}
+
+// FuzzMessagesOfAnyJSONAreRead: no value crashes the reader, what it reads has roles and typed parts, and reading is repeatable.
+func FuzzMessagesOfAnyJSONAreRead(f *testing.F) {
+	for _, text := range []string{
+		`[{"role":"user","parts":[{"type":"text","content":"hi"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"c"}}],"tool_calls":[{"id":1}]}]`,
+		`[{"type":"function_call","arguments":"{"},{"type":"function_call_output","output":[{"text":"x"}]}]`,
+		`{"lc":1,"type":"constructor","id":["ToolMessage"],"kwargs":{"content":[{"json":1}],"tool_call_id":[]}}`,
+		`{"message":{"message":{"content":"x"}}}`, `[[["x"]]]`, `"[{\"role\":\"tool\"}]"`,
+		`[{"role":"user","content":[{"type":"image","source":{"data":"AAAA"}},{"inlineData":{"data":"?"}}]}]`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			v = exactjson.StringValue(text)
+		}
+		messages, ok := decode.Messages(v, tape.RoleUser)
+		if !ok && len(messages) > 0 {
+			t.Fatal("messages of a value that holds none")
+		}
+		for _, m := range messages {
+			if m.Role == "" {
+				t.Fatalf("a message without a role: %v", genaitest.Messages(messages))
+			}
+			for _, p := range m.Parts {
+				if p.Type == "" {
+					t.Fatalf("a part without a type: %v", genaitest.Messages(messages))
+				}
+			}
+		}
+		again, _ := decode.Messages(v, tape.RoleUser)
+		if diff := cmp.Diff(genaitest.Messages(messages), genaitest.Messages(again)); diff != "" {
+			t.Fatalf("read twice:\n%s", diff)
+		}
+	})
+}

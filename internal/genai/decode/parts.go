@@ -1,0 +1,264 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Parts reads the body of a message: a text, or a list of parts of any known shape. What is not known is kept verbatim.
+func Parts(body exactjson.Value) []Part {
+	switch body.Kind() {
+	case exactjson.Absent, exactjson.Null:
+		return nil
+	case exactjson.String:
+		if inner, ok := ParseStructure(body.Str()); ok && inner.Kind() == exactjson.Array && allParts(inner) {
+			return Parts(inner)
+		}
+		if body.Str() == "" {
+			return nil
+		}
+		p := TextPart(body.Str())
+		p.Label = LabelOf(body.Str())
+		return []Part{p}
+	case exactjson.Array:
+		var parts []Part
+		for _, m := range body.Members() {
+			if m.Value.Kind() == exactjson.String {
+				parts = append(parts, TextPart(m.Value.Str()))
+				continue
+			}
+			p, _ := PartOf(m.Value)
+			parts = append(parts, p)
+		}
+		return parts
+	case exactjson.Object:
+		p, ok := PartOf(body)
+		if !ok && body.Get("text").Kind() == exactjson.String && body.Len() == 1 {
+			return []Part{TextPart(body.Get("text").Str())}
+		}
+		return []Part{p}
+	default:
+		return []Part{DataPart(body)}
+	}
+}
+
+// allParts reports a list whose elements are all known parts: only then is a text that parses as JSON more than a text.
+func allParts(list exactjson.Value) bool {
+	for _, m := range list.Members() {
+		if m.Value.Get("type").IsAbsent() {
+			return false
+		}
+		if _, ok := PartOf(m.Value); !ok {
+			return false
+		}
+	}
+	return list.Len() > 0
+}
+
+// DataPart keeps a value of unknown shape as a part.
+func DataPart(v exactjson.Value) Part { return Part{Part: tape.Part{Type: tape.PartData, Value: v}} }
+
+// PartOf reads one part; ok is false when its shape is not known and it is kept as data.
+func PartOf(v exactjson.Value) (Part, bool) {
+	if v.Kind() != exactjson.Object {
+		return DataPart(v), false
+	}
+	switch v.Get("type").Str() {
+	case "text", "textBlock", "input_text", "output_text":
+		if t := v.First("content", "text"); t.Kind() == exactjson.String || t.IsAbsent() {
+			p := TextPart(t.Str())
+			p.Label = LabelOf(t.Str())
+			return p, true
+		}
+	case "refusal":
+		return TextPart(v.First("refusal", "content").Str()), true
+	case "reasoning", "reasoningBlock", "thinking":
+		if t := v.First("content", "thinking", "reasoning", "text"); t.Kind() == exactjson.String {
+			return Part{Part: tape.Part{Type: tape.PartReasoning, Text: t.Str()}}, true
+		}
+	case "tool_call", "tool-call", "tool_use", "function_call", "toolCall", "toolUse", "toolUseBlock", "mcp_call", "server_tool_use":
+		if ranAtProvider(v) {
+			return DataPart(v), true
+		}
+		return ToolCallPart(v), true
+	case "tool_call_response", "tool-result", "tool_result", "function_call_output", "tool_call_result", "toolResult", "toolResultBlock", "tool-error":
+		if ranAtProvider(v) {
+			return DataPart(v), true
+		}
+		return toolResultPart(v), true
+	case "function":
+		if f := v.Get("function"); f.Kind() == exactjson.Object {
+			return ToolCallPart(v), true
+		}
+	case "uri", "file", "blob", "image", "image_url", "input_image", "input_file", "media", "audio", "input_audio", "document", "video":
+		return mediaPart(v), true
+	case "":
+		return untypedPart(v)
+	}
+	return DataPart(v), false
+}
+
+// untypedPart reads the parts of Gemini, Bedrock Converse, Haystack and Genkit, which are told apart by their key.
+func untypedPart(v exactjson.Value) (Part, bool) {
+	for _, name := range []string{"functionCall", "function_call", "toolUse", "toolRequest", "tool_call"} {
+		if call := v.Get(name); call.Kind() == exactjson.Object {
+			return ToolCallPart(call), true
+		}
+	}
+	for _, name := range []string{"functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result"} {
+		if result := v.Get(name); result.Kind() == exactjson.Object {
+			return toolResultPart(result), true
+		}
+	}
+	for _, name := range []string{"inlineData", "inline_data", "fileData", "file_data", "media", "image", "document", "video"} {
+		if media := v.Get(name); media.Kind() == exactjson.Object {
+			return mediaPart(media), true
+		}
+	}
+	if r := v.Get("reasoning"); r.Kind() == exactjson.String {
+		return Part{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}}, true
+	}
+	if r := v.Get("reasoningContent").Get("reasoningText").Get("text"); r.Kind() == exactjson.String {
+		return Part{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}}, true
+	}
+	if t := v.Get("text"); t.Kind() == exactjson.String {
+		if v.Get("thought").True() {
+			return Part{Part: tape.Part{Type: tape.PartReasoning, Text: t.Str()}}, true
+		}
+		p := TextPart(t.Str())
+		p.Label = LabelOf(t.Str())
+		return p, true
+	}
+	return DataPart(v), false
+}
+
+// ToolCallPart reads a tool call of any provider's shape.
+func ToolCallPart(v exactjson.Value) Part {
+	if f := v.Get("function"); f.Kind() == exactjson.Object {
+		return CallPart(TextOfID(v.First("id", "call_id")), f.Get("name").Str(), f.Get("arguments"))
+	}
+	id := TextOfID(v.First("call_id", "callId", "id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "ref"))
+	name := v.First("name", "toolName", "tool_name").Str()
+	for _, key := range []string{"arguments", "args", "input"} {
+		if args := v.Get(key); !args.IsAbsent() {
+			return CallPart(id, name, args)
+		}
+	}
+	return CallPart(id, name, exactjson.Value{})
+}
+
+func toolResultPart(v exactjson.Value) Part {
+	id := TextOfID(v.First("call_id", "callId", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "id", "ref"))
+	if origin := v.Get("origin"); origin.Kind() == exactjson.Object { // Haystack
+		id = TextOfID(origin.Get("id"))
+	}
+	var result exactjson.Value
+	for _, key := range []string{"response", "result", "output", "content", "error"} {
+		if result = v.Get(key); !result.IsAbsent() {
+			break
+		}
+	}
+	if output, beside := v.Get("output"), v.Get("content"); v.Get("type").IsAbsent() && !output.IsAbsent() && beside.Kind() == exactjson.Array && beside.Len() > 0 {
+		result = exactjson.ObjectValue(exactjson.Member{Name: "output", Value: output}, exactjson.Member{Name: "content", Value: beside}) // Genkit's multipart tools
+	}
+	isError := v.First("is_error", "isError", "error").True() || v.Get("error").Str() != "" || v.Get("status").Str() == "error" || v.Get("type").Str() == "tool-error"
+	return ResultPart(id, v.First("name", "toolName", "tool_name").Str(), result, isError)
+}
+
+// mediaPart keeps a reference and a digest, never the bytes.
+func mediaPart(v exactjson.Value) Part {
+	p := Part{Part: tape.Part{Type: tape.PartMedia, MIMEType: v.First("mime_type", "mimeType", "media_type", "mediaType", "contentType").Str()}}
+	whole := v
+	for _, name := range []string{"file", "input_audio", "source"} {
+		if inner := v.Get(name); inner.Kind() == exactjson.Object {
+			v = inner
+			FillString(&p.MIMEType, v.First("media_type", "mime_type", "mimeType").Str())
+		}
+	}
+	uri := v.First("uri", "url", "fileUri", "file_uri", "image_url", "image", "file_id", "file_data")
+	if uri.Kind() == exactjson.Object {
+		uri = uri.First("url", "uri")
+	}
+	data := v.First("content", "data", "bytes").Str()
+	if mime, encoded, ok := dataURL(uri.Str()); ok {
+		FillString(&p.MIMEType, mime)
+		data, uri = encoded, exactjson.Value{}
+	} else if uri.Str() != "" && uri.Str() == v.First("image", "file_data").Str() && !strings.Contains(uri.Str(), "://") {
+		data, uri = uri.Str(), exactjson.Value{}
+	}
+	if data != "" {
+		raw, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			raw = []byte(data)
+		}
+		sum := sha256.Sum256(raw)
+		p.SHA256, p.Size = hex.EncodeToString(sum[:]), int64(len(raw))
+	}
+	p.URI = uri.Str()
+	if p.URI == "" && p.SHA256 == "" {
+		return DataPart(whole)
+	}
+	return p
+}
+
+func dataURL(uri string) (mime, data string, ok bool) {
+	rest, ok := strings.CutPrefix(uri, "data:")
+	if !ok {
+		return "", "", false
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	mime, _, _ = strings.Cut(head, ";")
+	return mime, data, ok
+}
+
+// ResponseItem reads one item of the OpenAI Responses API, which lists messages, calls and outputs side by side.
+func ResponseItem(v exactjson.Value) (Message, bool) {
+	if v.Kind() != exactjson.Object || !v.Get("kwargs").IsAbsent() {
+		return Message{}, false
+	}
+	switch v.Get("type").Str() {
+	case "message":
+		if v.Get("role").IsAbsent() {
+			return Message{}, false
+		}
+		m := RoleMessage(v, tape.RoleUser)
+		m.FinishReason = ""
+		return m, true
+	case "function_call", "custom_tool_call", "mcp_call":
+		return Message{Role: tape.RoleAssistant, Parts: []Part{ToolCallPart(v)}}, true
+	case "function_call_output", "function_call_result", "custom_tool_call_output":
+		return Message{Role: tape.RoleTool, Parts: []Part{toolResultPart(v)}}, true
+	case "reasoning":
+		if !v.Get("role").IsAbsent() || v.Get("summary").IsAbsent() {
+			return Message{}, false
+		}
+		var parts []Part
+		for _, m := range v.Get("summary").Members() {
+			if text := m.Value.Get("text").Str(); text != "" {
+				parts = append(parts, Part{Part: tape.Part{Type: tape.PartReasoning, Text: text}})
+			}
+		}
+		if len(parts) == 0 {
+			parts = []Part{DataPart(v)}
+		}
+		return Message{Role: tape.RoleAssistant, Parts: parts}, true
+	case "web_search_call", "file_search_call", "code_interpreter_call", "computer_call", "image_generation_call", "local_shell_call", "item_reference":
+		return Message{Role: tape.RoleAssistant, Parts: []Part{DataPart(v)}}, true
+	default:
+		return Message{}, false
+	}
+}
+
+// ranAtProvider tells a tool that the provider ran inside the model call: no client answers it, now or in a replay.
+func ranAtProvider(v exactjson.Value) bool {
+	id := v.First("id", "call_id", "tool_call_id", "tool_use_id").Str()
+	return v.Get("builtin").True() || v.Get("providerExecuted").True() || strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_")
+}

@@ -1,0 +1,228 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// maxPythonDepth bounds nested Python literals.
+const maxPythonDepth = 128
+
+// Python reads the text as a Python literal: dict, list, tuple (as array), str, int, float, True, False, None. ok says that the
+// text starts like one; lossy says that it then holds something that is no literal (a constructor call, a set, bytes, an object's
+// address, a repeated key) or does not end well, so that no value can be had.
+func Python(text string) (v exactjson.Value, lossy, ok bool) {
+	text = strings.TrimSpace(text)
+	if text == "" || !strings.ContainsRune("{[(", rune(text[0])) {
+		return exactjson.Value{}, false, false
+	}
+	p := pyParser{text: text}
+	v, good := p.value(0)
+	p.space()
+	if !good || p.pos != len(text) {
+		return exactjson.Value{}, true, true
+	}
+	return v, false, true
+}
+
+type pyParser struct {
+	text string
+	pos  int
+}
+
+func (p *pyParser) space() {
+	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
+		p.pos++
+	}
+}
+
+func (p *pyParser) peek() byte {
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
+	}
+	return 0
+}
+
+func (p *pyParser) value(depth int) (exactjson.Value, bool) {
+	p.space()
+	if depth > maxPythonDepth {
+		return exactjson.Value{}, false
+	}
+	switch c := p.peek(); {
+	case c == '{':
+		return p.dict(depth + 1)
+	case c == '[':
+		return p.sequence(']', depth+1)
+	case c == '(':
+		return p.sequence(')', depth+1)
+	case c == '\'' || c == '"':
+		return p.stringsJoined()
+	case c == '-' || c >= '0' && c <= '9':
+		return p.number()
+	default:
+		for word, v := range pyWords {
+			if strings.HasPrefix(p.text[p.pos:], word) {
+				p.pos += len(word)
+				return v, true
+			}
+		}
+		return exactjson.Value{}, false
+	}
+}
+
+var pyWords = map[string]exactjson.Value{
+	"True": exactjson.BoolValue(true), "False": exactjson.BoolValue(false), "None": exactjson.NullValue,
+}
+
+func (p *pyParser) dict(depth int) (exactjson.Value, bool) {
+	p.pos++
+	var members []exactjson.Member
+	seen := map[string]bool{}
+	for {
+		p.space()
+		if p.peek() == '}' {
+			p.pos++
+			return exactjson.ObjectValue(members...), true
+		}
+		key, ok := p.value(depth)
+		if !ok || key.Kind() != exactjson.String || seen[key.Str()] {
+			return exactjson.Value{}, false
+		}
+		seen[key.Str()] = true
+		p.space()
+		if p.peek() != ':' {
+			return exactjson.Value{}, false
+		}
+		p.pos++
+		v, ok := p.value(depth)
+		if !ok {
+			return exactjson.Value{}, false
+		}
+		members = append(members, exactjson.Member{Name: key.Str(), Value: v})
+		if !p.separator('}') {
+			return exactjson.Value{}, false
+		}
+	}
+}
+
+func (p *pyParser) sequence(end byte, depth int) (exactjson.Value, bool) {
+	p.pos++
+	var elements []exactjson.Value
+	comma := true
+	for {
+		p.space()
+		if p.peek() == end {
+			p.pos++
+			return exactjson.ArrayValue(elements...), end == ']' || comma || len(elements) != 1 // (x) is x, and text in parentheses
+		}
+		v, ok := p.value(depth)
+		if !ok {
+			return exactjson.Value{}, false
+		}
+		elements = append(elements, v)
+		before := p.pos
+		if !p.separator(end) {
+			return exactjson.Value{}, false
+		}
+		comma = strings.Contains(p.text[before:p.pos], ",")
+	}
+}
+
+// separator steps over a comma; the closing bracket is left for the caller.
+func (p *pyParser) separator(end byte) bool {
+	p.space()
+	switch p.peek() {
+	case ',':
+		p.pos++
+		return true
+	case end:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *pyParser) number() (exactjson.Value, bool) {
+	start := p.pos
+	for p.pos < len(p.text) && strings.IndexByte("+-.eE0123456789", p.text[p.pos]) >= 0 {
+		p.pos++
+	}
+	v, err := exactjson.Parse(p.text[start:p.pos])
+	if err != nil {
+		// Python writes 1. and 1e+20 and inf where JSON has other forms or none
+		f, err := strconv.ParseFloat(p.text[start:p.pos], 64)
+		if err != nil || !strings.ContainsAny(p.text[start:p.pos], ".eE") { // 007 is no number
+			return exactjson.Value{}, false
+		}
+		return exactjson.FloatValue(f), true
+	}
+	return v, v.Kind() == exactjson.Number
+}
+
+// stringsJoined reads adjacent string literals as one.
+func (p *pyParser) stringsJoined() (exactjson.Value, bool) {
+	var b strings.Builder
+	for {
+		if !p.quoted(&b) {
+			return exactjson.Value{}, false
+		}
+		p.space()
+		if c := p.peek(); c != '\'' && c != '"' {
+			return exactjson.StringValue(b.String()), utf8.ValidString(b.String())
+		}
+	}
+}
+
+func (p *pyParser) quoted(b *strings.Builder) bool {
+	quote := p.text[p.pos : p.pos+1]
+	if triple := strings.Repeat(quote, 3); strings.HasPrefix(p.text[p.pos:], triple) {
+		quote = triple
+	}
+	p.pos += len(quote)
+	for p.pos < len(p.text) {
+		if strings.HasPrefix(p.text[p.pos:], quote) {
+			p.pos += len(quote)
+			return true
+		}
+		if p.text[p.pos] != '\\' {
+			b.WriteByte(p.text[p.pos])
+			p.pos++
+			continue
+		}
+		if !p.escape(b) {
+			return false
+		}
+	}
+	return false
+}
+
+var pyEscapes = map[byte]byte{'\\': '\\', '\'': '\'', '"': '"', 'a': 7, 'b': 8, 'f': 12, 'n': 10, 'r': 13, 't': 9, 'v': 11}
+
+func (p *pyParser) escape(b *strings.Builder) bool {
+	if p.pos+1 >= len(p.text) {
+		return false
+	}
+	c := p.text[p.pos+1]
+	p.pos += 2
+	if plain, ok := pyEscapes[c]; ok {
+		b.WriteByte(plain)
+		return true
+	}
+	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
+	if digits == 0 || p.pos+digits > len(p.text) {
+		return false
+	}
+	r, err := strconv.ParseUint(p.text[p.pos:p.pos+digits], 16, 32)
+	if err != nil || !utf8.ValidRune(rune(r)) {
+		return false
+	}
+	p.pos += digits
+	b.WriteRune(rune(r))
+	return true
+}

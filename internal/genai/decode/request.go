@@ -1,0 +1,193 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// ToolDefinitions reads tool definitions: a list, or a list of JSON texts, of any provider's shape.
+func ToolDefinitions(v exactjson.Value) []tape.Tool {
+	list, ok := Structure(v)
+	if !ok {
+		return nil
+	}
+	var tools []tape.Tool
+	for _, m := range list.Members() {
+		d, ok := Structure(m.Value)
+		if !ok {
+			if name := m.Value.Str(); name != "" {
+				tools = append(tools, tape.Tool{Name: name})
+			}
+			continue
+		}
+		if declarations := d.First("function_declarations", "functionDeclarations"); declarations.Kind() == exactjson.Array {
+			tools = append(tools, ToolDefinitions(declarations)...)
+			continue
+		}
+		if inner := d.First("function", "toolSpec", "tool"); inner.Kind() == exactjson.Object {
+			d = inner
+		}
+		parameters := d.First("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema", "schema")
+		if inner, ok := Structure(parameters); ok {
+			parameters = inner
+			if wrapped := inner.First("json", "jsonSchema"); wrapped.Kind() == exactjson.Object && inner.Len() == 1 {
+				parameters = wrapped
+			}
+		}
+		name := d.First("name", "type").Str()
+		if name == "" {
+			continue
+		}
+		tools = append(tools, tape.Tool{Name: name, Description: d.Get("description").Str(), Parameters: parameters})
+	}
+	return tools
+}
+
+// ParamNames maps the spellings of request parameters onto the tape's names.
+var ParamNames = map[string]string{
+	"temperature": "temperature", "topP": "top_p", "top_p": "top_p", "topK": "top_k", "top_k": "top_k", "seed": "seed",
+	"maxTokens": "max_tokens", "maxOutputTokens": "max_tokens", "max_tokens": "max_tokens", "max_output_tokens": "max_tokens", "max_completion_tokens": "max_tokens",
+	"frequencyPenalty": "frequency_penalty", "frequency_penalty": "frequency_penalty",
+	"presencePenalty": "presence_penalty", "presence_penalty": "presence_penalty",
+	"stopSequences": "stop_sequences", "stop_sequences": "stop_sequences", "stop": "stop_sequences",
+	"tool_choice": "tool_choice", "toolChoice": "tool_choice", "parallel_tool_calls": "parallel_tool_calls",
+	"response_format": "response_format", "reasoning_effort": "reasoning_effort", "service_tier": "service_tier", "n": "choice_count",
+}
+
+// IsSchema tells a JSON schema or a map of parameter descriptions from arguments.
+func IsSchema(v exactjson.Value) bool {
+	if v.Get("properties").Kind() == exactjson.Object || v.Get("json_schema").Kind() == exactjson.Object {
+		return true
+	}
+	for _, m := range v.Members() {
+		if m.Value.Kind() != exactjson.Object || m.Value.First("type", "description").IsAbsent() {
+			return false
+		}
+	}
+	return v.Len() > 0
+}
+
+// RequestMessages reads the messages and the system prompt of a provider's or framework's request object. Messages without a role of
+// their own get the given one.
+func RequestMessages(v exactjson.Value, role tape.Role) (messages []Message, system []Part) {
+	body := v
+	if v.Kind() == exactjson.Object {
+		system = System(v.First("system", "instructions", "system_instruction", "systemInstruction"))
+		body = exactjson.Value{}
+		for _, name := range []string{"messages", "contents", "input", "prompt", "prompts", "query", "question", "message", "new_message"} {
+			if body = v.Get(name); !body.IsAbsent() {
+				break
+			}
+		}
+		if body.IsAbsent() {
+			body = v
+		}
+	}
+	if body.Kind() == exactjson.Array && body.At(0).Kind() == exactjson.Array {
+		body = body.At(0)
+	}
+	messages, _ = Messages(body, role)
+	return messages, system
+}
+
+// OfferedAsMessages reads the definitions of tools that some handlers write among the messages of a request.
+func OfferedAsMessages(v exactjson.Value) []tape.Tool {
+	elements := v
+	if v.Kind() == exactjson.Object {
+		elements = v.First("messages", "input")
+	}
+	var tools []tape.Tool
+	for _, m := range elements.Members() {
+		if d, ok := Structure(m.Value.Get("content")); ok && isToolDefinition(m.Value) {
+			tools = append(tools, ToolDefinitions(exactjson.ArrayValue(d))...)
+		}
+	}
+	return tools
+}
+
+// InputMessages reads what was given to an agent: a text, messages, a request, or the arguments of the function that runs it.
+func InputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
+	inner, ok := Structure(v)
+	if !ok {
+		text, ok := WholeText(v)
+		if !ok || strings.TrimSpace(text) == "" || isBrokenStructure(text) {
+			return nil, nil
+		}
+		messages, _ := Messages(exactjson.StringValue(text), tape.RoleUser)
+		return messages, nil
+	}
+	if depth < maxInput && inner.Kind() == exactjson.Object {
+		args, kwargs := inner.Get("args"), inner.Get("kwargs")
+		switch {
+		case args.Kind() == exactjson.Array && args.Len() == 1 && kwargs.Len() == 0:
+			return InputMessages(args.At(0), depth+1)
+		case args.Kind() == exactjson.Array && args.Len() == 0 && kwargs.Kind() == exactjson.Object:
+			return InputMessages(kwargs, depth+1)
+		}
+		for _, name := range []string{"inputs", "input"} {
+			if wrapped := inner.Get(name); wrapped.Kind() == exactjson.Object {
+				return InputMessages(wrapped, depth+1)
+			}
+		}
+	}
+	if inner.Kind() == exactjson.Array && !IsMessageList(inner) {
+		return nil, nil
+	}
+	return RequestMessages(inner, tape.RoleUser)
+}
+
+// isBrokenStructure tells a structure that was cut or written as a Python repr from a text that happens to begin with a bracket.
+func isBrokenStructure(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, begin := range []string{`{"`, `{'`, `[{`, `["`, `['`, `[[`, "{}", "[]"} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsMessageList tells a list of messages or parts from any other list.
+func IsMessageList(v exactjson.Value) bool {
+	first := v.At(0)
+	if first.Kind() == exactjson.Array {
+		first = first.At(0)
+	}
+	return first.Kind() == exactjson.Object && (!first.First("role", "type", "kwargs", "message", "parts").IsAbsent())
+}
+
+// WholeText returns the text of a value that is a text, also when it was JSON-encoded once more.
+func WholeText(v exactjson.Value) (string, bool) {
+	if v.Kind() != exactjson.String {
+		return "", false
+	}
+	text := v.Str()
+	if strings.HasPrefix(text, `"`) {
+		if inner, err := exactjson.Parse(strings.TrimSpace(text)); err == nil && inner.Kind() == exactjson.String {
+			text = inner.Str()
+		}
+	}
+	return text, true
+}
+
+// TextMessages makes one message of a text, unless it is JSON that was cut: of that only the whole messages at the start are kept.
+func TextMessages(text string, role tape.Role) ([]Message, tape.Label) {
+	trimmed := strings.TrimSpace(text)
+	if (strings.HasPrefix(trimmed, "{\"") || strings.HasPrefix(trimmed, "[{\"")) && !strings.HasSuffix(trimmed, "}") && !strings.HasSuffix(trimmed, "]") {
+		messages, _ := Messages(LeadingElements(trimmed), role)
+		return messages, tape.Truncated
+	}
+	messages, _ := Messages(exactjson.StringValue(text), role)
+	return messages, ""
+}
+
+// Many producers write one attribute for all that went into a span and one for all that came out: a text, a provider's request and
+// response, or the arguments and the return value of a function. These functions read such pairs.
+
+// maxInput bounds wrappings of an input or output.
+const maxInput = 4

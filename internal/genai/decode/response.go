@@ -1,0 +1,158 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// OutputMessages reads what an agent or a model answered.
+func OutputMessages(v exactjson.Value, depth int) []Message {
+	inner, ok := Structure(v)
+	if !ok {
+		text, ok := WholeText(v)
+		if !ok || text == "" {
+			return nil
+		}
+		messages, _ := Messages(exactjson.StringValue(text), tape.RoleAssistant)
+		return messages
+	}
+	if depth >= maxInput {
+		return nil
+	}
+	if inner.Kind() == exactjson.Array {
+		if !IsMessageList(inner) {
+			return nil
+		}
+		messages, _ := Messages(inner, tape.RoleAssistant)
+		return LastAnswers(messages)
+	}
+	if !inner.Get("role").IsAbsent() || inner.Get("tool_calls").Kind() == exactjson.Array {
+		m := RoleMessage(inner, tape.RoleAssistant)
+		if m.Role != tape.RoleAssistant {
+			return nil
+		}
+		return []Message{m}
+	}
+	for _, name := range []string{"choices", "output", "outputs", "generations", "candidates", "messages", "message", "content", "return_values", "result", "response", "answer", "final_output"} {
+		body := inner.Get(name)
+		switch {
+		case body.IsEmpty():
+			continue
+		case name == "generations":
+			if body = body.At(0); body.Kind() == exactjson.Array {
+				body = body.At(0)
+			}
+			return generation(body)
+		case name == "candidates" && body.At(0).Get("content").Kind() == exactjson.Object: // Gemini
+			m := RoleMessage(body.At(0).Get("content"), tape.RoleAssistant)
+			m.Role, m.FinishReason = tape.RoleAssistant, body.At(0).First("finishReason", "finish_reason").Text()
+			return []Message{m}
+		case name == "choices" || name == "candidates" || name == "content" || name == "message" || name == "messages":
+			if body.Kind() == exactjson.String && name != "content" && name != "message" {
+				continue
+			}
+			messages, ok := Messages(body, tape.RoleAssistant)
+			if !ok {
+				return nil
+			}
+			if name == "choices" && len(messages) > 1 {
+				messages = messages[:1] // further choices are other answers, not further turns
+			}
+			return LastAnswers(messages)
+		default:
+			if messages := OutputMessages(body, depth+1); messages != nil {
+				return messages
+			}
+		}
+	}
+	if m, ok := LangChainMessage(inner); ok && m.Role == tape.RoleAssistant {
+		return []Message{m}
+	}
+	if m, ok := ResponseItem(inner); ok && m.Role == tape.RoleAssistant {
+		return []Message{m}
+	}
+	if inner.Len() == 1 {
+		if text := inner.Members()[0].Value; text.Kind() == exactjson.String && inner.Members()[0].Name == "text" {
+			return []Message{{Role: tape.RoleAssistant, Parts: Parts(text)}}
+		}
+	}
+	return nil
+}
+
+// generation reads one LangChain generation: {text, message, generation_info}.
+func generation(v exactjson.Value) []Message {
+	if message := v.Get("message"); message.Kind() == exactjson.Object {
+		if m, ok := LangChainMessage(message); ok {
+			FillString(&m.FinishReason, v.First("generation_info", "generationInfo").First("finish_reason", "stop_reason").Str())
+			return []Message{m}
+		}
+		if messages, ok := Messages(message, tape.RoleAssistant); ok {
+			return messages
+		}
+	}
+	if text := v.Get("text").Str(); text != "" {
+		return []Message{{Role: tape.RoleAssistant, Parts: Parts(v.Get("text"))}}
+	}
+	return nil
+}
+
+// Usage reads a usage object of any provider's spelling.
+func Usage(v exactjson.Value) tape.Usage {
+	if inner, ok := Structure(v); ok {
+		v = inner
+	}
+	count := func(v exactjson.Value, names ...string) *int64 {
+		for _, name := range names {
+			if n, ok := CountOf(v.Get(name)); ok {
+				return &n
+			}
+		}
+		return nil
+	}
+	first := func(a, b *int64) *int64 {
+		if a != nil {
+			return a
+		}
+		return b
+	}
+	inDetails := v.First("prompt_tokens_details", "input_tokens_details", "input_token_details")
+	outDetails := v.First("completion_tokens_details", "output_tokens_details", "output_token_details")
+	return tape.Usage{
+		InputTokens:      count(v, "input_tokens", "prompt_tokens", "promptTokens", "inputTokens", "input", "promptTokenCount", "prompt_token_count"),
+		OutputTokens:     count(v, "output_tokens", "completion_tokens", "completionTokens", "outputTokens", "output", "candidatesTokenCount", "candidates_token_count"),
+		CacheReadTokens:  first(count(v, "cache_read_input_tokens", "input_cached_tokens", "cachedContentTokenCount", "cached_content_token_count", "input_cache_read", "cache_read_input_tokens"), count(inDetails, "cached_tokens", "cache_read")),
+		CacheWriteTokens: first(count(v, "cache_creation_input_tokens", "input_cache_creation", "cache_write_input_tokens"), count(inDetails, "cache_creation", "cache_write")),
+		ReasoningTokens:  first(count(v, "output_reasoning_tokens", "thoughtsTokenCount", "thoughts_token_count", "reasoning_tokens"), count(outDetails, "reasoning_tokens", "reasoning")),
+	}
+}
+
+// LastAnswers returns the assistant messages at the end of a list.
+func LastAnswers(messages []Message) []Message {
+	start := len(messages)
+	for start > 0 && messages[start-1].Role == tape.RoleAssistant {
+		start--
+	}
+	return messages[start:]
+}
+
+// Documents returns the elements of a list of documents, or of the list inside.
+func Documents(out exactjson.Value) []exactjson.Value {
+	v, ok := Structure(out)
+	if !ok {
+		return nil
+	}
+	if v.Kind() == exactjson.Object {
+		v = v.First("documents", "output", "outputs", "results", "nodes")
+	}
+	if v.Kind() != exactjson.Array {
+		return nil
+	}
+	var docs []exactjson.Value
+	for _, m := range v.Members() {
+		docs = append(docs, m.Value)
+	}
+	return docs
+}

@@ -1,0 +1,55 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+const (
+	// maxTranscriptDepth bounds how deep in objects, lists and JSON texts a transcript is looked for.
+	maxTranscriptDepth = 8
+	// maxTranscriptValues bounds how many values are looked at.
+	maxTranscriptValues = 20_000
+)
+
+// Transcript returns the longest list of messages that a recorded value holds, however deep it lies in objects, lists and JSON texts;
+// nil when there is none. Frameworks record the state of a run in this way: all messages so far, under a name of their own.
+func Transcript(v exactjson.Value) []Message {
+	t := transcript{values: maxTranscriptValues}
+	t.look(v, 0)
+	return t.longest
+}
+
+type transcript struct {
+	longest []Message
+	values  int
+}
+
+func (t *transcript) look(v exactjson.Value, depth int) {
+	if t.values--; depth > maxTranscriptDepth || t.values < 0 {
+		return
+	}
+	switch v.Kind() {
+	case exactjson.String:
+		if inner, ok := Structure(v); ok {
+			t.look(inner, depth+1)
+		}
+	case exactjson.Array:
+		if v.Len() > len(t.longest) && IsMessageList(v) && v.At(0).Kind() == exactjson.Object {
+			if messages, ok := Messages(v, tape.RoleAssistant); ok && len(messages) > len(t.longest) {
+				t.longest = messages
+				return
+			}
+		}
+		for _, m := range v.Members() {
+			t.look(m.Value, depth+1)
+		}
+	case exactjson.Object:
+		for _, m := range v.Members() {
+			t.look(m.Value, depth+1)
+		}
+	}
+}

@@ -1,0 +1,343 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package google reads the Agent Development Kit, Gemini CLI, Genkit and the google-genai SDK.
+package google
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// ADK reads Google's Agent Development Kit in Python, TypeScript, Go and Java: invocation → invoke_agent → call_llm →
+// execute_tool. The native attributes hold the whole request and response; a generate_content span inside call_llm is the same call.
+// Keys inside are written in snake or camel case, as the language has it.
+var ADK = &dialect.Dialect{
+	ID:      "google-adk",
+	Name:    "Google Agent Development Kit",
+	Scopes:  []string{"gcp.vertex.agent"},
+	Marks:   []string{"gcp.vertex.agent."},
+	Root:    "`invocation`, else the outermost `invoke_agent` or `invoke_workflow`",
+	Rooted:  true,
+	Encoded: true,
+	Switch: "Python and TypeScript: on by default (`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=false` turns it off); Go: message content in log records, " +
+		"with `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
+	Classify: classifyADK,
+	Read:     readADK,
+}
+
+func classifyADK(s *dialect.Source) (dialect.Class, bool) {
+	name := s.Span.Name()
+	first, _, _ := strings.Cut(name, " ")
+	switch first {
+	case "invocation", "agent_run", "invoke_agent", "invoke_workflow":
+		return dialect.Agent, true
+	case "call_llm", "generate_content":
+		return dialect.Model, false
+	case "execute_tool", "tool_call":
+		if strings.HasPrefix(strings.TrimPrefix(name, first+" "), "(merged") || decode.Attributes(s.Span.Attributes()).Text("gen_ai.tool.name") == "(merged tools)" {
+			return dialect.Noise, false // one span more that repeats the results of parallel calls
+		}
+		return dialect.Tool, false
+	case "tool_response": // early versions repeat the result in a span of its own
+		return dialect.Noise, false
+	case "invoke_node", "compact_events", "send_data":
+		return dialect.Structure, false
+	}
+	a := decode.Attributes(s.Span.Attributes())
+	switch {
+	case a.Has("gcp.vertex.agent.tool_call_args"):
+		return dialect.Tool, false
+	case a.Text("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response") != "":
+		return dialect.Model, false
+	}
+	return dialect.Unclassified, false
+}
+
+func readADK(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	o.InvocationID = a.Text("gcp.vertex.agent.invocation_id")
+	o.ConversationID = a.Text("gcp.vertex.agent.session_id", "gen_ai.conversation.id")
+	o.TaskID = a.Text("gen_ai.task.id") // kagent
+	o.UserID = a.Text("kagent.user_id", "gcp.vertex.agent.user_id")
+	switch o.Class {
+	case dialect.Agent:
+		o.Agent.Name = a.Text("gen_ai.agent.name", "gen_ai.workflow.name")
+		if strings.HasPrefix(s.Span.Name(), "agent_run ") {
+			decode.FillString(&o.Agent.Name, bracketed(s.Span.Name()))
+		}
+		o.Agent.Description = a.Text("gen_ai.agent.description")
+	case dialect.Model:
+		o.Operation = "generate_content"
+		readADKRequest(s, a, o)
+		readADKResponse(a, o)
+		readGeminiEvents(s, o)
+	case dialect.Tool:
+		readADKTool(s, a, o)
+	case dialect.Noise:
+		o.NoiseReason = "merged tool results"
+	}
+}
+
+// bracketed returns X of "agent_run [X]", as early versions name their spans.
+func bracketed(name string) string {
+	_, rest, ok := strings.Cut(name, " [")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSuffix(rest, "]")
+}
+
+// adkObject returns a JSON attribute; "{}" is what ADK writes when the capture of content is off, and on spans of another kind.
+func adkObject(a decode.Attributes, key string) (v exactjson.Value, cut bool) {
+	text := a.Text(key)
+	if text == "" || text == "{}" || text == "<not specified>" {
+		return exactjson.Value{}, false
+	}
+	v, err := exactjson.Parse(strings.TrimSpace(text))
+	return v, err != nil
+}
+
+func readADKRequest(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+	request, cut := adkObject(a, "gcp.vertex.agent.llm_request")
+	if cut {
+		o.RequestLabel = tape.Truncated
+		return
+	}
+	o.Model = request.Get("model").Str()
+	o.Request, _ = decode.Messages(request.Get("contents"), tape.RoleUser)
+	adkMessages(o.Request, adkWrapsLists(s, a.Text("gcp.vertex.agent.llm_request")))
+	config := request.Get("config")
+	o.System = decode.System(config.First("system_instruction", "systemInstruction"))
+	o.Tools = decode.ToolDefinitions(config.Get("tools"))
+	for _, m := range config.Members() {
+		if name, ok := decode.ParamNames[m.Name]; ok {
+			o.AddParam(name, m.Value)
+		}
+	}
+}
+
+func readADKResponse(a decode.Attributes, o *dialect.Observation) {
+	response, cut := adkObject(a, "gcp.vertex.agent.llm_response")
+	if cut {
+		o.ResponseLabel = tape.Truncated
+		return
+	}
+	if response.Kind() != exactjson.Object {
+		return
+	}
+	if content := response.Get("content"); content.Kind() == exactjson.Object {
+		m := decode.RoleMessage(content, tape.RoleAssistant)
+		m.Role = tape.RoleAssistant
+		m.FinishReason = response.First("finish_reason", "finishReason").Text()
+		o.Response = []decode.Message{m}
+		adkMessages(o.Response, false)
+	}
+	if reason := response.First("finish_reason", "finishReason").Text(); reason != "" && len(a.Texts("gen_ai.response.finish_reasons")) == 0 {
+		o.FinishReasons = []string{reason}
+	}
+	o.ResponseModel = response.First("model_version", "modelVersion").Str()
+	if message := response.First("error_message", "errorMessage").Str(); message != "" {
+		o.Failed = true
+		o.Error = &tape.Error{Type: response.First("error_code", "errorCode").Text(), Message: message}
+	}
+	if usage := response.First("usage_metadata", "usageMetadata"); usage.Kind() == exactjson.Object && !a.Has("gen_ai.usage.input_tokens") {
+		o.Usage = geminiUsage(usage)
+	}
+}
+
+func geminiUsage(usage exactjson.Value) tape.Usage {
+	count := func(names ...string) *int64 {
+		if n, ok := decode.CountOf(usage.First(names...)); ok {
+			return &n
+		}
+		return nil
+	}
+	return tape.Usage{
+		InputTokens:     count("prompt_token_count", "promptTokenCount"),
+		OutputTokens:    count("candidates_token_count", "candidatesTokenCount"),
+		CacheReadTokens: count("cached_content_token_count", "cachedContentTokenCount"),
+		ReasoningTokens: count("thoughts_token_count", "thoughtsTokenCount"),
+	}
+}
+
+// adkMessages takes the wrapper off the results in a message list and labels what ADK could not write.
+func adkMessages(messages []decode.Message, wrapsLists bool) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			switch p.Type {
+			case tape.PartToolResult:
+				c := adkResult(decode.Content{Value: p.Result, Envelope: p.Envelope, Label: p.Label}, wrapsLists)
+				p.Result, p.Envelope, p.Label = c.Value, c.Envelope, c.Label
+			case tape.PartToolCall:
+				if adkLossy(p.Args) {
+					p.Label = tape.Lossy
+				}
+			case tape.PartText:
+				if p.Text == "<elided>" {
+					p.Label = tape.Masked
+				}
+			}
+		}
+	}
+}
+
+// adkResult takes off what ADK puts around a result that is no object: {"result": X}, and in TypeScript {"results": [...]}.
+func adkResult(c decode.Content, wrapsLists bool) decode.Content {
+	if adkLossy(c.Value) {
+		c.Label = tape.Lossy
+	}
+	if c.Value.Kind() != exactjson.Object || c.Value.Len() != 1 {
+		return c
+	}
+	switch m := c.Value.Members()[0]; {
+	case m.Name == "result":
+		c.Value, c.Envelope = m.Value, append(c.Envelope, "adk.result")
+	case m.Name == "results" && m.Value.Kind() == exactjson.Array && wrapsLists:
+		c.Value, c.Envelope = m.Value, append(c.Envelope, "adk.results")
+	default:
+		return c
+	}
+	return decode.UnwrapResult(c).Content
+}
+
+// adkWrapsLists recognises ADK for TypeScript, which alone wraps lists in "results", by its JSON: Python's has a space after each
+// colon, and Go writes neither call_llm spans nor the type of a tool.
+func adkWrapsLists(s *dialect.Source, text string) bool {
+	switch (decode.Attributes(s.Resource)).Text("telemetry.sdk.language") {
+	case "", "nodejs", "webjs":
+	default:
+		return false
+	}
+	typed := s.Span.Name() == "call_llm" || decode.Attributes(s.Span.Attributes()).Has("gen_ai.tool.type")
+	return typed && !strings.Contains(text, `": `)
+}
+
+// adkLossy reports that a value holds what ADK writes for objects that have no JSON form.
+func adkLossy(v exactjson.Value) bool {
+	if v.Kind() == exactjson.String {
+		return v.Str() == "<not serializable>" || strings.HasPrefix(v.Str(), "<inline_data: ")
+	}
+	for _, m := range v.Members() {
+		if adkLossy(m.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+	o.Name = a.Text("gen_ai.tool.name")
+	decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "execute_tool_"))
+	decode.FillString(&o.Name, bracketed(s.Span.Name()))
+	o.CallID = decode.UsableID(a.Text("gen_ai.tool.call.id"))
+	switch kind := a.Text("gen_ai.tool.type"); {
+	case strings.HasSuffix(strings.ToLower(kind), "mcptool"):
+		o.ToolKind = tape.ToolMCP
+	case kind == "AgentTool":
+		o.ToolKind = tape.ToolAgent
+	default:
+		o.ToolKind = tape.ToolFunction
+	}
+	if s.Span.Attributes().Len() == 0 && s.Span.DroppedAttributesCount() == 0 {
+		o.Failed = true // the attributes are written when the tool has returned
+	}
+	args, result := a.Text("gcp.vertex.agent.tool_call_args"), a.Text("gcp.vertex.agent.tool_response")
+	if args == "{}" && result == "{}" {
+		return // the capture of content is off
+	}
+	if args != "" && args != "N/A" {
+		o.Args = decode.Args(exactjson.StringValue(args))
+		if adkLossy(o.Args.Value) {
+			o.Args.Label = tape.Lossy
+		}
+	}
+	if result == "" || result == "N/A" || result == "<not specified>" {
+		return
+	}
+	c := decode.Result(exactjson.StringValue(result), true)
+	// some versions write the whole event that carries the response
+	if part := c.Value.Get("content").Get("parts").At(0).First("function_response", "functionResponse"); part.Kind() == exactjson.Object {
+		decode.FillString(&o.CallID, decode.UsableID(part.Get("id").Str()))
+		c.Value = part.Get("response")
+	}
+	if c.Value.Kind() == exactjson.String && decode.LooksJSON(result) && c.Label == "" {
+		if _, err := exactjson.Parse(result); err != nil {
+			c.Label = tape.Truncated
+		}
+	}
+	u := decode.UnwrapResult(adkResult(c, adkWrapsLists(s, result)))
+	o.Result, o.Failed = u.Content, u.IsError
+}
+
+// readGeminiEvents reads the events of ADK's stable mode and of the google-genai package, whose content is a Gemini content object. A streamed answer has one choice
+// per chunk and, last, the whole.
+func readGeminiEvents(s *dialect.Source, o *dialect.Observation) {
+	var asked, choices []decode.Message
+	for _, e := range semconv.Events(s) {
+		content := e.Fields.First("content", "message")
+		role := tape.RoleUser
+		switch e.Name {
+		case "gen_ai.system.message":
+			if content.Str() != "<elided>" {
+				decode.FillList(&o.System, decode.System(content))
+			}
+			continue
+		case "gen_ai.assistant.message", "gen_ai.choice":
+			role = tape.RoleAssistant
+		case "gen_ai.user.message", "gen_ai.tool.message":
+		default:
+			continue
+		}
+		var m decode.Message
+		switch {
+		case content.Str() == "<elided>", content.IsEmpty():
+			continue
+		case content.Kind() == exactjson.Object:
+			m = decode.RoleMessage(content, role)
+		default:
+			m = decode.MessageWith(role, "", decode.Parts(content))
+		}
+		if e.Name == "gen_ai.choice" {
+			m.Role = tape.RoleAssistant
+			m.FinishReason = e.Fields.First("finish_reason", "finishReason").Text()
+			choices = append(choices, m)
+		} else {
+			asked = append(asked, m)
+		}
+	}
+	adkMessages(asked, false)
+	adkMessages(choices, false)
+	decode.FillList(&o.Request, asked)
+	decode.FillList(&o.Response, wholeAnswer(choices))
+}
+
+// wholeAnswer joins the chunks of a streamed answer; a last message that repeats them whole stands alone.
+func wholeAnswer(chunks []decode.Message) []decode.Message {
+	if len(chunks) < 2 {
+		return chunks
+	}
+	last := chunks[len(chunks)-1]
+	if before := messageText(chunks[:len(chunks)-1]); before != "" && strings.HasPrefix(messageText([]decode.Message{last}), before) {
+		return []decode.Message{last}
+	}
+	return joinChunks(chunks)
+}
+
+func messageText(messages []decode.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartText {
+				b.WriteString(p.Text)
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,82 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package google_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestADKForTypeScriptIsReadAsRecorded(t *testing.T) {
+	genaitest.SaysAsRecorded(t, genai.Read, "adk/typescript")
+}
+
+func TestADKForGoIsReadAsRecorded(t *testing.T) { genaitest.SaysAsRecorded(t, genai.Read, "adk/go") }
+
+func TestADKUnderKagentIsReadAsRecorded(t *testing.T) {
+	genaitest.SaysAsRecorded(t, genai.Read, "adk/kagent")
+}
+
+func TestADKReadsEveryGenerationOfSpans(t *testing.T) {
+	const scope = "gcp.vertex.agent"
+	for _, c := range []struct {
+		name   string
+		source *dialect.Source
+		want   string
+	}{
+		{"content off: both empty", genaitest.Span(scope, "execute_tool f", "gen_ai.tool.name", "f", "gcp.vertex.agent.tool_call_args", "{}", "gcp.vertex.agent.tool_response", "{}"),
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\n"},
+		{"a call without arguments", genaitest.Span(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", "{}", "gcp.vertex.agent.tool_response", `{"result": 1}`),
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {}\nresult: 1 [adk.result]\n"},
+		{"the whole event as response", genaitest.Span(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", `{"a": 1}`,
+			"gcp.vertex.agent.tool_response", `{"content": {"parts": [{"function_response": {"id": "adk-1", "name": "f", "response": {"b": 2}}}]}}`),
+			"class: tool\ndialect: google-adk\nname: f\ncall: adk-1\nkind: function\nargs: {\"a\":1}\nresult: {\"b\":2}\n"},
+		{"a list named results in Python", genaitest.Span(scope, "execute_tool f", "gen_ai.tool.type", "FunctionTool", "gcp.vertex.agent.tool_call_args", `{"a": 1}`,
+			"gcp.vertex.agent.tool_response", `{"results": [1, 2]}`),
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":1}\nresult: {\"results\":[1,2]}\n"},
+		{"what has no JSON form", genaitest.Span(scope, "execute_tool f", "gcp.vertex.agent.tool_call_args", `{"a": "<not serializable>"}`, "gcp.vertex.agent.tool_response", "<not specified>"),
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":\"<not serializable>\"} [lossy]\n"},
+		{"early names", genaitest.Span(scope, "tool_call [f]", "gcp.vertex.agent.tool_call_args", `{"a": 1}`),
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":1}\n"},
+		{"early agent", genaitest.Span(scope, "agent_run [root]", "gen_ai.system", "gcp.vertex.agent"),
+			"class: agent\ndialect: google-adk\nrun span: yes\nagent: root\n"},
+		{"a cut request", genaitest.Span(scope, "call_llm", "gcp.vertex.agent.llm_request", `{"model": "g", "contents": [{"role": "us`, "gcp.vertex.agent.llm_response", "{}"),
+			"class: model\ndialect: google-adk\nrequest label: truncated\n"},
+		{"a failed answer", genaitest.Span(scope, "call_llm", "gcp.vertex.agent.llm_request", "{}", "gcp.vertex.agent.llm_response", `{"error_code": "429", "error_message": "slow down"}`),
+			"class: model\ndialect: google-adk\nfailed: yes\nerror: 429 slow down\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := genaitest.Said(genai.Read(c.source)); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestADKLogRecordsHoldGeminiContent(t *testing.T) {
+	s := genaitest.Span("gcp.vertex.agent", "generate_content gemini-2.5-flash", "gen_ai.operation.name", "generate_content")
+	for i, l := range []struct{ name, body string }{
+		{"gen_ai.system.message", `{"content":"be brief"}`},
+		{"gen_ai.user.message", `{"content":{"role":"user","parts":[{"text":"hi"}]}}`},
+		{"gen_ai.choice", `{"index":0,"content":{"role":"model","parts":[{"text":"h"}]}}`},
+		{"gen_ai.choice", `{"index":0,"finish_reason":"STOP","content":{"role":"model","parts":[{"text":"ho"},{"functionCall":{"id":"c1","name":"f","args":{"a":1}}}]}}`},
+	} {
+		record := ptrace.NewSpan()
+		record.SetName(l.name)
+		record.SetStartTimestamp(pcommon.Timestamp(i + 1))
+		record.Attributes().PutStr(dialect.LogBody, l.body)
+		s.Logs = append(s.Logs, record)
+	}
+	want := "class: model\ndialect: google-adk\nsystem: | text \"be brief\"\nrequest: user | text \"hi\"\n" +
+		"response: assistant | text \"ho\" | call f c1 {\"a\":1} [STOP]\n"
+	if got := genaitest.Said(genai.Read(s)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package koog reads JetBrains Koog.
+package koog
+
+import (
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Dialect reads JetBrains Koog: agent.<id> → run.<id> → node.<name> → llm.chat and tool.<name>. With the Langfuse adapter messages are
+// flattened attributes in which every call stands in a message of role tool.
+var Dialect = &dialect.Dialect{
+	ID:       "koog",
+	Name:     "JetBrains Koog",
+	Scopes:   []string{"ai.koog"},
+	Marks:    []string{"koog."},
+	Root:     "`run.<id>` (`invoke_agent`)",
+	Rooted:   true,
+	Switch:   "`setVerbose(true)` of the OpenTelemetry feature",
+	Classify: semconv.Classify,
+	Read:     readKoog,
+}
+
+func readKoog(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	switch o.Class {
+	case dialect.Model:
+		var asked []exactjson.Value
+		for _, m := range a.Unflatten("gen_ai.prompt.").Members() {
+			asked = append(asked, m.Value)
+		}
+		o.Request = koogMessages(asked, tape.RoleUser)
+		var said []exactjson.Value
+		for _, m := range a.Unflatten("gen_ai.completion.").Members() {
+			said = append(said, m.Value)
+		}
+		o.Response = decode.OneTurn(koogMessages(said, tape.RoleAssistant))
+	case dialect.Tool:
+		o.Name = a.Text("gen_ai.tool.name")
+		o.ToolKind = tape.ToolFunction
+		if v := a.JSON("input.value"); !v.IsAbsent() {
+			o.Args = decode.Args(v)
+		}
+		if v := a.JSON("output.value"); !v.IsAbsent() {
+			u := decode.UnwrapResult(decode.Result(v, false))
+			o.Result, o.Failed = u.Content, u.IsError
+		}
+	}
+}
+
+// koogMessages reads {role, content} where the content of a call is a JSON list of calls.
+func koogMessages(list []exactjson.Value, role tape.Role) []decode.Message {
+	var out []decode.Message
+	for _, v := range list {
+		content := v.Get("content")
+		if calls, ok := decode.Structure(content); ok && calls.Kind() == exactjson.Array && calls.At(0).Get("function").Kind() == exactjson.Object {
+			parts := decode.ChatCalls(calls)
+			if n := len(out) - 1; n >= 0 && out[n].Role == tape.RoleAssistant && decode.HasCalls(out[n]) {
+				out[n].Parts = append(out[n].Parts, parts...)
+			} else {
+				out = append(out, decode.Message{Role: tape.RoleAssistant, Parts: parts, FinishReason: v.Get("finish_reason").Str()})
+			}
+			continue
+		}
+		m := decode.RoleMessage(v, role)
+		m.FinishReason = v.Get("finish_reason").Str()
+		out = append(out, m)
+	}
+	return out
+}

@@ -1,0 +1,13 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package koog_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestKoogIsReadAsRecorded(t *testing.T) { genaitest.SaysAsRecorded(t, genai.Read, "koog/langfuse") }

@@ -1,0 +1,26 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package laminar_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestLaminarSinglePositionalArgumentStandsAlone(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("lmnr.tracer", "f", "lmnr.span.type", "TOOL", "lmnr.span.input", `["x"]`, "lmnr.span.output", `"y"`)),
+		"class: tool\ndialect: laminar\nname: f\nkind: function\nargs: \"x\"\nresult: \"y\"\n")
+}
+
+func TestLaminarIsReadAsRecorded(t *testing.T) {
+	genaitest.SaysAsRecorded(t, genai.Read, "laminar/openai")
+}
+
+func TestLaminarCachedModelCallIsAModelCall(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("lmnr.tracer", "openai.chat", "lmnr.span.type", "CACHED", "lmnr.span.original_type", "LLM", "lmnr.span.input", `[{"role":"user","content":"q"}]`,
+		"lmnr.span.output", `[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]`)),
+		"class: model\ndialect: laminar\nrequest: user | text \"q\"\nresponse: assistant | text \"a\" [stop]\nfinish: stop\n")
+}

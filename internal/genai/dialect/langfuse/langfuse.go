@@ -1,0 +1,182 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package langfuse reads the Langfuse SDKs.
+package langfuse
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Dialect reads the Langfuse SDKs for Python and JavaScript from version 3 on: one attribute for what went in and one for what
+// came out, of any shape. The name of a tool is the name of its span; call ids stand only inside messages.
+var Dialect = &dialect.Dialect{
+	ID:       "langfuse",
+	Name:     "Langfuse SDK",
+	Scopes:   []string{"langfuse-sdk"},
+	Marks:    []string{"langfuse."},
+	Root:     "the outermost `agent`, else the outermost `chain` or `span`",
+	Switch:   "on by default; a `mask` function of the client changes content",
+	Classify: classifyLangfuse,
+	Read:     readLangfuse,
+}
+
+var langfuseTypes = map[string]dialect.Class{
+	"generation": dialect.Model, "agent": dialect.Agent, "chain": dialect.Agent, "tool": dialect.Tool, "retriever": dialect.Retrieval,
+	"embedding": dialect.Noise, "guardrail": dialect.Noise, "evaluator": dialect.Noise, "event": dialect.Noise,
+}
+
+func classifyLangfuse(s *dialect.Source) (dialect.Class, bool) {
+	a := decode.Attributes(s.Span.Attributes())
+	kind := strings.ToLower(a.Text("langfuse.observation.type"))
+	if class, ok := langfuseTypes[kind]; ok {
+		return class, class == dialect.Agent
+	}
+	if kind == "" && s.ScopeName != "langfuse-sdk" {
+		return dialect.Unclassified, false // another instrumentation's span, on which only the trace's attributes were put
+	}
+	switch {
+	case a.Has("langfuse.observation.model.name"), a.Has("langfuse.observation.usage_details"):
+		return dialect.Model, false // early versions give generations the type span
+	case isToolReturn(a.JSON("langfuse.observation.output")):
+		return dialect.Tool, false // as they do with LangChain's tools
+	case isLangfuseRoot(s, a):
+		return dialect.Agent, true
+	}
+	return dialect.Structure, false
+}
+
+// isToolReturn reports a value that is LangChain's message of one tool's result.
+func isToolReturn(out exactjson.Value) bool {
+	if v, ok := decode.Structure(out); ok {
+		return decode.IsLangChainTool(v)
+	}
+	_, _, _, ok := decode.ToolMessageRepr(out.Str())
+	return ok
+}
+
+// isLangfuseRoot reports a plain span that stands for the whole run.
+func isLangfuseRoot(s *dialect.Source, a decode.Attributes) bool {
+	return s.Span.ParentSpanID().IsEmpty() || a.Text("langfuse.internal.is_app_root") == "true" || a.Has("langfuse.trace.input")
+}
+
+func readLangfuse(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	kind := strings.ToLower(a.Text("langfuse.observation.type"))
+	o.ConversationID = a.Text("session.id", "langfuse.session.id", "langfuse.observation.metadata.conversation_id", "langfuse.observation.metadata.thread_id")
+	o.UserID = a.Text("user.id", "langfuse.user.id")
+	in, out := a.JSON("langfuse.observation.input"), a.JSON("langfuse.observation.output")
+	if a.Text("langfuse.observation.level") == "ERROR" {
+		o.Failed = true
+		if message := a.Text("langfuse.observation.status_message"); message != "" {
+			o.Error = &tape.Error{Message: message}
+		}
+	}
+	switch o.Class {
+	case dialect.Agent:
+		o.WeakAgent = kind != "agent"
+		o.Agent.Name = s.Span.Name()
+		if in.IsAbsent() {
+			in = a.JSON("langfuse.trace.input")
+		}
+		if out.IsAbsent() {
+			out = a.JSON("langfuse.trace.output")
+		}
+		dialect.ReadWholeAgent(o, in, out)
+		o.Interrupted = decode.IsLangGraphInterrupt(out)
+	case dialect.Model:
+		readLangfuseModel(s, a, in, out, o)
+	case dialect.Tool:
+		o.Name = s.Span.Name()
+		dialect.ReadWholeTool(o, in, out, false)
+		langfuseError(o)
+	case dialect.Retrieval:
+		o.Name = s.Span.Name()
+		o.Query = decode.Content{Value: in}
+		o.Documents = decode.Documents(out)
+	case dialect.Noise:
+		o.NoiseReason = kind
+	}
+}
+
+func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Observation) {
+	dialect.ReadWholeModel(o, in, out)
+	if text := in.Str(); strings.HasPrefix(text, "system: ") || strings.HasPrefix(text, "user: ") {
+		o.Request = decode.PromptLines(text) // OpenLIT's prompts, handed on
+	}
+	langfuseToolRoles(in, o.Request)
+	for i := range o.Request {
+		langfuseLosses(o.Request[i].Parts)
+	}
+	if name := a.Text("langfuse.observation.model.name"); isLangfuseWrapper(s.Span.Name()) && !(strings.HasPrefix(s.Span.Name(), "OpenAI.") && strings.Contains(a.Text("langfuse.observation.model.parameters"), `"stream":true`)) {
+		decode.FillString(&o.ResponseModel, name) // the wrappers write the model that answered over the one that was asked for
+	} else {
+		decode.FillString(&o.Model, name)
+	}
+	decode.FillString(&o.Model, a.Text("langfuse.observation.metadata.ls_model_name"))
+	o.Provider = decode.Provider(a.Text("langfuse.observation.metadata.ls_provider"))
+	if params, ok := decode.Structure(a.JSON("langfuse.observation.model.parameters")); ok {
+		dialect.ReadParams(o, params)
+	}
+	decode.FillUsage(&o.Usage, decode.Usage(a.JSON("langfuse.observation.usage_details")))
+}
+
+// langfuseToolRoles turns the messages back that have the name of a tool for a role, as the handler for LangChain in JavaScript
+// writes them. They carry no call id.
+func langfuseToolRoles(in exactjson.Value, messages []decode.Message) {
+	list, ok := decode.Structure(in)
+	if list.Kind() == exactjson.Object {
+		list = list.Get("messages")
+	}
+	if !ok || list.Kind() != exactjson.Array || list.Len() < len(messages) {
+		return
+	}
+	asked := map[string]bool{}
+	for i, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall {
+				asked[p.Name] = true
+			}
+		}
+		if name := list.At(i).Get("role").Str(); m.Role == tape.RoleUser && asked[name] {
+			messages[i] = decode.Message{Role: tape.RoleTool, Parts: []decode.Part{decode.ResultPart("", name, list.At(i).Get("content"), false)}}
+		}
+	}
+}
+
+// isLangfuseWrapper tells the spans of the wrapped OpenAI clients by their names.
+func isLangfuseWrapper(name string) bool {
+	return strings.HasPrefix(name, "OpenAI.") || strings.HasPrefix(name, "OpenAI-")
+}
+
+// langfuseLosses labels what the SDK writes for values that have no JSON form.
+func langfuseLosses(parts []decode.Part) {
+	for i := range parts {
+		p := &parts[i]
+		if p.Type == tape.PartText && strings.Contains(p.Text, "@@@langfuseMedia:") {
+			p.Label = tape.External
+		}
+	}
+}
+
+// langfuseError tells a result from the error that the JavaScript SDK writes in its place.
+func langfuseError(o *dialect.Observation) {
+	v := o.Result.Value
+	if inner, ok := decode.Structure(v); ok {
+		v = inner
+	}
+	if message := v.Get("error"); o.Failed && v.Len() == 1 && message.Kind() == exactjson.String {
+		if o.Error == nil {
+			o.Error = &tape.Error{Message: message.Str()}
+		}
+		o.Result = decode.Content{}
+	}
+	if text := o.Result.Value.Str(); strings.HasPrefix(text, "<not serializable") {
+		o.Result.Label = tape.Lossy
+	}
+}

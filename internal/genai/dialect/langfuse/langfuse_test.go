@@ -1,0 +1,50 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package langfuse_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestLangfuseWrappedOpenAIIsReadAsRecorded(t *testing.T) {
+	genaitest.SaysAsRecorded(t, genai.Read, "langfuse/openai")
+}
+
+func TestLangfuseFindsLangChainToolsThatAreTypedSpan(t *testing.T) {
+	genaitest.SaysAsRecorded(t, genai.Read, "langfuse/langgraph-python")
+	genaitest.SaysAsRecorded(t, genai.Read, "langfuse/langgraph-js")
+}
+
+// says compares what one hand-written span says.
+func TestLangfuseTellsTheModelAskedForFromTheOneThatAnswered(t *testing.T) {
+	generation := func(name, parameters string) *dialect.Source {
+		return genaitest.Span("langfuse-sdk", name, "langfuse.observation.type", "generation", "langfuse.observation.model.name", "m-1", "langfuse.observation.model.parameters", parameters)
+	}
+	const head = "class: model\ndialect: langfuse\n"
+	genaitest.Says(t, genai.Read(generation("OpenAI-generation", "{}")), head+"response model: m-1\n")
+	genaitest.Says(t, genai.Read(generation("OpenAI.chat", `{"stream":true}`)), head+"model: m-1\n")
+	genaitest.Says(t, genai.Read(generation("my generation", "{}")), head+"model: m-1\n")
+}
+
+func TestLangfuseObserveGivesTheFunctionsArguments(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("langfuse-sdk", "lookup", "langfuse.observation.type", "tool", "langfuse.observation.input", `{"args":[],"kwargs":{"id":7}}`, "langfuse.observation.output", "plain")),
+		"class: tool\ndialect: langfuse\nname: lookup\nkind: function\nargs: {\"id\":7} [python.call]\nresult: \"plain\"\n")
+}
+
+func TestLangfuseInterruptedGraphWaits(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("langfuse-sdk", "LangGraph", "langfuse.observation.type", "chain", "langfuse.observation.input", `{"messages":[{"role":"user","content":"go"}]}`,
+		"langfuse.observation.output", `{"__interrupt__":[{"value":"sure?"}]}`)),
+		"class: agent\ndialect: langfuse\nrun span: yes\nweak: yes\nagent: LangGraph\ninput: user | text \"go\"\ninterrupted: yes\n")
+}
+
+func TestLangfuseInputThatBeginsWithABracketIsWhatTheUserSaid(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", "[URGENT] help", "langfuse.observation.output", "done")),
+		"class: agent\ndialect: langfuse\nrun span: yes\nagent: a\ninput: user | text \"[URGENT] help\"\noutput: assistant | text \"done\"\n")
+	genaitest.Says(t, genai.Read(genaitest.Span("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", `{"messages":[{"role":"us`)),
+		"class: agent\ndialect: langfuse\nrun span: yes\nagent: a\n")
+}

@@ -1,0 +1,34 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package langsmith_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestLangSmithWrappedOpenAIIsReadAsRecorded(t *testing.T) {
+	genaitest.SaysAsRecorded(t, genai.Read, "langsmith/openai")
+}
+
+func TestLangSmithClaudeAgentIsReadAsRecorded(t *testing.T) {
+	genaitest.SaysAsRecorded(t, genai.Read, "langsmith/claude-agent")
+}
+
+func TestLangSmithLangChainRunsAreRead(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("langsmith", "ChatOpenAI", "langsmith.span.kind", "llm", "gen_ai.operation.name", "chat", "langsmith.metadata.ls_model_name", "gpt-4o",
+		"gen_ai.prompt", `{"messages":[[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"hi"}}]]}`,
+		"gen_ai.completion", `{"generations":[[{"text":"","message":{"lc":1,"type":"constructor","id":["langchain","schema","messages","AIMessage"],"kwargs":{"content":"","id":"run-1","tool_calls":[{"name":"f","args":{"a":1},"id":"c1"}],"usage_metadata":{"input_tokens":3,"output_tokens":2},"response_metadata":{"finish_reason":"tool_calls","model_name":"gpt-4o-x"}}}}]]}`)),
+		"class: model\ndialect: langsmith\nmodel: gpt-4o\nrequest: user | text \"hi\"\nresponse: assistant | call f c1 {\"a\":1} [tool_calls]\nfinish: tool_calls\nresponse model: gpt-4o-x\ninput tokens: 3\noutput tokens: 2\n")
+	genaitest.Says(t, genai.Read(genaitest.Span("langsmith", "f", "langsmith.span.kind", "tool", "gen_ai.operation.name", "execute_tool", "gen_ai.prompt", `{"input":"{'a': 1, 'b': None}"}`,
+		"gen_ai.completion", `{"output":{"content":"1","type":"tool","name":"f","tool_call_id":"c1","status":"error"}}`)),
+		"class: tool\ndialect: langsmith\nname: f\ncall: c1\nkind: function\nargs: {\"a\":1,\"b\":null} [langchain.input]\nresult: \"1\" [langchain.output langchain.tool_message]\nfailed: yes\n")
+}
+
+func TestLangSmithKeepsATextThatATracerWrapped(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("langsmith", "f", "langsmith.span.kind", "tool", "gen_ai.prompt", `{"input":"just text"}`, "gen_ai.completion", `{"output":"{\"a\":1}"}`)),
+		"class: tool\ndialect: langsmith\nname: f\nkind: function\nargs: {\"input\":\"just text\"}\nresult: \"{\\\"a\\\":1}\" [langsmith.output]\n")
+}

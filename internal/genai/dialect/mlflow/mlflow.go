@@ -1,0 +1,112 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mlflow reads MLflow Tracing.
+package mlflow
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Dialect reads MLflow Tracing's native export: every attribute value is JSON-encoded once more, plain strings too. There are no
+// call ids on spans. Its export in the GenAI schema drops these attributes and is read as that.
+var Dialect = &dialect.Dialect{
+	ID:       "mlflow",
+	Name:     "MLflow Tracing",
+	Marks:    []string{"mlflow."},
+	Root:     "the outermost `AGENT`, else the outermost `CHAIN` or the span without a parent",
+	Encoded:  true,
+	Switch:   "on by default",
+	Classify: classifyMLflow,
+	Read:     readMLflow,
+}
+
+var mlflowTypes = map[string]dialect.Class{
+	"AGENT": dialect.Agent, "CHAIN": dialect.Agent, "WORKFLOW": dialect.Agent, "CHAT_MODEL": dialect.Model, "LLM": dialect.Model, "COMPLETION": dialect.Model, "TOOL": dialect.Tool, "RETRIEVER": dialect.Retrieval,
+	"EMBEDDING": dialect.Noise, "RERANKER": dialect.Noise, "EVALUATOR": dialect.Noise, "GUARDRAIL": dialect.Noise, "PARSER": dialect.Structure, "MEMORY": dialect.Structure, "TASK": dialect.Structure,
+}
+
+// mlflowValue decodes an attribute once.
+func mlflowValue(a decode.Attributes, keys ...string) exactjson.Value {
+	v := a.JSON(keys...)
+	if v.Kind() == exactjson.String {
+		if inner, err := exactjson.Parse(strings.TrimSpace(v.Str())); err == nil {
+			return inner
+		}
+	}
+	return v
+}
+
+func classifyMLflow(s *dialect.Source) (dialect.Class, bool) {
+	a := decode.Attributes(s.Span.Attributes())
+	kind := mlflowValue(a, "mlflow.spanType").Str()
+	if class, ok := mlflowTypes[strings.ToUpper(kind)]; ok {
+		return class, class == dialect.Agent
+	}
+	if kind == "" {
+		return dialect.Unclassified, false
+	}
+	if s.Span.ParentSpanID().IsEmpty() {
+		return dialect.Agent, true
+	}
+	return dialect.Structure, false
+}
+
+func readMLflow(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	kind := strings.ToUpper(mlflowValue(a, "mlflow.spanType").Str())
+	o.ConversationID = mlflowValue(a, "mlflow.trace.session", "session.id").Text()
+	o.UserID = mlflowValue(a, "mlflow.trace.user", "user.id").Text()
+	in, out := mlflowValue(a, "mlflow.spanInputs"), mlflowValue(a, "mlflow.spanOutputs")
+	switch o.Class {
+	case dialect.Agent:
+		o.WeakAgent = kind != "AGENT"
+		o.Agent.Name = s.Span.Name()
+		dialect.ReadWholeAgent(o, in, out)
+		o.Interrupted = decode.IsLangGraphInterrupt(out)
+	case dialect.Model:
+		dialect.ReadWholeModel(o, in, out)
+		if len(o.Request) == 0 {
+			o.Request, _ = decode.Messages(mlflowValue(a, "mlflow.chat.messages"), tape.RoleUser)
+			if last := len(o.Request) - 1; last > 0 && o.Request[last].Role == tape.RoleAssistant { // with the answer at its end
+				decode.FillList(&o.Response, o.Request[last:])
+				o.Request = o.Request[:last]
+			}
+		}
+		if tools := decode.ToolDefinitions(mlflowValue(a, "mlflow.chat.tools")); len(tools) > 0 {
+			o.Tools = tools
+		}
+		if params := mlflowValue(a, "mlflow.invocation_params", "invocation_params"); params.Kind() == exactjson.Object {
+			dialect.ReadParams(o, params)
+			decode.FillString(&o.Model, params.First("model", "model_name").Str())
+		}
+		decode.FillString(&o.Model, mlflowValue(a, "mlflow.llm.model").Str())
+		o.Provider = decode.Provider(mlflowValue(a, "mlflow.llm.provider").Str())
+		u := decode.Usage(mlflowValue(a, "mlflow.chat.tokenUsage"))
+		decode.FillUsage(&u, o.Usage)
+		o.Usage = u
+	case dialect.Tool:
+		o.Name = s.Span.Name()
+		if name := mlflowValue(a, "mlflow.spanFunctionName").Str(); name != "" && strings.HasPrefix(o.Name, name+"_") {
+			o.Name = name // a repeated function has a number at the end of its span's name
+		}
+		if v := out; v.Kind() == exactjson.String {
+			out = exactjson.StringValue(v.JSON()) // decoded once already
+		}
+		dialect.ReadWholeTool(o, in, out, true)
+	case dialect.Retrieval:
+		o.Name = s.Span.Name()
+		o.Query = decode.Content{Value: in}
+		if v, ok := decode.Structure(in); ok && v.Len() == 1 {
+			o.Query.Value = v.Members()[0].Value
+		}
+		o.Documents = decode.Documents(out)
+	case dialect.Noise:
+		o.NoiseReason = strings.ToLower(kind)
+	}
+}

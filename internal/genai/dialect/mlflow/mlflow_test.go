@@ -1,0 +1,55 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mlflow_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestMLflowDecodesEveryValueOnce(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("", "get_weather_2", "mlflow.spanType", `"TOOL"`, "mlflow.spanFunctionName", `"get_weather"`, "mlflow.spanInputs", `{"city":"Oslo"}`, "mlflow.spanOutputs", `"{\"t\":3}"`)),
+		"class: tool\ndialect: mlflow\nname: get_weather\nkind: function\nargs: {\"city\":\"Oslo\"}\nresult: \"{\\\"t\\\":3}\"\n")
+	genaitest.Says(t, genai.Read(genaitest.Span("", "get_weather", "mlflow.spanType", `"TOOL"`, "mlflow.spanInputs", `{"city":"Oslo"}`, "mlflow.spanOutputs", `{"t":3}`)),
+		"class: tool\ndialect: mlflow\nname: get_weather\nkind: function\nargs: {\"city\":\"Oslo\"}\nresult: {\"t\":3}\n")
+}
+
+func TestMLflowModelCallIsTheProvidersOwn(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("", "Completions", "mlflow.spanType", `"CHAT_MODEL"`, "mlflow.llm.provider", `"openai"`,
+		"mlflow.spanInputs", `{"model":"gpt-4o","temperature":0,"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f"}}]}`,
+		"mlflow.spanOutputs", `{"id":"chatcmpl-1","model":"gpt-4o-x","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"a"}}],"usage":{"prompt_tokens":4,"completion_tokens":2}}`,
+		"mlflow.chat.tokenUsage", `{"input_tokens":4,"output_tokens":2,"total_tokens":6}`)),
+		"class: model\ndialect: mlflow\nmodel: gpt-4o\nprovider: openai\nparam temperature: 0\nrequest: user | text \"q\"\nresponse: assistant | text \"a\" [stop]\noffers: f\nfinish: stop\nresponse id: chatcmpl-1\nresponse model: gpt-4o-x\ninput tokens: 4\noutput tokens: 2\n")
+}
+
+func TestRequestsAndResponsesOfEveryProviderAreRead(t *testing.T) {
+	for _, c := range []struct{ name, in, out, want string }{
+		{
+			"OpenAI Responses", `{"model":"m","instructions":"s","input":[{"role":"user","content":"q"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"r"}],"tools":[{"type":"function","name":"f"}]}`,
+			`{"id":"resp_1","model":"m-1","object":"response","output":[{"type":"function_call","call_id":"c2","name":"f","arguments":"{\"a\":1}"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}],"usage":{"input_tokens":1,"output_tokens":2}}`,
+			"system: | text \"s\"\nrequest: user | text \"q\"\nrequest: assistant | call f c1 {}\nrequest: tool | result  c1 \"r\"\nresponse: assistant | call f c2 {\"a\":1} | text \"x\"\noffers: f\nresponse id: resp_1\nresponse model: m-1\ninput tokens: 1\noutput tokens: 2\n",
+		},
+		{
+			"Anthropic", `{"model":"m","system":[{"type":"text","text":"s"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t0","content":"r","is_error":true}]}]}`,
+			`{"id":"msg_1","model":"m-1","role":"assistant","type":"message","content":[{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}`,
+			"system: | text \"s\"\nrequest: tool | result  t0 \"r\" failed\nresponse: assistant | call f t1 {\"a\":1}\nfinish: tool_use\nresponse id: msg_1\nresponse model: m-1\ninput tokens: 1\noutput tokens: 2\n",
+		},
+		{
+			"Gemini", `{"model":"m","contents":[{"role":"user","parts":[{"text":"q"}]}],"config":{"systemInstruction":"s","tools":[{"functionDeclarations":[{"name":"f"}]}]}}`,
+			`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}}],"role":"model"},"finishReason":"STOP"}],"modelVersion":"m-1","responseId":"r1","usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2}}`,
+			"system: | text \"s\"\nrequest: user | text \"q\"\nresponse: assistant | call f  {\"a\":1} [STOP]\noffers: f\nfinish: STOP\nresponse id: r1\nresponse model: m-1\ninput tokens: 1\noutput tokens: 2\n",
+		},
+		{
+			"Bedrock", `{"modelId":"m","system":[{"text":"s"}],"messages":[{"role":"user","content":[{"text":"q"}]}],"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]}}`,
+			`{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t1","name":"f","input":{"a":1}}}]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":2}}`,
+			"system: | text \"s\"\nrequest: user | text \"q\"\nresponse: assistant | call f t1 {\"a\":1}\noffers: f\nfinish: tool_use\ninput tokens: 1\noutput tokens: 2\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			genaitest.Says(t, genai.Read(genaitest.Span("", "x", "mlflow.spanType", `"LLM"`, "mlflow.spanInputs", c.in, "mlflow.spanOutputs", c.out)), "class: model\ndialect: mlflow\nmodel: m\n"+c.want)
+		})
+	}
+}

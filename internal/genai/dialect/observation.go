@@ -1,0 +1,222 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Class says what kind of thing an item reports.
+type Class uint8
+
+// The classes. Only the first four become events; Structure spans hold a tree together, Entry spans stand above a run and carry
+// ids, Noise is left out and counted.
+const (
+	Unclassified Class = iota
+	Agent
+	Model
+	Tool
+	Retrieval
+	Structure
+	Entry
+	Noise
+)
+
+// Source is one item as it arrived, with what surrounds it.
+type Source struct {
+	Resource     pcommon.Map
+	ScopeName    string
+	ScopeVersion string
+	Span         ptrace.Span
+	// Logs are the log records (as evidence spans) that name this span as theirs, in time order.
+	Logs []ptrace.Span
+	// Also are further spans of the same call that have nothing to say but what they add to it.
+	Also []ptrace.Span
+
+	// Notes are what assigning its log records brought up.
+	Notes []Note
+	// Addition says that the span is one of another source's Also.
+	Addition bool
+	// Dialects are those that speak of the item, primary first; package genai fills them when it first needs them. Scope and span
+	// are not to change afterwards.
+	Dialects []*Dialect
+}
+
+// Observation is what one item says. Fields that it does not say are zero.
+type Observation struct {
+	Class    Class
+	Dialects []string // that read something from it, primary first
+	// RunSpan marks the dialect's own span for one whole run, which outranks wrappers around it.
+	RunSpan bool
+	// WeakAgent marks an agent span that counts only where no better one lies above or below (a chain at the top of a trace).
+	WeakAgent   bool
+	NoiseReason string
+	// Summary marks a Structure span that sums up the model calls below it: its Request is that of the first, its Usage the sum. It
+	// stands for them where none were recorded.
+	Summary bool
+
+	Agent          tape.Agent
+	ConversationID string
+	InvocationID   string
+	CorrelationID  string
+	WorkflowID     string
+	TaskID         string
+	UserID         string
+
+	// Agent spans: what went in and came out. Input holds the messages given to the agent; OutputText its final answer.
+	Input      []decode.Message
+	Output     []decode.Message
+	InputData  decode.Content
+	OutputData decode.Content
+
+	// Model calls.
+	Model         string
+	Provider      string
+	Operation     string
+	Params        []exactjson.Member
+	System        []decode.Part
+	Request       []decode.Message
+	RequestLabel  tape.Label // truncated, masked … for the whole list
+	Response      []decode.Message
+	ResponseLabel tape.Label
+	Tools         []tape.Tool
+	FinishReasons []string
+	ResponseID    string
+	ResponseModel string
+	Usage         tape.Usage
+	Streaming     bool
+	// OutputTools are names of tools that stand for structured output and are never executed.
+	OutputTools []string
+
+	// Tool calls and retrievals.
+	Name      string
+	CallID    string
+	ToolKind  tape.ToolKind
+	Server    *tape.Server
+	Args      decode.Content
+	Result    decode.Content
+	Handoff   bool // a transfer of control, not a call that an oracle answers
+	MCPLeg    bool // an MCP client or server span below the framework's own tool span
+	Query     decode.Content
+	Documents []exactjson.Value
+
+	// Failed says that the call or run failed by a flag of the dialect; StatusError that the span says so, which is not always
+	// true. Error is what either says.
+	Failed      bool
+	StatusError bool
+	Error       *tape.Error
+	// Interrupted says that the run waits for a person or a resume.
+	Interrupted bool
+	// Inbound is what the item says of the A2A request that started the run; nil: nothing.
+	Inbound *Inbound
+
+	// Extra holds per-producer extras: namespace → members.
+	Extra map[string][]exactjson.Member
+
+	Notes []Note
+}
+
+// Note is something that reading the item brought up; it becomes a finding.
+type Note struct {
+	Code   tape.Code
+	Field  string
+	Detail string
+}
+
+// AddNote records something about a field.
+func (o *Observation) AddNote(code tape.Code, field, detail string) {
+	o.Notes = append(o.Notes, Note{Code: code, Field: field, Detail: detail})
+}
+
+// Fill takes from other what o lacks, field by field. Message lists are taken whole or not at all.
+func (o *Observation) Fill(other *Observation) {
+	if o.Class == Unclassified {
+		o.Class, o.RunSpan, o.WeakAgent, o.NoiseReason = other.Class, other.RunSpan, other.WeakAgent, other.NoiseReason
+	}
+	decode.FillString(&o.Agent.Name, other.Agent.Name)
+	decode.FillString(&o.Agent.ID, other.Agent.ID)
+	decode.FillString(&o.Agent.Version, other.Agent.Version)
+	decode.FillString(&o.Agent.Description, other.Agent.Description)
+	decode.FillString(&o.ConversationID, other.ConversationID)
+	decode.FillString(&o.InvocationID, other.InvocationID)
+	decode.FillString(&o.CorrelationID, other.CorrelationID)
+	decode.FillString(&o.WorkflowID, other.WorkflowID)
+	decode.FillString(&o.TaskID, other.TaskID)
+	decode.FillString(&o.UserID, other.UserID)
+	decode.FillList(&o.Input, other.Input)
+	decode.FillList(&o.Output, other.Output)
+	decode.FillContent(&o.InputData, other.InputData)
+	decode.FillContent(&o.OutputData, other.OutputData)
+	decode.FillString(&o.Model, other.Model)
+	decode.FillString(&o.Provider, other.Provider)
+	decode.FillString(&o.Operation, other.Operation)
+	for _, p := range other.Params {
+		o.AddParam(p.Name, p.Value)
+	}
+	decode.FillList(&o.System, other.System)
+	if len(o.Request) == 0 && o.RequestLabel == "" {
+		o.Request, o.RequestLabel = other.Request, other.RequestLabel
+	}
+	if len(o.Response) == 0 && o.ResponseLabel == "" {
+		o.Response, o.ResponseLabel = other.Response, other.ResponseLabel
+	}
+	decode.FillList(&o.Tools, other.Tools)
+	decode.FillList(&o.FinishReasons, other.FinishReasons)
+	decode.FillString(&o.ResponseID, other.ResponseID)
+	decode.FillString(&o.ResponseModel, other.ResponseModel)
+	decode.FillUsage(&o.Usage, other.Usage)
+	o.Streaming = o.Streaming || other.Streaming
+	decode.FillList(&o.OutputTools, other.OutputTools)
+	decode.FillString(&o.Name, other.Name)
+	decode.FillString(&o.CallID, other.CallID)
+	if o.ToolKind == "" {
+		o.ToolKind = other.ToolKind
+	}
+	if o.Server == nil {
+		o.Server = other.Server
+	}
+	decode.FillContent(&o.Args, other.Args)
+	decode.FillContent(&o.Result, other.Result)
+	o.Handoff = o.Handoff || other.Handoff
+	o.MCPLeg = o.MCPLeg || other.MCPLeg
+	decode.FillContent(&o.Query, other.Query)
+	decode.FillList(&o.Documents, other.Documents)
+	o.Failed = o.Failed || other.Failed
+	o.StatusError = o.StatusError || other.StatusError
+	if o.Error == nil {
+		o.Error = other.Error
+	}
+	o.Interrupted = o.Interrupted || other.Interrupted
+	o.Summary = o.Summary || other.Summary
+	if o.Inbound == nil {
+		o.Inbound = other.Inbound
+	}
+	for ns, members := range other.Extra {
+		if o.Extra == nil {
+			o.Extra = map[string][]exactjson.Member{}
+		}
+		if _, there := o.Extra[ns]; !there {
+			o.Extra[ns] = members
+		}
+	}
+	o.Notes = append(o.Notes, other.Notes...)
+}
+
+// AddParam records a request parameter once; empty values are not parameters.
+func (o *Observation) AddParam(name string, v exactjson.Value) {
+	if v.IsEmpty() {
+		return
+	}
+	for _, p := range o.Params {
+		if p.Name == name {
+			return
+		}
+	}
+	o.Params = append(o.Params, exactjson.Member{Name: name, Value: v})
+}

@@ -1,0 +1,301 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openinference reads the OpenInference conventions (Arize Phoenix).
+package openinference
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Dialect reads the OpenInference conventions: flattened messages under llm.*, and the framework's own objects as JSON in
+// input.value and output.value. Neither is complete with every package: the better one of the two is read, field by field.
+var Dialect = &dialect.Dialect{
+	ID:            "openinference",
+	Name:          "OpenInference",
+	ScopePrefixes: []string{"openinference.instrumentation.", "@arizeai/openinference-", "openinference-core"},
+	Marks:         []string{"openinference."},
+	Root:          "the outermost `AGENT`, else the outermost `CHAIN`",
+	Switch:        "on by default; unset `OPENINFERENCE_HIDE_INPUTS`, `OPENINFERENCE_HIDE_OUTPUTS` and the other `OPENINFERENCE_HIDE_*`",
+	Classify:      Classify,
+	Read:          readOpenInference,
+}
+
+var openInferenceKinds = map[string]dialect.Class{
+	"LLM": dialect.Model, "AGENT": dialect.Agent, "CHAIN": dialect.Agent, "TOOL": dialect.Tool, "RETRIEVER": dialect.Retrieval,
+	"RERANKER": dialect.Noise, "EMBEDDING": dialect.Noise, "GUARDRAIL": dialect.Noise, "EVALUATOR": dialect.Noise, "PROMPT": dialect.Structure,
+}
+
+// Classify tells the class of a span from openinference.span.kind.
+func Classify(s *dialect.Source) (dialect.Class, bool) {
+	kind := decode.Attributes(s.Span.Attributes()).Text("openinference.span.kind")
+	class := openInferenceKinds[strings.ToUpper(kind)]
+	return class, class == dialect.Agent
+}
+
+func readOpenInference(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	kind := strings.ToUpper(a.Text("openinference.span.kind"))
+	metadata, _ := decode.Structure(a.JSON("metadata"))
+	switch o.Class {
+	case dialect.Agent:
+		o.WeakAgent = kind == "CHAIN"
+		readOpenInferenceAgent(s, a, metadata, o)
+	case dialect.Model:
+		readOpenInferenceModel(a, o)
+	case dialect.Tool:
+		readOpenInferenceTool(s, a, o)
+	case dialect.Retrieval:
+		o.Name = s.Span.Name()
+		o.Query = decode.Content{Value: a.JSON("input.value")}
+		for _, m := range a.Unflatten("retrieval.documents.").Members() {
+			if d := m.Value.Get("document"); !d.IsAbsent() {
+				o.Documents = append(o.Documents, d)
+			}
+		}
+	case dialect.Noise:
+		o.NoiseReason = strings.ToLower(kind)
+	}
+}
+
+func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exactjson.Value, o *dialect.Observation) {
+	o.Agent.Name = a.Text("agent.name", "graph.node.id")
+	decode.FillString(&o.Agent.Name, metadata.Get("lc_agent_name").Str())
+	if o.Agent.Name == "" && s.Span.Name() != "Agent workflow" {
+		o.Agent.Name = s.Span.Name()
+	}
+	o.InputData = decode.Content{Value: a.JSON("input.value")}
+	o.OutputData = decode.Content{Value: a.JSON("output.value")}
+	o.Input, _ = openInferenceBlob(o.InputData.Value, tape.RoleUser)
+	o.Output = openInferenceAnswer(a)
+	if out := o.OutputData.Value; len(o.Output) == 0 && out.Kind() == exactjson.String && !decode.LooksJSON(out.Str()) {
+		o.Output, _ = decode.Messages(out, tape.RoleAssistant)
+	}
+}
+
+// openInferenceBlob reads input.value when it holds messages: a list, a request body, or a batch of prompts of which the first counts.
+func openInferenceBlob(v exactjson.Value, role tape.Role) ([]decode.Message, []decode.Part) {
+	inner, ok := decode.Structure(v)
+	if !ok {
+		if v.Kind() == exactjson.String && v.Str() != "" && !decode.LooksJSON(v.Str()) {
+			messages, _ := decode.Messages(v, role)
+			return messages, nil
+		}
+		return nil, nil
+	}
+	return decode.RequestMessages(inner, role)
+}
+
+func readOpenInferenceModel(a decode.Attributes, o *dialect.Observation) {
+	o.Operation = "chat"
+	flat, _ := Messages(a.Unflatten("llm.input_messages."))
+	blob, system := openInferenceBlob(a.JSON("input.value"), tape.RoleUser)
+	o.System = system
+	o.Request = richer(flat, blob)
+	for _, m := range flat {
+		if m.Role == tape.RoleSystem && !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
+			o.System = append(o.System, m.Parts...)
+		}
+	}
+	flatAnswer, _ := Messages(a.Unflatten("llm.output_messages."))
+	answer, _ := decode.Structure(a.JSON("output.value"))
+	o.Response = richer(decode.OneTurn(flatAnswer), decode.OneTurn(openInferenceAnswer(a)))
+	for i := range o.Response {
+		o.Response[i].Role = tape.RoleAssistant
+	}
+	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+		o.System = decode.System(answer.Get("instructions"))
+	}
+	for _, m := range a.Unflatten("llm.tools.").Members() {
+		o.Tools = append(o.Tools, decode.ToolDefinitions(exactjson.ArrayValue(m.Value.Get("tool").First("json_schema", "input_schema")))...)
+	}
+	params, _ := decode.Structure(a.JSON("llm.invocation_parameters"))
+	input, _ := decode.Structure(a.JSON("input.value"))
+	responseDump := !params.Get("created_at").IsAbsent() // the Agents SDK packages write the whole response here
+	for _, m := range params.Members() {
+		if name, ok := decode.ParamNames[m.Name]; ok {
+			o.AddParam(name, m.Value)
+		}
+	}
+	o.Streaming = params.Get("stream").True()
+	o.ResponseID = answer.Get("id").Str()
+	o.ResponseModel = answer.Get("model").Str()
+	decode.FillString(&o.ResponseModel, a.Text("llm.response.model_name", "llm.output_model_name"))
+	if generation := answer.Get("generations").At(0).At(0).Get("message"); generation.Kind() == exactjson.Object {
+		fields := generation
+		if k := generation.First("kwargs", "data"); k.Kind() == exactjson.Object {
+			fields = k
+		}
+		if id := fields.Get("id").Str(); !strings.HasPrefix(id, "run-") {
+			decode.FillString(&o.ResponseID, id)
+		}
+		decode.FillString(&o.ResponseModel, fields.Get("response_metadata").First("model_name", "model").Str())
+	}
+	o.Model = a.Text("llm.request.model_name", "llm.input_model_name")
+	if !responseDump {
+		decode.FillString(&o.Model, params.First("model", "model_name", "modelId").Str())
+	}
+	decode.FillString(&o.Model, input.Get("model").Str())
+	if name := a.Text("llm.model_name"); name != o.ResponseModel {
+		decode.FillString(&o.Model, name)
+	}
+	o.Provider = decode.Provider(a.Text("llm.provider", "llm.system"))
+	if reason := a.Text("llm.finish_reason"); reason != "" {
+		o.FinishReasons = []string{reason}
+	} else if reasons := a.Texts("llm.finish_reasons"); reasons != nil {
+		o.FinishReasons = reasons
+	}
+	o.Usage = tape.Usage{
+		InputTokens:      a.Count("llm.token_count.prompt"),
+		OutputTokens:     a.Count("llm.token_count.completion"),
+		CacheReadTokens:  a.Count("llm.token_count.prompt_details.cache_read"),
+		CacheWriteTokens: a.Count("llm.token_count.prompt_details.cache_write"),
+		ReasoningTokens:  a.Count("llm.token_count.completion_details.reasoning"),
+	}
+}
+
+// Messages reads the flattened list: each element is {message: {role, content, contents, tool_calls, …}}.
+func Messages(v exactjson.Value) ([]decode.Message, bool) {
+	var out []decode.Message
+	for _, m := range v.Members() {
+		fields := m.Value.Get("message")
+		if fields.Kind() != exactjson.Object {
+			continue
+		}
+		role := decode.RoleOf(fields.Get("role").Str())
+		if role == tape.RoleTool || !fields.Get("tool_call_id").IsAbsent() {
+			body := fields.Get("content")
+			if body.IsAbsent() {
+				body = exactjson.ArrayValue(contentsOf(fields)...)
+			}
+			out = append(out, decode.Message{Role: tape.RoleTool, Parts: []decode.Part{decode.ResultPart(decode.TextOfID(fields.Get("tool_call_id")), fields.Get("name").Str(), body, false)}})
+			continue
+		}
+		var parts []decode.Part
+		if contents := contentsOf(fields); len(contents) > 0 {
+			parts = decode.Parts(exactjson.ArrayValue(contents...))
+		} else {
+			parts = decode.Parts(fields.Get("content"))
+		}
+		if calls := fields.Get("tool_calls"); calls.Kind() == exactjson.Array && !decode.HasCallParts(parts) {
+			parts = append(parts, decode.ChatCalls(calls)...)
+		} else if name := fields.Get("function_call_name").Str(); name != "" {
+			parts = append(parts, decode.CallPart("", name, fields.Get("function_call_arguments_json")))
+		}
+		out = append(out, decode.MessageWith(role, fields.Get("name").Str(), parts))
+	}
+	return out, len(out) > 0
+}
+
+// contentsOf returns the ordered parts of a flattened message without the wrapper around each.
+func contentsOf(fields exactjson.Value) []exactjson.Value {
+	var out []exactjson.Value
+	for _, m := range fields.Get("contents").Members() {
+		part := m.Value
+		if inner := part.Get("message_content"); inner.Kind() == exactjson.Object {
+			part = inner
+		}
+		if image := part.Get("image"); image.Get("image").Kind() == exactjson.Object {
+			part = exactjson.ObjectValue(exactjson.Member{Name: "type", Value: exactjson.StringValue("image")}, exactjson.Member{Name: "image_url", Value: image.Get("image").Get("url")})
+		}
+		if call := m.Value.Get("tool_call"); call.Kind() == exactjson.Object {
+			part = exactjson.ObjectValue(exactjson.Member{Name: "type", Value: exactjson.StringValue("tool_call")}, exactjson.Member{Name: "id", Value: call.Get("id")}, exactjson.Member{Name: "function", Value: call.Get("function")})
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+// openInferenceAnswer reads the answer from output.value: a completion, a response object, generations or a list of messages, of
+// which only what came after the input counts.
+func openInferenceAnswer(a decode.Attributes) []decode.Message {
+	v, ok := decode.Structure(a.JSON("output.value"))
+	if !ok {
+		return nil
+	}
+	for _, name := range []string{"choices", "output", "generations", "candidates", "messages", "content", "message"} {
+		body := v.Get(name)
+		if name == "generations" {
+			body = body.At(0)
+			if body.Kind() == exactjson.Array {
+				body = body.At(0)
+			}
+		}
+		if body.Kind() != exactjson.Array && body.Kind() != exactjson.Object {
+			continue
+		}
+		messages, ok := decode.Messages(body, tape.RoleAssistant)
+		if !ok {
+			continue
+		}
+		return decode.LastAnswers(messages)
+	}
+	return nil
+}
+
+// richer returns the list that lacks less: messages without content, calls without id. The flattened list wins a tie.
+func richer(flat, blob []decode.Message) []decode.Message {
+	if len(flat) == 0 {
+		return blob
+	}
+	if len(blob) == 0 || gaps(blob) >= gaps(flat) || parts(blob) < parts(flat)-systemParts0(flat) {
+		return flat
+	}
+	return blob
+}
+
+func gaps(messages []decode.Message) int {
+	n := 0
+	for _, m := range messages {
+		if len(m.Parts) == 0 {
+			n += 2
+		}
+		for _, p := range m.Parts {
+			if (p.Type == tape.PartToolCall || p.Type == tape.PartToolResult) && p.ID == "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func parts(messages []decode.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += len(m.Parts)
+	}
+	return n
+}
+
+func systemParts0(messages []decode.Message) int {
+	if len(messages) > 0 && messages[0].Role == tape.RoleSystem {
+		return len(messages[0].Parts)
+	}
+	return 0
+}
+
+func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+	o.Name = a.Text("tool.name")
+	decode.FillString(&o.Name, s.Span.Name())
+	o.CallID = decode.UsableID(a.Text("tool.id", "tool_call.id", "tool.call_id"))
+	o.ToolKind = tape.ToolFunction
+	if strings.HasPrefix(s.Span.Name(), "handoff to ") || strings.HasPrefix(o.Name, "handoff_to_") || strings.HasPrefix(o.Name, "handoff to ") {
+		o.Handoff = true
+	}
+	if v := a.JSON("input.value"); !v.IsAbsent() {
+		o.Args = decode.UnwrapArgs(decode.Args(v))
+	} else if v, ok := decode.Structure(a.JSON("tool.parameters")); ok && !decode.IsSchema(v) {
+		o.Args = decode.Content{Value: v}
+	}
+	if v := a.JSON("output.value"); !v.IsAbsent() {
+		u := decode.UnwrapResult(decode.Result(v, false))
+		o.Result = u.Content
+		o.Failed = u.IsError
+		decode.FillString(&o.CallID, u.CallID)
+	}
+}

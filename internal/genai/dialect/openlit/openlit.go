@@ -1,0 +1,51 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openlit reads OpenLIT.
+package openlit
+
+import (
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
+)
+
+// Dialect reads what OpenLIT does beside the GenAI conventions: model spans repeat the calls that were asked for in the attributes of
+// tools, wrappers have operations of their own, early versions write the prompt as lines of text.
+var Dialect = &dialect.Dialect{
+	ID:            "openlit",
+	Name:          "OpenLIT",
+	ScopePrefixes: []string{"openlit", "@openlit/"},
+	Root:          "the outermost `invoke_agent`",
+	Switch:        "on by default; `capture_message_content=False` turns it off",
+	Classify:      classifyOpenLIT,
+	Read:          readOpenLIT,
+}
+
+var openLITOperations = map[string]dialect.Class{
+	"execute_task": dialect.Structure, "user_prompt_processing": dialect.Structure, "model_request": dialect.Structure, "tool_coordination": dialect.Structure,
+	"vectordb": dialect.Noise, "image": dialect.Noise, "audio": dialect.Noise,
+}
+
+func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
+	class, ok := openLITOperations[decode.Attributes(s.Span.Attributes()).Text("gen_ai.operation.name")]
+	if ok {
+		return class, false
+	}
+	return semconv.Classify(s)
+}
+
+func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	switch o.Class {
+	case dialect.Model:
+		o.Streaming = a.Text("gen_ai.request.is_stream") == "true"
+		for _, e := range s.Span.Events().All() {
+			if text := (decode.Attributes(e.Attributes())).Text("gen_ai.prompt"); e.Name() == "gen_ai.content.prompt" && !decode.LooksJSON(text) {
+				o.Request = decode.PromptLines(text)
+			}
+		}
+	case dialect.Noise:
+		o.NoiseReason = a.Text("gen_ai.operation.name")
+	}
+}

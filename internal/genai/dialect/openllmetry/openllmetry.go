@@ -1,0 +1,273 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openllmetry reads OpenLLMetry, the instrumentations and SDKs of Traceloop.
+package openllmetry
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Dialect reads Traceloop's instrumentations and SDKs, in Python, JavaScript and Go, and SDKs made from them (ioa_observe): the
+// entity spans of decorators and frameworks, and model calls of the older generation, whose messages are flattened under
+// gen_ai.prompt.N and gen_ai.completion.N. Later ones (0.55 and on) write the messages of the GenAI conventions.
+var Dialect = &dialect.Dialect{
+	ID:            "openllmetry",
+	Name:          "OpenLLMetry (Traceloop)",
+	ScopePrefixes: []string{"@traceloop/", "traceloop.", "ioa_observe.", "ioa.observe."},
+	Marks: []string{
+		"traceloop.", "ioa_observe.", "gen_ai.prompt.", "gen_ai.completion.", "llm.request.", "llm.prompts.", "llm.completions.", "llm.usage.", "llm.is_streaming",
+	},
+	Root:     "the outermost `workflow` or `agent`",
+	Encoded:  true,
+	Switch:   "on by default; `TRACELOOP_TRACE_CONTENT=false` turns it off",
+	Classify: classifyOpenLLMetry,
+	Read:     readOpenLLMetry,
+}
+
+// entity reads an attribute of the entity under either of the two names.
+func entity(a decode.Attributes, name string) exactjson.Value {
+	return a.JSON("traceloop."+name, "ioa_observe."+name)
+}
+
+func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
+	a := decode.Attributes(s.Span.Attributes())
+	name := s.Span.Name()
+	tool := a.Text("gen_ai.operation.name") == "execute_tool" || strings.HasPrefix(name, "execute_tool ")
+	switch kind := entity(a, "span.kind").Str(); kind {
+	case "workflow", "agent", "graph":
+		if kind == "workflow" && isChainPlumbing(a.Text("traceloop.entity.name", "traceloop.workflow.name")) {
+			return dialect.Structure, false
+		}
+		return dialect.Agent, true
+	case "tool", "handoff":
+		return dialect.Tool, false
+	case "task":
+		if tool { // LangChain's tools are tasks in JavaScript
+			return dialect.Tool, false
+		}
+		return dialect.Structure, false
+	case "session", "server", "unknown":
+		return dialect.Structure, false
+	}
+	switch a.Text("llm.request.type") {
+	case "chat", "completion":
+		return dialect.Model, false
+	case "embedding", "rerank":
+		return dialect.Noise, false
+	}
+	switch {
+	case strings.HasSuffix(name, ".mcp"), strings.HasSuffix(name, ".guard") && a.Has("gen_ai.guardrail.name"):
+		return dialect.Noise, false
+	case strings.HasPrefix(s.ScopeName, "@traceloop/instrumentation-"):
+		return semconv.Classify(s)
+	case tool || a.Text("gen_ai.operation.name") != "":
+		return dialect.Unclassified, false
+	case dialect.HasPrefixed(s.Span, "gen_ai.prompt.", "gen_ai.completion.", "llm.prompts.", "llm.completions."):
+		return dialect.Model, false
+	case strings.HasSuffix(name, ".tool"):
+		return dialect.Tool, false
+	}
+	return dialect.Unclassified, false
+}
+
+// chainPlumbing are the parts of LangChain's chains that hand values on. Where each span is a trace of its own, they would be runs.
+var chainPlumbing = []string{
+	"RunnableLambda", "RunnableMap", "RunnableParallel", "RunnableAssign", "RunnablePassthrough", "RunnablePick", "ChannelWrite", "ChannelRead", "Branch<",
+	"prompt", "parser", "ChatPromptTemplate", "PromptTemplate", "StrOutputParser", "StringOutputParser", "JsonOutputParser", "__start__",
+}
+
+func isChainPlumbing(name string) bool {
+	for _, p := range chainPlumbing {
+		if name == p || strings.HasPrefix(name, p) && (strings.HasSuffix(p, "<") || strings.IndexByte("<.", name[len(p)]) >= 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	o.ConversationID = a.Text("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "traceloop.association.properties.sessionId",
+		"traceloop.association.properties.conversation_id", "ioa_observe.association.properties.session_id", "ioa_observe.association.properties.thread_id")
+	o.UserID = a.Text("traceloop.association.properties.user_id", "traceloop.association.properties.userId", "ioa_observe.association.properties.user_id")
+	kind := entity(a, "span.kind").Str()
+	in, out := entity(a, "entity.input"), entity(a, "entity.output")
+	switch o.Class {
+	case dialect.Agent:
+		o.WeakAgent = kind != "agent"
+		o.Agent.Name = a.Text("gen_ai.agent.name", "traceloop.entity.name", "ioa_observe.entity.name", "traceloop.workflow.name", "ioa_observe.workflow.name")
+		if strings.HasSuffix(o.Agent.Name, "."+kind) {
+			o.Agent.Name = strings.TrimSuffix(o.Agent.Name, "."+kind)
+		}
+		dialect.ReadWholeAgent(o, in, out)
+		o.Interrupted = decode.IsLangGraphInterrupt(out) || decode.IsLangGraphInterrupt(outputsOf(out))
+	case dialect.Model:
+		readOpenLLMetryModel(s, a, o)
+	case dialect.Tool:
+		o.Name = a.Text("gen_ai.tool.name", "traceloop.entity.name", "ioa_observe.entity.name")
+		if o.Name == "" {
+			o.Name = decode.NameAfter(s.Span.Name(), "execute_tool ")
+		}
+		decode.FillString(&o.Name, strings.TrimSuffix(s.Span.Name(), ".tool"))
+		o.Name = strings.TrimSuffix(o.Name, ".tool")
+		o.Handoff = kind == "handoff"
+		readOpenLLMetryTool(s, a, in, out, o)
+	case dialect.Noise:
+		o.NoiseReason = a.Text("llm.request.type", "gen_ai.operation.name")
+		if strings.HasSuffix(s.Span.Name(), ".mcp") {
+			o.NoiseReason = "mcp"
+		}
+	}
+}
+
+// outputsOf returns what lies under outputs.
+func outputsOf(v exactjson.Value) exactjson.Value {
+	inner, _ := decode.Structure(v)
+	return inner.First("outputs", "output")
+}
+
+func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Observation) {
+	// what the conventions' own attributes hold comes before the entity, which repeats it in a wrapper
+	args, result := a.JSON("gen_ai.tool.call.arguments"), a.JSON("gen_ai.tool.call.result")
+	encoded := result.IsAbsent() && !strings.Contains(s.ScopeName, "openai_agents") || s.ScopeName == "ai" // the AI SDK's, renamed
+	if args.IsAbsent() {
+		args = in
+	}
+	if result.IsAbsent() {
+		result = out
+	}
+	if v, ok := decode.Structure(args); ok {
+		if list := v.Get("args"); v.Len() == 1 && list.Kind() == exactjson.Array && list.Len() == 1 && list.At(0).Kind() == exactjson.String {
+			if inner := decode.Args(list.At(0)); inner.Value.Kind() == exactjson.Object { // LangChain in JavaScript
+				inner.Envelope = []string{"langchain.input"}
+				o.Args = inner
+			}
+		}
+		if raw := v.Get("_raw"); v.Len() == 1 && raw.Kind() == exactjson.String {
+			o.Args = decode.Content{Value: raw, Envelope: []string{"openllmetry.raw"}} // arguments that are not JSON
+		}
+		if v.Get("tool_name").Kind() == exactjson.String && !v.Get("arguments").IsAbsent() {
+			o.ToolKind, o.MCPLeg = tape.ToolMCP, true
+			decode.FillString(&o.Name, v.Get("tool_name").Str())
+		}
+	}
+	known := o.Args
+	if o.MCPLeg {
+		if v, ok := decode.Structure(result); ok && !v.Get("result").IsAbsent() && (v.Len() == 1 || v.Len() == 2 && !v.Get("is_error").IsAbsent()) {
+			o.Failed = v.Get("is_error").True()
+			result, encoded = v.Get("result"), false
+			dialect.ReadWholeTool(o, args, result, encoded)
+			o.Result.Envelope = append([]string{"mcp.result"}, o.Result.Envelope...)
+			return
+		}
+	}
+	dialect.ReadWholeTool(o, args, result, encoded)
+	if known.Present() {
+		o.Args = known
+	}
+}
+
+func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+	o.Operation = a.Text("llm.request.type")
+	if o.Operation == "completion" {
+		o.Operation = "text_completion"
+	}
+	for _, prefix := range []string{"gen_ai.prompt.", "llm.prompts."} {
+		if len(o.Request) == 0 {
+			o.Request = indexedMessages(a.Unflatten(prefix), tape.RoleUser)
+		}
+	}
+	for _, prefix := range []string{"gen_ai.completion.", "llm.completions."} {
+		if len(o.Response) > 0 {
+			continue
+		}
+		answers := indexedMessages(a.Unflatten(prefix), tape.RoleAssistant)
+		for i := range answers {
+			answers[i].Role = tape.RoleAssistant
+			if reason := answers[i].FinishReason; reason != "" && len(o.FinishReasons) == 0 {
+				o.FinishReasons = []string{reason}
+			}
+		}
+		if len(answers) > 1 && !decode.HasCalls(answers[1]) && !strings.Contains(s.ScopeName, "agents") && answers[0].FinishReason != "" && answers[1].FinishReason != "" {
+			answers = answers[:1] // further choices are other answers, not further turns
+		}
+		o.Response = decode.OneTurn(answers)
+	}
+	if strings.HasPrefix(s.ScopeName, "@traceloop/instrumentation-anthropic") {
+		readStreamedAnthropic(a, o)
+	}
+	for _, m := range a.Unflatten("llm.request.functions.").Members() {
+		f := m.Value
+		tool := tape.Tool{Name: f.Get("name").Str(), Description: f.Get("description").Str(), Parameters: f.First("parameters", "input_schema", "arguments")}
+		if v, ok := decode.Structure(tool.Parameters); ok {
+			tool.Parameters = v
+		}
+		if tool.Name != "" {
+			o.Tools = append(o.Tools, tool)
+		}
+	}
+	o.Model = a.Text("gen_ai.request.model", "llm.request.model")
+	o.ResponseModel = a.Text("gen_ai.response.model", "llm.response.model")
+	o.Provider = decode.Provider(a.Text("gen_ai.provider.name", "gen_ai.system", "llm.vendor"))
+	for _, name := range []string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty"} {
+		o.AddParam(name, a.JSON("llm."+name))
+	}
+	if texts := a.Texts("llm.chat.stop_sequences"); texts != nil {
+		o.AddParam("stop_sequences", decode.TextArray(texts))
+	}
+	o.Streaming = a.Text("llm.is_streaming", "gen_ai.is_streaming") == "true"
+	o.Usage = tape.Usage{
+		InputTokens:  a.Count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+		OutputTokens: a.Count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
+	}
+}
+
+// readStreamedAnthropic takes back the empty arguments that the JavaScript instrumentation writes for every streamed call: it does not
+// gather their chunks. A streamed answer has no finish reason there.
+func readStreamedAnthropic(a decode.Attributes, o *dialect.Observation) {
+	answer := decode.OneTurn(semconv.Output(a))
+	if len(answer) != 1 || answer[0].FinishReason != "" || len(a.Texts("gen_ai.response.finish_reasons")) > 0 {
+		return
+	}
+	for i := range answer[0].Parts {
+		if p := &answer[0].Parts[i]; p.Type == tape.PartToolCall && p.Args.Kind() == exactjson.Object && p.Args.Len() == 0 {
+			p.Args, p.ArgsText = exactjson.Value{}, ""
+			o.AddNote(tape.CodeContentAbsent, "response.message", "the producer does not record the arguments of streamed calls")
+		}
+	}
+	o.Response = answer
+}
+
+// indexedMessages reads messages that were flattened: {role, content, tool_calls, tool_call_id, finish_reason, function_call}. A list
+// of parts is JSON in the content.
+func indexedMessages(v exactjson.Value, role tape.Role) []decode.Message {
+	if v.Kind() != exactjson.Array {
+		return nil
+	}
+	var out []decode.Message
+	for _, m := range v.Members() {
+		e := m.Value
+		if e.Kind() != exactjson.Object {
+			continue
+		}
+		members := make([]exactjson.Member, 0, e.Len())
+		for _, f := range e.Members() {
+			switch {
+			case f.Name == "content" && f.Value.Str() == `""`: // an empty content, encoded
+				f.Value = exactjson.StringValue("")
+			case f.Name == "role" && (f.Value.Str() == "unknown" || f.Value.Str() == ""):
+				continue
+			}
+			members = append(members, f)
+		}
+		out = append(out, decode.RoleMessage(exactjson.ObjectValue(members...), role))
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openllmetry_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestOpenLLMetryIsReadAsRecorded(t *testing.T) {
+	for _, name := range []string{"langchain", "langchain-js", "together", "mcp", "anthropic-stream"} {
+		t.Run(name, func(t *testing.T) { genaitest.SaysAsRecorded(t, genai.Read, "openllmetry/"+name) })
+	}
+}
+
+func TestOpenLLMetryLangChainToolIsTakenOutOfItsWrappers(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("opentelemetry.instrumentation.langchain", "search.tool", "traceloop.span.kind", "tool", "traceloop.entity.name", "search",
+		"traceloop.entity.input", `{"input_str":"{'q': \"it's\", 'n': None}","tags":[],"metadata":{},"inputs":null,"kwargs":{}}`,
+		"traceloop.entity.output", `{"output":{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{"content":"found","tool_call_id":"call_1","status":"success"}},"kwargs":{"tags":[]}}`)),
+		"class: tool\ndialect: openllmetry\nname: search\ncall: call_1\nkind: function\nargs: {\"q\":\"it's\",\"n\":null} [langchain.input]\nresult: \"found\" [langchain.output langchain.tool_message]\n")
+}
+
+func TestOpenLLMetryClassesFollowTheKind(t *testing.T) {
+	for _, c := range []struct {
+		name, kind, operation string
+		want                  dialect.Class
+	}{
+		{"CrewAI.workflow", "workflow", "invoke_agent", dialect.Agent},
+		{"Researcher.agent", "agent", "invoke_agent", dialect.Agent},
+		{"write a text.task", "task", "invoke_agent", dialect.Structure},
+		{"execute_tool f", "task", "execute_tool", dialect.Tool},
+		{"a → b.handoff", "handoff", "", dialect.Tool},
+		{"mcp.client.session", "session", "", dialect.Structure},
+	} {
+		s := genaitest.Span("opentelemetry.instrumentation.crewai", c.name, "traceloop.span.kind", c.kind)
+		if c.operation != "" {
+			s.Span.Attributes().PutStr("gen_ai.operation.name", c.operation)
+		}
+		if got := genai.Read(s).Class; got != c.want {
+			t.Errorf("%s: class %s, want %s", c.name, genaitest.ClassNames[got], genaitest.ClassNames[c.want])
+		}
+	}
+	for _, part := range []string{"RunnableLambda", "RunnableAssign<a>", "prompt", "ChannelWrite<...>", "Branch<a,b>"} {
+		if got := genai.Read(genaitest.Span("x", part, "traceloop.span.kind", "workflow", "traceloop.entity.name", part)).Class; got != dialect.Structure {
+			t.Errorf("%s: class %s, want structure", part, genaitest.ClassNames[got])
+		}
+	}
+}
+
+func TestOpenLLMetryArgumentsThatAreNotJSONStayText(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("opentelemetry.instrumentation.openai_agents", "f.tool", "traceloop.span.kind", "tool", "gen_ai.tool.name", "f", "gen_ai.tool.call.arguments", `{"_raw":"{broken"}`, "gen_ai.tool.call.result", "7")),
+		"class: tool\ndialect: openllmetry\nname: f\nkind: function\nargs: \"{broken\" [openllmetry.raw]\nresult: \"7\"\n")
+}

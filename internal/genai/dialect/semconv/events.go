@@ -1,0 +1,255 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package semconv
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Event is a span event or a log record of the GenAI conventions, with all that it carries as one object.
+type Event struct {
+	Name   string
+	time   uint64
+	order  int
+	Fields exactjson.Value
+}
+
+// Events returns the GenAI events of a span in time order: its span events, then the log records that name it.
+func Events(s *dialect.Source) []Event {
+	var out, logged []Event
+	for i, e := range s.Span.Events().All() {
+		if !strings.HasPrefix(e.Name(), "gen_ai.") && e.Name() != "tool.output" {
+			continue
+		}
+		out = append(out, Event{Name: e.Name(), time: uint64(e.Timestamp()), order: i, Fields: eventFields(decode.Attributes(e.Attributes()))})
+	}
+	for i, l := range s.Logs {
+		a := decode.Attributes(l.Attributes())
+		logged = append(logged, Event{Name: l.Name(), time: uint64(l.StartTimestamp()), order: i, Fields: eventFields(a)})
+	}
+	for i, e := range untie(logged) {
+		e.order = s.Span.Events().Len() + i
+		out = append(out, e)
+	}
+	slices.SortStableFunc(out, func(a, b Event) int {
+		switch {
+		case a.time < b.time:
+			return -1
+		case a.time > b.time:
+			return 1
+		default:
+			return a.order - b.order
+		}
+	})
+	return out
+}
+
+// eventFields merges the body and the attributes of an event. A body that is itself JSON in a string is decoded; so are the fields
+// that hold lists.
+func eventFields(a decode.Attributes) exactjson.Value {
+	var members []exactjson.Member
+	seen := map[string]bool{}
+	add := func(name string, v exactjson.Value) {
+		if seen[name] || v.IsAbsent() {
+			return
+		}
+		seen[name] = true
+		switch name {
+		case "tool_calls", "message":
+			if inner, ok := decode.Structure(v); ok {
+				v = inner
+			}
+		}
+		members = append(members, exactjson.Member{Name: name, Value: v})
+	}
+	for _, key := range []string{dialect.LogBody, "gen_ai.event.content", "event_body"} {
+		body := a.JSON(key)
+		if inner, ok := decode.Structure(body); ok && inner.Kind() == exactjson.Object {
+			for _, m := range inner.Members() {
+				add(m.Name, m.Value)
+			}
+		} else if !body.IsEmpty() {
+			add("content", body)
+		}
+	}
+	for key, v := range a.All() {
+		if key != dialect.LogBody && key != "gen_ai.event.content" && key != "event_body" && !slices.Contains(dialect.LogEnvelope, key) {
+			add(key, decode.JSONOf(v))
+		}
+	}
+	return decode.Unordered(members)
+}
+
+// readEvents builds messages from events where the attributes gave none.
+func readEvents(events []Event, o *dialect.Observation, request, response *[]decode.Message) {
+	var asked, answered []decode.Message
+	for _, e := range events {
+		switch e.Name {
+		case "gen_ai.system.message", "gen_ai.developer.message", "gen_ai.tool.developer":
+			asked = append(asked, EventMessage(e.Fields, tape.RoleSystem))
+		case "gen_ai.user.message":
+			asked = append(asked, EventMessage(e.Fields, tape.RoleUser))
+		case "gen_ai.assistant.message":
+			asked = append(asked, EventMessage(e.Fields, tape.RoleAssistant))
+		case "gen_ai.tool.message":
+			asked = append(asked, EventMessage(e.Fields, tape.RoleTool))
+		case "gen_ai.choice":
+			answered = append(answered, ChoiceMessage(e.Fields))
+		case "gen_ai.content.prompt":
+			messages, _ := decode.Messages(e.Fields.Get("gen_ai.prompt"), tape.RoleUser)
+			asked = append(asked, messages...)
+		case "gen_ai.content.completion":
+			messages, _ := decode.Messages(e.Fields.Get("gen_ai.completion"), tape.RoleAssistant)
+			answered = append(answered, messages...)
+		case "gen_ai.client.inference.operation.details":
+			decode.FillList(&o.System, decode.System(e.Fields.Get("gen_ai.system_instructions")))
+			if messages, ok := decode.Messages(e.Fields.Get("gen_ai.input.messages"), tape.RoleUser); ok {
+				asked = append(asked, messages...)
+			}
+			if messages, ok := decode.Messages(e.Fields.Get("gen_ai.output.messages"), tape.RoleAssistant); ok {
+				answered = append(answered, messages...)
+			}
+			decode.FillList(&o.Tools, decode.ToolDefinitions(e.Fields.Get("gen_ai.tool.definitions")))
+		}
+	}
+	decode.FillList(request, asked)
+	decode.FillList(response, answered)
+}
+
+// EventMessage reads one message event: role and content lie side by side in its body.
+func EventMessage(fields exactjson.Value, role tape.Role) decode.Message {
+	if r := fields.Get("role").Str(); r != "" && role != tape.RoleTool {
+		role = decode.RoleOf(r)
+	}
+	body := fields.Get("content")
+	if role == tape.RoleTool {
+		return decode.MessageWith(role, "", []decode.Part{decode.ResultPart(decode.TextOfID(fields.First("id", "tool_call_id")), fields.Get("name").Str(), body, false)})
+	}
+	parts := decode.Parts(body)
+	if calls := fields.Get("tool_calls"); calls.Kind() == exactjson.Array && !decode.HasCallParts(parts) {
+		parts = append(parts, decode.ChatCalls(calls)...)
+	}
+	return decode.MessageWith(role, fields.Get("name").Str(), parts)
+}
+
+// ChoiceMessage reads a choice event: the answer in message, or beside it.
+func ChoiceMessage(fields exactjson.Value) decode.Message {
+	inner := fields.Get("message")
+	m := decode.Message{Role: tape.RoleAssistant}
+	switch inner.Kind() {
+	case exactjson.Object:
+		m = decode.RoleMessage(inner, tape.RoleAssistant)
+		m.Role = tape.RoleAssistant
+	case exactjson.Absent:
+		m.Parts = decode.Parts(fields.Get("content"))
+	default:
+		m.Parts = decode.Parts(inner)
+	}
+	if calls := fields.Get("tool_calls"); calls.Kind() == exactjson.Array && !decode.HasCalls(m) {
+		m.Parts = append(m.Parts, decode.ChatCalls(calls)...)
+	}
+	m.FinishReason = fields.First("finish_reason").Str()
+	return m
+}
+
+// untie orders message records that bear the same time, as those of clocks that count milliseconds do: instructions come first, then
+// users and the assistant in turn, then each request for tools with its results. Where that leaves a choice the texts decide, so that
+// the same messages stand in the same order in every request.
+func untie(logged []Event) []Event {
+	out := make([]Event, 0, len(logged))
+	for len(logged) > 0 {
+		n := 1
+		for n < len(logged) && logged[n].time == logged[0].time {
+			n++
+		}
+		if n == 1 {
+			out = append(out, logged[0])
+		} else {
+			out = append(out, conversationOrder(logged[:n])...)
+		}
+		logged = logged[n:]
+	}
+	return out
+}
+
+// compareContent orders records by what they say: by the calls that they ask for, then by their text.
+func compareContent(a, b Event) int {
+	ids := func(e Event) []string {
+		var out []string
+		for _, call := range e.Fields.Get("tool_calls").Members() {
+			out = append(out, decode.TextOfID(call.Value.Get("id")))
+		}
+		return out
+	}
+	if c := slices.Compare(ids(a), ids(b)); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Fields.JSON(), b.Fields.JSON())
+}
+
+func conversationOrder(tied []Event) []Event {
+	tied = slices.Clone(tied)
+	if indexed := !slices.ContainsFunc(tied, func(e Event) bool { return messageIndex(e) < 0 }); indexed {
+		slices.SortStableFunc(tied, func(a, b Event) int { return cmp.Compare(messageIndex(a), messageIndex(b)) })
+		return tied
+	}
+	slices.SortStableFunc(tied, compareContent)
+	var system, users, said, asking, results, rest []Event
+	for _, e := range tied {
+		switch e.Name {
+		case "gen_ai.system.message", "gen_ai.developer.message", "gen_ai.tool.developer":
+			system = append(system, e)
+		case "gen_ai.user.message":
+			users = append(users, e)
+		case "gen_ai.assistant.message":
+			if e.Fields.Get("tool_calls").Len() > 0 {
+				asking = append(asking, e)
+			} else {
+				said = append(said, e)
+			}
+		case "gen_ai.tool.message":
+			results = append(results, e)
+		default:
+			rest = append(rest, e)
+		}
+	}
+	out := system
+	for i := range max(len(users), len(said)) {
+		if i < len(users) {
+			out = append(out, users[i])
+		}
+		if i < len(said) {
+			out = append(out, said[i])
+		}
+	}
+	for _, e := range asking {
+		out = append(out, e)
+		for _, call := range e.Fields.Get("tool_calls").Members() {
+			id := decode.TextOfID(call.Value.Get("id"))
+			for i, r := range results {
+				if decode.TextOfID(r.Fields.First("id", "tool_call_id")) == id && id != "" {
+					out = append(out, r)
+					results = slices.Delete(results, i, i+1)
+					break
+				}
+			}
+		}
+	}
+	return append(append(out, results...), rest...)
+}
+
+// messageIndex is the place in the conversation that some producers write onto each record; -1 without one.
+func messageIndex(e Event) int64 {
+	if n, ok := decode.CountOf(e.Fields.First("chat_message_index", "CHAT_MESSAGE_INDEX", "gen_ai.message.index")); ok {
+		return n
+	}
+	return -1
+}

@@ -1,0 +1,263 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package semconv reads the OpenTelemetry GenAI conventions and what the official Python packages add to them.
+package semconv
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Dialect reads the OpenTelemetry GenAI conventions of every generation: attributes, span events and log records, and everything
+// that borrows their names.
+var Dialect = &dialect.Dialect{
+	ID:       "otel-genai",
+	Name:     "OpenTelemetry GenAI semantic conventions",
+	Marks:    []string{"gen_ai."},
+	Root:     "the outermost `invoke_agent` or `invoke_workflow`",
+	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
+	Classify: Classify,
+	Read:     func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
+}
+
+// OperationClasses maps values of gen_ai.operation.name, of every generation and of those who borrow it, onto classes.
+var OperationClasses = map[string]dialect.Class{
+	"chat": dialect.Model, "text_completion": dialect.Model, "generate_content": dialect.Model, "chat.completions": dialect.Model, "completion": dialect.Model, "responses": dialect.Model,
+	"execute_tool": dialect.Tool, "tool.execute": dialect.Tool,
+	"invoke_agent": dialect.Agent, "invoke_workflow": dialect.Agent, "agent.run": dialect.Agent, "workflow.run": dialect.Agent,
+	"retrieval":  dialect.Retrieval,
+	"embeddings": dialect.Noise, "create_agent": dialect.Structure, "agent_step": dialect.Structure, "plan": dialect.Structure, "handoff": dialect.Tool, "orchestrate_tools": dialect.Structure,
+	"execute_task": dialect.Structure, "tool_selection": dialect.Structure, "framework": dialect.Structure,
+}
+
+// namePrefixes classify a span by its name where no attribute does.
+var namePrefixes = []struct {
+	prefix string
+	class  dialect.Class
+}{
+	{"invoke_agent", dialect.Agent}, {"invoke_workflow", dialect.Agent}, {"execute_tool", dialect.Tool}, {"tools/call", dialect.Tool}, {"running tool", dialect.Tool},
+	{"chat ", dialect.Model}, {"text_completion ", dialect.Model}, {"generate_content ", dialect.Model},
+}
+
+// Classify tells the class of a span from its operation, else from its name, else from the attributes that only one class has.
+func Classify(s *dialect.Source) (dialect.Class, bool) {
+	a := decode.Attributes(s.Span.Attributes())
+	class := dialect.Unclassified
+	if op := a.Text("gen_ai.operation.name"); op != "" {
+		class = OperationClasses[op]
+	}
+	if class == dialect.Unclassified {
+		if method := a.Text("mcp.method.name"); method != "" {
+			if method != "tools/call" {
+				return dialect.Noise, false
+			}
+			class = dialect.Tool
+		}
+	}
+	if class == dialect.Unclassified {
+		for _, p := range namePrefixes {
+			if strings.HasPrefix(s.Span.Name(), p.prefix) {
+				class = p.class
+				break
+			}
+		}
+	}
+	if class == dialect.Unclassified {
+		model := a.Has("gen_ai.request.model") || a.Has("gen_ai.response.model") || a.Has("gen_ai.usage.input_tokens") || hasMessages(a)
+		switch {
+		case !model && (a.Has("gen_ai.tool.name") || a.Has("gen_ai.tool.call.id")):
+			class = dialect.Tool
+		case model:
+			class = dialect.Model
+		}
+	}
+	return class, class == dialect.Agent
+}
+
+func hasMessages(a decode.Attributes) bool {
+	return a.Has("gen_ai.input.messages") || a.Has("gen_ai.output.messages") || a.Has("gen_ai.prompt") || a.Has("gen_ai.completion")
+}
+
+// Read fills an observation from the attributes, the span events and the log records of the conventions. encoded says that every tool
+// result is written JSON-encoded.
+func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
+	a := decode.Attributes(s.Span.Attributes())
+	o.Agent = tape.Agent{Name: a.Text("gen_ai.agent.name"), ID: a.Text("gen_ai.agent.id"), Version: a.Text("gen_ai.agent.version"), Description: a.Text("gen_ai.agent.description")}
+	events := Events(s)
+	switch o.Class {
+	case dialect.Agent:
+		decode.FillString(&o.Agent.Name, a.Text("gen_ai.workflow.name"))
+		if o.Agent.Name == "" {
+			o.Agent.Name = decode.NameAfter(s.Span.Name(), "invoke_agent ", "invoke_workflow ")
+		}
+		o.System = System(a, o)
+		o.Input, _ = decode.Messages(a.JSON("gen_ai.input.messages"), tape.RoleUser)
+		o.Output = decode.OneTurn(Output(a))
+		dialect.External(a, "gen_ai.input.messages", o) // of a run there is no message to put in its place: a text would be invented
+		dialect.External(a, "gen_ai.output.messages", o)
+		dialect.External(a, "gen_ai.tool.definitions", o)
+		readEvents(events, o, &o.Input, &o.Output)
+	case dialect.Model:
+		readSemconvModel(a, o)
+		readEvents(events, o, &o.Request, &o.Response)
+		o.Response = decode.OneTurn(o.Response)
+	case dialect.Tool:
+		readSemconvTool(s, a, events, o, encoded)
+	case dialect.Retrieval:
+		o.Name = decode.NameAfter(s.Span.Name(), "retrieval ")
+		o.Query = decode.Content{Value: a.JSON("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")}
+		if docs, ok := decode.Structure(a.JSON("gen_ai.retrieval.documents")); ok && docs.Kind() == exactjson.Array {
+			for _, m := range docs.Members() {
+				o.Documents = append(o.Documents, m.Value)
+			}
+		}
+	case dialect.Noise:
+		o.NoiseReason = a.Text("gen_ai.operation.name")
+		decode.FillString(&o.NoiseReason, a.Text("mcp.method.name"))
+	}
+}
+
+// System returns the system prompt, also one that lies at a reference.
+func System(a decode.Attributes, o *dialect.Observation) []decode.Part {
+	if p, ok := dialect.External(a, "gen_ai.system_instructions", o); ok {
+		return []decode.Part{p}
+	}
+	return decode.System(a.JSON("gen_ai.system_instructions"))
+}
+
+// Output returns the output messages; an answer without a role of its own is the assistant's.
+func Output(a decode.Attributes) []decode.Message {
+	messages, _ := decode.Messages(a.JSON("gen_ai.output.messages"), tape.RoleAssistant)
+	for i := range messages {
+		if messages[i].Role == tape.RoleUser {
+			messages[i].Role = tape.RoleAssistant
+		}
+	}
+	return messages
+}
+
+func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
+	o.Operation = a.Text("gen_ai.operation.name")
+	o.Model = decode.ModelName(a.Text("gen_ai.request.model"))
+	o.Provider = decode.Provider(a.Text("gen_ai.provider.name", "gen_ai.system"))
+	o.ResponseID, o.ResponseModel = a.Text("gen_ai.response.id"), decode.ModelName(a.Text("gen_ai.response.model"))
+	o.FinishReasons = a.Texts("gen_ai.response.finish_reasons")
+	if len(o.FinishReasons) == 0 {
+		o.FinishReasons = a.Texts("gen_ai.response.finish_reason")
+	}
+	for key, v := range a.All() {
+		if name, ok := strings.CutPrefix(key, "gen_ai.request."); ok {
+			if canonical, ok := decode.ParamNames[name]; ok {
+				p := decode.JSONOf(v)
+				if canonical == "stop_sequences" {
+					if texts := decode.TextsOf(p); p.Kind() == exactjson.String && texts != nil {
+						p = decode.TextArray(texts)
+					}
+				}
+				o.AddParam(canonical, p)
+			}
+		}
+	}
+	o.AddParam("seed", a.JSON("gen_ai.openai.request.seed", "openai.request.seed"))
+	o.AddParam("choice_count", a.JSON("gen_ai.request.choice.count"))
+	o.AddParam("output_type", a.JSON("gen_ai.output.type"))
+	o.AddParam("response_format", a.JSON("gen_ai.openai.request.response_format", "openai.request.response_format"))
+	o.AddParam("service_tier", a.JSON("openai.request.service_tier", "gen_ai.openai.request.service_tier"))
+	o.Streaming = a.Text("gen_ai.request.stream") == "true"
+	o.System = System(a, o)
+	o.Tools = decode.ToolDefinitions(a.JSON("gen_ai.tool.definitions"))
+	dialect.External(a, "gen_ai.tool.definitions", o)
+	o.Request, o.RequestLabel = LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, o)
+	o.Response, o.ResponseLabel = LabelledMessages(a, "gen_ai.output.messages", tape.RoleAssistant, o)
+	if len(o.Request) == 0 {
+		o.Request, _ = decode.Messages(a.JSON("gen_ai.prompt"), tape.RoleUser)
+	}
+	if len(o.Response) == 0 {
+		o.Response, _ = decode.Messages(a.JSON("gen_ai.completion"), tape.RoleAssistant)
+	}
+	o.Usage = tape.Usage{
+		InputTokens:      a.Count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
+		OutputTokens:     a.Count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+		CacheReadTokens:  a.Count("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens", "gen_ai.usage.cached_input_tokens"),
+		CacheWriteTokens: a.Count("gen_ai.usage.cache_write.input_tokens", "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens", "gen_ai.usage.cache_write_input_tokens"),
+		ReasoningTokens:  a.Count("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
+	}
+}
+
+// LabelledMessages reads a message list; one that was cut or stands elsewhere is labelled.
+func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialect.Observation) ([]decode.Message, tape.Label) {
+	v := a.JSON(key)
+	if v.IsAbsent() {
+		if p, ok := dialect.External(a, key, o); ok {
+			return []decode.Message{{Role: role, Parts: []decode.Part{p}}}, tape.External
+		}
+		return nil, ""
+	}
+	if v.Kind() == exactjson.String && decode.LooksJSON(v.Str()) {
+		text := strings.TrimSpace(v.Str())
+		if parsed, err := exactjson.Parse(text); err == nil {
+			v = parsed
+		} else if parsed, lossy, ok := decode.Python(text); ok && !lossy {
+			v = parsed
+		} else if startsStructure(text) {
+			messages, _ := decode.Messages(decode.LeadingElements(text), role)
+			return messages, tape.Truncated
+		}
+	}
+	messages, ok := decode.Messages(v, role)
+	if !ok && !v.IsEmpty() {
+		return []decode.Message{{Role: role, Parts: []decode.Part{decode.DataPart(v)}}}, ""
+	}
+	return messages, ""
+}
+
+// startsStructure tells the beginning of a JSON list or object from a text in brackets.
+func startsStructure(text string) bool {
+	rest := strings.TrimLeft(text[1:], " \t\r\n")
+	return rest == "" || strings.ContainsRune("{[\"", rune(rest[0]))
+}
+
+func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *dialect.Observation, encoded bool) {
+	o.Name = a.Text("gen_ai.tool.name", "tool.name", "mcp.tool.name")
+	decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tools/call ", "running tool: "))
+	o.CallID = decode.UsableID(a.Text("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
+	switch a.Text("gen_ai.tool.type") {
+	case "extension":
+		o.ToolKind = tape.ToolServer
+	case "function":
+		o.ToolKind = tape.ToolFunction
+	}
+	if method := a.Text("mcp.method.name"); method != "" {
+		o.ToolKind, o.MCPLeg = tape.ToolMCP, true
+	}
+	o.Handoff = a.Text("gen_ai.operation.name") == "handoff"
+	if v := a.JSON("gen_ai.tool.call.arguments", "gen_ai.tool.input", "gen_ai.tool.args"); !v.IsAbsent() {
+		o.Args = decode.UnwrapArgs(decode.Args(v))
+	}
+	if v := a.JSON("gen_ai.tool.call.result", "gen_ai.tool.output"); !v.IsAbsent() {
+		u := decode.UnwrapResult(decode.Result(v, encoded))
+		o.Result = u.Content
+		o.Failed = o.Failed || u.IsError
+		decode.FillString(&o.CallID, u.CallID)
+	}
+	for _, e := range events {
+		switch e.Name {
+		case "gen_ai.tool.message", "gen_ai.tool.input":
+			decode.FillContent(&o.Args, decode.Args(e.Fields.First("content", "gen_ai.tool.call.arguments")))
+			decode.FillString(&o.CallID, decode.TextOfID(e.Fields.First("id", "tool_call_id")))
+		case "gen_ai.choice", "gen_ai.tool.output", "tool.output":
+			u := decode.UnwrapResult(decode.Result(e.Fields.First("message", "content", "output", "gen_ai.tool.call.result"), encoded))
+			decode.FillContent(&o.Result, u.Content)
+			o.Failed = o.Failed || u.IsError
+			decode.FillString(&o.CallID, decode.TextOfID(e.Fields.First("id", "tool_call_id")))
+		}
+	}
+	if a.Text("error.type") != "" {
+		o.Failed = true
+	}
+}

@@ -1,0 +1,167 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package springai reads Spring AI.
+package springai
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Dialect reads Spring AI's Micrometer observations. Tool spans hold arguments and results; prompts and answers are only texts, in
+// log records or in old attributes, without the roles and calls of the messages.
+var Dialect = &dialect.Dialect{
+	ID:      "spring-ai",
+	Name:    "Spring AI",
+	Scopes:  []string{springScope},
+	Marks:   []string{"spring.ai."},
+	Root:    "`spring_ai chat_client`",
+	Encoded: true,
+	Switch: "`spring.ai.chat.observations.log-prompt`, `spring.ai.chat.observations.log-completion` and " +
+		"`spring.ai.tools.observations.include-content` = true",
+	Events:     []string{springPrefix},
+	Log:        springLog,
+	EventName:  springEventName,
+	MarkedOnly: true,
+	Classify:   classifySpringAI,
+	Read:       readSpringAI,
+}
+
+// Spring AI's log records have no event name; the handler that writes them tells what they hold.
+const (
+	springPrefix     = "spring_ai."
+	springPrompt     = springPrefix + "prompt_content"
+	springCompletion = springPrefix + "completion"
+)
+
+// springScope is the scope of every span of a Spring Boot application.
+const springScope = "org.springframework.boot"
+
+var springHandlers = []struct{ suffix, name string }{
+	{"ChatModelPromptContentObservationHandler", springPrompt},
+	{"ChatModelCompletionObservationHandler", springCompletion},
+}
+
+// springEventName names a record by the class of the logger that wrote it.
+func springEventName(scope, recorded string) string {
+	if recorded != "" {
+		return recorded
+	}
+	for _, h := range springHandlers {
+		if strings.HasSuffix(scope, h.suffix) {
+			return h.name
+		}
+	}
+	return ""
+}
+
+func springLog(name string, _ decode.Attributes) dialect.LogRole {
+	return dialect.LogRole{Class: dialect.Model, Part: strings.TrimPrefix(name, springPrefix)}
+}
+
+func classifySpringAI(s *dialect.Source) (dialect.Class, bool) {
+	a := decode.Attributes(s.Span.Attributes())
+	switch kind := a.Text("spring.ai.kind"); {
+	case a.Has("spring.ai.tool.definition.name"), kind == "tool_call":
+		return dialect.Tool, false
+	case kind == "chat_client", s.Span.Name() == "spring_ai chat_client", s.Span.Name() == "spring.ai.chat.client":
+		return dialect.Agent, true
+	case a.Text("gen_ai.operation.name") == "chat":
+		return dialect.Model, false
+	case a.Has("spring.ai.advisor.name"), kind != "":
+		return dialect.Structure, false
+	}
+	return dialect.Unclassified, false
+}
+
+func readSpringAI(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	o.ConversationID = a.Text("spring.ai.chat.client.conversation.id")
+	switch o.Class {
+	case dialect.Agent:
+		if text := a.Text("spring.ai.chat.client.user.text"); text != "" {
+			o.Input = []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(text)}}}
+		}
+		if text := a.Text("spring.ai.chat.client.system.text"); text != "" {
+			o.System = []decode.Part{decode.TextPart(text)}
+		}
+		if o.Input == nil {
+			o.Input = springTexts(a.Text("gen_ai.prompt"), tape.RoleUser)
+		}
+	case dialect.Model:
+		readSpringModel(s, a, o)
+	case dialect.Tool:
+		o.Name = a.Text("spring.ai.tool.definition.name")
+		o.CallID = decode.UsableID(a.Text("spring.ai.tool.call.id"))
+		o.ToolKind = tape.ToolFunction
+		if v := a.JSON("spring.ai.tool.call.arguments"); !v.IsAbsent() {
+			o.Args = decode.Args(v)
+		}
+		if v := a.JSON("spring.ai.tool.call.result"); !v.IsAbsent() {
+			u := decode.UnwrapResult(decode.Result(v, true))
+			o.Result, o.Failed = u.Content, u.IsError
+		}
+	}
+}
+
+func readSpringModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+	prompt, answer := a.Text("gen_ai.prompt"), a.Text("gen_ai.completion")
+	for _, e := range s.Span.Events().All() {
+		x := decode.Attributes(e.Attributes())
+		decode.FillString(&prompt, x.Text("gen_ai.prompt"))
+		decode.FillString(&answer, x.Text("gen_ai.completion"))
+	}
+	for _, l := range s.Logs {
+		body := decode.Attributes(l.Attributes()).Text(dialect.LogBody)
+		_, text, _ := strings.Cut(body, "\n")
+		switch l.Name() {
+		case springPrompt:
+			decode.FillString(&prompt, text)
+		case springCompletion:
+			decode.FillString(&answer, text)
+		}
+	}
+	if o.Request = springTexts(prompt, tape.RoleUser); len(o.Request) > 0 {
+		o.RequestLabel = tape.Lossy
+	}
+	o.Response = springTexts(answer, tape.RoleAssistant)
+	if len(o.Response) > 1 {
+		o.Response = o.Response[:1] // further ones are further choices
+	}
+}
+
+// springTexts reads what Spring AI writes of messages: ["text", "text"], with nothing escaped. Roles are lost where there are
+// several; of the last it is known that it is the newest.
+func springTexts(text string, role tape.Role) []decode.Message {
+	text = strings.TrimSpace(text)
+	if text == "" || text == "[]" || text == `[""]` {
+		return nil
+	}
+	var texts []string
+	if list, err := exactjson.Parse(text); err == nil && list.Kind() == exactjson.Array {
+		for _, m := range list.Members() {
+			texts = append(texts, m.Value.Text())
+		}
+	} else if inner, ok := strings.CutPrefix(text, `["`); ok && strings.HasSuffix(inner, `"]`) {
+		texts = strings.Split(strings.TrimSuffix(inner, `"]`), `", "`)
+	} else {
+		texts = []string{text}
+	}
+	var out []decode.Message
+	for _, t := range texts {
+		if t == "" {
+			continue
+		}
+		p := decode.TextPart(t)
+		if len(texts) > 1 {
+			p.Label = tape.Lossy
+		}
+		out = append(out, decode.Message{Role: role, Parts: []decode.Part{p}})
+	}
+	return out
+}

@@ -1,0 +1,40 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package springai_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestSpringAIToolsAreExactAndMessagesAreLossy(t *testing.T) {
+	tool := genaitest.Span("org.springframework.boot", "tool_call weather", "spring.ai.kind", "tool_call", "spring.ai.tool.definition.name", "weather",
+		"spring.ai.tool.call.arguments", `{"city":"Oslo"}`, "spring.ai.tool.call.result", `"rain"`)
+	want := "class: tool\ndialect: spring-ai\nname: weather\nkind: function\nargs: {\"city\":\"Oslo\"}\nresult: \"rain\"\n"
+	if got := genaitest.Said(genai.Read(tool)); got != want {
+		t.Errorf("tool: got\n%s\nwant\n%s", got, want)
+	}
+	model := genaitest.Span("org.springframework.boot", "chat gpt-5", "gen_ai.operation.name", "chat", "gen_ai.request.model", "gpt-5", "spring.ai.model.request.tool.names", "weather")
+	for name, body := range map[string]string{
+		"spring_ai.prompt_content": "Chat Model Prompt Content:\n[\"be brief\", \"hi \"you\"\"]",
+		"spring_ai.completion":     "Chat Model Completion:\n[\"ho\"]",
+	} {
+		l := ptrace.NewSpan()
+		l.SetName(name)
+		l.Attributes().PutStr(dialect.LogBody, body)
+		model.Logs = append(model.Logs, l)
+	}
+	want = "class: model\ndialect: spring-ai\nmodel: gpt-5\nrequest label: lossy\nrequest: user | text \"be brief\" [lossy]\nrequest: user | text \"hi \\\"you\\\"\" [lossy]\nresponse: assistant | text \"ho\"\n"
+	if got := genaitest.Said(genai.Read(model)); got != want {
+		t.Errorf("model: got\n%s\nwant\n%s", got, want)
+	}
+	if got := genai.EventName("org.springframework.ai.chat.observation.ChatModelPromptContentObservationHandler", "", model.Resource); got != "spring_ai.prompt_content" {
+		t.Errorf("a prompt record is called %q", got)
+	}
+}

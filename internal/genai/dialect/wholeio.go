@@ -1,0 +1,160 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// ReadWholeAgent fills an agent's input and output from one value each.
+func ReadWholeAgent(o *Observation, in, out exactjson.Value) {
+	if !in.IsAbsent() {
+		o.InputData = decode.Content{Value: in, Label: decode.LabelOf(in.Str())}
+		var system []decode.Part
+		o.Input, system = decode.InputMessages(in, 0)
+		decode.FillList(&o.System, system)
+	}
+	if !out.IsAbsent() {
+		o.OutputData = decode.Content{Value: out, Label: decode.LabelOf(out.Str())}
+		o.Output = decode.OneTurn(decode.OutputMessages(out, 0))
+	}
+}
+
+// ReadWholeModel fills a model call from a provider's or framework's request and response.
+func ReadWholeModel(o *Observation, in, out exactjson.Value) {
+	decode.FillString(&o.Operation, "chat")
+	if request, ok := decode.Structure(in); ok {
+		readProviderRequest(o, request)
+	} else if text, ok := decode.WholeText(in); ok && text != "" {
+		o.Request, o.RequestLabel = decode.TextMessages(text, tape.RoleUser)
+	}
+	if response, ok := decode.Structure(out); ok {
+		readProviderResponse(o, response)
+	} else if text, ok := decode.WholeText(out); ok && text != "" {
+		o.Response, o.ResponseLabel = decode.TextMessages(text, tape.RoleAssistant)
+	}
+}
+
+// readProviderRequest reads messages, system prompt, tools and parameters of a request object.
+func readProviderRequest(o *Observation, v exactjson.Value) {
+	if inner := v.Get("kwargs"); inner.Kind() == exactjson.Object && v.Get("args").Kind() == exactjson.Array && v.Get("args").Len() == 0 {
+		v = inner
+	}
+	if v.Kind() == exactjson.Array && !decode.IsMessageList(v) {
+		if v.At(0).Kind() == exactjson.String { // a batch of prompts, of which the first counts
+			o.Request, _ = decode.Messages(v.At(0), tape.RoleUser)
+			return
+		}
+		o.Request = []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.DataPart(v)}}}
+		return
+	}
+	var system []decode.Part
+	o.Request, system = decode.RequestMessages(v, tape.RoleUser)
+	o.Tools = append(o.Tools, decode.OfferedAsMessages(v)...)
+	decode.FillList(&o.System, system)
+	if len(o.Request) == 0 && v.Kind() == exactjson.Object {
+		if prompts := v.Get("prompts"); prompts.Kind() == exactjson.Array {
+			o.Request, _ = decode.Messages(prompts.At(0), tape.RoleUser)
+		}
+	}
+	if v.Kind() != exactjson.Object {
+		return
+	}
+	decode.FillList(&o.Tools, decode.ToolDefinitions(v.First("tools", "functions")))
+	decode.FillList(&o.Tools, decode.ToolDefinitions(v.Get("toolConfig").Get("tools")))
+	decode.FillString(&o.Model, v.First("model", "modelId", "model_name").Str())
+	ReadParams(o, v)
+	if config := v.First("config", "generationConfig", "inferenceConfig", "options"); config.Kind() == exactjson.Object {
+		ReadParams(o, config)
+		decode.FillList(&o.Tools, decode.ToolDefinitions(config.Get("tools")))
+		decode.FillList(&o.System, decode.System(config.First("system_instruction", "systemInstruction")))
+	}
+}
+
+// ReadParams takes the request parameters out of an object.
+func ReadParams(o *Observation, v exactjson.Value) {
+	for _, m := range v.Members() {
+		name, ok := decode.ParamNames[m.Name]
+		if n, isNumber := m.Value.Int(); isNumber && n < 0 && name == "max_tokens" {
+			continue // what some packages write when no limit was set
+		}
+		if ok {
+			o.AddParam(name, m.Value)
+		}
+	}
+	o.Streaming = o.Streaming || v.Get("stream").True()
+}
+
+// readProviderResponse reads the answer, its id and model, why it ended and what it cost from a response object.
+func readProviderResponse(o *Observation, v exactjson.Value) {
+	o.Response = decode.OneTurn(decode.OutputMessages(v, 0))
+	for i := range o.Response {
+		o.Response[i].Role = tape.RoleAssistant
+	}
+	defer func() {
+		if len(o.FinishReasons) == 0 && len(o.Response) > 0 && o.Response[0].FinishReason != "" {
+			o.FinishReasons = []string{o.Response[0].FinishReason}
+		}
+	}()
+	if v.Kind() != exactjson.Object {
+		return
+	}
+	if v.Get("choices").Kind() == exactjson.Array || !v.First("object", "stop_reason", "usage", "modelVersion", "model").IsAbsent() {
+		decode.FillString(&o.ResponseID, v.First("id", "responseId").Str())
+		decode.FillString(&o.ResponseModel, v.First("model", "modelVersion").Str())
+	}
+	if reason := v.First("stop_reason", "stopReason").Str(); reason != "" {
+		decode.FillList(&o.FinishReasons, []string{reason})
+	}
+	generation := v.Get("generations").At(0)
+	if generation.Kind() == exactjson.Array {
+		generation = generation.At(0)
+	}
+	if fields := generation.Get("message"); fields.Kind() == exactjson.Object {
+		if k := fields.First("kwargs", "data"); k.Kind() == exactjson.Object {
+			fields = k
+		}
+		if id := fields.Get("id").Str(); !strings.HasPrefix(id, "run-") && !strings.HasPrefix(id, "lc_run") {
+			decode.FillString(&o.ResponseID, id)
+		}
+		metadata := fields.Get("response_metadata")
+		decode.FillString(&o.ResponseModel, metadata.First("model_name", "model").Str())
+		decode.FillUsage(&o.Usage, decode.Usage(fields.Get("usage_metadata")))
+	}
+	decode.FillUsage(&o.Usage, decode.Usage(v.First("usage", "usage_metadata", "usageMetadata")))
+}
+
+// ReadWholeTool fills a tool call from one value for the arguments and one for the result. A result that was recorded as JSON text
+// stays text unless an envelope is taken off.
+func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
+	if o.ToolKind == "" {
+		o.ToolKind = tape.ToolFunction
+	}
+	if !in.IsAbsent() {
+		o.Args = decode.UnwrapArgs(decode.Args(in))
+		if v := o.Args.Value; v.Get("args").Len() == 1 && v.Get("args").Kind() == exactjson.Array && v.Get("kwargs").Len() == 0 && v.Len() <= 2 && (v.Len() == 1 || !v.Get("kwargs").IsAbsent()) {
+			o.Args.Value = v.Get("args").At(0) // one argument by position: its value alone is known
+			o.Args.Envelope = append(o.Args.Envelope, "python.call")
+		}
+		if wrapped := o.Args.Value.Get("input"); o.Args.Value.Len() == 1 && wrapped.Kind() == exactjson.String {
+			// LangChain hands a tool's arguments to its tracers as one text; a text that is no object is the argument itself
+			if inner := decode.Args(wrapped); inner.Label == "" && inner.Value.Kind() == exactjson.Object {
+				inner.Envelope = append(o.Args.Envelope, "langchain.input")
+				o.Args = inner
+			} else if inner.Label == tape.Lossy && strings.HasPrefix(strings.TrimSpace(wrapped.Str()), "{") {
+				o.Args.Label = tape.Lossy
+			}
+		}
+	}
+	if !out.IsAbsent() {
+		u := decode.UnwrapResult(decode.Result(out, encoded))
+		o.Result = u.Content
+		o.Failed = o.Failed || u.IsError
+		decode.FillString(&o.CallID, decode.UsableID(u.CallID))
+	}
+}
