@@ -146,6 +146,7 @@ func (b *builder) modelCall(k *call) tape.Event {
 	case k.response != nil && !hasToolCall(k.response) && slices.ContainsFunc(o.FinishReasons, asksForTools):
 		e.Provenance["response.message"] = tape.Truncated
 		b.finding(tape.CodeTruncated, k.seq, "response.message", "the finish reason says that tools were asked for, the recorded answer holds no call")
+		b.finding(tape.CodeContentAbsent, k.seq, "response.message.tool_calls", "the tools that were asked for are named nowhere; their calls may be missing from the tape")
 	case k.response != nil && o.ResponseLabel != "" && o.ResponseLabel != tape.Recovered:
 		e.Provenance["response.message"] = o.ResponseLabel
 		b.finding(codeOf(o.ResponseLabel), k.seq, "response.message", "the answer is not whole")

@@ -90,6 +90,7 @@ func collect(f *fragment) *collector {
 		slices.SortStableFunc(list, compareCalls)
 	}
 	c.dropDuplicates()
+	c.dropPreparations()
 	c.dropWaits(part)
 	return c
 }

@@ -160,20 +160,29 @@ func (c *collector) nextAssistant(i int) *message {
 	if m.obs.RequestLabel == tape.Truncated {
 		return nil // where the request ends is not known
 	}
+	sent := afterSystem(m.request)
 	for j := i + 1; j < len(c.models) && j <= i+maxPredecessors; j++ {
-		next := c.models[j].request
-		if len(next) < len(m.request) || commonPrefix(m.request, next) < len(m.request) {
+		next := afterSystem(c.models[j].request)
+		if len(sent) == 0 || len(next) < len(sent) || commonPrefix(sent, next) < len(sent) {
 			continue
 		}
-		if len(next) == len(m.request) {
+		if len(next) == len(sent) {
 			return nil // the same request once more: what follows answers the last attempt
 		}
-		if said := next[len(m.request)]; said.tape.Role == tape.RoleAssistant {
+		if said := next[len(sent)]; said.tape.Role == tape.RoleAssistant {
 			return said
 		}
 		return nil
 	}
 	return nil
+}
+
+// afterSystem leaves out the instructions at the beginning of a request: an agent that takes over has its own, and some change with time.
+func afterSystem(request []*message) []*message {
+	for len(request) > 0 && request[0].tape.Role == tape.RoleSystem {
+		request = request[1:]
+	}
+	return request
 }
 
 func hasToolCall(m *message) bool {

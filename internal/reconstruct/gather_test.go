@@ -58,3 +58,24 @@ func TestCallsComeFromTheStateThatAGraphRecorded(t *testing.T) {
 	other := build(`{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"assistant","content":"another end"}]}`)
 	wantEvents(t, other, "model_call @2", "model_call @3")
 }
+
+func TestStepsWhoseRunSpanNeverCameAreOneRun(t *testing.T) {
+	const missing = 99
+	step := func(tr *trace, id, from int) {
+		tr.in("traceloop", "step", id, missing, from, from+15, "openinference.span.kind", "CHAIN", "input.value", "step")
+	}
+	ask := asks(call("c1", "f", `{"x":1}`))
+	build := func(second string) []*tape.Tape {
+		tr := newTrace()
+		step(tr, 1, 0)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 12, "c1", `{"x":1}`, "r")
+		step(tr, 4, 20)
+		tr.chat(5, 4, 21, 30, second, list(says("end")))
+		return tr.runs(t)
+	}
+	wantEvents(t, the(t, build(list(user("q"), ask, shows("c1", "r")))), "model_call @2", "tool_call f @3 by 1 = r", "model_call @5")
+	if tapes := build(list(user("something else"), ask)); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: the second does not continue the first", len(tapes))
+	}
+}

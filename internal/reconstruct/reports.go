@@ -99,3 +99,36 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 	}
 	return found
 }
+
+// dropPreparations leaves out model spans that hold neither a request nor anything that only a provider's answer can tell, and stand
+// beside the span of the call itself: the step that builds the request, or a wrapper that ended before.
+func (c *collector) dropPreparations() {
+	kept := c.models[:0:0]
+	for i, m := range c.models {
+		if c.prepares(i) {
+			c.noise["model span that prepares a call"] += int64(m.nodes[0].spans)
+			continue
+		}
+		kept = append(kept, m)
+	}
+	c.models = kept
+}
+
+// prepares reports that the next model span beside the i-th is the call that this one prepares.
+func (c *collector) prepares(i int) bool {
+	m := c.models[i]
+	if !silent(m.obs) || len(m.nodes) > 1 {
+		return false
+	}
+	for _, next := range c.models[i+1:] {
+		if siblingsOf(next.nodes[0]) == siblingsOf(m.nodes[0]) {
+			return !silent(next.obs) && next.obs.Model == m.obs.Model && !m.nodes[0].parent.IsEmpty()
+		}
+	}
+	return false
+}
+
+// silent reports a model span without a request and without what a provider's answer brings.
+func silent(o *genai.Observation) bool {
+	return len(o.Request) == 0 && o.RequestLabel == "" && !usageKnown(o.Usage) && len(o.FinishReasons) == 0 && o.ResponseID == "" && o.ResponseModel == "" && !o.Failed && !o.StatusError
+}

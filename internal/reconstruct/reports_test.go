@@ -89,3 +89,51 @@ func TestEnvelopeIsProvedByWhatIsInside(t *testing.T) {
 		t.Errorf("arguments %s: an envelope was taken off that nothing proves", got)
 	}
 }
+
+func TestStepThatPreparesAModelCallIsNone(t *testing.T) {
+	build := func(model string) []string {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.in("test", "prepare", 2, 1, 1, 2, "gen_ai.operation.name", "chat", "gen_ai.request.model", model)
+		tr.chat(3, 1, 3, 10, list(user("q")), list(says("end")), "gen_ai.usage.output_tokens", 7)
+		return events(the(t, tr.runs(t)))
+	}
+	if got := build("m1"); len(got) != 1 {
+		t.Errorf("events %v, want the call alone", got)
+	}
+	if got := build("m2"); len(got) != 2 {
+		t.Errorf("events %v: a call of another model was left out", got)
+	}
+}
+
+func TestAnswerIsNoRepresentationOfAnObject(t *testing.T) {
+	for output, want := range map[string]string{
+		"StopEvent(result=AgentOutput(response=ChatMessage(role=<Mess...": "it's 7",
+		`{'answer': 'it\'s 7', 'error': None}`:                            "it's 7",
+		"The tools say: it's 7":                                           "The tools say: it's 7",
+		"{'rows': 12}":                                                    "{'rows': 12}",
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100, "gen_ai.output.messages", list(says(output)))
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("it's 7")))
+		if got := the(t, tr.runs(t)).Output.Text; got == nil || *got != want {
+			t.Errorf("root says %q: final answer %v, want %q", output, got, want)
+		}
+	}
+}
+
+func TestAgentThatTakesOverHasItsOwnInstructions(t *testing.T) {
+	system := func(text string) string {
+		return `{"role":"system","parts":[{"type":"text","content":` + quote(text) + `}]}`
+	}
+	handed := asks(`{"type":"text","content":"Handing over."}`, call("c1", "transfer_to_b", `{}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(system("one"), user("q")), list(says("Handing over.")))
+	tr.agent("b", 3, 1, 20, 90)
+	tr.chat(4, 3, 30, 40, list(system("two"), user("q"), handed, shows("c1", "ok")), list(says("end")))
+	tp := the(t, tr.runs(t))
+	if tp.Events[0].Provenance["response.message"] != tape.Recovered || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("the call that hands over was not completed from the next request: %v", events(tp))
+	}
+}

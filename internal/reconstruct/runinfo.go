@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -445,6 +446,9 @@ func (b *builder) answer(last *call) (string, *message) {
 		return text, nil
 	}
 	said := textOf(last.response)
+	if text != said && finalAnswer(last) && said != "" && isReprOf(text, said) {
+		text = said
+	}
 	if text == "" && !hasToolCall(last.response) {
 		text = said
 	}
@@ -452,6 +456,19 @@ func (b *builder) answer(last *call) (string, *message) {
 		return text, last.response
 	}
 	return text, nil
+}
+
+// constructorRepr is how the representation of an object begins that names its members: StopEvent(result=…
+var constructorRepr = regexp.MustCompile(`^\s*[A-Z]\w*\([a-z_]\w*=`)
+
+// isReprOf reports a text that represents an object of some language in place of what was said: a constructor, or a dictionary with
+// what was said inside.
+func isReprOf(text, said string) bool {
+	if constructorRepr.MatchString(text) {
+		return true
+	}
+	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\`, "").Replace
+	return strings.HasPrefix(text, "{'") && strings.Contains(plain(text), plain(said))
 }
 
 // runError is what the root says went wrong, else the last call that failed.

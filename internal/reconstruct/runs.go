@@ -33,7 +33,7 @@ func divide(roots []*node) []*fragment {
 	}
 	frags = gather(append(frags, groupLoose(roots, loose)...))
 	slices.SortFunc(frags, func(a, b *fragment) int { return compareNodes(a.heads[0], b.heads[0]) })
-	return frags
+	return chain(frags)
 }
 
 // findRuns descends to the outermost agent of each path. Calls that it passes are loose.
@@ -220,6 +220,55 @@ func gather(frags []*fragment) []*fragment {
 	return kept
 }
 
+// chain makes one run of steps whose own run span never came: they name the same missing parent, and the conversation of each continues
+// that of the one before.
+func chain(frags []*fragment) []*fragment {
+	kept := frags[:0:0]
+	open := map[pcommon.SpanID]*fragment{}
+	for _, f := range frags {
+		head := f.heads[0]
+		if !head.missing || head.adopted || f.root != nil && !f.root.obs.WeakAgent {
+			kept = append(kept, f)
+			continue
+		}
+		before := open[head.parent]
+		if before == nil || !continues(before, f) {
+			open[head.parent] = f
+			kept = append(kept, f)
+			continue
+		}
+		before.root = nil
+		before.heads = append(before.heads, f.heads...)
+		before.entry = append(before.entry, f.entry...)
+	}
+	return kept
+}
+
+// continues reports that the first request of f repeats the whole last request of before.
+func continues(before, f *fragment) bool {
+	last, next := before.modelSpans(), f.modelSpans()
+	if len(last) == 0 || len(next) == 0 {
+		return false
+	}
+	sent, repeated := afterSystem(last[len(last)-1].request()), afterSystem(next[0].request())
+	return len(sent) > 0 && len(repeated) > len(sent) && commonPrefix(sent, repeated) == len(sent)
+}
+
+// modelSpans lists the model spans of a fragment in order of time.
+func (f *fragment) modelSpans() []*node {
+	var models []*node
+	for _, h := range f.heads {
+		walk(h, func(n *node) bool {
+			if n.obs.Class == genai.Model {
+				models = append(models, n)
+			}
+			return true
+		})
+	}
+	slices.SortFunc(models, compareNodes)
+	return models
+}
+
 // siblings is what spans have in common that name the same parent, whether it came or not.
 type siblings struct {
 	up     *node
@@ -246,14 +295,10 @@ func (f *fragment) userText() string {
 			return text
 		}
 	}
-	var text string
-	for _, h := range f.heads {
-		walk(h, func(n *node) bool {
-			if text == "" && n.obs.Class == genai.Model {
-				text = lastUserText(n.obs.Request)
-			}
-			return text == ""
-		})
+	for _, n := range f.modelSpans() {
+		if text := lastUserText(n.obs.Request); text != "" {
+			return text
+		}
 	}
-	return text
+	return ""
 }
