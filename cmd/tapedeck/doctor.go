@@ -52,7 +52,7 @@ read.`,
   tapedeck doctor s3://tapes/prod --json | jq '.sources[].missing[].fix'
   tapedeck doctor --listen 127.0.0.1:4317 --for 5m`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d := &diagnosis{flags: f, in: doctor.NewIntake(), stdin: cmd.InOrStdin(), stderr: cmd.ErrOrStderr()}
+			d := &diagnosis{flags: f, in: doctor.NewReceiver(), stdin: cmd.InOrStdin(), stderr: cmd.ErrOrStderr()}
 			if err := d.read(cmd.Context(), args); err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ read.`,
 // diagnosis is one call of doctor.
 type diagnosis struct {
 	flags  doctorFlags
-	in     *doctor.Intake
+	in     *doctor.Receiver
 	stdin  io.Reader
 	stderr io.Writer
 }
@@ -192,7 +192,7 @@ func checkListen(address string, remote bool) error {
 }
 
 func (d *diagnosis) report(stdout io.Writer) error {
-	r := d.in.Examine()
+	r := d.in.Diagnose()
 	var err error
 	if d.flags.asJSON {
 		err = writeJSON(stdout, r)
@@ -239,7 +239,7 @@ func reportText(r doctor.Report) []byte {
 		}
 		b.WriteString("\n")
 	}
-	for _, f := range r.Foreign {
+	for _, f := range r.NonAgent {
 		fmt.Fprintf(&b, "%s: %d spans, no part of an agent run\n", sourceLine(f.Source), f.Spans)
 	}
 	return b.Bytes()

@@ -17,7 +17,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
-	resolving "github.com/tapedeck/tapedeck/internal/resolve"
+	"github.com/tapedeck/tapedeck/internal/externalcontent"
 	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
@@ -93,7 +93,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	if err := f.check(address); err != nil {
 		return err
 	}
-	policy, err := resolving.NewPolicy(f.allow)
+	policy, err := externalcontent.NewPolicy(f.allow)
 	if err != nil {
 		return fmt.Errorf("--allow: %w", err)
 	}
@@ -113,15 +113,15 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	d := existing
 	forget := func() {}
 	if f.dryRun {
-		rehearsal := resolving.NewRehearsal(d.Store()) // closed with the deck below it
+		rehearsal := externalcontent.NewRehearsal(d.Store()) // closed with the deck below it
 		forget = rehearsal.Forget
 		if d, err = deck.New(ctx, rehearsal, address); err != nil {
 			return err
 		}
 	}
-	remote := resolving.NewRemote(policy)
+	remote := externalcontent.NewRemote(policy)
 	defer func() { err = errors.Join(err, remote.Close()) }()
-	r := resolving.New(policy, remote, resolving.Limits{Object: int64(f.object), Trace: objectsPerTrace * int64(f.object), Timeout: f.timeout})
+	r := externalcontent.New(policy, remote, externalcontent.Limits{Object: int64(f.object), Trace: objectsPerTrace * int64(f.object), Timeout: f.timeout})
 	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Gate: gate})
 	if redactor != nil {
 		r.Redact = func(name, content string) string { return redactor.String(name, content, nil) }
@@ -131,7 +131,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	for i, id := range ids {
 		queries[i] = runs.Query{ID: id, Tenant: f.tenant, Limit: f.limit}
 	}
-	for o, err := range r.Deck(ctx, d, w, resolving.Places(ctx, d, f.tenant, queries)) {
+	for o, err := range r.Deck(ctx, d, w, externalcontent.Places(ctx, d, f.tenant, queries)) {
 		if err != nil {
 			return err
 		}

@@ -150,7 +150,7 @@ func TestTraceThatIsOpenedAgainBeforeItWasReadBackCountsAllItsSpans(t *testing.T
 	})
 }
 
-func TestForeignSpansThatTellNothingLeaveNothingBehind(t *testing.T) {
+func TestNonAgentSpansThatTellNothingLeaveNothingBehind(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := &downstream{}
 		var log *spool.Log

@@ -70,7 +70,7 @@ func TestCallsWithoutTheirRunSpanAreCompleteOnlyWhereNoneIsToBeExpected(t *testi
 	}
 }
 
-func TestLinkOfAForeignSpanFillsTheGap(t *testing.T) {
+func TestLinkOfANonAgentSpanFillsTheGap(t *testing.T) {
 	for name, sameRequest := range map[string]bool{"same request": true, "later request": false} {
 		t.Run(name, func(t *testing.T) {
 			d := &downstream{}
@@ -96,7 +96,7 @@ func TestLinkOfAForeignSpanFillsTheGap(t *testing.T) {
 	}
 }
 
-func TestParentlessForeignRootEndsATrace(t *testing.T) {
+func TestParentlessNonAgentRootEndsATrace(t *testing.T) {
 	d := &downstream{}
 	run(t, options(d), func(m *Assembler) {
 		admit(t, m, evidence(1, node{id: 3, parent: 2}))

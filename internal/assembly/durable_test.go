@@ -231,7 +231,7 @@ func TestRunSpanThatComesToAColdTraceEndsItWhenAllParentsCame(t *testing.T) {
 	}
 }
 
-func TestForeignRootIsRememberedByTheSpool(t *testing.T) {
+func TestNonAgentRootIsRememberedByTheSpool(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := &downstream{}
 		l := begin(t, options(d), t.TempDir(), spool.Options{})

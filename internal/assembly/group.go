@@ -215,7 +215,7 @@ func (a *Assembler) sort(r Request) shardRequest {
 	if len(r.Links) == 0 {
 		return whole
 	}
-	fragments, loose := map[Key]int{}, map[Key]int{}
+	fragments, unattached := map[Key]int{}, map[Key]int{}
 	for i, f := range r.Fragments {
 		fragments[f.Key] = i
 	}
@@ -225,11 +225,11 @@ func (a *Assembler) sort(r Request) shardRequest {
 			whole.fragments[i].links = append(whole.fragments[i].links, e)
 			continue
 		}
-		i, ok := loose[l.Key]
+		i, ok := unattached[l.Key]
 		if !ok || len(whole.links[i].links) == maxLinks {
 			i = len(whole.links)
-			loose[l.Key] = i
-			whole.links = append(whole.links, looseLinks{key: l.Key})
+			unattached[l.Key] = i
+			whole.links = append(whole.links, unattachedLinks{key: l.Key})
 		}
 		whole.links[i].links = append(whole.links[i].links, e)
 	}

@@ -41,7 +41,7 @@ type shard struct {
 // shardRequest is the part of a request that concerns one shard, or a question to it.
 type shardRequest struct {
 	fragments []recorded
-	links     []looseLinks
+	links     []unattachedLinks
 	ask       func(*shard)
 }
 
@@ -53,8 +53,8 @@ type recorded struct {
 	id    spool.ID
 }
 
-// looseLinks are links of a trace that has no evidence in the request.
-type looseLinks struct {
+// unattachedLinks are links of a trace that has no evidence in the request.
+type unattachedLinks struct {
 	key   Key
 	links []edge
 	id    spool.ID
@@ -93,7 +93,7 @@ func (s *shard) adopt(r shardRequest) {
 
 // adoptLinks keeps the record of links that tell something with the evidence that they belong to. Links of traces that are not open
 // are nothing.
-func (s *shard) adoptLinks(l looseLinks) {
+func (s *shard) adoptLinks(l unattachedLinks) {
 	t := s.open[l.key.kept()]
 	if t == nil || t.rootCame {
 		s.release(l.id)

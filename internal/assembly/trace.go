@@ -156,7 +156,7 @@ func (p *past) after(earlier past, td ptrace.Traces) {
 	p.distinct += p.allCame(td)
 	for id, came := range own.nodes {
 		if came {
-			p.found(id) // what foreign spans told
+			p.found(id) // what non-agent spans told
 		}
 	}
 	p.noteAll(own)

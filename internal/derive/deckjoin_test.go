@@ -18,16 +18,16 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // torn are the recorded runs that come in several traces.
-func torn(t *testing.T) []score.Run {
+func torn(t *testing.T) []groundtruth.Run {
 	t.Helper()
-	var runs []score.Run
+	var runs []groundtruth.Run
 	for _, run := range corpusRuns(t) {
 		if run.Group == "gemini-cli" || run.Group == "openai-traceloop-norootspan" {
 			runs = append(runs, run)
@@ -39,7 +39,7 @@ func torn(t *testing.T) []score.Run {
 	return runs
 }
 
-func evidenceOf(t *testing.T, runs ...score.Run) *evidence.Set {
+func evidenceOf(t *testing.T, runs ...groundtruth.Run) *evidence.Set {
 	t.Helper()
 	all := evidence.NewSet()
 	for _, run := range runs {
@@ -260,7 +260,7 @@ func TestJoiningADeckThatDeriveHasJoinedFindsTheSameRuns(t *testing.T) {
 }
 
 func TestATraceThatComesLaterJoinsWhatWasJoinedBefore(t *testing.T) {
-	run := torn(t)[slices.IndexFunc(torn(t), func(r score.Run) bool { return r.Group == "gemini-cli" && r.Scenario == "research_chain" })]
+	run := torn(t)[slices.IndexFunc(torn(t), func(r groundtruth.Run) bool { return r.Group == "gemini-cli" && r.Scenario == "research_chain" })]
 	set := evidenceOf(t, run)
 	traces := set.Split()
 	one, w := openDeck(t, "mem")

@@ -19,7 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/redact"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -46,7 +46,7 @@ func testRedactor(t *testing.T) *redact.Redactor {
 }
 
 // redacted is the evidence of a run as it comes from behind agentredaction.
-func redacted(t *testing.T, run score.Run, r *redact.Redactor) *evidence.Set {
+func redacted(t *testing.T, run groundtruth.Run, r *redact.Redactor) *evidence.Set {
 	t.Helper()
 	td := evidenceOf(t, run).Traces()
 	r.Traces(td, nil)
@@ -59,7 +59,7 @@ func redacted(t *testing.T, run score.Run, r *redact.Redactor) *evidence.Set {
 }
 
 // withSecrets are the recorded runs in which secrets were planted.
-func withSecrets(t *testing.T) (runs []score.Run, secrets []string) {
+func withSecrets(t *testing.T) (runs []groundtruth.Run, secrets []string) {
 	t.Helper()
 	for _, run := range corpusRuns(t) {
 		if run.Scenario == "secrets" {

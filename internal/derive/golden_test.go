@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -54,7 +54,7 @@ func TestGoldenTapes(t *testing.T) {
 }
 
 // golden renders the tapes of a run, joined as the command line joins them, indented.
-func golden(t *testing.T, run score.Run) []byte {
+func golden(t *testing.T, run groundtruth.Run) []byte {
 	t.Helper()
 	set, err := run.Evidence()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -45,7 +45,7 @@ func pieces(t *testing.T, tag string) (all []*evidence.Set, trace string) {
 }
 
 var firstRun = sync.OnceValues(func() (*evidence.Set, error) {
-	runs, err := score.Corpus(corpus)
+	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		return nil, err
 	}

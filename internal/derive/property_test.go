@@ -19,15 +19,15 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 const corpus = "../../testdata/corpus"
 
-func corpusRuns(t testing.TB) []score.Run {
+func corpusRuns(t testing.TB) []groundtruth.Run {
 	t.Helper()
-	runs, err := score.Corpus(corpus)
+	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		t.Fatal(err)
 	}

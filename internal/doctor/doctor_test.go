@@ -16,14 +16,14 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// intakeOf reads the recorded runs of a group.
-func intakeOf(t *testing.T, group string, traces, logs bool) *Intake {
+// receiverOf reads the recorded runs of a group.
+func receiverOf(t *testing.T, group string, traces, logs bool) *Receiver {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../../testdata/corpus/agents", group, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := NewIntake()
+	in := NewReceiver()
 	for _, file := range files {
 		if strings.HasSuffix(file, ".truth.json") {
 			continue
@@ -58,7 +58,7 @@ func find(r Report, code tape.Code) (Missing, bool) {
 }
 
 func TestACompleteRecordingIsHealthy(t *testing.T) {
-	r := intakeOf(t, "vercel-ai-v7-genai", true, true).Examine()
+	r := receiverOf(t, "vercel-ai-v7-genai", true, true).Diagnose()
 	if !r.Healthy() || len(r.Sources) != 1 {
 		t.Fatalf("%+v", r)
 	}
@@ -69,7 +69,7 @@ func TestACompleteRecordingIsHealthy(t *testing.T) {
 }
 
 func TestContentThatIsOffIsNamedWithItsSwitch(t *testing.T) {
-	r := intakeOf(t, "openai-otel-contrib-nocontent", true, true).Examine()
+	r := receiverOf(t, "openai-otel-contrib-nocontent", true, true).Diagnose()
 	if r.Healthy() {
 		t.Fatalf("%+v", r)
 	}
@@ -80,11 +80,11 @@ func TestContentThatIsOffIsNamedWithItsSwitch(t *testing.T) {
 }
 
 func TestLogRecordsThatDoNotComeAreAskedFor(t *testing.T) {
-	m, ok := find(intakeOf(t, "codex-cli", true, false).Examine(), tape.CodeContentAbsent)
+	m, ok := find(receiverOf(t, "codex-cli", true, false).Diagnose(), tape.CodeContentAbsent)
 	if !ok || !strings.Contains(m.Fix, "genailogs") {
 		t.Errorf("without log records: %+v", m)
 	}
-	for _, s := range intakeOf(t, "codex-cli", true, true).Examine().Sources {
+	for _, s := range receiverOf(t, "codex-cli", true, true).Diagnose().Sources {
 		for _, m := range s.Missing {
 			if strings.Contains(m.Fix, "genailogs") {
 				t.Errorf("with log records: %+v", m)
@@ -95,8 +95,8 @@ func TestLogRecordsThatDoNotComeAreAskedFor(t *testing.T) {
 
 func TestEveryRunAndCallIsCountedOnce(t *testing.T) {
 	for _, group := range []string{"langchain-openinference", "mcp-openinference", "gemini-cli", "traceloop-sdk-anthropic", "claude-code"} {
-		in := intakeOf(t, group, true, true)
-		r := in.Examine()
+		in := receiverOf(t, group, true, true)
+		r := in.Diagnose()
 		runs, calls, graded := 0, 0, 0
 		for _, s := range r.Sources {
 			runs += s.Runs
@@ -112,7 +112,7 @@ func TestEveryRunAndCallIsCountedOnce(t *testing.T) {
 }
 
 func TestSpansOfNoAgentAreNamed(t *testing.T) {
-	in := NewIntake()
+	in := NewReceiver()
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", "shop")
@@ -120,8 +120,8 @@ func TestSpansOfNoAgentAreNamed(t *testing.T) {
 	ss.Scope().SetName("net/http")
 	ss.Spans().AppendEmpty().SetName("GET")
 	in.AddTraces(td)
-	want := Report{Foreign: []Foreign{{Source{"shop", "net/http", ""}, 1}}}
-	r := in.Examine()
+	want := Report{NonAgent: []NonAgent{{Source{"shop", "net/http", ""}, 1}}}
+	r := in.Diagnose()
 	if diff := cmp.Diff(want, r); diff != "" || r.Healthy() {
 		t.Errorf("healthy %v %s", r.Healthy(), diff)
 	}
@@ -130,13 +130,13 @@ func TestSpansOfNoAgentAreNamed(t *testing.T) {
 func TestEveryWarningOfATapeHasARemedy(t *testing.T) {
 	decided := map[tape.Code]bool{} // warnings that nothing is to be done about
 	for _, k := range tape.FindingKinds {
-		if _, ok := remedies[k.Code]; k.Severity != tape.SeverityInfo && !ok && !decided[k.Code] {
-			t.Errorf("%s has no remedy", k.Code)
+		if _, ok := adviceFor[k.Code]; k.Severity != tape.SeverityInfo && !ok && !decided[k.Code] {
+			t.Errorf("%s has no advice", k.Code)
 		}
 	}
-	for code, r := range remedies {
+	for code, r := range adviceFor {
 		for _, d := range append([]*genai.Dialect{nil}, genai.Dialects...) {
-			if fix := r.fix(&Examined{}, d); fix == "" || strings.Contains(fix, "`") {
+			if fix := r.fix(&Diagnosis{}, d); fix == "" || strings.Contains(fix, "`") {
 				t.Errorf("%s: %q", code, fix)
 			}
 		}

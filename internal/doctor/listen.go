@@ -24,18 +24,18 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // exporters compress
 )
 
-// maxRequest bounds one request, decompressed.
+// maxRequest bounds one request, in bytes after decompression.
 const maxRequest = 64 << 20
 
-// Listen takes in OTLP, gRPC and HTTP alike, from one address until the context ends or limit spans and log records came. It closes the
-// listener. Metrics are accepted and left out, so that exporters of an agent do not complain.
-func Listen(ctx context.Context, listener net.Listener, in *Intake, limit int) error {
+// Listen receives OTLP over gRPC and HTTP on one listener. It returns when the context ends or in holds limit spans and log records, and
+// closes the listener. Metrics are accepted and discarded, so that the exporters of an agent report no errors.
+func Listen(ctx context.Context, listener net.Listener, in *Receiver, limit int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &receiver{in: in, limit: limit, enough: cancel}
+	r := &otlpServer{in: in, limit: limit, enough: cancel}
 	calls := grpc.NewServer(grpc.MaxRecvMsgSize(maxRequest))
-	ptraceotlp.RegisterGRPCServer(calls, &traceService{receiver: r})
-	plogotlp.RegisterGRPCServer(calls, &logService{receiver: r})
+	ptraceotlp.RegisterGRPCServer(calls, &traceService{otlpServer: r})
+	plogotlp.RegisterGRPCServer(calls, &logService{otlpServer: r})
 	pmetricotlp.RegisterGRPCServer(calls, &metricService{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", r.serveTraces)
@@ -63,7 +63,7 @@ func Listen(ctx context.Context, listener net.Listener, in *Intake, limit int) e
 		return err
 	case <-ctx.Done():
 	}
-	closing, stop := context.WithTimeout(context.Background(), 2*time.Second) // lets the last answer out
+	closing, stop := context.WithTimeout(context.Background(), 2*time.Second) // time to write the last response
 	defer stop()
 	err := server.Shutdown(closing)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -73,22 +73,22 @@ func Listen(ctx context.Context, listener net.Listener, in *Intake, limit int) e
 	if served := <-done; err == nil && !errors.Is(served, http.ErrServerClosed) {
 		err = served
 	}
-	r.mu.Lock() // what is still being taken in
+	r.mu.Lock() // wait for the request that is being added
 	defer r.mu.Unlock()
 	r.closed = true
 	return err
 }
 
-// receiver puts what comes into the intake, one request at a time.
-type receiver struct {
+// otlpServer adds requests to the receiver, one at a time.
+type otlpServer struct {
 	mu     sync.Mutex
-	in     *Intake
+	in     *Receiver
 	limit  int
 	enough context.CancelFunc
 	closed bool
 }
 
-func (r *receiver) take(add func(*Intake)) {
+func (r *otlpServer) take(add func(*Receiver)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || r.in.Len() >= r.limit {
@@ -102,7 +102,7 @@ func (r *receiver) take(add func(*Intake)) {
 
 type traceService struct {
 	ptraceotlp.UnimplementedGRPCServer
-	*receiver
+	*otlpServer
 }
 
 func (s *traceService) Export(_ context.Context, req ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
@@ -112,7 +112,7 @@ func (s *traceService) Export(_ context.Context, req ptraceotlp.ExportRequest) (
 
 type logService struct {
 	plogotlp.UnimplementedGRPCServer
-	*receiver
+	*otlpServer
 }
 
 func (s *logService) Export(_ context.Context, req plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
@@ -128,14 +128,14 @@ func (*metricService) Export(context.Context, pmetricotlp.ExportRequest) (pmetri
 	return pmetricotlp.NewExportResponse(), nil
 }
 
-// takeTraces copies: the memory of a request is the server's.
-func (r *receiver) takeTraces(td ptrace.Traces) {
+// takeTraces copies the spans: the server reuses the memory of a request.
+func (r *otlpServer) takeTraces(td ptrace.Traces) {
 	own := ptrace.NewTraces()
 	td.CopyTo(own)
-	r.take(func(in *Intake) { in.AddTraces(own) })
+	r.take(func(in *Receiver) { in.AddTraces(own) })
 }
 
-func (r *receiver) takeLogs(ld plog.Logs) { r.take(func(in *Intake) { in.AddLogs(ld) }) }
+func (r *otlpServer) takeLogs(ld plog.Logs) { r.take(func(in *Receiver) { in.AddLogs(ld) }) }
 
 // request reads the body of an export and says whether it is JSON.
 func request(w http.ResponseWriter, req *http.Request) (body []byte, isJSON, ok bool) {
@@ -166,7 +166,7 @@ func request(w http.ResponseWriter, req *http.Request) (body []byte, isJSON, ok 
 	return body, kind == "application/json", true
 }
 
-func (r *receiver) serveTraces(w http.ResponseWriter, req *http.Request) {
+func (r *otlpServer) serveTraces(w http.ResponseWriter, req *http.Request) {
 	body, isJSON, ok := request(w, req)
 	if !ok {
 		return
@@ -184,7 +184,7 @@ func (r *receiver) serveTraces(w http.ResponseWriter, req *http.Request) {
 	reply(w, isJSON)
 }
 
-func (r *receiver) serveLogs(w http.ResponseWriter, req *http.Request) {
+func (r *otlpServer) serveLogs(w http.ResponseWriter, req *http.Request) {
 	body, isJSON, ok := request(w, req)
 	if !ok {
 		return

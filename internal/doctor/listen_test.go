@@ -36,7 +36,7 @@ func read(t *testing.T, file string) []byte {
 }
 
 // listen runs Listen and returns its address and a function that ends it.
-func listen(t *testing.T, in *Intake, limit int) (address string, stop func() error) {
+func listen(t *testing.T, in *Receiver, limit int) (address string, stop func() error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestListenTakesEveryFormOfOTLP(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	in := NewIntake()
+	in := NewReceiver()
 	address, stop := listen(t, in, 1<<20)
 	url := "http://" + address
 	for name, code := range map[string]int{
@@ -128,7 +128,7 @@ func TestListenTakesEveryFormOfOTLP(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	r := in.Examine()
+	r := in.Diagnose()
 	runs := 0
 	for _, s := range r.Sources {
 		runs += s.Runs
@@ -143,7 +143,7 @@ func TestListenEndsWhenEnoughCame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := NewIntake()
+	in := NewReceiver()
 	done := make(chan error, 1)
 	go func() { done <- Listen(t.Context(), listener, in, 1) }()
 	if code := post(t, "http://"+listener.Addr().String()+"/v1/traces", "application/json", "", read(t, spansFile)); code != http.StatusOK {

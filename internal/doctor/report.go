@@ -15,64 +15,64 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Report is what was found, by source.
+// Report is the result of a diagnosis, ordered by service, scope and version.
 type Report struct {
-	Sources []Examined `json:"sources"`
-	// Foreign are sources none of whose spans belong to an agent run.
-	Foreign []Foreign `json:"foreign"`
+	Sources []Diagnosis `json:"sources"`
+	// NonAgent holds the sources without a span of an agent run.
+	NonAgent []NonAgent `json:"foreign"`
 }
 
-// Examined is one source of agent telemetry.
-type Examined struct {
+// Diagnosis is the result for one source of agent telemetry.
+type Diagnosis struct {
 	Source
 	Dialect    string             `json:"dialect"`
 	Name       string             `json:"name"`
 	Spans      int                `json:"spans"`
-	LogRecords int                `json:"log_records"` // of the service
-	Runs       int                `json:"runs"`        // whose run span is of this source
+	LogRecords int                `json:"log_records"` // of the whole service
+	Runs       int                `json:"runs"`        // with their run span from this source
 	ModelCalls int                `json:"model_calls"`
 	ToolCalls  int                `json:"tool_calls"`
 	Grades     map[tape.Grade]int `json:"grades"`
 	Missing    []Missing          `json:"missing"`
 }
 
-// Missing is one thing that the runs lack.
+// Missing is one kind of information that is absent from the runs of a source.
 type Missing struct {
 	Code     tape.Code     `json:"code"`
 	Field    string        `json:"field,omitempty"`
-	Severity tape.Severity `json:"severity"` // info: no hindrance to a replay
+	Severity tape.Severity `json:"severity"` // info: the run can be replayed all the same
 	Count    int           `json:"count"`
 	Meaning  string        `json:"meaning"`
 	Fix      string        `json:"fix"`
 }
 
-// Foreign is a source whose spans belong to no agent run.
-type Foreign struct {
+// NonAgent is a source without a span of an agent run.
+type NonAgent struct {
 	Source
 	Spans int `json:"spans"`
 }
 
-// Healthy reports that nothing is missing, and that there was something to look at.
+// Healthy reports whether there is at least one run and nothing that a replay needs is missing.
 func (r Report) Healthy() bool {
 	for _, s := range r.Sources {
 		if slices.ContainsFunc(s.Missing, func(m Missing) bool { return m.Severity != tape.SeverityInfo }) {
 			return false
 		}
 	}
-	return slices.ContainsFunc(r.Sources, func(s Examined) bool { return s.Runs > 0 })
+	return slices.ContainsFunc(r.Sources, func(s Diagnosis) bool { return s.Runs > 0 })
 }
 
-// CodeNoCallID is what the report says of tool calls without an id; it is no finding of a tape.
+// CodeNoCallID marks tool calls without an id. It occurs in reports only, never on a tape.
 const CodeNoCallID tape.Code = "no_call_id"
 
 // spanID names a span within the telemetry.
 type spanID struct{ trace, span string }
 
-// examiner assigns what tapes say to the sources that said it.
-type examiner struct {
+// diagnoser assigns the events and findings of tapes to the sources of their spans.
+type diagnoser struct {
 	of       map[spanID]Source
 	dialects map[Source]map[string]int
-	reports  map[Source]*Examined
+	reports  map[Source]*Diagnosis
 	missing  map[Source]map[missingKey]int
 	logs     map[string]int // by service
 }
@@ -82,9 +82,9 @@ type missingKey struct {
 	field string
 }
 
-// examine is a pure function of the tapes and the evidence that they were made from.
-func examine(tapes []*tape.Tape, set *evidence.Set, spans, logs map[Source]int) Report {
-	x := &examiner{of: map[spanID]Source{}, dialects: map[Source]map[string]int{}, reports: map[Source]*Examined{}, missing: map[Source]map[missingKey]int{}, logs: map[string]int{}}
+// diagnose is a pure function of the tapes and the evidence that they were made from.
+func diagnose(tapes []*tape.Tape, set *evidence.Set, spans, logs map[Source]int) Report {
+	x := &diagnoser{of: map[spanID]Source{}, dialects: map[Source]map[string]int{}, reports: map[Source]*Diagnosis{}, missing: map[Source]map[missingKey]int{}, logs: map[string]int{}}
 	for s, n := range logs {
 		x.logs[s.Service] += n
 	}
@@ -107,11 +107,11 @@ func examine(tapes []*tape.Tape, set *evidence.Set, spans, logs map[Source]int) 
 	}
 	for s, n := range spans {
 		if x.reports[s] == nil {
-			r.Foreign = append(r.Foreign, Foreign{s, n})
+			r.NonAgent = append(r.NonAgent, NonAgent{s, n})
 		}
 	}
-	slices.SortFunc(r.Sources, func(a, b Examined) int { return compareSources(a.Source, b.Source) })
-	slices.SortFunc(r.Foreign, func(a, b Foreign) int { return compareSources(a.Source, b.Source) })
+	slices.SortFunc(r.Sources, func(a, b Diagnosis) int { return compareSources(a.Source, b.Source) })
+	slices.SortFunc(r.NonAgent, func(a, b NonAgent) int { return compareSources(a.Source, b.Source) })
 	return r
 }
 
@@ -119,7 +119,7 @@ func compareSources(a, b Source) int {
 	return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(a.Scope, b.Scope), strings.Compare(a.Version, b.Version))
 }
 
-func (x *examiner) item(item evidence.Item) {
+func (x *diagnoser) item(item evidence.Item) {
 	source := Source{serviceName(item.Resource.Resource().Attributes()), item.Scope.Scope().Name(), item.Scope.Scope().Version()}
 	if source.Scope == genai.LogScope {
 		source = Source{source.Service, logScope(item.Span.Attributes()), ""}
@@ -136,15 +136,15 @@ func (x *examiner) item(item evidence.Item) {
 	}
 }
 
-func (x *examiner) report(s Source) *Examined {
+func (x *diagnoser) report(s Source) *Diagnosis {
 	if x.reports[s] == nil {
-		x.reports[s] = &Examined{Source: s, Grades: map[tape.Grade]int{}, Missing: []Missing{}}
+		x.reports[s] = &Diagnosis{Source: s, Grades: map[tape.Grade]int{}, Missing: []Missing{}}
 	}
 	return x.reports[s]
 }
 
 // tape assigns a run to the source of its run span, and each event to the source of its outermost span.
-func (x *examiner) tape(t *tape.Tape) {
+func (x *diagnoser) tape(t *tape.Tape) {
 	find := func(span string) (Source, bool) {
 		for _, trace := range t.Sources.TraceIDs {
 			if s, ok := x.of[spanID{trace, span}]; ok {
@@ -172,7 +172,7 @@ func (x *examiner) tape(t *tape.Tape) {
 		}
 	}
 	if !known {
-		return // a run that only log records of no source hold
+		return // only log records without a source hold the run
 	}
 	run := x.report(home)
 	run.Runs++
@@ -201,8 +201,8 @@ func (x *examiner) tape(t *tape.Tape) {
 	}
 }
 
-func (x *examiner) miss(s Source, code tape.Code, field string) {
-	if _, known := remedies[code]; !known {
+func (x *diagnoser) miss(s Source, code tape.Code, field string) {
+	if _, known := adviceFor[code]; !known {
 		return
 	}
 	if x.missing[s] == nil {
@@ -211,17 +211,17 @@ func (x *examiner) miss(s Source, code tape.Code, field string) {
 	x.missing[s][missingKey{code, general(field)}]++
 }
 
-// general takes positions out of a field's path: what is missing in each message is said once.
+// general removes the indices from a field's path, so that the same gap in many messages is one row.
 func general(field string) string {
 	parts := strings.Split(field, ".")
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p != "" && strings.Trim(p, "0123456789") == "" })
 	return strings.Join(parts, ".")
 }
 
-func (x *examiner) summary(e *Examined, d *genai.Dialect) []Missing {
+func (x *diagnoser) summary(e *Diagnosis, d *genai.Dialect) []Missing {
 	out := []Missing{}
 	for key, n := range x.missing[e.Source] {
-		r := remedies[key.code]
+		r := adviceFor[key.code]
 		out = append(out, Missing{Code: key.code, Field: key.field, Severity: r.severity, Count: n, Meaning: r.meaning, Fix: r.fix(e, d)})
 	}
 	slices.SortFunc(out, func(a, b Missing) int {

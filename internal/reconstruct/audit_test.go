@@ -18,7 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge/forgeaudit"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -374,8 +374,8 @@ func TestOracleOfAnAgentThatCallsAnotherIsTheTruth(t *testing.T) {
 // TestAuditStreamClosesGaps: of the true values that the spans of the recorded Forge runs do not hold, how many the audit records bring,
 // and that they bring nothing wrong.
 func TestAuditStreamClosesGaps(t *testing.T) {
-	tally := func(add func(*evidence.Set) *evidence.Set) map[score.Outcome]int {
-		outcomes := map[score.Outcome]int{}
+	tally := func(add func(*evidence.Set) *evidence.Set) map[groundtruth.Outcome]int {
+		outcomes := map[groundtruth.Outcome]int{}
 		for _, run := range runs(t) {
 			if run.Group != "forge" {
 				continue
@@ -395,8 +395,8 @@ func TestAuditStreamClosesGaps(t *testing.T) {
 	}
 	spans := tally(func(set *evidence.Set) *evidence.Set { return set })
 	audit := tally(func(set *evidence.Set) *evidence.Set { return withAudit(t, set, nil) })
-	want := map[string]map[score.Outcome]int{"spans": {score.Exact: 183, score.Absent: 7}, "audit": {score.Exact: 187, score.Absent: 5}}
-	if diff := cmp.Diff(want, map[string]map[score.Outcome]int{"spans": spans, "audit": audit}); diff != "" {
+	want := map[string]map[groundtruth.Outcome]int{"spans": {groundtruth.Exact: 183, groundtruth.Absent: 7}, "audit": {groundtruth.Exact: 187, groundtruth.Absent: 5}}
+	if diff := cmp.Diff(want, map[string]map[groundtruth.Outcome]int{"spans": spans, "audit": audit}); diff != "" {
 		t.Error(diff)
 	}
 }

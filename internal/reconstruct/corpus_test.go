@@ -8,7 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -20,9 +20,9 @@ var options = reconstruct.Options{
 	Redaction: tape.Redaction{Policy: "none"},
 }
 
-func runs(t testing.TB) []score.Run {
+func runs(t testing.TB) []groundtruth.Run {
 	t.Helper()
-	runs, err := score.Corpus(corpus)
+	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		t.Fatal(err)
 	}

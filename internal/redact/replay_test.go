@@ -13,13 +13,13 @@ import (
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/redact"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // tapes derives a recorded run, redacted by r or as it is.
-func tapes(t *testing.T, run score.Run, r *redact.Redactor) []*tape.Tape {
+func tapes(t *testing.T, run groundtruth.Run, r *redact.Redactor) []*tape.Tape {
 	set := evidence.NewSet()
 	for _, path := range run.Files {
 		for doc, err := range otlpfile.ReadFile(path, nil, otlpfile.Options{}) {
@@ -44,7 +44,7 @@ func TestRedactionDoesNotChangeWhatAReplayFinds(t *testing.T) {
 	require.NoError(t, err)
 	r, err := redact.New(redact.Default().WithKey(key))
 	require.NoError(t, err)
-	runs, err := score.Corpus("../../testdata/corpus")
+	runs, err := groundtruth.Corpus("../../testdata/corpus")
 	require.NoError(t, err)
 	require.NotEmpty(t, runs)
 	var off, asTokens, asOriginals, redacted, masked int
@@ -112,7 +112,7 @@ func TestNoPlantedSecretReachesATape(t *testing.T) {
 	require.NoError(t, err)
 	r, err := redact.New(redact.Default().WithKey(key))
 	require.NoError(t, err)
-	runs, err := score.Corpus("../../testdata/corpus")
+	runs, err := groundtruth.Corpus("../../testdata/corpus")
 	require.NoError(t, err)
 	secrets := []string{"ghp_FAKEfake", "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI", "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.", "jane.fake@example.com", "4111 1111 1111 1111",
 		"sk-proj-FAKE", "hunter2-FAKE-password"}

@@ -26,7 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadatatest"
 )
 
-func TestKeepHoldsForeignSpansWithTheirTrace(t *testing.T) {
+func TestKeepHoldsNonAgentSpansWithTheirTrace(t *testing.T) {
 	s := &sink{}
 	run(t, func(c *Config) { c.NonAgent = nonAgentKeep }, s, func(r *rig) {
 		r.send(t, t.Context(), twoRuns())
@@ -155,7 +155,7 @@ func TestEmitOnShutdownEmptiesTheSpool(t *testing.T) {
 	run(t, durable, s, func(r *rig) { require.Zero(t, r.assembler.Stats().Recovered) })
 }
 
-func TestKeepHoldsForeignSpansInTheSpool(t *testing.T) {
+func TestKeepHoldsNonAgentSpansInTheSpool(t *testing.T) {
 	s, dir := &sink{}, t.TempDir()
 	keep := func(c *Config) { c.NonAgent, c.Spool.Directory = nonAgentKeep, dir }
 	run(t, keep, s, func(r *rig) { r.send(t, t.Context(), twoRuns()) })
@@ -193,7 +193,7 @@ func eachSpan(t *testing.T, td ptrace.Traces) (all []string) {
 }
 
 // TestRequestOfManyTracesIsHeldWhole is a request as a hostile sender writes it: 20,000 traces, spans without ids, a tenant with a name
-// of a megabyte, as many foreign spans again.
+// of a megabyte, as many non-agent spans again.
 func TestRequestOfManyTracesIsHeldWhole(t *testing.T) {
 	const traces = 20_000
 	s, dir := &sink{}, t.TempDir()

@@ -28,8 +28,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/score"
 	"github.com/tapedeck/tapedeck/internal/spool"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -184,7 +184,7 @@ func (h *history) deliver(td ptrace.Traces) {
 // TestAnyHistoryEndsInTheSameTapes is metamorphic: whatever happens on the way, and however the processor is configured, the tapes at
 // the end are those of a collector to which nothing happened.
 func TestAnyHistoryEndsInTheSameTapes(t *testing.T) {
-	runs, err := score.Corpus("../../testdata/corpus")
+	runs, err := groundtruth.Corpus("../../testdata/corpus")
 	require.NoError(t, err)
 	configurations := map[string]func(*Config){
 		"roomy": func(*Config) {},

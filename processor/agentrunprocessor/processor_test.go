@@ -194,7 +194,7 @@ func TestEvidenceLeavesTraceByTraceAndTheRestAtOnce(t *testing.T) {
 	})
 }
 
-func TestForeignTelemetryPassesAsItCame(t *testing.T) {
+func TestNonAgentTelemetryPassesAsItCame(t *testing.T) {
 	s := &sink{}
 	run(t, nil, s, func(r *rig) {
 		td := ptrace.NewTraces()
@@ -209,7 +209,7 @@ func TestForeignTelemetryPassesAsItCame(t *testing.T) {
 	})
 }
 
-func TestForeignTelemetryIsDroppedOnDemand(t *testing.T) {
+func TestNonAgentTelemetryIsDroppedOnDemand(t *testing.T) {
 	s := &sink{}
 	run(t, func(c *Config) { c.NonAgent = nonAgentDrop }, s, func(r *rig) {
 		td := twoRuns()
@@ -298,7 +298,7 @@ func TestTenantComesFromWhereTheOperatorSays(t *testing.T) {
 	}
 }
 
-func TestSpansWithoutATraceIDAreForeign(t *testing.T) {
+func TestSpansWithoutATraceIDAreNonAgent(t *testing.T) {
 	s := &sink{}
 	run(t, nil, s, func(r *rig) {
 		td := ptrace.NewTraces()

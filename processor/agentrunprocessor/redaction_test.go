@@ -65,7 +65,7 @@ func TestUnredactedEvidenceIsRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestForeignSpansNeedNoMarker(t *testing.T) {
+func TestNonAgentSpansNeedNoMarker(t *testing.T) {
 	s := &sink{}
 	run(t, required, s, func(r *rig) {
 		td := ptrace.NewTraces()
@@ -79,7 +79,7 @@ func TestMarkerIsHandedOnWithoutItsProof(t *testing.T) {
 	s := &sink{}
 	run(t, required, s, func(r *rig) {
 		td := marked(twoRuns(), marker.Seal())
-		addSpan(td.ResourceSpans().At(0).ScopeSpans().At(0).Spans(), 7, 1, 0, "") // a foreign span beside evidence
+		addSpan(td.ResourceSpans().At(0).ScopeSpans().At(0).Spans(), 7, 1, 0, "") // a non-agent span beside evidence
 		r.send(t, t.Context(), td)
 	})
 	require.NotEmpty(t, s.emitted())

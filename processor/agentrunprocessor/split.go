@@ -23,8 +23,8 @@ type splitting struct {
 }
 
 const (
-	// foreign stands for a span that is no evidence, where the number of a fragment stands for one that is.
-	foreign = -1
+	// nonAgent stands in splitter.of for a span that is no evidence, in place of the number of a fragment.
+	nonAgent = -1
 	// mixed stands for spans that do not all belong to one fragment.
 	mixed = -2
 	// unset is no number of a resource or scope and no size.
@@ -45,7 +45,7 @@ type splitter struct {
 	stripped    int
 	unredacted  int // spans of evidence that must be redacted and are not
 
-	// of holds for each span, in order, the number of its fragment or foreign.
+	// of holds for each span, in order, the number of its fragment, or nonAgent.
 	of        []int32
 	fragments []fragment
 	index     map[assembly.Key]int32
@@ -113,7 +113,7 @@ func (s *splitter) inspect(ctx context.Context, td ptrace.Traces, a *assembly.As
 func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope *int, tenant string) {
 	resourceSize, scopeSize := unset, unset // computed when a fragment needs them
 	var last pcommon.TraceID                // spans of one trace mostly stand together
-	lastFragment := int32(foreign)
+	lastFragment := int32(nonAgent)
 	for _, ss := range rs.ScopeSpans().All() {
 		*scope++
 		scopeSize = unset
@@ -122,17 +122,17 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 		for _, span := range ss.Spans().All() {
 			if !s.isEvidence(scopeName, span) {
 				s.others++
-				s.of = append(s.of, foreign)
+				s.of = append(s.of, nonAgent)
 				continue
 			}
 			id := span.TraceID()
 			if id.IsEmpty() {
 				s.untraceable++
 				s.others++
-				s.of = append(s.of, foreign)
+				s.of = append(s.of, nonAgent)
 				continue
 			}
-			if lastFragment == foreign || last != id {
+			if lastFragment == nonAgent || last != id {
 				last, lastFragment = id, s.fragmentOf(assembly.Key{Tenant: tenant, TraceID: id})
 			}
 			s.of = append(s.of, lastFragment)
@@ -175,7 +175,7 @@ func (s *splitter) fragmentOf(k assembly.Key) int32 {
 	return i
 }
 
-// findLinks collects the foreign spans of traces that have evidence, here or in the assembler. Without any this is one question for
+// findLinks collects the non-agent spans of traces that have evidence, here or in the assembler. Without any this is one question for
 // each run of spans of one trace.
 func (s *splitter) findLinks(td ptrace.Traces, requestTenant string, a *assembly.Assembler) {
 	n := 0
@@ -187,7 +187,7 @@ func (s *splitter) findLinks(td ptrace.Traces, requestTenant string, a *assembly
 			for _, span := range ss.Spans().All() {
 				fragment := s.of[n]
 				n++
-				if fragment != foreign {
+				if fragment != nonAgent {
 					continue
 				}
 				if id := span.TraceID(); id != last {
@@ -229,7 +229,7 @@ func (s *splitter) takeResource(rs ptrace.ResourceSpans, resource int, scope *in
 	}
 	of := s.of[s.position : s.position+n]
 	switch whole := wholeFragment(of); whole {
-	case foreign:
+	case nonAgent:
 		s.position += n
 		return false
 	case mixed:
@@ -256,7 +256,7 @@ func (s *splitter) takeScope(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, reso
 	of := s.of[s.position : s.position+n]
 	s.position += n
 	switch whole := wholeFragment(of); whole {
-	case foreign:
+	case nonAgent:
 		return false
 	case mixed:
 	default:
@@ -268,7 +268,7 @@ func (s *splitter) takeScope(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, reso
 	ss.Spans().RemoveIf(func(span ptrace.Span) bool {
 		to := of[i]
 		i++
-		if to == foreign {
+		if to == nonAgent {
 			return false
 		}
 		s.stripped += stripSpan(span)
@@ -312,10 +312,10 @@ func (s *splitter) stripSpans(spans ptrace.SpanSlice) {
 	}
 }
 
-// wholeFragment is the fragment that all of them belong to, or foreign, or mixed.
+// wholeFragment is the fragment that all of them belong to, or nonAgent, or mixed.
 func wholeFragment(of []int32) int32 {
 	if len(of) == 0 {
-		return foreign
+		return nonAgent
 	}
 	for _, n := range of[1:] {
 		if n != of[0] {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -75,11 +75,11 @@ func embed(scorecard, into string) (string, error) {
 }
 
 func document(corpus string) (string, error) {
-	runs, err := score.Corpus(corpus)
+	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		return "", err
 	}
-	fields := score.Table{}
+	fields := groundtruth.Table{}
 	groups := map[string]*row{}
 	defects := map[defect]int{}
 	for _, run := range runs {
@@ -168,7 +168,7 @@ func replayTable(groups map[string]*row) string {
 // defect is a field of a group that came out missed, wrong or silent.
 type defect struct {
 	group, field string
-	outcome      score.Outcome
+	outcome      groundtruth.Outcome
 }
 
 func defectTable(defects map[defect]int) string {

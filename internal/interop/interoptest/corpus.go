@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
-	"github.com/tapedeck/tapedeck/internal/score"
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/schema"
@@ -26,7 +26,7 @@ type Recorded struct {
 // Corpus rebuilds the tapes of all recorded runs below testdata/corpus, of which root is the folder.
 func Corpus(tb testing.TB, root string) []Recorded {
 	tb.Helper()
-	runs, err := score.Corpus(root)
+	runs, err := groundtruth.Corpus(root)
 	if err != nil {
 		tb.Fatal(err)
 	}

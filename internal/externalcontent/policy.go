@@ -1,11 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resolve fetches content that telemetry holds by reference only and adds it to the evidence of a deck.
+// Package externalcontent fetches content that telemetry holds by reference only and adds it to the evidence of a deck.
 //
 // References come with the telemetry, so whoever sends spans writes them. Nothing is fetched that the user has not allowed by a
 // prefix, and what is fetched is bounded in size and time.
-package resolve
+package externalcontent
 
 import (
 	"errors"

@@ -10,19 +10,20 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// remedy says what a finding means to the owner of an agent and what to set against it.
-type remedy struct {
-	severity tape.Severity // info: no hindrance to a replay
+// advice explains a finding to the owner of an agent: what it means, and which setting changes it.
+type advice struct {
+	severity tape.Severity // info: the run can be replayed all the same
 	meaning  string
-	fix      func(e *Examined, d *genai.Dialect) string
+	fix      func(e *Diagnosis, d *genai.Dialect) string
 }
 
-func always(text string) func(*Examined, *genai.Dialect) string {
-	return func(*Examined, *genai.Dialect) string { return text }
+func always(text string) func(*Diagnosis, *genai.Dialect) string {
+	return func(*Diagnosis, *genai.Dialect) string { return text }
 }
 
-// remedies are the findings that the report speaks of; others are decisions that were made, and nothing is missing.
-var remedies = map[tape.Code]remedy{
+// adviceFor holds the advice for each finding that the report shows. The other findings record decisions; they do not say that telemetry
+// is missing.
+var adviceFor = map[tape.Code]advice{
 	tape.CodeContentAbsent:       {tape.SeverityWarning, "content is not recorded", contentSwitch},
 	tape.CodeArgsMissing:         {tape.SeverityWarning, "arguments of tool calls are not recorded", contentSwitch},
 	tape.CodeResultMissing:       {tape.SeverityWarning, "results of tool calls are not recorded", contentSwitch},
@@ -51,8 +52,8 @@ var remedies = map[tape.Code]remedy{
 	CodeNoCallID:                 {tape.SeverityInfo, "tool calls have no id", always("none needed while names and arguments tell the calls apart")},
 }
 
-// contentSwitch is what turns the capture of content on, and where that content then travels.
-func contentSwitch(e *Examined, d *genai.Dialect) string {
+// contentSwitch names the setting that turns the capture of content on, and says when log records carry that content.
+func contentSwitch(e *Diagnosis, d *genai.Dialect) string {
 	if d == nil {
 		return "record content with a dialect of docs/dialects.md"
 	}
@@ -61,14 +62,14 @@ func contentSwitch(e *Examined, d *genai.Dialect) string {
 		fix = "see docs/dialects.md"
 	}
 	fix = strings.ReplaceAll(fix, "`", "")
-	overOTLP := len(d.Events) > 0 && d.ID != "forge" // whose audit stream is a file
+	overOTLP := len(d.Events) > 0 && d.ID != "forge" // its audit stream is a file
 	if (overOTLP || strings.Contains(fix, "log record")) && e.LogRecords == 0 {
 		fix += "; no log record came: send them too (OTEL_LOGS_EXPORTER=otlp, a logs pipeline with the genailogs connector)"
 	}
 	return fix
 }
 
-// cuts are the limits of producers that cut values themselves.
+// cuts names, by dialect, the limit of a producer that cuts values itself.
 var cuts = map[string]string{
 	"forge":       "Forge cuts each attribute at 4 KiB, no setting; give derive its audit stream beside the spans",
 	"claude-code": "CLAUDE_CODE_OTEL_CONTENT_MAX_LENGTH, whole requests with OTEL_LOG_RAW_API_BODIES=file:<dir>",
@@ -78,7 +79,7 @@ var cuts = map[string]string{
 	"mlflow":      "the previews of MLflow are short by design; export spans with their inputs and outputs",
 }
 
-func lengthLimit(_ *Examined, d *genai.Dialect) string {
+func lengthLimit(_ *Diagnosis, d *genai.Dialect) string {
 	const sdk = "unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT and OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 	if d != nil && cuts[d.ID] != "" {
 		return cuts[d.ID] + "; else " + sdk
@@ -86,20 +87,20 @@ func lengthLimit(_ *Examined, d *genai.Dialect) string {
 	return sdk
 }
 
-func unanswered(_ *Examined, d *genai.Dialect) string {
+func unanswered(_ *Diagnosis, d *genai.Dialect) string {
 	if d != nil && d.Root == "" {
 		return "this instrumentation reports model calls only: an answer shows in the next request, or with spans of the tools (an agent instrumentation, or execute_tool spans of your own)"
 	}
 	return "nothing to set if the runs were stopped; else instrument the tools, or record until the run has ended"
 }
 
-func external(_ *Examined, d *genai.Dialect) string {
+func external(_ *Diagnosis, d *genai.Dialect) string {
 	if d != nil && d.ID == "claude-code" {
 		return "OTEL_LOG_RAW_API_BODIES=1 writes bodies inline instead of into files"
 	}
 	return "turn the upload of content off (OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK) so that it stays in spans, or fetch it into the deck with tapedeck resolve"
 }
 
-func noRoot(_ *Examined, _ *genai.Dialect) string {
+func noRoot(_ *Diagnosis, _ *genai.Dialect) string {
 	return "none needed for one conversation at a time; else wrap the run in an invoke_agent span, or set gen_ai.conversation.id"
 }

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor says what telemetry lacks for replaying the runs in it, and which setting of the producer would bring it.
+// Package doctor reports what is missing in telemetry for a replay of its runs, and which setting of the producer adds it.
 package doctor
 
 import (
@@ -15,31 +15,31 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Source is what emits telemetry: an instrumentation scope of a service.
+// Source identifies a producer of telemetry: one instrumentation scope of one service.
 type Source struct {
 	Service string `json:"service"`
 	Scope   string `json:"scope"`
 	Version string `json:"version,omitempty"`
 }
 
-// Intake gathers telemetry: what belongs to agent runs is kept, the rest is counted.
-type Intake struct {
+// Receiver collects telemetry. It keeps the spans and log records of agent runs and counts all others.
+type Receiver struct {
 	set   *evidence.Set
 	spans map[Source]int // all spans
 	logs  map[Source]int // log records of agents
 	total int
 }
 
-// NewIntake returns an empty Intake.
-func NewIntake() *Intake {
-	return &Intake{set: evidence.NewSet(), spans: map[Source]int{}, logs: map[Source]int{}}
+// NewReceiver returns an empty Receiver.
+func NewReceiver() *Receiver {
+	return &Receiver{set: evidence.NewSet(), spans: map[Source]int{}, logs: map[Source]int{}}
 }
 
-// Len returns how many spans and log records came.
-func (in *Intake) Len() int { return in.total }
+// Len returns the number of spans and log records received.
+func (in *Receiver) Len() int { return in.total }
 
-// AddTraces takes spans in. The intake refers to td afterwards.
-func (in *Intake) AddTraces(td ptrace.Traces) {
+// AddTraces adds spans. The receiver keeps references to td.
+func (in *Receiver) AddTraces(td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			if ss.Scope().Name() == genai.LogScope { // records that travel as spans
@@ -55,8 +55,8 @@ func (in *Intake) AddTraces(td ptrace.Traces) {
 	in.set.AddTraces(td)
 }
 
-// AddLogs takes log records in.
-func (in *Intake) AddLogs(ld plog.Logs) {
+// AddLogs adds log records. It copies what it keeps.
+func (in *Receiver) AddLogs(ld plog.Logs) {
 	in.total += ld.LogRecordCount()
 	td := evidence.LogsToTraces(ld)
 	for _, rs := range td.ResourceSpans().All() {
@@ -69,10 +69,10 @@ func (in *Intake) AddLogs(ld plog.Logs) {
 	in.set.AddTraces(td)
 }
 
-// Examine derives the runs and reports on them.
-func (in *Intake) Examine() Report {
+// Diagnose derives the tapes of all runs received so far and reports what they lack.
+func (in *Receiver) Diagnose() Report {
 	tapes := reconstruct.All(in.set.Split(), reconstruct.Options{Tenant: "default", Redaction: tape.Redaction{Policy: "none"}})
-	return examine(tapes, in.set, in.spans, in.logs)
+	return diagnose(tapes, in.set, in.spans, in.logs)
 }
 
 func serviceName(resource pcommon.Map) string {

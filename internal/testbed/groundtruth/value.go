@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package score compares tapes with what really happened, field by field. It serves the tests and the scorecard in the docs; the
+// Package groundtruth compares tapes with what really happened, field by field. It serves the tests and the scorecard in the docs; the
 // rules are those of the table in docs/scorecard.md.
-package score
+package groundtruth
 
 import (
 	"strings"
