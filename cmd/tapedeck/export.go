@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,8 +28,9 @@ const toStdout = "-"
 
 type exportFlags struct {
 	refs
-	format, out string
-	options     interop.Options
+	format, out  string
+	flat, losses bool
+	options      interop.Options
 }
 
 func newExport() *cobra.Command {
@@ -43,14 +46,18 @@ docs/formats.md says what each format keeps of a tape.
 
 With -o DIR each tape becomes DIR/<run id>/<name>, under the name that the format
 demands, and a line of JSON on stdout says what was lost. DIR may be a URL like
-those of decks. A file that is there already stays; if its content differs, that
-is an error. Without -o the file itself goes to stdout and the losses to stderr.
+those of decks. With --flat the files lie in DIR itself: the snapshots of waza are
+numbered per test id, and a run keeps its number; other names begin with the run
+id. A file that is there already stays; if its content differs, that is an error.
+Without -o the file itself goes to stdout and a line about the losses to stderr,
+with --losses one line for each.
 
 The exit code is 0 if every tape was written, 1 if the format could not hold some
 of them, 2 if a tape could not be loaded or nothing was written.`,
 		Example: `  tapedeck export ./tape.json --format waza > snapshot.json
   tapedeck export s3://tapes/prod --format waza -o ./snapshots | jq .losses
-  tapedeck export 4bf92f35 --deck ./deck --format waza`,
+  tapedeck export 4bf92f35 --deck ./deck --format waza
+  tapedeck export ./deck --format waza --flat -o ./snapshots && tapedeck replay ./snapshots/*.json`,
 		Args: needArgs("a REF"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -60,6 +67,8 @@ of them, 2 if a tape could not be loaded or nothing was written.`,
 	cmd.Flags().StringVarP(&f.out, "out", "o", toStdout, `a folder, a URL like that of a deck, or "-" for stdout`)
 	f.add(cmd, "ID")
 	f.addUnverified()
+	cmd.Flags().BoolVar(&f.flat, "flat", false, "no folder per run: all files lie in DIR, no two with one name")
+	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
 	cmd.Flags().StringSliceVar(&f.options.EnvAllow, "env-allow", nil, `environment variables that may be written: names, or "PREFIX*" (default none)`)
 	return cmd
 }
@@ -69,9 +78,19 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	if f.flat && f.out == toStdout {
+		return errors.New("--flat goes with -o DIR")
+	}
 	out, err := openOutput(ctx, f.out, stdout)
 	if err != nil {
 		return err
+	}
+	out.losses = f.losses
+	var flat *flatNames
+	if f.flat {
+		if flat, err = newFlatNames(ctx, out.store, format); err != nil {
+			return fmt.Errorf("-o: %w", err)
+		}
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
 	code, written := exitOK, 0
@@ -89,6 +108,14 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 				complain(stderr, err)
 				continue
 			}
+			name := t.Run.RunID + "/" + format.FileName(t)
+			if flat != nil {
+				name, options.RunNumber = flat.name(t, func(number int) []byte {
+					options.RunNumber = number
+					body, _, _ := format.Encode(t, oracle.FromTape(t), options)
+					return body
+				})
+			}
 			body, losses, err := format.Encode(t, oracle.FromTape(t), options)
 			if err != nil {
 				code = max(code, exitPartial)
@@ -100,7 +127,7 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 			}
 			written++
 			report := conversion{RunID: t.Run.RunID, Format: format.Name, Losses: losses}
-			if err := out.put(ctx, stderr, report, []output{{format.FileName(t), body, format.ContentType}}); err != nil {
+			if err := out.put(ctx, stderr, report, []output{{name, body, format.ContentType}}); err != nil {
 				return err
 			}
 		}
@@ -188,7 +215,7 @@ type conversion struct {
 
 // output is one file of a conversion.
 type output struct {
-	name        string
+	key         string
 	body        []byte
 	contentType string
 }
@@ -200,6 +227,7 @@ type outlet struct {
 	store   deck.Store
 	stdout  io.Writer
 	held    bytes.Buffer
+	losses  bool // name them all
 }
 
 func openOutput(ctx context.Context, address string, stdout io.Writer) (*outlet, error) {
@@ -218,24 +246,22 @@ func openOutput(ctx context.Context, address string, stdout io.Writer) (*outlet,
 	return o, nil
 }
 
-// put writes the files of one run below a folder of its own and reports them on stdout; on stdout itself only the first file is
-// written, and the losses go to stderr.
+// put writes the files of one run and reports them on stdout; on stdout itself only the first file is written, and the losses go to stderr.
 func (o *outlet) put(ctx context.Context, stderr io.Writer, report conversion, files []output) error {
 	if o.store == nil {
 		o.held.Write(files[0].body)
-		sayLosses(stderr, report.Losses)
+		sayLosses(stderr, report.Losses, o.losses)
 		return nil
 	}
 	base, query := splitURL(o.address)
 	for _, f := range files {
-		key := report.RunID + "/" + f.name
-		url := base + "/" + key + query
-		created, err := o.store.PutNew(ctx, key, f.body, cmp.Or(f.contentType, "application/json"))
+		url := base + "/" + f.key + query
+		created, err := o.store.PutNew(ctx, f.key, f.body, cmp.Or(f.contentType, "application/json"))
 		if err != nil {
 			return fmt.Errorf("write %s: %w", url, err)
 		}
 		if !created {
-			if there, err := o.store.Get(ctx, key); err != nil {
+			if there, err := o.store.Get(ctx, f.key); err != nil {
 				return fmt.Errorf("read %s: %w", url, err)
 			} else if !bytes.Equal(there, f.body) {
 				return fmt.Errorf("%s is there already, with other content", url)
@@ -261,16 +287,24 @@ func (o *outlet) close() error {
 	return o.store.Close()
 }
 
-// sayLosses names what a conversion loses, as far as it fits a screen.
-func sayLosses(stderr io.Writer, losses []interop.Loss) {
-	for _, l := range losses[:min(len(losses), maxExplained)] {
-		path := l.Path
-		if path == "" {
-			path = "the document"
-		}
-		say(stderr, "%s: %s: %s", l.What, path, l.Reason)
+// sayLosses says what a conversion loses: a line that counts, or one for each.
+func sayLosses(stderr io.Writer, losses []interop.Loss, each bool) {
+	if len(losses) == 0 {
+		return
 	}
-	if n := len(losses) - maxExplained; n > 0 {
-		say(stderr, "%d more losses; -o DIR lists them all", n)
+	if !each {
+		count := map[interop.What]int{}
+		for _, l := range losses {
+			count[l.What]++
+		}
+		var counts []string
+		for _, what := range slices.Sorted(maps.Keys(count)) {
+			counts = append(counts, fmt.Sprintf("%d %s", count[what], what))
+		}
+		say(stderr, "not everything is kept as it was: %s; --losses names each", strings.Join(counts, ", "))
+		return
+	}
+	for _, l := range losses {
+		say(stderr, "%s: %s: %s", l.What, cmp.Or(l.Path, "the document"), l.Reason)
 	}
 }

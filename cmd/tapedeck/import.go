@@ -20,6 +20,7 @@ import (
 
 type importFlags struct {
 	format, out string
+	losses      bool
 	options     interop.Options
 }
 
@@ -36,8 +37,9 @@ FILE is a path, a URL like file:// or s3://, or "-" for stdin.
 
 With -o DIR each run becomes DIR/<run id>/tape.json and oracle.json, and a line of
 JSON on stdout says what was lost. DIR may be a URL like those of decks. Without
--o the tape itself goes to stdout and the losses to stderr. Losses are exact: they
-are what export would write differently.
+-o the tape itself goes to stdout and a line about the losses to stderr, with
+--losses one line for each. Losses are exact: they are what export would write
+differently.
 
 The exit code is 0 if everything was read, 2 if a file could not be.`,
 		Example: `  tapedeck import snapshot.json -o ./tapes
@@ -50,6 +52,7 @@ The exit code is 0 if everything was read, 2 if a file could not be.`,
 	}
 	cmd.Flags().StringVar(&f.format, "format", "", "the format: "+names+" (default: told from the content)")
 	cmd.Flags().StringVarP(&f.out, "out", "o", toStdout, `a folder, a URL like that of a deck, or "-" for stdout`)
+	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
 	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "refuse ids and times that are not of the form which the schema of the format names (aiwg)")
 	cmd.Flags().StringVar(&f.options.Tenant, "tenant", "default", "the tenant to which the runs belong")
 	return cmd
@@ -66,6 +69,7 @@ func (f *importFlags) run(ctx context.Context, args []string, stdin io.Reader, s
 	if err != nil {
 		return err
 	}
+	out.losses = f.losses
 	defer func() { err = errors.Join(err, out.close()) }()
 	for _, file := range args {
 		data, err := readInput(ctx, file, stdin)
@@ -94,7 +98,7 @@ func (f *importFlags) run(ctx context.Context, args []string, stdin io.Reader, s
 			}
 			outputs := make([]output, len(files))
 			for i, f := range files {
-				outputs[i] = output{f.Name, f.Body, f.ContentType}
+				outputs[i] = output{r.Tape.Run.RunID + "/" + f.Name, f.Body, f.ContentType}
 			}
 			report := conversion{RunID: r.Tape.Run.RunID, Format: format.Name, Losses: r.Losses}
 			if err := out.put(ctx, stderr, report, outputs); err != nil {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 const wazaCorpus = "../../internal/interop/waza/testdata/snapshot-1.0.json"
@@ -80,7 +82,7 @@ func TestExportToStdoutIsTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := tapedeck(t, "export", "testdata/full", "--format", "waza")
-	if got.code != exitOK || got.stdout != string(want) || !strings.Contains(got.stderr, "tapedeck: dropped: events.0: a snapshot lists tool calls only\n") {
+	if got.code != exitOK || got.stdout != string(want) || !strings.Contains(got.stderr, " dropped; --losses names each\n") {
 		t.Errorf("%+v", got)
 	}
 	imported := tapedeckWith(t, got.stdout, "import", "-", "--format", "waza", "--tenant", "acme")
@@ -208,5 +210,106 @@ func TestExportAndImportMisuse(t *testing.T) {
 		if got.code != exitFailed || got.stdout != "" || !strings.Contains(last[len(last)-1], c.want) {
 			t.Errorf("%v: %+v", c.args, got)
 		}
+	}
+}
+
+// TestFlatExportsLieSideBySide: what the README says, replay ./snapshots/*.json, works on what export --flat wrote.
+func TestFlatExportsLieSideBySide(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	agents := map[string]string{"a": "planner", "b": "planner", "c": "Planner", "d": "writer/2", "e": "writer_2"}
+	for digit, agent := range agents {
+		putRun(t, dir, deck.AreaRuns, traceOf(digit), func(tp *tape.Tape) { tp.Run.Agent.Name = agent })
+	}
+	files := func() []string {
+		t.Helper()
+		if got := tapedeck(t, "export", dir, "--format", "waza", "--flat", "-o", out); got.code != exitOK || got.stderr != "" {
+			t.Fatalf("%+v", got)
+		}
+		names, err := filepath.Glob(out + "/*.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	names := files()
+	if len(names) != len(agents) {
+		t.Fatal(names)
+	}
+	folded, runs := map[string]bool{}, map[string]bool{}
+	for _, name := range names {
+		folded[strings.ToLower(name)] = true
+		var doc struct {
+			Task struct {
+				TestID    string `json:"testId"`
+				RunNumber int    `json:"runNumber"`
+			} `json:"task"`
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &doc); err != nil || !strings.HasSuffix(name, fmt.Sprintf("-run%d.json", doc.Task.RunNumber)) {
+			t.Errorf("%s is run %d: %v", name, doc.Task.RunNumber, err)
+		}
+		runs[fmt.Sprint(doc.Task)] = true
+	}
+	if len(folded) != len(agents) || len(runs) != len(agents) || !runs["{planner 1}"] || !runs["{planner 2}"] {
+		t.Error(folded, runs)
+	}
+	before := map[string]string{}
+	for _, name := range names {
+		data, _ := os.ReadFile(name)
+		before[name] = string(data)
+	}
+	putRun(t, dir, deck.AreaRuns, traceOf("0"), func(tp *tape.Tape) { tp.Run.Agent.Name = "planner" }) // is listed first
+	if again := files(); len(again) != len(names)+1 {
+		t.Error(again)
+	}
+	for name, body := range before {
+		if data, _ := os.ReadFile(name); string(data) != body {
+			t.Errorf("%s has changed", name)
+		}
+	}
+	if got := tapedeck(t, append([]string{"replay"}, files()...)...); got.code != exitOK || strings.Count(got.stdout, "OK") != len(agents)+1 {
+		t.Errorf("%+v", got)
+	}
+	// Snapshots of waza itself keep their numbers, also when they are exported again.
+	other := t.TempDir()
+	snapshot := filepath.Join("../../internal/interop/waza/testdata/snapshot-1.0.json")
+	tapes := t.TempDir()
+	if got := tapedeck(t, "import", snapshot, "-o", tapes); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	imported, _ := filepath.Glob(tapes + "/*/tape.json")
+	for range 2 {
+		if got := tapedeck(t, "export", imported[0], "--format", "waza", "--flat", "-o", other); got.code != exitOK {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if names, _ := filepath.Glob(other + "/*"); len(names) != 1 {
+		t.Error(names)
+	}
+	for _, format := range []string{"chat", "atif"} {
+		flat := t.TempDir()
+		if got := tapedeck(t, "export", "testdata/full", "../../testdata/golden/"+chain, "--format", format, "--flat", "-o", flat); got.code != exitOK {
+			t.Errorf("%+v", got)
+		}
+		if names, _ := filepath.Glob(flat + "/*.json*"); len(names) != 2 {
+			t.Errorf("%s: %v", format, names)
+		}
+	}
+	if got := tapedeck(t, "export", dir, "--format", "waza", "--flat"); got.code != exitFailed || got.stderr != "tapedeck: --flat goes with -o DIR\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestLossesAreCountedAndNamedOnDemand(t *testing.T) {
+	short := tapedeck(t, "export", "testdata/full", "--format", "waza")
+	if short.code != exitOK || strings.Count(short.stderr, "\n") != 1 || !strings.Contains(short.stderr, " dropped; --losses names each") {
+		t.Errorf("%+v", short.stderr)
+	}
+	long := tapedeck(t, "export", "testdata/full", "--format", "waza", "--losses")
+	if strings.Count(long.stderr, "\n") < 10 || !strings.Contains(long.stderr, "tapedeck: dropped: events.0: a snapshot lists tool calls only\n") || long.stdout != short.stdout {
+		t.Errorf("%+v", long.stderr)
 	}
 }

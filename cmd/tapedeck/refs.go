@@ -135,7 +135,7 @@ func (r *refs) resolveTo(ctx context.Context, ref string, to reach, yield func(l
 			return fmt.Errorf("%s is no file; to find a run by its id, name its deck with --deck", ref)
 		case err != nil:
 			return fmt.Errorf("%s: %w", ref, withoutPath(err))
-		case !info.IsDir() && r.derives && isTelemetry(ref):
+		case info.Mode().IsRegular() && r.derives && isTelemetry(ref): // a pipe can be read once
 			return r.resolveTelemetry(ctx, ref, to, yield)
 		case !info.IsDir():
 			return resolveFile(ctx, ref, yield)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ import (
 type replayFlags struct {
 	refs
 	mode, bisect           string
+	failOn                 []string
 	strict, asJSON, ndjson bool
 }
 
@@ -38,8 +40,11 @@ grader. REF is a tape or a task snapshot of waza, which gets the checks, exit
 codes and documents of waza replay. A tape gets all checks of tapedeck verify, its
 proof, and the consistency of the verdicts it holds; all problems are listed.
 
-` + refHelp + `A deck stands for all its current tapes, a folder without tapes for the snapshots
-in it.
+` + refHelp + `A deck stands for all its current tapes, any other folder for the snapshots and
+tapes in it, which are told by their content; what is passed over is counted.
+
+Consistent is not successful: the record of a run that failed can be consistent.
+--fail-on-status error,failed makes it an issue too.
 
 --bisect compares the tool calls of one run with those of another, as waza replay
 does: names and arguments, up to the first difference.
@@ -58,6 +63,7 @@ could not be loaded.`,
 	cmd.Flags().StringVar(&f.mode, "mode", waza.ModelReplay, "model-replay is the only mode")
 	cmd.Flags().StringVar(&f.bisect, "bisect", "", "compare with this run instead; the first one is the baseline")
 	cmd.Flags().BoolVar(&f.strict, "strict", true, "also check what graders claim and, of tapes, that every tool call can be served")
+	cmd.Flags().StringSliceVar(&f.failOn, "fail-on-status", nil, "statuses of runs that are an issue too: "+strings.Join(statuses, ", "))
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON: indented for one run, one line per run for several")
 	cmd.Flags().BoolVar(&f.ndjson, "ndjson", false, "print one line of JSON per run, also for one run")
 	f.add(cmd, "ID")
@@ -76,6 +82,9 @@ type replay struct {
 func (r *replay) run(ctx context.Context, args []string) error {
 	r.flags.asJSON = r.flags.asJSON || r.flags.ndjson
 	r.lines = r.flags.ndjson
+	if i := slices.IndexFunc(r.flags.failOn, func(s string) bool { return !slices.Contains(statuses, s) }); i >= 0 {
+		return fmt.Errorf("--fail-on-status %q is unknown; statuses are %s", r.flags.failOn[i], strings.Join(statuses, ", "))
+	}
 	if r.flags.bisect != "" {
 		return r.compare(ctx, args)
 	}
@@ -169,7 +178,7 @@ func (r *replay) load(ctx context.Context, arg string) iter.Seq2[recorded, error
 			}
 			switch {
 			case errors.Is(err, errNoTapes):
-				if err = snapshotsBelow(ctx, arg, err, found); err != nil {
+				if err = r.snapshotsBelow(ctx, arg, err, found); err != nil {
 					yield(recorded{}, err)
 				}
 				return
@@ -184,23 +193,36 @@ func (r *replay) load(ctx context.Context, arg string) iter.Seq2[recorded, error
 	}
 }
 
-// snapshotName is the form of the names that waza gives.
+// snapshotName is the form of the names that waza gives. What has such a name is meant to be a snapshot, and an error when it is none.
 var snapshotName = regexp.MustCompile(`(^|/)([^/]+-run-?[0-9]+|evidence-[^/]+)\.json$`)
 
-// snapshotsBelow yields the snapshots of a folder that holds no tapes, also those in folders of their own, as export writes them. It returns
-// none when there is no snapshot either.
-func snapshotsBelow(ctx context.Context, address string, none error, yield func(at location, source string) bool) (err error) {
+// maxNamed is how many files are named that were passed over.
+const maxNamed = 5
+
+// snapshotsBelow yields the snapshots and tapes in a folder that is neither that of a run nor a deck, also those in folders of their own, as
+// export writes them. Files that are neither are passed over, which is said. It returns none when there is nothing to check.
+func (r *replay) snapshotsBelow(ctx context.Context, address string, none error, yield func(at location, source string) bool) (err error) {
 	store, err := deck.OpenStore(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	base, query := splitURL(address)
+	var passed []string
 	for object, err := range store.List(ctx, "") {
 		if err != nil {
 			return err
 		}
-		if !snapshotName.MatchString(object.Key) {
+		wanted := snapshotName.MatchString(object.Key)
+		if !wanted && strings.HasSuffix(object.Key, ".json") {
+			data, err := store.Get(ctx, object.Key)
+			if err != nil {
+				return err
+			}
+			wanted = waza.Detect(data) || isTape(data)
+		}
+		if !wanted {
+			passed = append(passed, object.Key)
 			continue
 		}
 		none = nil
@@ -208,6 +230,13 @@ func snapshotsBelow(ctx context.Context, address string, none error, yield func(
 		if !yield(location{ref: deck.Ref{URL: source, DeckURL: address, Key: object.Key}, store: store}, source) {
 			return nil
 		}
+	}
+	if n := len(passed); n > 0 {
+		more := ""
+		if n > maxNamed {
+			more = ", …"
+		}
+		say(r.stderr, "%s: %d files were passed over, which are neither snapshots nor tapes: %s%s", base, n, strings.Join(passed[:min(n, maxNamed)], ", "), more)
 	}
 	return none
 }
@@ -246,6 +275,9 @@ func (r *replay) check(one recorded) error {
 			say(r.stderr, "%s: %s is no known member of a snapshot and was not checked", one.source, path)
 		}
 		report := one.snapshot.Replay(one.source, r.flags.strict)
+		if issue, failed := r.status(report.Status); failed {
+			report.Issues, report.Pass = append(report.Issues, waza.Issue{Kind: issue.Kind, Message: issue.Message}), false
+		}
 		r.worst(report.Pass)
 		if r.flags.asJSON {
 			return r.print(report)
@@ -262,6 +294,18 @@ func (r *replay) check(one recorded) error {
 		return r.print(report)
 	}
 	return r.text(report.Source, report.Status, report.ToolEvents, report.Graders, report.Issues)
+}
+
+// statuses are those of tapes, then those that waza adds.
+var statuses = []string{string(tape.StatusOK), string(tape.StatusError), string(tape.StatusInterrupted), string(tape.StatusIncomplete), "passed", "failed", "skipped"}
+
+// status is what --fail-on-status says about how a run ended. Without it the end of a run is no issue: the record of a run that failed can
+// be consistent.
+func (r *replay) status(status string) (tapeIssue, bool) {
+	if !slices.Contains(r.flags.failOn, status) {
+		return tapeIssue{}, false
+	}
+	return tapeIssue{Kind: "run_status", Message: "the run ended with status " + status}, true
 }
 
 func (r *replay) worst(pass bool) {

@@ -209,7 +209,7 @@ func TestTapesAreReplayedWithMore(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	text := tapedeck(t, "replay", "testdata/full")
-	if want := "OK model-replay: ok (2 tool_events, 0 graders)\n  source: testdata/full\n\n"; text.stdout != want {
+	if want := "OK model-replay: consistent; run status: ok (2 tool_events, 0 graders)\n  source: testdata/full\n\n"; text.stdout != want {
 		t.Errorf("%q", text.stdout)
 	}
 }
@@ -334,5 +334,119 @@ func TestReplayMisuse(t *testing.T) {
 		if diff := cmp.Diff(result{exitFailed, "", "tapedeck: " + c.want + "\n"}, got, cmp.AllowUnexported(result{})); diff != "" {
 			t.Errorf("%v: %s", c.args, diff)
 		}
+	}
+}
+
+func TestWhatIsNoSnapshotIsNoAllClear(t *testing.T) {
+	for name, content := range map[string]string{
+		"package.json": `{"name":"x","version":"1.0.0","scripts":{"test":"true"}}`,
+		"rpc.json":     `{"jsonrpc":"2.0","id":1,"result":{"status":"ok"}}`,
+		"other.json":   `{"schemaVersion":"1.0","skill":"s","eval_id":"e","tasks":[]}`,
+		"nested.json":  `{"snapshot":{"kind":"task-snapshot"}}`,
+		"null.json":    `null`,
+		"array.json":   `[]`,
+	} {
+		if got := tapedeck(t, "replay", write(t, name, content)); got.code != exitFailed || got.stdout != "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for _, file := range []string{"../../internal/interop/waza/testdata/results-1.4.json", forge} {
+		if got := tapedeck(t, "replay", file); got.code != exitFailed || got.stdout != "" {
+			t.Errorf("%s: %+v", file, got)
+		}
+	}
+	for _, content := range []string{`{}`, `{"schemaVersion":"1.0"}`, `{"task":{"testId":"x"}}`, `{"kind":"task-snapshot","x_future":1}`, `{"toolEvents":[],"x_future":1}`} {
+		if got := tapedeck(t, "replay", write(t, "a.json", content)); got.code != exitOK {
+			t.Errorf("%s: %+v", content, got)
+		}
+	}
+}
+
+func TestReplayOfAFolderSaysWhatItPassesOver(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"renamed.json": `{"kind":"task-snapshot","toolEvents":[{"sequence":2,"tool_name":"t"}]}`, "a-run1.json": `{}`,
+		"package.json": `{"name":"x"}`, "notes.txt": "x", "broken.json": "{",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := tapedeck(t, "replay", dir)
+	if got.code != exitPartial || strings.Count(got.stdout, "model-replay") != 2 || !strings.Contains(got.stdout, "sequence_gap") {
+		t.Errorf("a snapshot is told by its content: %+v", got)
+	}
+	if !strings.Contains(got.stderr, "3 files were passed over") || !strings.Contains(got.stderr, "package.json") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "b-run1.json"), []byte(`{"name":"x"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := tapedeck(t, "replay", dir); got.code != exitFailed || !strings.Contains(got.stderr, "b-run1.json") {
+		t.Errorf("a file that is named like a snapshot and is none: %+v", got)
+	}
+	only := t.TempDir()
+	if err := os.WriteFile(filepath.Join(only, "package.json"), []byte(`{"name":"x"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := tapedeck(t, "replay", only); got.code != exitFailed || got.stdout != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReplayOfADeckSaysWhatHasNoTape(t *testing.T) {
+	dir, folder := newDeck(t)
+	if err := os.Remove(filepath.Join(folder, "tape.json")); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"replay", "verify"} {
+		if got := tapedeck(t, command, dir); got.code != exitOK || !strings.Contains(got.stderr, "1 traces were passed over") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}
+
+// TestTracesOfAJoinedRunAreNotMissing: they have no tapes of their own, and need none.
+func TestTracesOfAJoinedRunAreNotMissing(t *testing.T) {
+	dir := t.TempDir()
+	putRun(t, dir, deck.AreaJoined, traceOf("a"), func(tp *tape.Tape) { tp.Sources.TraceIDs = []string{traceOf("a"), traceOf("b")} })
+	d, err := deck.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, digit := range []string{"a", "b"} {
+		if _, _, err := d.PutPart(t.Context(), deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: traceOf(digit)}, []byte(digit)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := tapedeck(t, "show", dir); got.code != exitFailed {
+		t.Logf("%+v", got)
+	}
+	if got := tapedeck(t, "verify", dir); strings.Contains(got.stderr, "passed over") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAFailedRunFailsTheGateThatAsksForIt(t *testing.T) {
+	failed := variant(t, chain, func(t *tape.Tape) { t.Run.Status = tape.StatusError })
+	snapshot := write(t, "a.json", `{"kind":"task-snapshot","result":{"status":"failed"}}`)
+	for file, status := range map[string]string{failed: "error", snapshot: "failed"} {
+		if got := tapedeck(t, "replay", file); got.code != exitOK || !strings.HasPrefix(got.stdout, "OK model-replay: consistent; run status: "+status) {
+			t.Errorf("%+v", got)
+		}
+		if got := tapedeck(t, "replay", file, "--fail-on-status", "error,failed"); got.code != exitPartial || !strings.Contains(got.stdout, "run_status: the run ended with status "+status) {
+			t.Errorf("%+v", got)
+		}
+		got := tapedeck(t, "replay", file, "--fail-on-status", status, "--json")
+		if got.code != exitPartial || !strings.Contains(got.stdout, `"pass": false`) || !strings.Contains(got.stdout, `"kind": "run_status"`) {
+			t.Errorf("%+v", got)
+		}
+		if got := tapedeck(t, "replay", file, "--fail-on-status", "ok,passed"); got.code != exitOK {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := tapedeck(t, "replay", failed, "--fail-on-status", "bad"); got.code != exitFailed || !strings.Contains(got.stderr, `"bad" is unknown`) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -87,6 +88,9 @@ func (r *replay) tapeReport(one recorded) tapeReport {
 			report.Issues = append(report.Issues, tapeIssue{Kind: v.Kind, Grader: v.Grader, Message: v.Message})
 		}
 	}
+	if issue, failed := r.status(status); failed {
+		report.Issues = append(report.Issues, issue)
+	}
 	report.Pass = len(report.Issues) == 0
 	return report
 }
@@ -111,7 +115,7 @@ func (r *replay) text(source, status string, events, graders int, issues []tapeI
 	}
 	var b bytes.Buffer
 	if len(issues) == 0 {
-		fmt.Fprintf(&b, "OK model-replay: %s (%d tool_events, %d graders)\n  source: %s\n\n", oneLine(status), events, graders, oneLine(source))
+		fmt.Fprintf(&b, "OK model-replay: consistent; run status: %s (%d tool_events, %d graders)\n  source: %s\n\n", oneLine(cmp.Or(status, "not stated")), events, graders, oneLine(source))
 	} else {
 		fmt.Fprintf(&b, "FAIL model-replay: %d issue(s)\n", len(issues))
 		for _, i := range issues {

@@ -35,6 +35,10 @@ type Format struct {
 
 	// FileName returns the base name of the file for a tape, by the rule of the format.
 	FileName func(t *tape.Tape) string
+	// Numbered returns the name of the file for the n-th run of its kind, where the format numbers them, and RunOf the run that such a
+	// file is of. Both are nil where it does not.
+	Numbered func(t *tape.Tape, n int) string
+	RunOf    func(file []byte) string
 	// BesideName is the name beside a tape.json, where it is not FileName.
 	BesideName string
 	// Encode renders a tape. entries are the oracle of the tape. The bytes depend on the arguments only. An error that wraps
@@ -69,6 +73,8 @@ type Options struct {
 	// EnvAllow lists the environment variables of the run that Encode may write: names, or beginnings of names with a "*" behind
 	// them. A tape may hold more; without a list none is written.
 	EnvAllow []string
+	// RunNumber is the number of the run among those of its kind; that of the tape, else 1, if 0.
+	RunNumber int
 	// ReplayStatus is what is known of replays of the run, as an execution snapshot of AIWG tells it; absent if nothing is.
 	ReplayStatus exactjson.Value
 	// Evidence are the parts of the evidence of the run: OTLP export requests, as protobuf.

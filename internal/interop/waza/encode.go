@@ -72,6 +72,9 @@ func (e *encoding) document() exactjson.Value {
 	doc := with(e.from, set("kind", text(documentKind)), set("createdAt", createdAt),
 		set("engine", e.engine()), set("prompt", e.prompt()), set("toolEvents", e.toolEvents()), set("redaction", e.redaction()), set("result", e.result()))
 	if !e.from.IsAbsent() {
+		if n := e.options.RunNumber; n > 0 {
+			doc = with(doc, set("task", with(e.from.Get("task"), set("runNumber", exactjson.IntValue(int64(n))))))
+		}
 		return with(doc, set("schemaVersion", versionOf(e.from)))
 	}
 	return with(doc, set("schemaVersion", text(version)), set("task", e.task()), set("fixtures", e.fixtures()), set("env", e.environment()))
@@ -95,7 +98,7 @@ func (e *encoding) task() exactjson.Value {
 		set("run_id", text(r.RunID)), set("task_id", text(r.TaskID)), set("conversation_id", text(r.ConversationID)), set("replay_run_id", text(r.ReplayRunID)),
 		set("agent", text(r.Agent.Name)), set("service", text(r.Service.Name)), set("status", text(string(r.Status))),
 		set("grade", text(string(e.tape.Fidelity.Grade))), set("findings", list))
-	return exactjson.ObjectValue(set("testId", text(testID(e.tape))), set("runNumber", exactjson.IntValue(1)), set(ownMember, own))
+	return exactjson.ObjectValue(set("testId", text(testID(e.tape))), set("runNumber", exactjson.IntValue(int64(max(e.options.RunNumber, 1)))), set(ownMember, own))
 }
 
 func (e *encoding) engine() exactjson.Value {
@@ -135,11 +138,51 @@ func (e *encoding) prompt() exactjson.Value {
 		prompt = exactjson.ObjectValue(set("instructions", exactjson.ArrayValue(
 			exactjson.ObjectValue(set("path", text("system-prompt")), set("sha256", text(t.Config.SystemPromptSHA256))))))
 	}
+	if sent := e.followUps(); e.from.IsAbsent() && len(sent) > 0 {
+		prompt = with(prompt, set("followUps", exactjson.ArrayValue(sent...)))
+	}
 	message := exactjson.Value{}
 	if t.Input.UserMessage != nil {
 		message = e.plain("input.user_message", exactjson.StringValue(*t.Input.UserMessage))
 	}
 	return with(prompt, set("message", message))
+}
+
+// followUps are the messages that the user sent while the run went on: those that the model calls at the top were sent and that stand behind
+// what was known before. Where a conversation was cut or summarised on the way, what is equal to an earlier message counts once.
+func (e *encoding) followUps() []exactjson.Value {
+	t := e.tape
+	var sent []exactjson.Value
+	known := users(t, t.Input.Messages)
+	for i := range t.Events {
+		c := &t.Events[i]
+		if c.Type != tape.EventModelCall || c.Parent != 0 || c.Request == nil || len(c.Request.Messages) == 0 {
+			continue
+		}
+		now := users(t, c.Request.Messages)
+		switch {
+		case len(known) == 0: // the input is not recorded: the first request is the beginning
+			known = now
+			continue
+		case len(now) >= len(known) && slices.Equal(now[:len(known)], known):
+			now = now[len(known):]
+		default:
+			now = slices.DeleteFunc(now, func(id string) bool { return slices.Contains(known, id) })
+		}
+		for _, id := range now {
+			sent = append(sent, e.plain(eventPath(i, "request.messages"), exactjson.StringValue(interop.Texts(t.Messages[id]))))
+		}
+		known = append(known, now...)
+	}
+	return sent
+}
+
+// users are the ids of the messages of the user that say something.
+func users(t *tape.Tape, ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		m := t.Messages[id]
+		return m.Role != tape.RoleUser || interop.Texts(m) == ""
+	})
 }
 
 func (e *encoding) toolEvents() exactjson.Value {

@@ -5,6 +5,7 @@ package waza
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +34,8 @@ type Snapshot struct {
 }
 
 // Read reads a snapshot: strict JSON (no duplicate names, valid UTF-8), the right types, names in their exact case and MAJOR version 1.
-// Nothing is mandatory: {} is a snapshot. Errors that are about another kind of document wrap interop.ErrNotFormat; none holds recorded
+// Nothing is mandatory: {} is a snapshot. But a document that does not say what it is and holds members that no snapshot has must hold one
+// that only a snapshot has: a results file, a package.json or an answer of JSON-RPC are none. Errors that are about another kind of document wrap interop.ErrNotFormat; none holds recorded
 // content.
 func Read(data []byte) (*Snapshot, error) {
 	v, err := exactjson.ParseWithin(string(data), exactjson.MaxDepth, maxValues)
@@ -51,6 +53,9 @@ func Read(data []byte) (*Snapshot, error) {
 	if c.err != nil {
 		return nil, fmt.Errorf("read waza snapshot: %w", c.err)
 	}
+	if doc.Get("kind").Str() == "" && foreign(v) {
+		return nil, fmt.Errorf("read waza snapshot: %w: no kind, and no member that only a snapshot has", interop.ErrNotFormat)
+	}
 	if err := checkVersion(doc.Get("schemaVersion").Str()); err != nil {
 		return nil, fmt.Errorf("read waza snapshot: %w", err)
 	}
@@ -61,6 +66,21 @@ func Read(data []byte) (*Snapshot, error) {
 	}
 	// The manifest vouches for the document as it came, nulls included.
 	return &Snapshot{doc: doc, Unknown: c.unknown, Evidence: checkEvidence(v)}, nil
+}
+
+// own are the members that no other document is known to have.
+var own = []string{"wazaVersion", "evalId", "evalName", "toolEvents", "commandInvocations", "workspaceFiles"}
+
+// foreign tells whether a document has members that no snapshot has, and none that only a snapshot has.
+func foreign(doc exactjson.Value) bool {
+	others := false
+	for _, m := range doc.Members() {
+		if slices.Contains(own, m.Name) {
+			return false
+		}
+		others = others || !slices.ContainsFunc(snapshotShape, func(known member) bool { return known.name == m.Name })
+	}
+	return others
 }
 
 const maxValues = 1 << 24

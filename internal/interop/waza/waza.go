@@ -25,6 +25,8 @@ var Format = &interop.Format{
 	Reads:    "1.x, also with evidence",
 	Beside:   true,
 	FileName: FileName,
+	Numbered: numbered,
+	RunOf:    runOf,
 	Encode:   Encode,
 	Decode:   Decode,
 	Detect:   Detect,
@@ -40,12 +42,31 @@ var Format = &interop.Format{
 // of the run. As waza's rule has no limit, ids that no store takes as a name are shortened or changed further; runs lie in folders of
 // their own, so that equal names do not meet.
 func FileName(t *tape.Tape) string {
-	id, run := testID(t), int64(1)
+	run := int64(1)
 	if task := residual(t).Get("task"); !task.IsAbsent() {
-		id = task.Get("testId").Str()
 		run, _ = task.Get("runNumber").Int()
 	}
+	return fileName(t, run)
+}
+
+// numbered is FileName for the n-th run of a task; n is 1 or more.
+func numbered(t *tape.Tape, n int) string { return fileName(t, int64(n)) }
+
+func fileName(t *tape.Tape, run int64) string {
+	id := testID(t)
+	if task := residual(t).Get("task"); !task.IsAbsent() {
+		id = task.Get("testId").Str()
+	}
 	return slug(id) + "-run" + strconv.FormatInt(run, 10) + ".json"
+}
+
+// runOf is the run id that Encode has left in a snapshot; empty for those of other writers.
+func runOf(file []byte) string {
+	v, err := exactjson.ParseWithin(string(file), exactjson.MaxDepth, maxValues)
+	if err != nil {
+		return ""
+	}
+	return v.Get("task").Get(ownMember).Get("run_id").Str()
 }
 
 const maxSlug = 200

@@ -4,6 +4,7 @@
 package waza
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func TestReadRefusesWhatIsNoSnapshot(t *testing.T) {
 			t.Errorf("%.60s: %v, want %q", file, err, want)
 		}
 	}
-	for _, file := range []string{`{}`, `{"kind":null,"schemaVersion":null,"task":null,"toolEvents":null}`, `{"schemaVersion":" "}`, `{"schemaVersion":"1.99","later":1}`,
+	for _, file := range []string{`{}`, `{"kind":null,"schemaVersion":null,"task":null,"toolEvents":null}`, `{"schemaVersion":" "}`, `{"schemaVersion":"1.99","kind":"task-snapshot","later":1}`,
 		`{"kind":""}`, `{"toolEvents":[null]}`, `{"result":{"validations":{"a":null}}}`, `{"toolEvents":[{"args":null}]}`} {
 		if _, err := Read([]byte(file)); err != nil {
 			t.Errorf("%s: %v", file, err)
@@ -257,5 +258,46 @@ func TestAnEditedTapeGivesAnEditedSnapshot(t *testing.T) {
 	body, _, err := Encode(tp, nil, interop.Options{})
 	if err != nil || strings.Contains(string(body), "old") || strings.Count(string(body), `"new"`) != 2 || !strings.Contains(string(body), `"turn": 3`) {
 		t.Errorf("%v %s", err, body)
+	}
+}
+
+func TestLaterMessagesOfTheUserAreFollowUps(t *testing.T) {
+	said := func(tp *tape.Tape, role tape.Role, text string) string {
+		m := tape.Message{Role: role, Parts: []tape.Part{{Type: tape.PartText, Text: text}}}
+		return interop.Pool(tp, m)
+	}
+	first := "one"
+	tp := &tape.Tape{Run: tape.Run{Agent: tape.Agent{Name: "a"}}, Input: tape.Input{UserMessage: &first}}
+	system, one, two := said(tp, tape.RoleSystem, "be brief"), said(tp, tape.RoleUser, "one"), said(tp, tape.RoleUser, "two")
+	answer, again, summary := said(tp, tape.RoleAssistant, "yes"), said(tp, tape.RoleUser, "one"), said(tp, tape.RoleUser, "three")
+	tp.Input.Messages = []string{system, one}
+	call := func(parent int, messages ...string) {
+		tp.Events = append(tp.Events, tape.Event{Seq: len(tp.Events) + 1, Type: tape.EventModelCall, Parent: parent, Request: &tape.Request{Messages: messages}})
+	}
+	call(0, system, one)
+	call(0, system, one) // the same request once more
+	call(0, system, one, answer, two)
+	tp.Events = append(tp.Events, tape.Event{Seq: 4, Type: tape.EventAgentCall})
+	call(4, system, said(tp, tape.RoleUser, "to a sub-agent"))
+	call(0, system, one, answer, two, answer, again)
+	call(0, system, two, answer, summary) // the conversation was cut
+	body, _, err := Encode(tp, nil, interop.Options{NoLosses: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Prompt struct {
+			Message   string   `json:"message"`
+			FollowUps []string `json:"followUps"`
+		} `json:"prompt"`
+	}
+	if err := json.Unmarshal(body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(doc.Prompt.FollowUps, ","); doc.Prompt.Message != "one" || got != "two,one,three" {
+		t.Errorf("%q, then %s", doc.Prompt.Message, got)
+	}
+	if _, err := Read(body); err != nil {
+		t.Error(err)
 	}
 }
