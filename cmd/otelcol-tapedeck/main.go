@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 
+	pipelinecheckconverter "github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	envprovider "go.opentelemetry.io/collector/confmap/provider/envprovider"
@@ -33,6 +34,9 @@ func main() {
 					httpprovider.NewFactory(),
 					yamlprovider.NewFactory(),
 				},
+				ConverterFactories: []confmap.ConverterFactory{
+					pipelinecheckconverter.NewFactory(),
+				},
 			},
 		},
 		ProviderModules: map[string]string{
@@ -41,7 +45,9 @@ func main() {
 			httpprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/httpprovider v1.67.0",
 			yamlprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.67.0",
 		},
-		ConverterModules: []string{},
+		ConverterModules: []string{
+			"github.com/tapedeck/tapedeck v0.0.0",
+		},
 	}
 
 	if err := run(set); err != nil {

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/config/configretry"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/segregation"
@@ -145,18 +146,19 @@ func (c *Config) gate() (*derive.Gate, error) {
 	return gate, nil
 }
 
-// validateDeck checks the form of the URL only; which schemes there are depends on the drivers that are linked, and Start says so.
-// Errors do not repeat the URL: it may carry credentials.
-func validateDeck(deck string) error {
-	if deck == "" {
+// validateDeck refuses what start would refuse whatever lies behind the URL. Errors do not repeat the URL: it may carry credentials.
+func validateDeck(raw string) error {
+	if raw == "" {
 		return errors.New("deck is required, such as file:///var/lib/tapes or s3://bucket/prefix")
 	}
-	u, err := url.Parse(deck)
-	if err != nil {
+	if _, err := url.Parse(raw); err != nil {
 		return errors.New("deck is not a URL")
 	}
-	if u.Scheme == "" {
+	if !strings.Contains(raw, "://") {
 		return errors.New("deck has no scheme; a folder is written as file:///path")
+	}
+	if err := deck.CheckURL(raw); err != nil {
+		return fmt.Errorf("deck: %w", err)
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ type tapeExporter struct {
 
 	health health
 
+	joined      sync.Once    // a log: a call brought several traces of agentrun
 	lastRefused atomic.Int64 // unix nanoseconds of the last log about a refusal
 }
 
@@ -132,6 +133,12 @@ func (e *tapeExporter) pushTraces(ctx context.Context, td ptrace.Traces) error {
 	}
 	if len(groups) == 0 {
 		return nil
+	}
+	if len(groups) > 1 && groups[0].marked && groups[1].marked {
+		e.joined.Do(func() {
+			e.logger.Warn("one call brings several runs that agentrun passes on one by one: a batch processor, or a queue that batches, stands between agentrun and this " +
+				"exporter; it acknowledges what is not stored yet, and a kill loses it: take it out")
+		})
 	}
 	w, err := e.writerOf(ctx)
 	if err != nil {

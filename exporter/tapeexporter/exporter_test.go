@@ -6,6 +6,8 @@ package tapeexporter
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +26,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -80,6 +85,7 @@ func oneTrace(trace byte, tenant string) ptrace.Traces {
 
 // rig is an exporter on a deck whose store fails on demand.
 type rig struct {
+	exporter *tapeExporter
 	exporter.Traces
 	faults    *decktest.FaultStore
 	telemetry *componenttest.Telemetry
@@ -101,6 +107,7 @@ func newRig(t *testing.T, url string, edit func(*Config)) *rig {
 	e, err := newTapeExporter(set, cfg)
 	require.NoError(t, err)
 	e.open = func(ctx context.Context, url string) (*deck.Deck, error) { return deck.New(ctx, r.faults, url) }
+	r.exporter = e
 	r.Traces, err = wrap(t.Context(), set, cfg, e)
 	require.NoError(t, err)
 	return r
@@ -246,7 +253,9 @@ func TestStartSurvivesAnOutage(t *testing.T) {
 }
 
 func TestStartFailsOnADeckThatIsNone(t *testing.T) {
-	for _, url := range []string{"vhs://shelf", "mem://"} {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, url := range []string{"vhs://shelf", "mem://", "file://" + filepath.ToSlash(file), "s3://bucket?endpoit=x"} {
 		set := exportertest.NewNopSettings(metadata.Type)
 		cfg := createDefaultConfig().(*Config)
 		cfg.Deck = url
@@ -330,6 +339,25 @@ func TestRunKeyOfAnotherTraceNamesOnlyTheTenant(t *testing.T) {
 	require.Zero(t, ignored)
 	require.Len(t, groups, 1)
 	require.Equal(t, groupKey{"a/b", pcommon.TraceID{15: 1}}, groups[0].key)
+}
+
+// TestRunsThatSomethingJoinsAreNamedOnce: agentrun passes them on one by one.
+func TestRunsThatSomethingJoinsAreNamedOnce(t *testing.T) {
+	for tenant, want := range map[string]int{"acme": 1, "": 0} { // without agentrun, a batch holds many
+		deck.DropMemory("joined")
+		r := newRig(t, "mem://joined", nil)
+		core, log := observer.New(zap.WarnLevel)
+		r.exporter.logger = zap.New(core)
+		r.start(t)
+		for range 2 {
+			td := ptrace.NewTraces()
+			agentTrace(td, 1, tenant)
+			agentTrace(td, 2, tenant)
+			require.NoError(t, r.ConsumeTraces(t.Context(), td))
+			require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(3, tenant)))
+		}
+		require.Equal(t, want, log.FilterMessageSnippet("batch").Len())
+	}
 }
 
 func TestSplitKeepsResourceAndScopeOfEverySpan(t *testing.T) {

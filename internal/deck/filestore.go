@@ -44,24 +44,44 @@ const maxDurable = 1 << 16
 // openFile opens file:///path or a local path. The folder is made by the first
 // write.
 func openFile(_ context.Context, u *url.URL) (Store, error) {
-	if u.Host != "" && u.Host != "localhost" {
-		return nil, badURL("file", "file URLs have three slashes: file:///path")
-	}
-	if u.Path == "" {
-		return nil, badURL("file", "no path")
-	}
-	if err := CheckOptions(u, []string{"sync"}); err != nil {
-		return nil, err
-	}
-	doSync, err := boolOption(u, "sync", true)
-	if err != nil {
-		return nil, err
-	}
+	doSync, _ := boolOption(u, "sync", true)
 	folder, err := filepath.Abs(filepath.FromSlash(u.Path))
 	if err != nil {
 		return nil, badURL("file", "the path cannot be made absolute")
 	}
+	if blocked(folder) {
+		return nil, badURL("file", "the path leads through a file, or ends at one; a deck is a folder")
+	}
 	return &fileStore{folder: folder, sync: doSync, durable: map[string]struct{}{}}, nil
+}
+
+// checkFile is the CheckFunc of file URLs.
+func checkFile(u *url.URL) error {
+	if u.Host != "" && u.Host != "localhost" {
+		return badURL("file", "file URLs have three slashes: file:///path")
+	}
+	if u.Path == "" {
+		return badURL("file", "no path")
+	}
+	if err := CheckOptions(u, []string{"sync"}); err != nil {
+		return err
+	}
+	_, err := boolOption(u, "sync", true)
+	return err
+}
+
+// blocked reports whether something that is no folder stands where the folder, or one above it, has to be. What is not there yet, or may not be looked at, may
+// still become one.
+func blocked(folder string) bool {
+	for {
+		switch info, err := os.Stat(folder); {
+		case err == nil:
+			return !info.IsDir()
+		case folder == filepath.Dir(folder):
+			return false
+		}
+		folder = filepath.Dir(folder)
+	}
 }
 
 func (s *fileStore) PutNew(ctx context.Context, key string, body []byte, _ string) (bool, error) {

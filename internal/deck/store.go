@@ -62,24 +62,32 @@ type Store interface {
 // repeat option values in errors.
 type OpenFunc func(ctx context.Context, u *url.URL) (Store, error)
 
+// CheckFunc reports what no later moment can mend in a URL: its form and its options. It talks to nobody and asks for no credentials.
+type CheckFunc func(u *url.URL) error
+
+type driver struct {
+	check CheckFunc // nil: open does no more than that
+	open  OpenFunc
+}
+
 var (
 	schemesMu sync.RWMutex
-	schemes   = map[string]OpenFunc{
-		"file": openFile,
-		"mem":  openMem,
-		"s3":   openS3,
+	schemes   = map[string]driver{
+		"file": {check: checkFile, open: openFile},
+		"mem":  {open: openMem},
+		"s3":   {open: openS3},
 	}
 )
 
-// Register adds a driver for a URL scheme; drivers call it from init. A second
+// Register adds a driver for a URL scheme; drivers call it from init. open is called with URLs that check has accepted. A second
 // driver for one scheme is a programming error and panics.
-func Register(scheme string, open OpenFunc) {
+func Register(scheme string, check CheckFunc, open OpenFunc) {
 	schemesMu.Lock()
 	defer schemesMu.Unlock()
 	if _, ok := schemes[scheme]; ok {
 		panic("deck: scheme " + scheme + " is registered twice")
 	}
-	schemes[scheme] = open
+	schemes[scheme] = driver{check: check, open: open}
 }
 
 // Schemes returns the registered schemes, sorted.
@@ -97,17 +105,54 @@ func Schemes() []string {
 // OpenStore opens the store that a deck URL names. Text without "://" is a
 // local path.
 func OpenStore(ctx context.Context, rawURL string) (Store, error) {
-	u, err := parseURL(rawURL)
+	u, d, err := driverOf(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	schemesMu.RLock()
-	open := schemes[u.Scheme]
-	schemesMu.RUnlock()
-	if open == nil {
-		return nil, badURL(u.Scheme, "no driver for this scheme in this program (it has "+strings.Join(Schemes(), ", ")+")")
+	if d.check != nil {
+		if err := d.check(u); err != nil {
+			return nil, err
+		}
 	}
-	return open(ctx, u)
+	return d.open(ctx, u)
+}
+
+// CheckURL reports whether OpenStore would refuse the URL whatever lies behind it: no driver is linked, its form is wrong, an option is not known. It
+// talks to nobody.
+func CheckURL(rawURL string) error {
+	u, d, err := driverOf(rawURL)
+	if err != nil {
+		return err
+	}
+	if d.check != nil {
+		return d.check(u)
+	}
+	s, err := d.open(context.Background(), u)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// linkedOnDemand are the schemes whose drivers are large, and what links them.
+var linkedOnDemand = []string{"azblob", "gs"}
+
+func driverOf(rawURL string) (*url.URL, driver, error) {
+	u, err := parseURL(rawURL)
+	if err != nil {
+		return nil, driver{}, err
+	}
+	schemesMu.RLock()
+	d, ok := schemes[u.Scheme]
+	schemesMu.RUnlock()
+	if !ok {
+		reason := "no driver for this scheme in this program (it has " + strings.Join(Schemes(), ", ") + ")"
+		if slices.Contains(linkedOnDemand, u.Scheme) {
+			reason += "; otelcol-tapedeck-full has one, and a collector whose manifest imports exporter/tapeexporter/allstores"
+		}
+		return nil, driver{}, badURL(u.Scheme, reason)
+	}
+	return u, d, nil
 }
 
 // parseURL accepts a URL or a local path. Its errors never repeat the text: it

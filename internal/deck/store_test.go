@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,6 +47,35 @@ func TestURLErrorsNameTheProblemAndNoValue(t *testing.T) {
 		_, err := deck.Open(t.Context(), rawURL)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) && want != "dot" || !deck.IsPermanent(err) {
 			t.Errorf("%s: %v", rawURL, err)
+		}
+		if checked := deck.CheckURL(rawURL); checked == nil || checked.Error() != err.Error() {
+			t.Errorf("%s: CheckURL says %v, Open %v", rawURL, checked, err)
+		}
+	}
+}
+
+func TestWhatTalksToNobodyAcceptsWhatMayWork(t *testing.T) {
+	for _, rawURL := range []string{"s3://bucket/prefix?region=x", "file:///no/such/folder", "file:///etc/passwd", "mem://check-url"} {
+		if err := deck.CheckURL(rawURL); err != nil {
+			t.Errorf("%s: %v", rawURL, err)
+		}
+	}
+}
+
+// TestFileWhereTheFolderHasToBe: waiting does not help, other than for a folder that is not there yet.
+func TestFileWhereTheFolderHasToBe(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{file: true, filepath.Join(file, "below", "it"): true, filepath.Join(dir, "not", "yet"): false} {
+		d, err := deck.Open(t.Context(), "file://"+filepath.ToSlash(path))
+		if errors.Is(err, deck.ErrBadURL) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err == nil {
+			_ = d.Close()
 		}
 	}
 }

@@ -61,6 +61,10 @@ func (c *Config) Validate() error {
 	}
 	if sources != 1 {
 		errs = append(errs, fmt.Errorf("key: needs exactly one of file, env and generate_in, got %d", sources))
+	} else if c.Key.GenerateIn == "" { // that one is made at the start
+		if _, err := c.Key.load(); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	p, err := c.profile()
 	if err != nil {

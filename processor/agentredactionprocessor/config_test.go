@@ -28,6 +28,7 @@ func load(t *testing.T, name string) (*Config, error) {
 }
 
 func TestConfigTakesEveryOption(t *testing.T) {
+	t.Setenv("TAPEDECK_TEST_REDACTION_KEY", "0123456789abcdefghijklmnopqrstuvwxyz")
 	got, err := load(t, "all")
 	require.NoError(t, err)
 	want := &Config{
@@ -57,9 +58,13 @@ func TestConfigOfAKeyAlone(t *testing.T) {
 }
 
 func TestConfigErrorsNameTheSetting(t *testing.T) {
+	t.Setenv("TAPEDECK_TEST_SHORT_KEY", "short-secret")
 	for name, want := range map[string]string{
 		"no_key":              "key: needs exactly one of file, env and generate_in, got 0",
 		"two_keys":            "got 2",
+		"key_not_set":         "the environment variable TAPEDECK_TEST_NO_KEY is not set",
+		"key_too_short":       "32",
+		"key_file_missing":    "no-such.key",
 		"profile":             `policy must be "default" or "strict"`,
 		"mode":                `mode must be "token" or "mask"`,
 		"unknown_rule":        `"phones" is no rule and no section`,
@@ -73,6 +78,7 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t, name)
 			require.ErrorContains(t, err, want)
+			require.NotContains(t, err.Error(), "short-secret")
 		})
 	}
 }

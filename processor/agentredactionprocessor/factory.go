@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/processor"
 
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/processor/agentredactionprocessor/internal/metadata"
 )
 
@@ -23,6 +24,9 @@ func NewFactory() processor.Factory {
 
 func createTraces(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
 	p, err := newAgentRedaction(set, cfg.(*Config))
+	if err == nil {
+		p.withdraw = redact.Announce()
+	}
 	return &traces{p, next}, err
 }
 

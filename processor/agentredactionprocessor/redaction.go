@@ -31,6 +31,7 @@ type agentRedaction struct {
 	redactor  *redact.Redactor
 	seal      string   // of the marker
 	counters  sync.Map // rule and signal → metric.MeasurementOption
+	withdraw  func()   // nil but for spans
 }
 
 func newAgentRedaction(set processor.Settings, cfg *Config) (*agentRedaction, error) {
@@ -64,6 +65,9 @@ func (p *agentRedaction) Start(context.Context, component.Host) error {
 }
 
 func (p *agentRedaction) Shutdown(context.Context) error {
+	if p.withdraw != nil {
+		p.withdraw()
+	}
 	p.telemetry.Shutdown()
 	return nil
 }

@@ -212,3 +212,19 @@ func TestAGeneratedKeyIsKept(t *testing.T) {
 	_, err = redact.GeneratedKey(dir, "")
 	require.ErrorContains(t, err, "must be 0600")
 }
+
+// TestARedactorOfSpansIsKnownFromItsCreation: agentrun, which starts before, asks for it.
+func TestARedactorOfSpansIsKnownFromItsCreation(t *testing.T) {
+	cfg, err := load(t, "")
+	require.NoError(t, err)
+	f := NewFactory()
+	l, err := f.CreateLogs(t.Context(), processortest.NewNopSettings(f.Type()), cfg, consumertest.NewNop())
+	require.NoError(t, err)
+	require.False(t, redact.Announced())
+	p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg, consumertest.NewNop())
+	require.NoError(t, err)
+	require.True(t, redact.Announced())
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.NoError(t, l.Shutdown(t.Context()))
+	require.False(t, redact.Announced())
+}

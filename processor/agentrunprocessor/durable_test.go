@@ -119,6 +119,7 @@ func TestStatusListsOpenRuns(t *testing.T) {
 func TestShutdownWaitsForNobodyWhoListsRuns(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	cfg.StatusEndpoint = "localhost:0"
+	cfg.Redaction = redactionNone
 	cfg.ShutdownTimeout = time.Hour
 	p, err := newTracesProcessor(processortest.NewNopSettings(metadata.Type), cfg, &sink{})
 	require.NoError(t, err)
@@ -138,6 +139,7 @@ func TestProcessorThatCouldNotStartEnds(t *testing.T) {
 	defer func() { require.NoError(t, taken.Close()) }()
 	cfg := createDefaultConfig().(*Config)
 	cfg.StatusEndpoint = taken.Addr().String()
+	cfg.Redaction = redactionNone
 	cfg.ShutdownTimeout = time.Hour
 	p, err := newTracesProcessor(processortest.NewNopSettings(metadata.Type), cfg, &sink{})
 	require.NoError(t, err)

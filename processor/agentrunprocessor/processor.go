@@ -21,6 +21,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/spool"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
@@ -91,6 +92,10 @@ func (*agentRun) Capabilities() consumer.Capabilities {
 
 // Start takes up what the spool holds. Receivers start later.
 func (p *agentRun) Start(ctx context.Context, _ component.Host) error {
+	if p.cfg.Redaction == redactionRequired && !redact.Announced() {
+		return errors.New("redaction is required, and no pipeline for traces of this collector has an agentredaction processor: every request with spans of agents " +
+			"would be refused; put agentredaction before agentrun, or set redaction: none")
+	}
 	if err := p.assembler.Start(ctx); err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadatatest"
 )
@@ -96,6 +97,9 @@ func run(t *testing.T, edit func(*Config), s *sink, body func(*rig), options ...
 			edit(cfg)
 		}
 		require.NoError(t, cfg.Validate())
+		if cfg.Redaction == redactionRequired {
+			defer redact.Announce()() // stands for the agentredaction processor of the pipeline
+		}
 		r := &rig{sink: s, telemetry: componenttest.NewTelemetry()}
 		set := metadatatest.NewSettings(r.telemetry)
 		var err error

@@ -13,8 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
@@ -33,6 +36,29 @@ func required(c *Config) { c.Redaction = redactionRequired }
 
 func TestRedactionIsRequiredByDefault(t *testing.T) {
 	require.Equal(t, redactionRequired, createDefaultConfig().(*Config).Redaction)
+}
+
+// TestStartFailsWhereNothingRedacts: every request would be refused, so it is the start that says so. A collector creates all components before it
+// starts the first one.
+func TestStartFailsWhereNothingRedacts(t *testing.T) {
+	f := NewFactory()
+	create := func() processor.Traces {
+		p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), createDefaultConfig(), &sink{})
+		require.NoError(t, err)
+		return p
+	}
+	p := create()
+	err := p.Start(t.Context(), componenttest.NewNopHost())
+	require.ErrorContains(t, err, "put agentredaction before agentrun")
+	require.NoError(t, p.Shutdown(t.Context()))
+
+	withdraw := redact.Announce()
+	p = create()
+	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, p.Shutdown(t.Context()))
+	withdraw()
+	withdraw()
+	require.False(t, redact.Announced())
 }
 
 func TestUnredactedEvidenceIsRefusedWhole(t *testing.T) {

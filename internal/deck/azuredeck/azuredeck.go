@@ -23,24 +23,30 @@ import (
 
 const scheme = "azblob"
 
-func init() { deck.Register(scheme, open) }
+func init() { deck.Register(scheme, check, open) }
+
+// check is the deck.CheckFunc of azblob URLs.
+func check(u *url.URL) error {
+	known := []string{"storage_account", "domain", "protocol", "cdn", "localemu"}
+	if err := deck.CheckOptions(u, known); err != nil {
+		return err
+	}
+	if u.Host == "" {
+		return cdkstore.OpenError(scheme, "azblob URLs are azblob://container/prefix", deck.ErrBadURL)
+	}
+	for _, name := range []string{"cdn", "localemu"} {
+		if _, err := cdkstore.BoolOption(scheme, name, u.Query().Get(name)); err != nil {
+			return err
+		}
+	}
+	_, err := deck.WithPrefix(nil, u.Path)
+	return err
+}
 
 // open opens azblob://container/prefix. Account and credentials come from the
 // environment (AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY and so on) or the
 // identity of the machine.
 func open(ctx context.Context, u *url.URL) (deck.Store, error) {
-	known := []string{"storage_account", "domain", "protocol", "cdn", "localemu"}
-	if err := deck.CheckOptions(u, known); err != nil {
-		return nil, err
-	}
-	if u.Host == "" {
-		return nil, cdkstore.OpenError(scheme, "azblob URLs are azblob://container/prefix", deck.ErrBadURL)
-	}
-	for _, name := range []string{"cdn", "localemu"} {
-		if _, err := cdkstore.BoolOption(scheme, name, u.Query().Get(name)); err != nil {
-			return nil, err
-		}
-	}
 	container := url.URL{Scheme: scheme, Host: u.Host, RawQuery: u.RawQuery}
 	bucket, err := blob.OpenBucket(ctx, container.String())
 	if err != nil {

@@ -23,18 +23,27 @@ import (
 
 const scheme = "gs"
 
-func init() { deck.Register(scheme, open) }
+func init() { deck.Register(scheme, check, open) }
+
+// check is the deck.CheckFunc of gs URLs.
+func check(u *url.URL) error {
+	if err := deck.CheckOptions(u, []string{"anonymous"}); err != nil {
+		return err
+	}
+	if u.Host == "" {
+		return cdkstore.OpenError(scheme, "gs URLs are gs://bucket/prefix", deck.ErrBadURL)
+	}
+	if _, err := cdkstore.BoolOption(scheme, "anonymous", u.Query().Get("anonymous")); err != nil {
+		return err
+	}
+	_, err := deck.WithPrefix(nil, u.Path)
+	return err
+}
 
 // open opens gs://bucket/prefix. Credentials are the application default ones.
 // The URL opener of gocloud.dev is not used because it prints to standard
 // output.
 func open(ctx context.Context, u *url.URL) (deck.Store, error) {
-	if err := deck.CheckOptions(u, []string{"anonymous"}); err != nil {
-		return nil, err
-	}
-	if u.Host == "" {
-		return nil, cdkstore.OpenError(scheme, "gs URLs are gs://bucket/prefix", deck.ErrBadURL)
-	}
 	anonymous, err := cdkstore.BoolOption(scheme, "anonymous", u.Query().Get("anonymous"))
 	if err != nil {
 		return nil, err

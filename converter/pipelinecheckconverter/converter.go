@@ -1,0 +1,184 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pipelinecheckconverter finds mistakes in the pipelines of a collector that no component can see from where it stands. A component knows its own settings
+// and its neighbours' interfaces; a confmap converter sees the whole configuration, at the start and in `otelcol validate`. It changes nothing.
+package pipelinecheckconverter // import "github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+	"go.uber.org/zap"
+)
+
+// Types of components, as they are written in configurations.
+const (
+	agentRun       = "agentrun"
+	agentRedaction = "agentredaction"
+	batch          = "batch"
+	tape           = "tape"
+)
+
+// NewFactory returns the factory of the converter.
+func NewFactory() confmap.ConverterFactory {
+	return confmap.NewConverterFactory(func(set confmap.ConverterSettings) confmap.Converter {
+		logger := set.Logger
+		if logger == nil {
+			logger = zap.NewNop()
+		}
+		return &converter{logger: logger}
+	})
+}
+
+type converter struct{ logger *zap.Logger }
+
+// Convert refuses pipelines that would refuse everything, and warns of those that work worse than their author thinks.
+func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
+	s := read(conf)
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(s.pipelines)) {
+		p := s.pipelines[name]
+		for i, processor := range p.processors {
+			if typeOf(processor) != agentRun {
+				continue
+			}
+			if s.requiresRedaction(processor) && !s.redactedBefore(name, p.processors[:i], map[string]bool{}) {
+				where := "no agentredaction stands before it"
+				if slices.ContainsFunc(p.processors[i:], isType(agentRedaction)) {
+					where = "agentredaction stands behind it"
+				}
+				errs = append(errs, fmt.Errorf("service::pipelines::%s: %s requires redaction, and %s: every request with spans of agents would be refused; "+
+					"put agentredaction before it, or set processors::%s::redaction to none", name, processor, where, processor))
+			}
+			for _, at := range s.batchesBefore(tape, name, p.processors[i+1:], map[string]bool{}) {
+				c.logger.Warn("a batch processor stands between agentrun and the tape exporter: it joins runs that agentrun has taken apart, and acknowledges what is not stored yet; take it out",
+					zap.String("agentrun", processor), zap.String("batch", at))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// service is what the checks need of a configuration. What has another form than it should is left out: the collector itself says so.
+type service struct {
+	processors map[string]any
+	connectors map[string]any
+	pipelines  map[string]pipeline
+}
+
+type pipeline struct{ receivers, processors, exporters []string }
+
+func read(conf *confmap.Conf) service {
+	all := conf.ToStringMap()
+	s := service{processors: asMap(all["processors"]), connectors: asMap(all["connectors"]), pipelines: map[string]pipeline{}}
+	for name, v := range asMap(asMap(all["service"])["pipelines"]) {
+		m := asMap(v)
+		s.pipelines[name] = pipeline{asNames(m["receivers"]), asNames(m["processors"]), asNames(m["exporters"])}
+	}
+	return s
+}
+
+// requiresRedaction holds for everything but an explicit other value; the processor judges what is no value.
+func (s service) requiresRedaction(processor string) bool {
+	v, ok := asMap(s.processors[processor])["redaction"]
+	return !ok || v == nil || v == "required"
+}
+
+// redactedBefore looks in the processors of a pipeline, and behind its connectors in the pipelines that feed it. One is enough: spans that others bring are
+// refused at run time, and may be none of an agent.
+func (s service) redactedBefore(name string, processors []string, seen map[string]bool) bool {
+	if slices.ContainsFunc(processors, isType(agentRedaction)) {
+		return true
+	}
+	seen[name] = true
+	for other, p := range s.pipelines {
+		if !seen[other] && s.connected(p, s.pipelines[name]) && s.redactedBefore(other, p.processors, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// batchesBefore returns the batch processors between a place in a pipeline and exporters of a type.
+func (s service) batchesBefore(exporter, name string, processors []string, seen map[string]bool) (found []string) {
+	seen[name] = true
+	p := s.pipelines[name]
+	leads := slices.ContainsFunc(p.exporters, isType(exporter))
+	for _, other := range slices.Sorted(maps.Keys(s.pipelines)) {
+		if seen[other] || !s.connected(p, s.pipelines[other]) {
+			continue
+		}
+		// Another agentrun on the way takes runs apart again.
+		if slices.ContainsFunc(s.pipelines[other].processors, isType(agentRun)) {
+			continue
+		}
+		leads = leads || s.leadsTo(exporter, other, map[string]bool{name: true})
+		found = append(found, s.batchesBefore(exporter, other, s.pipelines[other].processors, seen)...)
+	}
+	if !leads {
+		return nil
+	}
+	for _, processor := range processors {
+		if typeOf(processor) == batch {
+			found = append(found, name+"::"+processor)
+		}
+	}
+	return found
+}
+
+func (s service) leadsTo(exporter, name string, seen map[string]bool) bool {
+	seen[name] = true
+	p := s.pipelines[name]
+	if slices.ContainsFunc(p.exporters, isType(exporter)) {
+		return true
+	}
+	for other, next := range s.pipelines {
+		if !seen[other] && s.connected(p, next) && s.leadsTo(exporter, other, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// connected reports whether a connector leads from one pipeline into the other.
+func (s service) connected(from, to pipeline) bool {
+	return slices.ContainsFunc(from.exporters, func(name string) bool {
+		_, ok := s.connectors[name]
+		return ok && slices.Contains(to.receivers, name)
+	})
+}
+
+func typeOf(id string) string {
+	kind, _, _ := strings.Cut(id, "/")
+	return strings.TrimSpace(kind)
+}
+
+func isType(kind string) func(string) bool {
+	return func(id string) bool { return typeOf(id) == kind }
+}
+
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func asNames(v any) (names []string) {
+	list, _ := v.([]any)
+	for _, e := range list {
+		if name, ok := e.(string); ok {
+			var id component.ID
+			if id.UnmarshalText([]byte(name)) == nil {
+				name = id.String() // as the collector reads it, without blanks
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
