@@ -43,9 +43,31 @@ const lockName = "LOCK"
 
 type osDir struct{ path string }
 
+// newOSDir makes the directory, and makes its name durable with those of the directories above it that did not exist either: what is
+// synced in a directory that a power loss takes away is lost with it.
 func newOSDir(path string) (osDir, error) {
+	return makeDir(path, syncDir)
+}
+
+func makeDir(path string, sync func(string) error) (osDir, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return osDir{}, err
+	}
+	var parents []string // of what has to be made
+	for dir := abs; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) || dir == filepath.Dir(dir) {
+			break
+		}
+		parents = append(parents, filepath.Dir(dir))
+	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return osDir{}, err
+	}
+	for _, dir := range parents {
+		if err := sync(dir); err != nil {
+			return osDir{}, err
+		}
 	}
 	return osDir{path}, nil
 }

@@ -118,7 +118,7 @@ func inspect(dir string, files fileSystem) (*inspection, error) {
 		if aside {
 			in.report.SetAside = append(in.report.SetAside, f.name)
 		}
-		if ok || aside || side || f.name == reserveName {
+		if ok || aside || side || f.name == reserveName || f.name == lifeName {
 			in.report.DiskBytes += f.size
 		}
 		spool = spool || ok || aside || f.name == lockName

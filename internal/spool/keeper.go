@@ -52,7 +52,7 @@ func (l *Log) keepNext() bool {
 	var err error
 	switch {
 	case unsealed != nil:
-		l.seal(unsealed)
+		_ = l.seal(unsealed) // logged; it is not tried again
 	case empty:
 		err = l.remove(oldest)
 	case due:
@@ -74,17 +74,26 @@ func (l *Log) keeperDue() bool {
 	return l.segments[0].live == 0 || l.compactionDue()
 }
 
-// seal cuts what was preallocated and writes the sidecar. A sidecar that cannot be written costs the next start a scan.
-func (l *Log) seal(s *segment) {
+// seal cuts what was preallocated, syncs what was not synced and writes the sidecar. A sidecar that cannot be written costs the next
+// start a scan; a sync that fails may cost records and is an error.
+func (l *Log) seal(s *segment) error {
 	err := l.trySeal(s)
+	var unsynced *syncError
+	errors.As(err, &unsynced)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil {
+	switch {
+	case unsynced != nil:
+		l.o.Logger.Error("spool: sync failed; records acknowledged since the last sync may not be on the disk", zap.String("segment", s.name()), zap.Error(err))
+		err = fmt.Errorf("%s: records acknowledged since the last sync may not be on the disk: %w", s.name(), unsynced)
+	case err != nil:
 		l.o.Logger.Warn("spool: a segment has no sidecar; the next start scans it", zap.String("segment", s.name()), zap.Error(err))
-	} else {
+		err = nil
+	default:
 		s.sidecarBytes = s.unsealed.size()
 	}
 	s.unsealed = nil
+	return err
 }
 
 // trySeal writes the sidecar also when cutting fails: it names the end.
@@ -102,7 +111,7 @@ func (l *Log) trySeal(s *segment) error {
 	if dirty {
 		if err := s.f.Sync(); err != nil {
 			l.count(func(st *Stats) { st.SyncErrors++ })
-			return err
+			return &syncError{err}
 		}
 	}
 	return writeSidecar(l.fs, s.unsealed)
@@ -126,7 +135,7 @@ func (l *Log) sealLast() error {
 			errs = append(errs, l.fs.Remove(s.name()))
 			continue
 		}
-		l.seal(s)
+		errs = append(errs, l.seal(s))
 	}
 	return errors.Join(errs...)
 }

@@ -25,6 +25,7 @@ type Log struct {
 	o     Options
 	fs    fileSystem
 	lockf io.Closer
+	life  *Life
 
 	mu        sync.Mutex
 	closed    bool
@@ -87,6 +88,7 @@ func open(fs fileSystem, o Options, recovered func(Held) error) (*Log, error) {
 		stopCommit: make(chan struct{}), stopKeep: make(chan struct{}),
 		committed: make(chan struct{}), kept: make(chan struct{}),
 	}
+	l.life = loadLife(fs, o.Logger)
 	if err := l.recover(recovered); err != nil {
 		l.closeFiles()
 		return nil, err
@@ -224,6 +226,7 @@ func (l *Log) Close() error {
 }
 
 func (l *Log) closeFiles() error {
+	l.life.close()
 	for _, s := range l.segments {
 		l.closeFile(s)
 	}

@@ -30,14 +30,25 @@ func (l *Log) recover(recovered func(Held) error) error {
 			return err
 		}
 	}
+	held := map[string]bool{} // of the keys that have a note
+	found := func(r Held) error {
+		if _, noted := l.life.notes[string(r.Key)]; noted {
+			held[string(r.Key)] = true
+		}
+		if recovered == nil {
+			return nil
+		}
+		return recovered(r)
+	}
 	for _, s := range l.segments {
 		dead := killed[s.number]
 		slices.Sort(dead)
-		if err := l.enter(s, dead, recovered); err != nil {
+		if err := l.enter(s, dead, found); err != nil {
 			return err
 		}
 		delete(killed, s.number)
 	}
+	l.life.keep(func(key string) bool { return held[key] })
 	return nil
 }
 
@@ -172,9 +183,6 @@ func (l *Log) enter(s *segment, dead []uint32, recovered func(Held) error) error
 		s.own(i, int64(r.bytes))
 		l.liveBytes += int64(r.bytes)
 		l.stats.Recovered++
-		if recovered == nil {
-			return nil
-		}
 		return recovered(Held{ID: l.index.id(i), Key: r.key, Meta: r.meta, Bytes: int64(r.raw)})
 	})
 }

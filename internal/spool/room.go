@@ -86,6 +86,7 @@ func (l *Log) fits(n, upkeep int64) bool {
 // rotate begins a new segment and leaves the old one to the keeper. On an error the old one stays open.
 func (l *Log) rotate(upkeep bool) error {
 	if l.o.MaxBytes > 0 {
+		l.lookAside()
 		room := l.o.MaxBytes - l.used(false) - l.o.footprint()
 		switch {
 		case room < 0, !upkeep && room < l.o.footprint():
@@ -169,10 +170,37 @@ func (l *Log) used(open bool) int64 {
 	return n
 }
 
+// lookAside counts the damaged files again, which a person may have deleted.
+func (l *Log) lookAside() {
+	l.mu.Lock()
+	none := l.stats.QuarantinedFiles == 0
+	l.mu.Unlock()
+	if none {
+		return
+	}
+	list, err := l.fs.List()
+	if err != nil {
+		return // what is known stays
+	}
+	size, n := int64(0), 0
+	for _, f := range list {
+		if _, aside := fileNumber(f.name, segmentSuffix+damagedSuffix); aside {
+			size += f.size
+			n++
+		}
+	}
+	l.mu.Lock()
+	l.setAside, l.stats.QuarantinedFiles = size, n
+	l.mu.Unlock()
+}
+
 // restoreReserve takes the room of the reserve again, if there is room.
 func (l *Log) restoreReserve() bool {
-	if l.o.MaxBytes > 0 && l.used(true)+l.o.footprint() > l.o.MaxBytes {
-		return false
+	if l.o.MaxBytes > 0 {
+		l.lookAside()
+		if l.used(true)+l.o.footprint() > l.o.MaxBytes {
+			return false
+		}
 	}
 	if err := l.createReserve(); err != nil {
 		_ = l.fs.Remove(reserveName)

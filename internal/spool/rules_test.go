@@ -70,13 +70,14 @@ func TestFilesAreForTheirOwnerOnly(t *testing.T) {
 }
 
 func TestNoSymbolicLinkIsFollowed(t *testing.T) {
-	for _, name := range []string{segmentName(1), lockName, reserveName} {
+	for _, name := range []string{segmentName(1), lockName, reserveName, lifeName} {
 		dir, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Skip(err)
 		}
 		log, err := Open(dir, Options{}, nil)
 		if err == nil {
+			log.Life().Begin([]byte("key"))
 			_ = log.Append(t.Context(), []Entry{{}}, make([]ID, 1))
 			err = log.Close()
 		}
