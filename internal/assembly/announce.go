@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // event is something that an operator should hear of, but not for every request.
@@ -21,6 +22,7 @@ const (
 	traceBound
 	traceCount
 	emissionFails
+	traceParked
 
 	events = iota
 )
@@ -33,6 +35,7 @@ var eventTexts = [events]string{
 	traceBound:      "a trace reached max_trace_bytes or max_trace_spans, or memory without a spool is short; it is passed on in parts",
 	traceCount:      "max_traces is reached; traces are passed on before their end",
 	emissionFails:   "emission failed and will be tried again",
+	traceParked:     "a run is parked: it fails while others do not; nothing of it is lost, and it is tried rarely",
 }
 
 // announceEvery is how often each kind of event is logged. All of them are counted.
@@ -45,12 +48,15 @@ type announcer struct {
 	kinds  [events]struct{ last, silent atomic.Int64 }
 }
 
-func (a *announcer) warn(e event, fields ...zap.Field) {
+func (a *announcer) warn(e event, fields ...zap.Field) { a.say(zap.WarnLevel, e, fields) }
+func (a *announcer) fail(e event, fields ...zap.Field) { a.say(zap.ErrorLevel, e, fields) }
+
+func (a *announcer) say(level zapcore.Level, e event, fields []zap.Field) {
 	k := &a.kinds[e]
 	now, last := max(a.watch.now(), 1), k.last.Load()
 	if last != 0 && now-last < int64(announceEvery) || !k.last.CompareAndSwap(last, now) {
 		k.silent.Add(1)
 		return
 	}
-	a.logger.Warn(eventTexts[e], append(fields, zap.Int64("not_logged_before", k.silent.Swap(0)))...)
+	a.logger.Log(level, eventTexts[e], append(fields, zap.Int64("not_logged_before", k.silent.Swap(0)))...)
 }

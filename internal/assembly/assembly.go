@@ -112,10 +112,13 @@ type Emission struct {
 	// past is what is known of the trace and remember where it goes, once what has to be read back is known too; then it is nil.
 	past     past
 	remember *memo
+
+	attempts
 }
 
 // EmitFunc passes one emission on. Nil lets the evidence go; a permanent error (consumererror) drops it; after any other error it
-// is called again with the same emission, after a while.
+// is called again with the same emission, after a while. It should return when it knows that it failed: waiting for the next attempt is
+// what the assembler does, and it lets others pass.
 type EmitFunc func(ctx context.Context, e *Emission) error
 
 // Spool keeps records durable; *spool.Log is one.
@@ -127,6 +130,8 @@ type Spool interface {
 	Read(ids []spool.ID, fn func(i int, meta, payload []byte) error) error
 	// Release lets go of records.
 	Release(ids []spool.ID) error
+	// Life is what outlives a process beside the records.
+	Life() *spool.Life
 	Close() error
 }
 

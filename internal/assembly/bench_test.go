@@ -139,7 +139,7 @@ func BenchmarkOpenTrace(b *testing.B) {
 		if err := a.Start(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		before := heap()
+		before := heapBytes()
 		for part := range 5 {
 			for t := range uint64(traces) {
 				var id pcommon.TraceID
@@ -161,14 +161,14 @@ func BenchmarkOpenTrace(b *testing.B) {
 		for a.Stats().MemoryBytes > 1<<20 {
 			time.Sleep(time.Millisecond)
 		}
-		b.ReportMetric(float64(heap()-before)/traces, "B/trace")
+		b.ReportMetric(float64(heapBytes()-before)/traces, "B/trace")
 		if err := a.Shutdown(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func heap() int64 {
+func heapBytes() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

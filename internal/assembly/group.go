@@ -44,11 +44,14 @@ type Options struct {
 	// Park lets Shutdown leave open traces in the spool for the next start.
 	Park bool
 
-	// Emit passes an emission on; EmitConcurrency calls run at once.
+	// Emit passes an emission on; EmitConcurrency calls run at once. EmitTimeout ends the context of a call; 0 is no bound.
 	Emit            EmitFunc
 	EmitConcurrency int
+	EmitTimeout     time.Duration
 	// InitialBackoff doubles with each failure of one emission, up to MaxBackoff.
 	InitialBackoff, MaxBackoff time.Duration
+	// ParkAfter is how long an emission fails, while others do not, before it is tried only every ParkedInterval.
+	ParkAfter, ParkedInterval time.Duration
 
 	// Shards is the number of goroutines that group; 0 is one for each CPU.
 	Shards int
@@ -66,9 +69,9 @@ func (o *Options) maxOpenMemory() int64 {
 	return o.MaxBytes / 4 * 3
 }
 
-// maxLoaded is the part of MaxBytes for large traces that are read back to be emitted, and as much for others: a slow emission of a
-// giant holds up other giants only. maxWaiting is the part for emissions that wait with their evidence in memory although the spool
-// has it.
+// maxLoaded is the part of MaxBytes that large traces may take while workers have them, whether they were in memory or are read back,
+// and as much for others: a slow emission of a giant holds up other giants only. maxWaiting is the part for emissions that wait with
+// their evidence in memory although the spool has it. So calls that do not return never take the room of what comes in.
 func (o *Options) maxLoaded() int64  { return max(o.MaxBytes/8, 1) }
 func (o *Options) maxWaiting() int64 { return o.MaxBytes / 8 }
 
@@ -77,8 +80,13 @@ func (o *Options) tick() time.Duration {
 	return min(max(min(o.QuietPeriod, o.IdleTimeout, o.MaxAge)/8, 10*time.Millisecond), time.Second)
 }
 
-// abandonAfter is how long Shutdown waits for calls that were told to end by their context.
-const abandonAfter = time.Second
+const (
+	// parkPatience is how long a Shutdown that parks waits for calls under way: most end in less, and those that meet a store that is away
+	// do not end at all.
+	parkPatience = 2 * time.Second
+	// abandonAfter is how long Shutdown waits for calls that were told to end by their context.
+	abandonAfter = time.Second
+)
 
 // Assembler groups evidence.
 //
@@ -121,7 +129,7 @@ func New(o Options) *Assembler {
 	}
 	a := &Assembler{o: o, seed: maphash.MakeSeed(), watch: stopwatch{o.Clock, o.Clock.Now()}, filter: newFilter(o.MaxTraces)}
 	a.announce = announcer{logger: o.Logger, watch: a.watch}
-	a.out = newOutbox(&a.o, &a.counters, &a.announce)
+	a.out = newOutbox(&a.o, &a.counters, &a.announce, a.watch)
 	for range o.Shards {
 		a.shards = append(a.shards, &shard{
 			o: &a.o, watch: a.watch, counters: &a.counters, announce: &a.announce, filter: a.filter, out: a.out,
@@ -180,7 +188,7 @@ func (a *Assembler) Admit(ctx context.Context, size Size, take func() Request) e
 	}
 	whole := a.sort(take())
 	if a.store != nil {
-		if err := a.store.append(ctx, &whole, a.o.Clock.Now()); err != nil {
+		if err := a.store.append(ctx, &whole, a.watch); err != nil {
 			if size.Items > 0 {
 				a.counters.memory.Add(-size.Bytes)
 			}
@@ -341,7 +349,11 @@ func olderFirst(x, y *openTrace) int {
 	return cmp.Or(cmp.Compare(x.first, y.first), bytes.Compare(x.key.trace[:], y.key.trace[:]), cmp.Compare(x.key.tenant.Value(), y.key.tenant.Value()))
 }
 
-// drain waits for the workers, until ctx ends.
+// FailingRuns describes emissions that failed, at most limit of them, the parked ones first.
+func (a *Assembler) FailingRuns(limit int) []FailingRun { return a.out.failingRuns(limit) }
+
+// drain waits for the workers, until ctx ends; and when they have nothing to do but to end the calls under way, for no longer than
+// parkPatience: the spool has what such a call has not brought out.
 func (a *Assembler) drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -349,10 +361,17 @@ func (a *Assembler) drain(ctx context.Context) error {
 		close(done)
 	}()
 	defer a.cancel()
+	var enough <-chan time.Time
+	if a.o.Park {
+		patience := a.o.Clock.NewTimer(parkPatience)
+		defer patience.Stop()
+		enough = patience.Chan()
+	}
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+	case <-enough:
 	}
 	a.cancel()
 	select {
@@ -360,7 +379,7 @@ func (a *Assembler) drain(ctx context.Context) error {
 	case <-a.o.Clock.After(abandonAfter):
 	}
 	if a.store != nil {
-		a.o.Logger.Info("shutdown ran out of time; what is left stays in the spool", zap.Int64("items", a.counters.held.Load()))
+		a.o.Logger.Info("calls were ended by shutdown; what they did not bring out stays in the spool", zap.Int64("items", a.counters.held.Load()))
 		return nil
 	}
 	return fmt.Errorf("assembly: shutdown ran out of time, %d items lost: %w", a.counters.droppedShutdown.Load()+a.counters.held.Load(), ctx.Err())

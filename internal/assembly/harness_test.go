@@ -67,6 +67,7 @@ func options(d *downstream) Options {
 		QuietPeriod: quiet, IdleTimeout: idle, MaxAge: age,
 		MaxTraceBytes: 1 << 20, MaxTraceSpans: 1000, MaxTraces: 1000, MaxBytes: 16 << 20,
 		Emit: d.emit, EmitConcurrency: 4, InitialBackoff: time.Second, MaxBackoff: 8 * time.Second,
+		ParkAfter: 10 * time.Minute, ParkedInterval: time.Hour,
 		Shards: 2,
 	}
 }

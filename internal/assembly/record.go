@@ -16,16 +16,21 @@ import (
 // A record of the spool is one fragment: its key is the trace id (16 bytes) and the tenant; its payload is an OTLP TracesData message,
 // empty when the record holds links only; its header is
 //
-//	version   byte, 1
+//	version   byte, 2; 1 has no listened and is still read
 //	flags     byte
 //	items     uvarint, spans in the payload
 //	bytes     uvarint, as accounted
 //	arrived   int64, little endian, Unix nanoseconds
+//	listened  uvarint, nanoseconds that processes had the spool in use until then
 //	links     uvarint, then 16 bytes for each: span id, parent id
 //
-// So a start reads headers only: they say all that a trace needs to know until it is emitted.
+// So a start reads headers only: they say all that a trace needs to know until it is emitted. The time that processes listened, and not
+// the time of day, tells how long nothing came: nobody could hear it while no process ran.
 
-const recordVersion = 1
+const (
+	recordVersion = 2
+	firstVersion  = 1
+)
 
 const (
 	flagRunSpan = 1 << iota // the span of an agent run is among them
@@ -42,7 +47,9 @@ type header struct {
 	items   int
 	bytes   int64
 	arrived time.Time
-	links   []edge
+	// listened is 0 when it is not known.
+	listened time.Duration
+	links    []edge
 }
 
 // edge is a span and its parent.
@@ -57,6 +64,7 @@ func (h *header) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(h.items))
 	dst = binary.AppendUvarint(dst, uint64(h.bytes))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.arrived.UnixNano()))
+	dst = binary.AppendUvarint(dst, uint64(h.listened))
 	dst = binary.AppendUvarint(dst, uint64(len(h.links)))
 	for _, l := range h.links {
 		dst = append(dst, l.id[:]...)
@@ -71,8 +79,9 @@ func parseHeader(raw []byte) (header, error) {
 	if len(raw) < 2 {
 		return h, errHeader
 	}
-	if raw[0] != recordVersion {
-		return h, fmt.Errorf("%w: version %d, this program reads %d", errHeader, raw[0], recordVersion)
+	version := raw[0]
+	if version < firstVersion || version > recordVersion {
+		return h, fmt.Errorf("%w: version %d, this program reads up to %d", errHeader, version, recordVersion)
 	}
 	h.flags, raw = raw[1], raw[2:]
 	items, raw, ok := uvarint(raw)
@@ -85,6 +94,13 @@ func parseHeader(raw []byte) (header, error) {
 	}
 	h.items, h.bytes = int(items), int64(bytes)
 	h.arrived, raw = time.Unix(0, int64(binary.LittleEndian.Uint64(raw))), raw[8:]
+	if version > firstVersion {
+		var listened uint64
+		if listened, raw, ok = uvarint(raw); !ok || listened > math.MaxInt64 {
+			return h, errHeader
+		}
+		h.listened = time.Duration(listened)
+	}
 	links, raw, ok := uvarint(raw)
 	if !ok || links != uint64(len(raw)/16) || len(raw)%16 != 0 {
 		return h, errHeader

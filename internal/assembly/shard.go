@@ -35,7 +35,8 @@ type shard struct {
 	age       traceList // all of them
 	wheel     *wheel
 	seed      maphash.Seed
-	started   int64 // as stopwatch.now
+	// beat, of one shard alone, tells the next process how long this one has listened.
+	beat func(now int64)
 }
 
 // shardRequest is the part of a request that concerns one shard, or a question to it.
@@ -75,7 +76,11 @@ func (s *shard) run() {
 				s.adopt(r)
 			}
 		case <-ticker.Chan():
-			s.wheel.advance(s.watch.now(), s.look)
+			now := s.watch.now()
+			if s.beat != nil {
+				s.beat(now)
+			}
+			s.wheel.advance(now, s.look)
 		}
 	}
 }

@@ -33,8 +33,10 @@ type Stats struct {
 	Spilled, Loaded int64
 	// ReleaseErrors counts releases that the spool refused; their records come back with the next start.
 	ReleaseErrors int64
-	// Retries counts emissions that failed and were tried again.
-	Retries int64
+	// Retries counts emissions that failed and were tried again. Failing are those that have failed and have not gone out since, Parked
+	// those that are tried rarely.
+	Retries         int64
+	Failing, Parked int64
 	// RefusedFull (memory), RefusedSpool (disk full, or failing) and RefusedTooLarge count requests.
 	RefusedFull     int64
 	RefusedSpool    int64
@@ -53,7 +55,7 @@ type counters struct {
 	accepted, recovered, emitted, held                atomic.Int64
 	droppedPermanent, droppedShutdown, droppedCorrupt atomic.Int64
 	duplicates, late                                  atomic.Int64
-	retries, releaseErrors                            atomic.Int64
+	retries, failing, parked, releaseErrors           atomic.Int64
 	spilled, loaded                                   atomic.Int64
 	refusedFull, refusedSpool, refusedTooLarge        atomic.Int64
 	// memory is the room that is taken in memory: requests on their way into a shard, open traces, emissions that are not let go.
@@ -81,6 +83,8 @@ func (c *counters) stats() Stats {
 		Spilled:          c.spilled.Load(),
 		Loaded:           c.loaded.Load(),
 		Retries:          c.retries.Load(),
+		Failing:          c.failing.Load(),
+		Parked:           c.parked.Load(),
 		ReleaseErrors:    c.releaseErrors.Load(),
 		RefusedFull:      c.refusedFull.Load(),
 		RefusedSpool:     c.refusedSpool.Load(),

@@ -52,3 +52,63 @@ func oldestOf(all []OpenTrace, limit int) []OpenTrace {
 	})
 	return all[:min(limit, len(all))]
 }
+
+// FailingRun describes an emission that failed, or that is parked.
+type FailingRun struct {
+	Key   Key
+	Items int
+	Bytes int64
+	// Attempts that failed, and for how long they do; Next is the time to the next one, 0 when it is due or under way.
+	Attempts int
+	Failing  time.Duration
+	Next     time.Duration
+	// Parked: it is tried rarely. Deaths counts the processes that ended while it was on its way.
+	Parked bool
+	Deaths int
+	// Why is the last failure, empty when there was none in this process.
+	Why string
+}
+
+// failingRuns describes at most limit emissions, those first that are parked or fail for the longest time.
+func (b *outbox) failingRuns(limit int) []FailingRun {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.watch.now()
+	var all []*Emission
+	add := func(e *Emission) {
+		if e.failures > 0 || e.parked {
+			all = append(all, e)
+		}
+	}
+	for _, l := range b.lanes() {
+		for _, s := range []schedule{l.again, l.suspects} {
+			for _, e := range s {
+				add(e)
+			}
+		}
+	}
+	for e := range b.flying {
+		add(e)
+	}
+	slices.SortFunc(all, func(x, y *Emission) int {
+		if x.parked != y.parked {
+			if x.parked {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(x.since, y.since), cmp.Compare(x.Key.String(), y.Key.String()))
+	})
+	list := make([]FailingRun, 0, min(limit, len(all)))
+	for _, e := range all[:min(limit, len(all))] {
+		r := FailingRun{
+			Key: e.Key, Items: e.accepted, Bytes: e.bytes, Attempts: e.failures, Parked: e.parked, Deaths: e.deaths,
+			Next: time.Duration(max(e.due-now, 0)),
+		}
+		if e.failures > 0 {
+			r.Failing, r.Why = time.Duration(now-e.since), e.why.Error()
+		}
+		list = append(list, r)
+	}
+	return list
+}

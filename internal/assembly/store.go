@@ -24,7 +24,12 @@ type store struct {
 	logger    *zap.Logger
 	marshal   ptrace.ProtoMarshaler
 	unmarshal ptrace.ProtoUnmarshaler
+	// before is how long earlier processes had the spool in use.
+	before time.Duration
 }
+
+// listened is how long processes had the spool in use at a time of this one (as stopwatch.now). It is never 0, which is "not known".
+func (s *store) listened(now int64) time.Duration { return max(s.before+time.Duration(now), 1) }
 
 // batch is what one request appends.
 type batch struct {
@@ -48,7 +53,8 @@ func (b *batch) add(k Key, h *header, payload []byte) {
 }
 
 // append makes a request durable and names its records.
-func (s *store) append(ctx context.Context, r *shardRequest, now time.Time) error {
+func (s *store) append(ctx context.Context, r *shardRequest, w stopwatch) error {
+	now, listened := w.clock.Now(), s.listened(w.now())
 	b := batches.Get().(*batch)
 	defer func() {
 		b.reset()
@@ -60,7 +66,7 @@ func (s *store) append(ctx context.Context, r *shardRequest, now time.Time) erro
 		if err != nil {
 			return fmt.Errorf("encode evidence of %s: %w", f.Key, err)
 		}
-		h := header{items: f.Items, bytes: f.Bytes, arrived: now, links: f.links}
+		h := header{items: f.Items, bytes: f.Bytes, arrived: now, listened: listened, links: f.links}
 		if f.RunSpan {
 			h.flags |= flagRunSpan
 		}
@@ -73,7 +79,7 @@ func (s *store) append(ctx context.Context, r *shardRequest, now time.Time) erro
 		b.add(f.Key, &h, payload)
 	}
 	for _, l := range r.links {
-		h := header{arrived: now, links: l.links}
+		h := header{arrived: now, listened: listened, links: l.links}
 		if anyRoot(l.links) {
 			h.flags |= flagRoot
 		}

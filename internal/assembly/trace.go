@@ -17,7 +17,9 @@ import (
 type openTrace struct {
 	key         runKey
 	first, last int64 // as stopwatch.now
-	bytes       int64 // accounted size of all that is held
+	// ripe is when a trace that was found in the spool may end by its age at the earliest, as stopwatch.now.
+	ripe  int64
+	bytes int64 // accounted size of all that is held
 	// records are its records in the spool, in order of arrival; none without a spool. The first cold ones are in the spool only.
 	records []spool.ID
 	cold    int32
@@ -184,7 +186,7 @@ func (s *shard) due(t *openTrace) (due int64, reason Reason) {
 		due, reason = t.last+int64(s.o.QuietPeriod), RootEnded
 	}
 	// The age of a trace that was found in the spool does not end it before those who send had time to go on.
-	if age := max(t.first+int64(s.o.MaxAge), s.started+int64(s.o.QuietPeriod)); age < due {
+	if age := max(t.first+int64(s.o.MaxAge), t.ripe); age < due {
 		due, reason = age, MaxAge
 	}
 	return due, reason

@@ -75,6 +75,9 @@ type Config struct {
 
 	// EmitConcurrency is how many traces may be on their way to the next component at once.
 	EmitConcurrency int `mapstructure:"emit_concurrency"`
+	// EmitTimeout bounds one call of the next component, whatever that does in it: a component that repeats by itself would keep one
+	// of EmitConcurrency for as long as it fails.
+	EmitTimeout time.Duration `mapstructure:"emit_timeout"`
 	// Retry paces the repetition of a failed emission, which goes on until it succeeds.
 	Retry RetryConfig `mapstructure:"retry"`
 	// OnShutdown says what happens to open traces: "emit" passes them on, "park" leaves them in the spool for the next start. Empty is
@@ -117,6 +120,9 @@ type TenantConfig struct {
 type RetryConfig struct {
 	InitialInterval time.Duration `mapstructure:"initial_interval"`
 	MaxInterval     time.Duration `mapstructure:"max_interval"`
+	// ParkAfter is how long a trace fails, while others do not, before it is tried only every ParkedInterval.
+	ParkAfter      time.Duration `mapstructure:"park_after"`
+	ParkedInterval time.Duration `mapstructure:"parked_interval"`
 }
 
 var _ component.Config = (*Config)(nil)
@@ -145,7 +151,12 @@ func createDefaultConfig() component.Config {
 		},
 		// Emission waits for object storage, not for a CPU.
 		EmitConcurrency: 16,
-		Retry:           RetryConfig{InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second},
+		// Twice what the tape exporter takes for one attempt at most.
+		EmitTimeout: 2 * time.Minute,
+		Retry: RetryConfig{
+			InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second,
+			ParkAfter: 10 * time.Minute, ParkedInterval: 30 * time.Minute,
+		},
 		// Below the 30 s that Kubernetes grants by default.
 		ShutdownTimeout: 25 * time.Second,
 	}
@@ -184,7 +195,8 @@ func (c *Config) Validate() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"quiet_period": c.QuietPeriod, "idle_timeout": c.IdleTimeout, "max_age": c.MaxAge, "shutdown_timeout": c.ShutdownTimeout,
-		"retry::initial_interval": c.Retry.InitialInterval, "retry::max_interval": c.Retry.MaxInterval,
+		"emit_timeout": c.EmitTimeout, "retry::initial_interval": c.Retry.InitialInterval, "retry::max_interval": c.Retry.MaxInterval,
+		"retry::park_after": c.Retry.ParkAfter, "retry::parked_interval": c.Retry.ParkedInterval,
 	} {
 		if d <= 0 {
 			fail("%s must be positive, got %s", name, d)

@@ -50,7 +50,11 @@ func TestConfigTakesEveryOption(t *testing.T) {
 		},
 
 		EmitConcurrency: 5,
-		Retry:           RetryConfig{InitialInterval: 100 * time.Millisecond, MaxInterval: 10 * time.Second},
+		EmitTimeout:     3 * time.Minute,
+		Retry: RetryConfig{
+			InitialInterval: 100 * time.Millisecond, MaxInterval: 10 * time.Second,
+			ParkAfter: 20 * time.Minute, ParkedInterval: 2 * time.Hour,
+		},
 		OnShutdown:      "emit",
 		ShutdownTimeout: 5 * time.Second,
 		StatusEndpoint:  "localhost:13190",

@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+	"go.uber.org/zap"
 
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadatatest"
@@ -114,6 +117,45 @@ func TestStatusListsOpenRuns(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, status)
 	}
 	require.NoError(t, p.Shutdown(context.Background()))
+}
+
+func TestStatusListsRunsThatFailAndThoseThatAreParked(t *testing.T) {
+	poison := func(td ptrace.Traces) error {
+		if strings.HasSuffix(attr(t, td, attrRunKey).Str(), "01") {
+			return errors.New("it does not fit")
+		}
+		return nil
+	}
+	s, dir := &sink{fail: poison}, t.TempDir()
+	edit := func(c *Config) {
+		c.OnShutdown, c.Spool.Directory = onShutdownPark, dir
+	}
+	run(t, edit, s, func(r *rig) {
+		status := func() (answer openRuns) {
+			w := httptest.NewRecorder()
+			newStatusServer("", r.assembler, zap.NewNop()).runs(w, httptest.NewRequest(http.MethodGet, "/runs", nil))
+			require.NoError(t, json.NewDecoder(w.Body).Decode(&answer))
+			return answer
+		}
+		require.Empty(t, status().Failing)
+		for n := range uint64(90) {
+			td := ptrace.NewTraces()
+			addSpan(scope(td, "shop", agentScope), byte(n+1), 1, 0, "chat")
+			r.send(t, t.Context(), td)
+			pass(10 * time.Second)
+		}
+		answer := status()
+		require.EqualValues(t, 1, answer.FailingCount)
+		require.EqualValues(t, 1, answer.ParkedCount)
+		require.Len(t, answer.Failing, 1)
+		f := answer.Failing[0]
+		require.Equal(t, "default/00000000000000000000000000000001", f.Key)
+		require.True(t, f.Parked)
+		require.Equal(t, "it does not fit", f.Error)
+		require.Greater(t, f.Attempts, 3)
+		require.Greater(t, f.Next, 60.0)
+		require.Len(t, s.emitted(), 89)
+	})
 }
 
 func TestShutdownWaitsForNobodyWhoListsRuns(t *testing.T) {

@@ -67,8 +67,9 @@ func newTracesProcessor(set processor.Settings, cfg *Config, next consumer.Trace
 		MaxTraceBytes: cfg.MaxTraceBytes, MaxTraceSpans: cfg.MaxTraceSpans,
 		MaxTraces: cfg.MaxTraces, MaxBytes: cfg.MaxMemoryBytes,
 		Park: cfg.parks(),
-		Emit: p.emit, EmitConcurrency: cfg.EmitConcurrency,
+		Emit: p.emit, EmitConcurrency: cfg.EmitConcurrency, EmitTimeout: cfg.EmitTimeout,
 		InitialBackoff: cfg.Retry.InitialInterval, MaxBackoff: cfg.Retry.MaxInterval,
+		ParkAfter: cfg.Retry.ParkAfter, ParkedInterval: cfg.Retry.ParkedInterval,
 		Logger: set.Logger,
 	}
 	if cfg.Spool.Directory != "" {

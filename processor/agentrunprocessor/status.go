@@ -23,7 +23,7 @@ const (
 	maxListed     = 10_000
 )
 
-// statusServer answers GET /runs with the open runs, the oldest first.
+// statusServer answers GET /runs with the open runs, the oldest first, and with those that could not be passed on.
 type statusServer struct {
 	endpoint  string
 	assembler *assembly.Assembler
@@ -38,6 +38,24 @@ type openRuns struct {
 	Open int64     `json:"open"`
 	Held int64     `json:"held_items"`
 	Runs []openRun `json:"runs"`
+	// FailingCount and ParkedCount are of all, Failing lists some: the parked ones first, then those that fail for the longest time.
+	FailingCount int64        `json:"failing_runs"`
+	ParkedCount  int64        `json:"parked_runs"`
+	Failing      []failingRun `json:"failing"`
+}
+
+// failingRun is a run that the next component did not take, or that is parked.
+type failingRun struct {
+	Key      string  `json:"run_key"`
+	Items    int     `json:"items"`
+	Bytes    int64   `json:"bytes"`
+	Attempts int     `json:"failed_attempts"`
+	Failing  float64 `json:"failing_seconds"`
+	Next     float64 `json:"next_attempt_in_seconds"`
+	Parked   bool    `json:"parked"`
+	// Deaths counts the processes that ended while the run was on its way.
+	Deaths int    `json:"deaths,omitempty"`
+	Error  string `json:"last_error,omitempty"`
 }
 
 type openRun struct {
@@ -102,7 +120,7 @@ func (s *statusServer) runs(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	answer := openRuns{Runs: []openRun{}}
+	answer := openRuns{Runs: []openRun{}, Failing: []failingRun{}}
 	for _, t := range s.assembler.OpenTraces(limit) {
 		answer.Runs = append(answer.Runs, openRun{
 			Key: t.Key.String(), Items: t.Items, Bytes: t.Bytes, InMemory: t.InMemory,
@@ -110,9 +128,16 @@ func (s *statusServer) runs(w http.ResponseWriter, r *http.Request) {
 			Root: t.RootCame, RunSpan: t.RunCame, Late: t.Late,
 		})
 	}
+	for _, r := range s.assembler.FailingRuns(limit) {
+		answer.Failing = append(answer.Failing, failingRun{
+			Key: r.Key.String(), Items: r.Items, Bytes: r.Bytes, Attempts: r.Attempts,
+			Failing: r.Failing.Seconds(), Next: r.Next.Seconds(), Parked: r.Parked, Deaths: r.Deaths, Error: r.Why,
+		})
+	}
 	// Asked after the shards: they have taken up what was acknowledged before.
 	stats := s.assembler.Stats()
 	answer.Open, answer.Held = stats.OpenTraces, stats.Held
+	answer.FailingCount, answer.ParkedCount = stats.Failing, stats.Parked
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // the client is gone
 }

@@ -69,6 +69,8 @@ func (p *agentRun) registerStats() error {
 		b.RegisterProcessorAgentrunSpilledTracesCallback(one(func(s assembly.Stats) int64 { return s.Spilled })),
 		b.RegisterProcessorAgentrunLoadedTracesCallback(one(func(s assembly.Stats) int64 { return s.Loaded })),
 		b.RegisterProcessorAgentrunReleaseErrorsCallback(one(func(s assembly.Stats) int64 { return s.ReleaseErrors })),
+		b.RegisterProcessorAgentrunFailingTracesCallback(one(func(s assembly.Stats) int64 { return s.Failing })),
+		b.RegisterProcessorAgentrunParkedTracesCallback(one(func(s assembly.Stats) int64 { return s.Parked })),
 		b.RegisterProcessorAgentrunEmitRetriesCallback(one(func(s assembly.Stats) int64 { return s.Retries })),
 		b.RegisterProcessorAgentrunEmittedItemsCallback(byReason(func(s assembly.ReasonStats) int64 { return s.Items })),
 		b.RegisterProcessorAgentrunEmittedTracesCallback(byReason(func(s assembly.ReasonStats) int64 { return s.Emissions })),

@@ -34,6 +34,7 @@ type TelemetryBuilder struct {
 	ProcessorAgentrunEmitRetries         metric.Int64ObservableCounter
 	ProcessorAgentrunEmittedItems        metric.Int64ObservableCounter
 	ProcessorAgentrunEmittedTraces       metric.Int64ObservableCounter
+	ProcessorAgentrunFailingTraces       metric.Int64ObservableGauge
 	ProcessorAgentrunHeldBytes           metric.Int64ObservableGauge
 	ProcessorAgentrunHeldItems           metric.Int64ObservableGauge
 	ProcessorAgentrunLateItems           metric.Int64ObservableCounter
@@ -42,6 +43,7 @@ type TelemetryBuilder struct {
 	ProcessorAgentrunNonAgentSpans       metric.Int64Counter
 	ProcessorAgentrunOldestTraceAge      metric.Int64ObservableGauge
 	ProcessorAgentrunOpenTraces          metric.Int64ObservableGauge
+	ProcessorAgentrunParkedTraces        metric.Int64ObservableGauge
 	ProcessorAgentrunRecoveredItems      metric.Int64ObservableCounter
 	ProcessorAgentrunRefusedRequests     metric.Int64ObservableCounter
 	ProcessorAgentrunReleaseErrors       metric.Int64ObservableCounter
@@ -157,6 +159,21 @@ func (builder *TelemetryBuilder) RegisterProcessorAgentrunEmittedTracesCallback(
 	return nil
 }
 
+// RegisterProcessorAgentrunFailingTracesCallback sets callback for observable ProcessorAgentrunFailingTraces metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunFailingTracesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunFailingTraces, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunFailingTraces)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterProcessorAgentrunHeldBytesCallback sets callback for observable ProcessorAgentrunHeldBytes metric.
 func (builder *TelemetryBuilder) RegisterProcessorAgentrunHeldBytesCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -253,6 +270,21 @@ func (builder *TelemetryBuilder) RegisterProcessorAgentrunOpenTracesCallback(cb 
 		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunOpenTraces, obs: o})
 		return nil
 	}, builder.ProcessorAgentrunOpenTraces)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorAgentrunParkedTracesCallback sets callback for observable ProcessorAgentrunParkedTraces metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunParkedTracesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunParkedTraces, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunParkedTraces)
 	if err != nil {
 		return err
 	}
@@ -461,6 +493,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{emission}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ProcessorAgentrunFailingTraces, err = builder.meter.Int64ObservableGauge(
+		"otelcol_processor_agentrun_failing_traces",
+		metric.WithDescription("Emissions that have failed and are tried again, the parked ones included. [Alpha]"),
+		metric.WithUnit("{emission}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorAgentrunHeldBytes, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_agentrun_held_bytes",
 		metric.WithDescription("Size of what is held now, as OTLP protobuf and a fixed overhead for each trace and span. [Alpha]"),
@@ -507,6 +545,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_agentrun_open_traces",
 		metric.WithDescription("Traces that wait for their end. [Alpha]"),
 		metric.WithUnit("{trace}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorAgentrunParkedTraces, err = builder.meter.Int64ObservableGauge(
+		"otelcol_processor_agentrun_parked_traces",
+		metric.WithDescription("Emissions that are tried rarely, because they fail while others do not, or because processes died while they were on their way. The status endpoint lists them. [Alpha]"),
+		metric.WithUnit("{emission}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorAgentrunRecoveredItems, err = builder.meter.Int64ObservableCounter(
