@@ -9,7 +9,7 @@ COLLECTORS := cmd/otelcol-tapedeck cmd/otelcol-tapedeck-full
 # The same sources give the same bytes, in a clone, in an archive and in a folder that git does not trust. The flags hold for
 # tests and vet too, because every set of flags has its own compiled dependencies: with one set, 400 packages build once.
 export GOFLAGS := $(GOFLAGS) -trimpath -buildvcs=false
-BUILD     := -ldflags "-s -w"
+BUILD     := -ldflags "-s -w -X main.built=$(VERSION)"
 COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 
 # The rule of the house is that a package that starts goroutines checks for leaks; these are the ones to run with -race.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -101,6 +103,14 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 
 // openExisting opens a deck that must be there.
 func openExisting(ctx context.Context, address string) (*deck.Deck, error) {
+	if path := strings.TrimPrefix(address, "file://"); !strings.Contains(path, "://") {
+		switch info, err := os.Stat(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("there is no deck at %s: no such folder", path)
+		case err == nil && !info.IsDir():
+			return nil, fmt.Errorf("there is no deck at %s: it is a file", path)
+		}
+	}
 	d, err := deck.Open(ctx, address)
 	if err != nil {
 		return nil, err

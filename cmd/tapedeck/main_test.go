@@ -90,6 +90,22 @@ func TestHelpAndVersionAreExitCode0(t *testing.T) {
 	}
 }
 
+// TestVersionsAgree: the programs, the manifests and the README name one version.
+func TestVersionsAgree(t *testing.T) {
+	got := tapedeck(t, "version").stdout
+	number, _, _ := strings.Cut(strings.TrimPrefix(got, "tapedeck "), ",")
+	release, _, _ := strings.Cut(number, "-")
+	for file, want := range map[string]string{
+		"../otelcol-tapedeck/version.go": `var version = "` + number + `"`, "../otelcol-tapedeck-full/version.go": `var version = "` + number + `"`,
+		"../../Makefile": "VERSION ?= " + number, "../../builder-config.yaml": "version: " + release, "../../builder-config-full.yaml": "version: " + release,
+		"../../README.md": "tapedeck v" + release,
+	} {
+		if !strings.Contains(readAll(t, file), want) {
+			t.Errorf("%s: no %q", file, want)
+		}
+	}
+}
+
 func TestDiagnosticsAreOneSafeLine(t *testing.T) {
 	got := tapedeck(t, "show", "no\x1b[2J\nfile")
 	if got.code != exitFailed || strings.Count(got.stderr, "\n") != 1 || strings.Contains(got.stderr, "\x1b") {

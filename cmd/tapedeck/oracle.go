@@ -167,6 +167,9 @@ func lookup(ctx context.Context, stdout io.Writer, ref string, r *refs, f matchF
 	if _, err := stdout.Write(oraclehttp.AppendAnswer(nil, o, l.runID, &a, near)); err != nil {
 		return err
 	}
+	if hint := f.hint(a.Outcome); hint != "" {
+		r.say("%s%s", a.Outcome, hint)
+	}
 	if !a.Outcome.Served() {
 		return &exitError{code: exitPartial}
 	}

@@ -118,6 +118,14 @@ func (f *matchFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.keyScope, "redaction-key-scope", "", "the scope of that key")
 }
 
+// hint says what would help against an outcome, where a flag does.
+func (f *matchFlags) hint(o oracle.Outcome) string {
+	if o == oracle.RedactedAmbiguous && f.keyFile == "" {
+		return "; --redaction-key-file, with the key of the tokens on the tape, finds the answer of a live value"
+	}
+	return ""
+}
+
 func (f *matchFlags) options() (oracle.Options, error) {
 	rules, err := f.from.Read()
 	if err != nil {

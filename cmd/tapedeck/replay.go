@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -248,12 +249,12 @@ func (r *recorded) read(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", r.at, err)
 	}
 	if isTape(data) {
-		if r.tape, r.files, err = loadWith(ctx, r.at, data); err != nil {
-			return fmt.Errorf("%s: %w", r.at, err)
-		}
-		return nil
+		r.tape, r.files, err = loadWith(ctx, r.at, data)
+		return err
 	}
-	if r.snapshot, err = waza.Read(data); err != nil {
+	if r.snapshot, err = waza.Read(data); errors.Is(err, interop.ErrNotFormat) {
+		return notATape(r.at, data, err)
+	} else if err != nil {
 		return fmt.Errorf("%s: %w", r.at, err)
 	}
 	return nil

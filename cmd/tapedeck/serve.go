@@ -113,7 +113,10 @@ func (f *serveFlags) config() (oraclehttp.Config, error) {
 	}
 	f.listen.Token = c.Token
 	c.LocalOnly = oraclehttp.Loopback(f.listen.Address)
-	return c, f.listen.Check()
+	if err := f.listen.Check(); err != nil {
+		return c, fmt.Errorf("--listen: %w", err)
+	}
+	return c, nil
 }
 
 const serveGCPercent = 800
@@ -149,7 +152,7 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 		mu.Lock()
 		defer mu.Unlock()
 		missed = missed || a.Outcome.Missed()
-		say(stderr, "replay %s call %d: %s: %s %s", replayRunID, a.Call, a.Outcome, q.ToolName, q.ArgsHash)
+		say(stderr, "replay %s call %d: %s: %s %s%s", replayRunID, a.Call, a.Outcome, q.ToolName, q.ArgsHash, f.match.hint(a.Outcome))
 	}
 	listener, err := f.listen.Open(ctx)
 	if err != nil {

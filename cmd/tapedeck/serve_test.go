@@ -136,7 +136,7 @@ func TestServeAnswersFromEveryRunOfADeck(t *testing.T) {
 		want                 string
 	}{
 		{"/v1/tool-calls", "", counter, 401, "unauthorised"},
-		{"/v1/tool-calls", "0123456789abcdef", counter, 409, "several_runs"},
+		{"/v1/tool-calls", "0123456789abcdef", counter, 409, "/v1/runs/{run}/tool-calls"},
 		{"/v1/runs/" + forgeRun[:8] + "/tool-calls", "0123456789abcdef", counter, 200, `"run_id":"` + forgeRun + `"`},
 		{"/v1/runs/" + forgeRun + "/tool-calls", "0123456789abcdef", counter, 200, "exhausted"}, // the same session
 		{"/v1/tool-calls", "0123456789abcdef", `"run":"` + forgeRun[:32] + `","tool_name":"clock","args":{}`, 200, `"outcome":"live"`},
@@ -169,6 +169,8 @@ func TestServeRefusesToStart(t *testing.T) {
 		{[]string{"--oracle", file, "--max-calls", "0"}, "must be positive"},
 		{[]string{"--oracle", filepath.Join(t.TempDir(), "none.json")}, "no such file"},
 		{[]string{"--oracle", file, "--listen", "127.0.0.1:notaport"}, "notaport"},
+		{[]string{"--oracle", file, "--listen", "nonsense"}, `--listen: "nonsense" is no address to listen on: want HOST:PORT`},
+		{[]string{"--oracle", file, "--listen", "127.0.0.1:99999"}, `--listen: "127.0.0.1:99999" is no address to listen on`},
 	} {
 		got := tapedeck(t, append([]string{"serve"}, c.args...)...)
 		if got.code != exitFailed || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, c.want) {

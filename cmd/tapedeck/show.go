@@ -4,16 +4,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/timeline"
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func newShow() *cobra.Command {
@@ -26,10 +31,13 @@ func newShow() *cobra.Command {
 what is missing or odd.
 
 ` + refHelp + `
-A trace that holds several runs is shown run by run. Long content is shortened;
-the sizes in brackets say how long it is.`,
+A trace that holds several runs is shown run by run, and of a deck its runs are
+listed. REF may also be a file of telemetry, whose runs are derived in memory. Long
+content is shortened; the sizes in brackets say how long it is.`,
 		Example: `  tapedeck show ./tape.json
   tapedeck show --full ./tape.json | less
+  tapedeck show ./deck
+  tapedeck show traces.jsonl
   tapedeck show 4bf92f3577b34da6a3ce929d0e0e4736 --deck gs://tapes
   tapedeck show --json ./tape.json | jq .events`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -54,6 +62,9 @@ the sizes in brackets say how long it is.`,
 func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON bool, options timeline.Options) error {
 	n := 0
 	for at, err := range r.resolve(ctx, ref, severalRuns) {
+		if errors.Is(err, errIsDeck) {
+			return listRuns(ctx, stdout, ref, r, asJSON)
+		}
 		if err != nil {
 			return err
 		}
@@ -78,6 +89,54 @@ func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON boo
 		}
 	}
 	return nil
+}
+
+// listed is the line about a run of a deck. The order of its fields is part of the contract.
+type listed struct {
+	RunID   string         `json:"run_id"`
+	Area    deck.Area      `json:"area"`
+	Tenant  string         `json:"tenant"`
+	Started string         `json:"started_at,omitempty"`
+	Status  tape.RunStatus `json:"status"`
+	Grade   tape.Grade     `json:"grade"`
+	Agent   string         `json:"agent,omitempty"`
+	Events  int            `json:"events"`
+	URL     string         `json:"url"`
+}
+
+// listRuns lists the current tapes of a deck, a line each. One that cannot be read is named, and ends with an error after the others.
+func listRuns(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON bool) error {
+	var unread error
+	for at, err := range r.resolve(ctx, ref, wholeDeck) {
+		if err != nil {
+			return err
+		}
+		t, _, err := r.open(ctx, at)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			unread = &exitError{code: exitFailed}
+			r.say("%v", err)
+			continue
+		}
+		run := &t.Run
+		l := listed{RunID: run.RunID, Area: at.ref.Place.Area, Tenant: run.Tenant, Status: run.Status, Grade: t.Fidelity.Grade,
+			Agent: cmp.Or(run.Agent.Name, run.Service.Name), Events: len(t.Events), URL: at.ref.URL}
+		if !run.StartedAt.IsZero() {
+			l.Started = run.StartedAt.UTC().Format(time.RFC3339)
+		}
+		if asJSON {
+			err = printLine(stdout, l)
+		} else {
+			_, err = fmt.Fprintf(stdout, "%s  %-20s  %-11s  %-7s  %3d events  %s  %s  %s\n", l.RunID, cmp.Or(l.Started, "-"), l.Status, l.Grade, l.Events,
+				l.Area, oneLine(l.Tenant), oneLine(l.Agent))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return unread
 }
 
 // terminal says how wide stdout is and whether it shows colours: only a terminal does, and not with NO_COLOR (no-color.org).

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,103 @@ func TestShowSaysWhyItCannot(t *testing.T) {
 	}
 }
 
+// TestTelemetryIsShownAndComparedWithoutADeck: what derive would make of it, and nothing is written.
+func TestTelemetryIsShownAndComparedWithoutADeck(t *testing.T) {
+	dir, _ := newDeck(t)
+	want := tapedeck(t, "show", forgeRun, "--deck", dir)
+	work := t.TempDir()
+	t.Chdir(work)
+	file := write(t, "traces.jsonl", readAll(t, filepath.Join(dir0, forge)))
+	if got := tapedeck(t, "show", file); got.code != exitOK || got.stdout != want.stdout {
+		t.Errorf("%+v, want %s", got, want.stdout)
+	}
+	for _, command := range []string{"bisect", "diff"} {
+		if got := tapedeck(t, command, file, forgeRun, "--deck", dir); got.code != exitOK {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	if left, err := os.ReadDir(work); err != nil || len(left) != 0 {
+		t.Error(left, err)
+	}
+	none := write(t, "none.json", `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"GET"}]}]}]}`)
+	if got := tapedeck(t, "show", none); got.code != exitFailed || !strings.Contains(got.stderr, "holds no run of an agent") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// dir0 is where the tests start.
+var dir0, _ = os.Getwd()
+
+func readAll(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestEveryCommandSaysWhatAFileIs(t *testing.T) {
+	waza, _ := filepath.Abs(wazaCorpus)
+	snapshots := t.TempDir()
+	if got := tapedeck(t, "export", "testdata/full", "--format", "aiwg", "--flat", "-o", snapshots); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	aiwg, _ := filepath.Glob(snapshots + "/*.json")
+	oracle := plainOracle(t, "sun")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"verify", forge}, "tapedeck derive forge_happy.otlp.json --to DECK"},
+		{[]string{"replay", forge}, "tapedeck derive"},
+		{[]string{"export", forge, "--format", "waza"}, "tapedeck derive"},
+		{[]string{"match", forge, forge}, "tapedeck derive"},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--oracle", forge}, "tapedeck derive"},
+		{[]string{"oracle", "lint", forge}, "tapedeck derive"},
+		{[]string{"match", waza, waza}, "replay --bisect"},
+		{[]string{"show", waza}, "tapedeck replay"},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--oracle", waza}, "tapedeck replay"},
+		{[]string{"show", aiwg[0]}, "tapedeck match"},
+		{[]string{"show", oracle}, "tapedeck serve --oracle"},
+		{[]string{"verify", oracle}, "tapedeck serve --oracle"},
+	} {
+		if got := tapedeck(t, c.args...); got.code != exitFailed || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%v: no %q in %+v", c.args, c.want, got)
+		}
+	}
+}
+
+func TestADeckThatIsNotThereIsSaidToBeMissing(t *testing.T) {
+	nowhere, empty := filepath.Join(t.TempDir(), "nowhere"), t.TempDir()
+	for _, args := range [][]string{
+		{"show", "4bf92f35", "--deck", "DECK"}, {"verify", "4bf92f35", "--deck", "DECK"}, {"serve", "--oracle", "4bf92f35", "--deck", "DECK"},
+		{"bisect", "4bf92f35", "4bf92f36", "--deck", "DECK"}, {"gc", "DECK"}, {"join", "DECK"}, {"scrub", "DECK"}, {"resolve", "DECK", "--allow", "/x"},
+	} {
+		for deck, want := range map[string]string{nowhere: "there is no deck at " + nowhere + ": no such folder", "file://" + nowhere: nowhere + ": no such folder",
+			empty: "holds no deck", write(t, "file", ""): "it is a file"} {
+			line := strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), "DECK", deck), "\x00")
+			if got := tapedeck(t, line...); got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, want) {
+				t.Errorf("%v: no %q in %+v", line, want, got)
+			}
+		}
+	}
+	if _, err := os.Stat(nowhere); err == nil {
+		t.Error("it was made")
+	}
+}
+
+// TestTheAdviceForADeckIsTheCommandItself: each command says how it takes one run of a deck.
+func TestTheAdviceForADeckIsTheCommandItself(t *testing.T) {
+	dir, _ := newDeck(t)
+	for _, args := range [][]string{{"oracle", "derive", dir}, {"oracle", "lookup", dir, "--tool", "t", "--args", "{}"}, {"request", dir}, {"bisect", dir, dir}, {"match", dir, dir}} {
+		command := strings.Join(args[:slices.Index(args, dir)], " ")
+		if got := tapedeck(t, args...); got.code != exitFailed || !strings.Contains(got.stderr, "name a run with: tapedeck "+command+" ID --deck "+dir) {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
 func fileURL(t *testing.T, path string) string {
 	t.Helper()
 	abs, err := filepath.Abs(path)
@@ -79,7 +177,10 @@ func TestShowOfDerivedTapes(t *testing.T) {
 		golden(t, file, tapeIDs.ReplaceAllString(got.stdout, "sha256:…"))
 	}
 	got := tapedeck(t, "show", dir)
-	if got.code != exitFailed || got.stderr != "tapedeck: "+dir+" is a deck; name a run with: tapedeck show ID --deck "+dir+"\n" {
+	if got.code != exitOK || got.stderr != "" || strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, forgeRun+"  2026-11-20T16:19:00Z  ok           offline    3 events  runs  default  stock-helper\n") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "show", dir, "--json"); got.code != exitOK || json1(t, got.stdout, "run_id") != forgeRun || json1(t, got.stdout, "grade") != "offline" {
 		t.Errorf("%+v", got)
 	}
 	if got := tapedeck(t, "show", "00000000", "--deck", dir); got.code != exitFailed || got.stderr == "" {

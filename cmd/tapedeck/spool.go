@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
@@ -39,6 +41,7 @@ yet handed on. Nothing is changed, and no lock is taken: the collector may run.`
 			if err != nil {
 				return err
 			}
+			nameRuns(report)
 			return printJSON(cmd.OutOrStdout(), report)
 		},
 	}, &cobra.Command{
@@ -70,6 +73,7 @@ func verifySpool(ctx context.Context, stdout io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
+	nameRuns(report)
 	if err := printJSON(stdout, report); err != nil {
 		return err
 	}
@@ -77,6 +81,16 @@ func verifySpool(ctx context.Context, stdout io.Writer, dir string) error {
 		return &exitError{code: exitPartial, err: fmt.Errorf("%s: damage in %d places", dir, n)}
 	}
 	return nil
+}
+
+// nameRuns says which runs the keys of agentrun stand for. Other keys stay as they are.
+func nameRuns(report *spool.Report) {
+	for i := range report.Runs {
+		r := &report.Runs[i]
+		if key, err := assembly.ParseKey(r.Raw()); err == nil && utf8.ValidString(key.Tenant) {
+			r.Tenant, r.TraceID, r.Key, r.KeyHex = key.Tenant, key.TraceID.String(), "", ""
+		}
+	}
 }
 
 func printJSON(w io.Writer, v any) error {

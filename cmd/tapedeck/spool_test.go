@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
@@ -92,6 +94,33 @@ func TestSpoolInspectAndVerifyChangeNothing(t *testing.T) {
 			if after[name] != data {
 				t.Errorf("%s was changed", name)
 			}
+		}
+	}
+}
+
+// TestSpoolNamesTenantAndTrace: keys of agentrun are shown as what they stand for.
+func TestSpoolNamesTenantAndTrace(t *testing.T) {
+	dir := t.TempDir()
+	log, err := spool.Open(dir, spool.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := pcommon.TraceID{0x4b, 0xf9, 0x2f, 15: 0x36}
+	if err := log.Append(t.Context(), []spool.Entry{{Key: append(trace[:], "Umbrella Corp"...), Payload: []byte("x")}}, make([]spool.ID, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"inspect", "verify"} {
+		var report spool.Report
+		got := tapedeck(t, "spool", command, dir)
+		if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+			t.Fatal(err, got)
+		}
+		want := spool.RunReport{Tenant: "Umbrella Corp", TraceID: trace.String(), Records: 1, Bytes: 1}
+		if len(report.Runs) != 1 || report.Runs[0] != want {
+			t.Errorf("%s: %+v", command, report.Runs)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck/tapedeck/tape"
@@ -25,11 +27,14 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is the version of the module this program was built from; a build from a work tree says (devel), with the revision if known.
+// built is set by the linker (make build VERSION=…), as that of the collectors is.
+var built = "0.1.0-dev"
+
+// version is that of the module this program was installed from, else what the build says.
 func version() string {
 	b, ok := debug.ReadBuildInfo()
-	if !ok || b.Main.Version == "" {
-		return "(devel)"
+	if !ok || b.Main.Version == "" || b.Main.Version == "(devel)" || slices.ContainsFunc(b.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs" }) {
+		return built
 	}
-	return b.Main.Version
+	return strings.TrimPrefix(b.Main.Version, "v")
 }

@@ -124,7 +124,8 @@ func (k Key) bytes() []byte {
 	return append(append(make([]byte, 0, len(k.TraceID)+len(k.Tenant)), k.TraceID[:]...), k.Tenant...)
 }
 
-func parseKey(raw []byte) (Key, error) {
+// ParseKey reads the key of a record.
+func ParseKey(raw []byte) (Key, error) {
 	if len(raw) < 16 {
 		return Key{}, fmt.Errorf("%w: key of %d bytes", errHeader, len(raw))
 	}

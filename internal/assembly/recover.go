@@ -21,7 +21,7 @@ import (
 func (a *Assembler) recover() error {
 	var orphans []spool.ID
 	opened, err := a.o.OpenSpool(func(r spool.Held) error {
-		key, err := parseKey(r.Key)
+		key, err := ParseKey(r.Key)
 		var h header
 		if err == nil {
 			h, err = parseHeader(r.Meta)

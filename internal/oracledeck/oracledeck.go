@@ -53,7 +53,7 @@ var _ oraclehttp.Library = (*Library)(nil)
 // Open returns the oracle of the current tape of a run: by any id that runs.Find knows. Of a run that was joined it is the joined one.
 func (l *Library) Open(ctx context.Context, run string) (string, *oracle.Oracle, error) {
 	if run == "" {
-		return "", nil, fmt.Errorf("%w: this server holds a deck; name a run", oraclehttp.ErrSeveralRuns)
+		return "", nil, fmt.Errorf("%w: this server holds a deck: ask POST /v1/runs/{run}/tool-calls, or name a run with the member run", oraclehttp.ErrSeveralRuns)
 	}
 	refs, err := l.find(ctx, run)
 	switch {

@@ -51,8 +51,20 @@ type SegmentReport struct {
 	TornBytes int64  `json:"torn_bytes,omitempty"` // of a write under way, or one that a crash has cut off: the next start removes it
 }
 
+// Raw is the key.
+func (r *RunReport) Raw() []byte {
+	if r.Key != "" {
+		return []byte(r.Key)
+	}
+	raw, _ := hex.DecodeString(r.KeyHex) // in.run has encoded it
+	return raw
+}
+
 // RunReport is what is held of one key.
 type RunReport struct {
+	// Tenant and TraceID are what the key stands for. The spool does not know; whoever wrote the keys fills them in, instead of the key.
+	Tenant  string `json:"tenant,omitempty"`
+	TraceID string `json:"trace_id,omitempty"`
 	Key     string `json:"key,omitempty"`
 	KeyHex  string `json:"key_hex,omitempty"` // instead of key, when that is no printable text
 	Records int64  `json:"records"`

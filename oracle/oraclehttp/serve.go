@@ -35,6 +35,10 @@ const minToken = 16
 
 // Check reports settings that cannot work or are not safe.
 func (l Listen) Check() error {
+	_, port, err := net.SplitHostPort(l.Address)
+	if _, portErr := net.LookupPort("tcp", port); err != nil || portErr != nil {
+		return fmt.Errorf("%q is no address to listen on: want HOST:PORT, such as 127.0.0.1:8321", l.Address)
+	}
 	switch {
 	case (l.CertFile == "") != (l.KeyFile == ""):
 		return errors.New("TLS needs a certificate and its key")
