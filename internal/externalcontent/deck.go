@@ -19,7 +19,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Places returns where the evidence lies of the runs and traces that the queries name, or without any of all of a tenant, or of everybody.
+// Places returns the locations of the runs and traces that the queries name. Without queries it returns all locations of the tenant, or
+// of every tenant if that is empty.
 func Places(ctx context.Context, d *deck.Deck, tenant string, queries []runs.Query) iter.Seq2[deck.Place, error] {
 	if len(queries) == 0 {
 		return func(yield func(deck.Place, error) bool) {
@@ -82,7 +83,7 @@ func readTape(ctx context.Context, d *deck.Deck, ref deck.Ref) (*tape.Tape, erro
 	return tape.ReadSealed(body)
 }
 
-// Outcome is what became of one place that holds references.
+// Outcome is the result for one location that holds references.
 type Outcome struct {
 	Place    deck.Place
 	Written  []derive.Written
@@ -90,8 +91,8 @@ type Outcome struct {
 	Err      error
 }
 
-// Deck resolves the references in the places, writes one part with what it fetched into each, and derives their tapes again. Places
-// without references are passed over. An error that it yields ends it.
+// Deck resolves the references in the given locations. In each it writes one part with the fetched content and derives the tapes again.
+// Locations without references are skipped. Deck ends with the first error that it yields.
 func (r *Resolver) Deck(ctx context.Context, d *deck.Deck, w *derive.Writer, places iter.Seq2[deck.Place, error]) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		for place, err := range places {

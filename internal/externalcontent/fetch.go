@@ -19,7 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// Fetcher reads what a target stands for, at most limit bytes. Its errors hold no queries.
+// Fetcher reads the content of a target, at most limit bytes. Its errors hold no query of a URL.
 type Fetcher interface {
 	Fetch(ctx context.Context, t Target, limit int64) ([]byte, error)
 }
@@ -40,8 +40,8 @@ type Remote struct {
 	stores map[string]deck.Store // by the URL of the folder that a prefix allows
 }
 
-// NewRemote returns a Remote. Redirects are followed to what the policy allows on the same origin. Proxies of the environment are not
-// used: they would decide who answers.
+// NewRemote returns a Remote. It follows redirects on the same origin to targets that the policy allows. It does not use the proxies of
+// the environment, because they would decide who answers.
 func NewRemote(p *Policy) *Remote {
 	const maxRedirects = 3
 	return &Remote{

@@ -22,7 +22,7 @@ var Schemes = []string{"azblob", "file", "gs", "http", "https", "s3"}
 // aliases are names that fsspec, by which the upload hook writes, has for schemes.
 var aliases = map[string]string{"gcs": "gs", "s3a": "s3", "abfs": "azblob", "az": "azblob"}
 
-// Policy says what may be fetched.
+// Policy lists the prefixes of references that may be fetched.
 type Policy struct{ prefixes []prefix }
 
 // prefix is a place below which everything may be fetched.
@@ -181,7 +181,7 @@ func originOf(u *url.URL) origin {
 // maxShown bounds what is shown of a reference, in bytes.
 const maxShown = 300
 
-// Show returns a reference without what may be secret in it: query, fragment and credentials.
+// Show returns a reference without its query, fragment and credentials, which may be secret.
 func Show(raw string) string {
 	raw, _, _ = strings.Cut(raw, "?")
 	raw, _, _ = strings.Cut(raw, "#")

@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// Rehearsal is a store to which nothing is written: what would be is kept in memory and read from there until it is forgotten.
+// Rehearsal is the store of a dry run: it keeps what would be written in memory and returns it from there until Forget.
 type Rehearsal struct {
 	deck.Store
 
@@ -22,7 +22,7 @@ type Rehearsal struct {
 	objects map[string][]byte
 }
 
-// NewRehearsal returns a Rehearsal over a store, which it closes.
+// NewRehearsal returns a Rehearsal that reads from a store and closes it.
 func NewRehearsal(s deck.Store) *Rehearsal { return &Rehearsal{Store: s, objects: map[string][]byte{}} }
 
 // Forget drops what was kept.
@@ -88,7 +88,7 @@ func (r *Rehearsal) List(ctx context.Context, prefix string) iter.Seq2[deck.Obje
 	}
 }
 
-// Delete implements deck.Store: a rehearsal takes nothing away.
+// Delete implements deck.Store. It deletes nothing.
 func (r *Rehearsal) Delete(_ context.Context, key string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -40,7 +40,7 @@ func New(p *Policy, f Fetcher, l Limits) *Resolver {
 	return &Resolver{policy: p, fetcher: f, limits: l, fetched: map[string]string{}, silent: map[origin]int{}}
 }
 
-// Failure is a reference whose content stays where it is.
+// Failure is a reference whose content could not be fetched.
 type Failure struct {
 	Reference string // without its query
 	Reason    string
@@ -48,7 +48,7 @@ type Failure struct {
 
 func (f Failure) Error() string { return f.Reference + ": " + f.Reason }
 
-// Resolution is what resolving the references of one trace gave.
+// Resolution is the result for the references of one trace.
 type Resolution struct {
 	// Added are copies of spans with the content beside the reference.
 	Added *evidence.Set
@@ -57,7 +57,7 @@ type Resolution struct {
 	Failures []Failure
 }
 
-// Trace fetches what the spans of one trace refer to and do not hold. The error is that of the context.
+// Trace fetches the content that the spans of one trace refer to and do not hold. It returns an error only if the context ends.
 func (r *Resolver) Trace(ctx context.Context, set *evidence.Set) (Resolution, error) {
 	open, before := references(set)
 	res := Resolution{Before: before}

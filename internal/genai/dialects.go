@@ -161,8 +161,8 @@ func attributeMarks(m pcommon.Map) uint64 {
 	return bits
 }
 
-// IsEvidence reports whether a span belongs to an agent run, by the table of scopes and attribute keys. Spans of a run that no
-// dialect marks (HTTP calls, database calls) are not evidence, unless they tag it as a replay.
+// IsEvidence reports whether a span belongs to an agent run: its scope or attribute keys are in the table, or it is tagged as a replay.
+// Other spans of a trace (HTTP calls, database calls) are no evidence.
 func IsEvidence(scopeName string, span ptrace.Span) bool {
 	if scopeName == dialect.LogScope {
 		return true
@@ -212,8 +212,8 @@ var asides = map[string]bool{"auth.verify": true, "admission.check": true}
 
 func isAside(span ptrace.Span) bool { return asides[span.Name()] && span.ParentSpanID().IsEmpty() }
 
-// PlaceInRun reports whether a span stands for a whole agent run or sub-run (when it has ended, so has the run), and whether its
-// dialect puts every call below a run span, so that there is a root to wait for.
+// PlaceInRun reports whether a span stands for a whole agent run or sub-run, which ends with the span (runSpan), and whether its dialect
+// puts every call below a run span, so that a root is to come (rooted).
 func PlaceInRun(scopeName string, span ptrace.Span) (runSpan, rooted bool) {
 	if scopeName == dialect.LogScope {
 		return false, false // a record never says that its run is over
@@ -228,7 +228,7 @@ func PlaceInRun(scopeName string, span ptrace.Span) (runSpan, rooted bool) {
 	return runSpan, Rooted(s)
 }
 
-// Rooted tells whether the dialect of an item puts every call below a run span.
+// Rooted reports whether a dialect of the item puts every call below a run span.
 func Rooted(s *dialect.Source) bool {
 	return s.ScopeName != dialect.LogScope && slices.ContainsFunc(dialectsOf(s), func(d *dialect.Dialect) bool { return d.Rooted })
 }
@@ -269,7 +269,7 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 // observations are empty ones, for what a further dialect reads until it has been taken over.
 var observations = sync.Pool{New: func() any { return new(dialect.Observation) }}
 
-// Read tells what one item says. Fields come from the first dialect that holds them unharmed.
+// Read returns what one item says. Of several dialects, the first that holds a field undamaged gives it.
 func Read(s *dialect.Source) *dialect.Observation {
 	o := &dialect.Observation{}
 	for i, d := range dialectsOf(s) {

@@ -26,8 +26,8 @@ var eventNames []func(scope, recorded string) string
 // logIndex answers which dialect a log event speaks for.
 var logIndex = map[string]*dialect.Dialect{}
 
-// EventName is the name of a log event in the form that the dialects know. Some producers write it without their prefix, some only
-// as an attribute, and Rust's tracing puts the place in the source into the record's own field.
+// EventName returns the name under which the dialects know a log event. Some producers write it without their prefix, some as an
+// attribute only, and Rust's tracing writes the source location in its place.
 func EventName(scope, recorded string, m pcommon.Map) string {
 	a := decode.Attributes(m)
 	if strings.HasPrefix(recorded, "event ") {
@@ -48,7 +48,7 @@ func IsEvidenceLog(eventName string, m pcommon.Map) bool {
 	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m)|tagMarks(m) != 0
 }
 
-// LogRunID returns the id of the run that a log record belongs to: what tells runs apart when no trace does. Empty when the record
+// LogRunID returns the id of the run that a log record belongs to, which separates runs without a trace id. It is empty if the record
 // holds none.
 func LogRunID(eventName string, m pcommon.Map) string {
 	a := decode.Attributes(m)
@@ -89,10 +89,9 @@ func roleOfLog(record ptrace.Span) dialect.LogRole {
 	return dialect.LogRole{}
 }
 
-// Arrange hands the log records of one trace to the spans they speak of (Source.Logs, in time order): the span they name, or the
-// one of their call id, their request id or their time. Where no span speaks of a call or a run, its records become a source of
-// their own, with all of them as its Logs, below the run they belong to. Records that speak of nothing are returned as rest.
-// Spans and logs are in order of time.
+// Arrange assigns the log records of one trace to spans (Source.Logs, in time order): to the span that a record names, else by call id,
+// request id or time. The records of a call or run without a span become a source of their own (alone), below the run that they belong
+// to. rest are the records that belong to no call or run. Spans and logs must be in order of time.
 func Arrange(spans, logs []*dialect.Source) (alone, rest []*dialect.Source) {
 	logs = slices.Clone(logs)
 	slices.SortStableFunc(logs, dialect.CompareLogs)

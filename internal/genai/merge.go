@@ -8,15 +8,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 )
 
-// Merge returns what two reports of the same call say together; the outer one speaks first.
+// Merge joins two reports of the same call. Fields of the outer one come first.
 func Merge(outer, inner *dialect.Observation) *dialect.Observation {
 	o := *outer
 	o.Fill(inner)
 	return &o
 }
 
-// MergeModel returns what two reports of the same model call say together: messages from the outer one, ids, usage and finish from
-// the inner one.
+// MergeModel joins two reports of the same model call. Ids, usage and finish reasons of the inner one come first, all other fields of the
+// outer one.
 func MergeModel(outer, inner *dialect.Observation) *dialect.Observation {
 	o := *outer
 	if inner.ResponseID != "" {

@@ -57,7 +57,8 @@ func jsonAt(v pcommon.Value, depth int) exactjson.Value {
 	}
 }
 
-// Unordered is the object of members whose order means nothing: it has to be the same in any.
+// Unordered returns an object of members that have no order of their own. It sorts them by name, so that the result does not depend on
+// the order of arrival.
 func Unordered(members []exactjson.Member) exactjson.Value {
 	slices.SortStableFunc(members, func(a, b exactjson.Member) int { return strings.Compare(a.Name, b.Name) })
 	return exactjson.ObjectValue(members...)
@@ -75,7 +76,7 @@ func (a Attributes) Has(key string) bool {
 	return ok
 }
 
-// JSON returns the value of the first of the keys that is there.
+// JSON returns the value of the first key that is present; it is absent if none is.
 func (a Attributes) JSON(keys ...string) exactjson.Value {
 	for _, key := range keys {
 		if v, ok := pcommon.Map(a).Get(key); ok {
@@ -85,7 +86,7 @@ func (a Attributes) JSON(keys ...string) exactjson.Value {
 	return exactjson.Value{}
 }
 
-// Text returns the first of the keys that holds a non-empty text; numbers and booleans give their text.
+// Text returns the first non-empty text among the keys. Numbers and booleans are returned as text.
 func (a Attributes) Text(keys ...string) string {
 	for _, key := range keys {
 		if v, ok := pcommon.Map(a).Get(key); ok {
@@ -102,7 +103,7 @@ func (a Attributes) Text(keys ...string) string {
 	return ""
 }
 
-// Count returns the first of the keys that holds a whole number, also as text.
+// Count returns the first number among the keys that CountOf reads, nil if there is none.
 func (a Attributes) Count(keys ...string) *int64 {
 	for _, key := range keys {
 		if v, ok := pcommon.Map(a).Get(key); ok {
@@ -114,7 +115,7 @@ func (a Attributes) Count(keys ...string) *int64 {
 	return nil
 }
 
-// CountOf returns a number that is whole and not negative, also one that is written as text.
+// CountOf reads a whole number that is not negative, also one that is written as text.
 func CountOf(v exactjson.Value) (int64, bool) {
 	if v.Kind() == exactjson.String {
 		parsed, err := exactjson.Parse(strings.TrimSpace(v.Str()))
@@ -127,7 +128,7 @@ func CountOf(v exactjson.Value) (int64, bool) {
 	return n, ok && n >= 0
 }
 
-// Texts returns the texts of an array, of a JSON array in a string, of a comma-joined string or of a scalar.
+// Texts reads the value of a key like TextsOf.
 func (a Attributes) Texts(key string) []string {
 	v, ok := pcommon.Map(a).Get(key)
 	if !ok {
@@ -136,7 +137,7 @@ func (a Attributes) Texts(key string) []string {
 	return TextsOf(JSONOf(v))
 }
 
-// TextsOf returns the non-empty texts of an array, of a JSON array in a string or of a comma-joined string; nil for any other value.
+// TextsOf returns the non-empty texts of an array, of a JSON array in a string or of a comma-joined string, nil for any other value.
 func TextsOf(v exactjson.Value) []string {
 	switch v.Kind() {
 	case exactjson.Array:
@@ -182,7 +183,7 @@ func OrZero(n *int64) int64 {
 	return *n
 }
 
-// Extras copies attributes under a namespace of the tape's extensions, without the namespace in their names.
+// Extras copies attributes into a namespace of the tape's extensions. It removes the namespace from their names.
 func Extras(a Attributes, namespace string, keys ...string) map[string][]exactjson.Member {
 	var members []exactjson.Member
 	for _, key := range keys {

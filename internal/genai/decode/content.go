@@ -23,7 +23,7 @@ func LooksJSON(text string) bool {
 	return text != "" && (text[0] == '{' || text[0] == '[' || text[0] == '"')
 }
 
-// ParseStructure decodes a text that is a JSON object or array, also when it was encoded several times.
+// ParseStructure decodes a text that is a JSON object or array, also one that was JSON-encoded several times.
 func ParseStructure(text string) (exactjson.Value, bool) {
 	for range maxUnwrap {
 		if !LooksJSON(text) {
@@ -45,7 +45,7 @@ func ParseStructure(text string) (exactjson.Value, bool) {
 	return exactjson.Value{}, false
 }
 
-// Structure returns an object or array, decoding a string that holds one.
+// Structure returns an object or array. A string that holds one is decoded.
 func Structure(v exactjson.Value) (exactjson.Value, bool) {
 	switch v.Kind() {
 	case exactjson.Object, exactjson.Array:
@@ -89,8 +89,8 @@ func Args(v exactjson.Value) Content {
 	return c
 }
 
-// Result keeps a recorded result as it is: a string stays a string, a structured attribute becomes JSON. A dialect that
-// writes every result JSON-encoded has it decoded exactly once.
+// Result reads a recorded tool result. A string stays a string, a structured attribute becomes JSON. encoded says that the dialect writes
+// every result as JSON text: a string is then decoded exactly once.
 func Result(v exactjson.Value, encoded bool) Content {
 	if v.Kind() != exactjson.String {
 		return Content{Value: v}
@@ -104,8 +104,8 @@ func Result(v exactjson.Value, encoded bool) Content {
 	return c
 }
 
-// StructuredResult reads the result of a dialect that writes strings as they are and everything else as JSON: a text is decoded when
-// it is an object or a list, else the two cannot be told apart and it stays text.
+// StructuredResult reads a tool result of a dialect that writes strings as they are and all other values as JSON text. An object or a
+// list is decoded. Any other text stays text, because the two cannot be told apart.
 func StructuredResult(v exactjson.Value) Content {
 	c := Result(v, true)
 	if c.Value.Kind() != exactjson.Object && c.Value.Kind() != exactjson.Array {
@@ -125,10 +125,10 @@ var cutMarkers = []*regexp.Regexp{
 	regexp.MustCompile(`\[\.\.\. telemetry preview truncated \.\.\.\]$`), // Codex
 }
 
-// ForgeMarker is the ending that Forge leaves where it cut a value, with the bytes of the whole.
+// ForgeMarker matches the ending that Forge appends to a value that it cut. The submatch is the length of the whole value in bytes.
 var ForgeMarker = regexp.MustCompile(`…\[truncated:(\d+)\]$`)
 
-// LabelOf recognises a text that was masked or cut as a whole.
+// LabelOf returns masked for a text that a producer replaced as a whole, truncated for one that it cut, and "" for any other.
 func LabelOf(text string) tape.Label {
 	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, "[Scrubbed due to '") {
 		return tape.Masked
@@ -147,9 +147,9 @@ func LabelOf(text string) tape.Label {
 	return ""
 }
 
-// ForgeCut returns what Forge left of a value that it cut, and how many bytes the whole had. It tells Forge's own cut (4069 bytes and the
-// marker) from a tool that prints the marker. Where redaction has changed the length since, the marker and a size that Forge cuts have to
-// do.
+// ForgeCut recognises a value that Forge cut. It returns what is left of it and the length of the whole value in bytes. Forge leaves 4069
+// bytes before its marker, which tells its cut from a tool that prints the marker. Redaction changes the length: in a text with redaction
+// tokens the marker and a length that Forge cuts are enough.
 func ForgeCut(text string) (prefix string, whole int, cut bool) {
 	at := max(0, len(text)-80)
 	m := ForgeMarker.FindStringSubmatchIndex(text[at:])
@@ -181,7 +181,7 @@ func TextArray(texts []string) exactjson.Value {
 	return exactjson.ArrayValue(values...)
 }
 
-// LeadingElements returns the complete elements of a JSON array that was cut somewhere.
+// LeadingElements returns the complete elements at the beginning of a JSON array that was cut.
 func LeadingElements(text string) exactjson.Value {
 	end := 0
 	depth, inString := 0, false
@@ -213,7 +213,7 @@ func LeadingElements(text string) exactjson.Value {
 	return v
 }
 
-// LabelMasked labels content lossy in which Forge replaced a secret.
+// LabelMasked labels content as lossy if the producer replaced a secret in it by [REDACTED].
 func (c *Content) LabelMasked() {
 	if text := c.Value.Str() + c.Text; c.Label == "" && strings.Contains(text, "[REDACTED]") {
 		c.Label, c.Masked = tape.Lossy, true

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Content is a recorded value that may have been cut, masked or wrapped on its way.
+// Content is a recorded value. The producer may have cut, masked or wrapped it.
 type Content struct {
 	// Value is the decoded value: JSON where the dialect writes JSON, else a string. Absent when nothing was recorded.
 	Value exactjson.Value
@@ -27,7 +27,7 @@ type Content struct {
 	Envelope []string
 }
 
-// Present reports whether something was recorded.
+// Present reports whether a value was recorded.
 func (c Content) Present() bool { return !c.Value.IsAbsent() }
 
 // Message is one message of a request or response.
@@ -39,7 +39,7 @@ type Message struct {
 	FinishReason string
 }
 
-// Part is a message part with what happened to it on the way.
+// Part is a part of a message, with the damage that its producer did to it.
 type Part struct {
 	tape.Part
 	Label    tape.Label
@@ -66,8 +66,8 @@ func FillList[T any](dst *[]T, src []T) {
 	}
 }
 
-// FillContent takes src where dst holds nothing, or where dst is damaged and src is not. The same text read by another dialect, which
-// does not know the damage, is no better.
+// FillContent takes src if dst is empty. It also takes src if dst is damaged, src is not, and their recorded texts differ: an equal text
+// without a label is not better, its dialect only did not recognise the damage.
 func FillContent(dst *Content, src Content) {
 	if !src.Present() {
 		return

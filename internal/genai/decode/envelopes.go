@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Unwrapped is a tool result without what a framework put around it.
+// Unwrapped is a tool result without its envelopes, and what they said of the call.
 type Unwrapped struct {
 	Content Content
 	IsError bool
@@ -154,7 +154,8 @@ func ToolMessageRepr(text string) (content exactjson.Value, callID string, faile
 	return content, m[1], m[2] == "error", true
 }
 
-// UnwrapResult takes the known envelopes off a result. A text that holds an envelope as JSON is opened too, any other text stays.
+// UnwrapResult removes the known envelopes from a tool result. A text is opened if it is JSON with an envelope; any other text stays as
+// it is.
 func UnwrapResult(c Content) Unwrapped {
 	u := Unwrapped{Content: c}
 	for range maxEnvelopes {
@@ -199,7 +200,7 @@ func UnwrapResult(c Content) Unwrapped {
 	return u
 }
 
-// UnwrapArgs takes off what frameworks put around arguments.
+// UnwrapArgs removes the envelopes that frameworks put around tool arguments.
 func UnwrapArgs(c Content) Content {
 	v := c.Value
 	if v.Kind() != exactjson.Object {

@@ -23,8 +23,8 @@ type flatNode struct {
 	children map[string]*flatNode
 }
 
-// Unflatten rebuilds the value that lies flattened under a prefix ("llm.input_messages."). A node whose names are all indices is
-// an array; missing indices are closed up. Absent when no key has the prefix.
+// Unflatten rebuilds the value whose keys begin with a prefix ("llm.input_messages."). A node whose names are all indices becomes an
+// array; gaps between indices are closed. The value is absent if no key has the prefix.
 func (a Attributes) Unflatten(prefix string) exactjson.Value {
 	root := &flatNode{}
 	found := false

@@ -69,7 +69,7 @@ func langchainCalls(fields exactjson.Value) []Part {
 	return append(parsed, ChatCalls(fields.Get("invalid_tool_calls"))...)
 }
 
-// IsLangGraphInterrupt reports that a graph stopped to wait for a person.
+// IsLangGraphInterrupt reports whether the output of a graph says that it stopped to wait for a person.
 func IsLangGraphInterrupt(out exactjson.Value) bool {
 	v, ok := Structure(out)
 	return ok && !v.Get("__interrupt__").IsEmpty()

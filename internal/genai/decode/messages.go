@@ -16,8 +16,8 @@ import (
 // maxMessageNesting bounds lists of lists and messages in messages.
 const maxMessageNesting = 8
 
-// Messages reads a message list of any known shape. A text that is no JSON is one message of the given role. ok is false when
-// the value is JSON of a shape that holds no messages.
+// Messages reads a message list of any known shape. A text that is no JSON is one message of the given role. ok is false for JSON that
+// holds no messages.
 func Messages(v exactjson.Value, role tape.Role) (messages []Message, ok bool) {
 	return messagesAt(v, role, 0)
 }
@@ -175,7 +175,8 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 	return m
 }
 
-// MessageWith makes a message. Tool results alone, which some providers return in the user's role, are a message of role tool.
+// MessageWith makes a message. A message that consists of tool results gets the role tool: some providers return results in the role of
+// the user.
 func MessageWith(role tape.Role, name string, parts []Part) Message {
 	if len(parts) > 0 && role == tape.RoleUser && allResults(parts) {
 		role = tape.RoleTool // Anthropic, Bedrock and Gemini
@@ -231,7 +232,7 @@ var roles = map[string]tape.Role{
 	"tool": tape.RoleTool, "function": tape.RoleTool, "toolresult": tape.RoleTool, "tool_response": tape.RoleTool,
 }
 
-// RoleOf maps a dialect's role onto the four; what is not known speaks for the user.
+// RoleOf maps a recorded role to one of the four roles of the tape. An unknown role becomes user.
 func RoleOf(name string) tape.Role {
 	if r, ok := roles[strings.ToLower(name)]; ok {
 		return r
@@ -261,7 +262,7 @@ func ChatCalls(calls exactjson.Value) []Part {
 	return parts
 }
 
-// CallPart makes a tool call; arguments that are text are decoded, and the text is kept where it is not the canonical form.
+// CallPart makes a tool call. Arguments that are text are decoded; the text is kept if it differs from the canonical form.
 func CallPart(id, name string, args exactjson.Value) Part {
 	p := Part{Part: tape.Part{Type: tape.PartToolCall, ID: id, Name: name}}
 	if args.IsAbsent() {
@@ -277,7 +278,7 @@ func CallPart(id, name string, args exactjson.Value) Part {
 	return p
 }
 
-// ResultPart makes a tool result, with the envelopes around it taken off.
+// ResultPart makes a tool result and removes the envelopes around it.
 func ResultPart(id, name string, result exactjson.Value, isError bool) Part {
 	p := Part{Part: tape.Part{Type: tape.PartToolResult, ID: id, Name: name, IsError: isError}}
 	c := UnwrapResult(Content{Value: result})
@@ -292,7 +293,7 @@ func ResultPart(id, name string, result exactjson.Value, isError bool) Part {
 	return p
 }
 
-// TextOfID returns a call id; some producers write a list of ids, of which the provider's own counts, and some pad it.
+// TextOfID reads a call id. It removes padding, and of a list of ids it returns the provider's own.
 func TextOfID(v exactjson.Value) string {
 	if v.Kind() == exactjson.Array {
 		for _, m := range v.Members() {
@@ -305,7 +306,7 @@ func TextOfID(v exactjson.Value) string {
 	return UsableID(v.Text())
 }
 
-// UsableID drops placeholders that are no ids.
+// UsableID returns the id, "" for a placeholder.
 func UsableID(id string) string {
 	id = strings.TrimSpace(id)
 	switch id {
@@ -337,7 +338,7 @@ func System(v exactjson.Value) []Part {
 	return Parts(v)
 }
 
-// OneTurn joins the output messages of one model call: they are items of one answer, not turns.
+// OneTurn joins the output messages of one model call into one message: they are parts of one answer.
 func OneTurn(messages []Message) []Message {
 	if len(messages) < 2 {
 		return messages
@@ -360,7 +361,7 @@ func HasRole(messages []Message, role tape.Role) bool {
 	return false
 }
 
-// PromptLines reads "role: text" lines. A text that itself has such lines cannot be told apart, so that several messages are lossy.
+// PromptLines reads lines of the form "role: text". Several messages are labelled lossy, because a text may contain such lines itself.
 func PromptLines(text string) []Message {
 	var out []Message
 	for line := range strings.SplitSeq(text, "\n") {

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Parts reads the body of a message: a text, or a list of parts of any known shape. What is not known is kept verbatim.
+// Parts reads the body of a message: a text, or a list of parts of any known shape. A part of unknown shape is kept as data.
 func Parts(body exactjson.Value) []Part {
 	switch body.Kind() {
 	case exactjson.Absent, exactjson.Null:
@@ -66,7 +66,7 @@ func allParts(list exactjson.Value) bool {
 // DataPart keeps a value of unknown shape as a part.
 func DataPart(v exactjson.Value) Part { return Part{Part: tape.Part{Type: tape.PartData, Value: v}} }
 
-// PartOf reads one part; ok is false when its shape is not known and it is kept as data.
+// PartOf reads one part. ok is false if its shape is unknown; the part then holds the value as data.
 func PartOf(v exactjson.Value) (Part, bool) {
 	if v.Kind() != exactjson.Object {
 		return DataPart(v), false

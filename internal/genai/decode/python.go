@@ -14,9 +14,9 @@ import (
 // maxPythonDepth bounds nested Python literals.
 const maxPythonDepth = 128
 
-// Python reads the text as a Python literal: dict, list, tuple (as array), str, int, float, True, False, None. ok says that the
-// text starts like one; lossy says that it then holds something that is no literal (a constructor call, a set, bytes, an object's
-// address, a repeated key) or does not end well, so that no value can be had.
+// Python reads a Python literal: dict, list, tuple (as array), str, int, float, True, False, None. ok says that the text begins like one.
+// lossy says that the text as a whole is no literal and no value can be had: it holds a constructor call, a set, bytes, the address of an
+// object or a repeated key, or it does not end well.
 func Python(text string) (v exactjson.Value, lossy, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || !strings.ContainsRune("{[(", rune(text[0])) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// ToolDefinitions reads tool definitions: a list, or a list of JSON texts, of any provider's shape.
+// ToolDefinitions reads the tools that a request offers, in any provider's shape: a list of objects, or of JSON texts.
 func ToolDefinitions(v exactjson.Value) []tape.Tool {
 	list, ok := Structure(v)
 	if !ok {
@@ -48,7 +48,7 @@ func ToolDefinitions(v exactjson.Value) []tape.Tool {
 	return tools
 }
 
-// ParamNames maps the spellings of request parameters onto the tape's names.
+// ParamNames maps the recorded names of request parameters to the names on the tape.
 var ParamNames = map[string]string{
 	"temperature": "temperature", "topP": "top_p", "top_p": "top_p", "topK": "top_k", "top_k": "top_k", "seed": "seed",
 	"maxTokens": "max_tokens", "maxOutputTokens": "max_tokens", "max_tokens": "max_tokens", "max_output_tokens": "max_tokens", "max_completion_tokens": "max_tokens",
@@ -59,7 +59,7 @@ var ParamNames = map[string]string{
 	"response_format": "response_format", "reasoning_effort": "reasoning_effort", "service_tier": "service_tier", "n": "choice_count",
 }
 
-// IsSchema tells a JSON schema or a map of parameter descriptions from arguments.
+// IsSchema reports whether a value is a JSON schema or a map of parameter descriptions. Otherwise it may be arguments.
 func IsSchema(v exactjson.Value) bool {
 	if v.Get("properties").Kind() == exactjson.Object || v.Get("json_schema").Kind() == exactjson.Object {
 		return true
@@ -72,8 +72,8 @@ func IsSchema(v exactjson.Value) bool {
 	return v.Len() > 0
 }
 
-// RequestMessages reads the messages and the system prompt of a provider's or framework's request object. Messages without a role of
-// their own get the given one.
+// RequestMessages reads the messages and the system prompt from the request object of a provider or framework. A message without a role
+// gets the given one.
 func RequestMessages(v exactjson.Value, role tape.Role) (messages []Message, system []Part) {
 	body := v
 	if v.Kind() == exactjson.Object {
@@ -110,7 +110,7 @@ func OfferedAsMessages(v exactjson.Value) []tape.Tool {
 	return tools
 }
 
-// InputMessages reads what was given to an agent: a text, messages, a request, or the arguments of the function that runs it.
+// InputMessages reads the input of an agent: a text, messages, a request, or the arguments of the function that runs the agent.
 func InputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
 	inner, ok := Structure(v)
 	if !ok {
@@ -152,7 +152,7 @@ func isBrokenStructure(text string) bool {
 	return false
 }
 
-// IsMessageList tells a list of messages or parts from any other list.
+// IsMessageList reports whether a list holds messages or parts.
 func IsMessageList(v exactjson.Value) bool {
 	first := v.At(0)
 	if first.Kind() == exactjson.Array {
@@ -161,7 +161,7 @@ func IsMessageList(v exactjson.Value) bool {
 	return first.Kind() == exactjson.Object && (!first.First("role", "type", "kwargs", "message", "parts").IsAbsent())
 }
 
-// WholeText returns the text of a value that is a text, also when it was JSON-encoded once more.
+// WholeText returns a value that is a text. A text that was JSON-encoded once more is decoded.
 func WholeText(v exactjson.Value) (string, bool) {
 	if v.Kind() != exactjson.String {
 		return "", false
@@ -175,7 +175,8 @@ func WholeText(v exactjson.Value) (string, bool) {
 	return text, true
 }
 
-// TextMessages makes one message of a text, unless it is JSON that was cut: of that only the whole messages at the start are kept.
+// TextMessages makes one message of a text. Of JSON that was cut it keeps the whole messages at the beginning and returns the label
+// truncated.
 func TextMessages(text string, role tape.Role) ([]Message, tape.Label) {
 	trimmed := strings.TrimSpace(text)
 	if (strings.HasPrefix(trimmed, "{\"") || strings.HasPrefix(trimmed, "[{\"")) && !strings.HasSuffix(trimmed, "}") && !strings.HasSuffix(trimmed, "]") {

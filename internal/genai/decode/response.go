@@ -8,7 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// OutputMessages reads what an agent or a model answered.
+// OutputMessages reads the answer of an agent or a model from an output of any known shape.
 func OutputMessages(v exactjson.Value, depth int) []Message {
 	inner, ok := Structure(v)
 	if !ok {
@@ -99,7 +99,7 @@ func generation(v exactjson.Value) []Message {
 	return nil
 }
 
-// Usage reads a usage object of any provider's spelling.
+// Usage reads the token counts of a usage object, in the spelling of any provider.
 func Usage(v exactjson.Value) tape.Usage {
 	if inner, ok := Structure(v); ok {
 		v = inner
@@ -138,7 +138,7 @@ func LastAnswers(messages []Message) []Message {
 	return messages[start:]
 }
 
-// Documents returns the elements of a list of documents, or of the list inside.
+// Documents returns the elements of a list of documents. The list may lie in an object.
 func Documents(out exactjson.Value) []exactjson.Value {
 	v, ok := Structure(out)
 	if !ok {

@@ -23,45 +23,45 @@ import (
 // LogScope is the scope of log records that travel as spans; see package evidence.
 const LogScope = "tapedeck.log"
 
-// Dialect is one way of writing a run into telemetry. The table is in order of detection: the first that matches a span is its
-// primary dialect, later ones fill what it leaves open.
+// Dialect describes one way of writing a run into telemetry. The first dialect of the table that matches a span is its primary dialect;
+// later ones fill the fields that it leaves open.
 type Dialect struct {
 	// ID is the name on the tape, Name the one in the documents.
 	ID, Name string
-	// Scopes are exact scope names, ScopePrefixes their beginnings, Marks the beginnings of attribute keys, each up to and
-	// including its first dot or colon, or further where that beginning is shared. One match is enough.
+	// Scopes are exact scope names, ScopePrefixes beginnings of scope names. Marks are beginnings of attribute keys, each up to and
+	// including its first dot or colon, or longer if other dialects share that beginning. One match is enough.
 	Scopes        []string
 	ScopePrefixes []string
 	Marks         []string
-	// Root says which span stands for a whole run; empty when the dialect has no run spans and there is no root to wait for.
+	// Root describes the span that stands for a whole run. It is empty if the dialect has no run spans.
 	Root string
-	// Rooted says that every call of the dialect lies below a run span: without one, something is missing.
+	// Rooted says that every call of the dialect lies below a run span. Without one, the run is incomplete.
 	Rooted bool
-	// Encoded says that every tool result is written JSON-encoded and is decoded exactly once.
+	// Encoded says that every tool result is JSON text and is decoded exactly once.
 	Encoded bool
 	// Switch is the setting that turns the capture of content on.
 	Switch string
 	// Events are the names of log events, or their beginnings up to and including the first dot.
 	Events []string
-	// Log tells the role of each log event (nil without Events).
+	// Log returns the role of a log event (nil without Events).
 	Log func(eventName string, a decode.Attributes) LogRole
-	// EventName returns the name under which the dialect knows a log event that its producer writes under another one, or under none
-	// (nil: as recorded). Records of other scopes keep their name.
+	// EventName returns the name under which the dialect knows a log event that its producer writes under another name or under none. It
+	// returns the name as recorded for records of other scopes. Nil: every name is as recorded.
 	EventName func(scope, recorded string) string
-	// Assign hands the dialect's own log records to the spans they speak of, where ids do not say so (nil: the rules of Arrange). It
-	// returns the calls that exist in records only, and the records that speak of nothing.
+	// Assign assigns the dialect's own log records to spans where their ids do not (nil: the rules of genai.Arrange). alone are the calls
+	// that only records report, rest the records that belong to no call or run.
 	Assign func(spans, logs []*Source) (alone, rest []*Source)
-	// Adds says that a span only adds to the call of its kind above it.
+	// Adds reports whether a span only adds to another call: the nearest one of its kind above.
 	Adds func(span ptrace.Span) bool
-	// AddsTo says that a call beside the span is the one it adds to (nil: the call stands above).
+	// AddsTo reports whether a span adds to a call beside it (nil: it adds to the call above).
 	AddsTo func(span, call ptrace.Span) bool
-	// Member says which spans of its scopes are evidence, where most are not (nil: all).
+	// Member reports whether a span of the scopes is evidence (nil: each is).
 	Member func(span ptrace.Span) bool
-	// MarkedOnly says that a span of its scopes counts only where an attribute or event of any dialect marks it.
+	// MarkedOnly says that a span of the scopes is evidence only if an attribute or event of any dialect marks it.
 	MarkedOnly bool
-	// Classify tells the class of a span from its name and few attributes; runSpan says that it stands for a whole run.
+	// Classify returns the class of a span, from its name and few attributes, and whether it stands for a whole run.
 	Classify func(s *Source) (class Class, runSpan bool)
-	// Read fills the observation; its Class is set already.
+	// Read fills the observation of a span. The class of the observation is set already.
 	Read func(s *Source, o *Observation)
 }
 
@@ -79,23 +79,25 @@ const (
 // LogEnvelope names the attributes that say how a record was carried, and nothing about the run.
 var LogEnvelope = []string{LogSeverityNumber, LogSeverityText, LogFlags, LogObservedTime}
 
-// LogRole says what a log record speaks of.
+// LogRole describes what a log record reports.
 type LogRole struct {
-	// Class is Agent for a whole run, Model or Tool for one call; Unclassified is no evidence.
+	// Class is Agent for a record of a whole run, Model or Tool for a record of one call, and Unclassified for a record that is no
+	// evidence.
 	Class Class
-	// Part names what the record adds to its call: the same part twice is two calls. Empty parts may repeat.
+	// Part names what the record adds to its call. A second record with the same part belongs to another call; records without a part may
+	// repeat.
 	Part string
 	// Opens says that the record starts a new call, Alone that it stands for a call where no span does.
 	Opens, Alone bool
-	// CallID and Request identify the call, Run and Conversation what it belongs to, Lane the agent within it: calls of different
-	// lanes may interleave.
+	// CallID and Request identify the call. Run and Conversation identify what it belongs to, Lane the agent within it. Calls of
+	// different lanes may interleave.
 	CallID, Request, Run, Conversation, Lane string
-	// AtStart says that the record is written when the call begins; else it is written when the call ends, Lasted after its begin.
+	// AtStart says that the record is written when the call begins. Other records are written when the call ends, Lasted after its begin.
 	AtStart bool
 	Lasted  time.Duration
 }
 
-// MaxReach bounds how far a span or record is looked for around another, so that hostile traces cost no more than long ones.
+// MaxReach bounds how many spans or records are searched around another one, so that a hostile trace costs no more than a long one.
 const MaxReach = 256
 
 // CompareLogs orders records by time, then by the number that their producer gave them.

@@ -28,7 +28,7 @@ const (
 	Noise
 )
 
-// Source is one item as it arrived, with what surrounds it.
+// Source is one recorded item, a span or a log record that travels as a span, with its resource and scope.
 type Source struct {
 	Resource     pcommon.Map
 	ScopeName    string
@@ -48,7 +48,7 @@ type Source struct {
 	Dialects []*Dialect
 }
 
-// Observation is what one item says. Fields that it does not say are zero.
+// Observation is what one item says of a run. A field is zero if the item does not say it.
 type Observation struct {
 	Class    Class
 	Dialects []string // that read something from it, primary first
@@ -122,7 +122,7 @@ type Observation struct {
 	Notes []Note
 }
 
-// Note is something that reading the item brought up; it becomes a finding.
+// Note is a remark on the reading of an item. It becomes a finding.
 type Note struct {
 	Code   tape.Code
 	Field  string
@@ -134,7 +134,7 @@ func (o *Observation) AddNote(code tape.Code, field, detail string) {
 	o.Notes = append(o.Notes, Note{Code: code, Field: field, Detail: detail})
 }
 
-// Fill takes from other what o lacks, field by field. Message lists are taken whole or not at all.
+// Fill takes from other the fields that o lacks. Message lists are taken as a whole.
 func (o *Observation) Fill(other *Observation) {
 	if o.Class == Unclassified {
 		o.Class, o.RunSpan, o.WeakAgent, o.NoiseReason = other.Class, other.RunSpan, other.WeakAgent, other.NoiseReason

@@ -10,19 +10,19 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// ReferenceSuffix behind the name of an attribute names the one that holds a URI in its place: OpenTelemetry's upload hook puts the
-// content there, as JSON.
+// ReferenceSuffix follows the name of an attribute in the name of the one that holds a URI in its place. The upload hook of OpenTelemetry
+// stores the content there, as JSON.
 const ReferenceSuffix = "_ref"
 
-// Referable are the attributes whose content may lie at a reference.
+// Referable are the attributes whose content may be stored at a reference.
 var Referable = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions"}
 
-// Reference returns the URI at which the content of an attribute lies, "" when it is not referred to.
+// Reference returns the URI of the content of an attribute, "" if the span has none.
 func Reference(m pcommon.Map, name string) string {
 	return decode.Attributes(m).Text(name + ReferenceSuffix)
 }
 
-// External returns the part that stands for content that is there by reference only, and notes it.
+// External returns a part in place of content that is stored at a reference, and adds a note.
 func External(a decode.Attributes, name string, o *Observation) (p decode.Part, ok bool) {
 	if a.Has(name) {
 		return decode.Part{}, false

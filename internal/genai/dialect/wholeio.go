@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// ReadWholeAgent fills an agent's input and output from one value each.
+// ReadWholeAgent reads an agent's input and output from one value each.
 func ReadWholeAgent(o *Observation, in, out exactjson.Value) {
 	if !in.IsAbsent() {
 		o.InputData = decode.Content{Value: in, Label: decode.LabelOf(in.Str())}
@@ -25,7 +25,7 @@ func ReadWholeAgent(o *Observation, in, out exactjson.Value) {
 	}
 }
 
-// ReadWholeModel fills a model call from a provider's or framework's request and response.
+// ReadWholeModel reads a model call from the request and the response of a provider or framework.
 func ReadWholeModel(o *Observation, in, out exactjson.Value) {
 	decode.FillString(&o.Operation, "chat")
 	if request, ok := decode.Structure(in); ok {
@@ -76,7 +76,7 @@ func readProviderRequest(o *Observation, v exactjson.Value) {
 	}
 }
 
-// ReadParams takes the request parameters out of an object.
+// ReadParams reads the request parameters of an object.
 func ReadParams(o *Observation, v exactjson.Value) {
 	for _, m := range v.Members() {
 		name, ok := decode.ParamNames[m.Name]

@@ -110,8 +110,7 @@ func (r Run) Evidence() (*evidence.Set, error) {
 	return set, nil
 }
 
-// Score compares the tapes that were made from the run's telemetry with the truth. A scenario is one run: more than one tape with
-// something in it means that the run was torn apart.
+// Score compares the tapes of a run with its truth. A scenario is one run: a second tape with events is a run that was split.
 func (r Run) Score(tapes []*tape.Tape) []Row {
 	if len(tapes) == 0 {
 		return []Row{{Field: "run.count", Outcome: Missed, Detail: "no tape"}}

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Outcome is what became of one true value.
+// Outcome is the result of comparing one true value with a tape.
 type Outcome string
 
 // The outcomes. The first three are right, the others are not.
@@ -29,7 +29,7 @@ const (
 // Outcomes lists all outcomes, the right ones first.
 var Outcomes = []Outcome{Exact, Absent, Wrapped, Missed, Wrong, Silent}
 
-// Bad reports an outcome that is a defect.
+// Bad reports whether an outcome is a defect.
 func (o Outcome) Bad() bool { return o == Missed || o == Wrong || o == Silent }
 
 // Row is the outcome of one field of one run.

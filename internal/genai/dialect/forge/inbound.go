@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 )
 
-// InboundHeaders are the headers that a Forge agent reads and that steer a run or name its caller, in the order of its documentation.
-// The span attribute that holds one, and the member of an audit record, are empty where there is none.
+// InboundHeaders are the request headers by which a Forge agent is steered or told its caller, in the order of its documentation.
+// Attribute is the span attribute that holds the header, Audit the member of an audit record; each is empty if there is none.
 var InboundHeaders = []struct{ Name, Attribute, Audit string }{
 	{"X-Workflow-ID", "forge.workflow.id", "workflow_id"},
 	{"X-Workflow-Execution-ID", "forge.workflow.execution.id", "workflow_execution_id"},
@@ -24,7 +24,7 @@ var InboundHeaders = []struct{ Name, Attribute, Audit string }{
 	{"baggage", "", ""},
 }
 
-// ChannelHeaders are what Forge's channel router sends besides.
+// ChannelHeaders are the headers that Forge's channel router adds.
 var ChannelHeaders = []string{"X-Forge-Channel", "X-Forge-Channel-User", "X-Forge-Channel-Email"}
 
 // forgeEntry reads the span of a request. Forge writes the workflow attributes as soon as one such header came, "" for those that did

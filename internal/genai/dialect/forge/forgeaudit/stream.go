@@ -44,7 +44,7 @@ func compareOrigin(a, b *record) int {
 	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.line, b.line))
 }
 
-// Result is what a stream gives.
+// Result is what Stream.Close returns.
 type Result struct {
 	// Logs are the records of runs, each with the trace it belongs to. The body is the line as it came.
 	Logs plog.Logs
