@@ -4,20 +4,24 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // Grade says what a tape can be used for, and which parts of its run can be served.
 func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	in := t.Input
+	// Of a run whose evidence was cut nobody knows which calls are missing.
+	whole := !slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeEvidenceCut })
 	r := tape.Replayable{
 		Input: in.UserMessage != nil && labelServable(in.Provenance["user_message"]),
-		Tools: true,
-		Model: true,
+		Tools: whole,
+		Model: whole,
 	}
 	content := in.UserMessage != nil
 	models := 0
-	asked := true // every model call could be asked again
+	asked := whole // every model call could be asked again
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
 		case tape.EventToolCall:

@@ -129,6 +129,7 @@ const (
 	CodeAuditUntrusted      Code = "audit_untrusted"
 	CodeAuditMismatch       Code = "audit_mismatch"
 	CodeReplayTag           Code = "replay_tag"
+	CodeEvidenceCut         Code = "evidence_cut"
 )
 
 // FindingKinds is the table of all codes; docs/findings.md is generated from it.
@@ -169,5 +170,6 @@ var FindingKinds = []FindingKind{
 	{CodeInvalidItem, SeverityWarning, "a span was malformed and could be read only in part"},
 	{CodeAuditUntrusted, SeverityWarning, "audit records of the run fail their hash chain or signature; nothing was taken from them"},
 	{CodeAuditMismatch, SeverityWarning, "audit records of the run are missing or untrusted, or do not agree with its spans; only what the spans confirm was taken"},
+	{CodeEvidenceCut, SeverityWarning, "the trace has more evidence than one derivation takes in; the tape was made of the earliest, all of it lies in the parts of the trace"},
 	{CodeReplayTag, SeverityWarning, "the tags that make the run a replay are empty, malformed or name several replays"},
 }

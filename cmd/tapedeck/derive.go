@@ -36,6 +36,7 @@ type deriveFlags struct {
 	noJoin  bool
 	tenant  string
 	keys    string
+	bounds  derive.Bounds
 }
 
 func newDerive() *cobra.Command {
@@ -74,6 +75,9 @@ nothing was written.`,
 	f.storeFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.noJoin, "no-join", false, "write one tape per run and trace, as the collector does")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
+	cmd.Flags().IntVar(&f.bounds.Items, "max-items", derive.DefaultBounds.Items, "spans and log records of one trace that its tapes are made of, the earliest")
+	cmd.Flags().Int64Var(&f.bounds.Bytes, "max-bytes", derive.DefaultBounds.Bytes, "bytes of content, likewise")
+	cmd.Flags().IntVar(&f.bounds.Parts, "max-parts", derive.DefaultBounds.Parts, "parts of one trace that are read")
 	cmd.Flags().StringVar(&f.keys, "audit-keys", "", "JWK set with which the signatures of audit streams are checked")
 	return cmd
 }
@@ -87,6 +91,8 @@ func (f *deriveFlags) check() error {
 		return errMem
 	case f.tenant == "":
 		return errors.New("--tenant is empty")
+	case f.bounds.Items < 1 || f.bounds.Bytes < 1 || f.bounds.Parts < 1:
+		return errors.New("--max-items, --max-bytes and --max-parts must be at least 1")
 	}
 	return checkFormats(f.formats)
 }
@@ -175,7 +181,7 @@ func (c *derivation) read(ctx context.Context, file string, in *intake) {
 const maxFailures = 3
 
 func (c *derivation) write(ctx context.Context, d *deck.Deck, in *intake) error {
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate})
+	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate, Bounds: c.flags.bounds})
 	var stored []*derive.Stored
 	store := func(ctx context.Context, t evidence.Trace) (*derive.Stored, error) {
 		return w.Store(ctx, derive.Request{Tenant: c.flags.tenant, TraceID: t.TraceID, Set: t.Set, Complete: true})

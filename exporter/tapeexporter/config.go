@@ -40,12 +40,29 @@ type Config struct {
 	// GateProfile says what the gate searches for.
 	GateProfile GateProfile `mapstructure:"gate_profile"`
 
+	// Bounds limit what one derivation takes in.
+	Bounds BoundsConfig `mapstructure:"bounds"`
+
 	// Timeout bounds one attempt to write what one call brings.
 	Timeout exporterhelper.TimeoutConfig `mapstructure:",squash"`
 	// Retry repeats what failed; max_elapsed_time 0 repeats without end.
 	Retry configretry.BackOffConfig `mapstructure:"retry_on_failure"`
 	// Queue is off by default: with a queue a call returns before its tapes are durable, unless wait_for_result is set.
 	Queue configoptional.Optional[exporterhelper.QueueBatchConfig] `mapstructure:"sending_queue"`
+}
+
+// BoundsConfig limits what the tapes of one trace are made of. Evidence beyond the bounds is stored all the same, and the tapes say that there is
+// more.
+type BoundsConfig struct {
+	// MaxBytes bounds the content of the evidence, MaxItems its spans and log records; the earliest are taken.
+	MaxBytes int64 `mapstructure:"max_bytes"`
+	MaxItems int   `mapstructure:"max_items"`
+	// MaxParts bounds how many parts are read.
+	MaxParts int `mapstructure:"max_parts"`
+}
+
+func (b BoundsConfig) bounds() derive.Bounds {
+	return derive.Bounds{Bytes: b.MaxBytes, Items: b.MaxItems, Parts: b.MaxParts}
 }
 
 // GateProfile are the settings of agentredaction that the gate has to know, or it finds what that leaves on purpose.
@@ -81,6 +98,7 @@ func createDefaultConfig() component.Config {
 	return &Config{
 		Formats: slices.Clone(derive.DefaultFormats),
 		Gate:    gateOn,
+		Bounds:  BoundsConfig{derive.DefaultBounds.Bytes, derive.DefaultBounds.Items, derive.DefaultBounds.Parts},
 		Timeout: timeout,
 		Retry:   retry,
 		// Off; what a user who writes `sending_queue:` starts from.
@@ -99,6 +117,9 @@ func (c *Config) Validate() error {
 	}
 	if _, err := c.gate(); err != nil {
 		errs = append(errs, err)
+	}
+	if b := c.Bounds; b.MaxBytes < 1 || b.MaxItems < 1 || b.MaxParts < 1 {
+		errs = append(errs, errors.New("bounds: max_bytes, max_items and max_parts must be at least 1"))
 	}
 	known := derive.KnownFormats()
 	for i, f := range c.Formats {

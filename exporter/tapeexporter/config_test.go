@@ -52,6 +52,7 @@ func TestConfigTakesEveryOption(t *testing.T) {
 	require.Equal(t, GateProfile{
 		Disable: []string{"ip-address"}, RulesFiles: []string{"testdata/rules.yaml"}, Allow: redact.Allow{Values: []string{"support@example.com"}},
 	}, cfg.GateProfile)
+	require.Equal(t, BoundsConfig{1_000_000, 2000, 30}, cfg.Bounds)
 	require.Equal(t, 20*time.Second, cfg.Timeout.Timeout)
 	require.Equal(t, time.Second, cfg.Retry.InitialInterval)
 	require.Equal(t, 0.25, cfg.Retry.RandomizationFactor)
@@ -94,6 +95,7 @@ func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 		"gate_off_with_profile": "but gate is off",
 		"gate_unknown_rule":     "no-such-rule",
 		"gate_no_rules_file":    "none.yaml",
+		"bounds":                "max_parts must be at least 1",
 		"side":                  `accept must be production, replay, undecided or empty, got "everything"`,
 		"keys":                  "replay: keys: \"tapedeck.run.key\" lies in the reserved namespace",
 	} {

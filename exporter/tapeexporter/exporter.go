@@ -29,8 +29,8 @@ import (
 // decides on concurrency; without it a batch may bring hundreds, each a handful of round trips to the store.
 const writesPerCall = 8
 
-// refusedLogInterval keeps a bucket that nobody has made yet from filling the log. Every attempt is counted as a metric.
-const refusedLogInterval = time.Minute
+// logInterval keeps a bucket that nobody has made yet from filling the log. Every attempt is counted as a metric.
+const logInterval = time.Minute
 
 // tapeExporter makes the evidence of traces durable and brings their tapes up to date.
 type tapeExporter struct {
@@ -47,8 +47,9 @@ type tapeExporter struct {
 
 	health health
 
-	joined      sync.Once    // a log: a call brought several traces of agentrun
-	lastRefused atomic.Int64 // unix nanoseconds of the last log about a refusal
+	joined sync.Once // a log: a call brought several traces of agentrun
+
+	lastRefused, lastDefect, lastWarning atomic.Int64 // unix nanoseconds of the last log about one
 }
 
 func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) {
@@ -121,6 +122,7 @@ func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
 	e.deck = d
 	e.writer = derive.NewWriter(d, derive.Options{
 		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,
+		Bounds: e.cfg.Bounds.bounds(), Warn: e.warn,
 	})
 	return e.writer, nil
 }
@@ -192,17 +194,16 @@ func (e *tapeExporter) writeAll(ctx context.Context, w *derive.Writer, groups []
 	return errs
 }
 
-func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) error {
+func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) (err error) {
+	defer derive.Recovered(&err, derive.ErrDefect, g.key.hex())
 	set := evidence.NewSet()
 	complete := g.isComplete()
 	vouch(g.traces)
 	set.AddTraces(g.traces)
 	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant)}
-	stored, err := w.Store(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete})
-	var written []derive.Written
-	if err == nil {
+	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete})
+	if stored != nil {
 		e.placed(ctx, stored.Placement, trace)
-		written, err = w.Tapes(ctx, stored, nil)
 	}
 	for _, r := range written {
 		e.telemetry.ExporterTapeWrittenRuns.Add(ctx, 1, metric.WithAttributes(
@@ -264,11 +265,23 @@ func (e *tapeExporter) placed(ctx context.Context, p derive.Placement, trace []z
 // count notes a failed attempt, and logs a refusal, which waits for an operator, once in a while.
 func (e *tapeExporter) count(ctx context.Context, f failure, err error, traces int) {
 	e.telemetry.ExporterTapeWriteErrors.Add(ctx, int64(traces), metric.WithAttributes(attribute.String("cause", string(f))))
-	if f != refused {
-		return
-	}
-	now := time.Now().UnixNano()
-	if last := e.lastRefused.Load(); now-last > int64(refusedLogInterval) && e.lastRefused.CompareAndSwap(last, now) {
+	switch {
+	case f == refused && now(&e.lastRefused):
 		e.logger.Error("the store refuses; nothing is lost, and writing goes on as soon as the cause is mended", zap.Error(err))
+	case errors.Is(err, derive.ErrDefect) && now(&e.lastDefect):
+		e.logger.Error("a defect of this program keeps evidence from being stored; the sender keeps it and tries again; please report it", zap.Error(err))
 	}
+}
+
+// warn logs what went wrong without harm.
+func (e *tapeExporter) warn(err error) {
+	if now(&e.lastWarning) {
+		e.logger.Warn("something was left undone, which costs space and nothing else", zap.Error(err))
+	}
+}
+
+// now tells whether the time for another log of a kind has come.
+func now(last *atomic.Int64) bool {
+	at, before := time.Now().UnixNano(), last.Load()
+	return at-before > int64(logInterval) && last.CompareAndSwap(before, at)
 }

@@ -417,3 +417,26 @@ func TestQueueThatWaitsStillReportsTheResult(t *testing.T) {
 	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
 	require.Equal(t, 1, count(r.objects(t), "tape.json"))
 }
+
+func TestReplacedGenerationThatMayNotBeDeletedFailsNoWrite(t *testing.T) {
+	t.Cleanup(func() { deck.DropMemory("undeletable") })
+	r := newRig(t, "mem://undeletable", func(c *Config) { c.Retry.Enabled = false })
+	r.start(t)
+	late := oneTrace(1, "")
+	late.ResourceSpans().At(0).ScopeSpans().At(0).Spans().RemoveIf(func(s ptrace.Span) bool { return s.SpanID()[7] < 3 })
+	early := oneTrace(1, "")
+	early.ResourceSpans().At(0).ScopeSpans().At(0).Spans().RemoveIf(func(s ptrace.Span) bool { return s.SpanID()[7] == 3 })
+	require.NoError(t, r.ConsumeTraces(t.Context(), early))
+	r.faults.Hook(func(_ context.Context, op decktest.Op) error {
+		if op.Name == "delete" {
+			return &deck.StoreError{Op: "delete", Scheme: "mem", Reason: "access denied", Permanent: true, Err: errors.New("access denied")}
+		}
+		return nil
+	})
+	require.NoError(t, r.ConsumeTraces(t.Context(), late))
+	require.Equal(t, 2, count(r.objects(t), "/tape.json"))
+	r.faults.Reset()
+	require.NoError(t, r.ConsumeTraces(t.Context(), late))
+	require.Equal(t, 1, count(r.objects(t), "/tape.json"))
+	r.stop(t)
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // NewGeneration names the generation that a producer derives from parts: items
 // is the number of distinct spans and log records in them, producer the
 // canonical form of everything that changes the output. The order of the parts
-// does not matter.
+// does not matter. The revision is the caller's to set.
 func NewGeneration(items int, parts []string, producer []byte) Generation {
 	sorted := slices.Compact(slices.Sorted(slices.Values(parts)))
 	h := sha256.New()
@@ -193,14 +194,49 @@ func (d *Deck) Generations(ctx context.Context, place Place) ([]GenerationState,
 }
 
 // Current returns the highest complete generation of a place; false if it has
-// none.
+// none. A listing is no snapshot: it can come too early for a new generation and
+// too late for the old one that a writer has just replaced. So a place in which
+// none is found is listed again.
 func (d *Deck) Current(ctx context.Context, place Place) (GenerationState, bool, error) {
-	gens, err := d.Generations(ctx, place)
-	if err != nil {
-		return GenerationState{}, false, err
+	const listings = 3
+	for range listings {
+		gens, err := d.Generations(ctx, place)
+		if err != nil {
+			return GenerationState{}, false, err
+		}
+		if g, ok := (PlaceState{Generations: gens}).Current(); ok {
+			return g, true, nil
+		}
 	}
-	g, ok := PlaceState{Generations: gens}.Current()
-	return g, ok, nil
+	return GenerationState{}, false, nil
+}
+
+// ReadCurrent calls read with the current generation of a place; false if it has
+// none. Writers take a generation away that they have replaced: when read finds a
+// file of it missing, it is called again with the generation that is current then.
+// What it had read before belongs to none.
+func (d *Deck) ReadCurrent(ctx context.Context, place Place, read func(GenerationState) error) (bool, error) {
+	var before GenerationState
+	var missing error
+	for {
+		g, ok, err := d.Current(ctx, place)
+		if err != nil || !ok {
+			return false, err
+		}
+		if missing != nil && g.Generation == before.Generation {
+			return true, missing
+		}
+		if missing = read(g); !errors.Is(missing, ErrNotFound) {
+			return true, missing
+		}
+		before = g
+	}
+}
+
+// RemoveGenerations deletes generations of a place that another one has replaced,
+// and leaves no tombstones: one that a slow writer brings back is replaced still.
+func (d *Deck) RemoveGenerations(ctx context.Context, place Place, gone []GenerationState) error {
+	return d.Remove(ctx, place, PlaceState{Generations: gone})
 }
 
 // ReadFile returns one file of a run.

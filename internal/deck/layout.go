@@ -4,6 +4,7 @@
 package deck
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -150,30 +151,45 @@ func (p Place) partKey(digest string) string {
 }
 
 // Generation names one derivation of the tapes of a trace: from how many
-// distinct items (spans and log records), and the digest over the parts and the
-// producer, 64 hex digits. [NewGeneration] computes it.
+// distinct items (spans and log records), by which revision of the derivation,
+// and the digest over the parts and the producer, 64 hex digits. [NewGeneration]
+// computes the digest.
 type Generation struct {
-	Items  int
-	Digest string
+	Items    int
+	Revision int // 0 before there were revisions
+	Digest   string
 }
 
 // itemDigits is the width to which the number of items is padded, so that
 // generations sort by it; larger numbers are written in full.
 const itemDigits = 10
 
-func (g Generation) String() string { return fmt.Sprintf("g%0*d-%s", itemDigits, g.Items, g.Digest) }
+// revisionDigits does the same for revisions.
+const revisionDigits = 4
 
-// Compare orders generations by items, then digest. The greatest complete one is
-// the current one.
-func (g Generation) Compare(other Generation) int {
-	if g.Items != other.Items {
-		return g.Items - other.Items
+func (g Generation) String() string {
+	if g.Revision == 0 {
+		return fmt.Sprintf("g%0*d-%s", itemDigits, g.Items, g.Digest)
 	}
-	return strings.Compare(g.Digest, other.Digest)
+	return fmt.Sprintf("g%0*d-r%0*d-%s", itemDigits, g.Items, revisionDigits, g.Revision, g.Digest)
+}
+
+// Compare orders generations by items, then revision, then digest: more evidence
+// wins, on equal evidence the newer derivation. The greatest complete one is the
+// current one.
+func (g Generation) Compare(other Generation) int {
+	return cmp.Or(cmp.Compare(g.Items, other.Items), cmp.Compare(g.Revision, other.Revision), strings.Compare(g.Digest, other.Digest))
+}
+
+// Replaces tells whether nothing can bring the other generation back once this
+// one is there: it has less evidence, or the same and an older revision. Two
+// producers of one revision leave each other's generations alone.
+func (g Generation) Replaces(other Generation) bool {
+	return cmp.Or(cmp.Compare(g.Items, other.Items), cmp.Compare(g.Revision, other.Revision)) > 0
 }
 
 func (g Generation) validate() error {
-	if g.Items < 0 || len(g.Digest) != 64 || !isHex(g.Digest) {
+	if g.Items < 0 || g.Revision < 0 || len(g.Digest) != 64 || !isHex(g.Digest) {
 		return &StoreError{Op: "check", Scheme: "deck", Reason: "generation: items or digest is not valid", Permanent: true, Err: ErrBadKey}
 	}
 	return nil
@@ -184,6 +200,10 @@ func ParseGeneration(name string) (Generation, bool) {
 	number, digest, ok := strings.Cut(strings.TrimPrefix(name, "g"), "-")
 	items, err := strconv.Atoi(number)
 	g := Generation{Items: items, Digest: digest}
+	if revision, rest, has := strings.Cut(digest, "-"); has && err == nil {
+		g.Revision, err = strconv.Atoi(strings.TrimPrefix(revision, "r"))
+		g.Digest = rest
+	}
 	// Written back it must be the same: one folder per generation.
 	if !ok || err != nil || g.validate() != nil || g.String() != name {
 		return Generation{}, false

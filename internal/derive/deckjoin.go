@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -219,14 +217,19 @@ func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(d
 }
 
 // readTapes reads the current tapes of a place.
-func (w *Writer) readTapes(ctx context.Context, place deck.Place) ([]*tape.Tape, error) {
-	current, ok, err := w.deck.Current(ctx, place)
-	if err != nil || !ok {
-		return nil, err
-	}
-	var tapes []*tape.Tape
-	for _, run := range current.Runs {
-		body, err := w.deck.ReadFile(ctx, place, current.Generation, run.Root, tape.TapeFile)
+func (w *Writer) readTapes(ctx context.Context, place deck.Place) (tapes []*tape.Tape, err error) {
+	defer Recovered(&err, ErrUnderivable, place.TraceID)
+	_, err = w.deck.ReadCurrent(ctx, place, func(current deck.GenerationState) error {
+		tapes, err = ReadTapes(ctx, w.deck, place, current)
+		return err
+	})
+	return tapes, err
+}
+
+// ReadTapes reads the tapes of a generation.
+func ReadTapes(ctx context.Context, d *deck.Deck, place deck.Place, g deck.GenerationState) (tapes []*tape.Tape, err error) {
+	for _, run := range g.Runs {
+		body, err := d.ReadFile(ctx, place, g.Generation, run.Root, tape.TapeFile)
 		if err != nil {
 			return tapes, err
 		}
@@ -240,7 +243,8 @@ func (w *Writer) readTapes(ctx context.Context, place deck.Place) ([]*tape.Tape,
 }
 
 // Load gathers what the deck holds of a trace. tenant is its name; that of the place may be escaped.
-func (w *Writer) Load(ctx context.Context, tenant string, place deck.Place) (*Stored, error) {
+func (w *Writer) Load(ctx context.Context, tenant string, place deck.Place) (_ *Stored, err error) {
+	defer Recovered(&err, ErrUnderivable, place.TraceID)
 	site, err := w.deck.Site(ctx, place)
 	if err != nil {
 		return nil, fmt.Errorf("look for tombstones of trace %s: %w", place.TraceID, err)
@@ -249,11 +253,9 @@ func (w *Writer) Load(ctx context.Context, tenant string, place deck.Place) (*St
 	if err != nil {
 		return nil, fmt.Errorf("list trace %s: %w", place.TraceID, err)
 	}
-	s := &Stored{Tenant: tenant, TraceID: place.TraceID, Set: evidence.NewSet(), site: site, state: state, parts: slices.Clone(state.Parts)}
-	for _, digest := range s.parts {
-		if err := w.merge(ctx, s.Set, place, digest); err != nil {
-			return nil, err
-		}
+	s := &Stored{Tenant: tenant, TraceID: place.TraceID, site: site, state: state}
+	if err := w.unite(ctx, s, "", nil); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -31,7 +31,10 @@ func (w *Writer) join(ctx context.Context, stored []*Stored, rehearse bool) (wri
 		}
 	}
 	for tenant, list := range byTenant {
-		joined := reconstruct.Join(tracesOf(list), w.reconstruction(tenant))
+		joined, err := w.joinTraces(tenant, list)
+		if err != nil {
+			return written, parts, err
+		}
 		for _, group := range byFirstTrace(joined) {
 			tapes, err := w.writeJoined(ctx, tenant, list, group, rehearse)
 			if err != nil {
@@ -49,12 +52,13 @@ func (w *Writer) join(ctx context.Context, stored []*Stored, rehearse bool) (wri
 	return written, parts, nil
 }
 
-func tracesOf(list []*Stored) []evidence.Trace {
+func (w *Writer) joinTraces(tenant string, list []*Stored) (joined []reconstruct.Joined, err error) {
+	defer Recovered(&err, ErrUnderivable, list[0].TraceID)
 	traces := make([]evidence.Trace, len(list))
 	for i, s := range list {
-		traces[i] = evidence.Trace{TraceID: s.TraceID, Set: s.Set}
+		traces[i] = w.trace(s)
 	}
-	return traces
+	return reconstruct.Join(traces, w.reconstruction(tenant)), nil
 }
 
 // byFirstTrace gathers joined runs that lie in one place.
@@ -71,7 +75,8 @@ func byFirstTrace(joined []reconstruct.Joined) [][]reconstruct.Joined {
 	return groups
 }
 
-func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Stored, group []reconstruct.Joined, rehearse bool) ([]Written, error) {
+func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Stored, group []reconstruct.Joined, rehearse bool) (_ []Written, err error) {
+	defer Recovered(&err, ErrUnderivable, group[0].Tape.Run.TraceID)
 	items := 0
 	var digests []string
 	var tapes []*tape.Tape
@@ -84,13 +89,13 @@ func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Store
 				continue
 			}
 			seen[trace] = true
-			items += stored[i].Set.Len()
+			items += w.items(stored[i])
 			digests = append(digests, stored[i].parts...)
 		}
 	}
 	slices.Sort(digests)
 	place := deck.Place{Area: deck.AreaJoined, Tenant: tenant, TraceID: group[0].Tape.Run.TraceID}
-	generation := deck.NewGeneration(items, digests, w.producer)
+	generation := w.newGeneration(items, digests, w.producer)
 	site, err := w.deck.Site(ctx, place)
 	if err != nil {
 		return nil, fmt.Errorf("look for tombstones of joined trace %s: %w", place.TraceID, err)

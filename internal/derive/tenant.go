@@ -8,7 +8,6 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/tape"
 )
 
 // TenantOf returns the name of the tenant of a place, which tells it only where it is a safe name.
@@ -16,20 +15,17 @@ func TenantOf(ctx context.Context, d *deck.Deck, place deck.Place) (string, erro
 	if deck.SafeName(place.Tenant) == place.Tenant {
 		return place.Tenant, nil
 	}
-	current, ok, err := d.Current(ctx, place)
-	if err != nil {
-		return "", err
-	}
-	if ok && len(current.Runs) > 0 {
-		body, err := d.ReadFile(ctx, place, current.Generation, current.Runs[0].Root, deck.TapeFile)
-		if err != nil {
-			return "", err
+	var tenant string
+	found, err := d.ReadCurrent(ctx, place, func(current deck.GenerationState) error {
+		current.Runs = current.Runs[:1]
+		tapes, err := ReadTapes(ctx, d, place, current)
+		if err == nil {
+			tenant = tapes[0].Run.Tenant
 		}
-		t, err := tape.ReadSealed(body)
-		if err != nil {
-			return "", err
-		}
-		return t.Run.Tenant, nil
+		return err
+	})
+	if err != nil || found {
+		return tenant, err
 	}
 	return "", errors.New("no tape names the tenant")
 }

@@ -6,11 +6,11 @@
 package derive
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -35,6 +35,30 @@ type Options struct {
 	Accept Accept
 	// Gate searches everything before it is written; nil writes it as it is. It changes no output, so it is no part of the digest.
 	Gate *Gate
+	// Bounds limit what one derivation takes in; what is zero is as in DefaultBounds.
+	Bounds Bounds
+	// Revision is that of the derivation; zero is Revision.
+	Revision int
+	// Warn is told what went wrong without harm; nil tells nobody.
+	Warn func(error)
+}
+
+// Bounds limit what one derivation takes in. Evidence beyond them stays in the deck, and a finding on the tapes says that there is more.
+type Bounds struct {
+	// Bytes and Items bound the content of the evidence, see evidence.Union. What is taken is the same however the evidence was split.
+	Bytes int64
+	Items int
+	// Parts bounds how many parts are read: those whose names come first.
+	Parts int
+}
+
+// DefaultBounds are twice what agentrun passes on at once, and more late pieces than a run that ends ever has. pdata takes two to three
+// times its size in memory, and so does a tape.
+var DefaultBounds = Bounds{Bytes: 128 << 20, Items: 100_000, Parts: 1000}
+
+// String is the finding about evidence that exceeds the bounds. It does not depend on how far.
+func (b Bounds) String() string {
+	return fmt.Sprintf("made of the earliest evidence only: there is more than %d spans and log records, %d bytes or %d parts", b.Items, b.Bytes, b.Parts)
 }
 
 // Validate reports an unknown format.
@@ -45,6 +69,9 @@ func (o Options) Validate() error {
 			return fmt.Errorf("unknown format %q, want %v", f, known)
 		}
 	}
+	if b := o.Bounds; b.Bytes < 0 || b.Items < 0 || b.Parts < 0 {
+		return errors.New("a bound is less than nothing")
+	}
 	return nil
 }
 
@@ -53,6 +80,24 @@ type Writer struct {
 	deck     *deck.Deck
 	options  Options
 	producer []byte // what names a generation beside its parts
+	turns    turns
+	enter    func(stage string) // called before each stage of a derivation; nil but in tests
+}
+
+// The stages at which whatever is derived may meet evidence that it cannot take.
+const (
+	stageEncode      = "encode"
+	stageGate        = "gate"
+	stageUnite       = "unite"
+	stageReconstruct = "reconstruct"
+	stageRender      = "render"
+	stageGateFiles   = "gate files"
+)
+
+func (w *Writer) stage(stage string) {
+	if w.enter != nil {
+		w.enter(stage)
+	}
 }
 
 // NewWriter returns a Writer for the deck.
@@ -64,7 +109,13 @@ func NewWriter(d *deck.Deck, o Options) *Writer {
 	if o.Replay == nil {
 		o.Replay = segregation.Default
 	}
+	o.Revision = cmp.Or(o.Revision, Revision)
+	o.Bounds = Bounds{cmp.Or(o.Bounds.Bytes, DefaultBounds.Bytes), cmp.Or(o.Bounds.Items, DefaultBounds.Items), cmp.Or(o.Bounds.Parts, DefaultBounds.Parts)}
 	members := []exactjson.Member{{Name: "formats", Value: texts(o.Formats)}}
+	if b := o.Bounds; b != DefaultBounds {
+		members = append(members, exactjson.Member{Name: "bounds", Value: exactjson.ArrayValue(
+			exactjson.IntValue(b.Bytes), exactjson.IntValue(int64(b.Items)), exactjson.IntValue(int64(b.Parts)))})
+	}
 	if o.Replay.Custom() {
 		members = append(members, exactjson.Member{Name: "replay", Value: exactjson.StringValue(o.Replay.String())})
 	}
@@ -122,24 +173,49 @@ type Stored struct {
 	Placement Placement
 	site      *deck.Site
 	state     deck.PlaceState
-	parts     []string
-	request   Request // as it came; empty for what was loaded
+	parts     []string  // that the set was made of
+	cut       bool      // the set is not all of them
+	request   Request   // as it came; empty for what was loaded
+	delivery  *delivery // nil for what was loaded
+	done      *outcome  // of another delivery, which has just derived from the same parts
 }
 
-// Write makes the evidence durable and brings the tapes of the trace up to date. Repeating it changes nothing.
+// Write is Deliver for a caller who need not know where the evidence went.
 func (w *Writer) Write(ctx context.Context, r Request) ([]Written, error) {
-	stored, err := w.Store(ctx, r)
-	if err != nil {
-		return nil, err
+	_, written, err := w.Deliver(ctx, r)
+	return written, err
+}
+
+// Deliver makes the evidence durable and brings the tapes of the trace up to date. Repeating it changes nothing. Of several deliveries of one
+// trace that are under way at once, each makes its part durable, and as few as possible derive: they return when tapes of all their parts are
+// there.
+func (w *Writer) Deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
+	d := w.turns.join(r.Tenant, r.TraceID)
+	defer w.turns.leave(r.Tenant, r.TraceID, d)
+	if s, err = w.store(ctx, r, d); err != nil {
+		return nil, nil, err
 	}
-	return w.Tapes(ctx, stored, nil)
+	if written, err = w.Tapes(ctx, s, nil); err == nil && d.has {
+		d.turn.last = &outcome{s.site.Place(), s.state.Parts, written}
+	}
+	return s, written, err
 }
 
 // Store makes the evidence durable: it writes the part and gathers all parts of the trace.
 func (w *Writer) Store(ctx context.Context, r Request) (*Stored, error) {
+	return w.store(ctx, r, &delivery{})
+}
+
+func (w *Writer) store(ctx context.Context, r Request, d *delivery) (s *Stored, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = defect(d.sentinel(), r.TraceID, p)
+		}
+	}()
 	if r.Set.Len() == 0 {
 		return nil, fmt.Errorf("%w in trace %s: no spans of an agent run", ErrNoRun, r.TraceID)
 	}
+	w.stage(stageEncode)
 	part, err := r.Set.Canonical()
 	if err != nil {
 		return nil, fmt.Errorf("encode evidence of trace %s: %w", r.TraceID, err)
@@ -149,7 +225,7 @@ func (w *Writer) Store(ctx context.Context, r Request) (*Stored, error) {
 	const most = 4
 	known := r.Set
 	for range most {
-		s, err := w.storeAt(ctx, r, known, part)
+		s, err := w.storeAt(ctx, r, known, part, d)
 		if !errors.Is(err, errMoved) {
 			return s, err
 		}
@@ -161,8 +237,8 @@ func (w *Writer) Store(ctx context.Context, r Request) (*Stored, error) {
 }
 
 // storeAt returns errMoved, and perhaps what is known of the trace, when the evidence has to go elsewhere.
-func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, part []byte) (*Stored, error) {
-	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Set: known.Clone(), request: r}
+func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, part []byte, d *delivery) (*Stored, error) {
+	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Set: known, request: r, delivery: d}
 	p, err := w.plan(ctx, s.known())
 	if err != nil {
 		return nil, err
@@ -171,11 +247,16 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 	if p.runs.PartBuried(own) {
 		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, deck.ErrBuried)
 	}
+	w.stage(stageGate)
 	if err := w.passEvidence(ctx, p.site.Place(), r.Set); err != nil {
 		return nil, err
 	}
 	if _, _, err := p.site.PutPart(ctx, part); err != nil {
 		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, err)
+	}
+	d.durable = true
+	if err := d.wait(ctx); err != nil {
+		return nil, err
 	}
 	gone, err := w.bring(ctx, p)
 	if err != nil {
@@ -184,20 +265,17 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 	if s.state, err = p.site.State(ctx); err != nil {
 		return nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
 	}
-	s.Placement, s.site, s.parts = p.Placement, p.site, s.state.Parts
-	for _, digest := range s.parts {
-		if digest == own {
-			continue
-		}
-		err := w.merge(ctx, s.Set, p.site.Place(), digest)
+	s.Placement, s.site = p.Placement, p.site
+	if s.done = d.done(p.site.Place(), s.state.Parts); s.done == nil {
+		err := w.unite(ctx, s, own, known)
 		if errors.Is(err, deck.ErrNotFound) {
 			return nil, errMoved // since it was listed
 		}
 		if err != nil {
 			return nil, err
 		}
+		s.Placement.Verdict = s.Set.Verdict(w.options.Replay)
 	}
-	s.Placement.Verdict = s.Set.Verdict(w.options.Replay)
 	if ok, err := w.settled(ctx, p, s); err != nil {
 		return nil, err
 	} else if !ok {
@@ -206,18 +284,50 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 	return s, w.clear(ctx, s, gone)
 }
 
-// merge adds a part of the deck to a set.
-func (w *Writer) merge(ctx context.Context, set *evidence.Set, place deck.Place, digest string) error {
-	body, err := w.deck.ReadPart(ctx, place, digest)
-	if err != nil {
-		return fmt.Errorf("read part %s of trace %s: %w", digest, place.TraceID, err)
+// unite gathers the parts that lie at a place, within the bounds. The part that is named own is known already.
+func (w *Writer) unite(ctx context.Context, s *Stored, own string, known *evidence.Set) error {
+	w.stage(stageUnite)
+	s.parts = s.state.Parts
+	if most := w.options.Bounds.Parts; len(s.parts) > most {
+		s.parts, s.cut = s.parts[:most], true
 	}
-	other, err := evidence.FromPart(body)
-	if err != nil {
-		return fmt.Errorf("part %s of trace %s: %w", digest, place.TraceID, err)
+	u := evidence.NewUnion(evidence.Bounds{Items: w.options.Bounds.Items, Bytes: w.options.Bounds.Bytes}, w.options.Replay)
+	for _, digest := range s.parts {
+		if digest == own {
+			u.Add(known)
+			continue
+		}
+		body, err := w.deck.ReadPart(ctx, s.site.Place(), digest)
+		if err != nil {
+			return fmt.Errorf("read part %s of trace %s: %w", digest, s.TraceID, err)
+		}
+		other, err := evidence.FromPart(body)
+		if err != nil {
+			return fmt.Errorf("part %s of trace %s: %w", digest, s.TraceID, err)
+		}
+		u.Add(other)
 	}
-	set.Merge(other)
+	set, cut := u.Set()
+	s.Set, s.cut = set, s.cut || cut
 	return nil
+}
+
+// items is what the generation of the tapes counts. It never falls when evidence comes: what is cut counts more than anything that is whole,
+// and grows by parts.
+func (w *Writer) items(s *Stored) int {
+	if s.cut {
+		return w.options.Bounds.Items + len(s.state.Parts)
+	}
+	return s.Set.Len()
+}
+
+// trace is what is stored, for reconstruction.
+func (w *Writer) trace(s *Stored) evidence.Trace {
+	t := evidence.Trace{TraceID: s.TraceID, Set: s.Set}
+	if s.cut {
+		t.Cut = w.options.Bounds.String()
+	}
+	return t
 }
 
 func (w *Writer) reconstruction(tenant string) reconstruct.Options {
@@ -232,7 +342,13 @@ func (w *Writer) Tapes(ctx context.Context, s *Stored, except []string) ([]Writt
 	if s.Placement.Refused {
 		return nil, nil
 	}
-	written, err := w.tapes(ctx, s, except)
+	var written []Written
+	var err error
+	if s.done != nil {
+		written = s.done.written
+	} else {
+		written, err = w.tapes(ctx, s, except)
+	}
 	if errors.Is(err, deck.ErrBuried) || err == nil && s.request.Set != nil {
 		moved, lookErr := w.moved(ctx, s)
 		if lookErr != nil {
@@ -240,7 +356,7 @@ func (w *Writer) Tapes(ctx context.Context, s *Stored, except []string) ([]Writt
 		}
 		if moved {
 			// The tapes are taken away with what else is left there.
-			again, err := w.Store(ctx, s.request)
+			again, err := w.store(ctx, s.request, s.delivery)
 			if err != nil {
 				return nil, err
 			}
@@ -251,7 +367,8 @@ func (w *Writer) Tapes(ctx context.Context, s *Stored, except []string) ([]Writt
 	return written, err
 }
 
-func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) ([]Written, error) {
+func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) (_ []Written, err error) {
+	defer Recovered(&err, ErrUnderivable, s.TraceID)
 	tapes, reason, err := w.reconstruct(s)
 	if err != nil {
 		return nil, err
@@ -267,7 +384,7 @@ func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) ([]Writt
 	if len(tapes) == 0 {
 		return nil, nil
 	}
-	return w.generation(ctx, s.site, s.state, deck.NewGeneration(s.Set.Len(), s.parts, producer), tapes)
+	return w.generation(ctx, s.site, s.state, w.newGeneration(w.items(s), s.parts, producer), tapes)
 }
 
 // Roots returns the root span ids of the runs in what is stored.
@@ -279,16 +396,17 @@ func (w *Writer) Roots(s *Stored) (roots []string) {
 	return roots
 }
 
-// reconstruct guards the collector against a trace that reconstruction cannot take: its evidence is durable, and it must not take
-// the other traces with it.
 func (w *Writer) reconstruct(s *Stored) (tapes []*tape.Tape, reason string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w from trace %s: %v\n%s", ErrUnderivable, s.TraceID, p, debug.Stack())
-		}
-	}()
-	tapes, reason = reconstruct.Trace(evidence.Trace{TraceID: s.TraceID, Set: s.Set}, w.reconstruction(s.Tenant))
+	defer Recovered(&err, ErrUnderivable, s.TraceID)
+	w.stage(stageReconstruct)
+	tapes, reason = reconstruct.Trace(w.trace(s), w.reconstruction(s.Tenant))
 	return tapes, reason, nil
+}
+
+func (w *Writer) newGeneration(items int, parts []string, producer []byte) deck.Generation {
+	g := deck.NewGeneration(items, parts, producer)
+	g.Revision = w.options.Revision
+	return g
 }
 
 // generation writes the tapes as one generation.
@@ -303,6 +421,7 @@ func (w *Writer) generation(ctx context.Context, site *deck.Site, state deck.Pla
 	if len(tapes) > 1 && !slices.Contains(formats, FormatOracle) {
 		formats = append(slices.Clone(formats), FormatOracle)
 	}
+	w.stage(stageRender)
 	for i, t := range tapes {
 		var files []deck.File
 		var err error
@@ -324,6 +443,7 @@ func (w *Writer) generation(ctx context.Context, site *deck.Site, state deck.Pla
 		}
 	}
 	if !state.Has(gen) {
+		w.stage(stageGateFiles)
 		if err := w.passFiles(ctx, place, state.Parts, runs); err != nil {
 			return nil, err
 		}
@@ -338,7 +458,25 @@ func (w *Writer) generation(ctx context.Context, site *deck.Site, state deck.Pla
 			return nil, fmt.Errorf("write generation of trace %s: %w", place.TraceID, err)
 		}
 	}
+	w.prune(ctx, place, state, gen)
 	return written, nil
+}
+
+// prune takes away what a complete generation has replaced. Readers that are reading it find the next one (see deck.ReadCurrent); a writer that is
+// writing it, or dies here, leaves something that no reader takes and the next writer takes away. Where that is not allowed it stays, for gc.
+func (w *Writer) prune(ctx context.Context, place deck.Place, state deck.PlaceState, gen deck.Generation) {
+	var gone []deck.GenerationState
+	for _, g := range state.Generations {
+		if gen.Replaces(g.Generation) {
+			gone = append(gone, g)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	if err := w.deck.RemoveGenerations(ctx, place, gone); err != nil && w.options.Warn != nil {
+		w.options.Warn(fmt.Errorf("take away what generation %s has replaced: %w; it stays for gc", gen, err))
+	}
 }
 
 // scratch holds the texts of the files while they are written.

@@ -44,6 +44,7 @@ var adviceFor = map[tape.Code]advice{
 	tape.CodeRedactionPartial:    {tape.SeverityWarning, "a part of the evidence was not redacted", always("agentredaction before agentrun in every pipeline, that of logs included; tapedeck scrub for what is stored")},
 	tape.CodeRedactionMixed:      {tape.SeverityWarning, "the evidence was redacted under several profiles or keys", always("the same profile and key on every collector of a deck")},
 	tape.CodeSecretGate:          {tape.SeverityWarning, "the gate found what redaction should have replaced", always("agentredaction before agentrun, with the rules that the gate knows (docs/redaction.md)")},
+	tape.CodeEvidenceCut:         {tape.SeverityWarning, "the trace is larger than what one tape is made of", always("give each run a trace id of its own; else raise bounds of the tape exporter, or --max-items, --max-bytes and --max-parts of derive")},
 	tape.CodeNoRoot:              {tape.SeverityInfo, "no span stands for the run", noRoot},
 	tape.CodeUnmatchedToolResult: {tape.SeverityInfo, "results belong to no requested call", always("no setting: the instrumentation must record the ids of tool calls")},
 	tape.CodeUnassignedRecords:   {tape.SeverityInfo, "log records name no span that came", always("send spans and log records of one process to the same collector")},

@@ -42,6 +42,8 @@ type Item struct {
 
 	resource Digest // of the resource alone, for grouping
 	scope    Digest // of resource and scope
+	size     int    // bytes of the content of the span
+	around   int    // bytes of resource and scope
 }
 
 // Set is a set of items. The zero value is not usable; see NewSet.
@@ -65,9 +67,11 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 	for _, rs := range td.ResourceSpans().All() {
 		stripResource(rs.Resource().Attributes())
 		resource := h.resource(rs)
+		size := len(h.buf)
 		for _, ss := range rs.ScopeSpans().All() {
 			stripHandover(ss.Scope().Attributes())
 			scope := h.scope(resource, ss)
+			around := size + len(h.buf)
 			for _, span := range ss.Spans().All() {
 				if !all && (span.TraceID().IsEmpty() || !genai.IsEvidence(ss.Scope().Name(), span)) {
 					continue
@@ -79,7 +83,7 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 				} else {
 					d = h.span(scope, span)
 				}
-				s.put(Item{Digest: d, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope})
+				s.put(Item{Digest: d, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope, size: len(h.buf), around: around})
 			}
 		}
 	}
@@ -143,7 +147,9 @@ func (s *Set) Merge(other *Set) {
 }
 
 // Items returns the items in canonical order: resource, scope, start, span id, digest.
-func (s *Set) Items() []Item {
+func (s *Set) Items() []Item { return s.all() }
+
+func (s *Set) all() []Item {
 	items := make([]Item, 0, len(s.items))
 	for _, item := range s.items {
 		items = append(items, item)
@@ -176,6 +182,8 @@ func compareItems(a, b Item) int {
 type Trace struct {
 	TraceID string // 32 hex
 	Set     *Set
+	// Cut says, if it is not empty, why the set is not all of the trace.
+	Cut string
 }
 
 // Split divides a set by trace id, in order of the ids. A set of one trace is not copied.

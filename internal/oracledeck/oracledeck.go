@@ -55,21 +55,37 @@ func (l *Library) Open(ctx context.Context, run string) (string, *oracle.Oracle,
 	if run == "" {
 		return "", nil, fmt.Errorf("%w: this server holds a deck: ask POST /v1/runs/{run}/tool-calls, or name a run with the member run", oraclehttp.ErrSeveralRuns)
 	}
+	var ref deck.Ref
+	var o *oracle.Oracle
+	var err error
+	const attempts = 3 // a writer may replace what was found
+	for range attempts {
+		if ref, err = l.one(ctx, run); err != nil {
+			return "", nil, err
+		}
+		if o, err = l.load(ctx, ref); !errors.Is(err, deck.ErrNotFound) {
+			break
+		}
+	}
+	return ref.RunID(), o, err
+}
+
+// one finds the only run that an id names.
+func (l *Library) one(ctx context.Context, run string) (deck.Ref, error) {
 	refs, err := l.find(ctx, run)
 	switch {
 	case errors.Is(err, deck.ErrBadKey), errors.Is(err, deck.ErrNotFound):
-		return "", nil, fmt.Errorf("%w: %w", oraclehttp.ErrNoRun, err)
+		return deck.Ref{}, fmt.Errorf("%w: %w", oraclehttp.ErrNoRun, err)
 	case errors.Is(err, deck.ErrAmbiguous):
-		return "", nil, fmt.Errorf("%w: %w: %s", oraclehttp.ErrSeveralRuns, err, runs.Describe(ctx, l.deck.Store(), runs.Ambiguous(ctx, l.deck, err)))
+		return deck.Ref{}, fmt.Errorf("%w: %w: %s", oraclehttp.ErrSeveralRuns, err, runs.Describe(ctx, l.deck.Store(), runs.Ambiguous(ctx, l.deck, err)))
 	case err != nil:
-		return "", nil, err
+		return deck.Ref{}, err
 	}
 	ref, ok := choose(refs)
 	if !ok {
-		return "", nil, fmt.Errorf("%w: %s", oraclehttp.ErrSeveralRuns, runs.Describe(ctx, l.deck.Store(), refs))
+		return deck.Ref{}, fmt.Errorf("%w: %s", oraclehttp.ErrSeveralRuns, runs.Describe(ctx, l.deck.Store(), refs))
 	}
-	o, err := l.load(ctx, ref)
-	return ref.RunID(), o, err
+	return ref, nil
 }
 
 func (l *Library) find(ctx context.Context, id string) ([]deck.Ref, error) {

@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
@@ -98,6 +99,7 @@ func united(list []*fragment) *fragment {
 			if !slices.Contains(u.traces, t) {
 				u.traces = append(u.traces, t)
 				u.seen = u.seen.and(f.seen)
+				u.cut = cmp.Or(u.cut, f.cut)
 			}
 		}
 	}

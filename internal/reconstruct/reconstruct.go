@@ -59,6 +59,7 @@ func fragments(t evidence.Trace) (frags []*fragment, unassigned int, reason stri
 		if f.isRun() {
 			f.traces = []string{t.TraceID}
 			f.seen = seen
+			f.cut = t.Cut
 			f.own = names[f.rootID()]
 			names[f.rootID()] = true
 			frags = append(frags, f)
@@ -112,6 +113,9 @@ func (b *builder) build(opts Options) *tape.Tape {
 	b.ambiguousKeys()
 	b.gaps(nodes)
 	b.redaction(nodes)
+	if b.fragment.cut != "" {
+		b.finding(tape.CodeEvidenceCut, 0, "", b.fragment.cut)
+	}
 	b.sortFindings()
 	b.grade()
 	return b.tape

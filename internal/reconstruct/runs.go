@@ -17,6 +17,7 @@ type fragment struct {
 	heads  []*node // local roots of what belongs to the run, the run span among them
 	entry  []*node // entry spans above it, innermost first
 	traces []string
+	cut    string      // why the evidence of one of these traces is not all of it
 	seen   redactions  // what redaction the evidence of these traces went through
 	own    bool        // named by its own first span, because another run has the name that it would have
 	joined []*fragment // of a joined run: what it was joined from, in order of time

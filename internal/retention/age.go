@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/tape"
@@ -51,7 +52,7 @@ func (c *Collector) ageOf(ctx context.Context, place deck.Place, state deck.Plac
 	current, ok := state.Current()
 	covered := false
 	if ok {
-		tapes, err := c.readTapes(ctx, place, current)
+		tapes, err := derive.ReadTapes(ctx, c.deck, place, current)
 		if err != nil {
 			return a, err
 		}
@@ -95,7 +96,7 @@ func covers(g deck.Generation, parts []string, p tape.Producer) bool {
 		return false
 	}
 	// See derive.Writer: the second form names a generation without the runs that a joined tape holds.
-	return deck.NewGeneration(g.Items, parts, producer) == g || deck.NewGeneration(g.Items, parts, append(producer, "joined"...)) == g
+	return deck.NewGeneration(g.Items, parts, producer).Digest == g.Digest || deck.NewGeneration(g.Items, parts, append(producer, "joined"...)).Digest == g.Digest
 }
 
 func (c *Collector) ageOfEvidence(ctx context.Context, place deck.Place, parts []string, a *age) error {

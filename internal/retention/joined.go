@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/derive"
 )
 
 // joined is what is known of the joined runs of a deck. Their evidence lies with the traces that they are made of.
@@ -41,10 +42,7 @@ func (c *Collector) readJoined(ctx context.Context, fail func(error) bool) bool 
 		if !c.wanted(place) {
 			continue
 		}
-		current, ok, err := c.deck.Current(ctx, place)
-		if err == nil && ok {
-			err = c.readJoinedPlace(ctx, place, current)
-		}
+		_, err := c.deck.ReadCurrent(ctx, place, func(current deck.GenerationState) error { return c.readJoinedPlace(ctx, place, current) })
 		if err != nil {
 			c.joined.unread[place.Tenant] = true
 			if !fail(fmt.Errorf("%s: %w; no trace of this tenant is taken away", place, err)) {
@@ -56,7 +54,7 @@ func (c *Collector) readJoined(ctx context.Context, fail func(error) bool) bool 
 }
 
 func (c *Collector) readJoinedPlace(ctx context.Context, place deck.Place, current deck.GenerationState) error {
-	tapes, err := c.readTapes(ctx, place, current)
+	tapes, err := derive.ReadTapes(ctx, c.deck, place, current)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/tape"
 )
 
 // Policy says how long what is kept. The periods are those of AIWG's schema, which leaves open from when they count: a run is kept
@@ -142,7 +142,14 @@ type judged struct {
 func (c *Collector) judgeAll(ctx context.Context, batch []judged, yield func(Removal, error) bool) bool {
 	var reading sync.WaitGroup
 	for i := range batch {
-		reading.Go(func() { batch[i].removals, batch[i].err = c.judge(ctx, batch[i].place) })
+		reading.Go(func() {
+			const attempts = 3 // a writer may replace what is read
+			for range attempts {
+				if batch[i].removals, batch[i].err = c.judge(ctx, batch[i].place); !errors.Is(batch[i].err, deck.ErrNotFound) {
+					return
+				}
+			}
+		})
 	}
 	reading.Wait()
 	for _, j := range batch {
@@ -255,21 +262,4 @@ func (r *Removal) stillSuperseded(now deck.PlaceState) bool {
 func sameState(a, b deck.PlaceState) bool {
 	same := func(x, y deck.GenerationState) bool { return x.Generation == y.Generation && x.Complete == y.Complete }
 	return slices.Equal(a.Parts, b.Parts) && slices.EqualFunc(a.Generations, b.Generations, same)
-}
-
-// readTapes reads the tapes of a generation.
-func (c *Collector) readTapes(ctx context.Context, place deck.Place, g deck.GenerationState) ([]*tape.Tape, error) {
-	var tapes []*tape.Tape
-	for _, run := range g.Runs {
-		body, err := c.deck.ReadFile(ctx, place, g.Generation, run.Root, tape.TapeFile)
-		if err != nil {
-			return nil, err
-		}
-		t, err := tape.ReadSealed(body)
-		if err != nil {
-			return nil, err
-		}
-		tapes = append(tapes, t)
-	}
-	return tapes, nil
 }
