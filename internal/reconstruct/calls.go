@@ -56,10 +56,11 @@ type collector struct {
 	noise                             map[string]int64
 	states                            []*node // agents and steps that recorded what came out
 	transcripts                       map[*call]transcript
+	recovered                         messages // of model calls that no span reports
 }
 
 func collect(f *fragment) *collector {
-	c := &collector{noise: map[string]int64{}}
+	c := &collector{noise: map[string]int64{}, recovered: messages{}}
 	parts := f.joined
 	if len(parts) == 0 {
 		parts = []*fragment{f}
@@ -86,6 +87,7 @@ func collect(f *fragment) *collector {
 			part[t] = i
 		}
 	}
+	c.recoverModels()
 	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals} {
 		slices.SortStableFunc(list, compareCalls)
 	}

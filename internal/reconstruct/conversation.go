@@ -21,8 +21,17 @@ func (c *collector) converse() {
 				m.request = slices.Clone(r)
 			}
 		}
+		made := messages(nil)
+		if len(m.nodes) > 0 {
+			made = m.nodes[0].made
+		} else {
+			for _, sent := range m.obs.Request {
+				m.request = append(m.request, c.recovered.message(sent))
+			}
+			made = c.recovered
+		}
 		if len(m.obs.Response) > 0 {
-			m.response = m.nodes[0].made.message(m.obs.Response[0])
+			m.response = made.message(m.obs.Response[0])
 		}
 	}
 	slices.SortStableFunc(c.models, compareCalls)

@@ -79,3 +79,32 @@ func TestStepsWhoseRunSpanNeverCameAreOneRun(t *testing.T) {
 		t.Errorf("%d runs, want 2: the second does not continue the first", len(tapes))
 	}
 }
+
+func TestConversationThatOnlyAStateHoldsIsARun(t *testing.T) {
+	build := func(in, out string) []*tape.Tape {
+		tr := newTrace()
+		tr.in("pipeline", "Pipeline.run", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "input.value", in, "output.value", out)
+		return tr.runs(t)
+	}
+	const (
+		given  = `{"messages":["ChatMessage(role='user', content='old')","ChatMessage(role='assistant', content='before')","ChatMessage(role='user', content='q')"]}`
+		answer = `"ChatMessage(role='assistant', content=None, tool_calls=[{'id': 'c1', 'function': {'name': 'f', 'arguments': '{}'}}])","ChatMessage(role='tool', tool_call_id='c1', content='r')","ChatMessage(role='assistant', content='end')"`
+	)
+	tp := the(t, build(given, given[:len(given)-2]+","+answer+"]}"))
+	wantEvents(t, tp, "model_call", "tool_call f by 1 = r (recovered)", "model_call")
+	if tp.Output.Text == nil || *tp.Output.Text != "end" || tp.Input.UserMessage == nil || *tp.Input.UserMessage != "q" {
+		t.Errorf("asked %v, answered %v", tp.Input.UserMessage, tp.Output.Text)
+	}
+	hidden := 0
+	for _, f := range tp.Fidelity.Findings {
+		if f.Code == tape.CodeModelCallHidden {
+			hidden++
+		}
+	}
+	if hidden != 2 {
+		t.Errorf("%d findings say that no span reports the model calls, want 2", hidden)
+	}
+	if tapes := build(`{"rows":[1,2]}`, `{"rows":[{"type":"a"},{"type":"b"}]}`); len(tapes) != 0 {
+		t.Errorf("%d runs of a pipeline without a conversation", len(tapes))
+	}
+}

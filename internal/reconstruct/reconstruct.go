@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -77,13 +78,26 @@ func sayUnassigned(t *tape.Tape, n int) {
 	b.sortFindings()
 }
 
+// holdsConversation reports a span, or one below it, whose recorded state holds an answer to somebody.
+func holdsConversation(h *node) bool {
+	found := false
+	walk(h, func(n *node) bool {
+		if !found && n.obs.OutputData.Present() && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
+			messages := decode.Transcript(n.obs.OutputData.Value)
+			found = len(messages) > 1 && messages[len(messages)-1].Role == tape.RoleAssistant && messages[0].Role != tape.RoleAssistant
+		}
+		return !found
+	})
+	return found
+}
+
 // isRun reports a fragment with a model call, a tool call or user input.
 func (f *fragment) isRun() bool {
 	if f.root != nil && (lastUserText(f.root.obs.Input) != "" || !f.root.obs.WeakAgent && given(f.root.obs.InputData) != "") {
 		return true
 	}
 	for _, h := range f.heads {
-		if h.obs.Class == genai.Model || h.obs.Class == genai.Tool || holdsCall(h) {
+		if h.obs.Class == genai.Model || h.obs.Class == genai.Tool || holdsCall(h) || holdsConversation(h) {
 			return true
 		}
 	}

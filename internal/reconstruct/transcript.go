@@ -101,3 +101,48 @@ func (t transcript) resultsIn(m *call) {
 	}
 	showByPosition(m, results, nil)
 }
+
+// recoverModels makes model calls of a run without any call of its own from the state that its outermost span recorded: one for each
+// answer that the state holds beyond what the span was given.
+func (c *collector) recoverModels() {
+	if len(c.models)+len(c.tools)+len(c.retrievals) > 0 {
+		return
+	}
+	for _, n := range slices.Backward(slices.SortedStableFunc(slices.Values(c.states), func(a, b *node) int { return cmp.Compare(a.end-a.start, b.end-b.start) })) {
+		messages := decode.Transcript(n.obs.OutputData.Value)
+		given := 0
+		for _, m := range decode.Transcript(n.obs.InputData.Value) {
+			if m.Role == tape.RoleAssistant {
+				given++
+			}
+		}
+		for i, m := range messages {
+			if m.Role != tape.RoleAssistant {
+				continue
+			}
+			if given--; given >= 0 || i == 0 {
+				continue
+			}
+			at := n.start + uint64(i)
+			c.models = append(c.models, &call{
+				kind: tape.EventModelCall,
+				obs: &genai.Observation{
+					Class: genai.Model, Operation: "chat", Request: messages[:i:i], RequestLabel: tape.Recovered,
+					Response: []genai.Message{m}, ResponseLabel: tape.Recovered, FinishReasons: finish(m),
+				},
+				start: at, end: at,
+				notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + n.span.Name() + " holds its answer"}},
+			})
+		}
+		if len(c.models) > 0 {
+			return
+		}
+	}
+}
+
+func finish(m genai.Message) []string {
+	if m.FinishReason == "" {
+		return nil
+	}
+	return []string{m.FinishReason}
+}

@@ -28,6 +28,11 @@ func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) 
 	}
 	switch v.Kind() {
 	case exactjson.String:
+		if IsMessageRepresentation(v.Str()) {
+			if object, ok := Representation(v.Str()); ok {
+				return messagesAt(object, role, depth+1)
+			}
+		}
 		if inner, ok := ParseStructure(v.Str()); ok {
 			if messages, ok := messagesAt(inner, role, depth+1); ok {
 				return messages, true
@@ -171,6 +176,10 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 	m.FinishReason = v.First("finish_reason", "finishReason").Text()
 	if role == tape.RoleTool {
 		m.Name = ""
+	}
+	if inner, ok := representedMessage(m); ok {
+		FillString(&inner.FinishReason, m.FinishReason)
+		return inner
 	}
 	return m
 }

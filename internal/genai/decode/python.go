@@ -32,8 +32,9 @@ func Python(text string) (v exactjson.Value, lossy, ok bool) {
 }
 
 type pyParser struct {
-	text string
-	pos  int
+	text    string
+	pos     int
+	objects bool // constructor calls are read too, see Representation
 }
 
 func (p *pyParser) space() {
@@ -71,6 +72,9 @@ func (p *pyParser) value(depth int) (exactjson.Value, bool) {
 				p.pos += len(word)
 				return v, true
 			}
+		}
+		if p.objects {
+			return p.object(depth + 1)
 		}
 		return exactjson.Value{}, false
 	}

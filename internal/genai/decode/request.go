@@ -158,6 +158,9 @@ func IsMessageList(v exactjson.Value) bool {
 	if first.Kind() == exactjson.Array {
 		first = first.At(0)
 	}
+	if first.Kind() == exactjson.String {
+		return IsMessageRepresentation(first.Str())
+	}
 	return first.Kind() == exactjson.Object && (!first.First("role", "type", "kwargs", "message", "parts").IsAbsent())
 }
 

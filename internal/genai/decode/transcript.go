@@ -38,7 +38,7 @@ func (t *transcript) look(v exactjson.Value, depth int) {
 			t.look(inner, depth+1)
 		}
 	case exactjson.Array:
-		if v.Len() > len(t.longest) && IsMessageList(v) && v.At(0).Kind() == exactjson.Object {
+		if v.Len() > len(t.longest) && IsMessageList(v) && v.At(0).Kind() != exactjson.Array {
 			if messages, ok := Messages(v, tape.RoleAssistant); ok && len(messages) > len(t.longest) {
 				t.longest = messages
 				return

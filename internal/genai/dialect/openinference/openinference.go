@@ -5,6 +5,7 @@
 package openinference
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -238,12 +239,14 @@ func openInferenceAnswer(a decode.Attributes) []decode.Message {
 	return nil
 }
 
-// richer returns the list that lacks less: messages without content, calls without id. The flattened list wins a tie.
+// richer returns the list that lacks less: messages without content, calls without id, then calls and results (several results of one
+// message are flattened onto each other). The flattened list wins a tie.
 func richer(flat, blob []decode.Message) []decode.Message {
 	if len(flat) == 0 {
 		return blob
 	}
-	if len(blob) == 0 || gaps(blob) >= gaps(flat) || parts(blob) < parts(flat)-systemParts0(flat) {
+	lacks := cmp.Or(cmp.Compare(gaps(blob), gaps(flat)), cmp.Compare(exchanges(flat), exchanges(blob)))
+	if len(blob) == 0 || lacks >= 0 || parts(blob) < parts(flat)-systemParts0(flat) {
 		return flat
 	}
 	return blob
@@ -257,6 +260,19 @@ func gaps(messages []decode.Message) int {
 		}
 		for _, p := range m.Parts {
 			if (p.Type == tape.PartToolCall || p.Type == tape.PartToolResult) && p.ID == "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// exchanges counts calls and results.
+func exchanges(messages []decode.Message) int {
+	n := 0
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall || p.Type == tape.PartToolResult {
 				n++
 			}
 		}

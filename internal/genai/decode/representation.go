@@ -1,0 +1,138 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Python packages that record a message with str() write the calls that would construct it:
+// ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='…')]). Such a text is read as the object that it stands for,
+// under the names that the same message has as JSON.
+
+var (
+	messageRepr = regexp.MustCompile(`^\s*(?:[a-z_]\w*\.)*[A-Z]\w*Message\(`)
+	className   = regexp.MustCompile(`^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*\(`)
+	fieldName   = regexp.MustCompile(`^([A-Za-z_]\w*)=`)
+	enumMember  = regexp.MustCompile(`^<[\w.]+: ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)>`)
+)
+
+// IsMessageRepresentation reports a text that begins like the construction of a message.
+func IsMessageRepresentation(text string) bool { return messageRepr.MatchString(text) }
+
+// Representation reads the text as the representation of a Python object: constructor calls, members of enumerations, and literals. The
+// class of an object becomes its type where the fields hold none and a message part of that type is known. ok is false when the text
+// holds anything else, the address of an object for example, or does not end well.
+func Representation(text string) (v exactjson.Value, ok bool) {
+	p := pyParser{text: strings.TrimSpace(text), objects: true}
+	v, good := p.value(0)
+	p.space()
+	return v, good && p.pos == len(p.text)
+}
+
+// object reads a constructor call or the member of an enumeration.
+func (p *pyParser) object(depth int) (exactjson.Value, bool) {
+	rest := p.text[p.pos:]
+	if m := enumMember.FindStringSubmatch(rest); m != nil {
+		p.pos += strings.Index(rest, ": ") + 2
+		v, ok := p.value(depth + 1)
+		p.pos++
+		return v, ok
+	}
+	class := className.FindString(rest)
+	if class == "" {
+		return exactjson.Value{}, false
+	}
+	p.pos += len(class)
+	var members []exactjson.Member
+	var positional []exactjson.Value
+	for {
+		p.space()
+		if p.peek() == ')' {
+			p.pos++
+			return constructed(class[strings.LastIndexByte(class, '.')+1:len(class)-1], members, positional), true
+		}
+		name := ""
+		if m := fieldName.FindStringSubmatch(p.text[p.pos:]); m != nil {
+			name = m[1]
+			p.pos += len(m[0])
+		}
+		v, ok := p.value(depth + 1)
+		if !ok || !p.separator(')') {
+			return exactjson.Value{}, false
+		}
+		if name == "" {
+			positional = append(positional, v)
+		} else {
+			members = append(members, exactjson.Member{Name: name, Value: v})
+		}
+	}
+}
+
+// constructedTypes are the types of message parts by what the name of their class ends with, the longer first.
+var constructedTypes = []struct{ class, partType string }{
+	{"ToolCallResult", "tool_call_result"}, {"ToolResult", "tool_call_result"}, {"FunctionResult", "tool_call_result"},
+	{"ToolCall", "tool_call"}, {"ToolCallBlock", "tool_call"}, {"FunctionCall", "tool_call"},
+	{"TextContent", "text"}, {"TextBlock", "text"}, {"TextPart", "text"},
+}
+
+// constructedFields are the names of fields that the same values have elsewhere.
+var constructedFields = map[string]string{"blocks": "content", "tool_kwargs": "arguments", "kwargs": "arguments", "result": "content", "error": "is_error"}
+
+func constructed(class string, fields []exactjson.Member, positional []exactjson.Value) exactjson.Value {
+	partType := ""
+	for _, t := range constructedTypes {
+		if strings.HasSuffix(class, t.class) {
+			partType = t.partType
+			break
+		}
+	}
+	var members []exactjson.Member
+	seen := map[string]bool{}
+	add := func(name string, v exactjson.Value) {
+		if !seen[name] {
+			seen[name] = true
+			members = append(members, exactjson.Member{Name: name, Value: v})
+		}
+	}
+	if partType != "" {
+		add("type", exactjson.StringValue(partType))
+	}
+	for _, m := range fields {
+		name := strings.TrimLeft(m.Name, "_")
+		if known, ok := constructedFields[name]; ok && (partType != "" || name == "blocks") {
+			name = known
+		}
+		add(name, m.Value)
+	}
+	if len(positional) > 0 {
+		add("args", exactjson.ArrayValue(positional...))
+	}
+	return exactjson.ObjectValue(members...)
+}
+
+// representedMessage opens an assistant message whose only text represents the provider's own object, a message or a whole response, as
+// a Python dictionary.
+func representedMessage(m Message) (Message, bool) {
+	if m.Role != tape.RoleAssistant || len(m.Parts) != 1 || m.Parts[0].Type != tape.PartText || !strings.HasPrefix(m.Parts[0].Text, "{'") {
+		return m, false
+	}
+	v, ok := Representation(m.Parts[0].Text)
+	if !ok {
+		return m, false
+	}
+	if v.Get("role").Str() == string(tape.RoleAssistant) && (!v.Get("tool_calls").IsAbsent() || !v.Get("content").IsAbsent()) {
+		return RoleMessage(v, tape.RoleAssistant), true
+	}
+	if v.Get("object").Str() == "response" || v.Get("output").Kind() == exactjson.Array && !v.Get("id").IsAbsent() {
+		if said := OneTurn(OutputMessages(v, 0)); len(said) == 1 {
+			return said[0], true
+		}
+	}
+	return m, false
+}
