@@ -114,9 +114,10 @@ type derivation struct {
 	stdout, stderr io.Writer
 
 	gate     *derive.Gate
-	refused  int // documents, inputs or traces
-	written  int // tapes
-	failures int // traces in a row that could not be written
+	guard    *keyGuard // nil for a deck of its own
+	refused  int       // documents, inputs or traces
+	written  int       // tapes
+	failures int       // traces in a row that could not be written
 }
 
 func (c *derivation) run(ctx context.Context, files []string) (err error) {
@@ -139,6 +140,11 @@ func (c *derivation) run(ctx context.Context, files []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	guard := c.flags.guard(d, redactor)
+	if err := guard.wholeDeck(ctx, c.flags.tenant, sampledTapes); err != nil {
+		return err
+	}
+	c.guard = &guard
 	in := newIntake(keys, redactor)
 	for _, file := range files {
 		c.read(ctx, file, in)
@@ -184,6 +190,9 @@ func (c *derivation) write(ctx context.Context, d *deck.Deck, in *intake) error 
 	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate, Bounds: c.flags.bounds})
 	var stored []*derive.Stored
 	store := func(ctx context.Context, t evidence.Trace) (*derive.Stored, error) {
+		if err := c.sameKey(ctx, t.TraceID); err != nil {
+			return nil, err
+		}
 		return w.Store(ctx, derive.Request{Tenant: c.flags.tenant, TraceID: t.TraceID, Set: t.Set, Complete: true})
 	}
 	for t, o := range inOrder(ctx, in.set.Split(), store) {
@@ -220,6 +229,20 @@ func (c *derivation) write(ctx context.Context, d *deck.Deck, in *intake) error 
 	return nil
 }
 
+// sameKey compares the key with that of the evidence of a trace that is there already. Replays that lie there are compared as part of the
+// deck.
+func (c *derivation) sameKey(ctx context.Context, trace string) error {
+	if c.guard == nil {
+		return nil
+	}
+	for _, area := range []deck.Area{deck.AreaRuns, deck.AreaUndecided} {
+		if err := c.guard.trace(ctx, deck.Place{Area: area, Tenant: c.flags.tenant, TraceID: trace}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // accept takes note of what the writing of one trace gave, and ends the call when the deck cannot be written at all.
 func (c *derivation) accept(ctx context.Context, in *intake, trace string, err error) error {
 	switch {
@@ -235,6 +258,11 @@ func (c *derivation) accept(ctx context.Context, in *intake, trace string, err e
 		return nil
 	}
 	c.refused++
+	if errors.Is(err, errKeyChange) {
+		c.failures = 0
+		complain(c.stderr, err)
+		return nil
+	}
 	if q := (*derive.QuarantineError)(nil); errors.As(err, &q) {
 		c.failures = 0
 		complain(c.stderr, q)

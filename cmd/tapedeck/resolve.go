@@ -110,6 +110,10 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 		return err
 	}
 	defer func() { err = errors.Join(err, existing.Close()) }()
+	guard := f.guard(existing, redactor)
+	if err := guard.wholeDeck(ctx, f.tenant, sampledTapes); err != nil {
+		return err
+	}
 	d := existing
 	forget := func() {}
 	if f.dryRun {
@@ -127,11 +131,15 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 		r.Redact = func(name, content string) string { return redactor.String(name, content, nil) }
 	}
 	failed, lost := 0, 0
+	refused := func(err error) {
+		failed++
+		complain(stderr, err)
+	}
 	queries := make([]runs.Query, len(ids))
 	for i, id := range ids {
 		queries[i] = runs.Query{ID: id, Tenant: f.tenant, Limit: f.limit}
 	}
-	for o, err := range r.Deck(ctx, d, w, externalcontent.Places(ctx, d, f.tenant, queries)) {
+	for o, err := range r.Deck(ctx, d, w, guard.places(ctx, externalcontent.Places(ctx, d, f.tenant, queries), refused)) {
 		if err != nil {
 			return err
 		}

@@ -90,6 +90,11 @@ func runScrub(ctx context.Context, address string, f scrubFlags, stdout, stderr 
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	if !f.dryRun {
+		if err := f.guard(d, redactor).wholeDeck(ctx, "", 0); err != nil {
+			return err
+		}
+	}
 	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Gate: gate})
 	s := &scrub.Scrubber{Deck: d, Writer: w, Redactor: redactor, Gate: gate, DryRun: f.dryRun, Now: time.Now()}
 	var sum scrubSummary

@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -352,5 +353,53 @@ func TestReplayMatchesTokensAndWhatTheyStandFor(t *testing.T) {
 	}
 	if tokens == 0 {
 		t.Error("no arguments are redacted")
+	}
+}
+
+// TestAForeignKeyIsRefused: evidence under another key would make a second version of every span that holds a token.
+func TestAForeignKeyIsRefused(t *testing.T) {
+	secrets := agents + "anthropic-sdk-native/secrets.otlp.json"
+	key, other := keyFile(t), write(t, "other", "another key for tests, fedcba9876543210")
+	dir := t.TempDir()
+	made := tapedeck(t, "derive", secrets, "--to", dir, "--redact-key-file", key)
+	if made.code != exitOK {
+		t.Fatalf("%+v", made)
+	}
+	before := contents(t, dir)
+	for _, args := range [][]string{
+		{"derive", secrets, "--to", dir, "--redact-key-file", other}, {"derive", secrets, "--to", dir, "--redact", "off"},
+		{"derive", forge, "--to", dir, "--redact-key-file", other}, // another trace of the same deck
+		{"resolve", dir, "--allow", "/x", "--redact-key-file", other}, {"scrub", dir, "--redact-key-file", other},
+	} {
+		got := tapedeck(t, args...)
+		if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, "was redacted under key") || !strings.Contains(got.stderr, "--allow-key-change") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if after := contents(t, dir); !maps.Equal(before, after) {
+		t.Error("something was written")
+	}
+	t.Setenv(keyVariable, "")
+	for _, args := range [][]string{
+		{"derive", secrets, "--to", dir, "--redact-key-file", key}, {"derive", forge, "--to", dir, "--redact-key-file", key},
+		{"resolve", dir, "--allow", "/x", "--redact-key-file", key}, {"scrub", dir, "--redact-key-file", key}, {"derive", forge, "--to", dir, "--redact-key-file", key, "--tenant", "other"},
+	} {
+		if got := tapedeck(t, args...); got.code != exitOK {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	// The deck may know the new key already, and the trace not: then the trace alone is refused.
+	if got := tapedeck(t, "derive", agents+"google-adk/secrets.otlp.json", "--to", dir, "--redact-key-file", other, "--allow-key-change"); got.code != exitOK {
+		t.Errorf("%+v", got)
+	}
+	got := tapedeck(t, "derive", secrets, "--to", dir, "--redact-key-file", other)
+	if got.code != exitFailed || !strings.Contains(got.stderr, "another redaction key: trace ") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "scrub", dir, "--redact-key-file", key); got.code != exitFailed {
+		t.Errorf("scrub of a deck with two keys: %+v", got)
+	}
+	if got := tapedeck(t, "scrub", dir, "--redact-key-file", key, "--allow-key-change"); got.code == exitFailed {
+		t.Errorf("%+v", got)
 	}
 }

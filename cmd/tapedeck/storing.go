@@ -25,7 +25,7 @@ import (
 // storeFlags say how a command redacts what it stores.
 type storeFlags struct {
 	redact, keyFile, scope string
-	noGate                 bool
+	noGate, keyChange      bool
 }
 
 // keyVariable holds the key when no file is named, as in the examples of the collector.
@@ -37,6 +37,7 @@ func (f *storeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.redact, "redact", redact.PolicyDefault, `redact what is stored: "default", "strict", a file with rules, or "off"`)
 	cmd.Flags().StringVar(&f.keyFile, "redact-key-file", "", "key of the tokens; without it $"+keyVariable+", else a key of this user")
 	cmd.Flags().StringVar(&f.scope, "redact-key-scope", "", "scope of the tokens, as the collectors have it")
+	cmd.Flags().BoolVar(&f.keyChange, "allow-key-change", false, "store under another key than that of the deck and of the trace")
 	cmd.Flags().BoolVar(&f.noGate, "no-gate", false, "do not search again what is about to be written")
 }
 

@@ -1,0 +1,144 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/runs"
+)
+
+// A deck has one redaction key. Evidence under another one makes a second version of every span that holds a token: tapes with conflicting
+// spans, which replays cannot verify. So what stores evidence compares its key with those that are there.
+
+// errKeyChange is returned, wrapped, for a key that is not the one of what is there.
+var errKeyChange = errors.New("another redaction key")
+
+// keyGuard compares the key of a command with those of a deck.
+type keyGuard struct {
+	deck  *deck.Deck
+	ours  string // key id; empty for what is masked or not redacted
+	allow bool
+}
+
+func (f *storeFlags) guard(d *deck.Deck, r *redact.Redactor) keyGuard {
+	g := keyGuard{deck: d, allow: f.keyChange}
+	if r != nil {
+		g.ours = r.Marker().KeyID
+	}
+	return g
+}
+
+// sampledTapes is how many tapes with a key stand for a deck.
+const sampledTapes = 16
+
+// wholeDeck compares the key with those of the first tapes of a tenant, of all of them when most is 0. One that has ours is enough for a
+// sample; of all tapes each must have it.
+func (g keyGuard) wholeDeck(ctx context.Context, tenant string, most int) error {
+	if g.allow {
+		return nil
+	}
+	seen := 0
+	var foreign []string
+	for place, err := range g.deck.Places(ctx) {
+		if err != nil {
+			return err
+		}
+		if !place.Of(tenant) {
+			continue
+		}
+		refs, err := runs.Current(ctx, g.deck, place)
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			t, err := readSealed(ctx, location{ref: ref, store: g.deck.Store()})
+			if err != nil || t.Redaction.KeyID == "" {
+				continue // what cannot be read says nothing about the key
+			}
+			if !strings.Contains(t.Redaction.KeyID, g.ours) || g.ours == "" {
+				foreign = append(foreign, t.Redaction.KeyID)
+			} else if most > 0 {
+				return nil
+			}
+			seen++
+		}
+		if most > 0 && seen >= most || most == 0 && len(foreign) > 0 {
+			break
+		}
+	}
+	if len(foreign) == 0 {
+		return nil
+	}
+	return g.refuse(g.deck.String(), foreign)
+}
+
+// trace compares the key with those of the evidence that lies in a place.
+func (g keyGuard) trace(ctx context.Context, place deck.Place) error {
+	if g.allow {
+		return nil
+	}
+	parts, err := g.deck.Parts(ctx, place)
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for _, digest := range parts {
+		body, err := g.deck.ReadPart(ctx, place, digest)
+		if err != nil {
+			return nil // whoever derives from it says so
+		}
+		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(body)
+		if err != nil {
+			return nil
+		}
+		for _, rs := range td.ResourceSpans().All() {
+			if m, ok := evidence.MarkerOf(rs.Resource().Attributes()); ok && m.KeyID != "" {
+				keys = append(keys, m.KeyID)
+			}
+		}
+	}
+	if len(keys) == 0 || g.ours != "" && slices.Contains(keys, g.ours) {
+		return nil
+	}
+	return g.refuse("trace "+place.TraceID, keys)
+}
+
+// places leaves out the places of another key, each of which it hands over as an error.
+func (g keyGuard) places(ctx context.Context, all iter.Seq2[deck.Place, error], refused func(error)) iter.Seq2[deck.Place, error] {
+	return func(yield func(deck.Place, error) bool) {
+		for place, err := range all {
+			if err == nil {
+				err = g.trace(ctx, place)
+			}
+			if errors.Is(err, errKeyChange) {
+				refused(err)
+				continue
+			}
+			if !yield(place, err) {
+				return
+			}
+		}
+	}
+}
+
+func (g keyGuard) refuse(what string, keys []string) error {
+	slices.Sort(keys)
+	ours := "no key"
+	if g.ours != "" {
+		ours = "key " + g.ours
+	}
+	return fmt.Errorf("%w: %s was redacted under key %s, this is %s; name the key of the deck with --redact-key-file or $%s and its scope, or say --allow-key-change",
+		errKeyChange, what, strings.Join(slices.Compact(keys), ", "), ours, keyVariable)
+}
