@@ -33,8 +33,10 @@ type Entry struct {
 	ResponseFormat   string   // tape.FormatText or tape.FormatJSON
 	ArgsFidelity     Fidelity // empty counts as exact
 	ResponseFidelity Fidelity // empty counts as exact
-	Source           Source
-	Unknown          tape.Unknown
+	// OtherResponses are what other records hold, where the response is disputed.
+	OtherResponses []OtherResponse
+	Source         Source
+	Unknown        tape.Unknown
 }
 
 // Source is the span that reported the call.
@@ -42,6 +44,13 @@ type Source struct {
 	TraceID string
 	SpanID  string
 	Unknown tape.Unknown
+}
+
+// OtherResponse is another record of the response.
+type OtherResponse struct {
+	Response string
+	From     tape.ResultSource
+	Unknown  tape.Unknown
 }
 
 // Fidelity says how far a recorded value is the value that was.
@@ -52,6 +61,7 @@ const (
 	Exact     Fidelity = "exact"
 	Lossy     Fidelity = "lossy"
 	Redacted  Fidelity = "redacted" // by us, or masked by the producer
+	Disputed  Fidelity = "disputed" // records contradict each other
 	Truncated Fidelity = "truncated"
 	Missing   Fidelity = "missing"
 )
@@ -104,14 +114,20 @@ var entryRecord = bind.New("entry", func(e *Entry) *[]exactjson.Member { return 
 	bind.Of("tool_call_id", func(e *Entry) *string { return &e.ToolCallID }, text),
 	bind.Of("latency_ms", func(e *Entry) **int64 { return &e.LatencyMS }, bind.Pointer(bind.Int[int64]())),
 	bind.Of("response_format", func(e *Entry) *string { return &e.ResponseFormat }, bind.Enum(tape.FormatText, tape.FormatJSON)),
-	bind.Of("args_fidelity", func(e *Entry) *Fidelity { return &e.ArgsFidelity }, bind.Enum(Exact, Redacted, Lossy, Truncated, Missing)),
-	bind.Of("response_fidelity", func(e *Entry) *Fidelity { return &e.ResponseFidelity }, bind.Enum(Exact, Redacted, Lossy, Truncated, Missing)),
+	bind.Of("args_fidelity", func(e *Entry) *Fidelity { return &e.ArgsFidelity }, bind.Enum(Exact, Redacted, Lossy, Disputed, Truncated, Missing)),
+	bind.Of("response_fidelity", func(e *Entry) *Fidelity { return &e.ResponseFidelity }, bind.Enum(Exact, Redacted, Lossy, Disputed, Truncated, Missing)),
+	bind.Of("other_responses", func(e *Entry) *[]OtherResponse { return &e.OtherResponses }, bind.List(otherResponseRecord.Codec())),
 	bind.Of("source", func(e *Entry) *Source { return &e.Source }, sourceRecord.Codec()),
 )
 
 var sourceRecord = bind.New("source", func(s *Source) *[]exactjson.Member { return (*[]exactjson.Member)(&s.Unknown) },
 	bind.Of("trace_id", func(s *Source) *string { return &s.TraceID }, text),
 	bind.Of("span_id", func(s *Source) *string { return &s.SpanID }, text),
+)
+
+var otherResponseRecord = bind.New("other_response", func(r *OtherResponse) *[]exactjson.Member { return (*[]exactjson.Member)(&r.Unknown) },
+	bind.Of("response", func(r *OtherResponse) *string { return &r.Response }, text).Always(),
+	bind.Of("from", func(r *OtherResponse) *tape.ResultSource { return &r.From }, bind.Enum(tape.FromRequest, tape.FromSpan)).Required(),
 )
 
 //go:generate go test . -run "IsCurrent|ListEveryToolCall" -update

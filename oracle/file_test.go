@@ -41,6 +41,7 @@ func TestLintNamesEveryKindOfFlaw(t *testing.T) {
 		with(asked(t, "y", `{}`, "hunter2"), func(e *Entry) { e.Caller = "a" }),
 		with(asked(t, "y", `{}`, "other"), func(e *Entry) { e.Caller = "b" }),
 		with(asked(t, "y", `{}`, "third"), func(e *Entry) { e.Caller = "c" }),
+		with(asked(t, "z", `{"x":2}`, "r"), func(e *Entry) { e.ResponseFidelity = Disputed }),
 		{ToolName: "z", ArgsHash: "md5:44136fa355b3678a1146ad16f7e8649e", Response: "r"},
 	}
 	flaws := Lint(entries, func(text string) []string {
@@ -56,7 +57,7 @@ func TestLintNamesEveryKindOfFlaw(t *testing.T) {
 		seen[f.Code] = true
 	}
 	want := []string{"1 wrong_hash", "3 duplicate", "4 conflict", "5 wrong_occurrence", "6 wrong_format", "7 wrong_format", "8 missing", "9 lossy", "9 truncated",
-		"10 masked_args", "11 redacted_args", "12 secret", "13 ambiguous_key", "15 malformed_hash"}
+		"10 masked_args", "11 redacted_args", "12 secret", "13 ambiguous_key", "15 disputed", "16 malformed_hash"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

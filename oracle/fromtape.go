@@ -50,6 +50,12 @@ func FromTape(t *tape.Tape) []Entry {
 				o.IsError = true
 				o.ResponseFidelity = fidelity(e.Provenance, "error")
 			}
+			if o.ResponseFidelity == Disputed {
+				for _, other := range e.OtherResults {
+					text, _ := tape.OracleResponse(other.Result)
+					o.OtherResponses = append(o.OtherResponses, OtherResponse{Response: text, From: other.From})
+				}
+			}
 		}
 		if !e.StartedAt.IsZero() {
 			latency := e.DurationMS
@@ -92,10 +98,11 @@ var (
 		tape.Inferred:  Lossy,
 		tape.Lossy:     Lossy,
 		tape.Redacted:  Redacted,
+		tape.Disputed:  Disputed,
 		tape.Masked:    Redacted,
 		tape.Truncated: Truncated,
 		tape.Missing:   Missing,
 		tape.External:  Missing,
 	}
-	rank = map[Fidelity]int{Exact: 0, Lossy: 1, Redacted: 2, Truncated: 3, Missing: 4}
+	rank = map[Fidelity]int{Exact: 0, Lossy: 1, Redacted: 2, Disputed: 3, Truncated: 4, Missing: 5}
 )

@@ -9,6 +9,39 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
+// Assess settles what a tape is good for. It compares every answer of its oracle with what its own requests show, labels the events whose
+// results they contradict, keeps what they show beside the result and says so in a finding, and fills in grade and proof.
+func Assess(t *tape.Tape) {
+	calls := judge(t)
+	for _, c := range calls {
+		if !c.compared || c.agreement == agrees {
+			continue
+		}
+		e := eventOf(t, c.entry)
+		other := tape.OtherResult{Result: c.shown.Result, From: tape.FromRequest, Seq: c.by.Seq}
+		if !slices.ContainsFunc(e.OtherResults, func(o tape.OtherResult) bool { return o.Result.Equal(other.Result) && o.From == other.From }) {
+			e.OtherResults = append(e.OtherResults, other)
+		}
+		field, code, detail := "result", tape.CodeResultRewritten, "a later request shows it in another form"
+		if e.Result.IsAbsent() {
+			field = "error"
+		}
+		switch c.agreement {
+		case undecided:
+			detail = "a later request shows another one, with too little content to tell whether it is a form of this one"
+		case contradicts:
+			code, detail = tape.CodeResultDisputed, "a later request shows other content"
+			if e.Provenance == nil {
+				e.Provenance = tape.Provenance{}
+			}
+			e.Provenance[field] = tape.Disputed
+		}
+		t.Fidelity.AddFinding(code, e.Seq, field, detail)
+	}
+	t.Fidelity.Grade, t.Fidelity.Replayable = Grade(t)
+	t.Fidelity.Proof = proofOf(calls)
+}
+
 // Grade says what a tape can be used for, and which parts of its run can be served.
 func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	in := t.Input
@@ -58,10 +91,10 @@ func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	}
 }
 
-// labelServable reports a label that does not keep a value from being served.
+// labelServable reports a label that leaves a value good enough to rely on. Disputed values are served, but with their label.
 func labelServable(l tape.Label) bool {
 	switch l {
-	case tape.Missing, tape.Truncated, tape.External, tape.Masked:
+	case tape.Missing, tape.Truncated, tape.External, tape.Masked, tape.Disputed:
 		return false
 	default:
 		return true
@@ -72,8 +105,8 @@ func toolServable(e *tape.Event) bool {
 	if e.ArgsHash == "" || !labelServable(e.Provenance["args"]) {
 		return false
 	}
-	if e.IsError && e.Error != nil {
-		return true
+	if e.IsError && e.Error != nil && e.Result.IsAbsent() {
+		return labelServable(e.Provenance["error"])
 	}
 	return !e.Result.IsAbsent() && labelServable(e.Provenance["result"])
 }

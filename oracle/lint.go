@@ -35,6 +35,7 @@ var FlawKinds = []FlawKind{
 	{"wrong_format", tape.SeverityError, "`response_format` is `json`, and the response is not JSON in canonical form"},
 	{"conflict", tape.SeverityError, "entries for the same occurrence have different answers: the call is `ambiguous`"},
 	{"duplicate", tape.SeverityWarning, "an entry for the same occurrence with the same answer stands there already"},
+	{"disputed", tape.SeverityWarning, "records contradict each other about arguments or response: served with a label, `other_responses` says what else was recorded"},
 	{"truncated", tape.SeverityWarning, "arguments or response are cut: never served"},
 	{"missing", tape.SeverityWarning, "arguments or response were not recorded: never served"},
 	{"masked_args", tape.SeverityWarning, "arguments hold `[REDACTED]`: no key can tell what stood there, live values are `redacted_ambiguous`"},
@@ -92,7 +93,7 @@ func (l *linter) entry(entries []Entry, i int) {
 		fidelity Fidelity
 	}{{"arguments", e.ArgsFidelity}, {"response", e.ResponseFidelity}} {
 		switch part.fidelity {
-		case Truncated, Missing, Lossy:
+		case Truncated, Missing, Lossy, Disputed:
 			l.add(i, string(part.fidelity), "the %s", part.name)
 		}
 	}

@@ -86,6 +86,8 @@ const (
 	ArgsLossy        Label = "args_lossy"        // the recorded arguments may differ from what was sent
 	ResponseRedacted Label = "response_redacted" // parts of the response are redacted
 	ResponseLossy    Label = "response_lossy"    // the response may differ from what was sent
+	ArgsDisputed     Label = "args_disputed"     // records contradict each other about the arguments
+	ResponseDisputed Label = "response_disputed" // records contradict each other about the response
 )
 
 // Match is the first of the labels that say how an entry was matched, and "exact" when there is none.

@@ -13,38 +13,76 @@ import (
 
 // Prove replays the tool calls of a tape against the oracle made from it, and compares every answer with the result that the
 // tape's own later requests show. It depends on the events and messages only, never on tape_id; of fidelity it reads the findings
-// result_rewritten and unanswered_tool_call.
+// unanswered_tool_call.
 //
 // Expected is every tool call in a recorded model response and every tool_call event that no such call asked for. A requested call
 // that has no event, that no later request answers and whose name is not among the recorded offered tools is structured output
 // and not expected; when the offered tools are not recorded, it is. A call of a tool that the parameter output_tools names is not
-// expected either. Served counts the calls that the oracle answers. A served call
-// is mismatched when the next request that shows its result shows another one, and unverifiable when none shows it, when it is
-// shown cut, lossy, masked or external, when the recorded response itself is lossy, or when the framework rewrote it.
-func Prove(t *tape.Tape) tape.Proof {
-	p := newProver(t)
-	replay := newState(build(FromTape(t), Options{}))
+// expected either. Served counts the calls that the oracle answers. A served call is verified when the next request that shows its
+// result shows the same content, mismatched when that shows other content, and unverifiable when none shows it, when it is shown cut,
+// lossy, masked or external, when the recorded response itself is lossy, or when there is too little content to tell.
+func Prove(t *tape.Tape) tape.Proof { return proofOf(judge(t)) }
+
+func proofOf(calls []judged) tape.Proof {
 	var proof tape.Proof
-	for _, w := range p.expected() {
+	for _, v := range calls {
 		proof.Expected++
-		answer := replay.answer(&Query{Caller: w.caller, Unnamed: true, ToolName: w.tool, ArgsHash: w.hash})
-		if !answer.Outcome.Served() {
+		if !v.served {
 			continue
 		}
 		proof.Served++
-		shown, sure := p.shown(w)
 		switch {
-		case shown == nil || !sure || answer.Entry.ResponseFidelity == Lossy || p.rewritten[answer.Entry.Seq]:
+		case !v.compared || v.agreement == undecided:
 			proof.Unverifiable++
-		case !sameResult(answer.Entry, shown.Result) && !p.sameError(answer.Entry, shown.Result):
+		case v.agreement == contradicts:
 			proof.Mismatched++
 		}
 	}
-	if proof.Expected > 0 {
-		ok := proof.Mismatched == 0 && proof.Served == proof.Expected
-		proof.OK = &ok
-	}
+	proof.Conclude()
 	return proof
+}
+
+// judged is what became of one expected call.
+type judged struct {
+	want
+	served    bool
+	entry     *Entry      // the answer; of a call that is not served, what its event holds, if anything
+	shown     *tape.Part  // what a later request shows, nil when none does
+	by        *tape.Event // the model call of that request
+	compared  bool        // both are what they were
+	agreement agreement
+}
+
+// judge replays the calls of a tape in their order.
+func judge(t *tape.Tape) []judged {
+	p := newProver(t)
+	entries := FromTape(t)
+	replay := newState(build(entries, Options{}))
+	own := map[int]*Entry{} // by seq of the event
+	for i := range entries {
+		own[entries[i].Seq] = &entries[i]
+	}
+	expected := p.expected()
+	calls := make([]judged, len(expected))
+	for i, w := range expected {
+		v := &calls[i]
+		v.want = w
+		answer := replay.answer(&Query{Caller: w.caller, Unnamed: true, ToolName: w.tool, ArgsHash: w.hash})
+		v.served, v.entry = answer.Outcome.Served(), answer.Entry
+		if !v.served {
+			if v.entry = nil; w.event != nil && own[w.event.Seq].ResponseFidelity.served() {
+				v.entry = own[w.event.Seq]
+			}
+		}
+		if v.entry == nil {
+			continue
+		}
+		sure := false
+		if v.shown, v.by, sure = p.shown(w); v.shown != nil && sure && v.entry.ResponseFidelity != Lossy {
+			v.compared, v.agreement = true, p.compare(v.entry, v.shown)
+		}
+	}
+	return calls
 }
 
 // want is one expected call.
@@ -58,15 +96,14 @@ type want struct {
 }
 
 type prover struct {
-	t         *tape.Tape
-	models    []*tape.Event   // in order
-	requests  map[int]request // by seq of the model call
-	idUses    map[string]int  // how many requested calls and unrequested events have this call id
-	rewritten map[int]bool
+	t        *tape.Tape
+	models   []*tape.Event   // in order
+	requests map[int]request // by seq of the model call
+	idUses   map[string]int  // how many requested calls and unrequested events have this call id
 }
 
 func newProver(t *tape.Tape) *prover {
-	p := &prover{t: t, requests: map[int]request{}, idUses: map[string]int{}, rewritten: map[int]bool{}}
+	p := &prover{t: t, requests: map[int]request{}, idUses: map[string]int{}}
 	talks := map[string]*conversation{} // the latest of each caller
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -84,11 +121,6 @@ func newProver(t *tape.Tape) *prover {
 		}
 		c.extend(t, e.Request.Messages)
 		p.requests[e.Seq] = request{c, len(c.exchanges)}
-	}
-	for _, f := range t.Fidelity.Findings {
-		if f.Code == tape.CodeResultRewritten {
-			p.rewritten[f.Seq] = true
-		}
 	}
 	return p
 }
@@ -157,7 +189,7 @@ func (p *prover) expected() []want {
 		all = append(all, w)
 	}
 	for _, w := range eventless {
-		if shown, _ := p.shown(w); shown != nil || !p.structuredOutput(w) {
+		if shown, _, _ := p.shown(w); shown != nil || !p.structuredOutput(w) {
 			all = append(all, w)
 		}
 	}
@@ -192,9 +224,9 @@ func (p *prover) structuredOutput(w want) bool {
 
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// shown returns the result that the next request shows for the call, nil when none does; sure is false when it is shown in a way
-// that proves nothing.
-func (p *prover) shown(w want) (result *tape.Part, sure bool) {
+// shown returns the result that the next request shows for the call, and the model call of that request; nil when none does. sure is
+// false when it is shown in a way that proves nothing.
+func (p *prover) shown(w want) (result *tape.Part, by *tape.Event, sure bool) {
 	after := 0
 	switch {
 	case w.model != nil:
@@ -208,13 +240,13 @@ func (p *prover) shown(w want) (result *tape.Part, sure bool) {
 			continue
 		}
 		if x := p.find(w, r, repeats); x != nil && x.result != nil {
-			return x.result, shownExactly(r, x.position)
+			return x.result, r, shownExactly(r, x.position)
 		}
 		if w.model != nil && r.Caller == w.model.Caller && r.Response != nil && r.Response.Message == w.model.Response.Message {
 			repeats++
 		}
 	}
-	return nil, false
+	return nil, nil, false
 }
 
 // find returns the exchange of the call in the request of r.
@@ -303,15 +335,27 @@ func shownExactly(r *tape.Event, pos int) bool {
 	return true
 }
 
-// sameResult compares an answer with a shown result as decoded values without envelopes.
-func sameResult(e *Entry, shown exactjson.Value) bool {
-	answer := exactjson.StringValue(e.Response)
-	if e.ResponseFormat == tape.FormatJSON {
-		if v, err := exactjson.Parse(e.Response); err == nil {
-			answer = v
-		}
+// compare compares an entry with what a model was shown of it.
+func (p *prover) compare(e *Entry, shown *tape.Part) agreement {
+	if p.sameError(e, shown.Result) {
+		return agrees
 	}
-	return plain(answer).Equal(plain(shown))
+	if shown.Result.IsAbsent() {
+		return undecided
+	}
+	answer := exactjson.StringValue(e.Response)
+	if event := eventOf(p.t, e); e.ResponseFormat == tape.FormatJSON {
+		answer = event.Result // its members stand in their own order
+	}
+	return compare(answer, shown.Result)
+}
+
+// eventOf returns the event of an entry that was made from the tape. The numbers of a tape that is not sound may be anything.
+func eventOf(t *tape.Tape, e *Entry) *tape.Event {
+	if e.Seq > 0 && e.Seq <= len(t.Events) && t.Events[e.Seq-1].Seq == e.Seq {
+		return &t.Events[e.Seq-1]
+	}
+	return &t.Events[slices.IndexFunc(t.Events, func(o tape.Event) bool { return o.Type == tape.EventToolCall && o.Seq == e.Seq })]
 }
 
 // sameError compares the answer of a failed call with what the framework showed of it: the text of the error with words of its own
@@ -321,7 +365,7 @@ func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
 	if !e.IsError || e.Response == "" || text == "" {
 		return false
 	}
-	exception := e.Seq > 0 && e.Seq <= len(p.t.Events) && p.t.Events[e.Seq-1].Result.IsAbsent()
+	exception := eventOf(p.t, e).Result.IsAbsent()
 	return strings.Contains(text, e.Response) || exception && strings.Contains(e.Response, text)
 }
 

@@ -187,12 +187,16 @@ func recordedLabels(e *Entry) []Label {
 		labels = append(labels, ArgsRedacted)
 	case Lossy:
 		labels = append(labels, ArgsLossy)
+	case Disputed:
+		labels = append(labels, ArgsDisputed)
 	}
 	switch e.ResponseFidelity {
 	case Redacted:
 		labels = append(labels, ResponseRedacted)
 	case Lossy:
 		labels = append(labels, ResponseLossy)
+	case Disputed:
+		labels = append(labels, ResponseDisputed)
 	}
 	return labels
 }

@@ -3,6 +3,11 @@
 
 package tape
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Grade says what a tape can be used for.
 type Grade string
 
@@ -36,10 +41,20 @@ type Replayable struct {
 type Proof struct {
 	Expected     int
 	Served       int
+	Verified     int // Served without Mismatched and Unverifiable
 	Mismatched   int
 	Unverifiable int
-	OK           *bool // nil when nothing was expected
+	OK           *bool // nil when nothing was expected, and when nothing failed but nothing was verified either
 	Unknown      Unknown
+}
+
+// Conclude sets Verified and OK, which follow from the other counts.
+func (p *Proof) Conclude() {
+	p.Verified, p.OK = p.Served-p.Mismatched-p.Unverifiable, nil
+	if failed := p.Mismatched > 0 || p.Served < p.Expected; failed || p.Verified > 0 {
+		ok := !failed
+		p.OK = &ok
+	}
 }
 
 // Finding says one thing that is missing, odd or was decided while the tape was made.
@@ -50,6 +65,27 @@ type Finding struct {
 	Field    string // dotted path within the event or the tape
 	Detail   string
 	Unknown  Unknown
+}
+
+// AddFinding adds a finding with the usual severity of its code, once.
+func (f *Fidelity) AddFinding(code Code, seq int, field, detail string) {
+	severity := SeverityInfo
+	for _, kind := range FindingKinds {
+		if kind.Code == code {
+			severity = kind.Severity
+		}
+	}
+	same := func(o Finding) bool { return o.Code == code && o.Seq == seq && o.Field == field && o.Detail == detail }
+	if !slices.ContainsFunc(f.Findings, same) {
+		f.Findings = append(f.Findings, Finding{Code: code, Severity: severity, Seq: seq, Field: field, Detail: detail})
+	}
+}
+
+// SortFindings brings the findings into the order in which they stand on a tape.
+func (f *Fidelity) SortFindings() {
+	slices.SortStableFunc(f.Findings, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.Code, y.Code), cmp.Compare(x.Field, y.Field), cmp.Compare(x.Detail, y.Detail))
+	})
 }
 
 // Provenance labels the fields of an object that are not simply recorded: dotted field path → label.
@@ -67,7 +103,8 @@ const (
 	Redacted  Label = "redacted" // by us, keyed
 	Masked    Label = "masked"   // by the producer
 	External  Label = "external"
-	Lossy     Label = "lossy" // a repr or re-serialisation that may differ from what was sent
+	Lossy     Label = "lossy"    // a repr or re-serialisation that may differ from what was sent
+	Disputed  Label = "disputed" // records contradict each other
 )
 
 // Severity ranks findings.
@@ -103,6 +140,7 @@ const (
 	CodeResultMissing       Code = "result_missing"
 	CodeResultRecovered     Code = "result_recovered"
 	CodeResultRewritten     Code = "result_rewritten"
+	CodeResultDisputed      Code = "result_disputed"
 	CodeRootMissing         Code = "root_missing"
 	CodeNoRoot              Code = "no_root"
 	CodeSpanGap             Code = "span_gap"
@@ -144,7 +182,8 @@ var FindingKinds = []FindingKind{
 	{CodeBigInt, SeverityInfo, "an integer beyond 2^53 is kept digit by digit; a span rounded it, or a double would"},
 	{CodeResultMissing, SeverityWarning, "no record holds the result of the call"},
 	{CodeResultRecovered, SeverityInfo, "the result is taken from a later model request, or from a record beside the span"},
-	{CodeResultRewritten, SeverityInfo, "a later model request shows another result than the tool returned"},
+	{CodeResultRewritten, SeverityInfo, "a later model request shows the result in another form than the tool returned it: encoded otherwise, in an envelope, cut, masked or in part"},
+	{CodeResultDisputed, SeverityWarning, "records contradict each other about what the tool returned; both results stand on the event"},
 	{CodeRootMissing, SeverityWarning, "spans name a parent that never came"},
 	{CodeNoRoot, SeverityInfo, "the run has no agent span; its calls were grouped"},
 	{CodeSpanGap, SeverityWarning, "spans of the run are missing"},

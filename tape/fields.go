@@ -29,7 +29,7 @@ var (
 	count   = bind.Int[int64]()
 	number  = bind.Pointer(count)
 	pointer = bind.Pointer(text)
-	labels  = bind.Map[Provenance](bind.Enum(Recovered, Inferred, Missing, Truncated, Redacted, Masked, External, Lossy))
+	labels  = bind.Map[Provenance](bind.Enum(Recovered, Inferred, Missing, Truncated, Redacted, Masked, External, Lossy, Disputed))
 )
 
 var tapeRecord = bind.New("tape", func(t *Tape) *[]exactjson.Member { return members(&t.Unknown) },
@@ -175,6 +175,7 @@ var replayableRecord = bind.New("replayable", func(r *Replayable) *[]exactjson.M
 var proofRecord = bind.New("proof", func(p *Proof) *[]exactjson.Member { return members(&p.Unknown) },
 	bind.Of("expected", func(p *Proof) *int { return &p.Expected }, bind.Int[int]()).Always(),
 	bind.Of("served", func(p *Proof) *int { return &p.Served }, bind.Int[int]()).Always(),
+	bind.Of("verified", func(p *Proof) *int { return &p.Verified }, bind.Int[int]()).Always(),
 	bind.Of("mismatched", func(p *Proof) *int { return &p.Mismatched }, bind.Int[int]()).Always(),
 	bind.Of("unverifiable", func(p *Proof) *int { return &p.Unverifiable }, bind.Int[int]()).Always(),
 	bind.Of("ok", func(p *Proof) **bool { return &p.OK }, bind.Pointer(bind.Bool())),

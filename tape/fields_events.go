@@ -77,6 +77,7 @@ var eventRecord = bind.New("event", func(e *Event) *[]exactjson.Member { return 
 		bind.Of("args_hash", func(e *Event) *string { return &e.ArgsHash }, bind.Match[string](digestPattern)),
 		bind.Of("result", func(e *Event) *exactjson.Value { return &e.Result }, anyJSON),
 		bind.Of("result_sha256", func(e *Event) *string { return &e.ResultSHA256 }, bind.Match[string](hex64Pattern)),
+		bind.Of("other_results", func(e *Event) *[]OtherResult { return &e.OtherResults }, bind.List(otherResultRecord.Codec())),
 		bind.Of("envelope", func(e *Event) *[]string { return &e.Envelope }, texts),
 		bind.Of("is_error", func(e *Event) *bool { return &e.IsError }, bind.Bool()).Always(),
 		bind.Of("requested_by", func(e *Event) *int { return &e.RequestedBy }, bind.Int[int]())).
@@ -115,4 +116,10 @@ var usageRecord = bind.New("usage", func(u *Usage) *[]exactjson.Member { return 
 var serverRecord = bind.New("server", func(s *Server) *[]exactjson.Member { return members(&s.Unknown) },
 	bind.Of("name", func(s *Server) *string { return &s.Name }, text),
 	bind.Of("tool", func(s *Server) *string { return &s.Tool }, text),
+)
+
+var otherResultRecord = bind.New("other_result", func(r *OtherResult) *[]exactjson.Member { return members(&r.Unknown) },
+	bind.Of("result", func(r *OtherResult) *exactjson.Value { return &r.Result }, anyJSON),
+	bind.Of("from", func(r *OtherResult) *ResultSource { return &r.From }, bind.Enum(FromRequest, FromSpan)).Required(),
+	bind.Of("seq", func(r *OtherResult) *int { return &r.Seq }, bind.Int[int]()),
 )

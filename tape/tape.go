@@ -265,6 +265,7 @@ type Event struct {
 	ArgsHash     string
 	Result       exactjson.Value
 	ResultSHA256 string
+	OtherResults []OtherResult
 	Envelope     []string
 	IsError      bool
 	RequestedBy  int // seq of the model call
@@ -282,6 +283,23 @@ type Event struct {
 
 	Unknown Unknown
 }
+
+// OtherResult is another record of what a tool returned.
+type OtherResult struct {
+	Result  exactjson.Value
+	From    ResultSource
+	Seq     int // the model call whose request shows it
+	Unknown Unknown
+}
+
+// ResultSource says which record holds another result.
+type ResultSource string
+
+// The sources of other results.
+const (
+	FromRequest ResultSource = "request" // a later model request shows it
+	FromSpan    ResultSource = "span"    // another payload of the same span holds it
+)
 
 // EventStatus is how a call ended.
 type EventStatus string

@@ -202,8 +202,9 @@ func (v *verifier) fidelity() {
 			v.add(ProblemFindingCode, path+".code", "not in the table of codes")
 		}
 	}
-	if p := f.Proof; (p.OK != nil) != (p.Expected > 0) || p.Served > p.Expected || p.Mismatched+p.Unverifiable > p.Served ||
-		p.OK != nil && *p.OK != (p.Mismatched == 0 && p.Served == p.Expected) {
+	concluded := f.Proof
+	concluded.Conclude()
+	if p := f.Proof; p.Served > p.Expected || p.Verified < 0 || p.Verified != concluded.Verified || (p.OK == nil) != (concluded.OK == nil) || p.OK != nil && *p.OK != *concluded.OK {
 		v.add(ProblemProof, "fidelity.proof", "contradicts itself")
 	}
 	v.labels("config", v.t.Config.Provenance)
@@ -214,7 +215,7 @@ func (v *verifier) fidelity() {
 	}
 }
 
-var knownLabels = []Label{Recovered, Inferred, Missing, Truncated, Redacted, Masked, External, Lossy}
+var knownLabels = []Label{Recovered, Inferred, Missing, Truncated, Redacted, Masked, External, Lossy, Disputed}
 
 func (v *verifier) labels(path string, p Provenance) {
 	for _, field := range slices.Sorted(maps.Keys(p)) {

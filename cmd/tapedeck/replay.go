@@ -287,14 +287,14 @@ func (r *replay) check(one recorded) error {
 		for i, issue := range report.Issues {
 			issues[i] = tapeIssue{Kind: issue.Kind, Grader: issue.Grader, Message: issue.Message}
 		}
-		return r.text(report.Source, report.Status, report.ToolEvents, report.Graders, issues)
+		return r.text(report.Source, report.Status, report.ToolEvents, report.Graders, issues, nil)
 	}
 	report := r.tapeReport(one)
 	r.worst(report.Pass)
 	if r.flags.asJSON {
 		return r.print(report)
 	}
-	return r.text(report.Source, report.Status, report.ToolEvents, report.Graders, report.Issues)
+	return r.text(report.Source, report.Status, report.ToolEvents, report.Graders, report.Issues, report.Proof)
 }
 
 // statuses are those of tapes, then those that waza adds.

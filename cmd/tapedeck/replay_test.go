@@ -209,7 +209,7 @@ func TestTapesAreReplayedWithMore(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	text := tapedeck(t, "replay", "testdata/full")
-	if want := "OK model-replay: consistent; run status: ok (2 tool_events, 0 graders)\n  source: testdata/full\n\n"; text.stdout != want {
+	if want := "OK model-replay: consistent; run status: ok (2 tool_events, 0 graders)\n  proof: verified 2 of 2\n  source: testdata/full\n\n"; text.stdout != want {
 		t.Errorf("%q", text.stdout)
 	}
 }

@@ -30,7 +30,7 @@ type tapeReport struct {
 	TapeID     string      `json:"tape_id"`
 	Grade      tape.Grade  `json:"grade"`
 	Events     int         `json:"events"`
-	Proof      proof       `json:"proof"`
+	Proof      *proof      `json:"proof"`
 }
 
 type tapeIssue struct {
@@ -41,12 +41,20 @@ type tapeIssue struct {
 }
 
 type proof struct {
-	Expected     int  `json:"expected"`
-	Served       int  `json:"served"`
-	Mismatched   int  `json:"mismatched"`
-	Unverifiable int  `json:"unverifiable"`
-	OK           bool `json:"ok"`
+	Expected     int   `json:"expected"`
+	Served       int   `json:"served"`
+	Verified     int   `json:"verified"`
+	Mismatched   int   `json:"mismatched"`
+	Unverifiable int   `json:"unverifiable"`
+	OK           *bool `json:"ok,omitempty"` // absent when nothing was verified and nothing failed
 }
+
+func proofOf(p tape.Proof) *proof {
+	return &proof{p.Expected, p.Served, p.Verified, p.Mismatched, p.Unverifiable, p.OK}
+}
+
+// unproved reports a tape with calls of which none could be verified: nothing is known to be wrong with it, nor to be right.
+func (p *proof) unproved() bool { return p != nil && p.Expected > 0 && p.OK == nil }
 
 // failedFile is the line about a file that could not be loaded, where each run has a line.
 type failedFile struct {
@@ -66,7 +74,7 @@ func (r *replay) tapeReport(one recorded) tapeReport {
 	report := tapeReport{
 		Source: one.source, Mode: waza.ModelReplay, Status: status, ToolEvents: len(one.events(false)), Graders: graders,
 		RunID: t.Run.RunID, TapeID: t.TapeID, Grade: t.Fidelity.Grade, Events: len(t.Events),
-		Proof: proof{p.Expected, p.Served, p.Mismatched, p.Unverifiable, p.OK == nil || *p.OK},
+		Proof: proofOf(p),
 	}
 	for _, problem := range append(place(one.at, t), tape.Verify(t, one.files, schema.Check, oracle.Check)...) {
 		if problem.Code == tape.ProblemFile && one.files[problem.Path] == nil && !one.at.ref.InDeck() {
@@ -83,6 +91,10 @@ func (r *replay) tapeReport(one recorded) tapeReport {
 		if p.Served < p.Expected {
 			report.Issues = append(report.Issues, tapeIssue{Kind: "proof_unserved", Path: "fidelity.proof.served",
 				Message: fmt.Sprintf("%d of %d tool calls cannot be served", p.Expected-p.Served, p.Expected)})
+		}
+		if report.Proof.unproved() {
+			report.Issues = append(report.Issues, tapeIssue{Kind: "proof_unverified", Path: "fidelity.proof.verified",
+				Message: fmt.Sprintf("verified 0 of %d tool calls: no later request shows what they returned", p.Expected)})
 		}
 		for _, v := range verdicts {
 			report.Issues = append(report.Issues, tapeIssue{Kind: v.Kind, Grader: v.Grader, Message: v.Message})
@@ -109,13 +121,21 @@ func (r *replay) print(v any) error {
 	return err
 }
 
-func (r *replay) text(source, status string, events, graders int, issues []tapeIssue) error {
+func (r *replay) text(source, status string, events, graders int, issues []tapeIssue, p *proof) error {
 	if !strings.Contains(source, "://") {
 		source = filepath.Clean(source) // as waza shows it
 	}
 	var b bytes.Buffer
 	if len(issues) == 0 {
-		fmt.Fprintf(&b, "OK model-replay: consistent; run status: %s (%d tool_events, %d graders)\n  source: %s\n\n", oneLine(cmp.Or(status, "not stated")), events, graders, oneLine(source))
+		verdict := "OK"
+		if p.unproved() {
+			verdict = "UNVERIFIED"
+		}
+		fmt.Fprintf(&b, "%s model-replay: consistent; run status: %s (%d tool_events, %d graders)\n", verdict, oneLine(cmp.Or(status, "not stated")), events, graders)
+		if p != nil && p.Expected > 0 {
+			fmt.Fprintf(&b, "  proof: verified %d of %d\n", p.Verified, p.Expected)
+		}
+		fmt.Fprintf(&b, "  source: %s\n\n", oneLine(source))
 	} else {
 		fmt.Fprintf(&b, "FAIL model-replay: %d issue(s)\n", len(issues))
 		for _, i := range issues {

@@ -121,6 +121,7 @@ type verdict struct {
 	Grade    tape.Grade `json:"grade,omitempty"`
 	Events   int        `json:"events"`
 	OK       bool       `json:"ok"`
+	Proof    *proof     `json:"proof,omitempty"`
 	Problems []problem  `json:"problems"`
 	Error    string     `json:"error,omitempty"` // why it cannot be loaded
 }
@@ -152,6 +153,7 @@ func (c *verification) check(ctx context.Context, at location) error {
 		}
 		v.Problems = append(v.Problems, problem{p.Code, p.Path, p.Detail})
 	}
+	v.Proof = proofOf(t.Fidelity.Proof)
 	v.OK = len(v.Problems) == 0
 	if !v.OK {
 		c.worst(exitPartial)
@@ -244,7 +246,19 @@ func (c *verification) report(v verdict) error {
 	case v.Error != "":
 		return nil // said on stderr
 	case v.OK:
-		fmt.Fprintf(&b, "ok %s %s %d events\n", oneLine(v.RunID), oneLine(string(v.Grade)), v.Events)
+		// ok is about what the tape claims. A proof that failed, or that found nothing to verify, is no ok of the run.
+		verdict := "ok"
+		switch p := v.Proof; {
+		case p.OK != nil && !*p.OK:
+			verdict = "unproved"
+		case p.unproved():
+			verdict = "unverified"
+		}
+		fmt.Fprintf(&b, "%s %s %s %d events", verdict, oneLine(v.RunID), oneLine(string(v.Grade)), v.Events)
+		if v.Proof.Expected > 0 {
+			fmt.Fprintf(&b, ", verified %d of %d tool calls", v.Proof.Verified, v.Proof.Expected)
+		}
+		b.WriteString("\n")
 	default:
 		fmt.Fprintf(&b, "failed %s %s %d problems\n", oneLine(v.RunID), oneLine(string(v.Grade)), len(v.Problems))
 		for _, p := range v.Problems {

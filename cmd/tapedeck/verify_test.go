@@ -4,13 +4,19 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // newDeck returns a deck with two runs, and the folder of the tape of the first.
@@ -25,7 +31,7 @@ func newDeck(t *testing.T) (dir, folder string) {
 }
 
 const (
-	okForge  = "ok " + forgeRun + " offline 3 events\n"
+	okForge  = "ok " + forgeRun + " offline 3 events, verified 1 of 1 tool calls\n"
 	okOpenai = "ok " + openaiRun + " offline 1 events\n"
 )
 
@@ -44,7 +50,7 @@ func TestVerifyFindsEveryKindOfREF(t *testing.T) {
 		{[]string{"file://" + folder + "/tape.json"}, okForge},
 		{[]string{forgeRun, "--deck", dir}, okForge},
 		{[]string{forgeRun[:32], openaiRun[:8], "--deck", "file://" + dir}, okForge + okOpenai},
-		{[]string{"testdata/full"}, "ok 11111111111111111111111111111111-2222222222222222 offline 6 events\n"},
+		{[]string{"testdata/full"}, "ok 11111111111111111111111111111111-2222222222222222 offline 6 events, verified 2 of 2 tool calls\n"},
 	} {
 		got := tapedeck(t, append([]string{"verify"}, c.args...)...)
 		if diff := cmp.Diff(result{exitOK, c.want, ""}, got, cmp.AllowUnexported(result{})); diff != "" {
@@ -89,7 +95,7 @@ func TestVerifyListsAllProblems(t *testing.T) {
 func TestVerifyJSONOfAConsistentTape(t *testing.T) {
 	_, folder := newDeck(t)
 	got := tapedeck(t, "verify", "--json", folder)
-	if got.code != exitOK || !strings.HasPrefix(got.stdout, `{"url":"file://`) || !strings.HasSuffix(got.stdout, `,"grade":"offline","events":3,"ok":true,"problems":[]}`+"\n") {
+	if got.code != exitOK || !strings.HasPrefix(got.stdout, `{"url":"file://`) || !strings.HasSuffix(got.stdout, `,"grade":"offline","events":3,"ok":true,"proof":{"expected":1,"served":1,"verified":1,"mismatched":0,"unverifiable":0,"ok":true},"problems":[]}`+"\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -169,5 +175,71 @@ func rewrite(t *testing.T, file, old, replacement string) {
 	}
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(data), old, replacement)), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A recorded run in which every tool returns something that has nothing to do with what the model was shown.
+func TestContradictedRunIsNotOK(t *testing.T) {
+	recorded, err := os.ReadFile("../../testdata/traces/vercel-ai-research.otlp.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := regexp.MustCompile(`("key":"ai\.toolCall\.result","value":\{"stringValue":)"(?:[^"\\]|\\.)*"`)
+	changed := results.ReplaceAll(recorded, []byte(`${1}"\"words of another tool\""`))
+	file, dir := filepath.Join(t.TempDir(), "run.json"), t.TempDir()
+	if err := os.WriteFile(file, changed, 0o600); err != nil || bytes.Equal(changed, recorded) {
+		t.Fatal("nothing to change", err)
+	}
+	made := lines(t, tapedeck(t, "derive", file, "--to", dir, "--redact", "off").stdout)
+	if len(made) != 1 || made[0].Grade != string(tape.GradeModel) {
+		t.Errorf("%+v", made)
+	}
+	if got := tapedeck(t, "verify", dir); got.code != exitOK || !strings.HasPrefix(got.stdout, "unproved ") || !strings.Contains(got.stdout, "verified 0 of 3 tool calls") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "replay", dir); got.code != exitPartial || !strings.Contains(got.stdout, "proof_mismatch") {
+		t.Errorf("%+v", got)
+	}
+	args := `{"doc_id":"doc-eiffel"}`
+	if got := tapedeck(t, "oracle", "lookup", made[0].RunID, "--deck", dir, "--tool", "lookup", "--args", args); got.code != exitOK || !strings.Contains(got.stdout, `"labels":["response_disputed"]`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRunOfWhichNothingIsVerifiedIsNotOK(t *testing.T) {
+	recorded, err := os.ReadFile("testdata/full/tape.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tp, err := tape.Read(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range tp.Events {
+		tp.Events[i].Request = nil
+	}
+	used := map[string]tape.Message{}
+	for i := range tp.Events {
+		if r := tp.Events[i].Response; r != nil {
+			used[r.Message] = tp.Messages[r.Message]
+		}
+	}
+	tp.Tools, tp.Messages, tp.Input.Messages, tp.Extensions = map[string]tape.Tool{}, used, nil, exactjson.Value{}
+	oracle.Assess(tp)
+	if err := tp.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tape.json")
+	if err := os.WriteFile(file, tp.AppendJSON(nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tapedeck(t, "verify", file); got.code != exitOK || !strings.HasPrefix(got.stdout, "unverified ") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "replay", file); got.code != exitPartial || !strings.Contains(got.stdout, "proof_unverified") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "replay", file, "--strict=false"); got.code != exitOK || !strings.HasPrefix(got.stdout, "UNVERIFIED ") {
+		t.Errorf("%+v", got)
 	}
 }

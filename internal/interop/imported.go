@@ -50,9 +50,7 @@ func Finish(t *tape.Tape, format string, seed []byte, o Options) Run {
 			e.ResultSHA256 = e.AnswerSHA256()
 		}
 	}
-	f := &t.Fidelity
-	f.Grade, f.Replayable = oracle.Grade(t)
-	f.Proof = oracle.Prove(t)
+	oracle.Assess(t)
 	return Run{Tape: t, Oracle: oracle.FromTape(t)}
 }
 

@@ -26,19 +26,7 @@ type builder struct {
 }
 
 func (b *builder) finding(code tape.Code, seq int, field, detail string) {
-	severity := tape.SeverityInfo
-	for _, kind := range tape.FindingKinds {
-		if kind.Code == code {
-			severity = kind.Severity
-		}
-	}
-	f := tape.Finding{Code: code, Severity: severity, Seq: seq, Field: field, Detail: detail}
-	for _, there := range b.tape.Fidelity.Findings {
-		if there.Code == f.Code && there.Seq == f.Seq && there.Field == f.Field && there.Detail == f.Detail {
-			return
-		}
-	}
-	b.tape.Fidelity.Findings = append(b.tape.Fidelity.Findings, f)
+	b.tape.Fidelity.AddFinding(code, seq, field, detail)
 }
 
 func (b *builder) notes(seq int, notes []genai.Note) {
@@ -360,12 +348,6 @@ func (b *builder) extensions(nodes []*node) {
 	if out != nil {
 		b.tape.Extensions = exactjson.ObjectValue(out...)
 	}
-}
-
-func (b *builder) sortFindings() {
-	slices.SortStableFunc(b.tape.Fidelity.Findings, func(x, y tape.Finding) int {
-		return cmp.Or(cmp.Compare(x.Seq, y.Seq), strings.Compare(string(x.Code), string(y.Code)), strings.Compare(x.Field, y.Field), strings.Compare(x.Detail, y.Detail))
-	})
 }
 
 func plural(n int, what string) string {

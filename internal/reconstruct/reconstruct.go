@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -75,7 +76,7 @@ func fragments(t evidence.Trace) (frags []*fragment, unassigned int, reason stri
 func sayUnassigned(t *tape.Tape, n int) {
 	b := &builder{tape: t}
 	b.finding(tape.CodeUnassignedRecords, 0, "", plural(n, "log record")+" of the trace name no span that came")
-	b.sortFindings()
+	t.Fidelity.SortFindings()
 }
 
 // holdsConversation reports a span, or one below it, whose recorded state holds an answer to somebody.
@@ -130,8 +131,8 @@ func (b *builder) build(opts Options) *tape.Tape {
 	if b.fragment.cut != "" {
 		b.finding(tape.CodeEvidenceCut, 0, "", b.fragment.cut)
 	}
-	b.sortFindings()
-	b.grade()
+	oracle.Assess(b.tape)
+	b.tape.Fidelity.SortFindings()
 	return b.tape
 }
 

@@ -29,6 +29,6 @@ func sayReplay(tapes []*tape.Tape, v segregation.Verdict) {
 		if v.Malformed {
 			b.finding(tape.CodeReplayTag, 0, "run.replay_run_id", "a tag is empty or no id")
 		}
-		b.sortFindings()
+		t.Fidelity.SortFindings()
 	}
 }

@@ -144,9 +144,6 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			e.Provenance["result"] = result.Label
 			b.finding(lossCode(result.Label, result.Masked), k.seq, "result", "the recorded result is not what the tool returned")
 		}
-		if shown != nil && undamaged(result.Label) && shown.Label == "" && !shown.IsError && !sameValue(shown.Result, result.Value) {
-			b.finding(tape.CodeResultRewritten, k.seq, "result", "a later request shows another result")
-		}
 	case shown != nil && failed && !result.Present():
 		// a failed call has no result; what the model was told is the framework's wording
 		if e.Error == nil && o.Error == nil {

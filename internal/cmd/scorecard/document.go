@@ -42,7 +42,7 @@ const replayability = `
 ## Replay
 
 Tapes per [grade](tape-format.md), and the proof of every tape, added up: the tape replayed against itself when it was written.
-*Unverifiable* are answers that no later request of the run shows, or shows changed.
+*Verified* are answers that a later request of the run shows too, *mismatched* those of which it shows other content; *unverifiable* ones no request shows.
 
 `
 
@@ -124,6 +124,7 @@ func (r *row) add(tapes []*tape.Tape) {
 		p := t.Fidelity.Proof
 		r.proof.Expected += p.Expected
 		r.proof.Served += p.Served
+		r.proof.Verified += p.Verified
 		r.proof.Mismatched += p.Mismatched
 		r.proof.Unverifiable += p.Unverifiable
 	}
@@ -135,7 +136,7 @@ func replayTable(groups map[string]*row) string {
 	for _, g := range grades {
 		fmt.Fprintf(&b, " %s |", g)
 	}
-	b.WriteString(" no tape | expected | served | mismatched | unverifiable |\n|---|" + strings.Repeat("---:|", len(grades)+6) + "\n")
+	b.WriteString(" no tape | expected | served | verified | mismatched | unverifiable |\n|---|" + strings.Repeat("---:|", len(grades)+7) + "\n")
 	all := &row{grades: map[tape.Grade]int{}}
 	line := func(name string, r *row, format string) {
 		fmt.Fprintf(&b, "| "+format+" |", name)
@@ -143,7 +144,7 @@ func replayTable(groups map[string]*row) string {
 		for _, g := range grades {
 			numbers = append(numbers, r.grades[g])
 		}
-		for _, n := range append(numbers, r.none, r.proof.Expected, r.proof.Served, r.proof.Mismatched, r.proof.Unverifiable) {
+		for _, n := range append(numbers, r.none, r.proof.Expected, r.proof.Served, r.proof.Verified, r.proof.Mismatched, r.proof.Unverifiable) {
 			fmt.Fprintf(&b, " "+format+" |", fmt.Sprint(n))
 		}
 		b.WriteString("\n")
@@ -158,6 +159,7 @@ func replayTable(groups map[string]*row) string {
 		}
 		all.proof.Expected += r.proof.Expected
 		all.proof.Served += r.proof.Served
+		all.proof.Verified += r.proof.Verified
 		all.proof.Mismatched += r.proof.Mismatched
 		all.proof.Unverifiable += r.proof.Unverifiable
 	}

@@ -50,18 +50,18 @@ var gradeMeaning = map[tape.Grade]string{
 }
 
 func (p *printer) proof(proof *tape.Proof) string {
-	verdict := "nothing to prove"
+	if proof.Expected == 0 {
+		return "nothing to prove"
+	}
+	verdict := p.paint(yellow, "nothing verified")
 	if proof.OK != nil {
 		verdict = p.paint(red, "failed")
 		if *proof.OK {
 			verdict = p.paint(green, "ok")
 		}
 	}
-	if proof.Expected == 0 {
-		return verdict
-	}
-	return fmt.Sprintf("%s  %s", verdict, p.paint(dim, fmt.Sprintf("%d of %d served, %d mismatched, %d unverifiable",
-		proof.Served, proof.Expected, proof.Mismatched, proof.Unverifiable)))
+	return fmt.Sprintf("%s  %s", verdict, p.paint(dim, fmt.Sprintf("verified %d of %d, %d served, %d mismatched, %d unverifiable",
+		proof.Verified, proof.Expected, proof.Served, proof.Mismatched, proof.Unverifiable)))
 }
 
 // row writes a label and a value; empty values are left out.
