@@ -353,7 +353,7 @@ func TestRunThatKillsProcessesIsParkedAndNamed(t *testing.T) {
 		for i := byte(2); i < 30; i++ {
 			l.admit(evidence(i, node{id: 1, run: true}))
 		}
-		pass(10 * quiet)
+		pass(o.MaxBackoff - time.Second)
 		if s := l.Stats(); s.Parked != 1 || s.Held != 1 || killer.Load() != 2 || len(d.distinct()) != 28 {
 			t.Errorf("%d attempts, %+v", killer.Load(), s)
 		}
@@ -363,12 +363,22 @@ func TestRunThatKillsProcessesIsParkedAndNamed(t *testing.T) {
 		if n := logs.FilterField(zap.Stringer("run_key", key(1))).FilterField(zap.Int("deaths", 2)).Len(); n != 1 {
 			t.Errorf("the run is named %d times in the log", n)
 		}
+		pass(2 * time.Second)
+		if killer.Load() != 3 {
+			t.Errorf("%d attempts: the parked run was not tried again", killer.Load())
+		}
+		dir = l.crash()
+		l = begin(t, o, dir, small)
+		pass(2*o.MaxBackoff - time.Second) // doubled by the third death
+		if killer.Load() != 3 {
+			t.Errorf("%d attempts", killer.Load())
+		}
 		close(dead)
 		pass(time.Second) // the processes that are gone
 		o.Emit = d.emit
 		l.park()
 		l = begin(t, o, l.dir, small)
-		pass(2 * o.ParkedInterval)
+		pass(2*o.MaxBackoff + time.Second)
 		if !d.distinct()[key(1)] {
 			t.Error("the parked run was not tried again")
 		}

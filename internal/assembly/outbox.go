@@ -73,7 +73,7 @@ type attempts struct {
 const (
 	parkGuilty = 3
 	parkDeaths = 2
-	// maxParkedInterval ends the doubling of Options.ParkedInterval, unless that is longer.
+	// maxParkedInterval ends the doubling.
 	maxParkedInterval = 24 * time.Hour
 )
 
@@ -159,17 +159,22 @@ func (b *outbox) push(e *Emission) {
 	b.wake.Signal()
 }
 
-// park puts the next attempt far off; every process that died with it doubles the time.
+// park puts the next attempt far off. Where processes died, the time begins with the longest pause and doubles with each of them: two that
+// somebody killed may have met the same innocent run, ten did not.
 func (b *outbox) park(e *Emission) {
 	if !e.parked {
 		e.parked = true
 		b.counters.parked.Add(1)
 	}
 	wait := b.o.ParkedInterval
-	for n := parkDeaths; n < e.deaths && wait < maxParkedInterval; n++ {
-		wait *= 2
+	if e.deaths >= parkDeaths {
+		wait = b.o.MaxBackoff
+		for n := parkDeaths; n < e.deaths && wait < maxParkedInterval; n++ {
+			wait *= 2
+		}
+		wait = min(wait, maxParkedInterval)
 	}
-	e.due = b.watch.now() + int64(max(b.o.ParkedInterval, min(wait, maxParkedInterval)))
+	e.due = b.watch.now() + int64(wait)
 }
 
 // spill lets the evidence of an emission be in the spool only, if there is one.
