@@ -6,8 +6,11 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -18,8 +21,11 @@ import (
 // Each of these tests sends runs under load, disturbs the collector or its store, and expects at the end that every run is in a tape and
 // that each tape is, byte for byte, that of a collector that nobody disturbed. Senders repeat what was not acknowledged and nothing else.
 
+// quickly lets agentrun repeat what fails sooner than a user would want.
+var quickly = []string{"--set=processors.agentrun.retry.initial_interval=50ms", "--set=processors.agentrun.retry.max_interval=300ms"}
+
 func TestKilledCollectorLosesNothing(t *testing.T) {
-	c := newCampaign(t, slim, local, decktest.FileURL(t), soon, patient)
+	c := newCampaign(t, slim, local, decktest.FileURL(t), append(quickly, soon, patient)...)
 	c.begin()
 	for range c.crashes(10) {
 		c.wait()
@@ -32,7 +38,7 @@ func TestKilledCollectorLosesNothing(t *testing.T) {
 func TestStoppedAndKilledCollectorLosesNothing(t *testing.T) {
 	for _, shutdown := range []string{"park", "emit"} {
 		t.Run(shutdown, func(t *testing.T) {
-			c := newCampaign(t, slim, local, decktest.FileURL(t), soon, patient, "--set=processors.agentrun.on_shutdown="+shutdown)
+			c := newCampaign(t, slim, local, decktest.FileURL(t), append(quickly, soon, patient, "--set=processors.agentrun.on_shutdown="+shutdown)...)
 			c.begin()
 			for n := range c.crashes(4) {
 				c.wait()
@@ -63,9 +69,7 @@ func TestInterruptedCollectorWithoutASpoolLosesNothing(t *testing.T) {
 // killed meanwhile.
 func TestFailingStoreAndKilledCollectorLoseNothing(t *testing.T) {
 	store := startStore(t)
-	c := newCampaign(t, slim, s3, store.url, soon, patient, "--set=exporters.tape.timeout=2s",
-		"--set=exporters.tape.retry_on_failure.initial_interval=50ms", "--set=exporters.tape.retry_on_failure.max_interval=300ms",
-		"--set=exporters.tape.retry_on_failure.max_elapsed_time=0s")
+	c := newCampaign(t, slim, s3, store.url, append([]string{soon, patient, "--set=exporters.tape.timeout=2s"}, quickly...)...)
 	proxy := startFaults(t, store.address, c.seed)
 	c.url = store.through(proxy.address)
 	c.begin()
@@ -95,11 +99,17 @@ const smallestQuota = "--set=processors.agentrun.spool.max_bytes=67108864"
 
 // The disk itself is full. It is a file system in memory, which takes the right to mount one.
 func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
+	filled(t, filepath.Join(smallDisk(t, "40m"), "spool"), smallestQuota) // more than the disk has
+}
+
+// smallDisk mounts a file system in memory.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
 	disk := filepath.Join(t.TempDir(), "disk")
 	if err := os.Mkdir(disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=40m"); err != nil {
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size="+size); err != nil {
 		t.Skipf("mount a small disk: %v", err)
 	}
 	t.Cleanup(func() {
@@ -107,7 +117,36 @@ func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	filled(t, filepath.Join(disk, "spool"), smallestQuota) // more than the disk has
+	return disk
+}
+
+// The disk of the deck is full: the log says so in words of its own, runs wait, and go out when there is room.
+func TestFullDiskOfTheDeckIsSaidAndLosesNothing(t *testing.T) {
+	disk := smallDisk(t, "4m")
+	filler, err := os.Create(filepath.Join(disk, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	if cerr := filler.Close(); cerr != nil || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err, cerr)
+	}
+	url := "file://" + filepath.Join(disk, "deck")
+	p := collect(t, slim, local, url, append([]string{soon}, quickly...)...)
+	traces := recorded(t)
+	send(t, p, traces)
+	until(t, "the log to say that the deck is full", func() bool { return strings.Contains(p.Log(), "the deck is full; nothing is lost") })
+	if log := p.Log(); strings.Contains(log, "sending_queue") || strings.Contains(log, "Rejecting data") {
+		t.Errorf("the log advises what the documents forbid, or speaks of a loss:\n%s", log)
+	}
+	if err := os.Remove(filler.Name()); err != nil {
+		t.Fatal(err)
+	}
+	drained(t, p, traces.SpanCount())
+	stop(t, p)
+	tapedeck(t, "verify", url)
 }
 
 // filled lets large runs come while the store is away until the spool takes no more, kills the collector in that state, and brings the
@@ -115,8 +154,7 @@ func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
 func filled(t *testing.T, spool string, args ...string) {
 	t.Helper()
 	store := startStore(t)
-	c := newCampaign(t, slim, s3, store.url, append([]string{soon, patient, "--set=exporters.tape.retry_on_failure.initial_interval=50ms",
-		"--set=exporters.tape.retry_on_failure.max_interval=300ms"}, args...)...)
+	c := newCampaign(t, slim, s3, store.url, slices.Concat([]string{soon, patient}, quickly, args)...)
 	c.spool, c.shape, c.pace = spool, agentload.Large, 0
 	store.kill()
 	c.begin()

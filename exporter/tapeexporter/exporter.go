@@ -49,7 +49,8 @@ type tapeExporter struct {
 
 	joined sync.Once // a log: a call brought several traces of agentrun
 
-	lastRefused, lastDefect, lastWarning atomic.Int64 // unix nanoseconds of the last log about one
+	lastDefect, lastWarning atomic.Int64              // unix nanoseconds of the last log about one
+	lastFailure             map[failure]*atomic.Int64 // the same, of those that have words
 }
 
 func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) {
@@ -57,7 +58,7 @@ func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &tapeExporter{cfg: cfg, logger: set.Logger, telemetry: telemetry, open: deck.Open, opening: make(chan struct{}, 1)}, nil
+	return &tapeExporter{cfg: cfg, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: deck.Open, opening: make(chan struct{}, 1)}, nil
 }
 
 // openPatience is how long the start of the collector waits for a store that does not answer.
@@ -262,14 +263,17 @@ func (e *tapeExporter) placed(ctx context.Context, p derive.Placement, trace []z
 	}
 }
 
-// count notes a failed attempt, and logs a refusal, which waits for an operator, once in a while.
+// count notes a failed attempt, and logs what the next attempts will meet too once in a while.
 func (e *tapeExporter) count(ctx context.Context, f failure, err error, traces int) {
 	e.telemetry.ExporterTapeWriteErrors.Add(ctx, int64(traces), metric.WithAttributes(attribute.String("cause", string(f))))
-	switch {
-	case f == refused && now(&e.lastRefused):
-		e.logger.Error("the store refuses; nothing is lost, and writing goes on as soon as the cause is mended", zap.Error(err))
-	case errors.Is(err, derive.ErrDefect) && now(&e.lastDefect):
-		e.logger.Error("a defect of this program keeps evidence from being stored; the sender keeps it and tries again; please report it", zap.Error(err))
+	switch last := e.lastFailure[f]; {
+	case errors.Is(err, context.Canceled): // a caller that stops
+	case errors.Is(err, derive.ErrDefect):
+		if now(&e.lastDefect) {
+			e.logger.Error("a defect of this program keeps evidence from being stored; the sender keeps it and tries again; please report it", zap.Error(err))
+		}
+	case last != nil && now(last):
+		e.logger.Error(f.words(), zap.Error(err))
 	}
 }
 

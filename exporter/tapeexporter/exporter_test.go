@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +27,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
-
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -93,6 +93,11 @@ type rig struct {
 
 func newRig(t *testing.T, url string, edit func(*Config)) *rig {
 	t.Helper()
+	return newRigLogging(t, url, zap.NewNop(), edit)
+}
+
+func newRigLogging(t *testing.T, url string, logger *zap.Logger, edit func(*Config)) *rig {
+	t.Helper()
 	cfg := createDefaultConfig().(*Config)
 	cfg.Deck = url
 	if edit != nil {
@@ -104,6 +109,7 @@ func newRig(t *testing.T, url string, edit func(*Config)) *rig {
 	r := &rig{faults: decktest.Wrap(store), telemetry: componenttest.NewTelemetry()}
 	set := exportertest.NewNopSettings(metadata.Type)
 	set.TelemetrySettings = r.telemetry.NewTelemetrySettings()
+	set.Logger = logger
 	e, err := newTapeExporter(set, cfg)
 	require.NoError(t, err)
 	e.open = func(ctx context.Context, url string) (*deck.Deck, error) { return deck.New(ctx, r.faults, url) }
@@ -190,7 +196,7 @@ func TestStoreThatComesBackLosesNothing(t *testing.T) {
 				}
 				return nil
 			})
-			require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+			require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "")))
 			r.faults.Reset()
 			faulty := r.objects(t)
 
@@ -198,7 +204,7 @@ func TestStoreThatComesBackLosesNothing(t *testing.T) {
 			clean := newRig(t, "mem://back-clean", nil)
 			clean.start(t)
 			defer clean.stop(t)
-			require.NoError(t, clean.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+			require.NoError(t, clean.ConsumeTraces(t.Context(), oneTrace(1, "")))
 			require.Equal(t, clean.objects(t), faulty, "the deck differs from one without faults")
 		})
 	}
@@ -217,10 +223,61 @@ func TestRefusalIsTriedAgainUntilTheOperatorMendsIt(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+		require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "")))
 		require.False(t, time.Now().Before(mended))
 		require.Equal(t, 1, count(r.objects(t), "tape.json"))
 	})
+}
+
+// agentrun repeats, and lets other traces pass: a call with what it brings tries once, whatever retry_on_failure says.
+func TestWhatAgentrunBringsIsTriedOnceInACall(t *testing.T) {
+	t.Cleanup(func() { deck.DropMemory("once") })
+	r := newRig(t, "mem://once", nil)
+	r.start(t)
+	defer r.stop(t)
+	for _, failure := range []error{errAway, &deck.StoreError{Op: "put", Scheme: "mem", Reason: "access denied", Permanent: true}} {
+		calls := 0
+		r.faults.Hook(func(context.Context, decktest.Op) error { calls++; return failure })
+		err := r.ConsumeTraces(t.Context(), oneTrace(1, "acme"))
+		require.ErrorIs(t, err, failure)
+		require.False(t, consumererror.IsPermanent(err), "agentrun would drop it")
+		require.Equal(t, 1, calls)
+	}
+	r.faults.Reset()
+	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+	require.Equal(t, 1, count(r.objects(t), "tape.json"))
+}
+
+// What lasts is said once a minute for each kind, as an error and in words of this exporter.
+func TestFailuresThatLastAreSaidOnceAMinute(t *testing.T) {
+	diskFull := &deck.StoreError{Op: "put", Scheme: "file", Full: true, Err: syscall.ENOSPC}
+	denied := &deck.StoreError{Op: "put", Scheme: "mem", Reason: "access denied", Permanent: true}
+	for name, tenant := range map[string]string{"agentrun": "acme", "others": ""} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				t.Cleanup(func() { deck.DropMemory("said") })
+				core, logs := observer.New(zap.DebugLevel)
+				r := newRigLogging(t, "mem://said", zap.New(core), func(c *Config) { c.Retry.MaxElapsedTime = time.Second })
+				r.start(t)
+				defer r.stop(t)
+				for f, err := range map[failure]error{full: diskFull, refused: denied, failed: errAway} {
+					r.faults.Hook(func(context.Context, decktest.Op) error { return err })
+					logs.TakeAll()
+					began := time.Now()
+					for time.Since(began) < 5*time.Minute {
+						require.Error(t, r.ConsumeTraces(t.Context(), oneTrace(1, tenant)))
+						time.Sleep(10 * time.Second)
+					}
+					said := logs.TakeAll()
+					require.Len(t, said, 5, "%s: %v", f, said)
+					for _, entry := range said {
+						require.Equal(t, zap.ErrorLevel, entry.Level)
+						require.Equal(t, f.words(), entry.Message)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestStartSurvivesAnOutage(t *testing.T) {

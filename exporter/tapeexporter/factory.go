@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
 )
@@ -27,13 +29,38 @@ func createTraces(ctx context.Context, set exporter.Settings, c component.Config
 	return wrap(ctx, set, cfg, e)
 }
 
-// wrap adds what exporterhelper does for every exporter: timeout, retry, queue and its metrics.
+// wrap adds what exporterhelper does for every exporter: timeout, retry, queue and its metrics. Its log is for exporters that drop what they
+// cannot send: it advises a queue, at every attempt, where this one says once a minute what is the matter.
 func wrap(ctx context.Context, set exporter.Settings, cfg *Config, e *tapeExporter) (exporter.Traces, error) {
-	return exporterhelper.NewTraces(ctx, set, cfg, e.pushTraces,
+	if !cfg.Queue.HasValue() {
+		set.Logger = zap.NewNop()
+	}
+	asConfigured, err := exporterhelper.NewTraces(ctx, set, cfg, e.pushTraces,
 		exporterhelper.WithStart(e.start),
 		exporterhelper.WithShutdown(e.shutdown),
 		exporterhelper.WithTimeout(cfg.Timeout),
 		exporterhelper.WithRetry(cfg.Retry),
 		exporterhelper.WithQueue(cfg.Queue),
 	)
+	if err != nil || cfg.Queue.HasValue() || !cfg.Retry.Enabled {
+		return asConfigured, err
+	}
+	once, err := exporterhelper.NewTraces(ctx, set, cfg, e.pushTraces, exporterhelper.WithTimeout(cfg.Timeout))
+	return &traces{asConfigured, once}, err
+}
+
+// traces tries once what agentrun brings, and leaves it to agentrun to try again: it keeps the evidence, and lets other traces pass one
+// that fails. What comes from elsewhere is repeated here.
+type traces struct {
+	exporter.Traces
+	once exporter.Traces
+}
+
+func (t *traces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	if rs := td.ResourceSpans(); rs.Len() > 0 {
+		if _, ok := rs.At(0).Resource().Attributes().Get(attrRunKey); ok {
+			return t.once.ConsumeTraces(ctx, td)
+		}
+	}
+	return t.Traces.ConsumeTraces(ctx, td)
 }

@@ -17,6 +17,8 @@ const (
 	// refused: the store needs an operator (a missing bucket, a missing right). It is tried again like an outage: operators mend
 	// buckets, and evidence that is dropped never comes back.
 	refused failure = "refused"
+	// full: the store has no room. It is tried again: somebody makes room, and evidence that is dropped never comes back.
+	full failure = "full"
 	// failed: the store is away, or the attempt ran out of time. It is tried again.
 	failed failure = "failed"
 	// underivable: the evidence is durable, because a part is written before anything is derived, but no tape can be made: a
@@ -26,6 +28,20 @@ const (
 	tooLarge failure = "too_large"
 )
 
+// words are what the log says of a failure that the next attempts will meet too.
+func (f failure) words() string {
+	switch f {
+	case refused:
+		return "the store refuses; nothing is lost, and writing goes on as soon as the cause is mended"
+	case full:
+		return "the deck is full; nothing is lost, and writing goes on as soon as there is room"
+	case failed:
+		return "the deck cannot be written; nothing is lost, and writing goes on as soon as the store answers"
+	default:
+		return ""
+	}
+}
+
 // failureOf takes what it does not know for an outage: repeating is the error that costs nothing.
 func failureOf(err error) failure {
 	switch {
@@ -33,6 +49,8 @@ func failureOf(err error) failure {
 		return tooLarge
 	case errors.Is(err, derive.ErrUnderivable), errors.Is(err, deck.ErrCorrupt):
 		return underivable
+	case deck.IsFull(err):
+		return full
 	case deck.IsPermanent(err):
 		return refused
 	default:

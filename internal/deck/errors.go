@@ -35,6 +35,7 @@ type StoreError struct {
 	Key       string
 	Reason    string
 	Permanent bool // trying again cannot help
+	Full      bool // the store has no room
 	Err       error
 }
 
@@ -73,6 +74,12 @@ func IsPermanent(err error) bool {
 	}
 	var se *StoreError
 	return errors.As(err, &se) && se.Permanent
+}
+
+// IsFull reports whether the store has no room: a full disk, a quota.
+func IsFull(err error) bool {
+	var se *StoreError
+	return errors.As(err, &se) && se.Full
 }
 
 // SafeReason turns an error of a client library into text without URLs and

@@ -384,5 +384,11 @@ func fileError(op, key string, err error) error {
 	// a root that is a file.
 	reason := SafeReason(err)
 	permanent = permanent || strings.Contains(reason, "path escapes") || reason == "not a directory"
-	return &StoreError{Op: op, Scheme: "file", Key: key, Permanent: permanent, Err: err}
+	return &StoreError{Op: op, Scheme: "file", Key: key, Permanent: permanent, Full: diskFull(err), Err: err}
+}
+
+// diskFull reports whether the disk or the quota of the user is full.
+func diskFull(err error) bool {
+	const windowsDiskFull = syscall.Errno(112)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, windowsDiskFull)
 }

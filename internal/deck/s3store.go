@@ -250,10 +250,14 @@ func s3Error(op, key string, err error) error {
 		e.Permanent, e.Reason = true, "the service lacks a needed function ("+code+"); create-only writes need If-None-Match"
 	default:
 		e.Permanent = StatusPermanent(status) && !s3Transient[code]
+		e.Full = status == http.StatusInsufficientStorage || s3Full[code]
 		e.Reason = "the service answered " + strconv.Itoa(status) + " " + code
 	}
 	return e
 }
+
+// s3Full holds what services with a quota answer.
+var s3Full = map[string]bool{"QuotaExceeded": true, "XMinioStorageFull": true, "XMinioAdminBucketQuotaExceeded": true}
 
 // s3Transient holds answers of the 4xx classes that a later attempt may not get.
 var s3Transient = map[string]bool{

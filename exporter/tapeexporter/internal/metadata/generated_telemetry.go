@@ -117,7 +117,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterTapeWriteErrors, err = builder.meter.Int64Counter(
 		"otelcol_exporter_tape_write_errors",
-		metric.WithDescription("Traces that could not be written at one attempt. Refused and failed ones are written at a later one. [Alpha]"),
+		metric.WithDescription("Traces that could not be written at one attempt. Refused, full and failed ones are written at a later one. [Alpha]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)

@@ -152,7 +152,7 @@ func AssertEqualExporterTapeRefusedTraces(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterTapeWriteErrors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_tape_write_errors",
-		Description: "Traces that could not be written at one attempt. Refused and failed ones are written at a later one. [Alpha]",
+		Description: "Traces that could not be written at one attempt. Refused, full and failed ones are written at a later one. [Alpha]",
 		Unit:        "{trace}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -233,14 +234,16 @@ func (s *store) error(op, key string, err error) error {
 	case a.MissingBucket, a.Status == 404 && op != "get":
 		return s.failure(op, key, "the bucket does not exist", true, err)
 	case a.Status != 0:
-		return s.failure(op, key, strings.TrimSpace(fmt.Sprintf("the service answered %d %s", a.Status, a.Code)), deck.StatusPermanent(a.Status), err)
+		e := s.failure(op, key, strings.TrimSpace(fmt.Sprintf("the service answered %d %s", a.Status, a.Code)), deck.StatusPermanent(a.Status), err)
+		e.Full = a.Status == http.StatusInsufficientStorage
+		return e
 	}
 	code := gcerrors.Code(err)
 	permanent := code == gcerrors.PermissionDenied || code == gcerrors.InvalidArgument || code == gcerrors.Unimplemented
 	return s.failure(op, key, deck.SafeReason(innermost(err)), permanent, err)
 }
 
-func (s *store) failure(op, key, reason string, permanent bool, err error) error {
+func (s *store) failure(op, key, reason string, permanent bool, err error) *deck.StoreError {
 	return &deck.StoreError{Op: op, Scheme: s.Scheme, Key: key, Reason: reason, Permanent: permanent, Err: err}
 }
 
