@@ -62,12 +62,21 @@ func TestTwoStructuresThatEncloseOrphansOfOneParentAreRunsOfTheirOwnName(t *test
 }
 
 // The bound is the test's own time limit: five thousand spans are a small request.
-func TestOrphansWithinOrphansArePlacedInBoundedTime(t *testing.T) {
+// The steps that it takes are counted in TestPlacingOrphansWithinOrphansTakesABoundedNumberOfSteps.
+func TestOrphansWithinOrphansAreAllOnATape(t *testing.T) {
 	tr := newTrace()
 	for i := range 5000 {
 		tr.tool("f", i+1, 10_000+i, i, 10_000-i, "", fmt.Sprintf(`{"i":%d}`, i), "v")
 	}
-	tr.derive(t)
+	calls := map[string]bool{}
+	for _, tp := range tr.runs(t) {
+		for _, e := range tp.Events {
+			calls[e.Args.JSON()] = true
+		}
+	}
+	if len(calls) != 5000 {
+		t.Errorf("%d calls of 5000", len(calls))
+	}
 }
 
 // A synthetic id such as call_0 comes back in every agent. A call made by the agent that another call runs is a call of its own.

@@ -39,13 +39,7 @@ func link(nodes []*node) []*node {
 			orphans = append(orphans, n)
 		}
 	}
-	steps := maxPlacing
-	for _, n := range orphans {
-		if p := enclosing(n, nodes, &steps); p != nil {
-			n.up, n.adopted = p, true
-			p.kids = append(p.kids, n)
-		}
-	}
+	place(orphans, nodes, maxPlacing)
 	var roots []*node
 	for _, n := range nodes {
 		if n.up == nil {
@@ -53,6 +47,20 @@ func link(nodes []*node) []*node {
 		}
 	}
 	return roots
+}
+
+// place hangs orphans below the nodes that enclose them, with so many steps at most, and returns how many are left.
+func place(orphans, nodes []*node, steps int) (left int) {
+	for _, n := range orphans {
+		if p := enclosing(n, nodes, &steps); p != nil {
+			n.up, n.adopted = p, true
+			p.kids = append(p.kids, n)
+		}
+		if steps < 0 {
+			break
+		}
+	}
+	return steps
 }
 
 // cutCycles makes every parent chain end: the earliest node of a cycle loses its parent.
