@@ -3,11 +3,28 @@
 
 package genailogsconnector // import "github.com/tapedeck/tapedeck/connector/genailogsconnector"
 
-import "go.opentelemetry.io/collector/component"
+import (
+	"fmt"
 
-// Config is empty: which records belong to agent runs is known from their event names.
-type Config struct{}
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/tapedeck/tapedeck/internal/segregation"
+)
+
+// Config is the user's settings of the genailogs connector. Which records belong to agent runs is known from their event names.
+type Config struct {
+	// Replay says what tells replays from production: a record that belongs to no run may say it of its trace.
+	Replay segregation.Config `mapstructure:"replay"`
+}
 
 var _ component.Config = (*Config)(nil)
 
 func createDefaultConfig() component.Config { return &Config{} }
+
+// Validate reports keys that cannot work.
+func (c *Config) Validate() error {
+	if _, err := c.Replay.Rules(); err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	return nil
+}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/tapedeck/tapedeck/connector/genailogsconnector/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // logsToTraces passes the records of agents on as spans, in the call in which they came. It keeps nothing.
@@ -21,15 +23,20 @@ type logsToTraces struct {
 	component.ShutdownFunc
 
 	next      consumer.Traces
+	rules     *segregation.Rules
 	telemetry *metadata.TelemetryBuilder
 }
 
-func newLogsToTraces(set connector.Settings, next consumer.Traces) (*logsToTraces, error) {
+func newLogsToTraces(set connector.Settings, cfg *Config, next consumer.Traces) (*logsToTraces, error) {
+	rules, err := cfg.Replay.Rules()
+	if err != nil {
+		return nil, err
+	}
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
 	}
-	return &logsToTraces{next: next, telemetry: telemetry}, nil
+	return &logsToTraces{next: next, rules: rules, telemetry: telemetry}, nil
 }
 
 // Capabilities says that the records are left as they are: their content is copied.
@@ -39,9 +46,16 @@ func (c *logsToTraces) Capabilities() consumer.Capabilities {
 
 // ConsumeLogs returns what the next component returns, so that a refusal reaches the sender.
 func (c *logsToTraces) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	td := evidence.LogsToTraces(ld)
-	passed := td.SpanCount()
-	if passed > 0 {
+	td := evidence.LogsToTraces(ld, c.rules)
+	passed := 0
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			if ss.Scope().Name() == genai.LogScope { // the rest are notes
+				passed += ss.Spans().Len()
+			}
+		}
+	}
+	if td.SpanCount() > 0 {
 		if err := c.next.ConsumeTraces(ctx, td); err != nil {
 			return err
 		}

@@ -18,6 +18,6 @@ func NewFactory() connector.Factory {
 	return connector.NewFactory(metadata.Type, createDefaultConfig, connector.WithLogsToTraces(createLogsToTraces, metadata.LogsToTracesStability))
 }
 
-func createLogsToTraces(_ context.Context, set connector.Settings, _ component.Config, next consumer.Traces) (connector.Logs, error) {
-	return newLogsToTraces(set, next)
+func createLogsToTraces(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Traces) (connector.Logs, error) {
+	return newLogsToTraces(set, cfg.(*Config), next)
 }

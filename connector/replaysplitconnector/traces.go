@@ -132,6 +132,7 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 		r := runs[at]
 		of[i] = at
 		r.items, r.complete = max(r.items, items), r.complete || complete
+		r.scan.Handover(rs.Resource().Attributes())
 		r.scan.Attributes(rs.Resource().Attributes())
 		for j := range rs.ScopeSpans().Len() {
 			ss := rs.ScopeSpans().At(j)
@@ -142,7 +143,7 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 			r.scan.Attributes(ss.Scope().Attributes())
 			if key != "" {
 				for k := range ss.Spans().Len() {
-					r.scan.Span(ss.Spans().At(k))
+					r.scan.Span(ss.Scope().Name(), ss.Spans().At(k))
 				}
 			}
 		}

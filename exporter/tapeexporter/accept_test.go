@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -120,4 +121,71 @@ func TestDeliveryOfATraceThatWasTakenAwayIsAcknowledgedAndCounted(t *testing.T) 
 	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
 	require.Zero(t, count(r.objects(t), "tape.json"))
 	require.EqualValues(t, 1, r.counted(t, "buried_traces"))
+}
+
+func TestTagOfASpanThatIsNoEvidenceDecidesWithoutAgentrunToo(t *testing.T) {
+	web := func(td ptrace.Traces, tag bool) ptrace.Traces {
+		rs := td.ResourceSpans().AppendEmpty()
+		if !tag {
+			rs.Resource().Attributes().PutStr("baggage", "replay_run_id=r-1") // says nothing of traces that have no evidence here
+		}
+		ss := rs.ScopeSpans().AppendEmpty()
+		ss.Scope().SetName("net/http")
+		span := ss.Spans().AppendEmpty()
+		span.SetTraceID(pcommon.TraceID{15: 1})
+		span.SetSpanID(pcommon.SpanID{7: 9})
+		if tag {
+			span.Events().AppendEmpty().Attributes().PutStr("replay_run_id", "r-1")
+		}
+		return td
+	}
+	for name, calls := range map[string][]ptrace.Traces{
+		"in one call":       {web(oneTrace(1, ""), true)},
+		"around it":         {web(oneTrace(1, ""), false)},
+		"before":            {web(ptrace.NewTraces(), true), oneTrace(1, "")},
+		"after":             {oneTrace(1, ""), web(ptrace.NewTraces(), true)},
+		"alone, around it":  {web(ptrace.NewTraces(), false)},
+		"the run alone":     {oneTrace(1, "")},
+		"the request alone": {web(ptrace.NewTraces(), true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deck.DropMemory("notes")
+			r := newRig(t, "mem://notes", nil)
+			r.start(t)
+			defer r.stop(t)
+			for _, td := range calls {
+				require.NoError(t, r.ConsumeTraces(t.Context(), td))
+			}
+			keys := r.objects(t)
+			replays, runs := count(keys, "replays/r-1/"), 0
+			for _, k := range keys {
+				if strings.HasPrefix(k, "runs/") {
+					runs++
+				}
+			}
+			switch name {
+			case "the run alone":
+				require.Zero(t, replays, keys)
+				require.Positive(t, runs, keys)
+			case "alone, around it":
+				require.Zero(t, replays+runs, keys)
+			default:
+				require.Positive(t, replays, keys)
+				require.Zero(t, runs, keys)
+			}
+		})
+	}
+}
+
+func TestHandoverNamesTheReplay(t *testing.T) {
+	deck.DropMemory("handover")
+	r := newRig(t, "mem://handover", nil)
+	r.start(t)
+	defer r.stop(t)
+	td := oneTrace(1, "acme")
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr(segregation.HandoverKey, segregation.Tags{IDs: []string{"r-1"}}.String())
+	require.NoError(t, r.ConsumeTraces(t.Context(), td))
+	keys := r.objects(t)
+	require.Equal(t, 1, count(keys, "tape.json"), keys)
+	require.Positive(t, count(keys, "replays/r-1/acme/"), keys)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // writesPerCall is how many traces of one call are written at once. With agentrun before it a call brings one trace, and agentrun
@@ -37,6 +38,7 @@ type tapeExporter struct {
 	cfg       *Config
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
+	rules     *segregation.Rules
 	open      func(ctx context.Context, url string) (*deck.Deck, error)
 
 	// opening is held by whoever opens or closes the deck, and reads deck and writer. It is a channel because opening takes network calls: who
@@ -54,11 +56,15 @@ type tapeExporter struct {
 }
 
 func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) {
+	rules, err := cfg.Replay.Rules()
+	if err != nil {
+		return nil, err
+	}
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
 	}
-	return &tapeExporter{cfg: cfg, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: deck.Open, opening: make(chan struct{}, 1)}, nil
+	return &tapeExporter{cfg: cfg, rules: rules, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: deck.Open, opening: make(chan struct{}, 1)}, nil
 }
 
 // openPatience is how long the start of the collector waits for a store that does not answer.
@@ -116,13 +122,9 @@ func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := e.cfg.Replay.Rules()
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
 	e.deck = d
 	e.writer = derive.NewWriter(d, derive.Options{
-		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,
+		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,
 		Bounds: e.cfg.Bounds.bounds(), Warn: e.warn,
 	})
 	return e.writer, nil
@@ -130,7 +132,7 @@ func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
 
 // pushTraces returns when everything is durable. What is not is in the error, so that a repetition brings only that.
 func (e *tapeExporter) pushTraces(ctx context.Context, td ptrace.Traces) error {
-	groups, ignored := split(td)
+	groups, ignored := split(td, e.rules)
 	if ignored > 0 {
 		e.telemetry.ExporterTapeIgnoredSpans.Add(ctx, int64(ignored))
 	}
@@ -199,8 +201,12 @@ func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) (e
 	defer derive.Recovered(&err, derive.ErrDefect, g.key.hex())
 	set := evidence.NewSet()
 	complete := g.isComplete()
-	vouch(g.traces)
+	for _, rs := range g.traces.ResourceSpans().All() {
+		vouch(rs.Resource().Attributes())
+	}
+	vouch(g.from)
 	set.AddTraces(g.traces)
+	set.AddTags(g.key.trace, g.tags, g.from, e.rules)
 	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant)}
 	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete})
 	if stored != nil {

@@ -33,6 +33,7 @@ import (
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 var errAway = &deck.StoreError{Op: "put", Scheme: "mem", Reason: "connection refused", Err: errors.New("connection refused")}
@@ -392,7 +393,7 @@ func TestSpansWithoutAgentrunGoToTheDefaultTenant(t *testing.T) {
 func TestRunKeyOfAnotherTraceNamesOnlyTheTenant(t *testing.T) {
 	td := oneTrace(1, "a/b")
 	td.ResourceSpans().At(0).Resource().Attributes().PutStr(attrRunKey, "a/b/ffffffffffffffffffffffffffffffff")
-	groups, ignored := split(td)
+	groups, ignored := split(td, segregation.Default)
 	require.Zero(t, ignored)
 	require.Len(t, groups, 1)
 	require.Equal(t, groupKey{"a/b", pcommon.TraceID{15: 1}}, groups[0].key)
@@ -422,7 +423,7 @@ func TestSplitKeepsResourceAndScopeOfEverySpan(t *testing.T) {
 	for i := range byte(6) {
 		agentTrace(td, 1+i%2, "acme")
 	}
-	groups, _ := split(td)
+	groups, _ := split(td, segregation.Default)
 	require.Len(t, groups, 2)
 	for _, g := range groups {
 		require.Equal(t, 3, g.traces.ResourceSpans().Len())
@@ -449,7 +450,7 @@ func TestCompletenessWithoutAgentrunComesFromTheEvidence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			td := oneTrace(1, "")
 			c.edit(td.ResourceSpans().At(0).ScopeSpans().At(0).Spans())
-			groups, _ := split(td)
+			groups, _ := split(td, segregation.Default)
 			require.Equal(t, c.want, groups[0].isComplete())
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // What agentrun says about its emissions, in resource attributes.
@@ -35,8 +36,11 @@ func (k groupKey) hex() string { return hex.EncodeToString(k.trace[:]) }
 type group struct {
 	key    groupKey
 	traces ptrace.Traces
+	// tags are those that agentrun has found in the trace, or that stand on spans which are no evidence.
+	tags segregation.Tags
 	// marked tells that agentrun said whether the trace is complete; complete is what it said.
 	marked, complete bool
+	from             pcommon.Map // a copy of the attributes of its first resource
 
 	rs              ptrace.ResourceSpans
 	ss              ptrace.ScopeSpans
@@ -71,47 +75,67 @@ func (g *group) isComplete() bool {
 
 // vouch leaves the marker of a redaction on a resource only where a component of this process has put it there: agentredaction, which
 // proves it, or agentrun, which is believed as far as its run key is.
-func vouch(td ptrace.Traces) {
-	for _, rs := range td.ResourceSpans().All() {
-		a := rs.Resource().Attributes()
-		if marker, ok := redact.OpenMarker(a); ok {
-			a.PutStr(redact.MarkerKey, marker.String())
-		} else if _, ok := a.Get(attrRunKey); !ok {
-			a.Remove(redact.MarkerKey)
-		}
+func vouch(resource pcommon.Map) {
+	if marker, ok := redact.OpenMarker(resource); ok {
+		resource.PutStr(redact.MarkerKey, marker.String())
+	} else if _, ok := resource.Get(attrRunKey); !ok {
+		resource.Remove(redact.MarkerKey)
 	}
 }
 
 // split copies the evidence of each trace and counts the spans that are none. td stays as it is.
-func split(td ptrace.Traces) (groups []*group, ignored int) {
+func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored int) {
 	index := map[groupKey]*group{}
-	ignored = each(td, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
-		key := groupKey{at.tenant, span.TraceID()}
+	of := func(tenant string, trace pcommon.TraceID, resource pcommon.Map) *group {
+		key := groupKey{tenant, trace}
 		g := index[key]
 		if g == nil {
-			g = &group{key: key, traces: ptrace.NewTraces(), resource: -1, scope: -1}
+			g = &group{key: key, traces: ptrace.NewTraces(), from: pcommon.NewMap(), resource: -1, scope: -1}
+			resource.CopyTo(g.from)
 			index[key] = g
 			groups = append(groups, g)
 		}
+		return g
+	}
+	scan := segregation.Scan{Rules: rules}
+	each(td, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
+		g := of(at.tenant, span.TraceID(), rs.Resource().Attributes())
 		if g.resource != at.resource {
+			scan.Reset()
+			scan.Handover(rs.Resource().Attributes())
+			g.tags.Merge(scan.Tags())
 			if v, ok := rs.Resource().Attributes().Get(attrRunComplete); ok && v.Type() == pcommon.ValueTypeBool {
 				g.marked = true
 				g.complete = g.complete || v.Bool()
 			}
 		}
 		g.add(rs, ss, span, at)
+	}, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
+		ignored++
+		scan.Reset()
+		scan.Handover(rs.Resource().Attributes())
+		scan.Span(ss.Scope().Name(), span)
+		if scan.Found() && !span.TraceID().IsEmpty() {
+			of(at.tenant, span.TraceID(), rs.Resource().Attributes())
+		}
+		// A tag that stands around the span only says nothing of traces that have no evidence here.
+		scan.Around(rs, ss)
+		if g := index[groupKey{at.tenant, span.TraceID()}]; g != nil {
+			g.tags.Merge(scan.Tags())
+		}
 	})
 	return groups, ignored
 }
 
-// pick copies the evidence of some traces as it is, for another attempt.
+// pick copies some traces as they are, for another attempt.
 func pick(td ptrace.Traces, keep map[groupKey]bool) ptrace.Traces {
 	g := &group{traces: ptrace.NewTraces(), resource: -1, scope: -1}
-	each(td, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
+	take := func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
 		if keep[groupKey{at.tenant, span.TraceID()}] {
 			g.add(rs, ss, span, at)
 		}
-	})
+	}
+	each(td, take, take)
 	return g.traces
 }
 
@@ -137,22 +161,23 @@ type position struct {
 	resource, scope int
 }
 
-// each calls f for every span that is evidence and has a trace id, and counts the others.
-func each(td ptrace.Traces, f func(ptrace.ResourceSpans, ptrace.ScopeSpans, ptrace.Span, position)) (ignored int) {
+type visit func(ptrace.ResourceSpans, ptrace.ScopeSpans, ptrace.Span, position)
+
+// each calls evidence for every span that is evidence and has a trace id, and other for the rest.
+func each(td ptrace.Traces, evidence, other visit) {
 	for i, rs := range td.ResourceSpans().All() {
 		at := position{tenant: tenantOf(rs.Resource()), resource: i}
 		for j, ss := range rs.ScopeSpans().All() {
 			at.scope = j
 			for _, span := range ss.Spans().All() {
-				if span.TraceID().IsEmpty() || !genai.IsEvidence(ss.Scope().Name(), span) {
-					ignored++
-					continue
+				if !span.TraceID().IsEmpty() && genai.IsEvidence(ss.Scope().Name(), span) {
+					evidence(rs, ss, span, at)
+				} else {
+					other(rs, ss, span, at)
 				}
-				f(rs, ss, span, at)
 			}
 		}
 	}
-	return ignored
 }
 
 // tenantOf reads the tenant of a run key, "<tenant>/<trace id>". A tenant may contain slashes.

@@ -77,8 +77,6 @@ type Fragment struct {
 	Bytes int64
 	// RunSpan tells that the span of an agent run is among them.
 	RunSpan bool
-	// Rooted tells that some of them always lie below the span of an agent run: while none came, the run is not whole.
-	Rooted bool
 }
 
 // Link is a span without its content.
@@ -86,6 +84,14 @@ type Link struct {
 	Key    Key
 	ID     pcommon.SpanID
 	Parent pcommon.SpanID
+	// Remote tells that the parent is a span of another process.
+	Remote bool
+}
+
+// HasRemoteParent tells whether a span says that its parent is a span of another process. SDKs that do not fill the flags say nothing.
+func HasRemoteParent(span ptrace.Span) bool {
+	const known, remote = 0x100, 0x200 // SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK, SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK
+	return span.Flags()&(known|remote) == known|remote
 }
 
 // Emission is the evidence of one trace that has come since the last emission of that trace.
@@ -97,8 +103,8 @@ type Emission struct {
 	Held int
 	// Items counts the distinct spans of the trace so far, earlier emissions included as long as they are remembered.
 	Items int
-	// Complete tells that nothing says that the root of a run is missing: the root of the trace or the span of an agent run came,
-	// or no parent that the evidence names is missing, or the evidence is of a kind that has no root to wait for.
+	// Complete tells that nothing says that the root is missing: a span without a parent came, or every parent that is named, or the
+	// span of an agent run and every parent that is named in its own process.
 	Complete bool
 	Reason   Reason
 

@@ -84,7 +84,7 @@ func TestLinksOfATraceThatIsPartlyInMemoryCount(t *testing.T) {
 				l.park()
 				l = begin(t, options(d), l.dir, spool.Options{})
 				r := evidence(1, node{id: 4, parent: 3})
-				links := []Link{{Key: key(1), ID: spanID(2), Parent: spanID(1)}}
+				links := []Link{{Key: key(1), ID: spanID(2), Parent: spanID(2)}}
 				if sameRequest {
 					r.Links = links
 				}
@@ -264,7 +264,7 @@ func TestRunsOfAMegabyteStayWithinTheBoundAndComplete(t *testing.T) {
 	}
 	payload := strings.Repeat("a megabyte of messages ", (1<<20)/parts/spansPerPart/23)
 	part := func(run uint64, part int) Request {
-		f := Fragment{Key: Key{Tenant: "acme", TraceID: id(run)}, Traces: ptrace.NewTraces(), Items: spansPerPart, Rooted: true}
+		f := Fragment{Key: Key{Tenant: "acme", TraceID: id(run)}, Traces: ptrace.NewTraces(), Items: spansPerPart}
 		spans := f.Traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
 		for i := range spansPerPart {
 			s := spans.AppendEmpty()

@@ -4,8 +4,11 @@
 package assembly
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
 func TestTraceWithRootLeavesAfterTheQuietPeriod(t *testing.T) {
@@ -41,33 +44,94 @@ func TestNewItemsRestartTheQuietPeriod(t *testing.T) {
 	})
 }
 
-func TestRunSpanBelowAnUnseenParentWaitsForIdle(t *testing.T) {
-	d := &downstream{}
-	run(t, options(d), func(m *Assembler) {
-		// A sub-agent has ended; the agent that called it still runs.
-		admit(t, m, evidence(1, node{id: 3, parent: 2, run: true}))
-		pass(idle - time.Second)
-		wantNone(t, d, 0)
-		pass(2 * time.Second)
-		if e := wantOne(t, d, 0, Idle); !e.Complete {
-			t.Error("not complete, although a run span came; its parent may be a span that is no evidence")
+func TestTraceThatNamesAParentWhichHasNotComeWaitsAndIsNotComplete(t *testing.T) {
+	run1 := node{id: 2, parent: 1, run: true}
+	for name, r := range map[string]Request{
+		"calls without their run span":                 {Fragments: []Fragment{fragment(1, node{id: 3, parent: 2})}},
+		"a run span below a web request":               {Fragments: []Fragment{fragment(1, run1, node{id: 3, parent: 2})}},
+		"calls of another process than that they name": {Fragments: []Fragment{fragment(1, node{id: 3, parent: 2, flags: remoteParent})}},
+		"a web request that is not the root": {Fragments: []Fragment{fragment(1, run1)},
+			Links: []Link{{Key: key(1), ID: spanID(1), Parent: spanID(9)}}},
+		"a chain above, in the wrong order": {Fragments: []Fragment{fragment(1, node{id: 3, parent: 2})},
+			Links: []Link{{Key: key(1), ID: spanID(8), Parent: spanID(9)}, {Key: key(1), ID: spanID(7), Parent: spanID(8)}, {Key: key(1), ID: spanID(2), Parent: spanID(7)}}},
+	} {
+		for _, crash := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, crash %t", name, crash), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					d := &downstream{}
+					l := begin(t, options(d), t.TempDir(), spool.Options{})
+					defer func() { l.park() }()
+					l.admit(cloneRequest(r))
+					if crash {
+						l = begin(t, options(d), l.crash(), spool.Options{})
+					}
+					pass(idle - time.Second)
+					wantNone(t, d, 0)
+					pass(2 * time.Second)
+					if e := wantOne(t, d, 0, Idle); e.Complete {
+						t.Error("complete, although a parent that is named has not come: the tag of a replay may stand there")
+					}
+					// It comes after all.
+					l.admit(evidence(1, node{id: 20, parent: 2}, node{id: 2, parent: 0}))
+					pass(2 * quiet)
+					if e := wantOne(t, d, 1, RootEnded); !e.Complete {
+						t.Error("not complete, although the root came")
+					}
+				})
+			})
 		}
-	})
+	}
 }
 
-func TestCallsWithoutTheirRunSpanAreCompleteOnlyWhereNoneIsToBeExpected(t *testing.T) {
-	for _, rooted := range []bool{true, false} {
+func TestRunWhoseParentIsInAnotherProcessLeavesAfterTheQuietPeriod(t *testing.T) {
+	remote := Link{Key: key(1), ID: spanID(1), Parent: spanID(9), Remote: true}
+	for name, r := range map[string]Request{
+		"the run span names it":          {Fragments: []Fragment{fragment(1, node{id: 2, parent: 1, run: true, flags: remoteParent}, node{id: 3, parent: 2})}},
+		"the web request above names it": {Fragments: []Fragment{fragment(1, node{id: 2, parent: 1, run: true})}, Links: []Link{remote}},
+	} {
+		for _, crash := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, crash %t", name, crash), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					d := &downstream{}
+					l := begin(t, options(d), t.TempDir(), spool.Options{})
+					defer func() { l.park() }()
+					l.admit(cloneRequest(r))
+					if crash {
+						l = begin(t, options(d), l.crash(), spool.Options{})
+					}
+					pass(2 * quiet)
+					if e := wantOne(t, d, 0, RootEnded); !e.Complete {
+						t.Error("not complete")
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestParentThatOneSpanCallsRemoteAndAnotherDoesNotIsWaitedFor(t *testing.T) {
+	for _, nodes := range [][]node{
+		{{id: 2, parent: 1, run: true, flags: remoteParent}, {id: 3, parent: 1}},
+		{{id: 3, parent: 1}, {id: 2, parent: 1, run: true, flags: remoteParent}},
+	} {
 		d := &downstream{}
 		run(t, options(d), func(m *Assembler) {
-			r := evidence(1, node{id: 3, parent: 2})
-			r.Fragments[0].Rooted = rooted
-			admit(t, m, r)
-			pass(idle + time.Second)
-			if e := wantOne(t, d, 0, Idle); e.Complete == rooted {
-				t.Errorf("rooted %t, complete %t", rooted, e.Complete)
-			}
+			admit(t, m, evidence(1, nodes...))
+			pass(2 * quiet)
+			wantNone(t, d, 0)
 		})
 	}
+}
+
+func TestCallThatNamesNoParentIsItsOwnRoot(t *testing.T) {
+	d := &downstream{}
+	run(t, options(d), func(m *Assembler) {
+		admit(t, m, evidence(1, node{id: 3}))
+		pass(2 * quiet)
+		if e := wantOne(t, d, 0, RootEnded); !e.Complete {
+			t.Error("not complete")
+		}
+	})
 }
 
 func TestLinkOfANonAgentSpanFillsTheGap(t *testing.T) {
@@ -76,16 +140,16 @@ func TestLinkOfANonAgentSpanFillsTheGap(t *testing.T) {
 			d := &downstream{}
 			run(t, options(d), func(m *Assembler) {
 				r := evidence(1, node{id: 3, parent: 2, run: true})
-				link := Link{Key: key(1), ID: spanID(2), Parent: spanID(1)}
+				links := []Link{{Key: key(1), ID: spanID(1)}, {Key: key(1), ID: spanID(2), Parent: spanID(1)}}
 				if sameRequest {
-					r.Links = append(r.Links, link)
+					r.Links = links
 					admit(t, m, r)
 				} else {
 					admit(t, m, r)
 					if !m.MayHold(traceID(1)) {
 						t.Fatal("an open trace is not reported as held")
 					}
-					admit(t, m, Request{Links: []Link{link}})
+					admit(t, m, Request{Links: links})
 				}
 				pass(2 * quiet)
 				if e := wantOne(t, d, 0, RootEnded); !e.Complete || e.Items != 1 {

@@ -211,7 +211,7 @@ func TestRunSpanThatComesToAColdTraceEndsItWhenAllParentsCame(t *testing.T) {
 				d := &downstream{}
 				l := begin(t, options(d), t.TempDir(), spool.Options{})
 				r := evidence(1, node{id: 3, parent: 2})
-				r.Links = []Link{{Key: key(1), ID: spanID(9), Parent: spanID(8)}}
+				r.Links = []Link{{Key: key(1), ID: spanID(9), Parent: spanID(9)}}
 				l.admit(r)
 				l.admit(Request{Links: []Link{{Key: key(1), ID: spanID(8), Parent: spanID(8)}}})
 				l.park()
@@ -414,7 +414,9 @@ func TestOpenTracesAreListedOldestFirst(t *testing.T) {
 }
 
 func FuzzParseHeader(f *testing.F) {
-	h := header{flags: flagRoot, items: 3, bytes: 4000, arrived: time.Unix(1, 2), links: []edge{{spanID(1), spanID(2)}}}
+	h := header{flags: flagRoot, items: 3, bytes: 4000, arrived: time.Unix(1, 2), links: []edge{{spanID(1), spanID(2), false}}}
+	f.Add(h.append(nil))
+	h.links = append(h.links, edge{spanID(2), spanID(3), true})
 	f.Add(h.append(nil))
 	f.Add([]byte{})
 	f.Add([]byte{recordVersion, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})

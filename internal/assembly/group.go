@@ -228,7 +228,7 @@ func (a *Assembler) sort(r Request) shardRequest {
 		fragments[f.Key] = i
 	}
 	for _, l := range r.Links {
-		e := edge{l.ID, l.Parent}
+		e := edge{l.ID, l.Parent, l.Remote}
 		if i, ok := fragments[l.Key]; ok && len(whole.fragments[i].links) < maxLinks {
 			whole.fragments[i].links = append(whole.fragments[i].links, e)
 			continue

@@ -113,7 +113,11 @@ type node struct {
 	id, parent byte
 	run        bool
 	payload    string
+	flags      uint32
 }
+
+// remoteParent are the flags of a span that says that its parent is a span of another process.
+const remoteParent = 0x300
 
 func traceID(n byte) pcommon.TraceID { return pcommon.TraceID{15: n} }
 func spanID(n byte) pcommon.SpanID   { return pcommon.SpanID{7: n} }
@@ -121,7 +125,7 @@ func key(n byte) Key                 { return Key{Tenant: "acme", TraceID: trace
 
 // fragment builds evidence; its byte size is what the tests say: 1,000 for each span.
 func fragment(trace byte, nodes ...node) Fragment {
-	f := Fragment{Key: key(trace), Traces: ptrace.NewTraces(), Items: len(nodes), Bytes: int64(1000 * len(nodes)), Rooted: true}
+	f := Fragment{Key: key(trace), Traces: ptrace.NewTraces(), Items: len(nodes), Bytes: int64(1000 * len(nodes))}
 	rs := f.Traces.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", "agent")
 	spans := rs.ScopeSpans().AppendEmpty().Spans()
@@ -130,6 +134,7 @@ func fragment(trace byte, nodes ...node) Fragment {
 		s.SetTraceID(traceID(trace))
 		s.SetSpanID(spanID(n.id))
 		s.SetParentSpanID(spanID(n.parent))
+		s.SetFlags(n.flags)
 		s.SetName(n.payload)
 		f.RunSpan = f.RunSpan || n.run
 	}

@@ -64,7 +64,7 @@ func TestNothingIsLostFromOneLifeToTheNext(t *testing.T) {
 					}
 					for range rnd.IntN(3) {
 						tr := byte(rnd.IntN(12))
-						r.Links = append(r.Links, Link{key(tr), spanID(byte(rnd.IntN(20))), spanID(byte(rnd.IntN(20) + 1))})
+						r.Links = append(r.Links, Link{key(tr), spanID(byte(rnd.IntN(20))), spanID(byte(rnd.IntN(20) + 1)), false})
 					}
 					again := cloneRequest(r)
 					if tryAdmit(l.Assembler, r) == nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -22,7 +23,8 @@ import (
 //	bytes     uvarint, as accounted
 //	arrived   int64, little endian, Unix nanoseconds
 //	listened  uvarint, nanoseconds that processes had the spool in use until then
-//	links     uvarint, then 16 bytes for each: span id, parent id
+//	links     uvarint, then 16 bytes for each: span id, parent id; with the flag "remote" a byte more, 1 when the parent is a span of
+//	          another process
 //
 // So a start reads headers only: they say all that a trace needs to know until it is emitted. The time that processes listened, and not
 // the time of day, tells how long nothing came: nobody could hear it while no process ran.
@@ -34,8 +36,9 @@ const (
 
 const (
 	flagRunSpan = 1 << iota // the span of an agent run is among them
-	flagRooted              // see Fragment.Rooted
+	_                       // was: some always lie below the span of an agent run
 	flagRoot                // a span without a parent is among them, or among the links
+	flagRemote              // links have a byte more
 )
 
 // maxLinks is how many links one record takes: spool.MaxMetaBytes bounds the header.
@@ -55,12 +58,25 @@ type header struct {
 // edge is a span and its parent.
 type edge struct {
 	id, parent pcommon.SpanID
+	remote     bool // the parent is a span of another process
+}
+
+// linkBytes is what a link takes in a header with these flags.
+func linkBytes(flags byte) int {
+	if flags&flagRemote != 0 {
+		return 17
+	}
+	return 16
 }
 
 var errHeader = errors.New("malformed header of a spool record")
 
 func (h *header) append(dst []byte) []byte {
-	dst = append(dst, recordVersion, h.flags)
+	flags := h.flags
+	if slices.ContainsFunc(h.links, func(l edge) bool { return l.remote }) {
+		flags |= flagRemote
+	}
+	dst = append(dst, recordVersion, flags)
 	dst = binary.AppendUvarint(dst, uint64(h.items))
 	dst = binary.AppendUvarint(dst, uint64(h.bytes))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.arrived.UnixNano()))
@@ -69,6 +85,12 @@ func (h *header) append(dst []byte) []byte {
 	for _, l := range h.links {
 		dst = append(dst, l.id[:]...)
 		dst = append(dst, l.parent[:]...)
+		switch {
+		case l.remote:
+			dst = append(dst, 1)
+		case flags&flagRemote != 0:
+			dst = append(dst, 0)
+		}
 	}
 	return dst
 }
@@ -102,11 +124,12 @@ func parseHeader(raw []byte) (header, error) {
 		h.listened = time.Duration(listened)
 	}
 	links, raw, ok := uvarint(raw)
-	if !ok || links != uint64(len(raw)/16) || len(raw)%16 != 0 {
+	size := linkBytes(h.flags)
+	if !ok || links != uint64(len(raw)/size) || len(raw)%size != 0 {
 		return h, errHeader
 	}
-	for ; len(raw) > 0; raw = raw[16:] {
-		h.links = append(h.links, edge{pcommon.SpanID(raw[:8]), pcommon.SpanID(raw[8:16])})
+	for ; len(raw) > 0; raw = raw[size:] {
+		h.links = append(h.links, edge{pcommon.SpanID(raw[:8]), pcommon.SpanID(raw[8:16]), size > 16 && raw[16] == 1})
 	}
 	return h, nil
 }

@@ -135,7 +135,6 @@ func (s *shard) adoptFragment(f *recorded, now int64) {
 		t.whole, t.probed = false, false
 	}
 	t.runCame = t.runCame || f.RunSpan
-	t.rooted = t.rooted || f.Rooted
 	// After the spans: a link may be the parent that one of them names.
 	t.allLinked(f.links)
 
@@ -213,7 +212,7 @@ func (s *shard) trace(f *recorded, now int64) *openTrace {
 	t := &openTrace{key: key, first: now, last: now, warm: &warm{traces: ptrace.NewTraces()}}
 	if t.past, t.late = s.memo.recall(f.Key); !t.late {
 		// Most spans name a parent that comes too: one node for each span.
-		t.nodes = make(map[pcommon.SpanID]bool, f.Items)
+		t.nodes = make(map[pcommon.SpanID]presence, f.Items)
 	}
 	s.add(t, f.hash)
 	s.hot.pushBack(t)
@@ -322,7 +321,7 @@ func (s *shard) cool(t *openTrace) {
 		if t.late {
 			s.memo.remember(t.key.key(), t.past)
 		}
-		t.nodes, t.wanted = nil, 0
+		t.nodes, t.wanted, t.elsewhere = nil, 0, 0
 	}
 	s.cold.pushBack(t)
 }

@@ -70,9 +70,6 @@ func (s *store) append(ctx context.Context, r *shardRequest, w stopwatch) error 
 		if f.RunSpan {
 			h.flags |= flagRunSpan
 		}
-		if f.Rooted {
-			h.flags |= flagRooted
-		}
 		if hasRoot(f.Traces) || anyRoot(f.links) {
 			h.flags |= flagRoot
 		}
@@ -134,7 +131,7 @@ func (s *shard) probe(t *openTrace) {
 	}
 	p, remembered := s.memo.recall(key)
 	if !remembered {
-		p.nodes = make(map[pcommon.SpanID]bool, t.items)
+		p.nodes = make(map[pcommon.SpanID]presence, t.items)
 	}
 	p.distinct += p.allCame(td)
 	if t.warm != nil {
@@ -169,7 +166,7 @@ func (s *store) load(e *Emission) error {
 	}
 	p, remembered := e.remember.recall(e.Key)
 	if !remembered {
-		p.nodes = make(map[pcommon.SpanID]bool, e.Held)
+		p.nodes = make(map[pcommon.SpanID]presence, e.Held)
 	}
 	fresh := p.allCame(whole)
 	if !remembered {

@@ -55,15 +55,22 @@ func (k runKey) key() Key { return Key{Tenant: k.tenant.Value(), TraceID: k.trac
 
 // past is what stays known of a trace after its evidence has been emitted, as long as it is remembered.
 type past struct {
-	// nodes holds the span ids that are known: true came, false is named as a parent and has not come (wanted). It is nil for a
-	// trace that left memory.
-	nodes map[pcommon.SpanID]bool
-	// wanted counts the false ones, distinct the distinct spans so far.
-	wanted, distinct int32
-	// rootCame: a span without a parent came, evidence or not. runCame: the span of an agent run came. rooted: a span came that
-	// always lies below one.
-	rootCame, runCame, rooted bool
+	// nodes holds the span ids that are known. It is nil for a trace that left memory.
+	nodes map[pcommon.SpanID]presence
+	// wanted and elsewhere count the nodes that are just that, distinct the distinct spans so far.
+	wanted, elsewhere, distinct int32
+	// rootCame: a span without a parent came, evidence or not. runCame: the span of an agent run came.
+	rootCame, runCame bool
 }
+
+// presence says what is known of a span id.
+type presence byte
+
+const (
+	here      presence = iota // the span came
+	wanted                    // it is named as a parent and has not come
+	elsewhere                 // the same, and who names it says that it is a span of another process
+)
 
 // weight is what remembering costs.
 func (p *past) weight() int { return len(p.nodes) + rememberedTrace }
@@ -71,20 +78,20 @@ func (p *past) weight() int { return len(p.nodes) + rememberedTrace }
 // ended tells whether nothing more is expected.
 //
 // The span of an agent run ends after what it encloses. It may itself lie below spans that are never seen here (a web request, the
-// agent of another process); then its parent stays wanted and the idle timeout decides.
+// agent of another process). If it says that its parent is in another process, its own process has said all there is to say; else
+// the parent stays wanted and the idle timeout decides.
 func (t *openTrace) ended() bool {
 	return t.rootCame || t.runCame && (t.whole || t.nodes != nil && t.wanted == 0)
 }
 
 // complete is what the emission says about itself.
 func (p *past) complete() bool {
-	return p.rootCame || p.wanted == 0 || p.runCame || !p.rooted
+	return p.rootCame || p.wanted == 0 && (p.elsewhere == 0 || p.runCame)
 }
 
 // note adds what the header of a record says.
 func (p *past) note(flags byte) {
 	p.runCame = p.runCame || flags&flagRunSpan != 0
-	p.rooted = p.rooted || flags&flagRooted != 0
 	p.rootCame = p.rootCame || flags&flagRoot != 0
 }
 
@@ -92,19 +99,43 @@ func (p *past) note(flags byte) {
 //
 // Hostile ids need no special care: a span that is its own parent is there when its parent is looked up, a cycle has no wanted
 // span, and spans without an id are all the same node.
-func (p *past) came(id, parent pcommon.SpanID) (known bool) {
-	state, mentioned := p.nodes[id]
-	if mentioned && !state {
-		p.wanted--
+func (p *past) came(id, parent pcommon.SpanID, remote bool) (known bool) {
+	before, mentioned := p.nodes[id]
+	p.set(id, here)
+	p.names(parent, remote)
+	return mentioned && before == here
+}
+
+// set is the only one who writes nodes.
+func (p *past) set(id pcommon.SpanID, to presence) {
+	count := func(state presence, by int32) {
+		switch state {
+		case wanted:
+			p.wanted += by
+		case elsewhere:
+			p.elsewhere += by
+		}
 	}
-	p.nodes[id] = true
+	if before, mentioned := p.nodes[id]; mentioned {
+		count(before, -1)
+	}
+	p.nodes[id] = to
+	count(to, 1)
+}
+
+// names notes that a span names its parent. One who says that it is in this process knows better than others.
+func (p *past) names(parent pcommon.SpanID, remote bool) {
 	if parent.IsEmpty() {
 		p.rootCame = true
-	} else if _, mentioned := p.nodes[parent]; !mentioned {
-		p.nodes[parent] = false
-		p.wanted++
+		return
 	}
-	return mentioned && state
+	state, mentioned := p.nodes[parent]
+	switch {
+	case !remote && (!mentioned || state == elsewhere):
+		p.set(parent, wanted)
+	case !mentioned:
+		p.set(parent, elsewhere)
+	}
 }
 
 // allCame notes all spans and reports how many ids were not there before.
@@ -112,7 +143,7 @@ func (p *past) allCame(td ptrace.Traces) (fresh int32) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
-				if !p.came(span.SpanID(), span.ParentSpanID()) {
+				if !p.came(span.SpanID(), span.ParentSpanID(), HasRemoteParent(span)) {
 					fresh++
 				}
 			}
@@ -122,31 +153,43 @@ func (p *past) allCame(td ptrace.Traces) (fresh int32) {
 }
 
 // link notes a span that is no evidence and reports whether it was needed. Only the wanted ones are kept: a parent ends after its
-// children and so mostly comes after them or with them, and the rest of somebody's telemetry must not cost memory here.
+// children and so mostly comes after them or with them, and the rest of somebody's telemetry must not cost memory here. Of one that is
+// kept the parent is wanted in turn: what tells a replay may stand on any span above the calls.
 func (p *past) link(l edge) (needed bool) {
 	needed = p.found(l.id)
-	if l.parent.IsEmpty() && !p.rootCame {
-		p.rootCame = true
+	if needed || l.parent.IsEmpty() && !p.rootCame {
+		p.names(l.parent, l.remote)
 		needed = true
 	}
 	return needed
 }
 
-// found notes that a span exists and reports whether it was wanted.
+// found notes that a span exists and reports whether it was named and had not come.
 func (p *past) found(id pcommon.SpanID) bool {
 	state, mentioned := p.nodes[id]
-	if !mentioned || state {
+	if !mentioned || state == here {
 		return false
 	}
-	p.nodes[id] = true
-	p.wanted--
+	p.set(id, here)
 	return true
 }
 
-// allLinked notes spans that are no evidence and reports whether any was needed.
+// allLinked notes spans that are no evidence and reports whether any was needed. One may be the parent of another, in any order.
 func (p *past) allLinked(links []edge) (needed bool) {
+	var byID map[pcommon.SpanID]edge // once it is needed
 	for _, l := range links {
-		needed = p.link(l) || needed
+		if !p.link(l) {
+			continue
+		}
+		needed = true
+		if byID == nil {
+			byID = make(map[pcommon.SpanID]edge, len(links))
+			for _, l := range links {
+				byID[l.id] = l
+			}
+		}
+		for above, ok := byID[l.parent]; ok && p.link(above); above, ok = byID[above.parent] {
+		}
 	}
 	return needed
 }
@@ -156,9 +199,13 @@ func (p *past) after(earlier past, td ptrace.Traces) {
 	own := *p
 	*p = earlier
 	p.distinct += p.allCame(td)
-	for id, came := range own.nodes {
-		if came {
-			p.found(id) // what non-agent spans told
+	// What non-agent spans told.
+	for id, state := range own.nodes {
+		switch state {
+		case here:
+			p.found(id)
+		default:
+			p.names(id, state == elsewhere)
 		}
 	}
 	p.noteAll(own)
@@ -168,7 +215,6 @@ func (p *past) after(earlier past, td ptrace.Traces) {
 func (p *past) noteAll(other past) {
 	p.rootCame = p.rootCame || other.rootCame
 	p.runCame = p.runCame || other.runCame
-	p.rooted = p.rooted || other.rooted
 }
 
 // maxProbes bounds how often one trace is read back only to find out whether it is whole.

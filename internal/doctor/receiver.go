@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -58,7 +59,7 @@ func (in *Receiver) AddTraces(td ptrace.Traces) {
 // AddLogs adds log records. It copies what it keeps.
 func (in *Receiver) AddLogs(ld plog.Logs) {
 	in.total += ld.LogRecordCount()
-	td := evidence.LogsToTraces(ld)
+	td := evidence.LogsToTraces(ld, segregation.Default)
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {

@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 func TestRecordWithoutATraceIDHasTheTraceOfItsRun(t *testing.T) {
@@ -34,7 +36,7 @@ func TestRecordWithoutATraceIDHasTheTraceOfItsRun(t *testing.T) {
 				record.Attributes().PutStr(c.attributes[i], c.attributes[i+1])
 			}
 			var got []pcommon.TraceID
-			for _, rs := range LogsToTraces(ld).ResourceSpans().All() {
+			for _, rs := range LogsToTraces(ld, segregation.Default).ResourceSpans().All() {
 				for _, span := range rs.ScopeSpans().At(0).Spans().All() {
 					got = append(got, span.TraceID())
 				}

@@ -15,17 +15,21 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // AddLogs adds the log records that GenAI instrumentations write, each as a span (see LogsToTraces).
-func (s *Set) AddLogs(ld plog.Logs) { s.add(LogsToTraces(ld), true) }
+func (s *Set) AddLogs(ld plog.Logs) { s.add(LogsToTraces(ld, segregation.Default), true) }
 
 // LogsToTraces turns GenAI log records into spans of scope "tapedeck.log": the name is the event's, the parent is the span that the
 // record names, start and end are the record's time, the id is derived from the content. Body, event name, original scope, severity, flags
 // and the time of observation stand in the attributes log.record.*; the last three have no part in the id. A record without a trace id gets the one of its run, see LogTraceID. Other records, and records
-// that name neither trace nor run, are left out. Resources keep the marker of a redaction as it is.
-func LogsToTraces(ld plog.Logs) ptrace.Traces {
+// that name neither trace nor run, are left out, but for what other records of a trace say of a replay. Resources keep the marker of a
+// redaction as it is.
+func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 	td := ptrace.NewTraces()
+	scan := segregation.Scan{Rules: rules}
+	var notes segregation.Notes
 	var h hasher
 	for _, rl := range ld.ResourceLogs().All() {
 		var rs ptrace.ResourceSpans
@@ -37,6 +41,11 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 			for _, record := range sl.LogRecords().All() {
 				name := genai.EventName(sl.Scope().Name(), record.EventName(), record.Attributes())
 				if !genai.IsEvidenceLog(name, record.Attributes()) {
+					scan.Reset()
+					scan.Attributes(rl.Resource().Attributes())
+					scan.Attributes(sl.Scope().Attributes())
+					scan.Attributes(record.Attributes())
+					notes.Add(record.TraceID(), scan.Tags(), rl.Resource().Attributes())
 					continue
 				}
 				traceID := record.TraceID()
@@ -63,6 +72,8 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 					ss = rs.ScopeSpans().AppendEmpty()
 					ss.Scope().SetName(genai.LogScope)
 					ss.Scope().SetVersion(sl.Scope().Version())
+					sl.Scope().Attributes().CopyTo(ss.Scope().Attributes())
+					stripHandover(ss.Scope().Attributes())
 					scoped = true
 				}
 				span := ss.Spans().AppendEmpty()
@@ -75,12 +86,13 @@ func LogsToTraces(ld plog.Logs) ptrace.Traces {
 			}
 		}
 	}
+	notes.Append(td)
 	return td
 }
 
-// identifyLogs gives the log records among spans the ids that LogsToTraces gives them. An id that remained from other content would tell
+// identify gives the log records and notes among spans the ids that they have when they are made. An id that remained from other content would tell
 // something about it.
-func identifyLogs(td ptrace.Traces) {
+func identify(td ptrace.Traces) {
 	var h hasher
 	for _, rs := range td.ResourceSpans().All() {
 		bare := ptrace.NewResourceSpans()
@@ -89,7 +101,14 @@ func identifyLogs(td ptrace.Traces) {
 		bare.SetSchemaUrl(rs.SchemaUrl())
 		resource := h.resource(bare)
 		for _, ss := range rs.ScopeSpans().All() {
-			if ss.Scope().Name() != genai.LogScope {
+			switch ss.Scope().Name() {
+			case genai.LogScope:
+			case segregation.NoteScope:
+				for _, span := range ss.Spans().All() {
+					segregation.IdentifyNote(span)
+				}
+				continue
+			default:
 				continue
 			}
 			scope := h.scope(resource, ss)

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // records is a request of one log record.
@@ -40,7 +41,7 @@ func records(change func(r plog.LogRecord)) plog.Logs {
 // logSpans returns the spans that a change of the record gives.
 func logSpans(change func(r plog.LogRecord)) []ptrace.Span {
 	var out []ptrace.Span
-	for _, rs := range LogsToTraces(records(change)).ResourceSpans().All() {
+	for _, rs := range LogsToTraces(records(change), segregation.Default).ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, s := range ss.Spans().All() {
 				out = append(out, s)
@@ -51,7 +52,7 @@ func logSpans(change func(r plog.LogRecord)) []ptrace.Span {
 }
 
 func TestLogRecordBecomesASpan(t *testing.T) {
-	td := LogsToTraces(records(nil))
+	td := LogsToTraces(records(nil), segregation.Default)
 	ss := td.ResourceSpans().At(0).ScopeSpans().At(0)
 	s := ss.Spans().At(0)
 	if ss.Scope().Name() != genai.LogScope || ss.Scope().Version() != "2" {
@@ -94,7 +95,7 @@ func TestLogRecordKeepsSeverityFlagsAndTimeOfObservation(t *testing.T) {
 	if s.SpanID() != plain {
 		t.Error("what carried the record has changed its id")
 	}
-	td := LogsToTraces(records(func(r plog.LogRecord) { r.SetSeverityText("WARNING") }))
+	td := LogsToTraces(records(func(r plog.LogRecord) { r.SetSeverityText("WARNING") }), segregation.Default)
 	part, err := Rewrite(td)
 	if err != nil {
 		t.Fatal(err)

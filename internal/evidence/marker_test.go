@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 var marker = redact.Marker{Policy: "default", ProfileDigest: "sha256:0123", KeyID: "abc"}
@@ -52,19 +53,19 @@ func TestWhatIsNoMarkerIsNoEvidence(t *testing.T) {
 func TestMarkedLogRecordsKeepMarkerAndID(t *testing.T) {
 	marked := records(func(plog.LogRecord) {})
 	marked.ResourceLogs().At(0).Resource().Attributes().PutStr(redact.MarkerKey, marker.Seal())
-	got := LogsToTraces(marked)
+	got := LogsToTraces(marked, segregation.Default)
 	rs := got.ResourceSpans().At(0)
 	if m, ok := redact.OpenMarker(rs.Resource().Attributes()); !ok || m != marker {
 		t.Errorf("the marker is %v, %t", m, ok)
 	}
-	plain := LogsToTraces(records(func(plog.LogRecord) {})).ResourceSpans().At(0)
+	plain := LogsToTraces(records(func(plog.LogRecord) {}), segregation.Default).ResourceSpans().At(0)
 	if a, b := rs.ScopeSpans().At(0).Spans().At(0).SpanID(), plain.ScopeSpans().At(0).Spans().At(0).SpanID(); a != b {
 		t.Errorf("the id of a marked record is %s, of another %s", a, b)
 	}
 }
 
 func TestRewritingKeepsWhatWasNotChanged(t *testing.T) {
-	td := LogsToTraces(records(func(plog.LogRecord) {}))
+	td := LogsToTraces(records(func(plog.LogRecord) {}), segregation.Default)
 	td.ResourceSpans().At(0).Resource().Attributes().PutStr(redact.MarkerKey, marker.String())
 	request().ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 	want, err := setOfAll(td).Canonical()

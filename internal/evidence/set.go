@@ -58,12 +58,38 @@ func NewSet() *Set { return &Set{items: map[Digest]Item{}} }
 func (s *Set) Len() int { return len(s.items) }
 
 // AddTraces adds the spans that belong to an agent run (genai.IsEvidence) and have a trace id. The set refers to td afterwards.
-// Hand-over attributes are taken off, the marker of a redaction is not.
+// Hand-over attributes are taken off, the marker of a redaction is not. Of other spans it adds what they say of a replay, by the
+// default rules.
 func (s *Set) AddTraces(td ptrace.Traces) { s.add(td, false) }
+
+// AddTags adds tags that are known of a trace beside its spans, as notes. What its spans show to everybody needs none. From the resource the
+// notes have the marker of a redaction.
+func (s *Set) AddTags(trace pcommon.TraceID, tags segregation.Tags, resource pcommon.Map, rules *segregation.Rules) {
+	if tags.IsEmpty() {
+		return
+	}
+	hidden := tags.Without(s.tags(segregation.Default))
+	if rules.Custom() {
+		hidden.Merge(tags.Without(s.tags(rules)))
+	}
+	var notes segregation.Notes
+	notes.Add(trace, hidden, resource)
+	s.addNotes(&notes)
+}
+
+func (s *Set) addNotes(notes *segregation.Notes) {
+	td := ptrace.NewTraces()
+	if notes.Append(td); td.SpanCount() > 0 {
+		s.add(td, true)
+	}
+}
 
 // add puts the spans of td into the set, all of them or only the members of runs.
 func (s *Set) add(td ptrace.Traces, all bool) {
 	var h hasher
+	scan := segregation.Scan{Rules: segregation.Default}
+	var notes segregation.Notes
+	defer s.addNotes(&notes)
 	for _, rs := range td.ResourceSpans().All() {
 		stripResource(rs.Resource().Attributes())
 		resource := h.resource(rs)
@@ -73,7 +99,14 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 			scope := h.scope(resource, ss)
 			around := size + len(h.buf)
 			for _, span := range ss.Spans().All() {
-				if !all && (span.TraceID().IsEmpty() || !genai.IsEvidence(ss.Scope().Name(), span)) {
+				if !all && span.TraceID().IsEmpty() {
+					continue
+				}
+				if !all && !genai.IsEvidence(ss.Scope().Name(), span) {
+					scan.Reset()
+					scan.Around(rs, ss)
+					scan.Span(ss.Scope().Name(), span)
+					notes.Add(span.TraceID(), scan.Tags(), rs.Resource().Attributes())
 					continue
 				}
 				stripHandover(span.Attributes())
@@ -146,8 +179,24 @@ func (s *Set) Merge(other *Set) {
 	}
 }
 
-// Items returns the items in canonical order: resource, scope, start, span id, digest.
-func (s *Set) Items() []Item { return s.all() }
+// Items returns the items in canonical order: resource, scope, start, span id, digest. Notes about replays are not among them; see
+// Verdict.
+func (s *Set) Items() []Item {
+	return slices.DeleteFunc(s.all(), func(item Item) bool { return item.isNote() })
+}
+
+func (i Item) isNote() bool { return i.Scope.Scope().Name() == segregation.NoteScope }
+
+// Notes returns what the set says of replays beside its spans.
+func (s *Set) Notes() *Set {
+	notes := NewSet()
+	for d, item := range s.items {
+		if item.isNote() {
+			notes.items[d] = item
+		}
+	}
+	return notes
+}
 
 func (s *Set) all() []Item {
 	items := make([]Item, 0, len(s.items))
@@ -233,7 +282,7 @@ func (s *Set) Traces() ptrace.Traces {
 	var ss ptrace.ScopeSpans
 	var resource, scope Digest
 	first := true
-	for _, item := range s.Items() {
+	for _, item := range s.all() {
 		if first || item.resource != resource {
 			rs = td.ResourceSpans().AppendEmpty()
 			item.Resource.Resource().CopyTo(rs.Resource())
@@ -256,7 +305,7 @@ func (s *Set) Traces() ptrace.Traces {
 // Rewrite returns the canonical form of a part whose content was changed. Every span of it is kept; log records get the ids that their
 // content has now.
 func Rewrite(td ptrace.Traces) ([]byte, error) {
-	identifyLogs(td)
+	identify(td)
 	s := NewSet()
 	s.add(td, true)
 	return s.Canonical()
@@ -274,17 +323,18 @@ func FromPart(part []byte) (*Set, error) {
 	return s, nil
 }
 
-// Verdict decides to which side the evidence belongs, by every tag on its resources, scopes and spans.
-func (s *Set) Verdict(rules *segregation.Rules) segregation.Verdict {
+// Verdict decides to which side the evidence belongs, by every tag on its resources, scopes and spans, and by its notes.
+func (s *Set) Verdict(rules *segregation.Rules) segregation.Verdict { return s.tags(rules).Verdict() }
+
+func (s *Set) tags(rules *segregation.Rules) segregation.Tags {
 	scan := segregation.Scan{Rules: rules}
 	seen := map[Digest]bool{}
 	for _, item := range s.items {
 		if !seen[item.scope] {
 			seen[item.scope] = true
-			scan.Attributes(item.Resource.Resource().Attributes())
-			scan.Attributes(item.Scope.Scope().Attributes())
+			scan.Around(item.Resource, item.Scope)
 		}
-		scan.Span(item.Span)
+		scan.Span(item.Scope.Scope().Name(), item.Span)
 	}
-	return scan.Verdict()
+	return scan.Tags()
 }

@@ -182,6 +182,10 @@ func keepPlace(place deck.Place, set, added *evidence.Set) error {
 	if fits(added) {
 		return nil
 	}
+	if notes := set.Notes(); tagOf(added) == "" && fits(notes) {
+		added.Merge(notes)
+		return nil
+	}
 	for _, item := range set.Items() {
 		td := ptrace.NewTraces()
 		copied(td, item)

@@ -161,29 +161,19 @@ func attributeMarks(m pcommon.Map) uint64 {
 	return bits
 }
 
-// IsEvidence reports whether a span belongs to an agent run: its scope or attribute keys are in the table, or it is tagged as a replay.
+// IsEvidence reports whether a span belongs to an agent run: its scope or attribute keys are in the table, or it is a note of a replay.
 // Other spans of a trace (HTTP calls, database calls) are no evidence.
 func IsEvidence(scopeName string, span ptrace.Span) bool {
-	if scopeName == dialect.LogScope {
+	if scopeName == dialect.LogScope || scopeName == segregation.NoteScope {
 		return true
 	}
 	bits := scopeMarks(scopeName)
 	if bits == 0 {
 		if bits = attributeMarks(span.Attributes()); bits == 0 {
-			if bits = eventMarks(span); bits == 0 {
-				bits = tagMarks(span.Attributes())
-			}
+			bits = eventMarks(span)
 		}
 	}
 	return members(bits, span) != 0 && !isAside(span)
-}
-
-// tagMarks covers any span that carries the tag of a replay: a run is a replay if one of its spans says so, whatever else it says.
-func tagMarks(m pcommon.Map) uint64 {
-	if _, ok := m.Get(segregation.Key); ok {
-		return memberOnly
-	}
-	return 0
 }
 
 // members takes away the dialects that leave a span out.
@@ -212,20 +202,18 @@ var asides = map[string]bool{"auth.verify": true, "admission.check": true}
 
 func isAside(span ptrace.Span) bool { return asides[span.Name()] && span.ParentSpanID().IsEmpty() }
 
-// PlaceInRun reports whether a span stands for a whole agent run or sub-run, which ends with the span (runSpan), and whether its dialect
-// puts every call below a run span, so that a root is to come (rooted).
-func PlaceInRun(scopeName string, span ptrace.Span) (runSpan, rooted bool) {
-	if scopeName == dialect.LogScope {
-		return false, false // a record never says that its run is over
+// IsRunSpan reports whether a span stands for a whole agent run or sub-run, which ends with the span.
+func IsRunSpan(scopeName string, span ptrace.Span) bool {
+	if scopeName == dialect.LogScope || scopeName == segregation.NoteScope {
+		return false // a record never says that its run is over
 	}
 	s := &dialect.Source{ScopeName: scopeName, Span: span}
 	for _, d := range dialectsOf(s) {
 		if class, run := d.Classify(s); class != dialect.Unclassified {
-			runSpan = class == dialect.Agent && run
-			break
+			return class == dialect.Agent && run
 		}
 	}
-	return runSpan, Rooted(s)
+	return false
 }
 
 // Rooted reports whether a dialect of the item puts every call below a run span.
@@ -250,9 +238,7 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 	}
 	marks := scopeMarks(s.ScopeName) | attributeMarks(s.Span.Attributes())
 	if marks == 0 {
-		if marks = eventMarks(s.Span); marks == 0 {
-			marks = tagMarks(s.Span.Attributes())
-		}
+		marks = eventMarks(s.Span)
 	}
 	marks = members(marks, s.Span)
 	if marks == 0 {

@@ -43,9 +43,9 @@ func EventName(scope, recorded string, m pcommon.Map) string {
 // IsEvidenceLog reports whether a log record belongs to an agent run, by its event name (see EventName) and attributes.
 func IsEvidenceLog(eventName string, m pcommon.Map) bool {
 	if d := logDialect(eventName); d != nil {
-		return d.Log(eventName, decode.Attributes(m)).Class != dialect.Unclassified || tagMarks(m) != 0
+		return d.Log(eventName, decode.Attributes(m)).Class != dialect.Unclassified
 	}
-	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m)|tagMarks(m) != 0
+	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m) != 0
 }
 
 // LogRunID returns the id of the run that a log record belongs to, which separates runs without a trace id. It is empty if the record

@@ -252,7 +252,7 @@ func FuzzReadAnySpan(f *testing.F) {
 			t.Fatalf("read twice: %+v and %+v", first, again)
 		}
 		IsEvidence(scope, s.Span)
-		PlaceInRun(scope, s.Span)
+		IsRunSpan(scope, s.Span)
 	})
 }
 

@@ -94,7 +94,7 @@ func TestADialectIsARowAndTwoFunctions(t *testing.T) {
 	read := func(span ptrace.Span) *dialect.Observation {
 		return Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: scope, Span: span})
 	}
-	if run := acmeSpan("acme.run", map[string]any{"acme.agent": "clerk"}); !IsEvidence(scope, run) || !isRunSpan(scope, run) || read(run).Agent.Name != "clerk" {
+	if run := acmeSpan("acme.run", map[string]any{"acme.agent": "clerk"}); !IsEvidence(scope, run) || !IsRunSpan(scope, run) || read(run).Agent.Name != "clerk" {
 		t.Errorf("%+v", read(run))
 	}
 	o := read(act)
@@ -109,9 +109,4 @@ func TestADialectIsARowAndTwoFunctions(t *testing.T) {
 	if got := o.Dialects; !slices.Equal(got, []string{"acme"}) {
 		t.Errorf("read by %v", got)
 	}
-}
-
-func isRunSpan(scope string, span ptrace.Span) bool {
-	runSpan, _ := PlaceInRun(scope, span)
-	return runSpan
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -25,7 +26,7 @@ func tapes(t *testing.T, run groundtruth.Run, r *redact.Redactor) []*tape.Tape {
 		for doc, err := range otlpfile.ReadFile(path, nil, otlpfile.Options{}) {
 			require.NoError(t, err)
 			// In the collector log records become spans before they are redacted.
-			logs := evidence.LogsToTraces(doc.Logs)
+			logs := evidence.LogsToTraces(doc.Logs, segregation.Default)
 			if r != nil {
 				r.Traces(doc.Traces, nil)
 				r.Traces(logs, nil)

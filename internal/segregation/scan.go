@@ -27,10 +27,7 @@ const (
 type Scan struct {
 	Rules *Rules
 
-	ids       []string // distinct, sorted
-	of        []string // distinct, sorted
-	malformed bool
-	marked    bool
+	tags Tags
 }
 
 // Verdict says to which side a run belongs.
@@ -46,36 +43,32 @@ type Verdict struct {
 }
 
 // Verdict returns the decision on everything that was scanned.
-func (s *Scan) Verdict() Verdict {
-	v := Verdict{Conflicting: len(s.ids) > 1, Malformed: s.malformed}
-	v.Replay = len(s.ids) > 0 || s.malformed || s.marked
-	switch {
-	case len(s.ids) > 0:
-		v.ID = s.ids[0]
-	case v.Replay:
-		v.ID = Unnamed
-	}
-	switch {
-	case !v.Replay:
-	case len(s.of) > 0:
-		v.Of = s.of[0]
-	default:
-		v.Of = namedIn.FindString(v.ID)
-	}
-	return v
-}
+func (s *Scan) Verdict() Verdict { return s.tags.Verdict() }
+
+// Tags returns what was found. It is the scan's own until the next Reset.
+func (s *Scan) Tags() Tags { return s.tags }
 
 // namedIn finds the id of a run or a tape within a tag, such as "nightly-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331".
 var namedIn = regexp.MustCompile(`\b[0-9a-f]{32}-[0-9a-f]{16}\b|\bsha256:[0-9a-f]{64}\b`)
 
 // Found tells whether a tag or marker was found.
-func (s *Scan) Found() bool { return len(s.ids) > 0 || s.malformed || s.marked }
+func (s *Scan) Found() bool { return s.tags.Replay() }
 
 // Reset forgets what was scanned.
-func (s *Scan) Reset() { *s = Scan{Rules: s.Rules, ids: s.ids[:0], of: s.of[:0]} }
+func (s *Scan) Reset() { *s = Scan{Rules: s.Rules, tags: Tags{IDs: s.tags.IDs[:0], Of: s.tags.Of[:0]}} }
 
-// Span scans the attributes of a span, its events and links.
-func (s *Scan) Span(span ptrace.Span) {
+// Around scans what all spans of a scope have in common.
+func (s *Scan) Around(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans) {
+	s.Attributes(rs.Resource().Attributes())
+	s.Attributes(ss.Scope().Attributes())
+}
+
+// Span scans the attributes of a span, its events and links. A note (see [AppendNotes]) says what it says under any rules.
+func (s *Scan) Span(scopeName string, span ptrace.Span) {
+	if scopeName == NoteScope {
+		s.note(span.Attributes())
+		return
+	}
 	s.Attributes(span.Attributes())
 	if events := span.Events(); events.Len() > 0 {
 		for i := range events.Len() {
@@ -110,21 +103,21 @@ func (s *Scan) all(m pcommon.Map) {
 			s.tag(value)
 		case ofKey:
 			if id, ok := idOf(value); ok {
-				s.of = insert(s.of, id)
+				s.tags.Of = insert(s.tags.Of, id)
 			}
 		case baggageKey:
 			s.baggage(value)
 		case markerKey:
-			s.marked = s.marked || marks(value, s.Rules.markers[key])
+			s.tags.Marked = s.tags.Marked || marks(value, s.Rules.markers[key])
 		}
 	}
 }
 
 func (s *Scan) tag(value pcommon.Value) {
 	if id, ok := idOf(value); ok {
-		s.ids = insert(s.ids, id)
+		s.tags.IDs = insert(s.tags.IDs, id)
 	} else {
-		s.malformed = true
+		s.tags.Malformed = true
 	}
 }
 
@@ -172,11 +165,11 @@ func (s *Scan) baggageMember(member string) {
 	id = strings.TrimSpace(id)
 	switch ok := err == nil && validID(id); {
 	case ok && k == tagKey:
-		s.ids = insert(s.ids, id)
+		s.tags.IDs = insert(s.tags.IDs, id)
 	case ok:
-		s.of = insert(s.of, id)
+		s.tags.Of = insert(s.tags.Of, id)
 	case k == tagKey:
-		s.malformed = true
+		s.tags.Malformed = true
 	}
 }
 

@@ -89,7 +89,7 @@ func TestEveryPlaceOfASpanIsLookedAt(t *testing.T) {
 		span := ptrace.NewSpan()
 		put(span).PutStr(Key, "r-1")
 		s := Scan{Rules: Default}
-		s.Span(span)
+		s.Span("app", span)
 		if v := s.Verdict(); !v.Replay || v.ID != "r-1" || !s.Found() {
 			t.Errorf("%s: %+v", name, v)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
+	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
@@ -36,6 +37,12 @@ const (
 	redactionNone     = "none"
 )
 
+// What traces are whose root never came.
+const (
+	rootlessUndecided  = "undecided"
+	rootlessProduction = "production"
+)
+
 // What happens to open traces at shutdown.
 const (
 	onShutdownEmit = "emit"
@@ -52,6 +59,12 @@ type Config struct {
 	// Redaction "required" refuses requests with evidence that no agentredaction processor of this collector has seen; "none" takes
 	// evidence as it comes.
 	Redaction string `mapstructure:"redaction"`
+
+	// Replay says what tells replays from production. The tags of all spans of a trace travel with its run.
+	Replay segregation.Config `mapstructure:"replay"`
+	// Rootless says what a trace is that names a parent which never came: "undecided", because the tag of a replay may stand there, or
+	// "production".
+	Rootless string `mapstructure:"rootless"`
 
 	// QuietPeriod without a new span ends a trace whose root has ended.
 	QuietPeriod time.Duration `mapstructure:"quiet_period"`
@@ -132,6 +145,7 @@ func createDefaultConfig() component.Config {
 		NonAgent:  nonAgentForward,
 		Tenant:    TenantConfig{From: tenantFromNone, Default: "default"},
 		Redaction: redactionRequired,
+		Rootless:  rootlessUndecided,
 		// SDK batch processors export every 5 s by default: the children of a root that has ended can lag one export behind it.
 		QuietPeriod: 6 * time.Second,
 		// Longer than one slow model or tool call, which is the longest silence inside a live run.
@@ -189,6 +203,12 @@ func (c *Config) Validate() error {
 	}
 	if c.Redaction != redactionNone && c.Redaction != redactionRequired {
 		fail("redaction must be %q or %q, got %q", redactionRequired, redactionNone, c.Redaction)
+	}
+	if c.Rootless != rootlessUndecided && c.Rootless != rootlessProduction {
+		fail("rootless must be %q or %q, got %q", rootlessUndecided, rootlessProduction, c.Rootless)
+	}
+	if _, err := c.Replay.Rules(); err != nil {
+		errs = append(errs, fmt.Errorf("replay: %w", err))
 	}
 	if err := c.Tenant.validate(); err != nil {
 		errs = append(errs, fmt.Errorf("tenant: %w", err))

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
+	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
 
@@ -41,6 +42,8 @@ func TestConfigTakesEveryOption(t *testing.T) {
 		NonAgent:  "drop",
 		Tenant:    TenantConfig{From: "metadata", Key: "x-tenant", Default: "nobody"},
 		Redaction: "none",
+		Replay:    segregation.Config{Keys: []string{"eval.run"}, Markers: []segregation.Marker{{Key: "is_eval"}}},
+		Rootless:  "production",
 
 		QuietPeriod: time.Second, IdleTimeout: 2 * time.Minute, MaxAge: 30 * time.Minute,
 		MaxTraceBytes: 1000, MaxTraceSpans: 2000, MaxTraces: 3000, MaxMemoryBytes: 4000,
@@ -80,6 +83,8 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 	for name, want := range map[string]string{
 		"non_agent":                  "non_agent must be",
 		"redaction":                  "redaction must be",
+		"rootless":                   "rootless must be",
+		"replay":                     "replay: keys: an empty key",
 		"tenant_without_key":         "tenant: from: resource needs a key",
 		"tenant_with_key_of_nothing": "is given, but from is",
 		"tenant_from_nowhere":        "tenant: from must be",

@@ -11,30 +11,50 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // The resource attributes that tell the next components what they get.
 const (
 	attrRunKey      = "tapedeck.run.key"      // string: <tenant>/<trace id, 32 hex>
 	attrRunItems    = "tapedeck.run.items"    // int: distinct spans of the trace so far
-	attrRunComplete = "tapedeck.run.complete" // bool: the root or a run span came, no parent is missing, or there is no root to wait for
+	attrRunComplete = "tapedeck.run.complete" // bool: nothing says that the root is missing, or that does not matter
+	attrRunReplay   = segregation.HandoverKey // string: the tags of the emission, if it has any
 	attrRedaction   = redact.MarkerKey        // string: which redaction the evidence has seen, or "none"
 )
 
 // reserved is the namespace that only components of this project may write.
 const reserved = redact.ReservedPrefix
 
-func stamp(e *assembly.Emission) {
+func stamp(e *assembly.Emission, complete bool, rules *segregation.Rules) {
 	key := e.Key.String()
+	tags := tagsOf(e.Traces, rules)
 	for _, rs := range e.Traces.ResourceSpans().All() {
 		a := rs.Resource().Attributes()
 		a.PutStr(attrRunKey, key)
 		a.PutInt(attrRunItems, int64(e.Items))
-		a.PutBool(attrRunComplete, e.Complete)
+		a.PutBool(attrRunComplete, complete)
+		if !tags.IsEmpty() {
+			a.PutStr(attrRunReplay, tags.String())
+		}
 		if _, marked := a.Get(attrRedaction); !marked {
 			a.PutStr(attrRedaction, redactionNone)
 		}
 	}
+}
+
+// tagsOf scans everything that is passed on of a run.
+func tagsOf(td ptrace.Traces, rules *segregation.Rules) segregation.Tags {
+	scan := segregation.Scan{Rules: rules}
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			scan.Around(rs, ss)
+			for _, span := range ss.Spans().All() {
+				scan.Span(ss.Scope().Name(), span)
+			}
+		}
+	}
+	return scan.Tags()
 }
 
 // stripResource is strip for a resource. It leaves the marker of a redactor of this process with its proof, because the request may be

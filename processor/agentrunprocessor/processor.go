@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/spool"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
@@ -32,6 +33,7 @@ type agentRun struct {
 	logger    *zap.Logger
 	next      consumer.Traces
 	telemetry *metadata.TelemetryBuilder
+	tags      *segregation.Rules
 	assembler *assembly.Assembler
 	log       atomic.Pointer[spool.Log] // nil without a spool, and before the start
 	status    *statusServer
@@ -39,12 +41,17 @@ type agentRun struct {
 	// copies is set when the next component changes what it gets: an emission that fails must be passed on again as it was.
 	copies        bool
 	nonAgentAttrs metric.MeasurementOption
+	rootlessAttrs metric.MeasurementOption
 	unredacted    atomic.Int64 // requests that were refused because no redaction had seen them
 }
 
 var _ processor.Traces = (*agentRun)(nil)
 
 func newTracesProcessor(set processor.Settings, cfg *Config, next consumer.Traces) (*agentRun, error) {
+	tags, err := cfg.Replay.Rules()
+	if err != nil {
+		return nil, err
+	}
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
@@ -54,10 +61,12 @@ func newTracesProcessor(set processor.Settings, cfg *Config, next consumer.Trace
 		logger:        set.Logger,
 		next:          next,
 		telemetry:     telemetry,
+		tags:          tags,
 		copies:        next.Capabilities().MutatesData,
+		rootlessAttrs: metric.WithAttributeSet(attribute.NewSet(attribute.String("side", cfg.Rootless))),
 		nonAgentAttrs: metric.WithAttributeSet(attribute.NewSet(attribute.String("action", cfg.NonAgent))),
 	}
-	rules := splitting{isEvidence: genai.IsEvidence, placeInRun: genai.PlaceInRun, tenant: cfg.Tenant, redacted: cfg.Redaction == redactionRequired}
+	rules := splitting{isEvidence: genai.IsEvidence, isRunSpan: genai.IsRunSpan, tenant: cfg.Tenant, redacted: cfg.Redaction == redactionRequired, rules: tags}
 	if cfg.NonAgent == nonAgentKeep {
 		rules.isEvidence = func(string, ptrace.Span) bool { return true }
 	}
@@ -157,7 +166,7 @@ func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 		var taken assembly.Request
 		err := p.assembler.Admit(ctx, s.size, func() assembly.Request { taken = s.take(td); return taken })
 		if err != nil {
-			giveBack(td, taken)
+			giveBack(td, taken, s.fragments)
 		}
 		if errors.Is(err, assembly.ErrTooLarge) {
 			return consumererror.NewPermanent(fmt.Errorf("agentrun: %w", err))
@@ -179,8 +188,10 @@ func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 const unredacted = "put an agentredaction processor before agentrun in this collector, or set redaction: none if nothing has to be redacted"
 
 // giveBack puts the evidence of a refused request back: the caller may try again with the same data.
-func giveBack(td ptrace.Traces, r assembly.Request) {
-	for _, f := range r.Fragments {
+func giveBack(td ptrace.Traces, r assembly.Request, from []fragment) {
+	for i, f := range r.Fragments {
+		notes := from[i].notes.Len() // they stand before the rest
+		f.Traces.ResourceSpans().RemoveIf(func(ptrace.ResourceSpans) bool { notes--; return notes >= 0 })
 		for _, rs := range f.Traces.ResourceSpans().All() {
 			seal(rs.Resource().Attributes())
 		}
@@ -204,12 +215,18 @@ func (p *agentRun) count(ctx context.Context, s *splitter) {
 func (p *agentRun) emit(ctx context.Context, e *assembly.Emission) error {
 	// A fan-out further on shares what it gets between its branches and locks it; then this is a repetition and the marks are there.
 	if !e.Traces.IsReadOnly() {
-		stamp(e)
+		stamp(e, e.Complete || p.cfg.Rootless == rootlessProduction, p.tags)
 	}
 	td := e.Traces
 	if p.copies {
 		td = ptrace.NewTraces()
 		e.Traces.CopyTo(td)
 	}
-	return p.next.ConsumeTraces(ctx, td)
+	if err := p.next.ConsumeTraces(ctx, td); err != nil {
+		return err
+	}
+	if !e.Complete {
+		p.telemetry.ProcessorAgentrunRootlessTraces.Add(ctx, 1, p.rootlessAttrs)
+	}
+	return nil
 }

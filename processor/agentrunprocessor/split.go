@@ -11,15 +11,18 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // splitting is what every splitter needs to know.
 type splitting struct {
 	isEvidence func(scopeName string, span ptrace.Span) bool
-	placeInRun func(scopeName string, span ptrace.Span) (runSpan, rooted bool)
+	isRunSpan  func(scopeName string, span ptrace.Span) bool
 	tenant     TenantConfig
 	// redacted says that evidence without the marker of a redactor is refused.
 	redacted bool
+	// rules say which tags of spans that are no evidence become notes of their traces.
+	rules *segregation.Rules
 }
 
 const (
@@ -44,6 +47,7 @@ type splitter struct {
 	untraceable int
 	stripped    int
 	unredacted  int // spans of evidence that must be redacted and are not
+	scan        segregation.Scan
 
 	// of holds for each span, in order, the number of its fragment, or nonAgent.
 	of        []int32
@@ -60,6 +64,8 @@ type fragment struct {
 	// rs and ss are their counterparts in the fragment.
 	rs ptrace.ResourceSpans
 	ss ptrace.ScopeSpans
+	// notes are what non-agent spans say of a replay.
+	notes segregation.Notes
 }
 
 // pooledSpans is up to which number of spans a splitter is kept for the next request. gRPC receivers take 4 MiB by default, some
@@ -70,7 +76,7 @@ type splitterPool struct{ *sync.Pool }
 
 func newSplitterPool(s splitting) splitterPool {
 	return splitterPool{&sync.Pool{New: func() any {
-		return &splitter{splitting: &s, index: map[assembly.Key]int32{}}
+		return &splitter{splitting: &s, scan: segregation.Scan{Rules: s.rules}, index: map[assembly.Key]int32{}}
 	}}}
 }
 
@@ -82,7 +88,7 @@ func (p splitterPool) put(s *splitter) {
 	}
 	clear(s.index)
 	clear(s.fragments)
-	*s = splitter{splitting: s.splitting, of: s.of[:0], fragments: s.fragments[:0], index: s.index}
+	*s = splitter{splitting: s.splitting, scan: s.scan, of: s.of[:0], fragments: s.fragments[:0], index: s.index}
 	p.Put(s)
 }
 
@@ -101,6 +107,7 @@ func (s *splitter) inspect(ctx context.Context, td ptrace.Traces, a *assembly.As
 	}
 	for i := range s.fragments {
 		f := &s.fragments[i]
+		s.makeNotes(f)
 		s.size.Items += f.Items
 		s.size.Bytes += f.Bytes
 		f.resource, f.scope = unset, unset // for take
@@ -123,6 +130,7 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 			if !s.isEvidence(scopeName, span) {
 				s.others++
 				s.of = append(s.of, nonAgent)
+				s.inspectNonAgent(rs, ss, span, tenant)
 				continue
 			}
 			id := span.TraceID()
@@ -140,9 +148,7 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 			s.evidence++
 			f.Items++
 			f.Bytes += int64(s.sizer.SpanSize(span)) + assembly.ItemOverhead
-			runSpan, rooted := s.placeInRun(scopeName, span)
-			f.RunSpan = f.RunSpan || runSpan
-			f.Rooted = f.Rooted || rooted
+			f.RunSpan = f.RunSpan || s.isRunSpan(scopeName, span)
 			// Each fragment gets a resource and a scope of its own.
 			if f.resource != resource {
 				if resourceSize == unset {
@@ -160,6 +166,33 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 			}
 		}
 	}
+}
+
+// inspectNonAgent notes what a span that is no evidence says of a replay. The run is one if any span of its trace says so.
+func (s *splitter) inspectNonAgent(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, tenant string) {
+	s.scan.Reset()
+	s.scan.Around(rs, ss)
+	s.scan.Span(ss.Scope().Name(), span)
+	if id := span.TraceID(); s.scan.Found() && !id.IsEmpty() {
+		s.evidence++ // the tag is stored
+		s.fragments[s.fragmentOf(assembly.Key{Tenant: tenant, TraceID: id})].notes.Add(id, s.scan.Tags(), rs.Resource().Attributes())
+	}
+}
+
+// makeNotes adds the notes of a fragment to it. Its evidence comes behind them, see take.
+func (s *splitter) makeNotes(f *fragment) {
+	td := ptrace.NewTraces()
+	f.notes.Append(td)
+	n := td.SpanCount()
+	if n == 0 {
+		return
+	}
+	for _, rs := range td.ResourceSpans().All() {
+		unseal(rs.Resource().Attributes())
+	}
+	f.Traces = td
+	f.Items += n
+	f.Bytes += int64(s.sizer.TracesSize(td)) + int64(n)*assembly.ItemOverhead
 }
 
 func (s *splitter) fragmentOf(k assembly.Key) int32 {
@@ -197,7 +230,7 @@ func (s *splitter) findLinks(td ptrace.Traces, requestTenant string, a *assembly
 				}
 				if wanted {
 					s.links = append(s.links, assembly.Link{
-						Key: assembly.Key{Tenant: tenant, TraceID: last}, ID: span.SpanID(), Parent: span.ParentSpanID(),
+						Key: assembly.Key{Tenant: tenant, TraceID: last}, ID: span.SpanID(), Parent: span.ParentSpanID(), Remote: assembly.HasRemoteParent(span),
 					})
 				}
 			}

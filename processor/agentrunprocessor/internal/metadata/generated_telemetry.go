@@ -47,6 +47,7 @@ type TelemetryBuilder struct {
 	ProcessorAgentrunRecoveredItems      metric.Int64ObservableCounter
 	ProcessorAgentrunRefusedRequests     metric.Int64ObservableCounter
 	ProcessorAgentrunReleaseErrors       metric.Int64ObservableCounter
+	ProcessorAgentrunRootlessTraces      metric.Int64Counter
 	ProcessorAgentrunSpilledTraces       metric.Int64ObservableCounter
 	ProcessorAgentrunSpoolCommitDuration metric.Float64Histogram
 	ProcessorAgentrunSpoolCompactedBytes metric.Int64ObservableCounter
@@ -569,6 +570,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_agentrun_release_errors",
 		metric.WithDescription("Releases that the spool refused; their records come back with the next start and change nothing. [Alpha]"),
 		metric.WithUnit("{release}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorAgentrunRootlessTraces, err = builder.meter.Int64Counter(
+		"otelcol_processor_agentrun_rootless_traces",
+		metric.WithDescription("Emissions of traces that name a parent which has not come. They pass as what rootless says. [Alpha]"),
+		metric.WithUnit("{emission}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorAgentrunSpilledTraces, err = builder.meter.Int64ObservableCounter(

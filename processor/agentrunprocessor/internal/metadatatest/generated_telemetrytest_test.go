@@ -117,6 +117,7 @@ func TestSetupTelemetry(t *testing.T) {
 		return nil
 	}))
 	tb.ProcessorAgentrunNonAgentSpans.Add(context.Background(), 1)
+	tb.ProcessorAgentrunRootlessTraces.Add(context.Background(), 1)
 	tb.ProcessorAgentrunSpoolCommitDuration.Record(context.Background(), 1)
 	tb.ProcessorAgentrunStrippedAttributes.Add(context.Background(), 1)
 	tb.ProcessorAgentrunUntraceableSpans.Add(context.Background(), 1)
@@ -175,6 +176,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorAgentrunReleaseErrors(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorAgentrunRootlessTraces(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorAgentrunSpilledTraces(t, testTel,
