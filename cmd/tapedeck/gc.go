@@ -79,6 +79,7 @@ type collectedSums struct {
 	Traces      int  `json:"traces"`
 	Generations int  `json:"generations"`
 	Leftovers   int  `json:"leftovers"`
+	Temporary   int  `json:"temporary"`
 	Objects     int  `json:"objects"`
 	Changed     int  `json:"changed"` // since they were looked at; they are kept
 	Failed      int  `json:"failed"`
@@ -161,6 +162,8 @@ func (f *gcFlags) sweep(ctx context.Context, c *retention.Collector, stdout, std
 			sums.Traces++
 		case retention.Generation:
 			sums.Generations++
+		case retention.Temporary:
+			sums.Temporary++
 		default:
 			sums.Leftovers++
 		}

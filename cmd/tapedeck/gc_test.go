@@ -58,7 +58,7 @@ func TestGCSaysWhatGoesBeforeItGoes(t *testing.T) {
 			if got := show(); got.code == exitOK {
 				t.Error("it is there still")
 			}
-			if got := tapedeck(t, "gc", to); got.code != exitOK || got.stdout != `{"summary":{"dry_run":true,"places":0,"traces":0,"generations":0,"leftovers":0,"objects":0,"changed":0,"failed":0}}`+"\n" {
+			if got := tapedeck(t, "gc", to); got.code != exitOK || got.stdout != `{"summary":{"dry_run":true,"places":0,"traces":0,"generations":0,"leftovers":0,"temporary":0,"objects":0,"changed":0,"failed":0}}`+"\n" {
 				t.Errorf("%+v", got)
 			}
 		})

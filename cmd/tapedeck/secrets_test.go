@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -401,5 +402,55 @@ func TestAForeignKeyIsRefused(t *testing.T) {
 	}
 	if got := tapedeck(t, "scrub", dir, "--redact-key-file", key, "--allow-key-change"); got.code == exitFailed {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestSecretsInFilesOfDeadWritersAreFoundAndTakenAway(t *testing.T) {
+	files, secrets := plantedSecrets(t)
+	key := keyFile(t)
+	clean, plain := t.TempDir(), t.TempDir()
+	for dir, flags := range map[string][]string{clean: {"--redact-key-file", key}, plain: {"--redact", "off"}} {
+		if got := tapedeck(t, append(append([]string{"derive", "--to", dir}, flags...), files...)...); got.code != exitOK {
+			t.Fatalf("%+v", got)
+		}
+	}
+	// A whole part, the beginning of one, and a tape, each as a writer leaves it that dies before it has taken the temporary name away.
+	leave := func() (names []string) {
+		kinds := map[string]bool{}
+		for path, body := range contents(t, plain) {
+			ext := filepath.Ext(path)
+			held := slices.ContainsFunc(secrets, func(s string) bool { return ext == ".zst" || strings.Contains(body, jsonForm(s)) })
+			if kinds[ext] || !held || len(leaks(t, filepath.Join(plain, filepath.Dir(path)), secrets)) == 0 {
+				continue
+			}
+			kinds[ext] = true
+			for i, text := range []string{body, body[:len(body)/2]} {
+				name := filepath.Join(clean, "runs", "default", fmt.Sprintf(".tapedeck-tmp-%d%s", i, ext[1:]))
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, name)
+			}
+		}
+		if len(names) != 4 {
+			t.Fatalf("%v", names)
+		}
+		return names
+	}
+	left := func(names []string) int {
+		return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !exists(name) }))
+	}
+	for _, command := range [][]string{{"gc", clean, "--yes"}, {"scrub", clean, "--redact-key-file", key}} {
+		names := leave()
+		got := tapedeck(t, "verify", "--secrets", clean)
+		if got.code == exitOK || strings.Count(got.stdout+got.stderr, ".tapedeck-tmp-") < 3 {
+			t.Errorf("before %s: %+v", command[0], got)
+		}
+		if got := tapedeck(t, command...); got.code != exitOK || left(names) != 0 {
+			t.Errorf("%s left %d: %+v", command[0], left(names), got)
+		}
+		if got := tapedeck(t, "verify", "--secrets", clean); got.code != exitOK {
+			t.Errorf("after %s: %+v", command[0], got)
+		}
 	}
 }

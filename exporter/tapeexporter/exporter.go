@@ -49,6 +49,10 @@ type tapeExporter struct {
 
 	health health
 
+	// sweeping looks for what writers that died have left; stop ends it.
+	sweeping sync.WaitGroup
+	stop     context.CancelFunc
+
 	joined sync.Once // a log: a call brought several traces of agentrun
 
 	lastDefect, lastWarning atomic.Int64              // unix nanoseconds of the last log about one
@@ -99,6 +103,8 @@ func (e *tapeExporter) shutdown(ctx context.Context) error {
 	if e.deck == nil {
 		return nil
 	}
+	e.stop()
+	e.sweeping.Wait()
 	err := e.deck.Close()
 	e.deck, e.writer = nil, nil
 	return err
@@ -127,7 +133,24 @@ func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
 		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,
 		Bounds: e.cfg.Bounds.bounds(), Warn: e.warn,
 	})
+	e.sweep(d)
 	return e.writer, nil
+}
+
+// sweep takes away what writers that died have left in a deck of files: content that no listing shows, and no erasure found. It goes on beside the
+// writing, because it looks into every folder.
+func (e *tapeExporter) sweep(d *deck.Deck) {
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	e.sweeping.Go(func() {
+		n, err := d.Sweep(ctx, "")
+		switch {
+		case err != nil && ctx.Err() == nil:
+			e.logger.Warn("what writers that died may have left could not be looked for everywhere; `tapedeck gc` does it too", zap.Error(err))
+		case n > 0:
+			e.logger.Info("took away what writers that died had left", zap.Int("files", n))
+		}
+	})
 }
 
 // pushTraces returns when everything is durable. What is not is in the error, so that a repetition brings only that.

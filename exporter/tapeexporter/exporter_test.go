@@ -498,3 +498,18 @@ func TestReplacedGenerationThatMayNotBeDeletedFailsNoWrite(t *testing.T) {
 	require.Equal(t, 1, count(r.objects(t), "/tape.json"))
 	r.stop(t)
 }
+
+func TestStartTakesAwayWhatADeadWriterLeft(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, "runs", "default", "01", ".tapedeck-tmp-DEAD")
+	require.NoError(t, os.MkdirAll(filepath.Dir(left), 0o755))
+	require.NoError(t, os.WriteFile(left, []byte("a secret"), 0o644))
+	cfg := createDefaultConfig().(*Config)
+	cfg.Deck = "file://" + dir + "?sync=false"
+	e, err := newTapeExporter(exportertest.NewNopSettings(metadata.Type), cfg)
+	require.NoError(t, err)
+	require.NoError(t, e.start(t.Context(), componenttest.NewNopHost()))
+	e.sweeping.Wait()
+	require.NoFileExists(t, left)
+	require.NoError(t, e.shutdown(t.Context()))
+}

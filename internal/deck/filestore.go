@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // fileStore keeps objects as files below one folder.
@@ -30,6 +31,8 @@ import (
 type fileStore struct {
 	folder string
 	sync   bool
+	lock   func(*os.File) error // of a temporary file: lockTemp
+	now    func() time.Time
 
 	mu   sync.Mutex
 	root *os.Root // nil until the folder exists and is needed
@@ -52,7 +55,7 @@ func openFile(_ context.Context, u *url.URL) (Store, error) {
 	if blocked(folder) {
 		return nil, badURL("file", "the path leads through a file, or ends at one; a deck is a folder")
 	}
-	return &fileStore{folder: folder, sync: doSync, durable: map[string]struct{}{}}, nil
+	return &fileStore{folder: folder, sync: doSync, lock: lockTemp, now: time.Now, durable: map[string]struct{}{}}, nil
 }
 
 // checkFile is the CheckFunc of file URLs.
@@ -144,6 +147,8 @@ func (s *fileStore) writeAndLink(folder *os.Root, name string, body []byte) (cre
 	if err != nil {
 		return false, err
 	}
+	// Held while the file is written. From then until it has its name a sweep may take it away, which tryPut takes for a folder that vanished.
+	_ = s.lock(f) // where there are no locks, a sweep goes by the age
 	defer func() { err = errors.Join(err, ignoreNotExist(folder.Remove(temp))) }()
 	_, err = f.Write(body)
 	if err == nil && s.sync {
@@ -168,6 +173,10 @@ func (s *fileStore) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := checkGet(ctx, "get", "file", key); err != nil {
 		return nil, err
 	}
+	return s.get(key)
+}
+
+func (s *fileStore) get(key string) ([]byte, error) {
 	root, err := s.open(false)
 	if err != nil {
 		return nil, fileError("get", key, err)
@@ -201,6 +210,10 @@ func (s *fileStore) Delete(ctx context.Context, key string) error {
 	if err := checkGet(ctx, "delete", "file", key); err != nil {
 		return err
 	}
+	return s.remove(key)
+}
+
+func (s *fileStore) remove(key string) error {
 	root, err := s.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

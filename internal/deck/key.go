@@ -14,7 +14,7 @@ const (
 	// maxSegmentBytes is the limit of file names on common file systems.
 	maxSegmentBytes = 240
 	// tempPrefix starts the names of files that are being written. They are
-	// never listed or read; one that a crash left over is harmless.
+	// never listed or read as objects; what a crash left over is swept (see Leaver).
 	tempPrefix = ".tapedeck-tmp-"
 	// reservedSequence is how gocloud.dev begins an escaped character. A key that
 	// has it would come back from a listing as another key.

@@ -24,6 +24,7 @@ const (
 	ReasonSuperseded Reason = "superseded" // there is a newer generation
 	ReasonScrub      Reason = "scrub"      // what lay here held a secret
 	ReasonRequest    Reason = "request"    // somebody asked for it
+	ReasonAbandoned  Reason = "abandoned"  // a writer that died left it; such a file has no tombstone
 )
 
 // Burial says why something is taken away.
@@ -36,7 +37,7 @@ type Burial struct {
 }
 
 const (
-	tombstoneArea   = "tombstones"
+	TombstoneArea   = "tombstones" // holds the tombstones of all areas, each at its place
 	tombstoneKind   = "tape-tombstone"
 	tombstoneLayout = "1"
 	tombstoneSuffix = ".json"
@@ -76,7 +77,7 @@ func (t Tombstones) refuse(what string) error {
 }
 
 func (p Place) tombstoneKey(name string) string {
-	return tombstoneArea + "/" + p.Prefix() + "/" + name + tombstoneSuffix
+	return TombstoneArea + "/" + p.Prefix() + "/" + name + tombstoneSuffix
 }
 
 // Tombstones returns what is buried at a place, with one listing.
@@ -85,7 +86,7 @@ func (d *Deck) Tombstones(ctx context.Context, place Place) (Tombstones, error) 
 		return Tombstones{}, err
 	}
 	t := Tombstones{place: place}
-	base := tombstoneArea + "/" + place.Prefix() + "/"
+	base := TombstoneArea + "/" + place.Prefix() + "/"
 	for o, err := range d.store.List(ctx, base) {
 		if err != nil {
 			return Tombstones{}, err
@@ -181,7 +182,11 @@ func (d *Deck) BuryPart(ctx context.Context, place Place, digest string, b Buria
 	if _, err := d.putTombstone(ctx, place, partTombstone+digest, "part", key, b); err != nil {
 		return err
 	}
-	return d.store.Delete(ctx, key)
+	if err := d.store.Delete(ctx, key); err != nil {
+		return err
+	}
+	_, err := d.Sweep(ctx, place.Prefix()+"/"+partsFolder+"/")
+	return err
 }
 
 func (d *Deck) putTombstone(ctx context.Context, place Place, name, buries, key string, b Burial) (bool, error) {
@@ -253,7 +258,8 @@ func (d *Deck) removeBelow(ctx context.Context, folder string) (removed int, err
 		}
 		removed++
 	}
-	return removed, nil
+	swept, err := d.Sweep(ctx, folder)
+	return removed + swept, err
 }
 
 // Remove deletes what was listed of a place, and leaves no tombstone: it lies elsewhere in the deck. What came since the listing stays.
@@ -282,7 +288,8 @@ func (d *Deck) Remove(ctx context.Context, place Place, listed PlaceState) error
 			return err
 		}
 	}
-	return nil
+	_, err := d.Sweep(ctx, place.Prefix()+"/")
+	return err
 }
 
 // Remains returns what still lies in a place, whether it is buried or not: what a move has to bring elsewhere.
@@ -296,12 +303,12 @@ func (d *Deck) Remains(ctx context.Context, place Place) (PlaceState, error) {
 // buriedBelow returns which of the traces below a folder are buried. The folder ends in the level of traces, or within the name of one.
 func (d *Deck) buriedBelow(ctx context.Context, folder string) (map[string]bool, error) {
 	buried := map[string]bool{}
-	for o, err := range d.store.List(ctx, tombstoneArea+"/"+folder) {
+	for o, err := range d.store.List(ctx, TombstoneArea+"/"+folder) {
 		if err != nil {
 			return nil, err
 		}
 		if trace, ok := strings.CutSuffix(o.Key, "/"+tombstoneTrace+tombstoneSuffix); ok {
-			buried[strings.TrimPrefix(trace, tombstoneArea+"/")+"/"] = true
+			buried[strings.TrimPrefix(trace, TombstoneArea+"/")+"/"] = true
 		}
 	}
 	return buried, nil
@@ -309,7 +316,7 @@ func (d *Deck) buriedBelow(ctx context.Context, folder string) (map[string]bool,
 
 // anyBuried tells whether an area has tombstones: mostly it has none, and then no folder of it has to be looked at.
 func (d *Deck) anyBuried(ctx context.Context, area Area) (bool, error) {
-	for _, err := range d.store.List(ctx, tombstoneArea+"/"+string(area)+"/") {
+	for _, err := range d.store.List(ctx, TombstoneArea+"/"+string(area)+"/") {
 		return err == nil, err
 	}
 	return false, nil

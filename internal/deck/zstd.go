@@ -4,6 +4,7 @@
 package deck
 
 import (
+	"bytes"
 	"runtime"
 	"sync"
 
@@ -44,3 +45,6 @@ func Unpack(stored []byte) ([]byte, error) { return decompress(stored) }
 
 // decompress refuses more than MaxObjectBytes.
 func decompress(stored []byte) ([]byte, error) { return decoder().DecodeAll(stored, nil) }
+
+// IsPacked tells whether bytes begin as those of a part do, also of one that was not written to its end.
+func IsPacked(stored []byte) bool { return bytes.HasPrefix(stored, []byte{0x28, 0xb5, 0x2f, 0xfd}) }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +52,7 @@ const (
 	Trace      = "trace"      // everything of a trace, evidence included
 	Generation = "generation" // the tapes of one generation; the evidence stays
 	Leftover   = "leftover"   // what is left of a trace or generation that was taken away before
+	Temporary  = "temporary"  // what a writer that died left; it is no object of the deck
 )
 
 // Removal is one thing that goes. The order of its fields is part of the contract.
@@ -96,6 +98,15 @@ func (c *Collector) Plan(ctx context.Context) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		if !c.readJoined(ctx, func(err error) bool { return yield(Removal{}, err) }) {
 			return
+		}
+		for o, err := range deck.Abandoned(ctx, c.deck.Store(), "") {
+			if err != nil {
+				yield(Removal{}, err)
+				return
+			}
+			if r := (Removal{What: Temporary, Key: o.Key, Reason: deck.ReasonAbandoned}); c.holds(o.Key) && !yield(r, nil) {
+				return
+			}
 		}
 		for place, err := range c.deck.Leftovers(ctx, deck.Areas()...) {
 			if err != nil {
@@ -173,6 +184,18 @@ func (c *Collector) wanted(p deck.Place) bool {
 	return p.Of(c.policy.Tenant)
 }
 
+// holds tells whether the tenant whose things are looked at has the key in its folders.
+func (c *Collector) holds(key string) bool {
+	if c.policy.Tenant == "" {
+		return true
+	}
+	for _, area := range []string{deck.TombstoneArea, deck.QuarantineArea, "replays/_status"} {
+		key = strings.TrimPrefix(key, area+"/")
+	}
+	place, _, err := deck.ParsePlace(key)
+	return err == nil && c.wanted(place)
+}
+
 // leftover is a trace of which a run like this one was interrupted. What somebody else buried is not touched: the evidence may be on its
 // way to another place.
 func (c *Collector) leftover(ctx context.Context, place deck.Place) (Removal, bool) {
@@ -226,6 +249,10 @@ func (c *Collector) judge(ctx context.Context, place deck.Place) (removals []Rem
 
 // Remove takes one thing away. When the place has changed since it was judged, nothing is done and gone is false.
 func (c *Collector) Remove(ctx context.Context, r *Removal) (gone bool, err error) {
+	if r.What == Temporary {
+		r.Objects = 1
+		return true, c.deck.Store().(deck.Leaver).RemoveAbandoned(ctx, r.Key)
+	}
 	burial := deck.Burial{Reason: r.Reason, At: c.policy.Now}
 	if r.What != Leftover {
 		now, err := c.deck.State(ctx, r.place)

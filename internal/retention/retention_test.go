@@ -312,3 +312,39 @@ func TestAWriterOfAReplacedGenerationGoesOn(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestTemporaryFilesOfDeadWritersGo(t *testing.T) {
+	f := open(t)
+	mine, other := filepath.Join(f.folder, "runs", "default", "01"), filepath.Join(f.folder, "quarantine", place(deck.AreaRuns, 3).Prefix())
+	for _, folder := range []string{mine, other} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, ".tapedeck-tmp-DEAD"), []byte("a secret"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tenant := range []string{"somebody", "default", ""} {
+		c, err := New(f.deck, Policy{Keep: day, KeepFailed: day, KeepUndecided: day, Now: day0, Tenant: tenant})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for r, err := range c.Plan(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.What != Temporary || r.Reason != deck.ReasonAbandoned {
+				t.Errorf("%+v", r)
+			}
+			if gone, err := c.Remove(t.Context(), &r); !gone || err != nil || r.Objects != 1 {
+				t.Errorf("%+v: %v, %v", r, gone, err)
+			}
+			found++
+		}
+		// A file that lies in no place of a tenant goes when all tenants are looked at.
+		if want := map[string]int{"somebody": 0, "default": 1, "": 1}[tenant]; found != want {
+			t.Errorf("tenant %q: %d files, want %d", tenant, found, want)
+		}
+	}
+}

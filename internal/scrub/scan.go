@@ -58,7 +58,37 @@ func Store(ctx context.Context, store deck.Store, prefix string, s Searcher) ite
 				return
 			}
 		}
+		// What writers that died have left is no object, and holds as much.
+		for o, err := range deck.Abandoned(ctx, store, prefix) {
+			if err != nil {
+				yield(Object{}, err)
+				return
+			}
+			body, err := store.(deck.Leaver).ReadAbandoned(ctx, o.Key)
+			if errors.Is(err, deck.ErrNotFound) {
+				continue
+			}
+			found := Object{Key: o.Key, Err: err}
+			if err == nil {
+				found = searchUnfinished(o.Key, body, s)
+			}
+			if !yield(found, nil) {
+				return
+			}
+		}
 	}
+}
+
+// searchUnfinished searches a file whose name does not tell what it is.
+func searchUnfinished(key string, body []byte, s Searcher) Object {
+	if !deck.IsPacked(body) {
+		return Search(key, body, s)
+	}
+	o := Search(key+deck.PartSuffix, body, s)
+	if o.Key = key; o.Err != nil {
+		o.Err = fmt.Errorf("a writer that died left it unfinished, and it cannot be searched; gc or scrub takes it away: %w", o.Err)
+	}
+	return o
 }
 
 // Search searches one object of a deck.

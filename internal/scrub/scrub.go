@@ -34,10 +34,11 @@ type Scrubber struct {
 // Outcome is what became of one place. Places in which nothing was found have none.
 type Outcome struct {
 	Place       string           `json:"place"`
-	Parts       int              `json:"parts"`            // rewritten, their originals buried
-	Generations int              `json:"generations"`      // buried
-	Tapes       []string         `json:"tapes,omitempty"`  // addresses of what was derived anew
-	Values      map[string]int64 `json:"values,omitempty"` // by rule: values that were replaced in the parts
+	Parts       int              `json:"parts"`               // rewritten, their originals buried
+	Generations int              `json:"generations"`         // buried
+	Tapes       []string         `json:"tapes,omitempty"`     // addresses of what was derived anew
+	Values      map[string]int64 `json:"values,omitempty"`    // by rule: values that were replaced in the parts
+	Abandoned   bool             `json:"abandoned,omitempty"` // the place is a file that a writer that died left; it was taken away
 	Failures    []string         `json:"failures,omitempty"`
 }
 
@@ -45,7 +46,9 @@ func (o *Outcome) fail(format string, args ...any) {
 	o.Failures = append(o.Failures, fmt.Sprintf(format, args...))
 }
 
-func (o *Outcome) empty() bool { return o.Parts == 0 && o.Generations == 0 && len(o.Failures) == 0 }
+func (o *Outcome) empty() bool {
+	return o.Parts == 0 && o.Generations == 0 && !o.Abandoned && len(o.Failures) == 0
+}
 
 // All scrubs all places of the deck, joined runs last, then what lies in quarantine. An error that it yields ends it; what could not be
 // done stands in the outcomes. Whether the deck is clear afterwards is for Store to say.
@@ -69,7 +72,7 @@ func (s *Scrubber) All(ctx context.Context) iter.Seq2[Outcome, error] {
 				return
 			}
 		}
-		for _, step := range []func(context.Context, map[string]bool, func(Outcome) bool) (bool, error){s.joined, s.quarantine} {
+		for _, step := range []func(context.Context, map[string]bool, func(Outcome) bool) (bool, error){s.joined, s.quarantine, s.abandoned} {
 			more, err := step(ctx, changed, func(o Outcome) bool { return o.empty() || yield(o, nil) })
 			if err != nil {
 				yield(Outcome{}, err)
@@ -389,4 +392,23 @@ func (s *Scrubber) remask(ctx context.Context, object Object) error {
 		return err
 	}
 	return s.Deck.Store().Delete(ctx, object.Key)
+}
+
+// abandoned takes away what writers that died have left, whatever it holds.
+func (s *Scrubber) abandoned(ctx context.Context, _ map[string]bool, yield func(Outcome) bool) (more bool, err error) {
+	for found, err := range deck.Abandoned(ctx, s.Deck.Store(), "") {
+		if err != nil {
+			return false, err
+		}
+		o := Outcome{Place: found.Key, Abandoned: true}
+		if !s.DryRun {
+			if err := s.Deck.Store().(deck.Leaver).RemoveAbandoned(ctx, found.Key); err != nil {
+				o.fail("%v", err)
+			}
+		}
+		if !yield(o) {
+			return false, nil
+		}
+	}
+	return true, nil
 }

@@ -1,0 +1,152 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// leavings opens a deck in a folder and leaves a temporary file of a dead writer beside some keys.
+func leavings(t *testing.T, keys ...string) (*Deck, *fileStore, string) {
+	t.Helper()
+	dir := t.TempDir()
+	d, err := Open(t.Context(), "file://"+dir+"?sync=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	for _, key := range keys {
+		at := filepath.Join(dir, filepath.FromSlash(path.Dir(key)))
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, tempPrefix+"DEAD"), []byte("secret"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d, d.store.(*fileStore), dir
+}
+
+func abandonedKeys(t *testing.T, s Store, prefix string) (found []string) {
+	t.Helper()
+	for o, err := range Abandoned(t.Context(), s, prefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, o.Key)
+	}
+	return found
+}
+
+var gonePlace = Place{Area: AreaRuns, Tenant: "default", TraceID: "0123456789abcdef0123456789abcdef"}
+
+func TestWhatADeadWriterLeftIsFoundReadAndSwept(t *testing.T) {
+	d, s, _ := leavings(t, "a/b/x", "a/c/x", "x")
+	want := []string{"a/b/" + tempPrefix + "DEAD", "a/c/" + tempPrefix + "DEAD"}
+	if got := abandonedKeys(t, s, "a/"); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if body, err := s.ReadAbandoned(t.Context(), want[0]); err != nil || !bytes.Equal(body, []byte("secret")) {
+		t.Errorf("%q, %v", body, err)
+	}
+	if n, err := d.Sweep(t.Context(), ""); n != 3 || err != nil {
+		t.Errorf("%d were removed, %v", n, err)
+	}
+	if got := abandonedKeys(t, s, ""); len(got) != 0 {
+		t.Errorf("%v are left", got)
+	}
+	for _, key := range []string{"a/b/x", "../" + tempPrefix + "DEAD", "a/" + tempPrefix + "/x"} {
+		if err := s.RemoveAbandoned(t.Context(), key); !errors.Is(err, ErrBadKey) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+func TestTemporaryFileOfALivingWriterStays(t *testing.T) {
+	d, s, dir := leavings(t)
+	root, err := s.open(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Every write passes here between the temporary file and its name; the sweep comes then.
+	swept := 0
+	lock := s.lock
+	s.lock = func(f *os.File) error {
+		err := lock(f)
+		s.lock = lock
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Skip("no file locks on this system; the age decides")
+		}
+		n, sweepErr := d.Sweep(t.Context(), "")
+		if swept += n; sweepErr != nil {
+			t.Error(sweepErr)
+		}
+		return err
+	}
+	if created, err := s.writeAndLink(root, "x", []byte("body")); err != nil || !created || swept != 0 {
+		t.Errorf("created: %v, %d swept, %v", created, swept, err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestWhereNoLockCanBeHadTheAgeDecides(t *testing.T) {
+	_, s, _ := leavings(t, "x")
+	s.lock = func(*os.File) error { return errors.ErrUnsupported }
+	if got := abandonedKeys(t, s, ""); len(got) != 0 {
+		t.Errorf("a young file is taken for abandoned")
+	}
+	s.now = func() time.Time { return time.Now().Add(2 * abandonedAfter) }
+	if got := abandonedKeys(t, s, ""); len(got) != 1 {
+		t.Errorf("an old file is taken for that of a living writer")
+	}
+}
+
+func TestErasureTakesTheTemporaryFilesToo(t *testing.T) {
+	part := PartDigest([]byte("part"))
+	gen := NewGeneration(1, []string{part}, nil)
+	run := []RunFiles{{Root: "0123456789abcdef", Files: []File{{Name: TapeFile, Body: []byte("{}")}}}}
+	inRun := gonePlace.Prefix() + "/" + gen.String() + "/0123456789abcdef/x"
+	inParts := gonePlace.partKey(part)
+	for name, erase := range map[string]func(ctx context.Context, d *Deck) error{
+		"place": func(ctx context.Context, d *Deck) error {
+			_, err := d.Bury(ctx, gonePlace, Burial{Reason: ReasonRequest})
+			return err
+		},
+		"generation and part": func(ctx context.Context, d *Deck) error {
+			_, err := d.BuryGeneration(ctx, gonePlace, gen, Burial{Reason: ReasonScrub})
+			return errors.Join(err, d.BuryPart(ctx, gonePlace, part, Burial{Reason: ReasonScrub}))
+		},
+		"move": func(ctx context.Context, d *Deck) error {
+			state, err := d.State(ctx, gonePlace)
+			return errors.Join(err, d.Remove(ctx, gonePlace, state))
+		},
+	} {
+		d, s, dir := leavings(t, inRun, inParts)
+		if _, _, err := d.PutPart(t.Context(), gonePlace, []byte("part")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.PutGeneration(t.Context(), gonePlace, gen, run); err != nil {
+			t.Fatal(err)
+		}
+		if err := erase(t.Context(), d); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := abandonedKeys(t, s, ""); len(got) != 0 {
+			t.Errorf("%s: %v are left", name, got)
+		}
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(gonePlace.Prefix()))); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the folder is left, %v", name, err)
+		}
+	}
+}
