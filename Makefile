@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check scorecard redact-score redact-peers e2e bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check scorecard redact-score redact-peers e2e bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,19 +93,18 @@ bench-peers: collector $(BIN)/otelcol-peers ## CPU and memory of our pipelines b
 bench-spool: ## the spool beside a plain file, tidwall/wal, Pebble and bbolt, same load (Linux)
 	$(GO) -C bench/spool test -run '^$$' -bench Peers -benchtime 40000x -count 2 ./...
 
-# WireMock is run, never linked, and only where java is; its archive is checked against the digest that Maven Central publishes.
-WIREMOCK     := $(BIN)/wiremock-standalone-3.13.2.jar
-WIREMOCK_SUM := d097b19bd483c5038479b13a5c71e9faf8f2f5106584f0c120a7770ab0bdb367
+# WireMock is run, never linked, and only where java and Maven are; Maven checks the jar against the digest of the repository that it is set up for.
+WIREMOCK := $(BIN)/wiremock/wiremock-standalone-3.13.2.jar
 
 bench-oracle: tapedeck ## requests per second of `tapedeck serve` beside a server that does nothing and WireMock (Linux)
-	@if command -v java >/dev/null; then $(MAKE) --no-print-directory $(WIREMOCK); else echo "java is not installed: without WireMock"; fi
+	@if command -v java >/dev/null && command -v mvn >/dev/null; then $(MAKE) --no-print-directory $(WIREMOCK); \
+		else echo "no JVM with Maven: without WireMock"; fi
 	$(GO) build -o $(BIN)/benchoracle ./internal/cmd/benchoracle
 	$(BIN)/benchoracle -tapedeck $(BIN)/tapedeck -wiremock "$$(ls $(WIREMOCK) 2>/dev/null)" $(BENCH_ORACLE)
 
-$(WIREMOCK):
-	curl -sSfL -o $@.part https://repo1.maven.org/maven2/org/wiremock/wiremock-standalone/3.13.2/wiremock-standalone-3.13.2.jar
-	echo "$(WIREMOCK_SUM)  $@.part" | sha256sum -c --quiet
-	mv $@.part $@
+$(WIREMOCK): .ci/wiremock.xml
+	mvn -q -B -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(@D)
+	@touch $@
 
 # Not `builder` alone: it tidies, and the tests of awss3 need modules that cannot be downloaded. The folder must be a module before
 # anything is got, or the versions would go into ours.
@@ -127,5 +126,15 @@ $(TOOLS)/staticcheck: tools/go.mod tools/go.sum
 	$(GO) -C tools build -o ../$(TOOLS)/ tool
 	@touch $@
 
-clean: ## remove bin/
-	rm -rf $(BIN)
+# The bill of materials has a module of its own: its tool brings more dependencies than all others together.
+$(TOOLS)/cyclonedx-gomod: tools/sbom/go.mod tools/sbom/go.sum
+	$(GO) -C tools/sbom build -o ../../$(TOOLS)/ tool
+	@touch $@
+
+release: $(TOOLS)/cyclonedx-gomod ## dist/: archives, bills of materials and checksums of VERSION for PLATFORMS (all six); prints the tags
+	$(GO) -C tools build -o ../$(TOOLS)/release ./release
+	$(TOOLS)/release -version $(VERSION) -out dist $(if $(PLATFORMS),-platforms $(PLATFORMS))
+	@echo "tags of this release:"; $(TOOLS)/release -version $(VERSION) -tags
+
+clean: ## remove bin/ and dist/
+	rm -rf $(BIN) dist

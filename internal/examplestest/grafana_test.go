@@ -23,7 +23,7 @@ import (
 const root = "../.."
 
 // ofTheCollector are metrics that no component of this project defines.
-var ofTheCollector = []string{"otelcol_process_memory_rss"}
+var ofTheCollector = []string{"otelcol_process_memory_rss", "rpc_server_call_duration_count", "http_server_request_duration_count"}
 
 // documented is every metric of our components, by the name that the collector exposes.
 func documented(t *testing.T) map[string]bool {
@@ -168,6 +168,35 @@ func TestDashboardShowsMetricsThatExist(t *testing.T) {
 		if strings.HasPrefix(name, "otelcol_processor_agentrun_") && !shown[name] && !slices.Contains(rare, name) {
 			t.Errorf("%s is not on the dashboard", name)
 		}
+	}
+}
+
+// TestAlertsInTheDocumentsAreValid reads every block of YAML with groups of rules.
+func TestAlertsInTheDocumentsAreValid(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, n := documented(t), 0
+	for _, file := range files {
+		for _, block := range regexp.MustCompile("(?s)```yaml\n(groups:.*?)```").FindAllSubmatch(read(t, file), -1) {
+			groups, errs := rulefmt.Parse(block[1], false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+			for _, err := range errs {
+				t.Errorf("%s: %v", file, err)
+			}
+			if groups == nil {
+				continue
+			}
+			for _, group := range groups.Groups {
+				for _, rule := range group.Rules {
+					n++
+					check(t, file+": "+rule.Alert, rule.Expr, known)
+				}
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no alerts in the documents")
 	}
 }
 
