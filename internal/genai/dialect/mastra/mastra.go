@@ -93,11 +93,11 @@ func readMastra(s *dialect.Source, o *dialect.Observation) {
 		case kind == "provider_tool_call":
 			o.ToolKind = tape.ToolServer
 		}
-		if v := a.JSON("gen_ai.tool.call.arguments", "gen_ai.tool.input", "mastra."+kind+".input", "input"); !v.IsAbsent() {
+		if v := a.JSON("gen_ai.tool.call.arguments", "gen_ai.tool.input", "mastra."+kind+".input", "input", "input.value"); !v.IsAbsent() {
 			o.Args = decode.Args(v)
-			o.Args.LabelMasked()
+			mastraDamage(&o.Args)
 		}
-		if v := a.JSON("gen_ai.tool.call.result", "gen_ai.tool.output", "mastra."+kind+".output", "output"); !v.IsAbsent() {
+		if v := a.JSON("gen_ai.tool.call.result", "gen_ai.tool.output", "mastra."+kind+".output", "output", "output.value"); !v.IsAbsent() {
 			u := decode.UnwrapResult(decode.StructuredResult(v))
 			o.Result, o.Failed = u.Content, u.IsError
 			mastraDamage(&o.Result)
@@ -155,6 +155,9 @@ func roundedInJS(v exactjson.Value) bool {
 func readMastraModel(a decode.Attributes, input, output exactjson.Value, o *dialect.Observation) {
 	o.Operation = "chat"
 	o.Model, o.Provider = decode.ModelName(a.Text("gen_ai.request.model")), mastraProvider(a.Text("gen_ai.provider.name", "gen_ai.system"))
+	if params, ok := decode.Structure(a.JSON("llm.invocation_parameters")); ok {
+		decode.FillString(&o.Model, params.Get("model").Str())
+	}
 	for _, key := range []string{"mastra.metadata.modelMetadata", "modelMetadata"} {
 		if metadata, ok := decode.Structure(a.JSON(key)); ok {
 			decode.FillString(&o.Model, metadata.Get("modelId").Str())
@@ -212,7 +215,11 @@ func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message 
 		if payload := c.Get("payload"); payload.Kind() == exactjson.Object {
 			c = payload
 		}
-		m.Parts = append(m.Parts, decode.ToolCallPart(c))
+		asked := decode.ToolCallPart(c)
+		args := decode.Content{Value: asked.Args, Label: asked.Label, Masked: asked.Masked}
+		mastraDamage(&args)
+		asked.Label, asked.Masked = args.Label, args.Masked
+		m.Parts = append(m.Parts, asked)
 	}
 	if len(m.Parts) == 0 {
 		return nil
