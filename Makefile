@@ -33,12 +33,12 @@ build-full: ## bin/otelcol-tapedeck-full: all object stores, kafka, load_balanci
 	$(GO) -C cmd/otelcol-tapedeck-full build $(COLLECTOR) -o ../../$(BIN)/otelcol-tapedeck-full .
 
 demo: build ## start a collector, send it a recorded agent run, show the tape
-	$(GO) run ./internal/cmd/demo -bin $(BIN)
+	$(GO) run ./internal/testbed/cmd/demo -bin $(BIN)
 
 test: ## all unit tests; vets the generated collectors
 	$(GO) test ./...
 	$(GO) -C tools test ./...
-	$(GO) -C internal/examplestest test ./...
+	$(GO) -C internal/testbed/examplestest test ./...
 	$(GO) -C cmd/otelcol-tapedeck test ./...
 	@for dir in $(COLLECTORS); do echo "$(GO) -C $$dir vet ./..."; $(GO) -C $$dir vet ./... || exit 1; done
 
@@ -49,14 +49,14 @@ vet: ## go vet with and without the end-to-end tests
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./e2e/...
 	$(GO) -C tools vet ./...
-	$(GO) -C internal/examplestest vet ./...
+	$(GO) -C internal/testbed/examplestest vet ./...
 
 lint: vet $(TOOLS)/staticcheck ## gofmt, vet, staticcheck
 	@bad=$$(find . -name '*.go' -print0 | xargs -0 gofmt -l); \
 		if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 	$(TOOLS)/staticcheck -tags e2e ./...
 	cd tools && ../$(TOOLS)/staticcheck ./...
-	cd internal/examplestest && ../../$(TOOLS)/staticcheck ./...
+	cd internal/testbed/examplestest && ../../../$(TOOLS)/staticcheck ./...
 
 generate: tools ## rewrite what is generated: component code and tables, the sources of the collectors
 	$(GO) -C tools run ./generate -root .. -tools ../$(TOOLS)
@@ -71,14 +71,14 @@ generate-check: tools ## fail when `make generate` changes anything
 	@diff $(BIN)/tree.before $(BIN)/tree.after || { echo "generated files were stale: commit what make generate wrote"; exit 1; }
 
 scorecard: ## what the tapes of the recorded runs hold, into docs/scorecard.md and README.md
-	$(GO) run ./internal/cmd/scorecard -o docs/scorecard.md -readme README.md
+	$(GO) run ./internal/testbed/cmd/scorecard -o docs/scorecard.md -readme README.md
 
 redact-score: ## what redaction finds and what it leaves alone, into docs/redaction.md
-	$(GO) run ./internal/cmd/redactscore -o docs/redaction.md
+	$(GO) run ./internal/testbed/cmd/redactscore -o docs/redaction.md
 
 redact-peers: ## the same cases with contrib's redaction processor and gitleaks, and CPU time in one run; prints both
 	@mkdir -p $(BIN)
-	$(GO) run ./internal/cmd/redactscore -cases $(BIN)/redaction-cases.jsonl
+	$(GO) run ./internal/testbed/cmd/redactscore -cases $(BIN)/redaction-cases.jsonl
 	$(GO) -C bench/redaction run . -cases ../../$(BIN)/redaction-cases.jsonl
 	$(GO) -C bench/redaction run . -speed
 
@@ -89,7 +89,7 @@ bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 bench-peers: collector $(BIN)/otelcol-peers ## CPU and memory of our pipelines beside contrib's, same load (Linux, needs versitygw)
-	PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(GO) run ./internal/cmd/benchpeers $(BENCH_PEERS)
+	PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(GO) run ./internal/testbed/cmd/benchpeers $(BENCH_PEERS)
 
 bench-spool: ## the spool beside a plain file, tidwall/wal, Pebble and bbolt, same load (Linux)
 	$(GO) -C bench/spool test -run '^$$' -bench Peers -benchtime 40000x -count 2 ./...
@@ -100,7 +100,7 @@ WIREMOCK := $(BIN)/wiremock/wiremock-standalone-3.13.2.jar
 bench-oracle: tapedeck ## requests per second of `tapedeck serve` beside a server that does nothing and WireMock (Linux)
 	@if command -v java >/dev/null && command -v mvn >/dev/null; then $(MAKE) --no-print-directory $(WIREMOCK); \
 		else echo "no JVM with Maven: without WireMock"; fi
-	$(GO) build -o $(BIN)/benchoracle ./internal/cmd/benchoracle
+	$(GO) build -o $(BIN)/benchoracle ./internal/testbed/cmd/benchoracle
 	$(BIN)/benchoracle -tapedeck $(BIN)/tapedeck -wiremock "$$(ls $(WIREMOCK) 2>/dev/null)" $(BENCH_ORACLE)
 
 $(WIREMOCK): .ci/wiremock.xml

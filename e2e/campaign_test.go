@@ -18,8 +18,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/agentload"
-	"github.com/tapedeck/tapedeck/internal/collectorproc"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 )
 
 // campaign is a collector under load whose life is hard. TAPEDECK_CRASHES says how often it is ended (the tests have their own numbers),

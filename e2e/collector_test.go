@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/collectorproc"
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 )
 
 // patience bounds everything that is waited for. It is no measurement: nothing here fails because a machine is slow.

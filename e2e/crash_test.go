@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tapedeck/tapedeck/internal/agentload"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
 // Each of these tests sends runs under load, disturbs the collector or its store, and expects at the end that every run is in a tape and

@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/collectorproc"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	_ "github.com/tapedeck/tapedeck/internal/deck/azuredeck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	_ "github.com/tapedeck/tapedeck/internal/deck/gcsdeck"
-	"github.com/tapedeck/tapedeck/internal/otlpsend"
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
+	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 )
 
 // patient makes agentrun pass on soon also what has no root.

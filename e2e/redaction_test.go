@@ -19,8 +19,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/tapedeck/tapedeck/internal/collectorproc"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 )
 
 // Nothing that a collector leaves behind holds a planted secret: not its spool, not the deck, compressed or not, not its log, not its own

@@ -23,9 +23,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
 
-	"github.com/tapedeck/tapedeck/internal/collectorproc"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 )
 
 const replaySplit = "examples/replaysplit/collector.yaml"

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/agentload"
-	"github.com/tapedeck/tapedeck/internal/collectorproc"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
-	"github.com/tapedeck/tapedeck/internal/otlpsend"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
+	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 )
 
 const (

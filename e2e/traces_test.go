@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/collectorproc"
-	"github.com/tapedeck/tapedeck/internal/otlpsend"
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
+	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 )
 
 const recordedFile = "testdata/traces/vercel-ai-research.otlp.json"

@@ -11,8 +11,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/agentload"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
 // measure prints CPU seconds per million spans and MB/s. Every candidate gets copies of the same requests of 100 spans; the copy is

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
-	"github.com/tapedeck/tapedeck/internal/otlpsend"
+	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
 	"github.com/tapedeck/tapedeck/tape/normalise"
 	"go.opentelemetry.io/collector/component"
@@ -193,7 +193,7 @@ func TestConfigurationsAndRulesOfTheDocumentsAreValid(t *testing.T) {
 			case b.unchecked:
 			case strings.Contains(b.text, "gomod:"):
 				checkManifest(t, root, conf)
-			case has("groups"): // alerts: internal/examplestest has the parser of Prometheus
+			case has("groups"): // alerts: internal/testbed/examplestest has the parser of Prometheus
 			case has("service"), has("exporters"), has("processors"), has("extensions"):
 				checkConfiguration(t, strings.ReplaceAll(b.text, "/etc/tapedeck/redaction.key", key), conf)
 			case has("agentredaction"):
@@ -435,7 +435,7 @@ func documentedMetrics(t *testing.T) map[string]bool {
 // demo is a recorded run of the corpus.
 func demo(t *testing.T) string {
 	t.Helper()
-	m := regexp.MustCompile(`"(testdata/[^"]+)"`).FindStringSubmatch(read(t, filepath.Join(repository, "internal/cmd/demo/main.go")))
+	m := regexp.MustCompile(`"(testdata/[^"]+)"`).FindStringSubmatch(read(t, filepath.Join(repository, "internal/testbed/cmd/demo/main.go")))
 	if m == nil {
 		t.Fatal("the demo names no recording")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/internal/doctor"
-	"github.com/tapedeck/tapedeck/internal/otlpsend"
+	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 )
 
 const agents = "../../testdata/corpus/agents/"

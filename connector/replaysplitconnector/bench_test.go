@@ -25,7 +25,7 @@ import (
 	"go.opentelemetry.io/collector/pipeline"
 
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector/internal/metadata"
-	"github.com/tapedeck/tapedeck/internal/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
 // BenchmarkUntagged is a pipeline with and without the connector, turn by turn: overhead-% is what the connector adds to it. "otlp" decodes a run, encodes

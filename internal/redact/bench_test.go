@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
 // BenchmarkTraces redacts requests of 100 spans of about 2 KB without secrets, as nearly all are. CPU seconds per million spans are

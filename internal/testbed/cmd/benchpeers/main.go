@@ -23,7 +23,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
 func main() {

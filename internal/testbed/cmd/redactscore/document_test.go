@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
-const root = "../../../"
+const root = "../../../../"
 
 func TestDocumentListsTheRulesAsTheyAre(t *testing.T) {
 	body, err := os.ReadFile(root + "docs/redaction.md")

@@ -20,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const root = "../.."
+const root = "../../.."
 
 // ofTheCollector are metrics that no component of this project defines.
 var ofTheCollector = []string{"otelcol_process_memory_rss", "rpc_server_call_duration_count", "http_server_request_duration_count"}

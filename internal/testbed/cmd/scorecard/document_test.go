@@ -11,18 +11,18 @@ import (
 )
 
 func TestScorecardIsCurrent(t *testing.T) {
-	got, err := document("../../../testdata/corpus")
+	got, err := document("../../../../testdata/corpus")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile("../../../docs/scorecard.md")
+	want, err := os.ReadFile("../../../../docs/scorecard.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("docs/scorecard.md is stale (make scorecard rewrites it):\n%s", diff)
 	}
-	readme, err := os.ReadFile("../../../README.md")
+	readme, err := os.ReadFile("../../../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

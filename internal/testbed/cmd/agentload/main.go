@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
 func main() {

@@ -3,7 +3,7 @@
 
 // Redactscore measures what redaction finds and what it leaves alone, on labelled data:
 //
-//	go run ./internal/cmd/redactscore [-o docs/redaction.md] [-cases FILE] [-v]
+//	go run ./internal/testbed/cmd/redactscore [-o docs/redaction.md] [-cases FILE] [-v]
 //
 // -o writes the tables into the document. -cases writes the cases for the peers in bench/redaction. -v prints every case that is wrong.
 package main

@@ -3,7 +3,7 @@
 
 // Scorecard compares the tapes that are made from the recorded runs with what really happened, and prints docs/scorecard.md:
 //
-//	go run ./internal/cmd/scorecard [-corpus testdata/corpus] [-o docs/scorecard.md] [-readme README.md]
+//	go run ./internal/testbed/cmd/scorecard [-corpus testdata/corpus] [-o docs/scorecard.md] [-readme README.md]
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"os"
 )
 
-//go:generate go run . -corpus ../../../testdata/corpus -o ../../../docs/scorecard.md -readme ../../../README.md
+//go:generate go run . -corpus ../../../../testdata/corpus -o ../../../../docs/scorecard.md -readme ../../../../README.md
 
 func main() {
 	corpus := flag.String("corpus", "testdata/corpus", "folder of the recorded runs")

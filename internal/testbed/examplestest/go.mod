@@ -1,4 +1,4 @@
-module github.com/tapedeck/tapedeck/internal/examplestest
+module github.com/tapedeck/tapedeck/internal/testbed/examplestest
 
 go 1.26.0
 

@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tapedeck/tapedeck/internal/collectorproc"
-	"github.com/tapedeck/tapedeck/internal/otlpsend"
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
+	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 )
 
 // The bounds are far above what a slow machine needs; the usual times are one second, and eight for the tape, most of

@@ -65,7 +65,7 @@ func start(t *testing.T, partitions int) *cluster {
 func example(t *testing.T, file, path string, cfg component.Config) {
 	t.Helper()
 	resolver, err := confmap.NewResolver(confmap.ResolverSettings{
-		URIs:              []string{"file:../../examples/kafka/" + file},
+		URIs:              []string{"file:../../../examples/kafka/" + file},
 		ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory(), envprovider.NewFactory()},
 		DefaultScheme:     "env",
 	})

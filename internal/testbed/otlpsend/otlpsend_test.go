@@ -73,7 +73,7 @@ func (r *receiver) grpc(t *testing.T) string {
 }
 
 func recorded(t *testing.T) ptrace.Traces {
-	traces, err := ReadFile(filepath.Join("..", "..", "testdata", "traces", "vercel-ai-research.otlp.json"))
+	traces, err := ReadFile(filepath.Join("..", "..", "..", "testdata", "traces", "vercel-ai-research.otlp.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
