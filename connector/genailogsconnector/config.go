@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -17,9 +19,15 @@ type Config struct {
 	Replay segregation.Config `mapstructure:"replay"`
 }
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
 
 func createDefaultConfig() component.Config { return &Config{} }
+
+// Unmarshal refuses numbers that a setting cannot hold.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
 // Validate reports keys that cannot work.
 func (c *Config) Validate() error {

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/connector/genailogsconnector/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
 )
 
 func TestConfigHasNoSettings(t *testing.T) {
@@ -22,4 +23,8 @@ func TestConfigHasNoSettings(t *testing.T) {
 	cfg := createDefaultConfig()
 	require.NoError(t, sub.Unmarshal(cfg))
 	require.Equal(t, createDefaultConfig(), cfg)
+}
+
+func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
+	require.Empty(t, configchecktest.Overflow(t, createDefaultConfig))
 }

@@ -9,8 +9,10 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/pipeline"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -38,12 +40,18 @@ type Config struct {
 	Storage *component.ID `mapstructure:"storage"`
 }
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
 
 func createDefaultConfig() component.Config {
 	// About 50 bytes for each run: 5 MB when full.
 	return &Config{DecideBy: byRun, Remember: 100_000}
 }
+
+// Unmarshal refuses numbers that a setting cannot hold.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
 // Validate reports every setting that cannot work. Whether the pipelines exist is known when the connector is built.
 func (c *Config) Validate() error {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pipeline"
 
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -78,4 +79,8 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 		_, err := load(t, name)
 		require.ErrorContains(t, err, want, name)
 	}
+}
+
+func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
+	require.Subset(t, configchecktest.Overflow(t, createDefaultConfig), []string{"remember"})
 }

@@ -17,8 +17,10 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configretry"
 	"go.opentelemetry.io/collector/config/configtls"
+	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -60,7 +62,10 @@ type AuthConfig struct {
 	Password        configopaque.String `mapstructure:"password"`
 }
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
 
 func createDefaultConfig() component.Config {
 	retry := configretry.NewDefaultBackOffConfig()
@@ -82,6 +87,9 @@ func createDefaultConfig() component.Config {
 		Queue:               configoptional.Default(queue),
 	}
 }
+
+// Unmarshal refuses numbers that a setting cannot hold.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
 // Validate reports every setting that cannot work. No error repeats a URL or a secret.
 func (c *Config) Validate() error {

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/exporter/auditnatsexporter/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -82,4 +83,8 @@ func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 		require.ErrorContains(t, err, want, name)
 		require.NotContains(t, err.Error(), "secret", name)
 	}
+}
+
+func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
+	require.Subset(t, configchecktest.Overflow(t, createDefaultConfig), []string{"max_outstanding_bytes", "timeout", "tls::reload_interval"})
 }

@@ -14,8 +14,10 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configretry"
+	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -81,7 +83,10 @@ const (
 	gateOff = "off"
 )
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
 
 func createDefaultConfig() component.Config {
 	retry := configretry.NewDefaultBackOffConfig()
@@ -105,6 +110,9 @@ func createDefaultConfig() component.Config {
 		Queue: configoptional.Default(queue),
 	}
 }
+
+// Unmarshal refuses numbers that a setting cannot hold.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
 // Validate reports every setting that cannot work.
 func (c *Config) Validate() error {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
@@ -105,4 +106,8 @@ func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 			require.False(t, strings.Contains(err.Error(), "secret"), "the error repeats the URL")
 		})
 	}
+}
+
+func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
+	require.Subset(t, configchecktest.Overflow(t, createDefaultConfig), []string{"bounds::max_items", "timeout", "retry_on_failure::max_interval", "sending_queue::queue_size"})
 }

@@ -12,7 +12,9 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/config/confignet"
+	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
@@ -65,7 +67,10 @@ func (c *KeyConfig) load() (oracle.TokenVerifier, error) {
 	return nil, nil
 }
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
 
 func createDefaultConfig() component.Config {
 	server := confighttp.NewDefaultServerConfig()
@@ -75,6 +80,9 @@ func createDefaultConfig() component.Config {
 	server.ReadTimeout = time.Minute
 	return &Config{HTTP: server, MaxSessions: oraclehttp.DefaultMaxSessions, MaxCalls: oracle.DefaultMaxCalls, SessionAge: oraclehttp.DefaultSessionAge}
 }
+
+// Unmarshal refuses numbers that a setting cannot hold.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
 // Validate reports every setting that cannot work or is not safe.
 func (c *Config) Validate() error {

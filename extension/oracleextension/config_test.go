@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/tapedeck/tapedeck/extension/oracleextension/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
 )
 
 func load(t *testing.T, name string) (*Config, error) {
@@ -78,4 +79,8 @@ func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 			require.False(t, strings.Contains(err.Error(), "secret"), "the error repeats the URL")
 		})
 	}
+}
+
+func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
+	require.Subset(t, configchecktest.Overflow(t, createDefaultConfig), []string{"max_sessions", "session_age", "speed", "read_timeout"})
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
@@ -44,11 +46,17 @@ type KeyConfig struct {
 	Scope string `mapstructure:"scope"`
 }
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
 
 func createDefaultConfig() component.Config {
 	return &Config{Profile: redact.PolicyDefault, Mode: string(redact.ModeToken)}
 }
+
+// Unmarshal refuses numbers that a setting cannot hold.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
 // Validate reports every setting that cannot work.
 func (c *Config) Validate() error {

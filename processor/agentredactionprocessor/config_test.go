@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/processor/agentredactionprocessor/internal/metadata"
 )
@@ -81,4 +82,8 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 			require.NotContains(t, err.Error(), "short-secret")
 		})
 	}
+}
+
+func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
+	require.Empty(t, configchecktest.Overflow(t, createDefaultConfig))
 }

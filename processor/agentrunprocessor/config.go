@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
@@ -138,7 +140,10 @@ type RetryConfig struct {
 	ParkedInterval time.Duration `mapstructure:"parked_interval"`
 }
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
 
 func createDefaultConfig() component.Config {
 	return &Config{
@@ -175,6 +180,9 @@ func createDefaultConfig() component.Config {
 		ShutdownTimeout: 25 * time.Second,
 	}
 }
+
+// Unmarshal refuses numbers that a setting cannot hold.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
 // Validate reports every setting that cannot work.
 func (c *Config) Validate() error {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
@@ -118,4 +119,8 @@ func TestDefaultTenantIsBoundedLikeOthers(t *testing.T) {
 	require.NoError(t, c.Validate())
 	c.Tenant.Default += "t"
 	require.ErrorContains(t, c.Validate(), "tenant: default has 257 bytes")
+}
+
+func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
+	require.Subset(t, configchecktest.Overflow(t, createDefaultConfig), []string{"max_traces", "idle_timeout", "spool::max_bytes", "retry::park_after"})
 }

@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -31,9 +33,15 @@ type Rule struct {
 	FromMetadata string `mapstructure:"from_metadata"`
 }
 
-var _ component.Config = (*Config)(nil)
+var (
+	_ component.Config    = (*Config)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+)
 
 func createDefaultConfig() component.Config { return &Config{Key: segregation.Key} }
+
+// Unmarshal refuses numbers that a setting cannot hold.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
 // Validate reports every setting that cannot work.
 func (c *Config) Validate() error {

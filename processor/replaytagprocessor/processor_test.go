@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/tapedeck/tapedeck/internal/configcheck/configchecktest"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/processor/replaytagprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/replaytagprocessor/internal/metadatatest"
@@ -157,4 +158,8 @@ func TestFirstRuleWithAnIDTagsTheResource(t *testing.T) {
 			require.NoError(t, tel.Shutdown(t.Context()))
 		})
 	}
+}
+
+func TestConfigRefusesNumbersThatOverflow(t *testing.T) {
+	require.Empty(t, configchecktest.Overflow(t, createDefaultConfig))
 }
