@@ -13,9 +13,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	_ "github.com/tapedeck/tapedeck/internal/deck/azuredeck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
-	_ "github.com/tapedeck/tapedeck/internal/deck/gcsdeck"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/azure"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/gcs"
 	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 )

@@ -3,8 +3,11 @@
 
 package main
 
-// The drivers beyond file, mem and s3, which the deck package brings itself.
+// The storage services that the command line can reach.
 import (
-	_ "github.com/tapedeck/tapedeck/internal/deck/azuredeck"
-	_ "github.com/tapedeck/tapedeck/internal/deck/gcsdeck"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/azure"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/gcs"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/s3"
 )

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
@@ -139,7 +140,7 @@ func (r *refs) resolveTelemetry(ctx context.Context, file string, to reach, yiel
 	if err != nil {
 		return err
 	}
-	defer deck.DropMemory(name)
+	defer mem.Drop(name)
 	defer func() { err = errors.Join(err, d.Close()) }()
 	c := &derivation{flags: deriveFlags{formats: []string{"tape", "oracle"}, tenant: "default"}, stdout: io.Discard, stderr: r.cmd.ErrOrStderr()}
 	in := newIntake(nil, nil)

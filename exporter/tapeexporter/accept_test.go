@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -44,7 +45,7 @@ func (r *rig) counted(t *testing.T, name string, attributes ...attribute.KeyValu
 }
 
 func TestProductionExporterKeepsReplaysOutAndLosesNothing(t *testing.T) {
-	deck.DropMemory("lock")
+	mem.Drop("lock")
 	production := newRig(t, "mem://lock", func(c *Config) { c.Accept = "production" })
 	production.start(t)
 	defer production.stop(t)
@@ -71,7 +72,7 @@ func TestProductionExporterKeepsReplaysOutAndLosesNothing(t *testing.T) {
 }
 
 func TestLateTagTakesTheRunOutOfProductionAndIsCounted(t *testing.T) {
-	deck.DropMemory("late")
+	mem.Drop("late")
 	r := newRig(t, "mem://late", nil)
 	r.start(t)
 	defer r.stop(t)
@@ -87,7 +88,7 @@ func TestLateTagTakesTheRunOutOfProductionAndIsCounted(t *testing.T) {
 }
 
 func TestConfiguredKeysDecideInTheExporterToo(t *testing.T) {
-	deck.DropMemory("keys")
+	mem.Drop("keys")
 	r := newRig(t, "mem://keys", func(c *Config) {
 		c.Replay = segregation.Config{Keys: []string{"experiment.id"}, Markers: []segregation.Marker{{Key: "is_eval"}}}
 	})
@@ -109,7 +110,7 @@ func TestConfiguredKeysDecideInTheExporterToo(t *testing.T) {
 }
 
 func TestDeliveryOfATraceThatWasTakenAwayIsAcknowledgedAndCounted(t *testing.T) {
-	deck.DropMemory("gone")
+	mem.Drop("gone")
 	r := newRig(t, "mem://gone", nil)
 	r.start(t)
 	defer r.stop(t)
@@ -149,7 +150,7 @@ func TestTagOfASpanThatIsNoEvidenceDecidesWithoutAgentrunToo(t *testing.T) {
 		"the request alone": {web(ptrace.NewTraces(), true)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deck.DropMemory("notes")
+			mem.Drop("notes")
 			r := newRig(t, "mem://notes", nil)
 			r.start(t)
 			defer r.stop(t)
@@ -178,7 +179,7 @@ func TestTagOfASpanThatIsNoEvidenceDecidesWithoutAgentrunToo(t *testing.T) {
 }
 
 func TestHandoverNamesTheReplay(t *testing.T) {
-	deck.DropMemory("handover")
+	mem.Drop("handover")
 	r := newRig(t, "mem://handover", nil)
 	r.start(t)
 	defer r.stop(t)

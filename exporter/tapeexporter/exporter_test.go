@@ -33,6 +33,7 @@ import (
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -156,7 +157,7 @@ func count(keys []string, part string) int {
 func TestCallReturnsWhenTapeAndEvidenceAreInTheDeck(t *testing.T) {
 	for name, url := range map[string]string{"memory": "mem://returns", "file": decktest.FileURL(t)} {
 		t.Run(name, func(t *testing.T) {
-			deck.DropMemory("returns")
+			mem.Drop("returns")
 			r := newRig(t, url, nil)
 			r.start(t)
 			defer r.stop(t)
@@ -172,7 +173,7 @@ func TestCallReturnsWhenTapeAndEvidenceAreInTheDeck(t *testing.T) {
 }
 
 func TestSecondDeliveryChangesNothing(t *testing.T) {
-	deck.DropMemory("second")
+	mem.Drop("second")
 	r := newRig(t, "mem://second", nil)
 	r.start(t)
 	defer r.stop(t)
@@ -185,7 +186,7 @@ func TestSecondDeliveryChangesNothing(t *testing.T) {
 func TestStoreThatComesBackLosesNothing(t *testing.T) {
 	for fails := 1; fails <= 12; fails++ {
 		synctest.Test(t, func(t *testing.T) {
-			deck.DropMemory("back")
+			mem.Drop("back")
 			r := newRig(t, "mem://back", nil)
 			r.start(t)
 			defer r.stop(t)
@@ -201,7 +202,7 @@ func TestStoreThatComesBackLosesNothing(t *testing.T) {
 			r.faults.Reset()
 			faulty := r.objects(t)
 
-			deck.DropMemory("back-clean")
+			mem.Drop("back-clean")
 			clean := newRig(t, "mem://back-clean", nil)
 			clean.start(t)
 			defer clean.stop(t)
@@ -213,7 +214,7 @@ func TestStoreThatComesBackLosesNothing(t *testing.T) {
 
 func TestRefusalIsTriedAgainUntilTheOperatorMendsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		deck.DropMemory("mend")
+		mem.Drop("mend")
 		r := newRig(t, "mem://mend", nil)
 		r.start(t)
 		defer r.stop(t)
@@ -232,7 +233,7 @@ func TestRefusalIsTriedAgainUntilTheOperatorMendsIt(t *testing.T) {
 
 // agentrun repeats, and lets other traces pass: a call with what it brings tries once, whatever retry_on_failure says.
 func TestWhatAgentrunBringsIsTriedOnceInACall(t *testing.T) {
-	t.Cleanup(func() { deck.DropMemory("once") })
+	t.Cleanup(func() { mem.Drop("once") })
 	r := newRig(t, "mem://once", nil)
 	r.start(t)
 	defer r.stop(t)
@@ -256,7 +257,7 @@ func TestFailuresThatLastAreSaidOnceAMinute(t *testing.T) {
 	for name, tenant := range map[string]string{"agentrun": "acme", "others": ""} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				t.Cleanup(func() { deck.DropMemory("said") })
+				t.Cleanup(func() { mem.Drop("said") })
 				core, logs := observer.New(zap.DebugLevel)
 				r := newRigLogging(t, "mem://said", zap.New(core), func(c *Config) { c.Retry.MaxElapsedTime = time.Second })
 				r.start(t)
@@ -291,7 +292,7 @@ func TestStartSurvivesAnOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				deck.DropMemory("outage")
+				mem.Drop("outage")
 				r := newRig(t, "mem://outage", nil)
 				down := true
 				r.faults.Hook(func(ctx context.Context, _ decktest.Op) error {
@@ -325,7 +326,7 @@ func TestStartFailsOnADeckThatIsNone(t *testing.T) {
 }
 
 func TestRepetitionBringsOnlyWhatIsNotDurable(t *testing.T) {
-	deck.DropMemory("partial")
+	mem.Drop("partial")
 	r := newRig(t, "mem://partial", func(c *Config) { c.Retry.Enabled = false })
 	r.start(t)
 	defer r.stop(t)
@@ -353,7 +354,7 @@ func TestRepetitionBringsOnlyWhatIsNotDurable(t *testing.T) {
 }
 
 func TestEvidenceTooLargeForAnObjectIsAPermanentError(t *testing.T) {
-	deck.DropMemory("large")
+	mem.Drop("large")
 	r := newRig(t, "mem://large", nil)
 	r.start(t)
 	defer r.stop(t)
@@ -367,7 +368,7 @@ func TestEvidenceTooLargeForAnObjectIsAPermanentError(t *testing.T) {
 }
 
 func TestSpansWithoutAgentrunGoToTheDefaultTenant(t *testing.T) {
-	deck.DropMemory("alone")
+	mem.Drop("alone")
 	r := newRig(t, "mem://alone", nil)
 	r.start(t)
 	defer r.stop(t)
@@ -402,7 +403,7 @@ func TestRunKeyOfAnotherTraceNamesOnlyTheTenant(t *testing.T) {
 // TestRunsThatSomethingJoinsAreNamedOnce: agentrun passes them on one by one.
 func TestRunsThatSomethingJoinsAreNamedOnce(t *testing.T) {
 	for tenant, want := range map[string]int{"acme": 1, "": 0} { // without agentrun, a batch holds many
-		deck.DropMemory("joined")
+		mem.Drop("joined")
 		r := newRig(t, "mem://joined", nil)
 		core, log := observer.New(zap.WarnLevel)
 		r.exporter.logger = zap.New(core)
@@ -461,7 +462,7 @@ func drop(s ptrace.SpanSlice, id byte) {
 }
 
 func TestQueueThatWaitsStillReportsTheResult(t *testing.T) {
-	deck.DropMemory("queue")
+	mem.Drop("queue")
 	r := newRig(t, "mem://queue", func(c *Config) {
 		c.Retry.Enabled = false
 		q := *c.Queue.GetOrInsertDefault()
@@ -477,7 +478,7 @@ func TestQueueThatWaitsStillReportsTheResult(t *testing.T) {
 }
 
 func TestReplacedGenerationThatMayNotBeDeletedFailsNoWrite(t *testing.T) {
-	t.Cleanup(func() { deck.DropMemory("undeletable") })
+	t.Cleanup(func() { mem.Drop("undeletable") })
 	r := newRig(t, "mem://undeletable", func(c *Config) { c.Retry.Enabled = false })
 	r.start(t)
 	late := oneTrace(1, "")

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
 
-	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 )
 
 // watcher is a host that notes what components report.
@@ -39,7 +39,7 @@ func (w *watcher) seen() []componentstatus.Status {
 }
 
 func TestStatusFollowsTheStore(t *testing.T) {
-	t.Cleanup(func() { deck.DropMemory("status") })
+	t.Cleanup(func() { mem.Drop("status") })
 	r := newRig(t, "mem://status", func(c *Config) { c.Retry.Enabled = false })
 	host := &watcher{}
 	require.NoError(t, r.Start(t.Context(), host))
@@ -57,7 +57,7 @@ func TestStatusFollowsTheStore(t *testing.T) {
 }
 
 func TestStoreThatIsAwayAtTheStartShowsInTheStatus(t *testing.T) {
-	t.Cleanup(func() { deck.DropMemory("status-start") })
+	t.Cleanup(func() { mem.Drop("status-start") })
 	r := newRig(t, "mem://status-start", func(c *Config) { c.Retry.Enabled = false })
 	r.faults.Hook(func(context.Context, decktest.Op) error { return errAway })
 	host := &watcher{}
@@ -69,7 +69,7 @@ func TestStoreThatIsAwayAtTheStartShowsInTheStatus(t *testing.T) {
 // A store that does not answer holds one call, and no other one waits for it beyond its own time.
 func TestCallDoesNotWaitForAnotherOnesOpeningOfTheDeck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { deck.DropMemory("status-opening") })
+		t.Cleanup(func() { mem.Drop("status-opening") })
 		r := newRig(t, "mem://status-opening", func(c *Config) { c.Retry.Enabled = false; c.Timeout.Timeout = 0 })
 		release := make(chan struct{})
 		r.faults.Hook(func(context.Context, decktest.Op) error { return errAway })

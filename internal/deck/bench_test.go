@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 )
 
 // evidence is n bytes that compress about as OTLP does: ids and numbers between
@@ -38,8 +39,8 @@ func BenchmarkWriteRun(b *testing.B) {
 			if kind.name != "mem" {
 				url = fmt.Sprintf(url, b.TempDir())
 			}
-			deck.DropMemory("bench")
-			b.Cleanup(func() { deck.DropMemory("bench") })
+			mem.Drop("bench")
+			b.Cleanup(func() { mem.Drop("bench") })
 			d, err := deck.Open(b.Context(), url)
 			if err != nil {
 				b.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 )
 
 var place1 = deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace1}
@@ -28,8 +29,8 @@ var place1 = deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace1}
 func memDeck(t testing.TB) (*deck.Deck, *decktest.FaultStore) {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", "#", "-").Replace(strings.ToLower(t.Name()))
-	t.Cleanup(func() { deck.DropMemory(name) })
-	deck.DropMemory(name)
+	t.Cleanup(func() { mem.Drop(name) })
+	mem.Drop(name)
 	store, err := deck.OpenStore(t.Context(), "mem://"+name)
 	if err != nil {
 		t.Fatal(err)
@@ -49,18 +50,6 @@ func runFiles(root string, names ...string) deck.RunFiles {
 		r.Files = append(r.Files, deck.File{Name: n, Body: []byte(root + "/" + n)})
 	}
 	return r
-}
-
-func keys(t testing.TB, s deck.Store) []string {
-	t.Helper()
-	var out []string
-	for o, err := range s.List(context.WithoutCancel(t.Context()), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, o.Key)
-	}
-	return out
 }
 
 func TestPartIsNamedByItsContentAndReadBack(t *testing.T) {
@@ -83,7 +72,7 @@ func TestPartIsNamedByItsContentAndReadBack(t *testing.T) {
 		t.Error(d, err)
 	}
 	want := []string{"runs/default/4b/" + trace1 + "/parts/" + digest + ".otlp.zst", "tapedeck.json"}
-	if d := cmp.Diff(want, keys(t, d.Store())); d != "" {
+	if d := cmp.Diff(want, decktest.Keys(t, d.Store())); d != "" {
 		t.Error(d)
 	}
 	marker, err := d.Store().Get(t.Context(), "tapedeck.json")
@@ -372,7 +361,7 @@ func TestReadingAnEmptyDeckWritesNothing(t *testing.T) {
 	if _, ok, err := d.Current(t.Context(), place1); ok || err != nil {
 		t.Error(ok, err)
 	}
-	if n := faults.Count("put"); n != 0 || len(keys(t, faults)) != 0 {
+	if n := faults.Count("put"); n != 0 || len(decktest.Keys(t, faults)) != 0 {
 		t.Error("a reader wrote")
 	}
 }
@@ -397,7 +386,7 @@ func TestStorageThatReplacesObjectsIsRefusedBeforeTheFirstPart(t *testing.T) {
 		if _, _, err := d.PutPart(t.Context(), place1, []byte("x")); !errors.Is(err, deck.ErrLayout) {
 			t.Errorf("got %v", err)
 		}
-		if got := keys(t, store); !slices.Equal(got, []string{"tapedeck.json"}) {
+		if got := decktest.Keys(t, store); !slices.Equal(got, []string{"tapedeck.json"}) {
 			t.Errorf("the deck has %v", got)
 		}
 	}

@@ -13,9 +13,9 @@ const (
 	maxKeyBytes = 1024
 	// maxSegmentBytes is the limit of file names on common file systems.
 	maxSegmentBytes = 240
-	// tempPrefix starts the names of files that are being written. They are
+	// TempPrefix starts the names of files that are being written. They are
 	// never listed or read as objects; what a crash left over is swept (see Leaver).
-	tempPrefix = ".tapedeck-tmp-"
+	TempPrefix = ".tapedeck-tmp-"
 	// reservedSequence is how gocloud.dev begins an escaped character. A key that
 	// has it would come back from a listing as another key.
 	reservedSequence = "__0x"
@@ -49,7 +49,7 @@ func CheckKey(key string) error {
 				reason = "key segment ends with a dot"
 			case len(seg) > maxSegmentBytes:
 				reason = "key segment too long"
-			case strings.HasPrefix(seg, tempPrefix):
+			case strings.HasPrefix(seg, TempPrefix):
 				reason = "reserved name in key"
 			}
 			if reason != "" {

@@ -58,7 +58,7 @@ func ParseRef(raw string) (Ref, error) {
 	segs := strings.Split(path, "/")
 	name := segs[len(segs)-1]
 	if name == "" || (u.Host == "" && u.Scheme != "file") {
-		return Ref{}, badURL(u.Scheme, "not the address of a file")
+		return Ref{}, BadURL(u.Scheme, "not the address of a file")
 	}
 	base, ref := segs[:len(segs)-1], Ref{Key: name}
 	// Area, replay_run_id, tenant, digits, trace, generation, root, file: eight

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 )
 
 func putRun(t *testing.T, d *deck.Deck, p deck.Place, items int, roots ...string) deck.Generation {
@@ -199,7 +200,7 @@ func FuzzParseRefMakesAURLThatParsesAgain(f *testing.F) {
 func TestDeckWorksOnEveryLocalKindOfStorage(t *testing.T) {
 	for name, url := range map[string]string{"file": decktest.FileURL(t), "mem": "mem://every-kind/below"} {
 		t.Run(name, func(t *testing.T) {
-			t.Cleanup(func() { deck.DropMemory("every-kind") })
+			t.Cleanup(func() { mem.Drop("every-kind") })
 			endToEnd(t, url)
 		})
 	}

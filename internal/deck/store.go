@@ -3,6 +3,9 @@
 
 // Package deck keeps tapes and their evidence in object storage.
 //
+// This package is the layout. It links no driver: a program imports those it
+// wants from deck/store/…, one package per storage service.
+//
 // A deck is a folder, a bucket or a part of a bucket with the layout of the
 // tape format, section 4. It grows only: every name is a digest or a
 // generation, every write is create-only, so that writing something again
@@ -72,11 +75,7 @@ type driver struct {
 
 var (
 	schemesMu sync.RWMutex
-	schemes   = map[string]driver{
-		"file": {check: checkFile, open: openFile},
-		"mem":  {open: openMem},
-		"s3":   {open: openS3},
-	}
+	schemes   = map[string]driver{}
 )
 
 // Register adds a driver for a URL scheme; drivers call it from init. open is called with URLs that check has accepted. A second
@@ -134,7 +133,7 @@ func CheckURL(rawURL string) error {
 	return s.Close()
 }
 
-// linkedOnDemand are the schemes whose drivers are large, and what links them.
+// linkedOnDemand are the schemes that only the full collector has: their client libraries are large.
 var linkedOnDemand = []string{"azblob", "gs"}
 
 func driverOf(rawURL string) (*url.URL, driver, error) {
@@ -150,7 +149,7 @@ func driverOf(rawURL string) (*url.URL, driver, error) {
 		if slices.Contains(linkedOnDemand, u.Scheme) {
 			reason += "; otelcol-tapedeck-full has one, and a collector whose manifest imports exporter/tapeexporter/allstores"
 		}
-		return nil, driver{}, badURL(u.Scheme, reason)
+		return nil, driver{}, BadURL(u.Scheme, reason)
 	}
 	return u, d, nil
 }
@@ -159,28 +158,29 @@ func driverOf(rawURL string) (*url.URL, driver, error) {
 // may hold credentials that somebody put there by mistake.
 func parseURL(raw string) (*url.URL, error) {
 	if raw == "" {
-		return nil, badURL("deck", "empty URL")
+		return nil, BadURL("deck", "empty URL")
 	}
 	if !strings.Contains(raw, "://") {
 		path, err := filepath.Abs(raw)
 		if err != nil {
-			return nil, badURL("file", "the path cannot be made absolute")
+			return nil, BadURL("file", "the path cannot be made absolute")
 		}
 		return &url.URL{Scheme: "file", Path: filepath.ToSlash(path)}, nil
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme == "" {
-		return nil, badURL("deck", "not a URL")
+		return nil, BadURL("deck", "not a URL")
 	}
 	if u.User != nil {
-		return nil, badURL(u.Scheme, "credentials do not belong in a deck URL; give them by environment or role")
+		return nil, BadURL(u.Scheme, "credentials do not belong in a deck URL; give them by environment or role")
 	}
 	if u.Fragment != "" {
-		return nil, badURL(u.Scheme, "a deck URL has no fragment (write # as %23)")
+		return nil, BadURL(u.Scheme, "a deck URL has no fragment (write # as %23)")
 	}
 	return u, nil
 }
 
-func badURL(scheme, reason string) error {
+// BadURL is the error for a URL that no driver can open. The reason must not repeat the URL.
+func BadURL(scheme, reason string) error {
 	return &StoreError{Op: "open", Scheme: scheme, Reason: reason, Permanent: true, Err: ErrBadURL}
 }

@@ -66,7 +66,7 @@ func TestTombstoneSaysWhatItTookAwayAndHasNoClockInItsName(t *testing.T) {
 			t.Fatal(removed, err)
 		}
 		key := "tombstones/runs/default/4b/" + trace1 + "/trace.json"
-		if diff := cmp.Diff([]string{"tapedeck.json", key}, keys(t, d.Store())); diff != "" {
+		if diff := cmp.Diff([]string{"tapedeck.json", key}, decktest.Keys(t, d.Store())); diff != "" {
 			t.Error(diff)
 		}
 		body, err := d.Store().Get(t.Context(), key)
@@ -288,7 +288,7 @@ func TestInterruptedBurialLeavesNoTapeAndIsFinishedByTheNext(t *testing.T) {
 		if _, err := d.Bury(t.Context(), place1, deck.Burial{Reason: deck.ReasonRequest}); err != nil {
 			t.Fatal(err)
 		}
-		if left := keys(t, faults); len(left) != 2 {
+		if left := decktest.Keys(t, faults); len(left) != 2 {
 			t.Errorf("after a cut at %d there is left %v", n, left)
 		}
 		if done {

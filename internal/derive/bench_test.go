@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -188,7 +189,7 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 	}
 	var w *Writer
 	open := func() {
-		deck.DropMemory("bench")
+		mem.Drop("bench")
 		d, err := deck.Open(b.Context(), url)
 		if err != nil {
 			b.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
@@ -57,7 +58,7 @@ func openDeck(t *testing.T, kind string) (*deck.Deck, *Writer) {
 	url := "file://" + t.TempDir()
 	if kind == "mem" {
 		name := strings.ReplaceAll(t.Name(), "/", "-") + fmt.Sprintf("-%p", t)
-		t.Cleanup(func() { deck.DropMemory(name) })
+		t.Cleanup(func() { mem.Drop(name) })
 		url = "mem://" + strings.ToLower(strings.Map(func(r rune) rune {
 			if r == '_' || r == '#' {
 				return '-'

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
@@ -63,8 +64,8 @@ func union(sets ...*evidence.Set) *evidence.Set {
 func memDeck(t *testing.T) (*deck.Deck, *decktest.FaultStore, func(Accept) *Writer) {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", "#", "-", "_", "-").Replace(strings.ToLower(t.Name()))
-	deck.DropMemory(name)
-	t.Cleanup(func() { deck.DropMemory(name) })
+	mem.Drop(name)
+	t.Cleanup(func() { mem.Drop(name) })
 	store, err := deck.OpenStore(t.Context(), "mem://"+name)
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +332,7 @@ func TestPiecesInAnyOrderThroughAnyWritersEndInOnePlace(t *testing.T) {
 // whole is the tape of the evidence when it comes at once.
 func whole(t *testing.T, set *evidence.Set, trace string, place deck.Place) string {
 	t.Helper()
-	deck.DropMemory("whole")
+	mem.Drop("whole")
 	d, err := deck.Open(t.Context(), "mem://whole")
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
@@ -76,7 +77,7 @@ func batches(r *rand.Rand, all []ptrace.Traces) []ptrace.Traces {
 func tapes(t *testing.T, set *evidence.Set) map[string]string {
 	t.Helper()
 	name := fmt.Sprintf("property-%p", set)
-	t.Cleanup(func() { deck.DropMemory(name) })
+	t.Cleanup(func() { mem.Drop(name) })
 	return deliver(t, "mem://"+name, []*evidence.Set{set})
 }
 
@@ -148,7 +149,7 @@ func TestSameSpansInAnyOrderSplitAndRepetitionGiveTheSameBytes(t *testing.T) {
 				sets = append(sets, one)
 			}
 			name := fmt.Sprintf("deliveries-%d", i)
-			t.Cleanup(func() { deck.DropMemory(name) })
+			t.Cleanup(func() { mem.Drop(name) })
 			if diff := cmp.Diff(want, deliver(t, "mem://"+name, sets)); diff != "" {
 				t.Errorf("seed %d: other bytes from the same spans in %d deliveries:\n%.2000s", seed, len(sets), diff)
 			}
@@ -217,7 +218,7 @@ func TestNeitherPartNorTapeDependsOnTheOrderOfAttributes(t *testing.T) {
 			t.Errorf("%s/%s: another part", run.Group, run.Scenario)
 		}
 		first, second := fmt.Sprintf("recorded-%d", i), fmt.Sprintf("shuffled-%d", i)
-		t.Cleanup(func() { deck.DropMemory(first); deck.DropMemory(second) })
+		t.Cleanup(func() { mem.Drop(first); mem.Drop(second) })
 		want, got := deliver(t, "mem://"+first, []*evidence.Set{set}), deliver(t, "mem://"+second, []*evidence.Set{again})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s/%s: another tape:\n%.2000s", run.Group, run.Scenario, diff)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/derive"
 )
 
@@ -16,7 +17,7 @@ func TestUndecidedEvidenceIsResolvedWhereItLiesThenWhereItGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { deck.DropMemory(t.Name()) })
+	t.Cleanup(func() { mem.Drop(t.Name()) })
 	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer()})
 	request := derive.Request{Tenant: "t", TraceID: "01000000000000000000000000000000", Set: set(map[string]any{"gen_ai.input.messages_ref": "s3://b/in"})}
 	f := &shelf{bodies: map[string]string{"s3://b/in": `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`}}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 )
 
 func TestRehearsalWritesNothingAndReadsAsIfItHad(t *testing.T) {
@@ -17,7 +18,7 @@ func TestRehearsalWritesNothingAndReadsAsIfItHad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { deck.DropMemory(t.Name()) })
+	t.Cleanup(func() { mem.Drop(t.Name()) })
 	put := func(s deck.Store, key string, want bool) {
 		t.Helper()
 		if created, err := s.PutNew(t.Context(), key, []byte(key), ""); err != nil || created != want {

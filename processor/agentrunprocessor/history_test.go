@@ -26,6 +26,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/spool"
@@ -75,7 +76,7 @@ func (s *notes) set(down bool) {
 // tapes writes what was taken into a deck, as the tape exporter does, and returns the files of the current generations below runs/.
 func (s *notes) tapes(t *testing.T) map[string]string {
 	t.Helper()
-	defer deck.DropMemory("history")
+	defer mem.Drop("history")
 	d, err := deck.Open(t.Context(), "mem://history")
 	require.NoError(t, err)
 	w := derive.NewWriter(d, derive.Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})

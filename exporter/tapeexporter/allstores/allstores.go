@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter"
-	_ "github.com/tapedeck/tapedeck/internal/deck/azuredeck" // azblob
-	_ "github.com/tapedeck/tapedeck/internal/deck/gcsdeck"   // gs
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/azure" // azblob
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/gcs"   // gs
 )
 
 // NewFactory returns the factory of the tape exporter.

@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 )
 
-// GCS starts a fake-gcs-server. The test must import the gcsdeck package.
+// GCS starts a fake-gcs-server. The test must import deck/store/gcs.
 func GCS(t testing.TB) Service {
 	t.Helper()
 	path := find(t, "TAPEDECK_TEST_FAKE_GCS", "fake-gcs-server", "go install github.com/fsouza/fake-gcs-server@v1.56.1")
@@ -50,8 +50,8 @@ const (
 	azuriteKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// Azurite starts an Azurite blob server. The test must import the azuredeck
-// package.
+// Azurite starts an Azurite blob server. The test must import
+// deck/store/azure.
 func Azurite(t testing.TB) Service {
 	t.Helper()
 	path := find(t, "TAPEDECK_TEST_AZURITE", "azurite-blob", "npm install azurite@3.37.0")

@@ -35,6 +35,7 @@ import (
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector"
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter"
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 	"github.com/tapedeck/tapedeck/processor/replaytagprocessor"
@@ -231,7 +232,7 @@ func (s tap) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 
 // warm makes what package deck keeps for the life of the process (compressors), which must not belong to a bubble of synctest.
 var warm = sync.OnceValue(func() error {
-	deck.DropMemory("warm")
+	mem.Drop("warm")
 	d, err := deck.Open(context.Background(), "mem://warm")
 	if err != nil {
 		return err
@@ -246,7 +247,7 @@ var warm = sync.OnceValue(func() error {
 
 // freshDeck empties the deck that all tests use one after the other.
 func freshDeck() string {
-	deck.DropMemory("segregation")
+	mem.Drop("segregation")
 	return "mem://segregation"
 }
 

@@ -24,6 +24,7 @@ const (
 	document = "docs/architecture.md"
 	module   = "github.com/tapedeck/tapedeck/"
 	pdata    = "go.opentelemetry.io/collector/pdata/"
+	drivers  = "internal/deck/store/"
 )
 
 var update = flag.Bool("update", false, "write the column of "+document)
@@ -205,6 +206,8 @@ func TestImportsPointInOneDirection(t *testing.T) {
 			switch from, _, _ := strings.Cut(folder, "/"); {
 			case componentOf(own) != "" && componentOf(own) != componentOf(folder):
 				t.Errorf("%s imports %s: nothing imports a component", folder, own)
+			case strings.HasPrefix(own, drivers) && from != "cmd" && componentOf(folder) == "" && !strings.HasPrefix(folder, drivers):
+				t.Errorf("%s imports %s: programs and components choose the storage services that they link", folder, own)
 			case top == "cmd" && from != "cmd":
 				t.Errorf("%s imports %s: nothing imports a command", folder, own)
 			case (from == "tape" || from == "oracle") && top != "tape" && top != "oracle":

@@ -1,13 +1,14 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package deck
+// Package s3 lets decks lie in S3 and in services that speak its protocol:
+// importing it adds the scheme s3.
+package s3
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"net"
 	"net/http"
@@ -16,10 +17,17 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// s3Store keeps objects in a bucket of S3 or a compatible service.
-type s3Store struct {
+const scheme = "s3"
+
+// open does all of the check: it does not talk to the service.
+func init() { deck.Register(scheme, nil, open) }
+
+// store keeps objects in a bucket of S3 or a compatible service.
+type store struct {
 	core      minio.Core
 	transport *http.Transport
 	bucket    string
@@ -31,8 +39,8 @@ type s3Store struct {
 // write has then ended, or failed, within a few round trips.
 const conflictAttempts = 6
 
-func (s *s3Store) PutNew(ctx context.Context, key string, body []byte, contentType string) (bool, error) {
-	if err := checkPut(ctx, "s3", key, body); err != nil {
+func (s *store) PutNew(ctx context.Context, key string, body []byte, contentType string) (bool, error) {
+	if err := deck.CheckPut(ctx, scheme, key, body); err != nil {
 		return false, err
 	}
 	opts := s.put
@@ -52,7 +60,7 @@ func (s *s3Store) PutNew(ctx context.Context, key string, body []byte, contentTy
 		if err == nil {
 			return true, nil
 		}
-		switch code, status := s3Code(err); {
+		switch code, status := answerOf(err); {
 		case status == http.StatusPreconditionFailed, code == minio.PreconditionFailed:
 			// A service that died in the middle of a write may keep the name
 			// without the object: taking that for success would lose it.
@@ -60,14 +68,14 @@ func (s *s3Store) PutNew(ctx context.Context, key string, body []byte, contentTy
 			case err != nil:
 				return false, err
 			case !exists:
-				return false, s3Error("put", key, errHalfWritten)
+				return false, storeError("put", key, errHalfWritten)
 			}
 			return false, nil
 		case status == http.StatusConflict && attempt < conflictAttempts,
 			// A delete that ran at the same time.
 			code == minio.NoSuchKey && attempt < conflictAttempts:
 			if err := pause(ctx, attempt); err != nil {
-				return false, s3Error("put", key, err)
+				return false, storeError("put", key, err)
 			}
 		case code == "" && ctx.Err() == nil:
 			// The connection broke. A service that refuses a body before it has
@@ -75,9 +83,9 @@ func (s *s3Store) PutNew(ctx context.Context, key string, body []byte, contentTy
 			if exists, err := s.exists(ctx, key); exists && err == nil {
 				return false, nil
 			}
-			return false, s3Error("put", key, err)
+			return false, storeError("put", key, err)
 		default:
-			return false, s3Error("put", key, err)
+			return false, storeError("put", key, err)
 		}
 	}
 }
@@ -88,15 +96,15 @@ var errHalfWritten = errors.New("the service refuses the name as taken and does 
 // its body is sent. The condition on the write decides all the same.
 const lookFirst = 1 << 20
 
-func (s *s3Store) exists(ctx context.Context, key string) (bool, error) {
+func (s *store) exists(ctx context.Context, key string) (bool, error) {
 	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err == nil {
 		return true, nil
 	}
-	if code, _ := s3Code(err); code == minio.NoSuchKey {
+	if code, _ := answerOf(err); code == minio.NoSuchKey {
 		return false, nil
 	}
-	return false, s3Error("put", key, err)
+	return false, storeError("put", key, err)
 }
 
 // pause waits 10, 20, 40 … ms.
@@ -111,75 +119,52 @@ func pause(ctx context.Context, attempt int) error {
 	}
 }
 
-func (s *s3Store) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := checkGet(ctx, "get", "s3", key); err != nil {
+func (s *store) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := deck.CheckGet(ctx, "get", scheme, key); err != nil {
 		return nil, err
 	}
 	r, info, _, err := s.core.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
-		return nil, s3Error("get", key, err)
+		return nil, storeError("get", key, err)
 	}
 	defer r.Close()
-	body, err := ReadObject(r, info.Size, "s3", key)
+	body, err := deck.ReadObject(r, info.Size, scheme, key)
 	if err != nil {
 		return nil, err
 	}
 	return body, nil
 }
 
-// ReadObject reads an object of the stated size (negative: not known) and
-// refuses one that is too large, cut or longer than stated.
-func ReadObject(r io.Reader, size int64, scheme, key string) ([]byte, error) {
-	if size > MaxObjectBytes {
-		return nil, TooLarge("get", scheme, key)
-	}
-	var buf bytes.Buffer
-	if size > 0 {
-		buf.Grow(int(size) + bytes.MinRead)
-	}
-	n, err := buf.ReadFrom(io.LimitReader(r, MaxObjectBytes+1))
-	switch {
-	case err != nil:
-		return nil, &StoreError{Op: "get", Scheme: scheme, Key: key, Err: err}
-	case n > MaxObjectBytes:
-		return nil, TooLarge("get", scheme, key)
-	case size >= 0 && n != size:
-		return nil, &StoreError{Op: "get", Scheme: scheme, Key: key, Err: io.ErrUnexpectedEOF,
-			Reason: "received " + strconv.FormatInt(n, 10) + " of " + strconv.FormatInt(size, 10) + " bytes"}
-	}
-	return buf.Bytes(), nil
-}
-
-func (s *s3Store) Delete(ctx context.Context, key string) error {
-	if err := checkGet(ctx, "delete", "s3", key); err != nil {
+func (s *store) Delete(ctx context.Context, key string) error {
+	if err := deck.CheckGet(ctx, "delete", scheme, key); err != nil {
 		return err
 	}
 	err := s.core.Client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{})
-	if code, _ := s3Code(err); err == nil || code == minio.NoSuchKey {
+	if code, _ := answerOf(err); err == nil || code == minio.NoSuchKey {
 		return nil
 	}
-	return s3Error("delete", key, err)
+	return storeError("delete", key, err)
 }
 
-func (s *s3Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
-	return func(yield func(Object, error) bool) {
+func (s *store) List(ctx context.Context, prefix string) iter.Seq2[deck.Object, error] {
+	return func(yield func(deck.Object, error) bool) {
 		for info, err := range s.entries(ctx, prefix, true) {
 			if err != nil {
-				yield(Object{}, err)
+				yield(deck.Object{}, err)
 				return
 			}
 			// Some consoles write empty "folder/" objects; they are no keys.
 			if strings.HasSuffix(info.Key, "/") {
 				continue
 			}
-			if !yield(Object{Key: info.Key, Size: info.Size}, nil) {
+			if !yield(deck.Object{Key: info.Key, Size: info.Size}, nil) {
 				return
 			}
 		}
 	}
 }
 
-func (s *s3Store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
+func (s *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for info, err := range s.entries(ctx, prefix, false) {
 			if err != nil {
@@ -196,16 +181,16 @@ func (s *s3Store) ListFolders(ctx context.Context, prefix string) iter.Seq2[stri
 	}
 }
 
-func (s *s3Store) entries(ctx context.Context, prefix string, recursive bool) iter.Seq2[minio.ObjectInfo, error] {
+func (s *store) entries(ctx context.Context, prefix string, recursive bool) iter.Seq2[minio.ObjectInfo, error] {
 	return func(yield func(minio.ObjectInfo, error) bool) {
-		if err := checkList(ctx, "s3", prefix); err != nil {
+		if err := deck.CheckList(ctx, scheme, prefix); err != nil {
 			yield(minio.ObjectInfo{}, err)
 			return
 		}
 		opts := minio.ListObjectsOptions{Prefix: prefix, Recursive: recursive}
 		for info := range s.core.Client.ListObjectsIter(ctx, s.bucket, opts) {
 			if info.Err != nil {
-				yield(minio.ObjectInfo{}, s3Error("list", prefix, info.Err))
+				yield(minio.ObjectInfo{}, storeError("list", prefix, info.Err))
 				return
 			}
 			if !yield(info, nil) {
@@ -213,17 +198,17 @@ func (s *s3Store) entries(ctx context.Context, prefix string, recursive bool) it
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			yield(minio.ObjectInfo{}, s3Error("list", prefix, err))
+			yield(minio.ObjectInfo{}, storeError("list", prefix, err))
 		}
 	}
 }
 
-func (s *s3Store) Close() error {
+func (s *store) Close() error {
 	s.transport.CloseIdleConnections()
 	return nil
 }
 
-func s3Code(err error) (code string, status int) {
+func answerOf(err error) (code string, status int) {
 	var re minio.ErrorResponse
 	if errors.As(err, &re) {
 		return re.Code, re.StatusCode
@@ -231,11 +216,11 @@ func s3Code(err error) (code string, status int) {
 	return "", 0
 }
 
-// s3Error names status and code only: messages of services may repeat what was
+// storeError names status and code only: messages of services may repeat what was
 // sent.
-func s3Error(op, key string, err error) error {
-	e := &StoreError{Op: op, Scheme: "s3", Key: key, Err: err}
-	code, status := s3Code(err)
+func storeError(op, key string, err error) error {
+	e := &deck.StoreError{Op: op, Scheme: scheme, Key: key, Err: err}
+	code, status := answerOf(err)
 	switch {
 	case code == "":
 		var dns *net.DNSError
@@ -243,24 +228,24 @@ func s3Error(op, key string, err error) error {
 			e.Reason = "the name of the endpoint does not resolve"
 		}
 	case code == minio.NoSuchKey && op == "get":
-		e.Permanent, e.Reason, e.Err = true, "not found", ErrNotFound
+		e.Permanent, e.Reason, e.Err = true, "not found", deck.ErrNotFound
 	case code == minio.NoSuchBucket:
 		e.Permanent, e.Reason = true, "the bucket does not exist"
 	case status == http.StatusNotImplemented:
 		e.Permanent, e.Reason = true, "the service lacks a needed function ("+code+"); create-only writes need If-None-Match"
 	default:
-		e.Permanent = StatusPermanent(status) && !s3Transient[code]
-		e.Full = status == http.StatusInsufficientStorage || s3Full[code]
+		e.Permanent = deck.StatusPermanent(status) && !transientCodes[code]
+		e.Full = status == http.StatusInsufficientStorage || fullCodes[code]
 		e.Reason = "the service answered " + strconv.Itoa(status) + " " + code
 	}
 	return e
 }
 
-// s3Full holds what services with a quota answer.
-var s3Full = map[string]bool{"QuotaExceeded": true, "XMinioStorageFull": true, "XMinioAdminBucketQuotaExceeded": true}
+// fullCodes holds what services with a quota answer.
+var fullCodes = map[string]bool{"QuotaExceeded": true, "XMinioStorageFull": true, "XMinioAdminBucketQuotaExceeded": true}
 
-// s3Transient holds answers of the 4xx classes that a later attempt may not get.
-var s3Transient = map[string]bool{
+// transientCodes holds answers of the 4xx classes that a later attempt may not get.
+var transientCodes = map[string]bool{
 	"ExpiredToken":              true, // short-lived credentials are renewed
 	"ExpiredTokenException":     true,
 	"RequestTimeout":            true,

@@ -1,7 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package deck
+// Package file keeps decks in folders: importing it adds the scheme file, which
+// local paths have too.
+package file
 
 import (
 	"context"
@@ -18,9 +20,13 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// fileStore keeps objects as files below one folder.
+func init() { deck.Register("file", check, open) }
+
+// store keeps objects as files below one folder.
 //
 // Invariants: a file under its final name is complete and was synced before it
 // got the name; the name is given by link(2), which fails if it exists, so one
@@ -28,7 +34,7 @@ import (
 // after the folder that holds the name, and every folder above it that is new,
 // are synced. All access goes through os.Root: no key and no symbolic link
 // leads out of the folder.
-type fileStore struct {
+type store struct {
 	folder string
 	sync   bool
 	lock   func(*os.File) error // of a temporary file: lockTemp
@@ -44,32 +50,32 @@ type fileStore struct {
 // maxDurable bounds the memory of durable (some 10 MB of names).
 const maxDurable = 1 << 16
 
-// openFile opens file:///path or a local path. The folder is made by the first
+// open opens file:///path or a local path. The folder is made by the first
 // write.
-func openFile(_ context.Context, u *url.URL) (Store, error) {
-	doSync, _ := boolOption(u, "sync", true)
+func open(_ context.Context, u *url.URL) (deck.Store, error) {
+	doSync, _ := deck.BoolOption(u, "sync", true)
 	folder, err := filepath.Abs(filepath.FromSlash(u.Path))
 	if err != nil {
-		return nil, badURL("file", "the path cannot be made absolute")
+		return nil, deck.BadURL("file", "the path cannot be made absolute")
 	}
 	if blocked(folder) {
-		return nil, badURL("file", "the path leads through a file, or ends at one; a deck is a folder")
+		return nil, deck.BadURL("file", "the path leads through a file, or ends at one; a deck is a folder")
 	}
-	return &fileStore{folder: folder, sync: doSync, lock: lockTemp, now: time.Now, durable: map[string]struct{}{}}, nil
+	return &store{folder: folder, sync: doSync, lock: lockTemp, now: time.Now, durable: map[string]struct{}{}}, nil
 }
 
-// checkFile is the CheckFunc of file URLs.
-func checkFile(u *url.URL) error {
+// check is the CheckFunc of file URLs.
+func check(u *url.URL) error {
 	if u.Host != "" && u.Host != "localhost" {
-		return badURL("file", "file URLs have three slashes: file:///path")
+		return deck.BadURL("file", "file URLs have three slashes: file:///path")
 	}
 	if u.Path == "" {
-		return badURL("file", "no path")
+		return deck.BadURL("file", "no path")
 	}
-	if err := CheckOptions(u, []string{"sync"}); err != nil {
+	if err := deck.CheckOptions(u, []string{"sync"}); err != nil {
 		return err
 	}
-	_, err := boolOption(u, "sync", true)
+	_, err := deck.BoolOption(u, "sync", true)
 	return err
 }
 
@@ -87,8 +93,8 @@ func blocked(folder string) bool {
 	}
 }
 
-func (s *fileStore) PutNew(ctx context.Context, key string, body []byte, _ string) (bool, error) {
-	if err := checkPut(ctx, "file", key, body); err != nil {
+func (s *store) PutNew(ctx context.Context, key string, body []byte, _ string) (bool, error) {
+	if err := deck.CheckPut(ctx, "file", key, body); err != nil {
 		return false, err
 	}
 	// A folder can vanish between two steps, when a Delete elsewhere empties it.
@@ -105,7 +111,7 @@ func (s *fileStore) PutNew(ctx context.Context, key string, body []byte, _ strin
 	}
 }
 
-func (s *fileStore) tryPut(key string, body []byte) (bool, error) {
+func (s *store) tryPut(key string, body []byte) (bool, error) {
 	root, err := s.open(true)
 	if err != nil {
 		return false, err
@@ -141,8 +147,8 @@ func (s *fileStore) tryPut(key string, body []byte) (bool, error) {
 
 // writeAndLink gives a complete, synced file its final name unless the name is
 // taken.
-func (s *fileStore) writeAndLink(folder *os.Root, name string, body []byte) (created bool, err error) {
-	temp := tempPrefix + rand.Text()
+func (s *store) writeAndLink(folder *os.Root, name string, body []byte) (created bool, err error) {
+	temp := deck.TempPrefix + rand.Text()
 	f, err := folder.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return false, err
@@ -169,14 +175,14 @@ func (s *fileStore) writeAndLink(folder *os.Root, name string, body []byte) (cre
 	return false, err
 }
 
-func (s *fileStore) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := checkGet(ctx, "get", "file", key); err != nil {
+func (s *store) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := deck.CheckGet(ctx, "get", "file", key); err != nil {
 		return nil, err
 	}
 	return s.get(key)
 }
 
-func (s *fileStore) get(key string) ([]byte, error) {
+func (s *store) get(key string) ([]byte, error) {
 	root, err := s.open(false)
 	if err != nil {
 		return nil, fileError("get", key, err)
@@ -185,7 +191,7 @@ func (s *fileStore) get(key string) ([]byte, error) {
 	if info, err := root.Stat(key); err != nil {
 		return nil, fileError("get", key, err)
 	} else if !info.Mode().IsRegular() {
-		return nil, notFound("file", key)
+		return nil, deck.NotFound("file", key)
 	}
 	f, err := root.Open(key)
 	if err != nil {
@@ -196,8 +202,8 @@ func (s *fileStore) get(key string) ([]byte, error) {
 	if err != nil {
 		return nil, fileError("get", key, err)
 	}
-	if info.Size() > MaxObjectBytes {
-		return nil, TooLarge("get", "file", key)
+	if info.Size() > deck.MaxObjectBytes {
+		return nil, deck.TooLarge("get", "file", key)
 	}
 	body := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, body); err != nil {
@@ -206,14 +212,14 @@ func (s *fileStore) get(key string) ([]byte, error) {
 	return body, nil
 }
 
-func (s *fileStore) Delete(ctx context.Context, key string) error {
-	if err := checkGet(ctx, "delete", "file", key); err != nil {
+func (s *store) Delete(ctx context.Context, key string) error {
+	if err := deck.CheckGet(ctx, "delete", "file", key); err != nil {
 		return err
 	}
 	return s.remove(key)
 }
 
-func (s *fileStore) remove(key string) error {
+func (s *store) remove(key string) error {
 	root, err := s.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -248,7 +254,7 @@ func (s *fileStore) remove(key string) error {
 	return nil
 }
 
-func (s *fileStore) Close() error {
+func (s *store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.root == nil {
@@ -260,7 +266,7 @@ func (s *fileStore) Close() error {
 }
 
 // open returns the root, opened once. With create a missing folder is made.
-func (s *fileStore) open(create bool) (*os.Root, error) {
+func (s *store) open(create bool) (*os.Root, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.root != nil {
@@ -282,7 +288,7 @@ func (s *fileStore) open(create bool) (*os.Root, error) {
 
 // makeFolder makes the folder of the store and those above it, and syncs the
 // parent of each new one.
-func (s *fileStore) makeFolder(folder string) error {
+func (s *store) makeFolder(folder string) error {
 	err := os.Mkdir(folder, 0o755)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(folder) != folder {
 		if err := s.makeFolder(filepath.Dir(folder)); err != nil {
@@ -307,7 +313,7 @@ func (s *fileStore) makeFolder(folder string) error {
 // makeDurable makes dir and the folders above it and syncs the parent of each,
 // unless this process has done so before. A folder that exists is no proof: its
 // maker may be about to sync it, or may have died.
-func (s *fileStore) makeDurable(root *os.Root, dir string) error {
+func (s *store) makeDurable(root *os.Root, dir string) error {
 	if dir == "." || s.isDurable(dir) {
 		return nil
 	}
@@ -330,7 +336,7 @@ func (s *fileStore) makeDurable(root *os.Root, dir string) error {
 	return nil
 }
 
-func (s *fileStore) isDurable(dir string) bool {
+func (s *store) isDurable(dir string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.durable[dir]
@@ -340,7 +346,7 @@ func (s *fileStore) isDurable(dir string) bool {
 // forget drops what is believed about dir and the folders above it. With reopen
 // it also lets go of the root, in case the whole deck was moved away; the old
 // handle may be in use and closes itself when it is collected.
-func (s *fileStore) forget(dir string, reopen bool) {
+func (s *store) forget(dir string, reopen bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ; dir != "."; dir = path.Dir(dir) {
@@ -352,7 +358,7 @@ func (s *fileStore) forget(dir string, reopen bool) {
 	}
 }
 
-func (s *fileStore) syncPath(root *os.Root, dir string) error {
+func (s *store) syncPath(root *os.Root, dir string) error {
 	if !s.sync {
 		return nil
 	}
@@ -364,9 +370,9 @@ func (s *fileStore) syncPath(root *os.Root, dir string) error {
 	return s.syncFile(f)
 }
 
-func (s *fileStore) syncFolder(folder *os.Root) error { return s.syncPath(folder, ".") }
+func (s *store) syncFolder(folder *os.Root) error { return s.syncPath(folder, ".") }
 
-func (s *fileStore) syncFile(folder *os.File) error {
+func (s *store) syncFile(folder *os.File) error {
 	if !s.sync || runtime.GOOS == "windows" { // Windows cannot sync folders
 		return nil
 	}
@@ -387,7 +393,7 @@ func ignoreNotExist(err error) error {
 
 func fileError(op, key string, err error) error {
 	if op == "get" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
-		return notFound("file", key)
+		return deck.NotFound("file", key)
 	}
 	permanent := errors.Is(err, errNotAFile) || errors.Is(err, errNoLinks)
 	for _, final := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP} {
@@ -395,9 +401,9 @@ func fileError(op, key string, err error) error {
 	}
 	// Two errors of os.Root have no name of their own: a link that leads out, and
 	// a root that is a file.
-	reason := SafeReason(err)
+	reason := deck.SafeReason(err)
 	permanent = permanent || strings.Contains(reason, "path escapes") || reason == "not a directory"
-	return &StoreError{Op: op, Scheme: "file", Key: key, Permanent: permanent, Full: diskFull(err), Err: err}
+	return &deck.StoreError{Op: op, Scheme: "file", Key: key, Permanent: permanent, Full: diskFull(err), Err: err}
 }
 
 // diskFull reports whether the disk or the quota of the user is full.

@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcsdeck lets decks lie in Google Cloud Storage: importing it adds the
+// Package gcs lets decks lie in Google Cloud Storage: importing it adds the
 // scheme gs. It is a package of its own because its client library is large.
-package gcsdeck
+package gcs
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"google.golang.org/api/googleapi"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/internal/cdkstore"
+	"github.com/tapedeck/tapedeck/internal/deck/store/internal/cdkstore"
 )
 
 const scheme = "gs"
@@ -31,9 +31,9 @@ func check(u *url.URL) error {
 		return err
 	}
 	if u.Host == "" {
-		return cdkstore.OpenError(scheme, "gs URLs are gs://bucket/prefix", deck.ErrBadURL)
+		return deck.BadURL(scheme, "gs URLs are gs://bucket/prefix")
 	}
-	if _, err := cdkstore.BoolOption(scheme, "anonymous", u.Query().Get("anonymous")); err != nil {
+	if _, err := deck.BoolOption(u, "anonymous", false); err != nil {
 		return err
 	}
 	_, err := deck.WithPrefix(nil, u.Path)
@@ -44,7 +44,7 @@ func check(u *url.URL) error {
 // The URL opener of gocloud.dev is not used because it prints to standard
 // output.
 func open(ctx context.Context, u *url.URL) (deck.Store, error) {
-	anonymous, err := cdkstore.BoolOption(scheme, "anonymous", u.Query().Get("anonymous"))
+	anonymous, err := deck.BoolOption(u, "anonymous", false)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@
 
 //go:build unix
 
-package deck
+package file
 
 import (
 	"errors"

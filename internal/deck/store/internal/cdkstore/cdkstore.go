@@ -14,7 +14,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -57,14 +56,8 @@ type store struct {
 }
 
 func (s *store) PutNew(ctx context.Context, key string, body []byte, contentType string) (created bool, err error) {
-	if err := deck.CheckKey(key); err != nil {
+	if err := deck.CheckPut(ctx, s.Scheme, key, body); err != nil {
 		return false, err
-	}
-	if len(body) > deck.MaxObjectBytes {
-		return false, deck.TooLarge("put", s.Scheme, key)
-	}
-	if err := ctx.Err(); err != nil {
-		return false, s.error("put", key, err)
 	}
 	// The Azure driver (v0.47) panics when the service refuses a streamed
 	// write. Upload does not stream, but one defect in a client library must not
@@ -137,15 +130,12 @@ func (s *store) getError(ctx context.Context, key string, err error) error {
 		}
 		s.seen.Store(true)
 	}
-	return &deck.StoreError{Op: "get", Scheme: s.Scheme, Key: key, Reason: "not found", Permanent: true, Err: deck.ErrNotFound}
+	return deck.NotFound(s.Scheme, key)
 }
 
 func (s *store) Delete(ctx context.Context, key string) error {
-	if err := deck.CheckKey(key); err != nil {
+	if err := deck.CheckGet(ctx, "delete", s.Scheme, key); err != nil {
 		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return s.error("delete", key, err)
 	}
 	err := s.bucket.Delete(ctx, key)
 	if err == nil {
@@ -191,13 +181,8 @@ func (s *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string
 
 func (s *store) entries(ctx context.Context, prefix, delimiter string) iter.Seq2[*blob.ListObject, error] {
 	return func(yield func(*blob.ListObject, error) bool) {
-		// One letter more makes a key of an honest prefix.
-		if err := deck.CheckKey(prefix + "x"); err != nil {
+		if err := deck.CheckList(ctx, s.Scheme, prefix); err != nil {
 			yield(nil, err)
-			return
-		}
-		if err := ctx.Err(); err != nil {
-			yield(nil, s.error("list", prefix, err))
 			return
 		}
 		it := s.bucket.List(&blob.ListOptions{Prefix: prefix, Delimiter: delimiter})
@@ -261,16 +246,4 @@ func innermost(err error) error {
 // OpenError is the error of a bucket that cannot be opened.
 func OpenError(scheme, reason string, err error) error {
 	return &deck.StoreError{Op: "open", Scheme: scheme, Reason: reason, Permanent: true, Err: err}
-}
-
-// BoolOption reads a true/false option of a deck URL.
-func BoolOption(scheme, name, text string) (bool, error) {
-	if text == "" {
-		return false, nil
-	}
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, OpenError(scheme, "option "+name+" is true or false", deck.ErrBadURL)
-	}
-	return v, nil
 }

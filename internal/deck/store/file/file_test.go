@@ -3,7 +3,7 @@
 
 //go:build unix
 
-package deck_test
+package file_test
 
 import (
 	"errors"
@@ -16,10 +16,20 @@ import (
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/storetest"
 )
 
-func fileStore(t testing.TB) (deck.Store, string) {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestFileStoreConforms(t *testing.T) {
+	storetest.Run(t, decktest.FileURL(t)+"?sync=false")
+}
+
+func open(t testing.TB) (deck.Store, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "deck")
 	s, err := deck.OpenStore(t.Context(), "file://"+filepath.ToSlash(dir))
@@ -37,7 +47,7 @@ func fileStore(t testing.TB) (deck.Store, string) {
 func TestFileStoreLetsOneOf32WritersWin(t *testing.T) {
 	// Two stores, as two processes would have, each with its own memory of
 	// folders.
-	_, dir := fileStore(t)
+	_, dir := open(t)
 	for round := range 20 {
 		var wg sync.WaitGroup
 		created := make([]bool, 32)
@@ -66,7 +76,7 @@ func TestFileStoreLetsOneOf32WritersWin(t *testing.T) {
 }
 
 func TestFileStoreLeavesNoTemporaryFilesAndHidesStaleOnes(t *testing.T) {
-	s, dir := fileStore(t)
+	s, dir := open(t)
 	for range 2 {
 		if _, err := s.PutNew(t.Context(), "a/b/x", []byte("x"), ""); err != nil {
 			t.Fatal(err)
@@ -83,7 +93,7 @@ func TestFileStoreLeavesNoTemporaryFilesAndHidesStaleOnes(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "a", "empty", "inner"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got := keys(t, s); !slices.Equal(got, []string{"a/b/x"}) {
+	if got := decktest.Keys(t, s); !slices.Equal(got, []string{"a/b/x"}) {
 		t.Errorf("listed %v", got)
 	}
 	for f, err := range s.ListFolders(t.Context(), "a/") {
@@ -94,7 +104,7 @@ func TestFileStoreLeavesNoTemporaryFilesAndHidesStaleOnes(t *testing.T) {
 }
 
 func TestFileStoreIsNotLedOutByLinks(t *testing.T) {
-	s, dir := fileStore(t)
+	s, dir := open(t)
 	if _, err := s.PutNew(t.Context(), "a/x", []byte("x"), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +134,7 @@ func TestFileStoreIsNotLedOutByLinks(t *testing.T) {
 			t.Errorf("delete %s went through", key)
 		}
 	}
-	if got := keys(t, s); !slices.Equal(got, []string{"a/x"}) {
+	if got := decktest.Keys(t, s); !slices.Equal(got, []string{"a/x"}) {
 		t.Errorf("listed %v", got)
 	}
 	entries, err := os.ReadDir(outside)
@@ -137,7 +147,7 @@ func TestFileStoreIsNotLedOutByLinks(t *testing.T) {
 }
 
 func TestFileStoreIgnoresPipes(t *testing.T) {
-	s, dir := fileStore(t)
+	s, dir := open(t)
 	if _, err := s.PutNew(t.Context(), "a/x", nil, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +160,13 @@ func TestFileStoreIgnoresPipes(t *testing.T) {
 	if _, err := s.PutNew(t.Context(), "a/pipe", nil, ""); !deck.IsPermanent(err) {
 		t.Errorf("put: %v", err)
 	}
-	if got := keys(t, s); !slices.Equal(got, []string{"a/x"}) {
+	if got := decktest.Keys(t, s); !slices.Equal(got, []string{"a/x"}) {
 		t.Errorf("listed %v", got)
 	}
 }
 
 func TestFileStoreSurvivesFoldersThatVanish(t *testing.T) {
-	s, dir := fileStore(t)
+	s, dir := open(t)
 	for i, remove := range []string{"a/b/c", "a", "."} {
 		if _, err := s.PutNew(t.Context(), "a/b/c/x", []byte("x"), ""); err != nil {
 			t.Fatal(err)
@@ -178,7 +188,7 @@ func TestFileStoreSurvivesFoldersThatVanish(t *testing.T) {
 }
 
 func TestFileStoreDeletesAndWritesAtTheSameTime(t *testing.T) {
-	s, _ := fileStore(t)
+	s, _ := open(t)
 	var wg sync.WaitGroup
 	errs := make([]error, 4)
 	for i := range errs {
@@ -194,7 +204,7 @@ func TestFileStoreDeletesAndWritesAtTheSameTime(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	if got := keys(t, s); len(got) != 0 {
+	if got := decktest.Keys(t, s); len(got) != 0 {
 		t.Errorf("left: %v", got)
 	}
 }
@@ -202,7 +212,7 @@ func TestFileStoreDeletesAndWritesAtTheSameTime(t *testing.T) {
 func TestFileStoreTellsPermissionFromBadLuck(t *testing.T) {
 	if os.Geteuid() == 0 {
 		// root may write everywhere; a file in place of a folder refuses all
-		s, dir := fileStore(t)
+		s, dir := open(t)
 		if err := os.WriteFile(dir, []byte("a file"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +222,7 @@ func TestFileStoreTellsPermissionFromBadLuck(t *testing.T) {
 		}
 		return
 	}
-	s, dir := fileStore(t)
+	s, dir := open(t)
 	if err := os.Mkdir(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
@@ -222,14 +232,14 @@ func TestFileStoreTellsPermissionFromBadLuck(t *testing.T) {
 }
 
 func TestFileStoreReadsAMissingFolderAsEmpty(t *testing.T) {
-	s, dir := fileStore(t)
+	s, dir := open(t)
 	if _, err := s.Get(t.Context(), "a"); !errors.Is(err, deck.ErrNotFound) {
 		t.Errorf("get: %v", err)
 	}
 	if err := s.Delete(t.Context(), "a"); err != nil {
 		t.Errorf("delete: %v", err)
 	}
-	if got := keys(t, s); len(got) != 0 {
+	if got := decktest.Keys(t, s); len(got) != 0 {
 		t.Errorf("listed %v", got)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package deck
+package file
 
 import (
 	"bytes"
@@ -13,13 +13,15 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
 // leavings opens a deck in a folder and leaves a temporary file of a dead writer beside some keys.
-func leavings(t *testing.T, keys ...string) (*Deck, *fileStore, string) {
+func leavings(t *testing.T, keys ...string) (*deck.Deck, *store, string) {
 	t.Helper()
 	dir := t.TempDir()
-	d, err := Open(t.Context(), "file://"+dir+"?sync=false")
+	d, err := deck.Open(t.Context(), "file://"+dir+"?sync=false")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,16 +31,16 @@ func leavings(t *testing.T, keys ...string) (*Deck, *fileStore, string) {
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(at, tempPrefix+"DEAD"), []byte("secret"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(at, deck.TempPrefix+"DEAD"), []byte("secret"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return d, d.store.(*fileStore), dir
+	return d, d.Store().(*store), dir
 }
 
-func abandonedKeys(t *testing.T, s Store, prefix string) (found []string) {
+func abandonedKeys(t *testing.T, s deck.Store, prefix string) (found []string) {
 	t.Helper()
-	for o, err := range Abandoned(t.Context(), s, prefix) {
+	for o, err := range deck.Abandoned(t.Context(), s, prefix) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +49,11 @@ func abandonedKeys(t *testing.T, s Store, prefix string) (found []string) {
 	return found
 }
 
-var gonePlace = Place{Area: AreaRuns, Tenant: "default", TraceID: "0123456789abcdef0123456789abcdef"}
+var gonePlace = deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: "0123456789abcdef0123456789abcdef"}
 
 func TestWhatADeadWriterLeftIsFoundReadAndSwept(t *testing.T) {
 	d, s, _ := leavings(t, "a/b/x", "a/c/x", "x")
-	want := []string{"a/b/" + tempPrefix + "DEAD", "a/c/" + tempPrefix + "DEAD"}
+	want := []string{"a/b/" + deck.TempPrefix + "DEAD", "a/c/" + deck.TempPrefix + "DEAD"}
 	if got := abandonedKeys(t, s, "a/"); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -64,8 +66,8 @@ func TestWhatADeadWriterLeftIsFoundReadAndSwept(t *testing.T) {
 	if got := abandonedKeys(t, s, ""); len(got) != 0 {
 		t.Errorf("%v are left", got)
 	}
-	for _, key := range []string{"a/b/x", "../" + tempPrefix + "DEAD", "a/" + tempPrefix + "/x"} {
-		if err := s.RemoveAbandoned(t.Context(), key); !errors.Is(err, ErrBadKey) {
+	for _, key := range []string{"a/b/x", "../" + deck.TempPrefix + "DEAD", "a/" + deck.TempPrefix + "/x"} {
+		if err := s.RemoveAbandoned(t.Context(), key); !errors.Is(err, deck.ErrBadKey) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -113,21 +115,21 @@ func TestWhereNoLockCanBeHadTheAgeDecides(t *testing.T) {
 }
 
 func TestErasureTakesTheTemporaryFilesToo(t *testing.T) {
-	part := PartDigest([]byte("part"))
-	gen := NewGeneration(1, []string{part}, nil)
-	run := []RunFiles{{Root: "0123456789abcdef", Files: []File{{Name: TapeFile, Body: []byte("{}")}}}}
+	part := deck.PartDigest([]byte("part"))
+	gen := deck.NewGeneration(1, []string{part}, nil)
+	run := []deck.RunFiles{{Root: "0123456789abcdef", Files: []deck.File{{Name: deck.TapeFile, Body: []byte("{}")}}}}
 	inRun := gonePlace.Prefix() + "/" + gen.String() + "/0123456789abcdef/x"
-	inParts := gonePlace.partKey(part)
-	for name, erase := range map[string]func(ctx context.Context, d *Deck) error{
-		"place": func(ctx context.Context, d *Deck) error {
-			_, err := d.Bury(ctx, gonePlace, Burial{Reason: ReasonRequest})
+	inParts := gonePlace.Prefix() + "/parts/" + part
+	for name, erase := range map[string]func(ctx context.Context, d *deck.Deck) error{
+		"place": func(ctx context.Context, d *deck.Deck) error {
+			_, err := d.Bury(ctx, gonePlace, deck.Burial{Reason: deck.ReasonRequest})
 			return err
 		},
-		"generation and part": func(ctx context.Context, d *Deck) error {
-			_, err := d.BuryGeneration(ctx, gonePlace, gen, Burial{Reason: ReasonScrub})
-			return errors.Join(err, d.BuryPart(ctx, gonePlace, part, Burial{Reason: ReasonScrub}))
+		"generation and part": func(ctx context.Context, d *deck.Deck) error {
+			_, err := d.BuryGeneration(ctx, gonePlace, gen, deck.Burial{Reason: deck.ReasonScrub})
+			return errors.Join(err, d.BuryPart(ctx, gonePlace, part, deck.Burial{Reason: deck.ReasonScrub}))
 		},
-		"move": func(ctx context.Context, d *Deck) error {
+		"move": func(ctx context.Context, d *deck.Deck) error {
 			state, err := d.State(ctx, gonePlace)
 			return errors.Join(err, d.Remove(ctx, gonePlace, state))
 		},

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package deck
+package s3
 
 import (
 	"context"
@@ -16,51 +16,53 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/encrypt"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
 // The options of s3 URLs. None holds a secret: credentials come from the
 // environment, the shared file of the AWS tools or the role of the machine.
 const (
-	s3Endpoint     = "endpoint"
-	s3Region       = "region"
-	s3PathStyle    = "use_path_style"
-	s3Anonymous    = "anonymous"
-	s3Profile      = "profile"
-	s3StorageClass = "storage_class"
-	s3SSE          = "sse"
-	s3KMSKeyID     = "kms_key_id"
-	s3MaxRetries   = "max_retries"
+	optionEndpoint     = "endpoint"
+	optionRegion       = "region"
+	optionPathStyle    = "use_path_style"
+	optionAnonymous    = "anonymous"
+	optionProfile      = "profile"
+	optionStorageClass = "storage_class"
+	optionSSE          = "sse"
+	optionKMSKeyID     = "kms_key_id"
+	optionMaxRetries   = "max_retries"
 )
 
-// openS3 opens s3://bucket/prefix?options. It does not talk to the service.
-func openS3(_ context.Context, u *url.URL) (Store, error) {
-	known := []string{s3Endpoint, s3Region, s3PathStyle, s3Anonymous, s3Profile, s3StorageClass, s3SSE, s3KMSKeyID, s3MaxRetries}
-	if err := CheckOptions(u, known); err != nil {
+// open opens s3://bucket/prefix?options. It does not talk to the service.
+func open(_ context.Context, u *url.URL) (deck.Store, error) {
+	known := []string{optionEndpoint, optionRegion, optionPathStyle, optionAnonymous, optionProfile, optionStorageClass, optionSSE, optionKMSKeyID, optionMaxRetries}
+	if err := deck.CheckOptions(u, known); err != nil {
 		return nil, err
 	}
 	if s3utils.CheckValidBucketName(u.Host) != nil {
-		return nil, badURL("s3", "s3 URLs are s3://bucket/prefix with a valid bucket name")
+		return nil, deck.BadURL(scheme, "s3 URLs are s3://bucket/prefix with a valid bucket name")
 	}
 	q := u.Query()
-	host, secure, err := s3Address(q.Get(s3Endpoint))
+	host, secure, err := address(q.Get(optionEndpoint))
 	if err != nil {
 		return nil, err
 	}
-	pathStyle, err := boolOption(u, s3PathStyle, false)
+	pathStyle, err := deck.BoolOption(u, optionPathStyle, false)
 	if err != nil {
 		return nil, err
 	}
-	anonymous, err := boolOption(u, s3Anonymous, false)
+	anonymous, err := deck.BoolOption(u, optionAnonymous, false)
 	if err != nil {
 		return nil, err
 	}
 	retries := 3
-	if text := q.Get(s3MaxRetries); text != "" {
+	if text := q.Get(optionMaxRetries); text != "" {
 		if retries, err = strconv.Atoi(text); err != nil || retries < 0 || retries > 100 {
-			return nil, badURL("s3", "option "+s3MaxRetries+" is a number from 0 to 100")
+			return nil, deck.BadURL(scheme, "option "+optionMaxRetries+" is a number from 0 to 100")
 		}
 	}
-	sse, err := s3Encryption(q.Get(s3SSE), q.Get(s3KMSKeyID))
+	sse, err := encryption(q.Get(optionSSE), q.Get(optionKMSKeyID))
 	if err != nil {
 		return nil, err
 	}
@@ -68,30 +70,30 @@ func openS3(_ context.Context, u *url.URL) (Store, error) {
 	if pathStyle {
 		lookup = minio.BucketLookupPath
 	}
-	transport := s3Transport(secure)
+	transport := newTransport(secure)
 	client, err := minio.New(host, &minio.Options{
-		Creds:        s3Credentials(anonymous, q.Get(s3Profile), q.Get(s3Endpoint) == ""),
+		Creds:        credentialChain(anonymous, q.Get(optionProfile), q.Get(optionEndpoint) == ""),
 		Secure:       secure,
 		Transport:    transport,
-		Region:       firstNonEmpty(q.Get(s3Region), os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
+		Region:       firstNonEmpty(q.Get(optionRegion), os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
 		BucketLookup: lookup,
 		MaxRetries:   retries + 1, // minio-go counts attempts
 	})
 	if err != nil {
-		return nil, badURL("s3", "the endpoint is not valid")
+		return nil, deck.BadURL(scheme, "the endpoint is not valid")
 	}
-	store := &s3Store{
+	s := &store{
 		core:      minio.Core{Client: client},
 		transport: transport,
 		bucket:    u.Host,
-		put:       minio.PutObjectOptions{StorageClass: q.Get(s3StorageClass), ServerSideEncryption: sse},
+		put:       minio.PutObjectOptions{StorageClass: q.Get(optionStorageClass), ServerSideEncryption: sse},
 	}
-	return WithPrefix(store, u.Path)
+	return deck.WithPrefix(s, u.Path)
 }
 
-// s3Address splits an endpoint into host and whether TLS is spoken. Without a
+// address splits an endpoint into host and whether TLS is spoken. Without a
 // scheme it is TLS.
-func s3Address(endpoint string) (host string, secure bool, err error) {
+func address(endpoint string) (host string, secure bool, err error) {
 	if endpoint == "" {
 		return "s3.amazonaws.com", true, nil
 	}
@@ -101,18 +103,18 @@ func s3Address(endpoint string) (host string, secure bool, err error) {
 	}
 	switch {
 	case err != nil || e.Host == "" || e.User != nil || e.RawQuery != "" || e.Fragment != "" || (e.Path != "" && e.Path != "/"):
-		return "", false, badURL("s3", "option "+s3Endpoint+" is http://host:port or https://host:port")
+		return "", false, deck.BadURL(scheme, "option "+optionEndpoint+" is http://host:port or https://host:port")
 	case e.Scheme != "http" && e.Scheme != "https":
-		return "", false, badURL("s3", "option "+s3Endpoint+" begins with http:// or https://")
+		return "", false, deck.BadURL(scheme, "option "+optionEndpoint+" begins with http:// or https://")
 	}
 	return e.Host, e.Scheme == "https", nil
 }
 
-// s3Credentials asks the environment, then the shared credentials file, then
+// credentialChain asks the environment, then the shared credentials file, then
 // the role of the machine. The role is asked only for AWS itself, or when the
 // environment names one, so that a private service without credentials fails
 // at once and not after the time-outs of a metadata address.
-func s3Credentials(anonymous bool, profile string, aws bool) *credentials.Credentials {
+func credentialChain(anonymous bool, profile string, aws bool) *credentials.Credentials {
 	if anonymous {
 		return credentials.NewStaticV4("", "", "")
 	}
@@ -131,7 +133,7 @@ func s3Credentials(anonymous bool, profile string, aws bool) *credentials.Creden
 	return credentials.NewChainCredentials(chain)
 }
 
-func s3Encryption(kind, keyID string) (encrypt.ServerSide, error) {
+func encryption(kind, keyID string) (encrypt.ServerSide, error) {
 	switch {
 	case kind == "" && keyID == "":
 		return nil, nil
@@ -140,16 +142,16 @@ func s3Encryption(kind, keyID string) (encrypt.ServerSide, error) {
 	case kind == "aws:kms":
 		sse, err := encrypt.NewSSEKMS(keyID, nil)
 		if err != nil {
-			return nil, badURL("s3", "option "+s3KMSKeyID+" is not valid")
+			return nil, deck.BadURL(scheme, "option "+optionKMSKeyID+" is not valid")
 		}
 		return sse, nil
 	}
-	return nil, badURL("s3", "option "+s3SSE+" is AES256 or aws:kms; "+s3KMSKeyID+" goes with aws:kms")
+	return nil, deck.BadURL(scheme, "option "+optionSSE+" is AES256 or aws:kms; "+optionKMSKeyID+" goes with aws:kms")
 }
 
-// s3Transport never decompresses (bodies come back byte for byte) and gives up
+// newTransport never decompresses (bodies come back byte for byte) and gives up
 // on a service that accepts a connection and then is silent.
-func s3Transport(secure bool) *http.Transport {
+func newTransport(secure bool) *http.Transport {
 	t, err := minio.DefaultTransport(secure)
 	if err != nil { // the system has no certificates: fails later, on use
 		t = &http.Transport{Proxy: http.ProxyFromEnvironment}

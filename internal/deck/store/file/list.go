@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package deck
+package file
 
 import (
 	"context"
@@ -13,15 +13,17 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
 // errStop ends a walk whose consumer has had enough.
 var errStop = errors.New("stop")
 
-func (s *fileStore) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
-	return func(yield func(Object, error) bool) {
+func (s *store) List(ctx context.Context, prefix string) iter.Seq2[deck.Object, error] {
+	return func(yield func(deck.Object, error) bool) {
 		err := s.eachEntry(ctx, prefix, func(root *os.Root, e fileEntry) error {
-			return walkFiles(ctx, root, e, prefix, func(o Object) error {
+			return walkFiles(ctx, root, e, prefix, func(o deck.Object) error {
 				if !yield(o, nil) {
 					return errStop
 				}
@@ -29,12 +31,12 @@ func (s *fileStore) List(ctx context.Context, prefix string) iter.Seq2[Object, e
 			})
 		})
 		if err != nil {
-			yield(Object{}, err)
+			yield(deck.Object{}, err)
 		}
 	}
 }
 
-func (s *fileStore) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
+func (s *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		err := s.eachEntry(ctx, prefix, func(root *os.Root, e fileEntry) error {
 			if !e.folder() {
@@ -42,7 +44,7 @@ func (s *fileStore) ListFolders(ctx context.Context, prefix string) iter.Seq2[st
 			}
 			// An interrupted writer leaves empty folders; those are none.
 			found := false
-			err := walkFiles(ctx, root, e, "", func(Object) error {
+			err := walkFiles(ctx, root, e, "", func(deck.Object) error {
 				found = true
 				return errStop
 			})
@@ -62,8 +64,8 @@ func (s *fileStore) ListFolders(ctx context.Context, prefix string) iter.Seq2[st
 
 // eachEntry visits the entries that begin with prefix in the one folder that
 // can hold them.
-func (s *fileStore) eachEntry(ctx context.Context, prefix string, visit func(*os.Root, fileEntry) error) error {
-	if err := checkList(ctx, "file", prefix); err != nil {
+func (s *store) eachEntry(ctx context.Context, prefix string, visit func(*os.Root, fileEntry) error) error {
+	if err := deck.CheckList(ctx, "file", prefix); err != nil {
 		return err
 	}
 	root, err := s.open(false)
@@ -92,9 +94,9 @@ func (s *fileStore) eachEntry(ctx context.Context, prefix string, visit func(*os
 }
 
 // walkFiles visits e, if it is a file, or all files below it in order of keys.
-func walkFiles(ctx context.Context, root *os.Root, e fileEntry, prefix string, visit func(Object) error) error {
+func walkFiles(ctx context.Context, root *os.Root, e fileEntry, prefix string, visit func(deck.Object) error) error {
 	if err := ctx.Err(); err != nil {
-		return &StoreError{Op: "list", Scheme: "file", Key: prefix, Err: err}
+		return &deck.StoreError{Op: "list", Scheme: "file", Key: prefix, Err: err}
 	}
 	if !e.folder() {
 		info, err := e.entry.Info()
@@ -104,7 +106,7 @@ func walkFiles(ctx context.Context, root *os.Root, e fileEntry, prefix string, v
 		if err != nil {
 			return fileError("list", e.sortKey, err)
 		}
-		return visit(Object{Key: e.sortKey, Size: info.Size()})
+		return visit(deck.Object{Key: e.sortKey, Size: info.Size()})
 	}
 	entries, err := readFolder(root, path.Clean(e.sortKey))
 	if err != nil {
@@ -150,7 +152,7 @@ func readFolder(root *os.Root, dir string) ([]fileEntry, error) {
 	entries := make([]fileEntry, 0, len(dirEntries))
 	for _, d := range dirEntries {
 		key := path.Join(dir, d.Name())
-		if (!d.IsDir() && !d.Type().IsRegular()) || CheckKey(key) != nil {
+		if (!d.IsDir() && !d.Type().IsRegular()) || deck.CheckKey(key) != nil {
 			continue
 		}
 		if d.IsDir() {

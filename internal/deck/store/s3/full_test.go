@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package deck_test
+package s3_test
 
 import (
 	"net/http"

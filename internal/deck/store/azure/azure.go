@@ -1,10 +1,10 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azuredeck lets decks lie in Azure Blob Storage: importing it adds the
+// Package azure lets decks lie in Azure Blob Storage: importing it adds the
 // scheme azblob. It is a package of its own because its client library is
 // large.
-package azuredeck
+package azure
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	_ "gocloud.dev/blob/azureblob" // the opener of azblob URLs
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/internal/cdkstore"
+	"github.com/tapedeck/tapedeck/internal/deck/store/internal/cdkstore"
 )
 
 const scheme = "azblob"
@@ -32,10 +32,10 @@ func check(u *url.URL) error {
 		return err
 	}
 	if u.Host == "" {
-		return cdkstore.OpenError(scheme, "azblob URLs are azblob://container/prefix", deck.ErrBadURL)
+		return deck.BadURL(scheme, "azblob URLs are azblob://container/prefix")
 	}
 	for _, name := range []string{"cdn", "localemu"} {
-		if _, err := cdkstore.BoolOption(scheme, name, u.Query().Get(name)); err != nil {
+		if _, err := deck.BoolOption(u, name, false); err != nil {
 			return err
 		}
 	}

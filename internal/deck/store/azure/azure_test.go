@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package azuredeck_test
+package azure_test
 
 import (
 	"net/http"
@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	_ "github.com/tapedeck/tapedeck/internal/deck/azuredeck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/azure"
 	"github.com/tapedeck/tapedeck/internal/deck/storetest"
 )
 

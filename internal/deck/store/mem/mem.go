@@ -1,7 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package deck
+// Package mem keeps decks in the memory of the process, for tests and for
+// commands that need a deck for a moment: importing it adds the scheme mem.
+package mem
 
 import (
 	"bytes"
@@ -12,51 +14,55 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
 )
+
+func init() { deck.Register("mem", nil, open) }
 
 // memory holds the contents of mem:// stores by name, for the life of the
 // process: two opens of one name see the same objects.
 var memory = struct {
 	sync.Mutex
-	byName map[string]*memStore
-}{byName: map[string]*memStore{}}
+	byName map[string]*store
+}{byName: map[string]*store{}}
 
-// memStore keeps objects in memory. keys is sorted and has exactly the keys of
+// store keeps objects in memory. keys is sorted and has exactly the keys of
 // bodies: listings follow every write, so sorting per listing would be
 // quadratic.
-type memStore struct {
+type store struct {
 	mu     sync.RWMutex
 	keys   []string
 	bodies map[string][]byte
 }
 
-// openMem opens mem://name[/prefix].
-func openMem(_ context.Context, u *url.URL) (Store, error) {
+// open opens mem://name[/prefix].
+func open(_ context.Context, u *url.URL) (deck.Store, error) {
 	if u.Host == "" {
-		return nil, badURL("mem", "mem URLs are mem://name")
+		return nil, deck.BadURL("mem", "mem URLs are mem://name")
 	}
-	if err := CheckOptions(u, nil); err != nil {
+	if err := deck.CheckOptions(u, nil); err != nil {
 		return nil, err
 	}
 	memory.Lock()
 	m := memory.byName[u.Host]
 	if m == nil {
-		m = &memStore{bodies: map[string][]byte{}}
+		m = &store{bodies: map[string][]byte{}}
 		memory.byName[u.Host] = m
 	}
 	memory.Unlock()
-	return WithPrefix(m, u.Path)
+	return deck.WithPrefix(m, u.Path)
 }
 
-// DropMemory forgets the objects of mem://name. Stores that are open keep them.
-func DropMemory(name string) {
+// Drop forgets the objects of mem://name. Stores that are open keep them.
+func Drop(name string) {
 	memory.Lock()
 	defer memory.Unlock()
 	delete(memory.byName, name)
 }
 
-func (m *memStore) PutNew(ctx context.Context, key string, body []byte, _ string) (bool, error) {
-	if err := checkPut(ctx, "mem", key, body); err != nil {
+func (m *store) PutNew(ctx context.Context, key string, body []byte, _ string) (bool, error) {
+	if err := deck.CheckPut(ctx, "mem", key, body); err != nil {
 		return false, err
 	}
 	m.mu.Lock()
@@ -70,21 +76,21 @@ func (m *memStore) PutNew(ctx context.Context, key string, body []byte, _ string
 	return true, nil
 }
 
-func (m *memStore) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := checkGet(ctx, "get", "mem", key); err != nil {
+func (m *store) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := deck.CheckGet(ctx, "get", "mem", key); err != nil {
 		return nil, err
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	body, ok := m.bodies[key]
 	if !ok {
-		return nil, notFound("mem", key)
+		return nil, deck.NotFound("mem", key)
 	}
 	return append([]byte{}, body...), nil
 }
 
-func (m *memStore) Delete(ctx context.Context, key string) error {
-	if err := checkGet(ctx, "delete", "mem", key); err != nil {
+func (m *store) Delete(ctx context.Context, key string) error {
+	if err := deck.CheckGet(ctx, "delete", "mem", key); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -98,15 +104,15 @@ func (m *memStore) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-func (m *memStore) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
-	return func(yield func(Object, error) bool) {
-		if err := checkList(ctx, "mem", prefix); err != nil {
-			yield(Object{}, err)
+func (m *store) List(ctx context.Context, prefix string) iter.Seq2[deck.Object, error] {
+	return func(yield func(deck.Object, error) bool) {
+		if err := deck.CheckList(ctx, "mem", prefix); err != nil {
+			yield(deck.Object{}, err)
 			return
 		}
 		for next := prefix; ; {
 			key, size, ok := m.from(next)
-			if !ok || !strings.HasPrefix(key, prefix) || !yield(Object{Key: key, Size: size}, nil) {
+			if !ok || !strings.HasPrefix(key, prefix) || !yield(deck.Object{Key: key, Size: size}, nil) {
 				return
 			}
 			next = key + "\x00"
@@ -114,9 +120,9 @@ func (m *memStore) List(ctx context.Context, prefix string) iter.Seq2[Object, er
 	}
 }
 
-func (m *memStore) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
+func (m *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		if err := checkList(ctx, "mem", prefix); err != nil {
+		if err := deck.CheckList(ctx, "mem", prefix); err != nil {
 			yield("", err)
 			return
 		}
@@ -141,7 +147,7 @@ func (m *memStore) ListFolders(ctx context.Context, prefix string) iter.Seq2[str
 }
 
 // from returns the first key that is not below next.
-func (m *memStore) from(next string) (key string, size int64, ok bool) {
+func (m *store) from(next string) (key string, size int64, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	i := sort.SearchStrings(m.keys, next)
@@ -151,4 +157,4 @@ func (m *memStore) from(next string) (key string, size int64, ok bool) {
 	return m.keys[i], int64(len(m.bodies[m.keys[i]])), true
 }
 
-func (m *memStore) Close() error { return nil }
+func (m *store) Close() error { return nil }

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gcsdeck_test
+package gcs_test
 
 import (
 	"net/http"
@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
-	_ "github.com/tapedeck/tapedeck/internal/deck/gcsdeck"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/gcs"
 	"github.com/tapedeck/tapedeck/internal/deck/storetest"
 )
 
