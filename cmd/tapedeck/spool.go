@@ -47,7 +47,7 @@ yet handed on. Nothing is changed, and no lock is taken: the collector may run.`
 	}, &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Read every record of the spool and compare every checksum",
-		Long: `Read every record of every segment, compare every checksum and the sidecars with
+		Long: `Read every record of every segment, compare every checksum and the indexes with
 the segments. What is wrong is named under "damage". The end of a write that
 a crash has cut off is no damage: the next start of the collector removes it.
 

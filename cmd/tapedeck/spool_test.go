@@ -75,7 +75,7 @@ func TestSpoolInspectAndVerifyChangeNothing(t *testing.T) {
 			if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || got.code != exitOK || got.stderr != "" {
 				t.Fatalf("%+v %v", got, err)
 			}
-			if len(report.Segments) != 1 || report.Records != 3 || report.Segments[0].Records != 4 || report.Segments[0].Sidecar == inUse || report.Oldest == "" {
+			if len(report.Segments) != 1 || report.Records != 3 || report.Segments[0].Records != 4 || report.Segments[0].Indexed == inUse || report.Oldest == "" {
 				t.Errorf("%s, in use %v: %+v", command, inUse, report)
 			}
 			want := []spool.RunReport{{KeyHex: "61636d652fff", Records: 1, Bytes: 300}, {Key: "acme/4bf92f35", Records: 2, Bytes: 5}}

@@ -4,9 +4,8 @@
 // Package assembly groups evidence by tenant and trace until a trace is complete, and emits one trace's evidence at a time.
 // It is the only state between telemetry and tapes.
 //
-// With a spool, evidence is durable before Admit returns, and the spool lets go of it only after the next component has taken it; what
-// is in memory is a cache, and the evidence that was touched the longest time ago leaves it when memory is short. Without a spool,
-// memory is all there is.
+// With a spool, evidence is durable before Admit returns, and is released only after the next component has accepted it. Memory is then a
+// cache; the least recently used evidence is evicted when memory is short. Without a spool, evidence is in memory only.
 //
 // Conservation holds whenever nothing is in motion, in items (spans):
 // accepted + recovered = emitted + duplicates + held + dropped.
@@ -25,7 +24,7 @@ import (
 
 // Why a request is refused. A refused request is refused whole: nothing of it has been admitted.
 var (
-	// ErrFull says that a bound on held evidence is reached, in memory or on disk. It is retryable: emission makes room.
+	// ErrFull says that a bound on held evidence is reached, in memory or on disk. It is retryable, because emissions free space.
 	ErrFull = errors.New("assembly is full")
 	// ErrTooLarge says that the request alone exceeds the bound on evidence in memory. It is permanent: no waiting helps.
 	ErrTooLarge = errors.New("request exceeds the bound on all held evidence")
@@ -44,31 +43,31 @@ func (k Key) String() string {
 	return k.Tenant + "/" + hex.EncodeToString(k.TraceID[:])
 }
 
-// Size is what a request asks room for.
+// Size is what a request will hold.
 type Size struct {
 	Items int
-	// Bytes is the size as OTLP protobuf; see FragmentOverhead and ItemOverhead.
+	// Bytes is the size as OTLP protobuf; see ChunkOverhead and ItemOverhead.
 	Bytes int64
 }
 
-// What holding costs beside the protobuf size, for each fragment and each span. Empty spans must not be free, or the byte bounds
-// bound nothing: a span in memory is a struct of about 200 bytes with its place in an index, a fragment brings structs around its
+// What holding costs beside the protobuf size, for each chunk and each span. Empty spans must not be free, or the byte bounds
+// bound nothing: a span in memory is a struct of about 200 bytes with its place in an index, a chunk brings structs around its
 // spans and may open a trace.
 const (
-	FragmentOverhead = 1024
-	ItemOverhead     = 256
+	ChunkOverhead = 1024
+	ItemOverhead  = 256
 )
 
 // Request is the evidence of one admission.
 type Request struct {
-	// Fragments hold at most one entry for each key.
-	Fragments []Fragment
+	// Chunks hold at most one entry for each key.
+	Chunks []TraceChunk
 	// Links are spans of the same traces that are no evidence themselves but stand between evidence and its parents.
 	Links []Link
 }
 
-// Fragment is new evidence of one trace.
-type Fragment struct {
+// TraceChunk is new evidence of one trace.
+type TraceChunk struct {
 	Key Key
 	// Traces holds spans of this trace only. It belongs to the assembler once it is admitted.
 	Traces ptrace.Traces
@@ -110,21 +109,22 @@ type Emission struct {
 
 	// bytes is the accounted size of all of it, inMemory of what is in memory.
 	bytes, inMemory int64
-	// records as in openTrace. The first cold ones are not in Traces yet.
+	// records as in openTrace. The first cold of them are not in Traces yet.
 	records  []spool.ID
 	cold     int
 	accepted int  // items, duplicates not yet known as such included
 	damaged  bool // some records could not be read
-	// past is what is known of the trace and remember where it goes, once what has to be read back is known too; then it is nil.
+	// past is what is known of the trace without the evidence that has to be read back. When that is read, both are added to remember, which
+	// is then nil.
 	past     past
-	remember *memo
+	remember *recentTraces
 
 	attempts
 }
 
-// EmitFunc passes one emission on. Nil lets the evidence go; a permanent error (consumererror) drops it; after any other error it
-// is called again with the same emission, after a while. It should return when it knows that it failed: waiting for the next attempt is
-// what the assembler does, and it lets others pass.
+// EmitFunc passes one emission on. Nil releases the evidence. A permanent error (consumererror) drops it. After any other error EmitFunc is
+// called again with the same emission, after a while. It should return as soon as it fails and not retry by itself: the assembler waits for
+// the next attempt without blocking other emissions.
 type EmitFunc func(ctx context.Context, e *Emission) error
 
 // Spool keeps records durable; *spool.Log is one.
@@ -134,10 +134,10 @@ type Spool interface {
 	// Read calls fn for each record with buffers that are valid during the call. Damaged ones are left out and named by a
 	// *spool.CorruptError.
 	Read(ids []spool.ID, fn func(i int, meta, payload []byte) error) error
-	// Release lets go of records.
+	// Release releases records.
 	Release(ids []spool.ID) error
-	// Life is what outlives a process beside the records.
-	Life() *spool.Life
+	// ProcessState is what a process leaves to the next one beside the records.
+	ProcessState() *spool.ProcessState
 	Close() error
 }
 

@@ -104,7 +104,7 @@ func BenchmarkAssembler(b *testing.B) {
 					s.SetSpanID(spanID(byte(part*4 + i + 1)))
 					s.SetParentSpanID(spanID(1))
 				}
-				requests = append(requests, Request{Fragments: []Fragment{{Key: Key{Tenant: "default", TraceID: id}, Traces: td, Items: 4, Bytes: 8000}}})
+				requests = append(requests, Request{Chunks: []TraceChunk{{Key: Key{Tenant: "default", TraceID: id}, Traces: td, Items: 4, Bytes: 8000}}})
 			}
 		}
 		b.StartTimer()
@@ -152,8 +152,8 @@ func BenchmarkOpenTrace(b *testing.B) {
 					s.SetSpanID(spanID(byte(part*4 + i + 2)))
 					s.SetParentSpanID(spanID(1))
 				}
-				f := Fragment{Key: Key{Tenant: "default", TraceID: id}, Traces: td, Items: 4, Bytes: 2000}
-				for tryAdmit(a, Request{Fragments: []Fragment{f}}) != nil {
+				f := TraceChunk{Key: Key{Tenant: "default", TraceID: id}, Traces: td, Items: 4, Bytes: 2000}
+				for tryAdmit(a, Request{Chunks: []TraceChunk{f}}) != nil {
 					time.Sleep(time.Millisecond) // memory is full of what is on its way
 				}
 			}

@@ -123,7 +123,7 @@ func TestRequestThatCanNeverFitIsRefusedAsSuch(t *testing.T) {
 }
 
 func TestOldTracesAreForgotten(t *testing.T) {
-	m := newMemo(100)
+	m := newRecentTraces(100)
 	for i := range 100 {
 		m.remember(key(byte(i)), past{})
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
-// shortMemory are options with one shard and room for twenty spans.
+// shortMemory are options with one shard and memory for twenty spans.
 func shortMemory(d *downstream) Options {
 	o := options(d)
 	o.MaxBytes, o.Shards = 40_000, 1
 	return o
 }
 
-// chill makes the evidence of the traces that are open leave memory.
-func (l *life) chill(trace byte) {
+// evictAll makes the evidence of the traces that are open leave memory.
+func (l *process) evictAll(trace byte) {
 	l.t.Helper()
 	for i := range byte(6) {
 		l.admit(evidence(trace+i, node{id: 2, parent: 1}, node{id: 3, parent: 1}, node{id: 4, parent: 1}, node{id: 5, parent: 1}))
@@ -37,7 +37,7 @@ func TestRunThatWasWholeWhenItLeftMemoryEndsAfterTheQuietPeriod(t *testing.T) {
 		d := &downstream{}
 		l := begin(t, shortMemory(d), t.TempDir(), spool.Options{})
 		l.admit(evidence(1, node{id: 2, parent: 2, run: true}))
-		l.chill(100)
+		l.evictAll(100)
 		pass(2 * quiet)
 		if e := wantOne(t, d, 0, RootEnded); !e.Complete || e.Items != 1 {
 			t.Errorf("unexpected emission %+v", e)
@@ -53,7 +53,7 @@ func TestSpanIDsLeaveMemoryWithTheEvidence(t *testing.T) {
 		// A run span whose parent never comes waits for the idle timeout, with as many spans as the sender likes.
 		l.admit(evidence(1, node{id: 2, parent: 9, run: true}))
 		for i := range byte(3) {
-			l.chill(100 + 6*i)
+			l.evictAll(100 + 6*i)
 			pass(2 * quiet)
 			asked := make(chan int, 1)
 			l.shards[0].inbox <- shardRequest{ask: func(s *shard) { asked <- len(s.open[key(1).kept()].nodes) }}
@@ -113,7 +113,7 @@ func TestLateSpanThatLeavesMemoryIsEmittedWithTheCountOfTheWholeTrace(t *testing
 		pass(2 * quiet)
 		wantOne(t, d, 0, RootEnded)
 		l.admit(evidence(1, node{id: 3, parent: 2}))
-		l.chill(100)
+		l.evictAll(100)
 		l.admit(evidence(1, node{id: 3, parent: 2}, node{id: 4, parent: 2}))
 		pass(2 * quiet)
 		if e := wantOne(t, d, 1, RootEnded); e.Held != 2 || e.Items != 4 || !e.Complete {
@@ -132,7 +132,7 @@ func TestTraceThatIsOpenedAgainBeforeItWasReadBackCountsAllItsSpans(t *testing.T
 		l.admit(evidence(50, node{id: 1, run: true})) // keeps the worker busy
 		pass(2 * quiet)
 		l.admit(evidence(1, node{id: 1, run: true}, node{id: 2, parent: 1}))
-		l.chill(100)
+		l.evictAll(100)
 		pass(2 * quiet)
 		l.admit(evidence(1, node{id: 3, parent: 1}, node{id: 4, parent: 1}))
 		close(d.gate)
@@ -264,7 +264,7 @@ func TestRunsOfAMegabyteStayWithinTheBoundAndComplete(t *testing.T) {
 	}
 	payload := strings.Repeat("a megabyte of messages ", (1<<20)/parts/spansPerPart/23)
 	part := func(run uint64, part int) Request {
-		f := Fragment{Key: Key{Tenant: "acme", TraceID: id(run)}, Traces: ptrace.NewTraces(), Items: spansPerPart}
+		f := TraceChunk{Key: Key{Tenant: "acme", TraceID: id(run)}, Traces: ptrace.NewTraces(), Items: spansPerPart}
 		spans := f.Traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
 		for i := range spansPerPart {
 			s := spans.AppendEmpty()
@@ -279,8 +279,8 @@ func TestRunsOfAMegabyteStayWithinTheBoundAndComplete(t *testing.T) {
 			s.Attributes().PutStr("gen_ai.input.messages", payload)
 			f.Bytes += int64((&ptrace.ProtoMarshaler{}).SpanSize(s)) + ItemOverhead
 		}
-		f.Bytes += FragmentOverhead
-		return Request{Fragments: []Fragment{f}}
+		f.Bytes += ChunkOverhead
+		return Request{Chunks: []TraceChunk{f}}
 	}
 	bubble(t, func(t *testing.T) {
 		d := &downstream{}

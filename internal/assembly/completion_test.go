@@ -47,12 +47,12 @@ func TestNewItemsRestartTheQuietPeriod(t *testing.T) {
 func TestTraceThatNamesAParentWhichHasNotComeWaitsAndIsNotComplete(t *testing.T) {
 	run1 := node{id: 2, parent: 1, run: true}
 	for name, r := range map[string]Request{
-		"calls without their run span":                 {Fragments: []Fragment{fragment(1, node{id: 3, parent: 2})}},
-		"a run span below a web request":               {Fragments: []Fragment{fragment(1, run1, node{id: 3, parent: 2})}},
-		"calls of another process than that they name": {Fragments: []Fragment{fragment(1, node{id: 3, parent: 2, flags: remoteParent})}},
-		"a web request that is not the root": {Fragments: []Fragment{fragment(1, run1)},
+		"calls without their run span":                 {Chunks: []TraceChunk{chunk(1, node{id: 3, parent: 2})}},
+		"a run span below a web request":               {Chunks: []TraceChunk{chunk(1, run1, node{id: 3, parent: 2})}},
+		"calls of another process than that they name": {Chunks: []TraceChunk{chunk(1, node{id: 3, parent: 2, flags: remoteParent})}},
+		"a web request that is not the root": {Chunks: []TraceChunk{chunk(1, run1)},
 			Links: []Link{{Key: key(1), ID: spanID(1), Parent: spanID(9)}}},
-		"a chain above, in the wrong order": {Fragments: []Fragment{fragment(1, node{id: 3, parent: 2})},
+		"a chain above, in the wrong order": {Chunks: []TraceChunk{chunk(1, node{id: 3, parent: 2})},
 			Links: []Link{{Key: key(1), ID: spanID(8), Parent: spanID(9)}, {Key: key(1), ID: spanID(7), Parent: spanID(8)}, {Key: key(1), ID: spanID(2), Parent: spanID(7)}}},
 	} {
 		for _, crash := range []bool{false, true} {
@@ -86,8 +86,8 @@ func TestTraceThatNamesAParentWhichHasNotComeWaitsAndIsNotComplete(t *testing.T)
 func TestRunWhoseParentIsInAnotherProcessLeavesAfterTheQuietPeriod(t *testing.T) {
 	remote := Link{Key: key(1), ID: spanID(1), Parent: spanID(9), Remote: true}
 	for name, r := range map[string]Request{
-		"the run span names it":          {Fragments: []Fragment{fragment(1, node{id: 2, parent: 1, run: true, flags: remoteParent}, node{id: 3, parent: 2})}},
-		"the web request above names it": {Fragments: []Fragment{fragment(1, node{id: 2, parent: 1, run: true})}, Links: []Link{remote}},
+		"the run span names it":          {Chunks: []TraceChunk{chunk(1, node{id: 2, parent: 1, run: true, flags: remoteParent}, node{id: 3, parent: 2})}},
+		"the web request above names it": {Chunks: []TraceChunk{chunk(1, node{id: 2, parent: 1, run: true})}, Links: []Link{remote}},
 	} {
 		for _, crash := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, crash %t", name, crash), func(t *testing.T) {
@@ -272,9 +272,9 @@ func TestHostileIDsNeitherPanicNorHang(t *testing.T) {
 func TestTracesOfTwoTenantsStayApart(t *testing.T) {
 	d := &downstream{}
 	run(t, options(d), func(m *Assembler) {
-		a, b := fragment(1, node{id: 1, run: true}), fragment(1, node{id: 1, run: true})
+		a, b := chunk(1, node{id: 1, run: true}), chunk(1, node{id: 1, run: true})
 		b.Key.Tenant = "other"
-		admit(t, m, Request{Fragments: []Fragment{a, b}})
+		admit(t, m, Request{Chunks: []TraceChunk{a, b}})
 		pass(2 * quiet)
 		if got := d.emissions(); len(got) != 2 || got[0].Key == got[1].Key {
 			t.Errorf("want one emission for each tenant, got %d", len(got))
@@ -288,9 +288,9 @@ func TestManyRequestsOfOneResourceStayOneResource(t *testing.T) {
 		for i := byte(2); i < 50; i++ {
 			admit(t, m, evidence(1, node{id: i, parent: 1}))
 		}
-		other := fragment(1, node{id: 1, run: true})
+		other := chunk(1, node{id: 1, run: true})
 		other.Traces.ResourceSpans().At(0).Resource().Attributes().PutStr("service.name", "another")
-		admit(t, m, Request{Fragments: []Fragment{other}})
+		admit(t, m, Request{Chunks: []TraceChunk{other}})
 		pass(2 * quiet)
 		e := wantOne(t, d, 0, RootEnded)
 		if n := e.Traces.ResourceSpans().Len(); n != 2 {

@@ -18,30 +18,30 @@ import (
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
-// life is one process: it starts on a directory, and ends by parking or by a crash.
-type life struct {
+// process is one run of a collector: it starts on a directory, and ends by parking or by a crash.
+type process struct {
 	*Assembler
 	t   *testing.T
 	dir string
 }
 
-func begin(t *testing.T, o Options, dir string, so spool.Options) *life {
+func begin(t *testing.T, o Options, dir string, so spool.Options) *process {
 	t.Helper()
 	o.Park = true
 	o.OpenSpool = func(recovered func(spool.Held) error) (Spool, error) { return spool.Open(dir, so, recovered) }
-	l := &life{Assembler: New(o), t: t, dir: dir}
+	l := &process{Assembler: New(o), t: t, dir: dir}
 	if err := l.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func (l *life) admit(r Request) {
+func (l *process) admit(r Request) {
 	l.t.Helper()
 	admit(l.t, l.Assembler, r)
 }
 
-func (l *life) park() {
+func (l *process) park() {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -52,7 +52,7 @@ func (l *life) park() {
 }
 
 // crash returns a copy of the directory as kill -9 leaves it, and puts the process away.
-func (l *life) crash() string {
+func (l *process) crash() string {
 	l.t.Helper()
 	after := l.t.TempDir()
 	files, err := os.ReadDir(l.dir)
@@ -91,9 +91,9 @@ func ids(td ptrace.Traces) map[byte]int {
 }
 
 func TestOpenTraceGoesOnAfterARestart(t *testing.T) {
-	for name, end := range map[string]func(*life) string{
-		"parked":  func(l *life) string { l.park(); return l.dir },
-		"crashed": (*life).crash,
+	for name, end := range map[string]func(*process) string{
+		"parked":  func(l *process) string { l.park(); return l.dir },
+		"crashed": (*process).crash,
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

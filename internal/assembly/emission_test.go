@@ -182,7 +182,7 @@ func TestNothingIsLostWhateverHappens(t *testing.T) {
 							nodes = append(nodes, node{id: id, parent: byte(rnd.IntN(int(id))), run: rnd.IntN(9) == 0, payload: fmt.Sprint(items)})
 							items++
 						}
-						r.Fragments = append(r.Fragments, fragment(byte(trace), nodes...))
+						r.Chunks = append(r.Chunks, chunk(byte(trace), nodes...))
 					}
 					if tryAdmit(m, r) == nil {
 						admitted += items

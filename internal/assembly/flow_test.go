@@ -188,7 +188,7 @@ func TestCallsThatDoNotReturnLeaveRoomForWhatComes(t *testing.T) {
 		if err := l.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > parkPatience+abandonAfter { // of the bubble
+		if took := time.Since(began); took > parkTimeout+cancelTimeout { // of the bubble
 			t.Errorf("shutdown took %s", took)
 		}
 		close(d.gate)
@@ -208,7 +208,7 @@ func TestParkingLetsACallEnd(t *testing.T) {
 		o := options(d)
 		o.Emit = func(ctx context.Context, e *Emission) error {
 			select {
-			case <-time.After(parkPatience / 2):
+			case <-time.After(parkTimeout / 2):
 				return d.emit(ctx, e)
 			case <-ctx.Done():
 				return ctx.Err()
@@ -308,7 +308,7 @@ func TestWhatIsDueLeavesWithTheStartTheSmallOnesFirst(t *testing.T) {
 		o.Shards = 2
 		l = begin(t, o, dir, small)
 		pass(0)
-		// The first was on its way when the process died: it comes after the others.
+		// The first was in flight when the process crashed: it comes after the others.
 		var order []byte
 		for _, e := range d.emissions() {
 			order = append(order, e.Key.TraceID[15])
@@ -357,7 +357,7 @@ func TestRunThatKillsProcessesIsParkedAndNamed(t *testing.T) {
 		if s := l.Stats(); s.Parked != 1 || s.Held != 1 || killer.Load() != 2 || len(d.distinct()) != 28 {
 			t.Errorf("%d attempts, %+v", killer.Load(), s)
 		}
-		if runs := l.FailingRuns(1); len(runs) != 1 || runs[0].Key != key(1) || runs[0].Deaths != 2 || runs[0].Next <= 0 {
+		if runs := l.FailingRuns(1); len(runs) != 1 || runs[0].Key != key(1) || runs[0].Crashes != 2 || runs[0].Next <= 0 {
 			t.Errorf("%+v", runs)
 		}
 		if n := logs.FilterField(zap.Stringer("run_key", key(1))).FilterField(zap.Int("deaths", 2)).Len(); n != 1 {
@@ -369,7 +369,7 @@ func TestRunThatKillsProcessesIsParkedAndNamed(t *testing.T) {
 		}
 		dir = l.crash()
 		l = begin(t, o, dir, small)
-		pass(2*o.MaxBackoff - time.Second) // doubled by the third death
+		pass(2*o.MaxBackoff - time.Second) // doubled by the third crash
 		if killer.Load() != 3 {
 			t.Errorf("%d attempts", killer.Load())
 		}
@@ -387,13 +387,13 @@ func TestRunThatKillsProcessesIsParkedAndNamed(t *testing.T) {
 		l.admit(evidence(1, node{id: 2, parent: 1}))
 		pass(2 * idle)
 		if s := l.Stats(); s.Held != 0 {
-			t.Errorf("deaths are counted of a run that went out: %+v", s)
+			t.Errorf("crashes are counted of a run that was emitted: %+v", s)
 		}
 		l.park()
 	})
 }
 
-// Records of version 1, which earlier versions wrote, say nothing of the time that processes listened: their silence begins anew.
+// Records of version 1, which earlier versions wrote, hold no uptime: their idle time begins anew.
 func TestRecordsOfTheFirstVersionAreRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := &downstream{}
@@ -402,7 +402,7 @@ func TestRecordsOfTheFirstVersionAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := fragment(1, node{id: 1, run: true})
+		f := chunk(1, node{id: 1, run: true})
 		payload, err := (&store{}).marshal.MarshalTraces(f.Traces)
 		if err != nil {
 			t.Fatal(err)

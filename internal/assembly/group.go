@@ -31,12 +31,11 @@ type Options struct {
 	// MaxTraceBytes and MaxTraceSpans bound one trace: reaching one emits it at once. With a spool, an eighth of MaxBytes bounds it too.
 	MaxTraceBytes int64
 	MaxTraceSpans int
-	// MaxTraces bounds the open traces: exceeding it emits the one of the shard that brought the last one that was touched the
-	// longest time ago.
+	// MaxTraces bounds the open traces. Exceeding it emits the least recently used trace of the shard that opened the last one.
 	MaxTraces int
-	// MaxBytes bounds everything in memory: a request that would exceed it is refused whole. Open traces get a part of it, beyond
-	// which those that were touched the longest time ago are spilled, or emitted when there is no spool; the rest is for what is on
-	// its way in or out, so that a few slow emissions do not refuse requests.
+	// MaxBytes bounds all evidence in memory. A request that would exceed it is refused whole. Open traces get a part of it. Beyond that part
+	// the least recently used ones are spilled, or emitted when there is no spool. The rest is for requests and emissions in progress, so
+	// that a few slow emissions do not cause refusals.
 	MaxBytes int64
 
 	// OpenSpool opens the spool when the assembler starts. Without one, evidence is held in memory only.
@@ -61,7 +60,7 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// maxOpenMemory is the part of MaxBytes for open traces: with a spool one half, because reading back needs room too.
+// maxOpenMemory is the part of MaxBytes for open traces. With a spool it is one half, because reading back needs memory too.
 func (o *Options) maxOpenMemory() int64 {
 	if o.OpenSpool != nil {
 		return o.MaxBytes / 2
@@ -69,9 +68,9 @@ func (o *Options) maxOpenMemory() int64 {
 	return o.MaxBytes / 4 * 3
 }
 
-// maxLoaded is the part of MaxBytes that large traces may take while workers have them, whether they were in memory or are read back,
-// and as much for others: a slow emission of a giant holds up other giants only. maxWaiting is the part for emissions that wait with
-// their evidence in memory although the spool has it. So calls that do not return never take the room of what comes in.
+// maxLoaded is the part of MaxBytes that each size class of the emit queue may take in flight. So a slow large emission delays other large
+// ones only. maxWaiting is the part for emissions that wait with their evidence in memory although the spool has it. So calls that do not
+// return never take the memory that requests need.
 func (o *Options) maxLoaded() int64  { return max(o.MaxBytes/8, 1) }
 func (o *Options) maxWaiting() int64 { return o.MaxBytes / 8 }
 
@@ -81,11 +80,11 @@ func (o *Options) tick() time.Duration {
 }
 
 const (
-	// parkPatience is how long a Shutdown that parks waits for calls under way: most end in less, and those that meet a store that is away
-	// do not end at all.
-	parkPatience = 2 * time.Second
-	// abandonAfter is how long Shutdown waits for calls that were told to end by their context.
-	abandonAfter = time.Second
+	// parkTimeout is how long a Shutdown that parks waits for calls in progress. Most take less. While the store is away they do not end at
+	// all.
+	parkTimeout = 2 * time.Second
+	// cancelTimeout is how long Shutdown waits for calls whose context it has cancelled.
+	cancelTimeout = time.Second
 )
 
 // Assembler groups evidence.
@@ -95,13 +94,13 @@ const (
 type Assembler struct {
 	o        Options
 	counters counters
-	announce announcer
+	limited  rateLimitedLog
 	filter   *filter
 	seed     maphash.Seed
-	watch    stopwatch
+	clock    monotonicClock
 	store    *store
 	shards   []*shard
-	out      *outbox
+	emits    *emitQueue
 	running  sync.WaitGroup // shards
 
 	// mu is held for reading by Admit, so that Shutdown closes no queue that somebody writes to.
@@ -127,24 +126,24 @@ func New(o Options) *Assembler {
 		// A trace that is larger could not be read back within the bound.
 		o.MaxTraceBytes = min(o.MaxTraceBytes, o.maxLoaded())
 	}
-	a := &Assembler{o: o, seed: maphash.MakeSeed(), watch: stopwatch{o.Clock, o.Clock.Now()}, filter: newFilter(o.MaxTraces)}
-	a.announce = announcer{logger: o.Logger, watch: a.watch}
-	a.out = newOutbox(&a.o, &a.counters, &a.announce, a.watch)
+	a := &Assembler{o: o, seed: maphash.MakeSeed(), clock: monotonicClock{o.Clock, o.Clock.Now()}, filter: newFilter(o.MaxTraces)}
+	a.limited = rateLimitedLog{logger: o.Logger, clock: a.clock}
+	a.emits = newEmitQueue(&a.o, &a.counters, &a.limited, a.clock)
 	for range o.Shards {
 		a.shards = append(a.shards, &shard{
-			o: &a.o, watch: a.watch, counters: &a.counters, announce: &a.announce, filter: a.filter, out: a.out,
-			inbox: make(chan shardRequest, shardQueue),
-			open:  map[runKey]*openTrace{},
-			age:   traceList{order: byAge},
-			wheel: newWheel(o.tick()),
-			seed:  a.seed,
-			memo:  newMemo(rememberedNodes / o.Shards),
+			o: &a.o, clock: a.clock, counters: &a.counters, limited: &a.limited, filter: a.filter, emits: a.emits,
+			inbox:  make(chan shardRequest, shardQueue),
+			open:   map[runKey]*openTrace{},
+			age:    traceList{order: byAge},
+			wheel:  newWheel(o.tick()),
+			seed:   a.seed,
+			recent: newRecentTraces(rememberedNodes / o.Shards),
 		})
 	}
 	return a
 }
 
-// Start opens the spool, takes up what is there, and begins to emit. The context of Start does not bound the life of the assembler.
+// Start opens the spool, opens the traces in it again, and begins to emit. The context of Start does not bound the life of the assembler.
 func (a *Assembler) Start(context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -159,16 +158,16 @@ func (a *Assembler) Start(context.Context) error {
 	a.started = true
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	a.out.start(ctx)
+	a.emits.start(ctx)
 	for _, s := range a.shards {
 		a.running.Go(s.run)
 	}
 	return nil
 }
 
-// Admit takes a request whole or refuses it whole. size is what the request will hold; only when there is room for it, take is
-// called, once, and hands the evidence over. It is the caller's again when Admit returns an error. With a spool, Admit returns when
-// the evidence is durable. It does not look at the deadline of ctx: a request must not be admitted in part.
+// Admit admits a request whole or refuses it whole. size is what the request will hold. If that fits, take is called once and returns the
+// evidence, which the assembler then owns. When Admit returns an error, the caller owns the evidence again. With a spool, Admit returns when
+// the evidence is durable. It ignores the deadline of ctx, because a request must not be admitted in part.
 func (a *Assembler) Admit(ctx context.Context, size Size, take func() Request) error {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -177,18 +176,18 @@ func (a *Assembler) Admit(ctx context.Context, size Size, take func() Request) e
 	}
 	if size.Bytes > a.o.MaxBytes {
 		a.counters.refusedTooLarge.Add(1)
-		a.announce.warn(requestTooLarge, zap.Int64("bytes", size.Bytes))
+		a.limited.warn(requestTooLarge, zap.Int64("bytes", size.Bytes))
 		return fmt.Errorf("%w: %d bytes, the bound is %d", ErrTooLarge, size.Bytes, a.o.MaxBytes)
 	}
 	if size.Items > 0 && a.counters.memory.Add(size.Bytes) > a.o.MaxBytes {
 		a.counters.memory.Add(-size.Bytes)
 		a.counters.refusedFull.Add(1)
-		a.announce.warn(memoryFull, zap.Int64("held_items", a.counters.held.Load()))
+		a.limited.warn(memoryFull, zap.Int64("held_items", a.counters.held.Load()))
 		return ErrFull
 	}
 	whole := a.sort(take())
 	if a.store != nil {
-		if err := a.store.append(ctx, &whole, a.watch); err != nil {
+		if err := a.store.append(ctx, &whole, a.clock); err != nil {
 			if size.Items > 0 {
 				a.counters.memory.Add(-size.Bytes)
 			}
@@ -203,34 +202,34 @@ func (a *Assembler) Admit(ctx context.Context, size Size, take func() Request) e
 func (a *Assembler) refused(err error) error {
 	if errors.Is(err, spool.ErrTooLarge) {
 		a.counters.refusedTooLarge.Add(1)
-		a.announce.warn(requestTooLarge, zap.Error(err))
+		a.limited.warn(requestTooLarge, zap.Error(err))
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	a.counters.refusedSpool.Add(1)
-	a.announce.warn(spoolRefuses, zap.Error(err))
+	a.limited.warn(spoolRefuses, zap.Error(err))
 	if errors.Is(err, spool.ErrFull) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return fmt.Errorf("spool: %w", err)
 }
 
-// sort puts links to the fragments that they belong to, as far as one record takes them.
+// sort puts links to the chunks that they belong to, as far as one record takes them.
 func (a *Assembler) sort(r Request) shardRequest {
-	whole := shardRequest{fragments: make([]recorded, len(r.Fragments))}
-	for i, f := range r.Fragments {
-		whole.fragments[i] = recorded{Fragment: f, hash: a.hash(f.Key.TraceID)}
+	whole := shardRequest{chunks: make([]recorded, len(r.Chunks))}
+	for i, f := range r.Chunks {
+		whole.chunks[i] = recorded{TraceChunk: f, hash: a.hash(f.Key.TraceID)}
 	}
 	if len(r.Links) == 0 {
 		return whole
 	}
-	fragments, unattached := map[Key]int{}, map[Key]int{}
-	for i, f := range r.Fragments {
-		fragments[f.Key] = i
+	chunks, unattached := map[Key]int{}, map[Key]int{}
+	for i, f := range r.Chunks {
+		chunks[f.Key] = i
 	}
 	for _, l := range r.Links {
 		e := edge{l.ID, l.Parent, l.Remote}
-		if i, ok := fragments[l.Key]; ok && len(whole.fragments[i].links) < maxLinks {
-			whole.fragments[i].links = append(whole.fragments[i].links, e)
+		if i, ok := chunks[l.Key]; ok && len(whole.chunks[i].links) < maxLinks {
+			whole.chunks[i].links = append(whole.chunks[i].links, e)
 			continue
 		}
 		i, ok := unattached[l.Key]
@@ -251,16 +250,16 @@ func (a *Assembler) dispatch(whole shardRequest) {
 		return
 	}
 	parts := make([]shardRequest, len(a.shards))
-	for _, f := range whole.fragments {
+	for _, f := range whole.chunks {
 		part := &parts[a.shardOf(f.hash)]
-		part.fragments = append(part.fragments, f)
+		part.chunks = append(part.chunks, f)
 	}
 	for _, l := range whole.links {
 		part := &parts[a.shardOf(a.hash(l.key.TraceID))]
 		part.links = append(part.links, l)
 	}
 	for i, part := range parts {
-		if len(part.fragments)+len(part.links) > 0 {
+		if len(part.chunks)+len(part.links) > 0 {
 			a.shards[i].inbox <- part
 		}
 	}
@@ -274,8 +273,8 @@ func hashOf(seed maphash.Seed, id pcommon.TraceID) uint64 { return maphash.Bytes
 // shardOf uses the upper bits, because the filter uses the lower ones.
 func (a *Assembler) shardOf(hash uint64) int { return int((hash >> 32) % uint64(len(a.shards))) }
 
-// MayHold tells whether evidence of the trace may be held now. It may err by saying yes, and costs a few nanoseconds; links of
-// other traces need not be sent.
+// MayHold tells whether evidence of the trace may be held now. It can be wrong only by saying yes, and takes a few nanoseconds. Links of
+// traces for which it says no need not be sent.
 func (a *Assembler) MayHold(id pcommon.TraceID) bool {
 	return a.counters.openTraces.Load() > 0 && a.filter.mayHold(a.hash(id))
 }
@@ -319,7 +318,7 @@ func (a *Assembler) Shutdown(ctx context.Context) error {
 	if !a.o.Park {
 		a.emitAll()
 	}
-	a.out.close(a.o.Park)
+	a.emits.close(a.o.Park)
 	err := a.drain(ctx)
 	if a.store != nil {
 		err = errors.Join(err, a.store.spool.Close())
@@ -350,36 +349,36 @@ func olderFirst(x, y *openTrace) int {
 }
 
 // FailingRuns describes emissions that failed, at most limit of them, the parked ones first.
-func (a *Assembler) FailingRuns(limit int) []FailingRun { return a.out.failingRuns(limit) }
+func (a *Assembler) FailingRuns(limit int) []FailingRun { return a.emits.failingRuns(limit) }
 
-// drain waits for the workers, until ctx ends; and when they have nothing to do but to end the calls under way, for no longer than
-// parkPatience: the spool has what such a call has not brought out.
+// drain waits for the workers until ctx ends. When open traces are parked it waits for calls in progress no longer than parkTimeout, because
+// the spool keeps what they do not deliver.
 func (a *Assembler) drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
-		a.out.workers.Wait()
+		a.emits.workers.Wait()
 		close(done)
 	}()
 	defer a.cancel()
-	var enough <-chan time.Time
+	var timeout <-chan time.Time
 	if a.o.Park {
-		patience := a.o.Clock.NewTimer(parkPatience)
-		defer patience.Stop()
-		enough = patience.Chan()
+		timer := a.o.Clock.NewTimer(parkTimeout)
+		defer timer.Stop()
+		timeout = timer.Chan()
 	}
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-	case <-enough:
+	case <-timeout:
 	}
 	a.cancel()
 	select {
 	case <-done:
-	case <-a.o.Clock.After(abandonAfter):
+	case <-a.o.Clock.After(cancelTimeout):
 	}
 	if a.store != nil {
-		a.o.Logger.Info("calls were ended by shutdown; what they did not bring out stays in the spool", zap.Int64("items", a.counters.held.Load()))
+		a.o.Logger.Info("calls were cancelled by shutdown; what they did not deliver stays in the spool", zap.Int64("items", a.counters.held.Load()))
 		return nil
 	}
 	return fmt.Errorf("assembly: shutdown ran out of time, %d items lost: %w", a.counters.droppedShutdown.Load()+a.counters.held.Load(), ctx.Err())

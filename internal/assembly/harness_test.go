@@ -123,9 +123,9 @@ func traceID(n byte) pcommon.TraceID { return pcommon.TraceID{15: n} }
 func spanID(n byte) pcommon.SpanID   { return pcommon.SpanID{7: n} }
 func key(n byte) Key                 { return Key{Tenant: "acme", TraceID: traceID(n)} }
 
-// fragment builds evidence; its byte size is what the tests say: 1,000 for each span.
-func fragment(trace byte, nodes ...node) Fragment {
-	f := Fragment{Key: key(trace), Traces: ptrace.NewTraces(), Items: len(nodes), Bytes: int64(1000 * len(nodes))}
+// chunk builds evidence; its byte size is what the tests say: 1,000 for each span.
+func chunk(trace byte, nodes ...node) TraceChunk {
+	f := TraceChunk{Key: key(trace), Traces: ptrace.NewTraces(), Items: len(nodes), Bytes: int64(1000 * len(nodes))}
 	rs := f.Traces.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", "agent")
 	spans := rs.ScopeSpans().AppendEmpty().Spans()
@@ -151,7 +151,7 @@ func admit(t *testing.T, m *Assembler, r Request) {
 
 func tryAdmit(m *Assembler, r Request) error {
 	var size Size
-	for _, f := range r.Fragments {
+	for _, f := range r.Chunks {
 		size.Items += f.Items
 		size.Bytes += f.Bytes
 	}
@@ -159,7 +159,7 @@ func tryAdmit(m *Assembler, r Request) error {
 }
 
 func evidence(trace byte, nodes ...node) Request {
-	return Request{Fragments: []Fragment{fragment(trace, nodes...)}}
+	return Request{Chunks: []TraceChunk{chunk(trace, nodes...)}}
 }
 
 // wantOne checks that exactly one emission came since the last n and returns it.

@@ -15,7 +15,7 @@ const (
 	Idle
 	// MaxAge: the first item came that long ago.
 	MaxAge
-	// Bytes: the trace reached its bound, or all open traces together left no room for what is on its way out.
+	// Bytes: the trace reached its bound, or all open traces together exceeded their part of the memory.
 	Bytes
 	// Spans: the trace reached its bound.
 	Spans

@@ -14,20 +14,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// A record of the spool is one fragment: its key is the trace id (16 bytes) and the tenant; its payload is an OTLP TracesData message,
-// empty when the record holds links only; its header is
+// A record of the spool is one chunk. Its key is the trace id (16 bytes) and the tenant. Its payload is an OTLP TracesData message, which is
+// empty when the record holds links only. Its header is
 //
-//	version   byte, 2; 1 has no listened and is still read
+//	version   byte, 2; 1 has no uptime and is still read
 //	flags     byte
 //	items     uvarint, spans in the payload
 //	bytes     uvarint, as accounted
 //	arrived   int64, little endian, Unix nanoseconds
-//	listened  uvarint, nanoseconds that processes had the spool in use until then
+//	uptime    uvarint, nanoseconds that processes had the spool in use until then
 //	links     uvarint, then 16 bytes for each: span id, parent id; with the flag "remote" a byte more, 1 when the parent is a span of
 //	          another process
 //
-// So a start reads headers only: they say all that a trace needs to know until it is emitted. The time that processes listened, and not
-// the time of day, tells how long nothing came: nobody could hear it while no process ran.
+// A start reads headers only. They hold all that is needed of a trace until it is emitted. Idle time is measured in uptime and not in
+// time of day, because nothing can be received while no process runs.
 
 const (
 	recordVersion = 2
@@ -50,9 +50,9 @@ type header struct {
 	items   int
 	bytes   int64
 	arrived time.Time
-	// listened is 0 when it is not known.
-	listened time.Duration
-	links    []edge
+	// uptime is 0 when it is not known.
+	uptime time.Duration
+	links  []edge
 }
 
 // edge is a span and its parent.
@@ -80,7 +80,7 @@ func (h *header) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(h.items))
 	dst = binary.AppendUvarint(dst, uint64(h.bytes))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.arrived.UnixNano()))
-	dst = binary.AppendUvarint(dst, uint64(h.listened))
+	dst = binary.AppendUvarint(dst, uint64(h.uptime))
 	dst = binary.AppendUvarint(dst, uint64(len(h.links)))
 	for _, l := range h.links {
 		dst = append(dst, l.id[:]...)
@@ -117,11 +117,11 @@ func parseHeader(raw []byte) (header, error) {
 	h.items, h.bytes = int(items), int64(bytes)
 	h.arrived, raw = time.Unix(0, int64(binary.LittleEndian.Uint64(raw))), raw[8:]
 	if version > firstVersion {
-		var listened uint64
-		if listened, raw, ok = uvarint(raw); !ok || listened > math.MaxInt64 {
+		var uptime uint64
+		if uptime, raw, ok = uvarint(raw); !ok || uptime > math.MaxInt64 {
 			return h, errHeader
 		}
-		h.listened = time.Duration(listened)
+		h.uptime = time.Duration(uptime)
 	}
 	links, raw, ok := uvarint(raw)
 	size := linkBytes(h.flags)

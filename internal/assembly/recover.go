@@ -14,10 +14,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
-// recover opens the spool and takes up what is there: every trace is open again, with its evidence on disk. What has waited before
-// has waited: a trace whose time was up when the last process ended leaves at once, or a process that is ended again and again, before
-// anything's time is up, would never bring anything out. The time while nobody listened is not silence, and counts for the age
-// only.
+// recover opens the spool and opens every trace in it again, with its evidence on disk. Waiting times of earlier processes count: a trace
+// that was due when the last process ended is emitted at once. Otherwise a process that is killed again and again before any trace is due
+// would never emit anything. The time between processes counts for the age of a trace, and not as idle time.
 func (a *Assembler) recover() error {
 	var orphans []spool.ID
 	opened, err := a.o.OpenSpool(func(r spool.Held) error {
@@ -27,7 +26,7 @@ func (a *Assembler) recover() error {
 			h, err = parseHeader(r.Meta)
 		}
 		if err != nil {
-			// It stays where it is: another version of the program may know what it is.
+			// It stays in the spool, because another version of the program may be able to read it.
 			a.o.Logger.Error("a record of the spool cannot be understood and is left alone", zap.Error(err))
 			return nil
 		}
@@ -37,16 +36,16 @@ func (a *Assembler) recover() error {
 	if err != nil {
 		return err
 	}
-	a.store = &store{spool: opened, counters: &a.counters, logger: a.o.Logger, before: opened.Life().Listened()}
-	a.out.store = a.store
+	a.store = &store{spool: opened, counters: &a.counters, logger: a.o.Logger, before: opened.ProcessState().Uptime()}
+	a.emits.store = a.store
 	for _, s := range a.shards {
 		s.store = a.store
 		for _, t := range s.open {
 			a.store.before = max(a.store.before, time.Duration(t.last)) // after a power loss
 		}
 	}
-	now := a.watch.now()
-	var leaving []leaver
+	now := a.clock.now()
+	var leaving []dueTrace
 	for _, s := range a.shards {
 		for _, t := range s.sortByAge() {
 			a.resume(t, now)
@@ -57,23 +56,23 @@ func (a *Assembler) recover() error {
 				orphans = append(orphans, t.records...)
 				s.remove(t)
 			case t.bytes >= a.o.MaxTraceBytes:
-				leaving = append(leaving, leaver{s, t, Bytes})
+				leaving = append(leaving, dueTrace{s, t, Bytes})
 			case int(t.items) >= a.o.MaxTraceSpans:
-				leaving = append(leaving, leaver{s, t, Spans})
+				leaving = append(leaving, dueTrace{s, t, Spans})
 			case due <= now && !(t.undecidable() && reason == RootEnded):
-				leaving = append(leaving, leaver{s, t, reason})
+				leaving = append(leaving, dueTrace{s, t, reason})
 			default:
 				s.reschedule(t)
 			}
 		}
 	}
-	// The small ones first: what is too large for this process must not end it before the others are out.
-	slices.SortStableFunc(leaving, func(x, y leaver) int { return cmp.Compare(x.trace.bytes, y.trace.bytes) })
+	// Small traces first: one that is too large for the memory of this process must not crash it before the others are emitted.
+	slices.SortStableFunc(leaving, func(x, y dueTrace) int { return cmp.Compare(x.trace.bytes, y.trace.bytes) })
 	for _, l := range leaving {
 		l.shard.emit(l.trace, l.reason)
 	}
 	for _, s := range a.shards {
-		s.relieve()
+		s.evict()
 	}
 	if len(orphans) > 0 {
 		a.store.release(orphans)
@@ -81,32 +80,31 @@ func (a *Assembler) recover() error {
 	if n := a.counters.recovered.Load(); n > 0 {
 		a.o.Logger.Info("evidence of open runs was found in the spool", zap.Int64("items", n), zap.Int64("traces", a.counters.openTraces.Load()+int64(len(leaving))))
 	}
-	a.shards[0].beat = func(now int64) {
+	a.shards[0].heartbeat = func(now int64) {
 		if a.counters.held.Load() > 0 {
-			opened.Life().Listen(a.store.listened(now))
+			opened.ProcessState().RecordUptime(a.store.uptime(now))
 		}
 	}
 	return nil
 }
 
-// leaver is a trace that leaves with the start.
-type leaver struct {
+// dueTrace is a trace that is emitted at the start.
+type dueTrace struct {
 	shard  *shard
 	trace  *openTrace
 	reason Reason
 }
 
-// resume turns what the records of a trace say about the time that processes had listened when it began and when its last evidence came
-// into times of this process.
+// resume converts the uptimes at which a trace began and got its last evidence to times of this process.
 func (a *Assembler) resume(t *openTrace, now int64) {
-	first, last := t.ripe, t.last
-	t.last, t.ripe = now, now+int64(a.o.QuietPeriod)
+	first, last := t.notBefore, t.last
+	t.last, t.notBefore = now, now+int64(a.o.QuietPeriod)
 	if last > 0 { // else an earlier version has written the records
 		t.last = now - (int64(a.store.before) - last)
 	}
 	if first > 0 && first != unknown {
-		// Those who send must have had time to go on, unless the age was reached in the time that processes listened.
-		t.ripe = min(t.ripe, now-(int64(a.store.before)-first)+int64(a.o.MaxAge))
+		// Senders must have had time to continue, unless MaxAge was reached within the uptime.
+		t.notBefore = min(t.notBefore, now-(int64(a.store.before)-first)+int64(a.o.MaxAge))
 	}
 }
 
@@ -133,7 +131,7 @@ func (a *Assembler) adoptRecord(key Key, h *header, id spool.ID) {
 	kept := key.kept()
 	t := s.open[kept]
 	if t == nil {
-		t = &openTrace{key: kept, first: a.watch.now(), ripe: unknown}
+		t = &openTrace{key: kept, first: a.clock.now(), notBefore: unknown}
 		s.add(t, hash)
 		s.cold.pushBack(t)
 	}
@@ -141,12 +139,12 @@ func (a *Assembler) adoptRecord(key Key, h *header, id spool.ID) {
 	t.items += int32(h.items)
 	t.distinct += int32(h.items)
 	t.bytes += h.bytes
-	// A clock that was set back must not make a trace younger than no time.
-	t.first = min(t.first, a.watch.at(h.arrived))
-	// Until resume, last and ripe are the time that processes had listened at the last and the first record.
-	if h.listened > 0 && h.items > 0 {
-		t.last = max(t.last, int64(h.listened))
-		t.ripe = min(t.ripe, int64(h.listened))
+	// A system clock that was set back must not give a trace a negative age.
+	t.first = min(t.first, a.clock.at(h.arrived))
+	// Until resume, last and notBefore are the uptimes of the last and the first record.
+	if h.uptime > 0 && h.items > 0 {
+		t.last = max(t.last, int64(h.uptime))
+		t.notBefore = min(t.notBefore, int64(h.uptime))
 	}
 	t.records = append(t.records, id)
 	t.cold = int32(len(t.records))

@@ -13,20 +13,20 @@ import (
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
-// shardQueue is how many requests may wait for a shard. The shard does no waiting of its own, so a few are enough to keep it
-// busy; Admit waits beyond.
+// shardQueue is how many requests may wait for a shard. A shard never blocks, so a few are enough to keep it busy. When the queue is full,
+// Admit waits.
 const shardQueue = 64
 
 // shard owns the open traces of its part of the keys. Only its goroutine touches its fields.
 type shard struct {
 	o        *Options
-	watch    stopwatch
+	clock    monotonicClock
 	counters *counters
-	announce *announcer
+	limited  *rateLimitedLog
 	filter   *filter
-	out      *outbox
+	emits    *emitQueue
 	store    *store // nil without a spool
-	memo     *memo
+	recent   *recentTraces
 
 	inbox chan shardRequest
 	open  map[runKey]*openTrace
@@ -35,20 +35,20 @@ type shard struct {
 	age       traceList // all of them
 	wheel     *wheel
 	seed      maphash.Seed
-	// beat, of one shard alone, tells the next process how long this one has listened.
-	beat func(now int64)
+	// heartbeat stores the uptime for the next process. Only one shard has it.
+	heartbeat func(now int64)
 }
 
 // shardRequest is the part of a request that concerns one shard, or a question to it.
 type shardRequest struct {
-	fragments []recorded
-	links     []unattachedLinks
-	ask       func(*shard)
+	chunks []recorded
+	links  []unattachedLinks
+	ask    func(*shard)
 }
 
-// recorded is a fragment with the name of its record, 0 without a spool.
+// recorded is a chunk with the name of its record, 0 without a spool.
 type recorded struct {
-	Fragment
+	TraceChunk
 	hash  uint64
 	links []edge
 	id    spool.ID
@@ -76,9 +76,9 @@ func (s *shard) run() {
 				s.adopt(r)
 			}
 		case <-ticker.Chan():
-			now := s.watch.now()
-			if s.beat != nil {
-				s.beat(now)
+			now := s.clock.now()
+			if s.heartbeat != nil {
+				s.heartbeat(now)
 			}
 			s.wheel.advance(now, s.look)
 		}
@@ -86,18 +86,17 @@ func (s *shard) run() {
 }
 
 func (s *shard) adopt(r shardRequest) {
-	now := s.watch.now()
-	for i := range r.fragments {
-		s.adoptFragment(&r.fragments[i], now)
+	now := s.clock.now()
+	for i := range r.chunks {
+		s.adoptChunk(&r.chunks[i], now)
 	}
 	for _, l := range r.links {
 		s.adoptLinks(l)
 	}
-	s.relieve()
+	s.evict()
 }
 
-// adoptLinks keeps the record of links that tell something with the evidence that they belong to. Links of traces that are not open
-// are nothing.
+// adoptLinks keeps the record of links that the open trace needs. Links of traces that are not open are dropped.
 func (s *shard) adoptLinks(l unattachedLinks) {
 	t := s.open[l.key.kept()]
 	if t == nil || t.rootCame {
@@ -117,12 +116,12 @@ func (s *shard) adoptLinks(l unattachedLinks) {
 		t.records = append(t.records, l.id)
 	}
 	if t.cold > 0 {
-		s.cool(t)
+		s.evictTrace(t)
 	}
 	s.reschedule(t)
 }
 
-func (s *shard) adoptFragment(f *recorded, now int64) {
+func (s *shard) adoptChunk(f *recorded, now int64) {
 	t := s.trace(f, now)
 	s.touch(t)
 	s.counters.accepted.Add(int64(f.Items))
@@ -160,7 +159,7 @@ func (s *shard) adoptFragment(f *recorded, now int64) {
 		}
 	}
 	if t.late {
-		// What has been emitted can not be compared any more: a known id counts as a repetition.
+		// Emitted spans cannot be compared any more, so a known id counts as a duplicate.
 		t.distinct += fresh
 		s.counters.late.Add(int64(items))
 	} else {
@@ -177,7 +176,7 @@ func (s *shard) adoptFragment(f *recorded, now int64) {
 	s.counters.heldBytes.Add(bytes)
 	s.counters.openMemory.Add(bytes)
 	if t.cold > 0 && len(f.links) > 0 {
-		s.cool(t)
+		s.evictTrace(t)
 	}
 
 	switch {
@@ -203,14 +202,14 @@ func hasRoot(td ptrace.Traces) bool {
 	return false
 }
 
-// trace finds the open trace of a fragment or opens it.
+// trace finds the open trace of a chunk or opens it.
 func (s *shard) trace(f *recorded, now int64) *openTrace {
 	key := f.Key.kept()
 	if t := s.open[key]; t != nil {
 		return t
 	}
 	t := &openTrace{key: key, first: now, last: now, warm: &warm{traces: ptrace.NewTraces()}}
-	if t.past, t.late = s.memo.recall(f.Key); !t.late {
+	if t.past, t.late = s.recent.recall(f.Key); !t.late {
 		// Most spans name a parent that comes too: one node for each span.
 		t.nodes = make(map[pcommon.SpanID]presence, f.Items)
 	}
@@ -219,7 +218,7 @@ func (s *shard) trace(f *recorded, now int64) *openTrace {
 	return t
 }
 
-// add makes a trace an open one, the youngest; the caller puts it into the order of use.
+// add opens a trace, as the youngest one. The caller adds it to hot or cold.
 func (s *shard) add(t *openTrace, hash uint64) {
 	s.open[t.key] = t
 	s.age.pushBack(t)
@@ -227,7 +226,7 @@ func (s *shard) add(t *openTrace, hash uint64) {
 	s.counters.openTraces.Add(1)
 }
 
-// remove is the opposite, order of use included.
+// remove removes a trace from all lists.
 func (s *shard) remove(t *openTrace) {
 	s.listOf(t).remove(t)
 	s.age.remove(t)
@@ -237,7 +236,7 @@ func (s *shard) remove(t *openTrace) {
 	s.counters.openTraces.Add(-1)
 }
 
-// touch makes a trace the last one that leaves memory.
+// touch makes a trace the most recently used one.
 func (s *shard) touch(t *openTrace) {
 	s.listOf(t).remove(t)
 	if t.warm == nil {
@@ -260,7 +259,7 @@ func (s *shard) reschedule(t *openTrace) {
 
 // look is called when the slot of a trace has come.
 func (s *shard) look(t *openTrace) {
-	now := s.watch.now()
+	now := s.clock.now()
 	due, reason := s.due(t)
 	if due <= now && t.undecidable() && reason == RootEnded {
 		s.probe(t)
@@ -273,9 +272,9 @@ func (s *shard) look(t *openTrace) {
 	}
 }
 
-// relieve makes room while all shards together hold too much: evidence that is in the spool leaves memory, evidence that is not is
-// emitted. Those go first that were touched the longest time ago.
-func (s *shard) relieve() {
+// evict enforces the bounds on memory and on open traces while all shards together exceed them. Evidence that is in the spool leaves
+// memory; without a spool it is emitted. The least recently used trace goes first.
+func (s *shard) evict() {
 	for {
 		t := s.hot.front
 		switch {
@@ -299,16 +298,16 @@ func (s *shard) relieve() {
 	}
 }
 
-// spill makes room.
+// spill evicts a trace because memory is short.
 func (s *shard) spill(t *openTrace) {
 	s.counters.spilled.Add(1)
-	s.announce.warn(spills, zap.Int64("memory_bytes", s.counters.memory.Load()))
-	s.cool(t)
+	s.limited.warn(spills, zap.Int64("memory_bytes", s.counters.memory.Load()))
+	s.evictTrace(t)
 }
 
-// cool lets the evidence of a trace be in the spool only. Its span ids go too: a run of many spans would go on taking memory that
-// nothing bounds. Those of earlier emissions are remembered where they came from.
-func (s *shard) cool(t *openTrace) {
+// evictTrace removes the evidence of a trace from memory; the spool has it. Its span ids are removed too, because nothing bounds their
+// memory. Those of earlier emissions go back to the recent traces.
+func (s *shard) evictTrace(t *openTrace) {
 	s.listOf(t).remove(t)
 	if t.warm != nil {
 		s.counters.openMemory.Add(-t.inMemory)
@@ -319,21 +318,21 @@ func (s *shard) cool(t *openTrace) {
 	if t.nodes != nil {
 		t.whole = t.ended()
 		if t.late {
-			s.memo.remember(t.key.key(), t.past)
+			s.recent.remember(t.key.key(), t.past)
 		}
 		t.nodes, t.wanted, t.elsewhere = nil, 0, 0
 	}
 	s.cold.pushBack(t)
 }
 
-// emit hands the evidence of a trace over. It stays counted as held until the next component has taken it.
+// emit queues the evidence of a trace for emission. It stays counted as held until the next component has accepted it.
 func (s *shard) emit(t *openTrace, reason Reason) {
 	key := t.key.key()
 	switch reason {
 	case Bytes, Spans:
-		s.announce.warn(traceBound, zap.Stringer("run_key", key), zap.Stringer("reason", reason), zap.Int32("items", t.items), zap.Int64("bytes", t.bytes))
+		s.limited.warn(traceBound, zap.Stringer("run_key", key), zap.Stringer("reason", reason), zap.Int32("items", t.items), zap.Int64("bytes", t.bytes))
 	case Traces:
-		s.announce.warn(traceCount, zap.Stringer("run_key", key))
+		s.limited.warn(traceCount, zap.Stringer("run_key", key))
 	}
 	e := &Emission{
 		Key: key, Reason: reason,
@@ -344,19 +343,19 @@ func (s *shard) emit(t *openTrace, reason Reason) {
 		s.counters.openMemory.Add(-t.inMemory)
 	}
 	if t.cold > 0 {
-		e.past, e.remember = t.past, s.memo
+		e.past, e.remember = t.past, s.recent
 	} else {
-		if earlier, ok := s.memo.recall(key); ok {
+		if earlier, ok := s.recent.recall(key); ok {
 			t.after(earlier, t.traces) // became known while this trace was open
 		}
 		e.Held, e.Items, e.Complete = int(t.items), int(t.distinct), t.complete()
-		s.memo.remember(key, t.past)
+		s.recent.remember(key, t.past)
 	}
 	s.remove(t)
-	s.out.push(e)
+	s.emits.push(e)
 }
 
-// release lets go of a record that brought nothing.
+// release releases a record that is not needed.
 func (s *shard) release(id spool.ID) {
 	if id != 0 {
 		s.store.release([]spool.ID{id})

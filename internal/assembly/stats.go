@@ -20,7 +20,7 @@ type Stats struct {
 	// DroppedCorrupt were in damaged records of the spool.
 	DroppedCorrupt int64
 
-	// Duplicates were held already, byte for byte, and vanished.
+	// Duplicates were held already, byte for byte, and were dropped.
 	Duplicates int64
 	// Late came after their trace had been emitted. They are among Accepted.
 	Late int64
@@ -58,10 +58,10 @@ type counters struct {
 	retries, failing, parked, releaseErrors           atomic.Int64
 	spilled, loaded                                   atomic.Int64
 	refusedFull, refusedSpool, refusedTooLarge        atomic.Int64
-	// memory is the room that is taken in memory: requests on their way into a shard, open traces, emissions that are not let go.
-	// heldBytes is the size of what is held, wherever it is.
+	// memory is the size of all evidence in memory: requests that wait for a shard, open traces, emissions that are not finished.
+	// heldBytes is the size of all evidence that is held, in memory or in the spool.
 	memory, heldBytes atomic.Int64
-	// openMemory and openTraces are the part that waits for the end of a trace.
+	// openMemory is the part of memory that open traces take.
 	openMemory, openTraces atomic.Int64
 	byReason               [reasons]struct{ emissions, items atomic.Int64 }
 }

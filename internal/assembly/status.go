@@ -26,7 +26,7 @@ type OpenTrace struct {
 
 // oldest describes the open traces of a shard that are open for the longest time.
 func (s *shard) oldest(limit int) []OpenTrace {
-	now := s.watch.now()
+	now := s.clock.now()
 	all := make([]OpenTrace, 0, min(len(s.open), limit))
 	for t := s.age.front; t != nil && len(all) < limit; t = t.places[byAge].next {
 		due, reason := s.due(t)
@@ -58,36 +58,36 @@ type FailingRun struct {
 	Key   Key
 	Items int
 	Bytes int64
-	// Attempts that failed, and for how long they do; Next is the time to the next one, 0 when it is due or under way.
+	// Attempts that failed, and for how long they do; Next is the time to the next one, 0 when it is due or in flight.
 	Attempts int
 	Failing  time.Duration
 	Next     time.Duration
-	// Parked: it is tried rarely. Deaths counts the processes that ended while it was on its way.
-	Parked bool
-	Deaths int
+	// Parked: it is tried rarely. Crashes counts the processes that crashed while it was in flight.
+	Parked  bool
+	Crashes int
 	// Why is the last failure, empty when there was none in this process.
 	Why string
 }
 
 // failingRuns describes at most limit emissions, those first that are parked or fail for the longest time.
-func (b *outbox) failingRuns(limit int) []FailingRun {
+func (b *emitQueue) failingRuns(limit int) []FailingRun {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.watch.now()
+	now := b.clock.now()
 	var all []*Emission
 	add := func(e *Emission) {
 		if e.failures > 0 || e.parked {
 			all = append(all, e)
 		}
 	}
-	for _, l := range b.lanes() {
-		for _, s := range []schedule{l.again, l.suspects} {
+	for _, l := range b.classes() {
+		for _, s := range []retryHeap{l.retries, l.suspects} {
 			for _, e := range s {
 				add(e)
 			}
 		}
 	}
-	for e := range b.flying {
+	for e := range b.inFlight {
 		add(e)
 	}
 	slices.SortFunc(all, func(x, y *Emission) int {
@@ -102,7 +102,7 @@ func (b *outbox) failingRuns(limit int) []FailingRun {
 	list := make([]FailingRun, 0, min(limit, len(all)))
 	for _, e := range all[:min(limit, len(all))] {
 		r := FailingRun{
-			Key: e.Key, Items: e.accepted, Bytes: e.bytes, Attempts: e.failures, Parked: e.parked, Deaths: e.deaths,
+			Key: e.Key, Items: e.accepted, Bytes: e.bytes, Attempts: e.failures, Parked: e.parked, Crashes: e.crashes,
 			Next: time.Duration(max(e.due-now, 0)),
 		}
 		if e.failures > 0 {

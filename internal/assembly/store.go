@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
-// store writes fragments to the spool and reads them back.
+// store writes chunks to the spool and reads them back.
 type store struct {
 	spool     Spool
 	counters  *counters
@@ -28,8 +28,8 @@ type store struct {
 	before time.Duration
 }
 
-// listened is how long processes had the spool in use at a time of this one (as stopwatch.now). It is never 0, which is "not known".
-func (s *store) listened(now int64) time.Duration { return max(s.before+time.Duration(now), 1) }
+// uptime is how long processes had the spool in use at a time of this one (as monotonicClock.now). It is never 0, which is "not known".
+func (s *store) uptime(now int64) time.Duration { return max(s.before+time.Duration(now), 1) }
 
 // batch is what one request appends.
 type batch struct {
@@ -53,20 +53,20 @@ func (b *batch) add(k Key, h *header, payload []byte) {
 }
 
 // append makes a request durable and names its records.
-func (s *store) append(ctx context.Context, r *shardRequest, w stopwatch) error {
-	now, listened := w.clock.Now(), s.listened(w.now())
+func (s *store) append(ctx context.Context, r *shardRequest, w monotonicClock) error {
+	now, uptime := w.clock.Now(), s.uptime(w.now())
 	b := batches.Get().(*batch)
 	defer func() {
 		b.reset()
 		batches.Put(b)
 	}()
-	for i := range r.fragments {
-		f := &r.fragments[i]
+	for i := range r.chunks {
+		f := &r.chunks[i]
 		payload, err := s.marshal.MarshalTraces(f.Traces)
 		if err != nil {
 			return fmt.Errorf("encode evidence of %s: %w", f.Key, err)
 		}
-		h := header{items: f.Items, bytes: f.Bytes, arrived: now, listened: listened, links: f.links}
+		h := header{items: f.Items, bytes: f.Bytes, arrived: now, uptime: uptime, links: f.links}
 		if f.RunSpan {
 			h.flags |= flagRunSpan
 		}
@@ -76,21 +76,21 @@ func (s *store) append(ctx context.Context, r *shardRequest, w stopwatch) error 
 		b.add(f.Key, &h, payload)
 	}
 	for _, l := range r.links {
-		h := header{arrived: now, listened: listened, links: l.links}
+		h := header{arrived: now, uptime: uptime, links: l.links}
 		if anyRoot(l.links) {
 			h.flags |= flagRoot
 		}
 		b.add(l.key, &h, nil)
 	}
-	// A request that is given up while its records are on their way would leave records that nobody knows.
+	// A request that is cancelled while its records are written would leave records that no trace refers to.
 	if err := s.spool.Append(context.WithoutCancel(ctx), b.entries, b.ids); err != nil {
 		return err
 	}
-	for i := range r.fragments {
-		r.fragments[i].id = b.ids[i]
+	for i := range r.chunks {
+		r.chunks[i].id = b.ids[i]
 	}
 	for i := range r.links {
-		r.links[i].id = b.ids[len(r.fragments)+i]
+		r.links[i].id = b.ids[len(r.chunks)+i]
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func anyRoot(links []edge) bool {
 	return false
 }
 
-// release lets go of records. When that fails they come back with the next start, and what comes of them is in the deck already.
+// release releases records. When that fails they come back with the next start, and their emission changes nothing in the deck.
 func (s *store) release(ids []spool.ID) {
 	if err := s.spool.Release(ids); err != nil {
 		s.counters.releaseErrors.Add(1)
@@ -112,8 +112,8 @@ func (s *store) release(ids []spool.ID) {
 	}
 }
 
-// probeBytes is the size up to which a shard reads back a trace to find out whether it has ended. Larger ones wait for the idle
-// timeout: a shard must not stop for one giant.
+// probeBytes is the size up to which a shard reads back a trace to find out whether it has ended. Larger traces wait for the idle
+// timeout, because reading them would block the shard.
 const probeBytes = 4 << 20
 
 // probe reads the span ids of a trace back, for the question whether every parent that is named has come.
@@ -129,7 +129,7 @@ func (s *shard) probe(t *openTrace) {
 		s.o.Logger.Warn("the spool could not be asked whether a run has ended; the idle timeout decides", zap.Error(err))
 		return
 	}
-	p, remembered := s.memo.recall(key)
+	p, remembered := s.recent.recall(key)
 	if !remembered {
 		p.nodes = make(map[pcommon.SpanID]presence, t.items)
 	}
@@ -139,13 +139,13 @@ func (s *shard) probe(t *openTrace) {
 	}
 	p.allLinked(links)
 	if remembered {
-		s.memo.remember(key, p)
+		s.recent.remember(key, p)
 	}
 	t.whole = p.wanted == 0
 }
 
-// load reads back what an emission does not have in memory, and with it what only the whole evidence tells: which spans came twice,
-// how many there are, whether a root is missing.
+// load reads back what an emission does not have in memory. Then it computes what needs the whole evidence: which spans are duplicates, how
+// many distinct spans there are, and whether a root is missing.
 func (s *store) load(e *Emission) error {
 	said := e.past
 	whole, links, damaged, err := s.read(e.Key, e.records[:e.cold], &said)
@@ -181,8 +181,8 @@ func (s *store) load(e *Emission) error {
 	return nil
 }
 
-// read returns the evidence and the links of records, and adds to p what their headers say. Damaged records are reported and left out;
-// damaged tells how many there were.
+// read returns the evidence and the links of records, and adds to p what their headers say. Damaged records are logged and left out;
+// damaged counts them.
 func (s *store) read(k Key, ids []spool.ID, p *past) (td ptrace.Traces, links []edge, damaged int, err error) {
 	td = ptrace.NewTraces()
 	err = s.spool.Read(ids, func(_ int, meta, payload []byte) error {

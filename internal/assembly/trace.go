@@ -16,10 +16,10 @@ import (
 // wait, so what is needed only while evidence is in memory stands apart.
 type openTrace struct {
 	key         runKey
-	first, last int64 // as stopwatch.now
-	// ripe is when a trace that was found in the spool may end by its age at the earliest, as stopwatch.now.
-	ripe  int64
-	bytes int64 // accounted size of all that is held
+	first, last int64 // as monotonicClock.now
+	// notBefore is when a trace that was found in the spool may end by its age at the earliest, as monotonicClock.now.
+	notBefore int64
+	bytes     int64 // accounted size of all that is held
 	// records are its records in the spool, in order of arrival; none without a spool. The first cold ones are in the spool only.
 	records []spool.ID
 	cold    int32
@@ -106,7 +106,7 @@ func (p *past) came(id, parent pcommon.SpanID, remote bool) (known bool) {
 	return mentioned && before == here
 }
 
-// set is the only one who writes nodes.
+// set is the only function that writes nodes.
 func (p *past) set(id pcommon.SpanID, to presence) {
 	count := func(state presence, by int32) {
 		switch state {
@@ -123,7 +123,7 @@ func (p *past) set(id pcommon.SpanID, to presence) {
 	count(to, 1)
 }
 
-// names notes that a span names its parent. One who says that it is in this process knows better than others.
+// names notes that a span names its parent. A span that says that the parent is in the same process overrules others.
 func (p *past) names(parent pcommon.SpanID, remote bool) {
 	if parent.IsEmpty() {
 		p.rootCame = true
@@ -199,7 +199,7 @@ func (p *past) after(earlier past, td ptrace.Traces) {
 	own := *p
 	*p = earlier
 	p.distinct += p.allCame(td)
-	// What non-agent spans told.
+	// What is known from non-agent spans.
 	for id, state := range own.nodes {
 		switch state {
 		case here:
@@ -231,8 +231,8 @@ func (s *shard) due(t *openTrace) (due int64, reason Reason) {
 	if t.ended() || t.undecidable() {
 		due, reason = t.last+int64(s.o.QuietPeriod), RootEnded
 	}
-	// The age of a trace that was found in the spool does not end it before those who send had time to go on.
-	if age := max(t.first+int64(s.o.MaxAge), t.ripe); age < due {
+	// The age of a trace that was found in the spool does not end it before senders had time to continue.
+	if age := max(t.first+int64(s.o.MaxAge), t.notBefore); age < due {
 		due, reason = age, MaxAge
 	}
 	return due, reason

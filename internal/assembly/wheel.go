@@ -10,8 +10,8 @@ const wheelSlots = 512
 
 // wheel is a timing wheel: deadlines are slots of a ring, and one ticker turns it. It belongs to one goroutine.
 //
-// A deadline that moves to later is not moved in the wheel: the trace is looked at when its slot comes and put into a later one. So an
-// event costs nothing here. A trace stands in one slot at most, that of openTrace.wheelTick, and in none when it is 0.
+// A deadline that moves to a later time is not moved in the wheel. When its slot comes, the trace is checked and put into a later slot. So
+// new evidence costs nothing here. A trace is in one slot at most, that of openTrace.wheelTick, and in none when that is 0.
 type wheel struct {
 	tick  time.Duration
 	now   int64 // the last tick whose slot was emptied

@@ -21,7 +21,7 @@ const (
 // group is what one commit holds: one write, one sync.
 type group struct {
 	batches []*request
-	moving  []*request // the keeper's: copies to make, synced in every mode
+	moving  []*request // the compactor's: copies to make, synced in every mode
 	slots   []uint32   // whose release is to be written
 	moved   []moved
 }
@@ -84,8 +84,8 @@ func (l *Log) commitNext(closing bool) bool {
 	if !asked && len(g.slots) == 0 {
 		return false
 	}
-	if err := l.roomForUpkeep(g); err != nil {
-		l.failUpkeep(g, err)
+	if err := l.fitMaintenance(g); err != nil {
+		l.failMaintenance(g, err)
 		if !asked {
 			return false // or releases alone would be tried again and again
 		}
@@ -94,15 +94,15 @@ func (l *Log) commitNext(closing bool) bool {
 	err := l.write(g)
 	if isFull(err) {
 		l.refuse(g, err)
-		if g.upkeepBytes() > 0 && l.giveUpReserve() {
-			if err = l.roomForUpkeep(g); err == nil {
+		if g.maintenanceBytes() > 0 && l.freeReservedSpace() {
+			if err = l.fitMaintenance(g); err == nil {
 				err = l.write(g)
 			}
 		}
 	}
 	if err != nil {
 		l.refuse(g, err)
-		l.failUpkeep(g, err)
+		l.failMaintenance(g, err)
 		return asked
 	}
 	l.finish(g)
@@ -137,8 +137,8 @@ func (l *Log) refuse(g *group, err error) {
 	} else {
 		l.stats.CommitErrors += n
 	}
-	if l.short && l.keeperDue() {
-		l.wakeKeeper()
+	if l.short && l.maintenanceDue() {
+		l.wakeCompactor()
 	}
 	l.mu.Unlock()
 	for _, r := range g.batches {
@@ -147,8 +147,8 @@ func (l *Log) refuse(g *group, err error) {
 	g.batches = nil
 }
 
-// failUpkeep answers the keeper and keeps the releases for a later commit.
-func (l *Log) failUpkeep(g *group, err error) {
+// failMaintenance answers the compactor and keeps the releases for a later commit.
+func (l *Log) failMaintenance(g *group, err error) {
 	for _, r := range g.moving {
 		r.done <- err
 	}
@@ -177,7 +177,7 @@ func (l *Log) write(g *group) error {
 		}
 	}
 	if err != nil {
-		l.takeBack(s, err)
+		l.rollBack(s, err)
 		return err
 	}
 	l.mu.Lock()
@@ -195,19 +195,19 @@ func (l *Log) write(g *group) error {
 	if l.o.OnCommit != nil {
 		l.o.OnCommit(d, int64(len(buf)), entries)
 	}
-	l.note(s, buf)
+	l.track(s, buf)
 	return nil
 }
 
-// syncError is a failed sync. What the kernel could not write it may have forgotten: the same file is never trusted again.
+// syncError is a failed sync. The kernel may drop pages that it could not write, so the same file is never trusted again.
 type syncError struct{ err error }
 
 func (e *syncError) Error() string { return "sync: " + e.err.Error() }
 func (e *syncError) Unwrap() error { return e.err }
 
-// takeBack cuts a failed commit off the open segment. After a full disk the segment goes on; after any other error, and after each
-// failed sync, it is sealed at its last good byte, which its sidecar then names even if cutting failed.
-func (l *Log) takeBack(s *segment, err error) {
+// rollBack cuts a failed commit off the open segment. After a full disk the segment stays in use; after any other error, and after each
+// failed sync, it is sealed at its last good byte. Its segment index then names that byte, even if cutting failed.
+func (l *Log) rollBack(s *segment, err error) {
 	_, unsynced := err.(*syncError)
 	cut := s.f.Truncate(int64(s.end))
 	if cut == nil && !unsynced && isFull(err) {
@@ -227,11 +227,11 @@ func (l *Log) takeBack(s *segment, err error) {
 	l.o.Logger.Error("spool: a commit failed; its segment is sealed and a new one begun", zap.String("segment", s.name()), zap.Error(err), zap.NamedError("truncate", cut))
 	s.sealed = true
 	l.active = nil
-	l.wakeKeeper()
+	l.wakeCompactor()
 }
 
-// note tells the segment and its sidecar what was written.
-func (l *Log) note(s *segment, buf []byte) {
+// track adds what was written to the segment and its index.
+func (l *Log) track(s *segment, buf []byte) {
 	at := s.end
 	for len(buf) > 0 {
 		length := frameHeaderBytes + int(le.Uint32(buf[12:]))
@@ -305,8 +305,8 @@ func (s *segment) own(slot uint32, bytes int64) {
 	s.bytes += bytes
 }
 
-// syncActive is the sync of SyncInterval. When it fails, what was acknowledged since the last one is in doubt; it stays readable as
-// long as the system remembers it.
+// syncActive is the sync of SyncInterval. When it fails, records that were acknowledged since the last sync may be lost. They stay
+// readable as long as the page cache has them.
 func (l *Log) syncActive() {
 	s := l.active
 	if s == nil || !s.dirty {
@@ -323,7 +323,7 @@ func (l *Log) syncActive() {
 	l.o.Logger.Error("spool: sync failed; records acknowledged since the last sync may not be on the disk", zap.String("segment", s.name()), zap.Error(err))
 	s.sealed = true
 	l.active = nil
-	l.wakeKeeper()
+	l.wakeCompactor()
 }
 
 func (l *Log) count(fn func(*Stats)) {

@@ -21,8 +21,9 @@ type candidate struct {
 	offset, bytes    uint32
 }
 
-// compactionDue says whether copying live records of the oldest segment forward pays: when dead bytes outweigh live ones by the
-// configured ratio or, when batches are refused for want of room, an eighth of the live ones. Less than a segment never pays. Log.mu is held.
+// compactionDue says whether live records of the oldest segment should be copied forward. They should when dead bytes exceed live bytes
+// times the configured ratio. While batches are refused for lack of space, an eighth of the live bytes is enough. Fewer dead bytes than
+// one segment never are. Log.mu is held.
 func (l *Log) compactionDue() bool {
 	dead := l.logBytes - l.liveBytes
 	if dead < l.o.SegmentBytes {
@@ -78,7 +79,7 @@ func (l *Log) candidates(s *segment) []candidate {
 	return slices.Compact(list)
 }
 
-// readMoves reads and checks what is still held of a chunk. What cannot be read is lost.
+// readMoves reads and checks the records of a chunk that are still held. A record that cannot be read is lost.
 func (l *Log) readMoves(s *segment, chunk []candidate) ([]move, error) {
 	var places []place
 	l.mu.Lock()

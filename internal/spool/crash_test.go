@@ -177,7 +177,7 @@ func (w *witness) reopen(d *faultDir, o Options) *Log {
 	return log
 }
 
-// appendSome appends a few batches at once. A machine that goes down while it takes a batch back has told nobody that it was refused.
+// appendSome appends a few batches at once. When the machine goes down during a rollback, the refusal of the batch was not yet returned.
 func (w *witness) appendSome(log *Log, down func() bool) {
 	var wg sync.WaitGroup
 	for range 1 + w.rng.IntN(4) {

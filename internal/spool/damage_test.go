@@ -41,25 +41,25 @@ func flip(t *testing.T, path string, at int64) {
 }
 
 func TestDamageCostsWhatItHitsAndNothingElse(t *testing.T) {
-	// Where a bit is flipped, whether the sidecar is there, and how many of the 18 records are then left.
+	// Where a bit is flipped, whether the index is there, and how many of the 18 records are then left.
 	const inPayload = frameHeaderBytes + recordHeaderBytes + 100
 	for _, c := range []struct {
 		name    string
 		segment int
 		frame   int
 		at      int64
-		sidecar bool
+		index   bool
 		left    int
 	}{
-		{"a payload, sidecar there", 0, 1, inPayload, true, 17},
+		{"a payload, index there", 0, 1, inPayload, true, 17},
 		{"a payload", 0, 1, inPayload, false, 17},
 		{"the payload of the last frame", 0, 2, inPayload, false, 17},
 		{"a record header", 1, 1, frameHeaderBytes + 13, false, 16},
 		{"a frame header", 1, 1, 9, false, 16},
-		{"a frame header, sidecar there", 1, 1, 9, true, 18},
+		{"a frame header, index there", 1, 1, 9, true, 18},
 		{"the salt of a frame", 1, 0, 3, false, 16},
 		{"the segment header", 0, 0, -20, false, 18},
-		{"the segment header, sidecar there", 0, 0, -20, true, 18},
+		{"the segment header, index there", 0, 0, -20, true, 18},
 		{"a payload of the last segment", 2, 0, inPayload, false, 17},
 		{"the end of the last segment, as a torn write", 2, 2, inPayload, false, 16},
 	} {
@@ -72,8 +72,8 @@ func TestDamageCostsWhatItHitsAndNothingElse(t *testing.T) {
 				t.Fatal(files, err)
 			}
 			flip(t, files[c.segment], frames[c.segment][c.frame]+c.at)
-			if !c.sidecar {
-				if err := os.Remove(strings.TrimSuffix(files[c.segment], segmentSuffix) + sidecarSuffix); err != nil {
+			if !c.index {
+				if err := os.Remove(strings.TrimSuffix(files[c.segment], segmentSuffix) + indexSuffix); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -176,7 +176,7 @@ func TestNoPayloadLooksLikeAFrame(t *testing.T) {
 	b.close()
 	path := filepath.Join(dir, segmentName(1))
 	flip(t, path, segmentHeaderBytes+10) // the header of the frame that holds it
-	if err := os.Remove(filepath.Join(dir, sidecarName(1))); err != nil {
+	if err := os.Remove(filepath.Join(dir, indexName(1))); err != nil {
 		t.Fatal(err)
 	}
 	log, err := Open(dir, Options{}, nil)
@@ -191,12 +191,12 @@ func TestNoPayloadLooksLikeAFrame(t *testing.T) {
 	}
 }
 
-func TestDamagedSidecarsAreWrittenAgain(t *testing.T) {
+func TestDamagedSegmentIndexesAreWrittenAgain(t *testing.T) {
 	for _, at := range []int64{3, 13, 45, 80, -1} {
 		dir := t.TempDir()
 		o := Options{SegmentBytes: minSegmentBytes}
 		b, _ := layout(t, osDirOf(t, dir), o)
-		path := filepath.Join(dir, sidecarName(2))
+		path := filepath.Join(dir, indexName(2))
 		if at < 0 {
 			fi, err := os.Stat(path)
 			if err != nil {
@@ -207,7 +207,7 @@ func TestDamagedSidecarsAreWrittenAgain(t *testing.T) {
 		flip(t, path, at)
 		b.open(osDirOf(t, dir), o)
 		b.check()
-		if s := b.log.Stats(); s.SidecarsRewritten != 1 || s.CorruptFrames != 0 {
+		if s := b.log.Stats(); s.IndexesRewritten != 1 || s.CorruptFrames != 0 {
 			t.Errorf("byte %d: %+v", at, s)
 		}
 		b.close()

@@ -101,7 +101,7 @@ type frameHeader struct {
 	length  uint32 // of the records
 	records uint32
 	offset  uint32 // of the frame in its segment
-	commit  uint32 // of the write that the frame was part of; a lower one than before is a leftover of a write that was taken back
+	commit  uint32 // of the write that the frame was part of; a lower one than before is left over from a write that was rolled back
 	sum     uint32 // of the records
 }
 
@@ -203,14 +203,14 @@ func cutRecord(b []byte) (record, int, error) {
 	return r, n, nil
 }
 
-// appendKill adds a position to a list of positions in a file of segment own: how many segments back, and the offset.
-func appendKill(b []byte, own uint32, p position) []byte {
+// appendRelease adds a position to a list of positions in a file of segment own: how many segments back, and the offset.
+func appendRelease(b []byte, own uint32, p position) []byte {
 	b = binary.AppendUvarint(b, uint64(own-p.segment))
 	return binary.AppendUvarint(b, uint64(p.offset))
 }
 
-// eachKill calls fn for each position of a list in a file of segment own.
-func eachKill(b []byte, own uint32, fn func(position)) error {
+// eachRelease calls fn for each position of a list in a file of segment own.
+func eachRelease(b []byte, own uint32, fn func(position)) error {
 	for len(b) > 0 {
 		back, n := binary.Uvarint(b)
 		if n <= 0 || back >= uint64(own) {

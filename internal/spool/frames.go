@@ -11,8 +11,8 @@ const markerBytes = 10
 // markersPerCommit keeps release markers to a sixteenth of a segment in one commit.
 func (l *Log) markersPerCommit() int { return int(l.o.SegmentBytes) / 16 / markerBytes }
 
-// upkeepBytes is the most that markers and copies of a group take.
-func (g *group) upkeepBytes() int64 {
+// maintenanceBytes is the most that release markers and copies of a group take.
+func (g *group) maintenanceBytes() int64 {
 	var n int64
 	if len(g.slots) > 0 {
 		n += frameHeaderBytes + recordHeaderBytes + int64(len(g.slots))*markerBytes
@@ -82,7 +82,7 @@ func (l *Log) encodeMarkers(buf []byte, g *group, s *segment) []byte {
 	slices.SortFunc(positions, position.compare)
 	list := make([]byte, 0, len(positions)*6)
 	for _, p := range positions {
-		list = appendKill(list, s.number, p)
+		list = appendRelease(list, s.number, p)
 	}
 	at := len(buf)
 	buf = append(buf, make([]byte, frameHeaderBytes)...)
@@ -92,7 +92,7 @@ func (l *Log) encodeMarkers(buf []byte, g *group, s *segment) []byte {
 	return buf
 }
 
-// encodeMoves copies the records that are still held: a release that comes later is written behind the copy and names its place.
+// encodeMoves copies the records that are still held. A later release is written behind the copy and names the copy's position.
 func (l *Log) encodeMoves(buf []byte, g *group, r *request, s *segment) []byte {
 	var held []move
 	l.mu.Lock()
@@ -111,7 +111,7 @@ func (l *Log) encodeMoves(buf []byte, g *group, r *request, s *segment) []byte {
 	for _, m := range held {
 		rec, _, err := cutRecord(m.data)
 		if err != nil {
-			panic(err) // the keeper has checked it
+			panic(err) // readMoves has checked it
 		}
 		rec.kind, rec.origin = kindCopy, m.from
 		g.moved = append(g.moved, moved{m.slot, s.end + uint32(len(buf)), uint32(rec.bytes())})

@@ -28,7 +28,7 @@ type file interface {
 	Truncate(size int64) error
 	// Sync makes the bytes written and the size durable; times and the like may be left out.
 	Sync() error
-	// Preallocate makes the file size bytes long, with room for all of them on the disk where the system can do that.
+	// Preallocate makes the file size bytes long and reserves the disk space where the system can do that.
 	Preallocate(size int64) error
 	Size() (int64, error)
 }
@@ -72,7 +72,7 @@ func makeDir(path string, sync func(string) error) (osDir, error) {
 	return osDir{path}, nil
 }
 
-// Open never follows a symbolic link, where the system can be told so.
+// Open never follows a symbolic link, where the system supports that.
 func (d osDir) Open(name string, flag int) (file, error) {
 	f, err := os.OpenFile(filepath.Join(d.path, name), flag|noFollow, 0o600)
 	if err != nil {

@@ -19,7 +19,7 @@ func syncData(f *os.File) error {
 	}
 }
 
-// preallocate takes room on the disk, so that a full disk is met when a segment is created and not while it is written.
+// preallocate reserves disk space, so that a full disk fails the creation of a segment and not a write to it.
 func preallocate(f *os.File, size int64) error {
 	for {
 		err := syscall.Fallocate(int(f.Fd()), 0, 0, size)
@@ -39,5 +39,5 @@ func wrapPath(op string, f *os.File, err error) error {
 	return &os.PathError{Op: op, Path: f.Name(), Err: err}
 }
 
-// canReserve: the reserve takes room only where room can be taken.
-const canReserve = true
+// canPreallocate says whether Preallocate reserves disk space. Where it does not, a reserved file would reserve nothing and is not made.
+const canPreallocate = true

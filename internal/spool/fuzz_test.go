@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// seeds are a segment and its sidecar, with entries, a release and copies in it.
+// seeds are a segment and its index, with entries, a release and copies in it.
 func seeds(f *testing.F) (segment, side []byte) {
 	f.Helper()
 	h := segmentHeader{number: 3, salt: 0x0123456789abcdef, created: 1_700_000_000_000}
-	c := newSidecar(h)
+	c := newSegmentIndex(h)
 	segment = h.encode()
 	frame := func(commit uint32, records ...record) {
 		at := len(segment)
@@ -29,7 +29,7 @@ func seeds(f *testing.F) (segment, side []byte) {
 	}
 	frame(1, record{kind: kindEntry, key: []byte("acme/4bf9"), meta: []byte("m"), payload: []byte("payload"), raw: 7},
 		record{kind: kindEntry, key: []byte("acme/4bf9"), payload: bytes.Repeat([]byte{0}, 40), raw: 40})
-	frame(2, record{kind: kindRelease, payload: appendKill(nil, 3, position{2, 100})})
+	frame(2, record{kind: kindRelease, payload: appendRelease(nil, 3, position{2, 100})})
 	frame(2, record{kind: kindCopy, key: []byte("k"), payload: []byte{1}, raw: 1, origin: position{1, 48}})
 	return segment, c.encode()
 }
@@ -53,20 +53,20 @@ func FuzzSegment(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			c := found.sidecar
+			c := found.index
 			if int(c.end) > max(len(segment), segmentHeaderBytes) {
 				t.Fatalf("end %d of %d bytes", c.end, len(segment))
 			}
-			err = eachRecord(c.recs, c.end, func(r sidecarRecord) error {
+			err = eachRecord(c.recs, c.end, func(r indexRecord) error {
 				_, err := wholeRecord(segment[r.offset : r.offset+r.bytes])
 				return err
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The sidecar that is written says the same.
+			// The index that is written says the same.
 			b := c.encode()
-			h, err := parseSidecarHeader(b[:sidecarHeaderBytes], int64(len(b)), 3, max(int64(len(segment)), int64(c.end)))
+			h, err := parseIndexHeader(b[:indexHeaderBytes], int64(len(b)), 3, max(int64(len(segment)), int64(c.end)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func FuzzSegment(f *testing.F) {
 		d := newFaultDir(1)
 		d.names[segmentName(3)] = &faultFile{data: bytes.Clone(segment)}
 		if len(side) > 0 {
-			d.names[sidecarName(3)] = &faultFile{data: bytes.Clone(side)}
+			d.names[indexName(3)] = &faultFile{data: bytes.Clone(side)}
 		}
 		_, _ = verify(t.Context(), "", d)
 		var held [2]int
@@ -102,31 +102,31 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// FuzzSidecar: a sidecar of any bytes is refused, or what it says lies within the segment.
-func FuzzSidecar(f *testing.F) {
+// FuzzSegmentIndex: an index of any bytes is refused, or what it says lies within the segment.
+func FuzzSegmentIndex(f *testing.F) {
 	_, side := seeds(f)
 	f.Add(side)
-	f.Add(side[:sidecarHeaderBytes])
+	f.Add(side[:indexHeaderBytes])
 	f.Fuzz(func(t *testing.T, side []byte) {
 		// The checksums would keep the fuzzer out: they are made right.
-		if len(side) >= sidecarHeaderBytes {
-			k := min(int(le.Uint32(side[48:])), len(side)-sidecarHeaderBytes)
+		if len(side) >= indexHeaderBytes {
+			k := min(int(le.Uint32(side[48:])), len(side)-indexHeaderBytes)
 			if k >= 0 {
 				le.PutUint32(side[48:], uint32(k))
-				le.PutUint32(side[52:], uint32(len(side)-sidecarHeaderBytes-k))
-				le.PutUint32(side[56:], checksum(side[sidecarHeaderBytes:][:k]))
-				le.PutUint32(side[60:], checksum(side[sidecarHeaderBytes+k:]))
+				le.PutUint32(side[52:], uint32(len(side)-indexHeaderBytes-k))
+				le.PutUint32(side[56:], checksum(side[indexHeaderBytes:][:k]))
+				le.PutUint32(side[60:], checksum(side[indexHeaderBytes+k:]))
 			}
 			le.PutUint32(side[68:], checksum(side[:68]))
 		}
 		const size = 1 << 20
-		h, err := parseSidecarHeader(side, int64(len(side)), 3, size)
+		h, err := parseIndexHeader(side, int64(len(side)), 3, size)
 		if err != nil {
 			return
 		}
 		r := bytes.NewReader(side)
-		if kills, err := h.readKills(r); err == nil {
-			_ = eachKill(kills, 3, func(p position) {
+		if releases, err := h.readReleases(r); err == nil {
+			_ = eachRelease(releases, 3, func(p position) {
 				if p.segment == 0 || p.segment > 3 {
 					t.Fatalf("position %v", p)
 				}
@@ -137,7 +137,7 @@ func FuzzSidecar(f *testing.F) {
 			return
 		}
 		last := uint32(0)
-		_ = eachRecord(list, h.end, func(r sidecarRecord) error {
+		_ = eachRecord(list, h.end, func(r indexRecord) error {
 			if r.offset < last || r.offset+r.bytes > h.end || len(r.key) > MaxKeyBytes || len(r.meta) > MaxMetaBytes {
 				t.Fatalf("%+v", r)
 			}

@@ -46,9 +46,9 @@ type SegmentReport struct {
 	Live      int64  `json:"live_records"`
 	LiveBytes int64  `json:"live_bytes"`
 	DeadBytes int64  `json:"dead_bytes"`
-	Sidecar   bool   `json:"sidecar"`              // it has a valid one; a segment that is written has none
+	Indexed   bool   `json:"sidecar"`              // it has a valid segment index; the open segment has none. The JSON name is older than the term
 	Damaged   bool   `json:"damaged,omitempty"`    // damage was found in it
-	TornBytes int64  `json:"torn_bytes,omitempty"` // of a write under way, or one that a crash has cut off: the next start removes it
+	TornBytes int64  `json:"torn_bytes,omitempty"` // of a write in progress, or one that a crash has cut off: the next start removes it
 }
 
 // Raw is the key.
@@ -71,8 +71,8 @@ type RunReport struct {
 	Bytes   int64  `json:"bytes"` // of the payloads, before compression
 }
 
-// Inspect reads what a directory holds. It changes nothing and takes no lock, so it works beside the process that has the log open; what
-// that process does meanwhile it may or may not see. Errors: no such directory, no spool in it, a later format version.
+// Inspect reads what a directory holds. It changes nothing and takes no lock, so it works beside the process that has the log open. It may
+// or may not see what that process does meanwhile. Errors: no such directory, no spool in it, a later format version.
 func Inspect(dir string) (*Report, error) {
 	in, err := inspect(dir, osDir{dir})
 	if err != nil {
@@ -81,8 +81,8 @@ func Inspect(dir string) (*Report, error) {
 	return &in.report, nil
 }
 
-// Verify is Inspect, and reads every record of every segment and compares every checksum. What is wrong stands in Report.Damage. The
-// end of a write that a crash has cut off is no damage.
+// Verify does what Inspect does, and also reads every record of every segment and compares every checksum. Report.Damage lists what is
+// wrong. The torn end of a write that a crash has cut off is no damage.
 func Verify(ctx context.Context, dir string) (*Report, error) {
 	return verify(ctx, dir, osDir{dir})
 }
@@ -109,7 +109,7 @@ type inspection struct {
 	fs     fileSystem
 	runs   map[string]*RunReport
 	order  []*RunReport
-	parts  []*sidecar
+	parts  []*segmentIndex
 }
 
 func inspect(dir string, files fileSystem) (*inspection, error) {
@@ -123,14 +123,14 @@ func inspect(dir string, files fileSystem) (*inspection, error) {
 	for _, f := range list {
 		n, ok := fileNumber(f.name, segmentSuffix)
 		_, aside := fileNumber(f.name, segmentSuffix+damagedSuffix)
-		_, side := fileNumber(f.name, sidecarSuffix)
+		_, side := fileNumber(f.name, indexSuffix)
 		if ok && f.regular {
 			numbers = append(numbers, n)
 		}
 		if aside {
 			in.report.SetAside = append(in.report.SetAside, f.name)
 		}
-		if ok || aside || side || f.name == reserveName || f.name == lifeName {
+		if ok || aside || side || f.name == reservedName || f.name == processStateName {
 			in.report.DiskBytes += f.size
 		}
 		spool = spool || ok || aside || f.name == lockName
@@ -139,14 +139,14 @@ func inspect(dir string, files fileSystem) (*inspection, error) {
 		return nil, fmt.Errorf("%s holds no spool", dir)
 	}
 	slices.Sort(numbers)
-	killed := map[uint32][]uint32{}
+	released := map[uint32][]uint32{}
 	for i, n := range numbers {
-		if err := in.load(n, i == len(numbers)-1, killed); err != nil {
+		if err := in.load(n, i == len(numbers)-1, released); err != nil {
 			return nil, err
 		}
 	}
 	for i := range in.report.Segments {
-		if err := in.count(&in.report.Segments[i], in.parts[i], killed); err != nil {
+		if err := in.count(&in.report.Segments[i], in.parts[i], released); err != nil {
 			return nil, err
 		}
 	}
@@ -156,8 +156,8 @@ func inspect(dir string, files fileSystem) (*inspection, error) {
 	return in, nil
 }
 
-// load reads the sidecar of a segment, or scans the segment. A segment that is gone since it was listed is left out.
-func (in *inspection) load(number uint32, last bool, killed map[uint32][]uint32) error {
+// load reads the index of a segment, or scans the segment. A segment that was deleted after it was listed is left out.
+func (in *inspection) load(number uint32, last bool, released map[uint32][]uint32) error {
 	f, err := in.fs.Open(segmentName(number), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -171,20 +171,20 @@ func (in *inspection) load(number uint32, last bool, killed map[uint32][]uint32)
 		return err
 	}
 	r := SegmentReport{Number: number, Version: version, Bytes: size}
-	c, err := in.readSidecar(number, size)
+	c, err := in.readSegmentIndex(number, size)
 	if errors.As(err, new(errVersion)) {
-		return fmt.Errorf("%s: %w", sidecarName(number), err)
+		return fmt.Errorf("%s: %w", indexName(number), err)
 	}
-	r.Sidecar = err == nil
+	r.Indexed = err == nil
 	if err != nil {
 		found, err := scanSegment(f, size, number, !last)
 		if errors.Is(err, errUnreadable) {
-			c = newSidecar(segmentHeader{number: number})
+			c = newSegmentIndex(segmentHeader{number: number})
 			c.damaged = !last
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", segmentName(number), err)
 		} else {
-			c, r.TornBytes = found.sidecar, found.torn
+			c, r.TornBytes = found.index, found.torn
 		}
 	}
 	r.Damaged = c.damaged
@@ -193,30 +193,30 @@ func (in *inspection) load(number uint32, last bool, killed map[uint32][]uint32)
 	}
 	in.report.Segments = append(in.report.Segments, r)
 	in.parts = append(in.parts, c)
-	return eachKill(c.killed, number, func(p position) { killed[p.segment] = append(killed[p.segment], p.offset) })
+	return eachRelease(c.released, number, func(p position) { released[p.segment] = append(released[p.segment], p.offset) })
 }
 
-func (in *inspection) readSidecar(number uint32, size int64) (*sidecar, error) {
-	f, err := in.fs.Open(sidecarName(number), os.O_RDONLY)
+func (in *inspection) readSegmentIndex(number uint32, size int64) (*segmentIndex, error) {
+	f, err := in.fs.Open(indexName(number), os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	h, err := readSidecarHeader(f, number, size)
+	h, err := readIndexHeader(f, number, size)
 	if err != nil {
 		return nil, err
 	}
-	c := &sidecar{sidecarHeader: h}
-	c.killed, err = h.readKills(f)
+	c := &segmentIndex{segmentIndexHeader: h}
+	c.released, err = h.readReleases(f)
 	return c, err
 }
 
 // records returns the list of the records of a segment. It is read anew each time: all lists together can be large.
-func (in *inspection) records(r *SegmentReport, c *sidecar) ([]byte, error) {
-	if !r.Sidecar {
+func (in *inspection) records(r *SegmentReport, c *segmentIndex) ([]byte, error) {
+	if !r.Indexed {
 		return c.recs, nil
 	}
-	f, err := in.fs.Open(sidecarName(r.Number), os.O_RDONLY)
+	f, err := in.fs.Open(indexName(r.Number), os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -225,20 +225,20 @@ func (in *inspection) records(r *SegmentReport, c *sidecar) ([]byte, error) {
 }
 
 // count adds up the held records of a segment.
-func (in *inspection) count(r *SegmentReport, c *sidecar, killed map[uint32][]uint32) error {
-	dead := killed[r.Number]
+func (in *inspection) count(r *SegmentReport, c *segmentIndex, released map[uint32][]uint32) error {
+	dead := released[r.Number]
 	slices.Sort(dead)
 	list, err := in.records(r, c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // deleted since, with its segment
 	}
 	if err != nil {
-		r.Sidecar = false
+		r.Indexed = false
 		if list, err = in.rescan(r, c); err != nil {
 			return err
 		}
 	}
-	err = eachRecord(list, c.end, func(rec sidecarRecord) error {
+	err = eachRecord(list, c.end, func(rec indexRecord) error {
 		r.Records++
 		if _, found := slices.BinarySearch(dead, rec.offset); found {
 			return nil
@@ -249,7 +249,7 @@ func (in *inspection) count(r *SegmentReport, c *sidecar, killed map[uint32][]ui
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", sidecarName(r.Number), err)
+		return fmt.Errorf("%s: %w", indexName(r.Number), err)
 	}
 	r.DeadBytes = int64(c.end) - r.LiveBytes
 	in.report.Records += r.Live
@@ -262,7 +262,7 @@ func (in *inspection) count(r *SegmentReport, c *sidecar, killed map[uint32][]ui
 }
 
 // rescan scans a segment whose list of records is damaged.
-func (in *inspection) rescan(r *SegmentReport, c *sidecar) ([]byte, error) {
+func (in *inspection) rescan(r *SegmentReport, c *segmentIndex) ([]byte, error) {
 	f, err := in.fs.Open(segmentName(r.Number), os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -272,11 +272,11 @@ func (in *inspection) rescan(r *SegmentReport, c *sidecar) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", segmentName(r.Number), err)
 	}
-	c.recs = found.sidecar.recs
+	c.recs = found.index.recs
 	return c.recs, nil
 }
 
-func (in *inspection) run(rec sidecarRecord) {
+func (in *inspection) run(rec indexRecord) {
 	run := in.runs[string(rec.key)]
 	if run == nil {
 		run = &RunReport{Key: string(rec.key)}
@@ -299,7 +299,7 @@ func printable(b []byte) bool {
 	return true
 }
 
-// verify reads a segment from its beginning, and what its sidecar says of it.
+// verify reads a segment from its beginning and compares it with its index.
 func (in *inspection) verify(r *SegmentReport, last bool) error {
 	name := segmentName(r.Number)
 	f, err := in.fs.Open(name, os.O_RDONLY)
@@ -310,7 +310,7 @@ func (in *inspection) verify(r *SegmentReport, last bool) error {
 		return err
 	}
 	defer f.Close()
-	c := in.parts[slices.IndexFunc(in.parts, func(c *sidecar) bool { return c.number == r.Number })]
+	c := in.parts[slices.IndexFunc(in.parts, func(c *segmentIndex) bool { return c.number == r.Number })]
 	damage := func(format string, args ...any) {
 		in.report.Damage = append(in.report.Damage, name+": "+fmt.Sprintf(format, args...))
 	}
@@ -319,15 +319,15 @@ func (in *inspection) verify(r *SegmentReport, last bool) error {
 		return err
 	}
 	size = min(size, r.Bytes) // of a log in use: what it was when it was listed, or less since it was sealed
-	if r.Sidecar {
+	if r.Indexed {
 		size = int64(c.end)
-	} else if side, err := in.fs.Open(sidecarName(r.Number), os.O_RDONLY); err == nil {
+	} else if side, err := in.fs.Open(indexName(r.Number), os.O_RDONLY); err == nil {
 		_ = side.Close()
-		damage("its sidecar is damaged")
+		damage("its index is damaged")
 	}
-	found, err := scanSegment(f, size, r.Number, !last || r.Sidecar)
+	found, err := scanSegment(f, size, r.Number, !last || r.Indexed)
 	if errors.Is(err, errUnreadable) {
-		if !last || r.Sidecar {
+		if !last || r.Indexed {
 			damage("%v", err)
 		}
 		return nil
@@ -335,8 +335,8 @@ func (in *inspection) verify(r *SegmentReport, last bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	in.report.Verified += int64(found.sidecar.entries)
-	in.report.VerifiedIn += int64(found.sidecar.end)
+	in.report.Verified += int64(found.index.entries)
+	in.report.VerifiedIn += int64(found.index.end)
 	if found.corrupt+found.records > 0 {
 		damage("%d damaged frames, %d damaged records", found.corrupt, found.records)
 	}
@@ -347,8 +347,8 @@ func (in *inspection) verify(r *SegmentReport, last bool) error {
 	if err != nil {
 		return err
 	}
-	if r.Sidecar && (!bytes.Equal(found.sidecar.recs, list) || !bytes.Equal(found.sidecar.killed, c.killed)) {
-		damage("the sidecar and the segment differ")
+	if r.Indexed && (!bytes.Equal(found.index.recs, list) || !bytes.Equal(found.index.released, c.released)) {
+		damage("the index and the segment differ")
 	}
 	return nil
 }

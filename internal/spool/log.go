@@ -14,32 +14,32 @@ import (
 
 // Log is an open spool directory. Its methods may be called by many goroutines at once.
 //
-// Two goroutines work for it. The committer alone writes to the open segment and decides what a write holds. The keeper seals
-// segments, deletes the oldest and copies records forward, by handing copies to the committer. These rules make that safe:
+// A log has two goroutines. Only the committer writes to the open segment. The compactor does the maintenance: it seals segments, deletes
+// the oldest and hands copies of live records to the committer. These rules make that safe:
 //
 //   - A record is in the index only when it is in the log as durably as Options.Sync says.
-//   - A release marker names the place that the record has when the marker is written, so it lies behind the record and its copies.
-//   - Segments go strictly oldest first, so a marker outlives the records that it kills.
-//   - A segment goes only when the copies of its records are on the disk.
+//   - A release marker names the position that the record has when the marker is written. So the marker lies behind the record and its copies.
+//   - Segments are deleted strictly oldest first. So a marker outlives the records that it releases.
+//   - A segment is deleted only when the copies of its records are on the disk.
 type Log struct {
 	o     Options
 	fs    fileSystem
 	lockf io.Closer
-	life  *Life
+	state *ProcessState
 
-	mu        sync.Mutex
-	closed    bool
-	index     index
-	segments  []*segment // oldest first; the last may be the open one
-	openFiles int
-	released  []uint32 // slots whose release marker is not written yet
-	reserved  bool     // the reserve is there; batches are refused without it
-	short     bool     // the last batch was refused for want of room
-	setAside  int64    // bytes of damaged files in the directory
-	logBytes  int64    // of all segments, up to their ends
-	liveBytes int64
-	stats     Stats
-	reads     sync.WaitGroup
+	mu          sync.Mutex
+	closed      bool
+	index       index
+	segments    []*segment // oldest first; the last may be the open one
+	openFiles   int
+	released    []uint32 // slots whose release marker is not written yet
+	reserved    bool     // the reserved space is there; batches are refused without it
+	short       bool     // the last batch was refused for lack of space
+	quarantined int64    // bytes of damaged files in the directory
+	logBytes    int64    // of all segments, up to their ends
+	liveBytes   int64
+	stats       Stats
+	reads       sync.WaitGroup
 
 	queue queue
 
@@ -47,18 +47,18 @@ type Log struct {
 	active     *segment // nil before the first write, and after the file failed
 	nextNumber uint32
 	buf        []byte
-	warned     time.Time // of the reserve
+	warned     time.Time // that the reserved space is in use
 
-	// The keeper's own.
+	// The compactor's own.
 	victim compaction
 
-	work, keep           chan struct{} // something to do; one token says it
-	stopCommit, stopKeep chan struct{}
-	committed, kept      chan struct{} // closed when the goroutine has ended
+	work, maintenance         chan struct{} // something to do; one token says it
+	stopCommit, stopCompactor chan struct{}
+	committed, compacted      chan struct{} // closed when the goroutine has ended
 }
 
 // Open opens or creates the log in dir (mode 0700) and calls recovered, if it is not nil, once for each held record, in the order in
-// which they lie in the log: as they were appended, except that a record that compaction has moved comes at its new place. It reads
+// which they lie in the log. That is the order in which they were appended, except for records that compaction has moved. It reads
 // no payloads. An error of recovered ends Open with that error. Damage in the files is skipped, counted and logged; it is no error.
 // Errors: ErrLocked, a segment of a later format version, an unusable directory.
 func Open(dir string, o Options, recovered func(Held) error) (*Log, error) {
@@ -84,29 +84,29 @@ func open(fs fileSystem, o Options, recovered func(Held) error) (*Log, error) {
 	}
 	l := &Log{
 		o: o, fs: fs, lockf: lockf,
-		work: make(chan struct{}, 1), keep: make(chan struct{}, 1),
-		stopCommit: make(chan struct{}), stopKeep: make(chan struct{}),
-		committed: make(chan struct{}), kept: make(chan struct{}),
+		work: make(chan struct{}, 1), maintenance: make(chan struct{}, 1),
+		stopCommit: make(chan struct{}), stopCompactor: make(chan struct{}),
+		committed: make(chan struct{}), compacted: make(chan struct{}),
 	}
-	l.life = loadLife(fs, o.Logger)
+	l.state = loadProcessState(fs, o.Logger)
 	if err := l.recover(recovered); err != nil {
 		l.closeFiles()
 		return nil, err
 	}
-	l.restoreReserve()
+	l.reserveSpace()
 	go l.commitLoop()
-	go l.keepLoop()
-	l.wakeKeeper()
+	go l.compactorLoop()
+	l.wakeCompactor()
 	return l, nil
 }
 
 // Append stores a batch: all of it or, on an error, nothing. It returns when the batch is as durable as Options.Sync says, with ids[i]
 // the name of entries[i]; ids has the length of entries. The slices of the caller are not kept. A ctx that ends while the batch waits
-// for its turn takes it back. After an error other than ErrFull, ErrTooLarge, ErrClosed and that of ctx the disk has failed, and
-// a part of the batch may be found by a later Open if taking it back failed too.
+// for its turn removes it from the queue. After an error other than ErrFull, ErrTooLarge, ErrClosed and that of ctx the disk has failed, and
+// a later Open may find a part of the batch if rolling it back failed too.
 func (l *Log) Append(ctx context.Context, entries []Entry, ids []ID) error {
 	if len(ids) != len(entries) {
-		return fmt.Errorf("append %d entries: room for %d ids", len(entries), len(ids))
+		return fmt.Errorf("append %d entries: space for %d ids", len(entries), len(ids))
 	}
 	if len(entries) == 0 {
 		return nil
@@ -139,8 +139,8 @@ func (l *Log) Append(ctx context.Context, entries []Entry, ids []ID) error {
 	return err
 }
 
-// Release lets go of records. It does not wait for the disk: the release is durable with the next commit, and after a crash before
-// that the records are recovered again. IDs that are not held are skipped and reported as ErrNotHeld.
+// Release releases records. It does not wait for the disk: the release is durable with the next commit. After a crash before that
+// commit the records are recovered again. IDs that are not held are skipped and reported as ErrNotHeld.
 func (l *Log) Release(ids []ID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,8 +162,8 @@ func (l *Log) Release(ids []ID) error {
 	if len(l.released) >= markersPerWake {
 		l.wakeCommitter()
 	}
-	if l.keeperDue() {
-		l.wakeKeeper()
+	if l.maintenanceDue() {
+		l.wakeCompactor()
 	}
 	if unknown > 0 {
 		return fmt.Errorf("release %d of %d records: %w", unknown, len(ids), ErrNotHeld)
@@ -189,15 +189,15 @@ func (l *Log) Stats() Stats {
 	defer l.mu.Unlock()
 	s := l.stats
 	s.Segments = len(l.segments)
-	s.DiskBytes = l.setAside
+	s.DiskBytes = l.quarantined
 	for _, seg := range l.segments {
-		s.DiskBytes += seg.size + seg.sidecarBytes
+		s.DiskBytes += seg.size + seg.indexFileBytes
 		s.IndexBytes += int64(cap(seg.slots)) * 4
 		if seg.damaged {
 			s.DamagedSegments++
 		}
 	}
-	if l.reserved && canReserve {
+	if l.reserved && canPreallocate {
 		s.DiskBytes += l.o.footprint()
 	}
 	s.LiveBytes, s.DeadBytes = l.liveBytes, l.logBytes-l.liveBytes
@@ -206,8 +206,8 @@ func (l *Log) Stats() Stats {
 	return s
 }
 
-// Close commits what waits, writes the release markers, seals the open segment and lets go of the directory. It waits for Reads
-// under way. Calls after it, and a second Close, return ErrClosed.
+// Close commits what waits, writes the release markers, seals the open segment and unlocks the directory. It waits for Reads in
+// progress. Calls after it, and a second Close, return ErrClosed.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -217,8 +217,8 @@ func (l *Log) Close() error {
 	l.closed = true
 	l.mu.Unlock()
 	l.reads.Wait()
-	close(l.stopKeep)
-	<-l.kept // before the committer, on which it may wait
+	close(l.stopCompactor)
+	<-l.compacted // before the committer, on which it may wait
 	l.queue.close()
 	close(l.stopCommit)
 	<-l.committed
@@ -226,7 +226,7 @@ func (l *Log) Close() error {
 }
 
 func (l *Log) closeFiles() error {
-	l.life.close()
+	l.state.close()
 	for _, s := range l.segments {
 		l.closeFile(s)
 	}
@@ -234,7 +234,7 @@ func (l *Log) closeFiles() error {
 }
 
 func (l *Log) wakeCommitter() { wake(l.work) }
-func (l *Log) wakeKeeper()    { wake(l.keep) }
+func (l *Log) wakeCompactor() { wake(l.maintenance) }
 
 func wake(c chan struct{}) {
 	select {

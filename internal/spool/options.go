@@ -56,8 +56,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// footprint is what a segment and its sidecar may take on disk: batches fill a segment up to SegmentBytes, release markers and copies
-// may go on for a quarter more, and a segment is sealed before its sidecar exceeds another quarter.
+// footprint is what a segment and its index may take on disk. Batches fill a segment up to SegmentBytes. Release markers and copies may
+// take a quarter more. A segment is sealed before its index exceeds another quarter.
 func (o *Options) footprint() int64 { return o.SegmentBytes + o.SegmentBytes/2 }
 
 func (o *Options) markerLimit() int64 { return o.SegmentBytes + o.SegmentBytes/4 }

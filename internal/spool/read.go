@@ -116,7 +116,7 @@ func (l *Log) leave(places []place) {
 	l.reads.Done()
 }
 
-// lose gives up a record whose bytes are damaged: it stays held, without a place, until it is released.
+// lose marks a record as lost because its bytes are damaged. It stays held, without a position, until it is released.
 func (l *Log) lose(id ID, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,26 +13,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// recover builds the index from the sidecars; a segment that has none, or a damaged one, is scanned and gets one. The first pass reads
-// which records are dead, the second enters those that are not: no dead record ever takes memory.
+// recover builds the index from the segment indexes. A segment whose index is missing or damaged is scanned and gets a new one. The first
+// pass reads which records are dead. The second adds the others, so that no dead record ever takes memory.
 func (l *Log) recover(recovered func(Held) error) error {
 	numbers, err := l.clean()
 	if err != nil {
 		return err
 	}
-	killed := map[uint32][]uint32{}
+	released := map[uint32][]uint32{}
 	for _, n := range numbers {
-		killed[n] = nil
+		released[n] = nil
 	}
 	for i, n := range numbers {
 		last := i == len(numbers)-1
-		if err := l.load(n, last, killed); err != nil {
+		if err := l.load(n, last, released); err != nil {
 			return err
 		}
 	}
-	held := map[string]bool{} // of the keys that have a note
+	held := map[string]bool{} // of the keys in the process state
 	found := func(r Held) error {
-		if _, noted := l.life.notes[string(r.Key)]; noted {
+		if _, noted := l.state.keys[string(r.Key)]; noted {
 			held[string(r.Key)] = true
 		}
 		if recovered == nil {
@@ -41,14 +41,14 @@ func (l *Log) recover(recovered func(Held) error) error {
 		return recovered(r)
 	}
 	for _, s := range l.segments {
-		dead := killed[s.number]
+		dead := released[s.number]
 		slices.Sort(dead)
 		if err := l.enter(s, dead, found); err != nil {
 			return err
 		}
-		delete(killed, s.number)
+		delete(released, s.number)
 	}
-	l.life.keep(func(key string) bool { return held[key] })
+	l.state.keep(func(key string) bool { return held[key] })
 	return nil
 }
 
@@ -68,18 +68,18 @@ func (l *Log) clean() ([]uint32, error) {
 			}
 		}
 		if n, ok := fileNumber(f.name, segmentSuffix+damagedSuffix); ok {
-			l.setAside += f.size
+			l.quarantined += f.size
 			l.stats.QuarantinedFiles++
 			highest = max(highest, n)
 		}
 	}
 	slices.Sort(numbers)
 	for _, f := range files {
-		n, isSidecar := fileNumber(f.name, sidecarSuffix)
+		n, isIndex := fileNumber(f.name, indexSuffix)
 		_, there := slices.BinarySearch(numbers, n)
-		_, isTemp := fileNumber(strings.TrimSuffix(f.name, tempSuffix), sidecarSuffix)
+		_, isTemp := fileNumber(strings.TrimSuffix(f.name, tempSuffix), indexSuffix)
 		isTemp = isTemp && strings.HasSuffix(f.name, tempSuffix)
-		if isTemp || isSidecar && !there {
+		if isTemp || isIndex && !there {
 			if err := l.fs.Remove(f.name); err != nil {
 				l.o.Logger.Warn("spool: cannot remove a leftover", zap.String("file", f.name), zap.Error(err))
 			}
@@ -89,41 +89,41 @@ func (l *Log) clean() ([]uint32, error) {
 	return numbers, nil
 }
 
-// load notes a segment and what it kills.
-func (l *Log) load(number uint32, last bool, killed map[uint32][]uint32) error {
-	h, size, kills, err := l.readKills(number)
+// load adds a segment, and collects the records that it releases.
+func (l *Log) load(number uint32, last bool, released map[uint32][]uint32) error {
+	h, size, releases, err := l.readReleases(number)
 	if errors.As(err, new(errVersion)) {
-		return fmt.Errorf("%s: %w", sidecarName(number), err)
+		return fmt.Errorf("%s: %w", indexName(number), err)
 	}
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			l.o.Logger.Warn("spool: a sidecar is damaged and written again", zap.String("file", sidecarName(number)), zap.Error(err))
+			l.o.Logger.Warn("spool: the index of a segment is damaged and written again", zap.String("file", indexName(number)), zap.Error(err))
 		}
 		c, err := l.rescan(number, last)
 		if err != nil || c == nil {
 			return err
 		}
-		h, kills = c.sidecarHeader, c.killed
-		h.killSize, h.recSize = uint32(len(c.killed)), uint32(len(c.recs))
+		h, releases = c.segmentIndexHeader, c.released
+		h.releaseSize, h.recSize = uint32(len(c.released)), uint32(len(c.recs))
 		size = int64(c.end)
 	}
-	err = eachKill(kills, number, func(p position) {
-		if dead, ok := killed[p.segment]; ok {
-			killed[p.segment] = append(dead, p.offset)
+	err = eachRelease(releases, number, func(p position) {
+		if dead, ok := released[p.segment]; ok {
+			released[p.segment] = append(dead, p.offset)
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", sidecarName(number), err)
+		return fmt.Errorf("%s: %w", indexName(number), err)
 	}
 	l.segments = append(l.segments, &segment{
-		segmentHeader: h.segmentHeader, size: size, end: h.end, sealed: true, damaged: h.damaged, sidecarBytes: h.bytes(),
+		segmentHeader: h.segmentHeader, size: size, end: h.end, sealed: true, damaged: h.damaged, indexFileBytes: h.bytes(),
 	})
 	l.logBytes += int64(h.end)
 	return nil
 }
 
-// readKills reads the first part of a sidecar.
-func (l *Log) readKills(number uint32) (h sidecarHeader, size int64, kills []byte, err error) {
+// readReleases reads the first list of a segment index.
+func (l *Log) readReleases(number uint32) (h segmentIndexHeader, size int64, releases []byte, err error) {
 	s, err := l.fs.Open(segmentName(number), os.O_RDONLY)
 	if err != nil {
 		return h, 0, nil, err
@@ -132,35 +132,35 @@ func (l *Log) readKills(number uint32) (h sidecarHeader, size int64, kills []byt
 	if size, err = s.Size(); err != nil {
 		return h, 0, nil, err
 	}
-	f, err := l.fs.Open(sidecarName(number), os.O_RDONLY)
+	f, err := l.fs.Open(indexName(number), os.O_RDONLY)
 	if err != nil {
 		return h, size, nil, err
 	}
 	defer f.Close()
-	if h, err = readSidecarHeader(f, number, size); err != nil {
+	if h, err = readIndexHeader(f, number, size); err != nil {
 		return h, size, nil, err
 	}
-	kills, err = h.readKills(f)
-	return h, size, kills, err
+	releases, err = h.readReleases(f)
+	return h, size, releases, err
 }
 
-func readSidecarHeader(f file, number uint32, segmentSize int64) (sidecarHeader, error) {
+func readIndexHeader(f file, number uint32, segmentSize int64) (segmentIndexHeader, error) {
 	size, err := f.Size()
 	if err != nil {
-		return sidecarHeader{}, err
+		return segmentIndexHeader{}, err
 	}
-	b := make([]byte, min(size, sidecarHeaderBytes))
+	b := make([]byte, min(size, indexHeaderBytes))
 	if _, err := f.ReadAt(b, 0); err != nil {
-		return sidecarHeader{}, err
+		return segmentIndexHeader{}, err
 	}
-	return parseSidecarHeader(b, size, number, segmentSize)
+	return parseIndexHeader(b, size, number, segmentSize)
 }
 
 // enter puts the live records of a segment into the index.
 func (l *Log) enter(s *segment, dead []uint32, recovered func(Held) error) error {
 	h, list, err := l.readList(s)
 	if err != nil {
-		l.o.Logger.Warn("spool: a sidecar is damaged and written again", zap.String("file", s.sidecar()), zap.Error(err))
+		l.o.Logger.Warn("spool: the index of a segment is damaged and written again", zap.String("file", s.indexName()), zap.Error(err))
 		c, err := l.rescan(s.number, false)
 		if err != nil {
 			return err
@@ -168,11 +168,11 @@ func (l *Log) enter(s *segment, dead []uint32, recovered func(Held) error) error
 		if c == nil {
 			return fmt.Errorf("%s: gone since it was listed", s.name())
 		}
-		h, list = c.sidecarHeader, c.recs
+		h, list = c.segmentIndexHeader, c.recs
 		s.damaged = s.damaged || c.damaged
 	}
 	s.slots = make([]uint32, 0, max(0, int(min(h.entries, s.end/recordHeaderBytes))-len(dead)))
-	return eachRecord(list, h.end, func(r sidecarRecord) error {
+	return eachRecord(list, h.end, func(r indexRecord) error {
 		for len(dead) > 0 && dead[0] < r.offset {
 			dead = dead[1:]
 		}
@@ -187,13 +187,13 @@ func (l *Log) enter(s *segment, dead []uint32, recovered func(Held) error) error
 	})
 }
 
-func (l *Log) readList(s *segment) (sidecarHeader, []byte, error) {
-	f, err := l.fs.Open(s.sidecar(), os.O_RDONLY)
+func (l *Log) readList(s *segment) (segmentIndexHeader, []byte, error) {
+	f, err := l.fs.Open(s.indexName(), os.O_RDONLY)
 	if err != nil {
-		return sidecarHeader{}, nil, err
+		return segmentIndexHeader{}, nil, err
 	}
 	defer f.Close()
-	h, err := readSidecarHeader(f, s.number, max(s.size, int64(s.end)))
+	h, err := readIndexHeader(f, s.number, max(s.size, int64(s.end)))
 	if err != nil {
 		return h, nil, err
 	}
@@ -201,9 +201,9 @@ func (l *Log) readList(s *segment) (sidecarHeader, []byte, error) {
 	return h, list, err
 }
 
-// rescan reads a segment that has no good sidecar, cuts its torn end if it is the last, and writes the sidecar. It returns nil when
-// there is nothing to keep the file for.
-func (l *Log) rescan(number uint32, last bool) (*sidecar, error) {
+// rescan reads a segment that has no valid index, cuts its torn end if it is the last, and writes the index. It returns nil when the file
+// held nothing and was removed.
+func (l *Log) rescan(number uint32, last bool) (*segmentIndex, error) {
 	name := segmentName(number)
 	f, err := l.fs.Open(name, os.O_RDWR)
 	if err != nil {
@@ -221,7 +221,7 @@ func (l *Log) rescan(number uint32, last bool) (*sidecar, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	c := found.sidecar
+	c := found.index
 	if found.corrupt+found.records+found.torn > 0 {
 		l.o.Logger.Warn("spool: damage in a segment", zap.String("file", name), zap.Int64("frames", found.corrupt),
 			zap.Int64("records", found.records), zap.Int64("cut_bytes", found.torn))
@@ -234,7 +234,7 @@ func (l *Log) rescan(number uint32, last bool) (*sidecar, error) {
 			return nil, err
 		}
 	}
-	if last && c.entries+c.kills == 0 && !c.damaged {
+	if last && c.entries+c.releases == 0 && !c.damaged {
 		_ = f.Close() // an open file cannot be removed everywhere
 		return nil, l.fs.Remove(name)
 	}
@@ -242,14 +242,14 @@ func (l *Log) rescan(number uint32, last bool) (*sidecar, error) {
 	if err := f.Sync(); err != nil {
 		return nil, err
 	}
-	l.stats.SidecarsRewritten++
-	if err := writeSidecar(l.fs, c); err != nil {
-		l.o.Logger.Warn("spool: a segment has no sidecar; the next start scans it", zap.String("segment", name), zap.Error(err))
+	l.stats.IndexesRewritten++
+	if err := writeSegmentIndex(l.fs, c); err != nil {
+		l.o.Logger.Warn("spool: the index of a segment cannot be written; the next start scans the segment", zap.String("segment", name), zap.Error(err))
 	}
 	return c, nil
 }
 
-// discard deals with a file that has no header: one that was being created has nothing behind it, anything else is moved aside.
+// discard deals with a file that has no header. One that was being created holds nothing else and is removed; any other is quarantined.
 func (l *Log) discard(f file, name string, size int64) error {
 	w := &window{f: f, size: size}
 	used, err := w.used(segmentHeaderBytes)
@@ -260,10 +260,10 @@ func (l *Log) discard(f file, name string, size int64) error {
 	if used == 0 {
 		return l.fs.Remove(name)
 	}
-	l.o.Logger.Error("spool: a segment cannot be read and is moved aside", zap.String("file", name+damagedSuffix))
+	l.o.Logger.Error("spool: a segment cannot be read and is quarantined", zap.String("file", name+damagedSuffix))
 	l.stats.CorruptFrames++
 	l.stats.QuarantinedFiles++
-	l.setAside += size
-	_ = l.fs.Remove(strings.TrimSuffix(name, segmentSuffix) + sidecarSuffix)
+	l.quarantined += size
+	_ = l.fs.Remove(strings.TrimSuffix(name, segmentSuffix) + indexSuffix)
 	return l.fs.Rename(name, name+damagedSuffix)
 }

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// request is a batch on its way to the committer: a frame whose header is filled in when its place is known.
+// request is a batch that waits for the committer: a frame whose header is filled in when its offset is known.
 type request struct {
-	buf     []byte   // room for the frame header, then the records
+	buf     []byte   // space for the frame header, then the records
 	offsets []uint32 // of the records in buf
 	sum     uint32   // of the records
 	at      uint32   // where the frame lies in its segment
@@ -19,7 +19,7 @@ type request struct {
 	done    chan error
 	scratch []byte
 
-	moves []move // of the keeper, whose requests have no buf
+	moves []move // of the compactor, whose requests have no buf
 }
 
 // move asks for a copy of a record, if it is still held and where it was.
@@ -99,7 +99,7 @@ func (q *queue) push(r *request) error {
 	return nil
 }
 
-// remove takes back a request that the committer has not taken.
+// remove removes a request that the committer has not taken.
 func (q *queue) remove(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

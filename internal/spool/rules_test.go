@@ -70,14 +70,14 @@ func TestFilesAreForTheirOwnerOnly(t *testing.T) {
 }
 
 func TestNoSymbolicLinkIsFollowed(t *testing.T) {
-	for _, name := range []string{segmentName(1), lockName, reserveName, lifeName} {
+	for _, name := range []string{segmentName(1), lockName, reservedName, processStateName} {
 		dir, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Skip(err)
 		}
 		log, err := Open(dir, Options{}, nil)
 		if err == nil {
-			log.Life().Begin([]byte("key"))
+			log.ProcessState().Begin([]byte("key"))
 			_ = log.Append(t.Context(), []Entry{{}}, make([]ID, 1))
 			err = log.Close()
 		}
@@ -259,7 +259,7 @@ func TestAFailedSyncSealsTheSegment(t *testing.T) {
 }
 
 func TestAReleaseDuringACopyHolds(t *testing.T) {
-	// The keeper has read what it copies, or the committer writes the copies, when some of them are released.
+	// The compactor has read what it copies, or the committer writes the copies, when some of them are released.
 	for _, when := range []string{"read", "write"} {
 		d := newFaultDir(1)
 		o := Options{SegmentBytes: minSegmentBytes, MaxDeadRatio: 0.5}

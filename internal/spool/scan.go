@@ -12,7 +12,7 @@ import (
 
 // scan is what reading a segment from its beginning has found.
 type scan struct {
-	sidecar *sidecar
+	index   *segmentIndex
 	corrupt int64 // stretches that are damaged: frames, or bytes that no frame can be made of
 	records int64 // damaged records in damaged frames
 	torn    int64 // bytes of a write that was cut off
@@ -33,7 +33,7 @@ type stretch struct {
 // payload knows.
 //
 // A commit begins when the one before it is on the disk. So what is not valid and lies in the last commit is a write that was cut
-// off, of which nobody was told that it had succeeded; with a later commit behind it, it is damage, and those of its records whose own
+// off and was never acknowledged; with a later commit behind it, it is damage, and those of its records whose own
 // checksums are right count. A segment that was sealed has no cut off end: there, all of it is damage.
 func scanSegment(f io.ReaderAt, size int64, number uint32, sealed bool) (*scan, error) {
 	size = min(size, maxSegmentBytes*2)
@@ -42,10 +42,10 @@ func scanSegment(f io.ReaderAt, size int64, number uint32, sealed bool) (*scan, 
 	if err != nil {
 		return nil, err
 	}
-	s := &scan{sidecar: newSidecar(h)}
+	s := &scan{index: newSegmentIndex(h)}
 	if !intact {
 		s.corrupt++
-		s.sidecar.damaged = true
+		s.index.damaged = true
 	}
 	var waiting []stretch // from the first one in doubt on
 	last := uint32(0)
@@ -56,7 +56,7 @@ func scanSegment(f io.ReaderAt, size int64, number uint32, sealed bool) (*scan, 
 		}
 		at = next.to
 		switch {
-		case next.frame && next.commit < last: // a leftover of a write that was taken back
+		case next.frame && next.commit < last: // a leftover of a write that was rolled back
 			continue
 		case next.valid:
 			last = next.commit
@@ -112,7 +112,7 @@ func (s *scan) finish(w *window, waiting []stretch, sealed bool) error {
 		if err := s.take(w, d); err != nil {
 			return err
 		}
-		s.sidecar.end = max(s.sidecar.end, uint32(d.from+used))
+		s.index.end = max(s.index.end, uint32(d.from+used))
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (s *scan) finish(w *window, waiting []stretch, sealed bool) error {
 func (s *scan) take(w *window, d stretch) error {
 	if !d.valid {
 		s.corrupt++
-		s.sidecar.damaged = true
+		s.index.damaged = true
 	}
 	if !d.frame {
 		return nil
@@ -131,7 +131,7 @@ func (s *scan) take(w *window, d stretch) error {
 		return err
 	}
 	s.addFrame(b, d.from+frameHeaderBytes)
-	s.sidecar.end = max(s.sidecar.end, uint32(d.to))
+	s.index.end = max(s.index.end, uint32(d.to))
 	return nil
 }
 
@@ -140,11 +140,11 @@ func (s *scan) addFrame(body []byte, at int64) {
 	for len(body) > 0 {
 		r, n, err := parseRecord(body)
 		if err == nil {
-			err = s.sidecar.add(&r, uint32(at), n)
+			err = s.index.add(&r, uint32(at), n)
 		}
 		if err != nil {
 			s.records++
-			s.sidecar.damaged = true
+			s.index.damaged = true
 			if n == 0 {
 				return
 			}

@@ -12,10 +12,10 @@ import (
 
 const (
 	segmentSuffix = ".seg"
-	sidecarSuffix = ".idx"
+	indexSuffix   = ".idx"
 	damagedSuffix = ".damaged"
 	tempSuffix    = ".tmp"
-	reserveName   = "reserve"
+	reservedName  = "reserve"
 )
 
 // segment is one file of the log. Log.mu guards what changes, except where said.
@@ -28,22 +28,22 @@ type segment struct {
 	slots   []uint32 // of its records, those too that are not its own any more
 	live    int
 	bytes   int64 // of the records that are live
-	readers int   // Reads under way; the file stays as long
+	readers int   // Reads in progress; the file is kept as long
 	sealed  bool  // nothing is written to it any more
 	dirty   bool  // written since the last sync
 	damaged bool
 
-	unsealed     *sidecar // collected for the sidecar, until that is written
-	sidecarBytes int64    // of the sidecar file
+	unsealed       *segmentIndex // collected until the index file is written
+	indexFileBytes int64         // of the index file
 }
 
-func (s *segment) name() string    { return segmentName(s.number) }
-func (s *segment) sidecar() string { return sidecarName(s.number) }
+func (s *segment) name() string      { return segmentName(s.number) }
+func (s *segment) indexName() string { return indexName(s.number) }
 
 func segmentName(number uint32) string { return fmt.Sprintf("%020d%s", number, segmentSuffix) }
-func sidecarName(number uint32) string { return fmt.Sprintf("%020d%s", number, sidecarSuffix) }
+func indexName(number uint32) string   { return fmt.Sprintf("%020d%s", number, indexSuffix) }
 
-// fileNumber is the number in the name of a segment or sidecar.
+// fileNumber is the number in the name of a segment or of its index.
 func fileNumber(name, suffix string) (uint32, bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
 	if !ok || len(digits) != 20 {
@@ -94,7 +94,7 @@ func (l *Log) unpin(s *segment) {
 		return
 	}
 	if s.sealed && s.live == 0 {
-		l.wakeKeeper()
+		l.wakeCompactor()
 	}
 	if l.openFiles > maxOpenFiles && s.sealed && s.unsealed == nil {
 		l.closeFile(s)
@@ -110,9 +110,9 @@ func (l *Log) closeFile(s *segment) {
 	}
 }
 
-// writeSidecar puts a sidecar beside its segment: whole, or not at all.
-func writeSidecar(fs fileSystem, c *sidecar) error {
-	name := sidecarName(c.number)
+// writeSegmentIndex writes the index file of a segment: whole, or not at all.
+func writeSegmentIndex(fs fileSystem, c *segmentIndex) error {
+	name := indexName(c.number)
 	temp := name + tempSuffix
 	err := writeFile(fs, temp, c.encode())
 	if err == nil {

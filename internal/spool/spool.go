@@ -73,15 +73,15 @@ type Options struct {
 	SyncInterval time.Duration // of SyncInterval; 0 means 100 ms
 	Compression  Compression   // "" means CompressionNone
 	Logger       *zap.Logger   // nil: silent
-	// OnCommit, if set, is told of each commit that succeeded: how long writing and syncing took, the bytes written and the entries
-	// appended. It runs on the goroutine that commits and must not block or call the Log.
+	// OnCommit, if set, is called after each commit that succeeded, with the time that writing and syncing took, the bytes written and the
+	// entries appended. It runs on the goroutine that commits and must not block or call the Log.
 	OnCommit func(d time.Duration, bytes int64, entries int)
 }
 
 // Stats are counters since Open and gauges of now.
 type Stats struct {
 	Segments   int   // segments on disk, the open one included
-	DiskBytes  int64 // bytes of all files of the log: segments, sidecars, damaged segments, the reserve
+	DiskBytes  int64 // bytes of all files of the log: segments and their indexes, damaged segments, the reserved space
 	LiveBytes  int64 // bytes of held records in segments
 	DeadBytes  int64 // bytes of everything else in segments
 	Held       int64 // records held
@@ -98,18 +98,18 @@ type Stats struct {
 	CommitErrors   int64         // commits that failed for another reason than space
 	SyncErrors     int64         // failed fdatasync calls
 
-	Recovered         int64 // records found by Open
-	TruncatedBytes    int64 // bytes of torn tails that Open cut
-	CorruptFrames     int64 // frames that Open could not trust
-	CorruptRecords    int64 // records that cannot be read any more
-	DamagedSegments   int   // segments in which damage was found
-	QuarantinedFiles  int   // *.damaged in the directory
-	SidecarsRewritten int64 // sidecars that Open had to write again
+	Recovered        int64 // records found by Open
+	TruncatedBytes   int64 // bytes of torn tails that Open cut
+	CorruptFrames    int64 // frames that Open could not trust
+	CorruptRecords   int64 // records that cannot be read any more
+	DamagedSegments  int   // segments in which damage was found
+	QuarantinedFiles int   // *.damaged in the directory
+	IndexesRewritten int64 // segment indexes that Open had to write again
 }
 
 // Errors that callers tell apart with errors.Is.
 var (
-	// ErrFull: no room, by MaxBytes or on the disk. Nothing of the batch is kept; retry when records were released.
+	// ErrFull: MaxBytes is reached, or the disk is full. Nothing of the batch is kept; retry when records were released.
 	ErrFull = errors.New("spool is full")
 	// ErrClosed: the log is closed.
 	ErrClosed = errors.New("spool is closed")

@@ -33,13 +33,13 @@ const (
 	tenantFromResource = "resource"
 )
 
-// Whether evidence has to be redacted before it comes here.
+// Whether evidence must be redacted before it reaches this processor.
 const (
 	redactionRequired = "required"
 	redactionNone     = "none"
 )
 
-// What traces are whose root never came.
+// How traces are treated whose root never came.
 const (
 	rootlessUndecided  = "undecided"
 	rootlessProduction = "production"
@@ -53,19 +53,19 @@ const (
 
 // Config is the user's settings of the agentrun processor.
 type Config struct {
-	// NonAgent says what happens to spans that are no evidence of an agent run: "forward" passes them on at once and unchanged,
-	// "drop" ends their way here, "keep" holds them with their trace, so that whole traces are passed on.
+	// NonAgent says what happens to spans that are no evidence of an agent run: "forward" passes them on at once and unchanged, "drop"
+	// drops them, "keep" holds them with their trace, so that whole traces are emitted.
 	NonAgent string `mapstructure:"non_agent"`
 	// Tenant says whose runs these are.
 	Tenant TenantConfig `mapstructure:"tenant"`
-	// Redaction "required" refuses requests with evidence that no agentredaction processor of this collector has seen; "none" takes
-	// evidence as it comes.
+	// Redaction "required" refuses requests with evidence that no agentredaction processor of this collector has redacted; "none" accepts
+	// all evidence.
 	Redaction string `mapstructure:"redaction"`
 
 	// Replay says what tells replays from production. The tags of all spans of a trace travel with its run.
 	Replay segregation.Config `mapstructure:"replay"`
-	// Rootless says what a trace is that names a parent which never came: "undecided", because the tag of a replay may stand there, or
-	// "production".
+	// Rootless says how a trace is treated that names a parent which never came: as "undecided", because the parent may carry the tag of a
+	// replay, or as "production".
 	Rootless string `mapstructure:"rootless"`
 
 	// QuietPeriod without a new span ends a trace whose root has ended.
@@ -82,28 +82,27 @@ type Config struct {
 	MaxTraceSpans int `mapstructure:"max_trace_spans"`
 	// MaxTraces is how many traces may be open; one more passes on the oldest early.
 	MaxTraces int `mapstructure:"max_traces"`
-	// MaxMemoryBytes is how much evidence (OTLP protobuf) may be in memory, open or on its way. With a spool, evidence leaves memory
-	// before; what still exceeds it is refused.
+	// MaxMemoryBytes is how much evidence (OTLP protobuf) may be in memory, in open traces or in flight. With a spool, evidence leaves memory
+	// earlier. A request that would exceed the bound is refused.
 	MaxMemoryBytes int64 `mapstructure:"max_memory_bytes"`
 	// Spool makes evidence durable before it is acknowledged.
 	Spool SpoolConfig `mapstructure:"spool"`
 
-	// EmitConcurrency is how many traces may be on their way to the next component at once.
+	// EmitConcurrency is how many traces may be in flight to the next component at once.
 	EmitConcurrency int `mapstructure:"emit_concurrency"`
-	// EmitTimeout bounds one call of the next component, whatever that does in it: a component that repeats by itself would keep one
-	// of EmitConcurrency for as long as it fails.
+	// EmitTimeout bounds one call of the next component. Without it, a component that retries by itself would take one of EmitConcurrency for
+	// as long as it fails.
 	EmitTimeout time.Duration `mapstructure:"emit_timeout"`
-	// Retry paces the repetition of a failed emission, which goes on until it succeeds.
+	// Retry is the backoff of a failed emission, which is tried until it succeeds.
 	Retry RetryConfig `mapstructure:"retry"`
 	// OnShutdown says what happens to open traces: "emit" passes them on, "park" leaves them in the spool for the next start. Empty is
 	// "park" with a spool and "emit" without.
 	OnShutdown string `mapstructure:"on_shutdown"`
-	// ShutdownTimeout bounds the emission of what is held at shutdown; what is left then stays in the spool, or is lost and counted
-	// when there is none.
+	// ShutdownTimeout bounds the emission of held evidence at shutdown. What is left then stays in the spool. Without a spool it is lost and
+	// counted.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 
-	// StatusEndpoint is an address (host:port) that lists open runs as JSON; empty is none. It asks nobody for a password: keep it on
-	// loopback.
+	// StatusEndpoint is an address (host:port) that lists open runs as JSON; empty is none. It has no authentication: keep it on loopback.
 	StatusEndpoint string `mapstructure:"status_endpoint"`
 }
 

@@ -14,11 +14,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// The resource attributes that tell the next components what they get.
+// The resource attributes that describe an emission to the next components.
 const (
 	attrRunKey      = "tapedeck.run.key"      // string: <tenant>/<trace id, 32 hex>
 	attrRunItems    = "tapedeck.run.items"    // int: distinct spans of the trace so far
-	attrRunComplete = "tapedeck.run.complete" // bool: nothing says that the root is missing, or that does not matter
+	attrRunComplete = "tapedeck.run.complete" // bool: nothing says that the root is missing, or rootless is production
 	attrRunReplay   = segregation.HandoverKey // string: the tags of the emission, if it has any
 	attrRedaction   = redact.MarkerKey        // string: which redaction the evidence has seen, or "none"
 )
@@ -57,8 +57,8 @@ func tagsOf(td ptrace.Traces, rules *segregation.Rules) segregation.Tags {
 	return scan.Tags()
 }
 
-// stripResource is strip for a resource. It leaves the marker of a redactor of this process with its proof, because the request may be
-// refused and come again, and tells whether there is one.
+// stripResource is strip for a resource, and tells whether it has the marker of a redactor of this process. That marker stays with its proof,
+// because the request may be refused and sent again.
 func stripResource(m pcommon.Map) (removed int, redacted bool) {
 	_, redacted = redact.OpenMarker(m)
 	if !redacted {
@@ -69,8 +69,8 @@ func stripResource(m pcommon.Map) (removed int, redacted bool) {
 	return before - m.Len(), true
 }
 
-// unseal takes the proof off the marker of evidence that is taken: nobody but this processor can have written it from here on, through the
-// spool and over a restart, and the proof must not leave the process.
+// unseal removes the proof from the marker of admitted evidence. From here on only this processor can write the marker, in the spool and
+// over a restart too, and the proof must not leave the process.
 func unseal(m pcommon.Map) {
 	if marker, ok := redact.OpenMarker(m); ok {
 		m.PutStr(attrRedaction, marker.String())
@@ -86,8 +86,8 @@ func seal(m pcommon.Map) {
 	}
 }
 
-// strip removes attributes of the reserved namespace: a sender must not be able to speak for a component. It looks before it writes,
-// because there are mostly none.
+// strip removes attributes of the reserved namespace, so that a sender cannot imitate a component. It reads before it writes, because
+// mostly there are none.
 func strip(m pcommon.Map) (removed int) {
 	found := false
 	for k := range m.All() {

@@ -27,7 +27,7 @@ import (
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
 
-// agentRun takes evidence out of what passes and hands it on trace by trace.
+// agentRun takes the evidence out of requests and emits it trace by trace.
 type agentRun struct {
 	cfg       *Config
 	logger    *zap.Logger
@@ -95,12 +95,12 @@ func newTracesProcessor(set processor.Settings, cfg *Config, next consumer.Trace
 	return p, nil
 }
 
-// Capabilities: evidence is taken out of what comes.
+// Capabilities: evidence is removed from requests.
 func (*agentRun) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{MutatesData: true}
 }
 
-// Start takes up what the spool holds. Receivers start later.
+// Start opens the traces in the spool again. Receivers start later.
 func (p *agentRun) Start(ctx context.Context, _ component.Host) error {
 	if p.cfg.Redaction == redactionRequired && !redact.Announced() {
 		return errors.New("redaction is required, and no pipeline for traces of this collector has an agentredaction processor: every request with spans of agents " +
@@ -137,7 +137,7 @@ func (p *agentRun) openSpool(recovered func(spool.Held) error) (assembly.Spool, 
 	return l, nil
 }
 
-// Shutdown emits or parks what is held. The receivers have ended before, the next component ends after.
+// Shutdown emits or parks what is held. The receivers have stopped before, the next component stops after.
 func (p *agentRun) Shutdown(ctx context.Context) error {
 	defer p.telemetry.Shutdown()
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
@@ -150,7 +150,7 @@ func (p *agentRun) Shutdown(ctx context.Context) error {
 }
 
 // ConsumeTraces admits the evidence of a request, or refuses the request whole. Then it passes the rest on in the same call. When the
-// next component refuses the rest, the sender repeats all of it; evidence that was admitted already is recognised and vanishes.
+// next component refuses the rest, the sender repeats the whole request. Evidence that was admitted already is dropped as a duplicate.
 func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	s := p.splitters.get()
 	defer p.splitters.put(s)
@@ -166,7 +166,7 @@ func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 		var taken assembly.Request
 		err := p.assembler.Admit(ctx, s.size, func() assembly.Request { taken = s.take(td); return taken })
 		if err != nil {
-			giveBack(td, taken, s.fragments)
+			giveBack(td, taken, s.chunks)
 		}
 		if errors.Is(err, assembly.ErrTooLarge) {
 			return consumererror.NewPermanent(fmt.Errorf("agentrun: %w", err))
@@ -188,8 +188,8 @@ func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 const unredacted = "put an agentredaction processor before agentrun in this collector, or set redaction: none if nothing has to be redacted"
 
 // giveBack puts the evidence of a refused request back: the caller may try again with the same data.
-func giveBack(td ptrace.Traces, r assembly.Request, from []fragment) {
-	for i, f := range r.Fragments {
+func giveBack(td ptrace.Traces, r assembly.Request, from []chunk) {
+	for i, f := range r.Chunks {
 		notes := from[i].notes.Len() // they stand before the rest
 		f.Traces.ResourceSpans().RemoveIf(func(ptrace.ResourceSpans) bool { notes--; return notes >= 0 })
 		for _, rs := range f.Traces.ResourceSpans().All() {
@@ -211,9 +211,10 @@ func (p *agentRun) count(ctx context.Context, s *splitter) {
 	}
 }
 
-// emit marks one trace's evidence and passes it on.
+// emit stamps one trace's evidence and passes it on.
 func (p *agentRun) emit(ctx context.Context, e *assembly.Emission) error {
-	// A fan-out further on shares what it gets between its branches and locks it; then this is a repetition and the marks are there.
+	// A fan-out behind this processor shares the data between its branches and makes it read-only. Then this is a repetition, and the stamps
+	// are there already.
 	if !e.Traces.IsReadOnly() {
 		stamp(e, e.Complete || p.cfg.Rootless == rootlessProduction, p.tags)
 	}

@@ -151,7 +151,7 @@ func TestRequestWithANoteThatIsRefusedIsGivenBackAsItCame(t *testing.T) {
 		sp.inspect(t.Context(), td, r.assembler)
 		require.Equal(t, 5, sp.size.Items, "two calls, two run spans, one note")
 		taken := sp.take(td)
-		giveBack(td, taken, sp.fragments)
+		giveBack(td, taken, sp.chunks)
 		require.Equal(t, 8, td.SpanCount())
 		for _, rs := range td.ResourceSpans().All() {
 			for _, ss := range rs.ScopeSpans().All() {

@@ -26,16 +26,16 @@ type splitting struct {
 }
 
 const (
-	// nonAgent stands in splitter.of for a span that is no evidence, in place of the number of a fragment.
+	// nonAgent stands in splitter.of for a span that is no evidence, in place of the number of a chunk.
 	nonAgent = -1
-	// mixed stands for spans that do not all belong to one fragment.
+	// mixed stands for spans that do not all belong to one chunk.
 	mixed = -2
 	// unset is no number of a resource or scope and no size.
 	unset = -1
 )
 
-// splitter separates evidence from the rest in two passes: inspect looks and changes nothing but reserved attributes, so that the
-// request can still be refused; take moves.
+// splitter separates evidence from the rest in two passes. inspect changes nothing but reserved attributes, so that the request can still be
+// refused. take moves the evidence.
 type splitter struct {
 	*splitting
 	sizer ptrace.ProtoMarshaler
@@ -49,22 +49,22 @@ type splitter struct {
 	unredacted  int // spans of evidence that must be redacted and are not
 	scan        segregation.Scan
 
-	// of holds for each span, in order, the number of its fragment, or nonAgent.
-	of        []int32
-	fragments []fragment
-	index     map[assembly.Key]int32
-	position  int // of the next span, in take
+	// of holds for each span, in order, the number of its chunk, or nonAgent.
+	of       []int32
+	chunks   []chunk
+	index    map[assembly.Key]int32
+	position int // of the next span, in take
 }
 
-// fragment is the evidence of one trace in this request.
-type fragment struct {
-	assembly.Fragment
-	// resource and scope number the last ones that brought spans to this fragment.
+// chunk is an assembly.TraceChunk that is being built: the evidence of one trace in this request.
+type chunk struct {
+	assembly.TraceChunk
+	// resource and scope number the last ones that brought spans to this chunk.
 	resource, scope int
-	// rs and ss are their counterparts in the fragment.
+	// rs and ss are their counterparts in the chunk.
 	rs ptrace.ResourceSpans
 	ss ptrace.ScopeSpans
-	// notes are what non-agent spans say of a replay.
+	// notes are the replay tags of non-agent spans.
 	notes segregation.Notes
 }
 
@@ -87,12 +87,12 @@ func (p splitterPool) put(s *splitter) {
 		return
 	}
 	clear(s.index)
-	clear(s.fragments)
-	*s = splitter{splitting: s.splitting, scan: s.scan, of: s.of[:0], fragments: s.fragments[:0], index: s.index}
+	clear(s.chunks)
+	*s = splitter{splitting: s.splitting, scan: s.scan, of: s.of[:0], chunks: s.chunks[:0], index: s.index}
 	p.Put(s)
 }
 
-// inspect decides for every span where it belongs, and what the evidence will hold.
+// inspect decides for every span whether it is evidence and of which chunk, and computes the size of the evidence.
 func (s *splitter) inspect(ctx context.Context, td ptrace.Traces, a *assembly.Assembler) {
 	requestTenant := s.tenant.ofRequest(ctx)
 	scope := 0
@@ -105,8 +105,8 @@ func (s *splitter) inspect(ctx context.Context, td ptrace.Traces, a *assembly.As
 			s.unredacted += s.evidence - before
 		}
 	}
-	for i := range s.fragments {
-		f := &s.fragments[i]
+	for i := range s.chunks {
+		f := &s.chunks[i]
 		s.makeNotes(f)
 		s.size.Items += f.Items
 		s.size.Bytes += f.Bytes
@@ -118,9 +118,9 @@ func (s *splitter) inspect(ctx context.Context, td ptrace.Traces, a *assembly.As
 }
 
 func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope *int, tenant string) {
-	resourceSize, scopeSize := unset, unset // computed when a fragment needs them
+	resourceSize, scopeSize := unset, unset // computed when a chunk needs them
 	var last pcommon.TraceID                // spans of one trace mostly stand together
-	lastFragment := int32(nonAgent)
+	lastChunk := int32(nonAgent)
 	for _, ss := range rs.ScopeSpans().All() {
 		*scope++
 		scopeSize = unset
@@ -140,16 +140,16 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 				s.of = append(s.of, nonAgent)
 				continue
 			}
-			if lastFragment == nonAgent || last != id {
-				last, lastFragment = id, s.fragmentOf(assembly.Key{Tenant: tenant, TraceID: id})
+			if lastChunk == nonAgent || last != id {
+				last, lastChunk = id, s.chunkOf(assembly.Key{Tenant: tenant, TraceID: id})
 			}
-			s.of = append(s.of, lastFragment)
-			f := &s.fragments[lastFragment]
+			s.of = append(s.of, lastChunk)
+			f := &s.chunks[lastChunk]
 			s.evidence++
 			f.Items++
 			f.Bytes += int64(s.sizer.SpanSize(span)) + assembly.ItemOverhead
 			f.RunSpan = f.RunSpan || s.isRunSpan(scopeName, span)
-			// Each fragment gets a resource and a scope of its own.
+			// Each chunk gets a resource and a scope of its own.
 			if f.resource != resource {
 				if resourceSize == unset {
 					resourceSize = attributesSize(rs.Resource().Attributes())
@@ -168,19 +168,19 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 	}
 }
 
-// inspectNonAgent notes what a span that is no evidence says of a replay. The run is one if any span of its trace says so.
+// inspectNonAgent collects the replay tags of a span that is no evidence. A run is a replay if any span of its trace carries a tag.
 func (s *splitter) inspectNonAgent(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, tenant string) {
 	s.scan.Reset()
 	s.scan.Around(rs, ss)
 	s.scan.Span(ss.Scope().Name(), span)
 	if id := span.TraceID(); s.scan.Found() && !id.IsEmpty() {
 		s.evidence++ // the tag is stored
-		s.fragments[s.fragmentOf(assembly.Key{Tenant: tenant, TraceID: id})].notes.Add(id, s.scan.Tags(), rs.Resource().Attributes())
+		s.chunks[s.chunkOf(assembly.Key{Tenant: tenant, TraceID: id})].notes.Add(id, s.scan.Tags(), rs.Resource().Attributes())
 	}
 }
 
-// makeNotes adds the notes of a fragment to it. Its evidence comes behind them, see take.
-func (s *splitter) makeNotes(f *fragment) {
+// makeNotes adds the notes of a chunk to it. Its evidence comes behind them, see take.
+func (s *splitter) makeNotes(f *chunk) {
 	td := ptrace.NewTraces()
 	f.notes.Append(td)
 	n := td.SpanCount()
@@ -195,21 +195,21 @@ func (s *splitter) makeNotes(f *fragment) {
 	f.Bytes += int64(s.sizer.TracesSize(td)) + int64(n)*assembly.ItemOverhead
 }
 
-func (s *splitter) fragmentOf(k assembly.Key) int32 {
+func (s *splitter) chunkOf(k assembly.Key) int32 {
 	if i, ok := s.index[k]; ok {
 		return i
 	}
-	i := int32(len(s.fragments))
+	i := int32(len(s.chunks))
 	s.index[k] = i
-	s.fragments = append(s.fragments, fragment{
-		Fragment: assembly.Fragment{Key: k, Bytes: assembly.FragmentOverhead},
-		resource: unset, scope: unset,
+	s.chunks = append(s.chunks, chunk{
+		TraceChunk: assembly.TraceChunk{Key: k, Bytes: assembly.ChunkOverhead},
+		resource:   unset, scope: unset,
 	})
 	return i
 }
 
-// findLinks collects the non-agent spans of traces that have evidence, here or in the assembler. Without any this is one question for
-// each run of spans of one trace.
+// findLinks collects the non-agent spans of traces that have evidence, in this request or in the assembler. If there are none, it asks the
+// assembler once for each run of spans of one trace.
 func (s *splitter) findLinks(td ptrace.Traces, requestTenant string, a *assembly.Assembler) {
 	n := 0
 	for _, rs := range td.ResourceSpans().All() {
@@ -218,9 +218,9 @@ func (s *splitter) findLinks(td ptrace.Traces, requestTenant string, a *assembly
 		wanted := false // an empty trace id has no evidence
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
-				fragment := s.of[n]
+				chunk := s.of[n]
 				n++
-				if fragment != nonAgent {
+				if chunk != nonAgent {
 					continue
 				}
 				if id := span.TraceID(); id != last {
@@ -238,18 +238,18 @@ func (s *splitter) findLinks(td ptrace.Traces, requestTenant string, a *assembly
 	}
 }
 
-// take moves the evidence out of td. What is left keeps its shape; resources and scopes of which nothing is left go too.
+// take moves the evidence out of td. The rest keeps its structure; empty resources and scopes are removed.
 func (s *splitter) take(td ptrace.Traces) assembly.Request {
-	if len(s.fragments) > 0 {
+	if len(s.chunks) > 0 {
 		resource, scope := 0, 0
 		td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
 			resource++
 			return s.takeResource(rs, resource, &scope)
 		})
 	}
-	r := assembly.Request{Links: s.links, Fragments: make([]assembly.Fragment, len(s.fragments))}
-	for i := range s.fragments {
-		r.Fragments[i] = s.fragments[i].Fragment
+	r := assembly.Request{Links: s.links, Chunks: make([]assembly.TraceChunk, len(s.chunks))}
+	for i := range s.chunks {
+		r.Chunks[i] = s.chunks[i].TraceChunk
 	}
 	return r
 }
@@ -261,7 +261,7 @@ func (s *splitter) takeResource(rs ptrace.ResourceSpans, resource int, scope *in
 		n += ss.Spans().Len()
 	}
 	of := s.of[s.position : s.position+n]
-	switch whole := wholeFragment(of); whole {
+	switch whole := wholeChunk(of); whole {
 	case nonAgent:
 		s.position += n
 		return false
@@ -288,7 +288,7 @@ func (s *splitter) takeScope(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, reso
 	n := ss.Spans().Len()
 	of := s.of[s.position : s.position+n]
 	s.position += n
-	switch whole := wholeFragment(of); whole {
+	switch whole := wholeChunk(of); whole {
 	case nonAgent:
 		return false
 	case mixed:
@@ -318,9 +318,9 @@ func (s *splitter) takeScope(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, reso
 	return ss.Spans().Len() == 0
 }
 
-// resourceIn makes sure that the fragment has the resource.
-func (s *splitter) resourceIn(n int32, rs ptrace.ResourceSpans, resource int) *fragment {
-	f := &s.fragments[n]
+// resourceIn makes sure that the chunk has the resource.
+func (s *splitter) resourceIn(n int32, rs ptrace.ResourceSpans, resource int) *chunk {
+	f := &s.chunks[n]
 	if f.resource != resource {
 		f.resource = resource
 		f.rs = s.tracesOf(n).ResourceSpans().AppendEmpty()
@@ -332,7 +332,7 @@ func (s *splitter) resourceIn(n int32, rs ptrace.ResourceSpans, resource int) *f
 }
 
 func (s *splitter) tracesOf(n int32) ptrace.Traces {
-	f := &s.fragments[n]
+	f := &s.chunks[n]
 	if f.Traces == (ptrace.Traces{}) {
 		f.Traces = ptrace.NewTraces()
 	}
@@ -345,8 +345,8 @@ func (s *splitter) stripSpans(spans ptrace.SpanSlice) {
 	}
 }
 
-// wholeFragment is the fragment that all of them belong to, or nonAgent, or mixed.
-func wholeFragment(of []int32) int32 {
+// wholeChunk is the chunk that all of them belong to, or nonAgent, or mixed.
+func wholeChunk(of []int32) int32 {
 	if len(of) == 0 {
 		return nonAgent
 	}

@@ -53,7 +53,7 @@ type failingRun struct {
 	Failing  float64 `json:"failing_seconds"`
 	Next     float64 `json:"next_attempt_in_seconds"`
 	Parked   bool    `json:"parked"`
-	// Deaths counts the processes that ended while the run was on its way.
+	// Deaths counts the processes that crashed while the run was in flight.
 	Deaths int    `json:"deaths,omitempty"`
 	Error  string `json:"last_error,omitempty"`
 }
@@ -101,7 +101,7 @@ func (s *statusServer) start() error {
 	return nil
 }
 
-// shutdown waits for nobody who reads the list: the time belongs to the evidence.
+// shutdown does not wait for clients that read the list, because the time is needed to emit evidence.
 func (s *statusServer) shutdown() error {
 	err := s.server.Close()
 	if s.addr != nil {
@@ -131,7 +131,7 @@ func (s *statusServer) runs(w http.ResponseWriter, r *http.Request) {
 	for _, r := range s.assembler.FailingRuns(limit) {
 		answer.Failing = append(answer.Failing, failingRun{
 			Key: r.Key.String(), Items: r.Items, Bytes: r.Bytes, Attempts: r.Attempts,
-			Failing: r.Failing.Seconds(), Next: r.Next.Seconds(), Parked: r.Parked, Deaths: r.Deaths, Error: r.Why,
+			Failing: r.Failing.Seconds(), Next: r.Next.Seconds(), Parked: r.Parked, Deaths: r.Crashes, Error: r.Why,
 		})
 	}
 	// Asked after the shards: they have taken up what was acknowledged before.

@@ -14,8 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
-// registerStats makes the counters of the assembler and its spool metrics. They are read when they are collected and cost nothing
-// before.
+// registerStats exposes the counters of the assembler and of its spool as metrics. They are read only when metrics are collected.
 func (p *agentRun) registerStats() error {
 	a, b := p.assembler, p.telemetry
 	one := func(value func(assembly.Stats) int64) metric.Int64Callback {

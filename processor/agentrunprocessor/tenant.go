@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
-// maxTenantBytes bounds what a sender can make of a name; longer ones are cut and keep apart by their digest.
+// maxTenantBytes bounds a tenant. Longer names are cut, and their digest keeps them distinct.
 const maxTenantBytes = 256
 
 func bounded(tenant string) string {
@@ -29,7 +29,7 @@ func bounded(tenant string) string {
 // ofRequest is the tenant that the metadata of a request names, or the default.
 func (c *TenantConfig) ofRequest(ctx context.Context) string {
 	if c.From == tenantFromMetadata {
-		// A client that sends the key twice is not believed twice.
+		// A key that is sent twice counts as not sent.
 		if values := client.FromContext(ctx).Metadata.Get(c.Key); len(values) == 1 && values[0] != "" {
 			return values[0]
 		}

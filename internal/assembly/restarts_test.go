@@ -18,9 +18,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
-// TestNothingIsLostFromOneLifeToTheNext admits random requests, repetitions and links among them, while memory is short and the next
+// TestNothingIsLostOverRestarts admits random requests, repetitions and links among them, while memory is short and the next
 // component fails at random; ends in parking or a crash at a random moment, and goes on.
-func TestNothingIsLostFromOneLifeToTheNext(t *testing.T) {
+func TestNothingIsLostOverRestarts(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestNothingIsLostFromOneLifeToTheNext(t *testing.T) {
 							nodes = append(nodes, n)
 							spans = append(spans, span{tr, n.id, n.payload})
 						}
-						r.Fragments = append(r.Fragments, fragment(tr, nodes...))
+						r.Chunks = append(r.Chunks, chunk(tr, nodes...))
 					}
 					for range rnd.IntN(3) {
 						tr := byte(rnd.IntN(12))
@@ -125,11 +125,11 @@ func TestNothingIsLostFromOneLifeToTheNext(t *testing.T) {
 
 func cloneRequest(r Request) Request {
 	c := Request{Links: append([]Link(nil), r.Links...)}
-	for _, f := range r.Fragments {
+	for _, f := range r.Chunks {
 		td := ptrace.NewTraces()
 		f.Traces.CopyTo(td)
 		f.Traces = td
-		c.Fragments = append(c.Fragments, f)
+		c.Chunks = append(c.Chunks, f)
 	}
 	return c
 }

@@ -11,54 +11,56 @@ import (
 )
 
 const (
-	sidecarMagic       = "tapeidx\n"
-	sidecarHeaderBytes = 72
+	indexMagic       = "tapeidx\n"
+	indexHeaderBytes = 72
 
 	flagDamaged = 1 // damage was found in the segment
 )
 
-// sidecarHeader is the first part of a sidecar; the list of positions that the segment kills and the list of its records follow.
-type sidecarHeader struct {
+// segmentIndexHeader is the first part of a segment index. Two lists follow: the positions that the segment releases, and its records.
+type segmentIndexHeader struct {
 	segmentHeader
-	damaged           bool
-	end               uint32 // bytes of the segment that belong to the log
-	entries, kills    uint32
-	killSize, recSize uint32
-	killSum, recSum   uint32
+	damaged              bool
+	end                  uint32 // bytes of the segment that belong to the log
+	entries, releases    uint32
+	releaseSize, recSize uint32
+	releaseSum, recSum   uint32
 }
 
-func (h sidecarHeader) bytes() int64 {
-	return sidecarHeaderBytes + int64(h.killSize) + int64(h.recSize)
+func (h segmentIndexHeader) bytes() int64 {
+	return indexHeaderBytes + int64(h.releaseSize) + int64(h.recSize)
 }
 
-// sidecar collects what a start has to know of a segment, while the segment is written or scanned.
-type sidecar struct {
-	sidecarHeader
-	killed   []byte
+// segmentIndex collects what a start has to know of a segment, while the segment is written or scanned.
+type segmentIndex struct {
+	segmentIndexHeader
+	released []byte
 	recs     []byte
 	lastKey  []byte
 	lastEnd  uint32
 	firstKey bool
 }
 
-func newSidecar(h segmentHeader) *sidecar {
-	return &sidecar{sidecarHeader: sidecarHeader{segmentHeader: h, end: segmentHeaderBytes}, firstKey: true}
+func newSegmentIndex(h segmentHeader) *segmentIndex {
+	return &segmentIndex{segmentIndexHeader: segmentIndexHeader{segmentHeader: h, end: segmentHeaderBytes}, firstKey: true}
 }
 
-// size is the length of the sidecar file.
-func (s *sidecar) size() int64 { return sidecarHeaderBytes + int64(len(s.killed)) + int64(len(s.recs)) }
+// size is the length of the index file.
+func (s *segmentIndex) size() int64 {
+	return indexHeaderBytes + int64(len(s.released)) + int64(len(s.recs))
+}
 
-// add notes a record of the segment that begins at offset and takes n bytes.
-func (s *sidecar) add(r *record, offset uint32, n int) error {
+// add adds a record of the segment that begins at offset and takes n bytes.
+func (s *segmentIndex) add(r *record, offset uint32, n int) error {
 	switch r.kind {
 	case kindRelease:
-		err := eachKill(r.payload, s.number, s.kill)
+		err := eachRelease(r.payload, s.number, s.release)
 		return err
 	case kindCopy:
 		if r.origin.segment == 0 || r.origin.segment > s.number {
 			return fmt.Errorf("%w: a copy of segment %d", ErrCorrupt, r.origin.segment)
 		}
-		s.kill(r.origin)
+		s.release(r.origin)
 	}
 	s.recs = binary.AppendUvarint(s.recs, uint64(offset-s.lastEnd))
 	s.recs = binary.AppendUvarint(s.recs, uint64(n))
@@ -77,14 +79,14 @@ func (s *sidecar) add(r *record, offset uint32, n int) error {
 	return nil
 }
 
-func (s *sidecar) kill(p position) {
-	s.killed = appendKill(s.killed, s.number, p)
-	s.kills++
+func (s *segmentIndex) release(p position) {
+	s.released = appendRelease(s.released, s.number, p)
+	s.releases++
 }
 
-func (s *sidecar) encode() []byte {
-	b := make([]byte, sidecarHeaderBytes, s.size())
-	copy(b, sidecarMagic)
+func (s *segmentIndex) encode() []byte {
+	b := make([]byte, indexHeaderBytes, s.size())
+	copy(b, indexMagic)
 	le.PutUint16(b[8:], version)
 	if s.damaged {
 		le.PutUint16(b[10:], flagDamaged)
@@ -94,48 +96,48 @@ func (s *sidecar) encode() []byte {
 	le.PutUint64(b[24:], s.salt)
 	le.PutUint64(b[32:], uint64(s.created))
 	le.PutUint32(b[40:], s.end)
-	le.PutUint32(b[44:], s.kills)
-	le.PutUint32(b[48:], uint32(len(s.killed)))
+	le.PutUint32(b[44:], s.releases)
+	le.PutUint32(b[48:], uint32(len(s.released)))
 	le.PutUint32(b[52:], uint32(len(s.recs)))
-	le.PutUint32(b[56:], checksum(s.killed))
+	le.PutUint32(b[56:], checksum(s.released))
 	le.PutUint32(b[60:], checksum(s.recs))
 	le.PutUint32(b[68:], checksum(b[:68]))
-	return append(append(b, s.killed...), s.recs...)
+	return append(append(b, s.released...), s.recs...)
 }
 
-// parseSidecarHeader checks the header of a sidecar of size bytes for the segment number, a file of segmentSize bytes.
-func parseSidecarHeader(b []byte, size int64, number uint32, segmentSize int64) (sidecarHeader, error) {
-	if len(b) < sidecarHeaderBytes || string(b[:8]) != sidecarMagic || le.Uint32(b[68:]) != checksum(b[:68]) {
-		return sidecarHeader{}, errFormat
+// parseIndexHeader checks the header of an index of size bytes for the segment number, a file of segmentSize bytes.
+func parseIndexHeader(b []byte, size int64, number uint32, segmentSize int64) (segmentIndexHeader, error) {
+	if len(b) < indexHeaderBytes || string(b[:8]) != indexMagic || le.Uint32(b[68:]) != checksum(b[:68]) {
+		return segmentIndexHeader{}, errFormat
 	}
 	if v := le.Uint16(b[8:]); v != version {
-		return sidecarHeader{}, errVersion{int(v)}
+		return segmentIndexHeader{}, errVersion{int(v)}
 	}
-	h := sidecarHeader{
+	h := segmentIndexHeader{
 		damaged: le.Uint16(b[10:])&flagDamaged != 0, entries: le.Uint32(b[12:]),
 		segmentHeader: segmentHeader{number: number, salt: le.Uint64(b[24:]), created: int64(le.Uint64(b[32:]))},
-		end:           le.Uint32(b[40:]), kills: le.Uint32(b[44:]),
-		killSize: le.Uint32(b[48:]), recSize: le.Uint32(b[52:]), killSum: le.Uint32(b[56:]), recSum: le.Uint32(b[60:]),
+		end:           le.Uint32(b[40:]), releases: le.Uint32(b[44:]),
+		releaseSize: le.Uint32(b[48:]), recSize: le.Uint32(b[52:]), releaseSum: le.Uint32(b[56:]), recSum: le.Uint32(b[60:]),
 	}
 	switch {
 	case le.Uint64(b[16:]) != uint64(number):
-		return sidecarHeader{}, fmt.Errorf("%w: it is of segment %d", ErrCorrupt, le.Uint64(b[16:]))
+		return segmentIndexHeader{}, fmt.Errorf("%w: it is of segment %d", ErrCorrupt, le.Uint64(b[16:]))
 	case h.bytes() != size:
-		return sidecarHeader{}, fmt.Errorf("%w: %d bytes, not %d", ErrCorrupt, size, h.bytes())
+		return segmentIndexHeader{}, fmt.Errorf("%w: %d bytes, not %d", ErrCorrupt, size, h.bytes())
 	case h.end < segmentHeaderBytes || int64(h.end) > segmentSize:
-		return sidecarHeader{}, fmt.Errorf("%w: the segment is shorter than it was", ErrCorrupt)
+		return segmentIndexHeader{}, fmt.Errorf("%w: the segment is shorter than it was", ErrCorrupt)
 	}
 	return h, nil
 }
 
-// readKills returns the list of positions that the segment kills, for eachKill.
-func (h sidecarHeader) readKills(f io.ReaderAt) ([]byte, error) {
-	return readPart(f, sidecarHeaderBytes, h.killSize, h.killSum)
+// readReleases returns the list of positions that the segment releases, for eachRelease.
+func (h segmentIndexHeader) readReleases(f io.ReaderAt) ([]byte, error) {
+	return readPart(f, indexHeaderBytes, h.releaseSize, h.releaseSum)
 }
 
 // readRecords returns the list of the records, for eachRecord.
-func (h sidecarHeader) readRecords(f io.ReaderAt) ([]byte, error) {
-	return readPart(f, sidecarHeaderBytes+int64(h.killSize), h.recSize, h.recSum)
+func (h segmentIndexHeader) readRecords(f io.ReaderAt) ([]byte, error) {
+	return readPart(f, indexHeaderBytes+int64(h.releaseSize), h.recSize, h.recSum)
 }
 
 func readPart(f io.ReaderAt, at int64, size, sum uint32) ([]byte, error) {
@@ -144,20 +146,20 @@ func readPart(f io.ReaderAt, at int64, size, sum uint32) ([]byte, error) {
 		return nil, err
 	}
 	if checksum(b) != sum {
-		return nil, fmt.Errorf("%w: checksum of the sidecar", ErrCorrupt)
+		return nil, fmt.Errorf("%w: checksum of the segment index", ErrCorrupt)
 	}
 	return b, nil
 }
 
-// sidecarRecord is what a sidecar says of a record.
-type sidecarRecord struct {
+// indexRecord is what a segment index says of a record.
+type indexRecord struct {
 	offset, bytes uint32
 	key, meta     []byte
 	raw           uint32
 }
 
 // eachRecord calls fn for each record of a list, in the order of their offsets.
-func eachRecord(b []byte, end uint32, fn func(sidecarRecord) error) error {
+func eachRecord(b []byte, end uint32, fn func(indexRecord) error) error {
 	bad := fmt.Errorf("%w: list of records", ErrCorrupt)
 	number := func(limit uint64) (uint32, bool) {
 		v, n := binary.Uvarint(b)
@@ -167,7 +169,7 @@ func eachRecord(b []byte, end uint32, fn func(sidecarRecord) error) error {
 		b = b[n:]
 		return uint32(v), true
 	}
-	var r sidecarRecord
+	var r indexRecord
 	var at uint32
 	for first := true; len(b) > 0; first = false {
 		gap, ok := number(uint64(end - at))

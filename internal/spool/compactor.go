@@ -15,18 +15,18 @@ import (
 // bytesPerCopy bounds what compaction adds to one commit, so that batches do not wait for it.
 const bytesPerCopy = 256 << 10
 
-// keepLoop is the keeper.
-func (l *Log) keepLoop() {
-	defer close(l.kept)
+// compactorLoop is the goroutine of the compactor. It seals segments, deletes the oldest and copies live records forward.
+func (l *Log) compactorLoop() {
+	defer close(l.compacted)
 	for {
 		select {
-		case <-l.stopKeep:
+		case <-l.stopCompactor:
 			return
-		case <-l.keep:
+		case <-l.maintenance:
 		}
-		for l.keepNext() {
+		for l.maintainNext() {
 			select {
-			case <-l.stopKeep:
+			case <-l.stopCompactor:
 				return
 			default:
 			}
@@ -34,8 +34,9 @@ func (l *Log) keepLoop() {
 	}
 }
 
-// keepNext does one piece of what is due and says whether more may be. What fails is tried again when the keeper is woken next.
-func (l *Log) keepNext() bool {
+// maintainNext does one step of the maintenance that is due and says whether there may be another. A step that fails is tried again when
+// the compactor is woken next.
+func (l *Log) maintainNext() bool {
 	l.mu.Lock()
 	i := slices.IndexFunc(l.segments, func(s *segment) bool { return s.sealed && s.unsealed != nil })
 	var unsealed, oldest *segment
@@ -61,21 +62,21 @@ func (l *Log) keepNext() bool {
 		return false
 	}
 	if err != nil {
-		l.o.Logger.Warn("spool: upkeep is put off", zap.Error(err))
+		l.o.Logger.Warn("spool: maintenance failed and is tried again later", zap.Error(err))
 	}
 	return err == nil
 }
 
-// keeperDue says whether a release has left the keeper something to do. Log.mu is held.
-func (l *Log) keeperDue() bool {
+// maintenanceDue says whether a release has left the compactor something to do. Log.mu is held.
+func (l *Log) maintenanceDue() bool {
 	if len(l.segments) == 0 || !l.segments[0].sealed {
 		return false
 	}
 	return l.segments[0].live == 0 || l.compactionDue()
 }
 
-// seal cuts what was preallocated, syncs what was not synced and writes the sidecar. A sidecar that cannot be written costs the next
-// start a scan; a sync that fails may cost records and is an error.
+// seal cuts what was preallocated, syncs what was not synced and writes the segment index. Without the index the next start scans the
+// segment. A sync that fails may lose records and is an error.
 func (l *Log) seal(s *segment) error {
 	err := l.trySeal(s)
 	var unsynced *syncError
@@ -87,16 +88,16 @@ func (l *Log) seal(s *segment) error {
 		l.o.Logger.Error("spool: sync failed; records acknowledged since the last sync may not be on the disk", zap.String("segment", s.name()), zap.Error(err))
 		err = fmt.Errorf("%s: records acknowledged since the last sync may not be on the disk: %w", s.name(), unsynced)
 	case err != nil:
-		l.o.Logger.Warn("spool: a segment has no sidecar; the next start scans it", zap.String("segment", s.name()), zap.Error(err))
+		l.o.Logger.Warn("spool: the index of a segment cannot be written; the next start scans the segment", zap.String("segment", s.name()), zap.Error(err))
 		err = nil
 	default:
-		s.sidecarBytes = s.unsealed.size()
+		s.indexFileBytes = s.unsealed.size()
 	}
 	s.unsealed = nil
 	return err
 }
 
-// trySeal writes the sidecar also when cutting fails: it names the end.
+// trySeal writes the segment index also when cutting fails, because the index names the end.
 func (l *Log) trySeal(s *segment) error {
 	cut := s.f.Truncate(int64(s.end))
 	l.mu.Lock()
@@ -114,7 +115,7 @@ func (l *Log) trySeal(s *segment) error {
 			return &syncError{err}
 		}
 	}
-	return writeSidecar(l.fs, s.unsealed)
+	return writeSegmentIndex(l.fs, s.unsealed)
 }
 
 // sealLast is the end of Close, when nothing runs any more. A segment that holds nothing is deleted.
@@ -140,8 +141,8 @@ func (l *Log) sealLast() error {
 	return errors.Join(errs...)
 }
 
-// remove deletes the oldest segment, in which nothing lives, or moves it aside when it was found damaged. The name is gone for good
-// before the next segment may go.
+// remove deletes the oldest segment, which holds no live record. A damaged segment is renamed instead (quarantined). The directory is
+// synced before the next segment may be deleted.
 func (l *Log) remove(s *segment) error {
 	l.mu.Lock()
 	l.closeFile(s)
@@ -152,7 +153,7 @@ func (l *Log) remove(s *segment) error {
 	}
 	l.mu.Lock()
 	if s.damaged {
-		l.setAside += s.size
+		l.quarantined += s.size
 		l.stats.QuarantinedFiles++
 	}
 	l.logBytes -= int64(s.end)
@@ -164,7 +165,7 @@ func (l *Log) remove(s *segment) error {
 func (l *Log) removeFiles(s *segment) error {
 	var err error
 	if s.damaged {
-		l.o.Logger.Error("spool: a damaged segment is moved aside; what could be read was copied", zap.String("file", s.name()+damagedSuffix))
+		l.o.Logger.Error("spool: a damaged segment is quarantined; its readable records were copied", zap.String("file", s.name()+damagedSuffix))
 		err = l.fs.Rename(s.name(), s.name()+damagedSuffix)
 	} else {
 		err = l.fs.Remove(s.name())
@@ -172,7 +173,7 @@ func (l *Log) removeFiles(s *segment) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // gone already: the directory was not synced last time
 		return err
 	}
-	if err := l.fs.Remove(s.sidecar()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := l.fs.Remove(s.indexName()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return l.fs.SyncDir()

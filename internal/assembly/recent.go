@@ -13,9 +13,9 @@ const (
 	rememberedTrace = 8
 )
 
-// memo remembers traces that were emitted, and forgets those that were emitted the longest time ago when nodes exceeds maxNodes.
-// It has a lock because a trace that is read back from the spool is known only when a worker has read it.
-type memo struct {
+// recentTraces remembers traces that were emitted. When nodes exceeds maxNodes, it forgets the traces that were emitted first. Shards and
+// workers use it, so it has a lock: what is known of a trace in the spool is complete only when a worker has read it back.
+type recentTraces struct {
 	mu       sync.Mutex
 	traces   map[Key]past
 	forget   []Key
@@ -23,9 +23,11 @@ type memo struct {
 	maxNodes int
 }
 
-func newMemo(maxNodes int) *memo { return &memo{traces: map[Key]past{}, maxNodes: maxNodes} }
+func newRecentTraces(maxNodes int) *recentTraces {
+	return &recentTraces{traces: map[Key]past{}, maxNodes: maxNodes}
+}
 
-func (m *memo) remember(k Key, p past) {
+func (m *recentTraces) remember(k Key, p past) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if old, ok := m.traces[k]; ok {
@@ -46,7 +48,7 @@ func (m *memo) remember(k Key, p past) {
 }
 
 // recall takes what is known of a trace; the trace is open again and knows it itself.
-func (m *memo) recall(k Key) (past, bool) {
+func (m *recentTraces) recall(k Key) (past, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, ok := m.traces[k]

@@ -14,40 +14,41 @@ import (
 	"go.uber.org/zap"
 )
 
-// Room on the disk. Batches fill a segment up to SegmentBytes, release markers and copies of compaction ("upkeep") may go on to
-// a quarter more. A segment takes its room when it is created, so a full disk is met there. The reserve is a file that takes room for
-// one more segment: upkeep gets it when there is no other, so that a full log can drain. Without the reserve batches are refused.
+// Disk space. Batches fill a segment up to SegmentBytes. Maintenance (release markers, and copies of compaction) may fill a quarter
+// more. A segment reserves its disk space when it is created, so a full disk is noticed there. The reserved space is a file of the size
+// of one more segment. When nothing else is free, that file is deleted for maintenance, so that a full log can drain. While it is
+// missing, batches are refused.
 
 // errQuota is the quota's way of saying that the disk is full.
 var errQuota = fmt.Errorf("%w: max bytes reached", syscall.ENOSPC)
 
-// roomForUpkeep makes sure that markers and copies of the group fit into the open segment.
-func (l *Log) roomForUpkeep(g *group) error {
-	need := g.upkeepBytes()
+// fitMaintenance makes sure that markers and copies of the group fit into the open segment.
+func (l *Log) fitMaintenance(g *group) error {
+	need := g.maintenanceBytes()
 	if need == 0 || l.active != nil && int64(l.active.end)+need <= l.o.markerLimit() {
 		return nil
 	}
 	return l.rotate(true)
 }
 
-// admit keeps the batches that fit into the open segment beside the upkeep, begins a new segment if none does, answers those that find
-// no room at all and leaves the rest for the next commit.
+// admit keeps the batches that fit into the open segment beside the maintenance, begins a new segment if none does, refuses those that find
+// no space at all and leaves the rest for the next commit.
 func (l *Log) admit(g *group) {
 	waiting := g.batches
 	g.batches = nil
 	if len(waiting) == 0 {
 		return
 	}
-	if !l.reserved && !l.restoreReserve() {
+	if !l.reserved && !l.reserveSpace() {
 		l.refuse(&group{batches: waiting}, errQuota)
 		return
 	}
-	upkeep := g.upkeepBytes()
+	maintenance := g.maintenanceBytes()
 	var taken int64
 	rotated := false
 	for k, r := range waiting {
 		size := int64(len(r.buf))
-		if !l.fits(taken+size, upkeep) {
+		if !l.fits(taken+size, maintenance) {
 			if len(g.batches) > 0 {
 				l.queue.putBack(waiting[k:])
 				return
@@ -57,8 +58,8 @@ func (l *Log) admit(g *group) {
 				rotated = true
 				err = l.rotate(false)
 			}
-			if err == nil && !l.fits(taken+size, upkeep) {
-				if upkeep > 0 { // a large copy; the batch comes next
+			if err == nil && !l.fits(taken+size, maintenance) {
+				if maintenance > 0 { // a large copy; the batch comes next
 					l.queue.putBack(waiting[k:])
 					return
 				}
@@ -74,29 +75,29 @@ func (l *Log) admit(g *group) {
 	}
 }
 
-// fits says whether the open segment takes so many bytes of batches more, and of upkeep.
-func (l *Log) fits(n, upkeep int64) bool {
+// fits says whether the open segment has space for n bytes of batches and for the maintenance.
+func (l *Log) fits(n, maintenance int64) bool {
 	s := l.active
-	if s == nil || int64(s.end)+n > l.o.SegmentBytes || int64(s.end)+n+upkeep > l.o.markerLimit() {
+	if s == nil || int64(s.end)+n > l.o.SegmentBytes || int64(s.end)+n+maintenance > l.o.markerLimit() {
 		return false
 	}
 	return s.unsealed.entries == 0 || s.unsealed.size() < l.o.SegmentBytes/4
 }
 
-// rotate begins a new segment and leaves the old one to the keeper. On an error the old one stays open.
-func (l *Log) rotate(upkeep bool) error {
+// rotate begins a new segment and leaves the old one to the compactor. On an error the old one stays open.
+func (l *Log) rotate(maintenance bool) error {
 	if l.o.MaxBytes > 0 {
-		l.lookAside()
-		room := l.o.MaxBytes - l.used(false) - l.o.footprint()
+		l.countQuarantined()
+		remaining := l.o.MaxBytes - l.used(false) - l.o.footprint()
 		switch {
-		case room < 0, !upkeep && room < l.o.footprint():
+		case remaining < 0, !maintenance && remaining < l.o.footprint():
 			return errQuota
-		case room < l.o.footprint():
-			l.giveUpReserve()
+		case remaining < l.o.footprint():
+			l.freeReservedSpace()
 		}
 	}
 	s, err := l.create()
-	if upkeep && isFull(err) && l.giveUpReserve() {
+	if maintenance && isFull(err) && l.freeReservedSpace() {
 		s, err = l.create()
 	}
 	if err != nil {
@@ -111,7 +112,7 @@ func (l *Log) rotate(upkeep bool) error {
 	l.openFiles++
 	l.logBytes += int64(s.end)
 	l.mu.Unlock()
-	l.wakeKeeper()
+	l.wakeCompactor()
 	return nil
 }
 
@@ -149,29 +150,29 @@ func (l *Log) create() (*segment, error) {
 		_ = l.fs.Remove(segmentName(h.number))
 		return nil, fmt.Errorf("create %s: %w", segmentName(h.number), err)
 	}
-	return &segment{segmentHeader: h, f: f, size: size, end: segmentHeaderBytes, unsealed: newSidecar(h)}, nil
+	return &segment{segmentHeader: h, f: f, size: size, end: segmentHeaderBytes, unsealed: newSegmentIndex(h)}, nil
 }
 
-// used is what the files take, without the reserve; the open segment counts as what it may become, or as what it is.
+// used is what the files take, without the reserved space. With open, the open segment counts with the size that it may reach.
 func (l *Log) used(open bool) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.setAside
+	n := l.quarantined
 	for _, s := range l.segments {
 		switch {
 		case open && s == l.active:
 			n += l.o.footprint()
-		case s.unsealed != nil: // sealed soon: cut, and with its sidecar
+		case s.unsealed != nil: // sealed soon: cut, and with its index
 			n += int64(s.end) + s.unsealed.size()
 		default:
-			n += s.size + s.sidecarBytes
+			n += s.size + s.indexFileBytes
 		}
 	}
 	return n
 }
 
-// lookAside counts the damaged files again, which a person may have deleted.
-func (l *Log) lookAside() {
+// countQuarantined counts the quarantined files again, because somebody may have deleted some.
+func (l *Log) countQuarantined() {
 	l.mu.Lock()
 	none := l.stats.QuarantinedFiles == 0
 	l.mu.Unlock()
@@ -190,22 +191,22 @@ func (l *Log) lookAside() {
 		}
 	}
 	l.mu.Lock()
-	l.setAside, l.stats.QuarantinedFiles = size, n
+	l.quarantined, l.stats.QuarantinedFiles = size, n
 	l.mu.Unlock()
 }
 
-// restoreReserve takes the room of the reserve again, if there is room.
-func (l *Log) restoreReserve() bool {
+// reserveSpace creates the reserved space again, if there is space for it.
+func (l *Log) reserveSpace() bool {
 	if l.o.MaxBytes > 0 {
-		l.lookAside()
+		l.countQuarantined()
 		if l.used(true)+l.o.footprint() > l.o.MaxBytes {
 			return false
 		}
 	}
-	if err := l.createReserve(); err != nil {
-		_ = l.fs.Remove(reserveName)
+	if err := l.preallocateReserved(); err != nil {
+		_ = l.fs.Remove(reservedName)
 		if !isFull(err) {
-			l.o.Logger.Error("spool: the reserve cannot be created", zap.Error(err))
+			l.o.Logger.Error("spool: the reserved space cannot be created", zap.Error(err))
 		}
 		return false
 	}
@@ -213,11 +214,11 @@ func (l *Log) restoreReserve() bool {
 	return true
 }
 
-func (l *Log) createReserve() error {
-	if !canReserve {
+func (l *Log) preallocateReserved() error {
+	if !canPreallocate {
 		return nil
 	}
-	f, err := l.fs.Open(reserveName, os.O_CREATE|os.O_RDWR)
+	f, err := l.fs.Open(reservedName, os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return err
 	}
@@ -231,20 +232,20 @@ func (l *Log) createReserve() error {
 	return err
 }
 
-// giveUpReserve makes its room free and says whether it was there.
-func (l *Log) giveUpReserve() bool {
+// freeReservedSpace deletes the reserved space and says whether it was there.
+func (l *Log) freeReservedSpace() bool {
 	if !l.reserved {
 		return false
 	}
 	l.setReserved(false)
-	if canReserve {
-		if err := l.fs.Remove(reserveName); err != nil {
-			l.o.Logger.Error("spool: the reserve cannot be given up", zap.Error(err))
+	if canPreallocate {
+		if err := l.fs.Remove(reservedName); err != nil {
+			l.o.Logger.Error("spool: the reserved space cannot be freed", zap.Error(err))
 		}
 	}
 	if t := time.Now(); t.Sub(l.warned) > time.Minute {
 		l.warned = t
-		l.o.Logger.Warn("spool: no room left but the reserve; batches are refused until records were released")
+		l.o.Logger.Warn("spool: only the reserved space is left; batches are refused until records are released")
 	}
 	return true
 }

@@ -44,48 +44,48 @@ func TestTheNextProcessKnowsWhatWasOnItsWay(t *testing.T) {
 	if err := l.Append(t.Context(), []Entry{{Key: a}, {Key: b}, {Key: c}, {Key: long}}, ids); err != nil {
 		t.Fatal(err)
 	}
-	want := func(deaths ...int) {
+	want := func(crashes ...int) {
 		t.Helper()
 		var got []int
 		for _, k := range [][]byte{a, b, c, long} {
-			got = append(got, l.Life().Deaths(k))
+			got = append(got, l.ProcessState().Crashes(k))
 		}
-		if !slices.Equal(got, deaths) {
-			t.Errorf("deaths %v, want %v", got, deaths)
+		if !slices.Equal(got, crashes) {
+			t.Errorf("crashes %v, want %v", got, crashes)
 		}
 	}
-	life := l.Life()
-	life.Listen(time.Minute)
-	life.Listen(time.Second)
-	life.Begin(b)
-	life.End(b, false)
-	life.Begin(a)
-	life.Begin(c)
-	life.End(c, true)
-	life.Begin(long)
+	state := l.ProcessState()
+	state.RecordUptime(time.Minute)
+	state.RecordUptime(time.Second)
+	state.Begin(b)
+	state.End(b, false)
+	state.Begin(a)
+	state.Begin(c)
+	state.End(c, true)
+	state.Begin(long)
 	die(l)
 
 	l = begin()
 	want(1, 0, 0, 1)
-	if d := l.Life().Listened(); d != time.Minute {
-		t.Errorf("listened for %s", d)
+	if d := l.ProcessState().Uptime(); d != time.Minute {
+		t.Errorf("uptime %s", d)
 	}
-	l.Life().Begin(a)
+	l.ProcessState().Begin(a)
 	die(l)
 
 	l = begin()
 	want(2, 0, 0, 1)
-	l.Life().Begin(a)
-	l.Life().Begin(b)
+	l.ProcessState().Begin(a)
+	l.ProcessState().Begin(b)
 	if err := l.Close(); err != nil { // in order
 		t.Fatal(err)
 	}
-	l.Life().End(b, true)
+	l.ProcessState().End(b, true)
 
 	l = begin()
 	want(2, 0, 0, 1)
-	l.Life().Begin(a)
-	l.Life().End(a, true)
+	l.ProcessState().Begin(a)
+	l.ProcessState().End(a, true)
 	die(l)
 
 	l = begin()
@@ -98,16 +98,16 @@ func TestTheNextProcessKnowsWhatWasOnItsWay(t *testing.T) {
 	}
 	l = begin()
 	want(0, 0, 0, 0) // nothing of it is held
-	if n := len(l.Life().notes); n != 0 {
-		t.Errorf("%d notes are left", n)
+	if n := len(l.ProcessState().keys); n != 0 {
+		t.Errorf("%d entries are left", n)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestPlacesOfNotesAreUsedAgain(t *testing.T) {
-	l := loadLife(newFaultDir(1), zap.NewNop())
+func TestSlotsOfTheProcessStateAreUsedAgain(t *testing.T) {
+	l := loadProcessState(newFaultDir(1), zap.NewNop())
 	for i := range 10_000 {
 		for j := range 4 {
 			l.Begin(fmt.Append(nil, i, j))
@@ -116,55 +116,55 @@ func TestPlacesOfNotesAreUsedAgain(t *testing.T) {
 			l.End(fmt.Append(nil, i, j), j%2 == 0)
 		}
 	}
-	if l.places != 4 {
-		t.Errorf("%d places for four at once", l.places)
+	if l.slots != 4 {
+		t.Errorf("%d slots for four at once", l.slots)
 	}
 }
 
-// A disk that is full or fails costs the notes and nothing else.
-func TestNotesThatCannotBeWrittenEndNothing(t *testing.T) {
+// A disk that is full or fails costs the process state and nothing else.
+func TestAProcessStateThatCannotBeWrittenEndsNothing(t *testing.T) {
 	d := newFaultDir(1)
 	d.fault = func(_, name string) error {
-		if name == lifeName {
+		if name == processStateName {
 			return os.ErrPermission
 		}
 		return nil
 	}
 	b := openBook(t, d, Options{})
-	b.log.Life().Begin([]byte("key"))
-	b.log.Life().Listen(time.Minute)
+	b.log.ProcessState().Begin([]byte("key"))
+	b.log.ProcessState().RecordUptime(time.Minute)
 	b.append(b.entry(10))
-	b.log.Life().End([]byte("key"), true)
+	b.log.ProcessState().End([]byte("key"), true)
 	b.close()
 	b.open(d, Options{})
 	b.check()
 	b.close()
 }
 
-// FuzzLife: whatever the file holds, a log opens on it, and what it says then is what the next one reads.
-func FuzzLife(f *testing.F) {
+// FuzzProcessState: whatever the file holds, a log opens on it, and what it says then is what the next one reads.
+func FuzzProcessState(f *testing.F) {
 	d := newFaultDir(1)
-	l := loadLife(d, zap.NewNop())
-	l.Listen(time.Hour)
+	l := loadProcessState(d, zap.NewNop())
+	l.RecordUptime(time.Hour)
 	l.Begin([]byte("acme/1"))
 	l.Begin([]byte("acme/2"))
-	f.Add(d.names[lifeName].data)
-	f.Add(d.names[lifeName].data[:lifeHeaderBytes+20])
-	f.Add([]byte(lifeMagic))
+	f.Add(d.names[processStateName].data)
+	f.Add(d.names[processStateName].data[:processStateHeaderBytes+20])
+	f.Add([]byte(processStateMagic))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		d := newFaultDir(1)
-		d.names[lifeName] = &faultFile{data: body}
-		first := loadLife(d, zap.NewNop())
+		d.names[processStateName] = &faultFile{data: body}
+		first := loadProcessState(d, zap.NewNop())
 		first.Begin([]byte("another"))
 		first.End([]byte("another"), true)
 		first.close()
-		second := loadLife(d, zap.NewNop())
-		if first.Listened() != second.Listened() {
-			t.Errorf("listened %s, then %s", first.Listened(), second.Listened())
+		second := loadProcessState(d, zap.NewNop())
+		if first.Uptime() != second.Uptime() {
+			t.Errorf("uptime %s, then %s", first.Uptime(), second.Uptime())
 		}
-		for key, n := range first.notes {
-			if second.notes[key] == nil || second.notes[key].deaths != n.deaths {
-				t.Errorf("%q: %d deaths, then %+v", key, n.deaths, second.notes[key])
+		for key, n := range first.keys {
+			if second.keys[key] == nil || second.keys[key].crashes != n.crashes {
+				t.Errorf("%q: %d crashes, then %+v", key, n.crashes, second.keys[key])
 			}
 		}
 	})
@@ -216,7 +216,7 @@ func TestDamagedFilesThatAPersonDeletesFreeTheQuota(t *testing.T) {
 	b := openBook(t, d, o)
 	entry := b.entry(100)
 	if err := b.log.Append(t.Context(), []Entry{entry}, make([]ID, 1)); err == nil {
-		t.Fatal("the quota does not count what was moved aside")
+		t.Fatal("the quota does not count what was quarantined")
 	}
 	if err := d.Remove(aside); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// event is something that an operator should hear of, but not for every request.
+// event is a kind of log message that must not be written for every request.
 type event int
 
 const (
@@ -38,25 +38,26 @@ var eventTexts = [events]string{
 	traceParked:     "a run is parked: it fails while others do not; nothing of it is lost, and it is tried rarely",
 }
 
-// announceEvery is how often each kind of event is logged. All of them are counted.
-const announceEvery = 10 * time.Second
+// logInterval is how often each kind of event is logged. All of them are counted.
+const logInterval = 10 * time.Second
 
-// announcer logs each kind of event once in a while and says how many it left out.
-type announcer struct {
+// rateLimitedLog logs each kind of event at most once per logInterval. Each message says how many were left out before it. The sampler of
+// zap does not: it drops silently, and reads the system clock.
+type rateLimitedLog struct {
 	logger *zap.Logger
-	watch  stopwatch
-	kinds  [events]struct{ last, silent atomic.Int64 }
+	clock  monotonicClock
+	kinds  [events]struct{ last, suppressed atomic.Int64 }
 }
 
-func (a *announcer) warn(e event, fields ...zap.Field) { a.say(zap.WarnLevel, e, fields) }
-func (a *announcer) fail(e event, fields ...zap.Field) { a.say(zap.ErrorLevel, e, fields) }
+func (a *rateLimitedLog) warn(e event, fields ...zap.Field)  { a.log(zap.WarnLevel, e, fields) }
+func (a *rateLimitedLog) error(e event, fields ...zap.Field) { a.log(zap.ErrorLevel, e, fields) }
 
-func (a *announcer) say(level zapcore.Level, e event, fields []zap.Field) {
+func (a *rateLimitedLog) log(level zapcore.Level, e event, fields []zap.Field) {
 	k := &a.kinds[e]
-	now, last := max(a.watch.now(), 1), k.last.Load()
-	if last != 0 && now-last < int64(announceEvery) || !k.last.CompareAndSwap(last, now) {
-		k.silent.Add(1)
+	now, last := max(a.clock.now(), 1), k.last.Load()
+	if last != 0 && now-last < int64(logInterval) || !k.last.CompareAndSwap(last, now) {
+		k.suppressed.Add(1)
 		return
 	}
-	a.logger.Log(level, eventTexts[e], append(fields, zap.Int64("not_logged_before", k.silent.Swap(0)))...)
+	a.logger.Log(level, eventTexts[e], append(fields, zap.Int64("not_logged_before", k.suppressed.Swap(0)))...)
 }

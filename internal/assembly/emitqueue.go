@@ -1,0 +1,469 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package assembly
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+)
+
+// emitQueue is the queue of emissions and the workers that carry them out. Emissions of one key go out one after the other, in order.
+// The queue has no bound of its own. Evidence that waits here in memory counts against the bound on evidence in memory. With a spool only a
+// part of that bound may wait here.
+//
+// Workers never sleep and never wait for memory. A failed emission returns to the queue with the time of its next attempt. An emission
+// that may not start now waits in its size class while others pass it:
+//
+//   - The memory of emissions in flight is bounded for each size class, also while their calls do not return.
+//   - During an outage (nothing succeeds) only a few failed emissions are tried at a time. Their pace does not depend on how many wait.
+//   - An emission that failed while others succeeded is a suspect. Suspects get a part of the workers only. A suspect that keeps failing is
+//     parked.
+//   - An emission that was in flight when a process crashed is a suspect too. Only one of these is in flight at a time, and it starts after
+//     all others that are due. After two crashes it is parked.
+type emitQueue struct {
+	o        *Options
+	counters *counters
+	limited  *rateLimitedLog
+	clock    monotonicClock
+	store    *store // nil without a spool
+
+	mu           sync.Mutex
+	wake         *sync.Cond
+	small, large sizeClass
+	busy         map[Key][]*Emission // keys in a size class or with a worker, and the emissions that wait behind them
+	waiting      int64               // bytes in memory of the emissions that no worker has
+	timer        clockwork.Timer     // wakes a worker for what waits for a time
+	inFlight     map[*Emission]struct{}
+
+	successes   int64 // calls that ended in success or in a permanent error
+	streak      int   // failures since the last success
+	nextProbe   int64 // during an outage: when the next failed emission may be tried
+	retriesOut  int   // emissions in flight that had failed before
+	suspectsOut int   // suspects in flight
+	crashedOut  int   // of them, those that were in flight when a process crashed
+
+	closed  bool
+	parked  bool // when closed: what waits stays in the spool
+	stopped bool // out of time
+	workers sync.WaitGroup
+}
+
+// attempts is the retry state of an emission.
+type attempts struct {
+	due      int64 // of the next attempt, as monotonicClock.now
+	pause    time.Duration
+	failures int
+	// ownFailures counts failures while other emissions succeeded, and failures of this process. seen is emitQueue.successes at the last
+	// failure.
+	ownFailures int
+	seen        int64
+	since       int64 // of the first failure
+	crashes     int   // processes that crashed while it was in flight
+	parked      bool
+	why         error // of the last failure
+}
+
+// A trace is parked when it had parkOwnFailures failures and has been failing for Options.ParkAfter, or after parkCrashes crashes.
+const (
+	parkOwnFailures = 3
+	parkCrashes     = 2
+	// maxParkedInterval ends the doubling.
+	maxParkedInterval = 24 * time.Hour
+)
+
+func (a *attempts) suspect() bool { return a.ownFailures > 0 || a.crashes > 0 }
+
+func newEmitQueue(o *Options, c *counters, a *rateLimitedLog, w monotonicClock) *emitQueue {
+	b := &emitQueue{o: o, counters: c, limited: a, clock: w, busy: map[Key][]*Emission{}, inFlight: map[*Emission]struct{}{}}
+	b.wake = sync.NewCond(&b.mu)
+	return b
+}
+
+// start runs the workers; ctx ends what they are doing.
+func (b *emitQueue) start(ctx context.Context) {
+	context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.stopped = true
+		b.wake.Broadcast()
+	})
+	for range b.o.EmitConcurrency {
+		b.workers.Go(func() {
+			for e := b.take(); e != nil; e = b.take() {
+				b.finish(ctx, e, b.attempt(ctx, e))
+			}
+		})
+	}
+}
+
+// close lets the workers end when the queue is empty or, with park, after their current calls. Emissions that wait for their next attempt
+// are tried now.
+func (b *emitQueue) close(park bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed, b.parked = true, park
+	now := b.clock.now()
+	for _, l := range b.classes() {
+		for _, s := range []retryHeap{l.retries, l.suspects} {
+			for _, e := range s {
+				e.due = min(e.due, now) // all later times become equal, so the heap order still holds
+			}
+		}
+	}
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	b.wake.Broadcast()
+}
+
+func (b *emitQueue) classes() [2]*sizeClass { return [2]*sizeClass{&b.small, &b.large} }
+
+// weight is the memory that an emission is counted with while it is in flight. One that exceeds the bound is counted with all of it.
+func (b *emitQueue) weight(e *Emission) int64 { return min(e.bytes, b.o.maxLoaded()) }
+
+func (b *emitQueue) classOf(e *Emission) *sizeClass {
+	if b.weight(e) > b.o.maxLoaded()/4 {
+		return &b.large
+	}
+	return &b.small
+}
+
+func (b *emitQueue) push(e *Emission) {
+	if b.store != nil {
+		e.crashes = b.store.spool.ProcessState().Crashes(e.Key.bytes())
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e.due = b.clock.now()
+	if e.crashes >= parkCrashes {
+		b.park(e)
+		b.o.Logger.Error("a run is parked: processes crashed while it was in flight; it stays in the spool and is tried rarely",
+			zap.Stringer("run_key", e.Key), zap.Int("deaths", e.crashes), zap.Int64("bytes", e.bytes))
+	}
+	if b.waiting+e.inMemory > b.o.maxWaiting() {
+		b.spill(e)
+	}
+	b.waiting += e.inMemory
+	if behind, busy := b.busy[e.Key]; busy {
+		b.busy[e.Key] = append(behind, e)
+		return
+	}
+	b.busy[e.Key] = nil
+	b.classOf(e).add(e)
+	b.wake.Signal()
+}
+
+// park delays the next attempt by ParkedInterval. After crashes the delay begins with MaxBackoff and doubles with each further crash: a run
+// may be in flight by chance when a process is killed twice, but not ten times.
+func (b *emitQueue) park(e *Emission) {
+	if !e.parked {
+		e.parked = true
+		b.counters.parked.Add(1)
+	}
+	wait := b.o.ParkedInterval
+	if e.crashes >= parkCrashes {
+		wait = b.o.MaxBackoff
+		for n := parkCrashes; n < e.crashes && wait < maxParkedInterval; n++ {
+			wait *= 2
+		}
+		wait = min(wait, maxParkedInterval)
+	}
+	e.due = b.clock.now() + int64(wait)
+}
+
+// spill removes the evidence of an emission from memory, if it is in the spool.
+func (b *emitQueue) spill(e *Emission) {
+	if b.store == nil || e.inMemory == 0 {
+		return
+	}
+	b.counters.memory.Add(-e.inMemory)
+	b.counters.spilled.Add(1)
+	e.Traces, e.inMemory, e.cold = ptrace.Traces{}, 0, len(e.records)
+}
+
+// take waits for an emission that may start now. It returns nil when the queue is closed and nothing is left that this process will try.
+func (b *emitQueue) take() *Emission {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		if b.closed && (b.parked || b.stopped && b.store != nil || len(b.busy) == 0) {
+			return nil
+		}
+		now := b.clock.now()
+		if e := b.next(now); e != nil {
+			return e
+		}
+		b.arm(now)
+		b.wake.Wait()
+	}
+}
+
+// outage tells that as many calls in a row failed as there are workers.
+func (b *emitQueue) outage() bool { return b.streak >= b.o.EmitConcurrency }
+
+// workerShare is how many workers suspects may have, and retries during an outage.
+func (b *emitQueue) workerShare() int { return max(b.o.EmitConcurrency/4, 1) }
+
+// next takes out the emission that has been due for the longest time among those that may start.
+func (b *emitQueue) next(now int64) *Emission {
+	var best, crashed *Emission
+	var from, crashedFrom source
+	probe := !b.outage() || b.retriesOut < b.workerShare() && now >= b.nextProbe
+	for _, l := range b.classes() {
+		for _, s := range [...]source{&l.untried, &l.retries, &l.suspects} {
+			e := s.head()
+			switch {
+			case e == nil:
+			case b.stopped:
+				best, from = e, s // to be dropped
+			case e.due > now, !b.hasCapacity(l, e), e.failures > 0 && !probe, e.suspect() && b.suspectsOut >= b.workerShare():
+			case e.crashes > 0:
+				if b.crashedOut == 0 && (crashed == nil || e.due < crashed.due) {
+					crashed, crashedFrom = e, s
+				}
+			case best == nil || e.due < best.due:
+				best, from = e, s
+			}
+		}
+	}
+	if crashed != nil && (best == nil || crashed.due+int64(b.o.MaxBackoff) <= now) {
+		best, from = crashed, crashedFrom
+	}
+	if best == nil {
+		return nil
+	}
+	from.pop()
+	b.waiting -= best.inMemory
+	if best.failures > 0 && b.outage() {
+		b.nextProbe = now + int64(b.o.InitialBackoff)
+	}
+	if best.failures == 0 {
+		best.seen = b.successes
+	}
+	b.countOut(best, 1)
+	b.inFlight[best] = struct{}{}
+	return best
+}
+
+// countOut counts an emission that a worker takes (1) or brings back (-1).
+func (b *emitQueue) countOut(e *Emission, n int) {
+	l := b.classOf(e)
+	l.calls += n
+	l.inFlight += int64(n) * b.weight(e)
+	if e.failures > 0 {
+		b.retriesOut += n
+	}
+	if e.suspect() {
+		b.suspectsOut += n
+	}
+	if e.crashes > 0 {
+		b.crashedOut += n
+	}
+}
+
+// hasCapacity tells whether the memory of an emission fits beside that of the emissions in flight. At most half of the workers may have
+// large emissions.
+func (b *emitQueue) hasCapacity(l *sizeClass, e *Emission) bool {
+	if b.store == nil || l.calls == 0 {
+		return true
+	}
+	if l == &b.large && l.calls >= max(b.o.EmitConcurrency/2, 1) {
+		return false
+	}
+	return l.inFlight+b.weight(e) <= b.o.maxLoaded()
+}
+
+// arm sets the timer that wakes a worker when the next emission is due. An emission that is due and may not start is checked again when a
+// call returns.
+func (b *emitQueue) arm(now int64) {
+	next := int64(math.MaxInt64)
+	for _, l := range b.classes() {
+		for _, s := range [...]source{&l.retries, &l.suspects} {
+			e := s.head()
+			if e == nil {
+				continue
+			}
+			at := e.due
+			if b.outage() && e.failures > 0 {
+				at = max(at, b.nextProbe)
+			}
+			if at > now {
+				next = min(next, at)
+			}
+		}
+	}
+	if next == math.MaxInt64 {
+		return
+	}
+	if d := time.Duration(next - now); b.timer == nil {
+		b.timer = b.o.Clock.AfterFunc(d, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.wake.Broadcast()
+		})
+	} else {
+		b.timer.Reset(d)
+	}
+}
+
+// attempt calls the next component once. Between attempts no evidence that is in the spool stays in memory: while the store is away, or
+// fails for some large runs, the memory is for the other emissions.
+func (b *emitQueue) attempt(ctx context.Context, e *Emission) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if b.store != nil {
+		state := b.store.spool.ProcessState()
+		state.Begin(e.Key.bytes())
+		defer func() { state.End(e.Key.bytes(), err == nil || consumererror.IsPermanent(err)) }()
+	}
+	defer func() {
+		if err != nil && !consumererror.IsPermanent(err) {
+			b.spill(e)
+		}
+	}()
+	if e.cold > 0 {
+		if err := b.store.load(e); err != nil {
+			return &ownError{err}
+		}
+	}
+	if e.Held == 0 {
+		return nil
+	}
+	if b.o.EmitTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.o.EmitTimeout)
+		defer cancel()
+	}
+	return b.o.Emit(ctx, e)
+}
+
+// ownError is a failure that says nothing about the next component.
+type ownError struct{ error }
+
+func (e *ownError) Unwrap() error { return e.error }
+
+// finish counts the result of an attempt, and releases the emission or queues it again.
+func (b *emitQueue) finish(ctx context.Context, e *Emission, err error) {
+	gone := true
+	switch {
+	case err == nil:
+		b.counters.emitted.Add(int64(e.Held))
+		b.counters.byReason[e.Reason].emissions.Add(1)
+		b.counters.byReason[e.Reason].items.Add(int64(e.Held))
+	case b.store != nil && ctx.Err() != nil:
+		gone = false // the next start takes it up
+	case ctx.Err() != nil:
+		b.o.Logger.Error("evidence is lost: shutdown ran out of time",
+			zap.Stringer("run_key", e.Key), zap.Int("items", e.Held), zap.Error(err))
+		b.counters.droppedShutdown.Add(int64(e.Held))
+	case consumererror.IsPermanent(err):
+		b.o.Logger.Error("evidence is lost: the next component refused it for good",
+			zap.Stringer("run_key", e.Key), zap.Int("items", e.Held), zap.Error(err))
+		b.counters.droppedPermanent.Add(int64(e.Held))
+	default:
+		gone = false
+		b.counters.retries.Add(1)
+	}
+	if gone {
+		b.release(e)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.countOut(e, -1)
+	delete(b.inFlight, e)
+	if gone {
+		b.done(e, err == nil && e.Held == 0)
+	} else {
+		b.failed(e, err)
+		if b.closed && e.parked && b.store != nil {
+			delete(b.busy, e.Key) // the spool keeps it, and what waits behind it
+		} else {
+			b.waiting += e.inMemory
+			b.classOf(e).add(e)
+		}
+	}
+	// Several emissions may have waited for memory, for their share of the workers or for the end of an outage.
+	b.wake.Broadcast()
+}
+
+// done removes an emission; the one that waits behind it is next. An empty emission was not passed on, so it is no success.
+func (b *emitQueue) done(e *Emission, empty bool) {
+	if !empty {
+		b.successes++
+		b.streak = 0
+	}
+	if e.failures > 0 {
+		b.counters.failing.Add(-1)
+	}
+	if e.parked {
+		b.counters.parked.Add(-1)
+	}
+	behind := b.busy[e.Key]
+	if len(behind) == 0 {
+		delete(b.busy, e.Key)
+		return
+	}
+	b.busy[e.Key] = behind[1:]
+	b.classOf(behind[0]).add(behind[0])
+}
+
+// failed decides when an emission is tried again.
+func (b *emitQueue) failed(e *Emission, err error) {
+	now := b.clock.now()
+	_, own := err.(*ownError)
+	if !own {
+		b.streak++
+	}
+	if own || b.successes != e.seen {
+		e.ownFailures++
+	}
+	e.seen = b.successes
+	if e.failures == 0 {
+		e.since = now
+		b.counters.failing.Add(1)
+	}
+	e.failures++
+	e.why = err
+	e.pause = min(max(2*e.pause, b.o.InitialBackoff), b.o.MaxBackoff)
+	e.due = now + int64(jitter(e.pause))
+	fields := []zap.Field{zap.Stringer("run_key", e.Key), zap.Int("attempts", e.failures), zap.Error(err)}
+	switch {
+	case e.parked:
+		b.park(e)
+	case e.ownFailures >= parkOwnFailures && now-e.since >= int64(b.o.ParkAfter):
+		b.park(e)
+		b.limited.error(traceParked, fields...)
+	default:
+		b.limited.warn(emissionFails, append(fields, zap.Duration("after", e.pause))...)
+	}
+}
+
+// jitter spreads the attempts of what failed together: between half of d and d.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1)
+}
+
+func (b *emitQueue) release(e *Emission) {
+	if missing := int64(e.accepted - e.Held); e.damaged {
+		b.counters.droppedCorrupt.Add(max(missing, 0))
+		b.counters.duplicates.Add(min(missing, 0))
+	} else {
+		b.counters.duplicates.Add(missing)
+	}
+	b.counters.held.Add(-int64(e.accepted))
+	b.counters.heldBytes.Add(-e.bytes)
+	b.counters.memory.Add(-e.inMemory)
+	if len(e.records) > 0 {
+		b.store.release(e.records)
+	}
+}
