@@ -47,14 +47,16 @@ func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	in := t.Input
 	// Of a run whose evidence was cut nobody knows which calls are missing.
 	whole := !slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeEvidenceCut })
+	// An answer that ends a whole loop of calls is not the answer to the request that began it.
+	loop := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeModelCallHidden && f.Field == "response" })
 	r := tape.Replayable{
 		Input: in.UserMessage != nil && labelServable(in.Provenance["user_message"]),
 		Tools: whole,
-		Model: whole,
+		Model: whole && !loop,
 	}
 	content := in.UserMessage != nil
 	models := 0
-	asked := whole // every model call could be asked again
+	asked := whole && !loop // every model call could be asked again
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
 		case tape.EventToolCall:

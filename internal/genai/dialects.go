@@ -49,6 +49,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/trulens"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/vercel"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/voltagent"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/waza"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/weave"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/tape"
@@ -57,7 +58,7 @@ import (
 
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
 var Dialects = []*dialect.Dialect{
-	forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, codex.Dialect, copilot.Dialect,
+	forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, codex.Dialect, copilot.Dialect, waza.Dialect,
 	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, laminar.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, sentry.Dialect,
 	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
 	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,

@@ -62,7 +62,7 @@ func fragments(t evidence.Trace) (frags []*fragment, unassigned int, reason stri
 			f.traces = []string{t.TraceID}
 			f.seen = seen
 			f.cut = t.Cut
-			f.own = names[f.rootID()]
+			f.own = f.own || names[f.rootID()]
 			names[f.rootID()] = true
 			frags = append(frags, f)
 		}

@@ -19,7 +19,7 @@ type fragment struct {
 	traces []string
 	cut    string      // why the evidence of one of these traces is not all of it
 	seen   redactions  // what redaction the evidence of these traces went through
-	own    bool        // named by its own first span, because another run has the name that it would have
+	own    bool        // named by its own first span, because another run has the name that it would have, or other runs lie beside it
 	joined []*fragment // of a joined run: what it was joined from, in order of time
 	within *fragment   // the run that it was gathered into
 }
@@ -106,7 +106,7 @@ func isBare(n *node) bool {
 // groupLoose gathers calls without an agent span: those below one local root are one run, and so are those that miss the same
 // parent, those of one conversation, and those whose requests continue each other.
 func groupLoose(roots []*node, loose map[*node]bool) []*fragment {
-	var frags []*fragment
+	frags := byTurn(loose)
 	byParent := map[pcommon.SpanID]*fragment{}
 	byConversation := map[string]*fragment{}
 	for _, r := range roots {
@@ -146,6 +146,43 @@ func groupLoose(roots []*node, loose map[*node]bool) []*fragment {
 		if conversation != "" && byConversation[conversation] == nil {
 			byConversation[conversation] = f
 		}
+	}
+	return frags
+}
+
+// byTurn makes runs of the loose calls that number their turns, and takes these from the loose ones. A first turn begins a run; a later one
+// belongs to the run beside it whose first turn encloses it, or, where that never came, to the same conversation.
+func byTurn(loose map[*node]bool) (frags []*fragment) {
+	var turns []*node
+	for n := range loose {
+		if n.obs.Turn > 0 {
+			turns = append(turns, n)
+			delete(loose, n)
+		}
+	}
+	slices.SortFunc(turns, compareNodes)
+	beside := map[siblings][]*fragment{}
+	for _, n := range turns {
+		runs := beside[siblingsOf(n)]
+		i := len(runs) - 1
+		for ; i >= 0; i-- {
+			first := runs[i].heads[0]
+			if n.obs.Turn > 1 && (n.within(first) || first.obs.Turn > 1 && first.obs.ConversationID == n.obs.ConversationID) {
+				break
+			}
+		}
+		if i >= 0 {
+			runs[i].heads = append(runs[i].heads, n)
+			continue
+		}
+		f := &fragment{heads: []*node{n}, own: true}
+		for up := n.up; up != nil; up = up.up {
+			if up.obs.Class == genai.Entry {
+				f.entry = append(f.entry, up)
+			}
+		}
+		beside[siblingsOf(n)] = append(runs, f)
+		frags = append(frags, f)
 	}
 	return frags
 }

@@ -60,6 +60,9 @@ type Observation struct {
 	// Summary marks a Structure span that sums up the model calls below it: its Request is that of the first, its Usage the sum. It
 	// stands for them where none were recorded.
 	Summary bool
+	// Turn is set on a model call of a run that has no span of its own while several runs lie side by side: the number of its turn. The
+	// first turn begins a run and encloses the others of that run.
+	Turn int
 
 	Agent          tape.Agent
 	ConversationID string
@@ -194,6 +197,7 @@ func (o *Observation) Fill(other *Observation) {
 	}
 	o.Interrupted = o.Interrupted || other.Interrupted
 	o.Summary = o.Summary || other.Summary
+	o.Turn = max(o.Turn, other.Turn)
 	if o.Inbound == nil {
 		o.Inbound = other.Inbound
 	}

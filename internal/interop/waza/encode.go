@@ -77,7 +77,13 @@ func (e *encoding) document() exactjson.Value {
 		}
 		return with(doc, set("schemaVersion", versionOf(e.from)))
 	}
-	return with(doc, set("schemaVersion", text(version)), set("task", e.task()), set("fixtures", e.fixtures()), set("env", e.environment()))
+	wazaVersion := ""
+	if t.Extensions.Get(name).Len() > 0 {
+		wazaVersion = t.Run.Service.Version
+	}
+	return with(doc, set("schemaVersion", text(version)), set("wazaVersion", text(wazaVersion)),
+		set("evalId", said(t, "eval.run_id")), set("evalName", said(t, "eval.name")), set("skill", said(t, "eval.skill")),
+		set("task", e.task()), set("fixtures", e.fixtures()), set("env", e.environment()))
 }
 
 func (e *encoding) task() exactjson.Value {
@@ -98,13 +104,19 @@ func (e *encoding) task() exactjson.Value {
 		set("run_id", text(r.RunID)), set("task_id", text(r.TaskID)), set("conversation_id", text(r.ConversationID)), set("replay_run_id", text(r.ReplayRunID)),
 		set("agent", text(r.Agent.Name)), set("service", text(r.Service.Name)), set("status", text(string(r.Status))),
 		set("grade", text(string(e.tape.Fidelity.Grade))), set("findings", list))
-	return exactjson.ObjectValue(set("testId", text(testID(e.tape))), set("runNumber", exactjson.IntValue(int64(max(e.options.RunNumber, 1)))), set(ownMember, own))
+	number := int64(e.options.RunNumber)
+	if number < 1 {
+		number = runNumber(e.tape)
+	}
+	return exactjson.ObjectValue(set("testId", text(testID(e.tape))), set("displayName", said(e.tape, "task.name")), set("runNumber", exactjson.IntValue(number)), set(ownMember, own))
 }
 
 func (e *encoding) engine() exactjson.Value {
 	t := e.tape
 	engine := e.from.Get("engine")
-	if e.from.IsAbsent() && len(t.Sources.Dialects) > 0 {
+	if kind := said(t, "eval.engine"); e.from.IsAbsent() && !kind.IsAbsent() {
+		engine = exactjson.ObjectValue(set("type", kind))
+	} else if e.from.IsAbsent() && len(t.Sources.Dialects) > 0 {
 		engine = exactjson.ObjectValue(set("type", text(strings.Join(t.Sources.Dialects, ","))))
 	}
 	return with(engine, set("modelId", text(t.Config.Model)),

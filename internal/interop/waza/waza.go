@@ -42,11 +42,17 @@ var Format = &interop.Format{
 // of the run. As waza's rule has no limit, ids that no store takes as a name are shortened or changed further; runs lie in folders of
 // their own, so that equal names do not meet.
 func FileName(t *tape.Tape) string {
-	run := int64(1)
+	return fileName(t, runNumber(t))
+}
+
+// runNumber is the number that waza gave the run, else 1.
+func runNumber(t *tape.Tape) int64 {
 	if task := residual(t).Get("task"); !task.IsAbsent() {
-		run, _ = task.Get("runNumber").Int()
+		n, _ := task.Get("runNumber").Int()
+		return n
 	}
-	return fileName(t, run)
+	n, _ := t.Extensions.Get(name).Get("turn.trial").Int()
+	return max(n, 1)
 }
 
 // numbered is FileName for the n-th run of a task; n is 1 or more.
@@ -89,7 +95,14 @@ func slug(id string) string {
 }
 
 // testID names the task of a run: waza groups and compares runs by it.
-func testID(t *tape.Tape) string { return cmp.Or(t.Run.Agent.Name, t.Run.Service.Name, "task") }
+func testID(t *tape.Tape) string {
+	return cmp.Or(said(t, "task.id").Str(), t.Run.Agent.Name, t.Run.Service.Name, "task")
+}
+
+// said is a text that waza's own spans said of the run, absent when empty; see the dialect waza.
+func said(t *tape.Tape, member string) exactjson.Value {
+	return text(t.Extensions.Get(name).Get(member).Str())
+}
 
 // Detect reports whether data calls itself a task snapshot.
 func Detect(data []byte) bool {
