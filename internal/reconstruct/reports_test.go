@@ -137,3 +137,19 @@ func TestAgentThatTakesOverHasItsOwnInstructions(t *testing.T) {
 		t.Errorf("the call that hands over was not completed from the next request: %v", events(tp))
 	}
 }
+
+func TestTaskIsToldFromThePromptAroundIt(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"task":"find it","stream":false}`:            "find it",
+		`{"args":[{"description":"find it"}]}`:         "find it",
+		`{"task":"something that nobody sent"}`:        "Task: find it\nAnswer in one word.",
+		`{"options":{"format":"Answer in one word."}}`: "Task: find it\nAnswer in one word.",
+	} {
+		tr := newTrace()
+		tr.in("crew", "kickoff", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "input.value", in)
+		tr.chat(2, 1, 1, 10, list(user("Task: find it\nAnswer in one word.")), list(says("end")))
+		if got := the(t, tr.runs(t)).Input.UserMessage; got == nil || *got != want {
+			t.Errorf("%s: user message %v, want %q", in, got, want)
+		}
+	}
+}

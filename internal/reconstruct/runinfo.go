@@ -175,6 +175,12 @@ func (b *builder) input() {
 		for _, m := range firstModel.request {
 			in.Messages = append(in.Messages, b.pool(m))
 		}
+		if in.UserMessage == nil && root != nil {
+			prompt, _ := lastUser(firstModel.request)
+			if task := taskIn(root.obs.InputData.Value, prompt, maxEnvelopes); task != "" {
+				in.UserMessage = &task
+			}
+		}
 		list := firstModel.obs.RequestLabel
 		// the last message of a list that was cut is not known, so what the user asked last is not either
 		if text, label := lastUser(firstModel.request); in.UserMessage == nil && text != "" && list != tape.Truncated && (list == "" || label == "") {
@@ -214,6 +220,36 @@ func (b *builder) input() {
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
 	}
 	b.a2a()
+}
+
+// taskNames are the members under which frameworks keep what they were asked to do.
+var taskNames = []string{"task", "question", "query", "description", "input", "prompt", "message", "user_message", "user_input", "text"}
+
+// taskIn finds what an agent was asked to do in the arguments that it was started with: a text that the prompt for the model holds among
+// words of the framework. "" when there is none.
+func taskIn(v exactjson.Value, prompt string, depth int) string {
+	if depth == 0 || prompt == "" {
+		return ""
+	}
+	if v.Kind() == exactjson.String {
+		inner, ok := decoded(v)
+		if !ok || inner.Len() == 0 {
+			return ""
+		}
+		v = inner
+	}
+	for _, name := range taskNames {
+		text := strings.TrimSpace(v.Get(name).Str())
+		if text != "" && text != prompt && strings.Contains(prompt, text) {
+			return text
+		}
+	}
+	for _, m := range v.Members() {
+		if task := taskIn(m.Value, prompt, depth-1); task != "" {
+			return task
+		}
+	}
+	return ""
 }
 
 // given is what an agent was started with when that was no message: its text, or the structure as recorded.

@@ -49,6 +49,9 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		readOpenInferenceModel(a, o)
+		if s.ScopeName == "openinference.instrumentation.smolagents" {
+			splitTask(o.Request)
+		}
 	case dialect.Tool:
 		readOpenInferenceTool(s, a, o)
 	case dialect.Retrieval:
@@ -70,7 +73,7 @@ func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exa
 	if o.Agent.Name == "" && s.Span.Name() != "Agent workflow" {
 		o.Agent.Name = s.Span.Name()
 	}
-	o.InputData = decode.Content{Value: a.JSON("input.value")}
+	o.InputData = decode.Content{Value: a.JSON("input.value", "crew_tasks")}
 	o.OutputData = decode.Content{Value: a.JSON("output.value")}
 	o.Input, _ = openInferenceBlob(o.InputData.Value, tape.RoleUser)
 	o.Output = openInferenceAnswer(a)
@@ -157,6 +160,24 @@ func readOpenInferenceModel(a decode.Attributes, o *dialect.Observation) {
 		CacheReadTokens:  a.Count("llm.token_count.prompt_details.cache_read"),
 		CacheWriteTokens: a.Count("llm.token_count.prompt_details.cache_write"),
 		ReasoningTokens:  a.Count("llm.token_count.completion_details.reasoning"),
+	}
+}
+
+// taskPrefix is what smolagents puts before the task that it was given.
+const taskPrefix = "New task:\n"
+
+// splitTask tells the task from the words that smolagents puts before it.
+func splitTask(messages []decode.Message) {
+	for i := range messages {
+		m := &messages[i]
+		if m.Role != tape.RoleUser || len(m.Parts) == 0 || m.Parts[0].Type != tape.PartText {
+			continue
+		}
+		if task, ok := strings.CutPrefix(m.Parts[0].Text, taskPrefix); ok {
+			prefix := decode.TextPart(taskPrefix)
+			prefix.Injected = true
+			m.Parts = append([]decode.Part{prefix, decode.TextPart(task)}, m.Parts[1:]...)
+		}
 	}
 }
 
