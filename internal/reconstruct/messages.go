@@ -203,8 +203,15 @@ func extends(before, after []*message) bool {
 			return false
 		}
 	}
+	speaker := ""
+	for _, m := range before {
+		if m.tape.Role == tape.RoleUser {
+			speaker = m.tape.Name
+		}
+	}
 	for _, m := range after[len(before):] {
-		if m.tape.Role != tape.RoleAssistant && m.tape.Role != tape.RoleTool {
+		another := m.tape.Role == tape.RoleUser && m.tape.Name != "" && speaker != "" && m.tape.Name != speaker // an agent of a group
+		if m.tape.Role != tape.RoleAssistant && m.tape.Role != tape.RoleTool && !another {
 			return false
 		}
 	}

@@ -107,6 +107,7 @@ func (f *fragment) isRun() bool {
 func (b *builder) build(opts Options) *tape.Tape {
 	b.calls.converse()
 	b.ordered = b.calls.order()
+	b.openEnvelopes()
 	b.tape = &tape.Tape{
 		Kind:          tape.Kind,
 		SchemaVersion: tape.SchemaVersion,

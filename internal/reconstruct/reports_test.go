@@ -153,3 +153,31 @@ func TestTaskIsToldFromThePromptAroundIt(t *testing.T) {
 		}
 	}
 }
+
+func TestEnvelopeThatOneCallProvesComesOffTheOthers(t *testing.T) {
+	first, second := asks(call("c1", "f", `{"x":1}`)), asks(call("c2", "f", `{"x":2}`))
+	wrap := func(s string) string { return `{"acme":{"state":"delivered","payload":` + s + `}}` }
+	build := func(last string) *tape.Tape {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(first))
+		tr.tool("f", 3, 1, 11, 12, "c1", wrap(`{"x":1}`), wrap(`{"answer":"first one"}`))
+		tr.chat(4, 1, 20, 30, list(user("q"), first, shows("c1", `{"answer":"first one"}`)), list(second))
+		tr.tool("f", 5, 1, 31, 32, "c2", wrap(`{"x":2}`), last)
+		return the(t, tr.runs(t))
+	}
+	tp := build(wrap(`{"answer":"second"}`))
+	for i, want := range map[int]string{1: `{"answer":"first one"}`, 3: `{"answer":"second"}`} {
+		e := tp.Events[i]
+		if e.Result.JSON() != want || len(e.Envelope) != 1 || e.Envelope[0] != "acme.payload" {
+			t.Errorf("event %d: result %s, envelope %v; want %s", i, e.Result.JSON(), e.Envelope, want)
+		}
+		if e.Args.Get("x").IsAbsent() {
+			t.Errorf("event %d: arguments %s", i, e.Args.JSON())
+		}
+	}
+	other := `{"report":{"state":"a text of its own that is much longer than a state is in an envelope anywhere","payload":{"answer":"second"}}}`
+	if got := build(other).Events[3].Result.Str(); got != other {
+		t.Errorf("result %s: an envelope of another shape was taken off", got)
+	}
+}

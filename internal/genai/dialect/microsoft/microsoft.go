@@ -137,8 +137,12 @@ func autogenLog(_ string, a decode.Attributes) dialect.LogRole {
 	switch body.Get("type").Str() {
 	case "ToolCall":
 		role.Class = dialect.Tool
-	case "LLMCall", "LLMStreamEnd":
-		role.Class, role.Opens = dialect.Model, true
+	case "LLMStreamStart": // holds the request of the stream, whose answer is a record of its own
+		role.Class, role.Opens, role.Part = dialect.Model, true, "request"
+	case "LLMStreamEnd":
+		role.Class, role.Part = dialect.Model, "answer"
+	case "LLMCall":
+		role.Class, role.Opens, role.Part = dialect.Model, true, "answer"
 	default:
 		if body.IsAbsent() {
 			role.Class = dialect.Model // the body is looked at later
@@ -161,18 +165,27 @@ func readAutogen(s *dialect.Source, o *dialect.Observation) {
 			}
 			if result := body.Get("result"); !result.IsAbsent() {
 				o.Result = decode.UnwrapResult(decode.Result(result, false)).Content
+				if v, lossy, ok := decode.Python(result.Str()); ok && !lossy && o.Result.Value.Kind() == exactjson.String && strings.HasPrefix(result.Str(), "{'") {
+					o.Result.Value, o.Result.Envelope = v, append(o.Result.Envelope, "python.str") // str() of what the tool returned
+				}
 			}
-		case "LLMCall", "LLMStreamEnd":
+		case "LLMCall", "LLMStreamStart", "LLMStreamEnd":
 			if o.Class != dialect.Model {
 				continue
 			}
 			o.Operation = "chat"
-			o.Request, _ = decode.Messages(body.Get("messages"), tape.RoleUser)
+			if sent, ok := decode.Messages(body.Get("messages"), tape.RoleUser); ok && len(o.Request) == 0 {
+				o.Request = sent
+			}
+			o.Tools = append(o.Tools, decode.ToolDefinitions(body.Get("tools"))...)
+			if body.Get("type").Str() == "LLMStreamStart" {
+				o.Streaming = true
+				continue
+			}
 			response := body.Get("response")
 			answer, _ := decode.Messages(response, tape.RoleAssistant)
 			o.Response = decode.OneTurn(answer)
 			o.ResponseID, o.ResponseModel = response.Get("id").Str(), response.Get("model").Str()
-			o.Tools = decode.ToolDefinitions(body.Get("tools"))
 			decode.FillUsage(&o.Usage, tape.Usage{InputTokens: decode.OptionalCount(body.Get("prompt_tokens")), OutputTokens: decode.OptionalCount(body.Get("completion_tokens"))})
 			o.Agent.Name, _, _ = strings.Cut(body.Get("agent_id").Str(), "/")
 		}
