@@ -24,19 +24,19 @@ const (
 	contradicts                  // other content
 )
 
-// compare decides by content alone, whatever framework rewrote it.
-func compare(answer, shown exactjson.Value) agreement {
+// agreementOf decides by content alone, whatever framework rewrote it.
+func agreementOf(answer, shown exactjson.Value) agreement {
 	answer, shown = plain(answer), plain(shown)
 	if answer.Equal(shown) {
 		return agrees
 	}
-	return compareContent(answer, shown)
+	return contentAgrees(answer, shown)
 }
 
-// compareContent compares the words of the two values: encodings differ in quotes, brackets, escapes and the spelling of numbers and
+// contentAgrees compares the words of the two values: encodings differ in quotes, brackets, escapes and the spelling of numbers and
 // constants, envelopes and cuts in what stands around, masks in what stands in place of words. Texts may be escaped more often than the
 // values they stand for, so each reading of one is compared with each of the other.
-func compareContent(answer, shown exactjson.Value) agreement {
+func contentAgrees(answer, shown exactjson.Value) agreement {
 	best := contradicts
 	var told, seen []words
 	for n := range maxUnescaped + 1 {
@@ -126,7 +126,7 @@ func (c words) weight() int {
 	return n
 }
 
-// compare tells how the words shown stand to the words of the answer.
+// agreementOf tells how the words shown stand to the words of the answer.
 func (c words) compare(shown words) agreement {
 	text, shownText := c.joined(), shown.joined()
 	switch {

@@ -74,7 +74,7 @@ func quoted(text string) string { return exactjson.StringValue(text).JSON() }
 func TestKnownRewritingIsToldFromContradiction(t *testing.T) {
 	names := map[agreement]string{agrees: "agrees", rewritten: "rewritten", undecided: "undecided", contradicts: "contradicts"}
 	for _, f := range forms {
-		if got := compare(parse(t, f.answer), parse(t, f.shown)); got != f.want {
+		if got := agreementOf(parse(t, f.answer), parse(t, f.shown)); got != f.want {
 			t.Errorf("%s: %s, want %s", f.name, names[got], names[f.want])
 		}
 	}
@@ -86,12 +86,12 @@ func FuzzCompare(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer, shown string) {
 		a, b := exactjson.StringValue(answer), exactjson.StringValue(shown)
-		if compare(a, a) != agrees {
+		if agreementOf(a, a) != agrees {
 			t.Error("a value does not agree with itself")
 		}
-		got := compare(a, b)
+		got := agreementOf(a, b)
 		wrapped := exactjson.ObjectValue(exactjson.Member{Name: "result", Value: b})
-		if again := compare(a, wrapped); (got == contradicts) != (again == contradicts) {
+		if again := agreementOf(a, wrapped); (got == contradicts) != (again == contradicts) {
 			t.Errorf("%d, and %d in an envelope", got, again)
 		}
 	})

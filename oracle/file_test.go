@@ -107,13 +107,13 @@ func TestCompareNamesWhatChanged(t *testing.T) {
 	b := []Entry{asked(t, "t", `{"n":2}`, "3"), asked(t, "t", `{"n":1.0}`, "1"), asked(t, "t", `{"n":1}`, "changed"), asked(t, "v", `{}`, "5")}
 	b[0].ResponseFidelity = Lossy
 	var got []string
-	for _, c := range Compare(a, b) {
+	for _, c := range Changes(a, b) {
 		got = append(got, fmt.Sprintf("%s %s %d", c.Kind, c.ToolName, c.Occurrence))
 	}
 	if d := cmp.Diff([]string{"answer t 2", "fidelity t 1", "removed u 1", "added v 1"}, got); d != "" {
 		t.Error(d)
 	}
-	if changes := Compare(a, a); len(changes) != 0 {
+	if changes := Changes(a, a); len(changes) != 0 {
 		t.Errorf("%+v", changes)
 	}
 }

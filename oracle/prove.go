@@ -347,7 +347,7 @@ func (p *prover) compare(e *Entry, shown *tape.Part) agreement {
 	if event := eventOf(p.t, e); e.ResponseFormat == tape.FormatJSON {
 		answer = event.Result // its members stand in their own order
 	}
-	return compare(answer, shown.Result)
+	return agreementOf(answer, shown.Result)
 }
 
 // eventOf returns the event of an entry that was made from the tape. The numbers of a tape that is not sound may be anything.

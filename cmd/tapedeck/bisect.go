@@ -13,7 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/sidebyside"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/normalise"
@@ -30,9 +31,9 @@ type comparing struct {
 }
 
 func (c *comparing) flags(cmd *cobra.Command) {
-	c.derives = true
 	c.add(cmd, "ID")
 	c.addUnverified()
+	c.takeTelemetry()
 	f := cmd.Flags()
 	f.StringVar(&c.level, "compare", string(compare.Results), "what counts: actions, results or all")
 	f.StringSliceVar(&c.ignore, "ignore", nil, "fields that do not count, such as model,server")
@@ -76,7 +77,7 @@ type loaded struct {
 
 // one loads the one tape that a REF stands for.
 func (c *comparing) one(ctx context.Context, ref string) (loaded, error) {
-	all, err := c.all(ctx, ref, oneRun)
+	all, err := c.all(ctx, ref, replay.OneRun)
 	if err != nil {
 		return loaded{}, err
 	}
@@ -84,16 +85,16 @@ func (c *comparing) one(ctx context.Context, ref string) (loaded, error) {
 }
 
 // all loads every tape that a REF stands for; at least one.
-func (c *comparing) all(ctx context.Context, ref string, r reach) ([]loaded, error) {
+func (c *comparing) all(ctx context.Context, ref string, r replay.Reach) ([]loaded, error) {
 	var out []loaded
-	for at, err := range c.resolve(ctx, ref, r) {
+	for at, err := range c.Resolve(ctx, ref, r) {
 		if err != nil {
 			return nil, err
 		}
 		if len(out) == compare.MaxRuns {
 			return nil, fmt.Errorf("%s holds more than %d runs", ref, compare.MaxRuns)
 		}
-		t, _, err := c.open(ctx, at)
+		t, _, err := c.Open(ctx, at)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +230,7 @@ type separation struct {
 func (c *bisection) separate(ctx context.Context, o compare.Options) error {
 	set := func(refs []string) (tapes []*tape.Tape, names []sidebyside.Tape, err error) {
 		for _, ref := range refs {
-			all, err := c.all(ctx, ref, wholeDeck)
+			all, err := c.all(ctx, ref, replay.WholeDeck)
 			if err != nil {
 				return nil, nil, err
 			}

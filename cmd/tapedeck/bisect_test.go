@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -237,7 +238,7 @@ func TestBisectReadsS3(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	base, query := splitURL(address)
+	base, query := replay.SplitURL(address)
 	a, b := base+"/a"+query, base+"/b/tape.json"+query
 	if got := tapedeck(t, "bisect", a, a); got.code != exitOK {
 		t.Errorf("%+v", got)

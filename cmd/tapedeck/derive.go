@@ -26,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge/forgeaudit"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -88,7 +89,7 @@ func (f *deriveFlags) check() error {
 	case f.to == "":
 		return errors.New("derive needs --to DECK")
 	case strings.HasPrefix(f.to, "mem:"):
-		return errMem
+		return replay.ErrMem
 	case f.tenant == "":
 		return errors.New("--tenant is empty")
 	case f.bounds.Items < 1 || f.bounds.Bytes < 1 || f.bounds.Parts < 1:

@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/doctor"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -130,9 +131,9 @@ func (d *diagnosis) readOne(ctx context.Context, arg string) error {
 // readDeck reads the evidence of runs, trace by trace, until enough came.
 func (d *diagnosis) readDeck(ctx context.Context, address string) (err error) {
 	if strings.HasPrefix(address, "mem:") {
-		return errMem
+		return replay.ErrMem
 	}
-	at, err := openExisting(ctx, address)
+	at, err := replay.OpenDeck(ctx, address)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 )
 
@@ -62,7 +63,7 @@ func TestDoctorRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"doctor"}, "doctor needs a FILE, a DECK or --listen; see tapedeck doctor --help"},
-		{[]string{"doctor", "mem://x"}, errMem.Error()},
+		{[]string{"doctor", "mem://x"}, replay.ErrMem.Error()},
 		{[]string{"doctor", forge, "--listen", "127.0.0.1:0"}, "doctor takes either files or --listen"},
 		{[]string{"doctor", "--listen", "0.0.0.0:0"}, "--listen 0.0.0.0:0 is not a loopback address; --allow-remote lets other machines send"},
 		{[]string{"doctor", "--listen", ":4317"}, "--listen :4317 is not a loopback address; --allow-remote lets other machines send"},

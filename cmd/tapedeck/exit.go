@@ -10,7 +10,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/timeline"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 )
 
 // Exit codes. What they mean for a command stands in docs/cli.md.

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/formats"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -95,7 +96,7 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	defer func() { err = errors.Join(err, out.close()) }()
 	code, written := exitOK, 0
 	for _, ref := range refs {
-		for at, err := range f.resolve(ctx, ref, wholeDeck) {
+		for at, err := range f.Resolve(ctx, ref, replay.WholeDeck) {
 			if err != nil {
 				return err
 			}
@@ -145,31 +146,31 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 }
 
 // load reads a tape, and what its deck knows of the run beside it.
-func (f *exportFlags) load(ctx context.Context, format *interop.Format, at location) (t *tape.Tape, o interop.Options, err error) {
+func (f *exportFlags) load(ctx context.Context, format *interop.Format, at replay.Location) (t *tape.Tape, o interop.Options, err error) {
 	o = f.options
-	if t, _, err = f.open(ctx, at); err != nil {
+	if t, _, err = f.Open(ctx, at); err != nil {
 		return nil, o, err
 	}
 	if format.Replays {
-		o.ReplayStatus, err = replayStatus(ctx, at)
+		o.ReplayStatus, err = replay.StatusOf(ctx, at)
 	}
-	if err == nil && format.FromEvidence && at.ref.InDeck() {
+	if err == nil && format.FromEvidence && at.Ref.InDeck() {
 		o.Evidence, err = evidenceOf(ctx, at, t)
 	}
 	return t, o, err
 }
 
 // evidenceOf reads the parts of the traces that a tape was derived from: those of its own place, those of the runs for a joined one.
-func evidenceOf(ctx context.Context, at location, t *tape.Tape) (parts [][]byte, err error) {
-	d, err := deck.New(ctx, at.store, at.ref.DeckURL) // resolve closes the store
+func evidenceOf(ctx context.Context, at replay.Location, t *tape.Tape) (parts [][]byte, err error) {
+	d, err := deck.New(ctx, at.Store, at.Ref.DeckURL) // resolve closes the store
 	if err != nil {
 		return nil, err
 	}
-	places := []deck.Place{at.ref.Place}
-	if at.ref.Place.Area == deck.AreaJoined {
+	places := []deck.Place{at.Ref.Place}
+	if at.Ref.Place.Area == deck.AreaJoined {
 		places = nil
 		for _, id := range t.Sources.TraceIDs {
-			place := at.ref.Place
+			place := at.Ref.Place
 			place.Area, place.TraceID = deck.AreaRuns, id
 			places = append(places, place)
 		}
@@ -236,7 +237,7 @@ func openOutput(ctx context.Context, address string, stdout io.Writer) (*outlet,
 		return o, nil
 	}
 	if strings.HasPrefix(address, "mem:") {
-		return nil, errMem
+		return nil, replay.ErrMem
 	}
 	store, err := deck.OpenStore(ctx, address)
 	if err != nil {
@@ -253,7 +254,7 @@ func (o *outlet) put(ctx context.Context, stderr io.Writer, report conversion, f
 		sayLosses(stderr, report.Losses, o.losses)
 		return nil
 	}
-	base, query := splitURL(o.address)
+	base, query := replay.SplitURL(o.address)
 	for _, f := range files {
 		url := base + "/" + f.key + query
 		created, err := o.store.PutNew(ctx, f.key, f.body, cmp.Or(f.contentType, "application/json"))

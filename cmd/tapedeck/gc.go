@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/retention"
 )
 
@@ -87,7 +88,7 @@ type collectedSums struct {
 
 func (f *gcFlags) run(ctx context.Context, address string, stdout, stderr io.Writer) (err error) {
 	if strings.HasPrefix(address, "mem:") {
-		return errMem
+		return replay.ErrMem
 	}
 	if f.dryRun && f.yes {
 		return errors.New("--dry-run and --yes contradict each other")
@@ -98,7 +99,7 @@ func (f *gcFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 			return fmt.Errorf("a number of days must be from 1 to %d", most)
 		}
 	}
-	d, err := openExisting(ctx, address)
+	d, err := replay.OpenDeck(ctx, address)
 	if err != nil {
 		return err
 	}

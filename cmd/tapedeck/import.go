@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/formats"
+	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
 type importFlags struct {
@@ -122,7 +123,7 @@ func readInput(ctx context.Context, file string, stdin io.Reader) ([]byte, error
 		return data, nil
 	}
 	if strings.HasPrefix(file, "mem:") {
-		return nil, errMem
+		return nil, replay.ErrMem
 	}
 	ref, err := deck.ParseRef(file)
 	if err != nil {

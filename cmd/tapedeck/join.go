@@ -8,14 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
 type joinFlags struct {
@@ -60,7 +58,7 @@ exit code is 0 if the whole deck was joined, also when there was nothing to join
 
 func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io.Writer) (err error) {
 	if strings.HasPrefix(address, "mem:") {
-		return errMem
+		return replay.ErrMem
 	}
 	if err := checkFormats(f.formats); err != nil {
 		return err
@@ -68,7 +66,7 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 	if f.most < 2 {
 		return errors.New("--max-traces must be 2 or more")
 	}
-	d, err := openExisting(ctx, address)
+	d, err := replay.OpenDeck(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -99,27 +97,4 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 		return &exitError{code: exitPartial}
 	}
 	return nil
-}
-
-// openExisting opens a deck that must be there.
-func openExisting(ctx context.Context, address string) (*deck.Deck, error) {
-	if path := strings.TrimPrefix(address, "file://"); !strings.Contains(path, "://") {
-		switch info, err := os.Stat(path); {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("there is no deck at %s: no such folder", path)
-		case err == nil && !info.IsDir():
-			return nil, fmt.Errorf("there is no deck at %s: it is a file", path)
-		}
-	}
-	d, err := deck.Open(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Store().Get(ctx, deckMarker); err != nil {
-		if errors.Is(err, deck.ErrNotFound) {
-			err = fmt.Errorf("%s holds no deck", d)
-		}
-		return nil, errors.Join(err, d.Close())
-	}
-	return d, nil
 }

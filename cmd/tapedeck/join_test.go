@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
 // tornRun are the traces of one recorded run whose model calls are traces of their own.
@@ -76,7 +78,7 @@ func TestJoinRefuses(t *testing.T) {
 	}{
 		{[]string{"join"}, "join needs one DECK; see tapedeck join --help"},
 		{[]string{"join", "a", "b"}, "join needs one DECK; see tapedeck join --help"},
-		{[]string{"join", "mem://x"}, errMem.Error()},
+		{[]string{"join", "mem://x"}, replay.ErrMem.Error()},
 		{[]string{"join", "testdata", "--max-traces", "1"}, "--max-traces must be 2 or more"},
 		{[]string{"join", "testdata", "--formats", "oracle"}, `--formats must contain "tape"`},
 	} {

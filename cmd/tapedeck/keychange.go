@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
@@ -63,7 +64,7 @@ func (g keyGuard) wholeDeck(ctx context.Context, tenant string, most int) error 
 			return err
 		}
 		for _, ref := range refs {
-			t, err := readSealed(ctx, location{ref: ref, store: g.deck.Store()})
+			t, err := replay.ReadSealed(ctx, replay.Location{Ref: ref, Store: g.deck.Store()})
 			if err != nil || t.Redaction.KeyID == "" {
 				continue // what cannot be read says nothing about the key
 			}

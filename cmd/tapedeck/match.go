@@ -13,9 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
-	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
 type outcomeFlags struct {
@@ -92,17 +91,17 @@ func (f *outcomeFlags) run(ctx context.Context, recorded, replayed string, stdou
 	if f.force && !f.record {
 		return errors.New("--force goes with --record")
 	}
-	a, at, err := f.load(ctx, recorded)
+	a, at, err := f.Outcome(ctx, recorded)
 	if err != nil {
 		return err
 	}
-	b, _, err := f.load(ctx, replayed)
+	b, _, err := f.Outcome(ctx, replayed)
 	if err != nil {
 		return err
 	}
 	remark := ""
 	if f.record {
-		if !at.ref.InDeck() {
+		if !at.Ref.InDeck() {
 			return fmt.Errorf("--record: %s lies in no deck", recorded)
 		}
 		if remark, err = f.remark(a, b); err != nil {
@@ -120,7 +119,7 @@ func (f *outcomeFlags) run(ctx context.Context, recorded, replayed string, stdou
 		return err
 	}
 	if f.record {
-		if line.Noted, err = true, note(ctx, at, b, result, err, remark); err != nil {
+		if line.Noted, err = true, replay.Note(ctx, at, b, result, err, remark); err != nil {
 			return err
 		}
 	}
@@ -162,76 +161,4 @@ func (f *outcomeFlags) matching() (aiwg.Matching, error) {
 	}
 	m.Measure = aiwg.Measures[i]
 	return m, nil
-}
-
-// load reads the outcome of the one run that a REF stands for: a tape or an execution snapshot.
-func (f *outcomeFlags) load(ctx context.Context, ref string) (o aiwg.Outcome, found location, err error) {
-	for at, err := range f.resolve(ctx, ref, oneRun) {
-		if err != nil {
-			return o, at, err
-		}
-		found = at
-		data, err := at.read(ctx, at.ref.Key)
-		if err != nil {
-			return o, at, fmt.Errorf("%s: %w", at, err)
-		}
-		if aiwg.Detect(data) {
-			doc, err := aiwg.Read(data)
-			if err != nil {
-				return o, at, fmt.Errorf("%s: %w", at, err)
-			}
-			o = aiwg.OutcomeOfSnapshot(doc)
-			continue
-		}
-		t, err := f.take(at, data)
-		if err != nil {
-			return o, at, err
-		}
-		o = aiwg.OutcomeOf(t)
-	}
-	return o, found, nil
-}
-
-// note puts the outcome of a comparison into the deck of the recorded run.
-func note(ctx context.Context, at location, replayed aiwg.Outcome, result aiwg.Result, failure error, remark string) (err error) {
-	record, err := aiwg.NewRecord(replayed, result, failure)
-	if err != nil {
-		return err
-	}
-	record.Note = remark
-	body, err := record.Append(nil)
-	if err != nil {
-		return err
-	}
-	d, err := openExisting(ctx, at.ref.DeckURL)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	_, err = d.PutReplayStatus(ctx, at.ref.Place, at.ref.Root, body)
-	return err
-}
-
-// replayStatus composes what the deck of a run knows of its replays; absent for a run that lies in no deck.
-func replayStatus(ctx context.Context, at location) (exactjson.Value, error) {
-	if !at.ref.InDeck() {
-		return exactjson.Value{}, nil
-	}
-	d, err := deck.New(ctx, at.store, at.ref.DeckURL) // resolve closes the store
-	if err != nil {
-		return exactjson.Value{}, err
-	}
-	files, err := d.ReplayStatuses(ctx, at.ref.Place, at.ref.Root)
-	if err != nil {
-		return exactjson.Value{}, err
-	}
-	var records []aiwg.Record
-	for _, file := range files {
-		r, err := aiwg.ReadRecord(file)
-		if err != nil {
-			return exactjson.Value{}, err
-		}
-		records = append(records, r)
-	}
-	return aiwg.ReplayStatus(records), nil
 }

@@ -145,11 +145,11 @@ func lookup(ctx context.Context, stdout io.Writer, ref string, r *refs, f matchF
 	if err != nil {
 		return err
 	}
-	l, err := r.oneOracle(ctx, ref)
+	l, err := r.OneOracle(ctx, ref)
 	if err != nil {
 		return err
 	}
-	o, err := oracle.New(l.entries, options)
+	o, err := oracle.New(l.Entries, options)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func lookup(ctx context.Context, stdout io.Writer, ref string, r *refs, f matchF
 	if a.Outcome.Missed() {
 		near = s.Nearest(q)
 	}
-	if _, err := stdout.Write(oraclehttp.AppendAnswer(nil, o, l.runID, &a, near)); err != nil {
+	if _, err := stdout.Write(oraclehttp.AppendAnswer(nil, o, l.RunID, &a, near)); err != nil {
 		return err
 	}
 	if hint := f.hint(a.Outcome); hint != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -56,21 +57,21 @@ func lint(ctx context.Context, stdout io.Writer, of []string, r *refs, asJSON bo
 	if err != nil {
 		return err
 	}
-	all, err := r.loadOracles(ctx, of, wholeDeck)
+	all, err := r.LoadOracles(ctx, of, replay.WholeDeck)
 	if err != nil {
 		return err
 	}
 	failed := false
 	for _, l := range all {
-		for _, flaw := range oracle.Lint(l.entries, secrets) {
+		for _, flaw := range oracle.Lint(l.Entries, secrets) {
 			failed = failed || slices.Index(severities, flaw.Severity) <= limit
 			if asJSON {
 				err = printLine(stdout, struct {
 					RunID string `json:"run_id"`
 					oracle.Flaw
-				}{l.runID, flaw})
+				}{l.RunID, flaw})
 			} else {
-				_, err = fmt.Fprintf(stdout, "%s entry %d %s %s: %s\n", oneLine(l.runID), flaw.Entry, flaw.Severity, flaw.Code, oneLine(flaw.Detail))
+				_, err = fmt.Fprintf(stdout, "%s entry %d %s %s: %s\n", oneLine(l.RunID), flaw.Entry, flaw.Severity, flaw.Code, oneLine(flaw.Detail))
 			}
 			if err != nil {
 				return err
@@ -102,7 +103,7 @@ loaded.`,
 			if err != nil {
 				return err
 			}
-			changes := oracle.Compare(a.entries, b.entries)
+			changes := oracle.Changes(a.Entries, b.Entries)
 			for _, c := range changes {
 				if asJSON {
 					err = printLine(cmd.OutOrStdout(), c)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -23,18 +24,18 @@ import (
 // task is the runs that were asked the same.
 type task struct {
 	id   string // empty for oracle files, which do not say
-	runs []loadedOracle
+	runs []replay.Oracle
 }
 
 // tasks groups runs by what was asked of whom, or by their task id, in the order of the first run of each.
-func tasks(all []loadedOracle, by string) []task {
+func tasks(all []replay.Oracle, by string) []task {
 	var groups []task
 	at := map[string]int{}
 	for _, l := range all {
 		id := ""
-		if l.tape != nil {
-			run, asked := l.tape.Run, exactjson.NullValue
-			if message := l.tape.Input.UserMessage; message != nil {
+		if l.Tape != nil {
+			run, asked := l.Tape.Run, exactjson.NullValue
+			if message := l.Tape.Input.UserMessage; message != nil {
 				asked = exactjson.StringValue(*message)
 			}
 			key := exactjson.ArrayValue(exactjson.StringValue(run.Service.Name), exactjson.StringValue(run.Agent.Name), asked)
@@ -62,7 +63,7 @@ const (
 func (t task) entries() [][]oracle.Entry {
 	runs := make([][]oracle.Entry, len(t.runs))
 	for i, l := range t.runs {
-		runs[i] = l.entries
+		runs[i] = l.Entries
 	}
 	return runs
 }
@@ -93,11 +94,11 @@ was.`,
 			if by != byInput && by != byTaskID {
 				return fmt.Errorf("--by is %q, want %s or %s", by, byInput, byTaskID)
 			}
-			wanted := severalRuns
+			wanted := replay.SeveralRuns
 			if merge {
-				wanted = wholeDeck
+				wanted = replay.WholeDeck
 			}
-			all, err := r.loadOracles(cmd.Context(), args, wanted)
+			all, err := r.LoadOracles(cmd.Context(), args, wanted)
 			if err != nil {
 				return err
 			}
@@ -139,13 +140,13 @@ func deriveOracles(stdout, stderr io.Writer, groups []task, merge bool, to strin
 	}
 	code := exitOK
 	for _, g := range groups {
-		entries, conflicts := g.runs[0].entries, []oracle.Conflict(nil)
+		entries, conflicts := g.runs[0].Entries, []oracle.Conflict(nil)
 		if len(g.runs) > 1 {
 			entries, conflicts = oracle.Merge(g.entries())
 		}
 		for _, c := range conflicts {
 			code = exitPartial
-			say(stderr, "conflict: call %d of %s with %s has another answer in %s than in %s", c.Occurrence, c.ToolName, c.ArgsHash, g.runs[c.Runs[1]].at, g.runs[c.Runs[0]].at)
+			say(stderr, "conflict: call %d of %s with %s has another answer in %s than in %s", c.Occurrence, c.ToolName, c.ArgsHash, g.runs[c.Runs[1]].At, g.runs[c.Runs[0]].At)
 		}
 		if to == "" {
 			if err := writeOut(stdout, "", oracle.Append(nil, entries)); err != nil {
@@ -155,7 +156,7 @@ func deriveOracles(stdout, stderr io.Writer, groups []task, merge bool, to strin
 		}
 		line := derivedOracle{Task: g.id, Entries: len(entries), Conflicts: len(conflicts), Runs: []string{}}
 		for _, l := range g.runs {
-			line.Runs = append(line.Runs, l.runID)
+			line.Runs = append(line.Runs, l.RunID)
 		}
 		name := g.id
 		if name == "" {
@@ -195,7 +196,7 @@ proposed stands there as a comment. A deck stands for all its current tapes.`,
 		Example: `  tapedeck oracle learn monday/tape.json tuesday/tape.json > rules.yaml`,
 		Args:    needArgs("at least two REFs, or a deck"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := r.loadOracles(cmd.Context(), args, wholeDeck)
+			all, err := r.LoadOracles(cmd.Context(), args, replay.WholeDeck)
 			if err != nil {
 				return err
 			}
@@ -217,10 +218,10 @@ proposed stands there as a comment. A deck stands for all its current tapes.`,
 }
 
 // loadTwo loads an old and a new oracle.
-func (r *refs) loadTwo(ctx context.Context, of []string) (a, b loadedOracle, err error) {
-	if a, err = r.oneOracle(ctx, of[0]); err != nil {
+func (r *refs) loadTwo(ctx context.Context, of []string) (a, b replay.Oracle, err error) {
+	if a, err = r.OneOracle(ctx, of[0]); err != nil {
 		return a, b, err
 	}
-	b, err = r.oneOracle(ctx, of[1])
+	b, err = r.OneOracle(ctx, of[1])
 	return a, b, err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -92,7 +93,7 @@ func TestReplayReadsObjectStores(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			base, query := splitURL(address)
+			base, query := replay.SplitURL(address)
 			for _, v := range vectors(t) {
 				args := []string{"replay"}
 				for _, arg := range v.Args {
@@ -201,7 +202,7 @@ func goldenFiles(t *testing.T) []string {
 
 func TestTapesAreReplayedWithMore(t *testing.T) {
 	got := tapedeck(t, "replay", "testdata/full", "--json")
-	var report tapeReport
+	var report replay.Report
 	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
 		t.Fatalf("%v: %+v", err, got)
 	}
@@ -224,7 +225,7 @@ func TestReplayListsAllProblemsOfATape(t *testing.T) {
 	changed = strings.Replace(changed, `"result":{"sum":3.5},"result_sha256"`, `"result":{"sum":4},"result_sha256"`, 1)
 	file := write(t, "tape.json", changed)
 	got := tapedeck(t, "replay", file, "--json")
-	var report tapeReport
+	var report replay.Report
 	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
 		t.Fatalf("%v: %+v", err, got)
 	}

@@ -87,7 +87,7 @@ func runRequest(ctx context.Context, ref string, f requestFlags, stdout, stderr 
 	if err != nil {
 		return err
 	}
-	t, at, err := f.openOne(ctx, ref)
+	t, at, err := f.OpenOne(ctx, ref)
 	if err != nil {
 		return err
 	}

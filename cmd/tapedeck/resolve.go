@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/externalcontent"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
@@ -75,11 +76,11 @@ if some references were not, 2 if the deck cannot be read or written.`,
 func (f resolveFlags) check(address string) error {
 	switch {
 	case strings.HasPrefix(address, "mem:"):
-		return errMem
+		return replay.ErrMem
 	case len(f.allow) == 0:
 		return errors.New("--allow is missing: nothing is fetched that is not allowed")
 	case f.limit < 1:
-		return errSearchLimit
+		return replay.ErrSearchLimit
 	case f.timeout <= 0:
 		return errors.New("--timeout must be positive")
 	}
@@ -105,7 +106,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	if err != nil {
 		return err
 	}
-	existing, err := openExisting(ctx, address)
+	existing, err := replay.OpenDeck(ctx, address)
 	if err != nil {
 		return err
 	}

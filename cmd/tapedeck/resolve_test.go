@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
 const uploadTrace = "0af7651916cd43dd8448eb211c80319c"
@@ -219,7 +221,7 @@ func TestResolveRefuses(t *testing.T) {
 		{[]string{"resolve"}, "resolve needs a DECK; see tapedeck resolve --help"},
 		{[]string{"resolve", "testdata", "--allow", "/x", "--redact", ""}, `--redact is empty; say "off" if nothing shall be redacted`},
 		{[]string{"resolve", "testdata", "--redact", "off"}, "--allow is missing: nothing is fetched that is not allowed"},
-		{[]string{"resolve", "mem://x", "--allow", "/x", "--redact", "off"}, errMem.Error()},
+		{[]string{"resolve", "mem://x", "--allow", "/x", "--redact", "off"}, replay.ErrMem.Error()},
 		{[]string{"resolve", "testdata", "--allow", "https://u:p@h/x?s=1", "--redact", "off"}, "--allow: prefix https://h/x: it carries credentials"},
 		{[]string{"resolve", "testdata", "--allow", "/x", "--redact", "off", "--timeout", "0s"}, "--timeout must be positive"},
 		{[]string{"resolve", "testdata", "--allow", "/x", "--redact", "off", "--formats", "oracle"}, `--formats must contain "tape"`},

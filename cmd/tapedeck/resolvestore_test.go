@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
 func TestResolveReadsObjectStores(t *testing.T) {
@@ -27,7 +28,7 @@ func TestResolveReadsObjectStores(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			base, query := splitURL(address)
+			base, query := replay.SplitURL(address)
 			dir, _ := derived(t, uploadedRun(t, base+"/deep", ""))
 			got := tapedeck(t, "resolve", dir, "--allow", base+query, "--redact", "off")
 			if made := lines(t, got.stdout); got.code != exitOK || len(made) != 1 || made[0].Findings != clean.Findings {

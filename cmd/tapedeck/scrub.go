@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/scrub"
 )
 
@@ -85,7 +86,7 @@ func runScrub(ctx context.Context, address string, f scrubFlags, stdout, stderr 
 	if err != nil {
 		return err
 	}
-	d, err := openExisting(ctx, address)
+	d, err := replay.OpenDeck(ctx, address)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/scrub"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -27,7 +28,7 @@ func (c *verification) secrets(ctx context.Context, ref string, s scrub.Searcher
 		err := c.searchBelow(ctx, d.Store(), "", d.String()+"/", s, &searched)
 		return errors.Join(err, c.searched(ref, searched), d.Close())
 	}
-	for at, err := range c.refs.resolve(ctx, ref, severalRuns) {
+	for at, err := range c.refs.Resolve(ctx, ref, replay.SeveralRuns) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -44,37 +45,37 @@ func (c *verification) secrets(ctx context.Context, ref string, s scrub.Searcher
 
 // wholeDeckOf opens the deck that a REF is; nil if it is something else.
 func wholeDeckOf(ctx context.Context, ref string) (*deck.Deck, error) {
-	if base, _ := splitURL(ref); ref == "" || idForm.MatchString(ref) || path.Base(base) == deck.TapeFile {
+	if base, _ := replay.SplitURL(ref); ref == "" || replay.IDForm.MatchString(ref) || path.Base(base) == deck.TapeFile {
 		return nil, nil
 	}
-	d, err := openExisting(ctx, ref)
+	d, err := replay.OpenDeck(ctx, ref)
 	if err != nil {
 		return nil, nil // resolve says what is wrong with it
 	}
 	return d, nil
 }
 
-func (c *verification) searchRun(ctx context.Context, at location, s scrub.Searcher, searched *int) error {
-	data, err := at.read(ctx, at.ref.Key)
+func (c *verification) searchRun(ctx context.Context, at replay.Location, s scrub.Searcher, searched *int) error {
+	data, err := at.Read(ctx, at.Ref.Key)
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
 	shown := func(key string) string { return path.Dir(at.String()) + "/" + path.Base(key) }
 	*searched++
-	if err := c.object(scrub.Search(at.ref.Key, data, s), shown(at.ref.Key)); err != nil {
+	if err := c.object(scrub.Search(at.Ref.Key, data, s), shown(at.Ref.Key)); err != nil {
 		return err
 	}
-	names, traces := []string{deck.OracleFile}, []string{at.ref.Place.TraceID}
+	names, traces := []string{deck.OracleFile}, []string{at.Ref.Place.TraceID}
 	if t, err := tape.Read(data); err == nil {
-		if at.ref.Place.Area == deck.AreaJoined {
+		if at.Ref.Place.Area == deck.AreaJoined {
 			traces = t.Sources.TraceIDs // there lies its evidence
 		}
-		if names, err = at.beside(ctx, t); err != nil {
+		if names, err = at.Beside(ctx, t); err != nil {
 			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
 	for _, name := range names {
-		content, err := at.read(ctx, at.sibling(name))
+		content, err := at.Read(ctx, at.Sibling(name))
 		if errors.Is(err, deck.ErrNotFound) {
 			continue
 		}
@@ -86,19 +87,19 @@ func (c *verification) searchRun(ctx context.Context, at location, s scrub.Searc
 			return err
 		}
 	}
-	if !at.ref.InDeck() {
+	if !at.Ref.InDeck() {
 		return nil
 	}
-	root, _ := splitURL(at.ref.DeckURL)
+	root, _ := replay.SplitURL(at.Ref.DeckURL)
 	for _, trace := range traces {
-		place := at.ref.Place
+		place := at.Ref.Place
 		if place.TraceID = trace; place.Area == deck.AreaJoined {
 			place.Area = deck.AreaRuns
 		}
 		if place.Validate() != nil {
 			continue // an id that a file made up
 		}
-		if err := c.searchBelow(ctx, at.store, place.Prefix()+"/parts/", root+"/", s, searched); err != nil {
+		if err := c.searchBelow(ctx, at.Store, place.Prefix()+"/parts/", root+"/", s, searched); err != nil {
 			return err
 		}
 	}
@@ -120,7 +121,7 @@ func (c *verification) searchBelow(ctx context.Context, store deck.Store, prefix
 
 // object reports one object in which something was found, or which could not be searched.
 func (c *verification) object(o scrub.Object, url string) error {
-	v := verdict{URL: url, OK: o.Clear(), Problems: []problem{}}
+	v := replay.Verdict{URL: url, OK: o.Clear(), Problems: []replay.Problem{}}
 	if o.Err != nil {
 		v.Error = fmt.Sprintf("%s: %v", url, o.Err)
 		c.worst(exitFailed)
@@ -128,7 +129,7 @@ func (c *verification) object(o scrub.Object, url string) error {
 	}
 	for _, hit := range o.Hits {
 		c.worst(exitPartial)
-		v.Problems = append(v.Problems, problem{problemSecret, hit.Path, "rule " + hit.Rule})
+		v.Problems = append(v.Problems, replay.Problem{Code: problemSecret, Path: hit.Path, Detail: "rule " + hit.Rule})
 	}
 	if v.OK {
 		return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/oracledeck"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
@@ -190,15 +191,15 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 // openLibrary opens what REF stands for: one run, or a deck.
 func (f *serveFlags) openLibrary(ctx context.Context, options oracle.Options) (oraclehttp.Library, serving, func() error, error) {
 	nothing := func() error { return nil }
-	l, err := f.oneOracle(ctx, f.oracle)
-	if errors.Is(err, errIsDeck) {
+	l, err := f.OneOracle(ctx, f.oracle)
+	if errors.Is(err, replay.ErrIsDeck) {
 		d, err := deck.Open(ctx, f.oracle)
 		if err != nil {
 			return nil, serving{}, nothing, err
 		}
 		library := oracledeck.New(d, options)
-		library.Tenant, library.SearchLimit = f.tenant, f.limit
-		if f.unverified {
+		library.Tenant, library.SearchLimit = f.Tenant, f.Limit
+		if f.Unverified {
 			library.Unverified = func(err error) { f.say("UNVERIFIED: used although its digest does not hold: %v", err) }
 		}
 		return library, serving{}, d.Close, nil
@@ -207,14 +208,14 @@ func (f *serveFlags) openLibrary(ctx context.Context, options oracle.Options) (o
 		return nil, serving{}, nothing, err
 	}
 	var names []string
-	if l.tape != nil {
-		names = runs.Names(&l.tape.Run)
+	if l.Tape != nil {
+		names = runs.Names(&l.Tape.Run)
 	}
-	o, err := oracle.New(l.entries, options)
+	o, err := oracle.New(l.Entries, options)
 	if err != nil {
 		return nil, serving{}, nothing, err
 	}
-	return oraclehttp.Single(l.runID, o, names...), serving{RunID: l.runID, Entries: len(l.entries)}, nothing, nil
+	return oraclehttp.Single(l.RunID, o, names...), serving{RunID: l.RunID, Entries: len(l.Entries)}, nothing, nil
 }
 
 // speed is a flag for a factor, with or without an x behind it.

@@ -16,13 +16,14 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/timeline"
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 func newShow() *cobra.Command {
-	r := refs{derives: true}
+	var r refs
 	var asJSON, full bool
 	cmd := &cobra.Command{
 		Use:   "show REF",
@@ -54,6 +55,7 @@ content is shortened; the sizes in brackets say how long it is.`,
 	}
 	r.add(cmd, "ID")
 	r.addUnverified()
+	r.takeTelemetry()
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print tape.json as it is stored")
 	cmd.Flags().BoolVar(&full, "full", false, "shorten nothing and break no lines")
 	return cmd
@@ -61,14 +63,14 @@ content is shortened; the sizes in brackets say how long it is.`,
 
 func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON bool, options timeline.Options) error {
 	n := 0
-	for at, err := range r.resolve(ctx, ref, severalRuns) {
-		if errors.Is(err, errIsDeck) {
+	for at, err := range r.Resolve(ctx, ref, replay.SeveralRuns) {
+		if errors.Is(err, replay.ErrIsDeck) {
 			return listRuns(ctx, stdout, ref, r, asJSON)
 		}
 		if err != nil {
 			return err
 		}
-		t, data, err := r.open(ctx, at)
+		t, data, err := r.Open(ctx, at)
 		if err != nil {
 			return err
 		}
@@ -107,11 +109,11 @@ type listed struct {
 // listRuns lists the current tapes of a deck, a line each. One that cannot be read is named, and ends with an error after the others.
 func listRuns(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON bool) error {
 	var unread error
-	for at, err := range r.resolve(ctx, ref, wholeDeck) {
+	for at, err := range r.Resolve(ctx, ref, replay.WholeDeck) {
 		if err != nil {
 			return err
 		}
-		t, _, err := r.open(ctx, at)
+		t, _, err := r.Open(ctx, at)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -121,8 +123,8 @@ func listRuns(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON
 			continue
 		}
 		run := &t.Run
-		l := listed{RunID: run.RunID, Area: at.ref.Place.Area, Tenant: run.Tenant, Status: run.Status, Grade: t.Fidelity.Grade,
-			Agent: cmp.Or(run.Agent.Name, run.Service.Name), Events: len(t.Events), URL: at.ref.URL}
+		l := listed{RunID: run.RunID, Area: at.Ref.Place.Area, Tenant: run.Tenant, Status: run.Status, Grade: t.Fidelity.Grade,
+			Agent: cmp.Or(run.Agent.Name, run.Service.Name), Events: len(t.Events), URL: at.Ref.URL}
 		if !run.StartedAt.IsZero() {
 			l.Started = run.StartedAt.UTC().Format(time.RFC3339)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -82,7 +83,7 @@ func TestVerifyListsAllProblems(t *testing.T) {
 			t.Errorf("no %q in %s", want, got.stdout)
 		}
 	}
-	var v verdict
+	var v replay.Verdict
 	asJSON := tapedeck(t, "verify", "--json", folder)
 	if err := json.Unmarshal([]byte(asJSON.stdout), &v); err != nil || strings.Count(asJSON.stdout, "\n") != 1 {
 		t.Fatalf("%v: %+v", err, asJSON)

@@ -29,7 +29,7 @@ func TestCompareNamesEveryDifference(t *testing.T) {
 		{`{"a":null}`, `{"a":{}}`, []Loss{{"a", Changed, ""}}},
 		{`"x"`, `[]`, []Loss{{"", Changed, ""}}},
 	} {
-		got, err := Compare([]byte(c.before), []byte(c.after), nil)
+		got, err := DocumentLosses([]byte(c.before), []byte(c.after), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestCompareNamesEveryDifference(t *testing.T) {
 			t.Errorf("%s → %s: %s", c.before, c.after, diff)
 		}
 	}
-	if _, err := Compare([]byte("{"), []byte("{}"), nil); err == nil {
+	if _, err := DocumentLosses([]byte("{"), []byte("{}"), nil); err == nil {
 		t.Error("no JSON was compared")
 	}
 }

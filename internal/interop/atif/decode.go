@@ -26,7 +26,7 @@ func Decode(data []byte, o interop.Options) ([]interop.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run.Losses, err = interop.Compare(data, interop.Indented(doc), nil)
+	run.Losses, err = interop.DocumentLosses(data, interop.Indented(doc), nil)
 	return []interop.Run{run}, err
 }
 

@@ -246,7 +246,7 @@ func Decode(data []byte, o interop.Options) ([]interop.Run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read chat line %d: %w", number, err)
 		}
-		if run.Losses, err = interop.Compare(line, append(doc.AppendJSON(nil), '\n'), nil); err != nil {
+		if run.Losses, err = interop.DocumentLosses(line, append(doc.AppendJSON(nil), '\n'), nil); err != nil {
 			return nil, fmt.Errorf("read chat line %d: %w", number, err)
 		}
 		runs = append(runs, run)

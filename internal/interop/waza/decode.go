@@ -35,7 +35,7 @@ func Decode(data []byte, o interop.Options) ([]interop.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run.Losses, err = interop.Compare(data, after, decodeReason)
+	run.Losses, err = interop.DocumentLosses(data, after, decodeReason)
 	if err != nil {
 		return nil, err
 	}

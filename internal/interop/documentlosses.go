@@ -10,10 +10,10 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Compare lists exactly what a document that went through a tape differs in from the one that was read: every member that is gone,
+// DocumentLosses lists exactly what a document that went through a tape differs in from the one that was read: every member that is gone,
 // new or different, in document order, and Layout when all values agree and only their order, spelling or white space does not. reason
 // explains a difference at a path; "" stands for a general one.
-func Compare(before, after []byte, reason func(path string, what What) string) ([]Loss, error) {
+func DocumentLosses(before, after []byte, reason func(path string, what What) string) ([]Loss, error) {
 	if string(before) == string(after) {
 		return nil, nil
 	}

@@ -143,3 +143,6 @@ func Short(s string, limit int) string {
 	s, _ = cut(line(s), limit)
 	return s
 }
+
+// OneLine is Clean, and shows line feeds instead of breaking the line.
+func OneLine(s string) string { return strings.ReplaceAll(Clean(s), "\n", "⏎") }

@@ -25,9 +25,9 @@ const (
 	Graded   ChangeKind = "fidelity" // the same answer, but how far it is what was
 )
 
-// Compare lists the differences of two oracles: calls are the same when caller, tool, arguments and occurrence are. Removed and changed
+// Changes lists the differences of two oracles: calls are the same when caller, tool, arguments and occurrence are. Removed and changed
 // entries come in the order of the old oracle, added ones after them in that of the new one.
-func Compare(old, changed []Entry) []Change {
+func Changes(old, changed []Entry) []Change {
 	changes := []Change{}
 	after := numbered(changed)
 	found := map[slotName]bool{}

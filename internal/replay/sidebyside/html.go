@@ -12,7 +12,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/timeline"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/exactjson"

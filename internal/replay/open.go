@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package replay
 
 import (
 	"bytes"
@@ -24,18 +24,18 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// open reads the tape at a location. One whose digest does not hold is refused, or used aloud where that was asked for.
-func (r *refs) open(ctx context.Context, at location) (*tape.Tape, []byte, error) {
-	data, err := at.read(ctx, at.ref.Key)
+// Open reads the tape at a Location. One whose digest does not hold is refused, or used aloud where that was asked for.
+func (r *Finder) Open(ctx context.Context, at Location) (*tape.Tape, []byte, error) {
+	data, err := at.Read(ctx, at.Ref.Key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", at, err)
 	}
-	t, err := r.take(at, data)
+	t, err := r.Take(at, data)
 	return t, data, err
 }
 
-// take is open with the bytes of the file.
-func (r *refs) take(at location, data []byte) (*tape.Tape, error) {
+// Take is Open with the bytes of the file.
+func (r *Finder) Take(at Location, data []byte) (*tape.Tape, error) {
 	t, err := tape.ReadSealed(data)
 	if errors.Is(err, tape.ErrAltered) {
 		err = r.altered(at, err)
@@ -43,37 +43,38 @@ func (r *refs) take(at location, data []byte) (*tape.Tape, error) {
 	switch {
 	case err != nil:
 		return nil, notATape(at, data, err)
-	case !deck.Place{Tenant: t.Run.Tenant}.Of(r.tenant):
+	case !deck.Place{Tenant: t.Run.Tenant}.Of(r.Tenant):
 		return nil, fmt.Errorf("%s: the run belongs to tenant %s", at, t.Run.Tenant)
 	}
 	return t, nil
 }
 
 // altered is what becomes of content whose digest does not hold: an error, or a warning where it was asked for.
-func (r *refs) altered(at location, err error) error {
-	if r.unverified {
-		r.say("UNVERIFIED: %s is used although its digest does not hold: %v", at, err)
+func (r *Finder) altered(at Location, err error) error {
+	if r.Unverified {
+		r.Warn("UNVERIFIED: %s is used although its digest does not hold: %v", at, err)
 		return nil
 	}
 	return fmt.Errorf("%w; somebody has changed it: tapedeck verify lists the damage, --allow-unverified uses it all the same", err)
 }
 
-// openOne opens the only tape that a REF stands for.
-func (r *refs) openOne(ctx context.Context, ref string) (t *tape.Tape, at location, err error) {
-	for l, err := range r.resolve(ctx, ref, oneRun) {
+// OpenOne opens the only tape that a REF stands for.
+func (r *Finder) OpenOne(ctx context.Context, ref string) (t *tape.Tape, at Location, err error) {
+	for l, err := range r.Resolve(ctx, ref, OneRun) {
 		if err != nil {
 			return nil, l, err
 		}
 		at = l
-		if t, _, err = r.open(ctx, l); err != nil {
+		if t, _, err = r.Open(ctx, l); err != nil {
 			return nil, l, err
 		}
 	}
 	return t, at, nil
 }
 
-func readSealed(ctx context.Context, at location) (*tape.Tape, error) {
-	data, err := at.read(ctx, at.ref.Key)
+// ReadSealed reads a tape whose digest holds.
+func ReadSealed(ctx context.Context, at Location) (*tape.Tape, error) {
+	data, err := at.Read(ctx, at.Ref.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func readSealed(ctx context.Context, at location) (*tape.Tape, error) {
 }
 
 // notATape says what a file is that cannot be read as a tape, and which command takes it.
-func notATape(at location, data []byte, err error) error {
+func notATape(at Location, data []byte, err error) error {
 	what := ""
 	switch {
 	case errors.Is(err, tape.ErrAltered), bytes.Contains(data[:min(len(data), sniffed)], []byte(tape.Kind)):
@@ -92,7 +93,7 @@ func notATape(at location, data []byte, err error) error {
 	case isOracle(data):
 		what = "this is an oracle: tapedeck serve --oracle and tapedeck oracle take it"
 	case hasTelemetry(bytes.NewReader(data)):
-		what = fmt.Sprintf("this is telemetry: tapedeck derive %s --to DECK makes tapes of it", path.Base(at.ref.Key))
+		what = fmt.Sprintf("this is telemetry: tapedeck derive %s --to DECK makes tapes of it", path.Base(at.Ref.Key))
 	}
 	if what != "" {
 		return fmt.Errorf("%s: %w; %s", at, err, what)
@@ -118,23 +119,26 @@ func hasTelemetry(r io.Reader) bool {
 
 // isTelemetry tells a file of telemetry from one that is, or claims to be, a tape.
 func isTelemetry(file string) bool {
-	head, err := readBounded(file, sniffed)
-	if err != nil || bytes.Contains(head, []byte(tape.Kind)) {
-		return false
-	}
 	f, err := os.Open(file)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, sniffed))
+	if err != nil || bytes.Contains(head, []byte(tape.Kind)) {
+		return false
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false
+	}
 	return hasTelemetry(f)
 }
 
 // inMemory numbers the decks of this process that lie in memory.
 var inMemory atomic.Int64
 
-// resolveTelemetry makes the tapes of a file of telemetry in memory: as derive does with --redact off, for nothing is stored.
-func (r *refs) resolveTelemetry(ctx context.Context, file string, to reach, yield func(location) bool) (err error) {
+// resolveTelemetry makes the tapes of a file of telemetry in memory.
+func (r *Finder) resolveTelemetry(ctx context.Context, file string, to Reach, yield func(Location) bool) (err error) {
 	name := "refs-" + strconv.FormatInt(inMemory.Add(1), 10)
 	d, err := deck.Open(ctx, "mem://"+name)
 	if err != nil {
@@ -142,19 +146,12 @@ func (r *refs) resolveTelemetry(ctx context.Context, file string, to reach, yiel
 	}
 	defer mem.Drop(name)
 	defer func() { err = errors.Join(err, d.Close()) }()
-	c := &derivation{flags: deriveFlags{formats: []string{"tape", "oracle"}, tenant: "default"}, stdout: io.Discard, stderr: r.cmd.ErrOrStderr()}
-	in := newIntake(nil, nil)
-	c.read(ctx, file, in)
-	if err := ctx.Err(); err != nil {
+	if err := r.Derive(ctx, file, d); err != nil {
 		return err
 	}
-	c.audit(in)
-	if err := c.write(ctx, d, in); err != nil {
-		return err
-	}
-	var found []location
-	err = r.resolveDeck(ctx, d.URL(), func(l location) bool {
-		l.name = file
+	var found []Location
+	err = r.resolveDeck(ctx, d.URL(), func(l Location) bool {
+		l.Name = file
 		found = append(found, l)
 		return true
 	})
@@ -163,15 +160,15 @@ func (r *refs) resolveTelemetry(ctx context.Context, file string, to reach, yiel
 		return err
 	case len(found) == 0:
 		return fmt.Errorf("%s holds no run of an agent", file)
-	case len(found) > 1 && to == oneRun:
+	case len(found) > 1 && to == OneRun:
 		ids := make([]string, len(found))
 		for i, l := range found {
-			ids[i] = l.ref.RunID()
+			ids[i] = l.Ref.RunID()
 		}
 		return fmt.Errorf("%s holds %d runs; make a deck of it with tapedeck derive, and name one of %s", file, len(found), strings.Join(ids, ", "))
 	}
 	for _, l := range found {
-		l.store = d.Store()
+		l.Store = d.Store()
 		if !yield(l) {
 			break
 		}

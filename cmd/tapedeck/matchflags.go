@@ -1,0 +1,56 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/oracle/rulefile"
+)
+
+// matchFlags say how calls are matched with entries.
+type matchFlags struct {
+	from     rulefile.Sources
+	keyFile  string
+	keyScope string
+}
+
+func (f *matchFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.from.Rules, "rules", "", "a rules file: per tool what of the arguments does not count, the policy and the mode")
+	flags.StringArrayVar(&f.from.Declared, "tools", nil, "declarations of tools (MCP tools/list or forge.yaml): read-only and idempotent ones go live (repeatable)")
+	flags.StringArrayVar(&f.from.Live, "live", nil, "let calls of this tool go live (repeatable)")
+	flags.StringArrayVar(&f.from.Refused, "refuse", nil, "refuse all calls of this tool (repeatable)")
+	flags.StringVar(&f.keyFile, "redaction-key-file", "", "the key of the redaction, to find live values behind redacted arguments")
+	flags.StringVar(&f.keyScope, "redaction-key-scope", "", "the scope of that key")
+}
+
+// hint says what would help against an outcome, where a flag does.
+func (f *matchFlags) hint(o oracle.Outcome) string {
+	if o == oracle.RedactedAmbiguous && f.keyFile == "" {
+		return "; --redaction-key-file, with the key of the tokens on the tape, finds the answer of a live value"
+	}
+	return ""
+}
+
+func (f *matchFlags) options() (oracle.Options, error) {
+	rules, err := f.from.Read()
+	if err != nil {
+		return oracle.Options{}, err
+	}
+	o := oracle.Options{Rules: rules}
+	if f.keyScope != "" && f.keyFile == "" {
+		return oracle.Options{}, errors.New("--redaction-key-scope needs --redaction-key-file")
+	}
+	if f.keyFile != "" {
+		if o.Verifier, err = redactionVerifier(f.keyFile, f.keyScope); err != nil {
+			return oracle.Options{}, fmt.Errorf("--redaction-key-file: %w", err)
+		}
+	}
+	return o, nil
+}

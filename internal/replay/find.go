@@ -1,0 +1,302 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package replay is where replays live: it finds and opens the runs that a reference stands for, checks them, and says what came out. The
+// folders below it show runs and comparisons to a person. Its hints name the flags of the command line, which has no other way to runs.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/runs"
+)
+
+// Finder is the one way from a reference to what it stands for.
+type Finder struct {
+	Deck, Tenant string
+	// Limit is how many traces of the deck are looked at for an id that is no trace id.
+	Limit int
+	// Unverified uses, aloud, a tape or an oracle whose digest does not hold.
+	Unverified bool
+	// Derive makes the runs in a file of telemetry in a deck; nil where telemetry stands for no run.
+	Derive func(ctx context.Context, file string, into *deck.Deck) error
+	// Usage says how an id is given, for hints: "tapedeck show ID".
+	Usage func() string
+	// Warn says what is no error.
+	Warn func(format string, args ...any)
+}
+
+func (r *Finder) check() error {
+	if r.Limit < 1 {
+		return ErrSearchLimit
+	}
+	return nil
+}
+
+// ErrSearchLimit is about Finder.Limit.
+var ErrSearchLimit = errors.New("--search-limit must be positive")
+
+// Location is one tape, and how to read the files beside it.
+type Location struct {
+	Ref   deck.Ref
+	Store deck.Store
+	Name  string // of a run that lies in memory only
+}
+
+// String is the address without options, for messages.
+func (l Location) String() string {
+	if l.Name != "" {
+		return l.Name
+	}
+	address, _, _ := strings.Cut(l.Ref.URL, "?")
+	return strings.TrimPrefix(address, "file://")
+}
+
+// Read reads an object of the store.
+func (l Location) Read(ctx context.Context, key string) ([]byte, error) { return l.Store.Get(ctx, key) }
+
+// Reach says what a REF may stand for.
+type Reach int
+
+const (
+	OneRun      Reach = iota // one tape, or it is an error that names the candidates
+	SeveralRuns              // all runs of an id
+	WholeDeck                // also all current tapes of a deck
+)
+
+const deckMarker = "tapedeck.json"
+
+// IDForm is the form of run ids, trace ids and the beginnings of them.
+var IDForm = regexp.MustCompile(`^[0-9A-Fa-f]{8,32}(-[0-9A-Fa-f]{16})?$`)
+
+// Resolve yields the tapes that a REF stands for, one at least. Stores are open while the loop runs. A REF is looked up in this order: a
+// trace or run id in the deck that --deck names, a tape.json, a folder that holds one, a deck, another id in the deck that --deck names.
+func (r *Finder) Resolve(ctx context.Context, ref string, to Reach) iter.Seq2[Location, error] {
+	return func(yield func(Location, error) bool) {
+		n, stopped := 0, false
+		err := r.resolveTo(ctx, ref, to, func(l Location) bool {
+			n++
+			stopped = !yield(l, nil)
+			return !stopped
+		})
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%s holds no tape", ref)
+		}
+		if err != nil && !stopped {
+			yield(Location{}, err)
+		}
+	}
+}
+
+func (r *Finder) resolveTo(ctx context.Context, ref string, to Reach, yield func(Location) bool) error {
+	if ref == "" {
+		return errors.New("an empty REF")
+	}
+	if strings.HasPrefix(ref, "mem:") || strings.HasPrefix(r.Deck, "mem:") {
+		return ErrMem
+	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	if r.Deck != "" && IDForm.MatchString(ref) {
+		return r.resolveID(ctx, ref, to, yield)
+	}
+	if !strings.Contains(ref, "://") {
+		switch info, err := os.Stat(ref); {
+		case errors.Is(err, fs.ErrNotExist) && r.Deck != "":
+			return r.resolveID(ctx, ref, to, yield)
+		case errors.Is(err, fs.ErrNotExist) && IDForm.MatchString(ref):
+			return fmt.Errorf("%s is no file; to find a run by its id, name its deck with --deck", ref)
+		case err != nil:
+			return fmt.Errorf("%s: %w", ref, pathless(err))
+		case info.Mode().IsRegular() && r.Derive != nil && isTelemetry(ref): // a pipe can be read once
+			return r.resolveTelemetry(ctx, ref, to, yield)
+		case !info.IsDir():
+			return resolveFile(ctx, ref, yield)
+		}
+		return r.resolveFolder(ctx, ref, ref, to, yield)
+	}
+	base, query := SplitURL(ref)
+	if strings.HasSuffix(base, ".json") {
+		return resolveFile(ctx, ref, yield)
+	}
+	return r.resolveFolder(ctx, base, base+query, to, yield)
+}
+
+// SplitURL divides an address from its options, which keep their question mark. A path has none.
+func SplitURL(address string) (base, query string) {
+	if i := strings.IndexByte(address, '?'); i >= 0 && strings.Contains(address, "://") {
+		address, query = address[:i], address[i:]
+	}
+	return strings.TrimRight(address, "/"), query
+}
+
+func (r *Finder) resolveID(ctx context.Context, id string, to Reach, yield func(Location) bool) (err error) {
+	d, err := OpenDeck(ctx, r.Deck)
+	if err != nil {
+		return fmt.Errorf("--deck: %w", err)
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	found, err := runs.Find(ctx, d, runs.Query{ID: id, Tenant: r.Tenant, Limit: r.Limit})
+	switch several := runs.Ambiguous(ctx, d, err); {
+	case len(several) > 0:
+		return fmt.Errorf("%w: %s", err, runs.Describe(ctx, d.Store(), several))
+	case err != nil:
+		return err
+	case len(found) > 1 && to == OneRun:
+		return fmt.Errorf("%s stands for %d runs; name one by its run id or its address, or limit it with --tenant: %s", id, len(found), runs.Describe(ctx, d.Store(), found))
+	}
+	yieldAll(found, d.Store(), yield)
+	return nil
+}
+
+func yieldAll(found []deck.Ref, store deck.Store, yield func(Location) bool) bool {
+	for _, ref := range found {
+		if !yield(Location{Ref: ref, Store: store}) {
+			return false
+		}
+	}
+	return true
+}
+
+// resolveFile takes the address of a tape.json.
+func resolveFile(ctx context.Context, address string, yield func(Location) bool) (err error) {
+	ref, err := deck.ParseRef(address)
+	if err != nil {
+		return err
+	}
+	store, err := deck.OpenStore(ctx, ref.DeckURL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	yield(Location{Ref: ref, Store: store})
+	return nil
+}
+
+// resolveFolder takes the address of a folder that holds a tape, or of a deck. shown is the address without options.
+func (r *Finder) resolveFolder(ctx context.Context, shown, address string, to Reach, yield func(Location) bool) (err error) {
+	store, err := deck.OpenStore(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	base, query := SplitURL(address)
+	switch _, err := store.Get(ctx, deck.TapeFile); {
+	case err == nil:
+		return resolveFile(ctx, base+"/"+deck.TapeFile+query, yield)
+	case !errors.Is(err, deck.ErrNotFound):
+		return err
+	}
+	if _, err := store.Get(ctx, deckMarker); errors.Is(err, deck.ErrNotFound) {
+		return fmt.Errorf("%s %w", shown, ErrNoTapes)
+	} else if err != nil {
+		return err
+	}
+	if to != WholeDeck {
+		return fmt.Errorf("%s is %w; name a run with: %s --deck %s", shown, ErrIsDeck, r.Usage(), address)
+	}
+	return r.resolveDeck(ctx, address, yield)
+}
+
+// resolveDeck walks over the current tapes of a deck, and says what it passes over.
+func (r *Finder) resolveDeck(ctx context.Context, address string, yield func(Location) bool) (err error) {
+	d, err := deck.Open(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	without := map[string]bool{} // traces without a tape
+	var joined []deck.Ref
+	for place, err := range d.Places(ctx) {
+		if err != nil {
+			return err
+		}
+		if !place.Of(r.Tenant) {
+			continue
+		}
+		found, err := runs.Current(ctx, d, place)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			without[place.Prefix()] = true
+		}
+		if place.Area == deck.AreaJoined {
+			joined = append(joined, found...)
+		}
+		if !yieldAll(found, d.Store(), yield) {
+			return nil
+		}
+	}
+	for i := 0; i < len(joined) && len(without) > 0; i++ { // the traces of a joined run need no tapes of their own
+		t, err := ReadSealed(ctx, Location{Ref: joined[i], Store: d.Store()})
+		if err != nil {
+			continue // whoever asked has been told
+		}
+		for _, id := range t.Sources.TraceIDs {
+			place := joined[i].Place
+			place.Area, place.TraceID = deck.AreaRuns, id
+			delete(without, place.Prefix())
+		}
+	}
+	if len(without) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(without)))
+		r.Warn("%s: %d traces were passed over: their evidence is there, a complete tape is not; the first is %s", d, len(without), first)
+	}
+	return nil
+}
+
+// Sibling returns the key of another file of the run.
+func (l Location) Sibling(name string) string { return path.Join(path.Dir(l.Ref.Key), name) }
+
+// ErrIsDeck is returned, wrapped, for a deck where one run is wanted.
+var ErrIsDeck = errors.New("a deck")
+
+// ErrMem is about a deck in memory.
+var ErrMem = errors.New("a mem:// deck lives only as long as the process that wrote it")
+
+// ErrNoTapes is about a folder.
+var ErrNoTapes = errors.New("holds neither a tape.json nor a deck")
+
+// OpenDeck opens a deck that must be there.
+func OpenDeck(ctx context.Context, address string) (*deck.Deck, error) {
+	if path := strings.TrimPrefix(address, "file://"); !strings.Contains(path, "://") {
+		switch info, err := os.Stat(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("there is no deck at %s: no such folder", path)
+		case err == nil && !info.IsDir():
+			return nil, fmt.Errorf("there is no deck at %s: it is a file", path)
+		}
+	}
+	d, err := deck.Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Store().Get(ctx, deckMarker); err != nil {
+		if errors.Is(err, deck.ErrNotFound) {
+			err = fmt.Errorf("%s holds no deck", d)
+		}
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// pathless takes the path off an error of package os where the message names it already.
+func pathless(err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return of.Err
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/schema"
+)
+
+// Verdict is the line about one tape. The order of its fields is part of the contract.
+type Verdict struct {
+	URL      string     `json:"url"`
+	RunID    string     `json:"run_id,omitempty"`
+	TraceID  string     `json:"trace_id,omitempty"`
+	TapeID   string     `json:"tape_id,omitempty"`
+	Grade    tape.Grade `json:"grade,omitempty"`
+	Events   int        `json:"events"`
+	OK       bool       `json:"ok"`
+	Proof    *Proof     `json:"proof,omitempty"`
+	Problems []Problem  `json:"problems"`
+	Error    string     `json:"error,omitempty"` // why it cannot be loaded
+}
+
+// Problem is one line of a Verdict.
+type Problem struct {
+	Code   string `json:"code"`
+	Path   string `json:"path"`
+	Detail string `json:"detail"`
+}
+
+// Verify checks a tape and the files beside it. An error is a cancelled context; a tape that cannot be loaded is one whose Verdict says so.
+func Verify(ctx context.Context, at Location, warn func(format string, args ...any)) (Verdict, error) {
+	v := Verdict{URL: at.Ref.URL, Problems: []Problem{}}
+	t, files, err := at.load(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return v, ctx.Err()
+	case err != nil:
+		v.Error = err.Error()
+		return v, nil
+	}
+	v.RunID, v.TraceID, v.TapeID, v.Grade, v.Events = t.Run.RunID, t.Run.TraceID, t.TapeID, t.Fidelity.Grade, len(t.Events)
+	for _, p := range at.problems(t, files, at.String(), warn) {
+		v.Problems = append(v.Problems, Problem{p.Code, p.Path, p.Detail})
+	}
+	v.Proof = proofOf(t.Fidelity.Proof)
+	v.OK = len(v.Problems) == 0
+	return v, nil
+}
+
+// problems are those of a tape. A file that it names need not lie beside it outside of a deck; that it was not checked is said of name.
+func (l Location) problems(t *tape.Tape, files map[string][]byte, name string, warn func(format string, args ...any)) []tape.Problem {
+	return slices.DeleteFunc(append(place(l, t), tape.Verify(t, files, schema.Check, oracle.Check)...), func(p tape.Problem) bool {
+		absent := p.Code == tape.ProblemFile && files[p.Path] == nil && !l.Ref.InDeck()
+		if absent {
+			warn("%s: %s is not beside it and was not checked", name, p.Path)
+		}
+		return absent
+	})
+}
+
+// Text is the verdict for a person; nothing for a tape that could not be loaded.
+func (v *Verdict) Text() []byte {
+	var b bytes.Buffer
+	switch {
+	case v.Error != "":
+	case v.OK:
+		// ok is about what the tape claims. A proof that failed, or that found nothing to verify, is no ok of the run.
+		verdict := "ok"
+		switch p := v.Proof; {
+		case p.OK != nil && !*p.OK:
+			verdict = "unproved"
+		case p.unproved():
+			verdict = "unverified"
+		}
+		fmt.Fprintf(&b, "%s %s %s %d events", verdict, timeline.OneLine(v.RunID), timeline.OneLine(string(v.Grade)), v.Events)
+		if v.Proof.Expected > 0 {
+			fmt.Fprintf(&b, ", verified %d of %d tool calls", v.Proof.Verified, v.Proof.Expected)
+		}
+		b.WriteString("\n")
+	default:
+		fmt.Fprintf(&b, "failed %s %s %d problems\n", timeline.OneLine(v.RunID), timeline.OneLine(string(v.Grade)), len(v.Problems))
+		for _, p := range v.Problems {
+			fmt.Fprintf(&b, "  %s %s: %s\n", p.Code, timeline.OneLine(p.Path), timeline.OneLine(p.Detail))
+		}
+	}
+	return b.Bytes()
+}
+
+// place checks that a tape lies where the deck says it does.
+func place(at Location, t *tape.Tape) []tape.Problem {
+	if !at.Ref.InDeck() {
+		return nil
+	}
+	var problems []tape.Problem
+	if at.Ref.RunID() != t.Run.RunID {
+		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.run_id", Detail: "the tape lies in the place of " + at.Ref.RunID()})
+	}
+	if deck.SafeName(t.Run.Tenant) != at.Ref.Place.Tenant { // a place read from a key holds the form that is in the key
+		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.tenant", Detail: "the tape lies in the place of another tenant"})
+	}
+	return problems
+}
+
+// problemPlace is the code of a tape that lies in the wrong place, beside those of package tape.
+const problemPlace = "place"
+
+// load reads a tape and the files beside it. A file that is not there is left out; tape.Verify reports it.
+func (l Location) load(ctx context.Context) (*tape.Tape, map[string][]byte, error) {
+	data, err := l.Read(ctx, l.Ref.Key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", l, err)
+	}
+	return l.loadWith(ctx, data)
+}
+
+// loadWith is load with the bytes of the tape.
+func (l Location) loadWith(ctx context.Context, data []byte) (*tape.Tape, map[string][]byte, error) {
+	t, err := tape.Read(data) // what is wrong with it is to be listed
+	if err != nil {
+		return nil, nil, notATape(l, data, err)
+	}
+	names, err := l.Beside(ctx, t)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", l, err)
+	}
+	files := map[string][]byte{tape.TapeFile: data}
+	for _, name := range names {
+		content, err := l.Read(ctx, l.Sibling(name))
+		switch {
+		case errors.Is(err, deck.ErrNotFound):
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s: %s: %w", l, name, err)
+		default:
+			files[name] = content
+		}
+	}
+	return t, files, nil
+}
+
+// Beside lists the files to read beside a tape: those that it names, and in a deck also those that are there. Elsewhere the folder may be
+// anybody's, and only an oracle file is looked for.
+func (l Location) Beside(ctx context.Context, t *tape.Tape) ([]string, error) {
+	names := []string{tape.OracleFile}
+	for _, m := range t.SiblingDigests().Members() {
+		if !strings.ContainsAny(m.Name, `/\`) && deck.CheckKey(m.Name) == nil {
+			names = append(names, m.Name)
+		}
+	}
+	if l.Ref.InDeck() {
+		folder := path.Dir(l.Ref.Key) + "/"
+		for object, err := range l.Store.List(ctx, folder) {
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, strings.TrimPrefix(object.Key, folder))
+		}
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == tape.TapeFile }), nil
+}
