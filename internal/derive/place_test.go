@@ -19,7 +19,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -46,7 +45,7 @@ func pieces(t *testing.T, tag string) (all []*evidence.Set, trace string) {
 }
 
 var firstRun = sync.OnceValues(func() (*evidence.Set, error) {
-	runs, err := groundtruth.Corpus(corpus)
+	runs, err := readCorpus()
 	if err != nil {
 		return nil, err
 	}

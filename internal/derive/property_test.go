@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,16 +27,19 @@ import (
 
 const corpus = "../../testdata/corpus"
 
+// readCorpus parses the recorded runs once for all tests. Nothing changes a run: Evidence reads its files anew.
+var readCorpus = sync.OnceValues(func() ([]groundtruth.Run, error) { return groundtruth.Corpus(corpus) })
+
 func corpusRuns(t testing.TB) []groundtruth.Run {
 	t.Helper()
-	runs, err := groundtruth.Corpus(corpus)
+	runs, err := readCorpus()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(runs) < 200 {
 		t.Fatalf("only %d recorded runs found", len(runs))
 	}
-	return runs
+	return slices.Clone(runs)
 }
 
 // spans returns every item of a set as traces of one span each.

@@ -4,6 +4,8 @@
 package reconstruct_test
 
 import (
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
@@ -20,16 +22,19 @@ var options = reconstruct.Options{
 	Redaction: tape.Redaction{Policy: "none"},
 }
 
+// readCorpus parses the recorded runs once for all tests. Nothing changes a run: Evidence reads its files anew.
+var readCorpus = sync.OnceValues(func() ([]groundtruth.Run, error) { return groundtruth.Corpus(corpus) })
+
 func runs(t testing.TB) []groundtruth.Run {
 	t.Helper()
-	runs, err := groundtruth.Corpus(corpus)
+	runs, err := readCorpus()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(runs) < 200 {
 		t.Fatalf("only %d recorded runs found", len(runs))
 	}
-	return runs
+	return slices.Clone(runs)
 }
 
 // tapesOf rebuilds the runs of every trace on its own.

@@ -282,6 +282,7 @@ func newCollector(t *testing.T, o options) *collector {
 	cfg := agentrunprocessor.NewFactory().CreateDefaultConfig().(*agentrunprocessor.Config)
 	cfg.Redaction, cfg.NonAgent, cfg.OnShutdown, cfg.Replay, cfg.Spool.Directory = "none", o.nonAgent, o.onShutdown, o.rules, o.spool
 	cfg.Spool.Sync = "none"
+	cfg.Spool.MaxBytes = 64 << 20 // small segments: kill copies the files of the spool, and a start scans the open one
 	if o.rootless != "" {
 		cfg.Rootless = o.rootless
 	}
