@@ -8,10 +8,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strconv"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
 )
@@ -46,7 +49,14 @@ func (r *refs) addUnverified() {
 // takeTelemetry is for commands for which a file of telemetry stands for the runs in it: they are derived as with --redact off, for nothing
 // is stored.
 func (r *refs) takeTelemetry() {
-	r.Derive = func(ctx context.Context, file string, into *deck.Deck) error {
+	r.Derive = func(ctx context.Context, file string, use func(*deck.Deck) error) (err error) {
+		name := "refs-" + strconv.FormatInt(inMemory.Add(1), 10)
+		d, err := deck.Open(ctx, "mem://"+name)
+		if err != nil {
+			return err
+		}
+		defer mem.Drop(name)
+		defer func() { err = errors.Join(err, d.Close()) }()
 		c := &derivation{flags: deriveFlags{formats: []string{"tape", "oracle"}, tenant: "default"}, stdout: io.Discard, stderr: r.cmd.ErrOrStderr()}
 		in := newIntake(nil, nil)
 		c.read(ctx, file, in)
@@ -54,9 +64,15 @@ func (r *refs) takeTelemetry() {
 			return err
 		}
 		c.audit(in)
-		return c.write(ctx, into, in)
+		if err := c.write(ctx, d, in); err != nil {
+			return err
+		}
+		return use(d)
 	}
 }
+
+// inMemory numbers the decks of this process that lie in memory.
+var inMemory atomic.Int64
 
 func (r *refs) say(format string, args ...any) { say(r.cmd.ErrOrStderr(), format, args...) }
 

@@ -29,8 +29,8 @@ type Finder struct {
 	Limit int
 	// Unverified uses, aloud, a tape or an oracle whose digest does not hold.
 	Unverified bool
-	// Derive makes the runs in a file of telemetry in a deck; nil where telemetry stands for no run.
-	Derive func(ctx context.Context, file string, into *deck.Deck) error
+	// Derive calls use with a deck that holds the runs in a file of telemetry; nil where telemetry stands for no run.
+	Derive func(ctx context.Context, file string, use func(*deck.Deck) error) error
 	// Usage says how an id is given, for hints: "tapedeck show ID".
 	Usage func() string
 	// Warn says what is no error.

@@ -11,12 +11,9 @@ import (
 	"io"
 	"os"
 	"path"
-	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
@@ -134,23 +131,16 @@ func isTelemetry(file string) bool {
 	return hasTelemetry(f)
 }
 
-// inMemory numbers the decks of this process that lie in memory.
-var inMemory atomic.Int64
+// resolveTelemetry yields the runs in a file of telemetry.
+func (r *Finder) resolveTelemetry(ctx context.Context, file string, to Reach, yield func(Location) bool) error {
+	return r.Derive(ctx, file, func(d *deck.Deck) error {
+		return r.resolveDerived(ctx, d, file, to, yield)
+	})
+}
 
-// resolveTelemetry makes the tapes of a file of telemetry in memory.
-func (r *Finder) resolveTelemetry(ctx context.Context, file string, to Reach, yield func(Location) bool) (err error) {
-	name := "refs-" + strconv.FormatInt(inMemory.Add(1), 10)
-	d, err := deck.Open(ctx, "mem://"+name)
-	if err != nil {
-		return err
-	}
-	defer mem.Drop(name)
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if err := r.Derive(ctx, file, d); err != nil {
-		return err
-	}
+func (r *Finder) resolveDerived(ctx context.Context, d *deck.Deck, file string, to Reach, yield func(Location) bool) error {
 	var found []Location
-	err = r.resolveDeck(ctx, d.URL(), func(l Location) bool {
+	err := r.resolveDeck(ctx, d.URL(), func(l Location) bool {
 		l.Name = file
 		found = append(found, l)
 		return true
