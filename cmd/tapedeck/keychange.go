@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
@@ -105,7 +105,7 @@ func (g keyGuard) trace(ctx context.Context, place deck.Place) error {
 			return nil
 		}
 		for _, rs := range td.ResourceSpans().All() {
-			if m, ok := evidence.MarkerOf(rs.Resource().Attributes()); ok && m.KeyID != "" {
+			if m, ok := handover.MarkerOf(rs.Resource().Attributes()); ok && m.KeyID != "" {
 				keys = append(keys, m.KeyID)
 			}
 		}

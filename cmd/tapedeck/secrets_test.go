@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -183,7 +184,7 @@ func TestDeriveBelievesNoMarker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := redact.Marker{Policy: "strict", ProfileDigest: "sha256:1", KeyID: "k"}
+	m := handover.Marker{Policy: "strict", ProfileDigest: "sha256:1", KeyID: "k"}
 	forged := strings.ReplaceAll(string(text), `"resource":{"attributes":[`,
 		`"resource":{"attributes":[{"key":"tapedeck.redaction","value":{"stringValue":"`+m.String()+`"}},`)
 	if forged == string(text) {

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
@@ -133,7 +134,7 @@ type storing struct {
 
 func (s *storing) traces(td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {
-		redact.StripReserved(rs.Resource().Attributes())
+		handover.Strip(rs.Resource().Attributes())
 	}
 	if s.redactor != nil {
 		s.redactor.Traces(td, &s.report)
@@ -145,7 +146,7 @@ func (s *storing) traces(td ptrace.Traces) {
 
 func (s *storing) logs(ld plog.Logs) {
 	for _, rl := range ld.ResourceLogs().All() {
-		redact.StripReserved(rl.Resource().Attributes())
+		handover.Strip(rl.Resource().Attributes())
 	}
 	if s.redactor != nil {
 		s.redactor.Logs(ld, &s.report)
@@ -157,7 +158,7 @@ func (s *storing) logs(ld plog.Logs) {
 
 func (s *storing) mark(resource pcommon.Map) {
 	if s.redactor != nil {
-		resource.PutStr(redact.MarkerKey, s.redactor.Marker().String())
+		resource.PutStr(handover.Redaction, s.redactor.Marker().String())
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/collector/pipeline"
 
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
@@ -58,9 +59,9 @@ func benchmarkUntagged(b *testing.B, compressor *gzip.Writer) {
 		td := g.Trace(agentload.Short)
 		spans = td.SpanCount()
 		a := td.ResourceSpans().At(0).Resource().Attributes()
-		a.PutStr(attrRunKey, fmt.Sprintf("default/%032x", i))
-		a.PutInt(attrRunItems, int64(spans))
-		a.PutBool(attrRunComplete, true)
+		a.PutStr(handover.RunKey, fmt.Sprintf("default/%032x", i))
+		a.PutInt(handover.RunItems, int64(spans))
+		a.PutBool(handover.RunComplete, true)
 		bodies[i], err = encoder.MarshalTraces(td)
 		require.NoError(b, err)
 	}
@@ -75,7 +76,7 @@ func benchmarkUntagged(b *testing.B, compressor *gzip.Writer) {
 			var id pcommon.TraceID
 			n++
 			binary.BigEndian.PutUint64(id[:], n)
-			td.ResourceSpans().At(0).Resource().Attributes().PutStr(attrRunKey, "default/"+id.String())
+			td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.RunKey, "default/"+id.String())
 			if err := next.ConsumeTraces(b.Context(), td); err != nil {
 				b.Fatal(err)
 			}
@@ -117,8 +118,8 @@ func BenchmarkDecision(b *testing.B) {
 	c := newBenchmarkSplit(b, consumertest.NewNop())
 	td := agentload.New(1).Trace(agentload.Short)
 	a := td.ResourceSpans().At(0).Resource().Attributes()
-	a.PutStr(attrRunKey, "default/1")
-	a.PutBool(attrRunComplete, true)
+	a.PutStr(handover.RunKey, "default/1")
+	a.PutBool(handover.RunComplete, true)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := c.ConsumeTraces(b.Context(), td); err != nil {

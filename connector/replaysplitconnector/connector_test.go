@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/handover"
 )
 
 // rig is a traces connector with a sink on each side.
@@ -116,9 +117,9 @@ func (e emission) traces() ptrace.Traces {
 	binary.BigEndian.PutUint64(id[8:], uint64(e.run))
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", "shop")
-	rs.Resource().Attributes().PutStr(attrRunKey, fmt.Sprintf("default/%x", id))
-	rs.Resource().Attributes().PutInt(attrRunItems, int64(e.items))
-	rs.Resource().Attributes().PutBool(attrRunComplete, e.complete)
+	rs.Resource().Attributes().PutStr(handover.RunKey, fmt.Sprintf("default/%x", id))
+	rs.Resource().Attributes().PutInt(handover.RunItems, int64(e.items))
+	rs.Resource().Attributes().PutBool(handover.RunComplete, e.complete)
 	for i := range e.spans {
 		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 		span.SetTraceID(id)

@@ -11,19 +11,12 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pipeline"
 	"go.uber.org/zap"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
-)
-
-// What agentrun says about its emissions, in resource attributes.
-const (
-	attrRunKey      = "tapedeck.run.key"
-	attrRunItems    = "tapedeck.run.items"
-	attrRunComplete = "tapedeck.run.complete"
 )
 
 type tracesSplit struct {
@@ -122,7 +115,8 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 	index := map[string]int{}
 	for i := range n {
 		rs := td.ResourceSpans().At(i)
-		key, items, complete := handover(rs.Resource())
+		said := handover.ReadRun(rs.Resource().Attributes())
+		key := said.Key
 		at, there := index[key]
 		if !there || key == "" { // what is not assembled is decided resource by resource
 			at = len(runs)
@@ -131,7 +125,7 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 		}
 		r := runs[at]
 		of[i] = at
-		r.items, r.complete = max(r.items, items), r.complete || complete
+		r.items, r.complete = max(r.items, said.Items), r.complete || said.Complete
 		r.scan.Handover(rs.Resource().Attributes())
 		r.scan.Attributes(rs.Resource().Attributes())
 		for j := range rs.ScopeSpans().Len() {
@@ -149,19 +143,6 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 		}
 	}
 	return runs, of
-}
-
-func handover(r pcommon.Resource) (key string, items int, complete bool) {
-	if v, ok := r.Attributes().Get(attrRunKey); ok && v.Type() == pcommon.ValueTypeStr {
-		key = v.Str()
-	}
-	if v, ok := r.Attributes().Get(attrRunItems); ok && v.Type() == pcommon.ValueTypeInt {
-		items = int(v.Int())
-	}
-	if v, ok := r.Attributes().Get(attrRunComplete); ok && v.Type() == pcommon.ValueTypeBool {
-		complete = v.Bool()
-	}
-	return key, items, complete
 }
 
 // decide fails closed: production is only what is known to be whole and untagged.

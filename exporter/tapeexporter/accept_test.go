@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -184,7 +185,7 @@ func TestHandoverNamesTheReplay(t *testing.T) {
 	r.start(t)
 	defer r.stop(t)
 	td := oneTrace(1, "acme")
-	td.ResourceSpans().At(0).Resource().Attributes().PutStr(segregation.HandoverKey, segregation.Tags{IDs: []string{"r-1"}}.String())
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.RunReplay, segregation.Tags{IDs: []string{"r-1"}}.String())
 	require.NoError(t, r.ConsumeTraces(t.Context(), td))
 	keys := r.objects(t)
 	require.Equal(t, 1, count(keys, "tape.json"), keys)

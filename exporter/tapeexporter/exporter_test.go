@@ -34,6 +34,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -45,9 +46,9 @@ func agentTrace(td ptrace.Traces, trace byte, tenant string) {
 	rs.Resource().Attributes().PutStr("service.name", "shop")
 	id := pcommon.TraceID{15: trace}
 	if tenant != "" {
-		rs.Resource().Attributes().PutStr(attrRunKey, tenant+"/"+groupKey{trace: id}.hex())
+		rs.Resource().Attributes().PutStr(handover.RunKey, tenant+"/"+groupKey{trace: id}.hex())
 		rs.Resource().Attributes().PutInt("tapedeck.run.items", 3)
-		rs.Resource().Attributes().PutBool(attrRunComplete, true)
+		rs.Resource().Attributes().PutBool(handover.RunComplete, true)
 	}
 	ss := rs.ScopeSpans().AppendEmpty()
 	ss.Scope().SetName("opentelemetry.instrumentation.openai_v2")
@@ -393,7 +394,7 @@ func TestSpansWithoutAgentrunGoToTheDefaultTenant(t *testing.T) {
 
 func TestRunKeyOfAnotherTraceNamesOnlyTheTenant(t *testing.T) {
 	td := oneTrace(1, "a/b")
-	td.ResourceSpans().At(0).Resource().Attributes().PutStr(attrRunKey, "a/b/ffffffffffffffffffffffffffffffff")
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.RunKey, "a/b/ffffffffffffffffffffffffffffffff")
 	groups, ignored := split(td, segregation.Default)
 	require.Zero(t, ignored)
 	require.Len(t, groups, 1)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
+	"github.com/tapedeck/tapedeck/internal/handover"
 )
 
 // NewFactory returns the factory of the tape exporter.
@@ -58,7 +59,7 @@ type traces struct {
 
 func (t *traces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	if rs := td.ResourceSpans(); rs.Len() > 0 {
-		if _, ok := rs.At(0).Resource().Attributes().Get(attrRunKey); ok {
+		if handover.ReadRun(rs.At(0).Resource().Attributes()).Assembled() {
 			return t.once.ConsumeTraces(ctx, td)
 		}
 	}

@@ -5,20 +5,13 @@ package tapeexporter // import "github.com/tapedeck/tapedeck/exporter/tapeexport
 
 import (
 	"encoding/hex"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
-)
-
-// What agentrun says about its emissions, in resource attributes.
-const (
-	attrRunKey      = "tapedeck.run.key"
-	attrRunComplete = "tapedeck.run.complete"
 )
 
 // defaultTenant owns what no agentrun processor has assigned.
@@ -76,10 +69,10 @@ func (g *group) isComplete() bool {
 // vouch leaves the marker of a redaction on a resource only where a component of this process has put it there: agentredaction, which
 // proves it, or agentrun, which is believed as far as its run key is.
 func vouch(resource pcommon.Map) {
-	if marker, ok := redact.OpenMarker(resource); ok {
-		resource.PutStr(redact.MarkerKey, marker.String())
-	} else if _, ok := resource.Get(attrRunKey); !ok {
-		resource.Remove(redact.MarkerKey)
+	if marker, ok := handover.OpenMarker(resource); ok {
+		marker.Write(resource)
+	} else if !handover.ReadRun(resource).Assembled() {
+		resource.Remove(handover.Redaction)
 	}
 }
 
@@ -104,10 +97,8 @@ func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored
 			scan.Reset()
 			scan.Handover(rs.Resource().Attributes())
 			g.tags.Merge(scan.Tags())
-			if v, ok := rs.Resource().Attributes().Get(attrRunComplete); ok && v.Type() == pcommon.ValueTypeBool {
-				g.marked = true
-				g.complete = g.complete || v.Bool()
-			}
+			run := handover.ReadRun(rs.Resource().Attributes())
+			g.marked, g.complete = g.marked || run.Stated, g.complete || run.Complete
 		}
 		g.add(rs, ss, span, at)
 	}, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
@@ -166,7 +157,7 @@ type visit func(ptrace.ResourceSpans, ptrace.ScopeSpans, ptrace.Span, position)
 // each calls evidence for every span that is evidence and has a trace id, and other for the rest.
 func each(td ptrace.Traces, evidence, other visit) {
 	for i, rs := range td.ResourceSpans().All() {
-		at := position{tenant: tenantOf(rs.Resource()), resource: i}
+		at := position{tenant: handover.ReadRun(rs.Resource().Attributes()).Tenant(defaultTenant), resource: i}
 		for j, ss := range rs.ScopeSpans().All() {
 			at.scope = j
 			for _, span := range ss.Spans().All() {
@@ -178,14 +169,4 @@ func each(td ptrace.Traces, evidence, other visit) {
 			}
 		}
 	}
-}
-
-// tenantOf reads the tenant of a run key, "<tenant>/<trace id>". A tenant may contain slashes.
-func tenantOf(r pcommon.Resource) string {
-	if v, ok := r.Attributes().Get(attrRunKey); ok && v.Type() == pcommon.ValueTypeStr {
-		if i := strings.LastIndexByte(v.Str(), '/'); i > 0 {
-			return v.Str()[:i]
-		}
-	}
-	return defaultTenant
 }

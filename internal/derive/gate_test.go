@@ -18,6 +18,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
@@ -51,7 +52,7 @@ func redacted(t *testing.T, run groundtruth.Run, r *redact.Redactor) *evidence.S
 	td := evidenceOf(t, run).Traces()
 	r.Traces(td, nil)
 	for _, rs := range td.ResourceSpans().All() {
-		rs.Resource().Attributes().PutStr(redact.MarkerKey, r.Marker().String())
+		rs.Resource().Attributes().PutStr(handover.Redaction, r.Marker().String())
 	}
 	set := evidence.NewSet()
 	set.AddTraces(td)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -59,13 +59,11 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 				if !opened {
 					rs = td.ResourceSpans().AppendEmpty()
 					rl.Resource().CopyTo(rs.Resource())
-					stripHandover(rs.Resource().Attributes())
+					handover.Strip(rs.Resource().Attributes())
 					rs.SetSchemaUrl(rl.SchemaUrl())
 					resource = h.resource(rs)
 					// Ids do not depend on which redaction the record has seen: the marker holds the proof of one process.
-					if marker, ok := rl.Resource().Attributes().Get(redact.MarkerKey); ok {
-						marker.CopyTo(rs.Resource().Attributes().PutEmpty(redact.MarkerKey))
-					}
+					handover.CopyMarker(rl.Resource().Attributes(), rs.Resource().Attributes())
 					opened = true
 				}
 				if !scoped {
@@ -73,12 +71,12 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 					ss.Scope().SetName(genai.LogScope)
 					ss.Scope().SetVersion(sl.Scope().Version())
 					sl.Scope().Attributes().CopyTo(ss.Scope().Attributes())
-					stripHandover(ss.Scope().Attributes())
+					handover.Strip(ss.Scope().Attributes())
 					scoped = true
 				}
 				span := ss.Spans().AppendEmpty()
 				logSpan(name, sl.Scope().Name(), record, span)
-				stripHandover(span.Attributes())
+				handover.Strip(span.Attributes())
 				span.SetTraceID(traceID)
 				id := h.span(h.scope(resource, ss), span)
 				span.SetSpanID(pcommon.SpanID(id[:8]))
@@ -97,7 +95,7 @@ func identify(td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {
 		bare := ptrace.NewResourceSpans()
 		rs.Resource().CopyTo(bare.Resource())
-		stripHandover(bare.Resource().Attributes())
+		handover.Strip(bare.Resource().Attributes())
 		bare.SetSchemaUrl(rs.SchemaUrl())
 		resource := h.resource(bare)
 		for _, ss := range rs.ScopeSpans().All() {

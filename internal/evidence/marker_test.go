@@ -9,15 +9,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-var marker = redact.Marker{Policy: "default", ProfileDigest: "sha256:0123", KeyID: "abc"}
+var marker = handover.Marker{Policy: "default", ProfileDigest: "sha256:0123", KeyID: "abc"}
 
 func TestMarkerIsEvidence(t *testing.T) {
 	td := request()
-	td.ResourceSpans().At(0).Resource().Attributes().PutStr(redact.MarkerKey, marker.String())
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.Redaction, marker.String())
 	td.ResourceSpans().At(0).Resource().Attributes().PutStr("tapedeck.run.key", "other")
 	part, err := setOf(td).Canonical()
 	if err != nil {
@@ -28,7 +28,7 @@ func TestMarkerIsEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	item := back.Items()[0]
-	if got, ok := MarkerOf(item.Resource.Resource().Attributes()); !ok || got != marker {
+	if got, ok := handover.MarkerOf(item.Resource.Resource().Attributes()); !ok || got != marker {
 		t.Errorf("the marker is %v, %t", got, ok)
 	}
 	if _, ok := item.Resource.Resource().Attributes().Get("tapedeck.run.key"); ok {
@@ -42,7 +42,7 @@ func TestMarkerIsEvidence(t *testing.T) {
 func TestWhatIsNoMarkerIsNoEvidence(t *testing.T) {
 	for _, text := range []string{"", "none", "default", marker.Seal()} {
 		td := request()
-		td.ResourceSpans().At(0).Resource().Attributes().PutStr(redact.MarkerKey, text)
+		td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.Redaction, text)
 		if digestOf(t, td) != digestOf(t, request()) {
 			t.Errorf("%q is evidence", text)
 		}
@@ -52,10 +52,10 @@ func TestWhatIsNoMarkerIsNoEvidence(t *testing.T) {
 // The proof in a marker is of one process; ids that depended on it would differ between collectors.
 func TestMarkedLogRecordsKeepMarkerAndID(t *testing.T) {
 	marked := records(func(plog.LogRecord) {})
-	marked.ResourceLogs().At(0).Resource().Attributes().PutStr(redact.MarkerKey, marker.Seal())
+	marked.ResourceLogs().At(0).Resource().Attributes().PutStr(handover.Redaction, marker.Seal())
 	got := LogsToTraces(marked, segregation.Default)
 	rs := got.ResourceSpans().At(0)
-	if m, ok := redact.OpenMarker(rs.Resource().Attributes()); !ok || m != marker {
+	if m, ok := handover.OpenMarker(rs.Resource().Attributes()); !ok || m != marker {
 		t.Errorf("the marker is %v, %t", m, ok)
 	}
 	plain := LogsToTraces(records(func(plog.LogRecord) {}), segregation.Default).ResourceSpans().At(0)
@@ -66,7 +66,7 @@ func TestMarkedLogRecordsKeepMarkerAndID(t *testing.T) {
 
 func TestRewritingKeepsWhatWasNotChanged(t *testing.T) {
 	td := LogsToTraces(records(func(plog.LogRecord) {}), segregation.Default)
-	td.ResourceSpans().At(0).Resource().Attributes().PutStr(redact.MarkerKey, marker.String())
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.Redaction, marker.String())
 	request().ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 	want, err := setOfAll(td).Canonical()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -115,12 +115,12 @@ func TestKnownTagsAreNotedOnlyWhereTheEvidenceDoesNotShowThemToEverybody(t *test
 func TestNoteHasTheMarkerOfItsSpanAndItsIDFromItsContent(t *testing.T) {
 	td := agentAndRequest(func(s ptrace.Span) { s.Attributes().PutStr("replay_run_id", "card 4111") })
 	for _, rs := range td.ResourceSpans().All() {
-		rs.Resource().Attributes().PutStr(redact.MarkerKey, marker.String())
+		rs.Resource().Attributes().PutStr(handover.Redaction, marker.String())
 	}
 	s := NewSet()
 	s.AddTraces(td)
 	notes := s.Notes().Traces()
-	if m, ok := MarkerOf(notes.ResourceSpans().At(0).Resource().Attributes()); !ok || m != marker {
+	if m, ok := handover.MarkerOf(notes.ResourceSpans().At(0).Resource().Attributes()); !ok || m != marker {
 		t.Errorf("marker %v", m)
 	}
 	before := notes.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)

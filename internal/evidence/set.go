@@ -23,12 +23,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
-
-// HandoverPrefix starts the names of all attributes that components hand over to each other.
-const HandoverPrefix = "tapedeck."
 
 // Digest identifies an item by its content.
 type Digest [sha256.Size]byte
@@ -95,7 +92,7 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 		resource := h.resource(rs)
 		size := len(h.buf)
 		for _, ss := range rs.ScopeSpans().All() {
-			stripHandover(ss.Scope().Attributes())
+			handover.Strip(ss.Scope().Attributes())
 			scope := h.scope(resource, ss)
 			around := size + len(h.buf)
 			for _, span := range ss.Spans().All() {
@@ -109,7 +106,7 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 					notes.Add(span.TraceID(), scan.Tags(), rs.Resource().Attributes())
 					continue
 				}
-				stripHandover(span.Attributes())
+				handover.Strip(span.Attributes())
 				var d Digest
 				if ss.Scope().Name() == genai.LogScope {
 					d = h.without(scope, span, observed)
@@ -144,28 +141,9 @@ func (i Item) observed() uint64 {
 
 // stripResource takes off what is no evidence of a resource.
 func stripResource(m pcommon.Map) {
-	marker, marked := MarkerOf(m)
-	if stripHandover(m); marked {
-		m.PutStr(redact.MarkerKey, marker.String())
-	}
-}
-
-// MarkerOf returns the marker of a resource that lies in a set; false when no redaction has seen it.
-func MarkerOf(resource pcommon.Map) (redact.Marker, bool) {
-	v, ok := resource.Get(redact.MarkerKey)
-	if !ok || v.Type() != pcommon.ValueTypeStr {
-		return redact.Marker{}, false
-	}
-	m, err := redact.ParseMarker(v.Str())
-	return m, err == nil
-}
-
-func stripHandover(m pcommon.Map) {
-	for key := range m.All() {
-		if strings.HasPrefix(key, HandoverPrefix) {
-			m.RemoveIf(func(key string, _ pcommon.Value) bool { return strings.HasPrefix(key, HandoverPrefix) })
-			return
-		}
+	marker, marked := handover.MarkerOf(m)
+	if handover.Strip(m); marked {
+		marker.Write(m)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -20,21 +21,21 @@ import (
 
 // redactions are the markers of evidence, by their text, and how many items carry none.
 type redactions struct {
-	markers  map[string]redact.Marker
+	markers  map[string]handover.Marker
 	items    int
 	unmarked int
 }
 
 func redactionsOf(set *evidence.Set) redactions {
-	r := redactions{markers: map[string]redact.Marker{}}
+	r := redactions{markers: map[string]handover.Marker{}}
 	// Items in canonical order share resources; those of one resource stand together.
 	var last ptrace.ResourceSpans
 	marked := false
 	for _, item := range set.Items() {
 		if r.items == 0 || item.Resource != last {
 			last = item.Resource
-			var m redact.Marker
-			if m, marked = evidence.MarkerOf(last.Resource().Attributes()); marked {
+			var m handover.Marker
+			if m, marked = handover.MarkerOf(last.Resource().Attributes()); marked {
 				r.markers[m.String()] = m
 			}
 		}
@@ -50,7 +51,7 @@ func redactionsOf(set *evidence.Set) redactions {
 func (r redactions) and(other redactions) redactions {
 	sum := redactions{markers: maps.Clone(r.markers), items: r.items + other.items, unmarked: r.unmarked + other.unmarked}
 	if sum.markers == nil {
-		sum.markers = map[string]redact.Marker{}
+		sum.markers = map[string]handover.Marker{}
 	}
 	maps.Copy(sum.markers, other.markers)
 	return sum

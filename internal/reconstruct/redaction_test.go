@@ -9,18 +9,18 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestTapeSaysWhichRedactionItsEvidenceHasSeen(t *testing.T) {
-	a := redact.Marker{Policy: "strict", ProfileDigest: "sha256:1", KeyID: "k1"}
-	b := redact.Marker{Policy: "default", ProfileDigest: "sha256:2", KeyID: "k1"}
+	a := handover.Marker{Policy: "strict", ProfileDigest: "sha256:1", KeyID: "k1"}
+	b := handover.Marker{Policy: "default", ProfileDigest: "sha256:2", KeyID: "k1"}
 	const token = "[REDACTED:email:aaaaaaaaaaaaaaaaaaaaaaaaaa]"
 	request := func(id byte, marker string) ptrace.Traces {
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
-		rs.Resource().Attributes().PutStr(redact.MarkerKey, marker)
+		rs.Resource().Attributes().PutStr(handover.Redaction, marker)
 		rs.Resource().Attributes().PutStr("owner", token)
 		s := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 		s.SetTraceID([16]byte{1})

@@ -187,18 +187,3 @@ func FuzzRuleFile(f *testing.F) {
 		}
 	})
 }
-
-func FuzzParseMarker(f *testing.F) {
-	f.Add(Marker{Policy: "default", ProfileDigest: "sha256:00", KeyID: "abc"}.String())
-	f.Add(";profile=;key=")
-	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ParseMarker(text)
-		if err != nil {
-			return
-		}
-		again, err := ParseMarker(m.String())
-		if err != nil || again != m {
-			t.Fatalf("%q: %v, %+v became %+v", text, err, m, again)
-		}
-	})
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -146,7 +147,7 @@ func (s *Scrubber) read(ctx context.Context, place deck.Place, digest string) (p
 		return td, fmt.Errorf("decode: %w", err)
 	}
 	for _, rs := range td.ResourceSpans().All() {
-		redact.StripReserved(rs.Resource().Attributes())
+		handover.Strip(rs.Resource().Attributes())
 	}
 	return td, nil
 }
@@ -170,7 +171,7 @@ func (s *Scrubber) part(ctx context.Context, place deck.Place, digest string, o 
 		return nil
 	}
 	for _, rs := range td.ResourceSpans().All() {
-		rs.Resource().Attributes().PutStr(redact.MarkerKey, s.Redactor.Marker().String())
+		rs.Resource().Attributes().PutStr(handover.Redaction, s.Redactor.Marker().String())
 	}
 	rewritten, err := evidence.Rewrite(td)
 	if err != nil {

@@ -9,12 +9,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/handover"
 )
 
 const (
-	// HandoverKey is the resource attribute in which the tags of a run travel between components, as [Tags.String] writes them.
-	HandoverKey = "tapedeck.run.replay"
 	// NoteScope is the scope of notes: spans that stand for a tag which the evidence of their trace does not show by itself, because it
 	// was found on a span that is no evidence, or under a key that not every reader looks for.
 	NoteScope = "tapedeck.note"
@@ -59,9 +57,7 @@ func (n *Notes) Len() int { return len(n.of) }
 func (n *Notes) Append(td ptrace.Traces) {
 	for _, known := range n.of {
 		rs := td.ResourceSpans().AppendEmpty()
-		if marker, ok := known.resource.Get(redact.MarkerKey); ok {
-			marker.CopyTo(rs.Resource().Attributes().PutEmpty(redact.MarkerKey))
-		}
+		handover.CopyMarker(known.resource, rs.Resource().Attributes())
 		ss := rs.ScopeSpans().AppendEmpty()
 		ss.Scope().SetName(NoteScope)
 		note := func() pcommon.Map {
@@ -120,7 +116,7 @@ func (s *Scan) note(m pcommon.Map) {
 // Handover scans what a component before has said of a run, on one of its resources. Nobody outside can say it: agentrun takes
 // attributes of this namespace off what comes in.
 func (s *Scan) Handover(resource pcommon.Map) {
-	v, ok := resource.Get(HandoverKey)
+	v, ok := resource.Get(handover.RunReplay)
 	if !ok {
 		return
 	}

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/handover"
 )
 
 const (
@@ -140,7 +142,7 @@ func checkKey(key string) error {
 		return errors.New("an empty key")
 	case len(baggagePrefix)+len(key) > maxKeyBytes:
 		return fmt.Errorf("%q… is longer than a key may be", key[:40])
-	case strings.HasPrefix(key, "tapedeck."):
+	case strings.HasPrefix(key, handover.Prefix):
 		return fmt.Errorf("%q lies in the reserved namespace tapedeck.*, which is stripped from what comes in", key)
 	}
 	return nil

@@ -67,7 +67,7 @@ const (
 	markedKey    = "replay_marked"
 )
 
-// String is the text of a hand-over (see [HandoverKey]): a URL query, the same for the same tags.
+// String is the text of a hand-over (handover.RunReplay): a URL query, the same for the same tags.
 func (t Tags) String() string {
 	q := url.Values{}
 	for _, id := range t.IDs {

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/processor/agentredactionprocessor/internal/metadata"
 )
@@ -78,8 +79,8 @@ func (*agentRedaction) Capabilities() consumer.Capabilities {
 
 // stamp strips what a sender has written into the reserved namespace and marks the resource.
 func (p *agentRedaction) stamp(resource pcommon.Map) (stripped int) {
-	stripped = redact.StripReserved(resource)
-	resource.PutStr(redact.MarkerKey, p.seal)
+	stripped = handover.Strip(resource)
+	resource.PutStr(handover.Redaction, p.seal)
 	return stripped
 }
 
@@ -116,16 +117,16 @@ type traces struct {
 func (p *traces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	stripped := 0
 	for _, rs := range td.ResourceSpans().All() {
-		stripped += redact.StripReserved(rs.Resource().Attributes())
+		stripped += handover.Strip(rs.Resource().Attributes())
 		for _, ss := range rs.ScopeSpans().All() {
-			stripped += redact.StripReserved(ss.Scope().Attributes())
+			stripped += handover.Strip(ss.Scope().Attributes())
 			for _, s := range ss.Spans().All() {
-				stripped += redact.StripReserved(s.Attributes())
+				stripped += handover.Strip(s.Attributes())
 				for _, e := range s.Events().All() {
-					stripped += redact.StripReserved(e.Attributes())
+					stripped += handover.Strip(e.Attributes())
 				}
 				for _, l := range s.Links().All() {
-					stripped += redact.StripReserved(l.Attributes())
+					stripped += handover.Strip(l.Attributes())
 				}
 			}
 		}
@@ -165,7 +166,7 @@ func (p *metrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error 
 	rep, stripped := &redact.Report{}, 0
 	p.redactor.Metrics(md, rep)
 	for _, rm := range md.ResourceMetrics().All() {
-		stripped += redact.StripReserved(rm.Resource().Attributes())
+		stripped += handover.Strip(rm.Resource().Attributes())
 	}
 	p.count(ctx, "metrics", rep, stripped)
 	return p.next.ConsumeMetrics(ctx, md)

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/processor/agentredactionprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/agentredactionprocessor/internal/metadatatest"
@@ -38,7 +39,7 @@ func fill(td ptrace.Traces) {
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.SetSchemaUrl("https://u:" + secret + "@example.com")
 	rs.Resource().Attributes().PutStr("r", secret)
-	rs.Resource().Attributes().PutStr(redact.MarkerKey, "forged")
+	rs.Resource().Attributes().PutStr(handover.Redaction, "forged")
 	ss := rs.ScopeSpans().AppendEmpty()
 	ss.SetSchemaUrl(secret)
 	ss.Scope().SetName(secret)
@@ -82,7 +83,7 @@ func TestNoStringOfATracePasses(t *testing.T) {
 	require.NotContains(t, string(text), secret)
 	require.NotContains(t, string(text), "forged")
 
-	marker, ok := redact.OpenMarker(got.ResourceSpans().At(0).Resource().Attributes())
+	marker, ok := handover.OpenMarker(got.ResourceSpans().At(0).Resource().Attributes())
 	require.True(t, ok)
 	require.Equal(t, "default", marker.Policy)
 	require.Equal(t, redact.Default().Digest(), marker.ProfileDigest)
@@ -107,15 +108,15 @@ func TestNoStringOfATracePasses(t *testing.T) {
 func TestMarkerOfASenderIsNotBelieved(t *testing.T) {
 	td := ptrace.NewTraces()
 	a := td.ResourceSpans().AppendEmpty().Resource().Attributes()
-	m := redact.Marker{Policy: "default", ProfileDigest: redact.Default().Digest(), KeyID: "aaaaaaaaaaaaaaaa"}
-	a.PutStr(redact.MarkerKey, m.String())
-	_, ok := redact.OpenMarker(a)
+	m := handover.Marker{Policy: "default", ProfileDigest: redact.Default().Digest(), KeyID: "aaaaaaaaaaaaaaaa"}
+	a.PutStr(handover.Redaction, m.String())
+	_, ok := handover.OpenMarker(a)
 	require.False(t, ok)
-	a.PutStr(redact.MarkerKey, m.String()+";proof="+strings.Repeat("0", 64))
-	_, ok = redact.OpenMarker(a)
+	a.PutStr(handover.Redaction, m.String()+";proof="+strings.Repeat("0", 64))
+	_, ok = handover.OpenMarker(a)
 	require.False(t, ok)
-	a.PutStr(redact.MarkerKey, m.Seal())
-	opened, ok := redact.OpenMarker(a)
+	a.PutStr(handover.Redaction, m.Seal())
+	opened, ok := handover.OpenMarker(a)
 	require.True(t, ok)
 	require.Equal(t, m, opened)
 }
@@ -138,7 +139,7 @@ func TestLogsAndMetricsAreRedacted(t *testing.T) {
 	text, err := (&plog.ProtoMarshaler{}).MarshalLogs(logs.AllLogs()[0])
 	require.NoError(t, err)
 	require.NotContains(t, string(text), secret)
-	_, ok := redact.OpenMarker(logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes())
+	_, ok := handover.OpenMarker(logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes())
 	require.True(t, ok)
 	require.NoError(t, lp.Shutdown(t.Context()))
 

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/tapedeck/tapedeck/internal/configcheck"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
@@ -287,8 +288,8 @@ func (c *TenantConfig) validate() error {
 		if c.Key == "" {
 			return fmt.Errorf("from: %s needs a key", c.From)
 		}
-		if c.From == tenantFromResource && strings.HasPrefix(c.Key, reserved) {
-			return fmt.Errorf("key %q lies in the reserved namespace %s*, which is stripped from what comes in", c.Key, reserved)
+		if c.From == tenantFromResource && strings.HasPrefix(c.Key, handover.Prefix) {
+			return fmt.Errorf("key %q lies in the reserved namespace %s*, which is stripped from what comes in", c.Key, handover.Prefix)
 		}
 	default:
 		return fmt.Errorf("from must be %q, %q or %q, got %q", tenantFromNone, tenantFromMetadata, tenantFromResource, c.From)

@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 	"go.uber.org/zap"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadatatest"
 )
@@ -38,7 +39,7 @@ func TestKeepHoldsNonAgentSpansWithTheirTrace(t *testing.T) {
 		require.Len(t, s.emitted(), 2)
 		for _, e := range s.emitted() {
 			require.Equal(t, 4, e.SpanCount())
-			require.True(t, attr(t, e, attrRunComplete).Bool())
+			require.True(t, attr(t, e, handover.RunComplete).Bool())
 		}
 	})
 }
@@ -121,7 +122,7 @@ func TestStatusListsOpenRuns(t *testing.T) {
 
 func TestStatusListsRunsThatFailAndThoseThatAreParked(t *testing.T) {
 	poison := func(td ptrace.Traces) error {
-		if strings.HasSuffix(attr(t, td, attrRunKey).Str(), "01") {
+		if strings.HasSuffix(attr(t, td, handover.RunKey).Str(), "01") {
 			return errors.New("it does not fit")
 		}
 		return nil
@@ -208,7 +209,7 @@ func TestKeepHoldsNonAgentSpansInTheSpool(t *testing.T) {
 		require.Len(t, s.emitted(), 2)
 		for _, e := range s.emitted() {
 			require.Equal(t, 4, e.SpanCount())
-			require.True(t, attr(t, e, attrRunComplete).Bool())
+			require.True(t, attr(t, e, handover.RunComplete).Bool())
 		}
 	})
 }
@@ -273,7 +274,7 @@ func TestRequestOfManyTracesIsHeldWhole(t *testing.T) {
 		require.EqualValues(t, traces+1, st.Emitted)
 		require.Zero(t, st.MemoryBytes)
 		for _, e := range s.emitted() {
-			require.Less(t, len(attr(t, e, attrRunKey).Str()), 2*maxTenantBytes)
+			require.Less(t, len(attr(t, e, handover.RunKey).Str()), 2*maxTenantBytes)
 		}
 	})
 }

@@ -4,41 +4,25 @@
 package agentrunprocessor // import "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// The resource attributes that describe an emission to the next components.
-const (
-	attrRunKey      = "tapedeck.run.key"      // string: <tenant>/<trace id, 32 hex>
-	attrRunItems    = "tapedeck.run.items"    // int: distinct spans of the trace so far
-	attrRunComplete = "tapedeck.run.complete" // bool: nothing says that the root is missing, or rootless is production
-	attrRunReplay   = segregation.HandoverKey // string: the tags of the emission, if it has any
-	attrRedaction   = redact.MarkerKey        // string: which redaction the evidence has seen, or "none"
-)
-
-// reserved is the namespace that only components of this project may write.
-const reserved = redact.ReservedPrefix
-
 func stamp(e *assembly.Emission, complete bool, rules *segregation.Rules) {
-	key := e.Key.String()
+	run := handover.Run{Key: e.Key.String(), Items: e.Items, Complete: complete}
 	tags := tagsOf(e.Traces, rules)
 	for _, rs := range e.Traces.ResourceSpans().All() {
 		a := rs.Resource().Attributes()
-		a.PutStr(attrRunKey, key)
-		a.PutInt(attrRunItems, int64(e.Items))
-		a.PutBool(attrRunComplete, complete)
+		run.Write(a)
 		if !tags.IsEmpty() {
-			a.PutStr(attrRunReplay, tags.String())
+			a.PutStr(handover.RunReplay, tags.String())
 		}
-		if _, marked := a.Get(attrRedaction); !marked {
-			a.PutStr(attrRedaction, redactionNone)
+		if _, marked := a.Get(handover.Redaction); !marked {
+			a.PutStr(handover.Redaction, redactionNone)
 		}
 	}
 }
@@ -57,60 +41,38 @@ func tagsOf(td ptrace.Traces, rules *segregation.Rules) segregation.Tags {
 	return scan.Tags()
 }
 
-// stripResource is strip for a resource, and tells whether it has the marker of a redactor of this process. That marker stays with its proof,
-// because the request may be refused and sent again.
+// stripResource removes attributes of the reserved namespace from a resource, and tells whether it has the marker of a redactor of this
+// process. That marker stays with its proof, because the request may be refused and sent again.
 func stripResource(m pcommon.Map) (removed int, redacted bool) {
-	_, redacted = redact.OpenMarker(m)
-	if !redacted {
-		return strip(m), false
+	if _, redacted = handover.OpenMarker(m); redacted {
+		return handover.StripExceptRedaction(m), true
 	}
-	before := m.Len()
-	m.RemoveIf(func(k string, _ pcommon.Value) bool { return k != attrRedaction && strings.HasPrefix(k, reserved) })
-	return before - m.Len(), true
+	return handover.Strip(m), false
 }
 
 // unseal removes the proof from the marker of admitted evidence. From here on only this processor can write the marker, in the spool and
 // over a restart too, and the proof must not leave the process.
 func unseal(m pcommon.Map) {
-	if marker, ok := redact.OpenMarker(m); ok {
-		m.PutStr(attrRedaction, marker.String())
+	if marker, ok := handover.OpenMarker(m); ok {
+		marker.Write(m)
 	}
 }
 
 // seal is the reverse of unseal, for evidence that is given back.
 func seal(m pcommon.Map) {
-	if v, ok := m.Get(attrRedaction); ok {
-		if marker, err := redact.ParseMarker(v.Str()); err == nil {
-			m.PutStr(attrRedaction, marker.Seal())
-		}
+	if marker, ok := handover.MarkerOf(m); ok {
+		m.PutStr(handover.Redaction, marker.Seal())
 	}
 }
 
-// strip removes attributes of the reserved namespace, so that a sender cannot imitate a component. It reads before it writes, because
-// mostly there are none.
-func strip(m pcommon.Map) (removed int) {
-	found := false
-	for k := range m.All() {
-		if strings.HasPrefix(k, reserved) {
-			found = true
-			break
-		}
-	}
-	if !found {
-		return 0
-	}
-	before := m.Len()
-	m.RemoveIf(func(k string, _ pcommon.Value) bool { return strings.HasPrefix(k, reserved) })
-	return before - m.Len()
-}
-
+// stripSpan removes attributes of the reserved namespace, so that a sender cannot imitate a component.
 func stripSpan(span ptrace.Span) (removed int) {
-	removed = strip(span.Attributes())
+	removed = handover.Strip(span.Attributes())
 	for _, e := range span.Events().All() {
-		removed += strip(e.Attributes())
+		removed += handover.Strip(e.Attributes())
 	}
 	for _, l := range span.Links().All() {
-		removed += strip(l.Attributes())
+		removed += handover.Strip(l.Attributes())
 	}
 	return removed
 }

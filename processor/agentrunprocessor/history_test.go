@@ -29,6 +29,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/spool"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
@@ -54,10 +55,10 @@ func (s *notes) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 		return errDown
 	}
 	attributes := td.ResourceSpans().At(0).Resource().Attributes()
-	if _, ok := attributes.Get(attrRunKey); !ok {
+	if _, ok := attributes.Get(handover.RunKey); !ok {
 		return nil // not an emission
 	}
-	complete, _ := attributes.Get(attrRunComplete)
+	complete, _ := attributes.Get(handover.RunComplete)
 	id := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).TraceID()
 	request := derive.Request{Tenant: "default", TraceID: hex.EncodeToString(id[:]), Set: evidence.NewSet(), Complete: complete.Bool()}
 	own := ptrace.NewTraces() // the set takes what it gets

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/spool"
@@ -177,7 +178,7 @@ func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	}
 	p.count(ctx, s)
 	for _, rs := range td.ResourceSpans().All() {
-		rs.Resource().Attributes().Remove(attrRedaction) // of what is no evidence
+		rs.Resource().Attributes().Remove(handover.Redaction) // of what is no evidence
 	}
 	if p.cfg.NonAgent == nonAgentDrop || td.ResourceSpans().Len() == 0 {
 		return nil

@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadatatest"
@@ -55,7 +56,7 @@ func (s *sink) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 		}
 	}
 	if td.ResourceSpans().Len() > 0 {
-		if _, ok := td.ResourceSpans().At(0).Resource().Attributes().Get(attrRunKey); ok {
+		if _, ok := td.ResourceSpans().At(0).Resource().Attributes().Get(handover.RunKey); ok {
 			s.emissions = append(s.emissions, td)
 			return nil
 		}
@@ -190,10 +191,10 @@ func TestEvidenceLeavesTraceByTraceAndTheRestAtOnce(t *testing.T) {
 			require.Equal(t, "https://opentelemetry.io/schemas/1.38.0", e.ResourceSpans().At(0).SchemaUrl())
 			require.Equal(t, "app", e.ResourceSpans().At(0).ScopeSpans().At(0).Scope().Name())
 			require.Equal(t, "shop", attr(t, e, "service.name").Str())
-			require.True(t, strings.HasPrefix(attr(t, e, attrRunKey).Str(), "default/000000000000000000000000000000"))
-			require.EqualValues(t, 2, attr(t, e, attrRunItems).Int())
-			require.True(t, attr(t, e, attrRunComplete).Bool())
-			require.Equal(t, "none", attr(t, e, attrRedaction).Str())
+			require.True(t, strings.HasPrefix(attr(t, e, handover.RunKey).Str(), "default/000000000000000000000000000000"))
+			require.EqualValues(t, 2, attr(t, e, handover.RunItems).Int())
+			require.True(t, attr(t, e, handover.RunComplete).Bool())
+			require.Equal(t, "none", attr(t, e, handover.Redaction).Str())
 		}
 	})
 }
@@ -248,7 +249,7 @@ func TestSenderCannotSpeakForAComponent(t *testing.T) {
 		td := ptrace.NewTraces()
 		spans := scope(td, "shop", agentScope)
 		resource := td.ResourceSpans().At(0)
-		resource.Resource().Attributes().PutStr(attrRunKey, "other/1")
+		resource.Resource().Attributes().PutStr(handover.RunKey, "other/1")
 		resource.Resource().Attributes().PutStr("tapedeck.redaction", "full")
 		resource.ScopeSpans().At(0).Scope().Attributes().PutStr("tapedeck.scope", "x")
 		span := addSpan(spans, 1, 1, 0, "invoke_agent")
@@ -259,8 +260,8 @@ func TestSenderCannotSpeakForAComponent(t *testing.T) {
 		pass(10 * time.Second)
 		require.Len(t, s.emitted(), 1)
 		e := s.emitted()[0]
-		require.Equal(t, "default/00000000000000000000000000000001", attr(t, e, attrRunKey).Str())
-		require.Equal(t, "none", attr(t, e, attrRedaction).Str())
+		require.Equal(t, "default/00000000000000000000000000000001", attr(t, e, handover.RunKey).Str())
+		require.Equal(t, "none", attr(t, e, handover.Redaction).Str())
 		ss := e.ResourceSpans().At(0).ScopeSpans().At(0)
 		require.Zero(t, ss.Scope().Attributes().Len())
 		out := ss.Spans().At(0)
@@ -296,7 +297,7 @@ func TestTenantComesFromWhereTheOperatorSays(t *testing.T) {
 				addSpan(scope(td, "shop", agentScope), 1, 1, 0, "invoke_agent")
 				r.send(t, c.ctx, td)
 				pass(10 * time.Second)
-				require.Equal(t, c.want+"/00000000000000000000000000000001", attr(t, s.emitted()[0], attrRunKey).Str())
+				require.Equal(t, c.want+"/00000000000000000000000000000001", attr(t, s.emitted()[0], handover.RunKey).Str())
 			})
 		})
 	}

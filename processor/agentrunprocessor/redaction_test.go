@@ -19,15 +19,16 @@ import (
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
-var marker = redact.Marker{Policy: "default+custom", ProfileDigest: "sha256:0123", KeyID: "abc"}
+var marker = handover.Marker{Policy: "default+custom", ProfileDigest: "sha256:0123", KeyID: "abc"}
 
 // marked is twoRuns as a redactor of this process passes it on.
 func marked(td ptrace.Traces, text string) ptrace.Traces {
 	for _, rs := range td.ResourceSpans().All() {
-		rs.Resource().Attributes().PutStr(redact.MarkerKey, text)
+		rs.Resource().Attributes().PutStr(handover.Redaction, text)
 	}
 	return td
 }
@@ -110,11 +111,11 @@ func TestMarkerIsHandedOnWithoutItsProof(t *testing.T) {
 	})
 	require.NotEmpty(t, s.emitted())
 	for _, e := range s.emitted() {
-		require.Equal(t, marker.String(), attr(t, e, attrRedaction).Str())
+		require.Equal(t, marker.String(), attr(t, e, handover.Redaction).Str())
 	}
 	for _, td := range s.forwarded() {
 		for _, rs := range td.ResourceSpans().All() {
-			_, left := rs.Resource().Attributes().Get(redact.MarkerKey)
+			_, left := rs.Resource().Attributes().Get(handover.Redaction)
 			require.False(t, left, "the proof leaves the process")
 		}
 	}
@@ -149,7 +150,7 @@ func TestMarkerSurvivesTheSpool(t *testing.T) {
 	run(t, spooled, s, func(*rig) { pass(time.Hour) })
 	require.NotEmpty(t, s.emitted())
 	for _, e := range s.emitted() {
-		require.Equal(t, marker.String(), attr(t, e, attrRedaction).Str())
+		require.Equal(t, marker.String(), attr(t, e, handover.Redaction).Str())
 	}
 }
 
@@ -162,7 +163,7 @@ func TestEvidenceThatIsGivenBackIsSealedAgain(t *testing.T) {
 		require.Error(t, err)
 		require.False(t, consumererror.IsPermanent(err), err)
 		for _, rs := range td.ResourceSpans().All() {
-			got, ok := redact.OpenMarker(rs.Resource().Attributes())
+			got, ok := handover.OpenMarker(rs.Resource().Attributes())
 			require.True(t, ok)
 			require.Equal(t, marker, got)
 		}
@@ -186,7 +187,7 @@ func TestTenantFromARequestIsRedactedAsItsEvidenceIs(t *testing.T) {
 		}, s, func(r *rig) {
 			r.send(t, client.NewContext(t.Context(), client.Info{Metadata: client.NewMetadata(map[string][]string{"X-Tenant": {name}})}), marked(twoRuns(), seal))
 			pass(10 * time.Second)
-			tenant, _, _ = strings.Cut(attr(t, s.emitted()[0], attrRunKey).Str(), "/")
+			tenant, _, _ = strings.Cut(attr(t, s.emitted()[0], handover.RunKey).Str(), "/")
 		})
 		return tenant
 	}

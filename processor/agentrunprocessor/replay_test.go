@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadatatest"
 )
@@ -22,7 +23,7 @@ func tagsSaid(t *testing.T, td ptrace.Traces) segregation.Tags {
 	t.Helper()
 	var said segregation.Tags
 	for i, rs := range td.ResourceSpans().All() {
-		v, ok := rs.Resource().Attributes().Get(attrRunReplay)
+		v, ok := rs.Resource().Attributes().Get(handover.RunReplay)
 		if !ok {
 			require.True(t, i == 0 || said.IsEmpty(), "the resources of an emission disagree")
 			continue
@@ -51,12 +52,12 @@ func TestTagOfANonAgentSpanTravelsWithItsRun(t *testing.T) {
 			require.Len(t, s.emitted(), 2, mode)
 			for _, e := range s.emitted() {
 				want := segregation.Tags{}
-				if attr(t, e, attrRunKey).Str() == "default/00000000000000000000000000000001" {
+				if attr(t, e, handover.RunKey).Str() == "default/00000000000000000000000000000001" {
 					want = segregation.Tags{IDs: []string{"r 1"}, Marked: true}
 				}
 				require.Equal(t, want.String(), tagsSaid(t, e).String(), mode)
-				require.True(t, attr(t, e, attrRunComplete).Bool(), mode)
-				require.EqualValues(t, e.SpanCount(), attr(t, e, attrRunItems).Int(), mode)
+				require.True(t, attr(t, e, handover.RunComplete).Bool(), mode)
+				require.EqualValues(t, e.SpanCount(), attr(t, e, handover.RunItems).Int(), mode)
 			}
 		})
 	}
@@ -115,12 +116,12 @@ func TestSenderCannotForgeAVerdict(t *testing.T) {
 		run(t, func(c *Config) { c.NonAgent = mode }, s, func(r *rig) {
 			td := twoRuns()
 			rs := td.ResourceSpans().At(0)
-			rs.Resource().Attributes().PutStr(attrRunReplay, "replay_run_id=forged")
-			rs.Resource().Attributes().PutBool(attrRunComplete, true)
+			rs.Resource().Attributes().PutStr(handover.RunReplay, "replay_run_id=forged")
+			rs.Resource().Attributes().PutBool(handover.RunComplete, true)
 			for _, ss := range rs.ScopeSpans().All() {
-				ss.Scope().Attributes().PutStr(attrRunReplay, "replay_run_id=forged")
+				ss.Scope().Attributes().PutStr(handover.RunReplay, "replay_run_id=forged")
 				for _, span := range ss.Spans().All() {
-					span.Attributes().PutStr(attrRunReplay, "replay_run_id=forged")
+					span.Attributes().PutStr(handover.RunReplay, "replay_run_id=forged")
 				}
 			}
 			r.send(t, t.Context(), td)
@@ -188,7 +189,7 @@ func TestTraceWithoutItsRootLeavesAsRootlessSays(t *testing.T) {
 					}
 				})
 				require.Len(t, s.emitted(), 1)
-				require.Equal(t, rootless == rootlessProduction, attr(t, s.emitted()[0], attrRunComplete).Bool())
+				require.Equal(t, rootless == rootlessProduction, attr(t, s.emitted()[0], handover.RunComplete).Bool())
 			})
 		}
 	}
@@ -208,7 +209,7 @@ func TestRunOfAnotherProcessesCallLeavesAfterTheQuietPeriod(t *testing.T) {
 		pass(10 * time.Second)
 		require.Len(t, s.emitted(), 2)
 		for _, e := range s.emitted() {
-			require.True(t, attr(t, e, attrRunComplete).Bool())
+			require.True(t, attr(t, e, handover.RunComplete).Bool())
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -124,7 +125,7 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 	for _, ss := range rs.ScopeSpans().All() {
 		*scope++
 		scopeSize = unset
-		s.stripped += strip(ss.Scope().Attributes())
+		s.stripped += handover.Strip(ss.Scope().Attributes())
 		scopeName := ss.Scope().Name()
 		for _, span := range ss.Spans().All() {
 			if !s.isEvidence(scopeName, span) {

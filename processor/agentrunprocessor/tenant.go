@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
@@ -46,8 +47,8 @@ func (c *TenantConfig) ofResource(r pcommon.Resource, request string) string {
 			return bounded(v.Str())
 		}
 	case tenantFromMetadata:
-		if marker, ok := redact.OpenMarker(r.Attributes()); ok && request != c.Default {
-			if by := marker.Redactor(); by != nil {
+		if marker, ok := handover.OpenMarker(r.Attributes()); ok && request != c.Default {
+			if by := redact.ByMarker(marker); by != nil {
 				request = by.Identity(c.Key, request)
 			}
 		}
