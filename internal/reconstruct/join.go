@@ -249,7 +249,7 @@ func repeatsAnswer(before, after *node) bool {
 	if len(before.obs.Response) == 0 {
 		return true
 	}
-	answer, said := newMessage(before.obs.Response[0]), after.request()[len(before.request())]
+	answer, said := newMessage(before.obs.Response[0]), afterSystem(after.request())[len(afterSystem(before.request()))]
 	if same, _ := answer.equal(said); same {
 		return true
 	}

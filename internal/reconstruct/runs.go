@@ -5,10 +5,12 @@ package reconstruct
 
 import (
 	"slices"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // fragment is what one run is made of: the run span and all below it, or loose calls without a run span.
@@ -34,7 +36,7 @@ func divide(roots []*node) []*fragment {
 	}
 	frags = gather(append(frags, groupLoose(roots, loose)...))
 	slices.SortFunc(frags, func(a, b *fragment) int { return compareNodes(a.heads[0], b.heads[0]) })
-	return chain(frags)
+	return absorb(chain(frags))
 }
 
 // findRuns descends to the outermost agent of each path. Calls that it passes are loose.
@@ -280,6 +282,54 @@ func chain(frags []*fragment) []*fragment {
 		before.entry = append(before.entry, f.entry...)
 	}
 	return kept
+}
+
+// absorb makes part of a run what one of its tool calls did: calls without an agent span, in the time of the run, whose final answer a request
+// of the run shows as the result of a tool.
+func absorb(frags []*fragment) []*fragment {
+	kept := frags[:0:0]
+	for _, f := range frags {
+		var run *fragment
+		if models := f.modelSpans(); f.root == nil && len(models) > 0 && len(models[len(models)-1].obs.Response) > 0 {
+			answer := textOf(newMessage(models[len(models)-1].obs.Response[0]))
+			for _, g := range frags {
+				if g != f && g.within == nil && g.shows(answer, f.first().start, models[len(models)-1].end) {
+					run = g
+					break
+				}
+			}
+		}
+		if run == nil {
+			kept = append(kept, f)
+			continue
+		}
+		f.within = run
+		run.heads = append(run.heads, f.heads...)
+		run.entry = append(run.entry, f.entry...)
+	}
+	return kept
+}
+
+// shows reports that a model call of the run that ended before from asked for a tool, and that the request of one that began after to shows
+// the text as a result.
+func (f *fragment) shows(text string, from, to uint64) bool {
+	asked := false
+	for _, n := range f.modelSpans() {
+		if n.end <= from && len(n.obs.Response) > 0 && hasToolCall(newMessage(n.obs.Response[0])) {
+			asked = true
+		}
+		if !asked || n.start < to {
+			continue
+		}
+		for _, m := range n.request() {
+			for i := range m.parts {
+				if p := &m.parts[i]; p.Type == tape.PartToolResult && text != "" && strings.TrimSpace(p.Result.Str()) == text {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // continues reports that the first request of f repeats the whole last request of before.
