@@ -278,15 +278,16 @@ func (c *collector) resultsAfter(i int, asked map[string]int) {
 				}
 			}
 		}
-		if misnumbered(m, results, next, asked) {
+		ids := c.models[j].resentIDs(at, m, asked)
+		if misnumbered(m, ids, results, next, asked) {
 			for k, a := range m.asked {
 				a.show(results[k], c.models[j])
 			}
 			return
 		}
 		for _, r := range results {
-			for _, a := range m.asked {
-				if r.ID != "" && r.ID == a.part.ID && a.shown == nil {
+			for k, a := range m.asked {
+				if r.ID != "" && (r.ID == a.part.ID || r.ID == ids[k]) && a.shown == nil {
 					a.show(r, c.models[j])
 					break
 				}
@@ -297,19 +298,44 @@ func (c *collector) resultsAfter(i int, asked map[string]int) {
 	}
 }
 
+// resentIDs returns the ids that the calls of m have in the request that resends its response, as it was recorded: some packages give them
+// others there. Ids that other calls of the run have are theirs. asked counts the calls of the run by id.
+func (t *call) resentIDs(at int, m *call, asked map[string]int) []string {
+	ids := make([]string, len(m.asked))
+	for k, a := range m.asked {
+		ids[k] = a.part.ID
+	}
+	for _, n := range t.nodes {
+		recorded := n.request()
+		if len(recorded) != len(t.request) {
+			continue
+		}
+		var resent []string
+		for _, p := range recorded[at].parts {
+			if p.Type == tape.PartToolCall {
+				resent = append(resent, p.ID)
+			}
+		}
+		if len(resent) == len(ids) && !slices.ContainsFunc(resent, func(id string) bool { return asked[id] > 0 && !slices.Contains(ids, id) }) {
+			return resent
+		}
+	}
+	return ids
+}
+
 // misnumbered reports results with numbers of their own: as many as calls, with the same names, and with ids that differ from the calls'
 // only in a number at the end, which tells nothing because no call of the run has it or because it comes back within one request. Some
 // packages number calls and results anew, each by its place in a message.
-func misnumbered(m *call, results []*genai.Part, request []*message, asked map[string]int) bool {
+func misnumbered(m *call, resent []string, results []*genai.Part, request []*message, asked map[string]int) bool {
 	if len(results) != len(m.asked) {
 		return false
 	}
 	ids := map[string]bool{}
 	for k, a := range m.asked {
-		if stem(a.part.ID) == "" || stem(a.part.ID) != stem(results[k].ID) || a.shown != nil || results[k].Name != "" && results[k].Name != a.part.Name {
+		if stem(resent[k]) == "" || stem(resent[k]) != stem(results[k].ID) || a.shown != nil || results[k].Name != "" && results[k].Name != a.part.Name {
 			return false
 		}
-		ids[a.part.ID] = true
+		ids[resent[k]] = true
 	}
 	foreign := false
 	for _, r := range results {

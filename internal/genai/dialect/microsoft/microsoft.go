@@ -185,6 +185,13 @@ func readAutogen(s *dialect.Source, o *dialect.Observation) {
 			response := body.Get("response")
 			answer, _ := decode.Messages(response, tape.RoleAssistant)
 			o.Response = decode.OneTurn(answer)
+			if calls := response.Get("content"); calls.Kind() == exactjson.Array && !calls.At(0).Get("arguments").IsAbsent() { // what a stream asked for
+				parts := decode.ChatCalls(calls)
+				if thought := response.Get("thought").Str(); thought != "" {
+					parts = append([]decode.Part{decode.TextPart(thought)}, parts...)
+				}
+				o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: parts}}
+			}
 			o.ResponseID, o.ResponseModel = response.Get("id").Str(), response.Get("model").Str()
 			decode.FillUsage(&o.Usage, tape.Usage{InputTokens: decode.OptionalCount(body.Get("prompt_tokens")), OutputTokens: decode.OptionalCount(body.Get("completion_tokens"))})
 			o.Agent.Name, _, _ = strings.Cut(body.Get("agent_id").Str(), "/")
