@@ -21,3 +21,13 @@ func (i Item) DigestWithout(names []string) Digest {
 	var h hasher
 	return h.span(i.scope, bare)
 }
+
+// ContentDigest returns what the digest of the item would be if its span had neither an id nor a parent.
+func (i Item) ContentDigest() Digest {
+	bare := ptrace.NewSpan()
+	i.Span.CopyTo(bare)
+	bare.SetSpanID(pcommon.SpanID{})
+	bare.SetParentSpanID(pcommon.SpanID{})
+	var h hasher
+	return h.span(i.scope, bare)
+}

@@ -4,7 +4,7 @@
 // Package reconstruct rebuilds agent runs from evidence. It is pure: the same set of items gives the same tapes, whatever the order,
 // the batches and the repetitions in which they came.
 //
-// The way through, a file each: node (items become observations), tree (parents, orphans), runs (which spans are one run), calls
+// The way through, a file each: node (items become observations), twins (spans that came twice), tree (parents, orphans), runs (which spans are one run), calls
 // (one call per real call), conversation (messages, who asked for which tool, what later requests show), order, build (the tape)
 // and grade (what the tape is good for).
 package reconstruct
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -40,6 +41,8 @@ type node struct {
 	spans      int // evidence items that are spans, 0 for what exists in log records only
 	logs       int // evidence items that are log records
 	conflicts  int // payloads under the same id that disagree, see conflictsOf
+	content    func() evidence.Digest
+	twins      int // further spans that say the same, see dropTwins
 
 	up       *node
 	kids     []*node
@@ -104,6 +107,8 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 		slices.SortFunc(items, comparePayloads)
 		nodes = append(nodes, newNode(id, items))
 	}
+	nodes, twinOf := dropTwins(nodes)
+	redirect(logs, twinOf)
 	slices.SortFunc(nodes, compareNodes)
 	sources := make([]*genai.Source, len(nodes))
 	for i, n := range nodes {
@@ -118,6 +123,9 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 	for _, n := range nodes {
 		n.made = made
 		n.read()
+		if twin, ok := twinOf[n.parent]; ok {
+			n.parent = twin
+		}
 	}
 	slices.SortFunc(nodes, compareNodes)
 	return nodes, len(rest)
@@ -163,6 +171,7 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 		source:    sourceOf(first, span),
 		spans:     len(items),
 		conflicts: conflictsOf(items),
+		content:   sync.OnceValue(first.ContentDigest),
 	}
 }
 
@@ -216,6 +225,9 @@ func (n *node) read() {
 	}
 	if n.conflicts > 0 {
 		note(tape.CodeConflictingSpan, fmt.Sprintf("span %s came with %d different payloads", n.spanID(), n.conflicts+1))
+	}
+	if n.twins > 0 {
+		note(tape.CodeDuplicateReport, "several spans report this call")
 	}
 	if span.SpanID().IsEmpty() {
 		note(tape.CodeInvalidItem, "a span has no id")
