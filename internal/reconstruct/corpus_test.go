@@ -5,6 +5,7 @@ package reconstruct_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -47,12 +48,26 @@ func tapesOf(set *evidence.Set) []*tape.Tape {
 	return tapes
 }
 
-// disputed are fields where the truth and the telemetry disagree, with the reason.
-var disputed = map[string]string{
-	"mastra-otel-exporter/stream_final final_output": "the root span records all texts of the run, as in the runs that do not stream; the truth has the last one only",
+// open are defects that are known and not mended yet.
+var open = map[string]bool{
+	"google-adk-gemini-event/tool_error_retry (proof)":  true,
+	"llamaindex-openinference/handoff (stripped)":       true,
+	"anthropic-traceloop/handoff run.count":             true,
+	"anthropic-traceloop/handoff tool.count":            true,
+	"autogen-native/handoff run.count":                  true,
+	"autogen-native/handoff system_prompt":              true,
+	"autogen-native/handoff user_input":                 true,
+	"autogen-native/step_limit final_output":            true,
+	"autogen-native/stream_final tool.count":            true,
+	"google-adk-gemini-event/odd_results tool.result":   true,
+	"google-adk-gemini-event/stream_final tool.result":  true,
+	"llamaindex-traceloop/llm_failure status":           true,
+	"openai-agents-otel-v2/unknown_tool status":         true,
+	"traceloop-sdk-openai-responses/llm_failure status": true,
 }
 
 func TestTapesHoldWhatReallyHappened(t *testing.T) {
+	bad := map[string]bool{}
 	for _, run := range runs(t) {
 		t.Run(run.Group+"/"+run.Scenario, func(t *testing.T) {
 			set, err := run.Evidence()
@@ -60,14 +75,25 @@ func TestTapesHoldWhatReallyHappened(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, row := range run.Score(reconstruct.All(set.Split(), options)) {
-				why := disputed[run.Group+"/"+run.Scenario+" "+row.Field]
-				switch {
-				case row.Outcome.Bad() && why == "":
+				field := run.Group + "/" + run.Scenario + " " + row.Field
+				if row.Outcome.Bad() && groundtruth.Disputed[field] == "" && !open[field] {
 					t.Errorf("%s is %s: %s", row.Field, row.Outcome, row.Detail)
-				case !row.Outcome.Bad() && why != "":
-					t.Errorf("%s is %s now and no longer disputed", row.Field, row.Outcome)
 				}
+				bad[field] = bad[field] || row.Outcome.Bad()
 			}
 		})
+	}
+	for field := range groundtruth.Disputed {
+		if !bad[field] {
+			t.Errorf("%s is right, and no longer disputed", field)
+		}
+	}
+	for field := range open {
+		if strings.HasSuffix(field, " (proof)") || strings.HasSuffix(field, " (stripped)") {
+			continue // checked where they are found
+		}
+		if !bad[field] {
+			t.Errorf("%s is right, and no longer open", field)
+		}
 	}
 }

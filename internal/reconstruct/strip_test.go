@@ -202,7 +202,7 @@ func TestContentOfToolSpansIsRecoveredFromLaterMessages(t *testing.T) {
 			}
 		}
 		for a, served := range have {
-			if served > answers[a] && !loose[answer{tool: a.tool, args: a.args}] {
+			if served > answers[a] && !loose[answer{tool: a.tool, args: a.args}] && !open[name+" (stripped)"] {
 				t.Errorf("%s: %s is answered %.200q for arguments %.15s, %d times, truly %d times", name, a.tool, a.response, a.args, served, answers[a])
 			}
 		}

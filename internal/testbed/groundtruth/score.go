@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -24,13 +25,14 @@ const (
 	Missed  Outcome = "missed"  // the telemetry holds it, the tape does not
 	Wrong   Outcome = "wrong"   // the tape claims something else
 	Silent  Outcome = "silent"  // the tape lacks it and nothing says so
+	NoTape  Outcome = "no tape" // of the whole run
 )
 
 // Outcomes lists all outcomes, the right ones first.
-var Outcomes = []Outcome{Exact, Absent, Wrapped, Missed, Wrong, Silent}
+var Outcomes = []Outcome{Exact, Absent, Wrapped, Missed, Wrong, Silent, NoTape}
 
 // Bad reports whether an outcome is a defect.
-func (o Outcome) Bad() bool { return o == Missed || o == Wrong || o == Silent }
+func (o Outcome) Bad() bool { return o == Missed || o == Wrong || o == Silent || o == NoTape }
 
 // Row is the outcome of one field of one run.
 type Row struct {
@@ -42,7 +44,7 @@ type Row struct {
 type scorer struct {
 	truth  value
 	tape   *tape.Tape
-	held   *telemetry
+	held   func() *telemetry
 	oracle []oracle.Entry
 	rows   []Row
 }
@@ -64,7 +66,7 @@ func (s *scorer) one(field, name string, want, have value, label tape.Label, seq
 	switch {
 	case !none && same(want, have):
 		s.row(field, Exact, "")
-	case s.held.holds(want):
+	case s.held().holds(want):
 		if none || slices.Contains(unserved, label) {
 			s.row(field, Missed, detail)
 		} else {
@@ -112,9 +114,13 @@ func (s *scorer) run() []Row {
 	s.model()
 	if want := s.truth.Get("status").Str(); want != "" {
 		have := string(t.Run.Status)
-		if have == want || want == "error" && have == "incomplete" {
+		switch {
+		case have == want:
 			s.row("status", Exact, "")
-		} else {
+		case have == "incomplete" && s.truth.Get("final_output").IsEmpty():
+			// a run that stops without an answer: telemetry often cannot tell a failure from a limit; "incomplete" claims neither
+			s.row("status", Absent, "")
+		default:
 			s.row("status", Wrong, fmt.Sprintf("want %s have %s", want, have))
 		}
 	}
@@ -126,9 +132,13 @@ func (s *scorer) output() {
 	want := s.truth.Get("final_output")
 	have := text(s.tape.Output.Text)
 	for _, e := range []*tape.Error{s.tape.Output.Error, s.tape.Run.Error} {
-		if e != nil && !same(want, have) && same(want, exactjson.StringValue(e.Message)) {
+		if e != nil && e.Message != "" && !same(want, have) && same(want, exactjson.StringValue(e.Message)) {
 			have = want
 		}
+	}
+	if w, h := want.Str(), have.Str(); w != "" && h != w && strings.HasSuffix(strings.TrimSpace(h), strings.TrimSpace(w)) {
+		s.row("final_output", Wrapped, fmt.Sprintf("%.90q", h)) // what was said on the way stands before the answer
+		return
 	}
 	s.one("final_output", "output", want, have, "", 0)
 }
@@ -177,7 +187,7 @@ func (s *scorer) tools() {
 		s.row("tool.count", Wrong, fmt.Sprintf("%d calls that never ran: %s", len(extra), extra[0].Name))
 	case len(lost) == 0:
 		s.row("tool.count", Exact, "")
-	case slices.ContainsFunc(lost, func(c value) bool { return s.held.holds(argsOf(c)) && s.named(c) }):
+	case slices.ContainsFunc(lost, func(c value) bool { return s.held().holds(argsOf(c)) && s.named(c) }):
 		s.row("tool.count", Missed, fmt.Sprintf("want %d have %d", len(wants), len(events)))
 	case s.said("span_gap", 0) || s.said("content_absent", 0):
 		s.row("tool.count", Absent, "")
@@ -191,7 +201,7 @@ func (s *scorer) tools() {
 }
 
 func (s *scorer) named(call value) bool {
-	return slices.ContainsFunc(namesOf(call), func(n string) bool { return s.held.texts[n] })
+	return slices.ContainsFunc(namesOf(call), func(n string) bool { return s.held().texts[n] })
 }
 
 // match pairs true calls with events: by name, arguments and result, then by name and arguments, then by name.
@@ -237,7 +247,7 @@ func (s *scorer) toolCall(p pair) {
 		args = value{}
 	}
 	s.one("tool.args", "args", want, args, p.event.Provenance["args"], p.event.Seq)
-	returned := slices.ContainsFunc(resultsOf(p.call), func(r value) bool { return same(r, result) })
+	returned := returns(p.call, result)
 	if failure := p.call.Get("error"); !failure.IsEmpty() {
 		failed := p.event.IsError || p.event.Status == tape.EventError || p.event.Error != nil
 		results := resultsOf(p.call)
@@ -260,7 +270,7 @@ func (s *scorer) toolCall(p pair) {
 	default:
 		held := resultsOf(p.call)[0]
 		for _, r := range resultsOf(p.call) {
-			if s.held.holds(r) {
+			if s.held().holds(r) {
 				held = r
 				break
 			}
@@ -271,9 +281,17 @@ func (s *scorer) toolCall(p pair) {
 
 // invented reports a value where there was none.
 func (s *scorer) invented(name string, want, have value, p pair) {
-	if want.IsEmpty() && p.call.Get("error").IsEmpty() && !have.IsEmpty() && !decode(have).IsEmpty() && !s.held.holds(have) && len(have.JSON()) >= 6 {
+	if want.IsEmpty() && p.call.Get("error").IsEmpty() && !have.IsEmpty() && !decode(have).IsEmpty() && !s.held().holds(have) && written(have) >= 4 {
 		s.row("tool."+name, Wrong, fmt.Sprintf("invented %.90s", have.JSON()))
 	}
+}
+
+// written is the length of a value: of a text without its quotes.
+func written(v value) int {
+	if v.Kind() == exactjson.String {
+		return utf8.RuneCountInString(v.Str())
+	}
+	return len(v.JSON())
 }
 
 // served checks the oracle entry of a call that the tape holds right.
@@ -287,7 +305,7 @@ func (s *scorer) served(p pair) {
 			entries = append(entries, e)
 		}
 	}
-	if len(entries) == 1 && entries[0].ArgsHash == p.event.ArgsHash && same(exactjson.StringValue(entries[0].Response), p.event.Result) {
+	if len(entries) == 1 && entries[0].ArgsHash == p.event.ArgsHash && (same(exactjson.StringValue(entries[0].Response), p.event.Result) || p.event.Result.IsEmpty() && entries[0].Response == "") {
 		s.row("oracle", Exact, "")
 	} else {
 		s.row("oracle", Wrong, fmt.Sprintf("%s: %d entries", p.event.Name, len(entries)))
@@ -298,7 +316,15 @@ func (s *scorer) served(p pair) {
 func (s *scorer) turns(pairs []pair, models []int) {
 	turns, ok := s.truth.Get("llm_turns").Int()
 	failures, _ := s.truth.Get("llm_failures").Int()
+	unsent := 0 // a span that was opened and holds neither an answer nor tokens may be a call that was never sent
+	for _, e := range s.tape.Events {
+		if e.Type == tape.EventModelCall && (e.Response == nil || e.Response.Message == "") && e.Usage == nil {
+			unsent++
+		}
+	}
 	switch {
+	case ok && int64(len(models)) > turns+failures && int64(len(models)) <= turns+failures+int64(unsent):
+		s.row("model.count", Absent, "")
 	case ok && int64(len(models)) > turns+failures:
 		s.row("model.count", Wrong, fmt.Sprintf("want %d have %d", turns, len(models)))
 	case ok && int64(len(models)) >= turns:
@@ -309,7 +335,7 @@ func (s *scorer) turns(pairs []pair, models []int) {
 	for _, p := range pairs {
 		k, known := p.call.Get("llm_order").Int()
 		orders[p.call.Get("llm_order").JSON()] = true
-		if !ok || int64(len(models)) != turns || handoff || !known || k >= turns {
+		if !ok || turns == 0 || int64(len(models)) != turns || handoff || !known || k >= turns {
 			continue
 		}
 		if p.event.Seq > models[k] && (k+1 == turns || p.event.Seq < models[k+1]) {
@@ -359,9 +385,17 @@ func resultsOf(call value) []value {
 		}
 	}
 	if results == nil {
-		results = []value{{}}
+		results = []value{exactjson.NullValue}
 	}
 	return results
+}
+
+// returns reports that a result is what the tool returned. A tool that returned null leaves no result.
+func returns(call, result value) bool {
+	if result.IsAbsent() {
+		result = exactjson.NullValue
+	}
+	return slices.ContainsFunc(resultsOf(call), func(r value) bool { return same(r, result) })
 }
 
 func agreement(call value, e tape.Event) int {
@@ -378,7 +412,7 @@ func agreement(call value, e tape.Event) int {
 	if !same(want, have) {
 		return 1
 	}
-	if !call.Get("error").IsEmpty() || slices.ContainsFunc(resultsOf(call), func(r value) bool { return same(r, e.Result) }) {
+	if !call.Get("error").IsEmpty() || returns(call, e.Result) {
 		return 3
 	}
 	return 2

@@ -35,6 +35,16 @@ arguments, result, failure, turn, order and oracle entry; one more row says whet
 | missed | the telemetry holds it, the tape does not |
 | wrong | the tape claims something else |
 | silent | the tape lacks it and nothing says so |
+| no tape | of the whole run; nothing else of it is counted then |
+
+`
+
+const claims = `
+## Grades, measured
+
+Of each run that is one tape and called tools, the oracle is asked for the calls that really happened, in their order, by name and by the hash of
+the arguments that the model wrote, each entry once. The run is *served* when every call gets what its tool returned, or its failure, and no
+entry is left over. A tape claims that in ` + "`fidelity.replayable.tools`" + ` and says in its proof whether its own requests bear it out.
 
 `
 
@@ -55,7 +65,6 @@ type row struct {
 
 var grades = []tape.Grade{tape.GradeOffline, tape.GradeTools, tape.GradeModel, tape.GradePartial, tape.GradeInspect}
 
-// document renders the scorecard of a corpus.
 // marks enclose the table of fields in a document.
 const (
 	opening = "<!-- scorecard -->\n"
@@ -74,14 +83,12 @@ func embed(scorecard, into string) (string, error) {
 	return before + opening + "| group |" + table + "\n" + closing + after, nil
 }
 
-func document(corpus string) (string, error) {
-	runs, err := groundtruth.Corpus(corpus)
-	if err != nil {
-		return "", err
-	}
+// document renders the scorecard of recorded runs.
+func document(runs []groundtruth.Run) (string, error) {
 	fields := groundtruth.Table{}
 	groups := map[string]*row{}
 	defects := map[defect]int{}
+	var claimed []claim
 	for _, run := range runs {
 		set, err := run.Evidence()
 		if err != nil {
@@ -99,14 +106,78 @@ func document(corpus string) (string, error) {
 			groups[run.Group] = &row{grades: map[tape.Grade]int{}}
 		}
 		groups[run.Group].add(tapes)
+		if c, ok := run.Claim(tapes); ok {
+			claimed = append(claimed, claim{run.Group + "/" + run.Scenario, c})
+		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, introduction, len(runs), len(groups))
 	b.WriteString(fields.Markdown())
 	b.WriteString(defectTable(defects))
+	b.WriteString(disputedTable())
 	b.WriteString(replayability)
 	b.WriteString(replayTable(groups))
+	b.WriteString(claims)
+	b.WriteString(claimTable(claimed))
 	return b.String(), nil
+}
+
+// claim is what the tape of a run claims.
+type claim struct {
+	run string
+	groundtruth.Claim
+}
+
+// claimTable counts claims by what became of them, and names those that do not hold.
+func claimTable(all []claim) string {
+	type outcome struct{ tools, proved, served bool }
+	counts := map[outcome]int{}
+	var broken []claim
+	for _, c := range all {
+		counts[outcome{c.Tools, c.Proved, c.Served}]++
+		if c.Tools != c.Served {
+			broken = append(broken, c)
+		}
+	}
+	yes := func(b bool) string {
+		if b {
+			return "yes"
+		}
+		return "no"
+	}
+	var b strings.Builder
+	b.WriteString("| claims tools | proof ok | served | runs |\n|---|---|---|---:|\n")
+	for i := range 8 {
+		o := outcome{i&4 == 0, i&2 == 0, i&1 == 0}
+		if counts[o] > 0 {
+			fmt.Fprintf(&b, "| %s | %s | %s | %d |\n", yes(o.tools), yes(o.proved), yes(o.served), counts[o])
+		}
+	}
+	fmt.Fprintf(&b, "\nClaim and outcome agree in %d of %d runs (%.1f %%).\n", len(all)-len(broken), len(all), 100*float64(len(all)-len(broken))/float64(len(all)))
+	if len(broken) > 0 {
+		b.WriteString("\n| run | claims tools | proof ok | outcome |\n|---|---|---|---|\n")
+	}
+	for _, c := range broken {
+		why := c.Why
+		if c.Served {
+			why = "every call is served"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.run, yes(c.Tools), yes(c.Proved), strings.ReplaceAll(why, "|", "\\|"))
+	}
+	return b.String()
+}
+
+// disputedTable names the values that count as defects above and are none.
+func disputedTable() string {
+	if len(groundtruth.Disputed) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nOf these are disputed, or held by the telemetry in no readable form:\n\n| run and field | why |\n|---|---|\n")
+	for _, of := range slices.Sorted(maps.Keys(groundtruth.Disputed)) {
+		fmt.Fprintf(&b, "| %s | %s |\n", of, groundtruth.Disputed[of])
+	}
+	return b.String()
 }
 
 // tapesOf derives as the command line does.

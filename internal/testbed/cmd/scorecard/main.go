@@ -10,6 +10,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 )
 
 //go:generate go run . -corpus ../../../../testdata/corpus -o ../../../../docs/scorecard.md -readme ../../../../README.md
@@ -26,10 +28,19 @@ func main() {
 }
 
 func write(corpus, out, readme string) error {
-	text, err := document(corpus)
+	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		return err
 	}
+	text, err := document(runs)
+	if err != nil {
+		return err
+	}
+	mutated, err := mutations(runs)
+	if err != nil {
+		return err
+	}
+	text += mutated
 	if readme != "" {
 		body, err := os.ReadFile(readme)
 		if err != nil {

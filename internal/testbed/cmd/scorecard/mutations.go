@@ -1,0 +1,79 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
+)
+
+const mutationsHeading = `
+## Mutations: instrumentations that nobody wrote a rule for
+
+Each run is recorded anew as another instrumentation might have recorded it, and compared with what is true of what it still holds. *Runs* are those in
+which there was something to change. A tape beyond the runs that took place counts as *extra*, in no other column.
+
+`
+
+// tally is what became of the runs under one mutation.
+type tally struct {
+	runs, extra int
+	outcomes    map[groundtruth.Outcome]int
+}
+
+// mutate scores the runs under a mutation.
+func mutate(m groundtruth.Mutation, runs []groundtruth.Run) (tally, error) {
+	t := tally{outcomes: map[groundtruth.Outcome]int{}}
+	for _, run := range runs {
+		mutated, ok, err := m.Apply(run)
+		if err != nil {
+			return tally{}, err
+		}
+		if !ok {
+			continue
+		}
+		set, err := mutated.Evidence()
+		if err != nil {
+			return tally{}, err
+		}
+		t.runs++
+		for _, row := range mutated.Score(tapesOf(set)) {
+			if row.Field == "run.count" && row.Outcome == groundtruth.Wrong {
+				t.extra++
+			} else {
+				t.outcomes[row.Outcome]++
+			}
+		}
+	}
+	return t, nil
+}
+
+// mutations renders the table of all mutations.
+func mutations(runs []groundtruth.Run) (string, error) {
+	var b strings.Builder
+	b.WriteString(mutationsHeading)
+	b.WriteString("| mutation | what it does |\n|---|---|\n")
+	for _, m := range groundtruth.Mutations {
+		fmt.Fprintf(&b, "| %s | %s |\n", m.Name, m.Meaning)
+	}
+	b.WriteString("\n| mutation | runs |")
+	for _, o := range groundtruth.Outcomes {
+		fmt.Fprintf(&b, " %s |", o)
+	}
+	b.WriteString(" extra tapes |\n|---|---:|" + strings.Repeat("---:|", len(groundtruth.Outcomes)+1) + "\n")
+	for _, m := range groundtruth.Mutations {
+		t, err := mutate(m, runs)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", m.Name, err)
+		}
+		fmt.Fprintf(&b, "| %s | %d |", m.Name, t.runs)
+		for _, o := range groundtruth.Outcomes {
+			fmt.Fprintf(&b, " %d |", t.outcomes[o])
+		}
+		fmt.Fprintf(&b, " %d |\n", t.extra)
+	}
+	return b.String(), nil
+}
