@@ -55,8 +55,8 @@ type tapeExporter struct {
 
 	joined sync.Once // a log: a call brought several traces of agentrun
 
-	lastDefect, lastWarning atomic.Int64              // unix nanoseconds of the last log about one
-	lastFailure             map[failure]*atomic.Int64 // the same, of those that have words
+	lastDefect, lastWarning, lastUnread atomic.Int64              // unix nanoseconds of the last log about one
+	lastFailure                         map[failure]*atomic.Int64 // the same, of those that have words
 }
 
 func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) {
@@ -245,7 +245,11 @@ func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) (e
 	}
 	if errors.Is(err, derive.ErrNoRun) {
 		// The evidence is durable; there is nothing to play.
-		e.telemetry.ExporterTapeEmptyTraces.Add(ctx, 1)
+		unread := errors.Is(err, derive.ErrUnread)
+		e.telemetry.ExporterTapeEmptyTraces.Add(ctx, 1, metric.WithAttributes(attribute.Bool("content", unread)))
+		if unread && now(&e.lastUnread) {
+			e.logger.Warn("a trace holds content but no run that is known, so it gives no tape; `tapedeck doctor` says why", append(trace, zap.Error(err))...)
+		}
 		return nil
 	}
 	if errors.Is(err, deck.ErrBuried) {

@@ -25,12 +25,14 @@ import (
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadata"
+	"github.com/tapedeck/tapedeck/exporter/tapeexporter/internal/metadatatest"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
@@ -514,4 +516,26 @@ func TestStartTakesAwayWhatADeadWriterLeft(t *testing.T) {
 	e.sweeping.Wait()
 	require.NoFileExists(t, left)
 	require.NoError(t, e.shutdown(t.Context()))
+}
+
+// TestContentWithoutATapeIsSaid: whoever looks for the run of such a trace would find nothing, and not learn why.
+func TestContentWithoutATapeIsSaid(t *testing.T) {
+	for output, said := range map[string]bool{`{"text":"the answer"}`: true, "": false} {
+		mem.Drop("unread")
+		core, log := observer.New(zap.WarnLevel)
+		r := newRigLogging(t, "mem://unread", zap.New(core), nil)
+		r.start(t)
+		td := ptrace.NewTraces()
+		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetName("haystack.component.run")
+		span.SetTraceID(pcommon.TraceID{15: 9})
+		span.SetSpanID(pcommon.SpanID{7: 1})
+		span.Attributes().PutStr("haystack.component.name", "joiner")
+		span.Attributes().PutStr("haystack.component.output", output)
+		require.NoError(t, r.ConsumeTraces(t.Context(), td))
+		require.Equal(t, said, log.FilterMessageSnippet("gives no tape").Len() == 1)
+		metadatatest.AssertEqualExporterTapeEmptyTraces(t, r.telemetry, []metricdata.DataPoint[int64]{
+			{Value: 1, Attributes: attribute.NewSet(attribute.Bool("content", said))}}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
+		r.stop(t)
+	}
 }

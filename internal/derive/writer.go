@@ -164,6 +164,9 @@ var ErrUnderivable = errors.New("no tape can be made")
 // ErrNoRun is returned, wrapped with the reason, for evidence that holds no run. The part has been written all the same.
 var ErrNoRun = errors.New("no run")
 
+// ErrUnread is the ErrNoRun of evidence that holds text which went in or came out: who looks for the run will look in vain.
+var ErrUnread = fmt.Errorf("%w although spans hold content", ErrNoRun)
+
 // Stored is the evidence of one trace, durable and united with what the deck held of it.
 type Stored struct {
 	Tenant  string
@@ -374,7 +377,11 @@ func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) (_ []Wri
 		return nil, err
 	}
 	if len(tapes) == 0 {
-		return nil, fmt.Errorf("%w in trace %s: %s", ErrNoRun, s.TraceID, reason)
+		cause := ErrNoRun
+		if w.trace(s).Set.HoldsContent() {
+			cause = ErrUnread
+		}
+		return nil, fmt.Errorf("%w in trace %s: %s", cause, s.TraceID, reason)
 	}
 	producer := w.producer
 	if len(except) > 0 {

@@ -27,6 +27,7 @@ var adviceFor = map[tape.Code]advice{
 	tape.CodeContentAbsent:       {tape.SeverityWarning, "content is not recorded", contentSwitch},
 	tape.CodeArgsMissing:         {tape.SeverityWarning, "arguments of tool calls are not recorded", contentSwitch},
 	tape.CodeResultMissing:       {tape.SeverityWarning, "results of tool calls are not recorded", contentSwitch},
+	tape.CodeResultDisputed:      {tape.SeverityWarning, "records contradict each other about what a tool returned", always("no setting: look for what changes a result between the tool and the model; both results stand on the tape")},
 	tape.CodeTruncated:           {tape.SeverityWarning, "values are cut", lengthLimit},
 	tape.CodeMasked:              {tape.SeverityWarning, "values are masked by the producer", always("turn the masking of the instrumentation off and redact in the collector, where equal values stay equal")},
 	tape.CodeLossyRepr:           {tape.SeverityWarning, "values are written as a representation that may differ", always("no setting: update the instrumentation, or use one that writes JSON (docs/dialects.md)")},
@@ -50,6 +51,7 @@ var adviceFor = map[tape.Code]advice{
 	tape.CodeUnassignedRecords:   {tape.SeverityInfo, "log records name no span that came", always("send spans and log records of one process to the same collector")},
 	tape.CodeAuditUntrusted:      {tape.SeverityWarning, "audit records fail their hash chain or signature", always("take the stream from one logger (--audit-socket), byte for byte; whoever stores it must not write it anew")},
 	tape.CodeAuditMismatch:       {tape.SeverityWarning, "audit records and spans do not agree", always("take the whole audit stream of the process: records that its sink dropped are lost")},
+	CodeNoTape:                   {tape.SeverityWarning, "traces hold content and give no tape: no span is a model call, a tool call or an agent that was asked something", noTape},
 	CodeNoCallID:                 {tape.SeverityInfo, "tool calls have no id", always("none needed while names and arguments tell the calls apart")},
 }
 
@@ -104,4 +106,12 @@ func external(_ *Diagnosis, d *genai.Dialect) string {
 
 func noRoot(_ *Diagnosis, _ *genai.Dialect) string {
 	return "none needed for one conversation at a time; else wrap the run in an invoke_agent span, or set gen_ai.conversation.id"
+}
+
+func noTape(_ *Diagnosis, d *genai.Dialect) string {
+	const report = "if spans of the calls are there all the same, please report one, its secrets taken out"
+	if d == nil || d.Switch == "" {
+		return "instrument the agent, or the client of the model, with a dialect of docs/dialects.md; " + report
+	}
+	return "record content (" + strings.ReplaceAll(d.Switch, "`", "") + ") and the spans of the calls; " + report
 }

@@ -150,3 +150,48 @@ func TestEveryWarningOfATapeHasARemedy(t *testing.T) {
 		}
 	}
 }
+
+func diagnosed(t *testing.T, scope, name string, attributes ...string) Report {
+	t.Helper()
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	ss := rs.ScopeSpans().AppendEmpty()
+	ss.Scope().SetName(scope)
+	span := ss.Spans().AppendEmpty()
+	span.SetName(name)
+	span.SetTraceID([16]byte{1})
+	span.SetSpanID([8]byte{1})
+	span.SetStartTimestamp(1)
+	span.SetEndTimestamp(2)
+	for i := 0; i+1 < len(attributes); i += 2 {
+		span.Attributes().PutStr(attributes[i], attributes[i+1])
+	}
+	in := NewReceiver()
+	in.AddTraces(td)
+	return in.Diagnose()
+}
+
+func TestNoSettingIsNamedForContentThatIsThere(t *testing.T) {
+	const scope = "openinference.instrumentation.any"
+	for _, c := range []struct {
+		attribute, value string
+		ours             bool
+	}{{"vendor.tool.args_text", "sku: 7", true}, {"vendor.tool.args_text.length", "6", false}, {"vendor.tool.arguments", "{}", false}, {"vendor.note", "sku: 7", false}} {
+		r := diagnosed(t, scope, "f", "openinference.span.kind", "TOOL", "tool.name", "f", "output.value", "99", c.attribute, c.value)
+		m, ok := find(r, tape.CodeArgsMissing)
+		if named := strings.Contains(m.Fix, "OPENINFERENCE_HIDE"); !ok || named == c.ours || strings.Contains(m.Fix, "no setting") != c.ours {
+			t.Errorf("%s=%s: %+v", c.attribute, c.value, m)
+		}
+	}
+}
+
+func TestTracesWithContentAndWithoutATapeAreExplained(t *testing.T) {
+	m, ok := find(diagnosed(t, "pipeline", "haystack.component.run", "haystack.component.name", "joiner", "haystack.component.output", `{"text":"the answer"}`), CodeNoTape)
+	if !ok || m.Count != 1 || !strings.Contains(m.Fix, "HAYSTACK_CONTENT_TRACING_ENABLED") {
+		t.Errorf("%+v", m)
+	}
+	if m, ok := find(diagnosed(t, "pipeline", "haystack.component.run", "haystack.component.name", "joiner"), CodeNoTape); ok {
+		t.Errorf("a trace that holds nothing: %+v", m)
+	}
+}

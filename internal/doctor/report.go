@@ -65,6 +65,9 @@ func (r Report) Healthy() bool {
 // CodeNoCallID marks tool calls without an id. It occurs in reports only, never on a tape.
 const CodeNoCallID tape.Code = "no_call_id"
 
+// CodeNoTape marks traces that hold text and give no tape. It occurs in reports only.
+const CodeNoTape tape.Code = "no_tape"
+
 // spanID names a span within the telemetry.
 type spanID struct{ trace, span string }
 
@@ -75,25 +78,35 @@ type diagnoser struct {
 	reports  map[Source]*Diagnosis
 	missing  map[Source]map[missingKey]int
 	logs     map[string]int // by service
+	held     map[spanID]held
 }
+
+// held says whether a span holds text that went in, or came out.
+type held struct{ in, out bool }
 
 type missingKey struct {
 	code  tape.Code
 	field string
+	held  bool // what is missing on the tape seems to stand in the span
 }
 
 // diagnose is a pure function of the tapes and the evidence that they were made from.
 func diagnose(tapes []*tape.Tape, set *evidence.Set, spans, logs map[Source]int) Report {
-	x := &diagnoser{of: map[spanID]Source{}, dialects: map[Source]map[string]int{}, reports: map[Source]*Diagnosis{}, missing: map[Source]map[missingKey]int{}, logs: map[string]int{}}
+	x := &diagnoser{of: map[spanID]Source{}, dialects: map[Source]map[string]int{}, reports: map[Source]*Diagnosis{}, missing: map[Source]map[missingKey]int{}, logs: map[string]int{}, held: map[spanID]held{}}
 	for s, n := range logs {
 		x.logs[s.Service] += n
 	}
 	for _, item := range set.Items() {
 		x.item(item)
 	}
+	played := map[string]bool{}
 	for _, t := range tapes {
 		x.tape(t)
+		for _, trace := range t.Sources.TraceIDs {
+			played[trace] = true
+		}
 	}
+	x.unread(played)
 	var r Report
 	for s, e := range x.reports {
 		e.Spans, e.LogRecords = spans[s], x.logs[s.Service]
@@ -125,7 +138,10 @@ func (x *diagnoser) item(item evidence.Item) {
 		source = Source{source.Service, logScope(item.Span.Attributes()), ""}
 	}
 	trace, span := item.Span.TraceID(), item.Span.SpanID()
-	x.of[spanID{hex.EncodeToString(trace[:]), hex.EncodeToString(span[:])}] = source
+	id := spanID{hex.EncodeToString(trace[:]), hex.EncodeToString(span[:])}
+	x.of[id] = source
+	in, out := genai.HoldsContent(item.Span)
+	x.held[id] = held{in || x.held[id].in, out || x.held[id].out}
 	x.report(source)
 	said := genai.Read(&genai.Source{Resource: item.Resource.Resource().Attributes(), ScopeName: item.Scope.Scope().Name(), ScopeVersion: item.Scope.Scope().Version(), Span: item.Span})
 	if len(said.Dialects) > 0 {
@@ -152,6 +168,16 @@ func (x *diagnoser) tape(t *tape.Tape) {
 			}
 		}
 		return Source{}, false
+	}
+	holds := func(spans []string, field string) bool {
+		for _, span := range spans {
+			for _, trace := range t.Sources.TraceIDs {
+				if h := x.held[spanID{trace, span}]; h.in && wentIn(field) || h.out && cameOut(field) {
+					return true
+				}
+			}
+		}
+		return false
 	}
 	bySeq := map[int]Source{}
 	home, known := find(t.Run.RootSpanID)
@@ -188,7 +214,7 @@ func (x *diagnoser) tape(t *tape.Tape) {
 		case tape.EventToolCall:
 			x.report(s).ToolCalls++
 			if e.ToolCallID == "" {
-				x.miss(s, CodeNoCallID, "tool_call_id")
+				x.miss(s, CodeNoCallID, "tool_call_id", false)
 			}
 		}
 	}
@@ -197,18 +223,46 @@ func (x *diagnoser) tape(t *tape.Tape) {
 		if !there {
 			s = home
 		}
-		x.miss(s, f.Code, f.Field)
+		spans := []string{t.Run.RootSpanID}
+		if f.Seq > 0 && f.Seq <= len(t.Events) {
+			spans = t.Events[f.Seq-1].SpanIDs
+		}
+		x.miss(s, f.Code, f.Field, contentCodes[f.Code] && holds(spans, f.Field))
 	}
 }
 
-func (x *diagnoser) miss(s Source, code tape.Code, field string) {
+// contentCodes are the findings that a content switch would cure.
+var contentCodes = map[tape.Code]bool{tape.CodeContentAbsent: true, tape.CodeArgsMissing: true, tape.CodeResultMissing: true}
+
+func wentIn(field string) bool {
+	return field == "args" || field == "input.user_message" || strings.HasPrefix(field, "request.")
+}
+
+func cameOut(field string) bool {
+	return field == "result" || field == "output.text" || strings.HasPrefix(field, "response.")
+}
+
+// unread notes the traces that hold text and gave no tape, each at one of the sources of that text.
+func (x *diagnoser) unread(played map[string]bool) {
+	first := map[string]Source{}
+	for id, h := range x.held {
+		if s, there := first[id.trace]; (h.in || h.out) && !played[id.trace] && (!there || compareSources(x.of[id], s) < 0) {
+			first[id.trace] = x.of[id]
+		}
+	}
+	for _, s := range first {
+		x.miss(s, CodeNoTape, "", false)
+	}
+}
+
+func (x *diagnoser) miss(s Source, code tape.Code, field string, held bool) {
 	if _, known := adviceFor[code]; !known {
 		return
 	}
 	if x.missing[s] == nil {
 		x.missing[s] = map[missingKey]int{}
 	}
-	x.missing[s][missingKey{code, general(field)}]++
+	x.missing[s][missingKey{code, general(field), held}]++
 }
 
 // general removes the indices from a field's path, so that the same gap in many messages is one row.
@@ -222,10 +276,14 @@ func (x *diagnoser) summary(e *Diagnosis, d *genai.Dialect) []Missing {
 	out := []Missing{}
 	for key, n := range x.missing[e.Source] {
 		r := adviceFor[key.code]
-		out = append(out, Missing{Code: key.code, Field: key.field, Severity: r.severity, Count: n, Meaning: r.meaning, Fix: r.fix(e, d)})
+		meaning, fix := r.meaning, r.fix(e, d)
+		if key.held {
+			meaning, fix = "the spans hold content, but not in a form that is read here", "no setting is missing: please report such a span, its secrets taken out"
+		}
+		out = append(out, Missing{Code: key.code, Field: key.field, Severity: r.severity, Count: n, Meaning: meaning, Fix: fix})
 	}
 	slices.SortFunc(out, func(a, b Missing) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), strings.Compare(string(a.Code), string(b.Code)), strings.Compare(a.Field, b.Field))
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), strings.Compare(string(a.Code), string(b.Code)), strings.Compare(a.Field, b.Field), strings.Compare(a.Fix, b.Fix))
 	})
 	return out
 }

@@ -213,6 +213,14 @@ type Trace struct {
 	Cut string
 }
 
+// HoldsContent reports whether an item holds text that went in or came out.
+func (s *Set) HoldsContent() bool {
+	return slices.ContainsFunc(s.Items(), func(i Item) bool {
+		in, out := genai.HoldsContent(i.Span)
+		return in || out
+	})
+}
+
 // Split divides a set by trace id, in order of the ids. A set of one trace is not copied.
 func (s *Set) Split() []Trace {
 	if id, ok := s.oneTrace(); ok {

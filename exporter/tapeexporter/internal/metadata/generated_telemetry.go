@@ -75,7 +75,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterTapeEmptyTraces, err = builder.meter.Int64Counter(
 		"otelcol_exporter_tape_empty_traces",
-		metric.WithDescription("Traces whose evidence is durable but holds no run, such as a trace without model calls, tool calls and user input. [Alpha]"),
+		metric.WithDescription("Traces whose evidence is durable but holds no run, such as a trace without model calls, tool calls and user input. The attribute content says whether spans hold text all the same. [Alpha]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)

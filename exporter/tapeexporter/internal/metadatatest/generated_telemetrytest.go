@@ -40,7 +40,7 @@ func AssertEqualExporterTapeBuriedTraces(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterTapeEmptyTraces(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_tape_empty_traces",
-		Description: "Traces whose evidence is durable but holds no run, such as a trace without model calls, tool calls and user input. [Alpha]",
+		Description: "Traces whose evidence is durable but holds no run, such as a trace without model calls, tool calls and user input. The attribute content says whether spans hold text all the same. [Alpha]",
 		Unit:        "{trace}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
