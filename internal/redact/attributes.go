@@ -4,7 +4,6 @@
 package redact
 
 import (
-	"slices"
 	"strconv"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -21,26 +20,56 @@ func (p *pass) attributes(m pcommon.Map, name string) {
 		p.path = append(p.path, field(name))
 		defer func() { p.path = p.path[:len(p.path)-1] }()
 	}
-	p.members(m, 0)
+	arrays, base, pieces := p.arrays, p.base, len(p.pieces)
+	if p.salt == "" { // not the attributes of an event
+		p.arrays, p.base = 0, len(p.path)
+	}
+	if p.nested > 0 || p.salt != "" {
+		p.members(m, 0)
+	} else {
+		p.repeat(func() { p.members(m, 0) })
+	}
+	if p.salt == "" {
+		p.arrays, p.base, p.pieces = arrays, base, p.pieces[:pieces]
+	}
 }
 
 // members redacts the values of a map, and its keys.
 func (p *pass) members(m pcommon.Map, depth int) {
-	renamed := false
+	renamed, speaker, delta := false, false, p.delta
 	p.path = append(p.path, step{})
-	last := len(p.path) - 1
+	last, pieces := len(p.path)-1, len(p.pieces)
+	top := &frame{object: true}
 	for name, v := range m.All() {
 		p.path[last].name = name
 		if edits := p.name(name); len(edits) > 0 {
 			renamed = true
 			p.path[last].name = apply(name, edits)
 		}
-		p.any(v, p.r.named(name), depth)
+		top.key = p.r.named(name)
+		speaker = speaker || top.key.speaker
+		p.entry(v, top, depth)
+		p.delta = delta
 	}
 	p.path = p.path[:last]
+	if speaker {
+		p.spoken(pieces)
+	}
 	if renamed && !p.dry {
 		p.rename(m)
 	}
+}
+
+// entry redacts a member or an element as document does: what stands before a string can say what it is.
+func (p *pass) entry(v pcommon.Value, top *frame, depth int) {
+	k := top.key
+	if v.Type() == pcommon.ValueTypeStr {
+		k = p.tell(top, v.Str())
+	}
+	if p.forced != nil {
+		k = p.forced
+	}
+	p.any(v, k, depth, !top.object)
 }
 
 // rename rebuilds a map some of whose keys hold what must not stay. Order and number of the entries stay.
@@ -54,14 +83,16 @@ func (p *pass) rename(m pcommon.Map) {
 	to.MoveTo(m)
 }
 
-// any redacts a value of any type in place.
-func (p *pass) any(v pcommon.Value, k *keyInfo, depth int) {
+// any redacts a value of any type in place. list says that it is an element of a list.
+func (p *pass) any(v pcommon.Value, k *keyInfo, depth int, list bool) {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
 		if s := v.Str(); s != "" {
-			if edits := p.leaf(s, k); len(edits) > 0 && !p.dry {
+			edits := p.leaf(s, k)
+			if len(edits) > 0 && !p.dry {
 				v.SetStr(apply(s, edits))
 			}
+			p.note(s, k, list, streamPiece{own: edits, set: v.SetStr})
 		}
 	case pcommon.ValueTypeInt:
 		p.numeric(v, strconv.FormatInt(v.Int(), 10), k)
@@ -80,11 +111,17 @@ func (p *pass) any(v pcommon.Value, k *keyInfo, depth int) {
 			}
 			return
 		}
+		forced, delta := p.forced, p.delta
+		if depth == 0 && k.secret { // as JSON in a string under the name of a secret
+			p.forced = k
+		}
+		p.delta = p.delta || k.delta
 		if v.Type() == pcommon.ValueTypeMap {
 			p.members(v.Map(), depth+1)
-			return
+		} else {
+			p.elements(v.Slice(), k, depth)
 		}
-		p.elements(v.Slice(), k, depth)
+		p.forced, p.delta = forced, delta
 	}
 }
 
@@ -98,32 +135,43 @@ func (p *pass) numeric(v pcommon.Value, text string, k *keyInfo) {
 // elements redacts the elements of a slice, and what stands in several of them.
 func (p *pass) elements(list pcommon.Slice, k *keyInfo, depth int) {
 	p.path = append(p.path, step{array: true})
-	last := len(p.path) - 1
-	texts, apart := make([]string, list.Len()), make([]bool, list.Len())
+	p.arrays++
+	last, pieces := len(p.path)-1, len(p.pieces)
+	top := &frame{key: k}
 	for i, e := range list.All() {
 		p.path[last].index = i
-		if e.Type() == pcommon.ValueTypeStr && len(e.Str()) <= maxPiece {
-			texts[i] = e.Str()
-		} else {
-			apart[i] = true
-		}
-		before := p.rep.found
-		p.any(e, k, depth+1)
-		apart[i] = apart[i] || p.rep.found > before
+		p.entry(e, top, depth+1)
 	}
+	p.cutPieces(p.streams(pieces))
+	p.arrays--
 	p.path = p.path[:last]
-	p.cutPieces(texts, func(i int) bool { return apart[i] }, func(i int) pcommon.Value { return list.At(i) })
 }
 
 // cutPieces takes what stands in several pieces out of them.
-func (p *pass) cutPieces(texts []string, apart func(int) bool, at func(int) pcommon.Value) {
-	for _, c := range slices.Backward(p.joined(texts, apart)) {
-		if !p.dry {
-			s := at(c.piece).Str()
-			if p.whole {
-				c = cut{piece: c.piece, end: len(s), text: Mask}
-			}
-			at(c.piece).SetStr(s[:c.start] + c.text + s[c.end:])
+func (p *pass) cutPieces(changed []pieceEdits) {
+	for _, c := range changed {
+		switch {
+		case p.dry:
+		case p.whole:
+			c.piece.set(Mask)
+		default:
+			c.piece.set(apply(c.piece.text, c.edits))
+		}
+	}
+}
+
+// repeat repeats a walk as long as it cuts streams: what is left of one is text of its own.
+func (p *pass) repeat(walk func()) {
+	for round := range maxRounds {
+		before := p.cuts
+		if round > 0 { // the values of the first walk are counted
+			rep := p.rep
+			p.rep = &Report{found: rep.found}
+			defer func() { p.rep = rep }()
+		}
+		walk()
+		if p.cuts == before || p.dry {
+			return
 		}
 	}
 }

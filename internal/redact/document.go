@@ -3,21 +3,38 @@
 
 package redact
 
+import (
+	"cmp"
+	"slices"
+)
+
 // frame is an open bracket of a document.
 type frame struct {
 	key    *keyInfo // what the name of the current member, or of the array, says
 	object bool
-	pieces int // array: where its pieces begin
+	// Where the pieces and the edits of what it holds begin.
+	pieces, edits int
+	delta         bool // what is around it: something is called a delta
+	speaker       bool // object: one of its members says who speaks
 	// told is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	told *keyInfo
 }
 
-// document returns the edits of a valid JSON text.
+// document returns the edits of a valid JSON text, or of several, one behind the other.
 func (p *pass) document(s string, k *keyInfo) (edits []edit) {
 	r := jsonReader{s: s}
 	base, pieces := len(p.path), len(p.pieces)
-	frames := append(make([]frame, 0, 8), frame{key: k})
-	defer func() { p.path, p.pieces = p.path[:base], p.pieces[:pieces] }()
+	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta})
+	outer := struct {
+		arrays, base int
+		lines, delta bool
+		salt         string
+	}{p.arrays, p.base, p.lines, p.delta, p.salt}
+	p.arrays, p.base, p.lines, p.delta, p.salt = 1, base, true, k.delta, ""
+	defer func() {
+		p.path, p.pieces = p.path[:base], p.pieces[:pieces]
+		p.arrays, p.base, p.lines, p.delta, p.salt = outer.arrays, outer.base, outer.lines, outer.delta, outer.salt
+	}()
 	for {
 		t := r.next()
 		top := &frames[len(frames)-1]
@@ -26,16 +43,24 @@ func (p *pass) document(s string, k *keyInfo) (edits []edit) {
 		}
 		switch t.kind {
 		case jsonEnd, jsonBad:
-			return edits
+			return p.amend(edits, 0, p.streams(pieces))
 		case jsonOpen:
 			object := s[t.start] == '{'
 			// Members of an object are named by their own keys; elements of an array by that of the array.
-			frames = append(frames, frame{key: top.key, object: object, pieces: len(p.pieces)})
+			frames = append(frames, frame{key: top.key, object: object, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
 			p.path = append(p.path, step{index: -1, array: !object})
+			p.delta = p.delta || top.key.delta
+			if !object {
+				p.arrays++
+			}
 		case jsonClose:
 			if !top.object {
-				edits = p.streams(edits, top.pieces)
+				edits = p.amend(edits, top.edits, p.streams(top.pieces))
+				p.arrays--
+			} else if top.speaker {
+				p.spoken(top.pieces)
 			}
+			p.delta = top.delta
 			frames = frames[:len(frames)-1]
 			p.path = p.path[:len(p.path)-1]
 		case jsonKey:
@@ -46,6 +71,7 @@ func (p *pass) document(s string, k *keyInfo) (edits []edit) {
 				edits = p.inside(edits, t.start+1, v, of)
 			}
 			top.key = p.r.named(name)
+			top.speaker = top.speaker || top.key.speaker
 		case jsonString:
 			text, v := decoded(s, t)
 			key := p.tell(top, text)
@@ -54,8 +80,8 @@ func (p *pass) document(s string, k *keyInfo) (edits []edit) {
 			}
 			of := p.leaf(text, key)
 			edits = p.inside(edits, t.start+1, v, of)
-			if len(frames) > 1 && text != "" {
-				p.pieces = append(p.pieces, streamPiece{p.path.lastName(), text, t.start + 1, v, len(of) > 0 || len(text) > maxPiece})
+			if len(frames) > 1 {
+				p.note(text, key, !top.object, streamPiece{own: of, at: t.start + 1, end: t.end - 1, v: v})
 			}
 		case jsonNumber:
 			key := top.key
@@ -67,6 +93,29 @@ func (p *pass) document(s string, k *keyInfo) (edits []edit) {
 			}
 		}
 	}
+}
+
+// amend puts the edits of pieces in the place of those that stand there, in edits from since on.
+func (p *pass) amend(edits []edit, since int, changed []pieceEdits) []edit {
+	if len(changed) == 0 {
+		return edits
+	}
+	slices.SortFunc(changed, func(a, b pieceEdits) int { return cmp.Compare(a.piece.at, b.piece.at) })
+	out := make([]edit, 0, len(edits)-since+len(changed))
+	for _, e := range edits[since:] {
+		i, _ := slices.BinarySearchFunc(changed, e.start, func(c pieceEdits, at int) int { return cmp.Compare(c.piece.end, at) })
+		for i < len(changed) && changed[i].piece.end <= e.start {
+			i++
+		}
+		if i == len(changed) || e.start < changed[i].piece.at {
+			out = append(out, e)
+		}
+	}
+	for _, c := range changed {
+		out = p.inside(out, c.piece.at, c.piece.v, c.edits)
+	}
+	slices.SortFunc(out, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	return append(edits[:since], out...)
 }
 
 // decoded returns the content of a string token, and how it was decoded if it had escapes.
@@ -87,7 +136,7 @@ func (p *pass) tell(top *frame, text string) *keyInfo {
 		switch p.path[len(p.path)-1].name {
 		case "name", "key", "header", "variable", "field", "Name", "Key":
 			if len(text) <= maxKeyBytes {
-				if k := p.r.named(text); k.secret || k.credential {
+				if k := p.r.named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
 					top.told = k
 				}
 			}
@@ -101,7 +150,7 @@ func (p *pass) tell(top *frame, text string) *keyInfo {
 	told := top.told
 	top.told = nil
 	if isFlag(text) || headerNames[text] {
-		if k := p.r.named(text); k.secret || k.credential {
+		if k := p.r.named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
 			top.told = k
 		}
 		return key
@@ -149,7 +198,7 @@ func (p *pass) name(name string) []edit {
 	if k.clean.Load() || settled(name) {
 		return nil
 	}
-	if len(p.r.find(name, nameOfValue, nil, 0)) == 0 {
+	if len(p.r.search(name, nameOfValue, nil, 0, p.sure)) == 0 {
 		k.clean.Store(true)
 		return nil
 	}

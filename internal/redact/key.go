@@ -52,6 +52,14 @@ func NewKey(secret []byte, scope string) (*Key, error) {
 	if len(distinct) < 8 {
 		return nil, fmt.Errorf("redaction key: %d different bytes are no random key", len(distinct))
 	}
+	// Words that repeat: of a random key, no three bytes do.
+	trigrams := map[string]bool{}
+	for i := range len(secret) - 2 {
+		trigrams[string(secret[i:i+3])] = true
+	}
+	if len(trigrams)*10 < (len(secret)-2)*7 {
+		return nil, errors.New("redaction key: the same bytes again and again are no random key")
+	}
 	// Both are derived, so that the id says nothing about the key that makes tokens.
 	k := &Key{
 		id:    base32Lower.EncodeToString(derived(secret, "tapedeck redaction key id v1", scope)[:10]),

@@ -25,11 +25,17 @@ type keyInfo struct {
 	grouping bool
 	// service: the name of a service whose secrets are recognised by that name beside them.
 	service bool
+	// delta: the name of a piece of a stream, or of a list of them. prose: the name of a text, which can be one. speaker: the name of who says it.
+	delta, prose, speaker bool
 	// clean is set when the name has been searched and holds nothing.
 	clean atomic.Bool
 	// version: dotted numbers are no addresses.
 	version bool
 	hint    hint
+	// jwk: the name of a private member of a JSON Web Key. code: of a number that somebody types.
+	jwk, code bool
+	// ids are the forms of identity numbers that the name announces.
+	ids []int
 }
 
 // hint is personal data that a name announces.
@@ -43,7 +49,10 @@ const (
 
 // looks says whether a value under the name of a credential looks like one.
 func (k *keyInfo) looks(v string) bool {
-	return random(v) || k.pass && passwordLike(v)
+	if k.jwk {
+		return len(v) >= 40 && random(v) && isURLSafe(v)
+	}
+	return random(v) || k.pass && passwordLike(v) || !k.digest && hexDigest(v)
 }
 
 // secretWords are the names of values that are secret whatever they look like, as words; several words are a sequence.
@@ -57,12 +66,14 @@ var secretWords = [][]string{
 	{"access", "token"}, {"accesstoken"}, {"refresh", "token"}, {"refreshtoken"}, {"auth", "token"}, {"authtoken"}, {"bearer", "token"},
 	{"id", "token"}, {"session", "token"}, {"security", "token"}, {"bot", "token"}, {"personal", "token"}, {"deploy", "token"},
 	{"client", "secret"}, {"clientsecret"}, {"jwt"}, {"mnemonic"}, {"seed", "phrase"}, {"recovery", "code"}, {"backup", "codes"},
-	{"db", "pass"}, {"user", "pass"}, {"smtp", "pass"}, {"mail", "pass"}, {"admin", "pass"}, {"root", "pass"}, {"otp"}, {"totp"}, {"pin", "code"}, {"cvv"}, {"cvc"}, {"csrf", "token"}, {"xsrf", "token"},
+	{"db", "pass"}, {"user", "pass"}, {"smtp", "pass"}, {"mail", "pass"}, {"admin", "pass"}, {"root", "pass"}, {"otp"}, {"totp"}, {"pin", "code"}, {"pin"}, {"pw"}, {"pass", "word"}, {"passkey"}, {"psk"},
+	{"verification", "code"}, {"security", "code"}, {"recovery", "codes"}, {"backup", "code"}, {"one", "time", "code"}, {"app", "password"}, {"secret", "key", "base"},
+	{"secret", "value"}, {"application", "key"}, {"app", "key"}, {"consumer", "key"}, {"deploy", "key"}, {"signing", "secret"}, {"hec", "token"}, {"ssh", "key"}, {"auth", "secret"}, {"webhook", "secret"}, {"connection", "string"}, {"cvv"}, {"cvc"}, {"csrf", "token"}, {"xsrf", "token"},
 }
 
 // credentialWords are the names of values that are credentials when they look random.
 var credentialWords = [][]string{
-	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"pin"}, {"code"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"},
+	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"},
 }
 
 // urlWords are further names of secrets in the query of a URL.
@@ -75,6 +86,24 @@ var quantities = wordSet(`max min num number total input output completion promp
 	partition sort cache idempotency next page continuation sync stop eos bos pad unk special vocab has needs uses is error status
 	response http exit return zip postal country language currency source object lookup map hot per row cell dict json yaml sort index
 	routing correlation dedup crew task agent filter node step tool entity state event message group area region reason result promo coupon airport product item`)
+
+var jwkMembers = wordSet("d p q dp dq qi")
+
+func isURLSafe(v string) bool {
+	for i := range len(v) {
+		if !isBase64(v[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Words of names that say how a string belongs to others.
+var (
+	deltaWords   = wordSet("delta deltas chunk chunks tokens stream streamed streaming partial pieces fragment fragments")
+	proseWords   = wordSet("content text message output completion arguments input response body data value thinking reasoning line lines parts segments answer")
+	speakerWords = wordSet("role author from to user sender title name url id email type_id tool_name call_id")
+)
 
 // neutral words behind a credential word do not change what it names.
 var neutral = wordSet("value string text plain plaintext hash raw data current old new prod production dev test staging live base64 b64 header env")
@@ -156,22 +185,35 @@ func classifyKey(name string) *keyInfo {
 	for _, w := range words {
 		k.hint |= hints[w]
 	}
+	for _, w := range words {
+		k.delta = k.delta || deltaWords[w]
+	}
+	k.ids = idNames(words)
+	k.jwk = jwkMembers[name]
+	k.code = last == "code" || last == "codes" || last == "pin" || last == "otp" || last == "passcode"
+	k.prose, k.speaker = proseWords[last], len(words) == 1 && speakerWords[last]
 	k.version = last == "version" || last == "versions"
-	if k.hint&hintNational != 0 && (last == "id" || last == "number") {
+	if (k.hint&hintNational != 0 || len(k.ids) > 0) && (last == "id" || last == "number") {
 		k.protocol = false
 	}
 	for len(words) > 1 && neutral[words[len(words)-1]] {
 		words = words[:len(words)-1]
 	}
 	k.url = anySequence(words, urlWords)
+	k.credential = k.jwk
 	if n := tail(words, secretWords); n > 0 {
 		k.secret = !quantity(words[:len(words)-n])
 	} else if n := tail(words, credentialWords); n > 0 {
 		k.credential = !quantity(words[:len(words)-n])
 		k.pass = last == "pass"
-		k.digest = last == "key" || last == "keys" || last == "code" || last == "sid"
+		k.digest = (last == "key" || last == "keys" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
 	}
 	return k
+}
+
+// envStyle holds for names of environment variables: DATADOG_API_KEY.
+func envStyle(name string) bool {
+	return strings.IndexByte(name, '_') > 0 && upperName(name)
 }
 
 // quantity says whether the words before a credential word make it something else: max tokens, primary key, page token.

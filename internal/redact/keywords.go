@@ -15,8 +15,8 @@ import (
 // the first-level cache; only what is in the table is compared. The look-ups do not depend on each other, where an automaton waits for
 // one memory access per byte, and their cost does not depend on the number of words.
 type keywords struct {
-	present [1 << gramBits]uint8  // hash of four bytes → 1 if a word has them
-	slots   [1 << gramBits]uint16 // the same → 1 + index of buckets
+	present [1 << (gramBits - 5)]uint32 // a bit for each hash of four bytes: a word has them
+	slots   [1 << gramBits]uint16       // hash → 1 + index of buckets
 	buckets [][]keyword
 }
 
@@ -28,7 +28,7 @@ type keyword struct {
 }
 
 const (
-	gramBits = 15
+	gramBits = 17
 	gramLen  = 4
 )
 
@@ -66,7 +66,7 @@ func newKeywords(words []string) *keywords {
 			}
 		}
 		gram := binary.LittleEndian.Uint32([]byte(w[at:at+gramLen])) | folded&0xffffffff
-		k.present[gramHash(gram)] = 1
+		k.present[gramHash(gram)>>5] |= 1 << (gramHash(gram) & 31)
 		slot := &k.slots[gramHash(gram)]
 		if *slot == 0 {
 			k.buckets = append(k.buckets, nil)
@@ -96,11 +96,11 @@ func (k *keywords) each(s string, found func(at, id int)) {
 		// Four windows of four bytes from one load, and one branch for all of them.
 		x := load(s, i) | folded
 		a, b, c, d := gramHash(uint32(x)), gramHash(uint32(x>>8)), gramHash(uint32(x>>16)), gramHash(uint32(x>>24))
-		if k.present[a]|k.present[b]|k.present[c]|k.present[d] == 0 {
+		if (k.present[a>>5]>>(a&31)|k.present[b>>5]>>(b&31)|k.present[c>>5]>>(c&31)|k.present[d>>5]>>(d&31))&1 == 0 {
 			continue
 		}
 		for j, h := range [...]uint32{a, b, c, d} {
-			if k.present[h] != 0 {
+			if k.present[h>>5]>>(h&31)&1 != 0 {
 				k.at(s, i+j, uint32(x>>(8*j)), found)
 			}
 		}

@@ -52,8 +52,10 @@ func userInfo(s string, start, at int) bool {
 	return i >= 3 && s[i-3:i] == "://" && (strings.IndexByte(s[i:at], ':') >= 0 || at-i >= 16 && randomish(s[i:at]))
 }
 
+// localPart holds for what stands before the @ of real addresses. RFC 5321 allows = & / ? # and more, which are what a URL or a form separates
+// its members by.
 func localPart(c byte) bool {
-	return isAlnum(c) || strings.IndexByte(".!#$%&'*+-/=?^_{|}~", c) >= 0
+	return isAlnum(c) || strings.IndexByte(".'+-_~", c) >= 0
 }
 
 // mailDomain holds for at least two labels, the last of which is no number. Retina images (logo@2x.png) are not mail.
@@ -95,6 +97,9 @@ func personalIP(a netip.Addr) bool {
 	return !a.IsLoopback() && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLinkLocalUnicast() && (!a.Is4() || a.As4()[0] != 255)
 }
 
+// sectionWords stand before the number of a section.
+var sectionWords = []string{"\u00a7", "section", "sections", "chapter", "clause", "paragraph", "para", "sec.", "art.", "article", "annex", "appendix", "abschnitt", "kapitel", "rule", "table", "figure", "rfc"}
+
 // version says whether a dotted number is one: behind a v, a product name and a slash (Chrome/131.0.0.0), or the word.
 func version(s string, start int, a netip.Addr) bool {
 	if a.Is4() && a.As4()[0] == 0 {
@@ -102,6 +107,9 @@ func version(s string, start int, a netip.Addr) bool {
 	}
 	if start == 0 {
 		return false
+	}
+	if b := a.As4(); max(b[0], b[1], b[2], b[3]) <= 40 && containsWord(s[max(0, start-60):start], sectionWords) {
+		return true
 	}
 	before := strings.ToLower(s[max(0, start-12):start])
 	switch {

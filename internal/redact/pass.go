@@ -42,20 +42,59 @@ type pass struct {
 	path path
 	// dry: nothing is written. whole: what holds a hit is replaced as a whole.
 	dry, whole bool
+	// again: this is a search of what another has given.
+	again bool
 	// identity: what is replaced names somebody, and becomes a token in every mode.
 	identity bool
 	// user are the rules of users that apply to the current leaf.
 	user []*userRule
 	// forced is the name that holds for all leaves of the current document, whatever they are called.
 	forced *keyInfo
-	// pieces are the short strings of the open arrays of a document.
-	pieces []streamPiece
+	// sure: only rules that do not guess, which are those of the gate.
+	sure bool
+	// pieces are strings of the open arrays that may be pieces of streams, arrays how many are open, base where the path begins within which
+	// they are counted, lines that the outermost is a sequence of documents, salt and delta what is known of all strings here.
+	pieces       []streamPiece
+	arrays, base int
+	lines, delta bool
+	salt         string
+	// cuts counts the pieces of streams that were cut.
+	cuts int
 	// budget is how many bytes may still be searched. Text between hits is searched again; text that is nothing but hits, one made
 	// visible by the next, would be searched without end, and is replaced whole.
 	budget int
 	// nested is how many JSON texts the current one lies in.
 	nested int
 }
+
+// settle searches what the edits of a text give, until nothing is found in it any more: what is left of a stream is text of its own, and what
+// a guess has taken must not hide what the gate would find beside it.
+func (p *pass) settle(s string, k *keyInfo, edits []edit, cut bool) []edit {
+	for range maxRounds {
+		after := apply(s, edits)
+		more := []edit(nil)
+		for _, sure := range []bool{false, true} {
+			if !sure && !cut {
+				continue
+			}
+			q := &pass{r: p.r, rep: &Report{}, path: p.path, identity: p.identity, again: true, sure: sure, forced: p.forced}
+			if more = q.leaf(after, k); len(more) > 0 {
+				for rule, n := range q.rep.Hits {
+					p.rep.count(rule, n)
+				}
+				break
+			}
+		}
+		if len(more) == 0 {
+			break
+		}
+		edits = compose(len(s), edits, more)
+	}
+	return edits
+}
+
+// maxRounds bounds how often a result is searched again.
+const maxRounds = 8
 
 func searchBudget(s string) int { return 64*len(s) + 1<<20 }
 
@@ -76,12 +115,17 @@ func (p *pass) leaf(s string, k *keyInfo) (edits []edit) {
 		}
 	}()
 	p.user = p.r.userFor(p.path)
+	before := p.cuts
 	if p.nested == 0 {
 		p.budget = searchBudget(s)
 	}
 	edits = p.value(s, k)
 	if p.whole && len(edits) > 0 {
 		edits = []edit{{0, len(s), edits[0].text}}
+	}
+	if len(edits) > 0 && p.nested == 0 && !p.again {
+		edits = p.settle(s, k, edits, p.cuts > before)
+		p.cuts = before
 	}
 	if len(edits) > 0 && p.nested == 0 && validJSON(s) {
 		// A text that is a number, or that a user's rule replaces whole, was JSON and is a JSON string now.
@@ -105,7 +149,7 @@ func (p *pass) value(s string, k *keyInfo) []edit {
 	if k.secret && p.r.on.rules.secretKey != none {
 		from := authScheme(s, 0, len(s))
 		if v := s[from:]; !settled(v) && !p.r.allowed(v) && !p.r.pathAllowed(p.path) {
-			hits := p.r.find(s, k, p.user, 0)
+			hits := p.r.search(s, k, p.user, 0, p.sure)
 			if len(hits) > 0 || !placeholder(v) {
 				rule := p.r.on.rules.secretKey
 				if len(hits) == 1 && hits[0].start <= from && hits[0].end == len(s) {
@@ -114,9 +158,9 @@ func (p *pass) value(s string, k *keyInfo) []edit {
 				return []edit{p.replace(s, from, len(s), rule, k)}
 			}
 		}
-	} else if k.credential && p.r.on.rules.entropy != none && k.looks(s) && !(k.digest && hexDigest(s)) && len(FindTokens(s)) == 0 && !placeholder(s) && !p.r.allowed(s) && !p.r.pathAllowed(p.path) {
+	} else if k.credential && !p.sure && p.r.on.rules.entropy != none && k.looks(s) && !(k.digest && hexDigest(s)) && len(FindTokens(s)) == 0 && !placeholder(s) && !p.r.allowed(s) && !p.r.pathAllowed(p.path) {
 		rule := p.r.on.rules.entropy
-		if f := p.r.find(s, k, p.user, 0); len(f) == 1 && f[0].start == 0 && f[0].end == len(s) {
+		if f := p.r.search(s, k, p.user, 0, p.sure); len(f) == 1 && f[0].start == 0 && f[0].end == len(s) {
 			rule = f[0].rule
 		}
 		return []edit{p.replace(s, 0, len(s), rule, k)}
@@ -239,7 +283,7 @@ func (p *pass) piece(edits []edit, s string, from, to int, k *keyInfo) []edit {
 	if p.budget -= to - from; p.budget < 0 {
 		return append(edits, p.replace(s, from, to, none, k))
 	}
-	hits := p.r.find(s[from:to], k, p.user, 0)
+	hits := p.r.search(s[from:to], k, p.user, 0, p.sure)
 	if k.service && p.nested+len(p.path) > 0 {
 		hits = p.beside(hits, s[from:to], k)
 	}
@@ -264,7 +308,7 @@ func (p *pass) beside(hits []found, s string, k *keyInfo) []found {
 		return hits
 	}
 	name := p.path.lastName() + "="
-	for _, h := range p.r.find(name+s, k, nil, maxDecoded) {
+	for _, h := range p.r.search(name+s, k, nil, maxDecoded, p.sure) {
 		if h.start >= len(name) {
 			hits = append(hits, found{h.start - len(name), h.end - len(name), h.rule})
 		}
@@ -308,7 +352,7 @@ func (p *pass) number(text string, k *keyInfo) (string, bool) {
 		rule = p.r.on.rules.secretKey
 	}
 	if rule == none && len(digits) >= 8 {
-		if hits := p.r.find(digits, k, p.r.userFor(p.path), maxDecoded); len(hits) > 0 {
+		if hits := p.r.search(digits, k, p.r.userFor(p.path), maxDecoded, p.sure); len(hits) > 0 {
 			rule = hits[0].rule
 		}
 	}

@@ -28,6 +28,9 @@ func (f *finder) phone(groups []group, total int) {
 	default:
 		ok = total <= 15 && national(s, groups, total, bracket)
 	}
+	if !ok && total >= 7 && total <= 15 && uniform(groups) && (len(groups) == 1 || !dateLike(s, groups)) {
+		ok = f.near(start, start, 14, phoneWords) && total <= 13 // directly behind the word
+	}
 	if !ok && total >= 7 && total <= 15 && !dateLike(s, groups) && uniform(groups) {
 		ok = f.near(start, end, 40, phoneWords) || len(groups) > 1 && f.near(start, end, 40, talkWords)
 	}

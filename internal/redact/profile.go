@@ -105,7 +105,7 @@ func (p *Profile) validate() error {
 }
 
 // engine names the version of the code of this package as far as it decides what is redacted. It is raised with every change that does.
-const engine = "tapedeck-redact/2"
+const engine = "tapedeck-redact/3"
 
 // Digest names everything that decides what is redacted and what stands for it, but the key: "sha256:" and hexadecimal digits.
 func (p Profile) Digest() string {

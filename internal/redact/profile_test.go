@@ -120,6 +120,7 @@ func TestEnvironmentIsDeniedByDefault(t *testing.T) {
 func TestKeysAreCheckedAndErrorsDoNotQuoteThem(t *testing.T) {
 	for text, want := range map[string]string{
 		"short": "at least 32 are needed", strings.Repeat("a", 40): "are no random key", "hex:zz" + strings.Repeat("0", 64): "not in that encoding",
+		strings.Repeat("changeme-", 5):      "again and again",
 		"base64:" + strings.Repeat("?", 60): "not in that encoding",
 	} {
 		_, err := ParseKey([]byte(text), "")
@@ -162,7 +163,8 @@ func TestEveryPatternCompilesAndHasKeywords(t *testing.T) {
 			continue
 		}
 		r.once.Do(r.compile)
-		require.True(t, len(r.keywords) > 0 || r.Name == "azure-client-secret", r.Name)
+		require.True(t, len(r.keywords)+len(r.heads) > 0 || r.Name == "azure-client-secret", r.Name)
+		require.True(t, len(r.heads) == 0 || r.anchored, "%s begins otherwise than its head", r.Name)
 	}
 }
 

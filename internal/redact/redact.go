@@ -5,6 +5,7 @@ package redact
 
 import (
 	"fmt"
+	"strings"
 )
 
 // Redactor applies a profile. It is safe for concurrent use.
@@ -17,7 +18,9 @@ type Redactor struct {
 	byName  map[string]ruleID
 	words   *keywords
 	actions [][]action // by id of a word
+	heads   map[string][]ruleID
 	on      switches
+	sure    switches // without the rules that guess
 	user    []*userRule
 	allow   allowList
 	keys    keyCache
@@ -29,7 +32,9 @@ type Redactor struct {
 // action is what a word sets off.
 type action struct {
 	kind actionKind
-	rule ruleID
+	rule ruleID // of actRule
+	word int    // length of the word; of actLabel, what it was before it was lengthened
+	ids  []int  // of actLabel: the forms that the label announces
 }
 
 type actionKind uint8
@@ -38,6 +43,8 @@ const (
 	actRule actionKind = iota
 	actAssignment
 	actURL
+	actPassword
+	actLabel
 )
 
 // switches say which detectors that are code run, and as which rule they report.
@@ -112,9 +119,15 @@ func (r *Redactor) connect() {
 	}
 	services := map[string]bool{}
 	for id, rl := range r.rules {
+		for _, head := range rl.heads {
+			if r.heads == nil {
+				r.heads = map[string][]ruleID{}
+			}
+			r.heads[head[:2]] = append(r.heads[head[:2]], ruleID(id))
+		}
 		for _, k := range rl.keywords {
 			for _, w := range lengthened(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") {
-				hang(w, action{actRule, ruleID(id)})
+				hang(w, action{kind: actRule, rule: ruleID(id)})
 			}
 			if rl.Section == "gitleaks" && rl.Class == Guess && len(k) >= gramLen {
 				services[k] = true
@@ -137,15 +150,42 @@ func (r *Redactor) connect() {
 	r.on.card, r.on.phone, r.on.iban, r.on.ip = on.card != none, on.phone != none, on.iban != none, on.ip != none
 	r.on.national = on.national != none || on.ssn != none
 
+	r.sure = r.on
+	for _, id := range []*ruleID{&r.sure.rules.phone, &r.sure.rules.entropy, &r.sure.rules.awsSecret, &r.sure.rules.anywhere} {
+		*id = none
+	}
+	r.sure.phone = false
+
 	if on.assignment != none || on.entropy != none {
 		for _, w := range assignmentWords {
 			hang(w, action{kind: actAssignment})
+		}
+	}
+	if on.assignment != none {
+		for _, w := range passwordWords {
+			hang(w, action{kind: actPassword, word: len(w)})
+		}
+	}
+	if on.national != none {
+		for label, forms := range idLabels {
+			for _, joint := range []string{" ", "_", "-"} {
+				spelled := strings.ReplaceAll(label, " ", joint)
+				for _, w := range lengthened(spelled, " :=\"'#_-") {
+					hang(w, action{kind: actLabel, word: len(spelled), ids: forms})
+				}
+				if spelled == label && joint != " " {
+					break
+				}
+			}
 		}
 	}
 	if on.url != none {
 		for _, w := range lengthened("://", "abcdefghijklmnopqrstuvwxyz0123456789%[_-$:{.") {
 			hang(w, action{kind: actURL})
 		}
+	}
+	for _, name := range serviceNames {
+		services[name] = true
 	}
 	r.words = newKeywords(words)
 	names := make([]string, 0, len(services))
@@ -155,17 +195,32 @@ func (r *Redactor) connect() {
 	r.services = newKeywords(names)
 }
 
+// serviceNames are names of services which give out keys that have no form of their own. A random value under a name with one of them is a key,
+// also when it looks like a digest. From the public lists of secret scanners (TruffleHog, Nosey Parker, Kingfisher, GitHub).
+var serviceNames = strings.Fields(`openai anthropic mistral cohere deepseek together perplexity replicate stability elevenlabs deepgram assemblyai voyage serper serpapi
+	pinecone weaviate qdrant milvus azure wandb langchain langfuse langsmith tavily firecrawl unstructured portkey baseten vapi livekit agora sagemaker vertex bedrock
+	gemini google github gitlab bitbucket gitea jira confluence slack discord telegram twilio sendgrid mailgun mailjet mailchimp mandrill postmark sparkpost vonage nexmo
+	plivo messagebird zendesk freshdesk hubspot salesforce pipedrive airtable notion asana clickup monday trello todoist figma miro dropbox calendly typeform contentful
+	storyblok shopify etsy cloudflare fastly akamai netlify vercel heroku railway digitalocean linode vultr hetzner scaleway alibaba aliyun tencent huawei baidu yandex ibmcloud
+	oracle civo exoscale databricks snowflake planetscale supabase upstash redis mongodb atlas couchbase aiven confluent elastic algolia meilisearch influx clickhouse
+	datadog newrelic new_relic grafana sentry honeycomb dynatrace splunk logzio sumo pagerduty opsgenie statuspage bugsnag rollbar airbrake segment mixpanel amplitude posthog
+	launchdarkly statsig configcat npmjs pypi rubygems dockerhub jfrog artifactory sonar snyk codecov coveralls circle travis buildkite bitrise drone jenkins teamcity octopus
+	terraform pulumi spacelift harness vault consul nomad doppler infisical bitwarden tailscale ngrok zerotier okta auth0 clerk workos fusionauth onelogin jumpcloud mapbox
+	openweather nasa alchemy infura etherscan binance kraken coinbase twitter facebook linkedin twitch spotify reddit youtube tiktok pinterest postman rapidapi browserstack
+	sauce apify scraper astronomer dagster fivetran pusher ably pubnub onesignal shippo easypost duffel stripe paypal braintree square adyen razorpay plaid expo rails
+	tines coda finnhub clearbit hunter ipinfo ipstack mapquest abuseipdb virustotal shodan censys securitytrails`)
+
 // assignmentWords stand in every name that keyname.go takes for that of a credential, and are at least four bytes long.
 var assignmentWords = func() (words []string) {
 	words = []string{"password", "passwd", "passwort", "passphrase", "pword", "passcode", "userpass", "dbpass", "secret", "apikey", "apitoken",
 		"credential", "creds", "authorization", "cookie", "token", "mnemonic", "phrase", "auth", "bearer", "totp", "backup", "recovery", "accesskey", "privatekey"}
-	for _, short := range []string{"pwd", "key", "sig", "jwt", "otp", "cvv", "cvc", "sas", "sid"} {
-		for _, next := range "=:\"'`\\] >)-_s" {
+	for _, short := range []string{"pwd", "key", "sig", "jwt", "otp", "cvv", "cvc", "sas", "sid", "pin", "pat", "psk", "dsn"} {
+		for _, next := range "=:\"'`\\] >)-_s*|,\n" {
 			words = append(words, short+string(next))
 		}
 	}
-	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login"} {
-		for _, next := range "=:\"'\\ " {
+	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "connection string", "_pw", "codes"} {
+		for _, next := range "=:\"'\\ *|," {
 			words = append(words, short+string(next))
 		}
 	}
@@ -193,7 +248,7 @@ func builtin() []*rule {
 	code("payment-card", Checked, "pii", "payment cards: Luhn, prefix and length of a network, or a word about cards")
 	code("us-ssn", Checked, "pii", "US social security and taxpayer numbers")
 	code("iban", Checked, "pii", "IBAN: length of the country, check by 97")
-	code("national-id", Checked, "pii", "identity and tax numbers with check digits: BR, CA, CN, DE, ES, FR, GB, IN, IT, KR, NL, PL, SE, US")
+	code("national-id", Checked, "pii", "identity and tax numbers with check digits, most beside their label: AR, AT, AU, BE, BG, BR, CA, CH, CL, CN, CO, CZ, DE, DK, EC, EE, ES, FI, FR, GB, GR, HK, HR, HU, ID, IE, IL, IN, IS, IT, JP, KR, LT, LV, MX, MY, NL, NO, NZ, PK, PL, PT, RO, RS, RU, SE, SG, SI, TH, TR, TW, UA, US, ZA")
 	code("email", Checked, "pii", "e-mail addresses")
 	code("ip-address", Checked, "pii", "IPv4 and IPv6 addresses other than loopback, link-local, multicast and masks")
 	code("phone", Guess, "pii", "telephone numbers: international, the usual national forms, others beside a word about telephones")
@@ -224,6 +279,7 @@ func (r *Redactor) named(name string) *keyInfo { return r.keys.get(name, r.class
 func (r *Redactor) classify(name string) *keyInfo {
 	k := classifyKey(name)
 	r.services.each(name, func(int, int) { k.service = true })
+	k.digest = k.digest && !k.service
 	if len(r.secretKeys) > 0 && anySequence(splitWords(name), r.secretKeys) {
 		k.secret, k.protocol = true, false
 	}

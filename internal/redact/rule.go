@@ -32,6 +32,7 @@ type RuleInfo struct {
 type rule struct {
 	RuleInfo
 	keywords []string // lower case; one of them stands in every match
+	heads    []string // lower case; values that begin with one are long runs of letters, digits and + / _ -
 	pattern  string
 	group    int     // of the pattern: what is replaced; 0 is the first group that matched, else the match
 	entropy  float64 // bits per character that the value needs at least
@@ -41,6 +42,7 @@ type rule struct {
 	re       *regexp.Regexp
 	anchored bool // the match begins with the keyword
 	boundary bool // no word character may stand before it
+	gap      bool // any text of some length may stand between the keyword and what counts
 }
 
 // window is how far around a keyword a pattern that does not begin with it is searched.
@@ -75,11 +77,12 @@ func (r *rule) compile() {
 	} else if rest, ok := strings.CutPrefix(pattern, `(?i)\b`); ok {
 		pattern, r.boundary = "(?i)"+rest, true
 	}
-	if r.anchored = beginsWith(pattern, r.keywords); r.anchored {
+	if r.anchored = beginsWith(pattern, append(r.heads, r.keywords...)); r.anchored {
 		pattern = `\A(?:` + pattern + `)`
 	} else if r.boundary {
 		pattern, r.boundary = `\b(?:`+pattern+`)`, false
 	}
+	r.gap = strings.Contains(pattern, "0}?")
 	r.re = regexp.MustCompile(pattern) // the patterns are tested; those of users are compiled when they are read
 }
 
@@ -180,29 +183,30 @@ func fixed(re *syntax.Regexp) bool {
 	return false
 }
 
-// find reports what the rule finds around the keyword at s[at:].
-func (r *rule) find(s string, at int, add func(start, end int)) {
+// find reports what the rule finds around the keyword at s[at:], and returns the end of what its pattern matched: a keyword in that has been
+// looked at.
+func (r *rule) find(s string, at int, add func(start, end int)) (matched int) {
 	r.once.Do(r.compile)
 	if r.anchored {
 		if r.boundary && at > 0 && isWord(s[at-1]) {
-			return
+			return 0
 		}
-		r.report(s, at, min(len(s), at+windowAnchored), add)
-		return
+		return r.report(s, at, min(len(s), at+windowAnchored), add)
 	}
-	r.report(s, max(0, at-windowBefore), min(len(s), at+windowAfter), add)
+	return r.report(s, max(0, at-windowBefore), min(len(s), at+windowAfter), add)
 }
 
-func (r *rule) report(s string, from, to int, add func(start, end int)) {
+func (r *rule) report(s string, from, to int, add func(start, end int)) (matched int) {
 	for from < to {
 		m := r.re.FindStringSubmatchIndex(s[from:to])
 		if m == nil {
-			return
+			return matched
 		}
 		if m[1] == to-from && to < len(s) { // it goes on behind the window
 			to = len(s)
 			continue
 		}
+		matched = from + m[1]
 		start, end := m[0], m[1]
 		if r.group > 0 {
 			start, end = m[2*r.group], m[2*r.group+1]
@@ -218,10 +222,11 @@ func (r *rule) report(s string, from, to int, add func(start, end int)) {
 			add(from+start, from+end)
 		}
 		if r.anchored {
-			return
+			return matched
 		}
 		from += max(m[1], 1)
 	}
+	return matched
 }
 
 func isWord(c byte) bool { return isAlnum(c) && c < 0x80 || c == '_' }

@@ -154,48 +154,24 @@ func (p *pass) span(s ptrace.Span) {
 
 // events redacts the events of a span. Events of one name are how some instrumentations record a stream.
 func (p *pass) events(events ptrace.SpanEventSlice) {
-	var pieces []eventPiece
-	for i, e := range events.All() {
-		p.element("events", i, func() {
-			name := e.Name()
-			p.str("name", name, noKey, e.SetName)
-			from := len(pieces)
-			if events.Len() > 1 {
-				for k, v := range e.Attributes().All() {
-					if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
-						pieces = append(pieces, eventPiece{of: [2]string{name, k}, text: v.Str(), value: v, apart: len(v.Str()) > maxPiece})
-					}
-				}
-			}
-			before := p.rep.found
-			p.attributes(e.Attributes(), "attributes")
-			for j := range pieces[from:] {
-				pieces[from+j].apart = pieces[from+j].apart || p.rep.found > before
-			}
-		})
+	if events.Len() == 0 {
+		return
 	}
-	for i := range pieces {
-		if pieces[i].done {
-			continue
+	p.repeat(func() {
+		p.arrays, p.base = 1, len(p.path)
+		for i, e := range events.All() {
+			p.element("events", i, func() {
+				name := e.Name()
+				p.str("name", name, noKey, e.SetName)
+				k := p.r.named(name)
+				p.salt, p.delta = "event "+name, k.delta
+				p.attributes(e.Attributes(), "attributes")
+				p.salt, p.delta = "", false
+			})
 		}
-		var texts []string
-		var same []*eventPiece
-		for j := i; j < len(pieces); j++ {
-			if pieces[j].of == pieces[i].of {
-				pieces[j].done = true
-				texts, same = append(texts, pieces[j].text), append(same, &pieces[j])
-			}
-		}
-		p.cutPieces(texts, func(i int) bool { return same[i].apart }, func(i int) pcommon.Value { return same[i].value })
-	}
-}
-
-// eventPiece is a short string attribute of an event.
-type eventPiece struct {
-	of          [2]string // names of event and attribute
-	text        string
-	value       pcommon.Value
-	apart, done bool
+		p.cutPieces(p.streams(0))
+		p.arrays, p.base, p.pieces = 0, 0, p.pieces[:0]
+	})
 }
 
 func (p *pass) resource(r pcommon.Resource) {
@@ -244,7 +220,11 @@ func (p *pass) logs(ld plog.Logs) {
 						p.element("logRecords", i, func() {
 							p.str("eventName", lr.EventName(), noKey, lr.SetEventName)
 							p.str("severityText", lr.SeverityText(), noKey, lr.SetSeverityText)
-							p.in(field("body"), func() { p.any(lr.Body(), noKey, 0) })
+							p.in(field("body"), func() {
+								p.base = len(p.path)
+								p.repeat(func() { p.any(lr.Body(), noKey, 0, false) })
+								p.pieces = p.pieces[:0]
+							})
 							p.attributes(lr.Attributes(), "attributes")
 						})
 					}

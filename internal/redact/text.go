@@ -27,14 +27,26 @@ type finder struct {
 	k    *keyInfo
 	s    string
 	user []*userRule
+	// sure: no guesses.
+	sure bool
 	// decoded is how many encodings the text was unwrapped from.
 	decoded int
 	out     []found
 	// assigned is the end of the last name that was looked at as that of an assignment.
 	assigned int
-	// searched is how far rules have looked.
+	// searched is how far rules have looked, vain how often rules with a gap have.
 	searched map[ruleID]int
+	vain     map[ruleID]vain
 }
+
+// vain is how often a rule has looked, and where last.
+type vain struct{ count, at int }
+
+// After so many looks, a rule with a gap looks again this many bytes further on: the gaps are wider.
+const (
+	maxVain   = 64
+	gapStride = 60
+)
 
 // maxDecoded bounds encodings in encodings in one text: base64 in percent signs in escapes.
 const maxDecoded = 4
@@ -42,11 +54,22 @@ const maxDecoded = 4
 // find returns what the rules find in a text, as ranges that do not overlap, in order. It is a function of the text, the name and the
 // profile alone.
 func (r *Redactor) find(s string, k *keyInfo, user []*userRule, decoded int) []found {
+	return r.search(s, k, user, decoded, false)
+}
+
+// search is find, and where sure is said, by the rules alone that do not guess.
+func (r *Redactor) search(s string, k *keyInfo, user []*userRule, decoded int, sure bool) []found {
 	if len(s) < gramLen {
 		return nil
 	}
-	f := finder{r: r, on: &r.on, k: k, s: s, user: user, decoded: decoded}
+	f := finder{r: r, on: &r.on, k: k, s: s, user: user, decoded: decoded, sure: sure}
+	if sure {
+		f.on = &r.sure
+	}
 	f.keywords()
+	if len(k.ids) > 0 && f.on.national && decoded == 0 {
+		f.labelled(0, k.ids)
+	}
 	f.emails()
 	f.numbers()
 	f.ipv6()
@@ -56,6 +79,7 @@ func (r *Redactor) find(s string, k *keyInfo, user []*userRule, decoded int) []f
 	if decoded < maxDecoded {
 		f.escaped()
 		f.percent()
+		f.folded()
 	}
 	return united(f.out)
 }
@@ -109,7 +133,7 @@ func (f *finder) keywords() {
 			switch a.kind {
 			case actRule:
 				r := f.r.rules[a.rule]
-				if r.Class == Guess && f.k.protocol {
+				if r.Class == Guess && (f.sure || f.k.protocol) {
 					continue
 				}
 				f.pattern(r, a.rule, at)
@@ -117,6 +141,14 @@ func (f *finder) keywords() {
 				f.assignment(at)
 			case actURL:
 				f.url(at)
+			case actPassword:
+				f.password(at, at+a.word)
+			case actLabel:
+				if end := at + a.word; at == 0 || !isWord(f.s[at-1]) || f.s[at-1] == '_' {
+					if end == len(f.s) || !isAlpha(f.s[end]) || f.s[end] == 's' {
+						f.labelled(end, a.ids)
+					}
+				}
 			}
 		}
 	})
@@ -128,14 +160,29 @@ func (f *finder) pattern(r *rule, id ruleID, at int) {
 	if at < f.searched[id] {
 		return
 	}
+	if r.once.Do(r.compile); r.gap {
+		// The word, anything, and then what counts: of a text that is nothing but the word, not every one is worth a look.
+		if f.vain == nil {
+			f.vain = map[ruleID]vain{}
+		}
+		v := f.vain[id]
+		if v.count > maxVain && at-v.at < gapStride {
+			return
+		}
+		v.count, v.at = v.count+1, at
+		f.vain[id] = v
+	}
 	until := 0
 	if r.once.Do(r.compile); !r.anchored {
 		until = at + windowAfter/2
 	}
-	r.find(f.s, at, func(start, end int) {
+	matched := r.find(f.s, at, func(start, end int) {
 		f.add(start, end, id)
 		until = max(until, end)
 	})
+	if !r.gap {
+		until = max(until, matched)
+	}
 	if until > 0 {
 		if f.searched == nil {
 			f.searched = map[ruleID]int{}
@@ -148,7 +195,7 @@ func (f *finder) pattern(r *rule, id ruleID, at int) {
 // secret.
 func (f *finder) runs() {
 	s := f.s
-	const least = 24
+	const least = 22
 	for i := 0; i+least <= len(s); {
 		// A run that holds all of [i, i+least) is found by its last byte first: most text is skipped word by word.
 		j := i + least - 1
@@ -191,6 +238,11 @@ func (f *finder) run(start, end int) {
 	if start > 0 {
 		prev = s[start-1]
 	}
+	f.head(start, end)
+	if slash := strings.LastIndexByte(body, '/'); slash >= 0 {
+		f.head(start+slash+1, end)
+	}
+	f.behind(start, end, body, prev)
 	switch n := len(body); {
 	case n == 34 && (strings.HasPrefix(body, "SK") || strings.HasPrefix(body, "AC")) && isHex(body[2:]):
 		f.add(start, end, f.on.rules.twilio)
@@ -212,6 +264,49 @@ func (f *finder) run(start, end int) {
 	}
 	if len(body) >= 20 && f.decoded < maxDecoded {
 		f.base64(start, end, body)
+		f.otherBases(start, end, body)
+	}
+}
+
+// head runs the rules whose values begin as a run does.
+func (f *finder) head(start, end int) {
+	if end-start < 22 || start > 0 && isWord(f.s[start-1]) {
+		return
+	}
+	first := string([]byte{lowered[f.s[start]], lowered[f.s[start+1]]})
+	for _, id := range f.r.heads[first] {
+		f.pattern(f.r.rules[id], id, start)
+	}
+}
+
+// behind looks at runs that belong to what stands before or behind them: three parts of a Discord token, pat….<hex>, 1/<gid>:<hex>.
+func (f *finder) behind(start, end int, body string, prev byte) {
+	s, n := f.s, len(body)
+	id := func(name string) ruleID {
+		if at, ok := f.r.byName[name]; ok {
+			return at
+		}
+		return none
+	}
+	switch {
+	case prev == '.' && n >= 40 && isHex(body) && start >= 18 && s[start-18:start-15] == "pat" && isPlain(s[start-18:start-1]):
+		f.add(start-18, end, id("airtable-pat"))
+	case prev == ':' && n == 32 && isHex(body) && start >= 17 && isNumber(s[start-16:start-1]):
+		from := start - 16
+		for from > 0 && (isDigit(s[from-1]) || s[from-1] == '/') {
+			from--
+		}
+		if s[from+1] == '/' {
+			f.add(from, end, id("asana-token"))
+		}
+	case n >= 23 && n <= 28 && strings.IndexByte("MNO", body[0]) >= 0 && len(s) > end+34 && s[end] == '.' && s[end+7] == '.' && random(body):
+		last := end + 8
+		for last < len(s) && isBase64(s[last]) {
+			last++
+		}
+		if last-end >= 34 {
+			f.add(start, last, id("discord-token"))
+		}
 	}
 }
 

@@ -75,6 +75,9 @@ func random(v string) bool {
 	if strings.Contains(v, "://") || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") {
 		return false
 	}
+	if len(v) >= 20 && shuffled(v) {
+		return true
+	}
 	// Words, versions, dates: every part is letters with at most a short number, or a short number.
 	odd := 0
 	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune("-_./:,@|#", r) }) {
@@ -83,6 +86,20 @@ func random(v string) bool {
 		}
 	}
 	return odd >= 8 && odd*2 >= len(v) || odd >= 16
+}
+
+// shuffled holds for letters whose case changes as often as not, which no composition of words does.
+func shuffled(v string) bool {
+	changes := 0
+	for i := range len(v) {
+		if !isUpper(v[i]) && !isLower(v[i]) {
+			return false
+		}
+		if i > 0 && isUpper(v[i]) != isUpper(v[i-1]) {
+			changes++
+		}
+	}
+	return changes*3 >= len(v)
 }
 
 // wordLike holds for letters of one case (or capitalised parts of camelCase) with a short number behind or before, and for numbers.

@@ -28,8 +28,10 @@ func (v *view) raw(start, end int) (int, int) {
 // position maps a place. At the end of a range it is the place behind the character before it.
 func (v *view) position(p int, end bool) int {
 	i := sort.Search(len(v.at), func(i int) bool { return v.at[i].decoded >= p }) - 1
-	if !end && i+1 < len(v.at) && v.at[i+1].decoded == p {
-		return v.at[i+1].raw
+	for !end && i+1 < len(v.at) && v.at[i+1].decoded == p {
+		if i++; v.at[i].width > 0 {
+			return v.at[i].raw
+		} // else nothing was decoded from it: the range begins behind
 	}
 	if i < 0 {
 		return p
@@ -167,13 +169,38 @@ func unpercent(s string) *view {
 func (f *finder) escaped() { f.through(unescape(f.s)) }
 
 // percent looks at the text without its percent encoding.
-func (f *finder) percent() { f.through(unpercent(f.s)) }
+func (f *finder) percent() {
+	v := unpercent(f.s)
+	f.through(v)
+	if strings.IndexByte(f.s, '+') >= 0 && strings.IndexByte(f.s, '=') >= 0 { // a form, where a space is a +
+		f.through(unform(f.s))
+	}
+}
+
+// unform decodes %XX, and + between letters or digits.
+func unform(s string) *view {
+	var b viewBuilder
+	for i := 0; i < len(s); {
+		switch {
+		case s[i] == '%':
+			if v, ok := hexAt(s, i+1, 2); ok {
+				b.decode(s, i, i+3, string([]byte{byte(v)}))
+				i += 3
+				continue
+			}
+		case s[i] == '+' && i > 0 && isAlnum(s[i-1]) && i+1 < len(s) && isAlnum(s[i+1]):
+			b.decode(s, i, i+1, " ")
+		}
+		i++
+	}
+	return b.done(s)
+}
 
 func (f *finder) through(v *view) {
 	if v == nil {
 		return
 	}
-	for _, x := range f.r.find(v.text, f.k, f.user, f.decoded+1) {
+	for _, x := range f.r.search(v.text, f.k, f.user, f.decoded+1, f.sure) {
 		start, end := v.raw(x.start, x.end)
 		f.add(start, end, x.rule)
 	}
@@ -189,18 +216,28 @@ func (f *finder) base64(start, end int, body string) {
 			return
 		}
 		head, ok := decodeBase64(body[skip:min(len(body), skip+88)]) // most runs are no text, and some are pictures
-		if !ok || !mostlyPrintable(head) {
+		wide := ok && len(head) >= 16 && unwide(head[:len(head)&^1]) != ""
+		if !ok || !wide && !mostlyPrintable(head) {
 			continue
 		}
 		text, ok := decodeBase64(body[skip:])
 		if !ok {
 			return
 		}
-		for _, x := range f.r.find(text, noKey, f.user, f.decoded+1) {
-			if f.r.rules[x.rule].Class != Guess || x.rule == f.on.rules.phone && printable(text) {
-				f.add(start, end, f.on.rules.encoded)
+		if wide {
+			if text = unwide(text[:len(text)&^1]); text == "" {
 				return
 			}
+		}
+		if len(f.r.search(text, noKey, f.user, f.decoded+1, true)) > 0 {
+			f.add(start, end, f.on.rules.encoded)
+			return
+		}
+		if f.sure || !printable(text) {
+			return
+		}
+		if len(f.r.find(text, noKey, f.user, f.decoded+1)) > 0 {
+			f.add(start, end, f.on.rules.encoded)
 		}
 		return
 	}

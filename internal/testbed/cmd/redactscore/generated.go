@@ -20,7 +20,7 @@ import (
 
 // generated makes secrets of many forms and wraps each in what telemetry of agents wraps them in. The same seed gives the same cases.
 func generated(seed uint64) (cases []Case) {
-	g := &generator{rand.New(rand.NewPCG(seed, seed))}
+	g := newGenerator(seed)
 	for range 3 {
 		cases = append(cases, g.published()...)
 		for _, s := range g.secrets() {
@@ -36,6 +36,8 @@ func generated(seed uint64) (cases []Case) {
 }
 
 type generator struct{ *rand.Rand }
+
+func newGenerator(seed uint64) *generator { return &generator{rand.New(rand.NewPCG(seed, seed))} }
 
 func (g *generator) pick(of ...string) string { return of[g.IntN(len(of))] }
 

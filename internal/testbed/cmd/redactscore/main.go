@@ -13,8 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-
-	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
 func main() {
@@ -57,11 +55,7 @@ func run(o options) error {
 		}
 		return f.Close()
 	}
-	key, err := redact.NewKey([]byte("the key of the score, which is no secret"), "")
-	if err != nil {
-		return err
-	}
-	r, err := redact.New(redact.Default().WithKey(key))
+	r, _, err := redactors()
 	if err != nil {
 		return err
 	}
@@ -75,9 +69,16 @@ func run(o options) error {
 			fmt.Printf("%s\t%s\t%s\n\t%.300q\n\t%.300q\n\t%q\n", c.Set, c.Kind, c.Key, c.Text, result, c.Needle)
 		}
 	}
+	places, err := placesMarkdown(o.seed, o.verbose && o.only == "")
+	if err != nil {
+		return err
+	}
 	if o.document == "" {
-		fmt.Print(t.markdown())
+		fmt.Print(t.markdown(), "\n", places)
 		return nil
+	}
+	if err := embed(o.document, "places", places); err != nil {
+		return err
 	}
 	list, err := rules()
 	if err != nil {

@@ -1,0 +1,504 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/redact"
+)
+
+// kind is something that has to go, as it is made anew for every place.
+type kind struct {
+	name, label string
+	form        bool                      // it is recognised without a name
+	text        string                    // for what only its own text makes a secret: the text around value
+	value       func(g *generator) string // what must not be left
+}
+
+// kindsOf returns the kinds of the tables.
+func kindsOf() (kinds []kind) {
+	for line := range strings.SplitSeq(strings.TrimSpace(vendorKinds), "\n") {
+		name, pattern, _ := strings.Cut(line, " ")
+		label, form := strings.CutSuffix(name, "!")
+		re, err := syntax.Parse(strings.TrimSpace(pattern), syntax.Perl)
+		if err != nil {
+			panic(err) // the table is part of the program
+		}
+		kinds = append(kinds, kind{name: label, label: strings.ToLower(strings.ReplaceAll(label, "_", " ")), form: form, value: func(g *generator) string {
+			var b strings.Builder
+			g.match(&b, re.Simplify())
+			return b.String()
+		}})
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(personKinds), "\n") {
+		cells := strings.Split(line, "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		kinds = append(kinds, kind{name: cells[0], label: cells[1], value: func(g *generator) string { return g.pick(cells[2:]...) }})
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(textKinds), "\n") {
+		name, text, _ := strings.Cut(line, "|")
+		text = strings.ReplaceAll(strings.TrimPrefix(text, " "), `\n`, "\n")
+		open := strings.LastIndexByte(text, '{')
+		if strings.Contains(name, "jwk") || strings.Contains(name, "putty") || strings.Contains(name, "argon2") || strings.Contains(name, "mail in url") {
+			open = strings.Index(text, map[bool]string{true: "{J}", false: "{M}"}[!strings.Contains(name, "mail")])
+			if open < 0 {
+				open = strings.LastIndexByte(text, '{')
+			}
+		}
+		mark := text[open : open+strings.IndexByte(text[open:], '}')+1]
+		kinds = append(kinds, kind{name: strings.TrimSpace(name), text: strings.Replace(text, mark, "\x00", 1), value: func(g *generator) string { return g.filled(mark) }})
+	}
+	return kinds
+}
+
+// filled returns what stands for a mark of textKinds.
+func (g *generator) filled(mark string) string {
+	switch mark {
+	case "{P}":
+		return g.pick("Hunter2-", "Tr0ub4dor&", "S0nnenschein", "Winter2024!", "qW3rty_", "p4ssw0rt.") + g.chars(4, lower) + g.chars(2, digit)
+	case "{W}":
+		return g.pick("correcthorse", "swordfish", "batterystaple", "mountainview", "bluebanana")
+	case "{H}":
+		return g.chars(28, alnum) + g.chars(2, digit)
+	case "{X32}", "{X40}", "{X64}":
+		return g.chars(atoi(mark[2:len(mark)-1]), hexa)
+	case "{G}":
+		return g.chars(4, lower) + " " + g.chars(4, lower) + " " + g.chars(4, lower) + " " + g.chars(4, lower)
+	case "{B}":
+		return base64.StdEncoding.EncodeToString([]byte(g.chars(16, alnum)))
+	case "{C}":
+		return base64.StdEncoding.EncodeToString([]byte("admin:" + g.chars(12, alnum)))
+	case "{BC}":
+		return g.chars(53, alnum+"./")
+	case "{A1}":
+		return g.chars(22, base)
+	case "{A2}":
+		return g.chars(43, base)
+	case "{S6}":
+		return g.chars(86, alnum+"./")
+	case "{J}":
+		return g.chars(160, urlish)
+	case "{N6}":
+		return g.chars(6, "123456789")
+	case "{R}":
+		return g.chars(5, lower+digit) + "-" + g.chars(5, lower+digit)
+	case "{T}":
+		return g.chars(32, upper+"234567")
+	case "{M}":
+		return g.chars(5, lower) + "." + g.chars(6, lower) + "%40" + g.chars(7, lower) + ".com"
+	}
+	panic("no mark " + mark)
+}
+
+func atoi(s string) (n int) {
+	for i := range len(s) {
+		n = n*10 + int(s[i]-'0')
+	}
+	return n
+}
+
+// heldOut says whether a kind is one of those that are scored apart: they were not looked at while rules were written.
+func (k *kind) heldOut() bool {
+	h := fnv.New32a()
+	h.Write([]byte(k.name))
+	return h.Sum32()%5 == 0
+}
+
+// place puts a value into telemetry. It returns what of the value must not be left: its spelling there, or its pieces.
+type place struct {
+	name string
+	bare bool // the value stands alone: only forms that need no name can be found
+	put  func(g *generator, td ptrace.Traces, k *kind, v string) (needles []string)
+}
+
+func (k *kind) env() string   { return strings.ToUpper(strings.ReplaceAll(k.label, " ", "_")) }
+func (k *kind) snake() string { return strings.ReplaceAll(k.label, " ", "_") }
+func (k *kind) kebab() string { return strings.ReplaceAll(k.label, " ", "-") }
+func (k *kind) around(v string) string {
+	return strings.Replace(k.text, "\x00", v, 1)
+}
+
+// assigned is the value behind its name, or in its own text.
+func (k *kind) assigned(g *generator, v string) string {
+	if k.text != "" {
+		return k.around(v)
+	}
+	return g.pick(k.env()+"="+v, k.snake()+": "+v, k.env()+`="`+v+`"`)
+}
+
+func spanOf(td ptrace.Traces) ptrace.Span {
+	return td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+}
+
+func (k *kind) attribute(td ptrace.Traces, name, text string) {
+	spanOf(td).Attributes().PutStr(name, text)
+}
+
+// halves cuts a text inside of the value, and returns the parts of the value that must go.
+func halves(g *generator, text, v string, n int) (pieces, needles []string) {
+	at := strings.Index(text, v)
+	cuts := []int{at + len(v)/2}
+	if n == 3 {
+		cuts = []int{at + len(v)/3, at + 2*len(v)/3}
+	}
+	from := 0
+	for _, c := range append(cuts, len(text)) {
+		pieces = append(pieces, text[from:c])
+		lo, hi := max(from, at), min(c, at+len(v))
+		if hi-lo >= 4 {
+			needles = append(needles, text[lo:hi])
+		}
+		from = c
+	}
+	return pieces, needles
+}
+
+var allPlaces = []place{
+	{"prose", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		text := g.pick("Sure, the "+k.label+" is "+v+", please use it for the next call.", "I found it in the file. "+strings.ToUpper(k.label[:min(1, len(k.label))])+k.label[min(1, len(k.label)):]+": "+v+"\nDone.")
+		if k.text != "" {
+			text = "As you asked:\n" + k.around(v) + "\nThat is all."
+		}
+		k.attribute(td, "gen_ai.completion", text)
+		return []string{v}
+	}},
+	{"log body", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		k.attribute(td, "body", "2026-01-02T03:04:05.678Z INFO client: request with "+k.assigned(g, v)+"\nretry in 5s")
+		return []string{v}
+	}},
+	{"env, ini, yaml", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		text := g.pick("export "+k.env()+"="+v+"\nexport LANG=C\n", "[default]\nregion = eu\n"+k.snake()+" = "+v+"\n", "service:\n  "+k.snake()+": "+v+"\n  port: 8080\n")
+		if k.text != "" {
+			text = "# settings\n" + k.around(v) + "\n# end\n"
+		}
+		k.attribute(td, "file.content", text)
+		return []string{v}
+	}},
+	{"shell", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		text := g.pick(k.env()+"='"+v+"' ./run.sh --verbose", "deploy --"+k.kebab()+" '"+v+"' --verbose", "export "+k.env()+`="`+v+`" && make`)
+		if k.text != "" {
+			text = "cd /srv && " + k.around(v) + "\n"
+		}
+		k.attribute(td, "process.command_line", text)
+		return []string{v}
+	}},
+	{"HTTP dump", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		text := "POST /v1/items HTTP/1.1\r\nHost: api.example.com\r\nX-" + strings.ReplaceAll(strings.ToUpper(k.label[:min(1, len(k.label))])+k.label[min(1, len(k.label)):], " ", "-") + ": " + v + "\r\nContent-Length: 2\r\n\r\n{}"
+		if k.text != "" {
+			text = "POST /v1/items HTTP/1.1\r\nHost: api.example.com\r\n\r\n" + k.around(v)
+		}
+		k.attribute(td, "http.request", text)
+		return []string{v}
+	}},
+	{"URL query", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		if k.text != "" {
+			p := strings.ReplaceAll(url.QueryEscape(k.around(v)), "+", "%20")
+			k.attribute(td, "url.full", "https://api.example.com/v1/run?limit=10&q="+p+"&page=2")
+			return []string{strings.ReplaceAll(url.QueryEscape(v), "+", "%20")}
+		}
+		p := url.QueryEscape(v)
+		k.attribute(td, "url.full", "https://api.example.com/v1/items?limit=10&"+k.snake()+"="+p+"&page=2")
+		return []string{p}
+	}},
+	{"JSON arguments", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		k.attribute(td, "gen_ai.tool.call.arguments", quote(map[string]any{nameOr(k, "content"): valueOr(k, v), "limit": 10}))
+		return []string{inner(v)}
+	}},
+	{"JSON in JSON", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		k.attribute(td, "gen_ai.output.messages", quote([]any{map[string]any{"role": "assistant", "arguments": quote(map[string]any{nameOr(k, "text"): valueOr(k, v)})}}))
+		return []string{inner(inner(v))}
+	}},
+	{"escapes", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		var b strings.Builder
+		for i := range len(v) {
+			if c := v[i]; g.IntN(4) == 0 || c < ' ' || c == '"' || c == '\\' {
+				fmt.Fprintf(&b, `\u%04x`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		text := `got {\"` + k.snake() + `\": \"` + b.String() + `\", \"n\": 1`
+		if k.text != "" {
+			text = `got \"` + strings.Replace(inner(strings.Replace(k.text, "\x00", "@@@", 1)), "@@@", b.String(), 1) + `\" and`
+		}
+		k.attribute(td, "output", text)
+		return []string{b.String()}
+	}},
+	{"percent", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+		text := k.snake() + "%3D" + escape(v) + "%26x%3D1"
+		if k.text != "" {
+			text = escape(k.around(v))
+		}
+		k.attribute(td, "message", "form: "+text)
+		return []string{escape(v)}
+	}},
+	{"base64", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		p := base64.StdEncoding.EncodeToString([]byte("region=eu\n" + k.assigned(g, v) + "\n"))
+		k.attribute(td, "data", "payload "+p+" end")
+		return []string{p}
+	}},
+	{"kvlist", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		m := spanOf(td).Attributes().PutEmptyMap("settings")
+		if k.text == "" && g.IntN(2) == 0 {
+			m.PutStr("name", k.env())
+			m.PutStr("value", v)
+		} else {
+			m.PutStr(nameOr(k, "content"), valueOr(k, v))
+		}
+		return []string{v}
+	}},
+	{"native argv", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		argv := spanOf(td).Attributes().PutEmptySlice("process.command_args")
+		args := []string{"deploy", "--" + k.kebab(), v, "--verbose"}
+		if k.text != "" {
+			args = []string{"sh", "-c", k.around(v)}
+		}
+		for _, a := range args {
+			argv.AppendEmpty().SetStr(a)
+		}
+		return []string{v}
+	}},
+	{"span fields", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		text, s := "failed with "+k.assigned(g, v), spanOf(td)
+		switch g.IntN(5) {
+		case 0:
+			s.SetName(text)
+		case 1:
+			s.Status().SetMessage(text)
+		case 2:
+			s.Events().AppendEmpty().Attributes().PutStr("exception.message", text)
+		case 3:
+			s.Links().AppendEmpty().Attributes().PutStr("note", text)
+		case 4:
+			td.ResourceSpans().At(0).Resource().Attributes().PutStr("process.note", text)
+		}
+		return []string{v}
+	}},
+	{"neutral key", true, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		if k.text != "" {
+			k.attribute(td, "output", k.around(v))
+		} else {
+			k.attribute(td, "output", v)
+		}
+		return []string{v}
+	}},
+	{"split in events", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		pieces, needles := halves(g, "I will use "+k.assigned(g, v)+" now", v, 2+g.IntN(2))
+		for _, p := range pieces {
+			e := spanOf(td).Events().AppendEmpty()
+			e.SetName("gen_ai.content.delta")
+			e.Attributes().PutStr("delta", p)
+		}
+		return needles
+	}},
+	{"split in an array", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		pieces, needles := halves(g, "I will use "+k.assigned(g, v)+" now", v, 2)
+		var list []any
+		for _, p := range pieces {
+			list = append(list, map[string]any{"delta": p})
+		}
+		k.attribute(td, "chunks", quote(list))
+		for i := range needles {
+			needles[i] = inner(needles[i])
+		}
+		return needles
+	}},
+	{"split in tokens", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
+		text := "I will use " + k.assigned(g, v) + " now"
+		at := strings.Index(text, v)
+		var parts []string
+		var needles []string
+		for from := 0; from < len(text); {
+			to := min(len(text), from+2+g.IntN(5))
+			for to < len(text) && !utf8.RuneStart(text[to]) {
+				to++
+			}
+			parts = append(parts, text[from:to])
+			if from >= at && to <= at+len(v) && to-from >= 4 {
+				needles = append(needles, inner(`"`+text[from:to]+`"`))
+			}
+			from = to
+		}
+		k.attribute(td, "tokens", quote(parts))
+		// Pieces are short: what must not be left is the text that they give together.
+		return []string{"\x00" + v}
+	}},
+}
+
+func nameOr(k *kind, other string) string {
+	if k.text != "" {
+		return other
+	}
+	return k.snake()
+}
+
+func valueOr(k *kind, v string) string {
+	if k.text != "" {
+		return k.around(v)
+	}
+	return v
+}
+
+// placed scores every kind in every place.
+type placed struct {
+	kinds, places map[string]*tally
+	order         []string
+	all, unsplit  tally
+	broken, gate  int
+	wrong         []string
+}
+
+type tally struct{ cases, found int }
+
+func (t *tally) add(ok bool) {
+	t.cases++
+	if ok {
+		t.found++
+	}
+}
+
+func (t tally) rate() float64 { return float64(t.found) / float64(max(t.cases, 1)) }
+
+func newTraces() ptrace.Traces {
+	td := ptrace.NewTraces()
+	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("call")
+	return td
+}
+
+// scorePlaces redacts one value of every kind in every place and looks for it again, also with the gate. Values that have no form of their own
+// and stand without a name are not claimed.
+func scorePlaces(seed uint64, r, gate *redact.Redactor, heldOut bool) *placed {
+	p := &placed{kinds: map[string]*tally{}, places: map[string]*tally{}}
+	for _, k := range kindsOf() {
+		if k.heldOut() != heldOut {
+			continue
+		}
+		h := fnv.New64a()
+		h.Write([]byte(k.name))
+		g := newGenerator(seed ^ h.Sum64())
+		p.kinds[k.name] = &tally{}
+		for _, at := range allPlaces {
+			if p.places[at.name] == nil {
+				p.places[at.name] = &tally{}
+				p.order = append(p.order, at.name)
+			}
+			td := newTraces()
+			v := k.value(g)
+			needles := at.put(g, td, &k, v)
+			if at.bare && !k.form && k.text == "" {
+				continue
+			}
+			before := jsonStrings(td)
+			r.Traces(td, nil)
+			left := leftIn(td, needles)
+			p.kinds[k.name].add(!left)
+			p.places[at.name].add(!left)
+			p.all.add(!left)
+			if !strings.HasPrefix(at.name, "split") {
+				p.unsplit.add(!left)
+			}
+			if jsonStrings(td) != before {
+				p.broken++
+				left = true
+			}
+			caught := len(gate.ScanTraces(td)) > 0
+			if caught {
+				p.gate++
+			}
+			if left || caught {
+				raw, _ := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
+				p.wrong = append(p.wrong, fmt.Sprintf("%s\t%s\tgate %v\t%q\n\t%.600s", k.name, at.name, caught, v, raw))
+			}
+		}
+	}
+	return p
+}
+
+// eachString visits the strings of telemetry, in order.
+func eachString(td ptrace.Traces, visit func(string)) {
+	var value func(v pcommon.Value)
+	attributes := func(m pcommon.Map) {
+		for k, v := range m.All() {
+			visit(k)
+			value(v)
+		}
+	}
+	value = func(v pcommon.Value) {
+		switch v.Type() {
+		case pcommon.ValueTypeMap:
+			attributes(v.Map())
+		case pcommon.ValueTypeSlice:
+			for _, e := range v.Slice().All() {
+				value(e)
+			}
+		default:
+			visit(v.AsString())
+		}
+	}
+	for _, rs := range td.ResourceSpans().All() {
+		attributes(rs.Resource().Attributes())
+		for _, s := range rs.ScopeSpans().At(0).Spans().All() {
+			visit(s.Name())
+			visit(s.Status().Message())
+			attributes(s.Attributes())
+			for _, e := range s.Events().All() {
+				visit(e.Name())
+				attributes(e.Attributes())
+			}
+			for _, l := range s.Links().All() {
+				attributes(l.Attributes())
+			}
+		}
+	}
+}
+
+// jsonStrings counts strings that are JSON objects or arrays.
+func jsonStrings(td ptrace.Traces) (n int) {
+	eachString(td, func(s string) {
+		if s != "" && (s[0] == '{' || s[0] == '[') && json.Valid([]byte(s)) {
+			n++
+		}
+	})
+	return n
+}
+
+// leftIn says whether one of the needles stands in a string of the telemetry. A needle behind a zero byte is looked for in the text that the
+// strings of a JSON array give together.
+func leftIn(td ptrace.Traces, needles []string) (left bool) {
+	eachString(td, func(s string) {
+		joined := s
+		var parts []string
+		if json.Unmarshal([]byte(s), &parts) == nil {
+			joined = strings.Join(parts, "")
+		}
+		for _, n := range needles {
+			if together, ok := strings.CutPrefix(n, "\x00"); ok {
+				left = left || strings.Contains(joined, together) || tailLeft(joined, together)
+			} else {
+				left = left || n != "" && strings.Contains(s, n)
+			}
+		}
+	})
+	return left
+}
+
+// tailLeft says whether half of a value is left, at either end.
+func tailLeft(s, v string) bool {
+	half := len(v) / 2
+	return half >= 8 && (strings.Contains(s, v[:half]) || strings.Contains(s, v[half:]))
+}
