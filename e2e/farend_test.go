@@ -31,7 +31,8 @@ type farEnd struct {
 	address string
 
 	mu     sync.Mutex
-	spans  map[pcommon.TraceID]int
+	away   bool // as a backend that cannot take anything just now
+	spans  map[pcommon.TraceID]map[pcommon.SpanID]int
 	points []string // service names
 }
 
@@ -42,7 +43,7 @@ type farMetrics struct {
 
 func newFarEnd(t *testing.T) *farEnd {
 	t.Helper()
-	f := &farEnd{spans: map[pcommon.TraceID]int{}}
+	f := &farEnd{spans: map[pcommon.TraceID]map[pcommon.SpanID]int{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +60,14 @@ func newFarEnd(t *testing.T) *farEnd {
 func (f *farEnd) Export(_ context.Context, r ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.away {
+		return ptraceotlp.NewExportResponse(), status.Error(codes.Unavailable, "away")
+	}
 	for span := range spans(r.Traces()) {
-		f.spans[span.TraceID()]++
+		if f.spans[span.TraceID()] == nil {
+			f.spans[span.TraceID()] = map[pcommon.SpanID]int{}
+		}
+		f.spans[span.TraceID()][span.SpanID()]++
 	}
 	return ptraceotlp.NewExportResponse(), nil
 }
@@ -80,10 +87,28 @@ func (f *farEnd) traces() map[pcommon.TraceID]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := map[pcommon.TraceID]int{}
-	for id, n := range f.spans {
-		all[id] = n
+	for id, spans := range f.spans {
+		for _, n := range spans {
+			all[id] += n
+		}
 	}
 	return all
+}
+
+// distinct is how many spans came, however often.
+func (f *farEnd) distinct() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, spans := range f.spans {
+		n += len(spans)
+	}
+	return n
+}
+
+func (f *farEnd) setAway(away bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away = away
 }
 
 func (f *farEnd) count() (n int) {

@@ -199,6 +199,53 @@ func TestReplayExampleKeepsTheSidesApart(t *testing.T) {
 	tapedeck(t, "verify", s.deck)
 }
 
+// TestKillWhileTheBackendsAreAway: agentrun has let go of every run, the backends have none of them, and the process is killed.
+func TestKillWhileTheBackendsAreAway(t *testing.T) {
+	s := newSides(t)
+	s.production.setAway(true)
+	s.replay.setAway(true)
+	state := t.TempDir()
+	p := s.collector(state, soon)
+	conn := dial(t, p.GRPC)
+	tagged := map[pcommon.TraceID]bool{}
+	production, replay := 0, 0
+	send := func(from, to int) {
+		for n := from; n < to; n++ {
+			pieces, id, isTagged := splitRun(t, n)
+			tagged[id] = isTagged
+			if isTagged {
+				replay += len(pieces)
+			} else {
+				production += len(pieces)
+			}
+			for _, p := range pieces {
+				p.send(t, conn)
+			}
+		}
+	}
+	send(0, 40)
+	drained(t, p, production+replay)
+	if n := s.production.count() + s.replay.count(); n != 0 {
+		t.Fatalf("%d spans came to backends that are away", n)
+	}
+	// The second one is killed with runs that are still open.
+	send(40, 60)
+	for life := range 2 {
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		s.replay.setAway(life == 0)
+		s.production.setAway(false)
+		p = s.collector(state, soon)
+	}
+	until(t, fmt.Sprintf("%d and %d spans to arrive", production, replay), func() bool {
+		return s.production.distinct() == production && s.replay.distinct() == replay
+	})
+	s.requireApart(tagged)
+	t.Logf("%d spans, %d of them twice", production+replay, s.production.count()+s.replay.count()-production-replay)
+	stop(t, p)
+}
+
 const splitGateway = `
 extensions:
   health_check: {endpoint: "${env:HEALTH_ENDPOINT}"}
@@ -315,6 +362,11 @@ func testInterleaved(t *testing.T, restart bool) {
 	for _, m := range members {
 		stop(t, m)
 	}
+	// What is in the queue of a backend when a collector stops waits for the next start.
+	for _, state := range states {
+		s.collector(state)
+	}
+	until(t, "the queues to be empty", func() bool { return s.production.count() >= production && s.replay.count() >= replay })
 	s.requireApart(tagged)
 	if s.production.count() != production || s.replay.count() != replay {
 		t.Errorf("seed %d: %d of %d items in production, %d of %d among the replays", seed, s.production.count(), production, s.replay.count(), replay)
