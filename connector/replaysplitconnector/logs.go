@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// logsSplit decides by the resource, and by what the records of the same call say about their trace. Records that have to be decided with
-// their whole run travel as spans: the genailogs connector and the agentrun processor stand before.
+// logsSplit decides by the resource, and by the records of the same trace in the same call. Records that must be decided with their whole
+// run become spans: put the genailogs connector and the agentrun processor before this connector.
 type logsSplit struct {
 	component.StartFunc
 	*base
@@ -37,7 +37,7 @@ func newLogs(set connector.Settings, cfg *Config, next consumer.Logs) (*logsSpli
 	return &logsSplit{base: b, next: out}, nil
 }
 
-// Capabilities says that a call is left as it is: one of several sides is copied.
+// Capabilities says that a call is not changed: if it has several sides, they are copies.
 func (*logsSplit) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (c *logsSplit) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
@@ -63,14 +63,14 @@ func (c *logsSplit) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 		}
 	}
 	if !found {
-		n := ld.LogRecordCount() // before it is somebody else's
+		n := ld.LogRecordCount() // before the next component owns it
 		if err := c.next[production].ConsumeLogs(ctx, ld); err != nil {
 			return err
 		}
 		c.items(ctx, production, n)
 		return nil
 	}
-	delete(traces, pcommon.TraceID{}) // records without a trace speak for themselves
+	delete(traces, pcommon.TraceID{}) // records without a trace are decided one by one
 	isReplay := func(i int, sl plog.ScopeLogs, record plog.LogRecord) bool {
 		if resources[i] || traces[record.TraceID()] {
 			return true

@@ -21,7 +21,7 @@ type decision struct {
 	items int // so far
 }
 
-// runHash stands for a run key: 128 bits that nobody outside can predict. A map of it has no pointers for the garbage collector to follow.
+// runHash is a seeded hash of a run key: 128 bits that a sender cannot predict. A map of hashes has no pointers that the garbage collector must follow.
 type runHash [2]uint64
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
@@ -30,7 +30,7 @@ func hashOf(run string) runHash {
 	return runHash{maphash.String(seeds[0], run), maphash.String(seeds[1], run)}
 }
 
-// memory knows where the last runs went: at least half as many as its limit, at most as many. Replays are kept in a store as well, if there is one.
+// memory knows where the last runs went. It holds between half of its limit and its limit. If there is a store, it also keeps the replays.
 type memory struct {
 	mu       sync.Mutex
 	half     int
@@ -59,7 +59,7 @@ func (m *memory) lookup(run runHash) (decision, bool) {
 	return d, ok
 }
 
-// put remembers where a run went. It is called before that is acknowledged.
+// put remembers where a run went. It is called before the run is acknowledged.
 func (m *memory) put(ctx context.Context, run string, d decision) error {
 	hash := hashOf(run)
 	m.mu.Lock()
@@ -84,7 +84,7 @@ func (m *memory) put(ctx context.Context, run string, d decision) error {
 	return nil
 }
 
-// open reads what the store remembers.
+// open reads the replays in the store.
 func (m *memory) open(ctx context.Context, store storage.Client) error {
 	walker, ok := store.(storage.Walker)
 	if !ok {

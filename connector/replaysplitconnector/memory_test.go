@@ -27,7 +27,7 @@ func (h host) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{component.MustNewID("file_storage"): h.extension}
 }
 
-type keeper struct {
+type memoryStorage struct {
 	component.StartFunc
 	component.ShutdownFunc
 	mu      sync.Mutex
@@ -35,11 +35,11 @@ type keeper struct {
 	broken  error
 }
 
-func (k *keeper) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
+func (k *memoryStorage) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
 	return k, nil
 }
 
-func (k *keeper) Set(_ context.Context, key string, value []byte) error {
+func (k *memoryStorage) Set(_ context.Context, key string, value []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.broken == nil {
@@ -48,7 +48,7 @@ func (k *keeper) Set(_ context.Context, key string, value []byte) error {
 	return k.broken
 }
 
-func (k *keeper) Walk(_ context.Context, f storage.WalkFunc) error {
+func (k *memoryStorage) Walk(_ context.Context, f storage.WalkFunc) error {
 	for key, value := range k.entries {
 		if _, err := f(key, value); err != nil {
 			return err
@@ -57,14 +57,14 @@ func (k *keeper) Walk(_ context.Context, f storage.WalkFunc) error {
 	return nil
 }
 
-func (k *keeper) Get(context.Context, string) ([]byte, error)        { panic("not used") }
-func (k *keeper) Delete(context.Context, string) error               { panic("not used") }
-func (k *keeper) Batch(context.Context, ...*storage.Operation) error { panic("not used") }
-func (k *keeper) Close(context.Context) error                        { return nil }
-func stored(c *Config)                                               { id := component.MustNewID("file_storage"); c.Storage = &id }
+func (k *memoryStorage) Get(context.Context, string) ([]byte, error)        { panic("not used") }
+func (k *memoryStorage) Delete(context.Context, string) error               { panic("not used") }
+func (k *memoryStorage) Batch(context.Context, ...*storage.Operation) error { panic("not used") }
+func (k *memoryStorage) Close(context.Context) error                        { return nil }
+func stored(c *Config)                                                      { id := component.MustNewID("file_storage"); c.Storage = &id }
 
 func TestReplaysAreRememberedOverARestart(t *testing.T) {
-	k := &keeper{entries: map[string][]byte{}}
+	k := &memoryStorage{entries: map[string][]byte{}}
 	first := newRig(t, host{k}, stored)
 	require.NoError(t, first.ConsumeTraces(t.Context(), emission{run: 1, spans: 2, items: 2, tag: "r"}.traces()))
 	require.NoError(t, first.ConsumeTraces(t.Context(), emission{run: 2, spans: 2, items: 2, complete: true}.traces()))
@@ -80,7 +80,7 @@ func TestReplaysAreRememberedOverARestart(t *testing.T) {
 }
 
 func TestMemoryIsBoundedAndKeepsTheLatest(t *testing.T) {
-	k := &keeper{entries: map[string][]byte{}}
+	k := &memoryStorage{entries: map[string][]byte{}}
 	m := newMemory(100)
 	require.NoError(t, m.open(t.Context(), k))
 	for i := range 1000 {

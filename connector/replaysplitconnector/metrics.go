@@ -35,7 +35,7 @@ func newMetrics(set connector.Settings, cfg *Config, next consumer.Metrics) (*me
 	return &metricsSplit{base: b, next: out}, nil
 }
 
-// Capabilities says that a call is left as it is: one of several sides is copied.
+// Capabilities says that a call is not changed: if it has several sides, they are copies.
 func (*metricsSplit) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (c *metricsSplit) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
@@ -64,7 +64,7 @@ func (c *metricsSplit) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) e
 		if s == replay && replays == 0 || s == production && replays == len(of) {
 			continue
 		}
-		n := out[s].DataPointCount() // before it is somebody else's
+		n := out[s].DataPointCount() // before the next component owns it
 		if err := c.next[s].ConsumeMetrics(ctx, out[s]); err != nil {
 			return err
 		}

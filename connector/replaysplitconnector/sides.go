@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pipeline"
 )
 
-// side is where something goes.
+// side is where a run, a record or a data point goes.
 type side int
 
 const (
@@ -29,7 +29,8 @@ type router[C any] interface {
 	PipelineIDs() []pipeline.ID
 }
 
-// consumers finds the consumer of each side, and reports every pipeline that is named and not there, and every one that is there and not named.
+// consumers finds the consumer of each side. It reports every pipeline that a side names and that does not exist, and every pipeline that has this
+// connector as a receiver and that no side names.
 func consumers[C any](next any, signal pipeline.Signal, cfg *Config) (out [sides]C, err error) {
 	r, ok := next.(router[C])
 	if !ok {

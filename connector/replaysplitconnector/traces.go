@@ -57,7 +57,7 @@ func (c *tracesSplit) Shutdown(ctx context.Context) error {
 	return errors.Join(c.memory.close(ctx), c.base.Shutdown(ctx))
 }
 
-// run is what a call brings of one run, or of the spans that belong to none.
+// run is the part of a call that belongs to one run, or to one resource that no agentrun has assembled.
 type run struct {
 	key      string // empty: not assembled
 	items    int    // of the run so far
@@ -70,7 +70,8 @@ type run struct {
 	known    bool
 }
 
-// ConsumeTraces returns when all sides have taken what is theirs. An error means that nothing is remembered of the call, which will be repeated.
+// ConsumeTraces returns when the pipelines of all sides have accepted their spans. After an error only the replays of the call are remembered, and
+// the sender repeats the call.
 func (c *tracesSplit) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	runs, of := c.gather(td)
 	var parts [sides]int // spans
@@ -78,11 +79,11 @@ func (c *tracesSplit) ConsumeTraces(ctx context.Context, td ptrace.Traces) error
 		c.decide(r)
 		parts[r.side] += r.spans
 	}
-	out := c.part(td, runs, of, parts)
+	out := c.split(td, runs, of, parts)
 	// Replays are remembered first: if the rest fails, no later span of them goes to production.
 	for _, r := range runs {
 		if r.side == replay {
-			if err := c.settle(ctx, r); err != nil {
+			if err := c.remember(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -100,7 +101,7 @@ func (c *tracesSplit) ConsumeTraces(ctx context.Context, td ptrace.Traces) error
 	}
 	for _, r := range runs {
 		if r.side != replay {
-			if err := c.settle(ctx, r); err != nil {
+			if err := c.remember(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -108,7 +109,7 @@ func (c *tracesSplit) ConsumeTraces(ctx context.Context, td ptrace.Traces) error
 	return nil
 }
 
-// gather scans the call and finds its runs: of tells for each ResourceSpans which run it belongs to. agentrun brings one run in a call.
+// gather scans the call and finds its runs. of says for each ResourceSpans which run it belongs to. agentrun emits one run in a call.
 func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 	n := td.ResourceSpans().Len()
 	of = make([]int, n)
@@ -118,7 +119,7 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 		said := handover.ReadRun(rs.Resource().Attributes())
 		key := said.Key
 		at, there := index[key]
-		if !there || key == "" { // what is not assembled is decided resource by resource
+		if !there || key == "" { // spans that are not assembled are decided resource by resource
 			at = len(runs)
 			index[key] = at
 			runs = append(runs, &run{key: key, scan: segregation.Scan{Rules: c.rules}})
@@ -145,7 +146,7 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 	return runs, of
 }
 
-// decide fails closed: production is only what is known to be whole and untagged.
+// decide fails closed: a run is production only if it is known to be complete and has no tag.
 func (c *tracesSplit) decide(r *run) {
 	r.verdict = r.scan.Verdict()
 	if r.key != "" {
@@ -167,8 +168,8 @@ func (c *tracesSplit) decide(r *run) {
 	}
 }
 
-// settle remembers where a run went, and counts it.
-func (c *tracesSplit) settle(ctx context.Context, r *run) error {
+// remember stores where a run went, and counts it.
+func (c *tracesSplit) remember(ctx context.Context, r *run) error {
 	if r.key == "" {
 		c.tags(ctx, r.verdict)
 		if r.side == undecided && r.spans > 0 {
@@ -195,8 +196,8 @@ func (c *tracesSplit) settle(ctx context.Context, r *run) error {
 	return nil
 }
 
-// part takes the call apart, if there is more than one side in it.
-func (c *tracesSplit) part(td ptrace.Traces, runs []*run, of []int, parts [sides]int) (out [sides]ptrace.Traces) {
+// split copies the spans of each side, if the call has more than one side.
+func (c *tracesSplit) split(td ptrace.Traces, runs []*run, of []int, parts [sides]int) (out [sides]ptrace.Traces) {
 	for s, n := range parts {
 		if n == td.SpanCount() {
 			out[s] = td

@@ -69,7 +69,7 @@ var (
 
 func createDefaultConfig() component.Config {
 	retry := configretry.NewDefaultBackOffConfig()
-	retry.MaxElapsedTime = 0 // audit records are given up by nobody
+	retry.MaxElapsedTime = 0 // retry without end: audit records must not be dropped
 	timeout := exporterhelper.NewDefaultTimeoutConfig()
 	timeout.Timeout = 30 * time.Second
 	queue := exporterhelper.NewDefaultQueueConfig()

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// options are those of a connection that comes back for ever and buffers nothing while it is away: what is not on the wire is the sender's.
+// options are those of a connection that reconnects without end and buffers nothing while it is down: unsent records stay with the sender.
 func (e *auditExporter) options(ctx context.Context) (nats.Options, error) {
 	o := nats.GetDefaultOptions()
 	o.Servers = e.cfg.Servers
@@ -61,7 +61,7 @@ func (e *auditExporter) options(ctx context.Context) (nats.Options, error) {
 	return o, nil
 }
 
-// cause is what stands behind a record that was not published. It is the attribute "cause" of the metric.
+// cause is why a record was not published. It is the attribute "cause" of the metric.
 type cause string
 
 const (
@@ -70,7 +70,7 @@ const (
 	tooLarge cause = "too_large"
 )
 
-// causeOf takes what it does not know for an outage: repeating is the error that costs nothing.
+// causeOf treats an unknown error as an outage, because a needless retry loses nothing.
 func causeOf(err error) cause {
 	var api *jetstream.APIError
 	switch {

@@ -32,7 +32,7 @@ import (
 const (
 	// maxChains bounds how many chains of one call are published at once, one record of each.
 	maxChains = 256
-	// noStreamLogInterval keeps a stream that nobody has made yet from filling the log.
+	// noStreamLogInterval bounds how often a missing stream is logged.
 	noStreamLogInterval = time.Minute
 )
 
@@ -42,7 +42,7 @@ type auditExporter struct {
 	rules     *segregation.Rules
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
-	room      *semaphore.Weighted // bytes on their way
+	inFlight  *semaphore.Weighted // bytes that are published and not acknowledged
 
 	conn *nats.Conn
 	js   jetstream.JetStream
@@ -60,11 +60,11 @@ func newAuditExporter(set exporter.Settings, cfg *Config) (*auditExporter, error
 		return nil, err
 	}
 	return &auditExporter{
-		cfg: cfg, rules: rules, logger: set.Logger, telemetry: telemetry, room: semaphore.NewWeighted(cfg.MaxOutstandingBytes),
+		cfg: cfg, rules: rules, logger: set.Logger, telemetry: telemetry, inFlight: semaphore.NewWeighted(cfg.MaxOutstandingBytes),
 	}, nil
 }
 
-// start connects, or goes on trying: a collector that restarts while NATS is away must go on taking other telemetry.
+// start connects, or keeps trying in the background: a collector that restarts while NATS is away must still accept other telemetry.
 func (e *auditExporter) start(ctx context.Context, _ component.Host) error {
 	options, err := e.options(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *auditExporter) start(ctx context.Context, _ component.Host) error {
 		return fmt.Errorf("connect to NATS: %w", err)
 	}
 	e.js, err = jetstream.New(e.conn,
-		jetstream.WithPublishAsyncMaxPending(1<<20), // bounded by room and maxChains, which wait instead of failing
+		jetstream.WithPublishAsyncMaxPending(1<<20), // bounded by inFlight and maxChains, which block instead of failing
 		jetstream.WithPublishAsyncTimeout(e.cfg.Timeout.Timeout))
 	return err
 }
@@ -87,10 +87,10 @@ func (e *auditExporter) shutdown(context.Context) error {
 	return nil
 }
 
-// pushLogs publishes all records of a call and returns when each is acknowledged, or the error carries those that are not. The records of one chain are
-// published in order, each after the acknowledgement of the one before. More of them on their way at once would save round trips, but the stream
-// may refuse one and take the next: it appears in the middle, is full for a moment, the connection breaks. What was refused would come out
-// of order then.
+// pushLogs publishes all records of a call. It returns when each is acknowledged, or with an error that carries those that are not. The records of one
+// chain are published in order, each after the acknowledgement of the previous one. Publishing several at once would save round trips. But the stream may
+// refuse one and accept the next, because it was just created, was full for a moment, or the connection broke. Then the refused record would be
+// stored out of order.
 func (e *auditExporter) pushLogs(ctx context.Context, ld plog.Logs) error {
 	b := &batch{auditExporter: e, failed: map[position]bool{}}
 	all := e.messages(ld)
@@ -122,7 +122,7 @@ type batch struct {
 	errs, lost []error
 }
 
-// publishAll ends at the first record that has to be tried again: what follows has to wait for it.
+// publishAll stops at the first record that must be tried again, because the following records must not overtake it.
 func (b *batch) publishAll(ctx context.Context, chain []message) {
 	for i := range chain {
 		ack, err := b.publish(ctx, &chain[i])
@@ -139,8 +139,8 @@ func (b *batch) publishAll(ctx context.Context, chain []message) {
 	}
 }
 
-// keepEqual lets the next attempt bring, with a record that the call holds more than once, the equal ones that were acknowledged: the ids count them, and
-// alone it would be taken for the first. The stream recognises the others.
+// keepEqual adds to a failed record that the call holds more than once the equal records that were acknowledged. The message ids number equal records
+// within a call, so without them the failed record would get the id of the first one. The stream recognises the others as duplicates.
 func (b *batch) keepEqual(chains [][]message) {
 	counted := map[[sha256.Size]byte]bool{}
 	for _, m := range slices.Concat(chains...) {
@@ -161,10 +161,10 @@ func (b *batch) keepEqual(chains [][]message) {
 // publish returns when the record is acknowledged or refused.
 func (b *batch) publish(ctx context.Context, m *message) (*jetstream.PubAck, error) {
 	size := min(int64(len(m.body)), b.cfg.MaxOutstandingBytes)
-	if err := b.room.Acquire(ctx, size); err != nil {
+	if err := b.inFlight.Acquire(ctx, size); err != nil {
 		return nil, err
 	}
-	defer b.room.Release(size)
+	defer b.inFlight.Release(size)
 	options := []jetstream.PublishOpt{jetstream.WithMsgID(m.id)}
 	if b.cfg.Stream != "" {
 		options = append(options, jetstream.WithExpectStream(b.cfg.Stream))
@@ -198,7 +198,7 @@ func (b *batch) acknowledged(ctx context.Context, m *message, ack *jetstream.Pub
 	}
 }
 
-// fail counts the record and says whether it has to be tried again.
+// fail counts the error and says whether the record must be tried again.
 func (b *batch) fail(ctx context.Context, m *message, err error) (again bool) {
 	c := causeOf(err)
 	b.telemetry.ExporterAuditNatsPublishErrors.Add(ctx, 1, metric.WithAttributes(attribute.String("cause", string(c))))

@@ -35,8 +35,8 @@ type message struct {
 // position is where a record stands in its call.
 type position struct{ resource, scope, record int }
 
-// messages reads the records of a call, chain by chain, in order. An audit stream is the chain of one process, so a chain is what has equal resources, and
-// replay or production is decided for whole chains.
+// messages reads the records of a call, chain by chain, in order. An audit stream is the chain of one process, so the records with equal resources are one
+// chain. Whole chains are replay or production.
 func (e *auditExporter) messages(ld plog.Logs) (chains [][]message) {
 	number := map[string]int{}
 	of := make([]int, ld.ResourceLogs().Len())
@@ -89,7 +89,7 @@ func digest(m message, at pcommon.Timestamp, occurrence uint32) (sum [sha256.Siz
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// original returns the bytes of a record as its producer wrote them, as far as they are known.
+// original returns the bytes of a record as its producer wrote them. If they are not known, it encodes the value again.
 func original(record plog.LogRecord) (body []byte, reencoded bool) {
 	if v, ok := record.Attributes().Get(originalKey); ok && v.Type() == pcommon.ValueTypeStr {
 		return []byte(v.Str()), false
@@ -127,7 +127,7 @@ func (e *auditExporter) isReplay(rl plog.ResourceLogs) bool {
 	return scan.Found()
 }
 
-// scanText looks at the top level of a record that is a JSON object. Only the members are decoded that are looked for.
+// scanText scans the top level of a record that is a JSON object. It decodes only the members that the rules name.
 func scanText(scan *segregation.Scan, text []byte) {
 	if !scan.Rules.Mentioned(text) {
 		return

@@ -151,7 +151,7 @@ func (p *agentRun) Shutdown(ctx context.Context) error {
 }
 
 // ConsumeTraces admits the evidence of a request, or refuses the request whole. Then it passes the rest on in the same call. When the
-// next component refuses the rest, the sender repeats the whole request. Evidence that was admitted already is dropped as a duplicate.
+// next component refuses the rest, the sender repeats the whole request. Evidence that was admitted already is removed as a duplicate.
 func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	s := p.splitters.get()
 	defer p.splitters.put(s)

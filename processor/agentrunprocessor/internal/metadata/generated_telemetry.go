@@ -472,7 +472,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorAgentrunDuplicateItems, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_duplicate_items",
-		metric.WithDescription("Accepted spans that were held already, byte for byte, and vanished. [Alpha]"),
+		metric.WithDescription("Accepted spans that were held already, byte for byte, and were removed. [Alpha]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
@@ -550,7 +550,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorAgentrunParkedTraces, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_agentrun_parked_traces",
-		metric.WithDescription("Emissions that are tried rarely, because they fail while others do not, or because processes died while they were on their way. The status endpoint lists them. [Alpha]"),
+		metric.WithDescription("Emissions that are tried rarely, because they fail while others do not, or because processes crashed while they were in flight. The status endpoint lists them. [Alpha]"),
 		metric.WithUnit("{emission}"),
 	)
 	errs = errors.Join(errs, err)

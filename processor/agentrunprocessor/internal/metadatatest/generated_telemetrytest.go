@@ -56,7 +56,7 @@ func AssertEqualProcessorAgentrunDroppedItems(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorAgentrunDuplicateItems(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_agentrun_duplicate_items",
-		Description: "Accepted spans that were held already, byte for byte, and vanished. [Alpha]",
+		Description: "Accepted spans that were held already, byte for byte, and were removed. [Alpha]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -252,7 +252,7 @@ func AssertEqualProcessorAgentrunOpenTraces(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorAgentrunParkedTraces(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_agentrun_parked_traces",
-		Description: "Emissions that are tried rarely, because they fail while others do not, or because processes died while they were on their way. The status endpoint lists them. [Alpha]",
+		Description: "Emissions that are tried rarely, because they fail while others do not, or because processes crashed while they were in flight. The status endpoint lists them. [Alpha]",
 		Unit:        "{emission}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
