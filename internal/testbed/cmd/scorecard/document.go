@@ -65,13 +65,13 @@ type row struct {
 
 var grades = []tape.Grade{tape.GradeOffline, tape.GradeTools, tape.GradeModel, tape.GradePartial, tape.GradeInspect}
 
-// marks enclose the table of fields in a document.
+// marks enclose the total in a document.
 const (
 	opening = "<!-- scorecard -->\n"
 	closing = "<!-- /scorecard -->"
 )
 
-// embed puts the table of fields of a scorecard between the marks of another document.
+// embed puts the head and the last row, the total, of the table of fields of a scorecard between the marks of another document.
 func embed(scorecard, into string) (string, error) {
 	_, rest, there := strings.Cut(scorecard, "| group |")
 	table, _, ended := strings.Cut(rest, "\n\n")
@@ -80,7 +80,11 @@ func embed(scorecard, into string) (string, error) {
 	if !there || !ended || !found || !closed {
 		return "", errors.New("no table, or no marks to put it between")
 	}
-	return before + opening + "| group |" + table + "\n" + closing + after, nil
+	rows := strings.Split("| group |"+table, "\n")
+	if len(rows) < 3 {
+		return "", errors.New("the table has no total")
+	}
+	return before + opening + strings.Join([]string{rows[0], rows[1], rows[len(rows)-1]}, "\n") + "\n" + closing + after, nil
 }
 
 // document renders the scorecard of recorded runs.

@@ -45,6 +45,6 @@ func TestScorecardIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(readme), shown); diff != "" {
-		t.Errorf("the table in README.md is stale (make scorecard rewrites it):\n%s", diff)
+		t.Errorf("the total in README.md is stale (make scorecard rewrites it):\n%s", diff)
 	}
 }

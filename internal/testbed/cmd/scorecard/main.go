@@ -19,7 +19,7 @@ import (
 func main() {
 	corpus := flag.String("corpus", "testdata/corpus", "folder of the recorded runs")
 	out := flag.String("o", "", "file to write instead of stdout")
-	readme := flag.String("readme", "", "document that shows the table of fields between its marks")
+	readme := flag.String("readme", "", "document that shows the total between its marks")
 	flag.Parse()
 	if err := write(*corpus, *out, *readme); err != nil {
 		fmt.Fprintln(os.Stderr, "scorecard:", err)
