@@ -71,7 +71,7 @@ func (a at) get(d *deck.Deck, key string) []byte {
 }
 
 // state is what lies in the deck for a production run.
-func (a at) state(trace string) deck.PlaceState {
+func (a at) state(trace string) deck.LocationState {
 	a.t.Helper()
 	d := a.open()
 	defer a.close(d)
@@ -88,7 +88,7 @@ func (a at) traces() map[string]bool {
 	d := a.open()
 	defer a.close(d)
 	complete := map[string]bool{}
-	for place, err := range d.Places(a.t.Context(), deck.AreaRuns, deck.AreaUndecided) {
+	for place, err := range d.Locations(a.t.Context(), deck.AreaRuns, deck.AreaUndecided) {
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -101,8 +101,8 @@ func (a at) traces() map[string]bool {
 	return complete
 }
 
-func place(trace string) deck.Place {
-	return deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
+func place(trace string) deck.Location {
+	return deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
 }
 
 // current is the files of the current generation of a trace, below the name of the generation, and its parts.
@@ -168,7 +168,7 @@ func (a at) tapes() (files map[string]string, parts map[string]int) {
 	d := a.open()
 	defer a.close(d)
 	files, parts = map[string]string{}, map[string]int{}
-	for place, err := range d.Places(a.t.Context(), deck.AreaRuns) {
+	for place, err := range d.Locations(a.t.Context(), deck.AreaRuns) {
 		if err != nil {
 			a.t.Fatal(err)
 		}

@@ -374,7 +374,7 @@ func testInterleaved(t *testing.T, restart bool) {
 	// In the deck every run is whole again, and nothing is undecided.
 	lies := map[string]int{}
 	d := at{t, s.deck}.open()
-	for place, err := range d.Places(t.Context()) {
+	for place, err := range d.Locations(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func TestDeriveKeepsAuditRecordsAsEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: "a49f5495cecdad31398c302ddb48d078"}
+	place := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: "a49f5495cecdad31398c302ddb48d078"}
 	parts, err := d.Parts(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)

@@ -237,7 +237,7 @@ func (c *derivation) sameKey(ctx context.Context, trace string) error {
 		return nil
 	}
 	for _, area := range []deck.Area{deck.AreaRuns, deck.AreaUndecided} {
-		if err := c.guard.trace(ctx, deck.Place{Area: area, Tenant: c.flags.tenant, TraceID: trace}); err != nil {
+		if err := c.guard.trace(ctx, deck.Location{Area: area, Tenant: c.flags.tenant, TraceID: trace}); err != nil {
 			return err
 		}
 	}

@@ -138,7 +138,7 @@ func (d *diagnosis) readDeck(ctx context.Context, address string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
-	for place, err := range at.Places(ctx, deck.AreaRuns, deck.AreaUndecided) {
+	for place, err := range at.Locations(ctx, deck.AreaRuns, deck.AreaUndecided) {
 		if err != nil {
 			return err
 		}

@@ -166,11 +166,11 @@ func evidenceOf(ctx context.Context, at replay.Location, t *tape.Tape) (parts []
 	if err != nil {
 		return nil, err
 	}
-	places := []deck.Place{at.Ref.Place}
-	if at.Ref.Place.Area == deck.AreaJoined {
+	places := []deck.Location{at.Ref.Location}
+	if at.Ref.Location.Area == deck.AreaJoined {
 		places = nil
 		for _, id := range t.Sources.TraceIDs {
-			place := at.Ref.Place
+			place := at.Ref.Location
 			place.Area, place.TraceID = deck.AreaRuns, id
 			places = append(places, place)
 		}

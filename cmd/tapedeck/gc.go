@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/retention"
 )
@@ -106,7 +107,10 @@ func (f *gcFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 	defer func() { err = errors.Join(err, d.Close()) }()
 	period := func(days int) time.Duration { return time.Duration(days) * 24 * time.Hour }
 	c, err := retention.New(d, retention.Policy{Keep: period(f.days), KeepFailed: period(f.failureDays), KeepUndecided: period(f.undecidedDays),
-		Now: f.now(), Tenant: f.tenant})
+		Now: f.now(), Tenant: f.tenant, ReplayResult: func(record []byte) (time.Time, bool, error) {
+			r, err := aiwg.ReadRecord(record)
+			return r.ReplayedAt, r.Failed(), err
+		}})
 	if err != nil {
 		return err
 	}
@@ -114,7 +118,7 @@ func (f *gcFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	sums.Places = c.Places()
+	sums.Places = c.Locations()
 	if err := writeJSON(stdout, collected{sums}); err != nil {
 		return err
 	}

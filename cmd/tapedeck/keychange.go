@@ -52,7 +52,7 @@ func (g keyGuard) wholeDeck(ctx context.Context, tenant string, most int) error 
 	}
 	seen := 0
 	var foreign []string
-	for place, err := range g.deck.Places(ctx) {
+	for place, err := range g.deck.Locations(ctx) {
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (g keyGuard) wholeDeck(ctx context.Context, tenant string, most int) error 
 }
 
 // trace compares the key with those of the evidence that lies in a place.
-func (g keyGuard) trace(ctx context.Context, place deck.Place) error {
+func (g keyGuard) trace(ctx context.Context, place deck.Location) error {
 	if g.allow {
 		return nil
 	}
@@ -117,8 +117,8 @@ func (g keyGuard) trace(ctx context.Context, place deck.Place) error {
 }
 
 // places leaves out the places of another key, each of which it hands over as an error.
-func (g keyGuard) places(ctx context.Context, all iter.Seq2[deck.Place, error], refused func(error)) iter.Seq2[deck.Place, error] {
-	return func(yield func(deck.Place, error) bool) {
+func (g keyGuard) places(ctx context.Context, all iter.Seq2[deck.Location, error], refused func(error)) iter.Seq2[deck.Location, error] {
+	return func(yield func(deck.Location, error) bool) {
 		for place, err := range all {
 			if err == nil {
 				err = g.trace(ctx, place)

@@ -156,7 +156,7 @@ func putRun(t *testing.T, dir string, area deck.Area, trace string, change func(
 		t.Fatal(err)
 	}
 	defer d.Close()
-	place := deck.Place{Area: area, Tenant: tp.Run.Tenant, TraceID: trace, ReplayRunID: tp.Run.ReplayRunID}
+	place := deck.Location{Area: area, Tenant: tp.Run.Tenant, TraceID: trace, ReplayRunID: tp.Run.ReplayRunID}
 	bodies := []deck.File{{Name: deck.TapeFile, Body: tp.AppendJSON(nil)}, {Name: deck.OracleFile, Body: body}}
 	if _, err := d.PutGeneration(t.Context(), place, deck.NewGeneration(1, nil, []byte("test")), []deck.RunFiles{{Root: tp.Run.RootSpanID, Files: bodies}}); err != nil {
 		t.Fatal(err)

@@ -417,7 +417,7 @@ func TestTracesOfAJoinedRunAreNotMissing(t *testing.T) {
 	}
 	defer d.Close()
 	for _, digit := range []string{"a", "b"} {
-		if _, _, err := d.PutPart(t.Context(), deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: traceOf(digit)}, []byte(digit)); err != nil {
+		if _, _, err := d.PutPart(t.Context(), deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: traceOf(digit)}, []byte(digit)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -140,7 +140,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	for i, id := range ids {
 		queries[i] = runs.Query{ID: id, Tenant: f.tenant, Limit: f.limit}
 	}
-	for o, err := range r.Deck(ctx, d, w, guard.places(ctx, externalcontent.Places(ctx, d, f.tenant, queries), refused)) {
+	for o, err := range r.Deck(ctx, d, w, guard.places(ctx, externalcontent.Locations(ctx, d, f.tenant, queries), refused)) {
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 		}
 		for _, failure := range o.Failures {
 			failed++
-			complain(stderr, fmt.Errorf("trace %s: %w", o.Place.TraceID, failure))
+			complain(stderr, fmt.Errorf("trace %s: %w", o.Location.TraceID, failure))
 		}
 		forget()
 		if o.Err == nil {
@@ -159,7 +159,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 			continue
 		}
 		failed++
-		complain(stderr, fmt.Errorf("trace %s: %w", o.Place.TraceID, o.Err))
+		complain(stderr, fmt.Errorf("trace %s: %w", o.Location.TraceID, o.Err))
 		if isStoreError(o.Err) {
 			lost++
 		}

@@ -109,7 +109,7 @@ func runScrub(ctx context.Context, address string, f scrubFlags, stdout, stderr 
 			return err
 		}
 		for _, failure := range o.Failures {
-			say(stderr, "%s: %s", o.Place, failure)
+			say(stderr, "%s: %s", o.Location, failure)
 		}
 	}
 	for o, err := range scrub.Store(ctx, d.Store(), "", gate) {

@@ -65,9 +65,9 @@ func (c *verification) searchRun(ctx context.Context, at replay.Location, s scru
 	if err := c.object(scrub.Search(at.Ref.Key, data, s), shown(at.Ref.Key)); err != nil {
 		return err
 	}
-	names, traces := []string{deck.OracleFile}, []string{at.Ref.Place.TraceID}
+	names, traces := []string{deck.OracleFile}, []string{at.Ref.Location.TraceID}
 	if t, err := tape.Read(data); err == nil {
-		if at.Ref.Place.Area == deck.AreaJoined {
+		if at.Ref.Location.Area == deck.AreaJoined {
 			traces = t.Sources.TraceIDs // there lies its evidence
 		}
 		if names, err = at.Beside(ctx, t); err != nil {
@@ -92,7 +92,7 @@ func (c *verification) searchRun(ctx context.Context, at replay.Location, s scru
 	}
 	root, _ := replay.SplitURL(at.Ref.DeckURL)
 	for _, trace := range traces {
-		place := at.Ref.Place
+		place := at.Ref.Location
 		if place.TraceID = trace; place.Area == deck.AreaJoined {
 			place.Area = deck.AreaRuns
 		}

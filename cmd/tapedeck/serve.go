@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/oracledeck"
+	"github.com/tapedeck/tapedeck/internal/deck/oracles"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -197,7 +197,7 @@ func (f *serveFlags) openLibrary(ctx context.Context, options oracle.Options) (o
 		if err != nil {
 			return nil, serving{}, nothing, err
 		}
-		library := oracledeck.New(d, options)
+		library := oracles.New(d, options)
 		library.Tenant, library.SearchLimit = f.Tenant, f.Limit
 		if f.Unverified {
 			library.Unverified = func(err error) { f.say("UNVERIFIED: used although its digest does not hold: %v", err) }

@@ -123,7 +123,7 @@ func listRuns(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON
 			continue
 		}
 		run := &t.Run
-		l := listed{RunID: run.RunID, Area: at.Ref.Place.Area, Tenant: run.Tenant, Status: run.Status, Grade: t.Fidelity.Grade,
+		l := listed{RunID: run.RunID, Area: at.Ref.Location.Area, Tenant: run.Tenant, Status: run.Status, Grade: t.Fidelity.Grade,
 			Agent: cmp.Or(run.Agent.Name, run.Service.Name), Events: len(t.Events), URL: at.Ref.URL}
 		if !run.StartedAt.IsZero() {
 			l.Started = run.StartedAt.UTC().Format(time.RFC3339)

@@ -225,9 +225,9 @@ func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) (e
 	set := evidence.NewSet()
 	complete := g.isComplete()
 	for _, rs := range g.traces.ResourceSpans().All() {
-		vouch(rs.Resource().Attributes())
+		trustMarker(rs.Resource().Attributes())
 	}
-	vouch(g.from)
+	trustMarker(g.from)
 	set.AddTraces(g.traces)
 	set.AddTags(g.key.trace, g.tags, g.from, e.rules)
 	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant)}

@@ -66,9 +66,9 @@ func (g *group) isComplete() bool {
 	return true
 }
 
-// vouch leaves the marker of a redaction on a resource only where a component of this process has put it there: agentredaction, which
+// trustMarker keeps the marker of a redaction on a resource only where a component of this process has put it there: agentredaction, which
 // proves it, or agentrun, which is believed as far as its run key is.
-func vouch(resource pcommon.Map) {
+func trustMarker(resource pcommon.Map) {
 	if marker, ok := handover.OpenMarker(resource); ok {
 		marker.Write(resource)
 	} else if !handover.ReadRun(resource).Assembled() {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/extension/oracleextension/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/oracledeck"
+	"github.com/tapedeck/tapedeck/internal/deck/oracles"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
@@ -42,7 +42,7 @@ type oracleExtension struct {
 
 	mu      sync.Mutex
 	deck    *deck.Deck
-	library *oracledeck.Library
+	library *oracles.Library
 }
 
 func newOracleExtension(set extension.Settings, cfg *Config) (*oracleExtension, error) {
@@ -113,7 +113,7 @@ func (e *oracleExtension) Shutdown(ctx context.Context) error {
 	return err
 }
 
-func (e *oracleExtension) open(ctx context.Context) (*oracledeck.Library, error) {
+func (e *oracleExtension) open(ctx context.Context) (*oracles.Library, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.library == nil {
@@ -121,7 +121,7 @@ func (e *oracleExtension) open(ctx context.Context) (*oracledeck.Library, error)
 		if err != nil {
 			return nil, err
 		}
-		e.deck, e.library = d, oracledeck.New(d, e.options)
+		e.deck, e.library = d, oracles.New(d, e.options)
 	}
 	return e.library, nil
 }

@@ -54,16 +54,16 @@ func BenchmarkWriteRun(b *testing.B) {
 			for b.Loop() {
 				_, _ = rand.Read(id) // never fails
 				copy(part, id)
-				place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: hex.EncodeToString(id)}
-				if _, _, err := d.PutPart(b.Context(), place, part); err != nil {
+				location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: hex.EncodeToString(id)}
+				if _, _, err := d.PutPart(b.Context(), location, part); err != nil {
 					b.Fatal(err)
 				}
-				state, err := d.State(b.Context(), place)
+				state, err := d.State(b.Context(), location)
 				if err != nil {
 					b.Fatal(err)
 				}
 				gen := deck.NewGeneration(20, state.Parts, nil)
-				if _, err := d.PutGeneration(b.Context(), place, gen, []deck.RunFiles{{Root: root1, Files: files}}); err != nil {
+				if _, err := d.PutGeneration(b.Context(), location, gen, []deck.RunFiles{{Root: root1, Files: files}}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -25,7 +25,7 @@ type Deck struct {
 }
 
 // Open opens the deck that a URL or a local path names and checks that its
-// layout is one this program knows. A place where nothing lies yet is an empty
+// layout is one this program knows. A location where nothing lies yet is an empty
 // deck; Open itself writes nothing.
 func Open(ctx context.Context, rawURL string) (*Deck, error) {
 	store, err := OpenStore(ctx, rawURL)
@@ -128,9 +128,9 @@ func (d *Deck) mark(ctx context.Context) error {
 // PutPart writes evidence of a trace: canonical is the redacted OTLP in its
 // canonical form. It returns the hex SHA-256 of these bytes, which names the
 // part. A part that is there already is left alone and created is false; a part
-// or place that is buried is ErrBuried.
-func (d *Deck) PutPart(ctx context.Context, place Place, canonical []byte) (digest string, created bool, err error) {
-	s, err := d.Site(ctx, place)
+// or location that is buried is ErrBuried.
+func (d *Deck) PutPart(ctx context.Context, location Location, canonical []byte) (digest string, created bool, err error) {
+	s, err := d.LocationWriter(ctx, location)
 	if err != nil {
 		return "", false, err
 	}
@@ -139,21 +139,21 @@ func (d *Deck) PutPart(ctx context.Context, place Place, canonical []byte) (dige
 
 // Parts returns the digests of the parts of a trace, sorted, without what is
 // buried.
-func (d *Deck) Parts(ctx context.Context, place Place) ([]string, error) {
-	state, err := d.visible(ctx, place, partsFolder+"/")
+func (d *Deck) Parts(ctx context.Context, location Location) ([]string, error) {
+	state, err := d.visible(ctx, location, partsFolder+"/")
 	return state.Parts, err
 }
 
 // ReadPart returns the evidence that PutPart wrote. It verifies the digest: a
 // damaged part is ErrCorrupt.
-func (d *Deck) ReadPart(ctx context.Context, place Place, digest string) ([]byte, error) {
-	if err := place.Validate(); err != nil {
+func (d *Deck) ReadPart(ctx context.Context, location Location, digest string) ([]byte, error) {
+	if err := location.Validate(); err != nil {
 		return nil, err
 	}
 	if !isPartDigest(digest) {
 		return nil, &StoreError{Op: "get", Scheme: d.url.Scheme, Reason: "not the digest of a part", Permanent: true, Err: ErrBadKey}
 	}
-	key := place.partKey(digest)
+	key := location.partKey(digest)
 	stored, err := d.store.Get(ctx, key)
 	if err != nil {
 		return nil, err
@@ -174,17 +174,17 @@ func (d *Deck) corrupt(key, reason string) error {
 
 func isPartDigest(s string) bool { return len(s) == 64 && isHex(s) }
 
-// Places walks the places of the given areas, or of all. The order is by area
-// as given, then by key. A place is there as long as anything lies in it and it
+// Locations walks the locations of the given areas, or of all. The order is by area
+// as given, then by key. A location is there as long as anything lies in it and it
 // is not buried.
-func (d *Deck) Places(ctx context.Context, areas ...Area) iter.Seq2[Place, error] {
+func (d *Deck) Locations(ctx context.Context, areas ...Area) iter.Seq2[Location, error] {
 	if len(areas) == 0 {
 		areas = Areas()
 	}
-	return func(yield func(Place, error) bool) {
+	return func(yield func(Location, error) bool) {
 		for _, area := range areas {
-			for place, err := range d.placesBelow(ctx, area, "", false) {
-				if !yield(place, err) || err != nil {
+			for location, err := range d.locationsBelow(ctx, area, "", false) {
+				if !yield(location, err) || err != nil {
 					return
 				}
 			}
@@ -192,13 +192,13 @@ func (d *Deck) Places(ctx context.Context, areas ...Area) iter.Seq2[Place, error
 	}
 }
 
-// Leftovers walks the places that are buried while something lies in them still:
+// Leftovers walks the locations that are buried while something lies in them still:
 // whoever buried them was interrupted, or is at work.
-func (d *Deck) Leftovers(ctx context.Context, areas ...Area) iter.Seq2[Place, error] {
-	return func(yield func(Place, error) bool) {
+func (d *Deck) Leftovers(ctx context.Context, areas ...Area) iter.Seq2[Location, error] {
+	return func(yield func(Location, error) bool) {
 		for _, area := range areas {
-			for place, err := range d.placesBelow(ctx, area, "", true) {
-				if !yield(place, err) || err != nil {
+			for location, err := range d.locationsBelow(ctx, area, "", true) {
+				if !yield(location, err) || err != nil {
 					return
 				}
 			}
@@ -206,10 +206,10 @@ func (d *Deck) Leftovers(ctx context.Context, areas ...Area) iter.Seq2[Place, er
 	}
 }
 
-// placesBelow walks the places of an area whose trace id begins with prefix,
+// locationsBelow walks the locations of an area whose trace id begins with prefix,
 // which is empty or has at least two digits: those that are not buried, or
 // those that are.
-func (d *Deck) placesBelow(ctx context.Context, area Area, prefix string, leftovers bool) iter.Seq2[Place, error] {
+func (d *Deck) locationsBelow(ctx context.Context, area Area, prefix string, leftovers bool) iter.Seq2[Location, error] {
 	// What to append to a folder to list the next level: all of it, except that
 	// the digits of the trace id narrow the last two.
 	levels := []string{"", "", prefix}
@@ -219,10 +219,10 @@ func (d *Deck) placesBelow(ctx context.Context, area Area, prefix string, leftov
 	if area == AreaReplays {
 		levels = slices.Insert(levels, 0, "")
 	}
-	return func(yield func(Place, error) bool) {
+	return func(yield func(Location, error) bool) {
 		anyBuried, err := d.anyBuried(ctx, area)
 		if err != nil {
-			yield(Place{}, err)
+			yield(Location{}, err)
 			return
 		}
 		if leftovers && !anyBuried {
@@ -232,23 +232,23 @@ func (d *Deck) placesBelow(ctx context.Context, area Area, prefix string, leftov
 		var walk func(folder string, levels []string) bool
 		walk = func(folder string, levels []string) bool {
 			if len(levels) == 0 {
-				place, rest, err := ParsePlace(folder)
+				location, rest, err := ParseLocation(folder)
 				if err != nil || rest != "" {
-					return true // a foreign folder is no place
+					return true // a foreign folder is no location
 				}
-				return yield(place, nil)
+				return yield(location, nil)
 			}
 			var buried map[string]bool
 			if anyBuried && len(levels) == 1 {
 				var err error
 				if buried, err = d.buriedBelow(ctx, folder+levels[0]); err != nil {
-					yield(Place{}, err)
+					yield(Location{}, err)
 					return false
 				}
 			}
 			for child, err := range d.store.ListFolders(ctx, folder+levels[0]) {
 				if err != nil {
-					yield(Place{}, err)
+					yield(Location{}, err)
 					return false
 				}
 				if len(levels) == 1 && buried[child] != leftovers {

@@ -23,7 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 )
 
-var place1 = deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace1}
+var location1 = deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace1}
 
 // memDeck returns an empty deck in memory and the store it is on.
 func memDeck(t testing.TB) (*deck.Deck, *decktest.FaultStore) {
@@ -55,19 +55,19 @@ func runFiles(root string, names ...string) deck.RunFiles {
 func TestPartIsNamedByItsContentAndReadBack(t *testing.T) {
 	d, _ := memDeck(t)
 	body := bytes.Repeat([]byte("evidence "), 1000)
-	digest, created, err := d.PutPart(t.Context(), place1, body)
+	digest, created, err := d.PutPart(t.Context(), location1, body)
 	if err != nil || !created || len(digest) != 64 {
 		t.Fatal(digest, created, err)
 	}
-	again, created, err := d.PutPart(t.Context(), place1, body)
+	again, created, err := d.PutPart(t.Context(), location1, body)
 	if err != nil || created || again != digest {
 		t.Fatal(again, created, err)
 	}
-	got, err := d.ReadPart(t.Context(), place1, digest)
+	got, err := d.ReadPart(t.Context(), location1, digest)
 	if err != nil || !bytes.Equal(got, body) {
 		t.Fatal(err)
 	}
-	parts, err := d.Parts(t.Context(), place1)
+	parts, err := d.Parts(t.Context(), location1)
 	if d := cmp.Diff([]string{digest}, parts); d != "" || err != nil {
 		t.Error(d, err)
 	}
@@ -92,11 +92,11 @@ func TestDamagedPartIsRefused(t *testing.T) {
 	other := strings.Repeat("b", 64)
 	bomb := strings.Repeat("c", 64)
 	for dg, body := range map[string][]byte{digest: enc.EncodeAll([]byte("something else"), nil), other: []byte("not zstd"), bomb: zstdBomb()} {
-		key := place1.Prefix() + "/parts/" + dg + ".otlp.zst"
+		key := location1.Prefix() + "/parts/" + dg + ".otlp.zst"
 		if _, err := d.Store().PutNew(t.Context(), key, body, "application/zstd"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.ReadPart(t.Context(), place1, dg); !errors.Is(err, deck.ErrCorrupt) || !deck.IsPermanent(err) {
+		if _, err := d.ReadPart(t.Context(), location1, dg); !errors.Is(err, deck.ErrCorrupt) || !deck.IsPermanent(err) {
 			t.Errorf("%.4s…: %v", dg, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestGenerationIsCompleteOnlyWithAllTapes(t *testing.T) {
 	for n := 1; n <= writes; n++ {
 		for _, lost := range []bool{false, true} {
 			d, faults := memDeck(t)
-			if _, _, err := d.PutPart(t.Context(), place1, []byte("x")); err != nil {
+			if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); err != nil {
 				t.Fatal(err)
 			}
 			faults.Reset()
@@ -135,19 +135,19 @@ func TestGenerationIsCompleteOnlyWithAllTapes(t *testing.T) {
 			} else {
 				faults.FailBefore(1+n, boom)
 			}
-			if _, err := d.PutGeneration(t.Context(), place1, gen, runs); !errors.Is(err, boom) {
+			if _, err := d.PutGeneration(t.Context(), location1, gen, runs); !errors.Is(err, boom) {
 				t.Fatalf("write %d: %v", n, err)
 			}
 			faults.Reset()
 			allThere := n == writes && lost
-			if _, ok, err := d.Current(t.Context(), place1); err != nil || ok != allThere {
+			if _, ok, err := d.Current(t.Context(), location1); err != nil || ok != allThere {
 				t.Fatalf("after a cut at write %d (lost reply %v): current %v, %v", n, lost, ok, err)
 			}
-			created, err := d.PutGeneration(t.Context(), place1, gen, runs)
+			created, err := d.PutGeneration(t.Context(), location1, gen, runs)
 			if err != nil || created == allThere {
 				t.Fatalf("repeated after %d: created %v, %v", n, created, err)
 			}
-			got, ok, err := d.Current(t.Context(), place1)
+			got, ok, err := d.Current(t.Context(), location1)
 			want := deck.GenerationState{Generation: gen, Complete: true, Runs: []deck.Run{
 				{Root: root1, Files: []string{"oracle.json", "tape.json"}},
 				{Root: root2, Files: []string{"agent-run1.json", "oracle.json", "tape.json"}},
@@ -165,17 +165,17 @@ func TestCurrentIsTheHighestCompleteGeneration(t *testing.T) {
 	high := deck.NewGeneration(10, []string{"a", "b"}, nil)
 	broken := deck.NewGeneration(11, []string{"a", "b", "c"}, nil)
 	for _, g := range []deck.Generation{high, low} {
-		if _, err := d.PutGeneration(t.Context(), place1, g, []deck.RunFiles{runFiles(root1)}); err != nil {
+		if _, err := d.PutGeneration(t.Context(), location1, g, []deck.RunFiles{runFiles(root1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	faults.Reset()
 	faults.FailBefore(3, errors.New("cut")) // after the tombstones and the oracle
-	if _, err := d.PutGeneration(t.Context(), place1, broken, []deck.RunFiles{runFiles(root1, "oracle.json")}); err == nil {
+	if _, err := d.PutGeneration(t.Context(), location1, broken, []deck.RunFiles{runFiles(root1, "oracle.json")}); err == nil {
 		t.Fatal("no error")
 	}
 	faults.Reset()
-	state, err := d.State(t.Context(), place1)
+	state, err := d.State(t.Context(), location1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestCurrentIsTheHighestCompleteGeneration(t *testing.T) {
 	if !state.Has(low) || state.Has(broken) {
 		t.Error("Has does not tell complete generations")
 	}
-	body, err := d.ReadFile(t.Context(), place1, high, root1, "tape.json")
+	body, err := d.ReadFile(t.Context(), location1, high, root1, "tape.json")
 	if err != nil || string(body) != root1+"/tape.json" {
 		t.Error(string(body), err)
 	}
@@ -211,7 +211,7 @@ func TestGenerationRefusesWhatCannotBeToldApart(t *testing.T) {
 		"tape in other case":  {runFiles(root1, "Tape.json")},
 		"two runs, tape only": {runFiles(root1, "oracle.json"), runFiles(root2)},
 	} {
-		if _, err := d.PutGeneration(t.Context(), place1, gen, runs); !deck.IsPermanent(err) {
+		if _, err := d.PutGeneration(t.Context(), location1, gen, runs); !deck.IsPermanent(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -228,8 +228,8 @@ func TestWritersThatMeetConverge(t *testing.T) {
 	errs := make([]error, 8)
 	for i := range errs {
 		wg.Go(func() {
-			_, _, err := d.PutPart(t.Context(), place1, []byte{byte(i % 3)})
-			_, err2 := d.PutGeneration(t.Context(), place1, gen, runs)
+			_, _, err := d.PutPart(t.Context(), location1, []byte{byte(i % 3)})
+			_, err2 := d.PutGeneration(t.Context(), location1, gen, runs)
 			errs[i] = errors.Join(err, err2)
 		})
 	}
@@ -237,7 +237,7 @@ func TestWritersThatMeetConverge(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	state, err := d.State(t.Context(), place1)
+	state, err := d.State(t.Context(), location1)
 	if err != nil || len(state.Parts) != 3 || !state.Has(gen) || len(state.Generations) != 1 {
 		t.Errorf("%+v, %v", state, err)
 	}
@@ -245,13 +245,13 @@ func TestWritersThatMeetConverge(t *testing.T) {
 
 func TestOneRunCostsOneWritePerObjectAndThreeListings(t *testing.T) {
 	d, faults := memDeck(t)
-	if _, _, err := d.PutPart(t.Context(), place1, []byte("first write makes the marker")); err != nil {
+	if _, _, err := d.PutPart(t.Context(), location1, []byte("first write makes the marker")); err != nil {
 		t.Fatal(err)
 	}
 	faults.Reset()
-	place := place1
-	place.TraceID = trace2
-	site, err := d.Site(t.Context(), place)
+	location := location1
+	location.TraceID = trace2
+	site, err := d.LocationWriter(t.Context(), location)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,10 +278,10 @@ func TestOneRunCostsOneWritePerObjectAndThreeListings(t *testing.T) {
 
 func TestPlacesWalksAllAreas(t *testing.T) {
 	d, _ := memDeck(t)
-	var want []deck.Place
+	var want []deck.Location
 	for _, area := range deck.Areas() {
 		for _, tenant := range []string{"default", "other"} {
-			p := deck.Place{Area: area, Tenant: tenant, TraceID: trace1}
+			p := deck.Location{Area: area, Tenant: tenant, TraceID: trace1}
 			if area == deck.AreaReplays {
 				p.ReplayRunID = "r-1"
 			}
@@ -296,8 +296,8 @@ func TestPlacesWalksAllAreas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	collect := func(areas ...deck.Area) (got []deck.Place) {
-		for p, err := range d.Places(t.Context(), areas...) {
+	collect := func(areas ...deck.Area) (got []deck.Location) {
+		for p, err := range d.Locations(t.Context(), areas...) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -305,7 +305,7 @@ func TestPlacesWalksAllAreas(t *testing.T) {
 		}
 		return got
 	}
-	byValue := cmp.Comparer(func(a, b deck.Place) bool { return a == b })
+	byValue := cmp.Comparer(func(a, b deck.Location) bool { return a == b })
 	if d := cmp.Diff(want, collect(), byValue); d != "" {
 		t.Error(d)
 	}
@@ -316,7 +316,7 @@ func TestPlacesWalksAllAreas(t *testing.T) {
 
 func TestPlacesReportsAFailedListingOnce(t *testing.T) {
 	d, faults := memDeck(t)
-	if _, _, err := d.PutPart(t.Context(), place1, []byte("x")); err != nil {
+	if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	boom := errors.New("boom")
@@ -324,7 +324,7 @@ func TestPlacesReportsAFailedListingOnce(t *testing.T) {
 		faults.Reset()
 		faults.FailBefore(n, boom)
 		var errs []error
-		for _, err := range d.Places(t.Context()) {
+		for _, err := range d.Locations(t.Context()) {
 			if err != nil {
 				errs = append(errs, err)
 			}
@@ -354,11 +354,11 @@ func TestUnknownLayoutIsRefused(t *testing.T) {
 
 func TestReadingAnEmptyDeckWritesNothing(t *testing.T) {
 	d, faults := memDeck(t)
-	parts, err := d.Parts(t.Context(), place1)
+	parts, err := d.Parts(t.Context(), location1)
 	if err != nil || len(parts) != 0 {
 		t.Error(parts, err)
 	}
-	if _, ok, err := d.Current(t.Context(), place1); ok || err != nil {
+	if _, ok, err := d.Current(t.Context(), location1); ok || err != nil {
 		t.Error(ok, err)
 	}
 	if n := faults.Count("put"); n != 0 || len(decktest.Keys(t, faults)) != 0 {
@@ -383,7 +383,7 @@ func TestStorageThatReplacesObjectsIsRefusedBeforeTheFirstPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := d.PutPart(t.Context(), place1, []byte("x")); !errors.Is(err, deck.ErrLayout) {
+		if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); !errors.Is(err, deck.ErrLayout) {
 			t.Errorf("got %v", err)
 		}
 		if got := decktest.Keys(t, store); !slices.Equal(got, []string{"tapedeck.json"}) {
@@ -395,10 +395,10 @@ func TestStorageThatReplacesObjectsIsRefusedBeforeTheFirstPart(t *testing.T) {
 func TestFailedMarkerIsTriedAgain(t *testing.T) {
 	d, faults := memDeck(t)
 	faults.FailBefore(1, errors.New("down"))
-	if _, _, err := d.PutPart(t.Context(), place1, []byte("x")); err == nil {
+	if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); err == nil {
 		t.Fatal("no error")
 	}
-	if _, created, err := d.PutPart(t.Context(), place1, []byte("x")); err != nil || !created {
+	if _, created, err := d.PutPart(t.Context(), location1, []byte("x")); err != nil || !created {
 		t.Fatal(created, err)
 	}
 }
@@ -417,7 +417,7 @@ func TestFirstWriterThatHangsHoldsNobody(t *testing.T) {
 		write := func(text string) chan error {
 			done := make(chan error, 1)
 			go func() {
-				_, _, err := d.PutPart(t.Context(), place1, []byte(text))
+				_, _, err := d.PutPart(t.Context(), location1, []byte(text))
 				done <- err
 			}()
 			synctest.Wait()

@@ -70,14 +70,14 @@ func (g GenerationState) Roots() []string {
 	return roots
 }
 
-// PlaceState is everything that lies in a place.
-type PlaceState struct {
+// LocationState is everything that lies in a location.
+type LocationState struct {
 	Parts       []string          // digests, sorted
 	Generations []GenerationState // ascending
 }
 
 // Current returns the highest complete generation.
-func (s PlaceState) Current() (GenerationState, bool) {
+func (s LocationState) Current() (GenerationState, bool) {
 	for _, g := range slices.Backward(s.Generations) {
 		if g.Complete {
 			return g, true
@@ -88,7 +88,7 @@ func (s PlaceState) Current() (GenerationState, bool) {
 
 // Has tells whether a generation is there and complete; there is then nothing to
 // write.
-func (s PlaceState) Has(g Generation) bool {
+func (s LocationState) Has(g Generation) bool {
 	for _, have := range s.Generations {
 		if have.Generation == g {
 			return have.Complete
@@ -100,28 +100,28 @@ func (s PlaceState) Has(g Generation) bool {
 // PutGeneration writes the runs of a generation: the siblings of all runs first,
 // then each tape.json. What is there already is left as it is, so a repeated
 // call fills in what an interrupted one left out; created tells whether
-// anything was missing. A generation or place that is buried is ErrBuried.
-func (d *Deck) PutGeneration(ctx context.Context, place Place, gen Generation, runs []RunFiles) (created bool, err error) {
+// anything was missing. A generation or location that is buried is ErrBuried.
+func (d *Deck) PutGeneration(ctx context.Context, location Location, gen Generation, runs []RunFiles) (created bool, err error) {
 	if err := gen.validate(); err != nil {
 		return false, err
 	}
 	if err := checkRuns(runs); err != nil {
 		return false, err
 	}
-	s, err := d.Site(ctx, place)
+	s, err := d.LocationWriter(ctx, location)
 	if err != nil {
 		return false, err
 	}
 	return s.PutGeneration(ctx, gen, runs)
 }
 
-func (d *Deck) putGeneration(ctx context.Context, place Place, gen Generation, runs []RunFiles) (created bool, err error) {
+func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generation, runs []RunFiles) (created bool, err error) {
 	type object struct {
 		key string
 		File
 	}
 	var siblings, tapes []object
-	base := place.Prefix() + "/" + gen.String() + "/"
+	base := location.Prefix() + "/" + gen.String() + "/"
 	for _, run := range runs {
 		for _, f := range run.Files {
 			o := object{base + run.Root + "/" + f.Name, f}
@@ -181,45 +181,45 @@ func checkRuns(runs []RunFiles) error {
 	return nil
 }
 
-// State returns the parts and generations of a place, without what is buried. A
-// place where nothing lies is empty.
-func (d *Deck) State(ctx context.Context, place Place) (PlaceState, error) {
-	return d.visible(ctx, place, "")
+// State returns the parts and generations of a location, without what is buried. A
+// location where nothing lies is empty.
+func (d *Deck) State(ctx context.Context, location Location) (LocationState, error) {
+	return d.visible(ctx, location, "")
 }
 
-// Generations returns the generations of a place, ascending.
-func (d *Deck) Generations(ctx context.Context, place Place) ([]GenerationState, error) {
-	state, err := d.visible(ctx, place, "g")
+// Generations returns the generations of a location, ascending.
+func (d *Deck) Generations(ctx context.Context, location Location) ([]GenerationState, error) {
+	state, err := d.visible(ctx, location, "g")
 	return state.Generations, err
 }
 
-// Current returns the highest complete generation of a place; false if it has
+// Current returns the highest complete generation of a location; false if it has
 // none. A listing is no snapshot: it can come too early for a new generation and
-// too late for the old one that a writer has just replaced. So a place in which
+// too late for the old one that a writer has just replaced. So a location in which
 // none is found is listed again.
-func (d *Deck) Current(ctx context.Context, place Place) (GenerationState, bool, error) {
+func (d *Deck) Current(ctx context.Context, location Location) (GenerationState, bool, error) {
 	const listings = 3
 	for range listings {
-		gens, err := d.Generations(ctx, place)
+		gens, err := d.Generations(ctx, location)
 		if err != nil {
 			return GenerationState{}, false, err
 		}
-		if g, ok := (PlaceState{Generations: gens}).Current(); ok {
+		if g, ok := (LocationState{Generations: gens}).Current(); ok {
 			return g, true, nil
 		}
 	}
 	return GenerationState{}, false, nil
 }
 
-// ReadCurrent calls read with the current generation of a place; false if it has
+// ReadCurrent calls read with the current generation of a location; false if it has
 // none. Writers take a generation away that they have replaced: when read finds a
 // file of it missing, it is called again with the generation that is current then.
 // What it had read before belongs to none.
-func (d *Deck) ReadCurrent(ctx context.Context, place Place, read func(GenerationState) error) (bool, error) {
+func (d *Deck) ReadCurrent(ctx context.Context, location Location, read func(GenerationState) error) (bool, error) {
 	var before GenerationState
 	var missing error
 	for {
-		g, ok, err := d.Current(ctx, place)
+		g, ok, err := d.Current(ctx, location)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -233,15 +233,15 @@ func (d *Deck) ReadCurrent(ctx context.Context, place Place, read func(Generatio
 	}
 }
 
-// RemoveGenerations deletes generations of a place that another one has replaced,
+// RemoveGenerations deletes generations of a location that another one has replaced,
 // and leaves no tombstones: one that a slow writer brings back is replaced still.
-func (d *Deck) RemoveGenerations(ctx context.Context, place Place, gone []GenerationState) error {
-	return d.Remove(ctx, place, PlaceState{Generations: gone})
+func (d *Deck) RemoveGenerations(ctx context.Context, location Location, gone []GenerationState) error {
+	return d.Remove(ctx, location, LocationState{Generations: gone})
 }
 
 // ReadFile returns one file of a run.
-func (d *Deck) ReadFile(ctx context.Context, place Place, gen Generation, root, name string) ([]byte, error) {
-	if err := place.Validate(); err != nil {
+func (d *Deck) ReadFile(ctx context.Context, location Location, gen Generation, root, name string) ([]byte, error) {
+	if err := location.Validate(); err != nil {
 		return nil, err
 	}
 	if err := gen.validate(); err != nil {
@@ -250,29 +250,29 @@ func (d *Deck) ReadFile(ctx context.Context, place Place, gen Generation, root, 
 	if !validRoot(root) || strings.Contains(name, "/") {
 		return nil, &StoreError{Op: "get", Scheme: d.url.Scheme, Reason: "not the name of a file of a run", Permanent: true, Err: ErrBadKey}
 	}
-	return d.store.Get(ctx, place.Prefix()+"/"+gen.String()+"/"+root+"/"+name)
+	return d.store.Get(ctx, location.Prefix()+"/"+gen.String()+"/"+root+"/"+name)
 }
 
 // visible is scan without what is buried.
-func (d *Deck) visible(ctx context.Context, place Place, within string) (PlaceState, error) {
-	t, err := d.Tombstones(ctx, place)
+func (d *Deck) visible(ctx context.Context, location Location, within string) (LocationState, error) {
+	t, err := d.Tombstones(ctx, location)
 	if err != nil {
-		return PlaceState{}, err
+		return LocationState{}, err
 	}
-	return d.scan(ctx, place, within, t)
+	return d.scan(ctx, location, within, t)
 }
 
-// scan reads the listing below a place. Names that the layout does not know are
+// scan reads the listing below a location. Names that the layout does not know are
 // passed over: a later minor version may have put them there.
-func (d *Deck) scan(ctx context.Context, place Place, within string, buried Tombstones) (PlaceState, error) {
+func (d *Deck) scan(ctx context.Context, location Location, within string, buried Tombstones) (LocationState, error) {
 	if buried.Trace() {
-		return PlaceState{}, nil
+		return LocationState{}, nil
 	}
-	base := place.Prefix() + "/"
-	var state PlaceState
+	base := location.Prefix() + "/"
+	var state LocationState
 	for o, err := range d.store.List(ctx, base+within) {
 		if err != nil {
-			return PlaceState{}, err
+			return LocationState{}, err
 		}
 		folder, rest, _ := strings.Cut(strings.TrimPrefix(o.Key, base), "/")
 		if folder == partsFolder {
@@ -305,7 +305,7 @@ func (d *Deck) scan(ctx context.Context, place Place, within string, buried Tomb
 
 // add notes a file. Listings are in order, so the generation and the run are
 // nearly always the last ones.
-func (s *PlaceState) add(gen Generation, root, name string) {
+func (s *LocationState) add(gen Generation, root, name string) {
 	var g *GenerationState
 	for i := len(s.Generations) - 1; i >= 0 && g == nil; i-- {
 		if s.Generations[i].Generation == gen {

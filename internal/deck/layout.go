@@ -41,21 +41,21 @@ const (
 	partsFolder = "parts"
 )
 
-// Place is where the evidence and the tapes of one trace lie. It is known from
-// the first span of a trace. Places can be compared and be map keys.
-type Place struct {
+// Location is where the evidence and the tapes of one trace lie. It is known from
+// the first span of a trace. Locations can be compared and be map keys.
+type Location struct {
 	Area        Area
 	ReplayRunID string // in AreaReplays only
 	Tenant      string
 	TraceID     string // 32 lower-case hex digits; of a joined run, its first trace
 
-	// A place that was read from a key holds escaped names as they stand there:
+	// A location that was read from a key holds escaped names as they stand there:
 	// what they were before cannot be told.
 	tenantEscaped, replayEscaped bool
 }
 
-// Validate tells whether the place can be in a deck.
-func (p Place) Validate() error {
+// Validate tells whether the location can be in a deck.
+func (p Location) Validate() error {
 	reason := ""
 	switch {
 	case p.Area != AreaRuns && p.Area != AreaJoined && p.Area != AreaReplays && p.Area != AreaUndecided:
@@ -72,9 +72,9 @@ func (p Place) Validate() error {
 	return &StoreError{Op: "check", Scheme: "deck", Reason: "place: " + reason, Permanent: true, Err: ErrBadKey}
 }
 
-// Prefix returns the key of the folder of a valid place, without a slash at its
+// Prefix returns the key of the folder of a valid location, without a slash at its
 // end.
-func (p Place) Prefix() string {
+func (p Location) Prefix() string {
 	var b strings.Builder
 	b.Grow(128)
 	b.WriteString(string(p.Area))
@@ -91,11 +91,11 @@ func (p Place) Prefix() string {
 	return b.String()
 }
 
-func (p Place) String() string { return p.Prefix() }
+func (p Location) String() string { return p.Prefix() }
 
-// Of tells whether the place belongs to a tenant, named as it is or as it
+// Of tells whether the location belongs to a tenant, named as it is or as it
 // stands in keys; "" stands for all.
-func (p Place) Of(tenant string) bool {
+func (p Location) Of(tenant string) bool {
 	have := segment(p.Tenant, p.tenantEscaped)
 	return tenant == "" || tenant == have || SafeName(tenant) == have
 }
@@ -107,11 +107,11 @@ func segment(name string, escaped bool) string {
 	return SafeName(name)
 }
 
-// ParsePlace reads the place from the key of an object or folder in or at it,
-// and returns what is left of the key. For a place with plain names it is the
-// inverse of Prefix; of an escaped name the place keeps the escaped form, and
+// ParseLocation reads the location from the key of an object or folder in or at it,
+// and returns what is left of the key. For a location with plain names it is the
+// inverse of Prefix; of an escaped name the location keeps the escaped form, and
 // Prefix returns the same key again.
-func ParsePlace(key string) (p Place, rest string, err error) {
+func ParseLocation(key string) (p Location, rest string, err error) {
 	area, _, _ := strings.Cut(key, "/")
 	p.Area = Area(area)
 	n := 4 // area, tenant, two digits, trace
@@ -120,7 +120,7 @@ func ParsePlace(key string) (p Place, rest string, err error) {
 	}
 	segs := strings.SplitN(strings.TrimSuffix(key, "/"), "/", n+1)
 	if len(segs) < n {
-		return Place{}, "", badPlace(key)
+		return Location{}, "", badLocation(key)
 	}
 	if len(segs) > n {
 		rest = segs[n]
@@ -133,20 +133,20 @@ func ParsePlace(key string) (p Place, rest string, err error) {
 	p.TraceID = segs[n-1]
 	for _, name := range names {
 		if !wellFormedName(name) {
-			return Place{}, "", badPlace(key)
+			return Location{}, "", badLocation(key)
 		}
 	}
 	if p.Validate() != nil || segs[n-2] != p.TraceID[:2] {
-		return Place{}, "", badPlace(key)
+		return Location{}, "", badLocation(key)
 	}
 	return p, rest, nil
 }
 
-func badPlace(key string) error {
+func badLocation(key string) error {
 	return &StoreError{Op: "check", Scheme: "deck", Key: shorten(key), Reason: "not in a place of the deck layout", Permanent: true, Err: ErrBadKey}
 }
 
-func (p Place) partKey(digest string) string {
+func (p Location) partKey(digest string) string {
 	return p.Prefix() + "/" + partsFolder + "/" + digest + PartSuffix
 }
 

@@ -21,8 +21,8 @@ const (
 	root2  = "53995c3f42cd8ad8"
 )
 
-func TestPlaceHasThePathOfTheTapeFormat(t *testing.T) {
-	for want, p := range map[string]deck.Place{
+func TestLocationHasThePathOfTheTapeFormat(t *testing.T) {
+	for want, p := range map[string]deck.Location{
 		"runs/default/4b/" + trace1:        {Area: deck.AreaRuns, Tenant: "default", TraceID: trace1},
 		"joined/default/4b/" + trace1:      {Area: deck.AreaJoined, Tenant: "default", TraceID: trace1},
 		"undecided/default/4b/" + trace1:   {Area: deck.AreaUndecided, Tenant: "default", TraceID: trace1},
@@ -34,7 +34,7 @@ func TestPlaceHasThePathOfTheTapeFormat(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Error(err)
 		}
-		got, rest, err := deck.ParsePlace(want + "/parts/x")
+		got, rest, err := deck.ParseLocation(want + "/parts/x")
 		if err != nil || got != p || rest != "parts/x" {
 			t.Errorf("parsed %+v, rest %q, error %v", got, rest, err)
 		}
@@ -89,9 +89,9 @@ func TestSafeNamesOfDifferentNamesDifferAlsoWithoutCase(t *testing.T) {
 }
 
 func TestParsedPlaceWithAnEscapedTenantKeepsItsKey(t *testing.T) {
-	p := deck.Place{Area: deck.AreaReplays, ReplayRunID: "Run 1", Tenant: "Ünsafe/Tenant", TraceID: trace1}
+	p := deck.Location{Area: deck.AreaReplays, ReplayRunID: "Run 1", Tenant: "Ünsafe/Tenant", TraceID: trace1}
 	key := p.Prefix()
-	got, rest, err := deck.ParsePlace(key)
+	got, rest, err := deck.ParseLocation(key)
 	if err != nil || rest != "" {
 		t.Fatal(rest, err)
 	}
@@ -111,14 +111,14 @@ func TestParsePlaceRefusesOtherKeys(t *testing.T) {
 		"runs/default/4B/" + strings.ToUpper(trace1), "runs/Default/4b/" + trace1, "runs//4b/" + trace1, "runs/../4b/" + trace1,
 		"replays/default/4b/" + trace1, "quarantine/default/4b/" + trace1, "runs/parts/4b/" + trace1, "runs/con.x/4b/" + trace1,
 	} {
-		if p, _, err := deck.ParsePlace(key); err == nil || !deck.IsPermanent(err) {
+		if p, _, err := deck.ParseLocation(key); err == nil || !deck.IsPermanent(err) {
 			t.Errorf("%q is place %v, error %v", key, p, err)
 		}
 	}
 }
 
 func TestPlaceValidateNamesWhatIsWrong(t *testing.T) {
-	for want, p := range map[string]deck.Place{
+	for want, p := range map[string]deck.Location{
 		"unknown area":  {Area: "x", Tenant: "t", TraceID: trace1},
 		"replay_run_id": {Area: deck.AreaReplays, Tenant: "t", TraceID: trace1},
 		"no tenant":     {Area: deck.AreaRuns, TraceID: trace1},
@@ -128,7 +128,7 @@ func TestPlaceValidateNamesWhatIsWrong(t *testing.T) {
 			t.Errorf("%v: %v", p.Area, err)
 		}
 	}
-	bad := deck.Place{Area: deck.AreaRuns, ReplayRunID: "r", Tenant: "t", TraceID: trace1}
+	bad := deck.Location{Area: deck.AreaRuns, ReplayRunID: "r", Tenant: "t", TraceID: trace1}
 	if bad.Validate() == nil {
 		t.Error("a production run with a replay_run_id is valid")
 	}
@@ -173,7 +173,7 @@ func FuzzParsePlaceAndPrefixAreInverse(f *testing.F) {
 	f.Add("joined/acme.0123456789abcdef/4b/" + trace1 + "/")
 	f.Add("undecided/x_.0123456789abcdef/4b/" + trace1)
 	f.Fuzz(func(t *testing.T, key string) {
-		p, rest, err := deck.ParsePlace(key)
+		p, rest, err := deck.ParseLocation(key)
 		if err != nil {
 			return
 		}
@@ -202,8 +202,8 @@ func FuzzSafeNameIsOneSegmentThatParses(f *testing.F) {
 		if name == "" {
 			return
 		}
-		p := deck.Place{Area: deck.AreaRuns, Tenant: name, TraceID: trace1}
-		got, rest, err := deck.ParsePlace(p.Prefix())
+		p := deck.Location{Area: deck.AreaRuns, Tenant: name, TraceID: trace1}
+		got, rest, err := deck.ParseLocation(p.Prefix())
 		if err != nil || rest != "" || got.Prefix() != p.Prefix() {
 			t.Fatalf("%q: parsed %v, %v", name, got, err)
 		}

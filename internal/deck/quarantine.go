@@ -10,13 +10,13 @@ import (
 )
 
 // QuarantineArea holds what the gate before the deck kept out of it: a report, and evidence in which what was found is masked. Nobody
-// derives tapes from it and no listing of places shows it.
+// derives tapes from it and no listing of locations shows it.
 const QuarantineArea = "quarantine"
 
-// PutQuarantine writes what was kept out of a place: a report (JSON), and canonical evidence if it is not nil. Both are named by the digest
+// PutQuarantine writes what was kept out of a location: a report (JSON), and canonical evidence if it is not nil. Both are named by the digest
 // of the evidence, or of the report where there is none, so that a repeated delivery changes nothing. It returns the address of the report.
-func (d *Deck) PutQuarantine(ctx context.Context, place Place, report, canonical []byte) (url string, err error) {
-	if err := place.Validate(); err != nil {
+func (d *Deck) PutQuarantine(ctx context.Context, location Location, report, canonical []byte) (url string, err error) {
+	if err := location.Validate(); err != nil {
 		return "", err
 	}
 	if err := d.mark(ctx); err != nil {
@@ -27,7 +27,7 @@ func (d *Deck) PutQuarantine(ctx context.Context, place Place, report, canonical
 		named = report
 	}
 	sum := sha256.Sum256(named)
-	base := QuarantineArea + "/" + place.Prefix() + "/" + hex.EncodeToString(sum[:])
+	base := QuarantineArea + "/" + location.Prefix() + "/" + hex.EncodeToString(sum[:])
 	if canonical != nil {
 		if len(canonical) > MaxObjectBytes {
 			return "", TooLarge("put", d.url.Scheme, base+PartSuffix)

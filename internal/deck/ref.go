@@ -21,7 +21,7 @@ type Ref struct {
 	Key     string
 
 	// These are empty for a file that lies outside the layout of a deck.
-	Place      Place
+	Location   Location
 	Generation Generation
 	Root       string
 }
@@ -34,7 +34,7 @@ func (r Ref) RunID() string {
 	if !r.InDeck() {
 		return ""
 	}
-	return r.Place.TraceID + "-" + r.Root
+	return r.Location.TraceID + "-" + r.Root
 }
 
 // Sibling returns the ref of another file of the same run.
@@ -84,7 +84,7 @@ func ParseRef(raw string) (Ref, error) {
 
 // parseFileKey reads the key of a file of a run.
 func parseFileKey(key string) (Ref, bool) {
-	place, rest, err := ParsePlace(key)
+	location, rest, err := ParseLocation(key)
 	if err != nil {
 		return Ref{}, false
 	}
@@ -93,7 +93,7 @@ func parseFileKey(key string) (Ref, bool) {
 		return Ref{}, false
 	}
 	gen, ok := ParseGeneration(parts[0])
-	return Ref{Key: key, Place: place, Generation: gen, Root: parts[1]}, ok
+	return Ref{Key: key, Location: location, Generation: gen, Root: parts[1]}, ok
 }
 
 // ReadRef opens the store of a ref, reads the file and closes the store.
@@ -107,9 +107,9 @@ func ReadRef(ctx context.Context, r Ref) (body []byte, err error) {
 }
 
 // Ref returns the ref of a file of a run of this deck.
-func (d *Deck) Ref(place Place, gen Generation, root, name string) Ref {
-	key := place.Prefix() + "/" + gen.String() + "/" + root + "/" + name
-	return Ref{URL: joinURL(d.url, key), DeckURL: d.URL(), Key: key, Place: place, Generation: gen, Root: root}
+func (d *Deck) Ref(location Location, gen Generation, root, name string) Ref {
+	key := location.Prefix() + "/" + gen.String() + "/" + root + "/" + name
+	return Ref{URL: joinURL(d.url, key), DeckURL: d.URL(), Key: key, Location: location, Generation: gen, Root: root}
 }
 
 func joinURL(u *url.URL, key string) string {
@@ -133,31 +133,31 @@ func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: ErrBadKey,
 			Reason: fmt.Sprintf("%q is not a trace id, a run id or at least %d hex digits of a trace id", shorten(id), minIDPrefix)}
 	}
-	var places []Place
+	var locations []Location
 	var traces []string
 	for _, area := range Areas() {
-		for p, err := range d.placesBelow(ctx, area, trace, false) {
+		for p, err := range d.locationsBelow(ctx, area, trace, false) {
 			if err != nil {
 				return nil, err
 			}
 			if !p.Of(tenant) {
 				continue
 			}
-			places = append(places, p)
+			locations = append(locations, p)
 			if !slices.Contains(traces, p.TraceID) {
 				traces = append(traces, p.TraceID)
 			}
 			const enough = 5
 			if len(traces) == enough {
-				return nil, d.ambiguous(id, traces, places)
+				return nil, d.ambiguous(id, traces, locations)
 			}
 		}
 	}
 	if len(traces) > 1 {
-		return nil, d.ambiguous(id, traces, places)
+		return nil, d.ambiguous(id, traces, locations)
 	}
 	var refs []Ref
-	for _, p := range places {
+	for _, p := range locations {
 		gen, ok, err := d.Current(ctx, p)
 		if err != nil {
 			return nil, err
@@ -173,7 +173,7 @@ func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 	}
 	if len(refs) == 0 {
 		reason := fmt.Sprintf("no tape for %q", shorten(id))
-		if len(places) > 0 {
+		if len(locations) > 0 {
 			reason += "; its evidence is there, a complete tape is not"
 		}
 		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Reason: reason, Err: ErrNotFound}
@@ -184,14 +184,14 @@ func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 // AmbiguousError is about an id that begins several trace ids. It is
 // ErrAmbiguous.
 type AmbiguousError struct {
-	Places []Place // of the traces, as far as they were looked for
+	Locations []Location // of the traces, as far as they were looked for
 }
 
 func (*AmbiguousError) Error() string { return ErrAmbiguous.Error() }
 func (*AmbiguousError) Unwrap() error { return ErrAmbiguous }
 
-func (d *Deck) ambiguous(id string, traces []string, places []Place) error {
+func (d *Deck) ambiguous(id string, traces []string, locations []Location) error {
 	slices.Sort(traces)
-	return &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: &AmbiguousError{places},
+	return &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: &AmbiguousError{locations},
 		Reason: fmt.Sprintf("%q begins several trace ids: %s", shorten(id), strings.Join(traces, ", "))}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 )
 
-func putRun(t *testing.T, d *deck.Deck, p deck.Place, items int, roots ...string) deck.Generation {
+func putRun(t *testing.T, d *deck.Deck, p deck.Location, items int, roots ...string) deck.Generation {
 	t.Helper()
 	gen := deck.NewGeneration(items, []string{"p"}, nil)
 	var runs []deck.RunFiles
@@ -31,8 +31,8 @@ func putRun(t *testing.T, d *deck.Deck, p deck.Place, items int, roots ...string
 
 func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 	d, _ := memDeck(t)
-	at := func(area deck.Area, replay, tenant, trace string) deck.Place {
-		return deck.Place{Area: area, ReplayRunID: replay, Tenant: tenant, TraceID: trace}
+	at := func(area deck.Area, replay, tenant, trace string) deck.Location {
+		return deck.Location{Area: area, ReplayRunID: replay, Tenant: tenant, TraceID: trace}
 	}
 	runs := at(deck.AreaRuns, "", "default", trace1)
 	joined := at(deck.AreaJoined, "", "default", trace1)
@@ -49,7 +49,7 @@ func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 		t.Fatal("generations do not order")
 	}
 	base := "mem://testfindlooksthroughallareasandtenants/"
-	url := func(p deck.Place, root string) string {
+	url := func(p deck.Location, root string) string {
 		return base + p.Prefix() + "/" + gen.String() + "/" + root + "/tape.json"
 	}
 	all := []string{url(runs, root1), url(runs, root2), url(joined, root1), url(replay, root1)}
@@ -96,12 +96,12 @@ func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 
 func TestRefRoundTripsThroughItsURL(t *testing.T) {
 	gen := deck.NewGeneration(2, nil, nil)
-	replay := deck.Place{Area: deck.AreaReplays, ReplayRunID: "R 1", Tenant: "runs2", TraceID: trace1}
+	replay := deck.Location{Area: deck.AreaReplays, ReplayRunID: "R 1", Tenant: "runs2", TraceID: trace1}
 	for _, rawURL := range []string{
 		"mem://round", "mem://round/runs/default/4b", "s3://bucket/a/b?endpoint=http://127.0.0.1:1&region=x",
 		"file:///tmp/my%20deck", "file:///", "/tmp/deck%20with percent", "relative/deck",
 	} {
-		for _, p := range []deck.Place{place1, replay} {
+		for _, p := range []deck.Location{location1, replay} {
 			d, err := deck.New(t.Context(), emptyStore(t), rawURL)
 			if err != nil {
 				t.Fatal(err)
@@ -112,7 +112,7 @@ func TestRefRoundTripsThroughItsURL(t *testing.T) {
 				t.Fatalf("%s: %v", want.URL, err)
 			}
 			if got.URL != want.URL || got.DeckURL != want.DeckURL || got.Key != want.Key || got.RunID() != trace1+"-"+root1 ||
-				got.Generation != gen || got.Place.Prefix() != p.Prefix() || !got.InDeck() {
+				got.Generation != gen || got.Location.Prefix() != p.Prefix() || !got.InDeck() {
 				t.Errorf("%s:\n got %+v\nwant %+v", rawURL, got, want)
 			}
 			if sib := got.Sibling("oracle.json"); sib.URL != d.Ref(p, gen, root1, "oracle.json").URL {
@@ -133,11 +133,11 @@ func TestRefToAFileOnDiskIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gen := putRun(t, d, place1, 1, root1)
+	gen := putRun(t, d, location1, 1, root1)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	inDeck := filepath.Join(dir, "deck?sync=false", filepath.FromSlash(place1.Prefix()), gen.String(), root1, "tape.json")
+	inDeck := filepath.Join(dir, "deck?sync=false", filepath.FromSlash(location1.Prefix()), gen.String(), root1, "tape.json")
 	loose := filepath.Join(dir, "copy of tape.json")
 	if err := os.WriteFile(loose, []byte("loose"), 0o600); err != nil {
 		t.Fatal(err)
@@ -215,11 +215,11 @@ func endToEnd(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, _, err := d.PutPart(t.Context(), place1, []byte("evidence"))
+	digest, _, err := d.PutPart(t.Context(), location1, []byte("evidence"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	putRun(t, d, place1, 1, root1, root2)
+	putRun(t, d, location1, 1, root1, root2)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func endToEnd(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if body, err := d.ReadPart(t.Context(), place1, digest); err != nil || string(body) != "evidence" {
+	if body, err := d.ReadPart(t.Context(), location1, digest); err != nil || string(body) != "evidence" {
 		t.Error(string(body), err)
 	}
 	refs, err := d.Find(t.Context(), trace1[:10], "")

@@ -16,14 +16,14 @@ import (
 const statusFolder = string(AreaReplays) + "/_status/"
 
 // statusPrefix is the folder of the records about one run.
-func (p Place) statusPrefix(root string) string {
+func (p Location) statusPrefix(root string) string {
 	return statusFolder + p.Prefix() + "/" + root + "/"
 }
 
 // PutReplayStatus writes a record about a replay of a recorded run: create-only, named by its digest, so that the same record twice is one.
 // A run that is buried gets none: ErrBuried.
-func (d *Deck) PutReplayStatus(ctx context.Context, place Place, root string, record []byte) (created bool, err error) {
-	t, err := d.Tombstones(ctx, place)
+func (d *Deck) PutReplayStatus(ctx context.Context, location Location, root string, record []byte) (created bool, err error) {
+	t, err := d.Tombstones(ctx, location)
 	if err != nil {
 		return false, err
 	}
@@ -37,14 +37,14 @@ func (d *Deck) PutReplayStatus(ctx context.Context, place Place, root string, re
 		return false, err
 	}
 	sum := sha256.Sum256(record)
-	return d.store.PutNew(ctx, place.statusPrefix(root)+hex.EncodeToString(sum[:])+".json", record, "application/json")
+	return d.store.PutNew(ctx, location.statusPrefix(root)+hex.EncodeToString(sum[:])+".json", record, "application/json")
 }
 
 // ReplayStatuses returns the records about replays of a run, in the order of their names. Without a root they are those of all runs of the
 // trace.
-func (d *Deck) ReplayStatuses(ctx context.Context, place Place, root string) ([][]byte, error) {
+func (d *Deck) ReplayStatuses(ctx context.Context, location Location, root string) ([][]byte, error) {
 	var records [][]byte
-	err := d.eachStatus(ctx, place, root, func(key string) error {
+	err := d.eachStatus(ctx, location, root, func(key string) error {
 		record, err := d.store.Get(ctx, key)
 		if errors.Is(err, ErrNotFound) {
 			return nil // taken away since it was listed
@@ -56,19 +56,19 @@ func (d *Deck) ReplayStatuses(ctx context.Context, place Place, root string) ([]
 }
 
 // RemoveReplayStatuses takes away the records about the runs of a trace: for one that is buried.
-func (d *Deck) RemoveReplayStatuses(ctx context.Context, place Place) (removed int, err error) {
-	err = d.eachStatus(ctx, place, "", func(key string) error {
+func (d *Deck) RemoveReplayStatuses(ctx context.Context, location Location) (removed int, err error) {
+	err = d.eachStatus(ctx, location, "", func(key string) error {
 		removed++
 		return d.store.Delete(ctx, key)
 	})
 	return removed, err
 }
 
-func (d *Deck) eachStatus(ctx context.Context, place Place, root string, do func(key string) error) error {
-	if err := place.Validate(); err != nil {
+func (d *Deck) eachStatus(ctx context.Context, location Location, root string, do func(key string) error) error {
+	if err := location.Validate(); err != nil {
 		return err
 	}
-	prefix := strings.TrimSuffix(place.statusPrefix(root), "/")
+	prefix := strings.TrimSuffix(location.statusPrefix(root), "/")
 	if root != "" {
 		prefix += "/"
 	}

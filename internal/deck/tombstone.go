@@ -31,13 +31,13 @@ const (
 type Burial struct {
 	Reason Reason
 	// MovedTo is where the evidence of a buried trace goes on; nil if nowhere. Writers that know of the trace follow.
-	MovedTo *Place
+	MovedTo *Location
 	// At is the time that the tombstone tells; zero for none. Nothing is decided by it.
 	At time.Time
 }
 
 const (
-	TombstoneArea   = "tombstones" // holds the tombstones of all areas, each at its place
+	TombstoneArea   = "tombstones" // holds the tombstones of all areas, each at its location
 	tombstoneKind   = "tape-tombstone"
 	tombstoneLayout = "1"
 	tombstoneSuffix = ".json"
@@ -57,36 +57,36 @@ type tombstoneBody struct {
 	WrittenAt *time.Time `json:"written_at,omitempty"`
 }
 
-// Tombstones are those of one place.
+// Tombstones are those of one location.
 type Tombstones struct {
-	place Place
-	names map[string]bool // without suffix
+	location Location
+	names    map[string]bool // without suffix
 }
 
-// Trace tells whether the whole place is buried.
+// Trace tells whether the whole location is buried.
 func (t Tombstones) Trace() bool { return t.names[tombstoneTrace] }
 
-// Generation tells whether a generation is buried, by itself or with the place.
+// Generation tells whether a generation is buried, by itself or with the location.
 func (t Tombstones) Generation(g Generation) bool { return t.Trace() || t.names[g.String()] }
 
-// Part tells whether a part is buried, by itself or with the place.
+// Part tells whether a part is buried, by itself or with the location.
 func (t Tombstones) Part(digest string) bool { return t.Trace() || t.names[partTombstone+digest] }
 
 func (t Tombstones) refuse(what string) error {
-	return &StoreError{Op: "put", Scheme: "deck", Key: t.place.Prefix(), Reason: "there is a tombstone for this " + what, Permanent: true, Err: ErrBuried}
+	return &StoreError{Op: "put", Scheme: "deck", Key: t.location.Prefix(), Reason: "there is a tombstone for this " + what, Permanent: true, Err: ErrBuried}
 }
 
-func (p Place) tombstoneKey(name string) string {
+func (p Location) tombstoneKey(name string) string {
 	return TombstoneArea + "/" + p.Prefix() + "/" + name + tombstoneSuffix
 }
 
-// Tombstones returns what is buried at a place, with one listing.
-func (d *Deck) Tombstones(ctx context.Context, place Place) (Tombstones, error) {
-	if err := place.Validate(); err != nil {
+// Tombstones returns what is buried at a location, with one listing.
+func (d *Deck) Tombstones(ctx context.Context, location Location) (Tombstones, error) {
+	if err := location.Validate(); err != nil {
 		return Tombstones{}, err
 	}
-	t := Tombstones{place: place}
-	base := TombstoneArea + "/" + place.Prefix() + "/"
+	t := Tombstones{location: location}
+	base := TombstoneArea + "/" + location.Prefix() + "/"
 	for o, err := range d.store.List(ctx, base) {
 		if err != nil {
 			return Tombstones{}, err
@@ -101,41 +101,41 @@ func (d *Deck) Tombstones(ctx context.Context, place Place) (Tombstones, error) 
 	return t, nil
 }
 
-// MovedTo returns where the evidence of a buried place goes on, following tombstones to the first place that is not buried; false if the
-// place is not buried, or its evidence goes nowhere. The reason is that of the first tombstone.
-func (d *Deck) MovedTo(ctx context.Context, place Place) (to Place, why Reason, ok bool, err error) {
-	if err := place.Validate(); err != nil {
-		return Place{}, "", false, err
+// MovedTo returns where the evidence of a buried location goes on, following tombstones to the first location that is not buried; false if the
+// location is not buried, or its evidence goes nowhere. The reason is that of the first tombstone.
+func (d *Deck) MovedTo(ctx context.Context, location Location) (to Location, why Reason, ok bool, err error) {
+	if err := location.Validate(); err != nil {
+		return Location{}, "", false, err
 	}
 	// Areas are few, and a trace is not moved twice into one; more tombstones than that go in a circle.
 	const most = 8
-	at := place
+	at := location
 	for range most {
 		body, err := d.readTombstone(ctx, at)
 		if errors.Is(err, ErrNotFound) {
-			return at, why, at != place, nil
+			return at, why, at != location, nil
 		}
 		if err != nil {
-			return Place{}, "", false, err
+			return Location{}, "", false, err
 		}
 		if why == "" {
 			why = body.Reason
 		}
 		if body.MovedTo == "" {
-			return Place{}, why, false, nil
+			return Location{}, why, false, nil
 		}
-		next, rest, err := ParsePlace(body.MovedTo)
-		if err != nil || rest != "" || !sameTrace(place, next) {
-			return Place{}, "", false, d.corrupt(at.tombstoneKey(tombstoneTrace), "it does not tell a place of the same trace")
+		next, rest, err := ParseLocation(body.MovedTo)
+		if err != nil || rest != "" || !sameTrace(location, next) {
+			return Location{}, "", false, d.corrupt(at.tombstoneKey(tombstoneTrace), "it does not tell a place of the same trace")
 		}
-		next.Tenant, next.tenantEscaped = place.Tenant, place.tenantEscaped
+		next.Tenant, next.tenantEscaped = location.Tenant, location.tenantEscaped
 		at = next
 	}
-	return Place{}, "", false, d.corrupt(place.tombstoneKey(tombstoneTrace), "the tombstones of this trace lead in a circle")
+	return Location{}, "", false, d.corrupt(location.tombstoneKey(tombstoneTrace), "the tombstones of this trace lead in a circle")
 }
 
-func (d *Deck) readTombstone(ctx context.Context, place Place) (tombstoneBody, error) {
-	key := place.tombstoneKey(tombstoneTrace)
+func (d *Deck) readTombstone(ctx context.Context, location Location) (tombstoneBody, error) {
+	key := location.tombstoneKey(tombstoneTrace)
 	text, err := d.store.Get(ctx, key)
 	if err != nil {
 		return tombstoneBody{}, err
@@ -147,50 +147,50 @@ func (d *Deck) readTombstone(ctx context.Context, place Place) (tombstoneBody, e
 	return body, nil
 }
 
-// PutTombstone buries a place without taking its objects away: from then on nobody writes there and nobody lists it. A tombstone that is
+// PutTombstone buries a location without taking its objects away: from then on nobody writes there and nobody lists it. A tombstone that is
 // there stays as it is; created tells whether it is new. [Deck.Bury] takes the objects away, for a caller that has to bring them elsewhere first.
-func (d *Deck) PutTombstone(ctx context.Context, place Place, b Burial) (created bool, err error) {
-	return d.putTombstone(ctx, place, tombstoneTrace, tombstoneTrace, place.Prefix(), b)
+func (d *Deck) PutTombstone(ctx context.Context, location Location, b Burial) (created bool, err error) {
+	return d.putTombstone(ctx, location, tombstoneTrace, tombstoneTrace, location.Prefix(), b)
 }
 
-// Bury buries a place and takes all its objects away; removed counts them. A repeated call goes on where one was interrupted.
-func (d *Deck) Bury(ctx context.Context, place Place, b Burial) (removed int, err error) {
-	if _, err := d.PutTombstone(ctx, place, b); err != nil {
+// Bury buries a location and takes all its objects away; removed counts them. A repeated call goes on where one was interrupted.
+func (d *Deck) Bury(ctx context.Context, location Location, b Burial) (removed int, err error) {
+	if _, err := d.PutTombstone(ctx, location, b); err != nil {
 		return 0, err
 	}
-	return d.removeBelow(ctx, place.Prefix()+"/")
+	return d.removeBelow(ctx, location.Prefix()+"/")
 }
 
-// BuryGeneration is Bury for one generation of a place.
-func (d *Deck) BuryGeneration(ctx context.Context, place Place, gen Generation, b Burial) (removed int, err error) {
+// BuryGeneration is Bury for one generation of a location.
+func (d *Deck) BuryGeneration(ctx context.Context, location Location, gen Generation, b Burial) (removed int, err error) {
 	if err := gen.validate(); err != nil {
 		return 0, err
 	}
-	key := place.Prefix() + "/" + gen.String()
-	if _, err := d.putTombstone(ctx, place, gen.String(), "generation", key, b); err != nil {
+	key := location.Prefix() + "/" + gen.String()
+	if _, err := d.putTombstone(ctx, location, gen.String(), "generation", key, b); err != nil {
 		return 0, err
 	}
 	return d.removeBelow(ctx, key+"/")
 }
 
-// BuryPart is Bury for one part of a place. Generations that were derived from it stay.
-func (d *Deck) BuryPart(ctx context.Context, place Place, digest string, b Burial) error {
+// BuryPart is Bury for one part of a location. Generations that were derived from it stay.
+func (d *Deck) BuryPart(ctx context.Context, location Location, digest string, b Burial) error {
 	if !isPartDigest(digest) {
 		return &StoreError{Op: "bury", Scheme: d.url.Scheme, Reason: "not the digest of a part", Permanent: true, Err: ErrBadKey}
 	}
-	key := place.partKey(digest)
-	if _, err := d.putTombstone(ctx, place, partTombstone+digest, "part", key, b); err != nil {
+	key := location.partKey(digest)
+	if _, err := d.putTombstone(ctx, location, partTombstone+digest, "part", key, b); err != nil {
 		return err
 	}
 	if err := d.store.Delete(ctx, key); err != nil {
 		return err
 	}
-	_, err := d.Sweep(ctx, place.Prefix()+"/"+partsFolder+"/")
+	_, err := d.Sweep(ctx, location.Prefix()+"/"+partsFolder+"/")
 	return err
 }
 
-func (d *Deck) putTombstone(ctx context.Context, place Place, name, buries, key string, b Burial) (bool, error) {
-	if err := place.Validate(); err != nil {
+func (d *Deck) putTombstone(ctx context.Context, location Location, name, buries, key string, b Burial) (bool, error) {
+	if err := location.Validate(); err != nil {
 		return false, err
 	}
 	if !validReason(b.Reason) {
@@ -201,7 +201,7 @@ func (d *Deck) putTombstone(ctx context.Context, place Place, name, buries, key 
 		if err := b.MovedTo.Validate(); err != nil {
 			return false, err
 		}
-		if body.MovedTo = b.MovedTo.Prefix(); buries != tombstoneTrace || body.MovedTo == key || !sameTrace(place, *b.MovedTo) {
+		if body.MovedTo = b.MovedTo.Prefix(); buries != tombstoneTrace || body.MovedTo == key || !sameTrace(location, *b.MovedTo) {
 			return false, badTombstone("only a whole trace moves, to another place of the same tenant and trace")
 		}
 	}
@@ -216,10 +216,10 @@ func (d *Deck) putTombstone(ctx context.Context, place Place, name, buries, key 
 	if err != nil {
 		return false, fmt.Errorf("encode tombstone: %w", err)
 	}
-	return d.store.PutNew(ctx, place.tombstoneKey(name), append(text, '\n'), "application/json")
+	return d.store.PutNew(ctx, location.tombstoneKey(name), append(text, '\n'), "application/json")
 }
 
-func sameTrace(a, b Place) bool {
+func sameTrace(a, b Location) bool {
 	return a.TraceID == b.TraceID && segment(a.Tenant, a.tenantEscaped) == segment(b.Tenant, b.tenantEscaped)
 }
 
@@ -262,16 +262,16 @@ func (d *Deck) removeBelow(ctx context.Context, folder string) (removed int, err
 	return removed + swept, err
 }
 
-// Remove deletes what was listed of a place, and leaves no tombstone: it lies elsewhere in the deck. What came since the listing stays.
-func (d *Deck) Remove(ctx context.Context, place Place, listed PlaceState) error {
-	if err := place.Validate(); err != nil {
+// Remove deletes what was listed of a location, and leaves no tombstone: it lies elsewhere in the deck. What came since the listing stays.
+func (d *Deck) Remove(ctx context.Context, location Location, listed LocationState) error {
+	if err := location.Validate(); err != nil {
 		return err
 	}
 	var tapes, others []string
 	for _, g := range listed.Generations {
 		for _, r := range g.Runs {
 			for _, name := range r.Files {
-				key := place.Prefix() + "/" + g.String() + "/" + r.Root + "/" + name
+				key := location.Prefix() + "/" + g.String() + "/" + r.Root + "/" + name
 				if name == TapeFile {
 					tapes = append(tapes, key)
 				} else {
@@ -281,23 +281,23 @@ func (d *Deck) Remove(ctx context.Context, place Place, listed PlaceState) error
 		}
 	}
 	for _, digest := range listed.Parts {
-		others = append(others, place.partKey(digest))
+		others = append(others, location.partKey(digest))
 	}
 	for _, key := range append(tapes, others...) {
 		if err := d.store.Delete(ctx, key); err != nil {
 			return err
 		}
 	}
-	_, err := d.Sweep(ctx, place.Prefix()+"/")
+	_, err := d.Sweep(ctx, location.Prefix()+"/")
 	return err
 }
 
-// Remains returns what still lies in a place, whether it is buried or not: what a move has to bring elsewhere.
-func (d *Deck) Remains(ctx context.Context, place Place) (PlaceState, error) {
-	if err := place.Validate(); err != nil {
-		return PlaceState{}, err
+// Remains returns what still lies in a location, whether it is buried or not: what a move has to bring elsewhere.
+func (d *Deck) Remains(ctx context.Context, location Location) (LocationState, error) {
+	if err := location.Validate(); err != nil {
+		return LocationState{}, err
 	}
-	return d.scan(ctx, place, "", Tombstones{})
+	return d.scan(ctx, location, "", Tombstones{})
 }
 
 // buriedBelow returns which of the traces below a folder are buried. The folder ends in the level of traces, or within the name of one.

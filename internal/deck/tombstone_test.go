@@ -34,7 +34,7 @@ func eachDeck(t *testing.T, run func(*testing.T, *deck.Deck)) {
 	})
 }
 
-func putTapes(t *testing.T, d *deck.Deck, p deck.Place, evidence string) (part string, gen deck.Generation) {
+func putTapes(t *testing.T, d *deck.Deck, p deck.Location, evidence string) (part string, gen deck.Generation) {
 	t.Helper()
 	part, _, err := d.PutPart(t.Context(), p, []byte(evidence))
 	if err != nil {
@@ -51,17 +51,17 @@ func putTapes(t *testing.T, d *deck.Deck, p deck.Place, evidence string) (part s
 	return part, gen
 }
 
-func replayOf(p deck.Place, id string) deck.Place {
+func replayOf(p deck.Location, id string) deck.Location {
 	p.Area, p.ReplayRunID = deck.AreaReplays, id
 	return p
 }
 
 func TestTombstoneSaysWhatItTookAwayAndHasNoClockInItsName(t *testing.T) {
 	eachDeck(t, func(t *testing.T, d *deck.Deck) {
-		putTapes(t, d, place1, "x")
-		to := replayOf(place1, "r-1")
+		putTapes(t, d, location1, "x")
+		to := replayOf(location1, "r-1")
 		at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.FixedZone("", 3600))
-		removed, err := d.Bury(t.Context(), place1, deck.Burial{Reason: deck.ReasonLateTag, MovedTo: &to, At: at})
+		removed, err := d.Bury(t.Context(), location1, deck.Burial{Reason: deck.ReasonLateTag, MovedTo: &to, At: at})
 		if err != nil || removed != 3 {
 			t.Fatal(removed, err)
 		}
@@ -80,18 +80,18 @@ func TestTombstoneSaysWhatItTookAwayAndHasNoClockInItsName(t *testing.T) {
 
 func TestBuriedTraceIsNeitherWrittenNorListedNorRead(t *testing.T) {
 	eachDeck(t, func(t *testing.T, d *deck.Deck) {
-		part, gen := putTapes(t, d, place1, "x")
-		before, err := d.Site(t.Context(), place1)
+		part, gen := putTapes(t, d, location1, "x")
+		before, err := d.LocationWriter(t.Context(), location1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if created, err := d.PutTombstone(t.Context(), place1, deck.Burial{Reason: deck.ReasonRequest}); err != nil || !created {
+		if created, err := d.PutTombstone(t.Context(), location1, deck.Burial{Reason: deck.ReasonRequest}); err != nil || !created {
 			t.Fatal(created, err)
 		}
-		if _, _, err := d.PutPart(t.Context(), place1, []byte("x")); !errors.Is(err, deck.ErrBuried) || !deck.IsPermanent(err) {
+		if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); !errors.Is(err, deck.ErrBuried) || !deck.IsPermanent(err) {
 			t.Errorf("a part that was there before: %v", err)
 		}
-		if _, err := d.PutGeneration(t.Context(), place1, deck.NewGeneration(9, nil, nil), []deck.RunFiles{runFiles(root1)}); !errors.Is(err, deck.ErrBuried) {
+		if _, err := d.PutGeneration(t.Context(), location1, deck.NewGeneration(9, nil, nil), []deck.RunFiles{runFiles(root1)}); !errors.Is(err, deck.ErrBuried) {
 			t.Errorf("a new generation: %v", err)
 		}
 		// A writer that looked before the tombstone was there sees it at its next look, before it writes tapes.
@@ -101,19 +101,19 @@ func TestBuriedTraceIsNeitherWrittenNorListedNorRead(t *testing.T) {
 		if _, err := before.PutGeneration(t.Context(), gen, []deck.RunFiles{runFiles(root1)}); !errors.Is(err, deck.ErrBuried) {
 			t.Error(err)
 		}
-		for p, err := range d.Places(t.Context()) {
+		for p, err := range d.Locations(t.Context()) {
 			t.Errorf("listed %v, %v", p, err)
 		}
 		if _, err := d.Find(t.Context(), trace1, ""); !errors.Is(err, deck.ErrNotFound) {
 			t.Error(err)
 		}
-		if _, ok, err := d.Current(t.Context(), place1); ok || err != nil {
+		if _, ok, err := d.Current(t.Context(), location1); ok || err != nil {
 			t.Error(ok, err)
 		}
-		if remains, err := d.Remains(t.Context(), place1); err != nil || !remains.Has(gen) || remains.Parts[0] != part {
+		if remains, err := d.Remains(t.Context(), location1); err != nil || !remains.Has(gen) || remains.Parts[0] != part {
 			t.Error(remains, err)
 		}
-		if _, _, moved, err := d.MovedTo(t.Context(), place1); moved || err != nil {
+		if _, _, moved, err := d.MovedTo(t.Context(), location1); moved || err != nil {
 			t.Error(moved, err)
 		}
 	})
@@ -121,32 +121,32 @@ func TestBuriedTraceIsNeitherWrittenNorListedNorRead(t *testing.T) {
 
 func TestOneGenerationOrPartIsBuriedAndTheRestStays(t *testing.T) {
 	eachDeck(t, func(t *testing.T, d *deck.Deck) {
-		first, low := putTapes(t, d, place1, "x")
-		second, high := putTapes(t, d, place1, "y")
-		if removed, err := d.BuryGeneration(t.Context(), place1, high, deck.Burial{Reason: deck.ReasonRequest}); err != nil || removed != 2 {
+		first, low := putTapes(t, d, location1, "x")
+		second, high := putTapes(t, d, location1, "y")
+		if removed, err := d.BuryGeneration(t.Context(), location1, high, deck.Burial{Reason: deck.ReasonRequest}); err != nil || removed != 2 {
 			t.Fatal(removed, err)
 		}
-		if _, err := d.PutGeneration(t.Context(), place1, high, []deck.RunFiles{runFiles(root1, "oracle.json")}); !errors.Is(err, deck.ErrBuried) {
+		if _, err := d.PutGeneration(t.Context(), location1, high, []deck.RunFiles{runFiles(root1, "oracle.json")}); !errors.Is(err, deck.ErrBuried) {
 			t.Error(err)
 		}
-		if err := d.BuryPart(t.Context(), place1, second, deck.Burial{Reason: deck.ReasonScrub}); err != nil {
+		if err := d.BuryPart(t.Context(), location1, second, deck.Burial{Reason: deck.ReasonScrub}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := d.PutPart(t.Context(), place1, []byte("y")); !errors.Is(err, deck.ErrBuried) {
+		if _, _, err := d.PutPart(t.Context(), location1, []byte("y")); !errors.Is(err, deck.ErrBuried) {
 			t.Error(err)
 		}
-		if _, created, err := d.PutPart(t.Context(), place1, []byte("z")); err != nil || !created {
+		if _, created, err := d.PutPart(t.Context(), location1, []byte("z")); err != nil || !created {
 			t.Error(created, err)
 		}
-		state, err := d.State(t.Context(), place1)
+		state, err := d.State(t.Context(), location1)
 		if cur, ok := state.Current(); err != nil || !ok || cur.Generation != low || len(state.Parts) != 2 {
 			t.Error(state, err)
 		}
-		if parts, err := d.Parts(t.Context(), place1); err != nil || len(parts) != 2 {
+		if parts, err := d.Parts(t.Context(), location1); err != nil || len(parts) != 2 {
 			t.Error(parts, first, err)
 		}
 		n := 0
-		for _, err := range d.Places(t.Context()) {
+		for _, err := range d.Locations(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +162,7 @@ func TestOnlyTheBuriedTracesOfAFolderAreLeftOut(t *testing.T) {
 	eachDeck(t, func(t *testing.T, d *deck.Deck) {
 		var want []string
 		for i := range 6 {
-			p := deck.Place{Area: deck.AreaRuns, Tenant: fmt.Sprintf("tenant-%d", i%2), TraceID: fmt.Sprintf("4b%030x", i)}
+			p := deck.Location{Area: deck.AreaRuns, Tenant: fmt.Sprintf("tenant-%d", i%2), TraceID: fmt.Sprintf("4b%030x", i)}
 			putTapes(t, d, p, "x")
 			if i%3 == 0 {
 				if _, err := d.PutTombstone(t.Context(), p, deck.Burial{Reason: deck.ReasonRetention}); err != nil {
@@ -178,7 +178,7 @@ func TestOnlyTheBuriedTracesOfAFolderAreLeftOut(t *testing.T) {
 			want = append(want, p.Tenant+p.TraceID)
 		}
 		got := map[string]bool{}
-		for p, err := range d.Places(t.Context()) {
+		for p, err := range d.Locations(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,9 +200,9 @@ func TestOnlyTheBuriedTracesOfAFolderAreLeftOut(t *testing.T) {
 
 func TestTombstonesAreFollowedToWhereTheTraceLies(t *testing.T) {
 	eachDeck(t, func(t *testing.T, d *deck.Deck) {
-		undecided, replay := place1, replayOf(place1, "A replay with a long name and spaces")
+		undecided, replay := location1, replayOf(location1, "A replay with a long name and spaces")
 		undecided.Area = deck.AreaUndecided
-		for _, step := range []struct{ from, to deck.Place }{{undecided, place1}, {place1, replay}} {
+		for _, step := range []struct{ from, to deck.Location }{{undecided, location1}, {location1, replay}} {
 			if _, err := d.PutTombstone(t.Context(), step.from, deck.Burial{Reason: deck.ReasonRequest, MovedTo: &step.to}); err != nil {
 				t.Fatal(err)
 			}
@@ -231,13 +231,13 @@ func TestHostileTombstonesAreObeyedAndNotFollowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, faults := memDeck(t)
-			if _, err := faults.PutNew(t.Context(), "tombstones/"+place1.Prefix()+"/trace.json", []byte(body), "application/json"); err != nil {
+			if _, err := faults.PutNew(t.Context(), "tombstones/"+location1.Prefix()+"/trace.json", []byte(body), "application/json"); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := d.PutPart(t.Context(), place1, []byte("x")); !errors.Is(err, deck.ErrBuried) {
+			if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); !errors.Is(err, deck.ErrBuried) {
 				t.Error(err)
 			}
-			if _, _, _, err := d.MovedTo(t.Context(), place1); !errors.Is(err, deck.ErrCorrupt) {
+			if _, _, _, err := d.MovedTo(t.Context(), location1); !errors.Is(err, deck.ErrCorrupt) {
 				t.Error(err)
 			}
 		})
@@ -246,23 +246,23 @@ func TestHostileTombstonesAreObeyedAndNotFollowed(t *testing.T) {
 
 func TestBurialThatCannotHoldIsRefused(t *testing.T) {
 	d, faults := memDeck(t)
-	elsewhere, bad := place1, replayOf(place1, "")
+	elsewhere, bad := location1, replayOf(location1, "")
 	elsewhere.TraceID = trace2
 	for name, b := range map[string]deck.Burial{
 		"no reason":     {},
 		"reason":        {Reason: "Because!"},
 		"other trace":   {Reason: "x", MovedTo: &elsewhere},
-		"itself":        {Reason: "x", MovedTo: &place1},
+		"itself":        {Reason: "x", MovedTo: &location1},
 		"no such place": {Reason: "x", MovedTo: &bad},
 	} {
-		if _, err := d.Bury(t.Context(), place1, b); !errors.Is(err, deck.ErrBadKey) {
+		if _, err := d.Bury(t.Context(), location1, b); !errors.Is(err, deck.ErrBadKey) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := d.BuryGeneration(t.Context(), place1, deck.Generation{}, deck.Burial{Reason: "x"}); !errors.Is(err, deck.ErrBadKey) {
+	if _, err := d.BuryGeneration(t.Context(), location1, deck.Generation{}, deck.Burial{Reason: "x"}); !errors.Is(err, deck.ErrBadKey) {
 		t.Error(err)
 	}
-	if err := d.BuryPart(t.Context(), place1, "../x", deck.Burial{Reason: "x"}); !errors.Is(err, deck.ErrBadKey) {
+	if err := d.BuryPart(t.Context(), location1, "../x", deck.Burial{Reason: "x"}); !errors.Is(err, deck.ErrBadKey) {
 		t.Error(err)
 	}
 	if n := faults.Count(); n != 0 {
@@ -274,18 +274,18 @@ func TestInterruptedBurialLeavesNoTapeAndIsFinishedByTheNext(t *testing.T) {
 	boom := errors.New("power cut")
 	for n := 1; ; n++ {
 		d, faults := memDeck(t)
-		putTapes(t, d, place1, "x")
+		putTapes(t, d, location1, "x")
 		faults.Reset()
 		faults.FailBefore(n, boom)
-		_, err := d.Bury(t.Context(), place1, deck.Burial{Reason: deck.ReasonRequest})
+		_, err := d.Bury(t.Context(), location1, deck.Burial{Reason: deck.ReasonRequest})
 		done := err == nil
 		faults.Reset()
 		if !done && n > 1 { // the tombstone is the first write
-			for p := range d.Places(t.Context()) {
+			for p := range d.Locations(t.Context()) {
 				t.Errorf("after a cut at %d %v is listed", n, p)
 			}
 		}
-		if _, err := d.Bury(t.Context(), place1, deck.Burial{Reason: deck.ReasonRequest}); err != nil {
+		if _, err := d.Bury(t.Context(), location1, deck.Burial{Reason: deck.ReasonRequest}); err != nil {
 			t.Fatal(err)
 		}
 		if left := decktest.Keys(t, faults); len(left) != 2 {
@@ -302,25 +302,25 @@ func TestInterruptedBurialLeavesNoTapeAndIsFinishedByTheNext(t *testing.T) {
 
 func TestWriterThatMeetsABurialLeavesNothingVisible(t *testing.T) {
 	d, faults := memDeck(t)
-	putTapes(t, d, place1, "x")
+	putTapes(t, d, location1, "x")
 	faults.Reset()
 	// The burial comes between the look of the writer and its write.
 	buried := false
 	faults.Hook(func(_ context.Context, op decktest.Op) error {
 		if op.Name == "put" && strings.Contains(op.Key, "/parts/") && !buried {
 			buried = true
-			_, err := d.Bury(t.Context(), place1, deck.Burial{Reason: deck.ReasonRequest})
+			_, err := d.Bury(t.Context(), location1, deck.Burial{Reason: deck.ReasonRequest})
 			return err
 		}
 		return nil
 	})
-	if _, _, err := d.PutPart(t.Context(), place1, []byte("late")); err != nil {
+	if _, _, err := d.PutPart(t.Context(), location1, []byte("late")); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := d.State(t.Context(), place1); err != nil || len(state.Parts) != 0 {
+	if state, err := d.State(t.Context(), location1); err != nil || len(state.Parts) != 0 {
 		t.Error(state, err)
 	}
-	if remains, err := d.Remains(t.Context(), place1); err != nil || len(remains.Parts) != 1 {
+	if remains, err := d.Remains(t.Context(), location1); err != nil || len(remains.Parts) != 1 {
 		t.Error("what the writer left cannot be found", remains, err)
 	}
 }
@@ -336,14 +336,14 @@ func FuzzTombstoneLeadsToNoOtherTrace(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		d, store := memDeck(t)
-		if _, err := store.PutNew(t.Context(), "tombstones/"+place1.Prefix()+"/trace.json", body, "application/json"); err != nil {
+		if _, err := store.PutNew(t.Context(), "tombstones/"+location1.Prefix()+"/trace.json", body, "application/json"); err != nil {
 			t.Fatal(err)
 		}
-		to, _, moved, err := d.MovedTo(t.Context(), place1)
-		if moved && (err != nil || to.TraceID != place1.TraceID || to.Tenant != place1.Tenant || to == place1 || to.Validate() != nil) {
+		to, _, moved, err := d.MovedTo(t.Context(), location1)
+		if moved && (err != nil || to.TraceID != location1.TraceID || to.Tenant != location1.Tenant || to == location1 || to.Validate() != nil) {
 			t.Fatalf("%q leads to %v, %v", body, to, err)
 		}
-		if _, _, err := d.PutPart(t.Context(), place1, []byte("x")); !errors.Is(err, deck.ErrBuried) {
+		if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); !errors.Is(err, deck.ErrBuried) {
 			t.Fatalf("%q is not obeyed: %v", body, err)
 		}
 	})
@@ -351,19 +351,19 @@ func FuzzTombstoneLeadsToNoOtherTrace(f *testing.F) {
 
 func TestRemoveTakesWhatWasListedAndNothingElse(t *testing.T) {
 	eachDeck(t, func(t *testing.T, d *deck.Deck) {
-		putTapes(t, d, place1, "x")
-		listed, err := d.Remains(t.Context(), place1)
+		putTapes(t, d, location1, "x")
+		listed, err := d.Remains(t.Context(), location1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		late, _, err := d.PutPart(t.Context(), place1, []byte("late"))
+		late, _, err := d.PutPart(t.Context(), location1, []byte("late"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Remove(t.Context(), place1, listed); err != nil {
+		if err := d.Remove(t.Context(), location1, listed); err != nil {
 			t.Fatal(err)
 		}
-		if state, err := d.State(t.Context(), place1); err != nil || len(state.Generations) != 0 || len(state.Parts) != 1 || state.Parts[0] != late {
+		if state, err := d.State(t.Context(), location1); err != nil || len(state.Generations) != 0 || len(state.Parts) != 1 || state.Parts[0] != late {
 			t.Error(state, err)
 		}
 	})

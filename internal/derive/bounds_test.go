@@ -59,7 +59,7 @@ func longRequest(set *evidence.Set) Request {
 	return Request{Tenant: "default", TraceID: longTrace, Set: set, Complete: true}
 }
 
-var longPlace = deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: longTrace}
+var longPlace = deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: longTrace}
 
 // currentFiles returns the tapes of the current generation by their run, and the generation.
 func currentFiles(t *testing.T, d *deck.Deck) (map[string][]byte, deck.GenerationState) {

@@ -31,7 +31,7 @@ const defaultMaxTraces = 2000
 var ErrTooMany = errors.New("too many traces may belong together")
 
 // JoinDeck joins the runs under runs/ that lie in several traces, by the rules of Join, and yields the tapes that lie under joined/
-// then. Repeating it changes nothing. An error that it yields is about one place or one group of traces, or ends it when the deck cannot
+// then. Repeating it changes nothing. An error that it yields is about one location or one group of traces, or ends it when the deck cannot
 // be listed.
 //
 // Only tapes are read to find out which traces may belong together, and then the evidence of those, group by group.
@@ -40,23 +40,23 @@ func (w *Writer) JoinDeck(ctx context.Context, o DeckJoin) iter.Seq2[Written, er
 		o.MaxTraces = defaultMaxTraces
 	}
 	return func(yield func(Written, error) bool) {
-		places, families, ok := w.relate(ctx, o, func(err error) bool { return yield(Written{}, err) })
+		locations, candidates, ok := w.relate(ctx, o, func(err error) bool { return yield(Written{}, err) })
 		if !ok {
 			return
 		}
-		for _, family := range families {
+		for _, candidate := range candidates {
 			if ctx.Err() != nil {
 				yield(Written{}, ctx.Err())
 				return
 			}
-			if len(family) > o.MaxTraces {
-				err := fmt.Errorf("%w: %d, beginning with %s", ErrTooMany, len(family), places[family[0]].place)
+			if len(candidate) > o.MaxTraces {
+				err := fmt.Errorf("%w: %d, beginning with %s", ErrTooMany, len(candidate), locations[candidate[0]].location)
 				if !yield(Written{}, err) {
 					return
 				}
 				continue
 			}
-			written, err := w.joinFamily(ctx, places, family, o.Rehearse)
+			written, err := w.joinCandidate(ctx, locations, candidate, o.Rehearse)
 			for _, t := range written {
 				if !yield(t, nil) {
 					return
@@ -69,16 +69,16 @@ func (w *Writer) JoinDeck(ctx context.Context, o DeckJoin) iter.Seq2[Written, er
 	}
 }
 
-// tenantPlace is a place with the name of its tenant, which the key of a place may not tell.
-type tenantPlace struct {
-	place  deck.Place
-	tenant string
+// tenantLocation is a location with the name of its tenant, which the key of a location may not tell.
+type tenantLocation struct {
+	location deck.Location
+	tenant   string
 }
 
-func (w *Writer) joinFamily(ctx context.Context, places []tenantPlace, family []int, rehearse bool) ([]Written, error) {
+func (w *Writer) joinCandidate(ctx context.Context, locations []tenantLocation, candidate []int, rehearse bool) ([]Written, error) {
 	var stored []*Stored
-	for _, i := range family {
-		s, err := w.Load(ctx, places[i].tenant, places[i].place)
+	for _, i := range candidate {
+		s, err := w.Load(ctx, locations[i].tenant, locations[i].location)
 		if err != nil {
 			return nil, err
 		}
@@ -88,55 +88,55 @@ func (w *Writer) joinFamily(ctx context.Context, places []tenantPlace, family []
 	return written, err
 }
 
-// relate walks over the places and finds out which of them may belong together.
-func (w *Writer) relate(ctx context.Context, o DeckJoin, fail func(error) bool) (places []tenantPlace, families [][]int, ok bool) {
+// relate walks over the locations and finds out which of them may belong together.
+func (w *Writer) relate(ctx context.Context, o DeckJoin, fail func(error) bool) (locations []tenantLocation, candidates [][]int, ok bool) {
 	tenants := map[string]string{} // as it stands in keys → as it is
 	if o.Tenant != "" {
 		tenants[deck.SafeName(o.Tenant)] = o.Tenant
 	}
-	wanted := func(p deck.Place) bool { return o.Tenant == "" || deck.SafeName(o.Tenant) == p.Tenant }
+	wanted := func(p deck.Location) bool { return o.Tenant == "" || deck.SafeName(o.Tenant) == p.Tenant }
 	joined, ok := w.joinedTraces(ctx, wanted, tenants, fail)
 	if !ok {
 		return nil, nil, false
 	}
-	k := newKin()
+	k := newCandidateIndex()
 	for read, err := range w.currentTapes(ctx, deck.AreaRuns, wanted) {
 		if err != nil {
 			fail(err)
 			return nil, nil, false
 		}
 		tapes, err := w.allTapes(ctx, read, joined, tenants)
-		if err != nil && !fail(fmt.Errorf("trace %s: %w", read.place.TraceID, err)) {
+		if err != nil && !fail(fmt.Errorf("trace %s: %w", read.location.TraceID, err)) {
 			return nil, nil, false
 		}
 		if len(tapes) == 0 {
 			continue
 		}
 		for _, t := range tapes {
-			k.add(len(places), t)
+			k.add(len(locations), t)
 		}
-		places = append(places, tenantPlace{read.place, tapes[0].Run.Tenant})
+		locations = append(locations, tenantLocation{read.location, tapes[0].Run.Tenant})
 	}
-	return places, k.families(), true
+	return locations, k.candidates(), true
 }
 
 type trace struct{ tenant, id string }
 
 // joinedTraces lists the traces of which a joined run was made before. Their own tapes may have been left out of runs/ then.
-func (w *Writer) joinedTraces(ctx context.Context, wanted func(deck.Place) bool, tenants map[string]string, fail func(error) bool) (map[trace]bool, bool) {
+func (w *Writer) joinedTraces(ctx context.Context, wanted func(deck.Location) bool, tenants map[string]string, fail func(error) bool) (map[trace]bool, bool) {
 	traces := map[trace]bool{}
 	for read, err := range w.currentTapes(ctx, deck.AreaJoined, wanted) {
 		if err != nil {
 			fail(err)
 			return nil, false
 		}
-		if read.err != nil && !fail(fmt.Errorf("joined trace %s: %w", read.place.TraceID, read.err)) {
+		if read.err != nil && !fail(fmt.Errorf("joined trace %s: %w", read.location.TraceID, read.err)) {
 			return nil, false
 		}
 		for _, t := range read.tapes {
-			tenants[read.place.Tenant] = t.Run.Tenant
+			tenants[read.location.Tenant] = t.Run.Tenant
 			for _, id := range t.Sources.TraceIDs {
-				traces[trace{read.place.Tenant, id}] = true
+				traces[trace{read.location.Tenant, id}] = true
 			}
 		}
 	}
@@ -146,11 +146,11 @@ func (w *Writer) joinedTraces(ctx context.Context, wanted func(deck.Place) bool,
 // allTapes returns the tapes of all runs of a trace: those that lie there, or, where some may have been left out, those that its evidence
 // gives.
 func (w *Writer) allTapes(ctx context.Context, read tapesRead, joined map[trace]bool, tenants map[string]string) ([]*tape.Tape, error) {
-	segment := read.place.Tenant
+	segment := read.location.Tenant
 	for _, t := range read.tapes {
 		tenants[segment] = t.Run.Tenant
 	}
-	if read.err != nil || len(read.tapes) > 0 && !joined[trace{segment, read.place.TraceID}] {
+	if read.err != nil || len(read.tapes) > 0 && !joined[trace{segment, read.location.TraceID}] {
 		return read.tapes, read.err
 	}
 	tenant, known := tenants[segment]
@@ -159,7 +159,7 @@ func (w *Writer) allTapes(ctx context.Context, read tapesRead, joined map[trace]
 			return nil, errors.New("no tape names the tenant; say it with --tenant")
 		}
 	}
-	s, err := w.Load(ctx, tenant, read.place)
+	s, err := w.Load(ctx, tenant, read.location)
 	if err != nil || s.Set.Len() == 0 {
 		return nil, err
 	}
@@ -167,24 +167,24 @@ func (w *Writer) allTapes(ctx context.Context, read tapesRead, joined map[trace]
 	return tapes, err
 }
 
-// tapesRead are the current tapes of a place.
+// tapesRead are the current tapes of a location.
 type tapesRead struct {
-	place deck.Place
-	tapes []*tape.Tape
-	err   error
+	location deck.Location
+	tapes    []*tape.Tape
+	err      error
 }
 
-// readers is how many places are read at a time: most of the time is spent waiting for the store.
+// readers is how many locations are read at a time: most of the time is spent waiting for the store.
 const readers = 16
 
-// currentTapes reads the current tapes of an area. An error that it yields ends it; what is wrong with one place stands in its element.
-func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(deck.Place) bool) iter.Seq2[tapesRead, error] {
+// currentTapes reads the current tapes of an area. An error that it yields ends it; what is wrong with one location stands in its element.
+func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(deck.Location) bool) iter.Seq2[tapesRead, error] {
 	return func(yield func(tapesRead, error) bool) {
 		var batch []tapesRead
 		flush := func() bool {
 			var reading sync.WaitGroup
 			for i := range batch {
-				reading.Go(func() { batch[i].tapes, batch[i].err = w.readTapes(ctx, batch[i].place) })
+				reading.Go(func() { batch[i].tapes, batch[i].err = w.readTapes(ctx, batch[i].location) })
 			}
 			reading.Wait()
 			for _, read := range batch {
@@ -199,15 +199,15 @@ func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(d
 			batch = nil
 			return true
 		}
-		for place, err := range w.deck.Places(ctx, area) {
+		for location, err := range w.deck.Locations(ctx, area) {
 			if err != nil {
 				yield(tapesRead{}, err)
 				return
 			}
-			if !wanted(place) {
+			if !wanted(location) {
 				continue
 			}
-			batch = append(batch, tapesRead{place: place})
+			batch = append(batch, tapesRead{location: location})
 			if len(batch) == readers && !flush() {
 				return
 			}
@@ -216,20 +216,20 @@ func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(d
 	}
 }
 
-// readTapes reads the current tapes of a place.
-func (w *Writer) readTapes(ctx context.Context, place deck.Place) (tapes []*tape.Tape, err error) {
-	defer Recovered(&err, ErrUnderivable, place.TraceID)
-	_, err = w.deck.ReadCurrent(ctx, place, func(current deck.GenerationState) error {
-		tapes, err = ReadTapes(ctx, w.deck, place, current)
+// readTapes reads the current tapes of a location.
+func (w *Writer) readTapes(ctx context.Context, location deck.Location) (tapes []*tape.Tape, err error) {
+	defer Recovered(&err, ErrUnderivable, location.TraceID)
+	_, err = w.deck.ReadCurrent(ctx, location, func(current deck.GenerationState) error {
+		tapes, err = ReadTapes(ctx, w.deck, location, current)
 		return err
 	})
 	return tapes, err
 }
 
 // ReadTapes reads the tapes of a generation.
-func ReadTapes(ctx context.Context, d *deck.Deck, place deck.Place, g deck.GenerationState) (tapes []*tape.Tape, err error) {
+func ReadTapes(ctx context.Context, d *deck.Deck, location deck.Location, g deck.GenerationState) (tapes []*tape.Tape, err error) {
 	for _, run := range g.Runs {
-		body, err := d.ReadFile(ctx, place, g.Generation, run.Root, tape.TapeFile)
+		body, err := d.ReadFile(ctx, location, g.Generation, run.Root, tape.TapeFile)
 		if err != nil {
 			return tapes, err
 		}
@@ -242,18 +242,18 @@ func ReadTapes(ctx context.Context, d *deck.Deck, place deck.Place, g deck.Gener
 	return tapes, nil
 }
 
-// Load gathers what the deck holds of a trace. tenant is its name; that of the place may be escaped.
-func (w *Writer) Load(ctx context.Context, tenant string, place deck.Place) (_ *Stored, err error) {
-	defer Recovered(&err, ErrUnderivable, place.TraceID)
-	site, err := w.deck.Site(ctx, place)
+// Load gathers what the deck holds of a trace. tenant is its name; that of the location may be escaped.
+func (w *Writer) Load(ctx context.Context, tenant string, location deck.Location) (_ *Stored, err error) {
+	defer Recovered(&err, ErrUnderivable, location.TraceID)
+	target, err := w.deck.LocationWriter(ctx, location)
 	if err != nil {
-		return nil, fmt.Errorf("look for tombstones of trace %s: %w", place.TraceID, err)
+		return nil, fmt.Errorf("look for tombstones of trace %s: %w", location.TraceID, err)
 	}
-	state, err := site.State(ctx)
+	state, err := target.State(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list trace %s: %w", place.TraceID, err)
+		return nil, fmt.Errorf("list trace %s: %w", location.TraceID, err)
 	}
-	s := &Stored{Tenant: tenant, TraceID: place.TraceID, site: site, state: state}
+	s := &Stored{Tenant: tenant, TraceID: location.TraceID, target: target, state: state}
 	if err := w.unite(ctx, s, "", nil); err != nil {
 		return nil, err
 	}

@@ -330,7 +330,7 @@ func TestADamagedTapeDoesNotStopTheOthers(t *testing.T) {
 	d, w := openDeck(t, "mem")
 	deriveEach(t, w, "default", set)
 	all := len(joinDeck(t, w, DeckJoin{Rehearse: true}))
-	lone := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("f", 32)}
+	lone := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("f", 32)}
 	_, err := d.PutGeneration(t.Context(), lone, deck.NewGeneration(1, nil, nil), []deck.RunFiles{{
 		Root: strings.Repeat("1", 16), Files: []deck.File{{Name: tape.TapeFile, Body: []byte("{")}},
 	}})

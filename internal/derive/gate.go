@@ -85,11 +85,11 @@ func (e *QuarantineError) Error() string {
 		e.What, e.TraceID, e.Hits, strings.Join(e.Rules, ", "), dropped, e.Evidence, e.Report)
 }
 
-// quarantineReport is the file that lies in quarantine. It holds places and rules, never values.
+// quarantineReport is the file that lies in quarantine. It holds locations and rules, never values.
 type quarantineReport struct {
 	Kind     string         `json:"kind"`
 	Layout   string         `json:"layout"`
-	Place    string         `json:"place"`
+	Location string         `json:"place"`
 	TraceID  string         `json:"trace_id"`
 	What     string         `json:"what"`
 	Gate     gateReport     `json:"gate"`
@@ -117,7 +117,7 @@ type gateFinding struct {
 const maxGateFindings = 1000
 
 // passEvidence lets evidence through, or writes it to quarantine with what was found masked.
-func (w *Writer) passEvidence(ctx context.Context, place deck.Place, set *evidence.Set) error {
+func (w *Writer) passEvidence(ctx context.Context, location deck.Location, set *evidence.Set) error {
 	if w.options.Gate == nil {
 		return nil
 	}
@@ -134,10 +134,10 @@ func (w *Writer) passEvidence(ctx context.Context, place deck.Place, set *eviden
 		masked.AddTraces(td)
 		var err error
 		if canonical, err = masked.Canonical(); err != nil {
-			return fmt.Errorf("encode evidence of trace %s: %w", place.TraceID, err)
+			return fmt.Errorf("encode evidence of trace %s: %w", location.TraceID, err)
 		}
 	}
-	return w.quarantine(ctx, place, quarantined{what: "evidence", hits: hits, dropped: dropped, canonical: canonical})
+	return w.quarantine(ctx, location, quarantined{what: "evidence", hits: hits, dropped: dropped, canonical: canonical})
 }
 
 func gateFindings(hits []redact.Hit) []gateFinding {
@@ -148,21 +148,21 @@ func gateFindings(hits []redact.Hit) []gateFinding {
 	return list
 }
 
-// passPart is passEvidence for a part of the deck that goes to another place.
-func (w *Writer) passPart(ctx context.Context, place deck.Place, part []byte) error {
+// passPart is passEvidence for a part of the deck that goes to another location.
+func (w *Writer) passPart(ctx context.Context, location deck.Location, part []byte) error {
 	if w.options.Gate == nil {
 		return nil
 	}
 	set, err := evidence.FromPart(part)
 	if err != nil {
-		return fmt.Errorf("part of trace %s: %w", place.TraceID, err)
+		return fmt.Errorf("part of trace %s: %w", location.TraceID, err)
 	}
-	return w.passEvidence(ctx, place, set)
+	return w.passEvidence(ctx, location, set)
 }
 
 // passFiles lets the files of a generation through, or writes a report to quarantine. Their evidence lies in the deck, where the gate
 // found nothing in it.
-func (w *Writer) passFiles(ctx context.Context, place deck.Place, parts []string, runs []deck.RunFiles) error {
+func (w *Writer) passFiles(ctx context.Context, location deck.Location, parts []string, runs []deck.RunFiles) error {
 	g := w.options.Gate
 	if g == nil || !g.files {
 		return nil
@@ -179,10 +179,10 @@ func (w *Writer) passFiles(ctx context.Context, place deck.Place, parts []string
 	if len(hits) == 0 {
 		return nil
 	}
-	return w.quarantine(ctx, place, quarantined{what: "tapes", hits: hits, parts: parts})
+	return w.quarantine(ctx, location, quarantined{what: "tapes", hits: hits, parts: parts})
 }
 
-// quarantined is what is kept out of a place.
+// quarantined is what is kept out of a location.
 type quarantined struct {
 	what      string // evidence or tapes
 	hits      []redact.Hit
@@ -191,10 +191,10 @@ type quarantined struct {
 	parts     []string     // of tapes
 }
 
-func (w *Writer) quarantine(ctx context.Context, place deck.Place, q quarantined) error {
+func (w *Writer) quarantine(ctx context.Context, location deck.Location, q quarantined) error {
 	r := w.options.Gate.redactor
 	report := quarantineReport{
-		Kind: "tape-quarantine", Layout: "1", Place: place.Prefix(), TraceID: place.TraceID, What: q.what,
+		Kind: "tape-quarantine", Layout: "1", Location: location.Prefix(), TraceID: location.TraceID, What: q.what,
 		Gate: gateReport{r.Marker().Policy, r.ProfileDigest()},
 		Hits: len(q.hits), Rules: map[string]int{}, Findings: gateFindings(q.hits), Evidence: keptNone, Dropped: gateFindings(q.dropped), Parts: q.parts,
 	}
@@ -221,10 +221,10 @@ func (w *Writer) quarantine(ctx context.Context, place deck.Place, q quarantined
 			return fmt.Errorf("encode quarantine report: %w", err)
 		}
 	}
-	url, err := w.deck.PutQuarantine(ctx, place, append(text, '\n'), q.canonical)
+	url, err := w.deck.PutQuarantine(ctx, location, append(text, '\n'), q.canonical)
 	if err != nil {
-		return fmt.Errorf("write quarantine of trace %s: %w", place.TraceID, err)
+		return fmt.Errorf("write quarantine of trace %s: %w", location.TraceID, err)
 	}
-	return &QuarantineError{TraceID: place.TraceID, What: q.what, Hits: len(q.hits), Dropped: len(q.dropped), Evidence: report.Evidence,
+	return &QuarantineError{TraceID: location.TraceID, What: q.what, Hits: len(q.hits), Dropped: len(q.dropped), Evidence: report.Evidence,
 		Rules: slices.Sorted(maps.Keys(report.Rules)), Report: url}
 }

@@ -207,8 +207,8 @@ func TestFilesOfATapeAreSearchedToo(t *testing.T) {
 	d, _ := openDeck(t, "mem")
 	w := NewWriter(d, Options{Gate: gateOf(t, redact.Default())})
 	runs := []deck.RunFiles{{Root: "0102030405060708", Files: []deck.File{{Name: deck.TapeFile, Body: []byte(`{"a":{"b":["x","mail to jane.doe@corp-mail.com"]}}`)}}}}
-	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("ab", 16)}
-	err := w.passFiles(context.Background(), place, []string{"p"}, runs)
+	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("ab", 16)}
+	err := w.passFiles(context.Background(), location, []string{"p"}, runs)
 	q := (*QuarantineError)(nil)
 	if !errors.As(err, &q) || q.What != "tapes" || q.Hits != 1 || q.Rules[0] != "email" {
 		t.Fatalf("%v", err)
@@ -223,7 +223,7 @@ func TestFilesOfATapeAreSearchedToo(t *testing.T) {
 	}
 	paths := redact.Default()
 	paths.Allow.Paths = []string{"$.a.b"}
-	if err := NewWriter(d, Options{Gate: gateOf(t, paths)}).passFiles(t.Context(), place, nil, runs); err != nil {
+	if err := NewWriter(d, Options{Gate: gateOf(t, paths)}).passFiles(t.Context(), location, nil, runs); err != nil {
 		t.Errorf("an allow list of paths does not speak of files: %v", err)
 	}
 }
@@ -232,7 +232,7 @@ func TestFilesOfATapeAreSearchedToo(t *testing.T) {
 func TestReportSaysWhatOfTheEvidenceWasDropped(t *testing.T) {
 	d, _ := openDeck(t, "mem")
 	w := NewWriter(d, Options{Gate: gateOf(t, redact.Default())})
-	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("ab", 16)}
+	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("ab", 16)}
 	hits := []redact.Hit{{Path: "resourceSpans[0].scopeSpans[0].spans[0].name", Rule: "email"}, {Path: "resourceSpans[0].scopeSpans[0].spans[1].name", Rule: "jwt"}}
 	for _, c := range []struct {
 		q    quarantined
@@ -242,7 +242,7 @@ func TestReportSaysWhatOfTheEvidenceWasDropped(t *testing.T) {
 		{quarantined{what: "evidence", hits: hits, dropped: hits[1:], canonical: []byte("some")}, keptPartial},
 		{quarantined{what: "evidence", hits: hits, dropped: hits}, keptNone},
 	} {
-		err := w.quarantine(t.Context(), place, c.q)
+		err := w.quarantine(t.Context(), location, c.q)
 		q := (*QuarantineError)(nil)
 		if !errors.As(err, &q) || q.Evidence != c.want || q.Dropped != len(c.q.dropped) || !strings.Contains(err.Error(), "beside the report: "+c.want) {
 			t.Fatalf("%v", err)

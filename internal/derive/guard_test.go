@@ -35,13 +35,13 @@ func TestDefectAtAnyStageCostsOneTapeAndNotTheProcess(t *testing.T) {
 	}
 	trace := set.Split()[0]
 	request := Request{Tenant: "default", TraceID: trace.TraceID, Set: trace.Set, Complete: true}
-	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace.TraceID}
+	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace.TraceID}
 	for stage, durable := range map[string]bool{
 		stageEncode: false, stageGate: false, stageUnite: true, stageReconstruct: true, stageRender: true, stageGateFiles: true,
 	} {
 		d, w := defective(t, stage)
 		_, err := w.Write(t.Context(), request)
-		state, stateErr := d.State(t.Context(), place)
+		state, stateErr := d.State(t.Context(), location)
 		if stateErr != nil {
 			t.Fatal(stateErr)
 		}
@@ -72,7 +72,7 @@ func TestDefectMeetsOnlyItsTraceWhenADeckIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.enter = func(string) { panic("defect") }
-	if _, err := w.Load(t.Context(), "default", stored.site.Place()); !errors.Is(err, ErrUnderivable) {
+	if _, err := w.Load(t.Context(), "default", stored.target.Location()); !errors.Is(err, ErrUnderivable) {
 		t.Errorf("Load: %v", err)
 	}
 	if roots := w.Roots(stored); len(roots) != 0 {

@@ -26,7 +26,7 @@ func (w *Writer) join(ctx context.Context, stored []*Stored, rehearse bool) (wri
 	parts = map[string][]string{}
 	byTenant := map[string][]*Stored{}
 	for _, s := range stored {
-		if s.site.Place().Area == deck.AreaRuns {
+		if s.target.Location().Area == deck.AreaRuns {
 			byTenant[s.Tenant] = append(byTenant[s.Tenant], s)
 		}
 	}
@@ -61,7 +61,7 @@ func (w *Writer) joinTraces(tenant string, list []*Stored) (joined []reconstruct
 	return reconstruct.Join(traces, w.reconstruction(tenant)), nil
 }
 
-// byFirstTrace gathers joined runs that lie in one place.
+// byFirstTrace gathers joined runs that lie in one location.
 func byFirstTrace(joined []reconstruct.Joined) [][]reconstruct.Joined {
 	var groups [][]reconstruct.Joined
 	for _, j := range joined {
@@ -94,19 +94,19 @@ func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Store
 		}
 	}
 	slices.Sort(digests)
-	place := deck.Place{Area: deck.AreaJoined, Tenant: tenant, TraceID: group[0].Tape.Run.TraceID}
+	location := deck.Location{Area: deck.AreaJoined, Tenant: tenant, TraceID: group[0].Tape.Run.TraceID}
 	generation := w.newGeneration(items, digests, w.producer)
-	site, err := w.deck.Site(ctx, place)
+	target, err := w.deck.LocationWriter(ctx, location)
 	if err != nil {
-		return nil, fmt.Errorf("look for tombstones of joined trace %s: %w", place.TraceID, err)
+		return nil, fmt.Errorf("look for tombstones of joined trace %s: %w", location.TraceID, err)
 	}
 	if rehearse { // as if it were there already
-		there := deck.PlaceState{Generations: []deck.GenerationState{{Generation: generation, Complete: true}}}
-		return w.generation(ctx, site, there, generation, tapes)
+		there := deck.LocationState{Generations: []deck.GenerationState{{Generation: generation, Complete: true}}}
+		return w.generation(ctx, target, there, generation, tapes)
 	}
-	state, err := site.State(ctx)
+	state, err := target.State(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list joined trace %s: %w", place.TraceID, err)
+		return nil, fmt.Errorf("list joined trace %s: %w", location.TraceID, err)
 	}
-	return w.generation(ctx, site, state, generation, tapes)
+	return w.generation(ctx, target, state, generation, tapes)
 }

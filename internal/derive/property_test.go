@@ -102,11 +102,11 @@ func deliver(t *testing.T, url string, sets []*evidence.Set) map[string]string {
 		}
 	}
 	files := map[string]string{}
-	for place, err := range d.Places(t.Context()) {
+	for location, err := range d.Locations(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, ok, err := d.Current(t.Context(), place)
+		state, ok, err := d.Current(t.Context(), location)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,11 +115,11 @@ func deliver(t *testing.T, url string, sets []*evidence.Set) map[string]string {
 		}
 		for _, run := range state.Runs {
 			for _, file := range run.Files {
-				body, err := d.ReadFile(t.Context(), place, state.Generation, run.Root, file)
+				body, err := d.ReadFile(t.Context(), location, state.Generation, run.Root, file)
 				if err != nil {
 					t.Fatal(err)
 				}
-				files[filepath.Join(place.TraceID, run.Root, file)] = string(body)
+				files[filepath.Join(location.TraceID, run.Root, file)] = string(body)
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func shuffle(r *rand.Rand, m pcommon.Map) {
 	keys := make([]string, 0, m.Len())
 	for k := range m.All() {
 		if slices.Contains(keys, k) {
-			return // a repeated key: which one counts is its place
+			return // a repeated key: which one counts is its location
 		}
 		keys = append(keys, k)
 	}
@@ -275,13 +275,13 @@ func TestLateSpanAddsOnePartAndReplacesTheGeneration(t *testing.T) {
 	}
 	w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
 	trace := set.Split()[0].TraceID
-	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
-	write := func(s *evidence.Set) deck.PlaceState {
+	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
+	write := func(s *evidence.Set) deck.LocationState {
 		t.Helper()
 		if _, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: trace, Set: s, Complete: true}); err != nil && !isNoRun(err) {
 			t.Fatal(err)
 		}
-		state, err := d.State(t.Context(), place)
+		state, err := d.State(t.Context(), location)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +328,7 @@ func TestUndecidedEvidenceMovesToTheRunsWhenTheRootComes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	state, err := d.State(t.Context(), deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace})
+	state, err := d.State(t.Context(), deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestUndecidedEvidenceMovesToTheRunsWhenTheRootComes(t *testing.T) {
 	if !ok || current.Items != set.Len() {
 		t.Errorf("the current generation under runs/ holds %d of %d items", current.Items, set.Len())
 	}
-	undecided, err := d.Remains(t.Context(), deck.Place{Area: deck.AreaUndecided, Tenant: "default", TraceID: trace})
+	undecided, err := d.Remains(t.Context(), deck.Location{Area: deck.AreaUndecided, Tenant: "default", TraceID: trace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func TestTraceOfSeveralRunsIsWrittenWithItsOraclesWhateverTheFormats(t *testing.
 	if err != nil || len(written) != 2 {
 		t.Fatalf("%d tapes, %v; want 2", len(written), err)
 	}
-	state, ok, err := d.Current(t.Context(), deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace.TraceID})
+	state, ok, err := d.Current(t.Context(), deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace.TraceID})
 	if err != nil || !ok || len(state.Runs) != 2 {
 		t.Errorf("the generation is not whole: %+v, %v", state, err)
 	}

@@ -34,15 +34,15 @@ func TestUpgradeReplacesWhatOlderVersionsWrote(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: tr.TraceID}
-			current, ok, err := d.Current(t.Context(), place)
+			location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: tr.TraceID}
+			current, ok, err := d.Current(t.Context(), location)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !ok {
 				continue
 			}
-			tapes, err := ReadTapes(t.Context(), d, place, current)
+			tapes, err := ReadTapes(t.Context(), d, location, current)
 			if err != nil {
 				t.Fatal(err)
 			}

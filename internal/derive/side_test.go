@@ -44,7 +44,7 @@ func TestReplaysAreInNoProductionListing(t *testing.T) {
 	put(t, writer(AcceptAny), other, set, true)
 
 	for _, area := range []deck.Area{deck.AreaRuns, deck.AreaJoined, deck.AreaUndecided} {
-		for p, err := range d.Places(t.Context(), area) {
+		for p, err := range d.Locations(t.Context(), area) {
 			if err != nil || p.TraceID == other {
 				t.Errorf("listed: %s, %v", p, err)
 			}
@@ -53,8 +53,8 @@ func TestReplaysAreInNoProductionListing(t *testing.T) {
 	for written, err := range writer(AcceptAny).JoinDeck(t.Context(), DeckJoin{}) {
 		t.Errorf("joined with a replay: %+v, %v", written, err)
 	}
-	var replays []deck.Place
-	for p, err := range d.Places(t.Context(), deck.AreaReplays) {
+	var replays []deck.Location
+	for p, err := range d.Locations(t.Context(), deck.AreaReplays) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestLateTagTakesTheRunOutOfWhatWasJoined(t *testing.T) {
 	if p := put(t, w, last.TraceID, tag, true); p.Leaked == 0 {
 		t.Errorf("%+v", p)
 	}
-	for p, err := range d.Places(t.Context(), deck.AreaJoined) {
+	for p, err := range d.Locations(t.Context(), deck.AreaJoined) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestLateTagTakesTheRunOutOfWhatWasJoined(t *testing.T) {
 	}
 	// The other traces may be joined again, without the replay.
 	joinDeck(t, w, DeckJoin{})
-	for p, err := range d.Places(t.Context(), deck.AreaJoined) {
+	for p, err := range d.Locations(t.Context(), deck.AreaJoined) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestTagOnASpanOfAnotherInstrumentation(t *testing.T) {
 	all, trace := pieces(t, "")
 	d, _, writer := memDeck(t)
 	put(t, writer(AcceptAny), trace, union(all...), true)
-	runs := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
+	runs := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
 	before := currentTape(t, d, runs)
 
 	http := ptrace.NewTraces()
@@ -136,7 +136,7 @@ func TestTagOnASpanOfAnotherInstrumentation(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"replays/r-1": 2}, areas(t, d)); diff != "" {
 		t.Error(diff)
 	}
-	after := currentTape(t, d, deck.Place{Area: deck.AreaReplays, ReplayRunID: "r-1", Tenant: "default", TraceID: trace})
+	after := currentTape(t, d, deck.Location{Area: deck.AreaReplays, ReplayRunID: "r-1", Tenant: "default", TraceID: trace})
 	if len(after.Events) != len(before.Events) || after.Run.RunID != before.Run.RunID || after.Run.ReplayRunID != "r-1" {
 		t.Errorf("run %s with %d events became %s with %d", before.Run.RunID, len(before.Events), after.Run.RunID, len(after.Events))
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// TenantOf returns the name of the tenant of a place, which tells it only where it is a safe name.
-func TenantOf(ctx context.Context, d *deck.Deck, place deck.Place) (string, error) {
-	if deck.SafeName(place.Tenant) == place.Tenant {
-		return place.Tenant, nil
+// TenantOf returns the name of the tenant of a location, which tells it only where it is a safe name.
+func TenantOf(ctx context.Context, d *deck.Deck, location deck.Location) (string, error) {
+	if deck.SafeName(location.Tenant) == location.Tenant {
+		return location.Tenant, nil
 	}
 	var tenant string
-	found, err := d.ReadCurrent(ctx, place, func(current deck.GenerationState) error {
+	found, err := d.ReadCurrent(ctx, location, func(current deck.GenerationState) error {
 		current.Runs = current.Runs[:1]
-		tapes, err := ReadTapes(ctx, d, place, current)
+		tapes, err := ReadTapes(ctx, d, location, current)
 		if err == nil {
 			tenant = tapes[0].Run.Tenant
 		}

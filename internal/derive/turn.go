@@ -30,9 +30,9 @@ type turn struct {
 
 // outcome is what a derivation from certain parts has written.
 type outcome struct {
-	place   deck.Place
-	parts   []string
-	written []Written
+	location deck.Location
+	parts    []string
+	written  []Written
 }
 
 // delivery is one call of Deliver.
@@ -82,8 +82,8 @@ func (d *delivery) wait(ctx context.Context) error {
 }
 
 // done is what was written from the same parts; nil if nothing was.
-func (d *delivery) done(place deck.Place, parts []string) *outcome {
-	if !d.has || d.turn.last == nil || d.turn.last.place != place || !slices.Equal(d.turn.last.parts, parts) {
+func (d *delivery) done(location deck.Location, parts []string) *outcome {
+	if !d.has || d.turn.last == nil || d.turn.last.location != location || !slices.Equal(d.turn.last.parts, parts) {
 		return nil
 	}
 	return d.turn.last

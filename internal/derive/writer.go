@@ -174,8 +174,8 @@ type Stored struct {
 	Set     *evidence.Set
 	// Placement tells where it lies.
 	Placement Placement
-	site      *deck.Site
-	state     deck.PlaceState
+	target    *deck.LocationWriter
+	state     deck.LocationState
 	parts     []string  // that the set was made of
 	cut       bool      // the set is not all of them
 	request   Request   // as it came; empty for what was loaded
@@ -199,7 +199,7 @@ func (w *Writer) Deliver(ctx context.Context, r Request) (s *Stored, written []W
 		return nil, nil, err
 	}
 	if written, err = w.Tapes(ctx, s, nil); err == nil && d.has {
-		d.turn.last = &outcome{s.site.Place(), s.state.Parts, written}
+		d.turn.last = &outcome{s.target.Location(), s.state.Parts, written}
 	}
 	return s, written, err
 }
@@ -251,25 +251,25 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, deck.ErrBuried)
 	}
 	w.stage(stageGate)
-	if err := w.passEvidence(ctx, p.site.Place(), r.Set); err != nil {
+	if err := w.passEvidence(ctx, p.target.Location(), r.Set); err != nil {
 		return nil, err
 	}
-	if _, _, err := p.site.PutPart(ctx, part); err != nil {
+	if _, _, err := p.target.PutPart(ctx, part); err != nil {
 		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, err)
 	}
 	d.durable = true
 	if err := d.wait(ctx); err != nil {
 		return nil, err
 	}
-	gone, err := w.bring(ctx, p)
+	gone, err := w.copyParts(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if s.state, err = p.site.State(ctx); err != nil {
+	if s.state, err = p.target.State(ctx); err != nil {
 		return nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
 	}
-	s.Placement, s.site = p.Placement, p.site
-	if s.done = d.done(p.site.Place(), s.state.Parts); s.done == nil {
+	s.Placement, s.target = p.Placement, p.target
+	if s.done = d.done(p.target.Location(), s.state.Parts); s.done == nil {
 		err := w.unite(ctx, s, own, known)
 		if errors.Is(err, deck.ErrNotFound) {
 			return nil, errMoved // since it was listed
@@ -279,15 +279,15 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 		}
 		s.Placement.Verdict = s.Set.Verdict(w.options.Replay)
 	}
-	if ok, err := w.settled(ctx, p, s); err != nil {
+	if ok, err := w.verifyLocation(ctx, p, s); err != nil {
 		return nil, err
 	} else if !ok {
 		return s, errMoved
 	}
-	return s, w.clear(ctx, s, gone)
+	return s, w.deleteMoved(ctx, s, gone)
 }
 
-// unite gathers the parts that lie at a place, within the bounds. The part that is named own is known already.
+// unite gathers the parts that lie at a location, within the bounds. The part that is named own is known already.
 func (w *Writer) unite(ctx context.Context, s *Stored, own string, known *evidence.Set) error {
 	w.stage(stageUnite)
 	s.parts = s.state.Parts
@@ -300,7 +300,7 @@ func (w *Writer) unite(ctx context.Context, s *Stored, own string, known *eviden
 			u.Add(known)
 			continue
 		}
-		body, err := w.deck.ReadPart(ctx, s.site.Place(), digest)
+		body, err := w.deck.ReadPart(ctx, s.target.Location(), digest)
 		if err != nil {
 			return fmt.Errorf("read part %s of trace %s: %w", digest, s.TraceID, err)
 		}
@@ -391,7 +391,7 @@ func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) (_ []Wri
 	if len(tapes) == 0 {
 		return nil, nil
 	}
-	return w.generation(ctx, s.site, s.state, w.newGeneration(w.items(s), s.parts, producer), tapes)
+	return w.generation(ctx, s.target, s.state, w.newGeneration(w.items(s), s.parts, producer), tapes)
 }
 
 // Roots returns the root span ids of the runs in what is stored.
@@ -417,8 +417,8 @@ func (w *Writer) newGeneration(items int, parts []string, producer []byte) deck.
 }
 
 // generation writes the tapes as one generation.
-func (w *Writer) generation(ctx context.Context, site *deck.Site, state deck.PlaceState, gen deck.Generation, tapes []*tape.Tape) ([]Written, error) {
-	place := site.Place()
+func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, state deck.LocationState, gen deck.Generation, tapes []*tape.Tape) ([]Written, error) {
+	location := target.Location()
 	runs := make([]deck.RunFiles, len(tapes))
 	written := make([]Written, len(tapes))
 	buf := scratch.Get().(*[]byte)
@@ -441,7 +441,7 @@ func (w *Writer) generation(ctx context.Context, site *deck.Site, state deck.Pla
 		written[i] = Written{
 			RunID:     t.Run.RunID,
 			TraceID:   t.Run.TraceID,
-			URL:       w.deck.Ref(place, gen, t.Run.RootSpanID, tape.TapeFile).URL,
+			URL:       w.deck.Ref(location, gen, t.Run.RootSpanID, tape.TapeFile).URL,
 			Status:    t.Run.Status,
 			Grade:     t.Fidelity.Grade,
 			Events:    len(t.Events),
@@ -451,27 +451,27 @@ func (w *Writer) generation(ctx context.Context, site *deck.Site, state deck.Pla
 	}
 	if !state.Has(gen) {
 		w.stage(stageGateFiles)
-		if err := w.passFiles(ctx, place, state.Parts, runs); err != nil {
+		if err := w.passFiles(ctx, location, state.Parts, runs); err != nil {
 			return nil, err
 		}
-		_, err := site.PutGeneration(ctx, gen, runs)
+		_, err := target.PutGeneration(ctx, gen, runs)
 		if errors.Is(err, deck.ErrBuried) {
 			// Retention takes generations away that another has replaced: then the tapes that are wanted are there.
-			if current, ok, stateErr := w.deck.Current(ctx, place); stateErr == nil && ok && current.Compare(gen) > 0 {
+			if current, ok, stateErr := w.deck.Current(ctx, location); stateErr == nil && ok && current.Compare(gen) > 0 {
 				return nil, nil
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("write generation of trace %s: %w", place.TraceID, err)
+			return nil, fmt.Errorf("write generation of trace %s: %w", location.TraceID, err)
 		}
 	}
-	w.prune(ctx, place, state, gen)
+	w.prune(ctx, location, state, gen)
 	return written, nil
 }
 
 // prune takes away what a complete generation has replaced. Readers that are reading it find the next one (see deck.ReadCurrent); a writer that is
 // writing it, or dies here, leaves something that no reader takes and the next writer takes away. Where that is not allowed it stays, for gc.
-func (w *Writer) prune(ctx context.Context, place deck.Place, state deck.PlaceState, gen deck.Generation) {
+func (w *Writer) prune(ctx context.Context, location deck.Location, state deck.LocationState, gen deck.Generation) {
 	var gone []deck.GenerationState
 	for _, g := range state.Generations {
 		if gen.Replaces(g.Generation) {
@@ -481,7 +481,7 @@ func (w *Writer) prune(ctx context.Context, place deck.Place, state deck.PlaceSt
 	if len(gone) == 0 {
 		return
 	}
-	if err := w.deck.RemoveGenerations(ctx, place, gone); err != nil && w.options.Warn != nil {
+	if err := w.deck.RemoveGenerations(ctx, location, gone); err != nil && w.options.Warn != nil {
 		w.options.Warn(fmt.Errorf("take away what generation %s has replaced: %w; it stays for gc", gen, err))
 	}
 }

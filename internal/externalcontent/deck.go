@@ -19,26 +19,26 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Places returns the locations of the runs and traces that the queries name. Without queries it returns all locations of the tenant, or
+// Locations returns the locations of the runs and traces that the queries name. Without queries it returns all locations of the tenant, or
 // of every tenant if that is empty.
-func Places(ctx context.Context, d *deck.Deck, tenant string, queries []runs.Query) iter.Seq2[deck.Place, error] {
+func Locations(ctx context.Context, d *deck.Deck, tenant string, queries []runs.Query) iter.Seq2[deck.Location, error] {
 	if len(queries) == 0 {
-		return func(yield func(deck.Place, error) bool) {
-			for place, err := range d.Places(ctx, deck.AreaRuns, deck.AreaReplays, deck.AreaUndecided) {
-				if (err != nil || place.Of(tenant)) && !yield(place, err) {
+		return func(yield func(deck.Location, error) bool) {
+			for location, err := range d.Locations(ctx, deck.AreaRuns, deck.AreaReplays, deck.AreaUndecided) {
+				if (err != nil || location.Of(tenant)) && !yield(location, err) {
 					return
 				}
 			}
 		}
 	}
-	return func(yield func(deck.Place, error) bool) {
-		seen := map[deck.Place]bool{}
+	return func(yield func(deck.Location, error) bool) {
+		seen := map[deck.Location]bool{}
 		for _, q := range queries {
-			places, err := named(ctx, d, q)
-			if err != nil && !yield(deck.Place{}, err) {
+			locations, err := named(ctx, d, q)
+			if err != nil && !yield(deck.Location{}, err) {
 				return
 			}
-			for _, p := range places {
+			for _, p := range locations {
 				if seen[p] {
 					continue
 				}
@@ -51,15 +51,15 @@ func Places(ctx context.Context, d *deck.Deck, tenant string, queries []runs.Que
 	}
 }
 
-func named(ctx context.Context, d *deck.Deck, q runs.Query) ([]deck.Place, error) {
+func named(ctx context.Context, d *deck.Deck, q runs.Query) ([]deck.Location, error) {
 	refs, err := runs.Find(ctx, d, q)
 	if err != nil {
 		return nil, err
 	}
-	var places []deck.Place
+	var locations []deck.Location
 	for _, ref := range refs {
-		if ref.Place.Area != deck.AreaJoined {
-			places = append(places, ref.Place)
+		if ref.Location.Area != deck.AreaJoined {
+			locations = append(locations, ref.Location)
 			continue
 		}
 		t, err := readTape(ctx, d, ref) // its evidence lies with its traces
@@ -67,12 +67,12 @@ func named(ctx context.Context, d *deck.Deck, q runs.Query) ([]deck.Place, error
 			return nil, err
 		}
 		for _, trace := range t.Sources.TraceIDs {
-			p := ref.Place
+			p := ref.Location
 			p.Area, p.TraceID = deck.AreaRuns, trace
-			places = append(places, p)
+			locations = append(locations, p)
 		}
 	}
-	return places, nil
+	return locations, nil
 }
 
 func readTape(ctx context.Context, d *deck.Deck, ref deck.Ref) (*tape.Tape, error) {
@@ -85,7 +85,7 @@ func readTape(ctx context.Context, d *deck.Deck, ref deck.Ref) (*tape.Tape, erro
 
 // Outcome is the result for one location that holds references.
 type Outcome struct {
-	Place    deck.Place
+	Location deck.Location
 	Written  []derive.Written
 	Failures []Failure
 	Err      error
@@ -93,15 +93,15 @@ type Outcome struct {
 
 // Deck resolves the references in the given locations. In each it writes one part with the fetched content and derives the tapes again.
 // Locations without references are skipped. Deck ends with the first error that it yields.
-func (r *Resolver) Deck(ctx context.Context, d *deck.Deck, w *derive.Writer, places iter.Seq2[deck.Place, error]) iter.Seq2[Outcome, error] {
+func (r *Resolver) Deck(ctx context.Context, d *deck.Deck, w *derive.Writer, locations iter.Seq2[deck.Location, error]) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
-		for place, err := range places {
+		for location, err := range locations {
 			if err != nil {
 				yield(Outcome{}, err)
 				return
 			}
-			o := Outcome{Place: place}
-			o.Written, o.Failures, o.Err = r.place(ctx, d, w, place)
+			o := Outcome{Location: location}
+			o.Written, o.Failures, o.Err = r.location(ctx, d, w, location)
 			if ctx.Err() != nil {
 				yield(Outcome{}, ctx.Err())
 				return
@@ -116,16 +116,16 @@ func (r *Resolver) Deck(ctx context.Context, d *deck.Deck, w *derive.Writer, pla
 	}
 }
 
-func (r *Resolver) place(ctx context.Context, d *deck.Deck, w *derive.Writer, place deck.Place) ([]derive.Written, []Failure, error) {
-	tenant, err := derive.TenantOf(ctx, d, place)
+func (r *Resolver) location(ctx context.Context, d *deck.Deck, w *derive.Writer, location deck.Location) ([]derive.Written, []Failure, error) {
+	tenant, err := derive.TenantOf(ctx, d, location)
 	if err != nil {
 		return nil, nil, err
 	}
-	stored, err := w.Load(ctx, tenant, place)
+	stored, err := w.Load(ctx, tenant, location)
 	if err != nil {
 		return nil, nil, err
 	}
-	if moved, err := elsewhere(ctx, d, place, stored.Set); moved || err != nil {
+	if moved, err := elsewhere(ctx, d, location, stored.Set); moved || err != nil {
 		return nil, nil, err
 	}
 	res, err := r.Trace(ctx, stored.Set)
@@ -135,8 +135,8 @@ func (r *Resolver) place(ctx context.Context, d *deck.Deck, w *derive.Writer, pl
 	var written []derive.Written
 	switch {
 	case res.Added.Len() > 0:
-		if err = keepPlace(place, stored.Set, res.Added); err == nil {
-			written, err = w.Write(ctx, derive.Request{Tenant: tenant, TraceID: place.TraceID, Set: res.Added, Complete: place.Area != deck.AreaUndecided})
+		if err = keepPlace(location, stored.Set, res.Added); err == nil {
+			written, err = w.Write(ctx, derive.Request{Tenant: tenant, TraceID: location.TraceID, Set: res.Added, Complete: location.Area != deck.AreaUndecided})
 		}
 	case res.Before > 0: // in case that an earlier call ended between the part and the tapes
 		written, err = w.Tapes(ctx, stored, nil)
@@ -148,36 +148,36 @@ func (r *Resolver) place(ctx context.Context, d *deck.Deck, w *derive.Writer, pl
 }
 
 // elsewhere tells whether undecided evidence has been brought to where its trace lies now: what it refers to is resolved there.
-func elsewhere(ctx context.Context, d *deck.Deck, place deck.Place, set *evidence.Set) (bool, error) {
-	if place.Area != deck.AreaUndecided {
+func elsewhere(ctx context.Context, d *deck.Deck, location deck.Location, set *evidence.Set) (bool, error) {
+	if location.Area != deck.AreaUndecided {
 		return false, nil
 	}
-	parts, err := d.Parts(ctx, tagged(place, tagOf(set)))
+	parts, err := d.Parts(ctx, tagged(location, tagOf(set)))
 	return len(parts) > 0, err
 }
 
 func tagOf(set *evidence.Set) string { return set.Verdict(segregation.Default).ID }
 
 // tagged returns where complete evidence with the tag of a replay lies, with "" where that of a production run does.
-func tagged(place deck.Place, tag string) deck.Place {
-	place.Area, place.ReplayRunID = deck.AreaRuns, ""
+func tagged(location deck.Location, tag string) deck.Location {
+	location.Area, location.ReplayRunID = deck.AreaRuns, ""
 	if tag != "" {
-		place.Area, place.ReplayRunID = deck.AreaReplays, tag
+		location.Area, location.ReplayRunID = deck.AreaReplays, tag
 	}
-	return place
+	return location
 }
 
 // keepPlace sees to it that the added items go where the others lie: of a replay one item at least must carry the tag.
-func keepPlace(place deck.Place, set, added *evidence.Set) error {
-	if place.Area == deck.AreaUndecided {
+func keepPlace(location deck.Location, set, added *evidence.Set) error {
+	if location.Area == deck.AreaUndecided {
 		return nil
 	}
 	fits := func(s *evidence.Set) bool {
 		tag := tagOf(s)
-		if place.Area == deck.AreaReplays && tag != "" {
-			return deck.SafeName(tag) == place.ReplayRunID || tag == place.ReplayRunID
+		if location.Area == deck.AreaReplays && tag != "" {
+			return deck.SafeName(tag) == location.ReplayRunID || tag == location.ReplayRunID
 		}
-		return (place.Area == deck.AreaReplays) == (tag != "")
+		return (location.Area == deck.AreaReplays) == (tag != "")
 	}
 	if fits(added) {
 		return nil
@@ -196,5 +196,5 @@ func keepPlace(place deck.Place, set, added *evidence.Set) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the replay tag of trace %s does not agree with where it lies", place.TraceID)
+	return fmt.Errorf("the replay tag of trace %s does not agree with where it lies", location.TraceID)
 }

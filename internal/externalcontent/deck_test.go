@@ -21,19 +21,19 @@ func TestUndecidedEvidenceIsResolvedWhereItLiesThenWhereItGoes(t *testing.T) {
 	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer()})
 	request := derive.Request{Tenant: "t", TraceID: "01000000000000000000000000000000", Set: set(map[string]any{"gen_ai.input.messages_ref": "s3://b/in"})}
 	f := &shelf{bodies: map[string]string{"s3://b/in": `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`}}
-	resolve := func() (places []string) {
+	resolve := func() (locations []string) {
 		t.Helper()
-		for o, err := range New(policy(t, "s3://b"), f, limits).Deck(t.Context(), d, w, Places(t.Context(), d, "", nil)) {
+		for o, err := range New(policy(t, "s3://b"), f, limits).Deck(t.Context(), d, w, Locations(t.Context(), d, "", nil)) {
 			if err != nil || o.Err != nil || len(o.Failures) != 0 {
 				t.Fatal(err, o.Err, o.Failures)
 			}
-			places = append(places, string(o.Place.Area))
+			locations = append(locations, string(o.Location.Area))
 		}
-		return places
+		return locations
 	}
 	parts := func(area deck.Area) int {
 		t.Helper()
-		digests, err := d.Parts(t.Context(), deck.Place{Area: area, Tenant: "t", TraceID: request.TraceID})
+		digests, err := d.Parts(t.Context(), deck.Location{Area: area, Tenant: "t", TraceID: request.TraceID})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ type Fetcher interface {
 	Fetch(ctx context.Context, t Target, limit int64) ([]byte, error)
 }
 
-// ErrUnreachable is wrapped when the place of an object did not answer, whatever the object.
+// ErrUnreachable is wrapped when the location of an object did not answer, whatever the object.
 var ErrUnreachable = errors.New("not reachable")
 
 var (

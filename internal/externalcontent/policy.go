@@ -25,7 +25,7 @@ var aliases = map[string]string{"gcs": "gs", "s3a": "s3", "abfs": "azblob", "az"
 // Policy lists the prefixes of references that may be fetched.
 type Policy struct{ prefixes []prefix }
 
-// prefix is a place below which everything may be fetched.
+// prefix is a location below which everything may be fetched.
 type prefix struct {
 	origin
 	segments []string

@@ -32,7 +32,7 @@ type Resolver struct {
 	// than one object may.
 	fetched      map[string]string
 	fetchedBytes int64
-	silent       map[origin]int // fetches in a row to which a place did not answer
+	silent       map[origin]int // fetches in a row to which a location did not answer
 }
 
 // New returns a Resolver.

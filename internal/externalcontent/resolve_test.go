@@ -22,7 +22,7 @@ import (
 // shelf is a Fetcher of fixed contents that counts what it is asked for.
 type shelf struct {
 	mu     sync.Mutex
-	bodies map[string]string // "" is a place that does not answer
+	bodies map[string]string // "" is a location that does not answer
 	asked  map[string]int
 }
 

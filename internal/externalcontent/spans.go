@@ -24,16 +24,16 @@ type reference struct {
 // that was completed lies beside its original. Log records are left out: the hook that refers to content from a record does so on its
 // span as well. So are spans without an id, of which a copy would be another span.
 func references(set *evidence.Set) (open []reference, before int) {
-	type place struct {
+	type location struct {
 		span pcommon.SpanID
 		name string
 	}
 	items := set.Items()
-	held := map[place]bool{}
+	held := map[location]bool{}
 	for _, item := range items {
 		for _, name := range dialect.Referable {
 			if _, there := item.Span.Attributes().Get(name); there {
-				held[place{item.Span.SpanID(), name}] = true
+				held[location{item.Span.SpanID(), name}] = true
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func references(set *evidence.Set) (open []reference, before int) {
 			if _, there := item.Span.Attributes().Get(name); there || uri == "" {
 				continue
 			}
-			if held[place{item.Span.SpanID(), name}] {
+			if held[location{item.Span.SpanID(), name}] {
 				before++
 				continue
 			}

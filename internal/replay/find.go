@@ -219,7 +219,7 @@ func (r *Finder) resolveDeck(ctx context.Context, address string, yield func(Loc
 	defer func() { err = errors.Join(err, d.Close()) }()
 	without := map[string]bool{} // traces without a tape
 	var joined []deck.Ref
-	for place, err := range d.Places(ctx) {
+	for place, err := range d.Locations(ctx) {
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (r *Finder) resolveDeck(ctx context.Context, address string, yield func(Loc
 			continue // whoever asked has been told
 		}
 		for _, id := range t.Sources.TraceIDs {
-			place := joined[i].Place
+			place := joined[i].Location
 			place.Area, place.TraceID = deck.AreaRuns, id
 			delete(without, place.Prefix())
 		}

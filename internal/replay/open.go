@@ -40,7 +40,7 @@ func (r *Finder) Take(at Location, data []byte) (*tape.Tape, error) {
 	switch {
 	case err != nil:
 		return nil, notATape(at, data, err)
-	case !deck.Place{Tenant: t.Run.Tenant}.Of(r.Tenant):
+	case !deck.Location{Tenant: t.Run.Tenant}.Of(r.Tenant):
 		return nil, fmt.Errorf("%s: the run belongs to tenant %s", at, t.Run.Tenant)
 	}
 	return t, nil

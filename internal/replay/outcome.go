@@ -57,7 +57,7 @@ func Note(ctx context.Context, at Location, replayed aiwg.Outcome, result aiwg.R
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	_, err = d.PutReplayStatus(ctx, at.Ref.Place, at.Ref.Root, body)
+	_, err = d.PutReplayStatus(ctx, at.Ref.Location, at.Ref.Root, body)
 	return err
 }
 
@@ -70,7 +70,7 @@ func StatusOf(ctx context.Context, at Location) (exactjson.Value, error) {
 	if err != nil {
 		return exactjson.Value{}, err
 	}
-	files, err := d.ReplayStatuses(ctx, at.Ref.Place, at.Ref.Root)
+	files, err := d.ReplayStatuses(ctx, at.Ref.Location, at.Ref.Root)
 	if err != nil {
 		return exactjson.Value{}, err
 	}

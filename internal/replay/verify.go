@@ -108,7 +108,7 @@ func place(at Location, t *tape.Tape) []tape.Problem {
 	if at.Ref.RunID() != t.Run.RunID {
 		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.run_id", Detail: "the tape lies in the place of " + at.Ref.RunID()})
 	}
-	if deck.SafeName(t.Run.Tenant) != at.Ref.Place.Tenant { // a place read from a key holds the form that is in the key
+	if deck.SafeName(t.Run.Tenant) != at.Ref.Location.Tenant { // a place read from a key holds the form that is in the key
 		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.tenant", Detail: "the tape lies in the place of another tenant"})
 	}
 	return problems

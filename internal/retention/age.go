@@ -12,7 +12,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
-	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -47,12 +46,12 @@ func (a *age) expired(p Policy, area deck.Area) (time.Time, bool) {
 
 // ageOf reads how old a trace is: from its tapes, from the joined tapes it is a part of, and from the evidence itself where no tape covers
 // it.
-func (c *Collector) ageOf(ctx context.Context, place deck.Place, state deck.PlaceState) (age, error) {
+func (c *Collector) ageOf(ctx context.Context, location deck.Location, state deck.LocationState) (age, error) {
 	var a age
 	current, ok := state.Current()
 	covered := false
 	if ok {
-		tapes, err := derive.ReadTapes(ctx, c.deck, place, current)
+		tapes, err := derive.ReadTapes(ctx, c.deck, location, current)
 		if err != nil {
 			return a, err
 		}
@@ -60,30 +59,30 @@ func (c *Collector) ageOf(ctx context.Context, place deck.Place, state deck.Plac
 			a.see(t.Run.StartedAt)
 			a.see(t.Run.EndedAt)
 			a.runs = append(a.runs, t.Run.RunID)
-			covered = place.Area == deck.AreaJoined || covers(current.Generation, state.Parts, t.Producer)
+			covered = location.Area == deck.AreaJoined || covers(current.Generation, state.Parts, t.Producer)
 		}
 	}
-	if place.Area == deck.AreaRuns {
-		if err := c.joined.age(place, &a); err != nil {
+	if location.Area == deck.AreaRuns {
+		if err := c.joined.age(location, &a); err != nil {
 			return a, err
 		}
 	}
 	if !covered {
-		if err := c.ageOfEvidence(ctx, place, state.Parts, &a); err != nil {
+		if err := c.ageOfEvidence(ctx, location, state.Parts, &a); err != nil {
 			return a, err
 		}
 	}
-	records, err := c.deck.ReplayStatuses(ctx, place, "")
+	records, err := c.deck.ReplayStatuses(ctx, location, "")
 	if err != nil {
 		return a, err
 	}
 	for _, body := range records {
-		r, err := aiwg.ReadRecord(body)
+		at, failed, err := c.policy.ReplayResult(body)
 		if err != nil {
 			return a, err
 		}
-		if r.Failed() && r.ReplayedAt.After(a.failure) {
-			a.failure = r.ReplayedAt.UTC()
+		if failed && at.After(a.failure) {
+			a.failure = at.UTC()
 		}
 	}
 	return a, nil
@@ -99,9 +98,9 @@ func covers(g deck.Generation, parts []string, p tape.Producer) bool {
 	return deck.NewGeneration(g.Items, parts, producer).Digest == g.Digest || deck.NewGeneration(g.Items, parts, append(producer, "joined"...)).Digest == g.Digest
 }
 
-func (c *Collector) ageOfEvidence(ctx context.Context, place deck.Place, parts []string, a *age) error {
+func (c *Collector) ageOfEvidence(ctx context.Context, location deck.Location, parts []string, a *age) error {
 	for _, digest := range parts {
-		body, err := c.deck.ReadPart(ctx, place, digest)
+		body, err := c.deck.ReadPart(ctx, location, digest)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -41,8 +42,8 @@ func open(t *testing.T) fixture {
 
 func traceID(n byte) string { return strings.Repeat(string("0123456789abcdef"[n]), 32) }
 
-func place(area deck.Area, n byte) deck.Place {
-	return deck.Place{Area: area, Tenant: "default", TraceID: traceID(n)}
+func location(area deck.Area, n byte) deck.Location {
+	return deck.Location{Area: area, Tenant: "default", TraceID: traceID(n)}
 }
 
 // spans is the evidence of a run that ended at a time: a model call below an agent.
@@ -77,7 +78,7 @@ func (f fixture) write(n byte, end time.Time, complete bool) {
 }
 
 // put writes a generation with one tape.
-func (f fixture) put(p deck.Place, items int, change func(*tape.Tape)) deck.Generation {
+func (f fixture) put(p deck.Location, items int, change func(*tape.Tape)) deck.Generation {
 	f.Helper()
 	t := &tape.Tape{Producer: tape.Producer{Name: "test"}, Run: tape.Run{Tenant: "default", TraceID: p.TraceID, RootSpanID: "0102030405060708",
 		RunID: p.TraceID + "-0102030405060708", Status: tape.StatusOK, EndedAt: day0}, Fidelity: tape.Fidelity{Grade: tape.GradeInspect}}
@@ -96,7 +97,7 @@ func (f fixture) put(p deck.Place, items int, change func(*tape.Tape)) deck.Gene
 // sweep plans at a time and removes what was planned; lines are "what reason key".
 func (f fixture) sweep(now time.Time, remove bool) (lines, problems []string) {
 	f.Helper()
-	c, err := New(f.deck, Policy{Keep: DefaultKeep, KeepFailed: DefaultKeepFailed, KeepUndecided: 30 * day, Now: now})
+	c, err := New(f.deck, Policy{Keep: DefaultKeep, KeepFailed: DefaultKeepFailed, KeepUndecided: 30 * day, Now: now, ReplayResult: replayResult})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -125,4 +126,10 @@ func (f fixture) objects(below string) (keys []string) {
 		keys = append(keys, o.Key)
 	}
 	return keys
+}
+
+// replayResult reads what tapedeck match writes.
+func replayResult(body []byte) (time.Time, bool, error) {
+	r, err := aiwg.ReadRecord(body)
+	return r.ReplayedAt, r.Failed(), err
 }

@@ -31,6 +31,8 @@ type Policy struct {
 	Now time.Time
 	// Tenant limits everything to one tenant; "" is all.
 	Tenant string
+	// ReplayResult reads the record of a replay that lies in the deck: when the run was replayed, and whether the replay failed.
+	ReplayResult func(record []byte) (at time.Time, failed bool, err error)
 }
 
 // The periods of AIWG's schema.
@@ -43,6 +45,9 @@ const (
 func (p Policy) Validate() error {
 	if p.Keep <= 0 || p.KeepFailed <= 0 || p.KeepUndecided <= 0 {
 		return fmt.Errorf("a period of retention must be longer than nothing")
+	}
+	if p.ReplayResult == nil {
+		return errors.New("retention needs a reader for the records of replays")
 	}
 	return nil
 }
@@ -69,9 +74,9 @@ type Removal struct {
 	// Objects is how many were deleted, when they were.
 	Objects int `json:"objects,omitempty"`
 
-	place      deck.Place
+	location   deck.Location
 	generation deck.Generation
-	seen       deck.PlaceState
+	seen       deck.LocationState
 }
 
 // Collector applies a policy to a deck.
@@ -90,10 +95,10 @@ func New(d *deck.Deck, p Policy) (*Collector, error) {
 	return &Collector{deck: d, policy: p}, nil
 }
 
-// Places is how many places Plan has looked at.
-func (c *Collector) Places() int { return c.visited }
+// Locations is how many locations Plan has looked at.
+func (c *Collector) Locations() int { return c.visited }
 
-// Plan yields what may go, area by area. An error that it yields is about one place, which is kept; an error about the whole deck ends it.
+// Plan yields what may go, area by area. An error that it yields is about one location, which is kept; an error about the whole deck ends it.
 func (c *Collector) Plan(ctx context.Context) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		if !c.readJoined(ctx, func(err error) bool { return yield(Removal{}, err) }) {
@@ -108,26 +113,26 @@ func (c *Collector) Plan(ctx context.Context) iter.Seq2[Removal, error] {
 				return
 			}
 		}
-		for place, err := range c.deck.Leftovers(ctx, deck.Areas()...) {
+		for location, err := range c.deck.Leftovers(ctx, deck.Areas()...) {
 			if err != nil {
 				yield(Removal{}, err)
 				return
 			}
-			if r, mine := c.leftover(ctx, place); mine && !yield(r, nil) {
+			if r, mine := c.leftover(ctx, location); mine && !yield(r, nil) {
 				return
 			}
 		}
 		var batch []judged
-		for place, err := range c.deck.Places(ctx) {
+		for location, err := range c.deck.Locations(ctx) {
 			if err != nil {
 				yield(Removal{}, err)
 				return
 			}
-			if !c.wanted(place) {
+			if !c.wanted(location) {
 				continue
 			}
 			c.visited++
-			if batch = append(batch, judged{place: place}); len(batch) < readers {
+			if batch = append(batch, judged{location: location}); len(batch) < readers {
 				continue
 			}
 			if !c.judgeAll(ctx, batch, yield) {
@@ -139,24 +144,24 @@ func (c *Collector) Plan(ctx context.Context) iter.Seq2[Removal, error] {
 	}
 }
 
-// readers is how many places are read at a time: most of the time is spent waiting for the store.
+// readers is how many locations are read at a time: most of the time is spent waiting for the store.
 const readers = 16
 
-// judged is a place and what was decided about it.
+// judged is a location and what was decided about it.
 type judged struct {
-	place    deck.Place
+	location deck.Location
 	removals []Removal
 	err      error
 }
 
-// judgeAll decides about several places at a time and yields in their order.
+// judgeAll decides about several locations at a time and yields in their order.
 func (c *Collector) judgeAll(ctx context.Context, batch []judged, yield func(Removal, error) bool) bool {
 	var reading sync.WaitGroup
 	for i := range batch {
 		reading.Go(func() {
 			const attempts = 3 // a writer may replace what is read
 			for range attempts {
-				if batch[i].removals, batch[i].err = c.judge(ctx, batch[i].place); !errors.Is(batch[i].err, deck.ErrNotFound) {
+				if batch[i].removals, batch[i].err = c.judge(ctx, batch[i].location); !errors.Is(batch[i].err, deck.ErrNotFound) {
 					return
 				}
 			}
@@ -168,7 +173,7 @@ func (c *Collector) judgeAll(ctx context.Context, batch []judged, yield func(Rem
 			yield(Removal{}, ctx.Err())
 			return false
 		}
-		if j.err != nil && !yield(Removal{}, fmt.Errorf("%s: %w; it is kept", j.place, j.err)) {
+		if j.err != nil && !yield(Removal{}, fmt.Errorf("%s: %w; it is kept", j.location, j.err)) {
 			return false
 		}
 		for _, r := range j.removals {
@@ -180,7 +185,7 @@ func (c *Collector) judgeAll(ctx context.Context, batch []judged, yield func(Rem
 	return true
 }
 
-func (c *Collector) wanted(p deck.Place) bool {
+func (c *Collector) wanted(p deck.Location) bool {
 	return p.Of(c.policy.Tenant)
 }
 
@@ -192,41 +197,41 @@ func (c *Collector) holds(key string) bool {
 	for _, area := range []string{deck.TombstoneArea, deck.QuarantineArea, "replays/_status"} {
 		key = strings.TrimPrefix(key, area+"/")
 	}
-	place, _, err := deck.ParsePlace(key)
-	return err == nil && c.wanted(place)
+	location, _, err := deck.ParseLocation(key)
+	return err == nil && c.wanted(location)
 }
 
 // leftover is a trace of which a run like this one was interrupted. What somebody else buried is not touched: the evidence may be on its
-// way to another place.
-func (c *Collector) leftover(ctx context.Context, place deck.Place) (Removal, bool) {
-	_, why, moved, err := c.deck.MovedTo(ctx, place)
-	return Removal{What: Leftover, Key: place.Prefix(), Reason: why, place: place}, err == nil && !moved && why == deck.ReasonRetention && c.wanted(place)
+// way to another location.
+func (c *Collector) leftover(ctx context.Context, location deck.Location) (Removal, bool) {
+	_, why, moved, err := c.deck.MovedTo(ctx, location)
+	return Removal{What: Leftover, Key: location.Prefix(), Reason: why, location: location}, err == nil && !moved && why == deck.ReasonRetention && c.wanted(location)
 }
 
-// judge decides about one place.
-func (c *Collector) judge(ctx context.Context, place deck.Place) (removals []Removal, err error) {
-	tombs, err := c.deck.Tombstones(ctx, place)
+// judge decides about one location.
+func (c *Collector) judge(ctx context.Context, location deck.Location) (removals []Removal, err error) {
+	tombs, err := c.deck.Tombstones(ctx, location)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.deck.Remains(ctx, place)
+	all, err := c.deck.Remains(ctx, location)
 	if err != nil {
 		return nil, err
 	}
-	state := deck.PlaceState{Parts: slices.DeleteFunc(slices.Clone(all.Parts), tombs.Part)}
+	state := deck.LocationState{Parts: slices.DeleteFunc(slices.Clone(all.Parts), tombs.Part)}
 	for _, g := range all.Generations {
 		if !tombs.Generation(g.Generation) {
 			state.Generations = append(state.Generations, g)
 			continue
 		}
-		removals = append(removals, Removal{What: Leftover, Key: place.Prefix() + "/" + g.Generation.String(), Reason: deck.ReasonSuperseded, place: place, generation: g.Generation})
+		removals = append(removals, Removal{What: Leftover, Key: location.Prefix() + "/" + g.Generation.String(), Reason: deck.ReasonSuperseded, location: location, generation: g.Generation})
 	}
-	age, err := c.ageOf(ctx, place, state)
+	age, err := c.ageOf(ctx, location, state)
 	if err != nil {
 		return removals, err
 	}
-	if expired, ok := age.expired(c.policy, place.Area); ok {
-		removal := Removal{What: Trace, Key: place.Prefix(), Reason: deck.ReasonRetention, RunIDs: age.runs, place: place, seen: state,
+	if expired, ok := age.expired(c.policy, location.Area); ok {
+		removal := Removal{What: Trace, Key: location.Prefix(), Reason: deck.ReasonRetention, RunIDs: age.runs, location: location, seen: state,
 			CapturedAt: &age.captured, ExpiredAt: &expired}
 		if !age.failure.IsZero() {
 			removal.LastFailure = &age.failure
@@ -237,17 +242,17 @@ func (c *Collector) judge(ctx context.Context, place deck.Place) (removals []Rem
 	if !ok {
 		return removals, nil
 	}
-	stale := place.Area == deck.AreaJoined && c.joined.stale(place)
+	stale := location.Area == deck.AreaJoined && c.joined.stale(location)
 	for _, g := range state.Generations {
 		if g.Compare(current.Generation) < 0 || stale && g.Complete {
-			removals = append(removals, Removal{What: Generation, Key: place.Prefix() + "/" + g.Generation.String(), Reason: deck.ReasonSuperseded, place: place, generation: g.Generation,
+			removals = append(removals, Removal{What: Generation, Key: location.Prefix() + "/" + g.Generation.String(), Reason: deck.ReasonSuperseded, location: location, generation: g.Generation,
 				seen: state})
 		}
 	}
 	return removals, nil
 }
 
-// Remove takes one thing away. When the place has changed since it was judged, nothing is done and gone is false.
+// Remove takes one thing away. When the location has changed since it was judged, nothing is done and gone is false.
 func (c *Collector) Remove(ctx context.Context, r *Removal) (gone bool, err error) {
 	if r.What == Temporary {
 		r.Objects = 1
@@ -255,7 +260,7 @@ func (c *Collector) Remove(ctx context.Context, r *Removal) (gone bool, err erro
 	}
 	burial := deck.Burial{Reason: r.Reason, At: c.policy.Now}
 	if r.What != Leftover {
-		now, err := c.deck.State(ctx, r.place)
+		now, err := c.deck.State(ctx, r.location)
 		if err != nil {
 			return false, err
 		}
@@ -264,29 +269,29 @@ func (c *Collector) Remove(ctx context.Context, r *Removal) (gone bool, err erro
 		}
 	}
 	if r.generation.Digest != "" {
-		r.Objects, err = c.deck.BuryGeneration(ctx, r.place, r.generation, burial)
+		r.Objects, err = c.deck.BuryGeneration(ctx, r.location, r.generation, burial)
 		return err == nil, err
 	}
-	if r.Objects, err = c.deck.Bury(ctx, r.place, burial); err != nil {
+	if r.Objects, err = c.deck.Bury(ctx, r.location, burial); err != nil {
 		return false, err
 	}
-	notes, err := c.deck.RemoveReplayStatuses(ctx, r.place)
+	notes, err := c.deck.RemoveReplayStatuses(ctx, r.location)
 	r.Objects += notes
 	return err == nil, err
 }
 
 // stillSuperseded reports that what replaced the generation is there still: a complete generation above it, or, of a joined run that moved,
 // the same highest one as before.
-func (r *Removal) stillSuperseded(now deck.PlaceState) bool {
+func (r *Removal) stillSuperseded(now deck.LocationState) bool {
 	current, ok := now.Current()
-	if r.place.Area == deck.AreaJoined {
+	if r.location.Area == deck.AreaJoined {
 		before, _ := r.seen.Current()
 		return !ok || current.Generation.Compare(before.Generation) == 0 || current.Compare(r.generation) > 0
 	}
 	return ok && current.Compare(r.generation) > 0
 }
 
-func sameState(a, b deck.PlaceState) bool {
+func sameState(a, b deck.LocationState) bool {
 	same := func(x, y deck.GenerationState) bool { return x.Generation == y.Generation && x.Complete == y.Complete }
 	return slices.Equal(a.Parts, b.Parts) && slices.EqualFunc(a.Generations, b.Generations, same)
 }

@@ -71,7 +71,7 @@ func TestAFailedReplayKeepsATraceLonger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.deck.PutReplayStatus(t.Context(), place(deck.AreaRuns, 1), "0101000000000000", body); err != nil {
+		if _, err := f.deck.PutReplayStatus(t.Context(), location(deck.AreaRuns, 1), "0101000000000000", body); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestAFailedReplayKeepsATraceLonger(t *testing.T) {
 
 func TestSupersededGenerationsGoAndTheCurrentOneStays(t *testing.T) {
 	f := open(t)
-	p := place(deck.AreaRuns, 1)
+	p := location(deck.AreaRuns, 1)
 	none := func(*tape.Tape) {}
 	f.put(p, 1, none)
 	f.put(p, 2, none)
@@ -128,7 +128,7 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 	f := open(t)
 	f.write(1, day0, true)
 	f.write(2, day0, true)
-	f.put(place(deck.AreaRuns, 2), 1, func(*tape.Tape) {})
+	f.put(location(deck.AreaRuns, 2), 1, func(*tape.Tape) {})
 	for _, key := range f.objects("runs/default/22/") {
 		if strings.HasSuffix(key, "tape.json") && !strings.Contains(key, "g0000000001") {
 			if err := os.WriteFile(filepath.Join(f.folder, key), []byte("{"), 0o644); err != nil {
@@ -159,7 +159,7 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := f.deck.PutPart(t.Context(), place(deck.AreaRuns, n), part); err != nil {
+		if _, _, err := f.deck.PutPart(t.Context(), location(deck.AreaRuns, n), part); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestEvidenceThatNoTapeCoversYetCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := f.deck.PutPart(t.Context(), place(deck.AreaRuns, 1), part); err != nil {
+	if _, _, err := f.deck.PutPart(t.Context(), location(deck.AreaRuns, 1), part); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := f.sweep(day0.Add(150*day-1), false); got != nil {
@@ -192,7 +192,7 @@ func TestEvidenceThatNoTapeCoversYetCounts(t *testing.T) {
 func TestAWriterThatComesBetweenPlanAndRemovalWins(t *testing.T) {
 	f := open(t)
 	f.write(1, day0, true)
-	c, err := New(f.deck, Policy{Keep: day, KeepFailed: day, KeepUndecided: day, Now: day0.Add(100 * day)})
+	c, err := New(f.deck, Policy{Keep: day, KeepFailed: day, KeepUndecided: day, Now: day0.Add(100 * day), ReplayResult: replayResult})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestJoinedRunsKeepTheirTracesAndMove(t *testing.T) {
 	f := open(t)
 	f.write(1, day0, true)
 	join := func(n byte, items int, end time.Time, traces ...byte) {
-		f.put(place(deck.AreaJoined, n), items, func(t *tape.Tape) {
+		f.put(location(deck.AreaJoined, n), items, func(t *tape.Tape) {
 			t.Run.EndedAt = end
 			for _, n := range traces {
 				t.Run.Joined = append(t.Run.Joined, traceID(n)+"-0101000000000000")
@@ -238,7 +238,7 @@ func TestJoinedRunsKeepTheirTracesAndMove(t *testing.T) {
 	}
 	// Another joined run may begin with that trace again.
 	join(1, 5, day0.Add(20*day), 1, 7)
-	if _, ok, err := f.deck.Current(t.Context(), place(deck.AreaJoined, 1)); !ok || err != nil {
+	if _, ok, err := f.deck.Current(t.Context(), location(deck.AreaJoined, 1)); !ok || err != nil {
 		t.Error("the place is closed for good")
 	}
 	want := []string{"runs/default/11/" + traceID(1), "joined/default/11/" + traceID(1), "joined/default/33/" + traceID(3), "joined/default/55/" + traceID(5)}
@@ -254,10 +254,10 @@ func TestAnInterruptedRemovalIsFinishedAndAMoveIsNot(t *testing.T) {
 	f := open(t)
 	f.write(1, day0, true)
 	f.write(2, day0, true)
-	to := deck.Place{Area: deck.AreaReplays, ReplayRunID: "r", Tenant: "default", TraceID: traceID(2)}
-	for p, b := range map[deck.Place]deck.Burial{
-		place(deck.AreaRuns, 1): {Reason: deck.ReasonRetention},
-		place(deck.AreaRuns, 2): {Reason: deck.ReasonLateTag, MovedTo: &to},
+	to := deck.Location{Area: deck.AreaReplays, ReplayRunID: "r", Tenant: "default", TraceID: traceID(2)}
+	for p, b := range map[deck.Location]deck.Burial{
+		location(deck.AreaRuns, 1): {Reason: deck.ReasonRetention},
+		location(deck.AreaRuns, 2): {Reason: deck.ReasonLateTag, MovedTo: &to},
 	} {
 		if _, err := f.deck.PutTombstone(t.Context(), p, b); err != nil {
 			t.Fatal(err)
@@ -274,7 +274,7 @@ func TestAnInterruptedRemovalIsFinishedAndAMoveIsNot(t *testing.T) {
 func TestOneTenantOnly(t *testing.T) {
 	f := open(t)
 	f.write(1, day0, true)
-	c, err := New(f.deck, Policy{Keep: day, KeepFailed: day, KeepUndecided: day, Now: day0.Add(100 * day), Tenant: "other"})
+	c, err := New(f.deck, Policy{Keep: day, KeepFailed: day, KeepUndecided: day, Now: day0.Add(100 * day), Tenant: "other", ReplayResult: replayResult})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestAWriterOfAReplacedGenerationGoesOn(t *testing.T) {
 
 func TestTemporaryFilesOfDeadWritersGo(t *testing.T) {
 	f := open(t)
-	mine, other := filepath.Join(f.folder, "runs", "default", "01"), filepath.Join(f.folder, "quarantine", place(deck.AreaRuns, 3).Prefix())
+	mine, other := filepath.Join(f.folder, "runs", "default", "01"), filepath.Join(f.folder, "quarantine", location(deck.AreaRuns, 3).Prefix())
 	for _, folder := range []string{mine, other} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
@@ -325,7 +325,7 @@ func TestTemporaryFilesOfDeadWritersGo(t *testing.T) {
 		}
 	}
 	for _, tenant := range []string{"somebody", "default", ""} {
-		c, err := New(f.deck, Policy{Keep: day, KeepFailed: day, KeepUndecided: day, Now: day0, Tenant: tenant})
+		c, err := New(f.deck, Policy{Keep: day, KeepFailed: day, KeepUndecided: day, Now: day0, Tenant: tenant, ReplayResult: replayResult})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func TestTemporaryFilesOfDeadWritersGo(t *testing.T) {
 			}
 			found++
 		}
-		// A file that lies in no place of a tenant goes when all tenants are looked at.
+		// A file that lies in no location of a tenant goes when all tenants are looked at.
 		if want := map[string]int{"somebody": 0, "default": 1, "": 1}[tenant]; found != want {
 			t.Errorf("tenant %q: %d files, want %d", tenant, found, want)
 		}

@@ -66,7 +66,7 @@ func Names(r *tape.Run) []string {
 	return slices.DeleteFunc(names, func(id string) bool { return id == "" })
 }
 
-// readers is how many places are read at a time.
+// readers is how many locations are read at a time.
 const readers = 8
 
 // search reads the current tapes of a deck, readers at a time, and holds no more of them.
@@ -76,12 +76,12 @@ func search(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
 		limit = DefaultLimit
 	}
 	var found []deck.Ref
-	batch := make([]deck.Place, 0, readers)
+	batch := make([]deck.Location, 0, readers)
 	flush := func() error {
 		refs, errs := make([][]deck.Ref, len(batch)), make([]error, len(batch))
 		var reading sync.WaitGroup
-		for i, place := range batch {
-			reading.Go(func() { refs[i], errs[i] = having(ctx, d, place, q.ID) })
+		for i, location := range batch {
+			reading.Go(func() { refs[i], errs[i] = having(ctx, d, location, q.ID) })
 		}
 		reading.Wait()
 		found = append(found, slices.Concat(refs...)...)
@@ -89,11 +89,11 @@ func search(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
 		return errors.Join(errs...)
 	}
 	looked := 0
-	for place, err := range d.Places(ctx) {
+	for location, err := range d.Locations(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if !place.Of(q.Tenant) {
+		if !location.Of(q.Tenant) {
 			continue
 		}
 		if looked == limit {
@@ -104,7 +104,7 @@ func search(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
 				ErrLimit, q.ID, limit, len(found))
 		}
 		looked++
-		if batch = append(batch, place); len(batch) == readers {
+		if batch = append(batch, location); len(batch) == readers {
 			if err := flush(); err != nil {
 				return nil, err
 			}
@@ -113,9 +113,9 @@ func search(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
 	return found, flush()
 }
 
-// having returns the current tapes of a place that have an id. What is no tape has none.
-func having(ctx context.Context, d *deck.Deck, place deck.Place, id string) (refs []deck.Ref, err error) {
-	current, err := Current(ctx, d, place)
+// having returns the current tapes of a location that have an id. What is no tape has none.
+func having(ctx context.Context, d *deck.Deck, location deck.Location, id string) (refs []deck.Ref, err error) {
+	current, err := Current(ctx, d, location)
 	literal := []byte(exactjson.StringValue(id).JSON())
 	for _, ref := range current {
 		body, err := d.Store().Get(ctx, ref.Key)
@@ -135,15 +135,15 @@ func having(ctx context.Context, d *deck.Deck, place deck.Place, id string) (ref
 	return refs, err
 }
 
-// Current returns the tapes of the current generation of a place; none where no generation is complete.
-func Current(ctx context.Context, d *deck.Deck, place deck.Place) ([]deck.Ref, error) {
-	generation, ok, err := d.Current(ctx, place)
+// Current returns the tapes of the current generation of a location; none where no generation is complete.
+func Current(ctx context.Context, d *deck.Deck, location deck.Location) ([]deck.Ref, error) {
+	generation, ok, err := d.Current(ctx, location)
 	if err != nil || !ok {
 		return nil, err
 	}
 	var refs []deck.Ref
 	for _, run := range generation.Runs {
-		refs = append(refs, d.Ref(place, generation.Generation, run.Root, deck.TapeFile))
+		refs = append(refs, d.Ref(location, generation.Generation, run.Root, deck.TapeFile))
 	}
 	return refs, nil
 }
@@ -155,8 +155,8 @@ func Ambiguous(ctx context.Context, d *deck.Deck, err error) []deck.Ref {
 		return nil
 	}
 	var refs []deck.Ref
-	for _, place := range ambiguous.Places {
-		if of, err := Current(ctx, d, place); err == nil {
+	for _, location := range ambiguous.Locations {
+		if of, err := Current(ctx, d, location); err == nil {
 			refs = append(refs, of...)
 		}
 	}
@@ -182,7 +182,7 @@ func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 			b.WriteString(address)
 			continue
 		}
-		tenant, started := ref.Place.Tenant, "start not known"
+		tenant, started := ref.Location.Tenant, "start not known"
 		if body, err := store.Get(ctx, ref.Key); err == nil {
 			if t, err := tape.Read(body); err == nil {
 				tenant = t.Run.Tenant
@@ -191,7 +191,7 @@ func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 				}
 			}
 		}
-		fmt.Fprintf(&b, "%s (%s, tenant %s, %s) %s", ref.RunID(), ref.Place.Area, tenant, started, address)
+		fmt.Fprintf(&b, "%s (%s, tenant %s, %s) %s", ref.RunID(), ref.Location.Area, tenant, started, address)
 	}
 	return b.String()
 }

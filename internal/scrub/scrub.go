@@ -32,14 +32,14 @@ type Scrubber struct {
 	Now      time.Time // what tombstones tell
 }
 
-// Outcome is what became of one place. Places in which nothing was found have none.
+// Outcome is what became of one location. Locations in which nothing was found have none.
 type Outcome struct {
-	Place       string           `json:"place"`
+	Location    string           `json:"place"`
 	Parts       int              `json:"parts"`               // rewritten, their originals buried
 	Generations int              `json:"generations"`         // buried
 	Tapes       []string         `json:"tapes,omitempty"`     // addresses of what was derived anew
 	Values      map[string]int64 `json:"values,omitempty"`    // by rule: values that were replaced in the parts
-	Abandoned   bool             `json:"abandoned,omitempty"` // the place is a file that a writer that died left; it was taken away
+	Abandoned   bool             `json:"abandoned,omitempty"` // the location is a file that a writer that died left; it was taken away
 	Failures    []string         `json:"failures,omitempty"`
 }
 
@@ -51,23 +51,23 @@ func (o *Outcome) empty() bool {
 	return o.Parts == 0 && o.Generations == 0 && !o.Abandoned && len(o.Failures) == 0
 }
 
-// All scrubs all places of the deck, joined runs last, then what lies in quarantine. An error that it yields ends it; what could not be
+// All scrubs all locations of the deck, joined runs last, then what lies in quarantine. An error that it yields ends it; what could not be
 // done stands in the outcomes. Whether the deck is clear afterwards is for Store to say.
 func (s *Scrubber) All(ctx context.Context) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		changed := map[string]bool{} // tenant and trace
-		for place, err := range s.Deck.Places(ctx, deck.AreaRuns, deck.AreaReplays, deck.AreaUndecided) {
+		for location, err := range s.Deck.Locations(ctx, deck.AreaRuns, deck.AreaReplays, deck.AreaUndecided) {
 			if err != nil {
 				yield(Outcome{}, err)
 				return
 			}
-			o := s.place(ctx, place)
+			o := s.location(ctx, location)
 			if ctx.Err() != nil {
 				yield(Outcome{}, ctx.Err())
 				return
 			}
 			if o.Parts > 0 || o.Generations > 0 {
-				changed[place.Tenant+"/"+place.TraceID] = true
+				changed[location.Tenant+"/"+location.TraceID] = true
 			}
 			if !o.empty() && !yield(o, nil) {
 				return
@@ -85,20 +85,20 @@ func (s *Scrubber) All(ctx context.Context) iter.Seq2[Outcome, error] {
 	}
 }
 
-// place rewrites the parts of a place in which the redactor finds something, derives its tapes again, and buries what held it. Each step leaves
+// location rewrites the parts of a location in which the redactor finds something, derives its tapes again, and buries what held it. Each step leaves
 // the deck such that a repetition goes on where this ends.
-func (s *Scrubber) place(ctx context.Context, place deck.Place) Outcome {
-	o := Outcome{Place: place.Prefix(), Values: map[string]int64{}}
-	state, err := s.Deck.State(ctx, place)
+func (s *Scrubber) location(ctx context.Context, location deck.Location) Outcome {
+	o := Outcome{Location: location.Prefix(), Values: map[string]int64{}}
+	state, err := s.Deck.State(ctx, location)
 	if err != nil {
 		o.fail("list: %v", err)
 		return o
 	}
-	tenant, err := derive.TenantOf(ctx, s.Deck, place) // of a tape that may be buried soon
+	tenant, err := derive.TenantOf(ctx, s.Deck, location) // of a tape that may be buried soon
 	noTenant := err
 	found := false
 	for _, digest := range state.Parts {
-		td, err := s.read(ctx, place, digest)
+		td, err := s.read(ctx, location, digest)
 		if err != nil {
 			o.fail("part %s: %v", digest, err)
 			continue
@@ -108,19 +108,19 @@ func (s *Scrubber) place(ctx context.Context, place deck.Place) Outcome {
 	if found {
 		// All parts, so that a span that lies in several stays one item.
 		for _, digest := range state.Parts {
-			if err := s.part(ctx, place, digest, &o); err != nil {
+			if err := s.part(ctx, location, digest, &o); err != nil {
 				o.fail("part %s: %v", digest, err)
 			}
 		}
 	}
-	stale := s.stale(ctx, place, state, &o, o.Parts > 0)
+	stale := s.stale(ctx, location, state, &o, o.Parts > 0)
 	if o.Parts == 0 && len(stale) == 0 || s.DryRun {
 		o.Generations = len(stale)
 		return o
 	}
 	if noTenant != nil {
 		o.fail("its tapes cannot be derived again: %v", noTenant)
-	} else if made, err := s.derive(ctx, tenant, place, state); err != nil {
+	} else if made, err := s.derive(ctx, tenant, location, state); err != nil {
 		o.fail("its tapes cannot be derived again: %v", err)
 	} else {
 		for _, w := range made {
@@ -131,13 +131,13 @@ func (s *Scrubber) place(ctx context.Context, place deck.Place) Outcome {
 			}
 		}
 	}
-	s.bury(ctx, place, stale, &o)
+	s.bury(ctx, location, stale, &o)
 	return o
 }
 
 // read returns a part without its markers, which say what it went through before and hold a key id that looks random.
-func (s *Scrubber) read(ctx context.Context, place deck.Place, digest string) (ptrace.Traces, error) {
-	canonical, err := s.Deck.ReadPart(ctx, place, digest)
+func (s *Scrubber) read(ctx context.Context, location deck.Location, digest string) (ptrace.Traces, error) {
+	canonical, err := s.Deck.ReadPart(ctx, location, digest)
 	if err != nil {
 		return ptrace.Traces{}, err
 	}
@@ -153,8 +153,8 @@ func (s *Scrubber) read(ctx context.Context, place deck.Place, digest string) (p
 }
 
 // part writes a part redacted and marked, and buries what it was.
-func (s *Scrubber) part(ctx context.Context, place deck.Place, digest string, o *Outcome) error {
-	td, err := s.read(ctx, place, digest)
+func (s *Scrubber) part(ctx context.Context, location deck.Location, digest string, o *Outcome) error {
+	td, err := s.read(ctx, location, digest)
 	if err != nil {
 		return nil // said already
 	}
@@ -177,20 +177,20 @@ func (s *Scrubber) part(ctx context.Context, place deck.Place, digest string, o 
 	if err != nil {
 		return err
 	}
-	written, _, err := s.Deck.PutPart(ctx, place, rewritten)
+	written, _, err := s.Deck.PutPart(ctx, location, rewritten)
 	if err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	if written == digest {
 		return nil // it was as it should be
 	}
-	return s.Deck.BuryPart(ctx, place, digest, s.burial())
+	return s.Deck.BuryPart(ctx, location, digest, s.burial())
 }
 
 func (s *Scrubber) burial() deck.Burial { return deck.Burial{Reason: deck.ReasonScrub, At: s.Now} }
 
 // stale returns the generations that have to go: all of them when parts were rewritten, else those in whose files something is found.
-func (s *Scrubber) stale(ctx context.Context, place deck.Place, state deck.PlaceState, o *Outcome, all bool) []deck.Generation {
+func (s *Scrubber) stale(ctx context.Context, location deck.Location, state deck.LocationState, o *Outcome, all bool) []deck.Generation {
 	var stale []deck.Generation
 	for _, g := range state.Generations {
 		found := all
@@ -199,7 +199,7 @@ func (s *Scrubber) stale(ctx context.Context, place deck.Place, state deck.Place
 				if found {
 					break
 				}
-				body, err := s.Deck.ReadFile(ctx, place, g.Generation, run.Root, name)
+				body, err := s.Deck.ReadFile(ctx, location, g.Generation, run.Root, name)
 				if err != nil {
 					o.fail("%s/%s/%s: %v", g.Generation, run.Root, name, err)
 					continue
@@ -214,19 +214,19 @@ func (s *Scrubber) stale(ctx context.Context, place deck.Place, state deck.Place
 	return stale
 }
 
-// derive writes the tapes of a place anew. Runs that its current generation leaves out are part of a joined run and stay out; so does all of
-// a place that has evidence only.
-func (s *Scrubber) derive(ctx context.Context, tenant string, place deck.Place, before deck.PlaceState) ([]derive.Written, error) {
+// derive writes the tapes of a location anew. Runs that its current generation leaves out are part of a joined run and stay out; so does all of
+// a location that has evidence only.
+func (s *Scrubber) derive(ctx context.Context, tenant string, location deck.Location, before deck.LocationState) ([]derive.Written, error) {
 	current, ok := before.Current()
 	if !ok {
 		return nil, nil
 	}
-	stored, err := s.Writer.Load(ctx, tenant, place)
+	stored, err := s.Writer.Load(ctx, tenant, location)
 	if err != nil {
 		return nil, err
 	}
 	var except []string
-	if place.Area == deck.AreaRuns {
+	if location.Area == deck.AreaRuns {
 		for _, root := range s.Writer.Roots(stored) {
 			if !slices.Contains(current.Roots(), root) {
 				except = append(except, root)
@@ -240,9 +240,9 @@ func (s *Scrubber) derive(ctx context.Context, tenant string, place deck.Place, 
 	return made, err
 }
 
-func (s *Scrubber) bury(ctx context.Context, place deck.Place, stale []deck.Generation, o *Outcome) {
+func (s *Scrubber) bury(ctx context.Context, location deck.Location, stale []deck.Generation, o *Outcome) {
 	for _, g := range stale {
-		if _, err := s.Deck.BuryGeneration(ctx, place, g, s.burial()); err != nil {
+		if _, err := s.Deck.BuryGeneration(ctx, location, g, s.burial()); err != nil {
 			o.fail("generation %s: %v", g, err)
 			continue
 		}
@@ -253,25 +253,25 @@ func (s *Scrubber) bury(ctx context.Context, place deck.Place, stale []deck.Gene
 // joined derives the joined runs again whose traces have changed, and buries their old generations.
 func (s *Scrubber) joined(ctx context.Context, changed map[string]bool, yield func(Outcome) bool) (more bool, err error) {
 	type old struct {
-		place deck.Place
-		stale []deck.Generation
-		out   Outcome
+		location deck.Location
+		stale    []deck.Generation
+		out      Outcome
 	}
 	var olds []old
-	for place, err := range s.Deck.Places(ctx, deck.AreaJoined) {
+	for location, err := range s.Deck.Locations(ctx, deck.AreaJoined) {
 		if err != nil {
 			return false, err
 		}
-		o := old{place: place, out: Outcome{Place: place.Prefix()}}
-		state, err := s.Deck.State(ctx, place)
+		o := old{location: location, out: Outcome{Location: location.Prefix()}}
+		state, err := s.Deck.State(ctx, location)
 		if err != nil {
 			o.out.fail("list: %v", err)
 		}
 		all := false
 		if current, ok := state.Current(); ok {
-			all = s.anyChanged(ctx, place, current, changed, &o.out)
+			all = s.anyChanged(ctx, location, current, changed, &o.out)
 		}
-		if o.stale = s.stale(ctx, place, state, &o.out, all); len(o.stale) > 0 || !o.out.empty() {
+		if o.stale = s.stale(ctx, location, state, &o.out, all); len(o.stale) > 0 || !o.out.empty() {
 			olds = append(olds, o)
 		}
 	}
@@ -289,7 +289,7 @@ func (s *Scrubber) joined(ctx context.Context, changed map[string]bool, yield fu
 					o.out.fail("join: %v", err)
 				}
 				ref, parseErr := deck.ParseRef(w.URL)
-				if err != nil || parseErr != nil || ref.Place != o.place {
+				if err != nil || parseErr != nil || ref.Location != o.location {
 					continue
 				}
 				o.out.Tapes = append(o.out.Tapes, w.URL)
@@ -305,7 +305,7 @@ func (s *Scrubber) joined(ctx context.Context, changed map[string]bool, yield fu
 		if s.DryRun {
 			o.out.Generations = len(o.stale)
 		} else {
-			s.bury(ctx, o.place, o.stale, &o.out)
+			s.bury(ctx, o.location, o.stale, &o.out)
 		}
 		if !yield(o.out) {
 			return false, nil
@@ -315,9 +315,9 @@ func (s *Scrubber) joined(ctx context.Context, changed map[string]bool, yield fu
 }
 
 // anyChanged tells whether a trace of a joined run was rewritten.
-func (s *Scrubber) anyChanged(ctx context.Context, place deck.Place, g deck.GenerationState, changed map[string]bool, o *Outcome) bool {
+func (s *Scrubber) anyChanged(ctx context.Context, location deck.Location, g deck.GenerationState, changed map[string]bool, o *Outcome) bool {
 	for _, run := range g.Runs {
-		body, err := s.Deck.ReadFile(ctx, place, g.Generation, run.Root, deck.TapeFile)
+		body, err := s.Deck.ReadFile(ctx, location, g.Generation, run.Root, deck.TapeFile)
 		var t *tape.Tape
 		if err == nil {
 			t, err = tape.ReadSealed(body)
@@ -326,14 +326,14 @@ func (s *Scrubber) anyChanged(ctx context.Context, place deck.Place, g deck.Gene
 			o.fail("%s/%s: %v", g.Generation, run.Root, err)
 			continue
 		}
-		if slices.ContainsFunc(t.Sources.TraceIDs, func(id string) bool { return changed[place.Tenant+"/"+id] }) {
+		if slices.ContainsFunc(t.Sources.TraceIDs, func(id string) bool { return changed[location.Tenant+"/"+id] }) {
 			return true
 		}
 	}
 	return false
 }
 
-// quarantine masks what the rules find in evidence that was held back. Reports hold places and rules only.
+// quarantine masks what the rules find in evidence that was held back. Reports hold locations and rules only.
 func (s *Scrubber) quarantine(ctx context.Context, _ map[string]bool, yield func(Outcome) bool) (more bool, err error) {
 	var found []Object
 	for o, err := range Store(ctx, s.Deck.Store(), deck.QuarantineArea+"/", s.Gate) {
@@ -345,7 +345,7 @@ func (s *Scrubber) quarantine(ctx context.Context, _ map[string]bool, yield func
 		}
 	}
 	for _, object := range found {
-		o := Outcome{Place: object.Key, Values: map[string]int64{}}
+		o := Outcome{Location: object.Key, Values: map[string]int64{}}
 		for _, hit := range object.Hits {
 			o.Values[hit.Rule]++
 		}
@@ -384,12 +384,12 @@ func (s *Scrubber) remask(ctx context.Context, object Object) error {
 	if err != nil {
 		return err
 	}
-	place, _, err := deck.ParsePlace(strings.TrimPrefix(object.Key, deck.QuarantineArea+"/"))
+	location, _, err := deck.ParseLocation(strings.TrimPrefix(object.Key, deck.QuarantineArea+"/"))
 	if err != nil {
 		return err
 	}
-	report := fmt.Sprintf(`{"kind":"tape-quarantine","layout":"1","place":%q,"what":"scrubbed","dropped":%d}`+"\n", place.Prefix(), len(dropped))
-	if _, err := s.Deck.PutQuarantine(ctx, place, []byte(report), rewritten); err != nil {
+	report := fmt.Sprintf(`{"kind":"tape-quarantine","layout":"1","place":%q,"what":"scrubbed","dropped":%d}`+"\n", location.Prefix(), len(dropped))
+	if _, err := s.Deck.PutQuarantine(ctx, location, []byte(report), rewritten); err != nil {
 		return err
 	}
 	return s.Deck.Store().Delete(ctx, object.Key)
@@ -401,7 +401,7 @@ func (s *Scrubber) abandoned(ctx context.Context, _ map[string]bool, yield func(
 		if err != nil {
 			return false, err
 		}
-		o := Outcome{Place: found.Key, Abandoned: true}
+		o := Outcome{Location: found.Key, Abandoned: true}
 		if !s.DryRun {
 			if err := s.Deck.Store().(deck.Leaver).RemoveAbandoned(ctx, found.Key); err != nil {
 				o.fail("%v", err)

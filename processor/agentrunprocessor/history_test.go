@@ -87,7 +87,7 @@ func (s *notes) tapes(t *testing.T) map[string]string {
 		}
 	}
 	files := map[string]string{}
-	for place, err := range d.Places(t.Context(), deck.AreaRuns) {
+	for place, err := range d.Locations(t.Context(), deck.AreaRuns) {
 		require.NoError(t, err)
 		state, ok, err := d.Current(t.Context(), place)
 		require.NoError(t, err)

@@ -19,19 +19,19 @@ func KeepsARun(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("ab", 16)}
-	digest, created, err := d.PutPart(t.Context(), place, []byte("evidence"))
+	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: strings.Repeat("ab", 16)}
+	digest, created, err := d.PutPart(t.Context(), location, []byte("evidence"))
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
 	gen := deck.NewGeneration(1, []string{digest}, nil)
 	runs := []deck.RunFiles{{Root: strings.Repeat("1", 16), Files: []deck.File{{Name: deck.TapeFile, Body: []byte("{}")}}}}
 	for _, want := range []bool{true, false} {
-		if created, err := d.PutGeneration(t.Context(), place, gen, runs); err != nil || created != want {
+		if created, err := d.PutGeneration(t.Context(), location, gen, runs); err != nil || created != want {
 			t.Fatal(created, err)
 		}
 	}
-	refs, err := d.Find(t.Context(), place.TraceID[:8], "")
+	refs, err := d.Find(t.Context(), location.TraceID[:8], "")
 	if err != nil || len(refs) != 1 {
 		t.Fatal(refs, err)
 	}
@@ -44,18 +44,18 @@ func KeepsARun(t *testing.T, url string) {
 	}
 }
 
-// buries takes a trace away and checks that neither readers nor writers see its place any more, and that it can be found where it went.
+// buries takes a trace away and checks that neither readers nor writers see its location any more, and that it can be found where it went.
 func buries(t *testing.T, store deck.Store) {
 	d, err := deck.New(t.Context(), store, "mem://conformance")
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := deck.Place{Area: deck.AreaRuns, Tenant: "Some Tenant", TraceID: strings.Repeat("ab", 16)}
+	from := deck.Location{Area: deck.AreaRuns, Tenant: "Some Tenant", TraceID: strings.Repeat("ab", 16)}
 	to := from
 	to.Area, to.ReplayRunID = deck.AreaReplays, "Replay #1"
 	other := from
 	other.TraceID = strings.Repeat("ac", 16)
-	for _, p := range []deck.Place{from, other} {
+	for _, p := range []deck.Location{from, other} {
 		digest, _, err := d.PutPart(t.Context(), p, []byte("evidence"))
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func buries(t *testing.T, store deck.Store) {
 		t.Error(next, why, moved, err)
 	}
 	var left []string
-	for p, err := range d.Places(t.Context()) {
+	for p, err := range d.Locations(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}

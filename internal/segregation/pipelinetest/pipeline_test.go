@@ -237,7 +237,7 @@ var warm = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: traceID.String()}
+	place := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: traceID.String()}
 	digest, _, err := d.PutPart(context.Background(), place, []byte("part"))
 	if err == nil {
 		_, err = d.ReadPart(context.Background(), place, digest)

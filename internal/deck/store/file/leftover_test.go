@@ -49,7 +49,7 @@ func abandonedKeys(t *testing.T, s deck.Store, prefix string) (found []string) {
 	return found
 }
 
-var gonePlace = deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: "0123456789abcdef0123456789abcdef"}
+var goneLocation = deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: "0123456789abcdef0123456789abcdef"}
 
 func TestWhatADeadWriterLeftIsFoundReadAndSwept(t *testing.T) {
 	d, s, _ := leavings(t, "a/b/x", "a/c/x", "x")
@@ -118,27 +118,27 @@ func TestErasureTakesTheTemporaryFilesToo(t *testing.T) {
 	part := deck.PartDigest([]byte("part"))
 	gen := deck.NewGeneration(1, []string{part}, nil)
 	run := []deck.RunFiles{{Root: "0123456789abcdef", Files: []deck.File{{Name: deck.TapeFile, Body: []byte("{}")}}}}
-	inRun := gonePlace.Prefix() + "/" + gen.String() + "/0123456789abcdef/x"
-	inParts := gonePlace.Prefix() + "/parts/" + part
+	inRun := goneLocation.Prefix() + "/" + gen.String() + "/0123456789abcdef/x"
+	inParts := goneLocation.Prefix() + "/parts/" + part
 	for name, erase := range map[string]func(ctx context.Context, d *deck.Deck) error{
 		"place": func(ctx context.Context, d *deck.Deck) error {
-			_, err := d.Bury(ctx, gonePlace, deck.Burial{Reason: deck.ReasonRequest})
+			_, err := d.Bury(ctx, goneLocation, deck.Burial{Reason: deck.ReasonRequest})
 			return err
 		},
 		"generation and part": func(ctx context.Context, d *deck.Deck) error {
-			_, err := d.BuryGeneration(ctx, gonePlace, gen, deck.Burial{Reason: deck.ReasonScrub})
-			return errors.Join(err, d.BuryPart(ctx, gonePlace, part, deck.Burial{Reason: deck.ReasonScrub}))
+			_, err := d.BuryGeneration(ctx, goneLocation, gen, deck.Burial{Reason: deck.ReasonScrub})
+			return errors.Join(err, d.BuryPart(ctx, goneLocation, part, deck.Burial{Reason: deck.ReasonScrub}))
 		},
 		"move": func(ctx context.Context, d *deck.Deck) error {
-			state, err := d.State(ctx, gonePlace)
-			return errors.Join(err, d.Remove(ctx, gonePlace, state))
+			state, err := d.State(ctx, goneLocation)
+			return errors.Join(err, d.Remove(ctx, goneLocation, state))
 		},
 	} {
 		d, s, dir := leavings(t, inRun, inParts)
-		if _, _, err := d.PutPart(t.Context(), gonePlace, []byte("part")); err != nil {
+		if _, _, err := d.PutPart(t.Context(), goneLocation, []byte("part")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.PutGeneration(t.Context(), gonePlace, gen, run); err != nil {
+		if _, err := d.PutGeneration(t.Context(), goneLocation, gen, run); err != nil {
 			t.Fatal(err)
 		}
 		if err := erase(t.Context(), d); err != nil {
@@ -147,7 +147,7 @@ func TestErasureTakesTheTemporaryFilesToo(t *testing.T) {
 		if got := abandonedKeys(t, s, ""); len(got) != 0 {
 			t.Errorf("%s: %v are left", name, got)
 		}
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(gonePlace.Prefix()))); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(goneLocation.Prefix()))); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: the folder is left, %v", name, err)
 		}
 	}

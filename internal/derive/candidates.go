@@ -10,21 +10,21 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// kin finds out, from tapes alone, which runs may be fragments of one. What it puts together may turn out not to belong together; what
-// it keeps apart cannot be joined: every rule of reconstruct.Join asks for two fragments to have one of these in common.
+// candidateIndex finds the join candidates: runs that may be fragments of one run. It reads tapes only. Candidates may turn out not to belong
+// together. Runs that are no candidates cannot be joined: every rule of reconstruct.Join asks for two fragments to have one of these in common.
 //
 //   - the run-level id;
 //   - the opening of a conversation, of runs without a run span, and of runs that ended waiting for tools or began with their results;
 //   - the id of a tool call or of the conversation, where one of the two holds tool calls only.
 //
 // It keeps some 16 bytes per id and no text.
-type kin struct {
-	seed  maphash.Seed
-	place []int          // of each fragment; in ascending order
-	group groups         // of fragments
-	first map[uint64]int // key → the fragment that had it first
-	loose []looseID      // keys that count only when a fragment of tool calls has them too
-	asked map[uint64]bool
+type candidateIndex struct {
+	seed     maphash.Seed
+	location []int          // of each fragment; in ascending order
+	group    groups         // of fragments
+	first    map[uint64]int // key → the fragment that had it first
+	loose    []looseID      // keys that count only when a fragment of tool calls has them too
+	asked    map[uint64]bool
 }
 
 type looseID struct {
@@ -32,11 +32,11 @@ type looseID struct {
 	fragment int
 }
 
-func newKin() *kin {
-	return &kin{seed: maphash.MakeSeed(), first: map[uint64]int{}, asked: map[uint64]bool{}}
+func newCandidateIndex() *candidateIndex {
+	return &candidateIndex{seed: maphash.MakeSeed(), first: map[uint64]int{}, asked: map[uint64]bool{}}
 }
 
-func (k *kin) key(kind, tenant, id string) uint64 {
+func (k *candidateIndex) key(kind, tenant, id string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(k.seed)
 	for _, s := range []string{kind, tenant, id} {
@@ -46,11 +46,11 @@ func (k *kin) key(kind, tenant, id string) uint64 {
 	return h.Sum64()
 }
 
-// add takes in the tape of a run that lies in a place.
-func (k *kin) add(place int, t *tape.Tape) {
+// add takes in the tape of a run that lies in a location.
+func (k *candidateIndex) add(location int, t *tape.Tape) {
 	fragment := len(k.group)
 	k.group = append(k.group, fragment)
-	k.place = append(k.place, place)
+	k.location = append(k.location, location)
 	tenant := t.Run.Tenant
 	if t.Run.InvocationID != "" {
 		k.share(fragment, k.key("run", tenant, t.Run.InvocationID))
@@ -130,7 +130,7 @@ func opening(t *tape.Tape, e tape.Event) string {
 	return ""
 }
 
-func (k *kin) share(fragment int, key uint64) {
+func (k *candidateIndex) share(fragment int, key uint64) {
 	if first, there := k.first[key]; there {
 		k.group.unite(first, fragment)
 	} else {
@@ -138,9 +138,9 @@ func (k *kin) share(fragment int, key uint64) {
 	}
 }
 
-// families returns the places whose runs may belong together, in order of their first. No place is in two of them: runs that are
+// candidates returns groups of locations whose runs may belong together, in order of their first. No location is in two groups: runs that are
 // joined from the same first trace are written together.
-func (k *kin) families() [][]int {
+func (k *candidateIndex) candidates() [][]int {
 	for _, l := range k.loose {
 		if k.asked[l.key] {
 			k.share(l.fragment, l.key)
@@ -150,28 +150,28 @@ func (k *kin) families() [][]int {
 	for f := range k.group {
 		size[k.group.find(f)]++
 	}
-	var places groups
+	var locations groups
 	related := map[int]bool{}
-	for f, place := range k.place {
-		for place >= len(places) {
-			places = append(places, len(places))
+	for f, location := range k.location {
+		for location >= len(locations) {
+			locations = append(locations, len(locations))
 		}
 		if root := k.group.find(f); size[root] > 1 {
-			related[place] = true
-			places.unite(k.place[root], place)
+			related[location] = true
+			locations.unite(k.location[root], location)
 		}
 	}
 	members := map[int][]int{}
-	for place := range places {
-		if related[place] {
-			root := places.find(place)
-			members[root] = append(members[root], place)
+	for location := range locations {
+		if related[location] {
+			root := locations.find(location)
+			members[root] = append(members[root], location)
 		}
 	}
 	var out [][]int
-	for place := range places {
-		if members[place] != nil {
-			out = append(out, members[place])
+	for location := range locations {
+		if members[location] != nil {
+			out = append(out, members[location])
 		}
 	}
 	return out

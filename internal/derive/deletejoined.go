@@ -11,11 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// unjoin takes away the joined runs that a trace was part of before it turned out to be a replay. All joined runs of the tenant are read for it,
+// deleteJoinedRuns deletes the joined runs that a trace was part of before it turned out to be a replay. All joined runs of the tenant are read for it,
 // which is rare: a tag came after its trace had been production. `tapedeck join` joins the rest again.
-func (w *Writer) unjoin(ctx context.Context, s *Stored) error {
+func (w *Writer) deleteJoinedRuns(ctx context.Context, s *Stored) error {
 	burial := deck.Burial{Reason: deck.ReasonLateTag}
-	wanted := func(p deck.Place) bool { return deck.SafeName(s.Tenant) == p.Tenant }
+	wanted := func(p deck.Location) bool { return deck.SafeName(s.Tenant) == p.Tenant }
 	for read, err := range w.currentTapes(ctx, deck.AreaJoined, wanted) {
 		if err == nil {
 			err = read.err
@@ -27,10 +27,10 @@ func (w *Writer) unjoin(ctx context.Context, s *Stored) error {
 			if !slices.Contains(t.Sources.TraceIDs, s.TraceID) {
 				continue
 			}
-			if read.place.TraceID == s.TraceID {
-				_, err = w.deck.Bury(ctx, read.place, burial)
+			if read.location.TraceID == s.TraceID {
+				_, err = w.deck.Bury(ctx, read.location, burial)
 			} else {
-				err = w.buryGenerations(ctx, read.place, burial)
+				err = w.buryGenerations(ctx, read.location, burial)
 			}
 			if err != nil {
 				return fmt.Errorf("bury joined run of trace %s: %w", s.TraceID, err)
@@ -41,14 +41,14 @@ func (w *Writer) unjoin(ctx context.Context, s *Stored) error {
 	return nil
 }
 
-// buryGenerations leaves the place for what is joined there from now on.
-func (w *Writer) buryGenerations(ctx context.Context, place deck.Place, b deck.Burial) error {
-	generations, err := w.deck.Generations(ctx, place)
+// buryGenerations leaves the location for what is joined there from now on.
+func (w *Writer) buryGenerations(ctx context.Context, location deck.Location, b deck.Burial) error {
+	generations, err := w.deck.Generations(ctx, location)
 	if err != nil {
 		return err
 	}
 	for _, g := range generations {
-		if _, err := w.deck.BuryGeneration(ctx, place, g.Generation, b); err != nil {
+		if _, err := w.deck.BuryGeneration(ctx, location, g.Generation, b); err != nil {
 			return err
 		}
 	}

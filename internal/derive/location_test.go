@@ -92,11 +92,11 @@ func put(t *testing.T, w *Writer, trace string, set *evidence.Set, complete bool
 	return s.Placement
 }
 
-// areas tells which places are listed, and how many parts lie in each.
+// areas tells which locations are listed, and how many parts lie in each.
 func areas(t *testing.T, d *deck.Deck) map[string]int {
 	t.Helper()
 	got := map[string]int{}
-	for p, err := range d.Places(t.Context()) {
+	for p, err := range d.Locations(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func leftBelow(t *testing.T, d *deck.Deck, area deck.Area) (keys []string) {
 	return keys
 }
 
-func currentTape(t *testing.T, d *deck.Deck, p deck.Place) *tape.Tape {
+func currentTape(t *testing.T, d *deck.Deck, p deck.Location) *tape.Tape {
 	t.Helper()
 	gen, ok, err := d.Current(t.Context(), p)
 	if err != nil || !ok || len(gen.Runs) != 1 {
@@ -158,7 +158,7 @@ func TestUndecidedBecomesReplayWhenTheTagComes(t *testing.T) {
 	if left := leftBelow(t, d, deck.AreaUndecided); len(left) != 0 {
 		t.Error("left over", left)
 	}
-	read := currentTape(t, d, deck.Place{Area: deck.AreaReplays, ReplayRunID: "r-1", Tenant: "default", TraceID: trace})
+	read := currentTape(t, d, deck.Location{Area: deck.AreaReplays, ReplayRunID: "r-1", Tenant: "default", TraceID: trace})
 	if read.Run.ReplayRunID != "r-1" {
 		t.Errorf("the tape says %q", read.Run.ReplayRunID)
 	}
@@ -180,7 +180,7 @@ func TestTagAfterAProductionWriteLeavesATombstoneThere(t *testing.T) {
 	if left := leftBelow(t, d, deck.AreaRuns); len(left) != 0 {
 		t.Error("left over in production", left)
 	}
-	to, why, moved, err := d.MovedTo(t.Context(), deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace})
+	to, why, moved, err := d.MovedTo(t.Context(), deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace})
 	if err != nil || !moved || why != deck.ReasonLateTag || to.ReplayRunID != "r-1" {
 		t.Error(to, why, moved, err)
 	}
@@ -303,11 +303,11 @@ func TestPiecesInAnyOrderThroughAnyWritersEndInOnePlace(t *testing.T) {
 				// One more delivery of the whole, by the writer whose side it is, gathers what is left.
 				side := map[bool]Accept{true: AcceptProduction, false: AcceptReplay}[tag == ""]
 				p := put(t, writer(side), trace, union(all...), true)
-				place := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
+				location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
 				if tag != "" {
-					place.Area, place.ReplayRunID = deck.AreaReplays, tag
+					location.Area, location.ReplayRunID = deck.AreaReplays, tag
 				}
-				if p.Area != place.Area {
+				if p.Area != location.Area {
 					t.Fatalf("%+v", p)
 				}
 				if listed := areas(t, d); len(listed) != 1 {
@@ -319,8 +319,8 @@ func TestPiecesInAnyOrderThroughAnyWritersEndInOnePlace(t *testing.T) {
 				if n := len(leftBelow(t, d, deck.AreaRuns)); tag != "" && n > 0 {
 					t.Errorf("%d objects left in production", n)
 				}
-				want := whole(t, union(all...), trace, place)
-				if diff := cmp.Diff(want, string(currentTape(t, d, place).AppendJSON(nil))); diff != "" {
+				want := whole(t, union(all...), trace, location)
+				if diff := cmp.Diff(want, string(currentTape(t, d, location).AppendJSON(nil))); diff != "" {
 					t.Errorf("another tape than that of the whole:\n%.1000s", diff)
 				}
 			})
@@ -329,7 +329,7 @@ func TestPiecesInAnyOrderThroughAnyWritersEndInOnePlace(t *testing.T) {
 }
 
 // whole is the tape of the evidence when it comes at once.
-func whole(t *testing.T, set *evidence.Set, trace string, place deck.Place) string {
+func whole(t *testing.T, set *evidence.Set, trace string, location deck.Location) string {
 	t.Helper()
 	mem.Drop("whole")
 	d, err := deck.Open(t.Context(), "mem://whole")
@@ -337,7 +337,7 @@ func whole(t *testing.T, set *evidence.Set, trace string, place deck.Place) stri
 		t.Fatal(err)
 	}
 	put(t, NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}}), trace, set, true)
-	return string(currentTape(t, d, place).AppendJSON(nil))
+	return string(currentTape(t, d, location).AppendJSON(nil))
 }
 
 func TestWritersThatMeetEachOtherAtTheRootLeaveNothingBehind(t *testing.T) {
@@ -364,7 +364,7 @@ func TestWritersThatMeetEachOtherAtTheRootLeaveNothingBehind(t *testing.T) {
 			}
 			return
 		}
-		gen, ok, err := d.Current(t.Context(), deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace})
+		gen, ok, err := d.Current(t.Context(), deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace})
 		if err != nil || !ok || gen.Items != len(all) {
 			t.Errorf("met at %d: %d of %d items, %v", n, gen.Items, len(all), err)
 		}
@@ -378,7 +378,7 @@ func TestEvidenceThatWasTakenAwayIsNotWrittenAgain(t *testing.T) {
 	all, trace := pieces(t, "")
 	d, _, writer := memDeck(t)
 	put(t, writer(AcceptAny), trace, union(all...), true)
-	if _, err := d.Bury(t.Context(), deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}, deck.Burial{Reason: deck.ReasonRetention}); err != nil {
+	if _, err := d.Bury(t.Context(), deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}, deck.Burial{Reason: deck.ReasonRetention}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := writer(AcceptAny).Write(t.Context(), Request{Tenant: "default", TraceID: trace, Set: all[0], Complete: true})
@@ -395,7 +395,7 @@ func TestScrubbedPartDoesNotComeBackWhereItsTraceMoved(t *testing.T) {
 	n := len(all)
 	d, _, writer := memDeck(t)
 	put(t, writer(AcceptAny), trace, union(all[:n-1]...), true)
-	runs := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
+	runs := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
 	parts, err := d.Parts(t.Context(), runs)
 	if err != nil || len(parts) != 1 {
 		t.Fatal(parts, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// Accept is the side whose traces a Writer may begin. It is a second lock behind whatever has sorted the runs before.
+// Accept is the side whose traces a Writer may start. It checks once more what the components before it have decided.
 type Accept string
 
 // The sides. What is not accepted, and lies nowhere yet, goes under undecided/ as evidence without tapes.
@@ -50,23 +50,23 @@ type Placement struct {
 // plan is where the evidence of one request goes.
 type plan struct {
 	Placement
-	site *deck.Site
-	runs *deck.Site // tombstones of single parts hold wherever the trace lies
-	from []deck.Place
+	target *deck.LocationWriter
+	runs   *deck.LocationWriter // tombstones of single parts hold wherever the trace lies
+	from   []deck.Location
 }
 
-// errMoved says that the place was buried while it was written to.
+// errMoved says that the location was buried while it was written to.
 var errMoved = errors.New("the trace was moved meanwhile")
 
-// plan decides where the evidence goes. A tombstone says where a trace lies now, and comes first. Then a tag: it makes the trace a replay,
-// whose place in production is closed before anything of it is written. What is left is production when it is complete or lies there already, else
+// plan decides where the evidence goes. A tombstone is looked at first: it says where a trace lies now. A tag is next: it makes the trace a replay,
+// whose location in production is closed before anything of it is written. What is left is production when it is complete or lies there already, else
 // undecided.
 func (w *Writer) plan(ctx context.Context, r Request) (*plan, error) {
-	runs := deck.Place{Area: deck.AreaRuns, Tenant: r.Tenant, TraceID: r.TraceID}
-	undecided := deck.Place{Area: deck.AreaUndecided, Tenant: r.Tenant, TraceID: r.TraceID}
-	p := &plan{from: []deck.Place{undecided}}
+	runs := deck.Location{Area: deck.AreaRuns, Tenant: r.Tenant, TraceID: r.TraceID}
+	undecided := deck.Location{Area: deck.AreaUndecided, Tenant: r.Tenant, TraceID: r.TraceID}
+	p := &plan{from: []deck.Location{undecided}}
 	var err error
-	if p.runs, err = w.deck.Site(ctx, runs); err != nil {
+	if p.runs, err = w.deck.LocationWriter(ctx, runs); err != nil {
 		return nil, fmt.Errorf("look for tombstones of trace %s: %w", r.TraceID, err)
 	}
 	p.Verdict = r.Set.Verdict(w.options.Replay)
@@ -94,13 +94,13 @@ func (w *Writer) plan(ctx context.Context, r Request) (*plan, error) {
 			return w.at(ctx, p, undecided)
 		}
 	}
-	p.site, p.Area = p.runs, deck.AreaRuns
+	p.target, p.Area = p.runs, deck.AreaRuns
 	return p, nil
 }
 
-// planReplay closes the place of a replay in production, also when nothing lies there: a writer that holds another piece of the trace may not
+// planReplay closes the location of a replay in production, also when nothing lies there: a writer that holds another piece of the trace may not
 // see the tag.
-func (w *Writer) planReplay(ctx context.Context, p *plan, runs, undecided deck.Place) (*plan, error) {
+func (w *Writer) planReplay(ctx context.Context, p *plan, runs, undecided deck.Location) (*plan, error) {
 	to := runs
 	to.Area, to.ReplayRunID = deck.AreaReplays, p.Verdict.ID
 	reason := deck.ReasonReplay
@@ -120,8 +120,9 @@ func (w *Writer) planReplay(ctx context.Context, p *plan, runs, undecided deck.P
 	return w.planBegun(ctx, p, to, undecided)
 }
 
-// planBegun takes the place where the trace of a replay lies or is to lie. Who does not accept replays does not begin it there.
-func (w *Writer) planBegun(ctx context.Context, p *plan, to, undecided deck.Place) (*plan, error) {
+// planBegun selects the location of a trace of a replay. A writer that does not accept replays starts no trace there: it only adds to one that
+// the location holds already.
+func (w *Writer) planBegun(ctx context.Context, p *plan, to, undecided deck.Location) (*plan, error) {
 	if w.options.Accept.refuses(to.Area) {
 		begun, err := w.deck.State(ctx, to)
 		if err != nil {
@@ -135,37 +136,37 @@ func (w *Writer) planBegun(ctx context.Context, p *plan, to, undecided deck.Plac
 	return w.at(ctx, p, to)
 }
 
-// at takes a place. Where a trace was taken away nothing is written any more.
-func (w *Writer) at(ctx context.Context, p *plan, place deck.Place) (_ *plan, err error) {
-	if p.site, err = w.deck.Site(ctx, place); err != nil {
-		return nil, fmt.Errorf("look for tombstones of trace %s: %w", place.TraceID, err)
+// at selects a location. Nothing is written to the location of a trace that was deleted.
+func (w *Writer) at(ctx context.Context, p *plan, location deck.Location) (_ *plan, err error) {
+	if p.target, err = w.deck.LocationWriter(ctx, location); err != nil {
+		return nil, fmt.Errorf("look for tombstones of trace %s: %w", location.TraceID, err)
 	}
-	if p.site.Buried() {
-		if _, err := w.follow(ctx, place); err != nil {
+	if p.target.Buried() {
+		if _, err := w.follow(ctx, location); err != nil {
 			return nil, err
 		}
 		return nil, errMoved
 	}
-	p.Area = place.Area
-	p.from = slices.DeleteFunc(p.from, func(from deck.Place) bool { return from == place })
+	p.Area = location.Area
+	p.from = slices.DeleteFunc(p.from, func(from deck.Location) bool { return from == location })
 	return p, nil
 }
 
 // follow returns where a buried trace lies now.
-func (w *Writer) follow(ctx context.Context, place deck.Place) (deck.Place, error) {
-	to, why, ok, err := w.deck.MovedTo(ctx, place)
+func (w *Writer) follow(ctx context.Context, location deck.Location) (deck.Location, error) {
+	to, why, ok, err := w.deck.MovedTo(ctx, location)
 	if err != nil {
-		return to, fmt.Errorf("read tombstone of trace %s: %w", place.TraceID, err)
+		return to, fmt.Errorf("read tombstone of trace %s: %w", location.TraceID, err)
 	}
 	if !ok {
-		return to, fmt.Errorf("trace %s was taken away (%s): %w", place.TraceID, why, deck.ErrBuried)
+		return to, fmt.Errorf("trace %s was taken away (%s): %w", location.TraceID, why, deck.ErrBuried)
 	}
 	return to, nil
 }
 
-// settled tells whether evidence that was written to a place still belongs there, now that all of the trace is known.
-func (w *Writer) settled(ctx context.Context, p *plan, s *Stored) (bool, error) {
-	if p.site.Buried() || s.Placement.Verdict.Replay && p.Area != deck.AreaReplays && !p.Refused {
+// verifyLocation tells whether evidence that was written to a location still belongs there, now that all of the trace is known.
+func (w *Writer) verifyLocation(ctx context.Context, p *plan, s *Stored) (bool, error) {
+	if p.target.Buried() || s.Placement.Verdict.Replay && p.Area != deck.AreaReplays && !p.Refused {
 		return false, nil
 	}
 	if p.Area != deck.AreaUndecided {
@@ -186,13 +187,13 @@ func (s *Stored) known() Request {
 	return r
 }
 
-// moved tells whether a trace has left its place while its tapes were written there.
+// moved tells whether a trace has left its location while its tapes were written there.
 func (w *Writer) moved(ctx context.Context, s *Stored) (bool, error) {
 	var open bool
 	var err error
 	switch s.Placement.Area {
 	case deck.AreaRuns:
-		open, err = s.site.Open(ctx)
+		open, err = s.target.Open(ctx)
 	case deck.AreaUndecided:
 		var again *plan
 		if again, err = w.plan(ctx, s.known()); err == nil {
@@ -209,15 +210,15 @@ func (w *Writer) moved(ctx context.Context, s *Stored) (bool, error) {
 	return !open, nil
 }
 
-// left is what lay in a place that the trace has gone from.
-type left struct {
-	place deck.Place
-	state deck.PlaceState
+// residue is what a trace has left behind in a location that it was moved from.
+type residue struct {
+	location deck.Location
+	state    deck.LocationState
 }
 
-// bring copies the parts that lie where the trace has gone from. It comes before the listing of where the trace lies now: of two writers that do this
-// at once, the later listing has everything.
-func (w *Writer) bring(ctx context.Context, p *plan) (gone []left, err error) {
+// copyParts copies the parts from the locations that the trace was moved from. It runs before the new location is listed: of two writers that
+// do this at once, the later listing has everything.
+func (w *Writer) copyParts(ctx context.Context, p *plan) (gone []residue, err error) {
 	for _, from := range p.from {
 		remains, err := w.deck.Remains(ctx, from)
 		if err != nil {
@@ -234,28 +235,28 @@ func (w *Writer) bring(ctx context.Context, p *plan) (gone []left, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("read part %s of trace %s: %w", digest, from.TraceID, err)
 			}
-			if err := w.passPart(ctx, p.site.Place(), body); err != nil {
+			if err := w.passPart(ctx, p.target.Location(), body); err != nil {
 				return nil, err
 			}
-			if _, _, err := p.site.PutPart(ctx, body); err != nil && !errors.Is(err, deck.ErrBuried) {
+			if _, _, err := p.target.PutPart(ctx, body); err != nil && !errors.Is(err, deck.ErrBuried) {
 				return nil, fmt.Errorf("write part of trace %s: %w", from.TraceID, err)
 			}
 		}
 		if len(remains.Parts) > 0 || len(remains.Generations) > 0 {
-			gone = append(gone, left{from, remains})
+			gone = append(gone, residue{from, remains})
 		}
 	}
 	return gone, nil
 }
 
-// clear takes away what was brought elsewhere, and notes it.
-func (w *Writer) clear(ctx context.Context, s *Stored, gone []left) (err error) {
+// deleteMoved deletes what copyParts has copied elsewhere, and counts it.
+func (w *Writer) deleteMoved(ctx context.Context, s *Stored, gone []residue) (err error) {
 	for _, l := range gone {
-		if l.place.Area == deck.AreaUndecided {
-			err = w.deck.Remove(ctx, l.place, l.state)
+		if l.location.Area == deck.AreaUndecided {
+			err = w.deck.Remove(ctx, l.location, l.state)
 			s.Placement.Promoted += len(l.state.Parts)
 		} else {
-			_, err = w.deck.Bury(ctx, l.place, deck.Burial{Reason: deck.ReasonLateTag}) // its tombstone is there already
+			_, err = w.deck.Bury(ctx, l.location, deck.Burial{Reason: deck.ReasonLateTag}) // its tombstone is there already
 			s.Placement.Leaked += len(l.state.Parts)
 		}
 		if err != nil {
@@ -263,7 +264,7 @@ func (w *Writer) clear(ctx context.Context, s *Stored, gone []left) (err error) 
 		}
 	}
 	if s.Placement.Leaked > 0 {
-		return w.unjoin(ctx, s)
+		return w.deleteJoinedRuns(ctx, s)
 	}
 	return nil
 }

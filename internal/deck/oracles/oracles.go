@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracledeck finds the oracles of the runs of a deck.
-package oracledeck
+// Package oracles finds the oracles of the runs of a deck.
+package oracles
 
 import (
 	"context"
@@ -101,7 +101,7 @@ func (l *Library) find(ctx context.Context, id string) ([]deck.Ref, error) {
 // choose returns the only tape of the best area: what was joined is whole, and a replay is asked for only when it is no run.
 func choose(refs []deck.Ref) (deck.Ref, bool) {
 	for _, area := range []deck.Area{deck.AreaJoined, deck.AreaRuns, deck.AreaUndecided, deck.AreaReplays} {
-		in := slices.DeleteFunc(slices.Clone(refs), func(r deck.Ref) bool { return r.Place.Area != area })
+		in := slices.DeleteFunc(slices.Clone(refs), func(r deck.Ref) bool { return r.Location.Area != area })
 		if len(in) > 0 {
 			return in[0], len(in) == 1
 		}

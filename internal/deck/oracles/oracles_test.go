@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oracledeck
+package oracles
 
 import (
 	"bytes"
@@ -23,10 +23,10 @@ const (
 )
 
 // put writes a tape with one call into a deck, with or without an oracle beside it.
-func put(t *testing.T, d *deck.Deck, place deck.Place, items int, response string, beside bool) {
+func put(t *testing.T, d *deck.Deck, location deck.Location, items int, response string, beside bool) {
 	t.Helper()
 	args := exactjson.ObjectValue()
-	tp := &tape.Tape{Run: tape.Run{RunID: place.TraceID + "-" + root, TraceID: place.TraceID, RootSpanID: root, Tenant: place.Tenant}, Events: []tape.Event{
+	tp := &tape.Tape{Run: tape.Run{RunID: location.TraceID + "-" + root, TraceID: location.TraceID, RootSpanID: root, Tenant: location.Tenant}, Events: []tape.Event{
 		{Seq: 1, Type: tape.EventToolCall, Name: "t", Args: args, ArgsHash: tape.ArgsHash(args), Result: exactjson.StringValue(response), Status: tape.EventOK},
 	}}
 	var files []deck.File
@@ -43,7 +43,7 @@ func put(t *testing.T, d *deck.Deck, place deck.Place, items int, response strin
 	}
 	files = append(files, deck.File{Name: deck.TapeFile, Body: tp.AppendJSON(nil)})
 	generation := deck.NewGeneration(items, []string{strings.Repeat("0", 64)}, []byte("test"))
-	if _, err := d.PutGeneration(t.Context(), place, generation, []deck.RunFiles{{Root: root, Files: files}}); err != nil {
+	if _, err := d.PutGeneration(t.Context(), location, generation, []deck.RunFiles{{Root: root, Files: files}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -73,7 +73,7 @@ func answer(t *testing.T, l *Library, run string) string {
 
 func TestOpenFindsTheCurrentTape(t *testing.T) {
 	l, d := newLibrary(t)
-	runs := deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
+	runs := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
 	if _, _, err := l.Open(t.Context(), trace); !errors.Is(err, oraclehttp.ErrNoRun) {
 		t.Error(err)
 	}
@@ -87,11 +87,11 @@ func TestOpenFindsTheCurrentTape(t *testing.T) {
 	if got := answer(t, l, trace); got != "amended" {
 		t.Error(got)
 	}
-	put(t, d, deck.Place{Area: deck.AreaReplays, ReplayRunID: "r", Tenant: "default", TraceID: trace}, 9, "replayed", true)
+	put(t, d, deck.Location{Area: deck.AreaReplays, ReplayRunID: "r", Tenant: "default", TraceID: trace}, 9, "replayed", true)
 	if got := answer(t, l, trace); got != "amended" {
 		t.Errorf("a replay goes before the run: %s", got)
 	}
-	put(t, d, deck.Place{Area: deck.AreaJoined, Tenant: "default", TraceID: trace}, 3, "joined", true)
+	put(t, d, deck.Location{Area: deck.AreaJoined, Tenant: "default", TraceID: trace}, 3, "joined", true)
 	if got := answer(t, l, trace); got != "joined" {
 		t.Error(got)
 	}
@@ -100,10 +100,10 @@ func TestOpenFindsTheCurrentTape(t *testing.T) {
 func TestOpenDoesNotChoose(t *testing.T) {
 	l, d := newLibrary(t)
 	for _, tenant := range []string{"a", "b"} {
-		put(t, d, deck.Place{Area: deck.AreaRuns, Tenant: tenant, TraceID: trace}, 1, tenant, true)
+		put(t, d, deck.Location{Area: deck.AreaRuns, Tenant: tenant, TraceID: trace}, 1, tenant, true)
 	}
 	other := trace[:16] + strings.Repeat("f", 16)
-	put(t, d, deck.Place{Area: deck.AreaRuns, Tenant: "a", TraceID: other}, 1, "other", true)
+	put(t, d, deck.Location{Area: deck.AreaRuns, Tenant: "a", TraceID: other}, 1, "other", true)
 	for _, name := range []string{"", trace, trace[:8]} {
 		if _, _, err := l.Open(t.Context(), name); !errors.Is(err, oraclehttp.ErrSeveralRuns) {
 			t.Errorf("%q: %v", name, err)
@@ -120,7 +120,7 @@ func TestOraclesThatWereUsedLastAreKept(t *testing.T) {
 	l, d := newLibrary(t)
 	for i := range keepRecent + 3 {
 		id := trace[:30] + string("0123456789abcdef"[i/16]) + string("0123456789abcdef"[i%16])
-		put(t, d, deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: id}, 1, "r", true)
+		put(t, d, deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: id}, 1, "r", true)
 		_, first, err := l.Open(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestWhatWasTamperedIsRefused(t *testing.T) {
 	for _, name := range []string{deck.TapeFile, deck.OracleFile} {
 		t.Run(name, func(t *testing.T) {
 			l, d := newLibrary(t)
-			put(t, d, deck.Place{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}, 1, "sun", true)
+			put(t, d, deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}, 1, "sun", true)
 			refs, err := d.Find(t.Context(), trace, "")
 			if err != nil {
 				t.Fatal(err)
