@@ -66,8 +66,8 @@ func (g *group) isComplete() bool {
 	return true
 }
 
-// trustMarker keeps the marker of a redaction on a resource only where a component of this process has put it there: agentredaction, which
-// proves it, or agentrun, which is believed as far as its run key is.
+// trustMarker removes the marker of a redaction from a resource unless it can be trusted. The marker of agentredaction has the proof of this
+// process. The marker of agentrun has no proof: it is trusted where the resource has a run key, and as far as that key is.
 func trustMarker(resource pcommon.Map) {
 	if marker, ok := handover.OpenMarker(resource); ok {
 		marker.Write(resource)

@@ -25,8 +25,8 @@ type Deck struct {
 }
 
 // Open opens the deck that a URL or a local path names and checks that its
-// layout is one this program knows. A location where nothing lies yet is an empty
-// deck; Open itself writes nothing.
+// layout is one this program knows. A folder or bucket without objects is an
+// empty deck. Open writes nothing.
 func Open(ctx context.Context, rawURL string) (*Deck, error) {
 	store, err := OpenStore(ctx, rawURL)
 	if err != nil {

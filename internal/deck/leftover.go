@@ -9,8 +9,8 @@ import (
 )
 
 // Leaver is a Store in which a writer that dies can leave a file that is no
-// object: unfinished, or the second name of one. No listing shows such files and
-// no key reaches them, but they hold what was written.
+// object: an unfinished one, or a second name of an object. No listing shows
+// such files and no key reaches them, but they hold content.
 type Leaver interface {
 	// Abandoned walks those below prefix that no living writer holds.
 	Abandoned(ctx context.Context, prefix string) iter.Seq2[Object, error]
@@ -19,8 +19,8 @@ type Leaver interface {
 	RemoveAbandoned(ctx context.Context, key string) error
 }
 
-// Abandoned walks what writers that died have left below a prefix of a store;
-// nothing where the store can hold none.
+// Abandoned walks the files that dead writers have left below a prefix of a
+// store. It yields nothing for a store that is no Leaver.
 func Abandoned(ctx context.Context, s Store, prefix string) iter.Seq2[Object, error] {
 	if l, ok := s.(Leaver); ok {
 		return l.Abandoned(ctx, prefix)
@@ -28,7 +28,7 @@ func Abandoned(ctx context.Context, s Store, prefix string) iter.Seq2[Object, er
 	return func(func(Object, error) bool) {}
 }
 
-// Sweep removes what writers that died have left below a prefix of the deck.
+// Sweep removes the files that dead writers have left below a prefix of the deck.
 func (d *Deck) Sweep(ctx context.Context, prefix string) (removed int, err error) {
 	l, ok := d.store.(Leaver)
 	if !ok {

@@ -37,7 +37,7 @@ func (a Accept) refuses(area deck.Area) bool {
 	}
 }
 
-// Placement tells where evidence went, and why.
+// Placement says where evidence was written, and why.
 type Placement struct {
 	Area    deck.Area
 	Verdict segregation.Verdict
@@ -55,7 +55,7 @@ type plan struct {
 	from   []deck.Location
 }
 
-// errMoved says that the location was buried while it was written to.
+// errMoved means that the location was buried while this writer wrote to it.
 var errMoved = errors.New("the trace was moved meanwhile")
 
 // plan decides where the evidence goes. A tombstone is looked at first: it says where a trace lies now. A tag is next: it makes the trace a replay,
@@ -152,7 +152,7 @@ func (w *Writer) at(ctx context.Context, p *plan, location deck.Location) (_ *pl
 	return p, nil
 }
 
-// follow returns where a buried trace lies now.
+// follow returns the location that a buried trace was moved to.
 func (w *Writer) follow(ctx context.Context, location deck.Location) (deck.Location, error) {
 	to, why, ok, err := w.deck.MovedTo(ctx, location)
 	if err != nil {

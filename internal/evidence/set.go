@@ -5,8 +5,8 @@
 // the same whatever the order, the batches and the repetitions in which they came.
 //
 // An item is one span with its resource and scope. A log record becomes a span of scope "tapedeck.log" (see logs.go). Attributes
-// tapedeck.* belong to the hand-over between components and are no evidence, but for one: the marker that says which redaction a
-// resource has seen. Whoever adds telemetry vouches for it, or takes it off before.
+// tapedeck.* belong to the hand-over between components and are no evidence. The marker of a redaction is the one exception: it says which
+// redaction a resource has seen. A caller that adds telemetry answers for its marker, or removes it before.
 package evidence
 
 import (

@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention takes away what a deck need not keep: traces that are older than they may become, and generations of tapes that newer
-// ones have replaced. It first says what would go. It keeps everything whose age it cannot read, and leaves a tombstone for all that it takes,
-// so that writers do not bring it back.
+// Package retention deletes what a deck need not keep: traces older than the policy allows, and generations of tapes that newer ones have
+// replaced. A plan of what would be deleted comes first. Everything whose age cannot be read is kept. Every deletion leaves a tombstone, so
+// that writers do not write the same thing again.
 package retention
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// Policy says how long what is kept. The periods are those of AIWG's schema, which leaves open from when they count: a run is kept
+// Policy says how long traces are kept. The periods are those of AIWG's schema, which leaves open from when they count: a run is kept
 // for Keep from its end, and for KeepFailed from the last replay of it that failed, whichever is later. A trace goes when the last of its
 // runs may.
 type Policy struct {

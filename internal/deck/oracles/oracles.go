@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracles finds the oracles of the runs of a deck.
+// Package oracles finds the oracles of the runs of a deck. It lies here and not below oracle/, which imports nothing of a deck.
 package oracles
 
 import (
