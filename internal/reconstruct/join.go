@@ -174,10 +174,7 @@ const maxOpenChains = 16
 // byConversation unites bare model calls whose requests continue each other, and a run that waited with the one that resumed it. A new
 // user message starts a new run.
 func byConversation(all []*fragment, unite func(a, b *fragment), find func(*fragment) *fragment) {
-	type key struct {
-		service, opening string
-		rooted           bool
-	}
+	type key struct{ service, opening string }
 	type link struct {
 		f    *fragment
 		call *node
@@ -189,7 +186,7 @@ func byConversation(all []*fragment, unite func(a, b *fragment), find func(*frag
 			continue
 		}
 		first := models[0]
-		k := key{serviceOf(first.resource).Name, opening(first.request()), f.root != nil}
+		k := key{serviceOf(first.resource).Name, opening(first.request())}
 		if k.opening == "" {
 			continue
 		}
@@ -204,11 +201,12 @@ func byConversation(all []*fragment, unite func(a, b *fragment), find func(*frag
 			if conversationsDiffer(before.call, first) || !extends(before.call.request(), first.request()) || !repeatsAnswer(before.call, first) {
 				continue
 			}
-			if k.rooted && !resumes(before.f, before.call, f) {
+			bare := before.f.root == nil && f.root == nil
+			if !bare && !resumes(before.f, before.call, f) {
 				continue
 			}
 			fit = append(fit, i)
-			if !k.rooted {
+			if bare {
 				break
 			}
 		}
@@ -220,12 +218,13 @@ func byConversation(all []*fragment, unite func(a, b *fragment), find func(*frag
 	}
 }
 
-// resumes reports that a run with a span of its own may be what resumed another one: that one ended before, in another trace, with a
-// response that asked for tools.
+// resumes reports that a part in another trace may go on with a run whose last response asked for tools: one with a span of its own when the
+// run ended before, or when the part lies in its time because the trace context was lost on the way; one without when it starts later.
 func resumes(waited *fragment, last *node, f *fragment) bool {
 	_, end := waited.interval()
 	start, _ := f.interval()
-	return end <= start && !slices.Contains(f.traces, waited.traces[0]) && len(last.obs.Response) > 0 &&
+	later := end <= start || f.root == nil && last.end <= start || waited.root != nil && waited.spans(f)
+	return later && !slices.Contains(f.traces, waited.traces[0]) && len(last.obs.Response) > 0 &&
 		slices.ContainsFunc(last.obs.Response[0].Parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall })
 }
 

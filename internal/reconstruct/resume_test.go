@@ -135,3 +135,48 @@ func TestCallThatWaitedAndThenRanIsOneEvent(t *testing.T) {
 		t.Errorf("status %s", tp.Run.Status)
 	}
 }
+
+// lost is a run of which the second half lies in a trace of its own, because the trace context was lost: with the calls below a step, or
+// bare.
+func lost(step bool, ask, user2 string) []*trace {
+	first := newTrace()
+	first.agent("clerk", 1, 0, 0, 100)
+	first.chat(2, 1, 1, 10, list(user("refund 7")), list(ask))
+	second := newTrace().numbered(7)
+	up := 0
+	if step {
+		up = 3
+		second.agent("step", 3, 0, 20, 90)
+	}
+	second.tool("refund", 4, up, 21, 30, "c1", `{"id":7}`, "done")
+	request := list(user("refund 7"), ask, shows("c1", "done"))
+	if user2 != "" {
+		request = list(user("refund 7"), ask, shows("c1", "done"), user(user2))
+	}
+	second.chat(5, up, 40, 50, request, list(says("It is refunded.")))
+	return []*trace{first, second.numbered(7)}
+}
+
+func TestRunThatLostItsTraceContextIsOne(t *testing.T) {
+	ask := asks(call("c1", "refund", `{"id":7}`))
+	for name, step := range map[string]bool{"bare calls": false, "a step": true} {
+		t.Run(name, func(t *testing.T) {
+			tp := the(t, all(t, lost(step, ask, "")...))
+			if tp.Usage.ModelCalls != 2 || tp.Usage.ToolCalls != 1 || len(tp.Sources.TraceIDs) != 2 {
+				t.Errorf("%+v from %v", tp.Usage, tp.Sources.TraceIDs)
+			}
+			if tp.Output.Text == nil || *tp.Output.Text != "It is refunded." {
+				t.Errorf("output %v", tp.Output)
+			}
+		})
+	}
+}
+
+func TestNewUserMessageInAnotherTraceIsNoPartOfTheRun(t *testing.T) {
+	if got := all(t, lost(true, asks(call("c1", "refund", `{"id":7}`)), "and now 8")...); len(got) != 2 {
+		t.Errorf("%d runs, want 2", len(got))
+	}
+	if got := all(t, lost(true, says("Which one?"), "")...); len(got) != 2 {
+		t.Errorf("%d runs although nothing was asked for, want 2", len(got))
+	}
+}

@@ -63,9 +63,6 @@ func TestCorpusBecomesTrajectories(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if recorded.Name == "autogen-native/stream_final" {
-				t.Skip("its tape holds one call twice, under one id")
-			}
 			calls := func(tp *tape.Tape) (list []string) {
 				for i := range tp.Events {
 					if e := &tp.Events[i]; e.Type == tape.EventToolCall {
