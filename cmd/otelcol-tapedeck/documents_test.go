@@ -20,7 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
 	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
-	"github.com/tapedeck/tapedeck/tape/normalise"
+	comparerules "github.com/tapedeck/tapedeck/tape/normalise/rulefile"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/envprovider"
@@ -204,7 +204,7 @@ func TestConfigurationsAndRulesOfTheDocumentsAreValid(t *testing.T) {
 				}
 				checkConfiguration(t, text+"processors::agentredaction::key::env: TAPEDECK_REDACTION_KEY\n", conf)
 			case has("rules"):
-				if _, err := normalise.Read([]byte(b.text)); err != nil {
+				if _, err := comparerules.Read([]byte(b.text)); err != nil {
 					t.Error(err)
 				}
 			case has("tools"):

@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
-	"github.com/tapedeck/tapedeck/tape/normalise"
+	"github.com/tapedeck/tapedeck/tape/normalise/rulefile"
 )
 
 // comparing are the flags that bisect and diff share.
@@ -48,11 +48,11 @@ func (c *comparing) options() (compare.Options, error) {
 		o.Ignore = append(o.Ignore, compare.Field(field))
 	}
 	if c.rules != "" {
-		data, err := readBounded(c.rules, normalise.MaxBytes)
+		data, err := readBounded(c.rules, rulefile.MaxBytes)
 		if err != nil {
 			return o, fmt.Errorf("%s: %w", c.rules, withoutPath(err))
 		}
-		if o.Rules, err = normalise.Read(data); err != nil {
+		if o.Rules, err = rulefile.Read(data); err != nil {
 			return o, fmt.Errorf("%s: %w", c.rules, err)
 		}
 	}

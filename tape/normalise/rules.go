@@ -6,16 +6,11 @@
 package normalise
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -32,16 +27,16 @@ const (
 // Rule is one line of a rules file.
 type Rule struct {
 	// Tool is the name of a tool, * for every tool, or empty: every value that is compared, those of models, agents and the input too.
-	Tool string `yaml:"tool"`
+	Tool string
 	// Path leads to the value: $, $.a.b, $.list[3], $.list[*].id, $.*.id, $..id, $['a name'].
-	Path   string `yaml:"path"`
-	Action Action `yaml:"action"`
+	Path   string
+	Action Action
 	// As is the form that Normalise looks for, see Forms.
-	As string `yaml:"as"`
+	As string
 	// Pattern is a form of one's own, a regular expression of RE2, instead of As.
-	Pattern string `yaml:"pattern"`
+	Pattern string
 	// In limits the rule to fields of an event (args, result, text, …); empty means all.
-	In []string `yaml:"in"`
+	In []string
 }
 
 // Rules are the rules of a file, ready to be applied. A nil *Rules changes nothing.
@@ -55,69 +50,8 @@ type compiled struct {
 	form form
 }
 
-// Bounds of a rules file.
-const (
-	MaxBytes = 1 << 20
-	MaxRules = 1000
-)
-
-// Read reads a rules file: a YAML document with the member rules, a list of Rule. The rules of an oracle (version, default, tools) are
-// read too, so that one reviewed file can serve both: what they ignore and normalise holds for arguments; how an oracle serves says
-// nothing here. Members that it does not know are an error.
-func Read(data []byte) (*Rules, error) {
-	if len(data) > MaxBytes {
-		return nil, fmt.Errorf("read rules: %d bytes, at most %d", len(data), MaxBytes)
-	}
-	var f file
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read rules: %w", err)
-	}
-	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("read rules: more than one document")
-	}
-	if f.Version > 1 || f.Version < 0 {
-		return nil, fmt.Errorf("read rules: version is %d, this program knows 1", f.Version)
-	}
-	rules := append(f.Rules, f.Default.rules("*")...)
-	for _, name := range slices.Sorted(maps.Keys(f.Tools)) {
-		rules = append(rules, f.Tools[name].rules(name)...)
-	}
-	return New(rules)
-}
-
-type file struct {
-	Rules   []Rule                `yaml:"rules"`
-	Version int                   `yaml:"version"`
-	Default oracleRule            `yaml:"default"`
-	Tools   map[string]oracleRule `yaml:"tools"`
-	Callers any                   `yaml:"callers"`
-}
-
-// oracleRule is how an oracle matches the calls of one tool.
-type oracleRule struct {
-	Ignore    []string `yaml:"ignore"`
-	Normalise []struct {
-		Path string `yaml:"path"`
-		As   string `yaml:"as"`
-	} `yaml:"normalise"`
-	Mode       any `yaml:"mode"`
-	Idempotent any `yaml:"idempotent"`
-	Policy     any `yaml:"policy"`
-	Calls      any `yaml:"calls"`
-}
-
-func (r oracleRule) rules(tool string) (out []Rule) {
-	args := []string{"args", "executed_args"}
-	for _, path := range r.Ignore {
-		out = append(out, Rule{Tool: tool, Path: path, Action: Ignore, In: args})
-	}
-	for _, n := range r.Normalise {
-		out = append(out, Rule{Tool: tool, Path: n.Path, Action: Normalise, As: n.As, In: args})
-	}
-	return out
-}
+// MaxRules bounds rules.
+const MaxRules = 1000
 
 // New compiles rules.
 func New(rules []Rule) (*Rules, error) {

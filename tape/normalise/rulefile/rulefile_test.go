@@ -1,13 +1,14 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package normalise
+package rulefile
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 func parse(tb testing.TB, text string) exactjson.Value {
@@ -19,7 +20,7 @@ func parse(tb testing.TB, text string) exactjson.Value {
 	return v
 }
 
-func rules(tb testing.TB, text string) *Rules {
+func rules(tb testing.TB, text string) *normalise.Rules {
 	tb.Helper()
 	r, err := Read([]byte(text))
 	if err != nil {
@@ -47,7 +48,7 @@ func TestPathsLeadToEveryPlace(t *testing.T) {
 		"$.list.id":      doc,
 		"$.a.b[7].id[0]": doc,
 	} {
-		r, err := New([]Rule{{Path: path, Action: Ignore}})
+		r, err := normalise.New([]normalise.Rule{{Path: path, Action: normalise.Ignore}})
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -80,7 +81,7 @@ func TestFormsReplaceWhatHasThemAndNothingElse(t *testing.T) {
 		{"any", `{"a":1}`, `"<any>"`},
 		{"any", `"two\nlines"`, `"<any>"`},
 	} {
-		r, err := New([]Rule{{Path: "$", Action: Normalise, As: c.as}})
+		r, err := normalise.New([]normalise.Rule{{Path: "$", Action: normalise.Normalise, As: c.as}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ rules:
 			t.Errorf("%s %s: %s, want %s", c.tool, c.field, got, c.want)
 		}
 	}
-	if got := (*Rules)(nil).Apply("f", "args", parse(t, "1")).JSON(); got != "1" {
+	if got := (*normalise.Rules)(nil).Apply("f", "args", parse(t, "1")).JSON(); got != "1" {
 		t.Error(got)
 	}
 }
@@ -160,11 +161,11 @@ func TestBadRulesAreRefusedWithTheirPlace(t *testing.T) {
 		"rules: [{path: $, action: ignore, as: uuid}]":                  "neither as nor pattern",
 		"rules: [{path: $, action: ignore, colour: red}]":               "colour",
 		"rule: []": "rule",
-		"rules: [{path: '$.a..b..c..d', action: ignore}]":                           "too many steps",
-		"rules: []\n---\nrules: []":                                                 "more than one document",
-		"rules: [{path: '$" + strings.Repeat(".a", 40) + "', action: ignore}]":      "too many steps",
-		"rules: [" + strings.Repeat("{path: $, action: ignore},", MaxRules+1) + "]": "at most 1000",
-		"rules: " + strings.Repeat(" ", MaxBytes):                                   "at most 1048576",
+		"rules: [{path: '$.a..b..c..d', action: ignore}]":                                     "too many steps",
+		"rules: []\n---\nrules: []":                                                           "more than one document",
+		"rules: [{path: '$" + strings.Repeat(".a", 40) + "', action: ignore}]":                "too many steps",
+		"rules: [" + strings.Repeat("{path: $, action: ignore},", normalise.MaxRules+1) + "]": "at most 1000",
+		"rules: " + strings.Repeat(" ", MaxBytes):                                             "at most 1048576",
 		"\x00": "read rules",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -172,7 +173,7 @@ func TestBadRulesAreRefusedWithTheirPlace(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "a", "$a", "$.", "$..", "$.[0]", "$[", "$[a]", "$['a", "$[-1]", "$[99999999999]", "$.a b", "$...a"} {
-		if _, err := parsePath(path); err == nil {
+		if _, err := normalise.New([]normalise.Rule{{Path: path, Action: normalise.Ignore}}); err == nil {
 			t.Errorf("%q is accepted", path)
 		}
 	}
