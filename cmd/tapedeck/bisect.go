@@ -94,7 +94,7 @@ func (c *comparing) all(ctx context.Context, ref string, r replay.Reach) ([]load
 		if len(out) == compare.MaxRuns {
 			return nil, fmt.Errorf("%s holds more than %d runs", ref, compare.MaxRuns)
 		}
-		t, _, err := c.Open(ctx, at)
+		t, _, err := c.Open(ctx, &at)
 		if err != nil {
 			return nil, err
 		}

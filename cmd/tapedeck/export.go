@@ -148,7 +148,7 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 // load reads a tape, and what its deck knows of the run beside it.
 func (f *exportFlags) load(ctx context.Context, format *interop.Format, at replay.Location) (t *tape.Tape, o interop.Options, err error) {
 	o = f.options
-	if t, _, err = f.Open(ctx, at); err != nil {
+	if t, _, err = f.Open(ctx, &at); err != nil {
 		return nil, o, err
 	}
 	if format.Replays {

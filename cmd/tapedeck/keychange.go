@@ -64,7 +64,7 @@ func (g keyGuard) wholeDeck(ctx context.Context, tenant string, most int) error 
 			return err
 		}
 		for _, ref := range refs {
-			t, err := replay.ReadSealed(ctx, replay.Location{Ref: ref, Store: g.deck.Store()})
+			t, err := replay.ReadSealed(ctx, replay.Location{Ref: ref, Store: g.deck.Store(), Deck: g.deck})
 			if err != nil || t.Redaction.KeyID == "" {
 				continue // what cannot be read says nothing about the key
 			}

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -56,36 +58,42 @@ func wholeDeckOf(ctx context.Context, ref string) (*deck.Deck, error) {
 }
 
 func (c *verification) searchRun(ctx context.Context, at replay.Location, s scrub.Searcher, searched *int) error {
-	data, err := at.Read(ctx, at.Ref.Key)
-	if err != nil {
-		return fmt.Errorf("%s: %w", at, err)
-	}
-	shown := func(key string) string { return path.Dir(at.String()) + "/" + path.Base(key) }
-	*searched++
-	if err := c.object(scrub.Search(at.Ref.Key, data, s), shown(at.Ref.Key)); err != nil {
-		return err
-	}
-	names, traces := []string{deck.OracleFile}, []string{at.Ref.Location.TraceID}
-	if t, err := tape.Read(data); err == nil {
-		if at.Ref.Location.Area == deck.AreaJoined {
-			traces = t.Sources.TraceIDs // there lies its evidence
-		}
-		if names, err = at.Beside(ctx, t); err != nil {
+	var t *tape.Tape
+	var files map[string][]byte
+	err := at.Reading(ctx, func() error {
+		data, err := at.Read(ctx, at.Ref.Key)
+		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)
 		}
-	}
-	for _, name := range names {
-		content, err := at.Read(ctx, at.Sibling(name))
-		if errors.Is(err, deck.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %s: %w", at, name, err)
-		}
-		*searched++
-		if err := c.object(scrub.Search(name, content, s), shown(name)); err != nil {
+		if _, err := tape.Read(data); err == nil {
+			t, files, err = at.LoadWith(ctx, data)
 			return err
 		}
+		t, files = nil, map[string][]byte{tape.TapeFile: data}
+		content, err := at.Read(ctx, at.Sibling(deck.OracleFile))
+		if err == nil {
+			files[deck.OracleFile] = content
+		} else if !errors.Is(err, deck.ErrNotFound) {
+			return fmt.Errorf("%s: %s: %w", at, deck.OracleFile, err)
+		}
+		return nil
+	})
+	if err != nil && (t == nil || !errors.Is(err, deck.ErrNotFound)) {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		key, shown := name, name
+		if name == tape.TapeFile {
+			key, shown = at.Ref.Key, path.Base(at.Ref.Key)
+		}
+		*searched++
+		if err := c.object(scrub.Search(key, files[name], s), path.Dir(at.String())+"/"+shown); err != nil {
+			return err
+		}
+	}
+	traces := []string{at.Ref.Location.TraceID}
+	if t != nil && at.Ref.Location.Area == deck.AreaJoined {
+		traces = t.Sources.TraceIDs // there lies its evidence
 	}
 	if !at.Ref.InDeck() {
 		return nil

@@ -70,7 +70,7 @@ func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON boo
 		if err != nil {
 			return err
 		}
-		t, data, err := r.Open(ctx, at)
+		t, data, err := r.Open(ctx, &at)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func listRuns(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON
 		if err != nil {
 			return err
 		}
-		t, _, err := r.Open(ctx, at)
+		t, _, err := r.Open(ctx, &at)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

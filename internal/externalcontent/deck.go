@@ -75,12 +75,15 @@ func named(ctx context.Context, d *deck.Deck, q runs.Query) ([]deck.Location, er
 	return locations, nil
 }
 
-func readTape(ctx context.Context, d *deck.Deck, ref deck.Ref) (*tape.Tape, error) {
-	body, err := d.Store().Get(ctx, ref.Key)
-	if err != nil {
-		return nil, err
-	}
-	return tape.ReadSealed(body)
+func readTape(ctx context.Context, d *deck.Deck, ref deck.Ref) (t *tape.Tape, err error) {
+	err = runs.Read(ctx, d, ref, func(ref deck.Ref) error {
+		body, err := d.Store().Get(ctx, ref.Key)
+		if err == nil {
+			t, err = tape.ReadSealed(body)
+		}
+		return err
+	})
+	return t, err
 }
 
 // Outcome is the result for one location that holds references.

@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestUndecidedEvidenceIsResolvedWhereItLiesThenWhereItGoes(t *testing.T) {
@@ -53,5 +54,41 @@ func TestUndecidedEvidenceIsResolvedWhereItLiesThenWhereItGoes(t *testing.T) {
 	}
 	if got := resolve(); len(got) != 1 || got[0] != "runs" || parts(deck.AreaRuns) != 2 || f.asked["s3://b/in"] != 1 {
 		t.Errorf("%v, %d parts, asked %d times", got, parts(deck.AreaRuns), f.asked["s3://b/in"])
+	}
+}
+
+// TestAJoinedRunThatIsReplacedMeanwhileStillNamesItsTraces: a writer replaces its tape after it was found.
+func TestAJoinedRunThatIsReplacedMeanwhileStillNamesItsTraces(t *testing.T) {
+	d, err := deck.Open(t.Context(), "mem://"+t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mem.Drop(t.Name()) })
+	made := &tape.Tape{Run: tape.Run{Tenant: "t", TraceID: "01000000000000000000000000000000", RootSpanID: "b7ad6b7169203331", Status: tape.StatusOK},
+		Sources: tape.Sources{TraceIDs: []string{"01000000000000000000000000000000", "02000000000000000000000000000000"}}}
+	made.Run.RunID = made.Run.TraceID + "-" + made.Run.RootSpanID
+	if err := made.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	place := deck.Location{Area: deck.AreaJoined, Tenant: "t", TraceID: made.Run.TraceID}
+	put := func(items int) deck.Generation {
+		gen := deck.NewGeneration(items, nil, []byte("test"))
+		files := []deck.RunFiles{{Root: made.Run.RootSpanID, Files: []deck.File{{Name: deck.TapeFile, Body: made.AppendJSON(nil)}}}}
+		if _, err := d.PutGeneration(t.Context(), place, gen, files); err != nil {
+			t.Fatal(err)
+		}
+		return gen
+	}
+	found := d.Ref(place, put(1), made.Run.RootSpanID, deck.TapeFile)
+	before, err := d.Generations(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(2)
+	if err := d.RemoveGenerations(t.Context(), place, before); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readTape(t.Context(), d, found); err != nil || len(got.Sources.TraceIDs) != 2 {
+		t.Fatalf("%v, %v", got, err)
 	}
 }

@@ -51,7 +51,8 @@ var ErrSearchLimit = errors.New("--search-limit must be positive")
 type Location struct {
 	Ref   deck.Ref
 	Store deck.Store
-	Name  string // of a run that lies in memory only
+	Deck  *deck.Deck // in which the run was found; nil where its address was given
+	Name  string     // of a run that lies in memory only
 }
 
 // String is the address without options, for messages.
@@ -65,6 +66,27 @@ func (l Location) String() string {
 
 // Read reads an object of the store.
 func (l Location) Read(ctx context.Context, key string) ([]byte, error) { return l.Store.Get(ctx, key) }
+
+// Reading calls read, which reads files of the run. A run that was found may be replaced before or while it is read: then it is read again where it lies
+// by then, and l says where.
+func (l *Location) Reading(ctx context.Context, read func() error) error {
+	if l.Deck == nil {
+		return read()
+	}
+	return runs.Read(ctx, l.Deck, l.Ref, func(ref deck.Ref) error {
+		l.Ref = ref
+		return read()
+	})
+}
+
+// content is the file itself.
+func (l *Location) content(ctx context.Context) (data []byte, err error) {
+	err = l.Reading(ctx, func() error {
+		data, err = l.Read(ctx, l.Ref.Key)
+		return err
+	})
+	return data, err
+}
 
 // Reach says what a REF may stand for.
 type Reach int
@@ -157,13 +179,13 @@ func (r *Finder) resolveID(ctx context.Context, id string, to Reach, yield func(
 	case len(found) > 1 && to == OneRun:
 		return fmt.Errorf("%s stands for %d runs; name one by its run id or its address, or limit it with --tenant: %s", id, len(found), runs.Describe(ctx, d.Store(), found))
 	}
-	yieldAll(found, d.Store(), yield)
+	yieldAll(found, d, yield)
 	return nil
 }
 
-func yieldAll(found []deck.Ref, store deck.Store, yield func(Location) bool) bool {
+func yieldAll(found []deck.Ref, d *deck.Deck, yield func(Location) bool) bool {
 	for _, ref := range found {
-		if !yield(Location{Ref: ref, Store: store}) {
+		if !yield(Location{Ref: ref, Store: d.Store(), Deck: d}) {
 			return false
 		}
 	}
@@ -236,12 +258,12 @@ func (r *Finder) resolveDeck(ctx context.Context, address string, yield func(Loc
 		if place.Area == deck.AreaJoined {
 			joined = append(joined, found...)
 		}
-		if !yieldAll(found, d.Store(), yield) {
+		if !yieldAll(found, d, yield) {
 			return nil
 		}
 	}
 	for i := 0; i < len(joined) && len(without) > 0; i++ { // the traces of a joined run need no tapes of their own
-		t, err := ReadSealed(ctx, Location{Ref: joined[i], Store: d.Store()})
+		t, err := ReadSealed(ctx, Location{Ref: joined[i], Store: d.Store(), Deck: d})
 		if err != nil {
 			continue // whoever asked has been told
 		}

@@ -22,12 +22,12 @@ import (
 )
 
 // Open reads the tape at a Location. One whose digest does not hold is refused, or used aloud where that was asked for.
-func (r *Finder) Open(ctx context.Context, at Location) (*tape.Tape, []byte, error) {
-	data, err := at.Read(ctx, at.Ref.Key)
+func (r *Finder) Open(ctx context.Context, at *Location) (*tape.Tape, []byte, error) {
+	data, err := at.content(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", at, err)
 	}
-	t, err := r.Take(at, data)
+	t, err := r.Take(*at, data)
 	return t, data, err
 }
 
@@ -61,17 +61,17 @@ func (r *Finder) OpenOne(ctx context.Context, ref string) (t *tape.Tape, at Loca
 		if err != nil {
 			return nil, l, err
 		}
-		at = l
-		if t, _, err = r.Open(ctx, l); err != nil {
+		if t, _, err = r.Open(ctx, &l); err != nil {
 			return nil, l, err
 		}
+		at = l
 	}
 	return t, at, nil
 }
 
 // ReadSealed reads a tape whose digest holds.
 func ReadSealed(ctx context.Context, at Location) (*tape.Tape, error) {
-	data, err := at.Read(ctx, at.Ref.Key)
+	data, err := at.content(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (r *Finder) resolveTelemetry(ctx context.Context, file string, to Reach, yi
 func (r *Finder) resolveDerived(ctx context.Context, d *deck.Deck, file string, to Reach, yield func(Location) bool) error {
 	var found []Location
 	err := r.resolveDeck(ctx, d.URL(), func(l Location) bool {
-		l.Name = file
+		l.Name, l.Deck = file, nil // nobody else writes to it
 		found = append(found, l)
 		return true
 	})

@@ -26,7 +26,7 @@ type Oracle struct {
 // digest that stands there.
 func (r *Finder) loadOracle(ctx context.Context, at Location) (Oracle, error) {
 	l := Oracle{At: at, RunID: at.Ref.RunID()}
-	data, err := at.Read(ctx, at.Ref.Key)
+	data, err := at.content(ctx)
 	if err != nil {
 		return l, fmt.Errorf("read %s: %w", at, err)
 	}

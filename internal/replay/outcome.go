@@ -19,8 +19,8 @@ func (r *Finder) Outcome(ctx context.Context, ref string) (o aiwg.Outcome, found
 		if err != nil {
 			return o, at, err
 		}
+		data, err := at.content(ctx)
 		found = at
-		data, err := at.Read(ctx, at.Ref.Key)
 		if err != nil {
 			return o, at, fmt.Errorf("%s: %w", at, err)
 		}

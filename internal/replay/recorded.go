@@ -42,6 +42,9 @@ func (r *Finder) LoadRuns(ctx context.Context, arg string) iter.Seq2[Recorded, e
 		found := func(at Location, source string) bool {
 			one := Recorded{Source: source, At: at}
 			err := one.read(ctx)
+			if at.Ref.Key != one.At.Ref.Key && source == at.Ref.URL {
+				one.Source = one.At.Ref.URL // it was replaced
+			}
 			return yield(one, err)
 		}
 		for at, err := range r.Resolve(ctx, arg, WholeDeck) {
@@ -116,12 +119,21 @@ func (r *Finder) snapshotsBelow(ctx context.Context, address string, none error,
 
 // read tells a tape from a snapshot by what the file says it is.
 func (r *Recorded) read(ctx context.Context) error {
+	err := r.At.Reading(ctx, func() error { return r.readOnce(ctx) })
+	if r.Tape != nil && errors.Is(err, deck.ErrNotFound) {
+		return nil // a file beside it, as the problems of the tape will say
+	}
+	return err
+}
+
+func (r *Recorded) readOnce(ctx context.Context) error {
+	r.Tape, r.Files = nil, nil
 	data, err := r.At.Read(ctx, r.At.Ref.Key)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.At, err)
 	}
 	if isTape(data) {
-		r.Tape, r.Files, err = r.At.loadWith(ctx, data)
+		r.Tape, r.Files, err = r.At.LoadWith(ctx, data)
 		return err
 	}
 	if r.Snapshot, err = waza.Read(data); errors.Is(err, interop.ErrNotFormat) {

@@ -42,8 +42,8 @@ type Problem struct {
 
 // Verify checks a tape and the files beside it. An error is a cancelled context; a tape that cannot be loaded is one whose Verdict says so.
 func Verify(ctx context.Context, at Location, warn func(format string, args ...any)) (Verdict, error) {
-	v := Verdict{URL: at.Ref.URL, Problems: []Problem{}}
 	t, files, err := at.load(ctx)
+	v := Verdict{URL: at.Ref.URL, Problems: []Problem{}}
 	switch {
 	case ctx.Err() != nil:
 		return v, ctx.Err()
@@ -118,16 +118,24 @@ func place(at Location, t *tape.Tape) []tape.Problem {
 const problemPlace = "place"
 
 // load reads a tape and the files beside it. A file that is not there is left out; tape.Verify reports it.
-func (l Location) load(ctx context.Context) (*tape.Tape, map[string][]byte, error) {
-	data, err := l.Read(ctx, l.Ref.Key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", l, err)
+func (l *Location) load(ctx context.Context) (t *tape.Tape, files map[string][]byte, err error) {
+	err = l.Reading(ctx, func() error {
+		t, files = nil, nil
+		data, err := l.Read(ctx, l.Ref.Key)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l, err)
+		}
+		t, files, err = l.LoadWith(ctx, data)
+		return err
+	})
+	if t != nil && errors.Is(err, deck.ErrNotFound) {
+		err = nil
 	}
-	return l.loadWith(ctx, data)
+	return t, files, err
 }
 
-// loadWith is load with the bytes of the tape.
-func (l Location) loadWith(ctx context.Context, data []byte) (*tape.Tape, map[string][]byte, error) {
+// LoadWith reads the files beside a tape whose bytes are data. With deck.ErrNotFound, wrapped, for a file that is not there, all others come.
+func (l Location) LoadWith(ctx context.Context, data []byte) (*tape.Tape, map[string][]byte, error) {
 	t, err := tape.Read(data) // what is wrong with it is to be listed
 	if err != nil {
 		return nil, nil, notATape(l, data, err)
@@ -136,18 +144,20 @@ func (l Location) loadWith(ctx context.Context, data []byte) (*tape.Tape, map[st
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", l, err)
 	}
+	var missing error
 	files := map[string][]byte{tape.TapeFile: data}
 	for _, name := range names {
 		content, err := l.Read(ctx, l.Sibling(name))
 		switch {
 		case errors.Is(err, deck.ErrNotFound):
+			missing = fmt.Errorf("%s: %s: %w", l, name, err)
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: %s: %w", l, name, err)
 		default:
 			files[name] = content
 		}
 	}
-	return t, files, nil
+	return t, files, missing
 }
 
 // Beside lists the files to read beside a tape: those that it names, and in a deck also those that are there. Elsewhere the folder may be

@@ -115,23 +115,23 @@ func search(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
 
 // having returns the current tapes of a location that have an id. What is no tape has none.
 func having(ctx context.Context, d *deck.Deck, location deck.Location, id string) (refs []deck.Ref, err error) {
-	current, err := Current(ctx, d, location)
 	literal := []byte(exactjson.StringValue(id).JSON())
-	for _, ref := range current {
-		body, err := d.Store().Get(ctx, ref.Key)
-		if errors.Is(err, deck.ErrNotFound) {
-			continue // replaced meanwhile
+	_, err = d.ReadCurrent(ctx, location, func(generation deck.GenerationState) error {
+		refs = nil
+		for _, ref := range refsOf(d, location, generation) {
+			body, err := d.Store().Get(ctx, ref.Key)
+			if err != nil {
+				return err
+			}
+			if !bytes.Contains(body, literal) {
+				continue // most tapes: they need not be parsed
+			}
+			if t, err := tape.Read(body); err == nil && slices.Contains(Names(&t.Run), id) {
+				refs = append(refs, ref)
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Contains(body, literal) {
-			continue // most tapes: they need not be parsed
-		}
-		if t, err := tape.Read(body); err == nil && slices.Contains(Names(&t.Run), id) {
-			refs = append(refs, ref)
-		}
-	}
+		return nil
+	})
 	return refs, err
 }
 
@@ -141,11 +141,34 @@ func Current(ctx context.Context, d *deck.Deck, location deck.Location) ([]deck.
 	if err != nil || !ok {
 		return nil, err
 	}
-	var refs []deck.Ref
+	return refsOf(d, location, generation), nil
+}
+
+func refsOf(d *deck.Deck, location deck.Location, generation deck.GenerationState) (refs []deck.Ref) {
 	for _, run := range generation.Runs {
 		refs = append(refs, d.Ref(location, generation.Generation, run.Root, deck.TapeFile))
 	}
-	return refs, nil
+	return refs
+}
+
+// Read calls read with a tape that Find or Current has returned. When read finds a file of the run missing because a writer has replaced its generation
+// meanwhile, it is called again with the tape of that run in the generation that is current then; what it had read before belongs to none.
+func Read(ctx context.Context, d *deck.Deck, ref deck.Ref, read func(deck.Ref) error) error {
+	missing := read(ref)
+	if !errors.Is(missing, deck.ErrNotFound) || !ref.InDeck() {
+		return missing
+	}
+	found, err := d.ReadCurrent(ctx, ref.Location, func(generation deck.GenerationState) error {
+		now := d.Ref(ref.Location, generation.Generation, ref.Root, deck.TapeFile)
+		if now.Key == ref.Key || !slices.Contains(refsOf(d, ref.Location, generation), now) {
+			return missing
+		}
+		return read(now)
+	})
+	if err == nil && !found {
+		return missing
+	}
+	return err
 }
 
 // Ambiguous returns the tapes behind an *deck.AmbiguousError; none when err is another error.
