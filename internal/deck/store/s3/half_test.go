@@ -39,3 +39,29 @@ func TestS3StoreDoesNotTakeARefusedNameForAnObject(t *testing.T) {
 		t.Errorf("PutNew of an object that is there = %t, %v; want false, nil", created, err)
 	}
 }
+
+// Another writer of the same name may have won without its object being there yet.
+func TestS3StoreWaitsForTheObjectOfTheWriterThatWon(t *testing.T) {
+	puts := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPut:
+			puts++
+			w.WriteHeader(http.StatusPreconditionFailed)
+		case r.Method == http.MethodHead && puts > 2:
+			w.Header().Set("Last-Modified", "Mon, 02 Jan 2006 15:04:05 GMT")
+			w.Header().Set("ETag", `"x"`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	store, err := deck.OpenStore(t.Context(), "s3://bucket?region=us-east-1&anonymous=true&use_path_style=true&endpoint="+server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if created, err := store.PutNew(t.Context(), "key", []byte("x"), "text/plain"); err != nil || created {
+		t.Errorf("PutNew = %t, %v; want false, nil: the other writer's object came", created, err)
+	}
+}

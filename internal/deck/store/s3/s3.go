@@ -62,15 +62,20 @@ func (s *store) PutNew(ctx context.Context, key string, body []byte, contentType
 		}
 		switch code, status := answerOf(err); {
 		case status == http.StatusPreconditionFailed, code == minio.PreconditionFailed:
-			// A service that died in the middle of a write may keep the name
+			// The object of a write that runs at the same time may not be there
+			// yet. A service that died in the middle of a write may keep the name
 			// without the object: taking that for success would lose it.
 			switch exists, err := s.exists(ctx, key); {
 			case err != nil:
 				return false, err
-			case !exists:
+			case exists:
+				return false, nil
+			case attempt >= conflictAttempts:
 				return false, storeError("put", key, errHalfWritten)
 			}
-			return false, nil
+			if err := pause(ctx, attempt); err != nil {
+				return false, storeError("put", key, err)
+			}
 		case status == http.StatusConflict && attempt < conflictAttempts,
 			// A delete that ran at the same time.
 			code == minio.NoSuchKey && attempt < conflictAttempts:
