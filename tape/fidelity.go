@@ -158,6 +158,7 @@ const (
 	CodeLossyRepr           Code = "lossy_repr"
 	CodeStatusDisputed      Code = "status_disputed"
 	CodeInterrupted         Code = "interrupted"
+	CodeUnfinished          Code = "unfinished"
 	CodeResentChanged       Code = "resent_changed"
 	CodeModelCallHidden     Code = "model_call_hidden"
 	CodeJoined              Code = "joined"
@@ -201,6 +202,7 @@ var FindingKinds = []FindingKind{
 	{CodeLossyRepr, SeverityWarning, "the field is a textual representation that may differ from what was sent"},
 	{CodeStatusDisputed, SeverityInfo, "the status of the span contradicts how the call or run ended"},
 	{CodeInterrupted, SeverityInfo, "the run stopped to wait for a person or a resume"},
+	{CodeUnfinished, SeverityWarning, "nothing shows that the run ended: neither an answer nor an end that needs none is recorded"},
 	{CodeResentChanged, SeverityInfo, "a message was resent with other ids, spelling or number rounding; the first one stands"},
 	{CodeModelCallHidden, SeverityWarning, "a model call took place that no span reports"},
 	{CodeJoined, SeverityInfo, "the run was joined from several traces"},

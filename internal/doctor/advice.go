@@ -33,6 +33,7 @@ var adviceFor = map[tape.Code]advice{
 	tape.CodeLossyRepr:           {tape.SeverityWarning, "values are written as a representation that may differ", always("no setting: update the instrumentation, or use one that writes JSON (docs/dialects.md)")},
 	tape.CodeDroppedAttributes:   {tape.SeverityWarning, "the SDK dropped attributes or events", always("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 and OTEL_SPAN_EVENT_COUNT_LIMIT=10000")},
 	tape.CodeRootMissing:         {tape.SeverityWarning, "the run span never came", always("flush the SDK before the process ends (shutdown of the tracer provider), record whole traces (OTEL_TRACES_SAMPLER=always_on), and record until the run has ended")},
+	tape.CodeUnfinished:          {tape.SeverityWarning, "the end of runs is not recorded", always("flush the SDK before the process ends (shutdown of the tracer provider), and record until the run has ended")},
 	tape.CodeSpanGap:             {tape.SeverityWarning, "spans between those of the run are missing", always("OTEL_TRACES_SAMPLER=always_on, no filter or sampling before the agentrun processor")},
 	tape.CodeUnansweredToolCall:  {tape.SeverityWarning, "tools that the model asked for show no answer", unanswered},
 	tape.CodeModelCallHidden:     {tape.SeverityWarning, "model calls took place that no span reports", always("instrument the client of the model too")},

@@ -254,7 +254,7 @@ func taskIn(v exactjson.Value, prompt string, depth int) string {
 
 // given is what an agent was started with when that was no message: its text, or the structure as recorded.
 func given(c genai.Content) string {
-	if c.Label != "" || c.Value.IsEmpty() {
+	if c.Label != "" || c.Value.IsEmpty() || c.Value.Kind() == exactjson.Null || c.Value.Str() == "None" { // the last as Python writes null
 		return ""
 	}
 	return textResult(c.Value)
@@ -376,11 +376,9 @@ func (b *builder) finish() {
 			}
 		}
 	}
-	unanswered := slices.ContainsFunc(b.tape.Events, func(e tape.Event) bool {
-		return e.Type == tape.EventToolCall && e.Provenance["result"] == tape.Missing && e.Status == tape.EventError && len(e.SpanIDs) == 0
-	})
 	lastFailed := last != nil && (last.obs.Failed || last.obs.StatusError) && last.response == nil
 	root := b.fragment.ending()
+	var failed *node
 	r.Status = tape.StatusOK
 	switch {
 	case b.interrupted(last):
@@ -396,19 +394,24 @@ func (b *builder) finish() {
 		}
 	case lastFailed && out.Text == nil:
 		r.Status = tape.StatusError
-	case root != nil && root.end == root.start && root.span.EndTimestamp() == 0:
-		r.Status = tape.StatusIncomplete
 	case root == nil && b.rootExpected():
 		r.Status = tape.StatusIncomplete
 		b.finding(tape.CodeRootMissing, 0, "run.root_span_id", "the run span that these calls name never came")
-	case root == nil && unanswered:
-		r.Status = tape.StatusIncomplete
+	default:
+		if why := b.unfinished(last); why != "" {
+			r.Status = tape.StatusIncomplete
+			if failed = b.failedAround(); out.Text == nil && failed != nil {
+				r.Status = tape.StatusError
+			} else {
+				b.finding(tape.CodeUnfinished, 0, "run.status", why)
+			}
+		}
 	}
 	if root == nil {
 		b.finding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
 	}
 	if r.Status == tape.StatusError {
-		r.Error = b.runError(last)
+		r.Error = b.runError(last, failed)
 		out.Error = r.Error
 	}
 	out.Status = string(r.Status)
@@ -440,7 +443,7 @@ func (b *builder) interrupted(last *call) bool {
 }
 
 // lastModel is the model call that ended the run: the last one of the run's own agent, else of any. When that one hands over or asks
-// for tools, an agent that went on after it and answered.
+// for tools, an agent that went on after it and answered, unless that agent is itself a tool, whose answer is a result.
 func (b *builder) lastModel() *call {
 	var own, any *call
 	for _, k := range b.ordered {
@@ -451,10 +454,20 @@ func (b *builder) lastModel() *call {
 			}
 		}
 	}
-	if own == nil || !finalAnswer(own) && own.response != nil && finalAnswer(any) {
+	if own == nil || !finalAnswer(own) && own.response != nil && finalAnswer(any) && !isTool(any.agent) {
 		return any
 	}
 	return own
+}
+
+// isTool reports that an agent, or one around it, was called as a tool and returns to its caller.
+func isTool(agent *call) bool {
+	for ; agent != nil; agent = agent.agent {
+		if agent.via != nil && !agent.via.obs.Handoff && transferTarget(agent.via) == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // rootExpected reports that a run span must exist and has not come: the calls name a parent, and their dialect puts every call
@@ -465,16 +478,13 @@ func (b *builder) rootExpected() bool {
 
 // finalAnswer reports that a model call ended the run by answering, not by asking for tools.
 func finalAnswer(k *call) bool {
-	return k != nil && k.response != nil && !hasToolCall(k.response)
+	return k != nil && k.response != nil && !hasToolCall(k.response) && !stopsForTools(k)
 }
 
 // answer finds the final answer: the run span's own record, else the text of the last response that asks for nothing more.
 func (b *builder) answer(last *call) (string, *message) {
 	root := b.fragment.ending()
-	text := ""
-	if root != nil && len(root.obs.Output) > 0 {
-		text = textOf(newMessage(root.obs.Output[len(root.obs.Output)-1]))
-	}
+	text := textOf(newMessage(ownAnswer(root)))
 	if root != nil && text == "" && len(root.obs.Output) == 0 && !root.obs.WeakAgent && (last == nil || !finalAnswer(last)) {
 		text = given(root.obs.OutputData)
 	}
@@ -485,7 +495,7 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text != said && finalAnswer(last) && said != "" && isReprOf(text, said) {
 		text = said
 	}
-	if text == "" && !hasToolCall(last.response) {
+	if text == "" && finalAnswer(last) {
 		text = said
 	}
 	if text != "" && text == said {
@@ -507,10 +517,13 @@ func isReprOf(text, said string) bool {
 	return strings.HasPrefix(text, "{'") && strings.Contains(plain(text), plain(said))
 }
 
-// runError is what the root says went wrong, else the last call that failed.
-func (b *builder) runError(last *call) *tape.Error {
+// runError is what the root says went wrong, else the step that failed, else the last call that did.
+func (b *builder) runError(last *call, failed *node) *tape.Error {
 	if root := b.fragment.ending(); root != nil && root.obs.Error != nil {
 		return root.obs.Error
+	}
+	if failed != nil && failed.obs.Error != nil {
+		return failed.obs.Error
 	}
 	if last != nil && last.obs.Error != nil {
 		return last.obs.Error

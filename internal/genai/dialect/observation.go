@@ -77,6 +77,8 @@ type Observation struct {
 	Output     []decode.Message
 	InputData  decode.Content
 	OutputData decode.Content
+	// EndsWithTools says that agents of this kind end with tools: their results are the answer when the model is not asked again.
+	EndsWithTools bool
 
 	// Model calls.
 	Model         string
@@ -196,6 +198,7 @@ func (o *Observation) Fill(other *Observation) {
 		o.Error = other.Error
 	}
 	o.Interrupted = o.Interrupted || other.Interrupted
+	o.EndsWithTools = o.EndsWithTools || other.EndsWithTools
 	o.Summary = o.Summary || other.Summary
 	o.Turn = max(o.Turn, other.Turn)
 	if o.Inbound == nil {

@@ -152,6 +152,7 @@ func autogenLog(_ string, a decode.Attributes) dialect.LogRole {
 }
 
 func readAutogen(s *dialect.Source, o *dialect.Observation) {
+	o.EndsWithTools = o.Class == dialect.Agent // a ToolCallSummaryMessage, unless reflect_on_tool_use is set
 	for _, l := range s.Logs {
 		body, _ := decode.Structure(decode.Attributes(l.Attributes()).JSON(dialect.LogBody))
 		switch body.Get("type").Str() {

@@ -1,0 +1,169 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestStatusClaimsNoMoreThanTheLastRecordsShow(t *testing.T) {
+	ask := asks(call("c1", "f", `{}`))
+	root := func(tr *trace, attrs ...any) { tr.agent("a", 1, 0, 0, 100, attrs...) }
+	for name, c := range map[string]struct {
+		want tape.RunStatus
+		run  func(tr *trace)
+	}{
+		"an answer": {tape.StatusOK, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(says("a")))
+		}},
+		"the result of a tool": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+		}},
+		"the result of a tool, without a run span": {tape.StatusIncomplete, func(tr *trace) {
+			tr.chat(2, 0, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 2, 20, 30, "c1", `{}`, "v")
+		}},
+		"the result of a tool that nobody asked for": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr)
+			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+		}},
+		"the result of a tool after an empty answer": {tape.StatusIncomplete, func(tr *trace) {
+			tr.chat(2, 0, 1, 10, list(user("q")), list(says("")), "gen_ai.response.finish_reasons", []any{"stop"}, "gen_ai.conversation.id", "s")
+			tr.tool("f", 3, 0, 20, 30, "", `{}`, "v", "gen_ai.conversation.id", "s")
+		}},
+		"a tool that was asked for": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		}},
+		"a model call without an answer": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+			tr.chat(4, 1, 40, 50, list(user("q"), ask, shows("c1", "v")), "")
+		}},
+		"a model call with an empty message and nothing else": {tape.StatusIncomplete, func(tr *trace) {
+			tr.chat(2, 0, 1, 10, list(user("q")), list(says("")), "gen_ai.response.model", "m1")
+		}},
+		"a model call that failed": {tape.StatusError, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), "").Status().SetCode(ptrace.StatusCodeError)
+		}},
+		"a model call that failed within a tool": {tape.StatusError, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 1, 20, 90, "c1", `{}`, "")
+			tr.agent("helper", 4, 3, 21, 80)
+			tr.chat(5, 4, 22, 30, list(user("x")), "").Status().SetCode(ptrace.StatusCodeError)
+		}},
+		"an empty answer with a reason": {tape.StatusOK, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(says("")), "gen_ai.response.finish_reasons", []any{"stop"})
+		}},
+		"an answer without content": {tape.StatusOK, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, "", "", "gen_ai.usage.output_tokens", 7)
+		}},
+		"an answer without content that asks for tools": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, "", "", "gen_ai.usage.output_tokens", 7, "gen_ai.response.finish_reasons", []any{"tool_calls"})
+		}},
+		"words before a call that was not recorded": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(says("let me look")), "gen_ai.response.finish_reasons", []any{"tool_calls"})
+		}},
+		"a run span with the answer": {tape.StatusOK, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", list(says("a")))
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+		}},
+		"a run span with the result of its last tool": {tape.StatusOK, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", list(ask, shows("c1", "v")))
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+		}},
+		"a run span whose last message asks for a tool": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"let me look"},`+call("c1", "f", `{}`)+`]}]`)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+		}},
+		"a run span whose answer is None": {tape.StatusIncomplete, func(tr *trace) {
+			tr.in("openinference.instrumentation.smolagents", "ToolCallingAgent.run", 1, 0, 0, 100, "openinference.span.kind", "AGENT", "input.value", "q", "output.value", "None")
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		}},
+		"a hand-off": {tape.StatusOK, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "transfer_to_b", `{}`))))
+			tr.tool("transfer_to_b", 3, 1, 20, 30, "c1", `{}`, "done")
+		}},
+		"a hand-off that was only asked for": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "transfer_to_b", `{}`))))
+		}},
+		"structured output": {tape.StatusOK, func(tr *trace) {
+			root(tr)
+			tr.in("pydantic-ai", "chat m1", 2, 1, 1, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.input.messages", list(user("q")),
+				"gen_ai.output.messages", list(asks(call("c1", "final_result", `{"n":1}`))), "model_request_parameters", `{"output_tools":[{"name":"final_result"}]}`)
+		}},
+		"tools of an agent that ends with them": {tape.StatusOK, func(tr *trace) {
+			tr.in("autogen-core", "invoke_agent a", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a")
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+		}},
+		"tools of such an agent that did not run": {tape.StatusIncomplete, func(tr *trace) {
+			tr.in("autogen-core", "invoke_agent a", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a")
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		}},
+		"a run span that never ended": {tape.StatusIncomplete, func(tr *trace) {
+			tr.agent("a", 1, 0, 0, 0).SetEndTimestamp(0)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(says("a")))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			c.run(tr)
+			tp := the(t, tr.runs(t))
+			if tp.Run.Status != c.want || tp.Output.Status != string(c.want) {
+				t.Errorf("status %s, want %s: %v", tp.Run.Status, c.want, events(tp))
+			}
+			if said := slices.Contains(codes(tp), "unfinished"); said != (c.want == tape.StatusIncomplete) {
+				t.Errorf("findings %v", codes(tp))
+			}
+		})
+	}
+}
+
+// A turn is a step that is neither a call nor an agent.
+func TestStepThatFailedAroundTheLastCallsIsTheErrorOfTheRun(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	turn := tr.in("test", "turn", 2, 1, 1, 90, "gen_ai.operation.name", "unknown", "gen_ai.provider.name", "p")
+	turn.Status().SetCode(ptrace.StatusCodeError)
+	turn.Status().SetMessage("Tool not found")
+	tr.chat(3, 2, 2, 10, list(user("q")), list(asks(call("c1", "rm", `{}`))))
+	tp := the(t, tr.runs(t))
+	if tp.Run.Status != tape.StatusError || tp.Run.Error == nil || tp.Run.Error.Message != "Tool not found" {
+		t.Errorf("status %s, error %v", tp.Run.Status, tp.Run.Error)
+	}
+}
+
+func TestAnswerOfAnAgentThatIsAToolIsNotTheAnswerOfItsCaller(t *testing.T) {
+	tr := newTrace()
+	tr.agent("boss", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "research", `{}`))))
+	tr.tool("research", 3, 1, 20, 90, "c1", `{}`, "half")
+	tr.agent("helper", 4, 3, 21, 80)
+	tr.chat(5, 4, 22, 30, list(user("x")), list(says("half")))
+	tp := the(t, tr.runs(t))
+	if tp.Run.Status != tape.StatusIncomplete || tp.Output.Text != nil {
+		t.Errorf("status %s, output %v", tp.Run.Status, tp.Output.Text)
+	}
+}
