@@ -258,6 +258,7 @@ var observations = sync.Pool{New: func() any { return new(dialect.Observation) }
 
 // Read returns what one item says. Of several dialects, the first that holds a field undamaged gives it.
 func Read(s *dialect.Source) *dialect.Observation {
+	s = withDetails(s)
 	o := &dialect.Observation{}
 	for i, d := range dialectsOf(s) {
 		if i == 0 { // the primary dialect has nothing to leave alone

@@ -1,0 +1,63 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+)
+
+// details is the event that holds the content of a call, as an event of its span or as a log record that names it.
+const details = "gen_ai.client.inference.operation.details"
+
+// eventContent are the attributes of details that package semconv reads where they are.
+var eventContent = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions"}
+
+// withDetails returns the item with the attributes of its details on the span, where the span lacks them: whichever keys a convention has for
+// content, an instrumentation may write them into the event instead. It returns the item itself when there is nothing to add.
+func withDetails(s *dialect.Source) *dialect.Source {
+	if s.ScopeName == dialect.LogScope {
+		return s
+	}
+	var span ptrace.Span
+	added := false
+	add := func(m pcommon.Map) {
+		for key, v := range m.All() {
+			if slices.Contains(eventContent, key) || strings.HasPrefix(key, "log.record.") || strings.HasPrefix(key, "event.") {
+				continue
+			}
+			if _, there := s.Span.Attributes().Get(key); there {
+				continue
+			}
+			if !added {
+				span, added = ptrace.NewSpan(), true
+				s.Span.CopyTo(span)
+			}
+			if _, there := span.Attributes().Get(key); !there {
+				v.CopyTo(span.Attributes().PutEmpty(key))
+			}
+		}
+	}
+	for _, e := range s.Span.Events().All() {
+		if e.Name() == details {
+			add(e.Attributes())
+		}
+	}
+	for _, l := range s.Logs {
+		if l.Name() == details {
+			add(l.Attributes())
+		}
+	}
+	if !added {
+		return s
+	}
+	with := *s
+	with.Span = span
+	return &with
+}
