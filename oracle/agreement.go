@@ -24,6 +24,13 @@ const (
 	contradicts                  // other content
 )
 
+// SameAnswer reports that a recorded answer and what a model was shown of it have the same content: the same value, or one that was put into
+// an envelope, encoded in another way, cut or masked.
+func SameAnswer(answer, shown exactjson.Value) bool {
+	a := agreementOf(answer, shown)
+	return a == agrees || a == rewritten
+}
+
 // agreementOf decides by content alone, whatever framework rewrote it.
 func agreementOf(answer, shown exactjson.Value) agreement {
 	answer, shown = plain(answer), plain(shown)

@@ -208,6 +208,8 @@ func codeOf(l tape.Label) tape.Code {
 		return tape.CodeLossyRepr
 	case tape.External:
 		return tape.CodeExternalContent
+	case tape.Disputed:
+		return tape.CodeConflictingSpan
 	default:
 		return tape.CodeContentAbsent
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // call is one real call, reported by one or more spans, or recovered without one.
@@ -32,6 +33,8 @@ type call struct {
 	// tool calls
 	by    *asked
 	holds *call // the nested agent that a delegation runs
+	// others are the results that other payloads of the span hold, where nothing decides between them.
+	others []exactjson.Value
 
 	// agent calls
 	relation tape.Relation

@@ -51,6 +51,7 @@ func (c *collector) converse() {
 	c.findResults()
 	c.pair()
 	c.dropSecondReports()
+	c.settlePayloads()
 	handoffs := c.handoffs()
 	c.recoverCalls()
 	c.delegations(handoffs)

@@ -38,9 +38,11 @@ type node struct {
 	obs        *genai.Observation
 	rooted     bool // its dialect puts every call below a run span
 	source     *genai.Source
-	spans      int // evidence items that are spans, 0 for what exists in log records only
-	logs       int // evidence items that are log records
-	conflicts  int // payloads under the same id that disagree, see conflictsOf
+	spans      int             // evidence items that are spans, 0 for what exists in log records only
+	logs       int             // evidence items that are log records
+	sources    []*genai.Source // of each payload, where they disagree
+	payloads   []payload       // what each of them says, of a tool call
+	conflicts  int             // payloads under the same id that disagree, see conflictsOf
 	content    func() evidence.Digest
 	twins      int // further spans that say the same, see dropTwins
 
@@ -136,10 +138,10 @@ func sourceOf(item evidence.Item, span ptrace.Span) *genai.Source {
 	return &genai.Source{Resource: item.Resource.Resource().Attributes(), ScopeName: scope.Name(), ScopeVersion: scope.Version(), Span: span}
 }
 
-// comparePayloads puts the most telling of several payloads under one id first: an ended one before an open one, then the one
-// with more attributes, then by digest.
+// comparePayloads puts the most telling of several payloads under one id first: the one that ended later, then the one with more attributes,
+// then by digest. What arguments and results of a tool call are is decided later, see settlePayloads.
 func comparePayloads(a, b evidence.Item) int {
-	if c := -cmp.Compare(min(a.Span.EndTimestamp(), 1), min(b.Span.EndTimestamp(), 1)); c != 0 {
+	if c := cmp.Compare(b.Span.EndTimestamp(), a.Span.EndTimestamp()); c != 0 {
 		return c
 	}
 	if c := cmp.Compare(b.Span.Attributes().Len(), a.Span.Attributes().Len()); c != 0 {
@@ -163,7 +165,7 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 			evidence.AddMissing(span, other.Span)
 		}
 	}
-	return &node{
+	n := &node{
 		id:        id,
 		start:     uint64(span.StartTimestamp()),
 		end:       uint64(span.EndTimestamp()),
@@ -173,6 +175,12 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 		conflicts: conflictsOf(items),
 		content:   sync.OnceValue(first.ContentDigest),
 	}
+	if n.conflicts > 0 {
+		for _, item := range items {
+			n.sources = append(n.sources, sourceOf(item, item.Span))
+		}
+	}
+	return n
 }
 
 // conflictsOf counts the payloads under one id that disagree with those before them. Payloads that differ only in that one holds the
@@ -219,6 +227,11 @@ func (n *node) read() {
 	n.start, n.end = uint64(span.StartTimestamp()), uint64(span.EndTimestamp())
 	n.logs = len(s.Logs)
 	n.obs = genai.Read(s)
+	if n.obs.Class == genai.Tool {
+		for _, source := range n.sources {
+			n.payloads = append(n.payloads, payload{genai.Read(source), uint64(source.Span.EndTimestamp())})
+		}
+	}
 	n.rooted = genai.Rooted(s)
 	note := func(code tape.Code, detail string) {
 		n.obs.Notes = append(n.obs.Notes, genai.Note{Code: code, Detail: detail})

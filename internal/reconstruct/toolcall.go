@@ -140,6 +140,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		case tape.Recovered:
 			e.Provenance["result"] = tape.Recovered
 			b.finding(tape.CodeResultRecovered, k.seq, "result", "taken from a record beside the span")
+		case tape.Disputed:
+			e.Provenance["result"] = tape.Disputed
+			b.finding(tape.CodeResultDisputed, k.seq, "result", "payloads of one span hold other results, and nothing decides between them")
 		default:
 			e.Provenance["result"] = result.Label
 			b.finding(lossCode(result.Label, result.Masked), k.seq, "result", "the recorded result is not what the tool returned")
@@ -170,6 +173,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	case !failed:
 		e.Provenance["result"] = tape.Missing
 		b.finding(tape.CodeResultMissing, k.seq, "result", "no record holds the result")
+	}
+	for _, other := range k.others {
+		e.OtherResults = append(e.OtherResults, tape.OtherResult{Result: other, From: tape.FromSpan})
 	}
 	if failed {
 		e.Status, e.IsError = tape.EventError, true
