@@ -122,7 +122,7 @@ not be loaded.`,
 			} else if hash, ok := oracle.ReadHash(q.ArgsHash, ""); ok {
 				q.ArgsHash = hash
 			} else {
-				return errors.New("--args-hash is not 64 hexadecimal digits, alone or after sha256: or sha256-raw:")
+				return errors.New("--args-hash is not 64 hexadecimal digits, with or without the prefix sha256: or sha256-raw: before them")
 			}
 			return lookup(cmd.Context(), cmd.OutOrStdout(), refs[0], &r, f, q, occurrence)
 		},

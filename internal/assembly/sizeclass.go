@@ -66,8 +66,6 @@ type source interface {
 	pop()
 }
 
-func (l *sizeClass) empty() bool { return len(l.untried.list)+len(l.retries)+len(l.suspects) == 0 }
-
 // add puts an emission where it belongs.
 func (l *sizeClass) add(e *Emission) {
 	switch {

@@ -365,15 +365,15 @@ type siblings struct {
 
 func siblingsOf(n *node) siblings { return siblings{n.up, n.parent} }
 
-// around reports that f lies in the time of g and speaks of nothing else than g does.
-func (g *fragment) around(f *fragment) bool {
-	for _, n := range f.heads {
-		if n.parent.IsEmpty() || !n.within(g.root) || n.start == g.root.start && n.end == g.root.end && compareNodes(n, g.root) < 0 {
+// around reports that a fragment lies in the time of this one and speaks of nothing else than it does.
+func (f *fragment) around(inner *fragment) bool {
+	for _, n := range inner.heads {
+		if n.parent.IsEmpty() || !n.within(f.root) || n.start == f.root.start && n.end == f.root.end && compareNodes(n, f.root) < 0 {
 			return false
 		}
 	}
-	asked := f.userText()
-	return asked == "" || asked == g.userText()
+	asked := inner.userText()
+	return asked == "" || asked == f.userText()
 }
 
 // userText is the user's message as the fragment's own span or its first model call holds it.

@@ -40,6 +40,11 @@ func (p *pass) members(m pcommon.Map, depth int) {
 	p.path = append(p.path, step{})
 	last, pieces := len(p.path)-1, len(p.pieces)
 	top := &frame{object: true}
+	for name, v := range m.All() { // members have no order: the name may come after the value
+		if nameNames[name] && v.Type() == pcommon.ValueTypeStr && top.told == nil {
+			top.told = p.toldBy(v.Str())
+		}
+	}
 	for name, v := range m.All() {
 		p.path[last].name = name
 		if edits := p.name(name); len(edits) > 0 {

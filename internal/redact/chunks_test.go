@@ -107,6 +107,27 @@ func TestValuesOfDifferentObjectsAreNotJoined(t *testing.T) {
 }
 
 // What a value becomes does not depend on whether it stands in JSON or in native values.
+// Members of an object have no order.
+func TestValueIsFoundBeforeItsName(t *testing.T) {
+	r := testRedactor(t)
+	for _, text := range []string{
+		`{"env":[{"value":"abc def ghi","name":"API_KEY"},{"name":"LANG","value":"C"}]}`,
+		`{"env":[{"value":"abc \"def\" ghi","type":"x","name":"API_KEY"}]}`,
+	} {
+		got := r.String("settings", text, nil)
+		require.NotContains(t, got, "abc")
+		require.True(t, json.Valid([]byte(got)), got)
+	}
+	plain := `{"env":[{"value":"abc def ghi","name":"LANG"},{"value":"x y z"}]}`
+	require.Equal(t, plain, r.String("settings", plain, nil))
+	m := pcommon.NewMap()
+	e := m.PutEmptyMap("settings").PutEmptySlice("env").AppendEmpty().SetEmptyMap()
+	e.PutStr("value", "abc def ghi")
+	e.PutStr("name", "API_KEY")
+	r.Attributes(m, nil)
+	require.NotContains(t, e.AsRaw()["value"], "abc")
+}
+
 func TestNativeValuesAreReadAsJSONIs(t *testing.T) {
 	r := testRedactor(t)
 	for _, text := range []string{

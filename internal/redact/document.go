@@ -18,7 +18,22 @@ type frame struct {
 	speaker       bool // object: one of its members says who speaks
 	// told is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	told *keyInfo
+	// unnamed is a value that came before the member that names it.
+	unnamed *unnamedValue
 }
+
+// unnamedValue is a string of a JSON text that stands under one of valueNames.
+type unnamedValue struct {
+	text  string
+	v     *view
+	token jsonToken
+}
+
+// nameNames and valueNames are the members of an object that holds a name and its value.
+var (
+	nameNames  = map[string]bool{"name": true, "key": true, "header": true, "variable": true, "field": true, "Name": true, "Key": true}
+	valueNames = map[string]bool{"value": true, "Value": true, "val": true, "content": true, "data": true}
+)
 
 // document returns the edits of a valid JSON text, or of several, one behind the other.
 func (p *pass) document(s string, k *keyInfo) (edits []edit) {
@@ -80,6 +95,18 @@ func (p *pass) document(s string, k *keyInfo) (edits []edit) {
 			}
 			of := p.leaf(text, key)
 			edits = p.inside(edits, t.start+1, v, of)
+			if top.object && valueNames[p.path[len(p.path)-1].name] && top.told == nil {
+				top.unnamed = &unnamedValue{text, v, t}
+			} else if u := top.unnamed; u != nil && top.told != nil {
+				top.unnamed = nil
+				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.token.start && e.start < u.token.end })
+				key := top.told
+				if p.forced != nil {
+					key = p.forced
+				}
+				edits = p.inside(edits, u.token.start+1, u.v, p.leaf(u.text, key))
+				slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+			}
 			if len(frames) > 1 {
 				p.note(text, key, !top.object, streamPiece{own: of, at: t.start + 1, end: t.end - 1, v: v})
 			}
@@ -129,21 +156,26 @@ func decoded(s string, t jsonToken) (string, *view) {
 	return inner, nil
 }
 
+// toldBy returns what a text says about the value that it names, nil when it names nothing that is looked for.
+func (p *pass) toldBy(text string) *keyInfo {
+	if len(text) > maxKeyBytes {
+		return nil
+	}
+	if k := p.r.named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
+		return k
+	}
+	return nil
+}
+
 // tell returns what is known about a string from its name or from the string before it, and notes what this one says about the next.
 func (p *pass) tell(top *frame, text string) *keyInfo {
 	key := top.key
 	if top.object {
-		switch p.path[len(p.path)-1].name {
-		case "name", "key", "header", "variable", "field", "Name", "Key":
-			if len(text) <= maxKeyBytes {
-				if k := p.r.named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
-					top.told = k
-				}
-			}
-		case "value", "Value", "val", "content", "data":
-			if top.told != nil {
-				return top.told
-			}
+		switch name := p.path[len(p.path)-1].name; {
+		case nameNames[name]:
+			top.told = cmp.Or(p.toldBy(text), top.told)
+		case valueNames[name] && top.told != nil:
+			return top.told
 		}
 		return key
 	}

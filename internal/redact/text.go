@@ -273,8 +273,8 @@ func (f *finder) head(start, end int) {
 	if end-start < 22 || start > 0 && isWord(f.s[start-1]) {
 		return
 	}
-	first := string([]byte{lowered[f.s[start]], lowered[f.s[start+1]]})
-	for _, id := range f.r.heads[first] {
+	first := [2]byte{lowered[f.s[start]], lowered[f.s[start+1]]}
+	for _, id := range f.r.heads[string(first[:])] {
 		f.pattern(f.r.rules[id], id, start)
 	}
 }

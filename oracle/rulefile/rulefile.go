@@ -108,7 +108,7 @@ func (r rule) rule() (oracle.ToolRule, error) {
 	for _, c := range r.Calls {
 		hash, ok := oracle.ReadHash(c.ArgsHash, "")
 		if !ok {
-			return to, fmt.Errorf("calls: args_hash %q is not 64 hex digits, alone or after sha256: or sha256-raw:", c.ArgsHash)
+			return to, fmt.Errorf("calls: args_hash %q is not 64 hex digits, with or without the prefix sha256: or sha256-raw: before them", c.ArgsHash)
 		}
 		if to.Calls == nil {
 			to.Calls = map[string]oracle.Policy{}
