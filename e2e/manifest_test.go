@@ -120,7 +120,7 @@ func TestExamplesAreValid(t *testing.T) {
 				binary = full
 			}
 			cmd := exec.CommandContext(t.Context(), program(t, binary), args...)
-			cmd.Env = append(os.Environ(), "TAPEDECK_DECK="+decktest.FileURL(t))
+			cmd.Env = append(os.Environ(), "TAPEDECK_DECK="+decktest.FileURL(t), redactionKey)
 			output(t, cmd)
 		})
 	}
@@ -128,7 +128,7 @@ func TestExamplesAreValid(t *testing.T) {
 
 func TestS3ExampleDoesNotStartWithoutADeck(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), program(t, slim), "validate", "--config", example(t, s3))
-	cmd.Env = append(os.Environ(), "TAPEDECK_DECK=")
+	cmd.Env = append(os.Environ(), "TAPEDECK_DECK=", redactionKey)
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "deck is required") {
 		t.Errorf("got %v\n%s", err, out)
 	}

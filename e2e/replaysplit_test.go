@@ -426,7 +426,8 @@ func TestTagThatComesAfterMaxAge(t *testing.T) {
 	if n := inDeck("runs/", id); n > 0 {
 		t.Errorf("%d objects of it lie in production", n)
 	}
-	if m := metrics(t, p); m["connector_replaysplit_leaked_runs"] != 0 || m["exporter_tape_promoted_traces"] != 1 {
+	until(t, "the promotion to be counted", func() bool { return metrics(t, p)["exporter_tape_promoted_traces"] == 1 })
+	if m := metrics(t, p); m["connector_replaysplit_leaked_runs"] != 0 {
 		t.Errorf("metrics: %v", m)
 	}
 
@@ -448,9 +449,10 @@ func TestTagThatComesAfterMaxAge(t *testing.T) {
 	if n := inDeck("tombstones/runs/", id); n != 1 {
 		t.Errorf("%d tombstones", n)
 	}
-	if m := metrics(t, p); m["connector_replaysplit_leaked_runs"] != 1 || m["exporter_tape_leaked_traces"] != 1 {
-		t.Errorf("metrics: %v", m)
-	}
+	until(t, "the leak to be counted", func() bool { // once the call of the exporter has returned
+		m := metrics(t, p)
+		return m["connector_replaysplit_leaked_runs"] == 1 && m["exporter_tape_leaked_traces"] == 1
+	})
 	stop(t, p)
 	tapedeck(t, "verify", s.deck)
 }
