@@ -153,15 +153,10 @@ tags $.ids[*] uuid true
 	}
 
 	// What was learned serves a run that it was not learned from.
-	rules := &Rules{Tools: map[string]ToolRule{}}
+	rules := &Rules{}
 	for _, p := range proposals {
-		if rule := rules.Tools[p.ToolName]; p.Sure {
-			if p.As == "" {
-				rule.Ignore = append(rule.Ignore, p.Path)
-			} else {
-				rule.Normalise = append(rule.Normalise, NormalisePath{p.Path, p.As})
-			}
-			rules.Tools[p.ToolName] = rule
+		if p.Sure {
+			rules.Values = append(rules.Values, p.Rule())
 		}
 	}
 	s := newSession(t, rules, runs[0]...)

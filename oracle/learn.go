@@ -21,6 +21,15 @@ type Proposal struct {
 	Why      string
 }
 
+// Rule returns the rule that is proposed. It holds for arguments only.
+func (p Proposal) Rule() normalise.Rule {
+	r := normalise.Rule{Tool: p.ToolName, Path: p.Path, Action: normalise.Ignore, As: p.As, In: normalise.Arguments}
+	if p.As != "" {
+		r.Action = normalise.Normalise
+	}
+	return r
+}
+
 // Learn proposes rules from several runs of one task: values of the arguments that vary although everything else agrees, the answer
 // included. What has the form of a normaliser is normalised, anything else ignored. A value is not proposed when the answer varies with
 // it, or when it tells calls of one run apart. Proposals come by tool and path.
@@ -77,28 +86,23 @@ func learnTool(name string, runs [][]*Entry) []Proposal {
 			e.see(v, p.alike)
 		}
 	}
-	var all ToolRule
+	var all []normalise.Rule
 	var proposals []Proposal
 	for _, path := range sortedKeys(candidates) {
 		e := candidates[path]
 		p := Proposal{ToolName: name, Path: path, As: e.form(), Why: fmt.Sprintf("varies in %d of %d pairs of calls, the answer does not", e.pairs, len(pairs))}
-		rule := ToolRule{Ignore: []string{path}}
-		switch _, err := rule.compile(); {
+		switch _, err := normalise.New([]normalise.Rule{p.Rule()}); {
 		case err != nil:
 			p.Why = "it has no path that a rule could name"
 		case e.answers > 0:
 			p.Why = fmt.Sprintf("the answer varies with it in %d of %d pairs of calls", e.answers, e.pairs)
 		default:
 			p.Sure = true
-			if p.As == "" {
-				all.Ignore = append(all.Ignore, path)
-			} else {
-				all.Normalise = append(all.Normalise, NormalisePath{path, p.As})
-			}
+			all = append(all, p.Rule())
 		}
 		proposals = append(proposals, p)
 	}
-	if merges(runs, all) {
+	if merges(name, runs, Rules{Values: all}) {
 		for i := range proposals {
 			if proposals[i].Sure {
 				proposals[i].Sure, proposals[i].Why = false, "without it calls of one run that had different answers are no longer told apart"
@@ -150,7 +154,9 @@ var learnedForms = func() []form {
 }()
 
 // explains reports whether two values differ in nothing but what has the form.
-func (f form) explains(v varying) bool { return reduce(f.rules, v.a).Equal(reduce(f.rules, v.b)) }
+func (f form) explains(v varying) bool { return f.of(v.a).Equal(f.of(v.b)) }
+
+func (f form) of(v exactjson.Value) exactjson.Value { return f.rules.Apply("", argsField, v) }
 
 // pairUp finds for each call of one run the call of the other that differs least. Equal calls pair first and say nothing.
 func pairUp(a, b []*Entry) []pair {
@@ -239,16 +245,16 @@ func unlike(found []varying) int {
 	return n
 }
 
-// merges reports whether the rule makes calls of one run equal that had different answers.
-func merges(runs [][]*Entry, rule ToolRule) bool {
-	compiled, err := rule.compile()
-	if compiled == nil || err != nil {
+// merges reports whether the rules make calls of a tool in one run equal that had different answers.
+func merges(tool string, runs [][]*Entry, rules Rules) bool {
+	compiled := rules.values(tool)
+	if compiled == nil {
 		return false
 	}
 	for _, run := range runs {
 		first := map[string]*Entry{}
 		for _, e := range run {
-			key := strings.Join([]string{e.Caller, Hash(reduce(compiled, e.Args))}, "\x00")
+			key := strings.Join([]string{e.Caller, Hash(compiled.Apply(tool, argsField, e.Args))}, "\x00")
 			switch f := first[key]; {
 			case f == nil:
 				first[key] = e

@@ -68,7 +68,7 @@ type ref struct {
 // tool is what is known of a tool.
 type tool struct {
 	rule     ToolRule
-	reduce   *normalise.Rules // nil: arguments count as they are
+	values   *normalise.Rules // nil: arguments count as they are
 	redacted []int            // groups with redacted arguments
 	unknown  map[string]int   // caller → first entry whose arguments are not known
 	entries  []int
@@ -171,8 +171,7 @@ func build(entries []Entry, options Options) *Oracle {
 func (o *Oracle) tool(name string) *tool {
 	t := o.tools[name]
 	if t == nil {
-		t = &tool{rule: o.options.Rules.of(name), unknown: map[string]int{}}
-		t.reduce, _ = t.rule.compile() // New has checked the rules
+		t = &tool{rule: o.options.Rules.of(name), values: o.options.Rules.values(name), unknown: map[string]int{}}
 		o.tools[name] = t
 	}
 	return t
@@ -185,9 +184,9 @@ func (o *Oracle) groupOf(t *tool, e *Entry) int {
 		return g
 	}
 	counts, reduced := e.Args, content{}
-	ruled := t.reduce != nil && !e.Args.IsAbsent()
+	ruled := t.values != nil && !e.Args.IsAbsent()
 	if ruled {
-		counts = reduce(t.reduce, e.Args)
+		counts = t.values.Apply(e.ToolName, argsField, e.Args)
 		reduced = content{e.ToolName, Hash(counts)}
 		if g, known := o.byRule[reduced]; known {
 			o.byHash[exact] = g
@@ -262,8 +261,8 @@ func (o *Oracle) find(t *tool, q *Query) (g int, how Label, maybe []int, found O
 		return 0, "", nil, NoEntry
 	}
 	counts := q.Args
-	if t.reduce != nil {
-		counts = reduce(t.reduce, q.Args)
+	if t.values != nil {
+		counts = t.values.Apply(q.ToolName, argsField, q.Args)
 		if g, known := o.byRule[content{q.ToolName, Hash(counts)}]; known {
 			return g, ByRule, nil, Hit
 		}

@@ -37,6 +37,8 @@ type Rules struct {
 	// Default holds for what the rule of a tool leaves empty, and for tools without one.
 	Default ToolRule
 	Tools   map[string]ToolRule
+	// Values says which values do not count, and of which only the form counts. Those rules hold here that hold for the field args of a tool.
+	Values []normalise.Rule
 	// AnyCaller ignores who calls: entries of several callers are then told apart by their arguments only.
 	AnyCaller bool
 }
@@ -45,17 +47,8 @@ type Rules struct {
 type ToolRule struct {
 	Mode   Mode
 	Policy Policy
-	// Ignore names values of the arguments that do not count, Normalise values of which only the form counts, as JSON paths.
-	Ignore    []string
-	Normalise []NormalisePath
 	// Calls overrides Policy for single calls: args_hash → policy.
 	Calls map[string]Policy
-}
-
-// NormalisePath says that the values at a path are equal when they are but for what has the form.
-type NormalisePath struct {
-	Path string
-	As   string // one of normalise.Forms
 }
 
 // Check reports unknown modes, policies and forms, and what is no path.
@@ -72,7 +65,8 @@ func (r *Rules) Check() error {
 			return fmt.Errorf("tool %q: %w", name, err)
 		}
 	}
-	return nil
+	_, err := normalise.New(r.Values)
+	return err
 }
 
 func (r *ToolRule) check() error {
@@ -88,24 +82,29 @@ func (r *ToolRule) check() error {
 			return fmt.Errorf("unknown policy %q, want sequence, once, sticky or any", p)
 		}
 	}
-	_, err := r.compile()
-	return err
+	return nil
 }
 
-// compile returns what takes out of arguments what does not count, nil where everything does.
-func (r *ToolRule) compile() (*normalise.Rules, error) {
-	if len(r.Ignore)+len(r.Normalise) == 0 {
-		return nil, nil
+// values returns the rules that hold for the arguments of a tool, nil where there are none and everything counts. The rules have passed Check.
+func (r *Rules) values(tool string) *normalise.Rules {
+	if r == nil {
+		return nil
 	}
 	var list []normalise.Rule
-	for _, p := range r.Ignore {
-		list = append(list, normalise.Rule{Path: p, Action: normalise.Ignore})
+	for _, rule := range r.Values {
+		if rule.Holds(tool, argsField) {
+			list = append(list, rule)
+		}
 	}
-	for _, n := range r.Normalise {
-		list = append(list, normalise.Rule{Path: n.Path, Action: normalise.Normalise, As: n.As})
+	if list == nil {
+		return nil
 	}
-	return normalise.New(list)
+	compiled, _ := normalise.New(list)
+	return compiled
 }
+
+// argsField is the field of an event that rules for arguments name.
+const argsField = "args"
 
 // of returns the rule for a tool with the defaults filled in.
 func (r *Rules) of(tool string) ToolRule {
@@ -120,8 +119,6 @@ func (r *Rules) of(tool string) ToolRule {
 		if from.Policy != "" {
 			rule.Policy = from.Policy
 		}
-		rule.Ignore = append(rule.Ignore, from.Ignore...)
-		rule.Normalise = append(rule.Normalise, from.Normalise...)
 		if from.Calls != nil {
 			rule.Calls = from.Calls
 		}
@@ -136,19 +133,10 @@ func (r *ToolRule) policy(hash string) Policy {
 	return r.Policy
 }
 
-// Reduce returns what the rule for a tool leaves of arguments: without what is ignored, and with the name of the form in the place of
+// Reduce returns what the rules leave of arguments of a tool: without what is ignored, and with the name of the form in the place of
 // what is normalised. The rules must have passed Check.
 func (r *Rules) Reduce(tool string, args exactjson.Value) exactjson.Value {
-	rule := r.of(tool)
-	compiled, err := rule.compile()
-	if err != nil {
-		return args
-	}
-	return reduce(compiled, args)
-}
-
-func reduce(rules *normalise.Rules, args exactjson.Value) exactjson.Value {
-	return rules.Apply("", "args", args)
+	return r.values(tool).Apply(tool, argsField, args)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // newSession is a session with the entries under the rules.
@@ -351,7 +352,7 @@ func TestEntriesThatLieAboutTheirArgumentsAreRefused(t *testing.T) {
 }
 
 func TestRulesAreChecked(t *testing.T) {
-	for _, r := range []ToolRule{{Mode: "fuzzy"}, {Policy: "cycle"}, {Calls: map[string]Policy{"h": "x"}}, {Normalise: []NormalisePath{{Path: "$.a", As: "colour"}}}, {Ignore: []string{"a"}}} {
+	for _, r := range []ToolRule{{Mode: "fuzzy"}, {Policy: "cycle"}, {Calls: map[string]Policy{"h": "x"}}} {
 		if _, err := New(nil, Options{Rules: &Rules{Tools: map[string]ToolRule{"t": r}}}); err == nil {
 			t.Errorf("%+v was accepted", r)
 		}
@@ -359,13 +360,19 @@ func TestRulesAreChecked(t *testing.T) {
 			t.Errorf("%+v was accepted", r)
 		}
 	}
+	for _, r := range []normalise.Rule{{Path: "$.a", Action: normalise.Normalise, As: "colour"}, {Path: "a", Action: normalise.Ignore}} {
+		if _, err := New(nil, Options{Rules: &Rules{Values: []normalise.Rule{r}}}); err == nil {
+			t.Errorf("%+v was accepted", r)
+		}
+	}
 }
 
 func TestRulesMatchApproximatelyAndSaySo(t *testing.T) {
-	rules := &Rules{Tools: map[string]ToolRule{"t": {
-		Ignore:    []string{"$.trace"},
-		Normalise: []NormalisePath{{"$.at", "timestamp"}},
-	}}}
+	rules := &Rules{Values: []normalise.Rule{
+		{Tool: "t", Path: "$.trace", Action: normalise.Ignore},
+		{Tool: "t", Path: "$.at", Action: normalise.Normalise, As: "timestamp", In: []string{"args", "result"}},
+		{Tool: "t", Path: "$.q", Action: normalise.Ignore, In: []string{"result"}}, // of no consequence here
+	}}
 	entry := func(tool, args, response string) Entry {
 		v, err := exactjson.Parse(args)
 		if err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
 	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
-	comparerules "github.com/tapedeck/tapedeck/tape/normalise/rulefile"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/envprovider"
@@ -203,11 +202,7 @@ func TestConfigurationsAndRulesOfTheDocumentsAreValid(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkConfiguration(t, text+"processors::agentredaction::key::env: TAPEDECK_REDACTION_KEY\n", conf)
-			case has("rules"):
-				if _, err := comparerules.Read([]byte(b.text)); err != nil {
-					t.Error(err)
-				}
-			case has("tools"):
+			case has("rules"), has("tools"):
 				if _, err := rulefile.Read([]byte(b.text)); err != nil {
 					t.Error(err)
 				}

@@ -15,9 +15,10 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
+	"github.com/tapedeck/tapedeck/oracle/rulefile"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
-	"github.com/tapedeck/tapedeck/tape/normalise/rulefile"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // comparing are the flags that bisect and diff share.
@@ -52,7 +53,11 @@ func (c *comparing) options() (compare.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("%s: %w", c.rules, withoutPath(err))
 		}
-		if o.Rules, err = rulefile.Read(data); err != nil {
+		rules, err := rulefile.Read(data)
+		if err != nil {
+			return o, fmt.Errorf("%s: %w", c.rules, err)
+		}
+		if o.Rules, err = normalise.New(rules.Values); err != nil {
 			return o, fmt.Errorf("%s: %w", c.rules, err)
 		}
 	}

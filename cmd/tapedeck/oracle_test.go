@@ -281,7 +281,7 @@ func TestOracleLearnProposesRules(t *testing.T) {
 	}
 	monday, tuesday := run("5f0c8a52-8b1e-4d55-9d3c-0d1f6f1b2a01"), run("5f0c8a52-8b1e-4d55-9d3c-0d1f6f1b2a02")
 	got := tapedeck(t, "oracle", "learn", monday, tuesday)
-	if got.code != exitOK || !strings.Contains(got.stdout, `- {path: "$.id", as: uuid}`) {
+	if got.code != exitOK || !strings.Contains(got.stdout, `- {tool: "search", path: "$.id", action: normalise, as: uuid, in: [args, executed_args]}`) {
 		t.Fatalf("%+v", got)
 	}
 	rules := write(t, "rules.yaml", got.stdout)

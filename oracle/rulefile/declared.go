@@ -20,8 +20,8 @@ import (
 //
 // Tools without such a declaration have no rule. Hints are what the author of the server says, not a proof.
 func Declared(data []byte) (map[string]oracle.ToolRule, error) {
-	if len(data) > maxBytes {
-		return nil, fmt.Errorf("tool declarations: larger than %d bytes", maxBytes)
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("tool declarations: larger than %d bytes", MaxBytes)
 	}
 	var d struct {
 		declaration `yaml:",inline"`

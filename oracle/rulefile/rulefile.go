@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rulefile reads and writes the rules of an oracle as YAML, and reads what tools are declared to be: MCP annotations and agent
-// configurations of Forge.
+// Package rulefile reads and writes rules as YAML: which values do not count, for comparisons and for oracles, and how an oracle serves the
+// calls of a tool. It also reads what tools are declared to be: MCP annotations and agent configurations of Forge.
 package rulefile
 
 import (
@@ -10,39 +10,52 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
-// maxBytes bounds a file. Rules are written by people.
-const maxBytes = 1 << 20
+// MaxBytes bounds a file. Rules are written by people.
+const MaxBytes = 1 << 20
 
-// Version is the version of the form that Read accepts and Append writes.
+// Version is the version of the form that Read accepts and Proposals writes.
 const Version = 1
 
 type document struct {
-	Version int             `yaml:"version"`
-	Callers string          `yaml:"callers"`
-	Default rule            `yaml:"default"`
-	Tools   map[string]rule `yaml:"tools"`
+	Version int                 `yaml:"version"`
+	Rules   []valueRule         `yaml:"rules"`
+	Callers string              `yaml:"callers"`
+	Default toolRule            `yaml:"default"`
+	Tools   map[string]toolRule `yaml:"tools"`
 }
 
-type rule struct {
-	Mode       string      `yaml:"mode"`
-	Idempotent *bool       `yaml:"idempotent"`
-	Policy     string      `yaml:"policy"`
-	Ignore     []string    `yaml:"ignore"`
-	Normalise  []normalise `yaml:"normalise"`
-	Calls      []callRule  `yaml:"calls"`
+// valueRule is a normalise.Rule as YAML.
+type valueRule struct {
+	Tool    string           `yaml:"tool"`
+	Path    string           `yaml:"path"`
+	Action  normalise.Action `yaml:"action"`
+	As      string           `yaml:"as"`
+	Pattern string           `yaml:"pattern"`
+	In      []string         `yaml:"in"`
 }
 
-type normalise struct {
-	Path string `yaml:"path"`
-	As   string `yaml:"as"`
+type toolRule struct {
+	Mode       string     `yaml:"mode"`
+	Idempotent bool       `yaml:"idempotent"`
+	Policy     string     `yaml:"policy"`
+	Calls      []callRule `yaml:"calls"`
+	// Ignore and Normalise are how files of before had rules for the arguments of a tool.
+	Ignore    []string `yaml:"ignore"`
+	Normalise []struct {
+		Path string `yaml:"path"`
+		As   string `yaml:"as"`
+	} `yaml:"normalise"`
 }
 
 type callRule struct {
@@ -50,10 +63,11 @@ type callRule struct {
 	Policy   string `yaml:"policy"`
 }
 
-// Read reads a rules file. Unknown members are errors: a rule that is misspelled must not be passed over.
+// Read reads a rules file. Unknown members are errors: a rule that is misspelled must not be passed over. Two older forms are read too: a
+// file with rules and without a version, and rules for arguments that stand at the tool, as ignore and normalise.
 func Read(data []byte) (*oracle.Rules, error) {
-	if len(data) > maxBytes {
-		return nil, fmt.Errorf("rules: larger than %d bytes", maxBytes)
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("rules: larger than %d bytes", MaxBytes)
 	}
 	var d document
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -67,10 +81,20 @@ func Read(data []byte) (*oracle.Rules, error) {
 	if err := decoder.Decode(&document{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("rules: more than one document")
 	}
-	if d.Version != Version {
+	if d.Version != Version && !(d.Version == 0 && d.Rules != nil) {
 		return nil, fmt.Errorf("rules: version is %d, this program knows %d", d.Version, Version)
 	}
 	rules := &oracle.Rules{Tools: map[string]oracle.ToolRule{}}
+	for _, r := range d.Rules {
+		rules.Values = append(rules.Values, normalise.Rule(r))
+	}
+	names := slices.Sorted(maps.Keys(d.Tools))
+	for _, action := range []normalise.Action{normalise.Ignore, normalise.Normalise} {
+		rules.Values = append(rules.Values, d.Default.values("*", action)...)
+		for _, name := range names {
+			rules.Values = append(rules.Values, d.Tools[name].values(name, action)...)
+		}
+	}
 	switch d.Callers {
 	case "", "match":
 	case "ignore":
@@ -82,8 +106,8 @@ func Read(data []byte) (*oracle.Rules, error) {
 	if rules.Default, err = d.Default.rule(); err != nil {
 		return nil, fmt.Errorf("rules: default: %w", err)
 	}
-	for name, r := range d.Tools {
-		if rules.Tools[name], err = r.rule(); err != nil {
+	for _, name := range names {
+		if rules.Tools[name], err = d.Tools[name].rule(); err != nil {
 			return nil, fmt.Errorf("rules: tool %q: %w", name, err)
 		}
 	}
@@ -93,17 +117,27 @@ func Read(data []byte) (*oracle.Rules, error) {
 	return rules, nil
 }
 
-func (r rule) rule() (oracle.ToolRule, error) {
+// values returns the rules for arguments that stand at a tool.
+func (r toolRule) values(tool string, action normalise.Action) (list []normalise.Rule) {
+	if action == normalise.Ignore {
+		for _, path := range r.Ignore {
+			list = append(list, normalise.Rule{Tool: tool, Path: path, Action: action, In: normalise.Arguments})
+		}
+		return list
+	}
+	for _, n := range r.Normalise {
+		list = append(list, normalise.Rule{Tool: tool, Path: n.Path, Action: action, As: n.As, In: normalise.Arguments})
+	}
+	return list
+}
+
+func (r toolRule) rule() (oracle.ToolRule, error) {
 	to := oracle.ToolRule{Mode: oracle.Mode(r.Mode), Policy: oracle.Policy(r.Policy)}
-	if r.Idempotent != nil && *r.Idempotent {
+	if r.Idempotent {
 		if r.Mode != "" && to.Mode != oracle.ModeLive {
 			return to, fmt.Errorf("idempotent: true means mode live, and mode is %q", r.Mode)
 		}
 		to.Mode = oracle.ModeLive
-	}
-	to.Ignore = r.Ignore // rules.Check reads the paths
-	for _, n := range r.Normalise {
-		to.Normalise = append(to.Normalise, oracle.NormalisePath{Path: n.Path, As: n.As})
 	}
 	for _, c := range r.Calls {
 		hash, ok := oracle.ReadHash(c.ArgsHash, "")
@@ -126,58 +160,23 @@ func Proposals(learned []oracle.Proposal, runs int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Proposed from %d runs of one task. Review before use: every rule makes different calls equal.\nversion: %d\n", runs, Version)
 	header := false
-	for from := 0; from < len(learned); {
-		to := from
-		for to < len(learned) && learned[to].ToolName == learned[from].ToolName {
-			to++
-		}
-		of := learned[from:to]
-		from = to
-		if !slices.ContainsFunc(of, func(p oracle.Proposal) bool { return p.Sure }) {
-			for _, p := range of {
-				fmt.Fprintf(&b, "# not proposed: %s %s: %s\n", quote(p.ToolName), quote(p.Path), p.Why)
-			}
+	for _, p := range learned {
+		if !p.Sure {
+			fmt.Fprintf(&b, "# not proposed: %s %s: %s\n", quote(p.ToolName), quote(p.Path), p.Why)
 			continue
 		}
 		if !header {
-			b.WriteString("tools:\n")
+			b.WriteString("rules:\n")
 			header = true
 		}
-		fmt.Fprintf(&b, "  %s:\n", quote(of[0].ToolName))
-		list(&b, "ignore", of, func(p oracle.Proposal) string {
-			if p.As != "" {
-				return ""
-			}
-			return quote(p.Path)
-		})
-		list(&b, "normalise", of, func(p oracle.Proposal) string {
-			if p.As == "" {
-				return ""
-			}
-			return fmt.Sprintf("{path: %s, as: %s}", quote(p.Path), p.As)
-		})
-		for _, p := range of {
-			if !p.Sure {
-				fmt.Fprintf(&b, "    # not proposed: %s: %s\n", quote(p.Path), p.Why)
-			}
+		r := p.Rule()
+		as := ""
+		if r.As != "" {
+			as = ", as: " + r.As
 		}
+		fmt.Fprintf(&b, "  - {tool: %s, path: %s, action: %s%s, in: [%s]} # %s\n", quote(r.Tool), quote(r.Path), r.Action, as, strings.Join(r.In, ", "), p.Why)
 	}
 	return b.Bytes()
-}
-
-func list(b *bytes.Buffer, name string, of []oracle.Proposal, item func(oracle.Proposal) string) {
-	first := true
-	for _, p := range of {
-		text := item(p)
-		if !p.Sure || text == "" {
-			continue
-		}
-		if first {
-			fmt.Fprintf(b, "    %s:\n", name)
-			first = false
-		}
-		fmt.Fprintf(b, "      - %s # %s\n", text, p.Why)
-	}
 }
 
 // quote writes a text as a YAML scalar in double quotes, which is JSON.

@@ -39,6 +39,14 @@ type Rule struct {
 	In []string
 }
 
+// Arguments are the fields of an event that hold the arguments of a call.
+var Arguments = []string{"args", "executed_args"}
+
+// Holds reports whether the rule is for a field of what belongs to a tool, "" for what belongs to none.
+func (r *Rule) Holds(tool, field string) bool {
+	return (len(r.In) == 0 || slices.Contains(r.In, field)) && (r.Tool == "" || r.Tool == tool || r.Tool == "*" && tool != "")
+}
+
 // Rules are the rules of a file, ready to be applied. A nil *Rules changes nothing.
 type Rules struct {
 	list []compiled
@@ -114,11 +122,7 @@ func (r *Rules) Apply(tool, field string, v exactjson.Value) exactjson.Value {
 		return v
 	}
 	for i := range r.list {
-		c := &r.list[i]
-		if v.IsAbsent() || len(c.In) > 0 && !slices.Contains(c.In, field) {
-			continue
-		}
-		if c.Tool == "" || c.Tool == tool || c.Tool == "*" && tool != "" {
+		if c := &r.list[i]; !v.IsAbsent() && c.Holds(tool, field) {
 			v = c.apply(v)
 		}
 	}

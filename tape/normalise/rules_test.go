@@ -1,14 +1,13 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rulefile
+package normalise
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
-	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 func parse(tb testing.TB, text string) exactjson.Value {
@@ -20,9 +19,9 @@ func parse(tb testing.TB, text string) exactjson.Value {
 	return v
 }
 
-func rules(tb testing.TB, text string) *normalise.Rules {
+func rules(tb testing.TB, list ...Rule) *Rules {
 	tb.Helper()
-	r, err := Read([]byte(text))
+	r, err := New(list)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,7 +47,7 @@ func TestPathsLeadToEveryPlace(t *testing.T) {
 		"$.list.id":      doc,
 		"$.a.b[7].id[0]": doc,
 	} {
-		r, err := normalise.New([]normalise.Rule{{Path: path, Action: normalise.Ignore}})
+		r, err := New([]Rule{{Path: path, Action: Ignore}})
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -81,7 +80,7 @@ func TestFormsReplaceWhatHasThemAndNothingElse(t *testing.T) {
 		{"any", `{"a":1}`, `"<any>"`},
 		{"any", `"two\nlines"`, `"<any>"`},
 	} {
-		r, err := normalise.New([]normalise.Rule{{Path: "$", Action: normalise.Normalise, As: c.as}})
+		r, err := New([]Rule{{Path: "$", Action: Normalise, As: c.as}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,12 +91,10 @@ func TestFormsReplaceWhatHasThemAndNothingElse(t *testing.T) {
 }
 
 func TestRulesHoldForTheirToolAndFields(t *testing.T) {
-	r := rules(t, `
-rules:
-  - {tool: search, path: $.at, action: ignore, in: [result]}
-  - {tool: "*", path: $.n, action: normalise, as: number}
-  - {path: $.session, action: normalise, pattern: 's[0-9]+'}
-`)
+	r := rules(t,
+		Rule{Tool: "search", Path: "$.at", Action: Ignore, In: []string{"result"}},
+		Rule{Tool: "*", Path: "$.n", Action: Normalise, As: "number"},
+		Rule{Path: "$.session", Action: Normalise, Pattern: "s[0-9]+"})
 	for _, c := range []struct{ tool, field, want string }{
 		{"search", "result", `{"n":"<number>","session":"<pattern>"}`},
 		{"search", "args", `{"at":1,"n":"<number>","session":"<pattern>"}`},
@@ -108,37 +105,13 @@ rules:
 			t.Errorf("%s %s: %s, want %s", c.tool, c.field, got, c.want)
 		}
 	}
-	if got := (*normalise.Rules)(nil).Apply("f", "args", parse(t, "1")).JSON(); got != "1" {
+	if got := (*Rules)(nil).Apply("f", "args", parse(t, "1")).JSON(); got != "1" {
 		t.Error(got)
 	}
 }
 
-func TestTheRulesOfAnOracleHoldForArguments(t *testing.T) {
-	r := rules(t, `
-version: 1
-callers: ignore
-default: {policy: sticky, normalise: [{path: $.at, as: timestamp}]}
-tools:
-  search: {idempotent: true, ignore: [$.session, "$['it\\'s']"], calls: [{args_hash: x, policy: any}]}
-`)
-	const args = `{"at":"2026-11-20T10:00:00Z","session":"s","it's":1}`
-	for _, c := range []struct{ tool, field, want string }{
-		{"search", "args", `{"at":"<timestamp>"}`},
-		{"other", "args", `{"at":"<timestamp>","session":"s","it's":1}`},
-		{"search", "result", args},
-		{"", "args", args},
-	} {
-		if got := r.Apply(c.tool, c.field, parse(t, args)).JSON(); got != c.want {
-			t.Errorf("%s %s: %s, want %s", c.tool, c.field, got, c.want)
-		}
-	}
-	if _, err := Read([]byte("version: 2")); err == nil {
-		t.Error("a later version is accepted")
-	}
-}
-
 func TestAPathLeadsIntoTextThatHoldsJSON(t *testing.T) {
-	r := rules(t, `rules: [{tool: "*", path: "$.at", action: normalise, as: timestamp}]`)
+	r := rules(t, Rule{Tool: "*", Path: "$.at", Action: Normalise, As: "timestamp"})
 	text := exactjson.StringValue(` {"at": "2026-11-20T10:00:00Z", "n": 1}`)
 	if got := r.Apply("f", "result", text); !got.Equal(parse(t, `{"at":"<timestamp>","n":1}`)) {
 		t.Error(got.JSON())
@@ -151,40 +124,40 @@ func TestAPathLeadsIntoTextThatHoldsJSON(t *testing.T) {
 }
 
 func TestBadRulesAreRefusedWithTheirPlace(t *testing.T) {
-	for text, want := range map[string]string{
-		"rules: [{path: a, action: ignore}]":                            "rule 1, path \"a\": not a path",
-		"rules: [{path: $, action: ignore}, {path: $.a, action: drop}]": `rule 2, path "$.a": action "drop"`,
-		"rules: [{path: $, action: normalise}]":                         "one of as and pattern",
-		"rules: [{path: $, action: normalise, as: uuid, pattern: x}]":   "one of as and pattern",
-		"rules: [{path: $, action: normalise, as: nosuch}]":             "none of timestamp",
-		"rules: [{path: $, action: normalise, pattern: '('}]":           "pattern: error parsing regexp",
-		"rules: [{path: $, action: ignore, as: uuid}]":                  "neither as nor pattern",
-		"rules: [{path: $, action: ignore, colour: red}]":               "colour",
-		"rule: []": "rule",
-		"rules: [{path: '$.a..b..c..d', action: ignore}]":                                     "too many steps",
-		"rules: []\n---\nrules: []":                                                           "more than one document",
-		"rules: [{path: '$" + strings.Repeat(".a", 40) + "', action: ignore}]":                "too many steps",
-		"rules: [" + strings.Repeat("{path: $, action: ignore},", normalise.MaxRules+1) + "]": "at most 1000",
-		"rules: " + strings.Repeat(" ", MaxBytes):                                             "at most 1048576",
-		"\x00": "read rules",
+	for want, list := range map[string][]Rule{
+		`rule 1, path "a": not a path`:      {{Path: "a", Action: Ignore}},
+		`rule 2, path "$.a": action "drop"`: {{Path: "$", Action: Ignore}, {Path: "$.a", Action: "drop"}},
+		"one of as and pattern":             {{Path: "$", Action: Normalise}},
+		`"$.b": normalise takes one of as`:  {{Path: "$.b", Action: Normalise, As: "uuid", Pattern: "x"}},
+		"none of timestamp":                 {{Path: "$", Action: Normalise, As: "nosuch"}},
+		"pattern: error parsing regexp":     {{Path: "$", Action: Normalise, Pattern: "("}},
+		"neither as nor pattern":            {{Path: "$", Action: Ignore, As: "uuid"}},
+		`"$.a..b..c..d": too many steps`:    {{Path: "$.a..b..c..d", Action: Ignore}},
+		`.a.a.a": too many steps`:           {{Path: "$" + strings.Repeat(".a", 33), Action: Ignore}},
+		"at most 1000":                      make([]Rule, MaxRules+1),
 	} {
-		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60q: %v, want %s", text, err, want)
+		if _, err := New(list); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	for _, path := range []string{"", "a", "$a", "$.", "$..", "$.[0]", "$[", "$[a]", "$['a", "$[-1]", "$[99999999999]", "$.a b", "$...a"} {
-		if _, err := normalise.New([]normalise.Rule{{Path: path, Action: normalise.Ignore}}); err == nil {
+		if _, err := New([]Rule{{Path: path, Action: Ignore}}); err == nil {
 			t.Errorf("%q is accepted", path)
 		}
 	}
 }
 
 func FuzzRules(f *testing.F) {
-	f.Add("rules: [{tool: '*', path: '$..at', action: normalise, as: timestamp}, {path: '$.a[*][\"b c\"]', action: ignore}]", `{"a":[{"b c":"{\"at\":1763632800}"}]}`)
-	f.Add("rules: [{path: $, action: normalise, pattern: 'a*'}]", `"aaa"`)
-	f.Add("rules: [{path: $..*, action: ignore}]", `[[1],{"a":[]}]`)
-	f.Fuzz(func(t *testing.T, file, value string) {
-		r, err := Read([]byte(file))
+	f.Add("$..at", "timestamp", "", `{"a":[{"b c":"{\"at\":1763632800}"}]}`)
+	f.Add(`$.a[*]["b c"]`, "", "", `{"a":[{"b c":"{\"at\":1763632800}"}]}`)
+	f.Add("$", "", "a*", `"aaa"`)
+	f.Add("$..*", "", "", `[[1],{"a":[]}]`)
+	f.Fuzz(func(t *testing.T, path, as, pattern, value string) {
+		rule := Rule{Path: path, Action: Normalise, As: as, Pattern: pattern}
+		if as == "" && pattern == "" {
+			rule.Action = Ignore
+		}
+		r, err := New([]Rule{rule})
 		if err != nil {
 			return
 		}
