@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/jsonpath"
 	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
@@ -198,7 +199,7 @@ func varies(path string, a, b exactjson.Value, found []varying) (list []varying,
 			return nil, false
 		}
 		for i, m := range a.Members() {
-			other, below := b.At(i), below(path, m.Name)
+			other, below := b.At(i), jsonpath.AppendMember(path, m.Name)
 			if a.Kind() == exactjson.Object {
 				other = b.Get(m.Name)
 			} else {

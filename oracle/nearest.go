@@ -7,10 +7,9 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/jsonpath"
 )
 
 // Near is a recorded call that resembles one that was missed. It tells what differs without telling values.
@@ -127,7 +126,7 @@ func (d *comparison) compare(path string, recorded, live exactjson.Value) {
 		d.add(path, recorded, live)
 	case recorded.Kind() == exactjson.Object:
 		for _, m := range recorded.Members() {
-			d.compare(below(path, m.Name), m.Value, live.Get(m.Name))
+			d.compare(jsonpath.AppendMember(path, m.Name), m.Value, live.Get(m.Name))
 		}
 		for _, m := range live.Members() {
 			if recorded.Get(m.Name).IsAbsent() {
@@ -136,7 +135,7 @@ func (d *comparison) compare(path string, recorded, live exactjson.Value) {
 		}
 	case recorded.Kind() == exactjson.Array:
 		for i := range max(recorded.Len(), live.Len()) {
-			d.compare(element(path, i), recorded.At(i), live.At(i))
+			d.compare(jsonpath.AppendElement(path, i), recorded.At(i), live.At(i))
 		}
 	case !recorded.Equal(live):
 		d.add(path, recorded, live)
@@ -176,25 +175,4 @@ func describe(v exactjson.Value) string {
 	default:
 		return "object of " + strconv.Itoa(v.Len())
 	}
-}
-
-// below returns the path of a member of the value at a path.
-func below(path, name string) string {
-	if plainName(name) {
-		return path + "." + name
-	}
-	return path + "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
-}
-
-func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
-
-// plainName reports whether a name can stand behind a point.
-func plainName(name string) bool {
-	for i, c := range name {
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != ""
 }

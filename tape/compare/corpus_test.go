@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/jsonpath"
 )
 
 // recorded is one tape of the committed corpus.
@@ -177,7 +178,7 @@ func altered(v exactjson.Value, rng *rand.Rand) (exactjson.Value, string) {
 	inner, path := altered(members[at].Value, rng)
 	members[at].Value = inner
 	if v.Kind() == exactjson.Object {
-		return exactjson.ObjectValue(members...), "$" + memberPath(members[at].Name) + path[1:]
+		return exactjson.ObjectValue(members...), jsonpath.AppendMember("$", members[at].Name) + path[1:]
 	}
 	elements := make([]exactjson.Value, len(members))
 	for i := range members {

@@ -4,12 +4,8 @@
 package compare
 
 import (
-	"slices"
-	"strconv"
-	"strings"
-
 	"github.com/tapedeck/tapedeck/tape/exactjson"
-	"github.com/tapedeck/tapedeck/tape/normalise"
+	"github.com/tapedeck/tapedeck/tape/jsonpath"
 )
 
 // maxPlaces is how many places of one field are listed. Beyond it, the last one stands for the rest and is the whole field.
@@ -68,19 +64,19 @@ func walk(a, b exactjson.Value, d Difference, path string, out *[]Difference) {
 	case a.Kind() == exactjson.Object && b.Kind() == exactjson.Object:
 		inA, inB := byName(a), byName(b)
 		for _, m := range a.Members() {
-			walk(m.Value, inB[m.Name], d, path+memberPath(m.Name), out)
+			walk(m.Value, inB[m.Name], d, jsonpath.AppendMember(path, m.Name), out)
 		}
 		for _, m := range b.Members() {
 			if _, there := inA[m.Name]; !there {
-				walk(exactjson.Value{}, m.Value, d, path+memberPath(m.Name), out)
+				walk(exactjson.Value{}, m.Value, d, jsonpath.AppendMember(path, m.Name), out)
 			}
 		}
 	case a.Kind() == exactjson.Array && b.Kind() == exactjson.Array:
 		for i := range max(a.Len(), b.Len()) {
-			walk(a.At(i), b.At(i), d, path+"["+strconv.Itoa(i)+"]", out)
+			walk(a.At(i), b.At(i), d, jsonpath.AppendElement(path, i), out)
 		}
 	default:
-		if x, y := normalise.Decoded(a), normalise.Decoded(b); a.Kind() == exactjson.String && x.Kind() == y.Kind() && x.Kind() != exactjson.String && !x.Equal(y) {
+		if x, y := jsonpath.Decoded(a), jsonpath.Decoded(b); a.Kind() == exactjson.String && x.Kind() == y.Kind() && x.Kind() != exactjson.String && !x.Equal(y) {
 			walk(x, y, d, path, out)
 			return
 		}
@@ -95,15 +91,4 @@ func byName(object exactjson.Value) map[string]exactjson.Value {
 		out[m.Name] = m.Value
 	}
 	return out
-}
-
-// memberPath is the step to a member as a rule spells it.
-func memberPath(name string) string {
-	plain := name != "" && !slices.ContainsFunc([]rune(name), func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
-	if plain {
-		return "." + name
-	}
-	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
 }

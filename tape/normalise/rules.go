@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/jsonpath"
 )
 
 // Action says what happens to a value that a rule finds.
@@ -54,7 +55,7 @@ type Rules struct {
 
 type compiled struct {
 	Rule
-	path []step
+	path jsonpath.Path
 	form form
 }
 
@@ -80,7 +81,7 @@ func New(rules []Rule) (*Rules, error) {
 func compile(rule Rule) (compiled, error) {
 	c := compiled{Rule: rule}
 	var err error
-	if c.path, err = parsePath(rule.Path); err != nil {
+	if c.path, err = jsonpath.Parse(rule.Path); err != nil {
 		return c, err
 	}
 	switch rule.Action {
@@ -134,9 +135,9 @@ var ignored = exactjson.StringValue("<ignored>")
 
 func (c *compiled) apply(v exactjson.Value) exactjson.Value {
 	if c.Action == Normalise {
-		return rewrite(v, c.path, c.form.replace)
+		return c.path.Rewrite(v, ignored, c.form.replace)
 	}
-	if v = rewrite(v, c.path, func(exactjson.Value) exactjson.Value { return exactjson.Value{} }); v.IsAbsent() {
+	if v = c.path.Rewrite(v, ignored, func(exactjson.Value) exactjson.Value { return exactjson.Value{} }); v.IsAbsent() {
 		return ignored
 	}
 	return v
