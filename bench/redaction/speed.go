@@ -92,7 +92,7 @@ func measure(ctx context.Context, rounds int) error {
 }
 
 // but returns the rules that must be disabled so that n are left: the typical ones, and then the first.
-func but(rules []redact.RuleInfo, n int) (disable []string) {
+func but(rules []redact.Rule, n int) (disable []string) {
 	keep := map[string]bool{}
 	for _, name := range []string{"email", "payment-card", "us-ssn", "aws-access-key-id", "github-token", "openai-key", "jwt", "slack-token", "private-key", "secret-by-key"} {
 		keep[name] = true

@@ -31,7 +31,7 @@ import (
 )
 
 type deriveFlags struct {
-	storeFlags
+	redactionFlags
 	to      string
 	formats []string
 	noJoin  bool
@@ -73,7 +73,7 @@ nothing was written.`,
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
 	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
-	f.storeFlags.add(cmd)
+	f.redactionFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.noJoin, "no-join", false, "write one tape per run and trace, as the collector does")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
 	cmd.Flags().IntVar(&f.bounds.Items, "max-items", derive.DefaultBounds.Items, "spans and log records of one trace that its tapes are made of, the earliest")
@@ -154,7 +154,7 @@ func (c *derivation) run(ctx context.Context, files []string) (err error) {
 		}
 	}
 	c.audit(in)
-	in.storing.say(c.stderr)
+	in.input.say(c.stderr)
 	if err := c.write(ctx, d, in); err != nil {
 		return err
 	}
@@ -357,7 +357,7 @@ func writeJSON(stdout io.Writer, v any) error {
 // intake is the evidence of one call and what does not become evidence.
 type intake struct {
 	set     *evidence.Set
-	storing storing
+	input   inputRedactor
 	audit   *forgeaudit.Stream
 	left    map[string]string // trace ids that gave no tape, and why
 	noTrace int               // spans and records without a trace id
@@ -365,7 +365,7 @@ type intake struct {
 }
 
 func newIntake(keys forgeaudit.Keys, r *redact.Redactor) *intake {
-	return &intake{set: evidence.NewSet(), storing: storing{redactor: r}, audit: forgeaudit.New(keys), left: map[string]string{}}
+	return &intake{set: evidence.NewSet(), input: inputRedactor{redactor: r}, audit: forgeaudit.New(keys), left: map[string]string{}}
 }
 
 func (in *intake) add(doc otlpfile.Document) error {
@@ -378,7 +378,7 @@ func (in *intake) add(doc otlpfile.Document) error {
 				}
 			}
 		}
-		in.storing.traces(doc.Traces)
+		in.input.traces(doc.Traces)
 		in.set.AddTraces(doc.Traces)
 	case otlpfile.SignalLogs:
 		in.addLogs(doc.Logs)
@@ -400,7 +400,7 @@ func (in *intake) addLogs(ld plog.Logs) {
 			}
 		}
 	}
-	in.storing.logs(ld)
+	in.input.logs(ld)
 	in.set.AddLogs(ld)
 }
 

@@ -128,7 +128,7 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 			}
 			written++
 			report := conversion{RunID: t.Run.RunID, Format: format.Name, Losses: losses}
-			if err := out.put(ctx, stderr, report, []output{{name, body, format.ContentType}}); err != nil {
+			if err := out.put(ctx, stderr, report, []outputFile{{name, body, format.ContentType}}); err != nil {
 				return err
 			}
 		}
@@ -214,16 +214,16 @@ type conversion struct {
 	Losses []interop.Loss `json:"losses"`
 }
 
-// output is one file of a conversion.
-type output struct {
+// outputFile is one file of a conversion.
+type outputFile struct {
 	key         string
 	body        []byte
 	contentType string
 }
 
-// outlet is where a conversion writes: a store, or stdout when store is nil. What goes to stdout is held back until everything is
+// output is where a conversion writes: a store, or stdout when store is nil. What goes to stdout is held back until everything is
 // known to be good.
-type outlet struct {
+type output struct {
 	address string
 	store   deck.Store
 	stdout  io.Writer
@@ -231,8 +231,8 @@ type outlet struct {
 	losses  bool // name them all
 }
 
-func openOutput(ctx context.Context, address string, stdout io.Writer) (*outlet, error) {
-	o := &outlet{address: address, stdout: stdout}
+func openOutput(ctx context.Context, address string, stdout io.Writer) (*output, error) {
+	o := &output{address: address, stdout: stdout}
 	if address == toStdout {
 		return o, nil
 	}
@@ -248,7 +248,7 @@ func openOutput(ctx context.Context, address string, stdout io.Writer) (*outlet,
 }
 
 // put writes the files of one run and reports them on stdout; on stdout itself only the first file is written, and the losses go to stderr.
-func (o *outlet) put(ctx context.Context, stderr io.Writer, report conversion, files []output) error {
+func (o *output) put(ctx context.Context, stderr io.Writer, report conversion, files []outputFile) error {
 	if o.store == nil {
 		o.held.Write(files[0].body)
 		sayLosses(stderr, report.Losses, o.losses)
@@ -276,12 +276,12 @@ func (o *outlet) put(ctx context.Context, stderr io.Writer, report conversion, f
 	return writeJSON(o.stdout, report)
 }
 
-func (o *outlet) flush() error {
+func (o *output) flush() error {
 	_, err := o.stdout.Write(o.held.Bytes())
 	return err
 }
 
-func (o *outlet) close() error {
+func (o *output) close() error {
 	if o.store == nil {
 		return nil
 	}

@@ -97,9 +97,9 @@ func (f *importFlags) run(ctx context.Context, args []string, stdin io.Reader, s
 			if err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
-			outputs := make([]output, len(files))
+			outputs := make([]outputFile, len(files))
 			for i, f := range files {
-				outputs[i] = output{r.Tape.Run.RunID + "/" + f.Name, f.Body, f.ContentType}
+				outputs[i] = outputFile{r.Tape.Run.RunID + "/" + f.Name, f.Body, f.ContentType}
 			}
 			report := conversion{RunID: r.Tape.Run.RunID, Format: format.Name, Losses: r.Losses}
 			if err := out.put(ctx, stderr, report, outputs); err != nil {

@@ -33,7 +33,7 @@ type keyGuard struct {
 	allow bool
 }
 
-func (f *storeFlags) guard(d *deck.Deck, r *redact.Redactor) keyGuard {
+func (f *redactionFlags) guard(d *deck.Deck, r *redact.Redactor) keyGuard {
 	g := keyGuard{deck: d, allow: f.keyChange}
 	if r != nil {
 		g.ours = r.Marker().KeyID

@@ -23,7 +23,7 @@ import (
 )
 
 type resolveFlags struct {
-	storeFlags
+	redactionFlags
 	tenant  string
 	limit   int
 	allow   []string
@@ -63,7 +63,7 @@ if some references were not, 2 if the deck cannot be read or written.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "fetch what lies below this folder or URL (repeatable, required)")
-	f.storeFlags.add(cmd)
+	f.redactionFlags.add(cmd)
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only the runs of this tenant")
 	cmd.Flags().IntVar(&f.limit, "search-limit", runs.DefaultLimit, "look at so many traces of the deck at most for an id that is no trace id")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "fetch, but write nothing; the lines say what would be written")

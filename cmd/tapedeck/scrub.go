@@ -18,7 +18,7 @@ import (
 )
 
 type scrubFlags struct {
-	storeFlags
+	redactionFlags
 	formats []string
 	dryRun  bool
 }
@@ -46,7 +46,7 @@ opened. With --dry-run nothing is written, and 1 means that something was found.
 			return runScrub(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	f.storeFlags.add(cmd)
+	f.redactionFlags.add(cmd)
 	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be rewritten, and change nothing")
 	return cmd

@@ -42,7 +42,7 @@ could not be loaded or there was none.`,
 			var gate *derive.Gate
 			if secrets {
 				var err error
-				if gate, err = (&storeFlags{redact: rules}).gate(); err != nil {
+				if gate, err = (&redactionFlags{redact: rules}).gate(); err != nil {
 					return err
 				}
 				if gate == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -35,7 +36,7 @@ func NewGate(p redact.Profile) (*Gate, error) {
 	}
 	p.Disable = slices.Clone(p.Disable)
 	for _, rule := range all.Rules() {
-		if rule.Class == redact.Guess {
+		if rule.Class == detect.Guess {
 			p.Disable = append(p.Disable, rule.Name)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -147,7 +148,7 @@ func TestUnredactedEvidenceGoesToQuarantineMasked(t *testing.T) {
 			}
 		default:
 			parts++
-			if _, err := evidence.FromPart(body); err != nil || !bytes.Contains(body, []byte(redact.Mask)) {
+			if _, err := evidence.FromPart(body); err != nil || !bytes.Contains(body, []byte(token.Mask)) {
 				t.Errorf("%s is no masked evidence: %v", key, err)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/handover"
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -122,7 +122,7 @@ func (c *tokenCount) text(s string) {
 		return
 	}
 	found := map[string]int64{}
-	redact.Tokens(s, found)
+	token.Count(s, found)
 	for rule, n := range found {
 		if rule == "" {
 			if !c.masks {
@@ -248,8 +248,8 @@ func textHasToken(s string) bool {
 	if !strings.Contains(s, tokenStart+":") {
 		return false
 	}
-	for _, at := range redact.FindTokens(s) {
-		if s[at[0]:at[1]] != redact.Mask {
+	for _, at := range token.Find(s) {
+		if s[at[0]:at[1]] != token.Mask {
 			return true
 		}
 	}

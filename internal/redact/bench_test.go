@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
 )
 
@@ -66,15 +67,15 @@ func cpuTime() int64 {
 // firstRules returns the rules that must be disabled so that n are left: those that cost most are among them.
 func firstRules(n int) (disable []string) {
 	keep := map[string]bool{
-		"email": true, "payment-card": true, "phone": true, ruleAssignment: true, ruleSecretKey: true,
-		ruleJWT: true, rulePrivateKey: true, "github-token": true, "aws-access-key-id": true, "openai-key": true,
+		"email": true, "payment-card": true, "phone": true, detect.RuleAssignment: true, detect.RuleSecretKey: true,
+		"jwt": true, "private-key": true, "github-token": true, "aws-access-key-id": true, "openai-key": true,
 	}
-	for _, r := range builtin() {
+	for _, r := range detect.Rules() {
 		if !keep[r.Name] && len(keep) < n {
 			keep[r.Name] = true
 		}
 	}
-	for _, r := range builtin() {
+	for _, r := range detect.Rules() {
 		if !keep[r.Name] {
 			disable = append(disable, r.Name)
 		}

@@ -1,8 +1,6 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:generate go -C ../../tools run ./gitleaksrules -o ../internal/redact/rules_gitleaks.go
-
 // Package redact finds secrets and personal data in telemetry and replaces them where they stand.
 //
 // It works on decoded values: a string attribute that holds JSON that holds JSON is read down to its last string, and what is
@@ -18,6 +16,9 @@
 //	r.Traces(td, rep)                   // in place; so do Logs, Metrics and Attributes
 //	text := r.String("tool.args", text, rep) // one string under its key, JSON inside or not
 //	hits := r.ScanTraces(td)            // what would be replaced: place and rule, never the value
+//
+// This package holds what an operator chooses: the profile, files with rules, the key. What is searched for and how stands in detect, the walk
+// over telemetry in otlp, the text form of tokens in token.
 //
 // Redaction is a pure function of profile, key and value; it knows nothing of the order, the time or the process, and applying it
 // twice is applying it once. A Redactor is safe for concurrent use.

@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 // decided lists every field of telemetry and what redaction does about it. A field that is not listed fails the test: somebody has to decide.
@@ -206,7 +208,7 @@ func TestNoFieldKeepsASecret(t *testing.T) {
 				raw, err = (&pmetric.JSONMarshaler{}).MarshalMetrics(*m)
 			}
 			require.NoError(t, err)
-			require.Contains(t, string(raw), tokenPrefix)
+			require.Contains(t, string(raw), token.Prefix)
 			for _, left := range []string{secret, card, "QUtJQVEzRUdVUzVKVDRXWjdYWVo="} {
 				require.NotContains(t, string(raw), left, "values of type %s, message %d", kind, i)
 			}
@@ -254,8 +256,4 @@ func TestIDsAreNoAccountNumbers(t *testing.T) {
 	require.Equal(t, "iban <iban>", plain(r.String("x", "iban be68539007547034", nil)))
 	require.Equal(t, "<iban>", plain(r.String("x", "BE68 5390 0754 7034", nil)))
 	require.Equal(t, "GB82WEST1234569876543A", r.String("x", "GB82WEST1234569876543A", nil))
-	for country, form := range ibanForms {
-		require.LessOrEqual(t, len(form), 34, country)
-		require.Empty(t, strings.Trim(form, "nac"), country)
-	}
 }

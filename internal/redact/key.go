@@ -8,7 +8,6 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -19,23 +18,20 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 // minKeyBytes is the least entropy that a key may have: that of the digest.
 const minKeyBytes = 32
 
-// digestBytes of the HMAC stand in a token: 128 bits, 26 characters.
-const digestBytes = 16
-
 // generatedKeyFile is the name of a generated key in its state folder.
 const generatedKeyFile = "redaction.key"
-
-var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // Key makes and verifies tokens. Every collector and every replay of a deck needs the same one. It is never stored in a deck; its id is.
 type Key struct {
 	id     string
-	token  []byte
+	secret []byte // that makes the tokens
 	hashes sync.Pool
 }
 
@@ -62,10 +58,10 @@ func NewKey(secret []byte, scope string) (*Key, error) {
 	}
 	// Both are derived, so that the id says nothing about the key that makes tokens.
 	k := &Key{
-		id:    base32Lower.EncodeToString(derived(secret, "tapedeck redaction key id v1", scope)[:10]),
-		token: derived(secret, "tapedeck redaction token v1", scope),
+		id:     token.Base32.EncodeToString(derived(secret, "tapedeck redaction key id v1", scope)[:10]),
+		secret: derived(secret, "tapedeck redaction token v1", scope),
 	}
-	k.hashes.New = func() any { return hmac.New(sha256.New, k.token) }
+	k.hashes.New = func() any { return hmac.New(sha256.New, k.secret) }
 	return k, nil
 }
 
@@ -166,14 +162,24 @@ func generate(dir, path string) error {
 // ID names the key: 16 characters that say nothing about it. It stands in every tape.
 func (k *Key) ID() string { return k.id }
 
-// VerifyToken says whether token is what this key makes of the live value, whichever rule found it.
-func (k *Key) VerifyToken(token, live string) bool {
-	t, ok := ParseToken(token)
+// VerifyToken says whether text is what this key makes of the live value, whichever rule found it.
+func (k *Key) VerifyToken(text, live string) bool {
+	t, ok := token.Parse(text)
 	if !ok {
 		return false
 	}
-	var digest [2 * digestBytes]byte
+	var digest [2 * token.DigestBytes]byte
 	return hmac.Equal([]byte(t.Digest), k.appendDigest(digest[:0], live))
+}
+
+// token returns the token of a value.
+func (k *Key) token(rule, value string) string {
+	b := make([]byte, 0, len(token.Prefix)+len(rule)+1+2*token.DigestBytes)
+	b = append(b, token.Prefix...)
+	b = append(b, rule...)
+	b = append(b, ':')
+	b = k.appendDigest(b, value)
+	return string(append(b, ']'))
 }
 
 // appendDigest appends the digest of a value as it stands in a token. The rule is no part of it: a value has one digest, whatever
@@ -183,7 +189,7 @@ func (k *Key) appendDigest(dst []byte, value string) []byte {
 	h.Reset()
 	h.Write([]byte(value))
 	var sum [sha256.Size]byte
-	dst = base32Lower.AppendEncode(dst, h.Sum(sum[:0])[:digestBytes])
+	dst = token.Base32.AppendEncode(dst, h.Sum(sum[:0])[:token.DigestBytes])
 	k.hashes.Put(h)
 	return dst
 }

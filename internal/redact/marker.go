@@ -12,8 +12,8 @@ import (
 // Marker returns what the redactor's evidence is marked with.
 func (r *Redactor) Marker() handover.Marker {
 	m := handover.Marker{Policy: r.profile.Label(), ProfileDigest: r.digest}
-	if r.key != nil {
-		m.KeyID = r.key.ID()
+	if r.profile.key != nil {
+		m.KeyID = r.profile.key.ID()
 	}
 	return m
 }

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 
 // Mode says what stands for a value.
@@ -41,13 +43,6 @@ type Profile struct {
 	key *Key
 }
 
-// Allow lists what no rule may touch.
-type Allow struct {
-	Values   []string `yaml:"values" mapstructure:"values"`     // exact values of hits
-	Patterns []string `yaml:"patterns" mapstructure:"patterns"` // RE2; must match a hit as a whole
-	Paths    []string `yaml:"paths" mapstructure:"paths"`       // JSON paths; the first name is that of the attribute
-}
-
 // Default is the profile with every built-in rule but those of strict.
 func Default() Profile { return Profile{Policy: PolicyDefault, Mode: ModeToken} }
 
@@ -61,11 +56,9 @@ func (p Profile) WithKey(k *Key) Profile {
 }
 
 // strictRules are those that only strict has.
-var strictRules = []string{ruleAnywhere}
+var strictRules = []string{detect.RuleAnywhere}
 
-const ruleAnywhere = "high-entropy-anywhere"
-
-func (p *Profile) enabled(r RuleInfo) bool {
+func (p *Profile) enabled(r detect.Rule) bool {
 	if p.Policy != PolicyStrict && slices.Contains(strictRules, r.Name) {
 		return false
 	}
@@ -73,7 +66,7 @@ func (p *Profile) enabled(r RuleInfo) bool {
 		return false
 	}
 	// Names that somebody adds are looked at even when the section of the rule is off.
-	return !slices.Contains(p.Disable, r.Section) || r.Name == ruleSecretKey && len(p.SecretKeys) > 0
+	return !slices.Contains(p.Disable, r.Section) || r.Name == detect.RuleSecretKey && len(p.SecretKeys) > 0
 }
 
 func (p *Profile) validate() error {
@@ -88,7 +81,7 @@ func (p *Profile) validate() error {
 		errs = append(errs, fmt.Errorf("mode must be %q or %q, got %q", ModeToken, ModeMask, p.Mode))
 	}
 	known := map[string]bool{}
-	for _, r := range builtin() {
+	for _, r := range detect.Rules() {
 		known[r.Name], known[r.Section] = true, true
 	}
 	for _, name := range p.Disable {
@@ -104,9 +97,6 @@ func (p *Profile) validate() error {
 	return errors.Join(errs...)
 }
 
-// engine names the version of the code of this package as far as it decides what is redacted. It is raised with every change that does.
-const engine = "tapedeck-redact/3"
-
 // Digest names everything that decides what is redacted and what stands for it, but the key: "sha256:" and hexadecimal digits.
 func (p Profile) Digest() string {
 	type ruleDigest struct {
@@ -120,13 +110,13 @@ func (p Profile) Digest() string {
 		User                     []UserRule
 		SecretKeys               []string
 		Allow                    Allow
-	}{Engine: engine, Gitleaks: gitleaksVersion, Policy: p.Policy, Mode: p.Mode, User: p.Rules, SecretKeys: p.SecretKeys, Allow: p.Allow}
+	}{Engine: detect.Version, Gitleaks: detect.GitleaksVersion, Policy: p.Policy, Mode: p.Mode, User: p.Rules, SecretKeys: p.SecretKeys, Allow: p.Allow}
 	if doc.Mode == "" {
 		doc.Mode = ModeToken
 	}
-	for _, r := range builtin() {
-		if p.enabled(r.RuleInfo) {
-			doc.Rules = append(doc.Rules, ruleDigest{r.Name, r.pattern, r.keywords})
+	for _, r := range detect.Rules() {
+		if p.enabled(r.Rule) {
+			doc.Rules = append(doc.Rules, ruleDigest{r.Name, r.Pattern, r.Keywords})
 		}
 	}
 	text, err := json.Marshal(doc)

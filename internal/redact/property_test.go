@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 var fuzzed = flag.Int("redact.values", 20_000, "how many JSON values TestFuzzedJSONKeepsItsShape makes")
@@ -150,7 +152,7 @@ func checkShape(t testing.TB, r *Redactor, key, in, out string) {
 		require.True(t, ok, "%q became %q in\n%q", before[i].at, after[i].at, in)
 		_, number := before[i].value.(json.Number)
 		switch {
-		case strings.Contains(s, tokenPrefix[:9]):
+		case strings.Contains(s, token.Prefix[:9]):
 			stream = true
 		default: // the rest of a secret whose token stands in an earlier piece
 			require.True(t, stream && !number && len(after[i].at) < len(before[i].at), "%q became %q without a token in\n%q", before[i].at, after[i].at, in)

@@ -4,61 +4,31 @@
 package redact
 
 import (
-	"fmt"
-	"strings"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
+	"github.com/tapedeck/tapedeck/internal/redact/otlp"
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+// What users of this package name, from the packages below it.
+type (
+	Rule     = detect.Rule
+	UserRule = detect.UserRule
+	Allow    = detect.Allow
+	Report   = detect.Report
+	Hit      = detect.Hit
 )
 
 // Redactor applies a profile. It is safe for concurrent use.
 type Redactor struct {
-	profile Profile
-	digest  string
-	key     *Key
-	mask    bool
-	rules   []*rule // by ruleID
-	byName  map[string]ruleID
-	words   *keywords
-	actions [][]action // by id of a word
-	heads   map[string][]ruleID
-	on      switches
-	sure    switches // without the rules that guess
-	user    []*userRule
-	allow   allowList
-	keys    keyCache
-	// secretKeys are the words of the names that the profile adds.
-	secretKeys [][]string
-	services   *keywords // names of services, for keys
+	profile  Profile
+	digest   string
+	detector *detect.Detector
 }
-
-// action is what a word sets off.
-type action struct {
-	kind actionKind
-	rule ruleID // of actRule
-	word int    // length of the word; of actLabel, what it was before it was lengthened
-	ids  []int  // of actLabel: the forms that the label announces
-}
-
-type actionKind uint8
-
-const (
-	actRule actionKind = iota
-	actAssignment
-	actURL
-	actPassword
-	actLabel
-)
-
-// switches say which detectors that are code run, and as which rule they report.
-type switches struct {
-	card, phone, national, iban, ip bool
-	rules                           struct {
-		email, card, phone, ssn, national, iban, ip               ruleID
-		url, assignment, secretKey, entropy, encoded              ruleID
-		twilio, vault, telegram, awsSecret, azureSecret, anywhere ruleID
-	}
-}
-
-// noKey is the name of a value that has none.
-var noKey = &keyInfo{}
 
 // New prepares a profile. Without a key it can only look (Scan…): session and user ids that hold personal data are tokenised even where
 // everything else is masked, or runs could not be grouped. What such a Redactor rewrites, it masks.
@@ -66,206 +36,26 @@ func New(p Profile) (*Redactor, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	r := &Redactor{profile: p, key: p.key, mask: p.Mode == ModeMask, byName: map[string]ruleID{}}
-	r.digest = p.Digest()
-	for _, name := range p.SecretKeys {
-		if words := splitWords(name); len(words) > 0 {
-			r.secretKeys = append(r.secretKeys, words)
-		}
-	}
-	if err := r.allow.compile(p.Allow); err != nil {
+	d, err := detect.New(detect.Options{Enabled: p.enabled, Rules: p.Rules, SecretKeys: p.SecretKeys, Allow: p.Allow, Replace: p.replacement})
+	if err != nil {
 		return nil, err
 	}
-	for _, rl := range builtin() {
-		if p.enabled(rl.RuleInfo) {
-			r.addRule(rl)
-		}
-	}
-	for i := range p.Rules {
-		u, err := compileUserRule(&p.Rules[i])
-		if err != nil {
-			return nil, fmt.Errorf("rule %d (%s): %w", i+1, p.Rules[i].Name, err)
-		}
-		if _, taken := r.byName[u.Name]; taken {
-			return nil, fmt.Errorf("rule %d: the name %q is that of another rule", i+1, u.Name)
-		}
-		u.id = r.addRule(&rule{RuleInfo: RuleInfo{Name: u.Name, Class: Known, Section: "user"}})
-		r.user = append(r.user, u)
-	}
-	r.connect()
-	return r, nil
+	return &Redactor{profile: p, digest: p.Digest(), detector: d}, nil
 }
 
-func (r *Redactor) addRule(rl *rule) ruleID {
-	id := ruleID(len(r.rules))
-	r.rules = append(r.rules, rl)
-	r.byName[rl.Name] = id
-	return id
-}
-
-// connect hangs every rule on its words.
-func (r *Redactor) connect() {
-	var words []string
-	ids := map[string]int{}
-	hang := func(word string, a action) {
-		id, ok := ids[word]
-		if !ok {
-			id = len(words)
-			ids[word] = id
-			words = append(words, word)
-			r.actions = append(r.actions, nil)
-		}
-		r.actions[id] = append(r.actions[id], a)
+// replacement returns what stands for a value.
+func (p *Profile) replacement(rule, value string, identity bool) string {
+	if p.Mode == ModeMask && !identity || p.key == nil {
+		return token.Mask
 	}
-	services := map[string]bool{}
-	for id, rl := range r.rules {
-		for _, head := range rl.heads {
-			if r.heads == nil {
-				r.heads = map[string][]ruleID{}
-			}
-			r.heads[head[:2]] = append(r.heads[head[:2]], ruleID(id))
-		}
-		for _, k := range rl.keywords {
-			for _, w := range lengthened(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") {
-				hang(w, action{kind: actRule, rule: ruleID(id)})
-			}
-			if rl.Section == "gitleaks" && rl.Class == Guess && len(k) >= gramLen {
-				services[k] = true
-			}
-		}
-	}
-	id := func(name string) ruleID {
-		if at, ok := r.byName[name]; ok {
-			return at
-		}
-		return none
-	}
-	on := &r.on.rules
-	on.email, on.card, on.phone, on.ssn = id("email"), id("payment-card"), id("phone"), id("us-ssn")
-	on.national, on.iban, on.ip = id("national-id"), id("iban"), id("ip-address")
-	on.url, on.assignment, on.secretKey, on.entropy = id(ruleURL), id(ruleAssignment), id(ruleSecretKey), id(ruleEntropy)
-	on.encoded, on.twilio, on.vault, on.telegram = id(ruleEncoded), id("twilio-key"), id("vault-token"), id("telegram-token")
-	on.awsSecret, on.azureSecret = id("aws-secret-key"), id("azure-client-secret")
-	on.anywhere = id(ruleAnywhere)
-	r.on.card, r.on.phone, r.on.iban, r.on.ip = on.card != none, on.phone != none, on.iban != none, on.ip != none
-	r.on.national = on.national != none || on.ssn != none
-
-	r.sure = r.on
-	for _, id := range []*ruleID{&r.sure.rules.phone, &r.sure.rules.entropy, &r.sure.rules.awsSecret, &r.sure.rules.anywhere} {
-		*id = none
-	}
-	r.sure.phone = false
-
-	if on.assignment != none || on.entropy != none {
-		for _, w := range assignmentWords {
-			hang(w, action{kind: actAssignment})
-		}
-	}
-	if on.assignment != none {
-		for _, w := range passwordWords {
-			hang(w, action{kind: actPassword, word: len(w)})
-		}
-	}
-	if on.national != none {
-		for label, forms := range idLabels {
-			for _, joint := range []string{" ", "_", "-"} {
-				spelled := strings.ReplaceAll(label, " ", joint)
-				for _, w := range lengthened(spelled, " :=\"'#_-") {
-					hang(w, action{kind: actLabel, word: len(spelled), ids: forms})
-				}
-				if spelled == label && joint != " " {
-					break
-				}
-			}
-		}
-	}
-	if on.url != none {
-		for _, w := range lengthened("://", "abcdefghijklmnopqrstuvwxyz0123456789%[_-$:{.") {
-			hang(w, action{kind: actURL})
-		}
-	}
-	for _, name := range serviceNames {
-		services[name] = true
-	}
-	r.words = newKeywords(words)
-	names := make([]string, 0, len(services))
-	for s := range services {
-		names = append(names, s)
-	}
-	r.services = newKeywords(names)
-}
-
-// serviceNames are names of services which give out keys that have no form of their own. A random value under a name with one of them is a key,
-// also when it looks like a digest. From the public lists of secret scanners (TruffleHog, Nosey Parker, Kingfisher, GitHub).
-var serviceNames = strings.Fields(`openai anthropic mistral cohere deepseek together perplexity replicate stability elevenlabs deepgram assemblyai voyage serper serpapi
-	pinecone weaviate qdrant milvus azure wandb langchain langfuse langsmith tavily firecrawl unstructured portkey baseten vapi livekit agora sagemaker vertex bedrock
-	gemini google github gitlab bitbucket gitea jira confluence slack discord telegram twilio sendgrid mailgun mailjet mailchimp mandrill postmark sparkpost vonage nexmo
-	plivo messagebird zendesk freshdesk hubspot salesforce pipedrive airtable notion asana clickup monday trello todoist figma miro dropbox calendly typeform contentful
-	storyblok shopify etsy cloudflare fastly akamai netlify vercel heroku railway digitalocean linode vultr hetzner scaleway alibaba aliyun tencent huawei baidu yandex ibmcloud
-	oracle civo exoscale databricks snowflake planetscale supabase upstash redis mongodb atlas couchbase aiven confluent elastic algolia meilisearch influx clickhouse
-	datadog newrelic new_relic grafana sentry honeycomb dynatrace splunk logzio sumo pagerduty opsgenie statuspage bugsnag rollbar airbrake segment mixpanel amplitude posthog
-	launchdarkly statsig configcat npmjs pypi rubygems dockerhub jfrog artifactory sonar snyk codecov coveralls circle travis buildkite bitrise drone jenkins teamcity octopus
-	terraform pulumi spacelift harness vault consul nomad doppler infisical bitwarden tailscale ngrok zerotier okta auth0 clerk workos fusionauth onelogin jumpcloud mapbox
-	openweather nasa alchemy infura etherscan binance kraken coinbase twitter facebook linkedin twitch spotify reddit youtube tiktok pinterest postman rapidapi browserstack
-	sauce apify scraper astronomer dagster fivetran pusher ably pubnub onesignal shippo easypost duffel stripe paypal braintree square adyen razorpay plaid expo rails
-	tines coda finnhub clearbit hunter ipinfo ipstack mapquest abuseipdb virustotal shodan censys securitytrails`)
-
-// assignmentWords stand in every name that keyname.go takes for that of a credential, and are at least four bytes long.
-var assignmentWords = func() (words []string) {
-	words = []string{"password", "passwd", "passwort", "passphrase", "pword", "passcode", "userpass", "dbpass", "secret", "apikey", "apitoken",
-		"credential", "creds", "authorization", "cookie", "token", "mnemonic", "phrase", "auth", "bearer", "totp", "backup", "recovery", "accesskey", "privatekey"}
-	for _, short := range []string{"pwd", "key", "sig", "jwt", "otp", "cvv", "cvc", "sas", "sid", "pin", "pat", "psk", "dsn"} {
-		for _, next := range "=:\"'`\\] >)-_s*|,\n" {
-			words = append(words, short+string(next))
-		}
-	}
-	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "connection string", "_pw", "codes"} {
-		for _, next := range "=:\"'\\ *|," {
-			words = append(words, short+string(next))
-		}
-	}
-	return words
-}()
-
-// builtin returns the rules of this package, in the order of their precedence.
-func builtin() []*rule {
-	rules := credentialRules()
-	rules = append(rules, vendorRules()...)
-	rules = append(rules, rulesOfGitleaks()...)
-	code := func(name string, class Class, section, text string) {
-		rules = append(rules, &rule{RuleInfo: RuleInfo{name, class, section, text}})
-	}
-	code(ruleURL, Known, "credentials", "the password in the user info of a URL, or a user that is a token")
-	code("twilio-key", Known, "credentials", "SK or AC and 32 hexadecimal digits")
-	code("vault-token", Known, "credentials", "tokens of HashiCorp Vault, old and new")
-	code("telegram-token", Known, "credentials", "tokens of Telegram bots")
-	code("aws-secret-key", Guess, "credentials", "40 characters of base64 near the words of AWS")
-	code(ruleAssignment, Known, "credentials", "what is assigned to the name of a credential in text: password=…, \"api_key\": \"…\", --secret …, ?sig=…")
-	code(ruleSecretKey, Known, "credentials", "the value of an attribute or JSON member with the name of a credential")
-	code(ruleEntropy, Guess, "credentials", "a value that looks random under a name that can be that of a credential (token, key, auth)")
-	code(ruleAnywhere, Guess, "credentials", "a value that looks generated under any name (strict only)")
-	code(ruleEncoded, Known, "credentials", "base64 of text in which any rule but a guess finds something")
-	code("payment-card", Checked, "pii", "payment cards: Luhn, prefix and length of a network, or a word about cards")
-	code("us-ssn", Checked, "pii", "US social security and taxpayer numbers")
-	code("iban", Checked, "pii", "IBAN: length of the country, check by 97")
-	code("national-id", Checked, "pii", "identity and tax numbers with check digits, most beside their label: AR, AT, AU, BE, BG, BR, CA, CH, CL, CN, CO, CZ, DE, DK, EC, EE, ES, FI, FR, GB, GR, HK, HR, HU, ID, IE, IL, IN, IS, IT, JP, KR, LT, LV, MX, MY, NL, NO, NZ, PK, PL, PT, RO, RS, RU, SE, SG, SI, TH, TR, TW, UA, US, ZA")
-	code("email", Checked, "pii", "e-mail addresses")
-	code("ip-address", Checked, "pii", "IPv4 and IPv6 addresses other than loopback, link-local, multicast and masks")
-	code("phone", Guess, "pii", "telephone numbers: international, the usual national forms, others beside a word about telephones")
-	return rules
+	return p.key.token(rule, value)
 }
 
 // Rules lists what the profile searches for, in the order of precedence.
-func (r *Redactor) Rules() []RuleInfo {
-	infos := make([]RuleInfo, len(r.rules))
-	for i, rl := range r.rules {
-		infos[i] = rl.RuleInfo
-	}
-	return infos
-}
+func (r *Redactor) Rules() []Rule { return r.detector.Rules() }
 
 // Key returns the key of the profile.
-func (r *Redactor) Key() *Key { return r.key }
+func (r *Redactor) Key() *Key { return r.profile.key }
 
 // ProfileDigest names everything of the profile that decides what is redacted, but not the key: sha256 and hexadecimal digits.
 func (r *Redactor) ProfileDigest() string { return r.digest }
@@ -273,15 +63,53 @@ func (r *Redactor) ProfileDigest() string { return r.digest }
 // Policy is the name of the profile.
 func (r *Redactor) Policy() string { return r.profile.Policy }
 
-// named returns what a name says.
-func (r *Redactor) named(name string) *keyInfo { return r.keys.get(name, r.classify) }
-
-func (r *Redactor) classify(name string) *keyInfo {
-	k := classifyKey(name)
-	r.services.each(name, func(int, int) { k.service = true })
-	k.digest = k.digest && !k.service
-	if len(r.secretKeys) > 0 && anySequence(splitWords(name), r.secretKeys) {
-		k.secret, k.protocol = true, false
-	}
-	return k
+// String redacts one string that stands under a name ("" if it has none).
+func (r *Redactor) String(name, s string, rep *Report) string {
+	return r.detector.Walk(rep).Value(name, s)
 }
+
+// Identity redacts a string that names somebody, such as a tenant: what is found is a token in every mode, or two names could become one.
+func (r *Redactor) Identity(name, s string) string {
+	return r.detector.Walk(nil).Identity().Value(name, s)
+}
+
+// ScanString returns what String would replace.
+func (r *Redactor) ScanString(name, s string) []Hit {
+	return r.detector.Scan(func(w *detect.Walk) { w.Value(name, s) })
+}
+
+// Ranges returns the byte ranges of s that String would replace, in order.
+func (r *Redactor) Ranges(name, s string) [][2]int { return r.detector.Walk(nil).Ranges(name, s) }
+
+// Traces redacts every string of the spans in place.
+func (r *Redactor) Traces(td ptrace.Traces, rep *Report) { otlp.Traces(r.detector.Walk(rep), td) }
+
+// Logs redacts every string of the log records in place.
+func (r *Redactor) Logs(ld plog.Logs, rep *Report) { otlp.Logs(r.detector.Walk(rep), ld) }
+
+// Metrics redacts names, attributes and exemplars in place.
+func (r *Redactor) Metrics(md pmetric.Metrics, rep *Report) {
+	otlp.Metrics(r.detector.Walk(rep), md)
+}
+
+// Attributes redacts a map in place.
+func (r *Redactor) Attributes(m pcommon.Map, rep *Report) { otlp.Attributes(r.detector.Walk(rep), m) }
+
+// ScanTraces returns what Traces would replace. It does not change td.
+func (r *Redactor) ScanTraces(td ptrace.Traces) []Hit {
+	return r.detector.Scan(func(w *detect.Walk) { otlp.Traces(w, td) })
+}
+
+// ScanLogs returns what Logs would replace. It does not change ld.
+func (r *Redactor) ScanLogs(ld plog.Logs) []Hit {
+	return r.detector.Scan(func(w *detect.Walk) { otlp.Logs(w, ld) })
+}
+
+// ScanMetrics returns what Metrics would replace. It does not change md.
+func (r *Redactor) ScanMetrics(md pmetric.Metrics) []Hit {
+	return r.detector.Scan(func(w *detect.Walk) { otlp.Metrics(w, md) })
+}
+
+// Purge replaces what the rules find until they find nothing more. Where replacing does not get there, it goes on with coarser steps, and
+// returns what those took away: whole values, then whole spans. Everything else stays.
+func (r *Redactor) Purge(td ptrace.Traces) (dropped []Hit) { return otlp.Purge(r.detector, td) }

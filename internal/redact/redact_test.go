@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 func testKey(t testing.TB) *Key {
@@ -28,9 +31,9 @@ func testRedactor(t testing.TB) *Redactor {
 func plain(s string) string {
 	var b strings.Builder
 	from := 0
-	for _, at := range FindTokens(s) {
-		token, _ := tokenAt(s[at[0]:at[1]])
-		b.WriteString(s[from:at[0]] + "<" + token.Rule + ">")
+	for _, at := range token.Find(s) {
+		found, _ := token.Parse(s[at[0]:at[1]])
+		b.WriteString(s[from:at[0]] + "<" + found.Rule + ">")
 		from = at[1]
 	}
 	return b.String() + s[from:]
@@ -79,9 +82,9 @@ func TestEqualValuesHaveOneTokenThatTheKeyVerifies(t *testing.T) {
 	const pat = "ghp_FAKEfake0000FAKEfake0000FAKEfake0000"
 	a := r.String("", "x "+pat, nil)[2:]
 	b := r.String("password", pat, nil)
-	ta, ok := ParseToken(a)
+	ta, ok := token.Parse(a)
 	require.True(t, ok, a)
-	tb, ok := ParseToken(b)
+	tb, ok := token.Parse(b)
 	require.True(t, ok, b)
 	require.Equal(t, ta.Digest, tb.Digest)
 	require.True(t, testKey(t).VerifyToken(a, pat))
@@ -93,4 +96,16 @@ func TestEqualValuesHaveOneTokenThatTheKeyVerifies(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, scoped.VerifyToken(a, pat))
 	require.NotEqual(t, scoped.ID(), testKey(t).ID())
+}
+
+// A key that holds a secret has one token, in the map and in lists of keys, and says which rule found it.
+func TestNamesAreReplacedByTheRuleThatFindsThem(t *testing.T) {
+	r := testRedactor(t)
+	td := ptrace.NewTraces()
+	a := td.ResourceSpans().AppendEmpty().Resource().Attributes()
+	a.PutStr("app."+github, "x")
+	r.Traces(td, nil)
+	for name := range a.All() {
+		require.Equal(t, "app.<github-token>", plain(name))
+	}
 }

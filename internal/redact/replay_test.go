@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -62,7 +63,7 @@ func TestRedactionDoesNotChangeWhatAReplayFinds(t *testing.T) {
 			byToken, byOriginal := answers(t, key, hiddenCalls, hiddenCalls), answers(t, key, hiddenCalls, calls)
 			for j := range calls {
 				require.Equal(t, want[j].Outcome, byToken[j].Outcome, "%s: %s by token", name, calls[j].ToolName)
-				if strings.Contains(calls[j].Args.JSON(), redact.Mask) {
+				if strings.Contains(calls[j].Args.JSON(), token.Mask) {
 					masked++ // by the producer: what the agent really sent is not recorded
 					continue
 				}

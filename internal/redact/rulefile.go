@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 
 // ruleFile is a file with rules. The redaction files of waza (extend, rules with name and pattern, envKeyDenyList) have this form too.
@@ -72,8 +73,8 @@ func (p Profile) Parse(text []byte) (Profile, error) {
 		if r.Name == "" {
 			return p, fmt.Errorf("rule %d has no name", i+1)
 		}
-		r.Name = ruleName(r.Name)
-		if _, err := compileUserRule(&r); err != nil {
+		r.Name = detect.RuleName(r.Name)
+		if err := r.Validate(); err != nil {
 			return p, fmt.Errorf("rule %d (%s): %w", i+1, r.Name, err)
 		}
 		rules = append(rules, r)
@@ -84,6 +85,3 @@ func (p Profile) Parse(text []byte) (Profile, error) {
 
 // sections are those of the built-in rules.
 var sections = []string{"gitleaks", "vendor", "credentials", "pii"}
-
-// ruleName turns github_pat and GitHubPAT into github-pat.
-func ruleName(name string) string { return strings.Join(splitWords(name), "-") }

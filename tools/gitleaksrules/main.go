@@ -63,10 +63,10 @@ func run(out string) error {
 //
 // The rules are those of gitleaks, Copyright (c) 2019 Zachary Rice, MIT License; see testdata/redaction/LICENSE-gitleaks.
 
-package redact
+package detect
 
-// gitleaksVersion is the release that the table was read from.
-const gitleaksVersion = %q
+// GitleaksVersion is the release that the table was read from.
+const GitleaksVersion = %q
 
 // gitleaksRules are the published rules that match content; rules for file names alone are left out.
 var gitleaksRules = []gitleaksRule{

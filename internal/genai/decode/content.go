@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -158,7 +158,7 @@ func ForgeCut(text string) (prefix string, whole int, cut bool) {
 	}
 	digits := text[at+m[2] : at+m[3]]
 	whole, err := strconv.Atoi(digits)
-	if err != nil || whole <= 4096 || len(text) != 4084+len(digits) && len(redact.FindTokens(text)) == 0 {
+	if err != nil || whole <= 4096 || len(text) != 4084+len(digits) && len(token.Find(text)) == 0 {
 		return "", 0, false
 	}
 	return text[:at+m[0]], whole, true

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -230,7 +230,7 @@ func (r *auditRecord) completion(o *dialect.Observation, held string) (string, b
 
 // isLong reports that a text had so many bytes, as far as redaction lets it be told.
 func isLong(text string, bytes int) bool {
-	return len(text) == bytes || len(redact.FindTokens(text)) > 0
+	return len(text) == bytes || len(token.Find(text)) > 0
 }
 
 // begins reports that a text begins with what is left of it after a cut. A value that the cut divided was redacted in the whole text only:
@@ -239,7 +239,7 @@ func begins(text, prefix string) bool {
 	if strings.HasPrefix(text, prefix) {
 		return true
 	}
-	for _, at := range redact.FindTokens(text) {
+	for _, at := range token.Find(text) {
 		if at[0] > len(prefix) || text[:at[0]] != prefix[:at[0]] {
 			return false
 		}

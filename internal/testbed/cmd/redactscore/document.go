@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 
 // embed writes text between the marks <!-- name --> and <!-- /name --> of a document.
@@ -43,7 +44,7 @@ func rules() (string, error) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", info.Name, info.Class, info.Description)
 	}
-	version, published := redact.PublishedRules()
+	version, published := detect.PublishedRules()
 	var instead []string
 	for _, p := range published {
 		if p.By != "" {

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 
 // generated makes secrets of many forms and wraps each in what telemetry of agents wraps them in. The same seed gives the same cases.
@@ -295,7 +295,7 @@ func (g *generator) named() (cases []Case) {
 
 // published makes an example of each of gitleaks' patterns, as it would stand in a file.
 func (g *generator) published() (cases []Case) {
-	_, rules := redact.PublishedRules()
+	_, rules := detect.PublishedRules()
 	for _, rule := range rules {
 		re, err := syntax.Parse(rule.Pattern, syntax.Perl)
 		if err != nil {

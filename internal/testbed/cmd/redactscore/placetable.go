@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 
 // redactors returns the redactor of the default profile, and the rules of the gate.
@@ -22,7 +23,7 @@ func redactors() (r, gate *redact.Redactor, err error) {
 	}
 	profile := redact.Default()
 	for _, rule := range r.Rules() {
-		if rule.Class == redact.Guess {
+		if rule.Class == detect.Guess {
 			profile.Disable = append(profile.Disable, rule.Name)
 		}
 	}

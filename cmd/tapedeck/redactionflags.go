@@ -1,0 +1,174 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/redact"
+)
+
+// redactionFlags say how a command redacts what it stores.
+type redactionFlags struct {
+	redact, keyFile, scope string
+	noGate, keyChange      bool
+}
+
+// keyVariable holds the key when no file is named, as in the examples of the collector.
+const keyVariable = "TAPEDECK_REDACTION_KEY"
+
+const redactOff = "off"
+
+func (f *redactionFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.redact, "redact", redact.PolicyDefault, `redact what is stored: "default", "strict", a file with rules, or "off"`)
+	cmd.Flags().StringVar(&f.keyFile, "redact-key-file", "", "key of the tokens; without it $"+keyVariable+", else a key of this user")
+	cmd.Flags().StringVar(&f.scope, "redact-key-scope", "", "scope of the tokens, as the collectors have it")
+	cmd.Flags().BoolVar(&f.keyChange, "allow-key-change", false, "store under another key than that of the deck and of the trace")
+	cmd.Flags().BoolVar(&f.noGate, "no-gate", false, "do not search again what is about to be written")
+}
+
+// gate searches what was redacted again before it is written; nil when redaction or the gate is off.
+func (f *redactionFlags) gate() (*derive.Gate, error) {
+	p, on, err := f.profile()
+	if err != nil || !on || f.noGate {
+		return nil, err
+	}
+	return derive.NewGate(p)
+}
+
+// profile is what --redact says; false when it is off.
+func (f *redactionFlags) profile() (p redact.Profile, on bool, err error) {
+	switch f.redact {
+	case redactOff:
+		if f.keyFile != "" || f.scope != "" {
+			return p, false, errors.New("--redact off has no use for a key")
+		}
+		return p, false, nil
+	case redact.PolicyDefault:
+		return redact.Default(), true, nil
+	case redact.PolicyStrict:
+		return redact.Strict(), true, nil
+	case "":
+		return p, false, errors.New(`--redact is empty; say "off" if nothing shall be redacted`)
+	}
+	if p, err = redact.Default().Read(f.redact); err != nil {
+		return p, false, fmt.Errorf("--redact: %w", err)
+	}
+	return p, true, nil
+}
+
+// open returns the redactor; nil when redaction is off.
+func (f *redactionFlags) open(stderr io.Writer) (*redact.Redactor, error) {
+	p, on, err := f.profile()
+	if err != nil || !on {
+		return nil, err
+	}
+	key, err := f.key()
+	if err != nil {
+		return nil, err
+	}
+	if key == nil {
+		say(stderr, "no redaction key: values are masked, equal ones are no longer equal, and replays cannot verify them; name one with --redact-key-file")
+		p.Mode = redact.ModeMask
+	}
+	return redact.New(p.WithKey(key))
+}
+
+// key is that of the file, of the environment, or the generated one of this user; nil where none of them can be.
+func (f *redactionFlags) key() (*redact.Key, error) {
+	if f.keyFile != "" {
+		return redact.KeyFromFile(f.keyFile, f.scope)
+	}
+	if os.Getenv(keyVariable) != "" {
+		return redact.KeyFromEnv(keyVariable, f.scope)
+	}
+	dir, err := stateDir()
+	if err != nil {
+		return nil, nil // no home
+	}
+	key, err := redact.GeneratedKey(dir, f.scope)
+	if errors.Is(err, os.ErrPermission) || err != nil && !exists(dir) {
+		return nil, nil // a home that cannot be written
+	}
+	return key, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// stateDir is where programs of this user keep what is neither configuration nor cache.
+func stateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "tapedeck"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, ".local", "state", "tapedeck"), nil
+}
+
+// inputRedactor redacts telemetry before it becomes evidence, and marks it. Without a redactor it takes off markers, which files can hold from
+// anybody.
+type inputRedactor struct {
+	redactor *redact.Redactor // nil: off
+	report   redact.Report
+}
+
+func (s *inputRedactor) traces(td ptrace.Traces) {
+	for _, rs := range td.ResourceSpans().All() {
+		handover.Strip(rs.Resource().Attributes())
+	}
+	if s.redactor != nil {
+		s.redactor.Traces(td, &s.report)
+	}
+	for _, rs := range td.ResourceSpans().All() {
+		s.mark(rs.Resource().Attributes())
+	}
+}
+
+func (s *inputRedactor) logs(ld plog.Logs) {
+	for _, rl := range ld.ResourceLogs().All() {
+		handover.Strip(rl.Resource().Attributes())
+	}
+	if s.redactor != nil {
+		s.redactor.Logs(ld, &s.report)
+	}
+	for _, rl := range ld.ResourceLogs().All() {
+		s.mark(rl.Resource().Attributes())
+	}
+}
+
+func (s *inputRedactor) mark(resource pcommon.Map) {
+	if s.redactor != nil {
+		resource.PutStr(handover.Redaction, s.redactor.Marker().String())
+	}
+}
+
+// say tells what was replaced.
+func (s *inputRedactor) say(stderr io.Writer) {
+	if n := s.report.Total(); n > 0 {
+		var rules []string
+		for _, rule := range slices.Sorted(maps.Keys(s.report.Hits)) {
+			rules = append(rules, fmt.Sprintf("%s %d", rule, s.report.Hits[rule]))
+		}
+		say(stderr, "redacted values: %s", strings.Join(rules, ", "))
+	}
+}

@@ -1,0 +1,513 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+// assignment looks at the name around a credential word in a text, and at what is assigned to it: password=…, "api_key": "…",
+// 'token': '…', --secret …, <password>…</password>, Authorization: Bearer …
+func (f *finder) assignment(at int) {
+	s := f.s
+	if at < f.assigned {
+		return
+	}
+	start, end := at, at
+	for start > 0 && nameChar(s[start-1]) && at-start < maxKeyBytes {
+		start--
+	}
+	for end < len(s) && nameChar(s[end]) && end-at < maxKeyBytes {
+		end++
+	}
+	f.assigned = end
+	if end+1 < len(s) && s[end] == ' ' && isAlpha(s[end+1]) && !longWord(s[end+1:]) && linkVerb(s[end+1:]) == 0 && !strong(firstWord(s[end+1:])) && (start == 0 || s[start-1] != '-' && s[start] != '-' && s[start-1] != '<') {
+		return // a word of a sentence
+	}
+	for end > start && (s[end-1] == '.' || s[end-1] == '-') {
+		end--
+	}
+	if start > 1 && s[start-1] == '\\' && strings.IndexByte("nrt", s[start]) >= 0 { // \npassword=… in text with escapes
+		start++
+	}
+	k := f.r.Named(s[start:end])
+	inURL := start > 0 && (s[start-1] == '?' || s[start-1] == '&' || s[start-1] == '#')
+	sentence := !k.secret && (start == 0 || s[start-1] == ' ' || s[start-1] == '-')
+	if !k.secret && !k.credential && !sentence && !(inURL && k.url) {
+		return
+	}
+	a := assigned{flag: start >= 1 && s[start-1] == '-' || strings.HasPrefix(s[start:], "--"), element: start > 0 && s[start-1] == '<', query: inURL,
+		call: callOf(s, start), cell: start >= 2 && strings.IndexByte(s[max(0, start-4):start], '|') >= 0}
+	from, to, ok := a.value(s, end)
+	if !ok {
+		return
+	}
+	if more := wordsBefore(s, start); sentence && more < start { // the words of "wandb api key: …"
+		if of := f.r.classify(s[more:end]); of.secret || of.credential || of.service {
+			k = of
+		}
+	}
+	if !k.secret && !k.credential && !(inURL && k.url) {
+		return
+	}
+	from = authScheme(s, from, to)
+	value := s[from:to]
+	if placeholder(value) || token.ProtectedAt(value) > 0 {
+		return
+	}
+	before := len(f.out)
+	defer func() {
+		if len(f.out) > before {
+			f.assigned = max(f.assigned, to) // names inside of a value are part of it
+		}
+	}()
+	if len(value) > maxJudged {
+		value = value[:maxJudged]
+	}
+	switch {
+	case a.call || a.under:
+		if (k.secret || k.credential) && (strong(value) || random(value)) && !(k.digest && hexDigest(value)) {
+			f.add(from, to, f.on.rules.assignment)
+		}
+	case a.bare && (len(value) >= 16 && random(value) && !(k.digest && hexDigest(value)) || k.secret && a.quoted && passwordLike(value)):
+		f.add(from, to, f.on.rules.entropy)
+	case a.bare && k.secret && strong(value):
+		f.add(from, to, f.on.rules.assignment)
+	case a.bare:
+	case k.code && k.secret && isNumber(value) && len(value) >= 4 && len(value) <= 8, k.secret && letterGroups(value) == len(value):
+		f.add(from, to, f.on.rules.assignment)
+	case k.secret && a.literal(value), inURL && k.url && len(value) >= 16 && randomish(value):
+		f.add(from, to, f.on.rules.assignment)
+	case k.secret && a.alone(s, to, value):
+		f.add(from, to, f.on.rules.entropy)
+	case k.credential && k.looks(value) && !(k.digest && hexDigest(value)) && (a.quoted || !strings.ContainsAny(value, "([")):
+		f.add(from, to, f.on.rules.entropy)
+	}
+}
+
+// wordsBefore returns where up to three words before a name in a sentence begin.
+func wordsBefore(s string, start int) int {
+	from := start
+	for range 3 {
+		i := from
+		if i == 0 || s[i-1] != ' ' && s[i-1] != '-' {
+			break
+		}
+		end := i - 1
+		for i = end; i > 0 && isWord(s[i-1]) && end-i < 24; i-- {
+		}
+		if i == end {
+			break
+		}
+		from = i
+	}
+	return from
+}
+
+// callOf says whether a name stands in quotes as the first argument of a call: define('DB_PASSWORD', …).
+func callOf(s string, start int) bool {
+	return start >= 2 && (s[start-1] == '\'' || s[start-1] == '"') && (s[start-2] == '(' || s[start-2] == '\\' && start >= 3 && s[start-3] == '(')
+}
+
+// firstWord returns what stands before the first white space.
+func firstWord(s string) string {
+	n := min(len(s), 64)
+	for i := range n {
+		if s[i] <= ' ' {
+			return s[:i]
+		}
+	}
+	return s[:n]
+}
+
+// strong holds for what nobody writes but as a password: 8 characters or more, with digits among letters and capitals or symbols besides.
+func strong(v string) bool {
+	v = strings.TrimRight(v, ".,;:!?)\"'`*|")
+	if len(v) < 8 || len(v) > 128 || code(v) {
+		return false
+	}
+	digit, letter, mark := 0, 0, 0
+	for i := range len(v) {
+		switch c := v[i]; {
+		case c <= ' ' || c == '/' || c == '\\' || c == '<' || c == '>' || c == '"' || c == '=' || c == '(' || c == ')':
+			return false
+		case isDigit(c):
+			digit++
+		case isLower(c):
+			letter++
+		case isUpper(c):
+			letter++
+			mark++
+		case strings.IndexByte("!@#$%^&*+~?_-", c) >= 0:
+			mark++
+		}
+	}
+	return digit > 0 && letter >= 3 && mark > 0 && !dated(v)
+}
+
+// dated holds for words with dates, versions and counts: claude-3-5-sonnet-20241022, v1.2.3, GPT-4.
+func dated(v string) bool {
+	number := false
+	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune("-_./:,@|#", r) }) {
+		if !wordLike(part) {
+			return false
+		}
+		number = number || isNumber(strings.TrimLeft(part, "vV"))
+	}
+	return number
+}
+
+// maxJudged is how much of a value decides whether it is one.
+const maxJudged = 1024
+
+func nameChar(c byte) bool { return isWord(c) || c == '-' || c == '.' }
+
+// authScheme returns where the credentials of an Authorization header begin.
+func authScheme(s string, from, to int) int {
+	word := s[from:to]
+	i := strings.IndexByte(word, ' ')
+	if i < 0 {
+		return from
+	}
+	switch strings.ToLower(word[:i]) {
+	case "bearer", "basic", "token", "apikey", "api-key", "api-token", "negotiate", "digest", "key":
+		for i < len(word) && word[i] == ' ' {
+			i++
+		}
+		return from + i
+	}
+	return from
+}
+
+// assigned is how a value stands behind its name.
+type assigned struct {
+	flag, element, query bool
+	// verb: by a verb (the password is …). bare: by nothing but a space (use token …).
+	quoted, spaced, verb, bare bool
+	// call: as the next argument of a call. under: on the line below, or in the next cell of a table. cell: its name stands in a table.
+	call, under, cell bool
+}
+
+// value returns the range of the value that is assigned to the name that ends at i.
+func (a *assigned) value(s string, i int) (from, to int, ok bool) {
+	called := a.call
+	a.call = false
+	// The end of a quoted or indexed name: " ' ` ] ) with backslashes before them, * of Markdown.
+	quote := i
+	for n := 0; n < 6 && i < len(s) && strings.IndexByte("\"'`])\\*", s[i]) >= 0; n++ {
+		i++
+	}
+	blank := i
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-blank < 24 {
+		i++
+	}
+	a.spaced = i > blank
+	verb := 0
+	if a.spaced && i < len(s) {
+		verb = linkVerb(s[i:])
+	}
+	switch {
+	case i >= len(s):
+		return 0, 0, false
+	case strings.HasPrefix(s[i:], "=>"), strings.HasPrefix(s[i:], ":="), strings.HasPrefix(s[i:], "?="), strings.HasPrefix(s[i:], "||"), strings.HasPrefix(s[i:], "=="), strings.HasPrefix(s[i:], "::"):
+		i += 2
+	case s[i] == '=', s[i] == ':':
+		i++
+	case strings.HasPrefix(s[i:], "\uff1a"):
+		i += len("\uff1a")
+	case s[i] == '>' && a.element:
+		i++
+	case a.cell && s[i] == '|':
+		i++
+		a.under = true
+	case called && i > quote && s[i] == ',':
+		i++
+		a.call = true
+	case a.spaced && a.flag && s[i] != '-':
+		// --password value
+	case a.spaced && (strings.HasPrefix(s[i:], "value=") || strings.HasPrefix(s[i:], "Value=")):
+		i += len("value=") // <add key="Password" value="…"/>
+	case verb > 0:
+		i += verb
+		a.verb = true
+	case a.element && a.spaced:
+		end := strings.IndexByte(s[i:min(len(s), i+128)], '>') // <password type="x">
+		if end < 0 {
+			return 0, 0, false
+		}
+		i += end + 1
+	case a.spaced && (s[i] == '"' || s[i] == '\'' || longWord(s[i:]) || strong(firstWord(s[i:]))):
+		a.bare = true
+	default:
+		// - name: DB_PASSWORD
+		//   value: …
+		n := valueMember(s[quote:])
+		if n == 0 {
+			return 0, 0, false
+		}
+		i = quote + n
+	}
+	if strings.HasPrefix(s[i:], "=") {
+		i++
+	}
+	for n := 0; n < 2 && i < len(s) && s[i] == '*'; n++ { // **Password:** …
+		i++
+	}
+	blank = i
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-blank < 24 {
+		i++
+	}
+	a.spaced = a.spaced || i > blank
+	if i >= len(s) {
+		return 0, 0, false
+	}
+	if next := below(s, i); next > i {
+		i = next
+		a.under = true
+	}
+	return a.extent(s, i)
+}
+
+// valueMember returns where the value of {"name": …, "value": …} begins in what stands behind the name, 0 if none does: in YAML, in cut JSON.
+func valueMember(s string) int {
+	i := 0
+	for i < min(len(s), 80) && (s[i] <= ' ' || strings.IndexByte("\"',\\{}", s[i]) >= 0) {
+		i++
+	}
+	if i == 0 || !strings.HasPrefix(s[i:], "value") && !strings.HasPrefix(s[i:], "Value") {
+		return 0
+	}
+	i += len("value")
+	for i < min(len(s), 80) && strings.IndexByte("\"'\\ ", s[i]) >= 0 {
+		i++
+	}
+	if i < len(s) && (s[i] == ':' || s[i] == '=') {
+		return i + 1
+	}
+	return 0
+}
+
+// below returns where a value begins that stands on the line under its name: behind the mark of a block of YAML, or alone. It returns i if it does not.
+func below(s string, i int) int {
+	at := i
+	if s[at] == '|' || s[at] == '>' {
+		for at++; at < len(s) && (s[at] == '-' || s[at] == '+' || isDigit(s[at])); at++ {
+		}
+	}
+	if strings.HasPrefix(s[at:], "\\n") {
+		at += 2
+	} else {
+		for at < len(s) && (s[at] == ' ' || s[at] == '\r') {
+			at++
+		}
+		if at >= len(s) || s[at] != '\n' {
+			return i
+		}
+		at++
+	}
+	from := at
+	for at < len(s) && (s[at] == ' ' || s[at] == '\t') && at-from < 40 {
+		at++
+	}
+	end := at
+	for end < len(s) && s[end] > ' ' && end-at < 512 {
+		end++
+	}
+	// One word alone on its line.
+	if end == at || end < len(s) && s[end] != '\n' && s[end] != '\r' || s[end-1] == ':' {
+		return i
+	}
+	return at
+}
+
+// maxValue bounds a value without quotes: that is larger than any credential, and each name in a text costs at most so much.
+const maxValue = 16 << 10
+
+// linkVerb returns the length of the verb with which a text goes on before a value, 0 if there is none: the password is …, was changed to ….
+func linkVerb(s string) int {
+	if s == "" {
+		return 0
+	}
+	for _, verb := range verbs[s[0]] {
+		if strings.HasPrefix(s, verb) {
+			return len(verb)
+		}
+	}
+	return 0
+}
+
+var verbs = func() (by [256][]string) {
+	for _, verb := range [...]string{"is now set to ", "is now ", "is set to ", "is: ", "is ", "was changed to ", "was reset to ", "was set to ", "was ", "has been changed to ",
+		"has been set to ", "has been reset to ", "has been updated to ", "changed to ", "reset to ", "set to ", "will be ", "should be ", "equals ", "to ", "lautet ", "ist ",
+		"est ", "\u00e8 ", "\u00e9 "} {
+		by[verb[0]] = append(by[verb[0]], verb)
+	}
+	return by
+}()
+
+// longWord says whether a text begins with at least 16 bytes without a space: nothing shorter is a credential by its look alone.
+func longWord(s string) bool {
+	return len(s) >= 16 && strings.IndexByte(s[:16], ' ') < 0
+}
+
+// extent returns the range of the value that begins at i, without its quotes.
+func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
+	if a.element && strings.HasPrefix(s[i:], "<![CDATA[") {
+		i += len("<![CDATA[")
+		to = strings.Index(s[i:min(len(s), i+maxValue)], "]]>")
+		return i, i + to, to > 0
+	}
+	if a.element && !a.bare && i > 0 && s[i-1] == '>' {
+		to = strings.IndexByte(s[i:], '<')
+		if to < 0 {
+			return 0, 0, false
+		}
+		return i, i + to, to > 0 && strings.HasPrefix(s[i+to:], "</")
+	}
+	slashes := 0
+	for i+slashes < len(s) && s[i+slashes] == '\\' {
+		slashes++
+	}
+	if q := i + slashes; q < len(s) && (s[q] == '"' || s[q] == '\'' || s[q] == '`') {
+		a.quoted = true
+		quote := s[i : q+1]
+		from = q + 1
+		for to = from; to < min(len(s), from+4*maxValue); to++ {
+			if s[to] == '\n' && slashes == 0 && quote != "`" {
+				break
+			}
+			if s[to] == '\\' && slashes == 0 {
+				to++ // an escape of this level
+				continue
+			}
+			if strings.HasPrefix(s[to:], quote) && (slashes == 0 || s[to-1] != '\\') {
+				return from, to, to > from
+			}
+		}
+		return from, min(to, len(s)), true // cut, here or by its sender
+	}
+	stops := " \t\r\n\"'<>`,;)}]|\\"
+	if a.query {
+		stops = " \t\r\n\"'<>`&#|\\"
+	}
+	if groups := letterGroups(s[i:]); groups > 0 && !a.query {
+		return i, i + groups, true
+	}
+	to = i
+	limit := min(len(s), i+maxValue)
+	for to < limit && strings.IndexByte(stops, s[to]) < 0 && !(s[to] == '&' && !a.spaced) {
+		to++
+	}
+	// A scheme goes on behind its space.
+	if word := s[i:to]; to < len(s) && s[to] == ' ' && authScheme(word+" x", 0, len(word)+2) > 0 {
+		to++
+		for to < len(s) && strings.IndexByte(stops, s[to]) < 0 {
+			to++
+		}
+	}
+	if strings.HasPrefix(s[to:], " / ") && to-i < 64 && a.spaced { // admin / password
+		i = to + len(" / ")
+		for to = i; to < limit && strings.IndexByte(stops, s[to]) < 0; to++ {
+		}
+	}
+	for to > i && strings.IndexByte(".!?:", s[to-1]) >= 0 && to-i > 1 && s[to-1] != '=' && a.spaced {
+		to--
+	}
+	return i, to, to > i
+}
+
+// letterGroups returns the length of four groups of four lower-case letters: a password that Google gives out to programs.
+func letterGroups(s string) int {
+	const n = 4*4 + 3
+	if len(s) < n || len(s) > n && isWord(s[n]) {
+		return 0
+	}
+	for i := range n {
+		if (i%5 == 4) != (s[i] == ' ') || i%5 != 4 && !isLower(s[i]) {
+			return 0
+		}
+	}
+	return n
+}
+
+// alone says whether a word is all that stands behind the name of a password on its line, and none that says something about passwords.
+func (a *assigned) alone(s string, to int, v string) bool {
+	if !a.spaced || a.verb || len(v) < 8 || to < len(s) && s[to] != '\n' && s[to] != '\r' && s[to] != '"' && s[to] != '\\' && s[to] != '<' {
+		return false
+	}
+	lower := strings.ToLower(v)
+	for i := range len(lower) {
+		if !isLower(lower[i]) {
+			return false
+		}
+	}
+	return !aboutPasswords[lower]
+}
+
+// aboutPasswords are words that stand behind the name of a password and are none.
+var aboutPasswords = wordSet(`required optional incorrect invalid expired accepted rejected mismatch matches protected encrypted unencrypted plaintext redacted hidden
+	disabled enabled undefined unchanged provided generated missing password passwords username changeme whatever something anything nothing everything
+	automatic automatically configured unknown available unavailable forgotten strength confirm confirmation validation verified verification failed
+	successful successfully updated rotation rotated rotating default defaults sensitive secretstr credential credentials authentication authorization
+	function variable argument parameter property interface string strings boolean integer number object optional nullable readonly writeonly external
+	internal production staging development testing example examples placeholder description`)
+
+// literal says whether the value of a name that is secret is one, and not code or prose about it.
+func (a *assigned) literal(v string) bool {
+	if a.quoted {
+		return len(v) >= 3 && !strings.HasSuffix(v, ": ") && !prose(v)
+	}
+	if code(v) {
+		return false
+	}
+	digit, symbol, upper, lower := false, false, false, false
+	for i := range len(v) {
+		switch c := v[i]; {
+		case isDigit(c):
+			digit = true
+		case isUpper(c):
+			upper = upper || i > 0
+			lower = lower || false
+		case isLower(c):
+			lower = true
+		case strings.IndexByte("!@#$%^&*+=~?/-", c) >= 0:
+			symbol = true
+		}
+	}
+	strong := digit && (upper || lower || symbol) || symbol && len(v) >= 8 || upper && lower && len(v) >= 10 || digit && len(v) >= 4 && !a.verb
+	if a.spaced || a.verb {
+		return len(v) >= 4 && strong
+	}
+	return len(v) >= 4 && (strong || len(v) >= 6)
+}
+
+// code says whether an unquoted value is an expression: a call, an index, a member, a variable.
+func code(v string) bool {
+	if strings.ContainsAny(v, "([{") && !strings.ContainsAny(v, "!@#%^&*~") {
+		return true
+	}
+	switch {
+	case strings.HasPrefix(v, "$"), strings.HasPrefix(v, "process.env"), strings.HasPrefix(v, "os."), strings.HasPrefix(v, "self."),
+		strings.HasPrefix(v, "this."), strings.HasPrefix(v, "config."), strings.HasPrefix(v, "settings."), strings.HasPrefix(v, "args."), strings.HasPrefix(v, "await"):
+		return true
+	}
+	return false
+}
+
+// prose says whether a quoted text is a sentence: several words of letters.
+func prose(v string) bool {
+	words := strings.Fields(v)
+	if len(words) < 3 {
+		return false
+	}
+	plain := 0
+	for _, w := range words {
+		if w = strings.Trim(w, ".,:;!?'\"()"); len(w) > 0 && strings.IndexFunc(w, func(r rune) bool { return r < 0x80 && !isAlpha(byte(r)) && r != '-' && r != '\'' }) < 0 {
+			plain++
+		}
+	}
+	return plain*4 >= len(words)*3
+}

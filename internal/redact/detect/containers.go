@@ -1,0 +1,256 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import "github.com/tapedeck/tapedeck/internal/redact/token"
+
+// Walk begins a walk that replaces what it finds and counts it in rep, which may be nil.
+func (r *Detector) Walk(rep *Report) *Walk {
+	if rep == nil {
+		rep = &Report{}
+	}
+	return &Walk{r: r, rep: rep}
+}
+
+// Scan returns what a walk would replace. The walk must not write when it is told that it is dry.
+func (r *Detector) Scan(walk func(*Walk)) []Hit {
+	p := &Walk{r: r, rep: &Report{located: true}, dry: true}
+	walk(p)
+	return p.rep.places
+}
+
+// Dry says that nothing is to be written.
+func (p *Walk) Dry() bool { return p.dry }
+
+// Whole makes the walk replace each value as a whole in which it finds something.
+func (p *Walk) Whole() *Walk {
+	p.whole = true
+	return p
+}
+
+// Identity makes the walk replace what it finds by a token in every mode.
+func (p *Walk) Identity() *Walk {
+	p.identity = true
+	return p
+}
+
+// Value redacts a string that stands under a name by itself ("" if it has none).
+func (p *Walk) Value(name, s string) string { return apply(s, p.edits(name, s)) }
+
+// Ranges returns the byte ranges of s that Value would replace, in order.
+func (p *Walk) Ranges(name, s string) (at [][2]int) {
+	for _, e := range p.edits(name, s) {
+		at = append(at, [2]int{e.start, e.end})
+	}
+	return at
+}
+
+func (p *Walk) edits(name, s string) []edit {
+	if name != "" {
+		p.path = append(p.path, step{name: name})
+	}
+	return p.leaf(s, p.r.Named(name))
+}
+
+// Field walks what stands in a field of a message.
+func (p *Walk) Field(name string, walk func()) {
+	p.path = append(p.path, field(name))
+	walk()
+	p.path = p.path[:len(p.path)-1]
+}
+
+// Element walks one message of a list that stands in a field.
+func (p *Walk) Element(name string, i int, walk func()) {
+	p.path = append(p.path, field(name), step{array: true, index: i, field: true})
+	walk()
+	p.path = p.path[:len(p.path)-2]
+}
+
+func field(name string) step { return step{name: name, field: true} }
+
+// FieldString redacts a string that is a field of a message. set is given what takes its place.
+func (p *Walk) FieldString(name, s string, k *Name, set func(string)) {
+	p.path = append(p.path, field(name))
+	p.String(s, k, set)
+	p.path = p.path[:len(p.path)-1]
+}
+
+// String redacts a string that is no member of a value.
+func (p *Walk) String(s string, k *Name, set func(string)) {
+	if s == "" {
+		return
+	}
+	if edits := p.leaf(s, k); len(edits) > 0 && !p.dry {
+		set(apply(s, edits))
+	}
+}
+
+// Key redacts the name of a value.
+func (p *Walk) Key(name string, set func(string)) {
+	if edits := p.name(name); len(edits) > 0 && !p.dry {
+		set(apply(name, edits))
+	}
+}
+
+// Renamed returns what Key makes of a name, without counting it.
+func (p *Walk) Renamed(name string) string {
+	silent := &Walk{r: p.r, rep: &Report{}}
+	return apply(name, silent.name(name))
+}
+
+// Unsearched replaces a value that is not searched.
+func (p *Walk) Unsearched(k *Name, set func(string)) {
+	if e := p.replace("", 0, 0, none, k); !p.dry {
+		set(e.text)
+	}
+}
+
+// Tree walks a value by itself: pieces of streams are joined within it only. walk is repeated as long as it cuts streams.
+func (p *Walk) Tree(walk func()) {
+	if p.salt != "" { // an event, whose texts may go on in the next one
+		walk()
+		return
+	}
+	arrays, base, pieces := p.arrays, p.base, len(p.pieces)
+	p.arrays, p.base = 0, len(p.path)
+	p.repeat(walk)
+	p.arrays, p.base, p.pieces = arrays, base, p.pieces[:pieces]
+}
+
+// Events walks the events of a span. Events of one name are how some instrumentations record a stream.
+func (p *Walk) Events(walk func()) {
+	p.repeat(func() {
+		p.arrays, p.base = 1, len(p.path)
+		walk()
+		p.cutPieces(p.streams(0))
+		p.arrays, p.base, p.pieces = 0, 0, p.pieces[:0]
+	})
+}
+
+// Event walks one event.
+func (p *Walk) Event(name string, walk func()) {
+	p.salt, p.delta = "event "+name, p.r.Named(name).delta
+	walk()
+	p.salt, p.delta = "", false
+}
+
+// Below walks what a value of the name k holds. outermost: all of it is secret when the name says that of the value.
+func (p *Walk) Below(k *Name, outermost bool, walk func()) {
+	inherited, delta := p.inherited, p.delta
+	if outermost && k.secret {
+		p.inherited = k
+	}
+	p.delta = p.delta || k.delta
+	walk()
+	p.inherited, p.delta = inherited, delta
+}
+
+// Container is an object or a list whose members are walked.
+type Container struct {
+	p *Walk
+	frame
+	last int // its step of the path
+}
+
+// Object walks the members of an object.
+func (p *Walk) Object(walk func(*Container)) {
+	pieces := len(p.pieces)
+	p.path = append(p.path, step{})
+	c := &Container{p: p, frame: frame{object: true}, last: len(p.path) - 1}
+	walk(c)
+	p.path = p.path[:c.last]
+	if c.speaker {
+		p.spoken(pieces)
+	}
+}
+
+// Array walks the elements of a list of the name k.
+func (p *Walk) Array(k *Name, walk func(*Container)) {
+	pieces := len(p.pieces)
+	p.path = append(p.path, step{array: true})
+	p.arrays++
+	c := &Container{p: p, frame: frame{key: k}, last: len(p.path) - 1}
+	walk(c)
+	p.cutPieces(p.streams(pieces))
+	p.arrays--
+	p.path = p.path[:c.last]
+}
+
+// Announce tells the object about a member before it is walked: a name may come after its value.
+func (c *Container) Announce(name, text string) {
+	if nameNames[name] && c.announced == nil {
+		c.announced = c.p.announcedBy(text)
+	}
+}
+
+// Member redacts the name of a member, and walks its value. renamed: the name holds what must not stay.
+func (c *Container) Member(name string, walk func(renamed bool)) {
+	p, delta := c.p, c.p.delta
+	p.path[c.last].name = name
+	edits := p.name(name)
+	if len(edits) > 0 {
+		p.path[c.last].name = apply(name, edits)
+	}
+	c.key = p.r.Named(name)
+	c.speaker = c.speaker || c.key.speaker
+	walk(len(edits) > 0)
+	p.delta = delta
+}
+
+// Element goes on to an element of a list.
+func (c *Container) Element(i int) { c.p.path[c.last].index = i }
+
+// Name says what is known about the current member or element.
+func (c *Container) Name() *Name {
+	if c.p.inherited != nil {
+		return c.p.inherited
+	}
+	return c.key
+}
+
+// String redacts a string that is a member or an element.
+func (c *Container) String(s string, set func(string)) {
+	p := c.p
+	k := p.nameOf(&c.frame, s)
+	if p.inherited != nil {
+		k = p.inherited
+	}
+	if s == "" {
+		return
+	}
+	edits := p.leaf(s, k)
+	if len(edits) > 0 && !p.dry {
+		set(apply(s, edits))
+	}
+	p.note(s, k, !c.object, streamPiece{own: edits, set: set})
+}
+
+// cutPieces takes what stands in several pieces out of them.
+func (p *Walk) cutPieces(changed []pieceEdits) {
+	for _, c := range changed {
+		switch {
+		case p.dry:
+		case p.whole:
+			c.piece.set(token.Mask)
+		default:
+			c.piece.set(apply(c.piece.text, c.edits))
+		}
+	}
+}
+
+// repeat repeats a walk as long as it cuts streams: what is left of one is text of its own.
+func (p *Walk) repeat(walk func()) {
+	for round := range maxRounds {
+		before := p.cuts
+		if round > 0 { // the values of the first walk are counted
+			rep := p.rep
+			p.rep = &Report{found: rep.found}
+			defer func() { p.rep = rep }()
+		}
+		walk()
+		if p.cuts == before || p.dry {
+			return
+		}
+	}
+}

@@ -1,0 +1,298 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
+const Version = "tapedeck-redact/3"
+
+// Options say what is searched for and what stands in its place.
+type Options struct {
+	Enabled    func(Rule) bool // which built-in rules apply; nil: all
+	Rules      []UserRule      // besides the built-in ones
+	SecretKeys []string        // further names whose values are secret: their words are the last ones of a name
+	Allow      Allow           // what no rule may touch
+	// Replace returns what stands for a value. identity: the value names somebody, or is a key, so that equal values must stay equal.
+	Replace func(rule, value string, identity bool) string
+}
+
+// Detector finds what the rules of its options find. It is safe for concurrent use.
+type Detector struct {
+	replacement func(rule, value string, identity bool) string
+	rules       []*rule // by ruleID
+	byName      map[string]ruleID
+	words       *keywords
+	actions     [][]action // by id of a word
+	heads       map[string][]ruleID
+	on          switches
+	sure        switches // without the rules that guess
+	user        []*userRule
+	allow       allowList
+	keys        keyCache
+	// secretKeys are the words of the names that the options add.
+	secretKeys [][]string
+	services   *keywords // names of services, for keys
+}
+
+// action is what a word sets off.
+type action struct {
+	kind actionKind
+	rule ruleID // of actRule
+	word int    // length of the word; of actLabel, what it was before it was lengthened
+	ids  []int  // of actLabel: the forms that the label announces
+}
+
+type actionKind uint8
+
+const (
+	actRule actionKind = iota
+	actAssignment
+	actURL
+	actPassword
+	actLabel
+)
+
+// switches say which detectors that are code run, and as which rule they report.
+type switches struct {
+	card, phone, national, iban, ip bool
+	rules                           struct {
+		email, card, phone, ssn, national, iban, ip               ruleID
+		url, assignment, secretKey, entropy, encoded              ruleID
+		twilio, vault, telegram, awsSecret, azureSecret, anywhere ruleID
+	}
+}
+
+// NoName is the name of a value that has none.
+var NoName = &Name{}
+
+// New prepares the rules of the options.
+func New(o Options) (*Detector, error) {
+	r := &Detector{replacement: o.Replace, byName: map[string]ruleID{}}
+	for _, name := range o.SecretKeys {
+		if words := splitWords(name); len(words) > 0 {
+			r.secretKeys = append(r.secretKeys, words)
+		}
+	}
+	if err := r.allow.compile(o.Allow); err != nil {
+		return nil, err
+	}
+	for _, rl := range builtin() {
+		if o.Enabled == nil || o.Enabled(rl.Rule) {
+			r.addRule(rl)
+		}
+	}
+	for i := range o.Rules {
+		u, err := compileUserRule(&o.Rules[i])
+		if err != nil {
+			return nil, fmt.Errorf("rule %d (%s): %w", i+1, o.Rules[i].Name, err)
+		}
+		if _, taken := r.byName[u.Name]; taken {
+			return nil, fmt.Errorf("rule %d: the name %q is that of another rule", i+1, u.Name)
+		}
+		u.id = r.addRule(&rule{Rule: Rule{Name: u.Name, Class: Known, Section: "user"}})
+		r.user = append(r.user, u)
+	}
+	r.connect()
+	return r, nil
+}
+
+func (r *Detector) addRule(rl *rule) ruleID {
+	id := ruleID(len(r.rules))
+	r.rules = append(r.rules, rl)
+	r.byName[rl.Name] = id
+	return id
+}
+
+// connect hangs every rule on its words.
+func (r *Detector) connect() {
+	var words []string
+	ids := map[string]int{}
+	hang := func(word string, a action) {
+		id, ok := ids[word]
+		if !ok {
+			id = len(words)
+			ids[word] = id
+			words = append(words, word)
+			r.actions = append(r.actions, nil)
+		}
+		r.actions[id] = append(r.actions[id], a)
+	}
+	services := map[string]bool{}
+	for id, rl := range r.rules {
+		for _, head := range rl.heads {
+			if r.heads == nil {
+				r.heads = map[string][]ruleID{}
+			}
+			r.heads[head[:2]] = append(r.heads[head[:2]], ruleID(id))
+		}
+		for _, k := range rl.keywords {
+			for _, w := range lengthened(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") {
+				hang(w, action{kind: actRule, rule: ruleID(id)})
+			}
+			if rl.Section == "gitleaks" && rl.Class == Guess && len(k) >= gramLen {
+				services[k] = true
+			}
+		}
+	}
+	id := func(name string) ruleID {
+		if at, ok := r.byName[name]; ok {
+			return at
+		}
+		return none
+	}
+	on := &r.on.rules
+	on.email, on.card, on.phone, on.ssn = id("email"), id("payment-card"), id("phone"), id("us-ssn")
+	on.national, on.iban, on.ip = id("national-id"), id("iban"), id("ip-address")
+	on.url, on.assignment, on.secretKey, on.entropy = id(ruleURL), id(RuleAssignment), id(RuleSecretKey), id(ruleEntropy)
+	on.encoded, on.twilio, on.vault, on.telegram = id(ruleEncoded), id("twilio-key"), id("vault-token"), id("telegram-token")
+	on.awsSecret, on.azureSecret = id("aws-secret-key"), id("azure-client-secret")
+	on.anywhere = id(RuleAnywhere)
+	r.on.card, r.on.phone, r.on.iban, r.on.ip = on.card != none, on.phone != none, on.iban != none, on.ip != none
+	r.on.national = on.national != none || on.ssn != none
+
+	r.sure = r.on
+	for _, id := range []*ruleID{&r.sure.rules.phone, &r.sure.rules.entropy, &r.sure.rules.awsSecret, &r.sure.rules.anywhere} {
+		*id = none
+	}
+	r.sure.phone = false
+
+	if on.assignment != none || on.entropy != none {
+		for _, w := range assignmentWords {
+			hang(w, action{kind: actAssignment})
+		}
+	}
+	if on.assignment != none {
+		for _, w := range passwordWords {
+			hang(w, action{kind: actPassword, word: len(w)})
+		}
+	}
+	if on.national != none {
+		for label, forms := range idLabels {
+			for _, joint := range []string{" ", "_", "-"} {
+				spelled := strings.ReplaceAll(label, " ", joint)
+				for _, w := range lengthened(spelled, " :=\"'#_-") {
+					hang(w, action{kind: actLabel, word: len(spelled), ids: forms})
+				}
+				if spelled == label && joint != " " {
+					break
+				}
+			}
+		}
+	}
+	if on.url != none {
+		for _, w := range lengthened("://", "abcdefghijklmnopqrstuvwxyz0123456789%[_-$:{.") {
+			hang(w, action{kind: actURL})
+		}
+	}
+	for _, name := range serviceNames {
+		services[name] = true
+	}
+	r.words = newKeywords(words)
+	names := make([]string, 0, len(services))
+	for s := range services {
+		names = append(names, s)
+	}
+	r.services = newKeywords(names)
+}
+
+// serviceNames are names of services which give out keys that have no form of their own. A random value under a name with one of them is a key,
+// also when it looks like a digest. From the public lists of secret scanners (TruffleHog, Nosey Parker, Kingfisher, GitHub).
+var serviceNames = strings.Fields(`openai anthropic mistral cohere deepseek together perplexity replicate stability elevenlabs deepgram assemblyai voyage serper serpapi
+	pinecone weaviate qdrant milvus azure wandb langchain langfuse langsmith tavily firecrawl unstructured portkey baseten vapi livekit agora sagemaker vertex bedrock
+	gemini google github gitlab bitbucket gitea jira confluence slack discord telegram twilio sendgrid mailgun mailjet mailchimp mandrill postmark sparkpost vonage nexmo
+	plivo messagebird zendesk freshdesk hubspot salesforce pipedrive airtable notion asana clickup monday trello todoist figma miro dropbox calendly typeform contentful
+	storyblok shopify etsy cloudflare fastly akamai netlify vercel heroku railway digitalocean linode vultr hetzner scaleway alibaba aliyun tencent huawei baidu yandex ibmcloud
+	oracle civo exoscale databricks snowflake planetscale supabase upstash redis mongodb atlas couchbase aiven confluent elastic algolia meilisearch influx clickhouse
+	datadog newrelic new_relic grafana sentry honeycomb dynatrace splunk logzio sumo pagerduty opsgenie statuspage bugsnag rollbar airbrake segment mixpanel amplitude posthog
+	launchdarkly statsig configcat npmjs pypi rubygems dockerhub jfrog artifactory sonar snyk codecov coveralls circle travis buildkite bitrise drone jenkins teamcity octopus
+	terraform pulumi spacelift harness vault consul nomad doppler infisical bitwarden tailscale ngrok zerotier okta auth0 clerk workos fusionauth onelogin jumpcloud mapbox
+	openweather nasa alchemy infura etherscan binance kraken coinbase twitter facebook linkedin twitch spotify reddit youtube tiktok pinterest postman rapidapi browserstack
+	sauce apify scraper astronomer dagster fivetran pusher ably pubnub onesignal shippo easypost duffel stripe paypal braintree square adyen razorpay plaid expo rails
+	tines coda finnhub clearbit hunter ipinfo ipstack mapquest abuseipdb virustotal shodan censys securitytrails`)
+
+// assignmentWords stand in every name that keyname.go takes for that of a credential, and are at least four bytes long.
+var assignmentWords = func() (words []string) {
+	words = []string{"password", "passwd", "passwort", "passphrase", "pword", "passcode", "userpass", "dbpass", "secret", "apikey", "apitoken",
+		"credential", "creds", "authorization", "cookie", "token", "mnemonic", "phrase", "auth", "bearer", "totp", "backup", "recovery", "accesskey", "privatekey"}
+	for _, short := range []string{"pwd", "key", "sig", "jwt", "otp", "cvv", "cvc", "sas", "sid", "pin", "pat", "psk", "dsn"} {
+		for _, next := range "=:\"'`\\] >)-_s*|,\n" {
+			words = append(words, short+string(next))
+		}
+	}
+	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "connection string", "_pw", "codes"} {
+		for _, next := range "=:\"'\\ *|," {
+			words = append(words, short+string(next))
+		}
+	}
+	return words
+}()
+
+// builtin returns the rules of this package, in the order of their precedence.
+func builtin() []*rule {
+	rules := credentialRules()
+	rules = append(rules, vendorRules()...)
+	rules = append(rules, rulesOfGitleaks()...)
+	code := func(name string, class Class, section, text string) {
+		rules = append(rules, &rule{Rule: Rule{name, class, section, text}})
+	}
+	code(ruleURL, Known, "credentials", "the password in the user info of a URL, or a user that is a token")
+	code("twilio-key", Known, "credentials", "SK or AC and 32 hexadecimal digits")
+	code("vault-token", Known, "credentials", "tokens of HashiCorp Vault, old and new")
+	code("telegram-token", Known, "credentials", "tokens of Telegram bots")
+	code("aws-secret-key", Guess, "credentials", "40 characters of base64 near the words of AWS")
+	code(RuleAssignment, Known, "credentials", "what is assigned to the name of a credential in text: password=…, \"api_key\": \"…\", --secret …, ?sig=…")
+	code(RuleSecretKey, Known, "credentials", "the value of an attribute or JSON member with the name of a credential")
+	code(ruleEntropy, Guess, "credentials", "a value that looks random under a name that can be that of a credential (token, key, auth)")
+	code(RuleAnywhere, Guess, "credentials", "a value that looks generated under any name (strict only)")
+	code(ruleEncoded, Known, "credentials", "base64 of text in which any rule but a guess finds something")
+	code("payment-card", Checked, "pii", "payment cards: Luhn, prefix and length of a network, or a word about cards")
+	code("us-ssn", Checked, "pii", "US social security and taxpayer numbers")
+	code("iban", Checked, "pii", "IBAN: length of the country, check by 97")
+	code("national-id", Checked, "pii", "identity and tax numbers with check digits, most beside their label: AR, AT, AU, BE, BG, BR, CA, CH, CL, CN, CO, CZ, DE, DK, EC, EE, ES, FI, FR, GB, GR, HK, HR, HU, ID, IE, IL, IN, IS, IT, JP, KR, LT, LV, MX, MY, NL, NO, NZ, PK, PL, PT, RO, RS, RU, SE, SG, SI, TH, TR, TW, UA, US, ZA")
+	code("email", Checked, "pii", "e-mail addresses")
+	code("ip-address", Checked, "pii", "IPv4 and IPv6 addresses other than loopback, link-local, multicast and masks")
+	code("phone", Guess, "pii", "telephone numbers: international, the usual national forms, others beside a word about telephones")
+	return rules
+}
+
+// Builtin is a rule of this package, with what it is made of.
+type Builtin struct {
+	Rule
+	Pattern  string   // "" of rules that are code
+	Keywords []string // which stand in every match
+}
+
+// Rules returns the rules of this package, in the order of their precedence.
+func Rules() (list []Builtin) {
+	for _, rl := range builtin() {
+		list = append(list, Builtin{rl.Rule, rl.pattern, rl.keywords})
+	}
+	return list
+}
+
+// Rules lists what is searched for, in the order of precedence.
+func (r *Detector) Rules() []Rule {
+	list := make([]Rule, len(r.rules))
+	for i, rl := range r.rules {
+		list[i] = rl.Rule
+	}
+	return list
+}
+
+// Named returns what a name says about the value under it.
+func (r *Detector) Named(name string) *Name { return r.keys.get(name, r.classify) }
+
+func (r *Detector) classify(name string) *Name {
+	k := classifyKey(name)
+	r.services.each(name, func(int, int) { k.service = true })
+	k.digest = k.digest && !k.service
+	if len(r.secretKeys) > 0 && anySequence(splitWords(name), r.secretKeys) {
+		k.secret, k.protocol = true, false
+	}
+	return k
+}

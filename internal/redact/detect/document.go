@@ -1,0 +1,245 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"cmp"
+	"slices"
+)
+
+// frame is an open bracket of a document.
+type frame struct {
+	key    *Name // what the name of the current member, or of the array, says
+	object bool
+	// Where the pieces and the edits of what it holds begin.
+	pieces, edits int
+	delta         bool // what is around it: something is called a delta
+	speaker       bool // object: one of its members says who speaks
+	// announced is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
+	announced *Name
+	// unnamed is a value that came before the member that names it.
+	unnamed *unnamedValue
+}
+
+// unnamedValue is a string of a JSON text that stands under one of valueNames.
+type unnamedValue struct {
+	text string
+	v    *view
+	at   jsonToken
+}
+
+// nameNames and valueNames are the members of an object that holds a name and its value.
+var (
+	nameNames  = map[string]bool{"name": true, "key": true, "header": true, "variable": true, "field": true, "Name": true, "Key": true}
+	valueNames = map[string]bool{"value": true, "Value": true, "val": true, "content": true, "data": true}
+)
+
+// document returns the edits of a valid JSON text, or of several, one behind the other.
+func (p *Walk) document(s string, k *Name) (edits []edit) {
+	r := jsonReader{s: s}
+	base, pieces := len(p.path), len(p.pieces)
+	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta})
+	outer := struct {
+		arrays, base int
+		lines, delta bool
+		salt         string
+	}{p.arrays, p.base, p.lines, p.delta, p.salt}
+	p.arrays, p.base, p.lines, p.delta, p.salt = 1, base, true, k.delta, ""
+	defer func() {
+		p.path, p.pieces = p.path[:base], p.pieces[:pieces]
+		p.arrays, p.base, p.lines, p.delta, p.salt = outer.arrays, outer.base, outer.lines, outer.delta, outer.salt
+	}()
+	for {
+		t := r.next()
+		top := &frames[len(frames)-1]
+		if !top.object && len(frames) > 1 && t.kind != jsonClose {
+			p.path[len(p.path)-1].index++
+		}
+		switch t.kind {
+		case jsonEnd, jsonBad:
+			return p.amend(edits, 0, p.streams(pieces))
+		case jsonOpen:
+			object := s[t.start] == '{'
+			// Members of an object are named by their own keys; elements of an array by that of the array.
+			frames = append(frames, frame{key: top.key, object: object, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
+			p.path = append(p.path, step{index: -1, array: !object})
+			p.delta = p.delta || top.key.delta
+			if !object {
+				p.arrays++
+			}
+		case jsonClose:
+			if !top.object {
+				edits = p.amend(edits, top.edits, p.streams(top.pieces))
+				p.arrays--
+			} else if top.speaker {
+				p.spoken(top.pieces)
+			}
+			p.delta = top.delta
+			frames = frames[:len(frames)-1]
+			p.path = p.path[:len(p.path)-1]
+		case jsonKey:
+			name, v := decoded(s, t)
+			p.path[len(p.path)-1].name = name
+			if of := p.name(name); len(of) > 0 {
+				p.path[len(p.path)-1].name = apply(name, of)
+				edits = p.inside(edits, t.start+1, v, of)
+			}
+			top.key = p.r.Named(name)
+			top.speaker = top.speaker || top.key.speaker
+		case jsonString:
+			text, v := decoded(s, t)
+			key := p.nameOf(top, text)
+			if p.inherited != nil {
+				key = p.inherited
+			}
+			of := p.leaf(text, key)
+			edits = p.inside(edits, t.start+1, v, of)
+			if top.object && valueNames[p.path[len(p.path)-1].name] && top.announced == nil {
+				top.unnamed = &unnamedValue{text, v, t}
+			} else if u := top.unnamed; u != nil && top.announced != nil {
+				top.unnamed = nil
+				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.at.start && e.start < u.at.end })
+				key := top.announced
+				if p.inherited != nil {
+					key = p.inherited
+				}
+				edits = p.inside(edits, u.at.start+1, u.v, p.leaf(u.text, key))
+				slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+			}
+			if len(frames) > 1 {
+				p.note(text, key, !top.object, streamPiece{own: of, at: t.start + 1, end: t.end - 1, v: v})
+			}
+		case jsonNumber:
+			key := top.key
+			if p.inherited != nil {
+				key = p.inherited
+			}
+			if with, hit := p.Number(s[t.start:t.end], key); hit {
+				edits = append(edits, edit{t.start, t.end, `"` + with + `"`})
+			}
+		}
+	}
+}
+
+// amend puts the edits of pieces in the place of those that stand there, in edits from since on.
+func (p *Walk) amend(edits []edit, since int, changed []pieceEdits) []edit {
+	if len(changed) == 0 {
+		return edits
+	}
+	slices.SortFunc(changed, func(a, b pieceEdits) int { return cmp.Compare(a.piece.at, b.piece.at) })
+	out := make([]edit, 0, len(edits)-since+len(changed))
+	for _, e := range edits[since:] {
+		i, _ := slices.BinarySearchFunc(changed, e.start, func(c pieceEdits, at int) int { return cmp.Compare(c.piece.end, at) })
+		for i < len(changed) && changed[i].piece.end <= e.start {
+			i++
+		}
+		if i == len(changed) || e.start < changed[i].piece.at {
+			out = append(out, e)
+		}
+	}
+	for _, c := range changed {
+		out = p.inside(out, c.piece.at, c.piece.v, c.edits)
+	}
+	slices.SortFunc(out, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	return append(edits[:since], out...)
+}
+
+// decoded returns the content of a string token, and how it was decoded if it had escapes.
+func decoded(s string, t jsonToken) (string, *view) {
+	inner := s[t.start+1 : t.end-1]
+	if t.escaped {
+		if v := unquote(inner); v != nil {
+			return v.text, v
+		}
+	}
+	return inner, nil
+}
+
+// announcedBy returns what a text says about the value that it names, nil when it names nothing that is looked for.
+func (p *Walk) announcedBy(text string) *Name {
+	if len(text) > maxKeyBytes {
+		return nil
+	}
+	if k := p.r.Named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
+		return k
+	}
+	return nil
+}
+
+// nameOf returns what is known about a string from its name or from the string before it, and notes what this one says about the next.
+func (p *Walk) nameOf(top *frame, text string) *Name {
+	key := top.key
+	if top.object {
+		switch name := p.path[len(p.path)-1].name; {
+		case nameNames[name]:
+			top.announced = cmp.Or(p.announcedBy(text), top.announced)
+		case valueNames[name] && top.announced != nil:
+			return top.announced
+		}
+		return key
+	}
+	announced := top.announced
+	top.announced = nil
+	if isFlag(text) || headerNames[text] {
+		if k := p.r.Named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
+			top.announced = k
+		}
+		return key
+	}
+	if announced != nil {
+		return announced
+	}
+	return key
+}
+
+// isFlag holds for options of a command line: -p, --password.
+func isFlag(text string) bool {
+	if len(text) < 3 || len(text) > 64 || text[0] != '-' {
+		return false
+	}
+	for i := range len(text) {
+		if !nameChar(text[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// headerNames are names of HTTP headers with credentials, which stand before their values in lists of pairs.
+var headerNames = wordSet("Authorization authorization Proxy-Authorization proxy-authorization X-API-Key X-Api-Key x-api-key Cookie cookie Set-Cookie set-cookie api-key")
+
+// inside appends the edits of a string's content, which was decoded by v, as edits of the text that holds the string at at.
+func (p *Walk) inside(edits []edit, at int, v *view, of []edit) []edit {
+	for _, e := range of {
+		start, end := e.start, e.end
+		if v != nil {
+			start, end = v.raw(start, end)
+		}
+		edits = append(edits, edit{at + start, at + end, quoted(e.text)})
+	}
+	return edits
+}
+
+// name returns the edits of a key. A hit in a key is tokenised in every mode, or two keys could become one.
+func (p *Walk) name(name string) []edit {
+	if len(name) < 8 {
+		return nil
+	}
+	k := p.r.Named(name)
+	if k.clean.Load() || allTokens(name) {
+		return nil
+	}
+	if len(p.r.search(name, nameOfValue, nil, 0, p.sure)) == 0 {
+		k.clean.Store(true)
+		return nil
+	}
+	of := p.budget
+	p.budget = searchBudget(name)
+	edits := p.plain(nil, name, 0, len(name), nameOfValue)
+	p.budget = of
+	return edits
+}
+
+// nameOfValue is the name of a key: no guesses, always a token.
+var nameOfValue = &Name{protocol: true, grouping: true}

@@ -1,0 +1,200 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+// folded looks at the text as somebody reads it: without what is not seen (zero-width characters, soft hyphens, NUL, ANSI escapes, bytes that are no
+// UTF-8), with plain spaces, plain digits and letters, and without the entities of HTML.
+func (f *finder) folded() { f.through(fold(f.s)) }
+
+// foldable says whether fold may find something: most texts are ASCII.
+func foldable(s string) bool {
+	if strings.IndexByte(s, '&') >= 0 || strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, 0x1b) >= 0 {
+		return true
+	}
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		if load(s, i)&0x8080808080808080 != 0 {
+			return true
+		}
+	}
+	for ; i < len(s); i++ {
+		if s[i] >= 0x80 {
+			return true
+		}
+	}
+	return false
+}
+
+// fold returns the text without disguise; nil when there is none.
+func fold(s string) *view {
+	if !foldable(s) {
+		return nil
+	}
+	var b *viewBuilder
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < 0x80 && c != 0 && c != 0x1b && c != '&' {
+			i++
+			continue
+		}
+		text, n := unfold(s[i:])
+		if n == 0 {
+			_, size := utf8.DecodeRuneInString(s[i:])
+			i += size
+			continue
+		}
+		if b == nil {
+			b = &viewBuilder{}
+		}
+		b.decode(s, i, i+n, text)
+		i += n
+	}
+	if b == nil {
+		return nil
+	}
+	return b.done(s)
+}
+
+// unfold returns what is read where s begins, and the length of it; 0 if that is what is written.
+func unfold(s string) (text string, n int) {
+	switch s[0] {
+	case 0:
+		return "", 1
+	case 0x1b: // ESC [ … letter
+		if len(s) > 1 && s[1] == '[' {
+			for i := 2; i < min(len(s), 24); i++ {
+				if isAlpha(s[i]) {
+					return "", i + 1
+				}
+			}
+		}
+		return "", 1
+	case '&':
+		return unentity(s)
+	}
+	r, size := utf8.DecodeRuneInString(s)
+	switch {
+	case r == utf8.RuneError && size <= 1:
+		return "", 1
+	case r == 0xad, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x2064, r == 0xfeff, r == 0x180e, r >= 0xfe00 && r <= 0xfe0f:
+		return "", size
+	case r == 0xa0, r >= 0x2000 && r <= 0x200a, r == 0x202f, r == 0x205f, r == 0x3000:
+		return " ", size
+	case r == 0x2010, r == 0x2011, r == 0x2012, r == 0x2212:
+		return "-", size
+	case r >= 0xff01 && r <= 0xff5e && r != 0xff1a: // the colon is a separator of its own
+		return string(r - 0xff01 + '!'), size
+	case r >= 0x660 && r <= 0x669:
+		return string(r - 0x660 + '0'), size
+	case r >= 0x6f0 && r <= 0x6f9:
+		return string(r - 0x6f0 + '0'), size
+	case r >= 0x966 && r <= 0x96f:
+		return string(r - 0x966 + '0'), size
+	}
+	return "", 0
+}
+
+var entities = map[string]string{"quot": `"`, "amp": "&", "lt": "<", "gt": ">", "apos": "'", "nbsp": " ", "commat": "@", "period": ".", "colon": ":", "equals": "=", "sol": "/",
+	"lowbar": "_", "hyphen": "-", "plus": "+", "num": "#", "dollar": "$", "percnt": "%", "shy": ""}
+
+// unentity decodes the entity that s begins with.
+func unentity(s string) (string, int) {
+	end := strings.IndexByte(s[:min(len(s), 12)], ';')
+	if end < 3 {
+		return "", 0
+	}
+	name := s[1:end]
+	if name[0] != '#' {
+		text, ok := entities[name]
+		if !ok {
+			return "", 0
+		}
+		return text, end + 1
+	}
+	v, base := 0, 10
+	digits := name[1:]
+	if digits != "" && digits[0]|0x20 == 'x' {
+		digits, base = digits[1:], 16
+	}
+	for i := range len(digits) {
+		c := digits[i]
+		d := int(c - '0')
+		switch {
+		case isDigit(c):
+		case base == 16 && c|0x20 >= 'a' && c|0x20 <= 'f':
+			d = int(c|0x20-'a') + 10
+		default:
+			return "", 0
+		}
+		v = v*base + d
+	}
+	if digits == "" || v == 0 || v > utf8.MaxRune {
+		return "", 0
+	}
+	return string(rune(v)), end + 1
+}
+
+// unwide returns the ASCII text that is spelled in UTF-16, little or big endian; "" if it is none.
+func unwide(text string) string {
+	if len(text) < 16 {
+		return ""
+	}
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "\xff\xfe"), "\xfe\xff")
+	zero := 1
+	if text[0] == 0 {
+		zero = 0
+	}
+	b := make([]byte, 0, len(text)/2)
+	for i := range text {
+		if i%2 == zero {
+			if text[i] != 0 {
+				return ""
+			}
+			continue
+		}
+		b = append(b, text[i])
+	}
+	return string(b)
+}
+
+// otherBases looks into a run that is text in base32 or in hexadecimal digits.
+func (f *finder) otherBases(start, end int, body string) {
+	var text string
+	switch {
+	case len(body)%2 == 0 && isHex(body):
+		b := make([]byte, len(body)/2)
+		for i := range b {
+			v, _ := hexAt(body, 2*i, 2)
+			b[i] = byte(v)
+		}
+		text = string(b)
+	case isBase32(body):
+		raw, err := token.Base32.DecodeString(strings.ToLower(body))
+		if err != nil {
+			return
+		}
+		text = string(raw)
+	default:
+		return
+	}
+	if printable(text) && len(f.r.search(text, NoName, f.user, f.decoded+1, true)) > 0 {
+		f.add(start, end, f.on.rules.encoded)
+	}
+}
+
+func isBase32(body string) bool {
+	for i := range len(body) {
+		if c := body[i]; !isUpper(c) && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,353 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import "strings"
+
+// idForm is an identity number that is looked for beside its label only: most have the form of any other number. The check digits are those that the
+// issuing offices publish; python-stdnum's documentation collects them.
+type idForm struct {
+	labels string // lower case, separated by |
+	check  func(d string) bool
+}
+
+// idForms are given what stands beside a label, in upper case and without separators.
+var idForms = []idForm{
+	{"tfn|tax file number", func(d string) bool { return digitsOf(d, 9) && sumOf(d, 1, 4, 3, 7, 5, 8, 6, 9, 10)%11 == 0 }},
+	{"medicare", func(d string) bool {
+		return (digitsOf(d, 10) || digitsOf(d, 11)) && d[0] >= '2' && d[0] <= '6' && sumOf(d, 1, 3, 7, 9, 1, 3, 7, 9)%10 == at(d, 8)
+	}},
+	{"ird number|ird no", func(d string) bool { return (digitsOf(d, 8) || digitsOf(d, 9)) && ird(d) }},
+	{"nric|fin number", nric},
+	{"mykad|nric|identity card|ic number|kad pengenalan", func(d string) bool { return digitsOf(d, 12) && dateAt(d, 2) }},
+	{"ahv|avs number|ahv-nummer|ahvnummer|social insurance", func(d string) bool { return digitsOf(d, 13) && d[:3] == "756" && ean(d) }},
+	{"svnr|sozialversicherungsnummer|sv-nummer|versicherungsnummer", func(d string) bool { return digitsOf(d, 10) && sumOf(d, 3, 7, 9, 0, 5, 8, 4, 2, 1, 6)%11 == at(d, 3) }},
+	{"steuer-id|steuer id|steueridentifikationsnummer|steuernummer|steuerid|idnr", func(d string) bool { return digitsOf(d, 11) && steuerID(d) }},
+	{"cpr|cpr-nummer|personnummer|cpr number", func(d string) bool { return digitsOf(d, 10) && dayMonth(d) }},
+	{"personnummer|personal identity number|samordningsnummer", func(d string) bool {
+		return (digitsOf(d, 10) || digitsOf(d, 12)) && luhn(d[len(d)-10:]) && dateOrPlus(d[len(d)-10:])
+	}},
+	{"fodselsnummer|f\u00f8dselsnummer|personnummer|d-nummer", func(d string) bool {
+		return digitsOf(d, 11) && eleven(sumOf(d, 3, 7, 6, 1, 8, 9, 4, 5, 2)) == at(d, 9) && eleven(sumOf(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) == at(d, 10)
+	}},
+	{"hetu|henkil\u00f6tunnus|henkilotunnus", hetu},
+	{"kennitala", func(d string) bool { return digitsOf(d, 10) && eleven(sumOf(d, 3, 2, 7, 6, 5, 4, 3, 2)) == at(d, 8) }},
+	{"bsn|sofi|burgerservicenummer|sofinummer", func(d string) bool { return digitsOf(d, 9) && elevenTest(d) }},
+	{"rijksregisternummer|rijksregister|national number|numero national|num\u00e9ro national|insz|niss", func(d string) bool {
+		return digitsOf(d, 11) && (97-atoi(d[:9])%97 == atoi(d[9:]) || 97-(2000000000+atoi(d[:9]))%97 == atoi(d[9:]))
+	}},
+	{"nir|insee|securite sociale|s\u00e9curit\u00e9 sociale|social security", func(d string) bool { return digitsOf(d, 15) && mod97(d[:13]) == 97-atoi(d[13:]) }},
+	{"dni|nif|documento nacional", func(d string) bool {
+		return len(d) == 9 && digitsOf(d[:8], 8) && d[8] == "TRWAGMYFPDXBNJZSQVHLCKE"[atoi(d[:8])%23]
+	}},
+	{"nie|nif|extranjero", func(d string) bool {
+		return len(d) == 9 && d[0] >= 'X' && d[0] <= 'Z' && digitsOf(d[1:8], 7) && d[8] == "TRWAGMYFPDXBNJZSQVHLCKE"[(int(d[0]-'X')*10000000+atoi(d[1:8]))%23]
+	}},
+	{"nif|contribuinte", func(d string) bool { return digitsOf(d, 9) && eleven(sumOf(d, 9, 8, 7, 6, 5, 4, 3, 2))%10 == at(d, 8) }},
+	{"codice fiscale|codicefiscale|tax code", func(d string) bool { return len(d) == 16 && codiceFiscale(d, 0) == 16 }},
+	{"pps|ppsn", pps},
+	{"national insurance|nino|ni number", func(d string) bool { return len(d) == 9 && isUpper(d[0]) && isUpper(d[1]) && nino(d, 0) == 9 }},
+	{"nhs", func(d string) bool { return digitsOf(d, 10) && nhs(d) }},
+	{"pesel", func(d string) bool { return digitsOf(d, 11) && pesel(d) }},
+	{"rodne cislo|rodn\u00e9 \u010d\u00edslo|birth number", func(d string) bool { return digitsOf(d, 10) && atoi(d)%11 == 0 || digitsOf(d, 9) && dateOrPlus(d) }},
+	{"adoazonosito|ad\u00f3azonos\u00edt\u00f3", func(d string) bool { return digitsOf(d, 10) && sumOf(d, 1, 2, 3, 4, 5, 6, 7, 8, 9)%11 == at(d, 9) }},
+	{"cnp|cod numeric personal", func(d string) bool {
+		return digitsOf(d, 13) && sumOf(d, 2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9)%11%10 == at(d, 12) || digitsOf(d, 13) && sumOf(d, 2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9)%11 == 10 && d[12] == '1'
+	}},
+	{"egn|\u0435\u0433\u043d", func(d string) bool { return digitsOf(d, 10) && sumOf(d, 2, 4, 8, 5, 10, 9, 7, 3, 6)%11%10 == at(d, 9) }},
+	{"oib|osobni identifikacijski broj", func(d string) bool { return digitsOf(d, 11) && steuerID("1"+d[1:]) || digitsOf(d, 11) && mod1110(d) }},
+	{"emso|em\u0161o|jmbg|unique master citizen number", func(d string) bool {
+		return digitsOf(d, 13) && eleven(sumOf(d, 7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2))%10 == at(d, 12)
+	}},
+	{"isikukood|asmens kodas|personal code", baltic},
+	{"personas kods|personal code", func(d string) bool { return digitsOf(d, 11) && (d[:2] == "32" || dayMonth(d)) }},
+	{"amka", func(d string) bool { return digitsOf(d, 11) && luhn(d) && dayMonth(d) }},
+	{"rnokpp|\u0440\u043d\u043e\u043a\u043f\u043f|individual tax number|\u0456\u043f\u043d", func(d string) bool {
+		return digitsOf(d, 10) && ((10*sumOf(d, 5, 7, 9, 4, 6, 10, 5, 7)+sumOf(d[1:], 5, 7, 9, 4, 6, 10, 5, 7)-at(d, 0))%11%10 == at(d, 9) || (11*100+sumOf("0"+d, 0, -1, 5, 7, 9, 4, 6, 10, 5, 7))%11%10 == at(d, 9))
+	}},
+	{"snils|\u0441\u043d\u0438\u043b\u0441", func(d string) bool {
+		return digitsOf(d, 11) && sumOf(d, 9, 8, 7, 6, 5, 4, 3, 2, 1)%101%100 == atoi(d[9:])
+	}},
+	{"\u0438\u043d\u043d", func(d string) bool {
+		return digitsOf(d, 10) && sumOf(d, 2, 4, 10, 3, 5, 9, 4, 6, 8)%11%10 == at(d, 9) || digitsOf(d, 12) && sumOf(d, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)%11%10 == at(d, 10)
+	}},
+	{"kimlik|tckn|tc no", func(d string) bool {
+		return digitsOf(d, 11) && d[0] != '0' && (sumOf(d, 7, -1, 7, -1, 7, -1, 7, -1, 7)%10+10)%10 == at(d, 9) && sumOf(d, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)%10 == at(d, 10)
+	}},
+	{"curp", func(d string) bool { return len(d) == 18 && digitsOf(d[4:10], 6) && (d[10] == 'H' || d[10] == 'M') }},
+	{"rfc", func(d string) bool { return len(d) == 13 && digitsOf(d[4:10], 6) && dateAt(d, 6) }},
+	{"cpf", func(d string) bool { return digitsOf(d, 11) && cpf(d) }},
+	{"cnpj", func(d string) bool { return digitsOf(d, 14) && cnpj(d) }},
+	{"cuit|cuil", func(d string) bool {
+		return digitsOf(d, 11) && eleven(sumOf(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2))%10 == at(d, 10)
+	}},
+	{"rut", rut},
+	{"nit", func(d string) bool {
+		return digitsOf(d, 10) && sumOf(d, 41, 37, 29, 23, 19, 17, 13, 7, 3)%11 == 11-at(d, 9)
+	}},
+	{"cedula|c\u00e9dula", func(d string) bool { return digitsOf(d, 10) && luhn(d) }},
+	{"id number|identity number|rsa id|sa id", func(d string) bool { return digitsOf(d, 13) && luhn(d) && dateAt(d, 2) }},
+	{"pan card|pan number|permanent account|pan", func(d string) bool { return len(d) == 10 && letters(d[:5]) && digitsOf(d[5:9], 4) && isUpper(d[9]) }},
+	{"aadhaar|aadhar|uidai", func(d string) bool { return digitsOf(d, 12) && d[0] >= '2' && verhoeff(d) }},
+	{"cnic", func(d string) bool { return digitsOf(d, 13) }},
+	{"my number|individual number|mynumber|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc|\u500b\u4eba\u756a\u53f7", func(d string) bool {
+		return digitsOf(d, 12) && eleven(sumOf(d, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2))%10 == at(d, 11)
+	}},
+	{"rrn|resident registration|\uc8fc\ubbfc\ub4f1\ub85d\ubc88\ud638", func(d string) bool { return digitsOf(d, 13) && dateAt(d, 2) }},
+	{"id card|identity card|shenfenzheng|\u8eab\u4efd\u8bc1|\u8eab\u4efd\u8b49|citizen id|resident id", func(d string) bool { return len(d) == 18 && digitsOf(d[:17], 17) && dateAt(d, 10) }},
+	{"hkid|hong kong id|identity card", hkid},
+	{"national id|id card|\u8eab\u5206\u8b49|identity card", func(d string) bool { return len(d) == 10 && isUpper(d[0]) && digitsOf(d[1:], 9) && taiwan(d) }},
+	{"thai id|national id|citizen id|\u0e1a\u0e31\u0e15\u0e23\u0e1b\u0e23\u0e30\u0e0a\u0e32\u0e0a\u0e19", func(d string) bool {
+		return digitsOf(d, 13) && eleven(sumOf(d, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2))%10 == at(d, 12)
+	}},
+	{"teudat zehut|israeli id|\u05ea\u05e2\u05d5\u05d3\u05ea \u05d6\u05d4\u05d5\u05ea|national id|id number", func(d string) bool { return (digitsOf(d, 9) || digitsOf(d, 8)) && luhn(d) }},
+	{"ssn|social security|soc sec", func(d string) bool { return digitsOf(d, 9) && ssn(d) }},
+	{"itin|taxpayer identification|tax id|taxpayer id", func(d string) bool { return digitsOf(d, 9) && ssn(d) }},
+	{"employer identification", func(d string) bool { return digitsOf(d, 9) }},
+	{"sin|social insurance", func(d string) bool { return digitsOf(d, 9) && luhn(d) }},
+	{"routing number|aba|routing", func(d string) bool { return digitsOf(d, 9) && aba(d) }},
+	{"nik|ktp", func(d string) bool { return digitsOf(d, 16) }},
+	{"passport", func(d string) bool {
+		return len(d) >= 7 && len(d) <= 9 && (digitsOf(d, len(d)) || letters(d[:1]) && digitsOf(d[1:], len(d)-1) || letters(d[:2]) && digitsOf(d[2:], len(d)-2))
+	}},
+}
+
+// idLabels are the labels with the forms that they announce.
+var idLabels = func() map[string][]int {
+	m := map[string][]int{}
+	for i, f := range idForms {
+		for label := range strings.SplitSeq(f.labels, "|") {
+			m[label] = append(m[label], i)
+		}
+	}
+	return m
+}()
+
+// digitsOf says whether d is n digits, not all of them equal.
+func digitsOf(d string, n int) bool { return len(d) == n && isNumber(d) && (n < 3 || notOneByte(d)) }
+
+func letters(d string) bool {
+	for i := range len(d) {
+		if !isUpper(d[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func at(d string, i int) int { return int(d[i] - '0') }
+
+func sumOf(d string, weights ...int) (sum int) {
+	for i, w := range weights {
+		sum += w * at(d, i)
+	}
+	return sum
+}
+
+// eleven is the check digit of a weighted sum by 11; 11 becomes 0.
+func eleven(sum int) int { return (11 - sum%11) % 11 }
+
+func dayMonth(d string) bool { return dateAt(d[2:4]+d[0:2], 0) }
+
+// dateOrPlus takes months to which 20, 40, 50 or 60 were added, and days with 60: sex, century and temporary numbers.
+func dateOrPlus(d string) bool {
+	month, day := atoi(d[2:4])%20, atoi(d[4:6])%60
+	if atoi(d[2:4]) > 50 {
+		month = (atoi(d[2:4]) - 50) % 20
+	}
+	return month >= 1 && month <= 12 && day >= 1 && day <= 31
+}
+
+func ean(d string) bool {
+	sum := 0
+	for i := range 12 {
+		sum += at(d, i) * (1 + i%2*2)
+	}
+	return (10-sum%10)%10 == at(d, 12)
+}
+
+func ird(d string) bool {
+	if len(d) == 8 {
+		d = "0" + d
+	}
+	c := eleven(sumOf(d, 3, 2, 7, 6, 5, 4, 3, 2))
+	if c == 10 {
+		c = eleven(sumOf(d, 7, 4, 3, 2, 5, 2, 7, 6))
+	}
+	return c == at(d, 8)
+}
+
+func nric(d string) bool {
+	if len(d) != 9 || !digitsOf(d[1:8], 7) {
+		return false
+	}
+	sum := sumOf(d[1:], 2, 7, 6, 5, 4, 3, 2)
+	switch d[0] {
+	case 'S':
+		return d[8] == "JZIHGFEDCBA"[sum%11]
+	case 'T':
+		return d[8] == "JZIHGFEDCBA"[(sum+4)%11]
+	case 'F':
+		return d[8] == "XWUTRQPNMLK"[sum%11]
+	case 'G':
+		return d[8] == "XWUTRQPNMLK"[(sum+4)%11]
+	case 'M':
+		return d[8] == "XWUTRQPNJLK"[(sum+3)%11]
+	}
+	return false
+}
+
+func hetu(d string) bool {
+	if len(d) == 11 && isUpper(d[6]) {
+		d = d[:6] + d[7:]
+	}
+	return len(d) == 10 && digitsOf(d[:9], 9) && dayMonth(d) && d[9] == "0123456789ABCDEFHJKLMNPRSTUVWXY"[atoi(d[:9])%31]
+}
+
+func pps(d string) bool {
+	if len(d) != 8 && len(d) != 9 || !isNumber(d[:7]) {
+		return false
+	}
+	sum := sumOf(d, 8, 7, 6, 5, 4, 3, 2)
+	if len(d) == 9 {
+		if d[8] < 'A' || d[8] > 'I' && d[8] != 'W' {
+			return false
+		}
+		if d[8] != 'W' {
+			sum += 9 * int(d[8]-'A'+1)
+		}
+	}
+	return d[7] == "WABCDEFGHIJKLMNOPQRSTUV"[sum%23]
+}
+
+func mod1110(d string) bool {
+	p := 10
+	for i := range 10 {
+		if p = (p + at(d, i)) % 10; p == 0 {
+			p = 10
+		}
+		p = p * 2 % 11
+	}
+	return (11-p)%10 == at(d, 10)
+}
+
+func baltic(d string) bool {
+	if !digitsOf(d, 11) || !dateAt(d, 3) {
+		return false
+	}
+	c := sumOf(d, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1) % 11
+	if c == 10 {
+		c = sumOf(d, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3) % 11 % 10
+	}
+	return c == at(d, 10)
+}
+
+func rut(d string) bool {
+	if len(d) < 8 || len(d) > 9 || !isNumber(d[:len(d)-1]) {
+		return false
+	}
+	sum := 0
+	for i := range len(d) - 1 {
+		sum += at(d, len(d)-2-i) * (2 + i%6)
+	}
+	return d[len(d)-1] == "0123456789K"[eleven(sum)]
+}
+
+func hkid(d string) bool {
+	if len(d) == 8 {
+		d = " " + d
+	}
+	if len(d) != 9 || !isUpper(d[1]) || d[0] != ' ' && !isUpper(d[0]) || !isNumber(d[2:8]) {
+		return false
+	}
+	value := func(c byte) int {
+		switch {
+		case c == ' ':
+			return 36
+		case isUpper(c):
+			return int(c-'A') + 10
+		}
+		return int(c - '0')
+	}
+	sum := 0
+	for i := range 8 {
+		sum += value(d[i]) * (9 - i)
+	}
+	return d[8] == "0123456789A"[eleven(sum)]
+}
+
+func taiwan(d string) bool {
+	n := strings.IndexByte("ABCDEFGHJKLMNPQRSTUVXYWZIO", d[0]) + 10
+	return (n/10+n%10*9+sumOf(d[1:], 8, 7, 6, 5, 4, 3, 2, 1, 1))%10 == 0
+}
+
+// idNames returns the forms that a name announces: its words hold a label.
+func idNames(words []string) (forms []int) {
+	for n := 1; n <= 4; n++ {
+		for i := 0; i+n <= len(words); i++ {
+			forms = append(forms, idLabels[strings.Join(words[i:i+n], " ")]...)
+		}
+	}
+	return forms
+}
+
+// labelled looks for the number behind a label that ends at i, or for a value that begins there, whose name was the label.
+func (f *finder) labelled(i int, forms []int) {
+	s := f.s
+	// Punctuation and a few words may stand between: "number: ", "no. ", " is ".
+	limit := min(len(s), i+32)
+	for i < limit && !isDigit(s[i]) {
+		if !isAlpha(s[i]) || s[i] >= 0x80 {
+			i++
+			continue
+		}
+		end := i
+		digit := false
+		for end < limit+24 && end < len(s) && isAlnum(s[end]) && s[end] < 0x80 {
+			digit = digit || isDigit(s[end])
+			end++
+		}
+		if digit || end-i <= 2 && isUpper(s[i]) {
+			break
+		}
+		i = end
+	}
+	// The number: letters and digits, in groups.
+	var store [24]byte
+	var ends [24]int
+	n := 0
+	for at := i; at < len(s) && n < len(store) && at-i < 48; at++ {
+		c := s[at]
+		switch {
+		case isDigit(c) || isUpper(c):
+			store[n], ends[n] = c, at+1
+		case isLower(c):
+			store[n], ends[n] = c-0x20, at+1
+		case strings.IndexByte(" -./()+", c) >= 0 && n > 0:
+			continue
+		case c == 0xc2 && at+1 < len(s) && s[at+1] == 0xa0 && n > 0:
+			at++
+			continue
+		default:
+			at = len(s)
+			continue
+		}
+		n++
+	}
+	for m := n; m >= 7; m-- {
+		end := ends[m-1]
+		if end < len(s) && (isWord(s[end]) && s[end] != '_') {
+			continue
+		}
+		for _, form := range forms {
+			if idForms[form].check(string(store[:m])) {
+				if end < len(s) && s[end] == ')' {
+					end++
+				}
+				f.add(i, end, f.on.rules.national)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,293 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Name is what the name of a value says about it.
+type Name struct {
+	// secret: the value is a credential whatever it looks like (password). credential: it is one if it looks random (token).
+	secret, credential bool
+	// digest: the name may as well be that of a digest (key), which is no credential.
+	digest bool
+	// pass: the name is short for password, or says how a test went.
+	pass bool
+	// url: a secret in the query of a URL, where shorter words are used (sig, key).
+	url bool
+	// protocol: an id, a digest or a signature; guesses do not apply.
+	protocol bool
+	// grouping: an id that runs are grouped by. Hits are tokenised in every mode.
+	grouping bool
+	// service: the name of a service whose secrets are recognised by that name beside them.
+	service bool
+	// delta: the name of a piece of a stream, or of a list of them. prose: the name of a text, which can be one. speaker: the name of who says it.
+	delta, prose, speaker bool
+	// clean is set when the name has been searched and holds nothing.
+	clean atomic.Bool
+	// version: dotted numbers are no addresses.
+	version bool
+	hint    hint
+	// jwk: the name of a private member of a JSON Web Key. code: of a number that somebody types.
+	jwk, code bool
+	// ids are the forms of identity numbers that the name announces.
+	ids []int
+}
+
+// hint is personal data that a name announces.
+type hint uint8
+
+const (
+	hintPhone hint = 1 << iota
+	hintCard
+	hintNational
+)
+
+// looks says whether a value under the name of a credential looks like one.
+func (k *Name) looks(v string) bool {
+	if k.jwk {
+		return len(v) >= 40 && random(v) && isURLSafe(v)
+	}
+	return random(v) || k.pass && passwordLike(v) || !k.digest && hexDigest(v)
+}
+
+// secretWords are the names of values that are secret whatever they look like, as words; several words are a sequence.
+var secretWords = [][]string{
+	{"password"}, {"passwd"}, {"passwort"}, {"passphrase"}, {"pwd"}, {"pword"}, {"passcode"}, {"userpass"}, {"dbpass"}, {"pgpassword"},
+	{"secret"}, {"secrets"}, {"apikey"}, {"api", "key"}, {"apisecret"}, {"apitoken"}, {"api", "token"},
+	{"credential"}, {"credentials"}, {"creds"}, {"authorization"}, {"cookie"}, {"cookies"}, {"set", "cookie"},
+	{"private", "key"}, {"privatekey"}, {"secret", "key"}, {"secretkey"}, {"access", "key"}, {"accesskey"},
+	{"encryption", "key"}, {"signing", "key"}, {"master", "key"}, {"service", "key"}, {"account", "key"}, {"storage", "key"},
+	{"shared", "key"}, {"subscription", "key"}, {"license", "key"}, {"auth", "key"}, {"authkey"},
+	{"access", "token"}, {"accesstoken"}, {"refresh", "token"}, {"refreshtoken"}, {"auth", "token"}, {"authtoken"}, {"bearer", "token"},
+	{"id", "token"}, {"session", "token"}, {"security", "token"}, {"bot", "token"}, {"personal", "token"}, {"deploy", "token"},
+	{"client", "secret"}, {"clientsecret"}, {"jwt"}, {"mnemonic"}, {"seed", "phrase"}, {"recovery", "code"}, {"backup", "codes"},
+	{"db", "pass"}, {"user", "pass"}, {"smtp", "pass"}, {"mail", "pass"}, {"admin", "pass"}, {"root", "pass"}, {"otp"}, {"totp"}, {"pin", "code"}, {"pin"}, {"pw"}, {"pass", "word"}, {"passkey"}, {"psk"},
+	{"verification", "code"}, {"security", "code"}, {"recovery", "codes"}, {"backup", "code"}, {"one", "time", "code"}, {"app", "password"}, {"secret", "key", "base"},
+	{"secret", "value"}, {"application", "key"}, {"app", "key"}, {"consumer", "key"}, {"deploy", "key"}, {"signing", "secret"}, {"hec", "token"}, {"ssh", "key"}, {"auth", "secret"}, {"webhook", "secret"}, {"connection", "string"}, {"cvv"}, {"cvc"}, {"csrf", "token"}, {"xsrf", "token"},
+}
+
+// credentialWords are the names of values that are credentials when they look random.
+var credentialWords = [][]string{
+	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"},
+}
+
+// urlWords are further names of secrets in the query of a URL.
+var urlWords = [][]string{
+	{"sig"}, {"signature"}, {"key"}, {"token"}, {"auth"}, {"code"}, {"sid"}, {"ticket"}, {"assertion"}, {"hmac"},
+}
+
+// quantities are words that make something else of a credential word behind them: max tokens, primary key, next page token.
+var quantities = wordSet(`max min num number total input output completion prompt cached reasoning thinking public primary foreign
+	partition sort cache idempotency next page continuation sync stop eos bos pad unk special vocab has needs uses is error status
+	response http exit return zip postal country language currency source object lookup map hot per row cell dict json yaml sort index
+	routing correlation dedup crew task agent filter node step tool entity state event message group area region reason result promo coupon airport product item`)
+
+var jwkMembers = wordSet("d p q dp dq qi")
+
+func isURLSafe(v string) bool {
+	for i := range len(v) {
+		if !isBase64(v[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Words of names that say how a string belongs to others.
+var (
+	deltaWords   = wordSet("delta deltas chunk chunks tokens stream streamed streaming partial pieces fragment fragments")
+	proseWords   = wordSet("content text message output completion arguments input response body data value thinking reasoning line lines parts segments answer")
+	speakerWords = wordSet("role author from to user sender title name url id email type_id tool_name call_id")
+)
+
+// neutral words behind a credential word do not change what it names.
+var neutral = wordSet("value string text plain plaintext hash raw data current old new prod production dev test staging live base64 b64 header env")
+
+// protocolLast are the last words of names of ids and digests.
+var protocolLast = wordSet(`id ids uuid guid ulid digest sha sha1 sha256 sha512 md5 checksum hash fingerprint etag traceparent tracestate
+	signature revision commit oid cid nonce cursor seq sequence timestamp nanos`)
+
+var groupingWords = [][]string{
+	{"session"}, {"conversation"}, {"thread"}, {"user"}, {"enduser"}, {"customer"}, {"account"}, {"chat"}, {"channel"}, {"context"},
+}
+
+var hints = map[string]hint{
+	"phone": hintPhone, "phones": hintPhone, "telephone": hintPhone, "tel": hintPhone, "mobile": hintPhone, "cell": hintPhone,
+	"cellphone": hintPhone, "fax": hintPhone, "msisdn": hintPhone, "whatsapp": hintPhone, "telefon": hintPhone, "sms": hintPhone,
+	"phonenumber": hintPhone,
+	"card":        hintCard, "pan": hintCard, "cc": hintCard, "creditcard": hintCard, "cardnumber": hintCard,
+	"ssn": hintNational, "sin": hintNational, "nino": hintNational, "nif": hintNational, "nie": hintNational, "dni": hintNational,
+	"pesel": hintNational, "bsn": hintNational, "tin": hintNational, "itin": hintNational, "tfn": hintNational, "nhs": hintNational,
+	"aadhaar": hintNational, "aadhar": hintNational, "cpf": hintNational, "cnpj": hintNational, "passport": hintNational, "steuer": hintNational,
+	"taxid": hintNational, "insee": hintNational, "nir": hintNational, "personnummer": hintNational, "license": hintNational, "licence": hintNational,
+	"routing": hintNational,
+}
+
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(text) {
+		set[w] = true
+	}
+	return set
+}
+
+// keyCache remembers names: they repeat with every span. It is bounded, because senders choose them.
+type keyCache struct {
+	names sync.Map // string → *Name
+	count atomic.Int64
+}
+
+const (
+	maxCachedKeys = 8192
+	maxKeyBytes   = 256
+)
+
+func (c *keyCache) get(name string, classify func(string) *Name) *Name {
+	if len(name) > maxKeyBytes {
+		return classify(name)
+	}
+	if info, ok := c.names.Load(name); ok {
+		return info.(*Name)
+	}
+	info := classify(name)
+	if c.count.Add(1) > maxCachedKeys {
+		c.names.Clear()
+		c.count.Store(0)
+	}
+	c.names.Store(strings.Clone(name), info)
+	return info
+}
+
+// ProtocolName is the name of a field whose value is an id or a version.
+func ProtocolName(version bool) *Name { return &Name{protocol: true, version: version} }
+
+// classifyKey reads a name by its words.
+func classifyKey(name string) *Name {
+	if len(name) > maxKeyBytes {
+		name = name[len(name)-maxKeyBytes:]
+	}
+	words := splitWords(name)
+	k := &Name{}
+	if len(words) == 0 {
+		return k
+	}
+	last := words[len(words)-1]
+	if n := len(words); n > 1 && isNumber(last) { // sha256, id_2
+		last = words[n-2]
+		if protocolLast[last+words[n-1]] {
+			last += words[n-1]
+		}
+	}
+	k.protocol = protocolLast[last] || len(words) >= 2 && last == "key" && (words[len(words)-2] == "idempotency" || words[len(words)-2] == "run")
+	k.grouping = len(words) >= 1 && (last == "id" || last == "ids" || last == "name" || last == "key") && len(words) >= 2 && anySequence(words[len(words)-2:len(words)-1], groupingWords)
+	for _, w := range words {
+		k.hint |= hints[w]
+	}
+	for _, w := range words {
+		k.delta = k.delta || deltaWords[w]
+	}
+	k.ids = idNames(words)
+	k.jwk = jwkMembers[name]
+	k.code = last == "code" || last == "codes" || last == "pin" || last == "otp" || last == "passcode"
+	k.prose, k.speaker = proseWords[last], len(words) == 1 && speakerWords[last]
+	k.version = last == "version" || last == "versions"
+	if (k.hint&hintNational != 0 || len(k.ids) > 0) && (last == "id" || last == "number") {
+		k.protocol = false
+	}
+	for len(words) > 1 && neutral[words[len(words)-1]] {
+		words = words[:len(words)-1]
+	}
+	k.url = anySequence(words, urlWords)
+	k.credential = k.jwk
+	if n := tail(words, secretWords); n > 0 {
+		k.secret = !quantity(words[:len(words)-n])
+	} else if n := tail(words, credentialWords); n > 0 {
+		k.credential = !quantity(words[:len(words)-n])
+		k.pass = last == "pass"
+		k.digest = (last == "key" || last == "keys" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
+	}
+	return k
+}
+
+// envStyle holds for names of environment variables: DATADOG_API_KEY.
+func envStyle(name string) bool {
+	return strings.IndexByte(name, '_') > 0 && upperName(name)
+}
+
+// quantity says whether the words before a credential word make it something else: max tokens, primary key, page token.
+func quantity(before []string) bool {
+	return len(before) > 0 && quantities[before[len(before)-1]]
+}
+
+// tail returns how many words of the longest sequence the name ends with.
+func tail(words []string, sequences [][]string) (n int) {
+	// X_API_KEY_2, password1: a number behind a name counts its values.
+	if len(words) > 1 && isNumber(words[len(words)-1]) {
+		words = words[:len(words)-1]
+	}
+	for _, seq := range sequences {
+		if len(seq) > n && len(seq) <= len(words) && equalWords(words[len(words)-len(seq):], seq) {
+			n = len(seq)
+		}
+	}
+	return n
+}
+
+func anySequence(words []string, sequences [][]string) bool {
+	return tail(words, sequences) > 0
+}
+
+func equalWords(a, b []string) bool {
+	for i := range b {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func isNumber(w string) bool {
+	for i := range len(w) {
+		if w[i] < '0' || w[i] > '9' {
+			return false
+		}
+	}
+	return w != ""
+}
+
+// splitWords cuts a name at everything that is no letter or digit, between a lower-case and an upper-case letter, before the last
+// upper-case letter of an abbreviation (APIKey), before digits at the end and behind digits at the start. The words are in lower case.
+func splitWords(name string) (words []string) {
+	start := 0
+	flush := func(end int) {
+		if start < end {
+			words = append(words, strings.ToLower(name[start:end]))
+		}
+	}
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case !isAlnum(c):
+			flush(i)
+			start = i + 1
+		case isUpper(c) && i > start && (isLower(name[i-1]) || isDigit(name[i-1])),
+			isUpper(c) && i > start && i+1 < len(name) && isLower(name[i+1]) && isUpper(name[i-1]),
+			isDigit(c) && i > start && !isDigit(name[i-1]) && isNumber(name[i:]),
+			isAlpha(c) && i > start && isNumber(name[start:i]):
+			flush(i)
+			start = i
+		}
+	}
+	flush(len(name))
+	return words
+}
+
+func isAlnum(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) || c >= 0x80 }
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

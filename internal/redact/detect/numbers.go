@@ -1,0 +1,300 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"strings"
+)
+
+// group is digits without a separator between them.
+type group struct {
+	start, end int
+	sep        byte // the separator before it: 0 for the first, one of " -./", or ')' when a bracket closes between
+}
+
+func (g group) len() int { return g.end - g.start }
+
+// maxGroups bounds what is looked at as one number; a list of numbers is cut into several.
+const maxGroups = 12
+
+// numbers looks at everything that begins with a digit: each run of groups of digits, joined by single separators.
+func (f *finder) numbers() {
+	s := f.s
+	var store [maxGroups]group
+	for i := 1; i < len(s)+1; i += 2 { // every second byte: what has one digit only is no number worth having
+		for i+8 <= len(s) && noDigit(load(s, i)) {
+			i += 8
+		}
+		at := i
+		if at == len(s) || !isDigit(s[at]) {
+			at--
+			if !isDigit(s[at]) {
+				continue
+			}
+		}
+		for at > 0 && isDigit(s[at-1]) {
+			at--
+		}
+		groups := digitGroups(s, at, store[:0])
+		end := groups[len(groups)-1].end
+		total := 0
+		for _, g := range groups {
+			total += g.len()
+		}
+		if total >= 4 || at >= 2 && isAlpha(s[at-1]) {
+			f.number(groups, total)
+		}
+		if i < end {
+			i += (end - i) &^ 1
+		}
+	}
+}
+
+// noDigit says whether none of eight bytes can be a digit: none has 3 as its upper half.
+func noDigit(x uint64) bool {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	upper := (x ^ low*'0') & (low * 0xf0)
+	return (upper-low)&^upper&high == 0
+}
+
+// digitGroups reads groups from a digit on.
+func digitGroups(s string, at int, groups []group) []group {
+	sep := byte(0)
+	for {
+		end := at
+		for end < len(s) && isDigit(s[end]) {
+			end++
+		}
+		groups = append(groups, group{at, end, sep})
+		if len(groups) == maxGroups || end == len(s) {
+			return groups
+		}
+		next := end
+		sep = s[next]
+		switch sep {
+		case ' ', '-', '.', '/':
+			next++
+			if sep != '.' && next < len(s) && s[next] == '(' {
+				next++
+			}
+		case ')':
+			next++
+			if next < len(s) && (s[next] == ' ' || s[next] == '-') {
+				next++
+			}
+		default:
+			return groups
+		}
+		if next >= len(s) || !isDigit(s[next]) {
+			return groups
+		}
+		at = next
+	}
+}
+
+// number applies the rules for numbers to a run of groups.
+func (f *finder) number(groups []group, total int) {
+	s := f.s
+	first, last := groups[0], groups[len(groups)-1]
+	attached := first.start > 0 && isWord(s[first.start-1])
+	if attached {
+		f.lettersBefore(groups)
+		return
+	}
+	if f.on.ip && !f.k.version {
+		f.ipv4(groups)
+	}
+	if total >= 12 && f.on.card {
+		if f.card(groups) {
+			return
+		}
+	}
+	followed := last.end < len(s) && isWord(s[last.end])
+	if total >= 7 {
+		if f.on.national && f.national(groups, total, followed) {
+			return
+		}
+		if f.on.phone && (!f.k.protocol || f.k.grouping && first.start > 0 && s[first.start-1] == '+') && total <= 20 && !(followed && !extension(s[last.end:])) {
+			f.phone(groups, total)
+		}
+	}
+}
+
+// digits appends the digits of groups.
+func digits(s string, groups []group, dst []byte) []byte {
+	for _, g := range groups {
+		dst = append(dst, s[g.start:g.end]...)
+	}
+	return dst
+}
+
+// card looks for payment cards: in one group, or in groups as they are printed.
+func (f *finder) card(groups []group) (found bool) {
+	s := f.s
+	var store [maxGroups * 24]byte
+	for a := 0; a < len(groups); a++ {
+		g := groups[a]
+		if n := g.len(); n >= 12 && n <= 19 {
+			if f.cardNumber(s[g.start:g.end], g.start, g.end, false) {
+				f.add(g.start, g.end, f.on.rules.card)
+				found = true
+			}
+			continue
+		}
+		if g.len() < 4 || g.len() > 6 || a+1 >= len(groups) {
+			continue
+		}
+		sep := groups[a+1].sep
+		if sep != ' ' && sep != '-' && sep != '.' {
+			continue
+		}
+		n := g.len()
+		for b := a + 1; b < len(groups) && groups[b].sep == sep && groups[b].len() <= 7 && n < 19; b++ {
+			n += groups[b].len()
+			if n < 13 || n > 19 || groups[b].len() < 1 {
+				continue
+			}
+			number := string(digits(s, groups[a:b+1], store[:0]))
+			shaped := g.len() == 4 && (groups[a+1].len() == 4 || groups[a+1].len() == 6)
+			if f.cardNumber(number, g.start, groups[b].end, shaped) {
+				f.add(g.start, groups[b].end, f.on.rules.card)
+				a, found = b, true
+				break
+			}
+		}
+	}
+	return found
+}
+
+// cardNumber says whether digits are a card number: Luhn, and a prefix and length that a network gives out. Without groups or words
+// about cards, one in ten long ids would pass the Luhn check, so it asks for the common networks, and for an end that is no part of
+// something longer.
+func (f *finder) cardNumber(number string, start, end int, shaped bool) bool {
+	if !luhn(number) || !notOneByte(number) {
+		return false
+	}
+	s := f.s
+	if f.k.hint&hintCard != 0 || f.near(start, end, 60, cardWords) {
+		return true
+	}
+	if f.k.protocol && !shaped || len(number) == 13 && ean(number) { // thirteen digits are goods, more often than an old card
+		return false
+	}
+	if !shaped {
+		if start > 0 && strings.IndexByte("._-/=#", s[start-1]) >= 0 && !(s[start-1] == '=' || s[start-1] == '#') {
+			return false
+		}
+		if end < len(s) && (isWord(s[end]) || s[end] == '-' || s[end] == '.' && end+1 < len(s) && isDigit(s[end+1])) {
+			return false
+		}
+	} else if end < len(s) && isWord(s[end]) {
+		return false
+	}
+	return network(number)
+}
+
+// network says whether a payment network gives out numbers with this prefix and length.
+func network(n string) bool {
+	two, four := int(n[0]-'0')*10+int(n[1]-'0'), int(n[0]-'0')*1000+int(n[1]-'0')*100+int(n[2]-'0')*10+int(n[3]-'0')
+	switch l := len(n); {
+	case n[0] == '4':
+		return l == 16 || l == 13 || l == 19
+	case two >= 51 && two <= 55, four >= 2221 && four <= 2720:
+		return l == 16
+	case two == 34, two == 37:
+		return l == 15
+	case two == 36, two == 38, two == 39, four >= 3000 && four <= 3059, four == 3095:
+		return l == 14 || l == 16
+	case four == 6011, two == 65, four >= 6440 && four <= 6499:
+		return l == 16 || l == 19
+	case four >= 3528 && four <= 3589:
+		return l == 16
+	case four == 2131, four == 1800:
+		return l == 15
+	case two == 62, two == 81:
+		return l >= 16 && l <= 19
+	case four == 5018, four == 5020, four == 5038, four == 5893, four == 6304, four == 6759, four >= 6761 && four <= 6763:
+		return l == 16 || l == 18 || l == 19
+	}
+	return false
+}
+
+func luhn(n string) bool {
+	sum := 0
+	for i := len(n) - 1; i >= 0; i-- {
+		d := int(n[i] - '0')
+		if (len(n)-i)%2 == 0 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
+}
+
+// Words beside a number that say what it is.
+var (
+	cardWords     = []string{"card", "visa", "amex", "mastercard", "maestro", "credit", "debit", "cc #", "cc:", "cc "}
+	phoneWords    = []string{"phone", "tel:", "tel.", "tel ", "mobile", "cell", "fax", "whatsapp", "sms", "call me", "text me", "telefon", "handy", "ring me", "dial"}
+	talkWords     = []string{"answering at", "reach", "messages to", "registered", "desk", "office", "contact", "call ", "hotline"}
+	ssnWords      = []string{"ssn", "social security", "soc sec"}
+	nationalWords = []string{"tax", "national id", "identity", "nif", "nie", "dni", "pesel", "bsn", "nhs", "sin", "social insurance", "aadhaar", "aadhar", "cpf", "cnpj",
+		"steuer", "passport", "insee", "sécurité sociale", "securite sociale", "tin", "routing", "aba", "medicare", "burgerservice", "id card", "id number", "personnummer"}
+)
+
+// near says whether one of the words stands at most n bytes before start or 14 bytes behind end.
+func (f *finder) near(start, end, n int, words []string) bool {
+	return containsWord(f.s[max(0, start-n):start], words) || containsWord(f.s[end:min(len(f.s), end+14)], words)
+}
+
+func containsWord(s string, words []string) bool {
+	lower := strings.ToLower(s)
+	for _, w := range words {
+		for from := 0; ; {
+			i := strings.Index(lower[from:], w)
+			if i < 0 {
+				break
+			}
+			from += i
+			after := from + len(w)
+			if (from == 0 || !isAlpha(lower[from-1])) && !(after < len(lower) && lower[after] == 's' && isAlpha(w[len(w)-1])) {
+				return true
+			}
+			from++
+		}
+	}
+	return false
+}
+
+func isAlpha(c byte) bool { return isLower(c) || isUpper(c) }
+
+// extension says whether text begins with that of a phone number: x123, ext. 123.
+func extension(s string) bool { return extensionLen(s) > 0 }
+
+func extensionLen(s string) int {
+	i := 0
+	for i < len(s) && s[i] == ' ' {
+		i++
+	}
+	switch {
+	case strings.HasPrefix(s[i:], "x"):
+		i++
+	case strings.HasPrefix(s[i:], "ext"):
+		i += 3
+		for i < len(s) && (s[i] == '.' || s[i] == ' ') {
+			i++
+		}
+	default:
+		return 0
+	}
+	from := i
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	if i == from || i-from > 6 {
+		return 0
+	}
+	return i
+}

@@ -1,0 +1,74 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+// passwordWords are words for a password in other languages than English, in lower case and, where that is not a matter of ASCII, capitalised.
+// They are looked for in text; assign.go knows the English ones, which are parts of names too.
+var passwordWords = strings.Split("kennwort|losungswort|mot de passe|mots de passe|contrase\u00f1a|contrasena|clave de acceso|senha|palavra-passe|parola d'ordine|la parola|wachtwoord|has\u0142o|haslo|heslo|"+
+	"l\u00f6senord|losenord|adgangskode|passord|salasana|jelsz\u00f3|jelszo|\u015fifre|\u015eifre|sifre|parol\u0103|\u043f\u0430\u0440\u043e\u043b\u044c|\u041f\u0430\u0440\u043e\u043b\u044c|\u0433\u0430\u0441\u043b\u043e|\u0413\u0430\u0441\u043b\u043e|"+
+	"\u043f\u0430\u0440\u043e\u043b\u0430|\u041f\u0430\u0440\u043e\u043b\u0430|\u043b\u043e\u0437\u0438\u043d\u043a\u0430|lozinka|geslo|slapta\u017eodis|parole:|salas\u00f5na|\u30d1\u30b9\u30ef\u30fc\u30c9|\u6697\u8a3c\u756a\u53f7|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|"+
+	"\ube44\ubc00\ubc88\ud638|\uc554\ud638|\u0643\u0644\u0645\u0629 \u0627\u0644\u0645\u0631\u0648\u0631|\u0643\u0644\u0645\u0629 \u0627\u0644\u0633\u0631|\u05e1\u05d9\u05e1\u05de\u05d4|\u05e1\u05d9\u05e1\u05de\u05d0|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|"+
+	"kata sandi|m\u1eadt kh\u1ea9u|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2|\u039a\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2|\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19|clave|nenosiri|wagwoord|pasahitza|contrasenya", "|")
+
+// passwordLinks stand between such a word and the password.
+var passwordLinks = strings.Split(":|=|\uff1a|\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740|->|=>| ist | lautet | est | es | \u00e8 | e' | \u00e9 | jest | je | is | on | \u00e4r | er | adalah | l\u00e0 | \u2014 | - ", "|")
+
+// password looks at what stands behind a word for a password that ends at i.
+func (f *finder) password(start, i int) {
+	s := f.s
+	if start > 0 && isWord(s[start-1]) && isWord(s[start]) || i < len(s) && isWord(s[i]) {
+		return
+	}
+	for i < len(s) && strings.IndexByte("*_`\"'\\", s[i]) >= 0 {
+		i++
+	}
+	// Between the word and its link: a space, or a closing mark of Markdown.
+	at := i
+	for at < len(s) && s[at] == ' ' && at-i < 4 {
+		at++
+	}
+	verb := false
+	link := 0
+	for _, l := range passwordLinks {
+		if strings.HasPrefix(s[at:], l) {
+			link = at + len(l)
+			break
+		}
+		if l[0] == ' ' && strings.HasPrefix(s[i:], l) {
+			link, verb = i+len(l), true
+			break
+		}
+	}
+	if link == 0 {
+		return
+	}
+	from := link
+	for from < len(s) && from-link < 8 && strings.IndexByte(" *_`\"'\\\t", s[from]) >= 0 {
+		from++
+	}
+	if from < len(s) && s[from] == '\n' {
+		from++
+	}
+	quoted := from > link && strings.IndexByte("\"'`", s[from-1]) >= 0
+	to := from
+	for to < len(s) && to-from < 128 && s[to] > ' ' && strings.IndexByte("\"'`<>|,;\\", s[to]) < 0 && !strings.HasPrefix(s[to:], "\u3002") && !strings.HasPrefix(s[to:], "\uff0c") {
+		to++
+	}
+	for to > from && strings.IndexByte(".:!?)*", s[to-1]) >= 0 {
+		to--
+	}
+	v := s[from:to]
+	if len(v) < 5 || placeholder(v) || code(v) || token.ProtectedAt(v) > 0 {
+		return
+	}
+	if strong(v) || passwordLike(v) && !dated(v) || !verb && quoted && len(v) >= 6 && !prose(v) {
+		f.add(from, to, f.on.rules.assignment)
+	}
+}

@@ -1,0 +1,35 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+func TestEveryPatternCompilesAndHasKeywords(t *testing.T) {
+	names := map[string]bool{}
+	for _, r := range builtin() {
+		require.False(t, names[r.Name], "two rules are called %s", r.Name)
+		names[r.Name] = true
+		require.True(t, token.ValidRuleName(r.Name) && len(r.Name) <= token.MaxRuleName, r.Name)
+		if r.pattern == "" {
+			continue
+		}
+		r.once.Do(r.compile)
+		require.True(t, len(r.keywords)+len(r.heads) > 0 || r.Name == "azure-client-secret", r.Name)
+		require.True(t, len(r.heads) == 0 || r.anchored, "%s begins otherwise than its head", r.Name)
+	}
+}
+
+func TestAccountNumbersHaveTheLengthTheirStandardAllows(t *testing.T) {
+	for country, form := range ibanForms {
+		require.LessOrEqual(t, len(form), 34, country)
+		require.Empty(t, strings.Trim(form, "nac"), country)
+	}
+}

@@ -1,0 +1,344 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+// A streamed message can stand in an array, or in the events of a span, as the deltas in which it came, and a secret in several of them. So
+// the deltas of one stream are read as one text first, and what is found across their borders wins over what each piece shows by itself: the
+// first half of a key is a hit too. The token stands where the secret began; the rest of it is taken out of the pieces that follow.
+//
+// What is a delta is told by names: [{"delta": …}, {"delta": …}], ["to", "kens"] under "tokens", choices[0].delta.content of each chunk. Text that
+// stands under one name in several objects is a stream unless the objects name a speaker. Members of other names are values of their own,
+// and {"user": "ann@host"}, {"user": "example.com"} is no address. Lists of strings that nothing calls a stream are joined for known forms of
+// keys only.
+
+const (
+	maxPiece     = 4096    // the longest delta
+	maxListPiece = 256     // the longest string of a list that nothing calls a stream
+	maxStream    = 1 << 20 // the longest stream
+	maxLevels    = 3       // arrays around a delta: chunks[*].choices[0].delta.content
+)
+
+// flow says how sure it is that pieces are one text.
+type flow uint8
+
+const (
+	flowNone flow = iota
+	flowList      // strings of a list: known forms only
+	flowText      // deltas: everything
+)
+
+// streamPiece is a string that may be a piece of a stream.
+type streamPiece struct {
+	stream [maxLevels]uint64 // its path without the index in the innermost array, in the one around it, …
+	arrays int               // how many arrays it stands in
+	flow   flow
+	firm   bool // something calls it a delta
+	text   string
+	own    []edit // what is found in it by itself
+	key    *Name
+
+	// Of a document: where its content stands in the text, and how it was decoded.
+	at, end int
+	v       *view
+	set     func(string) // of a native value
+}
+
+// note keeps a string that stands in an array for the end of that array.
+func (p *Walk) note(text string, k *Name, list bool, piece streamPiece) {
+	if p.arrays == 0 || text == "" || len(text) > maxPiece {
+		return
+	}
+	switch {
+	case p.delta || k.delta || k.prose:
+		piece.flow = flowText
+	case (list || p.salt != "") && len(text) <= maxListPiece:
+		piece.flow = flowList
+	default:
+		return
+	}
+	piece.firm = p.delta || k.delta
+	piece.text, piece.key, piece.arrays = text, k, p.arrays
+	piece.stream = p.streamOf()
+	p.pieces = append(p.pieces, piece)
+}
+
+// streamOf names the streams that a string at the current place can belong to.
+func (p *Walk) streamOf() (stream [maxLevels]uint64) {
+	const offset, prime = 14695981039346656037, 1099511628211
+	for i := range stream {
+		stream[i] = offset
+	}
+	for level := range stream {
+		for i := range len(p.salt) {
+			stream[level] = (stream[level] ^ uint64(p.salt[i])) * prime
+		}
+	}
+	inner := p.arrays // the current array, counted from within
+	if p.lines {
+		inner-- // the array of a sequence of documents is not on the path
+	}
+	for i := p.base; i < len(p.path); i++ {
+		s := &p.path[i]
+		if s.array {
+			inner--
+		}
+		for level := range stream {
+			h := stream[level]
+			if s.array {
+				if inner != level {
+					h = (h ^ uint64(s.index+1)) * prime
+				} else {
+					h = (h ^ 0xff) * prime
+				}
+			} else {
+				for j := range len(s.name) {
+					h = (h ^ uint64(s.name[j])) * prime
+				}
+			}
+			stream[level] = (h ^ 0xfe) * prime
+		}
+	}
+	return stream
+}
+
+// spoken says that pieces since from stand in an object that names a speaker: they are texts by themselves, unless they are called deltas.
+func (p *Walk) spoken(from int) {
+	for i := from; i < len(p.pieces); i++ {
+		if piece := &p.pieces[i]; !piece.firm {
+			piece.flow = flowNone
+		}
+	}
+}
+
+// pieceEdits are the edits of one piece, all of them: its own and what was found across its borders.
+type pieceEdits struct {
+	piece streamPiece
+	edits []edit
+}
+
+// streams ends an array: it joins the pieces that have been met in it since from. What is left of them is a matter of the arrays around it.
+func (p *Walk) streams(from int) (changed []pieceEdits) {
+	pieces := p.pieces[from:]
+	if len(pieces) >= 2 {
+		changed = p.joined(pieces)
+	}
+	// Pieces stay for the arrays around this one.
+	keep := p.pieces[:from]
+	for i := range pieces {
+		if pieces[i].flow != flowNone && pieces[i].arrays-p.arrays < maxLevels-1 && p.arrays > 1 {
+			keep = append(keep, pieces[i])
+		}
+	}
+	clear(p.pieces[len(keep):])
+	p.pieces = keep
+	return changed
+}
+
+// joined groups pieces by stream and searches each stream.
+func (p *Walk) joined(pieces []streamPiece) (changed []pieceEdits) {
+	groups := map[uint64][]*streamPiece{}
+	var order []uint64
+	for i := range pieces {
+		piece := &pieces[i]
+		level := piece.arrays - p.arrays
+		if piece.flow == flowNone || level < 0 || level >= maxLevels {
+			continue
+		}
+		id := piece.stream[level]
+		if _, ok := groups[id]; !ok {
+			order = append(order, id)
+		}
+		groups[id] = append(groups[id], piece)
+	}
+	for _, id := range order {
+		changed = append(changed, p.stream(groups[id])...)
+	}
+	return changed
+}
+
+// stream searches the text that pieces give together. Tokens end one text and begin another.
+func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
+	if len(pieces) < 2 {
+		return nil
+	}
+	of, strong := flowText, false
+	total := 0
+	for i, piece := range pieces {
+		if of = min(of, piece.flow); of == flowList {
+			// Words of a text are cut with the spaces between them; values of a list have none at their ends.
+			strong = strong || i > 0 && piece.text[0] == ' ' || i+1 < len(pieces) && strings.HasSuffix(piece.text, " ")
+		}
+		total += len(piece.text)
+	}
+	if total < 8 || total > maxStream {
+		return nil
+	}
+	if strong {
+		of = flowText
+	}
+	var b strings.Builder
+	b.Grow(total)
+	ends := make([]int, len(pieces))
+	for i, piece := range pieces {
+		b.WriteString(piece.text)
+		ends[i] = b.Len()
+	}
+	whole := b.String()
+	cuts := map[int][]edit{} // by piece
+	cut := func(h found) {
+		first, _ := slices.BinarySearch(ends, h.start+1)
+		last, _ := slices.BinarySearch(ends, h.end)
+		if first == last || of == flowList && !p.keyAcross(pieces, ends, first, last, h) {
+			return
+		}
+		with := p.replace(whole, h.start, h.end, h.rule, NoName).text
+		for i := first; i <= last; i++ {
+			start := ends[i] - len(pieces[i].text)
+			cuts[i] = append(cuts[i], edit{max(h.start, start) - start, min(h.end, ends[i]) - start, with})
+			with = ""
+		}
+	}
+	k := pieces[0].key
+	if of == flowList || k.prose || k.delta {
+		k = NoName
+	}
+	at := 0
+	for _, t := range append(token.Find(whole), [2]int{len(whole), len(whole)}) {
+		decoded := 0
+		if of == flowList {
+			decoded = maxDecoded
+		}
+		for _, h := range p.r.search(whole[at:t[0]], k, nil, decoded, p.sure) {
+			cut(found{h.start + at, h.end + at, h.rule})
+		}
+		at = t[1]
+	}
+	for i, piece := range pieces {
+		if len(cuts[i]) > 0 {
+			changed = append(changed, pieceEdits{*piece, mergeEdits(piece.own, cuts[i])})
+			piece.flow = flowNone // what is left of it is searched when the result is
+			p.cuts++
+		}
+	}
+	return changed
+}
+
+// keyAcross says whether a hit across strings of a list is a key that was cut, and not two values one behind the other: it has a known form that
+// needs no name, and neither end of it fills its string alone as a value of its own.
+func (p *Walk) keyAcross(pieces []*streamPiece, ends []int, first, last int, h found) bool {
+	r := p.r.rules[h.rule]
+	if r.Class != Known || r.Section != "vendor" && r.Section != "gitleaks" || h.end-h.start < 16 {
+		return false
+	}
+	begin := h.start - (ends[first] - len(pieces[first].text))
+	if begin == 0 && len(p.r.find(pieces[first].text, NoName, nil, maxDecoded)) > 0 && last == first+1 {
+		return h.end < ends[last] // a whole value, and then another word
+	}
+	return true
+}
+
+// mergeEdits unites the edits of a text with others of it. Where they overlap, the others say what is written.
+func mergeEdits(own, cuts []edit) []edit {
+	type part struct {
+		edit
+		cut bool
+	}
+	var all []part
+	for _, e := range own {
+		all = append(all, part{e, false})
+	}
+	for _, e := range cuts {
+		all = append(all, part{e, true})
+	}
+	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(a.start, b.start) })
+	var out []part
+	for _, e := range all {
+		if n := len(out); n > 0 && e.start < out[n-1].end {
+			last := &out[n-1]
+			switch {
+			case e.cut && last.cut:
+				last.text += e.text
+			case e.cut:
+				last.text, last.cut = e.text, true
+			}
+			last.end = max(last.end, e.end)
+			continue
+		}
+		out = append(out, e)
+	}
+	edits := make([]edit, len(out))
+	for i, e := range out {
+		edits[i] = e.edit
+	}
+	return edits
+}
+
+// compose returns the edits of a text of n bytes that do what first and then second do.
+func compose(n int, first, second []edit) []edit {
+	// The text between, in runs: what was copied, and what was written.
+	type run struct {
+		start, end int    // copied from there
+		text       string // or written
+	}
+	size := func(r run) int { return r.end - r.start + len(r.text) }
+	var between []run
+	from := 0
+	for _, e := range first {
+		between = append(between, run{start: from, end: e.start}, run{text: e.text})
+		from = e.end
+	}
+	between = append(between, run{start: from, end: n})
+	var after []run
+	i, used := 0, 0 // of between[i]
+	take := func(length int, keep bool) {
+		for length > 0 {
+			m := min(length, size(between[i])-used)
+			if keep && m > 0 {
+				if r := between[i]; r.text != "" {
+					after = append(after, run{text: r.text[used : used+m]})
+				} else {
+					after = append(after, run{start: r.start + used, end: r.start + used + m})
+				}
+			}
+			length -= m
+			if used += m; used == size(between[i]) {
+				i, used = i+1, 0
+			}
+		}
+	}
+	at := 0
+	for _, e := range second {
+		take(e.start-at, true)
+		after = append(after, run{text: e.text})
+		take(e.end-e.start, false)
+		at = e.end
+	}
+	rest := -used
+	for _, r := range between[i:] {
+		rest += size(r)
+	}
+	take(rest, true)
+	var edits []edit
+	written, from := "", 0
+	for _, r := range append(after, run{start: n, end: n}) {
+		if r.text != "" || r.start == r.end && r.start != n {
+			written += r.text
+			continue
+		}
+		if written != "" || r.start > from {
+			edits = append(edits, edit{from, r.start, written})
+			written = ""
+		}
+		from = r.end
+	}
+	return edits
+}

@@ -1,0 +1,373 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// found is a hit in a text: a half-open byte range and the rule.
+type found struct {
+	start, end int
+	rule       ruleID
+}
+
+// ruleID is the place of a rule in the table of a Redactor; none for a rule that is switched off.
+type ruleID int32
+
+const none ruleID = -1
+
+// finder looks through one text. It is used once.
+type finder struct {
+	r    *Detector
+	on   *switches
+	k    *Name
+	s    string
+	user []*userRule
+	// sure: no guesses.
+	sure bool
+	// decoded is how many encodings the text was unwrapped from.
+	decoded int
+	out     []found
+	// assigned is the end of the last name that was looked at as that of an assignment.
+	assigned int
+	// searched is how far rules have looked, vain how often rules with a gap have.
+	searched map[ruleID]int
+	vain     map[ruleID]vain
+}
+
+// vain is how often a rule has looked, and where last.
+type vain struct{ count, at int }
+
+// After so many looks, a rule with a gap looks again this many bytes further on: the gaps are wider.
+const (
+	maxVain   = 64
+	gapStride = 60
+)
+
+// maxDecoded bounds encodings in encodings in one text: base64 in percent signs in escapes.
+const maxDecoded = 4
+
+// find returns what the rules find in a text, as ranges that do not overlap, in order. It is a function of the text, the name and the
+// profile alone.
+func (r *Detector) find(s string, k *Name, user []*userRule, decoded int) []found {
+	return r.search(s, k, user, decoded, false)
+}
+
+// search is find, and where sure is said, by the rules alone that do not guess.
+func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure bool) []found {
+	if len(s) < gramLen {
+		return nil
+	}
+	f := finder{r: r, on: &r.on, k: k, s: s, user: user, decoded: decoded, sure: sure}
+	if sure {
+		f.on = &r.sure
+	}
+	f.keywords()
+	if len(k.ids) > 0 && f.on.national && decoded == 0 {
+		f.labelled(0, k.ids)
+	}
+	f.emails()
+	f.numbers()
+	f.ipv6()
+	f.runs()
+	f.tildes()
+	f.userRules()
+	if decoded < maxDecoded {
+		f.escaped()
+		f.percent()
+		f.folded()
+	}
+	return united(f.out)
+}
+
+// add notes a hit, without the white space around it.
+func (f *finder) add(start, end int, rule ruleID) {
+	if rule == none {
+		return
+	}
+	for start < end && f.s[start] <= ' ' {
+		start++
+	}
+	for start < end && f.s[end-1] <= ' ' {
+		end--
+	}
+	if start < end && !f.r.allowed(f.s[start:end]) {
+		f.out = append(f.out, found{start, end, rule})
+	}
+}
+
+// united merges ranges that overlap. The rule of the longest part names the whole; of equal ones, the one that comes first in the
+// table.
+func united(in []found) []found {
+	if len(in) < 2 {
+		return in
+	}
+	slices.SortFunc(in, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(a.rule, b.rule))
+	})
+	out := in[:1]
+	longest := in[0].end - in[0].start
+	for _, x := range in[1:] {
+		last := &out[len(out)-1]
+		if x.start >= last.end {
+			out = append(out, x)
+			longest = x.end - x.start
+			continue
+		}
+		if n := x.end - x.start; n > longest || n == longest && x.rule < last.rule {
+			longest, last.rule = n, x.rule
+		}
+		last.end = max(last.end, x.end)
+	}
+	return out
+}
+
+// keywords runs the rules that hang on a word.
+func (f *finder) keywords() {
+	f.r.words.each(f.s, func(at, id int) {
+		for _, a := range f.r.actions[id] {
+			switch a.kind {
+			case actRule:
+				r := f.r.rules[a.rule]
+				if r.Class == Guess && (f.sure || f.k.protocol) {
+					continue
+				}
+				f.pattern(r, a.rule, at)
+			case actAssignment:
+				f.assignment(at)
+			case actURL:
+				f.url(at)
+			case actPassword:
+				f.password(at, at+a.word)
+			case actLabel:
+				if end := at + a.word; at == 0 || !isWord(f.s[at-1]) || f.s[at-1] == '_' {
+					if end == len(f.s) || !isAlpha(f.s[end]) || f.s[end] == 's' {
+						f.labelled(end, a.ids)
+					}
+				}
+			}
+		}
+	})
+}
+
+// pattern runs a rule at one of its words, unless that stands in what the rule has found or, where it searches around its words, has
+// searched already.
+func (f *finder) pattern(r *rule, id ruleID, at int) {
+	if at < f.searched[id] {
+		return
+	}
+	if r.once.Do(r.compile); r.gap {
+		// The word, anything, and then what counts: of a text that is nothing but the word, not every one is worth a look.
+		if f.vain == nil {
+			f.vain = map[ruleID]vain{}
+		}
+		v := f.vain[id]
+		if v.count > maxVain && at-v.at < gapStride {
+			return
+		}
+		v.count, v.at = v.count+1, at
+		f.vain[id] = v
+	}
+	until := 0
+	if r.once.Do(r.compile); !r.anchored {
+		until = at + windowAfter/2
+	}
+	matched := r.find(f.s, at, func(start, end int) {
+		f.add(start, end, id)
+		until = max(until, end)
+	})
+	if !r.gap {
+		until = max(until, matched)
+	}
+	if until > 0 {
+		if f.searched == nil {
+			f.searched = map[ruleID]int{}
+		}
+		f.searched[id] = until
+	}
+}
+
+// runs looks at what has no word to hang on: long runs of characters of base64, which can be keys by their form or hold an encoded
+// secret.
+func (f *finder) runs() {
+	s := f.s
+	const least = 22
+	for i := 0; i+least <= len(s); {
+		// A run that holds all of [i, i+least) is found by its last byte first: most text is skipped word by word.
+		j := i + least - 1
+		for j >= i && isBase64(s[j]) {
+			j--
+		}
+		if j >= i {
+			i = j + 1
+			continue
+		}
+		end := i + least
+		for end < len(s) && isBase64(s[end]) {
+			end++
+		}
+		body := end
+		for end < len(s) && s[end] == '=' && end-body < 2 {
+			end++
+		}
+		f.run(i, end)
+		i = end + 1
+	}
+}
+
+var base64Chars = func() (t [256]bool) {
+	for c := range t {
+		b := byte(c)
+		t[c] = b < 0x80 && isAlnum(b) || b == '+' || b == '/' || b == '-' || b == '_'
+	}
+	return t
+}()
+
+func isBase64(c byte) bool { return base64Chars[c] }
+
+// run looks at one run of base64 characters.
+func (f *finder) run(start, end int) {
+	s := f.s
+	text := s[start:end]
+	body := strings.TrimRight(text, "=")
+	prev := byte(0)
+	if start > 0 {
+		prev = s[start-1]
+	}
+	f.head(start, end)
+	if slash := strings.LastIndexByte(body, '/'); slash >= 0 {
+		f.head(start+slash+1, end)
+	}
+	f.behind(start, end, body, prev)
+	switch n := len(body); {
+	case n == 34 && (strings.HasPrefix(body, "SK") || strings.HasPrefix(body, "AC")) && isHex(body[2:]):
+		f.add(start, end, f.on.rules.twilio)
+	case n == 24 && prev == '.' && start >= 2 && s[start-2] == 's' && (start == 2 || !isWord(s[start-3])) && isPlain(body) && randomish(body):
+		f.add(start-2, end, f.on.rules.vault)
+	case n >= 24 && prev == '.' && start >= 4 && (s[start-4:start-1] == "hvs" || s[start-4:start-1] == "hvb" || s[start-4:start-1] == "hvr"):
+		f.add(start-4, end, f.on.rules.vault)
+	case n == 35 && prev == ':' && start >= 9 && isNumber(s[start-9:start-1]) && randomish(body):
+		from := start - 1
+		for from > 0 && isDigit(s[from-1]) {
+			from--
+		}
+		f.add(from, end, f.on.rules.telegram)
+	case n == 40 && !f.k.protocol && awsSecret(body) && f.nearAWS(start, end):
+		f.add(start, end, f.on.rules.awsSecret)
+	}
+	if f.on.rules.anywhere != none && !f.k.protocol && len(body) >= 24 && random(body) && entropy(body) >= 3.8 {
+		f.add(start, end, f.on.rules.anywhere)
+	}
+	if len(body) >= 20 && f.decoded < maxDecoded {
+		f.base64(start, end, body)
+		f.otherBases(start, end, body)
+	}
+}
+
+// head runs the rules whose values begin as a run does.
+func (f *finder) head(start, end int) {
+	if end-start < 22 || start > 0 && isWord(f.s[start-1]) {
+		return
+	}
+	first := [2]byte{lowered[f.s[start]], lowered[f.s[start+1]]}
+	for _, id := range f.r.heads[string(first[:])] {
+		f.pattern(f.r.rules[id], id, start)
+	}
+}
+
+// behind looks at runs that belong to what stands before or behind them: three parts of a Discord token, pat….<hex>, 1/<gid>:<hex>.
+func (f *finder) behind(start, end int, body string, prev byte) {
+	s, n := f.s, len(body)
+	id := func(name string) ruleID {
+		if at, ok := f.r.byName[name]; ok {
+			return at
+		}
+		return none
+	}
+	switch {
+	case prev == '.' && n >= 40 && isHex(body) && start >= 18 && s[start-18:start-15] == "pat" && isPlain(s[start-18:start-1]):
+		f.add(start-18, end, id("airtable-pat"))
+	case prev == ':' && n == 32 && isHex(body) && start >= 17 && isNumber(s[start-16:start-1]):
+		from := start - 16
+		for from > 0 && (isDigit(s[from-1]) || s[from-1] == '/') {
+			from--
+		}
+		if s[from+1] == '/' {
+			f.add(from, end, id("asana-token"))
+		}
+	case n >= 23 && n <= 28 && strings.IndexByte("MNO", body[0]) >= 0 && len(s) > end+34 && s[end] == '.' && s[end+7] == '.' && random(body):
+		last := end + 8
+		for last < len(s) && isBase64(s[last]) {
+			last++
+		}
+		if last-end >= 34 {
+			f.add(start, last, id("discord-token"))
+		}
+	}
+}
+
+// awsSecret holds for forty characters of base64 of all kinds.
+func awsSecret(body string) bool {
+	return strings.IndexByte(body, '-') < 0 && strings.IndexByte(body, '_') < 0 && !isHex(body) && random40(body)
+}
+
+func random40(body string) bool {
+	var upper, lower, other int
+	for i := range len(body) {
+		switch c := body[i]; {
+		case isUpper(c):
+			upper++
+		case isLower(c):
+			lower++
+		default:
+			other++
+		}
+	}
+	return upper >= 4 && lower >= 4 && other >= 1 && entropy(body) >= 3.8
+}
+
+func (f *finder) nearAWS(start, end int) bool {
+	return containsWord(f.s[max(0, start-160):start], []string{"aws", "secret", "akia", "asia", "secretaccesskey", "access_key", "accesskey"}) ||
+		f.k.secret || f.k.credential
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if !isAlnum(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// tildes looks for client secrets of Microsoft Entra, whose one mark is Q~.
+func (f *finder) tildes() {
+	if f.on.rules.azureSecret == none {
+		return
+	}
+	for from := 0; ; {
+		i := strings.IndexByte(f.s[from:], '~')
+		if i < 0 {
+			return
+		}
+		from += i - 1
+		if from >= 4 && f.s[from] == 'Q' {
+			r := f.r.rules[f.on.rules.azureSecret]
+			r.find(f.s[:min(len(f.s), from+64)], max(0, from-5), func(start, end int) { f.add(start, end, f.on.rules.azureSecret) })
+		}
+		from += 2
+	}
+}

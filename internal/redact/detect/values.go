@@ -1,0 +1,213 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// notOneByte refuses values such as xxxx and 0000.
+func notOneByte(v string) bool {
+	for i := 1; i < len(v); i++ {
+		if v[i] != v[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// randomish refuses values that are words: a key has digits, or upper-case letters among lower-case ones.
+func randomish(v string) bool {
+	var upper, lower, digit, changes int
+	var last byte
+	for i := range len(v) {
+		var class byte
+		switch c := v[i]; {
+		case isUpper(c):
+			upper++
+			class = 'A'
+		case isLower(c):
+			lower++
+			class = 'a'
+		case isDigit(c):
+			digit++
+			class = '0'
+		}
+		if class != last && class != 0 && last != 0 {
+			changes++
+		}
+		last = class
+	}
+	if upper+lower+digit < len(v)/2 || !notOneByte(v) {
+		return false
+	}
+	return digit >= 2 || changes >= 3 && upper > 0 && lower > 0
+}
+
+// passwordLike holds for what people choose when they are told to: letters and digits, no white space.
+func passwordLike(v string) bool {
+	digit, letter := false, false
+	for i := range len(v) {
+		switch c := v[i]; {
+		case c <= ' ':
+			return false
+		case isDigit(c):
+			digit = true
+		case isAlpha(c):
+			letter = true
+		}
+	}
+	return len(v) >= 6 && len(v) <= 128 && digit && letter
+}
+
+// random says whether a value looks like a generated credential: long enough, without white space, of several kinds of characters,
+// and no composition of words, a path, an address or a date.
+func random(v string) bool {
+	if len(v) < 12 || len(v) > 4096 || strings.ContainsAny(v, " \t\r\n") || !randomish(v) {
+		return false
+	}
+	e := entropy(v)
+	if e < 2.6 || len(v) >= 20 && e < 3 {
+		return false
+	}
+	if strings.Contains(v, "://") || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") {
+		return false
+	}
+	if len(v) >= 20 && shuffled(v) {
+		return true
+	}
+	// Words, versions, dates: every part is letters with at most a short number, or a short number.
+	odd := 0
+	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune("-_./:,@|#", r) }) {
+		if !wordLike(part) {
+			odd += len(part)
+		}
+	}
+	return odd >= 8 && odd*2 >= len(v) || odd >= 16
+}
+
+// shuffled holds for letters whose case changes as often as not, which no composition of words does.
+func shuffled(v string) bool {
+	changes := 0
+	for i := range len(v) {
+		if !isUpper(v[i]) && !isLower(v[i]) {
+			return false
+		}
+		if i > 0 && isUpper(v[i]) != isUpper(v[i-1]) {
+			changes++
+		}
+	}
+	return changes*3 >= len(v)
+}
+
+// wordLike holds for letters of one case (or capitalised parts of camelCase) with a short number behind or before, and for numbers.
+func wordLike(part string) bool {
+	letters := strings.TrimRight(strings.TrimLeft(part, "0123456789"), "0123456789")
+	if len(part)-len(letters) > 4 && letters != "" {
+		return false
+	}
+	runs, length := 0, 0
+	for i := range len(letters) {
+		c := letters[i]
+		if !isUpper(c) && !isLower(c) {
+			return false
+		}
+		if isUpper(c) && (i == 0 || isLower(letters[i-1])) {
+			runs++
+		}
+		length++
+	}
+	// Words have four letters or more on average and hold a vowel.
+	return runs <= 1 || length >= runs*4
+}
+
+// placeholder says whether a value stands for one: a template, a mask, a type, a word of documentation.
+func placeholder(v string) bool {
+	t := strings.ToLower(strings.Trim(v, " \t\r\n\"'`*<>[](){}$%.,;:!?"))
+	if t == "" {
+		return true
+	}
+	switch {
+	case strings.HasPrefix(v, "${"), strings.HasPrefix(v, "$("), strings.HasPrefix(v, "{{"), strings.HasPrefix(v, "<%"),
+		strings.HasPrefix(v, "%(") && strings.HasSuffix(v, ")s"),
+		strings.HasPrefix(v, "<") && strings.HasSuffix(v, ">"),
+		strings.HasPrefix(v, "{") && strings.HasSuffix(v, "}") && !strings.ContainsAny(v, `":,`),
+		strings.HasPrefix(v, "[Scrubbed due to"):
+		return true
+	}
+	if strings.HasPrefix(v, "$") && len(v) > 1 && upperName(v[1:]) || strings.HasPrefix(v, "%") && strings.HasSuffix(v, "%") && len(v) > 2 && upperName(v[1:len(v)-1]) {
+		return true
+	}
+	return placeholders[t] || wordPath(v) || !notOneByte(t) && len(t) > 1
+}
+
+// wordPath holds for absolute paths of words: PWD=/home/ada/project.
+func wordPath(v string) bool {
+	if len(v) < 4 || v[0] != '/' || strings.Count(v, "/") < 2 {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == '/' || r == '-' || r == '_' || r == '.' }) {
+		if !wordLike(part) || len(part) > 24 {
+			return false
+		}
+	}
+	return true
+}
+
+// hexDigest holds for what looks like an MD5, SHA-1 or SHA-256 digest, or a UUID.
+func hexDigest(v string) bool {
+	switch len(v) {
+	case 32, 40, 64:
+		return isHex(v)
+	case 36:
+		return v[8] == '-' && v[13] == '-' && v[18] == '-' && v[23] == '-' && isHex(strings.ReplaceAll(v, "-", ""))
+	}
+	return false
+}
+
+func upperName(v string) bool {
+	for i := range len(v) {
+		if c := v[i]; !isUpper(c) && c != '_' && !(isDigit(c) && i > 0) {
+			return false
+		}
+	}
+	return v != ""
+}
+
+var placeholders = wordSet(`redacted readacted __redacted__ filtered masked hidden null nil none undefined true false yes no on off string str text
+	integer int number bool boolean object array float any bytes required optional empty unset n/a na tbd todo changeme placeholder
+	example dummy your_password your-password yourpassword your_api_key your-api-key your_token your_secret password passwd secret
+	token key api_key apikey value username user bearer basic default unknown missing invalid expired valid ok error failed auto enabled disabled same-origin
+	include omit`)
+
+// basicCredentials holds for base64 of user:password.
+func basicCredentials(v string) bool {
+	text, ok := decodeBase64(v)
+	return ok && strings.IndexByte(text, ':') > 0 && printable(text)
+}
+
+// decodeBase64 decodes standard and URL-safe base64, padded or not.
+func decodeBase64(v string) (string, bool) {
+	v = strings.TrimRight(v, "=")
+	if len(v)%4 == 1 {
+		v = v[:len(v)-1] // cut
+	}
+	enc := base64.RawStdEncoding
+	if strings.ContainsAny(v, "-_") {
+		enc = base64.RawURLEncoding
+	}
+	text, err := enc.DecodeString(v)
+	return string(text), err == nil
+}
+
+// printable holds for text that somebody wrote: nothing but ASCII that prints, white space and well-formed UTF-8.
+func printable(s string) bool {
+	for _, c := range s {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f || c == '\uFFFD' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,414 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+// edit replaces a byte range of a text.
+type edit struct {
+	start, end int
+	text       string
+}
+
+// apply makes the edits, which are in order and do not overlap.
+func apply(s string, edits []edit) string {
+	if len(edits) == 0 {
+		return s
+	}
+	n := len(s)
+	for _, e := range edits {
+		n += len(e.text) - (e.end - e.start)
+	}
+	var b strings.Builder
+	b.Grow(n)
+	from := 0
+	for _, e := range edits {
+		b.WriteString(s[from:e.start])
+		b.WriteString(e.text)
+		from = e.end
+	}
+	b.WriteString(s[from:])
+	return b.String()
+}
+
+// Walk is one walk over a value. It collects edits, so that looking and rewriting are the same walk.
+type Walk struct {
+	r   *Detector
+	rep *Report
+
+	path path
+	// dry: nothing is written. whole: what holds a hit is replaced as a whole.
+	dry, whole bool
+	// again: this is a search of what another has given.
+	again bool
+	// identity: what is replaced names somebody, and becomes a token in every mode.
+	identity bool
+	// user are the rules of users that apply to the current leaf.
+	user []*userRule
+	// inherited is the name that holds for all leaves of the current document, whatever they are called.
+	inherited *Name
+	// sure: only rules that do not guess, which are those of the gate.
+	sure bool
+	// pieces are strings of the open arrays that may be pieces of streams, arrays how many are open, base where the path begins within which
+	// they are counted, lines that the outermost is a sequence of documents, salt and delta what is known of all strings here.
+	pieces       []streamPiece
+	arrays, base int
+	lines, delta bool
+	salt         string
+	// cuts counts the pieces of streams that were cut.
+	cuts int
+	// budget is how many bytes may still be searched. Text between hits is searched again; text that is nothing but hits, one made
+	// visible by the next, would be searched without end, and is replaced whole.
+	budget int
+	// nested is how many JSON texts the current one lies in.
+	nested int
+}
+
+// searchAgain searches what the edits of a text give, until nothing is found in it any more: what is left of a stream is text of its own, and what
+// a guess has taken must not hide what the gate would find beside it.
+func (p *Walk) searchAgain(s string, k *Name, edits []edit, cut bool) []edit {
+	for range maxRounds {
+		after := apply(s, edits)
+		more := []edit(nil)
+		for _, sure := range []bool{false, true} {
+			if !sure && !cut {
+				continue
+			}
+			q := &Walk{r: p.r, rep: &Report{}, path: p.path, identity: p.identity, again: true, sure: sure, inherited: p.inherited}
+			if more = q.leaf(after, k); len(more) > 0 {
+				for rule, n := range q.rep.Hits {
+					p.rep.count(rule, n)
+				}
+				break
+			}
+		}
+		if len(more) == 0 {
+			break
+		}
+		edits = compose(len(s), edits, more)
+	}
+	return edits
+}
+
+// maxRounds bounds how often a result is searched again.
+const maxRounds = 8
+
+func searchBudget(s string) int { return 64*len(s) + 1<<20 }
+
+// maxNested bounds JSON in strings of JSON. Each level doubles the escapes, so that real nesting is shallow; what lies deeper is
+// searched as text, with its escapes undone.
+const maxNested = 16
+
+// leaf returns the edits of one string value. What cannot be searched is replaced whole.
+func (p *Walk) leaf(s string, k *Name) (edits []edit) {
+	p.rep.Leaves++
+	p.rep.Bytes += int64(len(s))
+	if s == "" {
+		return nil
+	}
+	defer func() {
+		if recover() != nil { // a defect of a detector must not become a leak
+			edits = []edit{p.replace(s, 0, len(s), none, k)}
+		}
+	}()
+	p.user = p.r.userFor(p.path)
+	before := p.cuts
+	if p.nested == 0 {
+		p.budget = searchBudget(s)
+	}
+	edits = p.value(s, k)
+	if p.whole && len(edits) > 0 {
+		edits = []edit{{0, len(s), edits[0].text}}
+	}
+	if len(edits) > 0 && p.nested == 0 && !p.again {
+		edits = p.searchAgain(s, k, edits, p.cuts > before)
+		p.cuts = before
+	}
+	if len(edits) > 0 && p.nested == 0 && validJSON(s) {
+		// A text that is a number, or that a user's rule replaces whole, was JSON and is a JSON string now.
+		if after := apply(s, edits); !validJSON(after) {
+			edits = []edit{{0, len(s), `"` + quoted(after) + `"`}}
+		}
+	}
+	return edits
+}
+
+func (p *Walk) value(s string, k *Name) []edit {
+	if u := p.r.wholeRule(p.path); u != none && !allTokens(s) {
+		return []edit{p.replace(s, 0, len(s), u, k)}
+	}
+	if k.protocol && len(p.user) == 0 && machineID(s) {
+		return nil
+	}
+	if p.nested < maxNested && looksLikeJSON(s) && validJSON(s) {
+		return p.within(s, k)
+	}
+	if k.secret && p.r.on.rules.secretKey != none {
+		from := authScheme(s, 0, len(s))
+		if v := s[from:]; !allTokens(v) && !p.r.allowed(v) && !p.r.pathAllowed(p.path) {
+			hits := p.r.search(s, k, p.user, 0, p.sure)
+			if len(hits) > 0 || !placeholder(v) {
+				rule := p.r.on.rules.secretKey
+				if len(hits) == 1 && hits[0].start <= from && hits[0].end == len(s) {
+					rule = hits[0].rule
+				}
+				return []edit{p.replace(s, from, len(s), rule, k)}
+			}
+		}
+	} else if k.credential && !p.sure && p.r.on.rules.entropy != none && k.looks(s) && !(k.digest && hexDigest(s)) && len(token.Find(s)) == 0 && !placeholder(s) && !p.r.allowed(s) && !p.r.pathAllowed(p.path) {
+		rule := p.r.on.rules.entropy
+		if f := p.r.search(s, k, p.user, 0, p.sure); len(f) == 1 && f[0].start == 0 && f[0].end == len(s) {
+			rule = f[0].rule
+		}
+		return []edit{p.replace(s, 0, len(s), rule, k)}
+	}
+	return p.text(s, k)
+}
+
+// within returns the edits of a text that is JSON. All leaves of JSON under the name of a secret are secret, whatever their names.
+func (p *Walk) within(s string, k *Name) []edit {
+	outer := p.inherited
+	if k.secret {
+		p.inherited = k
+	}
+	p.nested++
+	edits := p.document(s, k)
+	p.nested--
+	p.inherited = outer
+	return edits
+}
+
+// allTokens says whether nothing of a value is left to redact: it is empty, or tokens and masks with no letter or digit between them.
+func allTokens(s string) bool {
+	from := 0
+	for _, at := range append(token.Find(s), [2]int{len(s), len(s)}) {
+		for i := from; i < at[0]; i++ {
+			if isAlnum(s[i]) {
+				return false
+			}
+		}
+		from = at[1]
+	}
+	return true
+}
+
+// text returns the edits of a text that is no JSON as a whole. JSON documents inside of it are read as such.
+func (p *Walk) text(s string, k *Name) (edits []edit) {
+	from := 0
+	budget := 4*len(s) + 1024 // what reading in vain may cost
+	object, array := indexFrom(s, '{', 0), indexFrom(s, '[', 0)
+	for at := 0; p.nested < maxNested && budget > 0; {
+		if object >= 0 && object < at {
+			object = indexFrom(s, '{', at)
+		}
+		if array >= 0 && array < at {
+			array = indexFrom(s, '[', at)
+		}
+		if at = object; at < 0 || array >= 0 && array < at {
+			at = array
+		}
+		if at < 0 {
+			break
+		}
+		end := documentEnd(s, at, &budget)
+		if end < 0 {
+			at++
+			continue
+		}
+		edits = p.plain(edits, s, from, at, k)
+		p.nested++
+		for _, e := range p.document(s[at:end], k) {
+			edits = append(edits, edit{e.start + at, e.end + at, e.text})
+		}
+		p.nested--
+		at, from = end, end
+	}
+	return p.plain(edits, s, from, len(s), k)
+}
+
+func indexFrom(s string, c byte, from int) int {
+	if from >= len(s) {
+		return -1
+	}
+	if i := strings.IndexByte(s[from:], c); i >= 0 {
+		return from + i
+	}
+	return -1
+}
+
+// documentEnd returns the end of the JSON object or array that begins at s[at], -1 if there is none that holds a string.
+func documentEnd(s string, at int, budget *int) int {
+	i := at + 1
+	for i < len(s) && (s[i] <= ' ' || s[i] == '[' || s[i] == '{') && i-at < 64 {
+		i++
+	}
+	if i >= len(s) || s[i] != '"' {
+		return -1
+	}
+	r := jsonReader{s: s, at: at}
+	for {
+		switch t := r.next(); t.kind {
+		case jsonBad, jsonEnd:
+			*budget -= max(t.end, r.at) - at
+			return -1
+		case jsonClose:
+			if len(r.stack) == 0 {
+				return t.end
+			}
+		}
+	}
+}
+
+// plain appends the edits of s[from:to], which holds no JSON. Tokens that stand there already are left alone, and nothing is found
+// across them. What lies between two hits is searched again by itself, so that redacting the result finds nothing more.
+func (p *Walk) plain(edits []edit, s string, from, to int, k *Name) []edit {
+	if strings.Contains(s[from:to], token.Prefix[:len(token.Prefix)-1]) {
+		at := from
+		for _, t := range token.Find(s[from:to]) {
+			edits = p.piece(edits, s, at, from+t[0], k)
+			at = from + t[1]
+		}
+		from = at
+	}
+	return p.piece(edits, s, from, to, k)
+}
+
+func (p *Walk) piece(edits []edit, s string, from, to int, k *Name) []edit {
+	if from >= to {
+		return edits
+	}
+	if p.budget -= to - from; p.budget < 0 {
+		return append(edits, p.replace(s, from, to, none, k))
+	}
+	hits := p.r.search(s[from:to], k, p.user, 0, p.sure)
+	if k.service && p.nested+len(p.path) > 0 {
+		hits = p.beside(hits, s[from:to], k)
+	}
+	if p.r.pathAllowed(p.path) {
+		return edits
+	}
+	at := from
+	for _, h := range hits {
+		edits = p.piece(edits, s, at, from+h.start, k)
+		edits = append(edits, p.replace(s, from+h.start, from+h.end, h.rule, k))
+		at = from + h.end
+	}
+	if len(hits) > 0 {
+		edits = p.piece(edits, s, at, to, k)
+	}
+	return edits
+}
+
+// beside searches a value behind its name, where that names a service: the rules for services look for both.
+func (p *Walk) beside(hits []found, s string, k *Name) []found {
+	if len(s) > 4096 {
+		return hits
+	}
+	name := p.path.lastName() + "="
+	for _, h := range p.r.search(name+s, k, nil, maxDecoded, p.sure) {
+		if h.start >= len(name) {
+			hits = append(hits, found{h.start - len(name), h.end - len(name), h.rule})
+		}
+	}
+	return united(hits)
+}
+
+// replace makes the edit for a hit and counts it.
+func (p *Walk) replace(s string, start, end int, rule ruleID, k *Name) edit {
+	name := ruleFailure
+	if rule != none {
+		name = p.r.rules[rule].Name
+	}
+	p.rep.hit(name, p.path)
+	return edit{start, end, p.r.replacement(name, s[start:end], k.grouping || p.identity)}
+}
+
+// ruleFailure names values that were replaced because they could not be searched.
+const ruleFailure = "redaction-failure"
+
+// Number returns what stands for a number, and whether it has to go. text is its literal.
+func (p *Walk) Number(text string, k *Name) (string, bool) {
+	p.rep.Leaves++
+	p.rep.Bytes += int64(len(text))
+	digits := wholeNumber(text)
+	rule := p.r.wholeRule(p.path)
+	if rule == none && k.secret && len(text) >= 3 {
+		rule = p.r.on.rules.secretKey
+	}
+	if rule == none && len(digits) >= 8 {
+		if hits := p.r.search(digits, k, p.r.userFor(p.path), maxDecoded, p.sure); len(hits) > 0 {
+			rule = hits[0].rule
+		}
+	}
+	if rule == none {
+		return "", false
+	}
+	p.rep.Numbers++
+	if digits != "" {
+		text = digits // equal numbers are equal tokens
+	}
+	return p.replace(text, 0, len(text), rule, k).text, true
+}
+
+// maxWhole bounds the digits of a number that can mean something: a card has 19, a national number fewer.
+const maxWhole = 24
+
+// wholeNumber returns the digits of a JSON number that is whole, however it is spelled (4111111111111111.0, 4.1e15), "" for any other.
+func wholeNumber(text string) string {
+	text = strings.TrimPrefix(text, "-")
+	mantissa, exponent := text, 0
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		n, err := strconv.Atoi(text[at+1:])
+		if err != nil || n < -maxWhole || n > maxWhole {
+			return ""
+		}
+		mantissa, exponent = text[:at], n
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	switch {
+	case len(fraction) > exponent && fraction != "":
+		return ""
+	case exponent >= 0:
+		whole += fraction + strings.Repeat("0", exponent-len(fraction))
+	default:
+		cut := max(len(whole)+exponent, 0)
+		if strings.Trim(whole[cut:], "0") != "" {
+			return ""
+		}
+		whole = whole[:cut]
+	}
+	if len(whole) > maxWhole {
+		return ""
+	}
+	return whole
+}
+
+// machineID says whether a value is an id or a digest as programs make them: 8, 16, 20 or 32 bytes in lower-case hexadecimal digits, not all
+// of them decimal. Under the name of an id that is no text.
+func machineID(s string) bool {
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "sha256-raw:"), "sha256:")
+	switch len(s) {
+	case 16, 32, 40, 64:
+	case 49: // a run: trace and root span
+		return s[32] == '-' && machineID(s[:32]) && machineID(s[33:])
+	default:
+		return false
+	}
+	letter := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'f':
+			letter = true
+		case !isDigit(c):
+			return false
+		}
+	}
+	return letter
+}

@@ -1,0 +1,123 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+const halfKey, otherHalf = "sk-proj-FAKEfake0000FAKEfake0000", "FAKEfake0000FAKEfake0000zz"
+
+func TestBothHalvesOfAKeyInAStreamGo(t *testing.T) {
+	r := testRedactor(t)
+	whole := r.String("x", halfKey+otherHalf, nil)
+	for _, text := range []string{
+		`[{"delta":"key ` + halfKey + `"},{"delta":"` + otherHalf + ` ok"}]`,
+		`[{"choices":[{"index":0,"delta":{"content":"key ` + halfKey + `"}}]},{"choices":[{"index":0,"delta":{"content":"` + otherHalf + ` ok"}}]}]`,
+		`{"chunks":["key ` + halfKey + `","` + otherHalf + ` ok"]}`,
+		`["key"," is ` + halfKey + `","` + otherHalf + ` ok"]`,
+		`{"delta":{"text":"key ` + halfKey + `"}}` + "\n" + `{"delta":{"text":"` + otherHalf + ` ok"}}`,
+		`[{"type":"text","text":"key ` + halfKey + `"},{"type":"text","text":"` + otherHalf + ` ok"}]`,
+	} {
+		out := r.String("output", text, nil)
+		require.Contains(t, out, whole, text)
+		require.NotContains(t, out, otherHalf[:12])
+		require.Contains(t, out, " ok")
+		require.Equal(t, out, r.String("output", out, nil))
+	}
+	td := ptrace.NewTraces()
+	s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	list := s.Attributes().PutEmptySlice("chunks")
+	for _, half := range []string{"key " + halfKey, otherHalf + " ok"} {
+		e := s.Events().AppendEmpty()
+		e.SetName("gen_ai.delta")
+		e.Attributes().PutStr("text", half)
+		list.AppendEmpty().SetEmptyMap().PutStr("delta", half)
+	}
+	r.Traces(td, nil)
+	raw, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(raw), whole), "%s", raw)
+	require.NotContains(t, string(raw), otherHalf[:12])
+	require.Empty(t, r.ScanTraces(td))
+}
+
+func TestNamedValuesAndPhonesInAStreamGo(t *testing.T) {
+	r := testRedactor(t)
+	for _, pieces := range [][]string{
+		{"the pass", "word: hun", "ter2secret", " ok"}, {"call +49 30", " 9018", "20 now"}, {"mail jane.d", "oe@corp", ".com now"}, {"card 4111 11", "11 1111 1111"},
+	} {
+		text, err := json.Marshal(map[string]any{"deltas": pieces})
+		require.NoError(t, err)
+		var out struct{ Deltas []string }
+		require.NoError(t, json.Unmarshal([]byte(r.String("output", string(text), nil)), &out))
+		require.Len(t, out.Deltas, len(pieces))
+		require.Contains(t, strings.Join(out.Deltas, ""), token.Prefix)
+		require.NotContains(t, strings.Join(out.Deltas, ""), strings.Join(pieces, ""))
+	}
+}
+
+// What has one name in several objects, or stands in a list, is no text that was cut.
+func TestValuesOfDifferentObjectsAreNotJoined(t *testing.T) {
+	r := testRedactor(t)
+	for _, text := range []string{
+		`[{"user":"ann@host"},{"user":"github.com"}]`,
+		`[{"name":"send","arguments":{"to":"bob@corp"}},{"name":"send","arguments":{"to":"example.com"}}]`,
+		`["ann@host","github.com"]`,
+		`[{"role":"user","content":"ask ann@host"},{"role":"assistant","content":"example.com is down"}]`,
+		`{"hosts":["10.0","0.7"],"argv":["grep","-r","password=","x1y2z3a4b5"]}`,
+	} {
+		require.Equal(t, text, r.String("x", text, nil))
+	}
+	list := `["--token","` + github + `","push"]`
+	require.Equal(t, `["--token","<github-token>","push"]`, plain(r.String("argv", list, nil)))
+}
+
+// What a value becomes does not depend on whether it stands in JSON or in native values.
+// Members of an object have no order.
+func TestValueIsFoundBeforeItsName(t *testing.T) {
+	r := testRedactor(t)
+	for _, text := range []string{
+		`{"env":[{"value":"abc def ghi","name":"API_KEY"},{"name":"LANG","value":"C"}]}`,
+		`{"env":[{"value":"abc \"def\" ghi","type":"x","name":"API_KEY"}]}`,
+	} {
+		got := r.String("settings", text, nil)
+		require.NotContains(t, got, "abc")
+		require.True(t, json.Valid([]byte(got)), got)
+	}
+	plain := `{"env":[{"value":"abc def ghi","name":"LANG"},{"value":"x y z"}]}`
+	require.Equal(t, plain, r.String("settings", plain, nil))
+	m := pcommon.NewMap()
+	e := m.PutEmptyMap("settings").PutEmptySlice("env").AppendEmpty().SetEmptyMap()
+	e.PutStr("value", "abc def ghi")
+	e.PutStr("name", "API_KEY")
+	r.Attributes(m, nil)
+	require.NotContains(t, e.AsRaw()["value"], "abc")
+}
+
+func TestNativeValuesAreReadAsJSONIs(t *testing.T) {
+	r := testRedactor(t)
+	for _, text := range []string{
+		`{"argv":["c","--password","correcthorse1","-v"]}`, `{"env":[{"name":"API_KEY","value":"abc def ghi"},{"name":"LANG","value":"C"}]}`,
+		`{"headers":[["Authorization","Bearer abc123def456"],["Accept","*/*"]]}`, `{"chunks":[{"delta":"key ` + halfKey + `"},{"delta":"` + otherHalf + `"}]}`,
+		`{"password":"correct horse battery","n":4111111111111111,"x":{"cookie":"a"}}`,
+	} {
+		var v map[string]any
+		require.NoError(t, json.Unmarshal([]byte(text), &v))
+		m := pcommon.NewMap()
+		require.NoError(t, m.FromRaw(map[string]any{"settings": v}))
+		r.Attributes(m, nil)
+		native, err := json.Marshal(m.AsRaw()["settings"])
+		require.NoError(t, err)
+		require.JSONEq(t, r.String("settings", text, nil), string(native))
+	}
+}
