@@ -5,6 +5,7 @@ package assembly
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -232,6 +233,27 @@ func TestIdenticalRedeliveryVanishes(t *testing.T) {
 		pass(2 * quiet)
 		if e := wantOne(t, d, 0, RootEnded); e.Items != 2 || e.Held != 2 {
 			t.Errorf("unexpected emission %+v", e)
+		}
+	})
+}
+
+// A sender that repeats a span may list its attributes in another order, which means nothing.
+func TestRedeliveryWithAttributesInAnotherOrderVanishes(t *testing.T) {
+	d := &downstream{}
+	run(t, options(d), func(m *Assembler) {
+		keys := []string{"a", "b", "c"}
+		for range 2 {
+			r := evidence(1, node{id: 1, run: true})
+			rs := r.Chunks[0].Traces.ResourceSpans().At(0)
+			for _, key := range keys {
+				rs.Resource().Attributes().PutStr(key, key)
+				rs.ScopeSpans().At(0).Spans().At(0).Attributes().PutStr(key, key)
+			}
+			admit(t, m, r)
+			slices.Reverse(keys)
+		}
+		if s := m.Stats(); s.Duplicates != 1 {
+			t.Errorf("unexpected %+v", s)
 		}
 	})
 }

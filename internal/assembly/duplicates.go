@@ -4,64 +4,28 @@
 package assembly
 
 import (
-	"crypto/sha256"
-	"slices"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
 // A sender repeats a request when its answer got lost, and would fill the bounds of a trace with copies. Spans are compared only when
 // a span id comes a second time within what is held; traces without such ids, nearly all, pay nothing.
 
-// digests are those of the spans of one trace with their resource and scope.
-type digests map[[sha256.Size]byte]struct{}
-
-// hasher computes digests. A resource and a scope are hashed once, not once for each of their spans: they may be as large as a request.
-type hasher struct {
-	marshal         ptrace.ProtoMarshaler
-	resource, scope [sha256.Size]byte
-}
-
-// enterResource and enterScope say where the next spans are.
-func (h *hasher) enterResource(rs ptrace.ResourceSpans) {
-	td := ptrace.NewTraces()
-	to := td.ResourceSpans().AppendEmpty()
-	rs.Resource().CopyTo(to.Resource())
-	to.SetSchemaUrl(rs.SchemaUrl())
-	h.resource = h.sum(td)
-}
-
-func (h *hasher) enterScope(ss ptrace.ScopeSpans) {
-	td := ptrace.NewTraces()
-	to := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty()
-	ss.Scope().CopyTo(to.Scope())
-	to.SetSchemaUrl(ss.SchemaUrl())
-	h.scope = h.sum(td)
-}
-
-func (h *hasher) digest(span ptrace.Span) [sha256.Size]byte {
-	td := ptrace.NewTraces()
-	span.CopyTo(td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty())
-	sum := h.sum(td)
-	return sha256.Sum256(slices.Concat(h.resource[:], h.scope[:], sum[:]))
-}
-
-func (h *hasher) sum(td ptrace.Traces) [sha256.Size]byte {
-	// Marshalling what is in memory cannot fail.
-	raw, _ := h.marshal.MarshalTraces(td)
-	return sha256.Sum256(raw)
-}
+// digests are those of the spans of one trace. All attributes count, also those that have no part in an item of internal/evidence: of two
+// copies of a log record that were observed at different times, the evidence keeps the first observed, which need not have come first.
+type digests map[spandigest.Digest]struct{}
 
 func digestsOf(td ptrace.Traces) digests {
 	d := make(digests, td.SpanCount())
-	var h hasher
+	var h spandigest.Hasher
 	for _, rs := range td.ResourceSpans().All() {
-		h.enterResource(rs)
+		resource := h.Resource(rs)
 		for _, ss := range rs.ScopeSpans().All() {
-			h.enterScope(ss)
+			scope := h.Scope(resource, ss)
 			for _, span := range ss.Spans().All() {
-				d[h.digest(span)] = struct{}{}
+				d[h.Span(scope, span)] = struct{}{}
 			}
 		}
 	}
@@ -70,13 +34,13 @@ func digestsOf(td ptrace.Traces) digests {
 
 // removeHeld removes the spans that d has from td and adds the others to d.
 func (d digests) removeHeld(td ptrace.Traces) (removed int) {
-	var h hasher
+	var h spandigest.Hasher
 	td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
-		h.enterResource(rs)
+		resource := h.Resource(rs)
 		rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
-			h.enterScope(ss)
+			scope := h.Scope(resource, ss)
 			ss.Spans().RemoveIf(func(span ptrace.Span) bool {
-				sum := h.digest(span)
+				sum := h.Span(scope, span)
 				if _, held := d[sum]; held {
 					removed++
 					return true
@@ -91,7 +55,7 @@ func (d digests) removeHeld(td ptrace.Traces) (removed int) {
 	return removed
 }
 
-// removeRepeated removes the spans that td holds more than once, byte for byte.
+// removeRepeated removes the spans that td holds more than once.
 func removeRepeated(td ptrace.Traces) {
 	ids := make(map[pcommon.SpanID]struct{}, td.SpanCount())
 	repeated := false

@@ -20,7 +20,7 @@ type Stats struct {
 	// DroppedCorrupt were in damaged records of the spool.
 	DroppedCorrupt int64
 
-	// Duplicates were held already, byte for byte, and were removed.
+	// Duplicates were held already, whatever the order of their attributes, and were removed.
 	Duplicates int64
 	// Late came after their trace had been emitted. They are among Accepted.
 	Late int64

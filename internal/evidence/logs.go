@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
 // AddLogs adds the log records that GenAI instrumentations write, each as a span (see LogsToTraces).
@@ -30,7 +31,7 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 	td := ptrace.NewTraces()
 	scan := segregation.Scan{Rules: rules}
 	var notes segregation.Notes
-	var h hasher
+	var h spandigest.Hasher
 	for _, rl := range ld.ResourceLogs().All() {
 		var rs ptrace.ResourceSpans
 		var resource Digest
@@ -61,7 +62,7 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 					rl.Resource().CopyTo(rs.Resource())
 					handover.Strip(rs.Resource().Attributes())
 					rs.SetSchemaUrl(rl.SchemaUrl())
-					resource = h.resource(rs)
+					resource = h.Resource(rs)
 					// Ids do not depend on which redaction the record has seen: the marker holds the proof of one process.
 					handover.CopyMarker(rl.Resource().Attributes(), rs.Resource().Attributes())
 					opened = true
@@ -78,7 +79,7 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 				logSpan(name, sl.Scope().Name(), record, span)
 				handover.Strip(span.Attributes())
 				span.SetTraceID(traceID)
-				id := h.span(h.scope(resource, ss), span)
+				id := h.Span(h.Scope(resource, ss), span)
 				span.SetSpanID(pcommon.SpanID(id[:8]))
 				envelope(record, span)
 			}
@@ -91,13 +92,13 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 // identify gives the log records and notes among spans the ids that they have when they are made. An id that remained from other content would tell
 // something about it.
 func identify(td ptrace.Traces) {
-	var h hasher
+	var h spandigest.Hasher
 	for _, rs := range td.ResourceSpans().All() {
 		bare := ptrace.NewResourceSpans()
 		rs.Resource().CopyTo(bare.Resource())
 		handover.Strip(bare.Resource().Attributes())
 		bare.SetSchemaUrl(rs.SchemaUrl())
-		resource := h.resource(bare)
+		resource := h.Resource(bare)
 		for _, ss := range rs.ScopeSpans().All() {
 			switch ss.Scope().Name() {
 			case genai.LogScope:
@@ -109,10 +110,10 @@ func identify(td ptrace.Traces) {
 			default:
 				continue
 			}
-			scope := h.scope(resource, ss)
+			scope := h.Scope(resource, ss)
 			for _, span := range ss.Spans().All() {
 				span.SetSpanID(pcommon.SpanID{})
-				id := h.without(scope, span, dialect.LogEnvelope)
+				id := h.Without(scope, span, dialect.LogEnvelope)
 				span.SetSpanID(pcommon.SpanID(id[:8]))
 			}
 		}

@@ -5,15 +5,15 @@ package evidence
 
 import (
 	"encoding/binary"
-	"slices"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
 // sortAttributes puts the entries of all maps in order of their keys, at any depth. OTLP gives their order no meaning, and an item is the same
-// in any (see hasher), so its bytes have to be the same too.
+// in any (see spandigest), so its bytes have to be the same too.
 func sortAttributes(td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {
 		sortMap(rs.Resource().Attributes())
@@ -45,10 +45,10 @@ func sortMap(m pcommon.Map) {
 	if sorted {
 		return
 	}
-	entries := sortedEntries(m)
+	entries := spandigest.SortedEntries(m)
 	twice := false
 	for i := range entries[1:] {
-		twice = twice || entries[i].key == entries[i+1].key
+		twice = twice || entries[i].Key == entries[i+1].Key
 	}
 	if twice || len(entries) > smallMap {
 		assemble(entries).MoveTo(m)
@@ -57,19 +57,19 @@ func sortMap(m pcommon.Map) {
 	ordered := pcommon.NewMap()
 	ordered.EnsureCapacity(len(entries))
 	for _, e := range entries {
-		e.value.MoveTo(ordered.PutEmpty(e.key))
+		e.Value.MoveTo(ordered.PutEmpty(e.Key))
 	}
 	ordered.MoveTo(m)
 }
 
 // assemble makes a map of entries as they stand, also of those whose key comes twice, which OTLP forbids and no method of a map can make: as
 // the attributes of a resource, on the wire.
-func assemble(entries []entry) pcommon.Map {
+func assemble(entries []spandigest.Entry) pcommon.Map {
 	var marshal ptrace.ProtoMarshaler
 	var attributes []byte
 	for _, e := range entries {
 		one := ptrace.NewTraces()
-		e.value.MoveTo(one.ResourceSpans().AppendEmpty().Resource().Attributes().PutEmpty(e.key))
+		e.Value.MoveTo(one.ResourceSpans().AppendEmpty().Resource().Attributes().PutEmpty(e.Key))
 		wire, err := marshal.MarshalTraces(one)
 		if err != nil {
 			panic(err) // it has just been made
@@ -105,19 +105,4 @@ func sortValue(v pcommon.Value) {
 			sortValue(e)
 		}
 	}
-}
-
-type entry struct {
-	key   string
-	value pcommon.Value
-}
-
-// sortedEntries lists a map in order of its keys; equal ones stay in theirs.
-func sortedEntries(m pcommon.Map) []entry {
-	entries := make([]entry, 0, m.Len())
-	for k, v := range m.All() {
-		entries = append(entries, entry{k, v})
-	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
-	return entries
 }

@@ -12,6 +12,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
 // fill gives a map entries of all kinds, in a random order at every depth.
@@ -74,10 +76,10 @@ func TestCanonicalBytesDoNotDependOnTheOrderOfAttributes(t *testing.T) {
 }
 
 func TestKeyThatComesTwiceKeepsBothValuesInTheirOrder(t *testing.T) {
-	list := func(keys ...string) []entry {
-		var entries []entry
+	list := func(keys ...string) []spandigest.Entry {
+		var entries []spandigest.Entry
 		for i, key := range keys {
-			entries = append(entries, entry{key, pcommon.NewValueInt(int64(i))})
+			entries = append(entries, spandigest.Entry{Key: key, Value: pcommon.NewValueInt(int64(i))})
 		}
 		return entries
 	}

@@ -11,7 +11,6 @@ package evidence
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -25,10 +24,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
 // Digest identifies an item by its content.
-type Digest [sha256.Size]byte
+type Digest = spandigest.Digest
 
 // Item is one distinct span with what surrounds it. It shares memory with the traces that were added.
 type Item struct {
@@ -83,18 +83,18 @@ func (s *Set) addNotes(notes *segregation.Notes) {
 
 // add puts the spans of td into the set, all of them or only the members of runs.
 func (s *Set) add(td ptrace.Traces, all bool) {
-	var h hasher
+	var h spandigest.Hasher
 	scan := segregation.Scan{Rules: segregation.Default}
 	var notes segregation.Notes
 	defer s.addNotes(&notes)
 	for _, rs := range td.ResourceSpans().All() {
 		stripResource(rs.Resource().Attributes())
-		resource := h.resource(rs)
-		size := len(h.buf)
+		resource := h.Resource(rs)
+		size := h.Len()
 		for _, ss := range rs.ScopeSpans().All() {
 			handover.Strip(ss.Scope().Attributes())
-			scope := h.scope(resource, ss)
-			around := size + len(h.buf)
+			scope := h.Scope(resource, ss)
+			around := size + h.Len()
 			for _, span := range ss.Spans().All() {
 				if !all && span.TraceID().IsEmpty() {
 					continue
@@ -109,11 +109,11 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 				handover.Strip(span.Attributes())
 				var d Digest
 				if ss.Scope().Name() == genai.LogScope {
-					d = h.without(scope, span, observed)
+					d = h.Without(scope, span, observed)
 				} else {
-					d = h.span(scope, span)
+					d = h.Span(scope, span)
 				}
-				s.put(Item{Digest: d, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope, size: len(h.buf), around: around})
+				s.put(Item{Digest: d, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope, size: h.Len(), around: around})
 			}
 		}
 	}

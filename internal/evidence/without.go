@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
 // DigestWithout returns the digest that the item would have if its span lacked the named attributes.
@@ -18,8 +20,8 @@ func (i Item) DigestWithout(names []string) Digest {
 	bare := ptrace.NewSpan()
 	i.Span.CopyTo(bare)
 	bare.Attributes().RemoveIf(func(key string, _ pcommon.Value) bool { return slices.Contains(names, key) })
-	var h hasher
-	return h.span(i.scope, bare)
+	var h spandigest.Hasher
+	return h.Span(i.scope, bare)
 }
 
 // ContentDigest returns what the digest of the item would be if its span had neither an id nor a parent.
@@ -28,6 +30,6 @@ func (i Item) ContentDigest() Digest {
 	i.Span.CopyTo(bare)
 	bare.SetSpanID(pcommon.SpanID{})
 	bare.SetParentSpanID(pcommon.SpanID{})
-	var h hasher
-	return h.span(i.scope, bare)
+	var h spandigest.Hasher
+	return h.Span(i.scope, bare)
 }

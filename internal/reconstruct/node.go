@@ -24,6 +24,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/spandigest"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -162,7 +163,7 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 					v.CopyTo(span.Attributes().PutEmpty(k))
 				}
 			}
-			evidence.AddMissing(span, other.Span)
+			spandigest.AddMissing(span, other.Span)
 		}
 	}
 	n := &node{

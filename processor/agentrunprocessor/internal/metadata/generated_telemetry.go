@@ -472,7 +472,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorAgentrunDuplicateItems, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_duplicate_items",
-		metric.WithDescription("Accepted spans that were held already, byte for byte, and were removed. [Alpha]"),
+		metric.WithDescription("Accepted spans that were held already, whatever the order of their attributes, and were removed. [Alpha]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)

@@ -56,7 +56,7 @@ func AssertEqualProcessorAgentrunDroppedItems(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorAgentrunDuplicateItems(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_agentrun_duplicate_items",
-		Description: "Accepted spans that were held already, byte for byte, and were removed. [Alpha]",
+		Description: "Accepted spans that were held already, whatever the order of their attributes, and were removed. [Alpha]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

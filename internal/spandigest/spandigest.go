@@ -1,23 +1,34 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package evidence
+// Package spandigest tells when two spans are the same: when all of their fields are, with those of resource and scope, whatever the order of
+// their attributes, which means nothing in OTLP. The order of events and of links is kept.
+package spandigest
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
 	"iter"
 	"math"
+	"slices"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// hasher digests items. Every field goes into one buffer, each text and list behind its length, so that no two different items
-// give the same bytes.
-type hasher struct{ buf []byte }
+// Digest identifies a span with its resource and scope by their content.
+type Digest [sha256.Size]byte
 
-func (h *hasher) resource(rs ptrace.ResourceSpans) Digest {
+// Hasher digests. A resource and a scope are digested once, not once for each of their spans: they may be as large as a request.
+// Every field goes into one buffer, each text and list behind its length, so that no two different spans give the same bytes.
+type Hasher struct{ buf []byte }
+
+// Len is how many bytes went into the last digest.
+func (h *Hasher) Len() int { return len(h.buf) }
+
+// Resource digests a resource with its schema URL.
+func (h *Hasher) Resource(rs ptrace.ResourceSpans) Digest {
 	h.buf = h.buf[:0]
 	h.text(rs.SchemaUrl())
 	h.attributes(rs.Resource().Attributes())
@@ -25,7 +36,8 @@ func (h *hasher) resource(rs ptrace.ResourceSpans) Digest {
 	return sha256.Sum256(h.buf)
 }
 
-func (h *hasher) scope(resource Digest, ss ptrace.ScopeSpans) Digest {
+// Scope digests a scope with its schema URL, as one of a resource.
+func (h *Hasher) Scope(resource Digest, ss ptrace.ScopeSpans) Digest {
 	h.buf = append(h.buf[:0], resource[:]...)
 	h.text(ss.SchemaUrl())
 	h.text(ss.Scope().Name())
@@ -35,7 +47,8 @@ func (h *hasher) scope(resource Digest, ss ptrace.ScopeSpans) Digest {
 	return sha256.Sum256(h.buf)
 }
 
-func (h *hasher) span(scope Digest, span ptrace.Span) Digest {
+// Span digests a span, as one of a scope.
+func (h *Hasher) Span(scope Digest, span ptrace.Span) Digest {
 	h.buf = append(h.buf[:0], scope[:]...)
 	traceID, spanID, parent := span.TraceID(), span.SpanID(), span.ParentSpanID()
 	h.buf = append(append(append(h.buf, traceID[:]...), spanID[:]...), parent[:]...)
@@ -62,14 +75,14 @@ func (h *hasher) span(scope Digest, span ptrace.Span) Digest {
 	return sha256.Sum256(h.buf)
 }
 
-func (h *hasher) event(e ptrace.SpanEvent) {
+func (h *Hasher) event(e ptrace.SpanEvent) {
 	h.text(e.Name())
 	h.number(uint64(e.Timestamp()))
 	h.attributes(e.Attributes())
 	h.number(uint64(e.DroppedAttributesCount()))
 }
 
-func (h *hasher) link(l ptrace.SpanLink) {
+func (h *Hasher) link(l ptrace.SpanLink) {
 	traceID, spanID := l.TraceID(), l.SpanID()
 	h.buf = append(append(h.buf, traceID[:]...), spanID[:]...)
 	h.text(l.TraceState().AsRaw())
@@ -81,7 +94,7 @@ func (h *hasher) link(l ptrace.SpanLink) {
 // AddMissing appends to a span the events and links that only another payload of it has. What both have several times stays as often as in the
 // one that has it more often.
 func AddMissing(span, other ptrace.Span) {
-	var h hasher
+	var h Hasher
 	addMissing(span.Events(), other.Events(), h.event, &h)
 	addMissing(span.Links(), other.Links(), h.link, &h)
 }
@@ -92,7 +105,7 @@ type list[E any] interface {
 	AppendEmpty() E
 }
 
-func addMissing[E interface{ CopyTo(E) }](to, from list[E], write func(E), h *hasher) {
+func addMissing[E interface{ CopyTo(E) }](to, from list[E], write func(E), h *Hasher) {
 	digest := func(e E) Digest {
 		h.buf = h.buf[:0]
 		write(e)
@@ -111,34 +124,34 @@ func addMissing[E interface{ CopyTo(E) }](to, from list[E], write func(E), h *ha
 	}
 }
 
-// without is span as if the span lacked the named attributes. It leaves them at the end of the others.
-func (h *hasher) without(scope Digest, span ptrace.Span, names []string) Digest {
+// Without is Span as if the span lacked the named attributes. It leaves them at the end of the others.
+func (h *Hasher) Without(scope Digest, span ptrace.Span, names []string) Digest {
 	a := span.Attributes()
-	var taken []entry
+	var taken []Entry
 	for _, name := range names {
 		if v, ok := a.Get(name); ok {
-			e := entry{name, pcommon.NewValueEmpty()}
-			v.MoveTo(e.value)
+			e := Entry{name, pcommon.NewValueEmpty()}
+			v.MoveTo(e.Value)
 			a.Remove(name)
 			taken = append(taken, e)
 		}
 	}
-	d := h.span(scope, span)
+	d := h.Span(scope, span)
 	for _, e := range taken {
-		e.value.MoveTo(a.PutEmpty(e.key))
+		e.Value.MoveTo(a.PutEmpty(e.Key))
 	}
 	return d
 }
 
-func (h *hasher) number(n uint64) { h.buf = binary.AppendUvarint(h.buf, n) }
+func (h *Hasher) number(n uint64) { h.buf = binary.AppendUvarint(h.buf, n) }
 
-func (h *hasher) text(s string) {
+func (h *Hasher) text(s string) {
 	h.number(uint64(len(s)))
 	h.buf = append(h.buf, s...)
 }
 
 // attributes digests a map whatever the order of its keys: it has none that means anything.
-func (h *hasher) attributes(m pcommon.Map) {
+func (h *Hasher) attributes(m pcommon.Map) {
 	h.number(uint64(m.Len()))
 	sorted, last := true, ""
 	for k := range m.All() {
@@ -155,13 +168,13 @@ func (h *hasher) attributes(m pcommon.Map) {
 		}
 		return
 	}
-	for _, e := range sortedEntries(m) {
-		h.text(e.key)
-		h.value(e.value)
+	for _, e := range SortedEntries(m) {
+		h.text(e.Key)
+		h.value(e.Value)
 	}
 }
 
-func (h *hasher) value(v pcommon.Value) {
+func (h *Hasher) value(v pcommon.Value) {
 	h.buf = append(h.buf, byte(v.Type()))
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -187,4 +200,20 @@ func (h *hasher) value(v pcommon.Value) {
 	case pcommon.ValueTypeMap:
 		h.attributes(v.Map())
 	}
+}
+
+// Entry is an entry of a map.
+type Entry struct {
+	Key   string
+	Value pcommon.Value
+}
+
+// SortedEntries lists a map in order of its keys; equal ones stay in theirs.
+func SortedEntries(m pcommon.Map) []Entry {
+	entries := make([]Entry, 0, m.Len())
+	for k, v := range m.All() {
+		entries = append(entries, Entry{k, v})
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	return entries
 }
