@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/scrub"
+	"github.com/tapedeck/tapedeck/internal/scrub/independent"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -28,7 +29,7 @@ func (c *verification) secrets(ctx context.Context, ref string, s scrub.Searcher
 		return err
 	} else if d != nil {
 		err := c.searchBelow(ctx, d.Store(), "", d.String()+"/", s, &searched)
-		return errors.Join(err, c.searched(ref, searched), d.Close())
+		return errors.Join(err, c.searched(ctx, ref, searched), d.Close())
 	}
 	for at, err := range c.refs.Resolve(ctx, ref, replay.SeveralRuns) {
 		if ctx.Err() != nil {
@@ -42,7 +43,7 @@ func (c *verification) secrets(ctx context.Context, ref string, s scrub.Searcher
 			complain(c.stderr, err)
 		}
 	}
-	return c.searched(ref, searched)
+	return c.searched(ctx, ref, searched)
 }
 
 // wholeDeckOf opens the deck that a REF is; nil if it is something else.
@@ -87,7 +88,7 @@ func (c *verification) searchRun(ctx context.Context, at replay.Location, s scru
 			key, shown = at.Ref.Key, path.Base(at.Ref.Key)
 		}
 		*searched++
-		if err := c.object(scrub.Search(key, files[name], s), path.Dir(at.String())+"/"+shown); err != nil {
+		if err := c.object(ctx, scrub.Search(key, files[name], s), path.Dir(at.String())+"/"+shown); err != nil {
 			return err
 		}
 	}
@@ -120,15 +121,15 @@ func (c *verification) searchBelow(ctx context.Context, store deck.Store, prefix
 			return err
 		}
 		*searched++
-		if err := c.object(o, root+o.Key); err != nil {
+		if err := c.object(ctx, o, root+o.Key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// object reports one object in which something was found, or which could not be searched.
-func (c *verification) object(o scrub.Object, url string) error {
+// object reports one object in which something was found, or which could not be searched, and gives it to the independent scanner.
+func (c *verification) object(ctx context.Context, o scrub.Object, url string) error {
 	v := replay.Verdict{URL: url, OK: o.Clear(), Problems: []replay.Problem{}}
 	if o.Err != nil {
 		v.Error = fmt.Sprintf("%s: %v", url, o.Err)
@@ -136,18 +137,46 @@ func (c *verification) object(o scrub.Object, url string) error {
 		say(c.stderr, "%s", v.Error)
 	}
 	for _, hit := range o.Hits {
-		c.worst(exitPartial)
 		v.Problems = append(v.Problems, replay.Problem{Code: problemSecret, Path: hit.Path, Detail: "rule " + hit.Rule})
 	}
+	if err := c.found(v); err != nil || o.Err != nil || c.scan == nil {
+		return err
+	}
+	return c.foundByScanner(c.scan.Add(ctx, url, o.Key, o.Body))
+}
+
+// foundByScanner reports what the independent scanner found, object by object.
+func (c *verification) foundByScanner(findings []independent.Finding, err error) error {
+	if err != nil {
+		return err
+	}
+	for len(findings) > 0 {
+		v := replay.Verdict{URL: findings[0].URL, Problems: []replay.Problem{}}
+		for len(findings) > 0 && findings[0].URL == v.URL {
+			v.Problems = append(v.Problems, replay.Problem{Code: problemSecret, Path: findings[0].Path, Detail: c.scanner.String() + " " + findings[0].Rule})
+			findings = findings[1:]
+		}
+		if err := c.found(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found prints a verdict on an object that is not clear.
+func (c *verification) found(v replay.Verdict) error {
 	if v.OK {
 		return nil
+	}
+	if len(v.Problems) > 0 {
+		c.worst(exitPartial)
 	}
 	if c.asJSON {
 		return c.report(v)
 	}
 	var b bytes.Buffer
 	if len(v.Problems) > 0 {
-		fmt.Fprintf(&b, "failed %s %d secrets\n", oneLine(url), len(v.Problems))
+		fmt.Fprintf(&b, "failed %s %d secrets\n", oneLine(v.URL), len(v.Problems))
 	}
 	for _, p := range v.Problems {
 		fmt.Fprintf(&b, "  %s %s: %s\n", p.Code, oneLine(p.Path), oneLine(p.Detail))
@@ -156,12 +185,33 @@ func (c *verification) object(o scrub.Object, url string) error {
 	return err
 }
 
+// searchSummary ends the report on a REF in JSON: a search that found nothing says what searched.
+type searchSummary struct {
+	Ref         string `json:"ref"`
+	Objects     int    `json:"objects"`
+	Independent string `json:"independent_scanner"` // "none", or the name of the scanner
+}
+
 // searched ends the report on a REF.
-func (c *verification) searched(ref string, objects int) error {
+func (c *verification) searched(ctx context.Context, ref string, objects int) error {
+	sum := searchSummary{Ref: ref, Objects: objects, Independent: "none"}
+	if c.scan != nil {
+		if err := c.foundByScanner(c.scan.Flush(ctx)); err != nil {
+			return err
+		}
+		sum.Independent = c.scanner.String()
+	}
 	if objects == 0 && c.code == exitOK {
 		c.worst(exitFailed)
 		say(c.stderr, "%s holds nothing to search", ref)
 	}
-	say(c.stderr, "%s: %d objects searched", ref, objects)
+	by := "by the rules of redaction alone; no independent scanner was used (--with)"
+	if c.scan != nil {
+		by = "by the rules of redaction and by " + sum.Independent
+	}
+	say(c.stderr, "%s: %d objects searched, %s", ref, objects, by)
+	if c.asJSON {
+		return printLine(c.stdout, sum)
+	}
 	return nil
 }

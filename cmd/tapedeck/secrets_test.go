@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/tape"
@@ -250,6 +252,74 @@ func TestVerifySecretsSaysWhereAndNeverWhat(t *testing.T) {
 	}
 	if got := tapedeck(t, "scrub", clean, "--redact-key-file", keyFile(t)); got.code != exitPartial || !strings.Contains(got.stdout, `"clear":false`) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What the rules of redaction do not know is found by a scanner that is not theirs, and by nothing else.
+func TestVerifySecretsAsksAnIndependentScanner(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a shell script")
+	}
+	files, _ := plantedSecrets(t)
+	dir := t.TempDir()
+	tapedeck(t, append([]string{"derive", "--to", dir, "--redact-key-file", keyFile(t)}, files...)...)
+	if err := os.WriteFile(filepath.Join(dir, ".tapedeck-tmp-7"), []byte(`{"note":"the z\u0065bra sleeps"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	find := func(word, exit string) string {
+		path := filepath.Join(t.TempDir(), "scan.sh")
+		text := "#!/bin/sh\ngrep -rn " + word + ` "$1" | while IFS=: read -r file line rest; do printf '{"file":"%s","line":%s,"rule":"word"}\n' "$file" "$line"; done` + "\nexit " + exit + "\n"
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, c := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"nobody is asked":         {nil, exitOK, "", "no independent scanner was used"},
+		"nobody is asked, JSON":   {[]string{"--json"}, exitOK, `"independent_scanner":"none"`, "no independent scanner was used"},
+		"nothing is found":        {[]string{"--with", find("aardvark", "0"), "--json"}, exitOK, `"independent_scanner":"scan.sh"`, "and by scan.sh"},
+		"a file that was left":    {[]string{"--with", find("zebra", "0")}, exitPartial, `$["note"]: scan.sh word`, "and by scan.sh"},
+		"a part, a tape, JSON":    {[]string{"--with", find("rotated", "0"), "--json"}, exitPartial, `"detail":"scan.sh word"`, ""},
+		"it fails":                {[]string{"--with", find("zebra", "3")}, exitFailed, "", "scan.sh failed"},
+		"it is not there":         {[]string{"--with", "./no-such-scanner"}, exitFailed, "", "no program"},
+		"without a search at all": {[]string{"--secrets=false", "--with", "gitleaks"}, exitFailed, "", "--with goes with --secrets"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tapedeck(t, append([]string{"verify", "--secrets", dir}, c.args...)...)
+			if got.code != c.code || !strings.Contains(got.stdout, c.stdout) || !strings.Contains(got.stderr, c.stderr) || c.stdout == "" && got.stdout != "" {
+				t.Errorf("%+v", got)
+			}
+			if strings.Contains(got.stdout+got.stderr, "zebra") {
+				t.Error("what was found is shown")
+			}
+			if name == "a part, a tape, JSON" && (!strings.Contains(got.stdout, ".otlp.zst") || !strings.Contains(got.stdout, "tape.json")) {
+				t.Errorf("%s", got.stdout)
+			}
+		})
+	}
+}
+
+// What redaction has left behind in recorded runs is nothing that gitleaks knows, but for digests under the name of a key.
+func TestGitleaksFindsNothingInARedactedDeck(t *testing.T) {
+	program := decktest.Program(t, "TAPEDECK_TEST_GITLEAKS", "gitleaks", "go install github.com/zricethezav/gitleaks/v8@v8.30.1")
+	t.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	files, secrets := plantedSecrets(t)
+	for want, flags := range map[int][]string{exitOK: {"--redact-key-file", keyFile(t)}, exitPartial: {"--redact", "off"}} {
+		dir := t.TempDir()
+		tapedeck(t, append(append([]string{"derive", "--to", dir}, flags...), files...)...)
+		got := tapedeck(t, "verify", "--secrets", dir, "--with", "gitleaks")
+		if got.code != want || strings.Contains(got.stdout, "gitleaks jwt") != (want == exitPartial) {
+			t.Errorf("%v: %+v", flags, got)
+		}
+		for _, s := range secrets {
+			if strings.Contains(got.stdout+got.stderr, s) {
+				t.Error("a value in the report")
+			}
+		}
 	}
 }
 

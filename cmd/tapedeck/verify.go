@@ -6,7 +6,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,12 +16,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
+	"github.com/tapedeck/tapedeck/internal/scrub/independent"
 )
 
 func newVerify() *cobra.Command {
 	var r refs
 	var asJSON, secrets bool
-	var rules string
+	var rules, with string
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "verify REF…",
 		Short: "Check tapes and the files beside them",
@@ -30,26 +34,40 @@ that the files beside a tape are the ones it names. All problems are listed.
 
 With --secrets, everything that a REF stands for is searched once more for what
 redaction should have replaced; places and rules are printed, never values.
+The rules are those of redaction: what it does not know is not found so. --with
+has an installed scanner search the decoded strings as well.
 
 The exit code is 0 if every tape is consistent, 1 if a check failed, 2 if a tape
-could not be loaded or there was none.`,
+could not be loaded or there was none, or the scanner failed.`,
 		Example: `  tapedeck verify ./deck
   tapedeck verify ./tape.json s3://tapes/prod/runs/default/4b/…/tape.json
   tapedeck verify 4bf92f35 --deck ./deck --json | jq .problems`,
 		Args: needArgs("at least one REF"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c := &verification{refs: &r, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), asJSON: asJSON}
 			var gate *derive.Gate
 			if secrets {
-				var err error
 				if gate, err = (&redactionFlags{redact: rules}).gate(); err != nil {
 					return err
 				}
 				if gate == nil {
 					return errors.New("--redact off leaves nothing to search for")
 				}
-			} else if cmd.Flags().Changed("redact") {
-				return errors.New("--redact goes with --secrets")
+				if with != "" {
+					if c.scanner, err = independent.Open(with); err != nil {
+						return err
+					}
+					if c.scan, err = c.scanner.Search(timeout); err != nil {
+						return err
+					}
+					defer func() { err = errors.Join(err, c.scan.Close()) }()
+				}
+			} else {
+				for _, flag := range []string{"redact", "with", "with-timeout"} {
+					if cmd.Flags().Changed(flag) {
+						return fmt.Errorf("--%s goes with --secrets", flag)
+					}
+				}
 			}
 			for _, ref := range args {
 				if secrets {
@@ -71,6 +89,8 @@ could not be loaded or there was none.`,
 	r.add(cmd, "ID")
 	cmd.Flags().BoolVar(&secrets, "secrets", false, "search for secrets and personal data instead: files, evidence and, of a deck, everything in it")
 	cmd.Flags().StringVar(&rules, "redact", redact.PolicyDefault, `with --secrets, what to search for: "default", "strict" or a file with rules`)
+	cmd.Flags().StringVar(&with, "with", "", `with --secrets, an independent scanner that searches as well: "gitleaks", "trufflehog" or the path of a program`)
+	cmd.Flags().DurationVar(&timeout, "with-timeout", 10*time.Minute, "how long one run of the scanner, which sees 64 MiB of text, may take")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per tape")
 	return cmd
 }
@@ -81,6 +101,8 @@ type verification struct {
 	stdout, stderr io.Writer
 	asJSON         bool
 	code           int
+	scanner        *independent.Scanner // nil: none
+	scan           *independent.Search
 }
 
 // run checks what one REF stands for. An error is a failure of stdout or a cancelled context; everything else is in the code.

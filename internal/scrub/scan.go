@@ -26,6 +26,7 @@ type Searcher interface {
 // Object is one object of a store, searched.
 type Object struct {
 	Key  string
+	Body []byte // as it is stored
 	Hits []redact.Hit
 	Err  error // it could not be searched, so nothing is known of it
 }
@@ -93,7 +94,7 @@ func searchUnfinished(key string, body []byte, s Searcher) Object {
 
 // Search searches one object of a deck.
 func Search(key string, body []byte, s Searcher) Object {
-	o := Object{Key: key}
+	o := Object{Key: key, Body: body}
 	if !strings.HasSuffix(key, deck.PartSuffix) {
 		o.Hits = showable(s.ScanString("", string(body)), s)
 		return o

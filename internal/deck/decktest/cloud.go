@@ -17,7 +17,7 @@ import (
 // GCS starts a fake-gcs-server. The test must import deck/store/gcs.
 func GCS(t testing.TB) Service {
 	t.Helper()
-	path := find(t, "TAPEDECK_TEST_FAKE_GCS", "fake-gcs-server", "go install github.com/fsouza/fake-gcs-server@v1.56.1")
+	path := Program(t, "TAPEDECK_TEST_FAKE_GCS", "fake-gcs-server", "go install github.com/fsouza/fake-gcs-server@v1.56.1")
 	endpoint := start(t, func(port int) *exec.Cmd {
 		address := "127.0.0.1:" + strconv.Itoa(port)
 		return exec.Command(path, "-scheme", "http", "-host", "127.0.0.1", "-port", strconv.Itoa(port),
@@ -54,7 +54,7 @@ const (
 // deck/store/azure.
 func Azurite(t testing.TB) Service {
 	t.Helper()
-	path := find(t, "TAPEDECK_TEST_AZURITE", "azurite-blob", "npm install azurite@3.37.0")
+	path := Program(t, "TAPEDECK_TEST_AZURITE", "azurite-blob", "npm install azurite@3.37.0")
 	folder := dataFolder(t)
 	endpoint := start(t, func(port int) *exec.Cmd {
 		cmd := exec.Command(path, "--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(port), "--location", folder,

@@ -54,9 +54,9 @@ func FileURL(t testing.TB) string {
 	return "file://" + filepath.ToSlash(t.TempDir()) + "/deck"
 }
 
-// find returns the path of a server binary: the variable if it is set, else
+// Program returns the path of a server or tool: the variable if it is set, else
 // PATH, else where "go install" puts binaries.
-func find(t testing.TB, variable, name, install string) string {
+func Program(t testing.TB, variable, name, install string) string {
 	t.Helper()
 	if p := os.Getenv(variable); p != "" {
 		if _, err := os.Stat(p); err != nil {

@@ -27,7 +27,7 @@ const (
 // VersityGW starts a versitygw server (S3 API on a folder).
 func VersityGW(t testing.TB) Service {
 	t.Helper()
-	path := find(t, "TAPEDECK_TEST_VERSITYGW", "versitygw", "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
+	path := Program(t, "TAPEDECK_TEST_VERSITYGW", "versitygw", "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
 	folder := dataFolder(t)
 	// Metadata beside the objects: not every file system has user attributes.
 	sidecar := dataFolder(t)
@@ -43,7 +43,7 @@ func VersityGW(t testing.TB) Service {
 // MinIO starts a MinIO server.
 func MinIO(t testing.TB) Service {
 	t.Helper()
-	path := find(t, "TAPEDECK_TEST_MINIO", "minio", "go install github.com/minio/minio@latest")
+	path := Program(t, "TAPEDECK_TEST_MINIO", "minio", "go install github.com/minio/minio@latest")
 	folder := dataFolder(t)
 	endpoint := start(t, func(port int) *exec.Cmd {
 		cmd := exec.Command(path, "server", "--quiet", "--address", "127.0.0.1:"+strconv.Itoa(port), folder)
