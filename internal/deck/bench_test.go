@@ -1,6 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package deck_test
 
 import (
@@ -8,7 +10,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
@@ -27,16 +33,21 @@ func evidence(n int) []byte {
 }
 
 // BenchmarkWriteRun does what the exporter does for a new run of 20 spans: a
-// part, one listing, a generation of four files.
+// part, one listing, a generation of four files; file-16 does it for 16 runs at
+// once on two processors, as agentrun lets it.
 func BenchmarkWriteRun(b *testing.B) {
-	for _, kind := range []struct{ name, url string }{
-		{"mem", "mem://bench"},
-		{"file", "file://%s/deck"},
-		{"file-nosync", "file://%s/deck?sync=false"},
+	for _, kind := range []struct {
+		name, url string
+		writers   int // for each processor
+	}{
+		{"mem", "mem://bench", 1},
+		{"file", "file://%s/deck", 1},
+		{"file-16", "file://%s/deck", 8},
+		{"file-nosync", "file://%s/deck?sync=false", 1},
 	} {
 		b.Run(kind.name, func(b *testing.B) {
 			url := kind.url
-			if kind.name != "mem" {
+			if strings.Contains(url, "%s") {
 				url = fmt.Sprintf(url, b.TempDir())
 			}
 			mem.Drop("bench")
@@ -50,23 +61,43 @@ func BenchmarkWriteRun(b *testing.B) {
 			files := []deck.File{{Name: "oracle.json", Body: side}, {Name: "agent-run1.json", Body: side}, {Name: "execution-snapshot.json", Body: side}, {Name: deck.TapeFile, Body: tape}}
 			b.SetBytes(int64(len(part) + len(tape) + 3*len(side)))
 			b.ReportAllocs()
-			id := make([]byte, 16)
-			for b.Loop() {
+			write := func(part, id []byte) error {
 				_, _ = rand.Read(id) // never fails
 				copy(part, id)
 				location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: hex.EncodeToString(id)}
 				if _, _, err := d.PutPart(b.Context(), location, part); err != nil {
-					b.Fatal(err)
+					return err
 				}
 				state, err := d.State(b.Context(), location)
 				if err != nil {
-					b.Fatal(err)
+					return err
 				}
 				gen := deck.NewGeneration(20, state.Parts, nil)
-				if _, err := d.PutGeneration(b.Context(), location, gen, []deck.RunFiles{{Root: root1, Files: files}}); err != nil {
-					b.Fatal(err)
-				}
+				_, err = d.PutGeneration(b.Context(), location, gen, []deck.RunFiles{{Root: root1, Files: files}})
+				return err
 			}
+			began := cpuTime(b)
+			b.SetParallelism(kind.writers)
+			b.RunParallel(func(next *testing.PB) {
+				part, id := slices.Clone(part), make([]byte, 16)
+				for next.Next() {
+					if err := write(part, id); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.ReportMetric(float64((cpuTime(b)-began).Microseconds())/float64(b.N), "cpu-us/op")
 		})
 	}
+}
+
+// cpuTime is the user and system time of the process.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

@@ -41,10 +41,18 @@ type store struct {
 	now    func() time.Time
 
 	mu   sync.Mutex
-	root *os.Root // nil until the folder exists and is needed
+	tree *tree // nil until the folder exists and is needed
 	// durable holds folders whose entry in their parent this process has
 	// synced. Cleared when full: it only saves work.
 	durable map[string]struct{}
+}
+
+// tree is the open folder of a store.
+type tree struct {
+	*os.Root
+	group  groupSync
+	device uint64 // of the file system that the group syncs; 0 for none
+	folder *os.File
 }
 
 // maxDurable bounds the memory of durable (some 10 MB of names).
@@ -112,13 +120,14 @@ func (s *store) PutNew(ctx context.Context, key string, body []byte, _ string) (
 }
 
 func (s *store) tryPut(key string, body []byte) (bool, error) {
-	root, err := s.open(true)
+	root, err := s.openTree(true)
 	if err != nil {
 		return false, err
 	}
 	dir, name := path.Split(key)
 	dir = path.Clean(dir)
-	if err := s.makeDurable(root, dir); err != nil {
+	fresh, err := s.makeFolders(root.Root, dir)
+	if err != nil {
 		return false, err
 	}
 	// One walk down the path; everything else is relative to the folder.
@@ -134,20 +143,16 @@ func (s *store) tryPut(key string, body []byte) (bool, error) {
 		return false, errNotAFile
 	case err == nil:
 		// Its writer may not have come to the sync of the folder.
-		return false, s.syncFolder(folder)
+		return false, s.makeDurable(root, folder, fresh, func() error { return s.syncFolder(folder) })
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	}
-	created, err := s.writeAndLink(folder, name, body)
-	if err != nil {
-		return false, err
-	}
-	return created, s.syncFolder(folder)
+	return s.writeAndLink(root, folder, fresh, name, body)
 }
 
 // writeAndLink gives a complete, synced file its final name unless the name is
-// taken.
-func (s *store) writeAndLink(folder *os.Root, name string, body []byte) (created bool, err error) {
+// taken, and makes the name durable. The folders in fresh are not durable yet.
+func (s *store) writeAndLink(root *tree, folder *os.Root, fresh []string, name string, body []byte) (created bool, err error) {
 	temp := deck.TempPrefix + rand.Text()
 	f, err := folder.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -155,24 +160,25 @@ func (s *store) writeAndLink(folder *os.Root, name string, body []byte) (created
 	}
 	// Held while the file is written. From then until it has its name a sweep may take it away, which tryPut takes for a folder that vanished.
 	_ = s.lock(f) // where there are no locks, a sweep goes by the age
-	defer func() { err = errors.Join(err, ignoreNotExist(folder.Remove(temp))) }()
-	_, err = f.Write(body)
-	if err == nil && s.sync {
-		err = f.Sync()
+	remove := func() error { return ignoreNotExist(folder.Remove(temp)) }
+	if _, err = f.Write(body); err == nil {
+		err = s.makeDurable(root, folder, fresh, f.Sync)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return false, err
+		return false, errors.Join(err, remove())
 	}
 	err = folder.Link(temp, name)
+	created = err == nil
 	switch {
-	case err == nil:
-		return true, nil
 	case errors.Is(err, fs.ErrExist):
-		return false, nil
+		err = nil
 	case errors.Is(err, syscall.EPERM), errors.Is(err, errors.ErrUnsupported):
-		return false, errNoLinks
+		err = errNoLinks
 	}
-	return false, err
+	if err = errors.Join(err, remove()); err != nil {
+		return false, err
+	}
+	return created, s.makeDurable(root, folder, nil, func() error { return s.syncFolder(folder) })
 }
 
 func (s *store) Get(ctx context.Context, key string) ([]byte, error) {
@@ -183,7 +189,7 @@ func (s *store) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (s *store) get(key string) ([]byte, error) {
-	root, err := s.open(false)
+	root, err := s.open()
 	if err != nil {
 		return nil, fileError("get", key, err)
 	}
@@ -220,7 +226,7 @@ func (s *store) Delete(ctx context.Context, key string) error {
 }
 
 func (s *store) remove(key string) error {
-	root, err := s.open(false)
+	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -257,20 +263,29 @@ func (s *store) remove(key string) error {
 func (s *store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.root == nil {
+	if s.tree == nil {
 		return nil
 	}
-	root := s.root
-	s.root = nil
-	return root.Close()
+	t := s.tree
+	s.tree = nil
+	return errors.Join(t.folder.Close(), t.Root.Close())
 }
 
-// open returns the root, opened once. With create a missing folder is made.
-func (s *store) open(create bool) (*os.Root, error) {
+// open returns the root, opened once.
+func (s *store) open() (*os.Root, error) {
+	t, err := s.openTree(false)
+	if err != nil {
+		return nil, err
+	}
+	return t.Root, nil
+}
+
+// openTree is open with what writers need. With create a missing folder is made.
+func (s *store) openTree(create bool) (*tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.root != nil {
-		return s.root, nil
+	if s.tree != nil {
+		return s.tree, nil
 	}
 	root, err := os.OpenRoot(s.folder)
 	if errors.Is(err, fs.ErrNotExist) && create {
@@ -282,8 +297,15 @@ func (s *store) open(create bool) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.root = root
-	return root, nil
+	t := &tree{Root: root}
+	if t.folder, err = root.Open("."); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	if t.group.whole = syncFileSystem(t.folder); t.group.whole != nil {
+		t.device = deviceOf(root)
+	}
+	s.tree = t
+	return t, nil
 }
 
 // makeFolder makes the folder of the store and those above it, and syncs the
@@ -310,29 +332,51 @@ func (s *store) makeFolder(folder string) error {
 	return s.syncFile(parent)
 }
 
-// makeDurable makes dir and the folders above it and syncs the parent of each,
-// unless this process has done so before. A folder that exists is no proof: its
-// maker may be about to sync it, or may have died.
-func (s *store) makeDurable(root *os.Root, dir string) error {
+// makeFolders makes dir and the folders above it, and returns those that this
+// process has not made durable, the highest first. A folder that exists is no
+// proof: its maker may be about to sync it, or may have died.
+func (s *store) makeFolders(root *os.Root, dir string) (fresh []string, err error) {
 	if dir == "." || s.isDurable(dir) {
-		return nil
+		return nil, nil
 	}
-	parent := path.Dir(dir)
-	if err := s.makeDurable(root, parent); err != nil {
-		return err
+	if fresh, err = s.makeFolders(root, path.Dir(dir)); err != nil {
+		return nil, err
 	}
 	if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+		return nil, err
 	}
-	if err := s.syncPath(root, parent); err != nil {
+	return append(fresh, dir), nil
+}
+
+// makeDurable returns when fresh folders, and what own would sync in or of the
+// folder, are durable. Several writers do it as a group.
+func (s *store) makeDurable(root *tree, folder *os.Root, fresh []string, own func() error) error {
+	if !s.sync {
+		return nil
+	}
+	each := func() error {
+		for _, dir := range fresh {
+			if err := s.syncPath(root.Root, path.Dir(dir)); err != nil {
+				return err
+			}
+		}
+		return own()
+	}
+	sync := func(each func() error) error { return each() }
+	if root.device != 0 && root.device == deviceOf(folder) { // else another file system is mounted there
+		sync = root.group.sync
+	}
+	if err := sync(each); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.durable) >= maxDurable {
+	if len(s.durable)+len(fresh) > maxDurable {
 		clear(s.durable)
 	}
-	s.durable[dir] = struct{}{}
+	for _, dir := range fresh {
+		s.durable[dir] = struct{}{}
+	}
 	return nil
 }
 
@@ -353,7 +397,7 @@ func (s *store) forget(dir string, reopen bool) {
 		delete(s.durable, dir)
 	}
 	if reopen {
-		s.root = nil
+		s.tree = nil
 		clear(s.durable)
 	}
 }

@@ -29,7 +29,7 @@ func (s *store) Abandoned(ctx context.Context, prefix string) iter.Seq2[deck.Obj
 			yield(deck.Object{}, err)
 			return
 		}
-		root, err := s.open(false)
+		root, err := s.open()
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}

@@ -68,7 +68,7 @@ func (s *store) eachEntry(ctx context.Context, prefix string, visit func(*os.Roo
 	if err := deck.CheckList(ctx, "file", prefix); err != nil {
 		return err
 	}
-	root, err := s.open(false)
+	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
