@@ -29,6 +29,8 @@ type comparing struct {
 	rules  string
 	asJSON bool
 	full   bool
+	strict bool
+	color  colors
 }
 
 func (c *comparing) flags(cmd *cobra.Command) {
@@ -41,10 +43,12 @@ func (c *comparing) flags(cmd *cobra.Command) {
 	f.StringVar(&c.rules, "rules", "", "a YAML file that says which values to ignore or normalise")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
 	f.BoolVar(&c.full, "full", false, "shorten nothing")
+	f.BoolVar(&c.strict, "strict-types", false, "JSON and the same JSON as text differ")
+	c.color.add(cmd)
 }
 
 func (c *comparing) options() (compare.Options, error) {
-	o := compare.Options{Level: compare.Level(c.level)}
+	o := compare.Options{Level: compare.Level(c.level), StrictTypes: c.strict}
 	for _, field := range c.ignore {
 		o.Ignore = append(o.Ignore, compare.Field(field))
 	}
@@ -108,8 +112,9 @@ func (c *comparing) all(ctx context.Context, ref string, r replay.Reach) ([]load
 	return out, nil
 }
 
-func (c *comparing) text(stdout io.Writer) sidebyside.TextOptions {
-	return sidebyside.TextOptions{Width: terminal(stdout).Width, Full: c.full}
+func (c *comparing) text(stdout io.Writer) (sidebyside.TextOptions, error) {
+	o, err := c.color.terminal(stdout)
+	return sidebyside.TextOptions{Width: o.Width, Full: c.full, Color: o.Color}, err
 }
 
 func newBisect() *cobra.Command {
@@ -119,6 +124,8 @@ func newBisect() *cobra.Command {
 		Short: "Find the first event at which runs diverge",
 		Long: `Find the first event at which two runs diverge, and every later one. Events are
 aligned, so that an inserted or a dropped call does not shift what follows.
+The report begins with a sentence that says where the runs part and how, then the
+question, both answers and both statuses.
 Each tape that is named after B is compared with A too.
 
 With --good and --bad, both repeatable, name the earliest event that all good runs
@@ -127,6 +134,7 @@ have and no bad run has, or the other way round. There a REF may also be a deck.
 ` + refHelp + `
 Ids, times and token counts never count. --compare says what does: actions (models,
 tools, arguments), results (also what tools returned), all (also what models said).
+JSON and a text of the same JSON are the same, unless --strict-types is set.
 
 The exit code is 0 if the runs are equal, 1 if they diverge, 2 if a tape could not be
 loaded.`,
@@ -181,6 +189,8 @@ func (c *bisection) run(ctx context.Context, refs []string) error {
 type comparison struct {
 	A sidebyside.Tape `json:"a"`
 	B sidebyside.Tape `json:"b"`
+	// Sentence says where the runs part, for people.
+	Sentence string `json:"sentence"`
 	*compare.Result
 }
 
@@ -193,6 +203,10 @@ func (c *bisection) pairs(ctx context.Context, refs []string, o compare.Options)
 			return err
 		}
 	}
+	options, err := c.text(c.stdout)
+	if err != nil {
+		return err
+	}
 	var out bytes.Buffer
 	a, equal := tapes[0], true
 	for i, b := range tapes[1:] {
@@ -203,7 +217,7 @@ func (c *bisection) pairs(ctx context.Context, refs []string, o compare.Options)
 		equal = equal && r.Equal
 		if c.html != "" {
 			var page bytes.Buffer
-			if err := sidebyside.HTML(&page, a.Tape, b.Tape, a.tape, b.tape, r); err != nil {
+			if err := sidebyside.HTML(&page, a.Tape, b.Tape, r); err != nil {
 				return err
 			}
 			if err := os.WriteFile(c.html, page.Bytes(), 0o600); err != nil { // a page holds what the tapes hold
@@ -211,12 +225,12 @@ func (c *bisection) pairs(ctx context.Context, refs []string, o compare.Options)
 			}
 		}
 		if c.asJSON {
-			err = writeJSON(&out, comparison{a.Tape, b.Tape, r})
+			err = writeJSON(&out, comparison{a.Tape, b.Tape, sidebyside.Sentence(a.Tape, b.Tape, r).String(), r})
 		} else {
 			if i > 0 {
 				out.WriteByte('\n')
 			}
-			err = sidebyside.Text(&out, a.Tape, b.Tape, r, c.text(c.stdout))
+			err = sidebyside.Text(&out, a.Tape, b.Tape, r, options)
 		}
 		if err != nil {
 			return err
@@ -233,6 +247,10 @@ type separation struct {
 }
 
 func (c *bisection) separate(ctx context.Context, o compare.Options) error {
+	options, err := c.text(c.stdout)
+	if err != nil {
+		return err
+	}
 	set := func(refs []string) (tapes []*tape.Tape, names []sidebyside.Tape, err error) {
 		for _, ref := range refs {
 			all, err := c.all(ctx, ref, replay.WholeDeck)
@@ -261,7 +279,7 @@ func (c *bisection) separate(ctx context.Context, o compare.Options) error {
 	if c.asJSON {
 		err = writeJSON(&out, separation{goods, bads, s})
 	} else {
-		err = sidebyside.SeparationText(&out, goods, bads, s, c.text(c.stdout))
+		err = sidebyside.SeparationText(&out, goods, bads, s, options)
 	}
 	if err != nil {
 		return err

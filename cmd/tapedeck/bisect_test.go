@@ -61,12 +61,12 @@ func TestBisectSaysWhereRunsDiverge(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{a, a}, exitOK, "equal in results: 7 events"},
-		{[]string{a, changed}, exitPartial, "First: event 2 of A (turn 1), event 2 of B (turn 1)\n  tool search differs in result"},
-		{[]string{a, changed, "--compare", "actions"}, exitPartial, "First: event 4 of A (turn 2), event 4 of B (turn 2)\n  tool lookup → browse differs in name"},
-		{[]string{a, changed, "--compare", "actions"}, exitPartial, "note: 1 equal events differ in what --compare actions does not count, first event 2 of A"},
-		{[]string{a, changed, "--compare", "actions", "--ignore", "name"}, exitOK, "equal in actions"},
-		{[]string{a, a, changed}, exitPartial, "equal in results: 7 events"},
+		{[]string{a, a}, exitOK, "The runs are alike: 7 events, no difference.\n"},
+		{[]string{a, changed}, exitPartial, "The runs part at event 2: `search` returned something else: only in A it has hits ("},
+		{[]string{a, changed, "--compare", "actions"}, exitPartial, "The runs part at event 4: `browse` stands where A has `lookup`.\n"},
+		{[]string{a, changed, "--compare", "actions"}, exitPartial, "note: 1 event is alike in what counts, not in the rest (--compare all counts it); the first is event 2\n"},
+		{[]string{a, changed, "--compare", "actions", "--ignore", "name"}, exitOK, "The runs do not part in what counts (--compare actions); yet at event 2: `search` returned "},
+		{[]string{a, a, changed}, exitPartial, "The runs are alike: 7 events, no difference.\n"},
 		{[]string{"--good", a, "--bad", changed, "--good", a}, exitPartial, "  tool search, event 2 (turn 1) of "},
 		{[]string{"--good", a, "--bad", a}, exitOK, "every event is as frequent"},
 	} {
@@ -87,10 +87,10 @@ func TestDiffSaysWhatARunWasGiven(t *testing.T) {
 		}
 	})
 	got := tapedeck(t, "diff", a, warmer)
-	if got.code != exitPartial || !strings.Contains(got.stdout, "Model\n  model $\n    A \"gpt-4o-mini\"\n    B ") || !strings.Contains(got.stdout, "input_tokens") {
+	if got.code != exitPartial || !strings.Contains(got.stdout, "Model\n  model\n    A \"gpt-4o-mini\"\n    B ") || !strings.HasPrefix(got.stdout, "The runs part at event 1: the model is `gpt-5` instead of `gpt-4o-mini`. Apart from the model they take the same steps.\n") || !strings.Contains(got.stdout, "input_tokens") {
 		t.Errorf("%+v", got)
 	}
-	if got := tapedeck(t, "diff", a, a); got.code != exitOK || !strings.Contains(got.stdout, "equal in model, prompt, tools and settings") {
+	if got := tapedeck(t, "diff", a, a); got.code != exitOK || !strings.Contains(got.stdout, "Model, prompt, tools and settings are the same.") {
 		t.Errorf("%+v", got)
 	}
 	var document struct {
@@ -108,7 +108,7 @@ func TestDiffSaysWhatARunWasGiven(t *testing.T) {
 
 // What is printed is a contract: the members of the JSON, their order and their spelling.
 func TestOutputOfBisectAndDiffIsStable(t *testing.T) {
-	t.Setenv("COLUMNS", "100")
+	t.Setenv("COLUMNS", "160") // no path is folded
 	const a = "testdata/full/tape.json"
 	data, err := os.ReadFile(a)
 	if err != nil {
@@ -146,6 +146,45 @@ func TestOutputOfBisectAndDiffIsStable(t *testing.T) {
 			out = indented.String()
 		}
 		golden(t, "compare/"+name, out)
+	}
+}
+
+// Two frameworks record what the same tools returned as JSON and as text.
+func TestRunsOfTwoFrameworksAreAlikeUnlessTypesCount(t *testing.T) {
+	a, b := goldenTapes+chain, goldenTapes+"genkit/research_chain.json"
+	got := tapedeck(t, "bisect", a, b)
+	if got.code != exitOK || !strings.Contains(got.stdout, "note: 3 events are alike as JSON, not as text (--strict-types counts that)\n") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "bisect", a, b, "--strict-types"); got.code != exitPartial || !strings.HasPrefix(got.stdout, "The runs part at event 2: `search` returned ") {
+		t.Errorf("%+v", got)
+	}
+	if got := tapedeck(t, "bisect", a, b, "--json"); got.code != exitOK || !strings.Contains(got.stdout, `"json_text":3`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestColoursAreAsked(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	a := goldenTapes + chain
+	b := variant(t, chain, otherCall)
+	trace := agents + "openai-otel-contrib-nocontent/research_chain.otlp.json"
+	for _, args := range [][]string{{"bisect", a, b}, {"diff", a, b}, {"show", a}, {"doctor", trace}} {
+		for _, c := range []struct {
+			color string
+			want  bool
+		}{{"", false}, {"auto", false}, {"never", false}, {"always", true}} { // the output of a test is no terminal
+			line := args
+			if c.color != "" {
+				line = append(slices.Clone(args), "--color", c.color)
+			}
+			if got := tapedeck(t, line...); got.stderr != "" || strings.Contains(got.stdout, "\x1b[") != c.want {
+				t.Errorf("%v: %q", line, got.stdout)
+			}
+		}
+		if got := tapedeck(t, append(slices.Clone(args), "--color", "blue")...); got.code != exitFailed || got.stderr != "tapedeck: --color \"blue\" is none of auto, always and never\n" {
+			t.Errorf("%v: %+v", args, got)
+		}
 	}
 }
 
@@ -245,7 +284,7 @@ func TestBisectReadsS3(t *testing.T) {
 	}
 	for _, command := range []string{"bisect", "diff"} {
 		got := tapedeck(t, command, a, b)
-		if got.code != exitPartial || !strings.Contains(got.stdout, "tool lookup → browse differs in name") {
+		if got.code != exitPartial || !strings.Contains(got.stdout, "`browse` stands where A has `lookup`") {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -47,6 +47,8 @@ loaded.`,
 type drift struct {
 	A sidebyside.Tape `json:"a"`
 	B sidebyside.Tape `json:"b"`
+	// Sentence says where the runs part, for people.
+	Sentence string `json:"sentence"`
 	*compare.Drift
 }
 
@@ -67,11 +69,15 @@ func diff(ctx context.Context, stdout io.Writer, c *comparing, refA, refB string
 	if err != nil {
 		return err
 	}
+	options, err := c.text(stdout)
+	if err != nil {
+		return err
+	}
 	var out bytes.Buffer
 	if c.asJSON {
-		err = writeJSON(&out, drift{a.Tape, b.Tape, d})
+		err = writeJSON(&out, drift{a.Tape, b.Tape, sidebyside.Sentence(a.Tape, b.Tape, d.Events).String(), d})
 	} else {
-		err = sidebyside.DriftText(&out, a.Tape, b.Tape, d, c.text(stdout))
+		err = sidebyside.DriftText(&out, a.Tape, b.Tape, d, options)
 	}
 	if err != nil {
 		return err

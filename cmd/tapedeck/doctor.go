@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/doctor"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -31,6 +33,7 @@ type doctorFlags struct {
 	span   time.Duration
 	most   int
 	asJSON bool
+	color  colors
 }
 
 func newDoctor() *cobra.Command {
@@ -65,6 +68,7 @@ read.`,
 	cmd.Flags().DurationVar(&f.span, "for", time.Minute, "how long to listen")
 	cmd.Flags().IntVar(&f.most, "spans", 10000, "stop after this many spans and log records")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document")
+	f.color.add(cmd)
 	return cmd
 }
 
@@ -193,12 +197,15 @@ func checkListen(address string, remote bool) error {
 }
 
 func (d *diagnosis) report(stdout io.Writer) error {
+	o, err := d.flags.color.terminal(stdout)
+	if err != nil {
+		return err
+	}
 	r := d.in.Diagnose()
-	var err error
 	if d.flags.asJSON {
 		err = writeJSON(stdout, r)
 	} else {
-		_, err = stdout.Write(reportText(r))
+		_, err = stdout.Write(reportText(r, o.Color))
 	}
 	if err == nil && !r.Healthy() {
 		err = &exitError{code: exitPartial}
@@ -208,10 +215,10 @@ func (d *diagnosis) report(stdout io.Writer) error {
 
 var gradeOrder = []tape.Grade{tape.GradeOffline, tape.GradeTools, tape.GradeModel, tape.GradePartial, tape.GradeInspect}
 
-func reportText(r doctor.Report) []byte {
+func reportText(r doctor.Report, color bool) []byte {
 	var b bytes.Buffer
 	for _, s := range r.Sources {
-		fmt.Fprintf(&b, "%s\n", sourceLine(s.Source))
+		fmt.Fprintf(&b, "%s\n", timeline.Paint(color, timeline.Bold, sourceLine(s.Source)))
 		fmt.Fprintf(&b, "  dialect   %s\n", oneLine(s.Name+" ("+s.Dialect+")"))
 		fmt.Fprintf(&b, "  came      %d spans, %d log records of the service\n", s.Spans, s.LogRecords)
 		var grades []string
@@ -225,17 +232,24 @@ func reportText(r doctor.Report) []byte {
 			runs += " (" + strings.Join(grades, ", ") + ")"
 		}
 		fmt.Fprintf(&b, "  holds     %s, %d model calls, %d tool calls\n", runs, s.ModelCalls, s.ToolCalls)
+		if s.Runs > 0 && !slices.ContainsFunc(s.Missing, func(m doctor.Missing) bool { return m.Severity != tape.SeverityInfo }) {
+			fmt.Fprintf(&b, "  %s\n", timeline.Paint(color, timeline.Green, "nothing is missing"))
+		}
 		for len(s.Missing) > 0 {
 			fix := s.Missing[0].Fix
 			var others []doctor.Missing
 			for _, m := range s.Missing { // what one setting brings is listed together
 				if m.Fix == fix {
-					fmt.Fprintf(&b, "  %s\n", missingLine(m))
+					style := timeline.Yellow
+					if m.Severity == tape.SeverityInfo {
+						style = timeline.Dim
+					}
+					fmt.Fprintf(&b, "  %s\n", timeline.Paint(color, style, missingLine(m)))
 				} else {
 					others = append(others, m)
 				}
 			}
-			fmt.Fprintf(&b, "            → %s\n", oneLine(fix))
+			fmt.Fprintf(&b, "            %s\n", timeline.Paint(color, timeline.Bold, "→ "+oneLine(fix)))
 			s.Missing = others
 		}
 		b.WriteString("\n")

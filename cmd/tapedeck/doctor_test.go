@@ -30,7 +30,7 @@ func TestDoctorNamesWhatIsMissingAndTheSwitch(t *testing.T) {
 
 func TestDoctorFindsNothingMissing(t *testing.T) {
 	got := tapedeck(t, "doctor", agents+"langchain-openinference/research_chain.otlp.json")
-	if got.code != exitOK || got.stderr != "" || strings.Contains(got.stdout, "missing") || !strings.Contains(got.stdout, "1 runs (1 offline)") {
+	if got.code != exitOK || got.stderr != "" || strings.Count(got.stdout, "missing") != 1 || !strings.Contains(got.stdout, "\n  nothing is missing\n") || !strings.Contains(got.stdout, "1 runs (1 offline)") {
 		t.Errorf("%+v", got)
 	}
 }

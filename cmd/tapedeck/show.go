@@ -25,6 +25,7 @@ import (
 func newShow() *cobra.Command {
 	var r refs
 	var asJSON, full bool
+	var color colors
 	cmd := &cobra.Command{
 		Use:   "show REF",
 		Short: "Show a tape as a timeline",
@@ -48,7 +49,10 @@ content is shortened; the sizes in brackets say how long it is.`,
 			return needArgs("a REF")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options := terminal(cmd.OutOrStdout())
+			options, err := color.terminal(cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
 			options.Full = full
 			return show(cmd.Context(), cmd.OutOrStdout(), args[0], &r, asJSON, options)
 		},
@@ -56,6 +60,7 @@ content is shortened; the sizes in brackets say how long it is.`,
 	r.add(cmd, "ID")
 	r.addUnverified()
 	r.takeTelemetry()
+	color.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print tape.json as it is stored")
 	cmd.Flags().BoolVar(&full, "full", false, "shorten nothing and break no lines")
 	return cmd
@@ -141,8 +146,15 @@ func listRuns(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON
 	return unread
 }
 
-// terminal says how wide stdout is and whether it shows colours: only a terminal does, and not with NO_COLOR (no-color.org).
-func terminal(stdout io.Writer) timeline.Options {
+// colors is the flag --color.
+type colors string
+
+func (c *colors) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(c), "color", "auto", "colours: auto (in a terminal, unless NO_COLOR is set), always or never")
+}
+
+// terminal says how wide stdout is and whether it shows colours: a terminal does, unless NO_COLOR is set (no-color.org).
+func (c colors) terminal(stdout io.Writer) (timeline.Options, error) {
 	var o timeline.Options
 	if f, ok := stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -153,5 +165,12 @@ func terminal(stdout io.Writer) timeline.Options {
 	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
 		o.Width = w
 	}
-	return o
+	switch c {
+	case "auto":
+	case "always", "never":
+		o.Color = c == "always"
+	default:
+		return o, fmt.Errorf("--color %.40q is none of auto, always and never", string(c))
+	}
+	return o, nil
 }

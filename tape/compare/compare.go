@@ -34,6 +34,9 @@ type Options struct {
 	// Ignore names fields that do not count, see Fields.
 	Ignore []Field
 	Rules  *normalise.Rules
+	// StrictTypes makes JSON and a text that holds the same JSON different. Without it frameworks that record the same value in another
+	// type are alike, and a difference that does not count says so, see Difference.JSONText.
+	StrictTypes bool
 }
 
 // Check reports a level or a field that does not exist.
@@ -68,6 +71,8 @@ type Result struct {
 	// Input holds what differs before the first event, Output what differs behind the last one.
 	Input  []Difference `json:"input"`
 	Output []Difference `json:"output"`
+	// OutputNoted is what differs there and does not count at the level.
+	OutputNoted []Difference `json:"output_noted,omitempty"`
 	// First is the first divergent step, nil when the events are equal; Before are the equal steps that lead to it, the nearest last.
 	First  *Step  `json:"first"`
 	Before []Step `json:"before"`
@@ -79,7 +84,8 @@ type Result struct {
 	Script []Step `json:"-"`
 }
 
-// Counts counts the steps of an alignment. Noted counts equal steps that differ in fields that do not count at the level.
+// Counts counts the steps of an alignment. Noted counts equal steps that differ in fields that do not count at the level, JSONText equal
+// steps of which only one holds a value as text, or in another spelling.
 type Counts struct {
 	Equal    int `json:"equal"`
 	Changed  int `json:"changed"`
@@ -87,6 +93,7 @@ type Counts struct {
 	Dropped  int `json:"dropped"`
 	Moved    int `json:"moved"`
 	Noted    int `json:"noted"`
+	JSONText int `json:"json_text"`
 }
 
 // Kind says what became of an event.
@@ -124,12 +131,16 @@ type EventRef struct {
 type Difference struct {
 	Field Field            `json:"field"`
 	Level Level            `json:"level"`
-	Path  string           `json:"path"` // $ is the whole field
+	Path  string           `json:"path"`           // $ is the whole field
+	Tool  string           `json:"tool,omitempty"` // of what a model asks for: the tool that both runs ask for there
 	A     *exactjson.Value `json:"a,omitempty"`
 	B     *exactjson.Value `json:"b,omitempty"`
 	// ALabel and BLabel say where a value comes from when it was not simply recorded.
 	ALabel tape.Label `json:"a_label,omitempty"`
 	BLabel tape.Label `json:"b_label,omitempty"`
+	// JSONText says that the values are the same JSON, and which side holds it, or a part of it, as text: "a", "b" or "both". Such a
+	// difference never counts.
+	JSONText string `json:"json_text,omitempty"`
 }
 
 // beforeSteps is how many equal steps Result.Before holds.
@@ -150,6 +161,7 @@ func sequences(a, b *sequence, level int) *Result {
 	r := &Result{
 		Compare: Levels[level], Alignment: how, Before: []Step{}, Steps: []Step{}, Unrecorded: unrecorded(a, b, level),
 		Input: differences(&a.input, &b.input, level, true), Output: differences(&a.output, &b.output, level, true),
+		OutputNoted: differences(&a.output, &b.output, level, false),
 	}
 	for _, p := range pairs {
 		step := newStep(a, b, p, level)
@@ -175,7 +187,11 @@ func (c *Counts) add(s Step) {
 	switch s.Kind {
 	case Equal:
 		c.Equal++
-		if len(s.Noted) > 0 {
+		text := func(d Difference) bool { return d.JSONText != "" }
+		if slices.ContainsFunc(s.Noted, text) {
+			c.JSONText++
+		}
+		if slices.ContainsFunc(s.Noted, func(d Difference) bool { return !text(d) }) {
 			c.Noted++
 		}
 	case Changed:

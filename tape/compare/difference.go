@@ -17,7 +17,13 @@ func differences(a, b *item, level int, counts bool) []Difference {
 	out := []Difference{}
 	for _, kind := range Fields {
 		fa, fb := a.field(kind.Field), b.field(kind.Field)
-		if fa.id == fb.id || fa.value.IsAbsent() && fb.value.IsAbsent() {
+		if fa.exact == fb.exact || fa.value.IsAbsent() && fb.value.IsAbsent() {
+			continue
+		}
+		if fa.id == fb.id {
+			if !counts && max(fa.level, fb.level) < len(Levels) {
+				out = append(out, Difference{Field: kind.Field, Level: kind.Level, Path: "$", A: pointer(fa.value), B: pointer(fb.value), JSONText: textOf(fa, fb)})
+			}
 			continue
 		}
 		at := max(fa.level, fb.level)
@@ -26,7 +32,15 @@ func differences(a, b *item, level int, counts bool) []Difference {
 		}
 		d := Difference{Field: kind.Field, Level: kind.Level, ALabel: fa.label, BLabel: fb.label}
 		var places []Difference
-		walk(fa.value, fb.value, d, "$", &places)
+		x, y := fa.json, fb.json
+		if x.Len() == 0 || y.Len() == 0 || x.Kind() != y.Kind() { // nothing to descend into: as they were recorded
+			x, y = fa.value, fb.value
+		}
+		if kind.Field == FieldAsks && x.Kind() == exactjson.Array && y.Kind() == exactjson.Array && x.Len()*y.Len() <= maxCells {
+			asks(x, y, d, &places)
+		} else {
+			walk(x, y, d, "$", &places)
+		}
 		if d.Path, d.A, d.B = "$", pointer(fa.value), pointer(fb.value); len(places) > maxPlaces {
 			places = append(places[:maxPlaces-1:maxPlaces-1], d)
 		} else if len(places) == 0 { // equal but for the spelling of a number that no double holds
@@ -35,6 +49,17 @@ func differences(a, b *item, level int, counts bool) []Difference {
 		out = append(out, places...)
 	}
 	return out
+}
+
+// textOf says which of two values that are the same JSON holds it as text.
+func textOf(a, b *field) string {
+	switch inA, inB := a.exact != a.id, b.exact != b.id; {
+	case inA && inB:
+		return "both"
+	case inA:
+		return "a"
+	}
+	return "b"
 }
 
 var none field
@@ -82,6 +107,45 @@ func walk(a, b exactjson.Value, d Difference, path string, out *[]Difference) {
 		}
 		d.Path, d.A, d.B = path, pointer(a), pointer(b)
 		*out = append(*out, d)
+	}
+}
+
+// asks compares two sets of calls that models asked for: equal ones are taken off, then calls of one tool are compared with one another.
+func asks(a, b exactjson.Value, d Difference, out *[]Difference) {
+	used := make([]bool, b.Len())
+	partner := make([]int, a.Len())
+	for _, fits := range []func(x, y exactjson.Value) bool{
+		exactjson.Value.Equal,
+		func(x, y exactjson.Value) bool { return x.Get("name").Str() == y.Get("name").Str() },
+		func(x, y exactjson.Value) bool { return true },
+	} {
+		for i := range partner {
+			for j := 0; j < len(used) && partner[i] == 0; j++ {
+				if !used[j] && fits(a.At(i), b.At(j)) {
+					partner[i], used[j] = j+1, true
+				}
+			}
+		}
+	}
+	at := func(i int) string { return "$[" + strconv.Itoa(i) + "]" }
+	for i, p := range partner {
+		x, y := a.At(i), exactjson.Value{}
+		if p > 0 {
+			y = b.At(p - 1)
+		}
+		d.Tool, d.Path, d.A, d.B = "", at(i), pointer(x), pointer(y)
+		if name := x.Get("name").Str(); p > 0 && name == y.Get("name").Str() {
+			d.Tool = name
+			walk(x.Get("args"), y.Get("args"), d, at(i)+".args", out)
+		} else {
+			*out = append(*out, d)
+		}
+	}
+	for j, taken := range used {
+		if !taken {
+			d.Tool, d.Path, d.A, d.B = "", at(j), nil, pointer(b.At(j))
+			*out = append(*out, d)
+		}
 	}
 }
 

@@ -4,10 +4,12 @@
 package compare
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/normalise"
 )
 
 // Field names something that is compared.
@@ -88,10 +90,51 @@ type field struct {
 	name  Field
 	level int // index into Levels; beyond them when it is ignored
 	value exactjson.Value
-	id    int32 // equal values have equal ids
+	json  exactjson.Value // the value with the JSON that its texts hold in place of them, unless types count
+	id    int32           // equal values have equal ids
+	exact int32           // that of the value as it is
 	label tape.Label
 	// expected: an event of this type has it, if it was recorded.
 	expected bool
+}
+
+// holdsJSON are the fields that some instrumentation records as JSON and other as the text of it.
+var holdsJSON = map[Field]bool{
+	FieldAsks: true, FieldArgs: true, FieldExecutedArgs: true, FieldQuery: true, FieldResult: true, FieldDocuments: true, FieldInput: true, FieldOutput: true,
+}
+
+// maxTexts bounds how many texts of JSON may lie within one another.
+const maxTexts = 8
+
+// withoutText puts the JSON that texts hold in place of them: of the whole value whatever it is, within it objects and arrays only, since
+// "7" within a value is a text like any other.
+func withoutText(v exactjson.Value, whole bool, texts int) exactjson.Value {
+	switch v.Kind() {
+	case exactjson.String:
+		inner := normalise.Decoded(v)
+		if whole && inner.Kind() == exactjson.String {
+			if parsed, err := exactjson.Parse(v.Str()); err == nil {
+				inner = parsed
+			}
+		}
+		if inner.Kind() != exactjson.String && texts > 0 {
+			return withoutText(inner, false, texts-1)
+		}
+	case exactjson.Array, exactjson.Object:
+		members := slices.Clone(v.Members())
+		for i := range members {
+			members[i].Value = withoutText(members[i].Value, false, texts)
+		}
+		if v.Kind() == exactjson.Object {
+			return exactjson.ObjectValue(members...)
+		}
+		elements := make([]exactjson.Value, len(members))
+		for i := range members {
+			elements[i] = members[i].Value
+		}
+		return exactjson.ArrayValue(elements...)
+	}
+	return v
 }
 
 // reader collects the fields of one event.
@@ -117,7 +160,13 @@ func (r *reader) add(name Field, v exactjson.Value, labelled string, expected bo
 		f.label = r.e.Provenance[labelled]
 	}
 	f.value = r.s.options.Rules.Apply(r.tool, string(name), r.s.withoutIDs(v))
-	f.id = r.s.in.value(f.value)
+	f.exact = r.s.in.value(f.value)
+	f.json, f.id = f.value, f.exact
+	if holdsJSON[name] && !r.s.options.StrictTypes {
+		if f.json = withoutText(f.value, name != FieldAsks, maxTexts); !f.json.IsAbsent() {
+			f.id = r.s.in.value(f.json)
+		}
+	}
 	r.found = append(r.found, f)
 }
 

@@ -72,7 +72,7 @@ func (s *sequence) item(i int, e *tape.Event) item {
 	for _, f := range it.fields {
 		switch f.name {
 		case FieldArgs, FieldAsks, FieldQuery:
-			for _, m := range f.value.Members() {
+			for _, m := range f.json.Members() {
 				it.main = append(it.main, s.in.member(m))
 			}
 		}

@@ -4,12 +4,14 @@
 package sidebyside
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -18,11 +20,14 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// How many bytes of a value a page shows, of events that are equal and of those that differ.
+// How many bytes of a value a page shows, of events that are alike and of those that differ.
 const (
-	equalBytes     = 800
+	equalBytes     = 4_000
 	divergentBytes = 16_000
 )
+
+// stack is how many events in a row that are alike are folded into one line.
+const stack = 4
 
 //go:embed page.html
 var pageText string
@@ -38,134 +43,189 @@ var (
 )
 
 type view struct {
-	Policy  string
-	Style   template.CSS
-	A, B    Tape
-	Verdict string
-	Counts  string
-	Equal   bool
-	Notes   []string
-	Input   []viewDifference
-	Output  []viewDifference
-	Rows    []row
+	Policy       string
+	Style        template.CSS
+	Title        string
+	Sentence     Phrase
+	Runs         [2]viewRun
+	SameQuestion bool
+	Counts       string
+	Notes        []string
+	Differences  []viewDifference // of the questions and the ends, but for what stands in the heads
+	Stacks       []viewStack
+}
+
+type viewRun struct {
+	Side, ID, RunID, Facts, Ref, Status, Class string
+	Question, Answer                           []segment
+}
+
+// viewStack is one row, or several that are alike and folded.
+type viewStack struct {
+	Folded string
+	Rows   []row
 }
 
 type row struct {
 	Kind        string
 	Sign        string
+	A, B        string
+	Type        string
+	Title       Phrase
+	Remark      string
 	First       bool
-	Title       string
-	A, B        *cell
+	Open        bool
 	Differences []viewDifference
-	Noted       []viewDifference
+	Alike       []viewField
+	Only        string // the side that has the event
 }
 
-type cell struct {
-	Seq    int
-	Turn   int
-	Type   string
-	Name   string
-	Caller string
-	Fields []viewField
+type viewField struct {
+	Name string
+	Text []segment
 }
-
-type viewField struct{ Name, Text string }
 
 type viewDifference struct {
-	Field, Path string
-	A, B        marked
+	Name   string
+	Noted  bool
+	A, B   []segment
+	LA, LB string // where the values come from
 }
 
-// marked is a text in which what differs is marked.
-type marked struct{ Before, Mark, After, Label string }
-
 // HTML writes a page with the two runs side by side. It is one file that needs nothing else.
-func HTML(w io.Writer, a, b Tape, ta, tb *tape.Tape, r *compare.Result) error {
+func HTML(w io.Writer, a, b Tape, r *compare.Result) error {
+	c := comparedRuns{a, b}
+	sentence := clean(Sentence(a, b, r))
 	v := view{
-		Policy: policy, Style: template.CSS(style), A: cleanTape(a), B: cleanTape(b), Equal: r.Equal, Counts: counts(r.Counts), Notes: notes(r),
-		Verdict: "divergent in " + string(r.Compare), Input: viewDifferences(r.Input), Output: viewDifferences(r.Output),
+		Policy: policy, Style: template.CSS(style), Sentence: sentence, Title: sentence.String(), Counts: counts(r),
+		Runs: [2]viewRun{newViewRun("A", a, b), newViewRun("B", b, a)}, SameQuestion: a.question() == b.question(),
 	}
-	if r.Equal {
-		v.Verdict = "equal in " + string(r.Compare)
+	v.Runs[0].Question, v.Runs[1].Question = mark(a.question(), b.question())
+	v.Runs[0].Answer, v.Runs[1].Answer = mark(a.answer(), b.answer())
+	for _, note := range notes(r) {
+		v.Notes = append(v.Notes, timeline.Clean(note))
 	}
-	for i := range v.Notes {
-		v.Notes[i] = timeline.Clean(v.Notes[i])
+	for _, d := range slices.Concat(r.Input, r.Output) {
+		if d.Field != compare.FieldUserMessage && d.Field != compare.FieldText && d.Field != compare.FieldStatus {
+			v.Differences = append(v.Differences, newViewDifference(&d, false))
+		}
 	}
-	eventsA, eventsB := bySeq(ta), bySeq(tb)
-	first := true
+	var alike []row
+	unstack := func() {
+		if len(alike) >= stack {
+			v.Stacks = append(v.Stacks, viewStack{Folded: fmt.Sprintf("%d events alike", len(alike)), Rows: alike})
+		} else if len(alike) > 0 {
+			v.Stacks = append(v.Stacks, viewStack{Rows: alike})
+		}
+		alike = nil
+	}
 	for i := range r.Script {
 		s := &r.Script[i]
-		x := row{Kind: string(s.Kind), Sign: signs[s.Kind], Title: timeline.Clean(sentence(s, s.Differences)), Differences: viewDifferences(s.Differences), Noted: viewDifferences(s.Noted)}
-		limit := divergentBytes
-		if s.Kind == compare.Equal {
-			x.Title, limit = timeline.Clean(typeName(either(s).Type)+" "+title(s)), equalBytes
-		} else {
-			x.First, first = first, false
+		x := c.row(s)
+		if s.Kind == compare.Equal && len(s.Noted) == 0 {
+			alike = append(alike, x)
+			continue
 		}
-		x.A, x.B = newCell(s.A, ta, eventsA, limit), newCell(s.B, tb, eventsB, limit)
-		v.Rows = append(v.Rows, x)
+		unstack()
+		x.First = r.First != nil && s.Kind == r.First.Kind && x.A == seq(r.First.A) && x.B == seq(r.First.B)
+		v.Stacks = append(v.Stacks, viewStack{Rows: []row{x}})
 	}
+	unstack()
 	return page.Execute(w, v)
 }
 
-func cleanTape(t Tape) Tape {
-	t.Ref, t.RunID, t.TapeID = timeline.Clean(t.Ref), timeline.Clean(t.RunID), timeline.Clean(t.TapeID)
-	return t
+func newViewRun(side string, t, other Tape) viewRun {
+	return viewRun{Side: side, ID: timeline.OneLine(shortID(t.RunID, other.RunID)), RunID: timeline.OneLine(t.RunID), Facts: timeline.OneLine(t.facts()), Ref: timeline.Clean(t.Ref),
+		Status: timeline.OneLine(t.Status), Class: map[string]string{string(tape.StatusOK): "good", string(tape.StatusError): "bad"}[t.Status]}
 }
 
-func bySeq(t *tape.Tape) map[int]*tape.Event {
-	out := make(map[int]*tape.Event, len(t.Events))
-	for i := range t.Events {
-		out[t.Events[i].Seq] = &t.Events[i]
+func clean(p Phrase) Phrase {
+	out := make(Phrase, len(p))
+	for i, s := range p {
+		out[i] = Span{timeline.OneLine(s.Text), s.Name}
 	}
 	return out
 }
 
-func newCell(ref *compare.EventRef, t *tape.Tape, events map[int]*tape.Event, limit int) *cell {
-	if ref == nil {
+func (c comparedRuns) row(s *compare.Step) row {
+	e := either(s)
+	x := row{Kind: string(s.Kind), Sign: signs[s.Kind], A: seq(s.A), B: seq(s.B), Type: timeline.OneLine(typeName(e.Type)), Title: say(named(title(s))), Remark: remark(s), Open: s.Kind != compare.Equal || differs(s)}
+	if s.Kind == compare.Inserted || s.Kind == compare.Dropped || s.Kind == compare.Moved {
+		x.Title = c.what(s)
+	}
+	x.Title = clean(x.Title)
+	differing := map[compare.Field]bool{}
+	for i := range s.Differences {
+		x.Differences = append(x.Differences, newViewDifference(&s.Differences[i], false))
+		differing[s.Differences[i].Field] = true
+	}
+	for i := range s.Noted {
+		if d := &s.Noted[i]; d.JSONText == "" {
+			x.Differences = append(x.Differences, newViewDifference(d, true))
+			differing[d.Field] = true
+		}
+	}
+	t := c.a
+	if s.A == nil {
+		t = c.b
+	}
+	switch {
+	case s.A == nil:
+		x.Only = "B"
+	case s.B == nil:
+		x.Only = "A"
+	}
+	for _, f := range t.fields(e.Seq) {
+		if !differing[f.field] {
+			x.Alike = append(x.Alike, viewField{words[f.field], fold(shortened(f.text, equalBytes))})
+		}
+	}
+	return x
+}
+
+// eventField is what an event holds, as text.
+type eventField struct {
+	field compare.Field
+	text  string
+}
+
+func (t Tape) fields(seq int) []eventField {
+	var out []eventField
+	e := t.event(seq)
+	if e == nil {
 		return nil
 	}
-	c := &cell{Seq: ref.Seq, Turn: ref.Turn, Type: timeline.Clean(typeName(ref.Type)), Name: timeline.Clean(ref.Name), Caller: timeline.Clean(ref.Caller)}
-	e := events[ref.Seq]
-	text := func(name, s string) {
+	add := func(field compare.Field, s string) {
 		if s != "" {
-			c.Fields = append(c.Fields, viewField{name, shortened(s, limit)})
+			out = append(out, eventField{field, s})
 		}
 	}
-	field := func(name string, v exactjson.Value) {
-		switch v.Kind() {
-		case exactjson.Absent:
-		case exactjson.String:
-			text(name, v.Str())
-		default:
-			text(name, v.JSON())
-		}
-	}
+	value := func(field compare.Field, v exactjson.Value) { add(field, text(&v)) }
 	if e.Response != nil {
-		for _, p := range t.Messages[e.Response.Message].Parts {
+		for _, p := range t.tape.Messages[e.Response.Message].Parts {
 			switch p.Type {
 			case tape.PartText:
-				text("says", p.Text)
+				add(compare.FieldText, p.Text)
 			case tape.PartReasoning:
-				text("thinks", p.Text)
+				add(compare.FieldReasoning, p.Text)
 			case tape.PartToolCall:
-				text("asks", p.Name+" "+p.Args.JSON())
+				add(compare.FieldAsks, p.Name+" "+text(&p.Args))
 			default:
-				text("says", string(p.Type)+" "+p.MIMEType+" "+p.URI)
+				add(compare.FieldMedia, strings.TrimSpace(string(p.Type)+" "+p.MIMEType+" "+p.URI))
 			}
 		}
 	}
-	field("args", e.Args)
-	field("executed", e.ExecutedArgs)
-	field("query", e.Query)
-	field("input", e.Input)
-	field("result", e.Result)
-	field("documents", e.Documents)
-	field("output", e.Output)
+	value(compare.FieldArgs, e.Args)
+	value(compare.FieldExecutedArgs, e.ExecutedArgs)
+	value(compare.FieldQuery, e.Query)
+	value(compare.FieldInput, e.Input)
+	value(compare.FieldResult, e.Result)
+	value(compare.FieldDocuments, e.Documents)
+	value(compare.FieldOutput, e.Output)
 	if e.Error != nil {
-		text("error", strings.TrimSpace(e.Error.Type+" "+e.Error.Message))
+		add(compare.FieldError, strings.Trim(e.Error.Type+": "+e.Error.Message, ": "))
 	}
-	return c
+	return out
 }
 
 // shortened is clean text of at most limit bytes that says how long it was.
@@ -176,38 +236,12 @@ func shortened(s string, limit int) string {
 	return timeline.Clean(strings.ToValidUTF8(s[:limit], "")) + fmt.Sprintf(" … (%d bytes)", len(s))
 }
 
-func viewDifferences(all []compare.Difference) []viewDifference {
-	out := make([]viewDifference, len(all))
-	for i, d := range all {
-		out[i] = viewDifference{Field: string(d.Field), Path: timeline.Clean(d.Path)}
-		out[i].A, out[i].B = mark(value(d.A), value(d.B))
-		out[i].A.Label, out[i].B.Label = timeline.Clean(string(d.ALabel)), timeline.Clean(string(d.BLabel))
+func newViewDifference(d *compare.Difference, noted bool) viewDifference {
+	a, b := text(d.A), text(d.B)
+	if a == b || d.A != nil && a == "" || d.B != nil && b == "" { // they differ in type
+		a, b = value(d.A), value(d.B)
 	}
-	return out
-}
-
-// mark marks what lies between the common beginning and the common end.
-func mark(a, b string) (marked, marked) {
-	head := 0
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	if head > divergentBytes/2 { // show the place where they part
-		for head -= divergentBytes / 4; a[head]&0xc0 == 0x80; head-- {
-		}
-		a, b = "…"+a[head:], "…"+b[head:]
-	}
-	ra, rb := []rune(shortened(a, divergentBytes)), []rune(shortened(b, divergentBytes))
-	head = 0
-	for head < min(len(ra), len(rb)) && ra[head] == rb[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(ra), len(rb))-head && ra[len(ra)-1-tail] == rb[len(rb)-1-tail] {
-		tail++
-	}
-	of := func(r []rune) marked {
-		return marked{Before: string(r[:head]), Mark: string(r[head : len(r)-tail]), After: string(r[len(r)-tail:])}
-	}
-	return of(ra), of(rb)
+	x := viewDifference{Name: timeline.OneLine(heading(d)), Noted: noted, LA: timeline.OneLine(string(d.ALabel)), LB: timeline.OneLine(string(d.BLabel))}
+	x.A, x.B = mark(cmp.Or(a, "(nothing)"), cmp.Or(b, "(nothing)"))
+	return x
 }

@@ -7,8 +7,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -17,9 +19,10 @@ import (
 type TextOptions struct {
 	Width int  // cells of a line; 0 means 100
 	Full  bool // every step and whole values
+	Color bool // ANSI colours
 }
 
-// maxSteps is how many divergent steps are written unless Full; maxNote how long a note may be.
+// maxSteps is how many divergent steps are written unless Full; maxNote how long a note or the sentence may be.
 const (
 	maxSteps = 20
 	maxNote  = 500
@@ -43,41 +46,107 @@ func newText(w io.Writer, o TextOptions) *textWriter {
 
 // line writes one safe line; what a tape holds comes as an argument.
 func (t *textWriter) line(format string, args ...any) {
-	_, _ = t.w.WriteString(strings.TrimRight(short(fmt.Sprintf(format, args...), t.o.Width), " ") + "\n")
+	t.styled(styledText{timeline.Plain, fmt.Sprintf(format, args...)})
+}
+
+// styledText is a part of a line.
+type styledText struct {
+	style timeline.Style
+	text  string
+}
+
+// styled writes one safe line of parts, cut at the width.
+func (t *textWriter) styled(parts ...styledText) {
+	var all strings.Builder
+	for i := range parts {
+		if len(parts[i].text) > 5*t.o.Width { // do not lay out what is not shown
+			parts[i].text = strings.ToValidUTF8(parts[i].text[:5*t.o.Width], "")
+		}
+		parts[i].text = timeline.OneLine(parts[i].text)
+		all.WriteString(parts[i].text)
+	}
+	rest := strings.TrimRight(short(all.String(), t.o.Width), " ")
+	for i, p := range parts {
+		n := 0
+		for n < min(len(p.text), len(rest)) && p.text[n] == rest[n] {
+			n++
+		}
+		if n < len(p.text) || i == len(parts)-1 { // cut within this part
+			n = len(rest)
+		}
+		_, _ = t.w.WriteString(timeline.Paint(t.o.Color, p.style, rest[:n]))
+		rest = rest[n:]
+	}
+	_ = t.w.WriteByte('\n')
 }
 
 // Text writes a comparison.
 func Text(w io.Writer, a, b Tape, r *compare.Result, o TextOptions) error {
 	t := newText(w, o)
-	t.head(a, b)
+	t.head(a, b, r)
 	t.result(r)
 	return t.w.Flush()
 }
 
-func (t *textWriter) head(a, b Tape) {
-	for _, x := range []struct {
-		name string
-		tape Tape
-	}{{"A", a}, {"B", b}} {
-		t.line("%s  %s  %d events", x.name, x.tape.RunID, x.tape.Events)
-		_, _ = t.w.WriteString("   " + short(x.tape.Ref, 4*len(x.tape.Ref)) + "\n")
+// head says how the runs part, what they were asked and how they ended, and which they are.
+func (t *textWriter) head(a, b Tape, r *compare.Result) {
+	sentence := timeline.Short(Sentence(a, b, r).String(), maxNote)
+	_, _ = t.w.WriteString(timeline.Paint(t.o.Color, timeline.Bold, sentence) + "\n\n")
+	if a.question() == b.question() {
+		t.line("Asked  %s", a.question())
+	} else {
+		x, y := apart(a.question(), b.question(), t.o.Width-len("A asked  "))
+		t.line("A asked  %s", x)
+		t.line("B asked  %s", y)
+	}
+	width := max(len(a.Status), len(b.Status))
+	x, y := apart(a.answer(), b.answer(), t.o.Width-width-len("A    "))
+	for _, s := range []struct {
+		name, status, answer string
+		style                timeline.Style
+	}{{"A", a.Status, x, sideA}, {"B", b.Status, y, sideB}} {
+		t.styled(styledText{s.style, s.name}, styledText{timeline.Plain, "  "}, styledText{timeline.StatusStyle(s.status), fmt.Sprintf("%-*s", width, s.status)},
+			styledText{timeline.Plain, "  " + s.answer})
+	}
+	t.line("")
+	for _, s := range []struct {
+		name, id, ref string
+		tape          Tape
+		style         timeline.Style
+	}{{"A", shortID(a.RunID, b.RunID), a.Ref, a, sideA}, {"B", shortID(b.RunID, a.RunID), b.Ref, b, sideB}} {
+		t.styled(styledText{s.style, s.name}, styledText{timeline.Plain, "  " + s.id + "  " + s.tape.facts()})
+		t.styled(styledText{timeline.Dim, "   " + folded(s.ref, t.o.Width-3)})
 	}
 }
 
+// folded is an address that fits: its end, which tells runs apart.
+func folded(ref string, width int) string {
+	if len(ref) <= width || width < 20 {
+		return ref
+	}
+	at := len(ref) - width + len("…/")
+	if slash := strings.IndexByte(ref[at:], '/'); slash >= 0 {
+		at += slash + 1
+	}
+	return "…/" + ref[at:]
+}
+
+// The colours of the sides and of the signs.
+const (
+	sideA = timeline.Red
+	sideB = timeline.Green
+)
+
+var signStyles = map[compare.Kind]timeline.Style{
+	compare.Equal: timeline.Dim, compare.Changed: timeline.Yellow, compare.Inserted: sideB, compare.Dropped: sideA, compare.Moved: timeline.Cyan,
+}
+
 func (t *textWriter) result(r *compare.Result) {
-	if r.Equal {
-		t.line("equal in %s: %d events", r.Compare, r.Counts.Equal)
-	} else {
-		t.line("divergent in %s: %s", r.Compare, counts(r.Counts))
-	}
-	t.differences("Input", r.Input)
-	if r.First != nil {
-		t.line("")
-		t.line("First: %s", where(r.First))
-		t.line("  %s", sentence(r.First, r.First.Differences))
-		t.steps(r)
-	}
-	t.differences("Output", r.Output)
+	t.line("")
+	t.line("%s", counts(r))
+	t.differences("Asked", r.Input)
+	t.steps(r)
+	t.differences("Ended", r.Output)
 	if n := notes(r); len(n) > 0 {
 		t.line("")
 		for _, note := range n {
@@ -93,63 +162,66 @@ func (t *textWriter) differences(name string, all []compare.Difference) {
 	t.line("")
 	t.line("%s", name)
 	for _, d := range all {
-		t.difference("  ", d, "")
+		t.difference("  ", heading(&d), d, "")
 	}
 }
 
-func (t *textWriter) difference(indent string, d compare.Difference, note string) {
-	t.line("%s%s %s%s", indent, d.Field, d.Path, note)
+func (t *textWriter) difference(indent, name string, d compare.Difference, note string) {
+	t.styled(styledText{timeline.Plain, indent + name}, styledText{timeline.Dim, note})
 	a, b := labelled(d.A, d.ALabel), labelled(d.B, d.BLabel)
 	lead := indent + "  "
-	a, b = t.apart(a, b, len(lead)+max(len(t.a), len(t.b))+1)
-	t.line("%s%s %s", lead, t.a, a)
-	t.line("%s%s %s", lead, t.b, b)
+	a, b = apart(a, b, t.o.Width-len(lead)-max(len(t.a), len(t.b))-1)
+	t.styled(styledText{timeline.Plain, lead}, styledText{sideA, t.a}, styledText{timeline.Plain, " " + a})
+	t.styled(styledText{timeline.Plain, lead}, styledText{sideB, t.b}, styledText{timeline.Plain, " " + b})
 }
 
-// apart cuts two long texts so that the place where they part can be seen.
-func (t *textWriter) apart(a, b string, indent int) (string, string) {
-	room := t.o.Width - indent
-	if len(a) <= room && len(b) <= room {
-		return a, b
-	}
-	common := 0
-	for common < min(len(a), len(b)) && a[common] == b[common] {
-		common++
-	}
-	lead := room / 3
-	if common <= lead {
-		return a, b
-	}
-	at := common - lead
-	for at < common && at < len(a) && a[at]&0xc0 == 0x80 { // not within a character
-		at++
-	}
-	return "…" + a[at:], "…" + b[at:]
-}
-
+// steps writes where the runs differ, what leads there, and what is alike in what counts and yet not the same.
 func (t *textWriter) steps(r *compare.Result) {
-	t.line("")
-	for i := range r.Before {
-		t.step(&r.Before[i])
-	}
-	for i := range r.Steps {
-		if i == maxSteps && !t.o.Full {
-			t.line("  … %d more divergent steps; --full or --json shows them", len(r.Steps)-i)
-			break
+	first := slices.IndexFunc(r.Script, func(s compare.Step) bool { return s.Kind != compare.Equal })
+	n := 0
+	begun := false
+	for i := range r.Script {
+		s := &r.Script[i]
+		if s.Kind == compare.Equal && !differs(s) && (i >= first || i < first-len(r.Before)) {
+			continue
 		}
-		t.step(&r.Steps[i])
+		if !begun {
+			begun = true
+			t.line("")
+		}
+		if s.Kind != compare.Equal || i > first {
+			if n++; n > maxSteps && !t.o.Full {
+				t.line("  … and more, %d divergent steps in all; --full or --json shows them", len(r.Steps))
+				return
+			}
+		}
+		t.step(s)
 	}
 }
 
 func (t *textWriter) step(s *compare.Step) {
-	t.line("  %4s %s %-4s %-5s %s%s", seq(s.A), signs[s.Kind], seq(s.B), typeName(either(s).Type), title(s), moved(s))
+	t.styled(styledText{signStyles[s.Kind], fmt.Sprintf("  %4s %s %-4s ", seq(s.A), signs[s.Kind], seq(s.B))},
+		styledText{timeline.Plain, fmt.Sprintf("%-5s %s%s", typeName(either(s).Type), title(s), moved(s))}, styledText{timeline.Yellow, remarked(s)})
 	const indent = "              "
 	for _, d := range s.Differences {
-		t.difference(indent, d, "")
+		t.difference(indent, heading(&d), d, "")
 	}
 	for _, d := range s.Noted {
-		t.difference(indent, d, "  (does not count)")
+		if d.JSONText != "" {
+			if s.Kind != compare.Equal {
+				t.styled(styledText{timeline.Dim, indent + heading(&d) + "  (" + spelled[d.JSONText] + ")"})
+			}
+			continue
+		}
+		t.difference(indent, heading(&d), d, "  (does not count)")
 	}
+}
+
+func remarked(s *compare.Step) string {
+	if x := remark(s); x != "" && s.Kind == compare.Equal {
+		return "  (" + x + ")"
+	}
+	return ""
 }
 
 func moved(s *compare.Step) string {
@@ -162,7 +234,7 @@ func moved(s *compare.Step) string {
 // DriftText writes everything in which two runs differ.
 func DriftText(w io.Writer, a, b Tape, d *compare.Drift, o TextOptions) error {
 	t := newText(w, o)
-	t.head(a, b)
+	t.head(a, b, d.Events)
 	area := compare.Area("")
 	for _, c := range d.Changes {
 		if c.Area == compare.AreaInput || c.Area == compare.AreaOutput {
@@ -177,13 +249,15 @@ func DriftText(w io.Writer, a, b Tape, d *compare.Drift, o TextOptions) error {
 		if name == "" {
 			name = "of the run's agent"
 		}
-		t.difference("  ", compare.Difference{Field: compare.Field(name), Path: c.Path, A: c.A, B: c.B}, "")
+		if c.Path != "$" && c.Path != "" {
+			name += " " + c.Path
+		}
+		t.difference("  ", name, compare.Difference{A: c.A, B: c.B}, "")
 	}
 	if area == "" {
-		t.line("equal in model, prompt, tools and settings")
+		t.line("")
+		t.line("Model, prompt, tools and settings are the same.")
 	}
-	t.line("")
-	t.line("Events")
 	t.result(d.Events)
 	t.line("")
 	t.line("Totals (never a difference)")
@@ -203,7 +277,7 @@ func plainValue(v *exactjson.Value) string {
 // SeparationText writes which event tells good runs from bad ones.
 func SeparationText(w io.Writer, good, bad []Tape, s *compare.Separation, o TextOptions) error {
 	t := newText(w, o)
-	t.line("%d good, %d bad runs; compared in %s", s.Good, s.Bad, s.Compare)
+	t.line("%d good, %d bad runs; what counts: %s (--compare %s)", s.Good, s.Bad, meaning[s.Compare], s.Compare)
 	if s.Best == nil {
 		t.line("every event is as frequent in the good runs as in the bad ones")
 		return t.w.Flush()
@@ -249,7 +323,7 @@ func (t *textWriter) witness(good, bad []Tape, x *compare.Witness, full bool) {
 			t.line("    %d× %s, such as event %d of %s", v.Count, v.Kind, v.Event.Seq, others[v.Run].RunID)
 		}
 		for _, d := range v.Differences {
-			t.difference("      ", d, "")
+			t.difference("      ", heading(&d), d, "")
 		}
 	}
 }

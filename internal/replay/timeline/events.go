@@ -17,7 +17,7 @@ import (
 func (p *printer) events() {
 	p.title("Events")
 	if len(p.t.Events) == 0 {
-		p.println("  " + p.paint(dim, "none"))
+		p.println("  " + p.paint(Dim, "none"))
 	}
 	for i := range p.t.Events {
 		p.event(&p.t.Events[i])
@@ -29,19 +29,19 @@ const valueLines = 2
 
 func (p *printer) event(e *tape.Event) {
 	indent := "  " + strings.Repeat("    ", p.depths[e.Seq])
-	head := indent + p.paint(dim, fmt.Sprintf("%3d ", e.Seq)) + p.paint(kindStyle[e.Type], pad(kindName(e.Type), 6)) + p.paint(bold, line(name(e)))
+	head := indent + p.paint(Dim, fmt.Sprintf("%3d ", e.Seq)) + p.paint(kindStyle[e.Type], pad(kindName(e.Type), 6)) + p.paint(Bold, line(name(e)))
 	var notes []string
 	if e.Status == tape.EventError || e.IsError {
-		head += "  " + p.paint(red, "error")
+		head += "  " + p.paint(Red, "error")
 	}
 	if e.DurationMS > 0 || !e.StartedAt.IsZero() {
-		notes = append(notes, duration(e.DurationMS))
+		notes = append(notes, Duration(e.DurationMS))
 	}
 	notes = append(notes, eventNotes(e)...)
 	if e.Parent == 0 && strings.Contains(e.Caller, "/") {
 		notes = append(notes, "caller "+e.Caller)
 	}
-	p.println(head + "  " + p.paint(dim, line(joinWith(" · ", notes...))))
+	p.println(head + "  " + p.paint(Dim, line(joinWith(" · ", notes...))))
 
 	inner := indent + strings.Repeat(" ", 10)
 	shown := map[string]bool{"name": true, "model": true}
@@ -141,8 +141,8 @@ func (p *printer) otherProvenance(indent string, e *tape.Event, shown map[string
 	}
 }
 
-var kindStyle = map[tape.EventType]style{
-	tape.EventModelCall: cyan, tape.EventToolCall: yellow, tape.EventAgentCall: green, tape.EventRetrieval: yellow,
+var kindStyle = map[tape.EventType]Style{
+	tape.EventModelCall: Cyan, tape.EventToolCall: Yellow, tape.EventAgentCall: Green, tape.EventRetrieval: Yellow,
 }
 
 func kindName(t tape.EventType) string {

@@ -56,23 +56,26 @@ type printer struct {
 	depths map[int]int // seq → nesting below agent_call events
 }
 
-// style is an ANSI colour.
-type style string
+// Style is an ANSI colour.
+type Style string
 
+// The styles.
 const (
-	plain  style = ""
-	bold   style = "1"
-	dim    style = "2"
-	red    style = "31"
-	green  style = "32"
-	yellow style = "33"
-	cyan   style = "36"
+	Plain  Style = ""
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "31"
+	Green  Style = "32"
+	Yellow Style = "33"
+	Cyan   Style = "36"
 )
 
-// paint makes text safe and gives it a colour.
-func (p *printer) paint(s style, text string) string {
+func (p *printer) paint(s Style, text string) string { return Paint(p.o.Color, s, text) }
+
+// Paint makes text safe, puts it on one line and gives it a colour where there are any.
+func Paint(color bool, s Style, text string) string {
 	text = line(text)
-	if !p.o.Color || s == plain || text == "" {
+	if !color || s == Plain || text == "" {
 		return text
 	}
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
@@ -85,7 +88,7 @@ func (p *printer) println(text string) {
 
 func (p *printer) title(text string) {
 	p.println("")
-	p.println(p.paint(bold, text))
+	p.println(p.paint(Bold, text))
 }
 
 // field writes a label and a text that continues below itself when it has several lines.
@@ -112,7 +115,7 @@ func (p *printer) field(indent, label, text string, lines int, note string) {
 	for i, l := range out {
 		lead := strings.Repeat(" ", columns(head))
 		if i == 0 {
-			lead = indent + p.paint(dim, pad(label, labelWidth))
+			lead = indent + p.paint(Dim, pad(label, labelWidth))
 		}
 		if i == len(out)-1 && note != "" {
 			if columns(l)+columns(note)+3 > room && !p.o.Full && i < lines {
@@ -121,7 +124,7 @@ func (p *printer) field(indent, label, text string, lines int, note string) {
 			} else if l != "" {
 				l += "  "
 			}
-			l += p.paint(dim, "("+note+")")
+			l += p.paint(Dim, "("+note+")")
 		}
 		p.println(lead + l)
 	}
@@ -156,7 +159,8 @@ func size(n int) string {
 	return strconv.Itoa(n/1_000_000) + " MB"
 }
 
-func duration(ms int64) string {
+// Duration is a time in milliseconds as a person writes it.
+func Duration(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	switch {
 	case d < 0:

@@ -79,7 +79,7 @@ func TestColoursAreTheOnlyEscapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	stripped := coloured.String()
-	for _, s := range []style{"0", bold, dim, red, green, yellow, cyan} {
+	for _, s := range []Style{"0", Bold, Dim, Red, Green, Yellow, Cyan} {
 		stripped = strings.ReplaceAll(stripped, "\x1b["+string(s)+"m", "")
 	}
 	if strings.Contains(stripped, "\x1b") {
@@ -151,5 +151,42 @@ func TestParentLoopsEnd(t *testing.T) {
 	tp := &tape.Tape{Events: []tape.Event{{Seq: 1, Parent: 2}, {Seq: 2, Parent: 1}, {Seq: 3, Parent: 9}}}
 	if err := Render(&bytes.Buffer{}, tp, Options{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestFindingsOfOneCauseAreOneLine(t *testing.T) {
+	lacking := func(grade tape.Grade) *tape.Tape {
+		t := &tape.Tape{Fidelity: tape.Fidelity{Grade: grade}}
+		for seq := range 16 {
+			t.Fidelity.AddFinding(tape.CodeContentAbsent, seq+1, "request.messages", "no record holds it")
+		}
+		t.Fidelity.AddFinding(tape.CodeNoRoot, 0, "", "grouped")
+		return t
+	}
+	odd := &tape.Tape{Fidelity: tape.Fidelity{Grade: tape.GradeInspect}}
+	for seq := range 4 {
+		odd.Fidelity.AddFinding(tape.CodeTruncated, seq+1, "args", "")
+	}
+	odd.Fidelity.AddFinding(tape.CodeRootMissing, 0, "", "")
+	for _, c := range []struct {
+		name  string
+		t     *tape.Tape
+		full  bool
+		lines int
+		want  string
+	}{
+		{"inspect", lacking(tape.GradeInspect), false, 3, "16 findings of this cause (content_absent, 1 other); --full lists them\n    → tapedeck doctor"},
+		{"partial", lacking(tape.GradePartial), false, 5, "its content\n    16 findings of this cause (content_absent); --full lists them\n"},
+		{"full", lacking(tape.GradeInspect), true, 19, "#16 request.messages"},
+		{"another cause", odd, false, 3, "  the producer cut the named field; it is kept as it came and never served\n    4 findings of this cause (truncated, 1 other)"},
+	} {
+		var out bytes.Buffer
+		if err := Render(&out, c.t, Options{Full: c.full}); err != nil {
+			t.Fatal(err)
+		}
+		_, findings, _ := strings.Cut(out.String(), "\nFindings\n")
+		if n := strings.Count(findings, "\n"); n != c.lines || !strings.Contains(findings, c.want) {
+			t.Errorf("%s: %d lines\n%s", c.name, n, findings)
+		}
 	}
 }
