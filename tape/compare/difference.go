@@ -127,7 +127,7 @@ func asks(a, b exactjson.Value, d Difference, out *[]Difference) {
 			}
 		}
 	}
-	at := func(i int) string { return "$[" + strconv.Itoa(i) + "]" }
+	at := func(i int) string { return jsonpath.AppendElement("$", i) }
 	for i, p := range partner {
 		x, y := a.At(i), exactjson.Value{}
 		if p > 0 {

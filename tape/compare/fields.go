@@ -9,7 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
-	"github.com/tapedeck/tapedeck/tape/normalise"
+	"github.com/tapedeck/tapedeck/tape/jsonpath"
 )
 
 // Field names something that is compared.
@@ -111,7 +111,7 @@ const maxTexts = 8
 func withoutText(v exactjson.Value, whole bool, texts int) exactjson.Value {
 	switch v.Kind() {
 	case exactjson.String:
-		inner := normalise.Decoded(v)
+		inner := jsonpath.Decoded(v)
 		if whole && inner.Kind() == exactjson.String {
 			if parsed, err := exactjson.Parse(v.Str()); err == nil {
 				inner = parsed

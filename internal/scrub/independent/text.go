@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 // text is an object as a scanner reads it: one decoded string after the other, and for every line where it stands.
@@ -129,7 +129,7 @@ func (t *text) write(name, path, s string) {
 	}
 	var b strings.Builder
 	from := 0
-	for _, at := range redact.FindTokens(s) {
+	for _, at := range token.Find(s) {
 		b.WriteString(s[from:at[0]])
 		b.WriteString("REDACTED")
 		from = at[1]
