@@ -9,11 +9,16 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // decodeJSON reads one JSON value: a document, or an array of documents.
 func decodeJSON(data []byte) ([]Document, error) {
-	c := &checker{doc: data}
+	c := newChecker(data)
+	if err := c.next(); err != nil {
+		return nil, err
+	}
 	var docs []Document
 	one := func() error {
 		d, err := c.document()
@@ -21,7 +26,7 @@ func decodeJSON(data []byte) ([]Document, error) {
 		return err
 	}
 	var err error
-	if c.next() == '[' {
+	if c.is("[") {
 		err = c.elements(one)
 	} else {
 		err = one()
@@ -29,36 +34,41 @@ func decodeJSON(data []byte) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.next(); c.pos != len(c.doc) {
-		return nil, c.syntax("the end of the document")
+	if err := c.next(); err != nil {
+		return nil, err
+	}
+	if c.tok.Kind != jsonscan.End {
+		return nil, c.failErr(fmt.Errorf("%w: the end of the document expected at byte %d of the document", errSyntax, c.tok.Start))
 	}
 	return docs, nil
 }
 
 // document reads the document that starts here. One that holds traces and logs gives two.
 func (c *checker) document() ([]Document, error) {
-	if c.next() != '{' {
-		return nil, c.failErr(fmt.Errorf("%w: %s instead of a document", ErrNotTelemetry, found(c.peek())))
+	if !c.is("{") {
+		return nil, c.failErr(fmt.Errorf("%w: %s instead of a document", ErrNotTelemetry, c.found()))
 	}
-	start := c.pos
+	start := c.tok.Start
 	seen := map[Signal]bool{}
 	empty := true
 	var audit uint8
-	err := c.members(func(name string, from, to int) error {
+	err := c.members(func(name string, key jsonscan.Token) error {
 		empty = false
 		audit |= auditMembers[name]
 		d, ok := documents[name]
-		if !ok {
-			if name == "" {
-				c.edits = append(c.edits, edit{from, to, hidden})
-			}
-			return c.any()
+		if name == "" {
+			c.edits = append(c.edits, edit{key.Start, key.End, hidden})
 		}
-		seen[d.signal] = true
+		if ok {
+			seen[d.signal] = true
+		}
 		if d.field == nil {
-			return c.any()
+			return c.skip()
 		}
 		c.push(step{name: d.field.camel})
+		if err := c.next(); err != nil {
+			return err
+		}
 		if err := c.field(d.field); err != nil {
 			return err
 		}
@@ -68,21 +78,19 @@ func (c *checker) document() ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	end := c.tok.End
 	switch {
 	case empty: // {} is how an empty request is written
 		seen[SignalTraces] = true
 	case len(seen) == 0 && audit == wholeAudit:
 		c.edits = nil
-		return []Document{{Signal: SignalAudit, Traces: ptrace.NewTraces(), Logs: plog.NewLogs(), Audit: string(c.doc[start:c.pos])}}, nil
+		return []Document{{Signal: SignalAudit, Traces: ptrace.NewTraces(), Logs: plog.NewLogs(), Audit: string(c.raw[start:end])}}, nil
 	case len(seen) == 0:
 		return nil, c.failErr(fmt.Errorf("%w: neither resourceSpans nor resourceLogs", ErrNotTelemetry))
 	}
-	inner := checker{doc: c.doc[start:c.pos]}
-	for _, e := range c.edits {
-		inner.edits = append(inner.edits, edit{e.from - start, e.to - start, e.text})
-	}
+	checked := c.apply(start, end)
 	c.edits = nil
-	return decodeChecked(inner.apply(), seen)
+	return decodeChecked(checked, seen)
 }
 
 // auditMembers are what every record of a Forge audit stream has.

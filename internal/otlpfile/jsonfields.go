@@ -9,6 +9,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // hidden is the name that takes a member out of sight of the decoder, which skips names it does not know.
@@ -16,24 +18,26 @@ const hidden = `"_"`
 
 // object checks an object against the fields of a message.
 func (c *checker) object(m *message) error {
-	if c.word("null") {
+	switch {
+	case c.is("null"):
 		return nil
+	case !c.is("{"):
+		return c.fail("%s instead of an object", c.found())
 	}
-	if c.peek() != '{' {
-		return c.fail("%s instead of an object", found(c.peek()))
-	}
-	return c.members(func(name string, from, to int) error {
+	return c.members(func(name string, key jsonscan.Token) error {
 		f := m.byName[name]
-		switch {
-		case name == "":
-			c.edits = append(c.edits, edit{from, to, hidden}) // the decoder takes an empty name for the end of the object
-			return c.any()
-		case f == nil:
-			return c.any()
+		if name == "" {
+			c.edits = append(c.edits, edit{key.Start, key.End, hidden}) // the decoder takes an empty name for the end of the object
+		}
+		if f == nil {
+			return c.skip()
 		}
 		c.push(step{name: f.camel})
-		if f.kind != kindMessage && f.kind != kindString && c.word("null") {
-			c.edits = append(c.edits, edit{from, to, hidden})
+		if err := c.next(); err != nil {
+			return err
+		}
+		if f.kind != kindMessage && f.kind != kindString && c.is("null") {
+			c.edits = append(c.edits, edit{key.Start, key.End, hidden})
 		} else if err := c.field(f); err != nil {
 			return err
 		}
@@ -43,14 +47,13 @@ func (c *checker) object(m *message) error {
 }
 
 func (c *checker) field(f *field) error {
-	if !f.repeated {
+	switch {
+	case !f.repeated:
 		return c.single(f)
-	}
-	if c.word("null") {
+	case c.is("null"):
 		return nil
-	}
-	if c.peek() != '[' {
-		return c.fail("%s instead of an array", found(c.peek()))
+	case !c.is("["):
+		return c.fail("%s instead of an array", c.found())
 	}
 	return c.elements(func() error { return c.single(f) })
 }
@@ -60,41 +63,23 @@ func (c *checker) single(f *field) error {
 	if f.kind == kindMessage {
 		return c.object(f.child)
 	}
-	start := c.pos
-	b := c.peek()
-	var text string
+	quoted := c.tok.Kind == jsonscan.String
+	text := c.doc[c.tok.Start:c.tok.End]
 	switch {
-	case b == '"':
-		raw, err := c.str()
-		if err != nil {
-			return err
-		}
-		if f.kind == kindString {
-			return nil
-		}
-		text = unquote(raw)
-	case b == '-' || b >= '0' && b <= '9':
-		raw, err := c.number()
-		if err != nil {
-			return err
-		}
-		text = string(raw)
-	case b == 't' || b == 'f':
-		if f.kind == kindBool {
-			return c.any()
-		}
-	case b == 'n' && f.kind == kindString && c.word("null"):
+	case f.kind == kindString && (quoted || c.is("null")), f.kind == kindBool && (c.is("true") || c.is("false")):
 		return nil
+	case quoted:
+		text = c.unquoted()
 	}
-	replacement, err := accept(f, text, b == '"', c.pos > start)
+	replacement, err := accept(f, text, quoted, quoted || c.tok.Kind == jsonscan.Number)
 	if err != nil {
 		if errors.Is(err, errType) {
-			return c.fail("%s instead of %s", found(b), wanted(f.kind))
+			return c.fail("%s instead of %s", c.found(), wanted(f.kind))
 		}
 		return c.fail("%s", err)
 	}
-	if replacement != "" && string(c.doc[start:c.pos]) != replacement {
-		c.edits = append(c.edits, edit{start, c.pos, replacement})
+	if replacement != "" && c.doc[c.tok.Start:c.tok.End] != replacement {
+		c.edits = append(c.edits, edit{c.tok.Start, c.tok.End, replacement})
 	}
 	return nil
 }
@@ -217,23 +202,21 @@ func acceptBase64(text string) ([]byte, error) {
 	return data, nil
 }
 
-// found names the type of the value that starts with b.
-func found(b byte) string {
-	switch {
-	case b == '{':
+// found names the type of the value that begins with the current token.
+func (c *checker) found() string {
+	switch c.doc[c.tok.Start] {
+	case '{':
 		return "an object"
-	case b == '[':
+	case '[':
 		return "an array"
-	case b == '"':
+	case '"':
 		return "a string"
-	case b == 't' || b == 'f':
+	case 't', 'f':
 		return "a boolean"
-	case b == 'n':
+	case 'n':
 		return "null"
-	case b == '-' || b >= '0' && b <= '9':
-		return "a number"
 	}
-	return "something that is no JSON value"
+	return "a number"
 }
 
 func wanted(k kind) string {

@@ -241,7 +241,7 @@ func TestDamagedInputIsRefusedWithItsPlace(t *testing.T) {
 		"line cut elsewhere": {joined([]byte(`{"resourceSpans":[`), nl, good, nl), []string{"in:1: truncated: the document is not closed where the next one starts", "traces 2"}},
 		"last line cut":      {joined(good, nl, good[:200]), []string{"traces 2", "in:2: truncated: the document is not closed at the end of the input"}},
 		"bad line between":   {joined(good, nl, []byte(`{"resourceSpans":[}`), nl, good, nl), []string{"traces 2", "in:2: truncated: the document is not closed where the next one starts", "traces 2"}},
-		"bad JSON between":   {joined(good, nl, []byte(`{"resourceSpans":[,]}`), nl, good, nl), []string{"traces 2", "in:2: resourceSpans[0]: malformed: something that is no JSON value instead of an object", "traces 2"}},
+		"bad JSON between":   {joined(good, nl, []byte(`{"resourceSpans":[,]}`), nl, good, nl), []string{"traces 2", "in:2: resourceSpans[0]: malformed JSON: a value expected at byte 18 of the document", "traces 2"}},
 		"log line between":   {joined(good, nl, []byte("2026-11-20 rotated"), nl, good, nl), []string{"traces 2", "in:2: not OTLP telemetry: the line does not start a JSON object", "traces 2"}},
 		"trailing text":      {joined(good, []byte("x")), []string{"traces 2", "in:1: not OTLP telemetry: the line does not start a JSON object"}},
 		"truncated gzip":     {gzipped(t, good)[:100], []string{"in:1: truncated: the compressed data ends early"}},

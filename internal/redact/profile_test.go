@@ -96,7 +96,7 @@ func TestRuleFilesAreReadAndBadOnesExplained(t *testing.T) {
 		"rules:\n  - {name: x, pattern: 'a*'}":               "matches the empty text",
 		"rules:\n  - {name: x}":                              "needs a pattern, keys or paths",
 		"rules:\n  - {pattern: 'a'}":                         "rule 1 has no name",
-		"rules:\n  - {name: x, paths: ['a.b']}":              "does not begin with $",
+		"rules:\n  - {name: x, paths: ['a.b']}":              "not a path",
 		"rulez: []":                                          "field rulez not found",
 		"rules:\n  - {name: ghp12345678901234, pattern: ab}": "at most 16 lower-case letters and digits",
 	} {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // AppendCanonicalText appends the canonical form of an array or object that stands there as text, in one pass and without building the value.
@@ -192,7 +194,7 @@ func (c *canonicaliser) sort(members []span) bool {
 
 // name copies a name, which is compared as it stands there and so must not have escapes.
 func (c *canonicaliser) name() bool {
-	end, ascii := plainRun(c.text, c.pos+1)
+	end, ascii := jsonscan.PlainRun(c.text, c.pos+1)
 	if end == len(c.text) || c.text[end] != '"' || !ascii && !utf8.ValidString(c.text[c.pos+1:end]) {
 		return false
 	}
@@ -207,7 +209,7 @@ func (c *canonicaliser) string() bool {
 	ascii := true
 	c.dst = append(c.dst, '"')
 	for at := begin + 1; ; {
-		end, plain := plainRun(c.text, at)
+		end, plain := jsonscan.PlainRun(c.text, at)
 		ascii = ascii && plain
 		c.dst = append(c.dst, c.text[at:end]...)
 		if end == len(c.text) {
@@ -327,7 +329,7 @@ func (p *parser) skip() error {
 
 func (p *parser) skipString() error {
 	for p.pos++; ; {
-		end, _ := plainRun(p.text, p.pos)
+		end, _ := jsonscan.PlainRun(p.text, p.pos)
 		if end >= len(p.text) {
 			return p.fail("end of text")
 		}

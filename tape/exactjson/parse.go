@@ -12,6 +12,8 @@ import (
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // MaxDepth and MaxValues bound what Parse reads: levels of arrays and objects, and values in all. A value takes 48 bytes or more
@@ -248,44 +250,18 @@ func (p *parser) next(end byte) (bool, error) {
 
 func (p *parser) number() (Value, error) {
 	start := p.pos
-	if p.text[p.pos] == '-' {
-		p.pos++
-	}
-	first := p.pos
-	if !p.digits() || p.text[first] == '0' && p.pos > first+1 {
+	end, ok := jsonscan.NumberEnd(p.text, start)
+	if p.pos = end; !ok {
 		return Value{}, p.fail("bad number")
 	}
-	if p.pos < len(p.text) && p.text[p.pos] == '.' {
-		p.pos++
-		if !p.digits() {
-			return Value{}, p.fail("bad number")
-		}
-	}
-	if p.pos < len(p.text) && (p.text[p.pos] == 'e' || p.text[p.pos] == 'E') {
-		p.pos++
-		if p.pos < len(p.text) && (p.text[p.pos] == '+' || p.text[p.pos] == '-') {
-			p.pos++
-		}
-		if !p.digits() {
-			return Value{}, p.fail("bad number")
-		}
-	}
-	return Value{kind: Number, text: p.text[start:p.pos]}, nil
-}
-
-func (p *parser) digits() bool {
-	start := p.pos
-	for p.pos < len(p.text) && p.text[p.pos] >= '0' && p.text[p.pos] <= '9' {
-		p.pos++
-	}
-	return p.pos > start
+	return Value{kind: Number, text: p.text[start:end]}, nil
 }
 
 // string reads a string; the result shares the text's memory unless it holds an escape.
 func (p *parser) string() (string, error) {
 	p.pos++
 	start := p.pos
-	end, ascii := plainRun(p.text, start)
+	end, ascii := jsonscan.PlainRun(p.text, start)
 	p.pos = end
 	if end == len(p.text) {
 		return "", p.fail("end of text")
@@ -325,7 +301,7 @@ func (p *parser) escaped(start int) (string, error) {
 		case c < ' ':
 			return "", p.fail("control character in a string")
 		default:
-			end, _ := plainRun(p.text, p.pos)
+			end, _ := jsonscan.PlainRun(p.text, p.pos)
 			b = append(b, p.text[p.pos:end]...)
 			p.pos = end
 		}

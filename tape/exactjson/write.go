@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
+
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // ErrRange is returned for a number that no double can hold: such a value has no canonical form.
@@ -263,7 +265,7 @@ func AppendString(dst []byte, s string) []byte {
 	}
 	dst = append(dst, '"')
 	for {
-		end, _ := plainRun(s, 0)
+		end, _ := jsonscan.PlainRun(s, 0)
 		dst = append(dst, s[:end]...)
 		if end == len(s) {
 			return append(dst, '"')

@@ -41,7 +41,7 @@ const (
 	maxBelow = 2
 )
 
-var errPath = errors.New("not a path; $, $.name, $['name'], $[0], $[*], $.* and $..name are")
+var errPath = errors.New("not a path; $, $.name, $['name'], $[0], $[*], $.* and $..name are; filters and slices are not supported")
 
 // Parse reads a path. A name that is no plain word stands in brackets and quotes; within quotes a backslash makes a quote or a backslash stand
 // for itself.

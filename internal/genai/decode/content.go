@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // maxUnwrap is how often a string that holds JSON that is a string that holds JSON is decoded.
@@ -184,23 +185,10 @@ func TextArray(texts []string) exactjson.Value {
 // LeadingElements returns the complete elements at the beginning of a JSON array that was cut.
 func LeadingElements(text string) exactjson.Value {
 	end := 0
-	depth, inString := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inString:
-			if c == '\\' {
-				i++
-			} else if c == '"' {
-				inString = false
-			}
-		case c == '"':
-			inString = true
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 1 && c == '}' {
-				end = i + 1
-			}
+	scan := jsonscan.New(text, 0)
+	for t := scan.Next(); t.Kind != jsonscan.Bad && t.Kind != jsonscan.End; t = scan.Next() {
+		if t.Kind == jsonscan.Close && scan.Depth() == 1 && text[t.Start] == '}' {
+			end = t.End
 		}
 	}
 	if end == 0 || text[0] != '[' {

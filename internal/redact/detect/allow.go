@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/tape/jsonpath"
 )
 
 // Allow lists what no rule may touch.
@@ -22,7 +23,7 @@ type Allow struct {
 type allowList struct {
 	values   map[string]bool
 	patterns []*regexp.Regexp
-	paths    []jsonPath
+	paths    []jsonpath.Path
 }
 
 func (l *allowList) compile(a Allow) error {
@@ -64,136 +65,33 @@ func (r *Detector) allowed(value string) bool {
 
 func (r *Detector) pathAllowed(at path) bool {
 	for _, p := range r.allow.paths {
-		if p.matches(at) {
+		if matches(p, at) {
 			return true
 		}
 	}
 	return false
 }
 
-// jsonPath is the part of JSONPath (RFC 9535) that names places: $, names, indices, wildcards and the descendant operator.
-type jsonPath []pathStep
-
-type pathStep struct {
-	name  string
-	index int
-	kind  pathKind
-	deep  bool // behind "..": any number of steps may stand before
-}
-
-type pathKind uint8
-
-const (
-	pathName pathKind = iota
-	pathIndex
-	pathAny
-)
-
-// parsePath reads $.name, $['name'], [0], [*], .*, ..name. The first name is that of the attribute.
-func parsePath(text string) (jsonPath, error) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "$")
-	if !ok {
-		return nil, errors.New("does not begin with $")
-	}
-	var p jsonPath
-	for rest != "" {
-		var s pathStep
-		switch {
-		case strings.HasPrefix(rest, ".."):
-			s.deep = true
-			rest = rest[2:]
-			if strings.HasPrefix(rest, "[") {
-				break
-			}
-			rest = "." + rest
-		}
-		switch {
-		case strings.HasPrefix(rest, "["):
-			end := strings.IndexByte(rest, ']')
-			if len(rest) > 1 && (rest[1] == '\'' || rest[1] == '"') {
-				if q := strings.Index(rest[2:], rest[1:2]+"]"); q >= 0 {
-					end = q + 3
-				}
-			}
-			if end < 2 {
-				return nil, errors.New("a bracket without an end")
-			}
-			inner := rest[1:end]
-			rest = rest[end+1:]
-			switch {
-			case inner == "*":
-				s.kind = pathAny
-			case len(inner) > 1 && (inner[0] == '\'' || inner[0] == '"') && inner[len(inner)-1] == inner[0]:
-				s.name = inner[1 : len(inner)-1]
-			default:
-				n, err := strconv.Atoi(inner)
-				if err != nil || n < 0 {
-					return nil, fmt.Errorf("%q is neither an index, * nor a quoted name (filters and slices are not supported)", inner)
-				}
-				s.kind, s.index = pathIndex, n
-			}
-		case strings.HasPrefix(rest, "."):
-			rest = rest[1:]
-			end := strings.IndexAny(rest, ".[")
-			if end < 0 {
-				end = len(rest)
-			}
-			if end == 0 {
-				return nil, errors.New("a name is missing")
-			}
-			if s.name = rest[:end]; s.name == "*" {
-				s.kind = pathAny
-			}
-			rest = rest[end:]
-		default:
-			return nil, fmt.Errorf("cannot read %q", rest)
-		}
-		p = append(p, s)
-	}
-	if len(p) == 0 {
-		return nil, errors.New("names nothing")
-	}
-	return p, nil
-}
-
-// matches says whether a place is that of the path. Fields of the signal (spans, attributes) are no part of paths.
-func (p jsonPath) matches(at path) bool {
-	var steps []step
+// matches reports whether a path leads to a place. Fields of the signal (spans, attributes) are no part of paths.
+func matches(p jsonpath.Path, at path) bool {
+	place := make([]jsonpath.Step, 0, len(at))
 	for _, s := range at {
-		if !s.field {
-			steps = append(steps, s)
+		switch {
+		case s.field:
+		case s.array:
+			place = append(place, jsonpath.Step{Kind: jsonpath.Element, Index: s.index})
+		default:
+			place = append(place, jsonpath.Step{Name: s.name})
 		}
 	}
-	return p.match(steps)
+	return p.Matches(place)
 }
 
-func (p jsonPath) match(at []step) bool {
-	if len(p) == 0 {
-		return len(at) == 0
+// parsePath reads a path. The first name is that of the attribute.
+func parsePath(text string) (jsonpath.Path, error) {
+	p, err := jsonpath.Parse(strings.TrimSpace(text))
+	if err == nil && len(p) == 0 {
+		err = errors.New("names nothing")
 	}
-	if p[0].deep {
-		next := append(jsonPath{p[0]}, p[1:]...)
-		next[0].deep = false
-		for i := range at {
-			if next.match(at[i:]) {
-				return true
-			}
-		}
-		return false
-	}
-	if len(at) == 0 {
-		return false
-	}
-	s := at[0]
-	switch p[0].kind {
-	case pathName:
-		if s.array || s.name != p[0].name {
-			return false
-		}
-	case pathIndex:
-		if !s.array || s.index != p[0].index {
-			return false
-		}
-	}
-	return p[1:].match(at[1:])
+	return p, err
 }

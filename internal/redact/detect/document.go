@@ -6,6 +6,8 @@ package detect
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // frame is an open bracket of a document.
@@ -26,7 +28,7 @@ type frame struct {
 type unnamedValue struct {
 	text string
 	v    *view
-	at   jsonToken
+	at   jsonscan.Token
 }
 
 // nameNames and valueNames are the members of an object that holds a name and its value.
@@ -37,7 +39,7 @@ var (
 
 // document returns the edits of a valid JSON text, or of several, one behind the other.
 func (p *Walk) document(s string, k *Name) (edits []edit) {
-	r := jsonReader{s: s}
+	r := jsonscan.New(s, 0)
 	base, pieces := len(p.path), len(p.pieces)
 	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta})
 	outer := struct {
@@ -51,16 +53,16 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 		p.arrays, p.base, p.lines, p.delta, p.salt = outer.arrays, outer.base, outer.lines, outer.delta, outer.salt
 	}()
 	for {
-		t := r.next()
+		t := r.Next()
 		top := &frames[len(frames)-1]
-		if !top.object && len(frames) > 1 && t.kind != jsonClose {
+		if !top.object && len(frames) > 1 && t.Kind != jsonscan.Close {
 			p.path[len(p.path)-1].index++
 		}
-		switch t.kind {
-		case jsonEnd, jsonBad:
+		switch t.Kind {
+		case jsonscan.End, jsonscan.Bad:
 			return p.amend(edits, 0, p.streams(pieces))
-		case jsonOpen:
-			object := s[t.start] == '{'
+		case jsonscan.Open:
+			object := s[t.Start] == '{'
 			// Members of an object are named by their own keys; elements of an array by that of the array.
 			frames = append(frames, frame{key: top.key, object: object, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
 			p.path = append(p.path, step{index: -1, array: !object})
@@ -68,7 +70,7 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 			if !object {
 				p.arrays++
 			}
-		case jsonClose:
+		case jsonscan.Close:
 			if !top.object {
 				edits = p.amend(edits, top.edits, p.streams(top.pieces))
 				p.arrays--
@@ -78,45 +80,45 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 			p.delta = top.delta
 			frames = frames[:len(frames)-1]
 			p.path = p.path[:len(p.path)-1]
-		case jsonKey:
+		case jsonscan.Key:
 			name, v := decoded(s, t)
 			p.path[len(p.path)-1].name = name
 			if of := p.name(name); len(of) > 0 {
 				p.path[len(p.path)-1].name = apply(name, of)
-				edits = p.inside(edits, t.start+1, v, of)
+				edits = p.inside(edits, t.Start+1, v, of)
 			}
 			top.key = p.r.Named(name)
 			top.speaker = top.speaker || top.key.speaker
-		case jsonString:
+		case jsonscan.String:
 			text, v := decoded(s, t)
 			key := p.nameOf(top, text)
 			if p.inherited != nil {
 				key = p.inherited
 			}
 			of := p.leaf(text, key)
-			edits = p.inside(edits, t.start+1, v, of)
+			edits = p.inside(edits, t.Start+1, v, of)
 			if top.object && valueNames[p.path[len(p.path)-1].name] && top.announced == nil {
 				top.unnamed = &unnamedValue{text, v, t}
 			} else if u := top.unnamed; u != nil && top.announced != nil {
 				top.unnamed = nil
-				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.at.start && e.start < u.at.end })
+				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.at.Start && e.start < u.at.End })
 				key := top.announced
 				if p.inherited != nil {
 					key = p.inherited
 				}
-				edits = p.inside(edits, u.at.start+1, u.v, p.leaf(u.text, key))
+				edits = p.inside(edits, u.at.Start+1, u.v, p.leaf(u.text, key))
 				slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 			}
 			if len(frames) > 1 {
-				p.note(text, key, !top.object, streamPiece{own: of, at: t.start + 1, end: t.end - 1, v: v})
+				p.note(text, key, !top.object, streamPiece{own: of, at: t.Start + 1, end: t.End - 1, v: v})
 			}
-		case jsonNumber:
+		case jsonscan.Number:
 			key := top.key
 			if p.inherited != nil {
 				key = p.inherited
 			}
-			if with, hit := p.Number(s[t.start:t.end], key); hit {
-				edits = append(edits, edit{t.start, t.end, `"` + with + `"`})
+			if with, hit := p.Number(s[t.Start:t.End], key); hit {
+				edits = append(edits, edit{t.Start, t.End, `"` + with + `"`})
 			}
 		}
 	}
@@ -146,9 +148,9 @@ func (p *Walk) amend(edits []edit, since int, changed []pieceEdits) []edit {
 }
 
 // decoded returns the content of a string token, and how it was decoded if it had escapes.
-func decoded(s string, t jsonToken) (string, *view) {
-	inner := s[t.start+1 : t.end-1]
-	if t.escaped {
+func decoded(s string, t jsonscan.Token) (string, *view) {
+	inner := s[t.Start+1 : t.End-1]
+	if t.Escaped {
 		if v := unquote(inner); v != nil {
 			return v.text, v
 		}

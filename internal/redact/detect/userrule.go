@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
+
+	"github.com/tapedeck/tapedeck/tape/jsonpath"
 )
 
 // UserRule is a rule from configuration. With a pattern it replaces what the pattern matches (its first group, if it has one); without
@@ -29,7 +31,7 @@ type userRule struct {
 	re      *regexp.Regexp
 	literal string // lower case; stands in every match
 	keys    []*regexp.Regexp
-	paths   []jsonPath
+	paths   []jsonpath.Path
 	allow   map[string]bool
 }
 
@@ -135,7 +137,7 @@ func (u *userRule) applies(at path) bool {
 		}
 	}
 	for _, p := range u.paths {
-		if p.matches(at) {
+		if matches(p, at) {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // edit replaces a byte range of a text.
@@ -130,9 +131,9 @@ func (p *Walk) leaf(s string, k *Name) (edits []edit) {
 		edits = p.searchAgain(s, k, edits, p.cuts > before)
 		p.cuts = before
 	}
-	if len(edits) > 0 && p.nested == 0 && validJSON(s) {
+	if len(edits) > 0 && p.nested == 0 && jsonscan.Valid(s) {
 		// A text that is a number, or that a user's rule replaces whole, was JSON and is a JSON string now.
-		if after := apply(s, edits); !validJSON(after) {
+		if after := apply(s, edits); !jsonscan.Valid(after) {
 			edits = []edit{{0, len(s), `"` + quoted(after) + `"`}}
 		}
 	}
@@ -146,7 +147,7 @@ func (p *Walk) value(s string, k *Name) []edit {
 	if k.protocol && len(p.user) == 0 && machineID(s) {
 		return nil
 	}
-	if p.nested < maxNested && looksLikeJSON(s) && validJSON(s) {
+	if p.nested < maxNested && looksLikeJSON(s) && jsonscan.Valid(s) {
 		return p.within(s, k)
 	}
 	if k.secret && p.r.on.rules.secretKey != none {
@@ -251,15 +252,15 @@ func documentEnd(s string, at int, budget *int) int {
 	if i >= len(s) || s[i] != '"' {
 		return -1
 	}
-	r := jsonReader{s: s, at: at}
+	r := jsonscan.New(s, at)
 	for {
-		switch t := r.next(); t.kind {
-		case jsonBad, jsonEnd:
-			*budget -= max(t.end, r.at) - at
+		switch t := r.Next(); t.Kind {
+		case jsonscan.Bad, jsonscan.End:
+			*budget -= max(t.End, r.Offset()) - at
 			return -1
-		case jsonClose:
-			if len(r.stack) == 0 {
-				return t.end
+		case jsonscan.Close:
+			if r.Depth() == 0 {
+				return t.End
 			}
 		}
 	}

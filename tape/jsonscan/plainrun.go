@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package exactjson
+package jsonscan
 
 import "math/bits"
 
@@ -25,9 +25,9 @@ func special(x uint64) uint64 {
 	return ((x - ones*0x20) &^ x & highs) | ((quote - ones) &^ quote & highs) | ((slash - ones) &^ slash & highs)
 }
 
-// plainRun returns the end of the run of bytes from i on that stand for themselves inside a JSON string, and whether all of them are
+// PlainRun returns the end of the run of bytes from i on that stand for themselves inside a JSON string, and whether all of them are
 // ASCII.
-func plainRun(s string, i int) (end int, ascii bool) {
+func PlainRun(s string, i int) (end int, ascii bool) {
 	var seen uint64
 	for ; i+8 <= len(s); i += 8 {
 		x := load8(s, i)

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package exactjson
+package jsonscan
 
 import (
 	"math/rand/v2"
@@ -25,8 +25,8 @@ func TestPlainRunEndsWhereTheFirstSpecialByteStands(t *testing.T) {
 			wantASCII = wantASCII && b[wantEnd] < 0x80
 			wantEnd++
 		}
-		if end, ascii := plainRun(string(b), from); end != wantEnd || ascii != wantASCII {
-			t.Fatalf("plainRun(%q, %d) = %d, %t; want %d, %t", b, from, end, ascii, wantEnd, wantASCII)
+		if end, ascii := PlainRun(string(b), from); end != wantEnd || ascii != wantASCII {
+			t.Fatalf("PlainRun(%q, %d) = %d, %t; want %d, %t", b, from, end, ascii, wantEnd, wantASCII)
 		}
 	}
 }
