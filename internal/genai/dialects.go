@@ -63,7 +63,7 @@ var Dialects = []*dialect.Dialect{
 	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
 	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,
 	voltagent.Dialect, flue.Dialect, haystack.Dialect, koog.Dialect, anthropic.ClaudeAgent, openinference.Dialect, openlit.Dialect,
-	litellm.Dialect, openllmetry.Dialect, semconv.Python, google.GenAI, generic.Dialect, semconv.Dialect,
+	litellm.Dialect, openllmetry.Dialect, semconv.Python, google.GenAI, generic.Dialect, semconv.Dialect, generic.Unknown,
 }
 
 // Marks that belong to no dialect but make a span evidence: they are read by whoever reads the span.
@@ -78,8 +78,8 @@ var (
 	longMarks = map[string][]longMark{}
 	// choosy are the dialects that leave spans out.
 	choosy []int
-	// semconvIndex is the place of the conventions in the table.
-	semconvIndex int
+	// semconvIndex and shapeIndex are the places of the conventions, and of the dialect that is recognised by shape, in the table.
+	semconvIndex, shapeIndex int
 )
 
 type longMark struct {
@@ -87,23 +87,38 @@ type longMark struct {
 	bit    uint64
 }
 
-const memberOnly = 1 << 63
+// Bits that stand for no dialect: a span is evidence, and a scope or mark is that of a producer, not of a convention that many follow.
+const (
+	memberOnly = 1 << 63
+	producer   = 1 << 62
+)
+
+// conventions are the beginnings of marks that belong to no producer.
+var conventions = []string{"gen_ai.", "llm.", "input.", "output.", "tool.", "function."}
+
+// bitOf is the bit of a dialect for one of its marks.
+func bitOf(i int, mark string) uint64 {
+	if slices.ContainsFunc(conventions, func(c string) bool { return strings.HasPrefix(mark, c) }) {
+		return 1 << i
+	}
+	return 1<<i | producer
+}
 
 func init() {
-	semconvIndex = slices.Index(Dialects, semconv.Dialect)
+	semconvIndex, shapeIndex = slices.Index(Dialects, semconv.Dialect), slices.Index(Dialects, generic.Unknown)
 	for i, d := range Dialects {
 		for _, s := range d.Scopes {
-			scopeIndex[s] |= 1 << i
+			scopeIndex[s] |= 1<<i | producer
 		}
 		for _, m := range d.Marks {
 			if begin := beginning(m); begin != "" && begin != m {
-				longMarks[begin] = append(longMarks[begin], longMark{m, 1 << i})
+				longMarks[begin] = append(longMarks[begin], longMark{m, bitOf(i, m)})
 				continue
 			}
-			markIndex[m] |= 1 << i
+			markIndex[m] |= bitOf(i, m)
 		}
 		for _, p := range d.ScopePrefixes {
-			scopePrefixes = append(scopePrefixes, longMark{p, 1 << i})
+			scopePrefixes = append(scopePrefixes, longMark{p, 1<<i | producer})
 		}
 		if d.Member != nil || d.MarkedOnly {
 			choosy = append(choosy, i)
@@ -174,7 +189,7 @@ func IsEvidence(scopeName string, span ptrace.Span) bool {
 			bits = eventMarks(span)
 		}
 	}
-	return members(bits, span) != 0 && !isAside(span)
+	return (members(bits, span)&^producer != 0 || bits&producer == 0 && generic.Unknown.Shape(span)) && !isAside(span)
 }
 
 // members takes away the dialects that leave a span out.
@@ -242,7 +257,10 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 		marks = eventMarks(s.Span)
 	}
 	marks = members(marks, s.Span)
-	if marks == 0 {
+	if marks&producer == 0 && s.ScopeName != dialect.LogScope && (marks != 0 || generic.Unknown.Shape(s.Span)) {
+		marks |= 1 << shapeIndex
+	}
+	if marks &^= producer; marks == 0 {
 		return nil
 	}
 	marks = marks&^memberOnly | 1<<semconvIndex // the conventions say something of every member
@@ -294,6 +312,12 @@ func Read(s *dialect.Source) *dialect.Observation {
 		more := Read(&dialect.Source{Resource: s.Resource, ScopeName: s.ScopeName, ScopeVersion: s.ScopeVersion, Span: span})
 		more.Class, more.Notes = o.Class, nil
 		o.Fill(more)
+	}
+	if input, ok := decode.OpenInput(o.Request); ok {
+		o.Request = input
+		if len(o.System) == 0 && !decode.HasRole(input, tape.RoleSystem) && strings.HasPrefix(o.ResponseID, "resp_") {
+			o.AddNote(tape.CodeContentAbsent, "input.system_prompt", "the producer does not record the instructions of the Responses API")
+		}
 	}
 	readCommon(s, o)
 	return o

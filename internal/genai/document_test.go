@@ -76,6 +76,9 @@ func recognisedBy(d *dialect.Dialect) string {
 	if marks := quoted(d.Marks, "*"); len(marks) > 0 {
 		by = append(by, "attributes "+strings.Join(marks, ", "))
 	}
+	if d.Shape != nil {
+		by = append(by, "shape, where no other scope or attribute of a producer is known")
+	}
 	return strings.Join(by, "; ")
 }
 
@@ -112,7 +115,7 @@ func TestEveryDialectSaysWhatTheDocumentNeeds(t *testing.T) {
 		if d.Name == "" || d.Switch == "" {
 			t.Errorf("%s has no name or no switch", d.ID)
 		}
-		if len(d.Scopes)+len(d.ScopePrefixes)+len(d.Marks)+len(d.Events) == 0 {
+		if len(d.Scopes)+len(d.ScopePrefixes)+len(d.Marks)+len(d.Events) == 0 && d.Shape == nil {
 			t.Errorf("%s cannot be recognised", d.ID)
 		}
 		if d.Rooted && d.Root == "" {

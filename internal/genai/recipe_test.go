@@ -59,18 +59,18 @@ func register(t *testing.T, d *dialect.Dialect) {
 	before := Dialects
 	Dialects = append(slices.Clip(before), d)
 	for _, s := range d.Scopes {
-		scopeIndex[s] |= bit
+		scopeIndex[s] |= bit | producer
 	}
 	for _, m := range d.Marks {
-		markIndex[m] |= bit
+		markIndex[m] |= bit | producer
 	}
 	t.Cleanup(func() {
 		Dialects = before
 		for _, s := range d.Scopes {
-			scopeIndex[s] &^= bit
+			scopeIndex[s] &^= bit | producer
 		}
 		for _, m := range d.Marks {
-			markIndex[m] &^= bit
+			markIndex[m] &^= bit | producer
 		}
 	})
 }

@@ -360,6 +360,23 @@ func OneTurn(messages []Message) []Message {
 	return []Message{joined}
 }
 
+// OpenInput opens a request of one user message whose only text is the whole list of messages or items that was sent, as JSON.
+func OpenInput(request []Message) ([]Message, bool) {
+	if len(request) != 1 || request[0].Role != tape.RoleUser || len(request[0].Parts) != 1 || request[0].Parts[0].Type != tape.PartText {
+		return nil, false
+	}
+	items, ok := ParseStructure(request[0].Parts[0].Text)
+	if !ok || items.Kind() != exactjson.Array || !IsMessageList(items) {
+		return nil, false
+	}
+	for _, item := range items.Members() {
+		if v := item.Value; v.Get("role").Kind() != exactjson.String && v.Get("type").Kind() != exactjson.String {
+			return nil, false
+		}
+	}
+	return Messages(items, tape.RoleUser)
+}
+
 // HasRole reports whether one of the messages is of the role.
 func HasRole(messages []Message, role tape.Role) bool {
 	for _, m := range messages {

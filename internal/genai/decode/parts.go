@@ -53,7 +53,7 @@ func Parts(body exactjson.Value) []Part {
 // allParts reports a list whose elements are all known parts: only then is a text that parses as JSON more than a text.
 func allParts(list exactjson.Value) bool {
 	for _, m := range list.Members() {
-		if m.Value.Get("type").IsAbsent() {
+		if m.Value.Get("type").IsAbsent() && m.Value.Len() != 1 {
 			return false
 		}
 		if _, ok := PartOf(m.Value); !ok {

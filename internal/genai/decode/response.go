@@ -74,12 +74,33 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 	if m, ok := ResponseItem(inner); ok && m.Role == tape.RoleAssistant {
 		return []Message{m}
 	}
-	if inner.Len() == 1 {
-		if text := inner.Members()[0].Value; text.Kind() == exactjson.String && inner.Members()[0].Name == "text" {
-			return []Message{{Role: tape.RoleAssistant, Parts: Parts(text)}}
+	return spreadAnswer(inner)
+}
+
+// answerMembers may stand beside the text of an answer whose parts are members of one object.
+var answerMembers = map[string]bool{
+	"text": true, "toolCalls": true, "tool_calls": true, "reasoning": true, "files": true, "sources": true, "object": true, "usage": true, "finishReason": true,
+	"finish_reason": true, "id": true, "model": true, "timestamp": true, "providerMetadata": true, "steps": true, "warnings": true, "toolResults": true,
+}
+
+// spreadAnswer reads an answer whose text and calls are members of one object.
+func spreadAnswer(v exactjson.Value) []Message {
+	for _, m := range v.Members() {
+		if !answerMembers[m.Name] {
+			return nil
 		}
 	}
-	return nil
+	out := Message{Role: tape.RoleAssistant, Parts: Parts(v.Get("text")), FinishReason: v.First("finishReason", "finish_reason").Str()}
+	if calls, ok := Structure(v.First("toolCalls", "tool_calls")); ok {
+		out.Parts = append(out.Parts, ChatCalls(calls)...)
+	}
+	if object := v.Get("object"); len(out.Parts) == 0 && object.Kind() == exactjson.String && LooksJSON(object.Str()) {
+		out.Parts = Parts(object)
+	}
+	if len(out.Parts) == 0 {
+		return nil
+	}
+	return []Message{out}
 }
 
 // generation reads one LangChain generation: {text, message, generation_info}.

@@ -33,6 +33,8 @@ type Dialect struct {
 	Scopes        []string
 	ScopePrefixes []string
 	Marks         []string
+	// Shape recognises a span by its keys and values, where no scope and no mark is that of a producer. One dialect has it, the last one.
+	Shape func(span ptrace.Span) bool
 	// Root describes the span that stands for a whole run. It is empty if the dialect has no run spans.
 	Root string
 	// Rooted says that every call of the dialect lies below a run span. Without one, the run is incomplete.

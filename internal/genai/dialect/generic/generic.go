@@ -8,7 +8,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
-	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -27,7 +26,7 @@ var Dialect = &dialect.Dialect{
 }
 
 var (
-	genericArgs    = []string{"tool.arguments", "tool.args", "tool.input", "function.arguments", "tool.parameters", "input.value", "input"}
+	genericArgs    = []string{"tool.arguments", "tool.args", "tool.input", "function.arguments", "input.value", "input", "tool.parameters"} // the last is often the schema
 	genericResults = []string{"tool.result", "tool.output", "function.result", "function.output", "output.value", "output"}
 )
 
@@ -53,20 +52,18 @@ func readGeneric(s *dialect.Source, o *dialect.Observation) {
 	}
 	switch o.Class {
 	case dialect.Model:
-		o.Response = decode.OneTurn(decode.OutputMessages(answer, 0))
 		if a.Has("openinference.span.kind") {
+			o.Response = decode.OneTurn(decode.OutputMessages(answer, 0))
 			return
 		}
-		o.Request, _ = openinference.Messages(a.Unflatten("llm.input_messages."))
-		if flat, ok := openinference.Messages(a.Unflatten("llm.output_messages.")); ok {
-			o.Response = decode.OneTurn(flat)
+		openinference.ReadModel(a, o)
+		if len(o.Response) == 0 {
+			o.Response = decode.OneTurn(decode.OutputMessages(answer, 0))
 		}
 		o.Request, o.Response = withContent(o.Request), withContent(o.Response)
-		o.Model = a.Text("llm.model_name")
-		o.Usage = tape.Usage{InputTokens: a.Count("llm.token_count.prompt"), OutputTokens: a.Count("llm.token_count.completion")}
 	case dialect.Tool:
 		o.Name = a.Text("tool.name", "function.name")
-		o.CallID = decode.UsableID(a.Text("tool.call_id", "tool.id", "tool_call.id", "function.call_id"))
+		o.CallID = decode.UsableID(a.Text("tool.call_id", "tool.call.id", "tool.id", "tool_call.id", "function.call_id"))
 		args := a.JSON(genericArgs...)
 		if v, ok := decode.Structure(a.JSON("tool.parameters")); ok && decode.IsSchema(v) && args.Equal(a.JSON("tool.parameters")) {
 			args = exactjson.Value{} // the tool's schema, not what it was called with

@@ -48,7 +48,7 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		o.WeakAgent = kind == "CHAIN"
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
-		readOpenInferenceModel(a, o)
+		ReadModel(a, o)
 		if s.ScopeName == "openinference.instrumentation.smolagents" {
 			splitTask(o.Request)
 		}
@@ -95,7 +95,8 @@ func openInferenceBlob(v exactjson.Value, role tape.Role) ([]decode.Message, []d
 	return decode.RequestMessages(inner, role)
 }
 
-func readOpenInferenceModel(a decode.Attributes, o *dialect.Observation) {
+// ReadModel reads a model call by the content keys of the convention.
+func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	o.Operation = "chat"
 	flat, _ := Messages(a.Unflatten("llm.input_messages."))
 	blob, system := openInferenceBlob(a.JSON("input.value"), tape.RoleUser)

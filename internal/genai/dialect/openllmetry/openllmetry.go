@@ -223,34 +223,10 @@ func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Obs
 		o.AddParam("stop_sequences", decode.TextArray(texts))
 	}
 	o.Streaming = a.Text("llm.is_streaming", "gen_ai.is_streaming") == "true"
-	if items, ok := responsesInput(a.JSON("gen_ai.input.messages")); ok {
-		o.Request = items
-		if strings.HasPrefix(a.Text("gen_ai.response.id"), "resp_") {
-			o.AddNote(tape.CodeContentAbsent, "input.system_prompt", "the producer does not record the instructions of the Responses API")
-		}
-	}
 	o.Usage = tape.Usage{
 		InputTokens:  a.Count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
 		OutputTokens: a.Count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
 	}
-}
-
-// responsesInput opens a request of one user message whose only text is the whole input array of the Responses API.
-func responsesInput(request exactjson.Value) ([]decode.Message, bool) {
-	messages, _ := decode.Messages(request, tape.RoleUser)
-	if len(messages) != 1 || messages[0].Role != tape.RoleUser || len(messages[0].Parts) != 1 || messages[0].Parts[0].Type != tape.PartText {
-		return nil, false
-	}
-	items, ok := decode.ParseStructure(messages[0].Parts[0].Text)
-	if !ok || items.Kind() != exactjson.Array || !decode.IsMessageList(items) {
-		return nil, false
-	}
-	for _, item := range items.Members() {
-		if v := item.Value; v.Get("role").Kind() != exactjson.String && v.Get("type").Kind() != exactjson.String {
-			return nil, false
-		}
-	}
-	return decode.Messages(items, tape.RoleUser)
 }
 
 // readStreamedAnthropic takes back the empty arguments that the JavaScript instrumentation writes for every streamed call: it does not

@@ -1,0 +1,426 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Unknown reads spans of instrumentations that no other dialect knows, whatever namespace their attributes have: by the words with which
+// keys end (input, output, arguments, span type, …) and by the shape of the values.
+var Unknown = &dialect.Dialect{
+	ID:       "unknown",
+	Name:     "Any other instrumentation",
+	Shape:    recognises,
+	Root:     "a span whose type is an agent, else a chain, flow or workflow",
+	Switch:   "depends on the instrumentation",
+	Classify: classifyUnknown,
+	Read:     readUnknown,
+}
+
+// The words that say what an attribute holds: the last ones of a segment of its key.
+var (
+	inWords  = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question"}
+	outWords = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer"}
+)
+
+// foreign are the beginnings of conventions that speak of something else than of agents.
+var foreign = []string{
+	"http.", "url.", "net.", "network.", "server.", "client.", "db.", "rpc.", "messaging.", "graphql.", "faas.", "cloud.", "aws.", "k8s.", "code.", "error.",
+	"exception.", "log.", "thread.", "user_agent.", "feature_flag.", "gen_ai.", "mcp.", "otel.", "telemetry.",
+}
+
+// classWords say what a span is. Of several words in a value the first line that has one of them decides.
+var classWords = []struct {
+	class dialect.Class
+	words []string
+}{
+	{dialect.Noise, []string{"embedding", "embeddings", "rerank", "reranker", "guardrail", "evaluator", "memory", "chunk", "event"}},
+	{dialect.Tool, []string{"tool", "tools", "function"}},
+	{dialect.Retrieval, []string{"retriever", "retrieval"}},
+	{dialect.Agent, []string{"agent", "crew"}},
+	{dialect.Model, []string{"llm", "generation", "chat", "completion", "completions", "inference", "model", "generate"}},
+	{dialect.Agent, []string{"chain", "workflow", "flow", "graph", "pipeline"}},
+}
+
+// recognises reports a span of an agent run that has no known mark: one that says what it is and what went in or came out, or one in which
+// a conversation went in or came out.
+func recognises(span ptrace.Span) bool {
+	if _, known := typeOf(span.Attributes()); known {
+		for key := range span.Attributes().All() {
+			if _, _, ok := slotOf(key); ok || modelKey(key) {
+				return true
+			}
+		}
+		return false
+	}
+	for key, v := range span.Attributes().All() {
+		if v.Type() != pcommon.ValueTypeStr || !mayConverse(v.Str()) {
+			continue
+		}
+		if _, _, ok := slotOf(key); ok && len(decode.Transcript(decode.JSONOf(v))) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mayConverse tells without decoding a text that may hold messages from most others.
+func mayConverse(text string) bool {
+	return text != "" && (text[0] == '{' || text[0] == '[') && (strings.Contains(text, `"role"`) || strings.Contains(text, `\"role\"`))
+}
+
+// typeOf finds the attribute that says what a span is: its kind, type or operation.
+func typeOf(m pcommon.Map) (value string, known bool) {
+	best := -1
+	for key, v := range m.All() {
+		rank := typeRank(key)
+		if rank <= best && (rank < best || v.Str() >= value) || v.Type() != pcommon.ValueTypeStr {
+			continue
+		}
+		if _, ok := classOf(v.Str()); ok {
+			best, value = rank, v.Str()
+		}
+	}
+	return value, best >= 0
+}
+
+// typeNames are the last names of keys that tell what a span is.
+var typeNames = []string{"kind", "type", "operation", "operationid", "operation.name"}
+
+// typeRank says how surely a key tells what its span is; -1 for keys that do not.
+func typeRank(key string) int {
+	if key == "" || !strings.ContainsRune("den", rune(key[len(key)-1]|0x20)) { // no name ends otherwise
+		return -1
+	}
+	for _, name := range typeNames {
+		before, ok := cutSuffixFold(key, name)
+		if !ok {
+			continue
+		}
+		_, ofSpan := cutSuffixFold(strings.TrimRight(before, "._:"), "span")
+		_, observation := cutSuffixFold(strings.TrimRight(before, "._:"), "observation")
+		_, entity := cutSuffixFold(strings.TrimRight(before, "._:"), "entity")
+		switch {
+		case isForeign(key):
+			return -1
+		case ofSpan || observation || name == "kind":
+			return 2
+		case entity:
+			return 0
+		}
+		return 1
+	}
+	return -1
+}
+
+// cutSuffixFold is strings.CutSuffix under Unicode case-folding.
+func cutSuffixFold(s, suffix string) (before string, ok bool) {
+	at := len(s) - len(suffix)
+	if at < 0 || s[len(s)-1]|0x20 != suffix[len(suffix)-1] || !strings.EqualFold(s[at:], suffix) {
+		return "", false
+	}
+	return s[:at], true
+}
+
+func isForeign(key string) bool {
+	return slices.ContainsFunc(foreign, func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// classOf reads the value of a kind, type or operation.
+func classOf(value string) (dialect.Class, bool) {
+	if len(value) > 40 || strings.ContainsAny(value, " /{") {
+		return dialect.Unclassified, false
+	}
+	found := words(value)
+	if slices.Contains(found, "create") || slices.Contains(found, "step") && !slices.Contains(found, "model") && !slices.Contains(found, "llm") {
+		return dialect.Unclassified, false
+	}
+	for _, line := range classWords {
+		if slices.ContainsFunc(line.words, func(w string) bool { return slices.Contains(found, w) }) {
+			return line.class, true
+		}
+	}
+	return dialect.Unclassified, false
+}
+
+// words splits a name at separators and capital letters: toolCall.args is tool, call, args.
+func words(name string) []string {
+	var out []string
+	start := 0
+	cut := func(end int) {
+		if end > start {
+			out = append(out, strings.ToLower(name[start:end]))
+		}
+	}
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c == '.' || c == ':' || c == '_' || c == '-' || c == '/':
+			cut(i)
+			start = i + 1
+		case c >= 'A' && c <= 'Z' && i > start && (name[i-1] < 'A' || name[i-1] > 'Z'):
+			cut(i)
+			start = i
+		}
+	}
+	cut(len(name))
+	return out
+}
+
+// slotOf finds the segment of a key that says that the attribute belongs to what went in or came out. stem is the key up to that segment.
+func slotOf(key string) (stem string, out, ok bool) {
+	switch {
+	case key == "gen_ai.prompt" || key == "gen_ai.completion": // of the conventions' first version, for whatever went in and came out
+		return key, key == "gen_ai.completion", true
+	case isForeign(key):
+		return "", false, false
+	}
+	for start := 0; start < len(key); {
+		end := strings.IndexAny(key[start:], ".:")
+		if end < 0 {
+			end = len(key)
+		} else {
+			end += start
+		}
+		word := lastWord(key[start:end])
+		switch {
+		case slices.Contains(outWords, word):
+			return key[:end], true, true
+		case slices.Contains(inWords, word):
+			return key[:end], false, true
+		}
+		start = end + 1
+	}
+	return "", false, false
+}
+
+// lastWord is the last of the words of a segment.
+func lastWord(segment string) string {
+	if at := strings.LastIndexAny(segment, "_-"); at >= 0 {
+		segment = segment[at+1:]
+	}
+	for i := len(segment) - 1; i > 0; i-- {
+		if segment[i] >= 'A' && segment[i] <= 'Z' {
+			return strings.ToLower(segment[i:])
+		}
+	}
+	return strings.ToLower(segment)
+}
+
+// ends reports a key that ends with the words.
+func ends(key string, last ...string) bool {
+	w := words(key)
+	return len(w) >= len(last) && slices.Equal(w[len(w)-len(last):], last)
+}
+
+func modelKey(key string) bool {
+	return !isForeign(key) && (ends(key, "model") || ends(key, "model", "name") || ends(key, "model", "id"))
+}
+
+// content is what went into a span or came out of it under one stem.
+type content struct {
+	stem  string
+	value exactjson.Value
+}
+
+// contents gathers the attributes of a span by stem: the value of the stem itself, else an object of what stands below it.
+func contents(a decode.Attributes) (in, out []content) {
+	stems := map[string]bool{}
+	for key := range a.All() {
+		if stem, isOut, ok := slotOf(key); ok {
+			stems[stem] = isOut
+		}
+	}
+	for stem, isOut := range stems {
+		v := a.JSON(stem)
+		if v.IsAbsent() {
+			v = a.JSON(stem+".value", stem+".json", stem+".content")
+		}
+		below := a.Unflatten(stem + ".")
+		if v.IsAbsent() {
+			if v = below; v.IsAbsent() {
+				v = a.Unflatten(stem + ":")
+			}
+		} else if below.Get("messages").Kind() > exactjson.Null {
+			v = below
+		}
+		if v.IsEmpty() {
+			continue
+		}
+		c := content{stem, typedValue(v)}
+		if lastWord(stem) == "messages" {
+			c.value = exactjson.ObjectValue(exactjson.Member{Name: "messages", Value: c.value})
+		}
+		if isOut {
+			out = append(out, c)
+		} else {
+			in = append(in, c)
+		}
+	}
+	return in, out
+}
+
+// typedValue takes a value out of an object that holds nothing but the value and the name of its type.
+func typedValue(v exactjson.Value) exactjson.Value {
+	if object, ok := decode.Structure(v); ok && object.Kind() == exactjson.Object && object.Len() == 2 && object.Get("type").Kind() == exactjson.String {
+		if inner := object.Get("value"); !inner.IsAbsent() {
+			return inner
+		}
+	}
+	return v
+}
+
+// best returns the value that scores highest, of equals the one with the shortest stem.
+func best(list []content, score func(content) int) exactjson.Value {
+	if len(list) == 0 {
+		return exactjson.Value{}
+	}
+	return slices.MinFunc(list, func(a, b content) int {
+		return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(len(a.stem), len(b.stem)), strings.Compare(a.stem, b.stem))
+	}).value
+}
+
+func classifyUnknown(s *dialect.Source) (dialect.Class, bool) {
+	a := decode.Attributes(s.Span.Attributes())
+	value, _ := typeOf(s.Span.Attributes())
+	class, _ := classOf(value)
+	return class, class == dialect.Agent && (!weak(value) || a.Has("input.value") || s.Span.ParentSpanID().IsEmpty())
+}
+
+// weak reports the type of a span that may as well be a step of an agent.
+func weak(value string) bool {
+	w := words(value)
+	return !slices.Contains(w, "agent") && !slices.Contains(w, "crew")
+}
+
+func readUnknown(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	in, out := contents(a)
+	value, known := typeOf(s.Span.Attributes())
+	if !known && len(in)+len(out) == 0 {
+		o.Class = dialect.Unclassified // nothing to add
+		return
+	}
+	switch o.Class {
+	case dialect.Agent:
+		o.WeakAgent = weak(value)
+		if known {
+			o.Agent.Name = s.Span.Name()
+		}
+		dialect.ReadWholeAgent(o, best(in, conversation), best(out, conversation))
+		decode.FillList(&o.System, decode.System(instructions(a)))
+	case dialect.Model:
+		readUnknownModel(a, in, out, o)
+	case dialect.Tool:
+		o.Name = named(a, s.Span.Name())
+		o.CallID = decode.UsableID(find(a, func(key string) bool { return ends(key, "call", "id") || ends(key, "tool", "id") }).Str())
+		dialect.ReadWholeTool(o, best(in, ofTool), best(out, ofTool), false)
+		if o.Args.Present() && decode.IsSchema(o.Args.Value) {
+			o.Args = decode.Content{} // the tool's schema, not what it was called with
+		}
+	case dialect.Retrieval:
+		o.Name = s.Span.Name()
+		o.Query = decode.Content{Value: best(in, conversation)}
+		o.Documents = decode.Documents(best(out, conversation))
+	case dialect.Noise:
+		o.NoiseReason = strings.ToLower(value)
+	default:
+		o.Class = dialect.Structure
+		o.InputData, o.OutputData = decode.Content{Value: best(in, conversation)}, decode.Content{Value: best(out, conversation)}
+	}
+	if o.Class != dialect.Noise && failed(a) {
+		o.Failed = true
+	}
+}
+
+func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observation) {
+	dialect.ReadWholeModel(o, best(in, conversation), best(out, conversation))
+	decode.FillList(&o.System, decode.System(instructions(a)))
+	if name := decode.ModelName(find(a, modelKey).Str()); name != o.ResponseModel {
+		decode.FillString(&o.Model, name)
+	}
+	if reason := find(a, func(key string) bool { return ends(key, "finish", "reason") }).Str(); reason != "" {
+		decode.FillList(&o.FinishReasons, []string{reason})
+	}
+	for key := range a.All() {
+		if at := strings.LastIndexAny(key, ".:"); at > 0 && !isForeign(key) && lastWord(key[:at]) == "usage" {
+			decode.FillUsage(&o.Usage, decode.Usage(a.Unflatten(key[:at+1])))
+		}
+	}
+	decode.FillUsage(&o.Usage, decode.Usage(find(a, func(key string) bool { return ends(key, "usage") || ends(key, "usage", "details") })))
+}
+
+// conversation prefers what holds messages, the more the better, then what is whole to what was gathered from several keys.
+func conversation(c content) int { return len(decode.Transcript(c.value)) }
+
+// ofTool prefers what is named after a call to what is named after anything else, and what is named after a model least.
+func ofTool(c content) int {
+	w := words(c.stem)
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(w, n) })
+	}
+	switch {
+	case has("llm", "model", "prompt", "messages"):
+		return 0
+	case has("parameters", "params"): // often the schema
+		return 1
+	case has("tool", "function", "call", "args", "arguments"):
+		return 3
+	}
+	return 2
+}
+
+// find returns the text of the attribute whose key fits, of several the one with the shortest key.
+func find(a decode.Attributes, fits func(key string) bool) exactjson.Value {
+	found := ""
+	for key, v := range a.All() {
+		if v.Str() != "" && fits(key) && (found == "" || cmp.Or(cmp.Compare(len(key), len(found)), strings.Compare(key, found)) < 0) {
+			found = key
+		}
+	}
+	return a.JSON(found)
+}
+
+// instructions returns the system prompt that stands in an attribute of its own.
+func instructions(a decode.Attributes) exactjson.Value {
+	return find(a, func(key string) bool {
+		return ends(key, "instructions") || ends(key, "system", "prompt") || ends(key, "system", "instruction")
+	})
+}
+
+// named returns the name of a tool: an attribute, else the name of its span without what says that it is a tool.
+func named(a decode.Attributes, span string) string {
+	if name := find(a, func(key string) bool {
+		return ends(key, "tool", "name") || ends(key, "function", "name") || ends(key, "tool", "call", "name")
+	}).Str(); name != "" {
+		return name
+	}
+	if before, name, ok := strings.Cut(span, ":"); ok && slices.Contains(words(before), "tool") {
+		return strings.TrimSpace(name)
+	}
+	return strings.TrimSuffix(span, ".tool")
+}
+
+// failed reports an attribute that says how the span went, and that it failed.
+func failed(a decode.Attributes) bool {
+	for key, v := range a.All() {
+		if (ends(key, "level") || ends(key, "state")) && !isForeign(key) {
+			switch strings.ToLower(v.Str()) {
+			case "error", "failed":
+				return true
+			}
+		}
+	}
+	return false
+}

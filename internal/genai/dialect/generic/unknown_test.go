@@ -1,0 +1,66 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generic_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
+	for name, c := range map[string]struct {
+		attributes []string
+		want       string
+	}{
+		"the type of a span and what went in and came out": {
+			[]string{"zz.span.type", "tool", "zz.input", `{"city":"Paris"}`, "zz.output", `{"sky":"rain"}`},
+			"class: tool\ndialect: unknown\nname: work\nkind: function\nargs: {\"city\":\"Paris\"}\nresult: \"{\\\"sky\\\":\\\"rain\\\"}\"\n",
+		},
+		"values with their types": {
+			[]string{"zz:subtype", "toolCall", "zz:input", `{"type":"json","value":{"city":"Paris"}}`, "zz:output", `{"type":"text","value":"rain"}`},
+			"class: tool\ndialect: unknown\nname: work\nkind: function\nargs: {\"city\":\"Paris\"}\nresult: \"rain\"\n",
+		},
+		"a request and an answer in several attributes": {
+			[]string{
+				"zz.operation", "doGenerate", "zz.model.id", "m1", "zz.prompt.messages", `[{"role":"user","content":"hi"}]`,
+				"zz.response.text", "one moment", "zz.response.toolCalls", `[{"toolCallId":"c1","toolName":"look","input":"{\"a\":1}"}]`, "zz.usage.promptTokens", "7",
+			},
+			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"one moment\" | call look c1 {\"a\":1}\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := genaitest.Span("com.zz", "work", c.attributes...)
+			if !genai.IsEvidence(s.ScopeName, s.Span) {
+				t.Error("it is no evidence")
+			}
+			genaitest.Says(t, genai.Read(s), c.want)
+		})
+	}
+}
+
+func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
+	for name, attributes := range map[string][]string{
+		"a request over HTTP":        {"http.request.body", `{"messages":[{"role":"user","content":"hi"}]}`, "http.request.method", "POST"},
+		"a query of a chat's tables": {"db.operation.name", "chat", "db.query.text", "select 1", "db.response.status_code", "0"},
+		"a type that nothing meets":  {"zz.type", "tool", "zz.color", "red"},
+		"JSON without messages":      {"zz.input", `{"role":1}`, "zz.output", `[{"a":"\"role\""}]`},
+	} {
+		s := genaitest.Span("com.zz", "work", attributes...)
+		if genai.IsEvidence(s.ScopeName, s.Span) {
+			t.Errorf("%s is taken for a part of an agent run", name)
+		}
+	}
+}
+
+func BenchmarkOtherSpan(b *testing.B) {
+	s := genaitest.Span("io.opentelemetry.http", "GET /a", "http.request.method", "GET", "url.full", "http://a/b", "http.response.status_code", "200",
+		"server.address", "a", "server.port", "80", "network.protocol.version", "1.1", "user_agent.original", "curl", "client.address", "::1", "app.tenant", "x", "app.order.id", "17")
+	for b.Loop() {
+		if genai.IsEvidence(s.ScopeName, s.Span) {
+			b.Fatal("it is evidence")
+		}
+	}
+}
