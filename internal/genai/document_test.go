@@ -46,7 +46,7 @@ func TestDialectsDocumentIsCurrent(t *testing.T) {
 
 func dialectTables() string {
 	var b strings.Builder
-	b.WriteString("\n## How a dialect is recognised and what is a run in it\n\n| id | producer | recognised by | run span | tool results | log records |\n|---|---|---|---|---|---|\n")
+	b.WriteString(recognising + "| id | producer | recognised by | run span | tool results | log records |\n|---|---|---|---|---|---|\n")
 	for _, d := range Dialects {
 		results, root := "as recorded", d.Root
 		if d.Encoded {
@@ -67,6 +67,17 @@ func dialectTables() string {
 	b.WriteString("\n")
 	return b.String()
 }
+
+// recognising says how the table is read.
+const recognising = `
+## How a dialect is recognised
+
+A span is looked at by its instrumentation scope and by the keys of its attributes. A row recognises it when the scope is one of the row's, or when a key
+begins as the row says. **The first row that recognises a span is its dialect**; later rows that recognise it too fill in what is left open. The dialects of
+a producer stand before the conventions that it also follows, because what is bridged into a common vocabulary is often cut or incomplete. A name with
+` + "`*`" + ` is a beginning. *Run span* is the span that stands for a whole run; *always there* means that every call lies below one.
+
+`
 
 func recognisedBy(d *dialect.Dialect) string {
 	var by []string
