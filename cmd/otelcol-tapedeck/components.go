@@ -72,7 +72,7 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ExtensionModules = makeModulesMap(factories.Extensions, map[component.Type]string{
-		oracleextension.NewFactory().Type():          "github.com/tapedeck/tapedeck v0.0.0",
+		oracleextension.NewFactory().Type():          "github.com/tapedeck/tapedeck v" + version,
 		basicauthextension.NewFactory().Type():       "github.com/open-telemetry/opentelemetry-collector-contrib/extension/basicauthextension v0.158.0",
 		bearertokenauthextension.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/bearertokenauthextension v0.161.0",
 		healthcheckextension.NewFactory().Type():     "github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.161.0",
@@ -104,8 +104,8 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ExporterModules = makeModulesMap(factories.Exporters, map[component.Type]string{
-		tapeexporter.NewFactory().Type():      "github.com/tapedeck/tapedeck v0.0.0",
-		auditnatsexporter.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
+		tapeexporter.NewFactory().Type():      "github.com/tapedeck/tapedeck v" + version,
+		auditnatsexporter.NewFactory().Type(): "github.com/tapedeck/tapedeck v" + version,
 		debugexporter.NewFactory().Type():     "go.opentelemetry.io/collector/exporter/debugexporter v0.161.0",
 		nopexporter.NewFactory().Type():       "go.opentelemetry.io/collector/exporter/nopexporter v0.161.0",
 		otlpexporter.NewFactory().Type():      "go.opentelemetry.io/collector/exporter/otlpexporter v0.161.0",
@@ -128,9 +128,9 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ProcessorModules = makeModulesMap(factories.Processors, map[component.Type]string{
-		agentredactionprocessor.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
-		agentrunprocessor.NewFactory().Type():       "github.com/tapedeck/tapedeck v0.0.0",
-		replaytagprocessor.NewFactory().Type():      "github.com/tapedeck/tapedeck v0.0.0",
+		agentredactionprocessor.NewFactory().Type(): "github.com/tapedeck/tapedeck v" + version,
+		agentrunprocessor.NewFactory().Type():       "github.com/tapedeck/tapedeck v" + version,
+		replaytagprocessor.NewFactory().Type():      "github.com/tapedeck/tapedeck v" + version,
 		batchprocessor.NewFactory().Type():          "go.opentelemetry.io/collector/processor/batchprocessor v0.161.0",
 		memorylimiterprocessor.NewFactory().Type():  "go.opentelemetry.io/collector/processor/memorylimiterprocessor v0.161.0",
 		filterprocessor.NewFactory().Type():         "github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor v0.161.0",
@@ -147,8 +147,8 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{
-		genailogsconnector.NewFactory().Type():   "github.com/tapedeck/tapedeck v0.0.0",
-		replaysplitconnector.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
+		genailogsconnector.NewFactory().Type():   "github.com/tapedeck/tapedeck v" + version,
+		replaysplitconnector.NewFactory().Type(): "github.com/tapedeck/tapedeck v" + version,
 	})
 
 	return factories, nil

@@ -164,6 +164,29 @@ func complete(conf map[string]any) (extra string) {
 	return extra
 }
 
+// The program says of its own components that they have its version, and so does every other list of it.
+func TestComponentsHaveTheVersionOfTheProgram(t *testing.T) {
+	all, err := components()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := 0
+	for kind, modules := range map[string]map[component.Type]string{
+		"extensions": all.ExtensionModules, "receivers": all.ReceiverModules, "processors": all.ProcessorModules, "exporters": all.ExporterModules, "connectors": all.ConnectorModules,
+	} {
+		for name, module := range modules {
+			if path, v, _ := strings.Cut(module, " "); path == "github.com/tapedeck/tapedeck" {
+				if ours++; v != "v"+version {
+					t.Errorf("%s %s: %s, the program is %s", kind, name, v, version)
+				}
+			}
+		}
+	}
+	if ours < 5 {
+		t.Errorf("%d components of our own", ours)
+	}
+}
+
 func TestConfigurationsAndRulesOfTheDocumentsAreValid(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "redaction.key")
 	const random = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -46,7 +46,7 @@ func main() {
 			yamlprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.67.0",
 		},
 		ConverterModules: []string{
-			"github.com/tapedeck/tapedeck v0.0.0",
+			"github.com/tapedeck/tapedeck v" + version,
 		},
 	}
 

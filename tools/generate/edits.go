@@ -63,6 +63,14 @@ func linkerVersion(main string) (string, error) {
 	return buildInfoVersion.ReplaceAllString(main, "${1}version,"), nil
 }
 
+// ownModule is how the builder writes the module of this repository, which a manifest takes from a folder and which so has no version.
+const ownModule = `"github.com/tapedeck/tapedeck v0.0.0"`
+
+// moduleVersion makes the lists of components name the version of the program for the module that is built with it.
+func moduleVersion(source string) (string, error) {
+	return strings.ReplaceAll(source, ownModule, `"github.com/tapedeck/tapedeck v" + version`), nil
+}
+
 // formatted is gofmt: the builder's templates leave empty lists as they fall.
 func formatted(source string) (string, error) {
 	out, err := format.Source([]byte(source))

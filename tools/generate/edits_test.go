@@ -73,6 +73,14 @@ func TestBuildInfoReadsTheLinkedVersion(t *testing.T) {
 	}
 }
 
+func TestComponentsOfThisModuleHaveTheVersionOfTheProgram(t *testing.T) {
+	in := "\tx: \"github.com/tapedeck/tapedeck v0.0.0\",\n\ty: \"go.opentelemetry.io/collector/y v1.67.0\",\n"
+	want := "\tx: \"github.com/tapedeck/tapedeck v\" + version,\n\ty: \"go.opentelemetry.io/collector/y v1.67.0\",\n"
+	if got, err := moduleVersion(in); err != nil || got != want {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestFindStaysInsideTheModule(t *testing.T) {
 	root := t.TempDir()
 	for _, file := range []string{

@@ -73,8 +73,10 @@ func run(root, tools string) error {
 				return err
 			}
 		}
-		if err := rewrite(file, formatted); err != nil {
-			return err
+		for _, edit := range []func(string) (string, error){moduleVersion, formatted} {
+			if err := rewrite(file, edit); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
