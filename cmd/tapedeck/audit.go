@@ -11,7 +11,7 @@ import (
 )
 
 // audit takes in the audit records, once all of them are known.
-func (c *derivation) audit(in *intake) {
+func (c *derivation) audit(in *receiver) {
 	result := in.audit.Close()
 	for i, p := range result.Problems {
 		if !p.Used {

@@ -146,7 +146,7 @@ func (c *derivation) run(ctx context.Context, files []string) (err error) {
 		return err
 	}
 	c.guard = &guard
-	in := newIntake(keys, redactor)
+	in := newReceiver(keys, redactor)
 	for _, file := range files {
 		c.read(ctx, file, in)
 		if err := ctx.Err(); err != nil {
@@ -167,7 +167,7 @@ func (c *derivation) run(ctx context.Context, files []string) (err error) {
 	return nil
 }
 
-func (c *derivation) read(ctx context.Context, file string, in *intake) {
+func (c *derivation) read(ctx context.Context, file string, in *receiver) {
 	for doc, err := range otlpfile.ReadFile(file, c.stdin, otlpfile.Options{}) {
 		if ctx.Err() != nil {
 			return
@@ -187,7 +187,7 @@ func (c *derivation) read(ctx context.Context, file string, in *intake) {
 // maxFailures ends the call: when so many traces in a row cannot be written, the next ones cannot either.
 const maxFailures = 3
 
-func (c *derivation) write(ctx context.Context, d *deck.Deck, in *intake) error {
+func (c *derivation) write(ctx context.Context, d *deck.Deck, in *receiver) error {
 	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate, Bounds: c.flags.bounds})
 	var stored []*derive.Stored
 	store := func(ctx context.Context, t evidence.Trace) (*derive.Stored, error) {
@@ -245,7 +245,7 @@ func (c *derivation) sameKey(ctx context.Context, trace string) error {
 }
 
 // accept takes note of what the writing of one trace gave, and ends the call when the deck cannot be written at all.
-func (c *derivation) accept(ctx context.Context, in *intake, trace string, err error) error {
+func (c *derivation) accept(ctx context.Context, in *receiver, trace string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -354,8 +354,8 @@ func writeJSON(stdout io.Writer, v any) error {
 	return err
 }
 
-// intake is the evidence of one call and what does not become evidence.
-type intake struct {
+// receiver is the evidence of one call and what does not become evidence.
+type receiver struct {
 	set     *evidence.Set
 	input   inputRedactor
 	audit   *forgeaudit.Stream
@@ -364,11 +364,11 @@ type intake struct {
 	other   int               // documents of metrics or profiles
 }
 
-func newIntake(keys forgeaudit.Keys, r *redact.Redactor) *intake {
-	return &intake{set: evidence.NewSet(), input: inputRedactor{redactor: r}, audit: forgeaudit.New(keys), left: map[string]string{}}
+func newReceiver(keys forgeaudit.Keys, r *redact.Redactor) *receiver {
+	return &receiver{set: evidence.NewSet(), input: inputRedactor{redactor: r}, audit: forgeaudit.New(keys), left: map[string]string{}}
 }
 
-func (in *intake) add(doc otlpfile.Document) error {
+func (in *receiver) add(doc otlpfile.Document) error {
 	switch doc.Signal {
 	case otlpfile.SignalTraces:
 		for _, rs := range doc.Traces.ResourceSpans().All() {
@@ -392,7 +392,7 @@ func (in *intake) add(doc otlpfile.Document) error {
 	return nil
 }
 
-func (in *intake) addLogs(ld plog.Logs) {
+func (in *receiver) addLogs(ld plog.Logs) {
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
@@ -404,7 +404,7 @@ func (in *intake) addLogs(ld plog.Logs) {
 	in.set.AddLogs(ld)
 }
 
-func (in *intake) see(id pcommon.TraceID) {
+func (in *receiver) see(id pcommon.TraceID) {
 	if id.IsEmpty() {
 		in.noTrace++
 		return
@@ -416,7 +416,7 @@ func (in *intake) see(id pcommon.TraceID) {
 const maxExplained = 20
 
 // explain says what was read and gave no tape, and why.
-func (in *intake) explain(stderr io.Writer) {
+func (in *receiver) explain(stderr io.Writer) {
 	ids := slices.Sorted(maps.Keys(in.left))
 	for _, id := range ids[:min(len(ids), maxExplained)] {
 		say(stderr, "%s", in.left[id])

@@ -142,22 +142,22 @@ func (d *diagnosis) readDeck(ctx context.Context, address string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
-	for place, err := range at.Locations(ctx, deck.AreaRuns, deck.AreaUndecided) {
+	for location, err := range at.Locations(ctx, deck.AreaRuns, deck.AreaUndecided) {
 		if err != nil {
 			return err
 		}
-		parts, err := at.Parts(ctx, place)
+		parts, err := at.Parts(ctx, location)
 		if err != nil {
 			return err
 		}
 		for _, digest := range parts {
-			body, err := at.ReadPart(ctx, place, digest)
+			body, err := at.ReadPart(ctx, location, digest)
 			if err != nil {
 				return err
 			}
 			td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(body)
 			if err != nil {
-				return fmt.Errorf("trace %s: %w", place.TraceID, err)
+				return fmt.Errorf("trace %s: %w", location.TraceID, err)
 			}
 			d.in.AddTraces(td)
 		}

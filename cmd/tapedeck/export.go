@@ -160,28 +160,28 @@ func (f *exportFlags) load(ctx context.Context, format *interop.Format, at repla
 	return t, o, err
 }
 
-// evidenceOf reads the parts of the traces that a tape was derived from: those of its own place, those of the runs for a joined one.
+// evidenceOf reads the parts of the traces that a tape was derived from: those of its own location, those of the runs for a joined one.
 func evidenceOf(ctx context.Context, at replay.Location, t *tape.Tape) (parts [][]byte, err error) {
 	d, err := deck.New(ctx, at.Store, at.Ref.DeckURL) // resolve closes the store
 	if err != nil {
 		return nil, err
 	}
-	places := []deck.Location{at.Ref.Location}
+	locations := []deck.Location{at.Ref.Location}
 	if at.Ref.Location.Area == deck.AreaJoined {
-		places = nil
+		locations = nil
 		for _, id := range t.Sources.TraceIDs {
-			place := at.Ref.Location
-			place.Area, place.TraceID = deck.AreaRuns, id
-			places = append(places, place)
+			location := at.Ref.Location
+			location.Area, location.TraceID = deck.AreaRuns, id
+			locations = append(locations, location)
 		}
 	}
-	for _, place := range places {
-		digests, err := d.Parts(ctx, place)
+	for _, location := range locations {
+		digests, err := d.Parts(ctx, location)
 		if err != nil {
 			return nil, err
 		}
 		for _, digest := range digests {
-			part, err := d.ReadPart(ctx, place, digest)
+			part, err := d.ReadPart(ctx, location, digest)
 			if err != nil {
 				return nil, err
 			}

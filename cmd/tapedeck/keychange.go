@@ -52,14 +52,14 @@ func (g keyGuard) wholeDeck(ctx context.Context, tenant string, most int) error 
 	}
 	seen := 0
 	var foreign []string
-	for place, err := range g.deck.Locations(ctx) {
+	for location, err := range g.deck.Locations(ctx) {
 		if err != nil {
 			return err
 		}
-		if !place.Of(tenant) {
+		if !location.Of(tenant) {
 			continue
 		}
-		refs, err := runs.Current(ctx, g.deck, place)
+		refs, err := runs.Current(ctx, g.deck, location)
 		if err != nil {
 			return err
 		}
@@ -85,18 +85,18 @@ func (g keyGuard) wholeDeck(ctx context.Context, tenant string, most int) error 
 	return g.refuse(g.deck.String(), foreign)
 }
 
-// trace compares the key with those of the evidence that lies in a place.
-func (g keyGuard) trace(ctx context.Context, place deck.Location) error {
+// trace compares the key with those of the evidence at a location.
+func (g keyGuard) trace(ctx context.Context, location deck.Location) error {
 	if g.allow {
 		return nil
 	}
-	parts, err := g.deck.Parts(ctx, place)
+	parts, err := g.deck.Parts(ctx, location)
 	if err != nil {
 		return err
 	}
 	var keys []string
 	for _, digest := range parts {
-		body, err := g.deck.ReadPart(ctx, place, digest)
+		body, err := g.deck.ReadPart(ctx, location, digest)
 		if err != nil {
 			return nil // whoever derives from it says so
 		}
@@ -113,21 +113,21 @@ func (g keyGuard) trace(ctx context.Context, place deck.Location) error {
 	if len(keys) == 0 || g.ours != "" && slices.Contains(keys, g.ours) {
 		return nil
 	}
-	return g.refuse("trace "+place.TraceID, keys)
+	return g.refuse("trace "+location.TraceID, keys)
 }
 
-// places leaves out the places of another key, each of which it hands over as an error.
-func (g keyGuard) places(ctx context.Context, all iter.Seq2[deck.Location, error], refused func(error)) iter.Seq2[deck.Location, error] {
+// locations leaves out the locations of another key, each of which it hands over as an error.
+func (g keyGuard) locations(ctx context.Context, all iter.Seq2[deck.Location, error], refused func(error)) iter.Seq2[deck.Location, error] {
 	return func(yield func(deck.Location, error) bool) {
-		for place, err := range all {
+		for location, err := range all {
 			if err == nil {
-				err = g.trace(ctx, place)
+				err = g.trace(ctx, location)
 			}
 			if errors.Is(err, errKeyChange) {
 				refused(err)
 				continue
 			}
-			if !yield(place, err) {
+			if !yield(location, err) {
 				return
 			}
 		}

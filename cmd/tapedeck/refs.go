@@ -58,7 +58,7 @@ func (r *refs) takeTelemetry() {
 		defer mem.Drop(name)
 		defer func() { err = errors.Join(err, d.Close()) }()
 		c := &derivation{flags: deriveFlags{formats: []string{"tape", "oracle"}, tenant: "default"}, stdout: io.Discard, stderr: r.cmd.ErrOrStderr()}
-		in := newIntake(nil, nil)
+		in := newReceiver(nil, nil)
 		c.read(ctx, file, in)
 		if err := ctx.Err(); err != nil {
 			return err

@@ -140,7 +140,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	for i, id := range ids {
 		queries[i] = runs.Query{ID: id, Tenant: f.tenant, Limit: f.limit}
 	}
-	for o, err := range r.Deck(ctx, d, w, guard.places(ctx, externalcontent.Locations(ctx, d, f.tenant, queries), refused)) {
+	for o, err := range r.Deck(ctx, d, w, guard.locations(ctx, externalcontent.Locations(ctx, d, f.tenant, queries), refused)) {
 		if err != nil {
 			return err
 		}

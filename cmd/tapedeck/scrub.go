@@ -32,7 +32,7 @@ func newScrub() *cobra.Command {
 evidence are redacted again, tapes derived again, and what they were is taken away
 and buried, so that no writer brings it back. Calling it again changes nothing.
 
-One line of JSON per place goes to stdout: what was rewritten and buried, and how
+One line of JSON per trace location goes to stdout: what was rewritten and buried, and how
 many values each rule found, never a value. The last line is about the deck as a
 whole, which is searched once more at the end.
 

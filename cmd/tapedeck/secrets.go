@@ -101,14 +101,14 @@ func (c *verification) searchRun(ctx context.Context, at replay.Location, s scru
 	}
 	root, _ := replay.SplitURL(at.Ref.DeckURL)
 	for _, trace := range traces {
-		place := at.Ref.Location
-		if place.TraceID = trace; place.Area == deck.AreaJoined {
-			place.Area = deck.AreaRuns
+		location := at.Ref.Location
+		if location.TraceID = trace; location.Area == deck.AreaJoined {
+			location.Area = deck.AreaRuns
 		}
-		if place.Validate() != nil {
+		if location.Validate() != nil {
 			continue // an id that a file made up
 		}
-		if err := c.searchBelow(ctx, at.Store, place.Prefix()+"/parts/", root+"/", s, searched); err != nil {
+		if err := c.searchBelow(ctx, at.Store, location.Prefix()+"/parts/", root+"/", s, searched); err != nil {
 			return err
 		}
 	}

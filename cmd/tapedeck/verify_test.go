@@ -112,8 +112,8 @@ func TestVerifyFindsATapeInTheWrongPlace(t *testing.T) {
 	}
 	got := tapedeck(t, "verify", moved)
 	want := "failed " + forgeRun + " offline 2 problems\n" +
-		"  place run.run_id: the tape lies in the place of " + forgeRun[:32] + "-0123456789abcdef\n" +
-		"  place run.tenant: the tape lies in the place of another tenant\n"
+		"  place run.run_id: the tape lies in the location of " + forgeRun[:32] + "-0123456789abcdef\n" +
+		"  place run.tenant: the tape lies in the location of another tenant\n"
 	if diff := cmp.Diff(result{exitPartial, want, ""}, got, cmp.AllowUnexported(result{})); diff != "" {
 		t.Error(diff)
 	}

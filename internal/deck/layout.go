@@ -69,7 +69,7 @@ func (p Location) Validate() error {
 	default:
 		return nil
 	}
-	return &StoreError{Op: "check", Scheme: "deck", Reason: "place: " + reason, Permanent: true, Err: ErrBadKey}
+	return &StoreError{Op: "check", Scheme: "deck", Reason: "location: " + reason, Permanent: true, Err: ErrBadKey}
 }
 
 // Prefix returns the key of the folder of a valid location, without a slash at its
@@ -143,7 +143,7 @@ func ParseLocation(key string) (p Location, rest string, err error) {
 }
 
 func badLocation(key string) error {
-	return &StoreError{Op: "check", Scheme: "deck", Key: shorten(key), Reason: "not in a place of the deck layout", Permanent: true, Err: ErrBadKey}
+	return &StoreError{Op: "check", Scheme: "deck", Key: shorten(key), Reason: "not in a location of the deck layout", Permanent: true, Err: ErrBadKey}
 }
 
 func (p Location) partKey(digest string) string {

@@ -126,7 +126,7 @@ func (d *Deck) MovedTo(ctx context.Context, location Location) (to Location, why
 		}
 		next, rest, err := ParseLocation(body.MovedTo)
 		if err != nil || rest != "" || !sameTrace(location, next) {
-			return Location{}, "", false, d.corrupt(at.tombstoneKey(tombstoneTrace), "it does not tell a place of the same trace")
+			return Location{}, "", false, d.corrupt(at.tombstoneKey(tombstoneTrace), "it does not tell a location of the same trace")
 		}
 		next.Tenant, next.tenantEscaped = location.Tenant, location.tenantEscaped
 		at = next
@@ -202,7 +202,7 @@ func (d *Deck) putTombstone(ctx context.Context, location Location, name, buries
 			return false, err
 		}
 		if body.MovedTo = b.MovedTo.Prefix(); buries != tombstoneTrace || body.MovedTo == key || !sameTrace(location, *b.MovedTo) {
-			return false, badTombstone("only a whole trace moves, to another place of the same tenant and trace")
+			return false, badTombstone("only a whole trace moves, to another location of the same tenant and trace")
 		}
 	}
 	if !b.At.IsZero() {

@@ -19,15 +19,15 @@ import (
 //
 // It keeps some 16 bytes per id and no text.
 type candidateIndex struct {
-	seed     maphash.Seed
-	location []int          // of each fragment; in ascending order
-	group    groups         // of fragments
-	first    map[uint64]int // key → the fragment that had it first
-	loose    []looseID      // keys that count only when a fragment of tool calls has them too
-	asked    map[uint64]bool
+	seed        maphash.Seed
+	location    []int            // of each fragment; in ascending order
+	group       groups           // of fragments
+	first       map[uint64]int   // key → the fragment that had it first
+	conditional []conditionalKey // keys that count only when a fragment of tool calls has them too
+	asked       map[uint64]bool
 }
 
-type looseID struct {
+type conditionalKey struct {
 	key      uint64
 	fragment int
 }
@@ -84,7 +84,7 @@ func (k *candidateIndex) add(location int, t *tape.Tape) {
 		}
 	}
 	for key := range ids {
-		k.loose = append(k.loose, looseID{key, fragment})
+		k.conditional = append(k.conditional, conditionalKey{key, fragment})
 		if toolsOnly {
 			k.asked[key] = true
 		}
@@ -141,7 +141,7 @@ func (k *candidateIndex) share(fragment int, key uint64) {
 // candidates returns groups of locations whose runs may belong together, in order of their first. No location is in two groups: runs that are
 // joined from the same first trace are written together.
 func (k *candidateIndex) candidates() [][]int {
-	for _, l := range k.loose {
+	for _, l := range k.conditional {
 		if k.asked[l.key] {
 			k.share(l.fragment, l.key)
 		}

@@ -241,21 +241,21 @@ func (r *Finder) resolveDeck(ctx context.Context, address string, yield func(Loc
 	defer func() { err = errors.Join(err, d.Close()) }()
 	without := map[string]bool{} // traces without a tape
 	var joined []deck.Ref
-	for place, err := range d.Locations(ctx) {
+	for location, err := range d.Locations(ctx) {
 		if err != nil {
 			return err
 		}
-		if !place.Of(r.Tenant) {
+		if !location.Of(r.Tenant) {
 			continue
 		}
-		found, err := runs.Current(ctx, d, place)
+		found, err := runs.Current(ctx, d, location)
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
-			without[place.Prefix()] = true
+			without[location.Prefix()] = true
 		}
-		if place.Area == deck.AreaJoined {
+		if location.Area == deck.AreaJoined {
 			joined = append(joined, found...)
 		}
 		if !yieldAll(found, d, yield) {
@@ -268,9 +268,9 @@ func (r *Finder) resolveDeck(ctx context.Context, address string, yield func(Loc
 			continue // whoever asked has been told
 		}
 		for _, id := range t.Sources.TraceIDs {
-			place := joined[i].Location
-			place.Area, place.TraceID = deck.AreaRuns, id
-			delete(without, place.Prefix())
+			location := joined[i].Location
+			location.Area, location.TraceID = deck.AreaRuns, id
+			delete(without, location.Prefix())
 		}
 	}
 	if len(without) > 0 {

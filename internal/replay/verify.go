@@ -62,7 +62,7 @@ func Verify(ctx context.Context, at Location, warn func(format string, args ...a
 
 // problems are those of a tape. A file that it names need not lie beside it outside of a deck; that it was not checked is said of name.
 func (l Location) problems(t *tape.Tape, files map[string][]byte, name string, warn func(format string, args ...any)) []tape.Problem {
-	return slices.DeleteFunc(append(place(l, t), tape.Verify(t, files, schema.Check, oracle.Check)...), func(p tape.Problem) bool {
+	return slices.DeleteFunc(append(misplaced(l, t), tape.Verify(t, files, schema.Check, oracle.Check)...), func(p tape.Problem) bool {
 		absent := p.Code == tape.ProblemFile && files[p.Path] == nil && !l.Ref.InDeck()
 		if absent {
 			warn("%s: %s is not beside it and was not checked", name, p.Path)
@@ -99,22 +99,22 @@ func (v *Verdict) Text() []byte {
 	return b.Bytes()
 }
 
-// place checks that a tape lies where the deck says it does.
-func place(at Location, t *tape.Tape) []tape.Problem {
+// misplaced checks that a tape lies where the deck says it does.
+func misplaced(at Location, t *tape.Tape) []tape.Problem {
 	if !at.Ref.InDeck() {
 		return nil
 	}
 	var problems []tape.Problem
 	if at.Ref.RunID() != t.Run.RunID {
-		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.run_id", Detail: "the tape lies in the place of " + at.Ref.RunID()})
+		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.run_id", Detail: "the tape lies in the location of " + at.Ref.RunID()})
 	}
-	if deck.SafeName(t.Run.Tenant) != at.Ref.Location.Tenant { // a place read from a key holds the form that is in the key
-		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.tenant", Detail: "the tape lies in the place of another tenant"})
+	if deck.SafeName(t.Run.Tenant) != at.Ref.Location.Tenant { // a location read from a key holds the form that is in the key
+		problems = append(problems, tape.Problem{Code: problemPlace, Path: "run.tenant", Detail: "the tape lies in the location of another tenant"})
 	}
 	return problems
 }
 
-// problemPlace is the code of a tape that lies in the wrong place, beside those of package tape.
+// problemPlace is the code of a tape that lies in the wrong location, beside those of package tape.
 const problemPlace = "place"
 
 // load reads a tape and the files beside it. A file that is not there is left out; tape.Verify reports it.

@@ -17,7 +17,7 @@ import (
 // ok is false for everything that this pass does not do: scalars, texts that Parse refuses, numbers out of range and names with
 // escapes. Nothing is appended then, and Parse and AppendCanonical say what the text is.
 func AppendCanonicalText(dst []byte, text string) (canonical []byte, ok bool) {
-	c := canonicaliser{parser: parser{text: text, maxDepth: MaxDepth, left: MaxValues}, dst: dst, room: spans.Get().(*spanRoom)}
+	c := canonicaliser{parser: parser{text: text, maxDepth: MaxDepth, left: MaxValues}, dst: dst, members: spans.Get().(*memberSpans)}
 	defer c.release()
 	c.space()
 	if c.pos == len(text) || text[c.pos] != '{' && text[c.pos] != '[' || !c.value(0) {
@@ -32,8 +32,8 @@ func AppendCanonicalText(dst []byte, text string) (canonical []byte, ok bool) {
 // canonicaliser reads like the parser and writes what it has read. Its methods report false where it gives up.
 type canonicaliser struct {
 	parser
-	dst  []byte
-	room *spanRoom
+	dst     []byte
+	members *memberSpans
 }
 
 // span is a member in dst: from start to end, its name, without quotes, up to nameEnd.
@@ -41,18 +41,18 @@ type span struct {
 	start, nameEnd, end int
 }
 
-type spanRoom struct {
+type memberSpans struct {
 	open   []span // of the objects that are not closed yet
 	sorted []byte
 }
 
-var spans = sync.Pool{New: func() any { return new(spanRoom) }}
+var spans = sync.Pool{New: func() any { return new(memberSpans) }}
 
 func (c *canonicaliser) release() {
 	const keep = 1 << 16 // bytes: a rare large text is not to hold its memory
-	if cap(c.room.sorted) <= keep && cap(c.room.open) <= keep/16 {
-		c.room.open = c.room.open[:0]
-		spans.Put(c.room)
+	if cap(c.members.sorted) <= keep && cap(c.members.open) <= keep/16 {
+		c.members.open = c.members.open[:0]
+		spans.Put(c.members)
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *canonicaliser) object(depth int) bool {
 		c.dst = append(c.dst, '}')
 		return true
 	}
-	first, inOrder := len(c.room.open), true
+	first, inOrder := len(c.members.open), true
 	for {
 		start := len(c.dst)
 		if c.space(); c.pos >= len(c.text) || c.text[c.pos] != '"' || !c.name() {
@@ -141,14 +141,14 @@ func (c *canonicaliser) object(depth int) bool {
 		}
 		c.pos++
 		c.dst = append(c.dst, ':')
-		if n := len(c.room.open); n > first {
-			inOrder = inOrder && CompareNames(c.nameOf(c.room.open[n-1]), c.nameOf(m)) < 0
+		if n := len(c.members.open); n > first {
+			inOrder = inOrder && CompareNames(c.nameOf(c.members.open[n-1]), c.nameOf(m)) < 0
 		}
 		if c.space(); !c.value(depth) {
 			return false
 		}
 		m.end = len(c.dst)
-		c.room.open = append(c.room.open, m)
+		c.members.open = append(c.members.open, m)
 		done, err := c.next('}')
 		if err != nil {
 			return false
@@ -158,8 +158,8 @@ func (c *canonicaliser) object(depth int) bool {
 		}
 		c.dst = append(c.dst, ',')
 	}
-	members := c.room.open[first:]
-	c.room.open = c.room.open[:first]
+	members := c.members.open[first:]
+	c.members.open = c.members.open[:first]
 	if !inOrder && !c.sort(members) {
 		return false
 	}
@@ -177,7 +177,7 @@ func (c *canonicaliser) nameOf(m span) string {
 func (c *canonicaliser) sort(members []span) bool {
 	begin := members[0].start
 	slices.SortFunc(members, func(a, b span) int { return CompareNames(c.nameOf(a), c.nameOf(b)) })
-	sorted := c.room.sorted[:0]
+	sorted := c.members.sorted[:0]
 	for i, m := range members {
 		if i > 0 {
 			if c.nameOf(members[i-1]) == c.nameOf(m) {
@@ -187,7 +187,7 @@ func (c *canonicaliser) sort(members []span) bool {
 		}
 		sorted = append(sorted, c.dst[m.start:m.end]...)
 	}
-	c.room.sorted = sorted
+	c.members.sorted = sorted
 	copy(c.dst[begin:], sorted) // the same bytes in another order
 	return true
 }

@@ -75,29 +75,29 @@ func packages(t *testing.T) map[string][]string {
 	return imports
 }
 
-// room is a row of the table.
-type room struct {
+// folder is a row of the table.
+type folder struct {
 	folders []string // as written: "x/" is x and all below, "x/…" only what is below
 	line    string
 	knows   []string // sorted
 	free    bool     // tooling that may import anything
 }
 
-// rooms reads the table of the document.
-func rooms(t *testing.T) []*room {
+// folders reads the table of the document.
+func folders(t *testing.T) []*folder {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, document))
 	if err != nil {
 		t.Fatal(err)
 	}
 	quoted := regexp.MustCompile("`([^`]+)`")
-	var out []*room
+	var out []*folder
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
 			continue
 		}
-		r := &room{line: line, free: strings.TrimSpace(cells[3]) == "anything"}
+		r := &folder{line: line, free: strings.TrimSpace(cells[3]) == "anything"}
 		for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
 			r.folders = append(r.folders, strings.Fields(m[1])...)
 		}
@@ -108,13 +108,13 @@ func rooms(t *testing.T) []*room {
 		out = append(out, r)
 	}
 	if len(out) < 10 {
-		t.Fatalf("%s has lost its table of rooms", document)
+		t.Fatalf("%s has lost its table of folders", document)
 	}
 	return out
 }
 
-// roomOf returns the row that names a folder most exactly, and the name under which other rows know it.
-func roomOf(all []*room, folder string) (found *room, name string) {
+// folderOf returns the row that names a folder most exactly, and the name under which other rows know it.
+func folderOf(all []*folder, folder string) (found *folder, name string) {
 	longest := 0
 	for _, r := range all {
 		for _, f := range r.folders {
@@ -128,11 +128,11 @@ func roomOf(all []*room, folder string) (found *room, name string) {
 	return found, name
 }
 
-func TestTableOfRoomsSaysWhoImportsWhom(t *testing.T) {
-	all := rooms(t)
-	imported := map[*room]map[string]bool{}
+func TestTableOfFoldersSaysWhoImportsWhom(t *testing.T) {
+	all := folders(t)
+	imported := map[*folder]map[string]bool{}
 	for folder, imports := range packages(t) {
-		r, _ := roomOf(all, folder)
+		r, _ := folderOf(all, folder)
 		if r == nil {
 			t.Errorf("%s has no row for %s", document, folder)
 			continue
@@ -142,7 +142,7 @@ func TestTableOfRoomsSaysWhoImportsWhom(t *testing.T) {
 		}
 		for _, p := range imports {
 			if own, ok := strings.CutPrefix(p, module); ok {
-				if other, name := roomOf(all, own); other != r && other != nil {
+				if other, name := folderOf(all, own); other != r && other != nil {
 					imported[r][name] = true
 				}
 			} else if strings.HasPrefix(p, pdata) {
@@ -193,15 +193,15 @@ func componentOf(folder string) string {
 }
 
 func TestImportsPointInOneDirection(t *testing.T) {
-	all := rooms(t)
+	all := folders(t)
 	for folder, imports := range packages(t) {
-		r, _ := roomOf(all, folder)
+		r, _ := folderOf(all, folder)
 		for _, p := range imports {
 			own, ok := strings.CutPrefix(p, module)
 			if !ok {
 				continue
 			}
-			other, _ := roomOf(all, own)
+			other, _ := folderOf(all, own)
 			top, _, _ := strings.Cut(own, "/")
 			switch from, _, _ := strings.Cut(folder, "/"); {
 			case componentOf(own) != "" && componentOf(own) != componentOf(folder):
