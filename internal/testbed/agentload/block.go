@@ -6,15 +6,17 @@ package agentload
 import (
 	"bytes"
 	"crypto/rand"
+	"slices"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // Block is a number of runs, cut into OTLP requests so that each request holds a share of every run: spans of one run come in
-// several requests, between those of others. The requests are marshalled once; renew gives the runs new trace ids in place.
+// several requests, between those of others. Recorded requests stay as they are. The requests are marshalled once; renew gives the runs new trace ids in place.
 type Block struct {
 	requests []request
-	ids      [][16]byte
+	ids      []pcommon.TraceID
 }
 
 type request struct {
@@ -26,17 +28,28 @@ type request struct {
 // Block makes the runs of a load that are sent together.
 func (g *Generator) Block(load Load) (*Block, error) {
 	b := &Block{}
-	traces := make([]ptrace.Traces, 0, load.Runs+load.Web)
-	for range load.Runs {
-		traces = append(traces, g.Trace(load.Shape))
+	parts := load.Recorded
+	if parts == nil {
+		traces := make([]ptrace.Traces, 0, load.Runs+load.Web)
+		for i := range load.Runs {
+			td := g.Trace(load.Shape)
+			if load.RunsInTrace > 1 && i%load.RunsInTrace > 0 {
+				setTraceID(td, traceIDs(traces[len(traces)-1])[0])
+			}
+			traces = append(traces, td)
+		}
+		for range load.Web {
+			traces = append(traces, g.WebTrace())
+		}
+		parts = Interleave(traces, load.Requests)
 	}
-	for range load.Web {
-		traces = append(traces, g.WebTrace())
+	for _, part := range parts {
+		for _, id := range traceIDs(part) {
+			if !slices.Contains(b.ids, id) {
+				b.ids = append(b.ids, id)
+			}
+		}
 	}
-	for _, td := range traces {
-		b.ids = append(b.ids, td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).TraceID())
-	}
-	parts := Interleave(traces, load.Requests)
 	var m ptrace.ProtoMarshaler
 	for _, part := range parts {
 		body, err := m.MarshalTraces(part)
@@ -44,12 +57,39 @@ func (g *Generator) Block(load Load) (*Block, error) {
 			return nil, err
 		}
 		r := request{body: body, spans: part.SpanCount(), at: make([][]int, len(b.ids))}
+		held := traceIDs(part)
 		for run, id := range b.ids {
-			r.at[run] = positions(body, id[:])
+			if slices.Contains(held, id) {
+				r.at[run] = positions(body, id[:])
+			}
 		}
 		b.requests = append(b.requests, r)
 	}
 	return b, nil
+}
+
+func eachSpan(td ptrace.Traces, do func(ptrace.Span)) {
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				do(s)
+			}
+		}
+	}
+}
+
+func setTraceID(td ptrace.Traces, id pcommon.TraceID) {
+	eachSpan(td, func(s ptrace.Span) { s.SetTraceID(id) })
+}
+
+// traceIDs are those of the spans, in the order in which they come first.
+func traceIDs(td ptrace.Traces) (ids []pcommon.TraceID) {
+	eachSpan(td, func(s ptrace.Span) {
+		if id := s.TraceID(); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	})
+	return ids
 }
 
 // Interleave cuts runs of a Generator into so many requests, each with a share of every run.
@@ -104,7 +144,7 @@ func (b *Block) renew() {
 }
 
 // put gives the runs in one request these trace ids.
-func (b *Block) put(request int, ids [][16]byte) {
+func (b *Block) put(request int, ids []pcommon.TraceID) {
 	r := b.requests[request]
 	for run := range ids {
 		for _, at := range r.at[run] {
@@ -113,8 +153,8 @@ func (b *Block) put(request int, ids [][16]byte) {
 	}
 }
 
-func newIDs(n int) [][16]byte {
-	ids := make([][16]byte, n)
+func newIDs(n int) []pcommon.TraceID {
+	ids := make([]pcommon.TraceID, n)
 	for i := range ids {
 		rand.Read(ids[i][:]) // never fails
 	}

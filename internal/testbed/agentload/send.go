@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -19,15 +21,17 @@ import (
 // Load says what to send and how fast.
 type Load struct {
 	Shape       Shape
-	Runs        int           // interleaved in one block
-	Web         int           // traces that are no runs of agents, beside them
-	Requests    int           // that one block is cut into
-	Connections int           // each sends a block of its own, one request at a time
-	Open        int           // runs that are open at once; 0 is those of the blocks that are being sent
-	Steady      bool          // with Open: runs end all the time and not all at once; the first ones lack their beginning
-	Rate        float64       // spans per second; 0 is a closed loop, as fast as they are acknowledged
-	Spans       int64         // stop after so many; blocks are sent whole, so a few more are
-	Time        time.Duration // stop after so long
+	Runs        int             // interleaved in one block
+	RunsInTrace int             // that have one trace id; 0 is 1
+	Recorded    []ptrace.Traces // requests that are sent instead of made-up runs
+	Web         int             // traces that are no runs of agents, beside them
+	Requests    int             // that one block is cut into
+	Connections int             // each sends a block of its own, one request at a time
+	Open        int             // runs that are open at once; 0 is those of the blocks that are being sent
+	Steady      bool            // with Open: runs end all the time and not all at once; the first ones lack their beginning
+	Rate        float64         // spans per second; 0 is a closed loop, as fast as they are acknowledged
+	Spans       int64           // stop after so many; blocks are sent whole, so a few more are
+	Time        time.Duration   // stop after so long
 }
 
 // Sent is what was acknowledged.
@@ -109,7 +113,7 @@ func (s *sender) connection(ctx context.Context, endpoint string, b *Block) erro
 // ring keeps this connection's share of Load.Open runs open: block after block sends its next request, and when all have, the first
 // goes on. So a run lasts Open x its spans / Rate. Blocks differ by the ids of their runs alone, which are all that is kept of them.
 func (s *sender) ring(ctx context.Context, conn *grpc.ClientConn, b *Block) {
-	blocks := make([][][16]byte, max(1, s.load.Open/s.load.Connections/len(b.ids)))
+	blocks := make([][]pcommon.TraceID, max(1, s.load.Open/s.load.Connections/len(b.ids)))
 	sent, share := int64(0), s.load.Spans/int64(s.load.Connections)
 	for pass := 0; ctx.Err() == nil && (sent < share || pass%len(b.requests) != 0); pass++ {
 		for n := range blocks {
@@ -174,15 +178,23 @@ func (raw) Name() string { return "proto" }
 // NewLoad returns the load of a shape by name, all without end for a minute:
 //
 //	short  25 runs of Short in requests of 100 spans
+//	five   the same, five runs in each trace
 //	long   4 runs of Long in requests of 20 spans
 //	large  4 runs of Large in requests of 16 spans
 //	web    25 traces of a web shop in requests of 100 spans
 //	mixed  web, and 1 in 100 spans is of an agent
+//	corpus the recorded traces below testdata/corpus, a request for each file, without their log records
 func NewLoad(shape string) (Load, error) {
 	load := Load{Connections: 4, Spans: math.MaxInt64, Time: time.Minute}
 	switch shape {
 	case "short":
 		load.Shape, load.Runs, load.Requests = Short, 25, 5
+	case "five":
+		load.Shape, load.Runs, load.Requests, load.RunsInTrace = Short, 25, 5, 5
+	case "corpus":
+		var err error
+		load.Recorded, err = recorded("testdata/corpus")
+		return load, err
 	case "long":
 		load.Shape, load.Runs, load.Requests = Long, 4, 20
 	case "large":
@@ -192,7 +204,7 @@ func NewLoad(shape string) (Load, error) {
 	case "mixed":
 		load.Shape, load.Runs, load.Web, load.Requests = Short, 1, 99, 20
 	default:
-		return load, fmt.Errorf("no shape %q, want short, long, large, web or mixed", shape)
+		return load, fmt.Errorf("no shape %q, want short, five, long, large, corpus, web or mixed", shape)
 	}
 	return load, nil
 }

@@ -6,11 +6,13 @@ package agentload
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -54,6 +56,43 @@ func TestLoadArrivesAsWholeInterleavedRunsWithNewIDs(t *testing.T) {
 	t.Run("one block after the other", func(t *testing.T) { arrives(t, load) })
 	load.Open = 20
 	t.Run("blocks that stay open", func(t *testing.T) { arrives(t, load) })
+}
+
+// The five runs of a trace stay one trace, and recorded requests keep their traces apart.
+func TestBlocksOfTracesWithSeveralRunsAndOfRecordedTraces(t *testing.T) {
+	load, err := NewLoad("five")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := New(1).Block(load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.ids) != 5 {
+		t.Errorf("%d traces of 25 runs", len(b.ids))
+	}
+	g := New(2)
+	load.Recorded = Interleave([]ptrace.Traces{g.Trace(Short), g.Trace(Short)}, 3)
+	if b, err = New(1).Block(load); err != nil {
+		t.Fatal(err)
+	}
+	b.renew()
+	seen := map[pcommon.TraceID]int{}
+	for _, r := range b.requests {
+		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(r.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eachSpan(td, func(s ptrace.Span) { seen[s.TraceID()]++ })
+	}
+	if len(b.requests) != 3 || len(seen) != 2 {
+		t.Errorf("%d requests with %v", len(b.requests), seen)
+	}
+	for id, n := range seen {
+		if n != 20 || slices.Contains(b.ids, id) {
+			t.Errorf("%v has %d spans of 20, renewed: %v", id, n, !slices.Contains(b.ids, id))
+		}
+	}
 }
 
 func arrives(t *testing.T, load Load) {

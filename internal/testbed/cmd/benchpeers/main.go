@@ -31,10 +31,10 @@ func main() {
 	flag.StringVar(&b.ours, "ours", "bin/otelcol-tapedeck", "collector of this project")
 	flag.StringVar(&b.peers, "peers", "bin/otelcol-peers", "collector of contrib components")
 	flag.StringVar(&b.gateway, "versitygw", "versitygw", "S3 server")
-	name := flag.String("table", "tapes", "what to compare: "+strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
+	name := flag.String("table", "default", "what to compare: "+strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
 	only := flag.String("run", "", "regular expression: pipelines to run, all if empty")
 	scale := flag.Float64("scale", 1, "multiplies how long is sent and how many runs are open: 0.1 for a quick look")
-	shape := flag.String("shape", "", "shape of the runs: short, long, large, web or mixed; that of the table if empty")
+	shape := flag.String("shape", "", "shape of the runs: short, five, long, large, corpus, web or mixed; that of the table if empty")
 	rate := flag.Float64("rate", -1, "spans per second, 0 is as fast as they are acknowledged; that of the table if negative")
 	limit := flag.Duration("time", 0, "how long to send to each pipeline; that of the table if 0")
 	rounds := flag.Int("rounds", 1, "how often to run all pipelines")
@@ -85,8 +85,8 @@ func (b *bench) choose(name, only, shape string, rate float64, limit time.Durati
 }
 
 func (b *bench) run(ctx context.Context, rounds int) error {
-	fmt.Printf("%-44s %9s %6s %5s %7s %14s %7s %8s %10s %7s %7s %9s %11s %7s\n", "pipeline", "spans", "MB", "MB/s", "CPU-s", "CPU-s/1M spans",
-		"x floor", "MB/CPU-s", "p99 accept", "peak MB", "disk MB", "delivered", "S3 CPU-s/1M", "refused")
+	fmt.Printf("%-44s %9s %6s %5s %7s %14s %7s %8s %10s %7s %7s %9s %11s %7s %9s  %s\n", "pipeline", "spans", "MB", "MB/s", "CPU-s", "CPU-s/1M spans",
+		"x floor", "MB/CPU-s", "p99 accept", "peak MB", "disk MB", "delivered", "S3 CPU-s/1M", "refused", "stored/MB", "requests to S3 per 1,000 spans")
 	for range rounds {
 		floor := 0.0
 		for _, p := range b.pipelines {
@@ -104,10 +104,14 @@ func (b *bench) run(ctx context.Context, rounds int) error {
 				delivered = fmt.Sprint(r.delivered)
 			}
 			mb := float64(r.sent.Bytes) / 1e6
-			fmt.Printf("%-44s %9d %6.0f %5.0f %7.2f %14.1f %7.2f %8.0f %10s %7.0f %7.0f %9s %11.1f %7d\n", p.name, r.sent.Spans, mb,
+			stored := "-"
+			if r.stored > 0 {
+				stored = fmt.Sprintf("%.2f", float64(r.stored)/1e6/mb)
+			}
+			fmt.Printf("%-44s %9d %6.0f %5.0f %7.2f %14.1f %7.2f %8.0f %10s %7.0f %7.0f %9s %11.1f %7d %9s  %s\n", p.name, r.sent.Spans, mb,
 				mb/r.sent.Took.Seconds(), r.cpu.Seconds(), perMillion, perMillion/floor, mb/r.cpu.Seconds(),
 				r.sent.AcceptWithin(0.99).Round(10*time.Microsecond), float64(r.peak)/1e6, float64(r.disk)/1e6, delivered,
-				r.storage.Seconds()/million, r.sent.Failed)
+				r.storage.Seconds()/million, r.sent.Failed, stored, perThousand(r.requests, r.sent.Spans))
 		}
 	}
 	return nil
@@ -121,6 +125,17 @@ type result struct {
 	peak      int64         // bytes resident
 	disk      int64         // bytes in the spool when the last span had been sent
 	delivered int           // spans found where the pipeline writes, or said to have been passed on
+	stored    int64         // bytes that the pipeline has written in the end
+	requests  map[string]int
+}
+
+// perThousand tells requests by kind, per thousand spans.
+func perThousand(requests map[string]int, spans int64) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(requests)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", kind, float64(requests[kind])/float64(spans)*1000))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (b *bench) measure(ctx context.Context, p pipeline) (r result, err error) {
@@ -141,7 +156,7 @@ func (b *bench) measure(ctx context.Context, p pipeline) (r result, err error) {
 	if p.contrib {
 		binary = b.peers
 	}
-	collector, otlp, err := startCollector(ctx, binary, p.config(s), folder)
+	collector, otlp, err := startCollector(ctx, binary, p, s)
 	if err != nil {
 		return r, err
 	}
@@ -169,8 +184,17 @@ func (b *bench) measure(ctx context.Context, p pipeline) (r result, err error) {
 		return r, err
 	}
 	r.cpu, r.peak = usage.cpu-idle, usage.peak
-	if p.delivered != nil {
-		r.delivered, err = p.delivered(folder)
+	if p.delivered == nil {
+		return r, nil
 	}
+	if r.stored, err = size(p.stored(s)); err != nil {
+		return r, err
+	}
+	if p.s3 {
+		if r.requests, err = requests(filepath.Join(folder, accessLog)); err != nil {
+			return r, err
+		}
+	}
+	r.delivered, err = p.delivered(folder)
 	return r, err
 }

@@ -34,7 +34,8 @@ type pipeline struct {
 	name       string
 	contrib    bool // made of contrib's components alone
 	s3         bool
-	processors string // FOLDER stands for a folder of its own
+	example    string   // a configuration of the repository, run as it stands; then there are no processors and no exporter
+	processors []string // in their order; FOLDER stands for a folder of its own
 	exporter   func(settings) string
 	delivered  func(folder string) (spans int, err error)
 	emits      bool // delivered is what agentrun says it has passed on
@@ -42,12 +43,31 @@ type pipeline struct {
 
 func nop(settings) string { return "  nop:\n" }
 
-func tapeFile(s settings) string {
-	return fmt.Sprintf("  tape:\n    gate: off\n    deck: file://%s\n", filepath.Join(s.folder, "deck"))
+func tapeMemory(settings) string { return "  tape:\n    deck: mem://bench\n" }
+
+func tapeFile(s settings) string { return "  tape:\n    deck: " + s.fileDeck() + "\n" }
+
+func tapeS3(s settings) string { return "  tape:\n    deck: " + s.s3Deck() + "\n" }
+
+// gateOff is an exporter without the gate.
+func gateOff(exporter func(settings) string) func(settings) string {
+	return func(s settings) string { return exporter(s) + "    gate: off\n" }
 }
 
-func tapeS3(s settings) string {
-	return fmt.Sprintf("  tape:\n    gate: off\n    deck: s3://%s/deck?endpoint=http://%s&region=%s&use_path_style=true\n", bucket, s.endpoint, region)
+const deckFolder = "deck"
+
+func (s settings) fileDeck() string { return "file://" + filepath.Join(s.folder, deckFolder) }
+
+func (s settings) s3Deck() string {
+	return fmt.Sprintf("s3://%s/deck?endpoint=http://%s&region=%s&use_path_style=true", bucket, s.endpoint, region)
+}
+
+// stored is the folder in which whatever a pipeline writes ends up.
+func (p pipeline) stored(s settings) string {
+	if p.s3 {
+		return filepath.Join(s.folder, "s3")
+	}
+	return filepath.Join(s.folder, deckFolder)
 }
 
 // awss3 is set up for throughput: protobuf, zstd, one object per 2,000 spans or second.
@@ -82,9 +102,12 @@ func (p pipeline) config(s settings) string {
 		return strings.TrimSuffix(strings.TrimSpace(strings.SplitN(block, "\n", 2)[0]), ":")
 	}
 	exporter := p.exporter(s)
-	processors := ""
-	if p.processors != "" {
-		processors = "processors:\n" + strings.ReplaceAll(p.processors, "FOLDER", s.folder)
+	processors, names := "", make([]string, len(p.processors))
+	if len(p.processors) > 0 {
+		processors = "processors:\n" + strings.ReplaceAll(strings.Join(p.processors, ""), "FOLDER", s.folder)
+	}
+	for i, block := range p.processors {
+		names[i] = name(block)
 	}
 	return fmt.Sprintf(`receivers:
   otlp:
@@ -110,7 +133,7 @@ func (p pipeline) config(s settings) string {
       receivers: [otlp]
       processors: [%s]
       exporters: [%s]
-`, processors, exporter, name(p.processors), name(exporter))
+`, processors, exporter, strings.Join(names, ", "), name(exporter))
 }
 
 // inTapes counts the spans that the tapes of a deck say they were made from.

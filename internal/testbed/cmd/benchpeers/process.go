@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,34 +73,63 @@ func startS3(ctx context.Context, binary, folder string) (*process, string, erro
 	if err != nil {
 		return nil, "", err
 	}
-	cmd := exec.Command(binary, "--port", address, "--region", region, "--quiet", "posix", "--sidecar", filepath.Join(folder, "sidecar"), filepath.Join(folder, "s3"))
+	cmd := exec.Command(binary, "--port", address, "--region", region, "--quiet", "--access-log", filepath.Join(folder, accessLog), "posix", "--sidecar", filepath.Join(folder, "sidecar"), filepath.Join(folder, "s3"))
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+access, "ROOT_SECRET_KEY="+access)
 	p, err := start(ctx, cmd, address)
 	return p, address, err
 }
 
-// startCollector runs a collector with a configuration in which ADDRESS stands for where OTLP/gRPC is to listen.
-func startCollector(ctx context.Context, binary, config, folder string) (*process, string, error) {
-	address, err := freeAddress()
+const accessLog = "access.log"
+
+var operation = regexp.MustCompile(` s3_(\w+) `)
+
+// requests counts the requests in the access log of versitygw by kind.
+func requests(path string) (map[string]int, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	metrics, err := freeAddress()
-	if err != nil {
-		return nil, "", err
+	kinds := map[string]int{}
+	for _, m := range operation.FindAllSubmatch(text, -1) {
+		kinds[string(m[1])]++
 	}
-	path := filepath.Join(folder, "collector.yaml")
-	config = strings.NewReplacer("ADDRESS", address, "METRICS_PORT", metrics[strings.LastIndexByte(metrics, ':')+1:]).Replace(config)
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		return nil, "", err
+	return kinds, nil
+}
+
+// startCollector runs a collector of a pipeline until it listens for OTLP/gRPC at the address.
+func startCollector(ctx context.Context, binary string, p pipeline, s settings) (*process, string, error) {
+	var addresses [4]string // OTLP/gRPC, metrics, OTLP/HTTP, health
+	for i := range addresses {
+		var err error
+		if addresses[i], err = freeAddress(); err != nil {
+			return nil, "", err
+		}
+	}
+	metricsPort := addresses[1][strings.LastIndexByte(addresses[1], ':')+1:]
+	path := p.example
+	environment := append(os.Environ(), "AWS_ACCESS_KEY_ID="+access, "AWS_SECRET_ACCESS_KEY="+access, "AWS_REGION="+region)
+	if path == "" {
+		path = filepath.Join(s.folder, "collector.yaml")
+		config := strings.NewReplacer("ADDRESS", addresses[0], "METRICS_PORT", metricsPort).Replace(p.config(s))
+		if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+			return nil, "", err
+		}
+	} else {
+		deck := s.fileDeck()
+		if p.s3 {
+			deck = s.s3Deck()
+		}
+		environment = append(environment, "TAPEDECK_DECK="+deck, "TAPEDECK_REDACTION_KEY=3f1c9a7e5b2d8046c1e7f3a95d0b6248",
+			"TAPEDECK_SPOOL="+filepath.Join(s.folder, spoolFolder), "TAPEDECK_STATE="+filepath.Join(s.folder, "state"),
+			"OTLP_GRPC_ENDPOINT="+addresses[0], "METRICS_PORT="+metricsPort, "OTLP_HTTP_ENDPOINT="+addresses[2], "HEALTH_ENDPOINT="+addresses[3])
 	}
 	cmd := exec.Command(binary, "--config", path)
-	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+access, "AWS_SECRET_ACCESS_KEY="+access, "AWS_REGION="+region)
-	p, err := start(ctx, cmd, address)
+	cmd.Env = environment
+	started, err := start(ctx, cmd, addresses[0])
 	if err == nil {
-		p.metrics = metrics
+		started.metrics = addresses[1]
 	}
-	return p, address, err
+	return started, addresses[0], err
 }
 
 // metric is the sum of a metric of the collector over its attributes; a counter that has not counted is 0.
