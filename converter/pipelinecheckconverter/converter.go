@@ -45,6 +45,10 @@ func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.pipelines)) {
 		p := s.pipelines[name]
+		if slices.ContainsFunc(p.exporters, isType(tape)) && s.open(name, map[string]bool{}) {
+			c.logger.Warn("no agentrun processor stands before the tape exporter: whoever sends can choose a tenant with the resource attribute tapedeck.run.key; "+
+				"put agentrun before it, or let nobody but collectors with agentrun send to it", zap.String("pipeline", name))
+		}
 		for i, processor := range p.processors {
 			if typeOf(processor) != agentRun {
 				continue
@@ -104,6 +108,41 @@ func (s service) redactedBefore(name string, processors []string, seen map[strin
 		}
 	}
 	return false
+}
+
+// open reports whether what a receiver takes gets through a pipeline without agentrun, which removes what only components may say.
+func (s service) open(name string, seen map[string]bool) bool {
+	p := s.pipelines[name]
+	if slices.ContainsFunc(p.processors, isType(agentRun)) {
+		return false
+	}
+	seen[name] = true
+	return slices.ContainsFunc(p.receivers, func(receiver string) bool {
+		if _, connector := s.connectors[receiver]; !connector {
+			return true
+		}
+		for other, from := range s.pipelines {
+			if !seen[other] && slices.Contains(from.exporters, receiver) && s.carries(receiver, other, name) && s.open(other, seen) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// carries reports whether a connector brings the signal of one pipeline into another: it leaves a signal what it is if a pipeline of that signal
+// takes from it.
+func (s service) carries(connector, from, to string) bool {
+	signal := typeOf(from)
+	if signal == typeOf(to) {
+		return true
+	}
+	for name, p := range s.pipelines {
+		if typeOf(name) == signal && slices.Contains(p.receivers, connector) {
+			return false
+		}
+	}
+	return true
 }
 
 // batchesBefore returns the batch processors between a place in a pipeline and exporters of a type.

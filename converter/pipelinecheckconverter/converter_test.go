@@ -23,7 +23,11 @@ func convert(t *testing.T, conf *confmap.Conf) (warnings []string, err error) {
 	err = NewFactory().Create(confmap.ConverterSettings{Logger: zap.New(core)}).Convert(t.Context(), conf)
 	require.Equal(t, before, conf.ToStringMap(), "a check changes nothing")
 	for _, e := range log.All() {
-		warnings = append(warnings, e.ContextMap()["agentrun"].(string)+" "+e.ContextMap()["batch"].(string))
+		var fields []string
+		for _, f := range e.Context {
+			fields = append(fields, f.String)
+		}
+		warnings = append(warnings, strings.Join(fields, " "))
 	}
 	return warnings, err
 }
@@ -63,6 +67,8 @@ service:
 		"batch behind, no tapes":      {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [debug]}`},
 		"batch behind the splitter":   {pipelines: "traces: {receivers: [otlp], processors: [agentredaction, agentrun], exporters: [replaysplit]}\n    traces/p: {receivers: [replaysplit], processors: [batch], exporters: [tape]}\n    traces/r: {receivers: [replaysplit], exporters: [tape]}", warnings: []string{"agentrun traces/p::batch"}},
 		"batch before the splitter":   {pipelines: "traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [replaysplit]}\n    traces/p: {receivers: [replaysplit], exporters: [tape]}", warnings: []string{"agentrun traces::batch"}},
+		"no agentrun":                 {pipelines: `traces: {receivers: [otlp], processors: [agentredaction], exporters: [tape]}`, warnings: []string{"traces"}},
+		"agentrun in one of two":      {pipelines: "traces/in: {receivers: [otlp], processors: [agentredaction, agentrun], exporters: [forward]}\n    traces/past: {receivers: [otlp/2], exporters: [forward]}\n    traces: {receivers: [forward], exporters: [tape]}", warnings: []string{"traces"}},
 		"of another form":             {pipelines: "traces: [1]\n    logs: {processors: {a: 1}, exporters: [[]]}"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,8 +23,11 @@ const (
 	RunItems    = Prefix + "run.items"    // int: distinct spans of the trace so far
 	RunComplete = Prefix + "run.complete" // bool: nothing says that the root is missing, or that does not matter
 	RunReplay   = Prefix + "run.replay"   // string: the tags of the emission, if it has any, as segregation.Tags writes them
-	Redaction   = Prefix + "redaction"    // string: which redaction the evidence has seen (Marker), or "none"
+	Redaction   = Prefix + "redaction"    // string: which redaction the evidence has seen (Marker), or Unredacted
 )
+
+// Unredacted stands in the place of a marker where no redaction has seen the evidence, and none is required.
+const Unredacted = "none"
 
 // Run is what agentrun says of the run that a resource belongs to.
 type Run struct {
@@ -32,11 +35,20 @@ type Run struct {
 	Items    int    // distinct spans of the trace so far
 	Complete bool   // the run is whole as far as anyone can know
 	Stated   bool   // Complete was said, as true or false
+	Replay   string // the tags of the emission, as segregation.Tags writes them
+	// Malformed says that the tags are no text: something is a replay, and nobody knows of what.
+	Malformed bool
 }
 
-// ReadRun reads what Write has written. An attribute of another type counts as missing.
+// ReadRun reads what Write has written. An attribute of another type counts as missing, except tags: they are Malformed then.
+//
+// The key is taken as it is, without a proof. agentrun strips what senders have written, so behind it nobody else can have written it; where
+// no agentrun stands before a tape exporter, the check of the pipelines warns. See docs/architecture.md.
 func ReadRun(resource pcommon.Map) Run {
-	run := Run{Key: textOf(resource, RunKey)}
+	run := Run{Key: textOf(resource, RunKey), Replay: textOf(resource, RunReplay)}
+	if v, ok := resource.Get(RunReplay); ok {
+		run.Malformed = v.Type() != pcommon.ValueTypeStr
+	}
 	if v, ok := resource.Get(RunItems); ok && v.Type() == pcommon.ValueTypeInt {
 		run.Items = int(v.Int())
 	}
@@ -51,6 +63,9 @@ func (r Run) Write(resource pcommon.Map) {
 	resource.PutStr(RunKey, r.Key)
 	resource.PutInt(RunItems, int64(r.Items))
 	resource.PutBool(RunComplete, r.Complete)
+	if r.Replay != "" {
+		resource.PutStr(RunReplay, r.Replay)
+	}
 }
 
 // Assembled tells whether agentrun has put the resource together.

@@ -13,7 +13,7 @@ import (
 func TestRunIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range []Run{
 		{Key: "default/00000000000000000000000000000001", Items: 3, Complete: true, Stated: true},
-		{Key: "a/b/00000000000000000000000000000001", Stated: true},
+		{Key: "a/b/00000000000000000000000000000001", Stated: true, Replay: "replay_run_id=r-1"},
 	} {
 		m := pcommon.NewMap()
 		want.Write(m)
@@ -23,13 +23,15 @@ func TestRunIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+// Tags that cannot be read are not passed over: replays are told from production fail-closed.
 func TestAttributesOfAnotherTypeSayNothing(t *testing.T) {
 	m := pcommon.NewMap()
 	m.PutInt(RunKey, 1)
 	m.PutStr(RunItems, "3")
 	m.PutStr(RunComplete, "true")
 	m.PutInt(Redaction, 1)
-	if got := ReadRun(m); got != (Run{}) || got.Assembled() {
+	m.PutInt(RunReplay, 1)
+	if got := ReadRun(m); got != (Run{Malformed: true}) || got.Assembled() {
 		t.Errorf("read %+v", got)
 	}
 	if marker, ok := MarkerOf(m); ok {

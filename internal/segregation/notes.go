@@ -116,13 +116,7 @@ func (s *Scan) note(m pcommon.Map) {
 // Handover scans what a component before has said of a run, on one of its resources. Nobody outside can say it: agentrun takes
 // attributes of this namespace off what comes in.
 func (s *Scan) Handover(resource pcommon.Map) {
-	v, ok := resource.Get(handover.RunReplay)
-	if !ok {
-		return
-	}
-	if v.Type() != pcommon.ValueTypeStr {
-		s.tags.Malformed = true
-		return
-	}
-	s.tags.Merge(ParseTags(v.Str()))
+	run := handover.ReadRun(resource)
+	s.tags.Malformed = s.tags.Malformed || run.Malformed
+	s.tags.Merge(ParseTags(run.Replay))
 }

@@ -37,7 +37,7 @@ const (
 // Whether evidence must be redacted before it reaches this processor.
 const (
 	redactionRequired = "required"
-	redactionNone     = "none"
+	redactionNone     = handover.Unredacted
 )
 
 // How traces are treated whose root never came.

@@ -13,16 +13,12 @@ import (
 )
 
 func stamp(e *assembly.Emission, complete bool, rules *segregation.Rules) {
-	run := handover.Run{Key: e.Key.String(), Items: e.Items, Complete: complete}
-	tags := tagsOf(e.Traces, rules)
+	run := handover.Run{Key: e.Key.String(), Items: e.Items, Complete: complete, Replay: tagsOf(e.Traces, rules).String()}
 	for _, rs := range e.Traces.ResourceSpans().All() {
 		a := rs.Resource().Attributes()
 		run.Write(a)
-		if !tags.IsEmpty() {
-			a.PutStr(handover.RunReplay, tags.String())
-		}
 		if _, marked := a.Get(handover.Redaction); !marked {
-			a.PutStr(handover.Redaction, redactionNone)
+			a.PutStr(handover.Redaction, handover.Unredacted)
 		}
 	}
 }
