@@ -205,7 +205,7 @@ var FindingKinds = []FindingKind{
 	{CodeUnfinished, SeverityWarning, "nothing shows that the run ended: neither an answer nor an end that needs none is recorded"},
 	{CodeResentChanged, SeverityInfo, "a message was resent with other ids, spelling or number rounding; the first one stands"},
 	{CodeModelCallHidden, SeverityWarning, "a model call took place that no span reports"},
-	{CodeJoined, SeverityInfo, "the run was joined from several traces"},
+	{CodeJoined, SeverityInfo, "the run was joined from several traces, or from parts of one that no span holds together; the detail says by what"},
 	{CodeUnassignedRecords, SeverityInfo, "records could not be assigned to a run"},
 	{CodeDuplicateReport, SeverityInfo, "several spans report the same call; they are one event"},
 	{CodeInvalidItem, SeverityWarning, "a span was malformed and could be read only in part"},

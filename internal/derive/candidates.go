@@ -6,6 +6,7 @@ package derive
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -15,7 +16,10 @@ import (
 //
 //   - the run-level id;
 //   - the opening of a conversation, of runs without a run span, and of runs that ended waiting for tools or began with their results;
-//   - the id of a tool call or of the conversation, where one of the two holds tool calls only.
+//   - the id, or the name and arguments, of a tool call, or the id of the conversation, where one of the two holds tool calls only, or no user
+//     message and no run span;
+//   - a text that is the answer of a run without a run span and in the other the result of a tool;
+//   - the question and the answer, where no span reports the model calls of one of the two.
 //
 // It keeps some 16 bytes per id and no text.
 type candidateIndex struct {
@@ -23,7 +27,7 @@ type candidateIndex struct {
 	location    []int            // of each fragment; in ascending order
 	group       groups           // of fragments
 	first       map[uint64]int   // key → the fragment that had it first
-	conditional []conditionalKey // keys that count only when a fragment of tool calls has them too
+	conditional []conditionalKey // keys that count only when a fragment has them that could not stand alone
 	asked       map[uint64]bool
 }
 
@@ -57,7 +61,6 @@ func (k *candidateIndex) add(location int, t *tape.Tape) {
 	}
 	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeNoRoot })
 	models := modelCalls(t)
-	toolsOnly := rootless && len(models) == 0
 	for i, e := range models {
 		if !rootless && (i < len(models)-1 || !asksForTools(t, e)) && (i > 0 || !takesUp(t, e)) {
 			continue
@@ -67,28 +70,49 @@ func (k *candidateIndex) add(location int, t *tape.Tape) {
 		}
 	}
 	ids := map[uint64]bool{}
-	take := func(kind, id string) {
-		if id != "" {
-			ids[k.key(kind, tenant, id)] = true
+	take := func(counts bool, kind string, id ...string) {
+		if id[len(id)-1] != "" {
+			key := k.key(kind, tenant, strings.Join(id, "\x00"))
+			ids[key] = true
+			if counts {
+				k.asked[key] = true
+			}
 		}
 	}
-	take("conversation", t.Run.ConversationID)
+	asked, answer := "", ""
+	if t.Input.UserMessage != nil {
+		asked = *t.Input.UserMessage
+	}
+	if t.Output.Text != nil {
+		answer = strings.TrimSpace(*t.Output.Text)
+	}
+	dependent := len(models) == 0 || rootless && asked == ""
+	take(dependent, "conversation", t.Run.ConversationID)
+	take(rootless, "says", answer)
+	take(hidden(t), "answers", asked, answer)
 	for _, e := range t.Events {
-		take("call", e.ToolCallID)
+		take(dependent, "call", e.ToolCallID)
+		take(dependent, "args", e.Name, e.ArgsHash)
+		take(false, "says", strings.TrimSpace(e.Result.Str()))
 	}
 	for _, m := range t.Messages {
 		for _, p := range m.Parts {
-			if p.Type == tape.PartToolCall {
-				take("call", p.ID)
+			switch p.Type {
+			case tape.PartToolCall:
+				take(dependent, "call", p.ID)
+			case tape.PartToolResult:
+				take(false, "says", strings.TrimSpace(p.Result.Str()))
 			}
 		}
 	}
 	for key := range ids {
 		k.conditional = append(k.conditional, conditionalKey{key, fragment})
-		if toolsOnly {
-			k.asked[key] = true
-		}
 	}
+}
+
+// hidden reports that no span reports a call of the run.
+func hidden(t *tape.Tape) bool {
+	return !slices.ContainsFunc(t.Events, func(e tape.Event) bool { return len(e.SpanIDs) > 0 })
 }
 
 // modelCalls lists the model calls of a run in order of their start.
@@ -108,13 +132,19 @@ func asksForTools(t *tape.Tape, e tape.Event) bool {
 	return e.Response != nil && slices.ContainsFunc(t.Messages[e.Response.Message].Parts, func(p tape.Part) bool { return p.Type == tape.PartToolCall })
 }
 
-// takesUp reports a model call whose request ends with something else than a word of the user.
+// takesUp reports a model call whose request ends with something else than a word of the user, or with several: some packages tell the model
+// the results of its calls so.
 func takesUp(t *tape.Tape, e tape.Event) bool {
 	if e.Request == nil || len(e.Request.Messages) == 0 {
 		return false
 	}
-	role := t.Messages[e.Request.Messages[len(e.Request.Messages)-1]].Role
-	return role == tape.RoleAssistant || role == tape.RoleTool
+	role := func(fromEnd int) tape.Role {
+		if n := len(e.Request.Messages) - fromEnd; n >= 0 {
+			return t.Messages[e.Request.Messages[n]].Role
+		}
+		return ""
+	}
+	return role(1) == tape.RoleAssistant || role(1) == tape.RoleTool || role(1) == tape.RoleUser && role(2) == tape.RoleUser
 }
 
 // opening is the id of the first message of a request that is no system prompt.

@@ -228,6 +228,38 @@ func TestEveryRunAloneJoinsInADeckAsInOneCall(t *testing.T) {
 	}
 }
 
+// The second half of each run lies in a trace of its own here.
+func TestRunsThatLostTheirTraceContextJoinInADeckAsInOneCall(t *testing.T) {
+	split := groundtruth.Mutations[slices.IndexFunc(groundtruth.Mutations, func(m groundtruth.Mutation) bool { return m.Name == "two traces" })]
+	joined := 0
+	for i, run := range corpusRuns(t) {
+		if i%3 != 0 {
+			continue
+		}
+		mutated, ok, err := split.Apply(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			continue
+		}
+		t.Run(run.Group+"/"+run.Scenario, func(t *testing.T) {
+			set := evidenceOf(t, mutated)
+			one, w := openDeck(t, "mem")
+			deriveOnce(t, w, "default", set)
+			d, w := openDeck(t, "mem")
+			deriveEach(t, w, "default", set)
+			joined += len(joinDeck(t, w, DeckJoin{}))
+			if diff := cmp.Diff(below(t, one, "joined/"), below(t, d, "joined/")); diff != "" {
+				t.Errorf("%.2000s", diff)
+			}
+		})
+	}
+	if joined < 80 {
+		t.Errorf("only %d runs were joined", joined)
+	}
+}
+
 func TestJoiningADeckAgainChangesNothing(t *testing.T) {
 	set := evidenceOf(t, torn(t)...)
 	d, w := openDeck(t, "mem")

@@ -51,7 +51,7 @@ func (b *builder) event(k *call) tape.Event {
 		e.Parent = k.agent.seq
 	}
 	if len(k.nodes) > 0 && k.start > 0 {
-		e.StartedAt = instant(k.start)
+		e.StartedAt = instant(k.start - k.shift)
 		e.DurationMS = milliseconds(k.end - k.start)
 	}
 	b.notes(k.seq, k.notes)

@@ -22,6 +22,8 @@ type call struct {
 	end   uint64
 	agent *call // the enclosing nested agent, nil at the run's own level
 	seq   int
+	// shift was added to start and end, because the clock of the part is behind.
+	shift uint64
 
 	// model calls
 	request   []*message
@@ -64,13 +66,14 @@ type collector struct {
 
 func collect(f *fragment) *collector {
 	c := &collector{noise: map[string]int64{}, recovered: messages{}}
-	parts := f.joined
-	if len(parts) == 0 {
-		parts = []*fragment{f}
-	}
 	part := map[*call]int{}
-	for i, one := range parts {
+	for i, one := range f.leaves() {
 		seen := len(c.tools)
+		lists := []*[]*call{&c.models, &c.tools, &c.agents, &c.retrievals}
+		before := make([]int, len(lists))
+		for k, l := range lists {
+			before[k] = len(*l)
+		}
 		for _, head := range one.heads {
 			c.collectStates(head)
 			if one.root == nil {
@@ -88,6 +91,11 @@ func collect(f *fragment) *collector {
 		}
 		for _, t := range c.tools[seen:] {
 			part[t] = i
+		}
+		for k, l := range lists {
+			for _, x := range (*l)[before[k]:] {
+				x.start, x.end, x.shift = x.start+one.behind, x.end+one.behind, one.behind
+			}
 		}
 	}
 	c.recoverModels()

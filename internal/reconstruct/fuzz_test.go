@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
@@ -58,7 +59,21 @@ func FuzzTapesOfInventedRunsVerify(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		holds(t, invented(data), uint64(len(data)))
+		holds(t, scattered(invented(data)), uint64(len(data)))
 	})
+}
+
+// scattered puts the spans into three traces.
+func scattered(td ptrace.Traces) ptrace.Traces {
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				id := s.SpanID()
+				s.SetTraceID(pcommon.TraceID{1 + id[7]%3})
+			}
+		}
+	}
+	return td
 }
 
 func encoded(t testing.TB, td ptrace.Traces) []byte {
@@ -97,6 +112,11 @@ func rendered(t *testing.T, requests ...ptrace.Traces) []byte {
 			out = append(tp.AppendJSON(out), '\n')
 		}
 		out = append(append(out, reason...), '\n')
+	}
+	tapes := reconstruct.All(set.Split(), options)
+	sound(t, tapes)
+	for _, tp := range tapes {
+		out = append(tp.AppendJSON(out), '\n')
 	}
 	return out
 }

@@ -5,7 +5,7 @@
 // the batches and the repetitions in which they came.
 //
 // The way through, a file each: node (items become observations), twins (spans that came twice), tree (parents, orphans), runs (which
-// spans are one run), calls (one call per real call), conversation (messages, who asked for which tool, what later requests show), order,
+// spans are one run), stitch (which parts are one run by what they say: spine, asked, steps), calls (one call per real call), conversation (messages, who asked for which tool, what later requests show), order,
 // build (the tape), ending (how the run ended) and grade (what the tape is good for).
 package reconstruct
 

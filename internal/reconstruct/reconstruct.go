@@ -57,9 +57,8 @@ func fragments(t evidence.Trace) (frags []*fragment, unassigned int, reason stri
 	}
 	names := map[string]bool{}
 	seen := redactionsOf(t.Set)
-	for _, f := range divide(link(nodes)) {
+	for _, f := range divide(link(nodes), t.TraceID) {
 		if f.isRun() {
-			f.traces = []string{t.TraceID}
 			f.seen = seen
 			f.cut = t.Cut
 			f.own = f.own || names[f.rootID()]

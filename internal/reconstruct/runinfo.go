@@ -28,11 +28,18 @@ func (b *builder) identify(nodes []*node, tenant, traceID string) {
 	if root != nil {
 		first = root
 	}
-	for _, f := range b.fragment.joined {
-		r.Joined = append(r.Joined, f.traces[0]+"-"+f.rootID())
+	if traces := len(b.fragment.traces); traces > 1 {
+		for _, f := range b.fragment.parts {
+			r.Joined = append(r.Joined, f.traces[0]+"-"+f.rootID())
+		}
+		b.finding(tape.CodeJoined, 0, "run.joined", "joined from "+plural(traces, "trace")+" by "+strings.Join(b.fragment.why, ", "))
+	} else if len(b.fragment.why) > 0 {
+		b.finding(tape.CodeJoined, 0, "run.root_span_id", "joined from parts of the trace by "+strings.Join(b.fragment.why, ", "))
 	}
-	if len(r.Joined) > 0 {
-		b.finding(tape.CodeJoined, 0, "run.joined", "joined from "+plural(len(r.Joined), "trace"))
+	for _, f := range b.fragment.leaves() {
+		if f.behind > 0 {
+			b.finding(tape.CodeClockSkew, 0, "run.joined", fmt.Sprintf("the clock of trace %s is at least %d ms behind; its events are ordered by cause", f.traces[0], f.behind/1_000_000))
+		}
 	}
 	r.RunID = r.TraceID + "-" + r.RootSpanID
 	r.Service = serviceOf(first.resource)
@@ -55,8 +62,8 @@ func (f *fragment) rootID() string {
 	if f.root != nil {
 		return f.root.spanID()
 	}
-	if len(f.joined) > 0 {
-		return f.joined[0].rootID()
+	if len(f.traces) > 1 {
+		return f.parts[0].rootID()
 	}
 	first := f.first()
 	if f.own {
@@ -143,7 +150,7 @@ func (b *builder) times() {
 	}
 	for _, k := range b.ordered {
 		if len(k.nodes) > 0 {
-			take(k.start, k.end)
+			take(k.start-k.shift, k.end-k.shift)
 		}
 	}
 	if start == 0 {

@@ -5,12 +5,10 @@ package reconstruct
 
 import (
 	"slices"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/tape"
 )
 
 // fragment is what one run is made of: the run span and all below it, or loose calls without a run span.
@@ -22,12 +20,14 @@ type fragment struct {
 	cut    string      // why the evidence of one of these traces is not all of it
 	seen   redactions  // what redaction the evidence of these traces went through
 	own    bool        // named by its own first span, because another run has the name that it would have, or other runs lie beside it
-	joined []*fragment // of a joined run: what it was joined from, in order of time
+	parts  []*fragment // what it was united from, in order of time
+	why    []string    // what says that these are one run
+	behind uint64      // ns that its clock is behind that of the part it goes on with, at least
 	within *fragment   // the run that it was gathered into
 }
 
 // divide finds the runs of a trace. Nested agents stay inside the run around them.
-func divide(roots []*node) []*fragment {
+func divide(roots []*node, traceID string) []*fragment {
 	var frags []*fragment
 	loose := map[*node]bool{}
 	for _, r := range roots {
@@ -35,8 +35,10 @@ func divide(roots []*node) []*fragment {
 		findRuns(r, entries, &frags, loose)
 	}
 	frags = gather(append(frags, groupLoose(roots, loose)...))
-	slices.SortFunc(frags, func(a, b *fragment) int { return compareNodes(a.heads[0], b.heads[0]) })
-	return absorb(chain(frags))
+	for _, f := range frags {
+		f.traces = []string{traceID}
+	}
+	return stitch(frags)
 }
 
 // findRuns descends to the outermost agent of each path. Calls that it passes are loose.
@@ -258,88 +260,6 @@ func gather(frags []*fragment) []*fragment {
 		}
 	}
 	return kept
-}
-
-// chain makes one run of steps whose own run span never came: they name the same missing parent, and the conversation of each continues
-// that of the one before.
-func chain(frags []*fragment) []*fragment {
-	kept := frags[:0:0]
-	open := map[pcommon.SpanID]*fragment{}
-	for _, f := range frags {
-		head := f.heads[0]
-		if !head.missing || head.adopted || f.root != nil && !f.root.obs.WeakAgent {
-			kept = append(kept, f)
-			continue
-		}
-		before := open[head.parent]
-		if before == nil || !continues(before, f) {
-			open[head.parent] = f
-			kept = append(kept, f)
-			continue
-		}
-		before.root = nil
-		before.heads = append(before.heads, f.heads...)
-		before.entry = append(before.entry, f.entry...)
-	}
-	return kept
-}
-
-// absorb makes part of a run what one of its tool calls did: calls without an agent span, in the time of the run, whose final answer a request
-// of the run shows as the result of a tool.
-func absorb(frags []*fragment) []*fragment {
-	kept := frags[:0:0]
-	for _, f := range frags {
-		var run *fragment
-		if models := f.modelSpans(); f.root == nil && len(models) > 0 && len(models[len(models)-1].obs.Response) > 0 {
-			answer := textOf(newMessage(models[len(models)-1].obs.Response[0]))
-			for _, g := range frags {
-				if g != f && g.within == nil && g.shows(answer, f.first().start, models[len(models)-1].end) {
-					run = g
-					break
-				}
-			}
-		}
-		if run == nil {
-			kept = append(kept, f)
-			continue
-		}
-		f.within = run
-		run.heads = append(run.heads, f.heads...)
-		run.entry = append(run.entry, f.entry...)
-	}
-	return kept
-}
-
-// shows reports that a model call of the run that ended before from asked for a tool, and that the request of one that began after to shows
-// the text as a result.
-func (f *fragment) shows(text string, from, to uint64) bool {
-	asked := false
-	for _, n := range f.modelSpans() {
-		if n.end <= from && len(n.obs.Response) > 0 && hasToolCall(newMessage(n.obs.Response[0])) {
-			asked = true
-		}
-		if !asked || n.start < to {
-			continue
-		}
-		for _, m := range n.request() {
-			for i := range m.parts {
-				if p := &m.parts[i]; p.Type == tape.PartToolResult && text != "" && strings.TrimSpace(p.Result.Str()) == text {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// continues reports that the first request of f repeats the whole last request of before.
-func continues(before, f *fragment) bool {
-	last, next := before.modelSpans(), f.modelSpans()
-	if len(last) == 0 || len(next) == 0 {
-		return false
-	}
-	sent, repeated := afterSystem(last[len(last)-1].request()), afterSystem(next[0].request())
-	return len(sent) > 0 && len(repeated) > len(sent) && commonPrefix(sent, repeated) == len(sent)
 }
 
 // modelSpans lists the model spans of a fragment in order of time.

@@ -14,7 +14,9 @@ const mutationsHeading = `
 ## Mutations: instrumentations that nobody wrote a rule for
 
 Each run is recorded anew as another instrumentation might have recorded it, and compared with what is true of what it still holds. *Runs* are those in
-which there was something to change. A tape beyond the runs that took place counts as *extra*, in no other column.
+which there was something to change. A tape beyond the runs that took place counts as *extra*, in no other column. As above all telemetry of a run is read
+as one tapedeck derive reads it: what lies in two traces is joined there, and in a deck that the collector fills by tapedeck join; the
+collector itself writes a tape per trace.
 
 `
 

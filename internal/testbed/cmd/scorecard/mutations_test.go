@@ -20,9 +20,9 @@ var limits = map[string][3]int{
 	"foreign call ids":       {2, 0, 0},
 	"unknown envelope":       {8, 0, 0},
 	"every span twice":       {4, 0, 0},
-	"model calls wrapped":    {4, 0, 1},
-	"no root":                {18, 1, 8},
-	"two traces":             {15, 1, 39},
+	"model calls wrapped":    {4, 0, 0},
+	"no root":                {12, 0, 3},
+	"two traces":             {0, 0, 1},
 	"content in span events": {6, 0, 0},
 	"content in log records": {5, 0, 0},
 }

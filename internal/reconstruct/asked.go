@@ -1,0 +1,242 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// This file finds the run of a tool call that lies apart from the response that asked for it.
+
+// tools lists the tool calls of a fragment that no other one encloses, in order of time.
+func (f *fragment) tools() []*node {
+	var out []*node
+	for _, h := range f.heads {
+		walk(h, func(n *node) bool {
+			if n.obs.Class == genai.Tool {
+				out = append(out, n)
+			}
+			return n.obs.Class != genai.Tool
+		})
+	}
+	slices.SortFunc(out, compareNodes)
+	return out
+}
+
+// asking is a tool call that the conversation of a fragment shows to have been asked for.
+type asking struct {
+	f        *fragment
+	part     *genai.Part
+	response bool // a response asks for it, and not only a request or a step shows it
+	executed bool
+}
+
+// askings lists the tool calls that responses of a fragment ask for, and those that its requests and what its steps were given show beyond
+// them, since the last user message.
+func (s *stitcher) askings(f *fragment) (out []*asking) {
+	known := map[string]int{}
+	key := func(p *genai.Part) string {
+		if p.ID != "" {
+			return p.ID
+		}
+		return p.Name + "\x00" + p.Args.JSON()
+	}
+	for _, t := range s.turns[f] {
+		for _, r := range t.n.obs.Response {
+			for _, p := range callsOf(r.Parts) {
+				known[key(p)]++
+				out = append(out, &asking{f: f, part: p, response: true})
+			}
+		}
+	}
+	for _, messages := range [][]*message{s.longest(f), handed(f)} {
+		shown := map[string]int{}
+		for _, m := range sinceUser(messages) {
+			if m.tape.Role != tape.RoleAssistant {
+				continue
+			}
+			for _, p := range callsOf(m.parts) {
+				if shown[key(p)]++; shown[key(p)] > known[key(p)] {
+					known[key(p)]++
+					out = append(out, &asking{f: f, part: p})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// longest is the longest request of a fragment.
+func (s *stitcher) longest(f *fragment) (sent []*message) {
+	for _, t := range s.turns[f] {
+		if len(t.sent) > len(sent) {
+			sent = t.sent
+		}
+	}
+	return sent
+}
+
+// handed is the longest conversation that a step of a fragment was given.
+func handed(f *fragment) (out []*message) {
+	var longest []genai.Message
+	for _, h := range f.heads {
+		if h.obs.WeakAgent && len(h.obs.Input) > len(longest) {
+			longest = h.obs.Input
+		}
+	}
+	for _, m := range longest {
+		out = append(out, newMessage(m))
+	}
+	return out
+}
+
+// sinceUser is what follows the last user message.
+func sinceUser(messages []*message) []*message {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].tape.Role == tape.RoleUser {
+			return messages[i:]
+		}
+	}
+	return messages
+}
+
+// byCalls unites parts whose calls a run asked for: a part that shows, since the last user message, a call that another run's response asked
+// for and that no request of that run shows; and parts that hold nothing but tool calls, by call id, if exactly one run asked for it, else
+// by name and arguments, if in exactly one run such a call is open.
+func (s *stitcher) byCalls() {
+	askings := map[*fragment][]*asking{}
+	c := calls{byID: map[string][]*asking{}, byName: map[string][]*asking{}, meets: map[scopeKey]bool{}}
+	for _, f := range s.all {
+		askings[f] = s.askings(f)
+		for _, a := range askings[f] {
+			if a.part.ID != "" {
+				c.byID[a.part.ID] = append(c.byID[a.part.ID], a)
+			}
+			c.byName[a.part.Name] = append(c.byName[a.part.Name], a)
+		}
+	}
+	s.byShownCalls()
+	var parts []*fragment
+	for _, f := range s.all {
+		tools := f.tools()
+		for _, n := range tools {
+			c.meets[n.scope] = c.meets[n.scope] || n.obs.CallID != "" && len(c.byID[n.obs.CallID]) > 0
+		}
+		if len(tools) > 0 && !f.ownRun() && !slices.ContainsFunc(s.turns[f], func(t *turn) bool { return !inTool(t.n) }) {
+			parts = append(parts, f)
+			continue
+		}
+		for _, n := range tools {
+			s.execute(c, n, f)
+		}
+	}
+	for _, f := range parts {
+		owners := map[*fragment]bool{}
+		for _, list := range []func(*node) []*asking{c.asked, c.open} {
+			if len(owners) > 0 {
+				break
+			}
+			for _, n := range f.tools() {
+				for _, a := range list(n) {
+					owners[s.find(a.f)] = true
+				}
+			}
+		}
+		delete(owners, s.find(f))
+		if owner := only(owners); owner != nil {
+			s.unite(owner, f, byCall)
+		}
+		for _, n := range f.tools() {
+			s.execute(c, n, f)
+		}
+	}
+}
+
+// byShownCalls unites a fragment with the run whose call its requests show among what was said since the last user message, although
+// they do not repeat the request before: a history that was compacted, or messages that were recorded out of order.
+func (s *stitcher) byShownCalls() {
+	open := map[string][]*turn{}
+	for _, f := range s.all {
+		for _, t := range s.turns[f] {
+			if ids := callIDs(t.n); !t.done && len(ids) > 0 {
+				open[ids[0]] = append(open[ids[0]], t)
+			}
+		}
+	}
+	for _, f := range s.all {
+		if f.ownRun() || len(s.turns[f]) == 0 {
+			continue
+		}
+		for _, m := range sinceUser(s.longest(f)) {
+			for _, p := range callsOf(m.parts) {
+				for _, t := range open[p.ID] {
+					if len(p.ID) >= minQuoted && len(open[p.ID]) == 1 && !t.done && s.find(t.f) != s.find(f) && sameService(t.f, f) && !conversationsDiffer(t.n, s.turns[f][0].n) {
+						s.unite(t.f, f, byCall)
+						t.done = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// calls are the tool calls that the conversations of all fragments show.
+type calls struct {
+	byID, byName map[string][]*asking
+	meets        map[scopeKey]bool // instrumentations whose tool calls have the ids that responses ask with
+}
+
+// asked lists the calls with the id of a tool span: those that responses asked for, else those that are shown.
+func (c calls) asked(n *node) []*asking {
+	all := c.byID[n.obs.CallID]
+	if some := slices.DeleteFunc(slices.Clone(all), func(a *asking) bool { return !a.response }); len(some) > 0 {
+		return some
+	}
+	return all
+}
+
+// maxAskings bounds how many calls of one name a tool span is compared with.
+const maxAskings = 256
+
+// open lists the calls of the same name and arguments that were asked for and that no span executed.
+func (c calls) open(n *node) (out []*asking) {
+	tried := 0
+	for _, a := range c.byName[n.obs.Name] {
+		if a.executed || n.obs.CallID != "" && a.part.ID != "" && c.meets[n.scope] {
+			continue
+		}
+		if tried++; tried > maxAskings {
+			break
+		}
+		if !n.obs.Args.Present() || n.obs.Args.Label != "" || equalArgs(n.obs.Args.Value, a.part.Args, sameValue) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// inTool reports a span that lies below the span of a tool call.
+func inTool(n *node) bool {
+	for up := n.up; up != nil; up = up.up {
+		if up.obs.Class == genai.Tool {
+			return true
+		}
+	}
+	return false
+}
+
+// execute marks the asked call that a tool span of a fragment executed.
+func (s *stitcher) execute(c calls, n *node, f *fragment) {
+	for _, list := range [][]*asking{c.asked(n), c.open(n)} {
+		for _, a := range list {
+			if !a.executed && s.find(a.f) == s.find(f) {
+				a.executed = true
+				return
+			}
+		}
+	}
+}

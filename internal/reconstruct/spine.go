@@ -1,0 +1,297 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// This file finds what goes on with what: the conversation that requests repeat is the spine of a run.
+
+// turn is a model call in its conversation.
+type turn struct {
+	f    *fragment
+	n    *node
+	sent []*message // without instructions
+	done bool       // another call goes on with it
+}
+
+// maxOpenTurns bounds how many turns of conversations with the same beginning a request is compared with.
+const maxOpenTurns = 64
+
+// byConversation unites fragments whose requests continue each other. Which request continues which is a matter of what they hold, not
+// of their times: clocks differ. Each turn goes on once.
+func (s *stitcher) byConversation() {
+	type key struct{ service, opening string }
+	conversations := map[key][]*turn{}
+	var order []key
+	for _, f := range s.all {
+		for _, t := range s.turns[f] {
+			if len(t.sent) == 0 {
+				continue
+			}
+			k := key{serviceOf(t.n.resource).Name, t.sent[0].id}
+			if conversations[k] == nil {
+				order = append(order, k)
+			}
+			conversations[k] = append(conversations[k], t)
+		}
+	}
+	for _, k := range order {
+		turns := conversations[k]
+		if !slices.ContainsFunc(turns, func(t *turn) bool { return t.f != turns[0].f }) {
+			continue
+		}
+		slices.SortStableFunc(turns, func(a, b *turn) int {
+			return cmp.Or(cmp.Compare(len(a.sent), len(b.sent)), compareNodes(a.n, b.n))
+		})
+		var first []*turn // those that do not go on with a turn of their own fragment
+		own := map[*fragment][]*turn{}
+		for _, t := range turns {
+			if before := s.before(own[t.f], t, func(*turn) bool { return true }); before != nil {
+				before.done = before.done || !t.failed()
+			} else {
+				first = append(first, t)
+			}
+			own[t.f] = append(own[t.f], t)
+		}
+		for _, t := range first {
+			before := s.before(turns, t, func(a *turn) bool { return a.f != t.f && !a.done && s.mayGoOn(a, t) })
+			if before == nil {
+				continue
+			}
+			s.unite(before.f, t.f, byConversation)
+			before.done = before.done || !t.failed()
+			if cause := before.n.end + before.f.behind; cause > t.n.start+t.f.behind+clockSlack && !s.sameTrace(before.f, t.f) {
+				t.f.behind = cause - t.n.start
+				for _, leaf := range t.f.leaves() {
+					leaf.behind = t.f.behind
+				}
+			}
+		}
+	}
+}
+
+func (t *turn) failed() bool { return t.n.obs.Failed || t.n.obs.StatusError }
+
+// before finds the turn with which t goes on, among turns in order of their length: the one with the most messages. Of several as long, the
+// one whose calls have the ids that t repeats, else one of the same trace, else, of calls that nothing stands above, the latest before t.
+func (s *stitcher) before(turns []*turn, t *turn, may func(*turn) bool) *turn {
+	shorter, _ := slices.BinarySearchFunc(turns, len(t.sent), func(a *turn, n int) int { return cmp.Compare(len(a.sent), n) })
+	var fit []*turn
+	for i := shorter - 1; i >= 0 && i >= shorter-maxOpenTurns; i-- {
+		a := turns[i]
+		if len(fit) > 0 && len(a.sent) < len(fit[0].sent) {
+			break
+		}
+		if may(a) && continues(a, t) {
+			fit = append(fit, a)
+		}
+	}
+	for _, better := range []func(*turn) bool{
+		func(a *turn) bool { return repeatsIDs(a.n, t) },
+		func(a *turn) bool { return s.sameTrace(a.f, t.f) },
+		func(a *turn) bool { return a.f.root == nil && t.f.root == nil && a.n.end <= t.n.start },
+	} {
+		if some := slices.DeleteFunc(slices.Clone(fit), func(a *turn) bool { return !better(a) }); len(some) > 0 {
+			fit = some
+		}
+	}
+	groups := map[*fragment]bool{}
+	bare := true
+	for _, a := range fit {
+		groups[s.find(a.f)] = true
+		bare = bare && a.f.root == nil && t.f.root == nil
+	}
+	if len(fit) == 0 || len(groups) > 1 && !bare { // of several runs that wait with the same words, which one goes on is not known
+		return nil
+	}
+	return slices.MaxFunc(fit, func(a, b *turn) int { return compareNodes(a.n, b.n) })
+}
+
+// mayGoOn reports that the fragment of t can be a part of the run of a. Calls that nothing stands above go on with any; other parts with a
+// run that asked for tools, and an agent that has a span of its own when the run had ended before, or lies around it.
+func (s *stitcher) mayGoOn(a, t *turn) bool {
+	if conversationsDiffer(a.n, t.n) {
+		return false
+	}
+	if a.f.root == nil && t.f.root == nil || !a.f.ownRun() && !t.f.ownRun() && a.f.beside(t.f) {
+		return true
+	}
+	if said := t.sent[len(a.sent)]; !hasToolCall(said) && !asksTools(a.n) {
+		return false
+	}
+	if !t.f.ownRun() {
+		return true
+	}
+	_, end := a.f.interval()
+	start, _ := t.f.interval()
+	return end <= start || a.f.root != nil && a.f.spans(t.f)
+}
+
+// beside reports fragments that name the same parent, which never came.
+func (f *fragment) beside(g *fragment) bool {
+	a, b := f.heads[0], g.heads[0]
+	return a.missing && b.missing && !a.adopted && !b.adopted && a.parent == b.parent
+}
+
+func asksTools(n *node) bool {
+	return len(n.obs.Response) > 0 && len(callsOf(n.obs.Response[0].Parts)) > 0 ||
+		slices.ContainsFunc(n.obs.FinishReasons, asksForTools)
+}
+
+// continues reports that the request of t repeats the request of a and what that was answered, and adds only what the assistant, the tools
+// and other agents said since.
+func continues(a, t *turn) bool {
+	if a.n.obs.RequestLabel == tape.Truncated { // where it ends is not known
+		return false
+	}
+	return len(a.sent) > 0 && commonPrefix(a.sent, t.sent) == len(a.sent) && repeatsAnswer(a.n, t) && sameTurn(a, t)
+}
+
+// sameTurn reports that no user message begins a new run after the messages that t repeats of a. A message of the user that follows a
+// request for tools, or quotes the ids of the calls, shows what came of them: some packages tell the model so, some record the role so.
+func sameTurn(a, t *turn) bool {
+	speaker := ""
+	for _, m := range a.sent {
+		if m.tape.Role == tape.RoleUser {
+			speaker = m.tape.Name
+		}
+	}
+	lost := len(a.n.obs.Response) == 0 || len(callsOf(a.n.obs.Response[0].Parts)) == 0
+	lost = lost && slices.ContainsFunc(a.n.obs.FinishReasons, asksForTools) // the calls were not recorded, so neither were their results as such
+	quoted := false
+	for _, m := range t.sent[len(a.sent):] {
+		switch {
+		case m.tape.Role == tape.RoleAssistant, m.tape.Role == tape.RoleTool:
+		case m.tape.Role != tape.RoleUser:
+			return false
+		case m.tape.Name != "" && speaker != "" && m.tape.Name != speaker: // an agent of a group
+		case quotesCalls(a.n, m):
+			quoted = true
+		case !quoted && !lost:
+			return false
+		}
+	}
+	return true
+}
+
+// callIDs are the ids of the calls that a model call was answered with.
+func callIDs(n *node) (ids []string) {
+	if len(n.obs.Response) > 0 {
+		for _, p := range callsOf(n.obs.Response[0].Parts) {
+			if p.ID != "" {
+				ids = append(ids, p.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// minQuoted is the length from which an id does not stand in a text by chance.
+const minQuoted = 8
+
+// quotesCalls reports a text with the ids of all calls that a model call was answered with.
+func quotesCalls(n *node, m *message) bool {
+	ids := callIDs(n)
+	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return len(id) < minQuoted || !strings.Contains(textOf(m), id) })
+}
+
+func repeatsIDs(n *node, t *turn) bool {
+	return len(callIDs(n)) > 0 && len(n.request()) > 0 && sameCalls(newMessage(n.obs.Response[0]), t.sent[len(afterSystem(n.request()))])
+}
+
+// repeatsAnswer reports that a request repeats, right after the messages of the one before it, what that one was answered. Where the
+// answer was not recorded, or the request is not what was sent, any will do.
+func repeatsAnswer(before *node, t *turn) bool {
+	if len(before.obs.Response) == 0 {
+		return true
+	}
+	answer, said := newMessage(before.obs.Response[0]), t.sent[len(afterSystem(before.request()))]
+	if same, _ := answer.equal(said); same {
+		return true
+	}
+	if quotesCalls(before, said) {
+		return true
+	}
+	if said.tape.Role != tape.RoleAssistant {
+		return false
+	}
+	switch text := textOf(answer); {
+	case t.n.obs.RequestLabel != "", hasToolCall(answer) && repeatsCalls(answer, t.sent[len(afterSystem(before.request())):]):
+		return true
+	case text != textOf(said):
+		return false
+	default:
+		return text != "" || !hasToolCall(answer) && (hasToolCall(said) || slices.ContainsFunc(before.obs.FinishReasons, asksForTools))
+	}
+}
+
+// repeatsCalls reports that the first of these messages, which may hold one call each, ask for the calls of the answer: with the same ids, or
+// where one side has none the same names and arguments.
+func repeatsCalls(answer *message, said []*message) bool {
+	var calls []*genai.Part
+	for _, m := range said {
+		if m.tape.Role != tape.RoleAssistant {
+			break
+		}
+		calls = append(calls, callsOf(m.parts)...)
+	}
+	asked := callsOf(answer.parts)
+	return len(asked) == len(calls) && !slices.ContainsFunc(asked, func(p *genai.Part) bool {
+		return !slices.ContainsFunc(calls, func(q *genai.Part) bool {
+			return p.ID != "" && p.ID == q.ID || (p.ID == "" || q.ID == "") && p.Name == q.Name && sameValue(p.Args, q.Args)
+		})
+	})
+}
+
+// callsOf lists the tool calls among the parts of a message.
+func callsOf(parts []genai.Part) (calls []*genai.Part) {
+	for i := range parts {
+		if parts[i].Type == tape.PartToolCall {
+			calls = append(calls, &parts[i])
+		}
+	}
+	return calls
+}
+
+func conversationsDiffer(a, b *node) bool {
+	return a.obs.ConversationID != "" && b.obs.ConversationID != "" && a.obs.ConversationID != b.obs.ConversationID
+}
+
+// sameCalls compares the tool calls of two messages by id.
+func sameCalls(a, b *message) bool {
+	ids := func(m *message) []string {
+		var out []string
+		for _, p := range callsOf(m.parts) {
+			if p.ID != "" {
+				out = append(out, p.ID)
+			}
+		}
+		return out
+	}
+	x, y := ids(a), ids(b)
+	return len(x) > 0 && slices.Equal(x, y)
+}
+
+// models lists the model calls of a fragment in order of time.
+func (f *fragment) models() []*node {
+	var out []*node
+	for _, h := range f.heads {
+		walk(h, func(n *node) bool {
+			if n.obs.Class != genai.Model || isWrapper(n) || sumsUp(n) {
+				return true
+			}
+			out = append(out, n)
+			return false
+		})
+	}
+	slices.SortFunc(out, compareNodes)
+	return out
+}

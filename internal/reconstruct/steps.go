@@ -1,0 +1,136 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// This file finds the run of what says nothing that the run does not say too: what one of its tools did, and steps without calls.
+
+// byAnswer unites a run with what one of its tool calls did: calls without an agent of their own, whose final answer a request of the run
+// shows as the result of a tool that it had asked for. And the span of a run with the calls below it: those that were given the same
+// user message and ended with the answer that it recorded.
+func (s *stitcher) byAnswer() {
+	type shown struct {
+		f *fragment
+		n *node
+	}
+	results := map[string][]shown{}
+	asked := map[*fragment]uint64{} // when a group asked for its first tool call
+	for _, f := range s.all {
+		known := 0
+		for _, t := range s.turns[f] {
+			for _, m := range t.sent[min(known, len(t.sent)):] {
+				for i := range m.parts {
+					if text := strings.TrimSpace(m.parts[i].Result.Str()); m.parts[i].Type == tape.PartToolResult && text != "" {
+						results[text] = append(results[text], shown{f, t.n})
+					}
+				}
+			}
+			known = len(t.sent)
+			if g := s.find(f); asksTools(t.n) && (asked[g] == 0 || t.n.end < asked[g]) {
+				asked[g] = t.n.end
+			}
+		}
+		if n := f.root; n != nil && len(s.turns[f]) == 0 && len(f.tools()) == 0 {
+			if text := textOf(newMessage(ownAnswer(n))); text != "" {
+				results[text] = append(results[text], shown{f, nil})
+			}
+		}
+	}
+	for _, f := range s.all {
+		turns := s.turns[f]
+		if f.ownRun() || len(turns) == 0 {
+			continue
+		}
+		last := turns[len(turns)-1].n
+		if len(last.obs.Response) == 0 {
+			continue
+		}
+		owners := map[*fragment]bool{}
+		for _, r := range results[textOf(newMessage(last.obs.Response[0]))] {
+			g := s.find(r.f)
+			if g == s.find(f) || !sameService(r.f, f) {
+				continue
+			}
+			if r.n == nil && r.f.spans(f) && r.f.userText() == f.userText() || r.n != nil && asked[g] > 0 && asked[g] <= f.first().start && last.end <= r.n.start {
+				owners[g] = true
+			}
+		}
+		if owner := only(owners); owner != nil {
+			s.unite(owner, f, byContent)
+		}
+	}
+}
+
+// steps unites spans that hold no call and nothing but what a run of the same trace holds too with that run.
+func (s *stitcher) steps() {
+	type place struct {
+		trace  string
+		parent pcommon.SpanID
+	}
+	var bare []*fragment
+	runs := map[string][]*fragment{}
+	for _, f := range s.all {
+		if f.root != nil && f.root.obs.WeakAgent && !f.root.obs.Failed && !f.root.obs.StatusError && len(s.turns[f]) == 0 && len(f.tools()) == 0 && !holdsConversation(f.root) {
+			bare = append(bare, f)
+			continue
+		}
+		for _, t := range f.traces {
+			runs[t] = append(runs[t], f)
+		}
+	}
+	if len(bare) == 0 {
+		return
+	}
+	texts := map[*fragment]map[string]bool{}
+	for _, f := range s.all {
+		g := s.find(f)
+		if texts[g] == nil {
+			texts[g] = map[string]bool{}
+		}
+		for _, t := range s.turns[f] {
+			for _, m := range t.sent {
+				if m.tape.Role == tape.RoleUser {
+					texts[g][textOf(m)] = true
+				}
+			}
+		}
+	}
+	for _, f := range bare {
+		asked := strings.TrimSpace(lastUserText(f.root.obs.Input))
+		if asked == "" {
+			continue
+		}
+		var owner *fragment
+		for _, t := range f.traces {
+			for _, g := range runs[t] {
+				if !texts[s.find(g)][asked] && !s.holdsResult(g, asked) {
+					continue
+				}
+				if owner == nil || f.beside(g) && !f.beside(owner) || f.beside(g) == f.beside(owner) && g.first().start <= f.first().start {
+					owner = g
+				}
+			}
+		}
+		if owner != nil {
+			s.unite(owner, f, byContent)
+		}
+	}
+}
+
+// holdsResult reports that a tool of the fragment returned the text.
+func (s *stitcher) holdsResult(f *fragment, text string) bool {
+	return slices.ContainsFunc(f.tools(), func(n *node) bool {
+		v := n.obs.Result.Value
+		return v.Kind() == exactjson.String && strings.TrimSpace(v.Str()) == text
+	})
+}

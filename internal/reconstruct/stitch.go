@@ -1,0 +1,278 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+)
+
+// A run is not a trace, and what hangs together in a trace is not always all of a run: command line agents open a trace per step, a
+// provider's SDK one per call, and steps lose the span above them, or their trace context. This file unites what the content says to be
+// one run. The conversation is the spine: a request that repeats what another part asked and was answered goes on with it, a tool call
+// belongs to the part that asked for it, and spans that hold nothing but what another part holds too are no run. A new user message
+// begins a new run. Where two parts fit equally well, none is taken.
+
+// How parts of a run were found to be one, as the finding says it.
+const (
+	byRun          = "run id"
+	byConversation = "conversation"
+	byCall         = "tool calls"
+	byTime         = "session and time"
+	byContent      = "content"
+)
+
+// stitcher unites fragments.
+type stitcher struct {
+	all   []*fragment
+	above map[*fragment]*fragment // towards the first of the group
+	why   map[*fragment][]string  // of a group, by its first
+	turns map[*fragment][]*turn
+}
+
+// stitch unites fragments that are one run; in order of time.
+func stitch(all []*fragment) []*fragment {
+	if len(all) < 2 {
+		return all
+	}
+	slices.SortStableFunc(all, func(a, b *fragment) int { return compareNodes(a.first(), b.first()) })
+	s := &stitcher{all: all, above: make(map[*fragment]*fragment, len(all)), why: map[*fragment][]string{}, turns: map[*fragment][]*turn{}}
+	for _, f := range all {
+		for _, n := range f.models() {
+			s.turns[f] = append(s.turns[f], &turn{f: f, n: n, sent: afterSystem(n.request())})
+		}
+	}
+	s.byRunID()
+	s.byConversation()
+	s.steps()
+	s.byCalls()
+	s.byAnswer()
+	s.bySession()
+	members := map[*fragment][]*fragment{}
+	for _, f := range all {
+		members[s.find(f)] = append(members[s.find(f)], f)
+	}
+	var out []*fragment
+	for _, f := range all {
+		if list := members[f]; len(list) > 0 {
+			u := united(list)
+			if len(list) > 1 {
+				u.why = append(slices.Clone(u.why), s.why[f]...)
+				slices.Sort(u.why)
+				u.why = slices.Compact(u.why)
+			}
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// find returns the first fragment of the group to which f belongs.
+func (s *stitcher) find(f *fragment) *fragment {
+	for s.above[f] != nil {
+		f = s.above[f]
+	}
+	return f
+}
+
+func (s *stitcher) unite(a, b *fragment, why string) {
+	a, b = s.find(a), s.find(b)
+	if a == b {
+		return
+	}
+	if compareNodes(b.first(), a.first()) < 0 {
+		a, b = b, a
+	}
+	s.above[b] = a
+	s.why[a] = append(append(s.why[a], s.why[b]...), why)
+	delete(s.why, b)
+}
+
+// united makes one fragment of several.
+func united(list []*fragment) *fragment {
+	if len(list) == 1 {
+		return list[0]
+	}
+	u := &fragment{parts: list, own: list[0].own}
+	if whole := runSpan(list); whole != nil {
+		u.root = whole.root
+		u.traces = slices.Clone(whole.traces)
+		u.seen, u.cut = whole.seen, whole.cut
+	}
+	for _, f := range list {
+		u.heads = append(u.heads, f.heads...)
+		u.entry = append(u.entry, f.entry...)
+		u.why = append(u.why, f.why...)
+		for _, t := range f.traces {
+			if !slices.Contains(u.traces, t) {
+				u.traces = append(u.traces, t)
+				u.seen = u.seen.and(f.seen)
+				u.cut = cmp.Or(u.cut, f.cut)
+			}
+		}
+	}
+	return u
+}
+
+// runSpan finds the part whose own span is that of the whole run: the one in whose time all others lie, else the first that is more than
+// a step, or that nothing stands above. nil when there is none.
+func runSpan(list []*fragment) *fragment {
+	for _, f := range list {
+		if f.root != nil && !slices.ContainsFunc(list, func(g *fragment) bool { return g != f && !f.spans(g) }) {
+			return f
+		}
+	}
+	if f := list[0]; f.root != nil && !f.heads[0].missing {
+		return f
+	}
+	for _, f := range list {
+		if f.ownRun() {
+			return f
+		}
+	}
+	return nil
+}
+
+// ownRun reports a fragment whose own span is the one of an agent, and no step of a graph.
+func (f *fragment) ownRun() bool { return f.root != nil && !f.root.obs.WeakAgent }
+
+// leaves lists the fragments that were united to this one.
+func (f *fragment) leaves() []*fragment {
+	if len(f.parts) == 0 {
+		return []*fragment{f}
+	}
+	var out []*fragment
+	for _, part := range f.parts {
+		out = append(out, part.leaves()...)
+	}
+	return out
+}
+
+// ending is the run span that ended last: of a run that waited and was resumed, the one that knows how it ended.
+func (f *fragment) ending() *node {
+	last := f.root
+	for _, part := range f.leaves() {
+		if n := part.root; n != nil && last != nil && n != last && n.end > last.end && (part.ownRun() || !n.missing && f.root.obs.WeakAgent) {
+			last = n
+		}
+	}
+	return last
+}
+
+func (f *fragment) first() *node {
+	first := f.heads[0]
+	for _, h := range f.heads {
+		if compareNodes(h, first) < 0 {
+			first = h
+		}
+	}
+	return first
+}
+
+// byRunID unites what carries the same prompt, invocation or turn id of one service.
+func (s *stitcher) byRunID() {
+	type key struct{ service, id string }
+	seen := map[key]*fragment{}
+	for _, f := range s.all {
+		id := f.says(func(o *genai.Observation) string { return o.InvocationID })
+		if id == "" {
+			continue
+		}
+		k := key{serviceOf(f.first().resource).Name, id}
+		if seen[k] == nil {
+			seen[k] = f
+		} else {
+			s.unite(seen[k], f, byRun)
+		}
+	}
+}
+
+// says returns the first value that the run's own span, what stands above it, or a call gives.
+func (f *fragment) says(get func(*genai.Observation) string) string {
+	if f.root != nil {
+		if v := get(f.root.obs); v != "" {
+			return v
+		}
+	}
+	for _, list := range [][]*node{f.entry, f.heads} {
+		for _, n := range list {
+			value := ""
+			walk(n, func(m *node) bool {
+				if value == "" {
+					value = get(m.obs)
+				}
+				return value == ""
+			})
+			if value != "" {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+func sameService(a, b *fragment) bool {
+	return serviceOf(a.first().resource).Name == serviceOf(b.first().resource).Name
+}
+
+func (s *stitcher) sameTrace(a, b *fragment) bool {
+	return slices.ContainsFunc(a.traces, func(t string) bool { return slices.Contains(b.traces, t) })
+}
+
+// only is the one member of a set that has no other.
+func only(set map[*fragment]bool) *fragment {
+	for f := range set {
+		if len(set) == 1 {
+			return f
+		}
+	}
+	return nil
+}
+
+// bySession unites parts that hold no user message of their own with the run of the same session, if exactly one was going on at that time.
+func (s *stitcher) bySession() {
+	session := func(o *genai.Observation) string { return o.ConversationID }
+	runs := map[string][]*fragment{}
+	var parts []*fragment
+	for _, f := range s.all {
+		switch id := f.says(session); {
+		case id == "":
+		case !f.ownRun() && f.userText() == "":
+			parts = append(parts, f)
+		default:
+			runs[id] = append(runs[id], f)
+		}
+	}
+	for _, f := range parts {
+		owners := map[*fragment]bool{}
+		for _, g := range runs[f.says(session)] {
+			if s.find(g) != s.find(f) && g.spans(f) {
+				owners[s.find(g)] = true
+			}
+		}
+		if owner := only(owners); owner != nil {
+			s.unite(owner, f, byTime)
+		}
+	}
+}
+
+// spans reports whether f was going on while g took place.
+func (f *fragment) spans(g *fragment) bool {
+	start, end := f.interval()
+	from, to := g.interval()
+	return start <= from && to <= end
+}
+
+func (f *fragment) interval() (start, end uint64) {
+	start, end = f.first().start, 0
+	for _, h := range f.heads {
+		walk(h, func(n *node) bool {
+			end = max(end, n.end)
+			return true
+		})
+	}
+	return start, end
+}

@@ -1,0 +1,357 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// step adds a step of a graph: an agent span of a kind that frameworks write for everything that they run.
+func (tr *trace) step(id, parent, start, end int, input string) {
+	attrs := []any{"openinference.span.kind", "CHAIN"}
+	if input != "" {
+		attrs = append(attrs, "llm.input_messages", input, "input.value", `{"messages":`+input+`}`, "input.mime_type", "application/json")
+	}
+	tr.in("graph", "step", id, parent, start, end, attrs...)
+}
+
+func (tr *trace) moved(ms int) *trace {
+	for _, rs := range tr.td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				s.SetStartTimestamp(s.StartTimestamp() + at(ms) - at(0))
+				s.SetEndTimestamp(s.EndTimestamp() + at(ms) - at(0))
+			}
+		}
+	}
+	return tr
+}
+
+func (tr *trace) service(name string) *trace {
+	for _, rs := range tr.td.ResourceSpans().All() {
+		rs.Resource().Attributes().PutStr("service.name", name)
+	}
+	return tr
+}
+
+// polls are the messages of a run that asks for a job and polls twice; ids says whether its calls have ids, which differ between runs then.
+type polls struct {
+	asks, shows []string
+}
+
+func polling(run string, ids bool) polls {
+	var p polls
+	for i, c := range []string{"start", "poll", "poll"} {
+		id := ""
+		if ids {
+			id = fmt.Sprintf("call_%s_%04d", run, i)
+		}
+		p.asks = append(p.asks, asks(call(id, c, `{"job":1}`)))
+		p.shows = append(p.shows, shows(id, fmt.Sprintf("result %d", i)))
+	}
+	return p
+}
+
+// request is the i-th request of the run.
+func (p polls) request(i int) string {
+	messages := []string{user("run job 1")}
+	for k := range i {
+		messages = append(messages, p.asks[k], p.shows[k])
+	}
+	return list(messages...)
+}
+
+// calls adds the i-th model call of the run and the call of the tool that it asks for, below a span.
+func (p polls) calls(tr *trace, i, parent, start int) {
+	if i == len(p.asks) {
+		tr.chat(100+start, parent, start, start+5, p.request(i), list(says("done")))
+		return
+	}
+	tr.chat(100+start, parent, start, start+5, p.request(i), list(p.asks[i]))
+	tr.tool([]string{"start", "poll", "poll"}[i], 101+start, parent, start+6, start+9, "", `{"job":1}`, fmt.Sprintf("result %d", i))
+}
+
+func wantPolls(t *testing.T, tapes []*tape.Tape, n int) {
+	t.Helper()
+	if len(tapes) != n {
+		t.Fatalf("%d runs %v, want %d", len(tapes), roots(tapes), n)
+	}
+	for _, tp := range tapes {
+		if tp.Usage.ModelCalls != 4 || tp.Usage.ToolCalls != 3 || tp.Output.Text == nil || *tp.Output.Text != "done" {
+			t.Errorf("run %s: %d model calls, %d tool calls, output %v:\n%s", tp.Run.RootSpanID, tp.Usage.ModelCalls, tp.Usage.ToolCalls, tp.Output.Text, strings.Join(events(tp), "\n"))
+		}
+	}
+}
+
+func TestHalfOfARunWithoutItsTraceContextIsJoined(t *testing.T) {
+	for name, ids := range map[string]bool{"calls with ids": true, "calls without ids": false} {
+		for clock, skew := range map[string]int{"one clock": 0, "clock ahead": 2000, "clock behind": -2000} {
+			t.Run(name+", "+clock, func(t *testing.T) {
+				p := polling("a", ids)
+				first, second := newTrace(), newTrace()
+				first.agent("clerk", 1, 0, 0, 100)
+				p.calls(first, 0, 1, 10)
+				p.calls(first, 1, 1, 20)
+				p.calls(second, 2, 0, 30)
+				p.calls(second, 3, 0, 40)
+				tapes := all(t, first.numbered(1), second.numbered(2).moved(skew))
+				wantPolls(t, tapes, 1)
+				wantCodes(t, tapes[0], "joined")
+				if behind := slices.Contains(codes(tapes[0]), "clock_skew"); behind != (skew < 0) {
+					t.Errorf("findings %v", codes(tapes[0]))
+				}
+			})
+		}
+	}
+}
+
+func TestStepsOfARunWithoutItsSpanAreOneRun(t *testing.T) {
+	p := polling("a", true)
+	build := func(parent int) *trace {
+		tr := newTrace()
+		tr.step(1, parent, 0, 2, list(user("run job 1")))
+		for i := range 4 {
+			from := 10 * (i + 1)
+			tr.step(10+i, parent, from-1, from+6, p.request(i))
+			tr.chat(20+i, 10+i, from, from+5, p.request(i), list(append(append([]string{}, p.asks...), says("done"))[i]))
+			if i < 3 {
+				tr.step(30+i, parent, from+6, from+9, p.request(i))
+				tr.tool([]string{"start", "poll", "poll"}[i], 40+i, 30+i, from+7, from+8, fmt.Sprintf("call_a_%04d", i), `{"job":1}`, fmt.Sprintf("result %d", i))
+			}
+		}
+		return tr
+	}
+	t.Run("they miss the same parent", func(t *testing.T) { wantPolls(t, build(99).runs(t), 1) })
+	t.Run("nothing stands above them", func(t *testing.T) { wantPolls(t, build(0).runs(t), 1) })
+}
+
+func TestEqualRunsAtTheSameTimeStayTwo(t *testing.T) {
+	for name, ids := range map[string]bool{"calls with ids": true, "calls without ids": false} {
+		t.Run("agents in one trace, "+name, func(t *testing.T) {
+			tr := newTrace()
+			for k, run := range []string{"a", "b"} {
+				tr.agent("clerk", 1+k, 99, k, 100)
+				p := polling(run, ids)
+				for i := range 4 {
+					p.calls(tr, i, 1+k, 200*k+10*i+1)
+				}
+			}
+			for _, rs := range tr.td.ResourceSpans().All() { // the second runs at the time of the first
+				for _, ss := range rs.ScopeSpans().All() {
+					for _, s := range ss.Spans().All() {
+						if s.ParentSpanID() == spanID(2) {
+							s.SetStartTimestamp(s.StartTimestamp() + at(1) - at(200))
+							s.SetEndTimestamp(s.EndTimestamp() + at(1) - at(200))
+						}
+					}
+				}
+			}
+			wantPolls(t, tr.runs(t), 2)
+		})
+		t.Run("halves in traces of their own, "+name, func(t *testing.T) {
+			var traces []*trace
+			for k, run := range []string{"a", "b"} {
+				p := polling(run, ids)
+				first, second := newTrace(), newTrace()
+				first.agent("clerk", 1, 0, 0, 100)
+				p.calls(first, 0, 1, 10)
+				p.calls(first, 1, 1, 20)
+				p.calls(second, 2, 0, 30)
+				p.calls(second, 3, 0, 40)
+				traces = append(traces, first.numbered(byte(1+k)), second.numbered(byte(3+k)))
+			}
+			tapes := all(t, traces...)
+			if ids {
+				wantPolls(t, tapes, 2)
+				return
+			}
+			for _, tp := range tapes { // which half goes on with which is not known
+				if tp.Usage.ModelCalls > 2 {
+					t.Errorf("a guess: %v", events(tp))
+				}
+			}
+		})
+	}
+}
+
+// Requests without a span above them, each in a trace of its own, as a provider's SDK writes them.
+func TestEqualConversationsOfBareCallsAreToldApartByTheIDsOfTheirCalls(t *testing.T) {
+	var traces []*trace
+	for k, run := range []string{"a", "b"} {
+		p := polling(run, true)
+		for i := range 4 {
+			tr := newTrace()
+			answer := says("done")
+			if i < 3 {
+				answer = p.asks[i]
+			}
+			tr.chat(1, 0, 10*i+k, 10*i+k+5, p.request(i), list(answer))
+			traces = append(traces, tr.numbered(byte(1+10*k+i)))
+		}
+	}
+	tapes := all(t, traces...)
+	wantPolls(t, tapes, 2)
+	for _, tp := range tapes {
+		run := tp.Events[1].ToolCallID[:6]
+		for _, e := range tp.Events {
+			if e.Type == tape.EventToolCall && !strings.HasPrefix(e.ToolCallID, run) {
+				t.Errorf("call %s on the tape of %s", e.ToolCallID, run)
+			}
+		}
+	}
+}
+
+func TestNextTurnOfAConversationIsARunOfItsOwn(t *testing.T) {
+	ask, again := asks(call("call_0001", "find", `{"n":1}`)), asks(call("call_0002", "find", `{"n":2}`))
+	turn := []string{user("one"), ask, shows("call_0001", "r1"), says("first")}
+	first := func(tr *trace, parent int) {
+		tr.chat(1, parent, 1, 5, list(turn[:1]...), list(ask))
+		tr.tool("find", 2, parent, 6, 7, "call_0001", `{"n":1}`, "r1")
+		tr.chat(3, parent, 8, 9, list(turn[:3]...), list(turn[3]))
+	}
+	second := func(tr *trace, parent int) {
+		tr.chat(11, parent, 21, 25, list(append(turn[:4:4], user("two"))...), list(again))
+		tr.tool("find", 12, parent, 26, 27, "call_0002", `{"n":2}`, "r2")
+		tr.chat(13, parent, 28, 29, list(append(turn[:4:4], user("two"), again, shows("call_0002", "r2"))...), list(says("second")))
+	}
+	check := func(t *testing.T, tapes []*tape.Tape) {
+		t.Helper()
+		if len(tapes) != 2 {
+			t.Fatalf("%d runs %v, want 2", len(tapes), roots(tapes))
+		}
+		for i, want := range []string{"first", "second"} {
+			if tp := tapes[i]; tp.Usage.ModelCalls != 2 || tp.Usage.ToolCalls != 1 || tp.Output.Text == nil || *tp.Output.Text != want {
+				t.Errorf("run %d: %v", i, events(tp))
+			}
+		}
+		if in := tapes[1].Input; in.UserMessage == nil || *in.UserMessage != "two" || len(in.Messages) != 5 {
+			t.Errorf("the second run was asked %v with %d messages", in.UserMessage, len(in.Messages))
+		}
+	}
+	t.Run("bare calls", func(t *testing.T) {
+		tr := newTrace()
+		first(tr, 0)
+		second(tr, 0)
+		check(t, tr.runs(t))
+	})
+	t.Run("steps", func(t *testing.T) {
+		tr := newTrace()
+		tr.step(50, 0, 0, 10, list(user("one")))
+		first(tr, 50)
+		tr.step(51, 0, 20, 30, list(user("two")))
+		second(tr, 51)
+		check(t, tr.runs(t))
+	})
+	t.Run("traces", func(t *testing.T) {
+		a, b := newTrace(), newTrace()
+		first(a, 0)
+		second(b, 0)
+		check(t, all(t, a.numbered(1), b.numbered(2)))
+	})
+}
+
+func TestParallelConversationsWithTheSameInstructionsStayApart(t *testing.T) {
+	system := `{"role":"system","parts":[{"type":"text","content":"be brief"}]}`
+	tr := newTrace()
+	for k := range 3 {
+		ask := asks(call("", "find", fmt.Sprintf(`{"n":%d}`, k)))
+		q := user(fmt.Sprintf("question %d", k))
+		tr.chat(10+k, 0, k, 10+k, list(system, q), list(ask))
+		tr.tool("find", 20+k, 0, 20+k, 25+k, "", fmt.Sprintf(`{"n":%d}`, k), fmt.Sprintf("found %d", k))
+		tr.chat(30+k, 0, 30+k, 40+k, list(system, q, ask, shows("", fmt.Sprintf("found %d", k))), list(says(fmt.Sprintf("answer %d", k))))
+	}
+	tapes := tr.runs(t)
+	if len(tapes) != 3 {
+		t.Fatalf("%d runs, want 3", len(tapes))
+	}
+	for k, tp := range tapes {
+		if tp.Usage.ModelCalls != 2 || tp.Usage.ToolCalls != 1 || *tp.Output.Text != fmt.Sprintf("answer %d", k) {
+			t.Errorf("run %d: %v", k, events(tp))
+		}
+	}
+}
+
+func TestToolCallInATraceOfItsOwnBelongsToTheOnlyRunThatAskedForIt(t *testing.T) {
+	run := func(n byte, open bool) *trace {
+		tr := newTrace()
+		tr.agent("clerk", 1, 0, 0, 100)
+		ask := asks(call("", "find", `{"n":1}`))
+		tr.chat(2, 1, 1, 10, list(user(fmt.Sprintf("question %d", n))), list(ask))
+		if !open {
+			tr.tool("find", 3, 1, 11, 12, "", `{"n":1}`, "r")
+		}
+		tr.chat(4, 1, 31, 40, list(user(fmt.Sprintf("question %d", n)), ask, shows("", "r")), list(says("end")))
+		return tr.numbered(n)
+	}
+	tool := func(args string) *trace {
+		tr := newTrace()
+		tr.tool("find", 9, 0, 11, 20, "", args, "r")
+		return tr.numbered(9)
+	}
+	for name, c := range map[string]struct {
+		traces []*trace
+		tapes  int
+	}{
+		"one run asked for it":               {[]*trace{run(1, true), tool(`{"n":1}`)}, 1},
+		"in the other run it was executed":   {[]*trace{run(1, true), run(2, false), tool(`{"n":1}`)}, 2},
+		"two runs asked for it":              {[]*trace{run(1, true), run(2, true), tool(`{"n":1}`)}, 3},
+		"nobody asked with these arguments":  {[]*trace{run(1, true), tool(`{"n":2}`)}, 2},
+		"it was executed in the only run":    {[]*trace{run(1, false), tool(`{"n":1}`)}, 2},
+		"an envelope around what was asked":  {[]*trace{run(1, true), tool(`{"kwargs":{"n":1}}`)}, 1},
+		"its arguments were not recorded":    {[]*trace{run(1, true), tool("")}, 1},
+		"not recorded, and two asked for it": {[]*trace{run(1, true), run(2, true), tool("")}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tapes := all(t, c.traces...); len(tapes) != c.tapes {
+				t.Errorf("%d tapes, want %d", len(tapes), c.tapes)
+			}
+		})
+	}
+}
+
+func TestResultThatTheModelIsToldAsAUserBeginsNoRun(t *testing.T) {
+	build := func(second string) []*tape.Tape {
+		first, other := newTrace(), newTrace()
+		first.agent("clerk", 1, 0, 0, 100)
+		first.chat(2, 1, 1, 10, list(user("q")), list(asks(call("call_0001", "find", `{"n":1}`))))
+		first.tool("find", 3, 1, 11, 12, "", `{"n":1}`, "r")
+		other.chat(4, 0, 20, 30, second, list(says("end")))
+		return all(t, first.numbered(1), other.numbered(2))
+	}
+	tp := the(t, build(list(user("q"), user("Calling tools: [{'id': 'call_0001'}]"), user("Observation: r"))))
+	if tp.Usage.ModelCalls != 2 || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("%v", events(tp))
+	}
+	if tapes := build(list(user("q"), asks(call("call_0001", "find", `{"n":1}`)), user("never mind"))); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: the user said something else", len(tapes))
+	}
+}
+
+func TestRunThatFailedBeforeItsFirstCallIsNotAStepOfTheNext(t *testing.T) {
+	tr := newTrace()
+	tr.in("graph", "graph", 1, 99, 0, 5, "openinference.span.kind", "CHAIN", "input.value", "q", "error.type", "KeyError").Status().SetCode(2)
+	tr.in("graph", "graph", 2, 99, 10, 50, "openinference.span.kind", "CHAIN", "input.value", "q")
+	tr.chat(3, 2, 11, 20, list(user("q")), list(says("a")))
+	if tapes := tr.runs(t); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2", len(tapes))
+	}
+}
+
+func TestConversationsOfTwoServicesAreNotJoined(t *testing.T) {
+	p := polling("a", true)
+	first, second := newTrace(), newTrace()
+	first.agent("clerk", 1, 0, 0, 100)
+	p.calls(first, 0, 1, 10)
+	p.calls(first, 1, 1, 20)
+	p.calls(second, 2, 0, 30)
+	p.calls(second, 3, 0, 40)
+	if tapes := all(t, first.numbered(1), second.numbered(2).service("another")); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2", len(tapes))
+	}
+}
