@@ -64,6 +64,14 @@ var envelopes = []envelope{
 		ok := v.Get("type").Str() == "function_result" && !v.Get("call_id").IsAbsent() && !inner.IsAbsent()
 		return inner, Unwrapped{CallID: TextOfID(v.Get("call_id"))}, ok
 	}},
+	{"llamaindex.tool_output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		ok := v.Get("tool_name").Kind() == exactjson.String && !v.Get("raw_input").IsAbsent() && !v.Get("raw_output").IsAbsent()
+		raw := v.Get("raw_output")
+		if text, shown := singleText(v.Get("blocks")); shown && raw.Kind() == exactjson.Null {
+			raw = text // what the model was shown: null is also written for what has no JSON form
+		}
+		return raw, Unwrapped{IsError: v.Get("is_error").True()}, ok
+	}},
 	{"mcp.result", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		blocks := v.Get("content")
 		if blocks.Kind() != exactjson.Array || v.Get("type").Kind() == exactjson.String {

@@ -45,6 +45,11 @@ func TestEnvelopesAreTakenOffResultsAndNamed(t *testing.T) {
 		{"AI SDK denied", `{"type":"execution-denied","reason":"not now"}`, `"not now"`, "ai_sdk.output", "", true},
 		{"a value of another type", `{"type":"celsius","value":21}`, `{"type":"celsius","value":21}`, "", "", false},
 		{"text within an envelope is what the tool said", `{"type":"text","value":"[{\"type\":\"text\",\"text\":\"v\"}]"}`, `"[{\"type\":\"text\",\"text\":\"v\"}]"`, "ai_sdk.output", "", false},
+		{"LlamaIndex", `{"blocks":[{"text":"{'a': 1}"}],"tool_name":"f","raw_input":{"args":[],"kwargs":{"x":1}},"raw_output":{"a":1},"is_error":false}`, `{"a":1}`, "llamaindex.tool_output", "", false},
+		{"LlamaIndex as text", `"{\"blocks\":[{\"text\":\"None\"}],\"tool_name\":\"f\",\"raw_input\":{},\"raw_output\":null,\"is_error\":false}"`, `"None"`, "llamaindex.tool_output", "", false},
+		{"LlamaIndex before it had blocks", `{"content":"v","tool_name":"f","raw_input":{},"raw_output":"v","is_error":false}`, `"v"`, "llamaindex.tool_output", "", false},
+		{"LlamaIndex failure", `{"blocks":[{"text":"no"}],"tool_name":"f","raw_input":{},"raw_output":"no","is_error":true}`, `"no"`, "llamaindex.tool_output", "", true},
+		{"a tool that tells of blocks", `{"blocks":[{"text":"v"}],"tool_name":"f"}`, `{"blocks":[{"text":"v"}],"tool_name":"f"}`, "", "", false},
 		{"null", `null`, `null`, "", "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -148,7 +148,7 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 	}
 	var parts []Part
 	callID := v.First("tool_call_id", "toolCallId", "call_id")
-	switch body := v.First("parts", "content"); {
+	switch body := v.First("parts", "content", "blocks"); {
 	case role == tape.RoleTool && (!callID.IsAbsent() || !hasResultPart(body)):
 		id := TextOfID(callID)
 		parts = []Part{ResultPart(id, v.Get("name").Str(), body, v.First("is_error", "isError").True() || v.Get("status").Str() == "error")}

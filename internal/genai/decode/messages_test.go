@@ -55,6 +55,8 @@ func TestMessagesOfEveryShapeAreRead(t *testing.T) {
 			{"role":"user","content":[{"toolResult":{"toolUseId":"c1","status":"error","content":[{"text":"v"}]}}]}]`,
 			"user: text(hi)|assistant: " + call + `|tool: result(c1  "v")![content_blocks]`},
 		{"S7 json block", `[{"role":"user","content":[{"toolResult":{"toolUseId":"c1","content":[{"json":{"y":2}}]}}]}]`, `tool: result(c1  {"y":2})[json_block]`},
+		{"LlamaIndex", `{"message":{"role":"assistant","additional_kwargs":{},"blocks":[{"text":"so"},{"tool_call_id":"c1","tool_name":"f","tool_kwargs":"{\"x\":1}"}]}}`, "assistant: text(so) " + call},
+		{"LlamaIndex calls twice", `[{"role":"assistant","additional_kwargs":{"tool_calls":[{"id":"c1","function":{"arguments":"{\"x\":1}","name":"f"}}]},"blocks":[{"block_type":"tool_call","tool_call_id":"c1","tool_name":"f","tool_kwargs":{"x":1}}]}]`, "assistant: " + call},
 		{"S8 AI SDK", `[{"role":"assistant","content":[{"type":"text","text":"so"},{"type":"tool-call","toolCallId":"c1","toolName":"f","input":{"x":1}}]},
 			{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"f","output":{"type":"json","value":{"y":2}}}]}]`,
 			"assistant: text(so) " + call + `|tool: result(c1 f {"y":2})[ai_sdk.output]`},

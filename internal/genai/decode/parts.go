@@ -106,8 +106,11 @@ func PartOf(v exactjson.Value) (Part, bool) {
 	return DataPart(v), false
 }
 
-// untypedPart reads the parts of Gemini, Bedrock Converse, Haystack and Genkit, which are told apart by their key.
+// untypedPart reads the parts of Gemini, Bedrock Converse, Haystack, Genkit and LlamaIndex, which are told apart by their key.
 func untypedPart(v exactjson.Value) (Part, bool) {
+	if !v.Get("tool_kwargs").IsAbsent() && v.Get("tool_name").Kind() == exactjson.String {
+		return ToolCallPart(v), true
+	}
 	for _, name := range []string{"functionCall", "function_call", "toolUse", "toolRequest", "tool_call"} {
 		if call := v.Get(name); call.Kind() == exactjson.Object {
 			return ToolCallPart(call), true
@@ -147,7 +150,7 @@ func ToolCallPart(v exactjson.Value) Part {
 	}
 	id := TextOfID(v.First("call_id", "callId", "id", "tool_call_id", "toolCallId", "toolUseId", "tool_use_id", "ref"))
 	name := v.First("name", "toolName", "tool_name").Str()
-	for _, key := range []string{"arguments", "args", "input"} {
+	for _, key := range []string{"arguments", "args", "input", "tool_kwargs"} {
 		if args := v.Get(key); !args.IsAbsent() {
 			return CallPart(id, name, args)
 		}

@@ -82,7 +82,7 @@ var constructedTypes = []struct{ class, partType string }{
 }
 
 // constructedFields are the names of fields that the same values have elsewhere.
-var constructedFields = map[string]string{"blocks": "content", "tool_kwargs": "arguments", "kwargs": "arguments", "result": "content", "error": "is_error"}
+var constructedFields = map[string]string{"blocks": "content", "kwargs": "arguments", "result": "content", "error": "is_error"}
 
 func constructed(class string, fields []exactjson.Member, positional []exactjson.Value) exactjson.Value {
 	partType := ""

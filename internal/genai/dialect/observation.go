@@ -4,6 +4,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -168,7 +170,7 @@ func (o *Observation) Fill(other *Observation) {
 	if len(o.Request) == 0 && o.RequestLabel == "" {
 		o.Request, o.RequestLabel = other.Request, other.RequestLabel
 	}
-	if len(o.Response) == 0 && o.ResponseLabel == "" {
+	if o.ResponseLabel == "" && !slices.ContainsFunc(o.Response, hasParts) && (len(o.Response) == 0 || slices.ContainsFunc(other.Response, hasParts)) {
 		o.Response, o.ResponseLabel = other.Response, other.ResponseLabel
 	}
 	decode.FillList(&o.Tools, other.Tools)
@@ -227,3 +229,6 @@ func (o *Observation) AddParam(name string, v exactjson.Value) {
 	}
 	o.Params = append(o.Params, exactjson.Member{Name: name, Value: v})
 }
+
+// hasParts reports a message that says something.
+func hasParts(m decode.Message) bool { return len(m.Parts) > 0 }

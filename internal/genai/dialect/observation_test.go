@@ -1,0 +1,29 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestAnAnswerThatSaysNothingYieldsToOneThatDoes(t *testing.T) {
+	empty := []decode.Message{{Role: tape.RoleAssistant}}
+	full := []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart("yes")}}}
+	for name, c := range map[string]struct{ outer, inner, want []decode.Message }{
+		"the other one says more": {empty, full, full},
+		"both say nothing":        {empty, empty, empty},
+		"the other one has none":  {empty, nil, empty},
+		"both say something":      {full, []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart("no")}}}, full},
+	} {
+		o := &dialect.Observation{Response: c.outer}
+		o.Fill(&dialect.Observation{Response: c.inner})
+		if len(o.Response) != len(c.want) || len(o.Response[0].Parts) != len(c.want[0].Parts) || len(c.want[0].Parts) > 0 && o.Response[0].Parts[0].Text != c.want[0].Parts[0].Text {
+			t.Errorf("%s: %+v", name, o.Response)
+		}
+	}
+}
