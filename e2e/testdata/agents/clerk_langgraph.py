@@ -1,6 +1,8 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
 from langchain.agents import create_agent
+from langchain.agents.middleware import wrap_tool_call
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
@@ -8,8 +10,18 @@ from openinference.instrumentation.langchain import LangChainInstrumentor
 
 from common import BASE_URL, MODEL, QUESTIONS, SYSTEM, done, get_stock, provider
 
+
+@wrap_tool_call
+def told(request, handler):
+    try:
+        return handler(request)
+    except LookupError as err:
+        return ToolMessage("Error: " + str(err), tool_call_id=request.tool_call["id"], name=request.tool_call["name"], status="error")
+
+
 LangChainInstrumentor().instrument(tracer_provider=provider)
-clerk = create_agent(ChatOpenAI(model=MODEL, base_url=BASE_URL, api_key="none"), [tool(get_stock)], system_prompt=SYSTEM, checkpointer=InMemorySaver(), name="clerk")
+model = ChatOpenAI(model=MODEL, base_url=BASE_URL, api_key="none")
+clerk = create_agent(model, [tool(get_stock)], system_prompt=SYSTEM, middleware=[told], checkpointer=InMemorySaver(), name="clerk")
 answers = []
 for question in QUESTIONS:
     state = clerk.invoke({"messages": [{"role": "user", "content": question}]}, {"configurable": {"thread_id": "t1"}})

@@ -1,14 +1,25 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-from pydantic_ai import Agent
+import functools
+
+from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from common import BASE_URL, MODEL, QUESTIONS, SYSTEM, done, get_stock
 
+
+@functools.wraps(get_stock)
+def told(sku: str) -> str:
+    try:
+        return get_stock(sku)
+    except LookupError as err:
+        raise ModelRetry(str(err)) from err
+
+
 Agent.instrument_all()
 model = OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=BASE_URL, api_key="none"))
-clerk = Agent(model, name="clerk", instructions=SYSTEM, tools=[get_stock])
+clerk = Agent(model, name="clerk", instructions=SYSTEM, tools=[told])
 answers, history = [], None
 for question in QUESTIONS:
     result = clerk.run_sync(question, message_history=history)

@@ -1,6 +1,6 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the agents of the test share: spans to the collector, a tool that remembers its calls, two turns of one conversation."""
+"""What the agents of the test share: spans to the collector, a tool that remembers its calls and fails for an unknown article, two turns of one conversation."""
 
 import json
 import os
@@ -12,10 +12,13 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
+OUT = os.dup(1)
+os.dup2(2, 1)  # frameworks print what they like
+
 MODEL = "gpt-4o-mini"
 SYSTEM = "You are the stock clerk. Look things up before you answer."
-QUESTIONS = ["How many of SKU-7 are in stock?", "And of SKU-8?"]
-BASE_URL = os.environ["MODEL_URL"]
+QUESTIONS = ["How many of SKU-7 and SKU-8 are in stock?", "And of SKU-9?"]
+BASE_URL = os.environ["MODEL_URL"] + "/v1"
 
 provider = TracerProvider(resource=Resource.create({"service.name": sys.argv[1]}))
 provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=os.environ["OTLP_URL"] + "/v1/traces")))
@@ -27,11 +30,15 @@ STOCK = {"SKU-7": 42, "SKU-8": 0}
 
 def get_stock(sku: str) -> str:
     """Tell how many pieces of an article are in stock."""
-    answer = json.dumps({"sku": sku, "pieces": STOCK[sku]})
-    calls.append({"name": "get_stock", "args": {"sku": sku}, "result": answer})
-    return answer
+    call = {"name": "get_stock", "args": {"sku": sku}, "result": None, "error": None}
+    calls.append(call)
+    if sku not in STOCK:
+        call["error"] = "no article " + sku
+        raise LookupError(call["error"])
+    call["result"] = json.dumps({"sku": sku, "pieces": STOCK[sku]})
+    return call["result"]
 
 
 def done(answers):
     provider.shutdown()
-    print(json.dumps({"calls": calls, "answers": answers}))
+    os.write(OUT, json.dumps({"calls": calls, "answers": answers}).encode())

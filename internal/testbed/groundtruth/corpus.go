@@ -47,6 +47,11 @@ func Corpus(dir string) ([]Run, error) {
 	return runs, err
 }
 
+// Live is a run that was just watched. Its telemetry lies elsewhere, so a value that the tape lacks counts as one that the telemetry lacks.
+func Live(truth exactjson.Value) Run {
+	return Run{truth: truth, held: func() *telemetry { return newTelemetry() }}
+}
+
 func load(truthFile string) (Run, error) {
 	body, err := os.ReadFile(truthFile)
 	if err != nil {
