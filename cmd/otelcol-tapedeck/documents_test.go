@@ -330,6 +330,23 @@ func checkCommand(t *testing.T, program string, targets, words []string) {
 				t.Errorf("tapedeck %s has no flag %s", strings.Join(path, " "), name)
 			}
 		}
+	case "export":
+		name, _, _ := strings.Cut(words[1], "=")
+		used := false
+		examples, err := filepath.Glob(filepath.Join(repository, "examples", "*", "*.yaml"))
+		for _, file := range examples {
+			text := read(t, file)
+			used = used || strings.Contains(text, "${env:"+name) || strings.Contains(text, "env: "+name+"\n")
+		}
+		if err != nil || !used {
+			t.Errorf("no example reads the variable %s", name)
+		}
+	case "bin/otelcol-tapedeck":
+		if len(words) != 3 || words[1] != "--config" {
+			t.Errorf("%v: want --config FILE", words)
+		} else if _, err := os.Stat(filepath.Join(repository, words[2])); err != nil {
+			t.Error(err)
+		}
 	default:
 		t.Errorf("%s: nothing here knows this command; check it, or say above the block why not", words[0])
 	}
