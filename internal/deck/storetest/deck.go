@@ -5,14 +5,17 @@ package storetest
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
 
-// KeepsARun writes a part and a generation to a new deck, twice, and finds and reads it again.
-func KeepsARun(t *testing.T, url string) {
+// keepsARun writes a part and a generation to a new deck, twice, and finds and reads it again.
+func keepsARun(t *testing.T, url string) {
 	t.Helper()
 	d, err := deck.Open(t.Context(), url)
 	if err != nil {
@@ -91,8 +94,8 @@ func buries(t *testing.T, store deck.Store) {
 	}
 }
 
-// ReportsMissingBucket checks that a bucket that does not exist is a permanent error and no missing object. The URL is that of the test bucket.
-func ReportsMissingBucket(t *testing.T, url string) {
+// reportsMissingBucket checks that a bucket that does not exist is a permanent error and no missing object. The URL is that of the test bucket.
+func reportsMissingBucket(t *testing.T, url string) {
 	t.Helper()
 	store, err := deck.OpenStore(t.Context(), strings.Replace(url, "tapedeck-test", "tapedeck-none", 1))
 	if err != nil {
@@ -112,8 +115,25 @@ func ReportsMissingBucket(t *testing.T, url string) {
 	}
 }
 
-// RefusesURLs checks that URLs are refused, and that the secret in them is not told.
-func RefusesURLs(t *testing.T, secret string, urls ...string) {
+// Service checks a driver of a storage service: everything above, each on a new bucket of the test server. urls are refused; they hold the secret.
+func Service(t *testing.T, bucket func(testing.TB) string, secret string, urls ...string) {
+	t.Run("conforms", func(t *testing.T) { Run(t, bucket(t)) })
+	t.Run("keeps a run", func(t *testing.T) { keepsARun(t, bucket(t)) })
+	t.Run("missing bucket", func(t *testing.T) { reportsMissingBucket(t, bucket(t)) })
+	t.Run("refused URLs", func(t *testing.T) { refusesURLs(t, secret, urls...) })
+}
+
+// VerifyNoLeaks runs the tests of a driver and looks for goroutines that are left, but for what SDKs of clouds keep for the process.
+func VerifyNoLeaks(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.Cleanup(func(int) { http.DefaultTransport.(*http.Transport).CloseIdleConnections() }),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), // idle connections of the SDK's own client
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("go.opencensus.io/stats/view.(*worker).start"))
+}
+
+// refusesURLs checks that URLs are refused, and that the secret in them is not told.
+func refusesURLs(t *testing.T, secret string, urls ...string) {
 	t.Helper()
 	for _, url := range urls {
 		_, err := deck.OpenStore(t.Context(), url)

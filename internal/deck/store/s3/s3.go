@@ -34,9 +34,10 @@ type store struct {
 	put       minio.PutObjectOptions
 }
 
-// conflictAttempts bounds how often a write is repeated that the service
-// refused because another write to the same key was under way (409): the other
-// write has then ended, or failed, within a few round trips.
+// conflictAttempts bounds how often a write is repeated that the service refused
+// because of another write to the same key: one that is under way (409), one that
+// claims the key and has left no object there (412), or a delete (404). The other
+// has ended, or failed, within a few round trips.
 const conflictAttempts = 6
 
 func (s *store) PutNew(ctx context.Context, key string, body []byte, contentType string) (bool, error) {
