@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -220,26 +221,10 @@ func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(d
 func (w *Writer) readTapes(ctx context.Context, location deck.Location) (tapes []*tape.Tape, err error) {
 	defer Recovered(&err, ErrUnderivable, location.TraceID)
 	_, err = w.deck.ReadCurrent(ctx, location, func(current deck.GenerationState) error {
-		tapes, err = ReadTapes(ctx, w.deck, location, current)
+		tapes, err = runs.Tapes(ctx, w.deck, location, current)
 		return err
 	})
 	return tapes, err
-}
-
-// ReadTapes reads the tapes of a generation.
-func ReadTapes(ctx context.Context, d *deck.Deck, location deck.Location, g deck.GenerationState) (tapes []*tape.Tape, err error) {
-	for _, run := range g.Runs {
-		body, err := d.ReadFile(ctx, location, g.Generation, run.Root, tape.TapeFile)
-		if err != nil {
-			return tapes, err
-		}
-		t, err := tape.ReadSealed(body)
-		if err != nil {
-			return tapes, err
-		}
-		tapes = append(tapes, t)
-	}
-	return tapes, nil
 }
 
 // Load gathers what the deck holds of a trace. tenant is its name; that of the location may be escaped.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -20,10 +21,10 @@ func TestUpgradeReplacesWhatOlderVersionsWrote(t *testing.T) {
 	d := decks(t)
 	old := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "v1.0.0"}, Revision: 7})
 	upgraded := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "v1.1.0"}, Revision: 8})
-	runs := corpusRuns(t)
+	recorded := corpusRuns(t)
 	seen := 0
-	for i := 0; i < len(runs); i += 4 {
-		set, err := runs[i].Evidence()
+	for i := 0; i < len(recorded); i += 4 {
+		set, err := recorded[i].Evidence()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +43,7 @@ func TestUpgradeReplacesWhatOlderVersionsWrote(t *testing.T) {
 			if !ok {
 				continue
 			}
-			tapes, err := ReadTapes(t.Context(), d, location, current)
+			tapes, err := runs.Tapes(t.Context(), d, location, current)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
 // TenantOf returns the name of the tenant of a location, which tells it only where it is a safe name.
@@ -18,7 +19,7 @@ func TenantOf(ctx context.Context, d *deck.Deck, location deck.Location) (string
 	var tenant string
 	found, err := d.ReadCurrent(ctx, location, func(current deck.GenerationState) error {
 		current.Runs = current.Runs[:1]
-		tapes, err := ReadTapes(ctx, d, location, current)
+		tapes, err := runs.Tapes(ctx, d, location, current)
 		if err == nil {
 			tenant = tapes[0].Run.Tenant
 		}

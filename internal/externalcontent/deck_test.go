@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/tape"
@@ -66,28 +67,9 @@ func TestAJoinedRunThatIsReplacedMeanwhileStillNamesItsTraces(t *testing.T) {
 	t.Cleanup(func() { mem.Drop(t.Name()) })
 	made := &tape.Tape{Run: tape.Run{Tenant: "t", TraceID: "01000000000000000000000000000000", RootSpanID: "b7ad6b7169203331", Status: tape.StatusOK},
 		Sources: tape.Sources{TraceIDs: []string{"01000000000000000000000000000000", "02000000000000000000000000000000"}}}
-	made.Run.RunID = made.Run.TraceID + "-" + made.Run.RootSpanID
-	if err := made.Seal(); err != nil {
-		t.Fatal(err)
-	}
-	place := deck.Location{Area: deck.AreaJoined, Tenant: "t", TraceID: made.Run.TraceID}
-	put := func(items int) deck.Generation {
-		gen := deck.NewGeneration(items, nil, []byte("test"))
-		files := []deck.RunFiles{{Root: made.Run.RootSpanID, Files: []deck.File{{Name: deck.TapeFile, Body: made.AppendJSON(nil)}}}}
-		if _, err := d.PutGeneration(t.Context(), place, gen, files); err != nil {
-			t.Fatal(err)
-		}
-		return gen
-	}
-	found := d.Ref(place, put(1), made.Run.RootSpanID, deck.TapeFile)
-	before, err := d.Generations(t.Context(), place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(2)
-	if err := d.RemoveGenerations(t.Context(), place, before); err != nil {
-		t.Fatal(err)
-	}
+	location, first := decktest.PutTape(t, d, deck.AreaJoined, made, 1)
+	found := d.Ref(location, first, made.Run.RootSpanID, deck.TapeFile)
+	decktest.PutTape(t, d, deck.AreaJoined, made, 2)
 	if got, err := readTape(t.Context(), d, found); err != nil || len(got.Sources.TraceIDs) != 2 {
 		t.Fatalf("%v, %v", got, err)
 	}

@@ -85,19 +85,7 @@ func arrangedAsRecorded(t *testing.T, name, kind string, spans, logs []*dialect.
 	for _, l := range rest {
 		fmt.Fprintf(&b, "== rest: %s\n", l.Span.Name())
 	}
-	path := name + "." + kind + ".said.txt"
-	if *genaitest.Update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	genaitest.Golden(t, name+"."+kind+".said.txt", b.String())
 }
 
 // untraced takes from records the span they name.

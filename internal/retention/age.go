@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -51,7 +51,7 @@ func (c *Collector) ageOf(ctx context.Context, location deck.Location, state dec
 	current, ok := state.Current()
 	covered := false
 	if ok {
-		tapes, err := derive.ReadTapes(ctx, c.deck, location, current)
+		tapes, err := runs.Tapes(ctx, c.deck, location, current)
 		if err != nil {
 			return a, err
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
 // joined is what is known of the joined runs of a deck. Their evidence lies with the traces that they are made of.
@@ -54,7 +54,7 @@ func (c *Collector) readJoined(ctx context.Context, fail func(error) bool) bool 
 }
 
 func (c *Collector) readJoinedLocation(ctx context.Context, location deck.Location, current deck.GenerationState) error {
-	tapes, err := derive.ReadTapes(ctx, c.deck, location, current)
+	tapes, err := runs.Tapes(ctx, c.deck, location, current)
 	if err != nil {
 		return err
 	}

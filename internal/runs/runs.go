@@ -60,6 +60,22 @@ func isRunID(id string) bool {
 	return ok && len(trace) == 32 && len(root) == 16 && strings.Trim(strings.ToLower(trace+root), "0123456789abcdef") == ""
 }
 
+// Tapes reads the tapes of a generation.
+func Tapes(ctx context.Context, d *deck.Deck, location deck.Location, g deck.GenerationState) (tapes []*tape.Tape, err error) {
+	for _, run := range g.Runs {
+		body, err := d.ReadFile(ctx, location, g.Generation, run.Root, tape.TapeFile)
+		if err != nil {
+			return tapes, err
+		}
+		t, err := tape.ReadSealed(body)
+		if err != nil {
+			return tapes, err
+		}
+		tapes = append(tapes, t)
+	}
+	return tapes, nil
+}
+
 // Names are the ids of a run that the layout of a deck does not know: invocation, task, correlation and conversation id.
 func Names(r *tape.Run) []string {
 	names := []string{r.InvocationID, r.TaskID, r.CorrelationID, r.ConversationID}

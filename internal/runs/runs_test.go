@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -40,31 +41,9 @@ func TestSearchFindsARunThatIsReplacedMeanwhile(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	made := &tape.Tape{Run: tape.Run{Tenant: "default", TraceID: "0102030405060708090a0b0c0d0e0f10", RootSpanID: "b7ad6b7169203331", Status: tape.StatusOK, InvocationID: "inv-1"}}
-	made.Run.RunID = made.Run.TraceID + "-" + made.Run.RootSpanID
-	if err := made.Seal(); err != nil {
-		t.Fatal(err)
-	}
-	place := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: made.Run.TraceID}
-	put := func(items int) deck.Generation {
-		gen := deck.NewGeneration(items, nil, []byte("test"))
-		files := []deck.RunFiles{{Root: made.Run.RootSpanID, Files: []deck.File{{Name: deck.TapeFile, Body: made.AppendJSON(nil)}}}}
-		if _, err := d.PutGeneration(t.Context(), place, gen, files); err != nil {
-			t.Fatal(err)
-		}
-		return gen
-	}
-	put(1)
+	decktest.PutTape(t, d, deck.AreaRuns, made, 1)
 	var now deck.Generation
-	hooked.do = func() {
-		before, err := d.Generations(t.Context(), place)
-		if err != nil {
-			t.Fatal(err)
-		}
-		now = put(2)
-		if err := d.RemoveGenerations(t.Context(), place, before); err != nil {
-			t.Fatal(err)
-		}
-	}
+	hooked.do = func() { _, now = decktest.PutTape(t, d, deck.AreaRuns, made, 2) }
 	refs, err := Find(t.Context(), d, Query{ID: "inv-1"})
 	if err != nil || len(refs) != 1 || refs[0].Generation != now {
 		t.Fatalf("%v, %v", refs, err)

@@ -13,6 +13,7 @@ import (
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/s3"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // The process shares one encoder and one decoder of parts. What is made within a synctest bubble cannot be used outside of it, so they are made
@@ -31,6 +32,29 @@ func init() {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// PutTape writes a generation of one tape, which gets its run id and seal, and takes away those that were there.
+func PutTape(t testing.TB, d *deck.Deck, area deck.Area, made *tape.Tape, items int) (deck.Location, deck.Generation) {
+	t.Helper()
+	made.Run.RunID = made.Run.TraceID + "-" + made.Run.RootSpanID
+	if err := made.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	location := deck.Location{Area: area, Tenant: made.Run.Tenant, TraceID: made.Run.TraceID}
+	before, err := d.Generations(t.Context(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	generation := deck.NewGeneration(items, nil, []byte("test"))
+	files := []deck.RunFiles{{Root: made.Run.RootSpanID, Files: []deck.File{{Name: deck.TapeFile, Body: made.AppendJSON(nil)}}}}
+	if _, err := d.PutGeneration(t.Context(), location, generation, files); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.RemoveGenerations(t.Context(), location, before); err != nil {
+		t.Fatal(err)
+	}
+	return location, generation
 }
 
 // Keys returns the keys of all objects in a store.

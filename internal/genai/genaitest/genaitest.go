@@ -56,9 +56,14 @@ func SaysAsRecorded(t *testing.T, read func(*dialect.Source) *dialect.Observatio
 	for _, s := range Sources(t, filepath.Join("testdata", name)) {
 		fmt.Fprintf(&b, "== %s %s\n%s\n", s.Span.Name(), s.Span.SpanID(), Said(read(s)))
 	}
-	path := filepath.Join("testdata", name+".said.txt")
+	Golden(t, filepath.Join("testdata", name+".said.txt"), b.String())
+}
+
+// Golden compares a text with that of a file, or writes it there (see Update).
+func Golden(t *testing.T, path, got string) {
+	t.Helper()
 	if *Update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,8 +71,8 @@ func SaysAsRecorded(t *testing.T, read func(*dialect.Source) *dialect.Observatio
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }
 
