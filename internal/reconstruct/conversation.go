@@ -164,14 +164,23 @@ func completes(said, response *message) bool {
 }
 
 // nextAssistant returns what the assistant said right after the request of model call i, as the next request that repeats all its
-// messages shows it.
+// messages shows it: one of its own agent, else of any, because another one may have taken over.
 func (c *collector) nextAssistant(i int) *message {
-	m := c.models[i]
-	if m.obs.RequestLabel == tape.Truncated {
+	if c.models[i].obs.RequestLabel == tape.Truncated {
 		return nil // where the request ends is not known
 	}
-	sent := afterSystem(m.request)
+	if said := c.nextOf(i, func(j int) bool { return c.models[j].agent == c.models[i].agent }); said != nil {
+		return said
+	}
+	return c.nextOf(i, func(int) bool { return true })
+}
+
+func (c *collector) nextOf(i int, may func(j int) bool) *message {
+	sent := afterSystem(c.models[i].request)
 	for j := i + 1; j < len(c.models) && j <= i+maxPredecessors; j++ {
+		if !may(j) {
+			continue
+		}
 		next := afterSystem(c.models[j].request)
 		if len(sent) == 0 || len(next) < len(sent) || commonPrefix(sent, next) < len(sent) {
 			continue
@@ -179,12 +188,29 @@ func (c *collector) nextAssistant(i int) *message {
 		if len(next) == len(sent) {
 			return nil // the same request once more: what follows answers the last attempt
 		}
-		if said := next[len(sent)]; said.tape.Role == tape.RoleAssistant {
-			return said
-		}
-		return nil
+		return turnAt(next[len(sent):])
 	}
 	return nil
+}
+
+// turnAt is what the assistant said at the beginning of the messages, nil when it said nothing: some packages resend its text and its calls as
+// messages of their own.
+func turnAt(messages []*message) *message {
+	n := 0
+	for n < len(messages) && messages[n].tape.Role == tape.RoleAssistant && (n == 0 || !hasToolCall(messages[n-1])) {
+		n++
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return messages[0]
+	}
+	whole := genai.Message{Role: tape.RoleAssistant, Name: messages[0].tape.Name}
+	for _, m := range messages[:n] {
+		whole.Parts = append(whole.Parts, m.parts...)
+	}
+	return newMessage(whole)
 }
 
 // afterSystem leaves out the instructions at the beginning of a request: an agent that takes over has its own, and some change with time.
@@ -368,6 +394,12 @@ func resultsOf(id string, request []*message) (n int) {
 // answerIn finds the response of m in a later request.
 func answerIn(request []*message, m *call) int {
 	if at := len(m.request); at < len(request) && commonPrefix(m.request, request) == at {
+		if whole := turnAt(request[at:]); whole != nil && whole != request[at] && whole.id == m.response.id { // resent in several messages
+			for n := 0; n < len(whole.parts); at++ {
+				n += len(request[at].parts)
+			}
+			return at - 1
+		}
 		if same, _ := request[at].equal(m.response); same || m.recovered || sameCalls(request[at], m.response) {
 			return at
 		}

@@ -55,6 +55,7 @@ func (b *builder) openEnvelopes() {
 			if k.kind != tape.EventToolCall || len(k.nodes) == 0 || !c.of(k.obs).Present() {
 				continue
 			}
+			opened := false
 			for _, path := range proved[k.reporter()] {
 				inner, ok := follow(c.of(k.obs).Value, path)
 				if !ok {
@@ -64,13 +65,32 @@ func (b *builder) openEnvelopes() {
 					continue
 				}
 				o := *k.obs
-				opened := c.of(&o)
-				opened.Value, opened.Envelope = inner, append(slices.Clip(opened.Envelope), strings.Join(path, "."))
-				k.obs = &o
+				content := c.of(&o)
+				content.Value, content.Envelope = inner, append(slices.Clip(content.Envelope), strings.Join(path, "."))
+				k.obs, opened = &o, true
 				break
+			}
+			if recorded := c.of(k.obs); !opened && recorded.Label == "" && c.against(k).IsAbsent() && looksWrapped(recorded.Value) {
+				o := *k.obs
+				c.of(&o).Label = tape.Lossy // nothing shows what was inside, so it is not presented as what was sent
+				k.obs = &o
 			}
 		}
 	}
+}
+
+// looksWrapped reports an object with nothing but an object with nothing but an object or list: an envelope that nothing proves, in all likelihood.
+func looksWrapped(v exactjson.Value) bool {
+	for range 2 {
+		if v.Kind() == exactjson.String {
+			v, _ = decoded(v)
+		}
+		if v.Kind() != exactjson.Object || v.Len() != 1 {
+			return false
+		}
+		v = v.Members()[0].Value
+	}
+	return v.Kind() == exactjson.Object || v.Kind() == exactjson.Array
 }
 
 // telling reports a value that does not stand inside of another by chance.

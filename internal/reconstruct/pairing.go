@@ -4,8 +4,11 @@
 package reconstruct
 
 import (
+	"regexp"
 	"slices"
 
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -39,6 +42,74 @@ func (c *collector) pair() {
 					t.by, a.tool = a, t
 				}
 			}
+		}
+	}
+	c.pairByTurn(known, mayDiffer)
+}
+
+// pairByTurn pairs what is left by number: tool calls under names that the conversation does not know belong to the calls of the turn before them
+// that nothing has answered yet, if there are as many. Of several, results that a later request shows say which is which, else their order.
+func (c *collector) pairByTurn(known map[string]bool, mayDiffer func(*call, *asked) bool) {
+	nameless := map[*call][]*call{}
+	for _, t := range c.tools {
+		if t.by != nil || t.obs.Handoff || known[nameOf(t)] || len(t.nodes) == 0 {
+			continue
+		}
+		for _, m := range slices.Backward(c.models) {
+			if (m.end <= t.start+rounding || hangsBelow(m, t)) && !under(m, t) && m.agent == t.agent {
+				nameless[m] = append(nameless[m], t)
+				break
+			}
+		}
+	}
+	for _, m := range c.models {
+		var open []*asked
+		for _, a := range m.asked {
+			if a.tool == nil && !slices.Contains(m.obs.OutputTools, a.part.Name) {
+				open = append(open, a)
+			}
+		}
+		tools := nameless[m]
+		if len(open) == 0 || len(open) != len(tools) {
+			continue
+		}
+		fits := func(t *call, a *asked) bool {
+			return mayDiffer(t, a) && (!t.obs.Args.Present() || t.obs.Args.Value.IsEmpty() && a.part.Args.IsEmpty() || sameArgs(t, a))
+		}
+		inOrder := slices.Clone(open)
+		for i, t := range tools {
+			for k := i; k < len(inOrder); k++ {
+				if a := inOrder[k]; k > i && a.shown != nil && t.obs.Result.Present() && sameValue(t.obs.Result.Value, a.shown.Result) && !returned(t, inOrder[i]) {
+					inOrder[i], inOrder[k] = inOrder[k], inOrder[i]
+					break
+				}
+			}
+		}
+		for i, t := range tools {
+			if !fits(t, inOrder[i]) {
+				tools = nil
+				break
+			}
+		}
+		for i, t := range tools {
+			a := inOrder[i]
+			t.by, a.tool = a, t
+			if len(tools) == 1 || t.obs.Args.Present() && !t.obs.Args.Value.IsEmpty() || !t.obs.Result.Present() || returned(t, a) {
+				continue
+			}
+			// nothing proves that the result is this call's: what the model was shown is, else it may be that of any of these
+			o := *t.obs
+			if a.shown != nil && a.shown.Label == "" {
+				o.Result = genai.Content{}
+			} else {
+				o.Result.Label = tape.Disputed
+				for _, other := range tools {
+					if r := other.obs.Result; other != t && r.Present() && !sameValue(r.Value, o.Result.Value) {
+						t.others = append(t.others, r.Value)
+					}
+				}
+			}
+			t.obs = &o
 		}
 	}
 }
@@ -136,7 +207,7 @@ func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) 
 	if len(members) == 1 && same(received, members[0].Value) {
 		return true
 	}
-	if len(members) > 0 && holds(received, asked, same, maxEnvelopes) {
+	if len(members) > 0 && (holds(received, asked, same, maxEnvelopes) || same(withoutAddresses(received), asked)) {
 		return true
 	}
 	if received.Len() == 1 && asked.Len() == 0 {
@@ -153,6 +224,17 @@ func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) 
 		}
 	}
 	return len(members) > 0
+}
+
+// objectAddress is what Python writes for an object that has no text of its own.
+var objectAddress = regexp.MustCompile(`^<.+ at 0x[0-9a-f]+>$`)
+
+// withoutAddresses leaves out the members that are objects of the program: a framework adds them to the arguments of its own tools.
+func withoutAddresses(v exactjson.Value) exactjson.Value {
+	if v.Kind() != exactjson.Object {
+		return v
+	}
+	return exactjson.ObjectValue(slices.DeleteFunc(slices.Clone(v.Members()), func(m exactjson.Member) bool { return objectAddress.MatchString(m.Value.Str()) })...)
 }
 
 // maxEnvelopes bounds envelopes within envelopes.

@@ -42,7 +42,26 @@ func (c *collector) dropSecondReports() {
 			p.holds = t.holds
 		}
 	}
-	c.tools = kept
+	c.tools = slices.DeleteFunc(kept, func(t *call) bool { return c.nobodyAsked(t, known) })
+}
+
+// nobodyAsked reports a tool span without arguments, under a name that the conversation does not know, whose turn has nothing left to answer: it
+// sums up other calls, or speaks of a step of the framework. It counts as noise.
+func (c *collector) nobodyAsked(t *call, known map[string]bool) bool {
+	if t.by != nil || t.obs.Handoff || t.holds != nil || len(t.nodes) == 0 || t.obs.Args.Present() || known[nameOf(t)] {
+		return false
+	}
+	for _, m := range slices.Backward(c.models) {
+		if m.agent != t.agent || m.end > t.start+rounding && !hangsBelow(m, t) {
+			continue
+		}
+		if len(m.asked) == 0 || slices.ContainsFunc(m.asked, func(a *asked) bool { return a.tool == nil }) {
+			return false
+		}
+		c.noise["tool span that nothing asked for"] += int64(t.nodes[0].spans)
+		return true
+	}
+	return false
 }
 
 // reporter is who wrote a report: the instrumentation, and whether it wrote a span or a log record.

@@ -69,8 +69,8 @@ func (m Mutation) Apply(r Run) (mutated Run, ok bool, err error) {
 // genericTool is the name that tools have after genericNames.
 const genericTool = "RunnableTool"
 
-// remaining is the truth that can be told from what the mutation left: where the name of a tool is nowhere any more, the generic one
-// is as right.
+// remaining is the truth that can be told from what the mutation left: where nothing says any more which tool a call was for, the generic name
+// is as right. The name alone does not say it: a list of the tools that were offered holds it as well.
 func (r *recording) remaining(run Run) value {
 	if !r.renamed {
 		return run.truth
@@ -81,8 +81,8 @@ func (r *recording) remaining(run Run) value {
 			var calls []value
 			for _, c := range m.Value.Members() {
 				call := c.Value
-				if !slices.ContainsFunc(namesOf(call), func(n string) bool { return run.held().texts[n] }) {
-					call = exactjson.ObjectValue(append(slices.Clone(call.Members()), exactjson.Member{Name: "offered_name", Value: exactjson.StringValue(genericTool)})...)
+				if !slices.ContainsFunc(namesOf(call), func(n string) bool { return run.held().names(n, call) }) {
+					call = exactjson.ObjectValue(append(slices.Clone(call.Members()), exactjson.Member{Name: "recorded_name", Value: exactjson.StringValue(genericTool)})...)
 				}
 				calls = append(calls, call)
 			}
@@ -298,9 +298,15 @@ func genericNames(r *recording) {
 			continue
 		}
 		r.changed, r.renamed = true, true
+		names := []string{name}
+		for _, c := range r.truth.Get("tool_calls").Members() {
+			if also := namesOf(c.Value); slices.Contains(also, name) {
+				names = append(names, also...)
+			}
+		}
 		s.span.SetName(strings.ReplaceAll(s.span.Name(), name, genericTool))
 		s.attributes(func(_ string, v pcommon.Value) {
-			if v.Type() == pcommon.ValueTypeStr && v.Str() == name {
+			if v.Type() == pcommon.ValueTypeStr && slices.Contains(names, v.Str()) {
 				v.SetStr(genericTool)
 			}
 		})

@@ -54,7 +54,7 @@ func (s *scorer) row(field string, o Outcome, detail string) {
 }
 
 // unserved labels say that a value is not what it was.
-var unserved = []tape.Label{tape.Truncated, tape.Redacted, tape.Lossy, tape.External, tape.Missing}
+var unserved = []tape.Label{tape.Truncated, tape.Redacted, tape.Lossy, tape.External, tape.Missing, tape.Disputed}
 
 // one compares a single value. label is the provenance label of the field, seq its event.
 func (s *scorer) one(field, name string, want, have value, label tape.Label, seq int) {
@@ -368,7 +368,7 @@ func argsOf(call value) value {
 
 func namesOf(call value) []string {
 	var names []string
-	for _, n := range []string{call.Get("name").Str(), call.Get("offered_name").Str()} {
+	for _, n := range []string{call.Get("name").Str(), call.Get("offered_name").Str(), call.Get("recorded_name").Str()} {
 		if n != "" {
 			names = append(names, n)
 		}
@@ -410,6 +410,9 @@ func agreement(call value, e tape.Event) int {
 		have = exactjson.ObjectValue()
 	}
 	if !same(want, have) {
+		if !want.IsEmpty() && inside(want, have) {
+			return 2 // an envelope around the arguments tells the call as well
+		}
 		return 1
 	}
 	if !call.Get("error").IsEmpty() || returns(call, e.Result) {

@@ -6,6 +6,7 @@
 package groundtruth
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -144,6 +145,38 @@ type telemetry struct {
 	texts      map[string]bool
 	structures map[string]bool
 	blob       strings.Builder
+	records    []record
+}
+
+// record is what the attributes of one span, event or log record hold, decoded as deep as it goes.
+type record struct {
+	texts  map[string]bool
+	values map[string]bool // canonical
+}
+
+// names reports that a record holds the name of a tool together with what tells the call: the arguments, or where there are none its result.
+func (t *telemetry) names(name string, call value) bool {
+	told := argsOf(call)
+	if told.IsEmpty() {
+		told = resultsOf(call)[0]
+	}
+	want, err := decode(told).Canonical()
+	return err == nil && slices.ContainsFunc(t.records, func(r record) bool { return r.texts[name] && r.values[want] })
+}
+
+func recordOf(attributes value) record {
+	r := record{map[string]bool{}, map[string]bool{}}
+	visit(attributes, func(v value) {
+		if v.Kind() == exactjson.String {
+			r.texts[v.Str()] = true
+		}
+		if c, err := v.Canonical(); err == nil && v.Kind() >= exactjson.Array {
+			r.values[c] = true
+		} else if c, err := decode(v).Canonical(); err == nil {
+			r.values[c] = true
+		}
+	})
+	return r
 }
 
 func newTelemetry(documents ...value) *telemetry {
@@ -158,6 +191,9 @@ func newTelemetry(documents ...value) *telemetry {
 			case exactjson.Object, exactjson.Array:
 				if c, err := v.Canonical(); err == nil {
 					t.structures[c] = true
+				}
+				if attributes := v.Get("attributes"); attributes.Kind() == exactjson.Array {
+					t.records = append(t.records, recordOf(v))
 				}
 			}
 		})

@@ -41,16 +41,24 @@ var foreign = []string{
 }
 
 // classWords say what a span is. Of several words in a value the first line that has one of them decides.
-var classWords = []struct {
-	class dialect.Class
-	words []string
-}{
+var classWords = []classLine{
 	{dialect.Noise, []string{"embedding", "embeddings", "rerank", "reranker", "guardrail", "evaluator", "memory", "chunk", "event"}},
 	{dialect.Tool, []string{"tool", "tools", "function"}},
 	{dialect.Retrieval, []string{"retriever", "retrieval"}},
 	{dialect.Agent, []string{"agent", "crew"}},
 	{dialect.Model, []string{"llm", "generation", "chat", "completion", "completions", "inference", "model", "generate"}},
 	{dialect.Agent, []string{"chain", "workflow", "flow", "graph", "pipeline"}},
+}
+
+type classLine struct {
+	class dialect.Class
+	words []string
+}
+
+// besideClass are words that may stand beside those: any other makes the value the name of something within.
+var besideClass = []string{
+	"ai", "run", "call", "calls", "calling", "execute", "execution", "exec", "invoke", "invocation", "use", "do", "text", "object", "stream", "step", "mcp", "client", "provider",
+	"request", "span", "task", "content", "action",
 }
 
 // recognises reports a span of an agent run that has no known mark: one that says what it is and what went in or came out, or one in which
@@ -143,15 +151,23 @@ func classOf(value string) (dialect.Class, bool) {
 		return dialect.Unclassified, false
 	}
 	found := words(value)
-	if slices.Contains(found, "create") || slices.Contains(found, "step") && !slices.Contains(found, "model") && !slices.Contains(found, "llm") {
+	if slices.Contains(found, "step") && !slices.Contains(found, "model") && !slices.Contains(found, "llm") {
 		return dialect.Unclassified, false
 	}
-	for _, line := range classWords {
-		if slices.ContainsFunc(line.words, func(w string) bool { return slices.Contains(found, w) }) {
-			return line.class, true
+	first := len(classWords)
+	for _, w := range found {
+		line := slices.IndexFunc(classWords, func(l classLine) bool { return slices.Contains(l.words, w) })
+		switch {
+		case line >= 0:
+			first = min(first, line)
+		case !slices.Contains(besideClass, w):
+			return dialect.Unclassified, false
 		}
 	}
-	return dialect.Unclassified, false
+	if first == len(classWords) {
+		return dialect.Unclassified, false
+	}
+	return classWords[first].class, true
 }
 
 // words splits a name at separators and capital letters: toolCall.args is tool, call, args.

@@ -18,6 +18,10 @@ which there was something to change. A tape beyond the runs that took place coun
 as one tapedeck derive reads it: what lies in two traces is joined there, and in a deck that the collector fills by tapedeck join; the
 collector itself writes a tape per trace.
 
+Two decisions about what a mutated run still holds. With generic tool names, the recorded name is as right as the true one where no span, event or record
+holds the true name together with the arguments of the call (its result, if it had none): a list of offered tools does not say which of them was called. An envelope that
+nothing proves, and a result of which nothing says to which of several equal calls it belongs, are *missed*, not *wrong*: the tape labels them, and no oracle serves them as exact.
+
 `
 
 // tally is what became of the runs under one mutation.

@@ -1,0 +1,117 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Spans that name a class, without ids and arguments, are the calls of the turn before them if there are as many.
+func TestSpansWithoutNameAndArgumentsAreTheCallsOfTheirTurn(t *testing.T) {
+	build := func(spans ...string) *tape.Tape {
+		ask := asks(call("c1", "f", `{}`), call("c2", "g", `{}`))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		for i, result := range spans {
+			tr.tool("RunnableTool", 3+i, 1, 11+2*i, 12+2*i, "", "", result)
+		}
+		tr.chat(9, 1, 50, 60, list(user("q"), ask, shows("c1", "result of f"), shows("c2", "result of g")), list(says("end")))
+		return the(t, tr.runs(t))
+	}
+	wantEvents(t, build("result of f", "result of g"), "model_call @2", "tool_call f @3 by 1 = result of f", "tool_call g @4 by 1 = result of g", "model_call @9")
+	wantEvents(t, build("result of g", "result of f"), "model_call @2", "tool_call g @3 by 1 = result of g", "tool_call f @4 by 1 = result of f", "model_call @9")
+	if got := events(build("result of f")); len(got) != 5 { // one span for two calls tells of neither
+		t.Errorf("events %v", got)
+	}
+}
+
+// Which of equal calls returned what is not claimed where nothing tells them apart.
+func TestResultsThatNothingTellsApartAreDisputed(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "f", `{}`), call("c2", "g", `{}`))))
+	tr.tool("RunnableTool", 3, 1, 11, 12, "", "", "one result")
+	tr.tool("RunnableTool", 4, 1, 11, 13, "", "", "another one")
+	tr.chat(5, 1, 20, 30, list(user("and now?")), list(says("end")))
+	for _, e := range the(t, tr.runs(t)).Events {
+		if e.Type == tape.EventToolCall && (e.Provenance["result"] != tape.Disputed || len(e.OtherResults) != 1) {
+			t.Errorf("%s returned %s, label %q, others %v", e.Name, e.Result.JSON(), e.Provenance["result"], e.OtherResults)
+		}
+	}
+}
+
+func TestToolSpanThatNothingAskedForIsNoCall(t *testing.T) {
+	build := func(args string) *tape.Tape {
+		ask := asks(call("c1", "f", `{"x":1}`))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 12, "c1", `{"x":1}`, "r")
+		tr.tool("(all tools)", 4, 1, 13, 14, "", args, `{"f":"r"}`)
+		tr.chat(5, 1, 20, 30, list(user("q"), ask, shows("c1", "r")), list(says("end")))
+		return the(t, tr.runs(t))
+	}
+	wantEvents(t, build(""), "model_call @2", "tool_call f @3 by 1 = r", "model_call @5")
+	if got := events(build(`{"y":2}`)); len(got) != 4 { // arguments that nobody asked with prove a call of its own
+		t.Errorf("events %v", got)
+	}
+}
+
+func TestObjectsOfTheProgramAreNoArguments(t *testing.T) {
+	ask := asks(call("c1", "handoff", `{"to":"billing"}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("FunctionTool", 3, 1, 11, 12, "", `{"to":"billing","ctx":"<workflows.context.Context object at 0x7f5362c1bc10>"}`, "r")
+	tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("c1", "r")), list(says("end")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call handoff @3 by 1 = r", "model_call @4")
+}
+
+func TestEnvelopeThatNothingProvesIsNotPresentedAsExact(t *testing.T) {
+	for args, want := range map[string]tape.Label{
+		`{"call":{"payload":{"city":"Paris","unit":"C"}}}`: tape.Lossy,
+		`{"filter":{"city":"Paris"}}`:                      "",
+		`{"order":{"id":7,"lines":[1]},"dry":true}`:        "",
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.tool("f", 2, 1, 11, 12, "", args, "r")
+		if got := the(t, tr.runs(t)).Events[0]; got.Provenance["args"] != want || got.Args.JSON() != args {
+			t.Errorf("%s: label %q, want %q", got.Args.JSON(), got.Provenance["args"], want)
+		}
+	}
+}
+
+// The text and the calls of one answer come back as two messages.
+func TestAnswerThatIsResentInPartsIsOne(t *testing.T) {
+	ask := asks(call("c1", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(says("one moment")))
+	tr.tool("RunnableTool", 3, 1, 11, 12, "", `{"x":1}`, "r")
+	tr.chat(4, 1, 20, 30, list(user("q"), says("one moment"), ask, shows("c1", "r")), list(says("end")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @3 by 1 = r", "model_call @4")
+}
+
+// A sub-agent is asked in the words of the user: its answer is not that of the agent around it.
+func TestAnswerIsLookedForWithTheSameAgentFirst(t *testing.T) {
+	ask := asks(call("c1", "helper", `{"question":"q"}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(says("asking")))
+	tr.tool("helper", 3, 1, 11, 40, "", `{"question":"q"}`, "found")
+	tr.agent("helper", 4, 3, 12, 39)
+	tr.chat(5, 4, 13, 20, list(user("q")), list(says("found")))
+	tr.chat(6, 1, 50, 60, list(user("q"), strings.Replace(ask, `"parts":[`, `"parts":[{"type":"text","content":"asking"},`, 1), shows("c1", "found")), list(says("end")))
+	tp := the(t, tr.runs(t))
+	for _, e := range tp.Events {
+		if e.Type == tape.EventToolCall && (e.RequestedBy != 1 || e.ToolCallID != "c1") {
+			t.Errorf("the call was asked for by %d with id %q", e.RequestedBy, e.ToolCallID)
+		}
+	}
+}
