@@ -100,7 +100,7 @@ func FuzzCompare(f *testing.F) {
 func TestContradictedAnswerIsDisputedAndLowersTheGrade(t *testing.T) {
 	s := newScript(t)
 	question := "go"
-	s.tape.Input.UserMessage = &question
+	s.tape.Input.UserMessage, s.tape.Output.Text = &question, &question
 	a, b := s.call("1", "price", `{"of":"tea"}`), s.call("2", "price", `{"of":"coffee"}`)
 	by := s.model(a, b)
 	s.tool(by, a, `"three euros"`, `"four euros and ten"`)
@@ -125,7 +125,7 @@ func TestContradictedAnswerIsDisputedAndLowersTheGrade(t *testing.T) {
 	for _, f := range s.tape.Fidelity.Findings {
 		codes = append(codes, string(f.Code))
 	}
-	if got := strings.Join(codes, " "); got != "result_disputed result_rewritten" {
+	if got := strings.Join(codes, " "); got != "result_disputed result_rewritten tools_unproved" {
 		t.Error(got)
 	}
 	before := string(s.tape.AppendJSON(nil))
@@ -149,10 +149,12 @@ func TestContradictedAnswerIsDisputedAndLowersTheGrade(t *testing.T) {
 	}
 }
 
-func TestNothingVerifiedIsNotOK(t *testing.T) {
+func TestWithoutRequestsTheRecordOfTheToolIsTheProof(t *testing.T) {
 	s := twoTurns(t)
 	for i := range s.tape.Events {
 		s.tape.Events[i].Request = nil
 	}
-	s.proves("expected 3 served 3 verified 0 mismatched 0 unverifiable 3 ok -")
+	s.proves("expected 3 served 3 verified 0 mismatched 0 unverifiable 3 recorded 3 ok true")
+	s.tape.Events[1].Provenance = tape.Provenance{"result": tape.Lossy}
+	s.proves("expected 3 served 3 verified 0 mismatched 0 unverifiable 3 recorded 2 ok -")
 }

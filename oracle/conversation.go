@@ -32,7 +32,8 @@ type exchange struct {
 // request is what one model call was shown: the conversation up to there.
 type request struct {
 	*conversation
-	until int // exchanges
+	until int      // exchanges
+	fresh []string // the messages that the request before it did not have
 }
 
 func newConversation() *conversation {

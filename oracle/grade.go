@@ -4,7 +4,9 @@
 package oracle
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -38,20 +40,83 @@ func Assess(t *tape.Tape) {
 		}
 		t.Fidelity.AddFinding(code, e.Seq, field, detail)
 	}
-	t.Fidelity.Grade, t.Fidelity.Replayable = Grade(t)
 	t.Fidelity.Proof = proofOf(calls)
+	t.Fidelity.Grade, t.Fidelity.Replayable = Grade(t)
+	hidden := hiddenCalls(t)
+	for _, h := range hidden {
+		t.Fidelity.AddFinding(tape.CodeContentAbsent, h.seq, "response.message.tool_calls", h.why)
+	}
+	if why := unproved(t, calls, hidden); why != "" {
+		t.Fidelity.AddFinding(tape.CodeToolsUnproved, 0, "fidelity.replayable.tools", why)
+	}
 }
 
-// Grade says what a tape can be used for, and which parts of its run can be served.
+// unproved says why a tape does not claim that its tools can be served.
+func unproved(t *tape.Tape, calls []judged, hidden []hiddenCall) string {
+	var why []string
+	if cut(t) {
+		why = append(why, "the evidence was cut")
+	}
+	if callless(t) {
+		why = append(why, "no record holds a call")
+	}
+	if len(hidden) > 0 {
+		why = append(why, "calls may be missing after "+events(len(hidden), func(i int) string { return fmt.Sprintf("#%d", hidden[i].seq) }))
+	}
+	for _, reason := range []struct {
+		text string
+		fits func(*judged) bool
+	}{
+		{"no answer for", func(v *judged) bool { return !v.served }},
+		{"a request shows another answer for", (*judged).contradicted},
+		{"arguments or answer are not what they were for", func(v *judged) bool { return v.served && !v.whole && !v.contradicted() }},
+		{"nothing bears out the answer for", func(v *judged) bool { return v.whole && !v.sure() && v.served && !v.contradicted() }},
+	} {
+		var of []*judged
+		for i := range calls {
+			if reason.fits(&calls[i]) {
+				of = append(of, &calls[i])
+			}
+		}
+		if len(of) > 0 {
+			why = append(why, reason.text+" "+events(len(of), func(i int) string {
+				if of[i].event == nil {
+					return fmt.Sprintf("a call of #%d", of[i].model.Seq)
+				}
+				return fmt.Sprintf("#%d", of[i].event.Seq)
+			}))
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
+// events names the first of several events.
+func events(n int, name func(int) string) string {
+	const most = 8
+	var named []string
+	for i := range min(n, most) {
+		named = append(named, name(i))
+	}
+	if n > most {
+		named = append(named, fmt.Sprintf("%d more", n-most))
+	}
+	return strings.Join(named, ", ")
+}
+
+func cut(t *tape.Tape) bool {
+	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeEvidenceCut })
+}
+
+// Grade says what a tape can be used for, and which parts of its run can be served. That its tools can is said only where its proof is ok.
 func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	in := t.Input
 	// Of a run whose evidence was cut nobody knows which calls are missing.
-	whole := !slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeEvidenceCut })
+	whole := !cut(t)
 	// An answer that ends a whole loop of calls is not the answer to the request that began it.
 	loop := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeModelCallHidden && f.Field == "response" })
 	r := tape.Replayable{
 		Input: in.UserMessage != nil && labelServable(in.Provenance["user_message"]),
-		Tools: whole,
+		Tools: whole && !callless(t) && len(hiddenCalls(t)) == 0 && t.Fidelity.Proof.Proved(),
 		Model: whole && !loop,
 	}
 	content := in.UserMessage != nil
@@ -60,9 +125,6 @@ func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
 		case tape.EventToolCall:
-			if !toolServable(e) {
-				r.Tools = false
-			}
 			content = content || !e.Args.IsEmpty() || !e.Result.IsEmpty()
 		case tape.EventModelCall:
 			models++
@@ -101,14 +163,4 @@ func labelServable(l tape.Label) bool {
 	default:
 		return true
 	}
-}
-
-func toolServable(e *tape.Event) bool {
-	if e.ArgsHash == "" || !labelServable(e.Provenance["args"]) {
-		return false
-	}
-	if e.IsError && e.Error != nil && e.Result.IsAbsent() {
-		return labelServable(e.Provenance["error"])
-	}
-	return !e.Result.IsAbsent() && labelServable(e.Provenance["result"])
 }

@@ -18,9 +18,11 @@ import (
 // Expected is every tool call in a recorded model response and every tool_call event that no such call asked for. A requested call
 // that has no event, that no later request answers and whose name is not among the recorded offered tools is structured output
 // and not expected; when the offered tools are not recorded, it is. A call of a tool that the parameter output_tools names is not
-// expected either. Served counts the calls that the oracle answers. A served call is verified when the next request that shows its
-// result shows the same content, mismatched when that shows other content, and unverifiable when none shows it, when it is shown cut,
-// lossy, masked or external, when the recorded response itself is lossy, or when there is too little content to tell.
+// expected either, nor is one that nobody executed or that the framework executes itself, see unasked. Served counts the calls that the
+// oracle answers. A served call is verified when the next request that shows its result shows the same content, mismatched when that shows
+// other content, and unverifiable when none shows it, when it is shown cut, lossy, masked or external, when the recorded arguments or
+// response are not what they were, or when there is too little content to tell. Of the unverifiable ones those are recorded of which the
+// tool's own record holds arguments and response whole.
 func Prove(t *tape.Tape) tape.Proof { return proofOf(judge(t)) }
 
 func proofOf(calls []judged) tape.Proof {
@@ -32,10 +34,13 @@ func proofOf(calls []judged) tape.Proof {
 		}
 		proof.Served++
 		switch {
-		case !v.compared || v.agreement == undecided:
-			proof.Unverifiable++
-		case v.agreement == contradicts:
+		case v.contradicted():
 			proof.Mismatched++
+		case !v.verified():
+			proof.Unverifiable++
+			if v.recorded {
+				proof.Recorded++
+			}
 		}
 	}
 	proof.Conclude()
@@ -51,7 +56,16 @@ type judged struct {
 	by        *tape.Event // the model call of that request
 	compared  bool        // both are what they were
 	agreement agreement
+	whole     bool // the recorded arguments and answer are what they were
+	recorded  bool // the record of the tool itself holds both
 }
+
+func (v *judged) contradicted() bool { return v.compared && v.agreement == contradicts }
+
+func (v *judged) verified() bool { return v.compared && v.whole && v.agreement < undecided }
+
+// sure reports a call that gets an answer which is known to be right.
+func (v *judged) sure() bool { return v.served && !v.contradicted() && (v.verified() || v.recorded) }
 
 // judge replays the calls of a tape in their order.
 func judge(t *tape.Tape) []judged {
@@ -81,6 +95,11 @@ func judge(t *tape.Tape) []judged {
 		if v.shown, v.by, sure = p.shown(w); v.shown != nil && sure && v.entry.ResponseFidelity != Lossy {
 			v.compared, v.agreement = true, p.compare(v.entry, v.shown)
 		}
+		v.whole = p.whole(v.entry)
+	}
+	p.readUnnamed(calls)
+	for i := range calls {
+		calls[i].recorded = p.recorded(&calls[i])
 	}
 	return calls
 }
@@ -100,6 +119,7 @@ type prover struct {
 	models   []*tape.Event   // in order
 	requests map[int]request // by seq of the model call
 	idUses   map[string]int  // how many requested calls and unrequested events have this call id
+	unasked  map[int]bool    // by seq of the tool event
 }
 
 func newProver(t *tape.Tape) *prover {
@@ -119,9 +139,11 @@ func newProver(t *tape.Tape) *prover {
 			c = newConversation()
 			talks[e.Caller] = c
 		}
+		known := len(c.messages)
 		c.extend(t, e.Request.Messages)
-		p.requests[e.Seq] = request{c, len(c.exchanges)}
+		p.requests[e.Seq] = request{c, len(c.exchanges), e.Request.Messages[known:]}
 	}
+	p.unasked = unasked(t)
 	return p
 }
 
@@ -186,7 +208,9 @@ func (p *prover) expected() []want {
 				p.idUses[e.ToolCallID]++
 			}
 		}
-		all = append(all, w)
+		if !p.unasked[e.Seq] {
+			all = append(all, w)
+		}
 	}
 	for _, w := range eventless {
 		if shown, _, _ := p.shown(w); shown != nil || !p.structuredOutput(w) {

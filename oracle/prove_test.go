@@ -73,7 +73,11 @@ func sayProof(p tape.Proof) string {
 	if p.OK != nil {
 		ok = fmt.Sprint(*p.OK)
 	}
-	return fmt.Sprintf("expected %d served %d verified %d mismatched %d unverifiable %d ok %s", p.Expected, p.Served, p.Verified, p.Mismatched, p.Unverifiable, ok)
+	recorded := ""
+	if p.Recorded > 0 {
+		recorded = fmt.Sprintf(" recorded %d", p.Recorded)
+	}
+	return fmt.Sprintf("expected %d served %d verified %d mismatched %d unverifiable %d%s ok %s", p.Expected, p.Served, p.Verified, p.Mismatched, p.Unverifiable, recorded, ok)
 }
 
 func TestProofOfARunWithoutToolsHasNoVerdict(t *testing.T) {
@@ -153,7 +157,7 @@ func TestReusedCallIDsAreToldApart(t *testing.T) {
 }
 
 func TestWhatIsNotShownExactlyIsUnverifiable(t *testing.T) {
-	const unverifiable = "expected 3 served 3 verified 2 mismatched 0 unverifiable 1 ok true"
+	const unverifiable = "expected 3 served 3 verified 2 mismatched 0 unverifiable 1 recorded 1 ok true"
 	wrong := exactjson.StringValue("changed")
 
 	s := twoTurns(t) // the last request is not recorded
@@ -177,7 +181,118 @@ func TestWhatIsNotShownExactlyIsUnverifiable(t *testing.T) {
 
 	s = twoTurns(t) // the span holds a representation only
 	s.tape.Events[4].Result, s.tape.Events[4].Provenance = wrong, tape.Provenance{"result": tape.Lossy}
-	s.proves(unverifiable)
+	s.proves("expected 3 served 3 verified 2 mismatched 0 unverifiable 1 ok -")
+}
+
+func TestArgumentsThatAreNotWhatTheyWereProveNothing(t *testing.T) {
+	for _, label := range []tape.Label{tape.Lossy, tape.Masked, tape.Disputed, tape.Inferred} {
+		s := twoTurns(t)
+		s.tape.Events[4].Provenance = tape.Provenance{"args.x": label}
+		s.proves("expected 3 served 3 verified 2 mismatched 0 unverifiable 1 ok -")
+	}
+	s := twoTurns(t)
+	s.tape.Events[4].Provenance = tape.Provenance{"args.x": tape.Redacted, "result": tape.Recovered}
+	s.proves("expected 3 served 3 verified 3 mismatched 0 unverifiable 0 ok true")
+}
+
+// Where no response on the tape asked for a call, its arguments must be such as the tool takes.
+func TestRecordedCallsFitTheDefinitionOfTheirTool(t *testing.T) {
+	const schema = `{"type":"object","properties":{"city":{"type":"string"},"unit":{"type":"string"}},"required":["city"]}`
+	for _, c := range []struct{ schema, args, want string }{
+		{schema, `{"city":"Bern"}`, "recorded 1 ok true"},
+		{schema, `{"city":"Bern","unit":"C"}`, "recorded 1 ok true"},
+		{schema, `{"payload":{"city":"Bern"}}`, "ok -"},
+		{schema, `{"city":"Bern","context":{}}`, "ok -"},
+		{schema, `{"unit":"C"}`, "ok -"},
+		{`{"type":"object","properties":{},"additionalProperties":true}`, `{"anything":1}`, "recorded 1 ok true"},
+		{`{"type":"object"}`, `{"anything":1}`, "recorded 1 ok true"},
+	} {
+		s := newScript(t)
+		tool := tape.Tool{Name: "weather", Parameters: parse(t, c.schema)}
+		s.tape.Tools[tool.ID()] = tool
+		s.model()
+		s.tool(0, s.call("1", "weather", c.args), `"sun"`, "")
+		s.proves("expected 1 served 1 verified 0 mismatched 0 unverifiable 1 " + c.want)
+	}
+}
+
+// What a request shows may be a part of the record, because an instrumentation put something around it.
+func TestRecordsWithMoreThanWasShownAreNotTakenForTheAnswer(t *testing.T) {
+	s := newScript(t)
+	c := s.call("1", "roll", `{}`)
+	s.tool(s.model(c), c, `{"state":"done","payload":{"n":3}}`, `{"n":3}`)
+	s.model()
+	s.proves("expected 1 served 1 verified 0 mismatched 0 unverifiable 1 ok -")
+}
+
+// unnamed is a run whose requests show results without ids, below answers whose calls were not recorded there.
+func unnamed(t *testing.T, results, shown []string) *script {
+	s := newScript(t)
+	var calls []tape.Part
+	for i := range results {
+		calls = append(calls, s.call("", "weather", fmt.Sprintf(`{"n":%d}`, i)))
+	}
+	by := s.model(calls...)
+	s.sent[len(s.sent)-1] = s.put(tape.RoleAssistant, tape.Part{Type: tape.PartText, Text: "let me see"})
+	for i, result := range results {
+		s.tool(by, calls[i], result, "")
+	}
+	for _, result := range shown {
+		s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, Result: parse(t, result)})
+	}
+	s.model()
+	return s
+}
+
+func TestResultsWithoutNamesAreThoseOfTheTurnInOrder(t *testing.T) {
+	a, b, c := `{"city":"Paris","sky":"rain"}`, `{"city":"Tokyo","sky":"clear"}`, `{"city":"Lagos","sky":"dust"}`
+	for _, x := range []struct {
+		results, shown []string
+		want           string
+	}{
+		{[]string{a, b}, []string{a, b}, "verified 2 mismatched 0 unverifiable 0 ok true"},
+		{[]string{a, b}, []string{b, a}, "verified 0 mismatched 0 unverifiable 2 recorded 2 ok true"}, // perhaps as they ended
+		{[]string{a, b}, []string{a, c}, "verified 0 mismatched 1 unverifiable 1 recorded 1 ok false"},
+		{[]string{a, b}, []string{a}, "verified 0 mismatched 0 unverifiable 2 recorded 2 ok true"},
+	} {
+		unnamed(t, x.results, x.shown).proves("expected 2 served 2 " + x.want)
+	}
+}
+
+func TestHandOffsWithoutAnAnswerAreNotExpected(t *testing.T) {
+	s := newScript(t)
+	c := s.call("1", "transfer_to_billing", `{}`)
+	s.tool(s.model(c), c, "", "")
+	s.proves("expected 1 served 0 verified 0 mismatched 0 unverifiable 0 ok false")
+	s.tape.Events = append(s.tape.Events, tape.Event{Seq: 3, Type: tape.EventAgentCall, Relation: tape.RelationHandoff, Via: 2})
+	s.proves("expected 0 served 0 verified 0 mismatched 0 unverifiable 0 ok -")
+}
+
+// At its limit of steps an agent does not execute what the last response asks for: every call that it did execute has a span.
+func TestWhatNobodyExecutedIsNotExpected(t *testing.T) {
+	limit := func() *script {
+		s := newScript(t)
+		for i := range 3 {
+			c := s.call(fmt.Sprint(i), "crawl", fmt.Sprintf(`{"page":%d}`, i))
+			result := fmt.Sprintf(`{"next":"page number %d"}`, i+1)
+			s.tool(s.model(c), c, result, result)
+			s.tape.Events[2*i+1].SpanIDs = []string{fmt.Sprintf("%016x", i+1)}
+		}
+		last := &s.tape.Events[5]
+		last.Result, last.SpanIDs, last.Status, last.Provenance = exactjson.Value{}, nil, tape.EventError, tape.Provenance{"result": tape.Missing}
+		return s
+	}
+	limit().proves("expected 2 served 2 verified 2 mismatched 0 unverifiable 0 ok true")
+	const lost = "expected 3 served 2 verified 2 mismatched 0 unverifiable 0 ok false"
+	s := limit() // the run span never came: the process may have died while the tool ran
+	s.tape.Fidelity.Findings = []tape.Finding{{Code: tape.CodeRootMissing}}
+	s.proves(lost)
+	s = limit() // tools have no spans here
+	s.tape.Events[1].SpanIDs, s.tape.Events[3].SpanIDs = nil, nil
+	s.proves(lost)
+	s = limit() // the run went on
+	s.model()
+	s.proves(lost)
 }
 
 func TestUnservedCallsFailTheProof(t *testing.T) {

@@ -44,18 +44,22 @@ type Proof struct {
 	Verified     int // Served without Mismatched and Unverifiable
 	Mismatched   int
 	Unverifiable int
-	OK           *bool // nil when nothing was expected, and when nothing failed but nothing was verified either
+	Recorded     int   // of Unverifiable: the record of the tool itself holds arguments and answer whole
+	OK           *bool // nil when nothing was expected, and when nothing failed but not every answer is known to be right
 	Unknown      Unknown
 }
 
 // Conclude sets Verified and OK, which follow from the other counts.
 func (p *Proof) Conclude() {
 	p.Verified, p.OK = p.Served-p.Mismatched-p.Unverifiable, nil
-	if failed := p.Mismatched > 0 || p.Served < p.Expected; failed || p.Verified > 0 {
+	if failed := p.Mismatched > 0 || p.Served < p.Expected; failed || p.Served > 0 && p.Recorded == p.Unverifiable {
 		ok := !failed
 		p.OK = &ok
 	}
 }
+
+// Proved reports that every call of the run gets its answer, and that each answer is known to be right; also when there are no calls.
+func (p *Proof) Proved() bool { return p.Expected == 0 || p.OK != nil && *p.OK }
 
 // Finding says one thing that is missing, odd or was decided while the tape was made.
 type Finding struct {
@@ -169,6 +173,7 @@ const (
 	CodeAuditMismatch       Code = "audit_mismatch"
 	CodeReplayTag           Code = "replay_tag"
 	CodeEvidenceCut         Code = "evidence_cut"
+	CodeToolsUnproved       Code = "tools_unproved"
 )
 
 // FindingKinds is the table of all codes; docs/findings.md is generated from it.
@@ -212,5 +217,6 @@ var FindingKinds = []FindingKind{
 	{CodeAuditUntrusted, SeverityWarning, "audit records of the run fail their hash chain or signature; nothing was taken from them"},
 	{CodeAuditMismatch, SeverityWarning, "audit records of the run are missing or untrusted, or do not agree with its spans; only what the spans confirm was taken"},
 	{CodeEvidenceCut, SeverityWarning, "the trace has more evidence than one derivation takes in; the tape was made of the earliest, all of it lies in the parts of the trace"},
+	{CodeToolsUnproved, SeverityInfo, "the tape does not claim that its tool calls can be served; the detail says which calls are the reason"},
 	{CodeReplayTag, SeverityWarning, "the tags that make the run a replay are empty, malformed or name several replays"},
 }

@@ -178,6 +178,7 @@ var proofRecord = bind.New("proof", func(p *Proof) *[]exactjson.Member { return 
 	bind.Of("verified", func(p *Proof) *int { return &p.Verified }, bind.Int[int]()).Always(),
 	bind.Of("mismatched", func(p *Proof) *int { return &p.Mismatched }, bind.Int[int]()).Always(),
 	bind.Of("unverifiable", func(p *Proof) *int { return &p.Unverifiable }, bind.Int[int]()).Always(),
+	bind.Of("recorded", func(p *Proof) *int { return &p.Recorded }, bind.Int[int]()),
 	bind.Of("ok", func(p *Proof) **bool { return &p.OK }, bind.Pointer(bind.Bool())),
 )
 

@@ -6,6 +6,7 @@
 package tape
 
 import (
+	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -412,4 +413,13 @@ type Scope struct {
 	Version string
 	Count   int
 	Unknown Unknown
+}
+
+// AsksForTools recognises the finish reason of an answer that asks for tools, as the providers spell it.
+func AsksForTools(reason string) bool {
+	switch strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(reason)) {
+	case "tool_calls", "tool_call", "tool_use", "function_call", "toolcalls", "tooluse":
+		return true
+	}
+	return false
 }

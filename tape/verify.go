@@ -36,6 +36,7 @@ const (
 	ProblemFindingCode = "finding_code" // not in the table of codes
 	ProblemLabel       = "label"        // not a provenance label
 	ProblemProof       = "proof"        // the proof contradicts itself or the tape
+	ProblemGrade       = "grade"        // the grade claims more than the proof holds
 	ProblemFile        = "file"         // a file is missing, is not listed, or has other bytes than the tape says
 	ProblemOracle      = "oracle"       // the oracle file does not agree with the events
 )
@@ -204,8 +205,15 @@ func (v *verifier) fidelity() {
 	}
 	concluded := f.Proof
 	concluded.Conclude()
-	if p := f.Proof; p.Served > p.Expected || p.Verified < 0 || p.Verified != concluded.Verified || (p.OK == nil) != (concluded.OK == nil) || p.OK != nil && *p.OK != *concluded.OK {
+	if p := f.Proof; p.Served > p.Expected || p.Verified < 0 || p.Recorded < 0 || p.Recorded > p.Unverifiable || p.Verified != concluded.Verified || (p.OK == nil) != (concluded.OK == nil) || p.OK != nil && *p.OK != *concluded.OK {
 		v.add(ProblemProof, "fidelity.proof", "contradicts itself")
+	}
+	claimed := f.Grade == GradeOffline || f.Grade == GradeTools
+	switch r := f.Replayable; {
+	case claimed && !(r.Input && r.Tools && (r.Model || f.Grade == GradeTools)):
+		v.add(ProblemGrade, "fidelity.grade", "%s, and fidelity.replayable does not say so", f.Grade)
+	case (claimed || r.Tools) && !f.Proof.Proved():
+		v.add(ProblemGrade, "fidelity.grade", "the tape claims that its tool calls can be served, and its proof is not ok")
 	}
 	v.labels("config", v.t.Config.Provenance)
 	v.labels("input", v.t.Input.Provenance)

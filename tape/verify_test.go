@@ -55,7 +55,10 @@ func TestVerifyNamesEveryProblem(t *testing.T) {
 			[]string{"tape_id tape_id", "reference fidelity.findings.1.seq", "finding_code fidelity.findings.1.code"}},
 		{"labels", func(t *Tape) { t.Events[0].Provenance["x"], t.Config.Provenance["y"] = "guessed", "" },
 			[]string{"tape_id tape_id", "label config.provenance.y", "label events.0.provenance.x"}},
-		{"proof", func(t *Tape) { t.Fidelity.Proof.OK = &no }, []string{"tape_id tape_id", "proof fidelity.proof"}},
+		{"proof", func(t *Tape) { t.Fidelity.Proof.OK = &no }, []string{"tape_id tape_id", "proof fidelity.proof", "grade fidelity.grade"}},
+		{"a claim without proof", func(t *Tape) { t.Fidelity.Proof.Unverifiable++; t.Fidelity.Proof.Conclude() }, []string{"tape_id tape_id", "grade fidelity.grade"}},
+		{"a grade that the rest does not bear out", func(t *Tape) { t.Fidelity.Replayable.Tools = false }, []string{"tape_id tape_id", "grade fidelity.grade"}},
+		{"more recorded than unverifiable", func(t *Tape) { t.Fidelity.Proof.Recorded = 1 }, []string{"tape_id tape_id", "proof fidelity.proof"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tp := full(t)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,18 @@ func tapeOf(t *testing.T, to string) string {
 	return string(data)
 }
 
+// tapeAt returns the tape that a line of derive names.
+func tapeAt(t *testing.T, line string) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(line, `"url":"file://`)
+	file, _, _ := strings.Cut(rest, `"`)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
 // TestDeriveTakesAnAuditStreamForWhatItIs: told by its content, in any place among the files, also on stdin; the tapes are the same.
 func TestDeriveTakesAnAuditStreamForWhatItIs(t *testing.T) {
 	audit, err := os.ReadFile(auditFile)
@@ -52,8 +65,11 @@ func TestDeriveTakesAnAuditStreamForWhatItIs(t *testing.T) {
 	} {
 		to := t.TempDir()
 		got := tapedeckWith(t, c.stdin, append([]string{"derive", "--to", to, "--redact", "off", "--audit-keys", auditKeys}, c.files...)...)
-		if got.code != exitOK || !strings.Contains(got.stdout, `"grade":"offline"`) || !strings.Contains(got.stderr, "9 audit records belong to no run") && !strings.Contains(got.stderr, "6 audit records belong to no run") {
+		if got.code != exitOK || !strings.Contains(got.stderr, "9 audit records belong to no run") && !strings.Contains(got.stderr, "6 audit records belong to no run") {
 			t.Errorf("%v: %+v", c.files, got)
+		}
+		if !strings.Contains(tapeOf(t, to), `"served":4`) {
+			t.Errorf("%v: the audit stream completed nothing", c.files)
 		}
 		if tape := tapeOf(t, to); first == "" {
 			first = tape
@@ -71,7 +87,7 @@ func TestDeriveKeepsAuditRecordsAsEvidence(t *testing.T) {
 	to := t.TempDir()
 	for i, files := range [][]string{{auditFile}, {cutRun}, {auditFile, cutRun}} {
 		got := tapedeck(t, append([]string{"derive", "--to", to, "--redact", "off"}, files...)...)
-		if want := map[int]int{0: exitFailed, 1: exitOK, 2: exitOK}[i]; got.code != want || i > 0 && !strings.Contains(got.stdout, `"grade":"offline"`) {
+		if want := map[int]int{0: exitFailed, 1: exitOK, 2: exitOK}[i]; got.code != want || i > 0 && !strings.Contains(tapeAt(t, got.stdout), `"served":4`) {
 			t.Errorf("%v: %+v", files, got)
 		}
 	}
@@ -127,24 +143,25 @@ func TestDeriveSaysWhatSpeaksAgainstAuditRecords(t *testing.T) {
 	cut[30] = `{"ts":"2026-11-20T16:19:01Z","event":"tool_exec","schema_version":"1.0","fields":{` + "\n"
 	cut[31] = `{"ts":"today","event":"tool_exec","schema_version":"1.0"}` + "\n"
 	for name, c := range map[string]struct {
-		lines []string
-		args  []string
-		said  []string
-		grade string
+		lines  []string
+		args   []string
+		said   []string
+		served int // calls of the run that can be served
 	}{
 		"changed": {changed, nil, []string{
 			":80: hash chain: no record confirms it, and the stream goes on after one that is missing or was changed; nothing is taken from it",
 			"the signatures of 161 audit records were not checked; name the keys with --audit-keys",
-		}, "model"},
-		"changed, with keys": {changed, []string{"--audit-keys", auditKeys}, []string{":80: its signature does not verify; nothing is taken from it"}, "model"},
+		}, 3},
+		"changed, with keys": {changed, []string{"--audit-keys", auditKeys}, []string{":80: its signature does not verify; nothing is taken from it"}, 3},
 		"malformed": {cut, []string{"--audit-keys", auditKeys}, []string{
 			":1: not OTLP telemetry: the line does not start a JSON object", ":31: truncated: the document is not closed where the next one starts",
 			":32: malformed audit record: ts is no time",
-		}, "offline"},
+		}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tapedeck(t, append([]string{"derive", cutRun, write(t, "audit", strings.Join(c.lines, "")), "--to", t.TempDir(), "--redact", "off"}, c.args...)...)
-			if got.code != exitPartial || !strings.Contains(got.stdout, `"grade":"`+c.grade+`"`) {
+			to := t.TempDir()
+			got := tapedeck(t, append([]string{"derive", cutRun, write(t, "audit", strings.Join(c.lines, "")), "--to", to, "--redact", "off"}, c.args...)...)
+			if got.code != exitPartial || !strings.Contains(tapeOf(t, to), fmt.Sprintf(`"served":%d`, c.served)) {
 				t.Errorf("%+v", got)
 			}
 			for _, said := range c.said {

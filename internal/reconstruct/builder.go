@@ -131,10 +131,9 @@ func (b *builder) modelCall(k *call) tape.Event {
 	switch {
 	case k.recovered || k.enriched || k.response != nil && o.ResponseLabel == tape.Recovered && damage(k.response) == "":
 		e.Provenance["response.message"] = tape.Recovered
-	case k.response != nil && !hasToolCall(k.response) && slices.ContainsFunc(o.FinishReasons, asksForTools):
+	case k.response != nil && !hasToolCall(k.response) && slices.ContainsFunc(o.FinishReasons, tape.AsksForTools):
 		e.Provenance["response.message"] = tape.Truncated
 		b.finding(tape.CodeTruncated, k.seq, "response.message", "the finish reason says that tools were asked for, the recorded answer holds no call")
-		b.finding(tape.CodeContentAbsent, k.seq, "response.message.tool_calls", "the tools that were asked for are named nowhere; their calls may be missing from the tape")
 	case k.response != nil && o.ResponseLabel != "" && o.ResponseLabel != tape.Recovered:
 		e.Provenance["response.message"] = o.ResponseLabel
 		b.finding(codeOf(o.ResponseLabel), k.seq, "response.message", "the answer is not whole")
@@ -155,15 +154,6 @@ func (b *builder) modelCall(k *call) tape.Event {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the call has an answer")
 	}
 	return e
-}
-
-// asksForTools recognises the finish reason of an answer that asks for tools, as the providers spell it.
-func asksForTools(reason string) bool {
-	switch strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(reason)) {
-	case "tool_calls", "tool_call", "tool_use", "function_call", "toolcalls", "tooluse":
-		return true
-	}
-	return false
 }
 
 func texts(list []string) exactjson.Value {

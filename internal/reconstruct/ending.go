@@ -96,7 +96,7 @@ func answered(k *call) bool {
 }
 
 // stopsForTools reports a finish reason that tells of calls, whether they were recorded or not.
-func stopsForTools(k *call) bool { return slices.ContainsFunc(k.obs.FinishReasons, asksForTools) }
+func stopsForTools(k *call) bool { return slices.ContainsFunc(k.obs.FinishReasons, tape.AsksForTools) }
 
 // needsNoAnswer reports that the calls with which a run ended are an end: structured output, a hand-off, or tools whose results are the
 // answer of an agent of that kind.

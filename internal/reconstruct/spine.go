@@ -143,7 +143,7 @@ func (f *fragment) beside(g *fragment) bool {
 
 func asksTools(n *node) bool {
 	return len(n.obs.Response) > 0 && len(callsOf(n.obs.Response[0].Parts)) > 0 ||
-		slices.ContainsFunc(n.obs.FinishReasons, asksForTools)
+		slices.ContainsFunc(n.obs.FinishReasons, tape.AsksForTools)
 }
 
 // continues reports that the request of t repeats the request of a and what that was answered, and adds only what the assistant, the tools
@@ -165,7 +165,7 @@ func sameTurn(a, t *turn) bool {
 		}
 	}
 	lost := len(a.n.obs.Response) == 0 || len(callsOf(a.n.obs.Response[0].Parts)) == 0
-	lost = lost && slices.ContainsFunc(a.n.obs.FinishReasons, asksForTools) // the calls were not recorded, so neither were their results as such
+	lost = lost && slices.ContainsFunc(a.n.obs.FinishReasons, tape.AsksForTools) // the calls were not recorded, so neither were their results as such
 	quoted := false
 	for _, m := range t.sent[len(a.sent):] {
 		switch {
@@ -229,7 +229,7 @@ func repeatsAnswer(before *node, t *turn) bool {
 	case text != textOf(said):
 		return false
 	default:
-		return text != "" || !hasToolCall(answer) && (hasToolCall(said) || slices.ContainsFunc(before.obs.FinishReasons, asksForTools))
+		return text != "" || !hasToolCall(answer) && (hasToolCall(said) || slices.ContainsFunc(before.obs.FinishReasons, tape.AsksForTools))
 	}
 }
 

@@ -149,8 +149,11 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		}
 	case shown != nil && failed && !result.Present():
 		// a failed call has no result; what the model was told is the framework's wording
-		if e.Error == nil && o.Error == nil {
+		if o.Error == nil || o.Error.Message == "" || o.Error.Message == o.Error.Type {
 			e.Error = &tape.Error{Message: textResult(shown.Result)}
+			if o.Error != nil {
+				e.Error.Type = o.Error.Type
+			}
 			e.Provenance["error"] = tape.Recovered
 		}
 	case shown != nil:
@@ -179,7 +182,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	}
 	if failed {
 		e.Status, e.IsError = tape.EventError, true
-		if o.Error != nil {
+		if e.Error == nil {
 			e.Error = o.Error
 		}
 	}

@@ -76,7 +76,7 @@ func (c *collector) readTranscript(state exactjson.Value, models []*call) {
 
 // lacksCalls reports a model call that ended by asking for tools, or of which no answer was recorded, and whose calls are unknown.
 func lacksCalls(m *call) bool {
-	return m.response == nil && !m.obs.Failed || m.response != nil && !hasToolCall(m.response) && slices.ContainsFunc(m.obs.FinishReasons, asksForTools)
+	return m.response == nil && !m.obs.Failed || m.response != nil && !hasToolCall(m.response) && slices.ContainsFunc(m.obs.FinishReasons, tape.AsksForTools)
 }
 
 // resultsIn takes the results that a transcript shows for calls of which no request shows one.

@@ -47,15 +47,27 @@ type Proof struct {
 	Verified     int   `json:"verified"`
 	Mismatched   int   `json:"mismatched"`
 	Unverifiable int   `json:"unverifiable"`
-	OK           *bool `json:"ok,omitempty"` // absent when nothing was verified and nothing failed
+	Recorded     int   `json:"recorded,omitempty"`
+	OK           *bool `json:"ok,omitempty"` // absent when nothing failed and not every answer is known to be right
 }
 
 func proofOf(p tape.Proof) *Proof {
-	return &Proof{p.Expected, p.Served, p.Verified, p.Mismatched, p.Unverifiable, p.OK}
+	return &Proof{p.Expected, p.Served, p.Verified, p.Mismatched, p.Unverifiable, p.Recorded, p.OK}
 }
 
-// unproved reports a tape with calls of which none could be verified: nothing is known to be wrong with it, nor to be right.
-func (p *Proof) unproved() bool { return p != nil && p.Expected > 0 && p.OK == nil }
+// unproved reports a tape with calls of which no request of the run shows an answer, or not enough to tell: nothing is known to be wrong.
+func (p *Proof) unproved() bool {
+	return p != nil && p.Expected > 0 && (p.OK == nil || *p.OK && p.Verified == 0)
+}
+
+// counts says of how many calls the answers are known to be right.
+func (p *Proof) counts(noun string) string {
+	text := fmt.Sprintf("verified %d of %d%s", p.Verified, p.Expected, noun)
+	if p.Recorded > 0 {
+		text += fmt.Sprintf(", %d recorded by the tools alone", p.Recorded)
+	}
+	return text
+}
 
 // Failed is the line about a file that could not be loaded, where each run has a line.
 type Failed struct {
@@ -127,7 +139,7 @@ func (c Check) Tape(one Recorded) Report {
 		}
 		if report.Proof.unproved() {
 			report.Issues = append(report.Issues, Issue{Kind: "proof_unverified", Path: "fidelity.proof.verified",
-				Message: fmt.Sprintf("verified 0 of %d tool calls: no later request shows what they returned", p.Expected)})
+				Message: fmt.Sprintf("%s: no later request shows what the others returned", report.Proof.counts(" tool calls"))})
 		}
 		for _, v := range verdicts {
 			report.Issues = append(report.Issues, Issue{Kind: v.Kind, Grader: v.Grader, Message: v.Message})
@@ -166,7 +178,7 @@ func text(source, status string, events, graders int, issues []Issue, p *Proof) 
 		}
 		fmt.Fprintf(&b, "%s model-replay: consistent; run status: %s (%d tool_events, %d graders)\n", verdict, timeline.OneLine(cmp.Or(status, "not stated")), events, graders)
 		if p != nil && p.Expected > 0 {
-			fmt.Fprintf(&b, "  proof: verified %d of %d\n", p.Verified, p.Expected)
+			fmt.Fprintf(&b, "  proof: %s\n", p.counts(""))
 		}
 		fmt.Fprintf(&b, "  source: %s\n\n", timeline.OneLine(source))
 	} else {

@@ -87,7 +87,7 @@ func (v *Verdict) Text() []byte {
 		}
 		fmt.Fprintf(&b, "%s %s %s %d events", verdict, timeline.OneLine(v.RunID), timeline.OneLine(string(v.Grade)), v.Events)
 		if v.Proof.Expected > 0 {
-			fmt.Fprintf(&b, ", verified %d of %d tool calls", v.Proof.Verified, v.Proof.Expected)
+			fmt.Fprintf(&b, ", %s", v.Proof.counts(" tool calls"))
 		}
 		b.WriteString("\n")
 	default:

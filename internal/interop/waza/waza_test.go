@@ -244,7 +244,7 @@ func TestRedactedValuesAreNotServed(t *testing.T) {
 	for _, f := range tp.Fidelity.Findings {
 		codes = append(codes, f.Code)
 	}
-	if diff := cmp.Diff([]tape.Code{tape.CodeMasked, tape.CodeMasked, tape.CodeUnansweredToolCall}, codes); diff != "" {
+	if diff := cmp.Diff([]tape.Code{tape.CodeMasked, tape.CodeMasked, tape.CodeUnansweredToolCall, tape.CodeToolsUnproved}, codes); diff != "" {
 		t.Error(diff)
 	}
 }

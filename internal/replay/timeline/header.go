@@ -55,14 +55,19 @@ func (p *printer) proof(proof *tape.Proof) string {
 		return "nothing to prove"
 	}
 	verdict := p.paint(Yellow, "nothing verified")
-	if proof.OK != nil {
+	switch {
+	case proof.OK != nil && *proof.OK:
+		verdict = p.paint(Green, "ok")
+	case proof.OK != nil:
 		verdict = p.paint(Red, "failed")
-		if *proof.OK {
-			verdict = p.paint(Green, "ok")
-		}
+	case proof.Verified > 0:
+		verdict = p.paint(Yellow, "not all verified")
 	}
-	return fmt.Sprintf("%s  %s", verdict, p.paint(Dim, fmt.Sprintf("verified %d of %d, %d served, %d mismatched, %d unverifiable",
-		proof.Verified, proof.Expected, proof.Served, proof.Mismatched, proof.Unverifiable)))
+	counts := fmt.Sprintf("verified %d of %d, %d served, %d mismatched, %d unverifiable", proof.Verified, proof.Expected, proof.Served, proof.Mismatched, proof.Unverifiable)
+	if proof.Recorded > 0 {
+		counts += fmt.Sprintf(" (%d recorded by the tools alone)", proof.Recorded)
+	}
+	return verdict + "  " + p.paint(Dim, counts)
 }
 
 // row writes a label and a value; empty values are left out.

@@ -1,0 +1,136 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// hiddenCall is a place at which tools were called, or may have been, without an event of the tape that says so.
+type hiddenCall struct {
+	seq int // of the model call
+	why string
+}
+
+// hiddenCalls lists the model calls whose tool calls the tape does not hold: what their finish reason, the length of their answer, or later
+// requests tell of.
+func hiddenCalls(t *tape.Tape) (hidden []hiddenCall) {
+	h := newHistory(t)
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Type != tape.EventModelCall || e.Status == tape.EventError {
+			continue
+		}
+		next := h.next[e.Seq]
+		switch {
+		case h.shows(e):
+			hidden = append(hidden, hiddenCall{e.Seq, "the request shows calls that no record reports"})
+		case h.acts(e, next):
+		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools):
+			hidden = append(hidden, hiddenCall{e.Seq, "the tools that were asked for are named nowhere; their calls may be missing from the tape"})
+		case h.silent(e, next):
+			hidden = append(hidden, hiddenCall{e.Seq, "neither an answer nor a call is recorded; calls may be missing from the tape"})
+		case next == nil && h.looped[e.Seq] && e.Request != nil && len(e.Request.Tools) > 0:
+			hidden = append(hidden, hiddenCall{e.Seq, "the calls between its first request and its last answer are named nowhere"})
+		}
+	}
+	return hidden
+}
+
+// history knows what a tape holds around each model call.
+type history struct {
+	t       *tape.Tape
+	next    map[int]*tape.Event        // by seq of a model call: the next of its caller
+	initial map[string]map[string]bool // by caller: the messages of its first request
+	looped  map[int]bool               // by seq: one event stands for a loop of model calls
+	ids     map[string]bool            // of calls that the tape holds
+	calls   map[call]bool
+}
+
+func newHistory(t *tape.Tape) *history {
+	h := &history{t: t, next: map[int]*tape.Event{}, initial: map[string]map[string]bool{}, looped: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{}}
+	last := map[string]*tape.Event{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		switch e.Type {
+		case tape.EventToolCall:
+			h.holds(e.ToolCallID, e.Name, e.ArgsHash)
+		case tape.EventModelCall:
+			if before := last[e.Caller]; before != nil {
+				h.next[before.Seq] = e
+			}
+			last[e.Caller] = e
+			if e.Request != nil && h.initial[e.Caller] == nil {
+				h.initial[e.Caller] = map[string]bool{}
+				for _, id := range e.Request.Messages {
+					h.initial[e.Caller][id] = true
+				}
+			}
+			for _, c := range h.asked(e) {
+				h.holds(c.ID, c.Name, Hash(c.Args))
+			}
+		}
+	}
+	for _, f := range t.Fidelity.Findings {
+		if f.Code == tape.CodeModelCallHidden && f.Field == "response" {
+			h.looped[f.Seq] = true
+		}
+	}
+	return h
+}
+
+func (h *history) holds(id, name, hash string) {
+	if id != "" {
+		h.ids[id] = true
+	}
+	h.calls[call{tool: name, hash: hash}] = true
+}
+
+// asked returns the calls in the recorded response.
+func (h *history) asked(m *tape.Event) []*tape.Part {
+	if m.Response == nil {
+		return nil
+	}
+	return callsOf(h.t.Messages[m.Response.Message])
+}
+
+// acts reports that the tape holds calls for which the answer of a model call asked: in it, or in the events up to the next one.
+func (h *history) acts(m, next *tape.Event) bool {
+	return len(h.asked(m)) > 0 || slices.ContainsFunc(h.t.Events, func(e tape.Event) bool {
+		if e.Type != tape.EventToolCall {
+			return false
+		}
+		return e.RequestedBy == m.Seq || e.RequestedBy == 0 && e.Seq > m.Seq && (next == nil || e.Seq < next.Seq)
+	})
+}
+
+// silent reports a model call whose recorded answer says nothing, or of which nothing is recorded, not even why it stopped, while the run
+// went on.
+func (h *history) silent(m, next *tape.Event) bool {
+	if m.Response == nil || m.Response.Message == "" {
+		return next != nil && (m.Response == nil || len(m.Response.FinishReasons) == 0)
+	}
+	return (next != nil || h.t.Output.Text == nil) && !slices.ContainsFunc(h.t.Messages[m.Response.Message].Parts, func(p tape.Part) bool {
+		return p.Type != tape.PartReasoning && (p.Type != tape.PartText || p.Text != "")
+	})
+}
+
+// shows reports a request with a call that took place in this run and is nowhere else on the tape.
+func (h *history) shows(m *tape.Event) bool {
+	if m.Request == nil {
+		return false
+	}
+	return slices.ContainsFunc(m.Request.Messages, func(id string) bool {
+		return !h.initial[m.Caller][id] && slices.ContainsFunc(callsOf(h.t.Messages[id]), func(p *tape.Part) bool {
+			return !h.ids[p.ID] && !h.calls[call{tool: p.Name, hash: Hash(p.Args)}]
+		})
+	})
+}
+
+// callless reports a tape on which no call of any kind stands: whether tools were called is not known.
+func callless(t *tape.Tape) bool {
+	return !slices.ContainsFunc(t.Events, func(e tape.Event) bool { return e.Type == tape.EventModelCall || e.Type == tape.EventToolCall })
+}

@@ -1,0 +1,118 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// says is a text as a part of a message.
+func says(text string) tape.Part { return tape.Part{Type: tape.PartText, Text: text} }
+
+// A tape claims that its tools can be served only where nothing tells of calls that it does not hold.
+func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(*script)
+		want string // the reason, "" for a claim
+	}{
+		{"a plain answer", func(s *script) { s.model(says("four")) }, ""},
+		{"a call of the same turn", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.tape.Events[0].Response.FinishReasons = []string{"tool_calls"}
+			s.model(says("two"))
+		}, ""},
+		{"asked for tools that are named nowhere", func(s *script) {
+			s.model(says("let me see"))
+			s.tape.Events[0].Response.FinishReasons = []string{"tool_use"}
+			s.model(says("two"))
+		}, "calls may be missing after #1"},
+		{"tool spans belong to the answer before them", func(s *script) {
+			s.model(says("let me see"))
+			s.tape.Events[0].Response.FinishReasons = []string{"tool_use"}
+			s.tool(0, s.call("1", "add", `{"x":1}`), `"the sum is two"`, "")
+			s.model(says("two"))
+		}, ""},
+		{"an answer that says nothing, and the run went on", func(s *script) {
+			s.model(says(""))
+			s.model(says("two"))
+		}, "calls may be missing after #1"},
+		{"no answer recorded, and the run went on", func(s *script) {
+			s.model(says("x"))
+			s.tape.Events[0].Response = nil
+			s.model(says("two"))
+		}, "calls may be missing after #1"},
+		{"no answer recorded, but why it stopped", func(s *script) {
+			s.model(says("x"))
+			s.tape.Events[0].Response = &tape.Response{FinishReasons: []string{"stop"}}
+			s.model(says("two"))
+		}, ""},
+		{"a later request shows a call", func(s *script) {
+			s.model(says("one moment"))
+			s.say(tape.RoleAssistant, s.call("9", "add", `{"x":1}`))
+			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "9", Result: parse(s.tb, `"two"`)})
+			s.model(says("two"))
+		}, "calls may be missing after #2"},
+		{"calls of earlier turns are history", func(s *script) {
+			s.say(tape.RoleAssistant, s.call("9", "add", `{"x":1}`))
+			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "9", Result: parse(s.tb, `"two"`)})
+			s.say(tape.RoleUser, says("thanks, and what is its square?"))
+			s.model(says("four"))
+		}, ""},
+		{"one span for a loop of calls", func(s *script) {
+			tool := tape.Tool{Name: "add"}
+			s.tape.Tools[tool.ID()] = tool
+			s.model(says("two"))
+			s.tape.Events[0].Request.Tools = []string{tool.ID()}
+			s.tape.Fidelity.AddFinding(tape.CodeModelCallHidden, 1, "response", "")
+		}, "calls may be missing after #1"},
+		{"no call at all", func(*script) {}, "no record holds a call"},
+		{"a call without an answer", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, "", "")
+			s.model(says("two"))
+		}, "no answer for #2"},
+		{"a masked argument", func(s *script) {
+			a := s.call("1", "add", `{"x":"***"}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.tape.Events[1].Provenance = tape.Provenance{"args": tape.Lossy}
+			s.model(says("two"))
+		}, "arguments or answer are not what they were for #2"},
+	} {
+		s := newScript(t)
+		input, output := "go", "two"
+		s.tape.Input.UserMessage, s.tape.Output.Text = &input, &output
+		c.make(s)
+		Assess(s.tape)
+		why := ""
+		for _, f := range s.tape.Fidelity.Findings {
+			if f.Code == tape.CodeToolsUnproved {
+				why = f.Detail
+			}
+		}
+		claims := s.tape.Fidelity.Grade == tape.GradeOffline || s.tape.Fidelity.Grade == tape.GradeTools
+		if why != c.want || claims != (c.want == "") || s.tape.Fidelity.Replayable.Tools != claims {
+			t.Errorf("%s: grade %s, %q", c.name, s.tape.Fidelity.Grade, why)
+		}
+		for _, p := range tape.Verify(s.tape, nil) {
+			if p.Code == tape.ProblemGrade {
+				t.Errorf("%s: %+v", c.name, p)
+			}
+		}
+		before := string(s.tape.AppendJSON(nil))
+		if Assess(s.tape); string(s.tape.AppendJSON(nil)) != before {
+			t.Errorf("%s: assessed again it is another", c.name)
+		}
+	}
+}
+
+func TestReasonsNameTheFirstCallsOnly(t *testing.T) {
+	if got := events(11, func(int) string { return "#1" }); strings.Count(got, "#1") != 8 || !strings.HasSuffix(got, ", 3 more") {
+		t.Error(got)
+	}
+}

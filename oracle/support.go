@@ -1,0 +1,178 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// whole reports that nothing says of an entry that its arguments or its answer are not what they were. A token of a keyed redaction stands
+// for its value; a mask of the producer stands for any.
+func (p *prover) whole(e *Entry) bool {
+	event := eventOf(p.t, e)
+	answer := "result"
+	if event.Result.IsAbsent() {
+		answer = "error"
+	}
+	for path, label := range event.Provenance {
+		if field, _, _ := strings.Cut(path, "."); (field == "args" || field == answer) && label != tape.Recovered && label != tape.Redacted {
+			return false
+		}
+	}
+	return !event.Args.IsAbsent()
+}
+
+// recorded reports a call that no request bears out, and of which the tool's own record holds arguments and answer whole. Arguments that no
+// recorded response asked for have to fit what is known of the tool.
+func (p *prover) recorded(v *judged) bool {
+	if !v.served || !v.whole || v.compared && v.agreement != undecided {
+		return false
+	}
+	event := eventOf(p.t, v.entry)
+	if v.shown != nil {
+		if event.Provenance["result"] == tape.Recovered {
+			return false // it was taken from where it is not shown as it was
+		}
+		if answer := plain(event.Result); v.compared && holds(answer, plain(v.shown.Result)) {
+			return false // what was shown is only a part of it: the record may have put something around
+		}
+	}
+	return v.model != nil || p.fits(event)
+}
+
+// fits reports that the arguments of a call can be those of a tool with its name: no recorded definition of it says otherwise.
+func (p *prover) fits(e *tape.Event) bool {
+	known, fits := false, false
+	for _, tool := range p.t.Tools {
+		properties := tool.Parameters.Get("properties")
+		if tool.Name != e.Name || properties.Kind() != exactjson.Object {
+			continue
+		}
+		known = true
+		fits = fits || !slices.ContainsFunc(tool.Parameters.Get("required").Members(), func(m exactjson.Member) bool {
+			return e.Args.Get(m.Value.Str()).IsAbsent()
+		}) && !slices.ContainsFunc(e.Args.Members(), func(m exactjson.Member) bool {
+			return properties.Get(m.Name).IsAbsent() && tool.Parameters.Get("additionalProperties").IsEmpty()
+		})
+	}
+	return fits || !known
+}
+
+// unasked lists the tool events that a replay never asks the oracle for, by seq: hand-offs without an answer, which the framework performs,
+// and what the last response of an agent asked for and nobody executed, as the spans of all its other calls show.
+func unasked(t *tape.Tape) map[int]bool {
+	list := map[int]bool{}
+	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
+		return f.Code == tape.CodeRootMissing || f.Code == tape.CodeNoRoot || f.Code == tape.CodeEvidenceCut
+	})
+	unanswered := func(e *tape.Event) bool {
+		return e.Result.IsAbsent() && (e.Error == nil || e.Provenance["result"] == tape.Missing)
+	}
+	last := map[string]int{}        // caller → seq of its last model call
+	executed := map[string][2]int{} // caller → calls with and without a span
+	for i := range t.Events {
+		switch e := &t.Events[i]; e.Type {
+		case tape.EventModelCall:
+			last[e.Caller] = e.Seq
+		case tape.EventToolCall:
+			n := executed[e.Caller]
+			if len(e.SpanIDs) > 0 {
+				n[0]++
+			} else if e.RequestedBy == 0 || !unanswered(e) {
+				n[1]++
+			}
+			executed[e.Caller] = n
+		case tape.EventAgentCall:
+			if e.Relation == tape.RelationHandoff && e.Via > 0 && e.Via <= len(t.Events) && unanswered(&t.Events[e.Via-1]) {
+				list[e.Via] = true
+			}
+		}
+	}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Type != tape.EventToolCall || rootless || len(e.SpanIDs) > 0 || !unanswered(e) || e.RequestedBy == 0 || e.RequestedBy != last[e.Caller] {
+			continue
+		}
+		if n := executed[e.Caller]; n[0] > 0 && n[1] == 0 {
+			list[e.Seq] = true
+		}
+	}
+	return list
+}
+
+// maxUnnamed bounds the new messages of a request in which answers without a name are looked for.
+const maxUnnamed = 64
+
+// readUnnamed finds answers that requests show without saying of which call: results without an id that is known, below an answer whose
+// calls were not recorded. As many as the turn before made calls, they are those of its calls, in its order.
+func (p *prover) readUnnamed(calls []judged) {
+	turns := map[int][]*judged{} // seq of the model call that shows them
+	for i := range calls {
+		v := &calls[i]
+		if !v.served || v.shown != nil || v.entry.ResponseFidelity == Lossy {
+			continue
+		}
+		after := 0
+		if v.event != nil {
+			after = v.event.Seq
+		} else if v.model != nil {
+			after = v.model.Seq
+		}
+		if next := slices.IndexFunc(p.models, func(m *tape.Event) bool { return m.Seq > after && m.Caller == v.caller }); next >= 0 {
+			turns[p.models[next].Seq] = append(turns[p.models[next].Seq], v)
+		}
+	}
+	for _, m := range p.models {
+		turn := turns[m.Seq]
+		results := p.unnamed(m)
+		if len(turn) == 0 || len(results) != len(turn) {
+			continue
+		}
+		slices.SortStableFunc(turn, func(a, b *judged) int { return a.order() - b.order() })
+		inOrder := true
+		for i, v := range turn {
+			inOrder = inOrder && p.compare(v.entry, results[i]) < undecided
+		}
+		for i, v := range turn {
+			// Calls at the same time may show in the order in which they ended. What agrees with none of the results is none of them.
+			if inOrder || !slices.ContainsFunc(results, func(r *tape.Part) bool { return p.compare(v.entry, r) < contradicts }) {
+				v.shown, v.by, v.compared, v.agreement = results[i], m, true, p.compare(v.entry, results[i])
+			}
+		}
+	}
+}
+
+// order is that in which a response asked for its calls, else that of the events.
+func (v *judged) order() int {
+	if v.model != nil {
+		return v.index
+	}
+	return v.event.Seq
+}
+
+// unnamed lists the new results of a request that belong to no call by id.
+func (p *prover) unnamed(m *tape.Event) (results []*tape.Part) {
+	fresh := p.requests[m.Seq].fresh
+	for path := range m.Provenance {
+		if path == "request" || strings.HasPrefix(path, "request.") {
+			return nil // what is shown may not be what it was
+		}
+	}
+	if len(fresh) > maxUnnamed {
+		return nil
+	}
+	for _, id := range fresh {
+		message := p.t.Messages[id]
+		for i := range message.Parts {
+			if part := &message.Parts[i]; part.Type == tape.PartToolResult && p.idUses[part.ID] == 0 {
+				results = append(results, part)
+			}
+		}
+	}
+	return results
+}
