@@ -39,7 +39,7 @@ func (f *finder) assignment(at int) {
 	if !k.secret && !k.credential && !sentence && !(inURL && k.url) {
 		return
 	}
-	a := assigned{flag: start >= 1 && s[start-1] == '-' || strings.HasPrefix(s[start:], "--"), element: start > 0 && s[start-1] == '<', query: inURL,
+	a := assigned{stops: &f.stops, flag: start >= 1 && s[start-1] == '-' || strings.HasPrefix(s[start:], "--"), element: start > 0 && s[start-1] == '<', query: inURL,
 		call: callOf(s, start), cell: start >= 2 && strings.IndexByte(s[max(0, start-4):start], '|') >= 0}
 	from, to, ok := a.value(s, end)
 	if !ok {
@@ -54,7 +54,13 @@ func (f *finder) assignment(at int) {
 		return
 	}
 	from = authScheme(s, from, to)
-	value := s[from:to]
+	// What decides. A name in the value of an earlier one costs less.
+	value := s[from:min(to, from+maxJudged)]
+	if from < f.valueEnd {
+		value = s[from:min(to, from+maxJudgedAgain)]
+	}
+	f.valueEnd = max(f.valueEnd, to)
+	f.work += len(value)
 	if placeholder(value) || token.ProtectedAt(value) > 0 {
 		return
 	}
@@ -64,9 +70,6 @@ func (f *finder) assignment(at int) {
 			f.assigned = max(f.assigned, to) // names inside of a value are part of it
 		}
 	}()
-	if len(value) > maxJudged {
-		value = value[:maxJudged]
-	}
 	switch {
 	case a.call || a.under:
 		if (k.secret || k.credential) && (strong(value) || random(value)) && !(k.digest && hexDigest(value)) {
@@ -161,7 +164,10 @@ func dated(v string) bool {
 }
 
 // maxJudged is how much of a value decides whether it is one.
-const maxJudged = 1024
+const (
+	maxJudged      = 1024
+	maxJudgedAgain = 64
+)
 
 func nameChar(c byte) bool { return isWord(c) || c == '-' || c == '.' }
 
@@ -189,6 +195,7 @@ type assigned struct {
 	quoted, spaced, verb, bare bool
 	// call: as the next argument of a call. under: on the line below, or in the next cell of a table. cell: its name stands in a table.
 	call, under, cell bool
+	stops             *[3]stopAt // what is known of the text: spaced, in a query, neither
 }
 
 // value returns the range of the value that is assigned to the name that ends at i.
@@ -396,11 +403,8 @@ func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
 	if groups := letterGroups(s[i:]); groups > 0 && !a.query {
 		return i, i + groups, true
 	}
-	to = i
 	limit := min(len(s), i+maxValue)
-	for to < limit && strings.IndexByte(stops, s[to]) < 0 && !(s[to] == '&' && !a.spaced) {
-		to++
-	}
+	to = a.stop(s, i, limit, stops)
 	// A scheme goes on behind its space.
 	if word := s[i:to]; to < len(s) && s[to] == ' ' && authScheme(word+" x", 0, len(word)+2) > 0 {
 		to++
@@ -418,6 +422,26 @@ func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
 	}
 	return i, to, to > i
 }
+
+// stop returns where the next character stands that ends a value, limit at most. It is looked for once for all values that it ends.
+func (a *assigned) stop(s string, i, limit int, stops string) int {
+	known := &a.stops[0]
+	if a.query {
+		known = &a.stops[1]
+	} else if !a.spaced {
+		known = &a.stops[2]
+	}
+	if i < known.from || i > known.at {
+		*known = stopAt{i, i}
+	}
+	for known.at < limit && strings.IndexByte(stops, s[known.at]) < 0 && !(s[known.at] == '&' && !a.spaced) {
+		known.at++
+	}
+	return min(known.at, limit)
+}
+
+// stopAt is where the next end of a value stands, or how far there is none.
+type stopAt struct{ from, at int }
 
 // letterGroups returns the length of four groups of four lower-case letters: a password that Google gives out to programs.
 func letterGroups(s string) int {

@@ -6,10 +6,11 @@ package detect
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 )
 
 // Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
-const Version = "tapedeck-redact/3"
+const Version = "tapedeck-redact/4"
 
 // Options say what is searched for and what stands in its place.
 type Options struct {
@@ -28,7 +29,7 @@ type Detector struct {
 	byName      map[string]ruleID
 	words       *keywords
 	actions     [][]action // by id of a word
-	heads       map[string][]ruleID
+	heads       map[string][]action
 	on          switches
 	sure        switches // without the rules that guess
 	user        []*userRule
@@ -36,14 +37,15 @@ type Detector struct {
 	keys        keyCache
 	// secretKeys are the words of the names that the options add.
 	secretKeys [][]string
-	services   *keywords // names of services, for keys
+	services   *keywords     // names of services, for keys
+	work       *atomic.Int64 // of tests: the bytes that were looked at
 }
 
 // action is what a word sets off.
 type action struct {
 	kind actionKind
 	rule ruleID // of actRule
-	word int    // length of the word; of actLabel, what it was before it was lengthened
+	word int    // length of the word; of actLabel, what it was before it was lengthened; of actRule, its place among those of the rule
 	ids  []int  // of actLabel: the forms that the label announces
 }
 
@@ -124,15 +126,15 @@ func (r *Detector) connect() {
 	}
 	services := map[string]bool{}
 	for id, rl := range r.rules {
-		for _, head := range rl.heads {
+		for i, head := range rl.heads {
 			if r.heads == nil {
-				r.heads = map[string][]ruleID{}
+				r.heads = map[string][]action{}
 			}
-			r.heads[head[:2]] = append(r.heads[head[:2]], ruleID(id))
+			r.heads[head[:2]] = append(r.heads[head[:2]], action{kind: actRule, rule: ruleID(id), word: len(rl.keywords) + i})
 		}
-		for _, k := range rl.keywords {
+		for i, k := range rl.keywords {
 			for _, w := range lengthened(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") {
-				hang(w, action{kind: actRule, rule: ruleID(id)})
+				hang(w, action{kind: actRule, rule: ruleID(id), word: i})
 			}
 			if rl.Section == "gitleaks" && rl.Class == Guess && len(k) >= gramLen {
 				services[k] = true

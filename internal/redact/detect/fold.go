@@ -160,6 +160,9 @@ func unwide(text string) string {
 			}
 			continue
 		}
+		if c := text[i]; c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return ""
+		}
 		b = append(b, text[i])
 	}
 	return string(b)

@@ -37,18 +37,54 @@ type rule struct {
 	group    int     // of the pattern: what is replaced; 0 is the first group that matched, else the match
 	entropy  float64 // bits per character that the value needs at least
 	accept   func(value string) bool
+	beside   func(f *finder, start, end int) bool // of a pattern with a gap: what must stand beside the match
 
 	once     sync.Once
-	re       *regexp.Regexp
-	anchored bool // the match begins with the keyword
-	boundary bool // no word character may stand before it
-	gap      bool // any text of some length may stand between the keyword and what counts
+	shapes   []*shape
+	byWord   []trigger // by keyword, then by head
+	besideOf bool      // a name, an assignment, a value: nothing is there without a sign of an assignment behind the name
 }
 
-// window is how far around a keyword a pattern that does not begin with it is searched.
+// trigger says what a keyword sets off: a shape, whose own part begins so many bytes from the keyword.
+type trigger struct {
+	shape  *shape
+	offset int
+}
+
+// shape is how a pattern, or an alternative of it, is matched without looking at the same bytes again and again.
+type shape struct {
+	kind     shapeKind
+	re       *regexp.Regexp // anchored at its begin, except that of a window
+	window   int            // how many bytes re is given, or, of shapeGap, tail
+	boundary bool           // no word character may stand before the match
+	linear   []*linear      // of shapeAnchored: what matches instead of re, if that can be; the first that does
+	// Of shapeGap: what stands between re and tail, at most so many bytes, and the number of the groups of re.
+	between class
+	gap     int
+	tail    *regexp.Regexp
+	// Of shapeRun: what stands before re, at least and at most so many bytes.
+	before   class
+	min, max int
+}
+
+type shapeKind uint8
+
+const (
+	shapeAnchored shapeKind = iota // the match begins at the keyword, or a fixed number of bytes before it
+	shapeGap                       // at the keyword, and what counts follows behind any text of some length
+	shapeRun                       // the keyword follows a run of characters of one class
+	shapeWindow                    // anything else: the keyword stands somewhere in it, or near it
+)
+
+// class is a set of bytes. Bytes of multi-byte characters are in it together or not at all.
+type class [256]bool
+
+// window is how far around a keyword a pattern is searched that does not begin with it.
 const (
 	windowBefore = 256
 	windowAfter  = 4096
+	// windowOverlap is more than any such pattern matches.
+	windowOverlap = 768
 	// A pattern that begins with its keyword needs no more at first: what reaches the end of the window is matched again without it. Go's
 	// fast matcher takes short texts only.
 	windowAnchored = 1024
@@ -62,143 +98,141 @@ var (
 	// before a comma, a bracket or a closing quote of JSON inside JSON.
 	gitleaksEnd = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
 	secretEnd   = `(?:[^\w+/=-]|$)`
+	// What stands between the name of a service and a value that is assigned to it.
+	besideMark = `(?:[ \t\w.-]{0,20})[\s'"]{0,3}`
 )
 
-// compile prepares the pattern on first use: most processes never see most services.
-func (r *rule) compile() {
+// normalised is the pattern as it is compiled.
+func (r *rule) normalised() string {
 	pattern := strings.ReplaceAll(r.pattern, gitleaksEnd, secretEnd)
 	for i, prefix := range gitleaksKeyPrefixes {
 		if rest, ok := strings.CutPrefix(pattern, prefix); ok {
 			pattern = []string{"(?i)", "(?i:"}[i] + rest
 		}
 	}
-	if rest, ok := strings.CutPrefix(pattern, `\b`); ok {
-		pattern, r.boundary = rest, true
-	} else if rest, ok := strings.CutPrefix(pattern, `(?i)\b`); ok {
-		pattern, r.boundary = "(?i)"+rest, true
-	}
-	if r.anchored = beginsWith(pattern, append(r.heads, r.keywords...)); r.anchored {
-		pattern = `\A(?:` + pattern + `)`
-	} else if r.boundary {
-		pattern, r.boundary = `\b(?:`+pattern+`)`, false
-	}
-	r.gap = strings.Contains(pattern, "0}?")
-	r.re = regexp.MustCompile(pattern) // the patterns are tested; those of users are compiled when they are read
+	return pattern
 }
 
-// beginsWith says whether every match of the pattern begins with one of the keywords.
-func beginsWith(pattern string, keywords []string) bool {
-	re, err := syntax.Parse(pattern, syntax.Perl)
+// compile prepares the pattern on first use: most processes never see most services.
+func (r *rule) compile() {
+	pattern := r.normalised()
+	words := append(r.keywords[:len(r.keywords):len(r.keywords)], r.heads...)
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return false
+		panic(err) // the patterns are tested; those of users are compiled when they are read
 	}
-	heads := literalHeads(re, 64)
-	if len(heads) == 0 {
-		return false
-	}
-	for _, head := range heads {
-		ok := false
-		for _, k := range keywords {
-			ok = ok || strings.HasPrefix(head, k)
-		}
-		if !ok {
-			return false
+	r.byWord = make([]trigger, len(words))
+	alternatives := []*syntax.Regexp{parsed} // all, then each
+	if parsed, rest := boundaryOf(parsed); rest.Op == syntax.OpAlternate && r.group == 0 {
+		for _, sub := range rest.Sub {
+			if parsed {
+				sub = &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{{Op: syntax.OpWordBoundary}, sub}}
+			}
+			alternatives = append(alternatives, sub)
 		}
 	}
-	return true
+	done := 0
+	for i, alternative := range alternatives {
+		sh, offsets := shapeOf(alternative, words, r.group)
+		aligned := 0
+		for w, offset := range offsets {
+			if r.byWord[w].shape == nil && offset != unaligned {
+				aligned++
+			}
+		}
+		if i == 0 && aligned < len(words) {
+			continue
+		}
+		if aligned == 0 { // nothing would set it off
+			done = 0
+			break
+		}
+		for w, offset := range offsets {
+			if r.byWord[w].shape == nil && offset != unaligned {
+				r.byWord[w] = trigger{sh, offset}
+			}
+		}
+		done += aligned
+		if r.shapes = append(r.shapes, sh); i == 0 {
+			break
+		}
+	}
+	if len(alternatives) > 1 && len(r.shapes) > 1 && len(r.shapes) < len(alternatives)-1 {
+		done = 0
+	}
+	r.besideOf = len(r.shapes) == 1 && r.shapes[0].kind == shapeAnchored && strings.Contains(pattern, besideMark)
+	if done < len(words) || len(words) == 0 {
+		sh := &shape{kind: shapeWindow, re: regexp.MustCompile(pattern)}
+		r.shapes = append(r.shapes[:0], sh)
+		for w := range r.byWord {
+			r.byWord[w] = trigger{shape: sh}
+		}
+	}
 }
 
-// literalHeads returns the literal texts, in lower case, that matches can begin with; nil if they are not known.
-func literalHeads(re *syntax.Regexp, limit int) []string {
-	switch re.Op {
-	case syntax.OpLiteral:
-		return []string{strings.ToLower(string(re.Rune))}
-	case syntax.OpCharClass:
-		var heads []string
-		for i := 0; i+1 < len(re.Rune); i += 2 {
-			for c := re.Rune[i]; c <= re.Rune[i+1]; c++ {
-				if heads = append(heads, strings.ToLower(string(c))); len(heads) > 4 {
-					return nil
-				}
-			}
-		}
-		return heads
-	case syntax.OpCapture:
-		return literalHeads(re.Sub[0], limit)
-	case syntax.OpAlternate:
-		var heads []string
-		for _, sub := range re.Sub {
-			h := literalHeads(sub, limit)
-			if h == nil || len(heads)+len(h) > limit {
-				return nil
-			}
-			heads = append(heads, h...)
-		}
-		return heads
-	case syntax.OpConcat:
-		heads := []string{""}
-		for _, sub := range re.Sub {
-			if sub.Op == syntax.OpEmptyMatch || sub.Op == syntax.OpWordBoundary {
-				continue
-			}
-			h := literalHeads(sub, limit)
-			if h == nil {
-				break
-			}
-			var next []string
-			for _, a := range heads {
-				for _, b := range h {
-					next = append(next, a+b)
-				}
-			}
-			if len(next) > limit {
-				break
-			}
-			heads = next
-			if sub.Op != syntax.OpLiteral && sub.Op != syntax.OpCharClass && !fixed(sub) {
-				break
-			}
-		}
-		if len(heads) == 1 && heads[0] == "" {
-			return nil
-		}
-		return heads
-	}
-	return nil
-}
-
-// fixed says whether the expression is literals only, so that what follows it continues a head.
-func fixed(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpLiteral, syntax.OpEmptyMatch:
-		return true
-	case syntax.OpCapture, syntax.OpAlternate, syntax.OpConcat:
-		for _, sub := range re.Sub {
-			if !fixed(sub) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// find reports what the rule finds around the keyword at s[at:], and returns the end of what its pattern matched: a keyword in that has been
-// looked at.
-func (r *rule) find(s string, at int, add func(start, end int)) (matched int) {
-	r.once.Do(r.compile)
-	if r.anchored {
-		if r.boundary && at > 0 && isWord(s[at-1]) {
+// find reports what the rule finds at the place of a keyword or head, and returns how far the text has been looked at: a keyword before that sets
+// off nothing more.
+func (f *finder) find(r *rule, sh *shape, id ruleID, at int, add func(start, end int)) (until int) {
+	s := f.s
+	switch sh.kind {
+	case shapeAnchored:
+		if at < 0 || sh.boundary && at > 0 && isWord(s[at-1]) {
 			return 0
 		}
-		return r.report(s, at, min(len(s), at+windowAnchored), add)
+		for _, l := range sh.linear {
+			start, end, matched, work, ok := l.match(s, at)
+			if f.work += work; ok {
+				f.value(r, start, end, add)
+				return matched
+			}
+		}
+		if sh.linear != nil {
+			return 0
+		}
+		return f.report(r, sh.re, at, min(len(s), at+sh.window), true, add)
+	case shapeRun:
+		if at < 0 {
+			return 0
+		}
+		start := at
+		for start > 0 && at-start < sh.max && sh.before[s[start-1]] {
+			start--
+		}
+		f.work += at - start
+		for at-start >= sh.min && sh.boundary && start > 0 && isWord(s[start-1]) == isWord(s[start]) {
+			start++
+		}
+		if at-start < sh.min {
+			return 0
+		}
+		m := sh.re.FindStringIndex(s[at:min(len(s), at+windowAnchored)])
+		f.work += min(len(s), at+windowAnchored) - at
+		if m == nil {
+			return 0
+		}
+		end := at + m[1]
+		if end == at+windowAnchored && end < len(s) { // it goes on behind the window
+			end = at + sh.re.FindStringIndex(s[at:])[1]
+		}
+		f.value(r, start, end, add)
+		return end
+	case shapeGap:
+		return f.behindGap(r, sh, at, add)
 	}
-	return r.report(s, max(0, at-windowBefore), min(len(s), at+windowAfter), add)
+	// What an earlier window held is not searched again, but for what a match may reach over its end.
+	from := max(0, at-windowBefore)
+	if before := f.searched[id]; before > 0 {
+		from = max(from, before+windowAfter/2-windowOverlap)
+	}
+	return max(f.report(r, sh.re, from, min(len(s), at+windowAfter), false, add), at+windowAfter/2)
 }
 
-func (r *rule) report(s string, from, to int, add func(start, end int)) (matched int) {
+// report runs a pattern over s[from:to]. What it returns is the end of the last match.
+func (f *finder) report(r *rule, re *regexp.Regexp, from, to int, anchored bool, add func(start, end int)) (matched int) {
+	s := f.s
 	for from < to {
-		m := r.re.FindStringSubmatchIndex(s[from:to])
+		f.work += to - from
+		m := re.FindStringSubmatchIndex(s[from:to])
 		if m == nil {
 			return matched
 		}
@@ -207,27 +241,142 @@ func (r *rule) report(s string, from, to int, add func(start, end int)) (matched
 			continue
 		}
 		matched = from + m[1]
-		start, end := m[0], m[1]
-		if r.group > 0 {
-			start, end = m[2*r.group], m[2*r.group+1]
-		} else {
-			for g := 2; g < len(m); g += 2 {
-				if m[g] >= 0 {
-					start, end = m[g], m[g+1]
-					break
-				}
-			}
-		}
-		if value := s[from+start : from+end]; value != "" && (r.entropy == 0 || entropy(value) >= r.entropy) && (r.accept == nil || r.accept(value)) {
-			add(from+start, from+end)
-		}
-		if r.anchored {
+		start, end := r.valueOf(m)
+		f.value(r, from+start, from+end, add)
+		if anchored {
 			return matched
 		}
 		from += max(m[1], 1)
 	}
 	return matched
 }
+
+// valueOf returns which part of a match is the value.
+func (r *rule) valueOf(m []int) (start, end int) {
+	if r.group > 0 {
+		return m[2*r.group], m[2*r.group+1]
+	}
+	for g := 2; g < len(m); g += 2 {
+		if m[g] >= 0 {
+			return m[g], m[g+1]
+		}
+	}
+	return m[0], m[1]
+}
+
+// value reports s[start:end] if it is worth it.
+func (f *finder) value(r *rule, start, end int, add func(start, end int)) {
+	if v := f.s[start:end]; v != "" && (r.entropy == 0 || entropy(v) >= r.entropy) && (r.accept == nil || r.accept(v)) {
+		add(start, end)
+	}
+}
+
+// gapState is how far a rule with a gap has looked.
+type gapState struct {
+	barrier, open int   // no byte of s[:open] from the last head on ends a gap but the one at barrier
+	from, to      int   // tails were looked for in s[from:to]
+	tail          []int // the first of them, as offsets in the text; nil if there is none
+	chunk         int
+}
+
+// behindGap matches the head of a pattern, and looks for the first tail behind it. Both the end of the gap and the next tail are found once
+// for all heads before them.
+func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int)) (until int) {
+	s := f.s
+	if at < 0 || sh.boundary && at > 0 && isWord(s[at-1]) {
+		return 0
+	}
+	f.work += min(len(s), at+maxGapHead) - at
+	m := sh.re.FindStringIndex(s[at:min(len(s), at+maxGapHead)])
+	if m == nil {
+		return 0
+	}
+	head := at + m[1]
+	if f.gaps == nil {
+		f.gaps = map[*shape]*gapState{}
+	}
+	g := f.gaps[sh]
+	if g == nil {
+		g = &gapState{barrier: -1, chunk: 256}
+		f.gaps[sh] = g
+	}
+	// Where the gap ends at the latest.
+	last := min(len(s), head+sh.gap)
+	if g.barrier < head {
+		i := max(g.open, head)
+		for i < last && sh.between[s[i]] {
+			i++
+		}
+		f.work += max(0, i-max(g.open, head))
+		if g.open = max(g.open, i); i < last {
+			g.barrier = i
+		}
+	}
+	if g.barrier >= head {
+		last = min(last, g.barrier)
+	}
+	// The first tail that begins in s[head:last+1].
+	for g.tail == nil || g.tail[0] < head {
+		from := max(head, g.to)
+		if g.tail != nil {
+			from = max(head, g.tail[0]+1) // a tail of a head before this one
+		}
+		g.tail = nil
+		if from > last {
+			return 0
+		}
+		g.chunk = max(last-from+1, min(2*g.chunk, 64<<10))
+		g.to = min(len(s)+1, from+g.chunk)
+		end := min(len(s), g.to+sh.window)
+		start := max(0, from-1) // a word boundary at its begin needs the byte before
+		m := f.tail(sh, start, end)
+		for m != nil && start+m[0] < from {
+			start = min(from, start+m[0]+1)
+			m = f.tail(sh, start, end)
+		}
+		if m == nil {
+			continue
+		}
+		if start+m[1] == end && end < len(s) { // it goes on behind the window
+			if again := sh.tail.FindStringSubmatchIndex(s[start:]); again != nil {
+				m = again
+			}
+		}
+		if start+m[0] >= g.to {
+			continue
+		}
+		for i := range m {
+			if m[i] >= 0 {
+				m[i] += start
+			}
+		}
+		g.tail, g.to, g.chunk = m, m[0], 256
+	}
+	if g.tail[0] > last {
+		return 0
+	}
+	start, end := r.valueOf(g.tail)
+	if len(g.tail) == 2 { // all of the match is the value
+		start = at
+	}
+	if r.beside == nil || r.beside(f, at, end) {
+		f.value(r, start, end, add)
+	}
+	return g.tail[1]
+}
+
+// tail looks for the first tail in s[start:end].
+func (f *finder) tail(sh *shape, start, end int) []int {
+	m := sh.tail.FindStringSubmatchIndex(f.s[start:end])
+	if m != nil {
+		end = start + m[1]
+	}
+	f.work += end - start
+	return m
+}
+
+// maxGapHead bounds what stands before a gap.
+const maxGapHead = 256
 
 func isWord(c byte) bool { return isAlnum(c) && c < 0x80 || c == '_' }
 

@@ -3,7 +3,10 @@
 
 package detect
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // gitleaksRule is a row of the generated table.
 type gitleaksRule struct {
@@ -33,7 +36,7 @@ var superseded = map[string]string{
 
 // reworded are the keywords of rules whose own say too little about where they match.
 var reworded = map[string][]string{
-	"kubernetes-secret-yaml":      {"kind:"},
+	"kubernetes-secret-yaml":      {"data:"},
 	"flyio-access-token":          {"fo1_", "fm1a_", "fm1r_", "fm2_"},
 	"gocardless-api-token":        {"gocardless"},
 	"typeform-api-token":          {"typeform"},
@@ -150,7 +153,7 @@ var vendors = []vendor{
 	{"friendli-token", "flp_", `flp_[A-Za-z0-9]{30,}`},
 
 	// Clouds, databases, operation.
-	{"yandex-key", "aqvn y0_", `(?:AQVN[\w-]{30,}|y0_[\w-]{40,}|t1\.[\w-]+={0,2}\.[\w-]{86}={0,2})`},
+	{"yandex-key", "aqvn y0_ t1.", `(?:AQVN[\w-]{30,}|y0_[\w-]{40,}|t1\.[\w-]+={0,2}\.[\w-]{86}={0,2})`},
 	{"tencent-id", "akid", `AKID[A-Za-z0-9]{32}`},
 	{"alibaba-id", "ltai", `LTAI[A-Za-z0-9]{12,24}`},
 	{"baidu-key", "altak-", `ALTAK-?[A-Za-z0-9]{16,}(?:/[0-9a-f]{32,40})?`},
@@ -188,7 +191,7 @@ var vendors = []vendor{
 	{"dynatrace-token", "dt0c01. dt0s01. dt0s02. dt0s16.", `dt0[cs]\d\d\.[A-Z0-9]{8,}\.[A-Z0-9]{40,}`},
 	{"sonar-token", "squ_ sqp_ sqa_ sqb_", `sq[upab]_[0-9a-f]{30,}`},
 	{"circleci-token", "ccipat_ cciprj_", `CCI(?:PAT|PRJ)_[\w-]{40,}`},
-	{"buildkite-token", "bkua_ bkct_ bkaj_ bkua-", `bk(?:ua|ct|aj|pi|pt)_[\w-]{30,}`},
+	{"buildkite-token", "bkua_ bkct_ bkaj_ bkpi_ bkpt_", `bk(?:ua|ct|aj|pi|pt)_[\w-]{30,}`},
 	{"docker-swarm-key", "swmkey-1- swmtkn-1-", `SWM(?:KEY|TKN)-1-[A-Za-z0-9+/-]{30,}={0,2}`},
 	{"crates-token", "^cio", `cio[A-Za-z0-9]{32}`},
 	{"nuget-key", "^oy2", `oy2[a-z0-9]{43}`},
@@ -242,7 +245,7 @@ var vendors = []vendor{
 	{"easypost-key", "ezak eztk", `EZ[AT]K[A-Za-z0-9]{40,}`},
 	{"mapbox-token", "sk.eyj pk.eyj tk.eyj", `[spt]k\.eyJ[\w-]{30,}\.[\w-]{16,}`},
 	{"instagram-token", "igqvj igaa", `IG(?:QVJ|AA)[\w-]{60,}`},
-	{"twitter-bearer", "aaaaaaaaaaaaaaaaaaaa", `A{20,}[\w%+/=-]{40,}`},
+	{"twitter-bearer", "aaaaaaaaaaaaaaaaaaaa", `A{20}[\w%+/=-]{40,}`},
 	{"pinterest-token", "pina_", `pin[ar]_[A-Z0-9]{60,}`},
 	{"aws-session-token", "iqojb3jpz2lu fwogzxivyxdz", `(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9+/=%]{60,}`},
 	{"aws-bedrock-key", "absk bedrock-api-key-", `(?:ABSK|bedrock-api-key-)[A-Za-z0-9+/]{60,}={0,2}`},
@@ -330,7 +333,7 @@ func credentialRules() []*rule {
 			`\be(?:yJ|yAi|wog)[\w-]{8,}\.[\w-]{6,}(?:\.[\w-]+){0,3}=*`, nil),
 		known("jwt-encoded", "JSON Web Tokens in base64", []string{"zxlk"}, `\bZXlK[\w+/-]{24,}={0,2}`, nil),
 		known(rulePrivateKey, "PEM private keys, complete or cut", []string{"-----begin"},
-			`(?is)-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----|\z)`, nil),
+			`(?is)-----BEGIN[ A-Z0-9_-]{0,100}?PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----|\z)`, nil),
 		known(ruleAuthorization, "bearer tokens and basic credentials", []string{"bearer"},
 			`(?i)bearer["']?[\s:=]{1,4}["']?([\w.~+/=-]{8,})`, randomish),
 		known("basic-credentials", "user and password in base64 behind the word Basic", []string{"basic"},
@@ -396,13 +399,41 @@ func rulesOfGitleaks() (rules []*rule) {
 		} else {
 			r.entropy *= relaxedEntropy
 		}
-		if g.id == "sonar-api-token" {
+		switch g.id {
+		case "sonar-api-token":
 			r.group = 2
+		case "kubernetes-secret-yaml":
+			// The published pattern spells both orders of kind and data, and all between them.
+			_, value, _ := strings.Cut(g.pattern, `\bdata:`)
+			value, _, _ = strings.Cut(value, `|\bdata:`)
+			r.pattern, r.beside = `(?i)\bdata:`+value, secretManifest
 		}
 		rules = append(rules, r)
 	}
 	return rules
 }
+
+// secretManifest says whether a manifest says near s[start:end] that it is of a secret.
+func secretManifest(f *finder, start, end int) bool {
+	if f.manifests == nil {
+		f.manifests = append(kindSecret.FindAllStringIndex(f.s, -1), []int{len(f.s) + 1024, 0})
+		f.work += len(f.s)
+	}
+	const near = 220
+	for ; f.manifest < len(f.manifests)-1 && f.manifests[f.manifest][1]+near < start; f.manifest++ {
+	}
+	for _, at := range f.manifests[f.manifest:] {
+		switch {
+		case at[0] > end+near:
+			return false
+		case at[1] <= start && start-at[1] <= near, at[0] >= end:
+			return true
+		}
+	}
+	return false
+}
+
+var kindSecret = regexp.MustCompile(`(?i)\bkind:[ \t]*["']?\bsecret\b`)
 
 // beside says whether a published pattern is "name of a service, assignment, value".
 func beside(pattern string) bool {

@@ -34,19 +34,20 @@ type finder struct {
 	out     []found
 	// assigned is the end of the last name that was looked at as that of an assignment.
 	assigned int
-	// searched is how far rules have looked, vain how often rules with a gap have.
+	// searched is how far rules have looked, gaps what those with a gap know.
 	searched map[ruleID]int
-	vain     map[ruleID]vain
+	gaps     map[*shape]*gapState
+	// sign is where the next character stands that no name is written with, as far as is known; see assignedBehind.
+	signFrom, sign int
+	// manifests are the places that say that a manifest is of a secret, manifest the first that is of interest.
+	manifests [][]int
+	manifest  int
+	// valueEnd is where the values end that were judged so far as those of names.
+	valueEnd int
+	stops    [3]stopAt
+	// work counts the bytes that patterns and detectors were given.
+	work int
 }
-
-// vain is how often a rule has looked, and where last.
-type vain struct{ count, at int }
-
-// After so many looks, a rule with a gap looks again this many bytes further on: the gaps are wider.
-const (
-	maxVain   = 64
-	gapStride = 60
-)
 
 // maxDecoded bounds encodings in encodings in one text: base64 in percent signs in escapes.
 const maxDecoded = 4
@@ -80,6 +81,9 @@ func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure
 		f.escaped()
 		f.percent()
 		f.folded()
+	}
+	if r.work != nil {
+		r.work.Add(int64(len(s) + f.work))
 	}
 	return united(f.out)
 }
@@ -136,7 +140,7 @@ func (f *finder) keywords() {
 				if r.Class == Guess && (f.sure || f.k.protocol) {
 					continue
 				}
-				f.pattern(r, a.rule, at)
+				f.pattern(r, a.rule, a.word, at)
 			case actAssignment:
 				f.assignment(at)
 			case actURL:
@@ -154,42 +158,49 @@ func (f *finder) keywords() {
 	})
 }
 
-// pattern runs a rule at one of its words, unless that stands in what the rule has found or, where it searches around its words, has
-// searched already.
-func (f *finder) pattern(r *rule, id ruleID, at int) {
+// pattern runs a rule at one of its words, unless that stands in what the rule has looked at already.
+func (f *finder) pattern(r *rule, id ruleID, word, at int) {
 	if at < f.searched[id] {
 		return
 	}
-	if r.once.Do(r.compile); r.gap {
-		// The word, anything, and then what counts: of a text that is nothing but the word, not every one is worth a look.
-		if f.vain == nil {
-			f.vain = map[ruleID]vain{}
-		}
-		v := f.vain[id]
-		if v.count > maxVain && at-v.at < gapStride {
-			return
-		}
-		v.count, v.at = v.count+1, at
-		f.vain[id] = v
+	r.once.Do(r.compile)
+	if r.besideOf && !f.assignedBehind(at) {
+		return
 	}
-	until := 0
-	if r.once.Do(r.compile); !r.anchored {
-		until = at + windowAfter/2
-	}
-	matched := r.find(f.s, at, func(start, end int) {
-		f.add(start, end, id)
-		until = max(until, end)
-	})
-	if !r.gap {
-		until = max(until, matched)
-	}
-	if until > 0 {
+	t := r.byWord[word]
+	from := at + t.offset
+	if until := f.find(r, t.shape, id, from, func(start, end int) { f.add(start, end, id) }); until > 0 {
 		if f.searched == nil {
 			f.searched = map[ruleID]int{}
 		}
 		f.searched[id] = until
 	}
 }
+
+// assignedBehind says whether a sign of an assignment stands behind the name that begins at at, as far as a name of a service and what may follow it
+// reach. The next such sign is looked for once for all names before it.
+func (f *finder) assignedBehind(at int) bool {
+	if at < f.signFrom || at >= f.sign {
+		i := at
+		for i < len(f.s) && besideChars[f.s[i]] {
+			i++
+		}
+		f.work += i - at
+		f.signFrom, f.sign = at, i
+	}
+	return f.sign-at <= maxBeside && f.sign < len(f.s) && strings.IndexByte("=>:|?,", f.s[f.sign]) >= 0
+}
+
+// maxBeside bounds the name of a service, and what stands between it and the sign of an assignment.
+const maxBeside = 64
+
+// besideChars stand in names and between them and the sign.
+var besideChars = func() (c class) {
+	for b := range c {
+		c[b] = b < 0x80 && (isWord(byte(b)) || strings.IndexByte(".- \t\r\n\f\v'\"", byte(b)) >= 0)
+	}
+	return c
+}()
 
 // runs looks at what has no word to hang on: long runs of characters of base64, which can be keys by their form or hold an encoded
 // secret.
@@ -274,8 +285,8 @@ func (f *finder) head(start, end int) {
 		return
 	}
 	first := [2]byte{lowered[f.s[start]], lowered[f.s[start+1]]}
-	for _, id := range f.r.heads[string(first[:])] {
-		f.pattern(f.r.rules[id], id, start)
+	for _, h := range f.r.heads[string(first[:])] {
+		f.pattern(f.r.rules[h.rule], h.rule, h.word, start)
 	}
 }
 
@@ -364,10 +375,14 @@ func (f *finder) tildes() {
 			return
 		}
 		from += i - 1
-		if from >= 4 && f.s[from] == 'Q' {
+		if from >= 4 && f.s[from] == 'Q' && isDigit(f.s[from-1]) && (from == 4 || !secretChar(f.s[from-5])) {
 			r := f.r.rules[f.on.rules.azureSecret]
-			r.find(f.s[:min(len(f.s), from+64)], max(0, from-5), func(start, end int) { f.add(start, end, f.on.rules.azureSecret) })
+			r.once.Do(r.compile)
+			f.report(r, r.shapes[0].re, max(0, from-5), min(len(f.s), from+64), false, func(start, end int) { f.add(start, end, f.on.rules.azureSecret) })
 		}
 		from += 2
 	}
 }
+
+// secretChar holds for what a client secret of Microsoft Entra consists of.
+func secretChar(c byte) bool { return isWord(c) || c == '~' || c == '.' || c == '-' }

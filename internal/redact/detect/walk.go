@@ -100,7 +100,8 @@ func (p *Walk) searchAgain(s string, k *Name, edits []edit, cut bool) []edit {
 // maxRounds bounds how often a result is searched again.
 const maxRounds = 8
 
-func searchBudget(s string) int { return 64*len(s) + 1<<20 }
+// searchBudget is enough for a text, what lies between its hits, and as much again.
+func searchBudget(s string) int { return 3*len(s) + 2048 }
 
 // maxNested bounds JSON in strings of JSON. Each level doubles the escapes, so that real nesting is shallow; what lies deeper is
 // searched as text, with its escapes undone.
