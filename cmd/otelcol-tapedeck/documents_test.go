@@ -274,16 +274,45 @@ func checkManifest(t *testing.T, root string, conf map[string]any) {
 	}
 }
 
-var makeTarget = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
-
-// TestCommandsOfTheDocumentsExist looks each command up: the target, the package, or the command and its flags in the program's own help.
-func TestCommandsOfTheDocumentsExist(t *testing.T) {
+// commandLine builds the command line.
+func commandLine(t *testing.T) string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "tapedeck")
 	build := exec.Command("go", "build", "-o", program, "./cmd/tapedeck")
 	build.Dir = repository
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return program
+}
+
+// The tour of the platform engineer needs the collector as a program: e2e runs it.
+func TestToursOfTheCommandLineEndWell(t *testing.T) {
+	for _, name := range []string{"sh", "curl", "sed", "grep"} {
+		if _, err := exec.LookPath(name); err != nil {
+			if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+	program := commandLine(t)
+	for _, tour := range []string{"developer", "eval"} {
+		t.Run(tour, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(repository, "examples", "tours", tour+".sh"))
+			cmd.Env = append(os.Environ(), "TOUR="+t.TempDir(), "PATH="+filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"), "ORACLE_LISTEN=127.0.0.1:"+freePorts(t, 1)[0])
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+var makeTarget = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
+
+// TestCommandsOfTheDocumentsExist looks each command up: the target, the package, or the command and its flags in the program's own help.
+func TestCommandsOfTheDocumentsExist(t *testing.T) {
+	program := commandLine(t)
 	targets := makeTarget.FindAllString(read(t, filepath.Join(repository, "Makefile")), -1)
 	for _, b := range blocks(t, "sh", "shell", "bash", "console") {
 		if b.unchecked {
@@ -340,6 +369,10 @@ func checkCommand(t *testing.T, program string, targets, words []string) {
 		}
 		if err != nil || !used {
 			t.Errorf("no example reads the variable %s", name)
+		}
+	case "sh":
+		if _, err := os.Stat(filepath.Join(repository, words[1])); err != nil {
+			t.Error(err)
 		}
 	case "bin/otelcol-tapedeck":
 		if len(words) != 3 || words[1] != "--config" {
