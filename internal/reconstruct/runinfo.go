@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -182,6 +183,10 @@ func (b *builder) input() {
 		for _, m := range firstModel.request {
 			in.Messages = append(in.Messages, b.pool(m))
 		}
+		if in.UserMessage != nil && firstModel.obs.RequestLabel == "" {
+			last := afterHistory(*in.UserMessage, firstModel.request)
+			in.UserMessage = &last
+		}
 		if in.UserMessage == nil && root != nil {
 			prompt, _ := lastUser(firstModel.request)
 			if task := taskIn(root.obs.InputData.Value, prompt, maxEnvelopes); task != "" {
@@ -227,6 +232,40 @@ func (b *builder) input() {
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
 	}
 	b.a2a()
+}
+
+// afterHistory is what was asked last, where a run's own record of its input names an earlier turn of the history that it was given, or all of the
+// conversation in one text. The request to the model tells the turns apart. Any other record is the better one: prompts may hold words of the framework.
+func afterHistory(recorded string, request []*message) string {
+	last, label := lastUser(request)
+	if last == "" || label != "" || !slices.ContainsFunc(request, isAnswer) {
+		return recorded
+	}
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	recorded = strings.TrimSpace(recorded)
+	var all []string
+	earlier, answered := false, false // the record is a user message, and the model has answered it since
+	for _, m := range request {
+		text := partsText(m.parts)
+		switch m.tape.Role {
+		case tape.RoleUser:
+			earlier = earlier || strings.TrimSpace(text) == recorded
+		case tape.RoleAssistant:
+			answered = answered || earlier && isAnswer(m)
+		case tape.RoleSystem:
+			continue
+		}
+		all = append(all, text)
+	}
+	if answered || words(strings.Join(all, " ")) == words(recorded) {
+		return last
+	}
+	return recorded
+}
+
+// isAnswer tells whether the model said something and asked for nothing.
+func isAnswer(m *message) bool {
+	return m.tape.Role == tape.RoleAssistant && partsText(m.parts) != "" && !decode.HasCallParts(m.parts)
 }
 
 // taskNames are the members under which frameworks keep what they were asked to do.

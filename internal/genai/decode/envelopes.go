@@ -165,6 +165,16 @@ func ToolMessageRepr(text string) (content exactjson.Value, callID string, faile
 // UnwrapResult removes the known envelopes from a tool result. A text is opened if it is JSON with an envelope; any other text stays as
 // it is.
 func UnwrapResult(c Content) Unwrapped {
+	u := unwrapResult(c)
+	if literal, ok := pythonStr(u.Content.Value.Str()); ok {
+		u.Content.Value = literal
+		u.Content.Envelope = append(u.Content.Envelope, "python.str")
+	}
+	return u
+}
+
+// unwrapResult leaves what str() made as it is: so the model was told.
+func unwrapResult(c Content) Unwrapped {
 	u := Unwrapped{Content: c}
 	for range maxEnvelopes {
 		v, wasText := u.Content.Value, false
@@ -206,6 +216,18 @@ func UnwrapResult(c Content) Unwrapped {
 		}
 	}
 	return u
+}
+
+// pythonStr reads what str() makes of the dict or list that a tool returned: text that is no JSON and says all of the value.
+func pythonStr(text string) (exactjson.Value, bool) {
+	if !strings.HasPrefix(text, "{'") && !strings.HasPrefix(text, "[") {
+		return exactjson.Value{}, false
+	}
+	if _, isJSON := ParseStructure(text); isJSON {
+		return exactjson.Value{}, false
+	}
+	v, lossy, ok := Python(text)
+	return v, ok && !lossy && v.Len() > 0
 }
 
 // UnwrapArgs removes the envelopes that frameworks put around tool arguments.

@@ -290,7 +290,7 @@ func CallPart(id, name string, args exactjson.Value) Part {
 // ResultPart makes a tool result and removes the envelopes around it.
 func ResultPart(id, name string, result exactjson.Value, isError bool) Part {
 	p := Part{Part: tape.Part{Type: tape.PartToolResult, ID: id, Name: name, IsError: isError}}
-	c := UnwrapResult(Content{Value: result})
+	c := unwrapResult(Content{Value: result})
 	p.Result, p.Envelope = c.Content.Value, c.Content.Envelope
 	p.IsError = p.IsError || c.IsError
 	if p.ID == "" {

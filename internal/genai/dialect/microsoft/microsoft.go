@@ -166,9 +166,6 @@ func readAutogen(s *dialect.Source, o *dialect.Observation) {
 			}
 			if result := body.Get("result"); !result.IsAbsent() {
 				o.Result = decode.UnwrapResult(decode.Result(result, false)).Content
-				if v, lossy, ok := decode.Python(result.Str()); ok && !lossy && o.Result.Value.Kind() == exactjson.String && strings.HasPrefix(result.Str(), "{'") {
-					o.Result.Value, o.Result.Envelope = v, append(o.Result.Envelope, "python.str") // str() of what the tool returned
-				}
 			}
 		case "LLMCall", "LLMStreamStart", "LLMStreamEnd":
 			if o.Class != dialect.Model {

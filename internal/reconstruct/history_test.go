@@ -1,0 +1,60 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// A root may record the first message of a history as its input, or all of it in one text. What was asked is the last turn.
+func TestWhatIsAskedAfterAHistoryIsTheLastTurn(t *testing.T) {
+	conversation := list(user("I travel in May."), says("Where to?"), user("To Lisbon."))
+	for recorded, want := range map[string]string{
+		"I travel in May.":                          "To Lisbon.",
+		"I travel in May.\nWhere to?\nTo Lisbon.\n": "To Lisbon.",
+		"To Lisbon.":                                "To Lisbon.",
+		"Book something":                            "Book something",
+		"I travel in May. To Lisbon.":               "I travel in May. To Lisbon.", // not all of it: perhaps a summary
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100, "gen_ai.input.messages", list(user(recorded)))
+		tr.chat(2, 1, 1, 10, conversation, list(says("Booked.")))
+		if got := *the(t, tr.runs(t)).Input.UserMessage; got != want {
+			t.Errorf("recorded %q: the user message is %q, want %q", recorded, got, want)
+		}
+	}
+}
+
+func TestFirstMessageStaysWhatIsAskedWhenNobodyHasAnsweredIt(t *testing.T) {
+	ask := asks(call("c1", "f", `{}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100, "gen_ai.input.messages", list(user("Plan it.")))
+	tr.chat(2, 1, 1, 10, list(user("Plan it."), ask, shows("c1", "r"), user("Go on with step 2.")), list(says("Done.")))
+	if got := *the(t, tr.runs(t)).Input.UserMessage; got != "Plan it." {
+		t.Errorf("the user message is %q, which the framework wrote", got)
+	}
+}
+
+func TestPythonTextOfAResultIsTheValue(t *testing.T) {
+	for recorded, want := range map[string]string{
+		`{'city': 'Oslo', 'temp': 17, 'ok': True, 'none': None}`: `{"city":"Oslo","none":null,"ok":true,"temp":17}`,
+		`[1, 'two', None, {'three': 3}]`:                         `[1,"two",null,{"three":3}]`,
+		`{'when': datetime.date(2026, 1, 1)}`:                    `"{'when': datetime.date(2026, 1, 1)}"`,
+		`[draft] 'a'`:                                            `"[draft] 'a'"`,
+		`True`:                                                   `"True"`,
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "f", `{}`))))
+		tr.tool("f", 3, 1, 11, 12, "c1", "{}", recorded)
+		tr.chat(4, 1, 20, 30, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", recorded)), list(says("end")))
+		for _, e := range the(t, tr.runs(t)).Events {
+			if got, err := e.Result.AppendCanonical(nil); e.Type == tape.EventToolCall && (err != nil || string(got) != want) {
+				t.Errorf("%s: the result is %s, want %s", recorded, e.Result.JSON(), want)
+			}
+		}
+	}
+}
