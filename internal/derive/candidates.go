@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // candidateIndex finds the join candidates: runs that may be fragments of one run. It reads tapes only. Candidates may turn out not to belong
@@ -93,6 +94,9 @@ func (k *candidateIndex) add(location int, t *tape.Tape) {
 	for _, e := range t.Events {
 		take(dependent, "call", e.ToolCallID)
 		take(dependent, "args", e.Name, e.ArgsHash)
+		if dependent && e.ArgsHash != "" {
+			inside(e.Args, maxEnvelopes, func(v exactjson.Value) { take(true, "args", e.Name, tape.ArgsHash(v)) })
+		}
 		take(false, "says", strings.TrimSpace(e.Result.Str()))
 	}
 	for _, m := range t.Messages {
@@ -107,6 +111,19 @@ func (k *candidateIndex) add(location int, t *tape.Tape) {
 	}
 	for key := range ids {
 		k.conditional = append(k.conditional, conditionalKey{key, fragment})
+	}
+}
+
+// maxEnvelopes is how deep arguments may lie in envelopes.
+const maxEnvelopes = 4
+
+// inside calls f for the objects inside of an object.
+func inside(v exactjson.Value, depth int, f func(exactjson.Value)) {
+	for _, m := range v.Members() {
+		if m.Value.Kind() == exactjson.Object && depth > 0 {
+			f(m.Value)
+			inside(m.Value, depth-1, f)
+		}
 	}
 }
 

@@ -212,6 +212,31 @@ func TestRunThatWaitedJoinsInADeckWithWhatResumedIt(t *testing.T) {
 	}
 }
 
+func TestToolCallInAnEnvelopeJoinsInADeckTheRunThatAskedForIt(t *testing.T) {
+	set := evidence.NewSet()
+	for i, attributes := range []map[string]any{
+		{"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.input.messages": `[{"role":"user","content":"q"}]`,
+			"gen_ai.output.messages": `[{"role":"assistant","parts":[{"type":"tool_call","name":"find","arguments":{"n":1}}]}]`},
+		{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find", "gen_ai.tool.call.arguments": `{"call":{"kwargs":{"n":1}}}`, "gen_ai.tool.call.result": "r"},
+	} {
+		td := ptrace.NewTraces()
+		s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		s.SetTraceID(pcommon.TraceID{byte(i + 1)})
+		s.SetSpanID(pcommon.SpanID{byte(i + 1)})
+		s.SetStartTimestamp(pcommon.Timestamp(1_767_225_600_000_000_000 + i*1_000_000_000))
+		s.SetEndTimestamp(s.StartTimestamp() + 9_000_000)
+		if err := s.Attributes().FromRaw(attributes); err != nil {
+			t.Fatal(err)
+		}
+		set.AddTraces(td)
+	}
+	_, w := openDeck(t, "mem")
+	deriveEach(t, w, "default", set)
+	if written := joinDeck(t, w, DeckJoin{}); len(written) != 1 {
+		t.Errorf("%d tapes were joined", len(written))
+	}
+}
+
 func TestEveryRunAloneJoinsInADeckAsInOneCall(t *testing.T) {
 	for _, run := range torn(t) {
 		t.Run(run.Group+"/"+run.Scenario, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // This file finds the run of a tool call that lies apart from the response that asked for it.
@@ -190,9 +191,11 @@ type calls struct {
 	meets        map[scopeKey]bool // instrumentations whose tool calls have the ids that responses ask with
 }
 
-// asked lists the calls with the id of a tool span: those that responses asked for, else those that are shown.
-func (c calls) asked(n *node) []*asking {
-	all := c.byID[n.obs.CallID]
+// asked lists the calls with the id of a tool span.
+func (c calls) asked(n *node) []*asking { return surest(c.byID[n.obs.CallID]) }
+
+// surest leaves of calls those that responses asked for, if there are any.
+func surest(all []*asking) []*asking {
 	if some := slices.DeleteFunc(slices.Clone(all), func(a *asking) bool { return !a.response }); len(some) > 0 {
 		return some
 	}
@@ -202,21 +205,40 @@ func (c calls) asked(n *node) []*asking {
 // maxAskings bounds how many calls of one name a tool span is compared with.
 const maxAskings = 256
 
-// open lists the calls of the same name and arguments that were asked for and that no span executed.
-func (c calls) open(n *node) (out []*asking) {
+// open lists the calls of the same name and arguments that were asked for and that no span executed. Of a record that is no span, those too
+// that one did: it is a second report.
+func (c calls) open(n *node) []*asking {
+	var equal, wider []*asking
 	tried := 0
 	for _, a := range c.byName[n.obs.Name] {
-		if a.executed || n.obs.CallID != "" && a.part.ID != "" && c.meets[n.scope] {
+		if a.executed && n.spans > 0 || n.obs.CallID != "" && a.part.ID != "" && c.meets[n.scope] {
 			continue
 		}
 		if tried++; tried > maxAskings {
 			break
 		}
-		if !n.obs.Args.Present() || n.obs.Args.Label != "" || equalArgs(n.obs.Args.Value, a.part.Args, sameValue) {
-			out = append(out, a)
+		switch args := n.obs.Args; {
+		case !args.Present() || args.Label != "" || equalArgs(args.Value, a.part.Args, sameValue):
+			equal = append(equal, a)
+		case includes(args.Value, a.part.Args, maxEnvelopes):
+			wider = append(wider, a)
 		}
 	}
-	return out
+	if len(equal) > 0 {
+		return surest(equal)
+	}
+	return surest(wider)
+}
+
+// includes reports that arguments hold all that was asked for, beside others that the program passes on its own, or in an envelope.
+func includes(received, asked exactjson.Value, depth int) bool {
+	if asked.Kind() != exactjson.Object || asked.Len() == 0 || received.Kind() != exactjson.Object || depth == 0 {
+		return false
+	}
+	if !slices.ContainsFunc(asked.Members(), func(m exactjson.Member) bool { return !sameValue(received.Get(m.Name), m.Value) }) {
+		return true
+	}
+	return slices.ContainsFunc(received.Members(), func(m exactjson.Member) bool { return includes(m.Value, asked, depth-1) })
 }
 
 // inTool reports a span that lies below the span of a tool call.

@@ -194,14 +194,6 @@ func (c *collector) node(n *node, agent, around *call) {
 		c.noise[n.obs.NoiseReason] += int64(n.spans + n.logs)
 		c.kids(n, agent, around)
 	case genai.Structure:
-		if n.obs.Summary && n.obs.Model != "" {
-			walk(n, func(m *node) bool {
-				if m.obs.Class == genai.Model && m.obs.Model == "" && m.obs.ResponseModel == "" {
-					m.obs.Model = n.obs.Model
-				}
-				return true
-			})
-		}
 		if n.obs.Summary && len(n.obs.Request) > 0 {
 			first := firstModel(n)
 			if first == nil {

@@ -189,7 +189,11 @@ func (b *builder) input() {
 		}
 		if in.UserMessage == nil && root != nil {
 			prompt, _ := lastUser(firstModel.request)
-			if task := taskIn(root.obs.InputData.Value, prompt, maxEnvelopes); task != "" {
+			task := taskIn(root.obs.InputData.Value, prompt, taskNames, maxEnvelopes)
+			if task == "" { // what came out names the task too
+				task = taskIn(root.obs.OutputData.Value, prompt, taskNames[:taskOnly], maxEnvelopes)
+			}
+			if task != "" {
 				in.UserMessage = &task
 			}
 		}
@@ -269,11 +273,14 @@ func isAnswer(m *message) bool {
 }
 
 // taskNames are the members under which frameworks keep what they were asked to do.
-var taskNames = []string{"task", "question", "query", "description", "input", "prompt", "message", "user_message", "user_input", "text"}
+var taskNames = []string{"task", "description", "question", "query", "input", "prompt", "message", "user_message", "user_input", "text"}
+
+// taskOnly is how many of them name nothing else.
+const taskOnly = 2
 
 // taskIn finds what an agent was asked to do in the arguments that it was started with: a text that the prompt for the model holds among
-// words of the framework. "" when there is none.
-func taskIn(v exactjson.Value, prompt string, depth int) string {
+// words of the framework, under one of the names. "" when there is none.
+func taskIn(v exactjson.Value, prompt string, names []string, depth int) string {
 	if depth == 0 || prompt == "" {
 		return ""
 	}
@@ -284,14 +291,14 @@ func taskIn(v exactjson.Value, prompt string, depth int) string {
 		}
 		v = inner
 	}
-	for _, name := range taskNames {
+	for _, name := range names {
 		text := strings.TrimSpace(v.Get(name).Str())
 		if text != "" && text != prompt && strings.Contains(prompt, text) {
 			return text
 		}
 	}
 	for _, m := range v.Members() {
-		if task := taskIn(m.Value, prompt, depth-1); task != "" {
+		if task := taskIn(m.Value, prompt, names, depth-1); task != "" {
 			return task
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // This file finds what goes on with what: the conversation that requests repeat is the spine of a run.
@@ -197,10 +198,19 @@ func callIDs(n *node) (ids []string) {
 // minQuoted is the length from which an id does not stand in a text by chance.
 const minQuoted = 8
 
-// quotesCalls reports a text with the ids of all calls that a model call was answered with.
+// quotesCalls reports a text that names all calls that a model call was answered with: by their ids, or by their names and arguments.
 func quotesCalls(n *node, m *message) bool {
-	ids := callIDs(n)
-	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return len(id) < minQuoted || !strings.Contains(textOf(m), id) })
+	if len(n.obs.Response) == 0 {
+		return false
+	}
+	calls, text := callsOf(n.obs.Response[0].Parts), textOf(m)
+	return text != "" && len(calls) > 0 && !slices.ContainsFunc(calls, func(p *genai.Part) bool {
+		if len(p.ID) >= minQuoted && strings.Contains(text, p.ID) {
+			return false
+		}
+		return p.Name == "" || p.Args.Len() == 0 || !strings.Contains(text, p.Name) ||
+			slices.ContainsFunc(p.Args.Members(), func(a exactjson.Member) bool { return a.Value.Text() == "" || !strings.Contains(text, a.Value.Text()) })
+	})
 }
 
 func repeatsIDs(n *node, t *turn) bool {

@@ -46,6 +46,7 @@ func (s *stitcher) byAnswer() {
 			}
 		}
 	}
+	below := map[*fragment][]*fragment{} // of the span of a run without calls, those that ended as it did
 	for _, f := range s.all {
 		turns := s.turns[f]
 		if f.ownRun() || len(turns) == 0 {
@@ -61,12 +62,20 @@ func (s *stitcher) byAnswer() {
 			if g == s.find(f) || !sameService(r.f, f) {
 				continue
 			}
-			if r.n == nil && r.f.spans(f) && r.f.userText() == f.userText() || r.n != nil && asked[g] > 0 && asked[g] <= f.first().start && last.end <= r.n.start {
+			if r.n == nil && r.f.spans(f) && r.f.userText() == f.userText() {
+				below[r.f] = append(below[r.f], f)
+			}
+			if r.n != nil && asked[g] > 0 && asked[g] <= f.first().start+clockSlack && last.end <= r.n.start {
 				owners[g] = true
 			}
 		}
 		if owner := only(owners); owner != nil {
 			s.unite(owner, f, byContent)
+		}
+	}
+	for _, f := range s.all {
+		if len(below[f]) == 1 {
+			s.unite(f, below[f][0], byContent)
 		}
 	}
 }
@@ -80,7 +89,7 @@ func (s *stitcher) steps() {
 	var bare []*fragment
 	runs := map[string][]*fragment{}
 	for _, f := range s.all {
-		if f.root != nil && f.root.obs.WeakAgent && !f.root.obs.Failed && !f.root.obs.StatusError && len(s.turns[f]) == 0 && len(f.tools()) == 0 && !holdsConversation(f.root) {
+		if s.bareStep(f) {
 			bare = append(bare, f)
 			continue
 		}
@@ -91,12 +100,13 @@ func (s *stitcher) steps() {
 	if len(bare) == 0 {
 		return
 	}
-	texts := map[*fragment]map[string]bool{}
+	texts := map[*fragment]map[string]bool{} // what users said, one set for all fragments of a group
 	for _, f := range s.all {
 		g := s.find(f)
 		if texts[g] == nil {
 			texts[g] = map[string]bool{}
 		}
+		texts[f] = texts[g]
 		for _, t := range s.turns[f] {
 			for _, m := range t.sent {
 				if m.tape.Role == tape.RoleUser {
@@ -113,7 +123,7 @@ func (s *stitcher) steps() {
 		var owner *fragment
 		for _, t := range f.traces {
 			for _, g := range runs[t] {
-				if !texts[s.find(g)][asked] && !s.holdsResult(g, asked) {
+				if !texts[g][asked] && !s.holdsResult(g, asked) {
 					continue
 				}
 				if owner == nil || f.beside(g) && !f.beside(owner) || f.beside(g) == f.beside(owner) && g.first().start <= f.first().start {
@@ -125,6 +135,14 @@ func (s *stitcher) steps() {
 			s.unite(owner, f, byContent)
 		}
 	}
+}
+
+// bareStep reports a step without calls. One that failed and was given no more than a user message may be a run that went no further.
+func (s *stitcher) bareStep(f *fragment) bool {
+	if f.root == nil || !f.root.obs.WeakAgent || len(s.turns[f]) > 0 || len(f.tools()) > 0 || holdsConversation(f.root) {
+		return false
+	}
+	return !f.root.obs.Failed && !f.root.obs.StatusError || len(sinceUser(handed(f))) > 1
 }
 
 // holdsResult reports that a tool of the fragment returned the text.

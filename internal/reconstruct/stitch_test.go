@@ -9,16 +9,18 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // step adds a step of a graph: an agent span of a kind that frameworks write for everything that they run.
-func (tr *trace) step(id, parent, start, end int, input string) {
+func (tr *trace) step(id, parent, start, end int, input string) ptrace.Span {
 	attrs := []any{"openinference.span.kind", "CHAIN"}
 	if input != "" {
 		attrs = append(attrs, "llm.input_messages", input, "input.value", `{"messages":`+input+`}`, "input.mime_type", "application/json")
 	}
-	tr.in("graph", "step", id, parent, start, end, attrs...)
+	return tr.in("graph", "step", id, parent, start, end, attrs...)
 }
 
 func (tr *trace) moved(ms int) *trace {
@@ -116,10 +118,12 @@ func TestStepsOfARunWithoutItsSpanAreOneRun(t *testing.T) {
 	build := func(parent int) *trace {
 		tr := newTrace()
 		tr.step(1, parent, 0, 2, list(user("run job 1")))
+		tr.step(2, parent, 25, 26, p.request(1)).Status().SetCode(ptrace.StatusCodeError)
 		for i := range 4 {
 			from := 10 * (i + 1)
 			tr.step(10+i, parent, from-1, from+6, p.request(i))
 			tr.chat(20+i, 10+i, from, from+5, p.request(i), list(append(append([]string{}, p.asks...), says("done"))[i]))
+			tr.step(50+i, parent, from+5, from+6, p.request(i)) // holds no call
 			if i < 3 {
 				tr.step(30+i, parent, from+6, from+9, p.request(i))
 				tr.tool([]string{"start", "poll", "poll"}[i], 40+i, 30+i, from+7, from+8, fmt.Sprintf("call_a_%04d", i), `{"job":1}`, fmt.Sprintf("result %d", i))
@@ -304,6 +308,7 @@ func TestToolCallInATraceOfItsOwnBelongsToTheOnlyRunThatAskedForIt(t *testing.T)
 		"nobody asked with these arguments":  {[]*trace{run(1, true), tool(`{"n":2}`)}, 2},
 		"it was executed in the only run":    {[]*trace{run(1, false), tool(`{"n":1}`)}, 2},
 		"an envelope around what was asked":  {[]*trace{run(1, true), tool(`{"kwargs":{"n":1}}`)}, 1},
+		"the program passes more":            {[]*trace{run(1, true), tool(`{"kwargs":{"n":1,"ctx":"<Context>"}}`)}, 1},
 		"its arguments were not recorded":    {[]*trace{run(1, true), tool("")}, 1},
 		"not recorded, and two asked for it": {[]*trace{run(1, true), run(2, true), tool("")}, 3},
 	} {
@@ -335,7 +340,7 @@ func TestResultThatTheModelIsToldAsAUserBeginsNoRun(t *testing.T) {
 
 func TestRunThatFailedBeforeItsFirstCallIsNotAStepOfTheNext(t *testing.T) {
 	tr := newTrace()
-	tr.in("graph", "graph", 1, 99, 0, 5, "openinference.span.kind", "CHAIN", "input.value", "q", "error.type", "KeyError").Status().SetCode(2)
+	tr.in("graph", "graph", 1, 99, 0, 5, "openinference.span.kind", "CHAIN", "input.value", "q", "error.type", "KeyError").Status().SetCode(ptrace.StatusCodeError)
 	tr.in("graph", "graph", 2, 99, 10, 50, "openinference.span.kind", "CHAIN", "input.value", "q")
 	tr.chat(3, 2, 11, 20, list(user("q")), list(says("a")))
 	if tapes := tr.runs(t); len(tapes) != 2 {
@@ -353,5 +358,42 @@ func TestConversationsOfTwoServicesAreNotJoined(t *testing.T) {
 	p.calls(second, 3, 0, 40)
 	if tapes := all(t, first.numbered(1), second.numbered(2).service("another")); len(tapes) != 2 {
 		t.Errorf("%d runs, want 2", len(tapes))
+	}
+}
+
+func TestErrorThatTheModelIsToldAsAUserBeginsNoRun(t *testing.T) {
+	tr := newTrace()
+	ask := asks(call("call_0001", "find", `{"id":"R-404"}`))
+	tr.step(1, 99, 0, 12, "")
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.step(3, 99, 20, 40, "")
+	tr.chat(4, 3, 21, 30, list(user("q"), user("Error: find failed with arguments {'id': 'R-404'}")), list(says("end")))
+	tp := the(t, tr.runs(t))
+	if tp.Usage.ModelCalls != 2 || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("%v", events(tp))
+	}
+}
+
+func TestSpanOfARunIsJoinedWithTheOnlyCallThatAnsweredAsItDid(t *testing.T) {
+	build := func(answers ...string) []*tape.Tape {
+		first := newTrace()
+		first.in("graph", "graph", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "input.value", "q", "output.value", "it is so")
+		traces := []*trace{first.numbered(1)}
+		for i, answer := range answers {
+			second := newTrace()
+			second.step(2, 0, 10+i, 30, list(user("q")))
+			second.chat(3, 2, 11+i, 20, list(user("q")), list(says(answer)))
+			traces = append(traces, second.numbered(byte(2+i)))
+		}
+		return all(t, traces...)
+	}
+	if tp := the(t, build("it is so")); tp.Usage.ModelCalls != 1 || len(tp.Sources.TraceIDs) != 2 {
+		t.Errorf("%v", events(tp))
+	}
+	if tapes := build("it is not"); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: another answer", len(tapes))
+	}
+	if tapes := build("it is so", "it is so"); len(tapes) != 3 {
+		t.Errorf("%d runs, want 3: which of two is not known", len(tapes))
 	}
 }

@@ -46,7 +46,22 @@ func link(nodes []*node) []*node {
 			roots = append(roots, n)
 		}
 	}
+	for _, n := range nodes {
+		if n.obs.Class == genai.Structure && n.obs.Summary && n.obs.Model != "" {
+			handModel(n)
+		}
+	}
 	return roots
+}
+
+// handModel gives the model that a span around several calls names to the calls that name none.
+func handModel(n *node) {
+	walk(n, func(m *node) bool {
+		if m.obs.Class == genai.Model && m.obs.Model == "" && m.obs.ResponseModel == "" {
+			m.obs.Model = n.obs.Model
+		}
+		return true
+	})
 }
 
 // place hangs orphans below the nodes that enclose them, with so many steps at most, and returns how many are left.

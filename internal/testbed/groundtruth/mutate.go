@@ -37,7 +37,7 @@ var Mutations = []Mutation{
 	{"unknown envelope", "arguments and results of tool spans lie in envelopes that nobody knows", envelopes},
 	{"every span twice", "each span is reported a second time, with ids of its own, in a tree of its own below the same parent", twice},
 	{"model calls wrapped", "above each span of a model call lies another one of an unknown scope with the same content", wrapped},
-	{"no root", "the root never arrives; the parents of what lay below it are unknown", noRoot},
+	{"no root", "the root never arrives; the parents of what lay below it are unknown, and that the run is `incomplete` is as right", noRoot},
 	{"two traces", "the second half of the run lies in a trace of its own, without a parent", twoTraces},
 	{"content in span events", "messages, arguments and results lie in an event of the span instead of its attributes", contentInEvents},
 	{"content in log records", "messages, arguments and results lie in a log record of the span instead of its attributes", contentInLogs},
@@ -60,24 +60,39 @@ func (m Mutation) Apply(r Run) (mutated Run, ok bool, err error) {
 	if !rec.changed {
 		return Run{}, false, nil
 	}
+	before := r.held
 	r.recording = rec
 	r.held = sync.OnceValue(rec.telemetry)
-	r.truth = rec.remaining(r)
+	r.truth = rec.remaining(r, before)
 	return r, true, nil
 }
 
 // genericTool is the name that tools have after genericNames.
 const genericTool = "RunnableTool"
 
-// remaining is the truth that can be told from what the mutation left: where nothing says any more which tool a call was for, the generic name
-// is as right. The name alone does not say it: a list of the tools that were offered holds it as well.
-func (r *recording) remaining(run Run) value {
-	if !r.renamed {
-		return run.truth
-	}
+// endLost is a member of the truth that says that nothing which is left shows how the run ended.
+const endLost = "end_lost"
+
+// remaining is the truth that can be told from what the mutation left. Where nothing says any more which tool a call was for, the generic name
+// is as right; the name alone does not say it: a list of the tools that were offered holds it as well. Where the run span or the answer is nowhere
+// any more, how the run ended is not known. Of an answer of several texts the last one is left.
+func (r *recording) remaining(run Run, before func() *telemetry) value {
 	var members []exactjson.Member
+	lost := r.rootless
 	for _, m := range run.truth.Members() {
-		if m.Name == "tool_calls" {
+		if answer := m.Value.Str(); m.Name == "final_output" && answer != "" && !run.held().holds(m.Value) && before().holds(m.Value) {
+			lost = true
+			last := ""
+			for text := range run.held().texts {
+				if len(text) > len(last) && strings.HasSuffix(squeeze(answer), text) {
+					last = text
+				}
+			}
+			if len(last) >= len(answer)/2 {
+				m.Value = exactjson.StringValue(last)
+			}
+		}
+		if m.Name == "tool_calls" && r.renamed {
 			var calls []value
 			for _, c := range m.Value.Members() {
 				call := c.Value
@@ -89,6 +104,9 @@ func (r *recording) remaining(run Run) value {
 			m.Value = exactjson.ArrayValue(calls...)
 		}
 		members = append(members, m)
+	}
+	if lost {
+		members = append(members, exactjson.Member{Name: endLost, Value: exactjson.BoolValue(true)})
 	}
 	return exactjson.ObjectValue(members...)
 }
@@ -103,6 +121,8 @@ type recording struct {
 	below   map[pcommon.SpanID][]*recorded
 	changed bool
 	renamed bool // tools have the generic name
+	// rootless says that the run span was taken away.
+	rootless bool
 }
 
 // recorded is a span with what is read from it alone.
@@ -391,7 +411,7 @@ func noRoot(r *recording) {
 	gone := map[pcommon.SpanID]bool{}
 	for _, s := range r.roots() {
 		gone[s.span.SpanID()] = true
-		r.changed = true
+		r.changed, r.rootless = true, true
 	}
 	r.remove(func(s ptrace.Span) bool { return gone[s.SpanID()] })
 }

@@ -117,7 +117,7 @@ func (s *scorer) run() []Row {
 		switch {
 		case have == want:
 			s.row("status", Exact, "")
-		case have == "incomplete" && s.truth.Get("final_output").IsEmpty():
+		case have == "incomplete" && (s.truth.Get("final_output").IsEmpty() || !s.truth.Get(endLost).IsAbsent()):
 			// a run that stops without an answer: telemetry often cannot tell a failure from a limit; "incomplete" claims neither
 			s.row("status", Absent, "")
 		default:
