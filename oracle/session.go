@@ -180,23 +180,16 @@ func (s *state) answer(q *Query) Answer {
 	return a
 }
 
-func recordedLabels(e *Entry) []Label {
-	var labels []Label
-	switch e.ArgsFidelity {
-	case Redacted:
-		labels = append(labels, ArgsRedacted)
-	case Lossy:
-		labels = append(labels, ArgsLossy)
-	case Disputed:
-		labels = append(labels, ArgsDisputed)
-	}
-	switch e.ResponseFidelity {
-	case Redacted:
-		labels = append(labels, ResponseRedacted)
-	case Lossy:
-		labels = append(labels, ResponseLossy)
-	case Disputed:
-		labels = append(labels, ResponseDisputed)
+var (
+	argsLabels     = map[Fidelity]Label{Redacted: ArgsRedacted, Lossy: ArgsLossy, Disputed: ArgsDisputed}
+	responseLabels = map[Fidelity]Label{Redacted: ResponseRedacted, Lossy: ResponseLossy, Disputed: ResponseDisputed}
+)
+
+func recordedLabels(e *Entry) (labels []Label) {
+	for _, label := range []Label{argsLabels[e.ArgsFidelity], responseLabels[e.ResponseFidelity]} {
+		if label != "" {
+			labels = append(labels, label)
+		}
 	}
 	return labels
 }

@@ -4,7 +4,6 @@
 package compare
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -121,18 +120,7 @@ func withoutText(v exactjson.Value, whole bool, texts int) exactjson.Value {
 			return withoutText(inner, false, texts-1)
 		}
 	case exactjson.Array, exactjson.Object:
-		members := slices.Clone(v.Members())
-		for i := range members {
-			members[i].Value = withoutText(members[i].Value, false, texts)
-		}
-		if v.Kind() == exactjson.Object {
-			return exactjson.ObjectValue(members...)
-		}
-		elements := make([]exactjson.Value, len(members))
-		for i := range members {
-			elements[i] = members[i].Value
-		}
-		return exactjson.ArrayValue(elements...)
+		return v.Map(func(_ int, m exactjson.Member) exactjson.Value { return withoutText(m.Value, false, texts) })
 	}
 	return v
 }

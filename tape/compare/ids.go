@@ -51,33 +51,7 @@ func (s *sequence) withoutIDs(v exactjson.Value) exactjson.Value {
 			return exactjson.StringValue("<id of the run>")
 		}
 	case exactjson.Array, exactjson.Object:
-		var members []exactjson.Member
-		for i, m := range v.Members() {
-			w := s.withoutIDs(m.Value)
-			if w.Kind() == m.Value.Kind() && w.Text() == m.Value.Text() && same(w.Members(), m.Value.Members()) {
-				continue
-			}
-			if members == nil {
-				members = append(members, v.Members()...)
-			}
-			members[i].Value = w
-		}
-		if members == nil {
-			return v
-		}
-		if v.Kind() == exactjson.Object {
-			return exactjson.ObjectValue(members...)
-		}
-		elements := make([]exactjson.Value, len(members))
-		for i := range members {
-			elements[i] = members[i].Value
-		}
-		return exactjson.ArrayValue(elements...)
+		return v.Map(func(_ int, m exactjson.Member) exactjson.Value { return s.withoutIDs(m.Value) })
 	}
 	return v
-}
-
-// same reports whether two lists of members are one.
-func same(a, b []exactjson.Member) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

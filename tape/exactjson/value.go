@@ -95,6 +95,32 @@ func ObjectValue(members ...Member) Value {
 	return Value{kind: Object, members: kept}
 }
 
+// Map returns an array or object with what replace gives for each of its values; an absent one takes a member out of an object. A value of
+// which nothing was replaced, and any other value, is returned as it is.
+func (v Value) Map(replace func(i int, m Member) Value) Value {
+	var members []Member
+	for i, m := range v.members {
+		w := replace(i, m)
+		if w.kind == m.Value.kind && w.text == m.Value.text && sameMembers(w.members, m.Value.members) {
+			continue
+		}
+		if members == nil {
+			members = slices.Clone(v.members)
+		}
+		members[i].Value = w
+	}
+	switch {
+	case members == nil:
+		return v
+	case v.kind == Object:
+		return ObjectValue(members...)
+	default:
+		return Value{kind: Array, members: members}
+	}
+}
+
+func sameMembers(a, b []Member) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
 // Kind returns the JSON type.
 func (v Value) Kind() Kind { return v.kind }
 

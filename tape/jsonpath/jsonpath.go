@@ -179,52 +179,20 @@ func (p Path) Rewrite(v, instead exactjson.Value, replace func(exactjson.Value) 
 			return v
 		}
 	}
-	further := func(p Path) func(exactjson.Value) exactjson.Value {
-		return func(c exactjson.Value) exactjson.Value { return p.Rewrite(c, instead, replace) }
-	}
-	s := p[0]
+	s, rest := p[0], p[1:]
 	if s.Kind == Below {
-		v = p[1:].Rewrite(v, instead, replace)
-		return children(v, instead, func(int, string) bool { return true }, further(p))
+		v, rest = rest.Rewrite(v, instead, replace), p
 	}
-	at := func(i int, name string) bool {
-		switch s.Kind {
-		case Member:
-			return v.Kind() == exactjson.Object && name == s.Name
-		case Element:
-			return v.Kind() == exactjson.Array && i == s.Index
-		default:
-			return true
+	return v.Map(func(i int, m exactjson.Member) exactjson.Value {
+		if s.Kind == Member && (v.Kind() != exactjson.Object || m.Name != s.Name) || s.Kind == Element && (v.Kind() != exactjson.Array || i != s.Index) {
+			return m.Value
 		}
-	}
-	return children(v, instead, at, further(p[1:]))
-}
-
-// children replaces members and elements. A value of which none is chosen is returned as it is.
-func children(v, instead exactjson.Value, chosen func(i int, name string) bool, replace func(exactjson.Value) exactjson.Value) exactjson.Value {
-	var members []exactjson.Member
-	for i, m := range v.Members() {
-		if !chosen(i, m.Name) {
-			continue
+		w := rest.Rewrite(m.Value, instead, replace)
+		if v.Kind() == exactjson.Array && w.IsAbsent() {
+			return instead
 		}
-		if members == nil {
-			members = append(members, v.Members()...)
-		}
-		members[i].Value = replace(m.Value)
-	}
-	switch {
-	case members == nil:
-		return v
-	case v.Kind() == exactjson.Object:
-		return exactjson.ObjectValue(members...)
-	}
-	elements := make([]exactjson.Value, len(members))
-	for i, m := range members {
-		if elements[i] = m.Value; m.Value.IsAbsent() {
-			elements[i] = instead
-		}
-	}
-	return exactjson.ArrayValue(elements...)
+		return w
+	})
 }
 
 // Decoded returns the JSON object or array that a text holds, else the value itself: a path leads into such text.

@@ -272,21 +272,10 @@ func (e *encoding) plain(path string, v exactjson.Value) exactjson.Value {
 }
 
 func replaced(v exactjson.Value) exactjson.Value {
-	switch v.Kind() {
-	case exactjson.String:
+	if v.Kind() == exactjson.String {
 		return exactjson.StringValue(token.ReplaceAllLiteralString(v.Str(), placeholder))
-	case exactjson.Array, exactjson.Object:
-		members := slices.Clone(v.Members())
-		for i := range members {
-			members[i].Value = replaced(members[i].Value)
-		}
-		if v.Kind() == exactjson.Array {
-			return arrayOf(members)
-		}
-		return exactjson.ObjectValue(members...)
-	default:
-		return v
 	}
+	return v.Map(func(_ int, m exactjson.Member) exactjson.Value { return replaced(m.Value) })
 }
 
 func (e *encoding) redaction() exactjson.Value {

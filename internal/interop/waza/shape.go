@@ -223,21 +223,17 @@ func (c *checker) member(path string, m member, v exactjson.Value) exactjson.Val
 		return c.object(path, m.of, v)
 	case objectList:
 		demand(exactjson.Array, "an array")
-		elements := make([]exactjson.Value, v.Len())
-		for i := range elements {
-			elements[i] = c.object(path+"."+strconv.Itoa(i), m.of, v.At(i))
-		}
-		return exactjson.ArrayValue(elements...)
+		return v.Map(func(i int, e exactjson.Member) exactjson.Value {
+			return c.object(path+"."+strconv.Itoa(i), m.of, e.Value)
+		})
 	case objectMap:
 		demand(exactjson.Object, "an object")
 		if m.of == nil {
 			return v
 		}
-		values := slices.Clone(v.Members())
-		for i := range values {
-			values[i].Value = c.object(interop.Join(path, values[i].Name), m.of, values[i].Value)
-		}
-		return exactjson.ObjectValue(values...)
+		return v.Map(func(_ int, e exactjson.Member) exactjson.Value {
+			return c.object(interop.Join(path, e.Name), m.of, e.Value)
+		})
 	}
 	return v
 }
@@ -253,22 +249,7 @@ func (c *checker) strings(path string, m member, v exactjson.Value) exactjson.Va
 		c.fail(path, "not %s", what)
 		return v
 	}
-	elements := slices.Clone(v.Members())
-	for i := range elements {
-		elements[i].Value = exactjson.StringValue(elements[i].Value.Str())
-	}
-	if m.is == stringMap {
-		return exactjson.ObjectValue(elements...)
-	}
-	return arrayOf(elements)
-}
-
-func arrayOf(elements []exactjson.Member) exactjson.Value {
-	values := make([]exactjson.Value, len(elements))
-	for i := range elements {
-		values[i] = elements[i].Value
-	}
-	return exactjson.ArrayValue(values...)
+	return v.Map(func(_ int, e exactjson.Member) exactjson.Value { return exactjson.StringValue(e.Value.Str()) })
 }
 
 // usual returns the object as waza writes it: known members in their order, the ones that are always there filled in, empty ones left
@@ -304,17 +285,9 @@ func (k member) usual(v exactjson.Value) exactjson.Value {
 	case anObject:
 		v = k.of.usual(v)
 	case objectList:
-		elements := slices.Clone(v.Members())
-		for i := range elements {
-			elements[i].Value = k.of.usual(elements[i].Value)
-		}
-		v = arrayOf(elements)
+		v = v.Map(func(_ int, e exactjson.Member) exactjson.Value { return k.of.usual(e.Value) })
 	case objectMap:
-		values := slices.Clone(v.Members())
-		for i := range values {
-			values[i].Value = k.of.usual(values[i].Value)
-		}
-		v = sorted(exactjson.ObjectValue(values...), k.of == nil)
+		v = sorted(v.Map(func(_ int, e exactjson.Member) exactjson.Value { return k.of.usual(e.Value) }), k.of == nil)
 	case anything, stringMap:
 		v = sorted(v, true)
 	}
@@ -361,15 +334,13 @@ func sorted(v exactjson.Value, deep bool) exactjson.Value {
 	if v.Kind() < exactjson.Array || v.Len() == 0 {
 		return v
 	}
-	members := slices.Clone(v.Members())
 	if deep {
-		for i := range members {
-			members[i].Value = sorted(members[i].Value, true)
-		}
+		v = v.Map(func(_ int, m exactjson.Member) exactjson.Value { return sorted(m.Value, true) })
 	}
 	if v.Kind() == exactjson.Array {
-		return arrayOf(members)
+		return v
 	}
+	members := slices.Clone(v.Members())
 	slices.SortFunc(members, func(a, b exactjson.Member) int { return strings.Compare(a.Name, b.Name) })
 	return exactjson.ObjectValue(members...)
 }

@@ -418,16 +418,6 @@ func heading(d *compare.Difference) string {
 	return name
 }
 
-// spelling is the JSONText of the first difference that has one.
-func spelling(all []compare.Difference) string {
-	for _, d := range all {
-		if d.JSONText != "" {
-			return d.JSONText
-		}
-	}
-	return ""
-}
-
 // spelled says of the same JSON how it differs.
 var spelled = map[string]string{"a": "same JSON, as text in A", "b": "same JSON, as text in B", "both": "same JSON, spelled in another way"}
 
