@@ -119,9 +119,6 @@ func TestNoPlantedSecretReachesATape(t *testing.T) {
 	secrets := []string{"ghp_FAKEfake", "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI", "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.", "jane.fake@example.com", "4111 1111 1111 1111",
 		"sk-proj-FAKE", "hunter2-FAKE-password"}
 	seen := map[string]bool{}
-	// Traceloop's LlamaIndex instrumentation writes a backslash for each quote of a JSON text: no rule reads the pairs of such a text yet.
-	const unread = "llamaindex-traceloop"
-	leaks := 0
 	for _, run := range runs {
 		if run.Scenario != "secrets" {
 			continue
@@ -131,16 +128,11 @@ func TestNoPlantedSecretReachesATape(t *testing.T) {
 			text := string(tp.AppendJSON(nil)) + string(oracle.Append(nil, oracle.FromTape(tp)))
 			plain := string(was[i].AppendJSON(nil))
 			for _, s := range secrets {
-				if run.Group == unread && strings.Contains(text, s) {
-					leaks++
-					continue
-				}
 				require.NotContains(t, text, s, run.Group)
 				seen[s] = seen[s] || strings.Contains(plain, s)
 			}
 		}
 	}
-	require.Equal(t, 1, leaks, "of "+unread)
 	require.Len(t, seen, len(secrets))
 	for s, ok := range seen {
 		require.True(t, ok, "%s is in no tape: the test proves nothing", s)

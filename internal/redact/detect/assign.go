@@ -24,13 +24,28 @@ func (f *finder) assignment(at int) {
 		end++
 	}
 	f.assigned = end
+	for end+1 < len(s) && s[end] == ' ' && strings.HasPrefix(s[end:], " for ") { // the passcode for the meeting is …
+		n := forClause(s[end:])
+		if n == 0 {
+			break
+		}
+		f.assigned = end + n
+		if k := f.r.Named(s[start:end]); k.secret {
+			to := end + n
+			v := firstWord(s[to:])
+			if v = strings.TrimRight(v, ".,;!?)\"'"); strong(v) || k.code && isNumber(v) && len(v) >= 4 && len(v) <= 10 {
+				f.add(to, to+len(v), f.on.rules.assignment)
+			}
+		}
+		return
+	}
 	if end+1 < len(s) && s[end] == ' ' && isAlpha(s[end+1]) && !longWord(s[end+1:]) && linkVerb(s[end+1:]) == 0 && !strong(firstWord(s[end+1:])) && (start == 0 || s[start-1] != '-' && s[start] != '-' && s[start-1] != '<') {
 		return // a word of a sentence
 	}
 	for end > start && (s[end-1] == '.' || s[end-1] == '-') {
 		end--
 	}
-	if start > 1 && s[start-1] == '\\' && strings.IndexByte("nrt", s[start]) >= 0 { // \npassword=… in text with escapes
+	if start > 1 && s[start-1] == '\\' && strings.IndexByte("nrt", s[start]) >= 0 && !slashQuoted(s, end) { // \npassword=… in text with escapes
 		start++
 	}
 	k := f.r.Named(s[start:end])
@@ -39,11 +54,17 @@ func (f *finder) assignment(at int) {
 	if !k.secret && !k.credential && !sentence && !(inURL && k.url) {
 		return
 	}
+	if k.secret && !inURL && end < len(s) && strings.IndexByte(",| \n\r)\"`", s[end]) >= 0 && f.columns(start, end) {
+		return
+	}
 	a := assigned{stops: &f.stops, flag: start >= 1 && s[start-1] == '-' || strings.HasPrefix(s[start:], "--"), element: start > 0 && s[start-1] == '<', query: inURL,
 		call: callOf(s, start), cell: start >= 2 && strings.IndexByte(s[max(0, start-4):start], '|') >= 0}
 	from, to, ok := a.value(s, end)
 	if !ok {
 		return
+	}
+	if name := s[start:end]; len(name) >= 6 && strings.EqualFold(name[len(name)-6:], "cookie") && !a.quoted {
+		f.cookies(from)
 	}
 	if more := wordsBefore(s, start); sentence && more < start { // the words of "wandb api key: …"
 		if of := f.r.classify(s[more:end]); of.secret || of.credential || of.service {
@@ -91,6 +112,67 @@ func (f *finder) assignment(at int) {
 	}
 }
 
+// forClause returns where the value begins behind " for the meeting is ", 0 if the text goes on otherwise.
+func forClause(s string) int {
+	n := min(len(s), 64)
+	i := strings.Index(s[:n], " is ")
+	if j := strings.Index(s[:n], ": "); j > 0 && (i < 0 || j < i) {
+		if strings.ContainsAny(s[:j], ".;\n\"=") {
+			return 0
+		}
+		return j + 2
+	}
+	if i < 0 || strings.ContainsAny(s[:i], ".;\n\"=") {
+		return 0
+	}
+	return i + len(" is ")
+}
+
+// typed returns where the value begins behind the type of a declaration: let secret: String = "…".
+func typed(s string, i int) int {
+	at := i
+	for at < len(s) && at-i < 32 && (isWord(s[at]) || strings.IndexByte(" &<>?[]", s[at]) >= 0) {
+		at++
+	}
+	if at == i || at >= len(s) || s[at] != '=' {
+		return 0
+	}
+	for at++; at < len(s) && s[at] == ' '; at++ {
+	}
+	if at < len(s) && (s[at] == '"' || s[at] == '\'' || s[at] == '`') {
+		return at
+	}
+	return 0
+}
+
+// cookies looks at the values of a Cookie header.
+func (f *finder) cookies(from int) {
+	if from < f.cookie {
+		return
+	}
+	end := from
+	for end < len(f.s) && end-from < 4<<10 && f.s[end] >= ' ' && strings.IndexByte("\"'`", f.s[end]) < 0 {
+		end++
+	}
+	f.cookie = end
+	for at := from; at < end; {
+		next := strings.IndexByte(f.s[at:end], ';')
+		if next < 0 {
+			next = end - at
+		}
+		if pair := f.s[at : at+next]; strings.IndexByte(pair, '=') > 0 {
+			value := strings.IndexByte(pair, '=') + 1
+			if v := firstWord(pair[value:]); random(v) || strong(v) {
+				f.add(at+value, at+value+len(v), f.on.rules.assignment)
+			}
+		}
+		at += next + 1
+	}
+}
+
+// slashQuoted says whether a name ends at i in a text whose quotes were replaced by backslashes: {\password\:\…\}.
+func slashQuoted(s string, i int) bool { return strings.HasPrefix(s[i:], `\:`) }
+
 // wordsBefore returns where up to three words before a name in a sentence begin.
 func wordsBefore(s string, start int) int {
 	from := start
@@ -117,7 +199,7 @@ func callOf(s string, start int) bool {
 
 // firstWord returns what stands before the first white space.
 func firstWord(s string) string {
-	n := min(len(s), 64)
+	n := min(len(s), 256)
 	for i := range n {
 		if s[i] <= ' ' {
 			return s[:i]
@@ -223,6 +305,9 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 		i += 2
 	case s[i] == '=', s[i] == ':':
 		i++
+		if n := typed(s, i); s[i-1] == ':' && n > 0 {
+			i = n
+		}
 	case strings.HasPrefix(s[i:], "\uff1a"):
 		i += len("\uff1a")
 	case s[i] == '>' && a.element:
@@ -270,6 +355,12 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 	a.spaced = a.spaced || i > blank
 	if i >= len(s) {
 		return 0, 0, false
+	}
+	if slashQuoted(s, quote) && s[i] == '\\' && i+1 < len(s) && strings.IndexByte("\"'`", s[i+1]) < 0 {
+		a.quoted = true
+		for to = i + 1; to < min(len(s), i+maxValue) && s[to] != '\\'; to++ {
+		}
+		return i + 1, to, to > i+1
 	}
 	if next := below(s, i); next > i {
 		i = next
@@ -373,6 +464,9 @@ func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
 			return 0, 0, false
 		}
 		return i, i + to, to > 0 && strings.HasPrefix(s[i+to:], "</")
+	}
+	if i+1 < len(s) && (s[i+1] == '\'' || s[i+1] == '"') && strings.IndexByte("NnbBrRuUfF", s[i]) >= 0 { // N'…', b"…"
+		i++
 	}
 	slashes := 0
 	for i+slashes < len(s) && s[i+slashes] == '\\' {

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"unicode"
 )
 
 // Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
-const Version = "tapedeck-redact/4"
+const Version = "tapedeck-redact/5"
 
 // Options say what is searched for and what stands in its place.
 type Options struct {
@@ -45,7 +46,7 @@ type Detector struct {
 type action struct {
 	kind actionKind
 	rule ruleID // of actRule
-	word int    // length of the word; of actLabel, what it was before it was lengthened; of actRule, its place among those of the rule
+	word int    // length of the word; of actAssignment, what stands before the name; of actLabel, what it was before it was lengthened; of actRule, its place among those of the rule
 	ids  []int  // of actLabel: the forms that the label announces
 }
 
@@ -167,16 +168,27 @@ func (r *Detector) connect() {
 		for _, w := range assignmentWords {
 			hang(w, action{kind: actAssignment})
 		}
+		for _, before := range " ,(;&?\"" { // a name of two letters is no keyword by itself
+			for _, next := range "=:\"" {
+				hang(string(before)+"pw"+string(next), action{kind: actAssignment, word: 1})
+			}
+		}
 	}
 	if on.assignment != none {
 		for _, w := range passwordWords {
 			hang(w, action{kind: actPassword, word: len(w)})
+			if upper := accentsUpper(w); upper != w {
+				hang(upper, action{kind: actPassword, word: len(upper)})
+			}
 		}
 	}
 	if on.national != none {
 		for label, forms := range idLabels {
 			for _, joint := range []string{" ", "_", "-"} {
 				spelled := strings.ReplaceAll(label, " ", joint)
+				if upper := accentsUpper(spelled); upper != spelled {
+					hang(upper, action{kind: actLabel, word: len(upper), ids: forms})
+				}
 				for _, w := range lengthened(spelled, " :=\"'#_-") {
 					hang(w, action{kind: actLabel, word: len(spelled), ids: forms})
 				}
@@ -202,6 +214,16 @@ func (r *Detector) connect() {
 	r.services = newKeywords(names)
 }
 
+// accentsUpper returns a word as it looks in capitals where only ASCII is compared without regard to case.
+func accentsUpper(w string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 0x80 {
+			return unicode.ToUpper(r)
+		}
+		return r
+	}, w)
+}
+
 // serviceNames are names of services which give out keys that have no form of their own. A random value under a name with one of them is a key,
 // also when it looks like a digest. From the public lists of secret scanners (TruffleHog, Nosey Parker, Kingfisher, GitHub).
 var serviceNames = strings.Fields(`openai anthropic mistral cohere deepseek together perplexity replicate stability elevenlabs deepgram assemblyai voyage serper serpapi
@@ -215,7 +237,8 @@ var serviceNames = strings.Fields(`openai anthropic mistral cohere deepseek toge
 	terraform pulumi spacelift harness vault consul nomad doppler infisical bitwarden tailscale ngrok zerotier okta auth0 clerk workos fusionauth onelogin jumpcloud mapbox
 	openweather nasa alchemy infura etherscan binance kraken coinbase twitter facebook linkedin twitch spotify reddit youtube tiktok pinterest postman rapidapi browserstack
 	sauce apify scraper astronomer dagster fivetran pusher ably pubnub onesignal shippo easypost duffel stripe paypal braintree square adyen razorpay plaid expo rails
-	tines coda finnhub clearbit hunter ipinfo ipstack mapquest abuseipdb virustotal shodan censys securitytrails`)
+	tines coda newsapi pushover webflow lokalise strava bitly cloudinary disqus codacy hasura langtrace scrapingbee brightdata packagecloud cloudsmith semgrep gitguardian crowdstrike
+	godaddy tomtom alphavantage coinmarketcap smartsheet webex zoom minio comet kagi ollama deepl cypress finnhub clearbit hunter ipinfo ipstack mapquest abuseipdb virustotal shodan censys securitytrails`)
 
 // assignmentWords stand in every name that keyname.go takes for that of a credential, and are at least four bytes long.
 var assignmentWords = func() (words []string) {
@@ -231,7 +254,7 @@ var assignmentWords = func() (words []string) {
 			words = append(words, short+string(next))
 		}
 	}
-	return words
+	return append(words, "xprv", "seed", "_wif", "masterauth", "bindpw", "rootpw", "private=", "private:", "private\"", "private'", "private_")
 }()
 
 // builtin returns the rules of this package, in the order of their precedence.

@@ -58,6 +58,8 @@ func hostileUnits() map[string]string {
 		"a:b:", "curl -u a ", "ssn nhs id number ", "\u043f\u0430\u0440\u043e\u043b\u044c", `{"delta":"a"}`, "&#65;", "\u200b", "password is ", "| password | ", "words a api key ",
 		`"`, "kind: secret data: ", "password_", "key ", "--token ", "a.", "0x4a ", "41", "4111111111111111 ", "4111 ", "~", "Q~", "1aQ~", "1.1.", "a/", "a-", "@", "%", "+", "\x00",
 		"\\u0041", "name: value ", "MFRGG", "1/1", "key: key: ", "password\n", "password: |\n", "'", "http://", "http://x:", "tel 12345678 ",
+		"cookie: ", "cookie: a=b;", "password,", "password,\n", "password|", "| password |\n", "insert into t (password,", "insert into t (password) values ('a'),", "data: {}\n",
+		`{\password\:\`, "password for a is ", "token: A = ", "credentials a/", "send \"",
 	} {
 		units[fmt.Sprintf("%q", unit)] = unit
 	}

@@ -108,6 +108,57 @@ var idForms = []idForm{
 	{"sin|social insurance", func(d string) bool { return digitsOf(d, 9) && luhn(d) }},
 	{"routing number|aba|routing", func(d string) bool { return digitsOf(d, 9) && aba(d) }},
 	{"nik|ktp", func(d string) bool { return digitsOf(d, 16) }},
+	{"melli code|national code|\u06a9\u062f \u0645\u0644\u06cc", func(d string) bool {
+		if !digitsOf(d, 10) {
+			return false
+		}
+		c := sumOf(d, 10, 9, 8, 7, 6, 5, 4, 3, 2) % 11
+		return (c < 2 && c == at(d, 9) || c >= 2 && 11-c == at(d, 9))
+	}},
+	{"iin|\u0438\u0438\u043d|\u0436\u0441\u043d", func(d string) bool {
+		return digitsOf(d, 12) && dateAt(d, 2) && sumOf(d, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)%11 == at(d, 11)
+	}},
+	{"emirates id|id number", func(d string) bool { return digitsOf(d, 15) && d[:3] == "784" && luhn(d) }},
+	{"national id|iqama|id number", func(d string) bool { return digitsOf(d, 10) && (d[0] == '1' || d[0] == '2') && luhn(d) }},
+	{"national id|id number", func(d string) bool { return digitsOf(d, 14) && (d[0] == '2' || d[0] == '3') && dateAt(d, 3) }},
+	{"nid|national id", func(d string) bool { return digitsOf(d, 13) || digitsOf(d, 17) }},
+	{"cccd|c\u0103n c\u01b0\u1edbc", func(d string) bool { return digitsOf(d, 12) && d[0] == '0' }},
+	{"dni|cui", func(d string) bool {
+		return len(d) == 9 && isNumber(d[:8]) && (d[8] == "65432110987"[sumOf(d, 3, 2, 7, 6, 5, 4, 3, 2)%11] || d[8] == "KJIHGFEDCBA"[sumOf(d, 3, 2, 7, 6, 5, 4, 3, 2)%11])
+	}},
+	{"dni|documento nacional", func(d string) bool { return digitsOf(d, 8) }},
+	{"rif", func(d string) bool {
+		i := strings.IndexByte("VEJPG", d[0])
+		return i >= 0 && digitsOf(d[1:], 9) && d[9] == "00987654321"[(4+4*i+sumOf(d[1:], 3, 2, 7, 6, 5, 4, 3, 2))%11]
+	}},
+	{"cedula|c\u00e9dula|cedula de identidad|c\u00e9dula de identidad", func(d string) bool {
+		return digitsOf(d, 9) && d[0] != '0' || digitsOf(d, 11) && luhn(d) || digitsOf(d, 8) && (10-sumOf(d, 2, 9, 8, 7, 6, 3, 4)%10)%10 == at(d, 7)
+	}},
+	{"idnp", func(d string) bool {
+		return digitsOf(d, 13) && sumOf(d, 7, 3, 1, 7, 3, 1, 7, 3, 1, 7, 3, 1)%10 == at(d, 12)
+	}},
+	{"nic|nic number|identity card", func(d string) bool {
+		return len(d) == 10 && digitsOf(d[:9], 9) && (d[9] == 'V' || d[9] == 'X') || digitsOf(d, 12) && (d[:2] == "19" || d[:2] == "20")
+	}},
+	{"cin|cin number", func(d string) bool {
+		return len(d) == 8 && formed(d, "AA999999") || len(d) == 7 && (formed(d, "A999999") || formed(d, "AA99999"))
+	}},
+	{"nin|bvn|national identification number", func(d string) bool { return digitsOf(d, 11) }},
+	{"ghana card", func(d string) bool { return digitsOf(d, 10) || len(d) == 13 && digitsOf(d[3:], 10) }},
+	{"tin|tax identification", func(d string) bool { return digitsOf(d, 9) || digitsOf(d, 12) }},
+	{"rentenversicherungsnummer|versicherungsnummer", func(d string) bool { return len(d) == 12 && isNumber(d[:8]) && isUpper(d[8]) && isNumber(d[9:]) }},
+	{"seguridad social|nuss", func(d string) bool { return digitsOf(d, 12) && atoi(d[:10])%97 == atoi(d[10:]) }},
+	{"medicare|mbi", func(d string) bool { return len(d) == 11 && formed(d, "9A*9A*9AA99") }},
+	{"utr|unique taxpayer", func(d string) bool {
+		return digitsOf(d, 10) && d[0] == "21987654321"[sumOf(d[1:], 6, 7, 8, 9, 10, 5, 4, 3, 2)%11]
+	}},
+	{"driver license|drivers license|driver's license|driver licence|driving licence|driving license|licence number|license number", func(d string) bool {
+		return len(d) == 9 && formed(d, "A99999999") || len(d) == 8 && formed(d, "A9999999") || len(d) == 16 && formed(d, "*****999999**9AA") || len(d) == 13 && formed(d, "A999999999999")
+	}},
+	{"personalausweis|personalausweisnummer|ausweisnummer|ausweisnr|ausweis", func(d string) bool { return (len(d) == 9 || len(d) == 10) && weights731(d) }},
+	{"passeport|pasaporte|passaporto|reisepass|paszport|passnummer|passport", func(d string) bool {
+		return len(d) == 9 && (formed(d, "99AA99999") || formed(d, "AA9999999") || formed(d, "AAA999999") || formed(d, "A99999999") || weights731(d))
+	}},
 	{"passport", func(d string) bool {
 		return len(d) >= 7 && len(d) <= 9 && (digitsOf(d, len(d)) || letters(d[:1]) && digitsOf(d[1:], len(d)-1) || letters(d[:2]) && digitsOf(d[2:], len(d)-2))
 	}},
@@ -123,6 +174,31 @@ var idLabels = func() map[string][]int {
 	}
 	return m
 }()
+
+// formed says whether a number has a form: 9 is a digit, A a letter, * either.
+func formed(d, form string) bool {
+	for i := range len(form) {
+		if form[i] == '9' && !isDigit(d[i]) || form[i] == 'A' && !isUpper(d[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// weights731 is the check digit of travel documents (ICAO 9303): letters count from 10.
+func weights731(d string) bool {
+	sum, digit := 0, false
+	for i := range len(d) - 1 {
+		v := int(d[i] - '0')
+		if isUpper(d[i]) {
+			v = int(d[i]-'A') + 10
+		} else {
+			digit = true
+		}
+		sum += v * []int{7, 3, 1}[i%3]
+	}
+	return digit && isDigit(d[len(d)-1]) && sum%10 == at(d, len(d)-1)
+}
 
 // digitsOf says whether d is n digits, not all of them equal.
 func digitsOf(d string, n int) bool { return len(d) == n && isNumber(d) && (n < 3 || notOneByte(d)) }
@@ -308,7 +384,7 @@ func (f *finder) labelled(i int, forms []int) {
 			digit = digit || isDigit(s[end])
 			end++
 		}
-		if digit || end-i <= 2 && isUpper(s[i]) {
+		if digit || end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':') {
 			break
 		}
 		i = end

@@ -69,11 +69,14 @@ var secretWords = [][]string{
 	{"db", "pass"}, {"user", "pass"}, {"smtp", "pass"}, {"mail", "pass"}, {"admin", "pass"}, {"root", "pass"}, {"otp"}, {"totp"}, {"pin", "code"}, {"pin"}, {"pw"}, {"pass", "word"}, {"passkey"}, {"psk"},
 	{"verification", "code"}, {"security", "code"}, {"recovery", "codes"}, {"backup", "code"}, {"one", "time", "code"}, {"app", "password"}, {"secret", "key", "base"},
 	{"secret", "value"}, {"application", "key"}, {"app", "key"}, {"consumer", "key"}, {"deploy", "key"}, {"signing", "secret"}, {"hec", "token"}, {"ssh", "key"}, {"auth", "secret"}, {"webhook", "secret"}, {"connection", "string"}, {"cvv"}, {"cvc"}, {"csrf", "token"}, {"xsrf", "token"},
+	{"hmac", "key"}, {"aes", "key"}, {"crypto", "key"}, {"cipher", "key"}, {"session", "key"}, {"server", "key"}, {"default", "pass"}, {"become", "pass"}, {"bind", "pw"}, {"store", "pass"},
+	{"key", "pass"}, {"ssh", "pass"}, {"sudo", "pass"}, {"record", "key"}, {"user", "seed"}, {"secret", "seed"}, {"client", "key", "data"}, {"xprv"}, {"wif"},
+	{"requirepass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"},
 }
 
 // credentialWords are the names of values that are credentials when they look random.
 var credentialWords = [][]string{
-	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"},
+	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"}, {"http", "token"}, {"seed"}, {"private"},
 }
 
 // urlWords are further names of secrets in the query of a URL.
@@ -209,6 +212,7 @@ func classifyKey(name string) *Name {
 	} else if n := tail(words, credentialWords); n > 0 {
 		k.credential = !quantity(words[:len(words)-n])
 		k.pass = last == "pass"
+		k.secret = k.pass && k.credential && len(words) > 1 && envStyle(name) // SMTP_PASS
 		k.digest = (last == "key" || last == "keys" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
 	}
 	return k

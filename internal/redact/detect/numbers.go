@@ -236,8 +236,9 @@ func luhn(n string) bool {
 
 // Words beside a number that say what it is.
 var (
-	cardWords     = []string{"card", "visa", "amex", "mastercard", "maestro", "credit", "debit", "cc #", "cc:", "cc "}
-	phoneWords    = []string{"phone", "tel:", "tel.", "tel ", "mobile", "cell", "fax", "whatsapp", "sms", "call me", "text me", "telefon", "handy", "ring me", "dial"}
+	cardWords  = []string{"card", "visa", "amex", "mastercard", "maestro", "credit", "debit", "cc #", "cc:", "cc "}
+	phoneWords = []string{"phone", "tel:", "tel.", "tel ", "mobile", "cell", "fax", "whatsapp", "sms", "call me", "text me", "telefon", "handy", "ring me", "dial",
+		"tel\u00e9fono", "t\u00e9l\u00e9phone", "telefone", "celular", "cellulare", "puhelin", "gsm", "\u0442\u0435\u043b\u0435\u0444\u043e\u043d", "\u7535\u8bdd", "\u96fb\u8a71", "\uc804\ud654"}
 	talkWords     = []string{"answering at", "reach", "messages to", "registered", "desk", "office", "contact", "call ", "hotline"}
 	ssnWords      = []string{"ssn", "social security", "soc sec"}
 	nationalWords = []string{"tax", "national id", "identity", "nif", "nie", "dni", "pesel", "bsn", "nhs", "sin", "social insurance", "aadhaar", "aadhar", "cpf", "cnpj",

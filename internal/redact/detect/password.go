@@ -15,10 +15,49 @@ var passwordWords = strings.Split("kennwort|losungswort|mot de passe|mots de pas
 	"l\u00f6senord|losenord|adgangskode|passord|salasana|jelsz\u00f3|jelszo|\u015fifre|\u015eifre|sifre|parol\u0103|\u043f\u0430\u0440\u043e\u043b\u044c|\u041f\u0430\u0440\u043e\u043b\u044c|\u0433\u0430\u0441\u043b\u043e|\u0413\u0430\u0441\u043b\u043e|"+
 	"\u043f\u0430\u0440\u043e\u043b\u0430|\u041f\u0430\u0440\u043e\u043b\u0430|\u043b\u043e\u0437\u0438\u043d\u043a\u0430|lozinka|geslo|slapta\u017eodis|parole:|salas\u00f5na|\u30d1\u30b9\u30ef\u30fc\u30c9|\u6697\u8a3c\u756a\u53f7|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|"+
 	"\ube44\ubc00\ubc88\ud638|\uc554\ud638|\u0643\u0644\u0645\u0629 \u0627\u0644\u0645\u0631\u0648\u0631|\u0643\u0644\u0645\u0629 \u0627\u0644\u0633\u0631|\u05e1\u05d9\u05e1\u05de\u05d4|\u05e1\u05d9\u05e1\u05de\u05d0|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|"+
-	"kata sandi|m\u1eadt kh\u1ea9u|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2|\u039a\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2|\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19|clave|nenosiri|wagwoord|pasahitza|contrasenya", "|")
+	"kata sandi|m\u1eadt kh\u1ea9u|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2|\u039a\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2|\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19|clave|nenosiri|wagwoord|pasahitza|contrasenya|parola|parool|parole|lykilor\u00f0|kata laluan|\u0631\u0645\u0632 \u0639\u0628\u0648\u0631|\u06a9\u0644\u0645\u0647 \u0639\u0628\u0648\u0631|\u09aa\u09be\u09b8\u0993\u09af\u09bc\u09be\u09b0\u09cd\u09a1|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2 \u03c0\u03c1\u03cc\u03c3\u03b2\u03b1\u03c3\u03b7\u03c2|"+
+	"kode akses|pasfhocal|cyfrinair|fjal\u00ebkalim|\u043b\u043e\u0437\u0456\u043d\u043a\u0430", "|")
 
 // passwordLinks stand between such a word and the password.
-var passwordLinks = strings.Split(":|=|\uff1a|\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740|->|=>| ist | lautet | est | es | \u00e8 | e' | \u00e9 | jest | je | is | on | \u00e4r | er | adalah | l\u00e0 | \u2014 | - ", "|")
+var passwordLinks = strings.Split(":|=|\uff1a|\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740|->|=>| ist | lautet | est | es | \u00e8 | e' | \u00e9 | jest | je | is | on | \u00e4r | er | adalah | l\u00e0 | \u2014 | - | es: | ist: | est: | este | este: | jest: | on: | \u00e8: | \u00e9: | is: | er: | je: | \u00e4r: |\u304c|\uc774|\u662f\uff1a", "|")
+
+// behindWord returns where the value begins behind one word more and its colon: mot de passe temporaire : …, contraseña nueva: …
+func behindWord(s string, at int) int {
+	i := at
+	for i < len(s) && i-at < 24 && (isAlpha(s[i]) || s[i] >= 0x80) {
+		i++
+	}
+	if i == at {
+		return 0
+	}
+	for i < len(s) && s[i] == ' ' {
+		i++
+	}
+	if i < len(s) && (s[i] == ':' || s[i] == '=') {
+		return i + 1
+	}
+	return 0
+}
+
+// behindWords returns where the text goes on behind up to three words of letters, 0 if there are none.
+func behindWords(s string, at int) int {
+	i := at
+	for range 3 {
+		from := i
+		for i < len(s) && i-from < 24 && (isLower(s[i]) || s[i] >= 0x80) {
+			i++
+		}
+		if i == from || i >= len(s) || s[i] != ' ' {
+			i = from
+			break
+		}
+		i++
+	}
+	if i == at {
+		return 0
+	}
+	return i
+}
 
 // password looks at what stands behind a word for a password that ends at i.
 func (f *finder) password(start, i int) {
@@ -46,8 +85,14 @@ func (f *finder) password(start, i int) {
 			break
 		}
 	}
+	loose := false // a few words stand between, and nothing that links: only what ends the line counts
 	if link == 0 {
-		return
+		if link = behindWord(s, at); link == 0 {
+			link, loose = behindWords(s, at), true
+		}
+		if link == 0 {
+			return
+		}
 	}
 	from := link
 	for from < len(s) && from-link < 8 && strings.IndexByte(" *_`\"'\\\t", s[from]) >= 0 {
@@ -65,6 +110,9 @@ func (f *finder) password(start, i int) {
 		to--
 	}
 	v := s[from:to]
+	if loose && (!strong(v) || to < len(s) && s[to] != '\n' && s[to] != '.') {
+		return
+	}
 	if len(v) < 5 || placeholder(v) || code(v) || token.ProtectedAt(v) > 0 {
 		return
 	}

@@ -36,3 +36,15 @@ func TestAccountNumbersHaveTheLengthTheirStandardAllows(t *testing.T) {
 		require.Empty(t, strings.Trim(form, "nac"), country)
 	}
 }
+
+// Nobody has to guess where a form comes from, or look for it again when a service changes it.
+func TestEveryRuleNamesItsSource(t *testing.T) {
+	names := map[string]bool{}
+	for _, r := range builtin() {
+		names[r.Name] = true
+		require.NotEmpty(t, Source(r.Name), r.Name)
+	}
+	for name := range sources() {
+		require.True(t, names[name], "the source of %s, which is no rule", name)
+	}
+}

@@ -5,6 +5,7 @@ package detect
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -304,7 +305,9 @@ var vendors = []vendor{
 var chosen = func() map[string]bool {
 	m := map[string]bool{}
 	for _, name := range strings.Fields(`curl-user mysql-password docker-login sshpass redis-password azure-login curl-proxy-user htpasswd-password openssl-pass net-use gh-secret
-		secure-string zapier-hook identified-by sql-password netrc-password sqlcmd-password mongo-password ldap-password zip-password pgpass-password`) {
+		secure-string zapier-hook identified-by sql-password netrc-password sqlcmd-password mongo-password ldap-password zip-password pgpass-password
+		httpie-auth net-user sqlplus-password oracle-url samba-password mqtt-password lftp-password keystore-password sudo-stdin chpasswd rdp-password cisco-password snmp-community
+		auth-tuple terraform-default plist-key tool-password archive-password ipmi-password snmp-tool ssh-keygen rabbitmq-user sasl-password set-password expect-send password-stdin`) {
 		m[name] = true
 	}
 	return m
@@ -355,13 +358,24 @@ func noVariable(v string) bool {
 
 // vendorRules are the rules of the table above.
 func vendorRules() (rules []*rule) {
-	for _, v := range vendors {
+	all := slices.Clone(vendors)
+	for _, v := range moreVendors {
+		all = append(all, v.vendor)
+	}
+	for _, v := range all {
 		accept := randomish
-		if chosen[v.name] {
+		switch {
+		case v.name == "auth-plain":
+			accept = saslPlain
+		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass":
+			accept = func(v string) bool {
+				return strong(v) || passwordLike(v) && len(v) >= 10 && !dated(v) && !wordLike(v) && !code(v)
+			}
+		case chosen[v.name]:
 			accept = noVariable
 		}
 		r := &rule{Rule: Rule{v.name, Known, "vendor", ""}, pattern: v.pattern, accept: accept}
-		if !strings.HasPrefix(v.pattern, `\$`) && v.pattern[0] != ':' {
+		if first := v.pattern[0]; !strings.HasPrefix(v.pattern, `\$`) && !strings.HasPrefix(v.pattern, `\{`) && first != ':' && first != '-' && !strings.HasPrefix(v.pattern, `["`) && !strings.HasPrefix(v.pattern, `\`) {
 			r.pattern = `\b` + v.pattern
 		}
 		for k := range strings.FieldsSeq(v.keywords) {

@@ -197,8 +197,14 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	cut := func(h found) {
 		first, _ := slices.BinarySearch(ends, h.start+1)
 		last, _ := slices.BinarySearch(ends, h.end)
-		if first == last || of == flowList && !p.keyAcross(pieces, ends, first, last, h) {
+		if of == flowList && (first == last || !p.keyAcross(pieces, ends, first, last, h)) {
 			return
+		}
+		if first == last { // what makes it one may stand in the piece before: "the password is ", "…"
+			start := ends[first] - len(pieces[first].text)
+			if slices.ContainsFunc(pieces[first].own, func(e edit) bool { return e.start < h.end-start && h.start-start < e.end }) {
+				return
+			}
 		}
 		with := p.replace(whole, h.start, h.end, h.rule, NoName).text
 		for i := first; i <= last; i++ {

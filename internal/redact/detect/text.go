@@ -32,6 +32,9 @@ type finder struct {
 	// decoded is how many encodings the text was unwrapped from.
 	decoded int
 	out     []found
+	// rows are the last table whose columns were looked at, cookie is the end of the last Cookie header.
+	rows   [2]int
+	cookie int
 	// assigned is the end of the last name that was looked at as that of an assignment.
 	assigned int
 	// searched is how far rules have looked, gaps what those with a gap know.
@@ -142,7 +145,7 @@ func (f *finder) keywords() {
 				}
 				f.pattern(r, a.rule, a.word, at)
 			case actAssignment:
-				f.assignment(at)
+				f.assignment(at + a.word)
 			case actURL:
 				f.url(at)
 			case actPassword:
@@ -254,6 +257,7 @@ func (f *finder) run(start, end int) {
 		f.head(start+slash+1, end)
 	}
 	f.behind(start, end, body, prev)
+	f.family(start, body)
 	switch n := len(body); {
 	case n == 34 && (strings.HasPrefix(body, "SK") || strings.HasPrefix(body, "AC")) && isHex(body[2:]):
 		f.add(start, end, f.on.rules.twilio)
@@ -290,6 +294,35 @@ func (f *finder) head(start, end int) {
 	}
 }
 
+// familyWords are words with which keys of many services begin, in the notation <service>_<word>_<random>: hl_sk_…, gitpod_pat_…, acme-secret-….
+var familyWords = wordSet("sk sec secret key token tok tkn pat apikey apitoken privkey seckey")
+
+// family looks for keys that say so themselves: a few short words, one of them of familyWords, and then nothing but random characters.
+func (f *finder) family(start int, body string) {
+	if f.k.protocol || f.on.rules.entropy == none || len(body) < 24 || start > 0 && (isWord(f.s[start-1]) || f.s[start-1] == '.' || f.s[start-1] == '/') {
+		return
+	}
+	said := false
+	from := 0
+	for words := 0; words < 3; words++ {
+		i := from
+		for i < len(body) && i-from <= 12 && (isLower(body[i]) || isDigit(body[i])) {
+			i++
+		}
+		if i == from || i >= len(body) || body[i] != '_' && body[i] != '-' {
+			break
+		}
+		if !isLower(body[from]) || len(body)-i <= 20 {
+			break
+		}
+		said = said || familyWords[body[from:i]]
+		from = i + 1
+	}
+	if rest := body[from:]; said && len(rest) >= 20 && random(rest) && (isHex(rest) && len(rest) >= 32 || !isHex(rest) && entropy(rest) >= 3.5) && strings.Count(rest, "-")+strings.Count(rest, "_") <= 4 {
+		f.add(start, start+len(body), f.on.rules.entropy)
+	}
+}
+
 // behind looks at runs that belong to what stands before or behind them: three parts of a Discord token, pat….<hex>, 1/<gid>:<hex>.
 func (f *finder) behind(start, end int, body string, prev byte) {
 	s, n := f.s, len(body)
@@ -310,6 +343,12 @@ func (f *finder) behind(start, end int, body string, prev byte) {
 		if s[from+1] == '/' {
 			f.add(from, end, id("asana-token"))
 		}
+	case n >= 20 && n <= 64 && prev == '.' && start >= 4 && s[start-4:start-1] == "STS" && (start == 4 || !isWord(s[start-5])) && isPlain(body) && random(body):
+		f.add(start-4, end, id("alibaba-security-token"))
+	case n == 36 && strings.HasPrefix(s[end:], ":fx") && hexDigest(body):
+		f.add(start, end+3, id("deepl-key"))
+	case n == 32 && prev == '.' && start >= 2 && s[start-2] == 'o' && (start == 2 || !isWord(s[start-3])) && isPlain(body) && random(body):
+		f.add(start-2, end, id("pushbullet-token"))
 	case n >= 23 && n <= 28 && strings.IndexByte("MNO", body[0]) >= 0 && len(s) > end+34 && s[end] == '.' && s[end+7] == '.' && random(body):
 		last := end + 8
 		for last < len(s) && isBase64(s[last]) {

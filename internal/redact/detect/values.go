@@ -188,6 +188,12 @@ func basicCredentials(v string) bool {
 	return ok && strings.IndexByte(text, ':') > 0 && printable(text)
 }
 
+// saslPlain holds for base64 of what SASL PLAIN sends: names and a password between zero bytes, or, as some programs do, a colon.
+func saslPlain(v string) bool {
+	text, ok := decodeBase64(v)
+	return ok && (strings.Count(text, "\x00") == 2 || basicCredentials(v))
+}
+
 // decodeBase64 decodes standard and URL-safe base64, padded or not.
 func decodeBase64(v string) (string, bool) {
 	v = strings.TrimRight(v, "=")

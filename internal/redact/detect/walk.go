@@ -4,6 +4,8 @@
 package detect
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -202,6 +204,9 @@ func allTokens(s string) bool {
 
 // text returns the edits of a text that is no JSON as a whole. JSON documents inside of it are read as such.
 func (p *Walk) text(s string, k *Name) (edits []edit) {
+	if docs := eventData(s); len(docs) > 1 && p.nested < maxNested {
+		return p.eventStream(s, docs, k)
+	}
 	from := 0
 	budget := 4*len(s) + 1024 // what reading in vain may cost
 	object, array := indexFrom(s, '{', 0), indexFrom(s, '[', 0)
@@ -232,6 +237,56 @@ func (p *Walk) text(s string, k *Name) (edits []edit) {
 		at, from = end, end
 	}
 	return p.plain(edits, s, from, len(s), k)
+}
+
+// eventData returns where the JSON documents stand that a stream of server-sent events carries, one in the data of each event.
+func eventData(s string) (docs [][2]int) {
+	if !strings.Contains(s, "\ndata:") {
+		return nil
+	}
+	for from := 0; from < len(s); {
+		end := from + strings.IndexByte(s[from:], '\n')
+		if end < from {
+			end = len(s)
+		}
+		if i := strings.Index(s[from:end], "data:"); i >= 0 { // of a log, the first event stands behind other text
+			at := from + i + len("data:")
+			doc := strings.TrimSpace(s[at:end])
+			if at += strings.Index(s[at:end], doc); looksLikeJSON(doc) && jsonscan.Valid(doc) {
+				docs = append(docs, [2]int{at, at + len(doc)})
+			}
+		}
+		from = end + 1
+	}
+	return docs
+}
+
+// eventStream returns the edits of a stream of server-sent events: its documents are read one behind the other, as JSON lines are, because
+// texts go on from one to the next.
+func (p *Walk) eventStream(s string, docs [][2]int, k *Name) (edits []edit) {
+	var lines strings.Builder
+	begins := make([]int, len(docs)) // of each document among the lines
+	from := 0
+	for i, at := range docs {
+		begins[i] = lines.Len()
+		lines.WriteString(s[at[0]:at[1]])
+		lines.WriteByte('\n')
+		edits = p.plain(edits, s, from, at[0], k)
+		from = at[1]
+	}
+	edits = p.plain(edits, s, from, len(s), k)
+	p.nested++
+	for _, e := range p.document(lines.String(), k) {
+		i, found := slices.BinarySearch(begins, e.start)
+		if !found {
+			i--
+		}
+		shift := docs[i][0] - begins[i]
+		edits = append(edits, edit{e.start + shift, e.end + shift, e.text})
+	}
+	p.nested--
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	return edits
 }
 
 func indexFrom(s string, c byte, from int) int {

@@ -1,0 +1,140 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import "strings"
+
+// Bounds of what is read of a table behind the name of a column: a header is met once for each of its names.
+const (
+	maxColumns    = 32
+	maxTableRows  = 64
+	maxTableBytes = 8 << 10
+)
+
+// columns looks at a name that stands in the header of a table, or in the column list of an INSERT: the values of its column stand rows below.
+// It says whether the name is a column's.
+func (f *finder) columns(start, end int) bool {
+	s := f.s
+	if start >= f.rows[0] && start < f.rows[1] {
+		return false // a value of a table, not a name
+	}
+	line := start
+	for line > 0 && s[line-1] != '\n' && s[line-1] != '(' && start-line < 1024 {
+		line--
+	}
+	if line > 0 && s[line-1] == '(' {
+		return f.inserted(line, start, end)
+	}
+	eol := strings.IndexByte(s[end:min(len(s), end+1024)], '\n')
+	if eol < 0 {
+		return false
+	}
+	stop := min(len(s), end+eol+maxTableBytes)
+	header := s[line : end+eol]
+	comma := strings.IndexByte(header, ',') >= 0
+	if strings.IndexByte(header, '|') < 0 && (!comma || strings.ContainsAny(header, "=:{}[]()'")) {
+		return false
+	}
+	sep := byte(',')
+	if !comma || strings.IndexByte(header, '|') >= 0 {
+		sep = '|'
+	}
+	column := strings.Count(s[line:start], string(sep))
+	if column >= maxColumns {
+		return false
+	}
+	total := strings.Count(header, string(sep))
+	at := end + eol + 1
+	for row := 0; row < maxTableRows && at < stop; row++ {
+		next := strings.IndexByte(s[at:stop], '\n')
+		if next < 0 {
+			next = stop - at
+		}
+		cells := s[at : at+next]
+		if strings.Count(cells, string(sep)) != total {
+			break
+		}
+		f.rows = [2]int{end + eol, at + next}
+		f.cell(at, cells, sep, column)
+		at += next + 1
+	}
+	return at > end+eol+1
+}
+
+// cell adds the value of a column of one row if it looks like a password.
+func (f *finder) cell(at int, cells string, sep byte, column int) {
+	for range column {
+		i := strings.IndexByte(cells, sep)
+		if i < 0 {
+			return
+		}
+		at, cells = at+i+1, cells[i+1:]
+	}
+	if i := strings.IndexByte(cells, sep); i >= 0 {
+		cells = cells[:i]
+	}
+	v := strings.Trim(cells, " \t\r\"'`")
+	if i := strings.Index(cells, v); v != "" && (strong(v) || random(v) || passwordLike(v) && len(v) >= 8 && !dated(v) && !wordLike(v)) && !placeholder(v) && !hexDigest(v) {
+		f.add(at+i, at+i+len(v), f.on.rules.assignment)
+	}
+}
+
+// inserted looks at INSERT INTO … (name, password) VALUES ('ada', '…').
+func (f *finder) inserted(list, start, end int) bool {
+	s := f.s
+	if !containsWord(s[max(0, list-128):list], []string{"insert into", "replace into"}) {
+		return false
+	}
+	stop := min(len(s), end+maxTableBytes)
+	i := strings.IndexByte(s[end:stop], ')')
+	if i < 0 {
+		return false
+	}
+	at := end + i + 1
+	values := at
+	for values < stop && (s[values] <= ' ' || isAlpha(s[values])) && values-at < 32 {
+		values++
+	}
+	if !strings.EqualFold(strings.TrimSpace(s[at:values]), "values") {
+		return false
+	}
+	column := strings.Count(s[list:start], ",")
+	if column >= maxColumns {
+		return false
+	}
+	f.rows = [2]int{values, stop}
+	for at = values; at < stop && s[at] == '('; {
+		at++
+		for c := 0; at < stop; c++ {
+			for at < stop && s[at] <= ' ' {
+				at++
+			}
+			from, to := at, at
+			if at < stop && (s[at] == '\'' || s[at] == '"') {
+				quote := s[at]
+				for from, to = at+1, at+1; to < stop && s[to] != quote; to++ {
+				}
+				at = to + 1
+			} else {
+				for ; to < stop && s[to] != ',' && s[to] != ')'; to++ {
+				}
+				at = to
+			}
+			if v := s[from:min(to, stop)]; c == column && len(v) >= 4 && from > 0 && (s[from-1] == '\'' || s[from-1] == '"') && !placeholder(v) && !prose(v) {
+				f.add(from, min(to, stop), f.on.rules.assignment)
+			}
+			for at < stop && s[at] <= ' ' {
+				at++
+			}
+			if at >= stop || s[at] != ',' {
+				break
+			}
+			at++
+		}
+		for at < stop && (s[at] == ')' || s[at] == ',' || s[at] <= ' ') {
+			at++
+		}
+	}
+	return true
+}
