@@ -5,7 +5,7 @@
 //
 //	go run ./internal/testbed/cmd/redactscore [-o docs/redaction.md] [-cases FILE] [-v]
 //
-// -o writes the tables into the document. -cases writes the cases for the peers in bench/redaction. -v prints every case that is wrong.
+// -o writes the tables into the document, and the lists of kinds and of sources beside it. -cases writes the cases for the peers in bench/redaction. -v prints every case that is wrong.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 func main() {
@@ -69,12 +70,12 @@ func run(o options) error {
 			fmt.Printf("%s\t%s\t%s\n\t%.300q\n\t%.300q\n\t%q\n", c.Set, c.Kind, c.Key, c.Text, result, c.Needle)
 		}
 	}
-	places, err := placesMarkdown(o.seed, o.verbose && o.only == "")
+	places, kinds, err := placesMarkdown(o.seed, o.verbose && o.only == "")
 	if err != nil {
 		return err
 	}
 	if o.document == "" {
-		fmt.Print(t.markdown(), "\n", places)
+		fmt.Print(t.markdown(), "\n", places, "\n", kinds)
 		return nil
 	}
 	if err := embed(o.document, "places", places); err != nil {
@@ -86,6 +87,11 @@ func run(o options) error {
 	}
 	if err := embed(o.document, "rules", list); err != nil {
 		return err
+	}
+	for name, text := range map[string]string{"redaction-kinds.md": kinds, "redaction-sources.md": sourcesMarkdown()} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(o.document), name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	return embed(o.document, "score", t.markdown())
 }

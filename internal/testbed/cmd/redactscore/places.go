@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/url"
+	"regexp"
 	"regexp/syntax"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,44 +25,65 @@ import (
 type kind struct {
 	name, label string
 	form        bool                      // it is recognised without a name
+	popular     bool                      // many use the service
+	table       int                       // 1, 2 or 3: which set of tables it is of
 	text        string                    // for what only its own text makes a secret: the text around value
 	value       func(g *generator) string // what must not be left
 }
 
 // kindsOf returns the kinds of the tables.
 func kindsOf() (kinds []kind) {
-	for line := range strings.SplitSeq(strings.TrimSpace(vendorKinds), "\n") {
+	for i, t := range [][3]string{{vendorKinds, personKinds, textKinds}, {secondVendor, secondPerson, secondText}, {thirdVendor, thirdPerson, thirdText}} {
+		for _, k := range tables(t[0], t[1], t[2]) {
+			k.table = i + 1
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// aMark is what stands for a value in a text, or in a number of a person.
+var aMark = regexp.MustCompile(`\{(?:P|W|H|G|B|C|J|T|R|M|D43|N6|X[0-9]{2}|A[0-9]{1,2}|BC|S6|IR|KZ|AE|SA)\}`)
+
+func tables(vendors, persons, texts string) (kinds []kind) {
+	for line := range strings.SplitSeq(strings.TrimSpace(vendors), "\n") {
 		name, pattern, _ := strings.Cut(line, " ")
+		name, popular := strings.CutSuffix(name, "+")
 		label, form := strings.CutSuffix(name, "!")
 		re, err := syntax.Parse(strings.TrimSpace(pattern), syntax.Perl)
 		if err != nil {
 			panic(err) // the table is part of the program
 		}
-		kinds = append(kinds, kind{name: label, label: strings.ToLower(strings.ReplaceAll(label, "_", " ")), form: form, value: func(g *generator) string {
+		kinds = append(kinds, kind{name: label, label: strings.ToLower(strings.ReplaceAll(label, "_", " ")), form: form, popular: popular, value: func(g *generator) string {
 			var b strings.Builder
 			g.match(&b, re.Simplify())
 			return b.String()
 		}})
 	}
-	for line := range strings.SplitSeq(strings.TrimSpace(personKinds), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(persons), "\n") {
 		cells := strings.Split(line, "|")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
-		kinds = append(kinds, kind{name: cells[0], label: cells[1], value: func(g *generator) string { return g.pick(cells[2:]...) }})
+		kinds = append(kinds, kind{name: cells[0], label: cells[1], value: func(g *generator) string {
+			v := g.pick(cells[2:]...)
+			if aMark.MatchString(v) {
+				v = g.filled(v)
+			}
+			return v
+		}})
 	}
-	for line := range strings.SplitSeq(strings.TrimSpace(textKinds), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(texts), "\n") {
 		name, text, _ := strings.Cut(line, "|")
 		text = strings.ReplaceAll(strings.TrimPrefix(text, " "), `\n`, "\n")
-		open := strings.LastIndexByte(text, '{')
-		if strings.Contains(name, "jwk") || strings.Contains(name, "putty") || strings.Contains(name, "argon2") || strings.Contains(name, "mail in url") {
-			open = strings.Index(text, map[bool]string{true: "{J}", false: "{M}"}[!strings.Contains(name, "mail")])
-			if open < 0 {
-				open = strings.LastIndexByte(text, '{')
-			}
+		marks := aMark.FindAllStringIndex(text, -1)
+		at := marks[len(marks)-1]
+		if strings.Contains(name, "putty") || strings.Contains(name, "mail in url") { // the others are there to look like it
+			at = marks[0]
 		}
-		mark := text[open : open+strings.IndexByte(text[open:], '}')+1]
-		kinds = append(kinds, kind{name: strings.TrimSpace(name), text: strings.Replace(text, mark, "\x00", 1), value: func(g *generator) string { return g.filled(mark) }})
+		mark := text[at[0]:at[1]]
+		text = text[:at[0]] + "\x00" + text[at[1]:]
+		kinds = append(kinds, kind{name: strings.TrimSpace(name), text: text, value: func(g *generator) string { return g.filled(mark) }})
 	}
 	return kinds
 }
@@ -74,7 +97,7 @@ func (g *generator) filled(mark string) string {
 		return g.pick("correcthorse", "swordfish", "batterystaple", "mountainview", "bluebanana")
 	case "{H}":
 		return g.chars(28, alnum) + g.chars(2, digit)
-	case "{X32}", "{X40}", "{X64}":
+	case "{X20}", "{X32}", "{X40}", "{X64}":
 		return g.chars(atoi(mark[2:len(mark)-1]), hexa)
 	case "{G}":
 		return g.chars(4, lower) + " " + g.chars(4, lower) + " " + g.chars(4, lower) + " " + g.chars(4, lower)
@@ -86,6 +109,12 @@ func (g *generator) filled(mark string) string {
 		return g.chars(53, alnum+"./")
 	case "{A1}":
 		return g.chars(22, base)
+	case "{A22}":
+		return g.chars(22, alnum+"./")
+	case "{D43}":
+		return g.chars(43, urlish)
+	case "{IR}", "{KZ}", "{AE}", "{SA}":
+		return g.checked(mark[1 : len(mark)-1])
 	case "{A2}":
 		return g.chars(43, base)
 	case "{S6}":
@@ -111,11 +140,64 @@ func atoi(s string) (n int) {
 	return n
 }
 
-// heldOut says whether a kind is one of those that are scored apart: they were not looked at while rules were written.
-func (k *kind) heldOut() bool {
+// set says which kinds are scored together. Kinds that are held out were not looked at while rules were written.
+type set int
+
+const (
+	first         set = iota // rules were written with them
+	firstHeldOut             // held out then, seen since
+	second                   // no rule was written for them before they were scored
+	secondHeldOut            // and none after that was looked at
+	third                    // drawn when the rules for the second were done, and scored before any was changed
+	sets
+)
+
+func (k *kind) set() set {
 	h := fnv.New32a()
 	h.Write([]byte(k.name))
-	return h.Sum32()%5 == 0
+	switch {
+	case k.table == 3:
+		return third
+	case k.table == 2 && h.Sum32()%4 == 0:
+		return secondHeldOut
+	case k.table == 2:
+		return second
+	case h.Sum32()%5 == 0:
+		return firstHeldOut
+	}
+	return first
+}
+
+// checked is an identity number with its check digit.
+func (g *generator) checked(country string) string {
+	sum := func(n string, weight func(i int) int) (s int) {
+		for i := range len(n) {
+			s += int(n[i]-'0') * weight(i)
+		}
+		return s
+	}
+	switch country {
+	case "IR":
+		n := g.chars(1, "123456789") + g.chars(8, digit)
+		c := sum(n, func(i int) int { return 10 - i }) % 11
+		if c > 1 {
+			c = 11 - c
+		}
+		return n + strconv.Itoa(c)
+	case "KZ":
+		for {
+			n := "8" + g.chars(1, digit) + "0" + g.chars(1, "123456789") + "1" + g.chars(1, digit) + "3" + g.chars(4, digit)
+			if c := sum(n, func(i int) int { return i + 1 }) % 11; c < 10 {
+				return n + strconv.Itoa(c)
+			}
+		}
+	case "AE":
+		n := "784" + "19" + g.chars(2, digit) + g.chars(7, digit)
+		n += luhnDigit(n)
+		return n[:3] + "-" + n[3:7] + "-" + n[7:14] + "-" + n[14:]
+	}
+	n := "1" + g.chars(8, digit)
+	return n + luhnDigit(n)
 }
 
 // place puts a value into telemetry. It returns what of the value must not be left: its spelling there, or its pieces.
@@ -354,7 +436,9 @@ type placed struct {
 	kinds, places map[string]*tally
 	order         []string
 	all, unsplit  tally
+	popular       tally // not split
 	broken, gate  int
+	missed        map[string][]string // by kind: the places
 	wrong         []string
 }
 
@@ -377,10 +461,10 @@ func newTraces() ptrace.Traces {
 
 // scorePlaces redacts one value of every kind in every place and looks for it again, also with the gate. Values that have no form of their own
 // and stand without a name are not claimed.
-func scorePlaces(seed uint64, r, gate *redact.Redactor, heldOut bool) *placed {
-	p := &placed{kinds: map[string]*tally{}, places: map[string]*tally{}}
+func scorePlaces(seed uint64, r, gate *redact.Redactor, of set) *placed {
+	p := &placed{kinds: map[string]*tally{}, places: map[string]*tally{}, missed: map[string][]string{}}
 	for _, k := range kindsOf() {
-		if k.heldOut() != heldOut {
+		if k.set() != of {
 			continue
 		}
 		h := fnv.New64a()
@@ -404,8 +488,14 @@ func scorePlaces(seed uint64, r, gate *redact.Redactor, heldOut bool) *placed {
 			p.kinds[k.name].add(!left)
 			p.places[at.name].add(!left)
 			p.all.add(!left)
+			if left {
+				p.missed[k.name] = append(p.missed[k.name], at.name)
+			}
 			if !strings.HasPrefix(at.name, "split") {
 				p.unsplit.add(!left)
+				if k.popular {
+					p.popular.add(!left)
+				}
 			}
 			if jsonStrings(td) != before {
 				p.broken++

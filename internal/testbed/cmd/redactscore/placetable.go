@@ -33,7 +33,7 @@ func redactors() (r, gate *redact.Redactor, err error) {
 
 // scoreBenign returns the benign texts that redaction changes: as they are, in JSON, as a line of others.
 func scoreBenign(r *redact.Redactor) (changed []string, all int) {
-	for text := range strings.SplitSeq(strings.TrimSpace(benignTexts), "\n") {
+	for _, text := range append(strings.Split(strings.TrimSpace(benignTexts), "\n"), generatedBenign(7, 20)...) {
 		for _, form := range []string{text, quote(map[string]string{"text": text}), "ok:\n" + text + "\n"} {
 			all++
 			if r.String("content", form, nil) != form {
@@ -44,34 +44,85 @@ func scoreBenign(r *redact.Redactor) (changed []string, all int) {
 	return changed, all
 }
 
-// placesMarkdown measures kinds by place, for the document.
-func placesMarkdown(seed uint64, verbose bool) (string, error) {
+// setNames head the columns of the table.
+var setNames = [sets]string{"first set", "of it held out", "second set", "of it held out", "third set"}
+
+// placesMarkdown measures kinds by place, for the document, and returns the list of kinds besides.
+func placesMarkdown(seed uint64, verbose bool) (table, list string, err error) {
 	r, gate, err := redactors()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	written, held := scorePlaces(seed, r, gate, false), scorePlaces(seed, r, gate, true)
-	if verbose {
-		fmt.Println(strings.Join(append(written.wrong, held.wrong...), "\n"))
-	}
+	var of [sets]*placed
 	var b strings.Builder
-	fmt.Fprintf(&b, "| place | %d kinds that rules were written with | %d kinds held out |\n|---|---:|---:|\n", len(written.kinds), len(held.kinds))
-	for _, name := range written.order {
-		fmt.Fprintf(&b, "| %s | %.4f | %.4f |\n", name, written.places[name].rate(), held.places[name].rate())
+	row := func(name, format string, cell func(p *placed) any) {
+		b.WriteString("| " + name)
+		for _, p := range of {
+			fmt.Fprintf(&b, " | "+format, cell(p))
+		}
+		b.WriteString(" |\n")
 	}
-	fmt.Fprintf(&b, "| not split | %.4f | %.4f |\n", written.unsplit.rate(), held.unsplit.rate())
-	fmt.Fprintf(&b, "| **all** (%d and %d values) | **%.4f** | **%.4f** |\n", written.all.cases, held.all.cases, written.all.rate(), held.all.rate())
+	for i := range of {
+		of[i] = scorePlaces(seed, r, gate, set(i))
+		if verbose {
+			fmt.Println(strings.Join(of[i].wrong, "\n"))
+		}
+	}
+	b.WriteString("| place")
+	for i, p := range of {
+		fmt.Fprintf(&b, " | %s, %d kinds", setNames[i], len(p.kinds))
+	}
+	b.WriteString(" |\n|---" + strings.Repeat("|---:", int(sets)) + "|\n")
+	for _, name := range of[0].order {
+		row(name, "%.4f", func(p *placed) any { return p.places[name].rate() })
+	}
+	row("not split", "%.4f", func(p *placed) any { return p.unsplit.rate() })
+	row("**all**", "**%.4f**", func(p *placed) any { return p.all.rate() })
+	row("values", "%d", func(p *placed) any { return p.all.cases })
 	changed, all := scoreBenign(r)
-	fmt.Fprintf(&b, "\nMade unparseable: %d. Found by the gate after redaction: %d. Benign texts that were changed: %d of %d.\n", written.broken+held.broken, written.gate+held.gate, len(changed), all)
+	var broken, caught int
 	var weak []string
-	for _, p := range []*placed{written, held} {
+	for _, p := range of {
+		broken, caught = broken+p.broken, caught+p.gate
 		for name, t := range p.kinds {
 			if t.rate() < 0.9 {
 				weak = append(weak, fmt.Sprintf("%s %d of %d", name, t.found, t.cases))
 			}
 		}
 	}
+	fmt.Fprintf(&b, "\nMade unparseable: %d. Found by the gate after redaction: %d. Benign texts that were changed: %d of %d.\n", broken, caught, len(changed), all)
 	slices.Sort(weak)
 	fmt.Fprintf(&b, "Kinds of which less than 0.9 is found: %s.\n", strings.Join(weak, "; "))
-	return b.String(), nil
+	return b.String(), kindsMarkdown(of), nil
+}
+
+// kindsMarkdown lists every kind with what is found of it and where it is not.
+func kindsMarkdown(of [sets]*placed) string {
+	var b strings.Builder
+	b.WriteString("# What redaction finds of each kind\n\nMade by `make redact-score`; the places and the sets are those of [redaction.md](redaction.md#measured). A kind without a form of its own is not\n" +
+		"claimed where its value stands alone: it is found beside its name only.\n\n| kind | set | claimed without its name | found | not found in |\n|---|---|---|---:|---|\n")
+	kinds := kindsOf()
+	slices.SortFunc(kinds, func(a, b kind) int { return strings.Compare(a.name, b.name) })
+	for _, k := range kinds {
+		p := of[k.set()]
+		claimed := "no"
+		if k.form || k.text != "" {
+			claimed = "yes"
+		}
+		t := p.kinds[k.name]
+		fmt.Fprintf(&b, "| %s | %s | %s | %d of %d | %s |\n", k.name, setNames[k.set()], claimed, t.found, t.cases, strings.Join(p.missed[k.name], ", "))
+	}
+	return b.String()
+}
+
+// sourcesMarkdown lists every rule with where its facts are from.
+func sourcesMarkdown() string {
+	var b strings.Builder
+	b.WriteString("# Where the rules of redaction are from\n\nMade by `make redact-score`. Forms of keys are facts: a prefix, an alphabet, a length, check digits. They are taken from what services publish and from\n" +
+		"the rules of public scanners; the expressions are our own, but for the section `gitleaks`, which is generated from that project's configuration (MIT licence).\n\n" +
+		"| rule | section | class | source |\n|---|---|---|---|\n")
+	for _, r := range detect.Rules() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, r.Section, r.Class, strings.ReplaceAll(detect.Source(r.Name), "|", "\\|"))
+	}
+	return b.String()
 }
