@@ -5,7 +5,10 @@
 package google
 
 import (
+	"slices"
 	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
@@ -77,10 +80,53 @@ func readADK(s *dialect.Source, o *dialect.Observation) {
 		readADKRequest(s, a, o)
 		readADKResponse(a, o)
 		readGeminiEvents(s, o)
+		if len(o.Request) == 0 || len(o.Response) == 0 {
+			readADKConventions(s, o)
+		}
 	case dialect.Tool:
 		readADKTool(s, a, o)
+		if a.Has("gen_ai.tool.call.result") {
+			readADKConventions(s, o)
+		}
 	case dialect.Noise:
 		o.NoiseReason = "merged tool results"
+	}
+}
+
+// readADKConventions reads what versions from 2.13 on write under the keys of the conventions. The contents are those of the older attributes,
+// wrappers included.
+func readADKConventions(s *dialect.Source, o *dialect.Observation) {
+	conventions := &dialect.Observation{Class: o.Class}
+	semconv.Read(s, conventions, true)
+	adkMessages(conventions.Request, false)
+	adkMessages(conventions.Response, false)
+	if structured(s, "gen_ai.input.messages") {
+		labelNulls(conventions.Request)
+	}
+	if conventions.Result.Present() {
+		result := decode.UnwrapResult(adkResult(conventions.Result, false))
+		conventions.Result, conventions.Failed = result.Content, conventions.Failed || result.IsError
+	}
+	o.Fill(conventions)
+}
+
+// structured reports that an attribute of the span, or of one of its events, is no text.
+func structured(s *dialect.Source, key string) bool {
+	if v, ok := s.Span.Attributes().Get(key); ok {
+		return v.Type() != pcommon.ValueTypeStr
+	}
+	return slices.ContainsFunc(semconv.Events(s), func(e semconv.Event) bool { return e.Fields.Get(key).Kind() == exactjson.Array })
+}
+
+// labelNulls labels results that are null in a structured attribute: that is also how a value is written that has no form in one, such as a
+// list of values of several kinds.
+func labelNulls(messages []decode.Message) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolResult && p.Result.Kind() == exactjson.Null && p.Label == "" {
+				p.Label = tape.Lossy
+			}
+		}
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestADKForTypeScriptIsReadAsRecorded(t *testing.T) {
@@ -47,6 +49,11 @@ func TestADKReadsEveryGenerationOfSpans(t *testing.T) {
 			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":1}\n"},
 		{"early agent", genaitest.Span(scope, "agent_run [root]", "gen_ai.system", "gcp.vertex.agent"),
 			"class: agent\ndialect: google-adk\nrun span: yes\nagent: root\n"},
+		{"the keys of the conventions", genaitest.Span(scope, "execute_tool f", "gen_ai.tool.call.arguments", `{"a": 1}`, "gen_ai.tool.call.result", `{"result": [1, null]}`),
+			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":1}\nresult: [1,null] [adk.result]\n"},
+		{"messages under the keys of the conventions", genaitest.Span(scope, "generate_content g", "gen_ai.input.messages",
+			`[{"role":"user","parts":[{"type":"tool_call_response","id":"c1","response":{"result":null}},{"type":"tool_call_response","id":"c2","response":{"result":"v"}}]}]`),
+			"class: model\ndialect: google-adk\nrequest: tool | result  c1 null [adk.result] | result  c2 \"v\" [adk.result]\n"},
 		{"a cut request", genaitest.Span(scope, "call_llm", "gcp.vertex.agent.llm_request", `{"model": "g", "contents": [{"role": "us`, "gcp.vertex.agent.llm_response", "{}"),
 			"class: model\ndialect: google-adk\nrequest label: truncated\n"},
 		{"a failed answer", genaitest.Span(scope, "call_llm", "gcp.vertex.agent.llm_request", "{}", "gcp.vertex.agent.llm_response", `{"error_code": "429", "error_message": "slow down"}`),
@@ -78,5 +85,26 @@ func TestADKLogRecordsHoldGeminiContent(t *testing.T) {
 		"response: assistant | text \"ho\" | call f c1 {\"a\":1} [STOP]\n"
 	if got := genaitest.Said(genai.Read(s)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A structured attribute holds nothing where a value has no form in one, such as a list of numbers and texts: a null in it may be anything.
+func TestADKNullInAStructuredAttributeIsLabelled(t *testing.T) {
+	s := genaitest.Span("gcp.vertex.agent", "generate_content g")
+	record := ptrace.NewSpan()
+	record.SetName("gen_ai.client.inference.operation.details")
+	if err := record.Attributes().PutEmptySlice("gen_ai.input.messages").FromRaw([]any{map[string]any{"role": "user", "parts": []any{
+		map[string]any{"type": "tool_call_response", "id": "c1", "response": map[string]any{"result": nil}},
+		map[string]any{"type": "tool_call_response", "id": "c2", "response": map[string]any{"result": int64(0)}},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	s.Logs = append(s.Logs, record)
+	var results []decode.Part
+	for _, m := range genai.Read(s).Request {
+		results = append(results, m.Parts...)
+	}
+	if len(results) != 2 || results[0].Label != tape.Lossy || results[1].Label != "" || results[1].Result.JSON() != "0" {
+		t.Errorf("%+v", results)
 	}
 }

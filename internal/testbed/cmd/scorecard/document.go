@@ -177,7 +177,7 @@ func disputedTable() string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\nOf these are disputed, or held by the telemetry in no readable form:\n\n| run and field | why |\n|---|---|\n")
+	b.WriteString("\nOf these, and of those that are wrapped, are disputed, or held by the telemetry in no readable form:\n\n| run and field | why |\n|---|---|\n")
 	for _, of := range slices.Sorted(maps.Keys(groundtruth.Disputed)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", of, groundtruth.Disputed[of])
 	}
