@@ -10,7 +10,9 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.opentelemetry.io/collector/pipeline"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
@@ -33,26 +35,34 @@ type base struct {
 	resource bool // decide by resource alone
 }
 
-func newBase(set connector.Settings, cfg *Config, signal string) (*base, error) {
+// newBase also returns the consumer of each side.
+func newBase[C any](set connector.Settings, cfg *Config, next any, signal pipeline.Signal) (*base, [sides]C, error) {
+	out, err := consumers[C](next, signal, cfg)
+	if err != nil {
+		return nil, out, errors.Join(errNoPipelines, err)
+	}
 	rules, err := cfg.Tags.Rules()
 	if err != nil {
-		return nil, err
+		return nil, out, err
 	}
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
-		return nil, err
+		return nil, out, err
 	}
 	b := &base{cfg: cfg, id: set.ID, rules: rules, logger: set.Logger, telemetry: telemetry, resource: cfg.DecideBy == byResource, badTags: map[string]metric.MeasurementOption{}}
 	for s := range sides {
 		name := attribute.String("side", s.String())
 		b.bySide[s] = metric.WithAttributeSet(attribute.NewSet(name))
-		b.itemsBy[s] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("signal", signal)))
+		b.itemsBy[s] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("signal", signal.String())))
 	}
 	for _, cause := range []string{"conflicting", "malformed"} {
 		b.badTags[cause] = metric.WithAttributeSet(attribute.NewSet(attribute.String("cause", cause)))
 	}
-	return b, nil
+	return b, out, nil
 }
+
+// Capabilities says that a call is not changed: if it has several sides, they are copies.
+func (*base) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (b *base) Shutdown(context.Context) error {
 	b.telemetry.Shutdown()

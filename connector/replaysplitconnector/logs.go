@@ -5,7 +5,6 @@ package replaysplitconnector // import "github.com/tapedeck/tapedeck/connector/r
 
 import (
 	"context"
-	"errors"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
@@ -26,19 +25,12 @@ type logsSplit struct {
 }
 
 func newLogs(set connector.Settings, cfg *Config, next consumer.Logs) (*logsSplit, error) {
-	out, err := consumers[consumer.Logs](next, pipeline.SignalLogs, cfg)
-	if err != nil {
-		return nil, errors.Join(errNoPipelines, err)
-	}
-	b, err := newBase(set, cfg, "logs")
+	b, out, err := newBase[consumer.Logs](set, cfg, next, pipeline.SignalLogs)
 	if err != nil {
 		return nil, err
 	}
 	return &logsSplit{base: b, next: out}, nil
 }
-
-// Capabilities says that a call is not changed: if it has several sides, they are copies.
-func (*logsSplit) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (c *logsSplit) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	scan := segregation.Scan{Rules: c.rules}

@@ -5,7 +5,6 @@ package replaysplitconnector // import "github.com/tapedeck/tapedeck/connector/r
 
 import (
 	"context"
-	"errors"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
@@ -24,19 +23,12 @@ type metricsSplit struct {
 }
 
 func newMetrics(set connector.Settings, cfg *Config, next consumer.Metrics) (*metricsSplit, error) {
-	out, err := consumers[consumer.Metrics](next, pipeline.SignalMetrics, cfg)
-	if err != nil {
-		return nil, errors.Join(errNoPipelines, err)
-	}
-	b, err := newBase(set, cfg, "metrics")
+	b, out, err := newBase[consumer.Metrics](set, cfg, next, pipeline.SignalMetrics)
 	if err != nil {
 		return nil, err
 	}
 	return &metricsSplit{base: b, next: out}, nil
 }
-
-// Capabilities says that a call is not changed: if it has several sides, they are copies.
-func (*metricsSplit) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (c *metricsSplit) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	scan := segregation.Scan{Rules: c.rules}

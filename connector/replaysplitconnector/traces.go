@@ -27,19 +27,12 @@ type tracesSplit struct {
 }
 
 func newTraces(set connector.Settings, cfg *Config, next consumer.Traces) (*tracesSplit, error) {
-	out, err := consumers[consumer.Traces](next, pipeline.SignalTraces, cfg)
-	if err != nil {
-		return nil, errors.Join(errNoPipelines, err)
-	}
-	b, err := newBase(set, cfg, "traces")
+	b, out, err := newBase[consumer.Traces](set, cfg, next, pipeline.SignalTraces)
 	if err != nil {
 		return nil, err
 	}
 	return &tracesSplit{base: b, next: out, memory: newMemory(cfg.Remember)}, nil
 }
-
-// Capabilities says that a call is left as it is: one of several sides is copied.
-func (*tracesSplit) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 func (c *tracesSplit) Start(ctx context.Context, host component.Host) error {
 	if c.resource {

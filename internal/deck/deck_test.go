@@ -251,19 +251,19 @@ func TestOneRunCostsOneWritePerObjectAndThreeListings(t *testing.T) {
 	faults.Reset()
 	location := location1
 	location.TraceID = trace2
-	site, err := d.LocationWriter(t.Context(), location)
+	writer, err := d.LocationWriter(t.Context(), location)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := site.PutPart(t.Context(), []byte("x")); err != nil {
+	if _, _, err := writer.PutPart(t.Context(), []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	state, err := site.State(t.Context())
+	state, err := writer.State(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	gen := deck.NewGeneration(1, state.Parts, nil)
-	if _, err := site.PutGeneration(t.Context(), gen, []deck.RunFiles{runFiles(root1, "oracle.json")}); err != nil {
+	if _, err := writer.PutGeneration(t.Context(), gen, []deck.RunFiles{runFiles(root1, "oracle.json")}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

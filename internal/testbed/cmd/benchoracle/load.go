@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 )
 
 // server is what is measured.
@@ -74,13 +76,13 @@ func (s server) measure(ctx context.Context, o options, r recording) (measuremen
 	if _, _, err := l.run(ctx, o.clients, o.warm); err != nil {
 		return m, err
 	}
-	before, begin := cpu(cmd.Process.Pid), time.Now()
+	before, begin := collectorproc.CPUTime(cmd.Process.Pid), time.Now()
 	latencies, failed, err := l.run(ctx, o.clients, o.time)
 	if err != nil {
 		return m, err
 	}
 	took := time.Since(begin)
-	used := cpu(cmd.Process.Pid) - before
+	used := collectorproc.CPUTime(cmd.Process.Pid) - before
 	if len(latencies) == 0 {
 		return m, errors.New("no request was answered")
 	}
@@ -180,25 +182,3 @@ func exchange(conn net.Conn, reader *bufio.Reader, request []byte) (bool, error)
 }
 
 func listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
-
-// ticksPerSecond is USER_HZ, which Linux fixes.
-const ticksPerSecond = 100
-
-// cpu is the user and system time of a process so far.
-func cpu(pid int) time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	// The name, in parentheses, may hold blanks; utime and stime are the 12th and 13th fields after it.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	var ticks int
-	for _, f := range fields[11:13] {
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			return 0
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond
-}

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 )
 
 // process is a child that is measured.
@@ -184,32 +186,12 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// ticksPerSecond is USER_HZ, which Linux fixes.
-const ticksPerSecond = 100
-
 // cpu is the user and system time so far, 0 for no process.
 func (p *process) cpu() time.Duration {
 	if p == nil {
 		return 0
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	// The name, in parentheses, may hold blanks; utime and stime are the 12th and 13th fields after it.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 13 {
-		return 0
-	}
-	var ticks int
-	for _, f := range fields[11:13] {
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			return 0
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond
+	return collectorproc.CPUTime(p.cmd.Process.Pid)
 }
 
 // rest waits until the process has had nothing to do for longer than any pipeline here waits for the end of a trace.
