@@ -28,7 +28,7 @@ var ADK = &dialect.Dialect{
 	Root:    "`invocation`, else the outermost `invoke_agent` or `invoke_workflow`",
 	Rooted:  true,
 	Encoded: true,
-	Switch: "Python from 2.13: `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY`; Python before and TypeScript: on by default " +
+	Switch: "Python from 2.13: `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (`true` writes log records alone); Python before and TypeScript: on by default " +
 		"(`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=false` turns it off); Go: message content in log records, with `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
 	Classify: classifyADK,
 	Read:     readADK,
