@@ -14,29 +14,14 @@ import (
 )
 
 // BenchmarkTraces redacts requests of 100 spans of about 2 KB without secrets, as nearly all are. CPU seconds per million spans are
-// the cpu-ns/span divided by a thousand. The copy of a request is what "copy" measures.
+// the cpu-ns/span divided by a thousand. The copy of a request is what "copy" measures. Nothing is remembered, as if no text came twice.
 func BenchmarkTraces(b *testing.B) {
 	g := agentload.New(1)
 	td := ptrace.NewTraces()
 	for range 5 {
 		g.Trace(agentload.Short).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 	}
-	size := (&ptrace.ProtoMarshaler{}).TracesSize(td)
-	run := func(b *testing.B, r *Redactor) {
-		b.ReportAllocs()
-		began := cpuTime()
-		for b.Loop() {
-			to := ptrace.NewTraces()
-			td.CopyTo(to)
-			if r != nil {
-				r.Traces(to, nil)
-			}
-		}
-		used := float64(cpuTime() - began)
-		b.ReportMetric(used/float64(b.N*td.SpanCount()), "cpu-ns/span")
-		b.ReportMetric(float64(size*b.N)/used*1e3, "cpu-MB/s")
-	}
-	b.Run("copy", func(b *testing.B) { run(b, nil) })
+	b.Run("copy", func(b *testing.B) { measure(b, nil, td) })
 	for _, c := range []struct {
 		name  string
 		rules []string
@@ -51,8 +36,67 @@ func BenchmarkTraces(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(c.name, func(b *testing.B) { run(b, r) })
+		r.Remember(false)
+		b.Run(c.name, func(b *testing.B) { measure(b, r, td) })
 	}
+}
+
+// BenchmarkResend redacts runs of 50 turns, each of which sends the whole conversation again: a message is new once. first forgets all texts before each
+// run, again has met the run before, searched remembers nothing.
+func BenchmarkResend(b *testing.B) {
+	g := agentload.New(1)
+	var runs []ptrace.Traces
+	for range 8 {
+		runs = append(runs, g.Trace(agentload.Long))
+	}
+	b.Run("copy", func(b *testing.B) { measure(b, nil, runs...) })
+	for _, c := range []struct {
+		name             string
+		remember, forget bool
+	}{{"searched", false, false}, {"first", true, true}, {"again", true, false}} {
+		r := testRedactor(b)
+		r.Remember(c.remember)
+		b.Run(c.name, func(b *testing.B) {
+			if c.forget {
+				measureForgetting(b, r, runs...)
+			} else {
+				measure(b, r, runs...)
+			}
+		})
+	}
+}
+
+func measureForgetting(b *testing.B, r *Redactor, list ...ptrace.Traces) {
+	measureWith(b, func(to ptrace.Traces) {
+		r.Remember(true) // what was remembered is forgotten
+		r.Traces(to, nil)
+	}, list...)
+}
+
+func measure(b *testing.B, r *Redactor, list ...ptrace.Traces) {
+	measureWith(b, func(to ptrace.Traces) {
+		if r != nil {
+			r.Traces(to, nil)
+		}
+	}, list...)
+}
+
+func measureWith(b *testing.B, redact func(ptrace.Traces), list ...ptrace.Traces) {
+	b.ReportAllocs()
+	used, spans, size, i := int64(0), 0, 0, 0
+	for b.Loop() {
+		td := list[i%len(list)]
+		i++
+		began := cpuTime()
+		to := ptrace.NewTraces()
+		td.CopyTo(to)
+		redact(to)
+		used += cpuTime() - began
+		spans += td.SpanCount()
+		size += (&ptrace.ProtoMarshaler{}).TracesSize(td)
+	}
+	b.ReportMetric(float64(used)/float64(spans), "cpu-ns/span")
+	b.ReportMetric(float64(size)/float64(used)*1e3, "cpu-MB/s")
 }
 
 // cpuTime is what the process has used, in nanoseconds: machines that are shared have no other measure.

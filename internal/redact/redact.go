@@ -51,6 +51,10 @@ func (p *Profile) replacement(rule, value string, identity bool) string {
 	return p.key.token(rule, value)
 }
 
+// Remember says whether texts are remembered in which nothing was found, as they are by default. It is of no matter for what is found, and must not be
+// called while the redactor is in use.
+func (r *Redactor) Remember(on bool) { r.detector.Remember(on) }
+
 // Rules lists what the profile searches for, in the order of precedence.
 func (r *Redactor) Rules() []Rule { return r.detector.Rules() }
 

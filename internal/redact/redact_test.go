@@ -5,6 +5,7 @@ package redact
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,4 +109,26 @@ func TestNamesAreReplacedByTheRuleThatFindsThem(t *testing.T) {
 	for name := range a.All() {
 		require.Equal(t, "app.<github-token>", plain(name))
 	}
+}
+
+// One redactor is used by many requests at once, and what one has remembered serves the others.
+func TestRedactorIsSharedByRequests(t *testing.T) {
+	r := testRedactor(t)
+	texts := []string{
+		`[{"role":"user","content":"a long text that has nothing in it and is remembered\nwith lines"},{"role":"assistant","content":"mail jane@example.com about all of it"}]`,
+		"a long text that has nothing in it and is remembered", "the key is ghp_FAKEfake0000FAKEfake0000FAKEfake0000 and more than a few words",
+	}
+	var want []string
+	for _, text := range texts {
+		want = append(want, testRedactor(t).String("content", text, nil))
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 300 {
+				require.Equal(t, want[i%len(texts)], r.String("content", texts[i%len(texts)], nil))
+			}
+		})
+	}
+	wg.Wait()
 }

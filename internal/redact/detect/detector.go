@@ -39,6 +39,7 @@ type Detector struct {
 	// secretKeys are the words of the names that the options add.
 	secretKeys [][]string
 	services   *keywords     // names of services, for keys
+	clean      *cleanTable   // nil: nothing is remembered
 	work       *atomic.Int64 // of tests: the bytes that were looked at
 }
 
@@ -100,6 +101,7 @@ func New(o Options) (*Detector, error) {
 		u.id = r.addRule(&rule{Rule: Rule{Name: u.Name, Class: Known, Section: "user"}})
 		r.user = append(r.user, u)
 	}
+	r.Remember(true)
 	r.connect()
 	return r, nil
 }

@@ -90,15 +90,36 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 			top.key = p.r.Named(name)
 			top.speaker = top.speaker || top.key.speaker
 		case jsonscan.String:
+			raw := s[t.Start+1 : t.End-1]
+			if t.Escaped && len(raw) > longRaw {
+				// Too long to say anything about another value: it is decoded only when it is not known.
+				key := p.nameOf(top, "")
+				if p.inherited != nil {
+					key = p.inherited
+				}
+				if p.knownClean(p.cleanKey(cleanRaw, raw, key)) {
+					if top.object && valueNames[p.path[len(p.path)-1].name] && top.announced == nil {
+						top.unnamed = &unnamedValue{at: t}
+					}
+					if len(frames) > 1 {
+						p.note(raw, key, false, streamPiece{raw: true, at: t.Start + 1, end: t.End - 1})
+					}
+					continue
+				}
+			}
 			text, v := decoded(s, t)
 			key := p.nameOf(top, text)
 			if p.inherited != nil {
 				key = p.inherited
 			}
+			before := p.counted()
 			of := p.leaf(text, key)
+			if t.Escaped && len(raw) > longRaw {
+				p.learnClean(p.cleanKey(cleanRaw, raw, key), before)
+			}
 			edits = p.inside(edits, t.Start+1, v, of)
 			if top.object && valueNames[p.path[len(p.path)-1].name] && top.announced == nil {
-				top.unnamed = &unnamedValue{text, v, t}
+				top.unnamed = &unnamedValue{at: t}
 			} else if u := top.unnamed; u != nil && top.announced != nil {
 				top.unnamed = nil
 				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.at.Start && e.start < u.at.End })
@@ -106,7 +127,8 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 				if p.inherited != nil {
 					key = p.inherited
 				}
-				edits = p.inside(edits, u.at.Start+1, u.v, p.leaf(u.text, key))
+				unnamed, how := decoded(s, u.at)
+				edits = p.inside(edits, u.at.Start+1, how, p.leaf(unnamed, key))
 				slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 			}
 			if len(frames) > 1 {
@@ -146,6 +168,9 @@ func (p *Walk) amend(edits []edit, since int, changed []pieceEdits) []edit {
 	slices.SortFunc(out, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	return append(edits[:since], out...)
 }
+
+// longRaw is more bytes than a name, an option or a header, or a piece of a list, can take in JSON: six for each.
+const longRaw = 6 * maxKeyBytes
 
 // decoded returns the content of a string token, and how it was decoded if it had escapes.
 func decoded(s string, t jsonscan.Token) (string, *view) {
@@ -244,4 +269,4 @@ func (p *Walk) name(name string) []edit {
 }
 
 // nameOfValue is the name of a key: no guesses, always a token.
-var nameOfValue = &Name{protocol: true, grouping: true}
+var nameOfValue = &Name{facts: facts{protocol: true, grouping: true}}

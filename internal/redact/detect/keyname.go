@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,15 @@ import (
 
 // Name is what the name of a value says about it.
 type Name struct {
+	facts
+	// clean is set when the name has been searched and holds nothing.
+	clean atomic.Bool
+	// ids are the forms of identity numbers that the name announces.
+	ids []int
+}
+
+// facts are what decides, but for ids, about a value under a name.
+type facts struct {
 	// secret: the value is a credential whatever it looks like (password). credential: it is one if it looks random (token).
 	secret, credential bool
 	// digest: the name may as well be that of a digest (key), which is no credential.
@@ -27,15 +37,12 @@ type Name struct {
 	service bool
 	// delta: the name of a piece of a stream, or of a list of them. prose: the name of a text, which can be one. speaker: the name of who says it.
 	delta, prose, speaker bool
-	// clean is set when the name has been searched and holds nothing.
-	clean atomic.Bool
 	// version: dotted numbers are no addresses.
 	version bool
 	hint    hint
 	// jwk: the name of a private member of a JSON Web Key. code: of a number that somebody types.
 	jwk, code bool
-	// ids are the forms of identity numbers that the name announces.
-	ids []int
+	idList    string // ids, to compare them
 }
 
 // hint is personal data that a name announces.
@@ -167,7 +174,7 @@ func (c *keyCache) get(name string, classify func(string) *Name) *Name {
 }
 
 // ProtocolName is the name of a field whose value is an id or a version.
-func ProtocolName(version bool) *Name { return &Name{protocol: true, version: version} }
+func ProtocolName(version bool) *Name { return &Name{facts: facts{protocol: true, version: version}} }
 
 // classifyKey reads a name by its words.
 func classifyKey(name string) *Name {
@@ -194,7 +201,9 @@ func classifyKey(name string) *Name {
 	for _, w := range words {
 		k.delta = k.delta || deltaWords[w]
 	}
-	k.ids = idNames(words)
+	if k.ids = idNames(words); len(k.ids) > 0 {
+		k.idList = fmt.Sprint(k.ids)
+	}
 	k.jwk = jwkMembers[name]
 	k.code = last == "code" || last == "codes" || last == "pin" || last == "otp" || last == "passcode"
 	k.prose, k.speaker = proseWords[last], len(words) == 1 && speakerWords[last]

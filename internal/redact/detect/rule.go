@@ -37,7 +37,7 @@ type rule struct {
 	group    int     // of the pattern: what is replaced; 0 is the first group that matched, else the match
 	entropy  float64 // bits per character that the value needs at least
 	accept   func(value string) bool
-	beside   func(f *finder, start, end int) bool // of a pattern with a gap: what must stand beside the match
+	manifest bool // of a pattern with a gap: the match must stand in the manifest of a secret
 
 	once     sync.Once
 	shapes   []*shape
@@ -359,7 +359,7 @@ func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int))
 	if len(g.tail) == 2 { // all of the match is the value
 		start = at
 	}
-	if r.beside == nil || r.beside(f, at, end) {
+	if !r.manifest || f.secretManifest(at, end) {
 		f.value(r, start, end, add)
 	}
 	return g.tail[1]

@@ -420,7 +420,7 @@ func rulesOfGitleaks() (rules []*rule) {
 			// The published pattern spells both orders of kind and data, and all between them.
 			_, value, _ := strings.Cut(g.pattern, `\bdata:`)
 			value, _, _ = strings.Cut(value, `|\bdata:`)
-			r.pattern, r.beside = `(?i)\bdata:`+value, secretManifest
+			r.pattern, r.manifest = `(?i)\bdata:`+value, true
 		}
 		rules = append(rules, r)
 	}
@@ -428,7 +428,7 @@ func rulesOfGitleaks() (rules []*rule) {
 }
 
 // secretManifest says whether a manifest says near s[start:end] that it is of a secret.
-func secretManifest(f *finder, start, end int) bool {
+func (f *finder) secretManifest(start, end int) bool {
 	if f.manifests == nil {
 		f.manifests = append(kindSecret.FindAllStringIndex(f.s, -1), []int{len(f.s) + 1024, 0})
 		f.work += len(f.s)

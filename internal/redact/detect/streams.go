@@ -49,12 +49,13 @@ type streamPiece struct {
 	// Of a document: where its content stands in the text, and how it was decoded.
 	at, end int
 	v       *view
+	raw     bool         // text is not decoded yet
 	set     func(string) // of a native value
 }
 
 // note keeps a string that stands in an array for the end of that array.
 func (p *Walk) note(text string, k *Name, list bool, piece streamPiece) {
-	if p.arrays == 0 || text == "" || len(text) > maxPiece {
+	if p.arrays == 0 || text == "" || len(text) > maxPiece && (!piece.raw || decodedLen(text) > maxPiece) {
 		return
 	}
 	switch {
@@ -69,6 +70,21 @@ func (p *Walk) note(text string, k *Name, list bool, piece streamPiece) {
 	piece.text, piece.key, piece.arrays = text, k, p.arrays
 	piece.stream = p.streamOf()
 	p.pieces = append(p.pieces, piece)
+}
+
+// decodedLen returns how many bytes the content of a JSON string has.
+func decodedLen(raw string) int {
+	n := len(raw)
+	for i := strings.IndexByte(raw, '\\'); i >= 0; {
+		text, size := escapeAt(raw[i:])
+		n += len(text) - size
+		next := strings.IndexByte(raw[i+size:], '\\')
+		if next < 0 {
+			break
+		}
+		i += size + next
+	}
+	return n
 }
 
 // streamOf names the streams that a string at the current place can belong to.
@@ -170,6 +186,12 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	if len(pieces) < 2 {
 		return nil
 	}
+	for _, piece := range pieces {
+		if piece.raw {
+			piece.v = unquote(piece.text)
+			piece.text, piece.raw = piece.v.text, false
+		}
+	}
 	of, strong := flowText, false
 	total := 0
 	for i, piece := range pieces {
@@ -217,6 +239,11 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	if of == flowList || k.prose || k.delta {
 		k = NoName
 	}
+	known := p.cleanKey(cleanStream+cleanUse(of), whole, k)
+	if p.knownClean(known) {
+		return nil
+	}
+	hits, before := 0, p.counted()
 	at := 0
 	for _, t := range append(token.Find(whole), [2]int{len(whole), len(whole)}) {
 		decoded := 0
@@ -224,9 +251,13 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 			decoded = maxDecoded
 		}
 		for _, h := range p.r.search(whole[at:t[0]], k, nil, decoded, p.sure) {
+			hits++
 			cut(found{h.start + at, h.end + at, h.rule})
 		}
 		at = t[1]
+	}
+	if hits == 0 {
+		p.learnClean(known, before)
 	}
 	for i, piece := range pieces {
 		if len(cuts[i]) > 0 {

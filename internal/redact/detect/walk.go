@@ -110,7 +110,24 @@ func searchBudget(s string) int { return 3*len(s) + 2048 }
 const maxNested = 16
 
 // leaf returns the edits of one string value. What cannot be searched is replaced whole.
-func (p *Walk) leaf(s string, k *Name) (edits []edit) {
+func (p *Walk) leaf(s string, k *Name) []edit {
+	known := p.cleanKey(cleanLeaf, s, k)
+	if p.knownClean(known) {
+		return nil
+	}
+	if p.nested == 0 {
+		p.budget = searchBudget(s)
+	}
+	before := p.counted()
+	edits := p.unknown(s, k)
+	if len(edits) == 0 {
+		p.learnClean(known, before)
+	}
+	return edits
+}
+
+// unknown is leaf for a text that is not known to be clean.
+func (p *Walk) unknown(s string, k *Name) (edits []edit) {
 	p.rep.Leaves++
 	p.rep.Bytes += int64(len(s))
 	if s == "" {
@@ -123,9 +140,6 @@ func (p *Walk) leaf(s string, k *Name) (edits []edit) {
 	}()
 	p.user = p.r.userFor(p.path)
 	before := p.cuts
-	if p.nested == 0 {
-		p.budget = searchBudget(s)
-	}
 	edits = p.value(s, k)
 	if p.whole && len(edits) > 0 {
 		edits = []edit{{0, len(s), edits[0].text}}
