@@ -31,6 +31,7 @@ func (f *fragment) tools() []*node {
 // asking is a tool call that the conversation of a fragment shows to have been asked for.
 type asking struct {
 	f        *fragment
+	n        *node // the model call that was answered with it, where it is known
 	part     *genai.Part
 	response bool // a response asks for it, and not only a request or a step shows it
 	executed bool
@@ -50,7 +51,7 @@ func (s *stitcher) askings(f *fragment) (out []*asking) {
 		for _, r := range t.n.obs.Response {
 			for _, p := range callsOf(r.Parts) {
 				known[key(p)]++
-				out = append(out, &asking{f: f, part: p, response: true})
+				out = append(out, &asking{f: f, n: t.n, part: p, response: true})
 			}
 		}
 	}
@@ -137,6 +138,7 @@ func (s *stitcher) byCalls() {
 	}
 	for _, f := range parts {
 		owners := map[*fragment]bool{}
+		var first *asking
 		for _, list := range []func(*node) []*asking{c.asked, c.open} {
 			if len(owners) > 0 {
 				break
@@ -144,12 +146,18 @@ func (s *stitcher) byCalls() {
 			for _, n := range f.tools() {
 				for _, a := range list(n) {
 					owners[s.find(a.f)] = true
+					if first == nil {
+						first = a
+					}
 				}
 			}
 		}
 		delete(owners, s.find(f))
 		if owner := only(owners); owner != nil {
 			s.unite(owner, f, byCall)
+			if first != nil && first.n != nil {
+				s.after(first.f, first.n, f, f.tools()[0])
+			}
 		}
 		for _, n := range f.tools() {
 			s.execute(c, n, f)
@@ -177,6 +185,7 @@ func (s *stitcher) byShownCalls() {
 				for _, t := range open[p.ID] {
 					if len(p.ID) >= minQuoted && len(open[p.ID]) == 1 && !t.done && s.find(t.f) != s.find(f) && sameService(t.f, f) && !conversationsDiffer(t.n, s.turns[f][0].n) {
 						s.unite(t.f, f, byCall)
+						s.after(t.f, t.n, f, s.turns[f][0].n)
 						t.done = true
 					}
 				}

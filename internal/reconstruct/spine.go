@@ -69,12 +69,7 @@ func (s *stitcher) byConversation() {
 			}
 			s.unite(before.f, t.f, byConversation)
 			before.done = before.done || !t.failed()
-			if cause := before.n.end + before.f.behind; cause > t.n.start+t.f.behind+clockSlack && !s.sameTrace(before.f, t.f) {
-				t.f.behind = cause - t.n.start
-				for _, leaf := range t.f.leaves() {
-					leaf.behind = t.f.behind
-				}
-			}
+			s.after(before.f, before.n, t.f, t.n)
 		}
 	}
 }

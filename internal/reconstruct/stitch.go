@@ -5,6 +5,7 @@ package reconstruct
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -91,11 +92,45 @@ func (s *stitcher) unite(a, b *fragment, why string) {
 	delete(s.why, b)
 }
 
+// after says that an effect in g was caused by a model call in f, and if it is a model call also by the tools that ran in between. When the
+// times say otherwise, the clock of the trace of g is behind.
+func (s *stitcher) after(f *fragment, cause *node, g *fragment, effect *node) {
+	end := cause.end
+	if effect.obs.Class == genai.Model {
+		next := uint64(math.MaxUint64)
+		for _, t := range s.turns[f] {
+			if t.n.start > cause.start {
+				next = min(next, t.n.start)
+			}
+		}
+		for _, n := range f.tools() {
+			if n.start >= cause.start && n.start < next {
+				end = max(end, n.end)
+			}
+		}
+	}
+	end += f.behind
+	if end <= effect.start+g.behind+clockSlack || s.sameTrace(f, g) {
+		return
+	}
+	for _, one := range s.all {
+		if s.sameTrace(one, g) {
+			one.behind = end - effect.start
+			for _, leaf := range one.leaves() {
+				leaf.behind = one.behind
+			}
+		}
+	}
+}
+
 // united makes one fragment of several.
 func united(list []*fragment) *fragment {
 	if len(list) == 1 {
 		return list[0]
 	}
+	slices.SortStableFunc(list, func(a, b *fragment) int { // as if their clocks were one
+		return cmp.Compare(a.first().start+a.behind, b.first().start+b.behind)
+	})
 	u := &fragment{parts: list, own: list[0].own}
 	if whole := runSpan(list); whole != nil {
 		u.root = whole.root
@@ -274,5 +309,5 @@ func (f *fragment) interval() (start, end uint64) {
 			return true
 		})
 	}
-	return start, end
+	return start + f.behind, end + f.behind
 }

@@ -397,3 +397,18 @@ func TestSpanOfARunIsJoinedWithTheOnlyCallThatAnsweredAsItDid(t *testing.T) {
 		t.Errorf("%d runs, want 3: which of two is not known", len(tapes))
 	}
 }
+
+func TestToolCallWhoseClockIsBehindStandsAfterWhatAskedForIt(t *testing.T) {
+	ask := asks(call("call_0001", "find", `{"n":1}`))
+	first, second := newTrace(), newTrace()
+	first.agent("clerk", 1, 0, 0, 100)
+	first.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	first.chat(4, 1, 31, 40, list(user("q"), ask, shows("call_0001", "r")), list(says("end")))
+	second.tool("find", 3, 0, 11, 12, "call_0001", `{"n":1}`, "r")
+	tp := the(t, all(t, first.numbered(1), second.numbered(2).moved(-2000)))
+	wantEvents(t, tp, "model_call @2", "tool_call find @3 by 1 = r", "model_call @4")
+	wantCodes(t, tp, "joined", "clock_skew")
+	if got := tp.Events[1].StartedAt.UnixMilli() - epoch; got != 11-2000 {
+		t.Errorf("the call is said to start at %d ms, not when its span says", got)
+	}
+}

@@ -41,6 +41,8 @@ var Mutations = []Mutation{
 	{"two traces", "the second half of the run lies in a trace of its own, without a parent", twoTraces},
 	{"content in span events", "messages, arguments and results lie in an event of the span instead of its attributes", contentInEvents},
 	{"content in log records", "messages, arguments and results lie in a log record of the span instead of its attributes", contentInLogs},
+	{"two traces, clock behind", "the second half of the run lies in a trace of its own, and its clock is two seconds behind", clockBehind},
+	{"no parents", "no span names a parent", noParents},
 }
 
 // Apply returns the run as the mutation would have recorded it. ok is false when the mutation finds nothing to change.
@@ -451,6 +453,37 @@ func twoTraces(r *recording) {
 				l.SetTraceID(id)
 			}
 		}
+	}
+}
+
+func clockBehind(r *recording) {
+	const behind = 2_000_000_000 // ns
+	before := map[pcommon.SpanID]pcommon.TraceID{}
+	for _, s := range r.spans {
+		before[s.span.SpanID()] = s.span.TraceID()
+	}
+	twoTraces(r)
+	for _, s := range r.spans {
+		if s.span.TraceID() == before[s.span.SpanID()] {
+			continue
+		}
+		s.span.SetStartTimestamp(s.span.StartTimestamp() - behind)
+		s.span.SetEndTimestamp(s.span.EndTimestamp() - behind)
+		for _, e := range s.span.Events().All() {
+			e.SetTimestamp(e.Timestamp() - behind)
+		}
+	}
+	for _, l := range r.records() {
+		if trace, there := before[l.SpanID()]; there && trace != l.TraceID() {
+			l.SetTimestamp(l.Timestamp() - behind)
+		}
+	}
+}
+
+func noParents(r *recording) {
+	for _, s := range r.spans {
+		r.changed = r.changed || !s.span.ParentSpanID().IsEmpty()
+		s.span.SetParentSpanID(pcommon.SpanID{})
 	}
 }
 
