@@ -226,7 +226,7 @@ func isFlag(text string) bool {
 		return false
 	}
 	for i := range len(text) {
-		if !nameChar(text[i]) {
+		if !nameChar(text[i]) && text[i] < 0x80 { // --rodné-číslo
 			return false
 		}
 	}
