@@ -78,8 +78,8 @@ func Hash(args exactjson.Value) string { return tape.ArgsHash(args) }
 func HashText(args string) string { return tape.ArgsTextHash(args) }
 
 // ReadHash reads an args_hash as files and clients spell it: as Hash writes it, or its hexadecimal digits alone, in any case. Digits alone
-// are those of own, the hash of the arguments beside them, if these are its digits, else of a sha256: hash. ok is false for what can be
-// no hash of arguments; it then comes back as it was.
+// are taken for those of own, the hash of the arguments beside them, if they are its digits, and else for a sha256: hash. ok is false for
+// what can be no hash of arguments; the text then comes back as it was.
 func ReadHash(text, own string) (hash string, ok bool) {
 	prefix, digits, prefixed := strings.Cut(text, ":")
 	if !prefixed {

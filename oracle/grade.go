@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Assess settles what a tape is good for. It compares every answer of its oracle with what its own requests show, labels the events whose
-// results they contradict, keeps what they show beside the result and says so in a finding, and fills in grade and proof.
+// Assess settles what a tape is good for. It compares every answer of its oracle with what its own requests show. It labels the events
+// whose results these contradict, keeps what they show beside the result, and says so in a finding. Then it fills in grade and proof.
 func Assess(t *tape.Tape) {
 	calls := judge(t)
 	for _, c := range calls {

@@ -15,14 +15,14 @@ import (
 // tape's own later requests show. It depends on the events and messages only, never on tape_id; of fidelity it reads the findings
 // unanswered_tool_call.
 //
-// Expected is every tool call in a recorded model response and every tool_call event that no such call asked for. A requested call
-// that has no event, that no later request answers and whose name is not among the recorded offered tools is structured output
-// and not expected; when the offered tools are not recorded, it is. A call of a tool that the parameter output_tools names is not
-// expected either, nor is one that nobody executed or that the framework executes itself, see unasked. Served counts the calls that the
-// oracle answers. A served call is verified when the next request that shows its result shows the same content, mismatched when that shows
-// other content, and unverifiable when none shows it, when it is shown cut, lossy, masked or external, when the recorded arguments or
-// response are not what they were, or when there is too little content to tell. Of the unverifiable ones those are recorded of which the
-// tool's own record holds arguments and response whole.
+// Expected is every tool call in a recorded model response and every tool_call event that no such call asked for. A requested call that has
+// no event, that no later request answers and whose name is not among the recorded offered tools is structured output and not expected;
+// when the offered tools are not recorded, it is. A call of a tool that the parameter output_tools names is not expected either, nor is one
+// that nobody executed or that the framework executes itself, see unasked. Served counts the calls that the oracle answers. A served call
+// is verified when the next request that shows its result shows the same content, and mismatched when that shows other content. It is
+// unverifiable when no request shows it, when it is shown cut, lossy, masked or external, when the recorded arguments or response are not
+// what they were, or when there is too little content to tell. Of the unverifiable ones those are recorded of which the tool's own record
+// holds arguments and response whole.
 func Prove(t *tape.Tape) tape.Proof { return proofOf(judge(t)) }
 
 func proofOf(calls []judged) tape.Proof {

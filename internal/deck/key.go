@@ -21,11 +21,9 @@ const (
 	reservedSequence = "__0x"
 )
 
-// CheckKey tells whether every driver can store a key safely and lists it in
-// order: relative, slash-separated, of bounded length, valid UTF-8, without empty
-// segments, segments that end with a dot (so no "." and ".."), control
-// characters and the characters \ " # % ?, which one or another service or its
-// client library escapes.
+// CheckKey tells whether every driver can store a key safely and lists it in order. A key is relative, slash-separated, of bounded length
+// and valid UTF-8. It has no empty segment, no segment that ends with a dot (so no "." and ".."), no control character and none of the
+// characters \ " # % ?, which one or another service or its client library escapes.
 func CheckKey(key string) error {
 	reason := ""
 	switch {

@@ -122,11 +122,9 @@ func joinURL(u *url.URL, key string) string {
 // digits are in the layout, and eight are what people copy.
 const minIDPrefix = 8
 
-// Find returns the tapes of the newest complete generations for a trace id, a
-// run id (<trace id>-<root span id>) or the first eight or more digits of a
-// trace id, in all areas, in the order of Areas, of one tenant or, if that is
-// empty, of all. An id that begins several traces is an *AmbiguousError; an id
-// without a complete tape is ErrNotFound, and what is no id ErrBadKey.
+// Find returns the tapes of the newest complete generations. id is a trace id, a run id (<trace id>-<root span id>) or the first eight or
+// more digits of a trace id. All areas are searched, in the order of Areas, of one tenant or, if that is empty, of all. An id that begins
+// several traces is an *AmbiguousError; an id without a complete tape is ErrNotFound, and what is no id ErrBadKey.
 func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 	trace, root, isRun := strings.Cut(strings.ToLower(strings.TrimSpace(id)), "-")
 	if !isHex(trace) || len(trace) < minIDPrefix || len(trace) > 32 || (isRun && (len(trace) != 32 || !validRoot(root))) {

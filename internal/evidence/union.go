@@ -17,10 +17,10 @@ type Bounds struct {
 	Bytes int64 // of content: what the digest of an item is made of, and of each resource and scope once
 }
 
-// Union unites sets and holds no more than twice its bounds and the set that is being added. What it keeps is a function of all items and of
-// the bounds, whatever the order and the split in which they came: the items from the earliest on, in order of start, span id and digest, as far
-// as they fit. The first one always does. Beyond the bounds it keeps, for up to maxTags tags, the first item that carries it: which side a run
-// is on must not depend on a bound.
+// Union unites sets and holds no more than twice its bounds and the set that is being added. It keeps the items from the earliest on, in
+// order of start, span id and digest, as far as they fit; the first one always does. So what it keeps depends on all items and on the
+// bounds, not on the order and the split in which they came. Beyond the bounds it keeps, for up to maxTags tags, the first item that
+// carries it: which side a run is on must not depend on a bound.
 type Union struct {
 	bounds Bounds
 	rules  *segregation.Rules

@@ -24,9 +24,9 @@ type Turn struct {
 	Tools []tape.Event
 }
 
-// Converse turns a conversation into the events of a tape: each message of the assistant is a model call that was sent all messages before
-// it, each tool call in it an event with the result that a later message shows. Input and output follow. tools are the ids of the definitions
-// that every call was offered; see PoolTool.
+// Converse turns a conversation into the events of a tape. Each message of the assistant is a model call that was sent all messages before
+// it. Each tool call in it is an event with the result that a later message shows. Input and output follow. tools are the ids of the
+// definitions that every call was offered; see PoolTool.
 func Converse(t *tape.Tape, turns []Turn, tools []string) {
 	speaks := func(n Turn) bool { return n.Message.Role == tape.RoleAssistant }
 	begins := slices.IndexFunc(turns, speaks)

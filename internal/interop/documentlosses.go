@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// DocumentLosses lists exactly what a document that went through a tape differs in from the one that was read: every member that is gone,
-// new or different, in document order, and Layout when all values agree and only their order, spelling or white space does not. reason
+// DocumentLosses compares a document that was read with the one that came back out of a tape. It lists every member that is gone, new or
+// different, in document order. When all values agree and only their order, spelling or white space differs, it lists Layout. reason
 // explains a difference at a path; "" stands for a general one.
 func DocumentLosses(before, after []byte, reason func(path string, what What) string) ([]Loss, error) {
 	if string(before) == string(after) {

@@ -30,9 +30,9 @@ func (r Reason) covers(path []string) bool {
 	return true
 }
 
-// TapeLosses lists what a tape that went through a format differs in from the one that was written. kept are the indices, in before, of
-// the events of after, in their order; the other events are lost for one reason, dropped. Differences that one reason covers are one
-// loss, under the path of the reason with the last "*" filled in where it names a member. What a tape says of itself (tape_id, producer,
+// TapeLosses compares a tape that was written in a format with the one that was read from it. kept are the indices, in before, of the
+// events of after, in their order. The other events are lost, for the reason dropped. Differences that one reason covers are one loss,
+// under the path of the reason with the last "*" filled in where it names a member. What a tape says of itself (tape_id, producer,
 // extensions.tapedeck) is not compared.
 func TapeLosses(before, after *tape.Tape, kept []int, dropped string, reasons []Reason) ([]Loss, error) {
 	b, err := parsed(before)

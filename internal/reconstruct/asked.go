@@ -106,9 +106,11 @@ func sinceUser(messages []*message) []*message {
 	return messages
 }
 
-// byCalls unites parts whose calls a run asked for: a part that shows, since the last user message, a call that another run's response asked
-// for and that no request of that run shows; and parts that hold nothing but tool calls, by call id, if exactly one run asked for it, else
-// by name and arguments, if in exactly one run such a call is open.
+// byCalls unites parts whose calls a run asked for:
+//
+//   - a part that shows, since the last user message, a call that another run's response asked for and that no request of that run shows;
+//   - parts that hold nothing but tool calls: by call id, if exactly one run asked for it, else by name and arguments, if in exactly one run such
+//     a call is open.
 func (s *stitcher) byCalls() {
 	askings := map[*fragment][]*asking{}
 	c := calls{byID: map[string][]*asking{}, byName: map[string][]*asking{}, meets: map[scopeKey]bool{}}

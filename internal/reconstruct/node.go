@@ -4,9 +4,18 @@
 // Package reconstruct rebuilds agent runs from evidence. It is pure: the same set of items gives the same tapes, whatever the order,
 // the batches and the repetitions in which they came.
 //
-// The way through, a file each: node (items become observations), twins (spans that came twice), tree (parents, orphans), runs (which
-// spans are one run), stitch (which parts are one run by what they say: spine, asked, steps), calls (one call per real call), conversation (messages, who asked for which tool, what later requests show), order,
-// build (the tape), ending (how the run ended) and grade (what the tape is good for).
+// The way through has a file for each step:
+//
+//   - node: items become observations
+//   - twins: spans that came twice are one
+//   - tree: parents, orphans
+//   - runs: which spans are one run
+//   - stitch: which parts are one run by what they say (spine, asked, steps)
+//   - calls: one call for each real call
+//   - conversation: messages, who asked for which tool, what later requests show
+//   - order, build: the tape
+//   - ending: how the run ended
+//   - grade: what the tape is good for
 package reconstruct
 
 import (

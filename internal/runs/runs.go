@@ -167,8 +167,9 @@ func refsOf(d *deck.Deck, location deck.Location, generation deck.GenerationStat
 	return refs
 }
 
-// Read calls read with a tape that Find or Current has returned. When read finds a file of the run missing because a writer has replaced its generation
-// meanwhile, it is called again with the tape of that run in the generation that is current then; what it had read before belongs to none.
+// Read calls read with a tape that Find or Current has returned. A writer may replace the generation meanwhile, so that read finds a file
+// of the run missing. Then read is called again, with the tape of that run in the generation that is current then. What it had read before
+// belongs to no generation.
 func Read(ctx context.Context, d *deck.Deck, ref deck.Ref, read func(deck.Ref) error) error {
 	missing := read(ref)
 	if !errors.Is(missing, deck.ErrNotFound) || !ref.InDeck() {

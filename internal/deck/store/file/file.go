@@ -28,12 +28,13 @@ func init() { deck.Register("file", check, open) }
 
 // store keeps objects as files below one folder.
 //
-// Invariants: a file under its final name is complete and was synced before it
-// got the name; the name is given by link(2), which fails if it exists, so one
-// writer wins on every machine that shares the file system; PutNew returns
-// after the folder that holds the name, and every folder above it that is new,
-// are synced. All access goes through os.Root: no key and no symbolic link
-// leads out of the folder.
+// Invariants:
+//
+//   - A file under its final name is complete and was synced before it got the name.
+//   - The name is given by link(2), which fails if it exists, so that one writer wins on every machine that shares the file system.
+//   - PutNew returns after the folder that holds the name, and every folder above it that is new, are synced.
+//
+// All access goes through os.Root: no key and no symbolic link leads out of the folder.
 type store struct {
 	folder string
 	sync   bool

@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the Codex CLI. Arguments, results and the prompt are in log records only, what the model was sent and answered is nowhere;
-// spans hold the turn, the calls, their times and usage, and hundreds of others that say nothing about the run.
+// Dialect reads the Codex CLI. Arguments, results and the prompt are in log records only. What the model was sent and answered is nowhere.
+// Spans hold the turn, the calls, their times and usage; hundreds of other spans say nothing about the run.
 var Dialect = &dialect.Dialect{
 	ID:            "codex",
 	Name:          "Codex CLI",
