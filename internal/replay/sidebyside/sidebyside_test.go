@@ -343,10 +343,10 @@ func TestWordsAreMarkedNotCharacters(t *testing.T) {
 		var b strings.Builder
 		for _, s := range all {
 			switch {
-			case s.Mark:
-				b.WriteString("[" + s.Text + "]")
 			case s.Fold != "":
 				b.WriteString("{" + s.Fold + "}")
+			case s.Mark:
+				b.WriteString("[" + s.Text + "]")
 			default:
 				b.WriteString(s.Text)
 			}
@@ -362,6 +362,8 @@ func TestWordsAreMarkedNotCharacters(t *testing.T) {
 		{"a b c", "a x y c", "a [b] c", "a [x y] c"},
 		{`{"n":1}`, `{"n":2}`, `{"n":[1]}`, `{"n":[2]}`},
 		{strings.Repeat("é", 50) + "one", strings.Repeat("é", 50) + "two", strings.Repeat("é", 32) + "[" + strings.Repeat("é", 18) + "one]", strings.Repeat("é", 32) + "[" + strings.Repeat("é", 18) + "two]"},
+		{`{"hits":[{"doc":"one two three four five six seven eight"}]}`, `Traceback "most", recent: call, last: "File", line {nine} ten`, `[{"hits":[{"doc":"one two three four five six seven eight"}]}]`, `[Traceback "most", recent: call, last: "File", line {nine} ten]`},
+		{"", strings.Repeat("frame\n", 40), "", "[" + strings.Repeat("frame\n", 4) + "]{… 33 lines more …}[" + strings.Repeat("frame\n", 3) + "]"},
 		{strings.Repeat("line\n", 40) + "end", strings.Repeat("line\n", 40) + "ende", strings.Repeat("line\n", 4) + "{… 33 lines more …}" + strings.Repeat("line\n", 3) + "[end]", ""},
 	} {
 		a, b := mark(c.a, c.b)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// segment is a part of a text: marked where the other text has something else, folded where it is long and alike.
+// segment is a part of a text: marked where the other text has something else, folded where it is long.
 type segment struct {
 	Text string
 	Mark bool
@@ -109,10 +109,14 @@ func differing(x, y []string) (otherX, otherY []bool) {
 			}
 		}
 	}
+	shared := 0 // words; quotes and commas that two texts share say nothing
 	for i, j := 0, 0; i < len(x) && j < len(y); {
 		switch {
 		case x[i] == y[j]:
 			otherX[i], otherY[j] = false, false
+			if isWord(x[i]) {
+				shared++
+			}
 			i, j = i+1, j+1
 		case longest[(i+1)*columns+j] >= longest[i*columns+j+1]:
 			i++
@@ -120,7 +124,24 @@ func differing(x, y []string) (otherX, otherY []bool) {
 			j++
 		}
 	}
+	if words := min(count(x), count(y)); words >= fewWords && shared*4 < words { // two texts of their own
+		return slices.Repeat([]bool{true}, len(x)), slices.Repeat([]bool{true}, len(y))
+	}
 	return otherX, otherY
+}
+
+// fewWords are marked one by one, however little they share.
+const fewWords = 8
+
+func isWord(s string) bool { return strings.ContainsFunc(s, inWord) }
+
+func count(all []string) (words int) {
+	for _, s := range all {
+		if isWord(s) {
+			words++
+		}
+	}
+	return words
 }
 
 // segments joins words; space between two marked words is marked with them.
@@ -139,18 +160,17 @@ func segments(all []string, head int, other []bool) []segment {
 		for end < len(all) && marked(end) == marked(start) {
 			end++
 		}
-		text := strings.Join(all[start:end], "")
-		if marked(start) {
-			out = append(out, segment{Text: text, Mark: true})
-		} else {
-			out = append(out, fold(text)...)
+		parts := fold(strings.Join(all[start:end], ""))
+		for i := range parts {
+			parts[i].Mark = marked(start)
 		}
+		out = append(out, parts...)
 		start = end
 	}
 	return out
 }
 
-// What is alike and longer than this, in lines and in characters, is folded; so much of its beginning and its end is shown.
+// What is longer than this, in lines or in characters, is folded; so much of its beginning and its end is shown.
 const (
 	foldLines, keptLines = 14, 4
 	foldChars, keptChars = 1600, 400
