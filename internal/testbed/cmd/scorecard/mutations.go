@@ -28,6 +28,7 @@ nothing proves, and a result of which nothing says to which of several equal cal
 type tally struct {
 	runs, extra int
 	outcomes    map[groundtruth.Outcome]int
+	claimed     []claim
 }
 
 // mutate scores the runs under a mutation.
@@ -46,7 +47,11 @@ func mutate(m groundtruth.Mutation, runs []groundtruth.Run) (tally, error) {
 			return tally{}, err
 		}
 		t.runs++
-		for _, row := range mutated.Score(tapesOf(set)) {
+		tapes := tapesOf(set)
+		if c, ok := mutated.Claim(tapes); ok {
+			t.claimed = append(t.claimed, claim{run.Group + "/" + run.Scenario, c})
+		}
+		for _, row := range mutated.Score(tapes) {
 			if row.Field == "run.count" && row.Outcome == groundtruth.Wrong {
 				t.extra++
 			} else {
@@ -70,6 +75,9 @@ func mutations(runs []groundtruth.Run) (string, error) {
 		fmt.Fprintf(&b, " %s |", o)
 	}
 	b.WriteString(" extra tapes |\n|---|---:|" + strings.Repeat("---:|", len(groundtruth.Outcomes)+1) + "\n")
+	grades := &strings.Builder{}
+	grades.WriteString("\nWhat the tapes of these runs claim of their tools, as in [Grades, measured](#grades-measured):\n\n" +
+		"| mutation | runs | claimed and served | claimed, not served | served, not claimed | neither | agree |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, m := range groundtruth.Mutations {
 		t, err := mutate(m, runs)
 		if err != nil {
@@ -80,6 +88,28 @@ func mutations(runs []groundtruth.Run) (string, error) {
 			fmt.Fprintf(&b, " %d |", t.outcomes[o])
 		}
 		fmt.Fprintf(&b, " %d |\n", t.extra)
+		n := countClaims(t.claimed)
+		fmt.Fprintf(grades, "| %s | %d | %d | %d | %d | %d | %.1f %% |\n", m.Name, len(t.claimed), n.kept, n.broken, n.unclaimed, n.neither,
+			100*float64(n.kept+n.neither)/float64(max(1, len(t.claimed))))
 	}
-	return b.String(), nil
+	return b.String() + grades.String(), nil
+}
+
+// claimCounts are runs by what their tapes claim of their tools, and what their oracles hold.
+type claimCounts struct{ kept, broken, unclaimed, neither int }
+
+func countClaims(all []claim) (n claimCounts) {
+	for _, c := range all {
+		switch {
+		case c.Tools && c.Served:
+			n.kept++
+		case c.Tools:
+			n.broken++
+		case c.Served:
+			n.unclaimed++
+		default:
+			n.neither++
+		}
+	}
+	return n
 }
