@@ -5,6 +5,7 @@ package detect
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"sync"
 )
 
@@ -79,11 +80,26 @@ func (p *Walk) cleanKey(use cleanUse, s string, k *Name) (key cleanKey) {
 	if k.service {
 		context.named, context.name = p.nested+len(p.path) > 0, p.path.lastName()
 	}
+	sums := t.sums(s)
 	for i := range key {
-		context.sum = maphash.String(t.seeds[i], s)
+		context.sum = sums[i]
 		key[i] = maphash.Comparable(t.seeds[i], context) | 1
 	}
 	return key
+}
+
+// sums hashes a text under both secrets, a part after the other, so that the second hash finds the part in the first-level cache.
+func (t *cleanTable) sums(s string) (sums [2]uint64) {
+	const part, prime = 8 << 10, 0x9e3779b97f4a7c15
+	for {
+		n := min(len(s), part)
+		for i := range sums {
+			sums[i] = bits.RotateLeft64(sums[i]*prime, 29) + maphash.String(t.seeds[i], s[:n])
+		}
+		if s = s[n:]; s == "" {
+			return sums
+		}
+	}
 }
 
 // cleanContext is all that a verdict depends on.
