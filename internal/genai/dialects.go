@@ -313,6 +313,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 		more.Class, more.Notes = o.Class, nil
 		o.Fill(more)
 	}
+	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && read[len(read)-1] == generic.Unknown {
+		generic.LabelRounded(o)
+	}
 	if input, ok := decode.OpenInput(o.Request); ok {
 		o.Request = input
 		if len(o.System) == 0 && !decode.HasRole(input, tape.RoleSystem) && strings.HasPrefix(o.ResponseID, "resp_") {

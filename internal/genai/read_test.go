@@ -89,6 +89,9 @@ func TestMessagesOfLogRecordsAreReadInOrderOfTime(t *testing.T) {
 
 func TestDetailsEventHoldsTheWholeCall(t *testing.T) {
 	s := conventional("chat m", map[string]any{"gen_ai.operation.name": "chat"})
+	spanEvent(s.Span, "gen_ai.client.inference.operation.details", 2, map[string]any{ // once more, by a second library
+		"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":"hi"}]}]`, "gen_ai.output.messages": `[{"role":"assistant","content":"a","finish_reason":"stop"}]`,
+	})
 	spanEvent(s.Span, "gen_ai.client.inference.operation.details", 1, map[string]any{
 		"gen_ai.system_instructions": `[{"type":"text","content":"be kind"}]`,
 		"gen_ai.input.messages":      []any{map[string]any{"role": "user", "parts": []any{map[string]any{"type": "text", "content": "hi"}}}},

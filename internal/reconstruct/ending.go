@@ -21,6 +21,8 @@ func (b *builder) unfinished(last *call) string {
 		return "a tool that was asked for shows no answer"
 	case root != nil && (answersWithoutText(root) || b.tape.Output.Text != nil && b.tape.Output.Message == ""):
 		return ""
+	case last == nil && root != nil && b.recordsNothing():
+		return "" // the run span ended well, and who records no content at all does not show an answer either
 	case last == nil:
 		return "no record holds an answer"
 	case b.wentOn(last):
@@ -36,6 +38,13 @@ func (b *builder) unfinished(last *call) string {
 	default:
 		return "the last response asks for tools, and no record shows what the model made of them"
 	}
+}
+
+// recordsNothing reports a run of which neither input nor any argument or result of a tool was recorded.
+func (b *builder) recordsNothing() bool {
+	return b.tape.Input.UserMessage == nil && !slices.ContainsFunc(b.tape.Events, func(e tape.Event) bool {
+		return e.Type == tape.EventToolCall && (!e.Args.IsAbsent() || !e.Result.IsAbsent())
+	})
 }
 
 // wentOn reports a tool call of the run's own agent after what would be its last model call: that one asked for it, whatever was recorded

@@ -167,3 +167,15 @@ func TestAnswerOfAnAgentThatIsAToolIsNotTheAnswerOfItsCaller(t *testing.T) {
 		t.Errorf("status %s, output %v", tp.Run.Status, tp.Output.Text)
 	}
 }
+
+// An instrumentation that records no content does not show an answer either; one that does is missed.
+func TestRunOfWhichNothingIsRecordedEndsAsItsSpanDoes(t *testing.T) {
+	for args, want := range map[string]tape.RunStatus{"": tape.StatusOK, `{"x":1}`: tape.StatusIncomplete} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.tool("f", 2, 1, 11, 12, "c1", args, "")
+		if got := the(t, tr.runs(t)).Run.Status; got != want {
+			t.Errorf("arguments %q: status %s, want %s", args, got, want)
+		}
+	}
+}

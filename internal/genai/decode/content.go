@@ -165,10 +165,11 @@ func ForgeCut(text string) (prefix string, whole int, cut bool) {
 	return text[:at+m[0]], whole, true
 }
 
-// maskedInside reports that a whole leaf of a value is a mask.
+// maskedInside reports that a whole leaf of a value is a mask, or a mask behind the word that names the scheme of a credential.
 func maskedInside(v exactjson.Value) bool {
 	if v.Kind() == exactjson.String {
-		return LabelOf(v.Str()) == tape.Masked
+		scheme, credential, ok := strings.Cut(v.Str(), " ")
+		return LabelOf(v.Str()) == tape.Masked || ok && len(scheme) <= 10 && exactMasks[credential]
 	}
 	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return maskedInside(m.Value) })
 }

@@ -148,6 +148,9 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 	}
 	var parts []Part
 	callID := v.First("tool_call_id", "toolCallId", "call_id")
+	if role == tape.RoleUser && TextOfID(callID) != "" && !v.First("parts", "content").IsAbsent() {
+		role = tape.RoleTool // what answers a call is its result, whoever is said to have written it
+	}
 	switch body := v.First("parts", "content", "blocks"); {
 	case role == tape.RoleTool && (!callID.IsAbsent() || !hasResultPart(body)):
 		id := TextOfID(callID)

@@ -186,3 +186,14 @@ func FuzzMessagesOfAnyJSONAreRead(f *testing.F) {
 		}
 	})
 }
+
+func TestMessageThatAnswersACallIsItsResult(t *testing.T) {
+	v, err := exactjson.Parse(`[{"role":"user","tool_call_id":"c1","content":"rain"},{"role":"user","content":"and now?"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, ok := decode.Messages(v, tape.RoleUser)
+	if !ok || len(messages) != 2 || messages[0].Role != tape.RoleTool || messages[0].Parts[0].ID != "c1" || messages[0].Parts[0].Result.Str() != "rain" || messages[1].Role != tape.RoleUser {
+		t.Errorf("%+v", messages)
+	}
+}

@@ -43,6 +43,9 @@ var Mutations = []Mutation{
 	{"content in log records", "messages, arguments and results lie in a log record of the span instead of its attributes", contentInLogs},
 	{"two traces, clock behind", "the second half of the run lies in a trace of its own, and its clock is two seconds behind", clockBehind},
 	{"no parents", "no span names a parent", noParents},
+	{"other words in messages", "members of message lists have the names of another provider's style (`toolCallId`, `toolCalls`), roles are `human`, `ai` and `function`, texts are lists of parts; no tool spans", otherWords},
+	{"items instead of messages", "message lists are items: calls and their results stand beside the messages, as the Responses API writes them; no tool spans", itemLists},
+	{"results as user messages", "messages with the result of a tool have the role of the user; the id of the call stays; no tool spans", userResults},
 }
 
 // Apply returns the run as the mutation would have recorded it. ok is false when the mutation finds nothing to change.
@@ -539,5 +542,111 @@ func contentInLogs(r *recording) {
 		l.SetSpanID(s.span.SpanID())
 		l.SetTimestamp(s.span.EndTimestamp())
 		return l.Attributes()
+	})
+}
+
+// messageLists changes every list of chat messages in OpenAI's style that an attribute of a model call holds as JSON, however deep it lies, and drops the spans of
+// tools.
+func (r *recording) messageLists(change func([]exactjson.Member) []value) {
+	isMessages := func(v value) bool {
+		if v.Kind() != exactjson.Array || v.Len() == 0 {
+			return false
+		}
+		for _, m := range v.Members() {
+			role := m.Value.Get("role").Str()
+			if !slices.Contains([]string{"system", "developer", "user", "assistant", "tool"}, role) || role == "tool" && m.Value.Get("tool_call_id").IsAbsent() || m.Value.Get("content").IsAbsent() && m.Value.Get("tool_calls").IsAbsent() || !m.Value.Get("parts").IsAbsent() {
+				return false
+			}
+		}
+		return true
+	}
+	var rewrite func(v value) value
+	rewrite = func(v value) value {
+		if isMessages(v) {
+			r.changed = true
+			return exactjson.ArrayValue(change(v.Members())...)
+		}
+		return v.Map(func(_ int, m exactjson.Member) value { return rewrite(m.Value) })
+	}
+	text := func(_ string, v pcommon.Value) {
+		if v.Type() != pcommon.ValueTypeStr || !strings.Contains(v.Str(), `"role"`) {
+			return
+		}
+		if parsed, err := exactjson.Parse(v.Str()); err == nil && parsed.Kind() >= exactjson.Array {
+			v.SetStr(rewrite(parsed).JSON())
+		}
+	}
+	for _, s := range r.of(dialect.Model) {
+		s.attributes(text)
+	}
+	if r.changed {
+		noToolSpans(r) // so that the conversation alone tells of the calls
+	}
+}
+
+func member(name string, v value) exactjson.Member { return exactjson.Member{Name: name, Value: v} }
+
+func word(text string) value { return exactjson.StringValue(text) }
+
+func otherWords(r *recording) {
+	names := map[string]string{"tool_calls": "toolCalls", "tool_call_id": "toolCallId", "finish_reason": "finishReason"}
+	roles := map[string]string{"user": "human", "assistant": "ai", "tool": "function"}
+	r.messageLists(func(list []exactjson.Member) (messages []value) {
+		for _, e := range list {
+			m := e.Value
+			var out []exactjson.Member
+			for _, f := range m.Members() {
+				if name := names[f.Name]; name != "" {
+					f.Name = name
+				}
+				switch {
+				case f.Name == "role" && roles[f.Value.Str()] != "":
+					f.Value = word(roles[f.Value.Str()])
+				case f.Name == "content" && f.Value.Kind() == exactjson.String && f.Value.Str() != "" && m.Get("role").Str() != "tool":
+					f.Value = exactjson.ArrayValue(exactjson.ObjectValue(member("type", word("text")), member("text", f.Value)))
+				}
+				out = append(out, f)
+			}
+			messages = append(messages, exactjson.ObjectValue(out...))
+		}
+		return messages
+	})
+}
+
+func itemLists(r *recording) {
+	r.messageLists(func(list []exactjson.Member) (items []value) {
+		add := func(members ...exactjson.Member) { items = append(items, exactjson.ObjectValue(members...)) }
+		for _, e := range list {
+			m := e.Value
+			if m.Get("role").Str() == "tool" {
+				add(member("type", word("function_call_output")), member("call_id", m.Get("tool_call_id")), member("output", m.Get("content")))
+				continue
+			}
+			if content := m.Get("content"); !content.IsEmpty() {
+				add(member("type", word("message")), member("role", m.Get("role")), member("content", content))
+			}
+			for _, c := range m.Get("tool_calls").Members() {
+				f := c.Value.Get("function")
+				if f.Kind() != exactjson.Object {
+					f = c.Value
+				}
+				add(member("type", word("function_call")), member("call_id", c.Value.Get("id")), member("name", f.Get("name")), member("arguments", f.First("arguments", "args")))
+			}
+		}
+		return items
+	})
+}
+
+func userResults(r *recording) {
+	r.messageLists(func(list []exactjson.Member) (messages []value) {
+		for _, e := range list {
+			messages = append(messages, e.Value.Map(func(_ int, f exactjson.Member) value {
+				if f.Name == "role" && f.Value.Str() == "tool" {
+					return word("user")
+				}
+				return f.Value
+			}))
+		}
+		return messages
 	})
 }

@@ -5,7 +5,10 @@ package generic
 
 import (
 	"cmp"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -30,7 +34,7 @@ var Unknown = &dialect.Dialect{
 
 // The words that say what an attribute holds: the last ones of a segment of its key.
 var (
-	inWords  = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question"}
+	inWords  = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question", "task", "tasks"}
 	outWords = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer"}
 )
 
@@ -271,7 +275,7 @@ func contents(a decode.Attributes) (in, out []content) {
 		} else if below.Get("messages").Kind() > exactjson.Null {
 			v = below
 		}
-		if v.IsEmpty() {
+		if v.IsEmpty() || v.Kind() == exactjson.String && decode.UsableID(v.Str()) == "" { // a placeholder
 			continue
 		}
 		c := content{stem, typedValue(v)}
@@ -363,7 +367,13 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observation) {
 	dialect.ReadWholeModel(o, best(in, conversation), best(out, conversation))
 	decode.FillList(&o.System, decode.System(instructions(a)))
-	if name := decode.ModelName(find(a, modelKey).Str()); name != o.ResponseModel {
+	asked := decode.ModelName(find(a, func(key string) bool { return ends(key, "ls", "model", "name") || ends(key, "request", "model") }).Str()) // the first is LangChain's
+	decode.FillString(&o.Model, asked)
+	switch name := decode.ModelName(find(a, modelKey).Str()); {
+	case name == o.ResponseModel:
+	case snapshot.MatchString(name): // what a provider answers with when it was asked for the model without a date
+		decode.FillString(&o.ResponseModel, name)
+	default:
 		decode.FillString(&o.Model, name)
 	}
 	if reason := find(a, func(key string) bool { return ends(key, "finish", "reason") }).Str(); reason != "" {
@@ -375,6 +385,32 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observa
 		}
 	}
 	decode.FillUsage(&o.Usage, decode.Usage(find(a, func(key string) bool { return ends(key, "usage") || ends(key, "usage", "details") })))
+}
+
+// snapshot is how the name of a model ends that is one state of it: the date of that state.
+var snapshot = regexp.MustCompile(`-(20\d{2}-?[01]\d-?[0-3]\d)$`)
+
+// LabelRounded labels the arguments and the result of a call that may hold rounded integers: nobody knows in which language the producer ran.
+func LabelRounded(o *dialect.Observation) {
+	for _, c := range []*decode.Content{&o.Args, &o.Result} {
+		if c.Label == "" && rounded(*c) {
+			c.Label = tape.Lossy
+		}
+	}
+}
+
+// rounded reports an integer that JavaScript has rounded, in all likelihood: beyond what a double holds exactly, and written as one prints. Round
+// numbers, such as times in nanoseconds, are whole in any case.
+func rounded(c decode.Content) bool {
+	v := c.Value
+	if inner, ok := decode.Structure(v); ok {
+		v = inner
+	}
+	if v.Kind() == exactjson.Number {
+		f, ok := v.Float()
+		return ok && math.Abs(f) >= 1<<53 && math.Abs(f) < 1e21 && v.Text() == strconv.FormatFloat(f, 'f', -1, 64) && !strings.HasSuffix(v.Text(), "000000")
+	}
+	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return rounded(decode.Content{Value: m.Value}) })
 }
 
 // conversation prefers what holds messages, the more the better, then what is whole to what was gathered from several keys.

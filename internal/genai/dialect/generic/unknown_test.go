@@ -30,6 +30,19 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 			},
 			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"one moment\" | call look c1 {\"a\":1}\n",
 		},
+		"integers that a JavaScript runtime may have rounded": {
+			[]string{"zz.span.type", "tool", "zz.input", `{"id":9007199254740993}`, "zz.output", `{"checksum":18446744073709552000,"at":1795196161990000000}`},
+			"class: tool\ndialect: unknown\nname: work\nkind: function\nargs: {\"id\":9007199254740993}\n" +
+				"result: \"{\\\"checksum\\\":18446744073709552000,\\\"at\\\":1795196161990000000}\" [lossy]\n",
+		},
+		"the name of one state of a model is that of the one that answered": {
+			[]string{"zz.span.type", "llm", "zz.model.name", "m1-2026-01-31", "zz.input", `[{"role":"user","content":"hi"}]`},
+			"class: model\ndialect: unknown\nrequest: user | text \"hi\"\nresponse model: m1-2026-01-31\n",
+		},
+		"an operation of nobody's is no model call for its prompt": {
+			[]string{"gen_ai.operation.name", "chain", "zz.span.kind", "chain", "gen_ai.prompt", `{"input":"hi"}`},
+			"class: agent\ndialect: unknown\nrun span: yes\nweak: yes\nagent: work\ninput: user | text \"hi\"\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := genaitest.Span("com.zz", "work", c.attributes...)

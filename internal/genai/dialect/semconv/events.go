@@ -91,6 +91,7 @@ func eventFields(a decode.Attributes) exactjson.Value {
 // readEvents builds messages from events where the attributes gave none.
 func readEvents(events []Event, o *dialect.Observation, request, response *[]decode.Message) {
 	var asked, answered []decode.Message
+	var wholeInput, wholeOutput []decode.Message
 	for _, e := range events {
 		switch e.Name {
 		case "gen_ai.system.message", "gen_ai.developer.message", "gen_ai.tool.developer":
@@ -111,17 +112,16 @@ func readEvents(events []Event, o *dialect.Observation, request, response *[]dec
 			answered = append(answered, messages...)
 		case "gen_ai.client.inference.operation.details":
 			decode.FillList(&o.System, decode.System(e.Fields.Get("gen_ai.system_instructions")))
-			if messages, ok := decode.Messages(e.Fields.Get("gen_ai.input.messages"), tape.RoleUser); ok {
-				asked = append(asked, messages...)
-			}
-			if messages, ok := decode.Messages(e.Fields.Get("gen_ai.output.messages"), tape.RoleAssistant); ok {
-				answered = append(answered, messages...)
-			}
+			// each holds a whole list: a second one that says so again adds nothing
+			input, _ := decode.Messages(e.Fields.Get("gen_ai.input.messages"), tape.RoleUser)
+			output, _ := decode.Messages(e.Fields.Get("gen_ai.output.messages"), tape.RoleAssistant)
+			decode.FillList(&wholeInput, input)
+			decode.FillList(&wholeOutput, output)
 			decode.FillList(&o.Tools, decode.ToolDefinitions(e.Fields.Get("gen_ai.tool.definitions")))
 		}
 	}
-	decode.FillList(request, asked)
-	decode.FillList(response, answered)
+	decode.FillList(request, append(asked, wholeInput...))
+	decode.FillList(response, append(answered, wholeOutput...))
 }
 
 // EventMessage reads one message event: role and content lie side by side in its body.

@@ -68,7 +68,7 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 		}
 	}
 	if class == dialect.Unclassified {
-		model := a.Has("gen_ai.request.model") || a.Has("gen_ai.response.model") || a.Has("gen_ai.usage.input_tokens") || hasMessages(a)
+		model := a.Has("gen_ai.request.model") || a.Has("gen_ai.response.model") || a.Has("gen_ai.usage.input_tokens") || hasMessages(a) && a.Text("gen_ai.operation.name") == "" // an operation of their own may be anything
 		switch {
 		case !model && (a.Has("gen_ai.tool.name") || a.Has("gen_ai.tool.call.id")):
 			class = dialect.Tool
