@@ -158,8 +158,8 @@ func (v *judged) order() int {
 // unnamed lists the new results of a request that belong to no call by id.
 func (p *prover) unnamed(m *tape.Event) (results []*tape.Part) {
 	fresh := p.requests[m.Seq].fresh
-	for path := range m.Provenance {
-		if path == "request" || strings.HasPrefix(path, "request.") {
+	for path, label := range m.Provenance {
+		if (path == "request" || strings.HasPrefix(path, "request.")) && label != tape.Redacted {
 			return nil // what is shown may not be what it was
 		}
 	}
