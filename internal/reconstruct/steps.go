@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -82,10 +80,6 @@ func (s *stitcher) byAnswer() {
 
 // steps unites spans that hold no call and nothing but what a run of the same trace holds too with that run.
 func (s *stitcher) steps() {
-	type place struct {
-		trace  string
-		parent pcommon.SpanID
-	}
 	var bare []*fragment
 	runs := map[string][]*fragment{}
 	for _, f := range s.all {

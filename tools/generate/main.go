@@ -68,12 +68,14 @@ func run(root, tools string) error {
 		return err
 	}
 	for _, file := range sources {
-		if filepath.Base(file) == "main.go" {
-			if err := rewrite(file, linkerVersion); err != nil {
-				return err
-			}
+		var edits []func(string) (string, error)
+		switch filepath.Base(file) { // the others are written by hand
+		case "main.go":
+			edits = append(edits, linkerVersion, moduleVersion)
+		case "components.go":
+			edits = append(edits, moduleVersion)
 		}
-		for _, edit := range []func(string) (string, error){moduleVersion, formatted} {
+		for _, edit := range append(edits, formatted) {
 			if err := rewrite(file, edit); err != nil {
 				return err
 			}

@@ -24,11 +24,7 @@ func (f *finder) assignment(at int) {
 		end++
 	}
 	f.assigned = end
-	for end+1 < len(s) && s[end] == ' ' && strings.HasPrefix(s[end:], " for ") { // the passcode for the meeting is …
-		n := forClause(s[end:])
-		if n == 0 {
-			break
-		}
+	if n := forClause(s[end:]); n > 0 { // the passcode for the meeting is …
 		f.assigned = end + n
 		if k := f.r.Named(s[start:end]); k.secret {
 			to := end + n
@@ -114,6 +110,9 @@ func (f *finder) assignment(at int) {
 
 // forClause returns where the value begins behind " for the meeting is ", 0 if the text goes on otherwise.
 func forClause(s string) int {
+	if !strings.HasPrefix(s, " for ") {
+		return 0
+	}
 	n := min(len(s), 64)
 	i := strings.Index(s[:n], " is ")
 	if j := strings.Index(s[:n], ": "); j > 0 && (i < 0 || j < i) {

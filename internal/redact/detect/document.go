@@ -20,15 +20,8 @@ type frame struct {
 	speaker       bool // object: one of its members says who speaks
 	// announced is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	announced *Name
-	// unnamed is a value that came before the member that names it.
-	unnamed *unnamedValue
-}
-
-// unnamedValue is a string of a JSON text that stands under one of valueNames.
-type unnamedValue struct {
-	text string
-	v    *view
-	at   jsonscan.Token
+	// unnamed is a string under one of valueNames that came before the member that names it.
+	unnamed *jsonscan.Token
 }
 
 // nameNames and valueNames are the members of an object that holds a name and its value.
@@ -99,7 +92,7 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 				}
 				if p.knownClean(p.cleanKey(cleanRaw, raw, key)) {
 					if top.object && valueNames[p.path[len(p.path)-1].name] && top.announced == nil {
-						top.unnamed = &unnamedValue{at: t}
+						top.unnamed = &t
 					}
 					if len(frames) > 1 {
 						p.note(raw, key, false, streamPiece{raw: true, at: t.Start + 1, end: t.End - 1})
@@ -119,16 +112,16 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 			}
 			edits = p.inside(edits, t.Start+1, v, of)
 			if top.object && valueNames[p.path[len(p.path)-1].name] && top.announced == nil {
-				top.unnamed = &unnamedValue{at: t}
+				top.unnamed = &t
 			} else if u := top.unnamed; u != nil && top.announced != nil {
 				top.unnamed = nil
-				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.at.Start && e.start < u.at.End })
+				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.Start && e.start < u.End })
 				key := top.announced
 				if p.inherited != nil {
 					key = p.inherited
 				}
-				unnamed, how := decoded(s, u.at)
-				edits = p.inside(edits, u.at.Start+1, how, p.leaf(unnamed, key))
+				unnamed, how := decoded(s, *u)
+				edits = p.inside(edits, u.Start+1, how, p.leaf(unnamed, key))
 				slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 			}
 			if len(frames) > 1 {

@@ -274,7 +274,7 @@ func (f *finder) value(r *rule, start, end int, add func(start, end int)) {
 // gapState is how far a rule with a gap has looked.
 type gapState struct {
 	barrier, open int   // no byte of s[:open] from the last head on ends a gap but the one at barrier
-	from, to      int   // tails were looked for in s[from:to]
+	to            int   // tails were looked for up to here
 	tail          []int // the first of them, as offsets in the text; nil if there is none
 	chunk         int
 }
