@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -135,6 +136,10 @@ func dial(t *testing.T, address string) *grpc.ClientConn {
 	return conn
 }
 
+// retryable are the codes after which a sender tries again, by the specification of OTLP/gRPC. A load balancer whose member starts again answers
+// with the second.
+var retryable = []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Aborted, codes.OutOfRange, codes.DataLoss}
+
 // sdk repeats a request until it is acknowledged, as SDKs do.
 func sdk(t *testing.T, export func(context.Context) error, headers ...string) {
 	t.Helper()
@@ -147,7 +152,7 @@ func sdk(t *testing.T, export func(context.Context) error, headers ...string) {
 		if err == nil {
 			return
 		}
-		if status.Code(err) != codes.Unavailable || ctx.Err() != nil {
+		if !slices.Contains(retryable, status.Code(err)) || ctx.Err() != nil {
 			t.Error(err)
 			return
 		}
