@@ -60,10 +60,11 @@ func FileName(t *tape.Tape) string {
 		}
 		return '_'
 	}, workflowID(t))
-	id = strings.ReplaceAll(id[:min(len(id), maxName)], "__0x", "___x") // gocloud.dev takes it for an escape
+	id = id[:min(len(id), maxName)]
 	if id[0] == '.' {
 		id = "_" + id[1:] // no hidden files
 	}
+	id = strings.ReplaceAll(id, "__0x", "___x") // gocloud.dev takes it for an escape
 	return fmt.Sprintf("%s-%s-%.8s.json", id, t.Run.EndedAt.UTC().Format("2006-01-02T15-04-05Z"), snapshotID(t))
 }
 

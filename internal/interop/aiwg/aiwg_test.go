@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -200,6 +201,12 @@ func TestFileNamesFollowTheRuleAndFitEveryStore(t *testing.T) {
 		EndedAt: time.Date(2026, 1, 25, 16, 0, 0, 5, time.FixedZone("", 3600))}}
 	if got, want := FileName(tp), "_._flows_a_b-2026-01-25T15-00-00Z-"+snapshotID(tp)[:8]+".json"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	for _, id := range []string{". 0x", "a__0x2f", strings.Repeat("é", 300), "..."} {
+		tp.Run.WorkflowID = id
+		if err := deck.CheckKey(FileName(tp)); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
 	}
 }
 

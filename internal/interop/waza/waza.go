@@ -87,11 +87,10 @@ func slug(id string) string {
 		}
 	}, id)
 	s = cmp.Or(s[:min(len(s), maxSlug)], "task")
-	s = strings.ReplaceAll(s, "__0x", "___x") // gocloud.dev takes it for an escape
 	if s[0] == '.' {
 		s = "_" + s[1:] // no hidden files
 	}
-	return s
+	return strings.ReplaceAll(s, "__0x", "___x") // gocloud.dev takes it for an escape
 }
 
 // testID names the task of a run: waza groups and compares runs by it.

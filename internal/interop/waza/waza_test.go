@@ -71,7 +71,7 @@ func TestReadRefusesWhatIsNoSnapshot(t *testing.T) {
 func TestFileNames(t *testing.T) {
 	for id, want := range map[string]string{
 		"planner": "planner-run1.json", "a/b": "a_b-run1.json", "a_b": "a_b-run1.json", "日本": "__-run1.json", "": "task-run1.json", "A.b-c_9": "A.b-c_9-run1.json",
-		".hidden": "_hidden-run1.json", "a__0x2f": "a___x2f-run1.json", "a b\n": "a_b_-run1.json",
+		".hidden": "_hidden-run1.json", "a__0x2f": "a___x2f-run1.json", ". 0x": "___x-run1.json", "a b\n": "a_b_-run1.json",
 	} {
 		if got := FileName(&tape.Tape{Run: tape.Run{Agent: tape.Agent{Name: id}}}); got != want {
 			t.Errorf("%q: %s, want %s", id, got, want)
