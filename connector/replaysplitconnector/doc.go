@@ -3,6 +3,6 @@
 
 //go:generate mdatagen metadata.yaml
 
-// Package replaysplitconnector separates the telemetry of replays from that of production. It decides for whole runs. What it cannot decide never
-// goes to production.
+// Package replaysplitconnector separates the telemetry of replays from that of production. It decides for whole runs. Telemetry that it cannot
+// decide never goes to production.
 package replaysplitconnector // import "github.com/tapedeck/tapedeck/connector/replaysplitconnector"

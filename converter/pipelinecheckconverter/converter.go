@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pipelinecheckconverter finds mistakes in the pipelines of a collector that no component can see from where it stands. A component knows its own settings
-// and its neighbours' interfaces; a confmap converter sees the whole configuration, at the start and in `otelcol validate`. It changes nothing.
+// Package pipelinecheckconverter finds mistakes in the pipelines of a collector that no single component can see. A component knows its own settings and
+// the interfaces of its neighbours. A confmap converter sees the whole configuration, at the start and in `otelcol validate`. This one changes nothing.
 package pipelinecheckconverter // import "github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
 
 import (

@@ -74,8 +74,8 @@ func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) 
 // openPatience is how long the start of the collector waits for a store that does not answer.
 const openPatience = 5 * time.Second
 
-// start opens the deck. What only an operator's edit can mend ends the start; a store that is away, refuses or is silent does not,
-// because a collector that restarts during an outage must go on taking evidence.
+// start opens the deck. A mistake that only an operator's edit can mend fails the start. A store that is away, refuses or is
+// silent does not, because a collector that restarts during an outage must go on taking evidence.
 func (e *tapeExporter) start(ctx context.Context, host component.Host) error {
 	e.health.start(host)
 	ctx, cancel := context.WithTimeout(ctx, openPatience)

@@ -21,8 +21,8 @@ const (
 	full failure = "full"
 	// failed: the store is away, or the attempt ran out of time. It is tried again.
 	failed failure = "failed"
-	// underivable: the evidence is durable, because a part is written before anything is derived, but no tape can be made: a
-	// neighbouring part is damaged, or reconstruction cannot take the trace. Trying again would fail the same way and take the place of other traces.
+	// underivable: the evidence is durable, because a part is written before anything is derived, but no tape can be made. A neighbouring part is
+	// damaged, or reconstruction cannot take the trace. Trying again would fail the same way and take the place of other traces.
 	underivable failure = "underivable"
 	// tooLarge: the evidence exceeds one object. Neither time nor an operator can help.
 	tooLarge failure = "too_large"

@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor reports what is missing in telemetry for a replay of its runs, and which setting of the producer adds it.
+// Package doctor reports what telemetry lacks for a replay of its runs. It names the setting of the producer that adds each
+// missing part.
 package doctor
 
 import (

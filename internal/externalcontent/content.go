@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// contentOf returns what an attribute holds in the place of a reference: the JSON list or object as it was stored, or the list whose
-// elements were stored as JSON lines.
+// contentOf returns what an attribute holds in the place of a reference. This is the JSON list or object as it was stored, or the
+// list whose elements were stored as JSON lines.
 func contentOf(body []byte) (string, error) {
 	content := strings.TrimSpace(string(body))
 	v, err := exactjson.Parse(content)

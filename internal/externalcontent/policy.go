@@ -3,8 +3,8 @@
 
 // Package externalcontent fetches content that telemetry holds by reference only and adds it to the evidence of a deck.
 //
-// References come with the telemetry, so whoever sends spans writes them. Nothing is fetched that the user has not allowed by a
-// prefix, and what is fetched is bounded in size and time.
+// The senders of spans write the references, so a reference is hostile input. The package fetches only from prefixes that the
+// user has allowed. It bounds each fetch in size and time.
 package externalcontent
 
 import (

@@ -19,8 +19,8 @@ const details = "gen_ai.client.inference.operation.details"
 // eventContent are the attributes of details that package semconv reads where they are.
 var eventContent = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions"}
 
-// withDetails returns the item with the attributes of its details on the span, where the span lacks them: whichever keys a convention has for
-// content, an instrumentation may write them into the event instead. It returns the item itself when there is nothing to add.
+// withDetails returns the item with the attributes of its details on the span, where the span lacks them. An instrumentation may write any
+// content key of a convention into the event instead. It returns the item itself when there is nothing to add.
 func withDetails(s *dialect.Source) *dialect.Source {
 	if s.ScopeName == dialect.LogScope {
 		return s

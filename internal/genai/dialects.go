@@ -1,11 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package genai holds the table of all dialects. It recognises the dialects of a span or log record, reads the item into an
-// observation (what it says about a run, in terms that do not depend on the dialect), and assigns log records to spans. It does not
-// assemble runs.
+// Package genai holds the table of all dialects. It recognises the dialects of a span or log record. It reads the item into an
+// observation: what the item says about a run, in terms that do not depend on the dialect. It assigns log records to spans. It does
+// not assemble runs.
 //
-// The types are those of package dialect, the decoders are in package decode, and each vendor has a folder below dialect.
+// The types are those of package dialect. The decoders are in package decode. Each vendor has a folder below dialect.
 package genai
 
 import (

@@ -73,8 +73,8 @@ func Converse(t *tape.Tape, turns []Turn, tools []string) {
 	}
 }
 
-// KeptEvents pairs the events of a tape that went through a conversation with those it came from: the indices in before of all events of
-// after, or none when some were not there.
+// KeptEvents pairs the events of a tape that went through a conversation with the events they came from. It returns the indices in
+// before of all events of after, or none when some of them are not there.
 func KeptEvents(before, after *tape.Tape) []int {
 	same := func(a, b *tape.Event) bool {
 		switch {

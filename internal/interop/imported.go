@@ -12,9 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Finish makes a tape that was built from a file of another format whole: tenant and producer, ids where the file has none, the
-// numbers of the events, hashes, sums, grade and proof. seed is what the ids are derived from: the same seed gives the same ids, so it
-// should be the file without its formatting. What stands on the tape already stays, and everything else is a function of it.
+// Finish completes a tape that was built from a file of another format. It adds tenant and producer, ids where the file has none, the
+// numbers of the events, hashes, sums, grade and proof. The ids are derived from seed: the same seed gives the same ids, so it should
+// be the file without its formatting. Finish keeps what stands on the tape already. Everything else is a function of it.
 func Finish(t *tape.Tape, format string, seed []byte, o Options) Run {
 	t.Kind, t.SchemaVersion = tape.Kind, tape.SchemaVersion
 	t.Producer = o.Producer

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interop is what the formats of other tools have in common: each is a [Format] in a package of its own, and package formats
-// lists them all. No format is written or read without saying what is lost on the way.
+// Package interop holds what the formats of other tools have in common. Each format is a [Format] in a package of its own, and
+// package formats lists them all. Writing and reading a format always reports what is lost on the way.
 package interop
 
 import (

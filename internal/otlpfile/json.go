@@ -20,8 +20,8 @@ import (
 const maxDepth = 1024
 
 // checker walks over one JSON document before the decoder sees it. It checks the grammar and, where the schema knows a member, its type,
-// so that an error has a place; and it notes the edits that make the document readable for the decoder: ids in base64 or with
-// 16 digits, integers written as 1e3 or 1.0, null for a scalar, base64url.
+// so that an error has a place. It also notes the edits that make the document readable for the decoder. They concern ids in base64 or
+// with 16 digits, integers written as 1e3 or 1.0, null for a scalar, and base64url.
 type checker struct {
 	doc   string
 	raw   []byte // the same

@@ -162,8 +162,8 @@ func acceptInteger(text string, k kind) (string, error) {
 	return text, nil
 }
 
-// acceptID returns the id as lower case hex digits. It takes hex in any case, also with a 0x prefix or written as a UUID, base64 as the
-// JSON mapping of protobuf writes bytes, and trace ids of 64 bits, which are padded with zeros as W3C Trace Context says.
+// acceptID returns the id as lower case hex digits. It takes hex in any case, also with a 0x prefix or written as a UUID. It takes
+// base64, as the JSON mapping of protobuf writes bytes. It pads trace ids of 64 bits with zeros, as W3C Trace Context says.
 func acceptID(text string, k kind) (string, error) {
 	size := 16
 	if k == kindSpanID {

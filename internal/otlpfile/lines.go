@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// documentStarts are the beginnings of a line at which a new document starts even if the one before it was never closed: a
-// writer that died in the middle of a line, and went on.
+// documentStarts are the beginnings of a line at which a new document starts even if the one before it was never closed. A writer
+// that died in the middle of a line, and went on, leaves such a file.
 var documentStarts = [][]byte{[]byte(`{"resourceSpans"`), []byte(`{"resourceLogs"`), []byte(`{"resource_spans"`), []byte(`{"resource_logs"`), []byte(`{"ts":"`)}
 
 const longestStart = 17

@@ -1,12 +1,12 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlpfile reads telemetry that was written to files. It takes OTLP/JSON documents, one or many (JSON lines, indented,
-// concatenated, or a JSON array of them), protobuf requests, and the length-prefixed form of the collector's file exporter. Each may be
-// plain, gzip or zstd. What a file holds is found out from its content, never from its name. Traces and logs may be mixed in any order.
-// Lines of a Forge audit stream are handed over as they are, for package forgeaudit.
+// Package otlpfile reads telemetry that was written to files. It takes OTLP/JSON documents, protobuf requests, and the length-prefixed
+// form of the collector's file exporter. A file may hold one JSON document or many: as JSON lines, indented, concatenated, or in a JSON
+// array. Each form may be plain, gzip or zstd. The content of a file tells its form; the name never does. Traces and logs may be mixed
+// in any order. Lines of a Forge audit stream are handed over as they are, for package forgeaudit.
 //
-// A document that cannot be understood is reported with its place and the rest is read. Memory is bounded by the largest document.
+// A document that cannot be understood is reported with its place, and the rest is read. The largest document bounds the memory.
 package otlpfile
 
 import (

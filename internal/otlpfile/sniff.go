@@ -21,9 +21,9 @@ var bom = []byte("\xef\xbb\xbf")
 
 // sniff tells the form from the first bytes of the plain input.
 //
-// A protobuf request starts with 0x0a, which is also a newline, so white space before JSON is told from protobuf by what follows it. A
-// length prefix starts with the highest byte of the length: 0x00 to 0x09 up to 160 MiB; a first message between 160 and 176 MiB
-// would look like a bare request and is refused.
+// A protobuf request starts with 0x0a, which is also a newline. What follows tells it from white space before JSON. A length prefix
+// starts with the highest byte of the length: 0x00 to 0x09 up to 160 MiB. A first message between 160 and 176 MiB would look like a
+// bare request and is refused.
 func sniff(head []byte) form {
 	if looksJSON(head) {
 		return formJSON

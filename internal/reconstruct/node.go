@@ -1,18 +1,18 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconstruct rebuilds agent runs from evidence. It is pure: the same set of items gives the same tapes, whatever the order,
-// the batches and the repetitions in which they came.
+// Package reconstruct rebuilds agent runs from evidence. It is pure: the same set of items gives the same tapes. The order of the
+// items, their batches and their repetitions change nothing.
 //
-// The way through has a file for each step:
+// The steps follow each other, each in a file:
 //
 //   - node: items become observations
-//   - twins: spans that came twice are one
+//   - twins: spans that came twice become one
 //   - tree: parents, orphans
 //   - runs: which spans are one run
 //   - stitch: which parts are one run by what they say (spine, asked, steps)
 //   - calls: one call for each real call
-//   - conversation: messages, who asked for which tool, what later requests show
+//   - conversation: messages, which response asked for which tool call, what later requests show
 //   - order, build: the tape
 //   - ending: how the run ended
 //   - grade: what the tape is good for

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replay is where replays live: it finds and opens the runs that a reference stands for, checks them, and says what came out. The
-// folders below it show runs and comparisons to a person. Its hints name the flags of the command line, which has no other way to runs.
+// Package replay finds and opens the runs that a reference stands for, checks them, and says what came out of a replay. The packages
+// below it show runs and comparisons to a person. Its hints name the flags of the command line, which has no other way to runs.
 package replay
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scrub finds secrets in decks that exist, and rewrites what holds them.
+// Package scrub finds secrets in existing decks, and rewrites the objects that hold them.
 package scrub
 
 import (

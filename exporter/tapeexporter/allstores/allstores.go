@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package allstores is the tape exporter with the drivers for Google Cloud Storage (gs) and Azure Blob Storage (azblob) linked in. A
-// builder manifest imports it instead of tapeexporter when these are wanted; they add about 30 MB to a collector.
+// builder manifest that needs these stores imports it instead of tapeexporter. The drivers add about 30 MB to a collector.
 package allstores // import "github.com/tapedeck/tapedeck/exporter/tapeexporter/allstores"
 
 import (

@@ -1,11 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decode reads recorded values, whatever dialect they come from: attributes, JSON in strings, flattened keys, Python
-// literals, message lists and parts, envelopes around tool results, request and response bodies of providers, masks and cuts.
+// Package decode reads recorded values of every dialect: attributes, JSON in strings, flattened keys, Python literals, message
+// lists and parts. It also reads envelopes around tool results, request and response bodies of providers, masks and cuts.
 //
-// Every function is pure and takes input of any content. What cannot be decoded stays the text that was recorded; a label says when
-// a value was cut or masked. Depth and number of nested values are bounded.
+// Every function is pure and takes input of any content. A value that cannot be decoded stays the text that was recorded. A label
+// says when a value was cut or masked. Depth and number of nested values are bounded.
 package decode
 
 import (
@@ -66,8 +66,8 @@ func FillList[T any](dst *[]T, src []T) {
 	}
 }
 
-// FillContent takes src if dst is empty. It also takes src if dst is damaged, src is not, and their recorded texts differ: an equal text
-// without a label is not better, its dialect only did not recognise the damage.
+// FillContent takes src if dst is empty. It also takes src if dst is damaged, src is not, and their recorded texts differ. An equal text
+// without a label is not better: its dialect only did not recognise the damage.
 func FillContent(dst *Content, src Content) {
 	if !src.Present() {
 		return

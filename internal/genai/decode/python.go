@@ -14,9 +14,9 @@ import (
 // maxPythonDepth bounds nested Python literals.
 const maxPythonDepth = 128
 
-// Python reads a Python literal: dict, list, tuple (as array), str, int, float, True, False, None. ok says that the text begins like one.
-// lossy says that the text as a whole is no literal, so that there is no value: it holds a constructor call, a set, bytes, the address of
-// an object or a repeated key, or it does not end well.
+// Python reads a Python literal: dict, list, tuple (as array), str, int, float, True, False, None. ok says that the text begins like a
+// literal. lossy says that the text as a whole is no literal, so that there is no value. Such a text holds a constructor call, a set,
+// bytes, the address of an object or a repeated key, or it does not end well.
 func Python(text string) (v exactjson.Value, lossy, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || !strings.ContainsRune("{[(", rune(text[0])) {

@@ -190,8 +190,8 @@ func TextMessages(text string, role tape.Role) ([]Message, tape.Label) {
 	return messages, ""
 }
 
-// Many producers write one attribute for all that went into a span and one for all that came out: a text, a provider's request and
-// response, or the arguments and the return value of a function. These functions read such pairs.
+// Many producers write one attribute for all that went into a span and one for all that came out. Each holds a text, a provider's
+// request or response, or the arguments or return value of a function. These functions read such pairs.
 
 // maxInput bounds wrappings of an input or output.
 const maxInput = 4

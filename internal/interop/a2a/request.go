@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package a2a turns the inbound request on a tape into one that can be sent: a JSON-RPC body of the A2A protocol and its HTTP headers.
-// The body is made with the types of the protocol's own Go module, so it is valid or not made at all.
+// The types of the protocol's own Go module make the body, so a body is valid or is not made at all.
 package a2a
 
 import (

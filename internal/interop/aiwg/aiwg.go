@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package aiwg writes and reads the execution snapshots of AIWG (github.com/jmagly/aiwg, execution-snapshot/v1), and matches the outcome of
-// a run with that of its replay by the strategies that the schema names. What the schema leaves open (text of hashes, names of files, the
-// clock of the retention) is settled in docs/formats.md.
+// Package aiwg writes and reads the execution snapshots of AIWG (github.com/jmagly/aiwg, execution-snapshot/v1). It matches the outcome of
+// a run with that of its replay by the strategies that the schema names. docs/formats.md settles what the schema leaves open: the text of
+// hashes, the names of files and the clock of the retention.
 package aiwg
 
 import (

@@ -88,8 +88,8 @@ func OutcomeOf(t *tape.Tape) Outcome {
 // ErrNoReplay is about two runs of which the second is not known to be a replay of the first.
 var ErrNoReplay = errors.New("not a replay of the recorded run")
 
-// IsReplay says why a run is not known to be a replay of another: nil when it names the other in replay_of, or when it carries a replay
-// tag, names nothing else, and was asked the same.
+// IsReplay says why a run is not known to be a replay of another. It returns nil when the run names the other in replay_of. It also
+// returns nil when the run carries a replay tag, names nothing else, and was asked the same.
 func IsReplay(recorded, replayed Outcome) error {
 	switch {
 	case recorded.ID == replayed.ID:
@@ -177,9 +177,9 @@ type Matching struct {
 	Measure   Measure // of the semantic strategy; TokenCosine if empty
 }
 
-// Match compares the outcome of a recorded run with that of its replay. Response, artifacts and tool calls are compared, the last two
-// where both sides have them. Equal responses are an exact match, and a partial one when something else differs; the semantic strategy
-// makes a semantic match of responses that are alike, the structural one a partial match of responses with an equal shape.
+// Match compares the outcome of a recorded run with that of its replay. It compares responses, and artifacts and tool calls where both
+// sides have them. Equal responses are an exact match, or a partial one when something else differs. The semantic strategy makes a
+// semantic match of responses that are alike. The structural strategy makes a partial match of responses with an equal shape.
 func (m Matching) Match(recorded, replayed Outcome) (Result, error) {
 	if m.Threshold == 0 {
 		m.Threshold = DefaultThreshold

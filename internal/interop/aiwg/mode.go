@@ -47,8 +47,8 @@ func seenOf(t *tape.Tape) (s seen) {
 	return s
 }
 
-// mode never claims more than was seen: strict when all model calls have temperature 0 and a seed, seeded when all have a seed, logged
-// when the content of every call is recorded.
+// mode never claims more than was seen. It is strict when all model calls have temperature 0 and a seed, seeded when all have a seed,
+// logged when the content of every call is recorded.
 func (s seen) mode() string {
 	switch {
 	case s.models > 0 && s.seeds == s.models && s.zeros == s.models:

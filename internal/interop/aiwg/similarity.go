@@ -17,9 +17,9 @@ type Measure struct {
 	Of   func(a, b string) float64
 }
 
-// TokenCosine is the measure that needs nothing but the texts: the cosine between the counts of their words and numbers, after NFC and
-// without regard to case, white space and punctuation. It knows nothing of meaning: a paraphrase is far from what it paraphrases, and a text in
-// which "not" was added is close. It is a floor under noise in wording, not a judge.
+// TokenCosine is the measure that needs nothing but the texts. It is the cosine between the counts of their words and numbers, after NFC and
+// without regard to case, white space and punctuation. It knows nothing of meaning. A paraphrase is far from its original, and a text in which
+// "not" was added is close. It is a floor under noise in wording, not a judge.
 var TokenCosine = Measure{Name: "token-cosine", Of: tokenCosine}
 
 // TrigramCosine is the same over sequences of three characters: for languages that do not part their words, and for texts with many

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package atif writes and reads trajectories in the Agent Trajectory Interchange Format of Harbor
-// (github.com/harbor-framework/harbor, rfcs/0001-trajectory-format.md). Written is version 1.7; 1.0 and all later minor versions are read.
+// Package atif writes and reads trajectories in the Agent Trajectory Interchange Format of Harbor (github.com/harbor-framework/harbor,
+// rfcs/0001-trajectory-format.md). It writes version 1.7. It reads 1.0 and all later minor versions.
 package atif
 
 import (

@@ -21,8 +21,8 @@ import (
 // unknown stands for the name and version of an agent that no record tells: the format demands both.
 const unknown = "unknown"
 
-// Encode writes a tape as a trajectory: each message once, as a step in the order in which it first came up; each model call a step with its
-// tool calls and what they returned. A run without any message or call is not held.
+// Encode writes a tape as a trajectory. Each message becomes one step, in the order in which it first came up. Each model call becomes a
+// step with its tool calls and what they returned. A run without any message or call is not held.
 func Encode(t *tape.Tape, _ []oracle.Entry, o interop.Options) ([]byte, []interop.Loss, error) {
 	doc, kept := interop.Original(t, name, runOf)
 	if !kept {

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chat writes and reads conversations as JSON lines of OpenAI chat messages, tool calls included: the form that fine-tuning
-// and most tools for data sets take. One line is one run.
+// Package chat writes and reads conversations as JSON lines of OpenAI chat messages, tool calls included. Fine-tuning and most
+// tools for data sets take this form. One line is one run.
 package chat
 
 import (

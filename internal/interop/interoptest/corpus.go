@@ -50,9 +50,9 @@ func Corpus(tb testing.TB, root string) []Recorded {
 	return all
 }
 
-// RoundTrip writes a tape, reads it back and writes it again, and fails when the bytes are not the same each time, the name of the file
-// fits no deck, the tape that was read is inconsistent, or reading reports a loss. It returns the
-// file, what writing it lost, and what was read.
+// RoundTrip writes a tape, reads it back and writes it again. It fails when the bytes are not the same each time, the name of the file
+// fits no deck, the tape that was read is inconsistent, or reading reports a loss. It returns the file, what writing it lost, and what
+// was read.
 func RoundTrip(tb testing.TB, f *interop.Format, t *tape.Tape) ([]byte, []interop.Loss, interop.Run) {
 	tb.Helper()
 	body, losses, err := f.Encode(t, oracle.FromTape(t), interop.Options{})

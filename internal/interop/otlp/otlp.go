@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlp writes the evidence of a run as OTLP/JSON: what its tape was derived from, not the tape. Deriving it again gives the same
-// tape.
+// Package otlp writes the evidence of a run as OTLP/JSON. The evidence is what the tape was derived from, so deriving it again gives the
+// same tape.
 package otlp
 
 import (

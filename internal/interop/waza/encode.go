@@ -28,8 +28,8 @@ const (
 	statusSkipped = "skipped" // not graded
 )
 
-// Encode writes a tape as a snapshot. Nothing is invented: no verdict without graders (the status of a run that went well is
-// "skipped"), no arguments that were not recorded, no environment variable that the options do not name.
+// Encode writes a tape as a snapshot. Nothing is invented. There is no verdict without graders: the status of a run that went
+// well is "skipped". There are no arguments that were not recorded, and no environment variable that the options do not name.
 func Encode(t *tape.Tape, entries []oracle.Entry, o interop.Options) ([]byte, []interop.Loss, error) {
 	e := &encoding{tape: t, entries: entries, options: o, from: residual(t)}
 	doc := snapshotShape.usual(e.document())
@@ -160,8 +160,9 @@ func (e *encoding) prompt() exactjson.Value {
 	return with(prompt, set("message", message))
 }
 
-// followUps are the messages that the user sent while the run went on: those that the model calls at the top were sent and that stand behind
-// what was known before. Where a conversation was cut or summarised on the way, what is equal to an earlier message counts once.
+// followUps are the messages that the user sent while the run went on. They are the messages that were sent to the model calls at the top
+// and that stand behind what was known before. Where a conversation was cut or summarised on the way, what is equal to an earlier message
+// counts once.
 func (e *encoding) followUps() []exactjson.Value {
 	t := e.tape
 	var sent []exactjson.Value

@@ -252,8 +252,8 @@ func (c *checker) strings(path string, m member, v exactjson.Value) exactjson.Va
 	return v.Map(func(_ int, e exactjson.Member) exactjson.Value { return exactjson.StringValue(e.Value.Str()) })
 }
 
-// usual returns the object as waza writes it: known members in their order, the ones that are always there filled in, empty ones left
-// out, names of maps sorted; what is not known stands behind.
+// usual returns the object as waza writes it. Known members stand in their order, and members that are always there are filled in.
+// Empty members are left out, and names of maps are sorted. Unknown members stand behind.
 func (s shape) usual(v exactjson.Value) exactjson.Value {
 	if s == nil {
 		return v

@@ -33,10 +33,10 @@ type Snapshot struct {
 	Evidence error
 }
 
-// Read reads a snapshot: strict JSON (no duplicate names, valid UTF-8), the right types, names in their exact case and MAJOR version 1.
-// Nothing is mandatory: {} is a snapshot. But a document that does not say what it is and holds members that no snapshot has must hold one
-// that only a snapshot has: a results file, a package.json or an answer of JSON-RPC are none. Errors that are about another kind of document wrap interop.ErrNotFormat; none holds recorded
-// content.
+// Read reads a snapshot: strict JSON (no duplicate names, valid UTF-8), the right types, names in their exact case and MAJOR version 1. No member is
+// mandatory: {} is a snapshot. A document that does not say what it is and holds members that no snapshot has must also hold one that only a snapshot has.
+// This rule keeps out a results file, a package.json or an answer of JSON-RPC. Errors that are about another kind of document wrap interop.ErrNotFormat.
+// No error holds recorded content.
 func Read(data []byte) (*Snapshot, error) {
 	v, err := exactjson.ParseWithin(string(data), exactjson.MaxDepth, maxValues)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package waza writes and reads the task snapshots of waza (github.com/microsoft/waza), and checks and compares them as `waza replay`
-// does. Snapshots are written in version 1.0, which every version of waza reads; 1.0 and the later form with an evidence manifest, 1.1,
-// are read.
+// Package waza writes and reads the task snapshots of waza (github.com/microsoft/waza). It checks and compares them as `waza replay`
+// does. It writes snapshots in version 1.0, which every version of waza reads. It reads 1.0 and 1.1, the later form with an evidence
+// manifest.
 package waza
 
 import (
@@ -38,9 +38,9 @@ var Format = &interop.Format{
 	},
 }
 
-// FileName is <slug>-run<N>.json: the slug is the id of the task with every character but A-Z a-z 0-9 - _ . turned into _, N the number
-// of the run. As waza's rule has no limit, ids that no store takes as a name are shortened or changed further; runs lie in folders of
-// their own, so that equal names do not meet.
+// FileName is <slug>-run<N>.json. The slug is the id of the task with every character but A-Z a-z 0-9 - _ . turned into _. N is the
+// number of the run. Waza's rule has no limit, so ids that no store takes as a name are shortened or changed further. Each run has a
+// folder of its own, so equal names do not meet.
 func FileName(t *tape.Tape) string {
 	return fileName(t, runNumber(t))
 }

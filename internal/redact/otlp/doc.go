@@ -1,6 +1,6 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlp walks over telemetry in the form of pdata, and has each string, number and key searched and replaced where it stands. What is
-// found, and how, is a matter of package detect.
+// Package otlp walks over telemetry in the form of pdata. It has each string, number and key searched and replaced in place. Package detect
+// decides what is found, and how.
 package otlp

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package token is the text form of what stands in place of a value that was redacted: a token or a mask. It knows nothing of rules.
+// Package token is the text form of what replaces a redacted value: a token or a mask. It knows nothing of rules.
 package token
 
 import (

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidebyside shows the comparison of two tapes to a person: as text for a terminal and as a page for a browser. Nothing that a
-// tape holds reaches either of them as anything but text.
+// Package sidebyside shows the comparison of two tapes to a person, as text for a terminal and as a page for a browser. Content of a
+// tape reaches both as text only.
 package sidebyside
 
 import (

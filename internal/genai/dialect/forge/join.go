@@ -133,8 +133,8 @@ func (run *auditedRun) note(code tape.Code, detail string) {
 	run.source.Notes = append(run.source.Notes, dialect.Note{Code: code, Detail: detail})
 }
 
-// distinct puts the records into their order and makes one of those that say the same: whether a record is confirmed depends on what
-// was given beside it, so a confirmed one outweighs the same that was not.
+// distinct puts the records into their order and makes one of those that say the same. Whether a record is confirmed depends on what
+// was given beside it, so a confirmed record outweighs an equal one that is not confirmed.
 func (run *auditedRun) distinct() {
 	rank := map[string]int{"": 0, AuditChainBrokenSigned: 1, AuditSignatureInvalid: 2, AuditUnsigned: 3, AuditChainBroken: 4}
 	best := map[string]*auditRecord{}

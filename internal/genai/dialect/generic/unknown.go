@@ -20,8 +20,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Unknown reads spans of instrumentations that no other dialect knows, whatever namespace their attributes have: by the words with which
-// keys end (input, output, arguments, span type, …) and by the shape of the values.
+// Unknown reads spans of instrumentations that no other dialect knows, whatever namespace their attributes have. It goes by the words
+// with which keys end (input, output, arguments, span type, …) and by the shape of the values.
 var Unknown = &dialect.Dialect{
 	ID:       "unknown",
 	Name:     "Any other instrumentation",
@@ -65,8 +65,8 @@ var besideClass = []string{
 	"request", "span", "task", "content", "action",
 }
 
-// recognises reports a span of an agent run that has no known mark: one that says what it is and what went in or came out, or one in which
-// a conversation went in or came out.
+// recognises reports a span of an agent run that has no known mark. Such a span says what it is and what went in or came out, or a
+// conversation went in or came out of it.
 func recognises(span ptrace.Span) bool {
 	if _, known := typeOf(span.Attributes()); known {
 		for key := range span.Attributes().All() {

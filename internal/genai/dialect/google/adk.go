@@ -118,8 +118,8 @@ func structured(s *dialect.Source, key string) bool {
 	return slices.ContainsFunc(semconv.Events(s), func(e semconv.Event) bool { return e.Fields.Get(key).Kind() == exactjson.Array })
 }
 
-// labelNulls labels results that are null in a structured attribute: that is also how a value is written that has no form in one, such as a
-// list of values of several kinds.
+// labelNulls labels results that are null in a structured attribute. Null also stands for a value that has no structured form,
+// such as a list of values of several kinds.
 func labelNulls(messages []decode.Message) {
 	for _, m := range messages {
 		for i := range m.Parts {

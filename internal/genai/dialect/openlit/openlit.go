@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 )
 
-// Dialect reads what OpenLIT does beside the GenAI conventions: model spans repeat the calls that were asked for in the attributes of
-// tools, wrappers have operations of their own, early versions write the prompt as lines of text.
+// Dialect reads what OpenLIT does beside the GenAI conventions. Model spans repeat the calls that were asked for in the attributes of
+// tools. Wrappers have operations of their own. Early versions write the prompt as lines of text.
 var Dialect = &dialect.Dialect{
 	ID:            "openlit",
 	Name:          "OpenLIT",

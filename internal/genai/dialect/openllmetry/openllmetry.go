@@ -14,9 +14,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads Traceloop's instrumentations and SDKs, in Python, JavaScript and Go, and SDKs made from them (ioa_observe): the
-// entity spans of decorators and frameworks, and model calls of the older generation, whose messages are flattened under
-// gen_ai.prompt.N and gen_ai.completion.N. Later ones (0.55 and on) write the messages of the GenAI conventions.
+// Dialect reads Traceloop's instrumentations and SDKs in Python, JavaScript and Go, and SDKs made from them (ioa_observe). It
+// reads the entity spans of decorators and frameworks. It also reads model calls of the older generation, whose messages are
+// flattened under gen_ai.prompt.N and gen_ai.completion.N. Later ones (0.55 and on) write the messages of the GenAI conventions.
 var Dialect = &dialect.Dialect{
 	ID:            "openllmetry",
 	Name:          "OpenLLMetry (Traceloop)",

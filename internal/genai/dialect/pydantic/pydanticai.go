@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// AI reads Pydantic AI of every instrumentation version: 1 writes message events as JSON in one attribute, 2 and later the
-// messages of the conventions, 3 and later also their span names.
+// AI reads Pydantic AI of every instrumentation version. Version 1 writes message events as JSON in one attribute. Versions 2 and
+// later write the messages of the conventions, 3 and later also their span names.
 var AI = &dialect.Dialect{
 	ID:       "pydantic-ai",
 	Name:     "Pydantic AI",

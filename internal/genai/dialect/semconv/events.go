@@ -160,9 +160,9 @@ func ChoiceMessage(fields exactjson.Value) decode.Message {
 	return m
 }
 
-// untie orders message records that bear the same time, as those of clocks that count milliseconds do: instructions come first, then
-// users and the assistant in turn, then each request for tools with its results. Where that leaves a choice the texts decide, so that
-// the same messages stand in the same order in every request.
+// untie orders message records that bear the same time. Clocks that count milliseconds give such records. Instructions come first,
+// then users and the assistant in turn, then each request for tools with its results. Where that leaves a choice the texts decide, so
+// that the same messages stand in the same order in every request.
 func untie(logged []Event) []Event {
 	out := make([]Event, 0, len(logged))
 	for len(logged) > 0 {

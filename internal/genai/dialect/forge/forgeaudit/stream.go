@@ -1,10 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forgeaudit reads the audit streams of Forge agents: NDJSON, one record per line, chained by hash and, if so configured,
-// signed. Records become log records, and with them evidence; what they say of a run is read by the package above.
+// Package forgeaudit reads the audit streams of Forge agents. A stream is NDJSON with one record per line. The records are
+// chained by hash and, if so configured, signed. Records become log records, and with them evidence. The package above reads what
+// they say of a run.
 //
-// A stream is a set of records: that they come in several files, in another order or twice changes nothing.
+// A stream is a set of records. Records that come in several files, in another order or twice give the same result.
 package forgeaudit
 
 import (
