@@ -194,7 +194,7 @@ type comparison struct {
 	*compare.Result
 }
 
-// pairs compares the first tape with each of the others. Nothing is written before all of them are loaded.
+// pairs compares the first tape with each of the others. It loads all of them before it writes anything.
 func (c *bisection) pairs(ctx context.Context, refs []string, o compare.Options) error {
 	tapes := make([]loaded, len(refs))
 	for i, ref := range refs {

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 )
 
-// Exit codes. What they mean for a command stands in docs/cli.md.
+// Exit codes. docs/cli.md says what they mean for each command.
 const (
 	exitOK      = 0 // everything done, or everything consistent
 	exitPartial = 1 // derive: some input refused; resolve: some content not fetched; verify: a check failed

@@ -221,7 +221,7 @@ type outputFile struct {
 	contentType string
 }
 
-// output is where a conversion writes: a store, or stdout when store is nil. What goes to stdout is held back until everything is
+// output is where a conversion writes: a store, or stdout when store is nil. Output for stdout is held back until everything is
 // known to be good.
 type output struct {
 	address string

@@ -14,8 +14,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// flatNames gives the files of runs names in one folder, no two alike. Where the format numbers runs, a run keeps the number that it has in
-// the folder already, so that exporting again changes nothing.
+// flatNames gives the files of runs names in one folder, no two alike. A run keeps the number that it has in the folder already, if the
+// format numbers runs. So exporting again changes nothing.
 type flatNames struct {
 	format *interop.Format
 	taken  map[string]*flatFile   // by name in lower case: some systems know no other

@@ -20,8 +20,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/runs"
 )
 
-// A deck has one redaction key. Evidence under another one makes a second version of every span that holds a token: tapes with conflicting
-// spans, which replays cannot verify. So what stores evidence compares its key with those that are there.
+// A deck has one redaction key. Evidence under another key makes a second version of every span that holds a token. The tapes then have
+// conflicting spans, which replays cannot verify. So every command that stores evidence compares its key with those that are there.
 
 // errKeyChange is returned, wrapped, for a key that is not the one of what is there.
 var errKeyChange = errors.New("another redaction key")

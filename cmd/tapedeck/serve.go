@@ -170,7 +170,8 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 		return errors.Join(err, listener.Close())
 	}
 	if os.Getenv("GOGC") == "" {
-		// What a call allocates is garbage at once, beside a heap of a few megabytes: the default collects hundreds of times a second.
+		// A call allocates garbage only, beside a heap of a few megabytes. The default setting would collect hundreds of times a
+		// second.
 		defer debug.SetGCPercent(debug.SetGCPercent(serveGCPercent))
 	}
 	handler := oraclehttp.NewHandler(config)

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// Config is the user's settings of the genailogs connector. Which records belong to agent runs is known from their event names.
+// Config is the user's settings of the genailogs connector. Event names tell which records belong to agent runs.
 type Config struct {
 	// Replay says what tells replays from production: a record that belongs to no run may say it of its trace.
 	Replay segregation.Config `mapstructure:"replay"`

@@ -16,7 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// By what spans are decided.
+// Values of the setting that says by what spans are decided.
 const (
 	byRun      = "run"
 	byResource = "resource"
@@ -53,7 +53,8 @@ func createDefaultConfig() component.Config {
 // Unmarshal refuses numbers that a setting cannot hold.
 func (c *Config) Unmarshal(conf *confmap.Conf) error { return configcheck.Unmarshal(conf, c) }
 
-// Validate reports every setting that cannot work. Whether the pipelines exist is known when the connector is built.
+// Validate reports every setting that cannot work. It does not check that the pipelines exist: that is known when the connector
+// is built.
 func (c *Config) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -70,7 +70,8 @@ func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 	return errors.Join(errs...)
 }
 
-// service is what the checks need of a configuration. What has another form than it should is left out: the collector itself says so.
+// service is what the checks need of a configuration. Parts in another form than they should have are left out, because the collector
+// itself reports them.
 type service struct {
 	processors map[string]any
 	connectors map[string]any

@@ -32,7 +32,7 @@ type Config struct {
 	Deck string `mapstructure:"deck"`
 	// Formats are the files that are written for each run; "tape" is always among them.
 	Formats []string `mapstructure:"formats"`
-	// Accept is "production", "replay", "undecided" or empty for any: which traces this exporter may begin. What it does not accept is
+	// Accept is "production", "replay", "undecided" or empty for any. It says which traces this exporter may begin. Other traces are
 	// kept under undecided/.
 	Accept string `mapstructure:"accept"`
 	// Replay says what tells replays from production.

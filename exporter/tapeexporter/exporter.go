@@ -27,7 +27,7 @@ import (
 )
 
 // writesPerCall is how many traces of one call are written at once. With agentrun before it a call brings one trace, and agentrun
-// decides on concurrency; without it a batch may bring hundreds, each a handful of round trips to the store.
+// decides on concurrency. Without agentrun a batch may bring hundreds of traces, each a handful of round trips to the store.
 const writesPerCall = 8
 
 // logInterval keeps a bucket that nobody has made yet from filling the log. Every attempt is counted as a metric.
@@ -153,7 +153,7 @@ func (e *tapeExporter) sweep(d *deck.Deck) {
 	})
 }
 
-// pushTraces returns when everything is durable. What is not is in the error, so that a repetition brings only that.
+// pushTraces returns when everything is durable. Its error holds the traces that are not, so that a repetition brings only those.
 func (e *tapeExporter) pushTraces(ctx context.Context, td ptrace.Traces) error {
 	groups, ignored := split(td, e.rules)
 	if ignored > 0 {

@@ -50,8 +50,8 @@ func wrap(ctx context.Context, set exporter.Settings, cfg *Config, e *tapeExport
 	return &traces{asConfigured, once}, err
 }
 
-// traces tries once what agentrun brings, and leaves it to agentrun to try again: it keeps the evidence, and lets other traces pass one
-// that fails. What comes from elsewhere is repeated here.
+// traces tries once what agentrun brings. The agentrun processor tries again: it keeps the evidence, and lets other traces pass one that fails.
+// Traces from elsewhere are repeated here.
 type traces struct {
 	exporter.Traces
 	once exporter.Traces

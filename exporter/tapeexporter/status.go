@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 )
 
-// health tells the host whether the store takes what is written. Only a change is reported: an outage is one event, however many attempts it
-// takes.
+// health tells the host whether the store takes what is written. It reports changes only, so an outage is one event, however many attempts
+// it takes.
 type health struct {
 	mu   sync.Mutex
 	host component.Host // nil before the start

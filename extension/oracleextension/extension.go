@@ -57,7 +57,7 @@ func newOracleExtension(set extension.Settings, cfg *Config) (*oracleExtension, 
 	return e, nil
 }
 
-// Start listens. What only an operator's edit can mend ends the start; a store that is away does not.
+// Start listens. A mistake that only an operator's edit can mend fails the start. A store that is away does not.
 func (e *oracleExtension) Start(ctx context.Context, host component.Host) error {
 	rules, err := rulefile.Sources{Rules: e.cfg.Rules, Declared: e.cfg.Tools, Live: e.cfg.Live, Refused: e.cfg.Refuse}.Read()
 	if err != nil {

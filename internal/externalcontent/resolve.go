@@ -120,7 +120,7 @@ type fetch struct {
 	err    error
 }
 
-// fetchAll fetches each URI once. What it gives is bounded by the limit of a trace and one round of fetches.
+// fetchAll fetches each URI once. The limit of a trace and one round of fetches bound the result.
 func (r *Resolver) fetchAll(ctx context.Context, refs []reference) (contents, failed map[string]string, err error) {
 	contents, failed = map[string]string{}, map[string]string{}
 	var wanted []fetch

@@ -20,9 +20,9 @@ type reference struct {
 	content string // "" until it is known; JSON is never empty
 }
 
-// references lists the references to content that no payload of the span holds, in canonical order. before counts the others: a span
-// that was completed lies beside its original. Log records are left out: the hook that refers to content from a record does so on its
-// span as well. So are spans without an id, of which a copy would be another span.
+// references lists the references to content that no payload of the span holds, in canonical order. before counts the other
+// references: a span that was completed lies beside its original. Log records are left out, because the hook that refers to content
+// from a record does so on its span as well. Spans without an id are left out too, because a copy of one would be another span.
 func references(set *evidence.Set) (open []reference, before int) {
 	type location struct {
 		span pcommon.SpanID

@@ -274,7 +274,7 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 // observations are empty ones, for what a further dialect reads until it has been taken over.
 var observations = sync.Pool{New: func() any { return new(dialect.Observation) }}
 
-// Read returns what one item says. Of several dialects, the first that holds a field undamaged gives it.
+// Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
 func Read(s *dialect.Source) *dialect.Observation {
 	s = withDetails(s)
 	o := &dialect.Observation{}

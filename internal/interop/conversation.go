@@ -182,8 +182,8 @@ func Texts(m tape.Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// Args reads the text of arguments: their value, and the text where it is not the canonical form of the value. What is no JSON stays text;
-// blank text and null are {}.
+// Args reads the text of arguments. It returns their value, and the text where it is not the canonical form of the value. Text that is no
+// JSON stays text. Blank text and null are {}.
 func Args(text string) (args exactjson.Value, argsText string) {
 	args, err := exactjson.Parse(text)
 	switch {

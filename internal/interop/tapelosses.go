@@ -31,9 +31,9 @@ func (r Reason) covers(path []string) bool {
 }
 
 // TapeLosses compares a tape that was written in a format with the one that was read from it. kept are the indices, in before, of the
-// events of after, in their order. The other events are lost, for the reason dropped. Differences that one reason covers are one loss,
-// under the path of the reason with the last "*" filled in where it names a member. What a tape says of itself (tape_id, producer,
-// extensions.tapedeck) is not compared.
+// events of after, in their order. The other events are lost, for the reason dropped. Differences that one reason covers are one loss.
+// Its path is that of the reason, with the last "*" filled in where it names a member. The members that a tape holds about itself
+// (tape_id, producer, extensions.tapedeck) are not compared.
 func TapeLosses(before, after *tape.Tape, kept []int, dropped string, reasons []Reason) ([]Loss, error) {
 	b, err := parsed(before)
 	if err != nil {

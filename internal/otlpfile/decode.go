@@ -139,7 +139,7 @@ func decodeProto(data []byte) (Document, error) {
 	})
 }
 
-// unmarshal runs a decoder. What it could not foresee becomes an error, and the messages of the decoders, which quote the document, are
+// unmarshal runs a decoder. It turns a panic of the decoder into an error. The messages of the decoders quote the document, so they are
 // cut to the name of the operation.
 func unmarshal(signal Signal, decode func(*Document) error) (d Document, err error) {
 	empty := Document{Signal: signal, Traces: ptrace.NewTraces(), Logs: plog.NewLogs()}

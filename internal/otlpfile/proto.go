@@ -129,8 +129,8 @@ func (w *walker) message(m *message, from, to int) error {
 	})
 }
 
-// signal tells what the request holds from its items: each leaves only the kinds it fits, until one is left. Where that decides nothing,
-// traces win over logs; a request without items is one of traces.
+// signal tells from its items what the request holds. Each item leaves only the kinds that it fits, until one is left. If that decides
+// nothing, traces win over logs. A request without items is one of traces.
 func (w *walker) signal() (Signal, error) {
 	candidates := []Signal{SignalTraces, SignalLogs, SignalOther}
 	err := w.nested(1, 0, len(w.data), func(start, end int) error {

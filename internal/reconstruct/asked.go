@@ -37,8 +37,8 @@ type asking struct {
 	executed bool
 }
 
-// askings lists the tool calls that responses of a fragment ask for, and those that its requests and what its steps were given show beyond
-// them, since the last user message.
+// askings lists the tool calls that responses of a fragment ask for. It adds those that its requests, and what its steps were given, show
+// beyond them since the last user message.
 func (s *stitcher) askings(f *fragment) (out []*asking) {
 	known := map[string]int{}
 	key := func(p *genai.Part) string {
@@ -108,9 +108,9 @@ func sinceUser(messages []*message) []*message {
 
 // byCalls unites parts whose calls a run asked for:
 //
-//   - a part that shows, since the last user message, a call that another run's response asked for and that no request of that run shows;
-//   - parts that hold nothing but tool calls: by call id, if exactly one run asked for it, else by name and arguments, if in exactly one run such
-//     a call is open.
+//   - A part that shows, since the last user message, a call that another run's response asked for and that no request of that run shows.
+//   - Parts that hold nothing but tool calls. The call id decides if exactly one run asked for it. Otherwise name and arguments decide, if such
+//     a call is open in exactly one run.
 func (s *stitcher) byCalls() {
 	askings := map[*fragment][]*asking{}
 	c := calls{byID: map[string][]*asking{}, byName: map[string][]*asking{}, meets: map[scopeKey]bool{}}
@@ -167,8 +167,8 @@ func (s *stitcher) byCalls() {
 	}
 }
 
-// byShownCalls unites a fragment with the run whose call its requests show among what was said since the last user message, although
-// they do not repeat the request before: a history that was compacted, or messages that were recorded out of order.
+// byShownCalls unites a fragment with the run whose call its requests show among what was said since the last user message. Such
+// requests do not repeat the request before: a history was compacted, or messages were recorded out of order.
 func (s *stitcher) byShownCalls() {
 	open := map[string][]*turn{}
 	for _, f := range s.all {
@@ -216,8 +216,8 @@ func surest(all []*asking) []*asking {
 // maxAskings bounds how many calls of one name a tool span is compared with.
 const maxAskings = 256
 
-// open lists the calls of the same name and arguments that were asked for and that no span executed. Of a record that is no span, those too
-// that one did: it is a second report.
+// open lists the calls of the same name and arguments that were asked for and that no span executed. For a record that is no span it also
+// lists those that a span executed: the record is a second report.
 func (c calls) open(n *node) []*asking {
 	var equal, wider []*asking
 	tried := 0

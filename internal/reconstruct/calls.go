@@ -118,8 +118,8 @@ func (c *collector) collectStates(head *node) {
 	})
 }
 
-// dropWaits makes one event of a tool call that only waited, as its span says or in an earlier part of a joined run, and the same call
-// when it ran.
+// dropWaits makes one event of a tool call that only waited and the same call when it ran. The span says that a call waited, or the
+// call waited in an earlier part of a joined run.
 func (c *collector) dropWaits(part map[*call]int) {
 	type key struct{ id, name string }
 	later := map[key]*call{}

@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// converse reads the conversation of the run: it settles which messages are the same, recovers responses and results that only
-// later requests show, and says which response asked for which tool call.
+// converse reads the conversation of the run. It settles which messages are the same, and recovers responses and results that
+// only later requests show. It says which response asked for which tool call.
 func (c *collector) converse() {
 	for _, m := range c.models {
 		for _, n := range m.nodes {
@@ -163,8 +163,8 @@ func completes(said, response *message) bool {
 	return args(said) > args(response)
 }
 
-// nextAssistant returns what the assistant said right after the request of model call i, as the next request that repeats all its
-// messages shows it: one of its own agent, else of any, because another one may have taken over.
+// nextAssistant returns what the assistant said right after the request of model call i. The next request that repeats all its
+// messages shows it. A request of the same agent is preferred to any other, because another agent may have taken over.
 func (c *collector) nextAssistant(i int) *message {
 	if c.models[i].obs.RequestLabel == tape.Truncated {
 		return nil // where the request ends is not known
@@ -235,9 +235,9 @@ func textOf(m *message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// findResults looks in later requests for the result of every requested call: among the results that follow the assistant message
-// that asked, by id, else by position. Where no request repeats that message (a compacted history, or a request that sends only what
-// is new), an id that one call alone has finds it anywhere.
+// findResults looks in later requests for the result of every requested call. It searches the results that follow the assistant
+// message that asked, by id, else by position. Some requests do not repeat that message: a compacted history, or a request that
+// sends only what is new. There an id that one call alone has finds the result anywhere.
 func (c *collector) findResults() {
 	ids := map[string]int{}
 	for _, m := range c.models {
@@ -350,9 +350,9 @@ func (t *call) resentIDs(at int, m *call, asked map[string]int) []string {
 	return ids
 }
 
-// misnumbered reports results with numbers of their own: as many as calls, with the same names, and with ids that differ from the calls'
-// only in a number at the end, which tells nothing because no call of the run has it or because it comes back within one request. Some
-// packages number calls and results anew, each by its place in a message.
+// misnumbered reports results with numbers of their own. There are as many as calls, with the same names, and their ids differ from the
+// calls' only in a number at the end. The number must tell nothing: no call of the run has the id, or it comes back within one request.
+// Some packages number calls and results anew, each by its place in a message.
 func misnumbered(m *call, resent []string, results []*genai.Part, request []*message, asked map[string]int) bool {
 	if len(results) != len(m.asked) {
 		return false

@@ -60,8 +60,8 @@ func neverRan(e tape.Event) bool {
 	return e.Type == tape.EventToolCall && e.Provenance["result"] == tape.Missing && e.Status == tape.EventError && len(e.SpanIDs) == 0
 }
 
-// answersWithoutText reports a run span that recorded an answer which is no text, or is not kept: media, a masked value, or the result
-// of a tool with which the run ended.
+// answersWithoutText reports a run span that recorded an answer which is no text, or is not kept. Such an answer is media, a masked
+// value, or the result of a tool with which the run ended.
 func answersWithoutText(root *node) bool {
 	if len(root.obs.Output) == 0 {
 		return root.obs.OutputData.Label != "" && !root.obs.WeakAgent

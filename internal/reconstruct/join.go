@@ -21,7 +21,7 @@ type Joined struct {
 // Root names a run within a trace.
 type Root struct{ TraceID, SpanID string }
 
-// Join rebuilds the runs that lie in several of the traces. What it does not return is left to Trace.
+// Join rebuilds the runs that lie in several of the traces. Runs that it does not return are left to Trace.
 func Join(traces []evidence.Trace, opts Options) []Joined {
 	var all []*fragment
 	for _, t := range traces {

@@ -149,7 +149,7 @@ func sourceOf(item evidence.Item, span ptrace.Span) *genai.Source {
 }
 
 // comparePayloads puts the most telling of several payloads under one id first: the one that ended later, then the one with more attributes,
-// then by digest. What arguments and results of a tool call are is decided later, see settlePayloads.
+// then by digest. settlePayloads decides later on the arguments and results of a tool call.
 func comparePayloads(a, b evidence.Item) int {
 	if c := cmp.Compare(b.Span.EndTimestamp(), a.Span.EndTimestamp()); c != 0 {
 		return c

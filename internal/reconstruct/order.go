@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// order numbers all calls of the run: by start, but enclosing before enclosed and cause before effect, then by position in the
-// response that asked, then by end, then by span id. Millisecond clocks make ties common.
+// order numbers all calls of the run by start, but an enclosing call before the enclosed and a cause before its effect. Ties go
+// by position in the response that asked, then by end, then by span id. Millisecond clocks make ties common.
 func (c *collector) order() []*call {
 	all := make([]*call, 0, len(c.models)+len(c.tools)+len(c.agents)+len(c.retrievals))
 	for _, list := range [][]*call{c.agents, c.models, c.tools, c.retrievals} {

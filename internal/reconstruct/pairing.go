@@ -12,8 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// pair says which executed tool call was asked for by which response: by call id; else, within the latest turn before it, by name,
-// arguments and result, by name and arguments, by name and order, or by a name that occurs once.
+// pair says which executed tool call was asked for by which response. The call id decides first. Without it, the latest turn
+// before the call is searched: by name, arguments and result, by name and arguments, by name and order, or by a name that occurs
+// once.
 func (c *collector) pair() {
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
@@ -47,8 +48,8 @@ func (c *collector) pair() {
 	c.pairByTurn(known, mayDiffer)
 }
 
-// pairByTurn pairs what is left by number: tool calls under names that the conversation does not know belong to the calls of the turn before them
-// that nothing has answered yet, if there are as many. Of several, results that a later request shows say which is which, else their order.
+// pairByTurn pairs the remaining calls by number. Tool calls under names that the conversation does not know belong to the open calls of the turn
+// before them, if there are as many. Of several, results that a later request shows say which is which. Without such results their order decides.
 func (c *collector) pairByTurn(known map[string]bool, mayDiffer func(*call, *asked) bool) {
 	nameless := map[*call][]*call{}
 	for _, t := range c.tools {
@@ -114,8 +115,9 @@ func (c *collector) pairByTurn(known map[string]bool, mayDiffer func(*call, *ask
 	}
 }
 
-// idsMayDiffer returns what says whether a tool call can be an asked call although their ids are not equal: one of them has none, or
-// the reporter of the tool call numbers calls in its own way, so that none of its ids in the run is one that a response asked with.
+// idsMayDiffer returns a function that says whether a tool call can be an asked call although their ids are not equal. It can if one
+// of them has no id. It also can if the reporter of the tool call numbers calls in its own way, so that none of its ids in the run
+// is one that a response asked with.
 func (c *collector) idsMayDiffer() func(t *call, a *asked) bool {
 	ids := map[string]bool{}
 	for _, m := range c.models {
@@ -134,9 +136,9 @@ func (c *collector) idsMayDiffer() func(t *call, a *asked) bool {
 	}
 }
 
-// turnsBefore say which turns come before a tool call, the surest first: the turn that the tool's span hangs below, turns that had
-// ended (some producers round starts down to milliseconds), turns that had begun, turns that had begun give or take the slack of
-// clocks.
+// turnsBefore say which turns come before a tool call, the surest first. The order is: the turn that the tool's span hangs below,
+// turns that had ended, turns that had begun, turns that had begun give or take the slack of clocks. Some producers round starts
+// down to milliseconds, so a turn that had ended may seem to end later.
 var turnsBefore = []func(m, t *call) bool{
 	hangsBelow,
 	func(m, t *call) bool { return m.end <= t.start+rounding },
@@ -195,7 +197,7 @@ func returned(t *call, a *asked) bool {
 func sameArgs(t *call, a *asked) bool { return equalArgs(t.obs.Args.Value, a.part.Args, sameValue) }
 
 // equalArgs compares recorded arguments with those asked for. Some packages record the bare value of a single argument, the values without
-// their names, or the arguments inside of an envelope; that it is one is proved by what is inside.
+// their names, or the arguments inside an envelope. Only its content proves an envelope.
 func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) bool) bool {
 	if same(received, asked) {
 		return true

@@ -26,8 +26,8 @@ type candidate struct {
 	end     uint64
 }
 
-// settlePayloads decides between the arguments and results of payloads that came under one span id and disagree: what the conversation
-// shows, else what the payload that ended last says, else nothing decides and the value is disputed.
+// settlePayloads decides between the arguments and results of payloads that came under one span id and disagree. What the conversation
+// shows wins, else what the payload that ended last says. Otherwise nothing decides, and the value is disputed.
 func (c *collector) settlePayloads() {
 	for _, t := range c.tools {
 		var payloads []payload

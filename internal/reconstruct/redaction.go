@@ -57,7 +57,7 @@ func (r redactions) and(other redactions) redactions {
 	return sum
 }
 
-// said fills in policy, profile and key. Where the evidence has several, all are named, sorted and separated by commas.
+// said fills in policy, profile and key. Several values in the evidence are all named, sorted and separated by commas.
 func (r redactions) said(unmarked tape.Redaction) tape.Redaction {
 	if len(r.markers) == 0 {
 		return unmarked
@@ -110,7 +110,7 @@ func (b *builder) redaction(nodes []*node) {
 // maskRule counts plain masks, which do not say which rule they stand for.
 const maskRule = "mask"
 
-// tokenCount counts tokens in the evidence of a run. What a resource says is counted once, however many batches repeated it.
+// tokenCount counts tokens in the evidence of a run. The tokens of a resource count once, however many batches repeated it.
 type tokenCount struct {
 	rules     map[string]int64
 	resources map[[2]string]bool
@@ -197,8 +197,8 @@ func (c *tokenCount) value(v pcommon.Value, depth int) {
 	}
 }
 
-// labelTokens labels what holds tokens as redacted, unless something worse is known of it: a token in place of a value is verified by
-// whoever has the key; a value that was cut is not.
+// labelTokens labels values that hold tokens as redacted, unless something worse is known of them. A holder of the key can verify a
+// token in place of a value. Nobody can verify a value that was cut.
 func (b *builder) labelTokens() {
 	t := b.tape
 	if len(t.Redaction.Rules) == 0 {

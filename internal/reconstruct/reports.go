@@ -10,12 +10,12 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// This file attaches reports to calls. The conversation says how many calls took place and with which arguments; a tool span or log
-// record that no response asked for, and that says what another report says of a call that a response did ask for, is one more report
-// of that call. Two instrumentations in one process, and a framework beside its own event log, are the usual reasons.
+// This file attaches reports to calls. The conversation says how many calls took place and with which arguments. Some tool spans and
+// log records were asked for by no response, but say what another report says of a call that a response did ask for. Each of them is
+// one more report of that call. Two instrumentations in one process, and a framework beside its own event log, are the usual reasons.
 
-// dropSecondReports makes one call of several reports. A report is a second one when no response asked for it, another instrumentation
-// (or a log record) reports a call with equal arguments, and neither ids nor time say that they are two.
+// dropSecondReports makes one call of several reports. A report is a second one under three conditions: no response asked for it,
+// another instrumentation (or a log record) reports a call with equal arguments, and neither ids nor time say that they are two.
 func (c *collector) dropSecondReports() {
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
@@ -45,8 +45,8 @@ func (c *collector) dropSecondReports() {
 	c.tools = slices.DeleteFunc(kept, func(t *call) bool { return c.nobodyAsked(t, known) })
 }
 
-// nobodyAsked reports a tool span without arguments, under a name that the conversation does not know, whose turn has nothing left to answer: it
-// sums up other calls, or speaks of a step of the framework. It counts as noise.
+// nobodyAsked reports a tool span without arguments, under a name that the conversation does not know, whose turn has nothing left to answer.
+// Such a span sums up other calls, or speaks of a step of the framework. It counts as noise.
 func (c *collector) nobodyAsked(t *call, known map[string]bool) bool {
 	if t.by != nil || t.obs.Handoff || t.holds != nil || len(t.nodes) == 0 || t.obs.Args.Present() || known[nameOf(t)] {
 		return false
@@ -92,8 +92,8 @@ func (c *collector) knownNames() map[string]bool {
 	return names
 }
 
-// firstReport finds the call that t reports once more, nil when t is a call of its own. Of several, the one that overlaps t in time,
-// else the latest before it.
+// firstReport finds the call that t reports once more, nil when t is a call of its own. It prefers the call that overlaps t in time,
+// else the latest before t.
 func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call][]reporter, mayDiffer func(*call, *asked) bool) *call {
 	if t.by != nil || t.obs.Handoff || len(t.nodes) == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 }
 
 // dropPreparations leaves out model spans that hold neither a request nor anything that only a provider's answer can tell, and stand
-// beside the span of the call itself: the step that builds the request, or a wrapper that ended before.
+// beside the span of the call itself. Such a span is the step that builds the request, or a wrapper that ended before.
 func (c *collector) dropPreparations() {
 	kept := c.models[:0:0]
 	for i, m := range c.models {

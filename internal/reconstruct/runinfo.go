@@ -238,7 +238,7 @@ func (b *builder) input() {
 	b.a2a()
 }
 
-// afterHistory is what was asked last, where a run's own record of its input names an earlier turn of the history that it was given, or all of the
+// afterHistory is what was asked last. A run's own record of its input may name an earlier turn of the history that it was given, or all of the
 // conversation in one text. The request to the model tells the turns apart. Any other record is the better one: prompts may hold words of the framework.
 func afterHistory(recorded string, request []*message) string {
 	last, label := lastUser(request)
@@ -278,8 +278,8 @@ var taskNames = []string{"task", "description", "question", "query", "input", "p
 // taskOnly is how many of them name nothing else.
 const taskOnly = 2
 
-// taskIn finds what an agent was asked to do in the arguments that it was started with: a text that the prompt for the model holds among
-// words of the framework, under one of the names. "" when there is none.
+// taskIn finds what an agent was asked to do in the arguments that it was started with. The task stands under one of the names, and the
+// prompt for the model holds it among words of the framework. taskIn returns "" when there is none.
 func taskIn(v exactjson.Value, prompt string, names []string, depth int) string {
 	if depth == 0 || prompt == "" {
 		return ""

@@ -107,8 +107,8 @@ func isBare(n *node) bool {
 	return len(o.Input) == 0 && len(o.Output) == 0 && !o.InputData.Present() && !o.OutputData.Present() && (o.WeakAgent || o.Agent.Name == "")
 }
 
-// groupLoose gathers calls without an agent span: those below one local root are one run, and so are those that miss the same
-// parent, those of one conversation, and those whose requests continue each other.
+// groupLoose gathers calls without an agent span. The calls below one local root are one run. So are calls that miss the same
+// parent, calls of one conversation, and calls whose requests continue each other.
 func groupLoose(roots []*node, loose map[*node]bool) []*fragment {
 	frags := byTurn(loose)
 	byParent := map[pcommon.SpanID]*fragment{}
@@ -191,8 +191,8 @@ func byTurn(loose map[*node]bool) (frags []*fragment) {
 	return frags
 }
 
-// continued finds the run of loose calls that a further call without any ids continues: its request extends the request of the
-// run's last model call by assistant and tool messages only.
+// continued finds the run of loose calls that a further call without any ids continues. The request of the call extends the
+// request of the run's last model call by assistant and tool messages only.
 func continued(frags []*fragment, n *node) *fragment {
 	if n.obs.Class != genai.Model || len(n.obs.Request) == 0 {
 		return nil
@@ -212,9 +212,9 @@ func continued(frags []*fragment, n *node) *fragment {
 	return nil
 }
 
-// gather puts runs that were torn apart together. An agent span without a call below it is the run of the calls and steps beside it:
-// those that name the same parent, lie in its time, and were given the same user message or none. Instrumentations that hang every
-// span below the span of the application, which is no evidence, write runs so.
+// gather puts runs that were torn apart together. An agent span without a call below it is the run of the calls and steps beside it.
+// These name the same parent, lie in its time, and were given the same user message or none. Some instrumentations write runs so:
+// they hang every span below the span of the application, which is no evidence.
 func gather(frags []*fragment) []*fragment {
 	beside := map[siblings][]*fragment{}
 	for _, f := range frags {

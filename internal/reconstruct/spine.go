@@ -26,8 +26,8 @@ type turn struct {
 // maxOpenTurns bounds how many turns of conversations with the same beginning a request is compared with.
 const maxOpenTurns = 64
 
-// byConversation unites fragments whose requests continue each other. Which request continues which is a matter of what they hold, not
-// of their times: clocks differ. Each turn goes on once.
+// byConversation unites fragments whose requests continue each other. The content of requests decides which continues which, not their
+// times, because clocks differ. Each turn goes on once.
 func (s *stitcher) byConversation() {
 	type key struct{ service, opening string }
 	conversations := map[key][]*turn{}
@@ -76,8 +76,9 @@ func (s *stitcher) byConversation() {
 
 func (t *turn) failed() bool { return t.n.obs.Failed || t.n.obs.StatusError }
 
-// before finds the turn with which t goes on, among turns in order of their length: the one with the most messages. Of several as long, the
-// one whose calls have the ids that t repeats, else one of the same trace, else, of calls that nothing stands above, the latest before t.
+// before finds the turn with which t goes on, among turns in order of their length. It takes the turn with the most messages. Of several as
+// long it prefers the one whose calls have the ids that t repeats, then one of the same trace. Of calls that nothing stands above it then
+// prefers the latest before t.
 func (s *stitcher) before(turns []*turn, t *turn, may func(*turn) bool) *turn {
 	shorter, _ := slices.BinarySearchFunc(turns, len(t.sent), func(a *turn, n int) int { return cmp.Compare(len(a.sent), n) })
 	var fit []*turn
@@ -111,8 +112,8 @@ func (s *stitcher) before(turns []*turn, t *turn, may func(*turn) bool) *turn {
 	return slices.MaxFunc(fit, func(a, b *turn) int { return compareNodes(a.n, b.n) })
 }
 
-// mayGoOn reports that the fragment of t can be a part of the run of a. Calls that nothing stands above go on with any; other parts with a
-// run that asked for tools, and an agent that has a span of its own when the run had ended before, or lies around it.
+// mayGoOn reports that the fragment of t can be a part of the run of a. Calls that nothing stands above go on with any. Other parts go on
+// with a run that asked for tools. If such a part is an agent with a span of its own, the run must also have ended before, or lie around it.
 func (s *stitcher) mayGoOn(a, t *turn) bool {
 	if conversationsDiffer(a.n, t.n) {
 		return false
@@ -151,8 +152,8 @@ func continues(a, t *turn) bool {
 	return len(a.sent) > 0 && commonPrefix(a.sent, t.sent) == len(a.sent) && repeatsAnswer(a.n, t) && sameTurn(a, t)
 }
 
-// sameTurn reports that no user message begins a new run after the messages that t repeats of a. A message of the user that follows a
-// request for tools, or quotes the ids of the calls, shows what came of them: some packages tell the model so, some record the role so.
+// sameTurn reports that no user message begins a new run after the messages that t repeats of a. A user message that follows a request
+// for tools, or quotes the ids of the calls, shows what came of them. Some packages tell the model so, some record the role so.
 func sameTurn(a, t *turn) bool {
 	speaker := ""
 	for _, m := range a.sent {
@@ -212,8 +213,8 @@ func repeatsIDs(n *node, t *turn) bool {
 	return len(callIDs(n)) > 0 && len(n.request()) > 0 && sameCalls(newMessage(n.obs.Response[0]), t.sent[len(afterSystem(n.request()))])
 }
 
-// repeatsAnswer reports that a request repeats, right after the messages of the one before it, what that one was answered. Where the
-// answer was not recorded, or the request is not what was sent, any will do.
+// repeatsAnswer reports that a request repeats, right after the messages of the one before it, what that one was answered. Any
+// message will do if the answer was not recorded, or the request is not what was sent.
 func repeatsAnswer(before *node, t *turn) bool {
 	if len(before.obs.Response) == 0 {
 		return true
@@ -238,8 +239,8 @@ func repeatsAnswer(before *node, t *turn) bool {
 	}
 }
 
-// repeatsCalls reports that the first of these messages, which may hold one call each, ask for the calls of the answer: with the same ids, or
-// where one side has none the same names and arguments.
+// repeatsCalls reports that the first of these messages, which may hold one call each, ask for the calls of the answer. The calls have the
+// same ids or, where one side has none, the same names and arguments.
 func repeatsCalls(answer *message, said []*message) bool {
 	var calls []*genai.Part
 	for _, m := range said {

@@ -13,9 +13,9 @@ import (
 
 // This file finds the run of what says nothing that the run does not say too: what one of its tools did, and steps without calls.
 
-// byAnswer unites a run with what one of its tool calls did: calls without an agent of their own, whose final answer a request of the run
-// shows as the result of a tool that it had asked for. And the span of a run with the calls below it: those that were given the same
-// user message and ended with the answer that it recorded.
+// byAnswer unites a run with what one of its tool calls did. These are calls without an agent of their own, whose final answer a request
+// of the run shows as the result of a tool that it had asked for. byAnswer also unites the span of a run with the calls below it. These
+// were given the same user message and ended with the answer that the span recorded.
 func (s *stitcher) byAnswer() {
 	type shown struct {
 		f *fragment

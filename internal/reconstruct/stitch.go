@@ -11,11 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 )
 
-// A run is not a trace, and what hangs together in a trace is not always all of a run: command line agents open a trace per step, a
-// provider's SDK one per call, and steps lose the span above them, or their trace context. This file unites what the content says to be
-// one run. The conversation is the spine: a request that repeats what another part asked and was answered goes on with it, a tool call
-// belongs to the part that asked for it, and spans that hold nothing but what another part holds too are no run. A new user message
-// begins a new run. Where two parts fit equally well, none is taken.
+// A run is not a trace, and what hangs together in a trace is not always all of a run. Command line agents open a trace per step, a
+// provider's SDK opens one per call, and steps lose the span above them, or their trace context. This file unites what the content says
+// to be one run. The conversation is the spine. A request that repeats what another part asked and was answered goes on with it. A tool
+// call belongs to the part that asked for it. Spans that hold only what another part holds too are no run. A new user message begins a
+// new run. Where two parts fit equally well, none is taken.
 
 // How parts of a run were found to be one, as the finding says it.
 const (
@@ -152,8 +152,8 @@ func united(list []*fragment) *fragment {
 	return u
 }
 
-// runSpan finds the part whose own span is that of the whole run: the one in whose time all others lie, else the first that is more than
-// a step, or that nothing stands above. nil when there is none.
+// runSpan finds the part whose own span is that of the whole run. It is the part in whose time all others lie, else the first that is
+// more than a step, or that nothing stands above. runSpan returns nil when there is none.
 func runSpan(list []*fragment) *fragment {
 	for _, f := range list {
 		if f.root != nil && !slices.ContainsFunc(list, func(g *fragment) bool { return g != f && !f.spans(g) }) {

@@ -23,7 +23,7 @@ type transcript struct {
 const maxTranscripts = 256
 
 // readTranscripts completes the answers of model calls from what agents and steps recorded as their state when they ended, the innermost
-// first: some packages leave the calls out of the answer and of every later request.
+// first. Some packages leave the calls out of the answer and of every later request.
 func (c *collector) readTranscripts() {
 	c.transcripts = map[*call]transcript{}
 	slices.SortStableFunc(c.states, func(a, b *node) int { return cmp.Compare(a.end-a.start, b.end-b.start) })
@@ -102,8 +102,8 @@ func (t transcript) resultsIn(m *call) {
 	showByPosition(m, results, nil)
 }
 
-// recoverModels makes model calls of a run without any call of its own from the state that its outermost span recorded: one for each
-// answer that the state holds beyond what the span was given.
+// recoverModels makes model calls of a run without any call of its own, from the state that its outermost span recorded. It makes
+// one for each answer that the state holds beyond what the span was given.
 func (c *collector) recoverModels() {
 	if len(c.models)+len(c.tools)+len(c.retrievals) > 0 {
 		return

@@ -9,9 +9,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 )
 
-// link hangs every node below its parent and returns the local roots. A node whose parent never came hangs below the innermost
-// call or agent whose time encloses it, if there is exactly one such; spans that are no evidence (HTTP clients, the application's own)
-// are the usual reason for the gap.
+// link hangs every node below its parent and returns the local roots. A node whose parent never came hangs below the innermost call or
+// agent whose time encloses it, if there is exactly one such. Spans that are no evidence (HTTP clients, the application's own) are the
+// usual reason for the gap.
 func link(nodes []*node) []*node {
 	byID := make(map[pcommon.SpanID]*node, len(nodes))
 	for _, n := range nodes {
@@ -135,7 +135,7 @@ func enclosing(n *node, nodes []*node, steps *int) *node {
 	return best
 }
 
-// canEnclose reports whether an orphan can belong to c. Siblings that miss the same parent are not in each other; an agent belongs
+// canEnclose reports whether an orphan can belong to c. Siblings that miss the same parent are not in each other. An agent belongs
 // to a call that delegated to it, or to an agent that is known to be the root of the trace.
 func canEnclose(c, n *node) bool {
 	if c.missing && c.parent == n.parent {

@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 )
 
-// Twins are spans that say the same to the nanosecond and differ in nothing but their ids: a program that starts its instrumentation
+// Twins are spans that say the same to the nanosecond and differ in nothing but their ids. A program that starts its instrumentation
 // twice, or a bridge between two libraries, reports each span once more, in a tree of its own beside the first.
 
 // dropTwins leaves one span of each set of twins, the one with the lowest id, and returns by whom the others are represented. Spans are

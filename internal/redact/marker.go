@@ -21,8 +21,8 @@ func (r *Redactor) Marker() handover.Marker {
 // sealed are the redactors of this process by their markers.
 var sealed sync.Map // handover.Marker → *Redactor
 
-// Seal returns the sealed marker of the redactor, and makes the redactor known in this process for what belongs to marked evidence and does
-// not pass through it: the metadata of a request.
+// Seal returns the sealed marker of the redactor. It also makes the redactor known in this process for what belongs to marked evidence and
+// does not pass through it: the metadata of a request.
 func (r *Redactor) Seal() string {
 	m := r.Marker()
 	sealed.Store(m, r)

@@ -5,8 +5,8 @@ package redact
 
 import "sync/atomic"
 
-// What requires redacted spans has to know at its start whether anything in the process will bring them. A collector creates all components before it starts
-// the first, so that what is announced at creation is known at every start.
+// A component that requires redacted spans has to know at its start whether anything in the process will bring them. A collector creates all components
+// before it starts the first. So every start knows what was announced at creation.
 
 var announced atomic.Int64
 

@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
-// What users of this package name, from the packages below it.
+// Names from the packages below that users of this package need.
 type (
 	Rule     = detect.Rule
 	UserRule = detect.UserRule
@@ -30,8 +30,8 @@ type Redactor struct {
 	detector *detect.Detector
 }
 
-// New prepares a profile. Without a key it can only look (Scan…): session and user ids that hold personal data are tokenised even where
-// everything else is masked, or runs could not be grouped. What such a Redactor rewrites, it masks.
+// New prepares a profile. Without a key a Redactor is for looking only (Scan…): it masks what it rewrites. With a key it tokenises session
+// and user ids that hold personal data even where it masks everything else, because runs could not be grouped otherwise.
 func New(p Profile) (*Redactor, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
@@ -114,6 +114,6 @@ func (r *Redactor) ScanMetrics(md pmetric.Metrics) []Hit {
 	return r.detector.Scan(func(w *detect.Walk) { otlp.Metrics(w, md) })
 }
 
-// Purge replaces what the rules find until they find nothing more. Where replacing does not get there, it goes on with coarser steps, and
-// returns what those took away: whole values, then whole spans. Everything else stays.
+// Purge replaces what the rules find until they find nothing more. If replacing does not get there, it takes coarser steps and removes
+// whole values, then whole spans. It returns what those steps took away. Everything else stays.
 func (r *Redactor) Purge(td ptrace.Traces) (dropped []Hit) { return otlp.Purge(r.detector, td) }

@@ -102,8 +102,13 @@ const deckMarker = "tapedeck.json"
 // IDForm is the form of run ids, trace ids and the beginnings of them.
 var IDForm = regexp.MustCompile(`^[0-9A-Fa-f]{8,32}(-[0-9A-Fa-f]{16})?$`)
 
-// Resolve yields the tapes that a REF stands for, one at least. Stores are open while the loop runs. A REF is looked up in this order: a
-// trace or run id in the deck that --deck names, a tape.json, a folder that holds one, a deck, another id in the deck that --deck names.
+// Resolve yields the tapes that a REF stands for, one at least. Stores are open while the loop runs. A REF is looked up in this order:
+//
+//  1. a trace or run id in the deck that --deck names
+//  2. a tape.json
+//  3. a folder that holds one
+//  4. a deck
+//  5. another id in the deck that --deck names
 func (r *Finder) Resolve(ctx context.Context, ref string, to Reach) iter.Seq2[Location, error] {
 	return func(yield func(Location, error) bool) {
 		n, stopped := 0, false

@@ -69,7 +69,8 @@ func (r *Finder) LoadRuns(ctx context.Context, arg string) iter.Seq2[Recorded, e
 	}
 }
 
-// snapshotName is the form of the names that waza gives. What has such a name is meant to be a snapshot, and an error when it is none.
+// snapshotName is the form of the names that waza gives. A file with such a name is meant to be a snapshot, and is an error when it is
+// none.
 var snapshotName = regexp.MustCompile(`(^|/)([^/]+-run-?[0-9]+|evidence-[^/]+)\.json$`)
 
 // maxNamed is how many files are named that were passed over.

@@ -134,7 +134,8 @@ func (l *Location) load(ctx context.Context) (t *tape.Tape, files map[string][]b
 	return t, files, err
 }
 
-// LoadWith reads the files beside a tape whose bytes are data. With deck.ErrNotFound, wrapped, for a file that is not there, all others come.
+// LoadWith reads the files beside a tape whose bytes are data. If a file is not there, the error wraps deck.ErrNotFound and all other files
+// come.
 func (l Location) LoadWith(ctx context.Context, data []byte) (*tape.Tape, map[string][]byte, error) {
 	t, err := tape.Read(data) // what is wrong with it is to be listed
 	if err != nil {

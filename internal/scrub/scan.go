@@ -59,7 +59,7 @@ func Store(ctx context.Context, store deck.Store, prefix string, s Searcher) ite
 				return
 			}
 		}
-		// What writers that died have left is no object, and holds as much.
+		// The leftovers of writers that died are no objects, and can hold as many secrets.
 		for o, err := range deck.Abandoned(ctx, store, prefix) {
 			if err != nil {
 				yield(Object{}, err)

@@ -51,8 +51,8 @@ func (o *Outcome) empty() bool {
 	return o.Parts == 0 && o.Generations == 0 && !o.Abandoned && len(o.Failures) == 0
 }
 
-// All scrubs all locations of the deck, joined runs last, then what lies in quarantine. An error that it yields ends it; what could not be
-// done stands in the outcomes. Whether the deck is clear afterwards is for Store to say.
+// All scrubs all locations of the deck, joined runs last, then what lies in quarantine. An error that it yields ends it. The outcomes say
+// what could not be done. Store says whether the deck is clear afterwards.
 func (s *Scrubber) All(ctx context.Context) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		changed := map[string]bool{} // tenant and trace

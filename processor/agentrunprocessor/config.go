@@ -20,21 +20,21 @@ import (
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
-// What happens to spans that are no evidence of an agent run.
+// Values of the setting that says what happens to spans that are no evidence of an agent run.
 const (
 	nonAgentForward = "forward"
 	nonAgentDrop    = "drop"
 	nonAgentKeep    = "keep"
 )
 
-// Where the tenant of a span comes from.
+// Values of the setting that says where the tenant of a span comes from.
 const (
 	tenantFromNone     = "none"
 	tenantFromMetadata = "metadata"
 	tenantFromResource = "resource"
 )
 
-// Whether evidence must be redacted before it reaches this processor.
+// Values of the setting that says whether evidence must be redacted before it reaches this processor.
 const (
 	redactionRequired = "required"
 	redactionNone     = handover.Unredacted
@@ -46,7 +46,7 @@ const (
 	rootlessProduction = "production"
 )
 
-// What happens to open traces at shutdown.
+// Values of the setting that says what happens to open traces at shutdown.
 const (
 	onShutdownEmit = "emit"
 	onShutdownPark = "park"
@@ -99,8 +99,7 @@ type Config struct {
 	// OnShutdown says what happens to open traces: "emit" passes them on, "park" leaves them in the spool for the next start. Empty is
 	// "park" with a spool and "emit" without.
 	OnShutdown string `mapstructure:"on_shutdown"`
-	// ShutdownTimeout bounds the emission of held evidence at shutdown. What is left then stays in the spool. Without a spool it is lost and
-	// counted.
+	// ShutdownTimeout bounds the emission of held evidence at shutdown. The rest stays in the spool. Without a spool it is lost and counted.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 
 	// StatusEndpoint is an address (host:port) that lists open runs as JSON; empty is none. It has no authentication: keep it on loopback.
@@ -114,7 +113,7 @@ type SpoolConfig struct {
 	// MaxBytes is what the spool may take on disk; requests that exceed it are refused.
 	MaxBytes int64 `mapstructure:"max_bytes"`
 	// Sync is "always" (acknowledged when the disk has it), "interval" (the disk has it SyncInterval later) or "none" (the operating
-	// system decides). Only "always" survives a power loss; a kill of the process loses nothing with any of them.
+	// system decides). "always" is the one value that survives a power loss. A kill of the process loses nothing with any of them.
 	Sync         string        `mapstructure:"sync"`
 	SyncInterval time.Duration `mapstructure:"sync_interval"`
 	// Compression is "none" or "zstd".

@@ -37,8 +37,8 @@ func tagsOf(td ptrace.Traces, rules *segregation.Rules) segregation.Tags {
 	return scan.Tags()
 }
 
-// stripResource removes attributes of the reserved namespace from a resource, and tells whether it has the marker of a redactor of this
-// process. That marker stays with its proof, because the request may be refused and sent again.
+// stripResource removes attributes of the reserved namespace from a resource. It also tells whether the resource has the marker of a
+// redactor of this process. That marker stays with its proof, because the request may be refused and sent again.
 func stripResource(m pcommon.Map) (removed int, redacted bool) {
 	if _, redacted = handover.OpenMarker(m); redacted {
 		return handover.StripExceptRedaction(m), true
@@ -46,8 +46,8 @@ func stripResource(m pcommon.Map) (removed int, redacted bool) {
 	return handover.Strip(m), false
 }
 
-// unseal removes the proof from the marker of admitted evidence. From here on only this processor can write the marker, in the spool and
-// over a restart too, and the proof must not leave the process.
+// unseal removes the proof from the marker of admitted evidence. The proof must not leave the process. From here on only this processor
+// can write the marker, in the spool and over a restart too.
 func unseal(m pcommon.Map) {
 	if marker, ok := handover.OpenMarker(m); ok {
 		marker.Write(m)

@@ -268,7 +268,7 @@ func (s *splitter) takeResource(rs ptrace.ResourceSpans, resource int, scope *in
 		return false
 	case mixed:
 	default:
-		// The common shape: one process, one run. Nothing is copied.
+		// The common shape is one process with one run. It needs no copy.
 		s.position += n
 		for _, ss := range rs.ScopeSpans().All() {
 			s.stripSpans(ss.Spans())

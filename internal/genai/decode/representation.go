@@ -11,9 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Python packages that record a message with str() write the calls that would construct it:
-// ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='…')]). Such a text is read as the object that it stands for,
-// under the names that the same message has as JSON.
+// Python packages that record a message with str() write the calls that would construct it: ChatMessage(_role=<ChatRole.USER:
+// 'user'>, _content=[TextContent(text='…')]). Such a text is read as the object that it stands for, under the names that the same
+// message has as JSON.
 
 var (
 	messageRepr = regexp.MustCompile(`^\s*(?:[a-z_]\w*\.)*[A-Z]\w*Message\(`)

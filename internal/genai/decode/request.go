@@ -178,8 +178,8 @@ func WholeText(v exactjson.Value) (string, bool) {
 	return text, true
 }
 
-// TextMessages makes one message of a text. Of JSON that was cut it keeps the whole messages at the beginning and returns the label
-// truncated.
+// TextMessages makes one message of a text. If the text is JSON that was cut, it keeps the whole messages at the beginning and
+// returns the label truncated.
 func TextMessages(text string, role tape.Role) ([]Message, tape.Label) {
 	trimmed := strings.TrimSpace(text)
 	if (strings.HasPrefix(trimmed, "{\"") || strings.HasPrefix(trimmed, "[{\"")) && !strings.HasSuffix(trimmed, "}") && !strings.HasSuffix(trimmed, "]") {

@@ -67,7 +67,7 @@ type Dialect struct {
 	Read func(s *Source, o *Observation)
 }
 
-// Attributes of log records that travel as spans. What a span has no field for stands in attributes of the span.
+// Attributes of log records that travel as spans. They hold what a span has no field for.
 const (
 	LogBody           = "log.record.body"
 	LogEventName      = "log.record.event_name"

@@ -17,8 +17,8 @@ import (
 // Class says what kind of thing an item reports.
 type Class uint8
 
-// The classes. Only the first four become events; Structure spans hold a tree together, Entry spans stand above a run and carry
-// ids, Noise is left out and counted.
+// The classes. The first four alone become events. Structure spans hold a tree together. Entry spans stand above a run and carry
+// ids. Noise is left out and counted.
 const (
 	Unclassified Class = iota
 	Agent

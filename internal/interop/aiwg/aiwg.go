@@ -50,8 +50,8 @@ const (
 	maxName = 160
 )
 
-// FileName is <workflow id>-<end of the run>-<first eight digits of the snapshot id>.json: AIWG's own rule, with a form of the time that
-// every store takes and a suffix for runs that end in one second. Of one workflow, names sort by time.
+// FileName is <workflow id>-<end of the run>-<first eight digits of the snapshot id>.json. This is AIWG's own rule, with a form of the
+// time that every store takes and a suffix for runs that end in one second. The names of one workflow sort by time.
 func FileName(t *tape.Tape) string {
 	id := strings.Map(func(r rune) rune {
 		switch {
@@ -100,7 +100,7 @@ func Detect(data []byte) bool {
 }
 
 // Read reads a document leniently: strict JSON, and valid against the schema with formats as annotations, as JSON Schema 2020-12 has them
-// unless something else is agreed. So any text is a snapshot_id and a hash, and unknown members are fine. Errors hold no content.
+// by default. So any text is a snapshot_id and a hash, and unknown members are fine. Errors hold no content.
 func Read(data []byte) (exactjson.Value, error) {
 	v, err := exactjson.ParseWithin(string(data), exactjson.MaxDepth-extensionDepth, maxValues)
 	if err != nil {

@@ -63,7 +63,8 @@ func pathOf(args exactjson.Value) string {
 }
 
 // contextFiles are the files that went into the run: media that came with the input, files that known tools read, and sources of
-// retrievals. A file that was read twice stands once, as it was first. Only whole and verbatim content has a hash.
+// retrievals. A file that was read twice stands once, in the form that was read first. Content has a hash only if it is whole and
+// verbatim.
 func contextFiles(t *tape.Tape) exactjson.Value {
 	f := files{seen: map[string]bool{}}
 	for _, id := range t.Input.Messages {

@@ -31,7 +31,8 @@ var Strategies = []Strategy{Exact, Semantic, Structural}
 // Status is the outcome, as the schema spells it.
 type Status string
 
-// The outcomes of the schema. There is none for structural: an equal shape is a partial match, and the result names the strategy.
+// The outcomes of the schema. The structural strategy has no outcome of its own: an equal shape is a partial match, and the
+// result names the strategy.
 const (
 	ExactMatch    Status = "exact_match"
 	SemanticMatch Status = "semantic_match"

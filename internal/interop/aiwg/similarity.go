@@ -71,6 +71,6 @@ func cosine(a, b string, tokens func(string, func(string))) float64 {
 	if xx == 0 || yy == 0 {
 		return 0
 	}
-	// The sums are of integers, so that the order of the map is of no account. Never 1: the texts differ.
+	// The sums are of integers, so the order of the map does not matter. The result is never 1, because the texts differ.
 	return math.Min(float64(dot)/(math.Sqrt(float64(xx))*math.Sqrt(float64(yy))), math.Nextafter(1, 0))
 }

@@ -18,7 +18,7 @@ import (
 // recordKind is the kind of the files that say how a replay went. A snapshot is never changed for it.
 const recordKind = "replay-status"
 
-// Record says how one replay of a run compared with it. There is no clock in it: the same comparison gives the same record. The order of
+// Record says how one replay of a run compared with it. It holds no clock, so the same comparison gives the same record. The order of
 // the fields is that of the file.
 type Record struct {
 	Kind string `json:"kind"`

@@ -164,7 +164,7 @@ func (w *writer) message(m tape.Message, answered map[string]bool) {
 	case tape.RoleTool:
 		var results []exactjson.Value
 		for _, p := range m.Parts {
-			// What a recorded call returned stands with the call.
+			// The result of a recorded call stands with the call.
 			if p.Type == tape.PartToolResult && !(answered[p.ID] && p.ID != "") {
 				results = append(results, result("", p.Result, p.IsError, p.ID))
 			}

@@ -39,8 +39,8 @@ var Format = &interop.Format{
 
 const maxValues = 1 << 24
 
-// Encode writes the conversation that led to the final answer: what the last model call at the top was sent, and what it answered. Where no
-// request is recorded, prompt and answer are the conversation.
+// Encode writes the conversation that led to the final answer. This is what the last model call at the top was sent, and what it answered.
+// If no request is recorded, prompt and answer are the conversation.
 func Encode(t *tape.Tape, _ []oracle.Entry, o interop.Options) ([]byte, []interop.Loss, error) {
 	doc, kept := interop.Original(t, name, runOf)
 	if !kept {

@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Format is the entry in the table of formats. There is no Decode: reading OTLP is what derive does.
+// Format is the entry in the table of formats. It has no Decode, because derive reads OTLP.
 var Format = &interop.Format{
 	Name:         "otlp",
 	Title:        "OTLP/JSON, one ExportTraceServiceRequest per line: the evidence",

@@ -19,8 +19,8 @@ import (
 // placeholder stands for what waza redacted.
 const placeholder = "[REDACTED]"
 
-// Decode reads a snapshot as a tape. What a tape has no place for stands at extensions.waza.snapshot, so that Encode gives the file
-// back; the losses are what it would write differently.
+// Decode reads a snapshot as a tape. extensions.waza.snapshot holds what a tape has no place for, so that Encode gives the file
+// back. The losses are what Encode would write differently.
 func Decode(data []byte, o interop.Options) ([]interop.Run, error) {
 	s, err := Read(data)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Where a tape keeps the environment variables that the telemetry of a run names: extensions.process."environment_variable.NAME", after
-// the resource attribute of the OpenTelemetry semantic conventions.
+// The place where a tape keeps the environment variables that the telemetry of a run names:
+// extensions.process."environment_variable.NAME", after the resource attribute of the OpenTelemetry semantic conventions.
 const (
 	processNamespace  = "process"
 	environmentPrefix = "environment_variable."

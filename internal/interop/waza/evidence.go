@@ -213,7 +213,7 @@ func checkArtifacts(doc, manifest exactjson.Value) error {
 		} else {
 			got = digestJSON(v)
 		}
-		// What is empty is left out of a snapshot, and vouched for all the same.
+		// A snapshot leaves empty values out, but its manifest vouches for them all the same.
 		if v.IsAbsent() && (want.Get("sha256").Str() == emptyObject || want.Get("sha256").Str() == emptyArray) {
 			continue
 		}

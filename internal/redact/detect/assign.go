@@ -71,7 +71,7 @@ func (f *finder) assignment(at int) {
 		return
 	}
 	from = authScheme(s, from, to)
-	// What decides. A name in the value of an earlier one costs less.
+	// Only this part decides. A name in the value of an earlier one costs less.
 	value := s[from:min(to, from+maxJudged)]
 	if from < f.valueEnd {
 		value = s[from:min(to, from+maxJudgedAgain)]

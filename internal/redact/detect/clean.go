@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// In agent telemetry the same texts come again and again: system prompts, definitions of tools, the conversation that is sent anew with every turn.
-// A detector remembers texts in which it has found nothing, by a hash, so that a text that comes again costs its hash.
+// Agent telemetry repeats the same texts: system prompts, definitions of tools, the conversation that every turn sends anew. A detector remembers texts in
+// which it has found nothing, by a hash, so that a text that comes again costs its hash.
 //
-// What is remembered is a verdict on a text together with all it depends on: what the name above it says (and the name itself, where that is of
-// a service, beside which more is looked for), how deep it lies in JSON, and which rules were applied. A verdict never depends on a neighbour: what stands in
-// several strings is found in their joined text, which is a text of its own here. Rules and allowances that apply at some paths only switch
-// the table off.
+// The detector remembers a verdict on a text together with all it depends on. The verdict depends on what the name above the text says, how deep the text
+// lies in JSON, and which rules were applied. It depends on the name itself where that is of a service, because more is looked for beside one. A verdict
+// never depends on a neighbour: what stands in several strings is found in their joined text, which is a text of its own here. Rules and allowances that
+// apply at some paths only switch the table off.
 //
-// The hash has 128 bits under secrets that the process draws at random: nobody can make a text that is taken for another, and none is by chance. The table
+// The hash has 128 bits under secrets that the process draws at random. Nobody can make a text that is taken for another, and none is by chance. The table
 // has a fixed size, is shared by all walks of its detector, and holds no text.
 
 const (
@@ -49,8 +49,8 @@ func newCleanTable() *cleanTable {
 	return &cleanTable{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
-// Remember says whether texts are remembered in which nothing was found, and forgets those that are. That is so of every new detector, and is no matter of what
-// is found: it is switched off to measure, and to compare. It must not be called while the detector is in use.
+// Remember switches the memory of texts in which nothing was found on or off, and forgets those that are remembered. Every new detector remembers. The
+// switch does not change what is found; it is there to measure, and to compare. Remember must not be called while the detector is in use.
 func (r *Detector) Remember(on bool) {
 	r.clean = nil
 	if on && len(r.user) == 0 && len(r.allow.paths) == 0 { // or the verdict on a text hangs on its path

@@ -227,7 +227,7 @@ func accentsUpper(w string) string {
 }
 
 // serviceNames are names of services which give out keys that have no form of their own. A random value under a name with one of them is a key,
-// also when it looks like a digest. From the public lists of secret scanners (TruffleHog, Nosey Parker, Kingfisher, GitHub).
+// also when it looks like a digest. The names come from the public lists of secret scanners (TruffleHog, Nosey Parker, Kingfisher, GitHub).
 var serviceNames = strings.Fields(`openai anthropic mistral cohere deepseek together perplexity replicate stability elevenlabs deepgram assemblyai voyage serper serpapi
 	pinecone weaviate qdrant milvus azure wandb langchain langfuse langsmith tavily firecrawl unstructured portkey baseten vapi livekit agora sagemaker vertex bedrock
 	gemini google github gitlab bitbucket gitea jira confluence slack discord telegram twilio sendgrid mailgun mailjet mailchimp mandrill postmark sparkpost vonage nexmo

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
-// folded looks at the text as somebody reads it: without what is not seen (zero-width characters, soft hyphens, NUL, ANSI escapes, bytes that are no
-// UTF-8), with plain spaces, plain digits and letters, and without the entities of HTML.
+// folded looks at the text as somebody reads it. It leaves out what is not seen: zero-width characters, soft hyphens, NUL, ANSI escapes, bytes that
+// are no UTF-8. It makes spaces, digits and letters plain, and resolves the entities of HTML.
 func (f *finder) folded() { f.through(fold(f.s)) }
 
 // foldable says whether fold may find something: most texts are ASCII.

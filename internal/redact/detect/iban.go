@@ -5,8 +5,8 @@ package detect
 
 import "strings"
 
-// ibanForms are what follows country and check digits in the account number of each country, as in the IBAN registry (ISO 13616): counts of
-// digits (n), upper-case letters (a) or either (c).
+// ibanForms are what follows country and check digits in the account number of each country, as in the IBAN registry (ISO 13616). A form is
+// counts of digits (n), upper-case letters (a) or either (c).
 var ibanForms = func() map[string]string {
 	m := map[string]string{}
 	for _, f := range strings.Fields(`AD=8n12c AE=19n AL=8n16c AT=16n AZ=4a20c BA=16n BE=12n BG=4a6n8c BH=4a14c BI=23n BR=23n1a1c BY=4c4n16c CH=5n12c CR=18n

@@ -273,8 +273,9 @@ func isNumber(w string) bool {
 	return w != ""
 }
 
-// splitWords cuts a name at everything that is no letter or digit, between a lower-case and an upper-case letter, before the last
-// upper-case letter of an abbreviation (APIKey), before digits at the end and behind digits at the start. The words are in lower case.
+// splitWords cuts a name at everything that is no letter or digit, and between a lower-case and an upper-case letter. It also cuts
+// before the last upper-case letter of an abbreviation (APIKey), before digits at the end and behind digits at the start. The words
+// are in lower case.
 func splitWords(name string) (words []string) {
 	start := 0
 	flush := func(end int) {

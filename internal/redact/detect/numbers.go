@@ -168,8 +168,8 @@ func (f *finder) card(groups []group) (found bool) {
 }
 
 // cardNumber says whether digits are a card number: Luhn, and a prefix and length that a network gives out. Without groups or words
-// about cards, one in ten long ids would pass the Luhn check, so it asks for the common networks, and for an end that is no part of
-// something longer.
+// about cards, one in ten long ids would pass the Luhn check. In that case it asks for the common networks, and for an end that is
+// no part of something longer.
 func (f *finder) cardNumber(number string, start, end int, shaped bool) bool {
 	if !luhn(number) || !notOneByte(number) {
 		return false

@@ -79,8 +79,8 @@ func (p path) lastName() string {
 	return ""
 }
 
-// String writes a path. Names that a sender chose are quoted when they are no plain words, and cut: a name can be a secret too, and
-// one that a rule hits is replaced, which its path cannot show.
+// String writes a path. Names that a sender chose are quoted when they are no plain words, and cut. A name can be a secret too. A
+// name that a rule hits is replaced, so its path cannot show it.
 func (p path) String() string {
 	var b strings.Builder
 	for _, s := range p {

@@ -98,7 +98,7 @@ var (
 	// before a comma, a bracket or a closing quote of JSON inside JSON.
 	gitleaksEnd = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
 	secretEnd   = `(?:[^\w+/=-]|$)`
-	// What stands between the name of a service and a value that is assigned to it.
+	// besideMark matches the text between the name of a service and a value that is assigned to it.
 	besideMark = `(?:[ \t\w.-]{0,20})[\s'"]{0,3}`
 )
 
@@ -170,8 +170,8 @@ func (r *rule) compile() {
 	}
 }
 
-// find reports what the rule finds at the place of a keyword or head, and returns how far the text has been looked at: a keyword before that sets
-// off nothing more.
+// find reports what the rule finds at the place of a keyword or head. It returns how far the text has been looked at: a keyword before that place
+// sets off nothing more.
 func (f *finder) find(r *rule, sh *shape, id ruleID, at int, add func(start, end int)) (until int) {
 	s := f.s
 	switch sh.kind {
@@ -219,7 +219,7 @@ func (f *finder) find(r *rule, sh *shape, id ruleID, at int, add func(start, end
 	case shapeGap:
 		return f.behindGap(r, sh, at, add)
 	}
-	// What an earlier window held is not searched again, but for what a match may reach over its end.
+	// The part that an earlier window held is not searched again, but for what a match may reach over its end.
 	from := max(0, at-windowBefore)
 	if before := f.searched[id]; before > 0 {
 		from = max(from, before+windowAfter/2-windowOverlap)
@@ -227,7 +227,7 @@ func (f *finder) find(r *rule, sh *shape, id ruleID, at int, add func(start, end
 	return max(f.report(r, sh.re, from, min(len(s), at+windowAfter), false, add), at+windowAfter/2)
 }
 
-// report runs a pattern over s[from:to]. What it returns is the end of the last match.
+// report runs a pattern over s[from:to]. It returns the end of the last match.
 func (f *finder) report(r *rule, re *regexp.Regexp, from, to int, anchored bool, add func(start, end int)) (matched int) {
 	s := f.s
 	for from < to {

@@ -57,14 +57,14 @@ const relaxedEntropy = 0.7
 // vendor is a form of key that a service gives out.
 type vendor struct {
 	name string
-	// keywords are separated by spaces; ~ stands for a space in one. ^ stands before what begins a value, where that is too short or too frequent
-	// in text to look for it everywhere: it is looked for at the beginning of long runs of letters and digits only.
+	// keywords are separated by spaces; ~ stands for a space in one. ^ stands before the beginning of a value that is too short or too frequent
+	// in text to look for it everywhere. It is looked for only at the beginning of long runs of letters and digits.
 	keywords string
 	pattern  string
 }
 
-// vendors are looser than gitleaks' rules where those ask for an exact length or a marker inside: keys are cut, formats change,
-// and what begins like a key is treated like one. A value must look random besides.
+// vendors are looser than gitleaks' rules where those ask for an exact length or a marker inside. Keys are cut and formats
+// change, so a value that begins like a key is treated like one. A value must look random besides.
 var vendors = []vendor{
 	{"openai-key", "sk-", `sk-(?:proj-|svcacct-|admin-|None-)?[\w-]{18,}`},
 	{"anthropic-key", "sk-ant-", `sk-ant-[\w-]{16,}`},

@@ -11,14 +11,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
-// A streamed message can stand in an array, or in the events of a span, as the deltas in which it came, and a secret in several of them. So
-// the deltas of one stream are read as one text first, and what is found across their borders wins over what each piece shows by itself: the
-// first half of a key is a hit too. The token stands where the secret began; the rest of it is taken out of the pieces that follow.
+// A streamed message can stand as the deltas in which it came, in an array or in the events of a span. A secret can then lie in several of them.
+// So the deltas of one stream are read as one text first. What is found across their borders wins over what each piece shows by itself, because
+// the first half of a key is a hit too. The token stands where the secret began. The rest of the secret is taken out of the pieces that follow.
 //
-// What is a delta is told by names: [{"delta": …}, {"delta": …}], ["to", "kens"] under "tokens", choices[0].delta.content of each chunk. Text that
-// stands under one name in several objects is a stream unless the objects name a speaker. Members of other names are values of their own,
-// and {"user": "ann@host"}, {"user": "example.com"} is no address. Lists of strings that nothing calls a stream are joined for known forms of
-// keys only.
+// Names tell what is a delta: [{"delta": …}, {"delta": …}], ["to", "kens"] under "tokens", choices[0].delta.content of each chunk. Text that
+// stands under one name in several objects is a stream unless the objects name a speaker. Members of other names are values of their own, and
+// {"user": "ann@host"}, {"user": "example.com"} is no address. Lists of strings that nothing calls a stream are joined for known forms of keys
+// only.
 
 const (
 	maxPiece     = 4096    // the longest delta
@@ -141,7 +141,7 @@ type pieceEdits struct {
 	edits []edit
 }
 
-// streams ends an array: it joins the pieces that have been met in it since from. What is left of them is a matter of the arrays around it.
+// streams ends an array: it joins the pieces that have been met in it since from. The arrays around it decide on what is left of them.
 func (p *Walk) streams(from int) (changed []pieceEdits) {
 	pieces := p.pieces[from:]
 	if len(pieces) >= 2 {
@@ -269,8 +269,8 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	return changed
 }
 
-// keyAcross says whether a hit across strings of a list is a key that was cut, and not two values one behind the other: it has a known form that
-// needs no name, and neither end of it fills its string alone as a value of its own.
+// keyAcross says whether a hit across strings of a list is a key that was cut, and not two values one behind the other. Such a hit has a known
+// form that needs no name. Neither end of it fills its string alone as a value of its own.
 func (p *Walk) keyAcross(pieces []*streamPiece, ends []int, first, last int, h found) bool {
 	r := p.r.rules[h.rule]
 	if r.Class != Known || r.Section != "vendor" && r.Section != "gitleaks" || h.end-h.start < 16 {
@@ -283,7 +283,7 @@ func (p *Walk) keyAcross(pieces []*streamPiece, ends []int, first, last int, h f
 	return true
 }
 
-// mergeEdits unites the edits of a text with others of it. Where they overlap, the others say what is written.
+// mergeEdits unites the edits of a text with others of it. The others win where they overlap.
 func mergeEdits(own, cuts []edit) []edit {
 	type part struct {
 		edit

@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/jsonpath"
 )
 
-// UserRule is a rule from configuration. With a pattern it replaces what the pattern matches (its first group, if it has one); without
-// one, whole values. Keys and paths restrict it to values under these names or places; a value must meet one of all of them.
+// UserRule is a rule from configuration. With a pattern it replaces what the pattern matches (its first group, if it has one). Without
+// a pattern it replaces whole values. Keys and paths restrict it to values under these names or places. A value must meet one key or path.
 type UserRule struct {
 	Name    string   `yaml:"name" mapstructure:"name"`
 	Pattern string   `yaml:"pattern" mapstructure:"pattern"` // RE2

@@ -62,8 +62,8 @@ func passwordLike(v string) bool {
 	return len(v) >= 6 && len(v) <= 128 && digit && letter
 }
 
-// random says whether a value looks like a generated credential: long enough, without white space, of several kinds of characters,
-// and no composition of words, a path, an address or a date.
+// random says whether a value looks like a generated credential. Such a value is long enough, without white space and of several
+// kinds of characters. It is no composition of words, no path, no address and no date.
 func random(v string) bool {
 	if len(v) < 12 || len(v) > 4096 || strings.ContainsAny(v, " \t\r\n") || !randomish(v) {
 		return false

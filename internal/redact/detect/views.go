@@ -66,8 +66,8 @@ func (b *viewBuilder) done(raw string) *view {
 	return &b.view
 }
 
-// unescape decodes the escapes of JSON strings, which are those of most languages. What is no escape stays. It returns nil when there
-// is none.
+// unescape decodes the escapes of JSON strings, which are those of most languages. Everything else stays. It returns nil when there
+// is no escape.
 func unescape(s string) *view {
 	var b *viewBuilder
 	for i := strings.IndexByte(s, '\\'); i >= 0 && i+1 < len(s); {
@@ -164,8 +164,8 @@ func unpercent(s string) *view {
 	return b.done(s)
 }
 
-// escaped looks at the text without its escapes: JSON that was cut, code, a log line that quotes another. What is found there is
-// replaced in the text with the escapes.
+// escaped looks at the text without its escapes: JSON that was cut, code, a log line that quotes another. A hit there is replaced
+// in the text with the escapes.
 func (f *finder) escaped() { f.through(unescape(f.s)) }
 
 // percent looks at the text without its percent encoding.

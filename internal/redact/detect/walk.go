@@ -58,8 +58,9 @@ type Walk struct {
 	inherited *Name
 	// sure: only rules that do not guess, which are those of the gate.
 	sure bool
-	// pieces are strings of the open arrays that may be pieces of streams, arrays how many are open, base where the path begins within which
-	// they are counted, lines that the outermost is a sequence of documents, salt and delta what is known of all strings here.
+	// pieces are strings of the open arrays that may be pieces of streams. arrays is how many arrays are open. base is where the path begins
+	// within which they are counted. lines says that the outermost is a sequence of documents. salt and delta are what is known of all
+	// strings here.
 	pieces       []streamPiece
 	arrays, base int
 	lines, delta bool
@@ -73,8 +74,8 @@ type Walk struct {
 	nested int
 }
 
-// searchAgain searches what the edits of a text give, until nothing is found in it any more: what is left of a stream is text of its own, and what
-// a guess has taken must not hide what the gate would find beside it.
+// searchAgain searches the text that the edits give, until nothing is found in it any more. What is left of a stream is text of its own. What a
+// guess has taken must not hide what the gate would find beside it.
 func (p *Walk) searchAgain(s string, k *Name, edits []edit, cut bool) []edit {
 	for range maxRounds {
 		after := apply(s, edits)
@@ -109,7 +110,7 @@ func searchBudget(s string) int { return 3*len(s) + 2048 }
 // searched as text, with its escapes undone.
 const maxNested = 16
 
-// leaf returns the edits of one string value. What cannot be searched is replaced whole.
+// leaf returns the edits of one string value. A value that cannot be searched is replaced whole.
 func (p *Walk) leaf(s string, k *Name) []edit {
 	known := p.cleanKey(cleanLeaf, s, k)
 	if p.knownClean(known) {
@@ -275,7 +276,7 @@ func eventData(s string) (docs [][2]int) {
 	return docs
 }
 
-// eventStream returns the edits of a stream of server-sent events: its documents are read one behind the other, as JSON lines are, because
+// eventStream returns the edits of a stream of server-sent events. Its documents are read one behind the other, as JSON lines are, because
 // texts go on from one to the next.
 func (p *Walk) eventStream(s string, docs [][2]int, k *Name) (edits []edit) {
 	var lines strings.Builder
@@ -337,7 +338,7 @@ func documentEnd(s string, at int, budget *int) int {
 }
 
 // plain appends the edits of s[from:to], which holds no JSON. Tokens that stand there already are left alone, and nothing is found
-// across them. What lies between two hits is searched again by itself, so that redacting the result finds nothing more.
+// across them. The text between two hits is searched again by itself, so that redacting the result finds nothing more.
 func (p *Walk) plain(edits []edit, s string, from, to int, k *Name) []edit {
 	if strings.Contains(s[from:to], token.Prefix[:len(token.Prefix)-1]) {
 		at := from

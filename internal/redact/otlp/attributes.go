@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 
-// maxDepth bounds attributes in attributes. What lies deeper is replaced whole: nobody records that, and a walk must end.
+// maxDepth bounds attributes in attributes. Deeper values are replaced whole: nobody records them, and a walk must end.
 const maxDepth = 512
 
 // attributes redacts a map that stands in a field of a signal.
@@ -49,7 +49,7 @@ func members(w *detect.Walk, m pcommon.Map, depth int) {
 	}
 }
 
-// entry redacts a member or an element. What stands before a string can say what it is.
+// entry redacts a member or an element. The entries before a string can say what it is.
 func entry(w *detect.Walk, v pcommon.Value, o *detect.Container, depth int) {
 	if v.Type() == pcommon.ValueTypeStr {
 		o.String(v.Str(), v.SetStr)

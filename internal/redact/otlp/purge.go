@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
-// Purge replaces what the rules find until they find nothing more. Where replacing does not get there, it goes on with coarser steps, and
-// returns what those took away: whole values, then whole spans. Everything else stays.
+// Purge replaces what the rules find until they find nothing more. If replacing does not get there, it takes coarser steps and removes
+// whole values, then whole spans. It returns what those steps took away. Everything else stays.
 func Purge(d *detect.Detector, td ptrace.Traces) (dropped []detect.Hit) {
 	return purge(d, td, replaceHits, replaceHits, dropValues, dropSpans, dropAll)
 }

@@ -56,8 +56,8 @@ func Find(text string) (at [][2]int) {
 	}
 }
 
-// Count counts the tokens of a text by rule into counts; a mask counts under the empty rule. Where a text has passed through a
-// JSON encoder, tokens are the same: they hold no character that needs an escape.
+// Count counts the tokens of a text by rule into counts. A mask counts under the empty rule. Tokens hold no character that needs
+// an escape, so a JSON encoder leaves them the same.
 func Count(text string, counts map[string]int64) {
 	for _, at := range Find(text) {
 		t, _ := tokenAt(text[at[0]:at[1]])
@@ -74,8 +74,8 @@ func ProtectedAt(text string) int {
 	return n
 }
 
-// tokenAt reads the token that text begins with. Only the exact form counts: what looks similar is text like any other and is
-// searched, or a secret could hide in it.
+// tokenAt reads the token that text begins with. It takes the exact form only. Similar text is searched like any other text, or a
+// secret could hide in it.
 func tokenAt(text string) (Token, int) {
 	rest, ok := strings.CutPrefix(text, Prefix)
 	if !ok {

@@ -170,7 +170,8 @@ func segments(all []string, head int, other []bool) []segment {
 	return out
 }
 
-// What is longer than this, in lines or in characters, is folded; so much of its beginning and its end is shown.
+// Limits of folding, in lines and in characters. A longer text is folded, and the kept amount is shown of its beginning and of
+// its end.
 const (
 	foldLines, keptLines = 14, 4
 	foldChars, keptChars = 1600, 400

@@ -146,8 +146,9 @@ var absent = map[tape.Code]bool{tape.CodeContentAbsent: true, tape.CodeArgsMissi
 // fewFindings are listed, whatever their cause.
 const fewFindings = 3
 
-// cause returns the findings that have one cause: those of absent content where there are more than a few; of a tape that is good for
-// looking at only, else the most frequent of the gravest. It returns nil when there is none.
+// cause returns the findings that have one cause. These are the findings of absent content where there are more than a few.
+// Otherwise, for a tape that is good for looking at only, they are the most frequent of the gravest. It returns nil when there is
+// none.
 func cause(all []tape.Finding, grade tape.Grade) func(*tape.Finding) bool {
 	missing := func(f *tape.Finding) bool { return absent[f.Code] }
 	n, counts := 0, map[tape.Code]int{}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Clean makes recorded text safe for a terminal: control characters, escape sequences, bidirectional overrides and invalid UTF-8 are
-// spelled out (\x1b, \u202e), so that content cannot move the cursor, change colours or reorder what stands beside it. Line feeds stay.
+// Clean makes recorded text safe for a terminal. Control characters, escape sequences, bidirectional overrides and invalid UTF-8 are
+// spelled out (\x1b, \u202e), so content cannot move the cursor, change colours or reorder the text beside it. Line feeds stay.
 func Clean(s string) string {
 	clean := true
 	for _, r := range s {

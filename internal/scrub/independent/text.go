@@ -121,8 +121,8 @@ func (t *text) named(path, name string, v any, depth int) {
 // ours are digests and markers as decks hold them everywhere, which say what they are. Scanners take them for keys beside names such as match_key.
 var ours = regexp.MustCompile(`\bsha256(?::|%3A)[0-9a-f]{64}(?:;key=[0-9a-z]{16})?\b`)
 
-// write writes a string under its name. Tokens of redaction are masked and digests of the format left out, because both look random, and what tells a
-// scanner to look away is taken apart: the sender of a text must not decide about that.
+// write writes a string under its name. It masks tokens of redaction and leaves out digests of the format, because both look random. It takes apart
+// what tells a scanner to look away: the sender of a text must not decide about that.
 func (t *text) write(name, path, s string) {
 	if name != "" {
 		s = name + ": " + s

@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the Codex CLI. Arguments, results and the prompt are in log records only. What the model was sent and answered is nowhere.
-// Spans hold the turn, the calls, their times and usage; hundreds of other spans say nothing about the run.
+// Dialect reads the Codex CLI. Arguments, results and the prompt are in log records only. No record holds what the model was sent and
+// answered. Spans hold the turn, the calls, their times and usage. Hundreds of other spans say nothing about the run.
 var Dialect = &dialect.Dialect{
 	ID:            "codex",
 	Name:          "Codex CLI",
@@ -82,7 +82,7 @@ func classifyCodex(s *dialect.Source) (dialect.Class, bool) {
 	}
 }
 
-// codexLog tells the role of a log event. There is no id of the turn on most of them: a prompt begins one.
+// codexLog tells the role of a log event. Most events have no id of the turn, so a prompt begins a turn.
 func codexLog(name string, a decode.Attributes) dialect.LogRole {
 	role := dialect.LogRole{
 		Conversation: a.Text("conversation.id"),

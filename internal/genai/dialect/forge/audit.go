@@ -25,7 +25,7 @@ const (
 	AuditIntegrity = "forge.audit.integrity"
 )
 
-// Values of AuditIntegrity. Nothing is taken from a record with one of them but the last.
+// Values of AuditIntegrity. Only a record with the last of them, or without any, is used.
 const (
 	AuditChainBroken       = "chain_broken"
 	AuditSignatureInvalid  = "signature_invalid"
@@ -191,8 +191,8 @@ func fromAudit(c decode.Content) decode.Content {
 	return c
 }
 
-// whole returns a body of the record, if the record holds it whole and the span does not. What the span holds of it must be its
-// beginning.
+// whole returns a body of the record, if the record holds it whole and the span does not. The part that the span holds must be
+// the beginning of the body.
 func (r *auditRecord) whole(o *dialect.Observation, name, field, held string) (string, bool) {
 	body := r.field(name)
 	prefix, _, cut := decode.ForgeCut(held)

@@ -44,7 +44,7 @@ var foreign = []string{
 	"exception.", "log.", "thread.", "user_agent.", "feature_flag.", "gen_ai.", "mcp.", "otel.", "telemetry.",
 }
 
-// classWords say what a span is. Of several words in a value the first line that has one of them decides.
+// classWords say what a span is. If a value has several of the words, the first line that has one of them decides.
 var classWords = []classLine{
 	{dialect.Noise, []string{"embedding", "embeddings", "rerank", "reranker", "guardrail", "evaluator", "memory", "chunk", "event"}},
 	{dialect.Tool, []string{"tool", "tools", "function"}},

@@ -15,8 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// GeminiCLI reads Gemini CLI: llm_call, tool_call and the spans around them, most of which open a trace of their own; the prompt id
-// holds a run together. Span values are cut at 10 000 characters. With traces off its log records tell the same without results.
+// GeminiCLI reads Gemini CLI: llm_call, tool_call and the spans around them. Most of these spans open a trace of their own, so the
+// prompt id holds a run together. Span values are cut at 10 000 characters. With traces off its log records tell the same without
+// results.
 var GeminiCLI = &dialect.Dialect{
 	ID:     "gemini-cli",
 	Name:   "Gemini CLI",
@@ -32,7 +33,8 @@ var GeminiCLI = &dialect.Dialect{
 
 const geminiPrefix = "gemini_cli."
 
-// geminiLog gives the roles of the log events. With traces on, requests and tool calls name their span; without, they stand alone.
+// geminiLog gives the roles of the log events. Requests and tool calls name their span when traces are on, and stand alone
+// otherwise.
 func geminiLog(name string, a decode.Attributes) dialect.LogRole {
 	role := dialect.LogRole{
 		Conversation: a.Text("session.id"),

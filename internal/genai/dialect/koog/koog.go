@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads JetBrains Koog: agent.<id> → run.<id> → node.<name> → llm.chat and tool.<name>. With the Langfuse adapter messages are
-// flattened attributes in which every call stands in a message of role tool.
+// Dialect reads JetBrains Koog: agent.<id> → run.<id> → node.<name> → llm.chat and tool.<name>. The Langfuse adapter flattens messages
+// into attributes. Every call then stands in a message of role tool.
 var Dialect = &dialect.Dialect{
 	ID:       "koog",
 	Name:     "JetBrains Koog",

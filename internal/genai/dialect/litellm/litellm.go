@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Dialect reads LiteLLM's own spans, as library and as proxy. They hold model calls only: a proxy never sees a tool run. Where a span
-// of the caller is active, the attributes are written onto it.
+// Dialect reads LiteLLM's own spans, as library and as proxy. They hold model calls only, because a proxy never sees a tool run.
+// LiteLLM writes the attributes onto a span of the caller if one is active.
 var Dialect = &dialect.Dialect{
 	ID:       "litellm",
 	Name:     "LiteLLM",

@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads MLflow Tracing's native export: every attribute value is JSON-encoded once more, plain strings too. There are no
-// call ids on spans. Its export in the GenAI schema drops these attributes and is read as that.
+// Dialect reads MLflow Tracing's native export. Every attribute value is JSON-encoded once more, plain strings too. Spans hold no
+// call ids. Its export in the GenAI schema drops these attributes and is read as GenAI spans.
 var Dialect = &dialect.Dialect{
 	ID:       "mlflow",
 	Name:     "MLflow Tracing",

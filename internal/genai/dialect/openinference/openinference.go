@@ -15,7 +15,7 @@ import (
 )
 
 // Dialect reads the OpenInference conventions: flattened messages under llm.*, and the framework's own objects as JSON in
-// input.value and output.value. Neither is complete with every package: the better one of the two is read, field by field.
+// input.value and output.value. Each of the two is incomplete with some packages. The better one is read, field by field.
 var Dialect = &dialect.Dialect{
 	ID:            "openinference",
 	Name:          "OpenInference",

@@ -77,7 +77,7 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 	return dialect.Unclassified, false
 }
 
-// chainPlumbing are the parts of LangChain's chains that hand values on. Where each span is a trace of its own, they would be runs.
+// chainPlumbing are the parts of LangChain's chains that hand values on. They would be runs where each span is a trace of its own.
 var chainPlumbing = []string{
 	"RunnableLambda", "RunnableMap", "RunnableParallel", "RunnableAssign", "RunnablePassthrough", "RunnablePick", "ChannelWrite", "ChannelRead", "Branch<",
 	"prompt", "parser", "ChatPromptTemplate", "PromptTemplate", "StrOutputParser", "StringOutputParser", "JsonOutputParser", "__start__",

@@ -15,8 +15,8 @@ import (
 )
 
 // Dialect reads AWS Strands Agents in Python and TypeScript: invoke_agent → event loop cycles → chat and execute_tool. All content
-// is in span events: Bedrock Converse blocks as JSON (the default), or operation.details events of the newer conventions. What is
-// written in attributes the GenAI conventions read.
+// is in span events: Bedrock Converse blocks as JSON (the default), or operation.details events of the newer conventions. The
+// GenAI conventions read what is written in attributes.
 var Dialect = &dialect.Dialect{
 	ID:            "strands",
 	Name:          "AWS Strands Agents",

@@ -48,9 +48,9 @@ func ReadKeys(data []byte) (Keys, error) {
 	return keys, nil
 }
 
-// signed reports whether a record carries a signature, and the reason why that does not verify: "" when it does. What is signed is the
-// RFC 8785 form of the record without its member sig (sigp "jcs-1"). Integers beyond 2^53, whose canonical form differs there, are in no
-// audit record; one that has them does not verify.
+// signed reports whether a record carries a signature, and the reason why that does not verify: "" when it does. The signature covers
+// the RFC 8785 form of the record without its member sig (sigp "jcs-1"). Integers beyond 2^53, whose canonical form differs there, are
+// in no audit record. A record that has them does not verify.
 func (k Keys) signed(body exactjson.Value) (carries bool, reason string) {
 	text := body.Get("sig")
 	if text.IsAbsent() {

@@ -25,7 +25,7 @@ type Stream struct {
 	records map[string]*record // by raw
 }
 
-// New returns an empty stream. With keys, every signature is checked, and nothing is taken from a record without a valid one.
+// New returns an empty stream. With keys, every signature is checked, and a record without a valid one is not used.
 func New(keys Keys) *Stream { return &Stream{keys: keys, records: map[string]*record{}} }
 
 // Add adds one line, without its line end; name and line say where it stands. The error wraps ErrMalformed.
@@ -62,7 +62,7 @@ type Problem struct {
 	Name   string
 	Line   int
 	Reason string
-	// Used says that a valid signature vouches for the record. Nothing is taken from the others.
+	// Used says that a valid signature vouches for the record. Other records are not used.
 	Used bool
 }
 
