@@ -24,8 +24,8 @@ const (
 	contradicts                  // other content
 )
 
-// SameAnswer reports that a recorded answer and what a model was shown of it have the same content: the same value, or one that was put into
-// an envelope, encoded in another way, cut or masked.
+// SameAnswer reports that a recorded answer and what a model was shown of it have the same content. The shown value is the same, or it was
+// put into an envelope, encoded in another way, cut or masked.
 func SameAnswer(answer, shown exactjson.Value) bool {
 	a := agreementOf(answer, shown)
 	return a == agrees || a == rewritten
@@ -40,9 +40,9 @@ func agreementOf(answer, shown exactjson.Value) agreement {
 	return contentAgrees(answer, shown)
 }
 
-// contentAgrees compares the words of the two values: encodings differ in quotes, brackets, escapes and the spelling of numbers and
-// constants, envelopes and cuts in what stands around, masks in what stands in place of words. Texts may be escaped more often than the
-// values they stand for, so each reading of one is compared with each of the other.
+// contentAgrees compares the words of the two values. Encodings differ in quotes, brackets, escapes and the spelling of numbers and
+// constants. Envelopes and cuts differ in what stands around the words, masks in what stands in place of words. Texts may be escaped more
+// often than the values they stand for, so each reading of one value is compared with each of the other.
 func contentAgrees(answer, shown exactjson.Value) agreement {
 	best := contradicts
 	var told, seen []words
@@ -219,7 +219,7 @@ func (c words) matches(masked words) bool {
 }
 
 // cutFrom reports that the words shown are the beginning of the whole, or its beginning and its end, with a remark of the cut in between.
-// Without the remark, values that begin alike may as well be two values.
+// Without the remark, two different values may begin alike.
 func cutFrom(whole, shown words) bool {
 	n := 0
 	for n < len(shown) && n < len(whole) && shown[n] == whole[n] {

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle answers tool calls from a tape: the entries of an oracle file, how a call is matched with them, and the proof that
-// a tape's own calls get the answers that its own requests show.
+// Package oracle answers tool calls from a tape. It holds the entries of an oracle file, the way in which a call is matched with them, and
+// the proof that a tape's own calls get the answers that its own requests show.
 package oracle
 
 import (

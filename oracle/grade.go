@@ -110,7 +110,7 @@ func cut(t *tape.Tape) bool {
 // Grade says what a tape can be used for, and which parts of its run can be served. That its tools can is said only where its proof is ok.
 func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	in := t.Input
-	// Of a run whose evidence was cut nobody knows which calls are missing.
+	// If the evidence of a run was cut, nobody knows which calls are missing.
 	whole := !cut(t)
 	// An answer that ends a whole loop of calls is not the answer to the request that began it.
 	loop := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeModelCallHidden && f.Field == "response" })

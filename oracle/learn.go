@@ -31,9 +31,9 @@ func (p Proposal) Rule() normalise.Rule {
 	return r
 }
 
-// Learn proposes rules from several runs of one task: values of the arguments that vary although everything else agrees, the answer
-// included. What has the form of a normaliser is normalised, anything else ignored. A value is not proposed when the answer varies with
-// it, or when it tells calls of one run apart. Proposals come by tool and path.
+// Learn proposes rules from several runs of one task. A rule is proposed for values of the arguments that vary although everything else
+// agrees, the answer included. A value that has the form of a normaliser is normalised, any other is ignored. A value is not proposed when the answer
+// varies with it, or when it tells calls of one run apart. Proposals come by tool and path.
 func Learn(runs [][]Entry) []Proposal {
 	type toolRuns = [][]*Entry
 	tools := map[string]toolRuns{}

@@ -14,9 +14,9 @@ type Conflict struct {
 	Runs       [2]int `json:"runs"` // places in the list that was merged, from 0
 }
 
-// Merge makes one oracle of several runs of one task. The n-th call of a key stands there once if the runs agree on its answer; where they
-// do not, every answer stands there under the same occurrence, and a session calls it ambiguous. The entries of the first run come
-// first, in its order, then what the others add. Servable answers replace those that cannot be served.
+// Merge makes one oracle of several runs of one task. The n-th call of a key has one entry if the runs agree on its answer. If they do not,
+// every answer has an entry under the same occurrence, and a session calls it ambiguous. The entries of the first run come first, in its
+// order. Then come those that the other runs add. Servable answers replace those that cannot be served.
 func Merge(runs [][]Entry) ([]Entry, []Conflict) {
 	merged := []Entry{}
 	var from []int // the run of each entry

@@ -199,7 +199,7 @@ func (o *Oracle) groupOf(t *tool, e *Entry) int {
 	if ruled {
 		o.byRule[reduced] = g
 	}
-	// What a producer masked counts as lossy. In arguments that are exact, a mask is what somebody wrote.
+	// Values that a producer masked count as lossy. In arguments that are exact, a mask is a text that somebody wrote.
 	if masked := e.ArgsFidelity == Redacted || e.ArgsFidelity == Lossy; e.ArgsFidelity.served() && holdsToken(counts, masked) {
 		o.groups[g].recorded = counts
 		t.redacted = append(t.redacted, g)

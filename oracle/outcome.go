@@ -47,8 +47,8 @@ type Query struct {
 	Unnamed bool
 	// Turn is the 1-based index of the requesting model call in the live run, 0 when not known. It breaks ties.
 	Turn int
-	// ToolCallID and CallIndex tell calls apart from their repetitions: a query equal to an earlier one in which at least one of the
-	// two is set gets the earlier answer again. Without both every query is a new call.
+	// ToolCallID and CallIndex tell calls apart from their repetitions. If at least one of the two is set, a query equal to an earlier one
+	// gets the earlier answer again. Without both every query is a new call.
 	ToolCallID string
 	CallIndex  *int64
 	// Scope sets apart callers that number their calls each for themselves, such as the invocations of a run.
@@ -101,8 +101,8 @@ func (a *Answer) Match() string {
 	return string(Exact)
 }
 
-// Reason says why there is no response, in the words of the wire protocol: the outcome, except that an entry which cannot be served
-// names what it lacks, "truncated" or "missing". It is empty when there is a response.
+// Reason says why there is no response, in the words of the wire protocol. It is the outcome, except for an entry that cannot be served:
+// then it names what the entry lacks, "truncated" or "missing". It is empty when there is a response.
 func (a *Answer) Reason() string {
 	switch {
 	case a.Outcome.Served():

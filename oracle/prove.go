@@ -11,18 +11,25 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Prove replays the tool calls of a tape against the oracle made from it, and compares every answer with the result that the
-// tape's own later requests show. It depends on the events and messages only, never on tape_id; of fidelity it reads the findings
+// Prove replays the tool calls of a tape against the oracle made from it, and compares every answer with the result that the tape's own
+// later requests show. It depends on the events and messages only, never on tape_id. Of fidelity it reads the findings
 // unanswered_tool_call.
 //
-// Expected is every tool call in a recorded model response and every tool_call event that no such call asked for. A requested call that has
-// no event, that no later request answers and whose name is not among the recorded offered tools is structured output and not expected;
-// when the offered tools are not recorded, it is. A call of a tool that the parameter output_tools names is not expected either, nor is one
-// that nobody executed or that the framework executes itself, see unasked. Served counts the calls that the oracle answers. A served call
-// is verified when the next request that shows its result shows the same content, and mismatched when that shows other content. It is
-// unverifiable when no request shows it, when it is shown cut, lossy, masked or external, when the recorded arguments or response are not
-// what they were, or when there is too little content to tell. Of the unverifiable ones those are recorded of which the tool's own record
-// holds arguments and response whole.
+// Expected is every tool call in a recorded model response, and every tool_call event that no such call asked for. These are not expected:
+//
+//   - a requested call that has no event, that no later request answers and whose name is not among the recorded offered tools. It is
+//     structured output. When the offered tools are not recorded, such a call is expected.
+//   - a call of a tool that the parameter output_tools names.
+//   - a call that nobody executed, or that the framework executes itself, see unasked.
+//
+// Served counts the calls that the oracle answers. A served call is one of these:
+//
+//   - verified: the next request that shows its result shows the same content.
+//   - mismatched: that request shows other content.
+//   - unverifiable: no request shows its result; or it is shown cut, lossy, masked or external; or the recorded arguments or response are
+//     not what they were; or there is too little content to tell.
+//
+// An unverifiable call counts as recorded too when the tool's own record holds arguments and response whole.
 func Prove(t *tape.Tape) tape.Proof { return proofOf(judge(t)) }
 
 func proofOf(calls []judged) tape.Proof {
@@ -309,8 +316,8 @@ func (p *prover) find(w want, r *tape.Event, repeats int) *exchange {
 	return nil
 }
 
-// findByContent finds a call that neither its response nor its id leads to: the n-th equal call on the tape is the n-th equal call
-// of the conversation, provided that the conversation shows all of them.
+// findByContent finds a call that neither its response nor its id leads to. The n-th equal call on the tape is the n-th equal call of the
+// conversation, provided that the conversation shows all of them.
 func (p *prover) findByContent(w want, r *tape.Event, shows request) *exchange {
 	var same []*exchange
 	for _, x := range shows.byContent[call{tool: w.tool, hash: w.hash}] {

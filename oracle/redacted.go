@@ -194,8 +194,8 @@ func looksLikeJSON(text string) bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// text compares a text that holds tokens with a live one: what stands between the tokens must stand there, and what stands in their
-// places must be what they stand for.
+// text compares a text that holds tokens with a live one. The text between the tokens must stand there in the live one too. In the places
+// of the tokens must stand what they stand for.
 func (m *tokenMatch) text(recorded, live string) verdict {
 	var tokens, literals []string
 	end := 0

@@ -63,8 +63,9 @@ func (p *prover) fits(e *tape.Event) bool {
 	return fits || !known
 }
 
-// unasked lists the tool events that a replay never asks the oracle for, by seq: hand-offs without an answer, which the framework performs,
-// and what the last response of an agent asked for and nobody executed, as the spans of all its other calls show.
+// unasked lists the tool events that a replay never asks the oracle for, by seq. Some are hand-offs without an answer, which the framework
+// performs. The others are calls that the last response of an agent asked for and nobody executed, as the spans of all its other calls
+// show.
 func unasked(t *tape.Tape) map[int]bool {
 	list := map[int]bool{}
 	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {

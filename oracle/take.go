@@ -5,11 +5,11 @@ package oracle
 
 import "slices"
 
-// take chooses the slot that a call of the group gets and marks it used. The outcome is Hit when there is one, whatever it holds.
+// take chooses the slot that a call of the group gets and marks it used. The outcome is Hit when there is such a slot, whatever it holds.
 //
-// The k-th call of a caller gets the k-th answer of that caller. Where it is not known which caller a call came from, or whether an
-// earlier call was one of this group, k is known as a range only; then all answers in the range must be the same, or the turn or call
-// id must single one out. Otherwise the call is ambiguous, and counts as one more call of the group all the same.
+// The k-th call of a caller gets the k-th answer of that caller. When the caller of a call is not known, or when it is not known whether an
+// earlier call was one of this group, k is only known to be in a range. Then all answers in the range must be the same, or the turn or call
+// id must single one out. Otherwise the call is ambiguous. An ambiguous call counts as one more call of the group all the same.
 func (s *state) take(gr *group, g int, q *Query) ([]*ref, []Label, Outcome) {
 	lanes := gr.lanesOf(q)
 	if len(lanes) == 0 {
@@ -122,8 +122,8 @@ func unanimous(slot []*ref) ([]*ref, Outcome) {
 	return slot, Hit
 }
 
-// pick chooses among the unused slots from next on: within a group of different arguments the one with equal arguments, and among
-// equal calls that one response asked for, the one with the call id; else the next.
+// pick chooses among the unused slots from next on. Within a group of different arguments it takes the one with equal arguments. Among
+// equal calls that one response asked for, it takes the one with the call id. Else it takes the next.
 func (s *state) pick(gr *group, l *lane, next int, q *Query) int {
 	fits := func(e *ref) bool { return e.ArgsHash == q.ArgsHash }
 	end := len(l.slots)

@@ -1,13 +1,13 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package assembly groups evidence by tenant and trace until a trace is complete, and emits one trace's evidence at a time.
-// It is the only state between telemetry and tapes.
+// Package assembly groups evidence by tenant and trace until a trace is complete, and emits one trace's evidence at a time. It is the only
+// state between telemetry and tapes.
 //
 // With a spool, evidence is durable before Admit returns, and is released only after the next component has accepted it. Memory is then a
 // cache; the least recently used evidence is evicted when memory is short. Without a spool, evidence is in memory only.
 //
-// Conservation holds whenever nothing is in motion, in items (spans):
+// Items (spans) are conserved. Whenever nothing is in motion,
 // accepted + recovered = emitted + duplicates + held + dropped.
 package assembly
 
@@ -50,9 +50,9 @@ type Size struct {
 	Bytes int64
 }
 
-// What holding costs beside the protobuf size, for each chunk and each span. Empty spans must not be free, or the byte bounds
-// bound nothing: a span in memory is a struct of about 200 bytes with its place in an index, a chunk brings structs around its
-// spans and may open a trace.
+// These are the costs of held evidence beside its protobuf size, for each chunk and for each span. Empty spans must not be free, or the
+// byte bounds bound nothing. A span in memory is a struct of about 200 bytes and a place in an index. A chunk adds the structs around its
+// spans, and may open a trace.
 const (
 	ChunkOverhead = 1024
 	ItemOverhead  = 256
@@ -102,8 +102,8 @@ type Emission struct {
 	Held int
 	// Items counts the distinct spans of the trace so far, earlier emissions included as long as they are remembered.
 	Items int
-	// Complete tells that nothing says that the root is missing: a span without a parent came, or every parent that is named, or the
-	// span of an agent run and every parent that is named in its own process.
+	// Complete tells that nothing says that the root is missing. One of three things came: a span without a parent; every parent that is
+	// named; or the span of an agent run with every parent that is named in its own process.
 	Complete bool
 	Reason   Reason
 

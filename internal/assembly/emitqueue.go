@@ -162,7 +162,7 @@ func (b *emitQueue) push(e *Emission) {
 	b.wake.Signal()
 }
 
-// park delays the next attempt by ParkedInterval. After crashes the delay begins with MaxBackoff and doubles with each further crash: a run
+// park delays the next attempt by ParkedInterval. After crashes the delay begins with MaxBackoff and doubles with each further crash. A run
 // may be in flight by chance when a process is killed twice, but not ten times.
 func (b *emitQueue) park(e *Emission) {
 	if !e.parked {
@@ -315,8 +315,8 @@ func (b *emitQueue) arm(now int64) {
 	}
 }
 
-// attempt calls the next component once. Between attempts no evidence that is in the spool stays in memory: while the store is away, or
-// fails for some large runs, the memory is for the other emissions.
+// attempt calls the next component once. Evidence that is in the spool does not stay in memory between attempts. So while the store is
+// away, or fails for some large runs, the memory is free for the other emissions.
 func (b *emitQueue) attempt(ctx context.Context, e *Emission) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err

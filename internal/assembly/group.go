@@ -300,8 +300,8 @@ func (a *Assembler) OpenTraces(limit int) []OpenTrace {
 	return oldestOf(all, limit)
 }
 
-// Shutdown emits what is held, in arrival order, until ctx ends; or leaves it in the spool, if it is to be parked or when time runs out.
-// Without a spool, what is left when time runs out is dropped and counted.
+// Shutdown emits the held evidence in arrival order until ctx ends. With a spool, evidence stays there if Options.Park is set or when time
+// runs out. Without a spool, Shutdown drops and counts what is left when time runs out.
 func (a *Assembler) Shutdown(ctx context.Context) error {
 	a.mu.Lock()
 	if !a.started || a.closed {

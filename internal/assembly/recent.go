@@ -6,8 +6,8 @@ package assembly
 import "sync"
 
 const (
-	// rememberedNodes is how many span ids all shards together remember of traces that have been emitted, at about 30 bytes each: with
-	// them, a late span finds its parent and the number of items stays true. Enough for the last 37,000 traces of 20 spans.
+	// rememberedNodes is how many span ids of emitted traces all shards together remember, at about 30 bytes each. With them, a late span
+	// finds its parent and the number of items stays true. They are enough for the last 37,000 traces of 20 spans.
 	rememberedNodes = 1 << 20
 	// rememberedTrace is what a remembered trace costs beside its span ids, in the same unit.
 	rememberedTrace = 8

@@ -138,7 +138,7 @@ func (s *shard) adoptChunk(f *recorded, now int64) {
 	t.allLinked(f.links)
 
 	items, bytes := int32(f.Items), f.Bytes
-	// A known id is a repetition, or another payload under the same id, which is evidence of its own. What is in the spool only is
+	// A known id is a repetition, or another payload under the same id, which is evidence of its own. Evidence that is only in the spool is
 	// compared when it is read back.
 	if t.cold == 0 && t.nodes != nil {
 		if fresh < items && t.digests == nil {

@@ -97,8 +97,8 @@ func (p *past) note(flags byte) {
 
 // came notes a span of the evidence. It reports whether its id was there before.
 //
-// Hostile ids need no special care: a span that is its own parent is there when its parent is looked up, a cycle has no wanted
-// span, and spans without an id are all the same node.
+// Hostile ids need no special care. A span that is its own parent is there when its parent is looked up. A cycle has no wanted span. Spans
+// without an id are all the same node.
 func (p *past) came(id, parent pcommon.SpanID, remote bool) (known bool) {
 	before, mentioned := p.nodes[id]
 	p.set(id, here)
@@ -152,9 +152,9 @@ func (p *past) allCame(td ptrace.Traces) (fresh int32) {
 	return fresh
 }
 
-// link notes a span that is no evidence and reports whether it was needed. Only the wanted ones are kept: a parent ends after its
-// children and so mostly comes after them or with them, and the rest of somebody's telemetry must not cost memory here. Of one that is
-// kept the parent is wanted in turn: what tells a replay may stand on any span above the calls.
+// link notes a span that is no evidence and reports whether it was needed. It keeps only the wanted ones, because the rest of somebody's
+// telemetry must not cost memory here. That is enough: a parent ends after its children, so it mostly comes after them or with them. The
+// parent of a span that is kept is wanted in turn, because what tells a replay may stand on any span above the calls.
 func (p *past) link(l edge) (needed bool) {
 	needed = p.found(l.id)
 	if needed || l.parent.IsEmpty() && !p.rootCame {

@@ -206,12 +206,13 @@ func (d *Deck) Leftovers(ctx context.Context, areas ...Area) iter.Seq2[Location,
 	}
 }
 
-// locationsBelow walks the locations of an area whose trace id begins with prefix,
-// which is empty or has at least two digits: those that are not buried, or
-// those that are.
+// locationsBelow walks the locations of an area whose trace id begins with
+// prefix. The prefix is empty or has at least two digits. With leftovers it
+// walks the buried locations, else those that are not buried.
 func (d *Deck) locationsBelow(ctx context.Context, area Area, prefix string, leftovers bool) iter.Seq2[Location, error] {
-	// What to append to a folder to list the next level: all of it, except that
-	// the digits of the trace id narrow the last two.
+	// The text that is appended to a folder to list the next level. It is empty,
+	// which lists all of a level, except that the digits of the trace id narrow
+	// the last two.
 	levels := []string{"", "", prefix}
 	if prefix != "" {
 		levels[1] = prefix[:2]

@@ -59,10 +59,11 @@ func (e *StoreError) Error() string {
 
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// IsPermanent reports whether trying again cannot help: refused credentials, a
-// missing bucket, a bad URL or key, a damaged object, an unsupported layout, a
-// missing object. What is not known to be permanent is worth a retry; a
-// cancelled context is never permanent.
+// IsPermanent reports whether trying again cannot help. These errors are
+// permanent: refused credentials, a missing bucket, a bad URL or key, a damaged
+// object, an unsupported layout and a missing object. An error that is not
+// known to be permanent is worth a retry. A cancelled context is never
+// permanent.
 func IsPermanent(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false

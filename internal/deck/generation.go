@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// NewGeneration names the generation that a producer derives from parts: items
-// is the number of distinct spans and log records in them, producer the
+// NewGeneration names the generation that a producer derives from parts. items
+// is the number of distinct spans and log records in the parts. producer is the
 // canonical form of everything that changes the output. The order of the parts
-// does not matter. The revision is the caller's to set.
+// does not matter. The caller sets the revision.
 func NewGeneration(items int, parts []string, producer []byte) Generation {
 	sorted := slices.Compact(slices.Sorted(slices.Values(parts)))
 	h := sha256.New()
@@ -97,10 +97,11 @@ func (s LocationState) Has(g Generation) bool {
 	return false
 }
 
-// PutGeneration writes the runs of a generation: the siblings of all runs first,
-// then each tape.json. What is there already is left as it is, so a repeated
-// call fills in what an interrupted one left out; created tells whether
-// anything was missing. A generation or location that is buried is ErrBuried.
+// PutGeneration writes the runs of a generation: the siblings of all runs
+// first, then each tape.json. It leaves files that are there already as they
+// are, so a repeated call fills in what an interrupted one left out. created
+// tells whether anything was missing. The error is ErrBuried when the
+// generation or the location is buried.
 func (d *Deck) PutGeneration(ctx context.Context, location Location, gen Generation, runs []RunFiles) (created bool, err error) {
 	if err := gen.validate(); err != nil {
 		return false, err
@@ -193,10 +194,10 @@ func (d *Deck) Generations(ctx context.Context, location Location) ([]Generation
 	return state.Generations, err
 }
 
-// Current returns the highest complete generation of a location; false if it has
-// none. A listing is no snapshot: it can come too early for a new generation and
-// too late for the old one that a writer has just replaced. So a location in which
-// none is found is listed again.
+// Current returns the highest complete generation of a location, or false if it
+// has none. A listing is no snapshot: it can come too early for a new
+// generation and too late for the old one that a writer has just replaced. So
+// Current lists a location again when it finds none.
 func (d *Deck) Current(ctx context.Context, location Location) (GenerationState, bool, error) {
 	const listings = 3
 	for range listings {
@@ -211,10 +212,11 @@ func (d *Deck) Current(ctx context.Context, location Location) (GenerationState,
 	return GenerationState{}, false, nil
 }
 
-// ReadCurrent calls read with the current generation of a location; false if it has
-// none. Writers take a generation away that they have replaced: when read finds a
-// file of it missing, it is called again with the generation that is current then.
-// What it had read before belongs to none.
+// ReadCurrent calls read with the current generation of a location. It returns
+// false if the location has none. Writers delete a generation that they have
+// replaced. When read finds a file of its generation missing, ReadCurrent calls
+// it again with the generation that is current then. What read had read before
+// must be discarded.
 func (d *Deck) ReadCurrent(ctx context.Context, location Location, read func(GenerationState) error) (bool, error) {
 	var before GenerationState
 	var missing error

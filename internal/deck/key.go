@@ -22,8 +22,8 @@ const (
 )
 
 // CheckKey tells whether every driver can store a key safely and lists it in order. A key is relative, slash-separated, of bounded length
-// and valid UTF-8. It has no empty segment, no segment that ends with a dot (so no "." and ".."), no control character and none of the
-// characters \ " # % ?, which one or another service or its client library escapes.
+// and valid UTF-8. It has no empty segment, no control character and no segment that ends with a dot (so no "." and ".."). It has none of
+// the characters \ " # % ?, because some services or their client libraries escape them.
 func CheckKey(key string) error {
 	reason := ""
 	switch {

@@ -93,8 +93,8 @@ func (p Location) Prefix() string {
 
 func (p Location) String() string { return p.Prefix() }
 
-// Of tells whether the location belongs to a tenant, named as it is or as it
-// stands in keys; "" stands for all.
+// Of tells whether the location belongs to a tenant. The tenant is named as it
+// is or as it stands in keys; "" stands for all tenants.
 func (p Location) Of(tenant string) bool {
 	have := segment(p.Tenant, p.tenantEscaped)
 	return tenant == "" || tenant == have || SafeName(tenant) == have
@@ -150,10 +150,10 @@ func (p Location) partKey(digest string) string {
 	return p.Prefix() + "/" + partsFolder + "/" + digest + PartSuffix
 }
 
-// Generation names one derivation of the tapes of a trace: from how many
-// distinct items (spans and log records), by which revision of the derivation,
-// and the digest over the parts and the producer, 64 hex digits. [NewGeneration]
-// computes the digest.
+// Generation names one derivation of the tapes of a trace. It holds the number
+// of distinct items (spans and log records) that the tapes were derived from,
+// and the revision of the derivation. Its digest is over the parts and the
+// producer, 64 hex digits. [NewGeneration] computes the digest.
 type Generation struct {
 	Items    int
 	Revision int // 0 before there were revisions

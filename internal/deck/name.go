@@ -32,17 +32,18 @@ var reservedNames = map[string]bool{
 // SafeName returns the form of a tenant or a replay_run_id that is one segment
 // of a key.
 //
-// A plain name stands for itself: 1 to 64 of a-z 0-9 . _ -, beginning with a
-// letter or digit, not ending with a dot, not reserved, without "__0x", and not
-// itself of the escaped form. Every other name becomes
+// A plain name stands for itself. It has 1 to 64 of the characters
+// a-z 0-9 . _ - and begins with a letter or digit. It does not end with a dot,
+// does not contain "__0x", is not reserved and is not itself of the escaped
+// form. Every other name becomes
 //
 //	<prefix>.<16 hex>
 //
 // where prefix is the name with each byte that is not a-z, 0-9, _ or - written
-// as _ (A-Z become lower case, "__0x" becomes "___x"), cut to 40 bytes, and the digits are the
-// beginning of the SHA-256 of the name. No plain name has that form, so two
-// names share a segment only if their digests agree in 64 bits; and no two
-// segments differ only in case.
+// as _ (A-Z become lower case, "__0x" becomes "___x"), cut to 40 bytes. The
+// digits are the beginning of the SHA-256 of the name. No plain name has that
+// form. So two names share a segment only if their digests agree in 64 bits. No
+// two segments differ only in case.
 func SafeName(name string) string {
 	if plainName(name) {
 		return name

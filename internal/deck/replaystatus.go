@@ -40,8 +40,8 @@ func (d *Deck) PutReplayStatus(ctx context.Context, location Location, root stri
 	return d.store.PutNew(ctx, location.statusPrefix(root)+hex.EncodeToString(sum[:])+".json", record, "application/json")
 }
 
-// ReplayStatuses returns the records about replays of a run, in the order of their names. Without a root they are those of all runs of the
-// trace.
+// ReplayStatuses returns the records about replays of a run, in the order of their names. Without a root it returns the records of all runs
+// of the trace.
 func (d *Deck) ReplayStatuses(ctx context.Context, location Location, root string) ([][]byte, error) {
 	var records [][]byte
 	err := d.eachStatus(ctx, location, root, func(key string) error {

@@ -7,9 +7,9 @@
 // wants from deck/store/…, one package per storage service.
 //
 // A deck is a folder, a bucket or a part of a bucket with the layout of the
-// tape format (docs/tape-format.md). It grows only: every name is a digest or a
-// generation, every write is create-only, so that writing something again
-// changes nothing and two writers converge without a lock.
+// tape format (docs/tape-format.md). A deck only grows: every name is a digest
+// or a generation, and every write is create-only. So writing something again
+// changes nothing, and two writers converge without a lock.
 package deck
 
 import (

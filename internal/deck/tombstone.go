@@ -32,7 +32,7 @@ type Burial struct {
 	Reason Reason
 	// MovedTo is where the evidence of a buried trace goes on; nil if nowhere. Writers that know of the trace follow.
 	MovedTo *Location
-	// At is the time that the tombstone tells; zero for none. Nothing is decided by it.
+	// At is the time that the tombstone tells, or zero for none. No decision depends on it.
 	At time.Time
 }
 
@@ -101,8 +101,8 @@ func (d *Deck) Tombstones(ctx context.Context, location Location) (Tombstones, e
 	return t, nil
 }
 
-// MovedTo returns where the evidence of a buried location goes on, following tombstones to the first location that is not buried; false if the
-// location is not buried, or its evidence goes nowhere. The reason is that of the first tombstone.
+// MovedTo returns where the evidence of a buried location goes on. It follows tombstones to the first location that is not buried. It
+// returns false if the location is not buried, or if its evidence goes nowhere. The reason is that of the first tombstone.
 func (d *Deck) MovedTo(ctx context.Context, location Location) (to Location, why Reason, ok bool, err error) {
 	if err := location.Validate(); err != nil {
 		return Location{}, "", false, err
@@ -262,7 +262,8 @@ func (d *Deck) removeBelow(ctx context.Context, folder string) (removed int, err
 	return removed + swept, err
 }
 
-// Remove deletes what was listed of a location, and leaves no tombstone: it lies elsewhere in the deck. What came since the listing stays.
+// Remove deletes what was listed of a location. It leaves no tombstone, because the evidence lies elsewhere in the deck. Files that came
+// since the listing stay.
 func (d *Deck) Remove(ctx context.Context, location Location, listed LocationState) error {
 	if err := location.Validate(); err != nil {
 		return err

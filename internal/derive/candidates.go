@@ -12,13 +12,14 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// candidateIndex finds the join candidates: runs that may be fragments of one run. It reads tapes only. Candidates may turn out not to belong
-// together. Runs that are no candidates cannot be joined: every rule of reconstruct.Join asks for two fragments to have one of these in common.
+// candidateIndex finds the join candidates: runs that may be fragments of one run. It reads tapes only. Candidates may turn out not to
+// belong together. Runs that are no candidates cannot be joined. Every rule of reconstruct.Join needs two fragments that have one of these
+// in common:
 //
 //   - the run-level id;
 //   - the opening of a conversation, of runs without a run span, and of runs that ended waiting for tools or began with their results;
-//   - the id, or the name and arguments, of a tool call, or the id of the conversation, where one of the two holds tool calls only, or no user
-//     message and no run span;
+//   - the id, or the name and arguments, of a tool call, or the id of the conversation, where one of the two holds tool calls only, or no
+//     user message and no run span;
 //   - a text that is the answer of a run without a run span and in the other the result of a tool;
 //   - the question and the answer, where no span reports the model calls of one of the two.
 //
@@ -149,8 +150,8 @@ func asksForTools(t *tape.Tape, e tape.Event) bool {
 	return e.Response != nil && slices.ContainsFunc(t.Messages[e.Response.Message].Parts, func(p tape.Part) bool { return p.Type == tape.PartToolCall })
 }
 
-// takesUp reports a model call whose request ends with something else than a word of the user, or with several: some packages tell the model
-// the results of its calls so.
+// takesUp reports a model call whose request does not end with exactly one message of the user: it ends with an answer, with a result, or
+// with several messages of the user. Some packages tell the model the results of its calls in that way.
 func takesUp(t *tape.Tape, e tape.Event) bool {
 	if e.Request == nil || len(e.Request.Messages) == 0 {
 		return false

@@ -57,8 +57,8 @@ func (g *Gate) Purge(td ptrace.Traces) (dropped []redact.Hit) { return g.redacto
 // ScanString returns what is found in a text or a document of JSON that has the name.
 func (g *Gate) ScanString(name, s string) []redact.Hit { return g.redactor.ScanString(name, s) }
 
-// QuarantineError says that something was kept out of the deck, because the gate found in it what redaction should have replaced. What
-// lies in quarantine is durable; trying again gives the same.
+// QuarantineError says that the gate kept something out of the deck, because the gate found in it what redaction should have replaced. The
+// quarantined evidence is durable. Trying again gives the same result.
 type QuarantineError struct {
 	TraceID string
 	What    string   // evidence or tapes

@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 )
 
-// ErrDefect is returned, wrapped, when this program cannot take the evidence, by a defect of its own, and has stored nothing yet. Whoever
-// sent it has to keep it.
+// ErrDefect is returned, wrapped, when this program cannot take the evidence because of a defect of its own. Nothing of the evidence has
+// been stored yet. The sender has to keep it.
 var ErrDefect = errors.New("a defect in this program")
 
 // Recovered turns a panic into an error that wraps sentinel. One trace must not take the process down and with it all others: a spool would

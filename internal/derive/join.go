@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// Join writes the runs that several of the traces hold together, under joined/. What it returns beside them says which runs of which
-// trace are part of a joined one and must not be written on their own: trace id → root span ids.
+// Join writes the runs that several of the traces hold together, under joined/. It also returns which runs of which trace are part of a
+// joined run: trace id → root span ids. Those must not be written on their own.
 func (w *Writer) Join(ctx context.Context, stored []*Stored) (written []Written, parts map[string][]string, err error) {
 	return w.join(ctx, stored, false)
 }

@@ -16,7 +16,7 @@ import (
 // Accept is the side whose traces a Writer may start. It checks once more what the components before it have decided.
 type Accept string
 
-// The sides. What is not accepted, and lies nowhere yet, goes under undecided/ as evidence without tapes.
+// The sides. Evidence that is not accepted, and lies nowhere yet, goes under undecided/ without tapes.
 const (
 	AcceptAny        Accept = ""
 	AcceptProduction Accept = "production"
@@ -58,9 +58,9 @@ type plan struct {
 // errMoved means that the location was buried while this writer wrote to it.
 var errMoved = errors.New("the trace was moved meanwhile")
 
-// plan decides where the evidence goes. A tombstone is looked at first: it says where a trace lies now. A tag is next: it makes the trace a replay,
-// whose location in production is closed before anything of it is written. What is left is production when it is complete or lies there already, else
-// undecided.
+// plan decides where the evidence goes. It looks at a tombstone first, which says where a trace lies now. A tag comes next. It makes the
+// trace a replay, whose location in production is closed before anything of the replay is written. Other evidence is production when it is
+// complete or lies there already, else undecided.
 func (w *Writer) plan(ctx context.Context, r Request) (*plan, error) {
 	runs := deck.Location{Area: deck.AreaRuns, Tenant: r.Tenant, TraceID: r.TraceID}
 	undecided := deck.Location{Area: deck.AreaUndecided, Tenant: r.Tenant, TraceID: r.TraceID}
@@ -172,7 +172,8 @@ func (w *Writer) verifyLocation(ctx context.Context, p *plan, s *Stored) (bool, 
 	if p.Area != deck.AreaUndecided {
 		return true, nil
 	}
-	// Who wrote the trace elsewhere at the same moment has looked for undecided evidence before this was there, or else that writing is seen now.
+	// Another writer may have written the trace elsewhere at the same moment. Either it finds this evidence when it looks for undecided
+	// evidence, or the plan that is made now sees what it wrote.
 	again, err := w.plan(ctx, s.known())
 	if err != nil {
 		return false, err

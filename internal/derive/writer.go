@@ -45,7 +45,8 @@ type Options struct {
 
 // Bounds limit what one derivation takes in. Evidence beyond them stays in the deck, and a finding on the tapes says that there is more.
 type Bounds struct {
-	// Bytes and Items bound the content of the evidence, see evidence.Union. What is taken is the same however the evidence was split.
+	// Bytes and Items bound the content of the evidence, see evidence.Union. The way in which the evidence was split does not change what is
+	// taken.
 	Bytes int64
 	Items int
 	// Parts bounds how many parts are read: those whose names come first.
@@ -141,8 +142,8 @@ type Request struct {
 	Tenant  string
 	TraceID string
 	Set     *evidence.Set
-	// Complete says that the runs of the trace have ended as far as anyone can know. What is not complete lies under undecided/
-	// until the rest comes.
+	// Complete says that the runs of the trace have ended as far as anyone can know. Evidence that is not complete lies under undecided/ until
+	// the rest comes.
 	Complete bool
 }
 
@@ -189,8 +190,8 @@ func (w *Writer) Write(ctx context.Context, r Request) ([]Written, error) {
 	return written, err
 }
 
-// Deliver makes the evidence durable and brings the tapes of the trace up to date. Repeating it changes nothing. Of several deliveries of one
-// trace that are under way at once, each makes its part durable, and as few as possible derive: they return when tapes of all their parts are
+// Deliver makes the evidence durable and brings the tapes of the trace up to date. Repeating it changes nothing. Several deliveries of one
+// trace may be under way at once. Each makes its part durable, and as few as possible derive. All return when tapes of all their parts are
 // there.
 func (w *Writer) Deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
 	d := w.turns.join(r.Tenant, r.TraceID)
@@ -469,8 +470,9 @@ func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, st
 	return written, nil
 }
 
-// prune takes away what a complete generation has replaced. Readers that are reading it find the next one (see deck.ReadCurrent); a writer that is
-// writing it, or dies here, leaves something that no reader takes and the next writer takes away. Where that is not allowed it stays, for gc.
+// prune takes away what a complete generation has replaced. Readers of the replaced generation find the next one (see deck.ReadCurrent). A
+// writer that is writing the replaced generation, or dies here, leaves files that no reader takes. The next writer takes those away. Where
+// pruning is not allowed, the replaced generation stays for gc.
 func (w *Writer) prune(ctx context.Context, location deck.Location, state deck.LocationState, gen deck.Generation) {
 	var gone []deck.GenerationState
 	for _, g := range state.Generations {

@@ -22,11 +22,11 @@ import (
 // AddLogs adds the log records that GenAI instrumentations write, each as a span (see LogsToTraces).
 func (s *Set) AddLogs(ld plog.Logs) { s.add(LogsToTraces(ld, segregation.Default), true) }
 
-// LogsToTraces turns GenAI log records into spans of scope "tapedeck.log": the name is the event's, the parent is the span that the
-// record names, start and end are the record's time, the id is derived from the content. Body, event name, original scope, severity, flags
-// and the time of observation stand in the attributes log.record.*; the last three have no part in the id. A record without a trace id gets the one of its run, see LogTraceID. Other records, and records
-// that name neither trace nor run, are left out, but for what other records of a trace say of a replay. Resources keep the marker of a
-// redaction as it is.
+// LogsToTraces turns GenAI log records into spans of scope "tapedeck.log". The name is the event's. The parent is the span that the record
+// names. Start and end are the record's time. The id is derived from the content. Body, event name, original scope, severity, flags and the
+// time of observation stand in the attributes log.record.*; the last three have no part in the id. A record without a trace id gets the one
+// of its run, see LogTraceID. Records that name neither trace nor run are left out. Records that are no GenAI records are left out too, but
+// what those of a trace say of a replay is kept. Resources keep the marker of a redaction as it is.
 func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 	td := ptrace.NewTraces()
 	scan := segregation.Scan{Rules: rules}
@@ -158,8 +158,8 @@ func envelope(record plog.LogRecord, span ptrace.Span) {
 	}
 }
 
-// LogTraceID is the trace id of a run that exists only in log records: the first half of the SHA-256 of the tenant, a zero byte and
-// the id of the run. The tenant is always "default" here, since the records have not been told apart by tenant yet; tenants lie apart in
+// LogTraceID is the trace id of a run that exists only in log records. It is the first half of the SHA-256 of the tenant, a zero byte and
+// the id of the run. The tenant is always "default" here, because the records have not been told apart by tenant yet. Tenants lie apart in
 // the deck all the same.
 func LogTraceID(run string) pcommon.TraceID {
 	sum := sha256.Sum256([]byte("default\x00" + run))

@@ -62,8 +62,8 @@ func sortMap(m pcommon.Map) {
 	ordered.MoveTo(m)
 }
 
-// assemble makes a map of entries as they stand, also of those whose key comes twice, which OTLP forbids and no method of a map can make: as
-// the attributes of a resource, on the wire.
+// assemble makes a map of entries as they stand, also of entries whose key comes twice. OTLP forbids such entries and no method of a map
+// can make them. So assemble writes the entries as the attributes of a resource on the wire, and reads that.
 func assemble(entries []spandigest.Entry) pcommon.Map {
 	var marshal ptrace.ProtoMarshaler
 	var attributes []byte

@@ -1,12 +1,12 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evidence holds the spans and log records that a run is rebuilt from: a set of distinct items, whose canonical form is
-// the same whatever the order, the batches and the repetitions in which they came.
+// Package evidence holds the spans and log records that a run is rebuilt from. They are a set of distinct items. Its canonical form is the
+// same whatever the order, the batches and the repetitions in which the items came.
 //
-// An item is one span with its resource and scope. A log record becomes a span of scope "tapedeck.log" (see logs.go). Attributes
-// tapedeck.* belong to the hand-over between components and are no evidence. The marker of a redaction is the one exception: it says which
-// redaction a resource has seen. A caller that adds telemetry answers for its marker, or removes it before.
+// An item is one span with its resource and scope. A log record becomes a span of scope "tapedeck.log" (see logs.go). Attributes tapedeck.*
+// belong to the hand-over between components and are no evidence. The marker of a redaction is the one exception: it says which redaction a
+// resource has seen. A caller that adds telemetry answers for its marker, or removes it before.
 package evidence
 
 import (
@@ -54,13 +54,12 @@ func NewSet() *Set { return &Set{items: map[Digest]Item{}} }
 // Len returns the number of distinct items.
 func (s *Set) Len() int { return len(s.items) }
 
-// AddTraces adds the spans that belong to an agent run (genai.IsEvidence) and have a trace id. The set refers to td afterwards.
-// Hand-over attributes are taken off, the marker of a redaction is not. Of other spans it adds what they say of a replay, by the
-// default rules.
+// AddTraces adds the spans that belong to an agent run (genai.IsEvidence) and have a trace id. The set refers to td afterwards. It takes
+// off the hand-over attributes, except the marker of a redaction. From other spans it adds what they say of a replay, by the default rules.
 func (s *Set) AddTraces(td ptrace.Traces) { s.add(td, false) }
 
-// AddTags adds tags that are known of a trace beside its spans, as notes. What its spans show to everybody needs none. From the resource the
-// notes have the marker of a redaction.
+// AddTags adds tags that are known of a trace beside its spans, as notes. A tag that its spans show to everybody needs no note. The notes
+// take the marker of a redaction from the resource.
 func (s *Set) AddTags(trace pcommon.TraceID, tags segregation.Tags, resource pcommon.Map, rules *segregation.Rules) {
 	if tags.IsEmpty() {
 		return
@@ -122,7 +121,7 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 // observed is what has no part in the digest of a log record: a record that was read twice is one, observed when it was first.
 var observed = []string{genai.LogObservedTime}
 
-// put adds an item. Of a log record that was observed more than once the first time stays.
+// put adds an item. If a log record was observed more than once, the first time stays.
 func (s *Set) put(item Item) {
 	if there, ok := s.items[item.Digest]; !ok || item.observed() < there.observed() {
 		s.items[item.Digest] = item

@@ -19,8 +19,8 @@ type Bounds struct {
 
 // Union unites sets and holds no more than twice its bounds and the set that is being added. It keeps the items from the earliest on, in
 // order of start, span id and digest, as far as they fit; the first one always does. So what it keeps depends on all items and on the
-// bounds, not on the order and the split in which they came. Beyond the bounds it keeps, for up to maxTags tags, the first item that
-// carries it: which side a run is on must not depend on a bound.
+// bounds, not on the order and the split in which they came. Beyond the bounds it keeps the first item that carries a tag, for up to
+// maxTags tags, because the side of a run must not depend on a bound.
 type Union struct {
 	bounds Bounds
 	rules  *segregation.Rules
@@ -82,7 +82,7 @@ func (u *Union) weigh(item Item) int64 {
 	return n
 }
 
-// trim drops what does not fit. What is kept is copied, because an item holds all items that came with it.
+// trim drops the items that do not fit. It copies the items that it keeps, because an item holds all items that came with it.
 func (u *Union) trim() {
 	items := u.set.all()
 	slices.SortFunc(items, compareTimes)

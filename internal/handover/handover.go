@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handover declares what the components of a collector hand each other beside the evidence: resource attributes of one reserved
-// namespace, how they are written and how they are read.
+// Package handover declares the resource attributes that the components of a collector hand each other beside the evidence. They share one
+// reserved namespace. The package also writes and reads them.
 //
 // agentredaction writes the marker of its redaction. agentrun removes every attribute of the namespace that a sender has written, except a
 // marker with the proof of this process, and writes what it knows of a run. replaysplit and the tape exporter read both.

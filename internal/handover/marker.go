@@ -17,23 +17,23 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// The marker passes from agentredaction to agentrun as a resource attribute. A sender must not be able to write it, so trust does not
-// hang on the namespace alone:
+// The marker passes from agentredaction to agentrun as a resource attribute. A sender must not be able to write it, so trust does not hang
+// on the namespace alone:
 //
-//   - agentredaction removes every tapedeck.* attribute that comes in before it writes its own: what passes through it carries no
+//   - agentredaction removes every tapedeck.* attribute that comes in before it writes its own. So what passes through it carries no
 //     marker but its own.
-//   - What does not pass through it could carry a marker that a sender has written. So the marker holds a proof, an HMAC over its
-//     other members under a secret that the process draws at random when it starts. It never leaves the process but inside of
-//     markers, which agentrun takes off.
-//   - agentrun reads the marker with OpenMarker and strips it with the rest of the namespace. A marker without the proof of this
-//     process counts as none.
+//   - Telemetry that does not pass through it could carry a marker that a sender has written. So the marker holds a proof: an HMAC over
+//     its other members under a secret that the process draws at random when it starts. The secret stays in the process. The proof stands
+//     only in markers, which agentrun takes off.
+//   - agentrun reads the marker with OpenMarker and strips it with the rest of the namespace. A marker without the proof of this process
+//     counts as none.
 //
-// The proof says that a redactor of this process has seen the resource, not that nobody has added a span to it since: what stands
-// between the two processors is chosen by the same operator. Collectors in a chain do not pass the marker on; the last one redacts
-// again (which changes nothing), or is told redaction: none by the operator who knows what stands before it.
+// The proof says that a redactor of this process has seen the resource. It does not say that nobody has added a span to it since: the same
+// operator chooses what stands between the two processors. Collectors in a chain do not pass the marker on. The last one redacts again,
+// which changes nothing. An operator who knows what stands before it can tell it redaction: none instead.
 
-// Marker says which redaction evidence has seen. It fills the member redaction of a tape; the rules that hit and their count are
-// counted from the tokens in the evidence (Tokens), so that a tape stays a function of its evidence.
+// Marker says which redaction evidence has seen. It fills the member redaction of a tape. The rules that hit and their count are counted
+// from the tokens in the evidence (Tokens), so a tape stays a function of its evidence.
 type Marker struct {
 	Policy        string // the label of the profile, see redact.Profile
 	ProfileDigest string

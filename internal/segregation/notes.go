@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// NoteScope is the scope of notes: spans that stand for a tag which the evidence of their trace does not show by itself, because it
-	// was found on a span that is no evidence, or under a key that not every reader looks for.
+	// NoteScope is the scope of notes. A note is a span that stands for a tag which the evidence of its trace does not show by itself. Such a
+	// tag was found on a span that is no evidence, or under a key that not every reader looks for.
 	NoteScope = "tapedeck.note"
 
 	noteName = "replay tag"
@@ -52,8 +52,8 @@ func (n *Notes) Add(trace pcommon.TraceID, tags Tags, resource pcommon.Map) {
 // Len is how many traces have notes.
 func (n *Notes) Len() int { return len(n.of) }
 
-// Append writes the notes behind td, one span for each tag of a trace. The same tag of the same trace always gives the same note. Of the
-// resource it has only the marker of a redaction.
+// Append writes the notes behind td, one span for each tag of a trace. The same tag of the same trace always gives the same note. A note
+// takes only the marker of a redaction from the resource.
 func (n *Notes) Append(td ptrace.Traces) {
 	for _, known := range n.of {
 		rs := td.ResourceSpans().AppendEmpty()
@@ -95,7 +95,7 @@ func IdentifyNote(span ptrace.Span) {
 	span.SetParentSpanID(id)
 }
 
-// note reads a note. Who sends one says no more than who sends a tag.
+// note reads a note. A sender of a note says no more than a sender of a tag.
 func (s *Scan) note(m pcommon.Map) {
 	for key, value := range m.All() {
 		switch key {

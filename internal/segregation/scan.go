@@ -34,9 +34,9 @@ type Scan struct {
 type Verdict struct {
 	// Replay is false for production.
 	Replay bool
-	// ID is the replay_run_id, [Unnamed] if the tag names none, empty for production. Of several ids it is the smallest.
+	// ID is the replay_run_id. It is [Unnamed] if the tag names none, and empty for production. If there are several ids it is the smallest.
 	ID string
-	// Of is what the replay replays, as an attribute or the tag itself names it; else empty.
+	// Of is what the replay replays, as an attribute or the tag itself names it. It is empty if neither does.
 	Of string
 	// Conflicting tells that there are several ids, Malformed that a tag is empty or is no id.
 	Conflicting, Malformed bool

@@ -85,7 +85,7 @@ func (t Tags) String() string {
 	return q.Encode()
 }
 
-// ParseTags reads what String wrote. Of anything else that is not empty it makes a malformed tag: in doubt it is a replay.
+// ParseTags reads what String wrote. Any other text that is not empty becomes a malformed tag: in doubt it is a replay.
 func ParseTags(text string) (t Tags) {
 	q, err := url.ParseQuery(text)
 	if err != nil {

@@ -43,8 +43,8 @@ const lockName = "LOCK"
 
 type osDir struct{ path string }
 
-// newOSDir makes the directory, and makes its name durable with those of the directories above it that did not exist either: what is
-// synced in a directory that a power loss takes away is lost with it.
+// newOSDir makes the directory and makes its name durable. It does the same for those of the directories above it that did not exist
+// either. A power loss that takes a directory away loses what is synced in it.
 func newOSDir(path string) (osDir, error) {
 	return makeDir(path, syncDir)
 }

@@ -3,8 +3,8 @@
 
 package spool
 
-// index says where the held records lie. It holds no pointers, so that the garbage collector has nothing to look at, and grows in
-// pieces, so that growing moves nothing: 16 bytes for a record, and 4 in the list of its segment.
+// index says where the held records lie. It holds no pointers, so the garbage collector has nothing to look at. It grows in pieces, so
+// growing moves nothing. A record takes 16 bytes, and 4 in the list of its segment.
 //
 // A slot that was released keeps its place until the release marker is written; its generation rises at once, so its ID is void.
 type index struct {

@@ -57,10 +57,10 @@ type Log struct {
 	committed, compacted      chan struct{} // closed when the goroutine has ended
 }
 
-// Open opens or creates the log in dir (mode 0700) and calls recovered, if it is not nil, once for each held record, in the order in
-// which they lie in the log. That is the order in which they were appended, except for records that compaction has moved. It reads
-// no payloads. An error of recovered ends Open with that error. Damage in the files is skipped, counted and logged; it is no error.
-// Errors: ErrLocked, a segment of a later format version, an unusable directory.
+// Open opens or creates the log in dir (mode 0700). It calls recovered, if that is not nil, once for each held record, in the order in
+// which the records lie in the log. That is the order in which they were appended, except for records that compaction has moved. It reads
+// no payloads. An error of recovered ends Open with that error. Damage in the files is skipped, counted and logged; it is no error. Errors:
+// ErrLocked, a segment of a later format version, an unusable directory.
 func Open(dir string, o Options, recovered func(Held) error) (*Log, error) {
 	fs, err := newOSDir(dir)
 	if err != nil {
@@ -100,10 +100,10 @@ func open(fs fileSystem, o Options, recovered func(Held) error) (*Log, error) {
 	return l, nil
 }
 
-// Append stores a batch: all of it or, on an error, nothing. It returns when the batch is as durable as Options.Sync says, with ids[i]
-// the name of entries[i]; ids has the length of entries. The slices of the caller are not kept. A ctx that ends while the batch waits
-// for its turn removes it from the queue. After an error other than ErrFull, ErrTooLarge, ErrClosed and that of ctx the disk has failed, and
-// a later Open may find a part of the batch if rolling it back failed too.
+// Append stores a batch: all of it or, on an error, nothing. It returns when the batch is as durable as Options.Sync says. Then ids[i] is
+// the name of entries[i]; ids has the length of entries. Append does not keep the slices of the caller. A ctx that ends while the batch
+// waits for its turn removes the batch from the queue. Any error other than ErrFull, ErrTooLarge, ErrClosed and that of ctx says that the
+// disk has failed. A later Open may then find a part of the batch if rolling it back failed too.
 func (l *Log) Append(ctx context.Context, entries []Entry, ids []ID) error {
 	if len(ids) != len(entries) {
 		return fmt.Errorf("append %d entries: space for %d ids", len(entries), len(ids))

@@ -31,9 +31,9 @@ const (
 	stateCrashed  = 2 // not in flight; kept because processes crashed with it
 )
 
-// ProcessState is what a process leaves to the next one beside the records: how long the log has been in use, and which keys were in
-// flight when a process crashed. It is never synced, because the page cache outlives the process. A power loss may lose it. No key caused
-// the power loss, so nothing is wrong then; the next start only knows less. A failed write is logged once.
+// ProcessState is what a process leaves to the next one beside the records. It tells how long the log has been in use, and which keys were
+// in flight when a process crashed. It is never synced, because the page cache outlives the process. A power loss may lose it. No key
+// caused the power loss, so nothing is wrong then; the next start only knows less. A failed write is logged once.
 type ProcessState struct {
 	fs     fileSystem
 	logger *zap.Logger

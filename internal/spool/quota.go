@@ -31,8 +31,8 @@ func (l *Log) fitMaintenance(g *group) error {
 	return l.rotate(true)
 }
 
-// admit keeps the batches that fit into the open segment beside the maintenance, begins a new segment if none does, refuses those that find
-// no space at all and leaves the rest for the next commit.
+// admit keeps the batches that fit into the open segment beside the maintenance. If none fits, it begins a new segment. It refuses batches
+// that find no space at all, and leaves the rest for the next commit.
 func (l *Log) admit(g *group) {
 	waiting := g.batches
 	g.batches = nil

@@ -238,7 +238,7 @@ func (l *Log) rescan(number uint32, last bool) (*segmentIndex, error) {
 		_ = f.Close() // an open file cannot be removed everywhere
 		return nil, l.fs.Remove(name)
 	}
-	// What was read may still lie in the memory of the system only.
+	// The records that were read may still lie in the memory of the system only.
 	if err := f.Sync(); err != nil {
 		return nil, err
 	}

@@ -32,9 +32,9 @@ type stretch struct {
 // scanSegment reads a segment of size bytes. Valid frames count wherever they lie: frames begin with the salt of the segment, which no
 // payload knows.
 //
-// A commit begins when the one before it is on the disk. So what is not valid and lies in the last commit is a write that was cut
-// off and was never acknowledged; with a later commit behind it, it is damage, and those of its records whose own
-// checksums are right count. A segment that was sealed has no cut off end: there, all of it is damage.
+// A commit begins when the one before it is on the disk. So an invalid frame in the last commit is a write that was cut off and was never
+// acknowledged. An invalid frame with a later commit behind it is damage, and those of its records whose own checksums are right count. A
+// sealed segment has no cut off end: there, every invalid frame is damage.
 func scanSegment(f io.ReaderAt, size int64, number uint32, sealed bool) (*scan, error) {
 	size = min(size, maxSegmentBytes*2)
 	w := &window{f: f, size: size}
@@ -173,7 +173,7 @@ func scanHeader(w *window, number uint32) (h segmentHeader, intact bool, err err
 	return segmentHeader{number: number, salt: fh.salt}, false, nil
 }
 
-// window reads a file in pieces. What it returns is valid until the next call.
+// window reads a file in pieces. A piece that it returns is valid until the next call.
 type window struct {
 	f    io.ReaderAt
 	size int64

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oraclehttp serves oracles over HTTP: tool calls in, recorded answers or typed misses out, one session for each replay. The
-// protocol is described by the OpenAPI document that it serves, and in docs/oracle.md.
+// Package oraclehttp serves oracles over HTTP. A client sends tool calls and gets recorded answers or typed misses, in one session for each
+// replay. The OpenAPI document that the package serves describes the protocol, and so does docs/oracle.md.
 package oraclehttp
 
 import (
@@ -54,9 +54,8 @@ const (
 
 // Library finds the oracle of a run.
 type Library interface {
-	// Open returns the oracle of the run with the id, in the form in which a client gives it: a run id, a trace id or the beginning of
-	// one; "" asks for the only run there is. It returns the whole run id. The error is ErrNoRun or ErrSeveralRuns, wrapped, when the
-	// client is to blame.
+	// Open returns the oracle of a run and the whole run id. The run is named in the form in which a client gives it: a run id, a trace id or
+	// the beginning of one; "" asks for the only run there is. The error is ErrNoRun or ErrSeveralRuns, wrapped, when the client is to blame.
 	Open(ctx context.Context, run string) (runID string, o *oracle.Oracle, err error)
 }
 

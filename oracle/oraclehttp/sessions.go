@@ -195,8 +195,8 @@ func (s *session) report() Report {
 // maxRemembered is how many closed sessions are remembered, 16 bytes each and the map. The oldest are then forgotten.
 const maxRemembered = 1 << 18
 
-// closedSet remembers the latest keys that were added, as 64-bit hashes: that two of a quarter of a million collide has a chance of one in
-// five hundred million, and would close a session too many.
+// closedSet remembers the latest keys that were added, as 64-bit hashes. The chance that two of a quarter of a million collide is one in
+// five hundred million. A collision would close a session too many.
 type closedSet struct {
 	seed   maphash.Seed
 	has64  map[uint64]struct{}

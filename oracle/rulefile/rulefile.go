@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rulefile reads and writes rules as YAML: which values do not count, for comparisons and for oracles, and how an oracle serves the
-// calls of a tool. It also reads what tools are declared to be: MCP annotations and agent configurations of Forge.
+// Package rulefile reads and writes rules as YAML. Rules say which values do not count, for comparisons and for oracles, and how an oracle
+// serves the calls of a tool. The package also reads what tools are declared to be: MCP annotations and agent configurations of Forge.
 package rulefile
 
 import (

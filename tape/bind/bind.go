@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bind lists the members of a JSON object once, in their fixed order, and serves writing, canonical form, reading and JSON
-// Schema from that one list. Reading keeps members that the list does not know; writing puts them back after the known ones.
+// Package bind lists the members of a JSON object once, in their fixed order. Writing, canonical form, reading and JSON Schema all come
+// from that one list. Reading keeps members that the list does not know; writing puts them back after the known ones.
 package bind
 
 import (

@@ -235,8 +235,8 @@ func Map[M ~map[string]F, F any](c Codec[F]) Codec[M] {
 	}
 }
 
-// withValidNames returns the map as it will be read back: invalid UTF-8 in names replaced. Of names that become equal the first in
-// sorted order stays.
+// withValidNames returns the map as it will be read back: invalid UTF-8 in names replaced. If names become equal, the first in sorted order
+// stays.
 func withValidNames[M ~map[string]F, F any](m M) M {
 	valid := true
 	for name := range m {

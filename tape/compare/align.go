@@ -18,8 +18,8 @@ const (
 	Positional Alignment = "positional"
 )
 
-// Costs of the edit script. An inserted or a dropped event costs gap, so a change that costs more than two gaps is never taken. Of equal
-// calls those belong together that are also equal in what does not count; unit is so large that this never outweighs a difference.
+// Costs of the edit script. An inserted or a dropped event costs gap, so a change that costs more than two gaps is never taken. Equal calls
+// belong together first if they are also equal in what does not count. unit is so large that this never outweighs a difference.
 const (
 	unit        = 1 << 20
 	gap         = 1000 * unit
@@ -78,7 +78,7 @@ func (l *aligner) match(i, j int) {
 func (l *aligner) drop(i int)   { l.pairs = append(l.pairs, pair{kind: Dropped, a: i, b: -1}) }
 func (l *aligner) insert(j int) { l.pairs = append(l.pairs, pair{kind: Inserted, a: -1, b: j}) }
 
-// stretch aligns a[i:m] with b[j:n]. What is equal at a level at both ends is taken as it is.
+// stretch aligns a[i:m] with b[j:n]. Items at both ends that are equal at a level are taken as they are.
 func (l *aligner) stretch(i, m, j, n, level int) {
 	for i < m && j < n && l.equalAt(i, j, level) {
 		l.match(i, j)
@@ -121,8 +121,8 @@ const (
 	left     // b inserted
 )
 
-// table finds the cheapest script (Needleman and Wunsch). Of scripts with equal costs it takes the one that matches, else the one that
-// drops first: what was swapped with its neighbour has moved back.
+// table finds the cheapest script (Needleman and Wunsch). Among scripts with equal costs it takes the one that matches, else the one that
+// drops first. So an item that was swapped with its neighbour has moved back.
 func (l *aligner) table(i, m, j, n int) {
 	rows, columns := m-i, n-j
 	way := make([]uint8, (rows+1)*(columns+1))

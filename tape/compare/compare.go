@@ -1,9 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compare says where two runs differ. Events are aligned by an edit script, so that a call that was inserted or dropped does
-// not shift everything behind it; a call that stands elsewhere is recognised as moved. What is compared, and what never is, stands in
-// docs/bisect.md.
+// Package compare says where two runs differ. An edit script aligns the events, so a call that was inserted or dropped does not shift
+// everything behind it. A call that stands elsewhere is recognised as moved. docs/bisect.md says what is compared, and what never is.
 package compare
 
 import (
@@ -34,8 +33,8 @@ type Options struct {
 	// Ignore names fields that do not count, see Fields.
 	Ignore []Field
 	Rules  *normalise.Rules
-	// StrictTypes makes JSON and a text that holds the same JSON different. Without it frameworks that record the same value in another
-	// type are alike, and a difference that does not count says so, see Difference.JSONText.
+	// StrictTypes makes JSON and a text that holds the same JSON different. Without it frameworks that record the same value in another type
+	// are alike. A difference that does not count then says so, see Difference.JSONText.
 	StrictTypes bool
 }
 
@@ -84,8 +83,8 @@ type Result struct {
 	Script []Step `json:"-"`
 }
 
-// Counts counts the steps of an alignment. Noted counts equal steps that differ in fields that do not count at the level, JSONText equal
-// steps of which only one holds a value as text, or in another spelling.
+// Counts counts the steps of an alignment. Noted counts equal steps that differ in fields that do not count at the level. JSONText counts
+// equal steps of which only one holds a value as text, or in another spelling.
 type Counts struct {
 	Equal    int `json:"equal"`
 	Changed  int `json:"changed"`
@@ -138,8 +137,8 @@ type Difference struct {
 	// ALabel and BLabel say where a value comes from when it was not simply recorded.
 	ALabel tape.Label `json:"a_label,omitempty"`
 	BLabel tape.Label `json:"b_label,omitempty"`
-	// JSONText says that the values are the same JSON, and which side holds it, or a part of it, as text: "a", "b" or "both". Such a
-	// difference never counts.
+	// JSONText says that the values are the same JSON. It names the side that holds the JSON, or a part of it, as text: "a", "b" or "both".
+	// Such a difference never counts.
 	JSONText string `json:"json_text,omitempty"`
 }
 

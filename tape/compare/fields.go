@@ -105,8 +105,8 @@ var holdsJSON = map[Field]bool{
 // maxTexts bounds how many texts of JSON may lie within one another.
 const maxTexts = 8
 
-// withoutText puts the JSON that texts hold in place of them: of the whole value whatever it is, within it objects and arrays only, since
-// "7" within a value is a text like any other.
+// withoutText puts the JSON that texts hold in place of them. If the whole value is a text, any JSON counts. Within the value only objects
+// and arrays count, because "7" within a value is a text like any other.
 func withoutText(v exactjson.Value, whole bool, texts int) exactjson.Value {
 	switch v.Kind() {
 	case exactjson.String:

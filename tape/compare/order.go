@@ -22,9 +22,9 @@ type causality struct {
 	order    []int
 }
 
-// causal returns the indexes of the events: what an agent did stands behind its agent_call, also when agents ran side by side, and
-// calls that one response asked for are sorted by what they are. Everything else stays in the order of the tape.
-// It also returns, per event, the agent_call that it lies in, by index; for top level their number.
+// causal returns the indexes of the events in causal order. What an agent did stands behind its agent_call, also when agents ran side by
+// side. Calls that one response asked for are sorted by what they are. Everything else stays in the order of the tape. causal also returns,
+// per event, the index of the agent_call that it lies in. For an event at top level that is the number of events.
 func causal(t *tape.Tape, items []item) (order, under []int) {
 	top := len(t.Events)
 	c := &causality{t: t, items: items, children: make([][]int, top+1), on: map[int][]int{}, done: make([]bool, top)}

@@ -56,8 +56,8 @@ const (
 	Bad  Side = "bad"
 )
 
-// Bounds of Separate. References are the runs of each side whose events are considered; an event that all runs of a side have is in the
-// first one, so they bound only the search for the closest when none separates.
+// Bounds of Separate. References are the runs of each side whose events are considered. An event that all runs of a side have is in the
+// first one. So the bounds limit only the search for the closest when none separates.
 const (
 	MaxRuns       = 200
 	maxReferences = 8

@@ -241,9 +241,9 @@ func (l *aligner) moved() {
 	}
 }
 
-// restore brings the steps into the order of a's tape. What is at a place of b's tape only stands behind the event of a's tape that is
-// aligned with what precedes it there. What has moved stands at the earlier of its two places; what was exchanged has an event at each
-// of them.
+// restore brings the steps into the order of a's tape. An event that is on b's tape only stands behind the event of a's tape that is
+// aligned with what precedes it there. A moved event stands at the earlier of its two places. An exchange has an event at each of its two
+// places.
 func (l *aligner) restore() {
 	partner := make([]int, len(l.b.items)) // event of b's tape → event of a's, -1: none
 	for i := range partner {

@@ -242,9 +242,9 @@ func (c *canonicaliser) string() bool {
 	}
 }
 
-// RawMembers calls each with the name and the text of the value of every member of an object, in order, without reading the values: a
-// value that is no JSON may be among them. It returns an error for a text that is no object, for a name that stands there twice, and
-// what each returns.
+// RawMembers calls each with the name and the text of the value of every member of an object, in order. It does not read the values, so a
+// value that is no JSON may be among them. It returns an error for a text that is no object and for a name that stands there twice. It also
+// returns the error of each.
 func RawMembers(text string, each func(name, raw string) error) error {
 	p := parser{text: text, maxDepth: MaxDepth, left: MaxValues}
 	if p.space(); p.pos == len(text) || text[p.pos] != '{' {

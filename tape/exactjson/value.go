@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exactjson holds JSON values that keep the number literals and the member order they were recorded with, and their
+// Package exactjson holds JSON values that keep the number literals and the member order they were recorded with. It also holds their
 // canonical form: RFC 8785 with integers beyond ±2^53 kept digit by digit (profile "jcs+int" of the tape format).
 package exactjson
 

@@ -147,7 +147,7 @@ func sortedMembers(members []Member) []Member {
 
 func compareNames(a, b Member) int { return CompareNames(a.Name, b.Name) }
 
-// CompareNames orders object names as the canonical form does, by UTF-16 code units: bytewise UTF-8 order is the same except that
+// CompareNames orders object names as the canonical form does, by UTF-16 code units. Bytewise UTF-8 order is the same with one exception:
 // supplementary characters (lead byte 0xF0 and up) sort, as surrogates, before U+E000..U+FFFF (lead bytes 0xEE and 0xEF).
 func CompareNames(x, y string) int {
 	n := min(len(x), len(y))

@@ -1,9 +1,9 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonscan reads JSON as tokens with their offsets, for those who keep or change the text itself: a decoder would lose where a value
-// stood, and an encoder would change what was not touched. It accepts what RFC 8259 accepts, and malformed UTF-8 inside of strings, which
-// real producers write. Nesting costs one byte per level and no stack.
+// Package jsonscan reads JSON as tokens with their offsets. It is for callers that keep or change the text itself: a decoder would lose
+// where a value stood, and an encoder would change what was not touched. It accepts what RFC 8259 accepts, and malformed UTF-8 inside of
+// strings, which real producers write. Nesting costs one byte per level and no stack.
 package jsonscan
 
 import "strings"
@@ -23,7 +23,7 @@ const (
 	Literal // true, false, null
 )
 
-// Token is text[Start:End] of what is read, with the quotes of a string. Of a Bad one, End is where the fault is.
+// Token is text[Start:End] of the text that is read, with the quotes of a string. For a Bad token, End is where the fault is.
 type Token struct {
 	Kind       Kind
 	Start, End int

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package normalise takes out of recorded values what differs from run to run although nothing differs: times, ids, counters. What is
-// volatile is said by rules that a person reviews; nothing is guessed.
+// Package normalise takes out of recorded values what differs from run to run although nothing differs: times, ids, counters. Rules that a
+// person reviews say what is volatile. Nothing is guessed.
 package normalise
 
 import (

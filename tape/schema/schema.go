@@ -38,7 +38,7 @@ func compile(id string, text []byte) *jsonschema.Schema {
 func Check(t *tape.Tape, files map[string][]byte) []tape.Problem {
 	problems := validate(tapes(), "", t.AppendJSON(nil))
 	if content, there := files[tape.OracleFile]; there {
-		// What was read is validated, not the file: the validator expands numbers like 1e-999999999.
+		// The entries that were read are validated, not the file, because the validator expands numbers like 1e-999999999.
 		if entries, err := oracle.Read(content); err != nil {
 			problems = append(problems, tape.Problem{Code: tape.ProblemSchema, Path: tape.OracleFile, Detail: err.Error()})
 		} else {

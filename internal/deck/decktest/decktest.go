@@ -4,11 +4,11 @@
 // Package decktest gives tests real storage services and stores with faults.
 //
 // Each service function starts a server process on a free loopback port with an
-// empty folder, makes a bucket, sets the credentials in the environment of the
-// test and returns the URL of an empty deck. The process is killed when the
+// empty folder. It makes a bucket, sets the credentials in the environment of
+// the test and returns the URL of an empty deck. The process is killed when the
 // test ends. A server that is not installed skips the test, or fails it when
-// TAPEDECK_REQUIRE_SERVICES=1. Because they set the environment these functions
-// cannot be used in parallel tests.
+// TAPEDECK_REQUIRE_SERVICES=1. These functions set the environment, so parallel
+// tests cannot use them.
 package decktest
 
 import (

@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracles finds the oracles of the runs of a deck. It lies here and not below oracle/, which imports nothing of a deck.
+// Package oracles finds the oracles of the runs of a deck. It lies here and not below oracle/, because that package imports nothing of a
+// deck.
 package oracles
 
 import (
@@ -25,7 +26,7 @@ type Library struct {
 	Tenant string
 	// SearchLimit is runs.Query.Limit.
 	SearchLimit int
-	// Unverified is told of a file whose digest does not hold before it is used. Without it such files are refused.
+	// Unverified is called when the digest of a file does not hold, before the file is used. Without Unverified such files are refused.
 	Unverified func(error)
 
 	deck    *deck.Deck
@@ -50,7 +51,8 @@ func New(d *deck.Deck, options oracle.Options) *Library { return &Library{deck: 
 
 var _ oraclehttp.Library = (*Library)(nil)
 
-// Open returns the oracle of the current tape of a run: by any id that runs.Find knows. Of a run that was joined it is the joined one.
+// Open returns the oracle of the current tape of a run. It takes any id that runs.Find knows. For a run that was joined, it returns the
+// oracle of the joined run.
 func (l *Library) Open(ctx context.Context, run string) (string, *oracle.Oracle, error) {
 	if run == "" {
 		return "", nil, fmt.Errorf("%w: this server holds a deck: ask POST /v1/runs/{run}/tool-calls, or name a run with the member run", oraclehttp.ErrSeveralRuns)

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest is the conformance test of deck stores: what every driver
-// must do, whatever service is behind it.
+// Package storetest is the conformance test of deck stores. It tests what every
+// driver must do, whatever service is behind it.
 package storetest
 
 import (

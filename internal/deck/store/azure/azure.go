@@ -1,9 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azure lets decks lie in Azure Blob Storage: importing it adds the
-// scheme azblob. It is a package of its own because its client library is
-// large.
+// Package azure keeps decks in Azure Blob Storage. Importing it adds the scheme
+// azblob. It is a package of its own because its client library is large.
 package azure
 
 import (

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file keeps decks in folders: importing it adds the scheme file, which
-// local paths have too.
+// Package file keeps decks in folders. Importing it adds the scheme file. Local
+// paths have that scheme too.
 package file
 
 import (
@@ -88,8 +88,9 @@ func check(u *url.URL) error {
 	return err
 }
 
-// blocked reports whether something that is no folder stands where the folder, or one above it, has to be. What is not there yet, or may not be looked at, may
-// still become one.
+// blocked reports whether something that is no folder stands where the folder,
+// or one above it, has to be. A folder that is not there yet, or that may not
+// be looked at, may still become one.
 func blocked(folder string) bool {
 	for {
 		switch info, err := os.Stat(folder); {
@@ -389,8 +390,8 @@ func (s *store) isDurable(dir string) bool {
 }
 
 // forget drops what is believed about dir and the folders above it. With reopen
-// it also lets go of the root, in case the whole deck was moved away; the old
-// handle may be in use and closes itself when it is collected.
+// it also lets go of the root, in case the whole deck was moved away. The old
+// handle may be in use. It closes itself when it is collected.
 func (s *store) forget(dir string, reopen bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,14 +5,15 @@ package file
 
 import "sync"
 
-// groupSync makes what several writers wait for durable at once. Whoever comes
-// while a sync is under way waits for the next one, which serves all that have
-// come by then: with one sync of the whole file system where that is known to be
-// as good as a sync of each file and folder, else with those.
+// groupSync makes the files of several writers durable at once. A writer that
+// comes while a sync is under way waits for the next one, which serves all that
+// have come by then. A sync is one of the whole file system where that is known
+// to be as good as a sync of each file and folder. Elsewhere each file and
+// folder is synced.
 type groupSync struct {
-	// whole syncs the file system that holds the deck; nil where it must not be
-	// relied on. Who waits alone syncs its own files all the same: what others
-	// write to the disk is not its concern.
+	// whole syncs the file system that holds the deck. It is nil where it must not
+	// be relied on. A writer that waits alone syncs only its own files all the
+	// same: what others write to the disk is not its concern.
 	whole func() error
 
 	mu      sync.Mutex

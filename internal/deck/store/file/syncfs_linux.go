@@ -17,10 +17,10 @@ import (
 // networks and of user space above all, may pass it over.
 var journaled = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}
 
-// syncFileSystem returns a function that syncs the file system of a folder, or
-// nil when that cannot be relied on: before Linux 5.8 syncfs did not tell that
-// writing had failed. It tells each failure once to the open folder, so that one
-// has to stay open as long as the function is used.
+// syncFileSystem returns a function that syncs the file system of a folder. It
+// returns nil when that cannot be relied on: before Linux 5.8 syncfs did not
+// tell that writing had failed. syncfs tells each failure once to the open
+// folder, so that folder has to stay open as long as the function is used.
 func syncFileSystem(folder *os.File) func() error {
 	var name unix.Utsname
 	var fs unix.Statfs_t

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcs lets decks lie in Google Cloud Storage: importing it adds the
-// scheme gs. It is a package of its own because its client library is large.
+// Package gcs keeps decks in Google Cloud Storage. Importing it adds the scheme
+// gs. It is a package of its own because its client library is large.
 package gcs
 
 import (

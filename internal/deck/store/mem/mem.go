@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mem keeps decks in the memory of the process, for tests and for
-// commands that need a deck for a moment: importing it adds the scheme mem.
+// Package mem keeps decks in the memory of the process. It is for tests and for
+// commands that need a deck for a moment. Importing it adds the scheme mem.
 package mem
 
 import (

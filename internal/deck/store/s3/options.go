@@ -91,8 +91,8 @@ func open(_ context.Context, u *url.URL) (deck.Store, error) {
 	return deck.WithPrefix(s, u.Path)
 }
 
-// address splits an endpoint into host and whether TLS is spoken. Without a
-// scheme it is TLS.
+// address splits an endpoint into the host and whether TLS is spoken. An
+// endpoint without a scheme speaks TLS.
 func address(endpoint string) (host string, secure bool, err error) {
 	if endpoint == "" {
 		return "s3.amazonaws.com", true, nil
@@ -112,8 +112,8 @@ func address(endpoint string) (host string, secure bool, err error) {
 
 // credentialChain asks the environment, then the shared credentials file, then
 // the role of the machine. The role is asked only for AWS itself, or when the
-// environment names one, so that a private service without credentials fails
-// at once and not after the time-outs of a metadata address.
+// environment names one. So a private service without credentials fails at once
+// and not after the time-outs of a metadata address.
 func credentialChain(anonymous bool, profile string, aws bool) *credentials.Credentials {
 	if anonymous {
 		return credentials.NewStaticV4("", "", "")

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3 lets decks lie in S3 and in services that speak its protocol:
-// importing it adds the scheme s3.
+// Package s3 keeps decks in S3 and in services that speak its protocol.
+// Importing it adds the scheme s3.
 package s3
 
 import (
@@ -34,10 +34,11 @@ type store struct {
 	put       minio.PutObjectOptions
 }
 
-// conflictAttempts bounds how often a write is repeated that the service refused
-// because of another write to the same key: one that is under way (409), one that
-// claims the key and has left no object there (412), or a delete (404). The other
-// has ended, or failed, within a few round trips.
+// conflictAttempts bounds how often a write is repeated that the service
+// refused because of another request for the same key. The other request is a
+// write that is under way (409), a write that claims the key and has left no
+// object there (412), or a delete (404). It has ended, or failed, within a few
+// round trips.
 const conflictAttempts = 6
 
 func (s *store) PutNew(ctx context.Context, key string, body []byte, contentType string) (bool, error) {

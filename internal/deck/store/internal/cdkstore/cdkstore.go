@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cdkstore makes a deck store of a gocloud.dev bucket. The drivers of
-// that library differ in ways that matter here; what they share is in this
-// package, what one service needs is in its [Service].
+// that library differ in ways that matter here. This package holds what they
+// share. A [Service] holds what one service needs.
 package cdkstore
 
 import (
