@@ -132,7 +132,8 @@ func (f *outcomeFlags) run(ctx context.Context, recorded, replayed string, stdou
 	return nil
 }
 
-// remark is what a note says beside its outcome: nothing for a replay of the recorded run, and with --force why it is not known to be one.
+// remark is what a note says beside its outcome. It is empty for a replay of the recorded run. With --force it says why the replay is not
+// known to be one.
 func (f *outcomeFlags) remark(recorded, replayed aiwg.Outcome) (string, error) {
 	err := aiwg.IsReplay(recorded, replayed)
 	switch {

@@ -29,8 +29,8 @@ type router[C any] interface {
 	PipelineIDs() []pipeline.ID
 }
 
-// consumers finds the consumer of each side. It reports every pipeline that a side names and that does not exist, and every pipeline that has this
-// connector as a receiver and that no side names.
+// consumers finds the consumer of each side. It reports every pipeline that a side names and that does not exist. It also reports every pipeline
+// that has this connector as a receiver and that no side names.
 func consumers[C any](next any, signal pipeline.Signal, cfg *Config) (out [sides]C, err error) {
 	r, ok := next.(router[C])
 	if !ok {

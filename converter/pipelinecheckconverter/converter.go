@@ -131,8 +131,8 @@ func (s service) open(name string, seen map[string]bool) bool {
 	})
 }
 
-// carries reports whether a connector brings the signal of one pipeline into another: it leaves a signal what it is if a pipeline of that signal
-// takes from it.
+// carries reports whether a connector brings the signal of one pipeline into another. A connector keeps a signal what it is if a pipeline of
+// that signal takes from it.
 func (s service) carries(connector, from, to string) bool {
 	signal := typeOf(from)
 	if signal == typeOf(to) {

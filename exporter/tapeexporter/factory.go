@@ -30,8 +30,8 @@ func createTraces(ctx context.Context, set exporter.Settings, c component.Config
 	return wrap(ctx, set, cfg, e)
 }
 
-// wrap adds what exporterhelper does for every exporter: timeout, retry, queue and its metrics. Its log is for exporters that drop what they
-// cannot send: it advises a queue, at every attempt, where this one says once a minute what is the matter.
+// wrap adds what exporterhelper does for every exporter: timeout, retry, queue and its metrics. The log of exporterhelper is for exporters
+// that drop what they cannot send. It advises a queue at every attempt. This exporter says once a minute what is the matter.
 func wrap(ctx context.Context, set exporter.Settings, cfg *Config, e *tapeExporter) (exporter.Traces, error) {
 	if !cfg.Queue.HasValue() {
 		set.Logger = zap.NewNop()

@@ -28,8 +28,8 @@ func contentOf(body []byte) (string, error) {
 	return "", fmt.Errorf("not a JSON list or object (%d bytes)", len(body))
 }
 
-// fromLines reads JSON lines as the upload hook writes them: on every line an object, whose member index is the number of the line
-// and no part of the content.
+// fromLines reads JSON lines as the upload hook writes them. Every line holds an object. Its member index is the number of the
+// line and no part of the content.
 func fromLines(text string) (string, bool) {
 	var elements []exactjson.Value
 	for line := range strings.Lines(text) {

@@ -21,8 +21,8 @@ var (
 	}
 )
 
-// HoldsContent reports whether attributes or events of a span hold text that went in or came out, whoever wrote it and whether or not
-// any dialect reads it.
+// HoldsContent reports whether attributes or events of a span hold text that went in or came out. The text counts whoever wrote it,
+// and whether or not any dialect reads it.
 func HoldsContent(span ptrace.Span) (in, out bool) {
 	look := func(m pcommon.Map) {
 		for key, v := range m.All() {

@@ -16,7 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 )
 
-// logSlack is how far a record may lie outside the span it speaks of: their clocks are rounded to milliseconds, and a record is
+// logSlack is how far a record may lie outside the span it speaks of. Clocks of both are rounded to milliseconds, and a record is
 // written a moment after the fact.
 const logSlack = uint64(50 * time.Millisecond)
 
@@ -89,9 +89,9 @@ func roleOfLog(record ptrace.Span) dialect.LogRole {
 	return dialect.LogRole{}
 }
 
-// Arrange assigns the log records of one trace to spans (Source.Logs, in time order): to the span that a record names, else by call id,
-// request id or time. The records of a call or run without a span become a source of their own (alone), below the run that they belong
-// to. rest are the records that belong to no call or run. Spans and logs must be in order of time.
+// Arrange assigns the log records of one trace to spans (Source.Logs, in time order). A record goes to the span that it names, else by
+// call id, request id or time. The records of a call or run without a span become a source of their own (alone), below the run that
+// they belong to. rest are the records that belong to no call or run. Spans and logs must be in order of time.
 func Arrange(spans, logs []*dialect.Source) (alone, rest []*dialect.Source) {
 	logs = slices.Clone(logs)
 	slices.SortStableFunc(logs, dialect.CompareLogs)
@@ -169,8 +169,8 @@ type logCall struct {
 	end   uint64
 }
 
-// additions hands the spans that only add to a call to it: the one above them or, with some dialects, the last one beside
-// them that they fit.
+// additions hands the spans that only add to a call to that call. This is the call above them or, with some dialects, the last
+// one beside them that they fit.
 func (r *arrangement) additions() {
 	for i, s := range r.spans {
 		d := adding(s)

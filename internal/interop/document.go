@@ -69,8 +69,8 @@ func KeepOriginal(t *tape.Tape, format string, doc exactjson.Value) {
 	t.Extensions = exactjson.ObjectValue(append(others, Member(format, own))...)
 }
 
-// Original returns the document that KeepOriginal put there, as long as the tape still says what reading the document gives: one that was
-// changed has to be written anew. read is the reading.
+// Original returns the document that KeepOriginal put there, as long as the tape still says what reading the document gives. A tape that
+// was changed has to be written anew. read is the reading.
 func Original(t *tape.Tape, format string, read func(doc exactjson.Value, o Options) (Run, error)) (exactjson.Value, bool) {
 	doc := t.Extensions.Get(format).Get(originalMember)
 	if doc.IsAbsent() {

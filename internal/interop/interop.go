@@ -35,8 +35,8 @@ type Format struct {
 
 	// FileName returns the base name of the file for a tape, by the rule of the format.
 	FileName func(t *tape.Tape) string
-	// Numbered returns the name of the file for the n-th run of its kind, where the format numbers them, and RunOf the run that such a
-	// file is of. Both are nil where it does not.
+	// Numbered returns the name of the file for the n-th run of its kind. RunOf returns the run that such a file is of. Both are nil
+	// if the format does not number runs.
 	Numbered func(t *tape.Tape, n int) string
 	RunOf    func(file []byte) string
 	// BesideName is the name beside a tape.json, where it is not FileName.

@@ -12,8 +12,8 @@ import (
 	"io"
 )
 
-// readFrames reads what the collector's file exporter writes for protobuf and for compressed output: each message behind its length in
-// four bytes, and each message compressed for itself.
+// readFrames reads what the collector's file exporter writes for protobuf and for compressed output. Each message stands behind its
+// length in four bytes, and each is compressed for itself.
 func (in *input) readFrames() {
 	var buf bytes.Buffer
 	for {

@@ -89,7 +89,8 @@ var (
 	errNoInteger = errors.New("no integer in range")
 )
 
-// accept returns the JSON token that is to stand for the text of a scalar ("": the one that stands there), or why the field cannot hold it. Errors hold no content.
+// accept returns the JSON token that is to stand for the text of a scalar, "" for the one that stands there. Its error says why the field
+// cannot hold the text. Errors hold no content.
 func accept(f *field, text string, quoted, scalar bool) (string, error) {
 	if !scalar {
 		return "", errType

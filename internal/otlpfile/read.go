@@ -56,8 +56,8 @@ type Options struct {
 const (
 	defaultMaxTotal    = 4 << 30
 	defaultMaxDocument = 512 << 20
-	// maxRefusedInARow ends the reading of an input that has given nothing but refusals: it is no telemetry, and a line by line
-	// report of a foreign text file helps nobody.
+	// maxRefusedInARow ends the reading of an input that has given nothing but refusals. Such an input is no telemetry, and a
+	// report of every line of a foreign text file helps nobody.
 	maxRefusedInARow = 100
 )
 

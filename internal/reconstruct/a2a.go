@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// a2a writes the A2A request that started the run, as far as the records give it. Missing names everything that none of them carries;
-// where a value stands in the request all the same, it follows from what Forge accepts, and its label says so.
+// a2a writes the A2A request that started the run, as far as the records give it. Missing names everything that no record carries.
+// Some of these values stand in the request all the same: they follow from what Forge accepts, and their label says so.
 func (b *builder) a2a() {
 	in := b.inbound()
 	if in == nil || in.Schedule {

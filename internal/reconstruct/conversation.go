@@ -193,7 +193,7 @@ func (c *collector) nextOf(i int, may func(j int) bool) *message {
 	return nil
 }
 
-// turnAt is what the assistant said at the beginning of the messages, nil when it said nothing: some packages resend its text and its calls as
+// turnAt is what the assistant said at the beginning of the messages, nil when it said nothing. Some packages resend its text and its calls as
 // messages of their own.
 func turnAt(messages []*message) *message {
 	n := 0
@@ -284,8 +284,8 @@ func (c *collector) findResults() {
 func (a *asked) show(p *genai.Part, by *call) { a.shown, a.by = p, by }
 
 // resultsAfter takes the results that follow, in a later request, the assistant message that asked. Results with ids belong to the
-// call of that id; results without, or with ids that tell nothing, stand in the order of the calls, if there are as many. asked counts
-// the calls of the run by id.
+// call of that id. Results without ids, or with ids that tell nothing, stand in the order of the calls, if there are as many. asked
+// counts the calls of the run by id.
 func (c *collector) resultsAfter(i int, asked map[string]int) {
 	m := c.models[i]
 	for j := i + 1; j < len(c.models) && j <= i+maxPredecessors; j++ {

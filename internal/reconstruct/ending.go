@@ -47,8 +47,8 @@ func (b *builder) recordsNothing() bool {
 	})
 }
 
-// wentOn reports a tool call of the run's own agent after what would be its last model call: that one asked for it, whatever was recorded
-// of its answer.
+// wentOn reports a tool call of the run's own agent after what would be its last model call. That model call asked for it, whatever was
+// recorded of its answer.
 func (b *builder) wentOn(last *call) bool {
 	return slices.ContainsFunc(b.ordered, func(k *call) bool {
 		return k.kind == tape.EventToolCall && len(k.nodes) > 0 && k.by == nil && k.agent == last.agent && k.start >= last.end
@@ -107,8 +107,8 @@ func answered(k *call) bool {
 // stopsForTools reports a finish reason that tells of calls, whether they were recorded or not.
 func stopsForTools(k *call) bool { return slices.ContainsFunc(k.obs.FinishReasons, tape.AsksForTools) }
 
-// needsNoAnswer reports that the calls with which a run ended are an end: structured output, a hand-off, or tools whose results are the
-// answer of an agent of that kind.
+// needsNoAnswer reports that the calls with which a run ended are an end. Such calls are structured output, a hand-off, or tools whose
+// results are the answer of an agent of that kind.
 func (b *builder) needsNoAnswer(last *call) bool {
 	root := b.fragment.ending()
 	results := root != nil && root.obs.EndsWithTools && len(last.asked) > 0

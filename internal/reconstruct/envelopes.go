@@ -105,8 +105,8 @@ func telling(v exactjson.Value) bool {
 	}
 }
 
-// pathTo returns the names of the members that lead from a value to an equal one inside of it, where little else stands; nil when there is
-// none.
+// pathTo returns the names of the members that lead from a value to an equal one inside of it, where little else stands. It returns nil
+// when there is none.
 func pathTo(outer, inner exactjson.Value, depth int) []string {
 	if depth == 0 {
 		return nil

@@ -192,8 +192,8 @@ func decoded(v exactjson.Value) (exactjson.Value, bool) {
 	return inner, err == nil
 }
 
-// extends reports whether a request continues another one: it repeats all its messages, whatever the instructions before them, and adds
-// only what the assistant, the tools and other agents said.
+// extends reports whether a request continues another one. The request repeats all messages of the other, whatever the instructions
+// before them. It adds only what the assistant, the tools and other agents said.
 func extends(before, after []*message) bool {
 	before, after = afterSystem(before), afterSystem(after)
 	if len(before) == 0 || len(after) <= len(before) {

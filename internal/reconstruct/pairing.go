@@ -115,9 +115,9 @@ func (c *collector) pairByTurn(known map[string]bool, mayDiffer func(*call, *ask
 	}
 }
 
-// idsMayDiffer returns a function that says whether a tool call can be an asked call although their ids are not equal. It can if one
-// of them has no id. It also can if the reporter of the tool call numbers calls in its own way, so that none of its ids in the run
-// is one that a response asked with.
+// idsMayDiffer returns a function that says whether a tool call can be an asked call although their ids are not equal. This is so if
+// one of them has no id, or if the reporter of the tool call numbers calls in its own way. Such a reporter has no id in the run that
+// a response asked with.
 func (c *collector) idsMayDiffer() func(t *call, a *asked) bool {
 	ids := map[string]bool{}
 	for _, m := range c.models {
@@ -181,7 +181,7 @@ func under(m, t *call) bool {
 	return false
 }
 
-// clockSlack is how much later than a tool call the model call may start that asked for it: clocks of two processes differ, and
+// clockSlack is how much later than a tool call the model call that asked for it may start. Clocks of two processes differ, and
 // some producers round to milliseconds.
 const clockSlack = 5_000_000
 
@@ -257,8 +257,8 @@ func holds(outer, inner exactjson.Value, same func(a, b exactjson.Value) bool, d
 	})
 }
 
-// argsMayDiffer guards pairing by order: arguments that were recorded whole on both sides and have nothing in common belong to
-// different calls unless the tool was asked for only once.
+// argsMayDiffer guards pairing by order. Arguments that were recorded whole on both sides and have nothing in common belong to
+// different calls, unless the tool was asked for only once.
 func argsMayDiffer(t *call, a *asked) bool {
 	if !t.obs.Args.Present() || t.obs.Args.Label != "" || a.part.Label != "" || a.part.Args.IsAbsent() {
 		return true

@@ -14,8 +14,8 @@ import (
 // log records were asked for by no response, but say what another report says of a call that a response did ask for. Each of them is
 // one more report of that call. Two instrumentations in one process, and a framework beside its own event log, are the usual reasons.
 
-// dropSecondReports makes one call of several reports. A report is a second one under three conditions: no response asked for it,
-// another instrumentation (or a log record) reports a call with equal arguments, and neither ids nor time say that they are two.
+// dropSecondReports makes one call of several reports. Three conditions make a report a second one. No response asked for it.
+// Another instrumentation (or a log record) reports a call with equal arguments. Neither ids nor time say that they are two.
 func (c *collector) dropSecondReports() {
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()

@@ -154,8 +154,8 @@ func groupLoose(roots []*node, loose map[*node]bool) []*fragment {
 	return frags
 }
 
-// byTurn makes runs of the loose calls that number their turns, and takes these from the loose ones. A first turn begins a run; a later one
-// belongs to the run beside it whose first turn encloses it, or, where that never came, to the same conversation.
+// byTurn makes runs of the loose calls that number their turns, and takes these from the loose ones. A first turn begins a run. A later
+// turn belongs to the run beside it whose first turn encloses it. If the first turn never came, the conversation decides.
 func byTurn(loose map[*node]bool) (frags []*fragment) {
 	var turns []*node
 	for n := range loose {

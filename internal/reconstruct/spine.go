@@ -143,8 +143,8 @@ func asksTools(n *node) bool {
 		slices.ContainsFunc(n.obs.FinishReasons, tape.AsksForTools)
 }
 
-// continues reports that the request of t repeats the request of a and what that was answered, and adds only what the assistant, the tools
-// and other agents said since.
+// continues reports that the request of t repeats the request of a and its answer. Beyond these the request of t holds only what the
+// assistant, the tools and other agents said since.
 func continues(a, t *turn) bool {
 	if a.n.obs.RequestLabel == tape.Truncated { // where it ends is not known
 		return false

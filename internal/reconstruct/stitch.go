@@ -92,8 +92,8 @@ func (s *stitcher) unite(a, b *fragment, why string) {
 	delete(s.why, b)
 }
 
-// after says that an effect in g was caused by a model call in f, and if it is a model call also by the tools that ran in between. When the
-// times say otherwise, the clock of the trace of g is behind.
+// after says that an effect in g was caused by a model call in f. An effect that is a model call was also caused by the tools that ran in
+// between. When the times say otherwise, the clock of the trace of g is behind.
 func (s *stitcher) after(f *fragment, cause *node, g *fragment, effect *node) {
 	end := cause.end
 	if effect.obs.Class == genai.Model {

@@ -67,8 +67,8 @@ func (l Location) String() string {
 // Read reads an object of the store.
 func (l Location) Read(ctx context.Context, key string) ([]byte, error) { return l.Store.Get(ctx, key) }
 
-// Reading calls read, which reads files of the run. A run that was found may be replaced before or while it is read: then it is read again where it lies
-// by then, and l says where.
+// Reading calls read, which reads files of the run. A run that was found may be replaced before or while it is read. It is then read again at its new
+// place, and l says where.
 func (l *Location) Reading(ctx context.Context, read func() error) error {
 	if l.Deck == nil {
 		return read()

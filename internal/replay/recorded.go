@@ -76,8 +76,8 @@ var snapshotName = regexp.MustCompile(`(^|/)([^/]+-run-?[0-9]+|evidence-[^/]+)\.
 // maxNamed is how many files are named that were passed over.
 const maxNamed = 5
 
-// snapshotsBelow yields the snapshots and tapes in a folder that is neither that of a run nor a deck, also those in folders of their own, as
-// export writes them. Files that are neither are passed over, which is said. It returns none when there is nothing to check.
+// snapshotsBelow yields the snapshots and tapes in a folder that is neither that of a run nor a deck. It also searches folders inside it, as
+// export writes them. It passes over files that are neither, and says so. It returns none when there is nothing to check.
 func (r *Finder) snapshotsBelow(ctx context.Context, address string, none error, yield func(at Location, source string) bool) (err error) {
 	store, err := deck.OpenStore(ctx, address)
 	if err != nil {

@@ -65,8 +65,8 @@ type Config struct {
 
 	// Replay says what tells replays from production. The tags of all spans of a trace travel with its run.
 	Replay segregation.Config `mapstructure:"replay"`
-	// Rootless says how a trace is treated that names a parent which never came: as "undecided", because the parent may carry the tag of a
-	// replay, or as "production".
+	// Rootless says how a trace is treated that names a parent which never came. "undecided" allows for a parent that carries the tag of a
+	// replay. "production" does not.
 	Rootless string `mapstructure:"rootless"`
 
 	// QuietPeriod without a new span ends a trace whose root has ended.

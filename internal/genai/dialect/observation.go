@@ -62,8 +62,8 @@ type Observation struct {
 	// Summary marks a Structure span that sums up the model calls below it: its Request is that of the first, its Usage the sum. It
 	// stands for them where none were recorded.
 	Summary bool
-	// Turn is set on a model call of a run that has no span of its own while several runs lie side by side: the number of its turn. The
-	// first turn begins a run and encloses the others of that run.
+	// Turn is the number of the turn of a model call. It is set if the run has no span of its own while several runs lie side by side.
+	// The first turn begins a run and encloses the others of that run.
 	Turn int
 
 	Agent          tape.Agent

@@ -18,9 +18,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// The evidence manifest of snapshots since 1.1: what the snapshot holds of a run, each part with a digest, and a digest over the whole.
-// It is a checksum and no signature. It is read, checked and carried along; a manifest that no longer fits is taken away, never sealed
-// anew, because only waza can vouch for what it captured.
+// The evidence manifest of snapshots since 1.1 lists what the snapshot holds of a run. Each part has a digest, and one digest covers
+// the whole. It is a checksum and no signature. It is read, checked and carried along. A manifest that no longer fits is taken away,
+// never sealed anew, because only waza can vouch for what it captured.
 
 var contentDigestShape = shape{{name: "sha256", is: aString}, {name: "encoding", is: aString}}
 
@@ -102,8 +102,8 @@ func readManifest(manifest exactjson.Value) (usual exactjson.Value, unknown []st
 	return evidenceShape.usual(m), c.unknown, c.err
 }
 
-// checkEvidence checks the manifest of a document, if it has one: every member known, the rules between them, its own digest, and the
-// digests of what it points to.
+// checkEvidence checks the manifest of a document, if it has one. It checks that every member is known, the rules between members,
+// the manifest's own digest, and the digests of what it points to.
 func checkEvidence(doc exactjson.Value) error {
 	evidence := doc.Get("evidence")
 	if evidence.Kind() <= exactjson.Null {

@@ -84,8 +84,8 @@ func graderIssues(graders []Grader) []Issue {
 	return issues
 }
 
-// TapeIssues checks what graders say on a tape that holds their verdicts: beside the rule of waza, that a run which passed has no grader
-// that failed it.
+// TapeIssues checks what graders say on a tape that holds their verdicts. Beside the rule of waza it checks that a run which passed has
+// no grader that failed it.
 func TapeIssues(t *tape.Tape) (issues []Issue, status string, n int) {
 	result := residual(t).Get("result")
 	all := graders(result.Get("validations"))

@@ -12,7 +12,7 @@ const (
 	maxTableBytes = 8 << 10
 )
 
-// columns looks at a name that stands in the header of a table, or in the column list of an INSERT: the values of its column stand rows below.
+// columns looks at a name that stands in the header of a table, or in the column list of an INSERT. The values of its column stand rows below.
 // It says whether the name is a column's.
 func (f *finder) columns(start, end int) bool {
 	s := f.s

@@ -199,7 +199,8 @@ func length(re *syntax.Regexp) (least, most int) {
 	return 0, -1
 }
 
-// align returns for each word where a match that begins with one of the heads begins, seen from the word; nil when that is so of no word.
+// align returns for each word where a match that begins with one of the heads begins, seen from the word. It returns nil if no word has
+// such a place.
 func align(heads, words []string) []int {
 	var offsets []int
 	for w, word := range words {

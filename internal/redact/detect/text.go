@@ -180,8 +180,8 @@ func (f *finder) pattern(r *rule, id ruleID, word, at int) {
 	}
 }
 
-// assignedBehind says whether a sign of an assignment stands behind the name that begins at at, as far as a name of a service and what may follow it
-// reach. The next such sign is looked for once for all names before it.
+// assignedBehind says whether a sign of an assignment stands behind the name that begins at at. It looks as far as a name of a service and what may
+// follow it reach. It looks for the next such sign once for all names before it.
 func (f *finder) assignedBehind(at int) bool {
 	if at < f.signFrom || at >= f.sign {
 		i := at
@@ -205,8 +205,8 @@ var besideChars = func() (c class) {
 	return c
 }()
 
-// runs looks at what has no word to hang on: long runs of characters of base64, which can be keys by their form or hold an encoded
-// secret.
+// runs looks at text that has no word to hang on: long runs of characters of base64. They can be keys by their form or hold an
+// encoded secret.
 func (f *finder) runs() {
 	s := f.s
 	const least = 22

@@ -462,8 +462,8 @@ func wholeNumber(text string) string {
 	return whole
 }
 
-// machineID says whether a value is an id or a digest as programs make them: 8, 16, 20 or 32 bytes in lower-case hexadecimal digits, not all
-// of them decimal. Under the name of an id that is no text.
+// machineID says whether a value is an id or a digest as programs make them. These have 8, 16, 20 or 32 bytes in lower-case hexadecimal
+// digits, not all of them decimal. Such a value under the name of an id is no text.
 func machineID(s string) bool {
 	s = strings.TrimPrefix(strings.TrimPrefix(s, "sha256-raw:"), "sha256:")
 	switch len(s) {

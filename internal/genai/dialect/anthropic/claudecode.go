@@ -20,8 +20,8 @@ const (
 	claudeCodePrefix = "claude_code."
 )
 
-// ClaudeCode reads Claude Code: spans hold the tree, times and tool results, log records the texts, the arguments and, where raw
-// bodies are on, whole requests and responses. Both are joined by tool use id, prompt id and time.
+// ClaudeCode reads Claude Code. Spans hold the tree, times and tool results. Log records hold the texts, the arguments and, where
+// raw bodies are on, whole requests and responses. Both are joined by tool use id, prompt id and time.
 var ClaudeCode = &dialect.Dialect{
 	ID:     "claude-code",
 	Name:   "Claude Code",

@@ -27,8 +27,8 @@ var InboundHeaders = []struct{ Name, Attribute, Audit string }{
 // ChannelHeaders are the headers that Forge's channel router adds.
 var ChannelHeaders = []string{"X-Forge-Channel", "X-Forge-Channel-User", "X-Forge-Channel-Email"}
 
-// forgeEntry reads the span of a request. Forge writes the workflow attributes as soon as one such header came, "" for those that did
-// not, so an absent attribute is a header that was not sent.
+// forgeEntry reads the span of a request. Forge writes the workflow attributes as soon as one such header came, and "" for those that
+// did not come. So an absent attribute is a header that was not sent.
 func forgeEntry(s *dialect.Source) *dialect.Inbound {
 	a := decode.Attributes(s.Span.Attributes())
 	in := &dialect.Inbound{

@@ -35,8 +35,8 @@ type auditedCall struct {
 	denied  bool // a tool that was stopped before it ran, and has no span
 }
 
-// assignForgeAudit hands the records to the spans of the calls they speak of; those that speak of the run, and those whose call is not
-// certain, to the run's span.
+// assignForgeAudit hands the records to the spans of the calls they speak of. Records that speak of the run, and records whose call is
+// not certain, go to the run's span.
 func assignForgeAudit(spans, logs []*dialect.Source) (alone, rest []*dialect.Source) {
 	runs := auditedRuns(spans)
 	for _, l := range logs {
@@ -206,8 +206,8 @@ func (run *auditedRun) auditedCalls() (calls []*auditedCall, complete bool) {
 	return calls, complete
 }
 
-// align pairs records and spans by their order. The only calls without a span are tools that were stopped before they ran, and a model
-// call right after another: the repetition of one that gave no answer. Anything else is no alignment, and nil.
+// align pairs records and spans by their order. Two kinds of calls may lack a span: tools that were stopped before they ran, and a
+// model call right after another, which repeats one that gave no answer. Anything else is no alignment, and align returns nil.
 func (run *auditedRun) align(calls []*auditedCall) (taken map[*auditRecord]*dialect.Source, hidden map[*auditedCall]*dialect.Source) {
 	taken, hidden = map[*auditRecord]*dialect.Source{}, map[*auditedCall]*dialect.Source{}
 	open := run.calls

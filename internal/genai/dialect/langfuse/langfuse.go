@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Dialect reads the Langfuse SDKs for Python and JavaScript from version 3 on: one attribute for what went in and one for what
-// came out, of any shape. The name of a tool is the name of its span; call ids stand only inside messages.
+// Dialect reads the Langfuse SDKs for Python and JavaScript from version 3 on. They write one attribute for what went in and one
+// for what came out, of any shape. The name of a tool is the name of its span. Call ids stand only inside messages.
 var Dialect = &dialect.Dialect{
 	ID:       "langfuse",
 	Name:     "Langfuse SDK",

@@ -15,7 +15,7 @@ import (
 )
 
 // Dialect reads Mastra's AI tracing through its OpenTelemetry exporters. A run is agent_run → model_generation → model_step →
-// model_inference; the step is the model call with its input, text and tool calls, the generation sums up all steps.
+// model_inference. The step is the model call with its input, text and tool calls. The generation sums up all steps.
 var Dialect = &dialect.Dialect{
 	ID:            "mastra",
 	Name:          "Mastra",

@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Logfire reads Logfire's own integrations: provider clients, the OpenAI Agents SDK and MCP. The name of a span is a template, what it is
-// about stands in attributes without a namespace; the answer of a stream comes in a span of its own.
+// Logfire reads Logfire's own integrations: provider clients, the OpenAI Agents SDK and MCP. The name of a span is a template. Attributes
+// without a namespace say what the span is about. The answer of a stream comes in a span of its own.
 var Logfire = &dialect.Dialect{
 	ID:            "logfire",
 	Name:          "Logfire",
