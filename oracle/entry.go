@@ -153,8 +153,8 @@ func Append(dst []byte, entries []Entry) []byte {
 	return append(dst, "]\n"...)
 }
 
-// Read reads an oracle file: an array of objects with at least tool_name, args_hash and response. Members that this version does
-// not know are kept. Hashes in another spelling, see ReadHash, are brought into the one of Hash; what is no hash stays and matches nothing.
+// Read reads an oracle file: an array of objects with at least tool_name, args_hash and response. Members that this version does not know
+// are kept. Hashes in another spelling, see ReadHash, are brought into the one of Hash. A text that is no hash stays and matches nothing.
 func Read(data []byte) ([]Entry, error) {
 	if len(data) > tape.MaxBytes {
 		return nil, fmt.Errorf("read oracle: %w: %d bytes", tape.ErrTooLarge, len(data))

@@ -107,7 +107,8 @@ func cut(t *tape.Tape) bool {
 	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeEvidenceCut })
 }
 
-// Grade says what a tape can be used for, and which parts of its run can be served. That its tools can is said only where its proof is ok.
+// Grade says what a tape can be used for, and which parts of its run can be served. It says that the tools can be served only where the
+// proof of the tape is ok.
 func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	in := t.Input
 	// If the evidence of a run was cut, nobody knows which calls are missing.

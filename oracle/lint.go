@@ -45,7 +45,8 @@ var FlawKinds = []FlawKind{
 	{"lossy", tape.SeverityInfo, "arguments or response may differ from what was sent; the answer is labelled"},
 }
 
-// Lint reports all flaws of the entries, by entry. Secrets names the rules that find a secret in a text; nil looks for none.
+// Lint reports all flaws of the entries, by entry. Secrets names the rules that find a secret in a text. If it is nil, Lint looks for no
+// secrets.
 func Lint(entries []Entry, secrets func(text string) []string) []Flaw {
 	l := linter{secrets: secrets, first: map[slotName]int{}, counts: map[call]int{}, seen: map[content]int{}, told: map[content]bool{}}
 	for i := range entries {

@@ -24,8 +24,8 @@ type Near struct {
 	Diff        []Difference
 }
 
-// Difference is one value that differs. Recorded and Live tell kind and length, never the value; names that were never recorded are told by
-// their length, because they may be secrets too.
+// Difference is one value that differs. Recorded and Live tell kind and length, never the value. A name that was never recorded is told by
+// its length, because it may be a secret too.
 type Difference struct {
 	Path     string // JSONPath, as rules take it
 	Recorded string // "absent" where only the live call has it
@@ -40,8 +40,8 @@ const (
 	maxCompareIn = 1 << 16
 )
 
-// Nearest returns the recorded calls that resemble the query most: those of the tool, by the number of values that differ, else calls of
-// other tools with the same arguments.
+// Nearest returns the recorded calls that resemble the query most. These are the calls of the tool, by the number of values that differ. If
+// the tool has none, they are calls of other tools with the same arguments.
 func (s *Session) Nearest(q Query) []Near {
 	q.complete(s.oracle)
 	q.read()

@@ -21,8 +21,8 @@ type Options struct {
 	Verifier TokenVerifier
 }
 
-// Oracle is a list of entries, ready to be asked. It does not change and is safe for concurrent use; what has been served is in its
-// sessions.
+// Oracle is a list of entries, ready to be asked. It does not change and is safe for concurrent use. Its sessions hold which entries have
+// been served.
 type Oracle struct {
 	entries []Entry
 	options Options

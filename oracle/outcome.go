@@ -58,7 +58,7 @@ type Query struct {
 // Answer is the outcome of a query.
 type Answer struct {
 	Outcome Outcome
-	// Entry is the entry that was served, or the one that was found and cannot be served; else nil. Index is its place in the file
+	// Entry is the entry that was served, or the one that was found and cannot be served. Otherwise it is nil. Index is its place in the file
 	// from 0, and -1 without an entry.
 	Entry *Entry
 	Index int

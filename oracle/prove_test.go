@@ -195,7 +195,7 @@ func TestArgumentsThatAreNotWhatTheyWereProveNothing(t *testing.T) {
 	s.proves("expected 3 served 3 verified 3 mismatched 0 unverifiable 0 ok true")
 }
 
-// Where no response on the tape asked for a call, its arguments must be such as the tool takes.
+// If no response on the tape asked for a call, its arguments must be such as the tool takes.
 func TestRecordedCallsFitTheDefinitionOfTheirTool(t *testing.T) {
 	const schema = `{"type":"object","properties":{"city":{"type":"string"},"unit":{"type":"string"}},"required":["city"]}`
 	for _, c := range []struct{ schema, args, want string }{
@@ -216,7 +216,7 @@ func TestRecordedCallsFitTheDefinitionOfTheirTool(t *testing.T) {
 	}
 }
 
-// What a request shows may be a part of the record, because an instrumentation put something around it.
+// A request may show only a part of the record, because an instrumentation put something around it.
 func TestRecordsWithMoreThanWasShownAreNotTakenForTheAnswer(t *testing.T) {
 	s := newScript(t)
 	c := s.call("1", "roll", `{}`)

@@ -133,8 +133,8 @@ func (r *ToolRule) policy(hash string) Policy {
 	return r.Policy
 }
 
-// Reduce returns what the rules leave of arguments of a tool: without what is ignored, and with the name of the form in the place of
-// what is normalised. The rules must have passed Check.
+// Reduce returns what the rules leave of arguments of a tool. Ignored values are left out. The name of the form stands in the place of a
+// normalised value. The rules must have passed Check.
 func (r *Rules) Reduce(tool string, args exactjson.Value) exactjson.Value {
 	return r.values(tool).Apply(tool, argsField, args)
 }

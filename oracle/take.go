@@ -188,7 +188,7 @@ func (s *state) takeWithin(gr *group, g int, lanes []*lane, q *Query) ([]*ref, L
 	case gr.policy == Once:
 		mayEnd = known.spent+doubts > 0
 	default:
-		// An unknown caller may be one that has had all its answers. That makes no difference where all are the same.
+		// An unknown caller may be one that has had all its answers. That makes no difference if all the answers are the same.
 		mayEnd = left <= known.spent+doubts || len(lanes) > 1 && spentLane && !sameThroughout(lanes)
 	}
 	chosen, agreed := candidates[0], !mayEnd
@@ -226,7 +226,8 @@ func sameThroughout(lanes []*lane) bool {
 	return true
 }
 
-// pass counts a call of the group that is of one of the lanes: of a known caller as its next, else as one of an unknown caller.
+// pass counts a call of the group that is of one of the lanes. A call of a known caller counts as the next one of that caller, any other as
+// one of an unknown caller.
 func (s *state) pass(g int, lanes []*lane) {
 	if len(lanes) > 1 {
 		s.groups[g].spent++

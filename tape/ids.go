@@ -118,9 +118,9 @@ func bytesSHA256(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Answer returns what an oracle answers for a tool call: the result, or the error message of a failed call that has no result.
-// ok is false when the tape holds neither. The answer of a failed call is its error without the words that the agent's loop puts
-// before it, because the loop of the replay puts them there again.
+// Answer returns what an oracle answers for a tool call: the result, or the error message of a failed call that has no result. ok is false
+// when the tape holds neither. The agent's loop puts words before the error of a failed call. The answer leaves them out, because the loop
+// of the replay puts them there again.
 func (e *Event) Answer() (response, format string, ok bool) {
 	failed := e.Status == EventError && e.Error != nil && e.Error.Message != ""
 	switch {

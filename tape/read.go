@@ -53,8 +53,8 @@ func Read(data []byte) (*Tape, error) {
 	return t, err
 }
 
-// ReadSealed is Read for those who use what they read: it fails with ErrAltered when the bytes do not have the digest that tape_id names.
-// The tape is returned then too, for whoever was told to use it all the same.
+// ReadSealed is Read for callers that use what they read. It fails with ErrAltered when the bytes do not have the digest that tape_id
+// names. It returns the tape then too, for callers that were told to use it all the same.
 func ReadSealed(data []byte) (*Tape, error) {
 	t, v, err := read(data)
 	if err != nil {

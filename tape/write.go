@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// AppendJSON appends the tape as the file holds it: one line of compact JSON, members in the order of the format, number literals as
-// recorded, and a line feed.
+// AppendJSON appends the tape as the file holds it, which is one line of compact JSON and a line feed. Members are in the order of the
+// format, number literals as recorded.
 func (t *Tape) AppendJSON(dst []byte) []byte {
 	return append(tapeRecord.AppendJSON(dst, t), '\n')
 }

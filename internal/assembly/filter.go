@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Slots of the filter: eight for each trace that may be open, so that less than one question in eight is answered yes by mistake when
-// all are. A mistake costs a link that nobody wants, and a record of the spool with it. 256 KiB to 16 MiB.
+// Slots of the filter. There are eight for each trace that may be open, so less than one question in eight is answered yes by mistake when
+// all are open. A mistake costs a link that nobody wants, and a record of the spool with it. The filter takes 256 KiB to 16 MiB.
 const (
 	slotsPerTrace  = 8
 	minFilterSlots = 1 << 16

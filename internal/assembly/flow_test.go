@@ -427,7 +427,7 @@ func TestRecordsOfTheFirstVersionAreRead(t *testing.T) {
 	})
 }
 
-// What a process leaves beside the records may be lost, by a power loss, and costs nothing but what it says.
+// A power loss may lose the state that a process leaves beside the records. That costs nothing but what the state says.
 func TestStartWithoutWhatOutlivesAProcess(t *testing.T) {
 	for name, body := range map[string][]byte{"gone": nil, "empty": {}, "damaged": []byte("tapelif\n and nothing that makes sense behind it")} {
 		t.Run(name, func(t *testing.T) {

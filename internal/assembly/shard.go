@@ -105,7 +105,7 @@ func (s *shard) adoptLinks(l unattachedLinks) {
 	}
 	needed := t.allLinked(l.links)
 	if t.nodes == nil {
-		// Which of them are wanted is known when they are read back.
+		// Reading them back tells which of them are wanted.
 		needed, t.probed = true, false
 	}
 	if !needed {

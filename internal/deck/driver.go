@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// What drivers share: checks of arguments, errors, reading of URL options and of objects.
+// The parts that drivers share: checks of arguments, errors, reading of URL
+// options and of objects.
 
 // CheckPut checks the arguments of PutNew: the key, the context, the size.
 func CheckPut(ctx context.Context, scheme, key string, body []byte) error {

@@ -27,8 +27,8 @@ var (
 )
 
 // StoreError is what a driver returns. Its text names operation, scheme, key
-// and a reason that the driver wrote itself, because the errors of client
-// libraries repeat URLs and with them signatures and tokens.
+// and a reason that the driver wrote itself. The errors of client libraries are
+// not repeated, because they hold URLs and with them signatures and tokens.
 type StoreError struct {
 	Op        string // put, get, list, delete, open
 	Scheme    string

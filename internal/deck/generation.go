@@ -38,8 +38,8 @@ type File struct {
 }
 
 // RunFiles are the files of one run of a generation. They include tape.json,
-// and at least one other file if the generation has several runs: that file
-// shows, when the writer dies, that a run is still missing its tape.
+// and at least one other file if the generation has several runs. When the
+// writer dies, that file shows that a run is still missing its tape.
 type RunFiles struct {
 	Root  string // root span id, 16 lower-case hex digits
 	Files []File

@@ -107,10 +107,10 @@ func segment(name string, escaped bool) string {
 	return SafeName(name)
 }
 
-// ParseLocation reads the location from the key of an object or folder in or at it,
-// and returns what is left of the key. For a location with plain names it is the
-// inverse of Prefix; of an escaped name the location keeps the escaped form, and
-// Prefix returns the same key again.
+// ParseLocation reads the location from the key of an object or folder in or at
+// it, and returns what is left of the key. For a location with plain names it
+// is the inverse of Prefix. If a name is escaped, the location keeps the
+// escaped form, and Prefix returns the same key again.
 func ParseLocation(key string) (p Location, rest string, err error) {
 	area, _, _ := strings.Cut(key, "/")
 	p.Area = Area(area)

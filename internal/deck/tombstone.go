@@ -30,7 +30,7 @@ const (
 // Burial says why something is taken away.
 type Burial struct {
 	Reason Reason
-	// MovedTo is where the evidence of a buried trace goes on; nil if nowhere. Writers that know of the trace follow.
+	// MovedTo is where the evidence of a buried trace goes on, or nil if nowhere. Writers that know of the trace follow it.
 	MovedTo *Location
 	// At is the time that the tombstone tells, or zero for none. No decision depends on it.
 	At time.Time
@@ -232,8 +232,8 @@ func validReason(r Reason) bool {
 	return r != "" && len(r) <= most && strings.Trim(string(r), "abcdefghijklmnopqrstuvwxyz_") == ""
 }
 
-// removeBelow deletes all objects below a folder: tapes first, so that what is left of a generation is not complete, and parts last,
-// because nothing can be derived without them.
+// removeBelow deletes all objects below a folder. Tapes go first, so that the rest of a generation is not complete. Parts go last, because
+// nothing can be derived without them.
 func (d *Deck) removeBelow(ctx context.Context, folder string) (removed int, err error) {
 	var keys []string
 	for o, err := range d.store.List(ctx, folder) {

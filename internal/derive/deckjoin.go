@@ -19,7 +19,7 @@ import (
 type DeckJoin struct {
 	// Tenant limits it to one tenant; "" is all.
 	Tenant string
-	// Rehearse writes nothing; what would be written is reported all the same.
+	// Rehearse writes nothing, but reports what would be written.
 	Rehearse bool
 	// MaxTraces bounds how many traces are held at a time (default 2000). Traces that share an id or the opening of a conversation
 	// are held together; where there are more of them, they are left as they are.
@@ -178,7 +178,8 @@ type tapesRead struct {
 // readers is how many locations are read at a time: most of the time is spent waiting for the store.
 const readers = 16
 
-// currentTapes reads the current tapes of an area. An error that it yields ends it; what is wrong with one location stands in its element.
+// currentTapes reads the current tapes of an area. An error that it yields ends it. An error of one location stands in the element of that
+// location.
 func (w *Writer) currentTapes(ctx context.Context, area deck.Area, wanted func(deck.Location) bool) iter.Seq2[tapesRead, error] {
 	return func(yield func(tapesRead, error) bool) {
 		var batch []tapesRead

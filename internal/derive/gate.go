@@ -70,7 +70,7 @@ type QuarantineError struct {
 	Report   string // address of the report in the deck
 }
 
-// What lies beside a report.
+// The files that lie beside a report.
 const (
 	keptMasked  = "masked"  // all of the evidence, with what was found masked
 	keptPartial = "partial" // the evidence without what masking did not reach

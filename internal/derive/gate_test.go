@@ -203,7 +203,7 @@ func TestRedactedEvidencePassesTheGate(t *testing.T) {
 	}
 }
 
-// What stands in two pieces in the evidence and in one on the tape is found there.
+// A secret that stands in two pieces in the evidence and in one on the tape is found on the tape.
 func TestFilesOfATapeAreSearchedToo(t *testing.T) {
 	d, _ := openDeck(t, "mem")
 	w := NewWriter(d, Options{Gate: gateOf(t, redact.Default())})
@@ -229,7 +229,7 @@ func TestFilesOfATapeAreSearchedToo(t *testing.T) {
 	}
 }
 
-// Where masking does not reach, the report says what was dropped, and the rest of the evidence lies beside it.
+// If masking does not reach some evidence, the report says what was dropped. The rest of the evidence lies beside the report.
 func TestReportSaysWhatOfTheEvidenceWasDropped(t *testing.T) {
 	d, _ := openDeck(t, "mem")
 	w := NewWriter(d, Options{Gate: gateOf(t, redact.Default())})

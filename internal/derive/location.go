@@ -98,8 +98,8 @@ func (w *Writer) plan(ctx context.Context, r Request) (*plan, error) {
 	return p, nil
 }
 
-// planReplay closes the location of a replay in production, also when nothing lies there: a writer that holds another piece of the trace may not
-// see the tag.
+// planReplay closes the location of a replay in production, also when nothing lies there, because a writer that holds another piece of
+// the trace may not see the tag.
 func (w *Writer) planReplay(ctx context.Context, p *plan, runs, undecided deck.Location) (*plan, error) {
 	to := runs
 	to.Area, to.ReplayRunID = deck.AreaReplays, p.Verdict.ID

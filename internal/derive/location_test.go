@@ -247,8 +247,9 @@ func TestWriterBeginsNoTraceOfASideThatItDoesNotAccept(t *testing.T) {
 	}
 }
 
-// TestPiecesInAnyOrderThroughAnyWritersEndInOnePlace writes the spans of one run in random pieces, from several goroutines, through writers that accept
-// this or that, with failures in between that are tried again, as two collectors behind a load balancer do when it loses its mind.
+// TestPiecesInAnyOrderThroughAnyWritersEndInOnePlace writes the spans of one run in random pieces, from several goroutines. The writers
+// accept this or that. Some writes fail and are tried again. Two collectors do the same when the load balancer before them stops keeping a
+// trace together.
 func TestPiecesInAnyOrderThroughAnyWritersEndInOnePlace(t *testing.T) {
 	for seed := range uint64(60) {
 		for _, tag := range []string{"", "r-1"} {

@@ -33,13 +33,14 @@ type Options struct {
 	Replay *segregation.Rules
 	// Accept limits which traces the writer may begin.
 	Accept Accept
-	// Gate searches everything before it is written; nil writes it as it is. It changes no output, so it is no part of the digest.
+	// Gate searches everything before it is written. If it is nil, everything is written as it is. It changes no output, so it is no part of
+	// the digest.
 	Gate *Gate
-	// Bounds limit what one derivation takes in; what is zero is as in DefaultBounds.
+	// Bounds limit what one derivation takes in. A bound of zero is that of DefaultBounds.
 	Bounds Bounds
 	// Revision is that of the derivation; zero is Revision.
 	Revision int
-	// Warn is told what went wrong without harm; nil tells nobody.
+	// Warn is called with errors that did no harm. If it is nil, nobody is told.
 	Warn func(error)
 }
 

@@ -253,8 +253,8 @@ func (s *Set) oneTrace() (id pcommon.TraceID, ok bool) {
 	return id, ok
 }
 
-// Canonical returns the canonical form of the set: an OTLP ExportTraceServiceRequest (protobuf) with the items in canonical order
-// under one ResourceSpans per resource and one ScopeSpans per scope. It is what a part of the deck holds.
+// Canonical returns the canonical form of the set, an OTLP ExportTraceServiceRequest (protobuf). The items stand in canonical order, with
+// one ResourceSpans per resource and one ScopeSpans per scope. It is what a part of the deck holds.
 func (s *Set) Canonical() ([]byte, error) {
 	var m ptrace.ProtoMarshaler
 	return m.MarshalTraces(s.Traces())

@@ -42,8 +42,8 @@ type Run struct {
 
 // ReadRun reads what Write has written. An attribute of another type counts as missing, except tags: they are Malformed then.
 //
-// The key is taken as it is, without a proof. agentrun strips what senders have written, so behind it nobody else can have written it; where
-// no agentrun stands before a tape exporter, the check of the pipelines warns. See docs/architecture.md.
+// The key is taken as it is, without a proof. agentrun strips what senders have written, so behind agentrun nobody else can have written
+// it. If no agentrun stands before a tape exporter, the check of the pipelines warns. See docs/architecture.md.
 func ReadRun(resource pcommon.Map) Run {
 	run := Run{Key: textOf(resource, RunKey), Replay: textOf(resource, RunReplay)}
 	if v, ok := resource.Get(RunReplay); ok {

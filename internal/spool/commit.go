@@ -14,7 +14,7 @@ import (
 const (
 	// Batches of one commit. More gains nothing: a sync costs little beside writing this much.
 	bytesPerCommit = 4 << 20
-	// So many releases wake the committer; fewer wait for the next batch.
+	// markersPerWake is the number of releases that wakes the committer. Fewer wait for the next batch.
 	markersPerWake = 4096
 )
 

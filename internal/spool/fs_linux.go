@@ -39,5 +39,5 @@ func wrapPath(op string, f *os.File, err error) error {
 	return &os.PathError{Op: op, Path: f.Name(), Err: err}
 }
 
-// canPreallocate says whether Preallocate reserves disk space. Where it does not, a reserved file would reserve nothing and is not made.
+// canPreallocate says whether Preallocate reserves disk space. If it does not, a reserved file would reserve nothing and is not made.
 const canPreallocate = true

@@ -12,5 +12,5 @@ func syncData(f *os.File) error { return f.Sync() }
 // preallocate does nothing: files grow while they are written.
 func preallocate(*os.File, int64) error { return nil }
 
-// canPreallocate says whether Preallocate reserves disk space. Where it does not, a reserved file would reserve nothing and is not made.
+// canPreallocate says whether Preallocate reserves disk space. If it does not, a reserved file would reserve nothing and is not made.
 const canPreallocate = false

@@ -62,7 +62,8 @@ func (r *RunReport) Raw() []byte {
 
 // RunReport is what is held of one key.
 type RunReport struct {
-	// Tenant and TraceID are what the key stands for. The spool does not know; whoever wrote the keys fills them in, instead of the key.
+	// Tenant and TraceID are what the key stands for. The spool does not know them. The caller that wrote the keys fills them in, instead of
+	// the key.
 	Tenant  string `json:"tenant,omitempty"`
 	TraceID string `json:"trace_id,omitempty"`
 	Key     string `json:"key,omitempty"`

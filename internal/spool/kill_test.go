@@ -133,7 +133,7 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		// What was acknowledged and is not known to the test was printed too late; from here on it is known.
+		// A record that was acknowledged and is not known to the test was printed too late. From here on it is known.
 		if s := log.Stats(); s.CorruptFrames+s.CorruptRecords != 0 {
 			t.Errorf("%+v", s)
 		}

@@ -242,8 +242,8 @@ func (h *Handler) wait(r *http.Request, arrived time.Time, a *oracle.Answer, w h
 	if left <= 0 {
 		return true
 	}
-	// The deadlines of the server count from when the request came, and a read that is late while nothing is read would end the wait.
-	// Not every writer has deadlines.
+	// The deadlines of the server count from when the request came. A read that is late while nothing is read would end the wait. Some writers
+	// have no deadlines.
 	deadlines := http.NewResponseController(w)
 	_ = deadlines.SetReadDeadline(time.Time{})
 	timer := h.config.Clock.NewTimer(left)
@@ -258,8 +258,8 @@ func (h *Handler) wait(r *http.Request, arrived time.Time, a *oracle.Answer, w h
 	return true
 }
 
-// AppendAnswer appends an answer of an oracle as the protocol spells it: a line of JSON with the members of the wire protocol of Forge first, then
-// ours.
+// AppendAnswer appends an answer of an oracle as the protocol spells it. That is a line of JSON: the members of the wire protocol of Forge
+// first, then ours.
 func AppendAnswer(b []byte, o *oracle.Oracle, run string, a *oracle.Answer, near []oracle.Near) []byte {
 	if a.Outcome.Served() {
 		e := a.Entry

@@ -12,7 +12,8 @@ type Alignment string
 const (
 	// Exact is the cheapest edit script there is, under the costs below.
 	Exact Alignment = "exact"
-	// Anchored: the runs are too long for that; what stands exactly once in both was held fast, and the cheapest script was found between.
+	// Anchored: the runs are too long for that. Events that stand exactly once in both were held fast, and the cheapest script was found
+	// between them.
 	Anchored Alignment = "anchored"
 	// Positional: some stretch between such events was still too long, and was paired event by event.
 	Positional Alignment = "positional"

@@ -67,7 +67,7 @@ func BenchmarkTapes(b *testing.B) {
 	}
 }
 
-// What is too long for the table is still aligned, and what it costs is bounded by cells, not by time.
+// Runs that are too long for the table are still aligned. Cells bound the cost, not time.
 func TestLongRunsAreAlignedWithinBounds(t *testing.T) {
 	const n = 6000
 	a, b := long(n, ""), long(n, "other ")

@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// maxNesting bounds how deep agents lie within agents; what lies deeper, in a tape that lies, stands beside.
+// maxNesting bounds how deep agents lie within agents. In a tape that claims more, deeper agents stand beside one another.
 const maxNesting = 64
 
 // causality puts the events of a tape into an order in which time plays no part.

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// settle reads the edit script as a person would: calls that one response asked for are a set, and what was taken out here and put in
-// there has moved. It returns the script in the order of a's tape; what b inserted stands behind what it follows.
+// settle reads the edit script as a person would. Calls that one response asked for are a set. An event that was taken out here and put in
+// there has moved. settle returns the script in the order of a's tape. An event that b inserted stands behind the one that it follows.
 func (l *aligner) settle() []pair {
 	l.sets()
 	l.exchanged()
@@ -26,8 +26,9 @@ type set struct {
 	a, b           []int
 }
 
-// sets pairs the calls of two responses that were aligned with one another anew: equal ones whatever their order, then calls of the
-// same tool, the most similar first. A set ends where its own agent goes on: a call that stands behind the next model call has moved.
+// sets takes two responses that were aligned with one another and pairs their calls anew. Equal calls come first, whatever their order.
+// Then come calls of the same tool, the most similar first. A set ends where its own agent goes on: a call that stands behind the next
+// model call has moved.
 func (l *aligner) sets() {
 	partner, partnerOf := map[int]int{}, map[int]int{} // events that were aligned
 	for _, p := range l.pairs {
@@ -77,7 +78,7 @@ func (l *aligner) sets() {
 	}
 }
 
-// ends reports whether a step is something that the agent of a set did after it; what other agents do beside is not.
+// ends reports whether a step is something that the agent of a set did after it. A step of another agent beside it is not.
 func (l *aligner) ends(s *set, p pair) bool {
 	in := func(q *sequence, i, group int) bool {
 		if i < 0 {

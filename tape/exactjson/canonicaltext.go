@@ -203,7 +203,7 @@ func (c *canonicaliser) name() bool {
 	return true
 }
 
-// string copies a string with the escapes that are canonical as they stand there; a string with others is read and written anew.
+// string copies a string with the escapes that are canonical as they stand there. A string with other escapes is read and written anew.
 func (c *canonicaliser) string() bool {
 	begin, start := c.pos, len(c.dst)
 	ascii := true

@@ -113,11 +113,10 @@ func compile(rule Rule) (compiled, error) {
 	return c, nil
 }
 
-// Apply returns the value as the rules leave it. tool is the name of the tool that was called, "" for what belongs to no tool; field
+// Apply returns the value as the rules leave it. tool is the name of the tool that was called, or "" if the value belongs to no tool. field
 // is the field of the event.
 //
-// Text that holds a JSON object or array is decoded where a path leads into it, so that a rule reaches a result that a tool wrote as
-// text.
+// Text that holds a JSON object or array is decoded where a path leads into it, so that a rule reaches a result that a tool wrote as text.
 func (r *Rules) Apply(tool, field string, v exactjson.Value) exactjson.Value {
 	if r == nil {
 		return v

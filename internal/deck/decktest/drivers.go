@@ -16,8 +16,8 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
-// The process shares one encoder and one decoder of parts. What is made within a synctest bubble cannot be used outside of it, so they are made
-// before any test runs.
+// The process shares one encoder and one decoder of parts. They are made before any test runs, because nothing that is made within a
+// synctest bubble can be used outside of it.
 func init() {
 	const name = "codecs"
 	defer mem.Drop(name)

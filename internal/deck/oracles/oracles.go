@@ -139,8 +139,8 @@ func (l *Library) load(ctx context.Context, ref deck.Ref) (*oracle.Oracle, error
 	return o, nil
 }
 
-// Entries returns the oracle that lies beside a tape, and where none does the one that is made of the tape. With tape.ErrAltered, wrapped,
-// when the tape or the oracle does not have its digest, the entries come all the same.
+// Entries returns the oracle that lies beside a tape. If none does, it returns the one that is made of the tape. If the tape or the oracle
+// does not have its digest, it returns the entries together with tape.ErrAltered, wrapped.
 func Entries(ctx context.Context, store deck.Store, tapeKey string) ([]oracle.Entry, error) {
 	data, err := store.Get(ctx, tapeKey)
 	if err != nil {

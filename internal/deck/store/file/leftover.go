@@ -17,8 +17,8 @@ import (
 )
 
 // abandonedAfter is the age at which a temporary file is taken for abandoned
-// where the file system cannot say whether its writer lives. No write takes that
-// long; one that does begins anew.
+// where the file system cannot say whether its writer lives. No write takes
+// that long. If one does, it begins anew.
 const abandonedAfter = time.Hour
 
 // Abandoned finds the temporary files whose lock nobody holds: the system lets go
