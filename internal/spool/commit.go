@@ -4,6 +4,7 @@
 package spool
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -124,7 +125,7 @@ func (l *Log) takeReleased(worth bool) []uint32 {
 
 // refuse answers the batches of the group and takes them out.
 func (l *Log) refuse(g *group, err error) {
-	full := isFull(err)
+	full := isFull(err) && !mayRemain(err)
 	if full {
 		err = fmt.Errorf("%w: %w", ErrFull, err)
 	} else {
@@ -177,8 +178,7 @@ func (l *Log) write(g *group) error {
 		}
 	}
 	if err != nil {
-		l.rollBack(s, err)
-		return err
+		return l.rollBack(s, err)
 	}
 	l.mu.Lock()
 	s.dirty = !mustSync && (s.dirty || len(buf) > 0)
@@ -205,9 +205,22 @@ type syncError struct{ err error }
 func (e *syncError) Error() string { return "sync: " + e.err.Error() }
 func (e *syncError) Unwrap() error { return e.err }
 
-// rollBack cuts a failed commit off the open segment. After a full disk the segment stays in use; after any other error, and after each
-// failed sync, it is sealed at its last good byte. Its segment index then names that byte, even if cutting failed.
-func (l *Log) rollBack(s *segment, err error) {
+// rollBackError is a failed commit that could not be cut off durably.
+type rollBackError struct{ err, cut error }
+
+func (e *rollBackError) Error() string { return e.err.Error() + "; roll back: " + e.cut.Error() }
+func (e *rollBackError) Unwrap() error { return e.err }
+
+// mayRemain says whether a crash can bring back what a failed commit wrote: until the segment has its index, nothing on the disk names
+// the last good byte.
+func mayRemain(err error) bool {
+	return errors.As(err, new(*syncError)) || errors.As(err, new(*rollBackError))
+}
+
+// rollBack cuts a failed commit off the open segment and returns the error of the commit. After a full disk the segment stays in use.
+// After any other error, and after each failed sync, it is sealed at its last good byte. Its segment index then names that byte, even if
+// cutting failed.
+func (l *Log) rollBack(s *segment, err error) error {
 	_, unsynced := err.(*syncError)
 	cut := s.f.Truncate(int64(s.end))
 	if cut == nil && !unsynced && isFull(err) {
@@ -221,13 +234,17 @@ func (l *Log) rollBack(s *segment, err error) {
 	if cut == nil {
 		s.size = int64(s.end)
 		if isFull(err) && !unsynced {
-			return
+			return err
 		}
 	}
 	l.o.Logger.Error("spool: a commit failed; its segment is sealed and a new one begun", zap.String("segment", s.name()), zap.Error(err), zap.NamedError("truncate", cut))
 	s.sealed = true
 	l.active = nil
 	l.wakeCompactor()
+	if cut != nil {
+		return &rollBackError{err, cut}
+	}
+	return err
 }
 
 // track adds what was written to the segment and its index.

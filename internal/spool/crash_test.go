@@ -12,7 +12,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -202,7 +201,7 @@ func (w *witness) appendSome(log *Log, down func() bool) {
 				case err == nil:
 					w.fates[string(e.Meta)] = acknowledged
 					w.ids[string(e.Meta)] = ids[i]
-				case errors.Is(err, ErrFull) && !strings.Contains(err.Error(), "sync") && !down():
+				case errors.Is(err, ErrFull) && !down():
 					w.fates[string(e.Meta)] = refused
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -256,6 +257,43 @@ func TestAFailedSyncSealsTheSegment(t *testing.T) {
 	b.open(d, Options{})
 	b.check()
 	b.close()
+}
+
+// TestAFailedRollbackIsNoRefusal: ErrFull promises that nothing of the batch comes back, which only a durable rollback can keep.
+func TestAFailedRollbackIsNoRefusal(t *testing.T) {
+	for name, faults := range map[string]map[string]error{
+		"sync of the batch":    {"sync": syscall.ENOSPC},
+		"sync of the rollback": {"write": syscall.ENOSPC, "sync": syscall.EIO},
+		"truncation":           {"write": syscall.ENOSPC, "truncate": syscall.EIO},
+		"none":                 {"write": syscall.ENOSPC},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFaultDir(1)
+			b := openBook(t, d, Options{})
+			b.append(b.entry(1000))
+			before := b.log.active.number
+			faults := maps.Clone(faults)
+			undone := len(faults) == 1 && faults["write"] != nil
+			d.fault = func(op, file string) error {
+				err := faults[op]
+				if file != segmentName(before) {
+					return nil
+				}
+				delete(faults, op)
+				return err
+			}
+			err := b.log.Append(t.Context(), []Entry{b.entry(10)}, make([]ID, 1))
+			if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrFull) != undone {
+				t.Error(err)
+			}
+			b.append(b.entry(10))
+			if s := b.log.Stats(); (b.log.active.number == before) != undone || (s.Refused == 1) != undone || (s.CommitErrors == 1) == undone {
+				t.Errorf("segment %d after %d: %+v", b.log.active.number, before, s)
+			}
+			b.check()
+			b.close()
+		})
+	}
 }
 
 func TestAReleaseDuringACopyHolds(t *testing.T) {

@@ -95,7 +95,7 @@ type Stats struct {
 	WrittenBytes   int64         // bytes written to segments
 	CompactedBytes int64         // bytes of records copied forward
 	Refused        int64         // batches refused with ErrFull
-	CommitErrors   int64         // commits that failed for another reason than space
+	CommitErrors   int64         // commits that failed for another reason than space, or that could not be rolled back
 	SyncErrors     int64         // failed fdatasync calls
 
 	Recovered        int64 // records found by Open
