@@ -24,6 +24,7 @@ import (
 // guess: what they find was left on purpose where another profile redacted.
 type Gate struct {
 	redactor *redact.Redactor // without a key: what it rewrites, it masks
+	proof    redact.Proof     // of the same profile
 	files    bool             // derived files are searched too
 }
 
@@ -34,6 +35,7 @@ func NewGate(p redact.Profile) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	proof := redact.ProofOf(p)
 	p.Disable = slices.Clone(p.Disable)
 	for _, rule := range all.Rules() {
 		if rule.Class == detect.Guess {
@@ -45,7 +47,7 @@ func NewGate(p redact.Profile) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gate{redactor: r, files: len(p.Allow.Paths) == 0}, nil
+	return &Gate{redactor: r, proof: proof, files: len(p.Allow.Paths) == 0}, nil
 }
 
 // ScanTraces returns what is found in evidence.
@@ -117,17 +119,22 @@ type gateFinding struct {
 // maxGateFindings bounds a report: evidence that nothing has redacted gives thousands.
 const maxGateFindings = 1000
 
+// unproven is what of evidence has to be searched: all but the spans in which a redactor of this process has found nothing by the same rules.
+func (g *Gate) unproven(set *evidence.Set) ptrace.Traces {
+	return set.Excerpt(func(s ptrace.Span) bool { return !g.proof.Holds(s) })
+}
+
 // passEvidence lets evidence through, or writes it to quarantine with what was found masked.
 func (w *Writer) passEvidence(ctx context.Context, location deck.Location, set *evidence.Set) error {
 	if w.options.Gate == nil {
 		return nil
 	}
 	g := w.options.Gate
-	td := set.Traces()
-	hits := g.redactor.ScanTraces(td)
-	if len(hits) == 0 {
+	if len(g.redactor.ScanTraces(g.unproven(set))) == 0 {
 		return nil
 	}
+	td := set.Traces() // a report names places in all of it
+	hits := g.redactor.ScanTraces(td)
 	dropped := g.Purge(td)
 	var canonical []byte
 	if td.SpanCount() > 0 {

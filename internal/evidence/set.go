@@ -261,7 +261,10 @@ func (s *Set) Canonical() ([]byte, error) {
 }
 
 // Traces returns a copy of the items in their canonical form.
-func (s *Set) Traces() ptrace.Traces {
+func (s *Set) Traces() ptrace.Traces { return s.Excerpt(func(ptrace.Span) bool { return true }) }
+
+// Excerpt is Traces with all resources and scopes, but only those spans that are wanted.
+func (s *Set) Excerpt(wanted func(ptrace.Span) bool) ptrace.Traces {
 	td := ptrace.NewTraces()
 	var rs ptrace.ResourceSpans
 	var ss ptrace.ScopeSpans
@@ -281,7 +284,9 @@ func (s *Set) Traces() ptrace.Traces {
 			scope = item.scope
 		}
 		first = false
-		item.Span.CopyTo(ss.Spans().AppendEmpty())
+		if wanted(item.Span) {
+			item.Span.CopyTo(ss.Spans().AppendEmpty())
+		}
 	}
 	sortAttributes(td)
 	return td

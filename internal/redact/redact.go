@@ -27,6 +27,7 @@ type (
 type Redactor struct {
 	profile  Profile
 	digest   string
+	proof    Proof
 	detector *detect.Detector
 }
 
@@ -40,7 +41,7 @@ func New(p Profile) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Redactor{profile: p, digest: p.Digest(), detector: d}, nil
+	return &Redactor{profile: p, digest: p.Digest(), proof: ProofOf(p), detector: d}, nil
 }
 
 // replacement returns what stands for a value.
@@ -85,8 +86,14 @@ func (r *Redactor) ScanString(name, s string) []Hit {
 // Ranges returns the byte ranges of s that String would replace, in order.
 func (r *Redactor) Ranges(name, s string) [][2]int { return r.detector.Walk(nil).Ranges(name, s) }
 
-// Traces redacts every string of the spans in place.
-func (r *Redactor) Traces(td ptrace.Traces, rep *Report) { otlp.Traces(r.detector.Walk(rep), td) }
+// Traces redacts every string of the spans in place, and notes for Proof those in which nothing is found.
+func (r *Redactor) Traces(td ptrace.Traces, rep *Report) {
+	if !r.detector.Remembers() {
+		otlp.Traces(r.detector.Walk(rep), td)
+		return
+	}
+	otlp.TracesWith(r.detector.Walk(rep), td, r.proof.note)
+}
 
 // Logs redacts every string of the log records in place.
 func (r *Redactor) Logs(ld plog.Logs, rep *Report) { otlp.Logs(r.detector.Walk(rep), ld) }

@@ -50,6 +50,19 @@ func (h *Hasher) Scope(resource Digest, ss ptrace.ScopeSpans) Digest {
 // Span digests a span, as one of a scope.
 func (h *Hasher) Span(scope Digest, span ptrace.Span) Digest {
 	h.buf = append(h.buf[:0], scope[:]...)
+	h.span(span)
+	return sha256.Sum256(h.buf)
+}
+
+// Content is what a span is digested as, behind a prefix that says what for. It is valid until the next call.
+func (h *Hasher) Content(prefix string, span ptrace.Span) []byte {
+	h.buf = h.buf[:0]
+	h.text(prefix)
+	h.span(span)
+	return h.buf
+}
+
+func (h *Hasher) span(span ptrace.Span) {
 	traceID, spanID, parent := span.TraceID(), span.SpanID(), span.ParentSpanID()
 	h.buf = append(append(append(h.buf, traceID[:]...), spanID[:]...), parent[:]...)
 	h.text(span.Name())
@@ -72,7 +85,6 @@ func (h *Hasher) Span(scope Digest, span ptrace.Span) Digest {
 		h.link(l)
 	}
 	h.number(uint64(span.DroppedLinksCount()))
-	return sha256.Sum256(h.buf)
 }
 
 func (h *Hasher) event(e ptrace.SpanEvent) {

@@ -58,6 +58,9 @@ func (r *Detector) Remember(on bool) {
 	}
 }
 
+// Remembers says whether the verdict on a text depends on nothing but the text and what is around it in its span.
+func (r *Detector) Remembers() bool { return r.clean != nil }
+
 // cleanKey is the hash of a text and of what its verdict depends on; the zero key is that of no text.
 type cleanKey [2]uint64
 

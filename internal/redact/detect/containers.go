@@ -20,6 +20,9 @@ func (r *Detector) Scan(walk func(*Walk)) []Hit {
 	return p.rep.places
 }
 
+// Found is how many hits there were so far.
+func (p *Walk) Found() int64 { return p.rep.found }
+
 // Dry says that nothing is to be written.
 func (p *Walk) Dry() bool { return p.dry }
 

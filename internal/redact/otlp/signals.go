@@ -20,7 +20,10 @@ var (
 )
 
 // Traces redacts every string of the spans in place.
-func Traces(w *detect.Walk, td ptrace.Traces) {
+func Traces(w *detect.Walk, td ptrace.Traces) { TracesWith(w, td, func(ptrace.Span) {}) }
+
+// TracesWith is Traces, and tells of every span in which nothing is found.
+func TracesWith(w *detect.Walk, td ptrace.Traces, clean func(ptrace.Span)) {
 	for i, rs := range td.ResourceSpans().All() {
 		w.Element("resourceSpans", i, func() {
 			resource(w, rs.Resource())
@@ -30,7 +33,11 @@ func Traces(w *detect.Walk, td ptrace.Traces) {
 					scope(w, ss.Scope())
 					w.FieldString("schemaUrl", ss.SchemaUrl(), schemaKey, ss.SetSchemaUrl)
 					for i, s := range ss.Spans().All() {
+						found := w.Found()
 						w.Element("spans", i, func() { span(w, s) })
+						if w.Found() == found {
+							clean(s)
+						}
 					}
 				})
 			}

@@ -1,0 +1,96 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/spandigest"
+)
+
+// A span in which a redactor of this process has found nothing need not be searched again by the same rules. So redactors note the
+// fingerprints of such spans, and a gate asks for them with Proof.
+//
+// The fingerprint is made of all that a span holds, its ids and times included. A span that anybody has changed since, by one byte, has
+// another fingerprint and is searched. It has 128 bits under secrets that the process draws at random: nobody can make a span that is taken
+// for another. The profile is a part of it. Nothing is kept on disk: what a process has not redacted itself it searches.
+//
+// The set has a fixed size. A span whose fingerprint had to make room is searched.
+
+const (
+	proofShards  = 64
+	proofBuckets = 1024 // of a shard
+	proofWays    = 4    // fingerprints of a bucket; the oldest makes room
+)
+
+// ProofBytes is the most that a process uses to remember spans.
+const ProofBytes = proofShards * proofBuckets * proofWays * 16
+
+type fingerprint [2]uint64
+
+type fingerprints struct {
+	seeds  [2]maphash.Seed
+	shards [proofShards]struct {
+		sync.Mutex
+		buckets [][proofWays]fingerprint // made when the first fingerprint comes
+	}
+}
+
+// proven are the fingerprints of this process.
+var proven = fingerprints{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+
+var hashers = sync.Pool{New: func() any { return new(spandigest.Hasher) }}
+
+func (f *fingerprints) of(profile string, span ptrace.Span) (sum fingerprint) {
+	h := hashers.Get().(*spandigest.Hasher)
+	defer hashers.Put(h)
+	content := h.Content(profile, span)
+	for i := range sum {
+		sum[i] = maphash.Bytes(f.seeds[i], content) | 1 // 0 is an empty place
+	}
+	return sum
+}
+
+// with calls use with the bucket of a fingerprint.
+func (f *fingerprints) with(sum fingerprint, use func(*[proofWays]fingerprint)) {
+	shard := &f.shards[sum[0]>>58]
+	shard.Lock()
+	defer shard.Unlock()
+	if shard.buckets == nil {
+		shard.buckets = make([][proofWays]fingerprint, proofBuckets)
+	}
+	use(&shard.buckets[sum[0]>>1%proofBuckets])
+}
+
+// Proof knows the spans in which redactors of this process have found nothing by the rules of one profile.
+type Proof struct{ profile string }
+
+// ProofOf returns the proof for a profile. What stands for a value, and the key, are of no matter for it.
+func ProofOf(p Profile) Proof {
+	p.Mode = ModeToken
+	return Proof{p.Digest()}
+}
+
+// Holds says whether the span is known to hold nothing that the rules of the profile find.
+func (p Proof) Holds(span ptrace.Span) (holds bool) {
+	sum := proven.of(p.profile, span)
+	proven.with(sum, func(bucket *[proofWays]fingerprint) {
+		for _, known := range bucket {
+			holds = holds || known == sum
+		}
+	})
+	return holds
+}
+
+// note remembers a span in which nothing was found.
+func (p Proof) note(span ptrace.Span) {
+	sum := proven.of(p.profile, span)
+	proven.with(sum, func(bucket *[proofWays]fingerprint) {
+		copy(bucket[1:], bucket[:proofWays-1])
+		bucket[0] = sum
+	})
+}

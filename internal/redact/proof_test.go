@@ -1,0 +1,96 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+func proofRequest() (td ptrace.Traces, clean, dirty ptrace.Span) {
+	td = ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for _, text := range []string{"how many units are in stock", "ask jane.doe@corp-mail.com"} {
+		s := spans.AppendEmpty()
+		s.SetSpanID([8]byte{1, byte(spans.Len())})
+		s.Attributes().PutStr("gen_ai.prompt", text)
+		s.Events().AppendEmpty().Attributes().PutStr("content", "three of them")
+	}
+	return td, spans.At(0), spans.At(1)
+}
+
+func TestProofHoldsForSpansInWhichARedactorFoundNothing(t *testing.T) {
+	key, err := NewKey([]byte("0123456789abcdefghijklmnopqrstuv"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	profile := Default()
+	profile.Mode = ModeMask // of no matter for what is found
+	r, err := New(profile.WithKey(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	td, clean, dirty := proofRequest()
+	proof := ProofOf(Default())
+	if proof.Holds(clean) {
+		t.Fatal("a span is proven that nobody has searched")
+	}
+	r.Traces(td, nil)
+	if !proof.Holds(clean) {
+		t.Error("a clean span is not proven")
+	}
+	if proof.Holds(dirty) {
+		t.Error("a span is proven in which something was found")
+	}
+	less := Default()
+	less.Disable = []string{"pii"}
+	if ProofOf(less).Holds(clean) || ProofOf(Strict()).Holds(clean) {
+		t.Error("a span is proven for another profile")
+	}
+	clean.Attributes().PutInt("retries", 1)
+	if proof.Holds(clean) {
+		t.Error("a span is proven that was changed since")
+	}
+	clean.Attributes().Remove("retries")
+	clean.Events().At(0).Attributes().PutStr("content", "three of then")
+	if proof.Holds(clean) {
+		t.Error("a span is proven whose event was changed since")
+	}
+}
+
+// Where the path of a value decides, a span is searched wherever it comes.
+func TestProfilesWithPathsProveNothing(t *testing.T) {
+	profile := Default()
+	profile.Allow.Paths = []string{"$.a.b"}
+	r, err := New(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	td, clean, _ := proofRequest()
+	clean.SetTraceID(pcommon.TraceID{7})
+	r.Traces(td, nil)
+	if ProofOf(profile).Holds(clean) {
+		t.Error("a span is proven")
+	}
+}
+
+func TestProofsTakeNoMoreThanTheirBytes(t *testing.T) {
+	s := ptrace.NewSpan()
+	for i := range ProofBytes / 16 / 4 {
+		s.SetStartTimestamp(pcommon.Timestamp(i))
+		ProofOf(Default()).note(s)
+	}
+	n := 0
+	for i := range proven.shards {
+		n += len(proven.shards[i].buckets) * proofWays * 16
+	}
+	if n > ProofBytes {
+		t.Errorf("%d bytes", n)
+	}
+	if !ProofOf(Default()).Holds(s) {
+		t.Error("the last span is forgotten")
+	}
+}
