@@ -19,7 +19,8 @@ type agreement int
 
 const (
 	agrees      agreement = iota // the same value
-	rewritten                    // the content of one stands in the other: an envelope, another encoding, a cut, a mask
+	rewritten                    // the answer in another form: encoded otherwise, in an envelope, cut with a remark, masked
+	surrounds                    // the answer holds all that was shown, and more: an envelope around what the tool returned, or a part was shown
 	undecided                    // too little content to tell
 	contradicts                  // other content
 )
@@ -28,7 +29,7 @@ const (
 // put into an envelope, encoded in another way, cut or masked.
 func SameAnswer(answer, shown exactjson.Value) bool {
 	a := agreementOf(answer, shown)
-	return a == agrees || a == rewritten
+	return a < undecided
 }
 
 // agreementOf decides by content alone, whatever framework rewrote it.
@@ -59,7 +60,7 @@ func contentAgrees(answer, shown exactjson.Value) agreement {
 		}
 	}
 	if contains(answer, shown) {
-		return decided(seen[0].weight())
+		return min(best, max(decided(seen[0].weight()), surrounds))
 	}
 	isText := answer.Kind() == exactjson.String || shown.Kind() == exactjson.String
 	if isText && told[0].reordered(seen[0]) || holds(answer, shown) || holds(shown, answer) {
@@ -151,7 +152,7 @@ func (c words) compare(shown words) agreement {
 	case strings.Contains(shownText, text):
 		return within(c, shown)
 	case strings.Contains(text, shownText):
-		return within(shown, c)
+		return max(within(shown, c), surrounds)
 	case cutFrom(c, shown):
 		return rewritten
 	}

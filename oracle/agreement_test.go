@@ -34,9 +34,9 @@ var forms = []struct {
 	{"another case", `"result1"`, `"RESULT1"`, rewritten},
 	{"a sentence around", `"the invoice was paid"`, `"Tool billing returned: the invoice was paid. Go on."`, rewritten},
 	{"an envelope of JSON", record, `{"output":` + quoted(record) + `,"status":"success","tool":"weather"}`, rewritten},
-	{"the shown text within what the span holds", `{"blocks":[{"text":"the invoice was paid"}],"raw":{"paid":true}}`, `"the invoice was paid"`, rewritten},
+	{"the shown text within what the span holds", `{"blocks":[{"text":"the invoice was paid"}],"raw":{"paid":true}}`, `"the invoice was paid"`, surrounds},
 	{"members left out", `{"content":[{"media":"data:image/png;base64,iVBORw0"}],"metadata":{"size":1},"output":{"description":"an image"}}`,
-		`{"output":{"description":"an image"},"content":[{"media":"data:image/png;base64,iVBORw0"}]}`, rewritten},
+		`{"output":{"description":"an image"},"content":[{"media":"data:image/png;base64,iVBORw0"}]}`, surrounds},
 	{"cut at the end", `"line one, line two, line three, line four"`, `"line one, line two… [truncated 21 characters]"`, rewritten},
 	{"cut within a word", `"line one, line two, line three"`, `"line one, line two, line thr"`, rewritten},
 	{"cut in the middle", `"line one, line two, line three, line four, line five"`, `"line one, line two ... (22 characters omitted) ... line five"`, rewritten},
@@ -72,7 +72,7 @@ var forms = []struct {
 func quoted(text string) string { return exactjson.StringValue(text).JSON() }
 
 func TestKnownRewritingIsToldFromContradiction(t *testing.T) {
-	names := map[agreement]string{agrees: "agrees", rewritten: "rewritten", undecided: "undecided", contradicts: "contradicts"}
+	names := map[agreement]string{agrees: "agrees", rewritten: "rewritten", surrounds: "surrounds", undecided: "undecided", contradicts: "contradicts"}
 	for _, f := range forms {
 		if got := agreementOf(parse(t, f.answer), parse(t, f.shown)); got != f.want {
 			t.Errorf("%s: %s, want %s", f.name, names[got], names[f.want])

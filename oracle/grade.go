@@ -29,6 +29,8 @@ func Assess(t *tape.Tape) {
 			field = "error"
 		}
 		switch c.agreement {
+		case surrounds:
+			detail = "a later request shows a part of it: it may be an envelope around what the tool returned"
 		case undecided:
 			detail = "a later request shows another one, with too little content to tell whether it is a form of this one"
 		case contradicts:

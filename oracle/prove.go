@@ -69,7 +69,7 @@ type judged struct {
 
 func (v *judged) contradicted() bool { return v.compared && v.agreement == contradicts }
 
-func (v *judged) verified() bool { return v.compared && v.whole && v.agreement < undecided }
+func (v *judged) verified() bool { return v.compared && v.whole && v.agreement < surrounds }
 
 // sure reports a call that gets an answer which is known to be right.
 func (v *judged) sure() bool { return v.served && !v.contradicted() && (v.verified() || v.recorded) }

@@ -218,11 +218,21 @@ func TestRecordedCallsFitTheDefinitionOfTheirTool(t *testing.T) {
 
 // A request may show only a part of the record, because an instrumentation put something around it.
 func TestRecordsWithMoreThanWasShownAreNotTakenForTheAnswer(t *testing.T) {
-	s := newScript(t)
-	c := s.call("1", "roll", `{}`)
-	s.tool(s.model(c), c, `{"state":"done","payload":{"n":3}}`, `{"n":3}`)
-	s.model()
-	s.proves("expected 1 served 1 verified 0 mismatched 0 unverifiable 1 ok -")
+	for _, c := range []struct{ answer, shown, want string }{
+		{`{"state":"done","payload":{"n":3}}`, `{"n":3}`, "verified 0 mismatched 0 unverifiable 1 ok -"},
+		{`{"state":"done","payload":{"city":"Nairobi","sky":"sunny"}}`, `{"city":"Nairobi","sky":"sunny"}`, "verified 0 mismatched 0 unverifiable 1 ok -"},
+		{`{"state":"done","payload":{"city":"Nairobi","sky":"sunny"}}`, `"{'city': 'Nairobi', 'sky': 'sunny'}"`, "verified 0 mismatched 0 unverifiable 1 ok -"},
+		{`{"state":"done","city":"Nairobi","sky":"sunny"}`, `{"city":"Nairobi","sky":"sunny"}`, "verified 0 mismatched 0 unverifiable 1 ok -"},
+		{`"delivered: the invoice was paid"`, `"the invoice was paid"`, "verified 0 mismatched 0 unverifiable 1 ok -"},
+		{`{"city":"Nairobi","sky":"sunny"}`, `"{'city': 'Nairobi', 'sky': 'sunny'}"`, "verified 1 mismatched 0 unverifiable 0 ok true"},
+		{`"the invoice was paid"`, `"The tool returned: the invoice was paid."`, "verified 1 mismatched 0 unverifiable 0 ok true"},
+	} {
+		s := newScript(t)
+		k := s.call("1", "roll", `{}`)
+		s.tool(s.model(k), k, c.answer, c.shown)
+		s.model()
+		s.proves("expected 1 served 1 " + c.want)
+	}
 }
 
 // unnamed is a run whose requests show results without ids, below answers whose calls were not recorded there.

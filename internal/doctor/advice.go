@@ -31,6 +31,7 @@ var adviceFor = map[tape.Code]advice{
 	tape.CodeTruncated:           {tape.SeverityWarning, "values are cut", lengthLimit},
 	tape.CodeMasked:              {tape.SeverityWarning, "values are masked by the producer", always("turn the masking of the instrumentation off and redact in the collector, where equal values stay equal")},
 	tape.CodeLossyRepr:           {tape.SeverityWarning, "values are written as a representation that may differ", always("no setting: update the instrumentation, or use one that writes JSON (docs/dialects.md)")},
+	tape.CodeEnvelopeSuspected:   {tape.SeverityWarning, "arguments or results of tools may stand in an envelope", always("no setting for the envelope; with spans of the model calls that hold what was sent and answered, these prove what is inside")},
 	tape.CodeDroppedAttributes:   {tape.SeverityWarning, "the SDK dropped attributes or events", always("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 and OTEL_SPAN_EVENT_COUNT_LIMIT=10000")},
 	tape.CodeRootMissing:         {tape.SeverityWarning, "the run span never came", always("flush the SDK before the process ends (shutdown of the tracer provider), record whole traces (OTEL_TRACES_SAMPLER=always_on), and record until the run has ended")},
 	tape.CodeUnfinished:          {tape.SeverityWarning, "the end of runs is not recorded", always("flush the SDK before the process ends (shutdown of the tracer provider), and record until the run has ended")},

@@ -54,6 +54,7 @@ func (c *collector) converse() {
 	c.settlePayloads()
 	handoffs := c.handoffs()
 	c.recoverCalls()
+	c.delegateRecovered()
 	c.delegations(handoffs)
 }
 
@@ -400,7 +401,7 @@ func answerIn(request []*message, m *call) int {
 			}
 			return at - 1
 		}
-		if same, _ := request[at].equal(m.response); same || m.recovered || sameCalls(request[at], m.response) {
+		if same, _ := request[at].equal(m.response); same || m.recovered || sameCalls(request[at], m.response) || hasToolCall(m.response) && repeatsCalls(m.response, request[at:]) {
 			return at
 		}
 	}

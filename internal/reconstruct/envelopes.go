@@ -8,89 +8,193 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // Envelopes that no table knows come off when the conversation proves them: what stands inside equals what the model asked for, or what
-// it was shown. One that is proved for one call of a reporter comes off the others of the same shape too.
+// it was shown. One that is proved for one call of a reporter comes off the others of the same shape too. Where no record of the
+// conversation shows what was inside, the shape of a value and of its neighbours says whether it may be an envelope. Such a value stays as it
+// is, with the label lossy and a finding that names the envelope.
 
 // maxBesides bounds how many characters may stand beside the content of an envelope; more is content itself.
 const maxBesides = 64
 
-// openEnvelopes takes proved envelopes off the arguments and results of tool calls. Their names are the members that lead inside.
+// wrappable is one of the values of a tool call that a reporter may have put into an envelope.
+type wrappable struct {
+	of      func(*genai.Observation) *genai.Content
+	against func(*call) exactjson.Value // what the conversation shows of it
+	alike   bool                        // the values of different tools have nothing in common of their own
+}
+
+var wrappables = []wrappable{
+	{of: func(o *genai.Observation) *genai.Content { return &o.Args }, against: func(k *call) exactjson.Value {
+		if k.by == nil || k.by.part.Label != "" || k.by.part.Args.Len() == 0 {
+			return exactjson.Value{}
+		}
+		return k.by.part.Args
+	}},
+	{of: func(o *genai.Observation) *genai.Content { return &o.Result }, against: func(k *call) exactjson.Value {
+		if k.by == nil || k.by.shown == nil || k.by.shown.Label != "" || k.by.shown.IsError {
+			return exactjson.Value{}
+		}
+		return k.by.shown.Result
+	}, alike: true},
+}
+
+// openEnvelopes takes proved envelopes off the arguments and results of tool calls, and marks suspected ones. Their names are the members that
+// lead inside.
 func (b *builder) openEnvelopes() {
-	type content struct {
-		of      func(*genai.Observation) *genai.Content
-		against func(*call) exactjson.Value
-	}
-	for _, c := range []content{
-		{func(o *genai.Observation) *genai.Content { return &o.Args }, func(k *call) exactjson.Value {
-			if k.by == nil || k.by.part.Label != "" || k.by.part.Args.Len() == 0 {
-				return exactjson.Value{}
-			}
-			return k.by.part.Args
-		}},
-		{func(o *genai.Observation) *genai.Content { return &o.Result }, func(k *call) exactjson.Value {
-			if k.by == nil || k.by.shown == nil || k.by.shown.Label != "" || k.by.shown.IsError {
-				return exactjson.Value{}
-			}
-			return k.by.shown.Result
-		}},
-	} {
-		proved := map[reporter][][]string{}
-		for _, k := range b.ordered {
-			recorded := c.of(k.obs)
-			if k.kind != tape.EventToolCall || len(k.nodes) == 0 || !recorded.Present() || !undamaged(recorded.Label) {
-				continue
-			}
-			inside := c.against(k)
-			if telling(inside) && !sameValue(recorded.Value, inside) {
+	for _, w := range wrappables {
+		calls := slices.DeleteFunc(slices.Clone(b.ordered), func(k *call) bool {
+			return k.kind != tape.EventToolCall || len(k.nodes) == 0 || !w.of(k.obs).Present()
+		})
+		proved, bare := map[reporter][][]string{}, map[reporter]bool{}
+		for _, k := range calls {
+			recorded, inside := w.of(k.obs), w.against(k)
+			switch {
+			case !undamaged(recorded.Label) || inside.IsEmpty():
+			case sameContent(recorded.Value, inside):
+				bare[k.reporter()] = bare[k.reporter()] || telling(inside)
+			default:
 				if path := pathTo(recorded.Value, inside, maxEnvelopes); path != nil {
 					proved[k.reporter()] = append(proved[k.reporter()], path)
 				}
 			}
 		}
-		for _, k := range b.ordered {
-			if k.kind != tape.EventToolCall || len(k.nodes) == 0 || !c.of(k.obs).Present() {
-				continue
-			}
-			opened := false
-			for _, path := range proved[k.reporter()] {
-				inner, ok := follow(c.of(k.obs).Value, path)
-				if !ok {
-					continue
-				}
-				if inside := c.against(k); telling(inside) && !sameValue(inner, inside) {
-					continue
-				}
-				o := *k.obs
-				content := c.of(&o)
-				content.Value, content.Envelope = inner, append(slices.Clip(content.Envelope), strings.Join(path, "."))
-				k.obs, opened = &o, true
-				break
-			}
-			if recorded := c.of(k.obs); !opened && recorded.Label == "" && c.against(k).IsAbsent() && looksWrapped(recorded.Value) {
-				o := *k.obs
-				c.of(&o).Label = tape.Lossy // nothing shows what was inside, so it is not presented as what was sent
-				k.obs = &o
-			}
-		}
+		calls = slices.DeleteFunc(calls, func(k *call) bool { return w.open(k, proved[k.reporter()]) })
+		w.suspect(calls, bare)
 	}
 }
 
-// looksWrapped reports an object with nothing but an object with nothing but an object or list: an envelope that nothing proves, in all likelihood.
-func looksWrapped(v exactjson.Value) bool {
-	for range 2 {
+// open takes an envelope of a proved shape off the value of a call.
+func (w wrappable) open(k *call, proved [][]string) bool {
+	for _, path := range proved {
+		inner, ok := follow(w.of(k.obs).Value, path)
+		if !ok {
+			continue
+		}
+		if inside := w.against(k); !inside.IsEmpty() {
+			if telling(inside) && !sameContent(inner, inside) {
+				continue
+			}
+			if text, ok := decoded(inner); ok && inner.Kind() == exactjson.String && text.Kind() == exactjson.String && text.Equal(inside) {
+				inner = text // encoded once more
+			}
+		}
+		o := *k.obs
+		content := w.of(&o)
+		content.Value, content.Envelope = inner, append(slices.Clip(content.Envelope), strings.Join(path, "."))
+		k.obs = &o
+		return true
+	}
+	return false
+}
+
+// suspect marks values that may be envelopes, among calls of which the conversation does not show the value. A reporter of which another value
+// was shown as it was recorded puts none into an envelope. What the server of a tool wraps is not up to it.
+func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
+	tools := map[reporter]map[string]map[string]bool{} // by the only member of the value: which tools it is of
+	calls = slices.DeleteFunc(calls, func(k *call) bool { return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() })
+	for _, k := range calls {
+		if name, _, ok := sole(w.of(k.obs).Value); ok && w.alike {
+			r := k.reporter()
+			if tools[r] == nil {
+				tools[r] = map[string]map[string]bool{}
+			}
+			if tools[r][name] == nil {
+				tools[r][name] = map[string]bool{}
+			}
+			tools[r][name][k.obs.Name] = true
+		}
+	}
+	for _, k := range calls {
+		v := w.of(k.obs).Value
+		name, inner, ok := sole(v)
+		byReporter := !bare[k.reporter()] && (looksWrapped(inner, w.alike) || len(tools[k.reporter()][name]) > 1)
+		byServer := w.alike && k.obs.ToolKind == tape.ToolMCP && wrapsValue(name, inner)
+		if !ok || !byReporter && !byServer {
+			continue
+		}
+		o := *k.obs
+		content := w.of(&o)
+		content.Label, content.Suspected = tape.Lossy, suspectedPath(v)
+		k.obs = &o
+	}
+}
+
+// sole returns the member of an object that has one, also of one that is JSON text.
+func sole(v exactjson.Value) (name string, inner exactjson.Value, ok bool) {
+	if v.Kind() == exactjson.String {
+		v, _ = decoded(v)
+	}
+	if v.Kind() != exactjson.Object || v.Len() != 1 {
+		return "", v, false
+	}
+	m := v.Members()[0]
+	return m.Name, m.Value, true
+}
+
+// looksWrapped reports that the only member of a value is an envelope in all likelihood. The member of a result is an object. Arguments may well
+// be one object; of these it is an object with nothing but an object or list.
+func looksWrapped(inner exactjson.Value, result bool) bool {
+	if result {
+		if inner.Kind() == exactjson.String {
+			inner, _ = decoded(inner)
+		}
+		return inner.Kind() == exactjson.Object
+	}
+	_, inner, ok := sole(inner)
+	return ok && inner.Kind() >= exactjson.Array
+}
+
+// valueNames are what servers call a value that is no object: the structured result of an MCP tool has to be one.
+var valueNames = []string{"value", "result", "output", "response", "return", "returns", "return_value", "content", "data"}
+
+// wrapsValue reports the member into which a server put a value that is no object.
+func wrapsValue(name string, inner exactjson.Value) bool {
+	return slices.Contains(valueNames, name) && inner.Kind() != exactjson.Object
+}
+
+// suspectedPath names the members that lead to what may be the content of an envelope.
+func suspectedPath(v exactjson.Value) string {
+	var path []string
+	for len(path) < maxEnvelopes {
 		if v.Kind() == exactjson.String {
 			v, _ = decoded(v)
 		}
-		if v.Kind() != exactjson.Object || v.Len() != 1 {
-			return false
+		var within []exactjson.Member // with what has members of its own
+		for _, m := range v.Members() {
+			if m.Value.Kind() >= exactjson.Array && besides(v, m.Name) <= maxBesides {
+				within = append(within, m)
+			}
 		}
-		v = v.Members()[0].Value
+		switch {
+		case v.Kind() == exactjson.Object && v.Len() == 1:
+			path, v = append(path, v.Members()[0].Name), v.Members()[0].Value
+		case v.Kind() == exactjson.Object && len(path) == 1 && len(within) == 1:
+			return path[0] + "." + within[0].Name
+		default:
+			return strings.Join(path, ".")
+		}
 	}
-	return v.Kind() == exactjson.Object || v.Kind() == exactjson.Array
+	return strings.Join(path, ".")
+}
+
+// sameContent compares a recorded value with what the conversation shows of it: the same value, encoded once more, or as Python writes it.
+func sameContent(recorded, shown exactjson.Value) bool {
+	if sameValue(recorded, shown) {
+		return true
+	}
+	if shown.Kind() != exactjson.String {
+		return false
+	}
+	if literal, ok := decode.PythonStr(shown.Str()); ok {
+		return sameValue(recorded, literal)
+	}
+	text, ok := decoded(recorded)
+	return ok && recorded.Kind() == exactjson.String && text.Kind() == exactjson.String && text.Equal(shown)
 }
 
 // telling reports a value that does not stand inside of another by chance.
@@ -121,11 +225,15 @@ func pathTo(outer, inner exactjson.Value, depth int) []string {
 	if outer.Kind() != exactjson.Object {
 		return nil
 	}
+	room := 0 // beside what may be the same by chance nothing else may stand
+	if telling(inner) {
+		room = maxBesides
+	}
 	for _, m := range outer.Members() {
-		if besides(outer, m.Name) > maxBesides {
+		if besides(outer, m.Name) > room {
 			continue
 		}
-		if sameValue(m.Value, inner) {
+		if sameContent(m.Value, inner) {
 			return []string{m.Name}
 		}
 		if rest := pathTo(m.Value, inner, depth-1); rest != nil {

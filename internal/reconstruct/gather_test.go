@@ -4,6 +4,7 @@
 package reconstruct_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -106,6 +107,47 @@ func TestConversationThatOnlyAStateHoldsIsARun(t *testing.T) {
 	}
 	if tapes := build(`{"rows":[1,2]}`, `{"rows":[{"type":"a"},{"type":"b"}]}`); len(tapes) != 0 {
 		t.Errorf("%d runs of a pipeline without a conversation", len(tapes))
+	}
+}
+
+// Spans inside the outermost one recorded states of their own: those of nested agents, or the same conversation with more of it.
+func TestAnswersOfNestedStatesAreRecoveredToo(t *testing.T) {
+	state := func(messages ...string) string { return `{"messages":["` + strings.Join(messages, `","`) + `"]}` }
+	said := func(text string) string { return "ChatMessage(role='assistant', content='" + text + "')" }
+	calls := func(id, name string) string {
+		return "ChatMessage(role='assistant', content=None, tool_calls=[{'id': '" + id + "', 'function': {'name': '" + name + "', 'arguments': '{}'}}])"
+	}
+	result := func(id, text string) string {
+		return "ChatMessage(role='tool', tool_call_id='" + id + "', content='" + text + "')"
+	}
+	const q = "ChatMessage(role='user', content='q')"
+	span := func(tr *trace, name string, id, parent, start, end int, messages ...string) {
+		tr.in("pipeline", name, id, parent, start, end, "openinference.span.kind", "CHAIN", "input.value", state(q), "output.value", state(append([]string{q}, messages...)...))
+	}
+
+	outer := []string{calls("c1", "clock"), result("c1", "noon"), calls("c2", "billing"), result("c2", "refunded"), said("end")}
+	tr := newTrace()
+	span(tr, "Pipeline.run", 1, 0, 0, 100, outer...)
+	span(tr, "Agent.run", 2, 1, 5, 95, outer...)
+	span(tr, "Agent.run", 3, 2, 30, 40, calls("d1", "get_invoice"), result("d1", "twice"), said("refunded"))
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call", "tool_call clock by 1 = noon (recovered)", "model_call", "tool_call billing by 3 = refunded (recovered)",
+		"agent_call Agent.run @3 via 4", "model_call in 5", "tool_call get_invoice by 6 in 5 = twice (recovered)", "model_call in 5", "model_call")
+	if tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("answered %v", tp.Output.Text)
+	}
+
+	tr = newTrace() // the outer span kept the last answer only
+	span(tr, "Pipeline.run", 1, 0, 0, 100, said("end"))
+	span(tr, "Agent.run", 2, 1, 5, 95, calls("c1", "clock"), result("c1", "noon"), said("end"))
+	wantEvents(t, the(t, tr.runs(t)), "model_call", "tool_call clock by 1 = noon (recovered)", "model_call")
+
+	tr = newTrace() // two agents beside each other were asked the same and answered the same
+	span(tr, "Pipeline.run", 1, 0, 0, 100, said("end"))
+	span(tr, "Agent.run", 2, 1, 5, 40, calls("c1", "clock"), result("c1", "noon"), said("it is noon"))
+	span(tr, "Agent.run", 3, 1, 45, 80, calls("c1", "clock"), result("c1", "noon"), said("it is noon"))
+	if tp := the(t, tr.runs(t)); tp.Usage.ModelCalls != 5 || tp.Usage.ToolCalls != 2 {
+		t.Errorf("events %v", events(tp))
 	}
 }
 

@@ -4,9 +4,12 @@
 package reconstruct_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // The framework of this run numbers calls in its messages by their place and gives its tool spans ids of its own.
@@ -179,5 +182,108 @@ func TestEnvelopeThatOneCallProvesComesOffTheOthers(t *testing.T) {
 	other := `{"report":{"state":"a text of its own that is much longer than a state is in an envelope anywhere","payload":{"answer":"second"}}}`
 	if got := build(other).Events[3].Result.Str(); got != other {
 		t.Errorf("result %s: an envelope of another shape was taken off", got)
+	}
+}
+
+// What stands inside is compared as a value: it may be encoded once more, or be shown as Python writes it.
+func TestEnvelopeIsProvedByAnyEncodingOfWhatIsInside(t *testing.T) {
+	for _, c := range []struct{ recorded, shown, want string }{
+		{`{"acme":{"state":"delivered","payload":{"roll":3}}}`, `{'roll': 3}`, `{"roll":3}`},
+		{`{"acme":{"payload":"\"Invoice INV-1001 was paid.\""}}`, `Invoice INV-1001 was paid.`, `"Invoice INV-1001 was paid."`},
+		{`{"acme":99}`, `99`, `99`},
+		{`{"acme":99,"stock":1}`, `99`, `{"acme":99,"stock":1}`},
+	} {
+		ask := asks(call("c1", "f", `{"x":1}`))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 12, "c1", `{"x":1}`, c.recorded)
+		tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("c1", c.shown)), list(says("end")))
+		tp := the(t, tr.runs(t))
+		got := tp.Events[1].Result
+		if got.Kind() == exactjson.String && got.Str() == c.want {
+			continue
+		}
+		if got.JSON() != c.want {
+			t.Errorf("%s shown as %s: result %s, want %s", c.recorded, c.shown, got.JSON(), c.want)
+		}
+	}
+}
+
+// A result that looks like an envelope stays as it is and is named, unless the conversation shows what its reporter records.
+func TestSuspectedEnvelopeIsNamed(t *testing.T) {
+	const city = `{"city":"Nairobi","sky":"sunny"}`
+	type tool struct{ name, result string }
+	build := func(tools ...tool) *tape.Tape {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("end")))
+		for i, k := range tools {
+			tr.tool(k.name, 3+i, 1, 11+i, 12+i, "", `{"x":1}`, k.result)
+		}
+		return the(t, tr.runs(t))
+	}
+	suspected := func(tp *tape.Tape) (paths []string) {
+		for _, f := range tp.Fidelity.Findings {
+			if f.Code == tape.CodeEnvelopeSuspected {
+				paths = append(paths, fmt.Sprintf("#%d %s %s", f.Seq, f.Field, strings.Fields(f.Detail)[3]))
+				if e := tp.Events[f.Seq-1]; e.Provenance["result"] != tape.Lossy || tp.Fidelity.Replayable.Tools {
+					t.Errorf("result %s: label %q, tools claimed: %v", e.Result.JSON(), e.Provenance["result"], tp.Fidelity.Replayable.Tools)
+				}
+			}
+		}
+		return paths
+	}
+	for _, c := range []struct {
+		tools []tool
+		want  string
+	}{
+		{[]tool{{"weather", `{"acme":{"state":"delivered","payload":` + city + `}}`}}, "[#2 result acme.payload]"},
+		{[]tool{{"weather", `{"acme":{"payload":"Nairobi is sunny"}}`}}, "[#2 result acme.payload]"},
+		{[]tool{{"weather", city}}, "[]"},
+		{[]tool{{"weather", `{"hits":[1,2]}`}}, "[]"},
+		{[]tool{{"weather", `{"acme":"sunny"}`}, {"price", `{"acme":"5"}`}}, "[#2 result acme #3 result acme]"},
+		{[]tool{{"weather", `{"sky":"sunny"}`}, {"weather", `{"sky":"rain"}`}}, "[]"},
+	} {
+		if got := fmt.Sprint(suspected(build(c.tools...))); got != c.want {
+			t.Errorf("%v: suspected %s, want %s", c.tools, got, c.want)
+		}
+	}
+
+	ask := asks(call("c1", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("f", 3, 1, 11, 12, "c1", `{"x":1}`, `{"order":{"id":70001}}`)
+	tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("c1", `{"order":{"id":70001}}`)), list(asks(call("c2", "f", `{"x":2}`))))
+	tr.tool("f", 5, 1, 31, 32, "c2", `{"x":2}`, `{"order":{"id":70002}}`)
+	if got := suspected(the(t, tr.runs(t))); got != nil {
+		t.Errorf("suspected %v, and the reporter is known to wrap nothing", got)
+	}
+}
+
+// The structured result of an MCP tool is an object: its server wraps what is none.
+func TestValueThatAnMCPServerWrapsIsSuspected(t *testing.T) {
+	for result, want := range map[string]tape.Label{`{"value":26.8}`: tape.Lossy, `{"value":26.8,"unit":"m"}`: "", `{"height":26.8}`: ""} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("end")))
+		tr.tool("calculate", 3, 1, 11, 12, "", `{"x":1}`, result, "mcp.method.name", "tools/call")
+		if e := the(t, tr.runs(t)).Events[1]; e.ToolKind != tape.ToolMCP || e.Provenance["result"] != want {
+			t.Errorf("%s: kind %s, label %q, want %q", result, e.ToolKind, e.Provenance["result"], want)
+		}
+	}
+}
+
+// A response that was recorded without its text and without ids is found where it is resent.
+func TestResultIsFoundBelowAResponseThatWasRecordedInPart(t *testing.T) {
+	whole := strings.Replace(asks(call("c1", "f", `{"x":1}`)), `"parts":[`, `"parts":[{"type":"text","content":"One moment…"},`, 1)
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("", "f", `{"x":1}`))))
+	tr.tool("f", 3, 1, 11, 12, "", `{"x":1}`, `{"acme":{"payload":{"roll":3}}}`)
+	tr.chat(4, 1, 20, 30, list(user("q"), whole, shows("c1", `{"roll":3}`)), list(says("end")))
+	if e := the(t, tr.runs(t)).Events[1]; e.Result.JSON() != `{"roll":3}` || fmt.Sprint(e.Envelope) != "[acme.payload]" {
+		t.Errorf("result %s in %v", e.Result.JSON(), e.Envelope)
 	}
 }

@@ -85,7 +85,10 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	}
 	if label != "" {
 		e.Provenance["args"] = label
-		if label != tape.Recovered {
+		switch {
+		case source.Suspected != "":
+			b.suspected(k, "args", source)
+		case label != tape.Recovered:
 			b.finding(lossCode(label, masked), k.seq, "args", "the recorded arguments are not what was sent")
 		}
 	}
@@ -145,7 +148,11 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			b.finding(tape.CodeResultDisputed, k.seq, "result", "payloads of one span hold other results, and nothing decides between them")
 		default:
 			e.Provenance["result"] = result.Label
-			b.finding(lossCode(result.Label, result.Masked), k.seq, "result", "the recorded result is not what the tool returned")
+			if result.Suspected != "" {
+				b.suspected(k, "result", result)
+			} else {
+				b.finding(lossCode(result.Label, result.Masked), k.seq, "result", "the recorded result is not what the tool returned")
+			}
 		}
 	case shown != nil && failed && !result.Present():
 		// a failed call has no result; what the model was told is the framework's wording
@@ -192,6 +199,11 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			b.finding(tape.CodeBigInt, k.seq, "result", "an integer beyond 2^53 stands in the result")
 		}
 	}
+}
+
+// suspected names what may be an envelope around the value of a tool call.
+func (b *builder) suspected(k *call, field string, c genai.Content) {
+	b.finding(tape.CodeEnvelopeSuspected, k.seq, field, "the value of "+c.Suspected+" may be all of it: "+c.Suspected+" looks like an envelope, and no record shows what was inside")
 }
 
 // undamaged reports a value that is what it was, wherever it was found.

@@ -6,6 +6,7 @@ package reconstruct
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -102,40 +103,165 @@ func (t transcript) resultsIn(m *call) {
 	showByPosition(m, results, nil)
 }
 
-// recoverModels makes model calls of a run without any call of its own, from the state that its outermost span recorded. It makes
-// one for each answer that the state holds beyond what the span was given.
+// recordedState is a conversation that the span of an agent or of a step recorded as its state.
+type recordedState struct {
+	n        *node
+	messages []genai.Message
+	answers  []int // places of the answers that the span was not given
+	agent    *call // nil at the run's own level
+	inner    []*recordedState
+}
+
+// recoverModels makes model calls of a run without any call of its own, from the states that its spans recorded. It makes one for each answer
+// that a state holds beyond what its span was given. The state of a span inside another one may hold the same conversation, and the longer of
+// both is read; or it is that of a nested agent.
 func (c *collector) recoverModels() {
 	if len(c.models)+len(c.tools)+len(c.retrievals) > 0 {
 		return
 	}
-	for _, n := range slices.Backward(slices.SortedStableFunc(slices.Values(c.states), func(a, b *node) int { return cmp.Compare(a.end-a.start, b.end-b.start) })) {
-		messages := decode.Transcript(n.obs.OutputData.Value)
-		given := 0
-		for _, m := range decode.Transcript(n.obs.InputData.Value) {
-			if m.Role == tape.RoleAssistant {
-				given++
+	var states []*recordedState // the outermost first
+	for _, n := range slices.SortedStableFunc(slices.Values(c.states), func(a, b *node) int {
+		return cmp.Or(cmp.Compare(b.end-b.start, a.end-a.start), compareNodes(a, b))
+	})[:min(len(c.states), maxTranscripts)] {
+		s := readState(n)
+		if len(s.answers) == 0 {
+			continue
+		}
+		var around *recordedState
+		for _, of := range slices.Backward(states) {
+			if of.n.start <= n.start && n.end <= of.n.end {
+				around = of
+				break
 			}
 		}
-		for i, m := range messages {
-			if m.Role != tape.RoleAssistant {
-				continue
+		switch {
+		case around != nil && s.partOf(around):
+		case around != nil && around.partOf(s):
+			around.messages, around.answers = s.messages, s.answers
+		default:
+			if around != nil {
+				s.agent = newCall(tape.EventAgentCall, n, around.agent)
+				s.agent.relation = tape.RelationSubAgent
+				c.agents = append(c.agents, s.agent)
+				around.inner = append(around.inner, s)
 			}
-			if given--; given >= 0 || i == 0 {
-				continue
-			}
-			at := n.start + uint64(i)
+			states = append(states, s)
+		}
+	}
+	for _, s := range states {
+		if s.agent != nil {
+			c.returned[s.agent] = newMessage(s.messages[s.answers[len(s.answers)-1]])
+		}
+		times := s.times()
+		for k, i := range s.answers {
+			m := s.messages[i]
 			c.models = append(c.models, &call{
 				kind: tape.EventModelCall,
 				obs: &genai.Observation{
-					Class: genai.Model, Operation: "chat", Request: messages[:i:i], RequestLabel: tape.Recovered,
+					Class: genai.Model, Operation: "chat", Request: s.messages[:i:i], RequestLabel: tape.Recovered,
 					Response: []genai.Message{m}, ResponseLabel: tape.Recovered, FinishReasons: finish(m),
 				},
-				start: at, end: at,
-				notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + n.span.Name() + " holds its answer"}},
+				agent: s.agent,
+				start: times[k], end: times[k],
+				notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + s.n.span.Name() + " holds its answer"}},
 			})
 		}
-		if len(c.models) > 0 {
-			return
+	}
+}
+
+func readState(n *node) *recordedState {
+	s := &recordedState{n: n, messages: decode.Transcript(n.obs.OutputData.Value)}
+	given := 0
+	for _, m := range decode.Transcript(n.obs.InputData.Value) {
+		if m.Role == tape.RoleAssistant {
+			given++
+		}
+	}
+	for i, m := range s.messages {
+		if m.Role == tape.RoleAssistant {
+			if given--; given < 0 && i > 0 {
+				s.answers = append(s.answers, i)
+			}
+		}
+	}
+	return s
+}
+
+// partOf reports that all answers of a state are among those of another one, in their order.
+func (s *recordedState) partOf(of *recordedState) bool {
+	rest := of.answers
+	for _, i := range s.answers {
+		id := newMessage(s.messages[i]).id
+		at := slices.IndexFunc(rest, func(k int) bool { return newMessage(of.messages[k]).id == id })
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+1:]
+	}
+	return true
+}
+
+// times places the answers of a state within its span: evenly, and around the nested agents that they asked.
+func (s *recordedState) times() []uint64 {
+	times := make([]uint64, len(s.answers))
+	for k := range times {
+		times[k] = s.n.start
+		if k > 0 {
+			times[k] += (s.n.end - s.n.start) / uint64(len(times)-1) * uint64(k)
+		}
+	}
+	slices.SortStableFunc(s.inner, func(a, b *recordedState) int { return compareNodes(a.n, b.n) })
+	for _, inner := range s.inner {
+		asked := s.askedFor(inner, times)
+		for k := range times {
+			if k <= asked {
+				times[k] = min(times[k], inner.n.start)
+			} else {
+				times[k] = max(times[k], inner.n.end)
+			}
+		}
+	}
+	return times
+}
+
+// askedFor returns which answer asked for a nested agent: the one whose tool returned what the agent answered, else the last one before it.
+func (s *recordedState) askedFor(inner *recordedState, times []uint64) int {
+	said := newMessage(inner.messages[inner.answers[len(inner.answers)-1]])
+	last := 0
+	for k, i := range s.answers {
+		for _, m := range s.messages[i+1:] {
+			if m.Role == tape.RoleAssistant {
+				break
+			}
+			if slices.ContainsFunc(m.Parts, func(p genai.Part) bool { return p.Type == tape.PartToolResult && saysResult(said, p) }) {
+				return k
+			}
+		}
+		if times[k] <= inner.n.start {
+			last = k
+		}
+	}
+	return last
+}
+
+// saysResult reports a tool result that is what a message says.
+func saysResult(said *message, p genai.Part) bool {
+	text := textOf(said)
+	return text != "" && p.Result.Kind() == exactjson.String && strings.TrimSpace(p.Result.Str()) == text
+}
+
+// delegateRecovered ties nested agents that were recovered from their states to the calls that returned what they answered.
+func (c *collector) delegateRecovered() {
+	for _, agent := range c.agents {
+		said := c.returned[agent]
+		if said == nil || agent.via != nil {
+			continue
+		}
+		for _, t := range c.tools {
+			if t.holds == nil && len(t.nodes) == 0 && t.agent == agent.agent && t.start <= agent.start && t.by.shown != nil && saysResult(said, *t.by.shown) {
+				agent.via, t.holds = t, agent
+				break
+			}
 		}
 	}
 }

@@ -25,6 +25,8 @@ type Content struct {
 	Masked bool
 	// Envelope names what was taken off around the value, outermost first.
 	Envelope []string
+	// Suspected names, in a lossy value, the members that lead inside what may be an envelope.
+	Suspected string
 }
 
 // Present reports whether a value was recorded.

@@ -166,7 +166,7 @@ func ToolMessageRepr(text string) (content exactjson.Value, callID string, faile
 // it is.
 func UnwrapResult(c Content) Unwrapped {
 	u := unwrapResult(c)
-	if literal, ok := pythonStr(u.Content.Value.Str()); ok {
+	if literal, ok := PythonStr(u.Content.Value.Str()); ok {
 		u.Content.Value = literal
 		u.Content.Envelope = append(u.Content.Envelope, "python.str")
 	}
@@ -218,8 +218,8 @@ func unwrapResult(c Content) Unwrapped {
 	return u
 }
 
-// pythonStr reads what str() makes of the dict or list that a tool returned: text that is no JSON and says all of the value.
-func pythonStr(text string) (exactjson.Value, bool) {
+// PythonStr reads what str() makes of the dict or list that a tool returned: text that is no JSON and says all of the value.
+func PythonStr(text string) (exactjson.Value, bool) {
 	if !strings.HasPrefix(text, "{'") && !strings.HasPrefix(text, "[") {
 		return exactjson.Value{}, false
 	}
