@@ -19,5 +19,5 @@ var Disputed = map[string]string{
 const (
 	envelopeOfServer = "the MCP server of the recording answers {\"value\": 26.8…}, and the tape holds that; nothing recorded tells what the function behind it returned. " +
 		"Where no request shows it to the model, the tape names the envelope and does not claim that its tools can be served"
-	allTexts         = "Mastra answers with all texts of a run in one, and the truth of its other runs says so; here it names the last text alone"
+	allTexts = "Mastra answers with all texts of a run in one, and the truth of its other runs says so; here it names the last text alone"
 )
