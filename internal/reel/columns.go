@@ -1,0 +1,118 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reel
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// column is one member of Row and where its values lie.
+type column struct {
+	name  string
+	leaf  leaf
+	field []int // of Row
+}
+
+func (c column) path() string {
+	if c.leaf.list {
+		return c.name + ".list.element"
+	}
+	return c.name
+}
+
+// columns are those of Row, in their order.
+var columns = columnsOf(reflect.TypeFor[Row](), nil)
+
+func columnsOf(row reflect.Type, at []int) (list []column) {
+	kinds := map[reflect.Kind]format.Type{reflect.String: format.ByteArray, reflect.Int64: format.Int64, reflect.Float64: format.Double, reflect.Bool: format.Boolean}
+	for i := range row.NumField() {
+		f := row.Field(i)
+		index := append(slices.Clone(at), i)
+		if f.Anonymous {
+			list = append(list, columnsOf(f.Type, index)...)
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		c := column{name: name, field: index}
+		c.leaf.optional = strings.Contains(","+options+",", ",optional,")
+		switch t := f.Type; t.Kind() {
+		case reflect.Pointer:
+			c.leaf.kind = kinds[t.Elem().Kind()]
+		case reflect.Slice:
+			c.leaf.kind, c.leaf.list = format.ByteArray, t.Elem().Kind() == reflect.String
+		default:
+			c.leaf.kind = kinds[t.Kind()]
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// Columns are the names of the narrow columns, in their order.
+func Columns() (names []string) {
+	for _, c := range columns {
+		if !slices.Contains(wideColumns, c.name) {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// metas reads narrow columns of some rows; without names, all.
+func (f *File) metas(ctx context.Context, s span, names []string) ([]Meta, error) {
+	rows := make([]Meta, s.to-s.from)
+	for _, c := range columns {
+		if slices.Contains(wideColumns, c.name) || names != nil && !slices.Contains(names, c.name) {
+			continue
+		}
+		v, err := f.read(ctx, c.name, s)
+		if err != nil {
+			return nil, err
+		}
+		if v.rows != len(rows) {
+			return nil, corrupt("%d values of %s in %d rows", v.rows, c.name, len(rows))
+		}
+		last := ""
+		for i := range rows {
+			switch to := reflect.ValueOf(&rows[i]).Elem().Field(c.field[1]).Addr().Interface().(type) {
+			case *string:
+				if b := v.texts[i]; string(b) != last {
+					last = string(b)
+				}
+				*to = last
+			case *[]string:
+				*to = v.list(i)
+			case *int64:
+				*to = v.longs[i]
+			case **int64:
+				*to = v.long(i)
+			case **float64:
+				*to = v.float(i)
+			case *bool:
+				*to = v.bools[i]
+			}
+		}
+	}
+	return rows, nil
+}
+
+// content reads a wide column of one row.
+func (f *File) content(ctx context.Context, name string, group int, row int64) ([]byte, error) {
+	v, err := f.read(ctx, name, span{group, row, row + 1})
+	if err != nil {
+		return nil, err
+	}
+	if v.rows != 1 {
+		return nil, corrupt("no %s in row %d", name, row)
+	}
+	return v.texts[0], nil
+}
+
+var _ parquet.WriterOption = schema

@@ -1,0 +1,141 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reel
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+)
+
+const (
+	// Area is the folder of the reels of a deck.
+	Area = "reels"
+	// Format is the version of rows and columns, in the metadata of every reel.
+	Format    = "1"
+	formatKey = "tapedeck.reel"
+
+	suffix      = ".parquet"
+	contentType = "application/vnd.apache.parquet"
+
+	// groupBytes bounds a row group before compression. A reader that wants one run opens one group, and a writer holds one.
+	groupBytes = 16 << 20
+	// pageRows bounds the pages of a group in rows, so that a look-up reads a few narrow pages.
+	pageBytes = 64 << 10
+	// bitsPerValue of a bloom filter: one look-up in a hundred opens a group in vain.
+	bitsPerValue = 10
+)
+
+// idColumns are the columns by which runs are looked up: each has a bloom filter.
+var idColumns = []string{"trace_id", "conversation_id", "invocation_id", "correlation_id", "task_id", "workflow_id", "replay_run_id", "replay_of"}
+
+// wideColumns hold content. They have no dictionary and no bounds in the index: an index may be kept outside the deck.
+var wideColumns = []string{"evidence", "tape"}
+
+var schema = parquet.SchemaOf(Row{})
+
+func newParquet(out *bytes.Buffer) *parquet.GenericWriter[Row] {
+	options := []parquet.WriterOption{
+		schema,
+		parquet.CreatedBy("tapedeck", "reel "+Format, ""),
+		parquet.KeyValueMetadata(formatKey, Format),
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+		parquet.DefaultEncoding(&parquet.Plain), // of what has no dictionary: the reader takes these two encodings and no other
+		parquet.DataPageVersion(2),
+		parquet.PageBufferSize(pageBytes),
+		parquet.DeferBloomFiltersWithBuffers(parquet.NewBufferPool()),
+		parquet.SkipPageBounds("user_message"),
+	}
+	for _, name := range wideColumns {
+		options = append(options, parquet.SkipPageBounds(name))
+	}
+	filters := make([]parquet.BloomFilterColumn, len(idColumns))
+	for i, name := range idColumns {
+		filters[i] = parquet.SplitBlockFilter(bitsPerValue, name)
+	}
+	return parquet.NewGenericWriter[Row](out, append(options, parquet.BloomFilters(filters...))...)
+}
+
+// Encode writes rows as one reel, in the order of trace ids. It sorts rows in place. Evidence that an earlier row of the same trace and part has is left out.
+func Encode(rows []Row) ([]byte, error) {
+	slices.SortStableFunc(rows, func(a, b Row) int { return a.compare(&b.Meta) })
+	var out bytes.Buffer
+	w := newParquet(&out)
+	var held int64
+	for i := range rows {
+		row := rows[i]
+		if err := row.check(); err != nil {
+			return nil, err
+		}
+		row.EvidenceBytes, row.TapeBytes = int64(len(row.Evidence)), int64(len(row.Tape))
+		if held > 0 && held+row.size() > groupBytes {
+			if err := w.Flush(); err != nil {
+				return nil, fmt.Errorf("write row group: %w", err)
+			}
+			held = 0
+		}
+		held += row.size()
+		if _, err := w.Write([]Row{row}); err != nil {
+			return nil, fmt.Errorf("write row: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("write reel: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// compare is the order of the rows in a reel.
+func (m *Meta) compare(o *Meta) int {
+	return cmp.Or(strings.Compare(m.TraceID, o.TraceID), strings.Compare(m.Part, o.Part), strings.Compare(m.RootSpanID, o.RootSpanID),
+		cmp.Compare(m.Items, o.Items), cmp.Compare(m.Revision, o.Revision), strings.Compare(m.Producer, o.Producer))
+}
+
+// Name is what the key of a reel says.
+type Name struct {
+	Area   deck.Area
+	Tenant string // as it stands in keys
+	Date   string // YYYY-MM-DD, UTC, of its writing
+	Level  int
+	Digest string // hex SHA-256 of its bytes
+}
+
+// NameOf names a reel by its content.
+func NameOf(area deck.Area, tenant string, at time.Time, level int, body []byte) Name {
+	sum := sha256.Sum256(body)
+	return Name{area, deck.SafeName(tenant), at.UTC().Format(time.DateOnly), level, hex.EncodeToString(sum[:])}
+}
+
+// Key is the key of the reel in its deck.
+func (n Name) Key() string {
+	return Area + "/" + string(n.Area) + "/tenant=" + n.Tenant + "/date=" + n.Date + "/" + strconv.Itoa(n.Level) + "-" + n.Digest + suffix
+}
+
+// ParseName reads the key of a reel.
+func ParseName(key string) (Name, bool) {
+	segs := strings.Split(key, "/")
+	if len(segs) != 5 || segs[0] != Area {
+		return Name{}, false
+	}
+	n := Name{Area: deck.Area(segs[1])}
+	level, digest, dash := strings.Cut(strings.TrimSuffix(segs[4], suffix), "-")
+	var err error
+	n.Level, err = strconv.Atoi(level)
+	n.Tenant, n.Date, n.Digest = strings.TrimPrefix(segs[2], "tenant="), strings.TrimPrefix(segs[3], "date="), digest
+	if _, dateErr := time.Parse(time.DateOnly, n.Date); !dash || err != nil || dateErr != nil || !isDigest(digest) || n.Key() != key {
+		return Name{}, false
+	}
+	return n, true
+}
