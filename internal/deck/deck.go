@@ -4,11 +4,13 @@
 package deck
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/url"
 	"slices"
@@ -18,8 +20,9 @@ import (
 
 // Deck is an open deck. It is safe for concurrent use.
 type Deck struct {
-	store Store
-	url   *url.URL // without user information
+	store  Store
+	url    *url.URL // without user information
+	layout Layout
 
 	marked atomic.Bool // the marker is there and the store keeps create-only writes
 }
@@ -42,15 +45,24 @@ func Open(ctx context.Context, rawURL string) (*Deck, error) {
 // New is Open on a store that the caller has opened, or wrapped, itself. The
 // deck closes it.
 func New(ctx context.Context, store Store, rawURL string) (*Deck, error) {
+	return newDeck(ctx, store, rawURL, "")
+}
+
+// newDeck opens a deck that should have a layout, or any if it is empty.
+func newDeck(ctx context.Context, store Store, rawURL string, want Layout) (*Deck, error) {
 	u, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
 	d := &Deck{store: store, url: u}
-	if _, err := d.readMarker(ctx); err != nil {
+	have, err := d.readMarker(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return d, nil
+	if d.layout = cmp.Or(have, want, LayoutFiles); want != "" && d.layout != want {
+		return nil, d.layoutError("it is a deck of " + d.layout.name() + ", not of " + want.name())
+	}
+	return d, d.show(ctx)
 }
 
 // URL returns the URL the deck was opened with; opening it again gives the same
@@ -66,27 +78,27 @@ func (d *Deck) Store() Store { return d.store }
 // Close closes the store.
 func (d *Deck) Close() error { return d.store.Close() }
 
-// readMarker reports whether the deck has a marker, and fails for a layout that
+// readMarker returns the layout that the marker of the deck names, or none if it has no marker. It fails for a layout that
 // is not known.
-func (d *Deck) readMarker(ctx context.Context) (bool, error) {
+func (d *Deck) readMarker(ctx context.Context) (Layout, error) {
 	body, err := d.store.Get(ctx, markerKey)
 	if errors.Is(err, ErrNotFound) {
-		return false, nil
+		return "", nil
 	}
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	var marker struct {
 		Kind   string `json:"kind"`
 		Layout string `json:"layout"`
 	}
 	if json.Unmarshal(body, &marker) != nil || marker.Kind != "tape-deck" {
-		return false, d.layoutError("it is not the marker of a tape deck")
+		return "", d.layoutError("it is not the marker of a tape deck")
 	}
-	if marker.Layout != "1" {
-		return false, d.layoutError("layout " + shorten(marker.Layout) + " is not known to this version, which knows 1")
+	if l := Layout(marker.Layout); l == LayoutFiles || l == LayoutReels {
+		return l, nil
 	}
-	return true, nil
+	return "", d.layoutError("layout " + shorten(marker.Layout) + " is not known to this version, which knows 1 and reels-1")
 }
 
 func (d *Deck) layoutError(reason string) error {
@@ -104,22 +116,24 @@ func (d *Deck) mark(ctx context.Context) error {
 		return nil
 	}
 	for range 2 {
-		created, err := d.store.PutNew(ctx, markerKey, []byte(markerBody), "application/json")
+		created, err := d.store.PutNew(ctx, markerKey, []byte(fmt.Sprintf(markerBody, d.layout)), "application/json")
 		if err != nil {
 			return err
 		}
 		if created {
 			continue // now it exists: the second time must refuse
 		}
-		if ok, err := d.readMarker(ctx); err != nil {
+		if have, err := d.readMarker(ctx); err != nil {
 			return err
-		} else if !ok {
+		} else if have == "" {
 			break // refused, yet not there: deleted in this moment
+		} else if have != d.layout {
+			return d.layoutError("it has become a deck of " + have.name() + " since it was opened")
 		}
 		d.marked.Store(true)
 		return nil
 	}
-	if ok, err := d.readMarker(ctx); err != nil || !ok {
+	if have, err := d.readMarker(ctx); err != nil || have == "" {
 		return errors.Join(err, &StoreError{Op: "put", Scheme: d.url.Scheme, Key: markerKey, Reason: "the marker was taken away while it was written", Err: ErrNotFound})
 	}
 	return d.layoutError("this storage does not honour create-only writes (If-None-Match), which a deck needs")
@@ -229,6 +243,10 @@ func (d *Deck) locationsBelow(ctx context.Context, area Area, prefix string, lef
 		if leftovers && !anyBuried {
 			return
 		}
+		if l, ok := d.store.(Locator); ok {
+			d.locate(ctx, l, area, prefix, leftovers, anyBuried, yield)
+			return
+		}
 		// walk lists one level and goes down; false ends everything.
 		var walk func(folder string, levels []string) bool
 		walk = func(folder string, levels []string) bool {
@@ -262,6 +280,21 @@ func (d *Deck) locationsBelow(ctx context.Context, area Area, prefix string, lef
 			return true
 		}
 		walk(string(area)+"/", levels)
+	}
+}
+
+// locate is the walk of locationsBelow in a store that knows its locations.
+func (d *Deck) locate(ctx context.Context, l Locator, area Area, prefix string, leftovers, anyBuried bool, yield func(Location, error) bool) {
+	for location, err := range l.Locate(ctx, area, prefix) {
+		if err == nil && anyBuried {
+			var t Tombstones
+			if t, err = d.Tombstones(ctx, location); err == nil && t.Trace() != leftovers {
+				continue
+			}
+		}
+		if !yield(location, err) || err != nil {
+			return
+		}
 	}
 }
 

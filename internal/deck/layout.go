@@ -26,7 +26,7 @@ func Areas() []Area { return []Area{AreaRuns, AreaJoined, AreaReplays, AreaUndec
 
 const (
 	markerKey  = "tapedeck.json"
-	markerBody = `{"kind":"tape-deck","layout":"1"}` + "\n"
+	markerBody = `{"kind":"tape-deck","layout":"%s"}` + "\n"
 
 	// TapeFile is the file that makes a run of a generation complete.
 	TapeFile = "tape.json"

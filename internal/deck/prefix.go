@@ -41,6 +41,13 @@ func (p *prefixStore) Get(ctx context.Context, key string) ([]byte, error) {
 	return p.Store.Get(ctx, p.prefix+key)
 }
 
+func (p *prefixStore) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	if err := CheckKey(key); err != nil {
+		return nil, err
+	}
+	return GetRange(ctx, p.Store, p.prefix+key, offset, length)
+}
+
 func (p *prefixStore) Delete(ctx context.Context, key string) error {
 	if err := CheckKey(key); err != nil {
 		return err

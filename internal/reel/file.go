@@ -24,8 +24,8 @@ const (
 	maxFooter   = 32 << 20
 	maxIndex    = 256 << 20 // footer, page index and bloom filters
 	maxRows     = 1 << 24
-	maxGroup    = 1 << 17 // rows of a row group: Encode divides by bytes, and no row weighs less than minRow
-	maxPageRows = 1 << 20 // values of a page
+	maxGroup    = 1 << 17  // rows of a row group: Encode divides by bytes, and no row weighs less than minRow
+	maxPageRows = 1 << 20  // values of a page
 	maxNarrow   = 16 << 20 // bytes of a page of a narrow column, decompressed
 
 	firstTail = 64 << 10 // that a look-up fetches before it knows how long the footer is

@@ -83,19 +83,21 @@ func TestALieCostsNoMemory(t *testing.T) {
 	}
 	many := binary.AppendUvarint(nil, 1<<31-1)
 	cases := map[string][]byte{
-		"footer longer than the reel":  append(binary.LittleEndian.AppendUint32([]byte(magic+"xxxx"), 1<<31), magic...),
-		"two billion row groups":       end(append([]byte{0x49, 0xfc}, many...)),
-		"two billion bytes of text":    end(append([]byte{0x68}, many...)),
-		"structs in structs":           end(bytes.Repeat([]byte{0x1c}, 1<<20)),
-		"a group of two billion rows":  relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].NumRows, m.NumRows = 1<<31, 1<<31 }),
-		"a page index somewhere":       relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns[3].OffsetIndexOffset = 1 << 40 }),
-		"a long page index":            relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns[3].OffsetIndexLength = 1 << 30 }),
-		"a bloom filter among pages":   relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns[1].MetaData.BloomFilterOffset = 4 }),
-		"a dictionary behind its page": relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns[0].MetaData.DictionaryPageOffset = int64(len(body) - 100) }),
-		"a column of numbers as text":  relabel(t, body, func(m *format.FileMetaData) { m.Schema[1].Type.V = format.Int64 }),
-		"a schema without an end":      relabel(t, body, func(m *format.FileMetaData) { m.Schema[0].NumChildren.V = 1 << 30 }),
-		"another format":               relabel(t, body, func(m *format.FileMetaData) { m.KeyValueMetadata[0].Value = "2" }),
-		"fewer columns":                relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns = m.RowGroups[0].Columns[:3] }),
+		"footer longer than the reel": append(binary.LittleEndian.AppendUint32([]byte(magic+"xxxx"), 1<<31), magic...),
+		"two billion row groups":      end(append([]byte{0x49, 0xfc}, many...)),
+		"two billion bytes of text":   end(append([]byte{0x68}, many...)),
+		"structs in structs":          end(bytes.Repeat([]byte{0x1c}, 1<<20)),
+		"a group of two billion rows": relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].NumRows, m.NumRows = 1<<31, 1<<31 }),
+		"a page index somewhere":      relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns[3].OffsetIndexOffset = 1 << 40 }),
+		"a long page index":           relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns[3].OffsetIndexLength = 1 << 30 }),
+		"a bloom filter among pages":  relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns[1].MetaData.BloomFilterOffset = 4 }),
+		"a dictionary behind its page": relabel(t, body, func(m *format.FileMetaData) {
+			m.RowGroups[0].Columns[0].MetaData.DictionaryPageOffset = int64(len(body) - 100)
+		}),
+		"a column of numbers as text": relabel(t, body, func(m *format.FileMetaData) { m.Schema[1].Type.V = format.Int64 }),
+		"a schema without an end":     relabel(t, body, func(m *format.FileMetaData) { m.Schema[0].NumChildren.V = 1 << 30 }),
+		"another format":              relabel(t, body, func(m *format.FileMetaData) { m.KeyValueMetadata[0].Value = "2" }),
+		"fewer columns":               relabel(t, body, func(m *format.FileMetaData) { m.RowGroups[0].Columns = m.RowGroups[0].Columns[:3] }),
 	}
 	for name, body := range cases {
 		var before, after runtime.MemStats

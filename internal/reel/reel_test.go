@@ -40,7 +40,7 @@ func rowOf(r *rand.Rand, n int) Row {
 		Tenant: "default", TraceID: hexOf(n*7919%100000, 32), RootSpanID: hexOf(n+1, 16), ConversationID: fmt.Sprintf("conversation-%d", n/3),
 		InvocationID: fmt.Sprintf("invocation-%d", n), StartedAt: 1_700_000_000_000_000 + int64(n), EndedAt: 1_700_000_000_500_000 + int64(n), DurationMS: 500,
 		Service: fmt.Sprintf("service-%d", n%5), Agent: "agent", Models: []string{"m1", fmt.Sprintf("m%d", n%4)}, Status: "ok", Grade: "offline",
-		Verified: long(), Unverifiable: nil, Events: long(), ModelCalls: long(), ToolCalls: long(), Tools: []string{"a", "b", "c"}[:n%3:n%3],
+		Verified: long(), Unverifiable: nil, Events: long(), ModelCalls: long(), ToolCalls: long(), Tools: []string{"a", "b", "c"}[: n%3 : n%3],
 		InputTokens: long(), CostUSD: &cost, Findings: nil, UserMessage: strings.Repeat("ü", n%600), Dialects: []string{"otel"},
 		Area: "runs", Part: part, Parts: []string{part}, Items: int64(n), Producer: `["tapedeck","1","x"]`, Formats: []string{"oracle", "tape"},
 		Files: []string{"oracle.json"}, Revision: 7, TapeID: "sha256:" + part, Complete: n%2 == 0,

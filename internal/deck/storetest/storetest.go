@@ -32,6 +32,7 @@ func Run(t *testing.T, url string) {
 		run  func(*testing.T, deck.Store)
 	}{
 		{"ReturnsWhatWasPut", returnsWhatWasPut},
+		{"ReadsARange", readsRanges},
 		{"NeverReplacesAnObject", neverReplaces},
 		{"LetsOneOf32WritersWin", oneWriterWins},
 		{"LetsOneWriterOfLargeObjectsWin", oneLargeWriterWins},
@@ -99,6 +100,25 @@ func returnsWhatWasPut(t *testing.T, s deck.Store) {
 		key := fmt.Sprintf("a/b/%d.bin", size)
 		put(t, s, key, body)
 		wantBody(t, s, key, body)
+	}
+}
+
+func readsRanges(t *testing.T, s deck.Store) {
+	body := random(300 << 10)
+	put(t, s, "a/ranges.bin", body)
+	for _, r := range [][2]int64{{0, 1}, {0, int64(len(body))}, {1000, 70_000}, {int64(len(body)) - 5, 5}, {7, 0}} {
+		got, err := deck.GetRange(t.Context(), s, "a/ranges.bin", r[0], r[1])
+		if err != nil || !bytes.Equal(got, body[r[0]:][:r[1]]) {
+			t.Errorf("%d bytes from %d: got %d, %v", r[1], r[0], len(got), err)
+		}
+	}
+	for _, r := range [][2]int64{{int64(len(body)) - 5, 6}, {int64(len(body)) + 1, 1}, {-1, 2}, {0, -1}} {
+		if got, err := deck.GetRange(t.Context(), s, "a/ranges.bin", r[0], r[1]); err == nil {
+			t.Errorf("%d bytes from %d: got %d and no error", r[1], r[0], len(got))
+		}
+	}
+	if _, err := deck.GetRange(t.Context(), s, "a/missing.bin", 0, 1); !errors.Is(err, deck.ErrNotFound) {
+		t.Errorf("a missing key: %v", err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -187,10 +186,21 @@ func (s *store) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := deck.CheckGet(ctx, "get", "file", key); err != nil {
 		return nil, err
 	}
-	return s.get(key)
+	return s.get(key, 0, -1)
 }
 
-func (s *store) get(key string) ([]byte, error) {
+func (s *store) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	if err := deck.CheckGet(ctx, "get", "file", key); err != nil {
+		return nil, err
+	}
+	if length < 0 {
+		return nil, deck.CheckRange("file", key, offset, length, 0)
+	}
+	return s.get(key, offset, length)
+}
+
+// get reads an object from an offset: length bytes, or to its end if that is negative.
+func (s *store) get(key string, offset, length int64) ([]byte, error) {
 	root, err := s.open()
 	if err != nil {
 		return nil, fileError("get", key, err)
@@ -213,8 +223,14 @@ func (s *store) get(key string) ([]byte, error) {
 	if info.Size() > deck.MaxObjectBytes {
 		return nil, deck.TooLarge("get", "file", key)
 	}
-	body := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, body); err != nil {
+	if length < 0 {
+		length = info.Size() - offset
+	}
+	if err := deck.CheckRange("file", key, offset, length, info.Size()); err != nil {
+		return nil, err
+	}
+	body := make([]byte, length)
+	if _, err := f.ReadAt(body, offset); err != nil && length > 0 {
 		return nil, fileError("get", key, err)
 	}
 	return body, nil

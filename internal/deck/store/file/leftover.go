@@ -104,7 +104,7 @@ func (s *store) ReadAbandoned(ctx context.Context, key string) ([]byte, error) {
 	if err := checkTemp(ctx, "get", key); err != nil {
 		return nil, err
 	}
-	return s.get(key)
+	return s.get(key, 0, -1)
 }
 
 func (s *store) RemoveAbandoned(ctx context.Context, key string) error {

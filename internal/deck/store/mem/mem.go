@@ -89,6 +89,17 @@ func (m *store) Get(ctx context.Context, key string) ([]byte, error) {
 	return append([]byte{}, body...), nil
 }
 
+func (m *store) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	body, err := m.Get(ctx, key)
+	if err == nil {
+		err = deck.CheckRange("mem", key, offset, length, int64(len(body)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return body[offset:][:length:length], nil
+}
+
 func (m *store) Delete(ctx context.Context, key string) error {
 	if err := deck.CheckGet(ctx, "delete", "mem", key); err != nil {
 		return err

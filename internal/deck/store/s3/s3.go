@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"net"
 	"net/http"
@@ -140,6 +141,29 @@ func (s *store) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	return body, nil
+}
+
+func (s *store) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	if err := deck.CheckGet(ctx, "get", scheme, key); err != nil {
+		return nil, err
+	}
+	if length == 0 {
+		return nil, nil
+	}
+	var opts minio.GetObjectOptions
+	if offset < 0 || length < 0 || opts.SetRange(offset, offset+length-1) != nil {
+		return nil, deck.CheckRange(scheme, key, offset, length, 0)
+	}
+	r, _, _, err := s.core.GetObject(ctx, s.bucket, key, opts)
+	if err != nil {
+		return nil, storeError("get", key, err)
+	}
+	defer r.Close()
+	body, err := deck.ReadObject(io.LimitReader(r, length+1), -1, scheme, key)
+	if err == nil && int64(len(body)) != length {
+		err = deck.CheckRange(scheme, key, offset, length, offset+int64(len(body)))
+	}
+	return body, err
 }
 
 func (s *store) Delete(ctx context.Context, key string) error {

@@ -133,6 +133,27 @@ func (s *store) getError(ctx context.Context, key string, err error) error {
 	return deck.NotFound(s.Scheme, key)
 }
 
+func (s *store) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	if err := deck.CheckKey(key); err != nil {
+		return nil, err
+	}
+	if offset < 0 || length < 0 {
+		return nil, deck.CheckRange(s.Scheme, key, offset, length, 0)
+	}
+	r, err := s.bucket.NewRangeReader(ctx, key, offset, length, &blob.ReaderOptions{BeforeRead: s.ReadRaw})
+	if err != nil {
+		return nil, s.getError(ctx, key, err)
+	}
+	body, err := deck.ReadObject(r, -1, s.Scheme, key)
+	if closeErr := r.Close(); err == nil && closeErr != nil {
+		return nil, s.error("get", key, closeErr)
+	}
+	if err == nil && int64(len(body)) != length {
+		err = deck.CheckRange(s.Scheme, key, offset, length, offset+int64(len(body)))
+	}
+	return body, err
+}
+
 func (s *store) Delete(ctx context.Context, key string) error {
 	if err := deck.CheckGet(ctx, "delete", s.Scheme, key); err != nil {
 		return err

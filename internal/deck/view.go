@@ -1,0 +1,107 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deck
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+)
+
+// Layout is how a deck keeps traces. It stands in the marker, so that every program finds it out from the deck itself.
+type Layout string
+
+// The layouts.
+const (
+	LayoutFiles Layout = "1"       // every part and every tape is an object
+	LayoutReels Layout = "reels-1" // an object holds the parts and tapes of many traces
+)
+
+// name is how people call a layout.
+func (l Layout) name() string {
+	switch l {
+	case LayoutFiles:
+		return "files"
+	case LayoutReels:
+		return "reels"
+	}
+	return "layout " + shorten(string(l))
+}
+
+// ViewFunc shows a store of another layout as one of files: what every reader of a deck knows. The view closes the store.
+type ViewFunc func(ctx context.Context, store Store, name string) (Store, error)
+
+// Locator is a Store that knows the traces below it better than a listing of folders tells.
+type Locator interface {
+	// Locate walks the locations of an area whose trace id begins with prefix, in the order of keys.
+	Locate(ctx context.Context, area Area, prefix string) iter.Seq2[Location, error]
+	// Named returns the locations of the traces that may have a run with this invocation, task, correlation or conversation id.
+	Named(ctx context.Context, id string) ([]Location, error)
+}
+
+var (
+	viewsMu sync.RWMutex
+	views   = map[Layout]ViewFunc{}
+)
+
+// RegisterView adds the view of a layout; the package that has it calls it from init.
+func RegisterView(l Layout, view ViewFunc) {
+	viewsMu.Lock()
+	defer viewsMu.Unlock()
+	views[l] = view
+}
+
+func (d *Deck) show(ctx context.Context) error {
+	if d.layout == LayoutFiles {
+		return nil
+	}
+	viewsMu.RLock()
+	view := views[d.layout]
+	viewsMu.RUnlock()
+	if view == nil {
+		return d.layoutError("layout " + shorten(string(d.layout)) + " is not known to this program")
+	}
+	s, err := view(ctx, d.store, d.URL())
+	if err == nil {
+		d.store = s
+	}
+	return err
+}
+
+// Layout is that of the deck.
+func (d *Deck) Layout() Layout { return d.layout }
+
+// Begin makes sure that the deck has its marker, and that the storage keeps create-only writes. Writers that do not write by the methods of Deck call it first.
+func (d *Deck) Begin(ctx context.Context) error { return d.mark(ctx) }
+
+// OpenLayout is Open for a writer that wants a layout: an empty deck gets it, and a deck of another one is ErrLayout. An empty layout is that of the deck, and
+// of an empty deck LayoutFiles.
+func OpenLayout(ctx context.Context, rawURL string, want Layout) (*Deck, error) {
+	store, err := OpenStore(ctx, rawURL)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDeck(ctx, store, rawURL, want)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return d, nil
+}
+
+// OpenFiles opens the store that holds the files of a deck, or of any folder: what OpenStore opens, or the view of a deck of another layout.
+func OpenFiles(ctx context.Context, rawURL string) (Store, error) {
+	store, err := OpenStore(ctx, rawURL)
+	if err != nil {
+		return nil, err
+	}
+	d, err := New(ctx, store, rawURL)
+	if errors.Is(err, ErrLayout) || err == nil && d.layout == LayoutFiles {
+		return store, nil // a file is a file, whatever lies beside it
+	}
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return d.store, nil
+}
