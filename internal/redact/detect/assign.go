@@ -209,6 +209,9 @@ func firstWord(s string) string {
 
 // strong holds for what nobody writes but as a password: 8 characters or more, with digits among letters and capitals or symbols besides.
 func strong(v string) bool {
+	if !hasDigit(v) { // most words
+		return false
+	}
 	v = strings.TrimRight(v, ".,;:!?)\"'`*|")
 	if len(v) < 8 || len(v) > 128 || code(v) {
 		return false
@@ -230,6 +233,15 @@ func strong(v string) bool {
 		}
 	}
 	return digit > 0 && letter >= 3 && mark > 0 && !dated(v)
+}
+
+func hasDigit(s string) bool {
+	for i := range len(s) {
+		if isDigit(s[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // dated holds for words with dates, versions and counts: claude-3-5-sonnet-20241022, v1.2.3, GPT-4.

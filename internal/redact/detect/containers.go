@@ -91,7 +91,7 @@ func (p *Walk) String(s string, k *Name, set func(string)) {
 
 // Key redacts the name of a value.
 func (p *Walk) Key(name string, set func(string)) {
-	if edits := p.name(name); len(edits) > 0 && !p.dry {
+	if edits := p.name(name, p.r.Named(name)); len(edits) > 0 && !p.dry {
 		set(apply(name, edits))
 	}
 }
@@ -99,7 +99,7 @@ func (p *Walk) Key(name string, set func(string)) {
 // Renamed returns what Key makes of a name, without counting it.
 func (p *Walk) Renamed(name string) string {
 	silent := &Walk{r: p.r, rep: &Report{}}
-	return apply(name, silent.name(name))
+	return apply(name, silent.name(name, p.r.Named(name)))
 }
 
 // Unsearched replaces a value that is not searched.
@@ -182,7 +182,7 @@ func (p *Walk) Array(k *Name, walk func(*Container)) {
 
 // Announce tells the object about a member before it is walked: a name may come after its value.
 func (c *Container) Announce(name, text string) {
-	if nameNames[name] && c.announced == nil {
+	if isNameName(name) && c.announced == nil {
 		c.announced = c.p.announcedBy(text)
 	}
 }
@@ -191,11 +191,11 @@ func (c *Container) Announce(name, text string) {
 func (c *Container) Member(name string, walk func(renamed bool)) {
 	p, delta := c.p, c.p.delta
 	p.path[c.last].name = name
-	edits := p.name(name)
+	c.key = p.r.Named(name)
+	edits := p.name(name, c.key)
 	if len(edits) > 0 {
 		p.path[c.last].name = apply(name, edits)
 	}
-	c.key = p.r.Named(name)
 	c.speaker = c.speaker || c.key.speaker
 	walk(len(edits) > 0)
 	p.delta = delta

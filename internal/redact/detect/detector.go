@@ -316,7 +316,7 @@ func (r *Detector) Named(name string) *Name { return r.keys.get(name, r.classify
 
 func (r *Detector) classify(name string) *Name {
 	k := classifyKey(name)
-	r.services.each(name, func(int, int) { k.service = true })
+	k.service = r.services.any(name)
 	k.digest = k.digest && !k.service
 	if len(r.secretKeys) > 0 && anySequence(splitWords(name), r.secretKeys) {
 		k.secret, k.protocol = true, false

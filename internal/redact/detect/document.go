@@ -20,15 +20,26 @@ type frame struct {
 	speaker       bool // object: one of its members says who speaks
 	// announced is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	announced *Name
-	// unnamed is a string under one of valueNames that came before the member that names it.
-	unnamed *jsonscan.Token
+	// unnamed is a string under one of valueNames that came before the member that names it; the zero token if there is none.
+	unnamed jsonscan.Token
 }
 
-// nameNames and valueNames are the members of an object that holds a name and its value.
-var (
-	nameNames  = map[string]bool{"name": true, "key": true, "header": true, "variable": true, "field": true, "Name": true, "Key": true}
-	valueNames = map[string]bool{"value": true, "Value": true, "val": true, "content": true, "data": true}
-)
+// isNameName and isValueName hold for the members of an object that holds a name and its value.
+func isNameName(name string) bool {
+	switch name {
+	case "name", "key", "header", "variable", "field", "Name", "Key":
+		return true
+	}
+	return false
+}
+
+func isValueName(name string) bool {
+	switch name {
+	case "value", "Value", "val", "content", "data":
+		return true
+	}
+	return false
+}
 
 // document returns the edits of a valid JSON text, or of several, one behind the other.
 func (p *Walk) document(s string, k *Name) (edits []edit) {
@@ -76,11 +87,11 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 		case jsonscan.Key:
 			name, v := decoded(s, t)
 			p.path[len(p.path)-1].name = name
-			if of := p.name(name); len(of) > 0 {
+			top.key = p.r.Named(name)
+			if of := p.name(name, top.key); len(of) > 0 {
 				p.path[len(p.path)-1].name = apply(name, of)
 				edits = p.inside(edits, t.Start+1, v, of)
 			}
-			top.key = p.r.Named(name)
 			top.speaker = top.speaker || top.key.speaker
 		case jsonscan.String:
 			raw := s[t.Start+1 : t.End-1]
@@ -91,8 +102,8 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 					key = p.inherited
 				}
 				if p.knownClean(p.cleanKey(cleanRaw, raw, key)) {
-					if top.object && valueNames[p.path[len(p.path)-1].name] && top.announced == nil {
-						top.unnamed = &t
+					if top.object && isValueName(p.path[len(p.path)-1].name) && top.announced == nil {
+						top.unnamed = t
 					}
 					if len(frames) > 1 {
 						p.note(raw, key, false, streamPiece{raw: true, at: t.Start + 1, end: t.End - 1})
@@ -111,16 +122,16 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 				p.learnClean(p.cleanKey(cleanRaw, raw, key), before)
 			}
 			edits = p.inside(edits, t.Start+1, v, of)
-			if top.object && valueNames[p.path[len(p.path)-1].name] && top.announced == nil {
-				top.unnamed = &t
-			} else if u := top.unnamed; u != nil && top.announced != nil {
-				top.unnamed = nil
+			if top.object && isValueName(p.path[len(p.path)-1].name) && top.announced == nil {
+				top.unnamed = t
+			} else if u := top.unnamed; u.Kind == jsonscan.String && top.announced != nil {
+				top.unnamed = jsonscan.Token{}
 				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.Start && e.start < u.End })
 				key := top.announced
 				if p.inherited != nil {
 					key = p.inherited
 				}
-				unnamed, how := decoded(s, *u)
+				unnamed, how := decoded(s, u)
 				edits = p.inside(edits, u.Start+1, how, p.leaf(unnamed, key))
 				slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 			}
@@ -192,16 +203,16 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 	key := top.key
 	if top.object {
 		switch name := p.path[len(p.path)-1].name; {
-		case nameNames[name]:
+		case isNameName(name):
 			top.announced = cmp.Or(p.announcedBy(text), top.announced)
-		case valueNames[name] && top.announced != nil:
+		case isValueName(name) && top.announced != nil:
 			return top.announced
 		}
 		return key
 	}
 	announced := top.announced
 	top.announced = nil
-	if isFlag(text) || headerNames[text] {
+	if isFlag(text) || isHeaderName(text) {
 		if k := p.r.Named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
 			top.announced = k
 		}
@@ -226,8 +237,14 @@ func isFlag(text string) bool {
 	return true
 }
 
-// headerNames are names of HTTP headers with credentials, which stand before their values in lists of pairs.
-var headerNames = wordSet("Authorization authorization Proxy-Authorization proxy-authorization X-API-Key X-Api-Key x-api-key Cookie cookie Set-Cookie set-cookie api-key")
+// isHeaderName holds for names of HTTP headers with credentials, which stand before their values in lists of pairs.
+func isHeaderName(text string) bool {
+	switch text {
+	case "Authorization", "authorization", "Proxy-Authorization", "proxy-authorization", "X-API-Key", "X-Api-Key", "x-api-key", "Cookie", "cookie", "Set-Cookie", "set-cookie", "api-key":
+		return true
+	}
+	return false
+}
 
 // inside appends the edits of a string's content, which was decoded by v, as edits of the text that holds the string at at.
 func (p *Walk) inside(edits []edit, at int, v *view, of []edit) []edit {
@@ -241,13 +258,9 @@ func (p *Walk) inside(edits []edit, at int, v *view, of []edit) []edit {
 	return edits
 }
 
-// name returns the edits of a key. A hit in a key is tokenised in every mode, or two keys could become one.
-func (p *Walk) name(name string) []edit {
-	if len(name) < 8 {
-		return nil
-	}
-	k := p.r.Named(name)
-	if k.clean.Load() || allTokens(name) {
+// name returns the edits of a key, which says k about its value. A hit in a key is tokenised in every mode, or two keys could become one.
+func (p *Walk) name(name string, k *Name) []edit {
+	if len(name) < 8 || k.clean.Load() || allTokens(name) {
 		return nil
 	}
 	if len(p.r.search(name, nameOfValue, nil, 0, p.sure)) == 0 {

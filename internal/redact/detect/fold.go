@@ -20,6 +20,11 @@ func foldable(s string) bool {
 		return true
 	}
 	i := 0
+	for ; i+32 <= len(s); i += 32 {
+		if (load(s, i)|load(s, i+8)|load(s, i+16)|load(s, i+24))&0x8080808080808080 != 0 {
+			return true
+		}
+	}
 	for ; i+8 <= len(s); i += 8 {
 		if load(s, i)&0x8080808080808080 != 0 {
 			return true

@@ -5,6 +5,7 @@ package detect
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -146,10 +147,12 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// keyCache remembers names: they repeat with every span. It is bounded, because senders choose them.
+// keyCache remembers names: they repeat with every span. It is bounded, because senders choose them. Those that are settled are read without a lock.
 type keyCache struct {
-	names sync.Map // string → *Name
-	count atomic.Int64
+	settled atomic.Pointer[map[string]*Name]
+	sync.Mutex
+	fresh  map[string]*Name // those that came since
+	misses int              // how often a name was not among the settled ones since
 }
 
 const (
@@ -161,16 +164,42 @@ func (c *keyCache) get(name string, classify func(string) *Name) *Name {
 	if len(name) > maxKeyBytes {
 		return classify(name)
 	}
-	if info, ok := c.names.Load(name); ok {
-		return info.(*Name)
+	if names := c.settled.Load(); names != nil {
+		if k := (*names)[name]; k != nil {
+			return k
+		}
 	}
-	info := classify(name)
-	if c.count.Add(1) > maxCachedKeys {
-		c.names.Clear()
-		c.count.Store(0)
+	c.Lock()
+	defer c.Unlock()
+	k := c.fresh[name]
+	if k == nil {
+		if c.fresh == nil {
+			c.fresh = map[string]*Name{}
+		}
+		k = classify(name)
+		c.fresh[strings.Clone(name)] = k
 	}
-	c.names.Store(strings.Clone(name), info)
-	return info
+	c.settle()
+	return k
+}
+
+// settle counts a miss. When they are so many that a copy of all names is worth it, it makes one.
+func (c *keyCache) settle() {
+	settled := map[string]*Name{}
+	if names := c.settled.Load(); names != nil {
+		settled = *names
+	}
+	if c.misses++; c.misses <= len(settled)/2 {
+		return
+	}
+	if len(settled)+len(c.fresh) > maxCachedKeys {
+		settled = nil
+	}
+	all := make(map[string]*Name, len(settled)+len(c.fresh))
+	maps.Copy(all, settled)
+	maps.Copy(all, c.fresh)
+	c.settled.Store(&all)
+	c.fresh, c.misses = nil, 0
 }
 
 // ProtocolName is the name of a field whose value is an id or a version.

@@ -5,6 +5,7 @@ package detect
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -74,16 +75,31 @@ func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure
 	if len(k.ids) > 0 && f.on.national && decoded == 0 {
 		f.labelled(0, k.ids)
 	}
-	f.emails()
-	f.numbers()
-	f.ipv6()
+	has := marksOf(s)
+	if has&markAt != 0 {
+		f.emails()
+	}
+	if has&markDigit != 0 {
+		f.numbers()
+	}
+	if has&markColon != 0 {
+		f.ipv6()
+	}
 	f.runs()
-	f.tildes()
+	if has&markTilde != 0 {
+		f.tildes()
+	}
 	f.userRules()
 	if decoded < maxDecoded {
-		f.escaped()
-		f.percent()
-		f.folded()
+		if has&markEscape != 0 {
+			f.escaped()
+		}
+		if has&markPercent != 0 {
+			f.percent()
+		}
+		if has&markFold != 0 {
+			f.folded()
+		}
 	}
 	if r.work != nil {
 		r.work.Add(int64(len(s) + f.work))
@@ -135,30 +151,41 @@ func united(in []found) []found {
 
 // keywords runs the rules that hang on a word.
 func (f *finder) keywords() {
-	f.r.words.each(f.s, func(at, id int) {
-		for _, a := range f.r.actions[id] {
-			switch a.kind {
-			case actRule:
-				r := f.r.rules[a.rule]
-				if r.Class == Guess && (f.sure || f.k.protocol) {
-					continue
-				}
-				f.pattern(r, a.rule, a.word, at)
-			case actAssignment:
-				f.assignment(at + a.word)
-			case actURL:
-				f.url(at)
-			case actPassword:
-				f.password(at, at+a.word)
-			case actLabel:
-				if end := at + a.word; at == 0 || !isWord(f.s[at-1]) || f.s[at-1] == '_' {
-					if end == len(f.s) || !isAlpha(f.s[end]) || f.s[end] == 's' {
-						f.labelled(end, a.ids)
-					}
+	var store [64]wordAt
+	for i := 0; i < len(f.s); {
+		var words []wordAt
+		i, words = f.r.words.next(f.s, i, store[:0])
+		for _, w := range words {
+			f.word(w.at, f.r.actions[w.id])
+		}
+	}
+}
+
+// word does what a word sets off that stands at at.
+func (f *finder) word(at int, actions []action) {
+	for i := range actions {
+		a := &actions[i]
+		switch a.kind {
+		case actRule:
+			r := f.r.rules[a.rule]
+			if r.Class == Guess && (f.sure || f.k.protocol) {
+				continue
+			}
+			f.pattern(r, a.rule, a.word, at)
+		case actAssignment:
+			f.assignment(at + a.word)
+		case actURL:
+			f.url(at)
+		case actPassword:
+			f.password(at, at+a.word)
+		case actLabel:
+			if end := at + a.word; at == 0 || !isWord(f.s[at-1]) || f.s[at-1] == '_' {
+				if end == len(f.s) || !isAlpha(f.s[end]) || f.s[end] == 's' {
+					f.labelled(end, a.ids)
 				}
 			}
 		}
-	})
+	}
 }
 
 // pattern runs a rule at one of its words, unless that stands in what the rule has looked at already.
@@ -212,6 +239,10 @@ func (f *finder) runs() {
 	const least = 22
 	for i := 0; i+least <= len(s); {
 		// A run that holds all of [i, i+least) is found by its last byte first: most text is skipped word by word.
+		if n := behindGap8(load(s, i+least-8)); n > 0 {
+			i += least - 8 + n
+			continue
+		}
 		j := i + least - 1
 		for j >= i && isBase64(s[j]) {
 			j--
@@ -231,6 +262,12 @@ func (f *finder) runs() {
 		f.run(i, end)
 		i = end + 1
 	}
+}
+
+// behindGap8 returns how many of eight bytes stand before or on the last one below '+', as spaces and quotes are; 0 if there is none.
+func behindGap8(x uint64) int {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	return (bits.Len64(^((x|high)-low*'+')&^x&high) + 7) / 8
 }
 
 var base64Chars = func() (t [256]bool) {

@@ -219,6 +219,9 @@ func allTokens(s string) bool {
 
 // text returns the edits of a text that is no JSON as a whole. JSON documents inside of it are read as such.
 func (p *Walk) text(s string, k *Name) (edits []edit) {
+	if marksOf(s)&(markBracket|markData) == 0 {
+		return p.piece(nil, s, 0, len(s), k)
+	}
 	if docs := eventData(s); len(docs) > 1 && p.nested < maxNested {
 		return p.eventStream(s, docs, k)
 	}
