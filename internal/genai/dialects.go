@@ -277,7 +277,7 @@ var observations = sync.Pool{New: func() any { return new(dialect.Observation) }
 // Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
 func Read(s *dialect.Source) *dialect.Observation {
 	s = withDetails(s)
-	o := &dialect.Observation{}
+	o := &dialect.Observation{Lists: s.Lists}
 	for i, d := range dialectsOf(s) {
 		if i == 0 { // the primary dialect has nothing to leave alone
 			if o.Class, o.RunSpan = classOf(d, s); o.Class != dialect.Unclassified {
@@ -287,9 +287,10 @@ func Read(s *dialect.Source) *dialect.Observation {
 				o.Dialects = append(o.Dialects, d.ID)
 				continue
 			}
-			*o = dialect.Observation{}
+			*o = dialect.Observation{Lists: s.Lists}
 		}
 		next := observations.Get().(*dialect.Observation)
+		next.Lists = s.Lists
 		next.Class, next.RunSpan = classOf(d, s)
 		if o.Class != dialect.Unclassified && next.Class != o.Class {
 			if next.Class != dialect.Unclassified {
@@ -323,6 +324,7 @@ func Read(s *dialect.Source) *dialect.Observation {
 		}
 	}
 	readCommon(s, o)
+	o.Lists = nil
 	return o
 }
 

@@ -32,6 +32,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/spandigest"
 	"github.com/tapedeck/tapedeck/tape"
@@ -131,9 +132,10 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 		n := &node{id: s.Span.SpanID(), source: s}
 		nodes = append(nodes, n)
 	}
-	made := messages{}
+	made, lists := messages{}, &decode.Lists{}
 	for _, n := range nodes {
 		n.made = made
+		n.source.Lists = lists
 		n.read()
 		if twin, ok := twinOf[n.parent]; ok {
 			n.parent = twin
@@ -196,6 +198,9 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 // conflictsOf counts the payloads under one id that disagree with those before them. Payloads that differ only in that one holds the
 // content to which another refers do not: that is how content that was fetched later comes in.
 func conflictsOf(items []evidence.Item) int {
+	if len(items) == 1 {
+		return 0
+	}
 	type contents map[string]pcommon.Value
 	payloads := map[evidence.Digest]contents{}
 	conflicts := -1 // the first is none

@@ -53,6 +53,50 @@ func ParseWithin(text string, maxDepth, maxValues int) (Value, error) {
 	return v, nil
 }
 
+// ParseElements reads one JSON array element by element, from where reading it may have been left: behind is the offset behind an element
+// (0: from the beginning), and values is how many values were read up to there. Each element comes with both for what follows it. An
+// error is that of Parse, and comes where the text stops to be an array.
+func ParseElements(text string, behind, values int, each func(element Value, behind, values int) bool) error {
+	p := parser{text: text, pos: behind, maxDepth: MaxDepth, left: MaxValues - values}
+	defer p.release()
+	done := false
+	if behind == 0 {
+		p.space()
+		if p.pos >= len(text) || text[p.pos] != '[' {
+			return p.fail("no array")
+		}
+		p.left--
+		p.pos++
+		p.space()
+		if done = p.pos < len(text) && text[p.pos] == ']'; done {
+			p.pos++
+		}
+	} else {
+		var err error
+		if done, err = p.next(']'); err != nil {
+			return err
+		}
+	}
+	for !done {
+		p.space()
+		e, err := p.value(1)
+		if err != nil {
+			return err
+		}
+		if !each(e, p.pos, MaxValues-p.left) {
+			return nil
+		}
+		if done, err = p.next(']'); err != nil {
+			return err
+		}
+	}
+	p.space()
+	if p.pos != len(text) {
+		return p.fail("data after the value")
+	}
+	return nil
+}
+
 type parser struct {
 	text     string
 	pos      int

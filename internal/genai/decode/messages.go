@@ -54,34 +54,57 @@ func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) 
 }
 
 func messageList(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
-	if v.Len() == 0 {
-		return nil, true
-	}
-	var out []Message
-	responseItem := false // the last message was made of items of the Responses API, further items of the same turn join it
+	list := messageReader{role: role, depth: depth}
 	for _, m := range v.Members() {
-		e := m.Value
-		if item, ok := ResponseItem(e); ok {
-			if last := len(out) - 1; responseItem && item.Role == tape.RoleAssistant && out[last].Role == tape.RoleAssistant {
-				out[last].Parts = append(out[last].Parts, item.Parts...)
-			} else {
-				out = append(out, item)
-			}
-			responseItem = true
-			continue
-		}
-		responseItem = false
-		if e.Kind() == exactjson.Object && isPartOnly(e) {
+		switch list.add(m.Value) {
+		case noMessage:
+			return nil, false
+		case partOnly:
 			// a bare list of parts is one message
 			return []Message{MessageWith(role, "", Parts(v))}, true
 		}
-		messages, ok := messagesAt(e, role, depth+1)
-		if !ok {
-			return nil, false
-		}
-		out = append(out, messages...)
 	}
-	return out, true
+	return list.out, true
+}
+
+// messageReader reads a message list element by element.
+type messageReader struct {
+	role  tape.Role
+	depth int
+	out   []Message
+	// responseItem says that the last message was made of items of the Responses API. Further items of the same turn join it.
+	responseItem bool
+}
+
+// element is what an element of a message list is.
+type element uint8
+
+const (
+	someMessages element = iota
+	partOnly             // a part and no message
+	noMessage
+)
+
+func (l *messageReader) add(e exactjson.Value) element {
+	if item, ok := ResponseItem(e); ok {
+		if last := len(l.out) - 1; l.responseItem && item.Role == tape.RoleAssistant && l.out[last].Role == tape.RoleAssistant {
+			l.out[last].Parts = append(l.out[last].Parts, item.Parts...)
+		} else {
+			l.out = append(l.out, item)
+		}
+		l.responseItem = true
+		return someMessages
+	}
+	l.responseItem = false
+	if e.Kind() == exactjson.Object && isPartOnly(e) {
+		return partOnly
+	}
+	messages, ok := messagesAt(e, l.role, l.depth+1)
+	if !ok {
+		return noMessage
+	}
+	l.out = append(l.out, messages...)
+	return someMessages
 }
 
 // isPartOnly reports an object that is a message part and no message.

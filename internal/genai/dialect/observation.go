@@ -45,6 +45,8 @@ type Source struct {
 	Notes []Note
 	// Addition says that the span is one of another source's Also.
 	Addition bool
+	// Lists are the message lists that were read of the same trace; nil: none is remembered.
+	Lists *decode.Lists
 	// Dialects are those that speak of the item, primary first; package genai fills them when it first needs them. Scope and span
 	// are not to change afterwards.
 	Dialects []*Dialect
@@ -127,6 +129,9 @@ type Observation struct {
 	Extra map[string][]exactjson.Member
 
 	Notes []Note
+
+	// Lists are those of the source, for reading.
+	Lists *decode.Lists
 }
 
 // Note is a remark on the reading of an item. It becomes a finding.

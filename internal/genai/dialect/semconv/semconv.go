@@ -198,8 +198,10 @@ func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialec
 		}
 		return nil, ""
 	}
-	if v.Kind() == exactjson.String && decode.LooksJSON(v.Str()) {
-		text := strings.TrimSpace(v.Str())
+	if text, ok := decode.TrimmedJSON(v); ok {
+		if messages, ok := o.Lists.Messages(text, role); ok {
+			return messages, ""
+		}
 		if parsed, err := exactjson.Parse(text); err == nil {
 			v = parsed
 		} else if parsed, lossy, ok := decode.Python(text); ok && !lossy {
