@@ -268,3 +268,10 @@ func (m *tokenMatch) token(token, live string) verdict {
 		return differs
 	}
 }
+
+// VerifiedRedaction reports that a recorded value holds tokens in place of what was redacted, that all else is equal, and that each token
+// stands for the live text in its place. Without a verifier only tokens that the live value holds too are verified.
+func VerifiedRedaction(recorded, live exactjson.Value, verifier TokenVerifier) bool {
+	m := tokenMatch{verifier: verifier, left: maxCandidates}
+	return holdsToken(recorded, false) && m.value(recorded, live, maxTextLayers) == verified
+}

@@ -13,7 +13,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +31,7 @@ const tokenVariable = "TAPEDECK_ORACLE_TOKEN"
 type serveFlags struct {
 	refs
 	oracle    string
+	model     string
 	listen    oraclehttp.Listen
 	tokenFile string
 	realtime  bool
@@ -46,15 +46,24 @@ type serveFlags struct {
 func newServe() *cobra.Command {
 	f := serveFlags{body: oraclehttp.DefaultMaxBody}
 	cmd := &cobra.Command{
-		Use:   "serve --oracle REF",
-		Short: "Answer the tool calls of a replay over HTTP",
-		Long: `Answer tool calls from the oracle of a run: the recorded answer, or a typed miss,
-never a guess. Every replay_run_id is a session of its own. docs/oracle.md
-describes the protocol, and the server itself does at /openapi.json.
+		Use:   "serve --oracle REF | --model REF",
+		Short: "Answer the tool calls and the model calls of a replay over HTTP",
+		Long: `Answer tool calls from the oracle of a run (--oracle) and model calls from its tape
+(--model): the recorded answer, or a typed miss, never a guess. One server can do
+both.
+
+Every replay_run_id is a session of the oracle of its own. docs/oracle.md describes
+its protocol, and the server itself does at /openapi.json.
+
+The model stub speaks the protocols of OpenAI (chat completions, responses),
+Anthropic (messages) and Gemini (generateContent), whole and streamed: set the base
+URL of the SDK to the address of the server, with /v1 behind it for OpenAI. It
+answers a request whose conversation is recorded. docs/replay.md says what counts,
+and what of an answer is made up.
 
 REF is the path or URL of a tape.json, of an oracle.json or of the folder that
-holds them; a run id or trace id with --deck; or a deck, of which every run can
-be asked for.
+holds them; a run id or trace id with --deck; or, for --oracle, a deck, of which
+every run can be asked for. --model needs a tape.
 
 The server listens on loopback. To listen elsewhere it demands a bearer token,
 from --token-file or the environment variable ` + tokenVariable + `, or
@@ -64,6 +73,7 @@ A line of JSON with the address goes to stdout, and when the server is interrupt
 the report of each open session. Misses are named on stderr. The exit code is 0 if
 every call was served, 1 if some were missed, 2 if the server could not start.`,
 		Example: `  tapedeck serve --oracle ./tape.json
+  tapedeck serve --model ./tape.json --oracle ./tape.json
   tapedeck serve --oracle 4bf92f35 --deck s3://tapes/prod --rules rules.yaml
   tapedeck serve --oracle ./deck --listen 0.0.0.0:8321 --token-file /run/secrets/oracle`,
 		Args: cobra.NoArgs,
@@ -72,7 +82,8 @@ every call was served, 1 if some were missed, 2 if the server could not start.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.oracle, "oracle", "", "what to answer from (required)")
+	flags.StringVar(&f.oracle, "oracle", "", "what to answer tool calls from")
+	flags.StringVar(&f.model, "model", "", "the tape to answer model calls from")
 	f.add(cmd, "--oracle ID")
 	f.addUnverified()
 	flags.StringVar(&f.listen.Address, "listen", "127.0.0.1:8321", "where to listen; port 0 takes a free one")
@@ -93,8 +104,8 @@ every call was served, 1 if some were missed, 2 if the server could not start.`,
 func (f *serveFlags) config() (oraclehttp.Config, error) {
 	c := oraclehttp.Config{MaxBody: int64(f.body), MaxSessions: f.sessions, MaxCalls: f.calls, SessionAge: f.age, Speed: float64(f.speed)}
 	switch {
-	case f.oracle == "":
-		return c, errors.New("--oracle is missing: what to answer from")
+	case f.oracle == "" && f.model == "":
+		return c, errors.New("--oracle and --model are missing: what to answer from")
 	case f.sessions < 1 || f.calls < 1 || f.age <= 0:
 		return c, errors.New("--max-sessions, --max-calls and --session-age must be positive")
 	case f.realtime && f.speed != 0:
@@ -124,9 +135,16 @@ const serveGCPercent = 800
 
 // serving is the line about a server that has started.
 type serving struct {
-	Listening string `json:"listening"`
-	RunID     string `json:"run_id,omitempty"` // absent when it serves a deck
-	Entries   int    `json:"entries,omitempty"`
+	Listening string        `json:"listening"`
+	RunID     string        `json:"run_id,omitempty"` // of the oracle; absent when it serves a deck
+	Entries   int           `json:"entries,omitempty"`
+	Model     *servingModel `json:"model,omitempty"`
+}
+
+// servingModel is the part of it about the model stub.
+type servingModel struct {
+	RunID string `json:"run_id"`
+	Turns int    `json:"turns"`
 }
 
 func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err error) {
@@ -138,22 +156,18 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 	if err != nil {
 		return err
 	}
-	library, started, closer, err := f.openLibrary(ctx, options)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closer()) }()
-	var mu sync.Mutex // of what follows, and of stderr
-	missed := false
-	config.Library = library
-	config.Answered = func(_ context.Context, replayRunID string, q *oracle.Query, a *oracle.Answer) {
-		if a.Outcome.Served() {
-			return
+	all := services{localOnly: config.LocalOnly, stderr: stderr}
+	defer func() { err = errors.Join(err, all.closeLibrary()) }()
+	var started serving
+	if f.oracle != "" {
+		if started, err = all.addOracle(ctx, f, config, options); err != nil {
+			return err
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		missed = missed || a.Outcome.Missed()
-		say(stderr, "replay %s call %d: %s: %s %s%s", replayRunID, a.Call, a.Outcome, q.ToolName, q.ArgsHash, f.match.hint(a.Outcome))
+	}
+	if f.model != "" {
+		if started.Model, err = all.addModel(ctx, f, config, options); err != nil {
+			return err
+		}
 	}
 	listener, err := f.listen.Open(ctx)
 	if err != nil {
@@ -174,16 +188,13 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 		// second.
 		defer debug.SetGCPercent(debug.SetGCPercent(serveGCPercent))
 	}
-	handler := oraclehttp.NewHandler(config)
-	if err := oraclehttp.Serve(ctx, listener, handler); err != nil {
+	if err := oraclehttp.Serve(ctx, listener, &all); err != nil {
 		return err
 	}
-	for _, r := range handler.Reports() {
-		if err := printLine(stdout, r); err != nil {
-			return err
-		}
+	if err := all.report(stdout); err != nil {
+		return err
 	}
-	if missed {
+	if all.missed.Load() {
 		return &exitError{code: exitPartial}
 	}
 	return nil

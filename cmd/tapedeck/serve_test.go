@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/interop"
+	"github.com/tapedeck/tapedeck/internal/interop/chat"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
 
@@ -158,7 +160,8 @@ func TestServeRefusesToStart(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "--oracle is missing"},
+		{nil, "--oracle and --model are missing"},
+		{[]string{"--model", file}, "an oracle file holds no model calls"},
 		{[]string{"--oracle", file, "--listen", "0.0.0.0:0"}, "refused to listen beyond loopback without a token"},
 		{[]string{"--oracle", file, "--listen", ":0"}, "refused to listen beyond loopback without a token"},
 		{[]string{"--oracle", file, "--token-file", write(t, "token", "\n")}, "is empty"},
@@ -191,4 +194,64 @@ func TestServeTakesTheTokenFromTheEnvironment(t *testing.T) {
 	if code, _ := s.end(t); code != exitOK {
 		t.Error(code)
 	}
+}
+
+func TestServeAnswersModelCallsBesideToolCalls(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tape.json")
+	if err := os.WriteFile(file, modelTape(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, "--model", file, "--oracle", file)
+	if s.Model == nil || s.Model.Turns != 2 || s.Entries != 1 {
+		t.Fatalf("%+v", s.serving)
+	}
+	ask := func(body string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.Listening+"/v1/chat/completions", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	if status, body := ask(`{"model":"m","messages":[{"role":"user","content":"How many?"}]}`); status != 200 || !strings.Contains(body, `"name":"count"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := s.call(t, "/v1/tool-calls", "", `"tool_name":"count","args":{"of":"apples"}`); status != 200 || !strings.Contains(body, `"response":"seven"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := ask(`{"model":"m","messages":[{"role":"user","content":"What is the password ghp_0123456789abcdefghijABCDEFGHIJ012345?"}]}`); status != 422 || strings.Contains(body, "ghp_0") {
+		t.Errorf("%d %s", status, body)
+	}
+	s.stop()
+	rest, err := io.ReadAll(s.stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := <-s.code; code != exitPartial {
+		t.Errorf("code %d", code)
+	}
+	if out := string(rest); !strings.Contains(out, `"turns":2,"missed":1`) || !strings.Contains(s.stderr.String(), "model call 2: no_turn") {
+		t.Errorf("%s\n%s", out, s.stderr)
+	}
+}
+
+// modelTape is a sealed tape of a question, a tool call and an answer.
+func modelTape(t *testing.T) []byte {
+	t.Helper()
+	runs, err := chat.Decode([]byte(`{"messages":[{"role":"user","content":"How many?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"count","arguments":"{\"of\":\"apples\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"seven"},{"role":"assistant","content":"Seven."}]}`+"\n"), interop.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := runs[0].Tape.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	return runs[0].Tape.AppendJSON(nil)
 }

@@ -131,17 +131,28 @@ func (h *Handler) Reports() []Report { return h.sessions.reports() }
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case h.config.LocalOnly && !localHost(r.Host):
-		fail(w, problem{http.StatusForbidden, "foreign_host", "this server answers requests for localhost only"})
-	case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") == "cross-site" || r.Header.Get("Sec-Fetch-Site") == "same-site":
-		// No agent sends these; browsers do for every page that asks.
-		fail(w, problem{http.StatusForbidden, "browser", "web pages are not served"})
+	case Foreign(w, r, h.config.LocalOnly):
 	case h.config.Token != "" && r.URL.Path != "/healthz" && !h.authorised(r):
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		fail(w, problem{http.StatusUnauthorized, "unauthorised", "a bearer token is needed"})
 	default:
 		h.mux.ServeHTTP(&jsonErrors{ResponseWriter: w}, r)
 	}
+}
+
+// Foreign refuses requests that no client on this machine sends: those for a host that is not loopback, where localOnly is set, and those
+// of web pages. It reports that it has.
+func Foreign(w http.ResponseWriter, r *http.Request, localOnly bool) bool {
+	switch site := r.Header.Get("Sec-Fetch-Site"); {
+	case localOnly && !localHost(r.Host):
+		fail(w, problem{http.StatusForbidden, "foreign_host", "this server answers requests for localhost only"})
+	case r.Header.Get("Origin") != "" || site == "cross-site" || site == "same-site":
+		// No agent sends these; browsers do for every page that asks.
+		fail(w, problem{http.StatusForbidden, "browser", "web pages are not served"})
+	default:
+		return false
+	}
+	return true
 }
 
 // authorised compares digests, so that the time tells nothing of the token, its length included.

@@ -126,8 +126,9 @@ const (
 	drainTimeout  = 10 * time.Second
 )
 
-// Serve answers until the context ends, lets running requests finish, and closes the listener.
-func Serve(ctx context.Context, listener net.Listener, h *Handler) error {
+// Serve answers until the context ends, lets running requests finish, and closes the listener. A handler that can be closed is closed
+// before: what waits in it then answers at once.
+func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
@@ -138,7 +139,9 @@ func Serve(ctx context.Context, listener net.Listener, h *Handler) error {
 		return err
 	case <-ctx.Done():
 	}
-	h.Close()
+	if waiting, ok := h.(interface{ Close() }); ok {
+		waiting.Close()
+	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	err := server.Shutdown(drain)

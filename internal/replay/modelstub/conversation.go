@@ -1,0 +1,184 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package modelstub
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// conversation is what a model is sent, in a form in which the dialects of instrumentations and of providers agree: instructions apart,
+// consecutive texts of one side together, results at the calls that they answer.
+type conversation struct {
+	system  string
+	entries []*entry
+	unknown bool // the recording lacks the whole or an end of it
+}
+
+// entry is what one side said without interruption.
+type entry struct {
+	role    tape.Role // RoleUser or RoleAssistant
+	text    string
+	media   int // images, files and what else is not compared
+	calls   []*called
+	closed  bool // results came: what the assistant says next is another answer
+	unknown bool // the recording lacks a part of it
+}
+
+// called is a tool call and its result.
+type called struct {
+	name     string
+	args     exactjson.Value
+	id       string
+	answered bool
+	result   exactjson.Value
+	isError  bool
+	also     []exactjson.Value // other recorded forms of the result
+	unknown  bool              // the recording lacks the result, or an end of it
+}
+
+// add appends a message. incomplete says that the recording lacks something of it.
+func (c *conversation) add(m tape.Message, incomplete bool) {
+	if m.Role == tape.RoleSystem {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartText {
+				c.system = joined(c.system, p.Text)
+			}
+		}
+		c.unknown = c.unknown || incomplete
+		return
+	}
+	for i := range m.Parts {
+		if m.Parts[i].Type == tape.PartToolResult {
+			c.result(&m.Parts[i], incomplete)
+		}
+	}
+	var to *entry
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Type == tape.PartToolResult || p.Type == tape.PartReasoning {
+			continue
+		}
+		if to == nil {
+			to = c.entryOf(m.Role)
+			to.unknown = to.unknown || incomplete
+		}
+		switch p.Type {
+		case tape.PartText:
+			to.text = joined(to.text, p.Text)
+		case tape.PartToolCall:
+			to.calls = append(to.calls, &called{name: p.Name, args: p.Args, id: p.ID})
+		default:
+			to.media++
+		}
+	}
+}
+
+// entryOf is the entry that a message of a role continues, or a new one.
+func (c *conversation) entryOf(role tape.Role) *entry {
+	if role != tape.RoleAssistant {
+		role = tape.RoleUser
+	}
+	if n := len(c.entries); n > 0 && c.entries[n-1].role == role && !c.entries[n-1].closed {
+		return c.entries[n-1]
+	}
+	e := &entry{role: role}
+	c.entries = append(c.entries, e)
+	return e
+}
+
+// result gives a result to the newest open call with its id, else to the first open call without one of the two ids.
+func (c *conversation) result(p *tape.Part, incomplete bool) {
+	var to *called
+	for i := len(c.entries) - 1; i >= 0 && to == nil; i-- {
+		for _, call := range c.entries[i].calls {
+			if !call.answered && (call.id == p.ID && p.ID != "" || (call.id == "" || p.ID == "") && (p.Name == "" || p.Name == call.name)) {
+				to = call
+				c.entries[i].closed = true
+				break
+			}
+		}
+	}
+	if to == nil { // an answer to nothing that is known
+		e := c.entryOf(tape.RoleAssistant)
+		to = &called{name: p.Name, id: p.ID}
+		e.calls, e.closed = append(e.calls, to), true
+	}
+	to.answered, to.result, to.isError = true, plainResult(p.Result), p.IsError
+	to.unknown = to.unknown || incomplete || p.Result.IsAbsent()
+}
+
+// plainResult takes a text out of the list of parts that some protocols put it in.
+func plainResult(v exactjson.Value) exactjson.Value {
+	if v.Kind() != exactjson.Array || v.Len() == 0 {
+		return v
+	}
+	text := ""
+	for _, m := range v.Members() {
+		part := m.Value.Get("text")
+		if kind := m.Value.Get("type").Str(); kind != "text" && kind != "input_text" && kind != "output_text" || part.Kind() != exactjson.String {
+			return v
+		}
+		text = joined(text, part.Str())
+	}
+	return exactjson.StringValue(text)
+}
+
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// answers counts what the assistant has said.
+func (c *conversation) answers() (n int) {
+	for _, e := range c.entries {
+		if e.role == tape.RoleAssistant {
+			n++
+		}
+	}
+	return n
+}
+
+// recorded is the conversation that a model call of a tape sent; unknown where the tape does not hold it.
+func recorded(t *tape.Tape, e *tape.Event, results map[string][]*tape.Event) conversation {
+	c := conversation{}
+	if e.Request == nil || len(e.Request.Messages) == 0 || cut(e.Provenance, "request.messages", true) {
+		c.unknown = true
+	}
+	if e.Request == nil {
+		return c
+	}
+	for i, id := range e.Request.Messages {
+		c.add(t.Messages[id], cut(e.Provenance, "request.messages."+itoa(i), false))
+	}
+	for _, entry := range c.entries {
+		for _, call := range entry.calls {
+			for _, event := range results[call.name+"\x00"+call.id] {
+				call.also = append(call.also, event.Result)
+				for _, other := range event.OtherResults {
+					call.also = append(call.also, other.Result)
+				}
+			}
+		}
+	}
+	return c
+}
+
+// cut reports that the recording lacks a field: itself, or with exactly unset anything within it.
+func cut(p tape.Provenance, field string, exactly bool) bool {
+	for path, label := range p {
+		if path != field && (exactly || !strings.HasPrefix(path, field+".")) {
+			continue
+		}
+		switch label {
+		case tape.Truncated, tape.Missing, tape.External, tape.Masked:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,299 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package modelstub
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Config configures a Handler. Zero values are the defaults.
+type Config struct {
+	Stub *Stub // required
+	// Token is what clients must send as API key; empty asks for none.
+	Token       string
+	MaxBody     int64 // bytes of one request, DefaultMaxBody
+	MaxSessions int   // DefaultMaxSessions
+	// Answered is told each request with its answer. It must be safe for concurrent use.
+	Answered func(session string, a *Answer)
+}
+
+// The defaults.
+const (
+	DefaultMaxBody     = 64 << 20 // images travel in requests
+	DefaultMaxSessions = 1024
+)
+
+// SessionHeader names the session of a request. Without it a path that begins with /session/NAME does, else all requests share one.
+const SessionHeader = "X-Tapedeck-Session"
+
+// Handler serves a stub over HTTP. It is safe for concurrent use.
+type Handler struct {
+	config Config
+	token  [sha256.Size]byte
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+}
+
+// NewHandler returns a handler.
+func NewHandler(c Config) *Handler {
+	if c.MaxBody <= 0 {
+		c.MaxBody = DefaultMaxBody
+	}
+	if c.MaxSessions <= 0 {
+		c.MaxSessions = DefaultMaxSessions
+	}
+	return &Handler{config: c, token: sha256.Sum256([]byte(c.Token)), sessions: map[string]*Session{}}
+}
+
+// Turns is how many model calls the tape holds.
+func (h *Handler) Turns() int { return len(h.config.Stub.turns) }
+
+// SessionReport is the report of a named session.
+type SessionReport struct {
+	Session string `json:"session"`
+	Report
+}
+
+// Reports returns the reports of all sessions, by name.
+func (h *Handler) Reports() (all []SessionReport) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(h.sessions)) {
+		all = append(all, SessionReport{name, h.sessions[name].Report()})
+	}
+	return all
+}
+
+func (h *Handler) session(name string) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[name]
+	if s == nil && len(h.sessions) < h.config.MaxSessions {
+		s = h.config.Stub.NewSession()
+		h.sessions[name] = s
+	}
+	return s
+}
+
+// route says which protocol a path speaks. Prefixes, such as those of Azure or of a gateway, do not matter.
+func route(path string) (p *protocol, model string, stream bool) {
+	switch last := path[strings.LastIndex(path, "/")+1:]; {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return openAIChat, "", false
+	case last == "responses":
+		return openAIResponses, "", false
+	case last == "messages":
+		return anthropicMessages, "", false
+	case strings.HasSuffix(last, ":generateContent"):
+		return geminiGenerate, strings.TrimSuffix(last, ":generateContent"), false
+	case strings.HasSuffix(last, ":streamGenerateContent"):
+		return geminiGenerate, strings.TrimSuffix(last, ":streamGenerateContent"), true
+	}
+	return nil, "", false
+}
+
+const endpoints = "/v1/chat/completions, /v1/responses, /v1/messages, models/MODEL:generateContent and models/MODEL:streamGenerateContent"
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	name, path := req.Header.Get(SessionHeader), req.URL.Path
+	if rest, ok := strings.CutPrefix(path, "/session/"); ok {
+		named, rest, _ := strings.Cut(rest, "/")
+		name, path = cmp.Or(name, named), "/"+rest
+	}
+	p, model, stream := route(path)
+	failure := cmp.Or(p, openAIChat).failure
+	if h.config.Token != "" && !h.authorised(req) {
+		send(w, http.StatusUnauthorized, failure(http.StatusUnauthorized, "authentication_error", "tapedeck: the API key is not the token of this server"))
+		return
+	}
+	s := h.session(name)
+	if s == nil {
+		send(w, http.StatusServiceUnavailable, failure(http.StatusServiceUnavailable, "too_many_sessions", "tapedeck: too many sessions"))
+		return
+	}
+	if p == nil || req.Method != http.MethodPost {
+		h.refuse(w, s, name, openAIChat, Request{API: req.Method + " " + path}, "there is no stub for "+req.Method+" "+path+"; there are "+endpoints)
+		return
+	}
+	body, err := readBody(w, req, h.config.MaxBody)
+	if err != nil {
+		status := http.StatusBadRequest
+		if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		send(w, status, failure(status, "invalid_request_error", "tapedeck: "+err.Error()))
+		return
+	}
+	if p != geminiGenerate {
+		model, stream = body.Get("model").Str(), body.Get("stream").True()
+	}
+	r := &reply{request: requestOf(p, model, stream, body), body: body}
+	if option := p.unsupported(body); option != "" {
+		h.refuse(w, s, name, p, r.request, "the stub of "+p.name+" has no option "+option)
+		return
+	}
+	sent := r.request.Messages
+	r.Answer = s.Answer(r.request)
+	h.tell(name, &r.Answer)
+	h.answer(w, req, s, p, r, sent)
+}
+
+func readBody(w http.ResponseWriter, req *http.Request, limit int64) (exactjson.Value, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, req.Body, limit))
+	if err != nil {
+		return exactjson.Value{}, fmt.Errorf("read the request: %w", err)
+	}
+	body, err := exactjson.Parse(string(text))
+	if err == nil && body.Kind() != exactjson.Object {
+		err = errors.New("not an object")
+	}
+	if err != nil {
+		return body, fmt.Errorf("the request is not JSON: %w", err)
+	}
+	return body, nil
+}
+
+func (h *Handler) tell(session string, a *Answer) {
+	if h.config.Answered != nil {
+		h.config.Answered(session, a)
+	}
+}
+
+// refuse answers what has no stub, and counts it.
+func (h *Handler) refuse(w http.ResponseWriter, s *Session, name string, p *protocol, r Request, why string) {
+	s.mu.Lock()
+	a := s.count(r, Answer{Outcome: Unsupported, reason: why})
+	s.mu.Unlock()
+	h.tell(name, &a)
+	send(w, http.StatusNotImplemented, p.failure(http.StatusNotImplemented, string(Unsupported), "tapedeck: "+why))
+}
+
+// authorised takes the key from where the SDKs of the providers send it.
+func (h *Handler) authorised(req *http.Request) bool {
+	_, bearer, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	for _, key := range []string{bearer, req.Header.Get("X-Api-Key"), req.Header.Get("Api-Key"), req.Header.Get("X-Goog-Api-Key"), req.URL.Query().Get("key")} {
+		sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
+		if subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// Headers of answers.
+const (
+	headerOutcome = "X-Tapedeck-Outcome"
+	headerSeq     = "X-Tapedeck-Event"
+	headerLabels  = "X-Tapedeck-Labels"
+	headerMadeUp  = "X-Tapedeck-Made-Up"
+)
+
+func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p *protocol, r *reply, sent []tape.Message) {
+	header := w.Header()
+	header.Set(headerOutcome, string(r.Outcome))
+	if seq := r.Seq(); seq > 0 {
+		header.Set(headerSeq, itoa(seq))
+	}
+	var labels []string
+	for _, l := range r.Labels {
+		labels = append(labels, string(l))
+	}
+	if len(labels) > 0 {
+		header.Set(headerLabels, strings.Join(labels, ", "))
+	}
+	requestID := "req_tapedeck_" + itoa(r.Call)
+	header.Set("X-Request-Id", requestID)
+	header.Set("Request-Id", requestID)
+	switch {
+	case r.Outcome == RecordedError:
+		status, body := r.recordedError(p)
+		h.finish(w, s, r)
+		header.Set("X-Should-Retry", "false") // what the SDK retried is behind the recorded failure
+		send(w, status, body)
+	case !r.Outcome.Served():
+		header.Set("X-Should-Retry", "false")
+		send(w, http.StatusUnprocessableEntity, p.failure(http.StatusUnprocessableEntity, string(r.Outcome), missText(&r.Answer)))
+	case r.request.Stream:
+		events := p.events(r)
+		s.keep(p, r, sent)
+		h.finish(w, s, r)
+		if p == geminiGenerate && req.URL.Query().Get("alt") != "sse" {
+			list := make([]any, len(events))
+			for i := range events {
+				list[i] = events[i].data
+			}
+			send(w, http.StatusOK, list)
+			return
+		}
+		stream(w, p, events)
+	default:
+		body := p.whole(r)
+		s.keep(p, r, sent)
+		h.finish(w, s, r)
+		send(w, http.StatusOK, body)
+	}
+}
+
+// finish declares what was made up, in a header and in the report.
+func (h *Handler) finish(w http.ResponseWriter, s *Session, r *reply) {
+	slices.Sort(r.madeUp)
+	s.declare(r.Call, r.madeUp, r.left)
+	if len(r.madeUp) > 0 {
+		w.Header().Set(headerMadeUp, strings.Join(r.madeUp, ", "))
+	}
+}
+
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // objects of this package, of texts and numbers
+	}
+	return b.Bytes()
+}
+
+func send(w http.ResponseWriter, status int, v any) {
+	body := encode(v)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client is gone or not; nothing depends on it
+}
+
+func stream(w http.ResponseWriter, p *protocol, events []event) {
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	var b bytes.Buffer
+	for _, e := range events {
+		if p.named {
+			b.WriteString("event: " + e.name + "\n")
+		}
+		b.WriteString("data: ")
+		b.Write(encode(e.data))
+		b.WriteString("\n")
+	}
+	if p.done {
+		b.WriteString("data: [DONE]\n\n")
+	}
+	_, _ = w.Write(b.Bytes())
+}

@@ -1,0 +1,249 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package modelstub
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Label names one way in which a served answer is less than exact.
+type Label string
+
+// The labels of answers, in the order of reports.
+const (
+	ByRule         Label = "rule"              // the conversations agree after the rules were applied
+	BySpacing      Label = "spacing"           // they differ in white space only
+	ByRedaction    Label = "redacted"          // recorded texts hold tokens; each was verified against the live text
+	Rewritten      Label = "rewritten"         // a tool result has the content of a recorded form of it, in another form
+	ByPosition     Label = "position"          // several recorded turns fit; the order of the recording decided
+	OutOfOrder     Label = "out_of_order"      // content decided, and an earlier turn of the same agent has not been asked for
+	NotRecorded    Label = "not_recorded"      // something of the recorded request is missing; the rest and the order decided
+	MediaNotSeen   Label = "media_not_seen"    // images, files and the like count, their content is not compared
+	ToolsDiffer    Label = "tools_differ"      // other tools were offered than in the recording
+	ModelDiffers   Label = "model_differs"     // another model was asked than in the recording
+	CallsRebuilt   Label = "calls_rebuilt"     // the recording lacks the answer; the tool calls that followed it stand for it
+	AnswerRedacted Label = "response_redacted" // the answer holds tokens in place of what was redacted
+)
+
+var labelOrder = []Label{ByRule, BySpacing, ByRedaction, Rewritten, ByPosition, OutOfOrder, NotRecorded, MediaNotSeen, ToolsDiffer, ModelDiffers, CallsRebuilt, AnswerRedacted}
+
+// Difference is the first place at which a live conversation leaves a recorded one.
+type Difference struct {
+	Seq      int    `json:"seq"`                // of the recorded model call
+	Place    string `json:"place"`              // system_prompt; or 1.user, 2.assistant.calls.1.args, …
+	Recorded string `json:"recorded,omitempty"` // an excerpt around the difference
+	Live     string `json:"live,omitempty"`
+}
+
+// comparison is one live conversation against one recorded.
+type comparison struct {
+	stub   *Stub
+	labels map[Label]bool
+	depth  int // places that agree
+	diff   *Difference
+}
+
+// conversations compares from the front. What the recording lacks agrees with everything, and is labelled.
+func (x *comparison) conversations(rec, live *conversation) bool {
+	if rec.unknown {
+		x.labels[NotRecorded] = true
+		return len(rec.entries) > 0 && x.known(rec, live)
+	}
+	if !x.text("system_prompt", "system_prompt", rec.system, live.system) {
+		return false
+	}
+	for i := range max(len(rec.entries), len(live.entries)) {
+		place := itoa(i + 1)
+		if i >= len(rec.entries) || i >= len(live.entries) {
+			return x.differ(place, sketch(rec.entries, i), sketch(live.entries, i))
+		}
+		if !x.entry(place, rec.entries[i], live.entries[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// known reports that each entry that is recorded stands in the live conversation, in order.
+func (x *comparison) known(rec, live *conversation) bool {
+	at := 0
+	for i, e := range rec.entries {
+		found := false
+		for ; at < len(live.entries) && !found; at++ {
+			found = x.entry(itoa(i+1), e, live.entries[at])
+		}
+		if !found {
+			return false
+		}
+		x.diff = nil
+	}
+	return true
+}
+
+func (x *comparison) entry(place string, rec, live *entry) bool {
+	if rec.role != live.role {
+		return x.differ(place, string(rec.role), string(live.role))
+	}
+	place += "." + string(rec.role)
+	field := "text"
+	if rec.role == tape.RoleUser {
+		field = "user_message"
+	}
+	if rec.unknown {
+		x.labels[NotRecorded] = true
+	} else if !x.text(place, field, rec.text, live.text) {
+		return false
+	}
+	if rec.media+live.media > 0 {
+		if rec.media != live.media && !rec.unknown {
+			return x.differ(place+".media", itoa(rec.media), itoa(live.media))
+		}
+		x.labels[MediaNotSeen] = true
+	}
+	if len(rec.calls) != len(live.calls) {
+		return x.differ(place+".calls", callNames(rec.calls), callNames(live.calls))
+	}
+	for i := range rec.calls {
+		if !x.call(place+".calls."+itoa(i+1), rec.calls[i], live.calls[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *comparison) call(place string, rec, live *called) bool {
+	if rec.name != live.name {
+		return x.differ(place, rec.name, live.name)
+	}
+	if !rec.args.IsAbsent() && !x.value(place+".args", rec.name, "args", rec.args, live.args) {
+		return false
+	}
+	if rec.unknown {
+		x.labels[NotRecorded] = true
+		return true
+	}
+	if rec.answered != live.answered {
+		return x.differ(place+".result", answered(rec), answered(live))
+	}
+	if !rec.answered || x.value(place+".result", rec.name, "result", rec.result, live.result) {
+		return true
+	}
+	for _, form := range append([]exactjson.Value{rec.result}, rec.also...) {
+		if oracle.SameAnswer(form, live.result) {
+			x.labels[Rewritten], x.diff = true, nil
+			return true
+		}
+	}
+	return false
+}
+
+func (x *comparison) text(place, field, rec, live string) bool {
+	return x.value(place, "", field, exactjson.StringValue(rec), exactjson.StringValue(live))
+}
+
+// value compares the values as they are, as the rules leave them, but for white space, and with redacted texts in place of live ones.
+func (x *comparison) value(place, tool, field string, rec, live exactjson.Value) bool {
+	if !x.agrees(tool, field, rec, live) {
+		return x.differ(place, text(rec), text(live))
+	}
+	x.depth++
+	return true
+}
+
+func (x *comparison) agrees(tool, field string, rec, live exactjson.Value) bool {
+	if same(rec, live) {
+		return true
+	}
+	if same(x.stub.options.Rules.Apply(tool, field, rec), x.stub.options.Rules.Apply(tool, field, live)) {
+		x.labels[ByRule] = true
+		return true
+	}
+	if slices.Equal(strings.Fields(text(rec)), strings.Fields(text(live))) {
+		x.labels[BySpacing] = true
+		return true
+	}
+	if oracle.VerifiedRedaction(rec, live, x.stub.options.Verifier) {
+		x.labels[ByRedaction] = true
+		return true
+	}
+	return false
+}
+
+// same compares JSON and text that holds JSON alike: what one side carries as a value the other carries as text.
+func same(a, b exactjson.Value) bool {
+	if a.Equal(b) {
+		return true
+	}
+	if (a.Kind() == exactjson.String) == (b.Kind() == exactjson.String) {
+		return false
+	}
+	return oracle.Hash(parsed(a)) == oracle.Hash(parsed(b))
+}
+
+func parsed(v exactjson.Value) exactjson.Value {
+	if v.Kind() == exactjson.String {
+		if inner, err := exactjson.Parse(v.Str()); err == nil {
+			return inner
+		}
+	}
+	return v
+}
+
+func text(v exactjson.Value) string {
+	if v.Kind() == exactjson.String {
+		return v.Str()
+	}
+	return v.JSON()
+}
+
+// excerptBefore and excerptLength bound, in bytes, what of two values is shown around their first difference.
+const (
+	excerptBefore = 20
+	excerptLength = 120
+)
+
+// differ notes the difference and returns false.
+func (x *comparison) differ(place, rec, live string) bool {
+	at := 0
+	for at < min(len(rec), len(live)) && rec[at] == live[at] {
+		at++
+	}
+	at = max(0, at-excerptBefore)
+	excerpt := func(s string) string {
+		return strings.ToValidUTF8(s[min(at, len(s)):min(at+excerptLength, len(s))], "")
+	}
+	x.diff = &Difference{Place: place, Recorded: excerpt(rec), Live: excerpt(x.stub.options.mask(live))}
+	return false
+}
+
+func answered(c *called) string {
+	if !c.answered {
+		return "no result"
+	}
+	return text(c.result)
+}
+
+func callNames(calls []*called) string {
+	var names []string
+	for _, c := range calls {
+		names = append(names, c.name)
+	}
+	return fmt.Sprintf("%d calls: %s", len(calls), strings.Join(names, ", "))
+}
+
+func sketch(entries []*entry, i int) string {
+	if i >= len(entries) {
+		return "the end"
+	}
+	return string(entries[i].role) + ": " + entries[i].text
+}

@@ -1,0 +1,105 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package modelstub
+
+import (
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+var openAIChat = &protocol{
+	name: "openai-chat",
+	unsupported: func(body exactjson.Value) string {
+		if n, given := body.Get("n").Int(); given && n > 1 {
+			return "n greater than 1"
+		}
+		if !body.Get("audio").IsEmpty() {
+			return "audio"
+		}
+		return ""
+	},
+	whole: func(r *reply) any {
+		return object{
+			"id": r.id("chatcmpl-"), "object": "chat.completion", "created": r.created(), "model": r.model(),
+			"choices": []object{{"index": 0, "message": r.chatMessage(), "finish_reason": r.chatFinish(), "logprobs": nil}},
+			"usage":   r.chatUsage(),
+		}
+	},
+	events:  chatEvents,
+	failure: openAIFailure,
+	done:    true,
+}
+
+func openAIFailure(_ int, kind, message string) any {
+	return object{"error": object{"message": message, "type": kind, "param": nil, "code": kind}}
+}
+
+func (r *reply) chatFinish() string {
+	return r.finish("stop", "tool_calls", "length", "content_filter")
+}
+
+func (r *reply) chatMessage() object {
+	r.left = leftOut(r.message, tape.PartText, tape.PartReasoning, tape.PartToolCall)
+	m := object{"role": "assistant", "content": nil, "refusal": nil}
+	if text := r.texts(tape.PartText); text != "" || len(r.calls()) == 0 {
+		m["content"] = text
+	}
+	if reasoning := r.texts(tape.PartReasoning); reasoning != "" {
+		m["reasoning_content"] = reasoning
+	}
+	if calls := r.calls(); len(calls) > 0 {
+		list := []object{}
+		for _, c := range calls {
+			list = append(list, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": argsText(c)}})
+		}
+		m["tool_calls"] = list
+	}
+	return m
+}
+
+func (r *reply) chatUsage() object {
+	u := r.usage(true)
+	return object{
+		"prompt_tokens": u.in, "completion_tokens": u.out, "total_tokens": u.in + u.out,
+		"prompt_tokens_details": object{"cached_tokens": u.read}, "completion_tokens_details": object{"reasoning_tokens": u.reasoning},
+	}
+}
+
+func chatEvents(r *reply) (list []event) {
+	head := object{"id": r.id("chatcmpl-"), "object": "chat.completion.chunk", "created": r.created(), "model": r.model()}
+	chunk := func(choices []object, usage any) {
+		c := object{"choices": choices}
+		for name, value := range head {
+			c[name] = value
+		}
+		if usage != nil {
+			c["usage"] = usage
+		}
+		list = append(list, event{data: c})
+	}
+	delta := func(d object) { chunk([]object{{"index": 0, "delta": d, "finish_reason": nil}}, nil) }
+	r.left = leftOut(r.message, tape.PartText, tape.PartReasoning, tape.PartToolCall)
+	delta(object{"role": "assistant", "content": ""})
+	if reasoning := r.texts(tape.PartReasoning); reasoning != "" {
+		for _, piece := range r.pieces(reasoning) {
+			delta(object{"reasoning_content": piece})
+		}
+	}
+	if text := r.texts(tape.PartText); text != "" {
+		for _, piece := range r.pieces(text) {
+			delta(object{"content": piece})
+		}
+	}
+	for i, c := range r.calls() {
+		delta(object{"tool_calls": []object{{"index": i, "id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": ""}}}})
+		for _, piece := range r.pieces(argsText(c)) {
+			delta(object{"tool_calls": []object{{"index": i, "function": object{"arguments": piece}}}})
+		}
+	}
+	chunk([]object{{"index": 0, "delta": object{}, "finish_reason": r.chatFinish()}}, nil)
+	if r.body.Get("stream_options").Get("include_usage").True() {
+		chunk([]object{}, r.chatUsage())
+	}
+	return list
+}

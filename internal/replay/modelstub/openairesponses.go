@@ -1,0 +1,142 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package modelstub
+
+import (
+	"encoding/json"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+var openAIResponses = &protocol{
+	name: "openai-responses",
+	unsupported: func(body exactjson.Value) string {
+		for _, option := range []string{"conversation", "prompt"} { // their content lies at the provider
+			if !body.Get(option).IsEmpty() {
+				return option
+			}
+		}
+		if body.Get("background").True() {
+			return "background"
+		}
+		return ""
+	},
+	whole:   func(r *reply) any { return r.response("completed", r.items()) },
+	events:  responseEvents,
+	failure: openAIFailure,
+	named:   true,
+}
+
+const responsePrefix = "resp_"
+
+// items are what the answer consists of.
+func (r *reply) items() []object {
+	r.left = leftOut(r.message, tape.PartText, tape.PartReasoning, tape.PartToolCall)
+	list := []object{}
+	own := func(prefix string) string {
+		r.makeUp("item ids")
+		return prefix + "tapedeck" + itoa(r.Seq()) + "_" + itoa(len(list))
+	}
+	if text := r.texts(tape.PartReasoning); text != "" {
+		list = append(list, object{"type": "reasoning", "id": own("rs_"), "summary": []object{{"type": "summary_text", "text": text}}})
+	}
+	if text := r.texts(tape.PartText); text != "" || len(r.calls()) == 0 {
+		list = append(list, object{"type": "message", "id": own("msg_"), "role": "assistant", "status": "completed", "content": []object{outputText(text)}})
+	}
+	for _, c := range r.calls() {
+		list = append(list, object{"type": "function_call", "id": own("fc_"), "call_id": c.ID, "name": c.Name, "arguments": argsText(c), "status": "completed"})
+	}
+	return list
+}
+
+func outputText(text string) object {
+	return object{"type": "output_text", "text": text, "annotations": []object{}, "logprobs": []object{}}
+}
+
+// echoed are the settings of a request that an answer repeats, with the values of a request without them.
+var echoed = []struct {
+	name  string
+	value any
+}{
+	{"instructions", nil}, {"metadata", object{}}, {"parallel_tool_calls", true}, {"temperature", 1}, {"tool_choice", "auto"}, {"tools", []object{}}, {"top_p", 1},
+	{"max_output_tokens", nil}, {"previous_response_id", nil}, {"reasoning", object{"effort": nil, "summary": nil}}, {"text", object{"format": object{"type": "text"}}},
+	{"truncation", "disabled"}, {"store", true},
+}
+
+func (r *reply) response(status string, items []object) object {
+	o := object{"id": r.id(responsePrefix), "object": "response", "created_at": r.created(), "model": r.model(), "status": status, "error": nil, "incomplete_details": nil, "output": items, "usage": nil}
+	for _, setting := range echoed {
+		o[setting.name] = setting.value
+		if given := r.body.Get(setting.name); !given.IsEmpty() {
+			o[setting.name] = json.RawMessage(given.JSON())
+		}
+	}
+	if status != "completed" {
+		return o
+	}
+	u := r.usage(true)
+	o["usage"] = object{
+		"input_tokens": u.in, "output_tokens": u.out, "total_tokens": u.in + u.out,
+		"input_tokens_details": object{"cached_tokens": u.read}, "output_tokens_details": object{"reasoning_tokens": u.reasoning},
+	}
+	if why := r.finish("", "", "max_output_tokens", "content_filter"); why != "" {
+		o["status"], o["incomplete_details"] = "incomplete", object{"reason": why}
+	}
+	return o
+}
+
+func responseEvents(r *reply) (list []event) {
+	add := func(kind string, o object) {
+		o["type"], o["sequence_number"] = "response."+kind, len(list)
+		list = append(list, event{"response." + kind, o})
+	}
+	items := r.items()
+	add("created", object{"response": r.response("in_progress", []object{})})
+	add("in_progress", object{"response": r.response("in_progress", []object{})})
+	for i, item := range items {
+		at := func(o object) object {
+			o["output_index"], o["item_id"] = i, item["id"]
+			return o
+		}
+		begun := object{}
+		for name, value := range item {
+			begun[name] = value
+		}
+		switch item["type"] {
+		case "reasoning":
+			begun["summary"] = []object{}
+			add("output_item.added", object{"output_index": i, "item": begun})
+			text := r.texts(tape.PartReasoning)
+			add("reasoning_summary_part.added", at(object{"summary_index": 0, "part": object{"type": "summary_text", "text": ""}}))
+			for _, piece := range r.pieces(text) {
+				add("reasoning_summary_text.delta", at(object{"summary_index": 0, "delta": piece}))
+			}
+			add("reasoning_summary_text.done", at(object{"summary_index": 0, "text": text}))
+			add("reasoning_summary_part.done", at(object{"summary_index": 0, "part": object{"type": "summary_text", "text": text}}))
+		case "message":
+			begun["content"], begun["status"] = []object{}, "in_progress"
+			add("output_item.added", object{"output_index": i, "item": begun})
+			text := r.texts(tape.PartText)
+			add("content_part.added", at(object{"content_index": 0, "part": outputText("")}))
+			for _, piece := range r.pieces(text) {
+				add("output_text.delta", at(object{"content_index": 0, "delta": piece, "logprobs": []object{}}))
+			}
+			add("output_text.done", at(object{"content_index": 0, "text": text, "logprobs": []object{}}))
+			add("content_part.done", at(object{"content_index": 0, "part": outputText(text)}))
+		default:
+			begun["arguments"], begun["status"] = "", "in_progress"
+			add("output_item.added", object{"output_index": i, "item": begun})
+			arguments, _ := item["arguments"].(string)
+			for _, piece := range r.pieces(arguments) {
+				add("function_call_arguments.delta", at(object{"delta": piece}))
+			}
+			add("function_call_arguments.done", at(object{"arguments": arguments, "name": item["name"]}))
+		}
+		add("output_item.done", object{"output_index": i, "item": item})
+	}
+	end := r.response("completed", items)
+	add(end["status"].(string), object{"response": end})
+	return list
+}
