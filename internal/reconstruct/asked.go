@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -110,7 +111,7 @@ func sinceUser(messages []*message) []*message {
 //
 //   - A part that shows, since the last user message, a call that another run's response asked for and that no request of that run shows.
 //   - Parts that hold nothing but tool calls. The call id decides if exactly one run asked for it. Otherwise name and arguments decide, if such
-//     a call is open in exactly one run.
+//     a call is open in exactly one run. If no conversation knows of such a call, it is that of the one run of its trace that may hide it.
 func (s *stitcher) byCalls() {
 	askings := map[*fragment][]*asking{}
 	c := calls{byID: map[string][]*asking{}, byName: map[string][]*asking{}, meets: map[scopeKey]bool{}}
@@ -154,6 +155,9 @@ func (s *stitcher) byCalls() {
 				}
 			}
 		}
+		if len(owners) == 0 {
+			owners = s.hiding(f)
+		}
 		delete(owners, s.find(f))
 		if owner := only(owners); owner != nil {
 			s.unite(owner, f, byCall)
@@ -165,6 +169,46 @@ func (s *stitcher) byCalls() {
 			s.execute(c, n, f)
 		}
 	}
+}
+
+// hiding lists the runs of the same trace whose latest model call before the first tool call of f may have asked for it: of its answer neither a
+// text nor a call was recorded.
+func (s *stitcher) hiding(f *fragment) map[*fragment]bool {
+	first := f.tools()[0]
+	latest := map[*fragment]*turn{}
+	for _, trace := range f.traces {
+		turns := s.ended(trace)
+		before, _ := slices.BinarySearchFunc(turns, first.start+clockSlack+1, func(t *turn, at uint64) int { return cmp.Compare(t.n.end, at) })
+		for i := before - 1; i >= 0 && i >= before-maxOpenTurns; i-- {
+			if g := s.find(turns[i].f); latest[g] == nil || latest[g].n.end < turns[i].n.end {
+				latest[g] = turns[i]
+			}
+		}
+	}
+	owners := map[*fragment]bool{}
+	for g, t := range latest {
+		empty := !t.failed() && len(t.n.obs.Response) > 0 && !slices.ContainsFunc(t.n.obs.Response[0].Parts, isContent)
+		if (empty || losesCalls(t.n)) && !conversationsDiffer(t.n, first) {
+			owners[g] = true
+		}
+	}
+	return owners
+}
+
+// ended lists the turns of a trace in order of their end.
+func (s *stitcher) ended(trace string) []*turn {
+	if s.ends == nil {
+		s.ends = map[string][]*turn{}
+		for _, f := range s.all {
+			for _, t := range f.traces {
+				s.ends[t] = append(s.ends[t], s.turns[f]...)
+			}
+		}
+		for _, turns := range s.ends {
+			slices.SortStableFunc(turns, func(a, b *turn) int { return cmp.Or(cmp.Compare(a.n.end, b.n.end), compareNodes(a.n, b.n)) })
+		}
+	}
+	return s.ends[trace]
 }
 
 // byShownCalls unites a fragment with the run whose call its requests show among what was said since the last user message. Such

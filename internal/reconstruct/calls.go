@@ -396,7 +396,7 @@ func (c *collector) dropDuplicates() {
 		a.obs = genai.MergeModel(a.obs, b.obs)
 	})
 	c.tools = joinEqual(c.tools, func(a, b *call) bool {
-		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && a.obs.Name == b.obs.Name && overlap(a, b) &&
+		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && (a.obs.Name == b.obs.Name || a.obs.Name == "" || b.obs.Name == "") && overlap(a, b) &&
 			a.agent == b.agent && sameTool(a.obs, b.obs) // ids such as call_0 come back in every agent
 	}, func(a, b *call) {
 		a.obs = genai.Merge(a.obs, b.obs)

@@ -151,10 +151,13 @@ func (b *builder) nodes() []*node {
 
 // gaps says what the spans themselves say is missing.
 func (b *builder) gaps(nodes []*node) {
-	adopted := 0
+	lost, unnamed := 0, 0
 	for _, n := range nodes {
-		if n.adopted {
-			adopted++
+		switch {
+		case n.adopted && n.parent.IsEmpty():
+			unnamed++
+		case n.adopted:
+			lost++
 		}
 		if !isCall(n) && n.obs.Class != genai.Agent {
 			b.notes(0, n.obs.Notes)
@@ -163,8 +166,11 @@ func (b *builder) gaps(nodes []*node) {
 	if n := b.fragment.root; n != nil {
 		b.notes(0, n.obs.Notes)
 	}
-	if adopted > 0 {
-		b.finding(tape.CodeSpanGap, 0, "", fmt.Sprintf("the parent of %s is no part of the evidence; placed by time", plural(adopted, "span")))
+	if lost > 0 {
+		b.finding(tape.CodeSpanGap, 0, "", fmt.Sprintf("the parent of %s is no part of the evidence; placed by time", plural(lost, "span")))
+	}
+	if unnamed > 0 {
+		b.finding(tape.CodeSpanGap, 0, "", plural(unnamed, "span")+" of a trace without parents, placed by time and content")
 	}
 }
 

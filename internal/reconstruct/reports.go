@@ -141,7 +141,7 @@ func (c *collector) prepares(i int) bool {
 	}
 	for _, next := range c.models[i+1:] {
 		if siblingsOf(next.nodes[0]) == siblingsOf(m.nodes[0]) {
-			return !silent(next.obs) && next.obs.Model == m.obs.Model && !m.nodes[0].parent.IsEmpty()
+			return !silent(next.obs) && next.obs.Model == m.obs.Model && (m.nodes[0].up != nil || !m.nodes[0].parent.IsEmpty())
 		}
 	}
 	return false

@@ -192,7 +192,7 @@ func byTurn(loose map[*node]bool) (frags []*fragment) {
 }
 
 // continued finds the run of loose calls that a further call without any ids continues. The request of the call extends the
-// request of the run's last model call by assistant and tool messages only.
+// request of the run's last model call by its answer, and by assistant and tool messages only.
 func continued(frags []*fragment, n *node) *fragment {
 	if n.obs.Class != genai.Model || len(n.obs.Request) == 0 {
 		return nil
@@ -203,7 +203,7 @@ func continued(frags []*fragment, n *node) *fragment {
 			if heads[j].obs.Class != genai.Model {
 				continue
 			}
-			if extends(heads[j].request(), n.request()) {
+			if extends(heads[j].request(), n.request()) && repeatsAnswer(heads[j], &turn{n: n, sent: afterSystem(n.request())}) {
 				return frags[i]
 			}
 			break

@@ -161,8 +161,7 @@ func sameTurn(a, t *turn) bool {
 			speaker = m.tape.Name
 		}
 	}
-	lost := len(a.n.obs.Response) == 0 || len(callsOf(a.n.obs.Response[0].Parts)) == 0
-	lost = lost && slices.ContainsFunc(a.n.obs.FinishReasons, tape.AsksForTools) // the calls were not recorded, so neither were their results as such
+	lost := losesCalls(a.n) // so neither were their results recorded as such
 	quoted := false
 	for _, m := range t.sent[len(a.sent):] {
 		switch {
@@ -177,6 +176,12 @@ func sameTurn(a, t *turn) bool {
 		}
 	}
 	return true
+}
+
+// losesCalls reports a model call that asked for tools, as its finish reason says, and of whose calls none was recorded.
+func losesCalls(n *node) bool {
+	lost := len(n.obs.Response) == 0 || len(callsOf(n.obs.Response[0].Parts)) == 0
+	return lost && slices.ContainsFunc(n.obs.FinishReasons, tape.AsksForTools)
 }
 
 // callIDs are the ids of the calls that a model call was answered with.

@@ -14,18 +14,38 @@ import (
 // This file finds the run of what says nothing that the run does not say too: what one of its tools did, and steps without calls.
 
 // byAnswer unites a run with what one of its tool calls did. These are calls without an agent of their own, whose final answer a request
-// of the run shows as the result of a tool that it had asked for. byAnswer also unites the span of a run with the calls below it. These
+// of the run shows as the result of a tool that it had asked for. Where the calls were not recorded, their results are user messages. byAnswer also unites the span of a run with the calls below it. These
 // were given the same user message and ended with the answer that the span recorded.
 func (s *stitcher) byAnswer() {
 	type shown struct {
 		f *fragment
 		n *node
 	}
+	type answer struct {
+		group *fragment
+		at    int // its place in the conversation
+	}
+	lost := map[answer]bool{} // answers whose calls were not recorded
+	for _, f := range s.all {
+		for _, t := range s.turns[f] {
+			if losesCalls(t.n) {
+				lost[answer{s.find(f), len(t.sent)}] = true
+			}
+		}
+	}
 	results := map[string][]shown{}
 	asked := map[*fragment]uint64{} // when a group asked for its first tool call
 	for _, f := range s.all {
 		known := 0
 		for _, t := range s.turns[f] {
+			said := -1 // where the assistant spoke last
+			for i, m := range t.sent {
+				if m.tape.Role != tape.RoleUser {
+					said = i
+				} else if len(lost) > 0 && lost[answer{s.find(f), said}] && textOf(m) != "" {
+					results[textOf(m)] = append(results[textOf(m)], shown{f, t.n})
+				}
+			}
 			for _, m := range t.sent[min(known, len(t.sent)):] {
 				for i := range m.parts {
 					if text := strings.TrimSpace(m.parts[i].Result.Str()); m.parts[i].Type == tape.PartToolResult && text != "" {

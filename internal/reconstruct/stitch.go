@@ -32,6 +32,7 @@ type stitcher struct {
 	above map[*fragment]*fragment // towards the first of the group
 	why   map[*fragment][]string  // of a group, by its first
 	turns map[*fragment][]*turn
+	ends  map[string][]*turn // by trace, see ended
 }
 
 // stitch unites fragments that are one run; in order of time.

@@ -4,14 +4,19 @@
 package reconstruct
 
 import (
+	"slices"
+	"strings"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // link hangs every node below its parent and returns the local roots. A node whose parent never came hangs below the innermost call or
 // agent whose time encloses it, if there is exactly one such. Spans that are no evidence (HTTP clients, the application's own) are the
-// usual reason for the gap.
+// usual reason for the gap. In a trace of which no span names a parent, all of them are placed so, see lies.
 func link(nodes []*node) []*node {
 	byID := make(map[pcommon.SpanID]*node, len(nodes))
 	for _, n := range nodes {
@@ -39,7 +44,13 @@ func link(nodes []*node) []*node {
 			orphans = append(orphans, n)
 		}
 	}
+	if nameNoParents(nodes) {
+		orphans = slices.DeleteFunc(slices.Clone(nodes), func(n *node) bool { return n.up != nil })
+	}
 	place(orphans, nodes, maxPlacing)
+	for _, n := range nodes {
+		n.releaseAttempts()
+	}
 	var roots []*node
 	for _, n := range nodes {
 		if n.up == nil {
@@ -67,7 +78,11 @@ func handModel(n *node) {
 // place hangs orphans below the nodes that enclose them, with so many steps at most, and returns how many are left.
 func place(orphans, nodes []*node, steps int) (left int) {
 	for _, n := range orphans {
-		if p := enclosing(n, nodes, &steps); p != nil {
+		p := enclosing(n, nodes, 0, &steps)
+		if p == nil && n.parent.IsEmpty() {
+			p = enclosing(n, nodes, rounding, &steps)
+		}
+		if p != nil {
 			n.up, n.adopted = p, true
 			p.kids = append(p.kids, n)
 		}
@@ -107,17 +122,17 @@ func cutCycles(nodes []*node) {
 // maxPlacing bounds the work of placing orphans by time; what is left then stays where it is.
 const maxPlacing = 20_000_000
 
-// enclosing finds the node below which an orphan belongs by its times.
-func enclosing(n *node, nodes []*node, steps *int) *node {
+// enclosing finds the node below which an orphan belongs by its times. It may end so much later, in ns.
+func enclosing(n *node, nodes []*node, slack uint64, steps *int) *node {
 	var best *node
 	for _, c := range nodes {
-		if c.start > n.start {
-			break // nodes are in order of their start
+		if c.start > n.start || c == n && n.parent.IsEmpty() {
+			break // nodes are in order of their start, the longer one first
 		}
 		if *steps--; *steps < 0 {
 			return nil
 		}
-		if c == n || !n.within(c) || !canEnclose(c, n) || below(c, n) {
+		if c == n || !n.within(c) && !n.overruns(c, slack) || !canEnclose(c, n) || below(c, n) {
 			continue
 		}
 		*steps -= c.height() // what the walks below cost
@@ -135,10 +150,123 @@ func enclosing(n *node, nodes []*node, steps *int) *node {
 	return best
 }
 
+// overruns reports a span that began in the time of c and ended a little later: producers round starts to milliseconds. Of two layers of one model
+// call the inner one often does.
+func (n *node) overruns(c *node, slack uint64) bool {
+	if c.obs.Class == genai.Model && n.obs.Class == genai.Model && n.parent.IsEmpty() {
+		slack = rounding
+	}
+	return n.start < c.end && n.end <= c.end+slack
+}
+
+// nameNoParents reports a trace of several spans of which none names a parent: who wrote it records none.
+func nameNoParents(nodes []*node) bool {
+	spans := 0
+	for _, n := range nodes {
+		if n.spans == 0 {
+			continue
+		}
+		if spans++; !n.parent.IsEmpty() {
+			return false
+		}
+	}
+	return spans > 1
+}
+
+// lies reports whether a span that names no parent can belong to c by what both say. Runs that took place at the same time lie in each other's
+// time as well, so content has to agree: a call was given what the agent around it was asked, or what the tool around it was called with.
+// Nor does an agent hold one of its own name that was given the same: these are attempts beside each other.
+func lies(n, c *node) bool {
+	if c.obs.Class == genai.Model {
+		return n.obs.Class == genai.Model && layers(c, n)
+	}
+	var told []genai.Message
+	switch n.obs.Class {
+	case genai.Agent:
+		told = n.obs.Input
+		if c.obs.Class == genai.Agent && c.span.Name() == n.span.Name() && lastUserText(told) != "" && lastUserText(told) == lastUserText(c.obs.Input) {
+			return false
+		}
+	case genai.Model:
+		told = n.obs.Request
+	}
+	if lastUserText(told) == "" {
+		return true
+	}
+	return slices.ContainsFunc(told, func(m genai.Message) bool {
+		text := strings.TrimSpace(partsText(m.Parts))
+		if m.Role != tape.RoleUser || text == "" {
+			return false
+		}
+		if c.obs.Class == genai.Tool {
+			return !c.obs.Args.Present() || mentions(c.obs.Args.Value, text)
+		}
+		asked := strings.TrimSpace(lastUserText(c.obs.Input))
+		return strings.Contains(text, asked) || strings.Contains(asked, text)
+	})
+}
+
+// releaseAttempts takes the calls from an agent again that its time alone gave it, if two of its model calls overlap that were told the same.
+// They are of several attempts beside each other, and only one of these can be its own.
+func (n *node) releaseAttempts() {
+	var models []*node
+	for _, k := range n.kids {
+		if k.adopted && k.parent.IsEmpty() && k.obs.Class == genai.Model {
+			models = append(models, k)
+		}
+	}
+	slices.SortFunc(models, compareNodes)
+	several := false
+	for i, m := range models {
+		for _, other := range models[i+1:] {
+			if other.start+rounding >= m.end {
+				break
+			}
+			several = several || lastUserText(m.obs.Request) != "" && lastUserText(m.obs.Request) == lastUserText(other.obs.Request)
+		}
+	}
+	if !several || n.obs.Class != genai.Agent {
+		return
+	}
+	n.kids = slices.DeleteFunc(n.kids, func(k *node) bool {
+		if k.adopted && k.parent.IsEmpty() && isCall(k) {
+			k.up, k.adopted = nil, false
+			return true
+		}
+		return false
+	})
+}
+
+// layers reports two spans of one model call, of a package and of what it is built on: under different names, and nothing in them differs.
+func layers(outer, inner *node) bool {
+	a, b := outer.obs, inner.obs
+	differ := func(x, y string) bool { return x != "" && y != "" && x != y }
+	if outer.scope == inner.scope && outer.span.Name() == inner.span.Name() || differ(a.ResponseID, b.ResponseID) || differ(a.Model, b.Model) {
+		return false
+	}
+	x, y := outer.request(), inner.request()
+	if len(x) > 0 && len(y) > 0 && (len(x) != len(y) || commonPrefix(x, y) < len(x)) {
+		return false
+	}
+	if len(a.Response) == 0 || len(b.Response) == 0 {
+		return true
+	}
+	p, q := newMessage(a.Response[0]), newMessage(b.Response[0])
+	return !differ(textOf(p), textOf(q)) && (!hasToolCall(p) || !hasToolCall(q) || repeatsCalls(p, []*message{q}))
+}
+
+// mentions reports a text in a value that stands in the other text, or the other way round.
+func mentions(v exactjson.Value, text string) bool {
+	if said := strings.TrimSpace(v.Str()); said != "" && (strings.Contains(text, said) || strings.Contains(said, text)) {
+		return true
+	}
+	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return mentions(m.Value, text) })
+}
+
 // canEnclose reports whether an orphan can belong to c. Siblings that miss the same parent are not in each other. An agent belongs
 // to a call that delegated to it, or to an agent that is known to be the root of the trace.
 func canEnclose(c, n *node) bool {
-	if c.missing && c.parent == n.parent {
+	if c.missing && c.parent == n.parent || n.parent.IsEmpty() && !lies(n, c) {
 		return false
 	}
 	switch c.obs.Class {
@@ -146,6 +274,8 @@ func canEnclose(c, n *node) bool {
 		return true
 	case genai.Agent, genai.Structure, genai.Entry:
 		return !holdsAgent(n) || rootOf(c).parent.IsEmpty() && c.obs.Class != genai.Structure
+	case genai.Model:
+		return n.parent.IsEmpty()
 	default:
 		return false
 	}
