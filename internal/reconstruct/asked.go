@@ -115,6 +115,7 @@ func sinceUser(messages []*message) []*message {
 func (s *stitcher) byCalls() {
 	askings := map[*fragment][]*asking{}
 	c := calls{byID: map[string][]*asking{}, byName: map[string][]*asking{}, meets: map[scopeKey]bool{}}
+	s.calls = c
 	for _, f := range s.all {
 		askings[f] = s.askings(f)
 		for _, a := range askings[f] {

@@ -113,7 +113,8 @@ func (s *stitcher) before(turns []*turn, t *turn, may func(*turn) bool) *turn {
 }
 
 // mayGoOn reports that the fragment of t can be a part of the run of a. Calls that nothing stands above go on with any. Other parts go on
-// with a run that asked for tools. If such a part is an agent with a span of its own, the run must also have ended before, or lie around it.
+// with a run that asked for tools. If such a part is an agent with a span of its own, the run must also have ended before, or lie around it. If it seems
+// to be over before it began, the clock of its trace is behind, and the ids of the calls that it repeats say the same.
 func (s *stitcher) mayGoOn(a, t *turn) bool {
 	if conversationsDiffer(a.n, t.n) {
 		return false
@@ -121,7 +122,7 @@ func (s *stitcher) mayGoOn(a, t *turn) bool {
 	if a.f.root == nil && t.f.root == nil || !a.f.ownRun() && !t.f.ownRun() && a.f.beside(t.f) {
 		return true
 	}
-	if said := t.sent[len(a.sent)]; !hasToolCall(said) && !asksTools(a.n) {
+	if said := turnAt(t.sent[len(a.sent):]); (said == nil || !hasToolCall(said)) && !asksTools(a.n) {
 		return false
 	}
 	if !t.f.ownRun() {
@@ -129,7 +130,7 @@ func (s *stitcher) mayGoOn(a, t *turn) bool {
 	}
 	_, end := a.f.interval()
 	start, _ := t.f.interval()
-	return end <= start || a.f.root != nil && a.f.spans(t.f)
+	return end <= start || a.f.root != nil && a.f.spans(t.f) || !s.sameTrace(a.f, t.f) && t.n.end <= a.n.start && repeatsIDs(a.n, t) && len(callIDs(a.n)[0]) >= minQuoted
 }
 
 // beside reports fragments that name the same parent, which never came.

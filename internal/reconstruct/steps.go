@@ -65,6 +65,8 @@ func (s *stitcher) byAnswer() {
 		}
 	}
 	below := map[*fragment][]*fragment{} // of the span of a run without calls, those that ended as it did
+	apart := map[*fragment][]*fragment{} // those that did in another trace, which the clock of that one puts outside of its time
+	above := map[*fragment]int{}         // of how many spans of runs they may be the calls
 	for _, f := range s.all {
 		turns := s.turns[f]
 		if f.ownRun() || len(turns) == 0 {
@@ -75,25 +77,34 @@ func (s *stitcher) byAnswer() {
 			continue
 		}
 		owners := map[*fragment]bool{}
+		var shows shown
 		for _, r := range results[textOf(newMessage(last.obs.Response[0]))] {
 			g := s.find(r.f)
 			if g == s.find(f) || !sameService(r.f, f) {
 				continue
 			}
-			if r.n == nil && r.f.spans(f) && r.f.userText() == f.userText() {
-				below[r.f] = append(below[r.f], f)
+			if r.n == nil && r.f.userText() == f.userText() {
+				if r.f.spans(f) {
+					below[r.f] = append(below[r.f], f)
+				} else if !s.sameTrace(r.f, f) {
+					apart[r.f] = append(apart[r.f], f)
+					above[f]++
+				}
 			}
-			if r.n != nil && asked[g] > 0 && asked[g] <= f.first().start+clockSlack && last.end <= r.n.start {
+			if r.n != nil && asked[g] > 0 && asked[g] <= f.first().start+clockSlack && (last.end <= r.n.start || r.f.behind > 0) {
 				owners[g] = true
+				shows = r
 			}
 		}
 		if owner := only(owners); owner != nil {
 			s.unite(owner, f, byContent)
+			s.after(f, last, shows.f, shows.n)
 		}
 	}
 	for _, f := range s.all {
-		if len(below[f]) == 1 {
-			s.unite(f, below[f][0], byContent)
+		switch one := append(below[f], apart[f]...); {
+		case len(below[f]) == 1, len(one) == 1 && above[one[0]] == 1:
+			s.unite(f, one[0], byContent)
 		}
 	}
 }

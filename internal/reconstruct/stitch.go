@@ -33,6 +33,7 @@ type stitcher struct {
 	why   map[*fragment][]string  // of a group, by its first
 	turns map[*fragment][]*turn
 	ends  map[string][]*turn // by trace, see ended
+	calls calls
 }
 
 // stitch unites fragments that are one run; in order of time.
@@ -53,6 +54,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byCalls()
 	s.byAnswer()
 	s.bySession()
+	s.clocks()
 	members := map[*fragment][]*fragment{}
 	for _, f := range all {
 		members[s.find(f)] = append(members[s.find(f)], f)
@@ -114,11 +116,88 @@ func (s *stitcher) after(f *fragment, cause *node, g *fragment, effect *node) {
 	if end <= effect.start+g.behind+clockSlack || s.sameTrace(f, g) {
 		return
 	}
+	s.delay(g, end-effect.start)
+}
+
+// clocks finds how far the clock of a trace is behind, at least, of the calls that the parts of a run hold together: a tool runs after the response
+// that asked for it, and an agent begins after it was handed the conversation. A part that seems to have begun before the run did, and of which
+// nothing says more, comes last.
+func (s *stitcher) clocks() {
+	groups := map[*fragment][]*fragment{}
+	for _, f := range s.all {
+		groups[s.find(f)] = append(groups[s.find(f)], f)
+	}
+	for _, first := range s.all {
+		group := groups[first]
+		if !slices.ContainsFunc(group, func(f *fragment) bool { return !s.sameTrace(f, first) }) {
+			continue
+		}
+		for _, f := range group {
+			for _, n := range f.tools() {
+				if a := s.cause(n, first); a != nil {
+					s.after(a.f, a.n, f, n)
+				}
+			}
+		}
+		var whole *fragment
+		for _, f := range group {
+			if f.ownRun() && (whole == nil || s.handsOver(f, whole)) {
+				whole = f
+			}
+		}
+		if whole == nil {
+			continue
+		}
+		last := whole.root.start
+		for _, f := range group {
+			if s.sameTrace(f, whole) {
+				for _, n := range append(f.models(), f.tools()...) {
+					last = max(last, n.end)
+				}
+			}
+		}
+		for _, f := range group {
+			if start := f.first().start; f.behind == 0 && !s.sameTrace(f, whole) && start+clockSlack < whole.root.start {
+				s.delay(f, last-start)
+			}
+		}
+	}
+}
+
+// cause finds the only response of a group that asked for what a tool span executed.
+func (s *stitcher) cause(n *node, group *fragment) *asking {
+	for _, list := range [][]*asking{s.calls.byID[n.obs.CallID], s.calls.byName[n.obs.Name]} {
+		var fit []*asking
+		for _, a := range list[:min(len(list), maxAskings)] {
+			same := a.part.ID != "" && a.part.ID == n.obs.CallID || equalArgs(n.obs.Args.Value, a.part.Args, sameValue)
+			if a.response && s.find(a.f) == group && same {
+				fit = append(fit, a)
+			}
+		}
+		if len(fit) == 1 {
+			return fit[0]
+		}
+	}
+	return nil
+}
+
+// handsOver reports that a response of f hands the conversation over to the agent of g.
+func (s *stitcher) handsOver(f, g *fragment) bool {
+	agent := normalName(g.root.obs.Agent.Name)
+	return agent != "" && slices.ContainsFunc(s.turns[f], func(t *turn) bool {
+		return len(t.n.obs.Response) > 0 && slices.ContainsFunc(callsOf(t.n.obs.Response[0].Parts), func(p *genai.Part) bool {
+			return transferTarget(&call{obs: &genai.Observation{Name: p.Name, Args: genai.Content{Value: p.Args}}}) == agent
+		})
+	})
+}
+
+// delay says that the clock of the trace of f is behind, in ns.
+func (s *stitcher) delay(f *fragment, behind uint64) {
 	for _, one := range s.all {
-		if s.sameTrace(one, g) {
-			one.behind = end - effect.start
+		if s.sameTrace(one, f) {
+			one.behind = behind
 			for _, leaf := range one.leaves() {
-				leaf.behind = one.behind
+				leaf.behind = behind
 			}
 		}
 	}

@@ -412,3 +412,50 @@ func TestToolCallWhoseClockIsBehindStandsAfterWhatAskedForIt(t *testing.T) {
 		t.Errorf("the call is said to start at %d ms, not when its span says", got)
 	}
 }
+
+// Nothing but ids and content tells the order of these parts, because the clock of the second one is two seconds behind.
+func TestPartsWhoseClockIsBehindAreOrderedByCause(t *testing.T) {
+	run := []any{"gen_ai.conversation.id", "s1", "gcp.vertex.agent.invocation_id", "e-1"}
+	for _, name := range []string{"a tool alone", "a tool and a turn", "a hand-off"} {
+		t.Run(name, func(t *testing.T) {
+			first, second := newTrace(), newTrace()
+			ask := asks(call("call_0001", "f", `{"x":1}`), call("call_0002", "g", `{"y":1}`))
+			if name == "a hand-off" {
+				ask = asks(call("call_0001", "transfer_to_agent", `{"agent_name":"expert"}`))
+			}
+			first.in("gcp.vertex.agent", "invoke_agent clerk", 1, 0, 0, 100, append([]any{"gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "clerk"}, run...)...)
+			first.chat(2, 1, 1, 10, list(user("q")), list(ask), run...)
+			switch name {
+			case "a tool alone":
+				first.tool("f", 3, 1, 11, 15, "call_0001", `{"x":1}`, "r", run...)
+				second.tool("g", 4, 0, 12, 40, "call_0002", `{"y":1}`, "s", run...)
+				first.chat(5, 1, 50, 60, list(user("q"), ask, shows("call_0001", "r"), shows("call_0002", "s")), list(says("end")), run...)
+			case "a tool and a turn":
+				first.tool("f", 3, 1, 11, 15, "call_0001", `{"x":1}`, "r", run...)
+				second.tool("g", 4, 0, 12, 40, "call_0002", `{"y":1}`, "s", run...)
+				second.chat(5, 0, 50, 60, list(user("q"), ask, shows("call_0001", "r"), shows("call_0002", "s")), list(says("end")), run...)
+			default:
+				first.tool("transfer_to_agent", 3, 1, 11, 15, "call_0001", `{"agent_name":"expert"}`, "queued", run...)
+				second.in("gcp.vertex.agent", "invoke_agent expert", 4, 0, 20, 80, append([]any{"gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "expert"}, run...)...)
+				second.chat(5, 4, 50, 60, list(user("For context: q")), list(says("end")), run...)
+			}
+			tp := the(t, all(t, first.numbered(1), second.numbered(2).moved(-2000)))
+			var order []string
+			for _, e := range tp.Events {
+				if e.Type != tape.EventAgentCall && len(e.SpanIDs) > 0 {
+					order = append(order, e.SpanIDs[0][len(e.SpanIDs[0])-1:])
+				}
+			}
+			want := []string{"2", "3", "4", "5"}
+			if name == "a hand-off" {
+				want = []string{"2", "3", "5"}
+			} else if len(order) == 4 {
+				slices.Sort(order[1:3]) // the tools ran beside each other
+			}
+			if !slices.Equal(order, want) || tp.Input.UserMessage == nil || *tp.Input.UserMessage != "q" || tp.Output.Text == nil || *tp.Output.Text != "end" {
+				t.Errorf("events %v, asked %v, answered %v", events(tp), tp.Input.UserMessage, tp.Output.Text)
+			}
+			wantCodes(t, tp, "clock_skew")
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -38,7 +39,7 @@ var Mutations = []Mutation{
 	{"every span twice", "each span is reported a second time, with ids of its own, in a tree of its own below the same parent", twice},
 	{"model calls wrapped", "above each span of a model call lies another one of an unknown scope with the same content", wrapped},
 	{"no root", "the root never arrives; the parents of what lay below it are unknown, and that the run is `incomplete` is as right", noRoot},
-	{"two traces", "the second half of the run lies in a trace of its own, without a parent", twoTraces},
+	{"two traces", "the second half of the run lies in a trace of its own, without a parent; the span of a tool stays where it has no id and no conversation holds its arguments or result, because nothing would tell whose call it is", twoTraces},
 	{"content in span events", "messages, arguments and results lie in an event of the span instead of its attributes", contentInEvents},
 	{"content in log records", "messages, arguments and results lie in a log record of the span instead of its attributes", contentInLogs},
 	{"two traces, clock behind", "the second half of the run lies in a trace of its own, and its clock is two seconds behind", clockBehind},
@@ -447,6 +448,9 @@ func twoTraces(r *recording) {
 			}
 		}
 		for _, p := range parts[(len(parts)+1)/2:] {
+			if !r.tied(p) {
+				continue
+			}
 			r.changed = true
 			p.span.SetParentSpanID(pcommon.SpanID{})
 			move(p)
@@ -457,6 +461,24 @@ func twoTraces(r *recording) {
 			}
 		}
 	}
+}
+
+// tied reports a part of a run that can be told to be one without its parent: something in it has an id, or was said. The span of a tool
+// alone is tied if a conversation or a record holds its arguments or its result too.
+func (r *recording) tied(part *recorded) bool {
+	o := part.obs
+	if o.Class != dialect.Tool || len(r.below[part.span.SpanID()]) > 0 || o.CallID+o.ConversationID+o.InvocationID != "" {
+		return true
+	}
+	rest := ptrace.NewTraces()
+	spans := rest.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for _, s := range r.spans {
+		if s.obs.Class != dialect.Tool {
+			s.span.CopyTo(spans.AppendEmpty())
+		}
+	}
+	others := (&recording{traces: rest, logs: r.logs}).telemetry()
+	return others.holds(o.Args.Value) || others.holds(o.Result.Value)
 }
 
 func clockBehind(r *recording) {
@@ -478,7 +500,17 @@ func clockBehind(r *recording) {
 	}
 	for _, l := range r.records() {
 		if trace, there := before[l.SpanID()]; there && trace != l.TraceID() {
-			l.SetTimestamp(l.Timestamp() - behind)
+			if l.Timestamp() != 0 {
+				l.SetTimestamp(l.Timestamp() - behind)
+			}
+			if l.ObservedTimestamp() != 0 {
+				l.SetObservedTimestamp(l.ObservedTimestamp() - behind)
+			}
+			if at, there := l.Attributes().Get("event.timestamp"); there {
+				if told, err := time.Parse(time.RFC3339Nano, at.Str()); err == nil {
+					at.SetStr(told.Add(-behind).Format(time.RFC3339Nano))
+				}
+			}
 		}
 	}
 }
