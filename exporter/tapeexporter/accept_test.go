@@ -66,7 +66,7 @@ func TestProductionExporterKeepsReplaysOutAndLosesNothing(t *testing.T) {
 	require.Equal(t, 1, count(keys, "replays/r-1/acme/00/"+strings.Repeat("0", 31)+"1/parts/"), keys)
 	require.Equal(t, 1, count(keys, "tape.json"), keys)
 	for _, key := range keys {
-		require.False(t, strings.HasPrefix(key, "runs/") || strings.HasPrefix(key, "undecided/"), key)
+		require.False(t, !deck.IsNote(key) && (strings.HasPrefix(key, "runs/") || strings.HasPrefix(key, "undecided/")), key)
 	}
 	require.EqualValues(t, 1, replay.counted(t, "promoted_traces"))
 	require.EqualValues(t, 0, replay.counted(t, "leaked_traces"))
@@ -81,9 +81,9 @@ func TestLateTagTakesTheRunOutOfProductionAndIsCounted(t *testing.T) {
 	require.Equal(t, 1, count(r.objects(t), "runs/acme/00/"+strings.Repeat("0", 31)+"1/parts/"))
 	require.NoError(t, r.ConsumeTraces(t.Context(), tagged(oneTrace(1, "acme"), "replay_run_id", "r-1")))
 	keys := r.objects(t)
-	require.Equal(t, 1, count(keys, "tombstones/runs/acme/00/"), keys)
+	require.Equal(t, 1, count(keys, "runs/acme/00/"+strings.Repeat("0", 31)+"1.buried/"), keys)
 	for _, key := range keys {
-		require.False(t, strings.HasPrefix(key, "runs/"), key)
+		require.False(t, !deck.IsNote(key) && strings.HasPrefix(key, "runs/"), key)
 	}
 	require.EqualValues(t, 1, r.counted(t, "leaked_traces"))
 }
@@ -161,7 +161,7 @@ func TestTagOfASpanThatIsNoEvidenceDecidesWithoutAgentrunToo(t *testing.T) {
 			keys := r.objects(t)
 			replays, runs := count(keys, "replays/r-1/"), 0
 			for _, k := range keys {
-				if strings.HasPrefix(k, "runs/") {
+				if strings.HasPrefix(k, "runs/") && !deck.IsNote(k) {
 					runs++
 				}
 			}

@@ -231,7 +231,7 @@ func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) (e
 	set.AddTraces(g.traces)
 	set.AddTags(g.key.trace, g.tags, g.from, e.rules)
 	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant)}
-	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete})
+	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete, First: g.isFirst()})
 	if stored != nil {
 		e.placed(ctx, stored.Placement, trace)
 	}

@@ -33,6 +33,8 @@ type group struct {
 	tags segregation.Tags
 	// marked tells that agentrun said whether the trace is complete; complete is what it said.
 	marked, complete bool
+	items            int         // of the trace so far, as agentrun said
+	spans            int         // of the trace in this call, evidence or not
 	from             pcommon.Map // a copy of the attributes of its first resource
 
 	rs              ptrace.ResourceSpans
@@ -79,6 +81,7 @@ func trustMarker(resource pcommon.Map) {
 // split copies the evidence of each trace and counts the spans that are none. td stays as it is.
 func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored int) {
 	index := map[groupKey]*group{}
+	others := map[groupKey]int{} // spans that are no evidence
 	of := func(tenant string, trace pcommon.TraceID, resource pcommon.Map) *group {
 		key := groupKey{tenant, trace}
 		g := index[key]
@@ -99,10 +102,13 @@ func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored
 			g.tags.Merge(scan.Tags())
 			run := handover.ReadRun(rs.Resource().Attributes())
 			g.marked, g.complete = g.marked || run.Stated, g.complete || run.Complete
+			g.items = max(g.items, run.Items)
 		}
+		g.spans++
 		g.add(rs, ss, span, at)
 	}, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
 		ignored++
+		others[groupKey{at.tenant, span.TraceID()}]++
 		scan.Reset()
 		scan.Handover(rs.Resource().Attributes())
 		scan.Span(ss.Scope().Name(), span)
@@ -115,8 +121,14 @@ func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored
 			g.tags.Merge(scan.Tags())
 		}
 	})
+	for _, g := range groups {
+		g.spans += others[g.key]
+	}
 	return groups, ignored
 }
+
+// isFirst tells whether nothing of the trace was passed on before, as far as agentrun knows.
+func (g *group) isFirst() bool { return g.marked && g.items > 0 && g.spans >= g.items }
 
 // pick copies some traces as they are, for another attempt.
 func pick(td ptrace.Traces, keep map[groupKey]bool) ptrace.Traces {

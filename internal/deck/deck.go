@@ -20,11 +20,12 @@ import (
 
 // Deck is an open deck. It is safe for concurrent use.
 type Deck struct {
-	store  Store
-	url    *url.URL // without user information
-	layout Layout
+	store Store
+	url   *url.URL // without user information
+	want  Layout   // of a deck without a marker
 
-	marked atomic.Bool // the marker is there and the store keeps create-only writes
+	layout atomic.Pointer[Layout] // what the marker says; nil as long as it has not been seen
+	marked atomic.Bool            // the marker is there and the store keeps create-only writes
 }
 
 // Open opens the deck that a URL or a local path names and checks that its
@@ -54,15 +55,66 @@ func newDeck(ctx context.Context, store Store, rawURL string, want Layout) (*Dec
 	if err != nil {
 		return nil, err
 	}
-	d := &Deck{store: store, url: u}
+	d := &Deck{store: store, url: u, want: cmp.Or(want, LayoutFiles)}
 	have, err := d.readMarker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if d.layout = cmp.Or(have, want, LayoutFiles); want != "" && d.layout != want {
-		return nil, d.layoutError("it is a deck of " + d.layout.name() + ", not of " + want.name())
+	if want == "" && have != "" {
+		d.want = have
+	}
+	if err := d.adopt(have); err != nil {
+		return nil, err
 	}
 	return d, d.show(ctx)
+}
+
+// adopt takes the layout that a marker names, if there is one. A deck of files may be of another version of that layout than a new one.
+func (d *Deck) adopt(have Layout) error {
+	if have == "" {
+		return nil
+	}
+	if have.name() != d.want.name() {
+		return d.layoutError("it is a deck of " + have.name() + ", not of " + d.want.name())
+	}
+	d.layout.Store(&have)
+	return nil
+}
+
+// keys returns the layout that the keys of this deck follow. A deck of files without a marker has no layout yet: an empty one gets the newest with its
+// first write. One that has lost its marker is of the first layout, because nothing tells otherwise. Where traces lie in something else than files, the
+// keys of what is shown are those of the first layout.
+func (d *Deck) keys(ctx context.Context) (Layout, error) {
+	if d.want == LayoutReels {
+		return LayoutFiles1, nil
+	}
+	if d.layout.Load() != nil {
+		return d.Layout(), nil
+	}
+	seen := func() (bool, error) {
+		have, err := d.readMarker(ctx)
+		if err == nil {
+			err = d.adopt(have)
+		}
+		return have != "", err
+	}
+	if there, err := seen(); err != nil || there {
+		return d.Layout(), err
+	}
+	for folder, err := range d.store.ListFolders(ctx, "") {
+		if err != nil {
+			return "", err
+		}
+		if area := strings.TrimSuffix(folder, "/"); area != TombstoneArea && !slices.Contains(Areas(), Area(area)) {
+			continue
+		}
+		// Its first writer puts the marker before anything else; perhaps it has just done that.
+		if there, err := seen(); err != nil || there {
+			return d.Layout(), err
+		}
+		return LayoutFiles1, nil
+	}
+	return LayoutFiles, nil
 }
 
 // URL returns the URL the deck was opened with; opening it again gives the same
@@ -95,10 +147,10 @@ func (d *Deck) readMarker(ctx context.Context) (Layout, error) {
 	if json.Unmarshal(body, &marker) != nil || marker.Kind != "tape-deck" {
 		return "", d.layoutError("it is not the marker of a tape deck")
 	}
-	if l := Layout(marker.Layout); l == LayoutFiles || l == LayoutReels {
+	if l := Layout(marker.Layout); l == LayoutFiles || l == LayoutFiles1 || l == LayoutReels {
 		return l, nil
 	}
-	return "", d.layoutError("layout " + shorten(marker.Layout) + " is not known to this version, which knows 1 and reels-1")
+	return "", d.layoutError("layout " + shorten(marker.Layout) + " is not known to this version, which knows 1, 2 and reels-1")
 }
 
 func (d *Deck) layoutError(reason string) error {
@@ -115,8 +167,15 @@ func (d *Deck) mark(ctx context.Context) error {
 	if d.marked.Load() {
 		return nil
 	}
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return err
+	}
+	if d.want == LayoutReels {
+		layout = LayoutReels
+	}
 	for range 2 {
-		created, err := d.store.PutNew(ctx, markerKey, []byte(fmt.Sprintf(markerBody, d.layout)), "application/json")
+		created, err := d.store.PutNew(ctx, markerKey, fmt.Appendf(nil, markerBody, layout), jsonType)
 		if err != nil {
 			return err
 		}
@@ -127,8 +186,8 @@ func (d *Deck) mark(ctx context.Context) error {
 			return err
 		} else if have == "" {
 			break // refused, yet not there: deleted in this moment
-		} else if have != d.layout {
-			return d.layoutError("it has become a deck of " + have.name() + " since it was opened")
+		} else if err := d.adopt(have); err != nil {
+			return err
 		}
 		d.marked.Store(true)
 		return nil
@@ -235,7 +294,11 @@ func (d *Deck) locationsBelow(ctx context.Context, area Area, prefix string, lef
 		levels = slices.Insert(levels, 0, "")
 	}
 	return func(yield func(Location, error) bool) {
-		anyBuried, err := d.anyBuried(ctx, area)
+		layout, err := d.keys(ctx)
+		anyBuried := layout == LayoutFiles
+		if err == nil && !anyBuried {
+			anyBuried, err = d.anyBuried(ctx, area)
+		}
 		if err != nil {
 			yield(Location{}, err)
 			return
@@ -257,8 +320,8 @@ func (d *Deck) locationsBelow(ctx context.Context, area Area, prefix string, lef
 				}
 				return yield(location, nil)
 			}
-			var buried map[string]bool
-			if anyBuried && len(levels) == 1 {
+			buried := map[string]bool{}
+			if anyBuried && len(levels) == 1 && layout == LayoutFiles1 {
 				var err error
 				if buried, err = d.buriedBelow(ctx, folder+levels[0]); err != nil {
 					yield(Location{}, err)
@@ -269,6 +332,14 @@ func (d *Deck) locationsBelow(ctx context.Context, area Area, prefix string, lef
 				if err != nil {
 					yield(Location{}, err)
 					return false
+				}
+				if len(levels) == 1 && layout == LayoutFiles {
+					// In the order of keys the folder of the tombstone comes just before the one of what it buries.
+					if trace, ok := strings.CutSuffix(child, buriedFolder); ok {
+						clear(buried)
+						buried[trace+"/"] = true
+						continue
+					}
 				}
 				if len(levels) == 1 && buried[child] != leftovers {
 					continue

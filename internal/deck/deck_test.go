@@ -28,7 +28,13 @@ var location1 = deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: t
 // memDeck returns an empty deck in memory and the store it is on.
 func memDeck(t testing.TB) (*deck.Deck, *decktest.FaultStore) {
 	t.Helper()
-	name := strings.NewReplacer("/", "-", "#", "-").Replace(strings.ToLower(t.Name()))
+	return memDeckOf(t, "")
+}
+
+// memDeckOf is memDeck of a layout, with the marker of it.
+func memDeckOf(t testing.TB, layout deck.Layout) (*deck.Deck, *decktest.FaultStore) {
+	t.Helper()
+	name := strings.NewReplacer("/", "-", "#", "-", ",", "-", "_", "-").Replace(strings.ToLower(t.Name()))
 	t.Cleanup(func() { mem.Drop(name) })
 	mem.Drop(name)
 	store, err := deck.OpenStore(t.Context(), "mem://"+name)
@@ -36,6 +42,9 @@ func memDeck(t testing.TB) (*deck.Deck, *decktest.FaultStore) {
 		t.Fatal(err)
 	}
 	faults := decktest.Wrap(store)
+	if layout != "" {
+		decktest.MakeDeck(t, faults, layout)
+	}
 	d, err := deck.New(t.Context(), faults, "mem://"+name)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +85,7 @@ func TestPartIsNamedByItsContentAndReadBack(t *testing.T) {
 		t.Error(d)
 	}
 	marker, err := d.Store().Get(t.Context(), "tapedeck.json")
-	if err != nil || strings.TrimSpace(string(marker)) != `{"kind":"tape-deck","layout":"1"}` {
+	if err != nil || strings.TrimSpace(string(marker)) != `{"kind":"tape-deck","layout":"2"}` {
 		t.Errorf("marker %s, %v", marker, err)
 	}
 }
@@ -243,8 +252,18 @@ func TestWritersThatMeetConverge(t *testing.T) {
 	}
 }
 
-func TestOneRunCostsOneWritePerObjectAndThreeListings(t *testing.T) {
-	d, faults := memDeck(t)
+func TestOneRunCostsOneWritePerObjectAndTwoListings(t *testing.T) {
+	for layout, want := range map[deck.Layout][]string{
+		// Tombstones are looked for before the first write, and again after it: in layout 1 beside the listing of the location.
+		deck.LayoutFiles1: {"list", "put", "list", "list", "put", "put"},
+		deck.LayoutFiles:  {"list", "put", "list", "put", "put"},
+	} {
+		t.Run("layout "+string(layout), func(t *testing.T) { oneRunCosts(t, layout, want) })
+	}
+}
+
+func oneRunCosts(t *testing.T, layout deck.Layout, want []string) {
+	d, faults := memDeckOf(t, layout)
 	if _, _, err := d.PutPart(t.Context(), location1, []byte("first write makes the marker")); err != nil {
 		t.Fatal(err)
 	}
@@ -270,8 +289,7 @@ func TestOneRunCostsOneWritePerObjectAndThreeListings(t *testing.T) {
 	for _, op := range faults.Ops() {
 		got = append(got, op.Name)
 	}
-	// Tombstones are looked for before the first write, and again after it.
-	if d := cmp.Diff([]string{"list", "put", "list", "list", "put", "put"}, got); d != "" {
+	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 }
@@ -337,7 +355,7 @@ func TestPlacesReportsAFailedListingOnce(t *testing.T) {
 
 func TestUnknownLayoutIsRefused(t *testing.T) {
 	for name, marker := range map[string]string{
-		"layout 2": `{"kind":"tape-deck","layout":"2"}`,
+		"layout 3": `{"kind":"tape-deck","layout":"3"}`,
 		"marker":   `{"kind":"something"}`,
 		"marker ":  `[`,
 	} {

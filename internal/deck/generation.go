@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -139,7 +140,7 @@ func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generat
 	for _, o := range append(siblings, tapes...) {
 		contentType := o.ContentType
 		if contentType == "" {
-			contentType = "application/json"
+			contentType = jsonType
 		}
 		isNew, err := d.store.PutNew(ctx, o.key, o.Body, contentType)
 		if err != nil {
@@ -255,24 +256,59 @@ func (d *Deck) ReadFile(ctx context.Context, location Location, gen Generation, 
 	return d.store.Get(ctx, location.Prefix()+"/"+gen.String()+"/"+root+"/"+name)
 }
 
-// visible is scan without what is buried.
+// visible is what lies in a location without what is buried.
 func (d *Deck) visible(ctx context.Context, location Location, within string) (LocationState, error) {
-	t, err := d.Tombstones(ctx, location)
-	if err != nil {
-		return LocationState{}, err
-	}
-	return d.scan(ctx, location, within, t)
+	state, _, err := d.look(ctx, location, within)
+	return state, err
 }
 
-// scan reads the listing below a location. Names that the layout does not know are
-// passed over: a later minor version may have put them there.
-func (d *Deck) scan(ctx context.Context, location Location, within string, buried Tombstones) (LocationState, error) {
-	if buried.Trace() {
-		return LocationState{}, nil
+// look reads what lies in a location and what is buried of it: in layout 2 with
+// one listing.
+func (d *Deck) look(ctx context.Context, location Location, within string) (LocationState, Tombstones, error) {
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return LocationState{}, Tombstones{}, err
 	}
+	if layout == LayoutFiles1 {
+		t, err := d.Tombstones(ctx, location)
+		if err != nil || t.Trace() {
+			return LocationState{}, t, err
+		}
+		state, err := d.scan(location, d.store.List(ctx, location.Prefix()+"/"+within), t)
+		return state, t, err
+	}
+	if err := location.Validate(); err != nil {
+		return LocationState{}, Tombstones{}, err
+	}
+	t := Tombstones{location: location, layout: layout}
+	var objects []Object
+	for o, err := range d.listAround(ctx, location.Prefix()) {
+		if err != nil {
+			return LocationState{}, Tombstones{}, err
+		}
+		if !t.add(o.Key) {
+			objects = append(objects, o)
+		}
+	}
+	if t.Trace() {
+		return LocationState{}, t, nil
+	}
+	state, err := d.scan(location, func(yield func(Object, error) bool) {
+		for _, o := range objects {
+			if !yield(o, nil) {
+				return
+			}
+		}
+	}, t)
+	return state, t, err
+}
+
+// scan reads a listing of a location. Names that the layout does not know are
+// passed over: a later minor version may have put them there.
+func (d *Deck) scan(location Location, listing iter.Seq2[Object, error], buried Tombstones) (LocationState, error) {
 	base := location.Prefix() + "/"
 	var state LocationState
-	for o, err := range d.store.List(ctx, base+within) {
+	for o, err := range listing {
 		if err != nil {
 			return LocationState{}, err
 		}

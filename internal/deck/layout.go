@@ -28,12 +28,20 @@ const (
 	markerKey  = "tapedeck.json"
 	markerBody = `{"kind":"tape-deck","layout":"%s"}` + "\n"
 
+	// What lies beside the folder of a location, except in the first layout. A dot sorts before a
+	// slash, so these come before what lies in it.
+	buriedFolder = ".buried/" // the tombstone of the whole location
+	flagsFolder  = ".flags/"  // tombstones of parts and generations, and the flag of undecided evidence
+
 	// TapeFile is the file that makes a run of a generation complete.
 	TapeFile = "tape.json"
 	// OracleFile, AIWGFile and WazaSuffix are the files beside it.
 	OracleFile = "oracle.json"
 	AIWGFile   = "execution-snapshot.json"
 	WazaSuffix = "-run1.json"
+
+	jsonType = "application/json"
+	partType = "application/zstd"
 
 	// PartSuffix ends the names of parts.
 	PartSuffix = ".otlp.zst"

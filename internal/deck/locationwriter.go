@@ -32,6 +32,19 @@ func (d *Deck) LocationWriter(ctx context.Context, location Location) (*Location
 	return &LocationWriter{deck: d, location: location, tombs: t}, nil
 }
 
+// NewTraceWriter returns the writer of a trace that nothing is known of yet, without looking. What it writes may already be buried, so its caller has
+// to look afterwards, with State. It returns false in layout 1, where a writer has to look first.
+func (d *Deck) NewTraceWriter(ctx context.Context, location Location) (*LocationWriter, bool, error) {
+	if err := location.Validate(); err != nil {
+		return nil, false, err
+	}
+	layout, err := d.keys(ctx)
+	return &LocationWriter{deck: d, location: location, tombs: Tombstones{location: location, layout: layout}}, layout == LayoutFiles, err
+}
+
+// Tombstones returns what is buried or noted at the location, as far as is known since the last State.
+func (s *LocationWriter) Tombstones() Tombstones { return s.tombs }
+
 // Location returns the location.
 func (s *LocationWriter) Location() Location { return s.location }
 
@@ -43,7 +56,11 @@ func (s *LocationWriter) PartBuried(digest string) bool { return s.tombs.names[p
 
 // Open tells whether the whole location is still not buried. It costs one look at one object.
 func (s *LocationWriter) Open(ctx context.Context) (bool, error) {
-	_, err := s.deck.store.Get(ctx, s.location.tombstoneKey(tombstoneTrace))
+	layout, err := s.deck.keys(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, err = s.deck.store.Get(ctx, s.location.tombstoneKey(layout, tombstoneTrace))
 	if errors.Is(err, ErrNotFound) {
 		return true, nil
 	}
@@ -63,7 +80,7 @@ func (s *LocationWriter) PutPart(ctx context.Context, canonical []byte) (digest 
 	if err := s.deck.mark(ctx); err != nil {
 		return "", false, err
 	}
-	created, err = s.deck.store.PutNew(ctx, key, compress(canonical), "application/zstd")
+	created, err = s.deck.store.PutNew(ctx, key, compress(canonical), partType)
 	if err != nil {
 		return "", false, err
 	}
@@ -73,11 +90,12 @@ func (s *LocationWriter) PutPart(ctx context.Context, canonical []byte) (digest 
 // State is [Deck.State]. It looks for tombstones again: one that came while a part was written is seen here by the writer, unless whoever buried the
 // location sees the part.
 func (s *LocationWriter) State(ctx context.Context) (LocationState, error) {
-	var err error
-	if s.tombs, err = s.deck.Tombstones(ctx, s.location); err != nil {
+	state, tombs, err := s.deck.look(ctx, s.location, "")
+	if err != nil {
 		return LocationState{}, err
 	}
-	return s.deck.scan(ctx, s.location, "", s.tombs)
+	s.tombs = tombs
+	return state, nil
 }
 
 // PutGeneration is [Deck.PutGeneration].

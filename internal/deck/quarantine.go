@@ -32,11 +32,11 @@ func (d *Deck) PutQuarantine(ctx context.Context, location Location, report, can
 		if len(canonical) > MaxObjectBytes {
 			return "", TooLarge("put", d.url.Scheme, base+PartSuffix)
 		}
-		if _, err := d.store.PutNew(ctx, base+PartSuffix, compress(canonical), "application/zstd"); err != nil {
+		if _, err := d.store.PutNew(ctx, base+PartSuffix, compress(canonical), partType); err != nil {
 			return "", err
 		}
 	}
-	if _, err := d.store.PutNew(ctx, base+".json", report, "application/json"); err != nil {
+	if _, err := d.store.PutNew(ctx, base+".json", report, jsonType); err != nil {
 		return "", err
 	}
 	return d.String() + "/" + base + ".json", nil

@@ -37,7 +37,7 @@ func (d *Deck) PutReplayStatus(ctx context.Context, location Location, root stri
 		return false, err
 	}
 	sum := sha256.Sum256(record)
-	return d.store.PutNew(ctx, location.statusPrefix(root)+hex.EncodeToString(sum[:])+".json", record, "application/json")
+	return d.store.PutNew(ctx, location.statusPrefix(root)+hex.EncodeToString(sum[:])+".json", record, jsonType)
 }
 
 // ReplayStatuses returns the records about replays of a run, in the order of their names. Without a root it returns the records of all runs

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -37,12 +39,14 @@ type Burial struct {
 }
 
 const (
-	TombstoneArea   = "tombstones" // holds the tombstones of all areas, each at its location
+	TombstoneArea   = "tombstones" // in layout 1 it holds the tombstones of all areas, each at its location
 	tombstoneKind   = "tape-tombstone"
 	tombstoneLayout = "1"
+	undecidedBody   = `{"kind":"tape-flag","layout":"1","flag":"undecided"}` + "\n"
 	tombstoneSuffix = ".json"
 	tombstoneTrace  = "trace"
 	partTombstone   = "part-"
+	undecidedFlag   = "undecided"
 )
 
 // tombstoneBody is what a tombstone holds. Its name alone is what writers and readers obey; the body is for people, and tells where
@@ -60,8 +64,28 @@ type tombstoneBody struct {
 // Tombstones are those of one location.
 type Tombstones struct {
 	location Location
+	layout   Layout
 	names    map[string]bool // without suffix
 }
+
+// add notes a key that is one of a tombstone or flag of the location.
+func (t *Tombstones) add(key string) bool {
+	name, ok := strings.CutSuffix(path.Base(key), tombstoneSuffix)
+	if !ok || key != t.location.tombstoneKey(t.layout, name) {
+		return false
+	}
+	if t.names == nil {
+		t.names = map[string]bool{}
+	}
+	t.names[name] = true
+	return true
+}
+
+// Any tells whether anything is noted at the location that a writer has to look at.
+func (t Tombstones) Any() bool { return len(t.names) > 0 }
+
+// Undecided tells whether evidence of the trace may lie under undecided/. Layout 1 does not say, so it may always.
+func (t Tombstones) Undecided() bool { return t.layout == LayoutFiles1 || t.names[undecidedFlag] }
 
 // Trace tells whether the whole location is buried.
 func (t Tombstones) Trace() bool { return t.names[tombstoneTrace] }
@@ -76,8 +100,57 @@ func (t Tombstones) refuse(what string) error {
 	return &StoreError{Op: "put", Scheme: "deck", Key: t.location.Prefix(), Reason: "there is a tombstone for this " + what, Permanent: true, Err: ErrBuried}
 }
 
-func (p Location) tombstoneKey(name string) string {
-	return TombstoneArea + "/" + p.Prefix() + "/" + name + tombstoneSuffix
+func (p Location) tombstoneKey(layout Layout, name string) string {
+	switch {
+	case layout == LayoutFiles1:
+		return TombstoneArea + "/" + p.Prefix() + "/" + name + tombstoneSuffix
+	case name == tombstoneTrace:
+		return p.Prefix() + buriedFolder + name + tombstoneSuffix
+	default:
+		return p.Prefix() + flagsFolder + name + tombstoneSuffix
+	}
+}
+
+// IsNote tells whether a key is that of a tombstone, or of another note about a trace: it holds no evidence and no tapes.
+func IsNote(key string) bool {
+	return WithoutNote(key) != key
+}
+
+// WithoutNote returns the key of the location that a note lies beside, or in layout 1 at; other keys it returns as they are.
+func WithoutNote(key string) string {
+	for _, folder := range []string{buriedFolder, flagsFolder} {
+		// A tenant may have a name that ends like the folder, but not behind a trace id.
+		if at := strings.LastIndex(key, folder); at > 0 {
+			if _, rest, err := ParseLocation(key[:at]); err == nil && rest == "" {
+				return key[:at]
+			}
+		}
+	}
+	return strings.TrimPrefix(key, TombstoneArea+"/")
+}
+
+// FolderStore is a Store in which a listing that ends within the name of a folder reads all names beside it, while a listing of a folder
+// that is not there costs nothing: a file system.
+type FolderStore interface{ ListsByFolder() }
+
+// listAround lists what begins with the key of a location: what lies in it and beside it. That is one request to a bucket.
+func (d *Deck) listAround(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	if _, ok := d.store.(FolderStore); !ok {
+		return d.store.List(ctx, prefix)
+	}
+	return d.listFolders(ctx, prefix+buriedFolder, prefix+flagsFolder, prefix+"/")
+}
+
+func (d *Deck) listFolders(ctx context.Context, folders ...string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		for _, folder := range folders {
+			for o, err := range d.store.List(ctx, folder) {
+				if !yield(o, err) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Tombstones returns what is buried at a location, with one listing.
@@ -85,18 +158,24 @@ func (d *Deck) Tombstones(ctx context.Context, location Location) (Tombstones, e
 	if err := location.Validate(); err != nil {
 		return Tombstones{}, err
 	}
-	t := Tombstones{location: location}
-	base := TombstoneArea + "/" + location.Prefix() + "/"
-	for o, err := range d.store.List(ctx, base) {
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return Tombstones{}, err
+	}
+	t := Tombstones{location: location, layout: layout}
+	listing := d.store.List(ctx, TombstoneArea+"/"+location.Prefix()+"/")
+	if layout == LayoutFiles {
+		if _, ok := d.store.(FolderStore); ok {
+			listing = d.listFolders(ctx, location.Prefix()+buriedFolder, location.Prefix()+flagsFolder)
+		} else {
+			listing = d.store.List(ctx, location.Prefix()+".")
+		}
+	}
+	for o, err := range listing {
 		if err != nil {
 			return Tombstones{}, err
 		}
-		if name, ok := strings.CutSuffix(strings.TrimPrefix(o.Key, base), tombstoneSuffix); ok && !strings.Contains(name, "/") {
-			if t.names == nil {
-				t.names = map[string]bool{}
-			}
-			t.names[name] = true
-		}
+		t.add(o.Key)
 	}
 	return t, nil
 }
@@ -126,16 +205,20 @@ func (d *Deck) MovedTo(ctx context.Context, location Location) (to Location, why
 		}
 		next, rest, err := ParseLocation(body.MovedTo)
 		if err != nil || rest != "" || !sameTrace(location, next) {
-			return Location{}, "", false, d.corrupt(at.tombstoneKey(tombstoneTrace), "it does not tell a location of the same trace")
+			return Location{}, "", false, d.corrupt(at.Prefix(), "its tombstone does not tell a location of the same trace")
 		}
 		next.Tenant, next.tenantEscaped = location.Tenant, location.tenantEscaped
 		at = next
 	}
-	return Location{}, "", false, d.corrupt(location.tombstoneKey(tombstoneTrace), "the tombstones of this trace lead in a circle")
+	return Location{}, "", false, d.corrupt(location.Prefix(), "the tombstones of this trace lead in a circle")
 }
 
 func (d *Deck) readTombstone(ctx context.Context, location Location) (tombstoneBody, error) {
-	key := location.tombstoneKey(tombstoneTrace)
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return tombstoneBody{}, err
+	}
+	key := location.tombstoneKey(layout, tombstoneTrace)
 	text, err := d.store.Get(ctx, key)
 	if err != nil {
 		return tombstoneBody{}, err
@@ -185,7 +268,33 @@ func (d *Deck) BuryPart(ctx context.Context, location Location, digest string, b
 	if err := d.store.Delete(ctx, key); err != nil {
 		return err
 	}
+	if layout, err := d.keys(ctx); err != nil {
+		return err
+	} else if layout == LayoutFiles {
+		// The key stays taken, by nothing: a writer that looks only after it has written is refused by the store. One that wrote in this
+		// moment finds the tombstone when it looks, and takes the part away itself.
+		if _, err := d.store.PutNew(ctx, key, compress(nil), partType); err != nil {
+			return err
+		}
+	}
 	_, err := d.Sweep(ctx, location.Prefix()+"/"+partsFolder+"/")
+	return err
+}
+
+// FlagUndecided notes at the location of a trace in production that evidence of it is about to lie under undecided/. A writer there finds
+// the flag with the listing that it makes anyway. In layout 1 it looks under undecided/ itself, and nothing is noted.
+func (d *Deck) FlagUndecided(ctx context.Context, production Location) error {
+	if err := production.Validate(); err != nil {
+		return err
+	}
+	if err := d.mark(ctx); err != nil {
+		return err
+	}
+	layout, err := d.keys(ctx)
+	if err != nil || layout == LayoutFiles1 {
+		return err
+	}
+	_, err = d.store.PutNew(ctx, production.tombstoneKey(layout, undecidedFlag), []byte(undecidedBody), jsonType)
 	return err
 }
 
@@ -212,11 +321,15 @@ func (d *Deck) putTombstone(ctx context.Context, location Location, name, buries
 	if err := d.mark(ctx); err != nil {
 		return false, err
 	}
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return false, err
+	}
 	text, err := json.Marshal(body)
 	if err != nil {
 		return false, fmt.Errorf("encode tombstone: %w", err)
 	}
-	return d.store.PutNew(ctx, location.tombstoneKey(name), append(text, '\n'), "application/json")
+	return d.store.PutNew(ctx, location.tombstoneKey(layout, name), append(text, '\n'), jsonType)
 }
 
 func sameTrace(a, b Location) bool {
@@ -298,7 +411,7 @@ func (d *Deck) Remains(ctx context.Context, location Location) (LocationState, e
 	if err := location.Validate(); err != nil {
 		return LocationState{}, err
 	}
-	return d.scan(ctx, location, "", Tombstones{})
+	return d.scan(location, d.store.List(ctx, location.Prefix()+"/"), Tombstones{})
 }
 
 // buriedBelow returns which of the traces below a folder are buried. The folder ends in the level of traces, or within the name of one.

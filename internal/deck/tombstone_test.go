@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,21 +18,39 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 )
 
-// eachDeck runs a test on a deck in memory and on one in files.
+var layouts = []deck.Layout{deck.LayoutFiles1, deck.LayoutFiles}
+
+// eachDeck runs a test on decks of every layout in memory and in files.
 func eachDeck(t *testing.T, run func(*testing.T, *deck.Deck)) {
 	t.Helper()
-	t.Run("mem", func(t *testing.T) {
-		d, _ := memDeck(t)
-		run(t, d)
-	})
-	t.Run("file", func(t *testing.T) {
-		d, err := deck.Open(t.Context(), decktest.FileURL(t)+"?sync=false")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { d.Close() })
-		run(t, d)
-	})
+	for _, layout := range layouts {
+		t.Run("mem, layout "+string(layout), func(t *testing.T) {
+			d, _ := memDeckOf(t, layout)
+			run(t, d)
+		})
+		t.Run("file, layout "+string(layout), func(t *testing.T) {
+			store, err := deck.OpenStore(t.Context(), decktest.FileURL(t)+"?sync=false")
+			if err != nil {
+				t.Fatal(err)
+			}
+			decktest.MakeDeck(t, store, layout)
+			d, err := deck.New(t.Context(), store, "mem://files")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { d.Close() })
+			run(t, d)
+		})
+	}
+}
+
+// tombstoneKey is where the tombstone of location1 lies.
+func tombstoneKey(t *testing.T, d *deck.Deck) string {
+	t.Helper()
+	if d.Layout() == deck.LayoutFiles1 {
+		return "tombstones/" + location1.Prefix() + "/trace.json"
+	}
+	return location1.Prefix() + ".buried/trace.json"
 }
 
 func putTapes(t *testing.T, d *deck.Deck, p deck.Location, evidence string) (part string, gen deck.Generation) {
@@ -65,8 +84,8 @@ func TestTombstoneSaysWhatItTookAwayAndHasNoClockInItsName(t *testing.T) {
 		if err != nil || removed != 3 {
 			t.Fatal(removed, err)
 		}
-		key := "tombstones/runs/default/4b/" + trace1 + "/trace.json"
-		if diff := cmp.Diff([]string{"tapedeck.json", key}, decktest.Keys(t, d.Store())); diff != "" {
+		key := tombstoneKey(t, d)
+		if diff := cmp.Diff(slices.Sorted(slices.Values([]string{"tapedeck.json", key})), decktest.Keys(t, d.Store())); diff != "" {
 			t.Error(diff)
 		}
 		body, err := d.Store().Get(t.Context(), key)
@@ -230,16 +249,17 @@ func TestHostileTombstonesAreObeyedAndNotFollowed(t *testing.T) {
 		"itself":       `{"kind":"tape-tombstone","moved_to":"runs/default/4b/` + trace1 + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, faults := memDeck(t)
-			if _, err := faults.PutNew(t.Context(), "tombstones/"+location1.Prefix()+"/trace.json", []byte(body), "application/json"); err != nil {
-				t.Fatal(err)
-			}
-			if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); !errors.Is(err, deck.ErrBuried) {
-				t.Error(err)
-			}
-			if _, _, _, err := d.MovedTo(t.Context(), location1); !errors.Is(err, deck.ErrCorrupt) {
-				t.Error(err)
-			}
+			eachDeck(t, func(t *testing.T, d *deck.Deck) {
+				if _, err := d.Store().PutNew(t.Context(), tombstoneKey(t, d), []byte(body), "application/json"); err != nil {
+					t.Fatal(err)
+				}
+				if _, _, err := d.PutPart(t.Context(), location1, []byte("x")); !errors.Is(err, deck.ErrBuried) {
+					t.Error(err)
+				}
+				if _, _, _, err := d.MovedTo(t.Context(), location1); !errors.Is(err, deck.ErrCorrupt) {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
@@ -271,9 +291,15 @@ func TestBurialThatCannotHoldIsRefused(t *testing.T) {
 }
 
 func TestInterruptedBurialLeavesNoTapeAndIsFinishedByTheNext(t *testing.T) {
+	for _, layout := range layouts {
+		t.Run("layout "+string(layout), func(t *testing.T) { interruptedBurial(t, layout) })
+	}
+}
+
+func interruptedBurial(t *testing.T, layout deck.Layout) {
 	boom := errors.New("power cut")
 	for n := 1; ; n++ {
-		d, faults := memDeck(t)
+		d, faults := memDeckOf(t, layout)
 		putTapes(t, d, location1, "x")
 		faults.Reset()
 		faults.FailBefore(n, boom)
@@ -301,7 +327,13 @@ func TestInterruptedBurialLeavesNoTapeAndIsFinishedByTheNext(t *testing.T) {
 }
 
 func TestWriterThatMeetsABurialLeavesNothingVisible(t *testing.T) {
-	d, faults := memDeck(t)
+	for _, layout := range layouts {
+		t.Run("layout "+string(layout), func(t *testing.T) { writerMeetsBurial(t, layout) })
+	}
+}
+
+func writerMeetsBurial(t *testing.T, layout deck.Layout) {
+	d, faults := memDeckOf(t, layout)
 	putTapes(t, d, location1, "x")
 	faults.Reset()
 	// The burial comes between the look of the writer and its write.
@@ -335,8 +367,8 @@ func FuzzTombstoneLeadsToNoOtherTrace(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d, store := memDeck(t)
-		if _, err := store.PutNew(t.Context(), "tombstones/"+location1.Prefix()+"/trace.json", body, "application/json"); err != nil {
+		d, store := memDeckOf(t, deck.LayoutFiles)
+		if _, err := store.PutNew(t.Context(), tombstoneKey(t, d), body, "application/json"); err != nil {
 			t.Fatal(err)
 		}
 		to, _, moved, err := d.MovedTo(t.Context(), location1)

@@ -13,16 +13,18 @@ import (
 // Layout is how a deck keeps traces. It stands in the marker, so that every program finds it out from the deck itself.
 type Layout string
 
-// The layouts.
+// The layouts. A new deck of files has LayoutFiles: everything that a writer has to know of a trace begins with the key of its location, so that one listing
+// shows it. In LayoutFiles1, the first one, tombstones lie in an area of their own.
 const (
-	LayoutFiles Layout = "1"       // every part and every tape is an object
-	LayoutReels Layout = "reels-1" // an object holds the parts and tapes of many traces
+	LayoutFiles  Layout = "2"       // every part and every tape is an object
+	LayoutFiles1 Layout = "1"       // the same, of an older deck
+	LayoutReels  Layout = "reels-1" // an object holds the parts and tapes of many traces
 )
 
 // name is how people call a layout.
 func (l Layout) name() string {
 	switch l {
-	case LayoutFiles:
+	case LayoutFiles, LayoutFiles1:
 		return "files"
 	case LayoutReels:
 		return "reels"
@@ -54,14 +56,14 @@ func RegisterView(l Layout, view ViewFunc) {
 }
 
 func (d *Deck) show(ctx context.Context) error {
-	if d.layout == LayoutFiles {
+	if d.want != LayoutReels {
 		return nil
 	}
 	viewsMu.RLock()
-	view := views[d.layout]
+	view := views[d.want]
 	viewsMu.RUnlock()
 	if view == nil {
-		return d.layoutError("layout " + shorten(string(d.layout)) + " is not known to this program")
+		return d.layoutError("layout " + shorten(string(d.want)) + " is not known to this program")
 	}
 	s, err := view(ctx, d.store, d.URL())
 	if err == nil {
@@ -70,8 +72,13 @@ func (d *Deck) show(ctx context.Context) error {
 	return err
 }
 
-// Layout is that of the deck.
-func (d *Deck) Layout() Layout { return d.layout }
+// Layout is that of the deck; of one without a marker, the one that its first writer would choose.
+func (d *Deck) Layout() Layout {
+	if layout := d.layout.Load(); layout != nil {
+		return *layout
+	}
+	return d.want
+}
 
 // Begin makes sure that the deck has its marker, and that the storage keeps create-only writes. Writers that do not write by the methods of Deck call it first.
 func (d *Deck) Begin(ctx context.Context) error { return d.mark(ctx) }
@@ -97,7 +104,7 @@ func OpenFiles(ctx context.Context, rawURL string) (Store, error) {
 		return nil, err
 	}
 	d, err := New(ctx, store, rawURL)
-	if errors.Is(err, ErrLayout) || err == nil && d.layout == LayoutFiles {
+	if errors.Is(err, ErrLayout) || err == nil && d.want != LayoutReels {
 		return store, nil // a file is a file, whatever lies beside it
 	}
 	if err != nil {

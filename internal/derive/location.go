@@ -188,13 +188,15 @@ func (s *Stored) known() Request {
 	return r
 }
 
-// moved tells whether a trace has left its location while its tapes were written there.
+// moved tells whether a trace, or a part of it, has left its location while its tapes were written there.
 func (w *Writer) moved(ctx context.Context, s *Stored) (bool, error) {
 	var open bool
 	var err error
 	switch s.Placement.Area {
 	case deck.AreaRuns:
-		open, err = s.target.Open(ctx)
+		var t deck.Tombstones
+		t, err = w.deck.Tombstones(ctx, s.target.Location())
+		open = !t.Trace() && !slices.ContainsFunc(s.parts, t.Part)
 	case deck.AreaUndecided:
 		var again *plan
 		if again, err = w.plan(ctx, s.known()); err == nil {
@@ -215,6 +217,26 @@ func (w *Writer) moved(ctx context.Context, s *Stored) (bool, error) {
 type residue struct {
 	location deck.Location
 	state    deck.LocationState
+}
+
+// gather brings everything of the trace to its location and lists it.
+func (w *Writer) gather(ctx context.Context, p *plan) (gone []residue, state deck.LocationState, err error) {
+	list := func() error {
+		if state, err = p.target.State(ctx); err != nil {
+			return fmt.Errorf("list trace %s: %w", p.target.Location().TraceID, err)
+		}
+		return nil
+	}
+	if p.Area == deck.AreaRuns && !p.target.Tombstones().Undecided() {
+		// The flag comes before undecided evidence, and whoever writes that looks here afterwards.
+		if err := list(); err != nil || !p.target.Tombstones().Undecided() {
+			return nil, state, err
+		}
+	}
+	if gone, err = w.copyParts(ctx, p); err != nil {
+		return nil, state, err
+	}
+	return gone, state, list()
 }
 
 // copyParts copies the parts from the locations that the trace was moved from. It runs before the new location is listed: of two writers that

@@ -37,9 +37,18 @@ type outcome struct {
 
 // delivery is one call of Deliver.
 type delivery struct {
-	turn    *turn // nil takes no turn
-	has     bool  // it is this one's
-	durable bool  // the part is in the deck
+	turn    *turn           // nil takes no turn
+	has     bool            // it is this one's
+	durable bool            // the part is in the deck
+	own     string          // digest of the part
+	puts    []deck.Location // where it was written
+	made    []made          // tapes
+}
+
+// made is a generation that a delivery has written.
+type made struct {
+	location   deck.Location
+	generation deck.Generation
 }
 
 func (t *turns) join(tenant, trace string) *delivery {

@@ -146,6 +146,9 @@ type Request struct {
 	// Complete says that the runs of the trace have ended as far as anyone can know. Evidence that is not complete lies under undecided/ until
 	// the rest comes.
 	Complete bool
+	// First says that nothing of the trace was passed on before, as far as the sender knows. It saves looking into the deck beforehand; an
+	// error in it costs work and changes nothing that is written.
+	First bool
 }
 
 // Written describes one tape.
@@ -197,10 +200,19 @@ func (w *Writer) Write(ctx context.Context, r Request) ([]Written, error) {
 func (w *Writer) Deliver(ctx context.Context, r Request) (s *Stored, written []Written, err error) {
 	d := w.turns.join(r.Tenant, r.TraceID)
 	defer w.turns.leave(r.Tenant, r.TraceID, d)
-	if s, err = w.store(ctx, r, d); err != nil {
+	early, written, err := w.writeFirst(ctx, r, d)
+	if early == nil && err != nil {
 		return nil, nil, err
 	}
-	if written, err = w.Tapes(ctx, s, nil); err == nil && d.has {
+	if early != nil && early.alone {
+		s = early.Stored
+	} else if s, err = w.store(ctx, r, d); err == nil {
+		written, err = w.Tapes(ctx, s, nil)
+	}
+	if err = w.takeBack(ctx, r, d, err); s == nil {
+		return nil, nil, err
+	}
+	if err == nil && d.has {
 		d.turn.last = &outcome{s.target.Location(), s.state.Parts, written}
 	}
 	return s, written, err
@@ -249,6 +261,7 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 		return nil, err
 	}
 	own := deck.PartDigest(part)
+	d.own = own
 	if p.runs.PartBuried(own) {
 		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, deck.ErrBuried)
 	}
@@ -256,19 +269,27 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 	if err := w.passEvidence(ctx, p.target.Location(), r.Set); err != nil {
 		return nil, err
 	}
+	if p.Area == deck.AreaUndecided {
+		if err := w.deck.FlagUndecided(ctx, p.runs.Location()); err != nil {
+			return nil, fmt.Errorf("flag trace %s: %w", r.TraceID, err)
+		}
+	}
 	if _, _, err := p.target.PutPart(ctx, part); err != nil {
 		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, err)
 	}
-	d.durable = true
+	d.durable, d.own, d.puts = true, own, append(d.puts, p.target.Location())
 	if err := d.wait(ctx); err != nil {
 		return nil, err
 	}
-	gone, err := w.copyParts(ctx, p)
-	if err != nil {
+	var gone []residue
+	if gone, s.state, err = w.gather(ctx, p); err != nil {
 		return nil, err
 	}
-	if s.state, err = p.target.State(ctx); err != nil {
-		return nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
+	if p.target.PartBuried(own) { // in this moment
+		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, deck.ErrBuried)
+	}
+	if !slices.Contains(s.state.Parts, own) { // the location was buried since, or the part brought elsewhere
+		return nil, errMoved
 	}
 	s.Placement, s.target = p.Placement, p.target
 	if s.done = d.done(p.target.Location(), s.state.Parts); s.done == nil {
@@ -393,7 +414,11 @@ func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) (_ []Wri
 	if len(tapes) == 0 {
 		return nil, nil
 	}
-	return w.generation(ctx, s.target, s.state, w.newGeneration(w.items(s), s.parts, producer), tapes)
+	gen := w.newGeneration(w.items(s), s.parts, producer)
+	if s.delivery != nil {
+		s.delivery.made = append(s.delivery.made, made{s.target.Location(), gen})
+	}
+	return w.generation(ctx, s.target, s.state, gen, tapes)
 }
 
 // Roots returns the root span ids of the runs in what is stored.

@@ -117,13 +117,28 @@ func (f fixture) sweep(now time.Time, remove bool) (lines, problems []string) {
 	return lines, problems
 }
 
+func (f fixture) tombstones() (n int) {
+	f.Helper()
+	for o, err := range f.deck.Store().List(f.Context(), "") {
+		if err != nil {
+			f.Fatal(err)
+		}
+		if strings.HasSuffix(o.Key, ".buried/trace.json") {
+			n++
+		}
+	}
+	return n
+}
+
 func (f fixture) objects(below string) (keys []string) {
 	f.Helper()
 	for o, err := range f.deck.Store().List(f.Context(), below) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		keys = append(keys, o.Key)
+		if !deck.IsNote(o.Key) {
+			keys = append(keys, o.Key)
+		}
 	}
 	return keys
 }

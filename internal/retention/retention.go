@@ -194,10 +194,10 @@ func (c *Collector) holds(key string) bool {
 	if c.policy.Tenant == "" {
 		return true
 	}
-	for _, area := range []string{deck.TombstoneArea, deck.QuarantineArea, "replays/_status"} {
+	for _, area := range []string{deck.QuarantineArea, "replays/_status"} {
 		key = strings.TrimPrefix(key, area+"/")
 	}
-	location, _, err := deck.ParseLocation(key)
+	location, _, err := deck.ParseLocation(deck.WithoutNote(key))
 	return err == nil && c.wanted(location)
 }
 

@@ -44,7 +44,7 @@ func TestTracesGoWhenTheirTimeIsUp(t *testing.T) {
 	if got, _ := f.sweep(day0.Add(90*day), true); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
-	if len(f.objects("runs/default/11/")) != 0 || len(f.objects("undecided/")) != 0 || len(f.objects("tombstones/")) != 2 {
+	if len(f.objects("runs/default/11/")) != 0 || len(f.objects("undecided/")) != 0 || f.tombstones() != 2 {
 		t.Errorf("left: %v", f.objects(""))
 	}
 	if left := f.objects("runs/default/22/"); len(left) != 3 || !slices.Contains(before, left[0]) {
@@ -205,7 +205,7 @@ func TestAWriterThatComesBetweenPlanAndRemovalWins(t *testing.T) {
 			t.Errorf("%v %v", gone, err)
 		}
 	}
-	if len(f.objects("tombstones/")) != 0 {
+	if f.tombstones() != 0 {
 		t.Error("it was buried")
 	}
 }

@@ -8,9 +8,18 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
+
+// MakeDeck makes an empty store a deck of a layout.
+func MakeDeck(t testing.TB, s deck.Store, layout deck.Layout) {
+	t.Helper()
+	if _, err := s.PutNew(t.Context(), "tapedeck.json", []byte(`{"kind":"tape-deck","layout":"`+string(layout)+`"}`+"\n"), "application/json"); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Op is one operation on a store: put, get, list, folders or delete.
 type Op struct {

@@ -48,6 +48,15 @@ func keepsARun(t *testing.T, url string) {
 }
 
 // buries takes a trace away and checks that neither readers nor writers see its location any more, and that it can be found where it went.
+func buriesIn(layout deck.Layout) func(*testing.T, deck.Store) {
+	return func(t *testing.T, store deck.Store) {
+		if _, err := store.PutNew(t.Context(), "tapedeck.json", []byte(`{"kind":"tape-deck","layout":"`+string(layout)+`"}`), "application/json"); err != nil {
+			t.Fatal(err)
+		}
+		buries(t, store)
+	}
+}
+
 func buries(t *testing.T, store deck.Store) {
 	d, err := deck.New(t.Context(), store, "mem://conformance")
 	if err != nil {

@@ -46,7 +46,8 @@ func Run(t *testing.T, url string) {
 		{"RefusesUnsafeKeys", refusesKeys},
 		{"HonoursACancelledContext", honoursContext},
 		{"KeepsUnusualKeys", keepsUnusualKeys},
-		{"KeepsWhatIsBuriedAway", buries},
+		{"KeepsWhatIsBuriedAwayInLayout1", buriesIn(deck.LayoutFiles1)},
+		{"KeepsWhatIsBuriedAwayInLayout2", buriesIn(deck.LayoutFiles)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, fresh(t, url))

@@ -62,6 +62,9 @@ func (s *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string
 	}
 }
 
+// ListsByFolder makes the store a [deck.FolderStore].
+func (s *store) ListsByFolder() {}
+
 // eachEntry visits the entries that begin with prefix in the one folder that
 // can hold them.
 func (s *store) eachEntry(ctx context.Context, prefix string, visit func(*os.Root, fileEntry) error) error {
