@@ -390,14 +390,18 @@ func eventOf(t *tape.Tape, e *Entry) *tape.Event {
 }
 
 // sameError compares the answer of a failed call with what the framework showed of it: the text of the error with words of its own
-// around it. A recorded exception may in turn hold more than was shown, its stack trace for one.
+// around it. A recorded exception may in turn hold more than was shown, its stack trace for one; its first line is the message.
 func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
 	text := plain(shown).Str()
 	if !e.IsError || e.Response == "" || text == "" {
 		return false
 	}
+	if strings.Contains(text, e.Response) {
+		return true
+	}
+	message, _, _ := strings.Cut(e.Response, "\n")
 	exception := eventOf(p.t, e).Result.IsAbsent()
-	return strings.Contains(text, e.Response) || exception && strings.Contains(e.Response, text)
+	return exception && (strings.Contains(e.Response, text) || wordsOf(exactjson.StringValue(message), 0).weight() >= enough && strings.Contains(text, message))
 }
 
 // plain decodes JSON texts and takes off what merely carries a value: a list of one text block, or an object of nothing but its

@@ -364,6 +364,10 @@ func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
 	s.proves("expected 1 served 1 verified 1 mismatched 0 unverifiable 0 ok true")
 	s.tape.Events[1].Error.Message = "Error executing tool t: no such file\n    at open (fs.js:1)"
 	s.proves("expected 1 served 1 verified 1 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[1].Error.Message = "t: no such file\n\nError: t: no such file\n    at open (fs.js:1)" // the message, then the stack trace
+	s.proves("expected 1 served 1 verified 1 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[1].Error.Message = "t: no such door\n\nError: t: no such door\n    at open (fs.js:1)"
+	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
 	s.tape.Events[1].Error.Message = "another"
 	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
 }

@@ -160,6 +160,7 @@ const (
 	CodeUnansweredToolCall  Code = "unanswered_tool_call"
 	CodeUnmatchedToolResult Code = "unmatched_tool_result"
 	CodeLossyRepr           Code = "lossy_repr"
+	CodeNoInstructions      Code = "no_instructions"
 	CodeEnvelopeSuspected   Code = "envelope_suspected"
 	CodeStatusDisputed      Code = "status_disputed"
 	CodeInterrupted         Code = "interrupted"
@@ -206,6 +207,7 @@ var FindingKinds = []FindingKind{
 	{CodeUnansweredToolCall, SeverityWarning, "the model asked for a tool and no record shows an answer"},
 	{CodeUnmatchedToolResult, SeverityInfo, "a tool result belongs to no requested call"},
 	{CodeLossyRepr, SeverityWarning, "the field is a textual representation that may differ from what was sent"},
+	{CodeNoInstructions, SeverityInfo, "the run goes on from earlier turns and no record holds instructions: none were sent, as some frameworks do with a history, or they were not recorded"},
 	{CodeEnvelopeSuspected, SeverityWarning, "the field looks like an envelope around what was sent or returned, and no record shows what was inside; it is kept as it came and labelled lossy"},
 	{CodeStatusDisputed, SeverityInfo, "the status of the span contradicts how the call or run ended"},
 	{CodeInterrupted, SeverityInfo, "the run stopped to wait for a person or a resume"},

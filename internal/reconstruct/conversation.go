@@ -33,6 +33,9 @@ func (c *collector) converse() {
 		if len(m.obs.Response) > 0 {
 			m.response = made.message(m.obs.Response[0])
 		}
+		if m.response != nil && m.obs.StatusError && saysNothing(m.response) { // what a framework makes of an error
+			m.response = nil
+		}
 	}
 	slices.SortStableFunc(c.models, compareCalls)
 	c.align()
@@ -224,6 +227,11 @@ func afterSystem(request []*message) []*message {
 
 func hasToolCall(m *message) bool {
 	return slices.ContainsFunc(m.parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall })
+}
+
+// saysNothing reports a message that is empty, or holds empty texts only.
+func saysNothing(m *message) bool {
+	return !slices.ContainsFunc(m.parts, func(p genai.Part) bool { return p.Type != tape.PartText || p.Text != "" })
 }
 
 func textOf(m *message) string {

@@ -4,7 +4,10 @@
 package reconstruct_test
 
 import (
+	"slices"
 	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -44,17 +47,69 @@ func TestPythonTextOfAResultIsTheValue(t *testing.T) {
 		`[1, 'two', None, {'three': 3}]`:                         `[1,"two",null,{"three":3}]`,
 		`{'when': datetime.date(2026, 1, 1)}`:                    `"{'when': datetime.date(2026, 1, 1)}"`,
 		`[draft] 'a'`:                                            `"[draft] 'a'"`,
-		`True`:                                                   `"True"`,
+		`True`:                                                   `true`,
+		`False`:                                                  `false`,
+		`None`:                                                   `"None"`, // a word of its own in many a text that a tool returns
+		`False alarm`:                                            `"False alarm"`,
 	} {
 		tr := newTrace()
 		tr.agent("a", 1, 0, 0, 100)
 		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "f", `{}`))))
 		tr.tool("f", 3, 1, 11, 12, "c1", "{}", recorded)
 		tr.chat(4, 1, 20, 30, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", recorded)), list(says("end")))
-		for _, e := range the(t, tr.runs(t)).Events {
+		tapes := tr.runs(t)
+		tr = newTrace() // only the request shows it
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "f", `{}`))))
+		tr.chat(4, 1, 20, 30, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", recorded)), list(says("end")))
+		for _, e := range append(the(t, tapes).Events, the(t, tr.runs(t)).Events...) {
 			if got, err := e.Result.AppendCanonical(nil); e.Type == tape.EventToolCall && (err != nil || string(got) != want) {
 				t.Errorf("%s: the result is %s, want %s", recorded, e.Result.JSON(), want)
 			}
+		}
+	}
+}
+
+// Some frameworks leave the instructions out where there are earlier turns. That nothing holds them is said.
+func TestInstructionsThatAHistoryLacksAreSaid(t *testing.T) {
+	for _, c := range []struct {
+		request string
+		want    bool
+	}{
+		{list(user("I travel in May."), says("Where to?"), user("To Lisbon.")), true},
+		{list(user("To Lisbon.")), false},
+		{list(`{"role":"system","parts":[{"type":"text","content":"Be brief."}]}`, user("I travel in May."), says("Where to?"), user("To Lisbon.")), false},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, c.request, list(says("Booked.")))
+		tp := the(t, tr.runs(t))
+		said := slices.ContainsFunc(tp.Fidelity.Findings, func(f tape.Finding) bool {
+			return f.Code == tape.CodeNoInstructions && f.Field == "input.system_prompt"
+		})
+		if said != c.want || said && tp.Input.SystemPrompt != nil {
+			t.Errorf("%s: said %v, want %v", c.request, said, c.want)
+		}
+	}
+}
+
+// A framework records an empty answer of a call that failed.
+func TestEmptyAnswerBesideAnErrorIsNone(t *testing.T) {
+	for _, c := range []struct {
+		answer string
+		want   tape.EventStatus
+	}{{says(""), tape.EventError}, {says("end"), tape.EventOK}} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		span := tr.chat(2, 1, 1, 10, list(user("q")), list(c.answer))
+		span.Status().SetCode(ptrace.StatusCodeError)
+		span.Status().SetMessage("context length exceeded")
+		tp := the(t, tr.runs(t))
+		if e := tp.Events[0]; e.Status != c.want || (e.Error != nil) != (c.want == tape.EventError) || (e.Response != nil && e.Response.Message != "") == (c.want == tape.EventError) {
+			t.Errorf("answered %s: status %s, error %v, response %v", c.answer, e.Status, e.Error, e.Response)
+		}
+		if !tp.Fidelity.Replayable.Tools {
+			t.Errorf("answered %s: %v", c.answer, codes(tp))
 		}
 	}
 }

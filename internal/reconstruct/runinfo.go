@@ -161,6 +161,18 @@ func (b *builder) times() {
 	r.StartedAt, r.EndedAt, r.DurationMS = instant(start), instant(max(start, end)), milliseconds(max(start, end)-start)
 }
 
+// goesOn reports a request with an answer of an earlier turn before what the user asked last.
+func goesOn(request []*message) bool {
+	answered := false
+	for _, m := range request {
+		answered = answered || m.tape.Role == tape.RoleAssistant
+		if answered && m.tape.Role == tape.RoleUser {
+			return true
+		}
+	}
+	return false
+}
+
 // input settles what was asked: the run's own record of it, else the last user message of the first request.
 func (b *builder) input() {
 	in := &b.tape.Input
@@ -232,8 +244,12 @@ func (b *builder) input() {
 		in.Provenance["user_message"] = label
 		b.finding(code, 0, "input.user_message", "no record holds the user's message")
 	}
-	if system == "" && (firstModel == nil || len(firstModel.request) == 0) {
+	switch {
+	case system != "":
+	case firstModel == nil || len(firstModel.request) == 0:
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
+	case goesOn(firstModel.request):
+		b.finding(tape.CodeNoInstructions, 0, "input.system_prompt", "the run goes on from earlier turns, and what was sent holds no instructions")
 	}
 	b.a2a()
 }

@@ -4,9 +4,11 @@
 package reconstruct
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -165,6 +167,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		}
 	case shown != nil:
 		e.Result, e.Envelope = shown.Result, shown.Envelope
+		if literal, ok := decode.PythonStr(shown.Result.Str()); ok {
+			e.Result, e.Envelope = literal, append(slices.Clip(shown.Envelope), "python.str")
+		}
 		e.Provenance["result"] = tape.Recovered
 		if shown.Label != "" {
 			e.Provenance["result"] = shown.Label

@@ -218,8 +218,12 @@ func unwrapResult(c Content) Unwrapped {
 	return u
 }
 
-// PythonStr reads what str() makes of the dict or list that a tool returned: text that is no JSON and says all of the value.
+// PythonStr reads what str() makes of the dict, list or truth value that a tool returned: text that is no JSON and says all of the value.
 func PythonStr(text string) (exactjson.Value, bool) {
+	switch text {
+	case "True", "False":
+		return exactjson.BoolValue(text == "True"), true
+	}
 	if !strings.HasPrefix(text, "{'") && !strings.HasPrefix(text, "[") {
 		return exactjson.Value{}, false
 	}
