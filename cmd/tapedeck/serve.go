@@ -32,6 +32,8 @@ type serveFlags struct {
 	refs
 	oracle    string
 	model     string
+	mcp       string
+	stdio     bool
 	listen    oraclehttp.Listen
 	tokenFile string
 	realtime  bool
@@ -46,11 +48,11 @@ type serveFlags struct {
 func newServe() *cobra.Command {
 	f := serveFlags{body: oraclehttp.DefaultMaxBody}
 	cmd := &cobra.Command{
-		Use:   "serve --oracle REF | --model REF",
+		Use:   "serve --oracle REF | --model REF | --mcp REF",
 		Short: "Answer the tool calls and the model calls of a replay over HTTP",
-		Long: `Answer tool calls from the oracle of a run (--oracle) and model calls from its tape
-(--model): the recorded answer, or a typed miss, never a guess. One server can do
-both.
+		Long: `Answer tool calls from the oracle of a run (--oracle), also as an MCP server (--mcp),
+and model calls from its tape (--model): the recorded answer, or a typed miss, never
+a guess. One server can do all.
 
 Every replay_run_id is a session of the oracle of its own. docs/oracle.md describes
 its protocol, and the server itself does at /openapi.json.
@@ -61,9 +63,13 @@ URL of the SDK to the address of the server, with /v1 behind it for OpenAI. It
 answers a request whose conversation is recorded. docs/replay.md says what counts,
 and what of an answer is made up.
 
+The MCP server lists the recorded tool definitions at /mcp, those of one recorded
+server at /mcp/SERVER. With --stdio it speaks on stdin and stdout instead, for
+clients that start their servers, and listens nowhere.
+
 REF is the path or URL of a tape.json, of an oracle.json or of the folder that
 holds them; a run id or trace id with --deck; or, for --oracle, a deck, of which
-every run can be asked for. --model needs a tape.
+every run can be asked for. --model and --mcp need a tape.
 
 The server listens on loopback. To listen elsewhere it demands a bearer token,
 from --token-file or the environment variable ` + tokenVariable + `, or
@@ -74,16 +80,22 @@ the report of each open session. Misses are named on stderr. The exit code is 0 
 every call was served, 1 if some were missed, 2 if the server could not start.`,
 		Example: `  tapedeck serve --oracle ./tape.json
   tapedeck serve --model ./tape.json --oracle ./tape.json
+  tapedeck serve --mcp ./tape.json --stdio
   tapedeck serve --oracle 4bf92f35 --deck s3://tapes/prod --rules rules.yaml
   tapedeck serve --oracle ./deck --listen 0.0.0.0:8321 --token-file /run/secrets/oracle`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.stdio {
+				return serveStdio(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &f)
+			}
 			return serve(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.oracle, "oracle", "", "what to answer tool calls from")
 	flags.StringVar(&f.model, "model", "", "the tape to answer model calls from")
+	flags.StringVar(&f.mcp, "mcp", "", "the tape to make an MCP server of")
+	flags.BoolVar(&f.stdio, "stdio", false, "let the MCP server speak on stdin and stdout")
 	f.add(cmd, "--oracle ID")
 	f.addUnverified()
 	flags.StringVar(&f.listen.Address, "listen", "127.0.0.1:8321", "where to listen; port 0 takes a free one")
@@ -104,8 +116,8 @@ every call was served, 1 if some were missed, 2 if the server could not start.`,
 func (f *serveFlags) config() (oraclehttp.Config, error) {
 	c := oraclehttp.Config{MaxBody: int64(f.body), MaxSessions: f.sessions, MaxCalls: f.calls, SessionAge: f.age, Speed: float64(f.speed)}
 	switch {
-	case f.oracle == "" && f.model == "":
-		return c, errors.New("--oracle and --model are missing: what to answer from")
+	case f.oracle == "" && f.model == "" && f.mcp == "":
+		return c, errors.New("--oracle, --model and --mcp are missing: what to answer from")
 	case f.sessions < 1 || f.calls < 1 || f.age <= 0:
 		return c, errors.New("--max-sessions, --max-calls and --session-age must be positive")
 	case f.realtime && f.speed != 0:
@@ -139,6 +151,14 @@ type serving struct {
 	RunID     string        `json:"run_id,omitempty"` // of the oracle; absent when it serves a deck
 	Entries   int           `json:"entries,omitempty"`
 	Model     *servingModel `json:"model,omitempty"`
+	MCP       *servingMCP   `json:"mcp,omitempty"`
+}
+
+// servingMCP is the part of it about the MCP server.
+type servingMCP struct {
+	RunID string `json:"run_id"`
+	URL   string `json:"url"`
+	Tools int    `json:"tools"`
 }
 
 // servingModel is the part of it about the model stub.
@@ -169,6 +189,11 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 			return err
 		}
 	}
+	if f.mcp != "" {
+		if started.MCP, err = all.addMCP(ctx, f, config, options); err != nil {
+			return err
+		}
+	}
 	listener, err := f.listen.Open(ctx)
 	if err != nil {
 		return err
@@ -180,6 +205,9 @@ func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err er
 		say(stderr, "without TLS the token and all answers can be read on the network")
 	}
 	started.Listening = scheme + "://" + listener.Addr().String()
+	if started.MCP != nil {
+		started.MCP.URL = started.Listening + "/mcp"
+	}
 	if err := printLine(stdout, started); err != nil {
 		return errors.Join(err, listener.Close())
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/chat"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
@@ -160,8 +162,10 @@ func TestServeRefusesToStart(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "--oracle and --model are missing"},
-		{[]string{"--model", file}, "an oracle file holds no model calls"},
+		{nil, "--oracle, --model and --mcp are missing"},
+		{[]string{"--mcp", file}, "--mcp needs the tape"},
+		{[]string{"--model", file, "--stdio"}, "--stdio needs --mcp"},
+		{[]string{"--model", file}, "--model needs the tape"},
 		{[]string{"--oracle", file, "--listen", "0.0.0.0:0"}, "refused to listen beyond loopback without a token"},
 		{[]string{"--oracle", file, "--listen", ":0"}, "refused to listen beyond loopback without a token"},
 		{[]string{"--oracle", file, "--token-file", write(t, "token", "\n")}, "is empty"},
@@ -254,4 +258,68 @@ func modelTape(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return runs[0].Tape.AppendJSON(nil)
+}
+
+func TestServeIsAnMCPServerOnStdinAndStdout(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tape.json")
+	if err := os.WriteFile(file, modelTape(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		of, want string
+		code     int
+	}{
+		{"apples", "seven", exitOK},
+		{"pears", "tapedeck: no_entry", exitPartial},
+	} {
+		stdin, toServer := io.Pipe()
+		fromServer, stdout := io.Pipe()
+		var stderr bytes.Buffer
+		code := make(chan int, 1)
+		go func() { code <- run(t.Context(), []string{"serve", "--mcp", file, "--stdio"}, stdin, stdout, &stderr) }()
+		client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: fromServer, Writer: toServer}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "count", Arguments: map[string]any{"of": c.of}})
+		if err != nil || !strings.HasPrefix(r.Content[0].(*mcp.TextContent).Text, c.want) {
+			t.Errorf("%s: %+v, %v", c.of, r, err)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := <-code; got != c.code || !strings.Contains(stderr.String(), `"total":1`) {
+			t.Errorf("%s: code %d, %s", c.of, got, &stderr)
+		}
+	}
+}
+
+func TestServeIsAnMCPServerOverHTTP(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tape.json")
+	if err := os.WriteFile(file, modelTape(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, "--mcp", file, "--model", file)
+	if s.MCP == nil || s.MCP.Tools != 1 || s.MCP.URL != s.Listening+"/mcp" {
+		t.Fatalf("%+v", s.serving)
+	}
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.MCP.URL, HTTPClient: s.client}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "count", Arguments: map[string]any{"of": "apples"}})
+	if err != nil || r.IsError || r.Content[0].(*mcp.TextContent).Text != "seven" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+	s.stop()
+	rest, err := io.ReadAll(s.stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := <-s.code; code != exitOK || !strings.Contains(string(rest), `"mcp":{`) {
+		t.Errorf("code %d: %s", code, rest)
+	}
 }

@@ -5,14 +5,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
@@ -24,7 +30,9 @@ type services struct {
 	localOnly bool
 	oracle    *oraclehttp.Handler // nil: none
 	model     *modelstub.Handler  // nil: none
-	library   func() error        // closes what the oracle reads from
+	mcp       *mcpserver.Handler  // nil: none
+	token     string
+	library   func() error // closes what the oracle reads from
 	missed    atomic.Bool
 
 	mu     sync.Mutex
@@ -45,25 +53,101 @@ func (s *services) addOracle(ctx context.Context, f *serveFlags, config oracleht
 	s.library = closer
 	config.Library = library
 	config.Answered = func(_ context.Context, replayRunID string, q *oracle.Query, a *oracle.Answer) {
-		if a.Outcome.Served() {
-			return
-		}
-		if a.Outcome.Missed() {
-			s.missed.Store(true)
-		}
-		s.say("replay %s call %d: %s: %s %s%s", replayRunID, a.Call, a.Outcome, q.ToolName, q.ArgsHash, f.match.hint(a.Outcome))
+		s.answered(f, replayRunID, q, a)
 	}
 	s.oracle = oraclehttp.NewHandler(config)
 	return started, nil
 }
 
-func (s *services) addModel(ctx context.Context, f *serveFlags, config oraclehttp.Config, options oracle.Options) (*servingModel, error) {
-	l, err := f.OneOracle(ctx, f.model)
+// answered names a tool call that was not served.
+func (s *services) answered(f *serveFlags, session string, q *oracle.Query, a *oracle.Answer) {
+	if a.Outcome.Served() {
+		return
+	}
+	if a.Outcome.Missed() {
+		s.missed.Store(true)
+	}
+	if session != "" {
+		session += " "
+	}
+	s.say("replay %scall %d: %s: %s %s%s", session, a.Call, a.Outcome, q.ToolName, q.ArgsHash, f.match.hint(a.Outcome))
+}
+
+// loadTape loads the tape that a flag names.
+func loadTape(ctx context.Context, f *serveFlags, flag, ref string) (replay.Oracle, error) {
+	l, err := f.OneOracle(ctx, ref)
+	if err == nil && l.Tape == nil {
+		err = fmt.Errorf("%s is an oracle file; --%s needs the tape", l.At, flag)
+	}
+	return l, err
+}
+
+// recordedTools are the tools of the tape that --mcp names.
+func recordedTools(ctx context.Context, f *serveFlags, options oracle.Options) (*mcpserver.Tape, *oracle.Oracle, string, error) {
+	l, err := loadTape(ctx, f, "mcp", f.mcp)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	o, err := oracle.New(l.Entries, options)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	return mcpserver.New(l.Tape, o), o, l.RunID, nil
+}
+
+func (s *services) addMCP(ctx context.Context, f *serveFlags, config oraclehttp.Config, options oracle.Options) (*servingMCP, error) {
+	tools, _, run, err := recordedTools(ctx, f, options)
 	if err != nil {
 		return nil, err
 	}
-	if l.Tape == nil {
-		return nil, fmt.Errorf("%s: an oracle file holds no model calls; --model needs the tape", l.At)
+	s.token = config.Token
+	s.mcp = mcpserver.NewHandler(mcpserver.Config{
+		Tape: tools, MaxSessions: config.MaxSessions, MaxCalls: config.MaxCalls, MaxBody: config.MaxBody,
+		Answered: func(session string, q *oracle.Query, a *oracle.Answer) { s.answered(f, session, q, a) },
+	})
+	return &servingMCP{RunID: run, Tools: tools.Tools()}, nil
+}
+
+// serveStdio serves one MCP client on stdin and stdout, until it hangs up. The report goes to stderr: stdout belongs to the protocol.
+func serveStdio(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f *serveFlags) error {
+	if f.mcp == "" || f.oracle != "" || f.model != "" {
+		return errors.New("--stdio needs --mcp, and neither --oracle nor --model")
+	}
+	options, err := f.match.options()
+	if err != nil {
+		return err
+	}
+	tools, o, _, err := recordedTools(ctx, f, options)
+	if err != nil {
+		return err
+	}
+	all := services{stderr: stderr}
+	session := o.NewSession(f.calls)
+	server, err := tools.Server("", session, func(q *oracle.Query, a *oracle.Answer) { all.answered(f, "", q, a) })
+	if err != nil {
+		return err
+	}
+	if err := server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(stdin), Writer: unclosed{stdout}}); err != nil && ctx.Err() == nil {
+		return err
+	}
+	if err := printLine(stderr, mcpserver.Report{MCP: session.Report()}); err != nil {
+		return err
+	}
+	if all.missed.Load() {
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// unclosed is a writer that stays open when the protocol ends.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+func (s *services) addModel(ctx context.Context, f *serveFlags, config oraclehttp.Config, options oracle.Options) (*servingModel, error) {
+	l, err := loadTape(ctx, f, "model", f.model)
+	if err != nil {
+		return nil, err
 	}
 	o, err := stubOptions(options)
 	if err != nil {
@@ -109,14 +193,25 @@ func (s *services) closeLibrary() error {
 
 // ServeHTTP implements http.Handler.
 func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case s.model == nil || s.oracle != nil && ofOracle(r.URL.Path):
+	switch path := r.URL.Path; {
+	case s.oracle != nil && ofOracle(path):
 		s.oracle.ServeHTTP(w, r)
 	case oraclehttp.Foreign(w, r, s.localOnly):
-	default:
+	case s.mcp != nil && ofMCP.MatchString(path):
+		if oraclehttp.Authorised(w, r, s.token) {
+			s.mcp.ServeHTTP(w, r)
+		}
+	case s.model != nil:
 		s.model.ServeHTTP(w, r)
+	case s.oracle != nil:
+		s.oracle.ServeHTTP(w, r) // says what there is
+	default:
+		http.Error(w, "tapedeck: the MCP server is at /mcp", http.StatusNotFound)
 	}
 }
+
+// ofMCP are the paths of the MCP server.
+var ofMCP = regexp.MustCompile(`^(?:/session/[^/]+)?/mcp(?:/|$)`)
 
 // ofOracle tells the paths of the oracle from those of providers.
 func ofOracle(path string) bool {
@@ -132,6 +227,13 @@ func ofOracle(path string) bool {
 func (s *services) report(stdout io.Writer) error {
 	if s.oracle != nil {
 		for _, r := range s.oracle.Reports() {
+			if err := printLine(stdout, r); err != nil {
+				return err
+			}
+		}
+	}
+	if s.mcp != nil {
+		for _, r := range s.mcp.Reports() {
 			if err := printLine(stdout, r); err != nil {
 				return err
 			}

@@ -87,7 +87,6 @@ type Handler struct {
 	config   Config
 	sessions *sessions
 	mux      *http.ServeMux
-	token    [sha256.Size]byte
 	closing  chan struct{}
 	close    sync.Once
 }
@@ -112,7 +111,7 @@ func NewHandler(c Config) *Handler {
 	if c.Clock == nil {
 		c.Clock = clockwork.NewRealClock()
 	}
-	h := &Handler{config: c, sessions: newSessions(c), mux: http.NewServeMux(), token: sha256.Sum256([]byte(c.Token)), closing: make(chan struct{})}
+	h := &Handler{config: c, sessions: newSessions(c), mux: http.NewServeMux(), closing: make(chan struct{})}
 	h.mux.HandleFunc("POST /v1/tool-calls", h.toolCall)
 	h.mux.HandleFunc("POST /v1/runs/{run}/tool-calls", h.toolCall)
 	h.mux.HandleFunc("GET /v1/sessions/{id}/report", h.report)
@@ -132,9 +131,7 @@ func (h *Handler) Reports() []Report { return h.sessions.reports() }
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case Foreign(w, r, h.config.LocalOnly):
-	case h.config.Token != "" && r.URL.Path != "/healthz" && !h.authorised(r):
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		fail(w, problem{http.StatusUnauthorized, "unauthorised", "a bearer token is needed"})
+	case r.URL.Path != "/healthz" && !Authorised(w, r, h.config.Token):
 	default:
 		h.mux.ServeHTTP(&jsonErrors{ResponseWriter: w}, r)
 	}
@@ -155,11 +152,20 @@ func Foreign(w http.ResponseWriter, r *http.Request, localOnly bool) bool {
 	return true
 }
 
-// authorised compares digests, so that the time tells nothing of the token, its length included.
-func (h *Handler) authorised(r *http.Request) bool {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1
+// Authorised refuses requests without the bearer token, where there is one, and reports whether it did not. It compares digests, so that
+// the time tells nothing of the token, its length included.
+func Authorised(w http.ResponseWriter, r *http.Request, token string) bool {
+	if token == "" {
+		return true
+	}
+	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	is, want := sha256.Sum256([]byte(strings.TrimSpace(sent))), sha256.Sum256([]byte(token))
+	if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(is[:], want[:]) == 1 {
+		return true
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	fail(w, problem{http.StatusUnauthorized, "unauthorised", "a bearer token is needed"})
+	return false
 }
 
 // jsonErrors gives what the mux refuses by itself, an unknown path or method, the form of all errors.
