@@ -501,25 +501,25 @@ func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
 		}
 		return from, min(to, len(s)), true // cut, here or by its sender
 	}
-	stops := " \t\r\n\"'<>`,;)}]|\\"
+	stops := &endsValue
 	if a.query {
-		stops = " \t\r\n\"'<>`&#|\\"
+		stops = &endsQuery
 	}
 	if groups := letterGroups(s[i:]); groups > 0 && !a.query {
 		return i, i + groups, true
 	}
 	limit := min(len(s), i+maxValue)
-	to = a.stop(s, i, limit, stops)
+	to = a.stop(s, i, limit)
 	// A scheme goes on behind its space.
 	if word := s[i:to]; to < len(s) && s[to] == ' ' && authScheme(word+" x", 0, len(word)+2) > 0 {
 		to++
-		for to < len(s) && strings.IndexByte(stops, s[to]) < 0 {
+		for to < len(s) && !stops[s[to]] {
 			to++
 		}
 	}
 	if strings.HasPrefix(s[to:], " / ") && to-i < 64 && a.spaced { // admin / password
 		i = to + len(" / ")
-		for to = i; to < limit && strings.IndexByte(stops, s[to]) < 0; to++ {
+		for to = i; to < limit && !stops[s[to]]; to++ {
 		}
 	}
 	for to > i && strings.IndexByte(".!?:", s[to-1]) >= 0 && to-i > 1 && s[to-1] != '=' && a.spaced {
@@ -528,25 +528,50 @@ func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
 	return i, to, to > i
 }
 
-// stop returns where the next character stands that ends a value, limit at most. It is looked for once for all values that it ends.
-func (a *assigned) stop(s string, i, limit int, stops string) int {
-	known := &a.stops[0]
-	if a.query {
-		known = &a.stops[1]
-	} else if !a.spaced {
-		known = &a.stops[2]
+// stop returns where the next character stands that ends a value, limit at most.
+func (a *assigned) stop(s string, i, limit int) int {
+	switch {
+	case a.query:
+		return a.stops[1].next(s, i, limit, &endsQuery)
+	case !a.spaced:
+		return a.stops[2].next(s, i, limit, &endsAny)
 	}
+	return a.stops[0].next(s, i, limit, &endsValue)
+}
+
+// What ends a value without quotes: behind a space, in the query of a URL, anywhere else.
+var endsValue, endsQuery, endsAny = classWith(" \t\r\n\"'<>`,;)}]|\\"), classWith(" \t\r\n\"'<>`&#|\\"), classWith(" \t\r\n\"'<>`,;)}]|\\&")
+
+// stopAt is where the next character of a class stands, or how far there is none.
+type stopAt struct{ from, at int }
+
+// next returns where the next character of a class stands from i on, limit at most. It is looked for once for all places before it.
+func (known *stopAt) next(s string, i, limit int, of *class) int {
 	if i < known.from || i > known.at {
 		*known = stopAt{i, i}
 	}
-	for known.at < limit && strings.IndexByte(stops, s[known.at]) < 0 && !(s[known.at] == '&' && !a.spaced) {
+	for known.at < limit && !of[s[known.at]] {
 		known.at++
 	}
 	return min(known.at, limit)
 }
 
-// stopAt is where the next end of a value stands, or how far there is none.
-type stopAt struct{ from, at int }
+// begunAt is where the last character of a class stands before a place, or how far back there is none.
+type begunAt struct{ from, at int }
+
+// last returns where the text begins that goes on to at without a character of a class, and so many bytes before it at most. No byte is looked at twice for
+// places that come one behind the other.
+func (known *begunAt) last(s string, at, most int, of *class) int {
+	i := at
+	for i > 0 && at-i < most && !of[s[i-1]] {
+		if i--; i == known.at {
+			i = max(known.from, at-most)
+			break
+		}
+	}
+	*known = begunAt{i, at}
+	return i
+}
 
 // letterGroups returns the length of four groups of four lower-case letters: a password that Google gives out to programs.
 func letterGroups(s string) int {

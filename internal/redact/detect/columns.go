@@ -19,10 +19,7 @@ func (f *finder) columns(start, end int) bool {
 	if start >= f.rows[0] && start < f.rows[1] {
 		return false // a value of a table, not a name
 	}
-	line := start
-	for line > 0 && s[line-1] != '\n' && s[line-1] != '(' && start-line < 1024 {
-		line--
-	}
+	line := f.line.last(s, start, 1024, &beginsColumns)
 	if line > 0 && s[line-1] == '(' {
 		return f.inserted(line, start, end)
 	}
@@ -61,6 +58,9 @@ func (f *finder) columns(start, end int) bool {
 	}
 	return at > end+eol+1
 }
+
+// beginsColumns holds for what a list of names stands behind.
+var beginsColumns = classWith("\n(")
 
 // cell adds the value of a column of one row if it looks like a password.
 func (f *finder) cell(at int, cells string, sep byte, column int) {

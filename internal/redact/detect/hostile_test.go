@@ -99,7 +99,7 @@ func shortest(re *syntax.Regexp) string {
 
 // The bytes that detectors and patterns are given stay below a multiple of those of the text, whatever it consists of.
 func TestNoTextIsLookedAtAgainAndAgain(t *testing.T) {
-	const most = 400 // bytes per byte: a pattern is given a window at each of its words, and ends where it does not match
+	const most = 150 // bytes per byte: at each of its words a pattern looks as far as it can still match
 	d := masking(t)
 	d.work = &atomic.Int64{}
 	type share struct {

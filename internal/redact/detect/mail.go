@@ -35,7 +35,7 @@ func (f *finder) emails() {
 		for end > at && (s[end-1] == '.' || s[end-1] == '-') {
 			end--
 		}
-		if start == at || at-start > 64 || s[at-1] == '.' || !mailDomain(s[at+1:end]) || s[start:at] == "git" || userInfo(s, start, at) {
+		if start == at || at-start > 64 || s[at-1] == '.' || !mailDomain(s[at+1:end]) || s[start:at] == "git" || f.userInfo(start, at) {
 			continue
 		}
 		f.add(start, end, f.on.rules.email)
@@ -44,13 +44,14 @@ func (f *finder) emails() {
 }
 
 // userInfo says whether what stands before the @ is the user info of a URL: a password, or a user that is a token.
-func userInfo(s string, start, at int) bool {
-	i := start
-	for i > 0 && start-i < 512 && strings.IndexByte("/ \t\r\n\"'<>", s[i-1]) < 0 {
-		i--
-	}
+func (f *finder) userInfo(start, at int) bool {
+	s := f.s
+	i := f.info.last(s, start, 512, &endsUserInfo)
 	return i >= 3 && s[i-3:i] == "://" && (strings.IndexByte(s[i:at], ':') >= 0 || at-i >= 16 && randomish(s[i:at]))
 }
+
+// endsUserInfo holds for what stands in no user info.
+var endsUserInfo = classWith("/ \t\r\n\"'<>")
 
 // localPart holds for what stands before the @ of real addresses. RFC 5321 allows = & / ? # and more, which are what a URL or a form separates
 // its members by.

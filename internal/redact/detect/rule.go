@@ -5,7 +5,6 @@ package detect
 
 import (
 	"math"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 	"sync"
@@ -54,14 +53,14 @@ type trigger struct {
 // shape is how a pattern, or an alternative of it, is matched without looking at the same bytes again and again.
 type shape struct {
 	kind     shapeKind
-	re       *regexp.Regexp // anchored at its begin, except that of a window
-	window   int            // how many bytes re is given, or, of shapeGap, tail
-	boundary bool           // no word character may stand before the match
-	linear   []*linear      // of shapeAnchored: what matches instead of re, if that can be; the first that does
+	re       *matcher  // anchored at its begin, except that of a window
+	window   int       // how many bytes re is given, or, of shapeGap, tail
+	boundary bool      // no word character may stand before the match
+	linear   []*linear // of shapeAnchored: what matches instead of re, if that can be; the first that does
 	// Of shapeGap: what stands between re and tail, at most so many bytes, and the number of the groups of re.
 	between class
 	gap     int
-	tail    *regexp.Regexp
+	tail    *matcher
 	// Of shapeRun: what stands before re, at least and at most so many bytes.
 	before   class
 	min, max int
@@ -78,6 +77,14 @@ const (
 
 // class is a set of bytes. Bytes of multi-byte characters are in it together or not at all.
 type class [256]bool
+
+// classWith returns the class of some bytes.
+func classWith(bytes string) (c class) {
+	for i := range len(bytes) {
+		c[bytes[i]] = true
+	}
+	return c
+}
 
 // window is how far around a keyword a pattern is searched that does not begin with it.
 const (
@@ -162,7 +169,7 @@ func (r *rule) compile() {
 	}
 	r.besideOf = len(r.shapes) == 1 && r.shapes[0].kind == shapeAnchored && strings.Contains(pattern, besideMark)
 	if done < len(words) || len(words) == 0 {
-		sh := &shape{kind: shapeWindow, re: regexp.MustCompile(pattern)}
+		sh := &shape{kind: shapeWindow, re: newMatcher(pattern, true)}
 		r.shapes = append(r.shapes[:0], sh)
 		for w := range r.byWord {
 			r.byWord[w] = trigger{shape: sh}
@@ -205,8 +212,7 @@ func (f *finder) find(r *rule, sh *shape, id ruleID, at int, add func(start, end
 		if at-start < sh.min {
 			return 0
 		}
-		m := sh.re.FindStringIndex(s[at:min(len(s), at+windowAnchored)])
-		f.work += min(len(s), at+windowAnchored) - at
+		m := f.index(sh.re, at, min(len(s), at+windowAnchored))
 		if m == nil {
 			return 0
 		}
@@ -228,11 +234,10 @@ func (f *finder) find(r *rule, sh *shape, id ruleID, at int, add func(start, end
 }
 
 // report runs a pattern over s[from:to]. It returns the end of the last match.
-func (f *finder) report(r *rule, re *regexp.Regexp, from, to int, anchored bool, add func(start, end int)) (matched int) {
+func (f *finder) report(r *rule, re *matcher, from, to int, anchored bool, add func(start, end int)) (matched int) {
 	s := f.s
 	for from < to {
-		f.work += to - from
-		m := re.FindStringSubmatchIndex(s[from:to])
+		m := f.submatch(re, from, to)
 		if m == nil {
 			return matched
 		}
@@ -286,8 +291,7 @@ func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int))
 	if at < 0 || sh.boundary && at > 0 && isWord(s[at-1]) {
 		return 0
 	}
-	f.work += min(len(s), at+maxGapHead) - at
-	m := sh.re.FindStringIndex(s[at:min(len(s), at+maxGapHead)])
+	m := f.index(sh.re, at, min(len(s), at+maxGapHead))
 	if m == nil {
 		return 0
 	}
@@ -329,10 +333,10 @@ func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int))
 		g.to = min(len(s)+1, from+g.chunk)
 		end := min(len(s), g.to+sh.window)
 		start := max(0, from-1) // a word boundary at its begin needs the byte before
-		m := f.tail(sh, start, end)
+		m := f.submatch(sh.tail, start, end)
 		for m != nil && start+m[0] < from {
 			start = min(from, start+m[0]+1)
-			m = f.tail(sh, start, end)
+			m = f.submatch(sh.tail, start, end)
 		}
 		if m == nil {
 			continue
@@ -365,14 +369,28 @@ func (f *finder) behindGap(r *rule, sh *shape, at int, add func(start, end int))
 	return g.tail[1]
 }
 
-// tail looks for the first tail in s[start:end].
-func (f *finder) tail(sh *shape, start, end int) []int {
-	m := sh.tail.FindStringSubmatchIndex(f.s[start:end])
-	if m != nil {
-		end = start + m[1]
+// submatch looks for the first match in s[from:to]. Its offsets are those in that part of the text.
+func (f *finder) submatch(re *matcher, from, to int) []int {
+	looked, may := re.may(f.s[from:to])
+	if f.work += looked; !may {
+		return nil
 	}
-	f.work += end - start
+	m := re.FindStringSubmatchIndex(f.s[from:to])
+	if m != nil {
+		to = from + m[1]
+	}
+	f.work += to - from
 	return m
+}
+
+// index is submatch without the groups.
+func (f *finder) index(re *matcher, from, to int) []int {
+	looked, may := re.may(f.s[from:to])
+	if f.work += looked; !may {
+		return nil
+	}
+	f.work += to - from
+	return re.FindStringIndex(f.s[from:to])
 }
 
 // maxGapHead bounds what stands before a gap.

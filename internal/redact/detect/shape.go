@@ -4,7 +4,6 @@
 package detect
 
 import (
-	"regexp"
 	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
@@ -27,7 +26,7 @@ func shapeOf(re *syntax.Regexp, words []string, group int) (*shape, []int) {
 	if offsets := align(heads, words); offsets != nil {
 		if head, gap, tail := atGap(re); head != nil && group == 0 && head.MaxCap() == 0 {
 			between, _ := classOf(gap.Sub[0])
-			return &shape{kind: shapeGap, re: anchored(head), boundary: boundary, between: between, gap: gap.Max, tail: regexp.MustCompile(tail.String()), window: windowOf(tail)}, offsets
+			return &shape{kind: shapeGap, re: newMatcher(head.String(), false), boundary: boundary, between: between, gap: gap.Max, tail: newMatcher(tail.String(), true), window: windowOf(tail)}, offsets
 		}
 		return exactly(re, boundary, group), offsets
 	}
@@ -48,7 +47,7 @@ func shapeOf(re *syntax.Regexp, words []string, group int) (*shape, []int) {
 				of, ok = classOf(sub.Sub[0])
 			}
 			if offsets := align(literalHeads(rest, maxHeads), words); i == 0 && ok && offsets != nil && rest.MaxCap() == 0 {
-				return &shape{kind: shapeRun, re: anchored(rest), boundary: boundary, before: of, min: min, max: max}, offsets
+				return &shape{kind: shapeRun, re: newMatcher(rest.String(), false), boundary: boundary, before: of, min: min, max: max}, offsets
 			}
 			return nil, nil
 		}
@@ -67,7 +66,7 @@ func shapeOf(re *syntax.Regexp, words []string, group int) (*shape, []int) {
 
 // exactly is the shape of a pattern that is matched at one place.
 func exactly(re *syntax.Regexp, boundary bool, group int) *shape {
-	sh := &shape{kind: shapeAnchored, re: anchored(re), boundary: boundary, window: windowOf(re)}
+	sh := &shape{kind: shapeAnchored, re: newMatcher(re.String(), false), boundary: boundary, window: windowOf(re)}
 	if group == 0 {
 		sh.linear = linearsOf(re)
 	}
@@ -80,11 +79,6 @@ func windowOf(re *syntax.Regexp) int {
 		return min(most+utf8.UTFMax, windowAnchored)
 	}
 	return windowAnchored
-}
-
-// anchored compiles a pattern that matches at the begin of a text only.
-func anchored(re *syntax.Regexp) *regexp.Regexp {
-	return regexp.MustCompile(`\A(?:` + re.String() + `)`)
 }
 
 // boundaryOf takes a word boundary off the begin of a pattern.

@@ -49,6 +49,9 @@ type finder struct {
 	// valueEnd is where the values end that were judged so far as those of names.
 	valueEnd int
 	stops    [3]stopAt
+	// What is known of the ends of URLs and the begins of their user infos, and of the begins of lines.
+	urlEnd     stopAt
+	info, line begunAt
 	// work counts the bytes that patterns and detectors were given.
 	work int
 }

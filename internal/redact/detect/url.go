@@ -10,18 +10,16 @@ func (f *finder) url(at int) {
 	s := f.s
 	from := at + len("://")
 	end := from
-	for end < len(s) && strings.IndexByte("/?# \t\r\n\"'<>`\\", s[end]) < 0 {
+	for end < len(s) && !endsHost[s[end]] {
 		end++
 	}
 	host := strings.LastIndexByte(s[from:end], '@')
 	if host < 0 {
 		// A password with a slash in it that should have been encoded: user:pa/ss@host.
 		if colon := strings.IndexByte(s[from:end], ':'); colon >= 0 && end < len(s) && s[end] == '/' && !isNumber(s[from+colon+1:end]) {
-			stop := end
-			for stop < min(len(s), end+512) && strings.IndexByte(" \t\r\n\"'<>`\\", s[stop]) < 0 {
-				stop++
+			if stop := f.urlEnd.next(s, end, min(len(s), end+512), &endsURL); strings.IndexByte(s[end:stop], '@') >= 0 {
+				host = strings.LastIndexByte(s[from:stop], '@')
 			}
-			host = strings.LastIndexByte(s[from:stop], '@')
 		}
 		if host < 0 {
 			return
@@ -36,3 +34,6 @@ func (f *finder) url(at int) {
 		f.add(from, from+len(user), f.on.rules.url)
 	}
 }
+
+// endsURL holds for what stands in no URL, endsHost for what stands in no host or user info.
+var endsURL, endsHost = classWith(" \t\r\n\"'<>`\\"), classWith("/?# \t\r\n\"'<>`\\")
