@@ -32,12 +32,13 @@ import (
 
 type deriveFlags struct {
 	redactionFlags
-	to      string
-	formats []string
-	noJoin  bool
-	tenant  string
-	keys    string
-	bounds  derive.Bounds
+	to          string
+	formats     []string
+	compression string
+	noJoin      bool
+	tenant      string
+	keys        string
+	bounds      derive.Bounds
 }
 
 func newDerive() *cobra.Command {
@@ -73,6 +74,7 @@ nothing was written.`,
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
 	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	cmd.Flags().StringVar(&f.compression, "compression", "none", "of these files: none or zstd")
 	f.redactionFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.noJoin, "no-join", false, "write one tape per run and trace, as the collector does")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
@@ -94,6 +96,9 @@ func (f *deriveFlags) check() error {
 		return errors.New("--tenant is empty")
 	case f.bounds.Items < 1 || f.bounds.Bytes < 1 || f.bounds.Parts < 1:
 		return errors.New("--max-items, --max-bytes and --max-parts must be at least 1")
+	}
+	if _, err := deck.ParseCompression(f.compression); err != nil {
+		return fmt.Errorf("--compression: %w", err)
 	}
 	return checkFormats(f.formats)
 }
@@ -188,6 +193,11 @@ func (c *derivation) read(ctx context.Context, file string, in *receiver) {
 const maxFailures = 3
 
 func (c *derivation) write(ctx context.Context, d *deck.Deck, in *receiver) error {
+	compress, err := deck.ParseCompression(c.flags.compression)
+	if err != nil {
+		return err
+	}
+	d.Compress(compress)
 	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate, Bounds: c.flags.bounds})
 	var stored []*derive.Stored
 	store := func(ctx context.Context, t evidence.Trace) (*derive.Stored, error) {

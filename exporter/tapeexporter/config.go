@@ -32,6 +32,8 @@ type Config struct {
 	Deck string `mapstructure:"deck"`
 	// Formats are the files that are written for each run; "tape" is always among them.
 	Formats []string `mapstructure:"formats"`
+	// Compression of these files is "none" or "zstd".
+	Compression string `mapstructure:"compression"`
 	// Accept is "production", "replay", "undecided" or empty for any. It says which traces this exporter may begin. Other traces are
 	// kept under undecided/.
 	Accept string `mapstructure:"accept"`
@@ -101,11 +103,12 @@ func createDefaultConfig() component.Config {
 	// Batching would put several calls into one attempt; the deck gains nothing from it.
 	queue.Batch = configoptional.None[exporterhelper.BatchConfig]()
 	return &Config{
-		Formats: slices.Clone(derive.DefaultFormats),
-		Gate:    gateOn,
-		Bounds:  BoundsConfig{derive.DefaultBounds.Bytes, derive.DefaultBounds.Items, derive.DefaultBounds.Parts},
-		Timeout: timeout,
-		Retry:   retry,
+		Formats:     slices.Clone(derive.DefaultFormats),
+		Compression: "none",
+		Gate:        gateOn,
+		Bounds:      BoundsConfig{derive.DefaultBounds.Bytes, derive.DefaultBounds.Items, derive.DefaultBounds.Parts},
+		Timeout:     timeout,
+		Retry:       retry,
 		// Off; what a user who writes `sending_queue:` starts from.
 		Queue: configoptional.Default(queue),
 	}
@@ -128,6 +131,9 @@ func (c *Config) Validate() error {
 	}
 	if b := c.Bounds; b.MaxBytes < 1 || b.MaxItems < 1 || b.MaxParts < 1 {
 		errs = append(errs, errors.New("bounds: max_bytes, max_items and max_parts must be at least 1"))
+	}
+	if _, err := deck.ParseCompression(c.Compression); err != nil {
+		errs = append(errs, err)
 	}
 	known := derive.KnownFormats()
 	for i, f := range c.Formats {

@@ -35,6 +35,7 @@ func TestConfigDefaultsWaitForTheStoreWithoutEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "file:///var/lib/tapes", cfg.Deck)
 	require.Equal(t, []string{"tape", "oracle"}, cfg.Formats)
+	require.Equal(t, "none", cfg.Compression)
 	require.Equal(t, time.Minute, cfg.Timeout.Timeout)
 	require.True(t, cfg.Retry.Enabled)
 	require.Zero(t, cfg.Retry.MaxElapsedTime)
@@ -46,6 +47,7 @@ func TestConfigTakesEveryOption(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "s3://bucket/prefix?region=eu-central-1", cfg.Deck)
 	require.Equal(t, []string{"tape", "waza"}, cfg.Formats)
+	require.Equal(t, "zstd", cfg.Compression)
 	require.Equal(t, "production", cfg.Accept)
 	require.Equal(t, []string{"replay_run_id", "experiment.id"}, cfg.Replay.Keys)
 	require.Equal(t, []segregation.Marker{{Key: "deployment.environment.name", Values: []string{"evaluation"}}}, cfg.Replay.Markers)
@@ -97,6 +99,7 @@ func TestConfigErrorsNameTheSettingAndNoSecret(t *testing.T) {
 		"gate_unknown_rule":     "no-such-rule",
 		"gate_no_rules_file":    "none.yaml",
 		"bounds":                "max_parts must be at least 1",
+		"compression":           `compression must be none or zstd, got "gzip"`,
 		"side":                  `accept must be production, replay, undecided or empty, got "everything"`,
 		"keys":                  "replay: keys: \"tapedeck.run.key\" lies in the reserved namespace",
 	} {

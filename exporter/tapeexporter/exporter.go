@@ -128,6 +128,11 @@ func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	compress, err := deck.ParseCompression(e.cfg.Compression)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	d.Compress(compress)
 	e.deck = d
 	e.writer = derive.NewWriter(d, derive.Options{
 		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,

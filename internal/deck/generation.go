@@ -142,7 +142,11 @@ func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generat
 		if contentType == "" {
 			contentType = jsonType
 		}
-		isNew, err := d.store.PutNew(ctx, o.key, o.Body, contentType)
+		key, body := o.key, o.Body
+		if d.compress && mayBePacked(key) && len(body) <= MaxObjectBytes {
+			key, body, contentType = key+packedSuffix, compress(body), partType
+		}
+		isNew, err := d.store.PutNew(ctx, key, body, contentType)
 		if err != nil {
 			return created, err
 		}

@@ -54,7 +54,7 @@ func ParseRef(raw string) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	path := strings.TrimLeft(u.Path, "/")
+	path := unpackedName(strings.TrimLeft(u.Path, "/"))
 	segs := strings.Split(path, "/")
 	name := segs[len(segs)-1]
 	if name == "" || (u.Host == "" && u.Scheme != "file") {

@@ -102,8 +102,18 @@ func Schemes() []string {
 }
 
 // OpenStore opens the store that a deck URL names. Text without "://" is a
-// local path.
+// local path. It shows files that are stored compressed as what they are.
 func OpenStore(ctx context.Context, rawURL string) (Store, error) {
+	s, err := OpenObjects(ctx, rawURL)
+	if err != nil {
+		return nil, err
+	}
+	return &unpacking{Store: s}, nil
+}
+
+// OpenObjects is OpenStore for objects that belong to no deck: nothing is
+// unpacked.
+func OpenObjects(ctx context.Context, rawURL string) (Store, error) {
 	u, d, err := driverOf(rawURL)
 	if err != nil {
 		return nil, err

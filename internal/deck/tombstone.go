@@ -131,14 +131,19 @@ func WithoutNote(key string) string {
 
 // FolderStore is a Store in which a listing that ends within the name of a folder reads all names beside it, while a listing of a folder
 // that is not there costs nothing: a file system.
-type FolderStore interface{ ListsByFolder() }
+type FolderStore interface{ ListsByFolder() bool }
 
 // listAround lists what begins with the key of a location: what lies in it and beside it. That is one request to a bucket.
 func (d *Deck) listAround(ctx context.Context, prefix string) iter.Seq2[Object, error] {
-	if _, ok := d.store.(FolderStore); !ok {
+	if !d.byFolder() {
 		return d.store.List(ctx, prefix)
 	}
 	return d.listFolders(ctx, prefix+buriedFolder, prefix+flagsFolder, prefix+"/")
+}
+
+func (d *Deck) byFolder() bool {
+	f, ok := d.store.(FolderStore)
+	return ok && f.ListsByFolder()
 }
 
 func (d *Deck) listFolders(ctx context.Context, folders ...string) iter.Seq2[Object, error] {
@@ -165,7 +170,7 @@ func (d *Deck) Tombstones(ctx context.Context, location Location) (Tombstones, e
 	t := Tombstones{location: location, layout: layout}
 	listing := d.store.List(ctx, TombstoneArea+"/"+location.Prefix()+"/")
 	if layout == LayoutFiles {
-		if _, ok := d.store.(FolderStore); ok {
+		if d.byFolder() {
 			listing = d.listFolders(ctx, location.Prefix()+buriedFolder, location.Prefix()+flagsFolder)
 		} else {
 			listing = d.store.List(ctx, location.Prefix()+".")

@@ -192,7 +192,7 @@ func (r *Remote) store(ctx context.Context, t Target) (deck.Store, error) {
 	if s := r.stores[address]; s != nil {
 		return s, nil
 	}
-	s, err := deck.OpenStore(context.WithoutCancel(ctx), address) // it outlives this fetch, and so may what it keeps of the context
+	s, err := deck.OpenObjects(context.WithoutCancel(ctx), address) // it outlives this fetch, and so may what it keeps of the context
 	if err != nil {
 		return nil, err
 	}

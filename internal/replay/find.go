@@ -140,7 +140,11 @@ func (r *Finder) resolveTo(ctx context.Context, ref string, to Reach, yield func
 		return r.resolveID(ctx, ref, to, yield)
 	}
 	if !strings.Contains(ref, "://") {
-		switch info, err := os.Stat(ref); {
+		info, err := os.Stat(ref)
+		if _, packed := os.Stat(ref + ".zst"); packed == nil && errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(ref, ".json") {
+			return resolveFile(ctx, ref, yield) // it is stored compressed
+		}
+		switch {
 		case errors.Is(err, fs.ErrNotExist) && r.Deck != "":
 			return r.resolveID(ctx, ref, to, yield)
 		case errors.Is(err, fs.ErrNotExist) && IDForm.MatchString(ref):
@@ -155,7 +159,7 @@ func (r *Finder) resolveTo(ctx context.Context, ref string, to Reach, yield func
 		return r.resolveFolder(ctx, ref, ref, to, yield)
 	}
 	base, query := SplitURL(ref)
-	if strings.HasSuffix(base, ".json") {
+	if strings.HasSuffix(strings.TrimSuffix(base, ".zst"), ".json") {
 		return resolveFile(ctx, ref, yield)
 	}
 	return r.resolveFolder(ctx, base, base+query, to, yield)

@@ -21,7 +21,11 @@ import (
 func leavings(t *testing.T, keys ...string) (*deck.Deck, *store, string) {
 	t.Helper()
 	dir := t.TempDir()
-	d, err := deck.Open(t.Context(), "file://"+dir+"?sync=false")
+	objects, err := deck.OpenObjects(t.Context(), "file://"+dir+"?sync=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := deck.New(t.Context(), objects, "file://"+dir+"?sync=false")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (s *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string
 }
 
 // ListsByFolder makes the store a [deck.FolderStore].
-func (s *store) ListsByFolder() {}
+func (s *store) ListsByFolder() bool { return true }
 
 // eachEntry visits the entries that begin with prefix in the one folder that
 // can hold them.
