@@ -69,7 +69,11 @@ func (s *LocationWriter) Open(ctx context.Context) (bool, error) {
 
 // PutPart is [Deck.PutPart].
 func (s *LocationWriter) PutPart(ctx context.Context, canonical []byte) (digest string, created bool, err error) {
-	digest = PartDigest(canonical)
+	return s.PutNamedPart(ctx, PartDigest(canonical), canonical)
+}
+
+// PutNamedPart is PutPart for who knows the digest.
+func (s *LocationWriter) PutNamedPart(ctx context.Context, digest string, canonical []byte) (_ string, created bool, err error) {
 	if s.tombs.Part(digest) {
 		return "", false, s.tombs.refuse("part")
 	}

@@ -274,7 +274,7 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 			return nil, fmt.Errorf("flag trace %s: %w", r.TraceID, err)
 		}
 	}
-	if _, _, err := p.target.PutPart(ctx, part); err != nil {
+	if _, _, err := p.target.PutNamedPart(ctx, own, part); err != nil {
 		return nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, err)
 	}
 	d.durable, d.own, d.puts = true, own, append(d.puts, p.target.Location())

@@ -61,12 +61,12 @@ type collector struct {
 	noise                             map[string]int64
 	states                            []*node // agents and steps that recorded what came out
 	transcripts                       map[*call]transcript
-	recovered                         messages           // of model calls that no span reports
+	recovered                         *messages          // of model calls that no span reports
 	returned                          map[*call]*message // what agents answered whose calls no span reports
 }
 
 func collect(f *fragment) *collector {
-	c := &collector{noise: map[string]int64{}, recovered: messages{}, returned: map[*call]*message{}}
+	c := &collector{noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}}
 	part := map[*call]int{}
 	for i, one := range f.leaves() {
 		seen := len(c.tools)

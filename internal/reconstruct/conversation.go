@@ -21,7 +21,7 @@ func (c *collector) converse() {
 				m.request = slices.Clone(r)
 			}
 		}
-		made := messages(nil)
+		made := (*messages)(nil)
 		if len(m.nodes) > 0 {
 			made = m.nodes[0].made
 		} else {

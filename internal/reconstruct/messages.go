@@ -6,6 +6,7 @@ package reconstruct
 import (
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
@@ -28,8 +29,21 @@ func newMessage(m genai.Message) *message {
 }
 
 // messages makes each of equal messages once: a conversation is resent with every turn, and the id of a message is a digest of all
-// it says. A nil map makes every message anew.
-type messages map[messageKey][]*message
+// it says. A nil one makes every message anew.
+type messages struct {
+	byText map[messageKey][]*message
+	// byPlace finds those whose text lies where that of an equal one lies, as in a list that was resent: then the text need not be hashed.
+	byPlace map[placeKey]*message
+}
+
+type placeKey struct {
+	text *byte
+	size int
+}
+
+func newMessages() *messages {
+	return &messages{byText: map[messageKey][]*message{}, byPlace: map[placeKey]*message{}}
+}
 
 // messageKey tells most messages apart without looking at all of them.
 type messageKey struct {
@@ -38,22 +52,37 @@ type messageKey struct {
 	parts                int
 }
 
-func (made messages) message(m genai.Message) *message {
+func (made *messages) message(m genai.Message) *message {
 	if made == nil {
 		return newMessage(m)
 	}
 	key := messageKey{role: m.Role, name: m.Name, parts: len(m.Parts)}
+	place := placeKey{}
 	if len(m.Parts) > 0 {
 		p := &m.Parts[0]
 		key.text, key.id, key.tool = p.Text, p.ID, p.Name
-	}
-	for _, there := range made[key] {
-		if slices.EqualFunc(there.parts, m.Parts, identical) {
-			return there
+		if p.Text != "" {
+			place = placeKey{unsafe.StringData(p.Text), len(p.Text)}
+			if there := made.byPlace[place]; there != nil && there.tape.Role == m.Role && there.tape.Name == m.Name && slices.EqualFunc(there.parts, m.Parts, identical) {
+				return there
+			}
 		}
 	}
-	made[key] = append(made[key], newMessage(m))
-	return made[key][len(made[key])-1]
+	found := (*message)(nil)
+	for _, there := range made.byText[key] {
+		if slices.EqualFunc(there.parts, m.Parts, identical) {
+			found = there
+			break
+		}
+	}
+	if found == nil {
+		found = newMessage(m)
+		made.byText[key] = append(made.byText[key], found)
+	}
+	if place.text != nil {
+		made.byPlace[place] = found
+	}
+	return found
 }
 
 // identical reports that nothing tells two parts apart.

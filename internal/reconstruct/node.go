@@ -62,7 +62,7 @@ type node struct {
 	adopted  bool       // hangs where its times say, its parent never came
 	missing  bool       // a parent is named and never came
 	messages []*message // see request
-	made     messages   // of all nodes of the trace
+	made     *messages  // of all nodes of the trace
 }
 
 type scopeKey struct{ name, version string }
@@ -132,7 +132,7 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 		n := &node{id: s.Span.SpanID(), source: s}
 		nodes = append(nodes, n)
 	}
-	made, lists := messages{}, &decode.Lists{}
+	made, lists := newMessages(), &decode.Lists{}
 	for _, n := range nodes {
 		n.made = made
 		n.source.Lists = lists
