@@ -28,7 +28,7 @@ func FromTape(t *tape.Tape) []Entry {
 	if len(t.Sources.TraceIDs) > 1 {
 		traceID = "" // a joined tape: which of its traces a span is of is not on the tape
 	}
-	entries := []Entry{}
+	entries := make([]Entry, 0, len(t.Events)-len(turns))
 	occurrences := map[call]int{}
 	for i := range t.Events {
 		e := &t.Events[i]

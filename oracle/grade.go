@@ -43,8 +43,8 @@ func Assess(t *tape.Tape) {
 		t.Fidelity.AddFinding(code, e.Seq, field, detail)
 	}
 	t.Fidelity.Proof = proofOf(calls)
-	t.Fidelity.Grade, t.Fidelity.Replayable = Grade(t)
 	hidden := hiddenCalls(t)
+	t.Fidelity.Grade, t.Fidelity.Replayable = grade(t, hidden)
 	for _, h := range hidden {
 		t.Fidelity.AddFinding(tape.CodeContentAbsent, h.seq, "response.message.tool_calls", h.why)
 	}
@@ -111,7 +111,9 @@ func cut(t *tape.Tape) bool {
 
 // Grade says what a tape can be used for, and which parts of its run can be served. It says that the tools can be served only where the
 // proof of the tape is ok.
-func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
+func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) { return grade(t, hiddenCalls(t)) }
+
+func grade(t *tape.Tape, hidden []hiddenCall) (tape.Grade, tape.Replayable) {
 	in := t.Input
 	// If the evidence of a run was cut, nobody knows which calls are missing.
 	whole := !cut(t)
@@ -119,7 +121,7 @@ func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
 	loop := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeModelCallHidden && f.Field == "response" })
 	r := tape.Replayable{
 		Input: in.UserMessage != nil && labelServable(in.Provenance["user_message"]),
-		Tools: whole && !callless(t) && len(hiddenCalls(t)) == 0 && t.Fidelity.Proof.Proved(),
+		Tools: whole && !callless(t) && len(hidden) == 0 && t.Fidelity.Proof.Proved(),
 		Model: whole && !loop,
 	}
 	content := in.UserMessage != nil

@@ -45,7 +45,8 @@ type Item struct {
 
 // Set is a set of items. The zero value is not usable; see NewSet.
 type Set struct {
-	items map[Digest]Item
+	items  map[Digest]Item
+	sorted []Item // the items in canonical order; nil: not known
 }
 
 // NewSet returns an empty set.
@@ -82,7 +83,11 @@ func (s *Set) addNotes(notes *segregation.Notes) {
 
 // add puts the spans of td into the set, all of them or only the members of runs.
 func (s *Set) add(td ptrace.Traces, all bool) {
-	var h spandigest.Hasher
+	h := spandigest.NewHasher()
+	defer h.Release()
+	if len(s.items) == 0 {
+		s.items = make(map[Digest]Item, td.SpanCount())
+	}
 	scan := segregation.Scan{Rules: segregation.Default}
 	var notes segregation.Notes
 	defer s.addNotes(&notes)
@@ -124,7 +129,7 @@ var observed = []string{genai.LogObservedTime}
 // put adds an item. If a log record was observed more than once, the first time stays.
 func (s *Set) put(item Item) {
 	if there, ok := s.items[item.Digest]; !ok || item.observed() < there.observed() {
-		s.items[item.Digest] = item
+		s.items[item.Digest], s.sorted = item, nil
 	}
 }
 
@@ -159,7 +164,13 @@ func (s *Set) Merge(other *Set) {
 // Items returns the items in canonical order: resource, scope, start, span id, digest. Notes about replays are not among them; see
 // Verdict.
 func (s *Set) Items() []Item {
-	return slices.DeleteFunc(s.all(), func(item Item) bool { return item.isNote() })
+	items := make([]Item, 0, len(s.items))
+	for _, item := range s.all() {
+		if !item.isNote() {
+			items = append(items, item)
+		}
+	}
+	return items
 }
 
 func (i Item) isNote() bool { return i.Scope.Scope().Name() == segregation.NoteScope }
@@ -175,13 +186,17 @@ func (s *Set) Notes() *Set {
 	return notes
 }
 
+// all returns all items in canonical order, for looking.
 func (s *Set) all() []Item {
-	items := make([]Item, 0, len(s.items))
-	for _, item := range s.items {
-		items = append(items, item)
+	if s.sorted == nil {
+		items := make([]Item, 0, len(s.items))
+		for _, item := range s.items {
+			items = append(items, item)
+		}
+		slices.SortFunc(items, compareItems)
+		s.sorted = items
 	}
-	slices.SortFunc(items, compareItems)
-	return items
+	return s.sorted
 }
 
 func compareItems(a, b Item) int {

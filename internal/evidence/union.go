@@ -6,6 +6,7 @@ package evidence
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/segregation"
@@ -42,6 +43,10 @@ func NewUnion(b Bounds, rules *segregation.Rules) *Union {
 
 // Add adds the items of a set.
 func (u *Union) Add(other *Set) {
+	first := len(u.set.items) == 0 && u.end == nil
+	if first {
+		u.set.items = make(map[Digest]Item, len(other.items))
+	}
 	for _, item := range other.items {
 		if u.end != nil && compareTimes(item, *u.end) >= 0 {
 			u.leave(item)
@@ -51,6 +56,9 @@ func (u *Union) Add(other *Set) {
 			u.bytes += u.weigh(item)
 		}
 		u.set.put(item)
+	}
+	if first {
+		u.set.sorted = other.sorted
 	}
 	if len(u.set.items) > 2*u.bounds.Items || u.bytes > 2*u.bounds.Bytes {
 		u.trim()
@@ -84,8 +92,7 @@ func (u *Union) weigh(item Item) int64 {
 
 // trim drops the items that do not fit. It copies the items that it keeps, because an item holds all items that came with it.
 func (u *Union) trim() {
-	items := u.set.all()
-	slices.SortFunc(items, compareTimes)
+	items := slices.SortedFunc(maps.Values(u.set.items), compareTimes)
 	u.bytes, u.scopes = 0, map[Digest]bool{}
 	for i, item := range items {
 		n := u.weigh(item)
@@ -95,6 +102,7 @@ func (u *Union) trim() {
 				delete(u.set.items, rest.Digest)
 				u.leave(rest)
 			}
+			u.set.sorted = nil
 			break
 		}
 		u.bytes += n

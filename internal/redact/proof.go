@@ -43,11 +43,9 @@ type fingerprints struct {
 // proven are the fingerprints of this process.
 var proven = fingerprints{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 
-var hashers = sync.Pool{New: func() any { return new(spandigest.Hasher) }}
-
 func (f *fingerprints) of(profile string, span ptrace.Span) (sum fingerprint) {
-	h := hashers.Get().(*spandigest.Hasher)
-	defer hashers.Put(h)
+	h := spandigest.NewHasher()
+	defer h.Release()
 	content := h.Content(profile, span)
 	for i := range sum {
 		sum[i] = maphash.Bytes(f.seeds[i], content) | 1 // 0 is an empty place

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -22,7 +23,25 @@ type Digest [sha256.Size]byte
 
 // Hasher digests. A resource and a scope are digested once, not once for each of their spans: they may be as large as a request.
 // Every field goes into one buffer, each text and list behind its length, so that no two different spans give the same bytes.
-type Hasher struct{ buf []byte }
+type Hasher struct {
+	buf     []byte
+	entries []Entry // of the maps that are being sorted, one behind the other
+}
+
+var hashers = sync.Pool{New: func() any { return new(Hasher) }}
+
+// keptBytes is up to which size the buffer of a hasher is kept: a rare large span is not to hold its memory.
+const keptBytes = 1 << 20
+
+// NewHasher returns a hasher that may have been in use before; Release gives it back.
+func NewHasher() *Hasher { return hashers.Get().(*Hasher) }
+
+// Release gives the hasher to the next caller of NewHasher.
+func (h *Hasher) Release() {
+	if cap(h.buf) <= keptBytes {
+		hashers.Put(h)
+	}
+}
 
 // Len is how many bytes went into the last digest.
 func (h *Hasher) Len() int { return len(h.buf) }
@@ -180,10 +199,15 @@ func (h *Hasher) attributes(m pcommon.Map) {
 		}
 		return
 	}
-	for _, e := range SortedEntries(m) {
+	from := len(h.entries)
+	h.entries = appendSorted(h.entries, m)
+	for i := from; i < from+m.Len(); i++ { // a value may hold a map, whose entries lie behind
+		e := h.entries[i]
 		h.text(e.Key)
 		h.value(e.Value)
 	}
+	clear(h.entries[from:])
+	h.entries = h.entries[:from]
 }
 
 func (h *Hasher) value(v pcommon.Value) {
@@ -221,11 +245,13 @@ type Entry struct {
 }
 
 // SortedEntries lists a map in order of its keys; equal ones stay in theirs.
-func SortedEntries(m pcommon.Map) []Entry {
-	entries := make([]Entry, 0, m.Len())
+func SortedEntries(m pcommon.Map) []Entry { return appendSorted(make([]Entry, 0, m.Len()), m) }
+
+func appendSorted(entries []Entry, m pcommon.Map) []Entry {
+	from := len(entries)
 	for k, v := range m.All() {
 		entries = append(entries, Entry{k, v})
 	}
-	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortStableFunc(entries[from:], func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
 	return entries
 }

@@ -21,6 +21,8 @@ type Lists struct {
 const (
 	maxLists = 8       // conversations that take turns in one trace
 	minList  = 1 << 10 // bytes; shorter texts are read faster than looked up
+	// minElements is from which length on a list is remembered: most of a shorter one is read again anyway.
+	minElements = 3
 )
 
 // knownList is the text of a list and what was read from it.
@@ -63,6 +65,9 @@ func (l *Lists) Messages(text string, role tape.Role) (messages []Message, ok bo
 	})
 	if err != nil || !whole || len(of.read) == 0 {
 		return nil, false
+	}
+	if len(of.read) < minElements {
+		return of.out, true
 	}
 	l.known = append(l.known, of)
 	return copied(of.out), true
