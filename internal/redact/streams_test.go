@@ -51,6 +51,35 @@ func TestBothHalvesOfAKeyInAStreamGo(t *testing.T) {
 	require.Empty(t, r.ScanTraces(td))
 }
 
+// Each chunk stands as the JSON that it came as, in events and in a list: the halves go, and every chunk stays JSON.
+func TestChunksThatAreJSONStayJSON(t *testing.T) {
+	r := testRedactor(t)
+	whole := r.String("x", halfKey+otherHalf, nil)
+	chunk := func(text string) string {
+		return `{"choices":[{"delta":{"content":"` + text + `"}}],"model":"m"}`
+	}
+	td := ptrace.NewTraces()
+	s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	list := s.Attributes().PutEmptySlice("chunks")
+	for _, part := range []string{"key ", halfKey, otherHalf + " ok"} {
+		e := s.Events().AppendEmpty()
+		e.SetName("gen_ai.choice")
+		e.Attributes().PutStr("chunk", chunk(part))
+		list.AppendEmpty().SetStr(chunk(part))
+	}
+	r.Traces(td, nil)
+	for _, texts := range [][]string{
+		{s.Events().At(0).Attributes().AsRaw()["chunk"].(string), s.Events().At(1).Attributes().AsRaw()["chunk"].(string), s.Events().At(2).Attributes().AsRaw()["chunk"].(string)},
+		{list.At(0).Str(), list.At(1).Str(), list.At(2).Str()},
+	} {
+		for _, text := range texts {
+			require.True(t, json.Valid([]byte(text)), text)
+		}
+		require.Equal(t, []string{chunk("key "), chunk(whole), chunk(" ok")}, texts)
+	}
+	require.Empty(t, r.ScanTraces(td))
+}
+
 func TestNamedValuesAndPhonesInAStreamGo(t *testing.T) {
 	r := testRedactor(t)
 	for _, pieces := range [][]string{

@@ -70,7 +70,9 @@ type cleanUse uint8
 const (
 	cleanLeaf   cleanUse = iota // a value
 	cleanRaw                    // a value as it stands in JSON, with its escapes
-	cleanStream                 // the joined pieces of a stream
+	cleanStream                 // the joined pieces of a stream, of each sureness
+
+	cleanLines = cleanStream + cleanUse(flowText) + 1 // the documents of a stream, one behind the other
 )
 
 // cleanKey returns the key of a text under a name, zero if it is not remembered.

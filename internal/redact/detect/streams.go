@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // A streamed message can stand as the deltas in which it came, in an array or in the events of a span. A secret can then lie in several of them.
@@ -192,6 +193,9 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 			piece.text, piece.raw = piece.v.text, false
 		}
 	}
+	if documents, texts := documentsOf(pieces); len(documents) > 0 {
+		return append(p.lineStream(documents), p.stream(texts)...)
+	}
 	of, strong := flowText, false
 	total := 0
 	for i, piece := range pieces {
@@ -265,6 +269,74 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 			piece.flow = flowNone // what is left of it is searched when the result is
 			p.cuts++
 		}
+	}
+	return changed
+}
+
+// documentsOf parts the pieces that are JSON from those that are text. Instrumentations record each chunk of a stream as it came.
+func documentsOf(pieces []*streamPiece) (documents, texts []*streamPiece) {
+	for i, piece := range pieces {
+		if looksLikeJSON(piece.text) && jsonscan.Valid(piece.text) {
+			if documents == nil {
+				texts = slices.Clone(pieces[:i])
+			}
+			documents = append(documents, piece)
+		} else if documents != nil {
+			texts = append(texts, piece)
+		}
+	}
+	return documents, texts
+}
+
+// lineStream reads pieces that are JSON one behind the other, as the lines of a text of JSON lines: what is a stream among their members is joined, and
+// no document loses its form.
+func (p *Walk) lineStream(pieces []*streamPiece) (changed []pieceEdits) {
+	var b strings.Builder
+	begins := make([]int, len(pieces))
+	for i, piece := range pieces {
+		begins[i] = b.Len()
+		b.WriteString(piece.text)
+		b.WriteByte('\n')
+	}
+	if len(pieces) < 2 || b.Len() > maxStream || p.nested >= maxNested {
+		return nil
+	}
+	lines, k := b.String(), pieces[0].key
+	known := p.cleanKey(cleanLines, lines, k)
+	if p.inherited == nil && p.knownClean(known) {
+		return nil
+	}
+	// What a document holds by itself is found again here, and is counted twice where the documents are cut.
+	q := &Walk{r: p.r, rep: &Report{located: p.rep.located}, path: slices.Clone(p.path), identity: p.identity, again: true, sure: p.sure, inherited: p.inherited,
+		nested: p.nested + 1, budget: searchBudget(lines)}
+	edits := q.document(lines, k)
+	if len(edits) == 0 && p.inherited == nil {
+		p.learnClean(known, p.counted())
+	}
+	if q.cuts == 0 { // nothing goes on from one document to the next
+		return nil
+	}
+	of := make([][]edit, len(pieces))
+	for _, e := range edits {
+		i, found := slices.BinarySearch(begins, e.start)
+		if !found {
+			i--
+		}
+		of[i] = append(of[i], edit{e.start - begins[i], e.end - begins[i], e.text})
+	}
+	for i, piece := range pieces {
+		if !slices.Equal(piece.own, of[i]) {
+			changed = append(changed, pieceEdits{*piece, of[i]})
+			piece.flow = flowNone
+			p.cuts++
+		}
+	}
+	if len(changed) > 0 {
+		p.rep.found++
+		for rule, n := range q.rep.Hits {
+			p.rep.count(rule, n)
+		}
+		p.rep.places = append(p.rep.places, q.rep.places...)
 	}
 	return changed
 }
