@@ -83,3 +83,48 @@ func TestSpellingsOfAssignments(t *testing.T) {
 		require.Equal(t, text, r.String("output", text, nil))
 	}
 }
+
+// A token says which rule has found something, and nothing about what stands beside it.
+func TestATokenAnnouncesNothing(t *testing.T) {
+	r := testRedactor(t)
+	out := r.String("x", `{"name":"+49 30 901820","content":"123456789","+49 30 901821":"123456789"}`, nil)
+	require.Equal(t, 2, strings.Count(out, "REDACTED"), out)
+	require.Equal(t, out, r.String("x", out, nil))
+}
+
+// What stands between a name and its value in code, markup, dumps, commands and sentences of other languages.
+func TestJointsBetweenANameAndItsValue(t *testing.T) {
+	r := testRedactor(t)
+	const password, key = "Tr0ub4dor&3x", "Zq2x9f86d081884c7d65"
+	for _, c := range []struct{ text, secret string }{
+		{`param adminPassword string = '` + password + `'`, password}, {`Dim password As String = "` + password + `"`, password}, {`NSString *apiKey = @"` + key + `";`, key},
+		{`char password[25] = "` + password + `";`, password}, {`password = """` + password + `"""`, password}, {`password => Sensitive('` + password + `')`, password},
+		{"[\"password\"]=>\n  string(12) \"" + password + `"`, password}, {`os.environ["DB_PASSWORD"] = "` + password + `"`, password},
+		{`const secret = process.env.S ?? '` + key + `'`, key}, {`.password("` + password + `")`, password}, {`ds.setPassword("` + password + `");`, password},
+		{`if ("` + password + `" == my_password) {`, password}, {`{password, "` + password + `"}`, password}, {`<wsse:Password Type="x">` + password + `</wsse:Password>`, password},
+		{`<td>Password</td><td>` + password + `</td>`, password}, {`<dt>API key</dt><dd>` + key + `</dd>`, key}, {`"adminPassword": {"value": "` + password + `"}, x`, password},
+		{`{"adminPassword":{"value":"` + password + `"}}`, password}, {`password: &pw ` + password, password}, {`password=[` + password + `]`, password},
+		{`API key \u2192 ` + key, key}, {"- **API key** \u2013 " + key, key}, {`password (temporary) is ` + password, password}, {`the password's ` + password, password},
+		{`the db password (` + password + `) works`, password}, {`Use ` + "`" + key + "`" + ` as the acme api key.`, key}, {`the acme api key you asked for: ` + key + `. Bye`, key},
+		{`apikey = m{{ab}o)p${c]nob(ody[finds>-_$#thisone}}`, "nob(ody[finds"}, {`DB_PASSWORD='open sesame'`, "sesame"}, {`LUKS_PASSPHRASE=purple monkey dishwasher`, "dishwasher"},
+		{`sentinel auth-pass mymaster ` + password, password}, {`{"auths":{"x":{"identitytoken":"` + key + `"}}}`, key}, {`Zugriffstoken: ` + key, key},
+		{`dein API-Schl\u00fcssel lautet ` + key, key}, {"cl\u00e9 API : " + key, key}, {"\u043a\u043b\u044e\u0447 API: " + key, key}, {"API\u5bc6\u94a5: " + key, key}, {"\u30a2\u30af\u30bb\u30b9\u30c8\u30fc\u30af\u30f3\u306f" + key + "\u3067\u3059", key},
+		{`adgangskoden er ` + password, password}, {`mdp : ` + password, password}, {`new NetworkCredential("ada", "` + password + `")`, password}, {`DriverManager.getConnection(url, "ada", "` + password + `");`, password},
+		{`EXEC sp_addlogin 'ada', '` + password + `'`, password}, {`ada:` + password + `@tcp(127.0.0.1:3306)/shop`, password}, {`etcdctl --user root:` + password + ` get x`, password},
+		{`twine upload -u ada -p ` + password + ` dist/x.whl`, password}, {`winrs -r:srv -u:ada -p:` + password + ` dir`, password}, {`echo ` + password + ` | kinit ada`, password},
+		{`pw is ` + password, password}, {`https://api.netlify.com/build_hooks/7a3033b109e30087c70f5737`, "7a3033b109e30087c70f5737"},
+		{`WINDOWS_PRODUCT_KEY=J6YQO-XL9DX-TRWD3-OUPX1-2JSWR`, "TRWD3"}, {"acme_x_Zq2x9F86d08W884c7D65aBcDeFgHiJkLmN0pQ", "Zq2x9F86d08W884c7D65"},
+	} {
+		require.NotContains(t, r.String("output", c.text, nil), c.secret, c.text)
+	}
+	for _, text := range []string{
+		`<input type="password" placeholder="Password" class="mt-1 block w-full rounded-md border-gray-300 px-4">`, `os.environ["OPENAI_API_KEY"] = "your-key-here"`,
+		`if (user.password == null) {`, `"password": {"type": "string", "description": "The password of the user"}`, `config["password"] = getpass("Password: ")`,
+		`<label>Password</label><input>`, `login("ada", "the second argument")`, `connect(host, "example.com", "some-service-name")`, `mkdir -p src -u`, `ps -u ada -p 1234`,
+		`password = "Please enter your password"`, `the key you asked for: the one in the drawer`, `use the form as the password.`, `resp_67ccd2bf17f0819081ff3bb2cf6508e60bb6a6b452d3795b`,
+		"cl\u00e9 de la voiture : rouge", `der Schl\u00fcssel ist im Kasten`, `password: {{ vault_password }}`, `api_key: !Ref ApiKeyParameter`, `react/hooks/use-local-storage-state`,
+		`docker run --user node:node x`, `sha512-` + strings.Repeat("aB3", 20),
+	} {
+		require.Equal(t, text, r.String("output", text, nil))
+	}
+}

@@ -26,16 +26,24 @@ func (f *finder) assignment(at int) {
 	f.assigned = end
 	if n := forClause(s[end:]); n > 0 { // the passcode for the meeting is …
 		f.assigned = end + n
-		if k := f.r.Named(s[start:end]); k.secret {
+		k := f.r.Named(s[start:end])
+		if !k.secret {
+			k = f.r.classify(s[wordsBefore(s, start):end])
+		}
+		if k.secret || k.credential {
 			to := end + n
 			v := firstWord(s[to:])
-			if v = strings.TrimRight(v, ".,;!?)\"'"); strong(v) || k.code && isNumber(v) && len(v) >= 4 && len(v) <= 10 {
+			if v = strings.Trim(v, ".,;!?)\"'`"); k.secret && strong(v) || random(v) && !(k.digest && hexDigest(v)) && !placeholder(v) || k.secret && k.code && isNumber(v) && len(v) >= 4 && len(v) <= 10 {
+				to += strings.Index(s[to:], v)
 				f.add(to, to+len(v), f.on.rules.assignment)
 			}
 		}
 		return
 	}
-	if end+1 < len(s) && s[end] == ' ' && isAlpha(s[end+1]) && !longWord(s[end+1:]) && linkVerb(s[end+1:]) == 0 && !strong(firstWord(s[end+1:])) && (start == 0 || s[start-1] != '-' && s[start] != '-' && s[start-1] != '<') {
+	if start > 0 && (s[start-1] == ' ' || s[start-1] == '\'') && f.named(start, end) || end < len(s) && s[end] == ' ' && f.argument(start, end) {
+		return
+	}
+	if end+1 < len(s) && s[end] == ' ' && isAlpha(s[end+1]) && !longWord(s[end+1:]) && linkVerb(s[end+1:]) == 0 && !strong(firstWord(s[end+1:])) && declared(s, end) == 0 && (start == 0 || s[start-1] != '-' && s[start] != '-' && s[start-1] != '<') {
 		return // a word of a sentence
 	}
 	for end > start && (s[end-1] == '.' || s[end-1] == '-') {
@@ -43,6 +51,9 @@ func (f *finder) assignment(at int) {
 	}
 	if start > 1 && s[start-1] == '\\' && strings.IndexByte("nrt", s[start]) >= 0 && !slashQuoted(s, end) { // \npassword=… in text with escapes
 		start++
+	}
+	if start > 0 && s[start-1] == ':' && strings.Contains(s[max(0, start-96):start], "arn:") { // the type of a resource: arn:aws:secretsmanager:eu-west-1:…:secret:…
+		return
 	}
 	k := f.r.Named(s[start:end])
 	inURL := start > 0 && (s[start-1] == '?' || s[start-1] == '&' || s[start-1] == '#')
@@ -53,8 +64,14 @@ func (f *finder) assignment(at int) {
 	if k.secret && !inURL && end < len(s) && strings.IndexByte(",| \n\r)\"`", s[end]) >= 0 && f.columns(start, end) {
 		return
 	}
-	a := assigned{stops: &f.stops, flag: start >= 1 && s[start-1] == '-' || strings.HasPrefix(s[start:], "--"), element: start > 0 && s[start-1] == '<', query: inURL,
-		call: callOf(s, start), cell: start >= 2 && strings.IndexByte(s[max(0, start-4):start], '|') >= 0}
+	a := assigned{stops: &f.stops, flag: start >= 1 && s[start-1] == '-' || strings.HasPrefix(s[start:], "--"), element: elementOf(s, start), query: inURL,
+		tuple: start > 0 && (s[start-1] == '{' || s[start-1] == ':' && start > 1 && s[start-2] == '{'), call: callOf(s, start), cell: start >= 2 && strings.IndexByte(s[max(0, start-4):start], '|') >= 0}
+	if k.secret {
+		if from, to := compared(s, start); to > from && len(s[from:to]) >= 8 && !prose(s[from:to]) && !placeholder(s[from:to]) && token.ProtectedAt(s[from:to]) == 0 {
+			f.add(from, to, f.on.rules.assignment)
+			return
+		}
+	}
 	from, to, ok := a.value(s, end)
 	if !ok {
 		return
@@ -99,6 +116,12 @@ func (f *finder) assignment(at int) {
 	case a.bare:
 	case k.code && k.secret && isNumber(value) && len(value) >= 4 && len(value) <= 8, k.secret && letterGroups(value) == len(value):
 		f.add(from, to, f.on.rules.assignment)
+	case k.phrase && !inURL && phrase(s[from:]) > 0:
+		f.add(from, from+phrase(s[from:]), f.on.rules.assignment)
+	case k.secret && !a.quoted && !inURL && misnestedWord(s, from) > 0:
+		f.add(from, from+misnestedWord(s, from), f.on.rules.assignment)
+	case k.secret && a.quoted && a.equals && words(value):
+		f.add(from, to, f.on.rules.assignment)
 	case k.secret && a.literal(value), inURL && k.url && len(value) >= 16 && randomish(value):
 		f.add(from, to, f.on.rules.assignment)
 	case k.secret && a.alone(s, to, value):
@@ -108,13 +131,117 @@ func (f *finder) assignment(at int) {
 	}
 }
 
+// named looks for a value that stands before its name: use … as the api key, … is the password.
+func (f *finder) named(start, end int) bool {
+	s := f.s
+	if start < 12 || end < len(s) && strings.IndexByte(".,;!?)\n\r\"'`\\<", s[end]) < 0 {
+		return false
+	}
+	window := s[max(0, start-48):start]
+	i := max(strings.LastIndex(window, " as "), strings.LastIndex(window, " is "))
+	if i < 0 || strings.IndexByte(window[i+1:], '\n') >= 0 {
+		return false
+	}
+	from := start - len(window) + i + 1
+	at := from + len("as ")
+	for _, article := range [...]string{"the ", "your ", "my ", "our ", "a "} {
+		if strings.HasPrefix(s[at:start], article) {
+			at += len(article)
+			break
+		}
+	}
+	if from < 8 || s[from] == 'i' && at == from+len("is ") { // … is the password
+		return false
+	}
+	to := from - 1
+	for to > 0 && strings.IndexByte("\"'`*", s[to-1]) >= 0 {
+		to--
+	}
+	begin := to
+	for begin > 0 && to-begin < 512 && s[begin-1] > ' ' && strings.IndexByte("\"'`*<>(=", s[begin-1]) < 0 {
+		begin--
+	}
+	v := s[begin:to]
+	if len(v) < 8 || !(strong(v) || random(v)) || placeholder(v) || token.ProtectedAt(v) > 0 {
+		return false
+	}
+	k := f.r.classify(s[at:end])
+	if !k.secret && !(k.credential && random(v)) || k.digest && hexDigest(v) {
+		return false
+	}
+	f.add(begin, to, f.on.rules.assignment)
+	return true
+}
+
+// argument looks for a value that stands behind a word more on the line of a setting: sentinel auth-pass mymaster …, -passwd /Users/ada …
+func (f *finder) argument(start, end int) bool {
+	s := f.s
+	if strings.IndexByte(s[start:end], '-') < 0 && strings.IndexByte(s[start:end], '_') < 0 {
+		return false
+	}
+	word := firstWord(s[end+1:])
+	at := end + 1 + len(word) + 1
+	if word == "" || strings.ContainsAny(word, "=:\"'`,;(){}") || strong(word) || at >= len(s) || s[at-1] != ' ' {
+		return false
+	}
+	v := firstWord(s[at:])
+	if i := strings.IndexAny(v, "\"'`\\"); i >= 0 {
+		v = v[:i]
+	}
+	if to := at + len(v); !strong(v) || placeholder(v) || to < len(s) && s[to] == ' ' {
+		return false
+	}
+	if k := f.r.Named(s[start:end]); !k.secret && !k.pass {
+		return false
+	}
+	f.add(at, at+len(v), f.on.rules.assignment)
+	return true
+}
+
+// elementOf says whether a name is that of an XML element, with its namespace or without: <password>, <wsse:Password Type="…">.
+func elementOf(s string, start int) bool {
+	if start > 0 && s[start-1] == ':' {
+		for start--; start > 0 && isWord(s[start-1]); start-- {
+		}
+	}
+	return start > 0 && s[start-1] == '<'
+}
+
+// misnestedWord returns the length of a word that begins at i, up to white space, if its brackets make no code of it.
+func misnestedWord(s string, i int) int {
+	w := strings.TrimRight(firstWord(s[i:]), "\"'`,;\\")
+	if at := strings.IndexAny(w, "\"'`\\"); at >= 0 {
+		w = w[:at]
+	}
+	if len(w) < 16 || len(w) > 128 || strings.Contains(w, "://") || !misnested(w) || !strings.ContainsAny(w, "$@#%^&*~!>") {
+		return 0
+	}
+	return len(w)
+}
+
+// clause says whether a text goes on with a clause about a secret: the key you asked for: …, the password from the mail is …
+func clause(s string) bool {
+	end := strings.IndexByte(s[:min(len(s), 7)], ' ')
+	if end < 1 {
+		return false
+	}
+	switch s[:end] {
+	case "for", "you", "I", "we", "that", "which", "from", "of", "to", "on", "in", "they", "he", "she":
+		return true
+	}
+	return false
+}
+
 // forClause returns where the value begins behind " for the meeting is ", 0 if the text goes on otherwise.
 func forClause(s string) int {
-	if !strings.HasPrefix(s, " for ") {
+	if len(s) < 8 || s[0] != ' ' || !clause(s[1:]) {
 		return 0
 	}
 	n := min(len(s), 64)
 	i := strings.Index(s[:n], " is ")
+	if j := strings.Index(s[:n], " -> "); j > 0 && i < 0 && !strings.ContainsAny(s[:j], ".;\n\"=") {
+		return j + len(" -> ")
+	}
 	if j := strings.Index(s[:n], ": "); j > 0 && (i < 0 || j < i) {
 		if strings.ContainsAny(s[:j], ".;\n\"=") {
 			return 0
@@ -217,7 +344,13 @@ func strong(v string) bool {
 		return false
 	}
 	digit, letter, mark := 0, 0, 0
+	leet := 0 // digits for letters: p4ssw0rt
 	for i := range len(v) {
+		if i > 0 && i+1 < len(v) && isDigit(v[i]) && isLower(v[i-1]) && isLower(v[i+1]) {
+			if leet++; leet == 2 {
+				mark++
+			}
+		}
 		switch c := v[i]; {
 		case c <= ' ' || c == '/' || c == '\\' || c == '<' || c == '>' || c == '"' || c == '=' || c == '(' || c == ')':
 			return false
@@ -286,6 +419,8 @@ type assigned struct {
 	flag, element, query bool
 	// verb: by a verb (the password is …). bare: by nothing but a space (use token …).
 	quoted, spaced, verb, bare bool
+	// equals: by an equals sign. tuple: its name is the first element of a tuple: {password, "…"}.
+	equals, tuple bool
 	// call: as the next argument of a call. under: on the line below, or in the next cell of a table. cell: its name stands in a table.
 	call, under, cell bool
 	stops             *[3]stopAt // what is known of the text: spaced, in a query, neither
@@ -295,6 +430,15 @@ type assigned struct {
 func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 	called := a.call
 	a.call = false
+	if i+1 < len(s) && s[i] == '[' { // char password[25] = "…"
+		at := i + 1
+		for at < len(s) && isDigit(s[at]) && at-i < 6 {
+			at++
+		}
+		if at < len(s) && s[at] == ']' {
+			i = at
+		}
+	}
 	// The end of a quoted or indexed name: " ' ` ] ) with backslashes before them, * of Markdown.
 	quote := i
 	for n := 0; n < 6 && i < len(s) && strings.IndexByte("\"'`])\\*", s[i]) >= 0; n++ {
@@ -305,16 +449,36 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 		i++
 	}
 	a.spaced = i > blank
+	if a.spaced && i < len(s) {
+		i = remark(s, i)
+	}
 	verb := 0
 	if a.spaced && i < len(s) {
 		verb = linkVerb(s[i:])
+	} else if strings.HasPrefix(s[quote:], "'s ") { // the password's …
+		i, verb = quote, len("'s ")
 	}
 	switch {
 	case i >= len(s):
 		return 0, 0, false
+	case s[i] == '(' && i == quote && quoteAt(s, i+1) > 0: // .password("…")
+		i++
+		a.call = true
+		return a.extent(s, i)
 	case strings.HasPrefix(s[i:], "=>"), strings.HasPrefix(s[i:], ":="), strings.HasPrefix(s[i:], "?="), strings.HasPrefix(s[i:], "||"), strings.HasPrefix(s[i:], "=="), strings.HasPrefix(s[i:], "::"):
 		i += 2
+	case s[i] == ',' && a.tuple:
+		i++
+		a.call = true
+	case s[i] == '(' && a.spaced:
+		to = strings.IndexByte(s[i:min(len(s), i+256)], ')')
+		a.call = true
+		return i + 1, i + to, to > 0
+	case arrow(s, i) > 0:
+		i += arrow(s, i)
+		a.spaced = true
 	case s[i] == '=', s[i] == ':':
+		a.equals = s[i] == '='
 		i++
 		if n := typed(s, i); s[i-1] == ':' && n > 0 {
 			i = n
@@ -344,6 +508,13 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 		i += end + 1
 	case a.spaced && (s[i] == '"' || s[i] == '\'' || longWord(s[i:]) || strong(firstWord(s[i:]))):
 		a.bare = true
+	case a.spaced && blank == quote && declared(s, i) > 0:
+		i = declared(s, i)
+	case betweenTags(s, i) > 0:
+		i = betweenTags(s, i)
+		to = strings.IndexByte(s[i:min(len(s), i+1024)], '<')
+		a.under = true
+		return i, i + to, to > 0
 	default:
 		// - name: DB_PASSWORD
 		//   value: …
@@ -376,6 +547,20 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 	if next := below(s, i); next > i {
 		i = next
 		a.under = true
+	}
+	if i = yamlMark(s, contained(s, i)); s[i] == '[' && strings.IndexByte(firstWord(s[i:]), ']') > 8 { // password=[…]
+		to = i + strings.IndexByte(s[i:], ']')
+		return i + 1, to, strong(s[i+1 : to])
+	}
+	at := i
+	if s[at] == '\n' { // ["password"]=>⏎  string(12) "…"
+		for at < len(s) && s[at] <= ' ' && at-i < 24 {
+			at++
+		}
+	}
+	if at = wrapped(s, at); at > 0 {
+		i = at
+		a.call = true
 	}
 	return a.extent(s, i)
 }
@@ -476,7 +661,7 @@ func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
 		}
 		return i, i + to, to > 0 && strings.HasPrefix(s[i+to:], "</")
 	}
-	if i+1 < len(s) && (s[i+1] == '\'' || s[i+1] == '"') && strings.IndexByte("NnbBrRuUfF", s[i]) >= 0 { // N'…', b"…"
+	if i+1 < len(s) && (s[i+1] == '\'' || s[i+1] == '"') && strings.IndexByte("NnbBrRuUfFLl@", s[i]) >= 0 { // N'…', b"…", @"…"
 		i++
 	}
 	slashes := 0
@@ -486,6 +671,10 @@ func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
 	if q := i + slashes; q < len(s) && (s[q] == '"' || s[q] == '\'' || s[q] == '`') {
 		a.quoted = true
 		quote := s[i : q+1]
+		if triple := strings.Repeat(s[q:q+1], 3); slashes == 0 && strings.HasPrefix(s[q:], triple) {
+			to = strings.Index(s[q+3:min(len(s), q+3+maxValue)], triple)
+			return q + 3, q + 3 + to, to > 0
+		}
 		from = q + 1
 		for to = from; to < min(len(s), from+4*maxValue); to++ {
 			if s[to] == '\n' && slashes == 0 && quote != "`" {
@@ -510,6 +699,10 @@ func (a *assigned) extent(s string, i int) (from, to int, ok bool) {
 	}
 	limit := min(len(s), i+maxValue)
 	to = a.stop(s, i, limit)
+	if at := otherwise(s, to); at > 0 && !a.query {
+		a.call = true
+		return a.extent(s, at)
+	}
 	// A scheme goes on behind its space.
 	if word := s[i:to]; to < len(s) && s[to] == ' ' && authScheme(word+" x", 0, len(word)+2) > 0 {
 		to++

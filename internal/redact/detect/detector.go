@@ -11,7 +11,7 @@ import (
 )
 
 // Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
-const Version = "tapedeck-redact/6"
+const Version = "tapedeck-redact/7"
 
 // Options say what is searched for and what stands in its place.
 type Options struct {
@@ -48,6 +48,7 @@ type action struct {
 	kind actionKind
 	rule ruleID // of actRule
 	word int    // length of the word; of actAssignment, what stands before the name; of actLabel, what it was before it was lengthened; of actRule, its place among those of the rule
+	key  bool   // of actPassword: a word for a key
 	ids  []int  // of actLabel: the forms that the label announces
 }
 
@@ -170,13 +171,26 @@ func (r *Detector) connect() {
 		for _, w := range assignmentWords {
 			hang(w, action{kind: actAssignment})
 		}
-		for _, before := range " ,(;&?\"" { // a name of two letters is no keyword by itself
-			for _, next := range "=:\"" {
+		for _, w := range [...]string{"api key.", "secret key.", "access key.", "private key."} { // use … as the api key.
+			hang(w, action{kind: actAssignment, word: strings.IndexByte(w, ' ') + 1})
+		}
+		for _, before := range " ,(;&?\"\n`" { // a name of two letters is no keyword by itself
+			for _, next := range "=:\" " {
 				hang(string(before)+"pw"+string(next), action{kind: actAssignment, word: 1})
 			}
 		}
 	}
+	if on.entropy != none {
+		for _, w := range keyWords {
+			for _, spelled := range lengthened(w, " :=\xef") {
+				hang(spelled, action{kind: actPassword, word: len(w), key: true})
+			}
+		}
+	}
 	if on.assignment != none {
+		for _, next := range " :=" { // mot de passe, in short
+			hang("mdp"+string(next), action{kind: actPassword, word: len("mdp")})
+		}
 		for _, w := range passwordWords {
 			hang(w, action{kind: actPassword, word: len(w)})
 			if upper := accentsUpper(w); upper != w {
@@ -186,12 +200,15 @@ func (r *Detector) connect() {
 	}
 	if on.national != none {
 		for label, forms := range idLabels {
-			for _, joint := range []string{" ", "_", "-"} {
+			for _, joint := range []string{" ", "_", "-", ""} {
 				spelled := strings.ReplaceAll(label, " ", joint)
+				if joint == "" && strings.HasSuffix(label, " id") { // national id: too frequent as a part of other words
+					continue
+				}
 				if upper := accentsUpper(spelled); upper != spelled {
 					hang(upper, action{kind: actLabel, word: len(upper), ids: forms})
 				}
-				for _, w := range lengthened(spelled, " :=\"'#_-") {
+				for _, w := range lengthened(spelled, " :=\"'#_-*") {
 					hang(w, action{kind: actLabel, word: len(spelled), ids: forms})
 				}
 				if spelled == label && joint != " " {
@@ -246,12 +263,12 @@ var serviceNames = strings.Fields(`openai anthropic mistral cohere deepseek toge
 var assignmentWords = func() (words []string) {
 	words = []string{"password", "passwd", "passwort", "passphrase", "pword", "passcode", "userpass", "dbpass", "secret", "apikey", "apitoken",
 		"credential", "creds", "authorization", "cookie", "token", "mnemonic", "phrase", "auth", "bearer", "totp", "backup", "recovery", "accesskey", "privatekey"}
-	for _, short := range []string{"pwd", "key", "sig", "jwt", "otp", "cvv", "cvc", "sas", "sid", "pin", "pat", "psk", "dsn"} {
-		for _, next := range "=:\"'`\\] >)-_s*|,\n" {
+	for _, short := range []string{"pwd", "key", "sig", "jwt", "otp", "cvv", "cvc", "sas", "sid", "pin", "pat", "psk", "dsn", "_sk", "-sk"} {
+		for _, next := range "=:\"'`\\] >)-_s*|,\n<(" {
 			words = append(words, short+string(next))
 		}
 	}
-	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "connection string", "_pw", "codes"} {
+	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "claim", "macaroon", "connection string", "_pw", "codes"} {
 		for _, next := range "=:\"'\\ *|," {
 			words = append(words, short+string(next))
 		}

@@ -69,6 +69,9 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 			object := s[t.Start] == '{'
 			// Members of an object are named by their own keys; elements of an array by that of the array.
 			frames = append(frames, frame{key: top.key, object: object, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
+			if object && (top.key.secret || top.key.credential) { // "adminPassword": {"value": "…"}
+				frames[len(frames)-1].announced = top.key
+			}
 			p.path = append(p.path, step{index: -1, array: !object})
 			p.delta = p.delta || top.key.delta
 			if !object {

@@ -153,7 +153,32 @@ var idForms = []idForm{
 		return digitsOf(d, 10) && d[0] == "21987654321"[sumOf(d[1:], 6, 7, 8, 9, 10, 5, 4, 3, 2)%11]
 	}},
 	{"driver license|drivers license|driver's license|driver licence|driving licence|driving license|licence number|license number", func(d string) bool {
-		return len(d) == 9 && formed(d, "A99999999") || len(d) == 8 && formed(d, "A9999999") || len(d) == 16 && formed(d, "*****999999**9AA") || len(d) == 13 && formed(d, "A999999999999")
+		return digitsOf(d, len(d)) && len(d) <= 12 || len(d) == 9 && formed(d, "A99999999") || len(d) == 8 && formed(d, "A9999999") || len(d) == 15 && formed(d, "A99999999999999") || len(d) == 16 && formed(d, "*****999999**9AA") || len(d) == 13 && formed(d, "A999999999999")
+	}},
+	{"f\u00fchrerschein|f\u00fchrerscheinnummer|fuhrerschein|fuehrerschein|permis de conduire|patente|patente di guida|permiso de conducir|carteira de motorista|cnh|rijbewijs|prawo jazdy|k\u00f6rkort|\u0432\u043e\u0434\u0438\u0442\u0435\u043b\u044c\u0441\u043a\u043e\u0435|driver licence no|driver license no|driver's licence|dl number|dl no", func(d string) bool {
+		return len(d) >= 8 && len(d) <= 16 && digitCount(d)*2 >= len(d) && notOneByte(d)
+	}},
+	{"health card|ohip|health insurance number|medical record number|mrn|patient number|krankenversichertennummer|krankenversicherungsnummer", func(d string) bool {
+		return len(d) >= 7 && len(d) <= 13 && digitCount(d)+4 >= len(d) && notOneByte(d)
+	}},
+	{"chi number|chi no", func(d string) bool { return digitsOf(d, 10) && dayMonth(d) }},
+	{"nip|nip number|numer nip", func(d string) bool { return digitsOf(d, 10) && sumOf(d, 6, 5, 7, 2, 3, 4, 5, 6, 7)%11 == at(d, 9) }},
+	{"regon", func(d string) bool { return digitsOf(d, 9) && sumOf(d, 8, 9, 2, 3, 4, 5, 6, 7)%11%10 == at(d, 8) }},
+	{"ruc|ruc number", func(d string) bool {
+		return digitsOf(d, 11) && (d[:2] == "10" || d[:2] == "15" || d[:2] == "17" || d[:2] == "20") || digitsOf(d, 13) && d[10:] == "001"
+	}},
+	{"dpi|cui", func(d string) bool { return digitsOf(d, 13) }},
+	{"dea number|dea no", func(d string) bool {
+		return len(d) == 9 && letters(d[:2]) && isNumber(d[2:]) && sumOf(d[2:], 1, 2, 1, 2, 1, 2)%10 == at(d, 8)
+	}},
+	{"npi number|npi", func(d string) bool { return digitsOf(d, 10) && luhn("80840"+d) }},
+	{"cin|carte d'identit\u00e9", func(d string) bool { return digitsOf(d, 8) && d[0] <= '1' && d[:2] != "19" }},
+	{"account number|account no|acct number|acct no|a/c no|a/c number|bank account|kontonummer|kontonr|n\u00famero de cuenta|numero de cuenta|num\u00e9ro de compte|numero di conto|n\u00famero da conta|rekeningnummer|numer konta|\u53e3\u5ea7\u756a\u53f7|\u8d26\u53f7|\u94f6\u884c\u8d26\u53f7|\u043d\u043e\u043c\u0435\u0440 \u0441\u0447\u0435\u0442\u0430|sort code|bsb", func(d string) bool {
+		return isNumber(d) && len(d) <= 18 && notOneByte(d)
+	}},
+	{"clabe", func(d string) bool { return digitsOf(d, 18) && sumOf17(d)%10 == at(d, 17) }},
+	{"\u043f\u0430\u0441\u043f\u043e\u0440\u0442|\u043f\u0430\u0441\u043f\u043e\u0440\u0442\u0430|\u8b77\u7167|\u62a4\u7167|\u62a4\u7167\u53f7\u7801|\u65c5\u5238\u756a\u53f7|\uc5ec\uad8c\ubc88\ud638|numer paszportu|passnummer|paspoortnummer", func(d string) bool {
+		return len(d) >= 7 && len(d) <= 10 && digitCount(d)+2 >= len(d) && notOneByte(d)
 	}},
 	{"personalausweis|personalausweisnummer|ausweisnummer|ausweisnr|ausweis", func(d string) bool { return (len(d) == 9 || len(d) == 10) && weights731(d) }},
 	{"passeport|pasaporte|passaporto|reisepass|paszport|passnummer|passport", func(d string) bool {
@@ -202,6 +227,23 @@ func weights731(d string) bool {
 
 // digitsOf says whether d is n digits, not all of them equal.
 func digitsOf(d string, n int) bool { return len(d) == n && isNumber(d) && (n < 3 || notOneByte(d)) }
+
+func digitCount(d string) (n int) {
+	for i := range len(d) {
+		if isDigit(d[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// sumOf17 is the check digit of a CLABE: digits by 3, 7 and 1, each product by 10.
+func sumOf17(d string) (sum int) {
+	for i := range 17 {
+		sum += at(d, i) * []int{3, 7, 1}[i%3] % 10
+	}
+	return (10 - sum%10) % 10
+}
 
 func letters(d string) bool {
 	for i := range len(d) {

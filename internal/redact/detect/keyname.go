@@ -6,9 +6,12 @@ package detect
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 // Name is what the name of a value says about it.
@@ -26,8 +29,8 @@ type facts struct {
 	secret, credential bool
 	// digest: the name may as well be that of a digest (key), which is no credential.
 	digest bool
-	// pass: the name is short for password, or says how a test went.
-	pass bool
+	// pass: the name is short for password, or says how a test went. phrase: it is that of a passphrase.
+	pass, phrase bool
 	// url: a secret in the query of a URL, where shorter words are used (sig, key).
 	url bool
 	// protocol: an id, a digest or a signature; guesses do not apply.
@@ -79,12 +82,14 @@ var secretWords = [][]string{
 	{"secret", "value"}, {"application", "key"}, {"app", "key"}, {"consumer", "key"}, {"deploy", "key"}, {"signing", "secret"}, {"hec", "token"}, {"ssh", "key"}, {"auth", "secret"}, {"webhook", "secret"}, {"connection", "string"}, {"cvv"}, {"cvc"}, {"csrf", "token"}, {"xsrf", "token"},
 	{"hmac", "key"}, {"aes", "key"}, {"crypto", "key"}, {"cipher", "key"}, {"session", "key"}, {"server", "key"}, {"default", "pass"}, {"become", "pass"}, {"bind", "pw"}, {"store", "pass"},
 	{"key", "pass"}, {"ssh", "pass"}, {"sudo", "pass"}, {"record", "key"}, {"user", "seed"}, {"secret", "seed"}, {"client", "key", "data"}, {"xprv"}, {"wif"},
+	{"ingestion", "key"}, {"macaroon"}, {"mdp"},
 	{"requirepass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"},
 }
 
 // credentialWords are the names of values that are credentials when they look random.
 var credentialWords = [][]string{
 	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"}, {"http", "token"}, {"seed"}, {"private"},
+	{"product", "key"}, {"agent", "key"}, {"project", "key"}, {"claim"}, {"sk"}, {"psk"}, {"hook"},
 }
 
 // urlWords are further names of secrets in the query of a URL.
@@ -130,8 +135,10 @@ var groupingWords = [][]string{
 var hints = map[string]hint{
 	"phone": hintPhone, "phones": hintPhone, "telephone": hintPhone, "tel": hintPhone, "mobile": hintPhone, "cell": hintPhone,
 	"cellphone": hintPhone, "fax": hintPhone, "msisdn": hintPhone, "whatsapp": hintPhone, "telefon": hintPhone, "sms": hintPhone,
-	"phonenumber": hintPhone,
-	"card":        hintCard, "pan": hintCard, "cc": hintCard, "creditcard": hintCard, "cardnumber": hintCard,
+	"phonenumber": hintPhone, "mobil": hintPhone, "mobiel": hintPhone, "m\u00f3vil": hintPhone, "movil": hintPhone, "celular": hintPhone, "cellulare": hintPhone, "handy": hintPhone,
+	"gsm": hintPhone, "puhelin": hintPhone, "telefoon": hintPhone, "telepon": hintPhone, "telefone": hintPhone, "telefono": hintPhone, "tel\u00e9fono": hintPhone, "t\u00e9l\u00e9phone": hintPhone,
+	"telefonnummer": hintPhone, "\u0442\u0435\u043b\u0435\u0444\u043e\u043d": hintPhone, "\u7535\u8bdd": hintPhone, "\u96fb\u8a71": hintPhone, "\uc804\ud654\ubc88\ud638": hintPhone, "\u05d8\u05dc\u05e4\u05d5\u05df": hintPhone,
+	"card": hintCard, "pan": hintCard, "cc": hintCard, "creditcard": hintCard, "cardnumber": hintCard,
 	"ssn": hintNational, "sin": hintNational, "nino": hintNational, "nif": hintNational, "nie": hintNational, "dni": hintNational,
 	"pesel": hintNational, "bsn": hintNational, "tin": hintNational, "itin": hintNational, "tfn": hintNational, "nhs": hintNational,
 	"aadhaar": hintNational, "aadhar": hintNational, "cpf": hintNational, "cnpj": hintNational, "passport": hintNational, "steuer": hintNational,
@@ -210,6 +217,9 @@ func classifyKey(name string) *Name {
 	if len(name) > maxKeyBytes {
 		name = name[len(name)-maxKeyBytes:]
 	}
+	for _, t := range slices.Backward(token.Find(name)) { // [REDACTED:phone:…] names a rule, not a value
+		name = name[:t[0]] + name[t[1]:]
+	}
 	words := splitWords(name)
 	k := &Name{}
 	if len(words) == 0 {
@@ -247,13 +257,32 @@ func classifyKey(name string) *Name {
 	k.credential = k.jwk
 	if n := tail(words, secretWords); n > 0 {
 		k.secret = !quantity(words[:len(words)-n])
+		k.phrase = last == "passphrase" || last == "phrase"
 	} else if n := tail(words, credentialWords); n > 0 {
 		k.credential = !quantity(words[:len(words)-n])
 		k.pass = last == "pass"
 		k.secret = k.pass && k.credential && len(words) > 1 && envStyle(name) // SMTP_PASS
-		k.digest = (last == "key" || last == "keys" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
+		k.digest = (last == "key" || last == "keys" || last == "sk" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
+	}
+	if !k.secret && !k.credential && len(words) > 0 {
+		k.secret, k.credential = compound(words[len(words)-1])
 	}
 	return k
+}
+
+// compound reads a name that is written as one word, as German and many programs do: zugriffstoken, identitytoken, rootpassword.
+func compound(word string) (secret, credential bool) {
+	for _, end := range [...]string{"password", "passwort", "passwd", "kennwort", "passphrase"} {
+		if len(word) > len(end) && strings.HasSuffix(word, end) {
+			return true, false
+		}
+	}
+	for _, end := range [...]string{"token", "secret", "apikey", "secretkey", "accesskey", "privatekey", "authkey"} {
+		if before, ok := strings.CutSuffix(word, end); ok && len(before) > 1 && !quantities[before] {
+			return false, true
+		}
+	}
+	return false, false
 }
 
 // envStyle holds for names of environment variables: DATADOG_API_KEY.

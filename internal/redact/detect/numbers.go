@@ -212,6 +212,8 @@ func network(n string) bool {
 		return l == 16
 	case four == 2131, four == 1800:
 		return l == 15
+	case four >= 2200 && four <= 2204: // Mir
+		return l >= 16 && l <= 19
 	case two == 62, two == 81:
 		return l >= 16 && l <= 19
 	case four == 5018, four == 5020, four == 5038, four == 5893, four == 6304, four == 6759, four >= 6761 && four <= 6763:
@@ -236,9 +238,10 @@ func luhn(n string) bool {
 
 // Words beside a number that say what it is.
 var (
-	cardWords  = []string{"card", "visa", "amex", "mastercard", "maestro", "credit", "debit", "cc #", "cc:", "cc "}
+	cardWords  = []string{"\u043a\u0430\u0440\u0442", "kreditkarte", "tarjeta", "kartennummer", "carte bancaire", "kreditkort", "\u30ab\u30fc\u30c9", "\u5361\u53f7", "card", "visa", "amex", "mastercard", "maestro", "credit", "debit", "cc #", "cc:", "cc "}
 	phoneWords = []string{"phone", "tel:", "tel.", "tel ", "mobile", "cell", "fax", "whatsapp", "sms", "call me", "text me", "telefon", "handy", "ring me", "dial",
-		"tel\u00e9fono", "t\u00e9l\u00e9phone", "telefone", "celular", "cellulare", "puhelin", "gsm", "\u0442\u0435\u043b\u0435\u0444\u043e\u043d", "\u7535\u8bdd", "\u96fb\u8a71", "\uc804\ud654"}
+		"tel\u00e9fono", "t\u00e9l\u00e9phone", "telefone", "celular", "cellulare", "puhelin", "gsm", "\u0442\u0435\u043b\u0435\u0444\u043e\u043d", "\u7535\u8bdd", "\u96fb\u8a71", "\uc804\ud654",
+		"mobil:", "mobil ", "mobil=", "mobil\"", "mobilnummer", "mobiel", "m\u00f3vil", "movil", "cep tel", "cep:", "no hp", "nomor hp", "telefoon", "telepon", "\u0111i\u1ec7n tho\u1ea1i", "\u05d8\u05dc\u05e4\u05d5\u05df", "\u0647\u0627\u062a\u0641", "\u062c\u0648\u0627\u0644", "\u03c4\u03b7\u03bb\u03ad\u03c6\u03c9\u03bd\u03bf", "\u0442\u0435\u043b.", "\u0442\u0435\u043b:", "\u643a\u5e2f", "\u624b\u673a", "\u0e42\u0e17\u0e23", "contact number"}
 	talkWords     = []string{"answering at", "reach", "messages to", "registered", "desk", "office", "contact", "call ", "hotline"}
 	ssnWords      = []string{"ssn", "social security", "soc sec"}
 	nationalWords = []string{"tax", "national id", "identity", "nif", "nie", "dni", "pesel", "bsn", "nhs", "sin", "social insurance", "aadhaar", "aadhar", "cpf", "cnpj",

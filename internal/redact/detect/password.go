@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
@@ -18,23 +19,51 @@ var passwordWords = strings.Split("kennwort|losungswort|mot de passe|mots de pas
 	"kata sandi|m\u1eadt kh\u1ea9u|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2|\u039a\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2|\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19|clave|nenosiri|wagwoord|pasahitza|contrasenya|parola|parool|parole|lykilor\u00f0|kata laluan|\u0631\u0645\u0632 \u0639\u0628\u0648\u0631|\u06a9\u0644\u0645\u0647 \u0639\u0628\u0648\u0631|\u09aa\u09be\u09b8\u0993\u09af\u09bc\u09be\u09b0\u09cd\u09a1|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2 \u03c0\u03c1\u03cc\u03c3\u03b2\u03b1\u03c3\u03b7\u03c2|"+
 	"kode akses|pasfhocal|cyfrinair|fjal\u00ebkalim|\u043b\u043e\u0437\u0456\u043d\u043a\u0430", "|")
 
-// passwordLinks stand between such a word and the password.
-var passwordLinks = strings.Split(":|=|\uff1a|\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740|->|=>| ist | lautet | est | es | \u00e8 | e' | \u00e9 | jest | je | is | on | \u00e4r | er | adalah | l\u00e0 | \u2014 | - | es: | ist: | est: | este | este: | jest: | on: | \u00e8: | \u00e9: | is: | er: | je: | \u00e4r: |\u304c|\uc774|\u662f\uff1a", "|")
+// keyWords are words for a key or a token in other languages than English, spelled as passwordWords are. Much else is called a key: only what looks
+// random behind one counts.
+var keyWords = strings.Split("schl\u00fcssel|schluessel|cl\u00e9|llave|clave|chave|chiave|sleutel|klucz|kl\u00ed\u010d|k\u013e\u00fa\u010d|klju\u010d|kulcs|cheie|anahtar|nyckel|n\u00f8gle|n\u00f8kkel|avain|kunci|kh\u00f3a|kho\u00e1|"+
+	"\u043a\u043b\u044e\u0447|\u041a\u043b\u044e\u0447|\u0442\u043e\u043a\u0435\u043d|\u0422\u043e\u043a\u0435\u043d|\u30ad\u30fc|\u9375|\u30c8\u30fc\u30af\u30f3|\u5bc6\u94a5|\u5bc6\u9470|\u91d1\u9470|\u4ee4\u724c|\u6b0a\u6756|\ud1a0\ud070|\u0645\u0641\u062a\u0627\u062d|\u0627\u0644\u0631\u0645\u0632 \u0627\u0644\u0645\u0645\u064a\u0632|\u05de\u05e4\u05ea\u05d7|\u0915\u0941\u0902\u091c\u0940|\u091f\u094b\u0915\u0928|\u03ba\u03bb\u03b5\u03b9\u03b4\u03af|"+
+	"\u0e04\u0e35\u0e22\u0e4c|jeton|tokenu|zugangscode|zugriffscode", "|")
 
-// behindWord returns where the value begins behind one word more and its colon: mot de passe temporaire : …, contraseña nueva: …
+// passwordLinks stand between such a word and the password.
+var passwordLinks = strings.Split(":|=|\uff1a|\u2192|\u2013|\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740|->|=>| ist | lautet | est | es | \u00e8 | e' | \u00e9 | jest | to | je | is | on | \u00e4r | er | adalah | l\u00e0 | \u2014 | - | es: | ist: | est: | este | este: | jest: | on: | \u00e8: | \u00e9: | is: | er: | je: | \u00e4r: |\u304c|\uc774|\u662f\uff1a", "|")
+
+// behindWord returns where the value begins behind up to three words more and what links them to it: mot de passe temporaire : …, contraseña nueva: …,
+// clé d'accès : …, API-Schlüssel lautet …
 func behindWord(s string, at int) int {
 	i := at
-	for i < len(s) && i-at < 24 && (isAlpha(s[i]) || s[i] >= 0x80) {
+	for range 3 {
+		from := i
+		for i < len(s) && i-from < 32 && (isAlpha(s[i]) || s[i] >= 0x80 && !strings.HasPrefix(s[i:], "\uff1a") || s[i] == '\'') {
+			i++
+		}
+		if i == from {
+			return 0
+		}
+		if link := passwordLink(s, i); link > 0 {
+			return link
+		}
+		if i >= len(s) || s[i] != ' ' && s[i] != '-' {
+			return 0
+		}
 		i++
 	}
-	if i == at {
-		return 0
+	return 0
+}
+
+// passwordLink returns where what links a word to a value ends, 0 if nothing does.
+func passwordLink(s string, i int) int {
+	at := i
+	for at < len(s) && s[at] == ' ' && at-i < 4 {
+		at++
 	}
-	for i < len(s) && s[i] == ' ' {
-		i++
-	}
-	if i < len(s) && (s[i] == ':' || s[i] == '=') {
-		return i + 1
+	for _, l := range passwordLinks {
+		if strings.HasPrefix(s[at:], l) {
+			return at + len(l)
+		}
+		if l[0] == ' ' && strings.HasPrefix(s[i:], l) {
+			return i + len(l)
+		}
 	}
 	return 0
 }
@@ -59,9 +88,15 @@ func behindWords(s string, at int) int {
 	return i
 }
 
-// password looks at what stands behind a word for a password that ends at i.
-func (f *finder) password(start, i int) {
+// particles stand behind a value without a space in languages that write so: …です, …입니다.
+var particles = []string{"\u3067\u3059", "\u3060", "\u306b", "\u3092", "\u3068", "\uc785\ub2c8\ub2e4", "\uc608\uc694", "\uc774", "\u3002", "\uff0c", "\u3001"}
+
+// password looks at what stands behind a word for a password, or a key, that ends at i.
+func (f *finder) password(start, i int, key bool) {
 	s := f.s
+	for n := 0; n < 3 && i < len(s) && isLower(s[i]) && start+4 < i; n++ { // passordet, adgangskoden
+		i++
+	}
 	if start > 0 && isWord(s[start-1]) && isWord(s[start]) || i < len(s) && isWord(s[i]) {
 		return
 	}
@@ -98,18 +133,30 @@ func (f *finder) password(start, i int) {
 	for from < len(s) && from-link < 8 && strings.IndexByte(" *_`\"'\\\t", s[from]) >= 0 {
 		from++
 	}
+	if strings.HasPrefix(s[from:], "\u300c") { // 「…」
+		from += len("\u300c")
+	}
 	if from < len(s) && s[from] == '\n' {
 		from++
 	}
 	quoted := from > link && strings.IndexByte("\"'`", s[from-1]) >= 0
 	to := from
-	for to < len(s) && to-from < 128 && s[to] > ' ' && strings.IndexByte("\"'`<>|,;\\", s[to]) < 0 && !strings.HasPrefix(s[to:], "\u3002") && !strings.HasPrefix(s[to:], "\uff0c") {
+	for to < len(s) && to-from < 128 && s[to] > ' ' && strings.IndexByte("\"'`<>|,;\\", s[to]) < 0 && !strings.HasPrefix(s[to:], "\u300d") {
+		if s[to] >= 0x80 && to-from >= 8 && slices.ContainsFunc(particles, func(p string) bool { return strings.HasPrefix(s[to:], p) }) {
+			break
+		}
 		to++
 	}
 	for to > from && strings.IndexByte(".:!?)*", s[to-1]) >= 0 {
 		to--
 	}
 	v := s[from:to]
+	if key {
+		if !loose && random(v) && !hexDigest(v) && !placeholder(v) && !code(v) && token.ProtectedAt(v) == 0 {
+			f.add(from, to, f.on.rules.entropy)
+		}
+		return
+	}
 	if loose && (!strong(v) || to < len(s) && s[to] != '\n' && s[to] != '.') {
 		return
 	}

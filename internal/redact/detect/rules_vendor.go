@@ -307,11 +307,15 @@ var chosen = func() map[string]bool {
 	for _, name := range strings.Fields(`curl-user mysql-password docker-login sshpass redis-password azure-login curl-proxy-user htpasswd-password openssl-pass net-use gh-secret
 		secure-string zapier-hook identified-by sql-password netrc-password sqlcmd-password mongo-password ldap-password zip-password pgpass-password
 		httpie-auth net-user sqlplus-password oracle-url samba-password mqtt-password lftp-password keystore-password sudo-stdin chpasswd rdp-password cisco-password snmp-community
-		auth-tuple terraform-default plist-key tool-password archive-password ipmi-password snmp-tool ssh-keygen rabbitmq-user sasl-password set-password expect-send password-stdin`) {
+		auth-tuple terraform-default plist-key tool-password archive-password ipmi-password snmp-tool ssh-keygen rabbitmq-user sasl-password set-password expect-send password-stdin
+		add-login identified-with piped-secret dsn-password chpasswd-list`) {
 		m[name] = true
 	}
 	return m
 }()
+
+// midWord are the rules whose matches begin inside of a word: HTTPBasicAuth(…), mysqli_connect(…).
+var midWord = wordSet("call-credentials user-option user-and-password add-login hook-url deploy-hook")
 
 // Rules of this package that other code names.
 const (
@@ -367,15 +371,17 @@ func vendorRules() (rules []*rule) {
 		switch {
 		case v.name == "auth-plain":
 			accept = saslPlain
-		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass":
+		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass", v.name == "call-credentials", strings.HasPrefix(v.name, "user-"):
 			accept = func(v string) bool {
 				return strong(v) || passwordLike(v) && len(v) >= 10 && !dated(v) && !wordLike(v) && !code(v)
 			}
+		case v.name == "hook-url":
+			accept = random
 		case chosen[v.name]:
 			accept = noVariable
 		}
 		r := &rule{Rule: Rule{v.name, Known, "vendor", ""}, pattern: v.pattern, accept: accept}
-		if first := v.pattern[0]; !strings.HasPrefix(v.pattern, `\$`) && !strings.HasPrefix(v.pattern, `\{`) && first != ':' && first != '-' && !strings.HasPrefix(v.pattern, `["`) && !strings.HasPrefix(v.pattern, `\`) {
+		if first := v.pattern[0]; !strings.HasPrefix(v.pattern, `\$`) && !strings.HasPrefix(v.pattern, `\{`) && first != ':' && first != '-' && !strings.HasPrefix(v.pattern, `["`) && !strings.HasPrefix(v.pattern, `\`) && !midWord[v.name] {
 			r.pattern = `\b` + v.pattern
 		}
 		for k := range strings.FieldsSeq(v.keywords) {

@@ -75,6 +75,9 @@ func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure
 		f.on = &r.sure
 	}
 	f.keywords()
+	if s[0]|0x20 == 'p' && s[1]|0x20 == 'w' && (f.on.rules.assignment != none || f.on.rules.entropy != none) { // a name of two letters is a keyword behind something only
+		f.assignment(0)
+	}
 	if len(k.ids) > 0 && f.on.national && decoded == 0 {
 		f.labelled(0, k.ids)
 	}
@@ -180,15 +183,29 @@ func (f *finder) word(at int, actions []action) {
 		case actURL:
 			f.url(at)
 		case actPassword:
-			f.password(at, at+a.word)
+			f.password(at, at+a.word, a.key)
 		case actLabel:
 			if end := at + a.word; at == 0 || !isWord(f.s[at-1]) || f.s[at-1] == '_' {
+				end = camelLabel(f.s, end)
 				if end == len(f.s) || !isAlpha(f.s[end]) || f.s[end] == 's' {
 					f.labelled(end, a.ids)
 				}
 			}
 		}
 	}
+}
+
+// camelLabel returns the end of a label that goes on as the names of programs do: passportNo, driverLicenseNumber.
+func camelLabel(s string, end int) int {
+	if end >= len(s) || !isUpper(s[end]) || !isLower(s[end-1]) {
+		return end
+	}
+	for _, word := range [...]string{"Number", "Num", "No", "Nr", "Id", "Code"} {
+		if strings.HasPrefix(s[end:], word) {
+			return end + len(word)
+		}
+	}
+	return end
 }
 
 // pattern runs a rule at one of its words, unless that stands in what the rule has looked at already.
@@ -358,9 +375,34 @@ func (f *finder) family(start int, body string) {
 		said = said || familyWords[body[from:i]]
 		from = i + 1
 	}
-	if rest := body[from:]; said && len(rest) >= 20 && random(rest) && (isHex(rest) && len(rest) >= 32 || !isHex(rest) && entropy(rest) >= 3.5) && strings.Count(rest, "-")+strings.Count(rest, "_") <= 4 {
+	rest := body[from:]
+	if said && len(rest) >= 20 && random(rest) && (isHex(rest) && len(rest) >= 32 || !isHex(rest) && entropy(rest) >= 3.5) && strings.Count(rest, "-")+strings.Count(rest, "_") <= 4 ||
+		from >= 4 && isAlpha(body[2]) && !idPrefixes[strings.TrimRight(body[:from], "-_")] && keyBody(rest) {
 		f.add(start, start+len(body), f.on.rules.entropy)
 	}
+}
+
+// idPrefixes stand before ids and digests that are as long and as random as keys are.
+var idPrefixes = wordSet(`sha256 sha384 sha512 sha1 md5 call toolu msg chatcmpl cmpl resp run item event evt thread step batch file asst req request session conv trace span cursor
+	page next data css img etag nonce cs cs_live cs_test seti cus sub`)
+
+// keyBody holds for 32 characters or more of all kinds without a break, which ids are shorter than.
+func keyBody(v string) bool {
+	if len(v) < 32 || !isPlain(v) {
+		return false
+	}
+	var upper, lower, digit int
+	for i := range len(v) {
+		switch c := v[i]; {
+		case isUpper(c):
+			upper++
+		case isLower(c):
+			lower++
+		default:
+			digit++
+		}
+	}
+	return upper >= 6 && lower >= 6 && digit >= 3 && entropy(v) >= 4
 }
 
 // behind looks at runs that belong to what stands before or behind them: three parts of a Discord token, pat….<hex>, 1/<gid>:<hex>.

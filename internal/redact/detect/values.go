@@ -75,7 +75,7 @@ func random(v string) bool {
 	if strings.Contains(v, "://") || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") {
 		return false
 	}
-	if len(v) >= 20 && shuffled(v) {
+	if len(v) >= 20 && (shuffled(v) || grouped(v)) {
 		return true
 	}
 	// Words, versions, dates: every part is letters with at most a short number, or a short number.
@@ -86,6 +86,30 @@ func random(v string) bool {
 		}
 	}
 	return odd >= 8 && odd*2 >= len(v) || odd >= 16
+}
+
+// grouped holds for four groups or more of as many capitals and digits, as keys are printed that somebody types: XXXXX-XXXXX-XXXXX-XXXXX-XXXXX.
+func grouped(v string) bool {
+	n := strings.IndexByte(v, '-')
+	if n < 4 || n > 8 || (len(v)+1)%(n+1) != 0 || len(v) < 4*n+3 {
+		return false
+	}
+	digits, letters := 0, 0
+	for i := range len(v) {
+		switch c := v[i]; {
+		case (i+1)%(n+1) == 0:
+			if c != '-' {
+				return false
+			}
+		case isDigit(c):
+			digits++
+		case isUpper(c):
+			letters++
+		default:
+			return false
+		}
+	}
+	return digits >= 2 && letters >= 4
 }
 
 // shuffled holds for letters whose case changes as often as not, which no composition of words does.
@@ -140,8 +164,24 @@ func placeholder(v string) bool {
 	if strings.HasPrefix(v, "$") && len(v) > 1 && upperName(v[1:]) || strings.HasPrefix(v, "%") && strings.HasSuffix(v, "%") && len(v) > 2 && upperName(v[1:len(v)-1]) {
 		return true
 	}
-	return placeholders[t] || wordPath(v) || !notOneByte(t) && len(t) > 1
+	return placeholders[t] || invitation(t) || wordPath(v) || !notOneByte(t) && len(t) > 1
 }
+
+// invitation holds for what asks a reader to put a value there: your-key-here, insert_token, replace-me.
+func invitation(v string) bool {
+	i := strings.IndexAny(v, "-_ ")
+	if i < 0 || !invites[v[:i]] {
+		return false
+	}
+	for j := range len(v) {
+		if !isLower(v[j]) && strings.IndexByte("-_ ", v[j]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+var invites = wordSet("your my insert replace put add enter paste change some example dummy sample test")
 
 // wordPath holds for absolute paths of words: PWD=/home/ada/project.
 func wordPath(v string) bool {

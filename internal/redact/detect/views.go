@@ -247,8 +247,9 @@ func (f *finder) base64(start, end int, body string) {
 func mostlyPrintable(text string) bool {
 	head := text[:min(len(text), 64)]
 	odd := 0
-	for i := range len(head) {
-		if c := head[i]; c < ' ' && c != '\n' && c != '\r' && c != '\t' || c >= 0x7f {
+	for i, c := range head { // characters of other scripts are text; bytes that are none count
+		switch {
+		case c < ' ' && c != '\n' && c != '\r' && c != '\t', c == 0x7f, c == utf8.RuneError && i+utf8.UTFMax <= len(head):
 			odd++
 		}
 	}

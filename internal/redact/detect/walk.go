@@ -241,20 +241,54 @@ func (p *Walk) text(s string, k *Name) (edits []edit) {
 		if at < 0 {
 			break
 		}
+		if s[at] == '[' && at > 0 && (isWord(s[at-1]) || s[at-1] == ']' || s[at-1] == ')') { // an index: os.environ["…"]
+			at++
+			continue
+		}
 		end := documentEnd(s, at, &budget)
-		if end < 0 {
+		if end < 0 || s[at] == '[' && assigns(s, end) {
 			at++
 			continue
 		}
 		edits = p.plain(edits, s, from, at, k)
+		key := k
+		if name := nameBefore(s, at); name != "" {
+			key = p.r.Named(name)
+		}
 		p.nested++
-		for _, e := range p.document(s[at:end], k) {
+		for _, e := range p.document(s[at:end], key) {
 			edits = append(edits, edit{e.start + at, e.end + at, e.text})
 		}
 		p.nested--
 		at, from = end, end
 	}
 	return p.plain(edits, s, from, len(s), k)
+}
+
+// assigns says whether something is assigned to what ends at i: ["password"]=> "…".
+func assigns(s string, i int) bool {
+	for n := 0; n < 3 && i < len(s) && s[i] == ' '; n++ {
+		i++
+	}
+	return i < len(s) && s[i] == '='
+}
+
+// nameBefore returns the name that a document has in the text around it: "adminPassword": {…}, options = […].
+func nameBefore(s string, at int) string {
+	i := at
+	for i > 0 && s[i-1] == ' ' && at-i < 8 {
+		i--
+	}
+	if i == 0 || s[i-1] != ':' && s[i-1] != '=' {
+		return ""
+	}
+	for i--; i > 0 && strings.IndexByte(" \"'\\", s[i-1]) >= 0 && at-i < 16; i-- {
+	}
+	from := i
+	for from > 0 && nameChar(s[from-1]) && i-from < maxKeyBytes {
+		from--
+	}
+	return s[from:i]
 }
 
 // eventData returns where the JSON documents stand that a stream of server-sent events carries, one in the data of each event.

@@ -184,9 +184,9 @@ func (g *generator) ean() string {
 }
 
 // generatedBenign makes n texts of each kind.
-func generatedBenign(seed uint64, n int) (texts []string) {
+func generatedBenign(kinds []benignKind, seed uint64, n int) (texts []string) {
 	g := newGenerator(seed)
-	for _, k := range benignKinds {
+	for _, k := range kinds {
 		for range n {
 			texts = append(texts, k.make(g))
 		}

@@ -40,7 +40,7 @@ func TestNothingPlantedReachesADeck(t *testing.T) {
 	n, written, tapes := uint64(0), 0, 0
 	for _, k := range kindsOf() {
 		g := newGenerator(n + 1)
-		for _, at := range allPlaces {
+		for _, at := range k.places() {
 			v := k.value(g)
 			td := newTraces()
 			needles := at.put(g, td, &k, v)

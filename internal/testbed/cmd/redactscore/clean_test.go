@@ -29,7 +29,7 @@ func TestWhatIsRememberedChangesNothing(t *testing.T) {
 		h := fnv.New64a()
 		h.Write([]byte(k.name))
 		g := newGenerator(h.Sum64())
-		for _, at := range allPlaces {
+		for _, at := range k.places() {
 			td := newTraces()
 			v := k.value(g)
 			at.put(g, td, &k, v)

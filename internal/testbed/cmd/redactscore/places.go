@@ -33,7 +33,8 @@ type kind struct {
 
 // kindsOf returns the kinds of the tables.
 func kindsOf() (kinds []kind) {
-	for i, t := range [][3]string{{vendorKinds, personKinds, textKinds}, {secondVendor, secondPerson, secondText}, {thirdVendor, thirdPerson, thirdText}} {
+	for i, t := range [][3]string{{vendorKinds, personKinds, textKinds}, {secondVendor, secondPerson, secondText}, {thirdVendor, thirdPerson, thirdText},
+		{fourthVendor, fourthPerson, fourthText}} {
 		for _, k := range tables(t[0], t[1], t[2]) {
 			k.table = i + 1
 			kinds = append(kinds, k)
@@ -43,7 +44,7 @@ func kindsOf() (kinds []kind) {
 }
 
 // aMark is what stands for a value in a text, or in a number of a person.
-var aMark = regexp.MustCompile(`\{(?:P|W|H|G|B|C|J|T|R|M|D43|N6|X[0-9]{2}|A[0-9]{1,2}|BC|S6|IR|KZ|AE|SA)\}`)
+var aMark = regexp.MustCompile(`\{(?:P|W|H|G|B|C|J|T|R|M|D43|N6|X[0-9]{2}|A[0-9]{1,2}|BC|S6|IR|KZ|AE|SA|K44|S12|W3|Q|Y|U)\}`)
 
 func tables(vendors, persons, texts string) (kinds []kind) {
 	for line := range strings.SplitSeq(strings.TrimSpace(vendors), "\n") {
@@ -127,6 +128,22 @@ func (g *generator) filled(mark string) string {
 		return g.chars(5, lower+digit) + "-" + g.chars(5, lower+digit)
 	case "{T}":
 		return g.chars(32, upper+"234567")
+	case "{K44}":
+		return g.chars(42, alnum+"+/") + g.chars(1, "AEIMQUYcgkosw048") + "="
+	case "{S12}":
+		var words []string
+		for range 12 {
+			words = append(words, g.pick("abandon", "ability", "abstract", "accident", "acoustic", "balance", "bamboo", "cabbage", "canyon", "daring", "eagle", "fabric", "galaxy", "habit", "icon", "jungle", "kidney", "lemon", "magnet", "noodle", "ocean", "panther", "quantum", "ribbon", "salmon", "tiger", "umbrella", "velvet", "window", "zebra"))
+		}
+		return strings.Join(words, " ")
+	case "{W3}":
+		return g.pick("correct", "purple", "silent") + " " + g.pick("horse", "monkey", "river") + " " + g.pick("battery", "dishwasher", "staple")
+	case "{Q}":
+		return g.pick("open sesame", "value with quotes and spaces", "correct horse battery staple", "My dog ate 3 shoes!")
+	case "{Y}":
+		return "m{{" + g.chars(2, lower) + "}o)p${" + g.chars(1, lower) + "]nob(ody[" + g.chars(5, lower) + ">-_$#this" + g.chars(3, lower) + "}}"
+	case "{U}":
+		return g.pick("A,.:-¨@*¿?!", "Größe", "Ñandú", "Пароль") + g.chars(4, lower) + g.chars(2, digit)
 	case "{M}":
 		return g.chars(5, lower) + "." + g.chars(6, lower) + "%40" + g.chars(7, lower) + ".com"
 	}
@@ -149,6 +166,8 @@ const (
 	second                   // no rule was written for them before they were scored
 	secondHeldOut            // and none after that was looked at
 	third                    // drawn when the rules for the second were done, and scored before any was changed
+	fourth                   // drawn before the rules were looked at again; they were written with this half of it
+	fourthHeldOut            // and not with this half
 	sets
 )
 
@@ -156,6 +175,10 @@ func (k *kind) set() set {
 	h := fnv.New32a()
 	h.Write([]byte(k.name))
 	switch {
+	case k.table == 4 && h.Sum32()>>13%2 == 0:
+		return fourthHeldOut
+	case k.table == 4:
+		return fourth
 	case k.table == 3:
 		return third
 	case k.table == 2 && h.Sum32()%4 == 0:
@@ -471,7 +494,7 @@ func scorePlaces(seed uint64, r, gate *redact.Redactor, of set) *placed {
 		h.Write([]byte(k.name))
 		g := newGenerator(seed ^ h.Sum64())
 		p.kinds[k.name] = &tally{}
-		for _, at := range allPlaces {
+		for _, at := range k.places() {
 			if p.places[at.name] == nil {
 				p.places[at.name] = &tally{}
 				p.order = append(p.order, at.name)

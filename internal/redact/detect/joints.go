@@ -1,0 +1,294 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import "strings"
+
+// What stands between a name and its value in code, markup and dumps, beside a plain sign: the type of a declaration, a call or a container around the
+// value, tags, an anchor of YAML, an arrow, a remark in brackets. Each looks at a bounded part of the text.
+
+// arrows are the signs that people and dumps write for an equals sign.
+var arrows = []string{"->", "\u2192", "\u21d2", "\u27a1", "\u2013 ", "\u2014 ", "<- ", "~> "}
+
+// arrow returns the length of the arrow at s[i:], 0 if there is none.
+func arrow(s string, i int) int {
+	if c := s[i]; c != '-' && c != '<' && c != '~' && c != 0xe2 {
+		return 0
+	}
+	for _, a := range arrows {
+		if strings.HasPrefix(s[i:], a) {
+			return len(a)
+		}
+	}
+	return 0
+}
+
+// remark returns where the text goes on behind a remark in brackets: password (temporary) is …
+func remark(s string, i int) int {
+	if s[i] != '(' {
+		return i
+	}
+	end := strings.IndexByte(s[i:min(len(s), i+40)], ')')
+	if end < 2 {
+		return i
+	}
+	for _, c := range []byte(s[i+1 : i+end]) {
+		if !isLower(c) && c != ' ' && c < 0x80 {
+			return i
+		}
+	}
+	if i += end + 1; i < len(s) && s[i] == ' ' {
+		i++
+	}
+	return i
+}
+
+// declared returns where a quoted value begins behind the type of a declaration: adminPassword string = '…', Dim password As String = "…". It returns 0
+// if there is none.
+func declared(s string, i int) int {
+	from := i
+	if strings.IndexByte(s[i:min(len(s), i+42)], '=') < 0 {
+		return 0
+	}
+	for i < len(s) && i-from < 40 && (isWord(s[i]) || strings.IndexByte(" *&.<>?[]:{};", s[i]) >= 0) {
+		i++
+	}
+	if i == from || i >= len(s) || s[i] != '=' || strings.IndexByte(s[from:i], '\n') >= 0 {
+		return 0
+	}
+	for i++; i < len(s) && s[i] == ' '; i++ {
+	}
+	if quoteAt(s, i) > 0 {
+		return i
+	}
+	return 0
+}
+
+// quoteAt returns the length of the opening quote at s[i:], with its prefix (N'…', b"…", @"…") and the backslashes of escaped text, 0 if there is none.
+func quoteAt(s string, i int) int {
+	at := i
+	if at+1 < len(s) && strings.IndexByte("NnbBrRuUfFLl@", s[at]) >= 0 {
+		at++
+	}
+	for at < len(s) && s[at] == '\\' && at-i < 8 {
+		at++
+	}
+	if at < len(s) && (s[at] == '"' || s[at] == '\'' || s[at] == '`') {
+		return at + 1 - i
+	}
+	return 0
+}
+
+// wrappers are the last words of what is called, or named, around the literal of a secret.
+var wrappers = wordSet(`sensitive some string str secret secretstr secretstring secretvalue new from of bytes just text literal wrap value create parse plaintext tostring`)
+
+// wrapped returns where the quoted literal begins that stands in a call or behind a type: Sensitive('…'), SecretString::new("…"), string(12) "…".
+func wrapped(s string, i int) int {
+	from := i
+	for i < len(s) && i-from < 48 && (isWord(s[i]) || s[i] == ':' || s[i] == '.' || s[i] == ' ' && i > from && strings.HasPrefix(s[from:i], "new")) {
+		i++
+	}
+	if i == from || i >= len(s) || s[i] != '(' {
+		return 0
+	}
+	words := splitWords(s[from:i])
+	if len(words) == 0 || !wrappers[words[len(words)-1]] {
+		return 0
+	}
+	for i++; i < len(s) && (isDigit(s[i]) || s[i] == ')' || s[i] == ' '); i++ {
+	}
+	if quoteAt(s, i) > 0 {
+		return i
+	}
+	return 0
+}
+
+// otherwise returns where the literal begins that is taken when an expression has no value: process.env.S ?? '…', os.getenv("S") or "…".
+func otherwise(s string, i int) int {
+	for n := 0; n < 3 && i < len(s) && (s[i] == ' ' || s[i] == ')'); n++ {
+		i++
+	}
+	n := 0
+	for _, op := range []string{"??", "||", "?:", "or "} {
+		if strings.HasPrefix(s[i:], op) {
+			n = len(op)
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	for i += n; i < len(s) && s[i] == ' '; i++ {
+	}
+	if quoteAt(s, i) > 0 {
+		return i
+	}
+	return 0
+}
+
+// contained returns where the value begins in the list or object that is assigned: "x-api-key": ["…"], "adminPassword": {"value": "…"}.
+func contained(s string, i int) int {
+	object := s[i] == '{'
+	if !object && s[i] != '[' {
+		return i
+	}
+	at := i + 1
+	for at < len(s) && s[at] <= ' ' && at-i < 40 {
+		at++
+	}
+	n := 0
+	if at < len(s) {
+		n = quoteAt(s, at)
+	}
+	if n == 0 || !object {
+		if n > 0 {
+			return at
+		}
+		return i
+	}
+	if !strings.HasPrefix(s[at+n:], "value") && !strings.HasPrefix(s[at+n:], "Value") {
+		return i
+	}
+	for at += n + len("value"); at < len(s) && strings.IndexByte("\"'\\ :", s[at]) >= 0; at++ {
+		if s[at] == ':' {
+			for at++; at < len(s) && s[at] == ' '; at++ {
+			}
+			if quoteAt(s, at) > 0 {
+				return at
+			}
+			return i
+		}
+	}
+	return i
+}
+
+// yamlMark skips the anchor or the type of YAML before a value: password: &pw …, password: !!str … Other tags (!Ref, !vault) refer to a value elsewhere.
+func yamlMark(s string, i int) int {
+	if s[i] != '&' && !strings.HasPrefix(s[i:], "!!") {
+		return i
+	}
+	at := i + 1
+	for at < len(s) && at-i < 32 && (nameChar(s[at]) || s[at] == '!' || s[at] == '/') {
+		at++
+	}
+	if at > i+1 && at+1 < len(s) && s[at] == ' ' && s[at+1] != ' ' {
+		return at + 1
+	}
+	return i
+}
+
+// betweenTags returns where a text begins behind the tags that follow a label: </td><td>…, "><value>…, 0 if it has none.
+func betweenTags(s string, i int) int {
+	tags := 0
+	if i < len(s) && s[i] == '>' {
+		i, tags = i+1, 1
+	}
+	for ; tags < 4 && i < len(s); tags++ {
+		at := i
+		for at < len(s) && s[at] <= ' ' && at-i < 40 {
+			at++
+		}
+		if at >= len(s) || s[at] != '<' || at+1 >= len(s) || s[at+1] != '/' && !isAlpha(s[at+1]) {
+			break
+		}
+		end := strings.IndexByte(s[at:min(len(s), at+96)], '>')
+		if end < 0 {
+			return 0
+		}
+		i = at + end + 1
+	}
+	if tags < 2 || i >= len(s) || s[i] == '<' {
+		return 0
+	}
+	return i
+}
+
+// compared returns the literal that stands before a name that it is compared with: if ("…" == password).
+func compared(s string, start int) (from, to int) {
+	i := start
+	for i > 0 && (nameChar(s[i-1]) || s[i-1] == ' ') && start-i < 64 {
+		i--
+	}
+	if i < 3 || s[i-1] != '=' || s[i-2] != '=' && s[i-2] != '!' {
+		return 0, 0
+	}
+	for i--; i > 0 && (s[i-1] == '=' || s[i-1] == '!'); i-- {
+	}
+	for i > 0 && s[i-1] == ' ' {
+		i--
+	}
+	if i < 2 || s[i-1] != '"' && s[i-1] != '\'' {
+		return 0, 0
+	}
+	quote := s[i-1]
+	to = i - 1
+	if to > 0 && s[to-1] == '\\' {
+		to--
+	}
+	for from = i - 1; from > 0 && i-from < 256 && s[from-1] != quote && s[from-1] != '\n'; from-- {
+	}
+	if from == 0 || s[from-1] != quote || from >= to {
+		return 0, 0
+	}
+	return from, to
+}
+
+// misnested says whether brackets in a value do not belong together, as they do in code and templates.
+func misnested(v string) bool {
+	var open []byte
+	brackets := 0
+	for i := range len(v) {
+		switch c := v[i]; c {
+		case '(', '[', '{':
+			open = append(open, c)
+			brackets++
+		case ')', ']', '}':
+			brackets++
+			if len(open) == 0 || open[len(open)-1] != map[byte]byte{')': '(', ']': '[', '}': '{'}[c] {
+				return brackets > 1
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	return len(open) > 0 && brackets > 1
+}
+
+// said are words of sentences: a quoted text that holds one of them, or ends as a sentence does, talks about a password and is none.
+var said = wordSet(`the your a an is are was be must not please enter invalid required to for of or if this that you we should can cannot password passwords token secret key user field
+	description optional string value:`)
+
+// words says whether a quoted text can be a password of several words.
+func words(v string) bool {
+	fields := strings.Fields(v)
+	if len(fields) < 2 || len(fields) > 8 || strings.IndexByte(".:?,", v[len(v)-1]) >= 0 || strings.ContainsAny(v, "%{}<>$()") {
+		return false
+	}
+	for _, w := range fields {
+		if said[strings.ToLower(w)] {
+			return false
+		}
+	}
+	return true
+}
+
+// phrase returns the length of three to twelve plain words that are all that stands on a line, or between quotes: correct horse battery staple.
+func phrase(s string) int {
+	i, n := 0, 0
+	for n < 12 {
+		from := i
+		for i < len(s) && isLower(s[i]) && i-from < 16 {
+			i++
+		}
+		if i-from < 3 || said[s[from:i]] {
+			return 0
+		}
+		if n++; i == len(s) || s[i] != ' ' && s[i] != '-' {
+			break
+		}
+		i++
+	}
+	if n < 3 || i < len(s) && strings.IndexByte("\n\r\"'`\\<&", s[i]) < 0 {
+		return 0
+	}
+	return i
+}
