@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
+	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -55,6 +56,12 @@ type clerkCall struct {
 	Error  *string         `json:"error"`
 }
 
+// clerkRun is what an agent prints of its two turns.
+type clerkRun struct {
+	Calls   []clerkCall
+	Answers []string
+}
+
 // TestPythonAgentsLive runs real agents with their real instrumentation, two turns of one conversation in one process. What the tools were
 // called with and what the model was asked is the truth; the turns are two runs, and the first is history of the second.
 func TestPythonAgentsLive(t *testing.T) {
@@ -69,10 +76,7 @@ func TestPythonAgentsLive(t *testing.T) {
 			script := filepath.Join("testdata", "agents", "clerk_"+strings.ReplaceAll(framework, "-", "_")+".py")
 			agent := exec.CommandContext(t.Context(), interpreter, script, framework)
 			agent.Env = append(os.Environ(), "MODEL_URL="+server.URL, "OTLP_URL=http://"+p.HTTP, "OPENAI_API_KEY=none", "PYTHONPYCACHEPREFIX="+filepath.Join(filepath.Dir(filepath.Dir(interpreter)), "compiled"))
-			var seen struct {
-				Calls   []clerkCall
-				Answers []string
-			}
+			var seen clerkRun
 			if err := json.Unmarshal([]byte(output(t, agent)), &seen); err != nil {
 				t.Fatal(err)
 			}
@@ -111,6 +115,8 @@ func TestPythonAgentsLive(t *testing.T) {
 					t.Errorf("run %d: %d messages of the user before the first answer, want %d", i, said, i+1)
 				}
 			}
+			entries, _ := oracle.Merge([][]oracle.Entry{oracle.FromTape(tapes[0]), oracle.FromTape(tapes[1])})
+			replayed(t, agent, entries)
 		})
 	}
 }

@@ -24,7 +24,8 @@ type Entry struct {
 	Response         string
 	Args             exactjson.Value
 	IsError          bool
-	Occurrence       int // 1-based per caller, tool name and args hash
+	ErrorType        string // of a failed call: the recorded name of the exception, if any
+	Occurrence       int    // 1-based per caller, tool name and args hash
 	Caller           string
 	Seq              int // of the event on the tape
 	Turn             int // 1-based index of the requesting model call, 0 when not known
@@ -107,6 +108,7 @@ var entryRecord = bind.New("entry", func(e *Entry) *[]exactjson.Member { return 
 	bind.Of("response", func(e *Entry) *string { return &e.Response }, text).Always(),
 	bind.Of("args", func(e *Entry) *exactjson.Value { return &e.Args }, bind.Any()),
 	bind.Of("is_error", func(e *Entry) *bool { return &e.IsError }, bind.Bool()).AlwaysIf(always),
+	bind.Of("error_type", func(e *Entry) *string { return &e.ErrorType }, text),
 	bind.Of("occurrence", func(e *Entry) *int { return &e.Occurrence }, bind.Int[int]()),
 	bind.Of("caller", func(e *Entry) *string { return &e.Caller }, text),
 	bind.Of("seq", func(e *Entry) *int { return &e.Seq }, bind.Int[int]()),

@@ -57,6 +57,9 @@ func FromTape(t *tape.Tape) []Entry {
 				}
 			}
 		}
+		if o.IsError && e.Error != nil {
+			o.ErrorType = e.Error.Type
+		}
 		if !e.StartedAt.IsZero() {
 			latency := e.DurationMS
 			o.LatencyMS = &latency

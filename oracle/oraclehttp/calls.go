@@ -266,6 +266,9 @@ func AppendAnswer(b []byte, o *oracle.Oracle, run string, a *oracle.Answer, near
 		b = append(b, `{"hit":true,"response":`...)
 		b = o.AppendResponse(b, a.Index)
 		b = strconv.AppendBool(append(b, `,"is_error":`...), e.IsError)
+		if e.IsError && e.ErrorType != "" {
+			b = text(append(b, `,"error_type":`...), e.ErrorType)
+		}
 		b = strconv.AppendInt(append(b, `,"entry":`...), int64(a.Index), 10)
 		b = strconv.AppendInt(append(b, `,"occurrence":`...), int64(max(e.Occurrence, 1)), 10)
 		b = text(append(b, `,"match":`...), a.Match())

@@ -1,0 +1,99 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The clerk of ../common.py with the agent frameworks of JavaScript: FRAMEWORK MODULES, where MODULES is esm or cjs. The packages are those of the
+// folder that NODE_AGENTS names. Two turns of one conversation; what the tool saw and what was answered is printed.
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+const [framework, modules] = process.argv.slice(2);
+const require = createRequire(process.env.NODE_AGENTS + "/package.json");
+const load = async (name) => (modules === "cjs" ? require(name) : import(name));
+
+const MODEL = "gpt-4o-mini";
+const SYSTEM = "You are the stock clerk. Look things up before you answer.";
+const QUESTIONS = ["How many of SKU-7 and SKU-8 are in stock?", "And of SKU-9?"];
+const baseURL = process.env.MODEL_URL + "/v1";
+const STOCK = { "SKU-7": 42, "SKU-8": 0 };
+const calls = [];
+
+function getStock({ sku }) {
+  const call = { name: "get_stock", args: { sku }, result: null, error: null };
+  calls.push(call);
+  if (!(sku in STOCK)) {
+    call.error = "no article " + sku;
+    throw new Error(call.error);
+  }
+  call.result = JSON.stringify({ sku, pieces: STOCK[sku] });
+  return call.result;
+}
+
+const description = "Tell how many pieces of an article are in stock.";
+
+const frameworks = {
+  async vercel() {
+    const { generateText, tool, stepCountIs } = await load("ai");
+    const { createOpenAI } = await load("@ai-sdk/openai");
+    const { z } = await load("zod");
+    const model = createOpenAI({ apiKey: "none", baseURL }).chat(MODEL);
+    // AI SDK 4 knows parameters and maxSteps, later ones inputSchema and stopWhen
+    const schema = z.object({ sku: z.string() });
+    const tools = { get_stock: tool({ description, inputSchema: schema, parameters: schema, execute: getStock }) };
+    const messages = [];
+    return async (question) => {
+      messages.push({ role: "user", content: question });
+      const result = await generateText({ model, system: SYSTEM, messages, tools, stopWhen: stepCountIs?.(5), maxSteps: 5, maxRetries: 0 });
+      messages.push(...(result.responseMessages ?? result.response.messages));
+      return result.text;
+    };
+  },
+  async langchain() {
+    const { createAgent, tool } = await load("langchain");
+    const { ChatOpenAI } = await load("@langchain/openai");
+    const { z } = await load("zod");
+    const stock = tool(getStock, { name: "get_stock", description, schema: z.object({ sku: z.string() }) });
+    const model = new ChatOpenAI({ model: MODEL, apiKey: "none", maxRetries: 0, configuration: { baseURL } });
+    const agent = createAgent({ model, tools: [stock], systemPrompt: SYSTEM });
+    let messages = [];
+    return async (question) => {
+      ({ messages } = await agent.invoke({ messages: [...messages, { role: "user", content: question }] }));
+      return messages.at(-1).content;
+    };
+  },
+  async "openai-agents"() {
+    const { Agent, run, tool, user, OpenAIChatCompletionsModel, setTracingDisabled } = await load("@openai/agents");
+    const { default: OpenAI } = await load("openai");
+    const { z } = await load("zod");
+    setTracingDisabled(true);
+    const stock = tool({ name: "get_stock", description, parameters: z.object({ sku: z.string() }), execute: getStock });
+    const model = new OpenAIChatCompletionsModel(new (OpenAI.default ?? OpenAI)({ apiKey: "none", baseURL, maxRetries: 0 }), MODEL);
+    const agent = new Agent({ name: "clerk", instructions: SYSTEM, model, tools: [stock] });
+    let history = [];
+    return async (question) => {
+      const result = await run(agent, [...history, user(question)]);
+      history = result.history;
+      return result.finalOutput;
+    };
+  },
+  async mastra() {
+    const { Agent } = await load("@mastra/core/agent");
+    const { createTool } = await load("@mastra/core/tools");
+    const { createOpenAI } = await load("openai-v2");
+    const { z } = await load("zod");
+    const stock = createTool({ id: "stock", description, inputSchema: z.object({ sku: z.string() }), execute: async ({ context }) => getStock(context) });
+    const agent = new Agent({ name: "clerk", instructions: SYSTEM, model: createOpenAI({ apiKey: "none", baseURL }).chat(MODEL), tools: { get_stock: stock } });
+    const messages = [];
+    return async (question) => {
+      messages.push({ role: "user", content: question });
+      const result = await agent.generate(messages, { maxSteps: 5 });
+      messages.push({ role: "assistant", content: result.text });
+      return result.text;
+    };
+  },
+};
+
+const ask = await frameworks[framework]();
+const answers = [];
+for (const question of QUESTIONS) answers.push(await ask(question));
+process.stdout.write(JSON.stringify({ calls, answers }));
+process.exit(0);

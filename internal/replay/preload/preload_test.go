@@ -1,0 +1,188 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preload
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestEnvironKeepsWhatIsThere(t *testing.T) {
+	c := Config{Dir: "/with space/h", OracleURL: "http://127.0.0.1:1", AllowLive: []string{"a", "b"}}
+	got := c.Environ([]string{"PATH=/bin", "PYTHONPATH=/mine", "NODE_OPTIONS=--enable-source-maps", "TAPEDECK_ORACLE_TOKEN=of another process"})
+	want := []string{
+		"PATH=/bin",
+		"PYTHONPATH=" + filepath.Join("/with space/h", "python") + string(os.PathListSeparator) + "/mine",
+		"NODE_OPTIONS=--import=file:///with%20space/h/node/register.mjs --enable-source-maps",
+		"TAPEDECK_ORACLE_URL=http://127.0.0.1:1",
+		"TAPEDECK_ALLOW_LIVE=a,b",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+func TestReadReport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report")
+	if r, err := Read(path); err != nil || len(r.Frameworks) != 0 {
+		t.Errorf("no file: %+v, %v", r, err)
+	}
+	write(t, path, `{"pid":1,"framework":"ai","version":"6.0.1","hooked":true}
+{"pid":2,"framework":"ai","version":"6.0.1","hooked":true}
+
+{"pid":1,"live":"search"}
+{"pid":1,"live":"search"}
+{"pid":3,"framework":"crewai","version":"","hooked":false,"problem":"known from 1.15 to before 2.0"}
+`)
+	r, err := Read(path)
+	want := []Framework{{Name: "ai", Version: "6.0.1", Hooked: true}, {Name: "crewai", Problem: "known from 1.15 to before 2.0"}}
+	if err != nil || !slices.Equal(r.Frameworks, want) || r.Live["search"] != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for name, text := range map[string]string{
+		"no JSON": "{\n", "a long line": strings.Repeat("x", 2<<20), "a long file": strings.Repeat(`{"live":"`+strings.Repeat("x", 1000)+`"}`+"\n", maxReport/1000),
+	} {
+		write(t, path, text)
+		if _, err := Read(path); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// program is a language's runtime; tests with it are left out where it is missing.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func written(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestHiddenSitecustomizeRuns: an environment's own sitecustomize, instrumentation for one, is found behind ours.
+func TestHiddenSitecustomizeRuns(t *testing.T) {
+	python := program(t, "python3")
+	own := t.TempDir()
+	write(t, filepath.Join(own, "sitecustomize.py"), "print('its own')\n")
+	for _, url := range []string{"http://127.0.0.1:1", ""} {
+		cmd := exec.CommandContext(t.Context(), python, "-c", "import sitecustomize, json; print(sitecustomize.__file__)")
+		cmd.Env = Config{Dir: written(t), OracleURL: url}.Environ(append(os.Environ(), "PYTHONPATH="+own))
+		out, err := cmd.CombinedOutput()
+		if want := "its own\n" + filepath.Join(own, "sitecustomize.py") + "\n"; err != nil || string(out) != want {
+			t.Errorf("%q, %v, want %q", out, err, want)
+		}
+	}
+}
+
+// TestUnknownVersionsAreRefused: a framework of a version that nobody tried ends the process, unless it is allowed to run its tools.
+func TestUnknownVersionsAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	site := filepath.Join(dir, "site")
+	write(t, filepath.Join(site, "crewai", "__init__.py"), "")
+	write(t, filepath.Join(site, "crewai", "tools", "__init__.py"), "")
+	write(t, filepath.Join(site, "crewai", "tools", "base_tool.py"), "class BaseTool: pass\n")
+	write(t, filepath.Join(site, "crewai-99.0.dist-info", "METADATA"), "Metadata-Version: 2.1\nName: crewai\nVersion: 99.0\n")
+	write(t, filepath.Join(site, "openai_agents-0.24.1.dist-info", "METADATA"), "Metadata-Version: 2.1\nName: openai-agents\nVersion: 0.24.1\n")
+	write(t, filepath.Join(site, "agents", "__init__.py"), "")
+	write(t, filepath.Join(site, "agents", "tool.py"), "")
+	for _, m := range []struct{ name, version, file, source string }{
+		{"ai", "99.0.0", "dist/index.mjs", "async function executeToolCall() {}\nexport { executeToolCall };\n"},
+		{"@langchain/core", "1.0.0", "dist/tools/index.js", "export class Renamed {}\n"},
+	} {
+		root := filepath.Join(dir, "node_modules", filepath.FromSlash(m.name))
+		write(t, filepath.Join(root, "package.json"), `{"name":"`+m.name+`","version":"`+m.version+`","type":"module","exports":"./`+m.file+`"}`)
+		write(t, filepath.Join(root, filepath.FromSlash(m.file)), m.source)
+	}
+	hooks := written(t)
+	for _, c := range []struct{ program, source, allow, version string }{
+		{"python3", "import crewai.tools.base_tool; print('ran')", "crewai", "99.0"},
+		{"python3", "import agents.tool; print('ran')", "openai-agents", "0.24.1"}, // known, but not what it was
+		{"node", "await import('ai'); console.log('ran')", "ai", "99.0.0"},
+		{"node", "await import('@langchain/core'); console.log('ran')", "@langchain/core", "1.0.0"},
+	} {
+		t.Run(c.allow, func(t *testing.T) {
+			path := program(t, c.program)
+			args := []string{"-c", c.source}
+			if c.program == "node" {
+				script := filepath.Join(dir, "main.mjs")
+				write(t, script, c.source)
+				args = []string{script}
+			}
+			for _, allow := range [][]string{nil, {c.allow}} {
+				report := filepath.Join(t.TempDir(), "report")
+				cmd := exec.CommandContext(t.Context(), path, args...)
+				cmd.Env = Config{Dir: hooks, OracleURL: "http://127.0.0.1:1", Allow: allow, Report: report}.Environ(append(os.Environ(), "PYTHONPATH="+site))
+				out, err := cmd.CombinedOutput()
+				noted, rerr := Read(report)
+				if rerr != nil || len(noted.Frameworks) != 1 || noted.Frameworks[0].Hooked || noted.Frameworks[0].Version != c.version || noted.Frameworks[0].Problem == "" {
+					t.Errorf("allowed %q: report %+v, %v", allow, noted, rerr)
+				}
+				var ended *exec.ExitError
+				if allow == nil && (!errors.As(err, &ended) || ended.ExitCode() != 78 || !strings.Contains(string(out), "TAPEDECK_PRELOAD_ALLOW="+c.allow)) {
+					t.Errorf("not allowed: %v, %s", err, out)
+				}
+				if allow != nil && (err != nil || string(out) != "ran\n") {
+					t.Errorf("allowed: %v, %s", err, out)
+				}
+			}
+		})
+	}
+}
+
+// TestDocumentedFrameworks: the table of docs/replay.md says what the hooks know.
+func TestDocumentedFrameworks(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "replay.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "<!-- frameworks, checked by a test -->\n")
+	table, _, _ := strings.Cut(rest, "\n\n")
+	var said []string
+	for _, row := range regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| ([0-9.]+) to before ([0-9.]+) \\|").FindAllStringSubmatch(table, -1) {
+		said = append(said, strings.Join(row[1:], " "))
+	}
+	var known []string
+	for file, form := range map[string]string{
+		"python/tapedeck_preload.py": `(?m)^    "[\w.]+": \(\(?"([\w-]+)"[^(\n]*\((\d+), (\d+)\), \((\d+), (\d+)\)`,
+		"node/frameworks.cjs":        `(?m)^  "?([@\w/-]+)"?: \[\[(\d+), (\d+)\], \[(\d+), (\d+)\]\]`,
+	} {
+		source, err := hooks.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(form).FindAllStringSubmatch(string(source), -1) {
+			known = append(known, m[1]+" "+m[2]+"."+m[3]+" "+m[4]+"."+m[5])
+		}
+	}
+	slices.Sort(said)
+	slices.Sort(known)
+	if len(known) != 11 || !slices.Equal(said, known) {
+		t.Errorf("docs/replay.md says\n%s\nthe hooks know\n%s", strings.Join(said, "\n"), strings.Join(known, "\n"))
+	}
+}
