@@ -191,6 +191,7 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	redactor.Seal()
 	var w *Writer
 	open := func() {
 		mem.Drop("bench")

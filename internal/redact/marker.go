@@ -26,6 +26,9 @@ var sealed sync.Map // handover.Marker → *Redactor
 func (r *Redactor) Seal() string {
 	m := r.Marker()
 	sealed.Store(m, r)
+	if r.detector.Remembers() {
+		searchers.Store(r.proof.profile, r.detector)
+	}
 	return m.Seal()
 }
 

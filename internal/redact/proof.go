@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
@@ -82,6 +83,19 @@ func (p Proof) Holds(span ptrace.Span) (holds bool) {
 		}
 	})
 	return holds
+}
+
+// searchers are the detectors of the sealed redactors of this process, by the profile of their proof.
+var searchers sync.Map // string → *detect.Detector
+
+// Trust makes the redactor take it from the redactors of this process that have sealed a marker for the profile of the proof, what texts hold
+// nothing. Its own rules have to be some of those of that profile. It is for scanning, and must not be called while the redactor is in use.
+func (r *Redactor) Trust(p Proof) {
+	r.detector.Trust(func() *detect.Detector {
+		d, _ := searchers.Load(p.profile)
+		of, _ := d.(*detect.Detector)
+		return of
+	})
 }
 
 // note remembers a span in which nothing was found.

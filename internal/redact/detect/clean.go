@@ -46,7 +46,7 @@ type cleanEntry struct {
 }
 
 func newCleanTable() *cleanTable {
-	return &cleanTable{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	return &cleanTable{seeds: cleanSeeds}
 }
 
 // Remember switches the memory of texts in which nothing was found on or off, and forgets those that are remembered. Every new detector remembers. The
@@ -81,7 +81,7 @@ func (p *Walk) cleanKey(use cleanUse, s string, k *Name) (key cleanKey) {
 	if t == nil || len(s) < minClean {
 		return key
 	}
-	context := cleanContext{length: len(s), use: use, nested: p.nested, sure: p.sure, facts: k.facts}
+	context := cleanContext{length: len(s), use: use, nested: nestedFor(p.nested, len(s)), sure: p.sure, facts: k.facts}
 	if k.service {
 		context.named, context.name = p.nested+len(p.path) > 0, p.path.lastName()
 	}
@@ -122,27 +122,41 @@ type cleanContext struct {
 
 // knownClean says whether a text is known, and counts it as it was counted when it was searched.
 func (p *Walk) knownClean(key cleanKey) bool {
-	if key == (cleanKey{}) {
-		return false
+	e, known := p.r.clean.find(key)
+	if !known && p.trusted != nil {
+		e, known = p.trusted.find(key)
 	}
-	shard := &p.r.clean.shards[key[0]>>58]
+	p.count(e)
+	return known
+}
+
+// count counts what a text was counted as that is known.
+func (p *Walk) count(e cleanEntry) {
+	p.rep.Leaves += int64(e.leaves)
+	p.rep.Bytes += int64(e.bytes)
+	p.budget -= int(e.searched)
+}
+
+// find looks for an entry.
+func (t *cleanTable) find(key cleanKey) (e cleanEntry, found bool) {
+	if key == (cleanKey{}) {
+		return e, false
+	}
+	shard := &t.shards[key[0]>>58]
 	shard.Lock()
 	defer shard.Unlock()
 	if shard.buckets == nil {
-		return false
+		return e, false
 	}
 	bucket := &shard.buckets[key[0]>>1%cleanBuckets]
 	for i := range bucket {
 		if e := bucket[i]; e.sum == key {
 			copy(bucket[1:i+1], bucket[:i])
 			bucket[0] = e
-			p.rep.Leaves += int64(e.leaves)
-			p.rep.Bytes += int64(e.bytes)
-			p.budget -= int(e.searched)
-			return true
+			return e, true
 		}
 	}
-	return false
+	return e, false
 }
 
 // counted is what a walk had counted before a text was searched.

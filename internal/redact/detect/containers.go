@@ -15,7 +15,7 @@ func (r *Detector) Walk(rep *Report) *Walk {
 
 // Scan returns what a walk would replace. The walk must not write when it is told that it is dry.
 func (r *Detector) Scan(walk func(*Walk)) []Hit {
-	p := &Walk{r: r, rep: &Report{located: true}, dry: true}
+	p := &Walk{r: r, rep: &Report{located: true}, dry: true, trusted: r.trustedTable()}
 	walk(p)
 	return p.rep.places
 }

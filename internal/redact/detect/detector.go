@@ -38,8 +38,9 @@ type Detector struct {
 	keys        keyCache
 	// secretKeys are the words of the names that the options add.
 	secretKeys [][]string
-	services   *keywords     // names of services, for keys
-	clean      *cleanTable   // nil: nothing is remembered
+	services   *keywords   // names of services, for keys
+	clean      *cleanTable // nil: nothing is remembered
+	trusted    func() *Detector
 	work       *atomic.Int64 // of tests: the bytes that were looked at
 }
 

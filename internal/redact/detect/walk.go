@@ -72,6 +72,8 @@ type Walk struct {
 	budget int
 	// nested is how many JSON texts the current one lies in.
 	nested int
+	// trusted is the memory of another detector, see Trust.
+	trusted *cleanTable
 }
 
 // searchAgain searches the text that the edits give, until nothing is found in it any more. What is left of a stream is text of its own. What a

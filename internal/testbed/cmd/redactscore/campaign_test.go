@@ -33,6 +33,7 @@ func TestNothingPlantedReachesADeck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Seal() // so that the gate trusts it
 	gate, err := derive.NewGate(redact.Default())
 	if err != nil {
 		t.Fatal(err)
