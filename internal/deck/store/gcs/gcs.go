@@ -16,6 +16,7 @@ import (
 	"gocloud.dev/blob/gcsblob"
 	"gocloud.dev/gcp"
 	"google.golang.org/api/googleapi"
+	"google.golang.org/api/option"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/internal/cdkstore"
@@ -49,8 +50,13 @@ func open(ctx context.Context, u *url.URL) (deck.Store, error) {
 		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64 // where there is no HTTP/2, which has one connection for all requests
 	client := gcp.NewAnonymousHTTPClient(transport)
-	if !anonymous && os.Getenv("STORAGE_EMULATOR_HOST") == "" {
+	var options *gcsblob.Options
+	if os.Getenv("STORAGE_EMULATOR_HOST") != "" {
+		// gocloud.dev takes another client for an emulator, which keeps two connections.
+		options = &gcsblob.Options{ClientOptions: []option.ClientOption{option.WithHTTPClient(&client.Client)}}
+	} else if !anonymous {
 		creds, err := gcp.DefaultCredentials(ctx)
 		if err != nil {
 			return nil, cdkstore.OpenError(scheme, "no application default credentials were found", err)
@@ -59,7 +65,7 @@ func open(ctx context.Context, u *url.URL) (deck.Store, error) {
 			return nil, cdkstore.OpenError(scheme, "the credentials cannot be used", err)
 		}
 	}
-	bucket, err := gcsblob.OpenBucket(ctx, client, u.Host, nil)
+	bucket, err := gcsblob.OpenBucket(ctx, client, u.Host, options)
 	if err != nil {
 		return nil, cdkstore.OpenError(scheme, "the bucket cannot be opened", err)
 	}

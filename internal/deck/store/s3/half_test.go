@@ -4,11 +4,13 @@
 package s3_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/storetest"
 )
 
 // A gateway that was killed in the middle of a write can answer 412 to its repetition and 404 to everyone who reads.
@@ -64,4 +66,13 @@ func TestS3StoreWaitsForTheObjectOfTheWriterThatWon(t *testing.T) {
 	if created, err := store.PutNew(t.Context(), "key", []byte("x"), "text/plain"); err != nil || created {
 		t.Errorf("PutNew = %t, %v; want false, nil: the other writer's object came", created, err)
 	}
+}
+
+func TestS3StoreReusesItsConnections(t *testing.T) {
+	storetest.ReusesConnections(t, func(server string) string {
+		return "s3://bucket?region=us-east-1&anonymous=true&use_path_style=true&endpoint=" + server
+	}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("ETag", `"x"`)
+	})
 }
