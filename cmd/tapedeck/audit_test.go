@@ -24,7 +24,7 @@ const (
 // tapeOf returns the only tape of a deck.
 func tapeOf(t *testing.T, to string) string {
 	t.Helper()
-	files, err := filepath.Glob(to + "/runs/default/*/*/*/*/tape.json")
+	files, err := filepath.Glob(to + "/runs/default/*/*/*/tape.json")
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}

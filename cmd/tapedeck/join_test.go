@@ -97,7 +97,7 @@ func TestJoinSaysWhatItCouldNotRead(t *testing.T) {
 	for _, f := range append(tornRun(t), forge) {
 		tapedeck(t, "derive", f, "--to", dir, "--redact", "off", "--no-join")
 	}
-	tapes, err := filepath.Glob(filepath.Join(dir, "runs/default/4b/*/*/*/tape.json"))
+	tapes, err := filepath.Glob(filepath.Join(dir, "runs/default/4b/*/*/tape.json"))
 	if err != nil || len(tapes) != 1 {
 		t.Fatal(tapes, err)
 	}

@@ -35,7 +35,7 @@ func replace(t *testing.T, dir string, ref deck.Ref) string {
 	place := filepath.Join(dir, filepath.FromSlash(ref.Location.Prefix()))
 	next := ref.Generation
 	next.Items++
-	if err := os.Rename(filepath.Join(place, ref.Generation.String()), filepath.Join(place, next.String())); err != nil {
+	if err := os.Rename(filepath.Join(place, ref.Generation.String()+"."+ref.Root), filepath.Join(place, next.String()+"."+ref.Root)); err != nil {
 		t.Fatal(err)
 	}
 	return next.String()
@@ -89,7 +89,7 @@ func TestARunThatIsReplacedWhileItIsReadIsReadAgain(t *testing.T) {
 					if err := read(f, at, &out); err != nil {
 						t.Errorf("file %d: %v", n, err)
 					}
-					if name == "verify" && (!strings.Contains(out.String(), "ok true") || !strings.Contains(out.String(), "/"+now+"/")) {
+					if name == "verify" && (!strings.Contains(out.String(), "ok true") || !strings.Contains(out.String(), "/"+now+".")) {
 						t.Errorf("file %d: %s", n, out.String())
 					}
 				}
@@ -137,8 +137,8 @@ func TestARunThatIsGoneIsNotFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := replace(t, dir, at.Ref)
-		place := filepath.Join(dir, filepath.FromSlash(at.Ref.Location.Prefix()), now)
-		if err := os.Rename(filepath.Join(place, at.Ref.Root), filepath.Join(place, "0123456789abcdef")); err != nil {
+		place := filepath.Join(dir, filepath.FromSlash(at.Ref.Location.Prefix()), now+".0123456789abcdef")
+		if err := os.Rename(filepath.Join(filepath.Dir(place), now+"."+at.Ref.Root), place); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := f.Open(t.Context(), &at); err == nil || !strings.Contains(err.Error(), "not found") {

@@ -101,7 +101,7 @@ func TestRequestWithoutAMessageIsExitCode1(t *testing.T) {
 	if got := tapedeck(t, "derive", forgeCorpus+"capture_off_replay_tagged_leaky_urls.otlp.json", "--to", to, "--redact", "off"); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
-	files, err := filepath.Glob(to + "/replays/*/default/*/*/*/*/tape.json")
+	files, err := filepath.Glob(to + "/replays/*/default/*/*/*/tape.json")
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
@@ -115,7 +115,7 @@ func TestRequestWithoutAMessageIsExitCode1(t *testing.T) {
 
 func TestRequestMisuseAndOtherRunsAreExitCode2(t *testing.T) {
 	other := deckOf(t, "../agents/strands/handoff.otlp.json")
-	files, _ := filepath.Glob(other + "/runs/default/*/*/*/*/tape.json")
+	files, _ := filepath.Glob(other + "/runs/default/*/*/*/tape.json")
 	if len(files) != 1 {
 		t.Fatal(files)
 	}

@@ -73,7 +73,7 @@ func uploadFolder(t *testing.T) string {
 func parts(files map[string]string) int {
 	n := 0
 	for name := range files {
-		if strings.Contains(name, "/parts/") {
+		if strings.HasSuffix(name, deck.PartSuffix) {
 			n++
 		}
 	}

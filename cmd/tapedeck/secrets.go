@@ -11,6 +11,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -28,7 +29,7 @@ func (c *verification) secrets(ctx context.Context, ref string, s scrub.Searcher
 	if d, err := wholeDeckOf(ctx, ref); err != nil {
 		return err
 	} else if d != nil {
-		err := c.searchBelow(ctx, d.Store(), "", d.String()+"/", s, &searched)
+		err := c.searchBelow(ctx, d.Store(), "", everything, d.String()+"/", s, &searched)
 		return errors.Join(err, c.searched(ctx, ref, searched), d.Close())
 	}
 	for at, err := range c.refs.Resolve(ctx, ref, replay.SeveralRuns) {
@@ -108,17 +109,27 @@ func (c *verification) searchRun(ctx context.Context, at replay.Location, s scru
 		if location.Validate() != nil {
 			continue // an id that a file made up
 		}
-		if err := c.searchBelow(ctx, at.Store, location.Prefix()+"/parts/", root+"/", s, searched); err != nil {
+		if err := c.searchBelow(ctx, at.Store, location.Prefix()+"/", isEvidence, root+"/", s, searched); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *verification) searchBelow(ctx context.Context, store deck.Store, prefix, root string, s scrub.Searcher, searched *int) error {
+func everything(string) bool { return true }
+
+// isEvidence tells whether a key is that of a part, or of a file that a dead writer has left.
+func isEvidence(key string) bool {
+	return strings.HasSuffix(key, deck.PartSuffix) || strings.HasPrefix(path.Base(key), deck.TempPrefix)
+}
+
+func (c *verification) searchBelow(ctx context.Context, store deck.Store, prefix string, wanted func(key string) bool, root string, s scrub.Searcher, searched *int) error {
 	for o, err := range scrub.Store(ctx, store, prefix, s) {
 		if err != nil {
 			return err
+		}
+		if !wanted(o.Key) {
+			continue
 		}
 		*searched++
 		if err := c.object(ctx, o, root+o.Key); err != nil {

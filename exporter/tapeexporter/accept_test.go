@@ -63,7 +63,7 @@ func TestProductionExporterKeepsReplaysOutAndLosesNothing(t *testing.T) {
 	defer replay.stop(t)
 	require.NoError(t, replay.ConsumeTraces(t.Context(), tagged(oneTrace(1, "acme"), "replay_run_id", "r-1")))
 	keys = replay.objects(t)
-	require.Equal(t, 1, count(keys, "replays/r-1/acme/00/"+strings.Repeat("0", 31)+"1/parts/"), keys)
+	require.Equal(t, 1, count(keys, "replays/r-1/acme/00/"+strings.Repeat("0", 31)+"1/", deck.PartSuffix), keys)
 	require.Equal(t, 1, count(keys, "tape.json"), keys)
 	for _, key := range keys {
 		require.False(t, !deck.IsNote(key) && (strings.HasPrefix(key, "runs/") || strings.HasPrefix(key, "undecided/")), key)
@@ -78,7 +78,7 @@ func TestLateTagTakesTheRunOutOfProductionAndIsCounted(t *testing.T) {
 	r.start(t)
 	defer r.stop(t)
 	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
-	require.Equal(t, 1, count(r.objects(t), "runs/acme/00/"+strings.Repeat("0", 31)+"1/parts/"))
+	require.Equal(t, 1, count(r.objects(t), "runs/acme/00/"+strings.Repeat("0", 31)+"1/", deck.PartSuffix))
 	require.NoError(t, r.ConsumeTraces(t.Context(), tagged(oneTrace(1, "acme"), "replay_run_id", "r-1")))
 	keys := r.objects(t)
 	require.Equal(t, 1, count(keys, "runs/acme/00/"+strings.Repeat("0", 31)+"1.buried/"), keys)
@@ -99,11 +99,11 @@ func TestConfiguredKeysDecideInTheExporterToo(t *testing.T) {
 	require.NoError(t, r.ConsumeTraces(t.Context(), tagged(oneTrace(2, "acme"), "is_eval", "true")))
 	require.NoError(t, r.ConsumeTraces(t.Context(), tagged(oneTrace(3, "acme"), "replay_run_id", "r-1")))
 	keys := r.objects(t)
-	require.Equal(t, 1, count(keys, "replays/x-1/acme/00/"+strings.Repeat("0", 31)+"1/parts/"), keys)
-	require.Equal(t, 1, count(keys, "replays/unnamed/acme/00/"+strings.Repeat("0", 31)+"2/parts/"), keys)
+	require.Equal(t, 1, count(keys, "replays/x-1/acme/00/"+strings.Repeat("0", 31)+"1/", deck.PartSuffix), keys)
+	require.Equal(t, 1, count(keys, "replays/unnamed/acme/00/"+strings.Repeat("0", 31)+"2/", deck.PartSuffix), keys)
 	n := 0
 	for _, key := range keys {
-		if strings.HasPrefix(key, "runs/acme/00/"+strings.Repeat("0", 31)+"3/parts/") {
+		if strings.HasPrefix(key, "runs/acme/00/"+strings.Repeat("0", 31)+"3/") && strings.HasSuffix(key, deck.PartSuffix) {
 			n++
 		}
 	}

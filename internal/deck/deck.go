@@ -118,7 +118,7 @@ func (d *Deck) keys(ctx context.Context) (Layout, error) {
 		if there, err := seen(); err != nil || there {
 			return d.Layout(), err
 		}
-		return LayoutFiles1, nil
+		return LayoutFiles1, d.adopt(LayoutFiles1)
 	}
 	return LayoutFiles, nil
 }
@@ -232,7 +232,11 @@ func (d *Deck) ReadPart(ctx context.Context, location Location, digest string) (
 	if !isPartDigest(digest) {
 		return nil, &StoreError{Op: "get", Scheme: d.url.Scheme, Reason: "not the digest of a part", Permanent: true, Err: ErrBadKey}
 	}
-	key := location.partKey(digest)
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := location.partKey(layout, digest)
 	stored, err := d.store.Get(ctx, key)
 	if err != nil {
 		return nil, err

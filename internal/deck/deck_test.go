@@ -80,7 +80,7 @@ func TestPartIsNamedByItsContentAndReadBack(t *testing.T) {
 	if d := cmp.Diff([]string{digest}, parts); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	want := []string{"runs/default/4b/" + trace1 + "/parts/" + digest + ".otlp.zst", "tapedeck.json"}
+	want := []string{"runs/default/4b/" + trace1 + "/" + digest + ".otlp.zst", "tapedeck.json"}
 	if d := cmp.Diff(want, decktest.Keys(t, d.Store())); d != "" {
 		t.Error(d)
 	}
@@ -91,7 +91,7 @@ func TestPartIsNamedByItsContentAndReadBack(t *testing.T) {
 }
 
 func TestDamagedPartIsRefused(t *testing.T) {
-	d, _ := memDeck(t)
+	d, _ := memDeckOf(t, deck.LayoutFiles)
 	enc, err := zstd.NewWriter(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestDamagedPartIsRefused(t *testing.T) {
 	other := strings.Repeat("b", 64)
 	bomb := strings.Repeat("c", 64)
 	for dg, body := range map[string][]byte{digest: enc.EncodeAll([]byte("something else"), nil), other: []byte("not zstd"), bomb: zstdBomb()} {
-		key := location1.Prefix() + "/parts/" + dg + ".otlp.zst"
+		key := location1.Prefix() + "/" + dg + ".otlp.zst"
 		if _, err := d.Store().PutNew(t.Context(), key, body, "application/zstd"); err != nil {
 			t.Fatal(err)
 		}

@@ -123,10 +123,13 @@ func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generat
 		File
 	}
 	var siblings, tapes []object
-	base := location.Prefix() + "/" + gen.String() + "/"
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return false, err
+	}
 	for _, run := range runs {
 		for _, f := range run.Files {
-			o := object{base + run.Root + "/" + f.Name, f}
+			o := object{location.fileKey(layout, gen, run.Root, f.Name), f}
 			if f.Name == TapeFile {
 				tapes = append(tapes, o)
 			} else {
@@ -257,7 +260,11 @@ func (d *Deck) ReadFile(ctx context.Context, location Location, gen Generation, 
 	if !validRoot(root) || strings.Contains(name, "/") {
 		return nil, &StoreError{Op: "get", Scheme: d.url.Scheme, Reason: "not the name of a file of a run", Permanent: true, Err: ErrBadKey}
 	}
-	return d.store.Get(ctx, location.Prefix()+"/"+gen.String()+"/"+root+"/"+name)
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.store.Get(ctx, location.fileKey(layout, gen, root, name))
 }
 
 // visible is what lies in a location without what is buried.
@@ -278,7 +285,7 @@ func (d *Deck) look(ctx context.Context, location Location, within string) (Loca
 		if err != nil || t.Trace() {
 			return LocationState{}, t, err
 		}
-		state, err := d.scan(location, d.store.List(ctx, location.Prefix()+"/"+within), t)
+		state, err := d.scan(location, layout, d.store.List(ctx, location.Prefix()+"/"+within), t)
 		return state, t, err
 	}
 	if err := location.Validate(); err != nil {
@@ -297,7 +304,7 @@ func (d *Deck) look(ctx context.Context, location Location, within string) (Loca
 	if t.Trace() {
 		return LocationState{}, t, nil
 	}
-	state, err := d.scan(location, func(yield func(Object, error) bool) {
+	state, err := d.scan(location, layout, func(yield func(Object, error) bool) {
 		for _, o := range objects {
 			if !yield(o, nil) {
 				return
@@ -309,23 +316,17 @@ func (d *Deck) look(ctx context.Context, location Location, within string) (Loca
 
 // scan reads a listing of a location. Names that the layout does not know are
 // passed over: a later minor version may have put them there.
-func (d *Deck) scan(location Location, listing iter.Seq2[Object, error], buried Tombstones) (LocationState, error) {
+func (d *Deck) scan(location Location, layout Layout, listing iter.Seq2[Object, error], buried Tombstones) (LocationState, error) {
 	base := location.Prefix() + "/"
 	var state LocationState
 	for o, err := range listing {
 		if err != nil {
 			return LocationState{}, err
 		}
-		folder, rest, _ := strings.Cut(strings.TrimPrefix(o.Key, base), "/")
-		if folder == partsFolder {
-			if digest, ok := strings.CutSuffix(rest, PartSuffix); ok && isPartDigest(digest) && !buried.Part(digest) {
-				state.Parts = append(state.Parts, digest)
-			}
-			continue
-		}
-		gen, ok := ParseGeneration(folder)
-		root, name, inRun := strings.Cut(rest, "/")
-		if ok && inRun && validRoot(root) && !strings.Contains(name, "/") && !buried.Generation(gen) {
+		switch part, gen, root, name := parseRest(layout, strings.TrimPrefix(o.Key, base)); {
+		case part != "" && !buried.Part(part):
+			state.Parts = append(state.Parts, part)
+		case root != "" && !buried.Generation(gen):
 			state.add(gen, root, name)
 		}
 	}

@@ -154,8 +154,51 @@ func badLocation(key string) error {
 	return &StoreError{Op: "check", Scheme: "deck", Key: shorten(key), Reason: "not in a location of the deck layout", Permanent: true, Err: ErrBadKey}
 }
 
-func (p Location) partKey(digest string) string {
-	return p.Prefix() + "/" + partsFolder + "/" + digest + PartSuffix
+// partKey is the key of a part. In the first layout parts have a folder of their
+// own, and each generation one with a folder for each run. A folder costs a file
+// system about as much as a file does.
+func (p Location) partKey(layout Layout, digest string) string {
+	if layout == LayoutFiles1 {
+		return p.Prefix() + "/" + partsFolder + "/" + digest + PartSuffix
+	}
+	return p.Prefix() + "/" + digest + PartSuffix
+}
+
+// generationKey begins the keys of a generation, and of nothing else.
+func (p Location) generationKey(layout Layout, gen Generation) string {
+	if layout == LayoutFiles1 {
+		return p.Prefix() + "/" + gen.String() + "/"
+	}
+	return p.Prefix() + "/" + gen.String() + "."
+}
+
+// fileKey is the key of a file of a run.
+func (p Location) fileKey(layout Layout, gen Generation, root, name string) string {
+	return p.generationKey(layout, gen) + root + "/" + name
+}
+
+// parseRest tells what the rest of a key in a location is: the digest of a part,
+// or a generation with a file of a run.
+func parseRest(layout Layout, rest string) (part string, gen Generation, root, name string) {
+	if digest, ok := strings.CutSuffix(rest, PartSuffix); ok {
+		if layout == LayoutFiles1 {
+			digest, ok = strings.CutPrefix(digest, partsFolder+"/")
+		}
+		if ok && isPartDigest(digest) {
+			return digest, gen, "", ""
+		}
+		return "", gen, "", ""
+	}
+	between := "."
+	if layout == LayoutFiles1 {
+		between = "/"
+	}
+	generation, file, _ := strings.Cut(rest, between)
+	root, name, ok := strings.Cut(file, "/")
+	if gen, parsed := ParseGeneration(generation); ok && parsed && validRoot(root) && name != "" && !strings.Contains(name, "/") {
+		return "", gen, root, name
+	}
+	return "", Generation{}, "", ""
 }
 
 // Generation names one derivation of the tapes of a trace. It holds the number

@@ -5,6 +5,7 @@ package deck_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,39 @@ func TestNotesAreToldFromTenantsOfTheirName(t *testing.T) {
 	} {
 		if got := deck.WithoutNote(key); want == "" && (got != key || deck.IsNote(key)) || want != "" && (got != want || !deck.IsNote(key)) {
 			t.Errorf("%s: %s", key, got)
+		}
+	}
+}
+
+// Both layouts hold the same, under other keys; in the second a run of a trace is in one folder of its own, and a part in that of the trace.
+func TestKeysOfTheLayouts(t *testing.T) {
+	for layout, want := range map[deck.Layout][]string{
+		deck.LayoutFiles1: {"/GEN/" + root1 + "/oracle.json", "/GEN/" + root1 + "/tape.json", "/parts/PART" + deck.PartSuffix},
+		deck.LayoutFiles:  {"/GEN." + root1 + "/oracle.json", "/GEN." + root1 + "/tape.json", "/PART" + deck.PartSuffix},
+	} {
+		d, store := memDeckOf(t, layout)
+		part, gen := putTapes(t, d, location1, "x")
+		var got []string
+		for _, key := range decktest.Keys(t, store) {
+			if rest, ok := strings.CutPrefix(key, location1.Prefix()); ok {
+				got = append(got, strings.NewReplacer(gen.String(), "GEN", part, "PART").Replace(rest))
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("layout %s: %s", layout, diff)
+		}
+		refs, err := d.Find(t.Context(), trace1, "")
+		if err != nil || len(refs) != 1 {
+			t.Fatal(refs, err)
+		}
+		ref, err := deck.ParseRef(refs[0].URL)
+		if err != nil || ref.Generation != gen || ref.Root != root1 || ref.Location != location1 {
+			t.Errorf("layout %s: %+v, %v", layout, ref, err)
+		}
+		if removed, err := d.BuryGeneration(t.Context(), location1, gen, deck.Burial{Reason: deck.ReasonRequest}); err != nil || removed != 2 {
+			t.Errorf("layout %s: %d removed, %v", layout, removed, err)
 		}
 	}
 }

@@ -77,7 +77,11 @@ func (s *LocationWriter) PutNamedPart(ctx context.Context, digest string, canoni
 	if s.tombs.Part(digest) {
 		return "", false, s.tombs.refuse("part")
 	}
-	key := s.location.partKey(digest)
+	layout, err := s.deck.keys(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	key := s.location.partKey(layout, digest)
 	if len(canonical) > MaxObjectBytes {
 		return "", false, TooLarge("put", s.deck.url.Scheme, key)
 	}

@@ -36,7 +36,7 @@ func TestCompressedFilesAreReadListedAndRemovedUnderTheirNames(t *testing.T) {
 			defer d.Close()
 			d.Compress(true)
 			part, gen := putTapes(t, d, location1, "x")
-			run := location1.Prefix() + "/" + gen.String() + "/" + root1
+			run := location1.Prefix() + "/" + gen.String() + "." + root1
 			var files []string
 			for _, key := range stored(t, url) {
 				if strings.HasPrefix(key, run) {
@@ -101,9 +101,9 @@ func TestCompressedFilesAreReadListedAndRemovedUnderTheirNames(t *testing.T) {
 }
 
 func TestCompressedBombIsRefused(t *testing.T) {
-	d, store := memDeck(t)
+	d, store := memDeckOf(t, deck.LayoutFiles)
 	gen := deck.NewGeneration(1, nil, nil)
-	if _, err := store.PutNew(t.Context(), location1.Prefix()+"/"+gen.String()+"/"+root1+"/tape.json.zst", zstdBomb(), "application/zstd"); err != nil {
+	if _, err := store.PutNew(t.Context(), location1.Prefix()+"/"+gen.String()+"."+root1+"/tape.json.zst", zstdBomb(), "application/zstd"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.ReadFile(t.Context(), location1, gen, root1, "tape.json"); !errors.Is(err, deck.ErrCorrupt) || !deck.IsPermanent(err) {

@@ -61,9 +61,9 @@ func ParseRef(raw string) (Ref, error) {
 		return Ref{}, BadURL(u.Scheme, "not the address of a file")
 	}
 	base, ref := segs[:len(segs)-1], Ref{Key: name}
-	// Area, replay_run_id, tenant, digits, trace, generation, root, file: eight
-	// segments for a replay, else seven.
-	for _, n := range []int{8, 7} {
+	// Area, replay_run_id, tenant, digits, trace, generation and root, file: seven
+	// segments for a replay, else six; one more in the first layout.
+	for _, n := range []int{8, 7, 6} {
 		if len(segs) < n {
 			continue
 		}
@@ -88,12 +88,12 @@ func parseFileKey(key string) (Ref, bool) {
 	if err != nil {
 		return Ref{}, false
 	}
-	parts := strings.Split(rest, "/")
-	if len(parts) != 3 || !validRoot(parts[1]) {
-		return Ref{}, false
+	for _, layout := range []Layout{LayoutFiles, LayoutFiles1} {
+		if _, gen, root, _ := parseRest(layout, rest); root != "" {
+			return Ref{Key: key, Location: location, Generation: gen, Root: root}, true
+		}
 	}
-	gen, ok := ParseGeneration(parts[0])
-	return Ref{Key: key, Location: location, Generation: gen, Root: parts[1]}, ok
+	return Ref{}, false
 }
 
 // ReadRef opens the store of a ref, reads the file and closes the store.
@@ -108,7 +108,11 @@ func ReadRef(ctx context.Context, r Ref) (body []byte, err error) {
 
 // Ref returns the ref of a file of a run of this deck.
 func (d *Deck) Ref(location Location, gen Generation, root, name string) Ref {
-	key := location.Prefix() + "/" + gen.String() + "/" + root + "/" + name
+	layout := d.Layout()
+	if layout == LayoutReels {
+		layout = LayoutFiles1 // as keys has it
+	}
+	key := location.fileKey(layout, gen, root, name)
 	return Ref{URL: joinURL(d.url, key), DeckURL: d.URL(), Key: key, Location: location, Generation: gen, Root: root}
 }
 

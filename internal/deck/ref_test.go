@@ -50,7 +50,7 @@ func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 	}
 	base := "mem://testfindlooksthroughallareasandtenants/"
 	url := func(p deck.Location, root string) string {
-		return base + p.Prefix() + "/" + gen.String() + "/" + root + "/tape.json"
+		return base + p.Prefix() + "/" + gen.String() + "." + root + "/tape.json"
 	}
 	all := []string{url(runs, root1), url(runs, root2), url(joined, root1), url(replay, root1)}
 	for id, want := range map[string][]string{
@@ -137,7 +137,7 @@ func TestRefToAFileOnDiskIsRead(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	inDeck := filepath.Join(dir, "deck?sync=false", filepath.FromSlash(location1.Prefix()), gen.String(), root1, "tape.json")
+	inDeck := filepath.Join(dir, "deck?sync=false", filepath.FromSlash(location1.Prefix()), gen.String()+"."+root1, "tape.json")
 	loose := filepath.Join(dir, "copy of tape.json")
 	if err := os.WriteFile(loose, []byte("loose"), 0o600); err != nil {
 		t.Fatal(err)
@@ -178,6 +178,7 @@ func TestParseRefRefusesWhatIsNoFile(t *testing.T) {
 }
 
 func FuzzParseRefMakesAURLThatParsesAgain(f *testing.F) {
+	f.Add("s3://bucket/p/replays/r-1/default/4b/" + trace1 + "/" + deck.NewGeneration(1, nil, nil).String() + "." + root1 + "/tape.json.zst")
 	f.Add("s3://bucket/p/runs/default/4b/" + trace1 + "/" + deck.NewGeneration(1, nil, nil).String() + "/" + root1 + "/tape.json?region=x")
 	f.Add("file:///tmp/a%2520b/tape.json")
 	f.Add("/tmp/x y/tape.json")

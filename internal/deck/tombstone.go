@@ -258,7 +258,11 @@ func (d *Deck) BuryGeneration(ctx context.Context, location Location, gen Genera
 	if _, err := d.putTombstone(ctx, location, gen.String(), "generation", key, b); err != nil {
 		return 0, err
 	}
-	return d.removeBelow(ctx, key+"/")
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return d.removeBelow(ctx, location.generationKey(layout, gen))
 }
 
 // BuryPart is Bury for one part of a location. Generations that were derived from it stay.
@@ -266,23 +270,25 @@ func (d *Deck) BuryPart(ctx context.Context, location Location, digest string, b
 	if !isPartDigest(digest) {
 		return &StoreError{Op: "bury", Scheme: d.url.Scheme, Reason: "not the digest of a part", Permanent: true, Err: ErrBadKey}
 	}
-	key := location.partKey(digest)
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return err
+	}
+	key := location.partKey(layout, digest)
 	if _, err := d.putTombstone(ctx, location, partTombstone+digest, "part", key, b); err != nil {
 		return err
 	}
 	if err := d.store.Delete(ctx, key); err != nil {
 		return err
 	}
-	if layout, err := d.keys(ctx); err != nil {
-		return err
-	} else if layout == LayoutFiles {
+	if layout == LayoutFiles {
 		// The key stays taken, by nothing: a writer that looks only after it has written is refused by the store. One that wrote in this
 		// moment finds the tombstone when it looks, and takes the part away itself.
 		if _, err := d.store.PutNew(ctx, key, compress(nil), partType); err != nil {
 			return err
 		}
 	}
-	_, err := d.Sweep(ctx, location.Prefix()+"/"+partsFolder+"/")
+	_, err = d.Sweep(ctx, path.Dir(key)+"/")
 	return err
 }
 
@@ -386,11 +392,15 @@ func (d *Deck) Remove(ctx context.Context, location Location, listed LocationSta
 	if err := location.Validate(); err != nil {
 		return err
 	}
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return err
+	}
 	var tapes, others []string
 	for _, g := range listed.Generations {
 		for _, r := range g.Runs {
 			for _, name := range r.Files {
-				key := location.Prefix() + "/" + g.String() + "/" + r.Root + "/" + name
+				key := location.fileKey(layout, g.Generation, r.Root, name)
 				if name == TapeFile {
 					tapes = append(tapes, key)
 				} else {
@@ -400,14 +410,14 @@ func (d *Deck) Remove(ctx context.Context, location Location, listed LocationSta
 		}
 	}
 	for _, digest := range listed.Parts {
-		others = append(others, location.partKey(digest))
+		others = append(others, location.partKey(layout, digest))
 	}
 	for _, key := range append(tapes, others...) {
 		if err := d.store.Delete(ctx, key); err != nil {
 			return err
 		}
 	}
-	_, err := d.Sweep(ctx, location.Prefix()+"/")
+	_, err = d.Sweep(ctx, location.Prefix()+"/")
 	return err
 }
 
@@ -416,7 +426,11 @@ func (d *Deck) Remains(ctx context.Context, location Location) (LocationState, e
 	if err := location.Validate(); err != nil {
 		return LocationState{}, err
 	}
-	return d.scan(location, d.store.List(ctx, location.Prefix()+"/"), Tombstones{})
+	layout, err := d.keys(ctx)
+	if err != nil {
+		return LocationState{}, err
+	}
+	return d.scan(location, layout, d.store.List(ctx, location.Prefix()+"/"), Tombstones{})
 }
 
 // buriedBelow returns which of the traces below a folder are buried. The folder ends in the level of traces, or within the name of one.

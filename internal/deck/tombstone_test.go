@@ -339,7 +339,7 @@ func writerMeetsBurial(t *testing.T, layout deck.Layout) {
 	// The burial comes between the look of the writer and its write.
 	buried := false
 	faults.Hook(func(_ context.Context, op decktest.Op) error {
-		if op.Name == "put" && strings.Contains(op.Key, "/parts/") && !buried {
+		if op.Name == "put" && strings.HasSuffix(op.Key, deck.PartSuffix) && !buried {
 			buried = true
 			_, err := d.Bury(t.Context(), location1, deck.Burial{Reason: deck.ReasonRequest})
 			return err

@@ -108,7 +108,7 @@ func TestSupersededGenerationsGoAndTheCurrentOneStays(t *testing.T) {
 	current := f.put(p, 3, none)
 	// A generation above it is being written.
 	writing := deck.NewGeneration(4, nil, nil)
-	if _, err := f.deck.Store().PutNew(t.Context(), p.Prefix()+"/"+writing.String()+"/0102030405060708/oracle.json", []byte("[]"), ""); err != nil {
+	if _, err := f.deck.Store().PutNew(t.Context(), p.Prefix()+"/"+writing.String()+".0102030405060708/oracle.json", []byte("[]"), ""); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"generation superseded runs/default/11/" + traceID(1) + "/g0000000001", "generation superseded runs/default/11/" + traceID(1) + "/g0000000002"}

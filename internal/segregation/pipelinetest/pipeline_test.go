@@ -344,7 +344,7 @@ func (c *collector) requireOnly(url, area string) {
 	require.Len(c.t, tapes, 1, tapes)
 	require.True(c.t, strings.HasPrefix(tapes[0], area+"/"), "want it under %s: %s", area, tapes)
 	for _, key := range keysIn(c.t, url) {
-		require.False(c.t, area != "runs" && strings.HasPrefix(key, "runs/") && strings.Contains(key, "/parts/"), "evidence of a replay lies at %s", key)
+		require.False(c.t, area != "runs" && strings.HasPrefix(key, "runs/") && strings.HasSuffix(key, deck.PartSuffix), "evidence of a replay lies at %s", key)
 	}
 }
 

@@ -122,8 +122,8 @@ func TestErasureTakesTheTemporaryFilesToo(t *testing.T) {
 	part := deck.PartDigest([]byte("part"))
 	gen := deck.NewGeneration(1, []string{part}, nil)
 	run := []deck.RunFiles{{Root: "0123456789abcdef", Files: []deck.File{{Name: deck.TapeFile, Body: []byte("{}")}}}}
-	inRun := goneLocation.Prefix() + "/" + gen.String() + "/0123456789abcdef/x"
-	inParts := goneLocation.Prefix() + "/parts/" + part
+	inRun := goneLocation.Prefix() + "/" + gen.String() + ".0123456789abcdef/x"
+	inParts := goneLocation.Prefix() + "/" + part
 	for name, erase := range map[string]func(ctx context.Context, d *deck.Deck) error{
 		"place": func(ctx context.Context, d *deck.Deck) error {
 			_, err := d.Bury(ctx, goneLocation, deck.Burial{Reason: deck.ReasonRequest})
@@ -156,7 +156,7 @@ func TestErasureTakesTheTemporaryFilesToo(t *testing.T) {
 			t.Errorf("%s: %+v is left, %v", name, left, err)
 		}
 		if len(left.Parts) == 1 { // the name of a buried part stays taken, by nothing
-			if body, err := s.get(goneLocation.Prefix()+"/parts/"+part+deck.PartSuffix, 0, -1); err != nil || len(body) > 16 {
+			if body, err := s.get(goneLocation.Prefix()+"/"+part+deck.PartSuffix, 0, -1); err != nil || len(body) > 16 {
 				t.Errorf("%s: %d bytes are left of the part, %v", name, len(body), err)
 			}
 		} else if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(goneLocation.Prefix()))); !errors.Is(err, os.ErrNotExist) {
