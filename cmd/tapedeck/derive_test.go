@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if mode := os.Getenv(agentVariable); mode != "" {
+		if err := runAgent(mode); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	state, err := os.MkdirTemp("", "tapedeck-state-") // no test makes a key for whoever runs it
 	if err == nil {
 		err = errors.Join(os.Setenv("XDG_STATE_HOME", state), os.Unsetenv(keyVariable))

@@ -26,15 +26,24 @@ type replayFlags struct {
 	mode, bisect           string
 	failOn                 []string
 	strict, asJSON, ndjson bool
+	rerun                  rerunFlags
 }
 
 func newReplay() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use:   "replay REF…",
-		Short: "Check recorded runs against themselves, without running anything",
-		Long: `Check recorded runs against themselves, without running a model, a tool or a
-grader. REF is a tape or a task snapshot of waza, which gets the checks, exit
+		Use:   "replay REF… | REF -- COMMAND…",
+		Short: "Check recorded runs against themselves, or run an agent again on what was recorded",
+		Long: `With a command behind --, run it again: model calls, calls of the oracle and of MCP
+servers are answered from the tape, its telemetry becomes a tape of its own, and the
+two are compared event by event. The command gets what the run was asked as --input
+says, and the variables that --print-env lists; nothing else of it is changed. Tools
+that the agent runs itself run live, and are counted. docs/replay.md says more. The
+exit code is 0 if the run is as recorded, 1 if it diverged or asked for something
+that is not recorded, 2 if it could not be done.
+
+Without a command, check recorded runs against themselves, without running a model, a
+tool or a grader. REF is a tape or a task snapshot of waza, which gets the checks, exit
 codes and documents of waza replay. A tape gets all checks of tapedeck verify, its
 proof, and the consistency of the verdicts it holds; all problems are listed.
 
@@ -51,14 +60,22 @@ The exit code is 0 if everything is consistent or equal, 1 if not, 2 if a file
 could not be loaded.`,
 		Example: `  tapedeck replay snapshot.json --json
   tapedeck replay snapshots/*.json s3://tapes/prod --ndjson | jq 'select(.pass|not)'
-  tapedeck replay baseline.json --bisect failing.json`,
+  tapedeck replay baseline.json --bisect failing.json
+  tapedeck replay ./tape.json --input stdin -- python agent.py
+  tapedeck replay 4bf92f35 --deck ./deck --input 'http:POST http://127.0.0.1:8000/ask' --answer http -- node server.js`,
 		Args: needArgs("a REF"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &replaying{flags: &f, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 || f.rerun.printEnv {
+				if dash < 0 {
+					dash = len(args)
+				}
+				return (&rerunning{replaying: r, f: &f.rerun, argv: args[dash:]}).run(cmd.Context(), args[:dash])
+			}
 			return r.run(cmd.Context(), args)
 		},
 	}
-	cmd.Flags().StringVar(&f.mode, "mode", waza.ModelReplay, "model-replay is the only mode")
+	cmd.Flags().StringVar(&f.mode, "mode", waza.ModelReplay, "model-replay checks a record; live is for a command behind --")
 	cmd.Flags().StringVar(&f.bisect, "bisect", "", "compare with this run instead; the first one is the baseline")
 	cmd.Flags().BoolVar(&f.strict, "strict", true, "also check what graders claim and, of tapes, that every tool call can be served")
 	cmd.Flags().StringSliceVar(&f.failOn, "fail-on-status", nil, "statuses of runs that are an issue too: "+strings.Join(replay.Statuses, ", "))
@@ -66,6 +83,7 @@ could not be loaded.`,
 	cmd.Flags().BoolVar(&f.ndjson, "ndjson", false, "print one line of JSON per run, also for one run")
 	f.add(cmd, "ID")
 	f.addUnverified()
+	f.rerun.add(cmd)
 	return cmd
 }
 
@@ -89,7 +107,7 @@ func (r *replaying) run(ctx context.Context, args []string) error {
 	switch mode := strings.ToLower(r.flags.mode); mode {
 	case "", waza.ModelReplay:
 	case "live":
-		return errors.New("--mode live is not available")
+		return errors.New("--mode live needs a command: REF -- COMMAND…")
 	default:
 		return fmt.Errorf("--mode %q is unknown; the mode is %s", r.flags.mode, waza.ModelReplay)
 	}

@@ -61,6 +61,7 @@ func newRoot() *cobra.Command {
 		newJoin(),
 		newMatch(),
 		newOracle(),
+		newRecord(),
 		newRedact(),
 		newReplay(),
 		newRequest(),

@@ -27,9 +27,16 @@ import (
 // maxRequest bounds one request, in bytes after decompression.
 const maxRequest = 64 << 20
 
+// Sink is what telemetry is added to, one request at a time. It may keep what it is given.
+type Sink interface {
+	AddTraces(td ptrace.Traces)
+	AddLogs(ld plog.Logs)
+	Len() int // spans and log records so far
+}
+
 // Listen receives OTLP over gRPC and HTTP on one listener. It returns when the context ends or in holds limit spans and log records, and
 // closes the listener. Metrics are accepted and discarded, so that the exporters of an agent report no errors.
-func Listen(ctx context.Context, listener net.Listener, in *Receiver, limit int) error {
+func Listen(ctx context.Context, listener net.Listener, in Sink, limit int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &otlpServer{in: in, limit: limit, enough: cancel}
@@ -82,13 +89,13 @@ func Listen(ctx context.Context, listener net.Listener, in *Receiver, limit int)
 // otlpServer adds requests to the receiver, one at a time.
 type otlpServer struct {
 	mu     sync.Mutex
-	in     *Receiver
+	in     Sink
 	limit  int
 	enough context.CancelFunc
 	closed bool
 }
 
-func (r *otlpServer) take(add func(*Receiver)) {
+func (r *otlpServer) take(add func(Sink)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || r.in.Len() >= r.limit {
@@ -132,10 +139,10 @@ func (*metricService) Export(context.Context, pmetricotlp.ExportRequest) (pmetri
 func (r *otlpServer) takeTraces(td ptrace.Traces) {
 	own := ptrace.NewTraces()
 	td.CopyTo(own)
-	r.take(func(in *Receiver) { in.AddTraces(own) })
+	r.take(func(in Sink) { in.AddTraces(own) })
 }
 
-func (r *otlpServer) takeLogs(ld plog.Logs) { r.take(func(in *Receiver) { in.AddLogs(ld) }) }
+func (r *otlpServer) takeLogs(ld plog.Logs) { r.take(func(in Sink) { in.AddLogs(ld) }) }
 
 // request reads the body of an export and says whether it is JSON.
 func request(w http.ResponseWriter, req *http.Request) (body []byte, isJSON, ok bool) {

@@ -18,7 +18,7 @@ def told(tool, args, tool_context, error):
 
 
 os.environ["GOOGLE_API_KEY"] = "none"
-os.environ["GOOGLE_GEMINI_BASE_URL"] = os.environ["MODEL_URL"]
+os.environ.setdefault("GOOGLE_GEMINI_BASE_URL", os.environ.get("MODEL_URL", ""))
 clerk = Agent(name="clerk", model="gemini-2.5-flash", instruction=SYSTEM, tools=[get_stock], on_tool_error_callback=told)
 
 

@@ -17,15 +17,15 @@ os.dup2(2, 1)  # frameworks print what they like
 
 MODEL = "gpt-4o-mini"
 SYSTEM = "You are the stock clerk. Look things up before you answer."
-QUESTIONS = ["How many of SKU-7 and SKU-8 are in stock?", "And of SKU-9?"]
-BASE_URL = os.environ["MODEL_URL"] + "/v1"
+QUESTIONS = sys.argv[2:] or ["How many of SKU-7 and SKU-8 are in stock?", "And of SKU-9?"]
+BASE_URL = os.environ.get("OPENAI_BASE_URL") or os.environ["MODEL_URL"] + "/v1"
 
 provider = TracerProvider(resource=Resource.create({"service.name": sys.argv[1]}))
-provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=os.environ["OTLP_URL"] + "/v1/traces")))
+provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=(os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or os.environ["OTLP_URL"]) + "/v1/traces")))
 trace.set_tracer_provider(provider)
 
 calls = []
-STOCK = {"SKU-7": 42, "SKU-8": 0}
+STOCK = {"SKU-7": int(os.environ.get("SKU_7", "42")), "SKU-8": 0}
 
 
 def get_stock(sku: str) -> str:

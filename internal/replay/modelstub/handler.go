@@ -82,6 +82,14 @@ func (h *Handler) Reports() (all []SessionReport) {
 	return all
 }
 
+// Report is the report of one session, also of one in which nothing was asked for.
+func (h *Handler) Report(name string) Report {
+	if s := h.session(name); s != nil {
+		return s.Report()
+	}
+	return Report{}
+}
+
 func (h *Handler) session(name string) *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,0 +1,259 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The test program is also an agent, which the tests of record and replay run: it asks a model over HTTP, counts apples, and emits spans.
+// It knows nothing of tapedeck but the variables that every agent can read.
+const (
+	agentVariable = "TAPEDECK_TEST_AGENT" // the mode: oracle, live, silent, hang, orphan or server
+	stockVariable = "TAPEDECK_TEST_STOCK" // what the tool counts
+	placeVariable = "TAPEDECK_TEST_PLACE" // the port of a server, the file for the process id of an orphan
+)
+
+func runAgent(mode string) error {
+	switch mode {
+	case "hang":
+		signal.Ignore(syscall.SIGTERM)
+		return http.ListenAndServe("127.0.0.1:0", nil)
+	case "orphan":
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), agentVariable+"=hang")
+		if err := child.Start(); err != nil {
+			return err
+		}
+		return os.WriteFile(os.Getenv(placeVariable), []byte(strconv.Itoa(child.Process.Pid)), 0o600)
+	case "server":
+		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			question, err := io.ReadAll(r.Body)
+			answer := ""
+			if err == nil {
+				answer, err = (&testAgent{mode: "oracle"}).run(string(question))
+			}
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			fmt.Fprintln(w, answer)
+		}))
+	}
+	question := "How many?"
+	if asked, err := io.ReadAll(os.Stdin); err == nil && len(asked) > 0 {
+		question = string(asked)
+	}
+	answer, err := (&testAgent{mode: mode}).run(question)
+	if err == nil {
+		fmt.Println(answer)
+	}
+	return err
+}
+
+// testAgent is one run.
+type testAgent struct {
+	mode  string
+	spans []any
+}
+
+type chatMessage struct {
+	Role       string     `json:"role"`
+	Content    *string    `json:"content"`
+	ToolCalls  []chatTool `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+}
+
+type chatTool struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+func (a *testAgent) run(question string) (answer string, err error) {
+	start := time.Now()
+	messages := []chatMessage{{Role: "user", Content: &question}}
+	for range 5 {
+		reply, finish, asked, err := a.ask(messages)
+		a.model(messages, reply, finish, asked, err)
+		if err != nil {
+			return "", a.end(start, err)
+		}
+		messages = append(messages, reply)
+		if len(reply.ToolCalls) == 0 {
+			return *reply.Content, a.end(start, nil)
+		}
+		for _, call := range reply.ToolCalls {
+			begun := time.Now()
+			result, err := a.tool(call)
+			if err != nil {
+				return "", a.end(start, err)
+			}
+			a.span("execute_tool count", 1, begun, nil, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", call.Function.Name, "gen_ai.tool.call.id", call.ID,
+				"gen_ai.tool.type", "function", "gen_ai.tool.call.arguments", call.Function.Arguments, "gen_ai.tool.call.result", result)
+			messages = append(messages, chatMessage{Role: "tool", Content: &result, ToolCallID: call.ID})
+		}
+	}
+	return "", a.end(start, fmt.Errorf("no answer"))
+}
+
+func (a *testAgent) ask(messages []chatMessage) (reply chatMessage, finish string, asked time.Time, err error) {
+	asked = time.Now()
+	var out struct {
+		Choices []struct {
+			Message chatMessage
+			Finish  string `json:"finish_reason"`
+		}
+	}
+	err = postJSON(os.Getenv("OPENAI_BASE_URL")+"/chat/completions", map[string]any{"model": "m", "messages": messages}, &out)
+	if err == nil {
+		reply, finish = out.Choices[0].Message, out.Choices[0].Finish
+	}
+	return reply, finish, asked, err
+}
+
+func (a *testAgent) tool(call chatTool) (string, error) {
+	if url := os.Getenv("TAPEDECK_ORACLE_URL"); url != "" && a.mode == "oracle" {
+		var answer struct {
+			Hit      bool
+			Response string
+			Reason   string
+		}
+		err := postJSON(url+"/v1/tool-calls", map[string]any{"replay_run_id": os.Getenv("TAPEDECK_REPLAY_RUN_ID"), "tool_name": call.Function.Name, "args_raw": call.Function.Arguments, "tool_call_id": call.ID}, &answer)
+		if err == nil && !answer.Hit {
+			err = fmt.Errorf("miss: %s", answer.Reason)
+		}
+		return answer.Response, err
+	}
+	if stock := os.Getenv(stockVariable); stock != "" {
+		return stock, nil
+	}
+	return "seven apples in the cellar", nil
+}
+
+func postJSON(url string, body, into any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	resp, err := http.Post(url, "application/json", bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("%s: %s", resp.Status, text)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(text, into)
+}
+
+func (a *testAgent) model(messages []chatMessage, reply chatMessage, finish string, asked time.Time, err error) {
+	out := ""
+	if err == nil {
+		out = spanMessages([]chatMessage{reply})
+		out = strings.Replace(out, `"parts"`, `"finish_reason":"`+finish+`","parts"`, 1)
+	}
+	a.span("chat m", 3, asked, err, "gen_ai.operation.name", "chat", "gen_ai.provider.name", "openai", "gen_ai.request.model", "m",
+		"gen_ai.input.messages", spanMessages(messages), "gen_ai.output.messages", out)
+}
+
+// spanMessages are messages as the semantic conventions have them.
+func spanMessages(messages []chatMessage) string {
+	var list []any
+	for _, m := range messages {
+		var of []any
+		switch {
+		case m.Role == "tool":
+			of = append(of, map[string]any{"type": "tool_call_response", "id": m.ToolCallID, "response": *m.Content})
+		case m.Content != nil && *m.Content != "":
+			of = append(of, map[string]any{"type": "text", "content": *m.Content})
+		}
+		for _, c := range m.ToolCalls {
+			of = append(of, map[string]any{"type": "tool_call", "id": c.ID, "name": c.Function.Name, "arguments": json.RawMessage(c.Function.Arguments)})
+		}
+		list = append(list, map[string]any{"role": m.Role, "parts": of})
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func (a *testAgent) span(name string, kind int, start time.Time, failed error, attributes ...string) {
+	var list []any
+	for i := 0; i < len(attributes); i += 2 {
+		if attributes[i+1] != "" {
+			list = append(list, map[string]any{"key": attributes[i], "value": map[string]any{"stringValue": attributes[i+1]}})
+		}
+	}
+	s := map[string]any{
+		"traceId": traceOfProcess, "spanId": fmt.Sprintf("%016x", len(a.spans)+2), "parentSpanId": "0000000000000001", "name": name, "kind": kind, "attributes": list,
+		"startTimeUnixNano": strconv.FormatInt(start.UnixNano(), 10), "endTimeUnixNano": strconv.FormatInt(time.Now().UnixNano(), 10),
+	}
+	if failed != nil {
+		s["status"] = map[string]any{"code": 2, "message": failed.Error()}
+	}
+	a.spans = append(a.spans, s)
+}
+
+var traceOfProcess = fmt.Sprintf("%016x%016x", os.Getpid(), time.Now().UnixNano())
+
+// end sends the spans, the root last.
+func (a *testAgent) end(start time.Time, failed error) error {
+	a.span("invoke_agent clerk", 1, start, failed, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "clerk")
+	root := a.spans[len(a.spans)-1].(map[string]any)
+	root["spanId"], root["parentSpanId"] = "0000000000000001", ""
+	if a.mode != "silent" {
+		resource := map[string]any{"attributes": []any{map[string]any{"key": "service.name", "value": map[string]any{"stringValue": "clerk"}}}}
+		body := map[string]any{"resourceSpans": []any{map[string]any{"resource": resource, "scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "clerk"}, "spans": a.spans}}}}}
+		if err := postJSON(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+"/v1/traces", body, nil); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// scripted is the model that the agent is recorded with: it has apples counted, and says what was counted.
+func scripted(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Messages []chatMessage }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		message, finish := map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": "call_1", "type": "function", "function": map[string]any{"name": "count", "arguments": `{"of":"apples"}`}}}}, "tool_calls"
+		if last := body.Messages[len(body.Messages)-1]; last.Role == "tool" {
+			message, finish = map[string]any{"role": "assistant", "content": "There are " + *last.Content + "."}, "stop"
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": finish}}})
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}

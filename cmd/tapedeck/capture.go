@@ -1,0 +1,104 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"os"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/segregation"
+)
+
+// capture is the telemetry of a command that this program runs: received on loopback, redacted, and made into tapes as derive does it.
+type capture struct {
+	in     *receiver
+	tag    string // the replay that resources without a tag belong to; "" tags nothing
+	tagged int
+	items  int
+	err    error
+}
+
+// AddTraces implements doctor.Sink.
+func (c *capture) AddTraces(td ptrace.Traces) {
+	c.items += td.SpanCount()
+	for _, rs := range td.ResourceSpans().All() {
+		c.mark(rs.Resource().Attributes())
+	}
+	c.add(otlpfile.Document{Signal: otlpfile.SignalTraces, Traces: td})
+}
+
+// AddLogs implements doctor.Sink.
+func (c *capture) AddLogs(ld plog.Logs) {
+	own := plog.NewLogs()
+	ld.CopyTo(own)
+	c.items += own.LogRecordCount()
+	for _, rl := range own.ResourceLogs().All() {
+		c.mark(rl.Resource().Attributes())
+	}
+	c.add(otlpfile.Document{Signal: otlpfile.SignalLogs, Logs: own})
+}
+
+// Len implements doctor.Sink.
+func (c *capture) Len() int { return c.items }
+
+func (c *capture) add(d otlpfile.Document) {
+	if err := c.in.add(d); err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+// mark tags a resource. An agent that does not read the variable is a replay all the same: this program started it.
+func (c *capture) mark(resource pcommon.Map) {
+	if c.tag == "" {
+		return
+	}
+	if v, tagged := resource.Get(segregation.Key); !tagged || v.AsString() != c.tag {
+		resource.PutStr(segregation.Key, c.tag)
+		c.tagged++
+	}
+}
+
+// loopback opens a listener for what only this machine may reach.
+func loopback(ctx context.Context) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+// run runs a command while its telemetry is received by sink, which may be more than the capture. services has all but the address of the
+// receiver.
+func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
+	listener, err := loopback(ctx)
+	if err != nil {
+		return exit, err
+	}
+	services.OTLP = "http://" + listener.Addr().String()
+	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- doctor.Listen(listening, listener, sink, math.MaxInt) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-done, c.err)
+	}()
+	command.Env = rerun.Environ(os.Environ(), services.Variables())
+	if err := finish(&command); err != nil {
+		return exit, err
+	}
+	return rerun.Run(ctx, command)
+}
+
+// derivationTo is derive for telemetry that was captured.
+func derivationTo(flags redactionFlags, tenant string, stdout, stderr io.Writer) *derivation {
+	return &derivation{flags: deriveFlags{redactionFlags: flags, formats: derive.DefaultFormats, tenant: tenant, bounds: derive.DefaultBounds}, stdout: stdout, stderr: stderr}
+}

@@ -1,0 +1,139 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+)
+
+type recordFlags struct {
+	redactionFlags
+	to, tenant     string
+	timeout, grace time.Duration
+}
+
+func newRecord() *cobra.Command {
+	var f recordFlags
+	cmd := &cobra.Command{
+		Use:   "record --to DECK -- COMMAND…",
+		Short: "Run an agent and make tapes of what it emits",
+		Long: `Run a command with a receiver of OTLP on loopback, and make tapes of the telemetry
+that comes, as derive does it: redacted before anything is stored.
+
+The command gets the variables that lead its telemetry here and that turn on the
+capture of content, where a variable does it. An instrumentation that is switched on
+in code has to be switched on there. What the tapes lack for a replay is said at the
+end, with the setting that brings it.
+
+The output of the command goes to stderr. One line of JSON per tape goes to stdout.
+The exit code is 0 if the command ended with 0 and tapes were written, 1 if it did
+not, or some telemetry was refused, 2 if nothing was written.`,
+		Example: `  tapedeck record --to ./deck -- python agent.py "How many of SKU-7?"
+  tapedeck replay $(tapedeck record --to ./deck -- python agent.py | jq -r .url) -- python agent.py`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash != 0 || len(args) == 0 {
+				return errors.New("record needs a command behind --; see tapedeck record --help")
+			}
+			return record(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), f, args)
+		},
+	}
+	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
+	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the command after this long; 0 waits for ever")
+	cmd.Flags().DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
+	f.redactionFlags.add(cmd)
+	return cmd
+}
+
+// advised is a capture that also says what the telemetry lacks.
+type advised struct {
+	*capture
+	doctor *doctor.Receiver
+}
+
+func (a *advised) AddTraces(td ptrace.Traces) {
+	own := ptrace.NewTraces() // the capture redacts in place
+	td.CopyTo(own)
+	a.doctor.AddTraces(own)
+	a.capture.AddTraces(td)
+}
+
+func (a *advised) AddLogs(ld plog.Logs) {
+	a.doctor.AddLogs(ld)
+	a.capture.AddLogs(ld)
+}
+
+func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f recordFlags, argv []string) (err error) {
+	switch {
+	case f.to == "":
+		return errors.New("record needs --to DECK")
+	case strings.HasPrefix(f.to, "mem:"):
+		return replay.ErrMem
+	case f.tenant == "":
+		return errors.New("--tenant is empty")
+	case f.timeout < 0 || f.grace <= 0:
+		return errors.New("--timeout and --grace must be positive")
+	}
+	redactor, err := f.open(stderr)
+	if err != nil {
+		return err
+	}
+	w := derivationTo(f.redactionFlags, f.tenant, stdout, stderr)
+	if w.gate, err = f.gate(); err != nil {
+		return err
+	}
+	d, err := deck.Open(ctx, f.to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	guard := f.guard(d, redactor)
+	if err := guard.wholeDeck(ctx, f.tenant, sampledTapes); err != nil {
+		return err
+	}
+	w.guard = &guard
+	c := &advised{&capture{in: newReceiver(nil, redactor)}, doctor.NewReceiver()}
+	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace}
+	exit, err := c.run(ctx, c, command, rerun.Services{}, func(*rerun.Command) error { return nil })
+	if err != nil {
+		return err
+	}
+	c.in.input.say(stderr)
+	if err := w.write(ctx, d, c.in); err != nil {
+		return err
+	}
+	if c.items > 0 {
+		if advice := c.doctor.Diagnose(); !advice.Healthy() {
+			if _, err := stderr.Write(reportText(advice, false)); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case w.written == 0:
+		return fmt.Errorf("nothing was written: %d spans and log records came", c.items)
+	case exit.TimedOut:
+		say(stderr, "the command did not end in time and was stopped")
+	case exit.Code != 0:
+		say(stderr, "the command ended with code %d", exit.Code)
+	}
+	if exit.Code != 0 || exit.TimedOut || w.refused > 0 {
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}

@@ -1,0 +1,398 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
+	"github.com/tapedeck/tapedeck/internal/runs"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/compare"
+	"github.com/tapedeck/tapedeck/tape/normalise"
+)
+
+// rerunFlags are those of replay with a command.
+type rerunFlags struct {
+	redactionFlags
+	match                 matchFlags
+	to, id                string
+	input, template, wait string
+	answer                string
+	timeout, grace        time.Duration
+	allowLive             []string
+	compare               string
+	markdown, html, junit string
+	printEnv              bool
+}
+
+func (f *rerunFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.input, "input", "none", "how the command gets what the run was asked: stdin, arg, env:NAME, file, http:METHOD URL or none")
+	flags.StringVar(&f.template, "template", rerun.DefaultTemplate, "what it gets; {{json .}} is all of it")
+	flags.StringVar(&f.wait, "wait-for", "", "the port or URL at which a command that is a server is ready; without it that of --input")
+	flags.StringVar(&f.answer, "answer", "telemetry", "where the answer of the command is: telemetry, stdout or http")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end the command after this long")
+	flags.DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
+	flags.StringArrayVar(&f.allowLive, "allow-live", nil, "a tool that may run itself (repeatable); * is every tool")
+	flags.StringVar(&f.compare, "compare", string(compare.Results), "what counts in the comparison: actions, results or all")
+	flags.StringVar(&f.to, "to", "", "keep the tape of the replay in this deck")
+	flags.StringVar(&f.id, "replay-run-id", "", "the id of the replay; made up without")
+	flags.StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
+	flags.StringVar(&f.html, "html", "", "write both runs side by side, as a page, to this file")
+	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
+	flags.BoolVar(&f.printEnv, "print-env", false, "print the variables that the command would get, and end")
+	f.match.add(cmd)
+	f.redactionFlags.add(cmd)
+}
+
+// rerunning is one replay of a command.
+type rerunning struct {
+	*replaying
+	f        *rerunFlags
+	argv     []string
+	input    rerun.Input
+	level    compare.Level
+	source   *tape.Tape
+	at       replay.Location
+	rules    *normalise.Rules
+	services *services
+	mu       sync.Mutex
+	asked    map[rerun.Layer][]rerun.Asked // calls that were served
+}
+
+func (r *rerunning) check(refs []string) (err error) {
+	f := r.f
+	if r.input, err = rerun.ParseInput(f.input); err != nil {
+		return fmt.Errorf("--input: %w", err)
+	}
+	r.level = compare.Level(f.compare)
+	switch {
+	case len(refs) != 1:
+		return fmt.Errorf("replay with a command takes one REF, not %d", len(refs))
+	case len(r.argv) == 0 && !f.printEnv:
+		return errors.New("there is no command behind the --")
+	case !slices.Contains(compare.Levels, r.level):
+		return fmt.Errorf("--compare %q is unknown", f.compare)
+	case !slices.Contains([]string{"telemetry", "stdout", "http"}, f.answer):
+		return fmt.Errorf("--answer %q is unknown: want telemetry, stdout or http", f.answer)
+	case f.answer == "http" && r.input.Kind != "http":
+		return errors.New("--answer http needs --input http:…")
+	case f.timeout <= 0 || f.grace <= 0:
+		return errors.New("--timeout and --grace must be positive")
+	case r.flags.bisect != "" || len(r.flags.failOn) > 0:
+		return errors.New("--bisect and --fail-on-status check recorded runs; they go without a command")
+	}
+	if f.id == "" {
+		f.id = "replay-" + rand.Text()[:12]
+	}
+	return nil
+}
+
+func (r *rerunning) run(ctx context.Context, refs []string) error {
+	if err := r.check(refs); err != nil {
+		return err
+	}
+	var err error
+	if r.source, r.at, err = r.flags.OpenOne(ctx, refs[0]); err != nil {
+		return err
+	}
+	report, replayed, err := r.replay(ctx)
+	if err != nil {
+		return err
+	}
+	if r.f.printEnv {
+		return nil
+	}
+	return r.report(report, replayed)
+}
+
+// serve opens what answers the command, all on one address of loopback.
+func (r *rerunning) serve(ctx context.Context) (address string, stop func() error, err error) {
+	options, err := r.f.match.options()
+	if err != nil {
+		return "", nil, err
+	}
+	model, err := stubOptions(options)
+	if err != nil {
+		return "", nil, err
+	}
+	r.rules = model.Rules
+	o, err := oracle.New(oracle.FromTape(r.source), options)
+	if err != nil {
+		return "", nil, err
+	}
+	note := func(layer rerun.Layer, q *oracle.Query, a *oracle.Answer) {
+		if a.Outcome != oracle.Live {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.asked[layer] = append(r.asked[layer], rerun.Asked{Tool: q.ToolName, ArgsHash: q.ArgsHash})
+		}
+	}
+	r.services = &services{
+		localOnly: true, stderr: r.stderr,
+		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model)}),
+		oracle: oraclehttp.NewHandler(oraclehttp.Config{
+			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true,
+			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
+		}),
+		mcp: mcpserver.NewHandler(mcpserver.Config{
+			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
+		}),
+	}
+	listener, err := loopback(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- oraclehttp.Serve(serving, listener, r.services) }()
+	return "http://" + listener.Addr().String(), func() error {
+		cancel()
+		return <-done
+	}, nil
+}
+
+// replay runs the command and makes the tape of what it did; nil where no run came.
+func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed *tape.Tape, err error) {
+	r.asked = map[rerun.Layer][]rerun.Asked{}
+	address, stop, err := r.serve(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stopped := sync.OnceValue(stop)
+	defer func() { err = errors.Join(err, stopped()) }()
+	services := rerun.Services{Model: address, Oracle: address, MCP: address + "/mcp", ReplayRunID: r.f.id}
+	if r.f.printEnv {
+		return nil, nil, r.printEnv(services)
+	}
+	text := ""
+	if r.input.Kind != "none" {
+		if text, err = rerun.Render(r.f.template, r.source); err != nil {
+			return nil, nil, fmt.Errorf("--template: %w", err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "tapedeck-replay-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d, drop, err := r.deck(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	redactor, err := r.f.redactionFlags.open(r.stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id}
+	var stdout bytes.Buffer
+	var answered *string
+	command := rerun.Command{Argv: r.argv, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace}
+	if r.f.answer == "stdout" {
+		command.Stdout = io.MultiWriter(&stdout, r.stderr)
+	}
+	if r.input.Kind == "http" {
+		command.Ask = func(ctx context.Context) error {
+			body, err := r.input.Ask(ctx, text, r.f.wait)
+			if r.f.answer == "http" {
+				answered = &body
+			}
+			return err
+		}
+	}
+	exit, err := c.run(ctx, c, command, services, func(command *rerun.Command) error { return r.input.Give(command, text, dir) })
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := stopped(); err != nil {
+		return nil, nil, err
+	}
+	if r.f.answer == "stdout" {
+		said := stdout.String()
+		answered = &said
+	}
+	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Exit: exit, Tagged: c.tagged, Tools: []rerun.ToolCall{}}
+	tapes, err := r.derive(ctx, d, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if replayed, err = r.judge(report, tapes, answered); err != nil {
+		return nil, nil, err
+	}
+	return report, replayed, nil
+}
+
+func (r *rerunning) printEnv(s rerun.Services) error {
+	s.OTLP = "http://127.0.0.1:PORT"
+	for _, v := range s.Variables() {
+		line := v.Name + "=" + v.Value
+		if v.Unset {
+			line = "unset " + v.Name
+		}
+		if err := r.write([]byte(line + "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deck is where the tape of the replay is kept, or one in memory.
+func (r *rerunning) deck(ctx context.Context) (*deck.Deck, func() error, error) {
+	address, drop := r.f.to, func() {}
+	if address == "" {
+		name := "replay-" + r.f.id
+		address, drop = "mem://"+name, func() { mem.Drop(name) }
+	}
+	d, err := deck.Open(ctx, address)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, func() error {
+		defer drop()
+		return d.Close()
+	}, nil
+}
+
+// derive makes tapes of what came, as the collector does it, and returns those of the replay.
+func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes []*tape.Tape, err error) {
+	w := derivationTo(r.f.redactionFlags, r.source.Run.Tenant, io.Discard, r.stderr)
+	if w.gate, err = r.f.gate(); err != nil {
+		return nil, err
+	}
+	traces := c.in.set.Split()
+	if err := w.write(ctx, d, c.in); err != nil {
+		return nil, err
+	}
+	for _, t := range traces {
+		at := deck.Location{Area: deck.AreaReplays, Tenant: r.source.Run.Tenant, ReplayRunID: r.f.id, TraceID: t.TraceID}
+		g, found, err := d.Current(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		of, err := runs.Tapes(ctx, d, at, g)
+		if err != nil {
+			return nil, err
+		}
+		tapes = append(tapes, of...)
+	}
+	slices.SortStableFunc(tapes, func(a, b *tape.Tape) int { return a.Run.StartedAt.Compare(b.Run.StartedAt) })
+	return tapes, nil
+}
+
+// judge compares the replayed run with the source. Of several runs it takes the one with the most equal events, the earliest of them.
+func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *string) (replayed *tape.Tape, err error) {
+	for _, t := range tapes {
+		result, err := compare.Tapes(r.source, t, compare.Options{Level: r.level, Rules: r.rules})
+		if err != nil {
+			return nil, err
+		}
+		if replayed == nil || result.Counts.Equal > report.Comparison.Counts.Equal {
+			replayed, report.Comparison = t, result
+		}
+	}
+	for _, t := range tapes {
+		if t != replayed {
+			report.OtherRuns = append(report.OtherRuns, t.Run.RunID)
+		}
+	}
+	report.Model = r.services.model.Report("")
+	for _, o := range r.services.oracle.Reports() {
+		if o.ReplayRunID == r.f.id {
+			report.Oracle = &o.Report
+		}
+	}
+	for _, m := range r.services.mcp.Reports() {
+		report.MCP = &m.MCP
+	}
+	if replayed != nil {
+		report.Replayed = replayed.Run.RunID
+		report.Tools = rerun.Layers(replayed, r.asked, func(tool string) bool {
+			return slices.Contains(r.f.allowLive, "*") || slices.Contains(r.f.allowLive, tool)
+		})
+	}
+	report.Judge(r.source, replayed, answer)
+	return replayed, nil
+}
+
+// exitCodes are the codes of the verdicts.
+var exitCodes = map[rerun.Verdict]int{rerun.AsRecorded: exitOK, rerun.Diverged: exitPartial, rerun.NotDone: exitFailed}
+
+func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
+	source := sidebyside.Of(r.at.String(), r.source)
+	var page sidebyside.Tape
+	if replayed != nil {
+		page = sidebyside.Of(r.f.id, replayed)
+	}
+	files := []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{r.f.markdown, func(w io.Writer) error {
+			_, err := io.WriteString(w, report.Markdown())
+			return err
+		}},
+		{r.f.junit, report.JUnit},
+		{r.f.html, func(w io.Writer) error {
+			if replayed == nil {
+				return errors.New("--html: no run came that could be shown")
+			}
+			return sidebyside.HTML(w, source, page, report.Comparison)
+		}},
+	}
+	for _, file := range files {
+		if file.name == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := file.write(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file.name, b.Bytes(), 0o600); err != nil {
+			return err
+		}
+	}
+	if r.flags.asJSON || r.flags.ndjson {
+		r.lines = r.flags.ndjson
+		if err := r.print(report); err != nil {
+			return err
+		}
+	} else {
+		if err := r.write([]byte(report.Text())); err != nil {
+			return err
+		}
+		if replayed != nil && !report.Comparison.Equal {
+			if err := sidebyside.Text(r.stdout, source, page, report.Comparison, sidebyside.TextOptions{}); err != nil {
+				return err
+			}
+		}
+	}
+	if code := exitCodes[report.Verdict]; code != exitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}

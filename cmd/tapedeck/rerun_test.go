@@ -1,0 +1,199 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+)
+
+// commanded is tapedeck with a command whose own output is on stderr too.
+func commanded(t *testing.T, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// recordedAgent records the agent, and returns the address of its tape.
+func recordedAgent(t *testing.T) string {
+	t.Helper()
+	t.Setenv(agentVariable, "live")
+	t.Setenv("OPENAI_BASE_URL", scripted(t)+"/v1")
+	got := commanded(t, "record", "--to", filepath.Join(t.TempDir(), "deck"), "--", os.Args[0])
+	if got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	all := lines(t, got.stdout)
+	if len(all) != 1 || all[0].Grade != "offline" || all[0].ToolCalls != 1 {
+		t.Fatalf("%+v", got)
+	}
+	return all[0].URL
+}
+
+func replayed(t *testing.T, mode string, args ...string) (int, rerun.Report) {
+	t.Helper()
+	t.Setenv(agentVariable, mode)
+	got := commanded(t, append([]string{"replay", "--json"}, append(args, "--", os.Args[0])...)...)
+	var r rerun.Report
+	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	return got.code, r
+}
+
+// failed are the names of the checks that failed.
+func failed(r rerun.Report) string {
+	var names []string
+	for _, c := range r.Checks {
+		if !c.OK {
+			names = append(names, c.Name)
+		}
+	}
+	return strings.Join(names, "; ")
+}
+
+func TestARecordedAgentIsReplayedOffline(t *testing.T) {
+	url := recordedAgent(t)
+	t.Setenv("OPENAI_BASE_URL", "http://192.0.2.1:1/v1") // whoever asks it is not in a replay
+	dir := t.TempDir()
+	md, html, junit := filepath.Join(dir, "r.md"), filepath.Join(dir, "r.html"), filepath.Join(dir, "r.xml")
+	code, r := replayed(t, "oracle", url, "--input", "stdin", "--answer", "stdout", "--markdown", md, "--html", html, "--junit", junit)
+	if code != exitOK || r.Verdict != rerun.AsRecorded || failed(r) != "" {
+		t.Fatalf("code %d: %+v", code, r)
+	}
+	if len(r.Tools) != 1 || r.Tools[0].Layer != rerun.LayerOracle || len(r.Model.Calls) != 2 || len(r.Model.Unused) != 0 {
+		t.Errorf("%+v", r)
+	}
+	for file, want := range map[string]string{md: "## Replay: as recorded", html: "<!DOCTYPE html>", junit: `failures="0" errors="0"`} {
+		body, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(strings.ToLower(string(body)), strings.ToLower(want)) {
+			t.Errorf("%s: %v\n%.300s", file, err, body)
+		}
+	}
+}
+
+func TestToolsThatRanThemselvesAreSaidUnlessDeclared(t *testing.T) {
+	url := recordedAgent(t)
+	if code, r := replayed(t, "live", url, "--input", "stdin"); code != exitPartial || failed(r) != "no tool ran live" || r.Tools[0].Layer != rerun.LayerLive {
+		t.Errorf("code %d: %s", code, failed(r))
+	}
+	if code, r := replayed(t, "live", url, "--input", "stdin", "--allow-live", "count"); code != exitOK || !r.Tools[0].Allowed {
+		t.Errorf("code %d: %s", code, failed(r))
+	}
+}
+
+func TestAnotherResultIsFoundAtItsEvent(t *testing.T) {
+	url := recordedAgent(t)
+	t.Setenv(stockVariable, "eight apples in the cellar")
+	code, r := replayed(t, "live", url, "--input", "stdin", "--allow-live", "count")
+	if code != exitPartial || r.Verdict != rerun.Diverged || r.Comparison.First == nil || r.Comparison.First.A.Seq != 2 {
+		t.Fatalf("code %d: %+v", code, r)
+	}
+	last := r.Model.Calls[len(r.Model.Calls)-1]
+	if last.Outcome != "no_turn" || last.Nearest.Place != "2.assistant.calls.1.result" {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestAnotherQuestionIsAMiss(t *testing.T) {
+	url := recordedAgent(t)
+	code, r := replayed(t, "oracle", url, "--input", "stdin", "--template", "{{user_message}} And why?")
+	if code != exitPartial || !strings.Contains(failed(r), "model calls were recorded") || r.Model.Calls[0].Nearest.Place != "1.user" {
+		t.Errorf("code %d: %+v", code, r)
+	}
+}
+
+func TestAServerIsAskedAndStopped(t *testing.T) {
+	url := recordedAgent(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(placeVariable, port)
+	code, r := replayed(t, "server", url, "--input", "http:POST http://"+address+"/ask", "--answer", "http")
+	if code != exitOK || !r.Exit.Stopped || failed(r) != "" {
+		t.Errorf("code %d: %s %+v", code, failed(r), r)
+	}
+	if conn, err := net.Dial("tcp", address); err == nil {
+		_ = conn.Close()
+		t.Error("the server still listens")
+	}
+}
+
+func TestWhatCouldNotBeReplayedIsNotCalledADivergence(t *testing.T) {
+	url := recordedAgent(t)
+	if code, r := replayed(t, "silent", url, "--input", "stdin"); code != exitFailed || !strings.Contains(failed(r), "telemetry came") {
+		t.Errorf("silent: code %d: %+v", code, r)
+	}
+	if code, r := replayed(t, "hang", url, "--timeout", "200ms", "--grace", "100ms"); code != exitFailed || !r.Exit.TimedOut {
+		t.Errorf("hang: code %d: %+v", code, r)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"replay", url, "--", "/nonexistent/agent"}, "could not be run"},
+		{[]string{"replay", url, "--"}, "there is no command"},
+		{[]string{"replay", url, url, "--", "true"}, "takes one REF"},
+		{[]string{"replay", url, "--input", "telepathy", "--", "true"}, "is no input"},
+		{[]string{"replay", url, "--answer", "http", "--", "true"}, "needs --input http"},
+		{[]string{"record", "--to", t.TempDir(), "true"}, "needs a command behind --"},
+		{[]string{"record", "--to", t.TempDir(), "--", "true"}, "nothing was written"},
+	} {
+		if got := commanded(t, c.args...); got.code != exitFailed || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%v: %+v", c.args, got)
+		}
+	}
+}
+
+func TestNothingOfACommandIsLeft(t *testing.T) {
+	url := recordedAgent(t)
+	file := filepath.Join(t.TempDir(), "pid")
+	t.Setenv(placeVariable, file)
+	replayed(t, "orphan", url, "--grace", "100ms")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lives(pid) {
+		t.Errorf("process %d lives", pid)
+	}
+}
+
+// lives tells a process from one that is gone, or that waits to be reaped.
+func lives(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(after, "Z") && !strings.HasPrefix(after, "X")
+}
+
+func TestTheVariablesOfACommandAreListed(t *testing.T) {
+	url := recordedAgent(t)
+	got := tapedeck(t, "replay", url, "--print-env")
+	for _, want := range []string{"OPENAI_BASE_URL=http://127.0.0.1:", "ANTHROPIC_API_KEY=", "OTEL_RESOURCE_ATTRIBUTES=replay_run_id=replay-", "TAPEDECK_ORACLE_URL=", "unset TRACEPARENT\n"} {
+		if got.code != exitOK || !strings.Contains(got.stdout, want) {
+			t.Errorf("%s is not in %+v", want, got)
+		}
+	}
+}

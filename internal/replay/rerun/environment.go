@@ -1,0 +1,109 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rerun
+
+import (
+	"slices"
+	"strings"
+)
+
+// Services are the addresses of what answers an agent in a replay; "" for what is not there.
+type Services struct {
+	OTLP        string // base URL of the receiver
+	Model       string // base URL of the model stub
+	Oracle      string
+	MCP         string
+	ReplayRunID string
+}
+
+// Variable is a variable of the environment. One that is unset has Unset.
+type Variable struct {
+	Name, Value string
+	Unset       bool
+}
+
+// dummyKey stands in place of the keys of providers: the SDKs refuse to start without one.
+const dummyKey = "tapedeck"
+
+// telemetry leads the telemetry of an agent to the receiver and turns on the capture of content where a variable does it.
+var telemetry = []Variable{
+	{Name: "OTEL_EXPORTER_OTLP_PROTOCOL", Value: "http/protobuf"},
+	{Name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", Unset: true}, {Name: "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", Unset: true}, {Name: "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", Unset: true},
+	{Name: "OTEL_EXPORTER_OTLP_HEADERS", Unset: true},
+	{Name: "OTEL_SDK_DISABLED", Unset: true}, {Name: "OTEL_TRACES_SAMPLER", Value: "always_on"},
+	{Name: "OTEL_TRACES_EXPORTER", Value: "otlp"}, {Name: "OTEL_LOGS_EXPORTER", Value: "otlp"}, {Name: "OTEL_METRICS_EXPORTER", Value: "none"},
+	{Name: "OTEL_SEMCONV_STABILITY_OPT_IN", Value: "gen_ai_latest_experimental"},
+	{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"},
+	{Name: "OPENINFERENCE_HIDE_INPUTS", Unset: true}, {Name: "OPENINFERENCE_HIDE_OUTPUTS", Unset: true},
+	{Name: "TRACELOOP_TRACE_CONTENT", Value: "true"}, {Name: "HAYSTACK_CONTENT_TRACING_ENABLED", Value: "true"},
+	{Name: "ENABLE_INSTRUMENTATION", Value: "true"}, {Name: "ENABLE_SENSITIVE_DATA", Value: "true"},
+	{Name: "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE", Value: "true"},
+	{Name: "CLAUDE_CODE_ENABLE_TELEMETRY", Value: "1"}, {Name: "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA", Value: "1"},
+	{Name: "OTEL_LOG_USER_PROMPTS", Value: "1"}, {Name: "OTEL_LOG_ASSISTANT_RESPONSES", Value: "1"}, {Name: "OTEL_LOG_TOOL_DETAILS", Value: "1"}, {Name: "OTEL_LOG_TOOL_CONTENT", Value: "1"},
+	{Name: "TRACEPARENT", Unset: true}, {Name: "TRACESTATE", Unset: true}, // the run is a trace of its own
+}
+
+// Variables are what the services set, in order.
+func (s Services) Variables() (list []Variable) {
+	set := func(value string, names ...string) {
+		for _, name := range names {
+			list = append(list, Variable{Name: name, Value: value})
+		}
+	}
+	if s.Model != "" {
+		set(s.Model+"/v1", "OPENAI_BASE_URL", "OPENAI_API_BASE")
+		set(s.Model, "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "TAPEDECK_MODEL_URL")
+		set(dummyKey, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+		set("false", "GOOGLE_GENAI_USE_VERTEXAI")
+		list = append(list, Variable{Name: "ANTHROPIC_AUTH_TOKEN", Unset: true})
+	}
+	if s.OTLP != "" {
+		set(s.OTLP, "OTEL_EXPORTER_OTLP_ENDPOINT")
+		list = append(list, telemetry...)
+	}
+	if s.ReplayRunID != "" {
+		set("replay_run_id="+s.ReplayRunID, "OTEL_RESOURCE_ATTRIBUTES")
+		set(s.ReplayRunID, "TAPEDECK_REPLAY_RUN_ID")
+	}
+	if s.Oracle != "" {
+		set(s.Oracle, "TAPEDECK_ORACLE_URL")
+	}
+	if s.MCP != "" {
+		set(s.MCP, "TAPEDECK_MCP_URL")
+	}
+	set("127.0.0.1,localhost", "NO_PROXY", "no_proxy")
+	return list
+}
+
+// Environ puts the variables into an environment. Resource attributes that are set already are kept, others than the tag.
+func Environ(base []string, variables []Variable) []string {
+	env := slices.Clone(base)
+	for _, v := range variables {
+		if v.Name == "OTEL_RESOURCE_ATTRIBUTES" {
+			v.Value = withAttributes(env, v.Value)
+		}
+		env = slices.DeleteFunc(env, func(s string) bool { return strings.HasPrefix(s, v.Name+"=") })
+		if !v.Unset {
+			env = append(env, v.Name+"="+v.Value)
+		}
+	}
+	return env
+}
+
+// withAttributes appends to the resource attributes of an environment.
+func withAttributes(env []string, more string) string {
+	key, _, _ := strings.Cut(more, "=")
+	kept := ""
+	for _, variable := range env {
+		if value, ok := strings.CutPrefix(variable, "OTEL_RESOURCE_ATTRIBUTES="); ok {
+			kept = ""
+			for attribute := range strings.SplitSeq(value, ",") {
+				if attribute != "" && !strings.HasPrefix(attribute, key+"=") {
+					kept += attribute + ","
+				}
+			}
+		}
+	}
+	return kept + more
+}

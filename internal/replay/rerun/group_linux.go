@@ -1,0 +1,9 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rerun
+
+import "syscall"
+
+// dieWithParent lets the kernel end the command when this process is killed.
+func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

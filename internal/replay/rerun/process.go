@@ -1,0 +1,130 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rerun runs an agent again: it gives the command the recorded input, the environment that leads its SDKs to the recorded
+// answers, and ends it with its children.
+package rerun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"time"
+)
+
+// Command is what is run.
+type Command struct {
+	Argv           []string
+	Env            []string
+	Stdin          io.Reader // nil: empty
+	Stdout, Stderr io.Writer
+	// Timeout ends the command, children included; 0 waits for ever. Grace is what it has to end after it was asked to.
+	Timeout, Grace time.Duration
+	// Ask is set for a command that is a server: it is called when the command runs, and the command is ended when it returns.
+	Ask func(ctx context.Context) error
+}
+
+// Exit is how a command ended.
+type Exit struct {
+	Code     int  `json:"code"` // -1 when a signal ended it
+	Stopped  bool `json:"stopped,omitempty"`
+	TimedOut bool `json:"timed_out,omitempty"`
+}
+
+// ErrNotRun is returned, wrapped, for a command that could not be started.
+var ErrNotRun = errors.New("the command could not be run")
+
+// Run runs the command and waits until it and its children are gone.
+func Run(ctx context.Context, c Command) (Exit, error) {
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
+		defer cancel()
+	}
+	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Env, c.Stdin, c.Stdout, c.Stderr, c.Grace
+	ownGroup(cmd)
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // the end of this thread would end the command, see ownGroup
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return Exit{}, fmt.Errorf("%w: %w", ErrNotRun, err)
+	}
+	asked := make(chan error, 1)
+	asking, stopAsking := context.WithCancel(ctx)
+	defer stopAsking()
+	if c.Ask != nil {
+		go func() { asked <- c.Ask(asking) }()
+	}
+	var exit Exit
+	var err, askErr error
+	select {
+	case err = <-ended:
+		if c.Ask != nil {
+			stopAsking()
+			if askErr = <-asked; askErr != nil {
+				askErr = fmt.Errorf("the command ended before it had answered: %w", askErr)
+			}
+		}
+	case askErr = <-asked:
+		exit.Stopped = true
+		err = stop(cmd, ended, c.Grace)
+	case <-ctx.Done():
+		exit.Stopped, exit.TimedOut = true, context.Cause(ctx) == errTimeout
+		err = stop(cmd, ended, c.Grace)
+		if c.Ask != nil {
+			<-asked
+		}
+	}
+	endGroup(cmd.Process.Pid, c.Grace)
+	exit.Code = cmd.ProcessState.ExitCode()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) || errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // the code says it; children that held on to its output are gone
+	}
+	if exit.TimedOut {
+		askErr = nil
+	} else if ctx.Err() != nil {
+		err = errors.Join(err, ctx.Err())
+	}
+	return exit, errors.Join(err, askErr)
+}
+
+var errTimeout = errors.New("timeout")
+
+// stop asks the group to end, and ends it when the grace is over.
+func stop(cmd *exec.Cmd, ended <-chan error, grace time.Duration) error {
+	askGroup(cmd.Process.Pid)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+	}
+	killGroup(cmd.Process.Pid)
+	return <-ended
+}
+
+// endGroup ends what the command left behind.
+func endGroup(pid int, grace time.Duration) {
+	const look = 10 * time.Millisecond
+	askGroup(pid)
+	for waited := time.Duration(0); groupLives(pid); waited += look {
+		if waited >= grace {
+			killGroup(pid)
+			return
+		}
+		time.Sleep(look)
+	}
+}

@@ -1,0 +1,315 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rerun
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/compare"
+)
+
+// Verdict is how a replay ended.
+type Verdict string
+
+// The verdicts, with the exit codes 0, 1 and 2.
+const (
+	AsRecorded Verdict = "as_recorded"
+	Diverged   Verdict = "diverged" // or missed: something was asked for that is not recorded
+	NotDone    Verdict = "not_done" // no comparison could be made
+)
+
+// Layer is what answered a tool call of the replay.
+type Layer string
+
+// The layers.
+const (
+	LayerOracle Layer = "oracle" // over HTTP
+	LayerMCP    Layer = "mcp"
+	LayerModel  Layer = "model" // the provider ran it within the model call
+	LayerLive   Layer = "live"  // the tool itself ran
+)
+
+// ToolCall is a tool call of the replay.
+type ToolCall struct {
+	Seq     int    `json:"seq"` // in the replayed run
+	Name    string `json:"name"`
+	Layer   Layer  `json:"layer"`
+	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
+}
+
+// Check is one thing that has to hold for a replay to be as recorded.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Report is what is known of a replay. Its JSON form is part of the contract.
+type Report struct {
+	Verdict     Verdict          `json:"verdict"`
+	ReplayRunID string           `json:"replay_run_id"`
+	Source      string           `json:"source"`             // run id
+	Replayed    string           `json:"replayed,omitempty"` // run id
+	URL         string           `json:"url,omitempty"`      // of its tape, where it is kept
+	Command     []string         `json:"command"`
+	Exit        Exit             `json:"exit"`
+	Checks      []Check          `json:"checks"`
+	Tools       []ToolCall       `json:"tools"`
+	Model       modelstub.Report `json:"model"`
+	Oracle      *oracle.Report   `json:"oracle,omitempty"`
+	MCP         *oracle.Report   `json:"mcp,omitempty"`
+	Tagged      int              `json:"tagged"`               // resources that came without the tag and were given it
+	OtherRuns   []string         `json:"other_runs,omitempty"` // run ids of what else ran
+	Comparison  *compare.Result  `json:"comparison,omitempty"`
+}
+
+// Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of one tool and the same
+// arguments are given away in order.
+func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) bool) []ToolCall {
+	calls := []ToolCall{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Type != tape.EventToolCall {
+			continue
+		}
+		c := ToolCall{Seq: e.Seq, Name: e.Name, Layer: LayerLive}
+		if e.ToolKind == tape.ToolServer || e.ToolKind == tape.ToolBuiltin {
+			c.Layer = LayerModel
+		}
+		for _, layer := range []Layer{LayerMCP, LayerOracle} {
+			at := slices.IndexFunc(asked[layer], func(a Asked) bool { return a.Tool == e.Name && a.ArgsHash == e.ArgsHash })
+			if at >= 0 {
+				c.Layer = layer
+				asked[layer] = slices.Delete(asked[layer], at, at+1)
+				break
+			}
+		}
+		c.Allowed = c.Layer == LayerLive && allowed(e.Name)
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// Asked is a call that a session was asked for.
+type Asked struct{ Tool, ArgsHash string }
+
+func (r *Report) check(name string, ok bool, format string, args ...any) {
+	c := Check{Name: name, OK: ok}
+	if !ok || format != "" {
+		c.Detail = fmt.Sprintf(format, args...)
+	}
+	r.Checks = append(r.Checks, c)
+}
+
+// Judge fills in the checks and the verdict. replayed is nil where the run left no tape. answer is what the command answered where it
+// was asked for,.
+func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
+	r.Checks = nil
+	done := replayed != nil && !r.Exit.TimedOut
+	switch {
+	case r.Exit.TimedOut:
+		r.check("the command ended", false, "it did not end in time, and was stopped")
+	case r.Exit.Stopped:
+		r.check("the command ended", true, "it was stopped when it had answered")
+	default:
+		r.check("the command ended", r.Exit.Code == 0 || source.Run.Status == tape.StatusError, "exit code %d", r.Exit.Code)
+	}
+	r.check("telemetry came", replayed != nil, "%s", map[bool]string{true: "", false: "no run came; tapedeck doctor says what an agent has to switch on"}[replayed != nil])
+	missed := ""
+	for _, c := range r.Model.Calls {
+		if !c.Outcome.Served() {
+			missed += fmt.Sprintf("; call %d: %s", c.Call, c.Outcome)
+			if d := c.Nearest; d != nil {
+				missed += fmt.Sprintf(", differs from event %d at %s", d.Seq, d.Place)
+			}
+			if c.Reason != "" {
+				missed += ", " + c.Reason
+			}
+		}
+	}
+	r.check("model calls were recorded", r.Model.Missed == 0, "%d of %d%s", len(r.Model.Calls)-r.Model.Missed, len(r.Model.Calls), missed)
+	unused := ""
+	for _, u := range r.Model.Unused {
+		unused += fmt.Sprintf("; event %d", u.Seq)
+	}
+	r.check("recorded model calls were asked for", len(r.Model.Unused) == 0, "%d of %d%s", r.Model.Turns-len(r.Model.Unused), r.Model.Turns, unused)
+	for _, of := range []struct {
+		layer  Layer
+		report *oracle.Report
+	}{{LayerOracle, r.Oracle}, {LayerMCP, r.MCP}} {
+		if of.report == nil || of.report.Calls.Total == 0 {
+			continue
+		}
+		lost := 0
+		for outcome, n := range of.report.Calls.Outcomes {
+			if outcome.Missed() {
+				lost += n
+			}
+		}
+		r.check("tool calls were recorded ("+string(of.layer)+")", lost == 0, "%d of %d", of.report.Calls.Total-lost, of.report.Calls.Total)
+	}
+	live, names := 0, map[string]bool{}
+	for _, c := range r.Tools {
+		if c.Layer == LayerLive && !c.Allowed {
+			live++
+			names[c.Name] = true
+		}
+	}
+	if live > 0 {
+		list := []string{}
+		for name := range names {
+			list = append(list, name)
+		}
+		slices.Sort(list)
+		r.check("no tool ran live", false, "%d calls of %s; --allow-live declares a tool that may", live, strings.Join(list, ", "))
+	} else {
+		r.check("no tool ran live", true, "")
+	}
+	if r.Comparison != nil {
+		detail := ""
+		if first := r.Comparison.First; first != nil {
+			detail = "the first divergence is " + string(first.Kind)
+			if first.A != nil {
+				detail += fmt.Sprintf(", event %d of the recording", first.A.Seq)
+			} else {
+				detail += fmt.Sprintf(", event %d of the replay", first.B.Seq)
+			}
+		}
+		r.check("the events are those of the recording", r.Comparison.Equal, "%s", detail)
+	}
+	if answer != nil {
+		want := source.Output.Text
+		ok := want != nil && strings.TrimSpace(*want) == strings.TrimSpace(*answer)
+		detail := ""
+		if want == nil {
+			detail = "the recording holds no answer"
+		}
+		r.check("the answer is that of the recording", ok, "%s", detail)
+	}
+	r.Verdict = AsRecorded
+	if slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.OK }) {
+		r.Verdict = Diverged
+	}
+	if !done {
+		r.Verdict = NotDone
+	}
+}
+
+var verdictText = map[Verdict]string{AsRecorded: "as recorded", Diverged: "diverged", NotDone: "not done"}
+
+// Text is the report for a terminal, without the comparison.
+func (r *Report) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "replay %s of %s: %s\n", r.ReplayRunID, r.Source, verdictText[r.Verdict])
+	for _, c := range r.Checks {
+		mark := "ok  "
+		if !c.OK {
+			mark = "FAIL"
+		}
+		fmt.Fprintf(&b, "  %s  %s", mark, c.Name)
+		if c.Detail != "" {
+			fmt.Fprintf(&b, ": %s", c.Detail)
+		}
+		b.WriteString("\n")
+	}
+	for _, c := range r.Tools {
+		fmt.Fprintf(&b, "  tool  %d %s: %s", c.Seq, c.Name, c.Layer)
+		if c.Allowed {
+			b.WriteString(" (allowed)")
+		}
+		b.WriteString("\n")
+	}
+	for _, c := range r.Model.Calls {
+		if len(c.Labels)+len(c.MadeUp) > 0 {
+			fmt.Fprintf(&b, "  model call %d", c.Call)
+			if len(c.Labels) > 0 {
+				fmt.Fprintf(&b, ", not exact: %s", joinLabels(c.Labels))
+			}
+			if len(c.MadeUp) > 0 {
+				fmt.Fprintf(&b, ", made up: %s", strings.Join(c.MadeUp, ", "))
+			}
+			b.WriteString("\n")
+		}
+	}
+	if r.Tagged > 0 {
+		fmt.Fprintf(&b, "  %d resources came without replay_run_id and were given it\n", r.Tagged)
+	}
+	return b.String()
+}
+
+func joinLabels(labels []modelstub.Label) string {
+	var list []string
+	for _, l := range labels {
+		list = append(list, string(l))
+	}
+	return strings.Join(list, ", ")
+}
+
+// Markdown writes the report for a pull request.
+func (r *Report) Markdown() string {
+	cell := strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "`", "'")
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Replay: %s\n\n`%s` of `%s`\n\n| | check | |\n|---|---|---|\n", verdictText[r.Verdict], r.ReplayRunID, r.Source)
+	for _, c := range r.Checks {
+		mark := "ok"
+		if !c.OK {
+			mark = "**fail**"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", mark, cell.Replace(c.Name), cell.Replace(c.Detail))
+	}
+	if len(r.Tools) > 0 {
+		b.WriteString("\n| tool call | answered by |\n|---|---|\n")
+		for _, c := range r.Tools {
+			fmt.Fprintf(&b, "| %d %s | %s |\n", c.Seq, cell.Replace(c.Name), c.Layer)
+		}
+	}
+	return b.String()
+}
+
+// JUnit writes the report as JUnit XML: a test case for each check.
+func (r *Report) JUnit(w io.Writer) error {
+	type failure struct {
+		Message string `xml:"message,attr"`
+	}
+	type testCase struct {
+		Class   string   `xml:"classname,attr"`
+		Name    string   `xml:"name,attr"`
+		Failure *failure `xml:"failure,omitempty"`
+		Error   *failure `xml:"error,omitempty"`
+	}
+	suite := struct {
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"`
+		Cases    []testCase `xml:"testcase"`
+	}{Name: "tapedeck replay " + r.Source, Tests: len(r.Checks)}
+	for _, c := range r.Checks {
+		t := testCase{Class: "tapedeck.replay", Name: c.Name}
+		switch {
+		case c.OK:
+		case r.Verdict == NotDone:
+			suite.Errors++
+			t.Error = &failure{c.Detail}
+		default:
+			suite.Failures++
+			t.Failure = &failure{c.Detail}
+		}
+		suite.Cases = append(suite.Cases, t)
+	}
+	body, err := xml.MarshalIndent(suite, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(append([]byte(xml.Header), body...), '\n'))
+	return err
+}

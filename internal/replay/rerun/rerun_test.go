@@ -1,0 +1,134 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rerun
+
+import (
+	"bytes"
+	"encoding/xml"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func asked(text string) *tape.Tape {
+	t := &tape.Tape{Run: tape.Run{RunID: "t-r"}}
+	t.Input.UserMessage = &text
+	return t
+}
+
+func TestTheTemplateMakesTheInput(t *testing.T) {
+	source := asked("How many \"apples\"?")
+	for text, want := range map[string]string{
+		DefaultTemplate:                          `How many "apples"?`,
+		`{"q":{{json user_message}}}`:            `{"q":"How many \"apples\"?"}`,
+		"{{json .}}":                             `{"run_id":"t-r","user_message":"How many \"apples\"?"}`,
+		"{{run_id}}: {{user_message}}":           `t-r: How many "apples"?`,
+		"{{if .system_prompt}}x{{else}}y{{end}}": "y",
+	} {
+		if got, err := Render(text, source); err != nil || got != want {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{"{{": "template", "{{system_prompt}}": "the tape does not hold the system prompt"} {
+		if _, err := Render(text, source); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestKindsOfInput(t *testing.T) {
+	for _, text := range []string{"", "stdin:x", "env:", "env:A=B", "http:", "http:POST", "http:post http://h/", "http:POST file:///x", "a2a"} {
+		if in, err := ParseInput(text); err == nil {
+			t.Errorf("%q is %+v", text, in)
+		}
+	}
+	in, err := ParseInput("http:POST http://127.0.0.1:8000/ask")
+	if err != nil || in.Method != "POST" || in.URL != "http://127.0.0.1:8000/ask" {
+		t.Errorf("%+v, %v", in, err)
+	}
+	argv := make([]string, 1, 5)
+	c := Command{Argv: argv}
+	if in, err = ParseInput("arg"); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Give(&c, "question", ""); err != nil || len(c.Argv) != 2 || argv[:2][1] != "" {
+		t.Errorf("%v %v, %v", c.Argv, argv[:2], err)
+	}
+}
+
+func TestTheEnvironmentOfACommand(t *testing.T) {
+	base := []string{"PATH=/bin", "OPENAI_API_KEY=sk-real", "TRACEPARENT=00-1", "OTEL_RESOURCE_ATTRIBUTES=team=a,replay_run_id=old,", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://elsewhere"}
+	env := Environ(base, Services{OTLP: "http://127.0.0.1:1", Model: "http://127.0.0.1:2", Oracle: "http://127.0.0.1:2", ReplayRunID: "r1"}.Variables())
+	for _, want := range []string{"PATH=/bin", "OPENAI_API_KEY=tapedeck", "OPENAI_BASE_URL=http://127.0.0.1:2/v1", "OTEL_RESOURCE_ATTRIBUTES=team=a,replay_run_id=r1", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("%s is not in %q", want, env)
+		}
+	}
+	for _, v := range env {
+		if strings.HasPrefix(v, "TRACEPARENT") || strings.Contains(v, "elsewhere") || strings.Contains(v, "sk-real") {
+			t.Errorf("%s is still there", v)
+		}
+	}
+	seen := map[string]bool{}
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		if seen[name] {
+			t.Errorf("%s stands there twice", name)
+		}
+		seen[name] = true
+	}
+}
+
+func TestCallsAreGivenToTheLayerThatAnsweredThem(t *testing.T) {
+	tp := &tape.Tape{}
+	for i, name := range []string{"a", "a", "b", "c", "search"} {
+		e := tape.Event{Seq: i + 1, Type: tape.EventToolCall, Name: name, ArgsHash: "h"}
+		if name == "search" {
+			e.ToolKind = tape.ToolServer
+		}
+		tp.Events = append(tp.Events, e)
+	}
+	got := Layers(tp, map[Layer][]Asked{LayerOracle: {{"a", "h"}, {"b", "other"}}, LayerMCP: {{"c", "h"}}}, func(tool string) bool { return tool == "b" })
+	want := []ToolCall{{1, "a", LayerOracle, false}, {2, "a", LayerLive, false}, {3, "b", LayerLive, true}, {4, "c", LayerMCP, false}, {5, "search", LayerModel, false}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAFailureIsSaidInEveryForm(t *testing.T) {
+	source := asked("?")
+	r := Report{Source: "s", ReplayRunID: "r", Tools: []ToolCall{{1, "mail|x", LayerLive, false}}, Model: modelstub.Report{Turns: 1, Unused: []modelstub.Unused{{Seq: 3}}},
+		Oracle: &oracle.Report{Calls: oracle.CallCounts{Total: 1, Outcomes: map[oracle.Outcome]int{oracle.Exhausted: 1}}}}
+	r.Judge(source, source, nil)
+	if r.Verdict != Diverged {
+		t.Fatalf("%+v", r)
+	}
+	var junit bytes.Buffer
+	if err := r.JUnit(&junit); err != nil {
+		t.Fatal(err)
+	}
+	var suite struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+	}
+	if err := xml.Unmarshal(junit.Bytes(), &suite); err != nil || suite.Tests != len(r.Checks) || suite.Failures != 3 {
+		t.Errorf("%v\n%s", err, &junit)
+	}
+	for _, want := range []string{"no tool ran live", "recorded model calls were asked for: 0 of 1; event 3", "tool calls were recorded (oracle): 0 of 1"} {
+		if !strings.Contains(r.Text(), want) {
+			t.Errorf("%s is not in\n%s", want, r.Text())
+		}
+	}
+	if md := r.Markdown(); !strings.Contains(md, "| **fail** | no tool ran live |") || !strings.Contains(md, `mail\|x`) {
+		t.Error(md)
+	}
+	r.Judge(source, nil, nil)
+	if r.Verdict != NotDone {
+		t.Errorf("%+v", r)
+	}
+}
