@@ -98,7 +98,7 @@ func parseFileKey(key string) (Ref, bool) {
 
 // ReadRef opens the store of a ref, reads the file and closes the store.
 func ReadRef(ctx context.Context, r Ref) (body []byte, err error) {
-	store, err := OpenStore(ctx, r.DeckURL)
+	store, err := OpenFiles(ctx, r.DeckURL)
 	if err != nil {
 		return nil, err
 	}

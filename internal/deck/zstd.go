@@ -48,3 +48,6 @@ func decompress(stored []byte) ([]byte, error) { return decoder().DecodeAll(stor
 
 // IsPacked tells whether bytes begin as those of a part do, also of one that was not written to its end.
 func IsPacked(stored []byte) bool { return bytes.HasPrefix(stored, []byte{0x28, 0xb5, 0x2f, 0xfd}) }
+
+// Pack is how a part with this content is stored.
+func Pack(canonical []byte) []byte { return compress(canonical) }

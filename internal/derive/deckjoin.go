@@ -240,7 +240,7 @@ func (w *Writer) Load(ctx context.Context, tenant string, location deck.Location
 		return nil, fmt.Errorf("list trace %s: %w", location.TraceID, err)
 	}
 	s := &Stored{Tenant: tenant, TraceID: location.TraceID, target: target, state: state}
-	if err := w.unite(ctx, s, "", nil); err != nil {
+	if err := w.unite(s, "", nil, w.partsOf(ctx, s)); err != nil {
 		return nil, err
 	}
 	return s, nil

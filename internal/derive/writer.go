@@ -293,7 +293,7 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 	}
 	s.Placement, s.target = p.Placement, p.target
 	if s.done = d.done(p.target.Location(), s.state.Parts); s.done == nil {
-		err := w.unite(ctx, s, own, known)
+		err := w.unite(s, own, known, w.partsOf(ctx, s))
 		if errors.Is(err, deck.ErrNotFound) {
 			return nil, errMoved // since it was listed
 		}
@@ -310,8 +310,8 @@ func (w *Writer) storeAt(ctx context.Context, r Request, known *evidence.Set, pa
 	return s, w.deleteMoved(ctx, s, gone)
 }
 
-// unite gathers the parts that lie at a location, within the bounds. The part that is named own is known already.
-func (w *Writer) unite(ctx context.Context, s *Stored, own string, known *evidence.Set) error {
+// unite gathers the parts of a trace, within the bounds. The part that is named own is known already.
+func (w *Writer) unite(s *Stored, own string, known *evidence.Set, read func(digest string) ([]byte, error)) error {
 	w.stage(stageUnite)
 	s.parts = s.state.Parts
 	if most := w.options.Bounds.Parts; len(s.parts) > most {
@@ -323,7 +323,7 @@ func (w *Writer) unite(ctx context.Context, s *Stored, own string, known *eviden
 			u.Add(known)
 			continue
 		}
-		body, err := w.deck.ReadPart(ctx, s.target.Location(), digest)
+		body, err := read(digest)
 		if err != nil {
 			return fmt.Errorf("read part %s of trace %s: %w", digest, s.TraceID, err)
 		}
@@ -336,6 +336,11 @@ func (w *Writer) unite(ctx context.Context, s *Stored, own string, known *eviden
 	set, cut := u.Set()
 	s.Set, s.cut = set, s.cut || cut
 	return nil
+}
+
+// partsOf reads the parts that lie where the evidence does.
+func (w *Writer) partsOf(ctx context.Context, s *Stored) func(string) ([]byte, error) {
+	return func(digest string) ([]byte, error) { return w.deck.ReadPart(ctx, s.target.Location(), digest) }
 }
 
 // items is what the generation of the tapes counts. It never falls when evidence comes: what is cut counts more than anything that is whole,
@@ -400,11 +405,7 @@ func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) (_ []Wri
 		return nil, err
 	}
 	if len(tapes) == 0 {
-		cause := ErrNoRun
-		if w.trace(s).Set.HoldsContent() {
-			cause = ErrUnread
-		}
-		return nil, fmt.Errorf("%w in trace %s: %s", cause, s.TraceID, reason)
+		return nil, w.noRun(s, reason)
 	}
 	producer := w.producer
 	if len(except) > 0 {
@@ -419,6 +420,15 @@ func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) (_ []Wri
 		s.delivery.made = append(s.delivery.made, made{s.target.Location(), gen})
 	}
 	return w.generation(ctx, s.target, s.state, gen, tapes)
+}
+
+// noRun is the error about evidence that holds no run.
+func (w *Writer) noRun(s *Stored, reason string) error {
+	cause := ErrNoRun
+	if w.trace(s).Set.HoldsContent() {
+		cause = ErrUnread
+	}
+	return fmt.Errorf("%w in trace %s: %s", cause, s.TraceID, reason)
 }
 
 // Roots returns the root span ids of the runs in what is stored.
@@ -446,35 +456,11 @@ func (w *Writer) newGeneration(items int, parts []string, producer []byte) deck.
 // generation writes the tapes as one generation.
 func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, state deck.LocationState, gen deck.Generation, tapes []*tape.Tape) ([]Written, error) {
 	location := target.Location()
-	runs := make([]deck.RunFiles, len(tapes))
-	written := make([]Written, len(tapes))
 	buf := scratch.Get().(*[]byte)
 	defer func() { scratch.Put(buf) }()
-	text := (*buf)[:0]
-	formats := w.options.Formats
-	if len(tapes) > 1 && !slices.Contains(formats, FormatOracle) {
-		formats = append(slices.Clone(formats), FormatOracle)
-	}
-	w.stage(stageRender)
-	for i, t := range tapes {
-		var files []deck.File
-		var err error
-		files, text, err = Files(text, t, formats)
-		*buf = text
-		if err != nil {
-			return nil, fmt.Errorf("%w for run %s: %w", ErrUnderivable, t.Run.RunID, err)
-		}
-		runs[i] = deck.RunFiles{Root: t.Run.RootSpanID, Files: files}
-		written[i] = Written{
-			RunID:     t.Run.RunID,
-			TraceID:   t.Run.TraceID,
-			URL:       w.deck.Ref(location, gen, t.Run.RootSpanID, tape.TapeFile).URL,
-			Status:    t.Run.Status,
-			Grade:     t.Fidelity.Grade,
-			Events:    len(t.Events),
-			ToolCalls: t.Usage.ToolCalls,
-			Findings:  len(t.Fidelity.Findings),
-		}
+	runs, text, err := w.render((*buf)[:0], tapes)
+	if *buf = text; err != nil {
+		return nil, err
 	}
 	if !state.Has(gen) {
 		w.stage(stageGateFiles)
@@ -493,7 +479,44 @@ func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, st
 		}
 	}
 	w.prune(ctx, location, state, gen)
-	return written, nil
+	return w.written(location, gen, tapes), nil
+}
+
+// render seals tapes and makes their files. The bodies may lie in text, which is returned with its new size.
+func (w *Writer) render(text []byte, tapes []*tape.Tape) ([]deck.RunFiles, []byte, error) {
+	formats := w.options.Formats
+	if len(tapes) > 1 && !slices.Contains(formats, FormatOracle) {
+		formats = append(slices.Clone(formats), FormatOracle)
+	}
+	w.stage(stageRender)
+	runs := make([]deck.RunFiles, len(tapes))
+	for i, t := range tapes {
+		var files []deck.File
+		var err error
+		if files, text, err = Files(text, t, formats); err != nil {
+			return nil, text, fmt.Errorf("%w for run %s: %w", ErrUnderivable, t.Run.RunID, err)
+		}
+		runs[i] = deck.RunFiles{Root: t.Run.RootSpanID, Files: files}
+	}
+	return runs, text, nil
+}
+
+// written describes sealed tapes of a generation.
+func (w *Writer) written(location deck.Location, gen deck.Generation, tapes []*tape.Tape) []Written {
+	written := make([]Written, len(tapes))
+	for i, t := range tapes {
+		written[i] = Written{
+			RunID:     t.Run.RunID,
+			TraceID:   t.Run.TraceID,
+			URL:       w.deck.Ref(location, gen, t.Run.RootSpanID, tape.TapeFile).URL,
+			Status:    t.Run.Status,
+			Grade:     t.Fidelity.Grade,
+			Events:    len(t.Events),
+			ToolCalls: t.Usage.ToolCalls,
+			Findings:  len(t.Fidelity.Findings),
+		}
+	}
+	return written
 }
 
 // prune takes away what a complete generation has replaced. Readers of the replaced generation find the next one (see deck.ReadCurrent). A

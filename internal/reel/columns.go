@@ -55,6 +55,8 @@ func columnsOf(row reflect.Type, at []int) (list []column) {
 	return list
 }
 
+var narrow = Columns()
+
 // Columns are the names of the narrow columns, in their order.
 func Columns() (names []string) {
 	for _, c := range columns {
@@ -67,9 +69,19 @@ func Columns() (names []string) {
 
 // metas reads narrow columns of some rows; without names, all.
 func (f *File) metas(ctx context.Context, s span, names []string) ([]Meta, error) {
+	if names == nil {
+		names = narrow
+	}
+	if s.from < 0 || s.to < s.from || s.group < 0 || s.group >= len(f.groups) || s.to > f.groups[s.group].NumRows {
+		return nil, corrupt("no rows %d to %d", s.from, s.to)
+	}
+	f, err := f.ahead(ctx, s, names)
+	if err != nil {
+		return nil, err
+	}
 	rows := make([]Meta, s.to-s.from)
 	for _, c := range columns {
-		if slices.Contains(wideColumns, c.name) || names != nil && !slices.Contains(names, c.name) {
+		if slices.Contains(wideColumns, c.name) || !slices.Contains(names, c.name) {
 			continue
 		}
 		v, err := f.read(ctx, c.name, s)

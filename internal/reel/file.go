@@ -5,6 +5,7 @@ package reel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -365,6 +366,87 @@ func (f *File) all() []span {
 	return spans
 }
 
+// extent is where the values of a column in some rows lie.
+type extent struct {
+	begin, end int64
+	pages      []page
+	dictionary int64 // where the dictionary ends; 0 if there is none
+}
+
+func (f *File) extent(c leaf, s span) (x extent, err error) {
+	pages, err := f.pages(s.group, c)
+	if err != nil || s.from == s.to {
+		return x, err
+	}
+	first := sort.Search(len(pages), func(i int) bool { return pages[i].to > s.from })
+	last := sort.Search(len(pages), func(i int) bool { return pages[i].from >= s.to })
+	if first >= last {
+		return x, nil
+	}
+	x.pages = pages[first:last]
+	x.begin, x.end = pages[first].offset, pages[last-1].offset+pages[last-1].size
+	dictionary := f.groups[s.group].Columns[c.index].MetaData.DictionaryPageOffset
+	if dictionary < 0 || dictionary > 0 && (dictionary < 4 || dictionary >= pages[0].offset) {
+		return x, corrupt("a dictionary outside of its column")
+	}
+	if dictionary > 0 {
+		x.dictionary = pages[0].offset
+		if first == 0 {
+			x.begin = dictionary // one request for both
+		}
+	}
+	return x, nil
+}
+
+// Bounds of what is fetched together: bytes that nobody wants between two columns, and bytes in all.
+const (
+	maxGap   = 64 << 10
+	maxBlock = 8 << 20
+)
+
+// ahead returns the file with the values of some columns in memory: columns that lie close to each other come with one request.
+func (f *File) ahead(ctx context.Context, s span, names []string) (*File, error) {
+	type block struct {
+		begin, end int64
+		body       []byte
+	}
+	var blocks []block
+	for _, name := range names {
+		x, err := f.extent(f.leaves[name], s)
+		if err != nil {
+			return nil, err
+		}
+		if len(x.pages) > 0 {
+			blocks = append(blocks, block{begin: x.begin, end: x.end})
+		}
+	}
+	slices.SortFunc(blocks, func(a, b block) int { return cmp.Compare(a.begin, b.begin) })
+	var merged []block
+	for _, b := range blocks {
+		if n := len(merged); n > 0 && b.begin-merged[n-1].end <= maxGap && b.end-merged[n-1].begin <= maxBlock {
+			merged[n-1].end = max(merged[n-1].end, b.end)
+			continue
+		}
+		merged = append(merged, b)
+	}
+	for i := range merged {
+		var err error
+		if merged[i].body, err = f.get(ctx, merged[i].begin, merged[i].end-merged[i].begin); err != nil {
+			return nil, err
+		}
+	}
+	near := *f
+	near.fetch = func(ctx context.Context, offset, length int64) ([]byte, error) {
+		for _, b := range merged {
+			if offset >= b.begin && offset+length <= b.end {
+				return b.body[offset-b.begin:][:length], nil
+			}
+		}
+		return f.fetch(ctx, offset, length)
+	}
+	return &near, nil
+}
+
 // read returns the values of a column in some rows of a group.
 func (f *File) read(ctx context.Context, name string, s span) (_ *vector, err error) {
 	defer recovered(&err)
@@ -372,29 +454,16 @@ func (f *File) read(ctx context.Context, name string, s span) (_ *vector, err er
 	if !ok || s.group < 0 || s.group >= len(f.groups) || s.from < 0 || s.to < s.from || s.to > f.groups[s.group].NumRows {
 		return nil, corrupt("no rows %d to %d of column %s", s.from, s.to, name)
 	}
-	pages, err := f.pages(s.group, c)
+	x, err := f.extent(c, s)
+	out := newVector(c)
+	if err != nil || len(x.pages) == 0 {
+		return out, err
+	}
+	body, err := f.get(ctx, x.begin, x.end-x.begin)
 	if err != nil {
 		return nil, err
-	}
-	first := sort.Search(len(pages), func(i int) bool { return pages[i].to > s.from })
-	last := sort.Search(len(pages), func(i int) bool { return pages[i].from >= s.to })
-	out := newVector(c)
-	if first >= last || s.from == s.to {
-		return out, nil
 	}
 	chunk := &f.groups[s.group].Columns[c.index].MetaData
-	begin, end := pages[first].offset, pages[last-1].offset+pages[last-1].size
-	dictionary := chunk.DictionaryPageOffset
-	if dictionary < 0 || dictionary > 0 && (dictionary < 4 || dictionary >= pages[0].offset) {
-		return nil, corrupt("a dictionary outside of its column")
-	}
-	if dictionary > 0 && first == 0 {
-		begin = dictionary // one request for both
-	}
-	body, err := f.get(ctx, begin, end-begin)
-	if err != nil {
-		return nil, err
-	}
 	d := decoder{leaf: c, compressed: chunk.Codec == format.Zstd, most: maxNarrow}
 	if chunk.Codec != format.Zstd && chunk.Codec != format.Uncompressed {
 		return nil, corrupt("pages compressed by another codec")
@@ -402,10 +471,10 @@ func (f *File) read(ctx context.Context, name string, s span) (_ *vector, err er
 	if slices.Contains(wideColumns, name) {
 		d.most = deck.MaxObjectBytes
 	}
-	if dictionary > 0 {
-		head := body[:min(int64(len(body)), pages[0].offset-begin)]
-		if first != 0 {
-			if head, err = f.get(ctx, dictionary, pages[0].offset-dictionary); err != nil {
+	if x.dictionary > 0 {
+		head := body[:max(0, x.dictionary-x.begin)]
+		if x.begin != chunk.DictionaryPageOffset {
+			if head, err = f.get(ctx, chunk.DictionaryPageOffset, x.dictionary-chunk.DictionaryPageOffset); err != nil {
 				return nil, err
 			}
 		}
@@ -413,8 +482,8 @@ func (f *File) read(ctx context.Context, name string, s span) (_ *vector, err er
 			return nil, err
 		}
 	}
-	for _, p := range pages[first:last] {
-		v, err := d.readPage(body[p.offset-begin:][:p.size], int(p.to-p.from))
+	for _, p := range x.pages {
+		v, err := d.readPage(body[p.offset-x.begin:][:p.size], int(p.to-p.from))
 		if err != nil {
 			return nil, err
 		}

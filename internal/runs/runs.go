@@ -104,6 +104,9 @@ func search(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
 		batch = batch[:0]
 		return errors.Join(errs...)
 	}
+	if l, ok := d.Store().(deck.Locator); ok {
+		return named(ctx, d, l, q)
+	}
 	looked := 0
 	for location, err := range d.Locations(ctx) {
 		if err != nil {
@@ -127,6 +130,25 @@ func search(ctx context.Context, d *deck.Deck, q Query) ([]deck.Ref, error) {
 		}
 	}
 	return found, flush()
+}
+
+// named is search in a store that knows the ids of its runs.
+func named(ctx context.Context, d *deck.Deck, l deck.Locator, q Query) (found []deck.Ref, err error) {
+	locations, err := l.Named(ctx, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, location := range locations {
+		if !location.Of(q.Tenant) {
+			continue
+		}
+		refs, err := having(ctx, d, location, q.ID)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, refs...)
+	}
+	return found, nil
 }
 
 // having returns the current tapes of a location that have an id. What is no tape has none.

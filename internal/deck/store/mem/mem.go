@@ -90,14 +90,19 @@ func (m *store) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (m *store) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
-	body, err := m.Get(ctx, key)
-	if err == nil {
-		err = deck.CheckRange("mem", key, offset, length, int64(len(body)))
-	}
-	if err != nil {
+	if err := deck.CheckGet(ctx, "get", "mem", key); err != nil {
 		return nil, err
 	}
-	return body[offset:][:length:length], nil
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	body, ok := m.bodies[key]
+	if !ok {
+		return nil, deck.NotFound("mem", key)
+	}
+	if err := deck.CheckRange("mem", key, offset, length, int64(len(body))); err != nil {
+		return nil, err
+	}
+	return append([]byte{}, body[offset:][:length]...), nil
 }
 
 func (m *store) Delete(ctx context.Context, key string) error {

@@ -1,0 +1,252 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+)
+
+// Limits say when a Writer writes what it has.
+type Limits struct {
+	// MaxBytes bounds the content that is held in memory, before compression. A reel closes at half of it: one half is gathered while the other is written.
+	MaxBytes int64 `mapstructure:"max_bytes"`
+	// MaxRuns closes a reel that holds so many traces.
+	MaxRuns int `mapstructure:"max_runs"`
+	// MaxWait closes a reel so long after its first trace came. A tenth of it without another trace closes it too: then everybody who may bring one is waiting.
+	MaxWait time.Duration `mapstructure:"max_wait"`
+}
+
+// DefaultLimits are those of the exporter.
+var DefaultLimits = Limits{MaxBytes: 128 << 20, MaxRuns: 5000, MaxWait: 5 * time.Second}
+
+// Validate reports limits with which nothing would be written, or everything alone.
+func (l Limits) Validate() error {
+	switch {
+	case l.MaxBytes < 1<<20:
+		return errors.New("max_bytes must be at least 1 MiB")
+	case l.MaxRuns < 1:
+		return errors.New("max_runs must be at least 1")
+	case l.MaxWait < 10*time.Millisecond || l.MaxWait > time.Hour:
+		return errors.New("max_wait must be between 10ms and 1h")
+	}
+	return nil
+}
+
+// quiet is how long a batch waits for another trace.
+func (l Limits) quiet() time.Duration { return l.MaxWait / 10 }
+
+// Writer appends rows to a deck by group commit: the traces that are on their way at the same time share an object. It reads nothing. It is safe for concurrent use.
+type Writer struct {
+	deck   *deck.Deck
+	limits Limits
+	room   *semaphore.Weighted
+
+	mu       sync.Mutex
+	batch    *batch // that takes rows; nil if none is begun
+	flushing sync.WaitGroup
+}
+
+// batch is what is written together.
+type batch struct {
+	traces  []*pending
+	bytes   int64
+	due     *time.Timer // MaxWait after the first trace
+	still   *time.Timer // MaxWait/10 after the last one
+	waiting int         // callers; when the last one leaves, nobody wants the batch any more
+	cancel  context.CancelFunc
+	ctx     context.Context
+}
+
+// pending is the rows of one call of Add.
+type pending struct {
+	rows []Row
+	done chan error
+}
+
+// NewWriter returns a writer of a deck of reels.
+func NewWriter(d *deck.Deck, l Limits) *Writer {
+	return &Writer{deck: d, limits: l, room: semaphore.NewWeighted(l.MaxBytes)}
+}
+
+// Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows alone, unless it is one of the store.
+func (w *Writer) Add(ctx context.Context, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	size := int64(0)
+	for i := range rows {
+		if err := rows[i].check(); err != nil {
+			return err
+		}
+		if i > 0 && (rows[i].Area != rows[0].Area || rows[i].Tenant != rows[0].Tenant || rows[i].TraceID != rows[0].TraceID) {
+			return errors.New("rows of several traces in one call")
+		}
+		size += rows[i].size()
+	}
+	if size > deck.MaxObjectBytes/2 {
+		return deck.TooLarge("put", Area, rows[0].Location().Prefix())
+	}
+	weight := min(size, w.limits.MaxBytes)
+	if !w.room.TryAcquire(weight) {
+		w.Flush() // what is gathered need not wait for more: there is no room for it
+		if err := w.room.Acquire(ctx, weight); err != nil {
+			return fmt.Errorf("wait for memory: %w", err)
+		}
+	}
+	p := &pending{rows, make(chan error, 1)}
+	b := w.join(p, size, weight)
+	defer w.leave(b)
+	select {
+	case err := <-p.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// join puts rows into the batch.
+func (w *Writer) join(p *pending, size, weight int64) *batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := w.batch
+	if b == nil {
+		b = &batch{}
+		b.ctx, b.cancel = context.WithCancel(context.Background())
+		close := func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.close(b)
+		}
+		b.due, b.still = time.AfterFunc(w.limits.MaxWait, close), time.AfterFunc(w.limits.quiet(), close)
+		w.batch = b
+	}
+	b.traces = append(b.traces, p)
+	b.bytes += weight
+	b.waiting++
+	if b.bytes >= w.limits.MaxBytes/2 || len(b.traces) >= w.limits.MaxRuns {
+		w.close(b)
+	} else {
+		b.still.Reset(w.limits.quiet())
+	}
+	return b
+}
+
+func (w *Writer) leave(b *batch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if b.waiting--; b.waiting == 0 && w.batch != b {
+		b.cancel()
+	}
+}
+
+// close lets a batch be written that takes rows still. mu is held.
+func (w *Writer) close(b *batch) {
+	if w.batch != b {
+		return
+	}
+	w.batch = nil
+	b.due.Stop()
+	b.still.Stop()
+	w.flushing.Go(func() {
+		defer b.cancel()
+		defer w.room.Release(b.bytes)
+		w.write(b)
+	})
+}
+
+// Flush writes what has come so far, without waiting for more.
+func (w *Writer) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.batch != nil {
+		w.close(w.batch)
+	}
+}
+
+// Close writes what has come, and returns when nothing is on its way.
+func (w *Writer) Close() {
+	w.Flush()
+	w.flushing.Wait()
+}
+
+// write writes a batch: a reel for each area and tenant.
+func (w *Writer) write(b *batch) {
+	where := func(p *pending) (string, string) { return p.rows[0].Area, p.rows[0].Tenant }
+	slices.SortStableFunc(b.traces, func(x, y *pending) int {
+		a, s := where(x)
+		c, t := where(y)
+		return cmp.Or(cmp.Compare(a, c), cmp.Compare(s, t))
+	})
+	err := w.deck.Begin(b.ctx)
+	for len(b.traces) > 0 {
+		area, tenant := where(b.traces[0])
+		n := slices.IndexFunc(b.traces, func(p *pending) bool { a, t := where(p); return a != area || t != tenant })
+		if n < 0 {
+			n = len(b.traces)
+		}
+		group := b.traces[:n]
+		b.traces = b.traces[n:]
+		if err != nil {
+			answer(group, err)
+			continue
+		}
+		w.writeGroup(b.ctx, deck.Area(area), tenant, group)
+	}
+}
+
+func answer(group []*pending, err error) {
+	for _, p := range group {
+		p.done <- err
+	}
+}
+
+// writeGroup writes one reel. If it cannot be made, each trace is tried alone: one that breaks the encoder fails by itself.
+func (w *Writer) writeGroup(ctx context.Context, area deck.Area, tenant string, group []*pending) {
+	rows := 0
+	for _, p := range group {
+		rows += len(p.rows)
+	}
+	all := make([]Row, 0, rows)
+	for _, p := range group {
+		all = append(all, p.rows...)
+	}
+	body, err := encodeSafely(all)
+	if err != nil && len(group) > 1 {
+		for i := range group {
+			w.writeGroup(ctx, area, tenant, group[i:i+1])
+		}
+		return
+	}
+	if err == nil {
+		_, err = Put(ctx, w.deck, NameOf(area, tenant, time.Now(), 0, body), body)
+	}
+	answer(group, err)
+}
+
+func encodeSafely(rows []Row) (body []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a defect of this program: these rows break the encoder: %v", p)
+		}
+	}()
+	return Encode(rows)
+}
+
+// Put writes a reel.
+func Put(ctx context.Context, d *deck.Deck, n Name, body []byte) (created bool, err error) {
+	if created, err = d.Store().PutNew(ctx, n.Key(), body, contentType); err != nil {
+		return false, fmt.Errorf("write reel: %w", err)
+	}
+	return created, nil
+}
