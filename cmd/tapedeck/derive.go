@@ -26,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge/forgeaudit"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -39,6 +40,7 @@ type deriveFlags struct {
 	tenant      string
 	keys        string
 	bounds      derive.Bounds
+	layout      string
 }
 
 func newDerive() *cobra.Command {
@@ -81,6 +83,7 @@ nothing was written.`,
 	cmd.Flags().IntVar(&f.bounds.Items, "max-items", derive.DefaultBounds.Items, "spans and log records of one trace that its tapes are made of, the earliest")
 	cmd.Flags().Int64Var(&f.bounds.Bytes, "max-bytes", derive.DefaultBounds.Bytes, "bytes of content, likewise")
 	cmd.Flags().IntVar(&f.bounds.Parts, "max-parts", derive.DefaultBounds.Parts, "parts of one trace that are read")
+	cmd.Flags().StringVar(&f.layout, "layout", "", "how a new deck keeps its runs: files, or reels for many (default: files; a deck that is there keeps its layout)")
 	cmd.Flags().StringVar(&f.keys, "audit-keys", "", "JWK set with which the signatures of audit streams are checked")
 	return cmd
 }
@@ -100,7 +103,23 @@ func (f *deriveFlags) check() error {
 	if _, err := deck.ParseCompression(f.compression); err != nil {
 		return fmt.Errorf("--compression: %w", err)
 	}
+	if _, err := layoutOf(f.layout); err != nil {
+		return err
+	}
 	return checkFormats(f.formats)
+}
+
+// layoutOf is the layout that --layout names; none if it is that of the deck.
+func layoutOf(name string) (deck.Layout, error) {
+	switch name {
+	case "":
+		return "", nil
+	case "files":
+		return deck.LayoutFiles, nil
+	case "reels":
+		return deck.LayoutReels, nil
+	}
+	return "", fmt.Errorf("--layout must be files or reels, not %q", name)
 }
 
 func checkFormats(formats []string) error {
@@ -141,7 +160,11 @@ func (c *derivation) run(ctx context.Context, files []string) (err error) {
 	if c.gate, err = c.flags.gate(); err != nil {
 		return err
 	}
-	d, err := deck.Open(ctx, c.flags.to)
+	layout, err := layoutOf(c.flags.layout)
+	if err != nil {
+		return err
+	}
+	d, err := deck.OpenLayout(ctx, c.flags.to, layout)
 	if err != nil {
 		return err
 	}
@@ -198,7 +221,11 @@ func (c *derivation) write(ctx context.Context, d *deck.Deck, in *receiver) erro
 		return err
 	}
 	d.Compress(compress)
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate, Bounds: c.flags.bounds})
+	options := derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate, Bounds: c.flags.bounds}
+	if d.Layout() == deck.LayoutReels {
+		return c.writeReels(ctx, d, options, in)
+	}
+	w := derive.NewWriter(d, options)
 	var stored []*derive.Stored
 	store := func(ctx context.Context, t evidence.Trace) (*derive.Stored, error) {
 		if err := c.sameKey(ctx, t.TraceID); err != nil {
@@ -206,7 +233,7 @@ func (c *derivation) write(ctx context.Context, d *deck.Deck, in *receiver) erro
 		}
 		return w.Store(ctx, derive.Request{Tenant: c.flags.tenant, TraceID: t.TraceID, Set: t.Set, Complete: true})
 	}
-	for t, o := range inOrder(ctx, in.set.Split(), store) {
+	for t, o := range inOrder(ctx, in.set.Split(), writers, store) {
 		if err := c.accept(ctx, in, t.TraceID, o.err); err != nil {
 			return err
 		}
@@ -228,7 +255,7 @@ func (c *derivation) write(ctx context.Context, d *deck.Deck, in *receiver) erro
 	tapes := func(ctx context.Context, s *derive.Stored) ([]derive.Written, error) {
 		return w.Tapes(ctx, s, joinedRuns[s.TraceID])
 	}
-	for s, o := range inOrder(ctx, stored, tapes) {
+	for s, o := range inOrder(ctx, stored, writers, tapes) {
 		if err := c.accept(ctx, in, s.TraceID, o.err); err != nil {
 			return err
 		}
@@ -238,6 +265,51 @@ func (c *derivation) write(ctx context.Context, d *deck.Deck, in *receiver) erro
 	}
 	in.explain(c.stderr)
 	return nil
+}
+
+// writeReels appends to a deck of reels. Every trace gives the tapes of its own evidence; then the traces of the call are joined, as `tapedeck join` does it.
+func (c *derivation) writeReels(ctx context.Context, d *deck.Deck, options derive.Options, in *receiver) error {
+	w := derive.NewReelWriter(d, options, reel.DefaultLimits)
+	defer w.Close()
+	type delivered struct {
+		written []derive.Written
+		stored  *derive.Stored
+	}
+	deliver := func(ctx context.Context, t evidence.Trace) (out delivered, err error) {
+		if err := c.sameKey(ctx, t.TraceID); err != nil {
+			return out, err
+		}
+		out.stored, out.written, err = w.Deliver(ctx, derive.Request{Tenant: c.flags.tenant, TraceID: t.TraceID, Set: t.Set, Complete: true})
+		return out, err
+	}
+	var runs []*derive.Stored
+	for t, o := range inOrder(ctx, in.set.Split(), reelWriters, deliver) {
+		if err := c.accept(ctx, in, t.TraceID, o.err); err != nil {
+			return err
+		}
+		if err := c.reportAll(o.value.written); err != nil {
+			return err
+		}
+		if s := o.value.stored; s != nil && s.Placement.Area == deck.AreaRuns {
+			runs = append(runs, s)
+		}
+	}
+	in.explain(c.stderr)
+	if c.flags.noJoin || len(runs) < 2 {
+		return nil
+	}
+	for i, s := range runs {
+		loaded, err := w.Load(ctx, s.Tenant, deck.Location{Area: deck.AreaRuns, Tenant: s.Tenant, TraceID: s.TraceID})
+		if err != nil {
+			return err
+		}
+		runs[i] = loaded
+	}
+	joined, _, err := w.Join(ctx, runs)
+	if err := c.accept(ctx, in, "joined", err); err != nil {
+		return err
+	}
+	return c.reportAll(joined)
 }
 
 // sameKey compares the key with that of the evidence of a trace that is there already. Replays that lie there are compared as part of the
@@ -300,15 +372,18 @@ func (c *derivation) reportAll(tapes []derive.Written) error {
 // writers is how many traces are written at a time: most of the time of a trace is spent waiting for the store.
 const writers = 8
 
+// reelWriters is the same for a deck of reels: traces that come together share an object, and wait for each other.
+const reelWriters = 512
+
 // outcome is what the work on one item gave.
 type outcome[T any] struct {
 	value T
 	err   error
 }
 
-// inOrder works on the items, several at a time, and yields the outcomes in the order of the items. It returns when all work that was
+// inOrder works on the items, so many at a time, and yields the outcomes in the order of the items. It returns when all work that was
 // begun has ended.
-func inOrder[I, T any](ctx context.Context, items []I, work func(context.Context, I) (T, error)) iter.Seq2[I, outcome[T]] {
+func inOrder[I, T any](ctx context.Context, items []I, writers int, work func(context.Context, I) (T, error)) iter.Seq2[I, outcome[T]] {
 	return func(yield func(I, outcome[T]) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		var running sync.WaitGroup

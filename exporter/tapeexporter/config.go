@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
@@ -30,6 +31,10 @@ var knownSides = []derive.Accept{derive.AcceptAny, derive.AcceptProduction, deri
 type Config struct {
 	// Deck is the URL of the deck, such as file:///var/lib/tapes or s3://bucket/prefix.
 	Deck string `mapstructure:"deck"`
+	// Layout is how a new deck keeps its runs: "files", or "reels" for many. Empty is the layout that the deck has, and files for a new one.
+	Layout string `mapstructure:"layout"`
+	// Reel says when traces that are on their way together are written, to a deck of reels.
+	Reel reel.Limits `mapstructure:"reel"`
 	// Formats are the files that are written for each run; "tape" is always among them.
 	Formats []string `mapstructure:"formats"`
 	// Compression of these files is "none" or "zstd".
@@ -79,6 +84,9 @@ type GateProfile struct {
 	Allow redact.Allow `mapstructure:"allow"`
 }
 
+// layouts are the values of Config.Layout.
+var layouts = map[string]deck.Layout{"": "", "files": deck.LayoutFiles, "reels": deck.LayoutReels}
+
 // Values of Config.Gate.
 const (
 	gateOn  = "on"
@@ -104,6 +112,7 @@ func createDefaultConfig() component.Config {
 	queue.Batch = configoptional.None[exporterhelper.BatchConfig]()
 	return &Config{
 		Formats:     slices.Clone(derive.DefaultFormats),
+		Reel:        reel.DefaultLimits,
 		Compression: "none",
 		Gate:        gateOn,
 		Bounds:      BoundsConfig{derive.DefaultBounds.Bytes, derive.DefaultBounds.Items, derive.DefaultBounds.Parts},
@@ -122,6 +131,14 @@ func (c *Config) Validate() error {
 	var errs []error
 	if err := validateDeck(c.Deck); err != nil {
 		errs = append(errs, err)
+	}
+	if _, ok := layouts[c.Layout]; !ok {
+		errs = append(errs, fmt.Errorf("layout must be files, reels or empty, got %q", c.Layout))
+	}
+	if err := c.Reel.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("reel: %w", err))
+	} else if c.Layout == "reels" && c.Timeout.Timeout > 0 && c.Timeout.Timeout <= c.Reel.MaxWait {
+		errs = append(errs, errors.New("timeout must be longer than reel::max_wait: a call waits for the reel that holds its traces"))
 	}
 	if !slices.Contains(c.Formats, "tape") {
 		errs = append(errs, errors.New("formats must contain \"tape\""))

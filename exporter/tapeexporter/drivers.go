@@ -3,9 +3,10 @@
 
 package tapeexporter // import "github.com/tapedeck/tapedeck/exporter/tapeexporter"
 
-// The storage services of every collector; the package allstores of the tape exporter has all.
+// The storage services of every collector, and the layout of reels; the package allstores of the tape exporter has all.
 import (
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/s3"
+	_ "github.com/tapedeck/tapedeck/internal/reel/view"
 )

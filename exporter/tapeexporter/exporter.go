@@ -30,6 +30,14 @@ import (
 // decides on concurrency. Without agentrun a batch may bring hundreds of traces, each a handful of round trips to the store.
 const writesPerCall = 8
 
+// reelWritesPerCall is the same for a deck of reels: traces that come together share an object, and wait for each other.
+const reelWritesPerCall = 512
+
+// writer is that of the layout of the deck.
+type writer interface {
+	Deliver(ctx context.Context, r derive.Request) (*derive.Stored, []derive.Written, error)
+}
+
 // logInterval keeps a bucket that nobody has made yet from filling the log. Every attempt is counted as a metric.
 const logInterval = time.Minute
 
@@ -45,7 +53,7 @@ type tapeExporter struct {
 	// waits for it waits no longer than its own context says.
 	opening chan struct{}
 	deck    *deck.Deck
-	writer  *derive.Writer
+	writer  writer
 
 	health health
 
@@ -68,7 +76,10 @@ func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &tapeExporter{cfg: cfg, rules: rules, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: deck.Open, opening: make(chan struct{}, 1)}, nil
+	open := func(ctx context.Context, url string) (*deck.Deck, error) {
+		return deck.OpenLayout(ctx, url, layouts[cfg.Layout])
+	}
+	return &tapeExporter{cfg: cfg, rules: rules, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: open, opening: make(chan struct{}, 1)}, nil
 }
 
 // openPatience is how long the start of the collector waits for a store that does not answer.
@@ -105,12 +116,15 @@ func (e *tapeExporter) shutdown(ctx context.Context) error {
 	}
 	e.stop()
 	e.sweeping.Wait()
+	if w, ok := e.writer.(*derive.ReelWriter); ok {
+		w.Close()
+	}
 	err := e.deck.Close()
 	e.deck, e.writer = nil, nil
 	return err
 }
 
-func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
+func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 	select {
 	case e.opening <- struct{}{}:
 		defer func() { <-e.opening }()
@@ -134,10 +148,15 @@ func (e *tapeExporter) writerOf(ctx context.Context) (*derive.Writer, error) {
 	}
 	d.Compress(compress)
 	e.deck = d
-	e.writer = derive.NewWriter(d, derive.Options{
+	options := derive.Options{
 		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,
 		Bounds: e.cfg.Bounds.bounds(), Warn: e.warn,
-	})
+	}
+	if d.Layout() == deck.LayoutReels {
+		e.writer = derive.NewReelWriter(d, options, e.cfg.Reel)
+	} else {
+		e.writer = derive.NewWriter(d, options)
+	}
 	e.sweep(d)
 	return e.writer, nil
 }
@@ -206,13 +225,17 @@ func (e *tapeExporter) pushTraces(ctx context.Context, td ptrace.Traces) error {
 	return consumererror.NewTraces(errors.Join(again...), pick(td, keep))
 }
 
-func (e *tapeExporter) writeAll(ctx context.Context, w *derive.Writer, groups []*group) []error {
+func (e *tapeExporter) writeAll(ctx context.Context, w writer, groups []*group) []error {
 	errs := make([]error, len(groups))
 	if len(groups) == 1 {
 		errs[0] = e.write(ctx, w, groups[0])
 		return errs
 	}
-	slots := make(chan struct{}, writesPerCall)
+	most := writesPerCall
+	if _, ok := w.(*derive.ReelWriter); ok {
+		most = reelWritesPerCall
+	}
+	slots := make(chan struct{}, most)
 	var wg sync.WaitGroup
 	for i, g := range groups {
 		slots <- struct{}{}
@@ -225,7 +248,7 @@ func (e *tapeExporter) writeAll(ctx context.Context, w *derive.Writer, groups []
 	return errs
 }
 
-func (e *tapeExporter) write(ctx context.Context, w *derive.Writer, g *group) (err error) {
+func (e *tapeExporter) write(ctx context.Context, w writer, g *group) (err error) {
 	defer derive.Recovered(&err, derive.ErrDefect, g.key.hex())
 	set := evidence.NewSet()
 	complete := g.isComplete()

@@ -8,4 +8,5 @@ import (
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/s3"
+	_ "github.com/tapedeck/tapedeck/internal/reel/view"
 )

@@ -61,7 +61,7 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 		return nil, nil, nil
 	}
 	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, target: target, state: deck.LocationState{Parts: []string{own}}, request: r, delivery: d}
-	if err := w.unite(ctx, s, own, r.Set); err != nil {
+	if err := w.unite(s, own, r.Set, w.partsOf(ctx, s)); err != nil {
 		return nil, nil, err
 	}
 	s.Placement = Placement{Area: deck.AreaRuns, Verdict: s.Set.Verdict(w.options.Replay)}

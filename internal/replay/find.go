@@ -147,6 +147,8 @@ func (r *Finder) resolveTo(ctx context.Context, ref string, to Reach, yield func
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && r.Deck != "":
 			return r.resolveID(ctx, ref, to, yield)
+		case errors.Is(err, fs.ErrNotExist) && runAddress(ref) != "":
+			return resolveFile(ctx, runAddress(ref), yield)
 		case errors.Is(err, fs.ErrNotExist) && IDForm.MatchString(ref):
 			return fmt.Errorf("%s is no file; to find a run by its id, name its deck with --deck", ref)
 		case err != nil:
@@ -207,13 +209,24 @@ func resolveFile(ctx context.Context, address string, yield func(Location) bool)
 	if err != nil {
 		return err
 	}
-	store, err := deck.OpenStore(ctx, ref.DeckURL)
+	store, err := deck.OpenFiles(ctx, ref.DeckURL)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	yield(Location{Ref: ref, Store: store})
 	return nil
+}
+
+// runAddress is the address of the tape that a REF names by its place in a deck, which need not be a file there: the tape itself, or the folder of its run.
+func runAddress(ref string) string {
+	base, query := SplitURL(ref)
+	for _, address := range []string{base + query, base + "/" + deck.TapeFile + query} {
+		if r, err := deck.ParseRef(address); err == nil && r.InDeck() {
+			return address
+		}
+	}
+	return ""
 }
 
 // resolveFolder takes the address of a folder that holds a tape, or of a deck. shown is the address without options.
@@ -231,6 +244,9 @@ func (r *Finder) resolveFolder(ctx context.Context, shown, address string, to Re
 		return err
 	}
 	if _, err := store.Get(ctx, deckMarker); errors.Is(err, deck.ErrNotFound) {
+		if at := runAddress(address); at != "" {
+			return resolveFile(ctx, at, yield)
+		}
 		return fmt.Errorf("%s %w", shown, ErrNoTapes)
 	} else if err != nil {
 		return err

@@ -1,0 +1,153 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/reel/view"
+)
+
+// recordings are some of the recorded runs.
+func recordings(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("../../testdata/corpus/agents/*/tool_error_retry.otlp.json")
+	if err != nil || len(all) < 20 {
+		t.Fatal(all, err)
+	}
+	slices.Sort(all)
+	return append(all[:20], forge)
+}
+
+// bothLayouts derives the same telemetry into a deck of files and one of reels.
+func bothLayouts(t *testing.T) (files, reels string) {
+	t.Helper()
+	folder := t.TempDir()
+	files, reels = filepath.Join(folder, "deck-a"), filepath.Join(folder, "deck-b")
+	var out [2]string
+	for i, deck := range []string{files, reels} {
+		layout := []string{"files", "reels"}[i]
+		got := tapedeck(t, append([]string{"derive", "--redact", "off", "--no-join", "--to", deck, "--layout", layout}, recordings(t)...)...)
+		if got.code != exitOK {
+			t.Fatal(got)
+		}
+		out[i] = strings.ReplaceAll(got.stdout, "deck-b", "deck-a")
+	}
+	if diff := cmp.Diff(out[0], out[1]); diff != "" {
+		t.Fatalf("derive reports other tapes:\n%s", diff)
+	}
+	return files, reels
+}
+
+// TestEveryCommandAnswersTheSameInBothLayouts: no command knows which one it has.
+func TestEveryCommandAnswersTheSameInBothLayouts(t *testing.T) {
+	files, reels := bothLayouts(t)
+	made := lines(t, tapedeck(t, "derive", "--redact", "off", "--no-join", "--to", files, recordings(t)[0], forge).stdout)
+	if len(made) < 2 {
+		t.Fatal(made)
+	}
+	url := strings.TrimPrefix(made[0].URL, "file://")
+	for _, args := range [][]string{
+		{"show", made[0].RunID, "--deck", "DECK"},
+		{"show", made[0].TraceID[:10], "--deck", "DECK", "--json"},
+		{"show", url},
+		{"show", filepath.Dir(url)},
+		{"show", "file://" + url},
+		{"verify", "DECK"},
+		{"verify", url},
+		{"verify", "DECK", "--secrets"},
+		{"replay", "DECK"},
+		{"replay", made[0].TraceID, "--deck", "DECK", "--ndjson"},
+		{"bisect", made[0].RunID, made[1].RunID, "--deck", "DECK"},
+		{"diff", made[0].RunID, made[1].RunID, "--deck", "DECK"},
+		{"match", made[0].RunID, made[1].RunID, "--deck", "DECK"},
+		{"export", made[0].RunID, "--deck", "DECK", "--format", "otlp", "-o", "-"},
+		{"export", made[0].RunID, "--deck", "DECK", "--format", "waza", "-o", "-"},
+		{"oracle", "lint", "DECK"},
+		{"oracle", "derive", made[0].RunID, "--deck", "DECK"},
+		{"doctor", "DECK"},
+		{"join", "DECK"},
+		{"gc", "DECK", "--days", "1"},
+		{"gc", "DECK", "--days", "30000", "--failure-days", "30000"},
+		{"show", "no-such-run", "--deck", "DECK"},
+		{"show", "ffffffff", "--deck", "DECK"},
+	} {
+		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
+			var got [2]result
+			missing := args[0] == "show" && (args[1] == "no-such-run" || args[1] == "ffffffff")
+			for i, deck := range []string{files, reels} {
+				with := slices.Clone(args)
+				for j := range with {
+					with[j] = strings.ReplaceAll(strings.ReplaceAll(with[j], "DECK", deck), files, deck)
+				}
+				got[i] = tapedeck(t, with...)
+				got[i].stdout, got[i].stderr = strings.ReplaceAll(got[i].stdout, reels, files), strings.ReplaceAll(got[i].stderr, reels, files)
+			}
+			if diff := cmp.Diff(got[0], got[1], cmp.AllowUnexported(result{})); diff != "" {
+				t.Errorf("%v answers\n%.3000s", args, diff)
+			}
+			if (got[0].code == exitFailed) != missing {
+				t.Errorf("%v: %v", args, got[0])
+			}
+			if got[0].stdout+got[0].stderr == "" && args[0] != "gc" && args[0] != "join" {
+				t.Errorf("%v says nothing", args)
+			}
+		})
+	}
+}
+
+// TestWhatIsCollectedLeavesTheReels: gc ends with the reels written again, or gone.
+func TestWhatIsCollectedLeavesTheReels(t *testing.T) {
+	files, reels := bothLayouts(t)
+	var sums [2]string
+	for i, address := range []string{files, reels} {
+		got := tapedeck(t, "gc", address, "--days", "1", "--yes")
+		if got.code != exitOK {
+			t.Fatal(got)
+		}
+		sums[i] = strings.ReplaceAll(got.stdout, reels, files)
+	}
+	if diff := cmp.Diff(len(strings.Split(sums[0], "\n")), len(strings.Split(sums[1], "\n"))); diff != "" {
+		t.Error(diff)
+	}
+	d, err := deck.Open(t.Context(), reels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	kept := 0
+	for entries, err := range view.Catalog(d).Walk(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept++; strings.Contains(sums[1], entries[0].TraceID) {
+			t.Errorf("a reel holds %s still", entries[0].TraceID)
+		}
+	}
+	if kept == 0 || !strings.Contains(sums[1], `"removed":true`) {
+		t.Errorf("%d are kept: %s", kept, sums[1])
+	}
+}
+
+func TestALayoutIsWhatItIs(t *testing.T) {
+	deck := t.TempDir() + "/deck"
+	if got := tapedeck(t, "derive", "--redact", "off", forge, "--to", deck, "--layout", "reels"); got.code != exitOK {
+		t.Fatal(got)
+	}
+	if got := tapedeck(t, "derive", "--redact", "off", forge, "--to", deck, "--layout", "files"); got.code != exitFailed || !strings.Contains(got.stderr, "it is a deck of reels, not of files") {
+		t.Error(got)
+	}
+	if got := tapedeck(t, "derive", "--redact", "off", forge, "--to", deck); got.code != exitOK {
+		t.Error("the layout of a deck is not taken from the deck:", got)
+	}
+	if got := tapedeck(t, "derive", "--redact", "off", forge, "--to", deck, "--layout", "x"); got.code != exitFailed || !strings.Contains(got.stderr, "--layout must be") {
+		t.Error(got)
+	}
+}
