@@ -19,13 +19,16 @@ import (
 )
 
 // reelRig is a rig on a deck of reels that has its marker.
-func reelRig(t *testing.T, name string) *rig {
+func reelRig(t *testing.T, name string, edit ...func(*Config)) *rig {
 	t.Helper()
 	mem.Drop(name)
 	r := newRig(t, "mem://"+name, func(c *Config) {
 		c.Layout = "reels"
 		c.Reel.MaxWait = 200 * time.Millisecond
 		c.Retry.Enabled = false
+		for _, edit := range edit {
+			edit(c)
+		}
 	})
 	decktest.MakeDeck(t, r.faults.Store, deck.LayoutReels)
 	r.start(t)
@@ -56,18 +59,24 @@ func runsOf(t *testing.T, url string) (runs []string) {
 }
 
 func TestTracesOfACallShareAReelAndNothingIsRead(t *testing.T) {
-	r := reelRig(t, "reels-call")
-	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(200, "acme"))) // the first write proves the storage
+	const all = 100
+	r := reelRig(t, "reels-call", func(c *Config) { c.Reel.MaxRuns, c.Reel.MaxWait = all, 50*time.Second })
 	r.faults.Reset()
 	td := ptrace.NewTraces()
-	for i := range byte(100) {
+	for i := range byte(all) {
 		agentTrace(td, i+1, "acme")
 	}
 	require.NoError(t, r.ConsumeTraces(t.Context(), td))
-	require.Equal(t, 1, r.faults.Count("put"), r.faults.Ops())
-	require.Equal(t, 1, len(r.faults.Ops()), r.faults.Ops())
+	var ops []decktest.Op
+	for _, op := range r.faults.Ops() {
+		if op.Key != "tapedeck.json" { // the first write of a process proves the storage on it
+			ops = append(ops, op)
+		}
+	}
+	require.Len(t, ops, 1)
+	require.Equal(t, "put", ops[0].Name)
 	r.stop(t)
-	require.Len(t, runsOf(t, "mem://reels-call"), 101)
+	require.Len(t, runsOf(t, "mem://reels-call"), all)
 }
 
 func TestAFailingTraceFailsAlone(t *testing.T) {
