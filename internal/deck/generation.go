@@ -4,6 +4,7 @@
 package deck
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -118,18 +119,17 @@ func (d *Deck) PutGeneration(ctx context.Context, location Location, gen Generat
 }
 
 func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generation, runs []RunFiles) (created bool, err error) {
-	type object struct {
-		key string
-		File
-	}
-	var siblings, tapes []object
 	layout, err := d.keys(ctx)
 	if err != nil {
 		return false, err
 	}
+	var siblings, tapes []NewObject
 	for _, run := range runs {
 		for _, f := range run.Files {
-			o := object{location.fileKey(layout, gen, run.Root, f.Name), f}
+			o := NewObject{Key: location.fileKey(layout, gen, run.Root, f.Name), Body: f.Body, ContentType: cmp.Or(f.ContentType, jsonType)}
+			if d.compress && mayBePacked(o.Key) && len(o.Body) <= MaxObjectBytes {
+				o = NewObject{Key: o.Key + packedSuffix, Body: compress(o.Body), ContentType: partType}
+			}
 			if f.Name == TapeFile {
 				tapes = append(tapes, o)
 			} else {
@@ -137,25 +137,10 @@ func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generat
 			}
 		}
 	}
-	byKey := func(a, b object) int { return strings.Compare(a.key, b.key) }
+	byKey := func(a, b NewObject) int { return strings.Compare(a.Key, b.Key) }
 	slices.SortFunc(siblings, byKey)
 	slices.SortFunc(tapes, byKey)
-	for _, o := range append(siblings, tapes...) {
-		contentType := o.ContentType
-		if contentType == "" {
-			contentType = jsonType
-		}
-		key, body := o.key, o.Body
-		if d.compress && mayBePacked(key) && len(body) <= MaxObjectBytes {
-			key, body, contentType = key+packedSuffix, compress(body), partType
-		}
-		isNew, err := d.store.PutNew(ctx, key, body, contentType)
-		if err != nil {
-			return created, err
-		}
-		created = created || isNew
-	}
-	return created, nil
+	return putAllNew(ctx, d.store, append(siblings, tapes...))
 }
 
 func checkRuns(runs []RunFiles) error {

@@ -120,6 +120,10 @@ func (u *unpacking) ListsByFolder() bool {
 	return ok && f.ListsByFolder()
 }
 
+func (u *unpacking) PutAllNew(ctx context.Context, objects []NewObject) (bool, error) {
+	return putAllNew(ctx, u.Store, objects)
+}
+
 func (u *unpacking) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
 	return GetRange(ctx, u.Store, key, offset, length)
 }

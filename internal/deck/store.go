@@ -60,6 +60,35 @@ type Store interface {
 	Close() error
 }
 
+// NewObject is an object to create.
+type NewObject struct {
+	Key         string
+	Body        []byte
+	ContentType string
+}
+
+// BatchStore is a Store in which several new objects cost less together than one by one.
+type BatchStore interface {
+	// PutAllNew is PutNew for objects in an order that holds whatever happens: an object is not there without those before it. created tells
+	// whether any was new.
+	PutAllNew(ctx context.Context, objects []NewObject) (created bool, err error)
+}
+
+// putAllNew creates objects in their order.
+func putAllNew(ctx context.Context, s Store, objects []NewObject) (created bool, err error) {
+	if b, ok := s.(BatchStore); ok {
+		return b.PutAllNew(ctx, objects)
+	}
+	for _, o := range objects {
+		isNew, err := s.PutNew(ctx, o.Key, o.Body, o.ContentType)
+		if err != nil {
+			return created, err
+		}
+		created = created || isNew
+	}
+	return created, nil
+}
+
 // OpenFunc opens a store from its parsed URL. The URL carries no user
 // information; the function must refuse options it does not know and must not
 // repeat option values in errors.

@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,6 +55,9 @@ type tree struct {
 	device uint64 // of the file system that the group syncs; 0 for none
 	folder *os.File
 }
+
+// holds tells whether a folder lies on the file system that the group syncs. Another one may be mounted there.
+func (t *tree) holds(folder *os.Root) bool { return t.device != 0 && t.device == deviceOf(folder) }
 
 // maxDurable bounds the memory of durable (some 10 MB of names).
 const maxDurable = 1 << 16
@@ -103,72 +107,157 @@ func blocked(folder string) bool {
 }
 
 func (s *store) PutNew(ctx context.Context, key string, body []byte, _ string) (bool, error) {
-	if err := deck.CheckPut(ctx, "file", key, body); err != nil {
-		return false, err
+	return s.PutAllNew(ctx, []deck.NewObject{{Key: key, Body: body}})
+}
+
+// PutAllNew makes the store a [deck.BatchStore]. The contents share a sync, and so do the names. A crash in between leaves no name of a later object
+// without those of the earlier ones where the file system keeps a journal, and that is where syncs are shared; elsewhere each object has its own.
+func (s *store) PutAllNew(ctx context.Context, objects []deck.NewObject) (created bool, err error) {
+	for _, o := range objects {
+		if err := deck.CheckPut(ctx, "file", o.Key, o.Body); err != nil {
+			return false, err
+		}
 	}
 	// A folder can vanish between two steps, when a Delete elsewhere empties it.
 	const attempts = 5
 	for attempt := 1; ; attempt++ {
-		created, err := s.tryPut(key, body)
+		isNew, err := s.tryPut(objects)
+		created = created || isNew
 		if err == nil {
 			return created, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) || attempt == attempts {
-			return false, fileError("put", key, err)
+		if errors.Is(err, errApart) {
+			for _, o := range objects {
+				one, err := s.PutAllNew(ctx, []deck.NewObject{o})
+				if err != nil {
+					return created, err
+				}
+				created = created || one
+			}
+			return created, nil
 		}
-		s.forget(path.Dir(key), attempt > 1)
+		if !errors.Is(err, fs.ErrNotExist) || attempt == attempts {
+			return false, fileError("put", objects[0].Key, err)
+		}
+		for _, o := range objects {
+			s.forget(path.Dir(o.Key), attempt > 1)
+		}
 	}
 }
 
-func (s *store) tryPut(key string, body []byte) (bool, error) {
+// pending is an object that is being written.
+type pending struct {
+	dir    string
+	folder *os.Root
+	name   string
+	fresh  []string // folders that are not durable yet
+	temp   string
+	file   *os.File // nil when the name is taken
+}
+
+func (s *store) tryPut(objects []deck.NewObject) (created bool, err error) {
 	root, err := s.openTree(true)
 	if err != nil {
 		return false, err
 	}
+	all := make([]*pending, 0, len(objects))
+	defer func() {
+		for _, p := range all {
+			err = errors.Join(err, p.end())
+		}
+	}()
+	written := false
+	for _, o := range objects {
+		p, err := s.prepare(root.Root, o.Key)
+		if p != nil {
+			for _, before := range all {
+				p.fresh = slices.DeleteFunc(p.fresh, func(dir string) bool { return slices.Contains(before.fresh, dir) })
+			}
+			all = append(all, p)
+		}
+		if err == nil && len(objects) > 1 && !root.holds(p.folder) {
+			err = errApart
+		}
+		if err == nil && p.file != nil {
+			written = true
+			_, err = p.file.Write(o.Body)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if written {
+		err := s.makeDurable(root, all, func(p *pending) error {
+			if p.file == nil {
+				return nil
+			}
+			return p.file.Sync()
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	for _, p := range all {
+		isNew, err := p.link()
+		if err != nil {
+			return created, err
+		}
+		created = created || isNew
+	}
+	// Also of names that are taken: their writer may not have come to the sync of the folder.
+	synced := ""
+	return created, s.makeDurable(root, all, func(p *pending) error {
+		if p.dir == synced {
+			return nil
+		}
+		synced = p.dir
+		return s.syncFolder(p.folder)
+	})
+}
+
+// prepare opens the folder of an object, and a temporary file in it unless the name is taken. What it returns has to be ended, also with an error.
+func (s *store) prepare(root *os.Root, key string) (*pending, error) {
 	dir, name := path.Split(key)
 	dir = path.Clean(dir)
-	fresh, err := s.makeFolders(root.Root, dir)
+	fresh, err := s.makeFolders(root, dir)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	// One walk down the path; everything else is relative to the folder.
 	folder, err := root.OpenRoot(dir)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	defer folder.Close()
-
+	p := &pending{dir: dir, folder: folder, name: name, fresh: fresh}
 	info, err := folder.Lstat(name)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return false, errNotAFile
+		return p, errNotAFile
 	case err == nil:
-		// Its writer may not have come to the sync of the folder.
-		return false, s.makeDurable(root, folder, fresh, func() error { return s.syncFolder(folder) })
+		return p, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return false, err
+		return p, err
 	}
-	return s.writeAndLink(root, folder, fresh, name, body)
+	p.temp = deck.TempPrefix + rand.Text()
+	if p.file, err = folder.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+		return p, err
+	}
+	// Held while the file is written. From then until it has its name a sweep may take it away, which tryPut takes for a folder that vanished.
+	_ = s.lock(p.file) // where there are no locks, a sweep goes by the age
+	return p, nil
 }
 
-// writeAndLink gives a complete, synced file its final name unless the name is
-// taken, and makes the name durable. The folders in fresh are not durable yet.
-func (s *store) writeAndLink(root *tree, folder *os.Root, fresh []string, name string, body []byte) (created bool, err error) {
-	temp := deck.TempPrefix + rand.Text()
-	f, err := folder.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+// link gives a complete, synced file its final name unless the name is taken.
+func (p *pending) link() (created bool, err error) {
+	if p.file == nil {
+		return false, nil
+	}
+	err = p.file.Close()
+	p.file = nil
 	if err != nil {
 		return false, err
 	}
-	// Held while the file is written. From then until it has its name a sweep may take it away, which tryPut takes for a folder that vanished.
-	_ = s.lock(f) // where there are no locks, a sweep goes by the age
-	remove := func() error { return ignoreNotExist(folder.Remove(temp)) }
-	if _, err = f.Write(body); err == nil {
-		err = s.makeDurable(root, folder, fresh, f.Sync)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return false, errors.Join(err, remove())
-	}
-	err = folder.Link(temp, name)
+	err = p.folder.Link(p.temp, p.name)
 	created = err == nil
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -176,10 +265,28 @@ func (s *store) writeAndLink(root *tree, folder *os.Root, fresh []string, name s
 	case errors.Is(err, syscall.EPERM), errors.Is(err, errors.ErrUnsupported):
 		err = errNoLinks
 	}
-	if err = errors.Join(err, remove()); err != nil {
-		return false, err
+	if err == nil {
+		err = p.removeTemp()
 	}
-	return created, s.makeDurable(root, folder, nil, func() error { return s.syncFolder(folder) })
+	return created, err
+}
+
+func (p *pending) removeTemp() error {
+	if p.temp == "" {
+		return nil
+	}
+	temp := p.temp
+	p.temp = ""
+	return ignoreNotExist(p.folder.Remove(temp))
+}
+
+// end lets go of what an object has open, and of a temporary file that did not get its name.
+func (p *pending) end() error {
+	var err error
+	if p.file != nil {
+		err = p.file.Close()
+	}
+	return errors.Join(err, p.removeTemp(), p.folder.Close())
 }
 
 func (s *store) Get(ctx context.Context, key string) ([]byte, error) {
@@ -366,34 +473,44 @@ func (s *store) makeFolders(root *os.Root, dir string) (fresh []string, err erro
 	return append(fresh, dir), nil
 }
 
-// makeDurable returns when fresh folders, and what own would sync in or of the
-// folder, are durable. Several writers do it as a group.
-func (s *store) makeDurable(root *tree, folder *os.Root, fresh []string, own func() error) error {
+// makeDurable returns when the fresh folders of objects, and what own would sync for each of them, are durable. Several writers do it as a
+// group.
+func (s *store) makeDurable(root *tree, all []*pending, own func(*pending) error) error {
 	if !s.sync {
 		return nil
 	}
 	each := func() error {
-		for _, dir := range fresh {
-			if err := s.syncPath(root.Root, path.Dir(dir)); err != nil {
+		for _, p := range all {
+			for _, dir := range p.fresh {
+				if err := s.syncPath(root.Root, path.Dir(dir)); err != nil {
+					return err
+				}
+			}
+			if err := own(p); err != nil {
 				return err
 			}
 		}
-		return own()
+		return nil
 	}
-	sync := func(each func() error) error { return each() }
-	if root.device != 0 && root.device == deviceOf(folder) { // else another file system is mounted there
-		sync = root.group.sync
+	sync := root.group.sync
+	for _, p := range all {
+		if !root.holds(p.folder) {
+			sync = func(each func() error) error { return each() }
+		}
 	}
 	if err := sync(each); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.durable)+len(fresh) > maxDurable {
-		clear(s.durable)
-	}
-	for _, dir := range fresh {
-		s.durable[dir] = struct{}{}
+	for _, p := range all {
+		if len(s.durable)+len(p.fresh) > maxDurable {
+			clear(s.durable)
+		}
+		for _, dir := range p.fresh {
+			s.durable[dir] = struct{}{}
+		}
+		p.fresh = nil
 	}
 	return nil
 }
@@ -443,6 +560,7 @@ func (s *store) syncFile(folder *os.File) error {
 
 var (
 	errNotAFile = errors.New("something that is not a file has this name")
+	errApart    = errors.New("these objects have to be written one by one")
 	errNoLinks  = errors.New("this file system has no hard links, which create-only writes need")
 )
 

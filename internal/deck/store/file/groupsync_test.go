@@ -149,3 +149,68 @@ func TestPutsShareTheirSyncs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The files of one run are as many syncs as one file.
+func TestObjectsOfOneBatchShareTheirSyncs(t *testing.T) {
+	for _, journal := range []bool{true, false} {
+		s := &store{folder: t.TempDir(), sync: true, lock: lockTemp, now: time.Now, durable: map[string]struct{}{}}
+		root, err := s.openTree(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if root.device = deviceOf(root.Root); root.device == 0 {
+			t.Skip("folders have no device on this system")
+		}
+		var wholes atomic.Int64
+		root.group.whole = func() error { wholes.Add(1); return nil }
+		if !journal { // the order of names is not kept there: one by one
+			root.device, root.group.whole = 0, nil
+		}
+		const writers, files = 32, 5
+		var wg sync.WaitGroup
+		for i := range writers {
+			wg.Go(func() {
+				var batch []deck.NewObject
+				for n := range files {
+					batch = append(batch, deck.NewObject{Key: fmt.Sprintf("a/%d/%d/%d", i, n/3, n), Body: []byte("body")})
+				}
+				if created, err := s.PutNew(t.Context(), batch[0].Key, batch[0].Body, ""); err != nil || !created {
+					t.Error(created, err)
+				}
+				for _, want := range []bool{true, false} {
+					if created, err := s.PutAllNew(t.Context(), batch); err != nil || created != want {
+						t.Errorf("%v, %v", created, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := wholes.Load(); n > 5*writers/2 { // two steps for the first object, two for the batch, one for its repetition
+			t.Errorf("%d syncs for %d batches", n, writers)
+		}
+		found := 0
+		for o, err := range s.List(t.Context(), "") {
+			if body, getErr := s.Get(t.Context(), o.Key); err != nil || getErr != nil || string(body) != "body" {
+				t.Errorf("%s: %q, %v, %v", o.Key, body, err, getErr)
+			}
+			found++
+		}
+		if found != writers*files || len(abandonedKeys(t, s, "")) != 0 {
+			t.Errorf("%d objects", found)
+		}
+		if created, err := s.PutAllNew(t.Context(), []deck.NewObject{{Key: "b/1"}, {Key: "../x"}}); created || !errors.Is(err, deck.ErrBadKey) {
+			t.Error(created, err)
+		}
+		if _, err := s.Get(t.Context(), "b/1"); !errors.Is(err, deck.ErrNotFound) {
+			t.Error("one of a batch that is refused is there")
+		}
+		// Something in the way of the second one: the first may be there, and nothing is left over.
+		if _, err := s.PutAllNew(t.Context(), []deck.NewObject{{Key: "c/1"}, {Key: "a/1"}}); err == nil || !deck.IsPermanent(err) {
+			t.Error(err)
+		}
+		if left := abandonedKeys(t, s, ""); len(left) != 0 {
+			t.Error(left)
+		}
+	}
+}

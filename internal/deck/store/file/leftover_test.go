@@ -79,10 +79,6 @@ func TestWhatADeadWriterLeftIsFoundReadAndSwept(t *testing.T) {
 
 func TestTemporaryFileOfALivingWriterStays(t *testing.T) {
 	d, s, dir := leavings(t)
-	root, err := s.openTree(true)
-	if err != nil {
-		t.Fatal(err)
-	}
 	// Every write passes here between the temporary file and its name; the sweep comes then.
 	swept := 0
 	lock := s.lock
@@ -98,7 +94,7 @@ func TestTemporaryFileOfALivingWriterStays(t *testing.T) {
 		}
 		return err
 	}
-	if created, err := s.writeAndLink(root, root.Root, nil, "x", []byte("body")); err != nil || !created || swept != 0 {
+	if created, err := s.PutNew(t.Context(), "x", []byte("body"), ""); err != nil || !created || swept != 0 {
 		t.Errorf("created: %v, %d swept, %v", created, swept, err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {

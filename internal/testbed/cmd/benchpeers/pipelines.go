@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -138,14 +140,21 @@ func (p pipeline) config(s settings) string {
 
 // inTapes counts the spans that the tapes of a deck say they were made from.
 func inTapes(folder string) (spans int, err error) {
-	err = files(folder, tape.TapeFile, func(body []byte) error {
+	count := func(body []byte) error {
 		t, err := tape.Read(body)
 		if err == nil {
 			spans += t.Sources.Spans
 		}
 		return err
-	})
-	return spans, err
+	}
+	err = files(folder, tape.TapeFile, count)
+	return spans, errors.Join(err, files(folder, tape.TapeFile+".zst", func(packed []byte) error {
+		body, err := deck.Unpack(packed)
+		if err != nil {
+			return err
+		}
+		return count(body)
+	}))
 }
 
 // inObjects counts the spans of compressed OTLP objects.
