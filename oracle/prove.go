@@ -119,6 +119,8 @@ type want struct {
 	model *tape.Event
 	index int // among the tool calls of the response
 	id    string
+	// argless says that the response was recorded without the arguments, so that those of the event stand for them.
+	argless bool
 }
 
 type prover struct {
@@ -196,6 +198,9 @@ func (p *prover) expected() []want {
 			}
 			if e := events[i]; e != nil {
 				w.caller = e.Caller
+				if c.Args.IsAbsent() {
+					w.hash, w.argless = e.ArgsHash, true
+				}
 				byEvent[e.Seq] = w
 			} else if !structuredOutput(m, c.Name) {
 				eventless = append(eventless, w)

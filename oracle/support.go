@@ -42,7 +42,7 @@ func (p *prover) recorded(v *judged) bool {
 			return false // what was shown is only a part of it: the record may have put something around
 		}
 	}
-	return v.model != nil || p.fits(event)
+	return v.model != nil && !v.argless || p.fits(event)
 }
 
 // fits reports that the arguments of a call can be those of a tool with its name: no recorded definition of it says otherwise.

@@ -187,7 +187,7 @@ var FindingKinds = []FindingKind{
 	{CodeArgsEmpty, SeverityInfo, "the recorded arguments are empty or null; they stand as {}"},
 	{CodeArgsMissing, SeverityWarning, "no record holds the arguments of the call"},
 	{CodeArgsDiffer, SeverityInfo, "the tool received other arguments than the model asked for; they stand in executed_args"},
-	{CodeBigInt, SeverityInfo, "an integer beyond 2^53 is kept digit by digit; a span rounded it, or a double would"},
+	{CodeBigInt, SeverityInfo, "an integer of 2^53 or more is kept digit by digit; a program that holds numbers as doubles, as JavaScript does, may have rounded it before it was recorded"},
 	{CodeResultMissing, SeverityWarning, "no record holds the result of the call"},
 	{CodeResultRecovered, SeverityInfo, "the result is taken from a later model request, or from a record beside the span"},
 	{CodeResultRewritten, SeverityInfo, "a later model request shows the result in another form than the tool returned it: encoded otherwise, in an envelope, cut, masked or in part"},

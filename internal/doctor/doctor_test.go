@@ -186,6 +186,14 @@ func TestNoSettingIsNamedForContentThatIsThere(t *testing.T) {
 	}
 }
 
+// ADK since 2.13 records no content unless it is told to, and "true" sends it to log records alone.
+func TestAdviceForADKIsWhatItsCurrentReleaseTakes(t *testing.T) {
+	r := diagnosed(t, "gcp.vertex.agent", "call_llm", "gen_ai.operation.name", "generate_content", "gen_ai.system", "gcp.vertex.agent", "gen_ai.request.model", "gemini-2.5-flash")
+	if m, ok := find(r, tape.CodeContentAbsent); !ok || !strings.Contains(m.Fix, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestTracesWithContentAndWithoutATapeAreExplained(t *testing.T) {
 	m, ok := find(diagnosed(t, "pipeline", "haystack.component.run", "haystack.component.name", "joiner", "haystack.component.output", `{"text":"the answer"}`), CodeNoTape)
 	if !ok || m.Count != 1 || !strings.Contains(m.Fix, "HAYSTACK_CONTENT_TRACING_ENABLED") {

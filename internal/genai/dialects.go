@@ -314,6 +314,8 @@ func Read(s *dialect.Source) *dialect.Observation {
 		more.Class, more.Notes = o.Class, nil
 		o.Fill(more)
 	}
+	o.Args.LabelMasks()
+	o.Result.LabelMasks()
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && read[len(read)-1] == generic.Unknown {
 		generic.LabelRounded(o)
 	}

@@ -139,7 +139,7 @@ func (b *builder) modelCall(k *call) tape.Event {
 		b.finding(codeOf(o.ResponseLabel), k.seq, "response.message", "the answer is not whole")
 	case k.response != nil && damage(k.response) != "":
 		e.Provenance["response.message"] = damage(k.response)
-		b.finding(codeOf(damage(k.response)), k.seq, "response.message", "a part of the answer is not whole")
+		b.finding(lossCode(damage(k.response), maskedIn(k.response)), k.seq, "response.message", "a part of the answer is not whole")
 	case k.response == nil && !failed:
 		e.Provenance["response.message"] = tape.Missing
 		b.finding(tape.CodeContentAbsent, k.seq, "response.message", "neither the span nor a later request holds the answer")
@@ -178,6 +178,11 @@ func damage(m *message) tape.Label {
 		}
 	}
 	return ""
+}
+
+// maskedIn reports a message that the producer masked in part.
+func maskedIn(m *message) bool {
+	return slices.ContainsFunc(m.parts, func(p genai.Part) bool { return p.Masked })
 }
 
 func (b *builder) external(seq int, field string, m *message) {

@@ -63,6 +63,7 @@ type collector struct {
 	transcripts                       map[*call]transcript
 	recovered                         *messages          // of model calls that no span reports
 	returned                          map[*call]*message // what agents answered whose calls no span reports
+	nothing                           map[string]bool    // see takesNothing
 }
 
 func collect(f *fragment) *collector {

@@ -4,6 +4,7 @@
 package reconstruct_test
 
 import (
+	"slices"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -400,5 +401,66 @@ func TestResultOfAnIDThatTwoTurnsUseIsNotGuessedAfterTheHistoryWasCompacted(t *t
 		if e.Type == tape.EventToolCall && !e.Result.IsAbsent() {
 			t.Errorf("the call of %s got %s", e.Args.JSON(), e.Result.JSON())
 		}
+	}
+}
+
+// Some instrumentations leave {} out. The definition of the tool, or another record, tells that it was called without arguments.
+func TestEmptyArgumentsThatWereLeftOut(t *testing.T) {
+	const takes, takesNothing = `[{"type":"function","name":"now","parameters":{"type":"object","properties":{"zone":{"type":"string"}}}}]`,
+		`[{"type":"function","name":"now","parameters":{"type":"object","properties":{}}}]`
+	for _, c := range []struct {
+		name, asked, recorded, tools, want string
+		served                             bool
+	}{
+		{"asked for with {}", `,"arguments":{}`, "", "", "{}", true},
+		{"asked for with an empty text", `,"arguments":""`, "", "", "{}", true},
+		{"null in both places", `,"arguments":null`, "null", "", "{}", true},
+		{"in the span alone", "", "{}", "", "{}", true},
+		{"nowhere, and the tool takes none", "", "", takesNothing, "{}", true},
+		{"nowhere, and the tool takes some", "", "", takes, "null", false},
+		{"nowhere, and nothing tells what it takes", "", "", "", "null", false},
+	} {
+		ask := `{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"now"` + c.asked + `}]}`
+		tools := []any{}
+		if c.tools != "" {
+			tools = append(tools, "gen_ai.tool.definitions", c.tools)
+		}
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask), tools...)
+		tr.tool("now", 3, 1, 11, 12, "c1", c.recorded, "noon")
+		tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("c1", "noon")), list(says("end")))
+		tp := the(t, tr.runs(t))
+		if got := tp.Events[1].Args.JSON(); got != c.want || tp.Fidelity.Replayable.Tools != c.served {
+			t.Errorf("%s: arguments %s, served %v; want %s, %v (%v)", c.name, got, tp.Fidelity.Replayable.Tools, c.want, c.served, codes(tp))
+		}
+		if missing := slices.Contains(codes(tp), "args_missing@2"); missing == c.served {
+			t.Errorf("%s: args_missing %v", c.name, missing)
+		}
+	}
+}
+
+// JavaScript stores 2^53+1 as 2^53: the first integer that it may have rounded is 2^53 itself.
+func TestIntegersThatJavaScriptRoundsAreNamed(t *testing.T) {
+	for number, want := range map[string]bool{"9007199254740991": false, "9007199254740992": true, "9007199254740993": true, "18446744073709552000": true, "-9007199254740992": true, "1e300": false} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("end")))
+		tr.tool("f", 3, 1, 11, 12, "", `{"id":`+number+`}`, "r")
+		tp := the(t, tr.runs(t))
+		if got := slices.Contains(codes(tp), "big_int@2"); got != want || tp.Events[1].Args.Get("id").Text() != number {
+			t.Errorf("%s: named %v, want %v; kept as %s", number, got, want, tp.Events[1].Args.JSON())
+		}
+	}
+
+	exact, rounded := `{"id":9007199254740993}`, `{"id":9007199254740992}` // what the model asked for, what the tool received
+	ask := asks(call("c1", "f", exact))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("f", 3, 1, 11, 12, "c1", rounded, "r")
+	tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("c1", "r")), list(says("end")))
+	if e := the(t, tr.runs(t)).Events[1]; e.Args.JSON() != exact || e.ArgsHash != oracle.HashText(exact) {
+		t.Errorf("arguments %s, hash %s", e.Args.JSON(), e.ArgsHash)
 	}
 }

@@ -161,6 +161,17 @@ func (b *builder) times() {
 	r.StartedAt, r.EndedAt, r.DurationMS = instant(start), instant(max(start, end)), milliseconds(max(start, end)-start)
 }
 
+// whole labels a text of the run in which the producer replaced something. It returns false for one that is a mask as a whole, which is no value.
+func (b *builder) whole(p tape.Provenance, field, text string) bool {
+	c := genai.Content{Value: exactjson.StringValue(text)}
+	if c.LabelMasks(); c.Label != "" {
+		_, name, _ := strings.Cut(field, ".")
+		p[name] = c.Label
+		b.finding(tape.CodeMasked, 0, field, "the producer masked it, or a part of it")
+	}
+	return c.Label != tape.Masked
+}
+
 // goesOn reports a request with an answer of an earlier turn before what the user asked last.
 func goesOn(request []*message) bool {
 	answered := false
@@ -216,7 +227,9 @@ func (b *builder) input() {
 			switch {
 			case label == "" && list == tape.Recovered:
 				in.Provenance["user_message"] = tape.Recovered
-			case label != "":
+			case !b.whole(in.Provenance, "input.user_message", text):
+				in.UserMessage = nil
+			case label != "" && in.Provenance["user_message"] == "":
 				in.Provenance["user_message"] = label
 				b.finding(codeOf(label), 0, "input.user_message", "the user's message is not whole")
 			}
@@ -226,7 +239,7 @@ func (b *builder) input() {
 	if system == "" && root != nil {
 		system = partsText(root.obs.System)
 	}
-	if system != "" {
+	if b.whole(in.Provenance, "input.system_prompt", system) && system != "" {
 		in.SystemPrompt = &system
 		sum := sha256.Sum256([]byte(system))
 		b.tape.Config.SystemPromptSHA256 = hex.EncodeToString(sum[:])
@@ -236,7 +249,10 @@ func (b *builder) input() {
 			in.UserMessage = &text
 		}
 	}
-	if in.UserMessage == nil {
+	if in.UserMessage != nil && in.Provenance["user_message"] == "" && !b.whole(in.Provenance, "input.user_message", *in.UserMessage) {
+		in.UserMessage = nil
+	}
+	if in.UserMessage == nil && in.Provenance["user_message"] == "" {
 		label, code := tape.Missing, tape.CodeContentAbsent
 		if firstModel != nil && firstModel.obs.RequestLabel == tape.Truncated {
 			label, code = tape.Truncated, tape.CodeTruncated
@@ -484,7 +500,12 @@ func (b *builder) finish() {
 		out.Error = r.Error
 	}
 	out.Status = string(r.Status)
-	if out.Text == nil && r.Status != tape.StatusError {
+	switch {
+	case out.Text != nil:
+		if !b.whole(out.Provenance, "output.text", *out.Text) {
+			out.Text = nil
+		}
+	case r.Status != tape.StatusError:
 		if last != nil && last.response != nil && hasToolCall(last.response) && textOf(last.response) == "" {
 			b.finding(tape.CodeContentAbsent, 0, "output.text", "the last response asks for tools and holds no text")
 		} else {

@@ -70,6 +70,10 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	case askedLabel == "":
 		b.finding(tape.CodeArgsDiffer, k.seq, "args", "the response asked for other arguments than the tool span holds")
 	}
+	if !source.Present() && label == "" && b.calls.takesNothing(e.Name) {
+		source, label = genai.Content{Value: exactjson.ObjectValue()}, tape.Recovered
+		b.finding(tape.CodeArgsEmpty, k.seq, "args", "no record holds arguments, and the recorded definition of the tool takes none")
+	}
 	if !source.Present() {
 		e.Provenance["args"] = tape.Missing
 		b.finding(tape.CodeArgsMissing, k.seq, "args", "no record holds the arguments")
@@ -98,9 +102,25 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 		b.finding(tape.CodeArgsNotJSON, k.seq, "args", "the arguments are text that is not JSON")
 	}
 	if e.Args.HasBigInt() {
-		b.finding(tape.CodeBigInt, k.seq, "args", "an integer beyond 2^53 stands in the arguments")
+		b.finding(tape.CodeBigInt, k.seq, "args", "an integer of 2^53 or more stands in the arguments; a program that holds numbers as doubles may have rounded it")
 	}
 	e.ArgsHash = tape.ArgsHash(e.Args)
+}
+
+// takesNothing reports that the recorded definitions of a tool have no parameters: whatever it was called with is {}.
+func (c *collector) takesNothing(name string) bool {
+	if c.nothing == nil {
+		c.nothing = map[string]bool{}
+		for _, m := range c.models {
+			for _, t := range m.obs.Tools {
+				properties, more := t.Parameters.Get("properties"), t.Parameters.Get("additionalProperties")
+				none := properties.Kind() == exactjson.Object && properties.Len() == 0 && more.Kind() != exactjson.Object && !more.True()
+				before, known := c.nothing[t.Name]
+				c.nothing[t.Name] = none && (before || !known)
+			}
+		}
+	}
+	return c.nothing[name]
 }
 
 // compareArgs keeps what the tool received when it is not what was asked for.
@@ -201,7 +221,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	if !e.Result.IsAbsent() {
 		e.ResultSHA256 = e.AnswerSHA256()
 		if e.Result.HasBigInt() {
-			b.finding(tape.CodeBigInt, k.seq, "result", "an integer beyond 2^53 stands in the result")
+			b.finding(tape.CodeBigInt, k.seq, "result", "an integer of 2^53 or more stands in the result; a program that holds numbers as doubles may have rounded it")
 		}
 	}
 }

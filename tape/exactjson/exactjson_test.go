@@ -97,8 +97,8 @@ func TestIntegersBeyondDoublesKeepTheirDigits(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", literal, got, want)
 		}
 	}
-	big, small := parse(t, `{"a":[9007199254740993]}`), parse(t, `[9007199254740992,1e300,-1]`)
-	if !big.HasBigInt() || small.HasBigInt() || FloatValue(1e17).HasBigInt() {
+	big, small := parse(t, `{"a":[9007199254740993]}`), parse(t, `[9007199254740991,1e300,-1]`)
+	if !big.HasBigInt() || !parse(t, `-9007199254740992`).HasBigInt() || small.HasBigInt() || FloatValue(1e17).HasBigInt() {
 		t.Error("HasBigInt")
 	}
 }

@@ -243,7 +243,7 @@ func (v Value) Equal(w Value) bool {
 	}
 }
 
-// HasBigInt reports whether an integer beyond ±2^53 lies anywhere in the value: a double cannot hold it.
+// HasBigInt reports whether an integer of ±2^53 or more lies anywhere in the value: a double stands for several of them.
 func (v Value) HasBigInt() bool {
 	if v.kind == Number {
 		return isBigInt(v.text)

@@ -179,7 +179,7 @@ func isBigInt(literal string) bool {
 			return false
 		}
 	}
-	return len(digits) > 16 || digits > "9007199254740992"
+	return len(digits) > 16 || digits >= "9007199254740992"
 }
 
 // canonicalNumber returns the canonical literal, "" for a number out of range.

@@ -61,13 +61,15 @@ func Structure(v exactjson.Value) (exactjson.Value, bool) {
 // Args decodes recorded tool arguments. A string is JSON, else a Python literal, else it stays text.
 func Args(v exactjson.Value) Content {
 	if v.Kind() != exactjson.String {
-		return Content{Value: v}
+		c := Content{Value: v}
+		c.LabelMasks()
+		return c
 	}
 	text := v.Str()
 	c := Content{Value: v, Text: text, Label: LabelOf(text)}
 	if parsed, err := exactjson.Parse(strings.TrimSpace(text)); err == nil {
 		c.Value = parsed
-		if maskedInside(parsed) {
+		if masksIn(parsed) != "" {
 			c.Label, c.Masked = tape.Lossy, true
 		}
 		if parsed.Kind() == exactjson.String {
@@ -131,7 +133,7 @@ var ForgeMarker = regexp.MustCompile(`…\[truncated:(\d+)\]$`)
 
 // LabelOf returns masked for a text that a producer replaced as a whole, truncated for one that it cut, and "" for any other.
 func LabelOf(text string) tape.Label {
-	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, "[Scrubbed due to '") {
+	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, scrubbed) && scrubbedForm.FindString(text) == text {
 		return tape.Masked
 	}
 	if n := len(text); n > 0 && n > 20 && (text[n-1] == ']' || text[n-1] == '.') {
@@ -165,13 +167,57 @@ func ForgeCut(text string) (prefix string, whole int, cut bool) {
 	return text[:at+m[0]], whole, true
 }
 
-// maskedInside reports that a whole leaf of a value is a mask, or a mask behind the word that names the scheme of a credential.
-func maskedInside(v exactjson.Value) bool {
-	if v.Kind() == exactjson.String {
-		scheme, credential, ok := strings.Cut(v.Str(), " ")
-		return LabelOf(v.Str()) == tape.Masked || ok && len(scheme) <= 10 && exactMasks[credential]
+// scrubbed begins what Logfire writes in place of a value whose name or text speaks of a secret; the attribute logfire.scrubbed lists where.
+const scrubbed = "[Scrubbed due to "
+
+var scrubbedForm = regexp.MustCompile(`\[Scrubbed due to (?:'[^']*'|"[^"]*")\]`)
+
+// maskHints are parts of all masks, so that other values cost a search only.
+var maskHints = []string{"REDACTED", "readacted", "FILTERED", scrubbed}
+
+// masksIn returns masked for a value that a producer replaced as a whole, and lossy for one in which it replaced something: a whole leaf, a
+// credential behind the word that names its scheme, or words that no text has by chance. Texts that are JSON or Python literals are looked into.
+func masksIn(v exactjson.Value) tape.Label {
+	if v.Kind() != exactjson.String {
+		if slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return masksIn(m.Value) != "" }) {
+			return tape.Lossy
+		}
+		return ""
 	}
-	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return maskedInside(m.Value) })
+	text := v.Str()
+	if !slices.ContainsFunc(maskHints, func(hint string) bool { return strings.Contains(text, hint) }) {
+		return ""
+	}
+	if LabelOf(text) == tape.Masked {
+		return tape.Masked
+	}
+	scheme, credential, ok := strings.Cut(text, " ")
+	inside := ok && len(scheme) <= 10 && exactMasks[credential] || scrubbedForm.MatchString(text)
+	if inner, ok := ParseStructure(text); ok && !inside {
+		inside = masksIn(inner) != ""
+	} else if inner, lossy, ok := Python(text); ok && !lossy && !inside {
+		inside = masksIn(inner) != ""
+	}
+	if inside {
+		return tape.Lossy
+	}
+	return ""
+}
+
+// LabelMasks labels content that a producer masked, as a whole or in part.
+func (c *Content) LabelMasks() {
+	if c.Label == "" {
+		c.Label = masksIn(c.Value)
+		c.Masked = c.Label == tape.Lossy
+	}
+}
+
+// labelText labels a part by its text: masked, as a whole or in part, or cut.
+func (p *Part) labelText() {
+	if p.Label = LabelOf(p.Text); p.Label == "" {
+		p.Label = masksIn(exactjson.StringValue(p.Text))
+		p.Masked = p.Label == tape.Lossy
+	}
 }
 
 // TextArray makes a JSON array of texts.

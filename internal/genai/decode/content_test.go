@@ -35,6 +35,7 @@ func TestArgumentsAreDecodedWithoutLoss(t *testing.T) {
 		{"masked", `__REDACTED__`, `"__REDACTED__"`, tape.Masked, false},
 		{"a masked leaf", `{"key":"[REDACTED]","x":1}`, `{"key":"[REDACTED]","x":1}`, tape.Lossy, true},
 		{"a masked credential", `{"Authorization":"Bearer [REDACTED]"}`, `{"Authorization":"Bearer [REDACTED]"}`, tape.Lossy, true},
+		{"scrubbed", `{"key":"it was [Scrubbed due to 'auth'] before"}`, `{"key":"it was [Scrubbed due to 'auth'] before"}`, tape.Lossy, true},
 		{"a leaf that speaks of a mask", `{"key":"the word [REDACTED] in it"}`, `{"key":"the word [REDACTED] in it"}`, "", false},
 		{"cut by Gemini CLI", `{"x":"aaaaaaaaaaaaaaaaaaaaaa...[TRUNCATED: original length 20000]`, `"{\"x\":\"aaaaaaaaaaaaaaaaaaaaaa...[TRUNCATED: original length 20000]"`, tape.Truncated, false},
 	} {

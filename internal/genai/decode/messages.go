@@ -42,7 +42,7 @@ func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) 
 			return nil, false
 		}
 		p := TextPart(v.Str())
-		p.Label = LabelOf(v.Str())
+		p.labelText()
 		return []Message{{Role: role, Parts: []Part{p}}}, true
 	case exactjson.Array:
 		return messageList(v, role, depth)
@@ -324,6 +324,10 @@ func ResultPart(id, name string, result exactjson.Value, isError bool) Part {
 	}
 	if p.Result.Kind() == exactjson.String {
 		p.Label = LabelOf(p.Result.Str())
+	}
+	if p.Label == "" {
+		p.Label = masksIn(p.Result)
+		p.Masked = p.Label == tape.Lossy
 	}
 	return p
 }

@@ -26,13 +26,15 @@ func Parts(body exactjson.Value) []Part {
 			return nil
 		}
 		p := TextPart(body.Str())
-		p.Label = LabelOf(body.Str())
+		p.labelText()
 		return []Part{p}
 	case exactjson.Array:
 		var parts []Part
 		for _, m := range body.Members() {
 			if m.Value.Kind() == exactjson.String {
-				parts = append(parts, TextPart(m.Value.Str()))
+				p := TextPart(m.Value.Str())
+				p.labelText()
+				parts = append(parts, p)
 				continue
 			}
 			p, _ := PartOf(m.Value)
@@ -75,7 +77,7 @@ func PartOf(v exactjson.Value) (Part, bool) {
 	case "text", "textBlock", "input_text", "output_text":
 		if t := v.First("content", "text"); t.Kind() == exactjson.String || t.IsAbsent() {
 			p := TextPart(t.Str())
-			p.Label = LabelOf(t.Str())
+			p.labelText()
 			return p, true
 		}
 	case "refusal":
@@ -137,7 +139,7 @@ func untypedPart(v exactjson.Value) (Part, bool) {
 			return Part{Part: tape.Part{Type: tape.PartReasoning, Text: t.Str()}}, true
 		}
 		p := TextPart(t.Str())
-		p.Label = LabelOf(t.Str())
+		p.labelText()
 		return p, true
 	}
 	return DataPart(v), false

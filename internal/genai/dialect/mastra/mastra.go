@@ -129,11 +129,7 @@ func readMastra(s *dialect.Source, o *dialect.Observation) {
 // mastraDamage labels a decoded value in which Mastra's filter replaced a field, or whose integers are beyond what JavaScript holds:
 // results are parsed and written again.
 func mastraDamage(c *decode.Content) {
-	switch {
-	case c.Label != "":
-	case strings.Contains(c.Value.JSON(), `"[REDACTED]"`):
-		c.Label, c.Masked = tape.Lossy, true
-	case roundedInJS(c.Value):
+	if c.LabelMasks(); c.Label == "" && roundedInJS(c.Value) {
 		c.Label = tape.Lossy
 	}
 }
