@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +24,7 @@ import (
 // The test program is also an agent, which the tests of record and replay run: it asks a model over HTTP, counts apples, and emits spans.
 // It knows nothing of tapedeck but the variables that every agent can read.
 const (
-	agentVariable = "TAPEDECK_TEST_AGENT" // the mode: oracle, live, silent, hang, orphan or server
+	agentVariable = "TAPEDECK_TEST_AGENT" // the mode: oracle, live, silent, hang, orphan, escape or server
 	stockVariable = "TAPEDECK_TEST_STOCK" // what the tool counts
 	placeVariable = "TAPEDECK_TEST_PLACE" // the port of a server, the file for the process id of an orphan
 )
@@ -40,6 +41,17 @@ func runAgent(mode string) error {
 			return err
 		}
 		return os.WriteFile(os.Getenv(placeVariable), []byte(strconv.Itoa(child.Process.Pid)), 0o600)
+	case "escape":
+		tryToGetOut(os.Getenv(placeVariable))
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), agentVariable+"=escape-child")
+		if err := child.Run(); err != nil {
+			return err
+		}
+		mode = "oracle"
+	case "escape-child":
+		tryToGetOut(os.Getenv(placeVariable))
+		return nil
 	case "server":
 		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			question, err := io.ReadAll(r.Body)
@@ -63,6 +75,19 @@ func runAgent(mode string) error {
 		fmt.Println(answer)
 	}
 	return err
+}
+
+// tryToGetOut sends a word to each of the addresses, NETWORK ADDRESS with blanks between. Whether it arrives is for the other end to say.
+func tryToGetOut(addresses string) {
+	of := strings.Fields(addresses)
+	for i := 0; i+1 < len(of); i += 2 {
+		conn, err := net.DialTimeout(of[i], of[i+1], time.Second)
+		if err != nil {
+			continue
+		}
+		_, _ = conn.Write([]byte("out"))
+		_ = conn.Close()
+	}
 }
 
 // testAgent is one run.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
@@ -43,7 +45,7 @@ type rerunFlags struct {
 	allowLive             []string
 	compare               string
 	markdown, html, junit string
-	printEnv              bool
+	printEnv, lockdown    bool
 }
 
 func (f *rerunFlags) add(cmd *cobra.Command) {
@@ -62,6 +64,7 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.html, "html", "", "write both runs side by side, as a page, to this file")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
 	flags.BoolVar(&f.printEnv, "print-env", false, "print the variables that the command would get, and end")
+	flags.BoolVar(&f.lockdown, "require-lockdown", false, "run all of it in a network namespace with nothing but a loopback; Linux only")
 	f.match.add(cmd)
 	f.redactionFlags.add(cmd)
 }
@@ -71,6 +74,8 @@ type rerunning struct {
 	*replaying
 	f        *rerunFlags
 	argv     []string
+	args     []string // the whole command line
+	stdin    io.Reader
 	input    rerun.Input
 	level    compare.Level
 	source   *tape.Tape
@@ -98,6 +103,8 @@ func (r *rerunning) check(refs []string) (err error) {
 		return fmt.Errorf("--answer %q is unknown: want telemetry, stdout or http", f.answer)
 	case f.answer == "http" && r.input.Kind != "http":
 		return errors.New("--answer http needs --input http:…")
+	case f.lockdown && (remote(refs[0]) || remote(r.flags.Deck) || remote(f.to)):
+		return errors.New("--require-lockdown leaves no way to a deck on the network; copy the tape to a folder")
 	case f.timeout <= 0 || f.grace <= 0:
 		return errors.New("--timeout and --grace must be positive")
 	case r.flags.bisect != "" || len(r.flags.failOn) > 0:
@@ -109,8 +116,22 @@ func (r *rerunning) check(refs []string) (err error) {
 	return nil
 }
 
+// remote reports an address that is reached over the network.
+func remote(address string) bool {
+	return strings.Contains(address, "://") && !strings.HasPrefix(address, "file://")
+}
+
 func (r *rerunning) run(ctx context.Context, refs []string) error {
 	if err := r.check(refs); err != nil {
+		return err
+	}
+	if inside, err := lockdown.Enter(); err != nil {
+		return err
+	} else if r.f.lockdown && !inside {
+		code, err := lockdown.Run(ctx, r.args, r.stdin, r.stdout, r.stderr)
+		if err == nil && code != exitOK {
+			err = &exitError{code: code}
+		}
 		return err
 	}
 	var err error
@@ -233,7 +254,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		said := stdout.String()
 		answered = &said
 	}
-	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Exit: exit, Tagged: c.tagged, Tools: []rerun.ToolCall{}}
+	report = &rerun.Report{Lockdown: r.f.lockdown, ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Exit: exit, Tagged: c.tagged, Tools: []rerun.ToolCall{}}
 	tapes, err := r.derive(ctx, d, c)
 	if err != nil {
 		return nil, nil, err

@@ -61,6 +61,7 @@ type Report struct {
 	URL         string           `json:"url,omitempty"`      // of its tape, where it is kept
 	Command     []string         `json:"command"`
 	Exit        Exit             `json:"exit"`
+	Lockdown    bool             `json:"lockdown"` // there was no network but a loopback
 	Checks      []Check          `json:"checks"`
 	Tools       []ToolCall       `json:"tools"`
 	Model       modelstub.Report `json:"model"`
