@@ -67,26 +67,25 @@ func BenchmarkResend(b *testing.B) {
 }
 
 func measureForgetting(b *testing.B, r *Redactor, list ...ptrace.Traces) {
-	measureWith(b, func(to ptrace.Traces) {
-		r.Remember(true) // what was remembered is forgotten
-		r.Traces(to, nil)
-	}, list...)
+	forget := func() { r.Remember(true) }
+	measureWith(b, forget, func(to ptrace.Traces) { r.Traces(to, nil) }, list...)
 }
 
 func measure(b *testing.B, r *Redactor, list ...ptrace.Traces) {
-	measureWith(b, func(to ptrace.Traces) {
+	measureWith(b, func() {}, func(to ptrace.Traces) {
 		if r != nil {
 			r.Traces(to, nil)
 		}
 	}, list...)
 }
 
-func measureWith(b *testing.B, redact func(ptrace.Traces), list ...ptrace.Traces) {
+func measureWith(b *testing.B, prepare func(), redact func(ptrace.Traces), list ...ptrace.Traces) {
 	b.ReportAllocs()
 	used, spans, size, i := int64(0), 0, 0, 0
 	for b.Loop() {
 		td := list[i%len(list)]
 		i++
+		prepare()
 		began := cpuTime()
 		to := ptrace.NewTraces()
 		td.CopyTo(to)

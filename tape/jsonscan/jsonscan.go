@@ -42,6 +42,11 @@ type Scanner struct {
 // New returns a scanner of what begins at an offset of a text.
 func New(text string, at int) *Scanner { return &Scanner{text: text, at: at} }
 
+// Resume returns a scanner of a text that begins with an array, behind one of the elements: what stands before at has been read.
+func Resume(text string, at int) *Scanner {
+	return &Scanner{text: text, at: at, stack: []byte{'['}, state: wantMore}
+}
+
 type state uint8
 
 const (
@@ -64,6 +69,11 @@ func (s *Scanner) Want() string { return s.want }
 // Valid reports whether a text is a sequence of one or more JSON values.
 func Valid(text string) bool {
 	s := Scanner{text: text}
+	return s.Valid()
+}
+
+// Valid reports whether the rest of the text is valid, and not empty. It reads it.
+func (s *Scanner) Valid() bool {
 	for n := 0; ; n++ {
 		switch s.Next().Kind {
 		case Bad:

@@ -6,6 +6,7 @@ package detect
 import (
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -73,38 +74,49 @@ const (
 	cleanStream                 // the joined pieces of a stream, of each sureness
 
 	cleanLines = cleanStream + cleanUse(flowText) + 1 // the documents of a stream, one behind the other
+	cleanMark  = cleanLines + 1                       // the whole blocks before the end of an element of an array: where that is
+	cleanBegin = cleanLines + 2                       // the begin of an array, up to the end of an element
 )
 
 // cleanKey returns the key of a text under a name, zero if it is not remembered.
 func (p *Walk) cleanKey(use cleanUse, s string, k *Name) (key cleanKey) {
 	t := p.r.clean
+	p.blocks = p.blocks[:0]
 	if t == nil || len(s) < minClean {
 		return key
 	}
-	context := cleanContext{length: len(s), use: use, nested: nestedFor(p.nested, len(s)), sure: p.sure, facts: k.facts}
+	return p.cleanKeyOf(use, t.sums(s, [2]uint64{}, &p.blocks), len(s), k)
+}
+
+// cleanKeyOf is cleanKey for a text whose sums and length are known.
+func (p *Walk) cleanKeyOf(use cleanUse, sums [2]uint64, length int, k *Name) (key cleanKey) {
+	context := cleanContext{length: length, use: use, nested: nestedFor(p.nested, length), sure: p.sure, facts: k.facts}
 	if k.service {
 		context.named, context.name = p.nested+len(p.path) > 0, p.path.lastName()
 	}
-	sums := t.sums(s)
 	for i := range key {
 		context.sum = sums[i]
-		key[i] = maphash.Comparable(t.seeds[i], context) | 1
+		key[i] = maphash.Comparable(p.r.clean.seeds[i], context) | 1
 	}
 	return key
 }
 
-// sums hashes a text under both secrets, a part after the other, so that the second hash finds the part in the first-level cache.
-func (t *cleanTable) sums(s string) (sums [2]uint64) {
-	const part, prime = 8 << 10, 0x9e3779b97f4a7c15
-	for {
-		n := min(len(s), part)
+// cleanBlock is how much of a text is hashed under both secrets, one after the other, so that the second finds it in the first-level cache.
+const cleanBlock = 4 << 10
+
+// sums hashes a text that goes on behind one with these sums. It appends to blocks what they are behind each whole block.
+func (t *cleanTable) sums(s string, sums [2]uint64, blocks *[][2]uint64) [2]uint64 {
+	const prime = 0x9e3779b97f4a7c15
+	for s != "" {
+		n := min(len(s), cleanBlock)
 		for i := range sums {
 			sums[i] = bits.RotateLeft64(sums[i]*prime, 29) + maphash.String(t.seeds[i], s[:n])
 		}
-		if s = s[n:]; s == "" {
-			return sums
+		if s = s[n:]; n == cleanBlock {
+			*blocks = append(*blocks, sums)
 		}
 	}
+	return sums
 }
 
 // cleanContext is all that a verdict depends on.
@@ -122,12 +134,17 @@ type cleanContext struct {
 
 // knownClean says whether a text is known, and counts it as it was counted when it was searched.
 func (p *Walk) knownClean(key cleanKey) bool {
-	e, known := p.r.clean.find(key)
-	if !known && p.trusted != nil {
-		e, known = p.trusted.find(key)
-	}
+	e, known := p.known(key)
 	p.count(e)
 	return known
+}
+
+// known looks for an entry, also in the memory that is trusted.
+func (p *Walk) known(key cleanKey) (e cleanEntry, known bool) {
+	if e, known = p.r.clean.find(key); !known && p.trusted != nil {
+		e, known = p.trusted.find(key)
+	}
+	return e, known
 }
 
 // count counts what a text was counted as that is known.
@@ -169,23 +186,121 @@ func (p *Walk) counted() counted {
 	return counted{p.rep.Leaves, p.rep.Bytes, p.rep.found, p.budget, p.cuts}
 }
 
-// learnClean remembers a text if nothing was found since before. what was counted since is counted again when the text is met again.
+// learnClean remembers a text if nothing was found since before. What was counted since is counted again when the text is met again.
 func (p *Walk) learnClean(key cleanKey, before counted) {
-	now := p.counted()
-	if key == (cleanKey{}) || now.found != before.found || now.cuts != before.cuts {
+	if key == (cleanKey{}) {
 		return
 	}
-	e := cleanEntry{key, uint32(now.leaves - before.leaves), uint32(now.bytes - before.bytes), uint32(before.budget - now.budget)}
-	if e.bytes >= 1<<31 || e.searched >= 1<<31 {
-		return
+	if e, ok := p.counted().since(before); ok {
+		e.sum = key
+		p.r.clean.put(e)
 	}
-	shard := &p.r.clean.shards[key[0]>>58]
+}
+
+// since is what was counted since before. It is false if something was found since.
+func (now counted) since(before counted) (e cleanEntry, ok bool) {
+	e = cleanEntry{leaves: uint32(now.leaves - before.leaves), bytes: uint32(now.bytes - before.bytes), searched: uint32(before.budget - now.budget)}
+	return e, now.found == before.found && now.cuts == before.cuts && e.bytes < 1<<31 && e.searched < 1<<31
+}
+
+// put remembers an entry, unless it is the one that was met last.
+func (t *cleanTable) put(e cleanEntry) {
+	shard := &t.shards[e.sum[0]>>58]
 	shard.Lock()
 	defer shard.Unlock()
 	if shard.buckets == nil {
 		shard.buckets = make([][cleanWays]cleanEntry, cleanBuckets)
 	}
-	bucket := &shard.buckets[key[0]>>1%cleanBuckets]
-	copy(bucket[1:], bucket[:cleanWays-1])
+	bucket := &shard.buckets[e.sum[0]>>1%cleanBuckets]
+	if bucket[0].sum != e.sum {
+		copy(bucket[1:], bucket[:cleanWays-1])
+	}
 	bucket[0] = e
+}
+
+// A conversation that is sent again has grown: the array of its messages begins with the elements that are known. So begins of arrays are remembered too,
+// up to the ends of elements: of each block of the text the last one. Where that is stands in an entry of its own under the whole blocks before it.
+//
+// Such a begin says nothing about the elements behind it: in it nothing was found, no stream goes on behind it, and it does not announce the next element.
+
+// element is the end of an element of an array.
+type element struct {
+	end, index int
+	entry      cleanEntry // what was counted up to there
+}
+
+// elements are the ends of elements of the array that a text begins with.
+type elements struct {
+	known  element     // where the reading begins; the zero element if nothing is known
+	blocks [][2]uint64 // the sums of the text behind each whole block; nil: nothing is remembered any more
+	key    *Name       // under which the text stands
+	nested int         // how deep it lies
+	before counted     // what was counted before it
+	last   element     // the last end, which is not remembered yet
+}
+
+// elementsOf returns what is known of a text that may be an array and has just been asked for as a whole.
+func (p *Walk) elementsOf(s string, k *Name) elements {
+	of := elements{key: k, nested: p.nested, before: p.counted()}
+	if s[0] != '[' || len(p.blocks) == 0 {
+		return of
+	}
+	of.blocks = slices.Clone(p.blocks)
+	for n := len(of.blocks); n > 0; n-- {
+		mark, ok := p.known(p.markKey(&of, n))
+		if end := n*cleanBlock + int(mark.leaves); ok && end < len(s) && s[end] == ',' {
+			if e, ok := p.known(p.beginKey(&of, s, end)); ok {
+				of.known = element{end, int(mark.bytes), e}
+				of.last = of.known
+				break
+			}
+		}
+	}
+	return of
+}
+
+// markKey is the key under which it stands where the last element ends that begins in the first n blocks, beginKey that of the array up to there.
+func (p *Walk) markKey(of *elements, n int) cleanKey {
+	return p.cleanKeyOf(cleanMark, of.blocks[n-1], n*cleanBlock, of.key)
+}
+
+func (p *Walk) beginKey(of *elements, s string, end int) cleanKey {
+	n := end / cleanBlock
+	var none [][2]uint64
+	return p.cleanKeyOf(cleanBegin, p.r.clean.sums(s[n*cleanBlock:end], of.blocks[n-1], &none), end, of.key)
+}
+
+// ended notes the end of an element of the array top. It remembers the one before, if that was the last of its block.
+func (p *Walk) ended(of *elements, s string, end int, top *frame) {
+	e, ok := p.counted().since(of.before)
+	for _, piece := range p.pieces[top.pieces:] {
+		ok = ok && piece.flow == flowNone
+	}
+	if !ok { // now or of any later element
+		p.learnBegin(of, s)
+		of.blocks = nil
+		return
+	}
+	p.pieces = p.pieces[:top.pieces] // none of them is one
+	if top.announced != nil {
+		return
+	}
+	if of.last.end/cleanBlock < end/cleanBlock {
+		p.learnBegin(of, s)
+	}
+	of.last = element{end, p.path[len(p.path)-1].index, e}
+}
+
+// learnBegin remembers the array up to the last end that was noted.
+func (p *Walk) learnBegin(of *elements, s string) {
+	end := of.last.end
+	if n := end / cleanBlock; n > 0 && n <= len(of.blocks) && end > of.known.end {
+		nested := p.nested
+		p.nested = of.nested
+		e := of.last.entry
+		e.sum = p.beginKey(of, s, end)
+		p.r.clean.put(e)
+		p.r.clean.put(cleanEntry{sum: p.markKey(of, n), leaves: uint32(end - n*cleanBlock), bytes: uint32(of.last.index)})
+		p.nested = nested
+	}
 }

@@ -41,8 +41,8 @@ func isValueName(name string) bool {
 	return false
 }
 
-// document returns the edits of a valid JSON text, or of several, one behind the other.
-func (p *Walk) document(s string, k *Name) (edits []edit) {
+// document returns the edits of a valid JSON text, or of several, one behind the other. Elements that are known are not read.
+func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	r := jsonscan.New(s, 0)
 	base, pieces := len(p.path), len(p.pieces)
 	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta})
@@ -56,7 +56,28 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 		p.path, p.pieces = p.path[:base], p.pieces[:pieces]
 		p.arrays, p.base, p.lines, p.delta, p.salt = outer.arrays, outer.base, outer.lines, outer.delta, outer.salt
 	}()
+	open := func(object bool, index int) {
+		// Members of an object are named by their own keys; elements of an array by that of the array.
+		key := frames[len(frames)-1].key
+		frames = append(frames, frame{key: key, object: object, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
+		if object && (key.secret || key.credential) { // "adminPassword": {"value": "…"}
+			frames[len(frames)-1].announced = key
+		}
+		p.path = append(p.path, step{index: index, array: !object})
+		p.delta = p.delta || key.delta
+		if !object {
+			p.arrays++
+		}
+	}
+	if of.known.end > 0 {
+		r = jsonscan.Resume(s, of.known.end)
+		p.count(of.known.entry)
+		open(false, of.known.index)
+	}
 	for {
+		if of.blocks != nil && r.Depth() == 1 && r.Offset() > of.last.end {
+			p.ended(of, s, r.Offset(), &frames[1])
+		}
 		t := r.Next()
 		top := &frames[len(frames)-1]
 		if !top.object && len(frames) > 1 && t.Kind != jsonscan.Close {
@@ -66,17 +87,7 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 		case jsonscan.End, jsonscan.Bad:
 			return p.amend(edits, 0, p.streams(pieces))
 		case jsonscan.Open:
-			object := s[t.Start] == '{'
-			// Members of an object are named by their own keys; elements of an array by that of the array.
-			frames = append(frames, frame{key: top.key, object: object, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
-			if object && (top.key.secret || top.key.credential) { // "adminPassword": {"value": "…"}
-				frames[len(frames)-1].announced = top.key
-			}
-			p.path = append(p.path, step{index: -1, array: !object})
-			p.delta = p.delta || top.key.delta
-			if !object {
-				p.arrays++
-			}
+			open(s[t.Start] == '{', -1)
 		case jsonscan.Close:
 			if !top.object {
 				edits = p.amend(edits, top.edits, p.streams(top.pieces))
@@ -87,6 +98,10 @@ func (p *Walk) document(s string, k *Name) (edits []edit) {
 			p.delta = top.delta
 			frames = frames[:len(frames)-1]
 			p.path = p.path[:len(p.path)-1]
+			if of.blocks != nil && len(frames) == 1 {
+				p.learnBegin(of, s)
+				of.blocks = nil
+			}
 		case jsonscan.Key:
 			name, v := decoded(s, t)
 			p.path[len(p.path)-1].name = name

@@ -309,7 +309,7 @@ func (p *Walk) lineStream(pieces []*streamPiece) (changed []pieceEdits) {
 	// What a document holds by itself is found again here, and is counted twice where the documents are cut.
 	q := &Walk{r: p.r, rep: &Report{located: p.rep.located}, path: slices.Clone(p.path), identity: p.identity, again: true, sure: p.sure, inherited: p.inherited,
 		nested: p.nested + 1, budget: searchBudget(lines)}
-	edits := q.document(lines, k)
+	edits := q.document(lines, k, &elements{})
 	if len(edits) == 0 && p.inherited == nil {
 		p.learnClean(known, p.counted())
 	}

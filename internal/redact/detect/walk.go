@@ -70,6 +70,8 @@ type Walk struct {
 	// budget is how many bytes may still be searched. Text between hits is searched again; text that is nothing but hits, one made
 	// visible by the next, would be searched without end, and is replaced whole.
 	budget int
+	// blocks are the sums of the text that was asked for last, see cleanTable.sums.
+	blocks [][2]uint64
 	// nested is how many JSON texts the current one lies in.
 	nested int
 	// trusted is the memory of another detector, see Trust.
@@ -167,8 +169,15 @@ func (p *Walk) value(s string, k *Name) []edit {
 	if k.protocol && len(p.user) == 0 && machineID(s) {
 		return nil
 	}
-	if p.nested < maxNested && looksLikeJSON(s) && jsonscan.Valid(s) {
-		return p.within(s, k)
+	if p.nested < maxNested && looksLikeJSON(s) {
+		of := p.elementsOf(s, k)
+		r := jsonscan.New(s, 0)
+		if of.known.end > 0 {
+			r = jsonscan.Resume(s, of.known.end)
+		}
+		if r.Valid() {
+			return p.within(s, k, &of)
+		}
 	}
 	if k.secret && p.r.on.rules.secretKey != none {
 		from := authScheme(s, 0, len(s))
@@ -193,13 +202,13 @@ func (p *Walk) value(s string, k *Name) []edit {
 }
 
 // within returns the edits of a text that is JSON. All leaves of JSON under the name of a secret are secret, whatever their names.
-func (p *Walk) within(s string, k *Name) []edit {
+func (p *Walk) within(s string, k *Name, of *elements) []edit {
 	outer := p.inherited
 	if k.secret {
 		p.inherited = k
 	}
 	p.nested++
-	edits := p.document(s, k)
+	edits := p.document(s, k, of)
 	p.nested--
 	p.inherited = outer
 	return edits
@@ -258,7 +267,7 @@ func (p *Walk) text(s string, k *Name) (edits []edit) {
 			key = p.r.Named(name)
 		}
 		p.nested++
-		for _, e := range p.document(s[at:end], key) {
+		for _, e := range p.document(s[at:end], key, &elements{}) {
 			edits = append(edits, edit{e.start + at, e.end + at, e.text})
 		}
 		p.nested--
@@ -330,7 +339,7 @@ func (p *Walk) eventStream(s string, docs [][2]int, k *Name) (edits []edit) {
 	}
 	edits = p.plain(edits, s, from, len(s), k)
 	p.nested++
-	for _, e := range p.document(lines.String(), k) {
+	for _, e := range p.document(lines.String(), k, &elements{}) {
 		i, found := slices.BinarySearch(begins, e.start)
 		if !found {
 			i--

@@ -1,0 +1,153 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
+
+// plainText is text of words in which nothing is found.
+func plainText(rnd *rand.Rand, n int) string {
+	words := strings.Fields("the agent reads a file then plans the next step and runs all tests \"again\" because one of them failed early line\\n42 caf\u00e9")
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(words[rnd.IntN(len(words))])
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+// Of a conversation that has grown, only the new turns are read: in an array that is a value, and in one that lies in a string of JSON.
+func TestOfAGrownConversationOnlyTheNewTurnsAreRead(t *testing.T) {
+	d := masking(t)
+	rnd := rand.New(rand.NewPCG(6, 6))
+	var turns []any
+	for range 60 {
+		turns = append(turns, map[string]any{"role": "user", "parts": []any{map[string]any{"type": "text", "content": plainText(rnd, 900)}}},
+			map[string]any{"role": "tool", "parts": []any{map[string]any{"type": "tool_call_response", "response": plainText(rnd, 900)}}})
+		text, err := json.Marshal(turns)
+		require.NoError(t, err)
+		p := d.Walk(nil)
+		p.path = append(p.path, step{name: "gen_ai.input.messages"})
+		k := d.Named("gen_ai.input.messages")
+		p.cleanKey(cleanLeaf, string(text), k)
+		known := p.elementsOf(string(text), k).known
+		previous, err := json.Marshal(turns[:len(turns)-2])
+		require.NoError(t, err)
+		if len(previous) > cleanBlock {
+			require.Equal(t, len(previous)-1, known.end)
+			require.Equal(t, len(turns)-3, known.index)
+		} else {
+			require.Zero(t, known.end)
+		}
+		require.Equal(t, string(text), d.Walk(nil).Value("gen_ai.input.messages", string(text)))
+	}
+}
+
+// What is known of the begin of an array does not change what is found behind it: secrets, streams that go on from element to element, options before their
+// values, other documents behind the array, texts that are no JSON in the end.
+func TestKnownBeginsOfArraysChangeNothing(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	secret := "ghp_FAKEfake0000FAKEfake0000FAKEfake0000"
+	element := func() any {
+		switch rnd.IntN(12) {
+		case 0:
+			return map[string]any{"delta": secret[:20] + plainText(rnd, 40)}
+		case 1:
+			return map[string]any{"delta": plainText(rnd, 700) + secret[:rnd.IntN(40)]}
+		case 2:
+			return "--password"
+		case 3:
+			return secret[rnd.IntN(20):]
+		case 4:
+			return plainText(rnd, 200)
+		case 5:
+			return map[string]any{"content": "key " + secret[:20]}
+		case 6:
+			return map[string]any{"role": "user", "content": "key " + secret[:20]}
+		case 7:
+			return 4111111111111111
+		case 8:
+			return []any{"a", map[string]any{"name": "API_KEY"}, plainText(rnd, 300)}
+		default:
+			return map[string]any{"role": "tool", "content": plainText(rnd, 1500), "id": rnd.IntN(1 << 30)}
+		}
+	}
+	names := []string{"gen_ai.input.messages", "content", "token", "delta", "args", "openai"}
+	differed, began := 0, 0
+	known, plain := masking(t), masking(t)
+	plain.Remember(false)
+	for range 12 {
+		known.Remember(true) // and forget
+		name := names[rnd.IntN(len(names))]
+		var list []any
+		for range 30 {
+			for range 1 + rnd.IntN(3) {
+				e := element()
+				if rnd.IntN(3) > 0 { // most runs hold nothing for some time
+					e = map[string]any{"role": "user", "content": plainText(rnd, 1200)}
+				}
+				list = append(list, e)
+			}
+			b, err := json.Marshal(list)
+			require.NoError(t, err)
+			text := string(b)
+			switch rnd.IntN(8) {
+			case 0:
+				text += "\n" + text
+			case 1:
+				text = text[:len(text)-1] // cut
+			case 2:
+				text = text[:len(text)-1] + `,]`
+			case 3:
+				text = fmt.Sprintf(`{"messages":%s}`, text)
+			case 4:
+				b, _ := json.Marshal([]any{string(b), "x"})
+				text = string(b)
+			}
+			got, want := &Report{located: true}, &Report{located: true}
+			out := plain.Walk(want).Value(name, text)
+			require.Equal(t, out, known.Walk(got).Value(name, text))
+			require.Equal(t, want.places, got.places)
+			require.Equal(t, []int64{want.Leaves, want.Bytes, want.Numbers}, []int64{got.Leaves, got.Bytes, got.Numbers})
+			if out != text {
+				differed++
+			}
+			p := known.Walk(nil)
+			p.path = append(p.path, step{name: name})
+			p.cleanKey(cleanLeaf, text, known.Named(name))
+			if p.elementsOf(text, known.Named(name)).known.end > 0 {
+				began++
+			}
+		}
+	}
+	require.Greater(t, differed, 30)
+	require.Greater(t, began, 30)
+}
+
+// An option at the end of a list says what the element behind it is, also when the list is known up to there.
+func TestAKnownBeginOfAnArrayAnnouncesNothing(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 8))
+	d := masking(t)
+	list := []any{}
+	for range 8 {
+		list = append(list, map[string]any{"role": "user", "content": plainText(rnd, 1000)})
+	}
+	value := func(list []any) string {
+		text, err := json.Marshal(list)
+		require.NoError(t, err)
+		return d.Walk(nil).Value("args", string(text))
+	}
+	list = append(list, "--password")
+	require.NotContains(t, value(list), token.Mask)
+	require.Contains(t, value(append(list, "correct horse")), `"--password","`+token.Mask)
+}
