@@ -62,6 +62,7 @@ func newRoot() *cobra.Command {
 		newGC(),
 		newImport(),
 		newJoin(),
+		newLs(),
 		newMatch(),
 		newOracle(),
 		newRecord(),
@@ -73,6 +74,7 @@ func newRoot() *cobra.Command {
 		newServe(),
 		newShow(),
 		newSpool(),
+		newStats(),
 		newVerify(),
 		newVersion(),
 	)

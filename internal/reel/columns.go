@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -128,3 +129,44 @@ func (f *File) content(ctx context.Context, name string, group int, row int64) (
 }
 
 var _ parquet.WriterOption = schema
+
+// Value returns a narrow column of a row: a string, int64, float64, bool, time.Time or []string, or nil where it is null. ok is false if there is no such column.
+func (m *Meta) Value(name string) (value any, ok bool) {
+	i := slices.IndexFunc(columns, func(c column) bool { return c.name == name && !slices.Contains(wideColumns, name) })
+	if i < 0 {
+		return nil, false
+	}
+	switch v := reflect.ValueOf(m).Elem().Field(columns[i].field[1]).Interface().(type) {
+	case string:
+		if v == "" {
+			return nil, true
+		}
+		return v, true
+	case []string:
+		if len(v) == 0 {
+			return nil, true
+		}
+		return v, true
+	case *int64:
+		if v == nil {
+			return nil, true
+		}
+		return *v, true
+	case *float64:
+		if v == nil {
+			return nil, true
+		}
+		return *v, true
+	case int64:
+		switch {
+		case v == 0:
+			return nil, true
+		case strings.HasSuffix(name, "_at"):
+			return time.UnixMicro(v).UTC(), true
+		}
+		return v, true
+	case bool:
+		return v, true
+	}
+	return nil, false
+}

@@ -1,0 +1,458 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/replay"
+)
+
+// runFilter chooses among the runs of a deck.
+type runFilter struct {
+	named        map[string]*string // column → --flag
+	is           []string
+	since, until string
+	area         string
+	now          func() time.Time
+
+	tests []func(*reel.Meta) bool
+}
+
+// filterFlags are the columns that have a flag of their own.
+var filterFlags = []struct{ flag, column, usage string }{
+	{"agent", "agent", "the agent"}, {"service", "service", "the service"}, {"tool", "tools", "a tool that was called"},
+	{"status", "status", "how the run ended: ok, error, …"}, {"grade", "grade", "what the tape is good for"}, {"finding", "findings", "the code of a finding"},
+	{"model", "models", "a model that was called"}, {"tenant", "tenant", "the tenant"}, {"replay-of", "replay_of", "the run that the run replays"},
+}
+
+func (f *runFilter) add(cmd *cobra.Command) {
+	f.named, f.now = map[string]*string{}, time.Now
+	for _, n := range filterFlags {
+		f.named[n.column] = cmd.Flags().String(n.flag, "", n.usage)
+	}
+	cmd.Flags().StringArrayVar(&f.is, "is", nil, "COLUMN=VALUE, of any column; a list has it among its values (may be repeated)")
+	cmd.Flags().StringVar(&f.since, "since", "", "started at this time or later: 2026-11-20, 2026-11-20T12:00:00Z, or an age such as 36h or 7d")
+	cmd.Flags().StringVar(&f.until, "until", "", "started before this time")
+	cmd.Flags().StringVar(&f.area, "area", "", "runs, joined, replays or undecided; all if it is not given")
+}
+
+// check makes the tests of the flags.
+func (f *runFilter) check() error {
+	f.tests = nil
+	for column, want := range f.named {
+		if *want != "" {
+			f.tests = append(f.tests, isTest(column, *want))
+		}
+	}
+	for _, text := range f.is {
+		column, want, ok := strings.Cut(text, "=")
+		if _, known := (&reel.Meta{}).Value(column); !ok || !known {
+			return fmt.Errorf("--is %q: want COLUMN=VALUE with one of %s", text, strings.Join(reel.Columns(), ", "))
+		}
+		f.tests = append(f.tests, isTest(column, want))
+	}
+	if f.area != "" && !slices.Contains(deck.Areas(), deck.Area(f.area)) {
+		return fmt.Errorf("--area must be runs, joined, replays or undecided, not %q", f.area)
+	}
+	for i, text := range []string{f.since, f.until} {
+		if text == "" {
+			continue
+		}
+		at, err := parseWhen(text, f.now())
+		if err != nil {
+			return fmt.Errorf("--%s: %w", []string{"since", "until"}[i], err)
+		}
+		limit := at.UnixMicro()
+		f.tests = append(f.tests, func(m *reel.Meta) bool { return m.StartedAt != 0 && (m.StartedAt >= limit) == (i == 0) })
+	}
+	return nil
+}
+
+// isTest tells whether a column is a value, or has it.
+func isTest(column, want string) func(*reel.Meta) bool {
+	return func(m *reel.Meta) bool {
+		v, _ := m.Value(column)
+		if list, ok := v.([]string); ok {
+			return slices.Contains(list, want)
+		}
+		return v != nil && cell(v) == want || v == nil && want == ""
+	}
+}
+
+// parseWhen reads a time, a day, or an age.
+func parseWhen(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	var days int
+	if _, err := fmt.Sscanf(text, "%dd", &days); err == nil && text == fmt.Sprintf("%dd", days) && days >= 0 && days < 36500 {
+		return now.AddDate(0, 0, -days), nil
+	}
+	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
+		return now.Add(-age), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time (2026-11-20, 2026-11-20T12:00:00Z) and no age (36h, 7d)", text)
+}
+
+// runs walks the runs that the filter takes. What cannot be read is said, and counted in failed.
+func (f *runFilter) runs(ctx context.Context, d *deck.Deck, stderr io.Writer, failed *int) iter.Seq2[view.Run, error] {
+	want := func(l deck.Location) bool {
+		return (f.area == "" || string(l.Area) == f.area) && l.Of(*f.named["tenant"])
+	}
+	return func(yield func(view.Run, error) bool) {
+		for r, err := range view.Runs(ctx, d, want) {
+			if err != nil {
+				if isStoreError(err) && !errors.Is(err, deck.ErrCorrupt) || ctx.Err() != nil {
+					yield(r, err)
+					return
+				}
+				*failed++
+				complain(stderr, err)
+				continue
+			}
+			if !slices.ContainsFunc(f.tests, func(test func(*reel.Meta) bool) bool { return !test(&r.Meta) }) && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// cell is a value of a column as text.
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	case []string:
+		return strings.Join(v, ",")
+	}
+	return fmt.Sprint(v)
+}
+
+type lsFlags struct {
+	filter          runFilter
+	columns, format string
+	sort            string
+	limit           int
+}
+
+const lsColumns = "started_at,run_id,agent,status,grade,model_calls,tool_calls,input_tokens,output_tokens,findings"
+
+func newLs() *cobra.Command {
+	var f lsFlags
+	cmd := &cobra.Command{
+		Use:   "ls DECK",
+		Short: "List the runs of a deck",
+		Long: `List the runs of a deck that all filters take, the newest first.
+
+The columns are those of a reel (docs/deck.md). In a deck of reels they are read
+from the reels alone; in a deck of files every current tape is read.
+
+--format table is for people, json is one object per line with the columns that
+are known (all without --columns) and the url, refs is the address of each tape,
+for other commands. The exit code is 0 if the whole deck was looked at, 1 if a
+part of it could not be read, 2 if the deck cannot be read.`,
+		Example: `  tapedeck ls ./deck --status error --since 7d
+  tapedeck ls s3://tapes/prod --tool http_request --finding tool_result_missing --format refs | xargs -n1 tapedeck show
+  tapedeck ls ./deck --is conversation_id=c-17 --columns run_id,user_message`,
+		Args: needOneDeck,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.filter.add(cmd)
+	cmd.Flags().StringVar(&f.columns, "columns", "", "columns to show, in this order (table: "+lsColumns+")")
+	cmd.Flags().StringVar(&f.format, "format", "table", "table, json or refs")
+	cmd.Flags().StringVar(&f.sort, "sort", "-started_at", "column to sort by; with - the greatest first")
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "show so many runs at most; 0 is all")
+	return cmd
+}
+
+func needOneDeck(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s needs one DECK; see %s --help", cmd.Name(), cmd.CommandPath())
+	}
+	return nil
+}
+
+func (f *lsFlags) check() (columns []string, err error) {
+	if err := f.filter.check(); err != nil {
+		return nil, err
+	}
+	if !slices.Contains([]string{"table", "json", "refs"}, f.format) {
+		return nil, fmt.Errorf("--format must be table, json or refs, not %q", f.format)
+	}
+	if f.limit < 0 {
+		return nil, errors.New("--limit must not be negative")
+	}
+	text := cmp.Or(f.columns, map[string]string{"table": lsColumns, "json": strings.Join(reel.Columns(), ",")}[f.format])
+	for column := range strings.SplitSeq(text+","+strings.TrimPrefix(f.sort, "-"), ",") {
+		if _, ok := (&reel.Meta{}).Value(column); !ok && column != "" {
+			return nil, fmt.Errorf("there is no column %q; there are %s", column, strings.Join(reel.Columns(), ", "))
+		}
+	}
+	return strings.Split(text, ","), nil
+}
+
+func (f *lsFlags) run(ctx context.Context, address string, stdout, stderr io.Writer) (err error) {
+	columns, err := f.check()
+	if err != nil {
+		return err
+	}
+	d, err := replay.OpenDeck(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	failed := 0
+	var runs []view.Run
+	for r, err := range f.filter.runs(ctx, d, stderr, &failed) {
+		if err != nil {
+			return err
+		}
+		if runs = append(runs, r); f.limit > 0 && len(runs) >= 2*f.limit+1000 {
+			runs = f.first(runs) // no more are held than are shown
+		}
+	}
+	if err := f.show(stdout, f.first(runs), columns); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+// first sorts runs and cuts them to the limit.
+func (f *lsFlags) first(runs []view.Run) []view.Run {
+	column, descending := strings.CutPrefix(f.sort, "-")
+	if !descending {
+		column = f.sort
+	}
+	slices.SortStableFunc(runs, func(a, b view.Run) int {
+		x, _ := a.Value(column)
+		y, _ := b.Value(column)
+		order := compareCells(x, y)
+		if descending {
+			order = -order
+		}
+		return cmp.Or(order, strings.Compare(a.RunID, b.RunID), strings.Compare(a.Ref.Key, b.Ref.Key))
+	})
+	if f.limit > 0 && len(runs) > f.limit {
+		runs = runs[:f.limit]
+	}
+	return runs
+}
+
+// compareCells orders values of one column; null is the least.
+func compareCells(x, y any) int {
+	switch a := x.(type) {
+	case int64:
+		if b, ok := y.(int64); ok {
+			return cmp.Compare(a, b)
+		}
+	case float64:
+		if b, ok := y.(float64); ok {
+			return cmp.Compare(a, b)
+		}
+	case time.Time:
+		if b, ok := y.(time.Time); ok {
+			return a.Compare(b)
+		}
+	}
+	return strings.Compare(cell(x), cell(y))
+}
+
+func (f *lsFlags) show(stdout io.Writer, runs []view.Run, columns []string) error {
+	switch f.format {
+	case "refs":
+		for _, r := range runs {
+			if _, err := fmt.Fprintln(stdout, r.Ref.URL); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "json":
+		for _, r := range runs {
+			if err := writeJSON(stdout, listedRun{&r, columns}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(columns, "\t"))
+	for _, r := range runs {
+		cells := make([]string, len(columns))
+		for i, column := range columns {
+			v, _ := r.Value(column)
+			if at, ok := v.(time.Time); ok {
+				v = at.Truncate(time.Second)
+			}
+			cells[i] = cmp.Or(printable(cell(v)), "-")
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// printable keeps what a sender chose from being more than one cell, or an order to the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// listedRun is a run as one line of JSON: the columns that are known, in their order, and the address.
+type listedRun struct {
+	run     *view.Run
+	columns []string
+}
+
+func (l listedRun) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for _, column := range append(slices.Clone(l.columns), "url") {
+		v, _ := l.run.Value(column)
+		if column == "url" {
+			v = l.run.Ref.URL
+		}
+		if v == nil {
+			continue
+		}
+		if at, ok := v.(time.Time); ok {
+			v = cell(at)
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), column...), '"', ':')
+		out = append(out, text...)
+	}
+	return append(out, '}'), nil
+}
+
+func newStats() *cobra.Command {
+	var f runFilter
+	cmd := &cobra.Command{
+		Use:   "stats DECK",
+		Short: "Sum up the runs of a deck",
+		Long: `Sum up the runs of a deck that all filters take, as one object of JSON: how many,
+by area, day, status, grade, finding and agent, their calls, tokens and cost, and the
+objects and bytes of the whole deck as they are stored.`,
+		Example: `  tapedeck stats ./deck
+  tapedeck stats s3://tapes/prod --agent clerk --since 30d | jq .days`,
+		Args: needOneDeck,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runStats(cmd.Context(), &f, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// deckStats is what stats prints. The order of its fields is part of the contract.
+type deckStats struct {
+	Layout       string         `json:"layout"`
+	Runs         int            `json:"runs"`
+	Areas        map[string]int `json:"areas"`
+	Days         map[string]int `json:"days"` // by start, UTC
+	Status       map[string]int `json:"status"`
+	Grades       map[string]int `json:"grades"`
+	Findings     map[string]int `json:"findings"` // runs that have it
+	Agents       map[string]int `json:"agents"`
+	ModelCalls   int64          `json:"model_calls"`
+	ToolCalls    int64          `json:"tool_calls"`
+	InputTokens  int64          `json:"input_tokens"`
+	OutputTokens int64          `json:"output_tokens"`
+	CostUSD      float64        `json:"cost_usd"`
+	TapeBytes    int64          `json:"tape_bytes"` // of the runs, as they are read
+	Objects      int            `json:"objects"`    // of the deck
+	StoredBytes  int64          `json:"stored_bytes"`
+}
+
+func runStats(ctx context.Context, f *runFilter, address string, stdout, stderr io.Writer) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	d, err := replay.OpenDeck(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	s := deckStats{Layout: "files", Areas: map[string]int{}, Days: map[string]int{}, Status: map[string]int{}, Grades: map[string]int{}, Findings: map[string]int{}, Agents: map[string]int{}}
+	if d.Layout() == deck.LayoutReels {
+		s.Layout = "reels"
+	}
+	failed := 0
+	for r, err := range f.runs(ctx, d, stderr, &failed) {
+		if err != nil {
+			return err
+		}
+		s.add(&r.Meta)
+	}
+	for o, err := range view.Raw(d).List(ctx, "") {
+		if err != nil {
+			return err
+		}
+		s.Objects++
+		s.StoredBytes += o.Size
+	}
+	if err := writeJSON(stdout, s); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return &exitError{code: exitPartial}
+	}
+	return nil
+}
+
+func (s *deckStats) add(m *reel.Meta) {
+	s.Runs++
+	s.Areas[m.Area]++
+	if m.StartedAt != 0 {
+		s.Days[time.UnixMicro(m.StartedAt).UTC().Format(time.DateOnly)]++
+	}
+	s.Status[m.Status]++
+	s.Grades[m.Grade]++
+	for _, code := range m.Findings {
+		s.Findings[code]++
+	}
+	s.Agents[m.Agent]++
+	for to, from := range map[*int64]*int64{&s.ModelCalls: m.ModelCalls, &s.ToolCalls: m.ToolCalls, &s.InputTokens: m.InputTokens, &s.OutputTokens: m.OutputTokens} {
+		if from != nil {
+			*to += *from
+		}
+	}
+	if m.CostUSD != nil {
+		s.CostUSD += *m.CostUSD
+	}
+	s.TapeBytes += m.TapeBytes
+}

@@ -1,0 +1,147 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLsAndStatsAnswerTheSameInBothLayouts, whichever filter, order and form is asked for.
+func TestLsAndStatsAnswerTheSameInBothLayouts(t *testing.T) {
+	files, reels := bothLayouts(t)
+	// common leaves out what the layouts know apart from each other: how evidence came, and how the deck is stored.
+	common := func(text string) string {
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			var object map[string]any
+			if json.Unmarshal([]byte(line), &object) == nil {
+				for _, name := range []string{"evidence_bytes", "part", "parts", "producer", "formats", "files", "complete", "layout", "objects", "stored_bytes"} {
+					delete(object, name)
+				}
+				sorted, err := json.Marshal(object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				line = string(sorted) + "\n"
+			}
+			b.WriteString(line)
+		}
+		return b.String()
+	}
+	for _, args := range [][]string{
+		{"ls"}, {"ls", "--format", "json"}, {"ls", "--format", "refs"}, {"ls", "--sort", "agent", "--limit", "5"}, {"ls", "--sort", "-tool_calls", "--columns", "tool_calls,run_id"},
+		{"ls", "--status", "error"}, {"ls", "--tool", "http_request"}, {"ls", "--grade", "offline", "--model", "gpt-4o"}, {"ls", "--is", "models=gpt-4o", "--is", "status=ok"},
+		{"ls", "--since", "2026-01-01", "--until", "2027-01-01", "--area", "runs"}, {"ls", "--since", "2030-01-01"}, {"ls", "--tenant", "default"}, {"ls", "--tenant", "nobody"},
+		{"ls", "--finding", "nothing"}, {"stats"}, {"stats", "--status", "error"},
+	} {
+		var got [2]result
+		for i, address := range []string{files, reels} {
+			got[i] = tapedeck(t, append(args, address)...)
+			got[i].stdout = common(sameKeys(strings.ReplaceAll(got[i].stdout, reels, files)))
+		}
+		if diff := cmp.Diff(got[0], got[1], cmp.AllowUnexported(result{})); diff != "" {
+			t.Errorf("%v:\n%.3000s", args, diff)
+		}
+		if got[0].code != exitOK {
+			t.Errorf("%v: %v", args, got[0])
+		}
+	}
+}
+
+func TestLsFiltersAndOrders(t *testing.T) {
+	_, reels := bothLayouts(t)
+	list := func(args ...string) (runs []map[string]any) {
+		t.Helper()
+		got := tapedeck(t, append(args, reels, "--format", "json")...)
+		if got.code != exitOK {
+			t.Fatal(got)
+		}
+		for text := range strings.Lines(got.stdout) {
+			var run map[string]any
+			if err := json.Unmarshal([]byte(text), &run); err != nil {
+				t.Fatal(err)
+			}
+			runs = append(runs, run)
+		}
+		return runs
+	}
+	all := list("ls")
+	if len(all) < 15 {
+		t.Fatalf("%d runs", len(all))
+	}
+	for i := range all[1:] {
+		a, b := all[i]["started_at"].(string), all[i+1]["started_at"].(string)
+		x, err := time.Parse(time.RFC3339Nano, a)
+		y, err2 := time.Parse(time.RFC3339Nano, b)
+		if err != nil || err2 != nil || x.Before(y) {
+			t.Errorf("%s stands before %s", a, b)
+		}
+	}
+	forgeRuns := list("ls", "--is", "run_id="+forgeRun)
+	if len(forgeRuns) != 1 || forgeRuns[0]["run_id"] != forgeRun {
+		t.Fatal(forgeRuns)
+	}
+	tool := forgeRuns[0]["tools"].([]any)[0].(string)
+	with := 0
+	for _, run := range all {
+		if tools, _ := run["tools"].([]any); strings.Contains(","+joinAny(tools)+",", ","+tool+",") {
+			with++
+		}
+	}
+	if got := list("ls", "--tool", tool); len(got) != with || with == 0 {
+		t.Errorf("%d runs called %s, %d are listed", with, tool, len(got))
+	}
+	if got := list("ls", "--limit", "3"); len(got) != 3 || got[0]["run_id"] != all[0]["run_id"] {
+		t.Error(got)
+	}
+	if got := tapedeck(t, "ls", reels, "--format", "refs", "--is", "run_id="+forgeRun); tapedeck(t, "show", strings.TrimSpace(got.stdout)).code != exitOK {
+		t.Error("a ref of ls is none:", got)
+	}
+	var stats deckStats
+	if err := json.Unmarshal([]byte(tapedeck(t, "stats", reels).stdout), &stats); err != nil || stats.Runs != len(all) || stats.Layout != "reels" || stats.Objects != 2 {
+		t.Error(stats, err)
+	}
+}
+
+func joinAny(list []any) string {
+	var texts []string
+	for _, v := range list {
+		texts = append(texts, v.(string))
+	}
+	return strings.Join(texts, ",")
+}
+
+func TestLsRefusesWhatItDoesNotKnow(t *testing.T) {
+	_, reels := bothLayouts(t)
+	for want, args := range map[string][]string{
+		"there is no column": {"--columns", "x"}, "want COLUMN=VALUE": {"--is", "x=1"}, "is no time": {"--since", "soon"}, "--area must be": {"--area", "x"},
+		"--format must be": {"--format", "x"}, "must not be negative": {"--limit", "-1"},
+	} {
+		if got := tapedeck(t, append([]string{"ls", reels}, args...)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
+			t.Errorf("%v: %v", args, got)
+		}
+	}
+}
+
+func TestWhenIsATimeOrAnAge(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"2026-11-20": time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), "2026-11-20T12:00:00Z": time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
+		"36h": now.Add(-36 * time.Hour), "7d": now.AddDate(0, 0, -7), "0d": now,
+	} {
+		if got, err := parseWhen(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "7", "-3h", "7dd", "2026-13-01"} {
+		if got, err := parseWhen(text, now); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
