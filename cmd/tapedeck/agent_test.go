@@ -24,7 +24,7 @@ import (
 // The test program is also an agent, which the tests of record and replay run: it asks a model over HTTP, counts apples, and emits spans.
 // It knows nothing of tapedeck but the variables that every agent can read.
 const (
-	agentVariable = "TAPEDECK_TEST_AGENT" // the mode: oracle, live, silent, hang, orphan, escape or server
+	agentVariable = "TAPEDECK_TEST_AGENT" // the mode: oracle, live, silent, hang, orphan, escape, echo or server
 	stockVariable = "TAPEDECK_TEST_STOCK" // what the tool counts
 	placeVariable = "TAPEDECK_TEST_PLACE" // the port of a server, the file for the process id of an orphan
 )
@@ -52,6 +52,11 @@ func runAgent(mode string) error {
 	case "escape-child":
 		tryToGetOut(os.Getenv(placeVariable))
 		return nil
+	case "echo":
+		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(os.Stderr, r.Body)
+			_ = r.Write(w)
+		}))
 	case "server":
 		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			question, err := io.ReadAll(r.Body)

@@ -26,6 +26,7 @@ import (
 type capture struct {
 	in     *receiver
 	tag    string // the replay that resources without a tag belong to; "" tags nothing
+	of     string // the run that it replays
 	tagged int
 	items  int
 	err    error
@@ -67,6 +68,7 @@ func (c *capture) mark(resource pcommon.Map) {
 	}
 	if v, tagged := resource.Get(segregation.Key); !tagged || v.AsString() != c.tag {
 		resource.PutStr(segregation.Key, c.tag)
+		resource.PutStr("replay_of", c.of)
 		c.tagged++
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/interop/a2a"
+	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
@@ -46,11 +49,12 @@ type rerunFlags struct {
 	compare               string
 	markdown, html, junit string
 	printEnv, lockdown    bool
+	note                  bool
 }
 
 func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.input, "input", "none", "how the command gets what the run was asked: stdin, arg, env:NAME, file, http:METHOD URL or none")
+	flags.StringVar(&f.input, "input", "none", "how the command gets what the run was asked: stdin, arg, env:NAME, file, http:METHOD URL, a2a:URL or none")
 	flags.StringVar(&f.template, "template", rerun.DefaultTemplate, "what it gets; {{json .}} is all of it")
 	flags.StringVar(&f.wait, "wait-for", "", "the port or URL at which a command that is a server is ready; without it that of --input")
 	flags.StringVar(&f.answer, "answer", "telemetry", "where the answer of the command is: telemetry, stdout or http")
@@ -64,6 +68,7 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.html, "html", "", "write both runs side by side, as a page, to this file")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
 	flags.BoolVar(&f.printEnv, "print-env", false, "print the variables that the command would get, and end")
+	flags.BoolVar(&f.note, "note", false, "note the outcome in the deck of the recorded run, as match --record does")
 	flags.BoolVar(&f.lockdown, "require-lockdown", false, "run all of it in a network namespace with nothing but a loopback; Linux only")
 	f.match.add(cmd)
 	f.redactionFlags.add(cmd)
@@ -101,8 +106,8 @@ func (r *rerunning) check(refs []string) (err error) {
 		return fmt.Errorf("--compare %q is unknown", f.compare)
 	case !slices.Contains([]string{"telemetry", "stdout", "http"}, f.answer):
 		return fmt.Errorf("--answer %q is unknown: want telemetry, stdout or http", f.answer)
-	case f.answer == "http" && r.input.Kind != "http":
-		return errors.New("--answer http needs --input http:…")
+	case f.answer == "http" && !r.input.Server():
+		return errors.New("--answer http needs --input http:… or a2a:…")
 	case f.lockdown && (remote(refs[0]) || remote(r.flags.Deck) || remote(f.to)):
 		return errors.New("--require-lockdown leaves no way to a deck on the network; copy the tape to a folder")
 	case f.timeout <= 0 || f.grace <= 0:
@@ -138,6 +143,9 @@ func (r *rerunning) run(ctx context.Context, refs []string) error {
 	if r.source, r.at, err = r.flags.OpenOne(ctx, refs[0]); err != nil {
 		return err
 	}
+	if r.f.note && !r.at.Ref.InDeck() {
+		return fmt.Errorf("--note: %s lies in no deck", refs[0])
+	}
 	report, replayed, err := r.replay(ctx)
 	if err != nil {
 		return err
@@ -145,7 +153,53 @@ func (r *rerunning) run(ctx context.Context, refs []string) error {
 	if r.f.printEnv {
 		return nil
 	}
+	if r.f.note && replayed != nil {
+		if err := r.noteOutcome(ctx, replayed); err != nil {
+			return err
+		}
+	}
 	return r.report(report, replayed)
+}
+
+// noteOutcome notes beside the recorded run how its replay ended.
+func (r *rerunning) noteOutcome(ctx context.Context, replayed *tape.Tape) error {
+	recorded, outcome := aiwg.OutcomeOf(r.source), aiwg.OutcomeOf(replayed)
+	result, err := aiwg.Matching{Strategy: aiwg.Exact, Threshold: aiwg.DefaultThreshold, Measure: aiwg.Measures[0]}.Match(recorded, outcome)
+	switch {
+	case errors.Is(err, aiwg.ErrNoResponse) && outcome.Failed:
+		err = errors.New("the replay failed")
+	case err != nil:
+		return fmt.Errorf("--note: %w", err)
+	}
+	return replay.Note(ctx, r.at, outcome, result, err, "")
+}
+
+// request makes what the command gets: the recorded A2A request for a server of A2A, else what the template says.
+func (r *rerunning) request() (text string, headers http.Header, err error) {
+	switch r.input.Kind {
+	case "none":
+		return "", nil, nil
+	case "a2a":
+		req, err := a2a.FromTape(r.source, a2a.Options{TaskID: r.f.id}) // with the recorded one an agent would go on with its session
+		if err == nil && req.Body == nil {
+			err = errors.New("the message of the request is not on the tape")
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("--input a2a: %w", err)
+		}
+		headers = http.Header{}
+		for _, h := range req.Headers {
+			headers.Set(h.Name, h.Value)
+		}
+		for _, trace := range []string{"Traceparent", "Tracestate", "Baggage"} { // the replay is a trace of its own
+			headers.Del(trace)
+		}
+		return string(req.Body), headers, nil
+	}
+	if text, err = rerun.Render(r.f.template, r.source); err != nil {
+		err = fmt.Errorf("--template: %w", err)
+	}
+	return text, nil, err
 }
 
 // serve opens what answers the command, all on one address of loopback.
@@ -203,15 +257,13 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	}
 	stopped := sync.OnceValue(stop)
 	defer func() { err = errors.Join(err, stopped()) }()
-	services := rerun.Services{Model: address, Oracle: address, MCP: address + "/mcp", ReplayRunID: r.f.id}
+	services := rerun.Services{Model: address, Oracle: address, MCP: address + "/mcp", ReplayRunID: r.f.id, ReplayOf: r.source.Run.RunID}
 	if r.f.printEnv {
 		return nil, nil, r.printEnv(services)
 	}
-	text := ""
-	if r.input.Kind != "none" {
-		if text, err = rerun.Render(r.f.template, r.source); err != nil {
-			return nil, nil, fmt.Errorf("--template: %w", err)
-		}
+	text, headers, err := r.request()
+	if err != nil {
+		return nil, nil, err
 	}
 	dir, err := os.MkdirTemp("", "tapedeck-replay-")
 	if err != nil {
@@ -227,16 +279,16 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id}
+	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
 	var stdout bytes.Buffer
 	var answered *string
 	command := rerun.Command{Argv: r.argv, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace}
 	if r.f.answer == "stdout" {
 		command.Stdout = io.MultiWriter(&stdout, r.stderr)
 	}
-	if r.input.Kind == "http" {
+	if r.input.Server() {
 		command.Ask = func(ctx context.Context) error {
-			body, err := r.input.Ask(ctx, text, r.f.wait)
+			body, err := r.input.Ask(ctx, text, r.f.wait, headers)
 			if r.f.answer == "http" {
 				answered = &body
 			}

@@ -154,6 +154,7 @@ func TestWhatCouldNotBeReplayedIsNotCalledADivergence(t *testing.T) {
 		{[]string{"replay", url, url, "--", "true"}, "takes one REF"},
 		{[]string{"replay", url, "--input", "telepathy", "--", "true"}, "is no input"},
 		{[]string{"replay", url, "--answer", "http", "--", "true"}, "needs --input http"},
+		{[]string{"replay", url, "--input", "a2a:http://127.0.0.1:1/", "--", "true"}, "the tape holds no A2A request"},
 		{[]string{"record", "--to", t.TempDir(), "true"}, "needs a command behind --"},
 		{[]string{"record", "--to", t.TempDir(), "--", "true"}, "nothing was written"},
 	} {
@@ -195,5 +196,49 @@ func TestTheVariablesOfACommandAreListed(t *testing.T) {
 		if got.code != exitOK || !strings.Contains(got.stdout, want) {
 			t.Errorf("%s is not in %+v", want, got)
 		}
+	}
+}
+
+func TestTheOutcomeIsNotedBesideTheRecordedRun(t *testing.T) {
+	url := recordedAgent(t)
+	kept := filepath.Join(t.TempDir(), "kept")
+	code, r := replayed(t, "oracle", url, "--input", "stdin", "--note", "--to", kept)
+	if code != exitOK {
+		t.Fatalf("code %d: %+v", code, r)
+	}
+	status := commanded(t, "export", "--format", "aiwg", url)
+	if status.code != exitOK || !strings.Contains(status.stdout, "exact_match") {
+		t.Errorf("%+v", status)
+	}
+	listed := commanded(t, "show", kept, "--json")
+	if !strings.Contains(listed.stdout, `"area":"replays"`) {
+		t.Errorf("%+v", listed)
+	}
+	tape := commanded(t, "show", r.Replayed, "--deck", kept, "--json")
+	if !strings.Contains(tape.stdout, `"of":"`+r.Source+`"`) {
+		t.Errorf("the tape does not name the run that it replays: %.2000s", tape.stdout)
+	}
+}
+
+func TestARecordedA2ARequestIsSentAgain(t *testing.T) {
+	derived := commanded(t, "derive", "--redact", "off", "--to", t.TempDir(), forge)
+	all := lines(t, derived.stdout)
+	if len(all) != 1 {
+		t.Fatalf("%+v", derived)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(placeVariable, port)
+	t.Setenv(agentVariable, "echo")
+	got := commanded(t, "replay", all[0].URL, "--input", "a2a:http://"+address+"/", "--replay-run-id", "r17", "--json", "--", os.Args[0])
+	if got.code != exitFailed || !strings.Contains(got.stderr, `"method":"tasks/send"`) || !strings.Contains(got.stderr, `"id":"r17"`) { // no telemetry came: nothing to compare
+		t.Errorf("%+v", got)
 	}
 }

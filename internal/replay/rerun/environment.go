@@ -15,6 +15,7 @@ type Services struct {
 	Oracle      string
 	MCP         string
 	ReplayRunID string
+	ReplayOf    string // run id of the recorded run
 }
 
 // Variable is a variable of the environment. One that is unset has Unset.
@@ -63,7 +64,7 @@ func (s Services) Variables() (list []Variable) {
 		list = append(list, telemetry...)
 	}
 	if s.ReplayRunID != "" {
-		set("replay_run_id="+s.ReplayRunID, "OTEL_RESOURCE_ATTRIBUTES")
+		set("replay_run_id="+s.ReplayRunID+",replay_of="+s.ReplayOf, "OTEL_RESOURCE_ATTRIBUTES")
 		set(s.ReplayRunID, "TAPEDECK_REPLAY_RUN_ID")
 	}
 	if s.Oracle != "" {
@@ -91,19 +92,17 @@ func Environ(base []string, variables []Variable) []string {
 	return env
 }
 
-// withAttributes appends to the resource attributes of an environment.
+// withAttributes appends to the resource attributes of an environment, and takes the place of those of the same names.
 func withAttributes(env []string, more string) string {
-	key, _, _ := strings.Cut(more, "=")
-	kept := ""
+	var kept []string
 	for _, variable := range env {
 		if value, ok := strings.CutPrefix(variable, "OTEL_RESOURCE_ATTRIBUTES="); ok {
-			kept = ""
-			for attribute := range strings.SplitSeq(value, ",") {
-				if attribute != "" && !strings.HasPrefix(attribute, key+"=") {
-					kept += attribute + ","
-				}
-			}
+			kept = strings.Split(value, ",")
 		}
 	}
-	return kept + more
+	for attribute := range strings.SplitSeq(more, ",") {
+		name, _, _ := strings.Cut(attribute, "=")
+		kept = append(slices.DeleteFunc(kept, func(s string) bool { return s == "" || strings.HasPrefix(s, name+"=") }), attribute)
+	}
+	return strings.Join(kept, ",")
 }

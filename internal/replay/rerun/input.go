@@ -25,13 +25,13 @@ import (
 
 // Input says how a command gets what the recorded run was asked.
 type Input struct {
-	Kind string // stdin, arg, env, file, http or none
+	Kind string // stdin, arg, env, file, http, a2a or none
 	Name string // of the variable
 	// Method and URL are those of the request to a command that is a server.
 	Method, URL string
 }
 
-// ParseInput reads stdin, arg, env:NAME, file, none and http:METHOD URL.
+// ParseInput reads stdin, arg, env:NAME, file, none, http:METHOD URL and a2a:URL.
 func ParseInput(text string) (Input, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	switch {
@@ -39,13 +39,16 @@ func ParseInput(text string) (Input, error) {
 		return Input{Kind: kind}, nil
 	case kind == "env" && rest != "" && !strings.ContainsAny(rest, "=\x00"):
 		return Input{Kind: kind, Name: rest}, nil
-	case kind == "http":
+	case kind == "http" || kind == "a2a":
 		method, address, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		if kind == "a2a" {
+			method, address = http.MethodPost, rest
+		}
 		if u, err := url.Parse(address); err == nil && method == strings.ToUpper(method) && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
 			return Input{Kind: kind, Method: method, URL: address}, nil
 		}
 	}
-	return Input{}, fmt.Errorf("%q is no input: want stdin, arg, env:NAME, file, none or http:METHOD URL", text)
+	return Input{}, fmt.Errorf("%q is no input: want stdin, arg, env:NAME, file, none, http:METHOD URL or a2a:URL", text)
 }
 
 // DefaultTemplate gives the command the recorded message of the user as it is.
@@ -107,8 +110,12 @@ func (in Input) Give(c *Command, text, dir string) error {
 // maxAnswer bounds the answer of a server, in bytes.
 const maxAnswer = 16 << 20
 
-// Ask sends the input to a command that is a server, when ready says that it listens, and returns what it answers.
-func (in Input) Ask(ctx context.Context, text, ready string) (string, error) {
+// Server reports that the command is a server, which is asked.
+func (in Input) Server() bool { return in.Kind == "http" || in.Kind == "a2a" }
+
+// Ask sends the input to a command that is a server, when ready says that it listens, and returns what it answers. Headers of a recorded
+// request go with it.
+func (in Input) Ask(ctx context.Context, text, ready string, headers http.Header) (string, error) {
 	if ready == "" {
 		u, err := url.Parse(in.URL)
 		if err != nil {
@@ -130,6 +137,9 @@ func (in Input) Ask(ctx context.Context, text, ready string) (string, error) {
 		req.Header.Set("Content-Type", "application/json")
 	} else {
 		req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	}
+	for name, values := range headers {
+		req.Header[name] = values
 	}
 	resp, err := direct.Do(req)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestTheTemplateMakesTheInput(t *testing.T) {
 }
 
 func TestKindsOfInput(t *testing.T) {
-	for _, text := range []string{"", "stdin:x", "env:", "env:A=B", "http:", "http:POST", "http:post http://h/", "http:POST file:///x", "a2a"} {
+	for _, text := range []string{"", "stdin:x", "env:", "env:A=B", "http:", "http:POST", "http:post http://h/", "http:POST file:///x", "a2a", "a2a:x"} {
 		if in, err := ParseInput(text); err == nil {
 			t.Errorf("%q is %+v", text, in)
 		}
@@ -63,8 +63,8 @@ func TestKindsOfInput(t *testing.T) {
 
 func TestTheEnvironmentOfACommand(t *testing.T) {
 	base := []string{"PATH=/bin", "OPENAI_API_KEY=sk-real", "TRACEPARENT=00-1", "OTEL_RESOURCE_ATTRIBUTES=team=a,replay_run_id=old,", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://elsewhere"}
-	env := Environ(base, Services{OTLP: "http://127.0.0.1:1", Model: "http://127.0.0.1:2", Oracle: "http://127.0.0.1:2", ReplayRunID: "r1"}.Variables())
-	for _, want := range []string{"PATH=/bin", "OPENAI_API_KEY=tapedeck", "OPENAI_BASE_URL=http://127.0.0.1:2/v1", "OTEL_RESOURCE_ATTRIBUTES=team=a,replay_run_id=r1", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"} {
+	env := Environ(base, Services{OTLP: "http://127.0.0.1:1", Model: "http://127.0.0.1:2", Oracle: "http://127.0.0.1:2", ReplayRunID: "r1", ReplayOf: "t-r"}.Variables())
+	for _, want := range []string{"PATH=/bin", "OPENAI_API_KEY=tapedeck", "OPENAI_BASE_URL=http://127.0.0.1:2/v1", "OTEL_RESOURCE_ATTRIBUTES=team=a,replay_run_id=r1,replay_of=t-r", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is not in %q", want, env)
 		}
