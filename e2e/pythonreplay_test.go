@@ -40,8 +40,10 @@ func TestPythonAgentsAreReplayed(t *testing.T) {
 			if err := json.Unmarshal([]byte(recorded), &line); err != nil || line.Grade != "offline" {
 				t.Fatalf("%v: %s", err, recorded)
 			}
-			replay := append([]string{"replay", line.URL, "--json", "--input", "arg", "--allow-live", "get_stock"}, agent...)
-			var same, other struct {
+			replay := func(flags ...string) []string {
+				return append(append([]string{"replay", line.URL, "--json", "--input", "arg"}, flags...), agent...)
+			}
+			type report struct {
 				Verdict    string
 				Tools      []struct{ Layer string }
 				Model      struct{ Calls []struct{ Outcome string } }
@@ -49,13 +51,23 @@ func TestPythonAgentsAreReplayed(t *testing.T) {
 					First struct{ A struct{ Type, Name string } }
 				}
 			}
-			if err := json.Unmarshal([]byte(output(t, command("SKU_7=42", replay...))), &same); err != nil {
-				t.Fatal(err)
+			// A tool that ran would say something else.
+			for layer, args := range map[string][]string{"oracle": {"SKU_7=99"}, "live": {"SKU_7=42", "--preload=false", "--allow-live", "get_stock"}} {
+				var same report
+				if err := json.Unmarshal([]byte(output(t, command(args[0], replay(args[1:]...)...))), &same); err != nil {
+					t.Fatal(err)
+				}
+				if same.Verdict != "as_recorded" || len(same.Tools) != 2 || len(same.Model.Calls) != 2 {
+					t.Errorf("%+v", same)
+				}
+				for _, tool := range same.Tools {
+					if tool.Layer != layer {
+						t.Errorf("a tool call was answered by %s, want %s", tool.Layer, layer)
+					}
+				}
 			}
-			if same.Verdict != "as_recorded" || len(same.Tools) != 2 || len(same.Model.Calls) != 2 {
-				t.Errorf("%+v", same)
-			}
-			changed, err := command("SKU_7=43", replay...).Output()
+			var other report
+			changed, err := command("SKU_7=43", replay("--allow-live", "get_stock")...).Output()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				t.Fatalf("with another result: %v", err)

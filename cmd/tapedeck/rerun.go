@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/internal/replay/preload"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/internal/runs"
@@ -45,7 +47,8 @@ type rerunFlags struct {
 	input, template, wait string
 	answer                string
 	timeout, grace        time.Duration
-	allowLive             []string
+	allowLive, frameworks []string
+	preload               bool
 	compare               string
 	markdown, html, junit string
 	printEnv, lockdown    bool
@@ -61,6 +64,8 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end the command after this long")
 	flags.DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
 	flags.StringArrayVar(&f.allowLive, "allow-live", nil, "a tool that may run itself (repeatable); * is every tool")
+	flags.BoolVar(&f.preload, "preload", true, "answer the tools of known agent frameworks within the process, by hooks that Python and Node load")
+	flags.StringArrayVar(&f.frameworks, "allow-framework", nil, "a framework whose tools may run if its version is not known (repeatable)")
 	flags.StringVar(&f.compare, "compare", string(compare.Results), "what counts in the comparison: actions, results or all")
 	flags.StringVar(&f.to, "to", "", "keep the tape of the replay in this deck")
 	flags.StringVar(&f.id, "replay-run-id", "", "the id of the replay; made up without")
@@ -258,8 +263,9 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	stopped := sync.OnceValue(stop)
 	defer func() { err = errors.Join(err, stopped()) }()
 	services := rerun.Services{Model: address, Oracle: address, MCP: address + "/mcp", ReplayRunID: r.f.id, ReplayOf: r.source.Run.RunID}
+	hooks := preload.Config{Dir: "DIR", OracleURL: address, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
 	if r.f.printEnv {
-		return nil, nil, r.printEnv(services)
+		return nil, nil, r.printEnv(services, hooks)
 	}
 	text, headers, err := r.request()
 	if err != nil {
@@ -270,6 +276,12 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if r.f.preload {
+		hooks.Dir, hooks.Report = filepath.Join(dir, "hooks"), filepath.Join(dir, "hooks.report")
+		if err := errors.Join(os.Mkdir(hooks.Dir, 0o700), preload.Write(hooks.Dir)); err != nil {
+			return nil, nil, err
+		}
+	}
 	d, drop, err := r.deck(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -295,7 +307,12 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 			return err
 		}
 	}
-	exit, err := c.run(ctx, c, command, services, func(command *rerun.Command) error { return r.input.Give(command, text, dir) })
+	exit, err := c.run(ctx, c, command, services, func(command *rerun.Command) error {
+		if r.f.preload {
+			command.Env = hooks.Environ(command.Env)
+		}
+		return r.input.Give(command, text, dir)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -307,6 +324,11 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		answered = &said
 	}
 	report = &rerun.Report{Lockdown: r.f.lockdown, ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Exit: exit, Tagged: c.tagged, Tools: []rerun.ToolCall{}}
+	if r.f.preload {
+		if report.Preload, err = preload.Read(hooks.Report); err != nil {
+			return nil, nil, err
+		}
+	}
 	tapes, err := r.derive(ctx, d, c)
 	if err != nil {
 		return nil, nil, err
@@ -317,18 +339,24 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	return report, replayed, nil
 }
 
-func (r *rerunning) printEnv(s rerun.Services) error {
+func (r *rerunning) printEnv(s rerun.Services, hooks preload.Config) error {
 	s.OTLP = "http://127.0.0.1:PORT"
+	lines := []string{}
 	for _, v := range s.Variables() {
 		line := v.Name + "=" + v.Value
 		if v.Unset {
 			line = "unset " + v.Name
 		}
-		if err := r.write([]byte(line + "\n")); err != nil {
-			return err
+		lines = append(lines, line)
+	}
+	if r.f.preload {
+		for _, line := range hooks.Environ(nil) {
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
 		}
 	}
-	return nil
+	return r.write([]byte(strings.Join(lines, "\n") + "\n"))
 }
 
 // deck is where the tape of the replay is kept, or one in memory.

@@ -32,7 +32,7 @@ type Config struct {
 	Token       string   // bearer token of the oracle; empty: none
 	Run         string   // the run to ask for, if the oracle serves a deck
 	ReplayRunID string   // the session
-	AllowLive   []string // tools that run
+	AllowLive   []string // tools that run; "*" is every tool
 	Allow       []string // distributions whose tools run if their version is not known, "langchain-core"
 	Report      string   // file for Read; empty: none
 }

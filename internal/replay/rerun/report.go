@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/internal/replay/preload"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
@@ -67,6 +68,7 @@ type Report struct {
 	Model       modelstub.Report `json:"model"`
 	Oracle      *oracle.Report   `json:"oracle,omitempty"`
 	MCP         *oracle.Report   `json:"mcp,omitempty"`
+	Preload     preload.Report   `json:"preload"`              // frameworks whose tools were answered within the process
 	Tagged      int              `json:"tagged"`               // resources that came without the tag and were given it
 	OtherRuns   []string         `json:"other_runs,omitempty"` // run ids of what else ran
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
@@ -220,6 +222,13 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, ": %s", c.Detail)
 		}
 		b.WriteString("\n")
+	}
+	for _, f := range r.Preload.Frameworks {
+		if f.Hooked {
+			fmt.Fprintf(&b, "  hook  %s %s\n", f.Name, f.Version)
+		} else {
+			fmt.Fprintf(&b, "  hook  %s %s: none, %s\n", f.Name, f.Version, f.Problem)
+		}
 	}
 	for _, c := range r.Tools {
 		fmt.Fprintf(&b, "  tool  %d %s: %s", c.Seq, c.Name, c.Layer)

@@ -104,7 +104,7 @@ async function ask(tool, args, callId) {
 
 /** Whether a tool is to run; said each time. */
 function live(tool) {
-  if (!allowLive.has(tool)) return false;
+  if (!allowLive.has(tool) && !allowLive.has("*")) return false;
   note({ live: tool });
   return true;
 }

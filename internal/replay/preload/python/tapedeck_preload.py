@@ -117,7 +117,8 @@ class _Call:
 
     def __init__(self, tool, args, call_id=None):
         self.tool, self.args, self.call_id = tool, args, call_id
-        self.live = tool in {t.strip() for t in os.environ.get("TAPEDECK_ALLOW_LIVE", "").split(",")}
+        allowed = {t.strip() for t in os.environ.get("TAPEDECK_ALLOW_LIVE", "").split(",")}
+        self.live = tool in allowed or "*" in allowed
 
     def ask(self):
         body = {"replay_run_id": os.environ.get("TAPEDECK_REPLAY_RUN_ID", ""), "tool_name": self.tool}
