@@ -71,7 +71,7 @@ func TestFileIsFoundUnderBothOfItsNames(t *testing.T) {
 			t.Errorf("%s: %+v", ref, got)
 		}
 	}
-	if got := tapedeck(t, "verify", folder+"/nothing.json"); got.code != exitFailed || !strings.Contains(got.stderr, "no such file") {
+	if got := tapedeck(t, "verify", folder+"/nothing.json"); got.code != exitFailed || !strings.Contains(got.stderr, "not found") {
 		t.Errorf("%+v", got)
 	}
 }
