@@ -1,0 +1,8 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "github.com/tapedeck/tapedeck/internal/heapgoal"
+
+func init() { heapgoal.Start() }

@@ -1,0 +1,52 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package heapgoal decides when the garbage collector of a collector runs. By default the Go runtime lets the heap grow to twice what is
+// alive. Small heaps are collected too often that way, for what a run allocates is garbage soon. Large ones, which hold open runs, take twice
+// the memory of their evidence.
+package heapgoal
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+const (
+	// floor is up to where a heap grows before it is collected, however little of it is alive: bytes.
+	floor = 96 << 20
+	// percent is how much of what is alive a larger heap may grow by.
+	percent = 50
+)
+
+// Start sets the goal of the heap after each collection, unless the operator has chosen by GOGC or GOMEMLIMIT. It goes on until the
+// process ends.
+func Start() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	again()
+}
+
+// percentFor is the GOGC for a heap of which live bytes are alive.
+func percentFor(live uint64) int {
+	const most = 1000
+	if live == 0 {
+		return most
+	}
+	if live >= floor {
+		return percent
+	}
+	return int(min(most, max(percent, (floor-live)*100/live)))
+}
+
+// sentinel is garbage as soon as it is made, so that the next collection runs what hangs on it.
+type sentinel struct{ _ [16]byte }
+
+func again() {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	debug.SetGCPercent(percentFor(sample[0].Value.Uint64()))
+	runtime.AddCleanup(new(sentinel), func(struct{}) { again() }, struct{}{})
+}

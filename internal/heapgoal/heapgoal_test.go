@@ -1,0 +1,59 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package heapgoal
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+func TestGoalIsTheFloorOrHalfAsMuchAgain(t *testing.T) {
+	for live, goal := range map[uint64]uint64{10 << 20: floor, 48 << 20: floor, 64 << 20: floor, floor: floor * 3 / 2, 200 << 20: 300 << 20, 1 << 30: 3 << 29} {
+		got := live + live*uint64(percentFor(live))/100
+		if got > goal || got < goal-goal/50 {
+			t.Errorf("%d MB alive: the goal is %d MB, want %d", live>>20, got>>20, goal>>20)
+		}
+	}
+	if percentFor(0) != percentFor(1) {
+		t.Error("an empty heap is collected otherwise than a small one")
+	}
+}
+
+func gcPercent() int {
+	p := debug.SetGCPercent(100)
+	debug.SetGCPercent(p)
+	return p
+}
+
+// The goal follows what is alive, and the operator's choice wins.
+func TestGoalFollowsTheHeap(t *testing.T) {
+	before := gcPercent()
+	t.Setenv("GOGC", "100")
+	Start()
+	if gcPercent() != before {
+		t.Fatal("GOGC of the operator is overruled")
+	}
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	Start()
+	if gcPercent() != before {
+		t.Fatal("GOMEMLIMIT of the operator is overruled")
+	}
+	t.Setenv("GOMEMLIMIT", "")
+	Start()
+	small := gcPercent()
+	held := make([]byte, 2*floor)
+	for i := 0; gcPercent() != percent; i++ {
+		if i == 100_000 {
+			t.Fatalf("%d percent for a heap of %d MB", gcPercent(), len(held)>>20)
+		}
+		runtime.GC()
+		runtime.Gosched() // a cleanup runs in a goroutine of the runtime
+	}
+	if small <= percent {
+		t.Errorf("%d percent for a small heap", small)
+	}
+	runtime.KeepAlive(held)
+}
