@@ -159,7 +159,7 @@ func createDefaultConfig() component.Config {
 		MaxTraceBytes: 64 << 20,
 		MaxTraceSpans: 50_000,
 		MaxTraces:     100_000,
-		// pdata in memory takes two to three times its protobuf size: about 1.5 GiB resident when full.
+		// Evidence takes up to a third more on the heap, and the heap half as much again: about 1 GiB resident when full.
 		MaxMemoryBytes: 512 << 20,
 		Spool: SpoolConfig{
 			MaxBytes:     10 << 30,
