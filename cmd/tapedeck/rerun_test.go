@@ -53,6 +53,22 @@ func replayed(t *testing.T, mode string, args ...string) (int, rerun.Report) {
 	return got.code, r
 }
 
+// freeAddress is one of loopback at which an agent that is a server is told to listen.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(placeVariable, port)
+	return address
+}
+
 // failed are the names of the checks that failed.
 func failed(r rerun.Report) string {
 	var names []string
@@ -117,16 +133,7 @@ func TestAnotherQuestionIsAMiss(t *testing.T) {
 
 func TestAServerIsAskedAndStopped(t *testing.T) {
 	url := recordedAgent(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(placeVariable, port)
+	address := freeAddress(t)
 	code, r := replayed(t, "server", url, "--input", "http:POST http://"+address+"/ask", "--answer", "http")
 	if code != exitOK || !r.Exit.Stopped || failed(r) != "" {
 		t.Errorf("code %d: %s %+v", code, failed(r), r)
@@ -226,16 +233,7 @@ func TestARecordedA2ARequestIsSentAgain(t *testing.T) {
 	if len(all) != 1 {
 		t.Fatalf("%+v", derived)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(placeVariable, port)
+	address := freeAddress(t)
 	t.Setenv(agentVariable, "echo")
 	got := commanded(t, "replay", all[0].URL, "--input", "a2a:http://"+address+"/", "--replay-run-id", "r17", "--json", "--", os.Args[0])
 	if got.code != exitFailed || !strings.Contains(got.stderr, `"method":"tasks/send"`) || !strings.Contains(got.stderr, `"id":"r17"`) { // no telemetry came: nothing to compare
