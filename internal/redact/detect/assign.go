@@ -24,27 +24,19 @@ func (f *finder) assignment(at int) {
 		end++
 	}
 	f.assigned = end
-	if n := forClause(s[end:]); n > 0 { // the passcode for the meeting is …
-		f.assigned = end + n
-		k := f.r.Named(s[start:end])
-		if !k.secret {
-			k = f.r.classify(s[wordsBefore(s, start):end])
-		}
-		if k.secret || k.credential {
-			to := end + n
-			v := firstWord(s[to:])
-			if v = strings.Trim(v, ".,;!?)\"'`"); k.secret && strong(v) || random(v) && !(k.digest && hexDigest(v)) && !placeholder(v) || k.secret && k.code && isNumber(v) && len(v) >= 4 && len(v) <= 10 {
-				to += strings.Index(s[to:], v)
-				f.add(to, to+len(v), f.on.rules.assignment)
+	if start > 0 && (s[start-1] == ' ' || s[start-1] == '\'') && f.named(start, end) {
+		return
+	}
+	if end+1 < len(s) && s[end] == ' ' {
+		near := digitNear(s, end)
+		if near {
+			if n := forClause(s[end:]); n > 0 && f.stated(start, end, end+n) || f.argument(start, end) { // the passcode for the meeting is …
+				return
 			}
 		}
-		return
-	}
-	if start > 0 && (s[start-1] == ' ' || s[start-1] == '\'') && f.named(start, end) || end < len(s) && s[end] == ' ' && f.argument(start, end) {
-		return
-	}
-	if end+1 < len(s) && s[end] == ' ' && isAlpha(s[end+1]) && !longWord(s[end+1:]) && linkVerb(s[end+1:]) == 0 && !strong(firstWord(s[end+1:])) && declared(s, end) == 0 && (start == 0 || s[start-1] != '-' && s[start] != '-' && s[start-1] != '<') {
-		return // a word of a sentence
+		if isAlpha(s[end+1]) && !longWord(s[end+1:]) && linkVerb(s[end+1:]) == 0 && (!near || !strong(firstWord(s[end+1:])) && declared(s, end) == 0) && (start == 0 || s[start-1] != '-' && s[start] != '-' && s[start-1] != '<') {
+			return // a word of a sentence
+		}
 	}
 	for end > start && (s[end-1] == '.' || s[end-1] == '-') {
 		end--
@@ -61,7 +53,7 @@ func (f *finder) assignment(at int) {
 	if !k.secret && !k.credential && !sentence && !(inURL && k.url) {
 		return
 	}
-	if k.secret && !inURL && end < len(s) && strings.IndexByte(",| \n\r)\"`", s[end]) >= 0 && f.columns(start, end) {
+	if k.secret && !inURL && end < len(s) && strings.IndexByte(",;|\t \n\r)\"`", s[end]) >= 0 && f.columns(start, end) {
 		return
 	}
 	a := assigned{stops: &f.stops, flag: start >= 1 && s[start-1] == '-' || strings.HasPrefix(s[start:], "--"), element: elementOf(s, start), query: inURL,
@@ -120,7 +112,7 @@ func (f *finder) assignment(at int) {
 		f.add(from, from+phrase(s[from:]), f.on.rules.assignment)
 	case k.secret && !a.quoted && !inURL && misnestedWord(s, from) > 0:
 		f.add(from, from+misnestedWord(s, from), f.on.rules.assignment)
-	case k.secret && a.quoted && a.equals && words(value):
+	case k.secret && a.quoted && (a.equals || s[from-1] == '\'' && strings.IndexByte(s[start:end], '_') > 0) && words(value):
 		f.add(from, to, f.on.rules.assignment)
 	case k.secret && a.literal(value), inURL && k.url && len(value) >= 16 && randomish(value):
 		f.add(from, to, f.on.rules.assignment)
@@ -131,6 +123,43 @@ func (f *finder) assignment(at int) {
 	}
 }
 
+// digitNear says whether a digit stands in the 96 bytes behind i: what people write as a secret has one.
+func digitNear(s string, i int) bool {
+	end := min(len(s), i+96)
+	for ; i+8 <= end; i += 8 {
+		if !noDigit(load(s, i)) {
+			return true
+		}
+	}
+	for ; i < end; i++ {
+		if isDigit(s[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// stated looks for a value at to, behind a clause about the name.
+func (f *finder) stated(start, end, to int) bool {
+	s := f.s
+	v := firstWord(s[to:])
+	v = strings.Trim(v, ".,;!?)\"'`")
+	if len(v) < 4 || strings.ContainsAny(v, "=(") {
+		return false
+	}
+	k := f.r.Named(s[start:end])
+	if !k.secret {
+		k = f.r.classify(s[wordsBefore(s, start):end])
+	}
+	if !(k.secret && strong(v) || (k.secret || k.credential) && random(v) && !(k.digest && hexDigest(v)) && !placeholder(v) || k.secret && k.code && isNumber(v) && len(v) <= 10) {
+		return false
+	}
+	to += strings.Index(s[to:], v)
+	f.assigned = to + len(v)
+	f.add(to, to+len(v), f.on.rules.assignment)
+	return true
+}
+
 // named looks for a value that stands before its name: use … as the api key, … is the password.
 func (f *finder) named(start, end int) bool {
 	s := f.s
@@ -138,12 +167,12 @@ func (f *finder) named(start, end int) bool {
 		return false
 	}
 	window := s[max(0, start-48):start]
-	i := max(strings.LastIndex(window, " as "), strings.LastIndex(window, " is "))
+	i := max(strings.LastIndex(window, " as "), strings.LastIndex(window, " is "), strings.LastIndex(window, " for "))
 	if i < 0 || strings.IndexByte(window[i+1:], '\n') >= 0 {
 		return false
 	}
 	from := start - len(window) + i + 1
-	at := from + len("as ")
+	at := from + strings.IndexByte(s[from:], ' ') + 1
 	for _, article := range [...]string{"the ", "your ", "my ", "our ", "a "} {
 		if strings.HasPrefix(s[at:start], article) {
 			at += len(article)
@@ -158,6 +187,9 @@ func (f *finder) named(start, end int) bool {
 		to--
 	}
 	begin := to
+	for begin > 0 && s[begin-1] == '=' { // padding
+		begin--
+	}
 	for begin > 0 && to-begin < 512 && s[begin-1] > ' ' && strings.IndexByte("\"'`*<>(=", s[begin-1]) < 0 {
 		begin--
 	}
@@ -176,13 +208,19 @@ func (f *finder) named(start, end int) bool {
 // argument looks for a value that stands behind a word more on the line of a setting: sentinel auth-pass mymaster …, -passwd /Users/ada …
 func (f *finder) argument(start, end int) bool {
 	s := f.s
-	if strings.IndexByte(s[start:end], '-') < 0 && strings.IndexByte(s[start:end], '_') < 0 {
+	if end+1 >= len(s) || s[end+1] <= ' ' {
 		return false
 	}
-	word := firstWord(s[end+1:])
-	at := end + 1 + len(word) + 1
-	if word == "" || strings.ContainsAny(word, "=:\"'`,;(){}") || strong(word) || at >= len(s) || s[at-1] != ' ' {
+	word := firstWord(s[end+1 : min(len(s), end+64)])
+	if setting := start > 0 && s[start-1] == ':' || strings.ContainsAny(s[start:end], "-_"); !setting && word[0] != '-' && !notations[word] {
 		return false
+	}
+	at := end + 1 + len(word) + 1
+	if strings.ContainsAny(word, "=:\"'`,;(){}") || strong(word) || at >= len(s) || s[at-1] != ' ' {
+		return false
+	}
+	if s[at] == '"' || s[at] == '\'' {
+		at++
 	}
 	v := firstWord(s[at:])
 	if i := strings.IndexAny(v, "\"'`\\"); i >= 0 {
@@ -197,6 +235,9 @@ func (f *finder) argument(start, end int) bool {
 	f.add(at, at+len(v), f.on.rules.assignment)
 	return true
 }
+
+// notations stand between the word for a password and the password in the configuration of routers: how it is written.
+var notations = wordSet("cipher irreversible-cipher plain plaintext plain-text simple clear cleartext encrypted 0 5 7 8 9 sha512 sha256 md5")
 
 // elementOf says whether a name is that of an XML element, with its namespace or without: <password>, <wsse:Password Type="…">.
 func elementOf(s string, start int) bool {
@@ -219,45 +260,37 @@ func misnestedWord(s string, i int) int {
 	return len(w)
 }
 
-// clause says whether a text goes on with a clause about a secret: the key you asked for: …, the password from the mail is …
-func clause(s string) bool {
-	end := strings.IndexByte(s[:min(len(s), 7)], ' ')
-	if end < 1 {
-		return false
-	}
-	switch s[:end] {
-	case "for", "you", "I", "we", "that", "which", "from", "of", "to", "on", "in", "they", "he", "she":
-		return true
-	}
-	return false
-}
-
-// forClause returns where the value begins behind " for the meeting is ", 0 if the text goes on otherwise.
+// forClause returns where the value begins behind a few words about it: " for the meeting is ", " you asked for: ", " will be shown once: ", " for root -> ". It
+// returns 0 if the text goes on otherwise.
 func forClause(s string) int {
-	if len(s) < 8 || s[0] != ' ' || !clause(s[1:]) {
+	if len(s) < 8 || s[0] != ' ' {
 		return 0
 	}
-	n := min(len(s), 64)
-	i := strings.Index(s[:n], " is ")
-	if j := strings.Index(s[:n], " -> "); j > 0 && i < 0 && !strings.ContainsAny(s[:j], ".;\n\"=") {
-		return j + len(" -> ")
+	n := min(len(s), 56)
+	at := strings.IndexByte(s[:n], ':')
+	if at < 0 || at+1 < len(s) && s[at+1] != ' ' {
+		if at = strings.Index(s[:n], " is "); at < 0 {
+			if at = strings.Index(s[:n], " -> "); at < 0 {
+				return 0
+			}
+		}
+		at += len(" is")
 	}
-	if j := strings.Index(s[:n], ": "); j > 0 && (i < 0 || j < i) {
-		if strings.ContainsAny(s[:j], ".;\n\"=") {
+	for i := range at {
+		if c := s[i]; c < ' ' || strings.IndexByte(";\"={}<,", c) >= 0 || c == '.' && i+1 < len(s) && s[i+1] == ' ' {
 			return 0
 		}
-		return j + 2
 	}
-	if i < 0 || strings.ContainsAny(s[:i], ".;\n\"=") {
-		return 0
+	if at++; at < len(s) && s[at] == ' ' {
+		at++
 	}
-	return i + len(" is ")
+	return at
 }
 
 // typed returns where the value begins behind the type of a declaration: let secret: String = "…".
 func typed(s string, i int) int {
 	at := i
-	for at < len(s) && at-i < 32 && (isWord(s[at]) || strings.IndexByte(" &<>?[]", s[at]) >= 0) {
+	for at < len(s) && at-i < 32 && (isWord(s[at]) || strings.IndexByte(" &<>?[]'", s[at]) >= 0) {
 		at++
 	}
 	if at == i || at >= len(s) || s[at] != '=' {
@@ -318,9 +351,16 @@ func wordsBefore(s string, start int) int {
 	return from
 }
 
-// callOf says whether a name stands in quotes as the first argument of a call: define('DB_PASSWORD', …).
+// callOf says whether a name stands in quotes as the first argument of a call, define('DB_PASSWORD', …), or is that of a variable among others.
 func callOf(s string, start int) bool {
-	return start >= 2 && (s[start-1] == '\'' || s[start-1] == '"') && (s[start-2] == '(' || s[start-2] == '\\' && start >= 3 && s[start-3] == '(')
+	if start < 2 || s[start-1] != '\'' && s[start-1] != '"' {
+		return false
+	}
+	i := start - 1
+	for i > 0 && (s[i-1] == '\\' || s[i-1] == ' ') && start-i < 6 {
+		i--
+	}
+	return i > 0 && (s[i-1] == '(' || s[i-1] == ',' && isUpper(s[start]))
 }
 
 // firstWord returns what stands before the first white space.
@@ -352,6 +392,9 @@ func strong(v string) bool {
 			}
 		}
 		switch c := v[i]; {
+		case c >= 0xc2 && c <= 0xc5 || c == 0xd0 || c == 0xd1: // letters of Latin and Cyrillic that are no ASCII
+			letter++
+			mark++
 		case c <= ' ' || c == '/' || c == '\\' || c == '<' || c == '>' || c == '"' || c == '=' || c == '(' || c == ')':
 			return false
 		case isDigit(c):
@@ -464,7 +507,15 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 	case s[i] == '(' && i == quote && quoteAt(s, i+1) > 0: // .password("…")
 		i++
 		a.call = true
-		return a.extent(s, i)
+		from, to, ok = a.extent(s, i)
+		if next := to + 1; ok && to-from <= 64 && next < len(s) && s[next] == ',' { // changeUserPassword("ada", "…")
+			for next++; next < len(s) && s[next] == ' '; next++ {
+			}
+			if quoteAt(s, next) > 0 && !strong(s[from:to]) {
+				return a.extent(s, next)
+			}
+		}
+		return from, to, ok
 	case strings.HasPrefix(s[i:], "=>"), strings.HasPrefix(s[i:], ":="), strings.HasPrefix(s[i:], "?="), strings.HasPrefix(s[i:], "||"), strings.HasPrefix(s[i:], "=="), strings.HasPrefix(s[i:], "::"):
 		i += 2
 	case s[i] == ',' && a.tuple:
@@ -485,6 +536,11 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 		}
 	case strings.HasPrefix(s[i:], "\uff1a"):
 		i += len("\uff1a")
+	case s[i] == '>' && a.element && strings.HasPrefix(s[i:], "><") && !strings.HasPrefix(s[i:], "><!") && betweenTags(s, i) > 0: // <AdministratorPassword><Value>…
+		i = betweenTags(s, i)
+		to = strings.IndexByte(s[i:min(len(s), i+1024)], '<')
+		a.under = true
+		return i, i + to, to > 0
 	case s[i] == '>' && a.element:
 		i++
 	case a.cell && s[i] == '|':
@@ -544,7 +600,7 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 		}
 		return i + 1, to, to > i+1
 	}
-	if next := below(s, i); next > i {
+	if next := below(s, heredoc(s, i)); next > i && s[next-1] <= ' ' {
 		i = next
 		a.under = true
 	}
@@ -600,7 +656,8 @@ func below(s string, i int) int {
 		if at >= len(s) || s[at] != '\n' {
 			return i
 		}
-		at++
+		for at++; at < len(s) && (s[at] == '\n' || s[at] == '\r') && at-i < 8; at++ { // an empty line
+		}
 	}
 	from := at
 	for at < len(s) && (s[at] == ' ' || s[at] == '\t') && at-from < 40 {
@@ -634,7 +691,7 @@ func linkVerb(s string) int {
 }
 
 var verbs = func() (by [256][]string) {
-	for _, verb := range [...]string{"is now set to ", "is now ", "is set to ", "is: ", "is ", "was changed to ", "was reset to ", "was set to ", "was ", "has been changed to ",
+	for _, verb := range [...]string{"is now set to ", "is now ", "is set to ", "is: ", "is:", "is ", "was changed to ", "was reset to ", "was set to ", "was ", "has been changed to ",
 		"has been set to ", "has been reset to ", "has been updated to ", "changed to ", "reset to ", "set to ", "will be ", "should be ", "equals ", "to ", "lautet ", "ist ",
 		"est ", "\u00e8 ", "\u00e9 "} {
 		by[verb[0]] = append(by[verb[0]], verb)
@@ -834,6 +891,9 @@ func (a *assigned) literal(v string) bool {
 // code says whether an unquoted value is an expression: a call, an index, a member, a variable.
 func code(v string) bool {
 	if strings.ContainsAny(v, "([{") && !strings.ContainsAny(v, "!@#%^&*~") {
+		return true
+	}
+	if (v[0] == '*' || v[0] == '&') && dated("0-"+v[1:]) && v == strings.ToLower(v) { // an anchor of YAML, and what refers to one
 		return true
 	}
 	switch {

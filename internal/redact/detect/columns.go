@@ -29,13 +29,15 @@ func (f *finder) columns(start, end int) bool {
 	}
 	stop := min(len(s), end+eol+maxTableBytes)
 	header := s[line : end+eol]
-	comma := strings.IndexByte(header, ',') >= 0
-	if strings.IndexByte(header, '|') < 0 && (!comma || strings.ContainsAny(header, "=:{}[]()'")) {
-		return false
+	sep := byte(0)
+	for _, c := range []byte("|\t;,") {
+		if strings.IndexByte(header, c) >= 0 {
+			sep = c
+			break
+		}
 	}
-	sep := byte(',')
-	if !comma || strings.IndexByte(header, '|') >= 0 {
-		sep = '|'
+	if sep == 0 || sep != '|' && strings.ContainsAny(header, "=:{}[]()'") {
+		return false
 	}
 	column := strings.Count(s[line:start], string(sep))
 	if column >= maxColumns {

@@ -269,7 +269,7 @@ var assignmentWords = func() (words []string) {
 			words = append(words, short+string(next))
 		}
 	}
-	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "claim", "macaroon", "connection string", "_pw", "codes"} {
+	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "claim", "macaroon", "assertion", "verifier", "pepper", "signing", "encryption", "grant", "secret_id", "secretid", "connection string", "_pw", "codes"} {
 		for _, next := range "=:\"'\\ *|," {
 			words = append(words, short+string(next))
 		}

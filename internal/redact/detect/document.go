@@ -20,6 +20,8 @@ type frame struct {
 	speaker       bool // object: one of its members says who speaks
 	// announced is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	announced *Name
+	// pair: a list in a list, whose first element can name the second: [["password", "…"]].
+	pair bool
 	// unnamed is a string under one of valueNames that came before the member that names it; the zero token if there is none.
 	unnamed jsonscan.Token
 }
@@ -58,8 +60,8 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	}()
 	open := func(object bool, index int) {
 		// Members of an object are named by their own keys; elements of an array by that of the array.
-		key := frames[len(frames)-1].key
-		frames = append(frames, frame{key: key, object: object, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
+		key, pair := frames[len(frames)-1].key, !object && !frames[len(frames)-1].object && len(frames) > 1
+		frames = append(frames, frame{key: key, object: object, pair: pair, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
 		if object && (key.secret || key.credential) { // "adminPassword": {"value": "…"}
 			frames[len(frames)-1].announced = key
 		}
@@ -239,8 +241,16 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 	if announced != nil {
 		return announced
 	}
+	if top.pair && p.path[len(p.path)-1].index == 0 && len(text) <= 64 {
+		if p.r.Named(text).secret {
+			top.announced = paired
+		}
+	}
 	return key
 }
+
+// paired is what the name of a secret says about the next element of a list: it is one if it looks so, because lists of names look the same.
+var paired = &Name{facts: facts{credential: true, pass: true}}
 
 // isFlag holds for options of a command line: -p, --password.
 func isFlag(text string) bool {

@@ -155,10 +155,10 @@ var idForms = []idForm{
 	{"driver license|drivers license|driver's license|driver licence|driving licence|driving license|licence number|license number", func(d string) bool {
 		return digitsOf(d, len(d)) && len(d) <= 12 || len(d) == 9 && formed(d, "A99999999") || len(d) == 8 && formed(d, "A9999999") || len(d) == 15 && formed(d, "A99999999999999") || len(d) == 16 && formed(d, "*****999999**9AA") || len(d) == 13 && formed(d, "A999999999999")
 	}},
-	{"f\u00fchrerschein|f\u00fchrerscheinnummer|fuhrerschein|fuehrerschein|permis de conduire|patente|patente di guida|permiso de conducir|carteira de motorista|cnh|rijbewijs|prawo jazdy|k\u00f6rkort|\u0432\u043e\u0434\u0438\u0442\u0435\u043b\u044c\u0441\u043a\u043e\u0435|driver licence no|driver license no|driver's licence|dl number|dl no", func(d string) bool {
-		return len(d) >= 8 && len(d) <= 16 && digitCount(d)*2 >= len(d) && notOneByte(d)
+	{"f\u00fchrerschein|f\u00fchrerscheinnummer|fuhrerschein|fuehrerschein|permis de conduire|patente|patente di guida|permiso de conducir|carteira de motorista|cnh|rijbewijs|prawo jazdy|k\u00f6rkort|\u0432\u043e\u0434\u0438\u0442\u0435\u043b\u044c\u0441\u043a\u043e\u0435|driver licence no|driver license no|driver's licence|driving licence no|driving license no|dl number|dl no|ajokortin numero|ajokortti|\u904b\u8ee2\u514d\u8a31\u8a3c\u756a\u53f7|\u514d\u8a31\u8a3c\u756a\u53f7|\u9a7e\u9a76\u8bc1\u53f7", func(d string) bool {
+		return len(d) >= 8 && len(d) <= 16 && digitCount(d)*2 >= len(d) && notOneByte(d) && !years(d)
 	}},
-	{"health card|ohip|health insurance number|medical record number|mrn|patient number|krankenversichertennummer|krankenversicherungsnummer", func(d string) bool {
+	{"health card|ohip|health insurance number|medical record number|mrn|patient number|krankenversichertennummer|krankenversicherungsnummer|\u4fdd\u967a\u8a3c\u756a\u53f7|\u88ab\u4fdd\u967a\u8005\u756a\u53f7|medicaid|medicaid id|medicaid number", func(d string) bool {
 		return len(d) >= 7 && len(d) <= 13 && digitCount(d)+4 >= len(d) && notOneByte(d)
 	}},
 	{"chi number|chi no", func(d string) bool { return digitsOf(d, 10) && dayMonth(d) }},
@@ -172,21 +172,31 @@ var idForms = []idForm{
 		return len(d) == 9 && letters(d[:2]) && isNumber(d[2:]) && sumOf(d[2:], 1, 2, 1, 2, 1, 2)%10 == at(d, 8)
 	}},
 	{"npi number|npi", func(d string) bool { return digitsOf(d, 10) && luhn("80840"+d) }},
-	{"cin|carte d'identit\u00e9", func(d string) bool { return digitsOf(d, 8) && d[0] <= '1' && d[:2] != "19" }},
+	{"cin|carte d'identit\u00e9", func(d string) bool { return digitsOf(d, 8) && d[0] == '0' }},
 	{"account number|account no|acct number|acct no|a/c no|a/c number|bank account|kontonummer|kontonr|n\u00famero de cuenta|numero de cuenta|num\u00e9ro de compte|numero di conto|n\u00famero da conta|rekeningnummer|numer konta|\u53e3\u5ea7\u756a\u53f7|\u8d26\u53f7|\u94f6\u884c\u8d26\u53f7|\u043d\u043e\u043c\u0435\u0440 \u0441\u0447\u0435\u0442\u0430|sort code|bsb", func(d string) bool {
 		return isNumber(d) && len(d) <= 18 && notOneByte(d)
 	}},
 	{"clabe", func(d string) bool { return digitsOf(d, 18) && sumOf17(d)%10 == at(d, 17) }},
-	{"\u043f\u0430\u0441\u043f\u043e\u0440\u0442|\u043f\u0430\u0441\u043f\u043e\u0440\u0442\u0430|\u8b77\u7167|\u62a4\u7167|\u62a4\u7167\u53f7\u7801|\u65c5\u5238\u756a\u53f7|\uc5ec\uad8c\ubc88\ud638|numer paszportu|passnummer|paspoortnummer", func(d string) bool {
-		return len(d) >= 7 && len(d) <= 10 && digitCount(d)+2 >= len(d) && notOneByte(d)
-	}},
 	{"personalausweis|personalausweisnummer|ausweisnummer|ausweisnr|ausweis", func(d string) bool { return (len(d) == 9 || len(d) == 10) && weights731(d) }},
-	{"passeport|pasaporte|passaporto|reisepass|paszport|passnummer|passport", func(d string) bool {
-		return len(d) == 9 && (formed(d, "99AA99999") || formed(d, "AA9999999") || formed(d, "AAA999999") || formed(d, "A99999999") || weights731(d))
+	{"\u043f\u0430\u0441\u043f\u043e\u0440\u0442|\u043f\u0430\u0441\u043f\u043e\u0440\u0442\u0430|\u8b77\u7167|\u62a4\u7167|\u62a4\u7167\u53f7\u7801|\u65c5\u5238\u756a\u53f7|\uc5ec\uad8c\ubc88\ud638|numer paszportu|paspoortnummer|paspoort|passport|passeport|pasaporte|passaporte|passaporto|reisepass|paszport|passnummer", func(d string) bool {
+		return len(d) >= 7 && len(d) <= 10 && (digitCount(d)+2 >= len(d) && notOneByte(d) || len(d) == 9 && digitCount(d) >= 3 && (formed(d, "99AA99999") || formed(d, "AAA999999") || weights731(d) || formed(d, "A********")))
 	}},
-	{"passport", func(d string) bool {
-		return len(d) >= 7 && len(d) <= 9 && (digitsOf(d, len(d)) || letters(d[:1]) && digitsOf(d[1:], len(d)-1) || letters(d[:2]) && digitsOf(d[2:], len(d)-2))
+	{"national id number|national id no|national id|identity card number|id card number|citizen id|personal number|personal identification number|\u0438\u0434\u0435\u043d\u0442\u0438\u0444\u0438\u043a\u0430\u0446\u0438\u043e\u043d\u043d\u044b\u0439 \u043d\u043e\u043c\u0435\u0440", func(d string) bool {
+		return len(d) >= 7 && len(d) <= 18 && digitCount(d)*3 >= len(d)*2 && notOneByte(d) && !years(d)
 	}},
+	{"steuernummer", func(d string) bool { return len(d) >= 10 && len(d) <= 13 && digitsOf(d, len(d)) }},
+	{"num\u00e9ro fiscal|numero fiscal|fiscal number|spi", func(d string) bool { return digitsOf(d, 13) && d[0] <= '3' }},
+	{"cedula de ciudadania|c\u00e9dula de ciudadan\u00eda|cedula de identidad|c\u00e9dula de identidad|carnet de identidad", func(d string) bool { return digitsOf(d, len(d)) && len(d) <= 10 }},
+	{"clave de elector", func(d string) bool { return len(d) == 18 && letters(d[:6]) && digitsOf(d[6:12], 6) }},
+	{"alien registration number|alien number|uscis number|a-number", func(d string) bool { return len(d) == 10 && formed(d, "A999999999") || digitsOf(d, 9) }},
+	{"\u94f6\u884c\u5361\u53f7|\u94f6\u884c\u5361|\u5361\u53f7|bank card number", func(d string) bool { return digitsOf(d, len(d)) && len(d) >= 15 && len(d) <= 19 }},
+	{"sss number|sss no|sss", func(d string) bool { return digitsOf(d, 10) }},
+	{"npwp", func(d string) bool { return digitsOf(d, 15) || digitsOf(d, 16) }},
+	{"voter id|epic number|epic no", func(d string) bool { return len(d) == 10 && formed(d, "AAA9999999") }},
+	{"member id|policy number|policy no|subscriber id|insurance id|insurance number|insurance no|beneficiary number", func(d string) bool {
+		return len(d) >= 8 && len(d) <= 16 && digitCount(d) >= 6 && notOneByte(d)
+	}},
+	{"individual healthcare identifier|ihi|ihi number", func(d string) bool { return digitsOf(d, 16) && d[:4] == "8003" && luhn(d) }},
 }
 
 // idLabels are the labels with the forms that they announce.
@@ -227,6 +237,11 @@ func weights731(d string) bool {
 
 // digitsOf says whether d is n digits, not all of them equal.
 func digitsOf(d string, n int) bool { return len(d) == n && isNumber(d) && (n < 3 || notOneByte(d)) }
+
+// years holds for two years, one behind the other.
+func years(d string) bool {
+	return len(d) == 8 && (d[:2] == "19" || d[:2] == "20") && (d[4:6] == "19" || d[4:6] == "20")
+}
 
 func digitCount(d string) (n int) {
 	for i := range len(d) {

@@ -162,6 +162,21 @@ func contained(s string, i int) int {
 	return i
 }
 
+// heredoc returns the end of the line on which a text of several lines begins: token = <<EOT. It returns i if none does.
+func heredoc(s string, i int) int {
+	if !strings.HasPrefix(s[i:], "<<") {
+		return i
+	}
+	at := i + 2
+	for at < len(s) && at-i < 40 && (isWord(s[at]) || strings.IndexByte("-~\"'", s[at]) >= 0) {
+		at++
+	}
+	if at < len(s) && (s[at] == '\n' || s[at] == '\r' || s[at] == '\\') {
+		return at
+	}
+	return i
+}
+
 // yamlMark skips the anchor or the type of YAML before a value: password: &pw …, password: !!str … Other tags (!Ref, !vault) refer to a value elsewhere.
 func yamlMark(s string, i int) int {
 	if s[i] != '&' && !strings.HasPrefix(s[i:], "!!") {
@@ -179,8 +194,9 @@ func yamlMark(s string, i int) int {
 
 // betweenTags returns where a text begins behind the tags that follow a label: </td><td>…, "><value>…, 0 if it has none.
 func betweenTags(s string, i int) int {
-	tags := 0
+	tags, named := 0, false
 	if i < len(s) && s[i] == '>' {
+		named = i > 0 && s[i-1] == '"' // <string name="maps_key">…
 		i, tags = i+1, 1
 	}
 	for ; tags < 4 && i < len(s); tags++ {
@@ -197,7 +213,7 @@ func betweenTags(s string, i int) int {
 		}
 		i = at + end + 1
 	}
-	if tags < 2 || i >= len(s) || s[i] == '<' {
+	if tags < 2 && !named || i >= len(s) || s[i] == '<' {
 		return 0
 	}
 	return i

@@ -82,14 +82,14 @@ var secretWords = [][]string{
 	{"secret", "value"}, {"application", "key"}, {"app", "key"}, {"consumer", "key"}, {"deploy", "key"}, {"signing", "secret"}, {"hec", "token"}, {"ssh", "key"}, {"auth", "secret"}, {"webhook", "secret"}, {"connection", "string"}, {"cvv"}, {"cvc"}, {"csrf", "token"}, {"xsrf", "token"},
 	{"hmac", "key"}, {"aes", "key"}, {"crypto", "key"}, {"cipher", "key"}, {"session", "key"}, {"server", "key"}, {"default", "pass"}, {"become", "pass"}, {"bind", "pw"}, {"store", "pass"},
 	{"key", "pass"}, {"ssh", "pass"}, {"sudo", "pass"}, {"record", "key"}, {"user", "seed"}, {"secret", "seed"}, {"client", "key", "data"}, {"xprv"}, {"wif"},
-	{"ingestion", "key"}, {"macaroon"}, {"mdp"},
+	{"ingestion", "key"}, {"access", "code"}, {"macaroon"}, {"mdp"}, {"client", "assertion"}, {"code", "verifier"},
 	{"requirepass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"},
 }
 
 // credentialWords are the names of values that are credentials when they look random.
 var credentialWords = [][]string{
 	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"}, {"http", "token"}, {"seed"}, {"private"},
-	{"product", "key"}, {"agent", "key"}, {"project", "key"}, {"claim"}, {"sk"}, {"psk"}, {"hook"},
+	{"product", "key"}, {"agent", "key"}, {"project", "key"}, {"claim"}, {"pepper"}, {"signing"}, {"encryption"}, {"grant"}, {"secret", "id"}, {"sk"}, {"psk"}, {"hook"},
 }
 
 // urlWords are further names of secrets in the query of a URL.
@@ -102,6 +102,17 @@ var quantities = wordSet(`max min num number total input output completion promp
 	partition sort cache idempotency next page continuation sync stop eos bos pad unk special vocab has needs uses is error status
 	response http exit return zip postal country language currency source object lookup map hot per row cell dict json yaml sort index
 	routing correlation dedup crew task agent filter node step tool entity state event message group area region reason result promo coupon airport product item`)
+
+// weakQuantities are those of quantities that also stand before credentials (source token, agent key): a value counts that looks random and like no digest.
+var weakQuantities = wordSet("source agent project product group region event item entity task tool object area")
+
+// dataWords stand before keys that are those of data, and often digests.
+var dataWords = wordSet(`content chunk file image doc document block layer blob data record row column field path url bucket artifact version model dataset table index shard trace span
+	job request query hash etag store feature config prompt embedding node user team tenant order fetch build run memo lock state compound composite natural surrogate unique query
+	message part slot entry topic stream queue event object item x`)
+
+// publicWords make something else of a name of several words: public api key, max access tokens.
+var publicWords = wordSet("max min num number total public primary has needs uses is error status response next page count")
 
 var jwkMembers = wordSet("d p q dp dq qi")
 
@@ -256,13 +267,24 @@ func classifyKey(name string) *Name {
 	k.url = anySequence(words, urlWords)
 	k.credential = k.jwk
 	if n := tail(words, secretWords); n > 0 {
-		k.secret = !quantity(words[:len(words)-n])
+		before := words[:len(words)-n]
+		k.secret = !quantity(before) || n > 1 && !publicWords[before[len(before)-1]] // NODE_AUTH_TOKEN
 		k.phrase = last == "passphrase" || last == "phrase"
 	} else if n := tail(words, credentialWords); n > 0 {
 		k.credential = !quantity(words[:len(words)-n])
+		of := ""
+		if len(words) > n {
+			of = words[len(words)-n-1]
+		}
+		weak := !k.credential && weakQuantities[of]
+		k.credential = k.credential || weak
 		k.pass = last == "pass"
 		k.secret = k.pass && k.credential && len(words) > 1 && envStyle(name) // SMTP_PASS
 		k.digest = (last == "key" || last == "keys" || last == "sk" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
+		if last == "key" && n == 1 && of != "" && !weak && !dataWords[of] { // crypt_key: no digest has such a name
+			k.digest = false
+		}
+		k.digest = k.digest || weak
 	}
 	if !k.secret && !k.credential && len(words) > 0 {
 		k.secret, k.credential = compound(words[len(words)-1])

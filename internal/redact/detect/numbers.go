@@ -105,6 +105,10 @@ func (f *finder) number(groups []group, total int) {
 	if f.on.ip && !f.k.version {
 		f.ipv4(groups)
 	}
+	if total == 48 && len(groups) == 8 && recoveryKey(groups) {
+		f.add(first.start, last.end, f.on.rules.assignment)
+		return
+	}
 	if total >= 12 && f.on.card {
 		if f.card(groups) {
 			return
@@ -119,6 +123,16 @@ func (f *finder) number(groups []group, total int) {
 			f.phone(groups, total)
 		}
 	}
+}
+
+// recoveryKey says whether groups are those of a recovery key of BitLocker: eight of six digits.
+func recoveryKey(groups []group) bool {
+	for i, g := range groups {
+		if g.len() != 6 || i > 0 && g.sep != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // digits appends the digits of groups.

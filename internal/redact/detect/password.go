@@ -23,7 +23,7 @@ var passwordWords = strings.Split("kennwort|losungswort|mot de passe|mots de pas
 // random behind one counts.
 var keyWords = strings.Split("schl\u00fcssel|schluessel|cl\u00e9|llave|clave|chave|chiave|sleutel|klucz|kl\u00ed\u010d|k\u013e\u00fa\u010d|klju\u010d|kulcs|cheie|anahtar|nyckel|n\u00f8gle|n\u00f8kkel|avain|kunci|kh\u00f3a|kho\u00e1|"+
 	"\u043a\u043b\u044e\u0447|\u041a\u043b\u044e\u0447|\u0442\u043e\u043a\u0435\u043d|\u0422\u043e\u043a\u0435\u043d|\u30ad\u30fc|\u9375|\u30c8\u30fc\u30af\u30f3|\u5bc6\u94a5|\u5bc6\u9470|\u91d1\u9470|\u4ee4\u724c|\u6b0a\u6756|\ud1a0\ud070|\u0645\u0641\u062a\u0627\u062d|\u0627\u0644\u0631\u0645\u0632 \u0627\u0644\u0645\u0645\u064a\u0632|\u05de\u05e4\u05ea\u05d7|\u0915\u0941\u0902\u091c\u0940|\u091f\u094b\u0915\u0928|\u03ba\u03bb\u03b5\u03b9\u03b4\u03af|"+
-	"\u0e04\u0e35\u0e22\u0e4c|jeton|tokenu|zugangscode|zugriffscode", "|")
+	"\u0e04\u0e35\u0e22\u0e4c|\ud0a4|jeton|tokenu|zugangscode|zugriffscode", "|")
 
 // passwordLinks stand between such a word and the password.
 var passwordLinks = strings.Split(":|=|\uff1a|\u2192|\u2013|\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740|->|=>| ist | lautet | est | es | \u00e8 | e' | \u00e9 | jest | to | je | is | on | \u00e4r | er | adalah | l\u00e0 | \u2014 | - | es: | ist: | est: | este | este: | jest: | on: | \u00e8: | \u00e9: | is: | er: | je: | \u00e4r: |\u304c|\uc774|\u662f\uff1a", "|")

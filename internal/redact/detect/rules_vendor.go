@@ -91,7 +91,7 @@ var vendors = []vendor{
 	{"aws-access-key-id", "akia asia abia acca aroa aida", `(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z0-9]{16}`},
 	{"github-token", "ghp_ gho_ ghu_ ghs_ ghr_", `gh[pousr]_[A-Za-z0-9_]{20,}`},
 	{"github-pat-fine", "github_pat_", `github_pat_\w{22,}`},
-	{"gitlab-token", "glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glimt- gloas- glagent-", `gl(?:pat|ptt|dt|rt|cbt|ft|soat|imt|oas|agent)-[\w.-]{16,}`},
+	{"gitlab-token", "glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glimt- gloas- glagent- glffct- glwt-", `gl(?:pat|ptt|dt|rt|cbt|ft|soat|imt|oas|agent|ffct|wt)-[\w.-]{16,}`},
 	{"slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp-", `(?:xox[a-eoprs]|xapp)[-.][\w.%+/=-]{10,}`},
 	{"slack-webhook", "hooks.slack.com/", `hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{16,}`},
 	{"discord-webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", `discord(?:app)?\.com/api/webhooks/\d{15,}/[\w-]{30,}`},
@@ -262,7 +262,7 @@ var vendors = []vendor{
 	{"firebase-key", "aiza", `AIza[\w-]{30,}`},
 
 	// Forms with their mark in the middle.
-	{"azure-resource-key", "azdo acdb azse azfu +acr +aba +aeh +asb +ami acog", `[\w+/-]{40,90}(?:AZDO|ACDb|AzSe|AzFu|\+ACR|\+ABa|\+AEh|\+ASb|\+AMI|ACOG)[A-Za-z0-9]{4,8}={0,2}`},
+	{"azure-resource-key", "azdo acdb azse azfu aiot azca +acr +aba +aeh +arm +asb +ami acog", `[\w+/-]{32,90}(?:AZDO|ACDb|AzSe|AzFu|AIoT|AzCa|\+ACR|\+ABa|\+AEh|\+ARm|\+ASb|\+AMI|ACOG)[A-Za-z0-9]{4,8}={0,2}`},
 	{"terraform-token", ".atlasv1.", `[A-Za-z0-9]{10,20}\.atlasv1\.[\w-]{40,}`},
 	{"teams-hook", ".webhook.office.com/ outlook.office.com/webhook .logic.azure.com", `[a-z0-9.-]{3,80}\.(?:webhook\.office\.com|office\.com/webhook|logic\.azure\.com)[:/][^\s"'<>]{30,}`},
 	{"make-hook", ".make.com/ .integromat.com/", `hook\.[a-z0-9.]{0,12}(?:make|integromat)\.com/[a-z0-9]{20,}`},
@@ -308,7 +308,7 @@ var chosen = func() map[string]bool {
 		secure-string zapier-hook identified-by sql-password netrc-password sqlcmd-password mongo-password ldap-password zip-password pgpass-password
 		httpie-auth net-user sqlplus-password oracle-url samba-password mqtt-password lftp-password keystore-password sudo-stdin chpasswd rdp-password cisco-password snmp-community
 		auth-tuple terraform-default plist-key tool-password archive-password ipmi-password snmp-tool ssh-keygen rabbitmq-user sasl-password set-password expect-send password-stdin
-		add-login identified-with piped-secret dsn-password chpasswd-list`) {
+		add-login identified-with piped-secret dsn-password chpasswd-list alias-secret ipsec-secret acl-setuser`) {
 		m[name] = true
 	}
 	return m
@@ -371,12 +371,12 @@ func vendorRules() (rules []*rule) {
 		switch {
 		case v.name == "auth-plain":
 			accept = saslPlain
-		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass", v.name == "call-credentials", strings.HasPrefix(v.name, "user-"):
+		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass", v.name == "call-credentials", v.name == "login-as", v.name == "new-user", v.name == "signed-with", strings.HasPrefix(v.name, "user-"):
 			accept = func(v string) bool {
 				return strong(v) || passwordLike(v) && len(v) >= 10 && !dated(v) && !wordLike(v) && !code(v)
 			}
 		case v.name == "hook-url":
-			accept = random
+			accept = func(v string) bool { return random(v) && (isHex(v) || digitCount(v) >= 3 && entropy(v) >= 3.5) }
 		case chosen[v.name]:
 			accept = noVariable
 		}

@@ -197,7 +197,17 @@ func (f *finder) word(at int, actions []action) {
 
 // camelLabel returns the end of a label that goes on as the names of programs do: passportNo, driverLicenseNumber.
 func camelLabel(s string, end int) int {
-	if end >= len(s) || !isUpper(s[end]) || !isLower(s[end-1]) {
+	if end >= len(s) {
+		return end
+	}
+	if s[end]|0x20 == 'n' { // Reisepassnummer
+		for _, word := range [...]string{"nummer", "number", "nr", "numer"} {
+			if len(s)-end >= len(word) && equalLowered(s[end:end+len(word)], word) {
+				return end + len(word)
+			}
+		}
+	}
+	if !isUpper(s[end]) || !isLower(s[end-1]) {
 		return end
 	}
 	for _, word := range [...]string{"Number", "Num", "No", "Nr", "Id", "Code"} {

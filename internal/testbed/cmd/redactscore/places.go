@@ -34,7 +34,7 @@ type kind struct {
 // kindsOf returns the kinds of the tables.
 func kindsOf() (kinds []kind) {
 	for i, t := range [][3]string{{vendorKinds, personKinds, textKinds}, {secondVendor, secondPerson, secondText}, {thirdVendor, thirdPerson, thirdText},
-		{fourthVendor, fourthPerson, fourthText}} {
+		{fourthVendor, fourthPerson, fourthText}, {fifthVendor, fifthPerson, fifthText}} {
 		for _, k := range tables(t[0], t[1], t[2]) {
 			k.table = i + 1
 			kinds = append(kinds, k)
@@ -168,6 +168,7 @@ const (
 	third                    // drawn when the rules for the second were done, and scored before any was changed
 	fourth                   // drawn before the rules were looked at again; they were written with this half of it
 	fourthHeldOut            // and not with this half
+	fifth                    // drawn when the rules for the fourth were done, and scored before any was changed
 	sets
 )
 
@@ -175,6 +176,8 @@ func (k *kind) set() set {
 	h := fnv.New32a()
 	h.Write([]byte(k.name))
 	switch {
+	case k.table == 5:
+		return fifth
 	case k.table == 4 && h.Sum32()>>13%2 == 0:
 		return fourthHeldOut
 	case k.table == 4:

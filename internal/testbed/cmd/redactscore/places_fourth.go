@@ -15,9 +15,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// places returns where a kind is put: kinds of the fourth set stand in the same 18 places, in other words and shapes.
+// places returns where a kind is put: kinds of the fourth and fifth set stand in the same 18 places, in other words and shapes.
 func (k *kind) places() []place {
-	if k.table == 4 {
+	if k.table >= 4 {
 		return otherPlaces
 	}
 	return allPlaces

@@ -46,7 +46,7 @@ func scoreBenign(r *redact.Redactor) (changed []string, all int) {
 }
 
 // setNames head the columns of the table.
-var setNames = [sets]string{"first set", "of it held out", "second set", "of it held out", "third set", "fourth set", "of it held out"}
+var setNames = [sets]string{"first set", "of it held out", "second set", "of it held out", "third set", "fourth set", "of it held out", "fifth set"}
 
 // placesMarkdown measures kinds by place, for the document, and returns the list of kinds besides.
 func placesMarkdown(seed uint64, verbose bool) (table, list string, err error) {
