@@ -246,8 +246,10 @@ func dialectsOf(s *dialect.Source) []*dialect.Dialect {
 }
 
 func findDialects(s *dialect.Source) []*dialect.Dialect {
-	if d := logDialect(s.Span.Name()); s.ScopeName == dialect.LogScope && d != nil {
-		return []*dialect.Dialect{d}
+	if s.ScopeName == dialect.LogScope {
+		if d := logDialect(s.Span.Name(), s.Span.Attributes()); d != nil {
+			return []*dialect.Dialect{d}
+		}
 	}
 	if s.ScopeName == dialect.LogScope && strings.HasPrefix(s.Span.Name(), "gen_ai.") {
 		return []*dialect.Dialect{semconv.Dialect}
@@ -318,6 +320,8 @@ func Read(s *dialect.Source) *dialect.Observation {
 	o.Result.LabelMasks()
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && read[len(read)-1] == generic.Unknown {
 		generic.LabelRounded(o)
+		o.Args.LabelMasked()
+		o.Result.LabelMasked()
 	}
 	if input, ok := decode.OpenInput(o.Request); ok {
 		o.Request = input

@@ -4,7 +4,9 @@
 package genai
 
 import (
+	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
 )
 
 // logSlack is how far a record may lie outside the span it speaks of. Clocks of both are rounded to milliseconds, and a record is
@@ -42,7 +45,7 @@ func EventName(scope, recorded string, m pcommon.Map) string {
 
 // IsEvidenceLog reports whether a log record belongs to an agent run, by its event name (see EventName) and attributes.
 func IsEvidenceLog(eventName string, m pcommon.Map) bool {
-	if d := logDialect(eventName); d != nil {
+	if d := logDialect(eventName, m); d != nil {
 		return d.Log(eventName, decode.Attributes(m)).Class != dialect.Unclassified
 	}
 	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m) != 0
@@ -53,7 +56,7 @@ func IsEvidenceLog(eventName string, m pcommon.Map) bool {
 func LogRunID(eventName string, m pcommon.Map) string {
 	a := decode.Attributes(m)
 	role := dialect.LogRole{Conversation: a.Text(conversationKeys...)}
-	if d := logDialect(eventName); d != nil {
+	if d := logDialect(eventName, m); d != nil {
 		role = d.Log(eventName, a)
 	}
 	if role.Run != "" {
@@ -62,21 +65,27 @@ func LogRunID(eventName string, m pcommon.Map) string {
 	return role.Conversation
 }
 
-// logDialect returns the dialect whose event this is, by name or by the name's first word.
-func logDialect(eventName string) *dialect.Dialect {
+// logDialect returns the dialect whose event this is, by name or by the name's first word; for events of producers that nobody knows, the one
+// that goes by their shape.
+func logDialect(eventName string, m pcommon.Map) *dialect.Dialect {
 	if d := logIndex[eventName]; d != nil {
 		return d
 	}
 	if end := strings.IndexByte(eventName, '.'); end > 0 {
-		return logIndex[eventName[:end+1]]
+		if d := logIndex[eventName[:end+1]]; d != nil {
+			return d
+		}
 	}
-	return nil
+	if strings.HasPrefix(eventName, "gen_ai.") || generic.Unknown.Log(eventName, decode.Attributes(m)).Class == dialect.Unclassified || attributeMarks(m)&producer != 0 {
+		return nil
+	}
+	return generic.Unknown
 }
 
 // roleOfLog reads the role of a record that travels as a span.
 func roleOfLog(record ptrace.Span) dialect.LogRole {
 	a := decode.Attributes(record.Attributes())
-	if d := logDialect(record.Name()); d != nil {
+	if d := logDialect(record.Name(), record.Attributes()); d != nil {
 		return d.Log(record.Name(), a)
 	}
 	if strings.HasPrefix(record.Name(), "gen_ai.") && !record.ParentSpanID().IsEmpty() {
@@ -102,11 +111,12 @@ func Arrange(spans, logs []*dialect.Source) (alone, rest []*dialect.Source) {
 		}
 	}
 	r.additions()
+	r.adoptIDs(logs)
 	for _, d := range Dialects {
 		if d.Assign == nil {
 			continue
 		}
-		own := func(l *dialect.Source) bool { return logDialect(l.Span.Name()) == d }
+		own := func(l *dialect.Source) bool { return logDialect(l.Span.Name(), l.Span.Attributes()) == d }
 		if i := slices.IndexFunc(logs, own); i >= 0 {
 			ownAlone, ownRest := d.Assign(spans, slices.DeleteFunc(slices.Clone(logs), func(l *dialect.Source) bool { return !own(l) }))
 			alone, rest = append(alone, ownAlone...), append(rest, ownRest...)
@@ -214,6 +224,68 @@ func adding(s *dialect.Source) *dialect.Dialect {
 	return nil
 }
 
+// adoptIDs finds the spans of tool calls whose records have other call ids, because the instrumentation of the spans numbers calls in its own way.
+// A record names the span of its tool, or there are as many calls in records as in spans, and each record has the name of its span
+// and was written when that ended.
+func (r *arrangement) adoptIDs(logs []*dialect.Source) {
+	var ids []string
+	records := map[string]*dialect.Source{}
+	for _, l := range logs {
+		if role := roleOfLog(l.Span); role.Class == dialect.Tool && role.Alone && role.CallID != "" && records[role.CallID] == nil {
+			records[role.CallID] = l
+			ids = append(ids, role.CallID)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	r.look()
+	var inner []*dialect.Source
+	views := map[*dialect.Source]*spanView{}
+	for _, v := range r.tools {
+		if records[v.obs.CallID] != nil {
+			return // the ids meet
+		}
+		views[v.source] = v
+	}
+	for s := range views { // only the outermost report of a call
+		up := r.byID[s.Span.ParentSpanID()]
+		for n := 0; up != nil && views[up] == nil && n < dialect.MaxReach; n++ {
+			up = r.byID[up.Span.ParentSpanID()]
+		}
+		if up != nil && up != s {
+			inner = append(inner, s)
+		}
+	}
+	for _, s := range inner {
+		delete(views, s)
+	}
+	adopted := map[string]*spanView{}
+	for _, id := range ids {
+		if v := views[r.byID[records[id].Span.ParentSpanID()]]; v != nil {
+			adopted[id] = v
+		}
+	}
+	if len(adopted) == 0 && len(ids) == len(views) {
+		ended := slices.SortedFunc(maps.Values(views), func(a, b *spanView) int {
+			x, y := a.source.Span.SpanID(), b.source.Span.SpanID()
+			return cmp.Or(cmp.Compare(a.end, b.end), bytes.Compare(x[:], y[:]))
+		})
+		for i, id := range ids { // in order of time
+			alone := *records[id]
+			alone.Logs = []ptrace.Span{alone.Span}
+			name := Read(&alone).Name
+			if gap(uint64(alone.Span.StartTimestamp()), ended[i].end) > logSlack || name != ended[i].obs.Name && name != "" && ended[i].obs.Name != "" {
+				return
+			}
+			adopted[id] = ended[i]
+		}
+	}
+	for id, v := range adopted {
+		r.tools[id] = v
+	}
+}
+
 // look reads the spans that records may speak of.
 func (r *arrangement) look() {
 	if r.read {
@@ -275,7 +347,7 @@ func around(views []*spanView, at uint64) []*spanView {
 // spanOf finds the span that a record speaks of.
 func (r *arrangement) spanOf(l *dialect.Source, role dialect.LogRole) *dialect.Source {
 	named := r.byID[l.Span.ParentSpanID()]
-	if logDialect(l.Span.Name()) == nil {
+	if logDialect(l.Span.Name(), l.Span.Attributes()) == nil {
 		return named
 	}
 	at := uint64(l.Span.StartTimestamp())

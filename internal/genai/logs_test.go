@@ -280,7 +280,7 @@ func FuzzArrangeLosesNoRecord(f *testing.F) {
 	f.Add([]byte("aaaaaaaabbbbbbbbccccccccdddddddd"), uint8(8))
 	names := []string{
 		"claude_code.user_prompt", "claude_code.api_request", "claude_code.api_request_body", "claude_code.assistant_response", "claude_code.tool_result",
-		"codex.user_prompt", "codex.api_request", "codex.sse_event", "codex.tool_result", "codex.agent_response", "autogen_core.events", "gen_ai.choice", "gen_ai.user.message", "x",
+		"codex.user_prompt", "codex.api_request", "codex.sse_event", "codex.tool_result", "codex.agent_response", "zz.user_prompt", "zz.tool_result", "zz.agent_response", "autogen_core.events", "gen_ai.choice", "gen_ai.user.message", "x",
 		forge.AuditPrefix + "session_start", forge.AuditPrefix + "llm_call", forge.AuditPrefix + "tool_exec", forge.AuditPrefix + "tool_exec",
 	}
 	forgeSpans := []string{"agent.execute", "llm.completion", "tool.f"}
@@ -304,7 +304,7 @@ func FuzzArrangeLosesNoRecord(f *testing.F) {
 				sources = append(sources, s)
 				continue
 			}
-			l := numbered(i, names[kind%len(names)], "conversation.id", key, "session.id", key, "prompt.id", key, "call_id", key, "tool_use_id", key, "input_token_count", "1", "endpoint", "/responses")
+			l := numbered(i, names[kind%len(names)], "conversation.id", key, "session.id", key, "prompt.id", key, "call_id", key, "tool_use_id", key, "zz.prompt", key, "zz.tool_name", key, "zz.output", key, "zz.response", key, "input_token_count", "1", "endpoint", "/responses")
 			if strings.HasPrefix(l.Span.Name(), forge.AuditPrefix) {
 				phase := []string{"start", "end"}[i/4%2]
 				l.Span.Attributes().PutStr(forge.CorrelationID, key)

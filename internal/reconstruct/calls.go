@@ -351,8 +351,8 @@ func holdsCall(n *node) bool {
 // MCP server's.
 func sameTool(outer, inner *genai.Observation) bool {
 	if outer.CallID != "" && inner.CallID != "" {
-		if outer.CallID != inner.CallID {
-			return false
+		if outer.CallID != inner.CallID && (inner.Name != "" || inner.Args.Present()) {
+			return false // what says nothing but its id is a part of the call around it, whoever numbered it
 		}
 	} else if outer.Name != inner.Name && !(inner.MCPLeg && strings.HasSuffix(outer.Name, inner.Name)) {
 		return false

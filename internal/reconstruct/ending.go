@@ -29,6 +29,8 @@ func (b *builder) unfinished(last *call) string {
 		return "a tool ran after the last model call, and no record shows what the model made of it"
 	case b.tape.Output.Text != nil:
 		return ""
+	case root == nil && emptyAnswer(last):
+		return "the last model call shows an empty answer"
 	case finalAnswer(last) && answered(last), last.response == nil && answered(last) && !stopsForTools(last):
 		return ""
 	case last.response == nil || !hasToolCall(last.response) && !stopsForTools(last):
@@ -94,6 +96,11 @@ func endsAsking(parts []genai.Part) bool {
 		}
 	}
 	return false
+}
+
+// emptyAnswer reports an answer that was recorded and holds nothing, where calls may be missing.
+func emptyAnswer(k *call) bool {
+	return k.response != nil && len(k.response.parts) > 0 && !slices.ContainsFunc(k.response.parts, func(p genai.Part) bool { return p.Type != tape.PartText || p.Text != "" || p.Label != "" })
 }
 
 // answered reports a model call that got an answer: the answer itself, or what only comes with one.

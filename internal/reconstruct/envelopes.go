@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -66,6 +67,59 @@ func (b *builder) openEnvelopes() {
 		calls = slices.DeleteFunc(calls, func(k *call) bool { return w.open(k, proved[k.reporter()]) })
 		w.suspect(calls, bare)
 	}
+	b.suspectFrames()
+}
+
+// suspectFrames marks results that are a text in a frame: of a result that was shown to the model alone, and of one that the conversation does not
+// show, nothing proves where the frame ends and the answer begins.
+func (b *builder) suspectFrames() {
+	for _, k := range b.ordered {
+		if k.kind != tape.EventToolCall || k.obs.Handoff {
+			continue
+		}
+		o := *k.obs
+		shown := k.by != nil && k.by.shown != nil
+		switch recorded := o.Result.Present(); {
+		case recorded && shown || recorded && o.Result.Label != "" || !recorded && (!shown || k.by.shown.Label != "" || k.by.shown.IsError):
+			continue
+		case recorded:
+			o.Result.Suspected = frameOf(o.Result.Value)
+		default:
+			o.Result = genai.Content{Value: k.by.shown.Result, Envelope: k.by.shown.Envelope, Suspected: frameOf(k.by.shown.Result)}
+		}
+		if o.Result.Suspected == "" {
+			continue
+		}
+		o.Result.Label = tape.Lossy
+		k.obs = &o
+		if shown {
+			part := *k.by.shown
+			part.Label = tape.Lossy
+			k.by.shown = &part
+		}
+	}
+}
+
+// textHeader is what a program puts before the answer of a tool: lines of a name and a value each, then the name of what follows.
+var textHeader = regexp.MustCompile(`^(?:[A-Z][A-Za-z ]{0,40}: [^\n]{1,80}\n)+(Output|Result|Response|Content):\n`)
+
+// frameOf names the frame around a text, or around the text that is the only member of a value: a header, or a tag of several words around all of
+// it, which no markup language has. It returns "" when there is none.
+func frameOf(v exactjson.Value) string {
+	if name, inner, ok := sole(v); ok && slices.Contains(valueNames, name) {
+		v = inner
+	}
+	text := strings.TrimSpace(v.Str())
+	if m := textHeader.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	if end := strings.IndexByte(text, '>'); end > 1 && end <= maxBesides && text[0] == '<' {
+		tag := text[1:end]
+		if strings.ContainsAny(tag, "_-") && !strings.ContainsAny(tag, " /!?\"'=") && strings.HasSuffix(text, "</"+tag+">") {
+			return tag
+		}
+	}
+	return ""
 }
 
 // open takes an envelope of a proved shape off the value of a call.

@@ -45,6 +45,10 @@ func (c *collector) delegations(handoffs []*call) {
 		if agent.via != nil || agentName(agent) == "" {
 			continue
 		}
+		if t := c.unseen(agent); t != nil {
+			agent.via, t.holds = t, agent
+			continue
+		}
 		var last *call
 		for _, h := range handoffs {
 			if h.start <= agent.start+clockSlack && transferTarget(h) == normalName(agentName(agent)) && !within(h, agent) {
@@ -58,6 +62,22 @@ func (c *collector) delegations(handoffs []*call) {
 			}
 		}
 	}
+}
+
+// unseen finds the call that no span reports of a tool with the name of an agent, which the response asked for that came last before the agent.
+func (c *collector) unseen(agent *call) *call {
+	for _, m := range slices.Backward(c.models) {
+		if m.end > agent.start+rounding || m.agent != agent.agent {
+			continue
+		}
+		for _, a := range m.asked {
+			if t := a.tool; t != nil && len(t.nodes) == 0 && t.holds == nil && normalName(a.part.Name) == normalName(agentName(agent)) {
+				return t
+			}
+		}
+		return nil
+	}
+	return nil
 }
 
 // within reports that a call was made by the agent, or by one inside it.

@@ -32,7 +32,17 @@ func (c *collector) order() []*call {
 			effect.notes = append(effect.notes, genai.Note{Code: tape.CodeClockSkew, Field: "started_at", Detail: fmt.Sprintf("starts %d ms before its cause", (cause.start-effect.start)/1_000_000)})
 		}
 	}
+	modelOf := map[*node]*call{}
+	for _, m := range c.models {
+		for _, n := range m.nodes {
+			modelOf[n] = m
+		}
+	}
 	for _, k := range all {
+		if m := modelAbove(k, modelOf); m != nil && k.kind == tape.EventToolCall && k.by == nil {
+			after[m] = append(after[m], k)
+			waits[k]++
+		}
 		edge(k.agent, k)
 		edge(k.via, k)
 		if k.by != nil {
@@ -78,6 +88,20 @@ func (c *collector) order() []*call {
 		}
 	}
 	return ordered
+}
+
+// modelAbove finds the model call in whose answer a tool already ran: its span hangs below that of the model call. The start of the innermost report
+// of a model call may be later.
+func modelAbove(k *call, modelOf map[*node]*call) *call {
+	if len(k.nodes) == 0 {
+		return nil
+	}
+	for n := k.nodes[0].up; n != nil && n.obs.Class != genai.Agent; n = n.up {
+		if m := modelOf[n]; m != nil {
+			return m
+		}
+	}
+	return nil
 }
 
 // queue is a heap of calls that may come next.

@@ -18,6 +18,7 @@ import (
 func (c *collector) pair() {
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
+	c.markHandoffs(known)
 	passes := []func(t *call, a *asked) bool{
 		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID },
 		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows
@@ -46,6 +47,26 @@ func (c *collector) pair() {
 		}
 	}
 	c.pairByTurn(known, mayDiffer)
+}
+
+// markHandoffs says of tool spans that they are hand-offs if their name, which the conversation does not know, hands over to an agent that a
+// response asked to hand over to. Such a span describes the transfer.
+func (c *collector) markHandoffs(known map[string]bool) {
+	for _, t := range c.tools {
+		target := handoffTarget(t.obs.Name)
+		if t.obs.Handoff || known[t.obs.Name] || target == normalName(t.obs.Name) {
+			continue
+		}
+		if slices.ContainsFunc(c.models, func(m *call) bool {
+			return slices.ContainsFunc(m.asked, func(a *asked) bool {
+				return handoffTarget(a.part.Name) == target && normalName(a.part.Name) != target
+			})
+		}) {
+			o := *t.obs
+			o.Handoff = true
+			t.obs = &o
+		}
+	}
 }
 
 // pairByTurn pairs the remaining calls by number. Tool calls under names that the conversation does not know belong to the open calls of the turn

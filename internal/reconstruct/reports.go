@@ -5,9 +5,11 @@ package reconstruct
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // This file attaches reports to calls. The conversation says how many calls took place and with which arguments. Some tool spans and
@@ -48,7 +50,7 @@ func (c *collector) dropSecondReports() {
 // nobodyAsked reports a tool span without arguments, under a name that the conversation does not know, whose turn has nothing left to answer.
 // Such a span sums up other calls, or speaks of a step of the framework. It counts as noise.
 func (c *collector) nobodyAsked(t *call, known map[string]bool) bool {
-	if t.by != nil || t.obs.Handoff || t.holds != nil || len(t.nodes) == 0 || t.obs.Args.Present() || known[nameOf(t)] {
+	if t.by != nil || t.obs.Handoff || t.holds != nil || len(t.nodes) == 0 || t.obs.Args.Present() && !c.sumsUp(t) || known[nameOf(t)] {
 		return false
 	}
 	for _, m := range slices.Backward(c.models) {
@@ -62,6 +64,20 @@ func (c *collector) nobodyAsked(t *call, known map[string]bool) bool {
 		return true
 	}
 	return false
+}
+
+// sumsUp reports a tool span without a value for an argument, whose result holds the ids of several other calls: it puts their results together.
+func (c *collector) sumsUp(t *call) bool {
+	if t.obs.Args.Value.Len() > 0 || t.obs.Args.Value.Kind() == exactjson.String && t.obs.Args.Value.Str() != "{}" || !t.obs.Result.Present() {
+		return false
+	}
+	text, held := textResult(t.obs.Result.Value), 0
+	for _, other := range c.tools {
+		if id := other.obs.CallID; other != t && len(id) >= minQuoted && strings.Contains(text, id) {
+			held++
+		}
+	}
+	return held > 1
 }
 
 // reporter is who wrote a report: the instrumentation, and whether it wrote a span or a log record.

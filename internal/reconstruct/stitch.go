@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // A run is not a trace, and what hangs together in a trace is not always all of a run. Command line agents open a trace per step, a
@@ -348,30 +350,88 @@ func only(set map[*fragment]bool) *fragment {
 }
 
 // bySession unites parts that hold no user message of their own with the run of the same session, if exactly one was going on at that time.
+// A run of which only a record of the prompt came goes on until the next one begins. Parts that were sent its prompt belong to it, and such
+// that name no session and lie in its trace.
 func (s *stitcher) bySession() {
 	session := func(o *genai.Observation) string { return o.ConversationID }
-	runs := map[string][]*fragment{}
-	var parts []*fragment
+	runs, prompts := map[string][]*fragment{}, map[string][]*fragment{}
+	var parts, asked []*fragment
 	for _, f := range s.all {
-		switch id := f.says(session); {
-		case id == "":
-		case !f.ownRun() && f.userText() == "":
-			parts = append(parts, f)
-		default:
+		id := f.says(session)
+		switch {
+		case f.prompt() != "":
 			runs[id] = append(runs[id], f)
+			prompts[id] = append(prompts[id], f)
+			for _, t := range f.traces {
+				prompts[t] = append(prompts[t], f)
+			}
+		case f.ownRun() || f.userText() != "":
+			if id != "" {
+				runs[id] = append(runs[id], f)
+			}
+			if !f.ownRun() {
+				asked = append(asked, f)
+			}
+		default:
+			parts = append(parts, f)
 		}
 	}
 	for _, f := range parts {
+		id := f.says(session)
 		owners := map[*fragment]bool{}
-		for _, g := range runs[f.says(session)] {
-			if s.find(g) != s.find(f) && g.spans(f) {
+		for _, g := range runs[id] {
+			if id != "" && s.find(g) != s.find(f) && g.spans(f) {
 				owners[s.find(g)] = true
 			}
 		}
 		if owner := only(owners); owner != nil {
 			s.unite(owner, f, byTime)
+			continue
+		}
+		if id == "" {
+			id = f.traces[0]
+		}
+		if g := latestBefore(prompts[id], f); g != nil && len(owners) == 0 {
+			s.unite(g, f, byTime)
 		}
 	}
+	for _, f := range asked {
+		if g := latestBefore(prompts[f.says(session)], f); g != nil && f.says(session) != "" && f.wasSent(g.prompt()) {
+			s.unite(g, f, byTime)
+		}
+	}
+}
+
+// prompt is the prompt of a run of which nothing but the record of it came.
+func (f *fragment) prompt() string {
+	if f.root == nil || f.root.spans > 0 || len(f.heads) != 1 || f.heads[0] != f.root {
+		return ""
+	}
+	return strings.TrimSpace(lastUserText(f.root.obs.Input))
+}
+
+// latestBefore finds the last of these that began before f.
+func latestBefore(prompts []*fragment, f *fragment) (latest *fragment) {
+	for _, g := range prompts {
+		if g != f && g.first().start <= f.first().start && (latest == nil || g.first().start >= latest.first().start) {
+			latest = g
+		}
+	}
+	return latest
+}
+
+// wasSent reports that a part of the last user message of the first request is the prompt.
+func (f *fragment) wasSent(prompt string) bool {
+	models := f.models()
+	if len(models) == 0 {
+		return false
+	}
+	for _, m := range slices.Backward(models[0].request()) {
+		if m.tape.Role == tape.RoleUser {
+			return slices.ContainsFunc(m.parts, func(p genai.Part) bool { return strings.TrimSpace(p.Text) == prompt })
+		}
+	}
+	return false
 }
 
 // spans reports whether f was going on while g took place.

@@ -150,7 +150,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		shown = k.by.shown
 	}
 	waits := o.Interrupted && !result.Present()
-	failed := !waits && (o.Failed || o.StatusError && (!result.Present() || shown != nil && shown.IsError))
+	// a result that is not what the model was told is none, if the span says error
+	contradicted := shown != nil && shown.Label == "" && result.Label == "" && !sameContent(result.Value, shown.Result) && pathTo(shown.Result, result.Value, maxEnvelopes) == nil
+	failed := !waits && (o.Failed || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted))
 	if o.StatusError && !failed && !waits {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")
 	}

@@ -20,7 +20,8 @@ import (
 
 // dropTwins leaves one span of each set of twins, the one with the lowest id, and returns by whom the others are represented. Spans are
 // twins when they name the same parent, or parents that are twins themselves. Equal tool calls below one parent are not: a clock that
-// counts milliseconds, and a tool that answers the same twice, write them too.
+// counts milliseconds, and a tool that answers the same twice, write them too. They
+// are twins where everything else below that parent came as many times.
 func dropTwins(nodes []*node) (kept []*node, twinOf map[pcommon.SpanID]pcommon.SpanID) {
 	type moment struct {
 		start, end uint64
@@ -61,6 +62,7 @@ func dropTwins(nodes []*node) (kept []*node, twinOf map[pcommon.SpanID]pcommon.S
 				groups[k] = append(groups[k], n)
 			}
 		}
+		copies := copiesBelow(level)
 		for _, group := range groups {
 			if len(group) < 2 {
 				continue
@@ -72,10 +74,14 @@ func dropTwins(nodes []*node) (kept []*node, twinOf map[pcommon.SpanID]pcommon.S
 				byParent[parent] = append(byParent[parent], n)
 			}
 			if len(byParent) == 1 {
-				if n := group[0]; mayHaveTwin(n) {
-					for _, twin := range group[1:] {
-						twinOf[twin.id] = n.id
-					}
+				n, stay := group[0], len(group)
+				if mayHaveTwin(n) {
+					stay = 1
+				} else if times := copies[n.source.Span.ParentSpanID()]; times > 1 && n.end > n.start && len(group)%times == 0 {
+					stay = len(group) / times
+				}
+				for i, twin := range group[stay:] {
+					twinOf[twin.id] = group[i%stay].id
 				}
 				continue
 			}
@@ -136,6 +142,28 @@ func twinParents(nodes []*node, byID map[pcommon.SpanID]*node, twinOf map[pcommo
 			}
 		}
 	}
+}
+
+// copiesBelow tells how often all that may have a twin came below each parent; 0 where some came more often than others.
+func copiesBelow(level []*node) map[pcommon.SpanID]int {
+	type key struct {
+		parent  pcommon.SpanID
+		content evidence.Digest
+	}
+	times := map[key]int{}
+	for _, n := range level {
+		if parent := n.source.Span.ParentSpanID(); !parent.IsEmpty() && mayHaveTwin(n) {
+			times[key{parent, n.content()}]++
+		}
+	}
+	copies := map[pcommon.SpanID]int{}
+	for k, n := range times {
+		if before, known := copies[k.parent]; known && before != n {
+			n = 0
+		}
+		copies[k.parent] = n
+	}
+	return copies
 }
 
 // mayHaveTwin reports a span that no other one equals by chance: it took time, and is no call of a tool.

@@ -120,7 +120,12 @@ func untypedPart(v exactjson.Value) (Part, bool) {
 	}
 	for _, name := range []string{"functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result"} {
 		if result := v.Get(name); result.Kind() == exactjson.Object {
-			return toolResultPart(result), true
+			p := toolResultPart(result)
+			// of the response to a function, Gemini's API reads a member "error" as the details of a failure
+			if response := result.Get("response"); response.Len() == 1 && response.Get("error").Str() != "" {
+				p.IsError = true
+			}
+			return p, true
 		}
 	}
 	for _, name := range []string{"inlineData", "inline_data", "fileData", "file_data", "media", "image", "document", "video"} {

@@ -5,6 +5,8 @@ package groundtruth
 
 import (
 	"crypto/sha256"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -88,15 +90,9 @@ func (r *recording) remaining(run Run, before func() *telemetry) value {
 	for _, m := range run.truth.Members() {
 		if answer := m.Value.Str(); m.Name == "final_output" && answer != "" && !run.held().holds(m.Value) && before().holds(m.Value) {
 			lost = true
-			last := ""
-			for text := range run.held().texts {
-				if len(text) > len(last) && strings.HasSuffix(squeeze(answer), text) {
-					last = text
-				}
-			}
-			if len(last) >= len(answer)/2 {
-				m.Value = exactjson.StringValue(last)
-			}
+			m.Value = lastOf(answer, len(answer)/2, maps.Keys(run.held().texts))
+		} else if m.Name == "final_output" && answer != "" && r.rootless {
+			m.Value = lastOf(answer, len(answer)/4, r.answers())
 		}
 		if m.Name == "tool_calls" && r.renamed {
 			var calls []value
@@ -117,6 +113,37 @@ func (r *recording) remaining(run Run, before func() *telemetry) value {
 	return exactjson.ObjectValue(members...)
 }
 
+// lastOf is the last of several texts of an answer, at least so long, or the answer itself.
+func lastOf(answer string, least int, texts iter.Seq[string]) value {
+	last := ""
+	for text := range texts {
+		if text = squeeze(text); len(text) > len(last) && strings.HasSuffix(squeeze(answer), text) {
+			last = text
+		}
+	}
+	if len(last) < least || last == squeeze(answer) {
+		last = answer
+	}
+	return exactjson.StringValue(last)
+}
+
+// answers are the texts with which model calls answered, those aside that sum up others.
+func (r *recording) answers() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range r.of(dialect.Model) {
+			for _, m := range s.obs.Response {
+				text := ""
+				for _, p := range m.Parts {
+					text += p.Text
+				}
+				if !yield(text) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // recording is the telemetry of a run while it is changed.
 type recording struct {
 	truth   value
@@ -127,7 +154,7 @@ type recording struct {
 	below   map[pcommon.SpanID][]*recorded
 	changed bool
 	renamed bool // tools have the generic name
-	// rootless says that the run span was taken away.
+	// rootless says that the run span was taken away, or holds nothing but what its vendor understands.
 	rootless bool
 }
 
@@ -262,6 +289,9 @@ func unknownVendor(r *recording) {
 		s.scope.Scope().SetName(vendor + "observability")
 		s.scope.Scope().SetVersion("")
 		rename(s.span.Attributes())
+		if s.obs.RunSpan && r.byID[s.span.ParentSpanID()] == nil && !genai.IsEvidence(s.scope.Scope().Name(), s.span) {
+			r.rootless = true // it says nothing any more in a word that everybody knows
+		}
 		for _, e := range s.span.Events().All() {
 			if ofVendor(e.Name()) {
 				e.SetName(vendor + e.Name())

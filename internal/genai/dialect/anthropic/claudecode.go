@@ -264,8 +264,11 @@ func readClaudeCodeTool(s *dialect.Source, a decode.Attributes, o *dialect.Obser
 		decode.FillString(&o.InvocationID, x.Text("prompt.id"))
 		params, _ := decode.Structure(x.JSON("tool_parameters"))
 		decode.FillString(&server, params.Get("mcp_server_name").Str())
-		if params.Get("mcp_server_name").Str() != "" {
-			decode.FillString(&tool, params.Get("mcp_tool_name").Str())
+		if asked := params.Get("mcp_tool_name").Str(); params.Get("mcp_server_name").Str() != "" && asked != "" {
+			// the name of the record is the one that stands beside the arguments; a span may name a class
+			if tool = asked; o.Name != "" && !strings.HasSuffix(o.Name, "__"+asked) {
+				o.Name = ""
+			}
 		}
 		decode.FillString(&logged, x.Text("tool_name"))
 		switch strings.TrimPrefix(l.Name(), claudeCodePrefix) {

@@ -241,6 +241,9 @@ func readCodexTool(s *dialect.Source, a decode.Attributes, o *dialect.Observatio
 		case "codex.tool_result":
 			if v := x.JSON("arguments"); !v.IsAbsent() {
 				o.Args = decode.Args(v)
+				if name := x.Text("tool_name"); name != "" { // beside the arguments; a span may name a class
+					o.Name = name
+				}
 			}
 			if v := x.JSON("output"); !v.IsAbsent() {
 				o.Result = codexResult(v, server != "" || x.Text("mcp_server") != "", x.Text("output_truncated") == "true")

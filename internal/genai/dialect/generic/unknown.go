@@ -20,14 +20,16 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Unknown reads spans of instrumentations that no other dialect knows, whatever namespace their attributes have. It goes by the words
-// with which keys end (input, output, arguments, span type, …) and by the shape of the values.
+// Unknown reads spans and log records of instrumentations that no other dialect knows, whatever namespace their attributes have. It goes by
+// the words with which keys end (input, output, arguments, span type, …) and by the shape of the values. Of records it reads what a user asked,
+// what the agent answered, and the calls of tools, see unknownLog.
 var Unknown = &dialect.Dialect{
 	ID:       "unknown",
 	Name:     "Any other instrumentation",
 	Shape:    recognises,
 	Root:     "a span whose type is an agent, else a chain, flow or workflow",
 	Switch:   "depends on the instrumentation",
+	Log:      unknownLog,
 	Classify: classifyUnknown,
 	Read:     readUnknown,
 }
@@ -326,10 +328,16 @@ func weak(value string) bool {
 
 func readUnknown(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
+	if s.ScopeName == dialect.LogScope {
+		readUnknownLogs(s, o)
+		return
+	}
 	in, out := contents(a)
 	value, known := typeOf(s.Span.Attributes())
 	if !known && len(in)+len(out) == 0 {
-		o.Class = dialect.Unclassified // nothing to add
+		if !readUnknownLogs(s, o) {
+			o.Class = dialect.Unclassified // nothing to add
+		}
 		return
 	}
 	switch o.Class {
@@ -362,6 +370,7 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 	if o.Class != dialect.Noise && failed(a) {
 		o.Failed = true
 	}
+	readUnknownLogs(s, o)
 }
 
 func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observation) {

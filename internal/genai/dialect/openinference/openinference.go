@@ -49,7 +49,7 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
-		if s.ScopeName == "openinference.instrumentation.smolagents" {
+		if s.ScopeName == "openinference.instrumentation.smolagents" || asksSmolagents(o.Request) {
 			splitTask(o.Request)
 		}
 	case dialect.Tool:
@@ -166,6 +166,13 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 
 // taskPrefix is what smolagents puts before the task that it was given.
 const taskPrefix = "New task:\n"
+
+// smolagents is how its system prompt begins, whoever records it.
+const smolagents = "You are an expert assistant who can solve any task using "
+
+func asksSmolagents(request []decode.Message) bool {
+	return len(request) > 0 && request[0].Role == tape.RoleSystem && len(request[0].Parts) > 0 && strings.HasPrefix(request[0].Parts[0].Text, smolagents)
+}
 
 // splitTask tells the task from the words that smolagents puts before it.
 func splitTask(messages []decode.Message) {

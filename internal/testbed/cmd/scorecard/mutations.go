@@ -14,19 +14,23 @@ const mutationsHeading = `
 ## Mutations: instrumentations that nobody wrote a rule for
 
 Each run is recorded anew as another instrumentation might have recorded it, and compared with what is true of what it still holds. *Runs* are those in
-which there was something to change. A tape beyond the runs that took place counts as *extra*, in no other column. As above all telemetry of a run is read
+which there was something to change. A tape beyond the runs that took place counts as *extra*, in no other column. What is not right, and is disputed
+in the run as it was recorded, counts as *disputed*, in no other column either. As above all telemetry of a run is read
 as one tapedeck derive reads it: what lies in two traces is joined there, and in a deck that the collector fills by tapedeck join; the
 collector itself writes a tape per trace.
 
-Two decisions about what a mutated run still holds. With generic tool names, the recorded name is as right as the true one where no span, event or record
+Decisions about what a mutated run still holds. With generic tool names, the recorded name is as right as the true one where no span, event or record
 holds the true name together with the arguments of the call (its result, if it had none): a list of offered tools does not say which of them was called. An envelope that
 nothing proves, and a result of which nothing says to which of several equal calls it belongs, are *missed*, not *wrong*: the tape labels them, and no oracle serves them as exact.
+Where the run span is gone, or holds nothing but words of its vendor, nothing says how the run ended: that it is incomplete is as right. Nor does anything say
+then that all texts of a run are its answer together: the last one, as a model call answered with it, is right.
 
 `
 
 // tally is what became of the runs under one mutation.
 type tally struct {
 	runs, extra int
+	disputed    int // values whose truth is disputed in the run as it was recorded
 	outcomes    map[groundtruth.Outcome]int
 	claimed     []claim
 }
@@ -52,9 +56,12 @@ func mutate(m groundtruth.Mutation, runs []groundtruth.Run) (tally, error) {
 			t.claimed = append(t.claimed, claim{run.Group + "/" + run.Scenario, c})
 		}
 		for _, row := range mutated.Score(tapes) {
-			if row.Field == "run.count" && row.Outcome == groundtruth.Wrong {
+			switch {
+			case row.Field == "run.count" && row.Outcome == groundtruth.Wrong:
 				t.extra++
-			} else {
+			case row.Outcome.Bad() && groundtruth.Disputed[run.Group+"/"+run.Scenario+" "+row.Field] != "":
+				t.disputed++
+			default:
 				t.outcomes[row.Outcome]++
 			}
 		}
@@ -74,7 +81,7 @@ func mutations(runs []groundtruth.Run) (string, error) {
 	for _, o := range groundtruth.Outcomes {
 		fmt.Fprintf(&b, " %s |", o)
 	}
-	b.WriteString(" extra tapes |\n|---|---:|" + strings.Repeat("---:|", len(groundtruth.Outcomes)+1) + "\n")
+	b.WriteString(" disputed | extra tapes |\n|---|---:|" + strings.Repeat("---:|", len(groundtruth.Outcomes)+2) + "\n")
 	grades := &strings.Builder{}
 	grades.WriteString("\nWhat the tapes of these runs claim of their tools, as in [Grades, measured](#grades-measured):\n\n" +
 		"| mutation | runs | claimed and served | claimed, not served | served, not claimed | neither | agree |\n|---|---:|---:|---:|---:|---:|---:|\n")
@@ -87,7 +94,7 @@ func mutations(runs []groundtruth.Run) (string, error) {
 		for _, o := range groundtruth.Outcomes {
 			fmt.Fprintf(&b, " %d |", t.outcomes[o])
 		}
-		fmt.Fprintf(&b, " %d |\n", t.extra)
+		fmt.Fprintf(&b, " %d | %d |\n", t.disputed, t.extra)
 		n := countClaims(t.claimed)
 		fmt.Fprintf(grades, "| %s | %d | %d | %d | %d | %d | %.1f %% |\n", m.Name, len(t.claimed), n.kept, n.broken, n.unclaimed, n.neither,
 			100*float64(n.kept+n.neither)/float64(max(1, len(t.claimed))))

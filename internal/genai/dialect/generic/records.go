@@ -1,0 +1,148 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// recordKind is what a log record reports, by the words with which the name of its event ends.
+type recordKind int
+
+const (
+	noRecord recordKind = iota
+	asksRecord
+	answersRecord
+	toolRecord
+)
+
+var recordNames = []struct {
+	kind  recordKind
+	words [][]string // who, and what
+}{
+	{asksRecord, [][]string{{"user"}, {"prompt", "message", "input", "query"}}},
+	{answersRecord, [][]string{{"agent", "assistant"}, {"response", "message", "answer", "output"}}},
+	{toolRecord, [][]string{{"tool", "function"}, {"call", "result", "output", "use", "execution"}}},
+}
+
+// kindOf tells what a record reports: its event's name says so, and an attribute holds it. Records of other programs have such names too,
+// but not what belongs to them.
+func kindOf(name string, a decode.Attributes) recordKind {
+	w := words(name)
+	if len(w) < 2 || len(name) > 80 {
+		return noRecord
+	}
+	for _, r := range recordNames {
+		if !slices.Contains(r.words[0], w[len(w)-2]) || !slices.Contains(r.words[1], w[len(w)-1]) {
+			continue
+		}
+		if r.kind == toolRecord && (toolOf(a) == "" || argsOf(a).IsAbsent() && resultOf(a).IsAbsent()) || r.kind != toolRecord && said(r.kind, a) == "" {
+			return noRecord
+		}
+		return r.kind
+	}
+	return noRecord
+}
+
+// unknownLog gives the role of a log record: what the user asked begins a run, and calls of tools belong to the last one of their conversation.
+func unknownLog(name string, a decode.Attributes) dialect.LogRole {
+	kind := kindOf(name, a)
+	if kind == noRecord {
+		return dialect.LogRole{}
+	}
+	role := dialect.LogRole{
+		Conversation: find(a, func(key string) bool {
+			return ends(key, "conversation", "id") || ends(key, "session", "id") || ends(key, "thread", "id")
+		}).Str(),
+	}
+	switch kind {
+	case asksRecord:
+		role.Class, role.Alone, role.Opens = dialect.Agent, true, true
+	case answersRecord:
+		role.Class = dialect.Agent
+	case toolRecord:
+		role.Class, role.Alone, role.CallID = dialect.Tool, true, callOf(a)
+		for key := range a.All() {
+			if ends(key, "duration", "ms") {
+				role.Lasted = time.Duration(decode.OrZero(a.Count(key))) * time.Millisecond
+			}
+		}
+	}
+	return role
+}
+
+// said is the text of a record: what the user asked, or the agent answered.
+func said(kind recordKind, a decode.Attributes) string {
+	texts := []string{"prompt", "message", "input", "query", "text", "content"}
+	if kind == answersRecord {
+		texts = []string{"response", "message", "answer", "output", "text", "content"}
+	}
+	return find(a, func(key string) bool {
+		return !isForeign(key) && slices.Contains(texts, lastWord(key[lastSegment(key):]))
+	}).Str()
+}
+
+// lastSegment is where the last segment of a key begins.
+func lastSegment(key string) int { return strings.LastIndexAny(key, ".:") + 1 }
+
+func toolOf(a decode.Attributes) string {
+	return find(a, func(key string) bool { return ends(key, "tool", "name") || ends(key, "function", "name") }).Str()
+}
+
+func callOf(a decode.Attributes) string {
+	return decode.UsableID(find(a, func(key string) bool { return ends(key, "call", "id") || ends(key, "use", "id") }).Str())
+}
+
+// argsOf and resultOf prefer no attribute to one that names a size, a kind or a schema: only the last word of a key counts.
+func argsOf(a decode.Attributes) exactjson.Value {
+	return find(a, func(key string) bool {
+		return !isForeign(key) && slices.Contains([]string{"args", "arguments", "input"}, lastWord(key[lastSegment(key):]))
+	})
+}
+
+func resultOf(a decode.Attributes) exactjson.Value {
+	return find(a, func(key string) bool {
+		return !isForeign(key) && slices.Contains([]string{"output", "result", "response"}, lastWord(key[lastSegment(key):]))
+	})
+}
+
+// readUnknownLogs fills what the records of a run or a tool call tell, if there are such.
+func readUnknownLogs(s *dialect.Source, o *dialect.Observation) (any bool) {
+	message := func(role tape.Role, text string) []decode.Message {
+		p := decode.TextPart(text)
+		p.Label = decode.LabelOf(text)
+		return []decode.Message{{Role: role, Parts: []decode.Part{p}}}
+	}
+	for _, l := range s.Logs {
+		a := decode.Attributes(l.Attributes())
+		kind := kindOf(l.Name(), a)
+		any = any || kind != noRecord
+		switch {
+		case o.Class == dialect.Agent && kind == asksRecord:
+			decode.FillList(&o.Input, message(tape.RoleUser, said(kind, a)))
+		case o.Class == dialect.Agent && kind == answersRecord:
+			o.Output = message(tape.RoleAssistant, said(kind, a)) // the last one
+		case o.Class == dialect.Tool && kind == toolRecord:
+			decode.FillString(&o.Name, toolOf(a))
+			decode.FillString(&o.CallID, callOf(a))
+			if args := argsOf(a); !args.IsAbsent() && !o.Args.Present() {
+				o.Args = decode.Args(args)
+			}
+			if result := resultOf(a); !result.IsAbsent() && !o.Result.Present() {
+				o.Result = decode.Result(result, false)
+			}
+			for key, v := range a.All() {
+				o.Failed = o.Failed || ends(key, "success") && v.AsString() == "false"
+			}
+		}
+	}
+	return any
+}
