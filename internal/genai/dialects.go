@@ -320,8 +320,6 @@ func Read(s *dialect.Source) *dialect.Observation {
 	o.Result.LabelMasks()
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && read[len(read)-1] == generic.Unknown {
 		generic.LabelRounded(o)
-		o.Args.LabelMasked()
-		o.Result.LabelMasked()
 	}
 	if input, ok := decode.OpenInput(o.Request); ok {
 		o.Request = input
