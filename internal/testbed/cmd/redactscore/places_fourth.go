@@ -118,7 +118,7 @@ var otherPlaces = []place{
 		return []string{p}
 	}},
 	{"JSON arguments", false, func(g *generator, td ptrace.Traces, k *kind, v string) []string {
-		var doc any = []any{
+		doc := []any{
 			map[string]any{"config": map[string]any{"auth": map[string]any{k.camel(): v}}, "dry_run": true},
 			map[string]any{"params": []any{map[string]any{"name": k.camel(), "value": v}}},
 			map[string]any{"headers": map[string]any{"X-" + k.kebab(): v}},
