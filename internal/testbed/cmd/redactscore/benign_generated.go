@@ -35,7 +35,7 @@ var benignKinds = []benignKind{
 		return `<script src="/a.js" integrity="sha384-` + g.chars(64, base) + `"></script>`
 	}},
 	{"npm lock", func(g *generator) string {
-		return `"resolved": "https://registry.npmjs.org/left-pad/-/left-pad-1.3.0.tgz", "integrity": "sha512-` + g.chars(86, base) + `=="`
+		return `"resolved": "https://npm.corp.example/left-pad/-/left-pad-1.3.0.tgz", "integrity": "sha512-` + g.chars(86, base) + `=="`
 	}},
 	{"go.sum", func(g *generator) string { return "golang.org/x/text v0.3.7/go.mod h1:" + g.chars(43, base) + "=" }},
 	{"trace id", func(g *generator) string {

@@ -369,7 +369,7 @@ wget header                 | wget --header="Authorization: token {H}" https://x
 git clone                   | git clone https://oauth2:{H}@gitlab.example.com/x.git
 git header                  | git -c http.extraheader="AUTHORIZATION: basic {C}" fetch
 git config                  | git config --global github.token {H}
-npm config                  | npm config set //registry.npmjs.org/:_authToken {H}
+npm config                  | npm config set //npm.corp.example/:_authToken {H}
 twine                       | twine upload -u ada -p {P} dist/x.whl
 helm registry               | helm registry login x -u ada -p {P}
 oc login                    | oc login --token={H} --server=x

@@ -170,7 +170,7 @@ jdbc                        | jdbc:postgresql://db/x?user=app&password={P}
 odbc                        | Server=db;Uid=app;Pwd={P};Database=x
 netrc                       | machine example.com login ada password {P}
 pgpass                      | db.example.com:5432:shop:app:{P}
-npmrc                       | //registry.npmjs.org/:_authToken={H}
+npmrc                       | //npm.corp.example/:_authToken={H}
 os.environ.get              | os.environ.get("API_KEY", "{H}")
 os.getenv                   | os.getenv('DB_PASSWORD', '{P}')
 process.env                 | process.env.SECRET || "{H}"
