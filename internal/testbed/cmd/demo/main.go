@@ -105,8 +105,8 @@ func awaitTape(ctx context.Context, deck string, collector *collectorproc.Proces
 	defer cancel()
 	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
-	// <root>/runs/<tenant>/<2 hex>/<trace_id>/g<items>-<digest>/<root_span_id>/tape.json
-	pattern := filepath.Join(deck, "runs", "*", "*", "*", "g*", "*", "tape.json")
+	// <root>/runs/<tenant>/<2 hex>/<trace_id>/<generation>.<root_span_id>/tape.json
+	pattern := filepath.Join(deck, "runs", "*", "*", "*", "g*", "tape.json")
 	for {
 		tapes, err := filepath.Glob(pattern)
 		if err != nil {
