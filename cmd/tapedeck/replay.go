@@ -38,7 +38,8 @@ func newReplay() *cobra.Command {
 servers are answered from the tape, its telemetry becomes a tape of its own, and the
 two are compared event by event. The command gets what the run was asked as --input
 says, and the variables that --print-env lists; nothing else of it is changed. Tools
-that the agent runs itself run live, and are counted. docs/replay.md says more. The
+of known frameworks are answered from the tape too, within the process of the agent.
+Other tools run live, and are counted. docs/replay.md says more. The
 exit code is 0 if the run is as recorded, 1 if it diverged or asked for something
 that is not recorded, 2 if it could not be done.
 
