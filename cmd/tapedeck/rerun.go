@@ -131,7 +131,28 @@ func remote(address string) bool {
 	return strings.Contains(address, "://") && !strings.HasPrefix(address, "file://")
 }
 
+// lockedWriter lets a command write from both its outputs beside this program.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+// concurrent makes a writer safe for concurrent use. A file is that already, and stays what a command gets as its own.
+func concurrent(w io.Writer) io.Writer {
+	if _, file := w.(*os.File); file {
+		return w
+	}
+	return &lockedWriter{w: w}
+}
+
 func (r *rerunning) run(ctx context.Context, refs []string) error {
+	r.stderr = concurrent(r.stderr)
 	if err := r.check(refs); err != nil {
 		return err
 	}
