@@ -62,6 +62,9 @@ func outside(t *testing.T) (addresses string, arrived *atomic.Int64) {
 
 func TestNothingGetsOutOfALockdown(t *testing.T) {
 	if err := (&exec.Cmd{Path: "/bin/true", SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET}}).Run(); err != nil {
+		if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+			t.Fatal(err)
+		}
 		t.Skip("no namespaces here: ", err)
 	}
 	url := recordedAgent(t)
@@ -81,6 +84,18 @@ func TestNothingGetsOutOfALockdown(t *testing.T) {
 	}
 	if _, inside := os.LookupEnv("TAPEDECK_LOCKDOWN"); inside {
 		t.Error("this process believes that it is inside")
+	}
+	// A variable is no lockdown.
+	here, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, forged := range []string{"1", here} {
+		t.Setenv("TAPEDECK_LOCKDOWN", forged)
+		got := commanded(t, "replay", url, "--require-lockdown", "--", os.Args[0])
+		if got.code != exitFailed || !strings.Contains(got.stderr, "not the network of a lockdown") {
+			t.Errorf("TAPEDECK_LOCKDOWN=%s: %+v", forged, got)
+		}
 	}
 	got := commanded(t, "replay", "s3://bucket/tape.json", "--require-lockdown", "--", os.Args[0])
 	if got.code != exitFailed || !strings.Contains(got.stderr, "no way to a deck on the network") {

@@ -13,7 +13,7 @@ import (
 // ErrImpossible is returned, wrapped, where the system cannot do it.
 var ErrImpossible = errors.New("the network cannot be shut here")
 
-// marker tells the program that it runs inside. It is taken away before anything is started.
+// marker tells the program that it runs inside, and names the network that it left. It is taken away before anything is started.
 const marker = "TAPEDECK_LOCKDOWN"
 
 // Enter makes the loopback ready where this process runs inside, and reports that it does.
@@ -21,10 +21,11 @@ func Enter() (inside bool, err error) {
 	if os.Getenv(marker) == "" {
 		return false, nil
 	}
+	outside := os.Getenv(marker)
 	if err := os.Unsetenv(marker); err != nil {
 		return true, err
 	}
-	return true, loopbackUp()
+	return true, enter(outside)
 }
 
 // Inside reports, before Enter, that this process is to run inside.

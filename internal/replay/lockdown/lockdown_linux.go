@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +23,11 @@ import (
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
-	cmd.Env = append(os.Environ(), marker+"=1")
+	outside, err := os.Readlink(network)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrImpossible, err)
+	}
+	cmd.Env = append(os.Environ(), marker+"="+outside)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
@@ -42,7 +48,6 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err := <-started; err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrImpossible, err)
 	}
-	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
@@ -54,6 +59,26 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return failed.ExitCode(), nil
 	}
 	return 0, err
+}
+
+// network names the network namespace of a process.
+const network = "/proc/self/ns/net"
+
+// enter makes sure that this is another network than the one outside, with nothing but a loopback: a variable alone proves nothing.
+func enter(outside string) error {
+	here, err := os.Readlink(network)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrImpossible, err)
+	}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrImpossible, err)
+	}
+	only := len(interfaces) == 1 && interfaces[0].Flags&net.FlagLoopback != 0
+	if !strings.HasPrefix(outside, "net:[") || outside == here || !only {
+		return fmt.Errorf("%w: %s is set, and this is not the network of a lockdown", ErrImpossible, marker)
+	}
+	return loopbackUp()
 }
 
 // loopbackUp switches the loopback of a new namespace on. What is started here keeps the capability to change interfaces. An
