@@ -144,7 +144,7 @@ func TestUnknownVersionsAreRefused(t *testing.T) {
 					t.Errorf("allowed %q: report %+v, %v", allow, noted, rerr)
 				}
 				var ended *exec.ExitError
-				if allow == nil && (!errors.As(err, &ended) || ended.ExitCode() != 78 || !strings.Contains(string(out), "TAPEDECK_PRELOAD_ALLOW="+c.allow)) {
+				if allow == nil && (!errors.As(err, &ended) || ended.ExitCode() != 78 || !strings.Contains(string(out), "--allow-framework "+c.allow+" of tapedeck replay")) {
 					t.Errorf("not allowed: %v, %s", err, out)
 				}
 				if allow != nil && (err != nil || string(out) != "ran\n") {

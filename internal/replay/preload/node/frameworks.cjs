@@ -55,7 +55,7 @@ function loaded(name, version, found) {
   if (!seen.has(name + version)) note({ framework: name, version, hooked: !problem, ...(problem ? { problem } : {}) });
   seen.add(name + version);
   if (problem && !allow.has(name)) {
-    end(78, `the tools of ${name} ${version || "of an unknown version"} cannot be answered from the tape (${problem}); TAPEDECK_PRELOAD_ALLOW=${name} lets them run`);
+    end(78, `the tools of ${name} ${version || "of an unknown version"} cannot be answered from the tape (${problem}); --allow-framework ${name} of tapedeck replay lets them run, outside of it TAPEDECK_PRELOAD_ALLOW=${name}`);
   }
   return !problem;
 }

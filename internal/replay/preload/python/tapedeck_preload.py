@@ -513,7 +513,7 @@ def _hook(module):
     allowed = {n.strip() for n in os.environ.get("TAPEDECK_PRELOAD_ALLOW", "").split(",")}
     if name not in allowed:
         _end(EX_CONFIG, f"the tools of {name} {version or 'of an unknown version'} cannot be answered from the tape ({problem}); "
-                        f"TAPEDECK_PRELOAD_ALLOW={name} lets them run")
+                        f"--allow-framework {name} of tapedeck replay lets them run, outside of it TAPEDECK_PRELOAD_ALLOW={name}")
 
 
 class _Loader:
