@@ -366,8 +366,7 @@ func TestErasedRunsAreNowhere(t *testing.T) {
 	}
 }
 
-// TestATombstonedPartLeavesTheTapes: tapes are made of what is left.
-func TestATombstonedPartLeavesTheTapes(t *testing.T) {
+func TestATombstonedPartIsHidden(t *testing.T) {
 	d := openDeck(t, "mem://part", deck.LayoutReels)
 	t.Cleanup(func() { mem.Drop("part") })
 	set := setOf(t, corpus(t, 12)[3])
@@ -375,13 +374,15 @@ func TestATombstonedPartLeavesTheTapes(t *testing.T) {
 	for _, piece := range split(r, set) {
 		deliver(t, d, piece)
 	}
+	buried := 0
 	for l, err := range d.Locations(t.Context(), deck.AreaRuns) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		buried++
 		parts, err := d.Parts(t.Context(), l)
 		if err != nil || len(parts) < 2 {
-			t.Skipf("%d parts, %v", len(parts), err)
+			t.Fatalf("%d parts, %v", len(parts), err)
 		}
 		if err := d.BuryPart(t.Context(), l, parts[0], deck.Burial{Reason: deck.ReasonScrub}); err != nil {
 			t.Fatal(err)
@@ -393,6 +394,9 @@ func TestATombstonedPartLeavesTheTapes(t *testing.T) {
 		if _, err := d.State(t.Context(), l); err != nil {
 			t.Error(err)
 		}
+	}
+	if buried == 0 {
+		t.Error("no trace")
 	}
 }
 
