@@ -161,6 +161,16 @@ func checkShape(t testing.TB, r *Redactor, key, in, out string) {
 	require.Equal(t, out, r.String(key, out, nil), "redacting again changes it; it was\n%q", in)
 }
 
+// An assignment whose value was replaced by a mask is no name of the next string of its list.
+func TestAMaskedAssignmentNamesNothing(t *testing.T) {
+	mask, err := New(Profile{Policy: PolicyStrict, Mode: ModeMask}.WithKey(testKey(t)))
+	require.NoError(t, err)
+	in := `["x",{"x y":["null",["password=hunter2!x","{\"a\":1}/ghp_FAKE\\u0066","k"],["Bearer abcdef0123456789/x"]]}]`
+	out := mask.String("payload", in, nil)
+	require.Contains(t, out, `"password=[REDACTED]"`)
+	checkShape(t, mask, "payload", in, out)
+}
+
 // The long run: go test ./internal/redact -run FuzzedJSON -redact.values 1000000
 func TestFuzzedJSONKeepsItsShape(t *testing.T) {
 	r := testRedactor(t)

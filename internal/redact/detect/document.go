@@ -6,6 +6,7 @@ package detect
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
@@ -241,7 +242,8 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 	if announced != nil {
 		return announced
 	}
-	if top.pair && p.path[len(p.path)-1].index == 0 && len(text) <= 64 {
+	// An assignment is no name: its value stands in it, or a token in place of that.
+	if top.pair && p.path[len(p.path)-1].index == 0 && len(text) <= 64 && !strings.ContainsAny(text, "=[") {
 		if p.r.Named(text).secret {
 			top.announced = paired
 		}
