@@ -169,6 +169,10 @@ func TestAMaskedAssignmentNamesNothing(t *testing.T) {
 	out := mask.String("payload", in, nil)
 	require.Contains(t, out, `"password=[REDACTED]"`)
 	checkShape(t, mask, "payload", in, out)
+	in = `{"name":"Bearer abcdef0123456789","value":"ghp_FAKEfake0000FAKE"}`
+	checkShape(t, mask, "payload", in, mask.String("payload", in, nil))
+	keyed := testRedactor(t)
+	checkShape(t, keyed, "payload", in, keyed.String("payload", in, nil))
 }
 
 // The long run: go test ./internal/redact -run FuzzedJSON -redact.values 1000000

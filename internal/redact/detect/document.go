@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
@@ -210,7 +211,7 @@ func decoded(s string, t jsonscan.Token) (string, *view) {
 
 // announcedBy returns what a text says about the value that it names, nil when it names nothing that is looked for.
 func (p *Walk) announcedBy(text string) *Name {
-	if len(text) > maxKeyBytes {
+	if len(text) > maxKeyBytes || strings.Contains(text, token.Prefix[:9]) { // words of a token, and those beside it, name nothing
 		return nil
 	}
 	if k := p.r.Named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
