@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"runtime"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/procgroup"
 )
 
 // Command is what is run.
@@ -46,18 +47,8 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 	}
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Env, c.Stdin, c.Stdout, c.Stderr, c.Grace
-	ownGroup(cmd)
-	started, ended := make(chan error, 1), make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // the end of this thread would end the command, see ownGroup
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			ended <- cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	ended, err := procgroup.Start(cmd)
+	if err != nil {
 		return Exit{}, fmt.Errorf("%w: %w", ErrNotRun, err)
 	}
 	asked := make(chan error, 1)
@@ -67,7 +58,7 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 		go func() { asked <- c.Ask(asking) }()
 	}
 	var exit Exit
-	var err, askErr error
+	var askErr error
 	select {
 	case err = <-ended:
 		if c.Ask != nil {
@@ -86,7 +77,7 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 			<-asked
 		}
 	}
-	endGroup(cmd.Process.Pid, c.Grace)
+	procgroup.End(cmd.Process.Pid, c.Grace)
 	exit.Code = cmd.ProcessState.ExitCode()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) || errors.Is(err, exec.ErrWaitDelay) {
@@ -104,7 +95,7 @@ var errTimeout = errors.New("timeout")
 
 // stop asks the group to end, and ends it when the grace is over.
 func stop(cmd *exec.Cmd, ended <-chan error, grace time.Duration) error {
-	askGroup(cmd.Process.Pid)
+	procgroup.Ask(cmd.Process.Pid)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -112,19 +103,6 @@ func stop(cmd *exec.Cmd, ended <-chan error, grace time.Duration) error {
 		return err
 	case <-timer.C:
 	}
-	killGroup(cmd.Process.Pid)
+	procgroup.Kill(cmd.Process.Pid)
 	return <-ended
-}
-
-// endGroup ends what the command left behind.
-func endGroup(pid int, grace time.Duration) {
-	const look = 10 * time.Millisecond
-	askGroup(pid)
-	for waited := time.Duration(0); groupLives(pid); waited += look {
-		if waited >= grace {
-			killGroup(pid)
-			return
-		}
-		time.Sleep(look)
-	}
 }

@@ -3,7 +3,7 @@
 
 //go:build unix && !linux
 
-package rerun
+package procgroup
 
 import "syscall"
 

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rerun
+package procgroup
 
 import (
 	"os"
@@ -10,14 +10,16 @@ import (
 
 // There are no process groups here: the command is ended, its children are not.
 
-func ownGroup(*exec.Cmd) {}
+func own(*exec.Cmd) {}
 
-func askGroup(pid int) { killGroup(pid) }
+// Ask ends a command: it cannot be asked.
+func Ask(pid int) { Kill(pid) }
 
-func killGroup(pid int) {
+// Kill ends a command.
+func Kill(pid int) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill() // it may be gone
 	}
 }
 
-func groupLives(int) bool { return false }
+func lives(int) bool { return false }

@@ -1,0 +1,25 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package procgroup
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// own gives the command a process group of its own, which its children share. Errors of signals say that the group is gone.
+func own(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
+}
+
+// Ask asks the group of a command to end.
+func Ask(pid int) { _ = syscall.Kill(-pid, syscall.SIGTERM) }
+
+// Kill ends the group of a command.
+func Kill(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+func lives(pid int) bool { return syscall.Kill(-pid, 0) == nil }
