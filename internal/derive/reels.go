@@ -45,19 +45,20 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 	own := deck.PartDigest(part)
 	row := reel.Row{Evidence: part, Meta: reel.Meta{
 		Tenant: r.Tenant, TraceID: r.TraceID, ReplayRunID: location.ReplayRunID, ReplayOf: s.Placement.Verdict.Of, Area: string(location.Area), Part: own, Parts: []string{own},
-		Producer: string(w.producer), Formats: w.options.Formats, Revision: int64(w.options.Revision), Complete: r.Complete,
+		Complete: r.Complete,
 	}}
 	derived, failure := w.derive(s, own, r.Set)
-	row.Items = int64(w.items(s))
-	rows := []reel.Row{row}
 	if failure == nil && !s.Placement.Refused {
 		failure = w.passFiles(ctx, location, []string{own}, derived.Runs)
-		if failure == nil {
-			rows = w.rowsOf(row, derived)
-		} else if q := (*QuarantineError)(nil); !errors.As(failure, &q) {
+		if q := (*QuarantineError)(nil); failure != nil && !errors.As(failure, &q) {
 			return nil, nil, failure
 		}
 	}
+	without := &Derived{Generation: w.newGeneration(w.items(s), []string{own}, w.producer)}
+	if failure != nil || s.Placement.Refused {
+		derived = without
+	}
+	rows := w.Rows(row, derived)
 	if err := w.rows.Add(ctx, rows); err != nil {
 		return nil, nil, fmt.Errorf("write trace %s: %w", r.TraceID, err)
 	}
@@ -102,8 +103,13 @@ func (w *ReelWriter) encode(ctx context.Context, location deck.Location, r Reque
 	return part, w.passEvidence(ctx, location, r.Set)
 }
 
-// rowsOf are the rows of a derivation. The first one has the evidence.
-func (w *ReelWriter) rowsOf(common reel.Row, d *Derived) []reel.Row {
+// Rows are the rows of a derivation, with what is the same in all of them. The first one has the evidence; it is the only one of a derivation without tapes.
+func (w *Writer) Rows(common reel.Row, d *Derived) []reel.Row {
+	common.Producer, common.Formats = string(w.producer), w.options.Formats
+	common.Revision, common.Items = int64(d.Generation.Revision), int64(d.Generation.Items)
+	if len(d.Tapes) == 0 {
+		return []reel.Row{common}
+	}
 	rows := make([]reel.Row, len(d.Tapes))
 	for i, t := range d.Tapes {
 		row := common
@@ -134,7 +140,8 @@ type Derived struct {
 	Runs       []deck.RunFiles // of the tapes
 }
 
-// Derive makes the tapes of a trace from its parts, and writes nothing. The deck of the writer may be nil. The error is ErrNoRun, ErrUnderivable, or one of read.
+// Derive makes the tapes of a trace from its parts, and writes nothing. The deck of the writer may be nil. The error is ErrNoRun, ErrUnderivable, or one of read;
+// with the first two the derivation is there as well, as far as it is known.
 func (w *Writer) Derive(tenant, traceID string, parts []string, read func(digest string) ([]byte, error)) (_ *Derived, err error) {
 	defer Recovered(&err, ErrUnderivable, traceID)
 	s := &Stored{Tenant: tenant, TraceID: traceID, state: deck.LocationState{Parts: parts}}
@@ -156,13 +163,14 @@ func (w *Writer) derive(s *Stored, part string, known *evidence.Set) (_ *Derived
 
 func (w *Writer) derived(s *Stored) (*Derived, error) {
 	tapes, reason, err := w.reconstruct(s)
+	d := &Derived{Generation: w.newGeneration(w.items(s), s.state.Parts, w.producer)}
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	if len(tapes) == 0 {
-		return nil, w.noRun(s, reason)
+		return d, w.noRun(s, reason)
 	}
-	d := &Derived{Generation: w.newGeneration(w.items(s), s.parts, w.producer), Tapes: tapes}
+	d.Tapes = tapes
 	d.Runs, _, err = w.render(nil, tapes)
 	return d, err
 }
