@@ -17,6 +17,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/segregation"
@@ -30,6 +31,8 @@ type capture struct {
 	tagged int
 	items  int
 	err    error
+	hold   bool // until release, for what is known of the run when it has ended
+	held   []otlpfile.Document
 }
 
 // AddTraces implements doctor.Sink.
@@ -56,6 +59,10 @@ func (c *capture) AddLogs(ld plog.Logs) {
 func (c *capture) Len() int { return c.items }
 
 func (c *capture) add(d otlpfile.Document) {
+	if c.hold {
+		c.held = append(c.held, d)
+		return
+	}
 	if err := c.in.add(d); err != nil && c.err == nil {
 		c.err = err
 	}
@@ -71,6 +78,25 @@ func (c *capture) mark(resource pcommon.Map) {
 		resource.PutStr("replay_of", c.of)
 		c.tagged++
 	}
+}
+
+// release takes in what was held, with what is known of the run on each resource.
+func (c *capture) release(facts *harness.Facts) {
+	c.hold = false
+	for _, d := range c.held {
+		switch d.Signal {
+		case otlpfile.SignalTraces:
+			for _, rs := range d.Traces.ResourceSpans().All() {
+				facts.Put(rs.Resource().Attributes())
+			}
+		case otlpfile.SignalLogs:
+			for _, rl := range d.Logs.ResourceLogs().All() {
+				facts.Put(rl.Resource().Attributes())
+			}
+		}
+		c.add(d)
+	}
+	c.held = nil
 }
 
 // loopback opens a listener for what only this machine may reach.

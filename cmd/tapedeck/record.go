@@ -23,6 +23,7 @@ import (
 
 type recordFlags struct {
 	redactionFlags
+	harnessFlags
 	to, tenant     string
 	timeout, grace time.Duration
 }
@@ -40,9 +41,13 @@ capture of content, where a variable does it. An instrumentation that is switche
 in code has to be switched on there. What the tapes lack for a replay is said at the
 end, with the setting that brings it.
 
+What no span can hold is kept when it is asked for: what the run is part of (--task,
+--eval-id, …), digests of the files that it is given and of those that it makes,
+variables of the environment, and whether a check of the outcome passes.
+
 The output of the command goes to stderr. One line of JSON per tape goes to stdout.
 The exit code is 0 if the command ended with 0 and tapes were written, 1 if it did
-not, or some telemetry was refused, 2 if nothing was written.`,
+not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 		Example: `  tapedeck record --to ./deck -- python agent.py "How many of SKU-7?"
   tapedeck replay $(tapedeck record --to ./deck -- python agent.py | jq -r .url) -- python agent.py`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +61,7 @@ not, or some telemetry was refused, 2 if nothing was written.`,
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the command after this long; 0 waits for ever")
 	cmd.Flags().DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
+	f.harnessFlags.add(cmd)
 	f.redactionFlags.add(cmd)
 	return cmd
 }
@@ -89,6 +95,9 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	case f.timeout < 0 || f.grace <= 0:
 		return errors.New("--timeout and --grace must be positive")
 	}
+	if err := f.harnessFlags.check(); err != nil {
+		return err
+	}
 	redactor, err := f.open(stderr)
 	if err != nil {
 		return err
@@ -107,11 +116,21 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		return err
 	}
 	w.guard = &guard
-	c := &advised{&capture{in: newReceiver(nil, redactor)}, doctor.NewReceiver()}
+	stderr = concurrent(stderr)
+	known, err := f.begin(ctx, stderr)
+	if err != nil {
+		return err
+	}
+	c := &advised{&capture{in: newReceiver(nil, redactor), hold: true}, doctor.NewReceiver()}
 	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace}
 	exit, err := c.run(ctx, c, command, rerun.Services{}, func(*rerun.Command) error { return nil })
 	if err != nil {
 		return err
+	}
+	passed := known.end(ctx, f.timeout, f.grace)
+	c.release(&known.facts)
+	if c.err != nil {
+		return c.err
 	}
 	c.in.input.say(stderr)
 	if err := w.write(ctx, d, c.in); err != nil {
@@ -132,7 +151,7 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	case exit.Code != 0:
 		say(stderr, "the command ended with code %d", exit.Code)
 	}
-	if exit.Code != 0 || exit.TimedOut || w.refused > 0 {
+	if exit.Code != 0 || exit.TimedOut || w.refused > 0 || !passed {
 		return &exitError{code: exitPartial}
 	}
 	return nil

@@ -11,7 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -337,6 +341,9 @@ func (b *builder) extensions(nodes []*node) {
 			}
 		}
 	}
+	if known := harnessOf(nodes); known != nil {
+		merged[harness.Key] = known
+	}
 	var out []exactjson.Member
 	for _, ns := range slices.Sorted(maps.Keys(merged)) {
 		slices.SortFunc(merged[ns], func(x, y exactjson.Member) int { return strings.Compare(x.Name, y.Name) })
@@ -345,6 +352,28 @@ func (b *builder) extensions(nodes []*node) {
 	if out != nil {
 		b.tape.Extensions = exactjson.ObjectValue(out...)
 	}
+}
+
+// harnessOf is what the harness that started the agent says of the run, on the first resource that holds it. It is the same on all resources of
+// a run, and may be long, so it is read once.
+func harnessOf(nodes []*node) []exactjson.Member {
+	seen := map[pcommon.Map]bool{}
+	for _, n := range nodes {
+		if seen[n.resource] {
+			continue
+		}
+		seen[n.resource] = true
+		if v, ok := n.resource.Get(harness.Key); ok {
+			known := decode.JSONOf(v)
+			if parsed, ok := decode.Structure(known); ok { // of a variable, which holds texts
+				known = parsed
+			}
+			if known.Kind() == exactjson.Object && known.Len() > 0 {
+				return slices.Clone(known.Members())
+			}
+		}
+	}
+	return nil
 }
 
 func plural(n int, what string) string {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -85,6 +86,7 @@ func document(t *tape.Tape, entries []oracle.Entry) (exactjson.Value, error) {
 		interop.Member("x_mode_evidence", seenOf(t).value()),
 		interop.Member("x_completeness", completeness(t)),
 		interop.Member("x_redaction", redaction(t)),
+		interop.Member("x_harness", harnessOf(t)),
 		interop.Member("x_oracle", oracleOf(entries)),
 	), nil
 }
@@ -180,10 +182,12 @@ func agent(t *tape.Tape) exactjson.Value {
 		}
 	}
 	delete(offered, "")
+	known := t.Extensions.Get(harness.Key)
 	return interop.ObjectOrNone(
 		interop.Member("name", interop.StringOrNone(cmp.Or(t.Run.Agent.Name, t.Run.Service.Name))),
 		interop.Member("version", interop.StringOrNone(cmp.Or(t.Run.Agent.Version, t.Run.Service.Version))),
 		interop.Member("tools", interop.Strings(slices.Sorted(maps.Keys(offered)))),
+		interop.Member("rules_active", texts(known.Get("rules_active"))),
 		interop.Member("x_tools_observed", observed))
 }
 
@@ -191,13 +195,48 @@ func inputs(t *tape.Tape) exactjson.Value {
 	s := &t.Run.Service
 	members := []exactjson.Member{
 		interop.Member("context_files", contextFiles(t)),
-		interop.Member("environment", interop.ObjectOrNone(
+		interop.Member("environment", interop.ObjectOrNone(append([]exactjson.Member{
 			interop.Member("deployment.environment.name", interop.StringOrNone(s.Environment)),
 			interop.Member("service.name", interop.StringOrNone(s.Name)),
 			interop.Member("service.namespace", interop.StringOrNone(s.Namespace)),
-			interop.Member("service.version", interop.StringOrNone(s.Version)))),
+			interop.Member("service.version", interop.StringOrNone(s.Version)),
+		}, environment(t)...)...)),
 	}
 	return exactjson.ObjectValue(append(hashed("user_prompt", t.Input.UserMessage, t.Input.Provenance["user_message"]), members...)...)
+}
+
+// harnessOf is what the harness knows and the schema has no place for.
+func harnessOf(t *tape.Tape) exactjson.Value {
+	var members []exactjson.Member
+	for _, m := range t.Extensions.Get(harness.Key).Members() {
+		if !slices.Contains([]string{"instructions", "fixtures", "workspace", "rules_active", "env_allow"}, m.Name) {
+			members = append(members, m)
+		}
+	}
+	return interop.ObjectOrNone(members...)
+}
+
+// environment are the variables that whoever recorded the run has allowed.
+func environment(t *tape.Tape) (members []exactjson.Member) {
+	allowed := t.Extensions.Get(harness.Key).Get("env_allow").Members()
+	for _, m := range t.Extensions.Get("process").Members() {
+		name, ok := strings.CutPrefix(m.Name, "environment_variable.")
+		if ok && m.Value.Kind() == exactjson.String && slices.ContainsFunc(allowed, func(p exactjson.Member) bool { return harness.Allows(p.Value.Str(), name) }) {
+			members = append(members, interop.Member(name, m.Value))
+		}
+	}
+	return members
+}
+
+// texts are the strings of a list.
+func texts(list exactjson.Value) exactjson.Value {
+	var all []string
+	for _, m := range list.Members() {
+		if m.Value.Str() != "" {
+			all = append(all, m.Value.Str())
+		}
+	}
+	return interop.Strings(all)
 }
 
 // hashed is a text and its digest. The digest is that of the text as it stands here, after redaction: a digest of what was redacted

@@ -4,9 +4,12 @@
 package aiwg
 
 import (
+	"io/fs"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -62,11 +65,22 @@ func pathOf(args exactjson.Value) string {
 	return args.First(pathArgs...).Str()
 }
 
-// contextFiles are the files that went into the run: media that came with the input, files that known tools read, and sources of
+// contextFiles are the files that went into the run: those that the harness names, media that came with the input, files that known tools read, and sources of
 // retrievals. A file that was read twice stands once, in the form that was read first. Content has a hash only if it is whole and
 // verbatim.
 func contextFiles(t *tape.Tape) exactjson.Value {
 	f := files{seen: map[string]bool{}}
+	for _, member := range []string{"instructions", "fixtures"} {
+		for _, m := range t.Extensions.Get(harness.Key).Get(member).Members() {
+			if path := m.Value.Get("path").Str(); fs.ValidPath(path) {
+				size := exactjson.Value{}
+				if n, ok := m.Value.Get("size").Int(); ok {
+					size = exactjson.IntValue(n)
+				}
+				f.add(path, interop.StringOrNone(m.Value.Get("sha256").Str()), size)
+			}
+		}
+	}
 	for _, id := range t.Input.Messages {
 		for _, p := range t.Messages[id].Parts {
 			if path, ok := filePath(p.URI); p.Type == tape.PartMedia && ok {
@@ -122,9 +136,21 @@ func (f *files) add(path string, hash, size exactjson.Value) {
 		interop.Member("path", exactjson.StringValue(path)), interop.Member("hash", hash), interop.Member("size_bytes", size)))
 }
 
-// artifacts are the files that known tools wrote, in the order of the calls.
+// artifacts are the files that changed, as the harness saw it; where none looked, those that known tools wrote, in the order of the calls.
 func artifacts(t *tape.Tape) exactjson.Value {
 	var list []exactjson.Value
+	for _, m := range t.Extensions.Get(harness.Key).Get("workspace").Members() {
+		path, operation := m.Value.Get("path").Str(), m.Value.Get("operation").Str()
+		if fs.ValidPath(path) && slices.Contains([]string{opCreated, opModified, opDeleted}, operation) {
+			list = append(list, exactjson.ObjectValue(
+				interop.Member("path", exactjson.StringValue(path)), interop.Member("hash", interop.StringOrNone(m.Value.Get("sha256").Str())),
+				interop.Member("operation", exactjson.StringValue(operation)),
+				interop.Member("x_hash_before", interop.StringOrNone(m.Value.Get("sha256_before").Str()))))
+		}
+	}
+	if list != nil {
+		return interop.ArrayOrNone(list)
+	}
 	for i := range t.Events {
 		e := &t.Events[i]
 		tool, known := fileTools[e.Name]

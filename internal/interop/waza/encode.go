@@ -6,14 +6,17 @@ package waza
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -82,7 +85,7 @@ func (e *encoding) document() exactjson.Value {
 		wazaVersion = t.Run.Service.Version
 	}
 	return with(doc, set("schemaVersion", text(version)), set("wazaVersion", text(wazaVersion)),
-		set("evalId", said(t, "eval.run_id")), set("evalName", said(t, "eval.name")), set("skill", said(t, "eval.skill")),
+		set("evalId", said(t, "eval.run_id", "eval_id")), set("evalName", said(t, "eval.name", "eval_name")), set("skill", said(t, "eval.skill", "skill")),
 		set("task", e.task()), set("fixtures", e.fixtures()), set("env", e.environment()))
 }
 
@@ -104,17 +107,21 @@ func (e *encoding) task() exactjson.Value {
 		set("run_id", text(r.RunID)), set("task_id", text(r.TaskID)), set("conversation_id", text(r.ConversationID)), set("replay_run_id", text(r.ReplayRunID)),
 		set("agent", text(r.Agent.Name)), set("service", text(r.Service.Name)), set("status", text(string(r.Status))),
 		set("grade", text(string(e.tape.Fidelity.Grade))), set("findings", list))
+	golden := exactjson.Value{}
+	if known(e.tape, "golden").True() {
+		golden = exactjson.BoolValue(true)
+	}
 	number := int64(e.options.RunNumber)
 	if number < 1 {
 		number = runNumber(e.tape)
 	}
-	return exactjson.ObjectValue(set("testId", text(testID(e.tape))), set("displayName", said(e.tape, "task.name")), set("runNumber", exactjson.IntValue(number)), set(ownMember, own))
+	return exactjson.ObjectValue(set("testId", text(testID(e.tape))), set("displayName", said(e.tape, "task.name", "")), set("golden", golden), set("runNumber", exactjson.IntValue(number)), set(ownMember, own))
 }
 
 func (e *encoding) engine() exactjson.Value {
 	t := e.tape
 	engine := e.from.Get("engine")
-	if kind := said(t, "eval.engine"); e.from.IsAbsent() && !kind.IsAbsent() {
+	if kind := said(t, "eval.engine", ""); e.from.IsAbsent() && !kind.IsAbsent() {
 		engine = exactjson.ObjectValue(set("type", kind))
 	} else if e.from.IsAbsent() && len(t.Sources.Dialects) > 0 {
 		engine = exactjson.ObjectValue(set("type", text(strings.Join(t.Sources.Dialects, ","))))
@@ -145,10 +152,20 @@ func (e *encoding) setting(name string, v exactjson.Value) exactjson.Value {
 func (e *encoding) prompt() exactjson.Value {
 	t := e.tape
 	prompt := e.from.Get("prompt")
-	if e.from.IsAbsent() && t.Config.SystemPromptSHA256 != "" {
-		// The digest is of the text that the agent was given; it came from no file, so it gets a name that no file has.
-		prompt = exactjson.ObjectValue(set("instructions", exactjson.ArrayValue(
-			exactjson.ObjectValue(set("path", text("system-prompt")), set("sha256", text(t.Config.SystemPromptSHA256))))))
+	if e.from.IsAbsent() {
+		var instructions []exactjson.Value
+		for _, m := range e.known("instructions").Members() {
+			if path := m.Value.Get("path").Str(); fs.ValidPath(path) {
+				instructions = append(instructions, exactjson.ObjectValue(set("path", text(path)), set("sha256", text(m.Value.Get("sha256").Str()))))
+			}
+		}
+		if t.Config.SystemPromptSHA256 != "" {
+			// The digest is of the text that the agent was given; it came from no file, so it gets a name that no file has.
+			instructions = append(instructions, exactjson.ObjectValue(set("path", text("system-prompt")), set("sha256", text(t.Config.SystemPromptSHA256))))
+		}
+		if len(instructions) > 0 {
+			prompt = exactjson.ObjectValue(set("instructions", exactjson.ArrayValue(instructions...)))
+		}
 	}
 	if sent := e.followUps(); e.from.IsAbsent() && len(sent) > 0 {
 		prompt = with(prompt, set("followUps", exactjson.ArrayValue(sent...)))
@@ -158,6 +175,11 @@ func (e *encoding) prompt() exactjson.Value {
 		message = e.plain("input.user_message", exactjson.StringValue(*t.Input.UserMessage))
 	}
 	return with(prompt, set("message", message))
+}
+
+// known is what the harness knows, with the placeholder of waza in the place of our tokens.
+func (e *encoding) known(member string) exactjson.Value {
+	return e.plain("extensions."+harness.Key+"."+member, known(e.tape, member))
 }
 
 // followUps are the messages that the user sent while the run went on. They are the messages that were sent to the model calls at the top
@@ -309,6 +331,13 @@ func (e *encoding) result() exactjson.Value {
 			status = statusError
 		}
 	}
+	validations := result.Get("validations")
+	if e.from.IsAbsent() {
+		var verdict string
+		if validations, verdict = e.validations(); verdict != "" && status != statusError {
+			status = verdict
+		}
+	}
 	out, message := exactjson.Value{}, exactjson.Value{}
 	if e.tape.Output.Text != nil {
 		out = e.plain("output.text", exactjson.StringValue(*e.tape.Output.Text))
@@ -316,12 +345,45 @@ func (e *encoding) result() exactjson.Value {
 	if r.Error != nil {
 		message = e.plain("run.error.message", exactjson.StringValue(cmp.Or(r.Error.Message, r.Error.Type)))
 	}
-	return with(result, set("status", text(status)), set("finalOutput", out), set("errorMsg", message), set("durationMs", count(r.DurationMS)))
+	return with(result, set("status", text(status)), set("finalOutput", out), set("errorMsg", message), set("durationMs", count(r.DurationMS)), set("validations", validations))
 }
 
-// fixtures are the files that the run was given and whose digests the telemetry holds: media of the first request.
+// validations are the checks that the harness ran, as graders of waza, and what they say together; none where there were none.
+func (e *encoding) validations() (exactjson.Value, string) {
+	var graders []exactjson.Member
+	verdict := statusPassed
+	for _, m := range e.known("checks").Members() {
+		id, duration := m.Value.Get("name").Str(), int64(0)
+		if n, ok := m.Value.Get("duration_ms").Int(); ok {
+			duration = n
+		}
+		code, ended := m.Value.Get("exit_code").Int()
+		if id == "" || !ended || slices.ContainsFunc(graders, func(g exactjson.Member) bool { return g.Name == id }) {
+			continue
+		}
+		score := int64(1)
+		if code != 0 {
+			score, verdict = 0, statusFailed
+		}
+		graders = append(graders, set(id, exactjson.ObjectValue(
+			set("identifier", text(id)), set("type", text("program")), set("score", exactjson.IntValue(score)), set("weight", exactjson.IntValue(1)),
+			set("passed", exactjson.BoolValue(code == 0)), set("feedback", text("ended with code "+strconv.FormatInt(code, 10))), set("duration_ms", exactjson.IntValue(duration)))))
+	}
+	if graders == nil {
+		return exactjson.Value{}, ""
+	}
+	return exactjson.ObjectValue(graders...), verdict
+}
+
+// fixtures are the files that the run was given and whose digests are known: those that the harness names, and media of the first request.
 func (e *encoding) fixtures() exactjson.Value {
 	byPath := map[string]exactjson.Value{}
+	for _, m := range e.known("fixtures").Members() {
+		size, _ := m.Value.Get("size").Int()
+		if path := m.Value.Get("path").Str(); fs.ValidPath(path) {
+			byPath[path] = exactjson.ObjectValue(set("path", text(path)), set("size", count(size)), set("sha256", text(m.Value.Get("sha256").Str())))
+		}
+	}
 	for _, id := range e.tape.Input.Messages {
 		for _, p := range e.tape.Messages[id].Parts {
 			path, ok := filePath(p.URI)

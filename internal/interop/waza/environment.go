@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -24,17 +25,23 @@ var sensitiveNames = []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PWD", "K
 func (e *encoding) environment() exactjson.Value {
 	var patterns []exactjson.Value
 	var members []exactjson.Member
-	for _, p := range e.options.EnvAllow {
-		if p = strings.TrimSpace(p); p != "" {
+	add := func(p string) {
+		if p = strings.TrimSpace(p); p != "" && !slices.ContainsFunc(patterns, func(v exactjson.Value) bool { return v.Str() == p }) {
 			patterns = append(patterns, exactjson.StringValue(p))
 		}
+	}
+	for _, m := range known(e.tape, "env_allow").Members() { // whoever recorded the run has allowed these
+		add(m.Value.Str())
+	}
+	for _, p := range e.options.EnvAllow {
+		add(p)
 	}
 	if len(patterns) == 0 {
 		return exactjson.ObjectValue()
 	}
 	for _, m := range e.tape.Extensions.Get(processNamespace).Members() {
 		name, ok := strings.CutPrefix(m.Name, environmentPrefix)
-		if !ok || m.Value.Kind() != exactjson.String || !slices.ContainsFunc(patterns, func(p exactjson.Value) bool { return allows(p.Str(), name) }) {
+		if !ok || m.Value.Kind() != exactjson.String || !slices.ContainsFunc(patterns, func(p exactjson.Value) bool { return harness.Allows(p.Str(), name) }) {
 			continue
 		}
 		value := e.plain("extensions."+processNamespace+"."+m.Name, m.Value)
@@ -44,15 +51,6 @@ func (e *encoding) environment() exactjson.Value {
 		members = append(members, set(name, value))
 	}
 	return exactjson.ObjectValue(set("allowList", exactjson.ArrayValue(patterns...)), set("captured", exactjson.ObjectValue(members...)))
-}
-
-// allows reports whether a pattern lets a name through: an exact name, or a beginning with a * behind it. A lone * is an empty
-// beginning and lets nothing through.
-func allows(pattern, name string) bool {
-	if beginning, ok := strings.CutSuffix(pattern, "*"); ok {
-		return beginning != "" && strings.HasPrefix(name, beginning)
-	}
-	return pattern == name
 }
 
 func sensitive(name string) bool {

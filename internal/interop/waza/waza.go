@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/harness"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -51,7 +52,10 @@ func runNumber(t *tape.Tape) int64 {
 		n, _ := task.Get("runNumber").Int()
 		return n
 	}
-	n, _ := t.Extensions.Get(name).Get("turn.trial").Int()
+	n, said := t.Extensions.Get(name).Get("turn.trial").Int()
+	if !said {
+		n, _ = known(t, "run_number").Int()
+	}
 	return max(n, 1)
 }
 
@@ -95,12 +99,18 @@ func slug(id string) string {
 
 // testID names the task of a run: waza groups and compares runs by it.
 func testID(t *tape.Tape) string {
-	return cmp.Or(said(t, "task.id").Str(), t.Run.Agent.Name, t.Run.Service.Name, "task")
+	return cmp.Or(said(t, "task.id", "task_id").Str(), t.Run.Agent.Name, t.Run.Service.Name, "task")
 }
 
-// said is a text that waza's own spans said of the run, absent when empty; see the dialect waza.
-func said(t *tape.Tape, member string) exactjson.Value {
-	return text(t.Extensions.Get(name).Get(member).Str())
+// said is a text that waza's own spans said of the run, see the dialect waza; else what the harness that started the agent knows under the
+// other name. It is absent when empty.
+func said(t *tape.Tape, member, harnessMember string) exactjson.Value {
+	return text(cmp.Or(t.Extensions.Get(name).Get(member).Str(), known(t, harnessMember).Str()))
+}
+
+// known is what the harness that started the agent knows of the run, see package harness.
+func known(t *tape.Tape, member string) exactjson.Value {
+	return t.Extensions.Get(harness.Key).Get(member)
 }
 
 // Detect reports whether data calls itself a task snapshot.
