@@ -175,6 +175,20 @@ func TestAMaskedAssignmentNamesNothing(t *testing.T) {
 	checkShape(t, keyed, "payload", in, keyed.String("payload", in, nil))
 }
 
+// The words before a token had a value that is gone: they name nothing any more.
+func TestAKeyThatBecameATokenNamesNothing(t *testing.T) {
+	r := testRedactor(t)
+	for _, in := range []string{
+		`ok {"Bearer abcdef0123456789": ["x", "ghp_FAKEfake0000FAKE"]}`,
+		`see {"https://u:pw123456@h.example/x?sig=abcdefABCDEF0123456789": ["ghp_FAKEfake0000FAKE"]}.`,
+	} {
+		out := r.String("payload", in, nil)
+		require.NotEqual(t, in, out)
+		require.Equal(t, out, r.String("payload", out, nil), "redacting again changes it; it was\n%q", in)
+	}
+	require.NotContains(t, r.String("payload", `{"jane.fake@example.com api_key":"hunter2!x"}`, nil), "hunter2", "what stands behind a token is a name")
+}
+
 // The long run: go test ./internal/redact -run FuzzedJSON -redact.values 1000000
 func TestFuzzedJSONKeepsItsShape(t *testing.T) {
 	r := testRedactor(t)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"unicode"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 // Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
@@ -333,6 +335,10 @@ func (r *Detector) Rules() []Rule {
 func (r *Detector) Named(name string) *Name { return r.keys.get(name, r.classify) }
 
 func (r *Detector) classify(name string) *Name {
+	// What stood before a token had a value that is gone, as that of "?sig=[REDACTED:…]". Only the words behind it were the last ones before redaction too.
+	if tokens := token.Find(name); len(tokens) > 0 {
+		name = name[tokens[len(tokens)-1][1]:]
+	}
 	k := classifyKey(name)
 	k.service = r.services.any(name)
 	k.digest = k.digest && !k.service

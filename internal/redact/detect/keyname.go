@@ -6,12 +6,9 @@ package detect
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 // Name is what the name of a value says about it.
@@ -227,9 +224,6 @@ func ProtocolName(version bool) *Name { return &Name{facts: facts{protocol: true
 func classifyKey(name string) *Name {
 	if len(name) > maxKeyBytes {
 		name = name[len(name)-maxKeyBytes:]
-	}
-	for _, t := range slices.Backward(token.Find(name)) { // [REDACTED:phone:…] names a rule, not a value
-		name = name[:t[0]] + name[t[1]:]
 	}
 	words := splitWords(name)
 	k := &Name{}
