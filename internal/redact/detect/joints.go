@@ -308,3 +308,148 @@ func phrase(s string) int {
 	}
 	return i
 }
+
+// elementOf says whether a name is that of an XML element, with its namespace or without: <password>, <wsse:Password Type="…">.
+func elementOf(s string, start int) bool {
+	if start > 0 && s[start-1] == ':' {
+		for start--; start > 0 && isWord(s[start-1]); start-- {
+		}
+	}
+	return start > 0 && s[start-1] == '<'
+}
+
+// forClause returns where the value begins behind a few words about it: " for the meeting is ", " you asked for: ", " will be shown once: ", " for root -> ". It
+// returns 0 if the text goes on otherwise.
+func forClause(s string) int {
+	if len(s) < 8 || s[0] != ' ' {
+		return 0
+	}
+	n := min(len(s), 56)
+	at := strings.IndexByte(s[:n], ':')
+	if at < 0 || at+1 < len(s) && s[at+1] != ' ' {
+		if at = strings.Index(s[:n], " is "); at < 0 {
+			if at = strings.Index(s[:n], " -> "); at < 0 {
+				return 0
+			}
+		}
+		at += len(" is")
+	}
+	for i := range at {
+		if c := s[i]; c < ' ' || strings.IndexByte(";\"={}<,", c) >= 0 || c == '.' && i+1 < len(s) && s[i+1] == ' ' {
+			return 0
+		}
+	}
+	if at++; at < len(s) && s[at] == ' ' {
+		at++
+	}
+	return at
+}
+
+// typed returns where the value begins behind the type of a declaration: let secret: String = "…".
+func typed(s string, i int) int {
+	at := i
+	for at < len(s) && at-i < 32 && (isWord(s[at]) || strings.IndexByte(" &<>?[]'", s[at]) >= 0) {
+		at++
+	}
+	if at == i || at >= len(s) || s[at] != '=' {
+		return 0
+	}
+	for at++; at < len(s) && s[at] == ' '; at++ {
+	}
+	if at < len(s) && (s[at] == '"' || s[at] == '\'' || s[at] == '`') {
+		return at
+	}
+	return 0
+}
+
+// callOf says whether a name stands in quotes as the first argument of a call, define('DB_PASSWORD', …), or is that of a variable among others.
+func callOf(s string, start int) bool {
+	if start < 2 || s[start-1] != '\'' && s[start-1] != '"' {
+		return false
+	}
+	i := start - 1
+	for i > 0 && (s[i-1] == '\\' || s[i-1] == ' ') && start-i < 6 {
+		i--
+	}
+	return i > 0 && (s[i-1] == '(' || s[i-1] == ',' && isUpper(s[start]))
+}
+
+// valueMember returns where the value of {"name": …, "value": …} begins in what stands behind the name, 0 if none does: in YAML, in cut JSON.
+func valueMember(s string) int {
+	i := 0
+	for i < min(len(s), 80) && (s[i] <= ' ' || strings.IndexByte("\"',\\{}", s[i]) >= 0) {
+		i++
+	}
+	if i == 0 || !strings.HasPrefix(s[i:], "value") && !strings.HasPrefix(s[i:], "Value") {
+		return 0
+	}
+	i += len("value")
+	for i < min(len(s), 80) && strings.IndexByte("\"'\\ ", s[i]) >= 0 {
+		i++
+	}
+	if i < len(s) && (s[i] == ':' || s[i] == '=') {
+		return i + 1
+	}
+	return 0
+}
+
+// below returns where a value begins that stands on the line under its name: behind the mark of a block of YAML, or alone. It returns i if it does not.
+func below(s string, i int) int {
+	at := i
+	if s[at] == '|' || s[at] == '>' {
+		for at++; at < len(s) && (s[at] == '-' || s[at] == '+' || isDigit(s[at])); at++ {
+		}
+	}
+	if strings.HasPrefix(s[at:], "\\n") {
+		at += 2
+	} else {
+		for at < len(s) && (s[at] == ' ' || s[at] == '\r') {
+			at++
+		}
+		if at >= len(s) || s[at] != '\n' {
+			return i
+		}
+		for at++; at < len(s) && (s[at] == '\n' || s[at] == '\r') && at-i < 8; at++ { // an empty line
+		}
+	}
+	from := at
+	for at < len(s) && (s[at] == ' ' || s[at] == '\t') && at-from < 40 {
+		at++
+	}
+	end := at
+	for end < len(s) && s[end] > ' ' && end-at < 512 {
+		end++
+	}
+	// One word alone on its line.
+	if end == at || end < len(s) && s[end] != '\n' && s[end] != '\r' || s[end-1] == ':' {
+		return i
+	}
+	return at
+}
+
+// linkVerb returns the length of the verb with which a text goes on before a value, 0 if there is none: the password is …, was changed to ….
+func linkVerb(s string) int {
+	if s == "" {
+		return 0
+	}
+	for _, verb := range verbs[s[0]] {
+		if strings.HasPrefix(s, verb) {
+			return len(verb)
+		}
+	}
+	return 0
+}
+
+var verbs = func() (by [256][]string) {
+	for _, verb := range [...]string{"is now set to ", "is now ", "is set to ", "is: ", "is:", "is ", "was changed to ", "was reset to ", "was set to ", "was ", "has been changed to ",
+		"has been set to ", "has been reset to ", "has been updated to ", "changed to ", "reset to ", "set to ", "will be ", "should be ", "equals ", "to ", "lautet ", "ist ",
+		"est ", "\u00e8 ", "\u00e9 "} {
+		by[verb[0]] = append(by[verb[0]], verb)
+	}
+	return by
+}()
+
+// longWord says whether a text begins with at least 16 bytes without a space: nothing shorter is a credential by its look alone.
+func longWord(s string) bool {
+	return len(s) >= 16 && strings.IndexByte(s[:16], ' ') < 0
+}

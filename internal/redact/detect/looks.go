@@ -1,0 +1,172 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import "strings"
+
+// misnestedWord returns the length of a word that begins at i, up to white space, if its brackets make no code of it.
+func misnestedWord(s string, i int) int {
+	w := strings.TrimRight(firstWord(s[i:]), "\"'`,;\\")
+	if at := strings.IndexAny(w, "\"'`\\"); at >= 0 {
+		w = w[:at]
+	}
+	if len(w) < 16 || len(w) > 128 || strings.Contains(w, "://") || !misnested(w) || !strings.ContainsAny(w, "$@#%^&*~!>") {
+		return 0
+	}
+	return len(w)
+}
+
+// strong holds for what nobody writes but as a password: 8 characters or more, with digits among letters and capitals or symbols besides.
+func strong(v string) bool {
+	if !hasDigit(v) { // most words
+		return false
+	}
+	v = strings.TrimRight(v, ".,;:!?)\"'`*|")
+	if len(v) < 8 || len(v) > 128 || code(v) {
+		return false
+	}
+	digit, letter, mark := 0, 0, 0
+	leet := 0 // digits for letters: p4ssw0rt
+	for i := range len(v) {
+		if i > 0 && i+1 < len(v) && isDigit(v[i]) && isLower(v[i-1]) && isLower(v[i+1]) {
+			if leet++; leet == 2 {
+				mark++
+			}
+		}
+		switch c := v[i]; {
+		case c >= 0xc2 && c <= 0xc5 || c == 0xd0 || c == 0xd1: // letters of Latin and Cyrillic that are no ASCII
+			letter++
+			mark++
+		case c <= ' ' || c == '/' || c == '\\' || c == '<' || c == '>' || c == '"' || c == '=' || c == '(' || c == ')':
+			return false
+		case isDigit(c):
+			digit++
+		case isLower(c):
+			letter++
+		case isUpper(c):
+			letter++
+			mark++
+		case strings.IndexByte("!@#$%^&*+~?_-", c) >= 0:
+			mark++
+		}
+	}
+	return digit > 0 && letter >= 3 && mark > 0 && !dated(v)
+}
+
+func hasDigit(s string) bool {
+	for i := range len(s) {
+		if isDigit(s[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// dated holds for words with dates, versions and counts: claude-3-5-sonnet-20241022, v1.2.3, GPT-4.
+func dated(v string) bool {
+	number := false
+	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune("-_./:,@|#", r) }) {
+		if !wordLike(part) {
+			return false
+		}
+		number = number || isNumber(strings.TrimLeft(part, "vV"))
+	}
+	return number
+}
+
+// letterGroups returns the length of four groups of four lower-case letters: a password that Google gives out to programs.
+func letterGroups(s string) int {
+	const n = 4*4 + 3
+	if len(s) < n || len(s) > n && isWord(s[n]) {
+		return 0
+	}
+	for i := range n {
+		if (i%5 == 4) != (s[i] == ' ') || i%5 != 4 && !isLower(s[i]) {
+			return 0
+		}
+	}
+	return n
+}
+
+// alone says whether a word is all that stands behind the name of a password on its line, and none that says something about passwords.
+func (a *assigned) alone(s string, to int, v string) bool {
+	if !a.spaced || a.verb || len(v) < 8 || to < len(s) && s[to] != '\n' && s[to] != '\r' && s[to] != '"' && s[to] != '\\' && s[to] != '<' {
+		return false
+	}
+	lower := strings.ToLower(v)
+	for i := range len(lower) {
+		if !isLower(lower[i]) {
+			return false
+		}
+	}
+	return !aboutPasswords[lower]
+}
+
+// aboutPasswords are words that stand behind the name of a password and are none.
+var aboutPasswords = wordSet(`required optional incorrect invalid expired accepted rejected mismatch matches protected encrypted unencrypted plaintext redacted hidden
+	disabled enabled undefined unchanged provided generated missing password passwords username changeme whatever something anything nothing everything
+	automatic automatically configured unknown available unavailable forgotten strength confirm confirmation validation verified verification failed
+	successful successfully updated rotation rotated rotating default defaults sensitive secretstr credential credentials authentication authorization
+	function variable argument parameter property interface string strings boolean integer number object optional nullable readonly writeonly external
+	internal production staging development testing example examples placeholder description`)
+
+// literal says whether the value of a name that is secret is one, and not code or prose about it.
+func (a *assigned) literal(v string) bool {
+	if a.quoted {
+		return len(v) >= 3 && !strings.HasSuffix(v, ": ") && !prose(v)
+	}
+	if code(v) {
+		return false
+	}
+	digit, symbol, upper, lower := false, false, false, false
+	for i := range len(v) {
+		switch c := v[i]; {
+		case isDigit(c):
+			digit = true
+		case isUpper(c):
+			upper = upper || i > 0
+			lower = lower || false
+		case isLower(c):
+			lower = true
+		case strings.IndexByte("!@#$%^&*+=~?/-", c) >= 0:
+			symbol = true
+		}
+	}
+	strong := digit && (upper || lower || symbol) || symbol && len(v) >= 8 || upper && lower && len(v) >= 10 || digit && len(v) >= 4 && !a.verb
+	if a.spaced || a.verb {
+		return len(v) >= 4 && strong
+	}
+	return len(v) >= 4 && (strong || len(v) >= 6)
+}
+
+// code says whether an unquoted value is an expression: a call, an index, a member, a variable.
+func code(v string) bool {
+	if strings.ContainsAny(v, "([{") && !strings.ContainsAny(v, "!@#%^&*~") {
+		return true
+	}
+	if (v[0] == '*' || v[0] == '&') && dated("0-"+v[1:]) && v == strings.ToLower(v) { // an anchor of YAML, and what refers to one
+		return true
+	}
+	switch {
+	case strings.HasPrefix(v, "$"), strings.HasPrefix(v, "process.env"), strings.HasPrefix(v, "os."), strings.HasPrefix(v, "self."),
+		strings.HasPrefix(v, "this."), strings.HasPrefix(v, "config."), strings.HasPrefix(v, "settings."), strings.HasPrefix(v, "args."), strings.HasPrefix(v, "await"):
+		return true
+	}
+	return false
+}
+
+// prose says whether a quoted text is a sentence: several words of letters.
+func prose(v string) bool {
+	words := strings.Fields(v)
+	if len(words) < 3 {
+		return false
+	}
+	plain := 0
+	for _, w := range words {
+		if w = strings.Trim(w, ".,:;!?'\"()"); len(w) > 0 && strings.IndexFunc(w, func(r rune) bool { return r < 0x80 && !isAlpha(byte(r)) && r != '-' && r != '\'' }) < 0 {
+			plain++
+		}
+	}
+	return plain*4 >= len(words)*3
+}
