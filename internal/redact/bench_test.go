@@ -4,6 +4,7 @@
 package redact
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 
@@ -42,12 +43,23 @@ func BenchmarkTraces(b *testing.B) {
 }
 
 // BenchmarkResend redacts runs of 50 turns, each of which sends the whole conversation again: a message is new once. first forgets all texts before each
-// run, again has met the run before, searched remembers nothing.
+// run, again has met the run before, searched remembers nothing. In requests the conversation lies in an object, as providers take it.
 func BenchmarkResend(b *testing.B) {
+	b.Run("messages", func(b *testing.B) { resend(b, "%s") })
+	b.Run("requests", func(b *testing.B) { resend(b, `{"model":"gpt-4o","temperature":0,"messages":%s,"stream":false}`) })
+}
+
+func resend(b *testing.B, around string) {
 	g := agentload.New(1)
 	var runs []ptrace.Traces
 	for range 8 {
-		runs = append(runs, g.Trace(agentload.Long))
+		run := g.Trace(agentload.Long)
+		for _, s := range run.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
+			if v, ok := s.Attributes().Get("gen_ai.input.messages"); ok {
+				v.SetStr(fmt.Sprintf(around, v.Str()))
+			}
+		}
+		runs = append(runs, run)
 	}
 	b.Run("copy", func(b *testing.B) { measure(b, nil, runs...) })
 	for _, c := range []struct {

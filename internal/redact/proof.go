@@ -16,7 +16,8 @@ import (
 // A span in which a redactor of this process has found nothing need not be searched again by the same rules. So redactors note the
 // fingerprints of such spans, and a gate asks for them with Proof.
 //
-// The fingerprint is made of all that a span holds, its ids and times included. A span that anybody has changed since, by one byte, has
+// The fingerprint is made of all that a span holds, its ids and times included. Long texts stand in it by the sums that redaction has asked its memory
+// with (see package detect), so that they are hashed once. A span that anybody has changed since, by one byte, has
 // another fingerprint and is searched. It has 128 bits under secrets that the process draws at random: nobody can make a span that is taken
 // for another. The profile is a part of it. Nothing is kept on disk: what a process has not redacted itself it searches.
 //
@@ -44,10 +45,11 @@ type fingerprints struct {
 // proven are the fingerprints of this process.
 var proven = fingerprints{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 
-func (f *fingerprints) of(profile string, span ptrace.Span) (sum fingerprint) {
+// of returns the fingerprint of a span. sums is detect.Sums, or knows what that returns.
+func (f *fingerprints) of(profile string, span ptrace.Span, sums func(string) [2]uint64) (sum fingerprint) {
 	h := spandigest.NewHasher()
 	defer h.Release()
-	content := h.Content(profile, span)
+	content := h.Content(profile, span, sums)
 	for i := range sum {
 		sum[i] = maphash.Bytes(f.seeds[i], content) | 1 // 0 is an empty place
 	}
@@ -76,7 +78,7 @@ func ProofOf(p Profile) Proof {
 
 // Holds says whether the span is known to hold nothing that the rules of the profile find.
 func (p Proof) Holds(span ptrace.Span) (holds bool) {
-	sum := proven.of(p.profile, span)
+	sum := proven.of(p.profile, span, detect.Sums)
 	proven.with(sum, func(bucket *[proofWays]fingerprint) {
 		for _, known := range bucket {
 			holds = holds || known == sum
@@ -99,8 +101,8 @@ func (r *Redactor) Trust(p Proof) {
 }
 
 // note remembers a span in which nothing was found.
-func (p Proof) note(span ptrace.Span) {
-	sum := proven.of(p.profile, span)
+func (p Proof) note(span ptrace.Span, sums func(string) [2]uint64) {
+	sum := proven.of(p.profile, span, sums)
 	proven.with(sum, func(bucket *[proofWays]fingerprint) {
 		copy(bucket[1:], bucket[:proofWays-1])
 		bucket[0] = sum

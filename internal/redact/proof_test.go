@@ -4,16 +4,19 @@
 package redact
 
 import (
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 
 func proofRequest() (td ptrace.Traces, clean, dirty ptrace.Span) {
 	td = ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
-	for _, text := range []string{"how many units are in stock", "ask jane.doe@corp-mail.com"} {
+	for _, text := range []string{"how many units are in stock" + strings.Repeat(" and where", 1000), "ask jane.doe@corp-mail.com"} {
 		s := spans.AppendEmpty()
 		s.SetSpanID([8]byte{1, byte(spans.Len())})
 		s.Attributes().PutStr("gen_ai.prompt", text)
@@ -55,6 +58,16 @@ func TestProofHoldsForSpansInWhichARedactorFoundNothing(t *testing.T) {
 		t.Error("a span is proven that was changed since")
 	}
 	clean.Attributes().Remove("retries")
+	prompt, _ := clean.Attributes().Get("gen_ai.prompt")
+	long := prompt.Str()
+	prompt.SetStr(long[:5000] + "X" + long[5001:])
+	if proof.Holds(clean) {
+		t.Error("a span is proven whose long text was changed since")
+	}
+	prompt.SetStr(strings.Clone(long)) // the same text elsewhere in memory
+	if !proof.Holds(clean) {
+		t.Error("a clean span is not proven")
+	}
 	clean.Events().At(0).Attributes().PutStr("content", "three of then")
 	if proof.Holds(clean) {
 		t.Error("a span is proven whose event was changed since")
@@ -81,7 +94,7 @@ func TestProofsTakeNoMoreThanTheirBytes(t *testing.T) {
 	s := ptrace.NewSpan()
 	for i := range ProofBytes / 16 / 4 {
 		s.SetStartTimestamp(pcommon.Timestamp(i))
-		ProofOf(Default()).note(s)
+		ProofOf(Default()).note(s, detect.Sums)
 	}
 	n := 0
 	for i := range proven.shards {

@@ -92,7 +92,8 @@ func (r *Redactor) Traces(td ptrace.Traces, rep *Report) {
 		otlp.Traces(r.detector.Walk(rep), td)
 		return
 	}
-	otlp.TracesWith(r.detector.Walk(rep), td, r.proof.note)
+	w := r.detector.Walk(rep)
+	otlp.TracesWith(w, td, func(span ptrace.Span) { r.proof.note(span, w.Sums) })
 }
 
 // Logs redacts every string of the log records in place.

@@ -26,6 +26,7 @@ type Digest [sha256.Size]byte
 type Hasher struct {
 	buf     []byte
 	entries []Entry // of the maps that are being sorted, one behind the other
+	sum     func(string) [2]uint64
 }
 
 var hashers = sync.Pool{New: func() any { return new(Hasher) }}
@@ -73,11 +74,17 @@ func (h *Hasher) Span(scope Digest, span ptrace.Span) Digest {
 	return sha256.Sum256(h.buf)
 }
 
-// Content is what a span is digested as, behind a prefix that says what for. It is valid until the next call.
-func (h *Hasher) Content(prefix string, span ptrace.Span) []byte {
+// LongText is how many bytes a value must have to stand in Content by its sum.
+const LongText = 256
+
+// Content is what tells a span from every other, behind a prefix that says what for. Long texts stand in it by their sums, which somebody may know already.
+// It is valid until the next call.
+func (h *Hasher) Content(prefix string, span ptrace.Span, sum func(string) [2]uint64) []byte {
 	h.buf = h.buf[:0]
 	h.text(prefix)
+	h.sum = sum
 	h.span(span)
+	h.sum = nil
 	return h.buf
 }
 
@@ -214,7 +221,13 @@ func (h *Hasher) value(v pcommon.Value) {
 	h.buf = append(h.buf, byte(v.Type()))
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		h.text(v.Str())
+		if s := v.Str(); h.sum != nil && len(s) >= LongText {
+			sums := h.sum(s)
+			h.number(uint64(len(s)))
+			h.buf = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(h.buf, sums[0]), sums[1])
+		} else {
+			h.text(s)
+		}
 	case pcommon.ValueTypeBool:
 		if v.Bool() {
 			h.buf = append(h.buf, 1)

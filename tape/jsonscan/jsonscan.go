@@ -42,10 +42,8 @@ type Scanner struct {
 // New returns a scanner of what begins at an offset of a text.
 func New(text string, at int) *Scanner { return &Scanner{text: text, at: at} }
 
-// Resume returns a scanner of a text that begins with an array, behind one of the elements: what stands before at has been read.
-func Resume(text string, at int) *Scanner {
-	return &Scanner{text: text, at: at, stack: []byte{'['}, state: wantMore}
-}
+// Skip goes on behind one of the elements of the array that is open: what stands before at is taken as read.
+func (s *Scanner) Skip(at int) { s.at, s.state = at, wantMore }
 
 type state uint8
 

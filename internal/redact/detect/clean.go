@@ -8,6 +8,9 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"unsafe"
+
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // Agent telemetry repeats the same texts: system prompts, definitions of tools, the conversation that every turn sends anew. A detector remembers texts in
@@ -53,8 +56,12 @@ func newCleanTable() *cleanTable {
 // Remember switches the memory of texts in which nothing was found on or off, and forgets those that are remembered. Every new detector remembers. The
 // switch does not change what is found; it is there to measure, and to compare. Remember must not be called while the detector is in use.
 func (r *Detector) Remember(on bool) {
-	r.clean = nil
-	if on && len(r.user) == 0 && len(r.allow.paths) == 0 { // or the verdict on a text hangs on its path
+	switch {
+	case !on || len(r.user) > 0 || len(r.allow.paths) > 0: // the verdict on a text hangs on its path
+		r.clean = nil
+	case r.clean != nil:
+		r.clean.forget()
+	default:
 		r.clean = newCleanTable()
 	}
 }
@@ -75,7 +82,7 @@ const (
 
 	cleanLines = cleanStream + cleanUse(flowText) + 1 // the documents of a stream, one behind the other
 	cleanMark  = cleanLines + 1                       // the whole blocks before the end of an element of an array: where that is
-	cleanBegin = cleanLines + 2                       // the begin of an array, up to the end of an element
+	cleanBegin = cleanLines + 2                       // the begin of a text, up to the end of an element
 )
 
 // cleanKey returns the key of a text under a name, zero if it is not remembered.
@@ -85,7 +92,43 @@ func (p *Walk) cleanKey(use cleanUse, s string, k *Name) (key cleanKey) {
 	if t == nil || len(s) < minClean {
 		return key
 	}
-	return p.cleanKeyOf(use, t.sums(s, [2]uint64{}, &p.blocks), len(s), k)
+	sums := t.sums(s, [2]uint64{}, &p.blocks)
+	if use == cleanLeaf && p.nested == 0 && len(s) >= minSummed {
+		p.summed = append(p.summed, summedText{unsafe.StringData(s), len(s), sums})
+	}
+	return p.cleanKeyOf(use, sums, len(s), k)
+}
+
+// Sums is what the texts of a span are hashed to: 128 bits under secrets of the process.
+func Sums(s string) [2]uint64 {
+	var blocks [][2]uint64
+	return (&cleanTable{seeds: cleanSeeds}).sums(s, [2]uint64{}, &blocks)
+}
+
+// minSummed is from how many bytes on the sums of a value are kept for Walk.Sums.
+const minSummed = 256
+
+// summedText is a value and its sums. It is told from others by where it lies: it is not changed, and not freed while this is kept.
+type summedText struct {
+	at     *byte
+	length int
+	sums   [2]uint64
+}
+
+// Sums is the function Sums, which knows the values that were searched since ForgetSums.
+func (p *Walk) Sums(s string) [2]uint64 {
+	for i := range p.summed {
+		if t := &p.summed[i]; t.length == len(s) && t.at == unsafe.StringData(s) {
+			return t.sums
+		}
+	}
+	return Sums(s)
+}
+
+// ForgetSums begins with another span.
+func (p *Walk) ForgetSums() {
+	clear(p.summed)
+	p.summed = p.summed[:0]
 }
 
 // cleanKeyOf is cleanKey for a text whose sums and length are known.
@@ -176,6 +219,13 @@ func (t *cleanTable) find(key cleanKey) (e cleanEntry, found bool) {
 	return e, false
 }
 
+// forget forgets all entries, and keeps the memory for others.
+func (t *cleanTable) forget() {
+	for i := range t.shards {
+		clear(t.shards[i].buckets)
+	}
+}
+
 // counted is what a walk had counted before a text was searched.
 type counted struct {
 	leaves, bytes, found int64
@@ -218,20 +268,25 @@ func (t *cleanTable) put(e cleanEntry) {
 	bucket[0] = e
 }
 
-// A conversation that is sent again has grown: the array of its messages begins with the elements that are known. So begins of arrays are remembered too,
-// up to the ends of elements: of each block of the text the last one. Where that is stands in an entry of its own under the whole blocks before it.
+// A conversation that is sent again has grown: the array of its messages begins with the elements that are known. So begins of texts are remembered too, up
+// to the ends of elements of an array: of each block of the text the last one. Where that is stands in an entry of its own under the whole blocks before
+// it.
+//
+// The array may be the text, or lie in it behind few other things: {"model": "…", "messages": [ …, [[ …. What stands before the array is read again, so it
+// may say anything about the array and about what follows. Of the arrays in one another the elements of any may be the last that is known, as long as all
+// arrays around it are at their first element.
 //
 // Such a begin says nothing about the elements behind it: in it nothing was found, no stream goes on behind it, and it does not announce the next element.
 
 // element is the end of an element of an array.
 type element struct {
-	end, index int
-	entry      cleanEntry // what was counted up to there
+	open, end, index int        // where its array begins, where it ends itself, its number
+	entry            cleanEntry // what was counted from the begin of the array on
 }
 
-// elements are the ends of elements of the array that a text begins with.
+// elements are the ends of elements of arrays that a text begins with.
 type elements struct {
-	known  element     // where the reading begins; the zero element if nothing is known
+	known  element     // where the reading goes on behind the begin of its array; the zero element if nothing is known
 	blocks [][2]uint64 // the sums of the text behind each whole block; nil: nothing is remembered any more
 	key    *Name       // under which the text stands
 	nested int         // how deep it lies
@@ -239,10 +294,10 @@ type elements struct {
 	last   element     // the last end, which is not remembered yet
 }
 
-// elementsOf returns what is known of a text that may be an array and has just been asked for as a whole.
+// elementsOf returns what is known of a text that may be JSON and has just been asked for as a whole.
 func (p *Walk) elementsOf(s string, k *Name) elements {
 	of := elements{key: k, nested: p.nested, before: p.counted()}
-	if s[0] != '[' || len(p.blocks) == 0 {
+	if len(p.blocks) == 0 {
 		return of
 	}
 	of.blocks = slices.Clone(p.blocks)
@@ -250,7 +305,7 @@ func (p *Walk) elementsOf(s string, k *Name) elements {
 		mark, ok := p.known(p.markKey(&of, n))
 		if end := n*cleanBlock + int(mark.leaves); ok && end < len(s) && s[end] == ',' {
 			if e, ok := p.known(p.beginKey(&of, s, end)); ok {
-				of.known = element{end, int(mark.bytes), e}
+				of.known = element{int(mark.searched), end, int(mark.bytes), e}
 				of.last = of.known
 				break
 			}
@@ -259,7 +314,20 @@ func (p *Walk) elementsOf(s string, k *Name) elements {
 	return of
 }
 
-// markKey is the key under which it stands where the last element ends that begins in the first n blocks, beginKey that of the array up to there.
+// skip brings a scanner of a text behind the elements that are known.
+func (e *element) skip(r *jsonscan.Scanner) {
+	for e.end > 0 {
+		switch t := r.Next(); {
+		case t.Kind == jsonscan.Open && t.Start == e.open:
+			r.Skip(e.end)
+			return
+		case t.Kind == jsonscan.Bad || t.Kind == jsonscan.End: // not in a text that begins like one that was read
+			return
+		}
+	}
+}
+
+// markKey is the key under which it stands where the last element ends that begins in the first n blocks, beginKey that of the text up to there.
 func (p *Walk) markKey(of *elements, n int) cleanKey {
 	return p.cleanKeyOf(cleanMark, of.blocks[n-1], n*cleanBlock, of.key)
 }
@@ -272,26 +340,35 @@ func (p *Walk) beginKey(of *elements, s string, end int) cleanKey {
 
 // ended notes the end of an element of the array top. It remembers the one before, if that was the last of its block.
 func (p *Walk) ended(of *elements, s string, end int, top *frame) {
-	e, ok := p.counted().since(of.before)
-	for _, piece := range p.pieces[top.pieces:] {
-		ok = ok && piece.flow == flowNone
-	}
-	if !ok { // now or of any later element
+	now := p.counted()
+	if _, ok := now.since(of.before); !ok { // now or of any later element
 		p.learnBegin(of, s)
 		of.blocks = nil
 		return
 	}
+	for _, piece := range p.pieces[top.pieces:] {
+		if piece.flow != flowNone { // now or of any later element of this array
+			top.first = false
+			return
+		}
+	}
 	p.pieces = p.pieces[:top.pieces] // none of them is one
-	if top.announced != nil {
+	e, _ := now.since(top.before)
+	index := p.path[len(p.path)-1].index
+	switch {
+	case top.announced != nil:
+		return
+	case index == 0 && top.open < of.last.open: // what is in this element has ended at the same place, and may be what grows
+		return
+	case of.last.end/cleanBlock < end/cleanBlock:
+		p.learnBegin(of, s)
+	case top.open > of.last.open && of.last.end > 0: // behind the array that began before, in the same block
 		return
 	}
-	if of.last.end/cleanBlock < end/cleanBlock {
-		p.learnBegin(of, s)
-	}
-	of.last = element{end, p.path[len(p.path)-1].index, e}
+	of.last = element{top.open, end, index, e}
 }
 
-// learnBegin remembers the array up to the last end that was noted.
+// learnBegin remembers the text up to the last end that was noted.
 func (p *Walk) learnBegin(of *elements, s string) {
 	end := of.last.end
 	if n := end / cleanBlock; n > 0 && n <= len(of.blocks) && end > of.known.end {
@@ -300,7 +377,7 @@ func (p *Walk) learnBegin(of *elements, s string) {
 		e := of.last.entry
 		e.sum = p.beginKey(of, s, end)
 		p.r.clean.put(e)
-		p.r.clean.put(cleanEntry{sum: p.markKey(of, n), leaves: uint32(end - n*cleanBlock), bytes: uint32(of.last.index)})
+		p.r.clean.put(cleanEntry{sum: p.markKey(of, n), leaves: uint32(end - n*cleanBlock), bytes: uint32(of.last.index), searched: uint32(of.last.open)})
 		p.nested = nested
 	}
 }

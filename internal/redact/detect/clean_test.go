@@ -26,30 +26,45 @@ func plainText(rnd *rand.Rand, n int) string {
 	return b.String()
 }
 
-// Of a conversation that has grown, only the new turns are read: in an array that is a value, and in one that lies in a string of JSON.
+// Of a conversation that has grown, only the new turns are read: in an array that is a value, and in one that lies in objects or at the begin of arrays, as
+// requests of providers have it.
 func TestOfAGrownConversationOnlyTheNewTurnsAreRead(t *testing.T) {
+	for around, begin := range map[string]int{
+		`%s`: 0,
+		`{"model":"m","stop":["a","b"],"messages":%s,"tools":[{"name":"t"}]}`: 41,
+		`{"messages":[%s]}`: 13,
+		` [[[%s],"x"]] `:    4,
+		`{"input":{"body":{"messages":%s}},"id":"again"}`: 29,
+	} {
+		t.Run(around, func(t *testing.T) { testGrowing(t, around, begin) })
+	}
+}
+
+func testGrowing(t *testing.T, around string, begin int) {
 	d := masking(t)
 	rnd := rand.New(rand.NewPCG(6, 6))
 	var turns []any
 	for range 60 {
 		turns = append(turns, map[string]any{"role": "user", "parts": []any{map[string]any{"type": "text", "content": plainText(rnd, 900)}}},
 			map[string]any{"role": "tool", "parts": []any{map[string]any{"type": "tool_call_response", "response": plainText(rnd, 900)}}})
-		text, err := json.Marshal(turns)
+		list, err := json.Marshal(turns)
 		require.NoError(t, err)
+		text := fmt.Sprintf(around, list)
 		p := d.Walk(nil)
 		p.path = append(p.path, step{name: "gen_ai.input.messages"})
 		k := d.Named("gen_ai.input.messages")
-		p.cleanKey(cleanLeaf, string(text), k)
-		known := p.elementsOf(string(text), k).known
+		p.cleanKey(cleanLeaf, text, k)
+		known := p.elementsOf(text, k).known
 		previous, err := json.Marshal(turns[:len(turns)-2])
 		require.NoError(t, err)
-		if len(previous) > cleanBlock {
-			require.Equal(t, len(previous)-1, known.end)
+		if end := begin + len(previous) - 1; end > cleanBlock {
+			require.Equal(t, end, known.end)
+			require.Equal(t, begin, known.open)
 			require.Equal(t, len(turns)-3, known.index)
 		} else {
 			require.Zero(t, known.end)
 		}
-		require.Equal(t, string(text), d.Walk(nil).Value("gen_ai.input.messages", string(text)))
+		require.Equal(t, text, d.Walk(nil).Value("gen_ai.input.messages", text))
 	}
 }
 
@@ -83,12 +98,17 @@ func TestKnownBeginsOfArraysChangeNothing(t *testing.T) {
 		}
 	}
 	names := []string{"gen_ai.input.messages", "content", "token", "delta", "args", "openai"}
+	// What stands before the array is read again; it may say anything about it.
+	arounds := []string{`{"messages":%s}`, `[%s]`, `["--password",%s]`, `{"name":"API_KEY","value":%s}`, `{"api_key":%s}`, `{"deltas":["ghp_FAKEfake0000FAKE",%s]}`,
+		`{"role":"user","content":%s}`, `{"content":%s,"role":"user"}`, `{"value":"correct horse","list":%s,"name":"PASSWORD"}`, `{"n":4111111111111111,"x":%s}`,
+		`{"a":[{"delta":"ghp_FAKEfake0000FAKEf"}],"b":[[%s]]}`, `[[["sk"],2],%s]`, `{"delta":"ghp_FAKEfake0000FAKEf","in":[%s,{"delta":"ake0000FAKEfake0000"}]}`}
 	differed, began := 0, 0
 	known, plain := masking(t), masking(t)
 	plain.Remember(false)
-	for range 12 {
+	for range 24 {
 		known.Remember(true) // and forget
 		name := names[rnd.IntN(len(names))]
+		around := arounds[rnd.IntN(len(arounds))]
 		var list []any
 		for range 30 {
 			for range 1 + rnd.IntN(3) {
@@ -101,15 +121,15 @@ func TestKnownBeginsOfArraysChangeNothing(t *testing.T) {
 			b, err := json.Marshal(list)
 			require.NoError(t, err)
 			text := string(b)
-			switch rnd.IntN(8) {
+			switch rnd.IntN(11) {
 			case 0:
 				text += "\n" + text
 			case 1:
 				text = text[:len(text)-1] // cut
 			case 2:
 				text = text[:len(text)-1] + `,]`
-			case 3:
-				text = fmt.Sprintf(`{"messages":%s}`, text)
+			case 3, 8, 9, 10:
+				text = fmt.Sprintf(around, text)
 			case 4:
 				b, _ := json.Marshal([]any{string(b), "x"})
 				text = string(b)

@@ -24,6 +24,10 @@ type frame struct {
 	announced *Name
 	// pair: a list in a list, whose first element can name the second: [["password", "…"]].
 	pair bool
+	// first: every array around it is at its first element. open is where it begins, before what was counted until then.
+	first  bool
+	open   int
+	before counted
 	// unnamed is a string under one of valueNames that came before the member that names it; the zero token if there is none.
 	unnamed jsonscan.Token
 }
@@ -49,7 +53,7 @@ func isValueName(name string) bool {
 func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	r := jsonscan.New(s, 0)
 	base, pieces := len(p.path), len(p.pieces)
-	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta})
+	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta, first: true})
 	outer := struct {
 		arrays, base int
 		lines, delta bool
@@ -60,30 +64,28 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		p.path, p.pieces = p.path[:base], p.pieces[:pieces]
 		p.arrays, p.base, p.lines, p.delta, p.salt = outer.arrays, outer.base, outer.lines, outer.delta, outer.salt
 	}()
-	open := func(object bool, index int) {
+	open := func(at int) {
 		// Members of an object are named by their own keys; elements of an array by that of the array.
-		key, pair := frames[len(frames)-1].key, !object && !frames[len(frames)-1].object && len(frames) > 1
-		frames = append(frames, frame{key: key, object: object, pair: pair, pieces: len(p.pieces), edits: len(edits), delta: p.delta})
+		object, outside := s[at] == '{', &frames[len(frames)-1]
+		key, inArray := outside.key, !outside.object && len(frames) > 1
+		first := outside.first && (!inArray || p.path[len(p.path)-1].index == 0)
+		frames = append(frames, frame{key: key, object: object, pair: !object && inArray, pieces: len(p.pieces), edits: len(edits), delta: p.delta,
+			first: first, open: at, before: p.counted()})
 		if object && (key.secret || key.credential) { // "adminPassword": {"value": "…"}
 			frames[len(frames)-1].announced = key
 		}
-		p.path = append(p.path, step{index: index, array: !object})
+		p.path = append(p.path, step{index: -1, array: !object})
 		p.delta = p.delta || key.delta
 		if !object {
 			p.arrays++
 		}
 	}
-	if of.known.end > 0 {
-		r = jsonscan.Resume(s, of.known.end)
-		p.count(of.known.entry)
-		open(false, of.known.index)
-	}
 	for {
-		if of.blocks != nil && r.Depth() == 1 && r.Offset() > of.last.end {
-			p.ended(of, s, r.Offset(), &frames[1])
+		top := &frames[len(frames)-1]
+		if of.blocks != nil && top.first && !top.object && len(frames) > 1 && p.path[len(p.path)-1].index >= 0 && r.Offset() > of.last.end {
+			p.ended(of, s, r.Offset(), top)
 		}
 		t := r.Next()
-		top := &frames[len(frames)-1]
 		if !top.object && len(frames) > 1 && t.Kind != jsonscan.Close {
 			p.path[len(p.path)-1].index++
 		}
@@ -91,7 +93,12 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		case jsonscan.End, jsonscan.Bad:
 			return p.amend(edits, 0, p.streams(pieces))
 		case jsonscan.Open:
-			open(s[t.Start] == '{', -1)
+			open(t.Start)
+			if of.known.end > 0 && t.Start == of.known.open {
+				p.count(of.known.entry)
+				p.path[len(p.path)-1].index = of.known.index
+				r.Skip(of.known.end)
+			}
 		case jsonscan.Close:
 			if !top.object {
 				edits = p.amend(edits, top.edits, p.streams(top.pieces))

@@ -72,6 +72,8 @@ type Walk struct {
 	budget int
 	// blocks are the sums of the text that was asked for last, see cleanTable.sums.
 	blocks [][2]uint64
+	// summed are the values of the current span whose sums are known.
+	summed []summedText
 	// nested is how many JSON texts the current one lies in.
 	nested int
 	// trusted is the memory of another detector, see Trust.
@@ -172,10 +174,7 @@ func (p *Walk) value(s string, k *Name) []edit {
 	if p.nested < maxNested && looksLikeJSON(s) {
 		of := p.elementsOf(s, k)
 		r := jsonscan.New(s, 0)
-		if of.known.end > 0 {
-			r = jsonscan.Resume(s, of.known.end)
-		}
-		if r.Valid() {
+		if of.known.skip(r); r.Valid() {
 			return p.within(s, k, &of)
 		}
 	}

@@ -34,6 +34,7 @@ func TracesWith(w *detect.Walk, td ptrace.Traces, clean func(ptrace.Span)) {
 					w.FieldString("schemaUrl", ss.SchemaUrl(), schemaKey, ss.SetSchemaUrl)
 					for i, s := range ss.Spans().All() {
 						found := w.Found()
+						w.ForgetSums()
 						w.Element("spans", i, func() { span(w, s) })
 						if w.Found() == found {
 							clean(s)
