@@ -179,7 +179,16 @@ func (e *tapeExporter) sweep(d *deck.Deck) {
 
 // pushTraces returns when everything is durable. Its error holds the traces that are not, so that a repetition brings only those.
 func (e *tapeExporter) pushTraces(ctx context.Context, td ptrace.Traces) error {
-	groups, ignored := split(td, e.rules)
+	return e.push(ctx, td, false)
+}
+
+// takeTraces is pushTraces for a caller that gives td away: a repetition of its does not bring the same td.
+func (e *tapeExporter) takeTraces(ctx context.Context, td ptrace.Traces) error {
+	return e.push(ctx, td, !td.IsReadOnly())
+}
+
+func (e *tapeExporter) push(ctx context.Context, td ptrace.Traces, own bool) error {
+	groups, ignored := split(td, e.rules, own)
 	if ignored > 0 {
 		e.telemetry.ExporterTapeIgnoredSpans.Add(ctx, int64(ignored))
 	}

@@ -398,7 +398,7 @@ func TestSpansWithoutAgentrunGoToTheDefaultTenant(t *testing.T) {
 func TestRunKeyOfAnotherTraceNamesOnlyTheTenant(t *testing.T) {
 	td := oneTrace(1, "a/b")
 	td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.RunKey, "a/b/ffffffffffffffffffffffffffffffff")
-	groups, ignored := split(td, segregation.Default)
+	groups, ignored := split(td, segregation.Default, false)
 	require.Zero(t, ignored)
 	require.Len(t, groups, 1)
 	require.Equal(t, groupKey{"a/b", pcommon.TraceID{15: 1}}, groups[0].key)
@@ -428,7 +428,7 @@ func TestSplitKeepsResourceAndScopeOfEverySpan(t *testing.T) {
 	for i := range byte(6) {
 		agentTrace(td, 1+i%2, "acme")
 	}
-	groups, _ := split(td, segregation.Default)
+	groups, _ := split(td, segregation.Default, false)
 	require.Len(t, groups, 2)
 	for _, g := range groups {
 		require.Equal(t, 3, g.traces.ResourceSpans().Len())
@@ -443,6 +443,48 @@ func TestSplitKeepsResourceAndScopeOfEverySpan(t *testing.T) {
 	require.Equal(t, 18, td.SpanCount(), "what came was changed")
 }
 
+// What agentrun passes on is taken as it is: nobody needs it afterwards. What this exporter repeats itself, and what a call brings of several traces or
+// beside evidence, is copied.
+func TestEvidenceOfOneTraceThatIsGivenAwayIsNotCopied(t *testing.T) {
+	web := oneTrace(1, "acme")
+	span := web.ResourceSpans().At(0).ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	span.SetTraceID(pcommon.TraceID{15: 1})
+	several := oneTrace(1, "acme")
+	agentTrace(several, 2, "acme")
+	for name, c := range map[string]struct {
+		td        ptrace.Traces
+		own, same bool
+	}{
+		"given away":                        {oneTrace(1, "acme"), true, true},
+		"kept by the caller":                {oneTrace(1, "acme"), false, false},
+		"given away, beside other spans":    {web, true, false},
+		"given away, one of several traces": {several, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups, _ := split(c.td, segregation.Default, c.own)
+			require.Equal(t, c.same, groups[0].traces == c.td)
+			require.Equal(t, 3, groups[0].traces.SpanCount())
+		})
+	}
+}
+
+// The marker of a redaction with its proof is of the attributes that the writer takes off: a repetition needs it again.
+func TestACallThatIsRepeatedHereLeavesWhatItGotAsItWas(t *testing.T) {
+	t.Cleanup(func() { mem.Drop("asitwas") })
+	r := newRig(t, "mem://asitwas", nil)
+	r.start(t)
+	defer r.stop(t)
+	require.True(t, r.Capabilities().MutatesData, "what agentrun brings is taken")
+	marked := func() ptrace.Traces {
+		td := oneTrace(1, "")
+		td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.Redaction, handover.Marker{Policy: "default"}.Seal())
+		return td
+	}
+	td := marked()
+	require.NoError(t, r.ConsumeTraces(t.Context(), td))
+	require.Equal(t, marked(), td)
+}
+
 func TestCompletenessWithoutAgentrunComesFromTheEvidence(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(ptrace.SpanSlice)
@@ -455,7 +497,7 @@ func TestCompletenessWithoutAgentrunComesFromTheEvidence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			td := oneTrace(1, "")
 			c.edit(td.ResourceSpans().At(0).ScopeSpans().At(0).Spans())
-			groups, _ := split(td, segregation.Default)
+			groups, _ := split(td, segregation.Default, false)
 			require.Equal(t, c.want, groups[0].isComplete())
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -36,17 +37,25 @@ func wrap(ctx context.Context, set exporter.Settings, cfg *Config, e *tapeExport
 	if !cfg.Queue.HasValue() {
 		set.Logger = zap.NewNop()
 	}
-	asConfigured, err := exporterhelper.NewTraces(ctx, set, cfg, e.pushTraces,
+	repeats := cfg.Queue.HasValue() || cfg.Retry.Enabled // td, which must stay as it is then
+	push := e.takeTraces
+	if repeats {
+		push = e.pushTraces
+	}
+	// Without a queue, what agentrun brings is taken as it is.
+	takes := exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: !cfg.Queue.HasValue()})
+	asConfigured, err := exporterhelper.NewTraces(ctx, set, cfg, push,
 		exporterhelper.WithStart(e.start),
 		exporterhelper.WithShutdown(e.shutdown),
 		exporterhelper.WithTimeout(cfg.Timeout),
 		exporterhelper.WithRetry(cfg.Retry),
 		exporterhelper.WithQueue(cfg.Queue),
+		takes,
 	)
 	if err != nil || cfg.Queue.HasValue() || !cfg.Retry.Enabled {
 		return asConfigured, err
 	}
-	once, err := exporterhelper.NewTraces(ctx, set, cfg, e.pushTraces, exporterhelper.WithTimeout(cfg.Timeout))
+	once, err := exporterhelper.NewTraces(ctx, set, cfg, e.takeTraces, exporterhelper.WithTimeout(cfg.Timeout), takes)
 	return &traces{asConfigured, once}, err
 }
 

@@ -25,7 +25,7 @@ type groupKey struct {
 
 func (k groupKey) hex() string { return hex.EncodeToString(k.trace[:]) }
 
-// group is a copy of the evidence of one trace. It is a copy because the attempt may fail, and the writer takes what it gets.
+// group is the evidence of one trace. The writer takes what it gets, so it is a copy where somebody may need the original: a repetition.
 type group struct {
 	key    groupKey
 	traces ptrace.Traces
@@ -71,22 +71,21 @@ func (g *group) isComplete() bool {
 // trustMarker removes the marker of a redaction from a resource unless it can be trusted. The marker of agentredaction has the proof of this
 // process. The marker of agentrun has no proof: it is trusted where the resource has a run key, and as far as that key is.
 func trustMarker(resource pcommon.Map) {
-	if marker, ok := handover.OpenMarker(resource); ok {
-		marker.Write(resource)
-	} else if !handover.ReadRun(resource).Assembled() {
+	if !handover.Unseal(resource) && !handover.ReadRun(resource).Assembled() {
 		resource.Remove(handover.Redaction)
 	}
 }
 
-// split copies the evidence of each trace and counts the spans that are none. td stays as it is.
-func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored int) {
+// split parts the evidence of each trace and counts the spans that are none. td stays as it is, unless the caller gives it away (own): evidence of one
+// trace, as agentrun passes it on, is then taken without a copy.
+func split(td ptrace.Traces, rules *segregation.Rules, own bool) (groups []*group, ignored int) {
 	index := map[groupKey]*group{}
 	others := map[groupKey]int{} // spans that are no evidence
 	of := func(tenant string, trace pcommon.TraceID, resource pcommon.Map) *group {
 		key := groupKey{tenant, trace}
 		g := index[key]
 		if g == nil {
-			g = &group{key: key, traces: ptrace.NewTraces(), from: pcommon.NewMap(), resource: -1, scope: -1}
+			g = &group{key: key, from: pcommon.NewMap(), resource: -1, scope: -1}
 			resource.CopyTo(g.from)
 			index[key] = g
 			groups = append(groups, g)
@@ -94,9 +93,11 @@ func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored
 		return g
 	}
 	scan := segregation.Scan{Rules: rules}
-	each(td, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
+	groupOf := make([]*group, 0, td.SpanCount()) // for each span, nil for one that is no evidence
+	each(td, func(rs ptrace.ResourceSpans, _ ptrace.ScopeSpans, span ptrace.Span, at position) {
 		g := of(at.tenant, span.TraceID(), rs.Resource().Attributes())
 		if g.resource != at.resource {
+			g.resource = at.resource
 			scan.Reset()
 			scan.Handover(rs.Resource().Attributes())
 			g.tags.Merge(scan.Tags())
@@ -105,9 +106,10 @@ func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored
 			g.items = max(g.items, run.Items)
 		}
 		g.spans++
-		g.add(rs, ss, span, at)
+		groupOf = append(groupOf, g)
 	}, func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, span ptrace.Span, at position) {
 		ignored++
+		groupOf = append(groupOf, nil)
 		others[groupKey{at.tenant, span.TraceID()}]++
 		scan.Reset()
 		scan.Handover(rs.Resource().Attributes())
@@ -124,7 +126,30 @@ func split(td ptrace.Traces, rules *segregation.Rules) (groups []*group, ignored
 	for _, g := range groups {
 		g.spans += others[g.key]
 	}
+	if own && len(groups) == 1 && ignored == 0 {
+		groups[0].traces = td
+		return groups, 0
+	}
+	copyTo(td, groups, groupOf)
 	return groups, ignored
+}
+
+// copyTo gives each group a copy of its spans.
+func copyTo(td ptrace.Traces, groups []*group, groupOf []*group) {
+	for _, g := range groups {
+		g.traces, g.resource, g.scope = ptrace.NewTraces(), -1, -1
+	}
+	n := 0
+	for i, rs := range td.ResourceSpans().All() {
+		for j, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				if g := groupOf[n]; g != nil {
+					g.add(rs, ss, span, position{resource: i, scope: j})
+				}
+				n++
+			}
+		}
+	}
 }
 
 // isFirst tells whether nothing of the trace was passed on before, as far as agentrun knows.

@@ -177,19 +177,71 @@ func attributeMarks(m pcommon.Map) uint64 {
 	return bits
 }
 
-// IsEvidence reports whether a span belongs to an agent run: its scope or attribute keys are in the table, or it is a note of a replay.
-// Other spans of a trace (HTTP calls, database calls) are no evidence.
-func IsEvidence(scopeName string, span ptrace.Span) bool {
-	if scopeName == dialect.LogScope || scopeName == segregation.NoteScope {
-		return true
+// Recogniser tells whose spans are: one look at the scope of several, and one at the keys of each. It is not safe for concurrent use.
+type Recogniser struct {
+	source     dialect.Source
+	isScope    bool   // the scope has been looked at
+	scope      uint64 // what it speaks for
+	keys       uint64 // what the keys, or the events, of the span speak for
+	keysLooked bool
+}
+
+// Look turns to a span.
+func (r *Recogniser) Look(scopeName string, span ptrace.Span) {
+	if !r.isScope || scopeName != r.source.ScopeName {
+		r.isScope, r.scope = true, scopeMarks(scopeName)
 	}
-	bits := scopeMarks(scopeName)
-	if bits == 0 {
-		if bits = attributeMarks(span.Attributes()); bits == 0 {
-			bits = eventMarks(span)
+	r.source.ScopeName, r.source.Span = scopeName, span
+	r.keysLooked = false
+}
+
+// own reports whether the scope is one of this project, whose spans are evidence of their own kind.
+func (r *Recogniser) own() bool {
+	return r.source.ScopeName == dialect.LogScope || r.source.ScopeName == segregation.NoteScope
+}
+
+// marks are what scope and keys speak for, and, where they say nothing, the events.
+func (r *Recogniser) marks() uint64 {
+	if !r.keysLooked {
+		r.keysLooked = true
+		if r.keys = attributeMarks(r.source.Span.Attributes()); r.scope|r.keys == 0 {
+			r.keys = eventMarks(r.source.Span)
 		}
 	}
+	return r.scope | r.keys
+}
+
+// IsEvidence reports whether the span belongs to an agent run: its scope or attribute keys are in the table, or it is a note of a replay.
+// Other spans of a trace (HTTP calls, database calls) are no evidence.
+func (r *Recogniser) IsEvidence() bool {
+	if r.own() {
+		return true
+	}
+	bits, span := r.scope, r.source.Span
+	if bits == 0 {
+		bits = r.marks()
+	}
 	return (members(bits, span)&^producer != 0 || bits&producer == 0 && generic.Unknown.Shape(span)) && !isAside(span)
+}
+
+// IsRunSpan reports whether the span stands for a whole agent run or sub-run, which ends with the span.
+func (r *Recogniser) IsRunSpan() bool {
+	if r.own() {
+		return false // a record never says that its run is over
+	}
+	for marks := dialectMarks(r.marks(), &r.source); marks != 0; marks &= marks - 1 {
+		if class, run := Dialects[bits.TrailingZeros64(marks)].Classify(&r.source); class != dialect.Unclassified {
+			return class == dialect.Agent && run
+		}
+	}
+	return false
+}
+
+// IsEvidence is Recogniser.IsEvidence for one span.
+func IsEvidence(scopeName string, span ptrace.Span) bool {
+	var r Recogniser
+	r.Look(scopeName, span)
+	return r.IsEvidence()
 }
 
 // members takes away the dialects that leave a span out.
@@ -218,20 +270,6 @@ var asides = map[string]bool{"auth.verify": true, "admission.check": true}
 
 func isAside(span ptrace.Span) bool { return asides[span.Name()] && span.ParentSpanID().IsEmpty() }
 
-// IsRunSpan reports whether a span stands for a whole agent run or sub-run, which ends with the span.
-func IsRunSpan(scopeName string, span ptrace.Span) bool {
-	if scopeName == dialect.LogScope || scopeName == segregation.NoteScope {
-		return false // a record never says that its run is over
-	}
-	s := &dialect.Source{ScopeName: scopeName, Span: span}
-	for _, d := range dialectsOf(s) {
-		if class, run := d.Classify(s); class != dialect.Unclassified {
-			return class == dialect.Agent && run
-		}
-	}
-	return false
-}
-
 // Rooted reports whether a dialect of the item puts every call below a run span.
 func Rooted(s *dialect.Source) bool {
 	return s.ScopeName != dialect.LogScope && slices.ContainsFunc(dialectsOf(s), func(d *dialect.Dialect) bool { return d.Rooted })
@@ -254,23 +292,29 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 	if s.ScopeName == dialect.LogScope && strings.HasPrefix(s.Span.Name(), "gen_ai.") {
 		return []*dialect.Dialect{semconv.Dialect}
 	}
-	marks := scopeMarks(s.ScopeName) | attributeMarks(s.Span.Attributes())
+	var r Recogniser
+	r.Look(s.ScopeName, s.Span)
+	marks := dialectMarks(r.marks(), s)
 	if marks == 0 {
-		marks = eventMarks(s.Span)
-	}
-	marks = members(marks, s.Span)
-	if marks&producer == 0 && s.ScopeName != dialect.LogScope && (marks != 0 || generic.Unknown.Shape(s.Span)) {
-		marks |= 1 << shapeIndex
-	}
-	if marks &^= producer; marks == 0 {
 		return nil
 	}
-	marks = marks&^memberOnly | 1<<semconvIndex // the conventions say something of every member
 	out := make([]*dialect.Dialect, 0, bits.OnesCount64(marks))
 	for ; marks != 0; marks &= marks - 1 {
 		out = append(out, Dialects[bits.TrailingZeros64(marks)])
 	}
 	return out
+}
+
+// dialectMarks are the bits of the dialects that speak of an item, of what its scope, keys and events speak for.
+func dialectMarks(marks uint64, s *dialect.Source) uint64 {
+	marks = members(marks, s.Span)
+	if marks&producer == 0 && s.ScopeName != dialect.LogScope && (marks != 0 || generic.Unknown.Shape(s.Span)) {
+		marks |= 1 << shapeIndex
+	}
+	if marks &^= producer; marks == 0 {
+		return 0
+	}
+	return marks&^memberOnly | 1<<semconvIndex // the conventions say something of every member
 }
 
 // observations are empty ones, for what a further dialect reads until it has been taken over.

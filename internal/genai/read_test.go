@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -255,7 +256,7 @@ func FuzzReadAnySpan(f *testing.F) {
 			t.Fatalf("read twice: %+v and %+v", first, again)
 		}
 		IsEvidence(scope, s.Span)
-		IsRunSpan(scope, s.Span)
+		isRunSpan(scope, s.Span)
 	})
 }
 
@@ -295,5 +296,44 @@ func structured(text string, to pcommon.Value) {
 	}
 	if err := to.FromRaw(v); err != nil {
 		panic(err)
+	}
+}
+
+func isRunSpan(scope string, span ptrace.Span) bool {
+	var r Recogniser
+	r.Look(scope, span)
+	return r.IsRunSpan()
+}
+
+// What was seen of one span says nothing of the next one, nor of one of another scope.
+func TestARecogniserSaysOfEachSpanWhatALookAtItAloneSays(t *testing.T) {
+	text := map[string]string{
+		"agent": "gen_ai.operation.name\ts\tinvoke_agent", "model": "gen_ai.operation.name\ts\tchat", "web": "http.method\ts\tGET", "bare": "",
+		"inference": "openinference.span.kind\ts\tAGENT", "function": "tool.name\ts\tsearch\ninput.value\ts\t{}",
+	}
+	scopes := []string{"", "app", "opentelemetry.instrumentation.openai_v2", "pydantic-ai", "strands.telemetry.tracer", "gcp.vertex.agent", dialect.LogScope, segregation.NoteScope, "agent_framework"}
+	var r Recogniser
+	kinds := map[[2]bool]int{}
+	for i := range 4000 {
+		scope := scopes[i*i/3%len(scopes)]
+		for name, attributes := range text {
+			span := spanOf(scope, name, attributes).Span
+			if i%5 == 0 {
+				span.Events().AppendEmpty().SetName("gen_ai.choice")
+			}
+			r.Look(scope, span)
+			var fresh Recogniser
+			fresh.Look(scope, span)
+			run := i%2 == 0 && r.IsRunSpan() // in either order
+			got := [2]bool{r.IsEvidence(), r.IsRunSpan() || run}
+			want := [2]bool{IsEvidence(scope, span), fresh.IsRunSpan()}
+			if got != want {
+				t.Fatalf("%q, %s: %v, alone %v", scope, name, got, want)
+			}
+			kinds[want]++
+		}
+	}
+	if len(kinds) < 3 {
+		t.Errorf("the spans are too much alike: %v", kinds)
 	}
 }

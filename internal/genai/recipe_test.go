@@ -94,7 +94,7 @@ func TestADialectIsARowAndTwoFunctions(t *testing.T) {
 	read := func(span ptrace.Span) *dialect.Observation {
 		return Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: scope, Span: span})
 	}
-	if run := acmeSpan("acme.run", map[string]any{"acme.agent": "clerk"}); !IsEvidence(scope, run) || !IsRunSpan(scope, run) || read(run).Agent.Name != "clerk" {
+	if run := acmeSpan("acme.run", map[string]any{"acme.agent": "clerk"}); !IsEvidence(scope, run) || !isRunSpan(scope, run) || read(run).Agent.Name != "clerk" {
 		t.Errorf("%+v", read(run))
 	}
 	o := read(act)

@@ -76,8 +76,14 @@ func TestMarkerIsBelievedWithTheProofOfThisProcessOnly(t *testing.T) {
 		if got, ok := OpenMarker(m); ok {
 			t.Errorf("%s was believed: %+v", forged, got)
 		}
+		if Unseal(m) || textOf(m, Redaction) != forged {
+			t.Errorf("%s was unsealed", forged)
+		}
 	}
-	marker.Write(m)
+	m.PutStr(Redaction, marker.Seal())
+	if !Unseal(m) || textOf(m, Redaction) != marker.String() {
+		t.Errorf("unsealed: %v", m.AsRaw())
+	}
 	to := pcommon.NewMap()
 	CopyMarker(m, to)
 	if got, ok := MarkerOf(to); !ok || got != marker {

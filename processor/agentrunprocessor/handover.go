@@ -48,11 +48,7 @@ func stripResource(m pcommon.Map) (removed int, redacted bool) {
 
 // unseal removes the proof from the marker of admitted evidence. The proof must not leave the process. From here on only this processor
 // can write the marker, in the spool and over a restart too.
-func unseal(m pcommon.Map) {
-	if marker, ok := handover.OpenMarker(m); ok {
-		marker.Write(m)
-	}
-}
+func unseal(m pcommon.Map) { handover.Unseal(m) }
 
 // seal is the reverse of unseal, for evidence that is given back.
 func seal(m pcommon.Map) {

@@ -20,7 +20,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
-	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/segregation"
@@ -39,7 +38,8 @@ type agentRun struct {
 	log       atomic.Pointer[spool.Log] // nil without a spool, and before the start
 	status    *statusServer
 	splitters splitterPool
-	// copies is set when the next component changes what it gets: an emission that fails must be passed on again as it was.
+	// copies is set when the next component changes what it gets: an emission that fails must be passed on again as it was. Where there is a spool, a
+	// repetition reads it from there, and the next component owns what it gets.
 	copies        bool
 	nonAgentAttrs metric.MeasurementOption
 	rootlessAttrs metric.MeasurementOption
@@ -63,14 +63,11 @@ func newTracesProcessor(set processor.Settings, cfg *Config, next consumer.Trace
 		next:          next,
 		telemetry:     telemetry,
 		tags:          tags,
-		copies:        next.Capabilities().MutatesData,
+		copies:        next.Capabilities().MutatesData && cfg.Spool.Directory == "",
 		rootlessAttrs: metric.WithAttributeSet(attribute.NewSet(attribute.String("side", cfg.Rootless))),
 		nonAgentAttrs: metric.WithAttributeSet(attribute.NewSet(attribute.String("action", cfg.NonAgent))),
 	}
-	rules := splitting{isEvidence: genai.IsEvidence, isRunSpan: genai.IsRunSpan, tenant: cfg.Tenant, redacted: cfg.Redaction == redactionRequired, rules: tags}
-	if cfg.NonAgent == nonAgentKeep {
-		rules.isEvidence = func(string, ptrace.Span) bool { return true }
-	}
+	rules := splitting{keep: cfg.NonAgent == nonAgentKeep, tenant: cfg.Tenant, redacted: cfg.Redaction == redactionRequired, rules: tags}
 	p.splitters = newSplitterPool(rules)
 	o := assembly.Options{
 		QuietPeriod: cfg.QuietPeriod, IdleTimeout: cfg.IdleTimeout, MaxAge: cfg.MaxAge,

@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
@@ -360,24 +361,51 @@ func TestSharedResourceCountsForEveryTraceThatGetsACopy(t *testing.T) {
 	})
 }
 
+// Without a spool it gets a copy, with one it owns what it gets, and a repetition is read from the spool.
 func TestNextComponentThatChangesWhatItGetsSeesTheSameAgain(t *testing.T) {
-	s := &sink{mutates: true}
-	var seen []int
-	s.fail = func(td ptrace.Traces) error {
-		seen = append(seen, td.SpanCount())
-		td.ResourceSpans().RemoveIf(func(ptrace.ResourceSpans) bool { return true })
-		if len(seen) < 4 {
-			return errors.New("store is down")
-		}
-		return nil
+	for name, dir := range map[string]string{"memory": "", "spool": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			s := &sink{mutates: true}
+			var seen [][]string
+			s.fail = func(td ptrace.Traces) error {
+				seen = append(seen, append(eachSpan(t, td), attr(t, td, handover.RunKey).Str()))
+				td.ResourceSpans().RemoveIf(func(ptrace.ResourceSpans) bool { return true })
+				if len(seen) < 4 {
+					return errors.New("store is down")
+				}
+				return nil
+			}
+			run(t, func(c *Config) { c.Spool.Directory = dir }, s, func(r *rig) {
+				td := ptrace.NewTraces()
+				addSpan(scope(td, "shop", agentScope), 1, 1, 0, "invoke_agent")
+				r.send(t, t.Context(), td)
+				pass(time.Minute)
+				require.Len(t, seen, 4)
+				for _, s := range seen {
+					require.Equal(t, seen[0], s)
+				}
+				stats := r.assembler.Stats()
+				require.EqualValues(t, []int64{1, 0}, []int64{stats.Emitted, stats.Held})
+			})
+		})
 	}
-	run(t, nil, s, func(r *rig) {
-		td := ptrace.NewTraces()
-		addSpan(scope(td, "shop", agentScope), 1, 1, 0, "invoke_agent")
-		r.send(t, t.Context(), td)
-		pass(time.Minute)
-		require.Equal(t, []int{1, 1, 1, 1}, seen)
-	})
+}
+
+func TestEvidenceInASpoolIsGivenAwayWithoutACopy(t *testing.T) {
+	for name, c := range map[string]struct {
+		dir  string
+		same bool
+	}{"memory": {"", false}, "spool": {t.TempDir(), true}} {
+		t.Run(name, func(t *testing.T) {
+			s := &sink{mutates: true}
+			run(t, func(cfg *Config) { cfg.Spool.Directory = c.dir }, s, func(r *rig) {
+				td := ptrace.NewTraces()
+				addSpan(scope(td, "shop", agentScope), 1, 1, 0, "invoke_agent")
+				require.NoError(t, r.emit(t.Context(), &assembly.Emission{Key: assembly.Key{Tenant: "default"}, Traces: td}))
+				require.Equal(t, c.same, s.emitted()[0] == td)
+			})
+		})
+	}
 }
 
 func TestEmissionThatAFanOutHasLockedIsRepeated(t *testing.T) {

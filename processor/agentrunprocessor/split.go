@@ -11,15 +11,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
+	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // splitting is what every splitter needs to know.
 type splitting struct {
-	isEvidence func(scopeName string, span ptrace.Span) bool
-	isRunSpan  func(scopeName string, span ptrace.Span) bool
-	tenant     TenantConfig
+	// keep says that every span is taken, evidence or not.
+	keep   bool
+	tenant TenantConfig
 	// redacted says that evidence without the marker of a redactor is refused.
 	redacted bool
 	// rules say which tags of spans that are no evidence become notes of their traces.
@@ -39,7 +40,8 @@ const (
 // refused. take moves the evidence.
 type splitter struct {
 	*splitting
-	sizer ptrace.ProtoMarshaler
+	sizer      ptrace.ProtoMarshaler
+	recogniser genai.Recogniser
 
 	size        assembly.Size
 	links       []assembly.Link
@@ -128,7 +130,8 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 		s.stripped += handover.Strip(ss.Scope().Attributes())
 		scopeName := ss.Scope().Name()
 		for _, span := range ss.Spans().All() {
-			if !s.isEvidence(scopeName, span) {
+			s.recogniser.Look(scopeName, span)
+			if !s.keep && !s.recogniser.IsEvidence() {
 				s.others++
 				s.of = append(s.of, nonAgent)
 				s.inspectNonAgent(rs, ss, span, tenant)
@@ -149,7 +152,7 @@ func (s *splitter) inspectResource(rs ptrace.ResourceSpans, resource int, scope 
 			s.evidence++
 			f.Items++
 			f.Bytes += int64(s.sizer.SpanSize(span)) + assembly.ItemOverhead
-			f.RunSpan = f.RunSpan || s.isRunSpan(scopeName, span)
+			f.RunSpan = f.RunSpan || s.recogniser.IsRunSpan()
 			// Each chunk gets a resource and a scope of its own.
 			if f.resource != resource {
 				if resourceSize == unset {
