@@ -55,6 +55,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		newBisect(),
+		newCompact(),
 		newDerive(),
 		newDiff(),
 		newDoctor(),

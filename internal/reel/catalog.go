@@ -108,7 +108,7 @@ func (c *Catalog) list(ctx context.Context) ([]Object, error) {
 	return before, nil // it changes all the time: what is gone is found out when it is read
 }
 
-// file opens a reel.
+// file opens a reel, and keeps it open.
 func (c *Catalog) file(ctx context.Context, o Object) (*File, error) {
 	key := o.Key()
 	c.mu.Lock()
@@ -117,6 +117,18 @@ func (c *Catalog) file(ctx context.Context, o Object) (*File, error) {
 	if f != nil {
 		return f, nil
 	}
+	f, err := c.openOne(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files[key] = f
+	return f, nil
+}
+
+func (c *Catalog) openOne(ctx context.Context, o Object) (*File, error) {
+	key := o.Key()
 	fetch := func(ctx context.Context, offset, length int64) ([]byte, error) {
 		return deck.GetRange(ctx, c.store, key, offset, length)
 	}
@@ -132,9 +144,6 @@ func (c *Catalog) file(ctx context.Context, o Object) (*File, error) {
 	if tail == nil {
 		c.cache.write(o.Name, f.Tail())
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.files[key] = f
 	return f, nil
 }
 

@@ -5,6 +5,7 @@ package reel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,86 +40,141 @@ func (t *Trace) Formats() []string {
 	return newest.Formats
 }
 
-// rows reads all of a reel, content included.
-func (f *File) load(ctx context.Context) (rows []Row, err error) {
-	for _, s := range f.all() {
-		metas, err := f.metas(ctx, s, nil)
-		if err != nil {
-			return nil, err
-		}
-		evidence, err := f.read(ctx, "evidence", s)
-		if err != nil {
-			return nil, err
-		}
-		tapes, err := f.read(ctx, "tape", s)
-		if err != nil {
-			return nil, err
-		}
-		if evidence.rows != len(metas) || tapes.rows != len(metas) {
-			return nil, corrupt("rows without content")
-		}
-		for i, m := range metas {
-			rows = append(rows, Row{m, evidence.texts[i], tapes.texts[i]})
-		}
-	}
-	return rows, nil
-}
-
-// Rewrite writes the reels that hold some traces again: change changes their rows, and says which stay. A reel is taken away after what stays of it is durable.
-// Stopped anywhere, it can be called again.
+// Rewrite writes the reels that hold some traces again: change changes their rows, and says which stay. What tombstones take away leaves these reels, too. A reel is taken
+// away after what stays of it is durable. Stopped anywhere, it can be called again.
+//
+// Whoever erases puts the tombstone before it looks for reels, and whoever writes reels from others looks at the tombstones behind its last write. So of two that
+// meet, the later look sees what the other has done.
 func (c *Catalog) Rewrite(ctx context.Context, wanted func(TraceKey) bool, change func(*Row) bool) error {
 	defer c.Stale()
-	c.Stale()
-	objects, err := c.List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if err := c.rewrite(ctx, o, wanted, change); err != nil {
-			return fmt.Errorf("rewrite %s: %w", o.Key(), err)
+	const most = 10
+	for range most {
+		tombs, err := LoadTombs(ctx, c.store)
+		if err != nil {
+			return err
 		}
+		c.Stale()
+		objects, err := c.List(ctx)
+		if err != nil {
+			return err
+		}
+		again := false
+		var written []Object
+		for _, o := range objects {
+			made, err := c.rewrite(ctx, o, tombs, wanted, change)
+			if errors.Is(err, deck.ErrNotFound) {
+				again = true // a compaction has put its rows into another one
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("rewrite %s: %w", o.Key(), err)
+			}
+			if made != nil {
+				written = append(written, *made)
+			}
+		}
+		if err := c.Settle(ctx, tombs, written); err != nil {
+			return err
+		}
+		if !again {
+			return nil
+		}
+	}
+	return errors.New("the reels of the deck change all the time; call it again")
+}
+
+// Settle takes out of reels that were just written what was buried since tombstones were loaded.
+func (c *Catalog) Settle(ctx context.Context, before *Tombs, written []Object) error {
+	for len(written) > 0 {
+		tombs, err := LoadTombs(ctx, c.store)
+		if err != nil {
+			return err
+		}
+		fresh := tombs.Since(before)
+		if len(fresh) == 0 {
+			return nil
+		}
+		before = tombs
+		var next []Object
+		for _, o := range written {
+			made, err := c.rewrite(ctx, o, tombs, func(k TraceKey) bool { return fresh[TraceKey{deck.SafeName(k.Tenant), k.TraceID}] }, nil)
+			if err != nil && !errors.Is(err, deck.ErrNotFound) { // who has taken it away has looked as well
+				return err
+			}
+			if made != nil {
+				next = append(next, *made)
+			}
+		}
+		written = next
 	}
 	return nil
 }
 
-func (c *Catalog) rewrite(ctx context.Context, o Object, wanted func(TraceKey) bool, change func(*Row) bool) error {
-	f, err := c.file(ctx, o)
+// rewrite writes a reel again if it holds wanted traces, and returns what it has written.
+func (c *Catalog) rewrite(ctx context.Context, o Object, tombs *Tombs, wanted func(TraceKey) bool, change func(*Row) bool) (*Object, error) {
+	f, err := c.openOne(ctx, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	holds := false
 	for _, s := range f.all() {
 		keys, err := f.metas(ctx, s, []string{"tenant", "trace_id"})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		holds = holds || slices.ContainsFunc(keys, func(m Meta) bool { return wanted(TraceKey{m.Tenant, m.TraceID}) })
 	}
 	if !holds {
-		return nil
+		return nil, nil
 	}
-	rows, err := f.load(ctx)
-	if err != nil {
-		return err
-	}
-	kept := rows[:0]
-	for _, row := range rows {
-		if !wanted(TraceKey{row.Tenant, row.TraceID}) || change(&row) {
-			kept = append(kept, row)
-		}
-	}
-	if len(kept) > 0 {
-		body, err := Encode(kept)
+	encoder := newEncoder()
+	from, content := cursor{file: f, spans: f.all()}, window{file: f}
+	for {
+		e, err := from.peek(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		n := NameOf(o.Area, o.Tenant, c.now(), o.Level, body)
-		if n.Date = o.Date; n == o.Name {
-			return nil
+		if e == nil {
+			break
 		}
-		if _, err := c.store.PutNew(ctx, n.Key(), body, contentType); err != nil {
-			return err
+		from.buffer = from.buffer[1:]
+		left, err := tombs.Left(ctx, []*Entry{e})
+		if err != nil {
+			return nil, err
+		}
+		if len(left.Rows) == 0 {
+			continue
+		}
+		row := Row{Meta: left.Rows[0].Meta}
+		if row.Evidence, err = content.read(ctx, e, "evidence"); err != nil {
+			return nil, err
+		}
+		if row.TapeBytes > 0 {
+			if row.Tape, err = content.read(ctx, e, "tape"); err != nil {
+				return nil, err
+			}
+		}
+		if change != nil && wanted(TraceKey{row.Tenant, row.TraceID}) && !change(&row) {
+			continue
+		}
+		if err := encoder.add(row); err != nil {
+			return nil, err
 		}
 	}
-	return c.store.Delete(ctx, o.Key())
+	if encoder.rows == 0 {
+		return nil, c.store.Delete(ctx, o.Key())
+	}
+	body, err := encoder.close()
+	if err != nil {
+		return nil, err
+	}
+	n := NameOf(o.Area, o.Tenant, c.now(), o.Level, body)
+	n.Tenant, n.Date = o.Tenant, o.Date
+	if n == o.Name {
+		return nil, nil
+	}
+	if _, err := c.store.PutNew(ctx, n.Key(), body, contentType); err != nil {
+		return nil, err
+	}
+	return &Object{n, int64(len(body))}, c.store.Delete(ctx, o.Key())
 }

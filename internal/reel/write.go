@@ -68,33 +68,61 @@ func newParquet(out *bytes.Buffer) *parquet.GenericWriter[Row] {
 	return parquet.NewGenericWriter[Row](out, append(options, parquet.BloomFilters(filters...))...)
 }
 
-// Encode writes rows as one reel, in the order of trace ids. It sorts rows in place. Evidence that an earlier row of the same trace and part has is left out.
-func Encode(rows []Row) ([]byte, error) {
-	slices.SortStableFunc(rows, func(a, b Row) int { return a.compare(&b.Meta) })
-	var out bytes.Buffer
-	w := newParquet(&out)
-	var held int64
-	for i := range rows {
-		row := rows[i]
-		if err := row.check(); err != nil {
-			return nil, err
-		}
-		row.EvidenceBytes, row.TapeBytes = int64(len(row.Evidence)), int64(len(row.Tape))
-		if held > 0 && held+row.size() > groupBytes {
-			if err := w.Flush(); err != nil {
-				return nil, fmt.Errorf("write row group: %w", err)
-			}
-			held = 0
-		}
-		held += row.size()
-		if _, err := w.Write([]Row{row}); err != nil {
-			return nil, fmt.Errorf("write row: %w", err)
-		}
+// Encoder writes one reel, row by row, in the order of compare. It holds the reel, and a row group of it before compression.
+type Encoder struct {
+	out  bytes.Buffer
+	w    *parquet.GenericWriter[Row]
+	held int64 // bytes of the open row group
+	rows int
+}
+
+func newEncoder() *Encoder {
+	e := &Encoder{}
+	e.w = newParquet(&e.out)
+	return e
+}
+
+// add writes a row. Evidence that an earlier row of the same trace and part has is to be left out.
+func (e *Encoder) add(row Row) error {
+	if err := row.check(); err != nil {
+		return err
 	}
-	if err := w.Close(); err != nil {
+	row.EvidenceBytes, row.TapeBytes = int64(len(row.Evidence)), int64(len(row.Tape))
+	if e.held > 0 && e.held+row.size() > groupBytes {
+		if err := e.w.Flush(); err != nil {
+			return fmt.Errorf("write row group: %w", err)
+		}
+		e.held = 0
+	}
+	e.held += row.size()
+	e.rows++
+	if _, err := e.w.Write([]Row{row}); err != nil {
+		return fmt.Errorf("write row: %w", err)
+	}
+	return nil
+}
+
+// size is about what the reel has so far. Content is taken to halve.
+func (e *Encoder) size() int64 { return int64(e.out.Len()) + e.held/2 }
+
+// close returns the reel.
+func (e *Encoder) close() ([]byte, error) {
+	if err := e.w.Close(); err != nil {
 		return nil, fmt.Errorf("write reel: %w", err)
 	}
-	return out.Bytes(), nil
+	return e.out.Bytes(), nil
+}
+
+// Encode writes rows as one reel, in the order of trace ids. It sorts rows in place. Evidence that an earlier row of the same trace and part has is to be left out.
+func Encode(rows []Row) ([]byte, error) {
+	slices.SortStableFunc(rows, func(a, b Row) int { return a.compare(&b.Meta) })
+	e := newEncoder()
+	for i := range rows {
+		if err := e.add(rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return e.close()
 }
 
 // compare is the order of the rows in a reel.

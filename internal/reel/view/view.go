@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -36,8 +35,8 @@ type View struct {
 	mu     sync.Mutex
 	seen   map[reel.TraceKey]*shown // traces that were looked at lately
 	order  []reel.TraceKey          // of seen, the oldest first
-	tombs  map[string][]string      // location → names of its tombstones
-	at     time.Time                // of tombs; zero: never
+	tombs  *reel.Tombs
+	at     time.Time // of tombs; zero: never
 	erased map[reel.TraceKey]*erasure
 }
 
@@ -106,22 +105,17 @@ func inReel(key string) (location deck.Location, rest string, ok bool) {
 	return location, rest, err == nil && location.Area != deck.AreaJoined
 }
 
-// tombstones returns the tombstones of the deck by location. They are few, and listed together.
-func (v *View) tombstones(ctx context.Context) (map[string][]string, error) {
+// tombstones returns the tombstones of the deck.
+func (v *View) tombstones(ctx context.Context) (*reel.Tombs, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.at.IsZero() && time.Since(v.at) < fresh {
 		return v.tombs, nil
 	}
-	at, tombs := time.Now(), map[string][]string{}
-	for o, err := range v.Store.List(ctx, deck.TombstoneArea+"/") {
-		if err != nil {
-			return nil, err
-		}
-		if i := strings.LastIndexByte(o.Key, '/'); i > len(deck.TombstoneArea) {
-			at := o.Key[len(deck.TombstoneArea)+1 : i]
-			tombs[at] = append(tombs[at], strings.TrimSuffix(o.Key[i+1:], ".json"))
-		}
+	at := time.Now()
+	tombs, err := reel.LoadTombs(ctx, v.Store)
+	if err != nil {
+		return nil, err
 	}
 	v.tombs, v.at = tombs, at
 	return tombs, nil
@@ -139,16 +133,12 @@ func (v *View) stale() {
 
 // trace returns the trace of a location, or nil if the reels have none.
 func (v *View) trace(ctx context.Context, l deck.Location) (*shown, error) {
-	tenant := strings.Split(l.Prefix(), "/")[1]
-	if l.Area == deck.AreaReplays {
-		tenant = strings.Split(l.Prefix(), "/")[2]
-	}
-	key := reel.TraceKey{Tenant: tenant, TraceID: l.TraceID}
+	key := reel.TraceKey{Tenant: reel.TenantSegment(l), TraceID: l.TraceID}
 	v.mu.Lock()
 	t := v.seen[key]
 	v.mu.Unlock()
 	if t == nil || time.Since(t.at) >= fresh {
-		entries, err := v.catalog.Trace(ctx, tenant, l.TraceID)
+		entries, err := v.catalog.Trace(ctx, key.Tenant, l.TraceID)
 		if err != nil {
 			return nil, err
 		}
@@ -176,39 +166,27 @@ func (v *View) keep(key reel.TraceKey, t *shown) {
 	}
 }
 
-// unite makes one of the rows of a trace, without those of parts that are buried. Where the trace was moved by a tombstone, it lies where that says.
+// unite makes one of the rows of a trace, without those that tombstones take away. Where the trace was moved by a tombstone, it lies where that says. A trace of which
+// nothing is left lies where it is buried: what is buried is not shown, and can be taken away.
 func (v *View) unite(ctx context.Context, entries []*reel.Entry) (*shown, error) {
-	t := &shown{Trace: reel.Unite(entries), at: time.Now()}
 	tombs, err := v.tombstones(ctx)
-	if err != nil || len(tombs) == 0 || len(entries) == 0 {
-		return t, err
-	}
-	for _, area := range []deck.Area{deck.AreaRuns, t.Location.Area} {
-		l := t.Location
-		if l.Area = area; area != deck.AreaReplays {
-			l.ReplayRunID = ""
-		}
-		for _, name := range tombs[l.Prefix()] {
-			if digest, ok := strings.CutPrefix(name, "part-"); ok {
-				entries = slices.DeleteFunc(slices.Clone(entries), func(e *reel.Entry) bool { return e.Part == digest })
-			}
-		}
-	}
-	t.Trace = reel.Unite(entries)
-	if !slices.Contains(tombs[t.Location.Prefix()], "trace") {
-		return t, nil
-	}
-	body, err := v.Store.Get(ctx, deck.TombstoneArea+"/"+t.Location.Prefix()+"/trace.json")
 	if err != nil {
 		return nil, err
 	}
-	var tomb struct {
-		MovedTo string `json:"moved_to"`
+	left, err := tombs.Left(ctx, entries)
+	if err != nil {
+		return nil, err
 	}
-	if json.Unmarshal(body, &tomb) == nil && tomb.MovedTo != "" {
-		if to, rest, err := deck.ParseLocation(tomb.MovedTo); err == nil && rest == "" && to.TraceID == t.Location.TraceID {
-			t.Location = to
-		}
+	buried := len(left.Rows) == 0 && left.Buried != (deck.Location{})
+	if buried {
+		left.Rows = entries
+	}
+	t := &shown{Trace: reel.Unite(left.Rows), at: time.Now()}
+	switch {
+	case buried:
+		t.Location = left.Buried
+	case left.MovedTo != (deck.Location{}) && len(t.Entries) > 0 && t.Location.Area != deck.AreaReplays:
+		t.Location = left.MovedTo
 	}
 	return t, nil
 }
@@ -219,8 +197,23 @@ type file struct {
 	read func(ctx context.Context) ([]byte, error)
 }
 
-// files returns the objects of a trace, in the order of keys.
+// files returns the objects of a trace, in the order of keys. A trace whose reels a compaction takes away meanwhile is looked at again.
 func (v *View) files(ctx context.Context, t *shown) (files []file, err error) {
+	const attempts = 5
+	for i := 1; ; i++ {
+		files, err = v.filesOnce(ctx, t)
+		if err == nil || i == attempts || !errors.Is(err, deck.ErrNotFound) {
+			return files, err
+		}
+		v.stale()
+		at := t.Location
+		if t, err = v.trace(ctx, at); err != nil || t == nil {
+			return nil, err
+		}
+	}
+}
+
+func (v *View) filesOnce(ctx context.Context, t *shown) (files []file, err error) {
 	base := t.Location.Prefix() + "/"
 	for _, part := range t.Parts {
 		size, read := t.Evidence(part)
@@ -270,9 +263,15 @@ func (t *shown) pending(ctx context.Context) (*derive.Derived, error) {
 
 // Derive makes the tapes of all evidence of a trace, in the formats that its newest row was made with.
 func Derive(ctx context.Context, t *reel.Trace, o derive.Options) (*derive.Derived, error) {
+	d, _, err := deriveBy(ctx, t, o)
+	return d, err
+}
+
+func deriveBy(ctx context.Context, t *reel.Trace, o derive.Options) (*derive.Derived, *derive.Writer, error) {
 	o.Producer = derive.Producer()
 	o.Formats = t.Formats()
-	return derive.NewWriter(nil, o).Derive(t.Location.Tenant, t.Location.TraceID, t.Parts, func(digest string) ([]byte, error) {
+	w := derive.NewWriter(nil, o)
+	d, err := w.Derive(t.Location.Tenant, t.Location.TraceID, t.Parts, func(digest string) ([]byte, error) {
 		_, read := t.Evidence(digest)
 		body, err := read(ctx)
 		if err == nil && deck.PartDigest(body) != digest {
@@ -280,6 +279,27 @@ func Derive(ctx context.Context, t *reel.Trace, o derive.Options) (*derive.Deriv
 		}
 		return body, err
 	})
+	return d, w, err
+}
+
+// Rows makes the rows that Derive stands for, without evidence: those of its tapes, or one that says that the evidence gives none.
+func Rows(ctx context.Context, t *reel.Trace, o derive.Options) ([]reel.Row, error) {
+	d, w, err := deriveBy(ctx, t, o)
+	if errors.Is(err, derive.ErrNoRun) || errors.Is(err, derive.ErrUnderivable) {
+		if d == nil {
+			d = &derive.Derived{Generation: deck.Generation{Revision: derive.Revision}}
+		}
+		d.Tapes = nil
+	} else if err != nil {
+		return nil, err
+	}
+	common := reel.Row{Meta: reel.Meta{Tenant: t.Location.Tenant, TraceID: t.Location.TraceID, Area: string(t.Location.Area), ReplayRunID: t.Location.ReplayRunID, Parts: t.Parts}}
+	for _, e := range t.Entries {
+		if common.ReplayOf == "" || e.ReplayOf != "" && e.ReplayOf < common.ReplayOf {
+			common.ReplayOf = e.ReplayOf
+		}
+	}
+	return w.Rows(common, d), nil
 }
 
 // sibling makes a file that lies beside a tape.

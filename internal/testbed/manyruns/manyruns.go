@@ -90,7 +90,7 @@ func (o *Options) day(run int) int { return run * o.Days / max(1, o.Runs) }
 
 // reel writes the runs [from, to).
 func (o *Options) reel(ctx context.Context, d *deck.Deck, kinds []kind, from, to int) error {
-	r := rand.New(rand.NewPCG(o.Seed, uint64(from)))
+	r := rand.New(rand.NewPCG(^o.Seed, uint64(from)))
 	day := o.day(from)
 	byDay := kinds[day*len(kinds)/o.Days : max(day*len(kinds)/o.Days+1, (day+1)*len(kinds)/o.Days)]
 	rows := make([]reel.Row, 0, to-from)
