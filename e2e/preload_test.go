@@ -101,22 +101,10 @@ func TestNodeAgentsReplay(t *testing.T) {
 		for _, modules := range []string{"esm", "cjs"} {
 			t.Run(c.dir+"/"+c.framework+"/"+modules, func(t *testing.T) {
 				dir := nodeAgents(t, c.dir)
-				script, err := os.ReadFile(filepath.Join("testdata", "agents", "node", "clerk.mjs"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				// an ES module finds packages beside itself only
-				within, err := os.MkdirTemp(dir, "run")
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { os.RemoveAll(within) })
-				if err := os.WriteFile(filepath.Join(within, "clerk.mjs"), script, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				script := nodeScript(t, dir)
 				model := httptest.NewServer(&clerkModel{})
 				defer model.Close()
-				agent := exec.CommandContext(t.Context(), "node", filepath.Join(within, "clerk.mjs"), c.framework, modules)
+				agent := exec.CommandContext(t.Context(), "node", script, c.framework, modules)
 				agent.Env = append(os.Environ(), "NODE_AGENTS="+dir, "MODEL_URL="+model.URL, "MASTRA_TELEMETRY_DISABLED=1")
 				var seen clerkRun
 				if err := json.Unmarshal([]byte(output(t, agent)), &seen); err != nil {
@@ -142,6 +130,25 @@ func nodeAgents(t *testing.T, name string) string {
 		t.Skip("TAPEDECK_TEST_NODE_AGENTS does not name the folder of the packages; .ci/run installs them where npm is")
 	}
 	return dir
+}
+
+// nodeScript puts the agent beside the packages: an ES module finds packages beside itself only.
+func nodeScript(t *testing.T, dir string) string {
+	t.Helper()
+	script, err := os.ReadFile(filepath.Join("testdata", "agents", "node", "clerk.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	within, err := os.MkdirTemp(dir, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(within) })
+	path := filepath.Join(within, "clerk.mjs")
+	if err := os.WriteFile(path, script, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // entriesOf makes an oracle of what tools saw.

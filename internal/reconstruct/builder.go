@@ -27,6 +27,7 @@ type builder struct {
 	ordered  []*call
 	tape     *tape.Tape
 	agent    string // name of the run's own agent
+	harness  []exactjson.Member
 }
 
 func (b *builder) finding(code tape.Code, seq int, field, detail string) {
@@ -341,8 +342,8 @@ func (b *builder) extensions(nodes []*node) {
 			}
 		}
 	}
-	if known := harnessOf(nodes); known != nil {
-		merged[harness.Key] = known
+	if b.harness != nil {
+		merged[harness.Key] = b.harness
 	}
 	var out []exactjson.Member
 	for _, ns := range slices.Sorted(maps.Keys(merged)) {

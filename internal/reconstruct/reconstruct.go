@@ -116,6 +116,7 @@ func (b *builder) build(opts Options) *tape.Tape {
 		Messages:      map[string]tape.Message{},
 	}
 	nodes := b.nodes()
+	b.harness = harnessOf(b.speakers(nodes))
 	b.identify(nodes, opts.Tenant, b.fragment.traces[0])
 	b.events()
 	b.times()

@@ -56,6 +56,11 @@ func (b *builder) identify(nodes []*node, tenant, traceID string) {
 		set(&r.TaskID, o.TaskID)
 		set(&r.UserID, o.UserID)
 	}
+	for _, m := range b.harness {
+		if m.Name == "task_id" {
+			set(&r.TaskID, m.Value.Str())
+		}
+	}
 }
 
 // rootID names the fragment: its run span; while that is missing, the parent that its calls name, else the earliest span.

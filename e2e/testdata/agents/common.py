@@ -5,6 +5,7 @@
 import json
 import os
 import sys
+import urllib.request
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -32,6 +33,8 @@ def get_stock(sku: str) -> str:
     """Tell how many pieces of an article are in stock."""
     call = {"name": "get_stock", "args": {"sku": sku}, "result": None, "error": None}
     calls.append(call)
+    if os.environ.get("STOCK_URL"):
+        urllib.request.urlopen(os.environ["STOCK_URL"], timeout=0.5)
     if sku not in STOCK:
         call["error"] = "no article " + sku
         raise LookupError(call["error"])

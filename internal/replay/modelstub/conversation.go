@@ -38,6 +38,7 @@ type called struct {
 	isError  bool
 	also     []exactjson.Value // other recorded forms of the result
 	unknown  bool              // the recording lacks the result, or an end of it
+	asked    *tape.Part        // in a recorded answer, of a call of which the request shows only the id
 }
 
 // add appends a message. incomplete says that the recording lacks something of it.
@@ -145,7 +146,7 @@ func (c *conversation) answers() (n int) {
 }
 
 // recorded is the conversation that a model call of a tape sent; unknown where the tape does not hold it.
-func recorded(t *tape.Tape, e *tape.Event, results map[string][]*tape.Event) conversation {
+func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results map[string][]*tape.Event) conversation {
 	c := conversation{}
 	if e.Request == nil || len(e.Request.Messages) == 0 || cut(e.Provenance, "request.messages", true) {
 		c.unknown = true
@@ -158,6 +159,9 @@ func recorded(t *tape.Tape, e *tape.Event, results map[string][]*tape.Event) con
 	}
 	for _, entry := range c.entries {
 		for _, call := range entry.calls {
+			if call.name == "" {
+				call.asked = asked[call.id]
+			}
 			for _, event := range results[call.name+"\x00"+call.id] {
 				call.also = append(call.also, event.Result)
 				for _, other := range event.OtherResults {

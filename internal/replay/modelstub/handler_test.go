@@ -483,3 +483,65 @@ func FuzzAnyRequestGetsAnAnswer(f *testing.F) {
 		}
 	})
 }
+
+// A recorded request that holds only the id of a call is completed from the answer that asked for it.
+func TestACallThatIsKnownByItsIDIsCompared(t *testing.T) {
+	for what, want := range map[string]int{"SKU-7": http.StatusOK, "SKU-6": http.StatusUnprocessableEntity} {
+		tp := conversationTape(t)
+		for i := range tp.Events {
+			if e := &tp.Events[i]; e.Request != nil {
+				for _, id := range e.Request.Messages {
+					m := tp.Messages[id]
+					if e.Seq == tp.Events[0].Seq || m.Role != tape.RoleAssistant {
+						continue
+					}
+					m.Parts = slices.Clone(m.Parts)
+					for j := range m.Parts {
+						if p := &m.Parts[j]; p.Type == tape.PartToolCall {
+							p.Name, p.Args = "", exactjson.Value{}
+						}
+					}
+					shown := id + "-cut" // the answer keeps its message
+					tp.Messages[shown] = m
+					for k := range e.Request.Messages {
+						if e.Request.Messages[k] == id {
+							e.Request.Messages[k] = shown
+						}
+					}
+				}
+			}
+		}
+		s := server(t, tp, Options{}, Config{})
+		encoded, err := json.Marshal(requests[0].second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, body := post(t, s.URL+requests[0].path, json.RawMessage(strings.Replace(string(encoded), `\"SKU-7\"`, `\"`+what+`\"`, 1)))
+		if resp.StatusCode != want {
+			t.Errorf("%s: %s %s", what, resp.Status, body)
+		}
+	}
+}
+
+// An agent that shows the model less of a result than was recorded is not the recorded one.
+func TestAResultThatIsCutShortIsAnother(t *testing.T) {
+	for result, want := range map[string]int{
+		`{\"pieces\":42,\"place\":\"Bern, rack nine\"}`: http.StatusOK,
+		`{\"pieces\":42,\"place\":\"Bern, rack`:         http.StatusUnprocessableEntity,
+		`{\"pieces\":42,\"place\":\"Bern...`:            http.StatusUnprocessableEntity,
+	} {
+		s := server(t, conversationTape(t), Options{}, Config{})
+		encoded, err := json.Marshal(requests[0].second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := `{\"pieces\":42,\"place\":\"Bern, rack nine\"}`
+		if !strings.Contains(string(encoded), whole) {
+			t.Fatal(string(encoded))
+		}
+		resp, body := post(t, s.URL+requests[0].path, json.RawMessage(strings.Replace(string(encoded), whole, result, 1)))
+		if resp.StatusCode != want {
+			t.Errorf("%s: %s %s", result, resp.Status, body)
+		}
+	}
+}

@@ -122,10 +122,16 @@ func (x *comparison) entry(place string, rec, live *entry) bool {
 }
 
 func (x *comparison) call(place string, rec, live *called) bool {
-	if rec.name != live.name {
-		return x.differ(place, rec.name, live.name)
+	name, args := rec.name, rec.args
+	if rec.asked != nil && live.name != "" {
+		name, args = rec.asked.Name, rec.asked.Args
 	}
-	if !rec.args.IsAbsent() && !x.value(place+".args", rec.name, "args", rec.args, live.args) {
+	if name == "" && live.name != "" {
+		x.labels[NotRecorded] = true
+	} else if name != live.name {
+		return x.differ(place, name, live.name)
+	}
+	if !args.IsAbsent() && !x.value(place+".args", name, "args", args, live.args) {
 		return false
 	}
 	if rec.unknown {
@@ -138,6 +144,9 @@ func (x *comparison) call(place string, rec, live *called) bool {
 	if !rec.answered || x.value(place+".result", rec.name, "result", rec.result, live.result) {
 		return true
 	}
+	if cutShort(text(rec.result), text(live.result)) {
+		return false
+	}
 	for _, form := range append([]exactjson.Value{rec.result}, rec.also...) {
 		if oracle.SameAnswer(form, live.result) {
 			x.labels[Rewritten], x.diff = true, nil
@@ -145,6 +154,13 @@ func (x *comparison) call(place string, rec, live *called) bool {
 		}
 	}
 	return false
+}
+
+// cutShort reports that live is the beginning of what the model was shown: an agent that loses the rest does something else. A recorded form
+// without a frame is none, for a frame stands in front of it.
+func cutShort(shown, live string) bool {
+	live = strings.TrimRight(live, " .…\n")
+	return live != "" && len(live) < len(strings.TrimRight(shown, " .…\n")) && strings.HasPrefix(shown, live)
 }
 
 func (x *comparison) text(place, field, rec, live string) bool {

@@ -59,12 +59,13 @@ func New(t *tape.Tape, o Options) *Stub {
 			results[key] = append(results[key], e)
 		}
 	}
+	asked := asked(t)
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Type != tape.EventModelCall {
 			continue
 		}
-		n := &turn{event: e, sent: recorded(t, e, results)}
+		n := &turn{event: e, sent: recorded(t, e, asked, results)}
 		if e.Request != nil {
 			for _, id := range e.Request.Tools {
 				n.tools = append(n.tools, t.Tools[id].Name)
@@ -74,6 +75,29 @@ func New(t *tape.Tape, o Options) *Stub {
 		s.turns = append(s.turns, n)
 	}
 	return s
+}
+
+// asked are the calls that recorded answers asked for, by their ids; nil for an id that means several calls.
+func asked(t *tape.Tape) map[string]*tape.Part {
+	byID := map[string]*tape.Part{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Type != tape.EventModelCall || e.Response == nil {
+			continue
+		}
+		parts := t.Messages[e.Response.Message].Parts
+		for j := range parts {
+			p := &parts[j]
+			if p.Type != tape.PartToolCall || p.ID == "" {
+				continue
+			}
+			if known, twice := byID[p.ID]; twice && (known == nil || known.Name != p.Name || !known.Args.Equal(p.Args)) {
+				p = nil
+			}
+			byID[parts[j].ID] = p
+		}
+	}
+	return byID
 }
 
 // Outcome is how a request ended.

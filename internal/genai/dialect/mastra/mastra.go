@@ -160,6 +160,9 @@ func readMastraModel(a decode.Attributes, input, output exactjson.Value, o *dial
 			decode.FillString(&o.Provider, mastraProvider(metadata.Get("modelProvider").Str()))
 		}
 	}
+	if v, ok := decode.Structure(input); ok && v.Get("body").Get("messages").Kind() == exactjson.Array {
+		input = v.Get("body") // core before 1.0: a step shows the request as the provider got it
+	}
 	if v, ok := decode.Structure(input); !ok || v.Len() > 0 {
 		o.Request, _ = decode.Messages(input, tape.RoleUser)
 		o.RequestLabel = mastraPreviews(o.Request)
@@ -223,13 +226,20 @@ func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message 
 	return []decode.Message{m}
 }
 
+// tooDeep stands in the place of a value that lies deeper than Mastra's exporter goes.
+const tooDeep = "[MaxDepth]"
+
 // mastraPreviews labels the messages of which a step shows only a preview: "[tool: search]" stands for a call, "[tool-result: …]" for
-// a result.
+// a result, tooDeep for the name and the arguments of a call.
 func mastraPreviews(messages []decode.Message) tape.Label {
 	var label tape.Label
 	for _, m := range messages {
 		for i := range m.Parts {
 			p := &m.Parts[i]
+			if p.Type == tape.PartToolCall && (p.Name == tooDeep || p.Args.Str() == tooDeep) {
+				p.Name, p.Args = strings.TrimPrefix(p.Name, tooDeep), exactjson.Value{}
+				p.Label, label = tape.Lossy, tape.Lossy
+			}
 			text := p.Text
 			if p.Type == tape.PartToolResult {
 				text = p.Result.Str()

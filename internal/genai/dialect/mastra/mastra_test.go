@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestMastraExporterIsReadAsRecorded(t *testing.T) {
@@ -30,5 +31,20 @@ func TestMastraLabelsWhatItsOwnFilterOrJavaScriptChanged(t *testing.T) {
 		if got := genaitest.Said(genai.Read(s)); got != "class: tool\ndialect: mastra\nname: f\nkind: function\n"+want {
 			t.Errorf("%s: got\n%s", result, got)
 		}
+	}
+}
+
+// Core before 1.0 shows a step as the request that the provider got, cut where it is deep.
+func TestTheRequestOfAProviderIsReadWhereAStepShowsIt(t *testing.T) {
+	s := genaitest.Span("@mastra/otel", "step: 1", "mastra.span.type", "model_step", "input",
+		`{"body":{"model":"m","messages":[{"role":"system","content":"Look."},{"role":"user","content":"How many?"},`+
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"[MaxDepth]","arguments":"[MaxDepth]"}}]},`+
+			`{"role":"tool","tool_call_id":"call_1","content":"7"}]}}`)
+	o := genai.Read(s)
+	if len(o.Request) != 4 || o.RequestLabel != tape.Lossy || o.Request[0].Role != tape.RoleSystem {
+		t.Fatalf("%s", genaitest.Said(o))
+	}
+	if call := o.Request[2].Parts[0]; call.ID != "call_1" || call.Name != "" || !call.Args.IsAbsent() || call.Label != tape.Lossy {
+		t.Errorf("%+v", call)
 	}
 }

@@ -1,0 +1,206 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/replay.md anew, from the frameworks that were run")
+
+// recordable is an agent that nobody changed for tapedeck, with the instrumentation that its framework recommends.
+type recordable struct {
+	name, language string
+	argv           func(t *testing.T) []string
+	env            func(t *testing.T) []string
+}
+
+// recordables are the agents that are recorded and replayed.
+func recordables() (all []recordable) {
+	for _, f := range [][2]string{
+		{"openai-agents", "OpenAI Agents"}, {"pydantic-ai", "Pydantic AI"}, {"langgraph", "LangGraph"}, {"llamaindex", "LlamaIndex"}, {"google-adk", "Google ADK"}, {"strands", "Strands"}, {"crewai", "CrewAI"},
+	} {
+		all = append(all, recordable{f[1], "Python", func(t *testing.T) []string {
+			return []string{python(t, f[0]), absolute(t, "testdata", "agents", "clerk_"+strings.ReplaceAll(f[0], "-", "_")+".py"), f[0]}
+		}, func(t *testing.T) []string {
+			return []string{"PYTHONPYCACHEPREFIX=" + filepath.Join(filepath.Dir(filepath.Dir(python(t, f[0]))), "compiled")}
+		}})
+	}
+	for _, f := range [][3]string{
+		{"node", "vercel", "Vercel AI SDK 7"}, {"node-ai6", "vercel", "Vercel AI SDK 6"}, {"node-ai5", "vercel", "Vercel AI SDK 5"},
+		{"node", "langchain", "LangChain.js"}, {"node", "openai-agents", "OpenAI Agents JS"}, {"node", "mastra", "Mastra"},
+	} {
+		all = append(all, recordable{f[2], "JavaScript", func(t *testing.T) []string {
+			return []string{"node", nodeScript(t, nodeAgents(t, f[0])), f[1], "esm"}
+		}, func(t *testing.T) []string {
+			return []string{"NODE_AGENTS=" + nodeAgents(t, f[0]), "MASTRA_TELEMETRY_DISABLED=1"}
+		}})
+	}
+	return all
+}
+
+func absolute(t *testing.T, parts ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// replayReport is what these tests look at in the report of a replay.
+type replayReport struct {
+	Verdict  string
+	Lockdown bool
+	Answer   *string
+	Tools    []struct{ Tool, Layer string }
+	Checks   []struct {
+		Name string
+		OK   bool
+	}
+	Model struct {
+		Protocols []string
+		Calls     []struct{ Outcome, Protocol string }
+	}
+	Comparison struct {
+		First *struct {
+			A *struct{ Type, Name string }
+			B *struct{ Type, Name string }
+		}
+	}
+}
+
+func (r replayReport) failed() (names []string) {
+	for _, c := range r.Checks {
+		if !c.OK {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// divergedAt is the name of the tool at whose call the runs part, "" if they part elsewhere or not at all.
+func (r replayReport) divergedAt() string {
+	first := r.Comparison.First
+	if first == nil || first.A == nil || first.A.Type != "tool_call" {
+		return ""
+	}
+	return first.A.Name
+}
+
+// TestAgentsAreReplayed records real agents that are not changed for it, and runs them again with the model gone, in a lockdown where this
+// machine has one: with the tools answered from the tape; with tools that run and are declared; with tools that run, are not declared and return
+// something else; and with tools that reach for the network. What it finds is the table of docs/replay.md.
+func TestAgentsAreReplayed(t *testing.T) {
+	var rows []string
+	for _, agent := range recordables() {
+		t.Run(agent.name, func(t *testing.T) {
+			argv, env := append([]string{"--"}, agent.argv(t)...), agent.env(t)
+			server := httptest.NewServer(&clerkModel{})
+			command := func(variable string, args ...string) *exec.Cmd {
+				cmd := exec.CommandContext(t.Context(), program(t, "tapedeck"), args...)
+				cmd.Env = append(append(os.Environ(), "MODEL_URL=http://127.0.0.1:1", "OPENAI_API_KEY=none", redactionKey), append(env, variable)...)
+				return cmd
+			}
+			question := clerkTurns[0].question
+			recorded := output(t, command("MODEL_URL="+server.URL, append(append([]string{"record", "--to", t.TempDir()}, argv...), question)...))
+			server.Close()
+			var line struct{ URL, Grade string }
+			if err := json.Unmarshal([]byte(recorded), &line); err != nil || line.Grade != "offline" {
+				t.Fatalf("%v: %s", err, recorded)
+			}
+			replay := func(variable string, flags ...string) (int, replayReport) {
+				t.Helper()
+				args := append([]string{"replay", line.URL, "--json", "--input", "arg"}, lockdownFlags(t)...)
+				cmd := command(variable, append(append(args, flags...), argv...)...)
+				var stderr strings.Builder
+				cmd.Stderr = &stderr
+				out, err := cmd.Output()
+				var exit *exec.ExitError
+				if err != nil && !errors.As(err, &exit) {
+					t.Fatal(err)
+				}
+				var r replayReport
+				if err := json.Unmarshal(out, &r); err != nil {
+					t.Fatalf("%v: %s%s", err, out, stderr.String())
+				}
+				if len(lockdownFlags(t)) > 0 != r.Lockdown {
+					t.Errorf("lockdown: %v", r.Lockdown)
+				}
+				return cmd.ProcessState.ExitCode(), r
+			}
+			protocol := ""
+			// A tool that ran would say something else.
+			for layer, args := range map[string][]string{"oracle": {"SKU_7=99"}, "live": {"SKU_7=42", "--preload=false", "--allow-live", "get_stock"}} {
+				code, same := replay(args[0], args[1:]...)
+				if code != 0 || same.Verdict != "as_recorded" || len(same.Tools) != 2 || len(same.Model.Calls) != 2 {
+					t.Fatalf("%s: exit code %d: %+v", layer, code, same)
+				}
+				for _, tool := range same.Tools {
+					if tool.Layer != layer {
+						t.Errorf("a tool call was answered by %s, want %s", tool.Layer, layer)
+					}
+				}
+				protocol = same.Model.Calls[0].Protocol
+			}
+			code, other := replay("SKU_7=43", "--preload=false")
+			if code != 1 || other.divergedAt() != "get_stock" || !slices.Contains(other.failed(), "no tool ran live") {
+				t.Errorf("undeclared, with another result: exit code %d: %+v", code, other)
+			}
+			code, lost := replay("STOCK_URL=http://192.0.2.1:9/stock", "--allow-live", "get_stock")
+			if code != 1 || lost.divergedAt() != "get_stock" {
+				t.Errorf("with a tool that reaches for the network: exit code %d: %+v", code, lost)
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %s | model stub, `%s` | hooks: as recorded | live, declared: as recorded | exit code 1, at the call | exit code 1, at the call |", agent.name, agent.language, protocol))
+		})
+	}
+	const begin, end = "<!-- agents, written by TestAgentsAreReplayed -->\n", "\n<!-- /agents -->"
+	path := filepath.Join("..", "docs", "replay.md")
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(doc), begin)
+	table, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatal("docs/replay.md has no table of agents")
+	}
+	if *update {
+		head := strings.Join([]string{"| framework | language | model calls | tools, by layer | | undeclared, with another result | a tool that reaches for the network |", "|---|---|---|---|---|---|---|"}, "\n")
+		if err := os.WriteFile(path, []byte(before+begin+head+"\n"+strings.Join(rows, "\n")+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	said := strings.Split(table, "\n")
+	for _, row := range rows {
+		if !slices.Contains(said, row) {
+			t.Errorf("docs/replay.md does not say\n%s", row)
+		}
+	}
+}
+
+// lockdownFlags shut the network where this machine can; a machine of CI has to.
+func lockdownFlags(t *testing.T) []string {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "unshare", "--user", "--map-root-user", "--net", "true").Run(); err != nil {
+		if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+			t.Fatal("no network namespaces here: ", err)
+		}
+		return nil
+	}
+	return []string{"--require-lockdown"}
+}
