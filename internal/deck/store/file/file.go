@@ -31,7 +31,8 @@ func init() { deck.Register("file", check, open) }
 // Invariants:
 //
 //   - A file under its final name is complete and was synced before it got the name.
-//   - The name is given by link(2), which fails if it exists, so that one writer wins on every machine that shares the file system.
+//   - The name is given by link(2), which fails if it exists, so that one writer wins on every machine that shares the file system. On a file system
+//     of this machine alone it is given by renameat2(2), which fails likewise and is one change of the folder instead of two.
 //   - PutNew returns after the folder that holds the name, and every folder above it that is new, are synced.
 //
 // All access goes through os.Root: no key and no symbolic link leads out of the folder.
@@ -57,7 +58,7 @@ type tree struct {
 }
 
 // holds tells whether a folder lies on the file system that the group syncs. Another one may be mounted there.
-func (t *tree) holds(folder *os.Root) bool { return t.device != 0 && t.device == deviceOf(folder) }
+func (t *tree) holds(f folder) bool { return t.device != 0 && t.device == f.device() }
 
 // maxDurable bounds the memory of durable (some 10 MB of names).
 const maxDurable = 1 << 16
@@ -145,14 +146,28 @@ func (s *store) PutAllNew(ctx context.Context, objects []deck.NewObject) (create
 	}
 }
 
+// opened is a folder that objects are written to.
+type opened struct {
+	dir    string
+	folder folder
+	fresh  []freshFolder // on the way to it, the highest first
+	above  []folder      // that were opened on the way to it
+	// rename: it lies on the file system that the group syncs, so its names may be given by renaming.
+	rename bool
+}
+
+// freshFolder is a folder that is not durable before the one that holds it is synced.
+type freshFolder struct {
+	dir string
+	in  folder
+}
+
 // pending is an object that is being written.
 type pending struct {
-	dir    string
-	folder *os.Root
-	name   string
-	fresh  []string // folders that are not durable yet
-	temp   string
-	file   *os.File // nil when the name is taken
+	in   *opened
+	name string
+	temp string
+	file *os.File // nil when the name is taken
 }
 
 func (s *store) tryPut(objects []deck.NewObject) (created bool, err error) {
@@ -160,95 +175,99 @@ func (s *store) tryPut(objects []deck.NewObject) (created bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	var folders []*opened
 	all := make([]*pending, 0, len(objects))
 	defer func() {
 		for _, p := range all {
 			err = errors.Join(err, p.end())
 		}
+		for _, o := range folders {
+			err = errors.Join(err, o.end())
+		}
 	}()
 	written := false
-	for _, o := range objects {
-		p, err := s.prepare(root.Root, o.Key)
-		if p != nil {
-			for _, before := range all {
-				p.fresh = slices.DeleteFunc(p.fresh, func(dir string) bool { return slices.Contains(before.fresh, dir) })
+	for _, object := range objects {
+		dir, name := path.Split(object.Key)
+		dir = path.Clean(dir)
+		i := slices.IndexFunc(folders, func(o *opened) bool { return o.dir == dir })
+		if i < 0 {
+			o, err := s.openFolders(root, dir)
+			i, folders = len(folders), append(folders, o)
+			if err != nil {
+				return false, err
 			}
-			all = append(all, p)
+			for _, before := range folders[:i] {
+				o.fresh = slices.DeleteFunc(o.fresh, func(f freshFolder) bool {
+					return slices.ContainsFunc(before.fresh, func(b freshFolder) bool { return b.dir == f.dir })
+				})
+			}
+			if o.rename = root.holds(o.folder); len(objects) > 1 && !o.rename {
+				return false, errApart
+			}
 		}
-		if err == nil && len(objects) > 1 && !root.holds(p.folder) {
-			err = errApart
-		}
-		if err == nil && p.file != nil {
-			written = true
-			_, err = p.file.Write(o.Body)
-		}
-		if err != nil {
+		p := &pending{in: folders[i], name: name}
+		all = append(all, p)
+		if err := s.begin(p); err != nil {
 			return false, err
+		}
+		if p.file != nil {
+			written = true
+			if _, err := p.file.Write(object.Body); err != nil {
+				return false, err
+			}
 		}
 	}
 	if written {
-		err := s.makeDurable(root, all, func(p *pending) error {
-			if p.file == nil {
-				return nil
+		err := s.makeDurable(root, folders, func() error {
+			for _, p := range all {
+				if p.file == nil {
+					continue
+				}
+				if err := p.file.Sync(); err != nil {
+					return err
+				}
 			}
-			return p.file.Sync()
+			return nil
 		})
 		if err != nil {
 			return false, err
 		}
 	}
 	for _, p := range all {
-		isNew, err := p.link()
+		isNew, err := p.publish()
 		if err != nil {
 			return created, err
 		}
 		created = created || isNew
 	}
 	// Also of names that are taken: their writer may not have come to the sync of the folder.
-	synced := ""
-	return created, s.makeDurable(root, all, func(p *pending) error {
-		if p.dir == synced {
-			return nil
+	return created, s.makeDurable(root, folders, func() error {
+		for _, o := range folders {
+			if err := o.folder.sync(); err != nil {
+				return err
+			}
 		}
-		synced = p.dir
-		return s.syncFolder(p.folder)
+		return nil
 	})
 }
 
-// prepare opens the folder of an object, and a temporary file in it unless the name is taken. What it returns has to be ended, also with an error.
-func (s *store) prepare(root *os.Root, key string) (*pending, error) {
-	dir, name := path.Split(key)
-	dir = path.Clean(dir)
-	fresh, err := s.makeFolders(root, dir)
-	if err != nil {
-		return nil, err
-	}
-	// One walk down the path; everything else is relative to the folder.
-	folder, err := root.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	p := &pending{dir: dir, folder: folder, name: name, fresh: fresh}
-	info, err := folder.Lstat(name)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return p, errNotAFile
-	case err == nil:
-		return p, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return p, err
+// begin opens a temporary file for an object unless its name is taken.
+func (s *store) begin(p *pending) error {
+	if there, err := p.in.folder.holdsFile(p.name); err != nil || there {
+		return err
 	}
 	p.temp = deck.TempPrefix + rand.Text()
-	if p.file, err = folder.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
-		return p, err
+	var err error
+	if p.file, err = p.in.folder.create(p.temp); err != nil {
+		return err
 	}
 	// Held while the file is written. From then until it has its name a sweep may take it away, which tryPut takes for a folder that vanished.
 	_ = s.lock(p.file) // where there are no locks, a sweep goes by the age
-	return p, nil
+	return nil
 }
 
-// link gives a complete, synced file its final name unless the name is taken.
-func (p *pending) link() (created bool, err error) {
+// publish gives a complete, synced file its final name unless the name is taken.
+func (p *pending) publish() (created bool, err error) {
 	if p.file == nil {
 		return false, nil
 	}
@@ -257,36 +276,30 @@ func (p *pending) link() (created bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = p.folder.Link(p.temp, p.name)
-	created = err == nil
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		err = nil
-	case errors.Is(err, syscall.EPERM), errors.Is(err, errors.ErrUnsupported):
-		err = errNoLinks
-	}
-	if err == nil {
-		err = p.removeTemp()
+	if created, err = p.in.folder.publish(p.temp, p.name, p.in.rename); err == nil {
+		p.temp = ""
 	}
 	return created, err
 }
 
-func (p *pending) removeTemp() error {
-	if p.temp == "" {
-		return nil
-	}
-	temp := p.temp
-	p.temp = ""
-	return ignoreNotExist(p.folder.Remove(temp))
-}
-
 // end lets go of what an object has open, and of a temporary file that did not get its name.
-func (p *pending) end() error {
-	var err error
+func (p *pending) end() (err error) {
 	if p.file != nil {
 		err = p.file.Close()
 	}
-	return errors.Join(err, p.removeTemp(), p.folder.Close())
+	if p.temp != "" {
+		err = errors.Join(err, p.in.folder.remove(p.temp))
+	}
+	return err
+}
+
+func (o *opened) end() (err error) {
+	for _, f := range append(o.above, o.folder) {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return err
 }
 
 func (s *store) Get(ctx context.Context, key string) ([]byte, error) {
@@ -379,7 +392,7 @@ func (s *store) remove(key string) error {
 		}
 		s.forget(dir, false)
 	}
-	if err := s.syncPath(root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.syncPath(root.Root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fileError("delete", key, err)
 	}
 	return nil
@@ -397,13 +410,7 @@ func (s *store) Close() error {
 }
 
 // open returns the root, opened once.
-func (s *store) open() (*os.Root, error) {
-	t, err := s.openTree(false)
-	if err != nil {
-		return nil, err
-	}
-	return t.Root, nil
-}
+func (s *store) open() (*tree, error) { return s.openTree(false) }
 
 // openTree is open with what writers need. With create a missing folder is made.
 func (s *store) openTree(create bool) (*tree, error) {
@@ -457,44 +464,53 @@ func (s *store) makeFolder(folder string) error {
 	return s.syncFile(parent)
 }
 
-// makeFolders makes dir and the folders above it, and returns those that this
-// process has not made durable, the highest first. A folder that exists is no
-// proof: its maker may be about to sync it, or may have died.
-func (s *store) makeFolders(root *os.Root, dir string) (fresh []string, err error) {
+// openFolders opens dir. It makes it, and the folders above it, unless this process has made them durable. A folder that exists is no proof: its
+// maker may be about to sync it, or may have died. What it returns has to be ended, also with an error.
+func (s *store) openFolders(root *tree, dir string) (*opened, error) {
 	if dir == "." || s.isDurable(dir) {
-		return nil, nil
+		// If it has vanished since, tryPut is called again when that is forgotten.
+		f, err := root.openFolder(dir)
+		return &opened{dir: dir, folder: f}, err
 	}
-	if fresh, err = s.makeFolders(root, path.Dir(dir)); err != nil {
-		return nil, err
+	o, err := s.openFolders(root, path.Dir(dir))
+	o.dir = dir
+	if err != nil {
+		return o, err
 	}
-	if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+	in, name := o.folder, path.Base(dir)
+	o.above, o.folder = append(o.above, in), nil
+	if err := in.mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return o, err
 	}
-	return append(fresh, dir), nil
+	o.fresh = append(o.fresh, freshFolder{dir, in})
+	f, err := in.open(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f, err = root.openFolder(dir)
+	}
+	if err == nil {
+		o.folder = f
+	}
+	return o, err
 }
 
-// makeDurable returns when the fresh folders of objects, and what own would sync for each of them, are durable. Several writers do it as a
-// group.
-func (s *store) makeDurable(root *tree, all []*pending, own func(*pending) error) error {
+// makeDurable returns when the fresh folders, and what own would sync, are durable. Several writers do it as a group.
+func (s *store) makeDurable(root *tree, folders []*opened, own func() error) error {
 	if !s.sync {
 		return nil
 	}
 	each := func() error {
-		for _, p := range all {
-			for _, dir := range p.fresh {
-				if err := s.syncPath(root.Root, path.Dir(dir)); err != nil {
+		for _, o := range folders {
+			for _, f := range o.fresh {
+				if err := f.in.sync(); err != nil {
 					return err
 				}
 			}
-			if err := own(p); err != nil {
-				return err
-			}
 		}
-		return nil
+		return own()
 	}
 	sync := root.group.sync
-	for _, p := range all {
-		if !root.holds(p.folder) {
+	for _, o := range folders {
+		if !o.rename {
 			sync = func(each func() error) error { return each() }
 		}
 	}
@@ -503,14 +519,14 @@ func (s *store) makeDurable(root *tree, all []*pending, own func(*pending) error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range all {
-		if len(s.durable)+len(p.fresh) > maxDurable {
+	for _, o := range folders {
+		if len(s.durable)+len(o.fresh) > maxDurable {
 			clear(s.durable)
 		}
-		for _, dir := range p.fresh {
-			s.durable[dir] = struct{}{}
+		for _, f := range o.fresh {
+			s.durable[f.dir] = struct{}{}
 		}
-		p.fresh = nil
+		o.fresh = nil
 	}
 	return nil
 }
@@ -548,8 +564,6 @@ func (s *store) syncPath(root *os.Root, dir string) error {
 	defer f.Close()
 	return s.syncFile(f)
 }
-
-func (s *store) syncFolder(folder *os.Root) error { return s.syncPath(folder, ".") }
 
 func (s *store) syncFile(folder *os.File) error {
 	if !s.sync || runtime.GOOS == "windows" { // Windows cannot sync folders

@@ -35,7 +35,7 @@ func (s *store) Abandoned(ctx context.Context, prefix string) iter.Seq2[deck.Obj
 		}
 		if err == nil {
 			dir, _ := path.Split(prefix)
-			err = s.walkTemps(ctx, root, path.Clean(dir), func(o deck.Object) bool { return !strings.HasPrefix(o.Key, prefix) || yield(o, nil) })
+			err = s.walkTemps(ctx, root.Root, path.Clean(dir), func(o deck.Object) bool { return !strings.HasPrefix(o.Key, prefix) || yield(o, nil) })
 		}
 		if err != nil && !errors.Is(err, errStop) {
 			yield(deck.Object{}, fileError("list", prefix, err))

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ var errStop = errors.New("stop")
 
 func (s *store) List(ctx context.Context, prefix string) iter.Seq2[deck.Object, error] {
 	return func(yield func(deck.Object, error) bool) {
-		err := s.eachEntry(ctx, prefix, func(root *os.Root, e fileEntry) error {
+		err := s.eachEntry(ctx, prefix, func(root *tree, e fileEntry) error {
 			return walkFiles(ctx, root, e, prefix, func(o deck.Object) error {
 				if !yield(o, nil) {
 					return errStop
@@ -38,7 +37,7 @@ func (s *store) List(ctx context.Context, prefix string) iter.Seq2[deck.Object, 
 
 func (s *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		err := s.eachEntry(ctx, prefix, func(root *os.Root, e fileEntry) error {
+		err := s.eachEntry(ctx, prefix, func(root *tree, e fileEntry) error {
 			if !e.folder() {
 				return nil
 			}
@@ -67,7 +66,7 @@ func (s *store) ListsByFolder() bool { return true }
 
 // eachEntry visits the entries that begin with prefix in the one folder that
 // can hold them.
-func (s *store) eachEntry(ctx context.Context, prefix string, visit func(*os.Root, fileEntry) error) error {
+func (s *store) eachEntry(ctx context.Context, prefix string, visit func(*tree, fileEntry) error) error {
 	if err := deck.CheckList(ctx, "file", prefix); err != nil {
 		return err
 	}
@@ -97,19 +96,12 @@ func (s *store) eachEntry(ctx context.Context, prefix string, visit func(*os.Roo
 }
 
 // walkFiles visits e, if it is a file, or all files below it in order of keys.
-func walkFiles(ctx context.Context, root *os.Root, e fileEntry, prefix string, visit func(deck.Object) error) error {
+func walkFiles(ctx context.Context, root *tree, e fileEntry, prefix string, visit func(deck.Object) error) error {
 	if err := ctx.Err(); err != nil {
 		return &deck.StoreError{Op: "list", Scheme: "file", Key: prefix, Err: err}
 	}
 	if !e.folder() {
-		info, err := e.entry.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed since the folder was read
-		}
-		if err != nil {
-			return fileError("list", e.sortKey, err)
-		}
-		return visit(deck.Object{Key: e.sortKey, Size: info.Size()})
+		return visit(deck.Object{Key: e.sortKey, Size: e.entry.size})
 	}
 	entries, err := readFolder(root, path.Clean(e.sortKey))
 	if err != nil {
@@ -128,40 +120,32 @@ func walkFiles(ctx context.Context, root *os.Root, e fileEntry, prefix string, v
 // the names sort the other way.
 type fileEntry struct {
 	sortKey string
-	entry   fs.DirEntry
+	entry   entry
 }
 
-func (e fileEntry) folder() bool { return e.entry.IsDir() }
+func (e fileEntry) folder() bool { return e.entry.mode.IsDir() }
 
 // readFolder returns the files and folders of dir in the order of keys, without
 // files that are being written, symbolic links and names that are no keys. A
 // missing folder is empty.
-func readFolder(root *os.Root, dir string) ([]fileEntry, error) {
-	f, err := root.Open(dir)
+func readFolder(root *tree, dir string) ([]fileEntry, error) {
+	found, err := root.readEntries(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	dirEntries, err := f.ReadDir(-1)
-	if errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	entries := make([]fileEntry, 0, len(dirEntries))
-	for _, d := range dirEntries {
-		key := path.Join(dir, d.Name())
-		if (!d.IsDir() && !d.Type().IsRegular()) || deck.CheckKey(key) != nil {
+	entries := make([]fileEntry, 0, len(found))
+	for _, e := range found {
+		key := path.Join(dir, e.name)
+		if (!e.mode.IsDir() && !e.mode.IsRegular()) || deck.CheckKey(key) != nil {
 			continue
 		}
-		if d.IsDir() {
+		if e.mode.IsDir() {
 			key += "/"
 		}
-		entries = append(entries, fileEntry{sortKey: key, entry: d})
+		entries = append(entries, fileEntry{sortKey: key, entry: e})
 	}
 	slices.SortFunc(entries, func(a, b fileEntry) int { return strings.Compare(a.sortKey, b.sortKey) })
 	return entries, nil
