@@ -41,7 +41,9 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 		}
 	}()
 	w.stage(stageEncode)
-	part, err := r.Set.Canonical()
+	buf := scratch.Get().(*[]byte)
+	defer func() { scratch.Put(buf) }()
+	part, err := r.Set.CanonicalIn(buf)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode evidence of trace %s: %w", r.TraceID, err)
 	}

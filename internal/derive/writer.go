@@ -233,7 +233,9 @@ func (w *Writer) store(ctx context.Context, r Request, d *delivery) (s *Stored, 
 		return nil, fmt.Errorf("%w in trace %s: no spans of an agent run", ErrNoRun, r.TraceID)
 	}
 	w.stage(stageEncode)
-	part, err := r.Set.Canonical()
+	buf := scratch.Get().(*[]byte)
+	defer func() { scratch.Put(buf) }()
+	part, err := r.Set.CanonicalIn(buf)
 	if err != nil {
 		return nil, fmt.Errorf("encode evidence of trace %s: %w", r.TraceID, err)
 	}
@@ -537,5 +539,5 @@ func (w *Writer) prune(ctx context.Context, location deck.Location, state deck.L
 	}
 }
 
-// scratch holds the texts of the files while they are written.
+// scratch holds parts, and the texts of files, while they are written.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}

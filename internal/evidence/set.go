@@ -45,8 +45,15 @@ type Item struct {
 
 // Set is a set of items. The zero value is not usable; see NewSet.
 type Set struct {
-	items  map[Digest]Item
-	sorted []Item // the items in canonical order; nil: not known
+	items   map[Digest]Item
+	sorted  []Item // the items in canonical order; nil: not known
+	verdict known  // the last one that was asked for
+}
+
+// known is a verdict that holds as long as no item comes.
+type known struct {
+	rules   *segregation.Rules // nil: none is known
+	verdict segregation.Verdict
 }
 
 // NewSet returns an empty set.
@@ -129,7 +136,7 @@ var observed = []string{genai.LogObservedTime}
 // put adds an item. If a log record was observed more than once, the first time stays.
 func (s *Set) put(item Item) {
 	if there, ok := s.items[item.Digest]; !ok || item.observed() < there.observed() {
-		s.items[item.Digest], s.sorted = item, nil
+		s.items[item.Digest], s.sorted, s.verdict = item, nil, known{}
 	}
 }
 
@@ -270,7 +277,13 @@ func (s *Set) oneTrace() (id pcommon.TraceID, ok bool) {
 
 // Canonical returns the canonical form of the set, an OTLP ExportTraceServiceRequest (protobuf). The items stand in canonical order, with
 // one ResourceSpans per resource and one ScopeSpans per scope. It is what a part of the deck holds.
-func (s *Set) Canonical() ([]byte, error) {
+func (s *Set) Canonical() ([]byte, error) { return s.CanonicalIn(new([]byte)) }
+
+// CanonicalIn is Canonical with memory that the caller lends: what it returns lies in buf, which is replaced if it is too small.
+func (s *Set) CanonicalIn(buf *[]byte) ([]byte, error) {
+	if part, complete, err := marshal(buf, s.all()); complete || err != nil {
+		return part, err
+	}
 	var m ptrace.ProtoMarshaler
 	return m.MarshalTraces(s.Traces())
 }
@@ -329,7 +342,12 @@ func FromPart(part []byte) (*Set, error) {
 }
 
 // Verdict decides to which side the evidence belongs, by every tag on its resources, scopes and spans, and by its notes.
-func (s *Set) Verdict(rules *segregation.Rules) segregation.Verdict { return s.tags(rules).Verdict() }
+func (s *Set) Verdict(rules *segregation.Rules) segregation.Verdict {
+	if rules == nil || s.verdict.rules != rules {
+		s.verdict = known{rules, s.tags(rules).Verdict()}
+	}
+	return s.verdict.verdict
+}
 
 func (s *Set) tags(rules *segregation.Rules) segregation.Tags {
 	scan := segregation.Scan{Rules: rules}

@@ -424,6 +424,9 @@ func FuzzPartsReadBack(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !bytes.Equal(part, byPdata(t, s)) {
+			t.Fatal("another form than that of pdata")
+		}
 		back, err := FromPart(part)
 		if err != nil {
 			t.Fatal(err)

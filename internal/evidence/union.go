@@ -27,6 +27,7 @@ type Union struct {
 	rules  *segregation.Rules
 
 	set    *Set
+	lent   bool // the set is the one that was added first, and stays as it is
 	bytes  int64
 	scopes map[Digest]bool // counted in bytes
 	end    *Item           // the first item that does not fit; nil as long as all do
@@ -41,27 +42,35 @@ func NewUnion(b Bounds, rules *segregation.Rules) *Union {
 	return &Union{bounds: b, rules: rules, set: NewSet(), scopes: map[Digest]bool{}, tagged: map[string]Item{}}
 }
 
-// Add adds the items of a set.
+// Add adds the items of a set. Nothing may be added to that set afterwards.
 func (u *Union) Add(other *Set) {
-	first := len(u.set.items) == 0 && u.end == nil
-	if first {
-		u.set.items = make(map[Digest]Item, len(other.items))
-	}
-	for _, item := range other.items {
-		if u.end != nil && compareTimes(item, *u.end) >= 0 {
-			u.leave(item)
-			continue
-		}
-		if _, there := u.set.items[item.Digest]; !there {
+	if len(u.set.items) == 0 && u.end == nil {
+		u.set, u.lent = other, true
+		for _, item := range other.items {
 			u.bytes += u.weigh(item)
 		}
-		u.set.put(item)
-	}
-	if first {
-		u.set.sorted = other.sorted
+	} else {
+		u.own()
+		for _, item := range other.items {
+			if u.end != nil && compareTimes(item, *u.end) >= 0 {
+				u.leave(item)
+				continue
+			}
+			if _, there := u.set.items[item.Digest]; !there {
+				u.bytes += u.weigh(item)
+			}
+			u.set.put(item)
+		}
 	}
 	if len(u.set.items) > 2*u.bounds.Items || u.bytes > 2*u.bounds.Bytes {
 		u.trim()
+	}
+}
+
+// own makes the set one that may be changed.
+func (u *Union) own() {
+	if u.lent {
+		u.set, u.lent = u.set.Clone(), false
 	}
 }
 
@@ -92,6 +101,7 @@ func (u *Union) weigh(item Item) int64 {
 
 // trim drops the items that do not fit. It copies the items that it keeps, because an item holds all items that came with it.
 func (u *Union) trim() {
+	u.own()
 	items := slices.SortedFunc(maps.Values(u.set.items), compareTimes)
 	u.bytes, u.scopes = 0, map[Digest]bool{}
 	for i, item := range items {

@@ -207,7 +207,7 @@ func (h *Hasher) attributes(m pcommon.Map) {
 		return
 	}
 	from := len(h.entries)
-	h.entries = appendSorted(h.entries, m)
+	h.entries = AppendSorted(h.entries, m)
 	for i := from; i < from+m.Len(); i++ { // a value may hold a map, whose entries lie behind
 		e := h.entries[i]
 		h.text(e.Key)
@@ -258,9 +258,10 @@ type Entry struct {
 }
 
 // SortedEntries lists a map in order of its keys; equal ones stay in theirs.
-func SortedEntries(m pcommon.Map) []Entry { return appendSorted(make([]Entry, 0, m.Len()), m) }
+func SortedEntries(m pcommon.Map) []Entry { return AppendSorted(make([]Entry, 0, m.Len()), m) }
 
-func appendSorted(entries []Entry, m pcommon.Map) []Entry {
+// AppendSorted is SortedEntries behind other entries.
+func AppendSorted(entries []Entry, m pcommon.Map) []Entry {
 	from := len(entries)
 	for k, v := range m.All() {
 		entries = append(entries, Entry{k, v})
