@@ -5,7 +5,10 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -24,14 +27,17 @@ import (
 // The test program is also an agent, which the tests of record and replay run: it asks a model over HTTP, counts apples, and emits spans.
 // It knows nothing of tapedeck but the variables that every agent can read.
 const (
-	agentVariable = "TAPEDECK_TEST_AGENT" // the mode: oracle, live, silent, hang, orphan, escape, echo or server
+	agentVariable = "TAPEDECK_TEST_AGENT" // the mode, see runAgent
 	stockVariable = "TAPEDECK_TEST_STOCK" // what the tool counts
 	placeVariable = "TAPEDECK_TEST_PLACE" // the port of a server, the file for the process id of an orphan
 )
 
+// leaveSession has a command run in a session of its own, where there are sessions.
+var leaveSession = func(*exec.Cmd) {}
+
 func runAgent(mode string) error {
 	switch mode {
-	case "hang":
+	case "hang", "setsid-hang":
 		signal.Ignore(syscall.SIGTERM)
 		return http.ListenAndServe("127.0.0.1:0", nil)
 	case "orphan":
@@ -42,16 +48,40 @@ func runAgent(mode string) error {
 		}
 		return os.WriteFile(os.Getenv(placeVariable), []byte(strconv.Itoa(child.Process.Pid)), 0o600)
 	case "escape":
-		tryToGetOut(os.Getenv(placeVariable))
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), agentVariable+"=escape-child")
-		if err := child.Run(); err != nil {
+		tryToGetOut("itself", os.Getenv(placeVariable))
+		for _, who := range []string{"child", "setsid"} {
+			child := exec.Command(os.Args[0])
+			child.Env = append(os.Environ(), agentVariable+"=escape-"+who)
+			if who == "setsid" {
+				leaveSession(child)
+			}
+			if err := child.Run(); err != nil {
+				return err
+			}
+		}
+		mode = "oracle"
+	case "escape-child", "escape-setsid":
+		tryToGetOut(strings.TrimPrefix(mode, "escape-"), os.Getenv(placeVariable))
+		return nil
+	case "fetch":
+		if err := fetch(strings.Fields(os.Getenv(placeVariable))); err != nil {
 			return err
 		}
 		mode = "oracle"
-	case "escape-child":
-		tryToGetOut(os.Getenv(placeVariable))
-		return nil
+	case "leaver":
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), agentVariable+"=setsid-hang")
+		leaveSession(child)
+		if err := child.Start(); err != nil {
+			return err
+		}
+		signal.Ignore(syscall.SIGTERM)
+		return http.ListenAndServe("127.0.0.1:0", nil)
+	case "tapedeck":
+		if err := os.Setenv(agentVariable, "leaver"); err != nil {
+			return err
+		}
+		os.Exit(run(context.Background(), strings.Split(os.Getenv("TAPEDECK_TEST_ARGS"), "\n"), os.Stdin, os.Stdout, os.Stderr))
 	case "echo":
 		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(os.Stderr, r.Body)
@@ -82,17 +112,40 @@ func runAgent(mode string) error {
 	return err
 }
 
-// tryToGetOut sends a word to each of the addresses, NETWORK ADDRESS with blanks between. Whether it arrives is for the other end to say.
-func tryToGetOut(addresses string) {
+// tryToGetOut sends a name to each of the addresses, NETWORK ADDRESS with blanks between. Whether it arrives is for the other end to say.
+func tryToGetOut(who, addresses string) {
 	of := strings.Fields(addresses)
 	for i := 0; i+1 < len(of); i += 2 {
+		if of[i] == "dns" {
+			_, _ = net.LookupHost(who + ".example.test")
+			continue
+		}
 		conn, err := net.DialTimeout(of[i], of[i+1], time.Second)
 		if err != nil {
 			continue
 		}
-		_, _ = conn.Write([]byte("out"))
+		_, _ = conn.Write([]byte(who))
 		_ = conn.Close()
 	}
+}
+
+// fetch gets each address as programs do that know proxies.
+func fetch(addresses []string) error {
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the certificate is one of httptest
+	for _, address := range addresses {
+		resp, err := client.Get(address)
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			return err
+		}
+		if string(body) != "declared" {
+			return fmt.Errorf("%s: %s", resp.Status, body)
+		}
+	}
+	return nil
 }
 
 // testAgent is one run.

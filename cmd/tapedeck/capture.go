@@ -33,6 +33,7 @@ type capture struct {
 	err    error
 	hold   bool // until release, for what is known of the run when it has ended
 	held   []otlpfile.Document
+	listen func(context.Context) (net.Listener, error) // nil: on loopback
 }
 
 // AddTraces implements doctor.Sink.
@@ -107,7 +108,10 @@ func loopback(ctx context.Context) (net.Listener, error) {
 // run runs a command while its telemetry is received by sink, which may be more than the capture. services has all but the address of the
 // receiver.
 func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Command, services rerun.Services, finish func(*rerun.Command) error) (exit rerun.Exit, err error) {
-	listener, err := loopback(ctx)
+	if c.listen == nil {
+		c.listen = loopback
+	}
+	listener, err := c.listen(ctx)
 	if err != nil {
 		return exit, err
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,9 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if lockdown.Inside() { // as the program itself, called by itself
-		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
+	lockdown.Main() // as the program itself, called by itself
 	if mode := os.Getenv(agentVariable); mode != "" {
 		if err := runAgent(mode); err != nil {
 			fmt.Fprintln(os.Stderr, err)

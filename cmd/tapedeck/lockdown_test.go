@@ -6,99 +6,385 @@
 package main
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 )
 
-// outside listens on the loopback of the machine, which lies outside of a lockdown, by TCP, UDP and, where there is one, IPv6. It returns
-// the addresses and what arrived there.
-func outside(t *testing.T) (addresses string, arrived *atomic.Int64) {
+// The tests of the lockdown run in a world of their own: network, users and mounts. All that a command tries to reach lies in it, at an
+// address for documents and on its loopback. Nothing is sent to a real network.
+const (
+	worldVariable = "TAPEDECK_TEST_WORLD" // made, then entered
+	worldAddress  = "198.51.100.1"
+	worldAddress6 = "2001:db8::1"
+)
+
+// inWorld runs the test that calls it in a world, once for each user that can be had, and reports whether this process is in it.
+func inWorld(t *testing.T) bool {
 	t.Helper()
-	arrived = &atomic.Int64{}
-	var list []string
-	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		listener, err := net.Listen("tcp", address)
+	stage := os.Getenv(worldVariable)
+	if stage == "entered" {
+		return true
+	}
+	again := func(stage string, a *syscall.SysProcAttr) ([]byte, error) {
+		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), worldVariable+"="+stage)
+		cmd.Args[0], cmd.SysProcAttr = "/proc/self/exe", a // a user who may not see the folder of the program can run it all the same
+		return cmd.CombinedOutput()
+	}
+	if stage == "" {
+		only := func(id int) []syscall.SysProcIDMap {
+			return []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
+		}
+		a := &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
+			UidMappings: only(os.Getuid()), GidMappings: only(os.Getgid()),
+			AmbientCaps: []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN},
+		}
+		if os.Getuid() == 0 {
+			everybody := []syscall.SysProcIDMap{{Size: 65536}}
+			a.UidMappings, a.GidMappings, a.GidMappingsEnableSetgroups = everybody, everybody, true
+		}
+		out, err := again("made", a)
+		if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+			if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+				t.Fatal(err)
+			}
+			t.Skip("no namespaces here: ", err)
+		}
+		if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return false
+	}
+	makeWorld(t)
+	users := []*syscall.SysProcAttr{{}}
+	if os.Getuid() == 0 {
+		users = append(users, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}})
+	}
+	for _, user := range users {
+		if out, err := again("entered", user); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+			t.Errorf("as %+v: %v\n%s", user.Credential, err, out)
+		}
+	}
+	return false
+}
+
+// makeWorld gives the loopback of this network its addresses, lets everybody use all ports, and names a server of DNS.
+func makeWorld(t *testing.T) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for _, name := range []string{"lo", "lo:1"} {
+		ifr, err := unix.NewIfreq(name)
+		if err == nil && name == "lo:1" {
+			if err = ifr.SetInet4Addr(net.ParseIP(worldAddress).To4()); err == nil {
+				err = unix.IoctlIfreq(fd, unix.SIOCSIFADDR, ifr)
+			}
+		}
+		if err == nil {
+			ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+			err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
+		}
 		if err != nil {
-			if strings.HasPrefix(address, "[") {
-				continue // no IPv6 here
+			t.Fatal(name, ": ", err)
+		}
+	}
+	if fd6, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
+		defer unix.Close(fd6)
+		request := struct {
+			address [16]byte
+			prefix  uint32
+			index   int32
+		}{prefix: 128, index: 1}
+		copy(request.address[:], net.ParseIP(worldAddress6))
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd6), unix.SIOCSIFADDR, uintptr(unsafe.Pointer(&request))); errno != 0 {
+			t.Log("no IPv6: ", errno)
+		}
+	}
+	resolver := write(t, "resolv.conf", "nameserver "+worldAddress+"\noptions timeout:1 attempts:1\n")
+	err = errors.Join(
+		os.Chmod(resolver, 0o644),
+		os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0o600),
+		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		unix.Mount(resolver, "/etc/resolv.conf", "", unix.MS_BIND, ""),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outside is what listens in the world, and what arrived there: who sent it, and to what.
+type outside struct {
+	addresses string // NETWORK ADDRESS, with blanks between
+	networks  []string
+	mu        sync.Mutex
+	arrived   map[string]bool
+}
+
+func (o *outside) note(what string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.arrived[what] = true
+}
+
+// take returns what arrived so far, and forgets it.
+func (o *outside) take() (list []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for what := range o.arrived {
+		list = append(list, what)
+	}
+	o.arrived = map[string]bool{}
+	slices.Sort(list)
+	return list
+}
+
+func newOutside(t *testing.T) *outside {
+	t.Helper()
+	o := &outside{arrived: map[string]bool{}}
+	add := func(network, address string) {
+		o.addresses += network + " " + address + " "
+		o.networks = append(o.networks, network+" "+address)
+	}
+	var lc net.ListenConfig
+	for _, of := range []struct{ network, address string }{
+		{"tcp", worldAddress + ":7"}, {"tcp", "[" + worldAddress6 + "]:7"}, {"tcp", "127.0.0.1:7"}, {"tcp", "[::1]:8"}, {"unix", "@tapedeck-" + fmt.Sprint(os.Getpid())},
+	} {
+		l, err := lc.Listen(t.Context(), of.network, of.address)
+		if err != nil {
+			if strings.HasPrefix(of.address, "[") {
+				t.Log("no IPv6: ", err)
+				continue
 			}
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = listener.Close() })
-		list = append(list, "tcp "+listener.Addr().String())
+		t.Cleanup(func() { _ = l.Close() })
+		add(of.network, of.address)
 		go func() {
 			for {
-				conn, err := listener.Accept()
+				conn, err := l.Accept()
 				if err != nil {
 					return
 				}
-				arrived.Add(1)
-				_ = conn.Close()
+				go func() {
+					defer conn.Close()
+					b := make([]byte, 64)
+					n, _ := conn.Read(b)
+					o.note(string(b[:n]) + " by " + of.network + " " + of.address)
+				}()
 			}
 		}()
 	}
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = packets.Close() })
-	go func() {
-		for {
-			if _, _, err := packets.ReadFrom(make([]byte, 16)); err != nil {
-				return
-			}
-			arrived.Add(1)
-		}
-	}()
-	return strings.Join(append(list, "udp "+packets.LocalAddr().String()), " "), arrived
-}
-
-func TestNothingGetsOutOfALockdown(t *testing.T) {
-	if err := (&exec.Cmd{Path: "/bin/true", SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET}}).Run(); err != nil {
-		if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+	for _, address := range []string{worldAddress + ":7", worldAddress + ":53"} {
+		packets, err := lc.ListenPacket(t.Context(), "udp", address)
+		if err != nil {
 			t.Fatal(err)
 		}
-		t.Skip("no namespaces here: ", err)
+		t.Cleanup(func() { _ = packets.Close() })
+		network := "udp"
+		if strings.HasSuffix(address, ":53") {
+			network = "dns"
+		}
+		add(network, address)
+		go func() {
+			b := make([]byte, 512)
+			for {
+				n, from, err := packets.ReadFrom(b)
+				if err != nil {
+					return
+				}
+				who := string(b[:n])
+				if network == "dns" { // the first label of the question
+					if n < 14 || n < 13+int(b[12]) {
+						continue
+					}
+					who = string(b[13 : 13+int(b[12])])
+					b[2], b[3] = b[2]|0x80, 0x83 // an answer: there is no such name
+					_, _ = packets.WriteTo(b[:n], from)
+				}
+				o.note(who + " by " + network + " " + address)
+			}
+		}()
+	}
+	return o
+}
+
+// escapers are the processes that try to get out.
+var escapers = []string{"itself", "child", "setsid"}
+
+func TestNothingGetsOutOfALockdown(t *testing.T) {
+	if !inWorld(t) {
+		return
 	}
 	url := recordedAgent(t)
-	addresses, arrived := outside(t)
-	t.Setenv(placeVariable, addresses)
-	code, r := replayed(t, "escape", url, "--input", "stdin", "--answer", "stdout")
-	if code != exitOK || r.Lockdown || arrived.Load() < 4 { // TCP and UDP, of the command and of its child
-		t.Fatalf("without a lockdown %d of what was sent came, code %d", arrived.Load(), code)
+	o := newOutside(t)
+	t.Setenv(placeVariable, o.addresses)
+	var all []string
+	for _, network := range o.networks {
+		for _, who := range escapers {
+			all = append(all, who+" by "+network)
+		}
 	}
-	arrived.Store(0)
+	slices.Sort(all)
+	code, r := replayed(t, "escape", url, "--input", "stdin", "--answer", "stdout", "--lockdown", "off")
+	if got := o.take(); code != exitOK || r.Lockdown || !slices.Equal(got, all) {
+		t.Fatalf("without a lockdown came, code %d:\n%q\nof\n%q", code, got, all)
+	}
 	code, r = replayed(t, "escape", url, "--input", "stdin", "--answer", "stdout", "--require-lockdown")
-	if code != exitOK || r.Verdict != rerun.AsRecorded || !r.Lockdown {
+	if code != exitOK || r.Verdict != rerun.AsRecorded || !r.Lockdown || r.Network.Shut != rerun.ShutNamespace {
 		t.Errorf("code %d: %s %+v", code, failed(r), r)
 	}
-	if n := arrived.Load(); n != 0 {
-		t.Errorf("%d of what was sent came", n)
+	if got := o.take(); len(got) != 0 {
+		t.Errorf("out of a lockdown came %q", got)
 	}
-	if _, inside := os.LookupEnv("TAPEDECK_LOCKDOWN"); inside {
-		t.Error("this process believes that it is inside")
+	// The proxy holds back nobody who does not ask it, and says so.
+	code, r = replayed(t, "escape", url, "--input", "stdin", "--lockdown", "proxy")
+	if got := o.take(); code != exitOK || r.Lockdown || !slices.Equal(got, all) || !strings.Contains(r.Network.Promise, "could get out") {
+		t.Errorf("beside a proxy, code %d: %+v: %q", code, r.Network, got)
 	}
-	// A variable is no lockdown.
-	here, err := os.Readlink("/proc/self/ns/net")
+}
+
+func TestADeclaredHostIsReachedOutOfALockdown(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	url := recordedAgent(t)
+	served := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "declared") }))
+	tls := httptest.NewUnstartedServer(served.Config.Handler)
+	for _, s := range []*httptest.Server{served, tls} {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", worldAddress+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Listener.Close()
+		s.Listener = l
+		t.Cleanup(s.Close)
+	}
+	served.Start()
+	tls.StartTLS()
+	plain, secure := served.Listener.Addr().String(), tls.Listener.Addr().String()
+	t.Setenv(placeVariable, served.URL+" "+tls.URL)
+	for _, shut := range []string{"namespace", "proxy"} {
+		code, r := replayed(t, "fetch", url, "--input", "stdin", "--allow-host", plain, "--allow-host", secure, "--lockdown", shut)
+		if code != exitOK || r.Network.Through[plain] != 1 || r.Network.Through[secure] != 1 || len(r.Network.Refused) != 0 {
+			t.Errorf("%s: code %d: %s %+v", shut, code, failed(r), r.Network)
+		}
+		code, r = replayed(t, "fetch", url, "--input", "stdin", "--allow-host", secure, "--lockdown", shut)
+		if code == exitOK || r.Network.Refused[plain] != 1 {
+			t.Errorf("%s: code %d: %+v", shut, code, r.Network)
+		}
+	}
+}
+
+// TestNothingIsLeftWhenTapedeckIsKilled kills it while a command runs that has left its session and does not end when asked.
+func TestNothingIsLeftWhenTapedeckIsKilled(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	url := recordedAgent(t)
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv(placeVariable, filepath.Join(t.TempDir(), "begun"))
+	program := exec.CommandContext(t.Context(), "/proc/self/exe")
+	program.Env = append(os.Environ(), agentVariable+"=tapedeck", "TAPEDECK_TEST_ARGS="+strings.Join([]string{"replay", url, "--require-lockdown", "--", os.Args[0]}, "\n"))
+	marked := "TAPEDECK_TEST_MARK=" + fmt.Sprint(os.Getpid())
+	program.Env = append(program.Env, marked)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the command runs", func() bool { return len(marks(t, marked, "setsid-hang")) > 0 })
+	if err := program.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Wait()
+	until(t, "all processes are gone", func() bool { return len(marks(t, marked, "")) == 0 })
+	until(t, "no folder is left", func() bool {
+		left, err := os.ReadDir(temporary)
+		return err == nil && len(left) == 0
+	})
+	if namespaces := len(networks(t)); namespaces != 1 {
+		t.Errorf("there are %d networks", namespaces)
+	}
+}
+
+// until polls: what the kernel does after a process was killed has no event that another process could wait for.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatal("in vain: ", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// marks are the living processes whose environment has a mark and says that they are an agent of a mode.
+func marks(t *testing.T, mark, mode string) (list []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, forged := range []string{"1", here} {
-		t.Setenv("TAPEDECK_LOCKDOWN", forged)
-		got := commanded(t, "replay", url, "--require-lockdown", "--", os.Args[0])
-		if got.code != exitFailed || !strings.Contains(got.stderr, "not the network of a lockdown") {
-			t.Errorf("TAPEDECK_LOCKDOWN=%s: %+v", forged, got)
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(env, []byte(mark+"\x00")) && bytes.Contains(env, []byte(agentVariable+"="+mode)) {
+			list = append(list, file)
 		}
 	}
-	got := commanded(t, "replay", "s3://bucket/tape.json", "--require-lockdown", "--", os.Args[0])
-	if got.code != exitFailed || !strings.Contains(got.stderr, "no way to a deck on the network") {
-		t.Errorf("%+v", got)
+	return list
+}
+
+// networks are those of the processes that this one may look at.
+func networks(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	own, err := os.Readlink("/proc/self/ns/user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		user, err := os.Readlink(filepath.Join(filepath.Dir(file), "user"))
+		if err != nil || user != own {
+			continue
+		}
+		if network, err := os.Readlink(file); err == nil {
+			found[network] = true
+		}
+	}
+	return found
+}
+
+func TestTheInsideOfALockdownIsNoCommand(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "3")
+	cmd.Args[0] = "tapedeck-lockdown-init"
+	out, err := cmd.CombinedOutput()
+	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != exitFailed || !strings.Contains(string(out), "not the inside of a lockdown") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -71,8 +71,7 @@ could not be loaded.`,
 				if dash < 0 {
 					dash = len(args)
 				}
-				whole, _ := cmd.Context().Value(commandLine{}).([]string)
-				return (&rerunning{replaying: r, f: &f.rerun, argv: args[dash:], args: whole, stdin: cmd.InOrStdin()}).run(cmd.Context(), args[:dash])
+				return (&rerunning{replaying: r, f: &f.rerun, argv: args[dash:]}).run(cmd.Context(), args[:dash])
 			}
 			return r.run(cmd.Context(), args)
 		},

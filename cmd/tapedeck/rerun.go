@@ -51,8 +51,10 @@ type rerunFlags struct {
 	preload               bool
 	compare               string
 	markdown, html, junit string
-	printEnv, lockdown    bool
-	note                  bool
+	printEnv, note        bool
+	shut                  string
+	requireLockdown       bool
+	allowHosts            []string
 }
 
 func (f *rerunFlags) add(cmd *cobra.Command) {
@@ -74,7 +76,9 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
 	flags.BoolVar(&f.printEnv, "print-env", false, "print the variables that the command would get, and end")
 	flags.BoolVar(&f.note, "note", false, "note the outcome in the deck of the recorded run, as match --record does")
-	flags.BoolVar(&f.lockdown, "require-lockdown", false, "run all of it in a network namespace with nothing but a loopback; Linux only")
+	flags.StringVar(&f.shut, "lockdown", string(rerun.ShutNamespace), "shut the network of the command: namespace (Linux; elsewhere a proxy does what it can), proxy or off")
+	flags.BoolVar(&f.requireLockdown, "require-lockdown", false, "end with code 2 where no namespace can be had")
+	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "HOST[:PORT] that the command may reach over the proxy; without a port 80 and 443 (repeatable)")
 	f.match.add(cmd)
 	f.redactionFlags.add(cmd)
 }
@@ -84,13 +88,12 @@ type rerunning struct {
 	*replaying
 	f        *rerunFlags
 	argv     []string
-	args     []string // the whole command line
-	stdin    io.Reader
 	input    rerun.Input
 	level    compare.Level
 	source   *tape.Tape
 	at       replay.Location
 	rules    *normalise.Rules
+	proxy    *lockdown.Proxy
 	services *services
 	mu       sync.Mutex
 	asked    map[rerun.Layer][]rerun.Asked // calls that were served
@@ -113,8 +116,12 @@ func (r *rerunning) check(refs []string) (err error) {
 		return fmt.Errorf("--answer %q is unknown: want telemetry, stdout or http", f.answer)
 	case f.answer == "http" && !r.input.Server():
 		return errors.New("--answer http needs --input http:… or a2a:…")
-	case f.lockdown && (remote(refs[0]) || remote(r.flags.Deck) || remote(f.to)):
-		return errors.New("--require-lockdown leaves no way to a deck on the network; copy the tape to a folder")
+	case !slices.Contains([]rerun.Shut{rerun.ShutNamespace, rerun.ShutProxy, rerun.ShutNot}, rerun.Shut(f.shut)):
+		return fmt.Errorf("--lockdown %q is unknown: want namespace, proxy or off", f.shut)
+	case f.requireLockdown && rerun.Shut(f.shut) != rerun.ShutNamespace:
+		return errors.New("--require-lockdown needs --lockdown namespace")
+	case len(f.allowHosts) > 0 && rerun.Shut(f.shut) == rerun.ShutNot:
+		return errors.New("--allow-host needs --lockdown namespace or proxy")
 	case f.timeout <= 0 || f.grace <= 0:
 		return errors.New("--timeout and --grace must be positive")
 	case r.flags.bisect != "" || len(r.flags.failOn) > 0:
@@ -123,12 +130,10 @@ func (r *rerunning) check(refs []string) (err error) {
 	if f.id == "" {
 		f.id = "replay-" + rand.Text()[:12]
 	}
+	if r.proxy, err = lockdown.NewProxy(f.allowHosts); err != nil {
+		return fmt.Errorf("--allow-host: %w", err)
+	}
 	return nil
-}
-
-// remote reports an address that is reached over the network.
-func remote(address string) bool {
-	return strings.Contains(address, "://") && !strings.HasPrefix(address, "file://")
 }
 
 // lockedWriter lets a command write from both its outputs beside this program.
@@ -154,15 +159,6 @@ func concurrent(w io.Writer) io.Writer {
 func (r *rerunning) run(ctx context.Context, refs []string) error {
 	r.stderr = concurrent(r.stderr)
 	if err := r.check(refs); err != nil {
-		return err
-	}
-	if inside, err := lockdown.Enter(); err != nil {
-		return err
-	} else if r.f.lockdown && !inside {
-		code, err := lockdown.Run(ctx, r.args, r.stdin, r.stdout, r.stderr)
-		if err == nil && code != exitOK {
-			err = &exitError{code: code}
-		}
 		return err
 	}
 	var err error
@@ -228,20 +224,20 @@ func (r *rerunning) request() (text string, headers http.Header, err error) {
 	return text, nil, err
 }
 
-// serve opens what answers the command, all on one address of loopback.
-func (r *rerunning) serve(ctx context.Context) (address string, stop func() error, err error) {
+// prepare makes what answers the command.
+func (r *rerunning) prepare() error {
 	options, err := r.f.match.options()
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	model, err := stubOptions(options)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	r.rules = model.Rules
 	o, err := oracle.New(oracle.FromTape(r.source), options)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	note := func(layer rerun.Layer, q *oracle.Query, a *oracle.Answer) {
 		if a.Outcome != oracle.Live {
@@ -261,32 +257,32 @@ func (r *rerunning) serve(ctx context.Context) (address string, stop func() erro
 			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
 		}),
 	}
-	listener, err := loopback(ctx)
+	return nil
+}
+
+// serve answers on an address that the command reaches, until stop is called.
+func (r *rerunning) serve(ctx context.Context, n *rerun.Network) (address string, stop func() error, err error) {
+	listener, err := n.Listen(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() { done <- oraclehttp.Serve(serving, listener, r.services) }()
-	return "http://" + listener.Addr().String(), func() error {
+	return "http://" + listener.Addr().String(), sync.OnceValue(func() error {
 		cancel()
 		return <-done
-	}, nil
+	}), nil
 }
 
 // replay runs the command and makes the tape of what it did; nil where no run came.
 func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed *tape.Tape, err error) {
 	r.asked = map[rerun.Layer][]rerun.Asked{}
-	address, stop, err := r.serve(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	stopped := sync.OnceValue(stop)
-	defer func() { err = errors.Join(err, stopped()) }()
-	services := rerun.Services{Model: address, Oracle: address, MCP: address + "/mcp", ReplayRunID: r.f.id, ReplayOf: r.source.Run.RunID}
-	hooks := preload.Config{Dir: "DIR", OracleURL: address, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
 	if r.f.printEnv {
-		return nil, nil, r.printEnv(services, hooks)
+		return nil, nil, r.printEnv()
+	}
+	if err := r.prepare(); err != nil {
+		return nil, nil, err
 	}
 	text, headers, err := r.request()
 	if err != nil {
@@ -297,6 +293,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	hooks := r.hooks("")
 	if r.f.preload {
 		hooks.Dir, hooks.Report = filepath.Join(dir, "hooks"), filepath.Join(dir, "hooks.report")
 		if err := errors.Join(os.Mkdir(hooks.Dir, 0o700), preload.Write(hooks.Dir)); err != nil {
@@ -313,38 +310,12 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		return nil, nil, err
 	}
 	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
-	var stdout bytes.Buffer
-	var answered *string
-	command := rerun.Command{Argv: r.argv, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace}
-	if r.f.answer == "stdout" {
-		command.Stdout = io.MultiWriter(&stdout, r.stderr)
-	}
-	if r.input.Server() {
-		command.Ask = func(ctx context.Context) error {
-			body, err := r.input.Ask(ctx, text, r.f.wait, headers)
-			if r.f.answer == "http" {
-				answered = &body
-			}
-			return err
-		}
-	}
-	exit, err := c.run(ctx, c, command, services, func(command *rerun.Command) error {
-		if r.f.preload {
-			command.Env = hooks.Environ(command.Env)
-		}
-		return r.input.Give(command, text, dir)
-	})
+	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
+	turn, err := r.turn(ctx, c, hooks, dir, text, headers)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := stopped(); err != nil {
-		return nil, nil, err
-	}
-	if r.f.answer == "stdout" {
-		said := stdout.String()
-		answered = &said
-	}
-	report = &rerun.Report{Lockdown: r.f.lockdown, ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Exit: exit, Tagged: c.tagged, Tools: []rerun.ToolCall{}}
+	report.Exit, report.Network, report.Lockdown, report.Tagged = turn.exit, turn.network, turn.network.Shut == rerun.ShutNamespace, c.tagged
 	if r.f.preload {
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
 			return nil, nil, err
@@ -354,14 +325,86 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if err != nil {
 		return nil, nil, err
 	}
-	if replayed, err = r.judge(report, tapes, answered); err != nil {
+	if replayed, err = r.judge(report, tapes, turn.answer); err != nil {
 		return nil, nil, err
 	}
 	return report, replayed, nil
 }
 
-func (r *rerunning) printEnv(s rerun.Services, hooks preload.Config) error {
-	s.OTLP = "http://127.0.0.1:PORT"
+func (r *rerunning) hooks(oracleURL string) preload.Config {
+	return preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+}
+
+// turned is what came of the command.
+type turned struct {
+	exit    rerun.Exit
+	answer  *string // nil: it was not asked for
+	network rerun.Shutting
+}
+
+// turn runs the command once.
+func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, dir, text string, headers http.Header) (out turned, err error) {
+	var stdout bytes.Buffer
+	command := rerun.Command{Argv: r.argv, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace, Remove: dir}
+	if r.f.answer == "stdout" {
+		command.Stdout = io.MultiWriter(&stdout, r.stderr)
+	}
+	if err := r.input.Give(&command, text, dir); err != nil {
+		return out, err
+	}
+	network, err := rerun.OpenNetwork(ctx, rerun.Shut(r.f.shut), r.f.requireLockdown, r.proxy, &command)
+	if err != nil {
+		return out, err
+	}
+	defer func() {
+		err = errors.Join(err, network.Close())
+		out.network = network.Shutting
+	}()
+	if network.Shut == rerun.ShutProxy {
+		say(r.stderr, "the network is not shut: %s", network.Promise)
+	}
+	address, stop, err := r.serve(ctx, network)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if r.input.Server() {
+		command.Ask = func(ctx context.Context) error {
+			body, err := r.input.Ask(ctx, network.Client(), text, r.f.wait, headers)
+			if r.f.answer == "http" {
+				out.answer = &body
+			}
+			return err
+		}
+	}
+	hooks.OracleURL, c.listen = address, network.Listen
+	out.exit, err = c.run(ctx, c, command, r.addresses(address, network.Address), func(command *rerun.Command) error {
+		command.Env = rerun.Environ(command.Env, r.input.Variables(text))
+		if r.f.preload {
+			command.Env = hooks.Environ(command.Env)
+		}
+		return nil
+	})
+	if r.f.answer == "stdout" {
+		said := stdout.String()
+		out.answer = &said
+	}
+	return out, err
+}
+
+// addresses are the services of a command.
+func (r *rerunning) addresses(all, proxy string) rerun.Services {
+	return rerun.Services{Model: all, Oracle: all, MCP: all + "/mcp", Proxy: proxy, ReplayRunID: r.f.id, ReplayOf: r.source.Run.RunID}
+}
+
+func (r *rerunning) printEnv() error {
+	const address = "http://127.0.0.1:PORT"
+	proxy := address
+	if rerun.Shut(r.f.shut) == rerun.ShutNot {
+		proxy = ""
+	}
+	s, hooks := r.addresses(address, proxy), r.hooks(address)
+	s.OTLP = address
 	lines := []string{}
 	for _, v := range s.Variables() {
 		line := v.Name + "=" + v.Value

@@ -10,13 +10,19 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 )
+
+func init() {
+	leaveSession = func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+}
 
 // commanded is tapedeck with a command whose own output is on stderr too.
 func commanded(t *testing.T, args ...string) result {
@@ -175,7 +181,7 @@ func TestNothingOfACommandIsLeft(t *testing.T) {
 	url := recordedAgent(t)
 	file := filepath.Join(t.TempDir(), "pid")
 	t.Setenv(placeVariable, file)
-	replayed(t, "orphan", url, "--grace", "100ms")
+	replayed(t, "orphan", url, "--grace", "100ms", "--lockdown", "off") // a lockdown has numbers of its own
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -29,11 +29,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return exitCode(root.ExecuteContext(context.WithValue(ctx, commandLine{}, args)), stderr)
+	return exitCode(root.ExecuteContext(ctx), stderr)
 }
-
-// commandLine is the key under which a command finds the arguments of the whole call, to make it again elsewhere.
-type commandLine struct{}
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

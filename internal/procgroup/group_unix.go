@@ -12,8 +12,11 @@ import (
 
 // own gives the command a process group of its own, which its children share. Errors of signals say that the group is gone.
 func own(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(cmd.SysProcAttr)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		dieWithParent(cmd.SysProcAttr)
+	}
+	cmd.SysProcAttr.Setpgid = true
 }
 
 // Ask asks the group of a command to end.

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Start starts a command. The channel gets what Wait returns. On Linux the command is ended with this program, however that ends.
+// Start starts a command. The channel gets what Wait returns, and is closed then. On Linux the command is ended with this program, however that ends; one that
+// comes with attributes of its own keeps them, and sees to that itself.
 func Start(cmd *exec.Cmd) (<-chan error, error) {
 	own(cmd)
 	started, ended := make(chan error, 1), make(chan error, 1)
@@ -21,6 +22,7 @@ func Start(cmd *exec.Cmd) (<-chan error, error) {
 		started <- err
 		if err == nil {
 			ended <- cmd.Wait()
+			close(ended)
 		}
 	}()
 	if err := <-started; err != nil {

@@ -1,32 +1,59 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lockdown runs this program again where there is no network but a loopback of its own: on Linux, in a network namespace. What the
-// program listens on there is reachable from what it starts, and nothing else is.
+// Package lockdown runs a command where there is no network but a loopback of its own: on Linux, in namespaces of users, networks,
+// processes and mounts. What listens there is opened inside and served from here, so that the tape may lie anywhere. Everything that the
+// command starts ends with it, and with this program. Elsewhere a proxy is all there is, which only what uses proxies respects.
 package lockdown
 
 import (
+	"context"
 	"errors"
+	"net"
+	"net/http"
 	"os"
+	"time"
 )
 
 // ErrImpossible is returned, wrapped, where the system cannot do it.
 var ErrImpossible = errors.New("the network cannot be shut here")
 
-// marker tells the program that it runs inside, and names the network that it left. It is taken away before anything is started.
-const marker = "TAPEDECK_LOCKDOWN"
+// initName is the first argument of this program where it is the first process inside. What it is to run follows later, over a socket.
+const initName = "tapedeck-lockdown-init"
 
-// Enter makes the loopback ready where this process runs inside, and reports that it does.
-func Enter() (inside bool, err error) {
-	if os.Getenv(marker) == "" {
-		return false, nil
+// Main is to be called first by programs that use this package: where the process is the first one inside, it does its work and does
+// not return.
+func Main() {
+	if len(os.Args) > 0 && os.Args[0] == initName {
+		os.Exit(inside())
 	}
-	outside := os.Getenv(marker)
-	if err := os.Unsetenv(marker); err != nil {
-		return true, err
-	}
-	return true, enter(outside)
 }
 
-// Inside reports, before Enter, that this process is to run inside.
-func Inside() bool { return os.Getenv(marker) != "" }
+// order is what the first process inside is asked to do.
+type order struct {
+	Run  *run   `json:"run,omitempty"`
+	Dial string `json:"dial,omitempty"` // address of the loopback inside
+}
+
+// run is a command.
+type run struct {
+	Argv  []string      `json:"argv"`
+	Env   []string      `json:"env"`
+	Dir   string        `json:"dir"`
+	Grace time.Duration `json:"grace"` // for what the command leaves behind
+	// Remove is a folder of ours that must not outlive this program.
+	Remove string `json:"remove,omitempty"`
+}
+
+// answer is what the first process inside says; files may come with it.
+type answer struct {
+	Error  string `json:"error,omitempty"`
+	Exited *int   `json:"exited,omitempty"` // exit code of the command, -1 when a signal ended it
+}
+
+// Client asks servers on the loopback inside.
+func (c *Cage) Client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+		return c.Dial(ctx, address)
+	}}}
+}

@@ -8,13 +8,33 @@ package lockdown
 import (
 	"context"
 	"fmt"
-	"io"
+	"net"
+	"os/exec"
 	"runtime"
+	"time"
 )
 
-// Run refuses: this system has no network namespaces.
-func Run(context.Context, []string, io.Reader, io.Writer, io.Writer) (int, error) {
-	return 0, fmt.Errorf("%w: %s has no network namespaces", ErrImpossible, runtime.GOOS)
-}
+// Cage does not exist here: this system has no network namespaces.
+type Cage struct{}
 
-func enter(string) error { return ErrImpossible }
+var errHere = fmt.Errorf("%w: %s has no network namespaces", ErrImpossible, runtime.GOOS)
+
+// New refuses.
+func New(*exec.Cmd, int) (*Cage, error) { return nil, errHere }
+
+// Ready refuses.
+func (*Cage) Ready() ([]net.Listener, error) { return nil, errHere }
+
+// Run refuses.
+func (*Cage) Run([]string, []string, string, time.Duration) error { return errHere }
+
+// Dial refuses.
+func (*Cage) Dial(context.Context, string) (net.Conn, error) { return nil, errHere }
+
+// ExitCode is never called.
+func (*Cage) ExitCode(code int) int { return code }
+
+// Close does nothing.
+func (*Cage) Close() error { return nil }
+
+func inside() int { return 2 }

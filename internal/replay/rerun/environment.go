@@ -14,6 +14,7 @@ type Services struct {
 	Model       string // base URL of the model stub
 	Oracle      string
 	MCP         string
+	Proxy       string // of a network that is shut
 	ReplayRunID string
 	ReplayOf    string // run id of the recorded run
 }
@@ -74,6 +75,11 @@ func (s Services) Variables() (list []Variable) {
 		set(s.MCP, "TAPEDECK_MCP_URL")
 	}
 	set("127.0.0.1,localhost", "NO_PROXY", "no_proxy")
+	if s.Proxy != "" {
+		set(s.Proxy, "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+		set("1", "NODE_USE_ENV_PROXY")
+		list = append(list, Variable{Name: "ALL_PROXY", Unset: true}, Variable{Name: "all_proxy", Unset: true})
+	}
 	return list
 }
 

@@ -88,15 +88,21 @@ func Render(text string, t *tape.Tape) (string, error) {
 	return b.String(), nil
 }
 
-// Give puts the input where the command finds it. A file lies in dir, which the caller removes.
+// Variables are those that bring the input to the command.
+func (in Input) Variables(text string) []Variable {
+	if in.Kind != "env" {
+		return nil
+	}
+	return []Variable{{Name: in.Name, Value: text}}
+}
+
+// Give puts the input where the command finds it, if that is no variable. A file lies in dir, which the caller removes.
 func (in Input) Give(c *Command, text, dir string) error {
 	switch in.Kind {
 	case "stdin":
 		c.Stdin = strings.NewReader(text)
 	case "arg":
 		c.Argv = append(c.Argv[:len(c.Argv):len(c.Argv)], text)
-	case "env":
-		c.Env = Environ(c.Env, []Variable{{Name: in.Name, Value: text}})
 	case "file":
 		file := filepath.Join(dir, "input")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -114,8 +120,8 @@ const maxAnswer = 16 << 20
 func (in Input) Server() bool { return in.Kind == "http" || in.Kind == "a2a" }
 
 // Ask sends the input to a command that is a server, when ready says that it listens, and returns what it answers. Headers of a recorded
-// request go with it.
-func (in Input) Ask(ctx context.Context, text, ready string, headers http.Header) (string, error) {
+// request go with it. client reaches the command.
+func (in Input) Ask(ctx context.Context, client *http.Client, text, ready string, headers http.Header) (string, error) {
 	if ready == "" {
 		u, err := url.Parse(in.URL)
 		if err != nil {
@@ -126,7 +132,7 @@ func (in Input) Ask(ctx context.Context, text, ready string, headers http.Header
 			ready = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 		}
 	}
-	if err := Wait(ctx, ready); err != nil {
+	if err := Wait(ctx, client, ready); err != nil {
 		return "", err
 	}
 	req, err := http.NewRequestWithContext(ctx, in.Method, in.URL, strings.NewReader(text))
@@ -141,7 +147,7 @@ func (in Input) Ask(ctx context.Context, text, ready string, headers http.Header
 	for name, values := range headers {
 		req.Header[name] = values
 	}
-	resp, err := direct.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return "", err
 	}
@@ -154,16 +160,16 @@ func (in Input) Ask(ctx context.Context, text, ready string, headers http.Header
 }
 
 // direct uses no proxy: the command is on this machine.
-var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext}}
 
 // Wait returns when something listens: at a port of loopback, at HOST:PORT, or when a URL answers without a failure of the server.
-func Wait(ctx context.Context, ready string) error {
+func Wait(ctx context.Context, client *http.Client, ready string) error {
 	const look = 20 * time.Millisecond
 	if port, err := strconv.Atoi(ready); err == nil {
 		ready = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
 	for {
-		err := listens(ctx, ready)
+		err := listens(ctx, client, ready)
 		if err == nil {
 			return nil
 		}
@@ -175,9 +181,9 @@ func Wait(ctx context.Context, ready string) error {
 	}
 }
 
-func listens(ctx context.Context, ready string) error {
+func listens(ctx context.Context, client *http.Client, ready string) error {
 	if !strings.Contains(ready, "://") {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", ready)
+		conn, err := client.Transport.(*http.Transport).DialContext(ctx, "tcp", ready)
 		if err != nil {
 			return err
 		}
@@ -187,7 +193,7 @@ func listens(ctx context.Context, ready string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := direct.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os/exec"
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 )
 
 // Command is what is run.
@@ -26,6 +29,62 @@ type Command struct {
 	Timeout, Grace time.Duration
 	// Ask is set for a command that is a server: it is called when the command runs, and the command is ended when it returns.
 	Ask func(ctx context.Context) error
+	// Held is set for a command that Hold has prepared; its input and output are those that Hold was given.
+	Held *Held
+	// Remove is a folder that must not outlive this process, where Held can see to it.
+	Remove string
+}
+
+// Held is a command that waits in a network of its own.
+type Held struct {
+	cmd   *exec.Cmd
+	ended <-chan error
+	cage  *lockdown.Cage
+	// Listeners are on the loopback that the command will have.
+	Listeners []net.Listener
+}
+
+// Hold prepares a network of its own for a command, with so many listeners. Run lets the command begin; Drop gives it up.
+func Hold(c Command, listeners int) (*Held, error) {
+	cmd := newCmd(c)
+	cage, err := lockdown.New(cmd, listeners)
+	if err != nil {
+		return nil, err
+	}
+	h := &Held{cmd: cmd, cage: cage}
+	if h.ended, err = procgroup.Start(cmd); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", lockdown.ErrImpossible, err), cage.Close())
+	}
+	if h.Listeners, err = cage.Ready(); err != nil {
+		return nil, errors.Join(err, h.Drop())
+	}
+	return h, nil
+}
+
+// Drop ends what waits, or what is left, and frees it.
+func (h *Held) Drop() error {
+	err := h.cage.Close()
+	<-h.ended
+	for _, l := range h.Listeners {
+		if closeErr := l.Close(); !errors.Is(closeErr, net.ErrClosed) { // who serves on it closes it too
+			err = errors.Join(err, closeErr)
+		}
+	}
+	return err
+}
+
+// Client asks what the command serves on its loopback; of one that is not held, on that of this machine.
+func (h *Held) Client() *http.Client {
+	if h == nil {
+		return direct
+	}
+	return h.cage.Client()
+}
+
+func newCmd(c Command) *exec.Cmd {
+	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Env, c.Stdin, c.Stdout, c.Stderr, c.Grace
+	return cmd
 }
 
 // Exit is how a command ended.
@@ -45,9 +104,16 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
 		defer cancel()
 	}
-	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Env, c.Stdin, c.Stdout, c.Stderr, c.Grace
-	ended, err := procgroup.Start(cmd)
+	var cmd *exec.Cmd
+	var ended <-chan error
+	var err error
+	if c.Held != nil {
+		cmd, ended = c.Held.cmd, c.Held.ended
+		err = c.Held.cage.Run(c.Argv, c.Env, c.Remove, c.Grace)
+	} else {
+		cmd = newCmd(c)
+		ended, err = procgroup.Start(cmd)
+	}
 	if err != nil {
 		return Exit{}, fmt.Errorf("%w: %w", ErrNotRun, err)
 	}
@@ -79,6 +145,9 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 	}
 	procgroup.End(cmd.Process.Pid, c.Grace)
 	exit.Code = cmd.ProcessState.ExitCode()
+	if c.Held != nil {
+		exit.Code = c.Held.cage.ExitCode(exit.Code)
+	}
 	var failed *exec.ExitError
 	if errors.As(err, &failed) || errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // the code says it; children that held on to its output are gone

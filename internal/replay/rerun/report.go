@@ -62,7 +62,8 @@ type Report struct {
 	URL         string           `json:"url,omitempty"`      // of its tape, where it is kept
 	Command     []string         `json:"command"`
 	Exit        Exit             `json:"exit"`
-	Lockdown    bool             `json:"lockdown"` // there was no network but a loopback
+	Lockdown    bool             `json:"lockdown"` // there was no network but a loopback, and the way to declared hosts
+	Network     Shutting         `json:"network"`
 	Checks      []Check          `json:"checks"`
 	Tools       []ToolCall       `json:"tools"`
 	Model       modelstub.Report `json:"model"`
@@ -248,6 +249,9 @@ func (r *Report) Text() string {
 			}
 			b.WriteString("\n")
 		}
+	}
+	for _, line := range r.Network.lines() {
+		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	if r.Tagged > 0 {
 		fmt.Fprintf(&b, "  %d resources came without replay_run_id and were given it\n", r.Tagged)
