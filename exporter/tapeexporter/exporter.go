@@ -23,15 +23,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// writesPerCall is how many traces of one call are written at once. With agentrun before it a call brings one trace, and agentrun
-// decides on concurrency. Without agentrun a batch may bring hundreds of traces, each a handful of round trips to the store.
+// writesPerCall is how many traces of one call are worked on at once. With agentrun before it a call brings one trace, and agentrun
+// decides on concurrency. Without agentrun a batch may bring hundreds of traces, each a handful of round trips to the store, or, in a deck of reels, all of them
+// wait for the object that they share.
 const writesPerCall = 8
-
-// reelWritesPerCall is the same for a deck of reels: traces that come together share an object, and wait for each other.
-const reelWritesPerCall = 512
 
 // writer is that of the layout of the deck.
 type writer interface {
@@ -237,27 +236,24 @@ func (e *tapeExporter) push(ctx context.Context, td ptrace.Traces, own bool) err
 func (e *tapeExporter) writeAll(ctx context.Context, w writer, groups []*group) []error {
 	errs := make([]error, len(groups))
 	if len(groups) == 1 {
-		errs[0] = e.write(ctx, w, groups[0])
+		errs[0] = e.write(ctx, w, groups[0], func() { handover.Idle(ctx) })
 		return errs
 	}
-	most := writesPerCall
-	if _, ok := w.(*derive.ReelWriter); ok {
-		most = reelWritesPerCall
-	}
-	slots := make(chan struct{}, most)
+	slots := make(chan struct{}, writesPerCall)
 	var wg sync.WaitGroup
 	for i, g := range groups {
 		slots <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = e.write(ctx, w, g)
+			leave := sync.OnceFunc(func() { <-slots })
+			defer leave()
+			errs[i] = e.write(ctx, w, g, leave)
 		})
 	}
 	wg.Wait()
 	return errs
 }
 
-func (e *tapeExporter) write(ctx context.Context, w writer, g *group) (err error) {
+func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func()) (err error) {
 	defer derive.Recovered(&err, derive.ErrDefect, g.key.hex())
 	set := evidence.NewSet()
 	complete := g.isComplete()
@@ -268,7 +264,7 @@ func (e *tapeExporter) write(ctx context.Context, w writer, g *group) (err error
 	set.AddTraces(g.traces)
 	set.AddTags(g.key.trace, g.tags, g.from, e.rules)
 	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant)}
-	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete, First: g.isFirst()})
+	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete, First: g.isFirst(), Idle: idle})
 	if stored != nil {
 		e.placed(ctx, stored.Placement, trace)
 	}

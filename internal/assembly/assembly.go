@@ -120,7 +120,13 @@ type Emission struct {
 	remember *recentTraces
 
 	attempts
+	call *call // the attempt that is in flight
+	idle func()
 }
+
+// Idle tells, during a call of EmitFunc, that nothing is left to do in it but to wait for others. Another emission may take its worker then. It may be called
+// more than once; after the call it does nothing.
+func (e *Emission) Idle() { e.idle() }
 
 // EmitFunc passes one emission on. Nil releases the evidence. A permanent error (consumererror) drops it. After any other error EmitFunc is
 // called again with the same emission, after a while. It should return as soon as it fails and not retry by itself: the assembler waits for

@@ -54,21 +54,27 @@ func (l *process) park() {
 // crash returns a copy of the directory as kill -9 leaves it, and puts the process away.
 func (l *process) crash() string {
 	l.t.Helper()
-	after := l.t.TempDir()
-	files, err := os.ReadDir(l.dir)
+	after := copyDir(l.t, l.dir)
+	l.park()
+	return after
+}
+
+func copyDir(t *testing.T, dir string) string {
+	t.Helper()
+	after := t.TempDir()
+	files, err := os.ReadDir(dir)
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, f := range files {
-		body, err := os.ReadFile(filepath.Join(l.dir, f.Name()))
+		body, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
-			l.t.Fatal(err)
+			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(after, f.Name()), body, 0o600); err != nil {
-			l.t.Fatal(err)
+			t.Fatal(err)
 		}
 	}
-	l.park()
 	return after
 }
 

@@ -160,7 +160,7 @@ func TestNothingIsLostWhateverHappens(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			fails := rand.New(rand.NewPCG(seed, 2))
-			d := &downstream{fail: func(int, *Emission) error {
+			d := &downstream{idle: seed%2 == 1, fail: func(int, *Emission) error {
 				if fails.IntN(3) == 0 {
 					return errStore
 				}

@@ -20,6 +20,9 @@ import (
 // The queue has no bound of its own. Evidence that waits here in memory counts against the bound on evidence in memory. With a spool only a
 // part of that bound may wait here.
 //
+// A call that has nothing to do any more but wait for what others bring (Emission.Idle) gives its worker to another emission. So the number of
+// workers bounds the work, and bytes bound the emissions that are on their way.
+//
 // Workers never sleep and never wait for memory. A failed emission returns to the queue with the time of its next attempt. An emission
 // that may not start now waits in its size class while others pass it:
 //
@@ -97,13 +100,42 @@ func (b *emitQueue) start(ctx context.Context) {
 		b.wake.Broadcast()
 	})
 	for range b.o.EmitConcurrency {
-		b.workers.Go(func() {
-			for e := b.take(); e != nil; e = b.take() {
-				b.finish(ctx, e, b.attempt(ctx, e))
-			}
-		})
+		b.work(ctx)
 	}
 }
+
+// work runs a worker. It ends with a call that became idle: another one has taken its place.
+func (b *emitQueue) work(ctx context.Context) {
+	b.workers.Go(func() {
+		for e := b.take(); e != nil; e = b.take() {
+			if b.finish(ctx, e, b.attempt(ctx, e)) {
+				return
+			}
+		}
+	})
+}
+
+// idle lets another emission have the worker of a call that only waits. The key is not in flight any more as far as a crash is concerned: what can break a
+// process is behind it.
+func (b *emitQueue) idle(ctx context.Context, e *Emission, c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.call != c || c.idle {
+		return
+	}
+	c.idle = true
+	b.countIdle(e, 1)
+	if b.store != nil {
+		b.store.spool.ProcessState().End(e.Key.bytes(), false)
+	}
+	b.work(ctx)
+}
+
+// call is one attempt to pass an emission on. emitQueue.mu guards it.
+type call struct{ idle bool }
+
+// idleOverhead is the memory of a call that waits, beside its evidence: a stack, and what the components of the pipeline have on it.
+const idleOverhead = 16 << 10
 
 // close lets the workers end when the queue is empty or, with park, after their current calls. Emissions that wait for their next attempt
 // are tried now.
@@ -249,6 +281,7 @@ func (b *emitQueue) next(now int64) *Emission {
 	if best.failures == 0 {
 		best.seen = b.successes
 	}
+	best.call = &call{}
 	b.countOut(best, 1)
 	b.inFlight[best] = struct{}{}
 	return best
@@ -262,6 +295,12 @@ func (b *emitQueue) countOut(e *Emission, n int) {
 	if e.failures > 0 {
 		b.retriesOut += n
 	}
+	b.countWork(e, n)
+}
+
+// countWork counts an emission that needs a worker (1), or no longer (-1).
+func (b *emitQueue) countWork(e *Emission, n int) {
+	b.classOf(e).working += n
 	if e.suspect() {
 		b.suspectsOut += n
 	}
@@ -270,13 +309,23 @@ func (b *emitQueue) countOut(e *Emission, n int) {
 	}
 }
 
+// countIdle counts a call that has become idle (1) or returns (-1). It is in flight still, and during an outage a probe.
+func (b *emitQueue) countIdle(e *Emission, n int) {
+	b.classOf(e).inFlight += int64(n) * idleOverhead
+	b.countWork(e, -n)
+}
+
 // hasCapacity tells whether the memory of an emission fits beside that of the emissions in flight. At most half of the workers may have
 // large emissions.
 func (b *emitQueue) hasCapacity(l *sizeClass, e *Emission) bool {
-	if b.store == nil || l.calls == 0 {
+	if l.calls == 0 {
 		return true
 	}
-	if l == &b.large && l.calls >= max(b.o.EmitConcurrency/2, 1) {
+	if b.store == nil {
+		// MaxBytes bounds the evidence; what is left is the calls themselves.
+		return int64(l.calls-l.working)*idleOverhead <= b.o.maxLoaded()
+	}
+	if l == &b.large && l.working >= max(b.o.EmitConcurrency/2, 1) {
 		return false
 	}
 	return l.inFlight+b.weight(e) <= b.o.maxLoaded()
@@ -318,6 +367,7 @@ func (b *emitQueue) arm(now int64) {
 // attempt calls the next component once. Evidence that is in the spool does not stay in memory between attempts. So while the store is
 // away, or fails for some large runs, the memory is free for the other emissions.
 func (b *emitQueue) attempt(ctx context.Context, e *Emission) (err error) {
+	workers := ctx
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -344,6 +394,8 @@ func (b *emitQueue) attempt(ctx context.Context, e *Emission) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, b.o.EmitTimeout)
 		defer cancel()
 	}
+	c := e.call
+	e.idle = func() { b.idle(workers, e, c) }
 	return b.o.Emit(ctx, e)
 }
 
@@ -352,8 +404,8 @@ type ownError struct{ error }
 
 func (e *ownError) Unwrap() error { return e.error }
 
-// finish counts the result of an attempt, and releases the emission or queues it again.
-func (b *emitQueue) finish(ctx context.Context, e *Emission, err error) {
+// finish counts the result of an attempt, and releases the emission or queues it again. It tells whether another worker runs in place of this one.
+func (b *emitQueue) finish(ctx context.Context, e *Emission, err error) (replaced bool) {
 	gone := true
 	switch {
 	case err == nil:
@@ -379,6 +431,11 @@ func (b *emitQueue) finish(ctx context.Context, e *Emission, err error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if e.call.idle {
+		replaced = true
+		b.countIdle(e, -1)
+	}
+	e.call = nil
 	b.countOut(e, -1)
 	delete(b.inFlight, e)
 	if gone {
@@ -394,6 +451,7 @@ func (b *emitQueue) finish(ctx context.Context, e *Emission, err error) {
 	}
 	// Several emissions may have waited for memory, for their share of the workers or for the end of an outage.
 	b.wake.Broadcast()
+	return replaced
 }
 
 // done removes an emission; the one that waits behind it is next. An empty emission was not passed on, so it is no success.

@@ -43,7 +43,7 @@ type Options struct {
 	// Park lets Shutdown leave open traces in the spool for the next start.
 	Park bool
 
-	// Emit passes an emission on; EmitConcurrency calls run at once. EmitTimeout ends the context of a call; 0 is no bound.
+	// Emit passes an emission on; EmitConcurrency calls work at once. Calls that are idle are bounded by the memory of their emissions. EmitTimeout ends the context of a call; 0 is no bound.
 	Emit            EmitFunc
 	EmitConcurrency int
 	EmitTimeout     time.Duration

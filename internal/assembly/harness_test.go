@@ -27,9 +27,14 @@ type downstream struct {
 	calls int
 	fail  func(call int, e *Emission) error
 	gate  chan struct{} // when not nil, every call waits here first
+	idle  bool          // and says that it only waits
 }
 
 func (d *downstream) emit(ctx context.Context, e *Emission) error {
+	if d.idle {
+		e.Idle()
+		e.Idle()
+	}
 	if d.gate != nil {
 		select {
 		case <-d.gate:

@@ -27,7 +27,7 @@ func TestNothingIsLostOverRestarts(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(seed, 4))
 				fails := rand.New(rand.NewPCG(seed, 5))
 				var up atomic.Bool
-				d := &downstream{fail: func(int, *Emission) error {
+				d := &downstream{idle: seed%2 == 1, fail: func(int, *Emission) error {
 					if !up.Load() && fails.IntN(3) == 0 {
 						return errStore
 					}

@@ -11,9 +11,9 @@ type sizeClass struct {
 	// retries are emissions whose last attempt failed, as all do during an outage. suspects failed while others succeeded, or were in flight
 	// when a process crashed.
 	retries, suspects retryHeap
-	// calls counts the emissions in flight, inFlight is their memory.
-	calls    int
-	inFlight int64
+	// calls counts the emissions in flight, inFlight is their memory. working are those that need a worker.
+	calls, working int
+	inFlight       int64
 }
 
 // fifo holds emissions that were never tried, in the order in which they came.

@@ -4,6 +4,7 @@
 package derive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 )
 
 // ReelWriter writes evidence and tapes into a deck of reels. It appends, and reads nothing of the deck: each delivery gives the tapes of its own evidence, and
-// readers unite what lies there of a trace. It is safe for concurrent use.
+// readers unite what lies there of a trace. What Deliver returns has no evidence. It is safe for concurrent use.
 type ReelWriter struct {
 	*Writer
 	rows *reel.Writer
@@ -54,18 +55,17 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 			return nil, nil, failure
 		}
 	}
-	without := &Derived{Generation: w.newGeneration(w.items(s), []string{own}, w.producer)}
 	if failure != nil || s.Placement.Refused {
-		derived = without
+		derived = &Derived{Generation: w.newGeneration(w.items(s), []string{own}, w.producer)}
 	}
 	rows := w.Rows(row, derived)
-	if err := w.rows.Add(ctx, rows); err != nil {
+	written = w.written(location, derived.Generation, derived.Tapes)
+	// Thousands of calls wait in Add. What they hold is the rows, which the writer counts.
+	s = &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Placement: s.Placement}
+	if err := w.rows.Add(ctx, rows, r.Idle); err != nil {
 		return nil, nil, fmt.Errorf("write trace %s: %w", r.TraceID, err)
 	}
-	if failure != nil || s.Placement.Refused {
-		return s, nil, failure
-	}
-	return s, w.written(location, derived.Generation, derived.Tapes), nil
+	return s, written, failure
 }
 
 // place decides where the evidence goes, from the evidence alone: what else the deck holds of the trace is for the reader to see.
@@ -119,7 +119,7 @@ func (w *Writer) Rows(common reel.Row, d *Derived) []reel.Row {
 		}
 		for _, f := range d.Runs[i].Files {
 			if f.Name == tape.TapeFile {
-				row.Tape = f.Body
+				row.Tape = bytes.Clone(f.Body) // without the room that the buffer has left: thousands of rows wait, and their sizes are counted
 			} else {
 				row.Files = append(row.Files, f.Name)
 			}

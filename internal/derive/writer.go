@@ -149,6 +149,8 @@ type Request struct {
 	// First says that nothing of the trace was passed on before, as far as the sender knows. It saves looking into the deck beforehand; an
 	// error in it costs work and changes nothing that is written.
 	First bool
+	// Idle, if there is one, is called when nothing is left to do but to wait for other traces, with which this one shares an object.
+	Idle func()
 }
 
 // Written describes one tape.

@@ -4,18 +4,20 @@
 package reel
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
+	parquetzstd "github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 )
@@ -44,17 +46,34 @@ var idColumns = []string{"trace_id", "conversation_id", "invocation_id", "correl
 // wideColumns hold content. They have no dictionary and no bounds in the index: an index may be kept outside the deck.
 var wideColumns = []string{"evidence", "tape"}
 
+// compression is zstd by one encoder. Those of the library keep a window of 8 MB for each CPU, and leave text without repetitions as it is, such as base64.
+type compression struct{ parquetzstd.Codec }
+
+var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithAllLitEntropyCompression(true))
+})
+
+// Encode implements compress.Codec.
+func (*compression) Encode(dst, src []byte) ([]byte, error) {
+	e, err := encoder()
+	if err != nil {
+		return nil, err
+	}
+	return e.EncodeAll(src, dst[:0]), nil
+}
+
 var schema = parquet.SchemaOf(Row{})
 
-func newParquet(out *bytes.Buffer) *parquet.GenericWriter[Row] {
+func newParquet(out io.Writer) *parquet.GenericWriter[Row] {
 	options := []parquet.WriterOption{
 		schema,
 		parquet.CreatedBy("tapedeck", "reel "+Format, ""),
 		parquet.KeyValueMetadata(formatKey, Format),
-		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+		parquet.Compression(&compression{}),
 		parquet.DefaultEncoding(&parquet.Plain), // of what has no dictionary: the reader takes these two encodings and no other
 		parquet.DataPageVersion(2),
 		parquet.PageBufferSize(pageBytes),
+		parquet.DataPageStatistics(false), // the bounds in the headers of pages, uncompressed, several times, and of content too; the index has what is needed
 		parquet.DeferBloomFiltersWithBuffers(parquet.NewBufferPool()),
 		parquet.SkipPageBounds("user_message"),
 	}
@@ -70,14 +89,17 @@ func newParquet(out *bytes.Buffer) *parquet.GenericWriter[Row] {
 
 // Encoder writes one reel, row by row, in the order of compare. It holds the reel, and a row group of it before compression.
 type Encoder struct {
-	out  bytes.Buffer
-	w    *parquet.GenericWriter[Row]
-	held int64 // bytes of the open row group
-	rows int
+	out   chunks
+	w     *parquet.GenericWriter[Row]
+	group int64 // bound on the bytes of a row group
+	held  int64 // bytes of the open one
+	rows  int
 }
 
-func newEncoder() *Encoder {
-	e := &Encoder{}
+func newEncoder() *Encoder { return newEncoderOf(groupBytes) }
+
+func newEncoderOf(group int64) *Encoder {
+	e := &Encoder{group: group}
 	e.w = newParquet(&e.out)
 	return e
 }
@@ -88,7 +110,7 @@ func (e *Encoder) add(row Row) error {
 		return err
 	}
 	row.EvidenceBytes, row.TapeBytes = int64(len(row.Evidence)), int64(len(row.Tape))
-	if e.held > 0 && e.held+row.size() > groupBytes {
+	if e.held > 0 && e.held+row.size() > e.group {
 		if err := e.w.Flush(); err != nil {
 			return fmt.Errorf("write row group: %w", err)
 		}
@@ -103,26 +125,76 @@ func (e *Encoder) add(row Row) error {
 }
 
 // size is about what the reel has so far. Content is taken to halve.
-func (e *Encoder) size() int64 { return int64(e.out.Len()) + e.held/2 }
+func (e *Encoder) size() int64 { return e.out.size() + e.held/2 }
+
+// end writes what a reel ends with.
+func (e *Encoder) end() error {
+	if err := e.w.Close(); err != nil {
+		return fmt.Errorf("write reel: %w", err)
+	}
+	e.w = nil // its buffers
+	return nil
+}
 
 // close returns the reel.
 func (e *Encoder) close() ([]byte, error) {
-	if err := e.w.Close(); err != nil {
-		return nil, fmt.Errorf("write reel: %w", err)
+	if err := e.end(); err != nil {
+		return nil, err
 	}
-	return e.out.Bytes(), nil
+	return e.out.join(), nil
 }
 
 // Encode writes rows as one reel, in the order of trace ids. It sorts rows in place. Evidence that an earlier row of the same trace and part has is to be left out.
 func Encode(rows []Row) ([]byte, error) {
-	slices.SortStableFunc(rows, func(a, b Row) int { return a.compare(&b.Meta) })
 	e := newEncoder()
-	for i := range rows {
-		if err := e.add(rows[i]); err != nil {
-			return nil, err
-		}
+	if err := e.addAll(rows); err != nil {
+		return nil, err
 	}
 	return e.close()
+}
+
+func (e *Encoder) addAll(rows []Row) error {
+	slices.SortStableFunc(rows, func(a, b Row) int { return a.compare(&b.Meta) })
+	for i := range rows {
+		if err := e.add(rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunks are what has been written, in pieces: a buffer that grows would hold everything twice, and the copy again as much.
+type chunks [][]byte
+
+const chunkBytes = 1 << 20
+
+func (c *chunks) Write(p []byte) (n int, err error) {
+	for n = len(p); len(p) > 0; {
+		last := len(*c) - 1
+		if last < 0 || len((*c)[last]) == cap((*c)[last]) {
+			*c = append(*c, make([]byte, 0, max(chunkBytes, len(p))))
+			last++
+		}
+		at := &(*c)[last]
+		k := min(cap(*at)-len(*at), len(p))
+		*at = append(*at, p[:k]...)
+		p = p[k:]
+	}
+	return n, nil
+}
+
+func (c *chunks) size() (n int64) {
+	for _, b := range *c {
+		n += int64(len(b))
+	}
+	return n
+}
+
+// join empties the chunks.
+func (c *chunks) join() []byte {
+	all := slices.Concat(*c...)
+	*c = nil
+	return all
 }
 
 // compare is the order of the rows in a reel.

@@ -20,6 +20,7 @@ import (
 // Limits say when a Writer writes what it has.
 type Limits struct {
 	// MaxBytes bounds the content that is held in memory, before compression. A reel closes at half of it: one half is gathered while the other is written.
+	// Encoding takes as much again at most, and 32 MiB for its buffers where MaxBytes is less than 96 MiB.
 	MaxBytes int64 `mapstructure:"max_bytes"`
 	// MaxRuns closes a reel that holds so many traces.
 	MaxRuns int `mapstructure:"max_runs"`
@@ -55,6 +56,8 @@ type Writer struct {
 	mu       sync.Mutex
 	batch    *batch // that takes rows; nil if none is begun
 	flushing sync.WaitGroup
+
+	encoding sync.Mutex // one reel at a time: its pages and its bytes are memory beside room
 }
 
 // batch is what is written together.
@@ -70,8 +73,10 @@ type batch struct {
 
 // pending is the rows of one call of Add.
 type pending struct {
-	rows []Row
-	done chan error
+	area, tenant string
+	rows         []Row // until they are encoded
+	weight       int64 // of them, in Writer.room
+	done         chan error
 }
 
 // NewWriter returns a writer of a deck of reels.
@@ -79,8 +84,9 @@ func NewWriter(d *deck.Deck, l Limits) *Writer {
 	return &Writer{deck: d, limits: l, room: semaphore.NewWeighted(l.MaxBytes)}
 }
 
-// Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows alone, unless it is one of the store.
-func (w *Writer) Add(ctx context.Context, rows []Row) error {
+// Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows alone, unless it is one of the store. It calls idle
+// (which may be nil) when nothing is left to do for these rows but to wait.
+func (w *Writer) Add(ctx context.Context, rows []Row, idle func()) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -104,9 +110,12 @@ func (w *Writer) Add(ctx context.Context, rows []Row) error {
 			return fmt.Errorf("wait for memory: %w", err)
 		}
 	}
-	p := &pending{rows, make(chan error, 1)}
-	b := w.join(p, size, weight)
+	p := &pending{rows[0].Area, rows[0].Tenant, rows, weight, make(chan error, 1)}
+	b := w.join(p)
 	defer w.leave(b)
+	if idle != nil {
+		idle()
+	}
 	select {
 	case err := <-p.done:
 		return err
@@ -116,7 +125,7 @@ func (w *Writer) Add(ctx context.Context, rows []Row) error {
 }
 
 // join puts rows into the batch.
-func (w *Writer) join(p *pending, size, weight int64) *batch {
+func (w *Writer) join(p *pending) *batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	b := w.batch
@@ -132,7 +141,7 @@ func (w *Writer) join(p *pending, size, weight int64) *batch {
 		w.batch = b
 	}
 	b.traces = append(b.traces, p)
-	b.bytes += weight
+	b.bytes += p.weight
 	b.waiting++
 	if b.bytes >= w.limits.MaxBytes/2 || len(b.traces) >= w.limits.MaxRuns {
 		w.close(b)
@@ -160,7 +169,6 @@ func (w *Writer) close(b *batch) {
 	b.still.Stop()
 	w.flushing.Go(func() {
 		defer b.cancel()
-		defer w.room.Release(b.bytes)
 		w.write(b)
 	})
 }
@@ -182,37 +190,70 @@ func (w *Writer) Close() {
 
 // write writes a batch: a reel for each area and tenant.
 func (w *Writer) write(b *batch) {
-	where := func(p *pending) (string, string) { return p.rows[0].Area, p.rows[0].Tenant }
 	slices.SortStableFunc(b.traces, func(x, y *pending) int {
-		a, s := where(x)
-		c, t := where(y)
-		return cmp.Or(cmp.Compare(a, c), cmp.Compare(s, t))
+		return cmp.Or(cmp.Compare(x.area, y.area), cmp.Compare(x.tenant, y.tenant))
 	})
 	err := w.deck.Begin(b.ctx)
 	for len(b.traces) > 0 {
-		area, tenant := where(b.traces[0])
-		n := slices.IndexFunc(b.traces, func(p *pending) bool { a, t := where(p); return a != area || t != tenant })
+		first := b.traces[0]
+		n := slices.IndexFunc(b.traces, func(p *pending) bool { return p.area != first.area || p.tenant != first.tenant })
 		if n < 0 {
 			n = len(b.traces)
 		}
 		group := b.traces[:n]
 		b.traces = b.traces[n:]
 		if err != nil {
-			answer(group, err)
+			w.answer(group, weightOf(group), err)
 			continue
 		}
-		w.writeGroup(b.ctx, deck.Area(area), tenant, group)
+		w.writeGroup(b.ctx, group)
 	}
 }
 
-func answer(group []*pending, err error) {
+func weightOf(group []*pending) (weight int64) {
+	for _, p := range group {
+		weight += p.weight
+	}
+	return weight
+}
+
+// answer ends the calls of a group, of which so much is held still.
+func (w *Writer) answer(group []*pending, held int64, err error) {
+	w.room.Release(held)
 	for _, p := range group {
 		p.done <- err
 	}
 }
 
 // writeGroup writes one reel. If it cannot be made, each trace is tried alone: one that breaks the encoder fails by itself.
-func (w *Writer) writeGroup(ctx context.Context, area deck.Area, tenant string, group []*pending) {
+func (w *Writer) writeGroup(ctx context.Context, group []*pending) {
+	encoder, err := w.encode(group)
+	if err != nil && len(group) > 1 {
+		for i := range group {
+			w.writeGroup(ctx, group[i:i+1])
+		}
+		return
+	}
+	held := weightOf(group)
+	if err == nil {
+		// From here on the bytes of the reel stand for the rows. What waits for room need not wait for the store.
+		for _, p := range group {
+			p.rows = nil
+		}
+		body := encoder.out.join()
+		if spare := held - int64(len(body)); spare > 0 {
+			w.room.Release(spare)
+			held -= spare
+		}
+		_, err = Put(ctx, w.deck, NameOf(deck.Area(group[0].area), group[0].tenant, time.Now(), 0, body), body)
+	}
+	w.answer(group, held, err)
+}
+
+// encode makes one reel of the rows of a group.
+func (w *Writer) encode(group []*pending) (*Encoder, error) {
+	w.encoding.Lock()
+	defer w.encoding.Unlock()
 	rows := 0
 	for _, p := range group {
 		rows += len(p.rows)
@@ -221,26 +262,20 @@ func (w *Writer) writeGroup(ctx context.Context, area deck.Area, tenant string, 
 	for _, p := range group {
 		all = append(all, p.rows...)
 	}
-	body, err := encodeSafely(all)
-	if err != nil && len(group) > 1 {
-		for i := range group {
-			w.writeGroup(ctx, area, tenant, group[i:i+1])
-		}
-		return
-	}
-	if err == nil {
-		_, err = Put(ctx, w.deck, NameOf(area, tenant, time.Now(), 0, body), body)
-	}
-	answer(group, err)
+	return encodeSafely(all, min(groupBytes, w.limits.MaxBytes/16))
 }
 
-func encodeSafely(rows []Row) (body []byte, err error) {
+func encodeSafely(rows []Row, groupBytes int64) (_ *Encoder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("a defect of this program: these rows break the encoder: %v", p)
 		}
 	}()
-	return Encode(rows)
+	e := newEncoderOf(groupBytes)
+	if err := e.addAll(rows); err != nil {
+		return nil, err
+	}
+	return e, e.end()
 }
 
 // Put writes a reel.

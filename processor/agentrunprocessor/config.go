@@ -89,7 +89,7 @@ type Config struct {
 	// Spool makes evidence durable before it is acknowledged.
 	Spool SpoolConfig `mapstructure:"spool"`
 
-	// EmitConcurrency is how many traces may be in flight to the next component at once.
+	// EmitConcurrency is how many traces the next component may work on at once. Those that only wait in it do not count.
 	EmitConcurrency int `mapstructure:"emit_concurrency"`
 	// EmitTimeout bounds one call of the next component. Without it, a component that retries by itself would take one of EmitConcurrency for
 	// as long as it fails.

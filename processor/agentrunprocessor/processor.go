@@ -221,7 +221,7 @@ func (p *agentRun) emit(ctx context.Context, e *assembly.Emission) error {
 		td = ptrace.NewTraces()
 		e.Traces.CopyTo(td)
 	}
-	if err := p.next.ConsumeTraces(ctx, td); err != nil {
+	if err := p.next.ConsumeTraces(handover.OnIdle(ctx, e.Idle), td); err != nil {
 		return err
 	}
 	if !e.Complete {

@@ -53,11 +53,6 @@ func (s *store) PutNew(ctx context.Context, key string, body []byte, contentType
 	// some services ignore it there.
 	opts.DisableMultipart = true
 	opts.SetMatchETagExcept("*")
-	if len(body) > lookFirst {
-		if exists, err := s.exists(ctx, key); exists || err != nil {
-			return false, err
-		}
-	}
 	for attempt := 1; ; attempt++ {
 		_, err := s.core.Client.PutObject(ctx, s.bucket, key, bytes.NewReader(body), int64(len(body)), opts)
 		if err == nil {
@@ -99,10 +94,6 @@ func (s *store) PutNew(ctx context.Context, key string, body []byte, contentType
 }
 
 var errHalfWritten = errors.New("the service refuses the name as taken and does not have the object")
-
-// lookFirst is the size from which it pays to ask whether an object exists before
-// its body is sent. The condition on the write decides all the same.
-const lookFirst = 1 << 20
 
 func (s *store) exists(ctx context.Context, key string) (bool, error) {
 	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})

@@ -1,0 +1,125 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reel
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+)
+
+// sink is a store that takes everything and keeps nothing.
+type sink struct {
+	deck.Store
+	puts chan<- int
+}
+
+func (s *sink) PutNew(ctx context.Context, key string, body []byte, contentType string) (bool, error) {
+	if _, ok := ParseName(key); !ok {
+		return s.Store.PutNew(ctx, key, body, contentType)
+	}
+	s.puts <- len(body)
+	return true, nil
+}
+
+// randomRow is a row whose content does not get smaller.
+func randomRow(n, size int) Row {
+	random := rand.NewChaCha8([32]byte{byte(n), byte(n >> 8)})
+	row := rowOf(rand.New(rand.NewPCG(1, uint64(n))), n)
+	row.TraceID = hexOf(n, 32)
+	row.RunID = row.TraceID + "-" + row.RootSpanID
+	row.Evidence, row.Tape = make([]byte, size/2), make([]byte, size/2)
+	_, _ = random.Read(row.Evidence)
+	_, _ = random.Read(row.Tape)
+	return row
+}
+
+// TestMemoryOfAWriter: rows that wait, the reel that is encoded and those that are sent are twice MaxBytes at most.
+func TestMemoryOfAWriter(t *testing.T) {
+	const maxBytes, size, all = 96 << 20, 128 << 10, 2000
+	mem.Drop("writer-memory")
+	store, err := deck.OpenStore(t.Context(), "mem://writer-memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decktest.MakeDeck(t, store, deck.LayoutReels)
+	puts := make(chan int)
+	d, err := deck.New(t.Context(), &sink{store, puts}, "mem://writer-memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := DefaultLimits
+	limits.MaxBytes = maxBytes
+	w := NewWriter(d, limits)
+	before := alive()
+	var producers sync.WaitGroup
+	producers.Go(func() {
+		workers := make(chan struct{}, 4)
+		for n := range all {
+			workers <- struct{}{}
+			producers.Go(func() {
+				if err := w.Add(t.Context(), []Row{randomRow(n, size)}, func() { <-workers }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
+	done := make(chan struct{})
+	go func() {
+		producers.Wait()
+		w.Close()
+		close(done)
+	}()
+	var most, written int64
+	for over := false; !over; {
+		select {
+		case n := <-puts: // the store is slower than everything else
+			written += int64(n)
+		case <-done:
+			over = true
+		default:
+		}
+		most = max(most, alive()-before)
+	}
+	if content := int64(all * size); written < content*9/10 || written > content*11/10 {
+		t.Errorf("%d MB became %d MB", content>>20, written>>20)
+	}
+	if most < maxBytes || most > 2*maxBytes {
+		t.Errorf("%d MB of memory, max_bytes are %d MB", most>>20, maxBytes>>20)
+	}
+	t.Logf("%.2f of max_bytes", float64(most)/maxBytes)
+}
+
+// alive is what a collection of garbage leaves on the heap.
+func alive() int64 {
+	runtime.GC()
+	runtime.GC() // what was made while the first one went on counts as alive there
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+// TestContentIsStoredOnce: not in bounds, in no header, in no index.
+func TestContentIsStoredOnce(t *testing.T) {
+	rows := []Row{randomRow(1, 64<<10)}
+	rows[0].UserMessage = "where is my parcel, said the customer"
+	content := [][]byte{rows[0].Evidence[:64], rows[0].Tape[:64], []byte(rows[0].UserMessage)}
+	body := encode(t, rows)
+	for i, text := range content {
+		if n := bytes.Count(body, text); n > 1 {
+			t.Errorf("content %d stands in the reel %d times", i, n)
+		}
+	}
+	if len(body) > 64<<10+16<<10 {
+		t.Errorf("64 KB became %d bytes", len(body))
+	}
+}
