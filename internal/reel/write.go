@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -49,17 +48,21 @@ var wideColumns = []string{"evidence", "tape"}
 // compression is zstd by one encoder. Those of the library keep a window of 8 MB for each CPU, and leave text without repetitions as it is, such as base64.
 type compression struct{ parquetzstd.Codec }
 
-var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithAllLitEntropyCompression(true))
-})
+var encoder = newZstd()
+
+func newZstd() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
+		zstd.WithAllLitEntropyCompression(true))
+	if err != nil {
+		panic(err) // of these options
+	}
+	e.EncodeAll(nil, nil) // makes what is made with the first call
+	return e
+}
 
 // Encode implements compress.Codec.
 func (*compression) Encode(dst, src []byte) ([]byte, error) {
-	e, err := encoder()
-	if err != nil {
-		return nil, err
-	}
-	return e.EncodeAll(src, dst[:0]), nil
+	return encoder.EncodeAll(src, dst[:0]), nil
 }
 
 var schema = parquet.SchemaOf(Row{})
