@@ -81,8 +81,8 @@ func TestTracesOfManyCallsShareReels(t *testing.T) {
 		}
 		require.Equal(t, 1, reels)
 		r.stop(t)
-		require.Len(t, runsOf(t, "mem://reels-calls"), all-1)
 	})
+	require.Len(t, runsOf(t, "mem://reels-calls"), all-1)
 }
 
 // sink is a store that takes reels and keeps nothing of them.
