@@ -24,6 +24,9 @@ import (
 
 func TestMain(m *testing.M) {
 	lockdown.Main() // as the program itself, called by itself
+	if mode := os.Getenv(candidateVariable); mode != "" {
+		os.Exit(runCandidate(mode))
+	}
 	if mode := os.Getenv(agentVariable); mode != "" {
 		if err := runAgent(mode); err != nil {
 			fmt.Fprintln(os.Stderr, err)

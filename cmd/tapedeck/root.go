@@ -56,6 +56,8 @@ func newRoot() *cobra.Command {
 		newDerive(),
 		newDiff(),
 		newDoctor(),
+		newExecCheck(),
+		newExperiment(),
 		newExport(),
 		newGC(),
 		newImport(),

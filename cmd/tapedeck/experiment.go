@@ -1,0 +1,390 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/internal/experiment"
+	"github.com/tapedeck/tapedeck/internal/experiment/contract"
+	"github.com/tapedeck/tapedeck/internal/experiment/runner"
+	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// experimentFlags say what is replayed and how it is judged.
+type experimentFlags struct {
+	redactionFlags
+	match                     matchFlags
+	failures, baseline        []string
+	limitFailures, limitBase  int
+	area, tenant              string
+	changes                   []string
+	runner, policy, override  string
+	scorers                   []string
+	timeout, scoreTime        time.Duration
+	workers, maxRuns          int
+	maxTime                   time.Duration
+	shard, state              string
+	reports                   reportFlags
+	epsilon, improve, regress float64
+	quiet                     bool
+	regression                bool
+	decision                  statistics.Policy
+}
+
+// reportFlags say where a report goes.
+type reportFlags struct {
+	asJSON          bool
+	markdown, junit string
+}
+
+func (f *reportFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the report as JSON; else it is Markdown")
+	cmd.Flags().StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
+	cmd.Flags().StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
+}
+
+// write writes a report, and returns the verdict as the end of the command.
+func (f *reportFlags) write(stdout io.Writer, r *experiment.Report) error {
+	var markdown, junit bytes.Buffer
+	if err := errors.Join(r.Markdown(&markdown), r.JUnit(&junit)); err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name string
+		body []byte
+	}{{f.markdown, markdown.Bytes()}, {f.junit, junit.Bytes()}} {
+		if file.name != "" {
+			if err := os.WriteFile(file.name, file.body, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	var err error
+	if f.asJSON {
+		err = writeJSON(stdout, r)
+	} else {
+		_, err = stdout.Write(markdown.Bytes())
+	}
+	if code := r.State.ExitCode(); err == nil && code != exitOK {
+		err = &exitError{code: code}
+	}
+	return err
+}
+
+func newExperiment() *cobra.Command {
+	var f experimentFlags
+	cmd := &cobra.Command{
+		Use:   "experiment DECK --runner RUNNER",
+		Short: "Replay many runs through a changed agent, and judge what it mends and breaks",
+		Long: `Replay runs of a deck through a runner, score the recorded and the new answers,
+and judge.
+
+Two cohorts: --failures are runs that should become better, --baseline runs that
+must not become worse. Both are COLUMN=VALUE, as --is of ls, and all of them hold
+at once. The runner is a program that speaks whatifd-exec/1 (exec:COMMAND) or a
+function in Python (python:MODULE:ATTR); see exec-check. Its tool calls are answered from the
+tape of the run; a call without a recorded answer makes the run one that was not
+replayed. The candidate is told of the change: --change system_prompt=@FILE,
+--change model=NAME, --change overrides.KEY=JSON.
+
+With --state the outcomes are kept as they come: the same command goes on where
+it was stopped. --shard i/n replays a part, and "experiment merge" reports on all.
+
+The exit code is 0 for ship, 1 for don't ship, 2 for inconclusive, and for an
+experiment that could not be run.`,
+		Example: `  tapedeck experiment ./deck --failures status=error --baseline status=ok \
+    --runner "exec:node agent.js" --change system_prompt=@new.txt --scorer "exec:./check.sh" --state ./exp`,
+		Args: needOneDeck,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.failures, "failures", []string{"status=error"}, "COLUMN=VALUE of runs that should become better (repeatable)")
+	flags.StringArrayVar(&f.baseline, "baseline", []string{"status=ok"}, "COLUMN=VALUE of runs that must not become worse (repeatable)")
+	flags.BoolVar(&f.regression, "regression-check", false, "ask only whether the baseline becomes worse")
+	flags.IntVar(&f.limitFailures, "limit-failures", 0, "take so many failures, drawn by the digest of their names; 0 is all")
+	flags.IntVar(&f.limitBase, "limit-baseline", 0, "take so many runs of the baseline; 0 is all")
+	flags.StringVar(&f.tenant, "tenant", "", "only the runs of this tenant")
+	flags.StringVar(&f.area, "area", "runs", "runs, joined, replays or undecided")
+	flags.StringVar(&f.runner, "runner", "", "the candidate: exec:COMMAND or python:MODULE:ATTR")
+	flags.StringArrayVar(&f.changes, "change", nil, "system_prompt=TEXT or @FILE, model=NAME, overrides.KEY=JSON (repeatable)")
+	flags.StringVar(&f.policy, "tool-policy", string(contract.UseOriginal), "use-original; live: a call without a recorded answer is left to the runner; mock: with --override, as use-original")
+	flags.StringVar(&f.override, "override", "", "an oracle file laid over the recorded answers")
+	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, semantic, tools or exec:COMMAND (repeatable); the first decides")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long the runner may take for one run")
+	flags.DurationVar(&f.scoreTime, "score-timeout", time.Minute, "how long a scorer may take")
+	flags.IntVar(&f.workers, "workers", 2, "runners at work at the same time")
+	flags.IntVar(&f.maxRuns, "max-runs", 0, "replay so many runs by this call at most")
+	flags.DurationVar(&f.maxTime, "max-time", 0, "begin no run after this long")
+	flags.StringVar(&f.shard, "shard", "", "i/n: replay this part of the runs")
+	flags.StringVar(&f.state, "state", "", "keep plan and outcomes in this folder, and go on from there")
+	flags.Float64Var(&f.epsilon, "epsilon", statistics.DefaultPolicy.Epsilon, "a smaller delta is no change")
+	flags.Float64Var(&f.improve, "min-improvement", statistics.DefaultPolicy.MinImprovement, "share of failures that have to become better")
+	flags.Float64Var(&f.regress, "max-regression", statistics.DefaultPolicy.MaxRegression, "share of the baseline that may become worse")
+	flags.BoolVar(&f.quiet, "quiet", false, "no line per run on stderr")
+	f.reports.add(cmd)
+	f.match.add(cmd)
+	f.redactionFlags.add(cmd)
+	_ = flags.MarkHidden("allow-key-change") // nothing is stored in a deck
+	_ = flags.MarkHidden("no-gate")
+	cmd.AddCommand(newExperimentMerge())
+	return cmd
+}
+
+func newExperimentMerge() *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use:   "merge FOLDER…",
+		Short: "Report on an experiment whose parts lie in several folders",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("experiment merge needs a folder; see %s --help", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, journal, err := experiment.Merge(args)
+			if err != nil {
+				return err
+			}
+			r, err := experiment.NewReport(plan, journal)
+			if err != nil {
+				return err
+			}
+			return f.write(cmd.OutOrStdout(), r)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// check reads the flags that need no deck.
+func (f *experimentFlags) check(plan *experiment.Plan) (scorers []experiment.Scorer, err error) {
+	plan.Shape = statistics.FailureRescue
+	if f.regression {
+		plan.Shape = statistics.RegressionCheck
+	}
+	plan.Runner, plan.Policy, plan.Bootstrap, plan.Decision = f.runner, contract.Policy(f.policy), statistics.DefaultBootstrap, statistics.DefaultPolicy
+	plan.Decision.Epsilon, plan.Decision.MinImprovement, plan.Decision.MaxRegression = f.epsilon, f.improve, f.regress
+	switch {
+	case f.runner == "":
+		return nil, errors.New("--runner is missing")
+	case !slices.Contains([]contract.Policy{contract.UseOriginal, contract.Live, contract.Mock}, plan.Policy):
+		return nil, fmt.Errorf("--tool-policy must be use-original, live or mock, not %q", f.policy)
+	case plan.Policy == contract.Mock && f.override == "":
+		return nil, errors.New("--tool-policy mock needs --override")
+	case f.workers < 1 || f.maxRuns < 0 || f.limitFailures < 0 || f.limitBase < 0:
+		return nil, errors.New("--workers must be positive, and --max-runs and the limits not negative")
+	case f.timeout <= 0 || f.scoreTime <= 0 || f.maxTime < 0:
+		return nil, errors.New("--timeout and --score-timeout must be positive, and --max-time not negative")
+	case !(f.epsilon >= 0 && f.epsilon < 1) || !(f.improve >= 0 && f.improve <= 1) || !(f.regress >= 0 && f.regress <= 1):
+		return nil, errors.New("--epsilon, --min-improvement and --max-regression must be between 0 and 1")
+	}
+	if len(f.scorers) == 0 {
+		if !f.regression {
+			return nil, errors.New("--scorer is missing: what makes an answer better has to be said, as exec:COMMAND")
+		}
+		f.scorers = []string{"exact"}
+	}
+	for _, name := range f.scorers {
+		s, err := experiment.ParseScorer(name, f.scoreTime)
+		if err != nil {
+			return nil, fmt.Errorf("--scorer: %w", err)
+		}
+		scorers = append(scorers, s)
+	}
+	if scorers[0].Compares && !f.regression {
+		return nil, fmt.Errorf("--scorer %s says how alike answers are, so no failure could become better: use it with --regression-check, or behind a scorer that decides", f.scorers[0])
+	}
+	plan.Scorers = f.scorers
+	plan.Change, err = parseChanges(f.changes)
+	return scorers, err
+}
+
+func parseChanges(changes []string) (c experiment.Change, err error) {
+	for _, text := range changes {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return c, fmt.Errorf("--change %q: want NAME=VALUE", text)
+		}
+		if file, isFile := strings.CutPrefix(value, "@"); isFile && name == "system_prompt" {
+			body, err := readBounded(file, maxPrompt)
+			if err == nil && len(body) > maxPrompt {
+				err = fmt.Errorf("it has more than %d bytes", maxPrompt)
+			}
+			if err != nil {
+				return c, fmt.Errorf("--change system_prompt: %w", err)
+			}
+			value = string(body)
+		}
+		key, isOverride := strings.CutPrefix(name, "overrides.")
+		switch {
+		case name == "system_prompt":
+			c.SystemPrompt = &value
+		case name == "model":
+			c.Model = &value
+		case isOverride && key != "":
+			var v any
+			if err := json.Unmarshal([]byte(value), &v); err != nil {
+				return c, fmt.Errorf("--change %s: %w", name, err)
+			}
+			if c.Overrides == nil {
+				c.Overrides = map[string]any{}
+			}
+			c.Overrides[key] = v
+		default:
+			return c, fmt.Errorf("--change %q: want system_prompt, model or overrides.KEY", name)
+		}
+	}
+	return c, nil
+}
+
+const maxPrompt = 1 << 20 // bytes
+
+func (f *experimentFlags) run(ctx context.Context, address string, stdout, stderr io.Writer) (err error) {
+	plan := &experiment.Plan{}
+	scorers, err := f.check(plan)
+	if err != nil {
+		return err
+	}
+	config, err := runner.Parse(f.runner)
+	if err != nil {
+		return err
+	}
+	config.Policy, config.ReplayTimeout = plan.Policy, f.timeout
+	shard, err := experiment.ParseShard(f.shard)
+	if err != nil {
+		return fmt.Errorf("--shard: %w", err)
+	}
+	if f.shard != "" && f.state == "" {
+		return errors.New("--shard needs --state: experiment merge reads it")
+	}
+	options, err := f.match.options()
+	if err != nil {
+		return err
+	}
+	var override []oracle.Entry
+	if f.override != "" {
+		if override, plan.Override, err = readOverride(f.override); err != nil {
+			return fmt.Errorf("--override: %w", err)
+		}
+	}
+	redactor, err := f.open(stderr)
+	if err != nil {
+		return err
+	}
+	if err := f.choose(ctx, address, plan, stderr); err != nil {
+		return err
+	}
+	if err := plan.Seal(); err != nil {
+		return err
+	}
+	journal, err := experiment.OpenJournal(f.state, plan)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	finder := replay.Finder{Limit: 1, Warn: func(string, ...any) {}}
+	x := &experiment.Experiment{
+		Plan: plan, Journal: journal, Runner: config, Scorers: scorers, Shard: shard, Workers: f.workers, MaxRuns: f.maxRuns, MaxTime: f.maxTime, Oracle: options, Override: override,
+		Open: func(ctx context.Context, c *experiment.Case) (*tape.Tape, error) {
+			t, _, err := finder.OpenOne(ctx, c.Ref)
+			if err == nil && t.TapeID != c.TapeID {
+				err = fmt.Errorf("the tape is %s now, the plan was made of %s", t.TapeID, c.TapeID)
+			}
+			return t, err
+		},
+		Redact: func(text string) string {
+			if redactor == nil {
+				return text
+			}
+			return redactor.String("", text, nil)
+		},
+		Progress: func(done, of int, c *experiment.Case, o *experiment.Outcome) {
+			if !f.quiet {
+				say(stderr, "%d of %d: %s (%s): %s", done, of, c.RunID, c.Cohort, o.Line())
+			}
+		},
+	}
+	summary, err := x.Run(ctx)
+	if err != nil {
+		if summary.Log != "" {
+			say(stderr, "the runner wrote: %s", summary.Log)
+		}
+		return err
+	}
+	if !f.quiet {
+		say(stderr, "replayed %d runs now, %d are left; the runner was started again %d times", summary.Replayed, summary.Left, summary.Restarts)
+	}
+	r, err := experiment.NewReport(plan, journal)
+	if err != nil {
+		return err
+	}
+	return f.reports.write(stdout, r)
+}
+
+// readOverride reads an oracle file, and its digest.
+func readOverride(file string) ([]oracle.Entry, string, error) {
+	data, err := readBounded(file, tape.MaxBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	entries, err := oracle.Read(data)
+	return entries, tape.FileDigest(data), err
+}
+
+// choose fills the plan with the runs of the deck that the rules take.
+func (f *experimentFlags) choose(ctx context.Context, address string, plan *experiment.Plan, stderr io.Writer) (err error) {
+	d, err := replay.OpenDeck(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	cohorts := []struct {
+		name  string
+		rules []string
+		limit int
+	}{{statistics.Failure, f.failures, f.limitFailures}, {statistics.Baseline, f.baseline, f.limitBase}}
+	if f.regression {
+		cohorts = cohorts[1:]
+	}
+	for _, c := range cohorts {
+		filter := runFilter{named: map[string]*string{"tenant": &f.tenant}, now: time.Now, area: f.area, is: c.rules}
+		if err := filter.check(); err != nil {
+			return fmt.Errorf("--%s: %w", c.name, err)
+		}
+		var cases []experiment.Case
+		failed := 0
+		for r, err := range filter.runs(ctx, d, stderr, &failed) {
+			if err != nil {
+				return err
+			}
+			cases = append(cases, experiment.Case{Cohort: c.name, RunID: r.RunID, Tenant: r.Tenant, TapeID: r.TapeID, Ref: r.Ref.URL})
+		}
+		if failed > 0 {
+			return fmt.Errorf("%d traces of the deck cannot be read, so who is in the experiment is not known", failed)
+		}
+		plan.Cohorts = append(plan.Cohorts, experiment.Selection{Cohort: c.name, Rule: strings.Join(c.rules, " and "), Matched: len(cases), Limit: c.limit})
+		plan.Cases = append(plan.Cases, experiment.Sample(cases, c.limit)...)
+	}
+	slices.SortFunc(plan.Cohorts, func(a, b experiment.Selection) int { return cmp.Compare(a.Cohort, b.Cohort) })
+	return nil
+}

@@ -1,0 +1,200 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/experiment/contract"
+	"github.com/tapedeck/tapedeck/internal/experiment/runner"
+	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+)
+
+// Scorer gives the recorded and the replayed answer of a run a number from 0 to 1 each.
+type Scorer struct {
+	Name string
+	// Compares is set for a scorer that says how alike the two are: the recorded answer then has 1, and no run can become better.
+	Compares bool
+	score    func(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error)
+}
+
+// maxScore bounds what a command says, in bytes.
+const maxScore = 1 << 20
+
+// ParseScorer reads the name of a scorer: exact, semantic, tools, or exec:COMMAND.
+func ParseScorer(name string, timeout time.Duration) (Scorer, error) {
+	like := func(of func(c *contract.ScoreCase) float64) Scorer {
+		return Scorer{name, true, func(_ context.Context, c contract.ScoreCase) (float64, float64, error) { return 1, of(&c), nil }}
+	}
+	switch {
+	case name == "exact":
+		return like(func(c *contract.ScoreCase) float64 {
+			if c.Original.Text == c.Replayed.Text {
+				return 1
+			}
+			return 0
+		}), nil
+	case name == "semantic":
+		return like(func(c *contract.ScoreCase) float64 { return aiwg.TokenCosine.Of(c.Original.Text, c.Replayed.Text) }), nil
+	case name == "tools":
+		return like(func(c *contract.ScoreCase) float64 {
+			return alike(names(c.Original.ToolSpans), names(c.Replayed.ToolSpans))
+		}), nil
+	case strings.HasPrefix(name, "exec:"):
+		argv, err := runner.Split(strings.TrimPrefix(name, "exec:"))
+		if err == nil && len(argv) == 0 {
+			err = errors.New("there is no command")
+		}
+		if err != nil {
+			return Scorer{}, fmt.Errorf("scorer %q: %w", name, err)
+		}
+		return Scorer{name, false, commandScorer(argv, timeout).score}, nil
+	}
+	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, semantic, tools or exec:COMMAND", name)
+}
+
+func names(spans []contract.ToolSpan) (list []string) {
+	for _, s := range spans {
+		list = append(list, s.Name)
+	}
+	return list
+}
+
+// alike is how much of two sequences is common to both, in order.
+func alike(x, y []string) float64 {
+	if len(x)+len(y) == 0 {
+		return 1
+	}
+	row := make([]int, len(y)+1) // of the table of longest common subsequences
+	for i := range x {
+		before := 0
+		for j := range y {
+			was := row[j+1]
+			if x[i] == y[j] {
+				row[j+1] = before + 1
+			} else {
+				row[j+1] = max(was, row[j])
+			}
+			before = was
+		}
+	}
+	return 2 * float64(row[len(y)]) / float64(len(x)+len(y))
+}
+
+// command is a scorer that is a program. It reads a ScoreCase as JSON and writes a number, or {"score": number}: the score of
+// replayed_output. It is asked a second time with the recorded answer in that place. {"original": number, "replayed": number} is both at once.
+type command struct {
+	argv    []string
+	timeout time.Duration
+}
+
+func commandScorer(argv []string, timeout time.Duration) command { return command{argv, timeout} }
+
+func (s command) score(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error) {
+	first, err := s.ask(ctx, c)
+	if err != nil {
+		return 0, 0, err
+	}
+	if first.Original != nil && first.Replayed != nil {
+		return *first.Original, *first.Replayed, nil
+	}
+	if first.Score == nil {
+		return 0, 0, errors.New("the scorer says neither score, nor original and replayed")
+	}
+	c.Replayed = contract.ReplayOutput{Text: c.Original.Text, ToolSpans: c.Original.ToolSpans, Metadata: map[string]json.RawMessage{}}
+	second, err := s.ask(ctx, c)
+	if err != nil {
+		return 0, 0, fmt.Errorf("of the recorded answer: %w", err)
+	}
+	if second.Score == nil {
+		return 0, 0, errors.New("the scorer gives the recorded answer no score")
+	}
+	return *second.Score, *first.Score, nil
+}
+
+// said is what a command says.
+type said struct{ Score, Original, Replayed *float64 }
+
+func (s command) ask(ctx context.Context, c contract.ScoreCase) (r said, err error) {
+	body, err := json.Marshal(c)
+	if err != nil {
+		return r, err
+	}
+	cmd := exec.Command(s.argv[0], s.argv[1:]...)
+	var out, log limited
+	out.most, log.most = maxScore, maxScore
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = bytes.NewReader(body), &out, &log, time.Second
+	ended, err := procgroup.Start(cmd)
+	if err != nil {
+		return r, err
+	}
+	timer := time.NewTimer(s.timeout)
+	defer timer.Stop()
+	select {
+	case err = <-ended:
+	case <-timer.C:
+		err = fmt.Errorf("no score within %v", s.timeout)
+		procgroup.Kill(cmd.Process.Pid)
+		<-ended
+	case <-ctx.Done():
+		procgroup.Kill(cmd.Process.Pid)
+		<-ended
+		return r, ctx.Err()
+	}
+	procgroup.End(cmd.Process.Pid, time.Second)
+	if err != nil {
+		return r, fmt.Errorf("the scorer: %w; it wrote: %.300q", err, log.String())
+	}
+	return readScore(out.Bytes())
+}
+
+// limited keeps the beginning of what is written.
+type limited struct {
+	bytes.Buffer
+	most int
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	l.Buffer.Write(b[:min(len(b), max(l.most-l.Len(), 0))])
+	return len(b), nil
+}
+
+func readScore(text []byte) (r said, err error) {
+	text = bytes.TrimSpace(text)
+	if number := json.Number(text); len(text) > 0 && text[0] != '{' {
+		f, err := number.Float64()
+		if err != nil {
+			return r, fmt.Errorf("the scorer says %.80q, which is no number", text)
+		}
+		r.Score = &f
+		return r, r.check()
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&r); err != nil {
+		return r, fmt.Errorf("the scorer says %.80q: %w", text, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return r, fmt.Errorf("the scorer says more than one value: %.80q", text)
+	}
+	return r, r.check()
+}
+
+func (r *said) check() error {
+	for _, f := range []*float64{r.Score, r.Original, r.Replayed} {
+		if f != nil && (math.IsNaN(*f) || *f < 0 || *f > 1) {
+			return fmt.Errorf("a score of %v; want 0 to 1", *f)
+		}
+	}
+	return nil
+}
