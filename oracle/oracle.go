@@ -19,6 +19,9 @@ type Options struct {
 	Rules *Rules
 	// Verifier may be nil: redacted arguments are then found only when the live ones are equal to them byte by byte.
 	Verifier TokenVerifier
+	// Free, if it is set, is asked about each call without a recorded answer: true sends it live, as ReadThrough does. unused is how many
+	// entries no call has asked for. It must be safe for concurrent use.
+	Free func(q *Query, unused int) bool
 }
 
 // Oracle is a list of entries, ready to be asked. It does not change and is safe for concurrent use. Its sessions hold which entries have

@@ -79,6 +79,7 @@ const (
 	ByPosition        Label = "position"            // several entries fit; turn or call id decided
 	BySticky          Label = "sticky"              // all occurrences were served; the last one is repeated
 	ByAny             Label = "any"                 // repeated because all recorded answers are the same
+	Missed            Label = "read_through"        // a call that went live because there is no recorded answer
 	CallerNotRecorded Label = "caller_not_recorded" // the entries name no caller
 	UnknownBefore     Label = "args_unknown_before" // an earlier call of the tool has unknown arguments and might have been this one
 

@@ -19,6 +19,8 @@ const (
 	Strict    Mode = "strict" // the recorded answer or a miss
 	ModeLive  Mode = "live"   // declared idempotent: the caller is told to call the tool itself
 	ModeError Mode = "error"  // every call is refused
+	// ReadThrough: the recorded answer, and where there is none the caller is told to call the tool itself.
+	ReadThrough Mode = "read-through"
 )
 
 // Policy says which recorded answer the k-th call of one key gets. A key is caller, tool and arguments.
@@ -70,8 +72,8 @@ func (r *Rules) Check() error {
 }
 
 func (r *ToolRule) check() error {
-	if !slices.Contains([]Mode{"", Strict, ModeLive, ModeError}, r.Mode) {
-		return fmt.Errorf("unknown mode %q, want strict, live or error", r.Mode)
+	if !slices.Contains([]Mode{"", Strict, ModeLive, ModeError, ReadThrough}, r.Mode) {
+		return fmt.Errorf("unknown mode %q, want strict, read-through, live or error", r.Mode)
 	}
 	policies := []Policy{r.Policy}
 	for _, hash := range sortedKeys(r.Calls) {

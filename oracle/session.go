@@ -76,12 +76,32 @@ func (s *Session) Answer(q Query) (Answer, error) {
 		return Answer{}, fmt.Errorf("%w (%d)", ErrSessionFull, s.max)
 	}
 	answer := s.state.answer(&q)
+	if answer.Outcome.Missed() && s.free(&q) {
+		answer = Answer{Outcome: Live, Index: -1, Labels: []Label{Missed}}
+	}
 	answer.Call = len(s.calls) + 1
 	if idempotent {
 		s.byKey[key] = len(s.calls)
 	}
 	s.calls = append(s.calls, made{tool: q.ToolName, hash: q.ArgsHash, caller: q.Caller, turn: q.Turn, answer: answer})
 	return answer, nil
+}
+
+// free reports whether a call without a recorded answer goes live.
+func (s *Session) free(q *Query) bool {
+	if s.oracle.options.Rules.of(q.ToolName).Mode == ReadThrough {
+		return true
+	}
+	if s.oracle.options.Free == nil {
+		return false
+	}
+	left := 0
+	for _, f := range s.fates() {
+		if f == unused {
+			left++
+		}
+	}
+	return s.oracle.options.Free(q, left)
 }
 
 // Calls returns the number of calls, repetitions not counted.

@@ -25,6 +25,7 @@ func (f *matchFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.from.Rules, "rules", "", "a rules file: per tool what of the arguments does not count, the policy and the mode")
 	flags.StringArrayVar(&f.from.Declared, "tools", nil, "declarations of tools (MCP tools/list or forge.yaml): read-only and idempotent ones go live (repeatable)")
 	flags.StringArrayVar(&f.from.Live, "live", nil, "let calls of this tool go live (repeatable)")
+	flags.StringArrayVar(&f.from.ReadThrough, "read-through", nil, "let calls of this tool go live where no answer is recorded (repeatable)")
 	flags.StringArrayVar(&f.from.Refused, "refuse", nil, "refuse all calls of this tool (repeatable)")
 	flags.StringVar(&f.keyFile, "redaction-key-file", "", "the key of the redaction, to find live values behind redacted arguments")
 	flags.StringVar(&f.keyScope, "redaction-key-scope", "", "the scope of that key")

@@ -55,6 +55,10 @@ type rerunFlags struct {
 	shut                  string
 	requireLockdown       bool
 	allowHosts            []string
+	override              string
+	forkAt                int
+	model, modelURL       string
+	modelKey, prompt      string
 }
 
 func (f *rerunFlags) add(cmd *cobra.Command) {
@@ -79,6 +83,12 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.shut, "lockdown", string(rerun.ShutNamespace), "shut the network of the command: namespace (Linux; elsewhere a proxy does what it can), proxy or off")
 	flags.BoolVar(&f.requireLockdown, "require-lockdown", false, "end with code 2 where no namespace can be had")
 	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "HOST[:PORT] that the command may reach over the proxy; without a port 80 and 443 (repeatable)")
+	flags.StringVar(&f.override, "override", "", "an oracle file whose answers are laid over the recorded ones")
+	flags.IntVar(&f.forkAt, "fork-at", 0, "the first event of the recording that is free: from it on tools run, and models are asked as --model-url says")
+	flags.StringVar(&f.modelURL, "model-url", "", "ask this endpoint instead of the tape, behind the fork or all along: what stands before /v1/chat/completions and the like")
+	flags.StringVar(&f.model, "candidate-model", "", "the model to ask there, in place of the one that the agent asks for")
+	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; else the one of its SDK, such as OPENAI_API_KEY")
+	flags.StringVar(&f.prompt, "system-prompt", "", "a file with the system prompt to send there, in place of the agent's")
 	f.match.add(cmd)
 	f.redactionFlags.add(cmd)
 }
@@ -94,6 +104,8 @@ type rerunning struct {
 	at       replay.Location
 	rules    *normalise.Rules
 	proxy    *lockdown.Proxy
+	policies rerun.Policies
+	upstream *modelstub.Upstream // nil: no model is asked
 	services *services
 	mu       sync.Mutex
 	asked    map[rerun.Layer][]rerun.Asked // calls that were served
@@ -129,6 +141,9 @@ func (r *rerunning) check(refs []string) (err error) {
 	}
 	if f.id == "" {
 		f.id = "replay-" + rand.Text()[:12]
+	}
+	if err := r.checkPolicies(); err != nil {
+		return err
 	}
 	if r.proxy, err = lockdown.NewProxy(f.allowHosts); err != nil {
 		return fmt.Errorf("--allow-host: %w", err)
@@ -235,20 +250,26 @@ func (r *rerunning) prepare() error {
 		return err
 	}
 	r.rules = model.Rules
-	o, err := oracle.New(oracle.FromTape(r.source), options)
+	entries, err := r.entries(&options, &model)
+	if err != nil {
+		return err
+	}
+	o, err := oracle.New(entries, options)
 	if err != nil {
 		return err
 	}
 	note := func(layer rerun.Layer, q *oracle.Query, a *oracle.Answer) {
-		if a.Outcome != oracle.Live {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.asked[layer] = append(r.asked[layer], rerun.Asked{Tool: q.ToolName, ArgsHash: q.ArgsHash})
+		if a.Outcome == oracle.Live {
+			layer = rerun.LayerLive
 		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.asked[layer] = append(r.asked[layer], rerun.Asked{Tool: q.ToolName, ArgsHash: q.ArgsHash})
+		r.policies.Override.Served(a)
 	}
 	r.services = &services{
 		localOnly: true, stderr: r.stderr,
-		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model)}),
+		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model), Upstream: r.upstream}),
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
 			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true,
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
@@ -498,8 +519,9 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 		report.Replayed = replayed.Run.RunID
 		report.Tools = rerun.Layers(replayed, r.asked, func(tool string) bool {
 			return slices.Contains(r.f.allowLive, "*") || slices.Contains(r.f.allowLive, tool)
-		})
+		}, r.f.forkAt)
 	}
+	report.Policies = r.policies
 	report.Judge(r.source, replayed, answer)
 	return replayed, nil
 }

@@ -20,6 +20,8 @@ type Sources struct {
 	Declared []string // files with declarations of tools
 	Live     []string // tools whose calls go live
 	Refused  []string // tools whose calls are refused
+	// ReadThrough are tools whose calls go live where there is no recorded answer.
+	ReadThrough []string
 }
 
 // Read reads the files and returns the rules that follow from all of it.
@@ -53,6 +55,9 @@ func (s Sources) Read() (*oracle.Rules, error) {
 				set(tool, oracle.ModeLive)
 			}
 		}
+	}
+	for _, tool := range s.ReadThrough {
+		set(tool, oracle.ReadThrough)
 	}
 	for _, tool := range s.Live {
 		if slices.Contains(s.Refused, tool) {

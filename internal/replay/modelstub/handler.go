@@ -32,6 +32,8 @@ type Config struct {
 	MaxSessions int   // DefaultMaxSessions
 	// Answered is told each request with its answer. It must be safe for concurrent use.
 	Answered func(session string, a *Answer)
+	// Upstream answers the calls that Options.Before leaves free.
+	Upstream *Upstream
 }
 
 // The defaults.
@@ -162,6 +164,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	sent := r.request.Messages
 	r.Answer = s.Answer(r.request)
 	h.tell(name, &r.Answer)
+	if r.Outcome == Live {
+		h.live(w, req, s, p, r, path)
+		return
+	}
 	h.answer(w, req, s, p, r, sent)
 }
 

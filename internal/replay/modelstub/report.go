@@ -37,6 +37,7 @@ type Report struct {
 	Unused []Unused `json:"unused"`
 	Turns  int      `json:"turns"` // recorded model calls
 	Missed int      `json:"missed"`
+	Live   int      `json:"live,omitempty"` // asked of a real model
 }
 
 // Report tells what happened so far.
@@ -47,12 +48,17 @@ func (s *Session) Report() Report {
 	for _, c := range s.calls {
 		own := *c
 		r.Calls = append(r.Calls, &own)
-		if !c.Outcome.Served() {
+		switch {
+		case c.Outcome == Live:
+			r.Live++
+		case !c.Outcome.Served():
 			r.Missed++
 		}
 	}
 	for i, n := range s.stub.turns {
-		if !s.used[i] {
+		if s.stub.options.free(n) {
+			r.Turns--
+		} else if !s.used[i] {
 			r.Unused = append(r.Unused, Unused{Seq: n.event.Seq, Caller: n.event.Caller, Model: n.event.Model})
 		}
 	}

@@ -26,7 +26,13 @@ type Options struct {
 	Verifier oracle.TokenVerifier
 	// Mask hides secrets in what reports show of live texts; nil shows them as they are.
 	Mask func(text string) string
+	// Before is the sequence number of the first event that is not recorded for this replay, 0 for none: model calls from it on are not
+	// served, and are free once all before it were asked for. A handler sends free calls to its Upstream.
+	Before int
 }
+
+// free reports whether a turn lies behind the fork.
+func (o *Options) free(n *turn) bool { return o.Before > 0 && n.event.Seq >= o.Before }
 
 func (o *Options) mask(text string) string {
 	if o.Mask == nil {
@@ -111,10 +117,11 @@ const (
 	Exhausted     Outcome = "exhausted"      // it is recorded, and was served as often as it was recorded
 	Unservable    Outcome = "unservable"     // it is recorded, and its answer is not, or is cut
 	Unsupported   Outcome = "unsupported"    // the endpoint or an option of the request has no stub
+	Live          Outcome = "live"           // behind the fork: a real model was asked
 )
 
 // Outcomes lists the outcomes in the order of reports and documents.
-var Outcomes = []Outcome{Hit, RecordedError, NoTurn, Exhausted, Unservable, Unsupported}
+var Outcomes = []Outcome{Hit, RecordedError, NoTurn, Exhausted, Unservable, Unsupported, Live}
 
 // Served reports whether the request got what was recorded.
 func (o Outcome) Served() bool { return o == Hit || o == RecordedError }
@@ -173,6 +180,9 @@ func (s *Session) Answer(r Request) Answer {
 	defer s.mu.Unlock()
 	if r.Previous != "" {
 		before, known := s.previous[r.Previous]
+		if !known && s.beyond() {
+			return s.count(r, Answer{Outcome: Live}) // the provider has the conversation
+		}
 		if !known {
 			return s.count(r, Answer{Outcome: NoTurn, Nearest: &Difference{Place: "previous_response_id", Live: r.Previous}})
 		}
@@ -208,6 +218,8 @@ func (s *Session) answer(r *Request, live *conversation) Answer {
 			agrees = true // nothing is recorded: the order alone
 		}
 		switch {
+		case agrees && s.stub.options.free(n):
+			return Answer{Outcome: Live}
 		case agrees && s.used[i]:
 			spent = append(spent, candidate{i, x.labels})
 		case agrees:
@@ -218,6 +230,9 @@ func (s *Session) answer(r *Request, live *conversation) Answer {
 		}
 	}
 	if len(fits) == 0 {
+		if s.beyond() {
+			return Answer{Outcome: Live}
+		}
 		if len(spent) > 0 {
 			return Answer{Outcome: Exhausted, turn: s.stub.turns[spent[0].index]}
 		}
@@ -234,6 +249,19 @@ func (s *Session) answer(r *Request, live *conversation) Answer {
 	}
 	s.used[best.index] = true
 	return s.serve(r, best)
+}
+
+// beyond reports that all that lies before the fork was asked for.
+func (s *Session) beyond() bool {
+	if s.stub.options.Before == 0 {
+		return false
+	}
+	for i, n := range s.stub.turns {
+		if !s.used[i] && !s.stub.options.free(n) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Session) indexOf(seq int) int {

@@ -44,6 +44,7 @@ type ToolCall struct {
 	Name    string `json:"name"`
 	Layer   Layer  `json:"layer"`
 	Allowed bool   `json:"allowed,omitempty"` // of a live call: it was declared
+	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
 }
 
 // Check is one thing that has to hold for a replay to be as recorded.
@@ -64,6 +65,8 @@ type Report struct {
 	Exit        Exit             `json:"exit"`
 	Lockdown    bool             `json:"lockdown"` // there was no network but a loopback, and the way to declared hosts
 	Network     Shutting         `json:"network"`
+	Policies    Policies         `json:"policies"`
+	Comparable  Comparable       `json:"comparable"` // what the checks of events and answer hold it to
 	Checks      []Check          `json:"checks"`
 	Tools       []ToolCall       `json:"tools"`
 	Model       modelstub.Report `json:"model"`
@@ -76,8 +79,8 @@ type Report struct {
 }
 
 // Layers says what answered each tool call of a run, by the calls that the sessions were asked for: those of one tool and the same
-// arguments are given away in order.
-func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) bool) []ToolCall {
+// arguments are given away in order. Those under LayerLive were told to run. forkAt is the first event that is free, 0 for none.
+func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) bool, forkAt int) []ToolCall {
 	calls := []ToolCall{}
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -88,14 +91,15 @@ func Layers(t *tape.Tape, asked map[Layer][]Asked, allowed func(tool string) boo
 		if e.ToolKind == tape.ToolServer || e.ToolKind == tape.ToolBuiltin {
 			c.Layer = LayerModel
 		}
-		for _, layer := range []Layer{LayerMCP, LayerOracle} {
+		for _, layer := range []Layer{LayerMCP, LayerOracle, LayerLive} {
 			at := slices.IndexFunc(asked[layer], func(a Asked) bool { return a.Tool == e.Name && a.ArgsHash == e.ArgsHash })
 			if at >= 0 {
-				c.Layer = layer
+				c.Layer, c.Free = layer, layer == LayerLive
 				asked[layer] = slices.Delete(asked[layer], at, at+1)
 				break
 			}
 		}
+		c.Free = c.Free || c.Layer == LayerLive && forkAt > 0 && e.Seq >= forkAt
 		c.Allowed = c.Layer == LayerLive && allowed(e.Name)
 		calls = append(calls, c)
 	}
@@ -127,8 +131,14 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		r.check("the command ended", r.Exit.Code == 0 || source.Run.Status == tape.StatusError, "exit code %d", r.Exit.Code)
 	}
 	r.check("telemetry came", replayed != nil, "%s", map[bool]string{true: "", false: "no run came; tapedeck doctor says what an agent has to switch on"}[replayed != nil])
-	missed := ""
+	missed, failed := "", ""
 	for _, c := range r.Model.Calls {
+		if c.Outcome == modelstub.Live {
+			if c.Reason != "" {
+				failed += fmt.Sprintf("; call %d: %s", c.Call, c.Reason)
+			}
+			continue
+		}
 		if !c.Outcome.Served() {
 			missed += fmt.Sprintf("; call %d: %s", c.Call, c.Outcome)
 			if d := c.Nearest; d != nil {
@@ -139,7 +149,11 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 			}
 		}
 	}
-	r.check("model calls were recorded", r.Model.Missed == 0, "%d of %d%s", len(r.Model.Calls)-r.Model.Missed, len(r.Model.Calls), missed)
+	asked := len(r.Model.Calls) - r.Model.Live
+	r.check("model calls were recorded", r.Model.Missed == 0, "%d of %d%s", asked-r.Model.Missed, asked, missed)
+	if r.Policies.Model != nil {
+		r.check("the model that was named answered", failed == "", "%d calls%s", r.Model.Live, failed)
+	}
 	unused := ""
 	for _, u := range r.Model.Unused {
 		unused += fmt.Sprintf("; event %d", u.Seq)
@@ -162,7 +176,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	}
 	live, names := 0, map[string]bool{}
 	for _, c := range r.Tools {
-		if c.Layer == LayerLive && !c.Allowed {
+		if c.Layer == LayerLive && !c.Allowed && !c.Free {
 			live++
 			names[c.Name] = true
 		}
@@ -177,19 +191,24 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	} else {
 		r.check("no tool ran live", true, "")
 	}
+	r.Comparable = r.Policies.comparable(len(source.Events))
 	if r.Comparison != nil {
 		detail := ""
-		if first := r.Comparison.First; first != nil {
-			detail = "the first divergence is " + string(first.Kind)
-			if first.A != nil {
-				detail += fmt.Sprintf(", event %d of the recording", first.A.Seq)
-			} else {
-				detail += fmt.Sprintf(", event %d of the replay", first.B.Seq)
-			}
+		equal, first := r.Comparable.judge(r.Comparison)
+		switch {
+		case first != nil && first.A != nil:
+			detail = fmt.Sprintf("the first divergence is %s, event %d of the recording", first.Kind, first.A.Seq)
+		case first != nil:
+			detail = fmt.Sprintf("the first divergence is %s, event %d of the replay", first.Kind, first.B.Seq)
+		case !equal:
+			detail = "the question or the end of the run is another"
 		}
-		r.check("the events are those of the recording", r.Comparison.Equal, "%s", detail)
+		if r.Comparable.Note != "" {
+			detail = strings.TrimPrefix(detail+"; ", "; ") + r.Comparable.Note
+		}
+		r.check("the events are those of the recording", equal, "%s", detail)
 	}
-	if answer != nil {
+	if answer != nil && r.Comparable.Answer {
 		want := source.Output.Text
 		ok := want != nil && strings.TrimSpace(*want) == strings.TrimSpace(*answer)
 		detail := ""
@@ -233,8 +252,11 @@ func (r *Report) Text() string {
 	}
 	for _, c := range r.Tools {
 		fmt.Fprintf(&b, "  tool  %d %s: %s", c.Seq, c.Name, c.Layer)
-		if c.Allowed {
+		switch {
+		case c.Allowed:
 			b.WriteString(" (allowed)")
+		case c.Free:
+			b.WriteString(" (free)")
 		}
 		b.WriteString("\n")
 	}
@@ -250,7 +272,7 @@ func (r *Report) Text() string {
 			b.WriteString("\n")
 		}
 	}
-	for _, line := range r.Network.lines() {
+	for _, line := range slices.Concat(r.Policies.lines(), r.Network.lines()) {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	if r.Tagged > 0 {

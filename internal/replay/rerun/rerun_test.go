@@ -93,8 +93,8 @@ func TestCallsAreGivenToTheLayerThatAnsweredThem(t *testing.T) {
 		}
 		tp.Events = append(tp.Events, e)
 	}
-	got := Layers(tp, map[Layer][]Asked{LayerOracle: {{"a", "h"}, {"b", "other"}}, LayerMCP: {{"c", "h"}}}, func(tool string) bool { return tool == "b" })
-	want := []ToolCall{{1, "a", LayerOracle, false}, {2, "a", LayerLive, false}, {3, "b", LayerLive, true}, {4, "c", LayerMCP, false}, {5, "search", LayerModel, false}}
+	got := Layers(tp, map[Layer][]Asked{LayerOracle: {{"a", "h"}, {"b", "other"}}, LayerMCP: {{"c", "h"}}}, func(tool string) bool { return tool == "b" }, 0)
+	want := []ToolCall{{Seq: 1, Name: "a", Layer: LayerOracle}, {Seq: 2, Name: "a", Layer: LayerLive}, {Seq: 3, Name: "b", Layer: LayerLive, Allowed: true}, {Seq: 4, Name: "c", Layer: LayerMCP}, {Seq: 5, Name: "search", Layer: LayerModel}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
@@ -102,7 +102,7 @@ func TestCallsAreGivenToTheLayerThatAnsweredThem(t *testing.T) {
 
 func TestAFailureIsSaidInEveryForm(t *testing.T) {
 	source := asked("?")
-	r := Report{Source: "s", ReplayRunID: "r", Tools: []ToolCall{{1, "mail|x", LayerLive, false}}, Model: modelstub.Report{Turns: 1, Unused: []modelstub.Unused{{Seq: 3}}},
+	r := Report{Source: "s", ReplayRunID: "r", Tools: []ToolCall{{Seq: 1, Name: "mail|x", Layer: LayerLive}}, Model: modelstub.Report{Turns: 1, Unused: []modelstub.Unused{{Seq: 3}}},
 		Oracle: &oracle.Report{Calls: oracle.CallCounts{Total: 1, Outcomes: map[oracle.Outcome]int{oracle.Exhausted: 1}}}}
 	r.Judge(source, source, nil)
 	if r.Verdict != Diverged {

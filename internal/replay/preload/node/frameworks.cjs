@@ -80,8 +80,12 @@ function post(body) {
   });
 }
 
-/** Asks the oracle. args is an object, or the text that the model wrote. */
-async function ask(tool, args, callId) {
+/** Asks the oracle, or runs the tool where that is to run. args is an object, or the text that the model wrote. */
+function ask(tool, args, callId, run) {
+  return live(tool) ? run() : asked(tool, args, callId, run);
+}
+
+async function asked(tool, args, callId, run) {
   const body = { replay_run_id: env.TAPEDECK_REPLAY_RUN_ID || "", tool_name: tool };
   let status, text, answer;
   try {
@@ -93,6 +97,10 @@ async function ask(tool, args, callId) {
     end(70, `the oracle cannot be asked for ${tool}: ${err.message}`);
   }
   if (!answer) end(70, `the oracle answered ${status} for ${tool}: ${text.slice(0, 500)}`);
+  if (answer.outcome === "live") {
+    note({ live: tool });
+    return run();
+  }
   if (!answer.hit) throw new OracleMiss(`no recorded answer for this call of ${tool}: ${answer.reason}`);
   if (answer.is_error) {
     const err = new Error(answer.response);
@@ -119,7 +127,7 @@ function vercel(m) {
     Object.fromEntries(
       Object.entries(tools ?? {}).map(([name, tool]) => {
         if (typeof tool?.execute !== "function" || asks in tool) return [name, tool];
-        const execute = (input, options) => (live(name) ? tool.execute(input, options) : ask(name, input, options?.toolCallId));
+        const execute = (input, options) => ask(name, input, options?.toolCallId, () => tool.execute(input, options));
         return [name, like(like(tool, "execute", execute), asks, true)];
       }),
     );
@@ -137,9 +145,11 @@ function langchain(m) {
     const id = whole?.id ?? config?.toolCall?.id;
     if (live(this.name)) return call.call(this, arg, config, tags);
     const paired = this.responseFormat === "content_and_artifact";
-    const answer = async () => {
-      const content = await ask(this.name, whole ? whole.args : arg, id);
-      return paired ? [content, undefined] : content;
+    const answer = async (...given) => {
+      let ran = false;
+      const run = () => ((ran = true), this._call(...given));
+      const content = await asked(this.name, whole ? whole.args : arg, id, run);
+      return paired && !ran ? [content, undefined] : content;
     };
     return call.call(like(this, "_call", answer), arg, config, tags);
   };
@@ -152,7 +162,7 @@ function openaiAgents(m, exported) {
       ...options,
       name: options.name ?? options.execute.name,
       execute: (input, context, details) =>
-        live(made.name) ? options.execute(input, context, details) : ask(made.name, details?.toolCall?.arguments || input, details?.toolCall?.callId),
+        ask(made.name, details?.toolCall?.arguments || input, details?.toolCall?.callId, () => options.execute(input, context, details)),
     });
     return made;
   };
@@ -168,9 +178,8 @@ function mastra(m) {
     if (typeof tool?.execute !== "function" || /^(agent|workflow)-/.test(name)) return create.call(this, tool, options, ...rest);
     const vercelTool = !("id" in tool && "execute" in tool && tool.constructor?.name === "Tool");
     const instead = like(tool, "execute", (first, second) => {
-      if (live(name)) return tool.execute(first, second);
       const args = !vercelTool && first && typeof first === "object" && "context" in first ? first.context : first;
-      return ask(name, args, second?.toolCallId);
+      return ask(name, args, second?.toolCallId, () => tool.execute(first, second));
     });
     return create.call(this, instead, options, ...rest);
   };

@@ -118,9 +118,20 @@ class _Call:
     def __init__(self, tool, args, call_id=None):
         self.tool, self.args, self.call_id = tool, args, call_id
         allowed = {t.strip() for t in os.environ.get("TAPEDECK_ALLOW_LIVE", "").split(",")}
-        self.live = tool in allowed or "*" in allowed
+        self.allowed = tool in allowed or "*" in allowed
+        self.answer = None
 
-    def ask(self):
+    @property
+    def live(self):
+        """Whether the tool is to run: it is declared, or the oracle says so of this call."""
+        return self.allowed or self._answer()["outcome"] == "live"
+
+    def _answer(self):
+        if self.answer is None:
+            self.answer = self._asked()
+        return self.answer
+
+    def _asked(self):
         body = {"replay_run_id": os.environ.get("TAPEDECK_REPLAY_RUN_ID", ""), "tool_name": self.tool}
         if isinstance(self.args, str):
             body["args_raw"] = self.args
@@ -138,6 +149,10 @@ class _Call:
             _end(EX_SOFTWARE, f"the oracle cannot be asked for {self.tool}: {err}")
         if answer is None:
             _end(EX_SOFTWARE, f"the oracle answered {status} for {self.tool}: {text[:500].decode('utf-8', 'replace')}")
+        return answer
+
+    def ask(self):
+        answer = self._answer()
         if not answer["hit"]:
             raise OracleMiss(f"no recorded answer for this call of {self.tool}: {answer['reason']}")
         if answer["is_error"]:
