@@ -39,16 +39,16 @@ const replayAll = `
 import sys
 sys.path.insert(0, "../../examples/whatifd")
 import tapes
-from whatifd.contract import ReplayConfig, ReplayOutput
+from whatifd.contract import ReplayConfig, ReplayOutput, ToolCache
 from whatifd.replay.kernel import replay_one_trace
 for t in tapes.read(sys.argv[1]):
     if t.skip_reason:
         print("skipped"); continue
     calls = [(s.name, s.args or {}) for s in t.tool_spans if s.output is not None]
-    last = {repr((n, sorted(a.items()))): s.output.unwrap(reason="test") for (n, a), s in zip(calls, [s for s in t.tool_spans if s.output is not None])}
+    last = {ToolCache._key(s.name, s.args or {}): s.output.unwrap(reason="test") for s in t.tool_spans if s.output is not None}
     def runner(asked, config, cache):
         for name, args in calls:
-            assert cache.lookup(name, args) == last[repr((name, sorted(args.items())))]
+            assert cache.lookup(name, args) == last[ToolCache._key(name, args)]
         return ReplayOutput(text=str(len(calls)))
     r = replay_one_trace(trace_id=t.trace_id, cohort=t.cohort, trace_input=tapes.trace_input(t), config=ReplayConfig(), tool_cache=tapes.cache(t), runner=runner, timeout_seconds=600)
     print(type(r).__name__, getattr(getattr(r, "output", None), "text", r))
