@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -44,6 +45,9 @@ type experimentFlags struct {
 	reports                   reportFlags
 	epsilon, improve, regress float64
 	quiet                     bool
+	judgeURL, judgeModel      string
+	rubric                    string
+	votes                     int
 	regression                bool
 	decision                  statistics.Policy
 }
@@ -128,7 +132,11 @@ experiment that could not be run.`,
 	flags.StringArrayVar(&f.changes, "change", nil, "system_prompt=TEXT or @FILE, model=NAME, overrides.KEY=JSON (repeatable)")
 	flags.StringVar(&f.policy, "tool-policy", string(contract.UseOriginal), "use-original; live: a call without a recorded answer is left to the runner; mock: with --override, as use-original")
 	flags.StringVar(&f.override, "override", "", "an oracle file laid over the recorded answers")
-	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, semantic, tools or exec:COMMAND (repeatable); the first decides")
+	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, semantic, tools, judge or exec:COMMAND (repeatable); the first decides")
+	flags.StringVar(&f.judgeModel, "judge-model", "", "the model of --scorer judge, behind OpenAI's chat completions; its key is $"+judgeKeyVariable)
+	flags.StringVar(&f.judgeURL, "judge-url", "", "where it is asked (default $OPENAI_BASE_URL, else OpenAI)")
+	flags.StringVar(&f.rubric, "rubric", "", "the file that says to --scorer judge what a good answer is")
+	flags.IntVar(&f.votes, "votes", 1, "how often --scorer judge is asked for an answer: the median counts; an odd number")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long the runner may take for one run")
 	flags.DurationVar(&f.scoreTime, "score-timeout", time.Minute, "how long a scorer may take")
 	flags.IntVar(&f.workers, "workers", 2, "runners at work at the same time")
@@ -177,7 +185,7 @@ func newExperimentMerge() *cobra.Command {
 }
 
 // check reads the flags that need no deck.
-func (f *experimentFlags) check(plan *experiment.Plan) (scorers []experiment.Scorer, err error) {
+func (f *experimentFlags) check(plan *experiment.Plan, redact func(string) string) (scorers []experiment.Scorer, err error) {
 	plan.Shape = statistics.FailureRescue
 	if f.regression {
 		plan.Shape = statistics.RegressionCheck
@@ -205,7 +213,7 @@ func (f *experimentFlags) check(plan *experiment.Plan) (scorers []experiment.Sco
 		f.scorers = []string{"exact"}
 	}
 	for _, name := range f.scorers {
-		s, err := experiment.ParseScorer(name, f.scoreTime)
+		s, err := f.scorer(name, redact)
 		if err != nil {
 			return nil, fmt.Errorf("--scorer: %w", err)
 		}
@@ -214,10 +222,34 @@ func (f *experimentFlags) check(plan *experiment.Plan) (scorers []experiment.Sco
 	if scorers[0].Compares && !f.regression {
 		return nil, fmt.Errorf("--scorer %s says how alike answers are, so no failure could become better: use it with --regression-check, or behind a scorer that decides", f.scorers[0])
 	}
-	plan.Scorers = f.scorers
+	for _, s := range scorers {
+		plan.Scorers = append(plan.Scorers, s.Name)
+	}
 	plan.Change, err = parseChanges(f.changes)
 	return scorers, err
 }
+
+// scorer makes the scorer of a name.
+func (f *experimentFlags) scorer(name string, redact func(string) string) (experiment.Scorer, error) {
+	if name != "judge" {
+		return experiment.ParseScorer(name, f.scoreTime)
+	}
+	rubric, err := readBounded(f.rubric, maxPrompt)
+	if f.rubric == "" {
+		err = errors.New("it is not given")
+	}
+	if err != nil {
+		return experiment.Scorer{}, fmt.Errorf("--rubric: %w", err)
+	}
+	judge := experiment.Judge{
+		URL: cmp.Or(f.judgeURL, os.Getenv("OPENAI_BASE_URL"), "https://api.openai.com/v1"), Model: f.judgeModel, Key: os.Getenv(judgeKeyVariable), Rubric: string(rubric), Votes: f.votes,
+		Client: &http.Client{Timeout: f.scoreTime}, Redact: redact,
+	}
+	return judge.Scorer()
+}
+
+// judgeKeyVariable holds the key of the judge.
+const judgeKeyVariable = "OPENAI_API_KEY"
 
 func parseChanges(changes []string) (c experiment.Change, err error) {
 	for _, text := range changes {
@@ -261,7 +293,17 @@ const maxPrompt = 1 << 20 // bytes
 
 func (f *experimentFlags) run(ctx context.Context, address string, stdout, stderr io.Writer) (err error) {
 	plan := &experiment.Plan{}
-	scorers, err := f.check(plan)
+	redactor, err := f.open(stderr)
+	if err != nil {
+		return err
+	}
+	redact := func(text string) string {
+		if redactor == nil {
+			return text
+		}
+		return redactor.String("", text, nil)
+	}
+	scorers, err := f.check(plan, redact)
 	if err != nil {
 		return err
 	}
@@ -287,10 +329,6 @@ func (f *experimentFlags) run(ctx context.Context, address string, stdout, stder
 			return fmt.Errorf("--override: %w", err)
 		}
 	}
-	redactor, err := f.open(stderr)
-	if err != nil {
-		return err
-	}
 	if err := f.choose(ctx, address, plan, stderr); err != nil {
 		return err
 	}
@@ -312,12 +350,7 @@ func (f *experimentFlags) run(ctx context.Context, address string, stdout, stder
 			}
 			return t, err
 		},
-		Redact: func(text string) string {
-			if redactor == nil {
-				return text
-			}
-			return redactor.String("", text, nil)
-		},
+		Redact: redact,
 		Progress: func(done, of int, c *experiment.Case, o *experiment.Outcome) {
 			if !f.quiet {
 				say(stderr, "%d of %d: %s (%s): %s", done, of, c.RunID, c.Cohort, o.Line())

@@ -262,6 +262,8 @@ func TestExperimentRefuses(t *testing.T) {
 		"want exec:COMMAND or python":                {"--runner", "node agent.js"},
 		"no runner":                                  {"--runner", "exec:/no/such/runner"},
 		"unknown: want exact":                        {"--scorer", "better"},
+		"--rubric: it is not given":                  {"--scorer", "judge"},
+		"a judge needs a model":                      {"--scorer", "judge", "--rubric", "main.go"},
 		"want COLUMN=VALUE":                          {"--failures", "agent"},
 		"a run is in two cohorts":                    {"--failures", "agent=router", "--failures", "status=ok"},
 		"no run is in the experiment":                {"--failures", "agent=x", "--baseline", "agent=x"},

@@ -46,6 +46,7 @@ type Score struct {
 	Original float64 `json:"original"`
 	Replayed float64 `json:"replayed"`
 	Failed   string  `json:"failed,omitempty"` // why there is no score
+	Cost     *Cost   `json:"cost,omitempty"`   // of a judge
 }
 
 // Delta is replayed − original.

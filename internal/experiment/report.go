@@ -31,6 +31,7 @@ type Report struct {
 	// Policy is where answers of tools came from.
 	Policy    contract.Policy      `json:"tool_policy"`
 	Scorers   []string             `json:"scorers"`
+	JudgeCost *Cost                `json:"judge_cost,omitempty"` // of all judges
 	Decision  statistics.Policy    `json:"decision"`
 	Bootstrap statistics.Bootstrap `json:"bootstrap"`
 	// Evidence names the runs to look at: those that changed most, at most three each.
@@ -100,6 +101,7 @@ func NewReport(p *Plan, j *Journal) (*Report, error) {
 		m.Selected++
 		v.Selected++
 		c.judge(p.Decision.Epsilon, m, v)
+		r.spend(c.Of)
 		r.Cases = append(r.Cases, c)
 	}
 	var cohorts []statistics.Cohort
@@ -117,6 +119,22 @@ func NewReport(p *Plan, j *Journal) (*Report, error) {
 	r.Evidence.Regressed = r.most(Regressed, cmp.Compare[float64])
 	r.Reason = r.reason()
 	return r, nil
+}
+
+// spend counts what judges used.
+func (r *Report) spend(o *Outcome) {
+	if o == nil {
+		return
+	}
+	for _, s := range o.Scores {
+		if s.Cost == nil {
+			continue
+		}
+		if r.JudgeCost == nil {
+			r.JudgeCost = &Cost{}
+		}
+		r.JudgeCost.add(*s.Cost)
+	}
 }
 
 // judge counts a case.
@@ -241,6 +259,9 @@ func (r *Report) Markdown(w io.Writer) error {
 	b.WriteString("\n## Runs to look at\n\n")
 	r.cases(&b)
 	fmt.Fprintf(&b, "\n## Method\n\n- Runner: `%s`; answers of tools: `%s`; scorers: %s, of which the first decides.\n", code(r.Runner), r.Policy, cell(strings.Join(r.Scorers, ", ")))
+	if c := r.JudgeCost; c != nil {
+		fmt.Fprintf(&b, "- Judges were asked %d times: %d tokens in, %d out.\n", c.Requests, c.InputTokens, c.OutputTokens)
+	}
 	for _, s := range r.Cohorts {
 		fmt.Fprintf(&b, "- Cohort %s: `%s`, which takes %d runs", cell(s.Cohort), code(s.Rule), s.Matched)
 		if s.Limit > 0 && s.Limit < s.Matched {

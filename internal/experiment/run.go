@@ -204,13 +204,10 @@ func (x *Experiment) replay(ctx context.Context, lane *execlane.Lane, c *Case, o
 		}
 	}
 	asked := contract.ScoreCase{TraceID: t.Run.TraceID, Cohort: c.Cohort, Input: input, Original: traceOutput(t), Replayed: result.Output, Metadata: map[string]any{}}
-	for _, scorer := range x.Scorers {
-		score := Score{Scorer: scorer.Name}
-		if score.Original, score.Replayed, err = scorer.score(ctx, asked); err != nil {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			score = Score{Scorer: scorer.Name, Failed: err.Error()}
+	for i := range x.Scorers {
+		score, err := x.Scorers[i].of(ctx, asked)
+		if err != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		o.Scores = append(o.Scores, score)
 	}

@@ -27,6 +27,23 @@ type Scorer struct {
 	// Compares is set for a scorer that says how alike the two are: the recorded answer then has 1, and no run can become better.
 	Compares bool
 	score    func(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error)
+	costly   func(ctx context.Context, c contract.ScoreCase) (original, replayed float64, cost Cost, err error) // instead of score
+}
+
+// of scores a case.
+func (s *Scorer) of(ctx context.Context, c contract.ScoreCase) (score Score, err error) {
+	score.Scorer = s.Name
+	if s.costly == nil {
+		score.Original, score.Replayed, err = s.score(ctx, c)
+	} else {
+		var cost Cost
+		score.Original, score.Replayed, cost, err = s.costly(ctx, c)
+		score.Cost = &cost
+	}
+	if err != nil {
+		score = Score{Scorer: s.Name, Failed: err.Error(), Cost: score.Cost}
+	}
+	return score, err
 }
 
 // maxScore bounds what a command says, in bytes.
@@ -35,7 +52,7 @@ const maxScore = 1 << 20
 // ParseScorer reads the name of a scorer: exact, semantic, tools, or exec:COMMAND.
 func ParseScorer(name string, timeout time.Duration) (Scorer, error) {
 	like := func(of func(c *contract.ScoreCase) float64) Scorer {
-		return Scorer{name, true, func(_ context.Context, c contract.ScoreCase) (float64, float64, error) { return 1, of(&c), nil }}
+		return Scorer{Name: name, Compares: true, score: func(_ context.Context, c contract.ScoreCase) (float64, float64, error) { return 1, of(&c), nil }}
 	}
 	switch {
 	case name == "exact":
@@ -59,9 +76,9 @@ func ParseScorer(name string, timeout time.Duration) (Scorer, error) {
 		if err != nil {
 			return Scorer{}, fmt.Errorf("scorer %q: %w", name, err)
 		}
-		return Scorer{name, false, commandScorer(argv, timeout).score}, nil
+		return Scorer{Name: name, score: command{argv, timeout}.score}, nil
 	}
-	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, semantic, tools or exec:COMMAND", name)
+	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, semantic, tools, judge or exec:COMMAND", name)
 }
 
 func names(spans []contract.ToolSpan) (list []string) {
@@ -98,8 +115,6 @@ type command struct {
 	argv    []string
 	timeout time.Duration
 }
-
-func commandScorer(argv []string, timeout time.Duration) command { return command{argv, timeout} }
 
 func (s command) score(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error) {
 	first, err := s.ask(ctx, c)
