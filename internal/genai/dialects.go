@@ -367,14 +367,18 @@ func Read(s *dialect.Source) *dialect.Observation {
 	}
 	if input, ok := decode.OpenInput(o.Request); ok {
 		o.Request = input
-		if len(o.System) == 0 && !decode.HasRole(input, tape.RoleSystem) && strings.HasPrefix(o.ResponseID, "resp_") {
-			o.AddNote(tape.CodeContentAbsent, "input.system_prompt", "the producer does not record the instructions of the Responses API")
-		}
+	}
+	o.Request = decode.OpenActions(o.Request)
+	if slices.Contains(geminis, o.Provider) {
+		decode.GeminiFailures(o.Request)
 	}
 	readCommon(s, o)
 	o.Lists = nil
 	return o
 }
+
+// geminis are the names of providers that serve Gemini's API.
+var geminis = []string{"gcp.gemini", "gcp.vertex_ai", "gcp.gen_ai", "gemini", "vertex_ai", "google"}
 
 // classOf is the class of a span, or of a log record that stands alone (see Arrange).
 func classOf(d *dialect.Dialect, s *dialect.Source) (dialect.Class, bool) {
@@ -389,6 +393,9 @@ func classOf(d *dialect.Dialect, s *dialect.Source) (dialect.Class, bool) {
 func readCommon(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError
+	if o.Class == dialect.Model {
+		readLangChain(a, o)
+	}
 	if (o.Failed || o.StatusError) && o.Error == nil {
 		o.Error = errorOf(s)
 	}
@@ -398,6 +405,25 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 	readEnvironment(s.Resource, o)
 	if n := s.Span.DroppedAttributesCount() + s.Span.DroppedEventsCount(); n > 0 {
 		o.AddNote(tape.CodeDroppedAttributes, "", exactjson.IntValue(int64(n)).Text()+" attributes or events were dropped by the SDK")
+	}
+}
+
+// readLangChain takes the model that was asked for and its provider from LangChain's own metadata. Carriers write it under their prefixes, some as
+// JSON text, and in the place of the model that was asked for the name of the one that answered.
+func readLangChain(a decode.Attributes, o *dialect.Observation) {
+	for key, v := range a.All() {
+		text, _ := decode.WholeText(exactjson.StringValue(v.Str()))
+		switch {
+		case text == "" || !strings.Contains(key, "ls_"):
+		case strings.HasSuffix(key, ".ls_model_name"):
+			if o.Model != "" && o.Model != text && a.Text("gen_ai.request.model") != o.Model {
+				decode.FillString(&o.ResponseModel, o.Model)
+				o.Model = ""
+			}
+			decode.FillString(&o.Model, decode.ModelName(text))
+		case strings.HasSuffix(key, ".ls_provider"):
+			decode.FillString(&o.Provider, decode.Provider(text))
+		}
 	}
 }
 

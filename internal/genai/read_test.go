@@ -337,3 +337,17 @@ func TestARecogniserSaysOfEachSpanWhatALookAtItAloneSays(t *testing.T) {
 		t.Errorf("the spans are too much alike: %v", kinds)
 	}
 }
+
+// LangChain's own metadata names the model that was asked for, under the prefixes of whoever carries it.
+func TestLangChainNamesTheModelThatWasAskedFor(t *testing.T) {
+	for _, name := range []string{`"m"`, "m"} {
+		o := Read(genaitest.Span("langfuse-sdk", "ChatX", "langfuse.observation.type", "generation", "langfuse.observation.model.name", "m-2024-07-18",
+			"langfuse.observation.metadata.ls_model_name", name, "langfuse.observation.metadata.ls_provider", `"openai"`))
+		if o.Model != "m" || o.ResponseModel != "m-2024-07-18" || o.Provider != "openai" {
+			t.Errorf("%s: asked for %q of %q, answered %q", name, o.Model, o.Provider, o.ResponseModel)
+		}
+	}
+	if o := Read(genaitest.Span("x", "chat", "gen_ai.operation.name", "chat", "gen_ai.request.model", "routed", "a.metadata.ls_model_name", "m")); o.Model != "routed" {
+		t.Errorf("asked for %q", o.Model)
+	}
+}

@@ -167,7 +167,14 @@ func compareCalls(a, b *call) int {
 func (c *collector) node(n *node, agent, around *call) {
 	switch n.obs.Class {
 	case genai.Model:
-		if isWrapper(n) || sumsUp(n) {
+		if isWrapper(n) {
+			c.kids(n, agent, around)
+			return
+		}
+		if inner := summedUp(n); inner != nil {
+			for _, m := range inner {
+				set(&m.obs.Model, n.obs.Model) // what was asked for may stand here alone
+			}
 			c.kids(n, agent, around)
 			return
 		}
@@ -212,8 +219,9 @@ func (c *collector) node(n *node, agent, around *call) {
 	}
 }
 
-// sumsUp reports a model span around several model calls that took place one after the other: it is none of them.
-func sumsUp(n *node) bool {
+// summedUp returns the model calls below a model span that took place one after the other: the span around them is none of them. It returns nil
+// where there is at most one.
+func summedUp(n *node) []*node {
 	var inner []*node
 	for _, k := range n.kids {
 		walk(k, func(m *node) bool {
@@ -232,10 +240,10 @@ func sumsUp(n *node) bool {
 	slices.SortFunc(inner, compareNodes)
 	for i := 1; i < len(inner); i++ {
 		if inner[i].start >= inner[i-1].end && inner[i-1].end > inner[i-1].start {
-			return true
+			return inner
 		}
 	}
-	return false
+	return nil
 }
 
 func list[T any](dst *[]T, src []T) {

@@ -5,6 +5,7 @@ package reconstruct_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -176,6 +177,20 @@ func TestRunOfWhichNothingIsRecordedEndsAsItsSpanDoes(t *testing.T) {
 		tr.tool("f", 2, 1, 11, 12, "c1", args, "")
 		if got := the(t, tr.runs(t)).Run.Status; got != want {
 			t.Errorf("arguments %q: status %s, want %s", args, got, want)
+		}
+	}
+}
+
+// Where the request that follows was cut, the result of a call may stand in what is missing of it: the run went on.
+func TestCallWhoseResultMayHaveBeenCutIsNotUnanswered(t *testing.T) {
+	ask := asks(call("c1", "f", `{"x":1}`))
+	whole := list(user("q"), ask, shows("c1", "r"))
+	for request, want := range map[string]tape.RunStatus{whole[:strings.LastIndex(whole, `{"role"`)+12]: tape.StatusOK, list(user("another")): tape.StatusIncomplete} {
+		tr := newTrace()
+		tr.chat(1, 0, 0, 10, list(user("q")), list(ask), "gen_ai.conversation.id", "c")
+		tr.chat(2, 0, 20, 30, request, list(says("end")), "gen_ai.conversation.id", "c")
+		if runs := tr.runs(t); runs[0].Run.Status != want {
+			t.Errorf("%s: status %s, want %s: %v", request, runs[0].Run.Status, want, runs[0].Fidelity.Findings)
 		}
 	}
 }

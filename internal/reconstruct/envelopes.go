@@ -77,22 +77,20 @@ func (b *builder) suspectFrames() {
 		if k.kind != tape.EventToolCall || k.obs.Handoff {
 			continue
 		}
+		o := *k.obs
 		shown := k.by != nil && k.by.shown != nil
-		result := k.obs.Result
-		switch recorded := result.Present(); {
-		case recorded && shown || recorded && result.Label != "" || !recorded && (!shown || k.by.shown.Label != "" || k.by.shown.IsError):
+		switch recorded := o.Result.Present(); {
+		case recorded && shown || recorded && o.Result.Label != "" || !recorded && (!shown || k.by.shown.Label != "" || k.by.shown.IsError):
 			continue
 		case recorded:
-			result.Suspected = frameOf(result.Value)
+			o.Result.Suspected = frameOf(o.Result.Value)
 		default:
-			result = genai.Content{Value: k.by.shown.Result, Envelope: k.by.shown.Envelope, Suspected: frameOf(k.by.shown.Result)}
+			o.Result = genai.Content{Value: k.by.shown.Result, Envelope: k.by.shown.Envelope, Suspected: frameOf(k.by.shown.Result)}
 		}
-		if result.Suspected == "" {
+		if o.Result.Suspected == "" {
 			continue
 		}
-		result.Label = tape.Lossy
-		o := *k.obs
-		o.Result = result
+		o.Result.Label = tape.Lossy
 		k.obs = &o
 		if shown {
 			part := *k.by.shown
@@ -112,10 +110,8 @@ func frameOf(v exactjson.Value) string {
 		v = inner
 	}
 	text := strings.TrimSpace(v.Str())
-	if strings.Contains(text, ":\n") { // of which the pattern has one: a long text without is not matched
-		if m := textHeader.FindStringSubmatch(text); m != nil {
-			return m[1]
-		}
+	if m := textHeader.FindStringSubmatch(text); m != nil {
+		return m[1]
 	}
 	if end := strings.IndexByte(text, '>'); end > 1 && end <= maxBesides && text[0] == '<' {
 		tag := text[1:end]

@@ -33,6 +33,9 @@ func (c *collector) pair() {
 		func(t *call, a *asked) bool { // a display name or the name of a class in place of the tool's
 			return !known[nameOf(t)] && mayDiffer(t, a) && a.part.Args.Len() > 0 && sameArgs(t, a)
 		},
+		func(t *call, a *asked) bool { // a failure under a number of the reporter's own, beside an equal call that no span has
+			return nameOf(t) == a.part.Name && !t.obs.Result.Present() && !c.asksWith(t.obs.CallID) && t.obs.Args.Present() && sameArgs(t, a)
+		},
 	}
 	for _, fits := range passes {
 		for _, before := range turnsBefore {
@@ -47,6 +50,13 @@ func (c *collector) pair() {
 		}
 	}
 	c.pairByTurn(known, mayDiffer)
+}
+
+// asksWith reports an id with which a response of the run asks for a call.
+func (c *collector) asksWith(id string) bool {
+	return slices.ContainsFunc(c.models, func(m *call) bool {
+		return slices.ContainsFunc(m.asked, func(a *asked) bool { return a.part.ID == id })
+	})
 }
 
 // markHandoffs says of tool spans that they are hand-offs if their name, which the conversation does not know, hands over to an agent that a

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -285,5 +287,37 @@ func TestResultIsFoundBelowAResponseThatWasRecordedInPart(t *testing.T) {
 	tr.chat(4, 1, 20, 30, list(user("q"), whole, shows("c1", `{"roll":3}`)), list(says("end")))
 	if e := the(t, tr.runs(t)).Events[1]; e.Result.JSON() != `{"roll":3}` || fmt.Sprint(e.Envelope) != "[acme.payload]" {
 		t.Errorf("result %s in %v", e.Result.JSON(), e.Envelope)
+	}
+}
+
+// Where a program has a span of its own around several calls, LiteLLM writes the attributes of each over those of the one before.
+func TestSpanAroundSeveralModelCallsIsNoneOfThem(t *testing.T) {
+	ask := asks(call("c1", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.in("app", "handle", 1, 0, 0, 100, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.output.messages", list(says("end")))
+	for i, one := range []struct{ request, response string }{{list(user("q")), list(ask)}, {list(user("q"), ask, shows("c1", "r")), list(says("end"))}} {
+		tr.in("litellm", "raw", 2+i, 1, 10+20*i, 20+20*i, "gen_ai.operation.name", "chat", "gen_ai.input.messages", one.request, "gen_ai.output.messages", one.response)
+	}
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @2", "tool_call f by 1 = r (recovered)", "model_call @3")
+	if tp.Config.Model != "m1" { // what was asked for stands on the span around them alone
+		t.Errorf("model %q", tp.Config.Model)
+	}
+}
+
+// A framework may number failed calls in its own way, and only those.
+func TestFailureUnderANumberOfItsOwnIsTheCallThatWasAskedFor(t *testing.T) {
+	first, second := asks(call("call-one", "f", `{"x":1}`)), asks(call("call-two", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(first))
+	failed := tr.tool("f", 3, 1, 11, 12, "run-9", `{"x":1}`, "")
+	failed.Status().SetCode(ptrace.StatusCodeError)
+	tr.chat(4, 1, 20, 30, list(user("q"), first, shows("call-one", "Error: no")), list(second))
+	tr.tool("f", 5, 1, 31, 32, "call-two", `{"x":1}`, "yes")
+	tr.chat(6, 1, 40, 50, list(user("q"), first, shows("call-one", "Error: no"), second, shows("call-two", "yes")), list(says("end")))
+	tp := the(t, tr.runs(t))
+	if got := events(tp); len(got) != 5 || tp.Events[1].RequestedBy != 1 || !tp.Events[1].IsError {
+		t.Errorf("events %v", got)
 	}
 }

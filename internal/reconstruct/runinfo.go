@@ -269,6 +269,8 @@ func (b *builder) input() {
 	case system != "":
 	case firstModel == nil || len(firstModel.request) == 0:
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
+	case strings.HasPrefix(firstModel.obs.ResponseID, "resp_"):
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Responses API takes instructions beside the messages, and the span holds none")
 	case goesOn(firstModel.request):
 		b.finding(tape.CodeNoInstructions, 0, "input.system_prompt", "the run goes on from earlier turns, and what was sent holds no instructions")
 	}

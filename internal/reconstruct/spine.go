@@ -154,19 +154,21 @@ func continues(a, t *turn) bool {
 }
 
 // sameTurn reports that no user message begins a new run after the messages that t repeats of a. A user message that follows a request
-// for tools, or quotes the ids of the calls, shows what came of them. Some packages tell the model so, some record the role so.
+// for tools, or quotes the ids of the calls, shows what came of them. Some packages tell the model so, some record the role so. One that follows a
+// result and quotes what the user asked is the framework's, which wants an answer now.
 func sameTurn(a, t *turn) bool {
-	speaker := ""
+	speaker, task := "", ""
 	for _, m := range a.sent {
 		if m.tape.Role == tape.RoleUser {
-			speaker = m.tape.Name
+			speaker, task = m.tape.Name, partsText(m.parts)
 		}
 	}
 	lost := losesCalls(a.n) // so neither were their results recorded as such
 	quoted := false
-	for _, m := range t.sent[len(a.sent):] {
+	for i, m := range t.sent[len(a.sent):] {
 		switch {
 		case m.tape.Role == tape.RoleAssistant, m.tape.Role == tape.RoleTool:
+		case i > 0 && t.sent[len(a.sent)+i-1].tape.Role == tape.RoleTool && len(task) >= minQuoted && strings.Contains(textOf(m), task):
 		case m.tape.Role != tape.RoleUser:
 			return false
 		case m.tape.Name != "" && speaker != "" && m.tape.Name != speaker: // an agent of a group
@@ -297,7 +299,7 @@ func (f *fragment) models() []*node {
 	var out []*node
 	for _, h := range f.heads {
 		walk(h, func(n *node) bool {
-			if n.obs.Class != genai.Model || isWrapper(n) || sumsUp(n) {
+			if n.obs.Class != genai.Model || isWrapper(n) || summedUp(n) != nil {
 				return true
 			}
 			out = append(out, n)

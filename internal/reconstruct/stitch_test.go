@@ -459,3 +459,27 @@ func TestPartsWhoseClockIsBehindAreOrderedByCause(t *testing.T) {
 		})
 	}
 }
+
+// A message in the role of the user that follows a result and quotes the task is the framework's, which wants an answer now.
+func TestTaskThatIsQuotedBeginsNoRun(t *testing.T) {
+	ask := asks(call("c1", "crawl", `{"page":1}`))
+	for text, want := range map[string]int{"Based on the above, answer: Crawl the site.": 1, "And now another site.": 2} {
+		tr := newTrace()
+		tr.chat(1, 0, 0, 10, list(user("Crawl the site.")), list(ask))
+		tr.chat(2, 0, 20, 30, list(user("Crawl the site."), ask, shows("c1", "next: 2"), user(text)), list(says("end")))
+		if runs := tr.runs(t); len(runs) != want {
+			t.Errorf("%q: %d runs, want %d", text, len(runs), want)
+		}
+	}
+}
+
+// The Responses API takes instructions beside the messages: that a request shows none does not mean that there were none.
+func TestInstructionsOfTheResponsesAPIMayBeMissing(t *testing.T) {
+	for id, want := range map[string]bool{"resp_1": true, "chatcmpl-1": false} {
+		tr := newTrace()
+		tr.chat(1, 0, 0, 10, list(user("q")), list(says("end")), "gen_ai.response.id", id)
+		if got := slices.ContainsFunc(the(t, tr.runs(t)).Fidelity.Findings, func(f tape.Finding) bool { return f.Field == "input.system_prompt" }); got != want {
+			t.Errorf("%s: finding %v, want %v", id, got, want)
+		}
+	}
+}

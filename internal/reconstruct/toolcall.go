@@ -203,6 +203,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		e.Status = tape.EventError
 		e.Provenance["result"] = tape.Missing
 		b.finding(tape.CodeUnansweredToolCall, k.seq, "result", "the call waits for a person or a resume")
+	case len(k.nodes) == 0 && b.wentOnUnseen(k):
+		e.Provenance["result"] = tape.Missing
+		b.finding(tape.CodeResultMissing, k.seq, "result", "the request that would show the result was not recorded whole")
 	case len(k.nodes) == 0 || k.obs.Handoff:
 		e.Status = tape.EventError
 		e.Provenance["result"] = tape.Missing
@@ -226,6 +229,14 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			b.finding(tape.CodeBigInt, k.seq, "result", "an integer of 2^53 or more stands in the result; a program that holds numbers as doubles may have rounded it")
 		}
 	}
+}
+
+// wentOnUnseen reports a call after which its agent asked the model again, in a request that was not recorded whole: what came of the call may stand
+// in the rest.
+func (b *builder) wentOnUnseen(k *call) bool {
+	return slices.ContainsFunc(b.calls.models, func(m *call) bool {
+		return m.agent == k.agent && m.seq > k.seq && !undamaged(m.obs.RequestLabel)
+	})
 }
 
 // suspected names what may be an envelope around the value of a tool call.

@@ -120,6 +120,7 @@ func StructuredResult(v exactjson.Value) Content {
 // exactMasks are values that a producer writes in place of content.
 var exactMasks = map[string]bool{
 	"__REDACTED__": true, "<REDACTED>": true, "[REDACTED]": true, "readacted": true, "FILTERED": true,
+	"[MaxDepth]": true, // what lies too deep for the producer
 }
 
 // cutMarkers are endings that a producer leaves where it cut a value; Forge's stands apart, see ForgeCut.
@@ -172,11 +173,8 @@ const scrubbed = "[Scrubbed due to "
 
 var scrubbedForm = regexp.MustCompile(`\[Scrubbed due to (?:'[^']*'|"[^"]*")\]`)
 
-// mayHoldMask says whether a text holds a part of a mask, so that others cost a search only. Two masks have three letters in common, which prose has not.
-func mayHoldMask(text string) bool {
-	return strings.Contains(text, "RED") && (strings.Contains(text, "REDACTED") || strings.Contains(text, "FILTERED")) ||
-		strings.Contains(text, "readacted") || strings.Contains(text, scrubbed)
-}
+// maskHints are parts of all masks, so that other values cost a search only.
+var maskHints = []string{"REDACTED", "readacted", "FILTERED", "[MaxDepth]", scrubbed}
 
 // masksIn returns masked for a value that a producer replaced as a whole, and lossy for one in which it replaced something: a whole leaf, a
 // credential behind the word that names its scheme, or words that no text has by chance. Texts that are JSON or Python literals are looked into.
@@ -188,7 +186,7 @@ func masksIn(v exactjson.Value) tape.Label {
 		return ""
 	}
 	text := v.Str()
-	if !mayHoldMask(text) {
+	if !slices.ContainsFunc(maskHints, func(hint string) bool { return strings.Contains(text, hint) }) {
 		return ""
 	}
 	if LabelOf(text) == tape.Masked {

@@ -121,10 +121,7 @@ func untypedPart(v exactjson.Value) (Part, bool) {
 	for _, name := range []string{"functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result"} {
 		if result := v.Get(name); result.Kind() == exactjson.Object {
 			p := toolResultPart(result)
-			// of the response to a function, Gemini's API reads a member "error" as the details of a failure
-			if response := result.Get("response"); response.Len() == 1 && response.Get("error").Str() != "" {
-				p.IsError = true
-			}
+			p.IsError = p.IsError || geminiFailure(result.Get("response"))
 			return p, true
 		}
 	}
@@ -181,6 +178,22 @@ func toolResultPart(v exactjson.Value) Part {
 	}
 	isError := v.First("is_error", "isError", "error").True() || v.Get("error").Str() != "" || v.Get("status").Str() == "error" || v.Get("type").Str() == "tool-error"
 	return ResultPart(id, v.First("name", "toolName", "tool_name").Str(), result, isError)
+}
+
+// geminiFailure reports a response that says that the function failed: Gemini's API reads a member "error" of it as the details of a failure.
+func geminiFailure(response exactjson.Value) bool {
+	return response.Kind() == exactjson.Object && response.Len() == 1 && response.Get("error").Str() != ""
+}
+
+// GeminiFailures marks the results that say to Gemini's API that a function failed, in messages that were recorded in another form than the API's.
+func GeminiFailures(messages []Message) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolResult {
+				p.IsError = p.IsError || geminiFailure(p.Result)
+			}
+		}
+	}
 }
 
 // mediaPart keeps a reference and a digest, never the bytes.

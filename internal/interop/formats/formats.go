@@ -14,7 +14,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop/chat"
 	"github.com/tapedeck/tapedeck/internal/interop/otlp"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
-	"github.com/tapedeck/tapedeck/internal/interop/whatifd"
 )
 
 // All lists the formats in the order of the documentation.
@@ -23,7 +22,6 @@ var All = []*interop.Format{
 	aiwg.Format,
 	atif.Format,
 	chat.Format,
-	whatifd.Format,
 	otlp.Format,
 }
 

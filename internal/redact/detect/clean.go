@@ -182,14 +182,12 @@ func (p *Walk) knownClean(key cleanKey) bool {
 	return known
 }
 
-// known looks for an entry, first in the memory that is trusted: it has met most texts.
+// known looks for an entry, also in the memory that is trusted.
 func (p *Walk) known(key cleanKey) (e cleanEntry, known bool) {
-	if p.trusted != nil {
-		if e, known = p.trusted.find(key); known {
-			return e, true
-		}
+	if e, known = p.r.clean.find(key); !known && p.trusted != nil {
+		e, known = p.trusted.find(key)
 	}
-	return p.r.clean.find(key)
+	return e, known
 }
 
 // count counts what a text was counted as that is known.

@@ -375,8 +375,11 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 
 func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observation) {
 	dialect.ReadWholeModel(o, best(in, conversation), best(out, conversation))
+	if o.RequestLabel == "" && showsPreviews(o.Request) {
+		o.RequestLabel = tape.Lossy
+	}
 	decode.FillList(&o.System, decode.System(instructions(a)))
-	asked := decode.ModelName(find(a, func(key string) bool { return ends(key, "ls", "model", "name") || ends(key, "request", "model") }).Str()) // the first is LangChain's
+	asked := decode.ModelName(find(a, func(key string) bool { return ends(key, "request", "model") }).Str())
 	decode.FillString(&o.Model, asked)
 	switch name := decode.ModelName(find(a, modelKey).Str()); {
 	case name == o.ResponseModel:
@@ -396,13 +399,25 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observa
 	decode.FillUsage(&o.Usage, decode.Usage(find(a, func(key string) bool { return ends(key, "usage") || ends(key, "usage", "details") })))
 }
 
+// showsPreviews reports messages with a name in brackets where the result of a tool was, and labels those.
+func showsPreviews(messages []decode.Message) (some bool) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolResult && strings.HasPrefix(p.Result.Str(), "[tool-result: ") && strings.HasSuffix(p.Result.Str(), "]") {
+				p.Label, some = tape.Lossy, true
+			}
+		}
+	}
+	return some
+}
+
 // snapshot is how the name of a model ends that is one state of it: the date of that state.
 var snapshot = regexp.MustCompile(`-(20\d{2}-?[01]\d-?[0-3]\d)$`)
 
 // LabelRounded labels the arguments and the result of a call that may hold rounded integers: nobody knows in which language the producer ran.
 func LabelRounded(o *dialect.Observation) {
 	for _, c := range []*decode.Content{&o.Args, &o.Result} {
-		if c.Label == "" && rounded(*c) {
+		if c.Label == "" && rounded(c.Value) {
 			c.Label = tape.Lossy
 		}
 	}
@@ -410,8 +425,7 @@ func LabelRounded(o *dialect.Observation) {
 
 // rounded reports an integer that JavaScript has rounded, in all likelihood: beyond what a double holds exactly, and written as one prints. Round
 // numbers, such as times in nanoseconds, are whole in any case.
-func rounded(c decode.Content) bool {
-	v := c.Value
+func rounded(v exactjson.Value) bool {
 	if inner, ok := decode.Structure(v); ok {
 		v = inner
 	}
@@ -419,7 +433,7 @@ func rounded(c decode.Content) bool {
 		f, ok := v.Float()
 		return ok && math.Abs(f) >= 1<<53 && math.Abs(f) < 1e21 && v.Text() == strconv.FormatFloat(f, 'f', -1, 64) && !strings.HasSuffix(v.Text(), "000000")
 	}
-	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return rounded(decode.Content{Value: m.Value}) })
+	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return rounded(m.Value) })
 }
 
 // conversation prefers what holds messages, the more the better, then what is whole to what was gathered from several keys.

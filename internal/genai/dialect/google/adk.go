@@ -5,10 +5,7 @@
 package google
 
 import (
-	"slices"
 	"strings"
-
-	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
@@ -100,34 +97,11 @@ func readADKConventions(s *dialect.Source, o *dialect.Observation) {
 	semconv.Read(s, conventions, true)
 	adkMessages(conventions.Request, false)
 	adkMessages(conventions.Response, false)
-	if structured(s, "gen_ai.input.messages") {
-		labelNulls(conventions.Request)
-	}
 	if conventions.Result.Present() {
 		result := decode.UnwrapResult(adkResult(conventions.Result, false))
 		conventions.Result, conventions.Failed = result.Content, conventions.Failed || result.IsError
 	}
 	o.Fill(conventions)
-}
-
-// structured reports that an attribute of the span, or of one of its events, is no text.
-func structured(s *dialect.Source, key string) bool {
-	if v, ok := s.Span.Attributes().Get(key); ok {
-		return v.Type() != pcommon.ValueTypeStr
-	}
-	return slices.ContainsFunc(semconv.Events(s), func(e semconv.Event) bool { return e.Fields.Get(key).Kind() == exactjson.Array })
-}
-
-// labelNulls labels results that are null in a structured attribute. Null also stands for a value that has no structured form,
-// such as a list of values of several kinds.
-func labelNulls(messages []decode.Message) {
-	for _, m := range messages {
-		for i := range m.Parts {
-			if p := &m.Parts[i]; p.Type == tape.PartToolResult && p.Result.Kind() == exactjson.Null && p.Label == "" {
-				p.Label = tape.Lossy
-			}
-		}
-	}
 }
 
 // bracketed returns X of "agent_run [X]", as early versions name their spans.

@@ -89,22 +89,36 @@ func TestADKLogRecordsHoldGeminiContent(t *testing.T) {
 }
 
 // A structured attribute holds nothing where a value has no form in one, such as a list of numbers and texts: a null in it may be anything.
-func TestADKNullInAStructuredAttributeIsLabelled(t *testing.T) {
-	s := genaitest.Span("gcp.vertex.agent", "generate_content g")
-	record := ptrace.NewSpan()
-	record.SetName("gen_ai.client.inference.operation.details")
-	if err := record.Attributes().PutEmptySlice("gen_ai.input.messages").FromRaw([]any{map[string]any{"role": "user", "parts": []any{
-		map[string]any{"type": "tool_call_response", "id": "c1", "response": map[string]any{"result": nil}},
-		map[string]any{"type": "tool_call_response", "id": "c2", "response": map[string]any{"result": int64(0)}},
-	}}}); err != nil {
-		t.Fatal(err)
+func TestNullInAStructuredAttributeIsLabelled(t *testing.T) {
+	for _, scope := range []string{"gcp.vertex.agent", "acme"} {
+		s := genaitest.Span(scope, "generate_content g")
+		record := ptrace.NewSpan()
+		record.SetName("gen_ai.client.inference.operation.details")
+		if err := record.Attributes().PutEmptySlice("gen_ai.input.messages").FromRaw([]any{map[string]any{"role": "user", "parts": []any{
+			map[string]any{"type": "tool_call_response", "id": "c1", "response": map[string]any{"result": nil}},
+			map[string]any{"type": "tool_call_response", "id": "c2", "response": map[string]any{"result": int64(0)}},
+		}}}); err != nil {
+			t.Fatal(err)
+		}
+		s.Span.Attributes().PutStr("gen_ai.operation.name", "generate_content")
+		s.Logs = append(s.Logs, record)
+		var results []decode.Part
+		for _, m := range genai.Read(s).Request {
+			results = append(results, m.Parts...)
+		}
+		if len(results) != 2 || results[0].Label != tape.Lossy || results[1].Label != "" {
+			t.Errorf("%s: %+v", scope, results)
+		}
 	}
-	s.Logs = append(s.Logs, record)
-	var results []decode.Part
-	for _, m := range genai.Read(s).Request {
-		results = append(results, m.Parts...)
-	}
-	if len(results) != 2 || results[0].Label != tape.Lossy || results[1].Label != "" || results[1].Result.JSON() != "0" {
-		t.Errorf("%+v", results)
+}
+
+// Of the response to a function Gemini's API reads a member "error" as the details of a failure; another provider's does not.
+func TestResponseToGeminiThatHoldsAnErrorFailed(t *testing.T) {
+	for provider, want := range map[string]bool{"gcp.gemini": true, "openai": false} {
+		o := genai.Read(genaitest.Span("acme", "chat g", "gen_ai.operation.name", "chat", "gen_ai.provider.name", provider, "gen_ai.input.messages",
+			`[{"role":"user","parts":[{"type":"tool_call_response","id":"c1","response":{"error":"no such record"}}]}]`))
+		if len(o.Request) != 1 || o.Request[0].Parts[0].IsError != want {
+			t.Errorf("%s: %+v", provider, o.Request)
+		}
 	}
 }

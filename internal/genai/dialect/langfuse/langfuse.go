@@ -114,21 +114,15 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 		langfuseLosses(o.Request[i].Parts)
 	}
 	name := a.Text("langfuse.observation.model.name")
-	asked := a.Text("langfuse.observation.metadata.ls_model_name") // LangChain's own word for the model that is asked
 	streams := strings.HasPrefix(s.Span.Name(), "OpenAI.") && strings.Contains(a.Text("langfuse.observation.model.parameters"), `"stream":true`)
-	switch {
-	case asked != "" && asked != name:
-		o.Model = asked
-		decode.FillString(&o.ResponseModel, name)
-	case isLangfuseWrapper(s.Span.Name()) && !streams && !o.Failed:
+	if isLangfuseWrapper(s.Span.Name()) && !streams && !o.Failed {
 		decode.FillString(&o.ResponseModel, name) // the wrappers write the model that answered over the one that was asked for
-	default:
+	} else {
 		decode.FillString(&o.Model, name)
 	}
 	if !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
 		o.System = decode.System(a.JSON("langfuse.observation.metadata.instructions"))
 	}
-	o.Provider = decode.Provider(a.Text("langfuse.observation.metadata.ls_provider"))
 	if params, ok := decode.Structure(a.JSON("langfuse.observation.model.parameters")); ok {
 		dialect.ReadParams(o, params)
 	}

@@ -87,8 +87,6 @@ func readLangSmithModel(a decode.Attributes, in, out exactjson.Value, o *dialect
 		o.AddNote(tape.CodeContentAbsent, "request.messages", "the exporter lost the messages")
 	}
 	dialect.ReadWholeModel(o, in, out)
-	o.Provider = decode.Provider(a.Text("langsmith.metadata.ls_provider"))
-	decode.FillString(&o.Model, a.Text("langsmith.metadata.ls_model_name"))
 	o.AddParam("temperature", a.JSON("langsmith.metadata.ls_temperature"))
 	o.AddParam("max_tokens", a.JSON("langsmith.metadata.ls_max_tokens"))
 	o.AddParam("stop_sequences", a.JSON("langsmith.metadata.ls_stop"))

@@ -5,12 +5,14 @@
 package litellm
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // Dialect reads LiteLLM's own spans, as library and as proxy. They hold model calls only, because a proxy never sees a tool run.
@@ -31,9 +33,9 @@ func classifyLiteLLM(s *dialect.Source) (dialect.Class, bool) {
 	switch op := strings.TrimPrefix(a.Text("gen_ai.operation.name"), "a"); {
 	case liteLLMAsides[op]:
 		return dialect.Noise, false
-	case name == "raw_gen_ai_request":
-		return dialect.Structure, false // the provider's side of the call around it
-	case name == "litellm_request", a.Has("gen_ai.request.model") && a.Text("gen_ai.operation.name") == "":
+	case name == rawRequest && !holdsAny(a, conversed):
+		return dialect.Structure, false // the provider's side of an embedding, or of a call without content
+	case name == "litellm_request", name == rawRequest, a.Has("gen_ai.request.model") && a.Text("gen_ai.operation.name") == "":
 		return dialect.Model, false
 	case s.ScopeName != "litellm" || a.Text("gen_ai.operation.name") != "":
 		return dialect.Unclassified, false
@@ -42,6 +44,10 @@ func classifyLiteLLM(s *dialect.Source) (dialect.Class, bool) {
 	}
 	return dialect.Noise, false // the proxy's work on databases, keys and guardrails
 }
+
+// rawRequest is the span of the provider's side of a call: what was sent and what came back, in the provider's words. Where a program has a span of
+// its own around several calls, LiteLLM writes the attributes of each over those of the one before, and only these spans hold them all.
+const rawRequest = "raw_gen_ai_request"
 
 // liteLLMAsides are operations that are no model calls of an agent, by LiteLLM's call types without the a of asynchronous ones.
 var liteLLMAsides = map[string]bool{
@@ -53,6 +59,10 @@ func readLiteLLM(s *dialect.Source, o *dialect.Observation) {
 	o.UserID = a.Text("llm.user", "metadata.user_api_key_end_user_id")
 	switch o.Class {
 	case dialect.Model:
+		if s.Span.Name() == rawRequest {
+			readRaw(a, o)
+			return
+		}
 		o.Operation = a.Text("gen_ai.operation.name")
 		if o.Operation == "completion" || o.Operation == "acompletion" {
 			o.Operation = "chat"
@@ -65,4 +75,45 @@ func readLiteLLM(s *dialect.Source, o *dialect.Observation) {
 		o.NoiseReason = strings.TrimPrefix(a.Text("gen_ai.operation.name"), "a")
 		decode.FillString(&o.NoiseReason, "service")
 	}
+}
+
+// sentNames are the members of a raw request; what else there is came back. A parameter that was sent is written before the answer, which has
+// the last word on names that are in both.
+var sentNames = []string{"messages", "input", "contents", "prompt", "system", "instructions", "tools", "functions"}
+
+// conversed are the members that a raw request or response of a model call has, in the words of its provider.
+var conversed = []string{"messages", "contents", "choices", "candidates", "output"}
+
+func holdsAny(a decode.Attributes, names []string) bool {
+	for key := range a.All() {
+		if provider, name, ok := strings.Cut(strings.TrimPrefix(key, "llm."), "."); ok && strings.HasPrefix(key, "llm.") && provider != "request" && slices.Contains(names, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// readRaw reads llm.<provider>.<member>, each member of the request and of the response as Python writes it.
+func readRaw(a decode.Attributes, o *dialect.Observation) {
+	var sent, came []exactjson.Member
+	for key := range a.All() {
+		provider, name, ok := strings.Cut(strings.TrimPrefix(key, "llm."), ".")
+		if !ok || !strings.HasPrefix(key, "llm.") || provider == "request" {
+			continue
+		}
+		v := a.JSON(key)
+		if parsed, lossy, ok := decode.Python(v.Str()); ok && !lossy && parsed.Kind() >= exactjson.Array {
+			v = parsed
+		} else if parsed, err := exactjson.Parse(v.Str()); err == nil && decode.ParamNames[name] != "" {
+			v = parsed
+		}
+		m := exactjson.Member{Name: name, Value: v}
+		if slices.Contains(sentNames, name) || decode.ParamNames[name] != "" {
+			sent = append(sent, m)
+		} else {
+			came = append(came, m)
+		}
+		decode.FillString(&o.Provider, decode.Provider(provider))
+	}
+	dialect.ReadWholeModel(o, decode.Unordered(sent), decode.Unordered(came))
 }

@@ -32,3 +32,16 @@ func TestLiteLLMPrefersMessagesToFlattenedCompletions(t *testing.T) {
 		"gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "a", "llm.is_streaming", "False")),
 		"class: model\ndialect: litellm\nmodel: gpt-4o\nprovider: openai\nrequest: user | text \"q\"\nrequest: assistant | call f c1 {\"a\":1}\nrequest: tool | result  c1 \"r\" [content_blocks]\nresponse: assistant | text \"a\" [stop]\n")
 }
+
+// A span of the caller's own holds the last call alone; each call is whole on the span of the provider's side.
+func TestRawRequestsAreReadInTheProvidersWords(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("litellm", "raw_gen_ai_request",
+		"llm.openai.messages", `[{'role': 'user', 'content': "it's q"}]`, "llm.openai.tools", `[{'type': 'function', 'function': {'name': 'f', 'parameters': {}}}]`,
+		"llm.openai.temperature", "0.5", "llm.openai.id", "chatcmpl-1", "llm.openai.model", "gpt-4o-2024", "llm.openai.object", "chat.completion",
+		"llm.openai.choices", `[{'finish_reason': 'tool_calls', 'index': 0, 'message': {'content': None, 'role': 'assistant', 'tool_calls': [{'id': 'c1', 'type': 'function', 'function': {'name': 'f', 'arguments': '{"a":1}'}}]}}]`,
+		"llm.openai.usage", `{'completion_tokens': 2, 'prompt_tokens': 3, 'total_tokens': 5}`)),
+		"class: model\ndialect: litellm\nprovider: openai\nparam temperature: 0.5\nrequest: user | text \"it's q\"\nresponse: assistant | call f c1 {\"a\":1} [tool_calls]\n"+
+			"offers: f\nfinish: tool_calls\nresponse id: chatcmpl-1\nresponse model: gpt-4o-2024\ninput tokens: 3\noutput tokens: 2\n")
+	genaitest.Says(t, genai.Read(genaitest.Span("litellm", "raw_gen_ai_request", "llm.openai.input", "['q']", "llm.openai.data", "[{'embedding': [0.1]}]")),
+		"class: structure\ndialect: litellm\n")
+}

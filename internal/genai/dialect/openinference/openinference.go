@@ -49,9 +49,6 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
-		if s.ScopeName == "openinference.instrumentation.smolagents" || asksSmolagents(o.Request) {
-			splitTask(o.Request)
-		}
 	case dialect.Tool:
 		readOpenInferenceTool(s, a, o)
 	case dialect.Retrieval:
@@ -161,31 +158,6 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		CacheReadTokens:  a.Count("llm.token_count.prompt_details.cache_read"),
 		CacheWriteTokens: a.Count("llm.token_count.prompt_details.cache_write"),
 		ReasoningTokens:  a.Count("llm.token_count.completion_details.reasoning"),
-	}
-}
-
-// taskPrefix is what smolagents puts before the task that it was given.
-const taskPrefix = "New task:\n"
-
-// smolagents is how its system prompt begins, whoever records it.
-const smolagents = "You are an expert assistant who can solve any task using "
-
-func asksSmolagents(request []decode.Message) bool {
-	return len(request) > 0 && request[0].Role == tape.RoleSystem && len(request[0].Parts) > 0 && strings.HasPrefix(request[0].Parts[0].Text, smolagents)
-}
-
-// splitTask tells the task from the words that smolagents puts before it.
-func splitTask(messages []decode.Message) {
-	for i := range messages {
-		m := &messages[i]
-		if m.Role != tape.RoleUser || len(m.Parts) == 0 || m.Parts[0].Type != tape.PartText {
-			continue
-		}
-		if task, ok := strings.CutPrefix(m.Parts[0].Text, taskPrefix); ok {
-			prefix := decode.TextPart(taskPrefix)
-			prefix.Injected = true
-			m.Parts = append([]decode.Part{prefix, decode.TextPart(task)}, m.Parts[1:]...)
-		}
 	}
 }
 

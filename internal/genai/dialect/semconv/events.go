@@ -115,6 +115,7 @@ func readEvents(events []Event, o *dialect.Observation, request, response *[]dec
 			// each holds a whole list: a second one that says so again adds nothing
 			input, _ := decode.Messages(e.Fields.Get("gen_ai.input.messages"), tape.RoleUser)
 			output, _ := decode.Messages(e.Fields.Get("gen_ai.output.messages"), tape.RoleAssistant)
+			labelNulls(e.Fields.Get("gen_ai.input.messages"), input)
 			decode.FillList(&wholeInput, input)
 			decode.FillList(&wholeOutput, output)
 			decode.FillList(&o.Tools, decode.ToolDefinitions(e.Fields.Get("gen_ai.tool.definitions")))

@@ -215,7 +215,28 @@ func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialec
 	if !ok && !v.IsEmpty() {
 		return []decode.Message{{Role: role, Parts: []decode.Part{decode.DataPart(v)}}}, ""
 	}
+	labelNulls(a.JSON(key), messages)
 	return messages, ""
+}
+
+// labelNulls labels the results of tools that are null, or whose only member is, in a list that was recorded as a structure and not as JSON text.
+// There null also stands for a value that attributes have no form for, such as a list of values of several kinds.
+func labelNulls(recorded exactjson.Value, messages []decode.Message) {
+	if recorded.Kind() != exactjson.Array {
+		return
+	}
+	for _, m := range messages {
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			only := p.Result
+			if only.Kind() == exactjson.Object && only.Len() == 1 {
+				only = only.Members()[0].Value
+			}
+			if p.Type == tape.PartToolResult && only.Kind() == exactjson.Null && p.Label == "" {
+				p.Label = tape.Lossy
+			}
+		}
+	}
 }
 
 // startsStructure tells the beginning of a JSON list or object from a text in brackets.

@@ -1,0 +1,44 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestActionsOfSmolagentsAreCallsAndResults(t *testing.T) {
+	said := func(role tape.Role, text string) decode.Message {
+		return decode.Message{Role: role, Parts: []decode.Part{decode.TextPart(text)}}
+	}
+	calls := func(list string) decode.Message { return said(tape.RoleUser, "Calling tools:\n"+list) }
+	const (
+		system = "You are an expert assistant who can solve any task using tool calls."
+		one    = `[{'id': 'c1', 'type': 'function', 'function': {'name': 'f', 'arguments': {'a': 1}}}]`
+		two    = `[{'id': 'c2', 'type': 'function', 'function': {'name': 'f', 'arguments': {}}}, {'id': 'c3', 'type': 'function', 'function': {'name': 'g', 'arguments': {}}}]`
+	)
+	got := genaitest.Messages(decode.OpenActions([]decode.Message{
+		said(tape.RoleSystem, system), said(tape.RoleUser, "New task:\nCount."),
+		calls(one), said(tape.RoleUser, "Observation:\nfirst\nsecond"),
+		calls(two), said(tape.RoleUser, "Observation:\nx\ny"),
+		calls(two), said(tape.RoleUser, "Observation:\nx\ny\nz"),
+	}))
+	want := []string{
+		"system: text(You are an expert assistant who can solve any task using tool calls.)", "user: text(New task:\n) text(Count.)",
+		`assistant: call(c1 f {"a":1})`, `tool: result(c1 f "first\nsecond")`,
+		`assistant: call(c2 f {}) call(c3 g {})`, `tool: result(c2 f "x")~lossy result(c3 g "y")~lossy`,
+		`assistant: call(c2 f {}) call(c3 g {})`, "tool: text(x\ny\nz)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	other := []decode.Message{said(tape.RoleSystem, "Be brief."), calls(one)}
+	if got := decode.OpenActions(other); got[1].Role != tape.RoleUser {
+		t.Errorf("what any user says is no call: %+v", got)
+	}
+}
