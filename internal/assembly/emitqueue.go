@@ -301,6 +301,7 @@ func (b *emitQueue) countOut(e *Emission, n int) {
 // countWork counts an emission that needs a worker (1), or no longer (-1).
 func (b *emitQueue) countWork(e *Emission, n int) {
 	b.classOf(e).working += n
+	b.classOf(e).workingBytes += int64(n) * e.bytes
 	if e.suspect() {
 		b.suspectsOut += n
 	}
@@ -315,11 +316,14 @@ func (b *emitQueue) countIdle(e *Emission, n int) {
 	b.countWork(e, -n)
 }
 
-// hasCapacity tells whether the memory of an emission fits beside that of the emissions in flight. At most half of the workers may have
-// large emissions.
+// hasCapacity tells whether the memory of an emission fits beside that of the emissions in flight, and what is made of it beside those that are worked on.
+// At most half of the workers may have large emissions.
 func (b *emitQueue) hasCapacity(l *sizeClass, e *Emission) bool {
 	if l.calls == 0 {
 		return true
+	}
+	if l.working > 0 && l.workingBytes+e.bytes > maxWorking {
+		return false
 	}
 	if b.store == nil {
 		// MaxBytes bounds the evidence; what is left is the calls themselves.

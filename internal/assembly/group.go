@@ -60,10 +60,19 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// maxOpenMemory is the part of MaxBytes for open traces. With a spool it is one half, because reading back needs memory too.
+// With a spool, evidence in memory is a cache: it saves reading it back, which costs about what the garbage collector takes for holding it. So these bound it,
+// however large MaxBytes is, in bytes of evidence as it is counted.
+const (
+	maxCachedOpen    = 32 << 20 // of open traces
+	maxCachedWaiting = 8 << 20  // of emissions that wait
+	// maxWorking is how much the next component works on at a time in each size class, beyond one emission: deriving takes several times the bytes.
+	maxWorking = 8 << 20
+)
+
+// maxOpenMemory is the part of MaxBytes for open traces. With a spool it is one half at most, because reading back needs memory too.
 func (o *Options) maxOpenMemory() int64 {
 	if o.OpenSpool != nil {
-		return o.MaxBytes / 2
+		return min(o.MaxBytes/2, maxCachedOpen)
 	}
 	return o.MaxBytes / 4 * 3
 }
@@ -72,7 +81,7 @@ func (o *Options) maxOpenMemory() int64 {
 // ones only. maxWaiting is the part for emissions that wait with their evidence in memory although the spool has it. So calls that do not
 // return never take the memory that requests need.
 func (o *Options) maxLoaded() int64  { return max(o.MaxBytes/8, 1) }
-func (o *Options) maxWaiting() int64 { return o.MaxBytes / 8 }
+func (o *Options) maxWaiting() int64 { return min(o.MaxBytes/8, maxCachedWaiting) }
 
 // tick is the accuracy of deadlines: an eighth of the shortest one, between 10 ms (finer only burns CPU) and 1 s.
 func (o *Options) tick() time.Duration {

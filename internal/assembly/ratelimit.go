@@ -18,7 +18,6 @@ const (
 	memoryFull event = iota
 	spoolRefuses
 	requestTooLarge
-	spills
 	traceBound
 	traceCount
 	emissionFails
@@ -31,7 +30,6 @@ var eventTexts = [events]string{
 	memoryFull:      "requests are refused: max_memory_bytes is reached; senders try again",
 	spoolRefuses:    "requests are refused: the spool takes nothing; senders try again",
 	requestTooLarge: "a request is refused for good: it is larger than all that may be held",
-	spills:          "evidence leaves memory and stays in the spool",
 	traceBound:      "a trace reached max_trace_bytes or max_trace_spans, or memory without a spool is short; it is passed on in parts",
 	traceCount:      "max_traces is reached; traces are passed on before their end",
 	emissionFails:   "emission failed and will be tried again",

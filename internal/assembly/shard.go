@@ -298,10 +298,9 @@ func (s *shard) evict() {
 	}
 }
 
-// spill evicts a trace because memory is short.
+// spill evicts a trace because the cache is full.
 func (s *shard) spill(t *openTrace) {
 	s.counters.spilled.Add(1)
-	s.limited.warn(spills, zap.Int64("memory_bytes", s.counters.memory.Load()))
 	s.evictTrace(t)
 }
 

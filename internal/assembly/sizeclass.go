@@ -11,8 +11,9 @@ type sizeClass struct {
 	// retries are emissions whose last attempt failed, as all do during an outage. suspects failed while others succeeded, or were in flight
 	// when a process crashed.
 	retries, suspects retryHeap
-	// calls counts the emissions in flight, inFlight is their memory. working are those that need a worker.
+	// calls counts the emissions in flight, inFlight is their memory. working are those that need a worker, workingBytes their evidence.
 	calls, working int
+	workingBytes   int64
 	inFlight       int64
 }
 

@@ -84,7 +84,7 @@ type Config struct {
 	// MaxTraces is how many traces may be open; one more passes on the oldest early.
 	MaxTraces int `mapstructure:"max_traces"`
 	// MaxMemoryBytes is how much evidence (OTLP protobuf) may be in memory, in open traces or in flight. With a spool, evidence leaves memory
-	// earlier. A request that would exceed the bound is refused.
+	// earlier, that of open traces beyond 32 MiB. A request that would exceed the bound is refused.
 	MaxMemoryBytes int64 `mapstructure:"max_memory_bytes"`
 	// Spool makes evidence durable before it is acknowledged.
 	Spool SpoolConfig `mapstructure:"spool"`
