@@ -545,10 +545,11 @@ func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 		}},
 		{r.f.junit, report.JUnit},
 		{r.f.html, func(w io.Writer) error {
-			if replayed == nil {
-				return errors.New("--html: no run came that could be shown")
+			v := sidebyside.Verdict{Text: report.Said(), Good: report.Verdict == rerun.AsRecorded, Notes: report.Notes()}
+			for _, c := range report.Checks {
+				v.Checks = append(v.Checks, sidebyside.Check(c))
 			}
-			return sidebyside.HTML(w, source, page, report.Comparison)
+			return sidebyside.ReplayHTML(w, source, page, report.Comparison, v)
 		}},
 	}
 	for _, file := range files {

@@ -98,12 +98,34 @@ func TestARecordedAgentIsReplayedOffline(t *testing.T) {
 	if len(r.Tools) != 1 || r.Tools[0].Layer != rerun.LayerOracle || len(r.Model.Calls) != 2 || len(r.Model.Unused) != 0 {
 		t.Errorf("%+v", r)
 	}
-	for file, want := range map[string]string{md: "## Replay: as recorded", html: "<!DOCTYPE html>", junit: `failures="0" errors="0"`} {
-		body, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(strings.ToLower(string(body)), strings.ToLower(want)) {
-			t.Errorf("%s: %v\n%.300s", file, err, body)
+	said := func(wants map[string][]string) {
+		t.Helper()
+		for file, all := range wants {
+			body, err := os.ReadFile(file)
+			for _, want := range all {
+				if err != nil || !strings.Contains(string(body), want) {
+					t.Errorf("%s: no %s, %v\n%.500s", file, want, err, body)
+				}
+			}
 		}
 	}
+	madeUp := "made up: " // of the answers of the model
+	said(map[string][]string{
+		md:    {"## Replay: as recorded", madeUp, "- tool  2 count: oracle", "network: namespace"},
+		html:  {"<!DOCTYPE html>", `<span class="good">as recorded</span>`, "recorded model calls were asked for", madeUp, "network: namespace"},
+		junit: {`failures="0" errors="0"`, madeUp, "network: namespace"},
+	})
+	files := []string{"--markdown", md, "--html", html, "--junit", junit}
+	t.Setenv(stockVariable, "eight apples in the cellar")
+	if code, _ := replayed(t, "live", append([]string{url, "--input", "stdin"}, files...)...); code != exitPartial {
+		t.Errorf("code %d", code)
+	}
+	said(map[string][]string{md: {"## Replay: diverged", "**fail** | no tool ran live"}, html: {`<span class="bad">diverged</span>`, "the runs part here"}, junit: {`failures="5" errors="0"`}})
+	// What could not be done is said in all forms too, and there is no run to show.
+	if code, r := replayed(t, "silent", append([]string{url, "--input", "stdin"}, files...)...); code != exitFailed || r.Verdict != rerun.NotDone {
+		t.Errorf("code %d: %+v", code, r)
+	}
+	said(map[string][]string{md: {"## Replay: not done"}, html: {`<span class="bad">not done</span>`, "no run came"}, junit: {`failures="0"`}})
 }
 
 func TestToolsThatRanThemselvesAreSaidUnlessDeclared(t *testing.T) {

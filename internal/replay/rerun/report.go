@@ -159,13 +159,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		unused += fmt.Sprintf("; event %d", u.Seq)
 	}
 	r.check("recorded model calls were asked for", len(r.Model.Unused) == 0, "%d of %d%s", r.Model.Turns-len(r.Model.Unused), r.Model.Turns, unused)
-	for _, of := range []struct {
-		layer  Layer
-		report *oracle.Report
-	}{{LayerOracle, r.Oracle}, {LayerMCP, r.MCP}} {
-		if of.report == nil || of.report.Calls.Total == 0 {
-			continue
-		}
+	for _, of := range r.sessions() {
 		lost := 0
 		for outcome, n := range of.report.Calls.Outcomes {
 			if outcome.Missed() {
@@ -243,50 +237,101 @@ func (r *Report) Text() string {
 		}
 		b.WriteString("\n")
 	}
-	for _, f := range r.Preload.Frameworks {
-		if f.Hooked {
-			fmt.Fprintf(&b, "  hook  %s %s\n", f.Name, f.Version)
-		} else {
-			fmt.Fprintf(&b, "  hook  %s %s: none, %s\n", f.Name, f.Version, f.Problem)
-		}
-	}
-	for _, c := range r.Tools {
-		fmt.Fprintf(&b, "  tool  %d %s: %s", c.Seq, c.Name, c.Layer)
-		switch {
-		case c.Allowed:
-			b.WriteString(" (allowed)")
-		case c.Free:
-			b.WriteString(" (free)")
-		}
-		b.WriteString("\n")
-	}
-	for _, c := range r.Model.Calls {
-		if len(c.Labels)+len(c.MadeUp) > 0 {
-			fmt.Fprintf(&b, "  model call %d", c.Call)
-			if len(c.Labels) > 0 {
-				fmt.Fprintf(&b, ", not exact: %s", joinLabels(c.Labels))
-			}
-			if len(c.MadeUp) > 0 {
-				fmt.Fprintf(&b, ", made up: %s", strings.Join(c.MadeUp, ", "))
-			}
-			b.WriteString("\n")
-		}
-	}
-	for _, line := range slices.Concat(r.Policies.lines(), r.Network.lines()) {
+	for _, line := range r.Notes() {
 		fmt.Fprintf(&b, "  %s\n", line)
-	}
-	if r.Tagged > 0 {
-		fmt.Fprintf(&b, "  %d resources came without replay_run_id and were given it\n", r.Tagged)
 	}
 	return b.String()
 }
 
-func joinLabels(labels []modelstub.Label) string {
-	var list []string
+// Said is the verdict in words.
+func (r *Report) Said() string { return verdictText[r.Verdict] }
+
+// Notes are what is to be known beside the checks, a line each: who answered, what was not exact, made up or left over.
+func (r *Report) Notes() (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	list = append(list, r.Policies.lines()...)
+	list = append(list, r.Network.lines()...)
+	for _, f := range r.Preload.Frameworks {
+		if f.Hooked {
+			add("hook  %s %s", f.Name, f.Version)
+		} else {
+			add("hook  %s %s: none, %s", f.Name, f.Version, f.Problem)
+		}
+	}
+	for _, c := range r.Tools {
+		line := fmt.Sprintf("tool  %d %s: %s", c.Seq, c.Name, c.Layer)
+		switch {
+		case c.Allowed:
+			line += " (allowed)"
+		case c.Free:
+			line += " (free)"
+		}
+		add("%s", line)
+	}
+	for _, c := range r.Model.Calls {
+		var parts []string
+		for _, of := range []struct {
+			what  string
+			names []string
+		}{{"not exact", labelNames(c.Labels)}, {"made up", c.MadeUp}, {"left out", c.LeftOut}} {
+			if len(of.names) > 0 {
+				parts = append(parts, of.what+": "+strings.Join(of.names, ", "))
+			}
+		}
+		if c.Outcome == modelstub.Live {
+			parts = append(parts, "asked of the real model")
+		}
+		if len(parts) > 0 {
+			add("model call %d, %s", c.Call, strings.Join(parts, ", "))
+		}
+	}
+	for _, of := range r.sessions() {
+		for _, c := range of.report.NotExact {
+			what := string(c.Outcome)
+			if c.Outcome.Served() {
+				what = "not exact"
+			}
+			for _, l := range c.Labels {
+				what += ", " + string(l)
+			}
+			add("%s call %d, %s %s: %s", of.layer, c.Call, c.ToolName, c.ArgsHash, what)
+		}
+		for _, u := range of.report.Unused {
+			add("%s: the recorded answer of event %d, %s, was not asked for", of.layer, u.Seq, u.ToolName)
+		}
+		if of.report.Cut {
+			add("%s: the lists are cut", of.layer)
+		}
+	}
+	for _, run := range r.OtherRuns {
+		add("another run came: %s", run)
+	}
+	if r.Tagged > 0 {
+		add("%d resources came without replay_run_id and were given it", r.Tagged)
+	}
+	return list
+}
+
+// session is one that was asked.
+type session struct {
+	layer  Layer
+	report *oracle.Report
+}
+
+func (r *Report) sessions() (list []session) {
+	for _, s := range []session{{LayerOracle, r.Oracle}, {LayerMCP, r.MCP}} {
+		if s.report != nil && s.report.Calls.Total > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func labelNames(labels []modelstub.Label) (list []string) {
 	for _, l := range labels {
 		list = append(list, string(l))
 	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 // Markdown writes the report for a pull request.
@@ -301,11 +346,11 @@ func (r *Report) Markdown() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", mark, cell.Replace(c.Name), cell.Replace(c.Detail))
 	}
-	if len(r.Tools) > 0 {
-		b.WriteString("\n| tool call | answered by |\n|---|---|\n")
-		for _, c := range r.Tools {
-			fmt.Fprintf(&b, "| %d %s | %s |\n", c.Seq, cell.Replace(c.Name), c.Layer)
+	for i, line := range r.Notes() {
+		if i == 0 {
+			b.WriteString("\n")
 		}
+		fmt.Fprintf(&b, "- %s\n", cell.Replace(line))
 	}
 	return b.String()
 }
@@ -328,7 +373,8 @@ func (r *Report) JUnit(w io.Writer) error {
 		Failures int        `xml:"failures,attr"`
 		Errors   int        `xml:"errors,attr"`
 		Cases    []testCase `xml:"testcase"`
-	}{Name: "tapedeck replay " + r.Source, Tests: len(r.Checks)}
+		Notes    string     `xml:"system-out"`
+	}{Name: "tapedeck replay " + r.Source, Tests: len(r.Checks), Notes: strings.Join(r.Notes(), "\n")}
 	for _, c := range r.Checks {
 		t := testCase{Class: "tapedeck.replay", Name: c.Name}
 		switch {

@@ -42,7 +42,23 @@ var (
 	page        = template.Must(template.New("page").Parse(pageText))
 )
 
+// Verdict is what a replay is said of, above the two runs.
+type Verdict struct {
+	Text   string
+	Good   bool
+	Checks []Check
+	Notes  []string // whatever else is to be known
+}
+
+// Check is one thing that had to hold.
+type Check struct {
+	Name   string
+	OK     bool
+	Detail string
+}
+
 type view struct {
+	Verdict      *Verdict
 	Policy       string
 	Style        template.CSS
 	Title        string
@@ -93,11 +109,29 @@ type viewDifference struct {
 }
 
 // HTML writes a page with the two runs side by side. It is one file that needs nothing else.
-func HTML(w io.Writer, a, b Tape, r *compare.Result) error {
+func HTML(w io.Writer, a, b Tape, r *compare.Result) error { return writePage(w, a, b, r, nil) }
+
+// ReplayHTML is HTML with the verdict on a replay above. Without a comparison no run came, and the verdict is all there is.
+func ReplayHTML(w io.Writer, a, b Tape, r *compare.Result, v Verdict) error {
+	v.Checks, v.Notes = slices.Clone(v.Checks), slices.Clone(v.Notes)
+	for i := range v.Checks {
+		v.Checks[i].Name, v.Checks[i].Detail = timeline.OneLine(v.Checks[i].Name), timeline.OneLine(v.Checks[i].Detail)
+	}
+	for i := range v.Notes {
+		v.Notes[i] = timeline.OneLine(v.Notes[i])
+	}
+	if r == nil {
+		return page.Execute(w, view{Verdict: &v, Policy: policy, Style: template.CSS(style), Title: v.Text})
+	}
+	return writePage(w, a, b, r, &v)
+}
+
+func writePage(w io.Writer, a, b Tape, r *compare.Result, verdict *Verdict) error {
 	c := comparedRuns{a, b}
 	sentence := clean(Sentence(a, b, r))
 	v := view{
-		Policy: policy, Style: template.CSS(style), Sentence: sentence, Title: sentence.String(), Counts: counts(r),
+		Verdict: verdict,
+		Policy:  policy, Style: template.CSS(style), Sentence: sentence, Title: sentence.String(), Counts: counts(r),
 		Runs: [2]viewRun{newViewRun("A", a, b), newViewRun("B", b, a)}, SameQuestion: a.question() == b.question(),
 	}
 	v.Runs[0].Question, v.Runs[1].Question = mark(a.question(), b.question())
