@@ -87,6 +87,11 @@ func runAgent(mode string) error {
 			_, _ = io.Copy(os.Stderr, r.Body)
 			_ = r.Write(w)
 		}))
+	case "a2a":
+		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			part := map[string]any{"kind": "text", "text": os.Getenv(stockVariable)}
+			_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": 1, "result": map[string]any{"status": map[string]any{"state": "completed", "message": map[string]any{"role": "agent", "parts": []any{part}}}}})
+		}))
 	case "server":
 		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			question, err := io.ReadAll(r.Body)
@@ -102,6 +107,15 @@ func runAgent(mode string) error {
 		}))
 	}
 	question := "How many?"
+	if len(os.Args) > 1 {
+		question = os.Args[len(os.Args)-1]
+		if text, err := os.ReadFile(question); err == nil {
+			question = string(text)
+		}
+	}
+	if asked := os.Getenv("TAPEDECK_TEST_QUESTION"); asked != "" {
+		question = asked
+	}
 	if asked, err := io.ReadAll(os.Stdin); err == nil && len(asked) > 0 {
 		question = string(asked)
 	}
@@ -151,6 +165,7 @@ func fetch(addresses []string) error {
 // testAgent is one run.
 type testAgent struct {
 	mode  string
+	trace string
 	spans []any
 }
 
@@ -172,6 +187,7 @@ type chatTool struct {
 
 func (a *testAgent) run(question string) (answer string, err error) {
 	start := time.Now()
+	a.trace = fmt.Sprintf("%016x%016x", os.Getpid(), start.UnixNano())
 	messages := []chatMessage{{Role: "user", Content: &question}}
 	for range 5 {
 		reply, finish, asked, err := a.ask(messages)
@@ -298,7 +314,7 @@ func (a *testAgent) span(name string, kind int, start time.Time, failed error, a
 		}
 	}
 	s := map[string]any{
-		"traceId": traceOfProcess, "spanId": fmt.Sprintf("%016x", len(a.spans)+2), "parentSpanId": "0000000000000001", "name": name, "kind": kind, "attributes": list,
+		"traceId": a.trace, "spanId": fmt.Sprintf("%016x", len(a.spans)+2), "parentSpanId": "0000000000000001", "name": name, "kind": kind, "attributes": list,
 		"startTimeUnixNano": strconv.FormatInt(start.UnixNano(), 10), "endTimeUnixNano": strconv.FormatInt(time.Now().UnixNano(), 10),
 	}
 	if failed != nil {
@@ -306,8 +322,6 @@ func (a *testAgent) span(name string, kind int, start time.Time, failed error, a
 	}
 	a.spans = append(a.spans, s)
 }
-
-var traceOfProcess = fmt.Sprintf("%016x%016x", os.Getpid(), time.Now().UnixNano())
 
 // end sends the spans, the root last.
 func (a *testAgent) end(start time.Time, failed error) error {

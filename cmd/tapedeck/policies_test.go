@@ -7,6 +7,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,11 +22,13 @@ import (
 
 // candidate is a real model for a replay: it has fruit counted, and says what was counted. It keeps what it was sent.
 type candidate struct {
-	fruit  string
-	mu     sync.Mutex
-	keys   []string
-	models []string
-	system []string
+	fruit     string
+	numbered  bool
+	mu        sync.Mutex
+	keys      []string
+	models    []string
+	system    []string
+	questions []string // what the user said, of conversations that begin
 }
 
 func (c *candidate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -42,13 +45,23 @@ func (c *candidate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.keys, c.models = append(c.keys, r.Header.Get("Authorization")), append(c.models, body.Model)
 	if first := body.Messages[0]; first.Role == "system" {
 		c.system = append(c.system, *first.Content)
+	} else if len(body.Messages) == 1 {
+		c.questions = append(c.questions, *first.Content)
 	}
-	message, finish := map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": "call_9", "type": "function", "function": map[string]any{"name": "count", "arguments": `{"of":"` + c.fruit + `"}`}}}}, "tool_calls"
+	message, finish := map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": c.callID(), "type": "function", "function": map[string]any{"name": "count", "arguments": `{"of":"` + c.fruit + `"}`}}}}, "tool_calls"
 	if last := body.Messages[len(body.Messages)-1]; last.Role == "tool" {
 		message, finish = map[string]any{"role": "assistant", "content": "I make it " + *last.Content + "."}, "stop"
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": finish}}})
+}
+
+// callID is another one within a conversation that goes on in one process; processes begin anew.
+func (c *candidate) callID() string {
+	if !c.numbered {
+		return "call_9"
+	}
+	return fmt.Sprint("call_", len(c.models))
 }
 
 // asked starts the candidate and returns the flags that name it.
@@ -144,5 +157,51 @@ func TestAnswersAreLaidOverTheRecordedOnes(t *testing.T) {
 	}
 	if got := commanded(t, "replay", url, "--override", os.DevNull, "--", "true"); got.code != exitFailed || !strings.Contains(got.stderr, "--override") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// snapshot2 is one of waza with two turns.
+const snapshot2 = `{"schemaVersion":"1.0","kind":"task-snapshot","wazaVersion":"1","evalId":"e","prompt":{"message":"How many?","followUps":["And now?"]},
+ "toolEvents":[{"turn":1,"sequence":1,"tool_name":"count","args":{"of":"apples"},"result":"seven apples in the cellar","success":true},
+  {"turn":2,"sequence":2,"tool_name":"count","args":{"of":"apples"},"result":"six apples in the cellar","success":true}],
+ "result":{"status":"passed","finalOutput":"I make it six apples in the cellar."}}`
+
+func TestASnapshotBecomesARunAgainTurnByTurn(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a-run1.json", "b-run1.json"} {
+		if err := os.WriteFile(dir+"/"+name, []byte(snapshot2), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := freeAddress(t)
+	for mode, input := range map[string]string{"oracle": "stdin", "server": "http:POST http://" + address + "/ask"} {
+		c := &candidate{fruit: "apples", numbered: mode == "server"}
+		flags := append(c.asked(t), dir+"/a-run1.json", "--mode", "live", "--input", input)
+		code, r := replayed(t, mode, flags...)
+		if code != exitOK || len(r.Tools) != 2 || r.Tools[1].Layer != rerun.LayerOracle || !slices.Equal(c.questions, []string{"How many?", "And now?"}) {
+			t.Errorf("%s: code %d: %s %q %+v", mode, code, failed(r), c.questions, r)
+		}
+		other := &candidate{fruit: "pears"}
+		if code, r = replayed(t, mode, append(other.asked(t), flags[4:]...)...); code != exitPartial {
+			t.Errorf("%s: pears: code %d: %s", mode, code, failed(r))
+		}
+	}
+	c := &candidate{fruit: "apples"}
+	t.Setenv(agentVariable, "oracle")
+	all := commanded(t, append(append([]string{"replay", dir, "--mode", "live", "--json"}, c.asked(t)...), "--", os.Args[0])...)
+	if n := strings.Count(all.stdout, `"verdict":"as_recorded"`); all.code != exitOK || n != 2 || strings.Count(all.stdout, "\n") != 2 {
+		t.Errorf("%+v", all)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{dir + "/a-run1.json", "--mode", "live"}, "--model-url says which model"},
+		{[]string{dir + "/a-run1.json"}, "replay --mode live runs a command on it"},
+		{[]string{dir, "--mode", "live", "--html", "x", "--model-url", "http://127.0.0.1:1"}, "want one"},
+	} {
+		if got := commanded(t, append(append([]string{"replay"}, c.args...), "--", "true")...); got.code != exitFailed || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%v: %+v", c.args, got)
+		}
 	}
 }

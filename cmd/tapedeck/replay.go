@@ -76,7 +76,7 @@ could not be loaded.`,
 			return r.run(cmd.Context(), args)
 		},
 	}
-	cmd.Flags().StringVar(&f.mode, "mode", waza.ModelReplay, "model-replay checks a record; live is for a command behind --")
+	cmd.Flags().StringVar(&f.mode, "mode", waza.ModelReplay, "model-replay checks a record; live runs a command behind --, also for a snapshot, and for each run of a folder or a deck")
 	cmd.Flags().StringVar(&f.bisect, "bisect", "", "compare with this run instead; the first one is the baseline")
 	cmd.Flags().BoolVar(&f.strict, "strict", true, "also check what graders claim and, of tapes, that every tool call can be served")
 	cmd.Flags().StringSliceVar(&f.failOn, "fail-on-status", nil, "statuses of runs that are an issue too: "+strings.Join(replay.Statuses, ", "))
@@ -107,7 +107,7 @@ func (r *replaying) run(ctx context.Context, args []string) error {
 	}
 	switch mode := strings.ToLower(r.flags.mode); mode {
 	case "", waza.ModelReplay:
-	case "live":
+	case live:
 		return errors.New("--mode live needs a command: REF -- COMMAND…")
 	default:
 		return fmt.Errorf("--mode %q is unknown; the mode is %s", r.flags.mode, waza.ModelReplay)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,16 +15,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
+	"github.com/tapedeck/tapedeck/internal/interop/waza"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
@@ -45,13 +51,13 @@ type rerunFlags struct {
 	match                 matchFlags
 	to, id                string
 	input, template, wait string
-	answer                string
+	answer, turns         string
 	timeout, grace        time.Duration
 	allowLive, frameworks []string
 	preload               bool
 	compare               string
 	markdown, html, junit string
-	printEnv, note        bool
+	printEnv, note, named bool
 	shut                  string
 	requireLockdown       bool
 	allowHosts            []string
@@ -66,7 +72,8 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.input, "input", "none", "how the command gets what the run was asked: stdin, arg, env:NAME, file, http:METHOD URL, a2a:URL or none")
 	flags.StringVar(&f.template, "template", rerun.DefaultTemplate, "what it gets; {{json .}} is all of it")
 	flags.StringVar(&f.wait, "wait-for", "", "the port or URL at which a command that is a server is ready; without it that of --input")
-	flags.StringVar(&f.answer, "answer", "telemetry", "where the answer of the command is: telemetry, stdout or http")
+	flags.StringVar(&f.answer, "answer", "telemetry", "where the answer of the command is: telemetry, stdout, http or a2a")
+	flags.StringVar(&f.turns, "turns", "recorded", "what the command is asked, one after the other: recorded (also the later turns of a joined run or a snapshot), first, or all that the user said")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end the command after this long")
 	flags.DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
 	flags.StringArrayVar(&f.allowLive, "allow-live", nil, "a tool that may run itself (repeatable); * is every tool")
@@ -107,8 +114,10 @@ type rerunning struct {
 	policies rerun.Policies
 	upstream *modelstub.Upstream // nil: no model is asked
 	services *services
-	mu       sync.Mutex
-	asked    map[rerun.Layer][]rerun.Asked // calls that were served
+	// processes counts those that were started: each numbers its calls for itself.
+	processes atomic.Int64
+	mu        sync.Mutex
+	asked     map[rerun.Layer][]rerun.Asked // calls that were served
 }
 
 func (r *rerunning) check(refs []string) (err error) {
@@ -124,10 +133,14 @@ func (r *rerunning) check(refs []string) (err error) {
 		return errors.New("there is no command behind the --")
 	case !slices.Contains(compare.Levels, r.level):
 		return fmt.Errorf("--compare %q is unknown", f.compare)
-	case !slices.Contains([]string{"telemetry", "stdout", "http"}, f.answer):
-		return fmt.Errorf("--answer %q is unknown: want telemetry, stdout or http", f.answer)
-	case f.answer == "http" && !r.input.Server():
-		return errors.New("--answer http needs --input http:… or a2a:…")
+	case !slices.Contains([]string{"telemetry", "stdout", "http", "a2a"}, f.answer):
+		return fmt.Errorf("--answer %q is unknown: want telemetry, stdout, http or a2a", f.answer)
+	case (f.answer == "http" || f.answer == "a2a") && !r.input.Server():
+		return fmt.Errorf("--answer %s needs --input http:… or a2a:…", f.answer)
+	case !slices.Contains([]string{"recorded", "first", "all"}, f.turns):
+		return fmt.Errorf("--turns %q is unknown: want recorded, first or all", f.turns)
+	case !slices.Contains([]string{"", waza.ModelReplay, live}, strings.ToLower(r.flags.mode)):
+		return fmt.Errorf("--mode %q is unknown: want %s or %s", r.flags.mode, waza.ModelReplay, live)
 	case !slices.Contains([]rerun.Shut{rerun.ShutNamespace, rerun.ShutProxy, rerun.ShutNot}, rerun.Shut(f.shut)):
 		return fmt.Errorf("--lockdown %q is unknown: want namespace, proxy or off", f.shut)
 	case f.requireLockdown && rerun.Shut(f.shut) != rerun.ShutNamespace:
@@ -139,8 +152,8 @@ func (r *rerunning) check(refs []string) (err error) {
 	case r.flags.bisect != "" || len(r.flags.failOn) > 0:
 		return errors.New("--bisect and --fail-on-status check recorded runs; they go without a command")
 	}
-	if f.id == "" {
-		f.id = "replay-" + rand.Text()[:12]
+	if f.named = f.id != ""; !f.named {
+		f.id = madeUpID()
 	}
 	if err := r.checkPolicies(); err != nil {
 		return err
@@ -150,6 +163,8 @@ func (r *rerunning) check(refs []string) (err error) {
 	}
 	return nil
 }
+
+func madeUpID() string { return "replay-" + rand.Text()[:12] }
 
 // lockedWriter lets a command write from both its outputs beside this program.
 type lockedWriter struct {
@@ -176,12 +191,84 @@ func (r *rerunning) run(ctx context.Context, refs []string) error {
 	if err := r.check(refs); err != nil {
 		return err
 	}
-	var err error
-	if r.source, r.at, err = r.flags.OpenOne(ctx, refs[0]); err != nil {
+	sources, err := r.sources(ctx, refs[0])
+	if err != nil {
 		return err
 	}
+	if len(sources) == 1 {
+		return r.one(ctx, sources[0])
+	}
+	if f := r.f; cmp.Or(f.markdown, f.html, f.junit) != "" || f.printEnv || f.named {
+		return fmt.Errorf("%s stands for %d runs: --markdown, --html, --junit, --print-env and --replay-run-id want one", refs[0], len(sources))
+	}
+	r.flags.ndjson = r.flags.ndjson || r.flags.asJSON
+	code := exitOK
+	for _, source := range sources {
+		r.f.id = madeUpID()
+		err := r.one(ctx, source)
+		exit := (*exitError)(nil)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &exit):
+			code = max(code, exit.code)
+		case err != nil:
+			code = exitFailed
+			complain(r.stderr, fmt.Errorf("%s: %w", source.at, err))
+		}
+	}
+	if code != exitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// live is the mode of waza that runs a command; a command behind -- says it too.
+const live = "live"
+
+// recording is a run to be replayed.
+type recording struct {
+	tape *tape.Tape
+	at   replay.Location
+}
+
+// sources are the runs that a REF stands for: one tape; with --mode live also a snapshot of waza, and all of a folder or a deck.
+func (r *rerunning) sources(ctx context.Context, ref string) (list []recording, err error) {
+	if strings.ToLower(r.flags.mode) != live {
+		t, at, err := r.flags.OpenOne(ctx, ref)
+		return []recording{{t, at}}, err
+	}
+	for one, err := range r.flags.LoadRuns(ctx, ref) {
+		t := one.Tape
+		switch {
+		case err != nil:
+		case one.Snapshot != nil:
+			t, err = one.Snapshot.Tape()
+		default:
+			t, err = r.flags.Take(one.At, one.Files[tape.TapeFile])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", one.Source, err)
+		}
+		list = append(list, recording{t, one.At})
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s holds no tape", ref)
+	}
+	return list, nil
+}
+
+// one replays one run and reports it.
+func (r *rerunning) one(ctx context.Context, source recording) error {
+	r.source, r.at = source.tape, source.at
+	if err := r.checkPolicies(); err != nil {
+		return err
+	}
+	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && r.upstream == nil && !r.f.printEnv {
+		return errors.New("the recording holds tool calls and no model calls; --model-url says which model is asked")
+	}
 	if r.f.note && !r.at.Ref.InDeck() {
-		return fmt.Errorf("--note: %s lies in no deck", refs[0])
+		return fmt.Errorf("--note: %s lies in no deck", r.at)
 	}
 	report, replayed, err := r.replay(ctx)
 	if err != nil {
@@ -211,18 +298,19 @@ func (r *rerunning) noteOutcome(ctx context.Context, replayed *tape.Tape) error 
 	return replay.Note(ctx, r.at, outcome, result, err, "")
 }
 
-// request makes what the command gets: the recorded A2A request for a server of A2A, else what the template says.
-func (r *rerunning) request() (text string, headers http.Header, err error) {
+// requests make what the command gets, turn by turn: the recorded A2A request for a server of A2A, else what the template says.
+func (r *rerunning) requests() (texts []string, headers http.Header, err error) {
+	turns := rerun.Turns(r.source, r.f.turns)
 	switch r.input.Kind {
 	case "none":
-		return "", nil, nil
+		return []string{""}, nil, nil
 	case "a2a":
 		req, err := a2a.FromTape(r.source, a2a.Options{TaskID: r.f.id}) // with the recorded one an agent would go on with its session
 		if err == nil && req.Body == nil {
 			err = errors.New("the message of the request is not on the tape")
 		}
 		if err != nil {
-			return "", nil, fmt.Errorf("--input a2a: %w", err)
+			return nil, nil, fmt.Errorf("--input a2a: %w", err)
 		}
 		headers = http.Header{}
 		for _, h := range req.Headers {
@@ -231,12 +319,19 @@ func (r *rerunning) request() (text string, headers http.Header, err error) {
 		for _, trace := range []string{"Traceparent", "Tracestate", "Baggage"} { // the replay is a trace of its own
 			headers.Del(trace)
 		}
-		return string(req.Body), headers, nil
+		if len(turns) > 1 {
+			say(r.stderr, "--input a2a sends the recorded request; %d later turns are not sent", len(turns)-1)
+		}
+		return []string{string(req.Body)}, headers, nil
 	}
-	if text, err = rerun.Render(r.f.template, r.source); err != nil {
-		err = fmt.Errorf("--template: %w", err)
+	for _, asked := range turns {
+		text, err := rerun.Render(r.f.template, r.source, asked)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--template: %w", err)
+		}
+		texts = append(texts, text)
 	}
-	return text, nil, err
+	return texts, nil, nil
 }
 
 // prepare makes what answers the command.
@@ -273,6 +368,7 @@ func (r *rerunning) prepare() error {
 		oracle: oraclehttp.NewHandler(oraclehttp.Config{
 			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true,
 			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
+			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
 		}),
 		mcp: mcpserver.NewHandler(mcpserver.Config{
 			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
@@ -305,7 +401,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if err := r.prepare(); err != nil {
 		return nil, nil, err
 	}
-	text, headers, err := r.request()
+	texts, headers, err := r.requests()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -332,9 +428,21 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	}
 	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
 	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
-	turn, err := r.turn(ctx, c, hooks, dir, text, headers)
-	if err != nil {
-		return nil, nil, err
+	turns := [][]string{texts} // a server is asked one after the other
+	if !r.input.Server() {
+		turns = nil
+		for _, text := range texts {
+			turns = append(turns, []string{text})
+		}
+	}
+	var turn turned
+	for _, texts := range turns {
+		if turn, err = r.turn(ctx, c, hooks, dir, texts, headers); err != nil {
+			return nil, nil, err
+		}
+		if turn.exit.Code != 0 && !turn.exit.Stopped || turn.exit.TimedOut {
+			break
+		}
 	}
 	report.Exit, report.Network, report.Lockdown, report.Tagged = turn.exit, turn.network, turn.network.Shut == rerun.ShutNamespace, c.tagged
 	if r.f.preload {
@@ -364,12 +472,14 @@ type turned struct {
 }
 
 // turn runs the command once.
-func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, dir, text string, headers http.Header) (out turned, err error) {
+func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, dir string, texts []string, headers http.Header) (out turned, err error) {
+	r.processes.Add(1)
 	var stdout bytes.Buffer
 	command := rerun.Command{Argv: r.argv, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace, Remove: dir}
 	if r.f.answer == "stdout" {
 		command.Stdout = io.MultiWriter(&stdout, r.stderr)
 	}
+	text := texts[0]
 	if err := r.input.Give(&command, text, dir); err != nil {
 		return out, err
 	}
@@ -389,13 +499,26 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 		return out, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	refused := ""
 	if r.input.Server() {
 		command.Ask = func(ctx context.Context) error {
-			body, err := r.input.Ask(ctx, network.Client(), text, r.f.wait, headers)
-			if r.f.answer == "http" {
-				out.answer = &body
+			for _, text := range texts {
+				body, err := r.input.Ask(ctx, network.Client(), text, r.f.wait, headers)
+				if errors.Is(err, rerun.ErrRefused) {
+					refused = err.Error()
+					return nil
+				}
+				if err == nil && r.f.answer == "a2a" {
+					body, err = a2a.Answer(body)
+				}
+				if err != nil {
+					return err
+				}
+				if r.f.answer == "http" || r.f.answer == "a2a" {
+					out.answer = &body
+				}
 			}
-			return err
+			return nil
 		}
 	}
 	hooks.OracleURL, c.listen = address, network.Listen
@@ -406,6 +529,7 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 		}
 		return nil
 	})
+	out.exit.Refused = refused
 	if r.f.answer == "stdout" {
 		said := stdout.String()
 		out.answer = &said
@@ -487,11 +611,19 @@ func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes
 		tapes = append(tapes, of...)
 	}
 	slices.SortStableFunc(tapes, func(a, b *tape.Tape) int { return a.Run.StartedAt.Compare(b.Run.StartedAt) })
+	if len(r.source.Run.Joined) > 0 { // what was joined is compared with what is joined
+		for _, j := range reconstruct.Join(traces, reconstruct.Options{Tenant: r.source.Run.Tenant, Producer: derive.Producer()}) {
+			tapes = append(tapes, j.Tape)
+		}
+	}
 	return tapes, nil
 }
 
 // judge compares the replayed run with the source. Of several runs it takes the one with the most equal events, the earliest of them.
 func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *string) (replayed *tape.Tape, err error) {
+	if !rerun.HasModelCalls(r.source) && len(r.source.Events) > 0 && len(tapes) > 0 {
+		tapes = []*tape.Tape{rerun.ToolCalls(tapes)}
+	}
 	for _, t := range tapes {
 		result, err := compare.Tapes(r.source, t, compare.Options{Level: r.level, Rules: r.rules})
 		if err != nil {

@@ -162,9 +162,12 @@ func TestAnotherQuestionIsAMiss(t *testing.T) {
 func TestAServerIsAskedAndStopped(t *testing.T) {
 	url := recordedAgent(t)
 	address := freeAddress(t)
-	code, r := replayed(t, "server", url, "--input", "http:POST http://"+address+"/ask", "--answer", "http")
-	if code != exitOK || !r.Exit.Stopped || failed(r) != "" {
-		t.Errorf("code %d: %s %+v", code, failed(r), r)
+	_, port, _ := net.SplitHostPort(address)
+	for _, more := range [][]string{{}, {"--lockdown", "off"}, {"--wait-for", port}} {
+		code, r := replayed(t, "server", append([]string{url, "--input", "http:POST http://" + address + "/ask", "--answer", "http"}, more...)...)
+		if code != exitOK || !r.Exit.Stopped || failed(r) != "" {
+			t.Errorf("%v: code %d: %s %+v", more, code, failed(r), r)
+		}
 	}
 	if conn, err := net.Dial("tcp", address); err == nil {
 		_ = conn.Close()
@@ -266,5 +269,37 @@ func TestARecordedA2ARequestIsSentAgain(t *testing.T) {
 	got := commanded(t, "replay", all[0].URL, "--input", "a2a:http://"+address+"/", "--replay-run-id", "r17", "--json", "--", os.Args[0])
 	if got.code != exitFailed || !strings.Contains(got.stderr, `"method":"tasks/send"`) || !strings.Contains(got.stderr, `"id":"r17"`) { // no telemetry came: nothing to compare
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestEachWayOfInputReachesTheCommand(t *testing.T) {
+	url := recordedAgent(t)
+	for _, input := range []string{"stdin", "arg", "file", "env:TAPEDECK_TEST_QUESTION"} {
+		if code, r := replayed(t, "oracle", url, "--input", input, "--answer", "stdout"); code != exitOK {
+			t.Errorf("%s: code %d: %s", input, code, failed(r))
+		}
+		code, r := replayed(t, "oracle", url, "--input", input, "--template", "Why? {{user_message}}")
+		if code != exitPartial || r.Model.Calls[0].Nearest == nil || r.Model.Calls[0].Nearest.Live != "Why? How many?" {
+			t.Errorf("%s: code %d: %+v", input, code, r.Model)
+		}
+	}
+}
+
+func TestTheAnswerIsTakenOutOfA2A(t *testing.T) {
+	derived := commanded(t, "derive", "--redact", "off", "--to", t.TempDir(), forge)
+	url := lines(t, derived.stdout)[0].URL
+	address := freeAddress(t)
+	var recorded struct{ Output struct{ Text string } }
+	shown := commanded(t, "show", url, "--json")
+	if err := json.Unmarshal([]byte(shown.stdout), &recorded); err != nil || recorded.Output.Text == "" {
+		t.Fatal(err, shown.stdout)
+	}
+	for _, said := range []string{recorded.Output.Text, "something else"} {
+		t.Setenv(stockVariable, said)
+		code, r := replayed(t, "a2a", url, "--input", "a2a:http://"+address+"/", "--answer", "a2a")
+		const name = "the answer is that of the recording"
+		if code != exitFailed || strings.Contains(failed(r), name) != (said == "something else") || r.Checks[len(r.Checks)-1].Name != name { // no telemetry came
+			t.Errorf("%s: code %d: %s %+v", said, code, failed(r), r.Checks)
+		}
 	}
 }

@@ -84,7 +84,7 @@ func notATape(at Location, data []byte, err error) error {
 	switch {
 	case errors.Is(err, tape.ErrAltered), bytes.Contains(data[:min(len(data), sniffed)], []byte(tape.Kind)):
 	case waza.Detect(data):
-		what = "this is a task snapshot of waza: tapedeck replay checks it, replay --bisect compares it with another"
+		what = "this is a task snapshot of waza: tapedeck replay checks it, replay --bisect compares it with another, replay --mode live runs a command on it"
 	case aiwg.Detect(data):
 		what = "this is an execution snapshot of AIWG: tapedeck match compares its outcome, tapedeck import makes a tape of it"
 	case isOracle(data):

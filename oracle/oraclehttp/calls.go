@@ -184,6 +184,9 @@ func (h *Handler) toolCall(w http.ResponseWriter, r *http.Request) {
 		fail(w, *p)
 		return
 	}
+	if h.config.Scope != nil {
+		req.query.Scope = h.config.Scope() + "/" + req.query.Scope
+	}
 	answer, err := s.Answer(req.query)
 	if err != nil {
 		fail(w, problem{http.StatusTooManyRequests, "session_full", err.Error()})

@@ -43,6 +43,8 @@ type Config struct {
 	// Answered is told each call with its answer, once. It must be safe for concurrent use and must not keep the arguments.
 	Answered func(ctx context.Context, replayRunID string, q *oracle.Query, a *oracle.Answer)
 	Clock    clockwork.Clock
+	// Scope, if it is set, sets the calls of different processes of one replay apart: each may number its own, oracle.Query.
+	Scope func() string
 }
 
 // The defaults.

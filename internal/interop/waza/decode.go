@@ -42,6 +42,14 @@ func Decode(data []byte, o interop.Options) ([]interop.Run, error) {
 	return []interop.Run{run}, nil
 }
 
+// Tape is the snapshot as a whole tape.
+func (s *Snapshot) Tape() (*tape.Tape, error) {
+	if s.Evidence != nil {
+		return nil, fmt.Errorf("its own evidence speaks against it: %w", s.Evidence)
+	}
+	return s.run(interop.Options{}).Tape, nil
+}
+
 // run is the snapshot as a whole tape. Its ids follow from the document in its usual form.
 func (s *Snapshot) run(o interop.Options) interop.Run {
 	usual := snapshotShape.usual(with(s.doc, set("schemaVersion", versionOf(s.doc)), set("kind", text(documentKind))))

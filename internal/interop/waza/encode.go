@@ -167,8 +167,12 @@ func (e *encoding) prompt() exactjson.Value {
 			prompt = exactjson.ObjectValue(set("instructions", exactjson.ArrayValue(instructions...)))
 		}
 	}
-	if sent := e.followUps(); e.from.IsAbsent() && len(sent) > 0 {
-		prompt = with(prompt, set("followUps", exactjson.ArrayValue(sent...)))
+	if sent := followUps(t); e.from.IsAbsent() && len(sent) > 0 {
+		list := make([]exactjson.Value, len(sent))
+		for i, f := range sent {
+			list[i] = e.plain(eventPath(f.event, "request.messages"), exactjson.StringValue(f.text))
+		}
+		prompt = with(prompt, set("followUps", exactjson.ArrayValue(list...)))
 	}
 	message := exactjson.Value{}
 	if t.Input.UserMessage != nil {
@@ -182,12 +186,30 @@ func (e *encoding) known(member string) exactjson.Value {
 	return e.plain("extensions."+harness.Key+"."+member, known(e.tape, member))
 }
 
+// followUp is what the user said after the first message, and the index of the first model call that has it.
+type followUp struct {
+	event int
+	text  string
+}
+
+// FollowUps are what the user said after the first message: what a snapshot holds, else what later requests of the run have more.
+func FollowUps(t *tape.Tape) (texts []string) {
+	if from := residual(t); !from.IsAbsent() {
+		for _, m := range from.Get("prompt").Get("followUps").Members() {
+			texts = append(texts, m.Value.Str())
+		}
+		return texts
+	}
+	for _, f := range followUps(t) {
+		texts = append(texts, f.text)
+	}
+	return texts
+}
+
 // followUps are the messages that the user sent while the run went on. They are the messages that were sent to the model calls at the top
 // and that stand behind what was known before. Where a conversation was cut or summarised on the way, what is equal to an earlier message
 // counts once.
-func (e *encoding) followUps() []exactjson.Value {
-	t := e.tape
-	var sent []exactjson.Value
+func followUps(t *tape.Tape) (sent []followUp) {
 	known := users(t, t.Input.Messages)
 	for i := range t.Events {
 		c := &t.Events[i]
@@ -205,7 +227,7 @@ func (e *encoding) followUps() []exactjson.Value {
 			now = slices.DeleteFunc(now, func(id string) bool { return slices.Contains(known, id) })
 		}
 		for _, id := range now {
-			sent = append(sent, e.plain(eventPath(i, "request.messages"), exactjson.StringValue(interop.Texts(t.Messages[id]))))
+			sent = append(sent, followUp{i, interop.Texts(t.Messages[id])})
 		}
 		known = append(known, now...)
 	}

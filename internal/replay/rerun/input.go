@@ -20,6 +20,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -55,9 +56,8 @@ func ParseInput(text string) (Input, error) {
 const DefaultTemplate = "{{user_message}}"
 
 // Render makes the input of a command: {{user_message}}, {{system_prompt}} and {{run_id}} are texts of the recorded run, {{json X}} is
-// X as JSON, and {{json .}} all of them.
-func Render(text string, t *tape.Tape) (string, error) {
-	asked := t.Input.UserMessage
+// X as JSON, and {{json .}} all of them. asked is the message of the turn.
+func Render(text string, t *tape.Tape, asked *string) (string, error) {
 	all := map[string]any{"run_id": t.Run.RunID}
 	if asked != nil {
 		all["user_message"] = *asked
@@ -94,6 +94,19 @@ func (in Input) Variables(text string) []Variable {
 		return nil
 	}
 	return []Variable{{Name: in.Name, Value: text}}
+}
+
+// Turns are what the user said, one message after the other. which is recorded, first or all: a joined run and a snapshot were asked again
+// and again; within another run a later message may be the agent's own doing.
+func Turns(t *tape.Tape, which string) []*string {
+	turns := []*string{t.Input.UserMessage}
+	snapshot := !t.Extensions.Get("waza").Get("snapshot").IsAbsent()
+	if which == "all" || which == "recorded" && (snapshot || len(t.Run.Joined) > 0) {
+		for _, text := range waza.FollowUps(t) {
+			turns = append(turns, &text)
+		}
+	}
+	return turns
 }
 
 // Give puts the input where the command finds it, if that is no variable. A file lies in dir, which the caller removes.
@@ -154,10 +167,13 @@ func (in Input) Ask(ctx context.Context, client *http.Client, text, ready string
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err == nil && resp.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("the command answered %s", resp.Status)
+		err = fmt.Errorf("%w: %s", ErrRefused, resp.Status)
 	}
 	return string(body), err
 }
+
+// ErrRefused is returned, wrapped, where a command that is a server answers with a failure.
+var ErrRefused = errors.New("the command answered with a failure")
 
 // direct uses no proxy: the command is on this machine.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext}}

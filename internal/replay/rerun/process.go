@@ -92,6 +92,8 @@ type Exit struct {
 	Code     int  `json:"code"` // -1 when a signal ended it
 	Stopped  bool `json:"stopped,omitempty"`
 	TimedOut bool `json:"timed_out,omitempty"`
+	// Refused is the failure with which a server answered.
+	Refused string `json:"refused,omitempty"`
 }
 
 // ErrNotRun is returned, wrapped, for a command that could not be started.

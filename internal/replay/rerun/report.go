@@ -125,6 +125,8 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 	switch {
 	case r.Exit.TimedOut:
 		r.check("the command ended", false, "it did not end in time, and was stopped")
+	case r.Exit.Refused != "":
+		r.check("the command answered", source.Run.Status == tape.StatusError, "%s", r.Exit.Refused)
 	case r.Exit.Stopped:
 		r.check("the command ended", true, "it was stopped when it had answered")
 	default:

@@ -30,12 +30,12 @@ func TestTheTemplateMakesTheInput(t *testing.T) {
 		"{{run_id}}: {{user_message}}":           `t-r: How many "apples"?`,
 		"{{if .system_prompt}}x{{else}}y{{end}}": "y",
 	} {
-		if got, err := Render(text, source); err != nil || got != want {
+		if got, err := Render(text, source, source.Input.UserMessage); err != nil || got != want {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
 	for text, want := range map[string]string{"{{": "template", "{{system_prompt}}": "the tape does not hold the system prompt"} {
-		if _, err := Render(text, source); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Render(text, source, source.Input.UserMessage); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
