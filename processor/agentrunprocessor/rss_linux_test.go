@@ -1,6 +1,10 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !race
+
+// The race detector takes several times the memory.
+
 package agentrunprocessor
 
 import (
