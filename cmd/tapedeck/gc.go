@@ -22,7 +22,9 @@ import (
 type gcFlags struct {
 	days, failureDays, undecidedDays int
 	tenant                           string
-	dryRun, yes                      bool
+	dryRun, yes, holds               bool
+	hold, release, erase             []string
+	reason                           string
 	now                              func() time.Time
 }
 
@@ -39,11 +41,17 @@ A trace is kept for --days from the end of its last run, and for --failure-days
 from the last replay that failed (see match --record), whichever is later. What
 cannot be read is kept. What goes leaves a tombstone: writers do not bring it back.
 
+A held run stays until it is released, whatever asks for it to go. --erase takes a
+run away at once, with its evidence, joined runs that it is a part of, and what the
+gate has kept of it; verify --erased proves that nothing is left.
+
 One line of JSON per thing that goes is printed, and one with the sums at the end.
 The exit code is 0 if the whole deck was looked at, 1 if a part of it was kept
 because it could not be read or taken away, 2 if the deck cannot be read.`,
 		Example: `  tapedeck gc ./deck
-  tapedeck gc s3://tapes/prod --tenant checkout --yes`,
+  tapedeck gc s3://tapes/prod --tenant checkout --yes
+  tapedeck gc s3://tapes/prod --hold 4bf92f35 --reason "case 1234"
+  tapedeck gc s3://tapes/prod --erase 4bf92f3577b34da6a3ce929d0e0e4736 --yes`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("gc needs one DECK; see %s --help", cmd.CommandPath())
@@ -61,6 +69,11 @@ because it could not be read or taken away, 2 if the deck cannot be read.`,
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only the traces of this tenant")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "take nothing away; the default without --yes")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "take away what the lines name")
+	cmd.Flags().StringArrayVar(&f.hold, "hold", nil, "REF of a run that must not go, with --reason (may be repeated)")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why a run is held; with --release, only the holds of this reason")
+	cmd.Flags().BoolVar(&f.holds, "holds", false, "list what is held")
+	cmd.Flags().StringArrayVar(&f.release, "release", nil, "REF of a run that is held no longer (may be repeated)")
+	cmd.Flags().StringArrayVar(&f.erase, "erase", nil, "REF of a run that goes at once, with --yes (may be repeated)")
 	return cmd
 }
 
@@ -85,6 +98,7 @@ type collectedSums struct {
 	Objects     int  `json:"objects"`
 	Changed     int  `json:"changed"` // since they were looked at; they are kept
 	Failed      int  `json:"failed"`
+	Held        int  `json:"held,omitempty"` // places that holds keep
 }
 
 func (f *gcFlags) run(ctx context.Context, address string, stdout, stderr io.Writer) (err error) {
@@ -93,6 +107,9 @@ func (f *gcFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 	}
 	if f.dryRun && f.yes {
 		return errors.New("--dry-run and --yes contradict each other")
+	}
+	if done, err := f.keep(ctx, address, stdout, stderr); done {
+		return err
 	}
 	const most = 36500 // a hundred years, which a duration holds
 	for _, n := range []int{f.days, f.failureDays, f.undecidedDays} {
@@ -118,7 +135,7 @@ func (f *gcFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	sums.Places = c.Locations()
+	sums.Places, sums.Held = c.Locations(), c.Held()
 	if err := writeJSON(stdout, collected{sums}); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 func newVerify() *cobra.Command {
 	var r refs
-	var asJSON, secrets bool
+	var asJSON, secrets, erased bool
 	var rules, with string
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -37,6 +37,9 @@ redaction should have replaced; places and rules are printed, never values.
 The rules are those of redaction: what it does not know is not found so. --with
 has an installed scanner search the decoded strings as well.
 
+With --erased, every object of a deck is searched for the ids and the evidence of
+what was taken away, reels and quarantine included.
+
 The exit code is 0 if every tape is consistent, 1 if a check failed, 2 if a tape
 could not be loaded or there was none, or the scanner failed.`,
 		Example: `  tapedeck verify ./deck
@@ -44,6 +47,12 @@ could not be loaded or there was none, or the scanner failed.`,
   tapedeck verify 4bf92f35 --deck ./deck --json | jq .problems`,
 		Args: needArgs("at least one REF"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if erased {
+				if secrets || len(args) != 1 {
+					return errors.New("--erased takes one deck, and nothing beside it")
+				}
+				return verifyErased(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			c := &verification{refs: &r, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), asJSON: asJSON}
 			var gate *derive.Gate
 			if secrets {
@@ -88,6 +97,7 @@ could not be loaded or there was none, or the scanner failed.`,
 	}
 	r.add(cmd, "ID")
 	cmd.Flags().BoolVar(&secrets, "secrets", false, "search for secrets and personal data instead: files, evidence and, of a deck, everything in it")
+	cmd.Flags().BoolVar(&erased, "erased", false, "search a deck for what was taken away instead")
 	cmd.Flags().StringVar(&rules, "redact", redact.PolicyDefault, `with --secrets, what to search for: "default", "strict" or a file with rules`)
 	cmd.Flags().StringVar(&with, "with", "", `with --secrets, an independent scanner that searches as well: "gitleaks", "trufflehog" or the path of a program`)
 	cmd.Flags().DurationVar(&timeout, "with-timeout", 10*time.Minute, "how long one run of the scanner, which sees 64 MiB of text, may take")

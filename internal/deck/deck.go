@@ -289,6 +289,27 @@ func (d *Deck) Leftovers(ctx context.Context, areas ...Area) iter.Seq2[Location,
 	}
 }
 
+// LocationsOf returns where a trace lies, in the order of areas; with buried, also where it is buried while something lies there still.
+func (d *Deck) LocationsOf(ctx context.Context, traceID string, buried bool) (found []Location, err error) {
+	if len(traceID) != 32 || !isHex(traceID) {
+		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Reason: "not a trace id of 32 lower-case hex digits", Permanent: true, Err: ErrBadKey}
+	}
+	for _, area := range Areas() {
+		for _, leftovers := range []bool{false, true} {
+			if leftovers && !buried {
+				continue
+			}
+			for location, err := range d.locationsBelow(ctx, area, traceID, leftovers) {
+				if err != nil {
+					return nil, err
+				}
+				found = append(found, location)
+			}
+		}
+	}
+	return found, nil
+}
+
 // locationsBelow walks the locations of an area whose trace id begins with
 // prefix. The prefix is empty or has at least two digits. With leftovers it
 // walks the buried locations, else those that are not buried.

@@ -108,6 +108,9 @@ func (p Location) Of(tenant string) bool {
 	return tenant == "" || tenant == have || SafeName(tenant) == have
 }
 
+// TenantKey is the tenant as it stands in keys.
+func (p Location) TenantKey() string { return segment(p.Tenant, p.tenantEscaped) }
+
 func segment(name string, escaped bool) string {
 	if escaped {
 		return name

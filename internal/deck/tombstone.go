@@ -336,6 +336,13 @@ func (d *Deck) putTombstone(ctx context.Context, location Location, name, buries
 	if err != nil {
 		return false, err
 	}
+	if b.takes() {
+		if err := d.Held(ctx, location); err != nil {
+			if _, getErr := d.store.Get(ctx, location.tombstoneKey(layout, name)); getErr != nil {
+				return false, err
+			} // it was buried before it was held
+		}
+	}
 	text, err := json.Marshal(body)
 	if err != nil {
 		return false, fmt.Errorf("encode tombstone: %w", err)

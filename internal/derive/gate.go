@@ -179,7 +179,7 @@ func (w *Writer) passFiles(ctx context.Context, location deck.Location, parts []
 	var hits []redact.Hit
 	for _, run := range runs {
 		for _, f := range run.Files {
-			for _, hit := range g.ScanString("", string(f.Body)) {
+			for _, hit := range g.redactor.ScanJSON(f.Body) {
 				hit.Path = run.Root + "/" + f.Name + ":" + hit.Path
 				hits = append(hits, hit)
 			}

@@ -77,20 +77,22 @@ func (b *builder) suspectFrames() {
 		if k.kind != tape.EventToolCall || k.obs.Handoff {
 			continue
 		}
-		o := *k.obs
 		shown := k.by != nil && k.by.shown != nil
-		switch recorded := o.Result.Present(); {
-		case recorded && shown || recorded && o.Result.Label != "" || !recorded && (!shown || k.by.shown.Label != "" || k.by.shown.IsError):
+		result := k.obs.Result
+		switch recorded := result.Present(); {
+		case recorded && shown || recorded && result.Label != "" || !recorded && (!shown || k.by.shown.Label != "" || k.by.shown.IsError):
 			continue
 		case recorded:
-			o.Result.Suspected = frameOf(o.Result.Value)
+			result.Suspected = frameOf(result.Value)
 		default:
-			o.Result = genai.Content{Value: k.by.shown.Result, Envelope: k.by.shown.Envelope, Suspected: frameOf(k.by.shown.Result)}
+			result = genai.Content{Value: k.by.shown.Result, Envelope: k.by.shown.Envelope, Suspected: frameOf(k.by.shown.Result)}
 		}
-		if o.Result.Suspected == "" {
+		if result.Suspected == "" {
 			continue
 		}
-		o.Result.Label = tape.Lossy
+		result.Label = tape.Lossy
+		o := *k.obs
+		o.Result = result
 		k.obs = &o
 		if shown {
 			part := *k.by.shown
@@ -110,8 +112,10 @@ func frameOf(v exactjson.Value) string {
 		v = inner
 	}
 	text := strings.TrimSpace(v.Str())
-	if m := textHeader.FindStringSubmatch(text); m != nil {
-		return m[1]
+	if strings.Contains(text, ":\n") { // of which the pattern has one: a long text without is not matched
+		if m := textHeader.FindStringSubmatch(text); m != nil {
+			return m[1]
+		}
 	}
 	if end := strings.IndexByte(text, '>'); end > 1 && end <= maxBesides && text[0] == '<' {
 		tag := text[1:end]

@@ -4,6 +4,8 @@
 package redact
 
 import (
+	"unsafe"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -81,6 +83,14 @@ func (r *Redactor) Identity(name, s string) string {
 // ScanString returns what String would replace.
 func (r *Redactor) ScanString(name, s string) []Hit {
 	return r.detector.Scan(func(w *detect.Walk) { w.Value(name, s) })
+}
+
+// ScanJSON is ScanString for a JSON document under no name, which has just been rendered. Nobody may change text meanwhile.
+func (r *Redactor) ScanJSON(text []byte) []Hit {
+	if r.detector.ClearJSON(unsafe.String(unsafe.SliceData(text), len(text))) { // nothing of it is kept
+		return nil
+	}
+	return r.ScanString("", string(text))
 }
 
 // Ranges returns the byte ranges of s that String would replace, in order.

@@ -512,3 +512,36 @@ func (c *Catalog) Outdated(ctx context.Context, o Object, tombs *Tombs, revision
 	}
 	return false, nil
 }
+
+// Texts walks all that the rows of a reel hold as text or bytes, content included.
+func (c *Catalog) Texts(ctx context.Context, o Object, see func(column string, m *Meta, text []byte)) error {
+	f, err := c.openOne(ctx, o)
+	if err != nil {
+		return err
+	}
+	from, content := cursor{file: f, spans: f.all()}, window{file: f}
+	for {
+		e, err := from.peek(ctx)
+		if err != nil || e == nil {
+			return err
+		}
+		from.buffer = from.buffer[1:]
+		for _, column := range narrow {
+			switch v, _ := e.Value(column); v := v.(type) {
+			case string:
+				see(column, &e.Meta, []byte(v))
+			case []string:
+				for _, text := range v {
+					see(column, &e.Meta, []byte(text))
+				}
+			}
+		}
+		for _, column := range wideColumns {
+			text, err := content.read(ctx, e, column)
+			if err != nil {
+				return err
+			}
+			see(column, &e.Meta, text)
+		}
+	}
+}

@@ -48,19 +48,10 @@ func LoadTombs(ctx context.Context, store deck.Store) (*Tombs, error) {
 		if !ok || err != nil || rest == "" || strings.Contains(rest, "/") {
 			continue
 		}
-		k := TraceKey{TenantSegment(l), l.TraceID}
+		k := TraceKey{l.TenantKey(), l.TraceID}
 		t.of[k] = append(t.of[k], tomb{l, rest})
 	}
 	return t, nil
-}
-
-// TenantSegment is the tenant of a location as it stands in keys.
-func TenantSegment(l deck.Location) string {
-	segs := strings.Split(l.Prefix(), "/")
-	if l.Area == deck.AreaReplays {
-		return segs[2]
-	}
-	return segs[1]
 }
 
 // Traces are the traces of which something is buried, in order.

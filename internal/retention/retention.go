@@ -84,7 +84,9 @@ type Collector struct {
 	deck    *deck.Deck
 	policy  Policy
 	joined  joined
+	held    map[trace]bool
 	visited int
+	kept    int
 }
 
 // New returns a Collector.
@@ -98,11 +100,22 @@ func New(d *deck.Deck, p Policy) (*Collector, error) {
 // Locations is how many locations Plan has looked at.
 func (c *Collector) Locations() int { return c.visited }
 
+// Held is how many locations Plan has kept because of holds.
+func (c *Collector) Held() int { return c.kept }
+
 // Plan yields what may go, area by area. An error that it yields is about one location, which is kept; an error about the whole deck ends it.
 func (c *Collector) Plan(ctx context.Context) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		if !c.readJoined(ctx, func(err error) bool { return yield(Removal{}, err) }) {
 			return
+		}
+		c.held = map[trace]bool{}
+		for h, err := range c.deck.Holds(ctx) {
+			if err != nil {
+				yield(Removal{}, err)
+				return
+			}
+			c.held[trace{h.Tenant, h.TraceID}] = true
 		}
 		for o, err := range deck.Abandoned(ctx, c.deck.Store(), "") {
 			if err != nil {
@@ -132,6 +145,10 @@ func (c *Collector) Plan(ctx context.Context) iter.Seq2[Removal, error] {
 				continue
 			}
 			c.visited++
+			if c.holdsOn(location) {
+				c.kept++
+				continue
+			}
 			if batch = append(batch, judged{location: location}); len(batch) < readers {
 				continue
 			}
@@ -187,6 +204,19 @@ func (c *Collector) judgeAll(ctx context.Context, batch []judged, yield func(Rem
 
 func (c *Collector) wanted(p deck.Location) bool {
 	return p.Of(c.policy.Tenant)
+}
+
+// holdsOn tells whether a location is held: by itself, or, of a joined run, with a trace that it is made of.
+func (c *Collector) holdsOn(l deck.Location) bool {
+	if c.held[trace{l.TenantKey(), l.TraceID}] {
+		return true
+	}
+	return l.Area == deck.AreaJoined && slices.ContainsFunc(c.joined.locations, func(j joinedLocation) bool {
+		return j.location == l && slices.ContainsFunc(j.fragments, func(run string) bool {
+			id, _, _ := strings.Cut(run, "-")
+			return c.held[trace{l.TenantKey(), id}]
+		})
+	})
 }
 
 // holds tells whether the tenant whose things are looked at has the key in its folders.

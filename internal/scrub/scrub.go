@@ -105,6 +105,10 @@ func (s *Scrubber) location(ctx context.Context, location deck.Location) Outcome
 		}
 		found = found || len(s.Redactor.ScanTraces(td)) > 0
 	}
+	if err := s.Deck.Held(ctx, location); err != nil && (found || len(s.stale(ctx, location, state, &Outcome{}, false)) > 0) {
+		o.fail("%v", err)
+		return o
+	}
 	if found {
 		// All parts, so that a span that lies in several stays one item.
 		for _, digest := range state.Parts {

@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop/chat"
 	"github.com/tapedeck/tapedeck/internal/interop/otlp"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
+	"github.com/tapedeck/tapedeck/internal/interop/whatifd"
 )
 
 // All lists the formats in the order of the documentation.
@@ -22,6 +23,7 @@ var All = []*interop.Format{
 	aiwg.Format,
 	atif.Format,
 	chat.Format,
+	whatifd.Format,
 	otlp.Format,
 }
 

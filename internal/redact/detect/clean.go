@@ -182,12 +182,14 @@ func (p *Walk) knownClean(key cleanKey) bool {
 	return known
 }
 
-// known looks for an entry, also in the memory that is trusted.
+// known looks for an entry, first in the memory that is trusted: it has met most texts.
 func (p *Walk) known(key cleanKey) (e cleanEntry, known bool) {
-	if e, known = p.r.clean.find(key); !known && p.trusted != nil {
-		e, known = p.trusted.find(key)
+	if p.trusted != nil {
+		if e, known = p.trusted.find(key); known {
+			return e, true
+		}
 	}
-	return e, known
+	return p.r.clean.find(key)
 }
 
 // count counts what a text was counted as that is known.

@@ -332,7 +332,32 @@ func (r *Detector) Rules() []Rule {
 }
 
 // Named returns what a name says about the value under it.
-func (r *Detector) Named(name string) *Name { return r.keys.get(name, r.classify) }
+func (r *Detector) Named(name string) *Name {
+	if len(r.secretKeys) == 0 && isPoolID(name) {
+		return poolID
+	}
+	return r.keys.get(name, r.classify)
+}
+
+// poolID is the name of a message or a tool in the pool of a tape. There is another one for each, so they are not remembered one by one.
+var poolID = func() *Name {
+	k := &Name{}
+	k.clean.Store(true)
+	return k
+}()
+
+// isPoolID says whether a name is the id of a message or a tool: a letter and 32 hexadecimal digits.
+func isPoolID(name string) bool {
+	if len(name) != 33 || name[0] != 'm' && name[0] != 't' {
+		return false
+	}
+	for i := 1; i < len(name); i++ {
+		if c := name[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
 
 func (r *Detector) classify(name string) *Name {
 	// What stood before a token had a value that is gone, as that of "?sig=[REDACTED:…]". Only the words behind it were the last ones before redaction too.

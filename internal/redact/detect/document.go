@@ -91,6 +91,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		}
 		switch t.Kind {
 		case jsonscan.End, jsonscan.Bad:
+			p.bad = p.bad || t.Kind == jsonscan.Bad
 			return p.amend(edits, 0, p.streams(pieces))
 		case jsonscan.Open:
 			open(t.Start)

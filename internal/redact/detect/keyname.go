@@ -191,8 +191,9 @@ func (c *keyCache) get(name string, classify func(string) *Name) *Name {
 		if c.fresh == nil {
 			c.fresh = map[string]*Name{}
 		}
+		name = strings.Clone(name) // also of what classify keeps of it
 		k = classify(name)
-		c.fresh[strings.Clone(name)] = k
+		c.fresh[name] = k
 	}
 	c.settle()
 	return k

@@ -78,6 +78,10 @@ type Walk struct {
 	nested int
 	// trusted is the memory of another detector, see Trust.
 	trusted *cleanTable
+	// short are the short values that were met in a rendered document, nil elsewhere.
+	short *shortLeaves
+	// bad: a text that was taken for JSON is none.
+	bad bool
 }
 
 // searchAgain searches the text that the edits give, until nothing is found in it any more. What is left of a stream is text of its own. What a
@@ -118,6 +122,10 @@ const maxNested = 16
 
 // leaf returns the edits of one string value. A value that cannot be searched is replaced whole.
 func (p *Walk) leaf(s string, k *Name) []edit {
+	short := p.short.index(s, k)
+	if p.short.holds(short, s, k, p.nested) {
+		return nil
+	}
 	known := p.cleanKey(cleanLeaf, s, k)
 	if p.knownClean(known) {
 		return nil
@@ -129,6 +137,7 @@ func (p *Walk) leaf(s string, k *Name) []edit {
 	edits := p.unknown(s, k)
 	if len(edits) == 0 {
 		p.learnClean(known, before)
+		p.short.put(short, s, k, p.nested)
 	}
 	return edits
 }

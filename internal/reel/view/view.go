@@ -133,7 +133,7 @@ func (v *View) stale() {
 
 // trace returns the trace of a location, or nil if the reels have none.
 func (v *View) trace(ctx context.Context, l deck.Location) (*shown, error) {
-	key := reel.TraceKey{Tenant: reel.TenantSegment(l), TraceID: l.TraceID}
+	key := reel.TraceKey{Tenant: l.TenantKey(), TraceID: l.TraceID}
 	v.mu.Lock()
 	t := v.seen[key]
 	v.mu.Unlock()

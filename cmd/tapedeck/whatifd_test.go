@@ -1,0 +1,219 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/experiment"
+	"github.com/tapedeck/tapedeck/internal/experiment/contract"
+	"github.com/tapedeck/tapedeck/internal/experiment/runner"
+	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
+)
+
+// whatifdPython is a Python that has whatifd 0.3.0.
+func whatifdPython(t *testing.T) string {
+	t.Helper()
+	python := cmp.Or(os.Getenv("TAPEDECK_TEST_WHATIFD"), "python3")
+	if err := exec.Command(python, "-c", "import whatifd").Run(); err != nil {
+		if os.Getenv("TAPEDECK_TEST_WHATIFD") != "" {
+			t.Fatalf("%s: %v", python, err)
+		}
+		t.Skip("TAPEDECK_TEST_WHATIFD does not name a python3 with the package whatifd; .ci/run makes one")
+	}
+	return python
+}
+
+// replayAll lets whatifd replay each line with a runner that asks for every recorded call, and prints its answers.
+const replayAll = `
+import sys
+sys.path.insert(0, "../../examples/whatifd")
+import tapes
+from whatifd.contract import ReplayConfig, ReplayOutput, ToolCache
+from whatifd.replay.kernel import replay_one_trace
+for t in tapes.read(sys.argv[1]):
+    if t.skip_reason:
+        print("skipped"); continue
+    calls = [(s.name, s.args or {}) for s in t.tool_spans if s.output is not None]
+    last = {ToolCache._key(s.name, s.args or {}): s.output.unwrap(reason="test") for s in t.tool_spans if s.output is not None}
+    def runner(asked, config, cache):
+        for name, args in calls:
+            assert cache.lookup(name, args) == last[ToolCache._key(name, args)]
+        return ReplayOutput(text=str(len(calls)))
+    r = replay_one_trace(trace_id=t.trace_id, cohort=t.cohort, trace_input=tapes.trace_input(t), config=ReplayConfig(), tool_cache=tapes.cache(t), runner=runner, timeout_seconds=600)
+    print(type(r).__name__, getattr(getattr(r, "output", None), "text", r))
+`
+
+func TestWhatifdReplaysTapes(t *testing.T) {
+	python := whatifdPython(t)
+	folder := t.TempDir()
+	address, file := filepath.Join(folder, "deck"), filepath.Join(folder, "traces.jsonl")
+	recorded, err := filepath.Glob("../../testdata/corpus/agents/*/*.otlp.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tapedeck(t, append([]string{"derive", "--redact", "off", "--to", address}, recorded...)...); got.code == exitFailed {
+		t.Fatal(got)
+	}
+	if err := os.WriteFile(file, []byte(tapedeck(t, "export", "--format", "whatifd", address).stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(python, "-c", replayAll, file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%.2000s", err, out)
+	}
+	replayed, calls := 0, 0
+	for line := range strings.Lines(string(out)) {
+		n := 0
+		switch _, err := fmt.Sscanf(line, "ReplaySuccess %d", &n); {
+		case err == nil:
+			replayed++
+			calls += n
+		case line != "skipped\n":
+			t.Errorf("%s", line)
+		}
+	}
+	if replayed < 100 || calls < 200 {
+		t.Errorf("%d runs with %d calls", replayed, calls)
+	}
+}
+
+// compareAll prints what whatifd makes of lists of deltas and of arguments of calls.
+const compareAll = `
+import json, sys
+from whatifd.contract import ToolCache
+from whatifd.statistical import BOOTSTRAP_SEED, paired_percentile_bootstrap
+given = json.load(sys.stdin)
+for deltas in given["deltas"]:
+    r = paired_percentile_bootstrap([float(d) for d in deltas], seed=BOOTSTRAP_SEED)
+    print(repr((r.median, r.ci_lower, r.ci_upper)))
+for args in given["args"]:
+    print(ToolCache._key("tool", json.loads(args)))
+`
+
+// Statistics and keys are those of whatifd for any input, to the last digit.
+func TestWhatifdCountsTheSame(t *testing.T) {
+	python := whatifdPython(t)
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	var given struct {
+		Deltas [][]float64 `json:"deltas"`
+		Args   []string    `json:"args"`
+	}
+	var want strings.Builder
+	for range 40 {
+		deltas := make([]float64, 1+random.IntN(60))
+		for i := range deltas {
+			deltas[i] = []float64{random.Float64()*2 - 1, float64(random.IntN(21)-10) / 10, 0}[random.IntN(3)]
+		}
+		given.Deltas = append(given.Deltas, deltas)
+		r, err := statistics.DefaultBootstrap.Interval(deltas)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&want, "(%s, %s, %s)\n", contract.PythonFloat(r.Median), contract.PythonFloat(r.Lower), contract.PythonFloat(r.Upper))
+	}
+	for range 400 {
+		args := `{"` + randomText(random) + `":` + randomJSON(random, 3) + `,"z":` + randomJSON(random, 3) + `}`
+		key, err := contract.ToolKey("tool", args)
+		if err != nil {
+			t.Fatalf("%s: %v", args, err)
+		}
+		given.Args = append(given.Args, args)
+		want.WriteString(key + "\n")
+	}
+	body, err := json.Marshal(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-c", compareAll)
+	cmd.Stdin = bytes.NewReader(body)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%.2000s", err, out)
+	}
+	got, wanted := strings.Split(string(out), "\n"), strings.Split(want.String(), "\n")
+	if len(got) != len(wanted) {
+		t.Fatalf("%d lines, want %d (seed %d)", len(got), len(wanted), seed)
+	}
+	for i := range got {
+		if got[i] != wanted[i] {
+			t.Errorf("seed %d, line %d: %s\nhere %s", seed, i, got[i], wanted[i])
+		}
+	}
+}
+
+// randomText is the inside of a JSON string.
+func randomText(random *rand.Rand) string {
+	var b strings.Builder
+	for range random.IntN(4) {
+		b.WriteString([]string{"a", "Z", " ", `\n`, `\u0007`, `\ud83d\ude00`, "\u00e9", "\uff61", "\U0001F600", `\/`, `\\`, `\"`, "<", "\u007f", "\u2028"}[random.IntN(15)])
+	}
+	return b.String()
+}
+
+func randomJSON(random *rand.Rand, depth int) string {
+	kinds := 5
+	if depth > 0 {
+		kinds = 7
+	}
+	switch random.IntN(kinds) {
+	case 0:
+		return []string{"null", "true", "false"}[random.IntN(3)]
+	case 1:
+		return fmt.Sprint(random.Int64() >> random.IntN(63))
+	case 2:
+		return fmt.Sprintf("%d.%de%d", random.IntN(1000), random.IntN(1000), random.IntN(40)-20)
+	case 3:
+		return []string{"-0", "-0.0", "1E400", "1e15", "1e16", "0.0001", "0.00001", "123456789012345678901234567890"}[random.IntN(8)]
+	case 4:
+		return `"` + randomText(random) + `"`
+	case 5:
+		return "[" + randomJSON(random, depth-1) + "," + randomJSON(random, depth-1) + "]"
+	}
+	return `{"` + randomText(random) + `":` + randomJSON(random, depth-1) + `,"b":` + randomJSON(random, depth-1) + `}`
+}
+
+// A runner written for whatifd, with its classes, is a runner of an experiment.
+const whatifdRunner = `
+from whatifd.contract import ReplayConfig, ReplayOutput, ToolSpan, TraceInput
+
+def run(trace_input: TraceInput, config: ReplayConfig, tool_cache) -> ReplayOutput:
+    assert isinstance(trace_input, TraceInput) and isinstance(config, ReplayConfig) and config.model == "candidate"
+    return ReplayOutput(text="same", tool_spans=[ToolSpan(name="t", input="q", output="r", args={"a": 1})])
+`
+
+func TestRunnersOfWhatifdAreRunners(t *testing.T) {
+	python := whatifdPython(t)
+	t.Setenv(runner.PythonVariable, python)
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "written_for_whatifd.py"), []byte(whatifdRunner), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", folder)
+	_, args := experimentDeck(t)
+	for i := range args {
+		if args[i] == "--runner" {
+			args[i+1] = "python:written_for_whatifd:run"
+		}
+	}
+	if got := tapedeck(t, "exec-check", "python:written_for_whatifd:run"); got.code == exitOK {
+		t.Error("the probe has no model, which this runner wants")
+	}
+	r := reportOf(t, tapedeck(t, append(args, "--change", "model=candidate")...).stdout)
+	for _, c := range r.Cases {
+		if c.State != experiment.Unchanged {
+			t.Errorf("%s is %s: %+v", c.RunID, c.State, c.Of)
+		}
+	}
+}
