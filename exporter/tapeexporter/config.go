@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
+	"github.com/tapedeck/tapedeck/internal/compaction"
 	"github.com/tapedeck/tapedeck/internal/configcheck"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
@@ -35,6 +36,8 @@ type Config struct {
 	Layout string `mapstructure:"layout"`
 	// Reel says when traces that are on their way together are written, to a deck of reels.
 	Reel reel.Limits `mapstructure:"reel"`
+	// Compaction says whether this collector merges reels.
+	Compaction CompactionConfig `mapstructure:"compaction"`
 	// Formats are the files that are written for each run; "tape" is always among them.
 	Formats []string `mapstructure:"formats"`
 	// Compression of these files is "none" or "zstd".
@@ -113,6 +116,7 @@ func createDefaultConfig() component.Config {
 	return &Config{
 		Formats:     slices.Clone(derive.DefaultFormats),
 		Reel:        reel.DefaultLimits,
+		Compaction:  CompactionConfig{MaxBytes: compaction.DefaultMaxBytes},
 		Compression: "none",
 		Gate:        gateOn,
 		Bounds:      BoundsConfig{derive.DefaultBounds.Bytes, derive.DefaultBounds.Items, derive.DefaultBounds.Parts},
@@ -139,6 +143,9 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("reel: %w", err))
 	} else if c.Layout == "reels" && c.Timeout.Timeout > 0 && c.Timeout.Timeout <= c.Reel.MaxWait {
 		errs = append(errs, errors.New("timeout must be longer than reel::max_wait: a call waits for the reel that holds its traces"))
+	}
+	if err := c.Compaction.validate(c.Layout); err != nil {
+		errs = append(errs, fmt.Errorf("compaction: %w", err))
 	}
 	if !slices.Contains(c.Formats, "tape") {
 		errs = append(errs, errors.New("formats must contain \"tape\""))

@@ -56,7 +56,7 @@ type tapeExporter struct {
 
 	health health
 
-	// sweeping looks for what writers that died have left; stop ends it.
+	// sweeping looks for what writers that died have left, and merges reels; stop ends both.
 	sweeping sync.WaitGroup
 	stop     context.CancelFunc
 
@@ -165,6 +165,9 @@ func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 func (e *tapeExporter) sweep(d *deck.Deck) {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
+	if e.cfg.Compaction.Interval > 0 {
+		e.sweeping.Go(func() { e.compact(ctx, d) })
+	}
 	e.sweeping.Go(func() {
 		n, err := d.Sweep(ctx, "")
 		switch {

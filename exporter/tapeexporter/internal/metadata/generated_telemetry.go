@@ -27,6 +27,9 @@ type TelemetryBuilder struct {
 	mu                            sync.Mutex
 	registrations                 []metric.Registration
 	ExporterTapeBuriedTraces      metric.Int64Counter
+	ExporterTapeCompactedBytes    metric.Int64Counter
+	ExporterTapeCompactedReels    metric.Int64Counter
+	ExporterTapeCompactions       metric.Int64Counter
 	ExporterTapeEmptyTraces       metric.Int64Counter
 	ExporterTapeFindings          metric.Int64Counter
 	ExporterTapeIgnoredSpans      metric.Int64Counter
@@ -71,6 +74,24 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_tape_buried_traces",
 		metric.WithDescription("Deliveries that were acknowledged and not written, because a tombstone says that the trace, or this part of it, was taken away for good. [Alpha]"),
 		metric.WithUnit("{trace}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterTapeCompactedBytes, err = builder.meter.Int64Counter(
+		"otelcol_exporter_tape_compacted_bytes",
+		metric.WithDescription("Bytes of the reels that this collector has merged. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterTapeCompactedReels, err = builder.meter.Int64Counter(
+		"otelcol_exporter_tape_compacted_reels",
+		metric.WithDescription("Reels that this collector has merged into others. [Alpha]"),
+		metric.WithUnit("{reel}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterTapeCompactions, err = builder.meter.Int64Counter(
+		"otelcol_exporter_tape_compactions",
+		metric.WithDescription("Compactions that have ended in this collector. Those that the shutdown interrupts are not counted. [Alpha]"),
+		metric.WithUnit("{compaction}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterTapeEmptyTraces, err = builder.meter.Int64Counter(

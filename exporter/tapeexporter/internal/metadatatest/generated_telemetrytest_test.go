@@ -20,6 +20,9 @@ func TestSetupTelemetry(t *testing.T) {
 	require.NoError(t, err)
 	defer tb.Shutdown()
 	tb.ExporterTapeBuriedTraces.Add(context.Background(), 1)
+	tb.ExporterTapeCompactedBytes.Add(context.Background(), 1)
+	tb.ExporterTapeCompactedReels.Add(context.Background(), 1)
+	tb.ExporterTapeCompactions.Add(context.Background(), 1)
 	tb.ExporterTapeEmptyTraces.Add(context.Background(), 1)
 	tb.ExporterTapeFindings.Add(context.Background(), 1)
 	tb.ExporterTapeIgnoredSpans.Add(context.Background(), 1)
@@ -30,6 +33,15 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExporterTapeWriteErrors.Add(context.Background(), 1)
 	tb.ExporterTapeWrittenRuns.Add(context.Background(), 1)
 	AssertEqualExporterTapeBuriedTraces(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterTapeCompactedBytes(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterTapeCompactedReels(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterTapeCompactions(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterTapeEmptyTraces(t, testTel,
