@@ -107,15 +107,26 @@ func TestScrubOfADeckWithCompressionLeavesNothingOfTheOldFiles(t *testing.T) {
 	if got := tapedeck(t, "verify", "--secrets", dir); got.code != exitPartial {
 		t.Fatalf("the secret is not found: %+v", got)
 	}
+	before := contents(t, dir)
 	if got := tapedeck(t, "scrub", dir); got.code != exitOK {
 		t.Fatalf("%+v", got)
 	}
 	if got := tapedeck(t, "verify", "--secrets", dir); got.code != exitOK {
 		t.Errorf("%+v", got)
 	}
+	packed := 0
 	for name := range contents(t, dir) {
-		if strings.HasSuffix(name, ".json.zst") {
+		if _, old := before[name]; old && strings.HasSuffix(name, ".json.zst") {
 			t.Errorf("%s of before is left", name)
 		}
+		switch {
+		case strings.HasSuffix(name, "/tape.json.zst"), strings.HasSuffix(name, "/oracle.json.zst"):
+			packed++
+		case strings.HasSuffix(name, "/tape.json"), strings.HasSuffix(name, "/oracle.json"):
+			t.Errorf("%s was compressed and is stored as it is now", name)
+		}
+	}
+	if packed < 2 {
+		t.Errorf("%d files are stored compressed", packed)
 	}
 }

@@ -24,7 +24,7 @@ type Deck struct {
 	url   *url.URL // without user information
 	want  Layout   // of a deck without a marker
 
-	compress bool // the files of runs
+	packing packing // of the files of runs
 
 	layout atomic.Pointer[Layout] // what the marker says; nil as long as it has not been seen
 	marked atomic.Bool            // the marker is there and the store keeps create-only writes
@@ -71,9 +71,15 @@ func newDeck(ctx context.Context, store Store, rawURL string, want Layout) (*Dec
 	return d, d.show(ctx)
 }
 
-// Compress makes the deck store the files of runs compressed from now on. Nobody
-// else may be using it yet. Readers take both forms, whatever is set here.
-func (d *Deck) Compress(on bool) { d.compress = on }
+// Compress says whether the deck stores the files of runs compressed from now on.
+// As long as nobody has said it, they are stored as those are that were met in the
+// deck: compressed once one that is compressed has been listed or read. Nobody else
+// may be using the deck yet. Readers take both forms, whatever is set here.
+func (d *Deck) Compress(on bool) {
+	if d.packing = packPlain; on {
+		d.packing = packZstd
+	}
+}
 
 // adopt takes the layout that a marker names, if there is one. A deck of files may be of another version of that layout than a new one.
 func (d *Deck) adopt(have Layout) error {

@@ -124,10 +124,11 @@ func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generat
 		return false, err
 	}
 	var siblings, tapes []NewObject
+	pack := d.packs()
 	for _, run := range runs {
 		for _, f := range run.Files {
 			o := NewObject{Key: location.fileKey(layout, gen, run.Root, f.Name), Body: f.Body, ContentType: cmp.Or(f.ContentType, jsonType)}
-			if d.compress && mayBePacked(o.Key) && len(o.Body) <= MaxObjectBytes {
+			if pack && mayBePacked(o.Key) && len(o.Body) <= MaxObjectBytes {
 				o = NewObject{Key: o.Key + packedSuffix, Body: compress(o.Body), ContentType: partType}
 			}
 			if f.Name == TapeFile {

@@ -17,6 +17,24 @@ import (
 // key, its digest and its content are those of the file itself everywhere else.
 const packedSuffix = ".zst"
 
+// packing says how the files of runs are stored.
+type packing uint8
+
+const (
+	packAsFound packing = iota // as those that were met in the deck
+	packPlain
+	packZstd
+)
+
+// packs tells whether files of runs are stored compressed.
+func (d *Deck) packs() bool {
+	if d.packing == packAsFound {
+		u, ok := d.store.(*unpacking)
+		return ok && u.seen.Load()
+	}
+	return d.packing == packZstd
+}
+
 // ParseCompression reads what a user says about the files of runs: none (also if
 // nothing is said) or zstd.
 func ParseCompression(text string) (compress bool, err error) {

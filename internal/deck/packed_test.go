@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 )
 
 // stored lists the names under which objects are stored.
@@ -97,6 +98,47 @@ func TestCompressedFilesAreReadListedAndRemovedUnderTheirNames(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A command that rewrites a deck is not told how its files are stored.
+func TestFilesAreStoredAsThoseThatAreThereUnlessSomebodySaysHow(t *testing.T) {
+	suffix := map[bool]string{true: ".json.zst", false: ".json"}
+	for _, was := range []bool{true, false} {
+		for _, said := range []string{"", "zstd", "none"} {
+			url := "mem://asfound"
+			mem.Drop("asfound")
+			first, err := deck.Open(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first.Compress(was)
+			putTapes(t, first, location1, "x")
+			second, err := deck.Open(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := was
+			if said != "" {
+				want = said == "zstd"
+				second.Compress(want)
+			}
+			if _, err := second.State(t.Context(), location1); err != nil { // whoever rewrites looks first
+				t.Fatal(err)
+			}
+			other := location1
+			other.Tenant = "other"
+			putTapes(t, second, other, "y")
+			found := 0
+			for _, key := range stored(t, url) {
+				if strings.HasPrefix(key, other.Prefix()) && strings.HasSuffix(key, suffix[want]) {
+					found++
+				}
+			}
+			if found != 2 {
+				t.Errorf("compressed before: %v, said: %q: %v", was, said, stored(t, url))
+			}
+		}
 	}
 }
 
