@@ -74,6 +74,7 @@ func newRoot() *cobra.Command {
 		newServe(),
 		newShow(),
 		newSpool(),
+		newStale(),
 		newStats(),
 		newVerify(),
 		newVersion(),
