@@ -328,6 +328,29 @@ func TestNothingIsLeftWhenTapedeckIsKilled(t *testing.T) {
 	}
 }
 
+// TestWhereNoNamespaceCanBeHadThatIsSaid forbids them in the world.
+func TestWhereNoNamespaceCanBeHadThatIsSaid(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	const most = "/proc/sys/user/max_user_namespaces"
+	if err := os.WriteFile(most, []byte("0"), 0o600); err != nil {
+		if left, _ := os.ReadFile(most); strings.TrimSpace(string(left)) != "0" { // root, who came first, has forbidden them to everybody
+			t.Skip("they cannot be forbidden here: ", err)
+		}
+	}
+	url := recordedAgent(t)
+	t.Setenv(agentVariable, "oracle")
+	got := commanded(t, "replay", url, "--input", "stdin", "--require-lockdown", "--", os.Args[0])
+	if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, "the network cannot be shut here") {
+		t.Errorf("%+v", got)
+	}
+	got = commanded(t, "replay", url, "--input", "stdin", "--", os.Args[0])
+	if got.code != exitOK || !strings.Contains(got.stderr, "the network is not shut: only what uses the proxy") || !strings.Contains(got.stdout, "network: proxy: only what uses the proxy") || !strings.Contains(got.stdout, "the network cannot be shut here") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // until polls: what the kernel does after a process was killed has no event that another process could wait for.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()

@@ -10,7 +10,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,12 @@ type Proxy struct {
 	through, refused map[string]int
 }
 
+// Forms of a declaration. Names are not looked up before they are asked for.
+var (
+	isName = regexp.MustCompile(`^[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*\.?$`)
+	isPort = regexp.MustCompile(`^[0-9]{1,5}$`)
+)
+
 // usual are the ports of a host that is declared without one.
 var usual = map[string]string{"http": "80", "https": "443"}
 
@@ -37,8 +44,7 @@ func NewProxy(hosts []string) (*Proxy, error) {
 		if err != nil {
 			host, port = strings.Trim(h, "[]"), ""
 		}
-		u, parseErr := url.Parse("//" + net.JoinHostPort(host, port))
-		if parseErr != nil || host == "" || u.Host == "" || u.Path != "" || strings.ContainsAny(host, "/@ ") || err == nil && port == "" {
+		if _, notIP := netip.ParseAddr(host); notIP != nil && !isName.MatchString(host) || err == nil && !isPort.MatchString(port) {
 			return nil, fmt.Errorf("%q is no host: want HOST or HOST:PORT", h)
 		}
 		if port != "" {
