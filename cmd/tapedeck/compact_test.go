@@ -22,7 +22,7 @@ func manyReels(t *testing.T, runs, perReel, days int) string {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if _, err := manyruns.Write(t.Context(), d, manyruns.Options{Runs: runs, PerReel: perReel, Days: days, Kinds: 5}); err != nil {
+	if _, err := manyruns.Write(t.Context(), d, manyruns.Options{Runs: runs, PerReel: perReel, Days: days, Kinds: 6}); err != nil {
 		t.Fatal(err)
 	}
 	return address

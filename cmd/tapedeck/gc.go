@@ -182,6 +182,8 @@ func (f *gcFlags) sweep(ctx context.Context, c *retention.Collector, stdout, std
 		switch r.What {
 		case retention.Trace:
 			sums.Traces++
+		case retention.Reel:
+			sums.Traces += line.Traces
 		case retention.Generation:
 			sums.Generations++
 		case retention.Temporary:

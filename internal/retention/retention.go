@@ -73,6 +73,8 @@ type Removal struct {
 	ExpiredAt   *time.Time `json:"expired_at,omitempty"`
 	// Objects is how many were deleted, when they were.
 	Objects int `json:"objects,omitempty"`
+	// Traces is how many lie in a reel that goes.
+	Traces int `json:"traces,omitempty"`
 
 	location   deck.Location
 	generation deck.Generation
@@ -85,6 +87,7 @@ type Collector struct {
 	policy  Policy
 	joined  joined
 	held    map[trace]bool
+	gone    map[trace]bool // with reels that go as a whole
 	visited int
 	kept    int
 }
@@ -117,6 +120,12 @@ func (c *Collector) Plan(ctx context.Context) iter.Seq2[Removal, error] {
 			}
 			c.held[trace{h.Tenant, h.TraceID}] = true
 		}
+		c.gone = map[trace]bool{}
+		for r, err := range c.reels(ctx) {
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
 		for o, err := range deck.Abandoned(ctx, c.deck.Store(), "") {
 			if err != nil {
 				yield(Removal{}, err)
@@ -142,6 +151,9 @@ func (c *Collector) Plan(ctx context.Context) iter.Seq2[Removal, error] {
 				return
 			}
 			if !c.wanted(location) {
+				continue
+			}
+			if c.gone[trace{location.TenantKey(), location.TraceID}] {
 				continue
 			}
 			c.visited++
@@ -284,6 +296,9 @@ func (c *Collector) judge(ctx context.Context, location deck.Location) (removals
 
 // Remove takes one thing away. When the location has changed since it was judged, nothing is done and gone is false.
 func (c *Collector) Remove(ctx context.Context, r *Removal) (gone bool, err error) {
+	if r.What == Reel {
+		return c.removeReel(ctx, r)
+	}
 	if r.What == Temporary {
 		r.Objects = 1
 		return true, c.deck.Store().(deck.Leaver).RemoveAbandoned(ctx, r.Key)
