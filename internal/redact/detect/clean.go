@@ -288,12 +288,13 @@ type element struct {
 
 // elements are the ends of elements of arrays that a text begins with.
 type elements struct {
-	known  element     // where the reading goes on behind the begin of its array; the zero element if nothing is known
-	blocks [][2]uint64 // the sums of the text behind each whole block; nil: nothing is remembered any more
-	key    *Name       // under which the text stands
-	nested int         // how deep it lies
-	before counted     // what was counted before it
-	last   element     // the last end, which is not remembered yet
+	known  element          // where the reading goes on behind the begin of its array; the zero element if nothing is known
+	blocks [][2]uint64      // the sums of the text behind each whole block; nil: nothing is remembered any more
+	key    *Name            // under which the text stands
+	nested int              // how deep it lies
+	before counted          // what was counted before it
+	last   element          // the last end, which is not remembered yet
+	tokens []jsonscan.Token // those of the text, none if it has not been read, or has too many
 }
 
 // elementsOf returns what is known of a text that may be JSON and has just been asked for as a whole.

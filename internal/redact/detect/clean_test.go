@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
+	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
 // plainText is text of words in which nothing is found.
@@ -170,4 +171,73 @@ func TestAKnownBeginOfAnArrayAnnouncesNothing(t *testing.T) {
 	list = append(list, "--password")
 	require.NotContains(t, value(list), token.Mask)
 	require.Contains(t, value(append(list, "correct horse")), `"--password","`+token.Mask)
+}
+
+// The tokens of a text that were kept when it was found to be JSON give what reading it again gives, in JSON within strings of JSON too. A text with more
+// tokens than are kept is read again.
+func TestKeptTokensChangeNothing(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(9, 9))
+	d := masking(t)
+	k := d.Named("gen_ai.input.messages")
+	var value func(depth int) any
+	value = func(depth int) any {
+		switch n := rnd.IntN(9); {
+		case n < 2 && depth > 0:
+			list := []any{}
+			for range rnd.IntN(6) {
+				list = append(list, value(depth-1))
+			}
+			return list
+		case n < 5 && depth > 0:
+			object := map[string]any{}
+			for range rnd.IntN(5) {
+				object[[]string{"role", "content", "password", "delta", "name", "value", "n", "\"q\""}[rnd.IntN(8)]] = value(depth - 1)
+			}
+			return object
+		case n == 5 && depth > 0:
+			text, err := json.Marshal(value(depth - 1))
+			require.NoError(t, err)
+			return string(text)
+		case n == 6:
+			return "key ghp_FAKEfake0000FAKEfake0000FAKEfake0000 \u00e9"[:rnd.IntN(44)]
+		case n == 7:
+			return 4111111111111111
+		default:
+			return plainText(rnd, rnd.IntN(200))
+		}
+	}
+	found, kept, many := 0, 0, 0
+	for i := range 500 {
+		text, err := json.Marshal([]any{value(5), value(5)})
+		require.NoError(t, err)
+		s := string(text)
+		if i%4 == 0 && len(s) < 200 {
+			s = strings.Repeat(s+" ", maxTokens/3) // each has four tokens and more
+		}
+		read := func(keep bool) ([]edit, *Report) {
+			rep := &Report{located: true}
+			p := d.Walk(rep)
+			p.budget = searchBudget(s)
+			of := &elements{}
+			if keep {
+				require.True(t, p.valid(jsonscan.New(s, 0)))
+				if of.tokens = p.tokens; len(of.tokens) > 0 {
+					kept++
+				} else {
+					many++
+				}
+			}
+			return p.document(s, k, of), rep
+		}
+		d.Remember(true)
+		want, wantReport := read(false)
+		d.Remember(true)
+		got, gotReport := read(true)
+		require.Equal(t, want, got)
+		require.Equal(t, wantReport, gotReport)
+		found += min(len(want), 1)
+	}
+	require.Greater(t, found, 100)
+	require.Greater(t, kept, 300)
+	require.Greater(t, many, 20)
 }

@@ -51,7 +51,7 @@ func isValueName(name string) bool {
 
 // document returns the edits of a valid JSON text, or of several, one behind the other. Elements that are known are not read.
 func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
-	r := jsonscan.New(s, 0)
+	r, tokens, at := jsonscan.New(s, 0), of.tokens, 0 // at is how far the text has been read
 	base, pieces := len(p.path), len(p.pieces)
 	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta, first: true})
 	outer := struct {
@@ -82,10 +82,17 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	}
 	for {
 		top := &frames[len(frames)-1]
-		if of.blocks != nil && top.first && !top.object && len(frames) > 1 && p.path[len(p.path)-1].index >= 0 && r.Offset() > of.last.end {
-			p.ended(of, s, r.Offset(), top)
+		if of.blocks != nil && top.first && !top.object && len(frames) > 1 && p.path[len(p.path)-1].index >= 0 && at > of.last.end {
+			p.ended(of, s, at, top)
 		}
-		t := r.Next()
+		var t jsonscan.Token
+		if len(tokens) > 0 {
+			t, tokens = tokens[0], tokens[1:]
+			at = t.End
+		} else {
+			t = r.Next()
+			at = r.Offset()
+		}
 		if !top.object && len(frames) > 1 && t.Kind != jsonscan.Close {
 			p.path[len(p.path)-1].index++
 		}
@@ -99,6 +106,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 				p.count(of.known.entry)
 				p.path[len(p.path)-1].index = of.known.index
 				r.Skip(of.known.end)
+				at = of.known.end
 			}
 		case jsonscan.Close:
 			if !top.object {

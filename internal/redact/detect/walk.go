@@ -74,6 +74,8 @@ type Walk struct {
 	blocks [][2]uint64
 	// summed are the values of the current span whose sums are known.
 	summed []summedText
+	// tokens are those of the JSON texts that are being read, one behind the other.
+	tokens []jsonscan.Token
 	// nested is how many JSON texts the current one lies in.
 	nested int
 	// trusted is the memory of another detector, see Trust.
@@ -183,8 +185,16 @@ func (p *Walk) value(s string, k *Name) []edit {
 	if p.nested < maxNested && looksLikeJSON(s) {
 		of := p.elementsOf(s, k)
 		r := jsonscan.New(s, 0)
-		if of.known.skip(r); r.Valid() {
-			return p.within(s, k, &of)
+		if of.known.end > 0 { // what is known has no tokens
+			of.known.skip(r)
+			if r.Valid() {
+				return p.within(s, k, &of)
+			}
+		} else if base := len(p.tokens); p.valid(r) {
+			of.tokens = p.tokens[base:]
+			edits := p.within(s, k, &of)
+			p.tokens = p.tokens[:base]
+			return edits
 		}
 	}
 	if k.secret && p.r.on.rules.secretKey != none {
@@ -207,6 +217,30 @@ func (p *Walk) value(s string, k *Name) []edit {
 		return []edit{p.replace(s, 0, len(s), rule, k)}
 	}
 	return p.text(s, k)
+}
+
+// maxTokens bounds the tokens that are kept of one text: a text with more is read twice.
+const maxTokens = 1024
+
+// valid reports whether a text is a sequence of JSON values, and keeps its tokens if they are not too many.
+func (p *Walk) valid(r *jsonscan.Scanner) bool {
+	base := len(p.tokens)
+	for n := 0; ; n++ {
+		t := r.Next()
+		switch {
+		case n < maxTokens:
+			p.tokens = append(p.tokens, t)
+		case n == maxTokens:
+			p.tokens = p.tokens[:base]
+		}
+		switch t.Kind {
+		case jsonscan.Bad:
+			p.tokens = p.tokens[:base]
+			return false
+		case jsonscan.End:
+			return n > 0
+		}
+	}
 }
 
 // within returns the edits of a text that is JSON. All leaves of JSON under the name of a secret are secret, whatever their names.
