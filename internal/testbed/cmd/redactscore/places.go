@@ -34,7 +34,7 @@ type kind struct {
 // kindsOf returns the kinds of the tables.
 func kindsOf() (kinds []kind) {
 	for i, t := range [][3]string{{vendorKinds, personKinds, textKinds}, {secondVendor, secondPerson, secondText}, {thirdVendor, thirdPerson, thirdText},
-		{fourthVendor, fourthPerson, fourthText}, {fifthVendor, fifthPerson, fifthText}} {
+		{fourthVendor, fourthPerson, fourthText}, {fifthVendor, fifthPerson, fifthText}, {sixthVendor, sixthPerson, sixthText}} {
 		for _, k := range tables(t[0], t[1], t[2]) {
 			k.table = i + 1
 			kinds = append(kinds, k)
@@ -44,7 +44,7 @@ func kindsOf() (kinds []kind) {
 }
 
 // aMark is what stands for a value in a text, or in a number of a person.
-var aMark = regexp.MustCompile(`\{(?:P|W|H|G|B|C|J|T|R|M|D43|N6|X[0-9]{2}|A[0-9]{1,2}|BC|S6|IR|KZ|AE|SA|K44|S12|W3|Q|Y|U)\}`)
+var aMark = regexp.MustCompile(`\{(?:P|W|H|G|B|C|J|T|R|M|D43|N6|X[0-9]{2}|A[0-9]{1,2}|BC|S6|V|IR|KZ|AE|SA|K44|S12|W3|Q|Y|U)\}`)
 
 func tables(vendors, persons, texts string) (kinds []kind) {
 	for line := range strings.SplitSeq(strings.TrimSpace(vendors), "\n") {
@@ -94,6 +94,8 @@ func (g *generator) filled(mark string) string {
 	switch mark {
 	case "{P}":
 		return g.pick("Hunter2-", "Tr0ub4dor&", "S0nnenschein", "Winter2024!", "qW3rty_", "p4ssw0rt.") + g.chars(4, lower) + g.chars(2, digit)
+	case "{V}": // as managers of passwords make them
+		return g.chars(3, upper) + g.chars(4, lower) + g.chars(2, digit) + g.pick("!", "#", "%", "*", "-") + g.chars(4, alnum)
 	case "{W}":
 		return g.pick("correcthorse", "swordfish", "batterystaple", "mountainview", "bluebanana")
 	case "{H}":
@@ -169,6 +171,8 @@ const (
 	fourth                   // drawn before the rules were looked at again; they were written with this half of it
 	fourthHeldOut            // and not with this half
 	fifth                    // drawn when the rules for the fourth were done, and scored before any was changed
+	sixth                    // drawn when the mechanisms for the fifth were done; they were mended with this half of it
+	sixthHeldOut             // and this half was scored once after that
 	sets
 )
 
@@ -176,6 +180,10 @@ func (k *kind) set() set {
 	h := fnv.New32a()
 	h.Write([]byte(k.name))
 	switch {
+	case k.table == 6 && h.Sum32()>>9%2 == 0:
+		return sixthHeldOut
+	case k.table == 6:
+		return sixth
 	case k.table == 5:
 		return fifth
 	case k.table == 4 && h.Sum32()>>13%2 == 0:

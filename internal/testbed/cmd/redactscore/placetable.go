@@ -34,7 +34,8 @@ func redactors() (r, gate *redact.Redactor, err error) {
 // scoreBenign returns the benign texts that redaction changes: as they are, in JSON, as a line of others.
 func scoreBenign(r *redact.Redactor) (changed []string, all int) {
 	texts := append(strings.Split(strings.TrimSpace(benignTexts), "\n"), generatedBenign(benignKinds, 7, 20)...)
-	for _, text := range append(texts, generatedBenign(benignFourth, 7, 20)...) {
+	texts = append(append(texts, generatedBenign(benignFourth, 7, 20)...), generatedBenign(benignSixth, 7, 20)...)
+	for _, text := range texts {
 		for _, form := range []string{text, quote(map[string]string{"text": text}), "ok:\n" + text + "\n"} {
 			all++
 			if r.String("content", form, nil) != form {
@@ -46,7 +47,7 @@ func scoreBenign(r *redact.Redactor) (changed []string, all int) {
 }
 
 // setNames head the columns of the table.
-var setNames = [sets]string{"first set", "of it held out", "second set", "of it held out", "third set", "fourth set", "of it held out", "fifth set"}
+var setNames = [sets]string{"first set", "of it held out", "second set", "of it held out", "third set", "fourth set", "of it held out", "fifth set", "sixth set", "of it held out"}
 
 // placesMarkdown measures kinds by place, for the document, and returns the list of kinds besides.
 func placesMarkdown(seed uint64, verbose bool) (table, list string, err error) {
