@@ -10,12 +10,21 @@ import (
 )
 
 // assignment looks at the name around a credential word in a text, and at what is assigned to it: password=…, "api_key": "…",
-// 'token': '…', --secret …, <password>…</password>, Authorization: Bearer …
+// 'token': '…', --secret …, <password>…</password>, Authorization: Bearer … Where it finds nothing, it looks at the line around the word.
 func (f *finder) assignment(at int) {
-	s := f.s
 	if at < f.assigned {
 		return
 	}
+	before := len(f.out)
+	f.assigns(at)
+	if len(f.out) == before {
+		f.nearby(at, at, false)
+	}
+}
+
+// assigns does the first of that.
+func (f *finder) assigns(at int) {
+	s := f.s
 	start, end := at, at
 	for start > 0 && nameChar(s[start-1]) && at-start < maxKeyBytes {
 		start--
@@ -27,8 +36,15 @@ func (f *finder) assignment(at int) {
 	if start > 0 && (s[start-1] == ' ' || s[start-1] == '\'') && f.named(start, end) {
 		return
 	}
+	if end+1 < len(s) && s[end] == ' ' && isDigit(s[end+1]) { // verification code 123456
+		v := strings.TrimRight(firstWord(s[end+1:min(len(s), end+16)]), ".,;!?)\"'")
+		if of := f.r.classify(s[wordsBefore(s, start):end]); len(v) >= 4 && len(v) <= 8 && isNumber(v) && of.secret && of.code {
+			f.add(end+1, end+1+len(v), f.on.rules.assignment)
+			return
+		}
+	}
 	if end+1 < len(s) && s[end] == ' ' {
-		near := digitNear(s, end)
+		near := f.digitNear(end)
 		if near {
 			if n := forClause(s[end:]); n > 0 && f.stated(start, end, end+n) || f.argument(start, end) { // the passcode for the meeting is …
 				return
@@ -106,7 +122,7 @@ func (f *finder) assignment(at int) {
 	case a.bare && k.secret && strong(value):
 		f.add(from, to, f.on.rules.assignment)
 	case a.bare:
-	case k.code && k.secret && isNumber(value) && len(value) >= 4 && len(value) <= 8, k.secret && letterGroups(value) == len(value):
+	case (k.code || a.verb) && k.secret && isNumber(value) && len(value) >= 4 && len(value) <= 8, k.secret && letterGroups(value) == len(value):
 		f.add(from, to, f.on.rules.assignment)
 	case k.phrase && !inURL && phrase(s[from:]) > 0:
 		f.add(from, from+phrase(s[from:]), f.on.rules.assignment)
@@ -118,25 +134,36 @@ func (f *finder) assignment(at int) {
 		f.add(from, to, f.on.rules.assignment)
 	case k.secret && a.alone(s, to, value):
 		f.add(from, to, f.on.rules.entropy)
+	case k.digest && k.credential && hexDigest(value) && containsPart(s[max(0, start-40):start], cryptWords):
+		f.add(from, to, f.on.rules.entropy)
 	case k.credential && k.looks(value) && !(k.digest && hexDigest(value)) && (a.quoted || !strings.ContainsAny(value, "([")):
 		f.add(from, to, f.on.rules.entropy)
 	}
 }
 
 // digitNear says whether a digit stands in the 96 bytes behind i: what people write as a secret has one.
-func digitNear(s string, i int) bool {
-	end := min(len(s), i+96)
-	for ; i+8 <= end; i += 8 {
-		if !noDigit(load(s, i)) {
-			return true
+func (f *finder) digitNear(i int) bool { return f.nextDigit(i, i+96) < min(i+96, len(f.s)) }
+
+// nextDigit returns where the next digit stands from i on, or limit or more if there is none before it. No byte is looked at twice for places that come one
+// behind the other.
+func (f *finder) nextDigit(i, limit int) int {
+	s := f.s
+	at := i
+	if i >= f.digit.from && i <= f.digit.at {
+		at = f.digit.at
+	} else {
+		f.digit.from = i
+	}
+	limit = min(limit, len(s))
+	for at < limit && !isDigit(s[at]) {
+		if at+8 <= len(s) && noDigit(load(s, at)) {
+			at += 8
+		} else {
+			at++
 		}
 	}
-	for ; i < end; i++ {
-		if isDigit(s[i]) {
-			return true
-		}
-	}
-	return false
+	f.digit.at = at
+	return at
 }
 
 // stated looks for a value at to, behind a clause about the name.
@@ -194,7 +221,8 @@ func (f *finder) named(start, end int) bool {
 		begin--
 	}
 	v := s[begin:to]
-	if len(v) < 8 || !(strong(v) || random(v)) || placeholder(v) || token.ProtectedAt(v) > 0 {
+	quoted := from-1-to > 0 && to > begin
+	if len(v) < 8 || !(strong(v) || random(v) || quoted && passwordLike(v) && !dated(v)) || placeholder(v) || token.ProtectedAt(v) > 0 {
 		return false
 	}
 	k := f.r.classify(s[at:end])

@@ -36,7 +36,11 @@ func (f *finder) columns(start, end int) bool {
 			break
 		}
 	}
-	if sep == 0 || sep != '|' && strings.ContainsAny(header, "=:{}[]()'") {
+	if sep != 0 && sep != '|' && strings.ContainsAny(header, "=:{}[]()'") { // behind the beginning of a line of a log
+		line = max(line, strings.LastIndexByte(s[line:start], ' ')+line+1)
+		header = s[line : end+eol]
+	}
+	if sep == 0 || sep != '|' && strings.ContainsAny(header, "=:{}[]()'") || strings.IndexByte(header, sep) < 0 {
 		return false
 	}
 	column := strings.Count(s[line:start], string(sep))

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
 // Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
-const Version = "tapedeck-redact/8"
+const Version = "tapedeck-redact/9"
 
 // Options say what is searched for and what stands in its place.
 type Options struct {
@@ -30,8 +31,8 @@ type Detector struct {
 	replacement func(rule, value string, identity bool) string
 	rules       []*rule // by ruleID
 	byName      map[string]ruleID
-	words       *keywords
-	actions     [][]action // by id of a word
+	words       vocabulary
+	foreign     vocabulary // words with letters that are no ASCII
 	heads       map[string][]action
 	on          switches
 	sure        switches // without the rules that guess
@@ -44,6 +45,34 @@ type Detector struct {
 	clean      *cleanTable // nil: nothing is remembered
 	trusted    func() *Detector
 	work       *atomic.Int64 // of tests: the bytes that were looked at
+}
+
+// vocabulary are words with what they set off.
+type vocabulary struct {
+	*keywords
+	list    []string
+	ids     map[string]int
+	actions [][]action // by id of a word
+}
+
+func (v *vocabulary) hang(word string, a action) {
+	id, ok := v.ids[word]
+	if !ok {
+		if v.ids == nil {
+			v.ids = map[string]int{}
+		}
+		id = len(v.list)
+		v.ids[word] = id
+		v.list = append(v.list, word)
+		v.actions = append(v.actions, nil)
+	}
+	v.actions[id] = append(v.actions[id], a)
+}
+
+// index makes the words ready to be looked for.
+func (v *vocabulary) index() {
+	v.keywords = newKeywords(v.list)
+	v.list, v.ids = nil, nil
 }
 
 // action is what a word sets off.
@@ -63,6 +92,9 @@ const (
 	actURL
 	actPassword
 	actLabel
+	actOption
+	actCall
+	actNear
 )
 
 // switches say which detectors that are code run, and as which rule they report.
@@ -119,17 +151,12 @@ func (r *Detector) addRule(rl *rule) ruleID {
 
 // connect hangs every rule on its words.
 func (r *Detector) connect() {
-	var words []string
-	ids := map[string]int{}
 	hang := func(word string, a action) {
-		id, ok := ids[word]
-		if !ok {
-			id = len(words)
-			ids[word] = id
-			words = append(words, word)
-			r.actions = append(r.actions, nil)
+		if isASCII(word) {
+			r.words.hang(word, a)
+		} else {
+			r.foreign.hang(word, a)
 		}
-		r.actions[id] = append(r.actions[id], a)
 	}
 	services := map[string]bool{}
 	for id, rl := range r.rules {
@@ -177,6 +204,9 @@ func (r *Detector) connect() {
 		for _, w := range [...]string{"api key.", "secret key.", "access key.", "private key."} { // use … as the api key.
 			hang(w, action{kind: actAssignment, word: strings.IndexByte(w, ' ') + 1})
 		}
+		for _, w := range [...]string{"pw\":", "pw\\\"", "pw**", ".pw=", ".pw:", "-pw=", "-pw:", " pw `", " pw**"} { // cronPw, stats pw
+			hang(w, action{kind: actAssignment, word: strings.IndexByte(w, 'p')})
+		}
 		for _, before := range " ,(;&?\"\n`" { // a name of two letters is no keyword by itself
 			for _, next := range "=:\" " {
 				hang(string(before)+"pw"+string(next), action{kind: actAssignment, word: 1})
@@ -184,6 +214,15 @@ func (r *Detector) connect() {
 		}
 	}
 	if on.entropy != none {
+		for _, w := range shortOptions {
+			hang(w, action{kind: actOption})
+		}
+		for _, w := range calls {
+			hang(w, action{kind: actCall})
+		}
+		for _, w := range accountWords {
+			hang(strings.ReplaceAll(w, "~", " "), action{kind: actNear})
+		}
 		for _, w := range keyWords {
 			for _, spelled := range lengthened(w, " :=\xef") {
 				hang(spelled, action{kind: actPassword, word: len(w), key: true})
@@ -205,8 +244,11 @@ func (r *Detector) connect() {
 		for label, forms := range idLabels {
 			for _, joint := range []string{" ", "_", "-", ""} {
 				spelled := strings.ReplaceAll(label, " ", joint)
-				if joint == "" && strings.HasSuffix(label, " id") { // national id: too frequent as a part of other words
+				if joint == "" && strings.HasSuffix(label, " id") && len(label) < len("civil id") { // rsa id: too frequent as a part of other words
 					continue
+				}
+				if camel := camelOf(label); joint == "" && camel != spelled {
+					hang(camel, action{kind: actLabel, word: len(camel), ids: forms})
 				}
 				if upper := accentsUpper(spelled); upper != spelled {
 					hang(upper, action{kind: actLabel, word: len(upper), ids: forms})
@@ -228,12 +270,24 @@ func (r *Detector) connect() {
 	for _, name := range serviceNames {
 		services[name] = true
 	}
-	r.words = newKeywords(words)
+	r.words.index()
+	r.foreign.index()
 	names := make([]string, 0, len(services))
 	for s := range services {
 		names = append(names, s)
 	}
 	r.services = newKeywords(names)
+}
+
+// camelOf returns a label as the names of programs are written, where letters that are no ASCII begin its words: \u043b\u0438\u0447\u043d\u0430\u041a\u0430\u0440\u0442\u0430.
+func camelOf(label string) string {
+	words := strings.Fields(label)
+	for i := 1; i < len(words); i++ {
+		if r, n := utf8.DecodeRuneInString(words[i]); n > 1 {
+			words[i] = string(unicode.ToUpper(r)) + words[i][n:]
+		}
+	}
+	return strings.Join(words, "")
 }
 
 // accentsUpper returns a word as it looks in capitals where only ASCII is compared without regard to case.
@@ -267,12 +321,12 @@ var assignmentWords = func() (words []string) {
 	words = []string{"password", "passwd", "passwort", "passphrase", "pword", "passcode", "userpass", "dbpass", "secret", "apikey", "apitoken",
 		"credential", "creds", "authorization", "cookie", "token", "mnemonic", "phrase", "auth", "bearer", "totp", "backup", "recovery", "accesskey", "privatekey"}
 	for _, short := range []string{"pwd", "key", "sig", "jwt", "otp", "cvv", "cvc", "sas", "sid", "pin", "pat", "psk", "dsn", "_sk", "-sk"} {
-		for _, next := range "=:\"'`\\] >)-_s*|,\n<(" {
+		for _, next := range "=:\"'`\\] >)-_s*|,\n<(." {
 			words = append(words, short+string(next))
 		}
 	}
-	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "claim", "macaroon", "assertion", "verifier", "pepper", "signing", "encryption", "grant", "secret_id", "secretid", "connection string", "_pw", "codes"} {
-		for _, next := range "=:\"'\\ *|," {
+	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "claim", "macaroon", "assertion", "verifier", "pepper", "signing", "encryption", "grant", "secret_id", "secretid", "connection string", "_pw", "codes", "samlart", "samlresponse", "access", "license", "licence", "activation", "oauth", "oauth2", "unlock", "enrollment", "provisioning", "pairing", "passkey", "keyfile", "2fa", "mfa", "puk", "kek", "dek", "hmac", "signer", "vault"} {
+		for _, next := range "=:\"'\\ *|,." {
 			words = append(words, short+string(next))
 		}
 	}
@@ -294,7 +348,7 @@ func builtin() []*rule {
 	code("aws-secret-key", Guess, "credentials", "40 characters of base64 near the words of AWS")
 	code(RuleAssignment, Known, "credentials", "what is assigned to the name of a credential in text: password=…, \"api_key\": \"…\", --secret …, ?sig=…")
 	code(RuleSecretKey, Known, "credentials", "the value of an attribute or JSON member with the name of a credential")
-	code(ruleEntropy, Guess, "credentials", "a value that looks random under a name that can be that of a credential (token, key, auth)")
+	code(ruleEntropy, Guess, "credentials", "a value that looks random under a name that can be that of a credential (token, key, auth), near a word for one, behind a short option, in a call or the path of a URL")
 	code(RuleAnywhere, Guess, "credentials", "a value that looks generated under any name (strict only)")
 	code(ruleEncoded, Known, "credentials", "base64 of text in which any rule but a guess finds something")
 	code("payment-card", Checked, "pii", "payment cards: Luhn, prefix and length of a network, or a word about cards")

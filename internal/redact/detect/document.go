@@ -22,6 +22,8 @@ type frame struct {
 	speaker       bool // object: one of its members says who speaks
 	// announced is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	announced *Name
+	// within: it lies in an object that is called a credential.
+	within bool
 	// pair: a list in a list, whose first element can name the second: [["password", "…"]].
 	pair bool
 	// first: every array around it is at its first element. open is where it begins, before what was counted until then.
@@ -69,7 +71,8 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		object, outside := s[at] == '{', &frames[len(frames)-1]
 		key, inArray := outside.key, !outside.object && len(frames) > 1
 		first := outside.first && (!inArray || p.path[len(p.path)-1].index == 0)
-		frames = append(frames, frame{key: key, object: object, pair: !object && inArray, pieces: len(p.pieces), edits: len(edits), delta: p.delta,
+		within := object && (outside.within || key.holder)
+		frames = append(frames, frame{key: key, object: object, within: within, pair: !object && inArray, pieces: len(p.pieces), edits: len(edits), delta: p.delta,
 			first: first, open: at, before: p.counted()})
 		if object && (key.secret || key.credential) { // "adminPassword": {"value": "…"}
 			frames[len(frames)-1].announced = key
@@ -125,7 +128,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		case jsonscan.Key:
 			name, v := decoded(s, t)
 			p.path[len(p.path)-1].name = name
-			top.key = p.r.Named(name)
+			top.key = p.named(name, top.within)
 			if of := p.name(name, top.key); len(of) > 0 {
 				p.path[len(p.path)-1].name = apply(name, of)
 				edits = p.inside(edits, t.Start+1, v, of)
@@ -256,6 +259,10 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 		}
 		return key
 	}
+	if len(text) == 2 && text[0] == '-' && strings.IndexByte("pPwak", text[1]) >= 0 { // ["mysql", "-p", …]
+		top.announced = aMember
+		return key
+	}
 	if announced != nil {
 		return announced
 	}
@@ -266,6 +273,23 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 		}
 	}
 	return key
+}
+
+// aMember is what such an object says about a member whose own name says nothing.
+var aMember = &Name{facts: facts{credential: true, member: true}}
+
+// named returns what the name of a member says. A member that is called a key is named by what holds it too: {"crypt": {"key": …}}.
+func (p *Walk) named(name string, within bool) *Name {
+	if at := len(p.path) - 2; len(name) == 3 && strings.EqualFold(name, "key") && at >= p.base { // what is outside of the text must not decide
+		if of := p.path[at].name; len(of) < maxKeyBytes && containsPart(of, cryptWords) {
+			name = of + "." + name
+		}
+	}
+	k := p.r.Named(name)
+	if within && k.facts == (facts{service: k.service, setting: k.setting}) && len(k.ids) == 0 {
+		return aMember
+	}
+	return k
 }
 
 // paired is what the name of a secret says about the next element of a list: it is one if it looks so, because lists of names look the same.

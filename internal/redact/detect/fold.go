@@ -12,30 +12,41 @@ import (
 
 // folded looks at the text as somebody reads it. It leaves out what is not seen: zero-width characters, soft hyphens, NUL, ANSI escapes, bytes that
 // are no UTF-8. It makes spaces, digits and letters plain, and resolves the entities of HTML.
-func (f *finder) folded() { f.through(fold(f.s)) }
+func (f *finder) folded() {
+	if !f.ascii || disguised(f.s) {
+		f.through(fold(f.s))
+	}
+}
+
+// disguised holds for texts with entities of HTML, NUL or ANSI escapes.
+func disguised(s string) bool {
+	return strings.IndexByte(s, '&') >= 0 || strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, 0x1b) >= 0
+}
 
 // foldable says whether fold may find something: most texts are ASCII.
 func foldable(s string) bool {
-	if strings.IndexByte(s, '&') >= 0 || strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, 0x1b) >= 0 {
-		return true
-	}
+	return disguised(s) || !isASCII(s)
+}
+
+// isASCII says whether all bytes of a text are.
+func isASCII(s string) bool {
 	i := 0
 	for ; i+32 <= len(s); i += 32 {
 		if (load(s, i)|load(s, i+8)|load(s, i+16)|load(s, i+24))&0x8080808080808080 != 0 {
-			return true
+			return false
 		}
 	}
 	for ; i+8 <= len(s); i += 8 {
 		if load(s, i)&0x8080808080808080 != 0 {
-			return true
+			return false
 		}
 	}
 	for ; i < len(s); i++ {
 		if s[i] >= 0x80 {
-			return true
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // fold returns the text without disguise; nil when there is none.

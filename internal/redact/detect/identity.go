@@ -3,7 +3,10 @@
 
 package detect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // idForm is an identity number that is looked for beside its label only: most have the form of any other number. The check digits are those that the
 // issuing offices publish; python-stdnum's documentation collects them.
@@ -196,6 +199,7 @@ var idForms = []idForm{
 	{"member id|policy number|policy no|subscriber id|insurance id|insurance number|insurance no|beneficiary number", func(d string) bool {
 		return len(d) >= 8 && len(d) <= 16 && digitCount(d) >= 6 && notOneByte(d)
 	}},
+	{identityLabels, documentNumber},
 	{"individual healthcare identifier|ihi|ihi number", func(d string) bool { return digitsOf(d, 16) && d[:4] == "8003" && luhn(d) }},
 }
 
@@ -430,6 +434,7 @@ func (f *finder) labelled(i int, forms []int) {
 	s := f.s
 	// Punctuation and a few words may stand between: "number: ", "no. ", " is ".
 	limit := min(len(s), i+32)
+	loose := false
 	for i < limit && !isDigit(s[i]) {
 		if !isAlpha(s[i]) || s[i] >= 0x80 {
 			i++
@@ -444,6 +449,7 @@ func (f *finder) labelled(i int, forms []int) {
 		if digit || end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':') {
 			break
 		}
+		loose = loose || end-i > 2 && !fillers[strings.ToLower(s[i:end])]
 		i = end
 	}
 	// The number: letters and digits, in groups.
@@ -468,17 +474,110 @@ func (f *finder) labelled(i int, forms []int) {
 		}
 		n++
 	}
-	for m := n; m >= 7; m-- {
+	f.identified(i, store[:n], ends[:n], forms, loose)
+}
+
+// fillers stand between the label of any paper and its number.
+var fillers = wordSet(`number num no nr nbr nummer numero numer nomor code card cards id ids is was are value new my your the his her our this of for and key string str equals document
+	holder with has kod koda sayi numarasi numaras run cuil nin rut rfc string holder valid issued`)
+
+// anyDocument is the form that any paper of a person has.
+var anyDocument = slices.IndexFunc(idForms, func(f idForm) bool { return f.labels == identityLabels })
+
+// unchecked are the forms that say nothing about a number but its length: other words between it and the label make it the number of something else.
+var unchecked = func() (of []bool) {
+	for _, f := range idForms {
+		n := 0
+		for _, d := range [...]string{"1234567", "7654321", "12345678", "87654321", "123456789", "987654321", "1234567890", "9876543210"} {
+			if f.check(d) {
+				n++
+			}
+		}
+		of = append(of, n >= 4)
+	}
+	return of
+}()
+
+// ofWords says whether a word in small letters stands in a text: it is no number then.
+func ofWords(s string) bool {
+	for word := range strings.FieldsSeq(s) {
+		if isLower(word[0]) && !hasDigit(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// identified looks for the longest number of one of the forms that begins at i, in its letters and digits and where each of them ends.
+func (f *finder) identified(i int, chars []byte, ends []int, forms []int, loose bool) {
+	s := f.s
+	for m := len(chars); m >= 6; m-- {
 		end := ends[m-1]
 		if end < len(s) && (isWord(s[end]) && s[end] != '_') {
 			continue
 		}
 		for _, form := range forms {
-			if idForms[form].check(string(store[:m])) {
+			if m < 7 && form != anyDocument || unchecked[form] && loose || form == anyDocument && ofWords(s[i:end]) {
+				continue
+			}
+			if idForms[form].check(string(chars[:m])) {
 				if end < len(s) && s[end] == ')' {
 					end++
 				}
 				f.add(i, end, f.on.rules.national)
+				return
+			}
+		}
+	}
+}
+
+// asLabelled looks for the number before a label: use … as the passport number, … is my tax id.
+func (f *finder) asLabelled(at int, forms []int) {
+	s := f.s
+	i := at
+	for _, article := range [...]string{"the ", "your ", "my ", "his ", "her ", "our ", "a "} {
+		if strings.HasSuffix(s[max(0, i-8):i], " "+article) {
+			i -= len(article)
+			break
+		}
+	}
+	switch {
+	case strings.HasSuffix(s[:i], " as "), strings.HasSuffix(s[:i], " is "):
+		i -= 4
+	default:
+		return
+	}
+	for i > 0 && strings.IndexByte("\"'`*)\\", s[i-1]) >= 0 {
+		i--
+	}
+	from := i
+	for from > 0 && i-from < 28 && (isAlnum(s[from-1]) && s[from-1] < 0x80 || strings.IndexByte("-./ ", s[from-1]) >= 0) {
+		from--
+	}
+	for ; from < i; from++ { // the longest that begins a word and has the form
+		if c := s[from]; !isAlnum(c) || from > 0 && isAlnum(s[from-1]) {
+			continue
+		}
+		var store [24]byte
+		n := 0
+		for j := from; j < i && n < len(store); j++ {
+			if c := s[j]; isAlnum(c) {
+				if isLower(c) {
+					c -= 0x20
+				}
+				store[n] = c
+				n++
+			}
+		}
+		if n < 7 || n == len(store) {
+			continue
+		}
+		for _, form := range forms {
+			if form == anyDocument && ofWords(s[from:i]) {
+				continue
+			}
+			if idForms[form].check(string(store[:n])) {
+				f.add(from, i, f.on.rules.national)
 				return
 			}
 		}

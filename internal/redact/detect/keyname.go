@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Name is what the name of a value says about it.
@@ -43,7 +45,13 @@ type facts struct {
 	hint    hint
 	// jwk: the name of a private member of a JSON Web Key. code: of a number that somebody types.
 	jwk, code bool
-	idList    string // ids, to compare them
+	// setting: of several words, none of which says that the value is data, an id or public.
+	setting bool
+	// holder: of an object whose members are credentials: {"github-oauth": {"github.com": …}}.
+	holder bool
+	// member: that of an object which is called a credential.
+	member bool
+	idList string // ids, to compare them
 }
 
 // hint is personal data that a name announces.
@@ -59,6 +67,9 @@ const (
 func (k *Name) looks(v string) bool {
 	if k.jwk {
 		return len(v) >= 40 && random(v) && isURLSafe(v)
+	}
+	if k.member {
+		return keylike(v) || invented(v)
 	}
 	return random(v) || k.pass && passwordLike(v) || !k.digest && hexDigest(v)
 }
@@ -80,13 +91,14 @@ var secretWords = [][]string{
 	{"hmac", "key"}, {"aes", "key"}, {"crypto", "key"}, {"cipher", "key"}, {"session", "key"}, {"server", "key"}, {"default", "pass"}, {"become", "pass"}, {"bind", "pw"}, {"store", "pass"},
 	{"key", "pass"}, {"ssh", "pass"}, {"sudo", "pass"}, {"record", "key"}, {"user", "seed"}, {"secret", "seed"}, {"client", "key", "data"}, {"xprv"}, {"wif"},
 	{"ingestion", "key"}, {"access", "code"}, {"macaroon"}, {"mdp"}, {"client", "assertion"}, {"code", "verifier"},
-	{"requirepass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"},
+	{"signing", "salt"}, {"encryption", "salt"}, {"crypt", "salt"}, {"auth", "salt"}, {"requirepass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"},
 }
 
 // credentialWords are the names of values that are credentials when they look random.
 var credentialWords = [][]string{
 	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"}, {"http", "token"}, {"seed"}, {"private"},
 	{"product", "key"}, {"agent", "key"}, {"project", "key"}, {"claim"}, {"pepper"}, {"signing"}, {"encryption"}, {"grant"}, {"secret", "id"}, {"sk"}, {"psk"}, {"hook"},
+	{"license"}, {"licence"}, {"activation"}, {"oauth"}, {"oauth2"}, {"unlock"}, {"enrollment"}, {"provisioning"}, {"pairing"}, {"passkey"}, {"keyfile"}, {"mfa"}, {"puk"}, {"kek"}, {"dek"}, {"hmac"}, {"signer"}, {"vault"}, {"uat"}, {"samlart"}, {"samlresponse"},
 }
 
 // urlWords are further names of secrets in the query of a URL.
@@ -102,6 +114,16 @@ var quantities = wordSet(`max min num number total input output completion promp
 
 // weakQuantities are those of quantities that also stand before credentials (source token, agent key): a value counts that looks random and like no digest.
 var weakQuantities = wordSet("source agent project product group region event item entity task tool object area")
+
+// openWords stand in names of values that may look random and are no secrets.
+var openWords = wordSet(`image img cert certificate data tag version url uri path file blob icon thumbnail avatar photo audio video media page next previous cursor continuation encrypted cipher ciphertext
+	thought thinking reasoning trace span call tool request response message thread run session event item state snapshot integrity etag object bucket doc document sheet folder drive channel playlist video
+	public pub node address wallet contract tx txn block transaction model embedding vector build commit ref source target parent child test sample example name title label query sql code`)
+
+var authParts = []string{"auth", "token", "secret"}
+
+// passWords name a secret whatever stands before them.
+var passWords = wordSet("password passwd passwort passphrase pword pwd pw secret")
 
 // dataWords stand before keys that are those of data, and often digests.
 var dataWords = wordSet(`content chunk file image doc document block layer blob data record row column field path url bucket artifact version model dataset table index shard trace span
@@ -250,6 +272,10 @@ func classifyKey(name string) *Name {
 		k.idList = fmt.Sprint(k.ids)
 	}
 	k.jwk = jwkMembers[name]
+	k.setting = len(words) >= 2
+	for _, w := range words {
+		k.setting = k.setting && !openWords[w] && !protocolLast[w] && !proseWords[w] && !publicWords[w] && !deltaWords[w]
+	}
 	k.code = last == "code" || last == "codes" || last == "pin" || last == "otp" || last == "passcode"
 	k.prose, k.speaker = proseWords[last], len(words) == 1 && speakerWords[last]
 	k.version = last == "version" || last == "versions"
@@ -263,10 +289,10 @@ func classifyKey(name string) *Name {
 	k.credential = k.jwk
 	if n := tail(words, secretWords); n > 0 {
 		before := words[:len(words)-n]
-		k.secret = !quantity(before) || n > 1 && !publicWords[before[len(before)-1]] // NODE_AUTH_TOKEN
+		k.secret = !quantity(before) || (n > 1 || passWords[last]) && !publicWords[before[len(before)-1]] // NODE_AUTH_TOKEN, http-password
 		k.phrase = last == "passphrase" || last == "phrase"
 	} else if n := tail(words, credentialWords); n > 0 {
-		k.credential = !quantity(words[:len(words)-n])
+		k.credential = !quantity(words[:len(words)-n]) || envStyle(name) && !publicWords[words[len(words)-n-1]] && last == "key"
 		of := ""
 		if len(words) > n {
 			of = words[len(words)-n-1]
@@ -284,6 +310,7 @@ func classifyKey(name string) *Name {
 	if !k.secret && !k.credential && len(words) > 0 {
 		k.secret, k.credential = compound(words[len(words)-1])
 	}
+	k.holder = k.secret || k.credential && containsPart(name, authParts)
 	return k
 }
 
@@ -352,6 +379,7 @@ func isNumber(w string) bool {
 // before the last upper-case letter of an abbreviation (APIKey), before digits at the end and behind digits at the start. The words
 // are in lower case.
 func splitWords(name string) (words []string) {
+	name = splitRunes(name)
 	start := 0
 	flush := func(end int) {
 		if start < end {
@@ -374,6 +402,18 @@ func splitWords(name string) (words []string) {
 	}
 	flush(len(name))
 	return words
+}
+
+// splitRunes puts a space between a lower-case and an upper-case letter of which one is no ASCII.
+func splitRunes(name string) string {
+	var last rune
+	for i, r := range name {
+		if last|r >= utf8.RuneSelf && unicode.IsLower(last) && unicode.IsUpper(r) {
+			return name[:i] + " " + splitRunes(name[i:])
+		}
+		last = r
+	}
+	return name
 }
 
 func isAlnum(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) || c >= 0x80 }

@@ -73,10 +73,14 @@ func newKeywords(words []string) *keywords {
 	byGram := map[uint32][]keyword{}
 	var order []uint32
 	for id, w := range words {
-		// The rarest four bytes of the word.
+		// The rarest four bytes of the word, or rare ones of an earlier word: the fewer they are, the fewer of a text are looked up in vain.
 		best, at := 1<<30, 0
 		for i := 0; i+gramLen <= len(w); i++ {
-			if f := frequency(w[i : i+gramLen]); f < best {
+			f := frequency(w[i : i+gramLen])
+			if f < rareGram && len(byGram[binary.LittleEndian.Uint32([]byte(w[i:i+gramLen]))|folded&0xffffffff]) > 0 {
+				f -= rareGram
+			}
+			if f < best {
 				best, at = f, i
 			}
 		}
@@ -111,6 +115,9 @@ func maskOf(word string, i int) uint16 {
 	}
 	return 1 << (word[i] & 15)
 }
+
+// rareGram is a frequency that four bytes have which stand in no common word, whatever their letters.
+const rareGram = 90
 
 // frequency is a rough order of how common four bytes are in text and JSON.
 func frequency(gram string) (f int) {

@@ -170,3 +170,88 @@ func prose(v string) bool {
 	}
 	return plain*4 >= len(words)*3
 }
+
+// plausible holds for pairs of letters that stand in words and in the abbreviations of programs.
+var plausible = func() (pairs [26]uint32) {
+	lists := []string{strings.Join(serviceNames, " ")}
+	for _, words := range []map[string]bool{quantities, dataWords, openWords, ofOthers, said, aboutPasswords, placeholders} {
+		for w := range words {
+			lists = append(lists, w)
+		}
+	}
+	for _, text := range append(lists, commonText, "ctx cfg svc db mgmt http https html css sql ssh tls ssl tcp udp dns cdn vpn cpu gpu json yaml yml src dst tmp usr var etc lib bin pkg cmd std prd prod stg dev "+
+		"admin backup account password passwd pass root service host local node master worker billing staging alpha beta gamma delta summer winter autumn spring dragon monkey sunshine cluster demo guest legacy shop "+
+		"orders customer payment invoice email mail login signup logout profile avatar upload download archive snapshot replica primary standby gateway proxy cache queue topic broker lambda bucket object edge zone "+
+		"web api app bot job cron batch stream event audit monitor metric alert trace debug release build deploy pipeline runner agent scanner crawler parser compiler linter formatter generator validator jsmith jdoe project") {
+		for i := 1; i < len(text); i++ {
+			if isLower(text[i-1]) && isLower(text[i]) {
+				pairs[text[i-1]-'a'] |= 1 << (text[i] - 'a')
+			}
+		}
+	}
+	return pairs
+}()
+
+// unlikely counts the pairs of letters in a text that stand in no word: of random letters about half do.
+func unlikely(v string) (n int) {
+	for i := 1; i < len(v); i++ {
+		a, b := v[i-1]|0x20, v[i]|0x20
+		if isLower(v[i-1]) && isUpper(v[i]) { // the next word of a name
+			continue
+		}
+		if isLower(a) && isLower(b) && plausible[a-'a']>>(b-'a')&1 == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// invented holds for what somebody made up for a password, or had made, and gave to nothing else as a name: strong, with a symbol that names have not, with
+// digits for letters, or with letters that give no words.
+func invented(v string) bool {
+	if !strong(v) || placeholder(v) || isHex(strings.ReplaceAll(strings.TrimPrefix(v, "0x"), "-", "")) {
+		return false
+	}
+	if at := strings.IndexByte(v, '@'); at > 0 && strings.IndexByte(v[at:], '.') > 0 { // an address
+		return false
+	}
+	if strings.Count(v, "-") >= 2 && v == strings.ToLower(v) && !strings.ContainsAny(v, "!$%^&*?~#+") { // web-7d9f8b6c5-x2x5q
+		return false
+	}
+	digits, leet := 0, 0
+	for i := range len(v) {
+		switch c := v[i]; {
+		case strings.IndexByte("!$%^&*?~", c) >= 0 && i > 0:
+			return true
+		case isDigit(c):
+			if digits++; i > 0 && i+1 < len(v) && isAlpha(v[i-1]) && isAlpha(v[i+1]) {
+				leet++
+			}
+		}
+	}
+	return leet >= 2 || unlikely(v) >= 1 && len(v) >= 10
+}
+
+// keylike holds for what no program gives out but as a key: long, of capitals, small letters and digits, and neither an id with its prefix nor a digest.
+func keylike(v string) bool {
+	if len(v) < 20 || len(v) > 512 || !random(v) || hexDigest(v) || entropy(v) < 3.5 {
+		return false
+	}
+	if i := strings.IndexAny(v, "_-"); i > 0 && i <= 8 && idPrefixes[v[:i]] {
+		return false
+	}
+	upper, lower, digit := 0, 0, 0
+	for i := range len(v) {
+		switch c := v[i]; {
+		case isUpper(c):
+			upper++
+		case isLower(c):
+			lower++
+		case isDigit(c):
+			digit++
+		case strings.IndexByte("_-+/=.~", c) < 0:
+			return false
+		}
+	}
+	return digit >= 2 && (upper >= 3 && lower >= 3 || upper+digit == len(v) && upper >= 8 && len(v) >= 24 || lower+digit == len(v) && lower >= 8 && digit >= 5 && len(v) >= 24 && !isHex(v))
+}

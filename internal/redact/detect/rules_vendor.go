@@ -373,6 +373,9 @@ func vendorRules() (rules []*rule) {
 			accept = saslPlain
 		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass", v.name == "call-credentials", v.name == "login-as", v.name == "new-user", v.name == "signed-with", strings.HasPrefix(v.name, "user-"):
 			accept = func(v string) bool {
+				if strings.Count(v, "-") >= 2 && v == strings.ToLower(v) { // the name of a pod
+					return false
+				}
 				return strong(v) || passwordLike(v) && len(v) >= 10 && !dated(v) && !wordLike(v) && !code(v)
 			}
 		case v.name == "hook-url":

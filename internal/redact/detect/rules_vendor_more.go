@@ -86,6 +86,7 @@ var moreVendors = []sourced{
 	{vendor{"scram-hash", "scram-sha-256$ scram-sha-1$ scram-sha-512$", `SCRAM-SHA-(?:1|256|512)\$\d+:[^\s"'<>]{8,}`}, "RFC 5803; documentation of PostgreSQL"},
 	{vendor{"werkzeug-hash", "scrypt:32768 pbkdf2:sha", `(?:scrypt:\d+:\d+:\d+|pbkdf2:sha\d+(?::\d+)?)\$[^\s"'<>]{20,}`}, "documentation of Werkzeug"},
 	{vendor{"ldap-hash", "{ssha {sha} {crypt} {smd5}", `\{(?:SSHA\d*|SHA|SMD5|CRYPT)\}([A-Za-z0-9+/$.]{16,}={0,2})`}, "RFC 2307"},
+	{vendor{"passdb-plain", "{plain} {cleartext} {clear}", `\{(?i:PLAIN|CLEARTEXT|CLEAR)\}([^\s:"'<>\\]{4,128})`}, "documentation of Dovecot, password schemes"},
 
 	// Commands, files and statements that take a password.
 	{vendor{"httpie-auth", "http~-a https~-a http~--auth", `(?i)https?[ \t][^\n|;]{0,120}?(?:-a|--auth)[ \t=]+["']?[^\s"':]{1,64}:([^\s"']{3,128})`}, "documentation of HTTPie"},

@@ -49,6 +49,10 @@ type finder struct {
 	// valueEnd is where the values end that were judged so far as those of names.
 	valueEnd int
 	stops    [3]stopAt
+	// nearTo is how far secrets were looked for near words for them, called how far in the arguments of calls.
+	nearTo, called int
+	digit          stopAt // what is known of the next digit
+	ascii          bool
 	// What is known of the ends of URLs and the begins of their user infos, and of the begins of lines.
 	urlEnd     stopAt
 	info, line begunAt
@@ -157,12 +161,20 @@ func united(in []found) []found {
 
 // keywords runs the rules that hang on a word.
 func (f *finder) keywords() {
+	f.vocabulary(&f.r.words)
+	if f.ascii = isASCII(f.s); !f.ascii {
+		f.nearTo = 0
+		f.vocabulary(&f.r.foreign)
+	}
+}
+
+func (f *finder) vocabulary(v *vocabulary) {
 	var store [64]wordAt
 	for i := 0; i < len(f.s); {
 		var words []wordAt
-		i, words = f.r.words.next(f.s, i, store[:0])
+		i, words = v.next(f.s, i, store[:0])
 		for _, w := range words {
-			f.word(w.at, f.r.actions[w.id])
+			f.word(w.at, v.actions[w.id])
 		}
 	}
 }
@@ -180,15 +192,24 @@ func (f *finder) word(at int, actions []action) {
 			f.pattern(r, a.rule, a.word, at)
 		case actAssignment:
 			f.assignment(at + a.word)
+		case actOption:
+			f.option(at)
+		case actCall:
+			f.call(at)
+		case actNear:
+			f.nearby(at, at, true)
 		case actURL:
 			f.url(at)
 		case actPassword:
 			f.password(at, at+a.word, a.key)
 		case actLabel:
-			if end := at + a.word; at == 0 || !isWord(f.s[at-1]) || f.s[at-1] == '_' {
+			if end := at + a.word; at == 0 || !isWord(f.s[at-1]) || f.s[at-1] == '_' || isUpper(f.s[at]) && isLower(f.s[at-1]) {
 				end = camelLabel(f.s, end)
-				if end == len(f.s) || !isAlpha(f.s[end]) || f.s[end] == 's' {
-					f.labelled(end, a.ids)
+				if end == len(f.s) || !isAlpha(f.s[end]) || f.s[end] == 's' || isUpper(f.s[end]) && isLower(f.s[end-1]) {
+					before := len(f.out)
+					if f.labelled(end, a.ids); len(f.out) == before {
+						f.asLabelled(at, a.ids)
+					}
 				}
 			}
 		}
@@ -325,6 +346,7 @@ func (f *finder) run(start, end int) {
 	}
 	f.behind(start, end, body, prev)
 	f.family(start, body)
+	f.setting(start, end, body)
 	switch n := len(body); {
 	case n == 34 && (strings.HasPrefix(body, "SK") || strings.HasPrefix(body, "AC")) && isHex(body[2:]):
 		f.add(start, end, f.on.rules.twilio)

@@ -1,0 +1,71 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+// identityLabels name papers and numbers of persons in many languages: what stands beside one and has the shape of a number of a paper is one, whatever its
+// country and its check digits.
+const identityLabels = "passport|passeport|pasaporte|passaporto|passaporte|reisepass|reisepassnummer|paspoort|paszport|pa\u0161ai|cestovn\u00ed pas|putovnica|paso\u0161|" +
+	"pasaport|\u00fatlev\u00e9l|passi number|pass number|\u03b4\u03b9\u03b1\u03b2\u03b1\u03c4\u03ae\u03c1\u03b9\u03bf|" +
+	"\u043f\u0430\u0441\u043f\u043e\u0440\u0442|\u0633\u0641\u0631\u06cc|\u062c\u0648\u0627\u0632 \u0627\u0644\u0633\u0641\u0631|" +
+	"\u05d3\u05e8\u05db\u05d5\u05df|\u62a4\u7167\u53f7|\u62a4\u7167\u53f7\u7801|\u65c5\u5238\u756a\u53f7|\uc5ec\uad8c\ubc88\ud638|h\u1ed9 chi\u1ebfu|" +
+	"\u0e2b\u0e19\u0e31\u0e07\u0e2a\u0e37\u0e2d\u0e40\u0e14\u0e34\u0e19\u0e17\u0e32\u0e07|\u092a\u093e\u0938\u092a\u094b\u0930\u094d\u091f|paspor|" +
+	"national identity number|national identification number|national insurance number|identity document|identification number of the person|citizen number|" +
+	"citizenship number|civil id|civil number|resident number|residence permit|residence card|resident card number|residency number|visa number|work permit|" +
+	"green card number|naturalization number|travel document number|refugee number|stateless|military id|military number|service number of the soldier|" +
+	"birth certificate number|birth registration number|voter number|voter registration|voter id|voter card|elector number|electoral number|driver id|" +
+	"driver licence|driver license|drivers licence|driver's licence|driving permit|driving licence number|drivers license number|driver's license number|" +
+	"licence no|dl number|dlno|permis de conduire|num\u00e9ro de permis|f\u00fchrerschein|patente di guida|carnet de conducir|permiso de conducir|" +
+	"licencia de conducir|licencia de conducci\u00f3n|carta de condu\u00e7\u00e3o|carteira de habilita\u00e7\u00e3o|prawo jazdy|" +
+	"\u0159idi\u010dsk\u00fd pr\u016fkaz|vodi\u010dsk\u00fd preukaz|voza\u010dka dozvola|permis auto|ehliyet|rijbewijsnummer|k\u00f8rekort|f\u00f8rerkort|" +
+	"k\u00f6rkort|juhiluba|vair\u0161taja|vairuotojo pa\u017eym\u0117jimas|jogos\u00edtv\u00e1ny|" +
+	"\u03ac\u03b4\u03b5\u03b9\u03b1 \u03bf\u03b4\u03ae\u03b3\u03b7\u03c3\u03b7\u03c2|" +
+	"\u0432\u043e\u0434\u0438\u0442\u0435\u043b\u044c\u0441\u043a\u043e\u0435 \u0443\u0434\u043e\u0441\u0442\u043e\u0432\u0435\u0440\u0435\u043d\u0438\u0435|" +
+	"\u9a7e\u9a76\u8bc1|\u904b\u8ee2\u514d\u8a31|\uc6b4\uc804\uba74\ud5c8|surat izin mengemudi|sim number of the driver|lesen memandu|tax number|tax no|" +
+	"tax file|tax payer number|taxpayer number|taxpayer id|taxpayer identification number|tax identification number|tax reference|pan no|steuernummer|" +
+	"steuer-identifikationsnummer|num\u00e9ro fiscal|identifiant fiscal|n\u00famero fiscal|partita iva|codice fiscale|belasting|btw-nummer|skattenummer|" +
+	"verokortti|henkil\u00f6numero|maksumaksja|mok\u0117tojo kodas|nodok\u013cu|ad\u00f3sz\u00e1m|ad\u00f3azonos\u00edt\u00f3 jel|da\u0148ov\u00e9|" +
+	"dav\u010dna \u0161tevilka|porezni broj|\u03b1\u03c6\u03bc|\u03ac\u03c6\u03bc|vergi no|vergi kimlik|vergi numaras\u0131|\u7d0d\u7a0e\u8005|\u7a0e\u53f7|" +
+	"\ub0a9\uc138\uc790|m\u00e3 s\u1ed1 thu\u1ebf|social security number|social security no|social insurance number|social number|pension number|" +
+	"pension insurance number|sozialversicherungsnummer|num\u00e9ro de s\u00e9curit\u00e9 sociale|n\u00famero de seguridad social|" +
+	"n\u00famero de la seguridad social|n\u00famero de afiliaci\u00f3n|numero di previdenza|n\u00famero de seguran\u00e7a social|ssn number|nssf|nssf number|" +
+	"nhif|pagibig|pag-ibig|philhealth|gsis|umid|philsys|health insurance|health id|health number|health card number|healthcare number|health care number|" +
+	"patient id|patient identifier|medical record|mrn number|medical id|medicare number|medicare id|medicaid id|medicaid number|beneficiary id|insured id|" +
+	"insured number|insurance card|insurance policy number|policy holder number|member number|subscriber number|versichertennummer|krankenkasse|" +
+	"num\u00e9ro d'assur\u00e9|carte vitale|tessera sanitaria|tarjeta sanitaria|utente|cart\u00e3o de cidad\u00e3o|ehic|ehic number|nhi number|nhs no|nhs nr|" +
+	"hkid card|ohip number|phn|phn number|care card|documento de identidad|documento de identidade|documento d'identit\u00e0|documento nacional de identidad|" +
+	"carta d'identit\u00e0|carta d'identita|carte d'identit\u00e9|carte nationale d'identit\u00e9|num\u00e9ro cni|cni|c\u00e9dula|cedula|carnet de identidad|" +
+	"carnet de extranjer\u00eda|tarjeta de identidad|registro geral|rg number|personalausweis|personalausweisnummer|identit\u00e4tskarte|identiteitskaart|" +
+	"identiteitskaartnummer|id-kort|id-kortti|henkil\u00f6kortti|nafnsk\u00edrteini|dow\u00f3d osobisty|nr dowodu|numer dowodu|" +
+	"ob\u010dansk\u00fd pr\u016fkaz|\u010d\u00edslo op|ob\u010diansky preukaz|szem\u00e9lyi igazolv\u00e1ny|szem\u00e9lyi sz\u00e1m|carte de identitate|" +
+	"cod numeric personal|osobna iskaznica|osobna izkaznica|li\u010dna karta|mati\u010dni broj|isikutunnistus|asmens tapatyb\u0117s|asmens kodas|" +
+	"apliec\u012bba|\u03c4\u03b1\u03c5\u03c4\u03cc\u03c4\u03b7\u03c4\u03b1|" +
+	"\u03b1\u03c1\u03b9\u03b8\u03bc\u03cc\u03c2 \u03c4\u03b1\u03c5\u03c4\u03cc\u03c4\u03b7\u03c4\u03b1\u03c2|" +
+	"\u043b\u0438\u0447\u043d\u0430 \u043a\u0430\u0440\u0442\u0430|" +
+	"\u0443\u0434\u043e\u0441\u0442\u043e\u0432\u0435\u0440\u0435\u043d\u0438\u0435 \u043b\u0438\u0447\u043d\u043e\u0441\u0442\u0438|" +
+	"\u0438\u0434\u0435\u043d\u0442\u0438\u0444\u0438\u043a\u0430\u0446\u0438\u043e\u043d\u043d\u044b\u0439 \u043d\u043e\u043c\u0435\u0440|" +
+	"\u043b\u0438\u0447\u043d\u044b\u0439 \u043d\u043e\u043c\u0435\u0440|" +
+	"\u0441\u0442\u0440\u0430\u0445\u043e\u0432\u043e\u0439 \u043d\u043e\u043c\u0435\u0440|\u043f\u043e\u043b\u0438\u0441 \u043e\u043c\u0441|" +
+	"\u0435\u0433\u043d|kimlik numaras\u0131|kimlik no|n\u00fcfus c\u00fczdan\u0131|\u0631\u0642\u0645 \u0627\u0644\u0647\u0648\u064a\u0629|" +
+	"\u0627\u0644\u0631\u0642\u0645 \u0627\u0644\u0648\u0637\u0646\u064a|\u0627\u0644\u0631\u0642\u0645 \u0627\u0644\u0642\u0648\u0645\u064a|" +
+	"\u0627\u0644\u0631\u0642\u0645 \u0627\u0644\u0645\u062f\u0646\u064a|\u0634\u0645\u0627\u0631\u0647 \u0645\u0644\u06cc|" +
+	"\u05ea\u05e2\u05d5\u05d3\u05ea \u05d6\u05d4\u05d5\u05ea|\u05de\u05e1\u05e4\u05e8 \u05d6\u05d4\u05d5\u05ea|\u8eab\u4efd\u8bc1\u53f7|" +
+	"\u8eab\u4efd\u8bc1\u53f7\u7801|\u8eab\u5206\u8b49\u5b57\u865f|\u793e\u4fdd\u53f7|\u57fa\u790e\u5e74\u91d1\u756a\u53f7|\u4fdd\u967a\u8a3c|" +
+	"\u5728\u7559\u30ab\u30fc\u30c9|\u5728\u7559\u30ab\u30fc\u30c9\u756a\u53f7|\u5916\u56fd\u4eba\u767b\u9332|\uc678\uad6d\uc778\ub4f1\ub85d\ubc88\ud638|" +
+	"\uac74\uac15\ubcf4\ud5d8|ch\u1ee9ng minh|s\u1ed1 cmnd|cmnd|\u0e40\u0e25\u0e02\u0e1a\u0e31\u0e15\u0e23|nomor induk kependudukan|nomor ktp|" +
+	"kartu tanda penduduk|no kp|no. kp|kad pengenalan|national registration|nrc number|omang|nida number|huduma|kra pin|nuit|ghana card number|bilhete|" +
+	"identity no|id no|id card|idcard|national code|national no|personal id|personal no|personal code|personal number|citizen card|citizen id|qid number|" +
+	"qatar id|iqama number|emirates id number|absher|nit number|rnc|dui number|n\u00famero de documento|n\u00famero de dni|n\u00famero de identidad|" +
+	"n\u00famero de identificaci\u00f3n|num\u00e9ro d'identit\u00e9|num\u00e9ro national|numero di identificazione|aadhaar number|abha number|abha|" +
+	"uan number|esic number|ration card|vehicle identification number|vin number|chassis number" +
+	"|cpr number|tax identification code|num\u00e9ro d'identification|identification nationale|nic number|qid|dui|gstin|gst number|\u10de\u10d8\u10e0\u10d0\u10d3\u10d8 \u10dc\u10dd\u10db\u10d4\u10e0\u10d8|\u043c\u0430\u0442\u0438\u0447\u0435\u043d \u0431\u0440\u043e\u0458|\u0440\u0435\u0433\u0438\u0441\u0442\u0440\u0438\u0439\u043d \u0434\u0443\u0433\u0430\u0430\u0440|sundhedskort|sjukf\u00f6rs\u00e4kringskort|kela-kortti|\u03b1\u03c1\u03b9\u03b8\u03bc\u03cc\u03c2 \u03b4\u03b9\u03b1\u03b2\u03b1\u03c4\u03b7\u03c1\u03af\u03bf\u03c5|\u043f\u0430\u0441\u043f\u043e\u0440\u0442\u0430|f\u0130n kod|fin kod" +
+	"|national card|national number|carn\u00e9 de identidad|numri i identitetit|social services number|fayda|imei|imei number|uan|nrc|nrc number|matricule|matricule national|serie buletin|buletin|num\u00e9ro nin|nin|vin|\u0436\u0448\u0448\u0438\u0440|pinfl|jshshir|\u043f\u0438\u043d|inn number|numero di matricola|henkil\u00f6ntunnus"
+
+// documentNumber holds for what the number of a paper looks like: 6 to 20 letters and digits, most of them digits or no word, and neither a date nor years.
+func documentNumber(d string) bool {
+	if len(d) < 6 || len(d) > 20 || !notOneByte(d) || years(d) {
+		return false
+	}
+	n := digitCount(d)
+	return n*2 >= len(d) || n >= 3 && (unlikely(d) > 0 || len(d) <= 10)
+}
