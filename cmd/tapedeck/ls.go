@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/reel/where"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
@@ -29,11 +30,14 @@ import (
 type runFilter struct {
 	named        map[string]*string // column → --flag
 	is           []string
+	where        string
 	since, until string
 	area         string
 	now          func() time.Time
 
-	tests []func(*reel.Meta) bool
+	equal   []reel.Equal
+	columns []string // that tests look at
+	tests   []func(*reel.Meta) bool
 }
 
 // filterFlags are the columns that have a flag of their own.
@@ -49,6 +53,7 @@ func (f *runFilter) add(cmd *cobra.Command) {
 		f.named[n.column] = cmd.Flags().String(n.flag, "", n.usage)
 	}
 	cmd.Flags().StringArrayVar(&f.is, "is", nil, "COLUMN=VALUE, of any column; a list has it among its values (may be repeated)")
+	cmd.Flags().StringVar(&f.where, "where", "", "a condition on the columns as in SQL: status = 'error' AND (tools = 'search' OR output_tokens > 5000)")
 	cmd.Flags().StringVar(&f.since, "since", "", "started at this time or later: 2026-11-20, 2026-11-20T12:00:00Z, or an age such as 36h or 7d")
 	cmd.Flags().StringVar(&f.until, "until", "", "started before this time")
 	cmd.Flags().StringVar(&f.area, "area", "", "runs, joined, replays or undecided; all if it is not given")
@@ -56,10 +61,10 @@ func (f *runFilter) add(cmd *cobra.Command) {
 
 // check makes the tests of the flags.
 func (f *runFilter) check() error {
-	f.tests = nil
-	for column, want := range f.named {
-		if *want != "" {
-			f.tests = append(f.tests, isTest(column, *want))
+	f.equal, f.columns, f.tests = nil, nil, nil
+	for _, n := range filterFlags {
+		if want := *f.named[n.column]; want != "" {
+			f.is1(n.column, want)
 		}
 	}
 	for _, text := range f.is {
@@ -67,7 +72,16 @@ func (f *runFilter) check() error {
 		if _, known := (&reel.Meta{}).Value(column); !ok || !known {
 			return fmt.Errorf("--is %q: want COLUMN=VALUE with one of %s", text, strings.Join(reel.Columns(), ", "))
 		}
-		f.tests = append(f.tests, isTest(column, want))
+		f.is1(column, want)
+	}
+	if f.where != "" {
+		c, err := where.Parse(f.where, func(text string) (time.Time, error) { return parseWhen(text, f.now()) })
+		if err != nil {
+			return fmt.Errorf("--where: %w", err)
+		}
+		f.equal = append(f.equal, c.Equal()...)
+		f.columns = append(f.columns, c.Columns()...)
+		f.tests = append(f.tests, c.Match)
 	}
 	if f.area != "" && !slices.Contains(deck.Areas(), deck.Area(f.area)) {
 		return fmt.Errorf("--area must be runs, joined, replays or undecided, not %q", f.area)
@@ -81,9 +95,20 @@ func (f *runFilter) check() error {
 			return fmt.Errorf("--%s: %w", []string{"since", "until"}[i], err)
 		}
 		limit := at.UnixMicro()
+		f.columns = append(f.columns, "started_at")
 		f.tests = append(f.tests, func(m *reel.Meta) bool { return m.StartedAt != 0 && (m.StartedAt >= limit) == (i == 0) })
 	}
 	return nil
+}
+
+// is1 takes runs of which a column is a value, or has it.
+func (f *runFilter) is1(column, want string) {
+	if want != "" && reel.IsText(column) && column != "area" { // the area of a row is not yet that of its trace
+		f.equal = append(f.equal, reel.Equal{Column: column, Value: want})
+		return
+	}
+	f.columns = append(f.columns, column)
+	f.tests = append(f.tests, isTest(column, want))
 }
 
 // isTest tells whether a column is a value, or has it.
@@ -114,13 +139,19 @@ func parseWhen(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time (2026-11-20, 2026-11-20T12:00:00Z) and no age (36h, 7d)", text)
 }
 
-// runs walks the runs that the filter takes. What cannot be read is said, and counted in failed.
-func (f *runFilter) runs(ctx context.Context, d *deck.Deck, stderr io.Writer, failed *int) iter.Seq2[view.Run, error] {
-	want := func(l deck.Location) bool {
-		return (f.area == "" || string(l.Area) == f.area) && l.Of(*f.named["tenant"])
+// runs finds the runs that the filter takes, in no order, as much of them as the query asks for. What cannot be read is said, and counted in failed.
+func (f *runFilter) runs(ctx context.Context, d *deck.Deck, q view.Query, stderr io.Writer, failed *int) iter.Seq2[view.Run, error] {
+	q.Equal, q.Filter = f.equal, f.columns
+	if tenant := *f.named["tenant"]; f.area != "" || tenant != "" {
+		q.Want = func(l deck.Location) bool { return (f.area == "" || string(l.Area) == f.area) && l.Of(tenant) }
+	}
+	if len(f.tests) > 0 {
+		q.Test = func(m *reel.Meta) bool {
+			return !slices.ContainsFunc(f.tests, func(test func(*reel.Meta) bool) bool { return !test(m) })
+		}
 	}
 	return func(yield func(view.Run, error) bool) {
-		for r, err := range view.Runs(ctx, d, want) {
+		for r, err := range view.Select(ctx, d, q) {
 			if err != nil {
 				if isStoreError(err) && !errors.Is(err, deck.ErrCorrupt) || ctx.Err() != nil {
 					yield(r, err)
@@ -130,7 +161,7 @@ func (f *runFilter) runs(ctx context.Context, d *deck.Deck, stderr io.Writer, fa
 				complain(stderr, err)
 				continue
 			}
-			if !slices.ContainsFunc(f.tests, func(test func(*reel.Meta) bool) bool { return !test(&r.Meta) }) && !yield(r, nil) {
+			if !yield(r, nil) {
 				return
 			}
 		}
@@ -171,19 +202,29 @@ from the reels alone; in a deck of files every current tape is read.
 
 --format table is for people, json is one object per line with the columns that
 are known (all without --columns) and the url, refs is the address of each tape,
-for other commands. The exit code is 0 if the whole deck was looked at, 1 if a
+for other commands: what a pipe gets if nothing is said. --where is a condition
+as in SQL over the same columns: =, <>, <, <=, >, >=, IN, LIKE, BETWEEN, IS NULL,
+AND, OR, NOT. Texts and times stand in single quotes, and a list is equal to each
+of its values. The exit code is 0 if the whole deck was looked at, 1 if a
 part of it could not be read, 2 if the deck cannot be read.`,
 		Example: `  tapedeck ls ./deck --status error --since 7d
-  tapedeck ls s3://tapes/prod --tool http_request --finding tool_result_missing --format refs | xargs -n1 tapedeck show
+  tapedeck ls s3://tapes/prod --tool http_request --finding tool_result_missing | xargs -n1 tapedeck show
+  tapedeck ls ./deck --where "output_tokens > 5000 AND (agent LIKE 'clerk%' OR tools = 'search')"
   tapedeck ls ./deck --is conversation_id=c-17 --columns run_id,user_message`,
 		Args: needOneDeck,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.format == "" {
+				f.format = "refs"
+				if isTerminal(cmd.OutOrStdout()) {
+					f.format = "table"
+				}
+			}
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f.filter.add(cmd)
 	cmd.Flags().StringVar(&f.columns, "columns", "", "columns to show, in this order (table: "+lsColumns+")")
-	cmd.Flags().StringVar(&f.format, "format", "table", "table, json or refs")
+	cmd.Flags().StringVar(&f.format, "format", "", "table, json or refs (default: table to a terminal, else refs)")
 	cmd.Flags().StringVar(&f.sort, "sort", "-started_at", "column to sort by; with - the greatest first")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "show so many runs at most; 0 is all")
 	return cmd
@@ -206,7 +247,7 @@ func (f *lsFlags) check() (columns []string, err error) {
 	if f.limit < 0 {
 		return nil, errors.New("--limit must not be negative")
 	}
-	text := cmp.Or(f.columns, map[string]string{"table": lsColumns, "json": strings.Join(reel.Columns(), ",")}[f.format])
+	text := cmp.Or(f.columns, map[string]string{"table": lsColumns, "json": strings.Join(reel.Columns(), ","), "refs": "run_id"}[f.format])
 	for column := range strings.SplitSeq(text+","+strings.TrimPrefix(f.sort, "-"), ",") {
 		if _, ok := (&reel.Meta{}).Value(column); !ok && column != "" {
 			return nil, fmt.Errorf("there is no column %q; there are %s", column, strings.Join(reel.Columns(), ", "))
@@ -226,8 +267,10 @@ func (f *lsFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	failed := 0
+	q := view.Query{Columns: append(slices.Clone(columns), strings.TrimPrefix(f.sort, "-")), Limit: f.limit}
+	q.First, q.Last = strings.CutPrefix(f.sort, "-")
 	var runs []view.Run
-	for r, err := range f.filter.runs(ctx, d, stderr, &failed) {
+	for r, err := range f.filter.runs(ctx, d, q, stderr, &failed) {
 		if err != nil {
 			return err
 		}
@@ -398,6 +441,9 @@ type deckStats struct {
 	StoredBytes  int64          `json:"stored_bytes"`
 }
 
+// statsColumns are what deckStats.add looks at.
+var statsColumns = []string{"started_at", "status", "grade", "findings", "agent", "model_calls", "tool_calls", "input_tokens", "output_tokens", "cost_usd", "tape_bytes"}
+
 func runStats(ctx context.Context, f *runFilter, address string, stdout, stderr io.Writer) (err error) {
 	if err := f.check(); err != nil {
 		return err
@@ -412,7 +458,7 @@ func runStats(ctx context.Context, f *runFilter, address string, stdout, stderr 
 		s.Layout = "reels"
 	}
 	failed := 0
-	for r, err := range f.runs(ctx, d, stderr, &failed) {
+	for r, err := range f.runs(ctx, d, view.Query{Columns: statsColumns}, stderr, &failed) {
 		if err != nil {
 			return err
 		}

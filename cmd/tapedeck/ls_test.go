@@ -35,7 +35,10 @@ func TestLsAndStatsAnswerTheSameInBothLayouts(t *testing.T) {
 		return b.String()
 	}
 	for _, args := range [][]string{
-		{"ls"}, {"ls", "--format", "json"}, {"ls", "--format", "refs"}, {"ls", "--sort", "agent", "--limit", "5"}, {"ls", "--sort", "-tool_calls", "--columns", "tool_calls,run_id"},
+		{"ls"}, {"ls", "--format", "table"}, {"ls", "--format", "json"}, {"ls", "--format", "refs"}, {"ls", "--sort", "agent", "--limit", "5", "--format", "table"},
+		{"ls", "--sort", "-tool_calls", "--columns", "tool_calls,run_id", "--format", "table"}, {"ls", "--area", "replays"}, {"ls", "--is", "area=runs"},
+		{"ls", "--where", "status = 'error' OR tool_calls > 2"}, {"ls", "--where", "tools = 'http_request' AND NOT status IN ('ok', 'x')"},
+		{"ls", "--where", "agent IS NULL"}, {"ls", "--where", "area <> 'runs'"}, {"ls", "--where", "user_message LIKE '%the%' AND started_at >= '2025-01-01'", "--format", "json"},
 		{"ls", "--status", "error"}, {"ls", "--tool", "http_request"}, {"ls", "--grade", "offline", "--model", "gpt-4o"}, {"ls", "--is", "models=gpt-4o", "--is", "status=ok"},
 		{"ls", "--since", "2026-01-01", "--until", "2027-01-01", "--area", "runs"}, {"ls", "--since", "2030-01-01"}, {"ls", "--tenant", "default"}, {"ls", "--tenant", "nobody"},
 		{"ls", "--finding", "nothing"}, {"stats"}, {"stats", "--status", "error"},
@@ -109,6 +112,14 @@ func TestLsFiltersAndOrders(t *testing.T) {
 	}
 }
 
+// A pipe gets what other commands take.
+func TestLsIntoAPipeIsRefs(t *testing.T) {
+	files, _ := bothLayouts(t)
+	if a, b := tapedeck(t, "ls", files), tapedeck(t, "ls", files, "--format", "refs"); a.stdout != b.stdout || !strings.HasSuffix(strings.TrimSpace(a.stdout), "tape.json") {
+		t.Errorf("%q is not %q", a.stdout, b.stdout)
+	}
+}
+
 func joinAny(list []any) string {
 	var texts []string
 	for _, v := range list {
@@ -121,7 +132,7 @@ func TestLsRefusesWhatItDoesNotKnow(t *testing.T) {
 	_, reels := bothLayouts(t)
 	for want, args := range map[string][]string{
 		"there is no column": {"--columns", "x"}, "want COLUMN=VALUE": {"--is", "x=1"}, "is no time": {"--since", "soon"}, "--area must be": {"--area", "x"},
-		"--format must be": {"--format", "x"}, "must not be negative": {"--limit", "-1"},
+		"--where: at character 9: want": {"--where", "status ="}, "--format must be": {"--format", "x"}, "must not be negative": {"--limit", "-1"},
 	} {
 		if got := tapedeck(t, append([]string{"ls", reels}, args...)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
 			t.Errorf("%v: %v", args, got)

@@ -153,6 +153,12 @@ func (c *colors) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(c), "color", "auto", "colours: auto (in a terminal, unless NO_COLOR is set), always or never")
 }
 
+// isTerminal tells whether a person reads what is written.
+func isTerminal(stdout io.Writer) bool {
+	f, ok := stdout.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // terminal says how wide stdout is and whether it shows colours: a terminal does, unless NO_COLOR is set (no-color.org).
 func (c colors) terminal(stdout io.Writer) (timeline.Options, error) {
 	var o timeline.Options

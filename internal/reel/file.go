@@ -508,6 +508,10 @@ func newVector(c leaf) *vector { return &vector{leaf: c} }
 
 // append adds rows of another vector of the same column.
 func (v *vector) append(o *vector, from, to int) {
+	if v.rows == 0 && from == 0 && to == o.rows {
+		*v = *o // all of the first page
+		return
+	}
 	a, b := from, to
 	if v.leaf.list {
 		a, b = o.start(from), o.start(to)

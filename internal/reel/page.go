@@ -209,6 +209,10 @@ func (d *decoder) indexed(v *vector, b []byte, n int) error {
 
 // spread puts dense values where a value is; null says where none is.
 func (v *vector) spread(dense *vector) {
+	if dense.rows == v.rows {
+		v.texts, v.longs, v.floats, v.bools = dense.texts, dense.longs, dense.floats, dense.bools
+		return
+	}
 	n := 0
 	for _, null := range v.null {
 		switch v.leaf.kind {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -20,6 +22,151 @@ import (
 type Run struct {
 	reel.Meta
 	Ref deck.Ref
+}
+
+// Query chooses among the runs of a deck.
+type Query struct {
+	// Want chooses among the traces; nil is all.
+	Want func(deck.Location) bool
+	// Equal, Filter, Test and Columns are those of reel.Scan.
+	Equal   []reel.Equal
+	Filter  []string
+	Test    func(*reel.Meta) bool
+	Columns []string
+	// First, Last and Limit are those of reel.Scan: more runs may be given, but none of the first ones is left out.
+	First string
+	Last  bool
+	Limit int
+}
+
+func (q *Query) takes(m *reel.Meta) bool {
+	for _, e := range q.Equal {
+		switch v, _ := m.Value(e.Column); v := v.(type) {
+		case string:
+			if v != e.Value {
+				return false
+			}
+		case []string:
+			if !slices.Contains(v, e.Value) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return q.Test == nil || q.Test(m)
+}
+
+// Select finds runs of a deck of either layout, in no order. In a deck of reels it reads what Query asks for of the columns of reels. An error that it yields is about one
+// trace, or ends it.
+func Select(ctx context.Context, d *deck.Deck, q Query) iter.Seq2[Run, error] {
+	v, ok := d.Store().(*View)
+	if !ok {
+		return func(yield func(Run, error) bool) {
+			for r, err := range Runs(ctx, d, q.Want) {
+				if (err != nil || q.takes(&r.Meta)) && !yield(r, err) {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func(Run, error) bool) {
+		if err := v.selectRuns(ctx, d, q, yield); err != nil {
+			yield(Run{}, err)
+		}
+	}
+}
+
+func (v *View) selectRuns(ctx context.Context, d *deck.Deck, q Query, yield func(Run, error) bool) error {
+	tombs, err := v.tombstones(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := fileLocations(ctx, d)
+	if err != nil {
+		return err
+	}
+	scan := reel.Scan{Equal: q.Equal, Filter: q.Filter, Test: q.Test, Columns: q.Columns, Odd: tombs.Traces()}
+	if q.Want == nil && reel.IsNumber(q.First) {
+		scan.First, scan.Last, scan.Limit = q.First, q.Last, q.Limit
+	}
+	for l := range files {
+		location, _, err := deck.ParseLocation(l + "/x")
+		if err != nil {
+			return err
+		}
+		scan.Odd = append(scan.Odd, reel.TraceKey{Tenant: reel.TenantSegment(location), TraceID: location.TraceID})
+	}
+	slow := func(l deck.Location) bool {
+		if q.Want != nil && !q.Want(l) {
+			return true
+		}
+		found, err := runsOf(ctx, d, files, l)
+		if err != nil && !yield(Run{}, fmt.Errorf("%s: %w", l, err)) {
+			return false
+		}
+		for _, r := range found {
+			if q.takes(&r.Meta) && !yield(r, nil) {
+				return false
+			}
+		}
+		return ctx.Err() == nil
+	}
+	// A compaction may take a reel away that is being read. Then all is looked at again, and what was given is not given twice.
+	given := map[reel.TraceKey]bool{}
+	again := func(k reel.TraceKey) bool {
+		before := given[k]
+		given[k] = true
+		return before
+	}
+	stopped := false
+	run := func(m *reel.Meta) bool {
+		l := m.Location()
+		if q.Want != nil && !q.Want(l) || again(reel.TraceKey{Tenant: m.Tenant, TraceID: m.TraceID}) {
+			return true
+		}
+		stopped = !yield(Run{*m, d.Ref(l, m.Generation(), m.RootSpanID, deck.TapeFile)}, nil)
+		return !stopped
+	}
+	trace := func(entries []*reel.Entry) bool {
+		if again(reel.TraceKey{Tenant: entries[0].Tenant, TraceID: entries[0].TraceID}) {
+			return true
+		}
+		t, err := v.unite(ctx, entries)
+		if err != nil {
+			stopped = !yield(Run{}, err)
+			return !stopped
+		}
+		v.keep(reel.TraceKey{Tenant: reel.TenantSegment(t.Location), TraceID: t.Location.TraceID}, t)
+		if !t.Buried && len(t.Entries) > 0 && !files[t.Location.Prefix()] {
+			stopped = !slow(t.Location)
+		}
+		return !stopped
+	}
+	const attempts = 5
+	for i := 1; ; i++ {
+		err := scan.Run(ctx, v.catalog, run, trace)
+		if stopped || err == nil {
+			break
+		}
+		if i == attempts || !errors.Is(err, deck.ErrNotFound) {
+			return err
+		}
+		v.stale()
+	}
+	if stopped {
+		return nil
+	}
+	for _, l := range slices.Sorted(maps.Keys(files)) {
+		location, _, err := deck.ParseLocation(l + "/x")
+		if err != nil {
+			return err
+		}
+		if !slow(location) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // rowReaders is how many traces are read at a time.

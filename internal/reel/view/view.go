@@ -49,6 +49,7 @@ const fresh = time.Second
 // shown is a trace as the view shows it.
 type shown struct {
 	*reel.Trace
+	Buried  bool // all of it
 	at      time.Time
 	derive  sync.Once
 	derived *derive.Derived
@@ -181,7 +182,7 @@ func (v *View) unite(ctx context.Context, entries []*reel.Entry) (*shown, error)
 	if buried {
 		left.Rows = entries
 	}
-	t := &shown{Trace: reel.Unite(left.Rows), at: time.Now()}
+	t := &shown{Trace: reel.Unite(left.Rows), Buried: buried, at: time.Now()}
 	switch {
 	case buried:
 		t.Location = left.Buried

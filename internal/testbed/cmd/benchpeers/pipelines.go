@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/file"
+	_ "github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -54,6 +57,11 @@ func tapeS3(s settings) string { return "  tape:\n    deck: " + s.s3Deck() + "\n
 // gateOff is an exporter without the gate.
 func gateOff(exporter func(settings) string) func(settings) string {
 	return func(s settings) string { return exporter(s) + "    gate: off\n" }
+}
+
+// reels is an exporter with the other layout.
+func reels(exporter func(settings) string) func(settings) string {
+	return func(s settings) string { return exporter(s) + "    layout: reels\n" }
 }
 
 const deckFolder = "deck"
@@ -155,6 +163,43 @@ func inTapes(folder string) (spans int, err error) {
 		}
 		return count(body)
 	}))
+}
+
+// inReels counts the spans that the tapes of a deck of reels say they were made from.
+func inReels(folder string) (spans int, err error) {
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.Name() != "tapedeck.json" {
+			return err
+		}
+		ctx := context.Background()
+		d, err := deck.Open(ctx, "file://"+filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		for location, err := range d.Locations(ctx) {
+			if err != nil {
+				return err
+			}
+			current, ok, err := d.Current(ctx, location)
+			if err != nil || !ok {
+				return fmt.Errorf("%s has no tape: %w", location, err)
+			}
+			for _, run := range current.Runs {
+				body, err := d.ReadFile(ctx, location, current.Generation, run.Root, tape.TapeFile)
+				if err != nil {
+					return err
+				}
+				t, err := tape.Read(body)
+				if err != nil {
+					return err
+				}
+				spans += t.Sources.Spans
+			}
+		}
+		return nil
+	})
+	return spans, err
 }
 
 // inObjects counts the spans of compressed OTLP objects.
