@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/runner"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
+	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -406,7 +407,7 @@ func (f *experimentFlags) choose(ctx context.Context, address string, plan *expe
 		}
 		var cases []experiment.Case
 		failed := 0
-		for r, err := range filter.runs(ctx, d, stderr, &failed) {
+		for r, err := range filter.runs(ctx, d, view.Query{}, stderr, &failed) {
 			if err != nil {
 				return err
 			}

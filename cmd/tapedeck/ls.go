@@ -63,8 +63,8 @@ func (f *runFilter) add(cmd *cobra.Command) {
 func (f *runFilter) check() error {
 	f.equal, f.columns, f.tests = nil, nil, nil
 	for _, n := range filterFlags {
-		if want := *f.named[n.column]; want != "" {
-			f.is1(n.column, want)
+		if want := f.named[n.column]; want != nil && *want != "" {
+			f.is1(n.column, *want)
 		}
 	}
 	for _, text := range f.is {
