@@ -95,7 +95,7 @@ func (v *View) selectRuns(ctx context.Context, d *deck.Deck, q Query, yield func
 		if err != nil {
 			return err
 		}
-		scan.Odd = append(scan.Odd, reel.TraceKey{Tenant: reel.TenantSegment(location), TraceID: location.TraceID})
+		scan.Odd = append(scan.Odd, reel.TraceKey{Tenant: location.TenantKey(), TraceID: location.TraceID})
 	}
 	slow := func(l deck.Location) bool {
 		if q.Want != nil && !q.Want(l) {
@@ -137,7 +137,7 @@ func (v *View) selectRuns(ctx context.Context, d *deck.Deck, q Query, yield func
 			stopped = !yield(Run{}, err)
 			return !stopped
 		}
-		v.keep(reel.TraceKey{Tenant: reel.TenantSegment(t.Location), TraceID: t.Location.TraceID}, t)
+		v.keep(reel.TraceKey{Tenant: t.Location.TenantKey(), TraceID: t.Location.TraceID}, t)
 		if !t.Buried && len(t.Entries) > 0 && !files[t.Location.Prefix()] {
 			stopped = !slow(t.Location)
 		}
