@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/stale"
 	"github.com/tapedeck/tapedeck/internal/runs"
@@ -97,7 +98,7 @@ func (f *staleFlags) run(ctx context.Context, address string, stdout, stderr io.
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	failed, compared := 0, map[stale.State]int{}
-	for r, err := range f.filter.runs(ctx, d, stderr, &failed) {
+	for r, err := range f.filter.runs(ctx, d, view.Query{Ordered: true}, stderr, &failed) {
 		if err != nil {
 			return err
 		}

@@ -37,6 +37,8 @@ type Query struct {
 	First string
 	Last  bool
 	Limit int
+	// Ordered asks for the order of Runs, at its cost.
+	Ordered bool
 }
 
 func (q *Query) takes(m *reel.Meta) bool {
@@ -57,11 +59,11 @@ func (q *Query) takes(m *reel.Meta) bool {
 	return q.Test == nil || q.Test(m)
 }
 
-// Select finds runs of a deck of either layout, in no order. In a deck of reels it reads what Query asks for of the columns of reels. An error that it yields is about one
+// Select finds runs of a deck of either layout, in no order unless it is asked for. In a deck of reels it reads what Query asks for of the columns of reels. An error that it yields is about one
 // trace, or ends it.
 func Select(ctx context.Context, d *deck.Deck, q Query) iter.Seq2[Run, error] {
 	v, ok := d.Store().(*View)
-	if !ok {
+	if !ok || q.Ordered {
 		return func(yield func(Run, error) bool) {
 			for r, err := range Runs(ctx, d, q.Want) {
 				if (err != nil || q.takes(&r.Meta)) && !yield(r, err) {
