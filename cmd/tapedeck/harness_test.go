@@ -162,3 +162,27 @@ func TestWhatCannotBeTakenDownIsSaidBeforeTheAgentRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestTurnsAreAskedOfOtherModels(t *testing.T) {
+	url := recordedAgent(t)
+	base := scripted(t) + "/v1"
+	t.Setenv("OPENAI_BASE_URL", base)
+	got := commanded(t, "replay", url, "--model-only", "--ask", "other")
+	if got.code != exitOK || strings.Count(got.stdout, "other: same") != 2 {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--ask", "gone@http://127.0.0.1:1/v1"}, exitFailed, `"failed":2`},
+		{[]string{}, exitFailed, "needs --ask MODEL"},
+		{[]string{"--ask", "m@http://u:p@h"}, exitFailed, "is no model"},
+	} {
+		got := commanded(t, append([]string{"replay", url, "--model-only", "--ndjson"}, c.args...)...)
+		if got.code != c.code || !strings.Contains(got.stdout+got.stderr, c.want) {
+			t.Errorf("%v: %+v", c.args, got)
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/tape/compare"
 )
 
 type replayFlags struct {
@@ -27,6 +28,7 @@ type replayFlags struct {
 	failOn                 []string
 	strict, asJSON, ndjson bool
 	rerun                  rerunFlags
+	models                 modelOnlyFlags
 }
 
 func newReplay() *cobra.Command {
@@ -39,7 +41,8 @@ servers are answered from the tape, its telemetry becomes a tape of its own, and
 two are compared event by event. The command gets what the run was asked as --input
 says, and the variables that --print-env lists; nothing else of it is changed. Tools
 of known frameworks are answered from the tape too, within the process of the agent.
-Other tools run live, and are counted. docs/replay.md says more. The
+Other tools run live, and are counted. With --model-only no agent runs: each recorded
+turn is asked again of other models. docs/replay.md says more. The
 exit code is 0 if the run is as recorded, 1 if it diverged or asked for something
 that is not recorded, 2 if it could not be done.
 
@@ -67,6 +70,9 @@ could not be loaded.`,
 		Args: needArgs("a REF"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &replaying{flags: &f, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			if f.models.on {
+				return r.modelOnly(cmd.Context(), &f.models, compare.Level(f.rerun.compare), args)
+			}
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 || f.rerun.printEnv {
 				if dash < 0 {
 					dash = len(args)
@@ -85,6 +91,7 @@ could not be loaded.`,
 	f.add(cmd, "ID")
 	f.addUnverified()
 	f.rerun.add(cmd)
+	f.models.add(cmd)
 	return cmd
 }
 

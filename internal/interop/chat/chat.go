@@ -101,6 +101,15 @@ func conversation(t *tape.Tape) (ids, tools []string) {
 	return ids, tools
 }
 
+// Messages are messages of a tape as OpenAI has them.
+func Messages(t *tape.Tape, ids []string) exactjson.Value {
+	w := writer{}
+	for _, id := range ids {
+		w.message(t.Messages[id])
+	}
+	return exactjson.ArrayValue(w.list...)
+}
+
 // Tools are tool definitions as OpenAI has them.
 func Tools(t *tape.Tape, ids []string) exactjson.Value {
 	var list []exactjson.Value

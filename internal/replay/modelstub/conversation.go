@@ -173,6 +173,9 @@ func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results 
 	return c
 }
 
+// Cut reports that the recording lacks something of a field, such as request.messages.
+func Cut(e *tape.Event, field string) bool { return cut(e.Provenance, field, false) }
+
 // cut reports that the recording lacks a field: itself, or with exactly unset anything within it.
 func cut(p tape.Provenance, field string, exactly bool) bool {
 	for path, label := range p {
