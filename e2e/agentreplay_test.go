@@ -72,8 +72,7 @@ type replayReport struct {
 		OK   bool
 	}
 	Model struct {
-		Protocols []string
-		Calls     []struct{ Outcome, Protocol string }
+		Calls []struct{ Outcome, API string }
 	}
 	Comparison struct {
 		First *struct {
@@ -162,7 +161,7 @@ func agentsAreReplayed(t *testing.T, language string) {
 						t.Errorf("a tool call was answered by %s, want %s", tool.Layer, layer)
 					}
 				}
-				protocol = same.Model.Calls[0].Protocol
+				protocol = same.Model.Calls[0].API
 			}
 			code, other := replay("SKU_7=43", "--preload=false")
 			if code != 1 || other.divergedAt() != "get_stock" || !slices.Contains(other.failed(), "no tool ran live") {

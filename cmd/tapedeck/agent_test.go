@@ -92,6 +92,8 @@ func runAgent(mode string) error {
 			part := map[string]any{"kind": "text", "text": os.Getenv(stockVariable)}
 			_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": 1, "result": map[string]any{"status": map[string]any{"state": "completed", "message": map[string]any{"role": "agent", "parts": []any{part}}}}})
 		}))
+	case "forge":
+		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(runForge))
 	case "server":
 		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			question, err := io.ReadAll(r.Body)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -72,9 +73,12 @@ func (f *rerunFlags) key(api string) string {
 }
 
 // entries are the answers of the replay: the recorded ones before the fork, with the others laid over.
-func (r *rerunning) entries(tools *oracle.Options, model *modelstub.Options) ([]oracle.Entry, error) {
+func (r *rerunning) entries(ctx context.Context, tools *oracle.Options, model *modelstub.Options) ([]oracle.Entry, error) {
 	f := r.f
-	entries := oracle.FromTape(r.source)
+	entries, err := r.toolAnswers(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if f.forkAt > len(r.source.Events) {
 		return nil, fmt.Errorf("--fork-at %d: the tape has %d events", f.forkAt, len(r.source.Events))
 	}

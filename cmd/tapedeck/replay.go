@@ -77,7 +77,11 @@ could not be loaded.`,
 				if dash < 0 {
 					dash = len(args)
 				}
-				return (&rerunning{replaying: r, f: &f.rerun, argv: args[dash:]}).run(cmd.Context(), args[:dash])
+				refs, err := f.rerun.refs(args[:dash])
+				if err != nil {
+					return err
+				}
+				return (&rerunning{replaying: r, f: &f.rerun, argv: args[dash:]}).run(cmd.Context(), refs)
 			}
 			return r.run(cmd.Context(), args)
 		},

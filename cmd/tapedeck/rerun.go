@@ -65,6 +65,7 @@ type rerunFlags struct {
 	forkAt                int
 	model, modelURL       string
 	modelKey, prompt      string
+	forge                 forgeFlags
 }
 
 func (f *rerunFlags) add(cmd *cobra.Command) {
@@ -96,6 +97,7 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.model, "candidate-model", "", "the model to ask there, in place of the one that the agent asks for")
 	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; else the one of its SDK, such as OPENAI_API_KEY")
 	flags.StringVar(&f.prompt, "system-prompt", "", "a file with the system prompt to send there, in place of the agent's")
+	f.forge.add(cmd)
 	f.match.add(cmd)
 	f.redactionFlags.add(cmd)
 }
@@ -335,7 +337,7 @@ func (r *rerunning) requests() (texts []string, headers http.Header, err error) 
 }
 
 // prepare makes what answers the command.
-func (r *rerunning) prepare() error {
+func (r *rerunning) prepare(ctx context.Context) error {
 	options, err := r.f.match.options()
 	if err != nil {
 		return err
@@ -345,7 +347,7 @@ func (r *rerunning) prepare() error {
 		return err
 	}
 	r.rules = model.Rules
-	entries, err := r.entries(&options, &model)
+	entries, err := r.entries(ctx, &options, &model)
 	if err != nil {
 		return err
 	}
@@ -374,7 +376,7 @@ func (r *rerunning) prepare() error {
 			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
 		}),
 	}
-	return nil
+	return r.elsewhere(r.services)
 }
 
 // serve answers on an address that the command reaches, until stop is called.
@@ -398,7 +400,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if r.f.printEnv {
 		return nil, nil, r.printEnv()
 	}
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		return nil, nil, err
 	}
 	texts, headers, err := r.requests()
@@ -444,6 +446,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 			break
 		}
 	}
+	turn.audit.into(c)
 	report.Exit, report.Network, report.Lockdown, report.Tagged = turn.exit, turn.network, turn.network.Shut == rerun.ShutNamespace, c.tagged
 	if r.f.preload {
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
@@ -457,6 +460,9 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 	if replayed, err = r.judge(report, tapes, turn.answer); err != nil {
 		return nil, nil, err
 	}
+	if err := r.output(report, &turn, redactor); err != nil {
+		return nil, nil, fmt.Errorf("--replay-output: %w", err)
+	}
 	return report, replayed, nil
 }
 
@@ -469,17 +475,24 @@ type turned struct {
 	exit    rerun.Exit
 	answer  *string // nil: it was not asked for
 	network rerun.Shutting
+	request string
+	reply   *string // of a server
+	audit   *auditTap
 }
 
 // turn runs the command once.
 func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, dir string, texts []string, headers http.Header) (out turned, err error) {
 	r.processes.Add(1)
 	var stdout bytes.Buffer
+	text := texts[0]
+	out.request, out.audit = text, &auditTap{w: r.stderr}
 	command := rerun.Command{Argv: r.argv, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace, Remove: dir}
 	if r.f.answer == "stdout" {
 		command.Stdout = io.MultiWriter(&stdout, r.stderr)
 	}
-	text := texts[0]
+	if r.f.forge.source != "" {
+		command.Stderr = out.audit
+	}
 	if err := r.input.Give(&command, text, dir); err != nil {
 		return out, err
 	}
@@ -508,6 +521,8 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 					refused = err.Error()
 					return nil
 				}
+				reply := body
+				out.reply = &reply
 				if err == nil && r.f.answer == "a2a" {
 					body, err = a2a.Answer(body)
 				}
@@ -523,7 +538,7 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	}
 	hooks.OracleURL, c.listen = address, network.Listen
 	out.exit, err = c.run(ctx, c, command, r.addresses(address, network.Address), func(command *rerun.Command) error {
-		command.Env = rerun.Environ(command.Env, r.input.Variables(text))
+		command.Env = rerun.Environ(command.Env, append(r.input.Variables(text), r.f.forge.variables()...))
 		if r.f.preload {
 			command.Env = hooks.Environ(command.Env)
 		}
@@ -591,6 +606,7 @@ func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes
 	if w.gate, err = r.f.gate(); err != nil {
 		return nil, err
 	}
+	w.audit(c.in)
 	traces := c.in.set.Split()
 	if err := w.write(ctx, d, c.in); err != nil {
 		return nil, err

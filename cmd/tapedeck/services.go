@@ -31,9 +31,11 @@ type services struct {
 	oracle    *oraclehttp.Handler // nil: none
 	model     *modelstub.Handler  // nil: none
 	mcp       *mcpserver.Handler  // nil: none
-	token     string
-	library   func() error // closes what the oracle reads from
-	missed    atomic.Bool
+	// oracleElsewhere answers in place of the oracle of this process; nil: nothing.
+	oracleElsewhere http.Handler
+	token           string
+	library         func() error // closes what the oracle reads from
+	missed          atomic.Bool
 
 	mu     sync.Mutex
 	stderr io.Writer
@@ -194,6 +196,10 @@ func (s *services) closeLibrary() error {
 // ServeHTTP implements http.Handler.
 func (s *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
+	case s.oracleElsewhere != nil && ofOracle(path):
+		if !oraclehttp.Foreign(w, r, s.localOnly) {
+			s.oracleElsewhere.ServeHTTP(w, r)
+		}
 	case s.oracle != nil && ofOracle(path):
 		s.oracle.ServeHTTP(w, r)
 	case oraclehttp.Foreign(w, r, s.localOnly):

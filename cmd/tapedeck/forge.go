@@ -1,0 +1,287 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/internal/otlpfile"
+	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/replay/modelonly"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// forgeFlags are those of a replay of an invocation of a Forge agent.
+type forgeFlags struct {
+	source, oracle, candidate, output string
+}
+
+func (f *forgeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.source, "replay-source", "", "invocation or trace of a Forge agent in --deck, in place of REF; its A2A request is sent again")
+	cmd.Flags().StringVar(&f.oracle, "replay-tool-oracle", "", "an oracle file, or the URL of an oracle, in place of the tool answers of the tape")
+	cmd.Flags().StringVar(&f.candidate, "replay-candidate-model", "", "MODEL or MODEL@URL: model calls go to it, by way of tapedeck, and not to the tape; the command reaches no other host")
+	cmd.Flags().StringVar(&f.output, "replay-output", "", "write request, answer, report and audit stream of the replay to this file")
+}
+
+// defaultForge is where a Forge agent listens that is not told otherwise.
+const defaultForge = "a2a:http://127.0.0.1:8080/"
+
+// refs is what is replayed.
+func (f *rerunFlags) refs(args []string) ([]string, error) {
+	if f.forge.source == "" {
+		return args, nil
+	}
+	if len(args) > 0 {
+		return nil, errors.New("--replay-source stands in the place of a REF")
+	}
+	if f.input == "none" {
+		f.input = defaultForge
+	}
+	if named := f.forge.candidate; named != "" {
+		e, err := modelonly.ParseEndpoint(named, cmp.Or(os.Getenv("OPENAI_BASE_URL"), defaultModels))
+		if err != nil {
+			return nil, fmt.Errorf("--replay-candidate-model: %w", err)
+		}
+		f.model, f.modelURL = e.Model, strings.TrimSuffix(e.URL, "/v1")
+	}
+	return []string{f.forge.source}, nil
+}
+
+// toolAnswers are those of the tape, or of the file that is named.
+func (r *rerunning) toolAnswers(ctx context.Context) ([]oracle.Entry, error) {
+	if named := r.f.forge.oracle; named != "" && !isWeb(named) {
+		l, err := r.flags.OneOracle(ctx, named)
+		if err != nil {
+			return nil, fmt.Errorf("--replay-tool-oracle: %w", err)
+		}
+		return l.Entries, nil
+	}
+	return oracle.FromTape(r.source), nil
+}
+
+func isWeb(address string) bool {
+	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+}
+
+// elsewhere makes what another oracle answers. The command asks tapedeck, which asks that host and no other.
+func (r *rerunning) elsewhere(s *services) error {
+	if named := r.f.forge.oracle; isWeb(named) {
+		target, err := url.Parse(named)
+		if err != nil {
+			return fmt.Errorf("--replay-tool-oracle: %w", err)
+		}
+		s.oracleElsewhere = r.oracleAt(target)
+	}
+	return nil
+}
+
+// oracleAt passes calls on to another oracle, and notes those that it answers.
+func (r *rerunning) oracleAt(target *url.URL) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxElsewhere))
+		if err != nil {
+			http.Error(w, "tapedeck: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(target)
+			p.Out.Header.Del("Authorization")
+			if token := os.Getenv("TAPEDECK_ORACLE_TOKEN"); token != "" {
+				p.Out.Header.Set("Authorization", "Bearer "+token)
+			}
+		}, ModifyResponse: func(resp *http.Response) error {
+			answer, err := io.ReadAll(io.LimitReader(resp.Body, maxElsewhere))
+			if err != nil {
+				return err
+			}
+			resp.Body = io.NopCloser(bytes.NewReader(answer))
+			if resp.StatusCode == http.StatusOK && strings.HasSuffix(req.URL.Path, "/tool-calls") {
+				r.noteElsewhere(body, answer)
+			}
+			return nil
+		}}
+		proxy.ServeHTTP(w, req)
+	})
+}
+
+func (r *rerunning) noteElsewhere(request, response []byte) {
+	asked, err := exactjson.Parse(string(request))
+	answer, unread := exactjson.Parse(string(response))
+	if err != nil || unread != nil || !answer.Get("hit").True() {
+		return
+	}
+	hash := oracle.Hash(asked.Get("args"))
+	if raw := asked.Get("args_raw"); raw.Kind() == exactjson.String {
+		hash = oracle.HashText(raw.Str())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked[rerun.LayerOracle] = append(r.asked[rerun.LayerOracle], rerun.Asked{Tool: asked.Get("tool_name").Str(), ArgsHash: hash})
+}
+
+// maxElsewhere bounds what is read of requests and answers that are passed on, in bytes.
+const maxElsewhere = 64 << 20
+
+// variables are those that Forge reads: the candidate answers, and no fallback does in its place.
+func (f *forgeFlags) variables() (list []rerun.Variable) {
+	if f.source == "" {
+		return nil
+	}
+	if f.candidate != "" {
+		model, _, _ := strings.Cut(f.candidate, "@http")
+		list = append(list, rerun.Variable{Name: "MODEL_NAME", Value: model})
+	}
+	return append(list, rerun.Variable{Name: "FORGE_MODEL_FALLBACKS", Unset: true})
+}
+
+// replayEvent is the subject of the audit records of replays. Those of production have another, and a process is one or the other as a whole.
+const replayEvent = "replayEvent"
+
+// auditTap passes the errors of a command on and keeps the audit records among them: every Forge agent writes them there.
+type auditTap struct {
+	w io.Writer
+
+	mu    sync.Mutex
+	line  []byte
+	long  bool // the line exceeds what is kept of one
+	bytes int
+	lines []string
+	lost  int
+}
+
+// Bounds of what is kept: bytes of a line, and of all.
+const (
+	maxAuditLine = 1 << 20
+	maxAudit     = 64 << 20
+)
+
+// Write implements io.Writer.
+func (a *auditTap) Write(b []byte) (int, error) {
+	a.mu.Lock()
+	for rest := b; len(rest) > 0; {
+		part, after, ended := bytes.Cut(rest, []byte("\n"))
+		if a.long = a.long || len(a.line)+len(part) > maxAuditLine; !a.long {
+			a.line = append(a.line, part...)
+		}
+		if ended {
+			a.end()
+		}
+		rest = after
+	}
+	a.mu.Unlock()
+	return a.w.Write(b)
+}
+
+func (a *auditTap) end() {
+	line, long := string(a.line), a.long
+	a.line, a.long = a.line[:0], false
+	if long {
+		a.lost++ // it may have been one
+		return
+	}
+	var record struct {
+		Event    string  `json:"event"`
+		Version  string  `json:"schema_version"`
+		PrevHash *string `json:"prev_hash"`
+	}
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &record) != nil || record.Event == "" || record.Version == "" || record.PrevHash == nil {
+		return
+	}
+	if a.bytes += len(line); a.bytes > maxAudit {
+		a.lost++
+		return
+	}
+	a.lines = append(a.lines, line)
+}
+
+// into gives the records to the evidence of the replay.
+func (a *auditTap) into(c *capture) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.line) > 0 {
+		a.end()
+	}
+	for i, line := range a.lines {
+		c.add(otlpfile.Document{Signal: otlpfile.SignalAudit, Name: "stderr", Line: i + 1, Audit: line})
+	}
+}
+
+// published is a record as it goes out.
+type published struct {
+	Subject     string `json:"subject"`
+	ReplayRunID string `json:"replay_run_id"`
+	Line        string `json:"line"`
+	Redacted    bool   `json:"redacted,omitempty"`
+}
+
+// forgeReplay is the file of --replay-output.
+type forgeReplay struct {
+	Kind          string        `json:"kind"`
+	SchemaVersion string        `json:"schema_version"`
+	ReplayRunID   string        `json:"replay_run_id"`
+	Source        forgeSource   `json:"source"`
+	Candidate     string        `json:"candidate_model,omitempty"`
+	Oracle        string        `json:"oracle"`
+	Request       string        `json:"request"`
+	Answer        *string       `json:"answer,omitempty"`
+	Report        *rerun.Report `json:"report"`
+	Events        []published   `json:"events"`
+	EventsLost    int           `json:"events_lost,omitempty"`
+}
+
+type forgeSource struct {
+	ID           string `json:"id"`
+	RunID        string `json:"run_id"`
+	TraceID      string `json:"trace_id"`
+	InvocationID string `json:"invocation_id,omitempty"`
+}
+
+// output writes --replay-output. What the agent said is redacted, as the tape of the replay is; the chain of the records was checked before.
+func (r *rerunning) output(report *rerun.Report, turn *turned, redactor *redact.Redactor) error {
+	if r.f.forge.output == "" {
+		return nil
+	}
+	hide := func(text string) string {
+		if redactor == nil {
+			return text
+		}
+		return redactor.String("", text, nil)
+	}
+	run := &r.source.Run
+	doc := forgeReplay{
+		Kind: "tapedeck.forge-replay", SchemaVersion: "1.0", ReplayRunID: r.f.id, Candidate: r.f.forge.candidate, Oracle: cmp.Or(r.f.forge.oracle, "tape"),
+		Source:  forgeSource{ID: cmp.Or(r.f.forge.source, run.RunID), RunID: run.RunID, TraceID: run.TraceID, InvocationID: run.InvocationID},
+		Request: turn.request, Report: report, Events: []published{}, EventsLost: turn.audit.lost,
+	}
+	if turn.reply != nil {
+		answer := hide(*turn.reply)
+		doc.Answer = &answer
+	}
+	for _, line := range turn.audit.lines {
+		hidden := hide(line)
+		doc.Events = append(doc.Events, published{replayEvent, r.f.id, hidden, hidden != line})
+	}
+	body, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.f.forge.output, append(body, '\n'), 0o600)
+}

@@ -1,0 +1,229 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/oracle/oracleclient"
+	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+const (
+	forgeTrace      = "4bf92f3577b34da6a3ce929d0e0e4736"
+	forgeInvocation = "5832e91c91f2faa1"
+	forgeAudit      = "../../testdata/corpus/forge/stock-helper.audit.ndjson"
+)
+
+// runForge does what the recorded Forge agent did: it takes the A2A request, asks model and tool, sends the spans and writes audit records to
+// stderr, all in the recorded forms. There is no Forge binary to run: its module is not on the module proxy.
+func runForge(w http.ResponseWriter, r *http.Request) {
+	if err := forgeInvoked(r); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"id":"t","status":{"state":"completed"},"artifacts":[{"name":"response","parts":[{"kind":"text","text":"There are 99 units."}]}]}}`)
+}
+
+func forgeInvoked(r *http.Request) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "forge: asked %s\nforge: model %s, fallbacks %q\n", body, os.Getenv("MODEL_NAME"), os.Getenv("FORGE_MODEL_FALLBACKS"))
+	audit, err := os.ReadFile(forgeAudit)
+	if err != nil {
+		return err
+	}
+	for _, line := range strings.SplitN(string(audit), "\n", 4)[:3] {
+		fmt.Fprintln(os.Stderr, line)
+	}
+	text, err := os.ReadFile(forge)
+	if err != nil {
+		return err
+	}
+	var recorded struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct {
+				Spans []struct {
+					Name       string
+					Attributes []struct {
+						Key   string
+						Value struct{ StringValue string }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &recorded); err != nil {
+		return err
+	}
+	for _, rs := range recorded.ResourceSpans {
+		for _, ss := range rs.ScopeSpans {
+			for _, span := range ss.Spans {
+				of := map[string]string{}
+				for _, a := range span.Attributes {
+					of[a.Key] = a.Value.StringValue
+				}
+				if sent := of["gen_ai.input.messages"]; sent != "" {
+					if err := postJSON(os.Getenv("OPENAI_BASE_URL")+"/chat/completions", map[string]any{"model": "gpt-4o", "messages": json.RawMessage(sent)}, nil); err != nil {
+						return err
+					}
+				}
+				if args := of["forge.tool.args"]; args != "" {
+					if _, err := oracleclient.FromEnv().Execute(context.Background(), of["forge.tool.name"], json.RawMessage(args)); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	again := strings.ReplaceAll(strings.ReplaceAll(string(text), forgeTrace, fmt.Sprintf("%016x%016x", os.Getpid(), time.Now().UnixNano())), forgeInvocation, "0123456789abcdef")
+	return postJSON(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+"/v1/traces", json.RawMessage(again), nil)
+}
+
+// forgeDeck holds the recorded invocation.
+func forgeDeck(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "deck")
+	if got := commanded(t, "derive", "--redact", "off", "--to", dir, forge); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	return dir
+}
+
+func forgeReplayed(t *testing.T, args ...string) (result, forgeReplay) {
+	t.Helper()
+	address := freeAddress(t)
+	t.Setenv(agentVariable, "forge")
+	file := filepath.Join(t.TempDir(), "replay.json")
+	got := commanded(t, append(append([]string{"replay", "--replay-output", file, "--replay-run-id", "r17", "--input", "a2a:http://" + address + "/", "--json"}, args...), "--", os.Args[0])...)
+	var doc forgeReplay
+	body, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(body, &doc)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return got, doc
+}
+
+func TestAnInvocationOfForgeIsReplayed(t *testing.T) {
+	dir := forgeDeck(t)
+	for _, source := range []string{forgeInvocation, forgeTrace} {
+		got, doc := forgeReplayed(t, "--replay-source", source, "--deck", dir)
+		if got.code != exitOK || doc.Report == nil || doc.Report.Verdict != rerun.AsRecorded || !doc.Report.Exit.Stopped {
+			t.Fatalf("%s: %+v", source, got)
+		}
+		if doc.Source.ID != source || doc.Source.InvocationID != forgeInvocation || doc.ReplayRunID != "r17" || doc.Oracle != "tape" ||
+			!strings.Contains(doc.Request, `"id":"r17"`) || !strings.Contains(doc.Request, "SKU-7") || doc.Answer == nil || !strings.Contains(*doc.Answer, "99 units") {
+			t.Errorf("%s: %+v", source, doc)
+		}
+		recorded, err := os.ReadFile(forgeAudit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Events) != 3 {
+			t.Fatalf("%s: %d audit records", source, len(doc.Events))
+		}
+		for i, line := range strings.SplitN(string(recorded), "\n", 4)[:3] {
+			if e := doc.Events[i]; e.Subject != "replayEvent" || e.ReplayRunID != "r17" || e.Line != line && !e.Redacted {
+				t.Errorf("%s: record %d: %+v", source, i, e)
+			}
+		}
+	}
+}
+
+func TestAnotherOracleAndAnotherModelAnswerForge(t *testing.T) {
+	dir := forgeDeck(t)
+	// An oracle that knows nothing: the call is a miss, not a call of the tool.
+	empty := filepath.Join(t.TempDir(), "oracle.json")
+	if err := os.WriteFile(empty, []byte("[]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := forgeReplayed(t, "--replay-source", forgeInvocation, "--deck", dir, "--replay-tool-oracle", empty); got.code == exitOK || !strings.Contains(got.stdout+got.stderr, "no recorded answer") && !strings.Contains(got.stdout+got.stderr, "500 Internal Server Error") {
+		t.Errorf("an empty oracle: %+v", got)
+	}
+	var asked []string
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var of struct{ Model string }
+		_ = json.Unmarshal(body, &of)
+		asked = append(asked, r.URL.Path+" "+of.Model+" "+r.Header.Get("Authorization"))
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"x"}}]}`)
+	}))
+	defer model.Close()
+	t.Setenv("OPENAI_API_KEY", "of this process")
+	got, doc := forgeReplayed(t, "--replay-source", forgeInvocation, "--deck", dir, "--replay-candidate-model", "candidate-2@"+model.URL+"/v1")
+	want := "/v1/chat/completions candidate-2 Bearer of this process"
+	if len(asked) != 2 || asked[0] != want || asked[1] != want || doc.Candidate == "" {
+		t.Errorf("%q, %+v, %+v", asked, got, doc)
+	}
+	if !strings.Contains(got.stderr, `forge: model candidate-2, fallbacks ""`) {
+		t.Errorf("%s", got.stderr)
+	}
+	// The oracle of another server, which the command never sees.
+	answers, err := oracle.New([]oracle.Entry{{
+		ToolName: "http_request", ArgsHash: tape.ArgsHash(exactjson.ObjectValue(
+			exactjson.Member{Name: "method", Value: exactjson.StringValue("GET")}, exactjson.Member{Name: "url", Value: exactjson.StringValue("http://127.0.0.1:14318/tool/counter")})),
+		Response: `{"body":"{\"stock\":98}","status":200,"status_text":"200 OK"}`, ResponseFormat: tape.FormatText, Seq: 1, Occurrence: 1,
+	}}, oracle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := oraclehttp.NewHandler(oraclehttp.Config{Library: oraclehttp.Single("elsewhere", answers)})
+	defer handler.Close()
+	again := httptest.NewServer(handler)
+	defer again.Close()
+	got, doc = forgeReplayed(t, "--replay-source", forgeInvocation, "--deck", dir, "--replay-tool-oracle", again.URL)
+	if got.code != exitOK || doc.Oracle != again.URL || len(doc.Report.Tools) != 1 || doc.Report.Tools[0].Layer != rerun.LayerOracle || len(handler.Reports()) != 1 {
+		t.Errorf("an oracle elsewhere: %+v", got)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"REF", "--replay-source", "x"}, "stands in the place of a REF"},
+		{[]string{"--replay-source", forgeInvocation, "--deck", dir, "--replay-candidate-model", "m@http://u:p@h"}, "--replay-candidate-model"},
+		{[]string{"--replay-source", forgeInvocation, "--deck", dir, "--replay-tool-oracle", "nowhere.json"}, "--replay-tool-oracle"},
+		{[]string{"--replay-source", "0123456789abcde0", "--deck", dir}, "0123456789abcde0"},
+	} {
+		if got, _ := forgeReplayed(t, c.args...); got.code != exitFailed || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%v: %+v", c.args, got)
+		}
+	}
+}
+
+func TestOnlyAuditRecordsAreTapped(t *testing.T) {
+	var passed strings.Builder
+	tap := &auditTap{w: &passed}
+	record := `{"event":"session_start","schema_version":"1.0","prev_hash":"00"}`
+	for _, part := range []string{"banner\n{not json}\n" + record[:20], record[20:] + "\n{\"event\":\"x\"}\n", strings.Repeat("y", maxAuditLine+1), "\n" + record} {
+		if n, err := tap.Write([]byte(part)); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	tap.into(&capture{hold: true})
+	if len(tap.lines) != 2 || tap.lines[0] != record || tap.lines[1] != record || tap.lost != 1 || !strings.HasSuffix(passed.String(), record) {
+		t.Errorf("%d lines, %d lost", len(tap.lines), tap.lost)
+	}
+}
