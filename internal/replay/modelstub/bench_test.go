@@ -25,14 +25,23 @@ func BenchmarkAnswer(b *testing.B) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "{}")
 	})
-	for name, h := range map[string]http.Handler{"empty": empty, "stub": NewHandler(Config{Stub: New(conversationTape(b), Options{}), MaxSessions: 1 << 30})} {
-		b.Run(name, func(b *testing.B) {
-			s := httptest.NewServer(h)
+	// "seen" sends the requests of another replay of the same tape, "fresh" bodies that nobody has sent before.
+	for _, c := range []struct {
+		name  string
+		h     http.Handler
+		fresh bool
+	}{{"empty", empty, false}, {"seen", NewHandler(Config{Stub: New(conversationTape(b), Options{}), MaxSessions: 1 << 30}), false}, {"fresh", NewHandler(Config{Stub: New(conversationTape(b), Options{}), MaxSessions: 1 << 30}), true}} {
+		b.Run(c.name, func(b *testing.B) {
+			s := httptest.NewServer(c.h)
 			defer s.Close()
 			took := make([]time.Duration, 0, b.N)
 			for i := range b.N {
+				sent := string(body)
+				if c.fresh {
+					sent = strings.Replace(sent, "{", fmt.Sprintf(`{"user":"%d %d",`, b.N, i), 1)
+				}
 				start := time.Now()
-				req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL+"/v1/chat/completions", strings.NewReader(string(body)))
+				req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL+"/v1/chat/completions", strings.NewReader(sent))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -144,7 +144,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.refuse(w, s, name, openAIChat, Request{API: req.Method + " " + path}, "there is no stub for "+req.Method+" "+path+"; there are "+endpoints)
 		return
 	}
-	body, err := readBody(w, req, h.config.MaxBody)
+	text, err := io.ReadAll(http.MaxBytesReader(w, req.Body, h.config.MaxBody))
+	if err != nil {
+		err = fmt.Errorf("read the request: %w", err)
+	}
+	list := p == geminiGenerate && req.URL.Query().Get("alt") != "sse" // how a stream of Gemini is framed
+	stub, key := h.config.Stub, keyOf(p, model, stream, list, text)
+	known := stub.seen.get(key)
+	var body exactjson.Value
+	if err == nil && known == nil {
+		body, err = readBody(text)
+	}
 	if err != nil {
 		status := http.StatusBadRequest
 		if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
@@ -153,29 +163,37 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		send(w, status, failure(status, "invalid_request_error", "tapedeck: "+err.Error()))
 		return
 	}
-	if p != geminiGenerate {
-		model, stream = body.Get("model").Str(), body.Get("stream").True()
+	if known == nil {
+		if p != geminiGenerate {
+			model, stream = body.Get("model").Str(), body.Get("stream").True()
+		}
+		known = &sight{list: list, read: &reply{request: requestOf(p, model, stream, body), body: body}, unsupported: p.unsupported(body)}
+		if request := &known.read.request; known.unsupported == "" && request.Previous == "" {
+			known.live = liveOf(request.Messages)
+			known.found = stub.agreements(&known.live)
+			stub.seen.put(key, known, len(text))
+		}
 	}
-	r := &reply{request: requestOf(p, model, stream, body), body: body}
-	if option := p.unsupported(body); option != "" {
+	r := &reply{request: known.read.request, body: known.read.body}
+	if option := known.unsupported; option != "" {
 		h.refuse(w, s, name, p, r.request, "the stub of "+p.name+" has no option "+option)
 		return
 	}
 	sent := r.request.Messages
-	r.Answer = s.Answer(r.request)
+	if known.found != nil {
+		r.Answer = s.answerSeen(known)
+	} else {
+		r.Answer = s.Answer(r.request) // it continues what the session holds
+	}
 	h.tell(name, &r.Answer)
 	if r.Outcome == Live {
 		h.live(w, req, s, p, r, path)
 		return
 	}
-	h.answer(w, req, s, p, r, sent)
+	h.answer(w, req, s, p, r, sent, known)
 }
 
-func readBody(w http.ResponseWriter, req *http.Request, limit int64) (exactjson.Value, error) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, req.Body, limit))
-	if err != nil {
-		return exactjson.Value{}, fmt.Errorf("read the request: %w", err)
-	}
+func readBody(text []byte) (exactjson.Value, error) {
 	body, err := exactjson.Parse(string(text))
 	if err == nil && body.Kind() != exactjson.Object {
 		err = errors.New("not an object")
@@ -221,7 +239,7 @@ const (
 	headerMadeUp  = "X-Tapedeck-Made-Up"
 )
 
-func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p *protocol, r *reply, sent []tape.Message) {
+func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p *protocol, r *reply, sent []tape.Message, known *sight) {
 	header := w.Header()
 	header.Set(headerOutcome, string(r.Outcome))
 	if seq := r.Seq(); seq > 0 {
@@ -246,25 +264,39 @@ func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p
 	case !r.Outcome.Served():
 		header.Set("X-Should-Retry", "false")
 		send(w, http.StatusUnprocessableEntity, p.failure(http.StatusUnprocessableEntity, string(r.Outcome), missText(&r.Answer)))
-	case r.request.Stream:
-		events := p.events(r)
-		s.keep(p, r, sent)
-		h.finish(w, s, r)
-		if p == geminiGenerate && req.URL.Query().Get("alt") != "sse" {
-			list := make([]any, len(events))
-			for i := range events {
-				list[i] = events[i].data
-			}
-			send(w, http.StatusOK, list)
-			return
-		}
-		stream(w, p, events)
 	default:
-		body := p.whole(r)
+		out := known.write(r, func() written { return render(p, r, known.list) })
 		s.keep(p, r, sent)
 		h.finish(w, s, r)
-		send(w, http.StatusOK, body)
+		header.Set("Content-Type", out.contentType)
+		if out.contentType == sse {
+			header.Set("Cache-Control", "no-cache")
+		} else {
+			header.Set("Content-Length", strconv.Itoa(len(out.body)))
+		}
+		_, _ = w.Write(out.body) // the client is gone or not; nothing depends on it
 	}
+}
+
+const (
+	sse       = "text/event-stream; charset=utf-8"
+	wholeJSON = "application/json"
+)
+
+// render is the body of an answer. list says that events of a stream are the elements of one array.
+func render(p *protocol, r *reply, list bool) written {
+	switch {
+	case !r.request.Stream:
+		return written{contentType: wholeJSON, body: encode(p.whole(r))}
+	case !list:
+		return written{contentType: sse, body: stream(p, p.events(r))}
+	}
+	events := p.events(r)
+	all := make([]any, len(events))
+	for i := range events {
+		all[i] = events[i].data
+	}
+	return written{contentType: wholeJSON, body: encode(all)}
 }
 
 // finish declares what was made up, in a header and in the report.
@@ -294,9 +326,7 @@ func send(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(body) // the client is gone or not; nothing depends on it
 }
 
-func stream(w http.ResponseWriter, p *protocol, events []event) {
-	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-cache")
+func stream(p *protocol, events []event) []byte {
 	var b bytes.Buffer
 	for _, e := range events {
 		if p.named {
@@ -309,5 +339,5 @@ func stream(w http.ResponseWriter, p *protocol, events []event) {
 	if p.done {
 		b.WriteString("data: [DONE]\n\n")
 	}
-	_, _ = w.Write(b.Bytes())
+	return b.Bytes()
 }

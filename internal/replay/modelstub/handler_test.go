@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -417,33 +416,6 @@ func TestResponsesContinueByID(t *testing.T) {
 	next["previous_response_id"] = "resp_unknown"
 	if resp, body := post(t, s.URL+"/v1/responses", next); resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(body, "previous_response_id") {
 		t.Errorf("%s %s", resp.Status, body)
-	}
-}
-
-func TestTwoHundredReplaysShareNothing(t *testing.T) {
-	h := NewHandler(Config{Stub: New(conversationTape(t), Options{})})
-	s := httptest.NewServer(h)
-	defer s.Close()
-	var running sync.WaitGroup
-	for i := range 200 {
-		running.Go(func() {
-			r := requests[i%len(requests)]
-			for _, body := range []map[string]any{r.first, r.second} {
-				if resp, text := post(t, s.URL+r.path, body, SessionHeader, fmt.Sprint(i)); resp.StatusCode != http.StatusOK {
-					t.Errorf("replay %d: %s %s", i, resp.Status, text)
-				}
-			}
-		})
-	}
-	running.Wait()
-	reports := h.Reports()
-	if len(reports) != 200 {
-		t.Fatalf("%d sessions", len(reports))
-	}
-	for _, r := range reports {
-		if r.Missed != 0 || len(r.Unused) != 0 || len(r.Calls) != 2 {
-			t.Errorf("%+v", r)
-		}
 	}
 }
 

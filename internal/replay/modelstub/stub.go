@@ -9,6 +9,7 @@ package modelstub
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -41,11 +42,12 @@ func (o *Options) mask(text string) string {
 	return o.Mask(text)
 }
 
-// Stub is a tape, ready to be asked. It does not change and is safe for concurrent use; its sessions hold what has been served.
+// Stub is a tape, ready to be asked. What it answers does not change, and it is safe for concurrent use; its sessions hold what has been served.
 type Stub struct {
 	tape    *tape.Tape
 	options Options
 	turns   []*turn
+	seen    memory
 }
 
 // turn is a recorded model call.
@@ -188,11 +190,23 @@ func (s *Session) Answer(r Request) Answer {
 		}
 		r.Messages = append(slices.Clone(before), r.Messages...)
 	}
-	var live conversation
-	for _, m := range r.Messages {
+	live := liveOf(r.Messages)
+	return s.count(r, s.answer(&r, &live, s.stub.agreements(&live)))
+}
+
+func liveOf(messages []tape.Message) (live conversation) {
+	for _, m := range messages {
 		live.add(m, false)
 	}
-	return s.count(r, s.answer(&r, &live))
+	return live
+}
+
+// answerSeen is Answer for a request that was compared before.
+func (s *Session) answerSeen(v *sight) Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := v.read.request
+	return s.count(r, s.answer(&r, &v.live, v.found))
 }
 
 func (s *Session) count(r Request, a Answer) Answer {
@@ -207,13 +221,13 @@ type candidate struct {
 	labels map[Label]bool
 }
 
-func (s *Session) answer(r *Request, live *conversation) Answer {
+func (s *Session) answer(r *Request, live *conversation, found []agreement) Answer {
 	var fits, spent []candidate
 	var nearest *Difference
 	depth := -1
 	for i, n := range s.stub.turns {
-		x := comparison{stub: s.stub, labels: map[Label]bool{}}
-		agrees := x.conversations(&n.sent, live)
+		x := found[i]
+		agrees := x.agrees
 		if !agrees && n.sent.unknown && len(n.sent.entries) == 0 && s.next(n.event.Caller) == i && live.answers() == s.answersBefore(i) {
 			agrees = true // nothing is recorded: the order alone
 		}
@@ -224,8 +238,9 @@ func (s *Session) answer(r *Request, live *conversation) Answer {
 			spent = append(spent, candidate{i, x.labels})
 		case agrees:
 			fits = append(fits, candidate{i, x.labels})
-		case x.diff != nil && (x.depth > depth || x.depth == depth && !s.used[i] && s.used[s.indexOf(nearest.Seq)]):
-			depth, nearest = x.depth, x.diff
+		case x.differs != nil && (x.depth > depth || x.depth == depth && !s.used[i] && s.used[s.indexOf(nearest.Seq)]):
+			at := *x.differs
+			depth, nearest = x.depth, &at
 			nearest.Seq = n.event.Seq
 		}
 	}
@@ -241,6 +256,7 @@ func (s *Session) answer(r *Request, live *conversation) Answer {
 	// content first: of those that agree, what agrees in most respects; then the order of the recording
 	slices.SortStableFunc(fits, func(a, b candidate) int { return cmp.Compare(len(a.labels), len(b.labels)) })
 	best := fits[0]
+	best.labels = maps.Clone(best.labels)
 	if len(fits) > 1 && len(fits[1].labels) == len(best.labels) {
 		best.labels[ByPosition] = true
 	}

@@ -1,0 +1,114 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package modelstub
+
+import (
+	"crypto/sha256"
+	"slices"
+	"sync"
+)
+
+// Bounds of what a stub remembers: requests, and bytes of all of them.
+const (
+	maxSeen      = 512
+	maxSeenBytes = 32 << 20
+)
+
+// seenKey is all that a request says: protocol and model as its path names them, whether and how it streams, and its body.
+type seenKey [sha256.Size]byte
+
+func keyOf(p *protocol, model string, stream, list bool, body []byte) (key seenKey) {
+	h := sha256.New()
+	h.Write([]byte(p.name))
+	for _, is := range []bool{stream, list} {
+		if is {
+			h.Write([]byte{1})
+		}
+		h.Write([]byte{0})
+	}
+	h.Write([]byte(model))
+	h.Write([]byte{0})
+	h.Write(body)
+	h.Sum(key[:0])
+	return key
+}
+
+// sight is a request that was read, and how it agrees with each recorded turn. It depends on tape and request alone, so sessions share it; which
+// of the turns that fit is served is for the session to say.
+type sight struct {
+	read        *reply // as requestOf read it, without an answer
+	unsupported string
+	list        bool // events are the elements of one array
+	live        conversation
+	found       []agreement
+	written     sync.Map // *turn → written, of the turns that were served
+}
+
+// written is an answer on the wire, and what was made up for it.
+type written struct {
+	contentType  string
+	body         []byte
+	madeUp, left []string
+}
+
+// write renders an answer, or takes what was rendered for the same request and turn. The form of a request that continues what its session holds is
+// not kept.
+func (v *sight) write(r *reply, render func() written) written {
+	if w, ok := v.written.Load(r.turn); ok {
+		w := w.(written)
+		r.madeUp, r.left = slices.Clone(w.madeUp), slices.Clone(w.left)
+		return w
+	}
+	w := render()
+	if w.madeUp, w.left = slices.Clone(r.madeUp), slices.Clone(r.left); v.found != nil {
+		v.written.Store(r.turn, w)
+	}
+	return w
+}
+
+// agreement is how a conversation agrees with one turn.
+type agreement struct {
+	agrees  bool
+	labels  map[Label]bool // not to be changed
+	depth   int
+	differs *Difference
+}
+
+// memory holds the requests that a stub has seen, so that replays of one tape, which send the same again and again, read and compare it once. It is
+// safe for concurrent use.
+type memory struct {
+	mu    sync.Mutex
+	known map[seenKey]*sight
+	bytes int
+}
+
+func (m *memory) get(key seenKey) *sight {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known[key]
+}
+
+func (m *memory) put(key seenKey, s *sight, size int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.known) >= maxSeen || m.bytes+size > maxSeenBytes {
+		m.known, m.bytes = nil, 0 // the ones that come again are back soon
+	}
+	if m.known == nil {
+		m.known = map[seenKey]*sight{}
+	}
+	if size <= maxSeenBytes {
+		m.known[key], m.bytes = s, m.bytes+size
+	}
+}
+
+// agreements compares a conversation with all turns.
+func (s *Stub) agreements(live *conversation) []agreement {
+	found := make([]agreement, len(s.turns))
+	for i, n := range s.turns {
+		x := comparison{stub: s, labels: map[Label]bool{}}
+		found[i] = agreement{agrees: x.conversations(&n.sent, live), labels: x.labels, depth: x.depth, differs: x.diff}
+	}
+	return found
+}
