@@ -272,7 +272,13 @@ func classifyKey(name string) *Name {
 		k.idList = fmt.Sprint(k.ids)
 	}
 	k.jwk = jwkMembers[name]
-	k.setting = len(words) >= 2
+	plain := 0 // words: a name that is an id has none
+	for _, w := range words {
+		if len(w) > 1 && !hasDigit(w) {
+			plain++
+		}
+	}
+	k.setting = plain >= 2
 	for _, w := range words {
 		k.setting = k.setting && !openWords[w] && !protocolLast[w] && !proseWords[w] && !publicWords[w] && !deltaWords[w]
 	}
