@@ -58,6 +58,7 @@ type Writer struct {
 	flushing sync.WaitGroup
 
 	encoding sync.Mutex // one reel at a time: its pages and its bytes are memory beside room
+	encoded  func()     // called when rows and their reel are both in memory, which is when most is
 }
 
 // batch is what is written together.
@@ -81,7 +82,7 @@ type pending struct {
 
 // NewWriter returns a writer of a deck of reels.
 func NewWriter(d *deck.Deck, l Limits) *Writer {
-	return &Writer{deck: d, limits: l, room: semaphore.NewWeighted(l.MaxBytes)}
+	return &Writer{deck: d, limits: l, room: semaphore.NewWeighted(l.MaxBytes), encoded: func() {}}
 }
 
 // Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows alone, unless it is one of the store. It calls idle
@@ -227,7 +228,7 @@ func (w *Writer) answer(group []*pending, held int64, err error) {
 
 // writeGroup writes one reel. If it cannot be made, each trace is tried alone: one that breaks the encoder fails by itself.
 func (w *Writer) writeGroup(ctx context.Context, group []*pending) {
-	encoder, err := w.encode(group)
+	body, err := w.encode(group)
 	if err != nil && len(group) > 1 {
 		for i := range group {
 			w.writeGroup(ctx, group[i:i+1])
@@ -237,10 +238,6 @@ func (w *Writer) writeGroup(ctx context.Context, group []*pending) {
 	held := weightOf(group)
 	if err == nil {
 		// From here on the bytes of the reel stand for the rows. What waits for room need not wait for the store.
-		for _, p := range group {
-			p.rows = nil
-		}
-		body := encoder.out.join()
 		if spare := held - int64(len(body)); spare > 0 {
 			w.room.Release(spare)
 			held -= spare
@@ -250,8 +247,8 @@ func (w *Writer) writeGroup(ctx context.Context, group []*pending) {
 	w.answer(group, held, err)
 }
 
-// encode makes one reel of the rows of a group.
-func (w *Writer) encode(group []*pending) (*Encoder, error) {
+// encode makes one reel of the rows of a group, which lets them go.
+func (w *Writer) encode(group []*pending) ([]byte, error) {
 	w.encoding.Lock()
 	defer w.encoding.Unlock()
 	rows := 0
@@ -262,7 +259,16 @@ func (w *Writer) encode(group []*pending) (*Encoder, error) {
 	for _, p := range group {
 		all = append(all, p.rows...)
 	}
-	return encodeSafely(all, min(groupBytes, w.limits.MaxBytes/16))
+	encoder, err := encodeSafely(all, min(groupBytes, w.limits.MaxBytes/16))
+	if err != nil {
+		return nil, err
+	}
+	w.encoded()
+	for _, p := range group {
+		p.rows = nil
+	}
+	clear(all)
+	return encoder.out.join(), nil // while nobody else encodes: the pieces are there still
 }
 
 func encodeSafely(rows []Row, groupBytes int64) (_ *Encoder, err error) {
