@@ -50,7 +50,6 @@ type experimentFlags struct {
 	rubric                    string
 	votes                     int
 	regression                bool
-	decision                  statistics.Policy
 }
 
 // reportFlags say where a report goes.
