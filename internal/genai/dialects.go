@@ -283,6 +283,18 @@ func dialectsOf(s *dialect.Source) []*dialect.Dialect {
 	return s.Dialects
 }
 
+// ContentSettings are the variables that turn on the capture of content for all dialects at once, each once, in the order of the table.
+func ContentSettings() (list []dialect.Setting) {
+	for _, d := range Dialects {
+		for _, s := range d.Settings {
+			if !s.Yields && !s.Optional && !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
 func findDialects(s *dialect.Source) []*dialect.Dialect {
 	if s.ScopeName == dialect.LogScope {
 		if d := logDialect(s.Span.Name(), s.Span.Attributes()); d != nil {

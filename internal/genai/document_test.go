@@ -60,9 +60,18 @@ func dialectTables() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", d.ID, cell(d.Name), recognisedBy(d), cell(root), results, codes(d.Events, "*"))
 	}
-	b.WriteString("\n## What turns content on\n\n| id | switch |\n|---|---|\n")
+	b.WriteString("\n## What turns content on\n\n| id | switch | of it `record` and `replay` set |\n|---|---|---|\n")
 	for _, d := range Dialects {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", d.ID, cell(d.Switch))
+		var set []string
+		for _, s := range d.Settings {
+			switch {
+			case s.Unset:
+				set = append(set, "`"+s.Name+"` unset")
+			case !s.Yields && !s.Optional:
+				set = append(set, "`"+s.Name+"`")
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.ID, cell(d.Switch), strings.Join(set, ", "))
 	}
 	b.WriteString("\n")
 	return b.String()

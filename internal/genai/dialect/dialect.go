@@ -41,8 +41,10 @@ type Dialect struct {
 	Rooted bool
 	// Encoded says that every tool result is JSON text and is decoded exactly once.
 	Encoded bool
-	// Switch is the setting that turns the capture of content on.
-	Switch string
+	// Switch is the setting that turns the capture of content on, in words. Settings are the variables of the environment in it; what else it names is set in
+	// code or in a file of the program, where nobody outside of it can set it.
+	Switch   string
+	Settings []Setting
 	// Events are the names of log events, or their beginnings up to and including the first dot.
 	Events []string
 	// Log returns the role of a log event (nil without Events).
@@ -65,6 +67,17 @@ type Dialect struct {
 	Classify func(s *Source) (class Class, runSpan bool)
 	// Read fills the observation of a span. The class of the observation is set already.
 	Read func(s *Source, o *Observation)
+}
+
+// Setting is a variable of the environment that decides whether content is captured.
+type Setting struct {
+	Name  string // behind Unset it may end in *, for all names that begin so
+	Value string
+	Unset bool // it turns the capture off: it must not be set
+	// Yields says that others read the same variable and want another value: theirs is set.
+	Yields bool
+	// Optional says that content is captured without it, and more with it.
+	Optional bool
 }
 
 // Attributes of log records that travel as spans. They hold what a span has no field for.

@@ -6,6 +6,8 @@ package rerun
 import (
 	"slices"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
 )
 
 // Services are the addresses of what answers an agent in a replay; "" for what is not there.
@@ -19,7 +21,7 @@ type Services struct {
 	ReplayOf    string // run id of the recorded run
 }
 
-// Variable is a variable of the environment. One that is unset has Unset.
+// Variable is a variable of the environment. One that is unset has Unset; its name may end in *, for all that begin so.
 type Variable struct {
 	Name, Value string
 	Unset       bool
@@ -28,7 +30,7 @@ type Variable struct {
 // dummyKey stands in place of the keys of providers: the SDKs refuse to start without one.
 const dummyKey = "tapedeck"
 
-// telemetry leads the telemetry of an agent to the receiver and turns on the capture of content where a variable does it.
+// telemetry leads the telemetry of an agent to the receiver. What turns on the capture of content comes from the table of dialects.
 var telemetry = []Variable{
 	{Name: "OTEL_EXPORTER_OTLP_PROTOCOL", Value: "http/protobuf"},
 	{Name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", Unset: true}, {Name: "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", Unset: true}, {Name: "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", Unset: true},
@@ -36,13 +38,7 @@ var telemetry = []Variable{
 	{Name: "OTEL_SDK_DISABLED", Unset: true}, {Name: "OTEL_TRACES_SAMPLER", Value: "always_on"},
 	{Name: "OTEL_TRACES_EXPORTER", Value: "otlp"}, {Name: "OTEL_LOGS_EXPORTER", Value: "otlp"}, {Name: "OTEL_METRICS_EXPORTER", Value: "none"},
 	{Name: "OTEL_SEMCONV_STABILITY_OPT_IN", Value: "gen_ai_latest_experimental"},
-	{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"},
-	{Name: "OPENINFERENCE_HIDE_INPUTS", Unset: true}, {Name: "OPENINFERENCE_HIDE_OUTPUTS", Unset: true},
-	{Name: "TRACELOOP_TRACE_CONTENT", Value: "true"}, {Name: "HAYSTACK_CONTENT_TRACING_ENABLED", Value: "true"},
-	{Name: "ENABLE_INSTRUMENTATION", Value: "true"}, {Name: "ENABLE_SENSITIVE_DATA", Value: "true"},
-	{Name: "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE", Value: "true"},
-	{Name: "CLAUDE_CODE_ENABLE_TELEMETRY", Value: "1"}, {Name: "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA", Value: "1"},
-	{Name: "OTEL_LOG_USER_PROMPTS", Value: "1"}, {Name: "OTEL_LOG_ASSISTANT_RESPONSES", Value: "1"}, {Name: "OTEL_LOG_TOOL_DETAILS", Value: "1"}, {Name: "OTEL_LOG_TOOL_CONTENT", Value: "1"},
+	{Name: "CLAUDE_CODE_ENABLE_TELEMETRY", Value: "1"},
 	{Name: "TRACEPARENT", Unset: true}, {Name: "TRACESTATE", Unset: true}, // the run is a trace of its own
 }
 
@@ -63,6 +59,9 @@ func (s Services) Variables() (list []Variable) {
 	if s.OTLP != "" {
 		set(s.OTLP, "OTEL_EXPORTER_OTLP_ENDPOINT")
 		list = append(list, telemetry...)
+		for _, c := range genai.ContentSettings() {
+			list = append(list, Variable{Name: c.Name, Value: c.Value, Unset: c.Unset})
+		}
 	}
 	if s.ReplayRunID != "" {
 		set("replay_run_id="+s.ReplayRunID+",replay_of="+s.ReplayOf, "OTEL_RESOURCE_ATTRIBUTES")
@@ -90,7 +89,11 @@ func Environ(base []string, variables []Variable) []string {
 		if v.Name == "OTEL_RESOURCE_ATTRIBUTES" {
 			v.Value = withAttributes(env, v.Value)
 		}
-		env = slices.DeleteFunc(env, func(s string) bool { return strings.HasPrefix(s, v.Name+"=") })
+		begin, some := strings.CutSuffix(v.Name, "*")
+		if !some {
+			begin += "="
+		}
+		env = slices.DeleteFunc(env, func(s string) bool { return strings.HasPrefix(s, begin) })
 		if !v.Unset {
 			env = append(env, v.Name+"="+v.Value)
 		}

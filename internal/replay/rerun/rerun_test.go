@@ -132,3 +132,16 @@ func TestAFailureIsSaidInEveryForm(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A name that ends in * takes away all that begin so, and nothing else.
+func TestAFamilyOfVariablesIsTakenAway(t *testing.T) {
+	got := Environ([]string{"OPENINFERENCE_HIDE_INPUTS=true", "OPENINFERENCE_HIDE_LLM_TOOLS=1", "OPENINFERENCE_HIDES=x", "A=B"}, Services{OTLP: "http://127.0.0.1:1"}.Variables())
+	for _, v := range got {
+		if strings.HasPrefix(v, "OPENINFERENCE_HIDE_") {
+			t.Errorf("%s is left", v)
+		}
+	}
+	if !slices.Contains(got, "OPENINFERENCE_HIDES=x") || !slices.Contains(got, "A=B") || !slices.Contains(got, "HAYSTACK_CONTENT_TRACING_ENABLED=true") {
+		t.Errorf("%v", got)
+	}
+}

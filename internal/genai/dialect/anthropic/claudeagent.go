@@ -22,6 +22,7 @@ var ClaudeAgent = &dialect.Dialect{
 	Root:     "the outermost `AGENT` (`ClaudeAgent.query`, `ClaudeAgentSDK.query`)",
 	Rooted:   true,
 	Switch:   "on by default; unset `OPENINFERENCE_HIDE_INPUTS`, `OPENINFERENCE_HIDE_OUTPUTS` and the other `OPENINFERENCE_HIDE_*`",
+	Settings: []dialect.Setting{{Name: "OPENINFERENCE_HIDE_*", Unset: true}},
 	Classify: openinference.Classify,
 	Read:     readClaudeAgent,
 }

@@ -23,12 +23,13 @@ const (
 // ClaudeCode reads Claude Code. Spans hold the tree, times and tool results. Log records hold the texts, the arguments and, where
 // raw bodies are on, whole requests and responses. Both are joined by tool use id, prompt id and time.
 var ClaudeCode = &dialect.Dialect{
-	ID:     "claude-code",
-	Name:   "Claude Code",
-	Scopes: []string{"com.anthropic.claude_code.tracing"},
-	Root:   "`claude_code.interaction`",
-	Switch: "`CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1`, `OTEL_LOG_USER_PROMPTS=1`, `OTEL_LOG_ASSISTANT_RESPONSES=1`, `OTEL_LOG_TOOL_DETAILS=1`, `OTEL_LOG_TOOL_CONTENT=1`; whole requests: `OTEL_LOG_RAW_API_BODIES=1`",
-	Events: []string{claudeCodePrefix},
+	ID:       "claude-code",
+	Name:     "Claude Code",
+	Scopes:   []string{"com.anthropic.claude_code.tracing"},
+	Root:     "`claude_code.interaction`",
+	Switch:   "`CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1`, `OTEL_LOG_USER_PROMPTS=1`, `OTEL_LOG_ASSISTANT_RESPONSES=1`, `OTEL_LOG_TOOL_DETAILS=1`, `OTEL_LOG_TOOL_CONTENT=1`; whole requests: `OTEL_LOG_RAW_API_BODIES=1`",
+	Settings: []dialect.Setting{{Name: "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA", Value: "1"}, {Name: "OTEL_LOG_USER_PROMPTS", Value: "1"}, {Name: "OTEL_LOG_ASSISTANT_RESPONSES", Value: "1"}, {Name: "OTEL_LOG_TOOL_DETAILS", Value: "1"}, {Name: "OTEL_LOG_TOOL_CONTENT", Value: "1"}, {Name: "OTEL_LOG_RAW_API_BODIES", Value: "1", Optional: true}},
+	Events:   []string{claudeCodePrefix},
 	EventName: func(scope, recorded string) string {
 		if scope == claudeCodeLogs && recorded != "" && !strings.HasPrefix(recorded, claudeCodePrefix) {
 			return claudeCodePrefix + recorded

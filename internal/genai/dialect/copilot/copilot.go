@@ -19,6 +19,7 @@ var Dialect = &dialect.Dialect{
 	Root:     "`invoke_agent`",
 	Rooted:   true,
 	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
+	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "true", Yields: true}},
 	Classify: semconv.Classify,
 	Read: func(s *dialect.Source, o *dialect.Observation) {
 		a := decode.Attributes(s.Span.Attributes())

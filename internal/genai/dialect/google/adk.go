@@ -27,6 +27,10 @@ var ADK = &dialect.Dialect{
 	Encoded: true,
 	Switch: "Python from 2.13: `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (`true` writes log records alone); Python before and TypeScript: on by default " +
 		"(`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=false` turns it off); Go: message content in log records, with `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
+	Settings: []dialect.Setting{
+		{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}, {Name: "ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS", Value: "true"},
+		{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "true", Yields: true}, // in Go
+	},
 	Classify: classifyADK,
 	Read:     readADK,
 }

@@ -19,6 +19,7 @@ var GenAI = &dialect.Dialect{
 	Name:     "google-genai SDK (OpenTelemetry)",
 	Scopes:   []string{"opentelemetry.instrumentation.google_genai", "opentelemetry.instrumentation.genai.google_genai"},
 	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
+	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "true", Yields: true}},
 	Classify: classifyGoogleGenAI,
 	Read:     readGoogleGenAI,
 }

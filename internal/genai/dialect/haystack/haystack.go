@@ -22,6 +22,7 @@ var Dialect = &dialect.Dialect{
 	Root:     "the outermost `haystack.agent.run`, else `haystack.pipeline.run`",
 	Rooted:   true,
 	Switch:   "`HAYSTACK_CONTENT_TRACING_ENABLED=true`",
+	Settings: []dialect.Setting{{Name: "HAYSTACK_CONTENT_TRACING_ENABLED", Value: "true"}},
 	Classify: classifyHaystack,
 	Read:     readHaystack,
 }

@@ -24,6 +24,7 @@ var Dialect = &dialect.Dialect{
 	Root:     "the outermost `chain`",
 	Encoded:  true,
 	Switch:   "on by default; `LANGSMITH_HIDE_INPUTS` and `LANGSMITH_HIDE_OUTPUTS` turn it off",
+	Settings: []dialect.Setting{{Name: "LANGSMITH_HIDE_INPUTS", Unset: true}, {Name: "LANGSMITH_HIDE_OUTPUTS", Unset: true}},
 	Classify: classifyLangSmith,
 	Read:     readLangSmith,
 }

@@ -21,6 +21,7 @@ var Dialect = &dialect.Dialect{
 	Root:          "the outermost `agent`, `workflow` or `chain`",
 	Encoded:       true,
 	Switch:        "on by default; `LANGWATCH_DISABLE_INPUT_CAPTURE` and the `dataCapture` option turn it off",
+	Settings:      []dialect.Setting{{Name: "LANGWATCH_DISABLE_INPUT_CAPTURE", Unset: true}},
 	Classify:      classifyLangWatch,
 	Read:          readLangWatch,
 }

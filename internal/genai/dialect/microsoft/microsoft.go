@@ -22,6 +22,7 @@ var AgentFramework = &dialect.Dialect{
 	Scopes:   []string{"agent_framework"},
 	Root:     "the outermost `invoke_agent` or `workflow.run`",
 	Switch:   "`ENABLE_INSTRUMENTATION=true` and `ENABLE_SENSITIVE_DATA=true`",
+	Settings: []dialect.Setting{{Name: "ENABLE_INSTRUMENTATION", Value: "true"}, {Name: "ENABLE_SENSITIVE_DATA", Value: "true"}},
 	Classify: classifyMicrosoft,
 	Read:     readMicrosoft,
 }
@@ -34,6 +35,7 @@ var DotnetAI = &dialect.Dialect{
 	Root:     "the outermost `invoke_agent` or `workflow.run`",
 	Encoded:  true,
 	Switch:   "`EnableSensitiveData = true` or `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
+	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "true", Yields: true}},
 	Classify: classifyMicrosoft,
 	Read:     readMicrosoft,
 }
@@ -91,6 +93,7 @@ var SemanticKernel = &dialect.Dialect{
 	ScopePrefixes: []string{"Microsoft.SemanticKernel", "semantic_kernel"},
 	Root:          "the outermost `invoke_agent`",
 	Switch:        "`SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true`",
+	Settings:      []dialect.Setting{{Name: "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE", Value: "true"}},
 	Classify:      semconv.Classify,
 	Read: func(s *dialect.Source, o *dialect.Observation) {
 		a := decode.Attributes(s.Span.Attributes())

@@ -23,6 +23,7 @@ var Dialect = &dialect.Dialect{
 	Marks:         []string{"openinference."},
 	Root:          "the outermost `AGENT`, else the outermost `CHAIN`",
 	Switch:        "on by default; unset `OPENINFERENCE_HIDE_INPUTS`, `OPENINFERENCE_HIDE_OUTPUTS` and the other `OPENINFERENCE_HIDE_*`",
+	Settings:      []dialect.Setting{{Name: "OPENINFERENCE_HIDE_*", Unset: true}},
 	Classify:      Classify,
 	Read:          readOpenInference,
 }

@@ -27,6 +27,7 @@ var Dialect = &dialect.Dialect{
 	Root:     "the outermost `workflow` or `agent`",
 	Encoded:  true,
 	Switch:   "on by default; `TRACELOOP_TRACE_CONTENT=false` turns it off",
+	Settings: []dialect.Setting{{Name: "TRACELOOP_TRACE_CONTENT", Value: "true"}},
 	Classify: classifyOpenLLMetry,
 	Read:     readOpenLLMetry,
 }

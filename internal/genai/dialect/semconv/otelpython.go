@@ -21,6 +21,7 @@ var Python = &dialect.Dialect{
 	},
 	Root:     "the outermost `invoke_agent` or `invoke_workflow`; none for the packages of model providers",
 	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
+	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
 	Classify: classifyOtelPython,
 	Read:     readOtelPython,
 }

@@ -21,6 +21,7 @@ var Dialect = &dialect.Dialect{
 	Marks:    []string{"gen_ai."},
 	Root:     "the outermost `invoke_agent` or `invoke_workflow`",
 	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
+	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
 	Classify: Classify,
 	Read:     func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
 }
