@@ -40,7 +40,7 @@ func ParseEndpoint(text, base string) (Endpoint, error) {
 		}
 	}
 	u, err := url.Parse(e.URL)
-	if e.Model == "" || err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if e.Model == "" || err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsAny(e.URL, "?#") {
 		return e, fmt.Errorf("%q is no model: want MODEL or MODEL@URL", text)
 	}
 	e.URL = strings.TrimRight(e.URL, "/")

@@ -166,7 +166,7 @@ func TestEndpoints(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "@http://h", "m@http://user:secret@h/v1", "m@http://h/?key=1"} {
+	for _, text := range []string{"", "@http://h", "m@http://user:secret@h/v1", "m@http://h/?key=1", "m@http://h?", "m@http://h#"} {
 		if got, err := ParseEndpoint(text, "https://base/v1"); err == nil {
 			t.Errorf("%s: %+v", text, got)
 		}
