@@ -161,6 +161,14 @@ func (o *Outcome) redact(text func(string) string) {
 	}
 }
 
+// unscored is why a replayed run has no score that decides.
+func (o *Outcome) unscored() string {
+	if len(o.Scores) == 0 {
+		return "no score"
+	}
+	return o.Scores[0].Failed
+}
+
 // Line says in a few words what became of the case.
 func (o *Outcome) Line() string {
 	switch {

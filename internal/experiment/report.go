@@ -5,7 +5,6 @@ package experiment
 
 import (
 	"cmp"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
+	"github.com/tapedeck/tapedeck/internal/junit"
 )
 
 // Report is what an experiment came to. The same plan and outcomes give the same bytes.
@@ -166,11 +166,7 @@ func (c *CaseResult) judge(epsilon float64, m *statistics.Cohort, v *Validity) {
 		if v.Unscored == nil {
 			v.Unscored = map[string]int{}
 		}
-		why := "no score"
-		if len(o.Scores) > 0 {
-			why = o.Scores[0].Failed
-		}
-		v.Unscored[why]++
+		v.Unscored[o.unscored()]++
 		return
 	}
 	v.Scored++
@@ -242,7 +238,7 @@ func (r *Report) Markdown(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| %s | %d | %d | %d (%s %%) | %d | %d | %d | %d | %s |\n", cell(v.Cohort), v.Selected, v.NotTried, v.Replayed, v.sharePercent, v.Scored, v.Approximate, v.Live, v.UnusedTapes, cell(strings.Join(why, ", ")))
 	}
-	b.WriteString("\n## What changed\n\n| cohort | better | worse | unchanged | median delta | 95 % interval | sign test |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n## What changed\n\n| cohort | better | worse | unchanged | median delta | interval | sign test |\n|---|---|---|---|---|---|---|\n")
 	for _, c := range r.Verdict.Cohorts {
 		median, interval := c.Median, "["+c.Lower+", "+c.Upper+"]"
 		if c.NoInterval != "" {
@@ -270,7 +266,7 @@ func (r *Report) Markdown(w io.Writer) error {
 		b.WriteString(".\n")
 	}
 	fmt.Fprintf(&b, "- A delta is the score of the replayed answer less that of the recorded one; within ±%s it is no change.\n", statistics.Decimal(r.Decision.Epsilon))
-	fmt.Fprintf(&b, "- Median and interval: percentile bootstrap over whole pairs, %d resamples, seed %d. Sign test: exact, two-sided.\n", r.Bootstrap.Resamples, r.Bootstrap.Seed)
+	fmt.Fprintf(&b, "- Median and interval: percentile bootstrap over whole pairs, level %s, %d resamples, seed %d. Sign test: exact, two-sided.\n", statistics.Decimal(r.Bootstrap.Level), r.Bootstrap.Resamples, r.Bootstrap.Seed)
 	b.WriteString("- Judges and checks are as good as they are: an experiment shows what they say, with recorded tool answers, and no more.\n")
 	fmt.Fprintf(&b, "- Plan: `%s`\n", r.Plan)
 	_, err := io.WriteString(w, b.String())
@@ -318,54 +314,20 @@ func cut(s string, runes int) string {
 
 // JUnit writes the cases as tests: those that became worse, or could not be replayed or scored, fail.
 func (r *Report) JUnit(w io.Writer) error {
-	type message struct {
-		Message string `xml:"message,attr"`
-	}
-	type test struct {
-		Name    string   `xml:"name,attr"`
-		Class   string   `xml:"classname,attr"`
-		Failure *message `xml:"failure,omitempty"`
-		Error   *message `xml:"error,omitempty"`
-		Skipped *message `xml:"skipped,omitempty"`
-	}
-	suite := struct {
-		XMLName  xml.Name `xml:"testsuite"`
-		Name     string   `xml:"name,attr"`
-		Tests    int      `xml:"tests,attr"`
-		Failures int      `xml:"failures,attr"`
-		Errors   int      `xml:"errors,attr"`
-		Skipped  int      `xml:"skipped,attr"`
-		Cases    []test   `xml:"testcase"`
-	}{Name: "tapedeck experiment: " + r.Title(), Tests: len(r.Cases)}
+	suite := junit.Suite{Name: "tapedeck experiment: " + r.Title()}
 	for _, c := range r.Cases {
-		t := test{Name: c.RunID, Class: c.Cohort}
+		t := junit.Case{Class: c.Cohort, Name: c.RunID}
 		switch c.State {
 		case Regressed:
-			t.Failure = &message{"delta " + c.Delta}
-			suite.Failures++
+			t.Failure = &junit.Message{Text: "delta " + c.Delta}
 		case NotReplayed:
-			t.Error = &message{c.Of.Failure.Code + ": " + c.Of.Failure.Message}
-			suite.Errors++
+			t.Error = &junit.Message{Text: c.Of.Failure.Code + ": " + c.Of.Failure.Message}
 		case NotScored:
-			t.Error = &message{"not scored"}
-			if len(c.Of.Scores) > 0 {
-				t.Error.Message = c.Of.Scores[0].Failed
-			}
-			suite.Errors++
+			t.Error = &junit.Message{Text: c.Of.unscored()}
 		case NotTried:
-			t.Skipped = &message{"not tried"}
-			suite.Skipped++
+			t.Skipped = &junit.Message{Text: "not tried"}
 		}
 		suite.Cases = append(suite.Cases, t)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", " ")
-	if err := e.Encode(suite); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return suite.Write(w)
 }

@@ -4,12 +4,12 @@
 package rerun
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/junit"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -359,41 +359,17 @@ func (r *Report) Markdown() string {
 
 // JUnit writes the report as JUnit XML: a test case for each check.
 func (r *Report) JUnit(w io.Writer) error {
-	type failure struct {
-		Message string `xml:"message,attr"`
-	}
-	type testCase struct {
-		Class   string   `xml:"classname,attr"`
-		Name    string   `xml:"name,attr"`
-		Failure *failure `xml:"failure,omitempty"`
-		Error   *failure `xml:"error,omitempty"`
-	}
-	suite := struct {
-		XMLName  xml.Name   `xml:"testsuite"`
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Errors   int        `xml:"errors,attr"`
-		Cases    []testCase `xml:"testcase"`
-		Notes    string     `xml:"system-out"`
-	}{Name: "tapedeck replay " + r.Source, Tests: len(r.Checks), Notes: strings.Join(r.Notes(), "\n")}
+	suite := junit.Suite{Name: "tapedeck replay " + r.Source, Notes: strings.Join(r.Notes(), "\n")}
 	for _, c := range r.Checks {
-		t := testCase{Class: "tapedeck.replay", Name: c.Name}
+		t := junit.Case{Class: "tapedeck.replay", Name: c.Name}
 		switch {
 		case c.OK:
 		case r.Verdict == NotDone:
-			suite.Errors++
-			t.Error = &failure{c.Detail}
+			t.Error = &junit.Message{Text: c.Detail}
 		default:
-			suite.Failures++
-			t.Failure = &failure{c.Detail}
+			t.Failure = &junit.Message{Text: c.Detail}
 		}
 		suite.Cases = append(suite.Cases, t)
 	}
-	body, err := xml.MarshalIndent(suite, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(append([]byte(xml.Header), body...), '\n'))
-	return err
+	return suite.Write(w)
 }
