@@ -80,8 +80,11 @@ func readPlan(dir string) (*Plan, error) {
 		return nil, err
 	}
 	var p Plan
-	if err := json.Unmarshal(body, &p); err != nil || p.Kind != Kind || p.Version != Version {
-		return nil, fmt.Errorf("%s is not the plan of an experiment of version %s: %w", filepath.Join(dir, planFile), Version, errors.Join(err))
+	if err := json.Unmarshal(body, &p); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, planFile), err)
+	}
+	if p.Kind != Kind || p.Version != Version {
+		return nil, fmt.Errorf("%s is not the plan of an experiment of version %s", filepath.Join(dir, planFile), Version)
 	}
 	return &p, nil
 }
