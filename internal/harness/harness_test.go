@@ -36,7 +36,10 @@ func TestAFolderIsListedWithoutLeavingIt(t *testing.T) {
 		"in": "a", "out": filepath.Join(outside, "secret"), "up": "../" + filepath.Base(outside) + "/secret", "folder": "b", "nowhere": "gone", "loop": "loop",
 	} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Skip("no symlinks here: ", err)
+			if runtime.GOOS != "windows" {
+				t.Fatal(err)
+			}
+			t.Skip("a user of Windows may make none: ", err)
 		}
 	}
 	l, err := List(t.Context(), dir, DefaultLimits)

@@ -20,7 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reel/view"
 )
 
-// TestSelectFindsWhatAWalkFinds: in pieces and whole, twice, buried, as files beside the reels, whatever the filter.
+// TestSelectFindsWhatAWalkFinds: in pieces and whole, twice, buried, whatever the filter.
 func TestSelectFindsWhatAWalkFinds(t *testing.T) {
 	mem.Drop("select")
 	seed := uint64(time.Now().UnixNano())
