@@ -47,7 +47,7 @@ advised too, and else 2.`,
 			if timeout <= 0 {
 				return fmt.Errorf("--timeout must be positive")
 			}
-			config.ReplayTimeout, config.Stderr = timeout, cmd.ErrOrStderr()
+			config.ReplayTimeout, config.Stderr, config.Env = timeout, cmd.ErrOrStderr(), environWithoutKey()
 			probes := execlane.Check(cmd.Context(), config)
 			conforms := execlane.Conforms(probes, strict)
 			if asJSON {

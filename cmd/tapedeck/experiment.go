@@ -232,7 +232,7 @@ func (f *experimentFlags) check(plan *experiment.Plan, redact func(string) strin
 // scorer makes the scorer of a name.
 func (f *experimentFlags) scorer(name string, redact func(string) string) (experiment.Scorer, error) {
 	if name != "judge" {
-		return experiment.ParseScorer(name, f.scoreTime)
+		return experiment.ParseScorer(name, f.scoreTime, environWithoutKey())
 	}
 	rubric, err := readBounded(f.rubric, maxPrompt)
 	if f.rubric == "" {
@@ -311,7 +311,7 @@ func (f *experimentFlags) run(ctx context.Context, address string, stdout, stder
 	if err != nil {
 		return err
 	}
-	config.Policy, config.ReplayTimeout = plan.Policy, f.timeout
+	config.Policy, config.ReplayTimeout, config.Env = plan.Policy, f.timeout, environWithoutKey()
 	shard, err := experiment.ParseShard(f.shard)
 	if err != nil {
 		return fmt.Errorf("--shard: %w", err)

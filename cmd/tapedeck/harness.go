@@ -135,7 +135,7 @@ func (h *harnessed) end(ctx context.Context, timeout, grace time.Duration) (pass
 	for i, line := range h.flags.checks {
 		name := "check-" + strconv.Itoa(i+1)
 		began := time.Now()
-		exit, err := rerun.Run(ctx, rerun.Command{Argv: shell(line), Env: os.Environ(), Stdout: h.stderr, Stderr: h.stderr, Timeout: timeout, Grace: grace})
+		exit, err := rerun.Run(ctx, rerun.Command{Argv: shell(line), Env: environWithoutKey(), Stdout: h.stderr, Stderr: h.stderr, Timeout: timeout, Grace: grace})
 		if err != nil {
 			say(h.stderr, "%s: %v", name, err)
 		}

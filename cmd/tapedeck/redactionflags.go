@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 )
 
 // redactionFlags say how a command redacts what it stores.
@@ -30,7 +31,12 @@ type redactionFlags struct {
 }
 
 // keyVariable holds the key when no file is named, as in the examples of the collector.
-const keyVariable = "TAPEDECK_REDACTION_KEY"
+const keyVariable = rerun.RedactionKeyVariable
+
+// environWithoutKey is the environment for programs of others: whoever has the key can find out which values the tokens stand for.
+func environWithoutKey() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, keyVariable+"=") })
+}
 
 const redactOff = "off"
 

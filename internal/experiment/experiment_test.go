@@ -171,7 +171,7 @@ func TestScorers(t *testing.T) {
 	}
 	c := contract.ScoreCase{Original: contract.TraceOutput{Text: "The answer is 42.", ToolSpans: spans("a", "b", "c")}, Replayed: contract.ReplayOutput{Text: "the answer, is 42", ToolSpans: spans("a", "x", "c")}}
 	for name, want := range map[string]string{"exact": "1.000 0.000", "semantic": "1.000 1.000", "tools": "1.000 0.667", "exec:echo 0.25": "0.250 0.250", `exec:echo '{"original":0.5,"replayed":1,"why":"x"}'`: "0.500 1.000"} {
-		s, err := ParseScorer(name, time.Minute)
+		s, err := ParseScorer(name, time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,12 +184,12 @@ func TestScorers(t *testing.T) {
 		"exec:false": "exit status 1", "exec:echo 2": "want 0 to 1", "exec:echo good": "no number", "exec:echo {}": "neither score", `exec:echo '{"score":1}{}'`: "more than one", "exec:sleep 1000": "no score within",
 		"exec:/no/such/scorer": "no such file", "exec:sh -c 'echo bad >&2; exit 3'": "bad",
 	} {
-		s, err := ParseScorer(name, 300*time.Millisecond)
+		s, err := ParseScorer(name, 300*time.Millisecond, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want != "no score within" {
-			s, _ = ParseScorer(name, time.Minute)
+			s, _ = ParseScorer(name, time.Minute, nil)
 		}
 		if _, err := s.of(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
@@ -197,7 +197,7 @@ func TestScorers(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	s, _ := ParseScorer("exec:sleep 1000", time.Minute)
+	s, _ := ParseScorer("exec:sleep 1000", time.Minute, nil)
 	if _, err := s.of(canceled, c); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -49,8 +49,8 @@ func (s *Scorer) of(ctx context.Context, c contract.ScoreCase) (score Score, err
 // maxScore bounds what a command says, in bytes.
 const maxScore = 1 << 20
 
-// ParseScorer reads the name of a scorer: exact, semantic, tools, or exec:COMMAND.
-func ParseScorer(name string, timeout time.Duration) (Scorer, error) {
+// ParseScorer reads the name of a scorer: exact, semantic, tools, or exec:COMMAND, which gets the environment env; nil is that of this program.
+func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, error) {
 	like := func(of func(c *contract.ScoreCase) float64) Scorer {
 		return Scorer{Name: name, Compares: true, score: func(_ context.Context, c contract.ScoreCase) (float64, float64, error) { return 1, of(&c), nil }}
 	}
@@ -76,7 +76,7 @@ func ParseScorer(name string, timeout time.Duration) (Scorer, error) {
 		if err != nil {
 			return Scorer{}, fmt.Errorf("scorer %q: %w", name, err)
 		}
-		return Scorer{Name: name, score: command{argv, timeout}.score}, nil
+		return Scorer{Name: name, score: command{argv, timeout, env}.score}, nil
 	}
 	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, semantic, tools, judge or exec:COMMAND", name)
 }
@@ -114,6 +114,7 @@ func alike(x, y []string) float64 {
 type command struct {
 	argv    []string
 	timeout time.Duration
+	env     []string
 }
 
 func (s command) score(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error) {
@@ -149,7 +150,7 @@ func (s command) ask(ctx context.Context, c contract.ScoreCase) (r said, err err
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
 	var out, log limited
 	out.most, log.most = maxScore, maxScore
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = bytes.NewReader(body), &out, &log, time.Second
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.env, bytes.NewReader(body), &out, &log, time.Second
 	ended, err := procgroup.Start(cmd)
 	if err != nil {
 		return r, err

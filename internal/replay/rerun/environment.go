@@ -42,8 +42,12 @@ var telemetry = []Variable{
 	{Name: "TRACEPARENT", Unset: true}, {Name: "TRACESTATE", Unset: true}, // the run is a trace of its own
 }
 
+// RedactionKeyVariable holds the key of the redaction. No command gets it: whoever has it can find out which values the tokens stand for.
+const RedactionKeyVariable = "TAPEDECK_REDACTION_KEY"
+
 // Variables are what the services set, in order.
 func (s Services) Variables() (list []Variable) {
+	list = append(list, Variable{Name: RedactionKeyVariable, Unset: true})
 	set := func(value string, names ...string) {
 		for _, name := range names {
 			list = append(list, Variable{Name: name, Value: value})

@@ -135,9 +135,9 @@ func TestAFailureIsSaidInEveryForm(t *testing.T) {
 
 // A name that ends in * takes away all that begin so, and nothing else.
 func TestAFamilyOfVariablesIsTakenAway(t *testing.T) {
-	got := Environ([]string{"OPENINFERENCE_HIDE_INPUTS=true", "OPENINFERENCE_HIDE_LLM_TOOLS=1", "OPENINFERENCE_HIDES=x", "A=B"}, Services{OTLP: "http://127.0.0.1:1"}.Variables())
+	got := Environ([]string{RedactionKeyVariable + "=k", "OPENINFERENCE_HIDE_INPUTS=true", "OPENINFERENCE_HIDE_LLM_TOOLS=1", "OPENINFERENCE_HIDES=x", "A=B"}, Services{OTLP: "http://127.0.0.1:1"}.Variables())
 	for _, v := range got {
-		if strings.HasPrefix(v, "OPENINFERENCE_HIDE_") {
+		if strings.HasPrefix(v, "OPENINFERENCE_HIDE_") || strings.HasPrefix(v, RedactionKeyVariable) {
 			t.Errorf("%s is left", v)
 		}
 	}
