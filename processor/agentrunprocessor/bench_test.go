@@ -86,19 +86,7 @@ func BenchmarkPassThrough(b *testing.B) {
 				cfg := createDefaultConfig().(*Config)
 				cfg.Redaction = redactionNone
 				cfg.QuietPeriod, cfg.MaxMemoryBytes = 200*time.Millisecond, 4<<30
-				p, err := newTracesProcessor(processortest.NewNopSettings(metadata.Type), cfg, next)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := p.Start(b.Context(), componenttest.NewNopHost()); err != nil {
-					b.Fatal(err)
-				}
-				defer func() {
-					if err := p.Shutdown(context.Background()); err != nil {
-						b.Fatal(err)
-					}
-				}()
-				next = p
+				next = started(b, cfg, next)
 			}
 			b.ReportAllocs()
 			for n := uint64(0); b.Loop(); n++ {
@@ -116,4 +104,23 @@ func BenchmarkPassThrough(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchSpans), "ns/span")
 		})
 	}
+}
+
+// started is a processor in front of next, which ends with the benchmark.
+func started(b *testing.B, cfg *Config, next consumer.Traces) consumer.Traces {
+	b.Helper()
+	p, err := newTracesProcessor(processortest.NewNopSettings(metadata.Type), cfg, next)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := p.Start(b.Context(), componenttest.NewNopHost()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := p.Shutdown(context.Background()); err != nil {
+			b.Error(err)
+		}
+		b.Logf("%+v", p.assembler.Stats())
+	})
+	return p
 }

@@ -6,24 +6,20 @@
 package agentrunprocessor
 
 import (
-	"context"
 	"encoding/binary"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
-	"github.com/tapedeck/tapedeck/processor/agentrunprocessor/internal/metadata"
 )
 
 // BenchmarkGroup is the whole way of agent spans from protobuf to the next component: requests of 25 traces with four spans each, 2 KB for
@@ -45,20 +41,7 @@ func BenchmarkGroup(b *testing.B) {
 				cfg.Redaction = redactionNone
 				cfg.QuietPeriod, cfg.MaxMemoryBytes, cfg.OnShutdown = 300*time.Millisecond, 4<<30, onShutdownEmit
 				c.edit(cfg)
-				p, err := newTracesProcessor(processortest.NewNopSettings(metadata.Type), cfg, next)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := p.Start(b.Context(), componenttest.NewNopHost()); err != nil {
-					b.Fatal(err)
-				}
-				defer func() {
-					if err := p.Shutdown(context.Background()); err != nil {
-						b.Fatal(err)
-					}
-					b.Logf("%+v", p.assembler.Stats())
-				}()
-				next = p
+				next = started(b, cfg, next)
 			}
 			raw, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(request(1))
 			if err != nil {
@@ -124,19 +107,7 @@ func BenchmarkWay(b *testing.B) {
 					cfg := createDefaultConfig().(*Config)
 					cfg.QuietPeriod, cfg.OnShutdown = 300*time.Millisecond, onShutdownEmit
 					c.edit(cfg)
-					p, err := newTracesProcessor(processortest.NewNopSettings(metadata.Type), cfg, next)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if err := p.Start(b.Context(), componenttest.NewNopHost()); err != nil {
-						b.Fatal(err)
-					}
-					defer func() {
-						if err := p.Shutdown(context.Background()); err != nil {
-							b.Fatal(err)
-						}
-					}()
-					next = p
+					next = started(b, cfg, next)
 				}
 				cpu, sent := cpuTime(b), 0
 				b.ReportAllocs()
