@@ -70,36 +70,42 @@ type rerunFlags struct {
 
 func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.input, "input", "none", "how the command gets what the run was asked: stdin, arg, env:NAME, file, http:METHOD URL, a2a:URL or none")
-	flags.StringVar(&f.template, "template", rerun.DefaultTemplate, "what it gets; {{json .}} is all of it")
-	flags.StringVar(&f.wait, "wait-for", "", "the port or URL at which a command that is a server is ready; without it that of --input")
-	flags.StringVar(&f.answer, "answer", "telemetry", "where the answer of the command is: telemetry, stdout, http or a2a")
-	flags.StringVar(&f.turns, "turns", "recorded", "what the command is asked, one after the other: recorded (also the later turns of a joined run or a snapshot), first, or all that the user said")
+	f.addCommand(cmd)
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end the command after this long")
-	flags.DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
-	flags.StringArrayVar(&f.allowLive, "allow-live", nil, "a tool that may run itself (repeatable); * is every tool")
-	flags.BoolVar(&f.preload, "preload", true, "answer the tools of known agent frameworks within the process, by hooks that Python and Node load")
-	flags.StringArrayVar(&f.frameworks, "allow-framework", nil, "a framework whose tools may run if its version is not known (repeatable)")
 	flags.StringVar(&f.compare, "compare", string(compare.Results), "what counts in the comparison: actions, results or all")
-	flags.StringVar(&f.to, "to", "", "keep the tape of the replay in this deck")
 	flags.StringVar(&f.id, "replay-run-id", "", "the id of the replay; made up without")
 	flags.StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
 	flags.StringVar(&f.html, "html", "", "write both runs side by side, as a page, to this file")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
 	flags.BoolVar(&f.printEnv, "print-env", false, "print the variables that the command would get, and end")
 	flags.BoolVar(&f.note, "note", false, "note the outcome in the deck of the recorded run, as match --record does")
-	flags.StringVar(&f.shut, "lockdown", string(rerun.ShutNamespace), "shut the network of the command: namespace (Linux; elsewhere a proxy does what it can), proxy or off")
-	flags.BoolVar(&f.requireLockdown, "require-lockdown", false, "end with code 2 where no namespace can be had")
-	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "HOST[:PORT] that the command may reach over the proxy; without a port 80 and 443 (repeatable)")
 	flags.StringVar(&f.override, "override", "", "an oracle file whose answers are laid over the recorded ones")
 	flags.IntVar(&f.forkAt, "fork-at", 0, "the first event of the recording that is free: from it on tools run, and models are asked as --model-url says")
-	flags.StringVar(&f.modelURL, "model-url", "", "ask this endpoint instead of the tape, behind the fork or all along: what stands before /v1/chat/completions and the like")
 	flags.StringVar(&f.model, "candidate-model", "", "the model to ask there, in place of the one that the agent asks for")
-	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; else the one of its SDK, such as OPENAI_API_KEY")
 	flags.StringVar(&f.prompt, "system-prompt", "", "a file with the system prompt to send there, in place of the agent's")
 	f.forge.add(cmd)
 	f.match.add(cmd)
 	f.redactionFlags.add(cmd)
+}
+
+// addCommand adds the flags that say how a command is run and answered, for every command that replays.
+func (f *rerunFlags) addCommand(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.input, "input", "none", "how the command gets what the run was asked: stdin, arg, env:NAME, file, http:METHOD URL, a2a:URL or none")
+	flags.StringVar(&f.template, "template", rerun.DefaultTemplate, "what it gets; {{json .}} is all of it")
+	flags.StringVar(&f.wait, "wait-for", "", "the port or URL at which a command that is a server is ready; without it that of --input")
+	flags.StringVar(&f.answer, "answer", "telemetry", "where the answer of the command is: telemetry, stdout, http or a2a")
+	flags.StringVar(&f.turns, "turns", "recorded", "what the command is asked, one after the other: recorded (also the later turns of a joined run or a snapshot), first, or all that the user said")
+	flags.DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
+	flags.StringArrayVar(&f.allowLive, "allow-live", nil, "a tool that may run itself (repeatable); * is every tool")
+	flags.BoolVar(&f.preload, "preload", true, "answer the tools of known agent frameworks within the process, by hooks that Python and Node load")
+	flags.StringArrayVar(&f.frameworks, "allow-framework", nil, "a framework whose tools may run if its version is not known (repeatable)")
+	flags.StringVar(&f.to, "to", "", "keep the tape of the replay in this deck")
+	flags.StringVar(&f.shut, "lockdown", string(rerun.ShutNamespace), "shut the network of the command: namespace (Linux; elsewhere a proxy does what it can), proxy or off")
+	flags.BoolVar(&f.requireLockdown, "require-lockdown", false, "end with code 2 where no namespace can be had")
+	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "HOST[:PORT] that the command may reach over the proxy; without a port 80 and 443 (repeatable)")
+	flags.StringVar(&f.modelURL, "model-url", "", "ask this endpoint instead of the tape, behind the fork or all along: what stands before /v1/chat/completions and the like")
+	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; else the one of its SDK, such as OPENAI_API_KEY")
 }
 
 // rerunning is one replay of a command.
@@ -120,6 +126,7 @@ type rerunning struct {
 	processes atomic.Int64
 	mu        sync.Mutex
 	asked     map[rerun.Layer][]rerun.Asked // calls that were served
+	said      *string                       // what the command answered, where --answer takes it
 }
 
 func (r *rerunning) check(refs []string) (err error) {
@@ -447,6 +454,7 @@ func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed 
 		}
 	}
 	turn.audit.into(c)
+	r.said = turn.answer
 	report.Exit, report.Network, report.Lockdown, report.Tagged = turn.exit, turn.network, turn.network.Shut == rerun.ShutNamespace, c.tagged
 	if r.f.preload {
 		if report.Preload, err = preload.Read(hooks.Report); err != nil {
