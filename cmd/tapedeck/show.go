@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,13 +20,15 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/page"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 func newShow() *cobra.Command {
 	var r refs
-	var asJSON, full bool
+	var asJSON, full, noPager bool
+	var html, events string
 	var color colors
 	cmd := &cobra.Command{
 		Use:   "show REF",
@@ -35,8 +39,16 @@ what is missing or odd.
 ` + refHelp + `
 A trace that holds several runs is shown run by run, and of a deck its runs are
 listed. REF may also be a file of telemetry, whose runs are derived in memory. Long
-content is shortened; the sizes in brackets say how long it is.`,
+content is shortened; the sizes in brackets say how long it is.
+
+--html writes one page with everything in it, to attach to a bug report: it needs no
+server and no script, and loads nothing. --events shows a part of a long run.
+
+In a terminal, what is longer than the screen goes through the pager in
+TAPEDECK_PAGER or PAGER, or less where it is installed.`,
 		Example: `  tapedeck show ./tape.json
+  tapedeck show ./tape.json --events 40-60
+  tapedeck show ./tape.json --html run.html
   tapedeck show --full ./tape.json | less
   tapedeck show ./deck
   tapedeck show traces.jsonl
@@ -54,7 +66,21 @@ content is shortened; the sizes in brackets say how long it is.`,
 				return err
 			}
 			options.Full = full
-			return show(cmd.Context(), cmd.OutOrStdout(), args[0], &r, asJSON, options)
+			if options.First, options.Last, err = eventRange(events); err != nil {
+				return err
+			}
+			if html != "" {
+				if asJSON || events != "" {
+					return errors.New("--html shows the whole run; it excludes --json and --events")
+				}
+				return showPage(cmd.Context(), cmd.ErrOrStderr(), args[0], &r, html)
+			}
+			if asJSON || noPager {
+				return show(cmd.Context(), cmd.OutOrStdout(), args[0], &r, asJSON, options)
+			}
+			return paged(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error {
+				return show(cmd.Context(), w, args[0], &r, asJSON, options)
+			})
 		},
 	}
 	r.add(cmd, "ID")
@@ -63,7 +89,61 @@ content is shortened; the sizes in brackets say how long it is.`,
 	color.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print tape.json as it is stored")
 	cmd.Flags().BoolVar(&full, "full", false, "shorten nothing and break no lines")
+	cmd.Flags().BoolVar(&noPager, "no-pager", false, "in a terminal, do not hand what is longer than the screen to a pager")
+	cmd.Flags().StringVar(&html, "html", "", "write a page of the run to this file")
+	cmd.Flags().StringVar(&events, "events", "", "show these events only: 7, 3-9, 40- or -5")
 	return cmd
+}
+
+// eventRange reads 7, 3-9, 40- or -5. The first and the last event are 0 where there is no limit.
+func eventRange(text string) (first, last int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	from, to, several := strings.Cut(text, "-")
+	if !several {
+		to = from
+	}
+	number := func(s string) int {
+		if s == "" {
+			return 0
+		}
+		n, atoi := strconv.Atoi(s)
+		if atoi != nil || n < 1 {
+			err = errEvents(text)
+		}
+		return n
+	}
+	if first, last = number(from), number(to); err != nil {
+		return 0, 0, err
+	}
+	if from == "" && to == "" || last > 0 && last < first {
+		return 0, 0, errEvents(text)
+	}
+	return first, last, nil
+}
+
+func errEvents(text string) error { return fmt.Errorf("--events %.40q: want 7, 3-9, 40- or -5", text) }
+
+// showPage writes the page of one run to a file.
+func showPage(ctx context.Context, stderr io.Writer, ref string, r *refs, file string) error {
+	t, at, err := r.OpenOne(ctx, ref)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	o := page.Options{}
+	if at.Name == "" {
+		o.Ref, o.Deck = ref, r.Deck
+	}
+	if err := page.Run(&out, t, o); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+		return err
+	}
+	say(stderr, "%s: %d events of run %s", file, len(t.Events), t.Run.RunID)
+	return nil
 }
 
 func show(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON bool, options timeline.Options) error {

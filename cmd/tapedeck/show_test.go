@@ -190,3 +190,63 @@ func TestShowOfDerivedTapes(t *testing.T) {
 
 // tapeIDs change with the version of the producer.
 var tapeIDs = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+
+func TestShowWritesAPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.html")
+	got := tapedeck(t, "show", "testdata/full", "--html", file)
+	if got.code != exitOK || got.stdout != "" || !strings.Contains(got.stderr, "run.html: ") {
+		t.Fatalf("%+v", got)
+	}
+	text := readAll(t, file)
+	for _, want := range []string{"<!DOCTYPE html>", "default-src &#39;none&#39;", `id="event-1"`, "tapedeck verify testdata/full"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s on the page", want)
+		}
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("others can read the page: %v %v", info.Mode(), err)
+	}
+	if got := tapedeck(t, "show", "testdata/full", "--html", file, "--json"); got.code != exitFailed {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestShowSomeEvents(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^ +(\d+) (?:model|tool|agent|fetch) `)
+	numbers := func(flags ...string) (list []string) {
+		got := tapedeck(t, append([]string{"show", "testdata/full"}, flags...)...)
+		if got.code != exitOK {
+			t.Fatalf("%+v", got)
+		}
+		for _, m := range rows.FindAllStringSubmatch(got.stdout, -1) {
+			list = append(list, m[1])
+		}
+		return list
+	}
+	all := numbers()
+	if len(all) < 4 {
+		t.Fatal(all)
+	}
+	for text, want := range map[string][]string{"2-3": {"2", "3"}, "2": {"2"}, "-2": {"1", "2"}, "3-": all[2:], "900-": nil} {
+		if got := numbers("--events", text); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	for _, bad := range []string{"-", "0", "x", "3-2", "1-x", "--", "99999999999999999999"} {
+		if got := tapedeck(t, "show", "testdata/full", "--events="+bad); got.code != exitFailed || !strings.Contains(got.stderr, "want 7, 3-9, 40- or -5") {
+			t.Errorf("%s: %+v", bad, got)
+		}
+	}
+}
+
+func TestPagerOf(t *testing.T) {
+	for _, c := range []struct {
+		own, general string
+		want         []string
+	}{{"more -s", "less", []string{"more", "-s"}}, {"", "most", []string{"most"}}, {"cat", "less", nil}} {
+		got := pagerOf(func(name string) string { return map[string]string{"TAPEDECK_PAGER": c.own, "PAGER": c.general}[name] })
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func contrastOf(t *testing.T, a, b string) float64 {
 
 // Every colour of text is readable on every background of the page, in both schemes, by WCAG 2.2 AA.
 func TestEveryTextIsReadableOnEveryBackground(t *testing.T) {
-	light, dark, found := strings.Cut(style, "@media(prefers-color-scheme:dark)")
+	light, dark, found := strings.Cut(Style, "@media(prefers-color-scheme:dark)")
 	if !found {
 		t.Fatal("no dark scheme")
 	}
@@ -72,7 +72,7 @@ func TestEveryTextIsReadableOnEveryBackground(t *testing.T) {
 		}
 	}
 	// What rules name are these variables, so nothing else is shown.
-	rules := strings.Replace(strings.Replace(style, light, "", 1), dark, "", 1)
+	rules := strings.Replace(strings.Replace(Style, light, "", 1), dark, "", 1)
 	for _, m := range regexp.MustCompile(`(?:^|[;{])(background|color):([^;}]*)`).FindAllStringSubmatch(rules, -1) {
 		if want := map[string]string{"color": "var(--text", "background": "var(--on-"}[m[1]]; !strings.HasPrefix(m[2], want) {
 			t.Errorf("%s:%s", m[1], m[2])

@@ -32,12 +32,14 @@ const stack = 4
 //go:embed page.html
 var pageText string
 
+// Style is the style sheet of the pages.
+//
 //go:embed page.css
-var style string
+var Style string
 
 // The page loads and runs nothing; its one style sheet is allowed by its digest, so that content cannot bring another.
 var (
-	styleDigest = sha256.Sum256([]byte(style))
+	styleDigest = sha256.Sum256([]byte(Style))
 	policy      = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(styleDigest[:]) + "'; base-uri 'none'; form-action 'none'"
 	page        = template.Must(template.New("page").Parse(pageText))
 )
@@ -121,7 +123,7 @@ func ReplayHTML(w io.Writer, a, b Tape, r *compare.Result, v Verdict) error {
 		v.Notes[i] = timeline.OneLine(v.Notes[i])
 	}
 	if r == nil {
-		return page.Execute(w, view{Verdict: &v, Policy: policy, Style: template.CSS(style), Title: v.Text})
+		return page.Execute(w, view{Verdict: &v, Policy: policy, Style: template.CSS(Style), Title: v.Text})
 	}
 	return writePage(w, a, b, r, &v)
 }
@@ -131,7 +133,7 @@ func writePage(w io.Writer, a, b Tape, r *compare.Result, verdict *Verdict) erro
 	sentence := clean(Sentence(a, b, r))
 	v := view{
 		Verdict: verdict,
-		Policy:  policy, Style: template.CSS(style), Sentence: sentence, Title: sentence.String(), Counts: counts(r),
+		Policy:  policy, Style: template.CSS(Style), Sentence: sentence, Title: sentence.String(), Counts: counts(r),
 		Runs: [2]viewRun{newViewRun("A", a, b), newViewRun("B", b, a)}, SameQuestion: a.question() == b.question(),
 	}
 	v.Runs[0].Question, v.Runs[1].Question = mark(a.question(), b.question())

@@ -86,7 +86,7 @@ func inert(tb testing.TB, page []byte) (text string) {
 		case html.CommentToken:
 			tb.Errorf("a comment: %.80s", z.Raw())
 		case html.TextToken:
-			if first == "style" && string(z.Raw()) != style {
+			if first == "style" && string(z.Raw()) != Style {
 				tb.Error("another style sheet")
 			}
 			out.Write(z.Text())

@@ -19,8 +19,16 @@ func (p *printer) events() {
 	if len(p.t.Events) == 0 {
 		p.println("  " + p.paint(Dim, "none"))
 	}
+	left := 0
 	for i := range p.t.Events {
+		if e := &p.t.Events[i]; e.Seq < p.o.First || p.o.Last > 0 && e.Seq > p.o.Last {
+			left++
+			continue
+		}
 		p.event(&p.t.Events[i])
+	}
+	if left > 0 {
+		p.println("  " + p.paint(Dim, plural(left, "other event is", "other events are")+" not shown"))
 	}
 }
 
@@ -37,7 +45,7 @@ func (p *printer) event(e *tape.Event) {
 	if e.DurationMS > 0 || !e.StartedAt.IsZero() {
 		notes = append(notes, Duration(e.DurationMS))
 	}
-	notes = append(notes, eventNotes(e)...)
+	notes = append(notes, Notes(e)...)
 	if e.Parent == 0 && strings.Contains(e.Caller, "/") {
 		notes = append(notes, "caller "+e.Caller)
 	}
@@ -167,8 +175,8 @@ func name(e *tape.Event) string {
 	return e.Name
 }
 
-// eventNotes are the short facts beside the name of an event.
-func eventNotes(e *tape.Event) []string {
+// Notes are the short facts beside the name of an event.
+func Notes(e *tape.Event) []string {
 	var notes []string
 	switch e.Type {
 	case tape.EventModelCall:

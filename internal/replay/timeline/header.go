@@ -50,6 +50,9 @@ var gradeMeaning = map[tape.Grade]string{
 	tape.GradeInspect: "to look at only",
 }
 
+// GradeMeaning says what a tape of a grade is good for.
+func GradeMeaning(g tape.Grade) string { return gradeMeaning[g] }
+
 func (p *printer) proof(proof *tape.Proof) string {
 	if proof.Expected == 0 {
 		return "nothing to prove"

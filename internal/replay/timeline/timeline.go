@@ -20,6 +20,8 @@ type Options struct {
 	Width int  // terminal cells of a line; 0 means 100
 	Color bool // ANSI colours
 	Full  bool // nothing is shortened; lines are not broken
+	// First and Last are the numbers of the events to show; 0 is no limit.
+	First, Last int
 }
 
 const (
@@ -40,7 +42,7 @@ func Render(w io.Writer, t *tape.Tape, o Options) error {
 		o.Width = defaultWidth
 	}
 	o.Width = max(o.Width, minWidth)
-	p := &printer{w: bufio.NewWriter(w), o: o, t: t, depths: depths(t)}
+	p := &printer{w: bufio.NewWriter(w), o: o, t: t, depths: Depths(t)}
 	p.header()
 	p.asked()
 	p.events()
@@ -180,8 +182,8 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// depths counts the agent calls around each event. A chain that does not end, in a damaged tape, ends here.
-func depths(t *tape.Tape) map[int]int {
+// Depths counts the agent calls around each event, by its number. A chain that does not end, in a damaged tape, ends here.
+func Depths(t *tape.Tape) map[int]int {
 	parent := make(map[int]int, len(t.Events))
 	for i := range t.Events {
 		parent[t.Events[i].Seq] = t.Events[i].Parent

@@ -1,0 +1,379 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package page shows one run as a page for a browser: a file that needs nothing else, or a page of a site. What a tape holds reaches it
+// as text only, control characters and bidirectional overrides spelled out.
+package page
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Options says where a page stands.
+type Options struct {
+	// Ref is the address of the run as a command takes it; "" leaves the commands out.
+	Ref string
+	// Deck is the deck in which Ref is an id, if it is one.
+	Deck string
+	// Site is the site that the page is of. Without one the page is a file that holds all of the run.
+	Site *Site
+	// From is the first event of a page of a site; 0 is the first of all.
+	From int
+	// Replays are what the deck knows of replays of the run.
+	Replays []Link
+	// Oracle are the recorded answers as they are served; nil makes them of the tape.
+	Oracle []oracle.Entry
+}
+
+// Site is where the other pages are.
+type Site struct {
+	Home string // the address of the list of runs
+	Self string // the address of this page, without a query
+	// Links are what else there is about the run.
+	Links []Link
+}
+
+// Link is a link of a page. An empty URL is text.
+type Link struct{ Text, URL, Note string }
+
+// Bounds of what a page shows at once.
+const (
+	siteEvents = 250       // events on a page of a site
+	siteText   = 16_000    // bytes of a text on a page of a site; the rest has pages of its own
+	fileText   = 1_000_000 // bytes of a text in a file
+	openText   = 2_000     // bytes of a text that is not folded
+	textPage   = 256_000   // bytes of a text on a page of its own
+)
+
+//go:embed page.html
+var pageText string
+
+//go:embed page.css
+var ownStyle string
+
+var (
+	// Style is the style sheet of the pages.
+	Style  = sidebyside.Style + ownStyle
+	digest = sha256.Sum256([]byte(Style))
+	policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'; base-uri 'none'; form-action 'none'"
+	pages  = template.Must(template.New("page").Funcs(template.FuncMap{"clean": timeline.Clean}).Parse(pageText))
+)
+
+// view is what the template of a run shows.
+type view struct {
+	Title    string
+	Policy   string
+	Style    template.CSS
+	Site     *Site
+	Sentence string
+	Class    string // good, bad or odd
+	Facts    []string
+	Grade    graded
+	Findings []severity
+	Asked    []field
+	Answer   []field
+	Events   []event
+	Total    int
+	Earlier  string // address of the page before
+	Later    string
+	Talks    []talk
+	Oracle   []entry
+	Unlisted int // entries of the oracle that are not shown
+	Replays  []Link
+	Commands []string
+	About    [][2]string
+}
+
+type graded struct {
+	Name, Meaning, Class string
+	Verdict, Proof       string
+}
+
+type severity struct {
+	Name, Class string
+	Findings    []finding
+}
+
+type finding struct {
+	Code, Meaning, Field, Detail string
+	Seq                          int
+	Here                         bool // the event is on this page
+}
+
+// field is a named value.
+type field struct {
+	Name  string
+	Note  string // its provenance
+	Value value
+}
+
+// Run writes the page of a run.
+func Run(w io.Writer, t *tape.Tape, o Options) error {
+	return pages.ExecuteTemplate(w, "run", newView(t, o, &renderer{site: o.Site}))
+}
+
+// Text writes a page with a part of one text of a run: what a page of a site left out. The path is the one in the link there. It returns
+// false if the run has no such text.
+func Text(w io.Writer, t *tape.Tape, o Options, path string, from int) (bool, error) {
+	r := &renderer{site: o.Site, find: path}
+	o.From = 0
+	everything := *o.Site
+	o.Site = &everything
+	newView(t, o, r)
+	if !r.found || from < 0 || from > len(r.text) {
+		return false, nil
+	}
+	rest := strings.ToValidUTF8(r.text[from:min(from+textPage, len(r.text))], "")
+	v := struct {
+		Title, Path, Text    string
+		Site                 *Site
+		From, To, Size       int
+		Earlier, Later, Back string
+	}{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Path: timeline.OneLine(path), Text: timeline.Clean(rest), Site: o.Site, From: from, To: min(from+textPage, len(r.text)), Size: len(r.text), Back: o.Site.Self}
+	if from > 0 {
+		v.Earlier = r.link(path, max(0, from-textPage))
+	}
+	if v.To < v.Size {
+		v.Later = r.link(path, v.To)
+	}
+	return true, pages.ExecuteTemplate(w, "text page", v)
+}
+
+func newView(t *tape.Tape, o Options, r *renderer) *view {
+	run := &t.Run
+	name := cmp.Or(run.Agent.Name, run.Agent.ID, run.Service.Name, "A run without a name")
+	v := &view{Policy: policy, Style: template.CSS(Style), Site: o.Site, Total: len(t.Events)}
+	v.Sentence, v.Class = sentence(name, t)
+	v.Title = timeline.OneLine(name) + " · run " + timeline.Short(run.RunID, 12)
+	v.Facts = facts(t)
+	v.Grade = grade(t)
+	v.Asked, v.Answer = r.asked(t), r.answer(t)
+	shown := r.events(t, o.From)
+	v.Events = shown
+	if o.Site != nil && len(shown) > 0 {
+		first, last := shown[0].Seq, shown[len(shown)-1].Seq
+		if first > t.Events[0].Seq {
+			v.Earlier = fmt.Sprintf("%s?from=%d#events", o.Site.Self, max(1, first-siteEvents))
+		}
+		if last < t.Events[len(t.Events)-1].Seq {
+			v.Later = fmt.Sprintf("%s?from=%d#events", o.Site.Self, last+1)
+		}
+	}
+	v.Findings = findings(t, shown)
+	v.Talks = r.talks(t)
+	recorded := o.Oracle
+	if recorded == nil {
+		recorded = oracle.FromTape(t)
+	}
+	v.Oracle, v.Unlisted = entries(recorded), max(0, len(recorded)-oracleEntries)
+	for _, l := range o.Replays {
+		v.Replays = append(v.Replays, Link{timeline.OneLine(l.Text), l.URL, timeline.OneLine(l.Note)})
+	}
+	v.About = about(t)
+	if o.Ref != "" {
+		v.Commands = commands(o.Ref, o.Deck, run)
+	}
+	return v
+}
+
+// sentence says how the run went.
+func sentence(name string, t *tape.Tape) (text, class string) {
+	run := &t.Run
+	after := " after " + list(counted(t.Usage.ModelCalls, "model call"), counted(t.Usage.ToolCalls, "tool call"))
+	if t.Usage.ModelCalls+t.Usage.ToolCalls == 0 {
+		after = ""
+	}
+	took := ""
+	if run.DurationMS > 0 {
+		took = " in " + timeline.Duration(run.DurationMS)
+	}
+	failure := func() string {
+		if run.Error == nil {
+			return ""
+		}
+		return ": " + errorText(run.Error)
+	}
+	switch run.Status {
+	case tape.StatusOK:
+		if t.Output.Text == nil {
+			text, class = name+" ended without an answer"+after+took, "odd"
+			break
+		}
+		text, class = name+" answered"+after+took, "good"
+	case tape.StatusError:
+		text, class = name+" failed"+after+took+failure(), "bad"
+	case tape.StatusInterrupted:
+		text, class = name+" was interrupted"+after+took+failure(), "odd"
+	default:
+		text, class = name+" has no end in the telemetry"+after+took, "odd"
+	}
+	return timeline.Short(text, 300), class
+}
+
+func list(parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.Join(parts, " and ")
+}
+
+func counted(n int, one string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+func facts(t *tape.Tape) []string {
+	run := &t.Run
+	var out []string
+	add := func(s string) {
+		if s = timeline.OneLine(strings.TrimSpace(s)); s != "" {
+			out = append(out, s)
+		}
+	}
+	add(strings.Trim(run.Service.Namespace+"/"+run.Service.Name, "/") + " " + run.Service.Version)
+	add(run.Service.Environment)
+	add(strings.TrimSpace(t.Config.Model + " " + t.Config.Provider))
+	if !run.StartedAt.IsZero() {
+		add(run.StartedAt.UTC().Format("2006-01-02 15:04:05.000 UTC"))
+	}
+	if n := t.Usage.InputTokens; n != nil {
+		add(fmt.Sprintf("%d tokens in", *n))
+	}
+	if n := t.Usage.OutputTokens; n != nil {
+		add(fmt.Sprintf("%d tokens out", *n))
+	}
+	if run.ReplayRunID != "" {
+		add("replay " + run.ReplayRunID)
+	}
+	return out
+}
+
+func grade(t *tape.Tape) graded {
+	f := &t.Fidelity
+	g := graded{Name: timeline.OneLine(string(f.Grade)), Meaning: timeline.GradeMeaning(f.Grade), Class: "odd"}
+	if f.Grade == tape.GradeOffline || f.Grade == tape.GradeTools {
+		g.Class = "good"
+	}
+	p := &f.Proof
+	switch {
+	case p.Expected == 0:
+		g.Verdict = "nothing to prove"
+		g.Proof = "No tool call of this run can be asked of its oracle."
+		return g
+	case p.OK != nil && *p.OK:
+		g.Verdict = "ok"
+	case p.OK != nil:
+		g.Verdict = "failed"
+	default:
+		g.Verdict = "not all verified"
+	}
+	g.Proof = fmt.Sprintf("When the tape was written, its own %s were asked of its oracle: %d were answered, %d of the answers are what the recorded requests show, %d are not, and of %d nothing says so.",
+		counted(p.Expected, "tool call"), p.Served, p.Verified, p.Mismatched, p.Unverifiable)
+	if p.Recorded > 0 {
+		g.Proof += fmt.Sprintf(" Of these, %d stand whole in the record of the tool itself.", p.Recorded)
+	}
+	return g
+}
+
+func findings(t *tape.Tape, shown []event) []severity {
+	meaning := map[tape.Code]string{}
+	for _, k := range tape.FindingKinds {
+		meaning[k.Code] = k.Meaning
+	}
+	here := map[int]bool{}
+	for i := range shown {
+		here[shown[i].Seq] = true
+	}
+	out := []severity{{Name: string(tape.SeverityError), Class: "bad"}, {Name: string(tape.SeverityWarning), Class: "odd"}, {Name: string(tape.SeverityInfo), Class: "dim"}}
+	for i := range t.Fidelity.Findings {
+		f := &t.Fidelity.Findings[i]
+		at := slices.IndexFunc(out, func(s severity) bool { return s.Name == string(f.Severity) })
+		if at < 0 {
+			at = len(out) - 1
+		}
+		out[at].Findings = append(out[at].Findings, finding{Code: timeline.OneLine(string(f.Code)), Meaning: meaning[f.Code], Field: timeline.OneLine(f.Field), Detail: timeline.Clean(f.Detail), Seq: f.Seq, Here: here[f.Seq]})
+	}
+	return slices.DeleteFunc(out, func(s severity) bool { return len(s.Findings) == 0 })
+}
+
+// about are the ids of the run and where its tape comes from.
+func about(t *tape.Tape) [][2]string {
+	run := &t.Run
+	var out [][2]string
+	add := func(name, value string) {
+		if value = timeline.OneLine(value); value != "" {
+			out = append(out, [2]string{name, value})
+		}
+	}
+	add("run", run.RunID)
+	add("tenant", run.Tenant)
+	add("conversation", run.ConversationID)
+	add("invocation", run.InvocationID)
+	add("correlation", run.CorrelationID)
+	add("workflow", run.WorkflowID)
+	add("task", run.TaskID)
+	add("replay", run.ReplayRunID)
+	add("joined of", strings.Join(run.Joined, ", "))
+	add("tape", t.TapeID)
+	add("made by", strings.TrimSpace(t.Producer.Name+" "+t.Producer.Version))
+	add("dialects", strings.Join(t.Sources.Dialects, ", "))
+	for _, s := range t.Sources.Scopes {
+		add("scope", strings.TrimSpace(s.Name+" "+s.Version)+fmt.Sprintf(", %d items", s.Count))
+	}
+	add("traces", strings.Join(t.Sources.TraceIDs, ", "))
+	add("evidence", fmt.Sprintf("%s, %s", cmp.Or(counted(t.Sources.Spans, "span"), "no spans"), cmp.Or(counted(t.Sources.Logs, "log record"), "no log records")))
+	for _, reason := range slices.Sorted(maps.Keys(t.Sources.Noise)) {
+		add("left out", fmt.Sprintf("%d items: %s", t.Sources.Noise[reason], reason))
+	}
+	policy := cmp.Or(t.Redaction.Policy, "none")
+	if t.Redaction.Count > 0 {
+		policy += fmt.Sprintf(", %d values replaced", t.Redaction.Count)
+	}
+	add("redaction", policy)
+	return out
+}
+
+// commands are what can be typed about a run.
+func commands(ref, deck string, run *tape.Run) []string {
+	ref = quoted(timeline.OneLine(ref))
+	if deck != "" {
+		ref += " --deck " + quoted(timeline.OneLine(deck))
+	}
+	out := []string{
+		"tapedeck show " + ref,
+		"tapedeck verify " + ref,
+		"tapedeck replay " + ref + " -- YOUR COMMAND",
+		"tapedeck serve --oracle " + ref,
+		"tapedeck bisect OTHER " + ref,
+		"tapedeck export --format waza " + ref,
+	}
+	if run.ReplayRunID != "" {
+		out = slices.DeleteFunc(out, func(s string) bool { return strings.HasPrefix(s, "tapedeck replay") })
+	}
+	return out
+}
+
+// quoted is a text as one word of a shell.
+func quoted(s string) string {
+	if s != "" && !strings.HasPrefix(s, "-") && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,342 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// attacks are what content would do to a page.
+var attacks = []string{
+	`<script>alert(1)</script>`, `</pre></style></title><img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, `' onclick='alert(1)`, `javascript:alert(1)`,
+	`{{.Policy}}<!--`, `--><iframe src=//example.com>`, "<scr\x00ipt>", "\x1b[2J\u202e\u2066evil\xff", `&lt;script&gt;`, `</summary></details><base href=//x>`, `{"<script>":"</div><script>x"}`,
+	`["<img src=x onerror=alert(1)>"]`, "'; rm -rf / #",
+}
+
+// fill puts a text into every string of a value, whatever its type, and at least one element into every list and map.
+func fill(v reflect.Value, text string, depth int) {
+	switch v.Interface().(type) {
+	case exactjson.Value:
+		v.Set(reflect.ValueOf(exactjson.ObjectValue(exactjson.Member{Name: text, Value: exactjson.ArrayValue(exactjson.StringValue(text), exactjson.IntValue(7))})))
+		return
+	case tape.Unknown:
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), text, depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), text, depth+1)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, element := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, text, depth+1)
+		fill(element, text, depth+1)
+		v.SetMapIndex(key, element)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				fill(f, text, depth+1)
+			}
+		}
+	}
+}
+
+// hostile is a tape with a text in every string. Events, parts and findings have every type that is known, and one that is not.
+func hostile(text string) *tape.Tape {
+	t := &tape.Tape{}
+	fill(reflect.ValueOf(t).Elem(), text, 0)
+	e := t.Events[0]
+	t.Events = nil
+	for i, kind := range []tape.EventType{tape.EventModelCall, tape.EventToolCall, tape.EventAgentCall, tape.EventRetrieval, tape.EventType(text)} {
+		e.Seq, e.Type = i+1, kind
+		t.Events = append(t.Events, e)
+	}
+	m := t.Messages[text]
+	part := m.Parts[0]
+	m.Parts = nil
+	for _, kind := range []tape.PartType{tape.PartText, tape.PartReasoning, tape.PartToolCall, tape.PartToolResult, tape.PartMedia, tape.PartExternal, tape.PartData, tape.PartType(text)} {
+		part.Type = kind
+		m.Parts = append(m.Parts, part)
+	}
+	t.Messages[text] = m
+	return t
+}
+
+var (
+	knownElements = strings.Fields("html head meta title style link script body header nav a h1 h2 p span main section div b dl dt dd details summary ul li code pre svg rect table thead tbody tr th td")
+	// knownAttributes are the attributes that a page has, and what their values are.
+	knownAttributes = map[string]*regexp.Regexp{
+		"lang": regexp.MustCompile(`^en$`), "charset": regexp.MustCompile(`^utf-8$`), "http-equiv": regexp.MustCompile(`^Content-Security-Policy$`), "content": regexp.MustCompile(`^(default-src 'none'; [^<>"]*|no-referrer|width=device-width, initial-scale=1|light dark)$`),
+		"name": regexp.MustCompile(`^(referrer|viewport|color-scheme)$`), "class": regexp.MustCompile(`^[a-z0-9 ]*$`), "open": regexp.MustCompile(`^$`), "id": regexp.MustCompile(`^[a-z0-9-]+$`), "scope": regexp.MustCompile(`^col$`),
+		"href": regexp.MustCompile(`^(#[a-z0-9-]+|/static/style\.css|/home|/run/x(/text\?[A-Za-z0-9%&=._+-]*|\?from=[0-9]+#events)?)$`), "rel": regexp.MustCompile(`^stylesheet$`), "src": regexp.MustCompile(`^/static/view\.js$`), "defer": regexp.MustCompile(`^$`), "aria-label": regexp.MustCompile(`^(Site|This run|Parts)$`),
+		"aria-hidden": regexp.MustCompile(`^true$`), "viewbox": regexp.MustCompile(`^0 0 1000 10$`), "preserveaspectratio": regexp.MustCompile(`^none$`), "x": regexp.MustCompile(`^[0-9]+$`), "y": regexp.MustCompile(`^0$`), "width": regexp.MustCompile(`^[0-9]+$`), "height": regexp.MustCompile(`^10$`),
+	}
+)
+
+// inert fails for a page that holds anything but text in known elements, and returns the text.
+func inert(tb testing.TB, page []byte) string {
+	tb.Helper()
+	var out strings.Builder
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for first := ""; ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			if !errors.Is(z.Err(), io.EOF) {
+				tb.Fatal(z.Err())
+			}
+			return out.String()
+		case html.EndTagToken:
+			first = ""
+		case html.CommentToken:
+			tb.Errorf("a comment: %.80s", z.Raw())
+		case html.TextToken:
+			if first == "style" && string(z.Raw()) != Style || first == "script" {
+				tb.Errorf("another %s: %.80s", first, z.Raw())
+			}
+			out.Write(z.Text())
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := z.Token()
+			if first = t.Data; !slices.Contains(knownElements, t.Data) {
+				tb.Errorf("an element %.40q", t.Data)
+			}
+			for _, a := range t.Attr {
+				if known := knownAttributes[strings.ToLower(a.Key)]; known == nil || !known.MatchString(a.Val) {
+					tb.Errorf("an attribute %.40q of %s: %.80q", a.Key, t.Data, a.Val)
+				}
+			}
+		}
+	}
+}
+
+var site = &Site{Home: "/home", Self: "/run/x"}
+
+func rendered(tb testing.TB, t *tape.Tape, o Options) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	if err := Run(&b, t, o); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestContentOfATapeIsNeverMarkup(t *testing.T) {
+	for i, attack := range attacks {
+		for _, long := range []bool{false, true} {
+			if long && i%4 != 0 {
+				continue // one of four is enough for texts that are cut
+			}
+			text := attack
+			if long {
+				text = strings.Repeat(attack+"\n", 1+siteText/len(attack))
+			}
+			run := hostile(text)
+			file := inert(t, rendered(t, run, Options{Ref: attack, Replays: []Link{{Text: attack, Note: attack}}}))
+			inert(t, rendered(t, run, Options{Site: site, Ref: attack}))
+			for _, bad := range []string{"\x00", "\x1b", "\u202e", "\u2066"} {
+				if strings.Contains(file, bad) {
+					t.Errorf("%q of %.40q reaches the page: %.200q", bad, attack, file[max(0, strings.Index(file, bad)-150):])
+				}
+			}
+			var b bytes.Buffer
+			if ok, err := Text(&b, run, Options{Site: site}, "input.user_message", 0); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			inert(t, b.Bytes())
+		}
+	}
+}
+
+// Every string of a tape that is content is on its page.
+func TestAPageHoldsTheWholeRun(t *testing.T) {
+	const golden = "../../../tape/testdata/full.tape.json"
+	data, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := tape.Read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := inert(t, rendered(t, run, Options{Ref: filepath.ToSlash(golden)}))
+	words := func(s string) []string { return strings.Fields(s) }
+	holds := func(what, s string) {
+		t.Helper()
+		for _, w := range words(s) {
+			if !strings.Contains(page, w) {
+				t.Errorf("%s: %q is not on the page", what, w)
+				return
+			}
+		}
+	}
+	holds("run", run.Run.RunID)
+	holds("tape", run.TapeID)
+	holds("user", *run.Input.UserMessage)
+	holds("answer", *run.Output.Text)
+	for _, m := range run.Messages {
+		for _, p := range m.Parts {
+			holds("part", p.Text)
+			holds("part", p.Name)
+		}
+	}
+	for _, e := range run.Events {
+		holds("event", e.Name)
+		holds("event", e.Model)
+		if e.Result.Kind() == exactjson.String {
+			holds("result", e.Result.Str())
+		}
+	}
+	for _, f := range run.Fidelity.Findings {
+		holds("finding", string(f.Code))
+		holds("finding", f.Detail)
+	}
+	if again := rendered(t, run, Options{Ref: filepath.ToSlash(golden)}); !bytes.Equal(again, rendered(t, run, Options{Ref: filepath.ToSlash(golden)})) {
+		t.Error("the page of a run changes")
+	}
+}
+
+// A page of a site stays small whatever the run is, and what it leaves out is on pages of its own, whole.
+func TestALongRunStaysUsable(t *testing.T) {
+	long := strings.Repeat("line of a log with an é\n", 12_000)
+	run := &tape.Tape{Run: tape.Run{RunID: "a"}, Messages: map[string]tape.Message{}}
+	for i := 1; i <= 700; i++ {
+		e := tape.Event{Seq: i, Type: tape.EventToolCall, Name: "read_log", Args: exactjson.StringValue("x"), Result: exactjson.StringValue("short")}
+		if i == 3 || i == 500 {
+			e.Result = exactjson.StringValue(long)
+		}
+		run.Events = append(run.Events, e)
+	}
+	page := rendered(t, run, Options{Site: site})
+	inert(t, page)
+	if len(page) > 1_000_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	if got := bytes.Count(page, []byte(`id="event-`)); got != siteEvents {
+		t.Errorf("%d events on a page", got)
+	}
+	seen := 0
+	for from := 1; ; {
+		page := rendered(t, run, Options{Site: site, From: from})
+		seen += bytes.Count(page, []byte(`id="event-`))
+		next := regexp.MustCompile(`\?from=(\d+)#events">Later`).FindSubmatch(page)
+		if next == nil {
+			break
+		}
+		from, _ = strconv.Atoi(string(next[1]))
+	}
+	if seen != len(run.Events) {
+		t.Errorf("%d events of %d on the pages", seen, len(run.Events))
+	}
+
+	var whole strings.Builder
+	link := regexp.MustCompile(`href="/run/x/text\?([^"]*)">… `).FindSubmatch(page)
+	if link == nil {
+		t.Fatal("no link to the rest of the text")
+	}
+	q, err := url.ParseQuery(strings.ReplaceAll(string(link[1]), "&amp;", "&"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.Get("from") != strconv.Itoa(siteText) || q.Get("path") != "events.3.result" {
+		t.Errorf("the rest is at %v", q)
+	}
+	for from := 0; from < len(long); from += textPage {
+		var b bytes.Buffer
+		if ok, err := Text(&b, run, Options{Site: site}, "events.3.result", from); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		text := inert(t, b.Bytes())
+		at := strings.Index(text, "line of a log")
+		whole.WriteString(strings.TrimSpace(text[at:]) + "\n")
+	}
+	if n := strings.Count(whole.String(), "of a log"); n < 11_990 {
+		t.Errorf("%d lines of 12000", n)
+	}
+	if ok, err := Text(io.Discard, run, Options{Site: site}, "events.9999.result", 0); ok || err != nil {
+		t.Error("a text that is not there was found", ok, err)
+	}
+}
+
+func TestSentence(t *testing.T) {
+	text := "done"
+	for want, run := range map[string]*tape.Tape{
+		"clerk answered after 2 model calls and 1 tool call in 1.5 s": {Run: tape.Run{Status: tape.StatusOK, DurationMS: 1500}, Output: tape.Output{Text: &text}, Usage: tape.RunUsage{ModelCalls: 2, ToolCalls: 1}},
+		"clerk failed after 1 model call: Timeout: the host is gone":  {Run: tape.Run{Status: tape.StatusError, Error: &tape.Error{Type: "Timeout", Message: "the host is gone"}}, Usage: tape.RunUsage{ModelCalls: 1}},
+		"clerk ended without an answer":                               {Run: tape.Run{Status: tape.StatusOK}},
+		"clerk has no end in the telemetry":                           {Run: tape.Run{Status: tape.StatusIncomplete}},
+		"clerk was interrupted":                                       {Run: tape.Run{Status: tape.StatusInterrupted}},
+	} {
+		if got, _ := sentence("clerk", run); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A command that is shown can be typed as it stands: whatever the address holds, it is one word.
+func TestCommandsQuoteTheirRef(t *testing.T) {
+	for ref, want := range map[string]string{
+		"./deck/a.json": "./deck/a.json", "s3://b/x?region=eu": "'s3://b/x?region=eu'", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "-x": "'-x'", "": "''",
+	} {
+		if got := quoted(ref); got != want {
+			t.Errorf("%s: %s, want %s", ref, got, want)
+		}
+	}
+}
+
+func FuzzRun(f *testing.F) {
+	for _, a := range attacks {
+		f.Add(a)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		run := hostile(text)
+		inert(t, rendered(t, run, Options{Ref: text}))
+		inert(t, rendered(t, run, Options{Ref: text, Site: site, From: len(text)}))
+		var b bytes.Buffer
+		if _, err := Text(&b, run, Options{Site: site}, text, len(text)); err != nil {
+			t.Fatal(err)
+		}
+		inert(t, b.Bytes())
+	})
+}
+
+func BenchmarkRun(b *testing.B) {
+	for _, events := range []int{20, 1000} {
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
+			run := &tape.Tape{Run: tape.Run{RunID: "a"}, Messages: map[string]tape.Message{}}
+			for i := range events {
+				run.Events = append(run.Events, tape.Event{Seq: i + 1, Type: tape.EventToolCall, Name: "read", Args: exactjson.ObjectValue(exactjson.Member{Name: "path", Value: exactjson.StringValue("/etc/hosts")}), Result: exactjson.StringValue(strings.Repeat("text ", 500))})
+			}
+			for b.Loop() {
+				if err := Run(io.Discard, run, Options{Site: site}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
