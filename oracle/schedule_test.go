@@ -10,12 +10,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/seed"
 )
 
 var (
-	scheduleSeed = flag.Uint64("schedule.seed", 0, "seed of the random schedules, 0 for a new one")
-	schedules    = flag.Int("schedules", 10_000, "how many random schedules to play")
+	schedules = flag.Int("schedules", 10_000, "how many random schedules to play")
 )
 
 // liveCall is a call of a live run: what is asked, and what it must get.
@@ -134,11 +134,7 @@ func (s scenario) wrong(c liveCall, a Answer, anyAnonymous bool) string {
 }
 
 func TestRandomSchedulesGetNoWrongAnswer(t *testing.T) {
-	seed := *scheduleSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("%d schedules, -schedule.seed=%d", *schedules, seed)
+	seed := seed.Of(t)
 	outcomes := map[Outcome]int{}
 	for n := range *schedules {
 		r := rand.New(rand.NewPCG(seed, uint64(n)))

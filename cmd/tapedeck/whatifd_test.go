@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/runner"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
+	"github.com/tapedeck/tapedeck/internal/testbed/seed"
 )
 
 // whatifdPython is a Python that has whatifd 0.3.0.
@@ -104,8 +105,7 @@ for args in given["args"]:
 // Statistics and keys are those of whatifd for any input, to the last digit.
 func TestWhatifdCountsTheSame(t *testing.T) {
 	python := whatifdPython(t)
-	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seed.Of(t), 0))
 	var given struct {
 		Deltas [][]float64 `json:"deltas"`
 		Args   []string    `json:"args"`
@@ -144,11 +144,11 @@ func TestWhatifdCountsTheSame(t *testing.T) {
 	}
 	got, wanted := strings.Split(string(out), "\n"), strings.Split(want.String(), "\n")
 	if len(got) != len(wanted) {
-		t.Fatalf("%d lines, want %d (seed %d)", len(got), len(wanted), seed)
+		t.Fatalf("%d lines, want %d", len(got), len(wanted))
 	}
 	for i := range got {
 		if got[i] != wanted[i] {
-			t.Errorf("seed %d, line %d: %s\nhere %s", seed, i, got[i], wanted[i])
+			t.Errorf("line %d: %s\nhere %s", i, got[i], wanted[i])
 		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/seed"
 )
 
 const killDirEnv = "TAPEDECK_TEST_SPOOL_KILL"
@@ -64,9 +65,7 @@ func killChild(dir string) {
 }
 
 func TestAKilledProcessLosesNothing(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := rand.New(rand.NewPCG(seed.Of(t), 0))
 	dir := t.TempDir()
 	must, may := map[string]bool{}, map[string]bool{}
 	for kill := range 30 {

@@ -15,14 +15,13 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/interoptest"
+	"github.com/tapedeck/tapedeck/internal/testbed/seed"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // TestSnapshotsOfWazaComeBackByteForByte: whatever waza's own types write goes through a tape unchanged, without a loss.
 func TestSnapshotsOfWazaComeBackByteForByte(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	g := generator{rand.New(rand.NewPCG(seed, 0))}
+	g := generator{rand.New(rand.NewPCG(seed.Of(t), 0))}
 	for n := range 300 {
 		m := g.model()
 		body := marshal(t, m)

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -18,14 +17,13 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/testbed/seed"
 )
 
 // TestSelectFindsWhatAWalkFinds: in pieces and whole, twice, buried, whatever the filter.
 func TestSelectFindsWhatAWalkFinds(t *testing.T) {
 	mem.Drop("select")
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := rand.New(rand.NewPCG(seed.Of(t), 1))
 	d := openDeck(t, "mem://select", deck.LayoutReels)
 	for i, run := range corpus(t, 40) {
 		sets := []*evidence.Set{setOf(t, run)}
