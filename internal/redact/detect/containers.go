@@ -109,7 +109,7 @@ func (p *Walk) Unsearched(k *Name, set func(string)) {
 	}
 }
 
-// Tree walks a value by itself: pieces of streams are joined within it only. walk is repeated as long as it cuts streams.
+// Tree walks a value by itself: pieces of streams are joined within it only. walk is repeated as long as it finds something.
 func (p *Walk) Tree(walk func()) {
 	if p.salt != "" { // an event, whose texts may go on in the next one
 		walk()
@@ -242,18 +242,22 @@ func (p *Walk) cutPieces(changed []pieceEdits) {
 	}
 }
 
-// repeat repeats a walk as long as it cuts streams: what is left of one is text of its own.
+// repeat repeats a walk until one finds nothing: what was replaced says nothing more about its neighbours, and what is left of a stream is text of its
+// own. The last walk is the one that redacting again would make. Values that do not settle are replaced whole.
 func (p *Walk) repeat(walk func()) {
-	for round := range maxRounds {
-		before := p.cuts
-		if round > 0 { // the values of the first walk are counted
-			rep := p.rep
-			p.rep = &Report{found: rep.found}
-			defer func() { p.rep = rep }()
-		}
+	whole, rep := p.whole, p.rep
+	for round := range 2 * maxRounds {
+		before := p.rep.found
 		walk()
-		if p.cuts == before || p.dry {
-			return
+		if round > 0 { // the values of the first walk are counted
+			rep.countHits(p.rep)
+			rep.Numbers += p.rep.Numbers
 		}
+		if p.rep.found == before || p.dry {
+			break
+		}
+		p.rep = &Report{found: p.rep.found}
+		p.whole = whole || round+1 >= maxRounds
 	}
+	p.whole, p.rep = whole, rep
 }

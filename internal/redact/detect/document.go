@@ -335,7 +335,7 @@ func (p *Walk) name(name string, k *Name) []edit {
 		return nil
 	}
 	if len(p.r.search(name, nameOfValue, nil, 0, p.sure)) == 0 {
-		k.clean.Store(true)
+		k.clean.Store(!p.sure) // the rules that do not guess are some of all
 		return nil
 	}
 	of := p.budget

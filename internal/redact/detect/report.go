@@ -39,10 +39,15 @@ func (r *Report) Add(other *Report) {
 	r.Leaves += other.Leaves
 	r.Bytes += other.Bytes
 	r.Numbers += other.Numbers
+	r.countHits(other)
+	r.places = append(r.places, other.places...)
+}
+
+// countHits adds the replaced values that another report has counted.
+func (r *Report) countHits(other *Report) {
 	for rule, n := range other.Hits {
 		r.count(rule, n)
 	}
-	r.places = append(r.places, other.places...)
 }
 
 func (r *Report) count(rule string, n int64) {

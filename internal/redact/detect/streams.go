@@ -250,11 +250,11 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	hits, before := 0, p.counted()
 	at := 0
 	for _, t := range append(token.Find(whole), [2]int{len(whole), len(whole)}) {
-		decoded := 0
-		if of == flowList {
-			decoded = maxDecoded
+		decoded, sure := 0, p.sure
+		if of == flowList { // no guess may stand in the way of a known form
+			decoded, sure = maxDecoded, true
 		}
-		for _, h := range p.r.search(whole[at:t[0]], k, nil, decoded, p.sure) {
+		for _, h := range p.r.search(whole[at:t[0]], k, nil, decoded, sure) {
 			hits++
 			cut(found{h.start + at, h.end + at, h.rule})
 		}
@@ -333,9 +333,7 @@ func (p *Walk) lineStream(pieces []*streamPiece) (changed []pieceEdits) {
 	}
 	if len(changed) > 0 {
 		p.rep.found++
-		for rule, n := range q.rep.Hits {
-			p.rep.count(rule, n)
-		}
+		p.rep.countHits(q.rep)
 		p.rep.places = append(p.rep.places, q.rep.places...)
 	}
 	return changed
@@ -349,7 +347,7 @@ func (p *Walk) keyAcross(pieces []*streamPiece, ends []int, first, last int, h f
 		return false
 	}
 	begin := h.start - (ends[first] - len(pieces[first].text))
-	if begin == 0 && len(p.r.find(pieces[first].text, NoName, nil, maxDecoded)) > 0 && last == first+1 {
+	if begin == 0 && len(p.r.search(pieces[first].text, NoName, nil, maxDecoded, true)) > 0 && last == first+1 {
 		return h.end < ends[last] // a whole value, and then another word
 	}
 	return true

@@ -86,29 +86,39 @@ type Walk struct {
 	bad bool
 }
 
-// searchAgain searches the text that the edits give, until nothing is found in it any more. What is left of a stream is text of its own. What a
-// guess has taken must not hide what the gate would find beside it.
-func (p *Walk) searchAgain(s string, k *Name, edits []edit, cut bool) []edit {
+// settled returns edits whose result holds nothing more: what the edits give is searched as a text of its own, by all rules and by those of the gate alone,
+// and what is found there joins the edits, until a search of the result finds nothing. So to redact the result changes nothing, and the gate finds nothing
+// in it, because the search that they make is the one that has just found nothing. A text that does not settle is replaced whole. cut: a stream was cut.
+// What is left of one is text of its own, in which guesses come first.
+func (p *Walk) settled(s string, k *Name, edits []edit, cut bool) []edit {
+	isJSON := jsonscan.Valid(s)
 	for range maxRounds {
 		after := apply(s, edits)
-		more := []edit(nil)
-		for _, sure := range []bool{false, true} {
-			if !sure && !cut {
-				continue
-			}
-			q := &Walk{r: p.r, rep: &Report{}, path: p.path, identity: p.identity, again: true, sure: sure, inherited: p.inherited}
-			if more = q.leaf(after, k); len(more) > 0 {
-				for rule, n := range q.rep.Hits {
-					p.rep.count(rule, n)
-				}
-				break
-			}
+		if isJSON && !jsonscan.Valid(after) { // it was a number, or is replaced whole: it is a JSON string now
+			edits = []edit{{0, len(s), `"` + quoted(after) + `"`}}
+			after = edits[0].text
+		}
+		more := p.left(after, k, !cut)
+		if len(more) == 0 {
+			more = p.left(after, k, cut)
 		}
 		if len(more) == 0 {
-			break
+			return edits
 		}
 		edits = compose(len(s), edits, more)
 	}
+	whole := p.replace(s, 0, len(s), none, k)
+	if isJSON {
+		whole.text = `"` + whole.text + `"`
+	}
+	return []edit{whole}
+}
+
+// left returns what is found in a result, sure: by the rules that do not guess.
+func (p *Walk) left(result string, k *Name, sure bool) []edit {
+	q := &Walk{r: p.r, rep: &Report{}, path: p.path, identity: p.identity, again: true, sure: sure, inherited: p.inherited}
+	edits := q.leaf(result, k)
+	p.rep.countHits(q.rep)
 	return edits
 }
 
@@ -163,14 +173,8 @@ func (p *Walk) unknown(s string, k *Name) (edits []edit) {
 		edits = []edit{{0, len(s), edits[0].text}}
 	}
 	if len(edits) > 0 && p.nested == 0 && !p.again {
-		edits = p.searchAgain(s, k, edits, p.cuts > before)
+		edits = p.settled(s, k, edits, p.cuts > before)
 		p.cuts = before
-	}
-	if len(edits) > 0 && p.nested == 0 && jsonscan.Valid(s) {
-		// A text that is a number, or that a user's rule replaces whole, was JSON and is a JSON string now.
-		if after := apply(s, edits); !jsonscan.Valid(after) {
-			edits = []edit{{0, len(s), `"` + quoted(after) + `"`}}
-		}
 	}
 	return edits
 }
