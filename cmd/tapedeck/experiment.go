@@ -400,13 +400,14 @@ func (f *experimentFlags) choose(ctx context.Context, address string, plan *expe
 		cohorts = cohorts[1:]
 	}
 	for _, c := range cohorts {
-		filter := runFilter{named: map[string]*string{"tenant": &f.tenant}, now: time.Now, area: f.area, is: c.rules}
-		if err := filter.check(); err != nil {
+		chosen := runFilter{named: map[string]*string{"tenant": &f.tenant}, now: time.Now}
+		chosen.Area, chosen.Is = f.area, c.rules
+		if err := chosen.check(); err != nil {
 			return fmt.Errorf("--%s: %w", c.name, err)
 		}
 		var cases []experiment.Case
 		failed := 0
-		for r, err := range filter.runs(ctx, d, view.Query{}, stderr, &failed) {
+		for r, err := range chosen.runs(ctx, d, view.Query{}, stderr, &failed) {
 			if err != nil {
 				return err
 			}

@@ -21,23 +21,16 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/reel/filter"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
-	"github.com/tapedeck/tapedeck/internal/reel/where"
 	"github.com/tapedeck/tapedeck/internal/replay"
 )
 
 // runFilter chooses among the runs of a deck.
 type runFilter struct {
-	named        map[string]*string // column → --flag
-	is           []string
-	where        string
-	since, until string
-	area         string
-	now          func() time.Time
-
-	equal   []reel.Equal
-	columns []string // that tests look at
-	tests   []func(*reel.Meta) bool
+	filter.Filter
+	named map[string]*string // column → --flag
+	now   func() time.Time
 }
 
 // filterFlags are the columns that have a flag of their own.
@@ -52,104 +45,34 @@ func (f *runFilter) add(cmd *cobra.Command) {
 	for _, n := range filterFlags {
 		f.named[n.column] = cmd.Flags().String(n.flag, "", n.usage)
 	}
-	cmd.Flags().StringArrayVar(&f.is, "is", nil, "COLUMN=VALUE, of any column; a list has it among its values (may be repeated)")
-	cmd.Flags().StringVar(&f.where, "where", "", "a condition on the columns as in SQL: status = 'error' AND (tools = 'search' OR output_tokens > 5000)")
-	cmd.Flags().StringVar(&f.since, "since", "", "started at this time or later: 2026-11-20, 2026-11-20T12:00:00Z, or an age such as 36h or 7d")
-	cmd.Flags().StringVar(&f.until, "until", "", "started before this time")
-	cmd.Flags().StringVar(&f.area, "area", "", "runs, joined, replays or undecided; all if it is not given")
+	cmd.Flags().StringArrayVar(&f.Is, "is", nil, "COLUMN=VALUE, of any column; a list has it among its values (may be repeated)")
+	cmd.Flags().StringVar(&f.Where, "where", "", "a condition on the columns as in SQL: status = 'error' AND (tools = 'search' OR output_tokens > 5000)")
+	cmd.Flags().StringVar(&f.Since, "since", "", "started at this time or later: 2026-11-20, 2026-11-20T12:00:00Z, or an age such as 36h or 7d")
+	cmd.Flags().StringVar(&f.Until, "until", "", "started before this time")
+	cmd.Flags().StringVar(&f.Area, "area", "", "runs, joined, replays or undecided; all if it is not given")
 }
 
 // check makes the tests of the flags.
 func (f *runFilter) check() error {
-	f.equal, f.columns, f.tests = nil, nil, nil
+	f.Tenant = ""
+	if tenant := f.named["tenant"]; tenant != nil {
+		f.Tenant = *tenant
+	}
+	is := f.Is
+	defer func() { f.Is = is }()
+	f.Is = nil
 	for _, n := range filterFlags {
 		if want := f.named[n.column]; want != nil && *want != "" {
-			f.is1(n.column, *want)
+			f.Is = append(f.Is, n.column+"="+*want)
 		}
 	}
-	for _, text := range f.is {
-		column, want, ok := strings.Cut(text, "=")
-		if _, known := (&reel.Meta{}).Value(column); !ok || !known {
-			return fmt.Errorf("--is %q: want COLUMN=VALUE with one of %s", text, strings.Join(reel.Columns(), ", "))
-		}
-		f.is1(column, want)
-	}
-	if f.where != "" {
-		c, err := where.Parse(f.where, func(text string) (time.Time, error) { return parseWhen(text, f.now()) })
-		if err != nil {
-			return fmt.Errorf("--where: %w", err)
-		}
-		f.equal = append(f.equal, c.Equal()...)
-		f.columns = append(f.columns, c.Columns()...)
-		f.tests = append(f.tests, c.Match)
-	}
-	if f.area != "" && !slices.Contains(deck.Areas(), deck.Area(f.area)) {
-		return fmt.Errorf("--area must be runs, joined, replays or undecided, not %q", f.area)
-	}
-	for i, text := range []string{f.since, f.until} {
-		if text == "" {
-			continue
-		}
-		at, err := parseWhen(text, f.now())
-		if err != nil {
-			return fmt.Errorf("--%s: %w", []string{"since", "until"}[i], err)
-		}
-		limit := at.UnixMicro()
-		f.columns = append(f.columns, "started_at")
-		f.tests = append(f.tests, func(m *reel.Meta) bool { return m.StartedAt != 0 && (m.StartedAt >= limit) == (i == 0) })
-	}
-	return nil
-}
-
-// is1 takes runs of which a column is a value, or has it.
-func (f *runFilter) is1(column, want string) {
-	if want != "" && reel.IsText(column) && column != "area" { // the area of a row is not yet that of its trace
-		f.equal = append(f.equal, reel.Equal{Column: column, Value: want})
-		return
-	}
-	f.columns = append(f.columns, column)
-	f.tests = append(f.tests, isTest(column, want))
-}
-
-// isTest tells whether a column is a value, or has it.
-func isTest(column, want string) func(*reel.Meta) bool {
-	return func(m *reel.Meta) bool {
-		v, _ := m.Value(column)
-		if list, ok := v.([]string); ok {
-			return slices.Contains(list, want)
-		}
-		return v != nil && cell(v) == want || v == nil && want == ""
-	}
-}
-
-// parseWhen reads a time, a day, or an age.
-func parseWhen(text string, now time.Time) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	}
-	var days int
-	if _, err := fmt.Sscanf(text, "%dd", &days); err == nil && text == fmt.Sprintf("%dd", days) && days >= 0 && days < 36500 {
-		return now.AddDate(0, 0, -days), nil
-	}
-	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
-		return now.Add(-age), nil
-	}
-	return time.Time{}, fmt.Errorf("%q is no time (2026-11-20, 2026-11-20T12:00:00Z) and no age (36h, 7d)", text)
+	f.Is = append(f.Is, is...)
+	return f.Check(f.now())
 }
 
 // runs finds the runs that the filter takes, in no order, as much of them as the query asks for. What cannot be read is said, and counted in failed.
 func (f *runFilter) runs(ctx context.Context, d *deck.Deck, q view.Query, stderr io.Writer, failed *int) iter.Seq2[view.Run, error] {
-	q.Equal, q.Filter = f.equal, f.columns
-	if tenant := *f.named["tenant"]; f.area != "" || tenant != "" {
-		q.Want = func(l deck.Location) bool { return (f.area == "" || string(l.Area) == f.area) && l.Of(tenant) }
-	}
-	if len(f.tests) > 0 {
-		q.Test = func(m *reel.Meta) bool {
-			return !slices.ContainsFunc(f.tests, func(test func(*reel.Meta) bool) bool { return !test(m) })
-		}
-	}
+	q = f.Query(q)
 	return func(yield func(view.Run, error) bool) {
 		for r, err := range view.Select(ctx, d, q) {
 			if err != nil {
@@ -166,19 +89,6 @@ func (f *runFilter) runs(ctx context.Context, d *deck.Deck, q view.Query, stderr
 			}
 		}
 	}
-}
-
-// cell is a value of a column as text.
-func cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case time.Time:
-		return v.Format(time.RFC3339Nano)
-	case []string:
-		return strings.Join(v, ",")
-	}
-	return fmt.Sprint(v)
 }
 
 type lsFlags struct {
@@ -324,7 +234,7 @@ func compareCells(x, y any) int {
 			return a.Compare(b)
 		}
 	}
-	return strings.Compare(cell(x), cell(y))
+	return strings.Compare(filter.Text(x), filter.Text(y))
 }
 
 func (f *lsFlags) show(stdout io.Writer, runs []view.Run, columns []string) error {
@@ -353,7 +263,7 @@ func (f *lsFlags) show(stdout io.Writer, runs []view.Run, columns []string) erro
 			if at, ok := v.(time.Time); ok {
 				v = at.Truncate(time.Second)
 			}
-			cells[i] = cmp.Or(printable(cell(v)), "-")
+			cells[i] = cmp.Or(printable(filter.Text(v)), "-")
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
@@ -387,7 +297,7 @@ func (l listedRun) MarshalJSON() ([]byte, error) {
 			continue
 		}
 		if at, ok := v.(time.Time); ok {
-			v = cell(at)
+			v = filter.Text(at)
 		}
 		text, err := json.Marshal(v)
 		if err != nil {

@@ -1,0 +1,127 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package filter chooses among the runs of a deck by their columns, as people and configurations say it.
+package filter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/reel/where"
+)
+
+// Filter is what a run must be; the zero Filter takes all.
+type Filter struct {
+	Is           []string // COLUMN=VALUE each; a list has the value among its own
+	Where        string   // a condition as in SQL, see package where
+	Since, Until string   // when the run started: a time, a day, or an age such as 7d
+	Area         string
+	Tenant       string
+
+	equal   []reel.Equal
+	columns []string // that tests look at
+	tests   []func(*reel.Meta) bool
+}
+
+// Check reads the filter; ages count from now. Its errors name the field as a flag.
+func (f *Filter) Check(now time.Time) error {
+	f.equal, f.columns, f.tests = nil, nil, nil
+	for _, text := range f.Is {
+		column, want, ok := strings.Cut(text, "=")
+		if _, known := (&reel.Meta{}).Value(column); !ok || !known {
+			return fmt.Errorf("--is %q: want COLUMN=VALUE with one of %s", text, strings.Join(reel.Columns(), ", "))
+		}
+		f.is(column, want)
+	}
+	if f.Where != "" {
+		c, err := where.Parse(f.Where, func(text string) (time.Time, error) { return ParseTime(text, now) })
+		if err != nil {
+			return fmt.Errorf("--where: %w", err)
+		}
+		f.equal = append(f.equal, c.Equal()...)
+		f.columns = append(f.columns, c.Columns()...)
+		f.tests = append(f.tests, c.Match)
+	}
+	if f.Area != "" && !slices.Contains(deck.Areas(), deck.Area(f.Area)) {
+		return fmt.Errorf("--area must be runs, joined, replays or undecided, not %q", f.Area)
+	}
+	for i, text := range []string{f.Since, f.Until} {
+		if text == "" {
+			continue
+		}
+		at, err := ParseTime(text, now)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", []string{"since", "until"}[i], err)
+		}
+		limit := at.UnixMicro()
+		f.columns = append(f.columns, "started_at")
+		f.tests = append(f.tests, func(m *reel.Meta) bool { return m.StartedAt != 0 && (m.StartedAt >= limit) == (i == 0) })
+	}
+	return nil
+}
+
+// is takes runs of which a column is a value, or has it.
+func (f *Filter) is(column, want string) {
+	if want != "" && reel.IsText(column) && column != "area" { // the area of a row is not yet that of its trace
+		f.equal = append(f.equal, reel.Equal{Column: column, Value: want})
+		return
+	}
+	f.columns = append(f.columns, column)
+	f.tests = append(f.tests, func(m *reel.Meta) bool {
+		v, _ := m.Value(column)
+		if list, ok := v.([]string); ok {
+			return slices.Contains(list, want)
+		}
+		return v != nil && Text(v) == want || v == nil && want == ""
+	})
+}
+
+// Query is a query for the runs that the filter takes. The filter is checked.
+func (f *Filter) Query(q view.Query) view.Query {
+	q.Equal, q.Filter = f.equal, f.columns
+	if f.Area != "" || f.Tenant != "" {
+		q.Want = func(l deck.Location) bool { return (f.Area == "" || string(l.Area) == f.Area) && l.Of(f.Tenant) }
+	}
+	if len(f.tests) > 0 {
+		q.Test = func(m *reel.Meta) bool {
+			return !slices.ContainsFunc(f.tests, func(test func(*reel.Meta) bool) bool { return !test(m) })
+		}
+	}
+	return q
+}
+
+// ParseTime reads a time, a day, or an age.
+func ParseTime(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	var days int
+	if _, err := fmt.Sscanf(text, "%dd", &days); err == nil && text == fmt.Sprintf("%dd", days) && days >= 0 && days < 36500 {
+		return now.AddDate(0, 0, -days), nil
+	}
+	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
+		return now.Add(-age), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time (2026-11-20, 2026-11-20T12:00:00Z) and no age (36h, 7d)", text)
+}
+
+// Text is the value of a column as text; "" for one that is not known.
+func Text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	case []string:
+		return strings.Join(v, ",")
+	}
+	return fmt.Sprint(v)
+}
