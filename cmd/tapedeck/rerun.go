@@ -26,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/interop/a2a"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/interop/waza"
@@ -197,6 +198,7 @@ func concurrent(w io.Writer) io.Writer {
 
 func (r *rerunning) run(ctx context.Context, refs []string) error {
 	r.stderr = concurrent(r.stderr)
+	heapgoal.Start() // an answer does not wait for a collection
 	if err := r.check(refs); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/oracles"
+	"github.com/tapedeck/tapedeck/internal/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/oracle"
@@ -168,6 +169,7 @@ type servingModel struct {
 }
 
 func serve(ctx context.Context, stdout, stderr io.Writer, f *serveFlags) (err error) {
+	heapgoal.Start() // an answer does not wait for a collection
 	config, err := f.config()
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package heapgoal decides when the garbage collector of a collector runs. By default the Go runtime lets the heap grow to twice what is
+// Package heapgoal decides when the garbage collector of a collector runs, and of what answers a replay. By default the Go runtime lets the heap grow to twice what is
 // alive. Small heaps are collected too often that way, for what a run allocates is garbage soon. Large ones, which hold open runs, take twice
 // the memory of their evidence.
 package heapgoal
@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 )
 
 const (
@@ -21,13 +22,14 @@ const (
 )
 
 // Start sets the goal of the heap after each collection, unless the operator has chosen by GOGC or GOMEMLIMIT. It goes on until the
-// process ends.
+// process ends, and is started once.
 func Start() {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		start()
 	}
-	again()
 }
+
+var start = sync.OnceFunc(again)
 
 // percentFor is the GOGC for a heap of which live bytes are alive.
 func percentFor(live uint64) int {

@@ -179,10 +179,10 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 		id := TextOfID(callID)
 		parts = []Part{ResultPart(id, v.Get("name").Str(), body, v.First("is_error", "isError").True() || v.Get("status").Str() == "error")}
 	default:
+		parts = Parts(body)
 		if r := v.First("reasoning_content", "reasoning"); r.Kind() == exactjson.String && r.Str() != "" {
-			parts = append(parts, Part{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}})
+			parts = append([]Part{{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}}}, parts...)
 		}
-		parts = append(parts, Parts(body)...)
 	}
 	calls := v.First("tool_calls", "toolCalls")
 	if calls.Len() == 0 {

@@ -42,29 +42,34 @@ type called struct {
 }
 
 // add appends a message. incomplete says that the recording lacks something of it.
-func (c *conversation) add(m tape.Message, incomplete bool) {
-	if m.Role == tape.RoleSystem {
-		for _, p := range m.Parts {
-			if p.Type == tape.PartText {
+func (c *conversation) add(m *tape.Message, incomplete bool) {
+	c.said(m.Role, len(m.Parts), func(i int) *tape.Part { return &m.Parts[i] }, incomplete)
+}
+
+// said appends what someone said, in n parts. Parts are large, and reach it without being copied.
+func (c *conversation) said(role tape.Role, n int, part func(int) *tape.Part, incomplete bool) {
+	if role == tape.RoleSystem {
+		for i := range n {
+			if p := part(i); p.Type == tape.PartText {
 				c.system = joined(c.system, p.Text)
 			}
 		}
 		c.unknown = c.unknown || incomplete
 		return
 	}
-	for i := range m.Parts {
-		if m.Parts[i].Type == tape.PartToolResult {
-			c.result(&m.Parts[i], incomplete)
+	for i := range n {
+		if p := part(i); p.Type == tape.PartToolResult {
+			c.result(p, incomplete)
 		}
 	}
 	var to *entry
-	for i := range m.Parts {
-		p := &m.Parts[i]
+	for i := range n {
+		p := part(i)
 		if p.Type == tape.PartToolResult || p.Type == tape.PartReasoning {
 			continue
 		}
 		if to == nil {
-			to = c.entryOf(m.Role)
+			to = c.entryOf(role)
 			to.unknown = to.unknown || incomplete
 		}
 		switch p.Type {
@@ -155,7 +160,8 @@ func recorded(t *tape.Tape, e *tape.Event, asked map[string]*tape.Part, results 
 		return c
 	}
 	for i, id := range e.Request.Messages {
-		c.add(t.Messages[id], cut(e.Provenance, "request.messages."+itoa(i), false))
+		m := t.Messages[id]
+		c.add(&m, cut(e.Provenance, "request.messages."+itoa(i), false))
 	}
 	for _, entry := range c.entries {
 		for _, call := range entry.calls {

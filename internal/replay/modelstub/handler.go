@@ -167,9 +167,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		if p != geminiGenerate {
 			model, stream = body.Get("model").Str(), body.Get("stream").True()
 		}
-		known = &sight{list: list, read: &reply{request: requestOf(p, model, stream, body), body: body}, unsupported: p.unsupported(body)}
-		if request := &known.read.request; known.unsupported == "" && request.Previous == "" {
-			known.live = liveOf(request.Messages)
+		request, live := requestOf(p, model, stream, body)
+		known = &sight{list: list, read: &reply{request: request, body: body}, live: live, unsupported: p.unsupported(body)}
+		if known.unsupported == "" && request.Previous == "" {
 			known.found = stub.agreements(&known.live)
 			stub.seen.put(key, known, len(text))
 		}
@@ -265,7 +265,7 @@ func (h *Handler) answer(w http.ResponseWriter, req *http.Request, s *Session, p
 		header.Set("X-Should-Retry", "false")
 		send(w, http.StatusUnprocessableEntity, p.failure(http.StatusUnprocessableEntity, string(r.Outcome), missText(&r.Answer)))
 	default:
-		out := known.write(r, func() written { return render(p, r, known.list) })
+		out := known.write(p, r)
 		s.keep(p, r, sent)
 		h.finish(w, s, r)
 		header.Set("Content-Type", out.contentType)

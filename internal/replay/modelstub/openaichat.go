@@ -66,6 +66,11 @@ func (r *reply) chatUsage() object {
 	}
 }
 
+// wantsUsage reports whether a request asks a stream to end with the counts of tokens.
+func wantsUsage(body exactjson.Value) bool {
+	return body.Get("stream_options").Get("include_usage").True()
+}
+
 func chatEvents(r *reply) (list []event) {
 	head := object{"id": r.id("chatcmpl-"), "object": "chat.completion.chunk", "created": r.created(), "model": r.model()}
 	chunk := func(choices []object, usage any) {
@@ -98,7 +103,7 @@ func chatEvents(r *reply) (list []event) {
 		}
 	}
 	chunk([]object{{"index": 0, "delta": object{}, "finish_reason": r.chatFinish()}}, nil)
-	if r.body.Get("stream_options").Get("include_usage").True() {
+	if wantsUsage(r.body) {
 		chunk([]object{}, r.chatUsage())
 	}
 	return list

@@ -27,6 +27,7 @@ var openAIResponses = &protocol{
 	events:  responseEvents,
 	failure: openAIFailure,
 	named:   true,
+	echoes:  true,
 }
 
 const responsePrefix = "resp_"

@@ -34,6 +34,8 @@ type protocol struct {
 	// sse says how events are framed.
 	named bool // with their names
 	done  bool // a last line says [DONE]
+	// echoes says that answers repeat settings of the request.
+	echoes bool
 }
 
 // event is one event of a stream.
@@ -68,15 +70,18 @@ func (r *reply) id(prefix string) string {
 }
 
 func (r *reply) model() string {
-	e := r.event()
-	switch {
-	case e.Response != nil && e.Response.Model != "":
-		return e.Response.Model
-	case e.Model != "":
-		return e.Model
+	if m := r.recordedModel(); m != "" {
+		return m
 	}
 	r.makeUp("model")
 	return r.request.Model
+}
+
+func (r *reply) recordedModel() string {
+	if e := r.event(); e.Response == nil || e.Response.Model == "" {
+		return e.Model
+	}
+	return r.event().Response.Model
 }
 
 // created is when the recorded call started, in seconds of Unix time.
@@ -193,11 +198,16 @@ func (r *reply) pieces(text string) (list []string) {
 	return append(list, text)
 }
 
-// requestOf reads the body of a request. The reader of the dialects reads the messages, so that both sides are read alike.
-func requestOf(p *protocol, model string, stream bool, body exactjson.Value) Request {
-	r := Request{API: p.name, Model: model, Stream: stream, Previous: body.Get("previous_response_id").Str()}
+// requestOf reads the body of a request, and the conversation that it holds. The reader of the dialects reads the messages, so that both sides are
+// read alike.
+func requestOf(p *protocol, model string, stream bool, body exactjson.Value) (r Request, live conversation) {
+	r = Request{API: p.name, Model: model, Stream: stream, Previous: body.Get("previous_response_id").Str()}
 	messages, system := decode.RequestMessages(body, tape.RoleUser)
-	convert := func(role tape.Role, name string, parts []decode.Part) {
+	read := func(role tape.Role, name string, parts []decode.Part) {
+		live.said(role, len(parts), func(i int) *tape.Part { return &parts[i].Part }, false)
+		if p != openAIResponses { // no other protocol keeps the conversation at the provider
+			return
+		}
 		m := tape.Message{Role: role, Name: name, Parts: make([]tape.Part, len(parts))}
 		for i := range parts {
 			m.Parts[i] = parts[i].Part
@@ -205,16 +215,16 @@ func requestOf(p *protocol, model string, stream bool, body exactjson.Value) Req
 		r.Messages = append(r.Messages, m)
 	}
 	if len(system) > 0 {
-		convert(tape.RoleSystem, "", system)
+		read(tape.RoleSystem, "", system)
 		r.Instructed = true
 	}
 	for _, m := range messages {
-		convert(m.Role, m.Name, m.Parts)
+		read(m.Role, m.Name, m.Parts)
 	}
 	for _, tool := range decode.ToolDefinitions(body.Get("tools")) {
 		r.Tools = append(r.Tools, tool.Name)
 	}
-	return r
+	return r, live
 }
 
 var (

@@ -42,7 +42,7 @@ type sight struct {
 	list        bool // events are the elements of one array
 	live        conversation
 	found       []agreement
-	written     sync.Map // *turn → written, of the turns that were served
+	written     forms // of the turns that were served, where answers repeat what the request says
 }
 
 // written is an answer on the wire, and what was made up for it.
@@ -52,17 +52,60 @@ type written struct {
 	madeUp, left []string
 }
 
-// write renders an answer, or takes what was rendered for the same request and turn. The form of a request that continues what its session holds is
-// not kept.
-func (v *sight) write(r *reply, render func() written) written {
-	if w, ok := v.written.Load(r.turn); ok {
-		w := w.(written)
+// form is all of a request on which the answer of a turn depends, where it repeats nothing else of the request.
+type form struct {
+	p                   *protocol
+	stream, list, usage bool
+	turn                *turn
+	model               string // where the tape has none: the one that was asked
+}
+
+// forms are answers that were rendered. It is safe for concurrent use.
+type forms struct {
+	mu  sync.Mutex
+	all map[form]written
+}
+
+// maxForms bounds the answers of one turn: clients choose the names of models.
+const maxForms = 64
+
+func (f *forms) get(key form) (written, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w, ok := f.all[key]
+	return w, ok
+}
+
+func (f *forms) put(key form, w written) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[form]written{}
+	}
+	if len(f.all) < maxForms {
+		f.all[key] = w
+	}
+}
+
+// write renders an answer, or takes what was rendered before: for any request of the same form, or for this one where answers repeat what it says.
+// That of a request which continues what its session holds is not kept.
+func (v *sight) write(p *protocol, r *reply) written {
+	key := form{p: p, stream: r.request.Stream, list: v.list, usage: wantsUsage(r.body), turn: r.turn, model: r.request.Model}
+	if r.recordedModel() != "" {
+		key.model = ""
+	}
+	kept := &r.turn.written
+	if p.echoes {
+		kept = &v.written
+	}
+	if w, ok := kept.get(key); ok {
 		r.madeUp, r.left = slices.Clone(w.madeUp), slices.Clone(w.left)
 		return w
 	}
-	w := render()
-	if w.madeUp, w.left = slices.Clone(r.madeUp), slices.Clone(r.left); v.found != nil {
-		v.written.Store(r.turn, w)
+	w := render(p, r, v.list)
+	w.madeUp, w.left = slices.Clone(r.madeUp), slices.Clone(r.left)
+	if v.found != nil {
+		kept.put(key, w)
 	}
 	return w
 }

@@ -4,6 +4,7 @@
 package modelstub
 
 import (
+	"maps"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -61,6 +62,46 @@ func TestTheSameBodyIsFramedAsItIsAskedFor(t *testing.T) {
 		if _, text := post(t, s.URL+c.path, gemini.first, SessionHeader, itoa(i)); !strings.HasPrefix(text, c.begins) {
 			t.Errorf("%s: %.80s", c.path, text)
 		}
+	}
+}
+
+// Answers are rendered once for all requests of a form. What differs in form, or in the name of a model that the tape does not hold, gets its own.
+func TestAnAnswerIsSharedByItsFormAlone(t *testing.T) {
+	s := server(t, conversationTape(t), Options{}, Config{})
+	chat := requests[0]
+	asked := func(session string, with map[string]any) string {
+		body := maps.Clone(chat.first)
+		maps.Copy(body, with)
+		_, text := post(t, s.URL+chat.path, body, SessionHeader, session)
+		return text
+	}
+	usage := map[string]any{"stream": true, "stream_options": map[string]any{"include_usage": true}}
+	for i, c := range []struct {
+		with   map[string]any
+		has    string
+		hasNot string
+	}{
+		{map[string]any{"model": "one"}, `"model":"one"`, "data: "},
+		{map[string]any{"model": "two"}, `"model":"two"`, "data: "},
+		{map[string]any{"model": "one", "stream": true}, "data: ", `"usage"`},
+		{usage, `"usage"`, `"model":"one"`},
+		{map[string]any{"model": "one", "user": "another"}, `"model":"one"`, "data: "},
+	} {
+		for again := range 2 {
+			if text := asked(itoa(2*i+again), c.with); !strings.Contains(text, c.has) || strings.Contains(text, c.hasNot) {
+				t.Errorf("%v: %s", c.with, text)
+			}
+		}
+	}
+}
+
+func TestRenderedAnswersAreBounded(t *testing.T) {
+	var f forms
+	for i := range 2 * maxForms {
+		f.put(form{model: itoa(i)}, written{contentType: itoa(i)})
+	}
+	if w, ok := f.get(form{model: "0"}); len(f.all) > maxForms || !ok || w.contentType != "0" {
+		t.Errorf("%d forms, %v", len(f.all), w)
 	}
 }
 

@@ -52,9 +52,10 @@ type Stub struct {
 
 // turn is a recorded model call.
 type turn struct {
-	event *tape.Event
-	sent  conversation
-	tools []string // names of the offered tools, sorted
+	event   *tape.Event
+	sent    conversation
+	tools   []string // names of the offered tools, sorted
+	written forms
 }
 
 // New returns a stub of the tape, which must not change any more.
@@ -195,8 +196,8 @@ func (s *Session) Answer(r Request) Answer {
 }
 
 func liveOf(messages []tape.Message) (live conversation) {
-	for _, m := range messages {
-		live.add(m, false)
+	for i := range messages {
+		live.add(&messages[i], false)
 	}
 	return live
 }
