@@ -64,6 +64,7 @@ func newRoot() *cobra.Command {
 		newJoin(),
 		newLs(),
 		newMatch(),
+		newMinimise(),
 		newOracle(),
 		newRecord(),
 		newRedact(),

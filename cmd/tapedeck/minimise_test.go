@@ -1,0 +1,136 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/minimise"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// countingScript is a check that fails where a pattern stands in the file that it gets, and counts its calls.
+func countingScript(t *testing.T) (command, counts string) {
+	t.Helper()
+	script, counts := write(t, "check.sh", "echo >> \"$2\"\nif grep -q \"$3\" \"$1\"; then exit 7; fi\n"), filepath.Join(t.TempDir(), "count")
+	return "sh " + script + " {tape} " + counts, counts
+}
+
+func countOf(t *testing.T, file string) int {
+	t.Helper()
+	body, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(body, []byte{'\n'})
+}
+
+func minimised(t *testing.T, args ...string) (int, minimise.Result) {
+	t.Helper()
+	got := tapedeck(t, append([]string{"minimise", "--json", "--quiet"}, args...)...)
+	var r minimise.Result
+	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	return got.code, r
+}
+
+func TestARunIsMinimised(t *testing.T) {
+	url := recordedAgent(t)
+	command, counts := countingScript(t)
+	out := filepath.Join(t.TempDir(), "small.json")
+	code, r := minimised(t, url, "--check", command+" apples", "-o", out)
+	if code != exitOK || !r.Minimal || r.Failure != "exit code 7" || r.To.Events != 0 || r.To.Characters != len("apples") || r.Checks != countOf(t, counts) {
+		t.Errorf("code %d: %+v", code, r)
+	}
+	if got := tapedeck(t, "verify", out); got.code != exitOK || !strings.HasPrefix(got.stdout, "ok") && !strings.HasPrefix(got.stdout, "un") {
+		t.Errorf("%+v", got)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := tape.ReadSealed(data)
+	if err != nil || !bytes.Contains(data, []byte("apples")) || !strings.HasPrefix(kept.Run.ReplayRunID, "minimised-") {
+		t.Errorf("%v: %.2000s", err, data)
+	}
+}
+
+func TestAMinimisationGoesOnWhereItWasStopped(t *testing.T) {
+	url := recordedAgent(t)
+	command, counts := countingScript(t)
+	dir := t.TempDir()
+	whole, out, state := filepath.Join(dir, "whole.json"), filepath.Join(dir, "small.json"), filepath.Join(dir, "state")
+	if code, r := minimised(t, url, "--check", command+" apples", "-o", whole); code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	once := countOf(t, counts)
+	args := []string{url, "--check", command + " apples", "-o", out, "--state", state}
+	if code, r := minimised(t, append(args, "--max-checks", "9")...); code != exitPartial || r.Stopped != "max-checks" || r.Checks != 9 {
+		t.Errorf("code %d: %+v", code, r)
+	}
+	code, r := minimised(t, args...)
+	if code != exitOK || r.Known != 9 || countOf(t, counts) != 2*once {
+		t.Errorf("code %d: %+v; %d checks, %d in one", code, r, countOf(t, counts)-once, once)
+	}
+	a, errA := os.ReadFile(whole)
+	b, errB := os.ReadFile(out)
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("%v %v\n%s\n%s", errA, errB, a, b)
+	}
+	// The folder belongs to this search.
+	if got := tapedeck(t, "minimise", url, "--check", command+" pears", "-o", out, "--state", state); got.code != exitFailed || !strings.Contains(got.stderr, "another search") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReplaysAreTheTestOfAMinimisation(t *testing.T) {
+	url := recordedAgent(t)
+	command, _ := countingScript(t)
+	dir := t.TempDir()
+	t.Setenv(agentVariable, "oracle")
+	// The check looks at what the agent did in the replay: it asked for a count. Without the first model call it does not.
+	code, r := minimised(t, url, "--down-to", "events", "--check", command+` '"name":"count"'`, "-o", filepath.Join(dir, "small.json"), "--input", "stdin", "--template", "{{or .user_message \"?\"}}", "--", os.Args[0])
+	if code != exitOK || !r.Minimal || r.To.Events == 0 || r.To.Events >= r.From.Events {
+		t.Errorf("code %d: %+v", code, r)
+	}
+}
+
+func TestWhatCannotBeMinimisedIsSaid(t *testing.T) {
+	url := recordedAgent(t)
+	command, _ := countingScript(t)
+	there := write(t, "there.json", "{}")
+	out := filepath.Join(t.TempDir(), "small.json")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{url}, "--check is missing"},
+		{[]string{url, "--check", command + " zebras", "-o", out}, "does not fail on the source"},
+		{[]string{url, "--check", "sh -c 'exit 125'", "-o", out}, "could not tell"},
+		{[]string{url, "--check", "/nonexistent/check", "-o", out}, "could not be run"},
+		{[]string{url, "--check", command + " apples", "-o", there}, "is there already"},
+		{[]string{url, "--check", "'", "-o", out}, "is not closed"},
+		{[]string{url, "--check", "true", "--down-to", "atoms"}, "is unknown"},
+		{[]string{url, "--check", "true", "--max-checks", "-1"}, "must not be negative"},
+		{[]string{url, "--check", "true", "--check-timeout", "0s"}, "must be positive"},
+		{[]string{url, url, "--check", "true"}, "takes one REF"},
+		{[]string{url, "--check", "true", "--"}, "no command behind"},
+		{[]string{url, "--check", "true", "-o", out, "--", "/nonexistent/agent"}, "could not be run"},
+	} {
+		if got := tapedeck(t, append([]string{"minimise"}, c.args...)...); got.code != exitFailed || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%v: %+v", c.args, got)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("something was written")
+	}
+}
