@@ -363,7 +363,7 @@ func TestASearchThatWasStoppedGoesOn(t *testing.T) {
 			}
 			break
 		}
-		if again.Stopped != "max-checks" || again.Checks != 19 {
+		if again.Stopped != "max-checks" || again.Checks != 19 || calls > whole {
 			t.Fatalf("%+v", again)
 		}
 	}
