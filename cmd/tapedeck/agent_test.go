@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -29,6 +30,7 @@ import (
 const (
 	agentVariable = "TAPEDECK_TEST_AGENT" // the mode, see runAgent
 	stockVariable = "TAPEDECK_TEST_STOCK" // what the tool counts
+	afterVariable = "TAPEDECK_TEST_AFTER" // the mode of what the mode tapedeck runs
 	placeVariable = "TAPEDECK_TEST_PLACE" // the port of a server, the file for the process id of an orphan
 )
 
@@ -78,7 +80,7 @@ func runAgent(mode string) error {
 		signal.Ignore(syscall.SIGTERM)
 		return http.ListenAndServe("127.0.0.1:0", nil)
 	case "tapedeck":
-		if err := os.Setenv(agentVariable, "leaver"); err != nil {
+		if err := os.Setenv(agentVariable, cmp.Or(os.Getenv(afterVariable), "leaver")); err != nil {
 			return err
 		}
 		os.Exit(run(context.Background(), strings.Split(os.Getenv("TAPEDECK_TEST_ARGS"), "\n"), os.Stdin, os.Stdout, os.Stderr))

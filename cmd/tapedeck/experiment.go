@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -49,31 +50,39 @@ type experimentFlags struct {
 	judgeURL, judgeModel      string
 	rubric                    string
 	votes                     int
-	regression                bool
+	regression, timed         bool
+	maxTokens                 int64
+	command                   rerunFlags
 }
 
 // reportFlags say where a report goes.
 type reportFlags struct {
-	asJSON          bool
-	markdown, junit string
+	asJSON                bool
+	markdown, junit, html string
 }
 
 func (f *reportFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the report as JSON; else it is Markdown")
 	cmd.Flags().StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
+	cmd.Flags().StringVar(&f.html, "html", "", "write the report as a page, with the runs that changed most side by side, to this file")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
 }
 
 // write writes a report, and returns the verdict as the end of the command.
-func (f *reportFlags) write(stdout io.Writer, r *experiment.Report) error {
-	var markdown, junit bytes.Buffer
+func (f *reportFlags) write(ctx context.Context, stdout io.Writer, r *experiment.Report) error {
+	var markdown, junit, html bytes.Buffer
 	if err := errors.Join(r.Markdown(&markdown), r.JUnit(&junit)); err != nil {
 		return err
+	}
+	if f.html != "" {
+		if err := r.HTML(ctx, &html, openCase); err != nil {
+			return err
+		}
 	}
 	for _, file := range []struct {
 		name string
 		body []byte
-	}{{f.markdown, markdown.Bytes()}, {f.junit, junit.Bytes()}} {
+	}{{f.markdown, markdown.Bytes()}, {f.junit, junit.Bytes()}, {f.html, html.Bytes()}} {
 		if file.name != "" {
 			if err := os.WriteFile(file.name, file.body, 0o600); err != nil {
 				return err
@@ -92,10 +101,20 @@ func (f *reportFlags) write(stdout io.Writer, r *experiment.Report) error {
 	return err
 }
 
+// openCase reads the tape of a run of a plan.
+func openCase(ctx context.Context, c *experiment.Case) (*tape.Tape, error) {
+	finder := replay.Finder{Limit: 1, Warn: func(string, ...any) {}}
+	t, _, err := finder.OpenOne(ctx, c.Ref)
+	if err == nil && t.TapeID != c.TapeID {
+		err = fmt.Errorf("the tape is %s now, the plan was made of %s", t.TapeID, c.TapeID)
+	}
+	return t, err
+}
+
 func newExperiment() *cobra.Command {
 	var f experimentFlags
 	cmd := &cobra.Command{
-		Use:   "experiment DECK --runner RUNNER",
+		Use:   "experiment DECK --runner RUNNER | DECK -- COMMAND…",
 		Short: "Replay many runs through a changed agent, and judge what it mends and breaks",
 		Long: `Replay runs of a deck through a runner, score the recorded and the new answers,
 and judge.
@@ -105,8 +124,10 @@ must not become worse. Both are COLUMN=VALUE, as --is of ls, and all of them hol
 at once. The runner is a program that speaks whatifd-exec/1 (exec:COMMAND) or a
 function in Python (python:MODULE:ATTR); see exec-check. Its tool calls are answered from the
 tape of the run; a call without a recorded answer makes the run one that was not
-replayed. The candidate is told of the change: --change system_prompt=@FILE,
---change model=NAME, --change overrides.KEY=JSON.
+replayed. With a command behind --, each run is a replay of it as "replay REF -- COMMAND"
+makes it: models and tools are answered from the tape, or models by --model-url.
+The candidate is told of the change: --change system_prompt=@FILE,
+--change model=NAME, --change overrides.KEY=JSON, --change overrides=FILE.
 
 With --state the outcomes are kept as they come: the same command goes on where
 it was stopped. --shard i/n replays a part, and "experiment merge" reports on all.
@@ -114,10 +135,20 @@ it was stopped. --shard i/n replays a part, and "experiment merge" reports on al
 The exit code is 0 for ship, 1 for don't ship, 2 for inconclusive, and for an
 experiment that could not be run.`,
 		Example: `  tapedeck experiment ./deck --failures status=error --baseline status=ok \
-    --runner "exec:node agent.js" --change system_prompt=@new.txt --scorer "exec:./check.sh" --state ./exp`,
-		Args: needOneDeck,
+    --runner "exec:node agent.js" --change system_prompt=@new.txt --scorer "exec:./check.sh" --state ./exp
+  tapedeck experiment ./deck --scorer "exec:./check.sh" --input stdin -- python agent.py`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				args = args[:dash]
+			}
+			return needOneDeck(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			var command []string
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				command = args[dash:]
+			}
+			return f.run(cmd, args[0], command)
 		},
 	}
 	flags := cmd.Flags()
@@ -129,7 +160,7 @@ experiment that could not be run.`,
 	flags.StringVar(&f.tenant, "tenant", "", "only the runs of this tenant")
 	flags.StringVar(&f.area, "area", "runs", "runs, joined, replays or undecided")
 	flags.StringVar(&f.runner, "runner", "", "the candidate: exec:COMMAND or python:MODULE:ATTR")
-	flags.StringArrayVar(&f.changes, "change", nil, "system_prompt=TEXT or @FILE, model=NAME, overrides.KEY=JSON (repeatable)")
+	flags.StringArrayVar(&f.changes, "change", nil, "system_prompt=TEXT or @FILE, model=NAME, overrides.KEY=JSON, overrides=FILE: an object, or an oracle file as --override (repeatable)")
 	flags.StringVar(&f.policy, "tool-policy", string(contract.UseOriginal), "use-original; live: a call without a recorded answer is left to the runner; mock: with --override, as use-original")
 	flags.StringVar(&f.override, "override", "", "an oracle file laid over the recorded answers")
 	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, semantic, tools, judge or exec:COMMAND (repeatable); the first decides")
@@ -142,6 +173,8 @@ experiment that could not be run.`,
 	flags.IntVar(&f.workers, "workers", 2, "runners at work at the same time")
 	flags.IntVar(&f.maxRuns, "max-runs", 0, "replay so many runs by this call at most")
 	flags.DurationVar(&f.maxTime, "max-time", 0, "begin no run after this long")
+	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "begin no run when the candidate and the judges have used so many tokens, those of earlier calls in --state included")
+	flags.BoolVar(&f.timed, "latency", false, "keep how long each replay took; two experiments then differ in that")
 	flags.StringVar(&f.shard, "shard", "", "i/n: replay this part of the runs")
 	flags.StringVar(&f.state, "state", "", "keep plan and outcomes in this folder, and go on from there")
 	flags.Float64Var(&f.epsilon, "epsilon", statistics.DefaultPolicy.Epsilon, "a smaller delta is no change")
@@ -149,6 +182,7 @@ experiment that could not be run.`,
 	flags.Float64Var(&f.regress, "max-regression", statistics.DefaultPolicy.MaxRegression, "share of the baseline that may become worse")
 	flags.BoolVar(&f.quiet, "quiet", false, "no line per run on stderr")
 	f.reports.add(cmd)
+	f.command.addCommand(cmd)
 	f.match.add(cmd)
 	f.redactionFlags.add(cmd)
 	_ = flags.MarkHidden("allow-key-change") // nothing is stored in a deck
@@ -177,7 +211,7 @@ func newExperimentMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.write(cmd.OutOrStdout(), r)
+			return f.write(cmd.Context(), cmd.OutOrStdout(), r)
 		},
 	}
 	f.add(cmd)
@@ -185,22 +219,32 @@ func newExperimentMerge() *cobra.Command {
 }
 
 // check reads the flags that need no deck.
-func (f *experimentFlags) check(plan *experiment.Plan, redact func(string) string) (scorers []experiment.Scorer, err error) {
+func (f *experimentFlags) check(plan *experiment.Plan, argv []string, redact func(string) string) (scorers []experiment.Scorer, err error) {
 	plan.Shape = statistics.FailureRescue
 	if f.regression {
 		plan.Shape = statistics.RegressionCheck
 	}
-	plan.Runner, plan.Policy, plan.Bootstrap, plan.Decision = f.runner, contract.Policy(f.policy), statistics.DefaultBootstrap, statistics.DefaultPolicy
+	plan.Runner, plan.Timed, plan.Policy, plan.Bootstrap, plan.Decision = f.runner, f.timed, contract.Policy(f.policy), statistics.DefaultBootstrap, statistics.DefaultPolicy
 	plan.Decision.Epsilon, plan.Decision.MinImprovement, plan.Decision.MaxRegression = f.epsilon, f.improve, f.regress
+	var override string
+	if plan.Change, override, err = parseChanges(f.changes); err != nil {
+		return nil, err
+	}
+	if override != "" && f.override != "" {
+		return nil, errors.New("--change overrides and --override both name an oracle file")
+	}
+	f.override = cmp.Or(f.override, override)
 	switch {
-	case f.runner == "":
-		return nil, errors.New("--runner is missing")
+	case f.runner == "" && len(argv) == 0:
+		return nil, errors.New("--runner is missing, and no command stands behind --")
+	case f.runner != "" && len(argv) > 0:
+		return nil, errors.New("there are both --runner and a command behind --")
 	case !slices.Contains([]contract.Policy{contract.UseOriginal, contract.Live, contract.Mock}, plan.Policy):
 		return nil, fmt.Errorf("--tool-policy must be use-original, live or mock, not %q", f.policy)
 	case plan.Policy == contract.Mock && f.override == "":
 		return nil, errors.New("--tool-policy mock needs --override")
-	case f.workers < 1 || f.maxRuns < 0 || f.limitFailures < 0 || f.limitBase < 0:
-		return nil, errors.New("--workers must be positive, and --max-runs and the limits not negative")
+	case f.workers < 1 || f.maxRuns < 0 || f.maxTokens < 0 || f.limitFailures < 0 || f.limitBase < 0:
+		return nil, errors.New("--workers must be positive, and --max-runs, --max-tokens and the limits not negative")
 	case f.timeout <= 0 || f.scoreTime <= 0 || f.maxTime < 0:
 		return nil, errors.New("--timeout and --score-timeout must be positive, and --max-time not negative")
 	case !(f.epsilon >= 0 && f.epsilon < 1) || !(f.improve >= 0 && f.improve <= 1) || !(f.regress >= 0 && f.regress <= 1):
@@ -225,8 +269,7 @@ func (f *experimentFlags) check(plan *experiment.Plan, redact func(string) strin
 	for _, s := range scorers {
 		plan.Scorers = append(plan.Scorers, s.Name)
 	}
-	plan.Change, err = parseChanges(f.changes)
-	return scorers, err
+	return scorers, nil
 }
 
 // scorer makes the scorer of a name.
@@ -251,11 +294,12 @@ func (f *experimentFlags) scorer(name string, redact func(string) string) (exper
 // judgeKeyVariable holds the key of the judge.
 const judgeKeyVariable = "OPENAI_API_KEY"
 
-func parseChanges(changes []string) (c experiment.Change, err error) {
+// parseChanges reads changes. override is the oracle file that one of them names.
+func parseChanges(changes []string) (c experiment.Change, override string, err error) {
 	for _, text := range changes {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return c, fmt.Errorf("--change %q: want NAME=VALUE", text)
+			return c, "", fmt.Errorf("--change %q: want NAME=VALUE", text)
 		}
 		if file, isFile := strings.CutPrefix(value, "@"); isFile && name == "system_prompt" {
 			body, err := readBounded(file, maxPrompt)
@@ -263,7 +307,7 @@ func parseChanges(changes []string) (c experiment.Change, err error) {
 				err = fmt.Errorf("it has more than %d bytes", maxPrompt)
 			}
 			if err != nil {
-				return c, fmt.Errorf("--change system_prompt: %w", err)
+				return c, "", fmt.Errorf("--change system_prompt: %w", err)
 			}
 			value = string(body)
 		}
@@ -276,22 +320,36 @@ func parseChanges(changes []string) (c experiment.Change, err error) {
 		case isOverride && key != "":
 			var v any
 			if err := json.Unmarshal([]byte(value), &v); err != nil {
-				return c, fmt.Errorf("--change %s: %w", name, err)
+				return c, "", fmt.Errorf("--change %s: %w", name, err)
 			}
 			if c.Overrides == nil {
 				c.Overrides = map[string]any{}
 			}
 			c.Overrides[key] = v
+		case name == "overrides":
+			object, isOracle, err := readOverrides(strings.TrimPrefix(value, "@"))
+			if err != nil {
+				return c, "", fmt.Errorf("--change overrides: %w", err)
+			}
+			if isOracle {
+				override = strings.TrimPrefix(value, "@")
+				continue
+			}
+			if c.Overrides == nil {
+				c.Overrides = map[string]any{}
+			}
+			maps.Copy(c.Overrides, object)
 		default:
-			return c, fmt.Errorf("--change %q: want system_prompt, model or overrides.KEY", name)
+			return c, "", fmt.Errorf("--change %q: want system_prompt, model, overrides.KEY or overrides", name)
 		}
 	}
-	return c, nil
+	return c, override, nil
 }
 
 const maxPrompt = 1 << 20 // bytes
 
-func (f *experimentFlags) run(ctx context.Context, address string, stdout, stderr io.Writer) (err error) {
+func (f *experimentFlags) run(cmd *cobra.Command, address string, argv []string) (err error) {
+	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	plan := &experiment.Plan{}
 	redactor, err := f.open(stderr)
 	if err != nil {
@@ -303,15 +361,13 @@ func (f *experimentFlags) run(ctx context.Context, address string, stdout, stder
 		}
 		return redactor.String("", text, nil)
 	}
-	scorers, err := f.check(plan, redact)
+	scorers, err := f.check(plan, argv, redact)
 	if err != nil {
 		return err
 	}
-	config, err := runner.Parse(f.runner)
-	if err != nil {
+	if plan.Settings, err = f.settings(cmd); err != nil {
 		return err
 	}
-	config.Policy, config.ReplayTimeout, config.Env = plan.Policy, f.timeout, environWithoutKey()
 	shard, err := experiment.ParseShard(f.shard)
 	if err != nil {
 		return fmt.Errorf("--shard: %w", err)
@@ -319,15 +375,9 @@ func (f *experimentFlags) run(ctx context.Context, address string, stdout, stder
 	if f.shard != "" && f.state == "" {
 		return errors.New("--shard needs --state: experiment merge reads it")
 	}
-	options, err := f.match.options()
+	candidate, seal, err := f.candidate(plan, argv)
 	if err != nil {
 		return err
-	}
-	var override []oracle.Entry
-	if f.override != "" {
-		if override, plan.Override, err = readOverride(f.override); err != nil {
-			return fmt.Errorf("--override: %w", err)
-		}
 	}
 	if err := f.choose(ctx, address, plan, stderr); err != nil {
 		return err
@@ -335,21 +385,15 @@ func (f *experimentFlags) run(ctx context.Context, address string, stdout, stder
 	if err := plan.Seal(); err != nil {
 		return err
 	}
+	seal()
 	journal, err := experiment.OpenJournal(f.state, plan)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	finder := replay.Finder{Limit: 1, Warn: func(string, ...any) {}}
 	x := &experiment.Experiment{
-		Plan: plan, Journal: journal, Runner: config, Scorers: scorers, Shard: shard, Workers: f.workers, MaxRuns: f.maxRuns, MaxTime: f.maxTime, Oracle: options, Override: override,
-		Open: func(ctx context.Context, c *experiment.Case) (*tape.Tape, error) {
-			t, _, err := finder.OpenOne(ctx, c.Ref)
-			if err == nil && t.TapeID != c.TapeID {
-				err = fmt.Errorf("the tape is %s now, the plan was made of %s", t.TapeID, c.TapeID)
-			}
-			return t, err
-		},
+		Plan: plan, Journal: journal, Scorers: scorers, Shard: shard, Workers: f.workers, MaxRuns: f.maxRuns, MaxTime: f.maxTime, MaxTokens: f.maxTokens, Candidate: candidate,
+		Open:   openCase,
 		Redact: redact,
 		Progress: func(done, of int, c *experiment.Case, o *experiment.Outcome) {
 			if !f.quiet {
@@ -371,7 +415,39 @@ func (f *experimentFlags) run(ctx context.Context, address string, stdout, stder
 	if err != nil {
 		return err
 	}
-	return f.reports.write(stdout, r)
+	return f.reports.write(ctx, stdout, r)
+}
+
+// candidate makes what opens candidates. seal is called when the plan is whole.
+func (f *experimentFlags) candidate(plan *experiment.Plan, argv []string) (open func(context.Context) (experiment.Candidate, error), seal func(), err error) {
+	var override []oracle.Entry
+	if f.override != "" {
+		if override, plan.Override, err = readOverride(f.override); err != nil {
+			return nil, nil, fmt.Errorf("--override: %w", err)
+		}
+	}
+	if len(argv) > 0 {
+		plan.Runner, plan.Identity = "command: "+strings.Join(argv, " "), experiment.Identify(argv)
+		c, err := f.checkCommand(argv, plan)
+		return func(context.Context) (experiment.Candidate, error) { return c, nil }, func() { c.digest = plan.Digest() }, err
+	}
+	options, err := f.match.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := runner.Parse(f.runner)
+	if err != nil {
+		return nil, nil, err
+	}
+	files := config.Argv
+	if function, ok := strings.CutPrefix(f.runner, "python:"); ok { // where it lies unless the module is installed
+		module, _, _ := strings.Cut(function, ":")
+		files = append(slices.Clone(files), strings.ReplaceAll(module, ".", "/")+".py")
+	}
+	plan.Identity = experiment.Identify(files)
+	config.Policy, config.ReplayTimeout, config.Env = plan.Policy, f.timeout, environWithoutKey()
+	open, err = experiment.Lanes(plan, config, options, override)
+	return open, func() {}, err
 }
 
 // readOverride reads an oracle file, and its digest.

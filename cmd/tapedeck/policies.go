@@ -40,14 +40,18 @@ func (r *rerunning) checkPolicies() error {
 	transport.DisableKeepAlives = true
 	r.upstream = &modelstub.Upstream{URL: address, Model: f.model, Key: f.key, Transport: transport}
 	r.policies.Model = &rerun.Candidate{URL: address.String(), Model: f.model}
+	prompt := f.promptText
 	if f.prompt != "" {
-		text, err := os.ReadFile(f.prompt)
+		body, err := os.ReadFile(f.prompt)
 		if err != nil {
 			return fmt.Errorf("--system-prompt: %w", err)
 		}
-		prompt := string(text)
-		r.upstream.SystemPrompt = &prompt
-		r.policies.Model.SystemPromptSHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
+		text := string(body)
+		prompt = &text
+	}
+	if prompt != nil {
+		r.upstream.SystemPrompt = prompt
+		r.policies.Model.SystemPromptSHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(*prompt)))
 	}
 	return nil
 }

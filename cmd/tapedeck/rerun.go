@@ -66,6 +66,7 @@ type rerunFlags struct {
 	forkAt                int
 	model, modelURL       string
 	modelKey, prompt      string
+	promptText            *string // in place of the file that prompt names
 	forge                 forgeFlags
 }
 
@@ -128,6 +129,7 @@ type rerunning struct {
 	mu        sync.Mutex
 	asked     map[rerun.Layer][]rerun.Asked // calls that were served
 	said      *string                       // what the command answered, where --answer takes it
+	variables []rerun.Variable              // that the command gets beside all others
 }
 
 func (r *rerunning) check(refs []string) (err error) {
@@ -548,7 +550,7 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	}
 	hooks.OracleURL, c.listen = address, network.Listen
 	out.exit, err = c.run(ctx, c, command, r.addresses(address, network.Address), func(command *rerun.Command) error {
-		command.Env = rerun.Environ(command.Env, append(r.input.Variables(text), r.f.forge.variables()...))
+		command.Env = rerun.Environ(command.Env, slices.Concat(r.input.Variables(text), r.f.forge.variables(), r.variables))
 		if r.f.preload {
 			command.Env = hooks.Environ(command.Env)
 		}

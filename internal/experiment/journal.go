@@ -120,7 +120,7 @@ func (p *Plan) differs(q *Plan) string {
 		name string
 		a, b any
 	}{
-		{"the runner", p.Runner, q.Runner}, {"the change", p.Change, q.Change}, {"the scorers", p.Scorers, q.Scorers}, {"the cohorts", p.Cohorts, q.Cohorts}, {"the runs", p.Cases, q.Cases},
+		{"the runner", p.Runner, q.Runner}, {"the files of the runner", p.Identity, q.Identity}, {"the settings", p.Settings, q.Settings}, {"the change", p.Change, q.Change}, {"the scorers", p.Scorers, q.Scorers}, {"the cohorts", p.Cohorts, q.Cohorts}, {"the runs", p.Cases, q.Cases},
 		{"the tool policy", p.Policy, q.Policy}, {"the override", p.Override, q.Override},
 	} {
 		if part(of.a) != part(of.b) {

@@ -6,12 +6,10 @@ package experiment
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/execlane"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
-	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -24,18 +22,86 @@ type Outcome struct {
 	Failure *execlane.Failure `json:"failure,omitempty"`
 	Text    string            `json:"text,omitempty"` // the answer of the candidate
 	Tools   Tools             `json:"tools"`
+	Models  *Models           `json:"models,omitempty"` // of a command: how its model calls were answered
 	Scores  []Score           `json:"scores,omitempty"` // one for each scorer of the plan, if the run was replayed
 	// Withheld names attributes of persons that the runner sent.
 	Withheld []string `json:"withheld,omitempty"`
+	Runner   string   `json:"runner,omitempty"` // what the candidate calls itself
+	// Recorded is what the recorded run took, Replayed what the candidate did.
+	Recorded Effort `json:"recorded"`
+	Replayed Effort `json:"replayed"`
+	// Steps are the tool calls of the candidate, in order; StepsLeftOut counts those that had no room.
+	Steps        []Step `json:"steps,omitempty"`
+	StepsLeftOut int    `json:"steps_left_out,omitempty"`
+}
+
+// Step is a tool call of the candidate.
+type Step struct {
+	Tool   string  `json:"tool"`
+	Args   *string `json:"args,omitempty"`
+	Result *string `json:"result,omitempty"`
+}
+
+// maxSteps bounds the texts of the steps that an outcome keeps, in bytes.
+const maxSteps = 256 << 10
+
+// Effort is what a run took. What nobody reports is nil.
+type Effort struct {
+	InputTokens  *int64 `json:"input_tokens,omitempty"`
+	OutputTokens *int64 `json:"output_tokens,omitempty"`
+	DurationMS   *int64 `json:"duration_ms,omitempty"` // kept where the plan asks for it alone: it differs from replay to replay
+}
+
+// Tokens are those of both directions.
+func (e *Effort) Tokens() (n int64) {
+	for _, of := range []*int64{e.InputTokens, e.OutputTokens} {
+		if of != nil {
+			n += *of
+		}
+	}
+	return n
+}
+
+// EffortOf is what a tape says that its run took, without the time.
+func EffortOf(t *tape.Tape) Effort {
+	return Effort{InputTokens: t.Usage.InputTokens, OutputTokens: t.Usage.OutputTokens}
+}
+
+// Tokens are those that the candidate and judges used for the case. Where recorded answers were served nothing was used.
+func (o *Outcome) Tokens() (n int64) {
+	if o.Models == nil || o.Models.Live > 0 {
+		n = o.Replayed.Tokens()
+	}
+	for _, s := range o.Scores {
+		if s.Cost != nil {
+			n += s.Cost.InputTokens + s.Cost.OutputTokens
+		}
+	}
+	return n
+}
+
+// Models says how the model calls of a replay were answered.
+type Models struct {
+	Calls     int      `json:"calls"`
+	Served    int      `json:"served,omitempty"`    // from the tape
+	Missed    []string `json:"missed,omitempty"`    // "call: outcome, where it differs", in order
+	Exhausted int      `json:"exhausted,omitempty"` // of the missed: recorded, and served as often as recorded
+	Live      int      `json:"live,omitempty"`      // asked of a real model
+	NotExact  int      `json:"not_exact,omitempty"` // served, with a reservation
+	Approx    []string `json:"approximate,omitempty"`
+	MadeUp    []string `json:"made_up,omitempty"` // members of answers that the tape does not hold, each once
+	Unused    int      `json:"unused,omitempty"`  // recorded model calls that nobody asked for
 }
 
 // Tools says how the tool calls of a replay were answered.
 type Tools struct {
 	Served     int      `json:"served,omitempty"`
 	Failed     int      `json:"recorded_errors,omitempty"` // served: what the tool had failed with
+	NotExact   int      `json:"not_exact,omitempty"`       // served, and less than exact
 	Approx     []string `json:"approximate,omitempty"`     // why answers were less than exact, each once
 	Missed     []string `json:"missed,omitempty"`          // "tool: outcome", in order
-	Live       int      `json:"live,omitempty"`            // not answered, as the policy wants it
+	Exhausted  int      `json:"exhausted,omitempty"`       // of the missed: recorded, and served as often as recorded
+	Live       int      `json:"live,omitempty"`            // not answered, as the policy or a rule wants it
 	Overridden int      `json:"overridden,omitempty"`
 	Unused     int      `json:"unused,omitempty"` // recorded answers that nobody asked for
 }
@@ -65,7 +131,13 @@ func traceOutput(t *tape.Tape) (out contract.TraceOutput) {
 	if t.Output.Text != nil {
 		out.Text = *t.Output.Text
 	}
-	out.ToolSpans = []contract.ToolSpan{}
+	out.ToolSpans = ToolSpans(t)
+	return out
+}
+
+// ToolSpans are the tool calls of a run.
+func ToolSpans(t *tape.Tape) []contract.ToolSpan {
+	spans := []contract.ToolSpan{}
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Type != tape.EventToolCall {
@@ -88,55 +160,9 @@ func traceOutput(t *tape.Tape) (out contract.TraceOutput) {
 			}
 			span.Output = &text
 		}
-		out.ToolSpans = append(out.ToolSpans, span)
+		spans = append(spans, span)
 	}
-	return out
-}
-
-// answers answers the tool calls of one replay, and counts them.
-type answers struct {
-	policy   contract.Policy
-	session  *oracle.Session
-	override *oracle.Session // nil: none
-	tools    Tools
-	called   []string
-	missed   string // the first tool without an answer
-	err      error
-}
-
-func (a *answers) lookup(tool string, args []byte) execlane.Answer {
-	a.called = append(a.called, tool)
-	q := oracle.Query{ToolName: tool, ArgsText: string(args)}
-	if a.override != nil {
-		if answer, err := a.override.Answer(q); err == nil && answer.Outcome.Served() {
-			a.tools.Overridden++
-			return execlane.Answer{Text: &answer.Entry.Response}
-		}
-	}
-	answer, err := a.session.Answer(q)
-	switch {
-	case err != nil:
-		a.err = err
-	case answer.Outcome.Served():
-		a.tools.Served++
-		if answer.Outcome == oracle.RecordedError {
-			a.tools.Failed++
-		}
-		for _, l := range answer.Labels {
-			if !slices.Contains(a.tools.Approx, string(l)) {
-				a.tools.Approx = append(a.tools.Approx, string(l))
-			}
-		}
-		return execlane.Answer{Text: &answer.Entry.Response}
-	case a.policy == contract.Live:
-		a.tools.Live++
-		return execlane.Answer{}
-	}
-	if a.missed == "" {
-		a.missed = tool
-	}
-	a.tools.Missed = append(a.tools.Missed, fmt.Sprintf("%s: %s", tool, answer.Reason()))
-	return execlane.Answer{}
+	return spans
 }
 
 // redact takes secrets out of what came from the candidate and from scorers.
@@ -145,6 +171,13 @@ func (o *Outcome) redact(text func(string) string) {
 		return
 	}
 	o.Text = text(o.Text)
+	for i := range o.Steps {
+		for _, of := range []*string{o.Steps[i].Args, o.Steps[i].Result} {
+			if of != nil {
+				*of = text(*of)
+			}
+		}
+	}
 	if o.Failure != nil {
 		o.Failure.Message = text(o.Failure.Message)
 		for name, v := range o.Failure.Details {
@@ -158,6 +191,34 @@ func (o *Outcome) redact(text func(string) string) {
 	}
 	for i := range o.Scores {
 		o.Scores[i].Failed = text(o.Scores[i].Failed)
+	}
+}
+
+// keep notes the tool calls of the candidate, as many as there is room for.
+func (o *Outcome) keep(spans []contract.ToolSpan) {
+	room := maxSteps
+	for i := range spans {
+		s := Step{Tool: spans[i].Name}
+		own := func(text string) *string { return &text }
+		switch {
+		case spans[i].Args != nil:
+			s.Args = own(string(spans[i].Args))
+		case spans[i].Input != nil:
+			s.Args = own(*spans[i].Input)
+		}
+		if spans[i].Output != nil {
+			s.Result = own(*spans[i].Output)
+		}
+		for _, of := range []*string{&s.Tool, s.Args, s.Result} {
+			if of != nil {
+				room -= len(*of)
+			}
+		}
+		if room < 0 {
+			o.StepsLeftOut = len(spans) - i
+			return
+		}
+		o.Steps = append(o.Steps, s)
 	}
 }
 

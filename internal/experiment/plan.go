@@ -13,16 +13,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
+	"github.com/tapedeck/tapedeck/internal/experiment/execlane"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
 )
 
 // Kind and Version name the documents of this package.
 const (
 	Kind    = "tapedeck-experiment"
-	Version = "1"
+	Version = "2"
 )
 
 // Plan is all that decides what a report says. It does not change after the first run.
@@ -32,7 +34,10 @@ type Plan struct {
 	Shape     statistics.Shape     `json:"shape"`
 	Cohorts   []Selection          `json:"cohorts"`
 	Change    Change               `json:"change"`
-	Runner    string               `json:"runner"` // its reference
+	Runner    string               `json:"runner"` // its reference; of a command, its words
+	Identity  Identity             `json:"runner_identity"`
+	Settings  map[string]string    `json:"settings,omitempty"` // what else of the replays was asked for: flags and their values, files as digests
+	Timed     bool                 `json:"timed,omitempty"`    // outcomes keep how long a replay took
 	Policy    contract.Policy      `json:"tool_policy"`
 	Override  string               `json:"override,omitempty"` // digest of the oracle file that is laid over the recorded answers
 	Scorers   []string             `json:"scorers"`            // the first decides
@@ -54,6 +59,29 @@ type Change struct {
 	SystemPrompt *string        `json:"system_prompt,omitempty"`
 	Model        *string        `json:"model,omitempty"`
 	Overrides    map[string]any `json:"overrides,omitempty"`
+}
+
+// Identity is which program the candidate is.
+type Identity struct {
+	SHA256 string            `json:"executable_sha256,omitempty"` // of the program
+	Files  map[string]string `json:"files,omitempty"`             // arguments that are files → digest
+}
+
+// Identify reads the digests of a program and of those of its arguments that are files.
+func Identify(argv []string) Identity {
+	id := Identity{SHA256: execlane.DigestOf(argv[0])}
+	for _, name := range argv[1:] {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if sum, err := execlane.DigestOfFile(name); err == nil {
+			if id.Files == nil {
+				id.Files = map[string]string{}
+			}
+			id.Files[name] = sum
+		}
+	}
+	return id
 }
 
 // Case is a run of the plan.

@@ -23,15 +23,20 @@ type Report struct {
 	Plan    string           `json:"plan"` // its digest
 	Shape   statistics.Shape `json:"shape"`
 	statistics.Verdict
-	Reason   string      `json:"reason"`
-	Validity []Validity  `json:"replay_validity"` // by cohort
-	Cohorts  []Selection `json:"selection"`
-	Change   Change      `json:"change"`
-	Runner   string      `json:"runner"`
+	Reason   string            `json:"reason"`
+	Validity []Validity        `json:"replay_validity"` // by cohort
+	Cohorts  []Selection       `json:"selection"`
+	Change   Change            `json:"change"`
+	Runner   string            `json:"runner"`
+	Identity Identity          `json:"runner_identity"`
+	Runners  []string          `json:"runner_names"` // what the candidate called itself: one, unless it changed on the way
+	Settings map[string]string `json:"settings,omitempty"`
+	Override string            `json:"override,omitempty"`
 	// Policy is where answers of tools came from.
 	Policy    contract.Policy      `json:"tool_policy"`
 	Scorers   []string             `json:"scorers"`
 	JudgeCost *Cost                `json:"judge_cost,omitempty"` // of all judges
+	Efforts   []CohortEffort       `json:"effort"`               // what the replayed runs took, by cohort
 	Decision  statistics.Policy    `json:"decision"`
 	Bootstrap statistics.Bootstrap `json:"bootstrap"`
 	// Evidence names the runs to look at: those that changed most, at most three each.
@@ -41,18 +46,126 @@ type Report struct {
 
 // Validity says how much was replayed at all, and why the rest was not.
 type Validity struct {
-	Cohort       string         `json:"cohort"`
-	Selected     int            `json:"selected"`
-	NotTried     int            `json:"not_tried"`
-	Replayed     int            `json:"replayed"`
-	Scored       int            `json:"scored"`
-	Failures     map[string]int `json:"failures"`    // code → runs
-	Approximate  int            `json:"approximate"` // replayed runs with an answer that is less than exact
-	Live         int            `json:"live"`        // replayed runs with calls that had no recorded answer, as the policy allows
-	Overridden   int            `json:"overridden"`
-	UnusedTapes  int            `json:"with_unused_answers"` // replayed runs that did not ask for all that is recorded
-	Unscored     map[string]int `json:"unscored,omitempty"`
+	Cohort      string         `json:"cohort"`
+	Selected    int            `json:"selected"`
+	NotTried    int            `json:"not_tried"`
+	Replayed    int            `json:"replayed"`
+	Scored      int            `json:"scored"`
+	Failures    map[string]int `json:"failures"`    // code → runs
+	Approximate int            `json:"approximate"` // replayed runs with an answer that is less than exact
+	Live        int            `json:"live"`        // replayed runs with calls that had no recorded answer, as the policy allows
+	Overridden  int            `json:"overridden"`
+	UnusedTapes int            `json:"with_unused_answers"` // replayed runs that did not ask for all that is recorded
+	Unscored    map[string]int `json:"unscored,omitempty"`
+	// Tools and Models count calls of all runs that were tried, also of those that were not replayed for it.
+	Tools        Answers  `json:"tool_calls"`
+	Models       *Answers `json:"model_calls,omitempty"` // of commands
 	sharePercent string
+}
+
+// Answers counts how calls were answered.
+type Answers struct {
+	Served     int            `json:"served"`
+	NotExact   int            `json:"not_exact"`               // of the served
+	Why        map[string]int `json:"why_not_exact,omitempty"` // reservation → runs
+	Errors     int            `json:"recorded_errors"`         // of the served
+	Missed     int            `json:"missed"`
+	Exhausted  int            `json:"exhausted"` // of the missed
+	Live       int            `json:"live"`
+	Overridden int            `json:"overridden"`
+	Unused     int            `json:"unused"` // recorded answers that nobody asked for
+}
+
+func (a *Answers) why(labels []string) {
+	for _, l := range labels {
+		if a.Why == nil {
+			a.Why = map[string]int{}
+		}
+		a.Why[l]++
+	}
+}
+
+// count adds the calls of a run.
+func (v *Validity) count(o *Outcome) {
+	t := &o.Tools
+	v.Tools.Served += t.Served
+	v.Tools.NotExact += t.NotExact
+	v.Tools.Errors += t.Failed
+	v.Tools.Missed += len(t.Missed)
+	v.Tools.Exhausted += t.Exhausted
+	v.Tools.Live += t.Live
+	v.Tools.Overridden += t.Overridden
+	v.Tools.Unused += t.Unused
+	v.Tools.why(t.Approx)
+	m := o.Models
+	if m == nil {
+		return
+	}
+	if v.Models == nil {
+		v.Models = &Answers{}
+	}
+	v.Models.Served += m.Served
+	v.Models.NotExact += m.NotExact
+	v.Models.Missed += len(m.Missed)
+	v.Models.Exhausted += m.Exhausted
+	v.Models.Live += m.Live
+	v.Models.Unused += m.Unused
+	v.Models.why(m.Approx)
+}
+
+// CohortEffort is what the replayed runs of a cohort took, as recorded and now. Sums are over the runs of which both are known.
+type CohortEffort struct {
+	Cohort   string   `json:"cohort"`
+	Tokens   Compared `json:"tokens"`
+	Input    Compared `json:"input_tokens"`
+	Output   Compared `json:"output_tokens"`
+	Duration Compared `json:"duration_ms"`
+}
+
+// Compared is a sum over runs, with the medians.
+type Compared struct {
+	Runs           int   `json:"runs"` // of which both are known
+	Recorded       int64 `json:"recorded"`
+	Replayed       int64 `json:"replayed"`
+	MedianRecorded int64 `json:"median_recorded"`
+	MedianReplayed int64 `json:"median_replayed"`
+
+	recorded, replayed []int64
+}
+
+func (c *Compared) add(recorded, replayed *int64) {
+	if recorded != nil && replayed != nil {
+		c.recorded, c.replayed = append(c.recorded, *recorded), append(c.replayed, *replayed)
+	}
+}
+
+// end sums up. The median of an even number is the lower of the two in the middle.
+func (c *Compared) end() {
+	c.Runs = len(c.recorded)
+	of := func(list []int64) (sum, median int64) {
+		slices.Sort(list)
+		for _, n := range list {
+			sum += n
+		}
+		if len(list) > 0 {
+			median = list[(len(list)-1)/2]
+		}
+		return sum, median
+	}
+	c.Recorded, c.MedianRecorded = of(c.recorded)
+	c.Replayed, c.MedianReplayed = of(c.replayed)
+	c.recorded, c.replayed = nil, nil
+}
+
+func (e *CohortEffort) add(o *Outcome) {
+	a, b := &o.Recorded, &o.Replayed
+	e.Input.add(a.InputTokens, b.InputTokens)
+	e.Output.add(a.OutputTokens, b.OutputTokens)
+	e.Duration.add(a.DurationMS, b.DurationMS)
+	if a.InputTokens != nil && a.OutputTokens != nil && b.InputTokens != nil && b.OutputTokens != nil {
+		before, now := a.Tokens(), b.Tokens()
+		e.Tokens.add(&before, &now)
+	}
 }
 
 // CaseResult is a case with its outcome.
@@ -86,22 +199,32 @@ const shown = 3 // cases of evidence
 // NewReport judges what a journal holds of a plan.
 func NewReport(p *Plan, j *Journal) (*Report, error) {
 	r := &Report{
-		Kind: Kind + "-report", Version: Version, Plan: p.Digest(), Shape: p.Shape, Cohorts: p.Cohorts, Change: p.Change, Runner: p.Runner, Policy: p.Policy,
-		Scorers: p.Scorers, Decision: p.Decision, Bootstrap: p.Bootstrap, Cases: make([]CaseResult, 0, len(p.Cases)), Evidence: Evidence{[]string{}, []string{}},
+		Kind: Kind + "-report", Version: Version, Plan: p.Digest(), Shape: p.Shape, Cohorts: p.Cohorts, Change: p.Change, Runner: p.Runner, Identity: p.Identity, Runners: []string{},
+		Settings: p.Settings, Override: p.Override, Policy: p.Policy, Scorers: p.Scorers, Decision: p.Decision, Bootstrap: p.Bootstrap, Cases: make([]CaseResult, 0, len(p.Cases)), Evidence: Evidence{[]string{}, []string{}},
 	}
 	measured := map[string]*statistics.Cohort{}
 	validity := map[string]*Validity{}
+	efforts := map[string]*CohortEffort{}
 	for i := range p.Cases {
 		c := CaseResult{Case: p.Cases[i], Of: j.Done(&p.Cases[i])}
 		m, v := measured[c.Cohort], validity[c.Cohort]
 		if m == nil {
 			m, v = &statistics.Cohort{Name: c.Cohort}, &Validity{Cohort: c.Cohort, Failures: map[string]int{}}
-			measured[c.Cohort], validity[c.Cohort] = m, v
+			measured[c.Cohort], validity[c.Cohort], efforts[c.Cohort] = m, v, &CohortEffort{Cohort: c.Cohort}
 		}
 		m.Selected++
 		v.Selected++
 		c.judge(p.Decision.Epsilon, m, v)
-		r.spend(c.Of)
+		if o := c.Of; o != nil {
+			r.spend(o)
+			v.count(o)
+			if o.Runner != "" {
+				r.Runners = addOnce(r.Runners, o.Runner)
+			}
+			if o.Failure == nil {
+				efforts[c.Cohort].add(o)
+			}
+		}
 		r.Cases = append(r.Cases, c)
 	}
 	var cohorts []statistics.Cohort
@@ -110,7 +233,13 @@ func NewReport(p *Plan, j *Journal) (*Report, error) {
 		v := validity[name]
 		v.sharePercent = fmt.Sprintf("%.1f", 100*float64(v.Replayed)/float64(v.Selected))
 		r.Validity = append(r.Validity, *v)
+		e := efforts[name]
+		for _, of := range []*Compared{&e.Tokens, &e.Input, &e.Output, &e.Duration} {
+			of.end()
+		}
+		r.Efforts = append(r.Efforts, *e)
 	}
+	slices.Sort(r.Runners)
 	var err error
 	if r.Verdict, err = statistics.Judge(p.Shape, cohorts, p.Decision, p.Bootstrap); err != nil {
 		return nil, err
@@ -123,9 +252,6 @@ func NewReport(p *Plan, j *Journal) (*Report, error) {
 
 // spend counts what judges used.
 func (r *Report) spend(o *Outcome) {
-	if o == nil {
-		return
-	}
 	for _, s := range o.Scores {
 		if s.Cost == nil {
 			continue
@@ -157,10 +283,11 @@ func (c *CaseResult) judge(epsilon float64, m *statistics.Cohort, v *Validity) {
 			*of++
 		}
 	}
-	count(len(o.Tools.Approx), &v.Approximate)
-	count(o.Tools.Live, &v.Live)
+	models := cmp.Or(o.Models, &Models{})
+	count(len(o.Tools.Approx)+len(models.Approx), &v.Approximate)
+	count(o.Tools.Live+models.Live, &v.Live)
 	count(o.Tools.Overridden, &v.Overridden)
-	count(o.Tools.Unused, &v.UnusedTapes)
+	count(o.Tools.Unused+models.Unused, &v.UnusedTapes)
 	if len(o.Scores) == 0 || o.Scores[0].Failed != "" {
 		c.State = NotScored
 		if v.Unscored == nil {
@@ -230,77 +357,42 @@ func (r *Report) Title() string { return verdicts[r.State] }
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n**%s.**\n\n## Replay validity\n\n", r.Title(), cell(r.Reason))
-	b.WriteString("| cohort | selected | not tried | replayed | scored | approximate answers | live calls | unused answers | not replayed because of |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, v := range r.Validity {
-		var why []string
-		for _, code := range slices.Sorted(maps.Keys(v.Failures)) {
-			why = append(why, fmt.Sprintf("%s: %d", code, v.Failures[code]))
-		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d (%s %%) | %d | %d | %d | %d | %s |\n", cell(v.Cohort), v.Selected, v.NotTried, v.Replayed, v.sharePercent, v.Scored, v.Approximate, v.Live, v.UnusedTapes, cell(strings.Join(why, ", ")))
+	for _, t := range r.validityTables() {
+		t.markdown(&b)
 	}
-	b.WriteString("\n## What changed\n\n| cohort | better | worse | unchanged | median delta | interval | sign test |\n|---|---|---|---|---|---|---|\n")
-	for _, c := range r.Verdict.Cohorts {
-		median, interval := c.Median, "["+c.Lower+", "+c.Upper+"]"
-		if c.NoInterval != "" {
-			median, interval = "–", c.NoInterval
-		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | p = %s |\n", cell(c.Name), c.Improved, c.Regressed, c.Unchanged, median, interval, cmp.Or(c.SignTest, "–"))
-	}
+	b.WriteString("## What changed\n\n")
+	r.changeTable().markdown(&b)
 	if len(r.Findings) > 0 {
-		b.WriteString("\n## Findings\n\n")
+		b.WriteString("## Findings\n\n")
 		for _, f := range r.Findings {
 			fmt.Fprintf(&b, "- `%s` (%s): %s\n", f.Code, f.Severity, cell(f.Message))
 		}
 	}
-	b.WriteString("\n## Runs to look at\n\n")
-	r.cases(&b)
-	fmt.Fprintf(&b, "\n## Method\n\n- Runner: `%s`; answers of tools: `%s`; scorers: %s, of which the first decides.\n", code(r.Runner), r.Policy, cell(strings.Join(r.Scorers, ", ")))
-	if c := r.JudgeCost; c != nil {
-		fmt.Fprintf(&b, "- Judges were asked %d times: %d tokens in, %d out.\n", c.Requests, c.InputTokens, c.OutputTokens)
+	if len(r.Findings) > 0 {
+		b.WriteString("\n")
 	}
-	for _, s := range r.Cohorts {
-		fmt.Fprintf(&b, "- Cohort %s: `%s`, which takes %d runs", cell(s.Cohort), code(s.Rule), s.Matched)
-		if s.Limit > 0 && s.Limit < s.Matched {
-			fmt.Fprintf(&b, "; %d of them, drawn by the digest of their names", s.Limit)
-		}
-		b.WriteString(".\n")
+	if t := r.effortTable(); len(t.rows) > 0 {
+		b.WriteString("## Cost and latency\n\n")
+		t.markdown(&b)
 	}
-	fmt.Fprintf(&b, "- A delta is the score of the replayed answer less that of the recorded one; within ±%s it is no change.\n", statistics.Decimal(r.Decision.Epsilon))
-	fmt.Fprintf(&b, "- Median and interval: percentile bootstrap over whole pairs, level %s, %d resamples, seed %d. Sign test: exact, two-sided.\n", statistics.Decimal(r.Bootstrap.Level), r.Bootstrap.Resamples, r.Bootstrap.Seed)
-	b.WriteString("- Judges and checks are as good as they are: an experiment shows what they say, with recorded tool answers, and no more.\n")
-	fmt.Fprintf(&b, "- Plan: `%s`\n", r.Plan)
+	b.WriteString("## Runs to look at\n\n")
+	if t := r.evidenceTable(); len(t.rows) > 0 {
+		t.markdown(&b)
+	} else {
+		b.WriteString("No run changed.\n\n")
+	}
+	b.WriteString("## Method\n\n")
+	for _, line := range r.method() {
+		fmt.Fprintf(&b, "- %s: %s.\n", line.what, cell(line.text))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func (r *Report) cases(b *strings.Builder) {
-	any := false
-	for i := range r.Cases {
-		c := &r.Cases[i]
-		listed := slices.Contains(r.Evidence.Improved, c.RunID) || slices.Contains(r.Evidence.Regressed, c.RunID)
-		if !listed {
-			continue
-		}
-		if !any {
-			b.WriteString("| run | cohort | | delta | the candidate said |\n|---|---|---|---|---|\n")
-		}
-		any = true
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", code(c.RunID), cell(c.Cohort), c.State, c.Delta, cell(cut(c.Of.Text, 200)))
-	}
-	if !any {
-		b.WriteString("No run changed.\n")
-	}
 }
 
 // cell keeps a text within one cell of a table, and from being markup.
 func cell(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`").Replace(s)
-}
-
-// code keeps a text within backticks.
-func code(s string) string {
-	return strings.NewReplacer("`", "'", "|", `\|`, "\n", " ", "\r", " ").Replace(s)
 }
 
 func cut(s string, runes int) string {

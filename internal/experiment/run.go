@@ -4,17 +4,13 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/execlane"
-	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -22,18 +18,20 @@ import (
 type Experiment struct {
 	Plan    *Plan
 	Journal *Journal
-	Runner  execlane.Config
 	Scorers []Scorer // in the order of the plan
 	Shard   Shard
 	Workers int
+	// Candidate opens the candidate of a worker.
+	Candidate func(ctx context.Context) (Candidate, error)
 	// MaxRuns and MaxTime bound what one call replays; 0 is no bound. What is left is replayed by the next call.
 	MaxRuns int
 	MaxTime time.Duration
-	// Open reads the tape of a case, Oracle makes its recorded answers.
-	Open   func(ctx context.Context, c *Case) (*tape.Tape, error)
-	Oracle oracle.Options
-	// Override is laid over the recorded answers; nil is none.
-	Override []oracle.Entry
+	// MaxTokens bounds what replays and judges use, those of earlier calls included: no run is begun when they have used so many. 0 is no bound.
+	MaxTokens int64
+	// Open reads the tape of a case.
+	Open func(ctx context.Context, c *Case) (*tape.Tape, error)
+	// Now is the clock by which replays are timed; nil is that of the machine.
+	Now func() time.Time
 	// Redact takes secrets out of what the candidate says before it is kept; nil keeps it as it is.
 	Redact func(text string) string
 	// Progress is called after each case, one call at a time.
@@ -42,11 +40,11 @@ type Experiment struct {
 
 // Summary is what one call of Run did.
 type Summary struct {
-	Replayed int               `json:"replayed"` // by this call
-	Left     int               `json:"left"`     // of the shard, for a bound
-	Restarts int               `json:"restarts"` // of runners
-	Runner   execlane.Identity `json:"runner"`
-	Log      string            `json:"-"` // the end of what a runner wrote
+	Replayed int    // by this call
+	Left     int    // of the shard, for a bound
+	Restarts int    // of runners
+	Tokens   int64  // that replays and judges used, of this shard, those of earlier calls included
+	Log      string // the end of what a runner wrote
 }
 
 // Run replays what has no outcome yet. An error says what ended it; outcomes up to then are kept.
@@ -61,6 +59,8 @@ func (x *Experiment) Run(ctx context.Context) (Summary, error) {
 		}
 		if total++; x.Journal.Done(c) == nil {
 			todo = append(todo, c)
+		} else {
+			s.Tokens += x.Journal.Done(c).Tokens()
 		}
 	}
 	done := total - len(todo)
@@ -71,15 +71,15 @@ func (x *Experiment) Run(ctx context.Context) (Summary, error) {
 	if len(todo) == 0 {
 		return s, nil
 	}
-	override, err := x.override()
-	if err != nil {
-		return s, err
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := make(chan struct{})
+	stopped := make(chan struct{})
+	stop := sync.OnceFunc(func() { close(stopped) })
+	if x.MaxTokens > 0 && s.Tokens >= x.MaxTokens {
+		stop()
+	}
 	if x.MaxTime > 0 {
-		timer := time.AfterFunc(x.MaxTime, func() { close(stop) })
+		timer := time.AfterFunc(x.MaxTime, stop)
 		defer timer.Stop()
 	}
 	next := make(chan *Case)
@@ -87,13 +87,13 @@ func (x *Experiment) Run(ctx context.Context) (Summary, error) {
 		defer close(next)
 		for _, c := range todo {
 			select { // a bound that is reached comes before more work
-			case <-stop:
+			case <-stopped:
 				return
 			default:
 			}
 			select {
 			case next <- c:
-			case <-stop:
+			case <-stopped:
 				return
 			case <-ctx.Done():
 				return
@@ -104,13 +104,13 @@ func (x *Experiment) Run(ctx context.Context) (Summary, error) {
 	var working sync.WaitGroup
 	for range min(max(x.Workers, 1), len(todo)) {
 		working.Go(func() {
-			lane, err := execlane.Open(ctx, x.Runner)
+			candidate, err := x.Candidate(ctx)
 			if err != nil {
 				cancel(err)
 				return
 			}
 			for c := range next {
-				o, err := x.replay(ctx, lane, c, override)
+				o, err := x.replay(ctx, candidate, c)
 				if err == nil {
 					o.redact(x.Redact)
 					err = x.Journal.Add(o)
@@ -122,17 +122,19 @@ func (x *Experiment) Run(ctx context.Context) (Summary, error) {
 				mu.Lock()
 				s.Replayed++
 				done++
+				if s.Tokens += o.Tokens(); x.MaxTokens > 0 && s.Tokens >= x.MaxTokens {
+					stop()
+				}
 				if x.Progress != nil {
 					x.Progress(done, total, c, o)
 				}
 				mu.Unlock()
 			}
-			log := lane.Log()
-			_ = lane.Close() // its answers are there
+			restarts, log := candidate.Close()
 			mu.Lock()
 			defer mu.Unlock()
-			s.Restarts += lane.Restarts()
-			s.Runner, s.Log = lane.Identity(), log
+			s.Restarts += restarts
+			s.Log = cmp.Or(log, s.Log)
 		})
 	}
 	working.Wait()
@@ -143,19 +145,8 @@ func (x *Experiment) Run(ctx context.Context) (Summary, error) {
 	return s, nil
 }
 
-func (x *Experiment) override() (*oracle.Oracle, error) {
-	if x.Override == nil {
-		return nil, nil
-	}
-	o, err := oracle.New(x.Override, x.Oracle)
-	if err != nil {
-		return nil, fmt.Errorf("override: %w", err)
-	}
-	return o, nil
-}
-
 // replay replays a case and scores it. An error ends the experiment; what befalls the case alone is in its outcome.
-func (x *Experiment) replay(ctx context.Context, lane *execlane.Lane, c *Case, override *oracle.Oracle) (*Outcome, error) {
+func (x *Experiment) replay(ctx context.Context, candidate Candidate, c *Case) (*Outcome, error) {
 	o := &Outcome{RunID: c.RunID, Tenant: c.Tenant}
 	t, err := x.Open(ctx, c)
 	if err != nil {
@@ -170,40 +161,29 @@ func (x *Experiment) replay(ctx context.Context, lane *execlane.Lane, c *Case, o
 		o.Failure = &execlane.Failure{Code: "trace_schema_mismatch", Message: err.Error(), Details: map[string]any{"missing_field": "user_message"}}
 		return o, nil
 	}
-	recorded, err := oracle.New(oracle.FromTape(t), x.Oracle)
+	now := x.Now
+	if now == nil {
+		now = time.Now
+	}
+	begun := now()
+	r, err := candidate.Replay(ctx, c, t, input)
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", c.RunID, err)
-	}
-	a := &answers{policy: x.Plan.Policy, session: recorded.NewSession(0)}
-	if override != nil {
-		a.override = override.NewSession(0)
-	}
-	change := contract.ReplayConfig{SystemPrompt: x.Plan.Change.SystemPrompt, Model: x.Plan.Change.Model, Overrides: x.Plan.Change.Overrides}
-	result, err := lane.Replay(ctx, input, change, func(tool string, args json.RawMessage) execlane.Answer { return a.lookup(tool, args) })
-	o.Tools, o.Withheld = a.tools, result.Output.Withheld
-	slices.Sort(o.Tools.Approx)
-	o.Tools.Unused = a.session.Report().Entries.Unused
-	switch {
-	case errors.As(err, &o.Failure):
-		o.Text = ""
-		return o, nil
-	case err != nil:
 		return nil, err
-	case a.err != nil:
-		o.Failure = &execlane.Failure{Code: execlane.Exception, Message: a.err.Error()}
-		return o, nil
-	case a.missed != "": // the runner went on without an answer: what it said then says nothing
-		o.Text = result.Output.Text
-		o.Failure = &execlane.Failure{Code: execlane.CacheMiss, Message: "no recorded answer for tool " + a.missed, Details: map[string]any{"tool_name": a.missed}}
+	}
+	o.Failure, o.Text, o.Tools, o.Models, o.Withheld, o.Runner = r.Failure, r.Output.Text, r.Tools, r.Models, r.Output.Withheld, r.Runner
+	o.Recorded, o.Replayed = EffortOf(t), r.Effort
+	if x.Plan.Timed {
+		took := now().Sub(begun).Milliseconds()
+		o.Recorded.DurationMS, o.Replayed.DurationMS = &t.Run.DurationMS, &took
+	}
+	o.keep(r.Output.ToolSpans)
+	if o.Failure != nil {
 		return o, nil
 	}
-	o.Text = result.Output.Text
-	if len(result.Output.ToolSpans) == 0 { // runners need not say which tools they called
-		for _, name := range a.called {
-			result.Output.ToolSpans = append(result.Output.ToolSpans, contract.ToolSpan{Name: name, Kind: "tool"})
-		}
+	asked := contract.ScoreCase{TraceID: t.Run.TraceID, Cohort: c.Cohort, Input: input, Original: traceOutput(t), Replayed: r.Output, Metadata: r.Facts}
+	if asked.Metadata == nil {
+		asked.Metadata = map[string]any{}
 	}
-	asked := contract.ScoreCase{TraceID: t.Run.TraceID, Cohort: c.Cohort, Input: input, Original: traceOutput(t), Replayed: result.Output, Metadata: map[string]any{}}
 	for i := range x.Scorers {
 		score, err := x.Scorers[i].of(ctx, asked)
 		if err != nil && ctx.Err() != nil {

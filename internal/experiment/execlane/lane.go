@@ -129,29 +129,35 @@ func Open(ctx context.Context, config Config) (*Lane, error) {
 	if len(config.Argv) == 0 || config.Argv[0] == "" {
 		return nil, fmt.Errorf("%w: there is no command", ErrSetup)
 	}
-	l := &Lane{config: config, session: uuid.NewString(), identity: Identity{Argv: config.shown(), SHA256: digestOf(config.Argv[0]), Protocol: Protocol}}
+	l := &Lane{config: config, session: uuid.NewString(), identity: Identity{Argv: config.shown(), SHA256: DigestOf(config.Argv[0]), Protocol: Protocol}}
 	if err := l.start(ctx); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// digestOf is the digest of a program, "" when it cannot be read.
-func digestOf(name string) string {
+// DigestOf is the digest of a program, "" when it cannot be read.
+func DigestOf(name string) string {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return ""
 	}
+	sum, _ := DigestOfFile(path)
+	return sum
+}
+
+// DigestOfFile is the SHA-256 of a file, as hexadecimal digits.
+func DigestOfFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return ""
+		return "", err
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 func (l *Lane) start(ctx context.Context) error {

@@ -34,8 +34,12 @@ type Overlay struct {
 	Events  []int  `json:"events"` // of the recording, whose answer was another one
 	Added   int    `json:"added"`  // answers to calls that are not recorded
 
-	laid map[int]bool // by index of the entries that Lay returned
+	laid   map[int]bool // by index of the entries that Lay returned
+	served int
 }
+
+// Answers is how many calls got an answer of the overlay.
+func (o *Overlay) Answers() int { return o.served }
 
 // Lay lays entries over recorded ones: one of the same tool and arguments, and of the same caller and occurrence where it names them, gets
 // the other answer; what is not recorded is added.
@@ -66,7 +70,11 @@ func (o *Overlay) Lay(recorded, over []oracle.Entry) []oracle.Entry {
 
 // Served notes an answer: whether it was one of the overlay.
 func (o *Overlay) Served(a *oracle.Answer) {
-	if o == nil || !a.Outcome.Served() || !o.laid[a.Index] || a.Entry.Seq == 0 || slices.Contains(o.Events, a.Entry.Seq) {
+	if o == nil || !a.Outcome.Served() || !o.laid[a.Index] {
+		return
+	}
+	o.served++
+	if a.Entry.Seq == 0 || slices.Contains(o.Events, a.Entry.Seq) {
 		return
 	}
 	o.Events = append(o.Events, a.Entry.Seq)

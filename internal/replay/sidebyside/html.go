@@ -129,6 +129,23 @@ func ReplayHTML(w io.Writer, a, b Tape, r *compare.Result, v Verdict) error {
 }
 
 func writePage(w io.Writer, a, b Tape, r *compare.Result, verdict *Verdict) error {
+	return page.Execute(w, viewOf(a, b, r, verdict))
+}
+
+// Style is the style sheet of pages, for a page that holds a Fragment; Policy is what may then be loaded: nothing, and this style sheet.
+var (
+	Style  = template.CSS(style)
+	Policy = policy
+)
+
+// Fragment is what HTML shows of the two runs, to stand within another page.
+func Fragment(a, b Tape, r *compare.Result) (template.HTML, error) {
+	var text strings.Builder
+	err := page.ExecuteTemplate(&text, "runs", viewOf(a, b, r, nil))
+	return template.HTML(text.String()), err //nolint:gosec // the template has escaped it
+}
+
+func viewOf(a, b Tape, r *compare.Result, verdict *Verdict) view {
 	c := comparedRuns{a, b}
 	sentence := clean(Sentence(a, b, r))
 	v := view{
@@ -167,7 +184,7 @@ func writePage(w io.Writer, a, b Tape, r *compare.Result, verdict *Verdict) erro
 		v.Stacks = append(v.Stacks, viewStack{Rows: []row{x}})
 	}
 	unstack()
-	return page.Execute(w, v)
+	return v
 }
 
 func newViewRun(side string, t, other Tape) viewRun {

@@ -1,0 +1,302 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/internal/experiment"
+	"github.com/tapedeck/tapedeck/internal/experiment/contract"
+	"github.com/tapedeck/tapedeck/internal/experiment/execlane"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Failures of replays of a command, beside those of runners.
+const (
+	modelMissed  = "model_call_miss" // a model call that is not recorded
+	toolRanLive  = "tool_ran_live"   // a tool ran that nobody declared
+	noTelemetry  = "no_telemetry"    // the command left no run
+	noAnswer     = "no_answer"       // the run has no answer, and did not fail
+	configToEnv  = "TAPEDECK_REPLAY_CONFIG"
+	mostOfOutput = 64 << 10 // bytes of what a command writes that are kept
+)
+
+// commandCandidate is a candidate that is a command: each run is a replay of it, as replay does it.
+type commandCandidate struct {
+	f      rerunFlags
+	argv   []string
+	plan   *experiment.Plan
+	digest string // of the plan
+	change string // what tells the command of the change
+}
+
+// checkCommand reads the flags of the command, once for all runs.
+func (f *experimentFlags) checkCommand(argv []string, plan *experiment.Plan) (*commandCandidate, error) {
+	c := &commandCandidate{f: f.command, argv: argv, plan: plan}
+	c.f.redactionFlags, c.f.match, c.f.timeout, c.f.override, c.f.compare = f.redactionFlags, f.match, f.timeout, f.override, "results"
+	if plan.Policy == contract.Live {
+		return nil, errors.New("--tool-policy live is for runners; with a command --live, --read-through and --allow-live name the tools that may run")
+	}
+	if c.f.modelURL != "" {
+		if plan.Change.Model != nil {
+			c.f.model = *plan.Change.Model
+		}
+		c.f.promptText = plan.Change.SystemPrompt
+	}
+	config, err := json.Marshal(contract.ReplayConfig{SystemPrompt: plan.Change.SystemPrompt, Model: plan.Change.Model, Overrides: plan.Change.Overrides})
+	if err != nil {
+		return nil, err
+	}
+	c.change = string(config)
+	r := c.rerunning(io.Discard)
+	if err := r.check([]string{"REF"}); err != nil {
+		return nil, err
+	}
+	if r.input.Server() && f.workers > 1 && rerun.Shut(c.f.shut) != rerun.ShutNamespace {
+		return nil, errors.New("a command that is a server listens at one port: --workers 1, or --lockdown namespace, which gives each a loopback of its own")
+	}
+	return c, nil
+}
+
+func (c *commandCandidate) rerunning(stderr io.Writer) *rerunning {
+	f := c.f
+	return &rerunning{replaying: &replaying{flags: &replayFlags{rerun: f}, stdout: io.Discard, stderr: stderr}, f: &f, argv: c.argv, variables: []rerun.Variable{{Name: configToEnv, Value: c.change}}}
+}
+
+// Close implements experiment.Candidate.
+func (c *commandCandidate) Close() (int, string) { return 0, "" }
+
+// Replay implements experiment.Candidate.
+func (c *commandCandidate) Replay(ctx context.Context, of *experiment.Case, t *tape.Tape, _ contract.TraceInput) (out experiment.Replayed, err error) {
+	log := &tail{most: mostOfOutput}
+	r := c.rerunning(concurrent(log))
+	sum := sha256.Sum256([]byte(c.digest + "\x00" + of.Tenant + "/" + of.RunID))
+	r.f.id = fmt.Sprintf("replay-%x", sum[:6]) // a replay that is made again takes the place of the one that a kill cut off
+	if err := r.check([]string{of.Ref}); err != nil {
+		return out, err
+	}
+	r.source, r.at = t, replay.Location{}
+	report, replayed, err := r.replay(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return out, context.Cause(ctx)
+	case errors.Is(err, rerun.ErrNotRun):
+		return out, err
+	case err != nil:
+		out.Failure = &execlane.Failure{Code: execlane.Exception, Message: err.Error()}
+		return out, nil
+	}
+	return c.outcome(r, report, replayed, log), nil
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	kept bytes.Buffer
+	most int
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.kept.Write(b)
+	if over := t.kept.Len() - t.most; over > t.most {
+		t.kept.Next(over)
+	}
+	return len(b), nil
+}
+
+// outcome says what became of a replay. What the tape could not answer comes before what the command made of it.
+func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed *tape.Tape, log *tail) (out experiment.Replayed) {
+	out.Models = modelsOf(&report.Model)
+	out.Tools = toolsOf(r)
+	if o := report.Policies.Override; o != nil {
+		out.Tools.Overridden = o.Answers()
+	}
+	undeclared := ""
+	for _, call := range report.Tools {
+		if call.Layer != rerun.LayerLive {
+			continue
+		}
+		if !call.Free { // those were counted by the oracle
+			out.Tools.Live++
+		}
+		if !call.Allowed && !call.Free && undeclared == "" {
+			undeclared = call.Name
+		}
+	}
+	var answer *string
+	out.Output.Metadata = map[string]json.RawMessage{}
+	out.Facts = map[string]any{"exit_code": report.Exit.Code}
+	failed := report.Exit.Refused != "" || report.Exit.Code != 0 && !report.Exit.Stopped
+	if replayed != nil {
+		answer = replayed.Output.Text
+		out.Effort = experiment.EffortOf(replayed)
+		out.Output.ToolSpans = experiment.ToolSpans(replayed)
+		out.Facts["status"], out.Facts["run_id"] = string(replayed.Run.Status), replayed.Run.RunID
+		failed = failed || replayed.Run.Status == tape.StatusError
+	}
+	if r.said != nil {
+		text := strings.TrimRight(*r.said, "\r\n") // what a program prints ends in a line break
+		answer = &text
+	}
+	if answer != nil {
+		out.Output.Text = *answer
+	}
+	fail := func(code, format string, args ...any) {
+		out.Failure = &execlane.Failure{Code: code, Message: fmt.Sprintf(format, args...), Details: map[string]any{"exit_code": report.Exit.Code}}
+		if end := log.kept.String(); end != "" {
+			out.Failure.Details["log"] = end[max(0, len(end)-1000):]
+		}
+	}
+	switch {
+	case report.Exit.TimedOut:
+		fail(execlane.Timeout, "no end within %v", c.f.timeout)
+		out.Failure.Retryable = true
+	case len(out.Models.Missed) > 0:
+		fail(modelMissed, "no recorded answer for model call %s", out.Models.Missed[0])
+	case len(out.Tools.Missed) > 0:
+		tool, _, _ := strings.Cut(out.Tools.Missed[0], ":")
+		fail(execlane.CacheMiss, "no recorded answer for tool %s", out.Tools.Missed[0])
+		out.Failure.Details["tool_name"] = tool
+	case replayed == nil:
+		fail(noTelemetry, "no run came; tapedeck doctor says what an agent has to switch on")
+	case undeclared != "":
+		fail(toolRanLive, "the tool %s ran itself; --allow-live declares one that may", undeclared)
+		out.Failure.Details["tool_name"] = undeclared
+	case answer == nil && !failed:
+		fail(noAnswer, "the telemetry of the replay does not hold its answer; --answer says where else it is")
+	}
+	return out
+}
+
+// modelsOf counts the model calls of a replay.
+func modelsOf(report *modelstub.Report) *experiment.Models {
+	m := &experiment.Models{Calls: len(report.Calls), Live: report.Live, Unused: len(report.Unused)}
+	add := func(list *[]string, name string) {
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+	for _, call := range report.Calls {
+		switch {
+		case call.Outcome == modelstub.Live:
+			if call.Reason != "" { // the model that was named could not be asked
+				m.Missed = append(m.Missed, fmt.Sprintf("%d: %s", call.Call, call.Reason))
+			}
+		case call.Outcome.Served():
+			m.Served++
+			if len(call.Labels) > 0 {
+				m.NotExact++
+			}
+			for _, l := range call.Labels {
+				add(&m.Approx, string(l))
+			}
+			for _, name := range call.MadeUp {
+				add(&m.MadeUp, name)
+			}
+		default:
+			if call.Outcome == modelstub.Exhausted {
+				m.Exhausted++
+			}
+			why := strconv.Itoa(call.Call) + ": " + string(call.Outcome)
+			if d := call.Nearest; d != nil {
+				why += fmt.Sprintf(", differs from event %d at %s", d.Seq, d.Place)
+			}
+			m.Missed = append(m.Missed, why)
+		}
+	}
+	slices.Sort(m.Approx)
+	slices.Sort(m.MadeUp)
+	return m
+}
+
+// toolsOf counts the tool calls of a replay that the oracle and the MCP server were asked for. What neither of them served is unused.
+func toolsOf(r *rerunning) (t experiment.Tools) {
+	served, total := 0, 0
+	count := func(of *oracle.Report) {
+		t.Add(of)
+		served += of.Entries.Served + of.Entries.Passed
+		total = of.Entries.Total
+	}
+	reports := r.services.oracle.Reports()
+	for i := range reports {
+		count(&reports[i].Report)
+	}
+	sessions := r.services.mcp.Reports()
+	for i := range sessions {
+		count(&sessions[i].MCP)
+	}
+	if total == 0 {
+		total = len(oracle.FromTape(r.source))
+	}
+	t.Unused = max(0, total-served)
+	return t
+}
+
+// ofThePlan are the flags that decide what a replay comes to, and stand nowhere else in a plan.
+var ofThePlan = []string{
+	"rules", "tools", "live", "read-through", "refuse", "redaction-key-scope", "redact",
+	"input", "template", "wait-for", "answer", "turns", "allow-live", "preload", "allow-framework", "lockdown", "require-lockdown", "allow-host", "model-url",
+}
+
+// settings are those that were given; what is a file, by its digest.
+func (f *experimentFlags) settings(cmd *cobra.Command) (map[string]string, error) {
+	var list map[string]string
+	for _, name := range ofThePlan {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		value := cmd.Flags().Lookup(name).Value.String()
+		var files []string
+		switch name {
+		case "rules":
+			files = []string{value}
+		case "tools":
+			files = slices.Clone(f.match.from.Declared)
+		}
+		for i, file := range files {
+			sum, err := execlane.DigestOfFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("--%s: %w", name, err)
+			}
+			if files[i] = "sha256 " + sum; i == len(files)-1 {
+				value = strings.Join(files, ", ")
+			}
+		}
+		if list == nil {
+			list = map[string]string{}
+		}
+		list[name] = value
+	}
+	return list, nil
+}
+
+// readOverrides reads --change overrides=FILE: an oracle file, whose answers are laid over the recorded ones, or an object of the runner's configuration.
+func readOverrides(file string) (object map[string]any, isOracle bool, err error) {
+	data, err := readBounded(file, tape.MaxBytes)
+	if err != nil {
+		return nil, false, err
+	}
+	if _, err := oracle.Read(data); err == nil {
+		return nil, true, nil
+	}
+	if err := json.Unmarshal(data, &object); err != nil || object == nil {
+		return nil, false, fmt.Errorf("%s is neither an oracle file nor a JSON object: %w", file, cmp.Or(err, errors.New("it is null")))
+	}
+	return object, false, nil
+}
