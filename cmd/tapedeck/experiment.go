@@ -68,14 +68,21 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
 }
 
-// write writes a report, and returns the verdict as the end of the command.
-func (f *reportFlags) write(ctx context.Context, stdout io.Writer, r *experiment.Report) error {
+// written is a report that can be written in each form.
+type written interface {
+	Markdown(w io.Writer) error
+	JUnit(w io.Writer) error
+	ExitCode() int
+}
+
+// write writes a report, and returns the verdict as the end of the command. page writes it as a page.
+func (f *reportFlags) write(stdout io.Writer, r written, page func(*bytes.Buffer) error) error {
 	var markdown, junit, html bytes.Buffer
 	if err := errors.Join(r.Markdown(&markdown), r.JUnit(&junit)); err != nil {
 		return err
 	}
 	if f.html != "" {
-		if err := r.HTML(ctx, &html, openCase); err != nil {
+		if err := page(&html); err != nil {
 			return err
 		}
 	}
@@ -95,7 +102,7 @@ func (f *reportFlags) write(ctx context.Context, stdout io.Writer, r *experiment
 	} else {
 		_, err = stdout.Write(markdown.Bytes())
 	}
-	if code := r.State.ExitCode(); err == nil && code != exitOK {
+	if code := r.ExitCode(); err == nil && code != exitOK {
 		err = &exitError{code: code}
 	}
 	return err
@@ -163,13 +170,8 @@ experiment that could not be run.`,
 	flags.StringArrayVar(&f.changes, "change", nil, "system_prompt=TEXT or @FILE, model=NAME, overrides.KEY=JSON, overrides=FILE: an object, or an oracle file as --override (repeatable)")
 	flags.StringVar(&f.policy, "tool-policy", string(contract.UseOriginal), "use-original; live: a call without a recorded answer is left to the runner; mock: with --override, as use-original")
 	flags.StringVar(&f.override, "override", "", "an oracle file laid over the recorded answers")
-	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, semantic, tools, judge or exec:COMMAND (repeatable); the first decides")
-	flags.StringVar(&f.judgeModel, "judge-model", "", "the model of --scorer judge, behind OpenAI's chat completions; its key is $"+judgeKeyVariable)
-	flags.StringVar(&f.judgeURL, "judge-url", "", "where it is asked (default $OPENAI_BASE_URL, else OpenAI)")
-	flags.StringVar(&f.rubric, "rubric", "", "the file that says to --scorer judge what a good answer is")
-	flags.IntVar(&f.votes, "votes", 1, "how often --scorer judge is asked for an answer: the median counts; an odd number")
+	f.addScorers(cmd)
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long the runner may take for one run")
-	flags.DurationVar(&f.scoreTime, "score-timeout", time.Minute, "how long a scorer may take")
 	flags.IntVar(&f.workers, "workers", 2, "runners at work at the same time")
 	flags.IntVar(&f.maxRuns, "max-runs", 0, "replay so many runs by this call at most")
 	flags.DurationVar(&f.maxTime, "max-time", 0, "begin no run after this long")
@@ -189,6 +191,17 @@ experiment that could not be run.`,
 	_ = flags.MarkHidden("no-gate")
 	cmd.AddCommand(newExperimentMerge())
 	return cmd
+}
+
+// addScorers adds the flags of what scores.
+func (f *experimentFlags) addScorers(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.scorers, "scorer", nil, "exact, structural, semantic, tools, judge or exec:COMMAND (repeatable); the first decides")
+	flags.StringVar(&f.judgeModel, "judge-model", "", "the model of --scorer judge, behind OpenAI's chat completions; its key is $"+judgeKeyVariable)
+	flags.StringVar(&f.judgeURL, "judge-url", "", "where it is asked (default $OPENAI_BASE_URL, else OpenAI)")
+	flags.StringVar(&f.rubric, "rubric", "", "the file that says to --scorer judge what a good answer is")
+	flags.IntVar(&f.votes, "votes", 1, "how often --scorer judge is asked for an answer: the median counts; an odd number")
+	flags.DurationVar(&f.scoreTime, "score-timeout", time.Minute, "how long a scorer may take")
 }
 
 func newExperimentMerge() *cobra.Command {
@@ -211,7 +224,7 @@ func newExperimentMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.write(cmd.Context(), cmd.OutOrStdout(), r)
+			return f.write(cmd.OutOrStdout(), r, func(w *bytes.Buffer) error { return r.HTML(cmd.Context(), w, openCase) })
 		},
 	}
 	f.add(cmd)
@@ -256,18 +269,26 @@ func (f *experimentFlags) check(plan *experiment.Plan, argv []string, redact fun
 		}
 		f.scorers = []string{"exact"}
 	}
-	for _, name := range f.scorers {
-		s, err := f.scorer(name, redact)
-		if err != nil {
-			return nil, fmt.Errorf("--scorer: %w", err)
-		}
-		scorers = append(scorers, s)
+	if scorers, err = f.readScorers(redact); err != nil {
+		return nil, err
 	}
 	if scorers[0].Compares && !f.regression {
 		return nil, fmt.Errorf("--scorer %s says how alike answers are, so no failure could become better: use it with --regression-check, or behind a scorer that decides", f.scorers[0])
 	}
 	for _, s := range scorers {
 		plan.Scorers = append(plan.Scorers, s.Name)
+	}
+	return scorers, nil
+}
+
+// readScorers makes those of --scorer.
+func (f *experimentFlags) readScorers(redact func(string) string) (scorers []experiment.Scorer, err error) {
+	for _, name := range f.scorers {
+		s, err := f.scorer(name, redact)
+		if err != nil {
+			return nil, fmt.Errorf("--scorer: %w", err)
+		}
+		scorers = append(scorers, s)
 	}
 	return scorers, nil
 }
@@ -351,15 +372,9 @@ const maxPrompt = 1 << 20 // bytes
 func (f *experimentFlags) run(cmd *cobra.Command, address string, argv []string) (err error) {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	plan := &experiment.Plan{}
-	redactor, err := f.open(stderr)
+	redact, err := f.redactText(stderr)
 	if err != nil {
 		return err
-	}
-	redact := func(text string) string {
-		if redactor == nil {
-			return text
-		}
-		return redactor.String("", text, nil)
 	}
 	scorers, err := f.check(plan, argv, redact)
 	if err != nil {
@@ -415,7 +430,16 @@ func (f *experimentFlags) run(cmd *cobra.Command, address string, argv []string)
 	if err != nil {
 		return err
 	}
-	return f.reports.write(ctx, stdout, r)
+	return f.reports.write(stdout, r, func(w *bytes.Buffer) error { return r.HTML(ctx, w, openCase) })
+}
+
+// redactText takes secrets out of a text, as --redact says.
+func (f *experimentFlags) redactText(stderr io.Writer) (func(string) string, error) {
+	redactor, err := f.open(stderr)
+	if err != nil || redactor == nil {
+		return func(text string) string { return text }, err
+	}
+	return func(text string) string { return redactor.String("", text, nil) }, nil
 }
 
 // candidate makes what opens candidates. seal is called when the plan is whole.

@@ -45,6 +45,7 @@ type commandCandidate struct {
 	plan   *experiment.Plan
 	digest string // of the plan
 	change string // what tells the command of the change
+	dir    string // where the command runs; "" is here
 }
 
 // checkCommand reads the flags of the command, once for all runs.
@@ -77,7 +78,7 @@ func (f *experimentFlags) checkCommand(argv []string, plan *experiment.Plan) (*c
 
 func (c *commandCandidate) rerunning(stderr io.Writer) *rerunning {
 	f := c.f
-	return &rerunning{replaying: &replaying{flags: &replayFlags{rerun: f}, stdout: io.Discard, stderr: stderr}, f: &f, argv: c.argv, variables: []rerun.Variable{{Name: configToEnv, Value: c.change}}}
+	return &rerunning{replaying: &replaying{flags: &replayFlags{rerun: f}, stdout: io.Discard, stderr: stderr}, f: &f, argv: c.argv, variables: []rerun.Variable{{Name: configToEnv, Value: c.change}}, workDir: c.dir}
 }
 
 // Close implements experiment.Candidate.
@@ -142,13 +143,20 @@ func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed 
 	var answer *string
 	out.Output.Metadata = map[string]json.RawMessage{}
 	out.Facts = map[string]any{"exit_code": report.Exit.Code}
-	failed := report.Exit.Refused != "" || report.Exit.Code != 0 && !report.Exit.Stopped
+	switch {
+	case report.Exit.Refused != "":
+		out.Ended = report.Exit.Refused
+	case report.Exit.Code != 0 && !report.Exit.Stopped:
+		out.Ended = fmt.Sprintf("exit code %d", report.Exit.Code)
+	}
 	if replayed != nil {
 		answer = replayed.Output.Text
 		out.Effort = experiment.EffortOf(replayed)
 		out.Output.ToolSpans = experiment.ToolSpans(replayed)
 		out.Facts["status"], out.Facts["run_id"] = string(replayed.Run.Status), replayed.Run.RunID
-		failed = failed || replayed.Run.Status == tape.StatusError
+		if out.Ended == "" && replayed.Run.Status == tape.StatusError {
+			out.Ended = "the run says that it failed"
+		}
 	}
 	if r.said != nil {
 		text := strings.TrimRight(*r.said, "\r\n") // what a program prints ends in a line break
@@ -178,7 +186,7 @@ func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed 
 	case undeclared != "":
 		fail(toolRanLive, "the tool %s ran itself; --allow-live declares one that may", undeclared)
 		out.Failure.Details["tool_name"] = undeclared
-	case answer == nil && !failed:
+	case answer == nil && out.Ended == "":
 		fail(noAnswer, "the telemetry of the replay does not hold its answer; --answer says where else it is")
 	}
 	return out

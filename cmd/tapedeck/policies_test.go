@@ -24,6 +24,7 @@ import (
 type candidate struct {
 	fruit     string
 	numbered  bool
+	named     bool // the fruit is the name of the model
 	mu        sync.Mutex
 	keys      []string
 	models    []string
@@ -47,6 +48,9 @@ func (c *candidate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.system = append(c.system, *first.Content)
 	} else if len(body.Messages) == 1 {
 		c.questions = append(c.questions, *first.Content)
+	}
+	if c.named {
+		c.fruit = body.Model
 	}
 	message, finish := map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": c.callID(), "type": "function", "function": map[string]any{"name": "count", "arguments": `{"of":"` + c.fruit + `"}`}}}}, "tool_calls"
 	if last := body.Messages[len(body.Messages)-1]; last.Role == "tool" {

@@ -130,6 +130,7 @@ type rerunning struct {
 	asked     map[rerun.Layer][]rerun.Asked // calls that were served
 	said      *string                       // what the command answered, where --answer takes it
 	variables []rerun.Variable              // that the command gets beside all others
+	workDir   string                        // where the command runs; "" is here
 }
 
 func (r *rerunning) check(refs []string) (err error) {
@@ -498,7 +499,7 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	var stdout bytes.Buffer
 	text := texts[0]
 	out.request, out.audit = text, &auditTap{w: r.stderr}
-	command := rerun.Command{Argv: r.argv, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace, Remove: dir}
+	command := rerun.Command{Argv: r.argv, Dir: r.workDir, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace, Remove: dir}
 	if r.f.answer == "stdout" {
 		command.Stdout = io.MultiWriter(&stdout, r.stderr)
 	}

@@ -57,6 +57,7 @@ func newRoot() *cobra.Command {
 		newDiff(),
 		newDoctor(),
 		newExecCheck(),
+		newCompare(),
 		newExperiment(),
 		newExport(),
 		newGC(),

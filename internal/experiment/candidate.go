@@ -33,6 +33,7 @@ type Replayed struct {
 	Models  *Models // nil: the candidate does not say how its model calls were answered
 	Effort  Effort  // without the time it took
 	Runner  string  // what the candidate calls itself
+	Ended   string  // how a command failed, "" when it did not
 	// Facts are told to scorers beside the answer.
 	Facts map[string]any
 }

@@ -171,7 +171,7 @@ func TestScorers(t *testing.T) {
 		return list
 	}
 	c := contract.ScoreCase{Original: contract.TraceOutput{Text: "The answer is 42.", ToolSpans: spans("a", "b", "c")}, Replayed: contract.ReplayOutput{Text: "the answer, is 42", ToolSpans: spans("a", "x", "c")}}
-	for name, want := range map[string]string{"exact": "1.000 0.000", "semantic": "1.000 1.000", "tools": "1.000 0.667", "exec:echo 0.25": "0.250 0.250", `exec:echo '{"original":0.5,"replayed":1,"why":"x"}'`: "0.500 1.000"} {
+	for name, want := range map[string]string{"exact": "1.000 0.000", "semantic": "1.000 1.000", "structural": "1.000 0.000", "tools": "1.000 0.667", "exec:echo 0.25": "0.250 0.250", `exec:echo '{"original":0.5,"replayed":1,"why":"x"}'`: "0.500 1.000"} {
 		s, err := ParseScorer(name, time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -66,18 +66,6 @@ func (r *Report) HTML(ctx context.Context, w io.Writer, open func(context.Contex
 		Class: map[statistics.State]string{statistics.Ship: "good", statistics.DontShip: "bad"}[r.State],
 	}
 	v.Class = cmp.Or(v.Class, "odd")
-	shown := func(tables ...*table) (list []pageTable) {
-		for _, t := range tables {
-			p := pageTable{Head: t.head}
-			for _, row := range t.rows {
-				p.Rows = append(p.Rows, clean(row))
-			}
-			if len(p.Rows) > 0 {
-				list = append(list, p)
-			}
-		}
-		return list
-	}
 	findings := pageSection{Title: "Findings"}
 	for _, f := range r.Findings {
 		findings.Lines = append(findings.Lines, timeline.OneLine(fmt.Sprintf("%s (%s): %s", f.Code, f.Severity, f.Message)))
@@ -87,8 +75,8 @@ func (r *Report) HTML(ctx context.Context, w io.Writer, open func(context.Contex
 		method.Lines = append(method.Lines, timeline.OneLine(f.what+": "+f.text))
 	}
 	for _, s := range []pageSection{
-		{Title: "Replay validity", Tables: shown(r.validityTables()...)}, {Title: "What changed", Tables: shown(r.changeTable())}, findings,
-		{Title: "Cost and latency", Tables: shown(r.effortTable())}, method, {Title: "Runs to look at", Tables: shown(r.evidenceTable())},
+		{Title: "Replay validity", Tables: shownTables(r.validityTables()...)}, {Title: "What changed", Tables: shownTables(r.changeTable())}, findings,
+		{Title: "Cost and latency", Tables: shownTables(r.effortTable())}, method, {Title: "Runs to look at", Tables: shownTables(r.evidenceTable())},
 	} {
 		if len(s.Tables)+len(s.Lines) > 0 {
 			v.Sections = append(v.Sections, s)
@@ -113,6 +101,20 @@ func (r *Report) HTML(ctx context.Context, w io.Writer, open func(context.Contex
 		v.Listed = fmt.Sprintf("The first %d of %d runs; the JSON report holds all", maxRows, len(r.Cases))
 	}
 	return page.Execute(w, v)
+}
+
+// shownTables are the tables that have rows.
+func shownTables(tables ...*table) (list []pageTable) {
+	for _, t := range tables {
+		p := pageTable{Head: t.head}
+		for _, row := range t.rows {
+			p.Rows = append(p.Rows, clean(row))
+		}
+		if len(p.Rows) > 0 {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 func clean(row []string) (out []string) {

@@ -27,6 +27,8 @@ type Outcome struct {
 	// Withheld names attributes of persons that the runner sent.
 	Withheld []string `json:"withheld,omitempty"`
 	Runner   string   `json:"runner,omitempty"` // what the candidate calls itself
+	// Ended is how a command failed that was replayed all the same, "" when it did not.
+	Ended string `json:"ended,omitempty"`
 	// Recorded is what the recorded run took, Replayed what the candidate did.
 	Recorded Effort `json:"recorded"`
 	Replayed Effort `json:"replayed"`
@@ -112,6 +114,7 @@ type Score struct {
 	Original float64 `json:"original"`
 	Replayed float64 `json:"replayed"`
 	Failed   string  `json:"failed,omitempty"` // why there is no score
+	Said     string  `json:"said,omitempty"`   // by a check: the end of what it wrote
 	Cost     *Cost   `json:"cost,omitempty"`   // of a judge
 }
 
@@ -190,7 +193,7 @@ func (o *Outcome) redact(text func(string) string) {
 		}
 	}
 	for i := range o.Scores {
-		o.Scores[i].Failed = text(o.Scores[i].Failed)
+		o.Scores[i].Failed, o.Scores[i].Said = text(o.Scores[i].Failed), text(o.Scores[i].Said)
 	}
 }
 

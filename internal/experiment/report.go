@@ -55,6 +55,7 @@ type Validity struct {
 	Approximate int            `json:"approximate"` // replayed runs with an answer that is less than exact
 	Live        int            `json:"live"`        // replayed runs with calls that had no recorded answer, as the policy allows
 	Overridden  int            `json:"overridden"`
+	Crashed     int            `json:"ended_in_failure"`    // replayed runs whose command failed
 	UnusedTapes int            `json:"with_unused_answers"` // replayed runs that did not ask for all that is recorded
 	Unscored    map[string]int `json:"unscored,omitempty"`
 	// Tools and Models count calls of all runs that were tried, also of those that were not replayed for it.
@@ -216,7 +217,7 @@ func NewReport(p *Plan, j *Journal) (*Report, error) {
 		v.Selected++
 		c.judge(p.Decision.Epsilon, m, v)
 		if o := c.Of; o != nil {
-			r.spend(o)
+			r.JudgeCost = o.spent(r.JudgeCost)
 			v.count(o)
 			if o.Runner != "" {
 				r.Runners = addOnce(r.Runners, o.Runner)
@@ -250,17 +251,18 @@ func NewReport(p *Plan, j *Journal) (*Report, error) {
 	return r, nil
 }
 
-// spend counts what judges used.
-func (r *Report) spend(o *Outcome) {
+// spent adds what judges used to a sum; nil is that of none.
+func (o *Outcome) spent(sum *Cost) *Cost {
 	for _, s := range o.Scores {
 		if s.Cost == nil {
 			continue
 		}
-		if r.JudgeCost == nil {
-			r.JudgeCost = &Cost{}
+		if sum == nil {
+			sum = &Cost{}
 		}
-		r.JudgeCost.add(*s.Cost)
+		sum.add(*s.Cost)
 	}
+	return sum
 }
 
 // judge counts a case.
@@ -287,6 +289,7 @@ func (c *CaseResult) judge(epsilon float64, m *statistics.Cohort, v *Validity) {
 	count(len(o.Tools.Approx)+len(models.Approx), &v.Approximate)
 	count(o.Tools.Live+models.Live, &v.Live)
 	count(o.Tools.Overridden, &v.Overridden)
+	count(len(o.Ended), &v.Crashed)
 	count(o.Tools.Unused+models.Unused, &v.UnusedTapes)
 	if len(o.Scores) == 0 || o.Scores[0].Failed != "" {
 		c.State = NotScored
@@ -349,6 +352,9 @@ func (r *Report) reason() string {
 }
 
 var verdicts = map[statistics.State]string{statistics.Ship: "Ship", statistics.DontShip: "Don't ship", statistics.Inconclusive: "Inconclusive"}
+
+// ExitCode is that of the verdict.
+func (r *Report) ExitCode() int { return r.State.ExitCode() }
 
 // Title is the verdict for people.
 func (r *Report) Title() string { return verdicts[r.State] }

@@ -110,9 +110,8 @@ func (x *Experiment) Run(ctx context.Context) (Summary, error) {
 				return
 			}
 			for c := range next {
-				o, err := x.replay(ctx, candidate, c)
+				o, err := x.One(ctx, candidate, c)
 				if err == nil {
-					o.redact(x.Redact)
 					err = x.Journal.Add(o)
 				}
 				if err != nil {
@@ -145,6 +144,15 @@ func (x *Experiment) Run(ctx context.Context) (Summary, error) {
 	return s, nil
 }
 
+// One replays a case, and keeps no outcome. An error says what kept it from being made.
+func (x *Experiment) One(ctx context.Context, candidate Candidate, c *Case) (*Outcome, error) {
+	o, err := x.replay(ctx, candidate, c)
+	if err == nil {
+		o.redact(x.Redact)
+	}
+	return o, err
+}
+
 // replay replays a case and scores it. An error ends the experiment; what befalls the case alone is in its outcome.
 func (x *Experiment) replay(ctx context.Context, candidate Candidate, c *Case) (*Outcome, error) {
 	o := &Outcome{RunID: c.RunID, Tenant: c.Tenant}
@@ -170,7 +178,7 @@ func (x *Experiment) replay(ctx context.Context, candidate Candidate, c *Case) (
 	if err != nil {
 		return nil, err
 	}
-	o.Failure, o.Text, o.Tools, o.Models, o.Withheld, o.Runner = r.Failure, r.Output.Text, r.Tools, r.Models, r.Output.Withheld, r.Runner
+	o.Failure, o.Text, o.Tools, o.Models, o.Withheld, o.Runner, o.Ended = r.Failure, r.Output.Text, r.Tools, r.Models, r.Output.Withheld, r.Runner, r.Ended
 	o.Recorded, o.Replayed = EffortOf(t), r.Effort
 	if x.Plan.Timed {
 		took := now().Sub(begun).Milliseconds()

@@ -28,17 +28,21 @@ type Scorer struct {
 	Compares bool
 	score    func(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error)
 	costly   func(ctx context.Context, c contract.ScoreCase) (original, replayed float64, cost Cost, err error) // instead of score
+	check    func(ctx context.Context, c contract.ScoreCase) (replayed float64, said string, err error)         // instead of score
 }
 
 // of scores a case.
 func (s *Scorer) of(ctx context.Context, c contract.ScoreCase) (score Score, err error) {
 	score.Scorer = s.Name
-	if s.costly == nil {
-		score.Original, score.Replayed, err = s.score(ctx, c)
-	} else {
+	switch {
+	case s.costly != nil:
 		var cost Cost
 		score.Original, score.Replayed, cost, err = s.costly(ctx, c)
 		score.Cost = &cost
+	case s.check != nil:
+		score.Replayed, score.Said, err = s.check(ctx, c)
+	default:
+		score.Original, score.Replayed, err = s.score(ctx, c)
 	}
 	if err != nil {
 		score = Score{Scorer: s.Name, Failed: err.Error(), Cost: score.Cost}
@@ -49,7 +53,7 @@ func (s *Scorer) of(ctx context.Context, c contract.ScoreCase) (score Score, err
 // maxScore bounds what a command says, in bytes.
 const maxScore = 1 << 20
 
-// ParseScorer reads the name of a scorer: exact, semantic, tools, or exec:COMMAND, which gets the environment env; nil is that of this program.
+// ParseScorer reads the name of a scorer: exact, structural, semantic, tools, or exec:COMMAND, which gets the environment env; nil is that of this program.
 func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, error) {
 	like := func(of func(c *contract.ScoreCase) float64) Scorer {
 		return Scorer{Name: name, Compares: true, score: func(_ context.Context, c contract.ScoreCase) (float64, float64, error) { return 1, of(&c), nil }}
@@ -64,21 +68,25 @@ func ParseScorer(name string, timeout time.Duration, env []string) (Scorer, erro
 		}), nil
 	case name == "semantic":
 		return like(func(c *contract.ScoreCase) float64 { return aiwg.TokenCosine.Of(c.Original.Text, c.Replayed.Text) }), nil
+	case name == "structural":
+		return like(func(c *contract.ScoreCase) float64 {
+			if c.Original.Text == c.Replayed.Text || aiwg.SameShape(c.Original.Text, c.Replayed.Text) {
+				return 1
+			}
+			return 0
+		}), nil
 	case name == "tools":
 		return like(func(c *contract.ScoreCase) float64 {
 			return alike(names(c.Original.ToolSpans), names(c.Replayed.ToolSpans))
 		}), nil
 	case strings.HasPrefix(name, "exec:"):
-		argv, err := runner.Split(strings.TrimPrefix(name, "exec:"))
-		if err == nil && len(argv) == 0 {
-			err = errors.New("there is no command")
-		}
+		argv, err := words(strings.TrimPrefix(name, "exec:"))
 		if err != nil {
 			return Scorer{}, fmt.Errorf("scorer %q: %w", name, err)
 		}
-		return Scorer{Name: name, score: command{argv, timeout, env}.score}, nil
+		return Scorer{Name: name, score: command{argv: argv, timeout: timeout, env: env}.score}, nil
 	}
-	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, semantic, tools, judge or exec:COMMAND", name)
+	return Scorer{}, fmt.Errorf("scorer %q is unknown: want exact, structural, semantic, tools, judge or exec:COMMAND", name)
 }
 
 func names(spans []contract.ToolSpan) (list []string) {
@@ -115,6 +123,7 @@ type command struct {
 	argv    []string
 	timeout time.Duration
 	env     []string
+	dir     string // where it runs; "" is here
 }
 
 func (s command) score(ctx context.Context, c contract.ScoreCase) (original, replayed float64, err error) {
@@ -143,17 +152,28 @@ func (s command) score(ctx context.Context, c contract.ScoreCase) (original, rep
 type said struct{ Score, Original, Replayed *float64 }
 
 func (s command) ask(ctx context.Context, c contract.ScoreCase) (r said, err error) {
-	body, err := json.Marshal(c)
-	if err != nil {
-		return r, err
-	}
-	cmd := exec.Command(s.argv[0], s.argv[1:]...)
 	var out, log limited
 	out.most, log.most = maxScore, maxScore
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.env, bytes.NewReader(body), &out, &log, time.Second
+	if err := s.run(ctx, c, &out, &log); err != nil {
+		if ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+		return r, fmt.Errorf("the scorer: %w; it wrote: %.300q", err, log.String())
+	}
+	return readScore(out.Bytes())
+}
+
+// run gives the command a case and waits until it and its children are gone.
+func (s command) run(ctx context.Context, c contract.ScoreCase, out, log io.Writer) error {
+	body, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(s.argv[0], s.argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.dir, s.env, bytes.NewReader(body), out, log, time.Second
 	ended, err := procgroup.Start(cmd)
 	if err != nil {
-		return r, err
+		return err
 	}
 	timer := time.NewTimer(s.timeout)
 	defer timer.Stop()
@@ -166,13 +186,48 @@ func (s command) ask(ctx context.Context, c contract.ScoreCase) (r said, err err
 	case <-ctx.Done():
 		procgroup.Kill(cmd.Process.Pid)
 		<-ended
-		return r, ctx.Err()
+		return ctx.Err()
 	}
 	procgroup.End(cmd.Process.Pid, time.Second)
+	return err
+}
+
+// Check is a scorer that is a program which says by its exit code alone whether the replay is good: it has 1 then, else 0. What it writes last is kept. dir is
+// where it runs, "" is here. It is asked of the replay alone: nobody knows what it would have said of the recorded run.
+func Check(text string, timeout time.Duration, env []string, dir string) (Scorer, error) {
+	argv, err := words(text)
 	if err != nil {
-		return r, fmt.Errorf("the scorer: %w; it wrote: %.300q", err, log.String())
+		return Scorer{}, err
 	}
-	return readScore(out.Bytes())
+	s := command{argv: argv, timeout: timeout, env: env, dir: dir}
+	return Scorer{Name: CheckName, check: func(ctx context.Context, c contract.ScoreCase) (float64, string, error) {
+		log := &limited{most: maxScore}
+		err := s.run(ctx, c, log, log)
+		text := log.String()
+		text = text[max(0, len(text)-maxSaid):]
+		var failed *exec.ExitError
+		switch {
+		case err == nil:
+			return 1, text, nil
+		case errors.As(err, &failed):
+			return 0, strings.TrimSpace(text + "\n" + failed.Error()), nil
+		}
+		return 0, "", err
+	}}, nil
+}
+
+// CheckName is the name of a Check in reports.
+const CheckName = "verify"
+
+const maxSaid = 2000 // bytes of what a check writes
+
+// words are the words of a command.
+func words(text string) ([]string, error) {
+	argv, err := runner.Split(text)
+	if err == nil && len(argv) == 0 {
+		err = errors.New("there is no command")
+	}
+	return argv, err
 }
 
 // limited keeps the beginning of what is written.

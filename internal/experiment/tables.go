@@ -53,10 +53,10 @@ func counted(counts map[string]int) string {
 
 // validityTables say how much was replayed, and how the calls of the replays were answered.
 func (r *Report) validityTables() []*table {
-	runs := &table{head: []string{"cohort", "selected", "not tried", "replayed", "scored", "approximate answers", "live calls", "unused answers", "not replayed because of", "not scored because of"}}
+	runs := &table{head: []string{"cohort", "selected", "not tried", "replayed", "scored", "approximate answers", "live calls", "unused answers", "failed commands", "not replayed because of", "not scored because of"}}
 	calls := &table{head: []string{"cohort", "calls", "served", "not exact", "recorded errors", "missed", "of these exhausted", "live", "overridden", "unused answers", "why not exact (runs)"}}
 	for _, v := range r.Validity {
-		runs.add(v.Cohort, v.Selected, v.NotTried, fmt.Sprintf("%d (%s %%)", v.Replayed, v.sharePercent), v.Scored, v.Approximate, v.Live, v.UnusedTapes, counted(v.Failures), counted(v.Unscored))
+		runs.add(v.Cohort, v.Selected, v.NotTried, fmt.Sprintf("%d (%s %%)", v.Replayed, v.sharePercent), v.Scored, v.Approximate, v.Live, v.UnusedTapes, v.Crashed, counted(v.Failures), counted(v.Unscored))
 		of := []struct {
 			name string
 			*Answers
@@ -122,8 +122,8 @@ func (e *Evidence) holds(c *CaseResult) bool {
 // fact is a line of the method.
 type fact struct{ what, text string }
 
-// method says how the experiment was made.
-func (r *Report) method() (list []fact) {
+// howReplayed says who the candidate was, and what it was told.
+func (r *Report) howReplayed() (list []fact) {
 	add := func(what, format string, args ...any) { list = append(list, fact{what, fmt.Sprintf(format, args...)}) }
 	add("Runner", "%s", r.Runner)
 	id := []string{}
@@ -155,11 +155,18 @@ func (r *Report) method() (list []fact) {
 	if r.Override != "" {
 		add("Change", "answers of tools, from the oracle file %s", r.Override)
 	}
-	add("Answers of tools", "%s", r.Policy)
-	add("Scorers", "%s, of which the first decides", strings.Join(r.Scorers, ", "))
 	if c := r.JudgeCost; c != nil {
 		add("Judges", "asked %d times: %d tokens in, %d out", c.Requests, c.InputTokens, c.OutputTokens)
 	}
+	return list
+}
+
+// method says how the experiment was made.
+func (r *Report) method() []fact {
+	list := r.howReplayed()
+	add := func(what, format string, args ...any) { list = append(list, fact{what, fmt.Sprintf(format, args...)}) }
+	add("Answers of tools", "%s", r.Policy)
+	add("Scorers", "%s, of which the first decides", strings.Join(r.Scorers, ", "))
 	for _, s := range r.Cohorts {
 		drawn := ""
 		if s.Limit > 0 && s.Limit < s.Matched {

@@ -231,15 +231,15 @@ func (m Matching) Match(recorded, replayed Outcome) (Result, error) {
 			r.Status = SemanticMatch
 		}
 	case Structural:
-		if sameShape(x, y) {
+		if SameShape(x, y) {
 			r.Score, r.Status = 1, PartialMatch
 		}
 	}
 	return r, nil
 }
 
-// sameShape reports two JSON texts with the same tree of names and types. Text that is not JSON has no shape.
-func sameShape(a, b string) bool {
+// SameShape reports two JSON texts with the same tree of names and types. Text that is not JSON has no shape.
+func SameShape(a, b string) bool {
 	x, err := exactjson.Parse(a)
 	if err != nil {
 		return false

@@ -31,6 +31,7 @@ type Cage struct {
 	orders  *os.File      // what is to be done, a stream of JSON
 	answers *net.UnixConn // one packet each
 	exited  *int
+	dir     string // where the command runs; "" is here
 }
 
 // descriptors of the first process inside.
@@ -51,7 +52,7 @@ func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
 		_, _ = unix.Close(orders[0]), unix.Close(orders[1])
 		return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
 	}
-	c := &Cage{listeners: listeners, orders: os.NewFile(uintptr(orders[0]), "orders")}
+	c := &Cage{listeners: listeners, dir: cmd.Dir, orders: os.NewFile(uintptr(orders[0]), "orders")}
 	c.theirs = []*os.File{os.NewFile(uintptr(orders[1]), "orders"), os.NewFile(uintptr(answers[1]), "answers")}
 	own := os.NewFile(uintptr(answers[0]), "answers")
 	conn, err := net.FileConn(own)
@@ -188,11 +189,14 @@ func (c *Cage) ask(o order) ([]*os.File, error) {
 // Run lets the command begin. remove is a folder that is removed inside if this program is killed; grace is for what the command leaves
 // behind, which is asked to end and then killed.
 func (c *Cage) Run(argv, env []string, remove string, grace time.Duration) error {
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
+	dir := c.dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return err
+		}
 	}
-	_, err = c.ask(order{Run: &run{Argv: argv, Env: env, Dir: dir, Grace: grace, Remove: remove}})
+	_, err := c.ask(order{Run: &run{Argv: argv, Env: env, Dir: dir, Grace: grace, Remove: remove}})
 	return err
 }
 

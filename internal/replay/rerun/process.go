@@ -23,6 +23,7 @@ import (
 type Command struct {
 	Argv           []string
 	Env            []string
+	Dir            string    // where it runs; "" is here
 	Stdin          io.Reader // nil: empty
 	Stdout, Stderr io.Writer
 	// Timeout ends the command, children included; 0 waits for ever. Grace is what it has to end after it was asked to.
@@ -83,7 +84,7 @@ func (h *Held) Client() *http.Client {
 
 func newCmd(c Command) *exec.Cmd {
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Env, c.Stdin, c.Stdout, c.Stderr, c.Grace
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr, c.Grace
 	return cmd
 }
 
