@@ -62,7 +62,7 @@ type pageRun struct {
 // a tape that cannot be read is said to be.
 func (r *Report) HTML(ctx context.Context, w io.Writer, open func(context.Context, *Case) (*tape.Tape, error)) error {
 	v := pageView{
-		Policy: sidebyside.Policy, Style: sidebyside.Style, Title: r.Title(), Reason: timeline.OneLine(r.Reason),
+		Policy: sidebyside.Policy, Style: template.CSS(sidebyside.Style), Title: r.Title(), Reason: timeline.OneLine(r.Reason),
 		Class: map[statistics.State]string{statistics.Ship: "good", statistics.DontShip: "bad"}[r.State],
 	}
 	v.Class = cmp.Or(v.Class, "odd")

@@ -37,10 +37,10 @@ var pageText string
 //go:embed page.css
 var Style string
 
-// The page loads and runs nothing; its one style sheet is allowed by its digest, so that content cannot bring another.
+// Policy is the content security policy of a page with that style sheet: it loads and runs nothing; the style sheet is allowed by its digest, so that content cannot bring another.
 var (
 	styleDigest = sha256.Sum256([]byte(Style))
-	policy      = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(styleDigest[:]) + "'; base-uri 'none'; form-action 'none'"
+	Policy      = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(styleDigest[:]) + "'; base-uri 'none'; form-action 'none'"
 	page        = template.Must(template.New("page").Parse(pageText))
 )
 
@@ -123,7 +123,7 @@ func ReplayHTML(w io.Writer, a, b Tape, r *compare.Result, v Verdict) error {
 		v.Notes[i] = timeline.OneLine(v.Notes[i])
 	}
 	if r == nil {
-		return page.Execute(w, view{Verdict: &v, Policy: policy, Style: template.CSS(Style), Title: v.Text})
+		return page.Execute(w, view{Verdict: &v, Policy: Policy, Style: template.CSS(Style), Title: v.Text})
 	}
 	return writePage(w, a, b, r, &v)
 }
@@ -131,12 +131,6 @@ func ReplayHTML(w io.Writer, a, b Tape, r *compare.Result, v Verdict) error {
 func writePage(w io.Writer, a, b Tape, r *compare.Result, verdict *Verdict) error {
 	return page.Execute(w, viewOf(a, b, r, verdict))
 }
-
-// Style is the style sheet of pages, for a page that holds a Fragment; Policy is what may then be loaded: nothing, and this style sheet.
-var (
-	Style  = template.CSS(style)
-	Policy = policy
-)
 
 // Fragment is what HTML shows of the two runs, to stand within another page.
 func Fragment(a, b Tape, r *compare.Result) (template.HTML, error) {
@@ -150,7 +144,7 @@ func viewOf(a, b Tape, r *compare.Result, verdict *Verdict) view {
 	sentence := clean(Sentence(a, b, r))
 	v := view{
 		Verdict: verdict,
-		Policy:  policy, Style: template.CSS(Style), Sentence: sentence, Title: sentence.String(), Counts: counts(r),
+		Policy:  Policy, Style: template.CSS(Style), Sentence: sentence, Title: sentence.String(), Counts: counts(r),
 		Runs: [2]viewRun{newViewRun("A", a, b), newViewRun("B", b, a)}, SameQuestion: a.question() == b.question(),
 	}
 	v.Runs[0].Question, v.Runs[1].Question = mark(a.question(), b.question())
