@@ -79,6 +79,7 @@ func newRoot() *cobra.Command {
 		newStale(),
 		newStats(),
 		newVerify(),
+		newView(),
 		newVersion(),
 	)
 	return root

@@ -143,7 +143,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // of web pages. It reports that it has.
 func Foreign(w http.ResponseWriter, r *http.Request, localOnly bool) bool {
 	switch site := r.Header.Get("Sec-Fetch-Site"); {
-	case localOnly && !localHost(r.Host):
+	case localOnly && !LocalHost(r.Host):
 		fail(w, problem{http.StatusForbidden, "foreign_host", "this server answers requests for localhost only"})
 	case r.Header.Get("Origin") != "" || site == "cross-site" || site == "same-site":
 		// No agent sends these; browsers do for every page that asks.

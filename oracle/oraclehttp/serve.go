@@ -59,8 +59,8 @@ func Loopback(address string) bool {
 	return err == nil && localName(host)
 }
 
-// localHost reports whether the Host header of a request names loopback.
-func localHost(host string) bool {
+// LocalHost reports whether the Host header of a request names loopback.
+func LocalHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

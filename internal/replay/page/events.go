@@ -23,6 +23,7 @@ type event struct {
 	Class      string // of a kind that is known
 	Kind, Name string
 	Notes      []string
+	Brief      string // of what it did
 	Failed     bool
 	Findings   []finding
 	Bar        *bar
@@ -145,6 +146,7 @@ func newBar(run *tape.Run, e *tape.Event) *bar {
 
 func (r *renderer) event(t *tape.Tape, e *tape.Event, seen map[string]map[string]int) event {
 	x := event{Seq: e.Seq, Kind: kinds[e.Type], Name: timeline.OneLine(eventName(e)), Failed: e.Status == tape.EventError || e.IsError}
+	x.Brief = brief(t, e)
 	x.Class, x.Kind = x.Kind, cmp.Or(x.Kind, timeline.OneLine(string(e.Type)))
 	if e.DurationMS > 0 || !e.StartedAt.IsZero() {
 		x.Notes = append(x.Notes, timeline.Duration(e.DurationMS))
@@ -229,6 +231,53 @@ func (r *renderer) request(t *tape.Tape, e *tape.Event, x *event, seen map[strin
 }
 
 var kinds = map[tape.EventType]string{tape.EventModelCall: "model", tape.EventToolCall: "tool", tape.EventAgentCall: "agent", tape.EventRetrieval: "fetch"}
+
+// brief says in a line what an event did: what a tool was given and returned, what a model said or asked for.
+func brief(t *tape.Tape, e *tape.Event) string {
+	const most = 70
+	text := func(v exactjson.Value) string {
+		if v.IsAbsent() {
+			return ""
+		}
+		if s := v.Text(); s != "" {
+			return timeline.Short(s, most)
+		}
+		return timeline.Short(v.JSON(), most)
+	}
+	arrow := func(from, to exactjson.Value) string {
+		if to.IsAbsent() {
+			return text(from)
+		}
+		return strings.TrimSpace(text(from) + " → " + text(to))
+	}
+	switch e.Type {
+	case tape.EventToolCall:
+		return arrow(e.Args, e.Result)
+	case tape.EventAgentCall:
+		return arrow(e.Input, e.Output)
+	case tape.EventRetrieval:
+		return text(e.Query)
+	case tape.EventModelCall:
+		if e.Response == nil {
+			return ""
+		}
+		var said, asked []string
+		parts := t.Messages[e.Response.Message].Parts
+		for i := range parts {
+			switch p := &parts[i]; {
+			case p.Type == tape.PartText && len(said) == 0:
+				said = append(said, timeline.Short(p.Text, most))
+			case p.Type == tape.PartToolCall && len(asked) < 4:
+				asked = append(asked, timeline.Short(p.Name, 30))
+			}
+		}
+		if len(asked) > 0 {
+			said = append(said, "asks for "+strings.Join(asked, ", "))
+		}
+		return strings.Join(said, " · ")
+	}
+	return ""
+}
 
 func eventName(e *tape.Event) string {
 	switch e.Type {

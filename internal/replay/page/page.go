@@ -14,7 +14,9 @@ import (
 	"html/template"
 	"io"
 	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
@@ -42,9 +44,23 @@ type Options struct {
 // Site is where the other pages are.
 type Site struct {
 	Home string // the address of the list of runs
-	Self string // the address of this page, without a query
+	Self string // the address of the run, without a query
+	// Query is what addresses of the run need beside their path, encoded.
+	Query string
 	// Links are what else there is about the run.
 	Links []Link
+}
+
+// address is that of a page of the run, with more parameters.
+func (s *Site) address(below string, more ...string) string {
+	q, _ := url.ParseQuery(s.Query)
+	for i := 0; i+1 < len(more); i += 2 {
+		q.Set(more[i], more[i+1])
+	}
+	if len(q) == 0 {
+		return s.Self + below
+	}
+	return s.Self + below + "?" + q.Encode()
 }
 
 // Link is a link of a page. An empty URL is text.
@@ -76,6 +92,7 @@ var (
 // view is what the template of a run shows.
 type view struct {
 	Title    string
+	RunID    string
 	Policy   string
 	Style    template.CSS
 	Site     *Site
@@ -121,6 +138,9 @@ type field struct {
 	Value value
 }
 
+// Templates are the parts that pages of a site share: "head", which takes Title and Site.
+func Templates() *template.Template { return template.Must(pages.Clone()) }
+
 // Run writes the page of a run.
 func Run(w io.Writer, t *tape.Tape, o Options) error {
 	return pages.ExecuteTemplate(w, "run", newView(t, o, &renderer{site: o.Site}))
@@ -131,8 +151,6 @@ func Run(w io.Writer, t *tape.Tape, o Options) error {
 func Text(w io.Writer, t *tape.Tape, o Options, path string, from int) (bool, error) {
 	r := &renderer{site: o.Site, find: path}
 	o.From = 0
-	everything := *o.Site
-	o.Site = &everything
 	newView(t, o, r)
 	if !r.found || from < 0 || from > len(r.text) {
 		return false, nil
@@ -143,7 +161,7 @@ func Text(w io.Writer, t *tape.Tape, o Options, path string, from int) (bool, er
 		Site                 *Site
 		From, To, Size       int
 		Earlier, Later, Back string
-	}{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Path: timeline.OneLine(path), Text: timeline.Clean(rest), Site: o.Site, From: from, To: min(from+textPage, len(r.text)), Size: len(r.text), Back: o.Site.Self}
+	}{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Path: timeline.OneLine(path), Text: timeline.Clean(rest), Site: o.Site, From: from, To: min(from+textPage, len(r.text)), Size: len(r.text), Back: o.Site.address("")}
 	if from > 0 {
 		v.Earlier = r.link(path, max(0, from-textPage))
 	}
@@ -156,7 +174,7 @@ func Text(w io.Writer, t *tape.Tape, o Options, path string, from int) (bool, er
 func newView(t *tape.Tape, o Options, r *renderer) *view {
 	run := &t.Run
 	name := cmp.Or(run.Agent.Name, run.Agent.ID, run.Service.Name, "A run without a name")
-	v := &view{Policy: policy, Style: template.CSS(Style), Site: o.Site, Total: len(t.Events)}
+	v := &view{RunID: timeline.OneLine(run.RunID), Policy: policy, Style: template.CSS(Style), Site: o.Site, Total: len(t.Events)}
 	v.Sentence, v.Class = sentence(name, t)
 	v.Title = timeline.OneLine(name) + " · run " + timeline.Short(run.RunID, 12)
 	v.Facts = facts(t)
@@ -167,10 +185,10 @@ func newView(t *tape.Tape, o Options, r *renderer) *view {
 	if o.Site != nil && len(shown) > 0 {
 		first, last := shown[0].Seq, shown[len(shown)-1].Seq
 		if first > t.Events[0].Seq {
-			v.Earlier = fmt.Sprintf("%s?from=%d#events", o.Site.Self, max(1, first-siteEvents))
+			v.Earlier = o.Site.address("", "from", strconv.Itoa(max(1, first-siteEvents))) + "#events"
 		}
 		if last < t.Events[len(t.Events)-1].Seq {
-			v.Later = fmt.Sprintf("%s?from=%d#events", o.Site.Self, last+1)
+			v.Later = o.Site.address("", "from", strconv.Itoa(last+1)) + "#events"
 		}
 	}
 	v.Findings = findings(t, shown)

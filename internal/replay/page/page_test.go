@@ -90,12 +90,13 @@ func hostile(text string) *tape.Tape {
 }
 
 var (
-	knownElements = strings.Fields("html head meta title style link script body header nav a h1 h2 p span main section div b dl dt dd details summary ul li code pre svg rect table thead tbody tr th td")
+	knownElements = strings.Fields("html head meta title style link script body header nav a h1 h2 p span main section div b dl dt dd details summary ul li code pre svg rect table thead tbody tr th td form input label select option button")
 	// knownAttributes are the attributes that a page has, and what their values are.
 	knownAttributes = map[string]*regexp.Regexp{
 		"lang": regexp.MustCompile(`^en$`), "charset": regexp.MustCompile(`^utf-8$`), "http-equiv": regexp.MustCompile(`^Content-Security-Policy$`), "content": regexp.MustCompile(`^(default-src 'none'; [^<>"]*|no-referrer|width=device-width, initial-scale=1|light dark)$`),
-		"name": regexp.MustCompile(`^(referrer|viewport|color-scheme)$`), "class": regexp.MustCompile(`^[a-z0-9 ]*$`), "open": regexp.MustCompile(`^$`), "id": regexp.MustCompile(`^[a-z0-9-]+$`), "scope": regexp.MustCompile(`^col$`),
-		"href": regexp.MustCompile(`^(#[a-z0-9-]+|/static/style\.css|/home|/run/x(/text\?[A-Za-z0-9%&=._+-]*|\?from=[0-9]+#events)?)$`), "rel": regexp.MustCompile(`^stylesheet$`), "src": regexp.MustCompile(`^/static/view\.js$`), "defer": regexp.MustCompile(`^$`), "aria-label": regexp.MustCompile(`^(Site|This run|Parts)$`),
+		"name": regexp.MustCompile(`^(referrer|viewport|color-scheme|a|b|compare)$`), "class": regexp.MustCompile(`^[a-z0-9 ]*$`), "open": regexp.MustCompile(`^$`), "id": regexp.MustCompile(`^[a-z0-9-]+$`), "scope": regexp.MustCompile(`^col$`),
+		"href": regexp.MustCompile(`^(#[a-z0-9-]+|/static/style\.css|/home|/run/x(/text\?[A-Za-z0-9%&=._+-]*|/evidence\?from=[0-9]+|\?from=[0-9]+#events|#event-[0-9]+)?)$`), "rel": regexp.MustCompile(`^stylesheet$`), "src": regexp.MustCompile(`^/static/view\.js$`), "defer": regexp.MustCompile(`^$`), "aria-label": regexp.MustCompile(`^(Site|This run|Parts)$`),
+		"action": regexp.MustCompile(`^/diff$`), "method": regexp.MustCompile(`^get$`), "type": regexp.MustCompile(`^hidden$`), "value": regexp.MustCompile(``), "required": regexp.MustCompile(`^$`), "placeholder": regexp.MustCompile(`^id of another run$`), "autocomplete": regexp.MustCompile(`^off$`),
 		"aria-hidden": regexp.MustCompile(`^true$`), "viewbox": regexp.MustCompile(`^0 0 1000 10$`), "preserveaspectratio": regexp.MustCompile(`^none$`), "x": regexp.MustCompile(`^[0-9]+$`), "y": regexp.MustCompile(`^0$`), "width": regexp.MustCompile(`^[0-9]+$`), "height": regexp.MustCompile(`^10$`),
 	}
 )

@@ -5,7 +5,7 @@ package page
 
 import (
 	"fmt"
-	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -52,7 +52,7 @@ type renderer struct {
 
 // link is the address of a page with a text that is left out.
 func (r *renderer) link(path string, from int) string {
-	return r.site.Self + "/text?" + url.Values{"path": {path}, "from": {fmt.Sprint(from)}}.Encode()
+	return r.site.address("/text", "path", path, "from", strconv.Itoa(from))
 }
 
 // string shows a text. The path tells it from the others of its run.

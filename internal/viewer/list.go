@@ -1,0 +1,215 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package viewer
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/reel/filter"
+	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/replay/page"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+//go:embed list.html
+var listText string
+
+var pages = template.Must(page.Templates().Parse(listText))
+
+const (
+	listRuns = 100 // on a page
+	maxPages = 100
+)
+
+// listColumns are what a row of the list is made of.
+var listColumns = []string{"run_id", "started_at", "agent", "service", "status", "error_type", "grade", "model_calls", "tool_calls", "duration_ms", "input_tokens", "output_tokens", "findings", "user_message", "area", "tenant", "trace_id", "root_span_id"}
+
+// sorts are the columns that the list can be ordered by, and their names.
+var sorts = []struct{ Column, Name string }{{"started_at", "Started"}, {"duration_ms", "Took"}, {"model_calls", "Model calls"}, {"tool_calls", "Tool calls"}, {"output_tokens", "Tokens out"}}
+
+// searched are the columns that the search looks into.
+var searched = []string{"run_id", "conversation_id", "task_id", "agent", "service", "user_message", "tools", "models", "error_type"}
+
+// query is what the address of a list says.
+type query struct {
+	Search, Agent, Status, Grade, Tool, Model, Finding, Area, Since, Where, Sort string
+	Page                                                                         int
+}
+
+func readQuery(q url.Values) query {
+	at, _ := strconv.Atoi(q.Get("page"))
+	x := query{Search: q.Get("q"), Agent: q.Get("agent"), Status: q.Get("status"), Grade: q.Get("grade"), Tool: q.Get("tool"), Model: q.Get("model"), Finding: q.Get("finding"), Area: q.Get("area"), Since: q.Get("since"),
+		Where: q.Get("where"), Sort: q.Get("sort"), Page: min(max(at, 0), maxPages)}
+	if !slices.ContainsFunc(sorts, func(s struct{ Column, Name string }) bool { return s.Column == x.Sort }) {
+		x.Sort = sorts[0].Column
+	}
+	return x
+}
+
+// address is the list with one thing else.
+func (q query) address(name, value string) string {
+	v := url.Values{}
+	for key, text := range map[string]string{"q": q.Search, "agent": q.Agent, "status": q.Status, "grade": q.Grade, "tool": q.Tool, "model": q.Model, "finding": q.Finding, "area": q.Area, "since": q.Since, "where": q.Where, "sort": q.Sort} {
+		if text != "" {
+			v.Set(key, text)
+		}
+	}
+	v.Set(name, value)
+	return "/?" + v.Encode()
+}
+
+func (q query) filter(tenant string, now time.Time) (view.Query, error) {
+	f := filter.Filter{Where: q.Where, Since: q.Since, Area: q.Area, Tenant: tenant}
+	for _, is := range [][2]string{{"agent", q.Agent}, {"status", q.Status}, {"grade", q.Grade}, {"tools", q.Tool}, {"models", q.Model}, {"findings", q.Finding}} {
+		if is[1] != "" {
+			f.Is = append(f.Is, is[0]+"="+is[1])
+		}
+	}
+	if err := f.Check(now); err != nil {
+		return view.Query{}, err
+	}
+	out := f.Query(view.Query{Columns: listColumns, First: q.Sort, Last: true, Limit: (q.Page + 1) * listRuns})
+	out.Limit++ // to know whether there are more
+	if q.Search != "" {
+		before, want := out.Test, strings.ToLower(q.Search)
+		out.Filter = append(out.Filter, searched...)
+		out.Test = func(m *reel.Meta) bool {
+			return (before == nil || before(m)) && slices.ContainsFunc(searched, func(column string) bool {
+				v, _ := m.Value(column)
+				return strings.Contains(strings.ToLower(filter.Text(v)), want)
+			})
+		}
+	}
+	return out, nil
+}
+
+// row is a run of the list.
+type row struct {
+	URL, Short, Started, Agent, Status, Class, Error, Grade, GradeClass string
+	Took, Calls, Tokens, Asked, Area, Tenant                            string
+	Findings                                                            int
+}
+
+func newRow(r *view.Run) row {
+	m := &r.Meta
+	x := row{URL: address(r.Ref, ""), Short: timeline.Short(m.RunID, 9), Agent: timeline.Short(cmp.Or(m.Agent, m.Service, "(no name)"), 40), Status: timeline.OneLine(m.Status), Class: "odd", Error: timeline.Short(m.ErrorType, 30),
+		Grade: timeline.OneLine(m.Grade), GradeClass: "odd", Asked: timeline.Short(m.UserMessage, 120), Area: string(r.Ref.Location.Area), Tenant: timeline.OneLine(m.Tenant), Findings: len(m.Findings)}
+	if m.StartedAt != 0 {
+		x.Started = time.UnixMicro(m.StartedAt).UTC().Format("2006-01-02 15:04:05")
+	}
+	if m.DurationMS > 0 {
+		x.Took = timeline.Duration(m.DurationMS)
+	}
+	switch m.Status {
+	case string(tape.StatusOK):
+		x.Class = "good"
+	case string(tape.StatusError):
+		x.Class = "bad"
+	}
+	if m.Grade == string(tape.GradeOffline) || m.Grade == string(tape.GradeTools) {
+		x.GradeClass = "good"
+	}
+	number := func(n *int64) string {
+		if n == nil {
+			return "?"
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	x.Calls, x.Tokens = number(m.ModelCalls)+" / "+number(m.ToolCalls), number(m.InputTokens)+" / "+number(m.OutputTokens)
+	return x
+}
+
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	q := readQuery(r.URL.Query())
+	v := struct {
+		Title, Deck, Error string
+		Site               *page.Site
+		Query              query
+		Rows               []row
+		Sorts              []page.Link
+		Earlier, Later     string
+		Unread             int
+		First, Last        int
+		Tenants            bool
+		Areas, Statuses    []string
+		Grades             []string
+		Filtered           bool
+	}{Title: "Runs in " + timeline.Short(s.Address, 80), Deck: timeline.OneLine(s.Address), Site: &page.Site{Home: "/"}, Query: q, Tenants: s.Tenant == ""}
+	for _, a := range deck.Areas() {
+		v.Areas = append(v.Areas, string(a))
+	}
+	v.Statuses = []string{string(tape.StatusOK), string(tape.StatusError), string(tape.StatusInterrupted), string(tape.StatusIncomplete)}
+	v.Grades = []string{string(tape.GradeOffline), string(tape.GradeTools), string(tape.GradeModel), string(tape.GradePartial), string(tape.GradeInspect)}
+	for _, o := range sorts {
+		l := page.Link{Text: o.Name, URL: q.address("sort", o.Column)}
+		if o.Column == q.Sort {
+			l.URL = ""
+		}
+		v.Sorts = append(v.Sorts, l)
+	}
+	chosen, err := q.filter(s.Tenant, s.Now())
+	if err != nil {
+		v.Error = timeline.OneLine(err.Error())
+		writeStatus(w, http.StatusBadRequest, func(b *bytes.Buffer) error { return pages.ExecuteTemplate(b, "list", v) })
+		return
+	}
+	var found []view.Run
+	for run, err := range view.Select(r.Context(), s.Deck, chosen) {
+		if err != nil {
+			v.Unread++
+			v.Error = timeline.OneLine(err.Error())
+			if r.Context().Err() != nil {
+				return
+			}
+			continue
+		}
+		if found = append(found, run); len(found) > 2*chosen.Limit+1000 {
+			found = first(found, q.Sort, chosen.Limit)
+		}
+	}
+	found = first(found, q.Sort, chosen.Limit)
+	from := min(q.Page*listRuns, len(found))
+	shown := found[from:min(from+listRuns, len(found))]
+	for i := range shown {
+		v.Rows = append(v.Rows, newRow(&shown[i]))
+	}
+	v.First, v.Last = from+1, from+len(shown)
+	if q.Page > 0 {
+		v.Earlier = q.address("page", strconv.Itoa(q.Page-1))
+	}
+	if len(found) > from+listRuns && q.Page < maxPages {
+		v.Later = q.address("page", strconv.Itoa(q.Page+1))
+	}
+	v.Filtered = r.URL.RawQuery != ""
+	write(w, func(b *bytes.Buffer) error { return pages.ExecuteTemplate(b, "list", v) })
+}
+
+// first orders runs, the greatest first, and cuts them. Runs that are alike are ordered by their ids, so that pages do not overlap.
+func first(list []view.Run, column string, limit int) []view.Run {
+	number := func(r *view.Run) int64 {
+		switch v, _ := r.Value(column); v := v.(type) {
+		case int64:
+			return v
+		case time.Time:
+			return v.UnixMicro()
+		}
+		return -1
+	}
+	slices.SortFunc(list, func(a, b view.Run) int {
+		return cmp.Or(cmp.Compare(number(&b), number(&a)), strings.Compare(a.RunID, b.RunID), strings.Compare(a.Ref.Key, b.Ref.Key))
+	})
+	return list[:min(len(list), limit)]
+}

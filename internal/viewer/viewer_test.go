@@ -1,0 +1,324 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package viewer
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
+	_ "github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+const attack = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
+
+// made is a run with hostile content. n tells it from others.
+func made(tenant string, n int, status tape.RunStatus) *tape.Tape {
+	text := fmt.Sprintf("question %d %s", n, attack)
+	return &tape.Tape{
+		Kind: tape.Kind, SchemaVersion: tape.SchemaVersion,
+		Run: tape.Run{RunID: fmt.Sprintf("%032x-%016x", n, n), Tenant: tenant, TraceID: fmt.Sprintf("%032x", n), RootSpanID: fmt.Sprintf("%016x", n), Status: status, Agent: tape.Agent{Name: "clerk " + attack},
+			ConversationID: "c-" + fmt.Sprint(n), StartedAt: time.Date(2026, 11, 20, 0, n/60, n%60, 0, time.UTC), DurationMS: int64(n)},
+		Input: tape.Input{UserMessage: &text}, Output: tape.Output{Text: &text}, Usage: tape.RunUsage{ToolCalls: 1},
+		Events: []tape.Event{{Seq: 1, Type: tape.EventToolCall, Name: "search " + attack, Args: exactjson.ObjectValue(exactjson.Member{Name: attack, Value: exactjson.StringValue(attack)}), Result: exactjson.StringValue(strings.Repeat("long answer ", 5_000))}},
+	}
+}
+
+func newDeck(tb testing.TB, tapes ...*tape.Tape) *deck.Deck {
+	tb.Helper()
+	d, err := deck.Open(tb.Context(), "mem://"+url.PathEscape(tb.Name()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = d.Close() })
+	for _, t := range tapes {
+		decktest.PutTape(tb, d, deck.AreaRuns, t, 1)
+	}
+	return d
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func get(tb testing.TB, h http.Handler, target string, edit ...func(*http.Request)) answer {
+	tb.Helper()
+	r := httptest.NewRequestWithContext(tb.Context(), http.MethodGet, target, nil)
+	r.Host = "127.0.0.1:8322"
+	for _, e := range edit {
+		e(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return answer{w.Code, w.Result().Header, string(body)}
+}
+
+// inert fails for a page with a script of its own, a handler, or an address that leads elsewhere.
+func inert(tb testing.TB, what, text string) {
+	tb.Helper()
+	z := html.NewTokenizer(strings.NewReader(text))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := z.Token()
+			if slices.Contains([]string{"img", "iframe", "object", "embed", "base"}, t.Data) {
+				tb.Errorf("%s: an element %s", what, t.Data)
+			}
+			for _, a := range t.Attr {
+				switch {
+				case strings.HasPrefix(a.Key, "on"), a.Key == "style", a.Key == "srcdoc":
+					tb.Errorf("%s: %s of %s", what, a.Key, t.Data)
+				case t.Data == "script" && (a.Key != "src" || a.Val != "/static/view.js") && a.Key != "defer":
+					tb.Errorf("%s: a script %v", what, t.Attr)
+				case (a.Key == "href" || a.Key == "src" || a.Key == "action") && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#"), strings.HasPrefix(a.Val, "//"):
+					tb.Errorf("%s: %s=%q leads elsewhere", what, a.Key, a.Val)
+				}
+			}
+		}
+	}
+}
+
+var link = regexp.MustCompile(`href="(/[^"]*)`)
+
+// TestEveryPageCanBeReachedAndIsInert follows every link from the list on.
+func TestEveryPageCanBeReachedAndIsInert(t *testing.T) {
+	d := newDeck(t, made("default", 1, tape.StatusOK), made("default", 2, tape.StatusError), made("acme", 3, tape.StatusOK))
+	h := New(Config{Deck: d, Address: "./deck", LocalOnly: true, SearchLimit: 100})
+	seen, todo := map[string]bool{}, []string{"/", "/diff?a=" + made("", 1, "").Run.RunID + "&b=" + made("", 2, "").Run.RunID, "/run/c-1"}
+	kinds := map[string]int{}
+	for len(todo) > 0 && len(seen) < 500 {
+		at := todo[0]
+		todo = todo[1:]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		a := get(t, h, at)
+		if a.status != http.StatusOK {
+			t.Errorf("%s: %d %.200s", at, a.status, a.body)
+			continue
+		}
+		kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+		kinds[kind]++
+		if a.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'; ") {
+			t.Errorf("%s: %v", at, a.header)
+		}
+		if kind != "text/html" {
+			continue
+		}
+		inert(t, at, a.body)
+		for _, m := range link.FindAllStringSubmatch(a.body, -1) {
+			to, _, _ := strings.Cut(html.UnescapeString(m[1]), "#")
+			todo = append(todo, to)
+		}
+	}
+	if kinds["text/html"] < 12 || kinds["application/json"] < 6 || kinds["text/css"] != 1 {
+		t.Errorf("%v of %v", kinds, seen)
+	}
+}
+
+func TestTheListChooses(t *testing.T) {
+	var tapes []*tape.Tape
+	for n := 1; n <= 230; n++ {
+		status := tape.StatusOK
+		if n%50 == 0 {
+			status = tape.StatusError
+		}
+		tapes = append(tapes, made("default", n, status))
+	}
+	h := New(Config{Deck: newDeck(t, tapes...), Address: "./deck", SearchLimit: 1000, Now: func() time.Time { return time.Date(2026, 11, 20, 1, 0, 0, 0, time.UTC) }})
+	asked := regexp.MustCompile(`<td>question (\d+) `)
+	numbers := func(at string) (list []string) {
+		for _, m := range asked.FindAllStringSubmatch(get(t, h, at).body, -1) {
+			list = append(list, m[1])
+		}
+		return list
+	}
+	for at, want := range map[string][]string{
+		"/?status=error":                  {"200", "150", "100", "50"},
+		"/?status=error&sort=duration_ms": {"200", "150", "100", "50"},
+		"/?q=QUESTION+77+":                {"77"},
+		"/?q=c-229":                       {"229"},
+		"/?where=" + url.QueryEscape("duration_ms<3"): {"2", "1"},
+		"/?status=error&where=duration_ms<120":        {"100", "50"},
+		"/?status=interrupted":                        nil,
+		"/?area=replays":                              nil,
+		"/?q=question+5&status=error":                 {"50"},
+	} {
+		if got := numbers(at); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", at, got, want)
+		}
+	}
+	var all []string
+	for at := "/"; ; {
+		all = append(all, numbers(at)...)
+		next := regexp.MustCompile(`href="([^"]*)" rel="next"`).FindStringSubmatch(get(t, h, at).body)
+		if next == nil {
+			break
+		}
+		at = html.UnescapeString(next[1])
+	}
+	if len(all) != 230 || all[0] != "230" || all[229] != "1" {
+		t.Errorf("%d runs on the pages: %v", len(all), all)
+	}
+	if a := get(t, h, "/?where="+url.QueryEscape("status = ")); a.status != http.StatusBadRequest || !strings.Contains(a.body, "--where: at character") {
+		t.Errorf("%d %.300s", a.status, a.body)
+	}
+	for _, odd := range []string{"/?page=-1", "/?page=99999999999999999999", "/?sort=user_message", "/?area=" + url.QueryEscape(attack), "/?q=%00%ff"} {
+		a := get(t, h, odd)
+		inert(t, odd, a.body)
+		if a.status != http.StatusOK && a.status != http.StatusBadRequest {
+			t.Errorf("%s: %d", odd, a.status)
+		}
+	}
+}
+
+// A viewer of one tenant shows nothing of another, whatever is asked for and however.
+func TestATenantSeesItsOwnRunsAlone(t *testing.T) {
+	own, other := made("acme", 1, tape.StatusOK), made("other", 2, tape.StatusOK)
+	d := newDeck(t, own, other)
+	h := New(Config{Deck: d, Address: "./deck", Tenant: "acme", SearchLimit: 100})
+	if body := get(t, h, "/").body; !strings.Contains(body, "question 1 ") || strings.Contains(body, "question 2 ") {
+		t.Errorf("%.2000s", body)
+	}
+	for _, below := range []string{"", "/text?path=input.user_message", "/evidence", "/tape.json", "/oracle.json"} {
+		for _, id := range []string{other.Run.RunID, other.Run.TraceID, "c-2"} {
+			for _, tenant := range []string{"", "tenant=other", "tenant=acme", "tenant=*", "tenant=%6fther"} {
+				sep := "?"
+				if strings.Contains(below, "?") {
+					sep = "&"
+				}
+				at := "/run/" + id + below + sep + tenant
+				if a := get(t, h, at); a.status != http.StatusNotFound || strings.Contains(a.body, "question") {
+					t.Errorf("%s: %d %.200s", at, a.status, a.body)
+				}
+			}
+		}
+	}
+	for _, at := range []string{"/?tenant=other", "/?where=" + url.QueryEscape("tenant = 'other'"), "/?q=question+2", "/diff?a=" + own.Run.RunID + "&b=" + other.Run.RunID} {
+		if a := get(t, h, at); strings.Contains(a.body, "question 2 "+"&") || strings.Contains(a.body, "question 2 \"") {
+			t.Errorf("%s shows the other tenant: %d", at, a.status)
+		}
+	}
+	if a := get(t, h, "/diff?a="+own.Run.RunID+"&b="+other.Run.RunID); a.status != http.StatusNotFound {
+		t.Errorf("%d", a.status)
+	}
+	if a := get(t, New(Config{Deck: d, Address: "./deck", SearchLimit: 100}), "/run/"+other.Run.RunID); a.status != http.StatusOK {
+		t.Errorf("a viewer of all tenants: %d", a.status)
+	}
+}
+
+func TestWhoMayLook(t *testing.T) {
+	d := newDeck(t, made("default", 1, tape.StatusOK))
+	with := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	local := New(Config{Deck: d, LocalOnly: true, SearchLimit: 100})
+	for want, edits := range map[int][]func(*http.Request){
+		http.StatusOK: {func(*http.Request) {}, func(r *http.Request) { r.Host = "localhost:1" }, func(r *http.Request) { r.Host = "[::1]:1" }, with("Sec-Fetch-Site", "same-origin"),
+			func(r *http.Request) {
+				with("Sec-Fetch-Site", "cross-site")(r)
+				with("Sec-Fetch-Mode", "navigate")(r)
+				with("Sec-Fetch-Dest", "document")(r)
+			}},
+		http.StatusForbidden: {func(r *http.Request) { r.Host = "evil.example" }, with("Sec-Fetch-Site", "cross-site"), func(r *http.Request) {
+			with("Sec-Fetch-Site", "cross-site")(r)
+			with("Sec-Fetch-Mode", "navigate")(r)
+			with("Sec-Fetch-Dest", "iframe")(r)
+		}},
+	} {
+		for i, edit := range edits {
+			if a := get(t, local, "/", edit); a.status != want {
+				t.Errorf("%d of %d: %d", i, want, a.status)
+			}
+		}
+	}
+	if a := get(t, local, "/", func(r *http.Request) { r.Method = http.MethodPost }); a.status != http.StatusMethodNotAllowed {
+		t.Errorf("a viewer only reads: %d", a.status)
+	}
+
+	const token = "0123456789abcdef0123"
+	guarded := New(Config{Deck: d, Token: token, SearchLimit: 100})
+	for _, at := range []string{"/", "/?token=wrong", "/?token=", "/static/view.js", "/run/x/tape.json"} {
+		if a := get(t, guarded, at); a.status != http.StatusUnauthorized {
+			t.Errorf("%s: %d", at, a.status)
+		}
+	}
+	if a := get(t, guarded, "/", with("Authorization", "Bearer "+token)); a.status != http.StatusOK {
+		t.Errorf("%d", a.status)
+	}
+	a := get(t, guarded, "/?token="+token+"&status=ok")
+	if a.status != http.StatusSeeOther || a.header.Get("Location") != "/?status=ok" {
+		t.Fatalf("%d %v", a.status, a.header)
+	}
+	cookies := (&http.Response{Header: a.header}).Cookies()
+	if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || strings.Contains(cookies[0].Value, token) {
+		t.Fatalf("%v", cookies)
+	}
+	if a := get(t, guarded, "/", func(r *http.Request) { r.AddCookie(cookies[0]) }); a.status != http.StatusOK {
+		t.Errorf("%d", a.status)
+	}
+	if a := get(t, guarded, "//evil.example/%2e%2e?token="+token); strings.HasPrefix(a.header.Get("Location"), "//") || strings.Contains(a.header.Get("Location"), "://") {
+		t.Errorf("sent elsewhere: %v", a.header)
+	}
+}
+
+func TestTheScriptFindsWhatItNames(t *testing.T) {
+	d := newDeck(t, made("default", 1, tape.StatusOK))
+	h := New(Config{Deck: d, Address: "./deck", SearchLimit: 100})
+	list, run := get(t, h, "/").body, get(t, h, "/run/"+made("", 1, "").Run.RunID).body
+	for _, on := range []struct{ where, what string }{{list, `id="search"`}, {list, `id="runs"`}, {run, `class="row `}, {run, `class="command"`}, {run, `<script src="/static/view.js" defer>`}} {
+		if !strings.Contains(on.where, on.what) {
+			t.Errorf("no %s", on.what)
+		}
+	}
+}
+
+func FuzzAddresses(f *testing.F) {
+	d := newDeck(f, made("default", 1, tape.StatusOK))
+	h := New(Config{Deck: d, Address: "./deck", LocalOnly: true, SearchLimit: 100})
+	for _, at := range []string{"/", "/?q=x&page=2", "/run/../../etc/passwd", "/run/c-1/text?path=events.1.result&from=16000", "/run/c-1/text?path=events.1.result&from=-5", "/diff?a=c-1&b=c-1&compare=x", "/run/c-1/evidence?from=9", "/run/%00", "/?where=" + strings.Repeat("(", 2000)} {
+		f.Add(at)
+	}
+	f.Fuzz(func(t *testing.T, at string) {
+		u, err := url.ParseRequestURI(at)
+		if err != nil || !strings.HasPrefix(at, "/") || u.Host != "" {
+			return
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+		if err != nil {
+			return
+		}
+		r.Host = "localhost"
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code >= 500 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+			inert(t, at, w.Body.String())
+		}
+	})
+}
