@@ -248,7 +248,12 @@ func (a *testAgent) tool(call chatTool) (string, error) {
 			return answer.Response, err
 		}
 	}
-	if stock := os.Getenv(stockVariable); stock != "" {
+	if stock := os.Getenv(stockVariable); strings.HasPrefix(stock, "{") { // by what is counted
+		var of struct{ Of string }
+		var all map[string]string
+		err := errors.Join(json.Unmarshal([]byte(stock), &all), json.Unmarshal([]byte(call.Function.Arguments), &of))
+		return all[of.Of], err
+	} else if stock != "" {
 		return stock, nil
 	}
 	return "seven apples in the cellar", nil

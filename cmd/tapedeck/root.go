@@ -52,6 +52,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		newBisect(),
+		newCause(),
 		newCompact(),
 		newDerive(),
 		newDiff(),
