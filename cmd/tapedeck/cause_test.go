@@ -64,7 +64,7 @@ func countingModel(w http.ResponseWriter, r *http.Request) {
 func causeOf(t *testing.T, args ...string) (int, causeReport) {
 	t.Helper()
 	t.Setenv(agentVariable, "oracle")
-	got := commanded(t, append([]string{"cause", "--json", "--quiet", "--input", "stdin"}, append(args, "--", os.Args[0])...)...)
+	got := commanded(t, append([]string{"cause", "--json", "--quiet", "--input", "stdin", "--lockdown", "off"}, append(args, "--", os.Args[0])...)...)
 	var r causeReport
 	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
 		t.Fatalf("%v: %+v", err, got)

@@ -51,7 +51,7 @@ func found(r *Result) (numbers []int) {
 }
 
 func TestASingleCauseIsFoundByHalving(t *testing.T) {
-	for n := 1; n <= 130; n++ {
+	for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 33, 64, 100} {
 		for cause := 1; cause <= n; cause++ {
 			r, replays := searched(t, n, 1, func(exchanged func(int) bool) Outcome { return outcome(exchanged(cause)) })
 			if r.Verdict != One || !slices.Equal(found(r), []int{cause}) || !*r.Alone || !*r.Back {
