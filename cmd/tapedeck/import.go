@@ -23,14 +23,17 @@ type importFlags struct {
 	format, out string
 	losses      bool
 	options     interop.Options
+
+	to, layout string
+	filter     runFilter
 }
 
 func newImport() *cobra.Command {
 	var f importFlags
 	names := strings.Join(formats.Names(func(f *interop.Format) bool { return f.Decode != nil }), ", ")
 	cmd := &cobra.Command{
-		Use:   "import FILE…",
-		Short: "Read files of another tool as tapes",
+		Use:   "import FILE… | import DECK --to DECK2",
+		Short: "Read files of another tool as tapes, or carry a deck into another one",
 		Long: `Read files of another tool as tapes: ` + names + `.
 docs/formats.md says what each format holds of a tape.
 
@@ -42,11 +45,35 @@ JSON on stdout says what was lost. DIR may be a URL like those of decks. Without
 --losses one line for each. Losses are exact: they are what export would write
 differently.
 
-The exit code is 0 if everything was read, 2 if a file could not be.`,
+With --to a deck is carried into another one, whatever the layouts and storage
+services of the two: evidence and tapes byte for byte, tags, tombstones, holds,
+records of replays and the quarantine. A new DECK2 gets the layout that DECK has
+not, or --layout. The flags of ls choose among the runs; traces go as a whole.
+Called again it goes on where it was stopped, and what is there is not written
+again. The last line is JSON: what was read, written, already there and refused;
+lines on stderr say why. docs/deck.md says what is carried how.
+
+The exit code is 0 if everything was read, 1 if something of a deck was refused, 2
+if a file could not be read, or a deck not be read or written.`,
 		Example: `  tapedeck import snapshot.json -o ./tapes
-  tapedeck import snapshot.json --format waza | tapedeck show /dev/stdin`,
+  tapedeck import snapshot.json --format waza | tapedeck show /dev/stdin
+  tapedeck import ./deck --to s3://tapes/prod --layout reels
+  tapedeck import s3://tapes/prod --to ./failed --layout files --status error --since 7d`,
 		Args: needArgs("a FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("to") {
+				if err := onlyOfDecks(cmd); err != nil {
+					return err
+				}
+				tenant := ""
+				if cmd.Flags().Changed("tenant") {
+					tenant = f.options.Tenant
+				}
+				return f.carry(cmd.Context(), args, tenant, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			if flag := changedOf(cmd, append([]string{"layout"}, filterNames()...)); flag != "" {
+				return fmt.Errorf("--%s is about decks, and needs --to", flag)
+			}
 			f.options.Producer = derive.Producer()
 			return f.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -55,7 +82,10 @@ The exit code is 0 if everything was read, 2 if a file could not be.`,
 	cmd.Flags().StringVarP(&f.out, "out", "o", toStdout, `a folder, a URL like that of a deck, or "-" for stdout`)
 	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
 	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "refuse ids and times that are not of the form which the schema of the format names (aiwg)")
-	cmd.Flags().StringVar(&f.options.Tenant, "tenant", "default", "the tenant to which the runs belong")
+	cmd.Flags().StringVar(&f.options.Tenant, "tenant", "default", "the tenant to which the runs belong; with --to: this tenant alone")
+	cmd.Flags().StringVar(&f.to, "to", "", "the deck that gets what FILE, another deck, holds")
+	cmd.Flags().StringVar(&f.layout, "layout", "", "with --to: how a new deck keeps its runs, files or reels (default: as the other deck does not)")
+	f.filter.add(cmd)
 	return cmd
 }
 

@@ -43,7 +43,9 @@ var filterFlags = []struct{ flag, column, usage string }{
 func (f *runFilter) add(cmd *cobra.Command) {
 	f.named, f.now = map[string]*string{}, time.Now
 	for _, n := range filterFlags {
-		f.named[n.column] = cmd.Flags().String(n.flag, "", n.usage)
+		if cmd.Flags().Lookup(n.flag) == nil { // the command may have one of its own
+			f.named[n.column] = cmd.Flags().String(n.flag, "", n.usage)
+		}
 	}
 	cmd.Flags().StringArrayVar(&f.Is, "is", nil, "COLUMN=VALUE, of any column; a list has it among its values (may be repeated)")
 	cmd.Flags().StringVar(&f.Where, "where", "", "a condition on the columns as in SQL: status = 'error' AND (tools = 'search' OR output_tokens > 5000)")
@@ -363,10 +365,7 @@ func runStats(ctx context.Context, f *runFilter, address string, stdout, stderr 
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	s := deckStats{Layout: "files", Areas: map[string]int{}, Days: map[string]int{}, Status: map[string]int{}, Grades: map[string]int{}, Findings: map[string]int{}, Agents: map[string]int{}}
-	if d.Layout() == deck.LayoutReels {
-		s.Layout = "reels"
-	}
+	s := deckStats{Layout: layoutName(d), Areas: map[string]int{}, Days: map[string]int{}, Status: map[string]int{}, Grades: map[string]int{}, Findings: map[string]int{}, Agents: map[string]int{}}
 	failed := 0
 	for r, err := range f.runs(ctx, d, view.Query{Columns: statsColumns}, stderr, &failed) {
 		if err != nil {

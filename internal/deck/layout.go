@@ -267,3 +267,6 @@ func ParseGeneration(name string) (Generation, bool) {
 
 // validRoot tells whether a root span id can name the folder of a run.
 func validRoot(root string) bool { return len(root) == 16 && isHex(root) }
+
+// IsMarker tells whether a key is that of the marker of a deck.
+func IsMarker(key string) bool { return key == markerKey }

@@ -59,7 +59,7 @@ type unpacking struct {
 // mayBePacked tells whether a key can be that of a file of a run. The marker,
 // tombstones and other notes are never compressed.
 func mayBePacked(key string) bool {
-	return strings.HasSuffix(key, ".json") && key != markerKey && !IsNote(key) && !strings.HasPrefix(key, statusFolder)
+	return strings.HasSuffix(key, ".json") && key != markerKey && !IsNote(key) && !strings.HasPrefix(key, StatusFolder)
 }
 
 func (u *unpacking) Get(ctx context.Context, key string) ([]byte, error) {

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// statusFolder is where records of comparisons lie below the area of the replays. No replay_run_id is a folder of this name: it does not
+// StatusFolder is where records of comparisons lie below the area of the replays. No replay_run_id is a folder of this name: it does not
 // begin with a letter or digit.
-const statusFolder = string(AreaReplays) + "/_status/"
+const StatusFolder = string(AreaReplays) + "/_status/"
 
 // statusPrefix is the folder of the records about one run.
 func (p Location) statusPrefix(root string) string {
-	return statusFolder + p.Prefix() + "/" + root + "/"
+	return StatusFolder + p.Prefix() + "/" + root + "/"
 }
 
 // PutReplayStatus writes a record about a replay of a recorded run: create-only, named by its digest, so that the same record twice is one.

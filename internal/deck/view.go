@@ -80,6 +80,9 @@ func (d *Deck) Layout() Layout {
 	return d.want
 }
 
+// Marked tells whether the deck has its marker, as far as is known.
+func (d *Deck) Marked() bool { return d.layout.Load() != nil }
+
 // Begin makes sure that the deck has its marker, and that the storage keeps create-only writes. Writers that do not write by the methods of Deck call it first.
 func (d *Deck) Begin(ctx context.Context) error { return d.mark(ctx) }
 

@@ -102,6 +102,9 @@ func (m *Meta) Describe(t *tape.Tape) {
 	m.Tenant, m.TraceID, m.RootSpanID, m.RunID = r.Tenant, r.TraceID, r.RootSpanID, r.RunID
 	m.ConversationID, m.InvocationID, m.CorrelationID = r.ConversationID, r.InvocationID, r.CorrelationID
 	m.TaskID, m.WorkflowID, m.ReplayRunID = r.TaskID, r.WorkflowID, r.ReplayRunID
+	if of := t.Extensions.Get("replay").Get("of").Str(); of != "" {
+		m.ReplayOf = of
+	}
 	m.StartedAt, m.EndedAt, m.DurationMS = micros(r.StartedAt), micros(r.EndedAt), r.DurationMS
 	m.Service, m.Environment = r.Service.Name, r.Service.Environment
 	m.Agent, m.AgentVersion = r.Agent.Name, r.Agent.Version

@@ -29,7 +29,7 @@ func (c *Collector) reels(ctx context.Context) iter.Seq2[Removal, error] {
 			return
 		}
 		raw := view.Raw(c.deck)
-		for _, folder := range []string{"replays/_status/", string(deck.AreaRuns) + "/", string(deck.AreaReplays) + "/", string(deck.AreaUndecided) + "/", string(deck.AreaJoined) + "/"} {
+		for _, folder := range []string{deck.StatusFolder, string(deck.AreaRuns) + "/", string(deck.AreaReplays) + "/", string(deck.AreaUndecided) + "/", string(deck.AreaJoined) + "/"} {
 			for _, err := range raw.List(ctx, folder) {
 				if err != nil {
 					yield(Removal{}, err)

@@ -96,6 +96,15 @@ func (f *Filter) Query(q view.Query) view.Query {
 	return q
 }
 
+// Wants tells whether a run is taken, area and tenant left aside; it is nil if all are. The filter is checked.
+func (f *Filter) Wants() func(*reel.Meta) bool {
+	if len(f.equal) == 0 && len(f.tests) == 0 {
+		return nil
+	}
+	q := f.Query(view.Query{})
+	return q.Takes
+}
+
 // ParseTime reads a time, a day, or an age.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {

@@ -41,7 +41,8 @@ type Query struct {
 	Ordered bool
 }
 
-func (q *Query) takes(m *reel.Meta) bool {
+// Takes tells whether a run is one that the query asks for, apart from Want.
+func (q *Query) Takes(m *reel.Meta) bool {
 	for _, e := range q.Equal {
 		switch v, _ := m.Value(e.Column); v := v.(type) {
 		case string:
@@ -66,7 +67,7 @@ func Select(ctx context.Context, d *deck.Deck, q Query) iter.Seq2[Run, error] {
 	if !ok || q.Ordered {
 		return func(yield func(Run, error) bool) {
 			for r, err := range Runs(ctx, d, q.Want) {
-				if (err != nil || q.takes(&r.Meta)) && !yield(r, err) {
+				if (err != nil || q.Takes(&r.Meta)) && !yield(r, err) {
 					return
 				}
 			}
@@ -108,7 +109,7 @@ func (v *View) selectRuns(ctx context.Context, d *deck.Deck, q Query, yield func
 			return false
 		}
 		for _, r := range found {
-			if q.takes(&r.Meta) && !yield(r, nil) {
+			if q.Takes(&r.Meta) && !yield(r, nil) {
 				return false
 			}
 		}
