@@ -17,7 +17,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reel"
-	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -61,7 +60,7 @@ func (c *carrier) leftovers(ctx context.Context) error {
 				continue
 			}
 			var did done
-			if did, err = c.carry(ctx, &s, c.flush); err == nil {
+			if did, err = c.carry(ctx, &s, nil, c.flush); err == nil {
 				c.count(&s, did)
 			}
 		}
@@ -79,7 +78,7 @@ func (c *carrier) leftovers(ctx context.Context) error {
 func (c *carrier) flush() { c.reels.Flush() }
 
 // trace carries one trace. It counts everything of it, or, if it is refused, nothing but that.
-func (c *carrier) trace(ctx context.Context, l deck.Location, idle func()) error {
+func (c *carrier) trace(ctx context.Context, l deck.Location, has *held, idle func()) error {
 	if c.o.Wants != nil { // what is noted about it
 		if err := c.copyAll(ctx, deck.HoldArea+"/"+l.TenantKey()+"/"+l.TraceID+"/", &c.sums.Holds); err != nil {
 			return err
@@ -97,7 +96,7 @@ func (c *carrier) trace(ctx context.Context, l deck.Location, idle func()) error
 		if len(s.parts) == 0 && s.current == nil {
 			return nil // what lay there is buried, or has been taken away since
 		}
-		if did, err = c.carry(ctx, &s, idle); !errors.Is(err, errGone) {
+		if did, err = c.carry(ctx, &s, has, idle); !errors.Is(err, errGone) {
 			break
 		}
 	}
@@ -202,9 +201,9 @@ func (s *source) there(state deck.LocationState) bool {
 	return ok && current.Replaces(s.current.Generation)
 }
 
-func (c *carrier) carry(ctx context.Context, s *source, idle func()) (done, error) {
+func (c *carrier) carry(ctx context.Context, s *source, has *held, idle func()) (done, error) {
 	if c.reels != nil && s.location.Area != deck.AreaJoined {
-		return c.toReels(ctx, s, idle)
+		return c.toReels(ctx, s, has, idle)
 	}
 	return c.toFiles(ctx, s)
 }
@@ -357,29 +356,24 @@ func (c *carrier) tenant(ctx context.Context, s *source) (string, error) {
 }
 
 // toReels carries a trace as rows. What rows cannot say goes as files beside the reels, which readers see together.
-func (c *carrier) toReels(ctx context.Context, s *source, idle func()) (did done, err error) {
-	l := s.location
-	state, err := c.to.State(ctx, l)
-	if err != nil {
-		return did, err
+func (c *carrier) toReels(ctx context.Context, s *source, has *held, idle func()) (did done, err error) {
+	if has == nil {
+		if has, err = c.look(ctx, s.location); err != nil {
+			return did, err
+		}
 	}
-	if len(without(s.parts, state.Parts)) == 0 && s.there(state) {
+	if len(without(s.parts, has.here.Parts)) == 0 && s.there(has.here) {
 		return did, nil
 	}
-	var left []string // of the parts, what is not buried there
-	if left, err = c.unburied(ctx, s); err != nil {
-		return did, err
-	}
-	entries, err := view.Catalog(c.to).Trace(ctx, l.TenantKey(), l.TraceID) // the trace may have another place in the deck
+	left, err := c.unburied(ctx, s)
 	if err != nil {
 		return did, err
 	}
-	have := append(reel.Unite(entries).Parts, state.Parts...)
-	missing := without(left, have)
-	if len(left) < len(s.parts) || len(without(have, s.parts)) > 0 {
+	missing := without(left, has.parts)
+	if len(left) < len(s.parts) || len(without(has.parts, s.parts)) > 0 {
 		return c.bare(ctx, s, missing, idle)
 	}
-	if len(missing) == 0 && len(state.Parts) == 0 { // it lies in another place, with all evidence
+	if len(missing) == 0 && len(has.here.Parts) == 0 { // it lies in another place, with all evidence
 		return did, nil
 	}
 	rows, err := c.rows(ctx, s, missing)

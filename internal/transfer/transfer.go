@@ -74,8 +74,11 @@ type carrier struct {
 	o        Options
 	reels    *reel.Writer // nil for a deck of files
 	merge    *derive.Writer
-	begun    bool                   // the other deck held traces before
-	buried   map[reel.TraceKey]bool // traces of the other deck of which something is buried; of reels
+	begun    bool // the other deck held traces before
+	// Of a deck of reels: traces of which something is buried, locations that have files beside the reels, and what is in the reels.
+	buried map[reel.TraceKey]bool
+	beside map[string]bool
+	known  known
 
 	mu    sync.Mutex
 	sums  Sums
@@ -122,6 +125,11 @@ func (c *carrier) run(ctx context.Context) error {
 		for _, k := range tombs.Traces() {
 			c.buried[k] = true
 		}
+		if c.beside, err = view.Beside(ctx, c.to); err != nil {
+			return err
+		}
+		c.known.catalog = view.Catalog(c.to)
+		defer c.known.close()
 		c.reels = reel.NewWriter(c.to, c.o.Limits)
 		defer c.reels.Close()
 	}
@@ -294,6 +302,11 @@ func (c *carrier) traces(ctx context.Context) (err error) {
 	slots := make(chan struct{}, workers)
 	var all sync.WaitGroup
 	carry := func(l deck.Location) bool {
+		has, err := c.has(ctx, l)
+		if err != nil {
+			cancel(err)
+			return false
+		}
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
@@ -303,7 +316,7 @@ func (c *carrier) traces(ctx context.Context) (err error) {
 			// Whoever waits for a reel leaves its place to the next trace.
 			idle := sync.OnceFunc(func() { <-slots })
 			defer idle()
-			if err := c.trace(ctx, l, idle); err != nil {
+			if err := c.trace(ctx, l, has, idle); err != nil {
 				cancel(err)
 			}
 		})

@@ -85,7 +85,7 @@ func (v *View) selectRuns(ctx context.Context, d *deck.Deck, q Query, yield func
 	if err != nil {
 		return err
 	}
-	files, err := fileLocations(ctx, d)
+	files, err := Beside(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func Runs(ctx context.Context, d *deck.Deck, want func(deck.Location) bool) iter
 			err      error
 		}
 		var batch []found
-		files, err := fileLocations(ctx, d)
+		files, err := Beside(ctx, d)
 		if err != nil {
 			yield(Run{}, err)
 			return
@@ -225,8 +225,8 @@ func Runs(ctx context.Context, d *deck.Deck, want func(deck.Location) bool) iter
 	}
 }
 
-// fileLocations are the locations of what lies as files in a deck of reels; nil for a deck of files.
-func fileLocations(ctx context.Context, d *deck.Deck) (map[string]bool, error) {
+// Beside are the keys of the locations of what lies as files in a deck of reels; nil for a deck of files.
+func Beside(ctx context.Context, d *deck.Deck) (map[string]bool, error) {
 	v, ok := d.Store().(*View)
 	if !ok {
 		return nil, nil
