@@ -12,13 +12,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/experiment"
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/runner"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
+	"github.com/tapedeck/tapedeck/internal/testbed/manyruns"
 	"github.com/tapedeck/tapedeck/internal/testbed/seed"
 )
 
@@ -216,4 +220,171 @@ func TestRunnersOfWhatifdAreRunners(t *testing.T) {
 			t.Errorf("%s is %s: %+v", c.RunID, c.State, c.Of)
 		}
 	}
+}
+
+// glue plugs what tapedeck exports into whatifd's own command line, which knows its sources and scorers by the names of their packages: whatifd_phoenix
+// yields the tapes, whatifd_inspect_ai scores by a function. The runner asks for the recorded calls, and for one that is not recorded where tails says so.
+const glue = `
+import collections, hashlib, json, os, sys
+sys.path.insert(0, os.environ["TAPES_MODULE"])
+import tapes
+from whatifd.adapters.stub import StubScorer, StubTraceSource
+from whatifd.contract import ReplayOutput
+
+FILE = os.environ["TAPES_FILE"]
+DELTAS = [-0.25, 0.0, 0.03125, 0.125, 0.5, 0.0625, 0.25, -0.0625, 0.75, 0.375]  # exact in binary
+
+class PhoenixTraceSource(StubTraceSource):
+    def __init__(self, spans_provider, cohort_classifier):
+        super().__init__(specs=[])
+    def iter_traces(self):
+        return tapes.read(FILE)
+
+def InspectAIScorer(score_fn, **_):
+    return StubScorer(score_fn=score_fn)
+
+def spans():
+    return []
+
+def tails(text):
+    return hashlib.sha256(text.encode()).digest()[0]
+
+def score(case):
+    return DELTAS[tails(case.replayed_output.text) % len(DELTAS)]
+
+def asked():
+    calls = collections.defaultdict(list)
+    for t in tapes.read(FILE):
+        names = [(s.name, json.dumps(s.args, sort_keys=True)) for s in t.tool_spans if s.output is not None and s.args is not None]
+        calls[t.user_message.unwrap(reason="test")].append([n for n in names if names.count(n) == 1])
+    return {m: c[0] for m, c in calls.items() if len(c) == 1}
+
+CALLS = asked()
+
+def run(trace_input, config, tool_cache):
+    message = trace_input.user_message
+    said = [str(tool_cache.lookup(name, json.loads(args))) for name, args in CALLS.get(message, [])]
+    if tails(message) % 7 == 0:
+        tool_cache.lookup("no_such_tool", {"q": message})
+    return ReplayOutput(text="\n".join([config.system_prompt, message, *said]))
+`
+
+// scoreHere says of a ScoreCase what score says: as a difference to the recorded answer.
+const scoreHere = `
+import hashlib, json, sys
+DELTAS = [-0.25, 0.0, 0.03125, 0.125, 0.5, 0.0625, 0.25, -0.0625, 0.75, 0.375]
+text = json.load(sys.stdin)["replayed_output"]["text"]
+print(json.dumps({"original": 0.25, "replayed": 0.25 + DELTAS[hashlib.sha256(text.encode()).digest()[0] % len(DELTAS)]}))
+`
+
+// whatifd's own command line, with our export as its source, and an experiment over the deck with the same runner come to the same numbers and the same verdict.
+func TestWhatifdAndAnExperimentComeToTheSame(t *testing.T) {
+	python := whatifdPython(t)
+	folder, address := t.TempDir(), filepath.Join(t.TempDir(), "deck")
+	d, err := deck.OpenLayout(t.Context(), address, deck.LayoutReels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := manyruns.Write(t.Context(), d, manyruns.Options{Runs: 120, Kinds: 120, Seed: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	examples, err := filepath.Abs("../../examples/whatifd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Setenv("TAPES_FILE", write("traces.jsonl", tapedeck(t, "export", "--format", "whatifd", address).stdout))
+	t.Setenv("TAPES_MODULE", examples)
+	t.Setenv("PYTHONPATH", folder)
+	t.Setenv(runner.PythonVariable, python)
+	write("glue.py", glue)
+	write("whatifd_phoenix.py", "from glue import PhoenixTraceSource\n")
+	write("whatifd_inspect_ai.py", "from glue import InspectAIScorer\n")
+	for _, of := range []struct{ name, runner, prompt string }{
+		{"with tools", "python:glue:run", "Be brief."},
+		{"its example", "python:minimal_agent.replay:run", "Be kind."},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			if of.name == "its example" {
+				t.Setenv("PYTHONPATH", folder+string(os.PathListSeparator)+whatifdExamples(t, python))
+			}
+			config := write("config.json", `{"source":{"adapter":"phoenix","spans_provider":"python:glue:spans"},"target":{"runner":"`+of.runner+`"},
+				"selection":{"failure_cohort":{"limit":1000},"baseline_cohort":{"limit":1000}},"change":{"system_prompt":"`+of.prompt+`"},
+				"scorer":{"adapter":"inspect_ai","cache_mode":"off","score_fn":"python:glue:score","judge_provider":"none","judge_model_id":"none","rubric_id":"r","rubric_text":"r"},
+				"decision":{},"reporting":{},"timeouts":{"replay_seconds":600}}`)
+			cmd := exec.Command(filepath.Join(filepath.Dir(python), "whatifd"), "fork", "-c", config, "--output-json", filepath.Join(folder, "report.json"), "--output-md", filepath.Join(folder, "report.md"))
+			cmd.Dir = folder
+			out, err := cmd.CombinedOutput()
+			body, readErr := os.ReadFile(filepath.Join(folder, "report.json"))
+			if readErr != nil {
+				t.Fatalf("%v, %v: %s", readErr, err, out)
+			}
+			var want struct {
+				Verdict string `json:"verdict_state"`
+				Cohorts []struct {
+					Name             string
+					Selected, Scored int
+					Improved         int     `json:"improved_count"`
+					Unchanged        int     `json:"unchanged_count"`
+					Regressed        int     `json:"regressed_count"`
+					Median           *string `json:"median_delta"`
+					Lower            *string `json:"ci_lower"`
+					Upper            *string `json:"ci_upper"`
+				} `json:"cohort_results"`
+			}
+			if err := json.Unmarshal(body, &want); err != nil {
+				t.Fatal(err)
+			}
+			text := func(s *string) string {
+				if s == nil {
+					return ""
+				}
+				return *s
+			}
+			var theirs, ours []string
+			for _, c := range want.Cohorts {
+				theirs = append(theirs, fmt.Sprint(c.Name, " selected ", c.Selected, " scored ", c.Scored, " better ", c.Improved, " same ", c.Unchanged, " worse ", c.Regressed, " median ", text(c.Median), " ", text(c.Lower), " ", text(c.Upper)))
+				if c.Scored < 5 || of.name == "with tools" && c.Scored == c.Selected {
+					t.Errorf("too little to tell: %+v", c)
+				}
+			}
+			got := tapedeck(t, "experiment", address, "--failures", "status=error", "--baseline", "status=ok", "--quiet", "--json", "--redact", "off",
+				"--runner", of.runner, "--change", "system_prompt="+of.prompt, "--scorer", "exec:"+python+" -S "+strconv.Quote(write("score.py", scoreHere)))
+			r := reportOf(t, got.stdout)
+			for _, c := range r.Verdict.Cohorts {
+				ours = append(ours, fmt.Sprint(c.Name, " selected ", c.Selected, " scored ", c.Scored, " better ", c.Improved, " same ", c.Unchanged, " worse ", c.Regressed, " median ", c.Median, " ", c.Lower, " ", c.Upper))
+			}
+			slices.Sort(theirs)
+			if !slices.Equal(theirs, ours) || want.Verdict != string(r.State) || cmd.ProcessState.ExitCode() != got.code {
+				t.Errorf("whatifd: %s (%d)\n%s\nhere: %s (%d)\n%s\n%.1000s", want.Verdict, cmd.ProcessState.ExitCode(), strings.Join(theirs, "\n"), r.State, got.code, strings.Join(ours, "\n"), out)
+			}
+			for _, v := range r.Validity {
+				if (v.Failures["tool_cache_miss"] > 0) != (of.name == "with tools") {
+					t.Errorf("%+v", v)
+				}
+			}
+		})
+	}
+}
+
+// whatifdExamples is the folder with the example runners of whatifd's source package.
+func whatifdExamples(t *testing.T, python string) string {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(filepath.Dir(python)), "examples")
+	if _, err := os.Stat(filepath.Join(dir, "minimal_agent", "replay.py")); err != nil {
+		if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip("whatifd's example runner is not beside its Python; .ci/run puts it there")
+	}
+	return dir
 }
