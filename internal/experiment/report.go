@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
 	"github.com/tapedeck/tapedeck/internal/junit"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 )
 
 // Report is what an experiment came to. The same plan and outcomes give the same bytes.
@@ -296,7 +297,7 @@ func (c *CaseResult) judge(epsilon float64, m *statistics.Cohort, v *Validity) {
 		if v.Unscored == nil {
 			v.Unscored = map[string]int{}
 		}
-		v.Unscored[o.unscored()]++
+		v.Unscored[cut(o.unscored(), 120)]++
 		return
 	}
 	v.Scored++
@@ -397,7 +398,7 @@ func (r *Report) Markdown(w io.Writer) error {
 
 // cell keeps a text within one cell of a table, and from being markup.
 func cell(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(timeline.OneLine(s)), " ")
 	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`").Replace(s)
 }
 
