@@ -70,7 +70,6 @@ func collect(f *fragment) *collector {
 	c := &collector{noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}}
 	part := map[*call]int{}
 	for i, one := range f.leaves() {
-		seen := len(c.tools)
 		lists := []*[]*call{&c.models, &c.tools, &c.agents, &c.retrievals}
 		before := make([]int, len(lists))
 		for k, l := range lists {
@@ -91,11 +90,9 @@ func collect(f *fragment) *collector {
 				return true
 			})
 		}
-		for _, t := range c.tools[seen:] {
-			part[t] = i
-		}
 		for k, l := range lists {
 			for _, x := range (*l)[before[k]:] {
+				part[x] = i
 				x.start, x.end, x.shift = x.start+one.behind, x.end+one.behind, one.behind
 			}
 		}
@@ -105,6 +102,7 @@ func collect(f *fragment) *collector {
 		slices.SortStableFunc(list, compareCalls)
 	}
 	c.dropDuplicates()
+	c.joinRecords(part)
 	c.dropPreparations()
 	c.dropWaits(part)
 	return c
@@ -144,6 +142,40 @@ func (c *collector) dropWaits(part map[*call]int) {
 	}
 	slices.Reverse(kept)
 	c.tools = kept
+}
+
+// joinRecords makes one call of a model call that only log records report and the one that a span reports in another part of a joined run: the
+// records lie in a trace of their own. They are of one call if both tell the same tokens, and no other call of either kind tells them.
+func (c *collector) joinRecords(part map[*call]int) {
+	type tokens struct{ in, out int64 }
+	told := func(m *call) (tokens, bool) {
+		u := m.obs.Usage
+		if len(m.nodes) == 0 || u.InputTokens == nil || u.OutputTokens == nil {
+			return tokens{}, false
+		}
+		return tokens{*u.InputTokens, *u.OutputTokens}, true
+	}
+	spans, records := map[tokens][]*call{}, map[tokens][]*call{}
+	for _, m := range c.models {
+		switch k, ok := told(m); {
+		case !ok:
+		case m.nodes[0].spans == 0:
+			records[k] = append(records[k], m)
+		default:
+			spans[k] = append(spans[k], m)
+		}
+	}
+	c.models = slices.DeleteFunc(c.models, func(m *call) bool {
+		k, ok := told(m)
+		if !ok || m.nodes[0].spans > 0 || len(records[k]) != 1 || len(spans[k]) != 1 || part[m] == part[spans[k][0]] {
+			return false
+		}
+		of := spans[k][0]
+		of.obs = genai.Merge(of.obs, m.obs)
+		of.nodes = append(of.nodes, m.nodes...)
+		of.notes = append(slices.Clone(of.notes), m.notes...)
+		return true
+	})
 }
 
 func compareCalls(a, b *call) int {

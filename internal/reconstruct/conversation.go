@@ -52,6 +52,7 @@ func (c *collector) converse() {
 		}
 	}
 	c.findResults()
+	c.readLoops()
 	c.pair()
 	c.dropSecondReports()
 	c.settlePayloads()

@@ -47,6 +47,7 @@ func (c *collector) delegations(handoffs []*call) {
 		}
 		if t := c.unseen(agent); t != nil {
 			agent.via, t.holds = t, agent
+			t.start, t.end = min(t.start, agent.start), max(t.end, agent.end)
 			continue
 		}
 		var last *call
@@ -64,10 +65,11 @@ func (c *collector) delegations(handoffs []*call) {
 	}
 }
 
-// unseen finds the call that no span reports of a tool with the name of an agent, which the response asked for that came last before the agent.
+// unseen finds the call that no span reports of a tool with the name of an agent, which the response asked for that came last before the agent. The
+// span of the model call may go on until the agent has answered.
 func (c *collector) unseen(agent *call) *call {
 	for _, m := range slices.Backward(c.models) {
-		if m.end > agent.start+rounding || m.agent != agent.agent {
+		if m.start > agent.start+rounding || m.end > agent.start+rounding && m.end < agent.end || m.agent != agent.agent {
 			continue
 		}
 		for _, a := range m.asked {

@@ -88,7 +88,7 @@ func (c *collector) pairByTurn(known map[string]bool, mayDiffer func(*call, *ask
 			continue
 		}
 		for _, m := range slices.Backward(c.models) {
-			if (m.end <= t.start+rounding || hangsBelow(m, t)) && !under(m, t) && m.agent == t.agent {
+			if endedBefore(m, t) && !under(m, t) && m.agent == t.agent {
 				nameless[m] = append(nameless[m], t)
 				break
 			}
@@ -178,6 +178,12 @@ var turnsBefore = []func(m, t *call) bool{
 }
 
 const rounding = 999_999
+
+// endedBefore reports that the span of t lies below that of the model call m, or that m had ended when t began, rounded starts allowed for. What
+// began after t did not.
+func endedBefore(m, t *call) bool {
+	return m.start <= t.start && m.end <= t.start+rounding || hangsBelow(m, t)
+}
 
 // hangsBelow reports that the span of t lies below the span of m.
 func hangsBelow(m, t *call) bool {

@@ -54,7 +54,7 @@ func (c *collector) nobodyAsked(t *call, known map[string]bool) bool {
 		return false
 	}
 	for _, m := range slices.Backward(c.models) {
-		if m.agent != t.agent || m.end > t.start+rounding && !hangsBelow(m, t) {
+		if m.agent != t.agent || !endedBefore(m, t) {
 			continue
 		}
 		if len(m.asked) == 0 || slices.ContainsFunc(m.asked, func(a *asked) bool { return a.tool == nil }) {
@@ -108,8 +108,8 @@ func (c *collector) knownNames() map[string]bool {
 	return names
 }
 
-// firstReport finds the call that t reports once more, nil when t is a call of its own. It prefers the call that overlaps t in time,
-// else the latest before t.
+// firstReport finds the call that t reports once more, nil when t is a call of its own. It prefers calls that overlap t in time, and of several the
+// one that ended with t: a record of a call is written at its end.
 func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call][]reporter, mayDiffer func(*call, *asked) bool) *call {
 	if t.by != nil || t.obs.Handoff || len(t.nodes) == 0 {
 		return nil
@@ -128,12 +128,18 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 		if t.obs.Args.Label == "" && !t.obs.Args.Present() && nameOf(t) != p.by.part.Name {
 			continue // neither name nor arguments in common
 		}
-		if found == nil || overlap(p, t) || !overlap(found, t) {
+		if found == nil || beside(p, t) && !beside(found, t) || beside(p, t) == beside(found, t) && apart(p.end, t.end) <= apart(found.end, t.end) {
 			found = p
 		}
 	}
 	return found
 }
+
+// beside reports two calls that overlap in time, give or take the slack of clocks.
+func beside(a, b *call) bool { return a.start <= b.end+clockSlack && b.start <= a.end+clockSlack }
+
+// apart is the time between two instants, whichever comes first.
+func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
 // dropPreparations leaves out model spans that hold neither a request nor anything that only a provider's answer can tell, and stand
 // beside the span of the call itself. Such a span is the step that builds the request, or a wrapper that ended before.

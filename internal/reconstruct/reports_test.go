@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -320,4 +321,43 @@ func TestFailureUnderANumberOfItsOwnIsTheCallThatWasAskedFor(t *testing.T) {
 	if got := events(tp); len(got) != 5 || tp.Events[1].RequestedBy != 1 || !tp.Events[1].IsError {
 		t.Errorf("events %v", got)
 	}
+}
+
+// Records of calls are written when these end, a moment later than their spans say.
+func TestRecordWithoutAnIDBelongsToTheSpanThatEndedWithIt(t *testing.T) {
+	const other = "records"
+	ask := asks(call("c1", "f", `{"x":1}`), call("c2", "f", `{"x":2}`), call("c3", "f", `{"x":3}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("f", 3, 1, 11, 60, "own-1", "", "")
+	tr.tool("f", 4, 1, 12, 40, "own-2", "", "")
+	tr.tool("f", 5, 1, 13, 20, "own-3", "", "")
+	for x, end := range map[int]int{1: 61, 2: 41, 3: 21} {
+		args := fmt.Sprintf(`{"x":%d}`, x)
+		tr.in(other, "execute_tool f", 5+x, 1, end, end, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f", "gen_ai.tool.call.arguments", args, "gen_ai.tool.call.result", "r"+args)
+	}
+	tr.chat(9, 1, 70, 80, list(user("q"), ask), list(says("end")))
+	tp := the(t, tr.runs(t))
+	if tp.Usage.ToolCalls != 3 {
+		t.Errorf("events %v, want three calls of tools", events(tp))
+	}
+}
+
+// The next model call began within the rounding of clocks, and ended before the last of the calls that this one asked for.
+func TestCallsUnderAGenericNameBelongToTheTurnBeforeThem(t *testing.T) {
+	const us = 1000
+	ask := asks(call("c1", "f", `{}`), call("c2", "f", `{}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	for i, result := range []string{"one", "two"} {
+		span := tr.tool("RunnableTool", 3+i, 1, 20, 20, "", `{}`, result)
+		span.SetStartTimestamp(at(20) + pcommon.Timestamp(i*10*us))
+		span.SetEndTimestamp(span.StartTimestamp() + 5*us)
+	}
+	last := tr.chat(5, 1, 20, 20, list(user("q"), ask, shows("c1", "one"), shows("c2", "two")), list(says("end")))
+	last.SetStartTimestamp(at(20) + 50*us)
+	last.SetEndTimestamp(at(20) + 700*us)
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @3 by 1 = one", "tool_call f @4 by 1 = two", "model_call @5")
 }

@@ -51,6 +51,56 @@ func (c *collector) readTranscripts() {
 	}
 }
 
+// readLoops completes model spans that stand for a whole loop of model calls and hold no answer, from the last state of the conversation that a step
+// beside the span recorded since it began. The calls that the state shows are those that the loop asked for.
+func (c *collector) readLoops() {
+	type last struct {
+		n        *node
+		messages []*message
+	}
+	for i, m := range c.models {
+		if m.response != nil || len(m.nodes) != 1 || m.obs.Failed || m.obs.StatusError || !slices.ContainsFunc(m.notes, func(n genai.Note) bool { return n.Code == tape.CodeModelCallHidden }) {
+			continue
+		}
+		var state last
+		for _, n := range c.states {
+			if siblingsOf(n) != siblingsOf(m.nodes[0]) || n.obs.Class != genai.Structure || n.start < m.start || state.n != nil && compareNodes(n, state.n) < 0 ||
+				slices.ContainsFunc(c.models[i+1:], func(next *call) bool { return next.agent == m.agent && next.start <= n.start }) {
+				continue
+			}
+			if messages := decode.Transcript(n.obs.OutputData.Value); decode.HasRole(messages, tape.RoleAssistant) {
+				state = last{n, nil}
+				for _, read := range messages {
+					state.messages = append(state.messages, newMessage(read))
+				}
+			}
+		}
+		said := sinceUser(state.messages)
+		for k, message := range said {
+			if message.tape.Role != tape.RoleAssistant {
+				continue
+			}
+			asks := len(m.asked)
+			for _, p := range callsOf(message.parts) {
+				m.asked = append(m.asked, &asked{model: m, index: len(m.asked), part: *p})
+			}
+			if asks == len(m.asked) && k == len(said)-1 {
+				m.response, m.recovered = message, true
+			}
+		}
+		for _, message := range said {
+			for k := range message.parts {
+				for _, a := range m.asked {
+					if p := &message.parts[k]; p.Type == tape.PartToolResult && p.ID != "" && p.ID == a.part.ID && a.shown == nil {
+						a.show(p, nil)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
 // readTranscript reads a recorded state. Its last assistant messages are the answers of the model calls, if their texts are the same.
 func (c *collector) readTranscript(state exactjson.Value, models []*call) {
 	var messages []*message

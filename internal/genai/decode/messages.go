@@ -139,6 +139,9 @@ func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, boo
 	if isToolDefinition(v) {
 		return nil, true
 	}
+	if messages, ok := uiMessages(v); ok {
+		return messages, true
+	}
 	if !v.Get("role").IsAbsent() || v.Get("parts").Kind() == exactjson.Array {
 		return []Message{RoleMessage(v, role)}, true
 	}

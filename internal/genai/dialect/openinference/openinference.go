@@ -100,6 +100,7 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	blob, system := openInferenceBlob(a.JSON("input.value"), tape.RoleUser)
 	o.System = system
 	o.Request = richer(flat, blob)
+	takeFailures(o.Request, blob)
 	for _, m := range flat {
 		if m.Role == tape.RoleSystem && !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
 			o.System = append(o.System, m.Parts...)
@@ -143,7 +144,7 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	if !responseDump {
 		decode.FillString(&o.Model, params.First("model", "model_name", "modelId").Str())
 	}
-	decode.FillString(&o.Model, input.Get("model").Str())
+	decode.FillString(&o.Model, input.First("model", "modelId").Str())
 	if name := a.Text("llm.model_name"); name != o.ResponseModel {
 		decode.FillString(&o.Model, name)
 	}
@@ -173,8 +174,8 @@ func Messages(v exactjson.Value) ([]decode.Message, bool) {
 		role := decode.RoleOf(fields.Get("role").Str())
 		if role == tape.RoleTool || !fields.Get("tool_call_id").IsAbsent() {
 			body := fields.Get("content")
-			if body.IsAbsent() {
-				body = exactjson.ArrayValue(contentsOf(fields)...)
+			if contents := contentsOf(fields); body.IsAbsent() && len(contents) > 0 {
+				body = exactjson.ArrayValue(contents...)
 			}
 			out = append(out, decode.Message{Role: tape.RoleTool, Parts: []decode.Part{decode.ResultPart(decode.TextOfID(fields.Get("tool_call_id")), fields.Get("name").Str(), body, false)}})
 			continue
@@ -241,7 +242,7 @@ func openInferenceAnswer(a decode.Attributes) []decode.Message {
 	return nil
 }
 
-// richer returns the list that lacks less: messages without content, calls without id, then calls and results (several results of one
+// richer returns the list that lacks less: messages and results without content, calls without id, then calls and results (several results of one
 // message are flattened onto each other). The flattened list wins a tie.
 func richer(flat, blob []decode.Message) []decode.Message {
 	if len(flat) == 0 {
@@ -254,6 +255,29 @@ func richer(flat, blob []decode.Message) []decode.Message {
 	return blob
 }
 
+// takeFailures marks the results that the request itself says to be failures: flattened messages have no key for it. The results of both lists
+// are the same if there are as many.
+func takeFailures(messages, blob []decode.Message) {
+	shown, said := results(messages), results(blob)
+	if len(shown) != len(said) {
+		return
+	}
+	for i, p := range shown {
+		p.IsError = p.IsError || said[i].IsError
+	}
+}
+
+func results(messages []decode.Message) (out []*decode.Part) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if m.Parts[i].Type == tape.PartToolResult {
+				out = append(out, &m.Parts[i])
+			}
+		}
+	}
+	return out
+}
+
 func gaps(messages []decode.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -263,6 +287,9 @@ func gaps(messages []decode.Message) int {
 		for _, p := range m.Parts {
 			if (p.Type == tape.PartToolCall || p.Type == tape.PartToolResult) && p.ID == "" {
 				n++
+			}
+			if p.Type == tape.PartToolResult && p.Result.IsAbsent() {
+				n += 2
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 	"github.com/tapedeck/tapedeck/tape"
@@ -25,5 +26,37 @@ func TestFlattenedMessagesAreReadInTheirOrder(t *testing.T) {
 		if m.Role != tape.RoleUser || m.Parts[0].Text != fmt.Sprint(i) {
 			t.Errorf("message %d is %v", i, genaitest.Messages(messages[i:i+1]))
 		}
+	}
+}
+
+// Some packages flatten a result of Bedrock without its content; the request as it was sent stands in input.value.
+func TestResultsThatWereFlattenedWithoutContentAreTakenFromTheRequest(t *testing.T) {
+	const request = `{"modelId":"vendor.m-1:0","messages":[{"role":"user","content":[{"text":"q"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"call_1","name":"f","input":{"x":1}}}]},` +
+		`{"role":"user","content":[{"toolResult":{"toolUseId":"call_1","content":[{"text":"no"}],"status":"error"}}]}]}`
+	flat := genaitest.Flat(
+		"input.value", request, "llm.model_name", "m-1",
+		"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
+		"llm.input_messages.1.message.role", "assistant", "llm.input_messages.1.message.tool_calls.0.tool_call.id", "call_1",
+		"llm.input_messages.1.message.tool_calls.0.tool_call.function.name", "f", "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments", `{"x":1}`,
+		"llm.input_messages.2.message.role", "user", "llm.input_messages.2.message.tool_call_id", "call_1")
+	o := &dialect.Observation{}
+	openinference.ReadModel(flat, o)
+	last := o.Request[len(o.Request)-1].Parts[0]
+	if last.Result.Str() != "no" || !last.IsError || o.Model != "vendor.m-1:0" {
+		t.Errorf("%v, failed %v, of %s", genaitest.Messages(o.Request), last.IsError, o.Model)
+	}
+}
+
+// A flattened result says nothing of a failure; Gemini's request does.
+func TestFailuresAreTakenFromTheRequest(t *testing.T) {
+	flat := genaitest.Flat(
+		"input.value", `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]},{"role":"user","parts":[{"function_response":{"name":"f","response":{"error":"no"}}}]}]}`,
+		"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
+		"llm.input_messages.1.message.role", "model", "llm.input_messages.1.message.tool_calls.0.tool_call.function.name", "f", "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments", `{}`,
+		"llm.input_messages.2.message.role", "tool", "llm.input_messages.2.message.name", "f", "llm.input_messages.2.message.content", `{"error": "no"}`)
+	o := &dialect.Observation{}
+	openinference.ReadModel(flat, o)
+	if !o.Request[2].Parts[0].IsError {
+		t.Errorf("%v", genaitest.Messages(o.Request))
 	}
 }

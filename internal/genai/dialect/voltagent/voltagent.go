@@ -14,7 +14,7 @@ import (
 )
 
 // Dialect reads VoltAgent: an agent span with tool, llm and memory spans below. One llm span stands for a whole loop of model
-// calls; what the model asked for in between is only in the tool spans.
+// calls; what the model asked for in between is in the tool spans, and in the messages that memory spans saved.
 var Dialect = &dialect.Dialect{
 	ID:            "voltagent",
 	Name:          "VoltAgent",
@@ -39,7 +39,12 @@ func classifyVoltAgent(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Agent, true
 	case "retriever":
 		return dialect.Retrieval, false
-	case "memory", "embedding", "vector", "guardrail", "summary":
+	case "memory":
+		if written(a).IsAbsent() {
+			return dialect.Noise, false
+		}
+		return dialect.Structure, false // the conversation as it was saved
+	case "embedding", "vector", "guardrail", "summary":
 		return dialect.Noise, false
 	case "":
 		switch {
@@ -56,6 +61,18 @@ func classifyVoltAgent(s *dialect.Source) (dialect.Class, bool) {
 	default:
 		return dialect.Structure, false
 	}
+}
+
+// written is the message that a memory span saved, absent where it saved none of the assistant.
+func written(a decode.Attributes) exactjson.Value {
+	if a.Text("memory.operation") != "write" {
+		return exactjson.Value{}
+	}
+	input, _ := decode.Structure(a.JSON("input"))
+	if message := input.Get("message"); message.Get("role").Str() == string(tape.RoleAssistant) {
+		return message
+	}
+	return exactjson.Value{}
 }
 
 func readVoltAgent(s *dialect.Source, o *dialect.Observation) {
@@ -103,6 +120,10 @@ func readVoltAgent(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Retrieval:
 		o.Name = a.Text("retriever.name", "entity.name")
 		o.Query = decode.Content{Value: a.JSON("input")}
+	case dialect.Structure:
+		if message := written(a); !message.IsAbsent() {
+			o.OutputData = decode.Content{Value: exactjson.ArrayValue(message)}
+		}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("span.type")
 	}

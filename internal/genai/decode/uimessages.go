@@ -1,0 +1,69 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// uiMessages opens a message as the AI SDK holds it for a user interface: one message of the assistant is all steps of a run, and one part of it is
+// a call together with its result. ok is false for any other message.
+func uiMessages(v exactjson.Value) (messages []Message, ok bool) {
+	body := v.Get("parts")
+	if body.Kind() != exactjson.Array || RoleOf(v.Get("role").Str()) != tape.RoleAssistant {
+		return nil, false
+	}
+	var step, results []Part
+	end := func() {
+		if len(step) > 0 {
+			messages = append(messages, Message{Role: tape.RoleAssistant, Parts: step})
+		}
+		if len(results) > 0 {
+			messages = append(messages, Message{Role: tape.RoleTool, Parts: results})
+		}
+		step, results = nil, nil
+	}
+	for _, m := range body.Members() {
+		p := m.Value
+		if name, call, is := uiTool(p); is {
+			ok = true
+			step = append(step, CallPart(TextOfID(call.Get("toolCallId")), name, call.First("input", "args")))
+			switch call.Get("state").Str() {
+			case "output-available", "result":
+				results = append(results, ResultPart(TextOfID(call.Get("toolCallId")), name, call.First("output", "result"), false))
+			case "output-error":
+				results = append(results, ResultPart(TextOfID(call.Get("toolCallId")), name, call.Get("errorText"), true))
+			}
+			continue
+		}
+		if p.Get("type").Str() == "step-start" {
+			end()
+			continue
+		}
+		if len(results) > 0 { // what follows a result is another step, marked or not
+			end()
+		}
+		part, _ := PartOf(p)
+		step = append(step, part)
+	}
+	end()
+	return messages, ok
+}
+
+// uiTool reads a part that is a call: {type: "tool-NAME" or "dynamic-tool", toolCallId, state, input, output}, and before version 5
+// {type: "tool-invocation", toolInvocation: {toolCallId, toolName, state, args, result}}.
+func uiTool(p exactjson.Value) (name string, call exactjson.Value, ok bool) {
+	kind := p.Get("type").Str()
+	if inner := p.Get("toolInvocation"); kind == "tool-invocation" && inner.Kind() == exactjson.Object {
+		p = inner
+	}
+	name = p.Get("toolName").Str()
+	if rest, static := strings.CutPrefix(kind, "tool-"); static && name == "" {
+		name = rest
+	}
+	return name, p, name != "" && p.Get("toolCallId").Str() != "" && p.Get("state").Kind() == exactjson.String
+}

@@ -1,0 +1,36 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestMessagesForAUserInterfaceAreOpened(t *testing.T) {
+	for _, c := range []struct {
+		message string
+		want    []string
+	}{
+		{`{"role":"assistant","parts":[{"type":"step-start"},{"type":"text","text":"a look"},
+			{"type":"tool-look","toolCallId":"call_1","state":"output-available","input":{"x":1},"output":"r"},
+			{"type":"dynamic-tool","toolName":"ask","toolCallId":"call_2","state":"output-error","input":{},"errorText":"no"},
+			{"type":"step-start"},{"type":"text","text":"end"}]}`,
+			[]string{`assistant: text(a look) call(call_1 look {"x":1}) call(call_2 ask {})`, `tool: result(call_1 look "r") result(call_2 ask "no")!`, `assistant: text(end)`}},
+		{`{"role":"assistant","parts":[{"type":"tool-invocation","toolInvocation":{"toolCallId":"call_1","toolName":"look","state":"result","args":{"x":1},"result":7}},{"type":"text","text":"end"}]}`,
+			[]string{`assistant: call(call_1 look {"x":1})`, `tool: result(call_1 look 7)`, `assistant: text(end)`}},
+		{`{"role":"assistant","parts":[{"type":"tool-look","toolCallId":"call_1","state":"input-available","input":{"x":1}}]}`,
+			[]string{`assistant: call(call_1 look {"x":1})`}},
+		{`{"role":"assistant","parts":[{"type":"tool-look","text":"a part of no call"}]}`, nil},
+	} {
+		messages, _ := decode.Messages(genaitest.Parse(t, c.message), tape.RoleUser)
+		if got := genaitest.Messages(messages); c.want != nil && !slices.Equal(got, c.want) || c.want == nil && decode.HasCalls(messages[0]) {
+			t.Errorf("%s\nis read as %q, want %q", c.message, got, c.want)
+		}
+	}
+}
