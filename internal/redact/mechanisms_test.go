@@ -139,3 +139,40 @@ func TestJointsBetweenANameAndItsValue(t *testing.T) {
 		require.Equal(t, text, r.String("output", text, nil))
 	}
 }
+
+// Each of these was found nowhere before: forms, digits in another base, lists of arguments, pairs of an id and a password, members of a query beside a
+// sentence, answers, codes before their label, papers under declined labels.
+func TestWhatTheSeventhSetShowed(t *testing.T) {
+	r := testRedactor(t)
+	for in, secret := range map[string]string{
+		"--x\r\nContent-Disposition: form-data; name=\"app_secret\"\r\n\r\nwfqq2myxwloqxiov\r\n--x--": "wfqq2myxwloqxiov",
+		"0x70617373776f72643d4b61644471305a7221":                                                      "4b61644471305a72",
+		`["tool","set","metrics_auth_token","RBbU4nwUGsUHGXwXROafgjSOw7"]`:                            "RBbU4nwU",
+		`["tool","set","passport_nr","A01234567"]`:                                                    "A01234567",
+		"ID/PW: master/GbvTq5Uc":                                                                      "GbvTq5Uc",
+		"id(master)/pwd(GbvTq5Uc)":                                                                    "GbvTq5Uc",
+		"198.51.100.24(master/GbvTq5Uc)":                                                              "GbvTq5Uc",
+		"\ube44\ubc00\ubc88\ud638(KadDq0Zr)":                                                          "KadDq0Zr",
+		"https://x.example/new?body=password%20in%20staging%20is%20KpkLq8Sm&lang=en":                  "KpkLq8Sm",
+		"GET /v1/x?gsm=0470+12+34+56 200 12ms":                                                        "0470+12",
+		"het wachtwoord is gewijzigd naar S0nnenscheingptb93":                                         "S0nnenschein",
+		"What's the wifi password? It's Winter2024!rmra15":                                            "rmra15",
+		"346271 is your one-time code.":                                                               "346271",
+		"password for master:WinSr7Pz":                                                                "WinSr7Pz",
+		"<ID>master</ID> <PW>BczFv4Xp</PW>":                                                           "BczFv4Xp",
+		"user = \"ada:qW3rty_ymue38\"":                                                                "ymue38",
+		"snmpwalk -v3 -u ada -a SHA -A S0nnenscheinss -x AES -X S0nnenscheinww host1":                 "S0nnenscheinww",
+		"remember that my password is swordfish":                                                      "swordfish",
+		"\u0159idi\u010dsk\u00e9ho pr\u016fkazu AB123456":                                             "AB123456",
+	} {
+		require.NotContains(t, r.String("content", in, nil), secret, in)
+	}
+	for _, in := range []string{
+		`["user_password","address_line1","auth_token","created_at","api_key","max_tokens_v2"]`,
+		"--x\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n\r\n--x--\r\n",
+		"my password is incorrect", "my password is not working", "ID/PW login is disabled, use SSO", "contract 0x52908400098527886E0F7030069857D2E4169EE7",
+		"https://files.example.com/Annual%20Report%20(final%20v2).pdf?ref=password%20policy",
+	} {
+		require.Equal(t, in, r.String("content", in, nil))
+	}
+}

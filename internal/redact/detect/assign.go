@@ -80,9 +80,12 @@ func (f *finder) assigns(at int) {
 			return
 		}
 	}
-	from, to, ok := a.value(s, end)
-	if !ok {
-		return
+	from, to := formPart(s, start, end)
+	if a.quoted = to > from; !a.quoted {
+		ok := false
+		if from, to, ok = a.value(s, end); !ok {
+			return
+		}
 	}
 	if name := s[start:end]; len(name) >= 6 && strings.EqualFold(name[len(name)-6:], "cookie") && !a.quoted {
 		f.cookies(from)
@@ -131,6 +134,8 @@ func (f *finder) assigns(at int) {
 	case k.secret && a.quoted && (a.equals || s[from-1] == '\'' && strings.IndexByte(s[start:end], '_') > 0) && words(value):
 		f.add(from, to, f.on.rules.assignment)
 	case k.secret && a.literal(value), inURL && k.url && len(value) >= 16 && randomish(value):
+		f.add(from, to, f.on.rules.assignment)
+	case k.secret && a.verb && start >= 3 && s[start-3:start] == "my " && chosenWord(s, to, value):
 		f.add(from, to, f.on.rules.assignment)
 	case k.secret && a.alone(s, to, value):
 		f.add(from, to, f.on.rules.entropy)

@@ -212,6 +212,7 @@ func (r *Detector) connect() {
 				hang(string(before)+"pw"+string(next), action{kind: actAssignment, word: 1})
 			}
 		}
+		hang("<pw>", action{kind: actAssignment, word: 1})
 	}
 	if on.entropy != none {
 		for _, w := range shortOptions {
@@ -232,6 +233,7 @@ func (r *Detector) connect() {
 	if on.assignment != none {
 		for _, next := range " :=" { // mot de passe, in short
 			hang("mdp"+string(next), action{kind: actPassword, word: len("mdp")})
+			hang("p/w"+string(next), action{kind: actPassword, word: len("p/w")})
 		}
 		for _, w := range passwordWords {
 			hang(w, action{kind: actPassword, word: len(w)})
@@ -253,7 +255,7 @@ func (r *Detector) connect() {
 				if upper := accentsUpper(spelled); upper != spelled {
 					hang(upper, action{kind: actLabel, word: len(upper), ids: forms})
 				}
-				for _, w := range lengthened(spelled, " :=\"'#_-*") {
+				for _, w := range lengthened(spelled, " :=\"'#_-*>(") {
 					hang(w, action{kind: actLabel, word: len(spelled), ids: forms})
 				}
 				if spelled == label && joint != " " {

@@ -271,12 +271,21 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 		if p.r.Named(text).secret {
 			top.announced = paired
 		}
+	} else if isSetting(text) { // ["npm", "config", "set", "auth_token", "…"]
+		if k := p.r.Named(text); len(k.ids) > 0 {
+			top.announced = k
+		} else if k.secret || k.credential && !k.digest {
+			top.announced = anArgument
+		}
 	}
 	return key
 }
 
 // aMember is what such an object says about a member whose own name says nothing.
 var aMember = &Name{facts: facts{credential: true, member: true}}
+
+// anArgument is what the name of a setting says about the next element of a list.
+var anArgument = &Name{facts: facts{credential: true, member: true, listed: true}}
 
 // named returns what the name of a member says. A member that is called a key is named by what holds it too: {"crypt": {"key": …}}.
 func (p *Walk) named(name string, within bool) *Name {
@@ -294,6 +303,22 @@ func (p *Walk) named(name string, within bool) *Name {
 
 // paired is what the name of a secret says about the next element of a list: it is one if it looks so, because lists of names look the same.
 var paired = &Name{facts: facts{credential: true, pass: true}}
+
+// isSetting holds for names of several words without a space between them, as settings are named.
+func isSetting(text string) bool {
+	if len(text) < 5 || len(text) > 64 || !isAlpha(text[0]) && text[0] < 0x80 {
+		return false
+	}
+	joints := 0
+	for i := range len(text) {
+		if c := text[i]; c == '_' || c == '-' || c == '.' || i > 0 && isUpper(c) && isLower(text[i-1]) {
+			joints++
+		} else if !isAlnum(c) {
+			return false
+		}
+	}
+	return joints > 0
+}
 
 // isFlag holds for options of a command line: -p, --password.
 func isFlag(text string) bool {

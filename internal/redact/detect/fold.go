@@ -187,6 +187,7 @@ func unwide(text string) string {
 // otherBases looks into a run that is text in base32 or in hexadecimal digits.
 func (f *finder) otherBases(start, end int, body string) {
 	var text string
+	body = strings.TrimPrefix(body, "0x")
 	switch {
 	case len(body)%2 == 0 && isHex(body):
 		b := make([]byte, len(body)/2)
@@ -204,7 +205,7 @@ func (f *finder) otherBases(start, end int, body string) {
 	default:
 		return
 	}
-	if printable(text) && len(f.r.search(text, NoName, f.user, f.decoded+1, true)) > 0 {
+	if printable(text) && (len(f.r.search(text, NoName, f.user, f.decoded+1, true)) > 0 || !f.sure && len(f.r.find(text, NoName, f.user, f.decoded+1)) > 0) {
 		f.add(start, end, f.on.rules.encoded)
 	}
 }

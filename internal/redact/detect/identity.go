@@ -4,8 +4,11 @@
 package detect
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // idForm is an identity number that is looked for beside its label only: most have the form of any other number. The check digits are those that the
@@ -200,6 +203,7 @@ var idForms = []idForm{
 		return len(d) >= 8 && len(d) <= 16 && digitCount(d) >= 6 && notOneByte(d)
 	}},
 	{identityLabels, documentNumber},
+	{"fin|fin no|work pass|work permit no", func(d string) bool { return len(d) == 9 && formed(d, "A9999999A") }},
 	{"individual healthcare identifier|ihi|ihi number", func(d string) bool { return digitsOf(d, 16) && d[:4] == "8003" && luhn(d) }},
 }
 
@@ -426,8 +430,27 @@ func idNames(words []string) (forms []int) {
 			forms = append(forms, idLabels[strings.Join(words[i:i+n], " ")]...)
 		}
 	}
+	if name := strings.Join(words, ""); len(forms) == 0 && !isASCII(name) { // in a script that puts no space between words
+		for _, label := range joinedLabels {
+			if strings.Contains(name, label) {
+				forms = append(forms, idLabels[label]...)
+				break
+			}
+		}
+	}
 	return forms
 }
+
+// joinedLabels are the labels in scripts that put no space between words, the longest first.
+var joinedLabels = func() (labels []string) {
+	for label := range idLabels {
+		if r, _ := utf8.DecodeRuneInString(label); len(label) >= 9 && unicode.In(r, unicode.Thai, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Khmer, unicode.Lao, unicode.Myanmar) {
+			labels = append(labels, label)
+		}
+	}
+	slices.SortFunc(labels, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	return labels
+}()
 
 // labelled looks for the number behind a label that ends at i, or for a value that begins there, whose name was the label.
 func (f *finder) labelled(i int, forms []int) {
@@ -446,7 +469,7 @@ func (f *finder) labelled(i int, forms []int) {
 			digit = digit || isDigit(s[end])
 			end++
 		}
-		if digit || end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':') {
+		if digit || end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':' && s[end] < 0x80) {
 			break
 		}
 		loose = loose || end-i > 2 && !fillers[strings.ToLower(s[i:end])]

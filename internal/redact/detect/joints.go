@@ -24,6 +24,30 @@ func arrow(s string, i int) int {
 	return 0
 }
 
+// formPart returns where the value of a part of a form stands, behind the headers of the part: name="password"⏎⏎…. It returns an empty range if there is none.
+func formPart(s string, start, end int) (from, to int) {
+	const name = `name="`
+	if start < len(name) || s[start-len(name):start] != name || end >= len(s) || s[end] != '"' {
+		return 0, 0
+	}
+	i := end + 1
+	for lines := 0; ; lines++ { // of headers
+		next := strings.IndexByte(s[i:min(len(s), i+128)], '\n')
+		if next < 0 || lines > 3 {
+			return 0, 0
+		}
+		empty := lines > 0 && strings.TrimSpace(s[i:i+next]) == ""
+		if i += next + 1; empty {
+			break
+		}
+	}
+	to = strings.IndexByte(s[i:min(len(s), i+maxValue)], '\n')
+	if to < 0 {
+		to = min(len(s), i+maxValue) - i
+	}
+	return i, i + len(strings.TrimRight(s[i:i+to], "\r"))
+}
+
 // remark returns where the text goes on behind a remark in brackets: password (temporary) is …
 func remark(s string, i int) int {
 	if s[i] != '(' {
@@ -219,6 +243,29 @@ func betweenTags(s string, i int) int {
 	return i
 }
 
+// hostPair looks for the account of a host behind its address: 198.51.100.24(ada/…), 198.51.100.24, ada/….
+func (f *finder) hostPair(i int) {
+	s := f.s
+	for n := 0; n < 3 && i < len(s) && strings.IndexByte(" (,", s[i]) >= 0; n++ {
+		i++
+	}
+	user := i
+	for i < len(s) && i-user < 32 && nameChar(s[i]) {
+		i++
+	}
+	if i-user < 2 || i >= len(s) || s[i] != '/' {
+		return
+	}
+	from := i + 1
+	to := from
+	for to < len(s) && to-from < 64 && s[to] > ' ' && strings.IndexByte("/,;)\"'`<>", s[to]) < 0 {
+		to++
+	}
+	if v := s[from:to]; strong(v) && (to == len(s) || s[to] != '/') {
+		f.add(from, to, f.on.rules.entropy)
+	}
+}
+
 // compared returns the literal that stands before a name that it is compared with: if ("…" == password).
 func compared(s string, start int) (from, to int) {
 	i := start
@@ -326,7 +373,10 @@ func forClause(s string) int {
 	}
 	n := min(len(s), 56)
 	at := strings.IndexByte(s[:n], ':')
-	if at < 0 || at+1 < len(s) && s[at+1] != ' ' {
+	if is := strings.Index(s[:n], " is "); is >= 0 && is < at {
+		at = -1
+	}
+	if at < 0 || at+1 < len(s) && s[at+1] != ' ' && !strong(firstWord(s[at+1:n])) && !invented(firstWord(s[at+1:n])) {
 		if at = strings.Index(s[:n], " is "); at < 0 {
 			if at = strings.Index(s[:n], " -> "); at < 0 {
 				return 0

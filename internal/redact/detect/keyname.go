@@ -51,6 +51,8 @@ type facts struct {
 	holder bool
 	// member: that of an object which is called a credential.
 	member bool
+	// listed: it stands behind its name in a list of arguments.
+	listed bool
 	idList string // ids, to compare them
 }
 
@@ -69,7 +71,7 @@ func (k *Name) looks(v string) bool {
 		return len(v) >= 40 && random(v) && isURLSafe(v)
 	}
 	if k.member {
-		return keylike(v) || invented(v)
+		return keylike(v) || invented(v) || k.listed && (hexDigest(v) || len(v) >= 16 && random(v))
 	}
 	return random(v) || k.pass && passwordLike(v) || !k.digest && hexDigest(v)
 }
@@ -91,7 +93,7 @@ var secretWords = [][]string{
 	{"hmac", "key"}, {"aes", "key"}, {"crypto", "key"}, {"cipher", "key"}, {"session", "key"}, {"server", "key"}, {"default", "pass"}, {"become", "pass"}, {"bind", "pw"}, {"store", "pass"},
 	{"key", "pass"}, {"ssh", "pass"}, {"sudo", "pass"}, {"record", "key"}, {"user", "seed"}, {"secret", "seed"}, {"client", "key", "data"}, {"xprv"}, {"wif"},
 	{"ingestion", "key"}, {"access", "code"}, {"macaroon"}, {"mdp"}, {"client", "assertion"}, {"code", "verifier"},
-	{"signing", "salt"}, {"encryption", "salt"}, {"crypt", "salt"}, {"auth", "salt"}, {"requirepass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"},
+	{"signing", "salt"}, {"encryption", "salt"}, {"crypt", "salt"}, {"auth", "salt"}, {"requirepass"}, {"sshpass"}, {"rootpass"}, {"mailpass"}, {"ftppass"}, {"redispass"}, {"mysqlpass"}, {"adminpass"}, {"authpass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"},
 }
 
 // credentialWords are the names of values that are credentials when they look random.
@@ -152,7 +154,7 @@ var (
 )
 
 // neutral words behind a credential word do not change what it names.
-var neutral = wordSet("value string text plain plaintext hash raw data current old new prod production dev test staging live base64 b64 header env")
+var neutral = wordSet("confirm confirmation confirmed repeat again input field value string text plain plaintext hash raw data current old new prod production dev test staging live base64 b64 header env")
 
 // protocolLast are the last words of names of ids and digests.
 var protocolLast = wordSet(`id ids uuid guid ulid digest sha sha1 sha256 sha512 md5 checksum hash fingerprint etag traceparent tracestate
@@ -168,6 +170,7 @@ var hints = map[string]hint{
 	"phonenumber": hintPhone, "mobil": hintPhone, "mobiel": hintPhone, "m\u00f3vil": hintPhone, "movil": hintPhone, "celular": hintPhone, "cellulare": hintPhone, "handy": hintPhone,
 	"gsm": hintPhone, "puhelin": hintPhone, "telefoon": hintPhone, "telepon": hintPhone, "telefone": hintPhone, "telefono": hintPhone, "tel\u00e9fono": hintPhone, "t\u00e9l\u00e9phone": hintPhone,
 	"telefonnummer": hintPhone, "\u0442\u0435\u043b\u0435\u0444\u043e\u043d": hintPhone, "\u7535\u8bdd": hintPhone, "\u96fb\u8a71": hintPhone, "\uc804\ud654\ubc88\ud638": hintPhone, "\u05d8\u05dc\u05e4\u05d5\u05df": hintPhone,
+	"telem\u00f3vel": hintPhone, "telemovel": hintPhone, "natel": hintPhone, "tlf": hintPhone, "mobilsz\u00e1m": hintPhone, "telefonsz\u00e1m": hintPhone, "puhelinnumero": hintPhone, "matkapuhelin": hintPhone, "k\u00e4nnykk\u00e4": hintPhone, "mobilnr": hintPhone, "mobiltelefon": hintPhone, "mobiln\u00ed": hintPhone, "\u03ba\u03b9\u03bd\u03b7\u03c4\u03cc": hintPhone, "\u043c\u043e\u0431\u0456\u043b\u044c\u043d\u0438\u0439": hintPhone, "\u043c\u043e\u0431\u0438\u043b\u044c\u043d\u044b\u0439": hintPhone, "\u0441\u043e\u0442\u043e\u0432\u044b\u0439": hintPhone, "\ud734\ub300\ud3f0": hintPhone, "\ud734\ub300\uc804\ud654": hintPhone, "\u643a\u5e2f\u756a\u53f7": hintPhone, "\u624b\u6a5f": hintPhone, "\u96fb\u8a71\u756a\u53f7": hintPhone, "\u0627\u0644\u062c\u0648\u0627\u0644": hintPhone, "\u0627\u0644\u0647\u0627\u062a\u0641": hintPhone, "\u092b\u093c\u094b\u0928": hintPhone, "\u092e\u094b\u092c\u093e\u0907\u0932": hintPhone, "\u092b\u094b\u0928": hintPhone, "\u0e40\u0e1a\u0e2d\u0e23\u0e4c": hintPhone, "handphone": hintPhone,
 	"card": hintCard, "pan": hintCard, "cc": hintCard, "creditcard": hintCard, "cardnumber": hintCard,
 	"ssn": hintNational, "sin": hintNational, "nino": hintNational, "nif": hintNational, "nie": hintNational, "dni": hintNational,
 	"pesel": hintNational, "bsn": hintNational, "tin": hintNational, "itin": hintNational, "tfn": hintNational, "nhs": hintNational,

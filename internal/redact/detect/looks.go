@@ -103,6 +103,24 @@ func (a *assigned) alone(s string, to int, v string) bool {
 	return !aboutPasswords[lower]
 }
 
+// chosenWord says whether a word behind "my password is" is a password: it ends what is said, and is none that says something about passwords.
+func chosenWord(s string, to int, v string) bool {
+	if len(v) < 6 || to < len(s) && strings.IndexByte("\n\r\".,!<\\", s[to]) < 0 {
+		return false
+	}
+	for i := range len(v) {
+		if !isLower(v[i]) && !isDigit(v[i]) {
+			return false
+		}
+	}
+	for _, end := range [...]string{"ed", "ing", "ble", "ect", "alid"} { // rejected, not working, unusable, incorrect, invalid
+		if strings.HasSuffix(v, end) {
+			return false
+		}
+	}
+	return !aboutPasswords[v]
+}
+
 // aboutPasswords are words that stand behind the name of a password and are none.
 var aboutPasswords = wordSet(`required optional incorrect invalid expired accepted rejected mismatch matches protected encrypted unencrypted plaintext redacted hidden
 	disabled enabled undefined unchanged provided generated missing password passwords username changeme whatever something anything nothing everything

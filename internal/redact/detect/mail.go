@@ -89,6 +89,7 @@ func (f *finder) ipv4(groups []group) {
 			continue
 		}
 		f.add(start, end, f.on.rules.ip)
+		f.hostPair(end)
 		a += 3
 	}
 }

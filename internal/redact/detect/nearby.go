@@ -122,6 +122,11 @@ func (f *finder) candidate(at, end int) (from, to int, key bool) {
 	if len(word) < 8 || letters < 3 || strings.Count(word, ".") >= 3 || strings.IndexByte(s[at:end], '@') > 0 {
 		return 0, 0, false
 	}
+	if i := strings.IndexByte(word, '%'); i >= 0 { // percent encoding is looked at without it
+		if _, ok := hexAt(word, i+1, 2); ok {
+			return 0, 0, false
+		}
+	}
 	if key = keylike(word); !key && !invented(word) {
 		return 0, 0, false
 	}

@@ -12,7 +12,7 @@ import (
 
 // passwordWords are words for a password in other languages than English, in lower case and, where that is not a matter of ASCII, capitalised.
 // They are looked for in text; assign.go knows the English ones, which are parts of names too.
-var passwordWords = strings.Split("kennwort|losungswort|mot de passe|mots de passe|contrase\u00f1a|contrasena|clave de acceso|senha|palavra-passe|parola d'ordine|la parola|wachtwoord|has\u0142o|haslo|heslo|"+
+var passwordWords = strings.Split("passowrd|pasword|passwrd|pssword|passwrod|\ube44\ubc88|\ud328\uc2a4\uc6cc\ub4dc|\ube44\ubc00 \ubc88\ud638|kennwort|losungswort|mot de passe|mots de passe|contrase\u00f1a|contrasena|clave de acceso|senha|palavra-passe|parola d'ordine|la parola|wachtwoord|has\u0142o|haslo|heslo|"+
 	"l\u00f6senord|losenord|adgangskode|passord|salasana|jelsz\u00f3|jelszo|\u015fifre|\u015eifre|sifre|parol\u0103|\u043f\u0430\u0440\u043e\u043b\u044c|\u041f\u0430\u0440\u043e\u043b\u044c|\u0433\u0430\u0441\u043b\u043e|\u0413\u0430\u0441\u043b\u043e|"+
 	"\u043f\u0430\u0440\u043e\u043b\u0430|\u041f\u0430\u0440\u043e\u043b\u0430|\u043b\u043e\u0437\u0438\u043d\u043a\u0430|lozinka|geslo|slapta\u017eodis|parole:|salas\u00f5na|\u30d1\u30b9\u30ef\u30fc\u30c9|\u6697\u8a3c\u756a\u53f7|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|"+
 	"\ube44\ubc00\ubc88\ud638|\uc554\ud638|\u0643\u0644\u0645\u0629 \u0627\u0644\u0645\u0631\u0648\u0631|\u0643\u0644\u0645\u0629 \u0627\u0644\u0633\u0631|\u05e1\u05d9\u05e1\u05de\u05d4|\u05e1\u05d9\u05e1\u05de\u05d0|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|"+
@@ -26,7 +26,7 @@ var keyWords = strings.Split("schl\u00fcssel|schluessel|cl\u00e9|llave|clave|cha
 	"\u0e04\u0e35\u0e22\u0e4c|\ud0a4|jeton|tokenu|zugangscode|zugriffscode", "|")
 
 // passwordLinks stand between such a word and the password.
-var passwordLinks = strings.Split(":|=|\uff1a|\u2192|\u2013|\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740|->|=>| ist | lautet | est | es | \u00e8 | e' | \u00e9 | jest | to | je | is | on | \u00e4r | er | adalah | l\u00e0 | \u2014 | - | es: | ist: | est: | este | este: | jest: | on: | \u00e8: | \u00e9: | is: | er: | je: | \u00e4r: |\u304c|\uc774|\u662f\uff1a", "|")
+var passwordLinks = strings.Split(":|(|=|\uff1a|\u2192|\u2013|\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740|->|=>| ist | lautet | est | es | \u00e8 | e' | \u00e9 | jest | to | je | is | on | \u00e4r | er | adalah | l\u00e0 | \u2014 | - | es: | ist: | est: | este | este: | jest: | on: | \u00e8: | \u00e9: | is: | er: | je: | \u00e4r: |\u304c|\uc774|\u662f\uff1a", "|")
 
 // behindWord returns where the value begins behind up to three words more and what links them to it: mot de passe temporaire : …, contraseña nueva: …,
 // clé d'accès : …, API-Schlüssel lautet …
@@ -90,6 +90,16 @@ func behindWords(s string, at int) int {
 
 // particles stand behind a value without a space in languages that write so: …です, …입니다.
 var particles = []string{"\u3067\u3059", "\u3060", "\u306b", "\u3092", "\u3068", "\uc785\ub2c8\ub2e4", "\uc608\uc694", "\uc774", "\u3002", "\uff0c", "\u3001"}
+
+// plainWord holds for letters of one word.
+func plainWord(v string) bool {
+	for i := range len(v) {
+		if !isLower(v[i]) && v[i] < 0x80 {
+			return false
+		}
+	}
+	return v != ""
+}
 
 // password looks at what stands behind a word for a password, or a key, that ends at i, and else at the line around it.
 func (f *finder) password(start, i int, key bool) {
@@ -159,6 +169,12 @@ func (f *finder) behindPassword(start, i int, key bool) {
 		to--
 	}
 	v := s[from:to]
+	if verb && !key && plainWord(v) { // het wachtwoord is gewijzigd naar …
+		if next := behindWords(s, from); next > from {
+			from, to, loose = next, next+len(strings.TrimRight(firstWord(s[next:]), ".,;!?)\"'`\\")), true
+			v = s[from:to]
+		}
+	}
 	if key {
 		if !loose && random(v) && !hexDigest(v) && !placeholder(v) && !code(v) && token.ProtectedAt(v) == 0 {
 			f.add(from, to, f.on.rules.entropy)

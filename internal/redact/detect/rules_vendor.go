@@ -306,7 +306,7 @@ var chosen = func() map[string]bool {
 	m := map[string]bool{}
 	for _, name := range strings.Fields(`curl-user mysql-password docker-login sshpass redis-password azure-login curl-proxy-user htpasswd-password openssl-pass net-use gh-secret
 		secure-string zapier-hook identified-by sql-password netrc-password sqlcmd-password mongo-password ldap-password zip-password pgpass-password
-		httpie-auth net-user sqlplus-password oracle-url samba-password mqtt-password lftp-password keystore-password sudo-stdin chpasswd rdp-password cisco-password snmp-community
+		httpie-auth net-user sqlplus-password oracle-url samba-password mqtt-password lftp-password keystore-password sudo-stdin snmp-privacy said-default curl-config exim-client chpasswd rdp-password cisco-password snmp-community
 		auth-tuple terraform-default plist-key tool-password archive-password ipmi-password snmp-tool ssh-keygen rabbitmq-user sasl-password set-password expect-send password-stdin
 		add-login identified-with piped-secret dsn-password chpasswd-list alias-secret ipsec-secret acl-setuser`) {
 		m[name] = true
@@ -315,7 +315,7 @@ var chosen = func() map[string]bool {
 }()
 
 // midWord are the rules whose matches begin inside of a word: HTTPBasicAuth(…), mysqli_connect(…).
-var midWord = wordSet("call-credentials user-option user-and-password add-login hook-url deploy-hook")
+var midWord = wordSet("call-credentials user-option user-and-password add-login hook-url deploy-hook expect-send said-id-password said-answer said-default said-in-brackets curl-config")
 
 // Rules of this package that other code names.
 const (

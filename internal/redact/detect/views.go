@@ -138,28 +138,37 @@ func hexAt(s string, at, n int) (uint64, bool) {
 	return v, err == nil
 }
 
-// unpercent decodes %XX; nil when there is none.
+// unpercent decodes %XX; nil when there is none. A & that is not encoded parts what it stands between: it becomes the end of a line.
 func unpercent(s string) *view {
-	var b *viewBuilder
-	for from := 0; ; {
-		i := strings.IndexByte(s[from:], '%')
+	first := 0
+	for {
+		i := strings.IndexByte(s[first:], '%')
 		if i < 0 {
+			return nil
+		}
+		first += i
+		if _, ok := hexAt(s, first+1, 2); ok {
 			break
 		}
-		i += from
-		from = i + 1
-		v, ok := hexAt(s, i+1, 2)
-		if !ok {
-			continue
-		}
-		if b == nil {
-			b = &viewBuilder{}
-		}
-		b.decode(s, i, i+3, string([]byte{byte(v)}))
-		from = i + 3
+		first++
 	}
-	if b == nil {
-		return nil
+	var b viewBuilder
+	for i := max(strings.IndexByte(s[:first], '&'), 0); i < len(s); {
+		next := 1
+		switch s[i] {
+		case '%':
+			if v, ok := hexAt(s, i+1, 2); ok {
+				next = 3
+				b.decode(s, i, i+3, string([]byte{byte(v)}))
+			}
+		case '&':
+			b.decode(s, i, i+1, "\n")
+		}
+		i += next
+		if next = strings.IndexAny(s[i:], "%&"); next < 0 {
+			break
+		}
+		i += next
 	}
 	return b.done(s)
 }
@@ -177,7 +186,7 @@ func (f *finder) percent() {
 	}
 }
 
-// unform decodes %XX, and + between letters or digits.
+// unform decodes %XX, and + between letters or digits. What is not encoded and parts members of a form, or ends it, becomes the end of a line.
 func unform(s string) *view {
 	var b viewBuilder
 	for i := 0; i < len(s); {
@@ -190,6 +199,8 @@ func unform(s string) *view {
 			}
 		case s[i] == '+' && i > 0 && isAlnum(s[i-1]) && i+1 < len(s) && isAlnum(s[i+1]):
 			b.decode(s, i, i+1, " ")
+		case s[i] == '&', s[i] == ' ':
+			b.decode(s, i, i+1, "\n")
 		}
 		i++
 	}

@@ -34,7 +34,8 @@ type kind struct {
 // kindsOf returns the kinds of the tables.
 func kindsOf() (kinds []kind) {
 	for i, t := range [][3]string{{vendorKinds, personKinds, textKinds}, {secondVendor, secondPerson, secondText}, {thirdVendor, thirdPerson, thirdText},
-		{fourthVendor, fourthPerson, fourthText}, {fifthVendor, fifthPerson, fifthText}, {sixthVendor, sixthPerson, sixthText}} {
+		{fourthVendor, fourthPerson, fourthText}, {fifthVendor, fifthPerson, fifthText}, {sixthVendor, sixthPerson, sixthText},
+		{seventhVendor, seventhPerson, seventhText}} {
 		for _, k := range tables(t[0], t[1], t[2]) {
 			k.table = i + 1
 			kinds = append(kinds, k)
@@ -44,7 +45,7 @@ func kindsOf() (kinds []kind) {
 }
 
 // aMark is what stands for a value in a text, or in a number of a person.
-var aMark = regexp.MustCompile(`\{(?:P|W|H|G|B|C|J|T|R|M|D43|N6|X[0-9]{2}|A[0-9]{1,2}|BC|S6|V|IR|KZ|AE|SA|K44|S12|W3|Q|Y|U)\}`)
+var aMark = regexp.MustCompile(`\{(?:P|W|H|G|B|C|J|T|R|M|D43|N6|X[0-9]{2}|A[0-9]{1,2}|BC|S6|V|IR|KZ|AE|SA|K44|S12|W3|Q|Y|U|Z|A40)\}`)
 
 func tables(vendors, persons, texts string) (kinds []kind) {
 	for line := range strings.SplitSeq(strings.TrimSpace(vendors), "\n") {
@@ -96,6 +97,10 @@ func (g *generator) filled(mark string) string {
 		return g.pick("Hunter2-", "Tr0ub4dor&", "S0nnenschein", "Winter2024!", "qW3rty_", "p4ssw0rt.") + g.chars(4, lower) + g.chars(2, digit)
 	case "{V}": // as managers of passwords make them
 		return g.chars(3, upper) + g.chars(4, lower) + g.chars(2, digit) + g.pick("!", "#", "%", "*", "-") + g.chars(4, alnum)
+	case "{Z}": // of eight letters and digits, without a sign
+		return g.chars(1, upper) + g.chars(2, lower) + g.chars(1, upper) + g.chars(1, lower) + g.chars(1, digit) + g.chars(1, upper) + g.chars(1, lower)
+	case "{A40}":
+		return g.chars(40, alnum+"+/")
 	case "{W}":
 		return g.pick("correcthorse", "swordfish", "batterystaple", "mountainview", "bluebanana")
 	case "{H}":
@@ -163,16 +168,18 @@ func atoi(s string) (n int) {
 type set int
 
 const (
-	first         set = iota // rules were written with them
-	firstHeldOut             // held out then, seen since
-	second                   // no rule was written for them before they were scored
-	secondHeldOut            // and none after that was looked at
-	third                    // drawn when the rules for the second were done, and scored before any was changed
-	fourth                   // drawn before the rules were looked at again; they were written with this half of it
-	fourthHeldOut            // and not with this half
-	fifth                    // drawn when the rules for the fourth were done, and scored before any was changed
-	sixth                    // drawn when the mechanisms for the fifth were done; they were mended with this half of it
-	sixthHeldOut             // and this half was scored once after that
+	first          set = iota // rules were written with them
+	firstHeldOut              // held out then, seen since
+	second                    // no rule was written for them before they were scored
+	secondHeldOut             // and none after that was looked at
+	third                     // drawn when the rules for the second were done, and scored before any was changed
+	fourth                    // drawn before the rules were looked at again; they were written with this half of it
+	fourthHeldOut             // and not with this half
+	fifth                     // drawn when the rules for the fourth were done, and scored before any was changed
+	sixth                     // drawn when the mechanisms for the fifth were done; they were mended with this half of it
+	sixthHeldOut              // and this half was scored once after that
+	seventh                   // drawn when the rules for the sixth were done; they were mended with this half of it
+	seventhHeldOut            // and this half was scored once after that
 	sets
 )
 
@@ -180,6 +187,10 @@ func (k *kind) set() set {
 	h := fnv.New32a()
 	h.Write([]byte(k.name))
 	switch {
+	case k.table == 7 && h.Sum32()>>11%2 == 0:
+		return seventhHeldOut
+	case k.table == 7:
+		return seventh
 	case k.table == 6 && h.Sum32()>>9%2 == 0:
 		return sixthHeldOut
 	case k.table == 6:
@@ -597,13 +608,19 @@ func jsonStrings(td ptrace.Traces) (n int) {
 }
 
 // leftIn says whether one of the needles stands in a string of the telemetry. A needle behind a zero byte is looked for in the text that the
-// strings of a JSON array give together.
+// strings of a JSON array, or the deltas in it, give together.
 func leftIn(td ptrace.Traces, needles []string) (left bool) {
 	eachString(td, func(s string) {
 		joined := s
 		var parts []string
+		var deltas []struct{ Delta string }
 		if json.Unmarshal([]byte(s), &parts) == nil {
 			joined = strings.Join(parts, "")
+		} else if json.Unmarshal([]byte(s), &deltas) == nil {
+			joined = ""
+			for _, d := range deltas {
+				joined += d.Delta
+			}
 		}
 		for _, n := range needles {
 			if together, ok := strings.CutPrefix(n, "\x00"); ok {

@@ -15,9 +15,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// places returns where a kind is put: kinds of the fourth and fifth set stand in the same 18 places, in other words and shapes.
+// places returns where a kind is put: kinds of later sets stand in the same 18 places, in other words and shapes.
 func (k *kind) places() []place {
-	if k.table >= 4 {
+	switch {
+	case k.table >= 7:
+		return seventhPlaces
+	case k.table >= 4:
 		return otherPlaces
 	}
 	return allPlaces
