@@ -118,7 +118,8 @@ func (d *Deck) PutGeneration(ctx context.Context, location Location, gen Generat
 	return s.PutGeneration(ctx, gen, runs)
 }
 
-func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generation, runs []RunFiles) (created bool, err error) {
+// putGeneration creates first what has to be there before the generation.
+func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generation, runs []RunFiles, first ...NewObject) (created bool, err error) {
 	layout, err := d.keys(ctx)
 	if err != nil {
 		return false, err
@@ -141,7 +142,7 @@ func (d *Deck) putGeneration(ctx context.Context, location Location, gen Generat
 	byKey := func(a, b NewObject) int { return strings.Compare(a.Key, b.Key) }
 	slices.SortFunc(siblings, byKey)
 	slices.SortFunc(tapes, byKey)
-	return putAllNew(ctx, d.store, append(siblings, tapes...))
+	return putAllNew(ctx, d.store, slices.Concat(first, siblings, tapes))
 }
 
 func checkRuns(runs []RunFiles) error {

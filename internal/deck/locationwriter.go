@@ -15,6 +15,7 @@ type LocationWriter struct {
 	deck     *Deck
 	location Location
 	tombs    Tombstones
+	held     []NewObject // the part that HoldPart keeps back, if any
 }
 
 // PartDigest is the name of the part with this content.
@@ -74,25 +75,61 @@ func (s *LocationWriter) PutPart(ctx context.Context, canonical []byte) (digest 
 
 // PutNamedPart is PutPart for who knows the digest.
 func (s *LocationWriter) PutNamedPart(ctx context.Context, digest string, canonical []byte) (_ string, created bool, err error) {
-	if s.tombs.Part(digest) {
-		return "", false, s.tombs.refuse("part")
-	}
-	layout, err := s.deck.keys(ctx)
+	part, err := s.partObject(ctx, digest, canonical)
 	if err != nil {
 		return "", false, err
 	}
-	key := s.location.partKey(layout, digest)
-	if len(canonical) > MaxObjectBytes {
-		return "", false, TooLarge("put", s.deck.url.Scheme, key)
-	}
-	if err := s.deck.mark(ctx); err != nil {
-		return "", false, err
-	}
-	created, err = s.deck.store.PutNew(ctx, key, compress(canonical), partType)
-	if err != nil {
+	if created, err = s.deck.store.PutNew(ctx, part.Key, part.Body, part.ContentType); err != nil {
 		return "", false, err
 	}
 	return digest, created, nil
+}
+
+// HoldPart is PutPart for a part whose generation comes soon: where several new objects cost less together than one by one, the part is kept back. Then
+// PutGeneration creates it with the generation, before that; FlushPart creates it alone. A writer holds one part at most.
+func (s *LocationWriter) HoldPart(ctx context.Context, canonical []byte) (digest string, created, held bool, err error) {
+	if !batches(s.deck.store) {
+		digest, created, err = s.PutPart(ctx, canonical)
+		return digest, created, false, err
+	}
+	digest = PartDigest(canonical)
+	part, err := s.partObject(ctx, digest, canonical)
+	if err != nil {
+		return "", false, false, err
+	}
+	s.held = []NewObject{part}
+	return digest, false, true, nil
+}
+
+// FlushPart creates the part that is held back, if there is one.
+func (s *LocationWriter) FlushPart(ctx context.Context) error {
+	if len(s.held) == 0 {
+		return nil
+	}
+	_, err := putAllNew(ctx, s.deck.store, s.held)
+	if err == nil {
+		s.held = nil
+	}
+	return err
+}
+
+// partObject is how a part lies in the deck, unless it is buried.
+func (s *LocationWriter) partObject(ctx context.Context, digest string, canonical []byte) (NewObject, error) {
+	if s.tombs.Part(digest) {
+		return NewObject{}, s.tombs.refuse("part")
+	}
+	layout, err := s.deck.keys(ctx)
+	if err != nil {
+		return NewObject{}, err
+	}
+	key := s.location.partKey(layout, digest)
+	if len(canonical) > MaxObjectBytes {
+		return NewObject{}, TooLarge("put", s.deck.url.Scheme, key)
+	}
+	if err := s.deck.mark(ctx); err != nil {
+		return NewObject{}, err
+	}
+	return NewObject{Key: key, Body: compress(canonical), ContentType: partType}, nil
 }
 
 // State is [Deck.State]. It looks for tombstones again: one that came while a part was written is seen here by the writer, unless whoever buried the
@@ -120,5 +157,8 @@ func (s *LocationWriter) PutGeneration(ctx context.Context, gen Generation, runs
 	if err := s.deck.mark(ctx); err != nil {
 		return false, err
 	}
-	return s.deck.putGeneration(ctx, s.location, gen, runs)
+	if created, err = s.deck.putGeneration(ctx, s.location, gen, runs, s.held...); err == nil {
+		s.held = nil
+	}
+	return created, err
 }

@@ -74,6 +74,15 @@ type BatchStore interface {
 	PutAllNew(ctx context.Context, objects []NewObject) (created bool, err error)
 }
 
+// batches tells whether putAllNew costs less than one PutNew after the other.
+func batches(s Store) bool {
+	if u, ok := s.(*unpacking); ok {
+		s = u.Store
+	}
+	_, ok := s.(BatchStore)
+	return ok
+}
+
 // putAllNew creates objects in their order.
 func putAllNew(ctx context.Context, s Store, objects []NewObject) (created bool, err error) {
 	if b, ok := s.(BatchStore); ok {

@@ -4,14 +4,12 @@
 package derive
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"os"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -222,7 +220,7 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 		set := evidence.NewSet()
 		set.AddTraces(td)
 		tr := set.Split()[0]
-		if _, err := w.Write(b.Context(), Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true}); err != nil {
+		if _, err := w.Write(b.Context(), Request{Tenant: "default", TraceID: tr.TraceID, Set: tr.Set, Complete: true, First: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -283,50 +281,4 @@ func BenchmarkLongRun(b *testing.B) {
 			b.ReportMetric(float64(size)/float64(turns), "tape-bytes/turn")
 		})
 	}
-}
-
-// BenchmarkFloor is what the format itself demands, however the rest is written: the digests of part, items, messages, arguments,
-// results, oracle and tape, and the compression of the part. Nothing is decoded, rebuilt or rendered here.
-func BenchmarkFloor(b *testing.B) {
-	type texts struct {
-		part   []byte
-		hashed [][]byte
-	}
-	shapes(b, func(b *testing.B, shape agentload.Shape) {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer e.Close()
-		var packed []byte
-		bench(b, shape, func(body []byte) texts {
-			set := decode(b, body)
-			part, err := set.Canonical()
-			if err != nil {
-				b.Fatal(err)
-			}
-			t := tapesOf(set)[0]
-			if err := t.Seal(); err != nil {
-				b.Fatal(err)
-			}
-			// The items of the set are, together, as large as the part.
-			in := texts{part: part, hashed: [][]byte{part, part, oracle.Append(nil, oracle.FromTape(t)), t.AppendJSON(nil)}}
-			for _, m := range t.Messages {
-				var said []byte
-				for _, p := range m.Parts {
-					said = p.Result.AppendJSON(p.Args.AppendJSON(append(said, p.Text...)))
-				}
-				in.hashed = append(in.hashed, said)
-			}
-			for i := range t.Events {
-				in.hashed = append(in.hashed, t.Events[i].Args.AppendJSON(nil), t.Events[i].Result.AppendJSON(nil))
-			}
-			return in
-		}, func(in texts) {
-			for _, text := range in.hashed {
-				sha256.Sum256(text)
-			}
-			packed = e.EncodeAll(in.part, packed[:0])
-		})
-	})
 }

@@ -35,9 +35,18 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	if err != nil || !ok {
 		return nil, nil, err
 	}
+	flush := func() error {
+		if err := target.FlushPart(ctx); err != nil {
+			return fmt.Errorf("write part of trace %s: %w", r.TraceID, err)
+		}
+		d.durable = d.own != ""
+		return nil
+	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = defect(d.sentinel(), r.TraceID, p)
+			if err = flush(); err == nil {
+				err = defect(d.sentinel(), r.TraceID, p)
+			}
 		}
 	}()
 	w.stage(stageEncode)
@@ -51,16 +60,22 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	if err := w.passEvidence(ctx, location, r.Set); err != nil {
 		return nil, nil, err
 	}
-	own, created, err := target.PutPart(ctx, part)
+	own, created, held, err := target.HoldPart(ctx, part)
 	if err != nil {
 		return nil, nil, fmt.Errorf("write part of trace %s: %w", r.TraceID, err)
 	}
-	d.durable, d.own, d.puts = true, own, append(d.puts, location)
-	if err := d.wait(ctx); err != nil {
-		return nil, nil, err
+	d.durable, d.own, d.puts = !held, own, append(d.puts, location)
+	if held && !d.free() {
+		// Others derive from what is durable when their turn comes.
+		if err := flush(); err != nil {
+			return nil, nil, err
+		}
 	}
-	if !created || d.turn.last != nil {
-		return nil, nil, nil
+	if err := d.wait(ctx); err != nil {
+		return nil, nil, errors.Join(err, flush())
+	}
+	if !created && !held || d.turn.last != nil {
+		return nil, nil, flush()
 	}
 	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, target: target, state: deck.LocationState{Parts: []string{own}}, request: r, delivery: d}
 	if err := w.unite(s, own, r.Set, w.partsOf(ctx, s)); err != nil {
@@ -68,6 +83,9 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 	}
 	s.Placement = Placement{Area: deck.AreaRuns, Verdict: s.Set.Verdict(w.options.Replay)}
 	written, failed := w.tapes(ctx, s, nil)
+	if err := flush(); err != nil { // unless the generation came to be, and the part with it
+		return nil, nil, err
+	}
 	if s.state, err = target.State(ctx); err != nil {
 		return nil, nil, fmt.Errorf("list trace %s: %w", r.TraceID, err)
 	}

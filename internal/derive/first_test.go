@@ -18,9 +18,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 )
 
-func TestNewTraceCostsThreeWritesAndOneListing(t *testing.T) {
+func TestNewTraceCostsThreeWritesAndOneListing(t *testing.T) { eachStore(t, newTraceCosts) }
+
+func newTraceCosts(t *testing.T, as func(*decktest.FaultStore) deck.Store) {
 	all, trace := pieces(t, "")
-	d, faults, writer := memDeck(t, deck.LayoutFiles)
+	d, faults, writer := memDeckOf(t, deck.LayoutFiles, as)
 	w := writer(AcceptProduction)
 	first := Request{Tenant: "default", TraceID: strings.Repeat("0", 31) + "1", Set: all[0], Complete: true, First: true}
 	if _, err := w.Write(t.Context(), first); err != nil && !isNoRun(err) { // proves the marker
@@ -31,15 +33,34 @@ func TestNewTraceCostsThreeWritesAndOneListing(t *testing.T) {
 	if err != nil || len(written) != 1 || s.Placement.Area != deck.AreaRuns {
 		t.Fatal(s, written, err)
 	}
-	var got []string
-	for _, op := range faults.Ops() {
-		got = append(got, op.Name)
+	operations := func() (names []string) {
+		for _, op := range faults.Ops() {
+			names = append(names, op.Name)
+		}
+		if !strings.Contains(faults.Ops()[0].Key, deck.PartSuffix) {
+			t.Error("the evidence is not what is written first")
+		}
+		return names
 	}
-	if diff := cmp.Diff([]string{"put", "put", "put", "list"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"put", "put", "put", "list"}, operations()); diff != "" {
 		t.Error(diff)
 	}
 	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace}
 	if diff := cmp.Diff(whole(t, union(all...), trace, location), string(currentTape(t, d, location).AppendJSON(nil))); diff != "" {
+		t.Error(diff)
+	}
+	// Evidence of which no tape can be made is written all the same, and nothing is tried twice.
+	w.enter = func(at string) {
+		if at == stageRender {
+			panic("a value that nobody thought of")
+		}
+	}
+	faults.Reset()
+	first.TraceID, first.Set = strings.Repeat("0", 31)+"2", union(all...)
+	if _, err := w.Write(t.Context(), first); !errors.Is(err, ErrUnderivable) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"put", "list"}, operations()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -155,9 +176,9 @@ func TestWhoeverMeetsTheWriterOfANewTraceIsSeen(t *testing.T) {
 	r, all := meetings(t)
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
-			eachLayout(t, func(t *testing.T, layout deck.Layout) {
+			eachBatchingLayout(t, func(t *testing.T, layout deck.Layout, as func(*decktest.FaultStore) deck.Store) {
 				for n := 1; ; n++ {
-					d, faults, writer := memDeck(t, layout)
+					d, faults, writer := memDeckOf(t, layout, as)
 					met := false
 					faults.Reset()
 					faults.Hook(func(_ context.Context, op decktest.Op) error {
@@ -193,11 +214,11 @@ func TestWriterOfANewTraceThatDiesHarmsNothing(t *testing.T) {
 	for _, m := range all {
 		for _, before := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, before %v", m.name, before), func(t *testing.T) {
-				eachLayout(t, func(t *testing.T, layout deck.Layout) {
+				eachBatchingLayout(t, func(t *testing.T, layout deck.Layout, as func(*decktest.FaultStore) deck.Store) {
 					for n := 1; ; n++ {
 						died := false
 						for _, lost := range []bool{true, false} {
-							d, faults, writer := memDeck(t, layout)
+							d, faults, writer := memDeckOf(t, layout, as)
 							if before {
 								m.act(t, d, writer)
 							}

@@ -5,6 +5,7 @@ package derive
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -29,12 +30,18 @@ func defective(t *testing.T, stage string) (*deck.Deck, *Writer) {
 }
 
 func TestDefectAtAnyStageCostsOneTapeAndNotTheProcess(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		t.Run(fmt.Sprint("first ", first), func(t *testing.T) { defectAtAnyStage(t, first) })
+	}
+}
+
+func defectAtAnyStage(t *testing.T, first bool) {
 	set, err := corpusRuns(t)[0].Evidence()
 	if err != nil {
 		t.Fatal(err)
 	}
 	trace := set.Split()[0]
-	request := Request{Tenant: "default", TraceID: trace.TraceID, Set: trace.Set, Complete: true}
+	request := Request{Tenant: "default", TraceID: trace.TraceID, Set: trace.Set, Complete: true, First: first}
 	location := deck.Location{Area: deck.AreaRuns, Tenant: "default", TraceID: trace.TraceID}
 	for stage, durable := range map[string]bool{
 		stageEncode: false, stageGate: false, stageUnite: true, stageReconstruct: true, stageRender: true, stageGateFiles: true,

@@ -70,6 +70,41 @@ func eachLayout(t *testing.T, run func(*testing.T, deck.Layout)) {
 
 func memDeck(t *testing.T, layout deck.Layout) (*deck.Deck, *decktest.FaultStore, func(Accept) *Writer) {
 	t.Helper()
+	return memDeckOf(t, layout, func(f *decktest.FaultStore) deck.Store { return f })
+}
+
+// batchStore creates several objects as a store of files does: with one call, in their order.
+type batchStore struct{ *decktest.FaultStore }
+
+func (s batchStore) PutAllNew(ctx context.Context, objects []deck.NewObject) (created bool, err error) {
+	for _, o := range objects {
+		isNew, err := s.PutNew(ctx, o.Key, o.Body, o.ContentType)
+		if err != nil {
+			return created, err
+		}
+		created = created || isNew
+	}
+	return created, nil
+}
+
+// eachStore runs a test with a store that creates objects one by one, and with one that creates several with one call.
+func eachStore(t *testing.T, test func(t *testing.T, as func(*decktest.FaultStore) deck.Store)) {
+	t.Run("one by one", func(t *testing.T) { test(t, func(f *decktest.FaultStore) deck.Store { return f }) })
+	t.Run("batches", func(t *testing.T) { test(t, func(f *decktest.FaultStore) deck.Store { return batchStore{f} }) })
+}
+
+// eachBatchingLayout is eachLayout, and the layout in which a writer does not look first with a store of batches.
+func eachBatchingLayout(t *testing.T, test func(t *testing.T, layout deck.Layout, as func(*decktest.FaultStore) deck.Store)) {
+	eachLayout(t, func(t *testing.T, layout deck.Layout) {
+		test(t, layout, func(f *decktest.FaultStore) deck.Store { return f })
+	})
+	t.Run("batches", func(t *testing.T) {
+		test(t, deck.LayoutFiles, func(f *decktest.FaultStore) deck.Store { return batchStore{f} })
+	})
+}
+
+func memDeckOf(t *testing.T, layout deck.Layout, as func(*decktest.FaultStore) deck.Store) (*deck.Deck, *decktest.FaultStore, func(Accept) *Writer) {
+	t.Helper()
 	name := strings.NewReplacer("/", "-", "#", "-", "_", "-").Replace(strings.ToLower(t.Name()))
 	mem.Drop(name)
 	t.Cleanup(func() { mem.Drop(name) })
@@ -79,7 +114,7 @@ func memDeck(t *testing.T, layout deck.Layout) (*deck.Deck, *decktest.FaultStore
 	}
 	faults := decktest.Wrap(store)
 	decktest.MakeDeck(t, faults, layout)
-	d, err := deck.New(t.Context(), faults, "mem://"+name)
+	d, err := deck.New(t.Context(), as(faults), "mem://"+name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,19 @@ func (d *delivery) wait(ctx context.Context) error {
 	}
 }
 
+// free tells whether the turn is this one's without a wait.
+func (d *delivery) free() bool {
+	if d.turn == nil || d.has {
+		return true
+	}
+	select {
+	case d.turn.busy <- struct{}{}:
+		d.has = true
+	default:
+	}
+	return d.has
+}
+
 // done is what was written from the same parts; nil if nothing was.
 func (d *delivery) done(location deck.Location, parts []string) *outcome {
 	if !d.has || d.turn.last == nil || d.turn.last.location != location || !slices.Equal(d.turn.last.parts, parts) {

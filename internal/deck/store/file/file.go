@@ -191,7 +191,7 @@ func (s *store) tryPut(objects []deck.NewObject) (created bool, err error) {
 		dir = path.Clean(dir)
 		i := slices.IndexFunc(folders, func(o *opened) bool { return o.dir == dir })
 		if i < 0 {
-			o, err := s.openFolders(root, dir)
+			o, err := s.openFolders(root, dir, folders)
 			i, folders = len(folders), append(folders, o)
 			if err != nil {
 				return false, err
@@ -465,20 +465,28 @@ func (s *store) makeFolder(folder string) error {
 }
 
 // openFolders opens dir. It makes it, and the folders above it, unless this process has made them durable. A folder that exists is no proof: its
-// maker may be about to sync it, or may have died. What it returns has to be ended, also with an error.
-func (s *store) openFolders(root *tree, dir string) (*opened, error) {
+// maker may be about to sync it, or may have died. What it returns has to be ended, also with an error. It may
+// stand on a folder that was opened earlier for the same objects, and is of no use when that has ended.
+func (s *store) openFolders(root *tree, dir string, earlier []*opened) (*opened, error) {
 	if dir == "." || s.isDurable(dir) {
 		// If it has vanished since, tryPut is called again when that is forgotten.
 		f, err := root.openFolder(dir)
 		return &opened{dir: dir, folder: f}, err
 	}
-	o, err := s.openFolders(root, path.Dir(dir))
-	o.dir = dir
-	if err != nil {
-		return o, err
+	o, name := &opened{}, path.Base(dir)
+	var in folder
+	if i := slices.IndexFunc(earlier, func(o *opened) bool { return o.dir == path.Dir(dir) }); i >= 0 {
+		in = earlier[i].folder
+	} else {
+		var err error
+		if o, err = s.openFolders(root, path.Dir(dir), earlier); err != nil {
+			o.dir = dir
+			return o, err
+		}
+		in = o.folder
+		o.above, o.folder = append(o.above, in), nil
 	}
-	in, name := o.folder, path.Base(dir)
-	o.above, o.folder = append(o.above, in), nil
+	o.dir = dir
 	if err := in.mkdir(name); err != nil && !errors.Is(err, fs.ErrExist) {
 		return o, err
 	}
