@@ -142,10 +142,14 @@ func BenchmarkGate(b *testing.B) {
 			return written{set, files}
 		}, func(w written) {
 			hits := len(gate.ScanTraces(w.set.Traces()))
-			for _, f := range w.files {
-				hits += len(gate.redactor.ScanJSON(f.Body))
-			}
-			if hits > 0 {
+			clear := gate.redactor.ClearJSON(func(yield func([]byte) bool) {
+				for _, f := range w.files {
+					if !yield(f.Body) {
+						return
+					}
+				}
+			})
+			if hits > 0 || !clear {
 				b.Fatalf("%d hits", hits)
 			}
 		})

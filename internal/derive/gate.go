@@ -176,10 +176,22 @@ func (w *Writer) passFiles(ctx context.Context, location deck.Location, parts []
 	if g == nil || !g.files {
 		return nil
 	}
+	bodies := func(yield func([]byte) bool) {
+		for _, run := range runs {
+			for _, f := range run.Files {
+				if !yield(f.Body) {
+					return
+				}
+			}
+		}
+	}
+	if g.redactor.ClearJSON(bodies) {
+		return nil
+	}
 	var hits []redact.Hit
 	for _, run := range runs {
 		for _, f := range run.Files {
-			for _, hit := range g.redactor.ScanJSON(f.Body) {
+			for _, hit := range g.ScanString("", string(f.Body)) {
 				hit.Path = run.Root + "/" + f.Name + ":" + hit.Path
 				hits = append(hits, hit)
 			}

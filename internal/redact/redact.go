@@ -4,6 +4,7 @@
 package redact
 
 import (
+	"iter"
 	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -85,12 +86,16 @@ func (r *Redactor) ScanString(name, s string) []Hit {
 	return r.detector.Scan(func(w *detect.Walk) { w.Value(name, s) })
 }
 
-// ScanJSON is ScanString for a JSON document under no name, which has just been rendered. Nobody may change text meanwhile.
-func (r *Redactor) ScanJSON(text []byte) []Hit {
-	if r.detector.ClearJSON(unsafe.String(unsafe.SliceData(text), len(text))) { // nothing of it is kept
-		return nil
-	}
-	return r.ScanString("", string(text))
+// ClearJSON says whether ScanString finds nothing in any of some JSON documents under no name, which have just been rendered. Nobody may change them
+// meanwhile. False means that ScanString has to tell.
+func (r *Redactor) ClearJSON(texts iter.Seq[[]byte]) bool {
+	return r.detector.ClearJSON(func(yield func(string) bool) {
+		for text := range texts {
+			if !yield(unsafe.String(unsafe.SliceData(text), len(text))) { // nothing of it is kept
+				return
+			}
+		}
+	})
 }
 
 // Ranges returns the byte ranges of s that String would replace, in order.

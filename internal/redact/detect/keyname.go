@@ -56,6 +56,13 @@ type facts struct {
 	idList string // ids, to compare them
 }
 
+// silent says that a name tells nothing about its value, or only that it may be a setting.
+func (k *Name) silent() bool {
+	f := k.facts
+	f.setting = false
+	return f == facts{} && len(k.ids) == 0
+}
+
 // hint is personal data that a name announces.
 type hint uint8
 

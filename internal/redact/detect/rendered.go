@@ -5,16 +5,17 @@ package detect
 
 import (
 	"hash/maphash"
+	"iter"
 	"sync"
 )
 
 // What this program renders from evidence holds the same few short values again and again, and the long ones were met when the evidence was searched. So
-// the search of a rendered document remembers the short values for as long as it lasts, and neither asks for the document as a whole nor remembers it: no
+// the search of rendered documents remembers the short values for as long as it lasts, and neither asks for a document as a whole nor remembers it: no
 // other one is equal to it.
 
-// ClearJSON says whether Scan finds nothing in a text under no name. It reads JSON only: false means that Scan has to tell, also of any other text.
-func (r *Detector) ClearJSON(s string) (clear bool) {
-	if r.clean == nil || !looksLikeJSON(s) {
+// ClearJSON says whether Scan finds nothing in any of the texts under no name. It reads JSON only: false means that Scan has to tell, also of any other text.
+func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
+	if r.clean == nil {
 		return false
 	}
 	defer func() {
@@ -23,11 +24,19 @@ func (r *Detector) ClearJSON(s string) (clear bool) {
 		}
 	}()
 	m := renderedMemory.Get().(*rendered)
-	p := &Walk{r: r, rep: &Report{}, dry: true, trusted: r.trustedTable(), short: &m.short, pieces: m.pieces, path: m.path, budget: searchBudget(s)}
-	edits := p.within(s, r.Named(""), &elements{})
-	clear = len(edits) == 0 && p.rep.found == 0 && !p.bad
-	// No text of the document is kept: it may lie in memory that is used again. What a panic has left is not used again either.
-	m.pieces, m.path = p.pieces[:0], p.path[:0]
+	clear = true
+	for s := range texts {
+		if clear = looksLikeJSON(s); !clear {
+			break
+		}
+		p := &Walk{r: r, rep: &Report{}, dry: true, trusted: r.trustedTable(), short: &m.short, pieces: m.pieces, path: m.path, budget: searchBudget(s)}
+		edits := p.within(s, r.Named(""), &elements{})
+		m.pieces, m.path = p.pieces[:0], p.path[:0]
+		if clear = len(edits) == 0 && p.rep.found == 0 && !p.bad; !clear {
+			break
+		}
+	}
+	// No text of the documents is kept: it may lie in memory that is used again. What a panic has left is not used again either.
 	m.forget()
 	renderedMemory.Put(m)
 	return clear
@@ -60,6 +69,20 @@ type shortLeaves [256]struct {
 	text   string
 	key    *Name
 	nested int
+}
+
+// renderedTime says whether a value is a time as this program writes it: 2025-10-09T08:53:28.000000000Z.
+func renderedTime(s string) bool {
+	const form = "0000-00-00T00:00:00.000000000Z"
+	if len(s) != len(form) {
+		return false
+	}
+	for i := range len(form) {
+		if form[i] == '0' && !isDigit(s[i]) || form[i] != '0' && s[i] != form[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // index is where a value is or would be, negative if it is not to be remembered: where its name is that of a service, that is searched too.

@@ -6,6 +6,7 @@ package detect
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -37,7 +38,37 @@ var renderedDocuments = []string{
 	`{"card":4111111111111111,"n":[4111111111111111]}`,
 	`{"phone":"+49 30 901820"}`, `["password=hunter2","ok"]`, `{"ann@example.com":"ok"}`,
 	`{"datadog":"0123456789abcdef0123456789abcdef","x":"0123456789abcdef0123456789abcdef"}`,
-	`{"ok":"ok","list":["ok","ok","ok"],"status":"ok"}`, `{}`, `[]`, `{"open":`, `"ann@example.com"`, `ann@example.com`, ``,
+	`{"password":"2025-10-09T08:53:28.000000000Z"}`, `{"passphrase":"2025-10-09T08:53:28.000000000Z"}`,
+	`{"started_at":"2025-10-09T08:53:28.000000000Z"}`, `{"ok":"ok","list":["ok","ok","ok"],"status":"ok"}`, `{}`, `[]`, `{"open":`, `"ann@example.com"`, `ann@example.com`, ``,
+}
+
+func clearJSON(r *Detector, texts ...string) bool { return r.ClearJSON(slices.Values(texts)) }
+
+// A time as a tape holds it is not searched where its name tells nothing about it.
+func TestTimesOfATapeAreToldByTheirForm(t *testing.T) {
+	const at = "2025-10-09T08:53:28.000000000Z"
+	r := plain(t)
+	for _, name := range []string{"started_at", "ended_at"} {
+		if !r.Named(name).silent() {
+			t.Error(name)
+		}
+	}
+	for _, name := range []string{"password", "token", "passphrase", "secret_key", "phone"} {
+		if r.Named(name).silent() {
+			t.Errorf("%s tells nothing", name)
+		}
+	}
+	if !renderedTime(at) {
+		t.Error(at)
+	}
+	for i := range len(at) {
+		if s := at[:i] + "x" + at[i+1:]; renderedTime(s) {
+			t.Error(s)
+		}
+	}
+	if renderedTime(at[1:]) || renderedTime("") {
+		t.Error("too short for a time")
+	}
 }
 
 func TestARenderedDocumentIsClearOnlyWhereNothingIsFound(t *testing.T) {
@@ -46,13 +77,21 @@ func TestARenderedDocumentIsClearOnlyWhereNothingIsFound(t *testing.T) {
 	for range 2 { // the second time with what the first has remembered
 		for _, s := range renderedDocuments {
 			hits := scan(r, s)
-			if got := r.ClearJSON(s); got && len(hits) > 0 {
+			if got := clearJSON(r, s); got && len(hits) > 0 {
 				t.Errorf("%s is clear, and holds %v", s, hits)
 			} else if got {
 				clear++
 			}
 			if len(hits) > 0 {
 				found++
+			}
+		}
+	}
+	// Of two documents, whatever the first has shown: both.
+	for _, first := range renderedDocuments {
+		for _, s := range renderedDocuments {
+			if clearJSON(r, first, s) && len(scan(r, first))+len(scan(r, s)) > 0 {
+				t.Errorf("%s and %s are clear", first, s)
 			}
 		}
 	}
@@ -65,7 +104,7 @@ func TestARenderedDocumentIsClearOnlyWhereNothingIsFound(t *testing.T) {
 func TestWithRulesOfUsersNothingIsClear(t *testing.T) {
 	r := plain(t)
 	r.Remember(false)
-	if r.ClearJSON(`{"ok":"ok"}`) {
+	if clearJSON(r, `{"ok":"ok"}`) {
 		t.Error("a verdict that may hang on the path was taken for one that does not")
 	}
 }
@@ -100,7 +139,7 @@ func FuzzClearJSON(f *testing.F) {
 	}
 	r := plain(f)
 	f.Fuzz(func(t *testing.T, s string) {
-		if r.ClearJSON(s) && len(scan(r, s)) > 0 {
+		if clearJSON(r, s) && len(scan(r, s)) > 0 {
 			t.Errorf("%q is clear, and holds %v", s, scan(r, s))
 		}
 	})

@@ -135,7 +135,7 @@ const maxNested = 16
 // leaf returns the edits of one string value. A value that cannot be searched is replaced whole.
 func (p *Walk) leaf(s string, k *Name) []edit {
 	short := p.short.index(s, k)
-	if p.short.holds(short, s, k, p.nested) {
+	if p.short.holds(short, s, k, p.nested) || short >= 0 && len(p.r.user) == 0 && renderedTime(s) && k.silent() {
 		return nil
 	}
 	known := p.cleanKey(cleanLeaf, s, k)
