@@ -84,6 +84,26 @@ func runAgent(mode string) error {
 			return err
 		}
 		os.Exit(run(context.Background(), strings.Split(os.Getenv("TAPEDECK_TEST_ARGS"), "\n"), os.Stdin, os.Stdout, os.Stderr))
+	case "cli": // tapedeck itself, with a command that is an agent of the mode
+		if err := os.Setenv(agentVariable, os.Getenv(placeVariable)); err != nil {
+			return err
+		}
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	case "flaky": // does as recorded every other time
+		f, err := os.OpenFile(os.Getenv(placeVariable), os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return err
+		}
+		times, err := f.Seek(0, io.SeekEnd)
+		if err == nil {
+			_, err = f.WriteString(".")
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		if mode = "oracle"; times%2 == 1 {
+			return errors.New("no luck this time")
+		}
 	case "echo":
 		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(os.Stderr, r.Body)

@@ -244,7 +244,7 @@ func (f *causeFlags) judge(judge *judging, p *cause.Pair) (func(ctx context.Cont
 	switch {
 	case good != bad:
 		return func(_ context.Context, _ *tape.Tape, o outcomeOf) (cause.Outcome, string, error) {
-			answer := said(o.tape)
+			answer := ""
 			if o.answer != nil {
 				answer = strings.TrimSpace(*o.answer)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/checkcmd"
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/tape"
@@ -25,8 +26,9 @@ import (
 // replayer replays tapes with one command, for commands that do so again and again.
 type replayer struct {
 	rerunFlags
-	argv   []string
-	stderr io.Writer // what the command writes
+	argv     []string
+	stderr   io.Writer // what the command writes
+	redactor *redact.Redactor
 }
 
 func (p *replayer) add(cmd *cobra.Command) {
@@ -53,8 +55,11 @@ func (p *replayer) rerunning(id string) (*rerunning, error) {
 }
 
 // check reads the flags, once for all replays.
-func (p *replayer) check() error {
-	_, err := p.rerunning("check")
+func (p *replayer) check() (err error) {
+	if p.redactor, err = p.redactionFlags.open(p.stderr); err != nil {
+		return err
+	}
+	_, err = p.rerunning("check")
 	return err
 }
 
@@ -62,7 +67,7 @@ func (p *replayer) check() error {
 type outcomeOf struct {
 	report *rerun.Report
 	tape   *tape.Tape // nil: no run came
-	answer *string    // where --answer takes it from elsewhere than the telemetry
+	answer *string    // redacted; where --answer says, else of the tape; nil where there is none
 }
 
 // replay replays a tape, under an id that the caller chooses.
@@ -73,7 +78,12 @@ func (p *replayer) replay(ctx context.Context, source *tape.Tape, id string) (ou
 	}
 	r.source, r.at = source, replay.Location{}
 	out.report, out.tape, err = r.replay(ctx)
-	out.answer = r.said
+	if out.answer = r.said; r.said != nil && p.redactor != nil {
+		said := p.redactor.String("", *r.said, nil)
+		out.answer = &said
+	} else if r.said == nil && out.tape != nil {
+		out.answer = out.tape.Output.Text
+	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -118,11 +128,8 @@ func (j *judging) replayed(ctx context.Context, recording *tape.Tape, of outcome
 		return checkcmd.Result{}, err
 	}
 	answer := ""
-	switch {
-	case of.answer != nil:
+	if of.answer != nil {
 		answer = *of.answer
-	case of.tape.Output.Text != nil:
-		answer = *of.tape.Output.Text
 	}
 	return j.run(ctx, map[string][]byte{
 		checkcmd.Tape: of.tape.AppendJSON(nil), checkcmd.Recording: recording.AppendJSON(nil), checkcmd.Report: report.Bytes(), checkcmd.Answer: []byte(answer),

@@ -690,6 +690,15 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 // exitCodes are the codes of the verdicts.
 var exitCodes = map[rerun.Verdict]int{rerun.AsRecorded: exitOK, rerun.Diverged: exitPartial, rerun.NotDone: exitFailed}
 
+// replayPage writes a recorded run and its replay side by side.
+func replayPage(w io.Writer, source, replayed sidebyside.Tape, report *rerun.Report) error {
+	v := sidebyside.Verdict{Text: report.Said(), Good: report.Verdict == rerun.AsRecorded, Notes: report.Notes()}
+	for _, c := range report.Checks {
+		v.Checks = append(v.Checks, sidebyside.Check(c))
+	}
+	return sidebyside.ReplayHTML(w, source, replayed, report.Comparison, v)
+}
+
 func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 	source := sidebyside.Of(r.at.String(), r.source)
 	var page sidebyside.Tape
@@ -706,11 +715,7 @@ func (r *rerunning) report(report *rerun.Report, replayed *tape.Tape) error {
 		}},
 		{r.f.junit, report.JUnit},
 		{r.f.html, func(w io.Writer) error {
-			v := sidebyside.Verdict{Text: report.Said(), Good: report.Verdict == rerun.AsRecorded, Notes: report.Notes()}
-			for _, c := range report.Checks {
-				v.Checks = append(v.Checks, sidebyside.Check(c))
-			}
-			return sidebyside.ReplayHTML(w, source, page, report.Comparison, v)
+			return replayPage(w, source, page, report)
 		}},
 	}
 	for _, file := range files {

@@ -79,6 +79,7 @@ func newRoot() *cobra.Command {
 		newSpool(),
 		newStale(),
 		newStats(),
+		newSuite(),
 		newVerify(),
 		newView(),
 		newVersion(),

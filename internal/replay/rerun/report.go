@@ -47,6 +47,12 @@ type ToolCall struct {
 	Free    bool   `json:"free,omitempty"`    // of a live call: a policy let it run
 }
 
+// The checks that somebody who holds a replay to something else leaves out.
+const (
+	CheckEvents = "the events are those of the recording"
+	CheckAnswer = "the answer is that of the recording"
+)
+
 // Check is one thing that has to hold for a replay to be as recorded.
 type Check struct {
 	Name   string `json:"name"`
@@ -202,7 +208,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		if r.Comparable.Note != "" {
 			detail = strings.TrimPrefix(detail+"; ", "; ") + r.Comparable.Note
 		}
-		r.check("the events are those of the recording", equal, "%s", detail)
+		r.check(CheckEvents, equal, "%s", detail)
 	}
 	if answer != nil && r.Comparable.Answer {
 		want := source.Output.Text
@@ -211,7 +217,7 @@ func (r *Report) Judge(source, replayed *tape.Tape, answer *string) {
 		if want == nil {
 			detail = "the recording holds no answer"
 		}
-		r.check("the answer is that of the recording", ok, "%s", detail)
+		r.check(CheckAnswer, ok, "%s", detail)
 	}
 	r.Verdict = AsRecorded
 	if slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.OK }) {

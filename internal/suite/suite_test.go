@@ -1,0 +1,251 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/interop"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// agentRun is a run that calls a tool with each of the arguments, and answers.
+func agentRun(tb testing.TB, answer string, args ...string) *tape.Tape {
+	tb.Helper()
+	t := &tape.Tape{}
+	for _, text := range args {
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		t.Events = append(t.Events, tape.Event{Type: tape.EventToolCall, Name: "search", Args: v, Result: exactjson.StringValue("found")})
+	}
+	t.Output.Text = &answer
+	interop.Finish(t, "generated", []byte(answer), interop.Options{})
+	if err := t.Seal(); err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+func read(tb testing.TB, text string) *Case {
+	tb.Helper()
+	c, err := Read([]byte(text))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func TestTheExpectationsOfARunHoldForIt(t *testing.T) {
+	odd := "7 \u0085 \u2028 \"\\ \x7f ✓\n\ttwo: lines #\r\n- [x]"
+	run := agentRun(t, odd, `{"q":"stock: of #7","n":1.50,"big":9007199254740993,"on":true,"none":null,"list":[1,{"a":"yes"}],"2024-01-01":"no"}`, `"text that is no object"`, `{}`,
+		`{"q":"`+strings.Repeat("long ", 1000)+`"}`, "{\"\u0085\":\"\u2028\ufeff\"}")
+	body, err := New(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := read(t, string(body))
+	if reasons := c.Judge(run, &odd); len(reasons) > 0 || len(c.Calls.Expect) != 5 || c.Compare != "results" || c.Source.RunID != run.Run.RunID {
+		t.Errorf("%v\n%s", reasons, body)
+	}
+	if !bytes.Contains(body, []byte(`args: {"q":"stock: of #7","n":1.50,"big":9007199254740993`)) || bytes.Count(body, []byte("args_hash: ")) != 1 {
+		t.Errorf("%s", body)
+	}
+	if body, err = New(agentRun(t, "")); err != nil || !bytes.Contains(body, []byte("expect: []")) {
+		t.Errorf("%v\n%s", err, body)
+	}
+}
+
+func TestCallsAreComparedAsTheOrderSays(t *testing.T) {
+	a, b, c := `{"q":"a"}`, `{"q":"b"}`, `{"q":"c"}`
+	expect := "\n  expect:\n    - {tool: search, args: {q: a}}\n    - {tool: search}\n"
+	for _, of := range []struct {
+		order string
+		made  []string
+		want  string // of the reason
+	}{
+		{"exact", []string{a, b}, ""},
+		{"exact", []string{b, a}, `call 1 is search {"q":"b"}, not search {"q":"a"}`},
+		{"exact", []string{a}, "call 2, search, was not made"},
+		{"exact", []string{a, b, c}, `call 3, search {"q":"c"}, is not expected`},
+		{"any", []string{b, a}, ""},
+		{"any", []string{a, a}, ""},
+		{"any", []string{b, c}, `call 1, search {"q":"a"}, was not made`},
+		{"any", []string{a, b, c}, `search {"q":"c"} is not expected`},
+		{"at_least", []string{c, a, b, c}, ""},
+		{"at_least", []string{b, a}, "call 2, search, was not made behind the ones before it"},
+	} {
+		reasons := read(t, "version: 1\ncalls:\n  order: "+of.order+expect).Judge(agentRun(t, "", of.made...), nil)
+		if got := strings.Join(reasons, "; "); got != strings.TrimSuffix("tool calls: "+of.want, "tool calls: ") {
+			t.Errorf("%s %v: %q", of.order, of.made, got)
+		}
+	}
+}
+
+func TestAllowedDifferencesAreRules(t *testing.T) {
+	const rules = "rules:\n  - {tool: search, path: $.at, action: ignore, in: [args]}\n  - {path: $, action: normalise, as: date, in: [text]}\n"
+	const expect = "version: 1\ncalls:\n  expect:\n    - {tool: search, args: {q: a, at: 1}}\nanswer: {equals: \"on 2026-11-20\"}\n"
+	answer := "on 2026-11-22"
+	if reasons := read(t, expect+rules).Judge(agentRun(t, "", `{"q":"a","at":2}`), &answer); len(reasons) > 0 {
+		t.Error(reasons)
+	}
+	if reasons := read(t, expect).Judge(agentRun(t, "", `{"q":"a","at":2}`), &answer); len(reasons) != 2 {
+		t.Error(reasons)
+	}
+	if reasons := read(t, expect+rules).Judge(agentRun(t, "", `{"q":"b","at":2}`), &answer); len(reasons) != 1 {
+		t.Error(reasons)
+	}
+}
+
+func TestTheAnswerIsWhatIsExpected(t *testing.T) {
+	said := " There are 7 apples.\n"
+	for text, want := range map[string]int{
+		`{equals: There are 7 apples.}`:           0,
+		`{equals: There are 8 apples.}`:           1,
+		`{contains: [7, apples]}`:                 0,
+		`{contains: [pears, apples, plums]}`:      2,
+		`{matches: '^There are \d+'}`:             0,
+		`{matches: '^\d+', contains: ["apples"]}`: 1,
+	} {
+		if reasons := read(t, "version: 1\nanswer: "+text+"\n").Judge(agentRun(t, ""), &said); len(reasons) != want {
+			t.Errorf("%s: %q", text, reasons)
+		}
+	}
+	if reasons := read(t, "version: 1\nanswer: {contains: [a]}\n").Judge(agentRun(t, ""), nil); len(reasons) != 1 {
+		t.Errorf("%q", reasons)
+	}
+}
+
+func TestWhatIsMisspelledIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                            "empty",
+		"version: 2":                                  "version is 2",
+		"version: 1\n---\nversion: 1\n":               "more than one document",
+		"version: 1\nanswers: {}\n":                   "answers",
+		"version: 1\ncompare: everything\n":           "compare is",
+		"version: 1\nanswer: {}\n":                    "want equals",
+		"version: 1\nanswer: {matches: '('}\n":        "matches",
+		"version: 1\ncalls: {order: sorted}\n":        "order is",
+		"version: 1\ncalls: {expect: [{args: {}}]}\n": "names no tool",
+		"version: 1\ncalls: {expect: [{tool: a, args: {n: 0x10}}]}\n":                  "not written as in JSON",
+		"version: 1\ncalls: {expect: [{tool: a, args: {n: .inf}}]}\n":                  "not written as in JSON",
+		"version: 1\ncalls: {expect: [{tool: a, args: {n: 1, n: 2}}]}\n":               "twice",
+		"version: 1\ncalls: {expect: [{tool: a, args: {}, args_hash: x}]}\n":           "args and args_hash",
+		"version: 1\ncalls: {expect: [{tool: a, args: {a: &x [1], b: *x}}]}\n":         "aliases",
+		"version: 1\nrules: [{tool: a, path: '$', action: forget}]\n":                  "forget",
+		"version: 1\nrules: [{tool: a, path: '$', action: ignore, reason: because}]\n": "reason",
+	} {
+		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "-x", "a b", strings.Repeat("a", 81)} {
+		if CheckName(name) == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
+func TestASuiteIsAFolderOfCases(t *testing.T) {
+	dir := t.TempDir()
+	run := agentRun(t, "done", `{}`)
+	if _, _, err := Open(dir); !errors.Is(err, ErrEmpty) {
+		t.Error(err)
+	}
+	for _, name := range []string{"b", "a"} {
+		if _, err := Add(dir, name, run, run.AppendJSON(nil), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Add(dir, "a", run, run.AppendJSON(nil), false); err == nil {
+		t.Error("a case was written over")
+	}
+	if _, err := Add(dir, "a", run, run.AppendJSON(nil), true); err != nil {
+		t.Error(err)
+	}
+	// A tape that was changed, and a file that cannot be read, are said; a folder without a case is none.
+	altered := filepath.Join(dir, "b", tape.TapeFile)
+	if err := os.WriteFile(altered, bytes.Replace(run.AppendJSON(nil), []byte("done"), []byte("gone"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "c"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cases, broken, err := Open(dir)
+	if err != nil || len(cases) != 1 || cases[0].Name != "a" || len(broken) != 1 || !errors.Is(broken[0], tape.ErrAltered) {
+		t.Errorf("%v %v %v", cases, broken, err)
+	}
+}
+
+func TestAFlakyCaseIsAFailureAndSaysHowOftenItPassed(t *testing.T) {
+	replays := func(statuses ...Status) (r Result) {
+		r.Name = "case"
+		for _, s := range statuses {
+			one := Replay{Status: s}
+			if s != Passed {
+				one.Reasons = []string{"answer: it is | another"}
+			}
+			r.Replays = append(r.Replays, one)
+		}
+		r.Conclude()
+		return r
+	}
+	for _, c := range []struct {
+		of   Result
+		want Status
+		code int
+	}{
+		{replays(Passed, Passed), Passed, 0},
+		{replays(Passed, Failed, Passed), Flaky, 1},
+		{replays(Passed, NotDone), Flaky, 1},
+		{replays(Failed, Failed), Failed, 1},
+		{replays(Failed, NotDone), Failed, 1},
+		{replays(NotDone, NotDone), NotDone, 2},
+	} {
+		r := Report{Cases: []Result{replays(Passed), c.of}}
+		r.Conclude()
+		if c.of.Status != c.want || r.ExitCode() != c.code {
+			t.Errorf("%+v: code %d", c.of, r.ExitCode())
+		}
+	}
+	r := Report{Cases: []Result{replays(Passed, Failed, Passed)}, Broken: []string{"tapes/x: the file is empty"}}
+	r.Conclude()
+	var junit bytes.Buffer
+	if err := r.JUnit(&junit); err != nil {
+		t.Fatal(err)
+	}
+	for form, text := range map[string]string{"text": r.Text(), "markdown": r.Markdown(), "junit": junit.String()} {
+		if !strings.Contains(text, "flaky (2 of 3)") || !strings.Contains(text, "(1 of 3 replays)") || !strings.Contains(text, "the file is empty") {
+			t.Errorf("%s: %s", form, text)
+		}
+	}
+	if !strings.Contains(junit.String(), `tests="2" failures="1" errors="1"`) || !strings.Contains(r.Markdown(), `is \| another`) || r.ExitCode() != 2 {
+		t.Errorf("%s\n%s", junit.String(), r.Markdown())
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	body, err := New(agentRun(f, "done", `{"q":[1,2.50,"x"]}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
+	f.Add([]byte("version: 1\ncalls: {order: any, expect: [{tool: a, args: &a [*a]}]}\nrules: [{path: $.a, action: ignore}]\n"))
+	run := agentRun(f, "done", `{"q":1}`)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Read(data)
+		if err != nil {
+			return
+		}
+		answer := "done"
+		_ = c.Judge(run, &answer)
+	})
+}
