@@ -112,6 +112,7 @@ type compaction struct {
 	catalog *reel.Catalog
 	tombs   *reel.Tombs
 	gone    map[string]bool // keys that were merged
+	full    map[string]bool // keys that a merge of small reels has made without making fewer: they are small and stay so
 	forced  map[string]bool // keys that are to be merged whatever their size; false: they were
 	due     []removal
 	sums    Sums
@@ -132,7 +133,7 @@ func Run(ctx context.Context, d *deck.Deck, o Options) (Sums, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &compaction{Options: o, deck: d, catalog: view.Catalog(d), gone: map[string]bool{}, forced: map[string]bool{}}
+	c := &compaction{Options: o, deck: d, catalog: view.Catalog(d), gone: map[string]bool{}, full: map[string]bool{}, forced: map[string]bool{}}
 	c.sums.DryRun = o.DryRun
 	if c.catalog == nil {
 		return c.sums, ErrLayout
@@ -267,8 +268,8 @@ const (
 	fanIn    = 4
 )
 
-// next chooses what is merged next: what writers have left, together with what is small; then what is small in one area. Each merge takes away reels of a level or makes fewer, so
-// this ends.
+// next chooses what is merged next: what writers have left, together with what is small; then what is small in one area. Each merge takes away reels of level 0, or makes fewer, or its
+// outputs are not merged again, so this ends.
 func (c *compaction) next(p partition, objects []reel.Object) (group []reel.Object) {
 	var candidates []reel.Object
 	fresh := false
@@ -281,7 +282,7 @@ func (c *compaction) next(p partition, objects []reel.Object) (group []reel.Obje
 		switch {
 		case o.Level == 0 || forced:
 			fresh = true
-		case o.Size < c.MaxBytes/2:
+		case o.Size < c.MaxBytes/2 && !c.full[o.Key()]:
 			small[o.Area]++
 		default:
 			continue
@@ -336,7 +337,11 @@ func (c *compaction) merge(ctx context.Context, group, objects []reel.Object) er
 	}
 	report := Merge{Tenant: group[0].Tenant, Date: group[0].Date, Rows: done.Rows, Dropped: done.Dropped, Buried: done.Buried, Moved: done.Moved, Derived: done.Derived,
 		Failed: len(done.Failures), Failures: done.Failures}
+	inVain := len(done.Outputs) >= len(group) && !slices.ContainsFunc(group, func(o reel.Object) bool { return o.Level == 0 || c.forced[o.Key()] })
 	for _, o := range done.Outputs {
+		if inVain {
+			c.full[o.Key()] = true
+		}
 		report.Outputs = append(report.Outputs, o.Key())
 		report.BytesOut += o.Size
 	}

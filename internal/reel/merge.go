@@ -208,7 +208,7 @@ func (w *merging) trace(ctx context.Context, merged, others []piece, windows map
 	}
 	e := w.open[area]
 	if e == nil {
-		e = newEncoder()
+		e = newEncoderOf(min(groupBytes, w.MaxBytes/4)) // so that a reel is closed by what it takes, and not by a guess
 		w.open[area] = e
 	}
 	last := "" // the part whose evidence is written

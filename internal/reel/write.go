@@ -96,6 +96,7 @@ type Encoder struct {
 	w     *parquet.GenericWriter[Row]
 	group int64 // bound on the bytes of a row group
 	held  int64 // bytes of the open one
+	ended int64 // bytes of those that are written, before compression
 	rows  int
 }
 
@@ -117,6 +118,7 @@ func (e *Encoder) add(row Row) error {
 		if err := e.w.Flush(); err != nil {
 			return fmt.Errorf("write row group: %w", err)
 		}
+		e.ended += e.held
 		e.held = 0
 	}
 	e.held += row.size()
@@ -127,8 +129,14 @@ func (e *Encoder) add(row Row) error {
 	return nil
 }
 
-// size is about what the reel has so far. Content is taken to halve.
-func (e *Encoder) size() int64 { return e.out.size() + e.held/2 }
+// size is about what the reel has so far. The open row group is taken to compress as those before it did, the first one to halve.
+func (e *Encoder) size() int64 {
+	written := e.out.size()
+	if e.ended == 0 {
+		return written + e.held/2
+	}
+	return written + int64(float64(e.held)*float64(written)/float64(e.ended))
+}
 
 // end writes what a reel ends with.
 func (e *Encoder) end() error {
