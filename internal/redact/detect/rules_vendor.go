@@ -168,7 +168,7 @@ var vendors = []vendor{
 	{"neon-key", "napi_", `napi_[a-z0-9]{40,}`},
 	{"mongodb-secret", "mdb_sa_sk_ mdb_sa_id_", `mdb_sa_(?:sk_[\w-]{30,}|id_[0-9a-f]{24})`},
 	{"fauna-secret-any", "^fna", `fnA[\w-]{37}`},
-	{"clickhouse-secret", "4b1d", `4b1d[A-Za-z0-9]{38}`},
+	{"clickhouse-secret", "4b1d", `4b1d[A-Za-z0-9]{38}\b`},
 	{"cloudflare-token", "cfut_ cfat_ cfk_", `cf(?:ut|at|k)_[A-Za-z0-9]{36,}`},
 	{"cloudflare-turnstile", "0x4aaaaaa", `0x4AAAAAA[\w-]{20,}`},
 	{"akamai-key", "akab-", `akab-[a-z0-9]{16}-[a-z0-9]{16}`},
