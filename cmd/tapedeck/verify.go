@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -105,7 +107,7 @@ could not be loaded or there was none, or the scanner failed.`,
 	return cmd
 }
 
-// verification is one call of verify. It holds one tape at a time.
+// verification is one call of verify. It holds a tape for each processor.
 type verification struct {
 	refs           *refs
 	stdout, stderr io.Writer
@@ -117,36 +119,60 @@ type verification struct {
 
 // run checks what one REF stands for. An error is a failure of stdout or a cancelled context; everything else is in the code.
 func (c *verification) run(ctx context.Context, ref string) error {
+	var batch []replay.Location
 	for at, err := range c.refs.Resolve(ctx, ref, replay.WholeDeck) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if err == nil {
+			batch = append(batch, at)
+		}
+		if err != nil || len(batch) == runtime.GOMAXPROCS(0) {
+			if err := c.check(ctx, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
 		if err != nil {
 			c.worst(exitFailed)
 			complain(c.stderr, err)
-			continue
-		}
-		if err := c.check(ctx, at); err != nil {
-			return err
 		}
 	}
-	return nil
+	return c.check(ctx, batch)
 }
 
 func (c *verification) worst(code int) { c.code = max(c.code, code) }
 
-func (c *verification) check(ctx context.Context, at replay.Location) error {
-	v, err := replay.Verify(ctx, at, c.refs.say)
-	switch {
-	case err != nil:
-		return err
-	case v.Error != "":
-		c.worst(exitFailed)
-		say(c.stderr, "%s", v.Error)
-	case !v.OK:
-		c.worst(exitPartial)
+// check checks some tapes at the same time, and reports them in their order.
+func (c *verification) check(ctx context.Context, batch []replay.Location) error {
+	verdicts := make([]replay.Verdict, len(batch))
+	warnings := make([][]string, len(batch))
+	var g errgroup.Group
+	for i, at := range batch {
+		g.Go(func() (err error) {
+			verdicts[i], err = replay.Verify(ctx, at, func(format string, args ...any) { warnings[i] = append(warnings[i], fmt.Sprintf(format, args...)) })
+			return err
+		})
 	}
-	return c.report(v)
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, v := range verdicts {
+		for _, text := range warnings[i] {
+			c.refs.say("%s", text)
+		}
+		switch {
+		case v.Error != "":
+			c.worst(exitFailed)
+			say(c.stderr, "%s", v.Error)
+		case !v.OK:
+			c.worst(exitPartial)
+		}
+		if err := c.report(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *verification) report(v replay.Verdict) error {

@@ -30,6 +30,8 @@ type Catalog struct {
 	store deck.Store // that holds the reels, not a view of it
 	cache Cache
 	now   func() time.Time
+	// recent is for the files that stay open.
+	recent *recent
 
 	mu      sync.Mutex
 	objects []Object
@@ -46,7 +48,7 @@ const opened = 16
 
 // NewCatalog returns the catalog of the reels in a store.
 func NewCatalog(store deck.Store, cache Cache) *Catalog {
-	return &Catalog{store: store, cache: cache, now: time.Now, files: map[string]*File{}}
+	return &Catalog{store: store, cache: cache, now: time.Now, recent: newRecent(), files: map[string]*File{}}
 }
 
 // Stale makes the next reader list the reels again.
@@ -75,6 +77,7 @@ func (c *Catalog) List(ctx context.Context) ([]Object, error) {
 	}
 	for key := range c.files {
 		if !there[key] {
+			c.recent.forget(c.files[key])
 			delete(c.files, key)
 		}
 	}
@@ -123,6 +126,10 @@ func (c *Catalog) file(ctx context.Context, o Object) (*File, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if first := c.files[key]; first != nil {
+		return first, nil // somebody else was faster
+	}
+	f.recent = c.recent
 	c.files[key] = f
 	return f, nil
 }
@@ -280,9 +287,10 @@ const chunkRows = 1024
 
 // cursor reads the rows of a reel in order.
 type cursor struct {
-	file   *File
-	spans  []span
-	buffer []*Entry
+	file    *File
+	spans   []span
+	columns []string // that are read; nil is all
+	buffer  []*Entry
 }
 
 // peek returns the next row; nil at the end.
@@ -299,7 +307,7 @@ func (c *cursor) peek(ctx context.Context) (*Entry, error) {
 			c.spans = c.spans[1:]
 		}
 		var err error
-		if c.buffer, err = c.file.entries(ctx, s, nil); err != nil {
+		if c.buffer, err = c.file.entries(ctx, s, c.columns); err != nil {
 			return nil, err
 		}
 	}
@@ -308,9 +316,14 @@ func (c *cursor) peek(ctx context.Context) (*Entry, error) {
 
 // Walk yields the rows of each trace of the deck, in the order of tenants, then of trace ids. want chooses among the reels; nil is all.
 func (c *Catalog) Walk(ctx context.Context, want func(Name) bool) iter.Seq2[[]*Entry, error] {
+	return c.walkColumns(ctx, want, nil)
+}
+
+// walkColumns is Walk with some columns of the rows; nil is all.
+func (c *Catalog) walkColumns(ctx context.Context, want func(Name) bool, columns []string) iter.Seq2[[]*Entry, error] {
 	return func(yield func([]*Entry, error) bool) {
 		var last TraceKey
-		err := c.retryWalk(ctx, &last, want, func(entries []*Entry) bool { return yield(entries, nil) })
+		err := c.retryWalk(ctx, &last, want, columns, func(entries []*Entry) bool { return yield(entries, nil) })
 		if err != nil {
 			yield(nil, err)
 		}
@@ -318,11 +331,11 @@ func (c *Catalog) Walk(ctx context.Context, want func(Name) bool) iter.Seq2[[]*E
 }
 
 // retryWalk walks on behind the last trace when a reel is gone.
-func (c *Catalog) retryWalk(ctx context.Context, last *TraceKey, want func(Name) bool, yield func([]*Entry) bool) error {
+func (c *Catalog) retryWalk(ctx context.Context, last *TraceKey, want func(Name) bool, columns []string, yield func([]*Entry) bool) error {
 	const most = 5
 	for failed := 0; ; {
 		before := *last
-		err := c.walk(ctx, last, want, yield)
+		err := c.walk(ctx, last, want, columns, yield)
 		if !errors.Is(err, deck.ErrNotFound) {
 			return err
 		}
@@ -336,7 +349,7 @@ func (c *Catalog) retryWalk(ctx context.Context, last *TraceKey, want func(Name)
 	}
 }
 
-func (c *Catalog) walk(ctx context.Context, last *TraceKey, want func(Name) bool, yield func([]*Entry) bool) error {
+func (c *Catalog) walk(ctx context.Context, last *TraceKey, want func(Name) bool, columns []string, yield func([]*Entry) bool) error {
 	all, err := c.List(ctx)
 	if err != nil {
 		return err
@@ -357,7 +370,7 @@ func (c *Catalog) walk(ctx context.Context, last *TraceKey, want func(Name) bool
 		if done := deck.SafeName(last.Tenant); *last != (TraceKey{}) && tenant+"/" < done+"/" {
 			continue
 		}
-		if stop, err := c.walkTenant(ctx, byTenant[tenant], tenant, last, yield); stop || err != nil {
+		if stop, err := c.walkTenant(ctx, byTenant[tenant], tenant, last, columns, yield); stop || err != nil {
 			return err
 		}
 	}
@@ -365,14 +378,14 @@ func (c *Catalog) walk(ctx context.Context, last *TraceKey, want func(Name) bool
 }
 
 // walkTenant merges the reels of a tenant, which are in the order of trace ids.
-func (c *Catalog) walkTenant(ctx context.Context, objects []Object, tenant string, last *TraceKey, yield func([]*Entry) bool) (stop bool, err error) {
+func (c *Catalog) walkTenant(ctx context.Context, objects []Object, tenant string, last *TraceKey, columns []string, yield func([]*Entry) bool) (stop bool, err error) {
 	files, err := c.open(ctx, objects)
 	if err != nil {
 		return false, err
 	}
 	cursors := make([]*cursor, len(files))
 	for i, f := range files {
-		cursors[i] = &cursor{file: f, spans: f.all()}
+		cursors[i] = &cursor{file: f, spans: f.all(), columns: columns}
 	}
 	for {
 		next := ""

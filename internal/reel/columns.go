@@ -117,7 +117,11 @@ func (f *File) metas(ctx context.Context, s span, names []string) ([]Meta, error
 }
 
 // content reads a wide column of one row.
-func (f *File) content(ctx context.Context, name string, group int, row int64) ([]byte, error) {
+func (f *File) content(ctx context.Context, name string, group int, row int64) (_ []byte, err error) {
+	if f.recent != nil {
+		defer recovered(&err)
+		return f.recent.content(ctx, f, name, group, row)
+	}
 	v, err := f.read(ctx, name, span{group, row, row + 1})
 	if err != nil {
 		return nil, err

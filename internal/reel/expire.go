@@ -4,7 +4,9 @@
 package reel
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -12,91 +14,87 @@ import (
 )
 
 // expiryColumns are those by which the age of a row is told.
-var expiryColumns = []string{"tenant", "trace_id", "started_at", "ended_at", "area"}
+var expiryColumns = []string{"tenant", "trace_id", "replay_run_id", "started_at", "ended_at", "area"}
 
-// Expired returns the reels that may go as a whole, with the traces in each: every row of them is expired, and no reel that stays has a row of a trace in them. may chooses among the
-// reels, expired among the rows, of which the narrow columns that tell an age are known.
-func (c *Catalog) Expired(ctx context.Context, may func(Object) bool, expired func(Object, *Meta) bool) (map[Object][]TraceKey, error) {
+// Expiry is what of a reel has come of age.
+type Expiry struct {
+	Object
+	Traces []TraceKey // in order, tenants as they stand in keys
+	All    bool       // of the reel
+}
+
+// Aged is a row as far as its age goes, and the reel that it lies in.
+type Aged struct {
+	Object
+	*Meta
+}
+
+// Expired returns the reels of which something may go: traces of which expired says so, given all their rows in all reels. want chooses among the reels by their tenants.
+func (c *Catalog) Expired(ctx context.Context, want func(Name) bool, expired func(rows []Aged) bool) ([]Expiry, error) {
 	objects, err := c.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	going := map[Object][]TraceKey{}
-	for _, o := range objects {
-		if !may(o) {
-			continue
-		}
-		traces, all, err := c.allExpired(ctx, o, expired)
+	objects = slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return !want(o.Name) })
+	files, err := c.open(ctx, objects)
+	if err != nil {
+		return nil, err
+	}
+	of := map[*File]*Expiry{}
+	for i, f := range files {
+		of[f] = &Expiry{Object: objects[i], All: true}
+	}
+	for entries, err := range c.walkColumns(ctx, want, expiryColumns) {
 		if err != nil {
 			return nil, err
 		}
-		if all {
-			going[o] = traces
-		}
-	}
-	for again := len(going) > 0; again; {
-		again = false
-		for _, o := range slices.SortedFunc(maps.Keys(going), func(a, b Object) int { return compareKeys(a, b) }) {
-			shared, err := c.shared(ctx, going[o], slices.DeleteFunc(slices.Clone(objects), func(x Object) bool {
-				_, goes := going[x]
-				return goes || x.Tenant != o.Tenant
-			}))
-			if err != nil {
-				return nil, err
+		rows := make([]Aged, len(entries))
+		for i, e := range entries {
+			in := of[e.file]
+			if in == nil {
+				return nil, errors.New("the reels of the deck have changed meanwhile; call it again")
 			}
-			if shared {
-				delete(going, o)
-				again = true // what stays now may hold traces of others
+			rows[i] = Aged{in.Object, &e.Meta}
+		}
+		goes, k := expired(rows), TraceKey{deck.SafeName(entries[0].Tenant), entries[0].TraceID}
+		for _, e := range entries {
+			in := of[e.file]
+			if !goes {
+				in.All = false
+			} else if n := len(in.Traces); n == 0 || in.Traces[n-1] != k {
+				in.Traces = append(in.Traces, k)
 			}
 		}
 	}
-	return going, nil
-}
-
-func compareKeys(a, b Object) int {
-	if a.Key() < b.Key() {
-		return -1
+	var found []Expiry
+	for _, e := range slices.SortedFunc(maps.Values(of), func(a, b *Expiry) int { return cmp.Compare(a.Key(), b.Key()) }) {
+		if len(e.Traces) > 0 {
+			found = append(found, *e)
+		}
 	}
-	return 1
+	return found, nil
 }
 
-// allExpired tells whether all rows of a reel are expired, and of which traces they are.
-func (c *Catalog) allExpired(ctx context.Context, o Object, expired func(Object, *Meta) bool) (traces []TraceKey, all bool, err error) {
-	f, err := c.openOne(ctx, o)
+// Remove takes traces out of a reel: it is written again without them, and then deleted. done is false where the reel is gone: its rows lie in another one now.
+func (c *Catalog) Remove(ctx context.Context, e Expiry) (done bool, err error) {
+	defer c.Stale()
+	if e.All {
+		return true, c.store.Delete(ctx, e.Key())
+	}
+	tombs, err := LoadTombs(ctx, c.store)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
-	for _, s := range f.all() {
-		rows, err := f.metas(ctx, s, expiryColumns)
-		if err != nil {
-			return nil, false, err
-		}
-		for i := range rows {
-			if !expired(o, &rows[i]) {
-				return nil, false, nil
-			}
-			if k := (TraceKey{deck.SafeName(rows[i].Tenant), rows[i].TraceID}); len(traces) == 0 || traces[len(traces)-1] != k {
-				traces = append(traces, k)
-			}
-		}
+	goes := map[TraceKey]bool{}
+	for _, k := range e.Traces {
+		goes[k] = true
 	}
-	return traces, len(traces) > 0, nil
-}
-
-// shared tells whether other reels have a row of one of these traces, which are in order.
-func (c *Catalog) shared(ctx context.Context, traces []TraceKey, others []Object) (bool, error) {
-	for _, o := range others {
-		f, err := c.openOne(ctx, o)
-		if err != nil {
-			return false, err
-		}
-		s := &scout{file: f, object: o, spans: f.all()}
-		for _, k := range traces {
-			rows, err := s.take(ctx, k.TraceID)
-			if err != nil || len(rows) > 0 {
-				return len(rows) > 0, err
-			}
-		}
+	made, err := c.rewrite(ctx, e.Object, tombs, func(k TraceKey) bool { return goes[TraceKey{deck.SafeName(k.Tenant), k.TraceID}] }, func(*Row) bool { return false })
+	if errors.Is(err, deck.ErrNotFound) {
+		return false, nil
 	}
-	return false, nil
+	if err == nil && made != nil {
+		err = c.Settle(ctx, tombs, []Object{*made})
+	}
+	return err == nil, err
 }

@@ -47,6 +47,7 @@ type File struct {
 	leaves    map[string]leaf
 	groups    []format.RowGroup
 	rows      int64
+	recent    *recent // content that was read lately; nil keeps none
 }
 
 // leaf is a column.

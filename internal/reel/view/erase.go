@@ -23,6 +23,7 @@ type erasure struct {
 func (v *View) Delete(ctx context.Context, key string) error {
 	l, rest, ok := inReel(key)
 	if !ok {
+		defer v.changed(key)
 		return v.Store.Delete(ctx, key)
 	}
 	if _, there, err := v.find(ctx, key); err != nil {
@@ -48,6 +49,7 @@ func (v *View) Delete(ctx context.Context, key string) error {
 		}
 		return nil
 	}
+	defer v.changed(key)
 	return v.Store.Delete(ctx, key)
 }
 

@@ -38,7 +38,18 @@ type View struct {
 	tombs  *reel.Tombs
 	at     time.Time // of tombs; zero: never
 	erased map[reel.TraceKey]*erasure
+	beside map[string]*beside
 }
+
+// beside is what lies in an area as files beside the reels, or the tombstones. Mostly that is nothing, and then no trace of it has to be looked for.
+type beside struct {
+	objects []deck.Object
+	few     bool // all of them are known
+	at      time.Time
+}
+
+// mostBeside is how many files of an area are kept in mind: those of one listing.
+const mostBeside = 1000
 
 // keepSeen is how many traces are kept.
 const keepSeen = 256
@@ -61,7 +72,7 @@ func Open(_ context.Context, store deck.Store, name string) (deck.Store, error) 
 	if v, ok := store.(*View); ok {
 		return v, nil
 	}
-	return &View{Store: store, catalog: reel.NewCatalog(store, cacheOf(name)), seen: map[reel.TraceKey]*shown{}, erased: map[reel.TraceKey]*erasure{}}, nil
+	return &View{Store: store, catalog: reel.NewCatalog(store, cacheOf(name)), seen: map[reel.TraceKey]*shown{}, erased: map[reel.TraceKey]*erasure{}, beside: map[string]*beside{}}, nil
 }
 
 // CacheVariable names the folder for the indexes of reels; "off" keeps none.
@@ -128,6 +139,7 @@ func (v *View) stale() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.at = time.Time{}
+	clear(v.beside)
 	clear(v.seen)
 	v.order = nil
 }
@@ -386,16 +398,79 @@ func (v *View) PutNew(ctx context.Context, key string, body []byte, contentType 
 		return false, err
 	}
 	created, err := v.Store.PutNew(ctx, key, body, contentType)
-	if area, _, _ := strings.Cut(key, "/"); area == reel.Area || area == deck.TombstoneArea {
-		v.stale()
-	}
+	v.changed(key)
 	return created, err
+}
+
+// changed makes readers look again at what a write has changed: whoever writes before it looks sees what others have written before.
+func (v *View) changed(key string) {
+	area, _, _ := strings.Cut(key, "/")
+	if area == reel.Area || area == deck.TombstoneArea {
+		v.stale()
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.beside)
+}
+
+// listBeside lists what lies beside the reels as files, tombstones included.
+func (v *View) listBeside(ctx context.Context, prefix string) iter.Seq2[deck.Object, error] {
+	below, tombstone := strings.CutPrefix(prefix, deck.TombstoneArea+"/")
+	l, _, ok := inReel(below)
+	if !ok {
+		return v.Store.List(ctx, prefix)
+	}
+	folder := string(l.Area)
+	if tombstone {
+		folder = deck.TombstoneArea
+	}
+	return func(yield func(deck.Object, error) bool) {
+		b, err := v.besideOf(ctx, folder)
+		if err != nil {
+			yield(deck.Object{}, err)
+			return
+		}
+		if !b.few {
+			v.Store.List(ctx, prefix)(yield)
+			return
+		}
+		i, _ := slices.BinarySearchFunc(b.objects, prefix, func(o deck.Object, prefix string) int { return strings.Compare(o.Key, prefix) })
+		for _, o := range b.objects[i:] {
+			if !strings.HasPrefix(o.Key, prefix) || !yield(o, nil) {
+				return
+			}
+		}
+	}
+}
+
+// besideOf returns what lies in an area as files. It is taken for true for as long as a listing of the reels, or until this program writes something.
+func (v *View) besideOf(ctx context.Context, area string) (*beside, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if b := v.beside[area]; b != nil && time.Since(b.at) < fresh {
+		return b, nil
+	}
+	b := &beside{few: true, at: time.Now()}
+	for o, err := range v.Store.List(ctx, area+"/") {
+		if err != nil {
+			return nil, err
+		}
+		if len(b.objects) == mostBeside {
+			b.few = false
+			b.objects = nil
+			break
+		}
+		b.objects = append(b.objects, o)
+	}
+	v.beside[area] = b
+	return b, nil
 }
 
 // List is that of deck.Store. It shows what the reels stand for in their place.
 func (v *View) List(ctx context.Context, prefix string) iter.Seq2[deck.Object, error] {
 	files := func(yield func(deck.Object, error) bool) {
-		for o, err := range v.Store.List(ctx, prefix) {
+		for o, err := range v.listBeside(ctx, prefix) {
 			if !strings.HasPrefix(o.Key, reel.Area+"/") && !yield(o, err) {
 				return
 			}
