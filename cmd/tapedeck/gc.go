@@ -182,7 +182,7 @@ func (f *gcFlags) sweep(ctx context.Context, c *retention.Collector, stdout, std
 		switch r.What {
 		case retention.Trace:
 			sums.Traces++
-		case retention.Reel:
+		case retention.Reel, retention.Rows:
 			sums.Traces += line.Traces
 		case retention.Generation:
 			sums.Generations++

@@ -4,12 +4,8 @@
 package retention
 
 import (
-	"cmp"
 	"context"
 	"iter"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -17,11 +13,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reel/view"
 )
 
-// Reel is a reel of which every run is older than the policy allows.
-const Reel = "reel"
+// What is taken away of reels.
+const (
+	Reel = "reel" // a reel of which every run is older than the policy allows
+	Rows = "rows" // the runs of a reel that are; others stay
+)
 
-// reels yields the reels that go as a whole. That takes one deletion where each of their traces alone would take several requests, and leaves no tombstones. A reel with anything in it that a
-// closer look could keep is left to that look: a held trace, one of a joined run, one of which a replay has been noted, or of which something lies elsewhere.
+// reels yields what goes of reels: those as a whole of which everything is too old, and of others the traces that are. A reel takes a few requests, whatever goes of it, where each trace alone
+// would take several; and no tombstones are left. Young reels with old runs, as an import makes them, are left to a look at each trace, and so is a trace that the look could keep: one of
+// which a replay has been noted, that is a part of a joined run, or of which something lies elsewhere.
 func (c *Collector) reels(ctx context.Context) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		catalog := view.Catalog(c.deck)
@@ -51,41 +51,46 @@ func (c *Collector) reels(ctx context.Context) iter.Seq2[Removal, error] {
 			}
 			return day.AddDate(0, 0, 1)
 		}
-		may := func(o reel.Object) bool {
-			return (c.policy.Tenant == "" || o.Tenant == c.policy.Tenant || o.Tenant == deck.SafeName(c.policy.Tenant)) && old(o.Area, written(o))
+		want := func(n reel.Name) bool {
+			return c.policy.Tenant == "" || n.Tenant == c.policy.Tenant || n.Tenant == deck.SafeName(c.policy.Tenant)
 		}
-		going, err := catalog.Expired(ctx, may, func(o reel.Object, m *reel.Meta) bool {
-			if c.held[trace{deck.SafeName(m.Tenant), m.TraceID}] {
+		going, err := catalog.Expired(ctx, want, func(rows []reel.Aged) bool {
+			if c.held[trace{deck.SafeName(rows[0].Meta.Tenant), rows[0].TraceID}] {
 				return false
 			}
-			last := max(m.StartedAt, m.EndedAt)
-			if last == 0 { // evidence without a run: it is no older than the day on which it was written
-				return true
+			for _, row := range rows {
+				at := max(row.StartedAt, row.EndedAt) // none of evidence without a run, which is no older than the day on which it was written
+				if !old(row.Object.Area, written(row.Object)) || at > 0 && !old(deck.Area(row.Meta.Area), time.UnixMicro(at)) {
+					return false
+				}
 			}
-			return old(deck.Area(m.Area), time.UnixMicro(last))
+			return true
 		})
 		if err != nil {
 			yield(Removal{}, err)
 			return
 		}
-		for _, o := range slices.SortedFunc(maps.Keys(going), func(a, b reel.Object) int { return cmp.Compare(a.Key(), b.Key()) }) {
-			for _, k := range going[o] {
-				c.gone[trace{k.Tenant, k.TraceID}] = true
+		for _, e := range going {
+			r := Removal{What: Rows, Key: e.Key(), Reason: deck.ReasonRetention, expiry: e}
+			if e.All {
+				expired := written(e.Object).Add(keep(e.Area)).UTC()
+				r.What, r.ExpiredAt = Reel, &expired
 			}
-			expired := written(o).Add(keep(o.Area)).UTC()
-			if !yield(Removal{What: Reel, Key: o.Key(), Reason: deck.ReasonRetention, Traces: len(going[o]), ExpiredAt: &expired}, nil) {
+			for _, k := range e.Traces {
+				if at := (trace{k.Tenant, k.TraceID}); !c.gone[at] { // else it is counted where it lies too
+					c.gone[at] = true
+					r.Traces++
+				}
+			}
+			if !yield(r, nil) {
 				return
 			}
 		}
 	}
 }
 
-// removeReel takes a reel away.
-func (c *Collector) removeReel(ctx context.Context, r *Removal) (bool, error) {
-	if !strings.HasPrefix(r.Key, reel.Area+"/") {
-		return false, nil
-	}
+// removeRows takes a reel away, or rows out of it.
+func (c *Collector) removeRows(ctx context.Context, r *Removal) (bool, error) {
 	r.Objects = 1
-	defer view.Catalog(c.deck).Stale()
-	return true, view.Raw(c.deck).Delete(ctx, r.Key)
+	return view.Catalog(c.deck).Remove(ctx, r.expiry)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/reel"
 )
 
 // Policy says how long traces are kept. The periods are those of AIWG's schema, which leaves open from when they count: a run is kept
@@ -73,12 +74,13 @@ type Removal struct {
 	ExpiredAt   *time.Time `json:"expired_at,omitempty"`
 	// Objects is how many were deleted, when they were.
 	Objects int `json:"objects,omitempty"`
-	// Traces is how many lie in a reel that goes.
+	// Traces is how many go with a reel, or out of it.
 	Traces int `json:"traces,omitempty"`
 
 	location   deck.Location
 	generation deck.Generation
 	seen       deck.LocationState
+	expiry     reel.Expiry
 }
 
 // Collector applies a policy to a deck.
@@ -87,7 +89,7 @@ type Collector struct {
 	policy  Policy
 	joined  joined
 	held    map[trace]bool
-	gone    map[trace]bool // with reels that go as a whole
+	gone    map[trace]bool // with rows of reels
 	visited int
 	kept    int
 }
@@ -296,8 +298,8 @@ func (c *Collector) judge(ctx context.Context, location deck.Location) (removals
 
 // Remove takes one thing away. When the location has changed since it was judged, nothing is done and gone is false.
 func (c *Collector) Remove(ctx context.Context, r *Removal) (gone bool, err error) {
-	if r.What == Reel {
-		return c.removeReel(ctx, r)
+	if r.What == Reel || r.What == Rows {
+		return c.removeRows(ctx, r)
 	}
 	if r.What == Temporary {
 		r.Objects = 1
