@@ -217,6 +217,11 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // until polls until done.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
+	untilWithin(t, patience, what, done)
+}
+
+func untilWithin(t *testing.T, patience time.Duration, what string, done func() bool) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	poll := time.NewTicker(50 * time.Millisecond)
