@@ -103,14 +103,32 @@ func experimentDeck(t *testing.T) (address string, args []string) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return address, scriptedExperiment(t, address, "--failures", "agent=reviewer", "--baseline", "agent=router")
+}
+
+// corpusExperiment is an experiment over the recorded runs of real agents: those that failed, and a hundred of those that did not.
+func corpusExperiment(t *testing.T) []string {
+	t.Helper()
+	address := filepath.Join(t.TempDir(), "deck")
+	recorded, err := filepath.Glob(agents + "*/*.otlp.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tapedeck(t, append([]string{"derive", "--redact", "off", "--to", address}, recorded...)...); got.code == exitFailed {
+		t.Fatal(got)
+	}
+	return scriptedExperiment(t, address, "--failures", "status=error", "--baseline", "status=ok", "--limit-baseline", "100")
+}
+
+// scriptedExperiment is a command line with the scripted runner and its check.
+func scriptedExperiment(t *testing.T, address string, cohorts ...string) []string {
+	t.Helper()
 	script := filepath.Join(t.TempDir(), "check.sh")
 	if err := os.WriteFile(script, []byte(check), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return address, []string{
-		"experiment", address, "--failures", "agent=reviewer", "--baseline", "agent=router", "--quiet", "--json",
-		"--runner", "exec:env " + candidateVariable + "=runner " + strconv.Quote(os.Args[0]), "--scorer", "exec:sh " + strconv.Quote(script),
-	}
+	return append(append([]string{"experiment", address}, cohorts...), "--quiet", "--json",
+		"--runner", "exec:env "+candidateVariable+"=runner "+strconv.Quote(os.Args[0]), "--scorer", "exec:sh "+strconv.Quote(script))
 }
 
 func reportOf(t *testing.T, text string) (r experiment.Report) {
@@ -124,21 +142,23 @@ func reportOf(t *testing.T, text string) (r experiment.Report) {
 // The change mends k runs and breaks m that are known beforehand: the report names exactly these, and the verdict turns where the documents say.
 func TestExperimentNamesWhatIsMendedAndBroken(t *testing.T) {
 	t.Setenv(keyVariable, "7d1f0c9be34a58266e90d7a1c2b3f4485960718293a4b5c6d7e8f90a1b2c3d4e")
-	_, args := experimentDeck(t)
+	args := corpusExperiment(t)
 	folder := t.TempDir()
-	junit, markdown := filepath.Join(folder, "report.xml"), filepath.Join(folder, "report.md")
-	got := tapedeck(t, append(args, "--junit", junit, "--markdown", markdown)...)
+	junit, markdown, html := filepath.Join(folder, "report.xml"), filepath.Join(folder, "report.md"), filepath.Join(folder, "report.html")
+	got := tapedeck(t, append(args, "--junit", junit, "--markdown", markdown, "--html", html)...)
 	if got.stdout == "" {
 		t.Fatal(got)
 	}
 	r := reportOf(t, got.stdout)
-	if len(r.Cases) < 100 {
+	if len(r.Cases) < 110 {
 		t.Fatalf("%d cases", len(r.Cases))
 	}
 	counts := map[string]int{}
 	for _, c := range r.Cases {
 		want := experiment.Unchanged
 		switch f := fate(c.RunID); {
+		case !asked(t, &c.Case):
+			want = experiment.NotReplayed
 		case c.Cohort == "failure" && f == "changed":
 			want = experiment.Improved
 		case c.Cohort == "baseline" && f == "broken":
@@ -149,10 +169,13 @@ func TestExperimentNamesWhatIsMendedAndBroken(t *testing.T) {
 		}
 	}
 	broken := float64(counts[experiment.Regressed])
-	baseline := 0.0
+	improved := float64(counts[experiment.Improved])
+	var baseline, failures float64
 	for _, c := range r.Verdict.Cohorts {
 		if c.Name == "baseline" {
 			baseline = float64(c.Scored)
+		} else {
+			failures = float64(c.Scored)
 		}
 	}
 	if broken == 0 || counts[experiment.Improved] == 0 {
@@ -171,7 +194,16 @@ func TestExperimentNamesWhatIsMendedAndBroken(t *testing.T) {
 	if strings.Contains(got.stdout, "AKIA"+"Q3EGRIJZXOLMWYTB") || !strings.Contains(got.stdout, "REDACTED") {
 		t.Errorf("a key that the candidate said is in the report, or none was said: %.200s", got.stdout[max(strings.Index(got.stdout, "same, and"), 0):])
 	}
-	for _, file := range []string{junit, markdown} {
+	for _, limit := range []struct {
+		share   float64
+		verdict string
+	}{{improved / failures, "ship"}, {(improved + 1) / failures, "dont_ship"}} {
+		flipped := tapedeck(t, append(args, "--max-regression", "1", "--min-improvement", strconv.FormatFloat(limit.share, 'g', -1, 64))...)
+		if v := reportOf(t, flipped.stdout); string(v.State) != limit.verdict {
+			t.Errorf("an improvement of %v asked: %s, want %s", limit.share, v.State, limit.verdict)
+		}
+	}
+	for _, file := range []string{junit, markdown, html} {
 		body, err := os.ReadFile(file)
 		if err != nil || len(body) == 0 {
 			t.Errorf("%s: %v", file, err)
@@ -179,9 +211,19 @@ func TestExperimentNamesWhatIsMendedAndBroken(t *testing.T) {
 	}
 }
 
+// asked tells whether the tape of a run holds what the user asked.
+func asked(t *testing.T, c *experiment.Case) bool {
+	t.Helper()
+	recorded, err := openCase(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorded.Input.UserMessage != nil
+}
+
 // However often it is killed, an experiment comes to the same bytes, and replays no run twice that has an outcome.
 func TestAKilledExperimentGoesOn(t *testing.T) {
-	_, args := experimentDeck(t)
+	args := corpusExperiment(t)
 	want := tapedeck(t, args...)
 	state := filepath.Join(t.TempDir(), "state")
 	args = append(args, "--state", state)
