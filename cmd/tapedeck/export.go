@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/formats"
+	"github.com/tapedeck/tapedeck/internal/interop/waza"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -32,6 +34,8 @@ type exportFlags struct {
 	format, out  string
 	flat, losses bool
 	options      interop.Options
+
+	snapshots, results string // of waza
 }
 
 func newExport() *cobra.Command {
@@ -50,6 +54,8 @@ demands, and a line of JSON on stdout says what was lost. DIR may be a URL like
 those of decks. With --flat the files lie in DIR itself: the snapshots of waza are
 numbered per test id, and a run keeps its number; other names begin with the run
 id. A file that is there already stays; if its content differs, that is an error.
+--snapshot DIR is short for --format waza --flat -o DIR, as waza run has it; --results
+FILE also writes the results.json that names the snapshots.
 Without -o the file itself goes to stdout and a line about the losses to stderr,
 with --losses one line for each.
 
@@ -69,12 +75,23 @@ of them, 2 if a tape could not be loaded or nothing was written.`,
 	f.add(cmd, "ID")
 	f.addUnverified()
 	cmd.Flags().BoolVar(&f.flat, "flat", false, "no folder per run: all files lie in DIR, no two with one name")
+	cmd.Flags().StringVar(&f.snapshots, "snapshot", "", "as waza run --snapshot: --format waza --flat -o DIR")
+	cmd.Flags().StringVar(&f.results, "results", "", "with --format waza and -o DIR: write the results.json of the evaluation, which names the snapshots, to this file")
 	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
 	cmd.Flags().StringSliceVar(&f.options.EnvAllow, "env-allow", nil, `environment variables that may be written: names, or "PREFIX*" (default none)`)
 	return cmd
 }
 
 func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.Writer) (err error) {
+	if f.snapshots != "" {
+		if f.format != "" && f.format != waza.Format.Name || f.out != toStdout {
+			return errors.New("--snapshot DIR stands for --format waza --flat -o DIR")
+		}
+		f.format, f.out, f.flat = waza.Format.Name, f.snapshots, true
+	}
+	if f.results != "" && (f.format != waza.Format.Name || f.out == toStdout) {
+		return errors.New("--results goes with --format waza and -o DIR")
+	}
 	format, err := pickFormat("export", f.format, func(f *interop.Format) bool { return f.Encode != nil })
 	if err != nil {
 		return err
@@ -95,6 +112,7 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
 	code, written := exitOK, 0
+	var results []waza.Exported
 	for _, ref := range refs {
 		for at, err := range f.Resolve(ctx, ref, replay.WholeDeck) {
 			if err != nil {
@@ -127,6 +145,9 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 				return fmt.Errorf("%s stands for several tapes, which cannot stand in one %s file; use -o DIR", ref, format.Name)
 			}
 			written++
+			if f.results != "" {
+				results = append(results, waza.Exported{Path: strings.TrimRight(f.out, "/") + "/" + name, Snapshot: body, Usage: t.Usage})
+			}
 			report := conversion{RunID: t.Run.RunID, Format: format.Name, Losses: losses}
 			if err := out.put(ctx, stderr, report, []outputFile{{name, body, format.ContentType}}); err != nil {
 				return err
@@ -138,6 +159,15 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	}
 	if written == 0 {
 		return errors.New("nothing was written")
+	}
+	if f.results != "" {
+		body, err := waza.Results(results)
+		if err == nil {
+			err = os.WriteFile(f.results, body, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
 	}
 	if code != exitOK {
 		return &exitError{code: code}

@@ -128,6 +128,28 @@ func TestWhatTheHarnessKnowsStandsOnTheTapeAndInSnapshots(t *testing.T) {
 			t.Errorf("waza: %s, want %s", got, c.want)
 		}
 	}
+	// A folder of snapshots as waza writes it, with the results.json of the evaluation; both are read again.
+	written := commanded(t, "export", all[0].URL, "--snapshot", "snaps", "--results", "results.json")
+	results, err := os.ReadFile("results.json")
+	if err != nil || written.code != exitOK || !exists("snaps/count_apples-run3.json") {
+		t.Fatalf("%v: %+v", err, written)
+	}
+	for _, want := range []string{`"eval_id": "e-17"`, `"skill": "counting"`, `"test_id": "count/apples"`, `"run_number": 3`, `"snapshot_path": "snaps/count_apples-run3.json"`, `"failed": 1`, `"aggregate_score": 0.5`} {
+		if !strings.Contains(string(results), want) {
+			t.Errorf("%s is not in %s", want, results)
+		}
+	}
+	if back := commanded(t, "import", "results.json", "-o", "back"); back.code != exitOK || strings.Contains(back.stdout, "the snapshot says otherwise") || strings.Count(back.stdout, `"run_id"`) != 1 {
+		t.Errorf("%+v", back)
+	}
+	for want, args := range map[string][]string{
+		"--results goes with --format waza": {"--format", "aiwg", "-o", "x", "--results", "r.json"},
+		"--snapshot DIR stands for":         {"--format", "aiwg", "--snapshot", "x"},
+	} {
+		if got := commanded(t, append([]string{"export", all[0].URL}, args...)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
 	execution := exported(t, all[0].URL, "aiwg")
 	if got := execution.Get("agent").Get("rules_active").JSON(); got != `["no-guessing","be-brief"]` {
 		t.Errorf("aiwg: rules %s", got)

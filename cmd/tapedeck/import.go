@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop"
 	"github.com/tapedeck/tapedeck/internal/interop/formats"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 type importFlags struct {
@@ -89,6 +92,21 @@ if a file could not be read, or a deck not be read or written.`,
 	return cmd
 }
 
+// siblingOf reads a file that another one names: beside that, else as the name stands.
+func siblingOf(file, path string) ([]byte, error) {
+	err := fmt.Errorf("%s is no file", path)
+	for _, name := range []string{filepath.Join(filepath.Dir(file), path), filepath.Join(filepath.Dir(file), filepath.Base(path)), path} {
+		if info, statErr := os.Stat(name); statErr != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		var data []byte
+		if data, err = readBounded(name, tape.MaxBytes); err == nil {
+			return data, nil
+		}
+	}
+	return nil, err
+}
+
 func (f *importFlags) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	var format *interop.Format
 	if f.format != "" {
@@ -113,7 +131,9 @@ func (f *importFlags) run(ctx context.Context, args []string, stdin io.Reader, s
 				return fmt.Errorf("%s: its format cannot be told from its content; name it with --format", file)
 			}
 		}
-		runs, err := format.Decode(data, f.options)
+		options := f.options
+		options.Sibling = func(path string) ([]byte, error) { return siblingOf(file, path) }
+		runs, err := format.Decode(data, options)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}

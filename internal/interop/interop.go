@@ -79,6 +79,8 @@ type Options struct {
 	ReplayStatus exactjson.Value
 	// Evidence are the parts of the evidence of the run: OTLP export requests, as protobuf.
 	Evidence [][]byte
+	// Sibling reads a file that a document names, such as the snapshots of a results.json; nil: none can be read.
+	Sibling func(path string) ([]byte, error)
 	// NoLosses spares Encode the comparison that finds them.
 	NoLosses bool
 }

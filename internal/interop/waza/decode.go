@@ -5,6 +5,7 @@ package waza
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -19,10 +20,15 @@ import (
 // placeholder stands for what waza redacted.
 const placeholder = "[REDACTED]"
 
-// Decode reads a snapshot as a tape. extensions.waza.snapshot holds what a tape has no place for, so that Encode gives the file
+// Decode reads a snapshot as a tape, or a results.json as the tapes of its runs. extensions.waza.snapshot holds what a tape has no place for, so that Encode gives the file
 // back. The losses are what Encode would write differently.
 func Decode(data []byte, o interop.Options) ([]interop.Run, error) {
 	s, err := Read(data)
+	if errors.Is(err, interop.ErrNotFormat) {
+		if v, parseErr := exactjson.ParseWithin(string(data), exactjson.MaxDepth, maxValues); parseErr == nil && isResults(v) {
+			return readResults(v, o)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

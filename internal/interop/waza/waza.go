@@ -23,7 +23,7 @@ const name = "waza"
 var Format = &interop.Format{
 	Name:     name,
 	Title:    "waza task snapshot 1.0",
-	Reads:    "1.x, also with evidence",
+	Reads:    "1.x, also with evidence; `results.json` 1.x",
 	Beside:   true,
 	FileName: FileName,
 	Numbered: numbered,
@@ -113,10 +113,10 @@ func known(t *tape.Tape, member string) exactjson.Value {
 	return t.Extensions.Get(harness.Key).Get(member)
 }
 
-// Detect reports whether data calls itself a task snapshot.
+// Detect reports whether data calls itself a task snapshot, or is a results.json.
 func Detect(data []byte) bool {
 	v, err := exactjson.ParseWithin(string(data), exactjson.MaxDepth, maxValues)
-	return err == nil && v.Get("kind").Str() == documentKind
+	return err == nil && (v.Get("kind").Str() == documentKind || isResults(v))
 }
 
 // residual is what a tape keeps of a snapshot that it has no place for elsewhere: the snapshot without all other members, at
