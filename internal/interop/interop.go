@@ -50,6 +50,8 @@ type Format struct {
 	// Detect reports whether data claims to be of this format; it may still be malformed.
 	Detect func(data []byte) bool
 
+	// Fields lists the members of its documents, for a table of the documentation; nil has none.
+	Fields func() []Field
 	// Notes say what the table of the documentation cannot measure: aspect → a few words. See Aspects.
 	Notes map[string]string
 }

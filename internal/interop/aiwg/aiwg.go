@@ -32,6 +32,7 @@ var Format = &interop.Format{
 	FileName:   FileName,
 	Encode:     Encode,
 	Decode:     Decode,
+	Fields:     Fields,
 	Detect:     Detect,
 	Notes: map[string]string{
 		"system prompt":            "its digest",

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestFormatsDocumentIsCurrent(t *testing.T) {
 	if !ok || !more {
 		t.Fatalf("%s has lost the marks of its generated part", document)
 	}
-	want := before + begin + overview() + fates(t) + end + after
+	want := fields(t, before+begin+overview()+fates(t)+end+after)
 	if *update {
 		if err := os.WriteFile(document, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -48,6 +49,100 @@ func TestFormatsDocumentIsCurrent(t *testing.T) {
 	if diff := cmp.Diff(want, string(body)); diff != "" && !*update {
 		t.Errorf("%s is stale (go generate ./internal/interop/formats rewrites it):\n%s", document, diff)
 	}
+}
+
+// fields puts the tables of the members of formats into the document.
+func fields(t *testing.T, page string) string {
+	t.Helper()
+	for _, f := range All {
+		if f.Fields == nil {
+			continue
+		}
+		before, rest, ok := strings.Cut(page, "<!-- members of "+f.Name+", generated -->\n")
+		_, after, more := strings.Cut(rest, "<!-- end of the members of "+f.Name+" -->\n")
+		if !ok || !more {
+			t.Fatalf("%s has lost the marks of the members of %s", document, f.Name)
+		}
+		var b strings.Builder
+		b.WriteString("\n| member | comes from | cannot be had, because |\n|---|---|---|\n")
+		for _, m := range f.Fields() {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Path, m.From, m.Why)
+		}
+		b.WriteString("\n")
+		page = before + "<!-- members of " + f.Name + ", generated -->\n" + b.String() + "<!-- end of the members of " + f.Name + " -->\n" + after
+	}
+	return page
+}
+
+// Every member of a format is in its table, and the table is right: what is said to come from somewhere is written for a tape that holds it, what is said not to be had
+// never is.
+func TestMembersComeFromWhereTheTableSays(t *testing.T) {
+	known, err := exactjson.Parse(`{"task_id":"t","run_number":2,"eval_id":"e","eval_name":"n","skill":"s","golden":true,"rules_active":["r"],"env_allow":["CLERK_*"],
+		"instructions":[{"path":"AGENTS.md","sha256":"` + strings.Repeat("a", 64) + `","size":3}],"fixtures":[{"path":"f.csv","sha256":"` + strings.Repeat("b", 64) + `","size":3}],
+		"workspace":[{"operation":"created","path":"new.txt","sha256":"` + strings.Repeat("c", 64) + `","size":3}],"checks":[{"name":"check-1","passed":true,"exit_code":0}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := exactjson.Parse(`{"replayed":true,"replay_count":1,"last_replay":"2026-11-20T10:00:00Z","match_status":"exact_match"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, harnessed := fullTape(t), fullTape(t)
+	harnessed.Extensions = exactjson.ObjectValue(exactjson.Member{Name: "harness", Value: known}, exactjson.Member{Name: "waza", Value: exactjson.ObjectValue(
+		exactjson.Member{Name: "task.name", Value: exactjson.StringValue("A task")})}, exactjson.Member{Name: "process", Value: exactjson.ObjectValue(
+		exactjson.Member{Name: "environment_variable.CLERK_MODE", Value: exactjson.StringValue("fast")})})
+	for i := range harnessed.Events { // the user goes on, and the provider calls its model by another name
+		if e := &harnessed.Events[i]; e.Type == tape.EventModelCall && e.Parent == 0 && e.Request != nil {
+			e.Request.Messages = append(slices.Clone(e.Request.Messages), interop.Pool(harnessed, interop.Text(tape.RoleUser, fmt.Sprint("and then? ", i))))
+			if e.Response != nil {
+				e.Response.Model = e.Model + "-2026-11-20"
+			}
+		}
+	}
+	failing := fullTape(t)
+	failing.Run.Status, failing.Run.Error = tape.StatusError, &tape.Error{Message: "m"}
+	for _, f := range All {
+		if f.Fields == nil {
+			continue
+		}
+		written := map[string]bool{}
+		for _, tp := range []*tape.Tape{plain, harnessed, failing} {
+			body, _, err := f.Encode(tp, oracle.FromTape(tp), interop.Options{ReplayStatus: status, EnvAllow: []string{"CLERK_*"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := parse(t, body)
+			for _, m := range f.Fields() {
+				written[m.Path] = written[m.Path] || holds(v, strings.Split(strings.ReplaceAll(m.Path, "[]", ".*"), "."))
+			}
+		}
+		seen := map[string]bool{}
+		for _, m := range f.Fields() {
+			if seen[m.Path] || (m.From == "") == (m.Why == "") {
+				t.Errorf("%s: %s stands there twice, or its table does not say where it comes from", f.Name, m.Path)
+			}
+			seen[m.Path] = true
+			if written[m.Path] != (m.From != "") {
+				t.Errorf("%s: %s is written: %t; the table says that it comes from %q", f.Name, m.Path, written[m.Path], m.From)
+			}
+		}
+	}
+}
+
+// holds reports whether a document holds something at a path, in which * is any element or member.
+func holds(v exactjson.Value, path []string) bool {
+	if len(path) == 0 {
+		return !v.IsAbsent()
+	}
+	if path[0] != "*" {
+		return holds(v.Get(path[0]), path[1:])
+	}
+	for _, m := range v.Members() {
+		if holds(m.Value, path[1:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // overview is the table of the formats.

@@ -31,6 +31,7 @@ var Format = &interop.Format{
 	Encode:   Encode,
 	Decode:   Decode,
 	Detect:   Detect,
+	Fields:   Fields,
 	Notes: map[string]string{
 		"system prompt":                          "its digest",
 		"redaction":                              "tokens become `[REDACTED]`",
