@@ -72,7 +72,14 @@ type replayReport struct {
 		OK   bool
 	}
 	Model struct {
-		Calls []struct{ Outcome, API string }
+		Calls []struct {
+			Outcome, API string
+			Nearest      *struct {
+				Seq            int
+				Place          string
+				Recorded, Live string
+			}
+		}
 	}
 	Comparison struct {
 		First *struct {
@@ -106,8 +113,8 @@ func TestPythonAgentsAreReplayed(t *testing.T) { agentsAreReplayed(t, "Python") 
 func TestNodeAgentsAreReplayed(t *testing.T) { agentsAreReplayed(t, "JavaScript") }
 
 // agentsAreReplayed records real agents that are not changed for it, and runs them again with the model gone, in a lockdown where this machine
-// has one: with the tools answered from the tape; with tools that run and are declared; with tools that run, are not declared and return
-// something else; and with tools that reach for the network.
+// has one: with the tools answered from the tape; with tools that the hooks let run, for they are declared; with one of the recorded answers
+// changed; with tools that run, are not declared and return something else; and with tools that reach for the network.
 func agentsAreReplayed(t *testing.T, language string) {
 	rows := map[string]string{}
 	for _, agent := range recordables() {
@@ -151,7 +158,7 @@ func agentsAreReplayed(t *testing.T, language string) {
 			}
 			protocol := ""
 			// A tool that ran would say something else.
-			for layer, args := range map[string][]string{"oracle": {"SKU_7=99"}, "live": {"SKU_7=42", "--preload=false", "--allow-live", "get_stock"}} {
+			for layer, args := range map[string][]string{"oracle": {"SKU_7=99"}, "live": {"SKU_7=42", "--allow-live", "get_stock"}} {
 				code, same := replay(args[0], args[1:]...)
 				if code != 0 || same.Verdict != "as_recorded" || len(same.Tools) != 2 || len(same.Model.Calls) != 2 {
 					t.Fatalf("%s: exit code %d: %+v", layer, code, same)
@@ -163,6 +170,11 @@ func agentsAreReplayed(t *testing.T, language string) {
 				}
 				protocol = same.Model.Calls[0].API
 			}
+			code, changed := replay("SKU_7=99", "--override", overridden(t, line.URL))
+			if last := len(changed.Model.Calls) - 1; code != 1 || last < 1 || changed.Model.Calls[last].Outcome != "no_turn" || changed.Model.Calls[last].Nearest == nil ||
+				!strings.HasSuffix(changed.Model.Calls[last].Nearest.Place, ".result") || !strings.Contains(changed.Model.Calls[last].Nearest.Live, "41") {
+				t.Errorf("with a recorded answer changed: exit code %d: %+v", code, changed)
+			}
 			code, other := replay("SKU_7=43", "--preload=false")
 			if code != 1 || other.divergedAt() != "get_stock" || !slices.Contains(other.failed(), "no tool ran live") {
 				t.Errorf("undeclared, with another result: exit code %d: %+v", code, other)
@@ -171,7 +183,7 @@ func agentsAreReplayed(t *testing.T, language string) {
 			if code != 1 || lost.divergedAt() != "get_stock" {
 				t.Errorf("with a tool that reaches for the network: exit code %d: %+v", code, lost)
 			}
-			rows[agent.name] = fmt.Sprintf("| %s | %s | model stub, `%s` | hooks: as recorded | live: as recorded | exit code 1, at the call | exit code 1, at the call |", agent.name, agent.language, protocol)
+			rows[agent.name] = fmt.Sprintf("| %s | %s | model stub, `%s` | hooks: as recorded | hooks: as recorded | exit code 1, at the result | exit code 1, at the call | exit code 1, at the call |", agent.name, agent.language, protocol)
 		})
 	}
 	const begin, end = "<!-- agents, written by the tests of e2e with -update -->\n", "\n<!-- /agents -->"
@@ -194,7 +206,7 @@ func agentsAreReplayed(t *testing.T, language string) {
 		}
 		return
 	}
-	all := []string{"| framework | language | model calls | tools answered | tools that run, declared | undeclared, with another result | a tool that reaches for the network |", "|---|---|---|---|---|---|---|"}
+	all := []string{"| framework | language | model calls | tools answered | tools that run, declared | one recorded answer changed | undeclared, with another result | a tool that reaches for the network |", "|---|---|---|---|---|---|---|---|"}
 	for _, agent := range recordables() { // rows of agents that were not run stay
 		if i := slices.IndexFunc(said, func(row string) bool { return strings.HasPrefix(row, "| "+agent.name+" |") }); rows[agent.name] == "" && i >= 0 {
 			rows[agent.name] = said[i]
@@ -206,6 +218,21 @@ func agentsAreReplayed(t *testing.T, language string) {
 	if err := os.WriteFile(path, []byte(before+begin+strings.Join(all, "\n")+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// overridden is an oracle file with one of the recorded answers, changed.
+func overridden(t *testing.T, ref string) string {
+	t.Helper()
+	out := output(t, exec.CommandContext(t.Context(), program(t, "tapedeck"), "oracle", "derive", ref))
+	changed := strings.Replace(out, "42", "41", 1)
+	if changed == out {
+		t.Fatalf("no 42 in %s", out)
+	}
+	path := filepath.Join(t.TempDir(), "oracle.json")
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // lockdownFlags shut the network where this machine can; a machine of CI has to.

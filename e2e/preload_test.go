@@ -23,24 +23,24 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// replayed runs an agent again with its tools answered from an oracle: as recorded, with one answer changed, with tools that run, without
-// one of the answers, and with an oracle that cannot be asked.
+// replayed runs an agent again with its tools answered from an oracle: as recorded, with one answer changed, with one of the answers and tools that run for the
+// rest, and with an oracle that cannot be asked.
 func replayed(t *testing.T, agent *exec.Cmd, entries []oracle.Entry) {
 	t.Helper()
 	hooks := t.TempDir()
 	if err := preload.Write(hooks); err != nil {
 		t.Fatal(err)
 	}
-	start := func(name, url string, allowLive ...string) (*exec.Cmd, string) {
+	start := func(name, url string) (*exec.Cmd, string) {
 		model := httptest.NewServer(&clerkModel{})
 		t.Cleanup(model.Close)
 		again := exec.CommandContext(t.Context(), agent.Path, agent.Args[1:]...)
-		config := preload.Config{Dir: hooks, OracleURL: url, ReplayRunID: name, AllowLive: allowLive, Report: filepath.Join(t.TempDir(), "report")}
+		config := preload.Config{Dir: hooks, OracleURL: url, ReplayRunID: name, Report: filepath.Join(t.TempDir(), "report")}
 		again.Dir, again.Env = agent.Dir, append(config.Environ(agent.Env), "MODEL_URL="+model.URL, "OTEL_SDK_DISABLED=true")
 		return again, config.Report
 	}
-	run := func(name string, entries []oracle.Entry, allowLive ...string) (seen clerkRun, report preload.Report, session oraclehttp.Report) {
-		o, err := oracle.New(entries, oracle.Options{})
+	run := func(name string, entries []oracle.Entry, options oracle.Options) (seen clerkRun, report preload.Report, session oraclehttp.Report) {
+		o, err := oracle.New(entries, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func replayed(t *testing.T, agent *exec.Cmd, entries []oracle.Entry) {
 		defer handler.Close()
 		server := httptest.NewServer(handler)
 		defer server.Close()
-		again, noted := start(name, server.URL, allowLive...)
+		again, noted := start(name, server.URL)
 		if err := json.Unmarshal([]byte(output(t, again)), &seen); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func replayed(t *testing.T, agent *exec.Cmd, entries []oracle.Entry) {
 		return seen, report, session
 	}
 
-	seen, report, session := run("as recorded", entries)
+	seen, report, session := run("as recorded", entries, oracle.Options{})
 	if !slices.Equal(seen.Answers, []string{clerkTurns[0].answer, clerkTurns[1].answer}) || len(seen.Calls) != 0 || len(report.Live) != 0 {
 		t.Errorf("replayed: %+v, %+v", seen, report)
 	}
@@ -76,13 +76,15 @@ func replayed(t *testing.T, agent *exec.Cmd, entries []oracle.Entry) {
 	for i, e := range changed {
 		changed[i].Response = strings.Replace(e.Response, "42", "41", 1)
 	}
-	if seen, _, _ := run("changed", changed); seen.Answers[0] != "SKU-7: 41, SKU-8: 0." || len(seen.Calls) != 0 {
+	if seen, _, _ := run("changed", changed, oracle.Options{}); seen.Answers[0] != "SKU-7: 41, SKU-8: 0." || len(seen.Calls) != 0 {
 		t.Errorf("with a changed answer: %+v", seen)
 	}
 
-	seen, report, session = run("live", nil, "get_stock")
-	if len(seen.Calls) != 3 || report.Live["get_stock"] != 3 || session.Calls.Total != 0 || seen.Answers[0] != clerkTurns[0].answer {
-		t.Errorf("with tools that run: %+v, %+v, session %+v", seen, report, session)
+	// What is not recorded runs, where the oracle says so; the rest is answered.
+	through := oracle.Options{Rules: &oracle.Rules{Default: oracle.ToolRule{Mode: oracle.ReadThrough}}}
+	seen, report, session = run("read through", entries[:1], through)
+	if len(seen.Calls) != 2 || report.Live["get_stock"] != 2 || session.Calls.Total != 3 || seen.Answers[0] != clerkTurns[0].answer {
+		t.Errorf("read through: %+v, %+v, session %+v", seen, report, session)
 	}
 
 	again, _ := start("without an oracle", "http://127.0.0.1:1")

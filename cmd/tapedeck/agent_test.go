@@ -116,6 +116,26 @@ func runAgent(mode string) error {
 		}))
 	case "forge":
 		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(runForge))
+	case "slow-server": // it listens before it is ready, and says so
+		looks := 0
+		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				looks++
+			}
+			if looks < 3 {
+				http.Error(w, "not ready", http.StatusServiceUnavailable)
+				return
+			}
+			if r.Method == http.MethodGet {
+				return
+			}
+			answer, err := (&testAgent{mode: "oracle"}).run("How many?")
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			fmt.Fprintln(w, answer)
+		}))
 	case "server":
 		return http.ListenAndServe("127.0.0.1:"+os.Getenv(placeVariable), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			question, err := io.ReadAll(r.Body)
@@ -213,7 +233,7 @@ func (a *testAgent) run(question string) (answer string, err error) {
 	start := time.Now()
 	a.trace = fmt.Sprintf("%016x%016x", os.Getpid(), start.UnixNano())
 	messages := []chatMessage{{Role: "user", Content: &question}}
-	for range 5 {
+	for range counts() + 4 {
 		reply, finish, asked, err := a.ask(messages)
 		a.model(messages, reply, finish, asked, err)
 		if err != nil {
@@ -253,7 +273,7 @@ func (a *testAgent) ask(messages []chatMessage) (reply chatMessage, finish strin
 }
 
 func (a *testAgent) tool(call chatTool) (string, error) {
-	if url := os.Getenv("TAPEDECK_ORACLE_URL"); url != "" && a.mode == "oracle" {
+	if url := os.Getenv("TAPEDECK_ORACLE_URL"); url != "" && (a.mode == "oracle" || a.mode == "split") {
 		var answer struct {
 			Hit      bool
 			Response string
@@ -346,6 +366,9 @@ func (a *testAgent) span(name string, kind int, start time.Time, failed error, a
 		"traceId": a.trace, "spanId": fmt.Sprintf("%016x", len(a.spans)+2), "parentSpanId": "0000000000000001", "name": name, "kind": kind, "attributes": list,
 		"startTimeUnixNano": strconv.FormatInt(start.UnixNano(), 10), "endTimeUnixNano": strconv.FormatInt(time.Now().UnixNano(), 10),
 	}
+	if a.mode == "split" { // nothing holds the calls together but what they say
+		s["traceId"], s["parentSpanId"] = fmt.Sprintf("%s%02x", a.trace[:30], len(a.spans)+1), ""
+	}
 	if failed != nil {
 		s["status"] = map[string]any{"code": 2, "message": failed.Error()}
 	}
@@ -354,21 +377,39 @@ func (a *testAgent) span(name string, kind int, start time.Time, failed error, a
 
 // end sends the spans, the root last.
 func (a *testAgent) end(start time.Time, failed error) error {
+	if strings.HasPrefix(a.mode, "split") {
+		return errors.Join(failed, a.send())
+	}
 	a.span("invoke_agent clerk", 1, start, failed, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "clerk")
 	root := a.spans[len(a.spans)-1].(map[string]any)
 	root["spanId"], root["parentSpanId"] = "0000000000000001", ""
 	if a.mode != "silent" {
-		resource := map[string]any{"attributes": []any{map[string]any{"key": "service.name", "value": map[string]any{"stringValue": "clerk"}}}}
-		body := map[string]any{"resourceSpans": []any{map[string]any{"resource": resource, "scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "clerk"}, "spans": a.spans}}}}}
-		if err := postJSON(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+"/v1/traces", body, nil); err != nil {
+		if err := a.send(); err != nil {
 			return err
 		}
 	}
 	return failed
 }
 
+func (a *testAgent) send() error {
+	resource := map[string]any{"attributes": []any{map[string]any{"key": "service.name", "value": map[string]any{"stringValue": "clerk"}}}}
+	body := map[string]any{"resourceSpans": []any{map[string]any{"resource": resource, "scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "clerk"}, "spans": a.spans}}}}}
+	return postJSON(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+"/v1/traces", body, nil)
+}
+
+// countsVariable is how often the model has apples counted before it answers, once without it.
+const countsVariable = "TAPEDECK_TEST_COUNTS"
+
+func counts() int {
+	n, err := strconv.Atoi(os.Getenv(countsVariable))
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
 // scripted is the model that the agent is recorded with: it has apples counted, and says what was counted.
-func scripted(t *testing.T) string {
+func scripted(t testing.TB) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct{ Messages []chatMessage }
@@ -376,8 +417,16 @@ func scripted(t *testing.T) string {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		message, finish := map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": "call_1", "type": "function", "function": map[string]any{"name": "count", "arguments": `{"of":"apples"}`}}}}, "tool_calls"
-		if last := body.Messages[len(body.Messages)-1]; last.Role == "tool" {
+		message, finish := map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": fmt.Sprint("call_", len(body.Messages)), "type": "function", "function": map[string]any{"name": "count", "arguments": `{"of":"apples"}`}}}}, "tool_calls"
+		counted := 0
+		for _, m := range body.Messages {
+			if m.Role == "user" {
+				counted = 0
+			} else if m.Role == "tool" {
+				counted++
+			}
+		}
+		if last := body.Messages[len(body.Messages)-1]; last.Role == "tool" && counted >= counts() {
 			message, finish = map[string]any{"role": "assistant", "content": "There are " + *last.Content + "."}, "stop"
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -68,7 +68,7 @@ type line struct {
 	Findings  int    `json:"findings"`
 }
 
-func lines(t *testing.T, stdout string) []line {
+func lines(t testing.TB, stdout string) []line {
 	t.Helper()
 	var out []line
 	d := json.NewDecoder(strings.NewReader(stdout))

@@ -25,7 +25,7 @@ func init() {
 }
 
 // commanded is tapedeck with a command whose own output is on stderr too.
-func commanded(t *testing.T, args ...string) result {
+func commanded(t testing.TB, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
@@ -33,7 +33,7 @@ func commanded(t *testing.T, args ...string) result {
 }
 
 // recordedAgent records the agent, and returns the address of its tape.
-func recordedAgent(t *testing.T) string {
+func recordedAgent(t testing.TB) string {
 	t.Helper()
 	t.Setenv(agentVariable, "live")
 	t.Setenv("OPENAI_BASE_URL", scripted(t)+"/v1")
@@ -42,7 +42,7 @@ func recordedAgent(t *testing.T) string {
 		t.Fatalf("%+v", got)
 	}
 	all := lines(t, got.stdout)
-	if len(all) != 1 || all[0].Grade != "offline" || all[0].ToolCalls != 1 {
+	if len(all) != 1 || all[0].Grade != "offline" || all[0].ToolCalls != counts() {
 		t.Fatalf("%+v", got)
 	}
 	return all[0].URL

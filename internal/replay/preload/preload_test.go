@@ -155,6 +155,30 @@ func TestUnknownVersionsAreRefused(t *testing.T) {
 	}
 }
 
+// TestAToolOfMastraMayBeNamedLikeAnAgent: Mastra calls the tool behind which an agent stands agent-NAME, and tells of every other tool whether it has
+// to be approved. What asks the oracle, which is not there, ends the process.
+func TestAToolOfMastraMayBeNamedLikeAnAgent(t *testing.T) {
+	node, hooks := program(t, "node"), written(t)
+	script := filepath.Join(t.TempDir(), "main.cjs")
+	write(t, script, `require(process.argv[2]).install();
+class CoreToolBuilder { createExecute(tool, options) { return (args) => tool.execute({ context: args }, {}); } }
+globalThis[Symbol.for("tapedeck.preload")].mastra({ CoreToolBuilder });
+const tool = { id: "a", execute: async () => console.log("ran") };
+new CoreToolBuilder().createExecute(tool, JSON.parse(process.argv[3]))({});
+`)
+	for options, asks := range map[string]bool{
+		`{"name":"agent-stock","requireApproval":false}`: true, `{"name":"workflow-stock","requireApproval":true}`: true, `{"name":"stock","requireApproval":false}`: true, `{"name":"stock"}`: true,
+		`{"name":"agent-stock"}`: false, `{"name":"workflow-stock"}`: false,
+	} {
+		cmd := exec.CommandContext(t.Context(), node, script, filepath.Join(hooks, "node", "frameworks.cjs"), options)
+		cmd.Env = append(os.Environ(), "TAPEDECK_ORACLE_URL=http://127.0.0.1:1")
+		out, err := cmd.CombinedOutput()
+		if asked := err != nil && strings.Contains(string(out), "the oracle cannot be asked for"); asked != asks || !asks && string(out) != "ran\n" {
+			t.Errorf("%s: %v, %s", options, err, out)
+		}
+	}
+}
+
 // TestDocumentedFrameworks: the table of docs/replay.md says what the hooks know.
 func TestDocumentedFrameworks(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "replay.md"))

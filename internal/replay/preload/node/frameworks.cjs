@@ -174,8 +174,10 @@ function mastra(m) {
   const create = proto.createExecute;
   proto.createExecute = function (tool, options, ...rest) {
     const name = options.name;
-    // An agent or a workflow behind a tool runs: its own calls are on the tape.
-    if (typeof tool?.execute !== "function" || /^(agent|workflow)-/.test(name)) return create.call(this, tool, options, ...rest);
+    // An agent or a workflow behind a tool runs: its own calls are on the tape. Mastra names it so, and says of every other tool whether it has to be
+    // approved; a tool may have such a name too.
+    const runs = /^(agent|workflow)-/.test(name) && !("requireApproval" in options);
+    if (typeof tool?.execute !== "function" || runs) return create.call(this, tool, options, ...rest);
     const vercelTool = !("id" in tool && "execute" in tool && tool.constructor?.name === "Tool");
     const instead = like(tool, "execute", (first, second) => {
       const args = !vercelTool && first && typeof first === "object" && "context" in first ? first.context : first;
