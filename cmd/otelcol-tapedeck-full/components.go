@@ -24,6 +24,7 @@ import (
 	agentredactionprocessor "github.com/tapedeck/tapedeck/processor/agentredactionprocessor"
 	agentrunprocessor "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 	replaytagprocessor "github.com/tapedeck/tapedeck/processor/replaytagprocessor"
+	tapereceiver "github.com/tapedeck/tapedeck/receiver/tapereceiver"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/exporter"
@@ -85,6 +86,7 @@ func components() (otelcol.Factories, error) {
 	})
 
 	factories.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](
+		tapereceiver.NewFactory(),
 		kafkareceiver.NewFactory(),
 		otlpreceiver.NewFactory(),
 	)
@@ -92,6 +94,7 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ReceiverModules = makeModulesMap(factories.Receivers, map[component.Type]string{
+		tapereceiver.NewFactory().Type():  "github.com/tapedeck/tapedeck v" + version,
 		kafkareceiver.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/kafkareceiver v0.155.0",
 		otlpreceiver.NewFactory().Type():  "go.opentelemetry.io/collector/receiver/otlpreceiver v0.161.0",
 	})

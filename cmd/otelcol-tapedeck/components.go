@@ -21,6 +21,7 @@ import (
 	agentredactionprocessor "github.com/tapedeck/tapedeck/processor/agentredactionprocessor"
 	agentrunprocessor "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 	replaytagprocessor "github.com/tapedeck/tapedeck/processor/replaytagprocessor"
+	tapereceiver "github.com/tapedeck/tapedeck/receiver/tapereceiver"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/exporter"
@@ -82,12 +83,14 @@ func components() (otelcol.Factories, error) {
 	})
 
 	factories.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](
+		tapereceiver.NewFactory(),
 		otlpreceiver.NewFactory(),
 	)
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
 	factories.ReceiverModules = makeModulesMap(factories.Receivers, map[component.Type]string{
+		tapereceiver.NewFactory().Type(): "github.com/tapedeck/tapedeck v" + version,
 		otlpreceiver.NewFactory().Type(): "go.opentelemetry.io/collector/receiver/otlpreceiver v0.161.0",
 	})
 

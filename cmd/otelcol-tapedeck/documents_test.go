@@ -391,7 +391,7 @@ func checkCommand(t *testing.T, program string, targets, words []string) {
 var (
 	metricName = regexp.MustCompile(`\b(otelcol_[a-z_]+|(?:rpc|http)_server_[a-z_]+)\b`)
 	pageLine   = regexp.MustCompile(`(?m)^([a-z_]+)[ {]`)
-	ownMetric  = regexp.MustCompile(`^otelcol_(processor_agent|processor_replaytag|exporter_tape|exporter_audit_nats|connector_|extension_oracle)`)
+	ownMetric  = regexp.MustCompile(`^otelcol_(processor_agent|processor_replaytag|exporter_tape|exporter_audit_nats|receiver_tape|connector_|extension_oracle)`)
 )
 
 // TestMetricsOfTheDocumentsAreOnThePage starts this collector with the example for one machine, sends it a run and a request that is too large, and reads its metrics

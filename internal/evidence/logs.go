@@ -178,3 +178,76 @@ func recordTime(record plog.LogRecord) pcommon.Timestamp {
 	}
 	return record.ObservedTimestamp()
 }
+
+// SplitLogs takes the log records out of spans that LogsToTraces made, as they were: LogsToTraces makes the same spans of them again. Spans of
+// resources and scopes that hold nothing else are gone from td.
+func SplitLogs(td ptrace.Traces) (ptrace.Traces, plog.Logs) {
+	ld := plog.NewLogs()
+	td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
+		var rl plog.ResourceLogs
+		opened := false
+		rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
+			if ss.Scope().Name() != genai.LogScope {
+				return ss.Spans().Len() == 0
+			}
+			if !opened {
+				rl = ld.ResourceLogs().AppendEmpty()
+				rs.Resource().CopyTo(rl.Resource())
+				rl.SetSchemaUrl(rs.SchemaUrl())
+				opened = true
+			}
+			scopes := map[string]plog.ScopeLogs{} // the spans of several scopes stand in one
+			for _, span := range ss.Spans().All() {
+				name := ""
+				if v, ok := span.Attributes().Get(genai.LogScopeName); ok {
+					name = v.AsString()
+				}
+				sl, ok := scopes[name]
+				if !ok {
+					sl = rl.ScopeLogs().AppendEmpty()
+					ss.Scope().CopyTo(sl.Scope())
+					sl.Scope().SetName(name)
+					scopes[name] = sl
+				}
+				logRecord(span, sl.LogRecords().AppendEmpty())
+			}
+			return true
+		})
+		return rs.ScopeSpans().Len() == 0
+	})
+	return td, ld
+}
+
+// logRecord is what logSpan and envelope made a span of.
+func logRecord(span ptrace.Span, record plog.LogRecord) {
+	record.SetTraceID(span.TraceID())
+	record.SetSpanID(span.ParentSpanID())
+	record.SetTimestamp(span.StartTimestamp())
+	record.SetObservedTimestamp(span.StartTimestamp())
+	a := record.Attributes()
+	span.Attributes().CopyTo(a)
+	number := func(key string) int64 {
+		v, _ := span.Attributes().Get(key)
+		return v.Int()
+	}
+	for key, v := range span.Attributes().All() {
+		switch key {
+		case genai.LogBody:
+			v.CopyTo(record.Body())
+		case genai.LogEventName:
+			record.SetEventName(v.Str())
+		case genai.LogScopeName:
+		case genai.LogSeverityNumber:
+			record.SetSeverityNumber(plog.SeverityNumber(number(key))) //nolint:gosec // as envelope wrote it
+		case genai.LogSeverityText:
+			record.SetSeverityText(v.Str())
+		case genai.LogFlags:
+			record.SetFlags(plog.LogRecordFlags(number(key))) //nolint:gosec // as envelope wrote it
+		case genai.LogObservedTime:
+			record.SetObservedTimestamp(pcommon.Timestamp(number(key))) //nolint:gosec // as envelope wrote it
+		default:
+			continue
+		}
+		a.Remove(key)
+	}
+}

@@ -5,6 +5,8 @@ package evidence
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -227,5 +229,43 @@ func TestErrorRecordIsAnErrorSpan(t *testing.T) {
 	}
 	if got := logSpans(func(r plog.LogRecord) { r.SetSeverityNumber(plog.SeverityNumberWarn) })[0].Status().Code(); got != ptrace.StatusCodeUnset {
 		t.Errorf("a warning is %s", got)
+	}
+}
+
+// Log records that became spans become log records again, of which the same spans are made.
+func TestLogRecordsAreTakenOutAgain(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "corpus", "agents", "*", "*.logs.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, files)
+	}
+	var m ptrace.ProtoMarshaler
+	bytesOf := func(td ptrace.Traces) string {
+		s := NewSet()
+		s.add(td, true)
+		body, err := m.MarshalTraces(s.Traces())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	records := 0
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ld, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, want := LogsToTraces(ld, segregation.Default), LogsToTraces(ld, segregation.Default)
+		left, back := SplitLogs(own)
+		records += back.LogRecordCount()
+		if got := bytesOf(LogsToTraces(back, segregation.Default)); left.SpanCount()+back.LogRecordCount() != want.SpanCount() || left.SpanCount() == 0 && got != bytesOf(want) {
+			t.Errorf("%s: %d spans became %d log records and %d spans, and the same: %v", file, want.SpanCount(), back.LogRecordCount(), left.SpanCount(), got == bytesOf(want))
+		}
+	}
+	if records == 0 {
+		t.Error("no log record in the corpus")
 	}
 }

@@ -30,7 +30,7 @@ const (
 var update = flag.Bool("update", false, "write the column of "+document)
 
 // components are the folders that hold one collector component each.
-var components = []string{"processor", "exporter", "connector", "extension", "converter"}
+var components = []string{"receiver", "processor", "exporter", "connector", "extension", "converter"}
 
 // packages returns what the package of each folder imports, without its tests. Folders whose name ends in "test" serve tests only and are
 // left out, and so are other modules.
