@@ -236,7 +236,7 @@ func (r *tapeReceiver) emit(ctx context.Context, d *deck.Deck, t recorded) error
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256([]byte(t.at.String()))
+	sum := sha256.Sum256([]byte(d.String() + "\x00" + t.at.String()))
 	key := hex.EncodeToString(sum[:16])
 	known, err := r.emitted.Get(ctx, key)
 	if err != nil {
