@@ -32,7 +32,7 @@ func (f *fragment) tools() []*node {
 // asking is a tool call that the conversation of a fragment shows to have been asked for.
 type asking struct {
 	f        *fragment
-	n        *node // the model call that was answered with it, where it is known
+	n        *node // the model call that was answered with it, where it is known: by its response, or by its place in the conversation
 	part     *genai.Part
 	response bool // a response asks for it, and not only a request or a step shows it
 	executed bool
@@ -56,21 +56,37 @@ func (s *stitcher) askings(f *fragment) (out []*asking) {
 			}
 		}
 	}
-	for _, messages := range [][]*message{s.longest(f), handed(f)} {
+	longest := s.longest(f)
+	for _, messages := range [][]*message{longest, handed(f)} {
 		shown := map[string]int{}
-		for _, m := range sinceUser(messages) {
+		since := sinceUser(messages)
+		for i, m := range since {
 			if m.tape.Role != tape.RoleAssistant {
 				continue
 			}
 			for _, p := range callsOf(m.parts) {
 				if shown[key(p)]++; shown[key(p)] > known[key(p)] {
 					known[key(p)]++
-					out = append(out, &asking{f: f, part: p})
+					a := &asking{f: f, part: p}
+					if at := len(messages) - len(since) + i; len(longest) > at && longest[at] == m {
+						a.n = s.answeredWith(f, at)
+					}
+					out = append(out, a)
 				}
 			}
 		}
 	}
 	return out
+}
+
+// answeredWith finds the model call whose request ends where its answer stands in later requests.
+func (s *stitcher) answeredWith(f *fragment, at int) *node {
+	for _, t := range s.turns[f] {
+		if len(t.sent) == at {
+			return t.n
+		}
+	}
+	return nil
 }
 
 // longest is the longest request of a fragment.

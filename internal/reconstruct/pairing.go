@@ -49,7 +49,37 @@ func (c *collector) pair() {
 			}
 		}
 	}
+	c.pairAcrossClocks(mayDiffer)
 	c.pairByTurn(known, mayDiffer)
+}
+
+// pairAcrossClocks pairs tool calls that seem to have begun before the model call of another trace that asked for them: the clocks of two traces are not
+// one. The ids have to be equal, or name and arguments, and nothing else may fit.
+func (c *collector) pairAcrossClocks(mayDiffer func(*call, *asked) bool) {
+	fits := map[*call][]*asked{}
+	claims := map[*asked]int{}
+	for _, t := range c.tools {
+		if t.by != nil || t.obs.Handoff || len(t.nodes) == 0 {
+			continue
+		}
+		for _, m := range c.models {
+			if len(m.nodes) == 0 || m.nodes[0].span.TraceID() == t.nodes[0].span.TraceID() || under(m, t) {
+				continue
+			}
+			for _, a := range m.asked {
+				byID := t.obs.CallID != "" && t.obs.CallID == a.part.ID
+				if a.tool == nil && (byID || nameOf(t) == a.part.Name && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a)) {
+					fits[t] = append(fits[t], a)
+					claims[a]++
+				}
+			}
+		}
+	}
+	for _, t := range c.tools {
+		if all := fits[t]; len(all) == 1 && claims[all[0]] == 1 {
+			t.by, all[0].tool = all[0], t
+		}
+	}
 }
 
 // asksWith reports an id with which a response of the run asks for a call.

@@ -114,7 +114,7 @@ func (s *stitcher) before(turns []*turn, t *turn, may func(*turn) bool) *turn {
 
 // mayGoOn reports that the fragment of t can be a part of the run of a. Calls that nothing stands above go on with any. Other parts go on
 // with a run that asked for tools. If such a part is an agent with a span of its own, the run must also have ended before, or lie around it. If it seems
-// to be over before it began, the clock of its trace is behind, and the ids of the calls that it repeats say the same.
+// to be over before it began, the clock of its trace is behind, and the ids of the calls that it repeats say the same, or the text.
 func (s *stitcher) mayGoOn(a, t *turn) bool {
 	if conversationsDiffer(a.n, t.n) {
 		return false
@@ -130,7 +130,20 @@ func (s *stitcher) mayGoOn(a, t *turn) bool {
 	}
 	_, end := a.f.interval()
 	start, _ := t.f.interval()
-	return end <= start || a.f.root != nil && a.f.spans(t.f) || !s.sameTrace(a.f, t.f) && t.n.end <= a.n.start && repeatsIDs(a.n, t) && len(callIDs(a.n)[0]) >= minQuoted
+	return end <= start || a.f.root != nil && a.f.spans(t.f) || !s.sameTrace(a.f, t.f) && t.n.end <= a.n.start && quotes(a.n, t)
+}
+
+// quotes reports that a request repeats what a model call was answered in a way that does not come about by chance: the ids of its calls or, where
+// the calls were not recorded with the answer, its text.
+func quotes(n *node, t *turn) bool {
+	if ids := callIDs(n); len(ids) > 0 {
+		return len(ids[0]) >= minQuoted && repeatsIDs(n, t)
+	}
+	if len(n.obs.Response) == 0 {
+		return false
+	}
+	text := textOf(newMessage(n.obs.Response[0]))
+	return len(text) >= minQuoted && text == textOf(t.sent[len(afterSystem(n.request()))])
 }
 
 // beside reports fragments that name the same parent, which never came.

@@ -54,8 +54,8 @@ func (s *stitcher) byAnswer() {
 				}
 			}
 			known = len(t.sent)
-			if g := s.find(f); asksTools(t.n) && (asked[g] == 0 || t.n.end < asked[g]) {
-				asked[g] = t.n.end
+			if g := s.find(f); asksTools(t.n) && (asked[g] == 0 || t.n.end+f.behind < asked[g]) {
+				asked[g] = t.n.end + f.behind
 			}
 		}
 		if n := f.root; n != nil && len(s.turns[f]) == 0 && len(f.tools()) == 0 {
@@ -91,7 +91,7 @@ func (s *stitcher) byAnswer() {
 					above[f]++
 				}
 			}
-			if r.n != nil && asked[g] > 0 && asked[g] <= f.first().start+clockSlack && (last.end <= r.n.start || r.f.behind > 0) {
+			if r.n != nil && asked[g] > 0 && asked[g] <= f.first().start+f.behind+clockSlack && (last.end <= r.n.start || r.f.behind > 0) {
 				owners[g] = true
 				shows = r
 			}

@@ -270,9 +270,14 @@ func (f *fragment) leaves() []*fragment {
 
 // ending is the run span that ended last: of a run that waited and was resumed, the one that knows how it ended.
 func (f *fragment) ending() *node {
-	last := f.root
+	last, end := f.root, uint64(0)
 	for _, part := range f.leaves() {
-		if n := part.root; n != nil && last != nil && n != last && n.end > last.end && (part.ownRun() || !n.missing && f.root.obs.WeakAgent) {
+		if part.root == last && last != nil {
+			end = last.end + part.behind
+		}
+	}
+	for _, part := range f.leaves() {
+		if n := part.root; n != nil && last != nil && n != last && n.end+part.behind > end && (part.ownRun() || !n.missing && f.root.obs.WeakAgent) {
 			last = n
 		}
 	}
@@ -388,6 +393,12 @@ func (s *stitcher) bySession() {
 			s.unite(owner, f, byTime)
 			continue
 		}
+		if g := s.waiting(runs[id], f); id != "" && g != nil && len(owners) == 0 {
+			turns := s.turns[g]
+			s.unite(g, f, byTime)
+			s.after(g, turns[len(turns)-1].n, f, f.first())
+			continue
+		}
 		if id == "" {
 			id = f.traces[0]
 		}
@@ -400,6 +411,20 @@ func (s *stitcher) bySession() {
 			s.unite(g, f, byTime)
 		}
 	}
+}
+
+// waiting returns the run of a session if it has one alone, which asked for tools at last, and the part in a trace of its own seems to have begun before it:
+// the clock of that trace is behind.
+func (s *stitcher) waiting(runs []*fragment, part *fragment) *fragment {
+	if len(runs) != 1 || len(s.turns[part]) == 0 {
+		return nil
+	}
+	g := runs[0]
+	turns := s.turns[g]
+	if len(turns) == 0 || s.sameTrace(g, part) || g.first().start < part.first().start || !asksTools(turns[len(turns)-1].n) {
+		return nil
+	}
+	return g
 }
 
 // prompt is the prompt of a run of which nothing but the record of it came.
