@@ -42,3 +42,35 @@ func TestActionsOfSmolagentsAreCallsAndResults(t *testing.T) {
 		t.Errorf("what any user says is no call: %+v", got)
 	}
 }
+
+// FuzzOpenActions opens conversations of smolagents of any content. Opening loses no message, invents no result without a call, and finds nothing
+// more the second time.
+func FuzzOpenActions(f *testing.F) {
+	const system = "You are an expert assistant who can solve any task using tool calls."
+	f.Add("New task:\nCount.", `Calling tools:
+[{'id': 'c1', 'type': 'function', 'function': {'name': 'f', 'arguments': {'a': 1}}}]`, "Observation:\nfirst\nsecond", "Observation:\nx")
+	f.Add("Observation:\n", "Calling tools:\n[[]]", "Calling tools:\n[{}, {}]", "Observation:\n\n")
+	f.Add("", "Calling tools:\n(1", "New task:\n", "Calling tools:\nNone")
+	f.Fuzz(func(t *testing.T, a, b, c, d string) {
+		conversation := func() []decode.Message {
+			messages := []decode.Message{{Role: tape.RoleSystem, Parts: []decode.Part{decode.TextPart(system)}}}
+			for _, text := range []string{a, b, c, d} {
+				messages = append(messages, decode.Message{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(text)}})
+			}
+			return messages
+		}
+		opened := decode.OpenActions(conversation())
+		once := genaitest.Messages(opened)
+		if len(once) != 5 {
+			t.Fatalf("5 messages became %q", once)
+		}
+		for i, m := range opened {
+			if m.Role == tape.RoleTool && m.Parts[0].Type == tape.PartToolResult && (i == 0 || !decode.HasCalls(opened[i-1])) {
+				t.Fatalf("a result without a call: %q", once)
+			}
+		}
+		if again := genaitest.Messages(decode.OpenActions(opened)); !slices.Equal(once, again) {
+			t.Fatalf("opened twice: %q, then %q", once, again)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 func TestMessagesForAUserInterfaceAreOpened(t *testing.T) {
@@ -33,4 +34,21 @@ func TestMessagesForAUserInterfaceAreOpened(t *testing.T) {
 			t.Errorf("%s\nis read as %q, want %q", c.message, got, c.want)
 		}
 	}
+}
+
+// FuzzTranscript looks for conversations in any JSON, those for a user interface among them.
+func FuzzTranscript(f *testing.F) {
+	f.Add(`{"state":[{"role":"assistant","parts":[{"type":"tool-f","toolCallId":"c","state":"output-available","input":{},"output":1},{"type":"step-start"},{"type":"text","text":"x"}]}]}`)
+	f.Add(`[{"role":"assistant","parts":[{"type":"tool-invocation","toolInvocation":{"toolCallId":"c","toolName":"f","state":"result","args":{},"result":"r"}}]}]`)
+	f.Add(`{"messages":"[{\"role\":\"user\",\"content\":\"q\"}]"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			t.Skip("no JSON")
+		}
+		once := genaitest.Messages(decode.Transcript(v))
+		if again := genaitest.Messages(decode.Transcript(v)); !slices.Equal(once, again) {
+			t.Fatalf("read twice: %q, then %q", once, again)
+		}
+	})
 }
