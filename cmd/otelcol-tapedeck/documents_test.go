@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
+	"github.com/tapedeck/tapedeck/internal/suite"
 	"github.com/tapedeck/tapedeck/internal/testbed/otlpsend"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
 	"go.opentelemetry.io/collector/component"
@@ -225,6 +226,10 @@ func TestConfigurationsAndRulesOfTheDocumentsAreValid(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkConfiguration(t, text+"processors::agentredaction::key::env: TAPEDECK_REDACTION_KEY\n", conf)
+			case has("calls"):
+				if _, err := suite.Read([]byte(b.text)); err != nil {
+					t.Error(err)
+				}
 			case has("rules"), has("tools"):
 				if _, err := rulefile.Read([]byte(b.text)); err != nil {
 					t.Error(err)
@@ -350,7 +355,7 @@ func checkCommand(t *testing.T, program string, targets, words []string) {
 			words = words[:end] // what stands behind is a command of the agent's
 		}
 		path := []string{words[1]}
-		if words[1] == "oracle" || words[1] == "spool" {
+		if slices.Contains([]string{"oracle", "spool", "suite"}, words[1]) {
 			path = append(path, words[2])
 		}
 		out, err := exec.Command(program, append(path, "--help")...).CombinedOutput()
