@@ -93,6 +93,17 @@ func digitGroups(s string, at int, groups []group) []group {
 	}
 }
 
+// inUUID says whether s[at] is a digit of a UUID: some of its groups have no letters, and one in a hundred of those would be a number with a check digit.
+func inUUID(s string, at int) bool {
+	const length = 36
+	for from := max(0, at-length+1); from <= at && from+length <= len(s); from++ {
+		if hexDigest(s[from : from+length]) {
+			return (from == 0 || !isAlnum(s[from-1])) && (from+length == len(s) || !isAlnum(s[from+length]))
+		}
+	}
+	return false
+}
+
 // number applies the rules for numbers to a run of groups.
 func (f *finder) number(groups []group, total int) {
 	s := f.s
@@ -100,6 +111,9 @@ func (f *finder) number(groups []group, total int) {
 	attached := first.start > 0 && isWord(s[first.start-1])
 	if attached {
 		f.lettersBefore(groups)
+		return
+	}
+	if (first.start > 0 && s[first.start-1] == '-' || last.end < len(s) && s[last.end] == '-') && inUUID(s, first.start) {
 		return
 	}
 	if f.on.ip && !f.k.version {
