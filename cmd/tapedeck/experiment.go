@@ -26,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -35,6 +36,7 @@ type experimentFlags struct {
 	redactionFlags
 	match                     matchFlags
 	failures, baseline        []string
+	whereFailures, whereBase  string
 	limitFailures, limitBase  int
 	area, tenant              string
 	changes                   []string
@@ -155,12 +157,22 @@ experiment that could not be run.`,
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				command = args[dash:]
 			}
+			for _, of := range []struct {
+				flag, where string
+				is          *[]string
+			}{{"failures", f.whereFailures, &f.failures}, {"baseline", f.whereBase, &f.baseline}} {
+				if of.where != "" && !cmd.Flags().Changed(of.flag) {
+					*of.is = nil // the default is for those that say nothing
+				}
+			}
 			return f.run(cmd, args[0], command)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.failures, "failures", []string{"status=error"}, "COLUMN=VALUE of runs that should become better (repeatable)")
 	flags.StringArrayVar(&f.baseline, "baseline", []string{"status=ok"}, "COLUMN=VALUE of runs that must not become worse (repeatable)")
+	flags.StringVar(&f.whereFailures, "failures-where", "", "a condition on the columns as in SQL, as --where of ls; without --failures it stands alone")
+	flags.StringVar(&f.whereBase, "baseline-where", "", "the same for the baseline")
 	flags.BoolVar(&f.regression, "regression-check", false, "ask only whether the baseline becomes worse")
 	flags.IntVar(&f.limitFailures, "limit-failures", 0, "take so many failures, drawn by the digest of their names; 0 is all")
 	flags.IntVar(&f.limitBase, "limit-baseline", 0, "take so many runs of the baseline; 0 is all")
@@ -406,17 +418,25 @@ func (f *experimentFlags) run(cmd *cobra.Command, address string, argv []string)
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
+	bar := isTerminal(stderr)
 	x := &experiment.Experiment{
 		Plan: plan, Journal: journal, Scorers: scorers, Shard: shard, Workers: f.workers, MaxRuns: f.maxRuns, MaxTime: f.maxTime, MaxTokens: f.maxTokens, Candidate: candidate,
 		Open:   openCase,
 		Redact: redact,
 		Progress: func(done, of int, c *experiment.Case, o *experiment.Outcome) {
-			if !f.quiet {
+			switch {
+			case f.quiet:
+			case bar:
+				fmt.Fprint(stderr, progress(done, of, o))
+			default:
 				say(stderr, "%d of %d: %s (%s): %s", done, of, c.RunID, c.Cohort, o.Line())
 			}
 		},
 	}
 	summary, err := x.Run(ctx)
+	if bar && !f.quiet {
+		fmt.Fprintln(stderr)
+	}
 	if err != nil {
 		if summary.Log != "" {
 			say(stderr, "the runner wrote: %s", summary.Log)
@@ -431,6 +451,13 @@ func (f *experimentFlags) run(cmd *cobra.Command, address string, argv []string)
 		return err
 	}
 	return f.reports.write(stdout, r, func(w *bytes.Buffer) error { return r.HTML(ctx, w, openCase) })
+}
+
+// progress is a line of a terminal that takes the place of the one before.
+func progress(done, of int, o *experiment.Outcome) string {
+	const width = 30
+	filled := width * done / max(of, 1)
+	return fmt.Sprintf("\r\x1b[K[%s%s] %d of %d: %.60s", strings.Repeat("#", filled), strings.Repeat("-", width-filled), done, of, timeline.OneLine(o.Line()))
 }
 
 // redactText takes secrets out of a text, as --redact says.
@@ -484,6 +511,14 @@ func readOverride(file string) ([]oracle.Entry, string, error) {
 	return entries, tape.FileDigest(data), err
 }
 
+// ruleOf is what chose the runs of a cohort.
+func ruleOf(is []string, where string) string {
+	if where != "" {
+		is = append(slices.Clone(is), "("+where+")")
+	}
+	return strings.Join(is, " and ")
+}
+
 // choose fills the plan with the runs of the deck that the rules take.
 func (f *experimentFlags) choose(ctx context.Context, address string, plan *experiment.Plan, stderr io.Writer) (err error) {
 	d, err := replay.OpenDeck(ctx, address)
@@ -494,14 +529,15 @@ func (f *experimentFlags) choose(ctx context.Context, address string, plan *expe
 	cohorts := []struct {
 		name  string
 		rules []string
+		where string
 		limit int
-	}{{statistics.Failure, f.failures, f.limitFailures}, {statistics.Baseline, f.baseline, f.limitBase}}
+	}{{statistics.Failure, f.failures, f.whereFailures, f.limitFailures}, {statistics.Baseline, f.baseline, f.whereBase, f.limitBase}}
 	if f.regression {
 		cohorts = cohorts[1:]
 	}
 	for _, c := range cohorts {
 		chosen := runFilter{named: map[string]*string{"tenant": &f.tenant}, now: time.Now}
-		chosen.Area, chosen.Is = f.area, c.rules
+		chosen.Area, chosen.Is, chosen.Where = f.area, c.rules, c.where
 		if err := chosen.check(); err != nil {
 			return fmt.Errorf("--%s: %w", c.name, err)
 		}
@@ -516,7 +552,7 @@ func (f *experimentFlags) choose(ctx context.Context, address string, plan *expe
 		if failed > 0 {
 			return fmt.Errorf("%d traces of the deck cannot be read, so who is in the experiment is not known", failed)
 		}
-		plan.Cohorts = append(plan.Cohorts, experiment.Selection{Cohort: c.name, Rule: strings.Join(c.rules, " and "), Matched: len(cases), Limit: c.limit})
+		plan.Cohorts = append(plan.Cohorts, experiment.Selection{Cohort: c.name, Rule: ruleOf(c.rules, c.where), Matched: len(cases), Limit: c.limit})
 		plan.Cases = append(plan.Cases, experiment.Sample(cases, c.limit)...)
 	}
 	slices.SortFunc(plan.Cohorts, func(a, b experiment.Selection) int { return cmp.Compare(a.Cohort, b.Cohort) })

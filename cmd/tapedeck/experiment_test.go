@@ -13,10 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/experiment"
@@ -278,31 +282,68 @@ func TestAKilledExperimentGoesOn(t *testing.T) {
 	}
 }
 
-// Three programs replay a part each; their report is that of one program.
+// Three processes replay a part each, as the examples have it; their report is that of one process.
 func TestShardsOfAnExperiment(t *testing.T) {
-	_, args := experimentDeck(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("the examples are scripts of a shell")
+	}
+	address, args := experimentDeck(t)
 	want := tapedeck(t, args...)
-	folder := t.TempDir()
-	var commands []*exec.Cmd
-	merge := []string{"experiment", "merge", "--json"}
-	for i := range 3 {
-		state := filepath.Join(folder, strconv.Itoa(i))
-		cmd := exec.Command(os.Args[0], append(args, "--state", state, "--shard", fmt.Sprintf("%d/3", i+1))...)
-		cmd.Env = append(os.Environ(), candidateVariable+"=program")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		commands, merge = append(commands, cmd), append(merge, state)
+	environ := append(os.Environ(), candidateVariable+"=program")
+	rest := slices.DeleteFunc(slices.Clone(args[2:]), func(a string) bool { return a == "--quiet" || a == "--json" })
+	work := t.TempDir()
+	script := exec.Command("../../examples/shards/run.sh", append([]string{address, work}, rest...)...)
+	script.Env = append(environ, "TAPEDECK="+os.Args[0])
+	out, err := script.Output()
+	if string(out) != want.stdout || script.ProcessState.ExitCode() != want.code {
+		t.Errorf("%v: exit %d, want %d:\n%.1000s\n%.1000s", err, script.ProcessState.ExitCode(), want.code, out, want.stdout)
 	}
-	for _, cmd := range commands {
-		_ = cmd.Wait() // a part alone is inconclusive
-	}
-	if got := tapedeck(t, merge...); got.stdout != want.stdout || got.code != want.code {
-		t.Errorf("exit %d, want %d:\n%.1000s\n%.1000s\n%s", got.code, want.code, got.stdout, want.stdout, got.stderr)
-	}
-	part := tapedeck(t, merge[:4]...)
+	part := tapedeck(t, "experiment", "merge", "--json", filepath.Join(work, "part-1"))
 	if r := reportOf(t, part.stdout); part.code != exitFailed || string(r.State) != "inconclusive" {
 		t.Errorf("a part is %s, exit %d", r.State, part.code)
+	}
+
+	body, err := os.ReadFile("../../examples/shards/job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var job struct {
+		Spec struct {
+			Completions int
+			Template    struct {
+				Spec struct{ Containers []struct{ Command []string } }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(body, &job); err != nil {
+		t.Fatal(err)
+	}
+	command, state, bin := job.Spec.Template.Spec.Containers[0].Command, t.TempDir(), t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(bin, "tapedeck")); err != nil {
+		t.Fatal(err)
+	}
+	const runner = `--runner "exec:node agent.js" --scorer "exec:./check.sh"`
+	if !strings.Contains(command[2], runner) {
+		t.Fatalf("%s", command[2])
+	}
+	quoted := ""
+	for _, a := range rest {
+		quoted += " '" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	command[2] = strings.Replace(command[2], runner, quoted, 1)
+	for index := range job.Spec.Completions {
+		pod := exec.Command(command[0], command[1:]...)
+		pod.Env = append(environ, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "DECK="+address, "STATE="+state, "JOB_COMPLETION_INDEX="+strconv.Itoa(index))
+		if out, err := pod.CombinedOutput(); err != nil {
+			t.Fatalf("pod %d: %v\n%s", index, err, out)
+		}
+	}
+	merge := []string{"experiment", "merge", "--json"}
+	for index := range job.Spec.Completions {
+		merge = append(merge, filepath.Join(state, fmt.Sprint("part-", index+1)))
+	}
+	if got := tapedeck(t, merge...); got.stdout != want.stdout || got.code != want.code {
+		t.Errorf("the job: exit %d, want %d:\n%.1000s\n%s", got.code, want.code, got.stdout, got.stderr)
 	}
 }
 
@@ -325,6 +366,7 @@ func TestExperimentRefuses(t *testing.T) {
 		"mock needs --override":                      {"--tool-policy", "mock"},
 		"--workers must be positive":                 {"--workers", "0"},
 		"must be between 0 and 1":                    {"--epsilon", "NaN"},
+		"--failure: ":                                {"--failures-where", "statu = 'error'"},
 		"--timeout and --score-timeout":              {"--timeout", "0s"},
 		"no such file":                               {"--change", "system_prompt=@/no/such/file"},
 		"so no failure could become better":          nil,
@@ -371,5 +413,22 @@ func TestExecCheck(t *testing.T) {
 	}
 	if got := tapedeck(t, "exec-check", "exec:"); got.code != exitFailed || !strings.Contains(got.stderr, "no command") {
 		t.Error(got)
+	}
+}
+
+// A condition chooses the runs of a cohort in place of the default, and the report says it.
+func TestCohortsByACondition(t *testing.T) {
+	_, args := experimentDeck(t)
+	args = slices.Replace(slices.Clone(args), 2, 6, "--failures-where", "agent = 'reviewer' AND status = 'error'", "--baseline-where", "agent = 'router'", "--baseline", "status=ok")
+	r := reportOf(t, tapedeck(t, args...).stdout)
+	rules := ""
+	for _, s := range r.Cohorts {
+		rules += s.Cohort + ": " + s.Rule + "; "
+	}
+	if rules != "baseline: status=ok and (agent = 'router'); failure: (agent = 'reviewer' AND status = 'error'); " || len(r.Cases) < 20 {
+		t.Errorf("%s %d runs", rules, len(r.Cases))
+	}
+	if line := progress(5, 10, &experiment.Outcome{Text: "x"}); line != "\r\x1b[K[###############---------------] 5 of 10: replayed" {
+		t.Errorf("%q", line)
 	}
 }
