@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	state, err := os.MkdirTemp("", "tapedeck-state-") // no test makes a key for whoever runs it
 	if err == nil {
-		err = errors.Join(os.Setenv("XDG_STATE_HOME", state), os.Unsetenv(keyVariable))
+		err = errors.Join(os.Setenv("XDG_STATE_HOME", state), os.Setenv(view.CacheVariable, filepath.Join(state, "cache")), os.Unsetenv(keyVariable))
 	}
 	if err != nil {
 		panic(err)

@@ -110,7 +110,7 @@ func newLs() *cobra.Command {
 		Long: `List the runs of a deck that all filters take, the newest first.
 
 The columns are those of a reel (docs/deck.md). In a deck of reels they are read
-from the reels alone; in a deck of files every current tape is read.
+from the reels alone; in a deck of files the tapes that are new since the last listing.
 
 --format table is for people, json is one object per line with the columns that
 are known (all without --columns) and the url, refs is the address of each tape,

@@ -31,6 +31,8 @@ const MaxObjectBytes = 512 << 20
 type Object struct {
 	Key  string
 	Size int64
+	// Version tells objects of one key apart that were put there one after the other; "" where the service does not.
+	Version string
 }
 
 // Store is the little that a deck needs from a storage service.

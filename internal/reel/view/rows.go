@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/runindex"
 	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -60,14 +61,52 @@ func (q *Query) Takes(m *reel.Meta) bool {
 	return q.Test == nil || q.Test(m)
 }
 
+// contentColumn is the narrow column that has content. No index outside the deck holds it.
+const contentColumn = "user_message"
+
+// usesContent tells whether runs are chosen by content, shows whether a column is wanted of those that are.
+func (q *Query) usesContent() bool {
+	return slices.Contains(q.Filter, contentColumn) || slices.ContainsFunc(q.Equal, func(e reel.Equal) bool { return e.Column == contentColumn }) || q.Test != nil && q.Filter == nil
+}
+
+func (q *Query) shows(column string) bool {
+	return q.Columns == nil || slices.Contains(q.Columns, column)
+}
+
+// userMessage reads the column from a tape; it is empty for one that was taken away since it was listed.
+func userMessage(ctx context.Context, d *deck.Deck, ref deck.Ref) (text string, err error) {
+	err = runs.Read(ctx, d, ref, func(at deck.Ref) error {
+		m, err := describe(ctx, d, at)
+		text = m.UserMessage
+		return err
+	})
+	if errors.Is(err, deck.ErrNotFound) {
+		err = nil
+	}
+	return text, err
+}
+
 // Select finds runs of a deck of either layout, in no order unless it is asked for. In a deck of reels it reads what Query asks for of the columns of reels. An error that it yields is about one
 // trace, or ends it.
 func Select(ctx context.Context, d *deck.Deck, q Query) iter.Seq2[Run, error] {
 	v, ok := d.Store().(*View)
 	if !ok || q.Ordered {
 		return func(yield func(Run, error) bool) {
-			for r, err := range Runs(ctx, d, q.Want) {
-				if (err != nil || q.Takes(&r.Meta)) && !yield(r, err) {
+			content := q.usesContent()
+			for r, err := range walkRuns(ctx, d, q.Want, !ok && !content) {
+				if err != nil {
+					if !yield(r, err) {
+						return
+					}
+					continue
+				}
+				if !q.Takes(&r.Meta) {
+					continue
+				}
+				if !ok && !content && q.shows(contentColumn) {
+					r.UserMessage, err = userMessage(ctx, d, r.Ref)
+				}
+				if !yield(r, err) {
 					return
 				}
 			}
@@ -178,12 +217,20 @@ const rowReaders = 16
 // Runs walks the runs of a deck of either layout, in the order of areas, then of keys. want chooses among the traces; nil is all. In a deck of reels it reads narrow
 // columns; tapes are read of traces that lie in files, and of those of which no row has all evidence. An error that it yields is about one trace, or ends it.
 func Runs(ctx context.Context, d *deck.Deck, want func(deck.Location) bool) iter.Seq2[Run, error] {
+	return walkRuns(ctx, d, want, false)
+}
+
+// found are the runs of a location.
+type found struct {
+	location deck.Location
+	read     func() ([]Run, error)
+	runs     []Run
+	err      error
+}
+
+// walkRuns is Runs. With an index, which has no content, tapes of a deck of files that were read before are not read again.
+func walkRuns(ctx context.Context, d *deck.Deck, want func(deck.Location) bool, indexed bool) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
-		type found struct {
-			location deck.Location
-			runs     []Run
-			err      error
-		}
 		var batch []found
 		files, err := Beside(ctx, d)
 		if err != nil {
@@ -193,7 +240,9 @@ func Runs(ctx context.Context, d *deck.Deck, want func(deck.Location) bool) iter
 		flush := func() bool {
 			var reading sync.WaitGroup
 			for i := range batch {
-				reading.Go(func() { batch[i].runs, batch[i].err = runsOf(ctx, d, files, batch[i].location) })
+				if f := &batch[i]; f.read != nil {
+					reading.Go(func() { f.runs, f.err = f.read() })
+				}
 			}
 			reading.Wait()
 			for _, f := range batch {
@@ -209,20 +258,104 @@ func Runs(ctx context.Context, d *deck.Deck, want func(deck.Location) bool) iter
 			batch = batch[:0]
 			return ctx.Err() == nil
 		}
-		for location, err := range d.Locations(ctx) {
-			if err != nil {
+		add := func(f found) bool {
+			batch = append(batch, f)
+			return len(batch) < rowReaders || flush()
+		}
+		for _, area := range deck.Areas() {
+			if listing, ok, err := d.Listing(ctx, area); err != nil {
 				yield(Run{}, err)
 				return
-			}
-			if want != nil && !want(location) {
+			} else if ok {
+				if !walkListing(ctx, d, area, listing, want, indexed, add, flush, yield) {
+					return
+				}
 				continue
 			}
-			if batch = append(batch, found{location: location}); len(batch) == rowReaders && !flush() {
-				return
+			for location, err := range d.Locations(ctx, area) {
+				if err != nil {
+					yield(Run{}, err)
+					return
+				}
+				if (want == nil || want(location)) && !add(found{location: location, read: func() ([]Run, error) { return runsOf(ctx, d, files, location) }}) {
+					return
+				}
 			}
 		}
 		flush()
 	}
+}
+
+// walkListing walks an area of a deck of files by one listing.
+func walkListing(ctx context.Context, d *deck.Deck, area deck.Area, listing iter.Seq2[deck.Listed, error], want func(deck.Location) bool, indexed bool,
+	add func(found) bool, flush func() bool, yield func(Run, error) bool,
+) bool {
+	var index *runindex.Index
+	if indexed {
+		index = runindex.Open(cacheFolder(d.URL()), d.URL(), area)
+	}
+	whole := false
+	defer func() { index.Close(whole) }()
+	var mu sync.Mutex
+	for l, err := range listing {
+		if err != nil {
+			yield(Run{}, err)
+			return false
+		}
+		f := found{location: l.Location}
+		if l.Again {
+			f.read = func() ([]Run, error) { return runsOf(ctx, d, nil, l.Location) }
+		} else {
+			f.runs = make([]Run, len(l.Tapes))
+			var missing []int
+			for i, o := range l.Tapes {
+				m, known := index.Get(o)
+				f.runs[i] = Run{m, d.Ref(l.Location, l.Current.Generation, l.Current.Runs[i].Root, deck.TapeFile)}
+				if !known {
+					missing = append(missing, i)
+				}
+			}
+			if len(missing) > 0 {
+				runs := f.runs
+				f.read = func() ([]Run, error) {
+					for _, i := range missing {
+						m, err := describe(ctx, d, runs[i].Ref)
+						if errors.Is(err, deck.ErrNotFound) { // replaced, or taken away
+							return runsOf(ctx, d, nil, l.Location)
+						}
+						if err != nil {
+							return nil, err
+						}
+						runs[i].Meta = m
+						mu.Lock()
+						index.Put(l.Tapes[i], m)
+						mu.Unlock()
+					}
+					return runs, nil
+				}
+			}
+		}
+		if (want == nil || want(l.Location)) && !add(f) {
+			return false
+		}
+	}
+	whole = flush()
+	return whole
+}
+
+// describe reads what a tape says of its run.
+func describe(ctx context.Context, d *deck.Deck, at deck.Ref) (m reel.Meta, err error) {
+	body, err := d.Store().Get(ctx, at.Key)
+	if err != nil {
+		return m, err
+	}
+	t, err := tape.Read(body)
+	if err != nil {
+		return m, err
+	}
+	m.Describe(t)
+	m.Area, m.TapeBytes, m.Revision, m.Items = string(at.Location.Area), int64(len(body)), int64(at.Generation.Revision), int64(at.Generation.Items)
+	return m, nil
 }
 
 // Beside are the keys of the locations of what lies as files in a deck of reels; nil for a deck of files.
@@ -265,19 +398,11 @@ func runsOf(ctx context.Context, d *deck.Deck, files map[string]bool, l deck.Loc
 	}
 	for _, ref := range refs {
 		err := runs.Read(ctx, d, ref, func(at deck.Ref) error {
-			body, err := d.Store().Get(ctx, at.Key)
-			if err != nil {
-				return err
+			m, err := describe(ctx, d, at)
+			if err == nil {
+				found = append(found, Run{m, at})
 			}
-			t, err := tape.Read(body)
-			if err != nil {
-				return err
-			}
-			var m reel.Meta
-			m.Describe(t)
-			m.Area, m.TapeBytes, m.Revision, m.Items = string(l.Area), int64(len(body)), int64(at.Generation.Revision), int64(at.Generation.Items)
-			found = append(found, Run{m, at})
-			return nil
+			return err
 		})
 		if errors.Is(err, deck.ErrNotFound) {
 			continue // taken away since it was listed

@@ -75,13 +75,13 @@ func Open(_ context.Context, store deck.Store, name string) (deck.Store, error) 
 	return &View{Store: store, catalog: reel.NewCatalog(store, cacheOf(name)), seen: map[reel.TraceKey]*shown{}, erased: map[reel.TraceKey]*erasure{}, beside: map[string]*beside{}}, nil
 }
 
-// CacheVariable names the folder for the indexes of reels; "off" keeps none.
+// CacheVariable names the folder for the indexes of decks; "off" keeps none.
 const CacheVariable = "TAPEDECK_CACHE"
 
-// cacheOf is the folder for the indexes of a deck that lies elsewhere.
-func cacheOf(name string) reel.Cache {
+// cacheFolder is the folder for what is kept of a deck; none for one in memory.
+func cacheFolder(name string) string {
 	folder := os.Getenv(CacheVariable)
-	if folder == "off" || strings.HasPrefix(name, "file:") || strings.HasPrefix(name, "mem:") {
+	if folder == "off" || strings.HasPrefix(name, "mem:") {
 		return ""
 	}
 	if folder == "" {
@@ -90,6 +90,15 @@ func cacheOf(name string) reel.Cache {
 			return ""
 		}
 		folder = filepath.Join(base, "tapedeck")
+	}
+	return folder
+}
+
+// cacheOf is the folder for the indexes of the reels of a deck that lies elsewhere.
+func cacheOf(name string) reel.Cache {
+	folder := cacheFolder(name)
+	if folder == "" || strings.HasPrefix(name, "file:") {
+		return ""
 	}
 	sum := sha256.Sum256([]byte(name))
 	return reel.Cache(filepath.Join(folder, "reels", hex.EncodeToString(sum[:8])))

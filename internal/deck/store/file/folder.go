@@ -35,6 +35,8 @@ type entry struct {
 	name string
 	mode fs.FileMode // its type
 	size int64
+	// version changes whenever the file does: its number in the file system and the time of the last change of anything in it, which nobody can set. "" where that is not known.
+	version string
 }
 
 // rootFolder is a folder as os.Root has it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -143,6 +144,7 @@ func (t *tree) readDirect(dir string) ([]entry, error) {
 		switch stat.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
 			e.mode = 0
+			e.version = strconv.FormatUint(stat.Ino, 36) + "-" + strconv.FormatInt(stat.Ctim.Nano(), 36)
 		case unix.S_IFDIR:
 			e.mode = fs.ModeDir
 		}

@@ -101,7 +101,7 @@ func walkFiles(ctx context.Context, root *tree, e fileEntry, prefix string, visi
 		return &deck.StoreError{Op: "list", Scheme: "file", Key: prefix, Err: err}
 	}
 	if !e.folder() {
-		return visit(deck.Object{Key: e.sortKey, Size: e.entry.size})
+		return visit(deck.Object{Key: e.sortKey, Size: e.entry.size, Version: e.entry.version})
 	}
 	entries, err := readFolder(root, path.Clean(e.sortKey))
 	if err != nil {

@@ -179,11 +179,19 @@ func (s *store) List(ctx context.Context, prefix string) iter.Seq2[deck.Object, 
 			if strings.HasSuffix(info.Key, "/") {
 				continue
 			}
-			if !yield(deck.Object{Key: info.Key, Size: info.Size}, nil) {
+			if !yield(deck.Object{Key: info.Key, Size: info.Size, Version: versionOf(&info)}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// versionOf is what a listing says of the content of an object. A tag stands for the content, or for one upload of it.
+func versionOf(info *minio.ObjectInfo) string {
+	if info.ETag == "" {
+		return ""
+	}
+	return info.ETag + "@" + strconv.FormatInt(info.LastModified.UnixNano(), 10)
 }
 
 func (s *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {

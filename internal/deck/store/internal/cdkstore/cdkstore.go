@@ -9,11 +9,13 @@ package cdkstore
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -179,11 +181,19 @@ func (s *store) List(ctx context.Context, prefix string) iter.Seq2[deck.Object, 
 			if strings.HasSuffix(o.Key, "/") {
 				continue
 			}
-			if !yield(deck.Object{Key: o.Key, Size: o.Size}, nil) {
+			if !yield(deck.Object{Key: o.Key, Size: o.Size, Version: versionOf(o)}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// versionOf is what a listing says of the content of an object.
+func versionOf(o *blob.ListObject) string {
+	if len(o.MD5) == 0 {
+		return ""
+	}
+	return hex.EncodeToString(o.MD5) + "@" + strconv.FormatInt(o.ModTime.UnixNano(), 10)
 }
 
 func (s *store) ListFolders(ctx context.Context, prefix string) iter.Seq2[string, error] {
