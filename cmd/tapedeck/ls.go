@@ -205,15 +205,28 @@ func (f *lsFlags) first(runs []view.Run) []view.Run {
 	if !descending {
 		column = f.sort
 	}
-	slices.SortStableFunc(runs, func(a, b view.Run) int {
-		x, _ := a.Value(column)
-		y, _ := b.Value(column)
-		order := compareCells(x, y)
+	// The value of a column is looked up once for each run, and not once for each comparison.
+	type keyed struct {
+		value any
+		run   *view.Run
+	}
+	order := make([]keyed, len(runs))
+	for i := range runs {
+		order[i].run = &runs[i]
+		order[i].value, _ = runs[i].Value(column)
+	}
+	slices.SortStableFunc(order, func(a, b keyed) int {
+		by := compareCells(a.value, b.value)
 		if descending {
-			order = -order
+			by = -by
 		}
-		return cmp.Or(order, strings.Compare(a.RunID, b.RunID), strings.Compare(a.Ref.Key, b.Ref.Key))
+		return cmp.Or(by, strings.Compare(a.run.RunID, b.run.RunID), strings.Compare(a.run.Ref.Key, b.run.Ref.Key))
 	})
+	sorted := make([]view.Run, len(runs))
+	for i := range order {
+		sorted[i] = *order[i].run
+	}
+	runs = sorted
 	if f.limit > 0 && len(runs) > f.limit {
 		runs = runs[:f.limit]
 	}

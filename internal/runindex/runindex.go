@@ -243,14 +243,6 @@ func (x *Index) merge(out io.Writer) error {
 	return writeBlock(out, held)
 }
 
-// Forget takes the index of a deck away.
-func Forget(folder, deckURL string) {
-	if folder != "" {
-		sum := sha256.Sum256([]byte(deckURL))
-		_ = os.RemoveAll(filepath.Join(folder, "files", hex.EncodeToString(sum[:8])))
-	}
-}
-
 var (
 	encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(blockBytes), zstd.WithDecoderConcurrency(1))
