@@ -40,6 +40,9 @@ type Scan struct {
 // Equal is a condition of a Scan.
 type Equal struct{ Column, Value string }
 
+// closeRows is how far apart rows may lie that are read together: they share pages, which are decoded once then.
+const closeRows = 64
+
 // needed are the columns without which a row has no address and no derivation.
 var needed = []string{"tenant", "trace_id", "root_span_id", "run_id", "replay_run_id", "area", "part", "parts", "items", "producer", "revision"}
 
@@ -92,13 +95,16 @@ func (s *Scan) Run(ctx context.Context, c *Catalog, run func(*Meta) bool, trace 
 	}
 	united := map[TraceKey][]*Entry{}
 	var keys []TraceKey
-	unite := func(r *scanned, odd []span) error {
-		for _, at := range odd {
+	unite := func(r *scanned, group int, odd []bool) error {
+		for _, at := range spansOf(group, odd, closeRows) {
 			entries, err := r.file.entries(ctx, at, nil)
 			if err != nil {
 				return err
 			}
 			for _, e := range entries {
+				if !odd[e.row] {
+					continue
+				}
 				k := TraceKey{r.tenant, e.TraceID}
 				if united[k] == nil {
 					keys = append(keys, k)
@@ -124,9 +130,11 @@ func (s *Scan) Run(ctx context.Context, c *Catalog, run func(*Meta) bool, trace 
 				if err != nil || !more {
 					return err
 				}
-				odd = append(odd, again...)
+				for i := range odd {
+					odd[i] = odd[i] || again[i]
+				}
 			}
-			if err := unite(r, odd); err != nil {
+			if err := unite(r, group, odd); err != nil {
 				return err
 			}
 		}
@@ -140,10 +148,10 @@ func (s *Scan) Run(ctx context.Context, c *Catalog, run func(*Meta) bool, trace 
 		if err != nil || !more {
 			return err
 		}
-		if len(odd) == 0 {
+		if !slices.Contains(odd, true) {
 			taken++
 		}
-		if err := unite(reels[c.reel], odd); err != nil {
+		if err := unite(reels[c.reel], c.group, odd); err != nil {
 			return err
 		}
 	}
@@ -233,7 +241,7 @@ func repeated(reels []*scanned) map[uint64]bool {
 }
 
 // group looks at a row group. It returns the rows that pass, and those of traces that have to be united.
-func (s *Scan) group(ctx context.Context, r *scanned, group int, several map[uint64]bool) (pass []bool, odd []span, err error) {
+func (s *Scan) group(ctx context.Context, r *scanned, group int, several map[uint64]bool) (pass, odd []bool, err error) {
 	rows := len(r.ids[group])
 	all := span{group, 0, int64(rows)}
 	unclear := make([]bool, rows)
@@ -268,7 +276,7 @@ func (s *Scan) group(ctx context.Context, r *scanned, group int, several map[uin
 		}
 	}
 	// What passes may lie far apart: pages without any are not read.
-	for _, at := range spansOf(group, pass, 64) {
+	for _, at := range spansOf(group, pass, closeRows) {
 		if s.Test != nil {
 			metas, err := r.file.metas(ctx, at, s.Filter)
 			if err != nil {
@@ -280,17 +288,17 @@ func (s *Scan) group(ctx context.Context, r *scanned, group int, several map[uin
 			}
 		}
 	}
-	return pass, spansOf(group, unclear, 0), nil
+	return pass, unclear, nil
 }
 
 // take reads what is asked for of the rows of a group that pass. It returns those that do not stand for their trace alone.
-func (s *Scan) take(ctx context.Context, r *scanned, group int, pass []bool, run func(*Meta) bool) (odd []span, more bool, err error) {
+func (s *Scan) take(ctx context.Context, r *scanned, group int, pass []bool, run func(*Meta) bool) (odd []bool, more bool, err error) {
 	unclear := make([]bool, len(pass))
 	columns := s.Columns
 	if columns != nil {
 		columns = slices.Concat(columns, needed)
 	}
-	for _, at := range spansOf(group, pass, 64) {
+	for _, at := range spansOf(group, pass, closeRows) {
 		metas, err := r.file.metas(ctx, at, columns)
 		if err != nil {
 			return nil, false, err
@@ -311,12 +319,12 @@ func (s *Scan) take(ctx context.Context, r *scanned, group int, pass []bool, run
 			}
 		}
 	}
-	return spansOf(group, unclear, 0), true, nil
+	return unclear, true, nil
 }
 
 // weigh adds the rows of a group that pass to the candidates.
 func (s *Scan) weigh(ctx context.Context, list []candidate, reel int, r *scanned, group int, pass []bool) ([]candidate, error) {
-	for _, at := range spansOf(group, pass, 64) {
+	for _, at := range spansOf(group, pass, closeRows) {
 		v, err := r.file.read(ctx, s.First, at)
 		if err != nil {
 			return nil, err

@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/internal/testbed/manyruns"
 )
@@ -58,8 +61,62 @@ func TestReadingEveryRunTakesFewRequests(t *testing.T) {
 		read++
 	}
 	// A listing is believed for a second, so the number depends on how long all of it takes: no request is made for each run.
-	if calls := counted.calls.Load(); read != many || calls > many/5 {
+	if calls := counted.calls.Load(); read != many || calls > many/10 {
 		t.Errorf("%d requests for %d runs", calls, read)
+	}
+}
+
+// TestRowsThatAreThereTwiceAreReadTogether: traces that have to be united are not read one by one.
+func TestRowsThatAreThereTwiceAreReadTogether(t *testing.T) {
+	const address, many = "mem://twice", 1000
+	t.Cleanup(func() { mem.Drop("twice") })
+	written := openDeck(t, address, deck.LayoutReels)
+	if _, err := manyruns.Write(t.Context(), written, manyruns.Options{Runs: many, Kinds: 4}); err != nil {
+		t.Fatal(err)
+	}
+	var again []reel.Row
+	for entries, err := range view.Catalog(written).Walk(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(again); entries[0].TraceID[31]%2 == 0 && n < many {
+			row := reel.Row{Meta: entries[0].Meta}
+			if row.Tape, err = entries[0].Tape(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			_, read := reel.Unite(entries).Evidence(row.Part)
+			if row.Evidence, err = read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			again = append(again, row)
+		}
+	}
+	body, err := reel.Encode(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reel.Put(t.Context(), written, reel.NameOf(deck.AreaRuns, "default", time.Now(), 1, body), body); err != nil {
+		t.Fatal(err)
+	}
+	store, err := deck.OpenStore(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &counter{Store: store}
+	d, err := deck.New(t.Context(), counted, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	found := 0
+	for _, err := range view.Select(t.Context(), d, view.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found++
+	}
+	if calls := counted.calls.Load(); found != many || len(again) < many/3 || calls > many/10 {
+		t.Errorf("%d requests for %d runs, of which %d are there twice", calls, found, len(again))
 	}
 }
 
