@@ -24,10 +24,17 @@ import (
 // quickly lets agentrun repeat what fails sooner than a user would want.
 var quickly = []string{"--set=processors.agentrun.retry.initial_interval=50ms", "--set=processors.agentrun.retry.max_interval=300ms"}
 
-func TestKilledCollectorLosesNothing(t *testing.T) {
-	c := newCampaign(t, slim, local, decktest.FileURL(t), append(quickly, soon, patient)...)
+func TestKilledCollectorLosesNothing(t *testing.T) { killed(t, decktest.FileURL(t), 10) }
+
+func TestKilledCollectorLosesNothingInReels(t *testing.T) {
+	killed(t, inReels(t, decktest.FileURL(t)), 4)
+}
+
+func killed(t *testing.T, url string, times int) {
+	t.Helper()
+	c := newCampaign(t, slim, local, url, append(quickly, soon, patient)...)
 	c.begin()
-	for range c.crashes(10) {
+	for range c.crashes(times) {
 		c.wait()
 		c.kill()
 	}
@@ -67,8 +74,16 @@ func TestInterruptedCollectorWithoutASpoolLosesNothing(t *testing.T) {
 
 // The store answers 500 and 503, answers late, tears connections before and after it has done what was asked, and the collector is
 // killed meanwhile.
-func TestFailingStoreAndKilledCollectorLoseNothing(t *testing.T) {
+func TestFailingStoreAndKilledCollectorLoseNothing(t *testing.T) { failing(t, startStore(t)) }
+
+func TestFailingStoreAndKilledCollectorLoseNothingInReels(t *testing.T) {
 	store := startStore(t)
+	inReels(t, store.url)
+	failing(t, store)
+}
+
+func failing(t *testing.T, store *mortalStore) {
+	t.Helper()
 	c := newCampaign(t, slim, s3, store.url, append([]string{soon, patient, "--set=exporters.tape.timeout=2s"}, quickly...)...)
 	proxy := startFaults(t, store.address, c.seed)
 	c.url = store.through(proxy.address)

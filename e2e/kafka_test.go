@@ -36,8 +36,16 @@ func (b *broker) member(t *testing.T, name, url string, env []string, args ...st
 // TestTapesAreWholeWhenTheConsumerGroupChanges lets members join and leave the group while runs are open: the partitions move, and with
 // them the runs. It ends with the loss of everything that was written, which the topic brings back.
 func TestTapesAreWholeWhenTheConsumerGroupChanges(t *testing.T) {
+	groupChanges(t, decktest.FileURL(t), decktest.FileURL(t))
+}
+
+func TestTapesAreWholeInReelsWhenTheConsumerGroupChanges(t *testing.T) {
+	groupChanges(t, inReels(t, decktest.FileURL(t)), inReels(t, decktest.FileURL(t)))
+}
+
+func groupChanges(t *testing.T, url, another string) {
+	t.Helper()
 	b := kafka(t)
-	url := decktest.FileURL(t)
 	const seed, requestsPerPhase = 3, 4
 	runs := runsOf(seed, 24)
 	requests := agentload.Interleave(runs, 3*requestsPerPhase)
@@ -77,7 +85,6 @@ func TestTapesAreWholeWhenTheConsumerGroupChanges(t *testing.T) {
 
 	// All is lost but the topic.
 	b.rewind(t)
-	another := decktest.FileURL(t)
 	three := b.member(t, "three", another, nil)
 	until(t, "the group to read the topic again", func() bool { return b.committed(t) == b.records(t) })
 	emptied(t, three)

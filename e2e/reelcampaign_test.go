@@ -105,17 +105,7 @@ func (l *campaignLoad) send(ctx context.Context, one, two string) error {
 //	make e2e-campaign
 func TestNoRunIsLostFromItsSpansToItsErasure(t *testing.T) {
 	all := campaignRuns(t)
-	url := decktest.MinIO(t).URL
-	d, err := deck.OpenLayout(t.Context(), url, deck.LayoutReels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	url := inReels(t, decktest.MinIO(t).URL)
 	began := time.Now()
 	phase := func(format string, args ...any) {
 		t.Helper()
@@ -292,6 +282,22 @@ func TestNoRunIsLostFromItsSpansToItsErasure(t *testing.T) {
 	nowhere()
 	fetched(held)
 	phase("done")
+}
+
+// inReels makes a deck one of reels, which collectors find out by themselves, and returns its url.
+func inReels(t *testing.T, url string) string {
+	t.Helper()
+	d, err := deck.OpenLayout(t.Context(), url, deck.LayoutReels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return url
 }
 
 // bucket returns the reels of a deck.

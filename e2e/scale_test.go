@@ -133,7 +133,15 @@ func sameTapes(t *testing.T, url string, want map[string]string) map[string]int 
 // gateways with the old and the new list work side by side, so that the spans of a run go to two or three collectors. One leaves for
 // good, one is killed and comes back to its spool.
 func TestTapesAreWholeWhenTapeCollectorsJoinAndLeave(t *testing.T) {
-	url := decktest.FileURL(t)
+	joinAndLeave(t, decktest.FileURL(t))
+}
+
+func TestTapesAreWholeInReelsWhenTapeCollectorsJoinAndLeave(t *testing.T) {
+	joinAndLeave(t, inReels(t, decktest.FileURL(t)))
+}
+
+func joinAndLeave(t *testing.T, url string) {
+	t.Helper()
 	const seed, requestsPerPhase = 1, 4
 	runs := runsOf(seed, 30)
 	requests := agentload.Interleave(runs, 3*requestsPerPhase)
