@@ -66,6 +66,7 @@ func newRoot() *cobra.Command {
 		newJoin(),
 		newLs(),
 		newMatch(),
+		newMCP(),
 		newMinimise(),
 		newOracle(),
 		newRecord(),

@@ -12,11 +12,10 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/catalog"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/filter"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/replay/page"
@@ -34,14 +33,8 @@ const (
 	maxPages = 100
 )
 
-// listColumns are what a row of the list is made of.
-var listColumns = []string{"run_id", "started_at", "agent", "service", "status", "error_type", "grade", "model_calls", "tool_calls", "duration_ms", "input_tokens", "output_tokens", "findings", "user_message", "area", "tenant", "trace_id", "root_span_id"}
-
 // sorts are the columns that the list can be ordered by, and their names.
 var sorts = []struct{ Column, Name string }{{"started_at", "Started"}, {"duration_ms", "Took"}, {"model_calls", "Model calls"}, {"tool_calls", "Tool calls"}, {"output_tokens", "Tokens out"}}
-
-// searched are the columns that the search looks into.
-var searched = []string{"run_id", "conversation_id", "task_id", "agent", "service", "user_message", "tools", "models", "error_type"}
 
 // query is what the address of a list says.
 type query struct {
@@ -71,29 +64,14 @@ func (q query) address(name, value string) string {
 	return "/?" + v.Encode()
 }
 
-func (q query) filter(tenant string, now time.Time) (view.Query, error) {
-	f := filter.Filter{Where: q.Where, Since: q.Since, Area: q.Area, Tenant: tenant}
+func (q query) choice() catalog.Choice {
+	c := catalog.Choice{Filter: filter.Filter{Where: q.Where, Since: q.Since, Area: q.Area}, Search: q.Search, Sort: q.Sort, Skip: q.Page * listRuns, Limit: listRuns}
 	for _, is := range [][2]string{{"agent", q.Agent}, {"status", q.Status}, {"grade", q.Grade}, {"tools", q.Tool}, {"models", q.Model}, {"findings", q.Finding}} {
 		if is[1] != "" {
-			f.Is = append(f.Is, is[0]+"="+is[1])
+			c.Is = append(c.Is, is[0]+"="+is[1])
 		}
 	}
-	if err := f.Check(now); err != nil {
-		return view.Query{}, err
-	}
-	out := f.Query(view.Query{Columns: listColumns, First: q.Sort, Last: true, Limit: (q.Page + 1) * listRuns})
-	out.Limit++ // to know whether there are more
-	if q.Search != "" {
-		before, want := out.Test, strings.ToLower(q.Search)
-		out.Filter = append(out.Filter, searched...)
-		out.Test = func(m *reel.Meta) bool {
-			return (before == nil || before(m)) && slices.ContainsFunc(searched, func(column string) bool {
-				v, _ := m.Value(column)
-				return strings.Contains(strings.ToLower(filter.Text(v)), want)
-			})
-		}
-	}
-	return out, nil
+	return c
 }
 
 // row is a run of the list.
@@ -160,56 +138,25 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		}
 		v.Sorts = append(v.Sorts, l)
 	}
-	chosen, err := q.filter(s.Tenant, s.Now())
+	found, err := s.catalog.List(r.Context(), q.choice(), s.Now())
 	if err != nil {
 		v.Error = timeline.OneLine(err.Error())
 		writeStatus(w, http.StatusBadRequest, func(b *bytes.Buffer) error { return pages.ExecuteTemplate(b, "list", v) })
 		return
 	}
-	var found []view.Run
-	for run, err := range view.Select(r.Context(), s.Deck, chosen) {
-		if err != nil {
-			v.Unread++
-			v.Error = timeline.OneLine(err.Error())
-			if r.Context().Err() != nil {
-				return
-			}
-			continue
-		}
-		if found = append(found, run); len(found) > 2*chosen.Limit+1000 {
-			found = first(found, q.Sort, chosen.Limit)
-		}
+	if v.Unread = found.Unread; v.Unread > 0 {
+		v.Error = timeline.OneLine(found.Cause.Error())
 	}
-	found = first(found, q.Sort, chosen.Limit)
-	from := min(q.Page*listRuns, len(found))
-	shown := found[from:min(from+listRuns, len(found))]
-	for i := range shown {
-		v.Rows = append(v.Rows, newRow(&shown[i]))
+	for i := range found.Runs {
+		v.Rows = append(v.Rows, newRow(&found.Runs[i]))
 	}
-	v.First, v.Last = from+1, from+len(shown)
+	v.First, v.Last = q.Page*listRuns+1, q.Page*listRuns+len(v.Rows)
 	if q.Page > 0 {
 		v.Earlier = q.address("page", strconv.Itoa(q.Page-1))
 	}
-	if len(found) > from+listRuns && q.Page < maxPages {
+	if found.More && q.Page < maxPages {
 		v.Later = q.address("page", strconv.Itoa(q.Page+1))
 	}
 	v.Filtered = r.URL.RawQuery != ""
 	write(w, func(b *bytes.Buffer) error { return pages.ExecuteTemplate(b, "list", v) })
-}
-
-// first orders runs, the greatest first, and cuts them. Runs that are alike are ordered by their ids, so that pages do not overlap.
-func first(list []view.Run, column string, limit int) []view.Run {
-	number := func(r *view.Run) int64 {
-		switch v, _ := r.Value(column); v := v.(type) {
-		case int64:
-			return v
-		case time.Time:
-			return v.UnixMicro()
-		}
-		return -1
-	}
-	slices.SortFunc(list, func(a, b view.Run) int {
-		return cmp.Or(cmp.Compare(number(&b), number(&a)), strings.Compare(a.RunID, b.RunID), strings.Compare(a.Ref.Key, b.Ref.Key))
-	})
-	return list[:min(len(list), limit)]
 }

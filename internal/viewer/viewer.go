@@ -26,13 +26,13 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/catalog"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/oracles"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/interop/aiwg"
 	"github.com/tapedeck/tapedeck/internal/replay/page"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
-	"github.com/tapedeck/tapedeck/internal/runs"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
@@ -57,7 +57,8 @@ type Config struct {
 
 type server struct {
 	Config
-	mux http.ServeMux
+	catalog catalog.Catalog
+	mux     http.ServeMux
 }
 
 //go:embed view.js
@@ -68,7 +69,7 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; form-ac
 
 // New returns the viewer.
 func New(c Config) http.Handler {
-	s := &server{Config: c}
+	s := &server{Config: c, catalog: catalog.Catalog{Deck: c.Deck, Tenant: c.Tenant, SearchLimit: c.SearchLimit}}
 	if s.Now == nil {
 		s.Now = time.Now
 	}
@@ -156,10 +157,17 @@ func (e *refused) Error() string { return e.text }
 
 func fail(w http.ResponseWriter, err error) {
 	var r *refused
+	var several *catalog.Several
 	switch {
 	case errors.As(err, &r):
 		http.Error(w, r.text, r.status)
-	case errors.Is(err, deck.ErrNotFound), errors.Is(err, deck.ErrBadKey):
+	case errors.As(err, &several):
+		list := []string{several.Error() + ":"}
+		for _, r := range several.Refs[:min(len(several.Refs), 20)] {
+			list = append(list, address(r, ""))
+		}
+		http.Error(w, strings.Join(list, "\n"), http.StatusMultipleChoices)
+	case errors.Is(err, deck.ErrNotFound):
 		http.Error(w, "there is no such run in this deck", http.StatusNotFound)
 	case errors.Is(err, tape.ErrAltered):
 		http.Error(w, "the digest of this tape does not hold: somebody has changed it. tapedeck verify lists the damage", http.StatusConflict)
@@ -169,54 +177,9 @@ func fail(w http.ResponseWriter, err error) {
 	}
 }
 
-// opened is a run that is shown.
-type opened struct {
-	ref  deck.Ref
-	tape *tape.Tape
-	data []byte
-}
-
-// open finds the run of a request. Query parameters tell runs of one id apart, and never show more than the tenant of the viewer.
-func (s *server) open(ctx context.Context, id string, q url.Values) (*opened, error) {
-	tenant := cmp.Or(s.Tenant, q.Get("tenant"))
-	found, err := runs.Find(ctx, s.Deck, runs.Query{ID: id, Tenant: tenant, Limit: s.SearchLimit})
-	if several := runs.Ambiguous(ctx, s.Deck, err); len(several) > 0 {
-		found, err = several, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if area := q.Get("area"); area != "" {
-		found = slices.DeleteFunc(found, func(r deck.Ref) bool { return string(r.Location.Area) != area })
-	}
-	switch {
-	case len(found) == 0:
-		return nil, deck.ErrNotFound
-	case len(found) > 1:
-		var list []string
-		for _, r := range found[:min(len(found), 20)] {
-			list = append(list, address(r, ""))
-		}
-		return nil, &refused{http.StatusMultipleChoices, fmt.Sprintf("%d runs have this id:\n%s", len(found), strings.Join(list, "\n"))}
-	}
-	o := &opened{}
-	err = runs.Read(ctx, s.Deck, found[0], func(ref deck.Ref) error {
-		data, err := s.Deck.Store().Get(ctx, ref.Key)
-		if err == nil {
-			o.ref, o.data = ref, data
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if o.tape, err = tape.ReadSealed(o.data); err != nil {
-		return nil, err
-	}
-	if !(deck.Location{Tenant: o.tape.Run.Tenant}).Of(s.Tenant) {
-		return nil, deck.ErrNotFound
-	}
-	return o, nil
+// open finds the run of a request. Query parameters tell runs of one id apart.
+func (s *server) open(ctx context.Context, id string, q url.Values) (*catalog.Run, error) {
+	return s.catalog.Open(ctx, id, q.Get("tenant"), q.Get("area"))
 }
 
 // address is the page of a run, or what lies below it.
@@ -226,11 +189,11 @@ func address(r deck.Ref, below string) string {
 }
 
 // site is where the pages of a run are. Its addresses name the run in full.
-func (s *server) site(o *opened) *page.Site {
-	return &page.Site{Home: "/", Self: "/run/" + url.PathEscape(o.ref.RunID()), Query: url.Values{"tenant": {o.ref.Location.Tenant}, "area": {string(o.ref.Location.Area)}}.Encode(),
+func (s *server) site(o *catalog.Run) *page.Site {
+	return &page.Site{Home: "/", Self: "/run/" + url.PathEscape(o.Ref.RunID()), Query: url.Values{"tenant": {o.Ref.Location.Tenant}, "area": {string(o.Ref.Location.Area)}}.Encode(),
 		Links: []page.Link{
-			{Text: "Evidence", URL: address(o.ref, "/evidence")}, {Text: "tape.json", URL: address(o.ref, "/"+tape.TapeFile)}, {Text: "oracle.json", URL: address(o.ref, "/oracle.json")},
-			{Text: "Replays of it", URL: "/?" + url.Values{"where": {"replay_of = '" + o.ref.RunID() + "'"}}.Encode()},
+			{Text: "Evidence", URL: address(o.Ref, "/evidence")}, {Text: "tape.json", URL: address(o.Ref, "/"+tape.TapeFile)}, {Text: "oracle.json", URL: address(o.Ref, "/oracle.json")},
+			{Text: "Replays of it", URL: "/?" + url.Values{"where": {"replay_of = '" + o.Ref.RunID() + "'"}}.Encode()},
 		}}
 }
 
@@ -241,23 +204,23 @@ func (s *server) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
-	options := page.Options{Ref: o.tape.Run.RunID, Deck: s.Address, Site: s.site(o), From: max(from, 0)}
-	if options.Oracle, err = oracles.Entries(r.Context(), s.Deck.Store(), o.ref.Key); err != nil {
+	options := page.Options{Ref: o.Tape.Run.RunID, Deck: s.Address, Site: s.site(o), From: max(from, 0)}
+	if options.Oracle, err = oracles.Entries(r.Context(), s.Deck.Store(), o.Ref.Key); err != nil {
 		options.Oracle = nil
 		options.Replays = append(options.Replays, page.Link{Text: "The oracle beside the tape cannot be used: " + err.Error()})
 	}
 	options.Replays = append(options.Replays, s.replays(r.Context(), o)...)
-	write(w, func(b *bytes.Buffer) error { return page.Run(b, o.tape, options) })
+	write(w, func(b *bytes.Buffer) error { return page.Run(b, o.Tape, options) })
 }
 
 // replays are what the deck knows of replays of a run, and of which run it is a replay.
-func (s *server) replays(ctx context.Context, o *opened) (list []page.Link) {
+func (s *server) replays(ctx context.Context, o *catalog.Run) (list []page.Link) {
 	side := func(a, b string) string { return "/diff?" + url.Values{"a": {a}, "b": {b}}.Encode() }
-	if of := o.tape.Extensions.Get("replay").Get("of").Str(); of != "" {
+	if of := o.Tape.Extensions.Get("replay").Get("of").Str(); of != "" {
 		list = append(list, page.Link{Text: "This run is a replay of " + of, URL: "/run/" + url.PathEscape(of)},
-			page.Link{Text: "Both side by side", URL: side(of, o.tape.Run.RunID)})
+			page.Link{Text: "Both side by side", URL: side(of, o.Tape.Run.RunID)})
 	}
-	files, err := s.Deck.ReplayStatuses(ctx, o.ref.Location, o.ref.Root)
+	files, err := s.Deck.ReplayStatuses(ctx, o.Ref.Location, o.Ref.Root)
 	if err != nil {
 		return append(list, page.Link{Text: "What the deck knows of its replays cannot be read: " + err.Error()})
 	}
@@ -270,7 +233,7 @@ func (s *server) replays(ctx context.Context, o *opened) (list []page.Link) {
 		l := page.Link{Text: "Replay of " + record.ReplayedAt.UTC().Format("2006-01-02 15:04:05"), Note: strings.TrimSpace(record.Error + " " + record.Note)}
 		if record.Result != nil {
 			l.Text += fmt.Sprintf(": %s, %.2f alike", cmp.Or(string(record.Result.Status), "compared"), record.Result.Score)
-			l.URL = side(o.tape.Run.RunID, record.Result.Replayed)
+			l.URL = side(o.Tape.Run.RunID, record.Result.Replayed)
 		}
 		list = append(list, l)
 	}
@@ -288,7 +251,7 @@ func (s *server) text(w http.ResponseWriter, r *http.Request) {
 		from = 0
 	}
 	write(w, func(b *bytes.Buffer) error {
-		ok, err := page.Text(b, o.tape, page.Options{Site: s.site(o)}, r.URL.Query().Get("path"), from)
+		ok, err := page.Text(b, o.Tape, page.Options{Site: s.site(o)}, r.URL.Query().Get("path"), from)
 		if err == nil && !ok {
 			err = &refused{http.StatusNotFound, "the run has no such text"}
 		}
@@ -303,11 +266,11 @@ func (s *server) file(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	data := o.data
+	data := o.Data
 	switch name := r.PathValue("file"); name {
 	case tape.TapeFile:
 	case "oracle.json":
-		entries, err := oracles.Entries(r.Context(), s.Deck.Store(), o.ref.Key)
+		entries, err := oracles.Entries(r.Context(), s.Deck.Store(), o.Ref.Key)
 		if err != nil {
 			fail(w, err)
 			return
@@ -318,7 +281,7 @@ func (s *server) file(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", strings.TrimSuffix(r.PathValue("file"), ".json")+"-"+o.ref.RunID()+".json"))
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", strings.TrimSuffix(r.PathValue("file"), ".json")+"-"+o.Ref.RunID()+".json"))
 	_, _ = w.Write(data)
 }
 
@@ -336,7 +299,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	parts, err := s.Deck.Parts(ctx, o.ref.Location)
+	parts, err := s.Deck.Parts(ctx, o.Ref.Location)
 	if err != nil {
 		fail(w, err)
 		return
@@ -344,7 +307,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) {
 	union := evidence.NewUnion(evidence.Bounds{Items: evidenceItems, Bytes: evidenceBytes}, nil)
 	var notes []string
 	for _, digest := range parts {
-		part, err := s.Deck.ReadPart(ctx, o.ref.Location, digest)
+		part, err := s.Deck.ReadPart(ctx, o.Ref.Location, digest)
 		var set *evidence.Set
 		if err == nil {
 			set, err = evidence.FromPart(part)
@@ -373,7 +336,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) {
 		spans = append(spans, span(item))
 	}
 	write(w, func(b *bytes.Buffer) error {
-		return page.Evidence(b, o.tape, s.site(o), spans, from, len(items), notes)
+		return page.Evidence(b, o.Tape, s.site(o), spans, from, len(items), notes)
 	})
 }
 
@@ -395,11 +358,11 @@ func span(i evidence.Item) page.Span {
 // diff shows two runs side by side.
 func (s *server) diff(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	var both [2]*opened
+	var both [2]*catalog.Run
 	for i, name := range []string{"a", "b"} {
 		o, err := s.open(r.Context(), strings.TrimSpace(q.Get(name)), url.Values{})
 		if err != nil {
-			if errors.Is(err, deck.ErrNotFound) || errors.Is(err, deck.ErrBadKey) {
+			if errors.Is(err, deck.ErrNotFound) {
 				err = &refused{http.StatusNotFound, fmt.Sprintf("there is no run %.100q in this deck", q.Get(name))}
 			}
 			fail(w, err)
@@ -413,13 +376,13 @@ func (s *server) diff(w http.ResponseWriter, r *http.Request) {
 		fail(w, &refused{http.StatusBadRequest, err.Error()})
 		return
 	}
-	result, err := compare.Tapes(both[0].tape, both[1].tape, options)
+	result, err := compare.Tapes(both[0].Tape, both[1].Tape, options)
 	if err != nil {
 		fail(w, &refused{http.StatusUnprocessableEntity, err.Error()})
 		return
 	}
 	w.Header().Set("Content-Security-Policy", sidebyside.Policy+"; frame-ancestors 'none'")
-	of := func(o *opened) sidebyside.Tape { return sidebyside.Of(o.ref.RunID(), o.tape) }
+	of := func(o *catalog.Run) sidebyside.Tape { return sidebyside.Of(o.Ref.RunID(), o.Tape) }
 	write(w, func(b *bytes.Buffer) error { return sidebyside.HTML(b, of(both[0]), of(both[1]), result) })
 }
 

@@ -149,19 +149,18 @@ func Run(w io.Writer, t *tape.Tape, o Options) error {
 // Text writes a page with a part of one text of a run: what a page of a site left out. The path is the one in the link there. It returns
 // false if the run has no such text.
 func Text(w io.Writer, t *tape.Tape, o Options, path string, from int) (bool, error) {
-	r := &renderer{site: o.Site, find: path}
-	o.From = 0
-	newView(t, o, r)
-	if !r.found || from < 0 || from > len(r.text) {
+	r := &renderer{site: o.Site}
+	text, found := Find(t, path)
+	if !found || from < 0 || from > len(text) {
 		return false, nil
 	}
-	rest := strings.ToValidUTF8(r.text[from:min(from+textPage, len(r.text))], "")
+	rest := strings.ToValidUTF8(text[from:min(from+textPage, len(text))], "")
 	v := struct {
 		Title, Path, Text    string
 		Site                 *Site
 		From, To, Size       int
 		Earlier, Later, Back string
-	}{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Path: timeline.OneLine(path), Text: timeline.Clean(rest), Site: o.Site, From: from, To: min(from+textPage, len(r.text)), Size: len(r.text), Back: o.Site.address("")}
+	}{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Path: timeline.OneLine(path), Text: timeline.Clean(rest), Site: o.Site, From: from, To: min(from+textPage, len(text)), Size: len(text), Back: o.Site.address("")}
 	if from > 0 {
 		v.Earlier = r.link(path, max(0, from-textPage))
 	}
@@ -169,6 +168,13 @@ func Text(w io.Writer, t *tape.Tape, o Options, path string, from int) (bool, er
 		v.Later = r.link(path, v.To)
 	}
 	return true, pages.ExecuteTemplate(w, "text page", v)
+}
+
+// Find returns a text or value of a run by the path that a page names it with, such as input.user_message, output.text or events.3.result.
+func Find(t *tape.Tape, path string) (text string, found bool) {
+	r := &renderer{site: &Site{}, find: path}
+	newView(t, Options{Site: r.site}, r)
+	return r.text, r.found
 }
 
 func newView(t *tape.Tape, o Options, r *renderer) *view {
