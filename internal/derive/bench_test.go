@@ -6,9 +6,7 @@ package derive
 import (
 	"encoding/binary"
 	"os"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -238,16 +236,6 @@ func rename(td ptrace.Traces, n uint64) {
 	for _, s := range td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
 		s.SetTraceID(id)
 	}
-}
-
-// cpuTime is the user and system time of the process, garbage collection included.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // BenchmarkLongRun shows what a conversation that is resent whole with every turn costs: the input grows with the square of the

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,13 +161,4 @@ func BenchmarkHostileText(b *testing.B) {
 	b.Logf("worst: %s", name)
 	b.ReportMetric(worst, "worst-cpu-s/MB")
 	b.ReportMetric(sum/float64(n), "mean-cpu-s/MB")
-}
-
-// cpuSeconds is what the process has used.
-func cpuSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
