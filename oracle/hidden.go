@@ -111,11 +111,16 @@ func (h *history) acts(m, next *tape.Event) bool {
 // went on.
 func (h *history) silent(m, next *tape.Event) bool {
 	if m.Response == nil || m.Response.Message == "" {
-		return next != nil && (m.Response == nil || len(m.Response.FinishReasons) == 0)
+		return next != nil && (m.Response == nil || len(m.Response.FinishReasons) == 0 || ofGemini(m.Provider))
 	}
 	return (next != nil || h.t.Output.Text == nil) && !slices.ContainsFunc(h.t.Messages[m.Response.Message].Parts, func(p tape.Part) bool {
 		return p.Type != tape.PartReasoning && (p.Type != tape.PartText || p.Text != "")
 	})
+}
+
+// ofGemini reports a provider that serves Gemini's API, which says STOP also where it asks for tools.
+func ofGemini(provider string) bool {
+	return slices.Contains([]string{"gcp.gemini", "gcp.vertex_ai", "gcp.gen_ai", "gemini", "vertex_ai", "google"}, provider)
 }
 
 // shows reports a request with a call that took place in this run and is nowhere else on the tape.
