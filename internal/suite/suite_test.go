@@ -90,6 +90,15 @@ func TestCallsAreComparedAsTheOrderSays(t *testing.T) {
 	}
 }
 
+func TestACallOfAnotherToolIsAnotherCall(t *testing.T) {
+	for _, order := range []Order{Exact, Any, AtLeast} {
+		c := read(t, "version: 1\ncalls: {order: "+string(order)+", expect: [{tool: find, args: {q: a}}]}\n")
+		if reasons := c.Judge(agentRun(t, "", `{"q":"a"}`), nil); len(reasons) != 1 {
+			t.Errorf("%s: %q", order, reasons)
+		}
+	}
+}
+
 func TestAllowedDifferencesAreRules(t *testing.T) {
 	const rules = "rules:\n  - {tool: search, path: $.at, action: ignore, in: [args]}\n  - {path: $, action: normalise, as: date, in: [text]}\n"
 	const expect = "version: 1\ncalls:\n  expect:\n    - {tool: search, args: {q: a, at: 1}}\nanswer: {equals: \"on 2026-11-20\"}\n"
