@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/catalog"
 	"github.com/tapedeck/tapedeck/internal/deckmcp"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
 )
@@ -114,7 +114,7 @@ func (f *mcpFlags) replayed(ctx context.Context, address, runID string, command 
 	}
 	args = append(slices.Concat(args, f.replay), "--")
 	c := exec.CommandContext(ctx, self, append(args, command...)...)
-	out := &bounded{most: maxReport}
+	out := &procgroup.Output{Most: maxReport}
 	c.Stdout, c.Stderr = out, out
 	err = c.Run()
 	var exit *exec.ExitError
@@ -122,15 +122,4 @@ func (f *mcpFlags) replayed(ctx context.Context, address, runID string, command 
 		return "", err
 	}
 	return fmt.Sprintf("exit code %d (0 as recorded, 1 diverged or missed, 2 could not be done)\n%s", c.ProcessState.ExitCode(), out), nil
-}
-
-// bounded keeps the beginning of what is written.
-type bounded struct {
-	bytes.Buffer
-	most int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), max(0, b.most-b.Len()))])
-	return len(p), nil
 }

@@ -5,7 +5,6 @@
 package checkcmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -66,14 +65,6 @@ func Parse(text string) (Command, error) {
 	return Command{Argv: argv}, err
 }
 
-// output keeps the beginning of what is written.
-type output struct{ kept bytes.Buffer }
-
-func (o *output) Write(b []byte) (int, error) {
-	o.kept.Write(b[:min(len(b), maxOutput-o.kept.Len())])
-	return len(b), nil
-}
-
 // Run runs the command, and ends it with its children.
 func (c Command) Run(ctx context.Context, files Files) (r Result, err error) {
 	env := c.Env
@@ -90,7 +81,7 @@ func (c Command) Run(ctx context.Context, files Files) (r Result, err error) {
 		argv[i] = strings.NewReplacer(pairs...).Replace(word)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	var out output
+	out := procgroup.Output{Most: maxOutput}
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &out, time.Second
 	ended, err := procgroup.Start(cmd)
 	if err != nil {
@@ -110,7 +101,7 @@ func (c Command) Run(ctx context.Context, files Files) (r Result, err error) {
 		<-ended
 	}
 	procgroup.End(cmd.Process.Pid, time.Second)
-	r.Output = out.kept.String()
+	r.Output = out.String()
 	exit := (*exec.ExitError)(nil)
 	switch {
 	case ctx.Err() != nil:

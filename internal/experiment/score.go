@@ -152,8 +152,7 @@ func (s command) score(ctx context.Context, c contract.ScoreCase) (original, rep
 type said struct{ Score, Original, Replayed *float64 }
 
 func (s command) ask(ctx context.Context, c contract.ScoreCase) (r said, err error) {
-	var out, log limited
-	out.most, log.most = maxScore, maxScore
+	out, log := procgroup.Output{Most: maxScore}, procgroup.Output{Most: maxScore}
 	if err := s.run(ctx, c, &out, &log); err != nil {
 		if ctx.Err() != nil {
 			return r, ctx.Err()
@@ -201,7 +200,7 @@ func Check(text string, timeout time.Duration, env []string, dir string) (Scorer
 	}
 	s := command{argv: argv, timeout: timeout, env: env, dir: dir}
 	return Scorer{Name: CheckName, check: func(ctx context.Context, c contract.ScoreCase) (float64, string, error) {
-		log := &limited{most: maxScore}
+		log := &procgroup.Output{Most: maxScore}
 		err := s.run(ctx, c, log, log)
 		text := log.String()
 		text = text[max(0, len(text)-maxSaid):]
@@ -228,17 +227,6 @@ func words(text string) ([]string, error) {
 		err = errors.New("there is no command")
 	}
 	return argv, err
-}
-
-// limited keeps the beginning of what is written.
-type limited struct {
-	bytes.Buffer
-	most int
-}
-
-func (l *limited) Write(b []byte) (int, error) {
-	l.Buffer.Write(b[:min(len(b), max(l.most-l.Len(), 0))])
-	return len(b), nil
 }
 
 func readScore(text []byte) (r said, err error) {
