@@ -90,7 +90,7 @@ func (l *aligner) ends(s *set, p pair) bool {
 	return in(l.a, p.a, s.group) || in(l.b, p.b, s.partner)
 }
 
-// set pairs the items of two sets: equal ones at the same place, equal ones anywhere, similar ones.
+// set pairs the items of two sets: equal ones at the same place, equal ones anywhere, similar ones. Where one set has more, those that are equal in all go first.
 func (l *aligner) set(as, bs []int) {
 	byEvent := func(s *sequence) func(i, j int) int {
 		return func(i, j int) int { return s.items[i].event - s.items[j].event }
@@ -102,25 +102,32 @@ func (l *aligner) set(as, bs []int) {
 		usedA[i], usedB[j] = true, true
 		l.match(i, j)
 	}
+	// anywhere pairs items that are equal at a level, wherever they stand.
+	anywhere := func(level int) {
+		byID := map[int32][]int{}
+		for _, j := range bs {
+			if !usedB[j] {
+				id := l.b.items[j].ids[level]
+				byID[id] = append(byID[id], j)
+			}
+		}
+		for _, i := range as {
+			id := l.a.items[i].ids[level]
+			if !usedA[i] && len(byID[id]) > 0 {
+				take(i, byID[id][0])
+				byID[id] = byID[id][1:]
+			}
+		}
+	}
+	if len(as) != len(bs) { // which one is gone is told by what does not count, too
+		anywhere(len(Levels) - 1)
+	}
 	for k := range min(len(as), len(bs)) {
-		if l.equal(as[k], bs[k]) {
+		if !usedA[as[k]] && !usedB[bs[k]] && l.equal(as[k], bs[k]) {
 			take(as[k], bs[k])
 		}
 	}
-	byID := map[int32][]int{}
-	for _, j := range bs {
-		if !usedB[j] {
-			id := l.b.items[j].ids[l.level]
-			byID[id] = append(byID[id], j)
-		}
-	}
-	for _, i := range as {
-		id := l.a.items[i].ids[l.level]
-		if !usedA[i] && len(byID[id]) > 0 {
-			take(i, byID[id][0])
-			byID[id] = byID[id][1:]
-		}
-	}
+	anywhere(l.level)
 	rest := slices.DeleteFunc(slices.Clone(as), func(i int) bool { return usedA[i] })
 	bs = slices.DeleteFunc(slices.Clone(bs), func(j int) bool { return usedB[j] })
 	if len(rest)*len(bs) > maxCells { // hostile: nobody asks for a thousand calls at once
