@@ -121,8 +121,10 @@ type graded struct {
 }
 
 type severity struct {
-	Name, Class string
-	Findings    []finding
+	severity tape.Severity
+	Title    string
+	Class    string
+	Findings []finding
 }
 
 type finding struct {
@@ -263,6 +265,13 @@ func counted(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+func have(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 func facts(t *tape.Tape) []string {
 	run := &t.Run
 	var out []string
@@ -308,10 +317,19 @@ func grade(t *tape.Tape) graded {
 	default:
 		g.Verdict = "not all verified"
 	}
-	g.Proof = fmt.Sprintf("When the tape was written, its own %s were asked of its oracle: %d were answered, %d of the answers are what the recorded requests show, %d are not, and of %d nothing says so.",
-		counted(p.Expected, "tool call"), p.Served, p.Verified, p.Mismatched, p.Unverifiable)
-	if p.Recorded > 0 {
-		g.Proof += fmt.Sprintf(" Of these, %d stand whole in the record of the tool itself.", p.Recorded)
+	g.Proof = fmt.Sprintf("When the tape was written, its own %s asked of its oracle, and %d answered.", have(p.Expected, "tool call was", "tool calls were"), p.Served)
+	if p.Verified > 0 {
+		g.Proof += fmt.Sprintf(" %s what a recorded request shows.", have(p.Verified, "answer is", "answers are"))
+	}
+	if p.Mismatched > 0 {
+		g.Proof += fmt.Sprintf(" %s not what a recorded request shows.", have(p.Mismatched, "answer is", "answers are"))
+	}
+	if p.Unverifiable > 0 {
+		g.Proof += fmt.Sprintf(" %s shown in no request", have(p.Unverifiable, "answer is", "answers are"))
+		if p.Recorded > 0 {
+			g.Proof += fmt.Sprintf("; the record of the tool itself holds %d of them whole", p.Recorded)
+		}
+		g.Proof += "."
 	}
 	return g
 }
@@ -325,14 +343,17 @@ func findings(t *tape.Tape, shown []event) []severity {
 	for i := range shown {
 		here[shown[i].Seq] = true
 	}
-	out := []severity{{Name: string(tape.SeverityError), Class: "bad"}, {Name: string(tape.SeverityWarning), Class: "odd"}, {Name: string(tape.SeverityInfo), Class: "dim"}}
+	out := []severity{{severity: tape.SeverityError, Class: "bad"}, {severity: tape.SeverityWarning, Class: "odd"}, {severity: tape.SeverityInfo, Class: "dim"}}
 	for i := range t.Fidelity.Findings {
 		f := &t.Fidelity.Findings[i]
-		at := slices.IndexFunc(out, func(s severity) bool { return s.Name == string(f.Severity) })
+		at := slices.IndexFunc(out, func(s severity) bool { return s.severity == f.Severity })
 		if at < 0 {
 			at = len(out) - 1
 		}
 		out[at].Findings = append(out[at].Findings, finding{Code: timeline.OneLine(string(f.Code)), Meaning: meaning[f.Code], Field: timeline.OneLine(f.Field), Detail: timeline.Clean(f.Detail), Seq: f.Seq, Here: here[f.Seq]})
+	}
+	for i, names := range [][2]string{{"error", "errors"}, {"warning", "warnings"}, {"remark", "remarks"}} {
+		out[i].Title = have(len(out[i].Findings), names[0], names[1])
 	}
 	return slices.DeleteFunc(out, func(s severity) bool { return len(s.Findings) == 0 })
 }
