@@ -92,9 +92,10 @@ func TestProfilesWithPathsProveNothing(t *testing.T) {
 
 func TestProofsTakeNoMoreThanTheirBytes(t *testing.T) {
 	s := ptrace.NewSpan()
+	proof := ProofOf(Default())
 	for i := range ProofBytes / 16 / 4 {
 		s.SetStartTimestamp(pcommon.Timestamp(i))
-		ProofOf(Default()).note(s, detect.Sums)
+		proof.note(s, detect.Sums)
 	}
 	n := 0
 	for i := range proven.shards {
@@ -103,7 +104,7 @@ func TestProofsTakeNoMoreThanTheirBytes(t *testing.T) {
 	if n > ProofBytes {
 		t.Errorf("%d bytes", n)
 	}
-	if !ProofOf(Default()).Holds(s) {
+	if !proof.Holds(s) {
 		t.Error("the last span is forgotten")
 	}
 }

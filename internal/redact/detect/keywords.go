@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"strings"
+	"sync"
 )
 
 // keywords finds all of some thousand words in one pass over a text, without regard to case.
@@ -120,15 +120,31 @@ func maskOf(word string, i int) uint16 {
 const rareGram = 90
 
 // frequency is a rough order of how common four bytes are in text and JSON.
-func frequency(gram string) (f int) {
+func frequency(gram string) int {
+	f := 100 * commonGrams()[gram]
 	for i := range len(gram) {
-		switch at := strings.IndexByte(" etaoinsrhldcu\"mfpgwybv,.:-_k01x2/j3q4z5", gram[i]); {
-		case at >= 0:
-			f += 41 - at
-		}
+		f += commonBytes[gram[i]]
 	}
-	return f + 100*strings.Count(commonText, gram)
+	return f
 }
+
+// commonBytes is higher for the bytes that are more common, and 0 for those that are rare.
+var commonBytes = func() (t [256]int) {
+	const order = " etaoinsrhldcu\"mfpgwybv,.:-_k01x2/j3q4z5"
+	for i := range len(order) {
+		t[order[i]] = len(order) - i + 1
+	}
+	return t
+}()
+
+// commonGrams counts the four bytes of commonText. It is made once: the words of one detector have ten thousands of them.
+var commonGrams = sync.OnceValue(func() map[string]int {
+	n := map[string]int{}
+	for i := range len(commonText) - gramLen + 1 {
+		n[commonText[i:i+gramLen]]++
+	}
+	return n
+})
 
 // commonText holds words that stand in most texts of agents.
 const commonText = " the of and to in is you that it he was for on are as with his they be at one have this from or had by hot but some what there we can out other were all " +
