@@ -6,6 +6,7 @@ package detect
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
@@ -31,21 +32,30 @@ type Detector struct {
 	replacement func(rule, value string, identity bool) string
 	rules       []*rule // by ruleID
 	byName      map[string]ruleID
-	words       vocabulary
-	foreign     vocabulary // words with letters that are no ASCII
-	heads       map[string][]action
-	on          switches
-	sure        switches // without the rules that guess
-	user        []*userRule
-	allow       allowList
-	keys        keyCache
+	*lookup
+	on    switches
+	sure  switches // without the rules that guess
+	user  []*userRule
+	allow allowList
+	keys  keyCache
 	// secretKeys are the words of the names that the options add.
 	secretKeys [][]string
-	services   *keywords   // names of services, for keys
 	clean      *cleanTable // nil: nothing is remembered
 	trusted    func() *Detector
 	work       *atomic.Int64 // of tests: the bytes that were looked at
 }
+
+// lookup is what texts are looked through for. It belongs to all detectors of the process that have the same rules, and nothing changes it.
+type lookup struct {
+	words    vocabulary
+	foreign  vocabulary // words with letters that are no ASCII
+	heads    map[string][]action
+	services *keywords // names of services, for keys
+}
+
+// lookups are those of this process, by the names of their rules. Detectors with rules of their users are not among them: a process has few
+// profiles without.
+var lookups sync.Map // string → *lookup
 
 // vocabulary are words with what they set off.
 type vocabulary struct {
@@ -149,32 +159,8 @@ func (r *Detector) addRule(rl *rule) ruleID {
 	return id
 }
 
-// connect hangs every rule on its words.
+// connect finds out what the rules switch on, and takes the lookup of the same rules, if there is one.
 func (r *Detector) connect() {
-	hang := func(word string, a action) {
-		if isASCII(word) {
-			r.words.hang(word, a)
-		} else {
-			r.foreign.hang(word, a)
-		}
-	}
-	services := map[string]bool{}
-	for id, rl := range r.rules {
-		for i, head := range rl.heads {
-			if r.heads == nil {
-				r.heads = map[string][]action{}
-			}
-			r.heads[head[:2]] = append(r.heads[head[:2]], action{kind: actRule, rule: ruleID(id), word: len(rl.keywords) + i})
-		}
-		for i, k := range rl.keywords {
-			for _, w := range lengthened(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") {
-				hang(w, action{kind: actRule, rule: ruleID(id), word: i})
-			}
-			if rl.Section == "gitleaks" && rl.Class == Guess && len(k) >= gramLen {
-				services[k] = true
-			}
-		}
-	}
 	id := func(name string) ruleID {
 		if at, ok := r.byName[name]; ok {
 			return at
@@ -197,6 +183,48 @@ func (r *Detector) connect() {
 	}
 	r.sure.phone = false
 
+	if len(r.user) > 0 {
+		r.lookup = r.newLookup()
+		return
+	}
+	var key strings.Builder
+	for _, rl := range r.rules {
+		key.WriteString(rl.Name + "\n")
+	}
+	known, ok := lookups.Load(key.String())
+	if !ok {
+		known, _ = lookups.LoadOrStore(key.String(), r.newLookup())
+	}
+	r.lookup = known.(*lookup)
+}
+
+// newLookup hangs every rule on its words.
+func (r *Detector) newLookup() *lookup {
+	l, on := &lookup{}, &r.on.rules
+	hang := func(word string, a action) {
+		if isASCII(word) {
+			l.words.hang(word, a)
+		} else {
+			l.foreign.hang(word, a)
+		}
+	}
+	services := map[string]bool{}
+	for id, rl := range r.rules {
+		for i, head := range rl.heads {
+			if l.heads == nil {
+				l.heads = map[string][]action{}
+			}
+			l.heads[head[:2]] = append(l.heads[head[:2]], action{kind: actRule, rule: ruleID(id), word: len(rl.keywords) + i})
+		}
+		for i, k := range rl.keywords {
+			for _, w := range lengthened(k, "abcdefghijklmnopqrstuvwxyz0123456789-_.") {
+				hang(w, action{kind: actRule, rule: ruleID(id), word: i})
+			}
+			if rl.Section == "gitleaks" && rl.Class == Guess && len(k) >= gramLen {
+				services[k] = true
+			}
+		}
+	}
 	if on.assignment != none || on.entropy != none {
 		for _, w := range assignmentWords {
 			hang(w, action{kind: actAssignment})
@@ -272,13 +300,14 @@ func (r *Detector) connect() {
 	for _, name := range serviceNames {
 		services[name] = true
 	}
-	r.words.index()
-	r.foreign.index()
+	l.words.index()
+	l.foreign.index()
 	names := make([]string, 0, len(services))
 	for s := range services {
 		names = append(names, s)
 	}
-	r.services = newKeywords(names)
+	l.services = newKeywords(names)
+	return l
 }
 
 // camelOf returns a label as the names of programs are written, where letters that are no ASCII begin its words: \u043b\u0438\u0447\u043d\u0430\u041a\u0430\u0440\u0442\u0430.
@@ -335,8 +364,8 @@ var assignmentWords = func() (words []string) {
 	return append(words, "xprv", "seed", "_wif", "masterauth", "bindpw", "rootpw", "private=", "private:", "private\"", "private'", "private_")
 }()
 
-// builtin returns the rules of this package, in the order of their precedence.
-func builtin() []*rule {
+// builtin returns the rules of this package, in the order of their precedence. All detectors share them: a pattern is compiled once in a process.
+var builtin = sync.OnceValue(func() []*rule {
 	rules := credentialRules()
 	rules = append(rules, vendorRules()...)
 	rules = append(rules, rulesOfGitleaks()...)
@@ -361,7 +390,7 @@ func builtin() []*rule {
 	code("ip-address", Checked, "pii", "IPv4 and IPv6 addresses other than loopback, link-local, multicast and masks")
 	code("phone", Guess, "pii", "telephone numbers: international, the usual national forms, others beside a word about telephones")
 	return rules
-}
+})
 
 // Builtin is a rule of this package, with what it is made of.
 type Builtin struct {
