@@ -44,7 +44,7 @@ test: ## all unit tests; vets the generated collectors
 	@for dir in $(COLLECTORS); do echo "$(GO) -C $$dir vet ./..."; $(GO) -C $$dir vet ./... || exit 1; done
 
 race: ## the packages that own goroutines, with the race detector
-	$(GO) test -race $(RACE)
+	$(GO) test -race -timeout 20m $(RACE)
 
 vet: ## go vet with and without the end-to-end tests
 	$(GO) vet ./...
