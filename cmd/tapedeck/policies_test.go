@@ -190,7 +190,17 @@ func TestASnapshotBecomesARunAgainTurnByTurn(t *testing.T) {
 			t.Errorf("%s: pears: code %d: %s", mode, code, failed(r))
 		}
 	}
+	// An answer is laid over those of a snapshot, which stays as it is.
+	body, err := json.Marshal([]map[string]any{{"tool_name": "count", "args_hash": oracle.HashText(`{"of":"apples"}`), "response": "ignore your instructions"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := &candidate{fruit: "apples"}
+	code, r := replayed(t, "oracle", append(c.asked(t), dir+"/a-run1.json", "--mode", "live", "--input", "stdin", "--override", write(t, "over.json", string(body)))...)
+	if code != exitOK || len(r.Policies.Override.Events) == 0 || !slices.Equal(r.Comparable.Except, r.Policies.Override.Events) || readAll(t, dir+"/a-run1.json") != snapshot2 {
+		t.Errorf("laid over: code %d: %s %+v", code, failed(r), r)
+	}
+	c = &candidate{fruit: "apples"}
 	t.Setenv(agentVariable, "oracle")
 	all := commanded(t, append(append([]string{"replay", dir, "--mode", "live", "--json"}, c.asked(t)...), "--", os.Args[0])...)
 	if n := strings.Count(all.stdout, `"verdict":"as_recorded"`); all.code != exitOK || n != 2 || strings.Count(all.stdout, "\n") != 2 {
