@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/seed"
 )
 
 func verdict(r *Rules, maps ...pcommon.Map) Verdict {
@@ -106,8 +108,9 @@ func TestSeveralIDsConflictAndTheSmallestStandsInAnyOrder(t *testing.T) {
 		attrs(t, map[string]any{Key: "b"}), attrs(t, map[string]any{Key: "a", OfKey: someRun}), attrs(t, map[string]any{Key: ""}),
 		attrs(t, map[string]any{"x": "y"}), attrs(t, map[string]any{Key: "b", OfKey: "z"}),
 	}
+	random := rand.New(rand.NewPCG(seed.Of(t), 1))
 	for range 50 {
-		rand.Shuffle(len(maps), func(i, j int) { maps[i], maps[j] = maps[j], maps[i] })
+		random.Shuffle(len(maps), func(i, j int) { maps[i], maps[j] = maps[j], maps[i] })
 		if diff := cmp.Diff(want, verdict(Default, maps...)); diff != "" {
 			t.Fatal(diff)
 		}

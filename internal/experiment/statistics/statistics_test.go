@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/seed"
 )
 
 func read(t *testing.T, file string, into any) {
@@ -189,6 +191,7 @@ func TestWhatWasNotReplayedIsNeverShip(t *testing.T) {
 }
 
 func TestSignTest(t *testing.T) {
+	random := rand.New(rand.NewPCG(seed.Of(t), 1))
 	for _, c := range []struct {
 		better, worse, same int
 		want                string
@@ -204,7 +207,7 @@ func TestSignTest(t *testing.T) {
 				deltas = append(deltas, 0.01)
 			}
 		}
-		rand.Shuffle(len(deltas), func(i, j int) { deltas[i], deltas[j] = deltas[j], deltas[i] })
+		random.Shuffle(len(deltas), func(i, j int) { deltas[i], deltas[j] = deltas[j], deltas[i] })
 		if p, _ := SignTest(deltas, 0.05); Decimal(p) != c.want {
 			t.Errorf("%+v: %s", c, Decimal(p))
 		}
