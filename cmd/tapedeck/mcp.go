@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/catalog"
@@ -92,7 +93,7 @@ func (f *mcpFlags) run(ctx context.Context, address string, command []string, st
 			return f.replayed(ctx, address, runID, command)
 		}
 	}
-	err = deckmcp.Serve(ctx, deckmcp.New(config), io.NopCloser(stdin), unclosed{stdout})
+	err = deckmcp.New(config).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(stdin), Writer: unclosed{stdout}})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}

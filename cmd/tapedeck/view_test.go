@@ -53,6 +53,9 @@ func TestViewShowsADeckOfEitherLayout(t *testing.T) {
 			t.Errorf("%d %s", code, text)
 		}
 	}
+	if evidence := pages[0][strings.LastIndex(pages[0], "<!DOCTYPE"):]; !strings.Contains(evidence, "records 1 to 11 of 11") || !strings.Contains(evidence, "a2a.tasks/send") {
+		t.Errorf("the evidence shows no spans: %.2000s", evidence)
+	}
 	if pages[0] != pages[1] || !strings.Contains(pages[0], "http_request") {
 		t.Errorf("the layouts are shown otherwise: %d and %d bytes", len(pages[0]), len(pages[1]))
 	}

@@ -96,8 +96,8 @@ type Choice struct {
 // Sorts are the columns that a list can be ordered by.
 var Sorts = []string{"started_at", "duration_ms", "model_calls", "tool_calls", "output_tokens"}
 
-// Columns are what a listed run has.
-var Columns = []string{"run_id", "started_at", "agent", "service", "status", "error_type", "grade", "model_calls", "tool_calls", "duration_ms", "input_tokens", "output_tokens", "findings", "user_message", "area", "tenant", "trace_id", "root_span_id"}
+// columns are what a listed run has.
+var columns = []string{"run_id", "started_at", "agent", "service", "status", "error_type", "grade", "model_calls", "tool_calls", "duration_ms", "input_tokens", "output_tokens", "findings", "user_message", "area", "tenant", "trace_id", "root_span_id"}
 
 var searched = []string{"run_id", "conversation_id", "task_id", "agent", "service", "user_message", "tools", "models", "error_type"}
 
@@ -119,7 +119,7 @@ func (c *Catalog) List(ctx context.Context, choice Choice, now time.Time) (*List
 		choice.Sort = Sorts[0]
 	}
 	most := choice.Skip + choice.Limit + 1 // one more tells whether there are more
-	q := choice.Query(view.Query{Columns: Columns, First: choice.Sort, Last: true, Limit: most})
+	q := choice.Query(view.Query{Columns: columns, First: choice.Sort, Last: true, Limit: most})
 	if choice.Search != "" {
 		before, want := q.Test, strings.ToLower(choice.Search)
 		q.Filter = append(q.Filter, searched...)

@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -121,7 +120,7 @@ func explained(err error) error {
 	return errors.New(timeline.Short(err.Error(), 500))
 }
 
-// page cuts a text and says where it goes on.
+// paged cuts a text and says where it goes on.
 func paged(text string, from int) (string, error) {
 	if from < 0 || from > len(text) {
 		return "", fmt.Errorf("from must be 0 to %d", len(text))
@@ -216,21 +215,18 @@ type showIn struct {
 	From  int    `json:"from,omitempty" jsonschema:"where to go on, as the answer before has said"`
 }
 
-func (s *server) open(ctx context.Context, id string) (*tape.Tape, *catalog.Run, error) {
-	o, err := s.Catalog.Open(ctx, id, "", "")
-	if err != nil {
-		return nil, nil, err
-	}
-	return o.Tape, o, nil
+// open opens the run of an id.
+func (s *server) open(ctx context.Context, id string) (*catalog.Run, error) {
+	return s.Catalog.Open(ctx, id, "", "")
 }
 
 func (s *server) show(ctx context.Context, in showIn) (string, bool, error) {
-	t, _, err := s.open(ctx, in.RunID)
+	o, err := s.open(ctx, in.RunID)
 	if err != nil {
 		return "", false, err
 	}
 	var b bytes.Buffer
-	if err := timeline.Render(&b, t, timeline.Options{Width: width, First: in.First, Last: in.Last}); err != nil {
+	if err := timeline.Render(&b, o.Tape, timeline.Options{Width: width, First: in.First, Last: in.Last}); err != nil {
 		return "", false, err
 	}
 	text, err := paged(b.String(), in.From)
@@ -244,11 +240,11 @@ type readIn struct {
 }
 
 func (s *server) read(ctx context.Context, in readIn) (string, bool, error) {
-	t, _, err := s.open(ctx, in.RunID)
+	o, err := s.open(ctx, in.RunID)
 	if err != nil {
 		return "", false, err
 	}
-	text, found := page.Find(t, in.Path)
+	text, found := page.Find(o.Tape, in.Path)
 	if !found {
 		return "", false, fmt.Errorf("the run has no text at %.100q", in.Path)
 	}
@@ -265,28 +261,28 @@ type compareIn struct {
 }
 
 func (s *server) compare(ctx context.Context, in compareIn) (string, bool, error) {
-	a, _, err := s.open(ctx, in.A)
+	a, err := s.open(ctx, in.A)
 	if err != nil {
 		return "", false, fmt.Errorf("a: %w", err)
 	}
-	b, _, err := s.open(ctx, in.B)
+	b, err := s.open(ctx, in.B)
 	if err != nil {
 		return "", false, fmt.Errorf("b: %w", err)
 	}
-	o := compare.Options{Level: compare.Level(cmp.Or(in.Compare, string(compare.Results)))}
-	if err := o.Check(); err != nil {
+	counted := compare.Options{Level: compare.Level(cmp.Or(in.Compare, string(compare.Results)))}
+	if err := counted.Check(); err != nil {
 		return "", false, err
 	}
 	var text bytes.Buffer
-	one, two, options := sidebyside.Of(a.Run.RunID, a), sidebyside.Of(b.Run.RunID, b), sidebyside.TextOptions{Width: width}
+	one, two, options := sidebyside.Of(a.Ref.RunID(), a.Tape), sidebyside.Of(b.Ref.RunID(), b.Tape), sidebyside.TextOptions{Width: width}
 	if in.Drift {
 		var d *compare.Drift
-		if d, err = compare.Drifts(a, b, o); err == nil {
+		if d, err = compare.Drifts(a.Tape, b.Tape, counted); err == nil {
 			err = sidebyside.DriftText(&text, one, two, d, options)
 		}
 	} else {
 		var r *compare.Result
-		if r, err = compare.Tapes(a, b, o); err == nil {
+		if r, err = compare.Tapes(a.Tape, b.Tape, counted); err == nil {
 			err = sidebyside.Text(&text, one, two, r, options)
 		}
 	}
@@ -303,7 +299,7 @@ type runIn struct {
 }
 
 func (s *server) findings(ctx context.Context, in runIn) (string, bool, error) {
-	t, _, err := s.open(ctx, in.RunID)
+	o, err := s.open(ctx, in.RunID)
 	if err != nil {
 		return "", false, err
 	}
@@ -312,7 +308,7 @@ func (s *server) findings(ctx context.Context, in runIn) (string, bool, error) {
 		meaning[k.Code] = k.Meaning
 	}
 	var b bytes.Buffer
-	f := &t.Fidelity
+	f := &o.Tape.Fidelity
 	fmt.Fprintf(&b, "grade %s: %s\nproof: of %d calls %d are served, %d verified, %d mismatched, %d unverifiable\n", f.Grade, timeline.GradeMeaning(f.Grade), f.Proof.Expected, f.Proof.Served, f.Proof.Verified, f.Proof.Mismatched, f.Proof.Unverifiable)
 	if len(f.Findings) == 0 {
 		b.WriteString("no findings\n")
@@ -343,7 +339,7 @@ func (s *server) ask(ctx context.Context, in askIn) (string, bool, error) {
 	if in.Calls < 0 || in.Calls > maxCalls {
 		return "", false, fmt.Errorf("calls must be 0 to %d", maxCalls)
 	}
-	_, o, err := s.open(ctx, in.RunID)
+	o, err := s.open(ctx, in.RunID)
 	if err != nil {
 		return "", false, err
 	}
@@ -380,19 +376,14 @@ func (s *server) ask(ctx context.Context, in askIn) (string, bool, error) {
 }
 
 func (s *server) replay(ctx context.Context, in runIn) (string, bool, error) {
-	t, _, err := s.open(ctx, in.RunID)
+	o, err := s.open(ctx, in.RunID)
 	if err != nil {
 		return "", false, err
 	}
-	report, err := s.Replay(ctx, t.Run.RunID)
+	report, err := s.Replay(ctx, o.Tape.Run.RunID)
 	if err != nil {
 		return "", false, err
 	}
 	text, err := paged(timeline.Clean(report), in.From)
 	return text, true, err
-}
-
-// Serve speaks the protocol on in and out until the client ends it.
-func Serve(ctx context.Context, m *mcp.Server, in io.ReadCloser, out io.WriteCloser) error {
-	return m.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 }

@@ -33,8 +33,8 @@ const (
 	maxPages = 100
 )
 
-// sorts are the columns that the list can be ordered by, and their names.
-var sorts = []struct{ Column, Name string }{{"started_at", "Started"}, {"duration_ms", "Took"}, {"model_calls", "Model calls"}, {"tool_calls", "Tool calls"}, {"output_tokens", "Tokens out"}}
+// sortNames are the columns that the list can be ordered by, as people call them.
+var sortNames = map[string]string{"started_at": "Started", "duration_ms": "Took", "model_calls": "Model calls", "tool_calls": "Tool calls", "output_tokens": "Tokens out"}
 
 // query is what the address of a list says.
 type query struct {
@@ -46,8 +46,8 @@ func readQuery(q url.Values) query {
 	at, _ := strconv.Atoi(q.Get("page"))
 	x := query{Search: q.Get("q"), Agent: q.Get("agent"), Status: q.Get("status"), Grade: q.Get("grade"), Tool: q.Get("tool"), Model: q.Get("model"), Finding: q.Get("finding"), Area: q.Get("area"), Since: q.Get("since"),
 		Where: q.Get("where"), Sort: q.Get("sort"), Page: min(max(at, 0), maxPages)}
-	if !slices.ContainsFunc(sorts, func(s struct{ Column, Name string }) bool { return s.Column == x.Sort }) {
-		x.Sort = sorts[0].Column
+	if !slices.Contains(catalog.Sorts, x.Sort) {
+		x.Sort = catalog.Sorts[0]
 	}
 	return x
 }
@@ -83,22 +83,13 @@ type row struct {
 
 func newRow(r *view.Run) row {
 	m := &r.Meta
-	x := row{URL: address(r.Ref, ""), Short: timeline.Short(m.RunID, 9), Agent: timeline.Short(cmp.Or(m.Agent, m.Service, "(no name)"), 40), Status: timeline.OneLine(m.Status), Class: "odd", Error: timeline.Short(m.ErrorType, 30),
-		Grade: timeline.OneLine(m.Grade), GradeClass: "odd", Asked: timeline.Short(m.UserMessage, 120), Area: string(r.Ref.Location.Area), Tenant: timeline.OneLine(m.Tenant), Findings: len(m.Findings)}
+	x := row{URL: address(r.Ref, ""), Short: timeline.Short(m.RunID, 9), Agent: timeline.Short(cmp.Or(m.Agent, m.Service, "(no name)"), 40), Status: timeline.OneLine(m.Status), Class: page.Class(timeline.StatusStyle(m.Status)), Error: timeline.Short(m.ErrorType, 30),
+		Grade: timeline.OneLine(m.Grade), GradeClass: page.Class(timeline.GradeStyle(tape.Grade(m.Grade))), Asked: timeline.Short(m.UserMessage, 120), Area: string(r.Ref.Location.Area), Tenant: timeline.OneLine(m.Tenant), Findings: len(m.Findings)}
 	if m.StartedAt != 0 {
 		x.Started = time.UnixMicro(m.StartedAt).UTC().Format("2006-01-02 15:04:05")
 	}
 	if m.DurationMS > 0 {
 		x.Took = timeline.Duration(m.DurationMS)
-	}
-	switch m.Status {
-	case string(tape.StatusOK):
-		x.Class = "good"
-	case string(tape.StatusError):
-		x.Class = "bad"
-	}
-	if m.Grade == string(tape.GradeOffline) || m.Grade == string(tape.GradeTools) {
-		x.GradeClass = "good"
 	}
 	number := func(n *int64) string {
 		if n == nil {
@@ -131,9 +122,9 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	}
 	v.Statuses = []string{string(tape.StatusOK), string(tape.StatusError), string(tape.StatusInterrupted), string(tape.StatusIncomplete)}
 	v.Grades = []string{string(tape.GradeOffline), string(tape.GradeTools), string(tape.GradeModel), string(tape.GradePartial), string(tape.GradeInspect)}
-	for _, o := range sorts {
-		l := page.Link{Text: o.Name, URL: q.address("sort", o.Column)}
-		if o.Column == q.Sort {
+	for _, column := range catalog.Sorts {
+		l := page.Link{Text: sortNames[column], URL: q.address("sort", column)}
+		if column == q.Sort {
 			l.URL = ""
 		}
 		v.Sorts = append(v.Sorts, l)

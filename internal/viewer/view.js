@@ -38,7 +38,7 @@ document.addEventListener("keydown", (event) => {
 
 // A link to an event opens it.
 function openTarget() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(location.hash.slice(1));
   if (target instanceof HTMLDetailsElement) {
     target.open = true;
     target.scrollIntoView({ block: "nearest" });

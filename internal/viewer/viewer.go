@@ -74,10 +74,10 @@ func New(c Config) http.Handler {
 		s.Now = time.Now
 	}
 	s.mux.HandleFunc("GET /{$}", s.list)
-	s.mux.HandleFunc("GET /run/{id}", s.run)
-	s.mux.HandleFunc("GET /run/{id}/text", s.text)
-	s.mux.HandleFunc("GET /run/{id}/evidence", s.evidence)
-	s.mux.HandleFunc("GET /run/{id}/{file}", s.file)
+	s.mux.HandleFunc("GET /run/{id}", s.ofRun(s.run))
+	s.mux.HandleFunc("GET /run/{id}/text", s.ofRun(s.text))
+	s.mux.HandleFunc("GET /run/{id}/evidence", s.ofRun(s.evidence))
+	s.mux.HandleFunc("GET /run/{id}/{file}", s.ofRun(s.file))
 	s.mux.HandleFunc("GET /diff", s.diff)
 	s.mux.HandleFunc("GET /static/style.css", static("text/css; charset=utf-8", page.Style))
 	s.mux.HandleFunc("GET /static/view.js", static("text/javascript; charset=utf-8", script))
@@ -177,9 +177,17 @@ func fail(w http.ResponseWriter, err error) {
 	}
 }
 
-// open finds the run of a request. Query parameters tell runs of one id apart.
-func (s *server) open(ctx context.Context, id string, q url.Values) (*catalog.Run, error) {
-	return s.catalog.Open(ctx, id, q.Get("tenant"), q.Get("area"))
+// ofRun finds the run of a request. Query parameters tell runs of one id apart.
+func (s *server) ofRun(serve func(http.ResponseWriter, *http.Request, *catalog.Run)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		o, err := s.catalog.Open(r.Context(), r.PathValue("id"), q.Get("tenant"), q.Get("area"))
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		serve(w, r, o)
+	}
 }
 
 // address is the page of a run, or what lies below it.
@@ -197,14 +205,9 @@ func (s *server) site(o *catalog.Run) *page.Site {
 		}}
 }
 
-func (s *server) run(w http.ResponseWriter, r *http.Request) {
-	o, err := s.open(r.Context(), r.PathValue("id"), r.URL.Query())
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
-	options := page.Options{Ref: o.Tape.Run.RunID, Deck: s.Address, Site: s.site(o), From: max(from, 0)}
+func (s *server) run(w http.ResponseWriter, r *http.Request, o *catalog.Run) {
+	var err error
+	options := page.Options{Ref: o.Tape.Run.RunID, Deck: s.Address, Site: s.site(o), From: number(r, "from")}
 	if options.Oracle, err = oracles.Entries(r.Context(), s.Deck.Store(), o.Ref.Key); err != nil {
 		options.Oracle = nil
 		options.Replays = append(options.Replays, page.Link{Text: "The oracle beside the tape cannot be used: " + err.Error()})
@@ -240,18 +243,9 @@ func (s *server) replays(ctx context.Context, o *catalog.Run) (list []page.Link)
 	return list
 }
 
-func (s *server) text(w http.ResponseWriter, r *http.Request) {
-	o, err := s.open(r.Context(), r.PathValue("id"), r.URL.Query())
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	from, err := strconv.Atoi(r.URL.Query().Get("from"))
-	if err != nil {
-		from = 0
-	}
+func (s *server) text(w http.ResponseWriter, r *http.Request, o *catalog.Run) {
 	write(w, func(b *bytes.Buffer) error {
-		ok, err := page.Text(b, o.Tape, page.Options{Site: s.site(o)}, r.URL.Query().Get("path"), from)
+		ok, err := page.Text(b, o.Tape, page.Options{Site: s.site(o)}, r.URL.Query().Get("path"), number(r, "from"))
 		if err == nil && !ok {
 			err = &refused{http.StatusNotFound, "the run has no such text"}
 		}
@@ -260,12 +254,7 @@ func (s *server) text(w http.ResponseWriter, r *http.Request) {
 }
 
 // file sends a file of the run as it is stored, for a program or to keep: never as something that a browser shows.
-func (s *server) file(w http.ResponseWriter, r *http.Request) {
-	o, err := s.open(r.Context(), r.PathValue("id"), r.URL.Query())
-	if err != nil {
-		fail(w, err)
-		return
-	}
+func (s *server) file(w http.ResponseWriter, r *http.Request, o *catalog.Run) {
 	data := o.Data
 	switch name := r.PathValue("file"); name {
 	case tape.TapeFile:
@@ -289,16 +278,10 @@ func (s *server) file(w http.ResponseWriter, r *http.Request) {
 const (
 	evidenceItems = 20_000
 	evidenceBytes = 256 << 20
-	evidencePage  = 100
 )
 
-func (s *server) evidence(w http.ResponseWriter, r *http.Request) {
+func (s *server) evidence(w http.ResponseWriter, r *http.Request, o *catalog.Run) {
 	ctx := r.Context()
-	o, err := s.open(ctx, r.PathValue("id"), r.URL.Query())
-	if err != nil {
-		fail(w, err)
-		return
-	}
 	parts, err := s.Deck.Parts(ctx, o.Ref.Location)
 	if err != nil {
 		fail(w, err)
@@ -329,10 +312,9 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) {
 	slices.SortStableFunc(items, func(a, b evidence.Item) int {
 		return cmp.Compare(a.Span.StartTimestamp(), b.Span.StartTimestamp())
 	})
-	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
-	from = min(max(from, 0), len(items))
+	from := min(number(r, "from"), len(items))
 	var spans []page.Span
-	for _, item := range items[from:min(from+evidencePage, len(items))] {
+	for _, item := range items[from:min(from+page.EvidencePage, len(items))] {
 		spans = append(spans, span(item))
 	}
 	write(w, func(b *bytes.Buffer) error {
@@ -360,7 +342,7 @@ func (s *server) diff(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	var both [2]*catalog.Run
 	for i, name := range []string{"a", "b"} {
-		o, err := s.open(r.Context(), strings.TrimSpace(q.Get(name)), url.Values{})
+		o, err := s.catalog.Open(r.Context(), strings.TrimSpace(q.Get(name)), "", "")
 		if err != nil {
 			if errors.Is(err, deck.ErrNotFound) {
 				err = &refused{http.StatusNotFound, fmt.Sprintf("there is no run %.100q in this deck", q.Get(name))}
@@ -384,6 +366,12 @@ func (s *server) diff(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", sidebyside.Policy+"; frame-ancestors 'none'")
 	of := func(o *catalog.Run) sidebyside.Tape { return sidebyside.Of(o.Ref.RunID(), o.Tape) }
 	write(w, func(b *bytes.Buffer) error { return sidebyside.HTML(b, of(both[0]), of(both[1]), result) })
+}
+
+// number is a parameter of a request; 0 where it is none.
+func number(r *http.Request, name string) int {
+	n, _ := strconv.Atoi(r.URL.Query().Get(name))
+	return max(n, 0)
 }
 
 // write sends a page that was made without an error.

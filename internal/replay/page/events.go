@@ -4,7 +4,6 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -145,9 +144,12 @@ func newBar(run *tape.Run, e *tape.Event) *bar {
 }
 
 func (r *renderer) event(t *tape.Tape, e *tape.Event, seen map[string]map[string]int) event {
-	x := event{Seq: e.Seq, Kind: kinds[e.Type], Name: timeline.OneLine(eventName(e)), Failed: e.Status == tape.EventError || e.IsError}
+	x := event{Seq: e.Seq, Kind: timeline.KindName(e.Type), Name: timeline.OneLine(timeline.Name(e)), Failed: e.Status == tape.EventError || e.IsError}
 	x.Brief = brief(t, e)
-	x.Class, x.Kind = x.Kind, cmp.Or(x.Kind, timeline.OneLine(string(e.Type)))
+	switch e.Type {
+	case tape.EventModelCall, tape.EventToolCall, tape.EventAgentCall, tape.EventRetrieval:
+		x.Class = x.Kind
+	}
 	if e.DurationMS > 0 || !e.StartedAt.IsZero() {
 		x.Notes = append(x.Notes, timeline.Duration(e.DurationMS))
 	}
@@ -223,14 +225,12 @@ func (r *renderer) request(t *tape.Tape, e *tape.Event, x *event, seen map[strin
 	}
 	seen[e.Caller] = count(e.Request.Messages)
 	if resent > 0 {
-		x.Resent = counted(resent, "message") + " as in the call before"
+		x.Resent = timeline.Plural(resent, "message", "messages") + " as in the call before"
 	}
 	if n := len(e.Request.Tools); n > 0 {
-		x.Notes = append(x.Notes, counted(n, "tool")+" offered")
+		x.Notes = append(x.Notes, timeline.Plural(n, "tool", "tools")+" offered")
 	}
 }
-
-var kinds = map[tape.EventType]string{tape.EventModelCall: "model", tape.EventToolCall: "tool", tape.EventAgentCall: "agent", tape.EventRetrieval: "fetch"}
 
 // brief says in a line what an event did: what a tool was given and returned, what a model said or asked for.
 func brief(t *tape.Tape, e *tape.Event) string {
@@ -279,18 +279,6 @@ func brief(t *tape.Tape, e *tape.Event) string {
 	return ""
 }
 
-func eventName(e *tape.Event) string {
-	switch e.Type {
-	case tape.EventModelCall:
-		return e.Model
-	case tape.EventAgentCall:
-		if e.Agent != nil {
-			return cmp.Or(e.Agent.Name, e.Agent.ID)
-		}
-	}
-	return e.Name
-}
-
 func (r *renderer) message(t *tape.Tape, id, path string) message {
 	m, ok := t.Messages[id]
 	if !ok {
@@ -331,7 +319,7 @@ func (r *renderer) message(t *tape.Tape, id, path string) message {
 }
 
 // talks are the conversations of the callers, in the order of their last calls' first appearance.
-func (r *renderer) talks(t *tape.Tape) []talk {
+func (r *renderer) talks(t *tape.Tape) (talks []talk, left int) {
 	last := map[string]*tape.Event{}
 	var callers []string
 	for i := range t.Events {
@@ -343,7 +331,8 @@ func (r *renderer) talks(t *tape.Tape) []talk {
 		}
 	}
 	var out []talk
-	for _, caller := range callers[:min(len(callers), maxTalks)] {
+	shown := callers[:min(len(callers), maxTalks)]
+	for _, caller := range shown {
 		e := last[caller]
 		x := talk{Caller: timeline.OneLine(caller)}
 		ids := e.Request.Messages
@@ -353,14 +342,14 @@ func (r *renderer) talks(t *tape.Tape) []talk {
 		from := 0
 		if r.find == "" && len(ids) > talkMessages {
 			from = len(ids) - talkMessages
-			x.Left = counted(from, "earlier message") + " not shown; the events have them"
+			x.Left = timeline.Plural(from, "earlier message", "earlier messages") + " not shown; the events have them"
 		}
 		for i, id := range ids[from:] {
 			x.Messages = append(x.Messages, r.message(t, id, fmt.Sprintf("talk.%d.%d", e.Seq, from+i)))
 		}
 		out = append(out, x)
 	}
-	return out
+	return out, len(callers) - len(shown)
 }
 
 // entry is a row of the oracle.

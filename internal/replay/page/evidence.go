@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -25,7 +24,10 @@ type Span struct {
 	JSON        string // the span with its resource and scope, as OTLP
 }
 
-// Evidence writes a page with spans of a run: those from one on, of so many.
+// EvidencePage is how many spans a page of the evidence has.
+const EvidencePage = 100
+
+// Evidence writes a page with spans of a run: those from one on, EvidencePage at most, of so many.
 func Evidence(w io.Writer, t *tape.Tape, site *Site, spans []Span, from, total int, notes []string) error {
 	events := map[string]int{}
 	for i := range t.Events {
@@ -50,7 +52,7 @@ func Evidence(w io.Writer, t *tape.Tape, site *Site, spans []Span, from, total i
 		v.Notes = append(v.Notes, timeline.OneLine(n))
 	}
 	if from > 0 {
-		v.Earlier = site.address("/evidence", "from", strconv.Itoa(max(0, from-len(spans))))
+		v.Earlier = site.address("/evidence", "from", strconv.Itoa(max(0, from-EvidencePage)))
 	}
 	if v.Last < total {
 		v.Later = site.address("/evidence", "from", strconv.Itoa(v.Last))
@@ -75,9 +77,10 @@ func (r *renderer) evidence(text string) value {
 			return value{Tree: tree}
 		}
 	}
-	v := value{Text: timeline.Clean(text)}
-	if len(text) > siteText {
-		v = value{Text: timeline.Clean(strings.ToValidUTF8(text[:siteText], "")), Left: size(len(text)-siteText) + " more, left out: tapedeck export --format otlp prints it"}
+	at := boundary(text, siteText)
+	v := value{Text: timeline.Clean(text[:at])}
+	if at < len(text) {
+		v.Left = timeline.Size(len(text)-at) + " more, left out: tapedeck export --format otlp prints it"
 	}
 	return v
 }

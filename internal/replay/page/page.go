@@ -68,11 +68,13 @@ type Link struct{ Text, URL, Note string }
 
 // Bounds of what a page shows at once.
 const (
-	siteEvents = 250       // events on a page of a site
-	siteText   = 16_000    // bytes of a text on a page of a site; the rest has pages of its own
-	fileText   = 1_000_000 // bytes of a text in a file
-	openText   = 2_000     // bytes of a text that is not folded
-	textPage   = 256_000   // bytes of a text on a page of its own
+	siteEvents  = 250       // events on a page of a site
+	siteText    = 16_000    // bytes of a text on a page of a site; the rest has pages of its own
+	sitePage    = 1_000_000 // bytes of all texts on a page of a site; of what comes then
+	crowdedText = 300       // so many bytes of a text are shown
+	fileText    = 1_000_000 // bytes of a text in a file
+	openText    = 2_000     // bytes of a text that is not folded
+	textPage    = 256_000   // bytes of a text on a page of its own
 )
 
 //go:embed page.html
@@ -108,6 +110,7 @@ type view struct {
 	Earlier  string // address of the page before
 	Later    string
 	Talks    []talk
+	Untold   int // callers whose conversations are not shown
 	Oracle   []entry
 	Unlisted int // entries of the oracle that are not shown
 	Replays  []Link
@@ -156,13 +159,14 @@ func Text(w io.Writer, t *tape.Tape, o Options, path string, from int) (bool, er
 	if !found || from < 0 || from > len(text) {
 		return false, nil
 	}
-	rest := strings.ToValidUTF8(text[from:min(from+textPage, len(text))], "")
+	from = boundary(text, from)
+	to := boundary(text, from+textPage)
 	v := struct {
 		Title, Path, Text    string
 		Site                 *Site
 		From, To, Size       int
 		Earlier, Later, Back string
-	}{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Path: timeline.OneLine(path), Text: timeline.Clean(rest), Site: o.Site, From: from, To: min(from+textPage, len(text)), Size: len(text), Back: o.Site.address("")}
+	}{Title: timeline.OneLine(path + " of run " + t.Run.RunID), Path: timeline.OneLine(path), Text: timeline.Clean(text[from:to]), Site: o.Site, From: from, To: to, Size: len(text), Back: o.Site.address("")}
 	if from > 0 {
 		v.Earlier = r.link(path, max(0, from-textPage))
 	}
@@ -200,7 +204,7 @@ func newView(t *tape.Tape, o Options, r *renderer) *view {
 		}
 	}
 	v.Findings = findings(t, shown)
-	v.Talks = r.talks(t)
+	v.Talks, v.Untold = r.talks(t)
 	recorded := o.Oracle
 	if recorded == nil {
 		recorded = oracle.FromTape(t)
@@ -216,12 +220,30 @@ func newView(t *tape.Tape, o Options, r *renderer) *view {
 	return v
 }
 
+// Class is the class of an element that has a colour in a terminal.
+func Class(s timeline.Style) string {
+	switch s {
+	case timeline.Green:
+		return "good"
+	case timeline.Red:
+		return "bad"
+	}
+	return "odd"
+}
+
 // sentence says how the run went.
 func sentence(name string, t *tape.Tape) (text, class string) {
 	run := &t.Run
-	after := " after " + list(counted(t.Usage.ModelCalls, "model call"), counted(t.Usage.ToolCalls, "tool call"))
-	if t.Usage.ModelCalls+t.Usage.ToolCalls == 0 {
-		after = ""
+	var calls []string
+	if n := t.Usage.ModelCalls; n > 0 {
+		calls = append(calls, timeline.Plural(n, "model call", "model calls"))
+	}
+	if n := t.Usage.ToolCalls; n > 0 {
+		calls = append(calls, timeline.Plural(n, "tool call", "tool calls"))
+	}
+	after := ""
+	if len(calls) > 0 {
+		after = " after " + strings.Join(calls, " and ")
 	}
 	took := ""
 	if run.DurationMS > 0 {
@@ -248,28 +270,6 @@ func sentence(name string, t *tape.Tape) (text, class string) {
 		text, class = name+" has no end in the telemetry"+after+took, "odd"
 	}
 	return timeline.Short(text, 300), class
-}
-
-func list(parts ...string) string {
-	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-	return strings.Join(parts, " and ")
-}
-
-func counted(n int, one string) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
-func have(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 func facts(t *tape.Tape) []string {
@@ -300,10 +300,7 @@ func facts(t *tape.Tape) []string {
 
 func grade(t *tape.Tape) graded {
 	f := &t.Fidelity
-	g := graded{Name: timeline.OneLine(string(f.Grade)), Meaning: timeline.GradeMeaning(f.Grade), Class: "odd"}
-	if f.Grade == tape.GradeOffline || f.Grade == tape.GradeTools {
-		g.Class = "good"
-	}
+	g := graded{Name: timeline.OneLine(string(f.Grade)), Meaning: timeline.GradeMeaning(f.Grade), Class: Class(timeline.GradeStyle(f.Grade))}
 	p := &f.Proof
 	switch {
 	case p.Expected == 0:
@@ -317,15 +314,15 @@ func grade(t *tape.Tape) graded {
 	default:
 		g.Verdict = "not all verified"
 	}
-	g.Proof = fmt.Sprintf("When the tape was written, its own %s asked of its oracle, and %d answered.", have(p.Expected, "tool call was", "tool calls were"), p.Served)
+	g.Proof = fmt.Sprintf("When the tape was written, its own %s asked of its oracle, and %d answered.", timeline.Plural(p.Expected, "tool call was", "tool calls were"), p.Served)
 	if p.Verified > 0 {
-		g.Proof += fmt.Sprintf(" %s what a recorded request shows.", have(p.Verified, "answer is", "answers are"))
+		g.Proof += fmt.Sprintf(" %s what a recorded request shows.", timeline.Plural(p.Verified, "answer is", "answers are"))
 	}
 	if p.Mismatched > 0 {
-		g.Proof += fmt.Sprintf(" %s not what a recorded request shows.", have(p.Mismatched, "answer is", "answers are"))
+		g.Proof += fmt.Sprintf(" %s not what a recorded request shows.", timeline.Plural(p.Mismatched, "answer is", "answers are"))
 	}
 	if p.Unverifiable > 0 {
-		g.Proof += fmt.Sprintf(" %s shown in no request", have(p.Unverifiable, "answer is", "answers are"))
+		g.Proof += fmt.Sprintf(" %s shown in no request", timeline.Plural(p.Unverifiable, "answer is", "answers are"))
 		if p.Recorded > 0 {
 			g.Proof += fmt.Sprintf("; the record of the tool itself holds %d of them whole", p.Recorded)
 		}
@@ -353,7 +350,7 @@ func findings(t *tape.Tape, shown []event) []severity {
 		out[at].Findings = append(out[at].Findings, finding{Code: timeline.OneLine(string(f.Code)), Meaning: meaning[f.Code], Field: timeline.OneLine(f.Field), Detail: timeline.Clean(f.Detail), Seq: f.Seq, Here: here[f.Seq]})
 	}
 	for i, names := range [][2]string{{"error", "errors"}, {"warning", "warnings"}, {"remark", "remarks"}} {
-		out[i].Title = have(len(out[i].Findings), names[0], names[1])
+		out[i].Title = timeline.Plural(len(out[i].Findings), names[0], names[1])
 	}
 	return slices.DeleteFunc(out, func(s severity) bool { return len(s.Findings) == 0 })
 }
@@ -383,7 +380,7 @@ func about(t *tape.Tape) [][2]string {
 		add("scope", strings.TrimSpace(s.Name+" "+s.Version)+fmt.Sprintf(", %d items", s.Count))
 	}
 	add("traces", strings.Join(t.Sources.TraceIDs, ", "))
-	add("evidence", fmt.Sprintf("%s, %s", cmp.Or(counted(t.Sources.Spans, "span"), "no spans"), cmp.Or(counted(t.Sources.Logs, "log record"), "no log records")))
+	add("evidence", timeline.Plural(t.Sources.Spans, "span", "spans")+", "+timeline.Plural(t.Sources.Logs, "log record", "log records"))
 	for _, reason := range slices.Sorted(maps.Keys(t.Sources.Noise)) {
 		add("left out", fmt.Sprintf("%d items: %s", t.Sources.Noise[reason], reason))
 	}

@@ -159,7 +159,7 @@ func TestAPageHoldsTheWholeRun(t *testing.T) {
 
 // A page of a site stays small whatever the run is, and what it leaves out is on pages of its own, whole.
 func TestALongRunStaysUsable(t *testing.T) {
-	long := strings.Repeat("line of a log with an é\n", 12_000)
+	long := strings.Repeat("line of a log with an é and 😀\n", 20_000)
 	run := &tape.Tape{Run: tape.Run{RunID: "a"}, Messages: map[string]tape.Message{}}
 	for i := 1; i <= 700; i++ {
 		e := tape.Event{Seq: i, Type: tape.EventToolCall, Name: "read_log", Args: exactjson.StringValue("x"), Result: exactjson.StringValue("short")}
@@ -190,32 +190,70 @@ func TestALongRunStaysUsable(t *testing.T) {
 		t.Errorf("%d events of %d on the pages", seen, len(run.Events))
 	}
 
-	var whole strings.Builder
+	// What a page leaves out goes on where it was cut, page by page, to the last byte.
 	link := regexp.MustCompile(`href="/run/x/text\?([^"]*)">… `).FindSubmatch(page)
 	if link == nil {
 		t.Fatal("no link to the rest of the text")
 	}
-	q, err := url.ParseQuery(strings.ReplaceAll(string(link[1]), "&amp;", "&"))
-	if err != nil {
-		t.Fatal(err)
+	q, err := url.ParseQuery(html.UnescapeString(string(link[1])))
+	if err != nil || q.Get("path") != "events.3.result" {
+		t.Fatalf("the rest is at %v: %v", q, err)
 	}
-	if q.Get("from") != strconv.Itoa(siteText) || q.Get("path") != "events.3.result" {
-		t.Errorf("the rest is at %v", q)
+	from, err := strconv.Atoi(q.Get("from"))
+	if err != nil || from > siteText || from < siteText-4 {
+		t.Fatalf("the rest begins at %d: %v", from, err)
 	}
-	for from := 0; from < len(long); from += textPage {
+	whole := long[:from]
+	for last := false; !last; {
 		var b bytes.Buffer
 		if ok, err := Text(&b, run, Options{Site: site}, "events.3.result", from); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		text := inert(t, b.Bytes())
-		at := strings.Index(text, "line of a log")
-		whole.WriteString(strings.TrimSpace(text[at:]) + "\n")
+		inert(t, b.Bytes())
+		text := regexp.MustCompile(`(?s)<main><div class="text">(.*)</div></main>`).FindSubmatch(b.Bytes())
+		whole += html.UnescapeString(string(text[1]))
+		next := regexp.MustCompile(`from=(\d+)&amp;[^"]*">After<`).FindSubmatch(b.Bytes())
+		if last = next == nil; !last {
+			if from, err = strconv.Atoi(string(next[1])); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if n := strings.Count(whole.String(), "of a log"); n < 11_990 {
-		t.Errorf("%d lines of 12000", n)
+	if whole != long {
+		t.Errorf("%d bytes of %d, first other at %d", len(whole), len(long), firstOther(whole, long))
 	}
 	if ok, err := Text(io.Discard, run, Options{Site: site}, "events.9999.result", 0); ok || err != nil {
 		t.Error("a text that is not there was found", ok, err)
+	}
+}
+
+func firstOther(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// Many long texts do not add up to a page that no browser likes: conversations and events show the beginning of each, and where the rest is.
+func TestAPageOfManyLongTextsStaysUsable(t *testing.T) {
+	run := &tape.Tape{Run: tape.Run{RunID: "a"}, Messages: map[string]tape.Message{}}
+	var ids []string
+	for i := 1; i <= 200; i++ {
+		id := fmt.Sprint("m", i)
+		run.Messages[id] = tape.Message{Role: tape.RoleUser, Parts: []tape.Part{{Type: tape.PartText, Text: strings.Repeat("a word ", 7_000)}, {Type: tape.PartToolCall, Name: "f", Args: exactjson.ObjectValue(exactjson.Member{Name: "x", Value: exactjson.StringValue(strings.Repeat("y", 15_000))})}}}
+		ids = append(ids, id)
+		run.Events = append(run.Events, tape.Event{Seq: i, Type: tape.EventModelCall, Caller: fmt.Sprint("agent", i%30), Request: &tape.Request{Messages: ids}})
+	}
+	page := rendered(t, run, Options{Site: site})
+	if len(page) > 12_000_000 {
+		t.Errorf("the page has %d bytes of %d", len(page), 200*65_000)
+	}
+	for _, want := range []string{`<details id="event-200"`, "/text?from=", "Conversations of 10 more callers are not shown"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("no %s", want)
+		}
 	}
 }
 

@@ -4,9 +4,9 @@
 package page
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -36,15 +36,16 @@ type node struct {
 
 // Bounds of a tree.
 const (
-	treeValues = 2_000 // JSON with more values is shown as text
+	treeBytes  = 16_000 // JSON of more bytes or values, or deeper, is shown as text
+	treeValues = 2_000
 	treeDepth  = 40
 	treeOpen   = 30 // values that are open
-	leafText   = 4_000
 )
 
 // renderer makes values, and finds a text again that was left out.
 type renderer struct {
 	site  *Site
+	shown int    // bytes of texts on the page
 	find  string // the path of the text that is looked for
 	found bool
 	text  string
@@ -75,21 +76,26 @@ func (r *renderer) plain(path, s string) value {
 	most := fileText
 	if r.site != nil {
 		most = siteText
+		if r.shown > sitePage {
+			most = crowdedText
+		}
 	}
 	var v value
 	if len(s) > most {
-		v.Left = size(len(s)-most) + " more"
+		at := boundary(s, most)
+		v.Left = timeline.Size(len(s)-at) + " more"
 		if r.site != nil {
-			v.Link = r.link(path, most)
+			v.Link = r.link(path, at)
 		} else {
 			v.Left += ", left out: tapedeck show --json prints it"
 		}
-		s = strings.ToValidUTF8(s[:most], "")
+		s = s[:at]
 	}
+	r.shown += len(s)
 	if len(s) > openText+openText/4 {
 		head := cutAt(s, openText)
 		v.Rest = timeline.Clean(s[head:])
-		v.Fold = "… " + size(len(s)-head) + " more …"
+		v.Fold = "… " + timeline.Size(len(s)-head) + " more …"
 		s = s[:head]
 	}
 	v.Text = timeline.Clean(s)
@@ -103,7 +109,15 @@ func cutAt(s string, n int) int {
 			return at + 1
 		}
 	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
+	return boundary(s, n)
+}
+
+// boundary is the last beginning of a character at n or before it.
+func boundary(s string, n int) int {
+	if n >= len(s) {
+		return len(s)
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
 	return n
@@ -130,7 +144,7 @@ func (r *renderer) json(path string, v exactjson.Value) value {
 // parsed is the object or array that a text is.
 func parsed(s string) (exactjson.Value, bool) {
 	s = strings.TrimSpace(s)
-	if len(s) < 2 || s[0] != '{' && s[0] != '[' || len(s) > siteText {
+	if len(s) < 2 || s[0] != '{' && s[0] != '[' || len(s) > treeBytes {
 		return exactjson.Value{}, false
 	}
 	v, err := exactjson.ParseWithin(s, treeDepth, treeValues)
@@ -139,9 +153,11 @@ func parsed(s string) (exactjson.Value, bool) {
 
 // tree makes a tree of a value that is small enough for one.
 func (r *renderer) tree(v exactjson.Value) (*node, bool) {
-	if r.find != "" || v.Depth() > treeDepth || len(v.JSON()) > siteText {
+	bytes := len(v.JSON())
+	if r.find != "" || v.Depth() > treeDepth || bytes > treeBytes || r.site != nil && r.shown > sitePage {
 		return nil, false
 	}
+	r.shown += bytes
 	left, open := treeValues, treeOpen
 	n := newNode(v, &left, &open)
 	n.Open = true
@@ -153,7 +169,7 @@ func newNode(v exactjson.Value, left, open *int) node {
 	switch v.Kind() {
 	case exactjson.Object:
 		n := node{Brackets: [2]string{"{", "}"}}
-		n.fold(v.Len(), "member", open)
+		n.fold(v.Len(), "member", "members", open)
 		for _, m := range v.Members() {
 			if *left <= 0 {
 				break
@@ -165,7 +181,7 @@ func newNode(v exactjson.Value, left, open *int) node {
 		return n
 	case exactjson.Array:
 		n := node{Brackets: [2]string{"[", "]"}}
-		n.fold(v.Len(), "element", open)
+		n.fold(v.Len(), "element", "elements", open)
 		for i := range v.Len() {
 			if *left <= 0 {
 				break
@@ -175,9 +191,6 @@ func newNode(v exactjson.Value, left, open *int) node {
 		return n
 	case exactjson.String:
 		s := v.Str()
-		if len(s) > leafText { // the whole text is in tape.json
-			s = s[:cutAt(s, leafText)] + fmt.Sprintf(" … (%s)", size(len(v.Str())))
-		}
 		if strings.Contains(s, "\n") {
 			return node{Text: timeline.Clean(s), Class: "str many"}
 		}
@@ -187,21 +200,10 @@ func newNode(v exactjson.Value, left, open *int) node {
 }
 
 // fold says what stands for the children while they are folded.
-func (n *node) fold(children int, what string, open *int) {
-	n.Text = counted(children, what)
-	if children == 0 {
-		n.Text = ""
+func (n *node) fold(children int, one, many string, open *int) {
+	if children > 0 {
+		n.Text = timeline.Plural(children, one, many)
 	}
 	n.Open = *open > 0
 	*open -= children
-}
-
-func size(n int) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%d kB", n/1000)
-	}
-	return fmt.Sprintf("%d MB", n/1_000_000)
 }

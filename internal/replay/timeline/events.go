@@ -28,7 +28,7 @@ func (p *printer) events() {
 		p.event(&p.t.Events[i])
 	}
 	if left > 0 {
-		p.println("  " + p.paint(Dim, plural(left, "other event is", "other events are")+" not shown"))
+		p.println("  " + p.paint(Dim, Plural(left, "other event is", "other events are")+" not shown"))
 	}
 }
 
@@ -37,7 +37,7 @@ const valueLines = 2
 
 func (p *printer) event(e *tape.Event) {
 	indent := "  " + strings.Repeat("    ", p.depths[e.Seq])
-	head := indent + p.paint(Dim, fmt.Sprintf("%3d ", e.Seq)) + p.paint(kindStyle[e.Type], pad(kindName(e.Type), 6)) + p.paint(Bold, line(name(e)))
+	head := indent + p.paint(Dim, fmt.Sprintf("%3d ", e.Seq)) + p.paint(kindStyle[e.Type], pad(KindName(e.Type), 6)) + p.paint(Bold, line(Name(e)))
 	var notes []string
 	if e.Status == tape.EventError || e.IsError {
 		head += "  " + p.paint(Red, "error")
@@ -66,7 +66,7 @@ func (p *printer) event(e *tape.Event) {
 	switch e.Type {
 	case tape.EventModelCall:
 		if e.Request != nil {
-			p.field(inner, "request", plural(len(e.Request.Messages), "message", "messages")+", "+plural(len(e.Request.Tools), "tool", "tools"), 1,
+			p.field(inner, "request", Plural(len(e.Request.Messages), "message", "messages")+", "+Plural(len(e.Request.Tools), "tool", "tools"), 1,
 				label(e.Provenance, "request.messages"))
 			shown["request.messages"] = true
 		}
@@ -82,7 +82,7 @@ func (p *printer) event(e *tape.Event) {
 	case tape.EventRetrieval:
 		value("query", e.Query, "query")
 		if n := e.Documents.Len(); n > 0 {
-			p.field(inner, "found", plural(n, "document", "documents"), 1, label(e.Provenance, "documents"))
+			p.field(inner, "found", Plural(n, "document", "documents"), 1, label(e.Provenance, "documents"))
 		} else {
 			show("found", "", false, 1, "documents")
 		}
@@ -153,7 +153,8 @@ var kindStyle = map[tape.EventType]Style{
 	tape.EventModelCall: Cyan, tape.EventToolCall: Yellow, tape.EventAgentCall: Green, tape.EventRetrieval: Yellow,
 }
 
-func kindName(t tape.EventType) string {
+// KindName is the word for a type of events.
+func KindName(t tape.EventType) string {
 	switch t {
 	case tape.EventRetrieval:
 		return "fetch"
@@ -162,7 +163,8 @@ func kindName(t tape.EventType) string {
 	return name
 }
 
-func name(e *tape.Event) string {
+// Name is what an event is called: the model, the agent or the tool.
+func Name(e *tape.Event) string {
 	switch e.Type {
 	case tape.EventModelCall:
 		return e.Model

@@ -33,10 +33,10 @@ func (p *printer) header() {
 	if !r.StartedAt.IsZero() {
 		p.row("started", joinWith(" · ", r.StartedAt.UTC().Format("2006-01-02 15:04:05.000Z"), Duration(r.DurationMS)))
 	}
-	p.row("calls", joinWith(", ", plural(p.t.Usage.ModelCalls, "model call", "model calls"), plural(p.t.Usage.ToolCalls, "tool call", "tool calls"),
+	p.row("calls", joinWith(", ", Plural(p.t.Usage.ModelCalls, "model call", "model calls"), Plural(p.t.Usage.ToolCalls, "tool call", "tool calls"),
 		tokens(p.t.Usage.InputTokens, "tokens in"), tokens(p.t.Usage.OutputTokens, "out")))
 	f := &p.t.Fidelity
-	p.styledRow("grade", p.paint(gradeStyle(f.Grade), string(f.Grade))+"  "+p.paint(Dim, gradeMeaning[f.Grade]))
+	p.styledRow("grade", p.paint(GradeStyle(f.Grade), string(f.Grade))+"  "+p.paint(Dim, gradeMeaning[f.Grade]))
 	p.styledRow("proof", p.proof(&f.Proof))
 	p.row("redaction", joinWith(", ", or(p.t.Redaction.Policy, "none"), count(p.t.Redaction.Count, "value", "values")))
 	p.row("tape", p.t.TapeID)
@@ -94,7 +94,7 @@ func (p *printer) asked() {
 		p.field("  ", "system", *in.SystemPrompt, promptLines, label(in.Provenance, "system_prompt"))
 	}
 	if history := len(in.Messages); history > 2 {
-		p.field("  ", "history", plural(history, "message", "messages")+" in the first request", 1, label(in.Provenance, "messages"))
+		p.field("  ", "history", Plural(history, "message", "messages")+" in the first request", 1, label(in.Provenance, "messages"))
 	}
 	switch {
 	case in.UserMessage != nil:
@@ -211,12 +211,12 @@ func (p *printer) cause(of func(*tape.Finding) bool, all []tape.Finding) {
 	}
 	inspect := p.t.Fidelity.Grade == tape.GradeInspect
 	if rest := len(all) - n; inspect && rest > 0 {
-		codes = append(codes, plural(rest, "other", "others"))
+		codes = append(codes, Plural(rest, "other", "others"))
 	}
 	for _, l := range wrap("  "+what, p.o.Width-2) {
 		p.println("  " + p.paint(Yellow, strings.TrimSpace(l)))
 	}
-	p.println("    " + p.paint(Dim, plural(n, "finding", "findings")+" of this cause ("+strings.Join(codes, ", ")+"); --full lists them"))
+	p.println("    " + p.paint(Dim, Plural(n, "finding", "findings")+" of this cause ("+strings.Join(codes, ", ")+"); --full lists them"))
 	p.println("    → " + "tapedeck doctor, on the telemetry or the deck, names the setting of the producer that brings it")
 	if !inspect {
 		p.list(func(f *tape.Finding) bool { return !of(f) })
@@ -272,7 +272,8 @@ func StatusStyle(status string) Style {
 	return Yellow
 }
 
-func gradeStyle(g tape.Grade) Style {
+// GradeStyle is the colour of what a tape is good for.
+func GradeStyle(g tape.Grade) Style {
 	switch g {
 	case tape.GradeOffline, tape.GradeTools:
 		return Green
@@ -291,7 +292,7 @@ func count(n int64, one, many string) string {
 	if n == 0 {
 		return ""
 	}
-	return plural(int(n), one, many)
+	return Plural(int(n), one, many)
 }
 
 func or(s, other string) string {

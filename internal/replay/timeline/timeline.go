@@ -109,7 +109,7 @@ func (p *printer) field(indent, label, text string, lines int, note string) {
 		out = wrap(strings.TrimRight(short, "\n"), room)
 		if len(out) > lines || len(short) < len(text) {
 			out = out[:min(lines, len(out))]
-			note = join(note, size(len(text)))
+			note = join(note, Size(len(text)))
 			last, _ := cut(out[len(out)-1], max(room-columns(note)-6, 8))
 			out[len(out)-1] = strings.TrimRight(strings.TrimSuffix(last, "…"), " ") + " …"
 		}
@@ -151,7 +151,8 @@ func joinWith(sep string, parts ...string) string {
 	return strings.Join(out, sep)
 }
 
-func size(n int) string {
+// Size is a number of bytes as a person writes it.
+func Size(n int) string {
 	switch {
 	case n < 10_000:
 		return strconv.Itoa(n) + " bytes"
@@ -175,7 +176,8 @@ func Duration(ms int64) string {
 	return d.Round(time.Second).String()
 }
 
-func plural(n int, one, many string) string {
+// Plural is a number of things.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return fmt.Sprintf("%d %s", n, one)
 	}

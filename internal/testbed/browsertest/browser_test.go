@@ -304,7 +304,7 @@ func TestThisTestSeesAnAttack(t *testing.T) {
 		fmt.Fprint(w, `<main><script>console.error("in")</script><img src="http://127.0.0.1:9/x"></main>`)
 	}))
 	t.Cleanup(s.Close)
-	b.do(t, chromedp.Navigate(s.URL), chromedp.WaitReady("main"), chromedp.Sleep(time.Millisecond))
+	b.do(t, chromedp.Navigate(s.URL), chromedp.WaitReady("main"))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.wrong) == 0 || !b.asked["http://127.0.0.1:9/x"] {
