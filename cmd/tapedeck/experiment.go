@@ -537,7 +537,7 @@ func (f *experimentFlags) choose(ctx context.Context, address string, plan *expe
 	}
 	for _, c := range cohorts {
 		chosen := runFilter{named: map[string]*string{"tenant": &f.tenant}, now: time.Now}
-		chosen.Area, chosen.Is, chosen.Where = f.area, c.rules, c.where
+		chosen.Area, chosen.is, chosen.Where = f.area, c.rules, c.where
 		if err := chosen.check(); err != nil {
 			return fmt.Errorf("--%s: %w", c.name, err)
 		}

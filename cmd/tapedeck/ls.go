@@ -29,6 +29,7 @@ import (
 // runFilter chooses among the runs of a deck.
 type runFilter struct {
 	filter.Filter
+	is    []string           // --is
 	named map[string]*string // column → --flag
 	now   func() time.Time
 }
@@ -47,28 +48,25 @@ func (f *runFilter) add(cmd *cobra.Command) {
 			f.named[n.column] = cmd.Flags().String(n.flag, "", n.usage)
 		}
 	}
-	cmd.Flags().StringArrayVar(&f.Is, "is", nil, "COLUMN=VALUE, of any column; a list has it among its values (may be repeated)")
+	cmd.Flags().StringArrayVar(&f.is, "is", nil, "COLUMN=VALUE, of any column; a list has it among its values (may be repeated)")
 	cmd.Flags().StringVar(&f.Where, "where", "", "a condition on the columns as in SQL: status = 'error' AND (tools = 'search' OR output_tokens > 5000)")
 	cmd.Flags().StringVar(&f.Since, "since", "", "started at this time or later: 2026-11-20, 2026-11-20T12:00:00Z, or an age such as 36h or 7d")
 	cmd.Flags().StringVar(&f.Until, "until", "", "started before this time")
 	cmd.Flags().StringVar(&f.Area, "area", "", "runs, joined, replays or undecided; all if it is not given")
 }
 
-// check makes the tests of the flags.
+// check reads the flags.
 func (f *runFilter) check() error {
 	f.Tenant = ""
 	if tenant := f.named["tenant"]; tenant != nil {
 		f.Tenant = *tenant
 	}
-	is := f.Is
-	defer func() { f.Is = is }()
-	f.Is = nil
+	f.Is = slices.Clone(f.is)
 	for _, n := range filterFlags {
 		if want := f.named[n.column]; want != nil && *want != "" {
 			f.Is = append(f.Is, n.column+"="+*want)
 		}
 	}
-	f.Is = append(f.Is, is...)
 	return f.Check(f.now())
 }
 
