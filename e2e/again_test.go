@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/testbed/collectorproc"
 )
@@ -94,7 +95,7 @@ func TestADeckIsEmittedAgain(t *testing.T) {
 		}
 	})
 	t.Run("into a backend", func(t *testing.T) {
-		// The backend is a collector whose tapes say what it was sent.
+		// The backend is a collector whose tapes say what it was sent. To it, what says that it was emitted again is neither production nor a replay.
 		url := decktest.FileURL(t)
 		backend := collect(t, slim, local, url, soon)
 		p := emitAgain(t, "backfill.yaml", "", source, []string{"BACKEND_ENDPOINT=" + backend.GRPC})
@@ -107,16 +108,21 @@ func TestADeckIsEmittedAgain(t *testing.T) {
 		d := (at{t, url}).open()
 		defer (at{t, url}).close(d)
 		for trace := range (at{t, url}).traces() {
-			parts, err := d.Parts(t.Context(), place(trace))
+			undecided := place(trace)
+			undecided.Area = deck.AreaUndecided
+			parts, err := d.Parts(t.Context(), undecided)
 			if err != nil || len(parts) != 1 {
 				t.Fatal(err, parts)
 			}
-			body, err := d.ReadPart(t.Context(), place(trace), parts[0])
+			body, err := d.ReadPart(t.Context(), undecided, parts[0])
 			if err != nil {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(body), "tape.reemitted_from") {
 				marked++
+			}
+			if parts, err := d.Parts(t.Context(), place(trace)); err != nil || len(parts) != 0 {
+				t.Error("taken for production:", trace, parts, err)
 			}
 		}
 		if marked != runs {

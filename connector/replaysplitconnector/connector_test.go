@@ -26,6 +26,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 // rig is a traces connector with a sink on each side.
@@ -301,6 +302,21 @@ func TestSpansThatNobodyAssembled(t *testing.T) {
 		require.NoError(t, r.ConsumeTraces(t.Context(), td), name)
 		require.Equal(t, test.want, r.take(), name)
 		require.EqualValues(t, test.want[undecided], counted(t, r.telemetry, "unassembled_spans"))
+		require.NoError(t, r.Shutdown(t.Context()))
+	}
+}
+
+// What was emitted again out of a deck is neither production nor a replay, unless it carries a tag.
+func TestWhatWasEmittedAgainIsOfNoSide(t *testing.T) {
+	for _, by := range []string{byRun, byResource} {
+		r := newRig(t, componenttest.NewNopHost(), func(c *Config) { c.DecideBy = by })
+		td := unassembled(true)
+		unassembled(false).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+		for _, rs := range td.ResourceSpans().All() {
+			rs.Resource().Attributes().PutStr(segregation.ReemittedKey, "mem://deck")
+		}
+		require.NoError(t, r.ConsumeTraces(t.Context(), td), by)
+		require.Equal(t, [sides]int{0, 1, 1}, r.take(), by)
 		require.NoError(t, r.Shutdown(t.Context()))
 	}
 }

@@ -34,15 +34,18 @@ func newLogs(set connector.Settings, cfg *Config, next consumer.Logs) (*logsSpli
 
 func (c *logsSplit) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	scan := segregation.Scan{Rules: c.rules}
-	resources := make([]bool, ld.ResourceLogs().Len())
+	resources := make([]side, ld.ResourceLogs().Len())
 	traces := map[pcommon.TraceID]bool{} // tagged by a record of this call
 	found := false
 	for i, rl := range ld.ResourceLogs().All() {
 		scan.Reset()
 		scan.Attributes(rl.Resource().Attributes())
-		if resources[i] = scan.Found(); resources[i] {
-			found = true
+		switch {
+		case scan.Found():
+			resources[i], found = replay, true
 			c.tags(ctx, scan.Verdict())
+		case segregation.IsReemitted(rl.Resource().Attributes()):
+			resources[i], found = undecided, true
 		}
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
@@ -63,20 +66,19 @@ func (c *logsSplit) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 		return nil
 	}
 	delete(traces, pcommon.TraceID{}) // records without a trace are decided one by one
-	isReplay := func(i int, sl plog.ScopeLogs, record plog.LogRecord) bool {
-		if resources[i] || traces[record.TraceID()] {
-			return true
+	sideOf := func(i int, sl plog.ScopeLogs, record plog.LogRecord) side {
+		if scan.Reset(); traces[record.TraceID()] || c.tagged(&scan, sl, record) {
+			return replay
 		}
-		scan.Reset()
-		return c.tagged(&scan, sl, record)
+		return resources[i]
 	}
-	out := [sides]plog.Logs{production: plog.NewLogs(), replay: plog.NewLogs()}
+	out := [sides]plog.Logs{production: plog.NewLogs(), replay: plog.NewLogs(), undecided: plog.NewLogs()}
 	for i, rl := range ld.ResourceLogs().All() {
-		for s := range undecided {
+		for s := range sides {
 			to := plog.NewResourceLogs()
 			rl.CopyTo(to)
 			to.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
-				sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool { return isReplay(i, sl, record) != (s == replay) })
+				sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool { return sideOf(i, sl, record) != s })
 				return sl.LogRecords().Len() == 0
 			})
 			if to.ScopeLogs().Len() > 0 {
@@ -84,7 +86,7 @@ func (c *logsSplit) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 			}
 		}
 	}
-	for s := range undecided {
+	for s := range sides {
 		n := out[s].LogRecordCount()
 		if n == 0 {
 			continue

@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pipeline"
+
+	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
 func TestLogsAreSplitByResourceAndByTheTraceOfATaggedRecord(t *testing.T) {
@@ -41,11 +43,13 @@ func TestLogsAreSplitByResourceAndByTheTraceOfATaggedRecord(t *testing.T) {
 	add("", [2]string{"a production", ""}, [2]string{"b early", ""}, [2]string{"- no trace", ""}, [2]string{"- no trace, tagged", "r"})
 	add("", [2]string{"b late", "r"}, [2]string{"a more", ""})
 	add("r", [2]string{"c", ""})
-	var sinks [2]consumertest.LogsSink
+	add("", [2]string{"d emitted again", ""}, [2]string{"e emitted again, tagged", "r"})
+	ld.ResourceLogs().At(3).Resource().Attributes().PutStr(segregation.ReemittedKey, "mem://deck")
+	var sinks [sides]consumertest.LogsSink
 	set, tel := settings(t)
-	cfg := config(nil)
+	cfg := config(func(c *Config) { c.Undecided = append(c.Undecided, ids("logs/u")...) })
 	c, err := NewFactory().CreateLogsToLogs(t.Context(), set, cfg, connector.NewLogsRouter(map[pipeline.ID]consumer.Logs{
-		ids("logs/p")[0]: &sinks[production], ids("logs/r")[0]: &sinks[replay],
+		ids("logs/p")[0]: &sinks[production], ids("logs/r")[0]: &sinks[replay], ids("logs/u")[0]: &sinks[undecided],
 	}))
 	require.NoError(t, err)
 	require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
@@ -64,8 +68,9 @@ func TestLogsAreSplitByResourceAndByTheTraceOfATaggedRecord(t *testing.T) {
 		return all
 	}
 	require.Equal(t, []string{"a production", "- no trace", "a more"}, bodies(&sinks[production]))
-	require.Equal(t, []string{"b early", "- no trace, tagged", "b late", "c"}, bodies(&sinks[replay]))
-	require.EqualValues(t, 4, counted(t, tel, "items", "side", "replay", "signal", "logs"))
+	require.Equal(t, []string{"b early", "- no trace, tagged", "b late", "c", "e emitted again, tagged"}, bodies(&sinks[replay]))
+	require.Equal(t, []string{"d emitted again"}, bodies(&sinks[undecided]))
+	require.EqualValues(t, 5, counted(t, tel, "items", "side", "replay", "signal", "logs"))
 	untagged := plog.NewLogs()
 	untagged.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("later")
 	require.NoError(t, c.ConsumeLogs(t.Context(), untagged))

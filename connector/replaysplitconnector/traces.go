@@ -55,7 +55,8 @@ type run struct {
 	key      string // empty: not assembled
 	items    int    // of the run so far
 	complete bool
-	spans    int // here
+	again    bool // one of its resources was emitted again
+	spans    int  // here
 	scan     segregation.Scan
 	verdict  segregation.Verdict
 	side     side
@@ -120,6 +121,7 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 		r := runs[at]
 		of[i] = at
 		r.items, r.complete = max(r.items, said.Items), r.complete || said.Complete
+		r.again = r.again || segregation.IsReemitted(rs.Resource().Attributes())
 		r.scan.Handover(rs.Resource().Attributes())
 		r.scan.Attributes(rs.Resource().Attributes())
 		for j := range rs.ScopeSpans().Len() {
@@ -148,7 +150,7 @@ func (c *tracesSplit) decide(r *run) {
 	switch {
 	case r.verdict.Replay:
 		r.side = replay
-	case c.resource:
+	case c.resource && !r.again:
 		r.side = production
 	case r.key == "":
 		r.side = undecided
@@ -165,7 +167,7 @@ func (c *tracesSplit) decide(r *run) {
 func (c *tracesSplit) remember(ctx context.Context, r *run) error {
 	if r.key == "" {
 		c.tags(ctx, r.verdict)
-		if r.side == undecided && r.spans > 0 {
+		if r.side == undecided && r.spans > 0 && !c.resource {
 			c.telemetry.ConnectorReplaysplitUnassembledSpans.Add(ctx, int64(r.spans))
 			c.warn.Do(func() {
 				c.logger.Warn("spans come that no agentrun processor has assembled; they are undecided. " +

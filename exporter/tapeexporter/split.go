@@ -43,10 +43,13 @@ type group struct {
 }
 
 // isComplete tells whether the runs of the trace have ended as far as anyone can know. Without agentrun the evidence itself has to
-// say: a span without a parent is there, or every parent that is named.
+// say: a span without a parent is there, or every parent that is named. What was emitted again is never complete, in agentrun and here: it belongs to no side.
 func (g *group) isComplete() bool {
 	if g.marked {
 		return g.complete
+	}
+	if segregation.Reemitted(g.traces) {
+		return false
 	}
 	ids, parents := map[pcommon.SpanID]bool{}, map[pcommon.SpanID]bool{}
 	for _, rs := range g.traces.ResourceSpans().All() {

@@ -214,7 +214,8 @@ func (p *agentRun) emit(ctx context.Context, e *assembly.Emission) error {
 	// A fan-out behind this processor shares the data between its branches and makes it read-only. Then this is a repetition, and the stamps
 	// are there already.
 	if !e.Traces.IsReadOnly() {
-		stamp(e, e.Complete || p.cfg.Rootless == rootlessProduction, p.tags)
+		decided := !segregation.Reemitted(e.Traces) // what belongs to no side stays undecided, root or not
+		stamp(e, decided && (e.Complete || p.cfg.Rootless == rootlessProduction), p.tags)
 	}
 	td := e.Traces
 	if p.copies {

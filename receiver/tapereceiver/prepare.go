@@ -17,9 +17,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-// Mark is the resource attribute that says from which deck something was emitted again.
-const Mark = "tape.reemitted_from"
-
 // prepare makes the telemetry of a trace. Log records stand among the spans, as in the deck, where no pipeline takes logs.
 func (r *tapeReceiver) prepare(d *deck.Deck, t recorded, set *evidence.Set) (ptrace.Traces, plog.Logs) {
 	td := set.Traces()
@@ -29,7 +26,7 @@ func (r *tapeReceiver) prepare(d *deck.Deck, t recorded, set *evidence.Set) (ptr
 	for _, rs := range td.ResourceSpans().All() {
 		switch r.cfg.Mark {
 		case byAttribute:
-			rs.Resource().Attributes().PutStr(Mark, d.String())
+			rs.Resource().Attributes().PutStr(segregation.ReemittedKey, d.String())
 		case asReplay:
 			rs.Resource().Attributes().PutStr(segregation.Key, r.cfg.ReplayRunID)
 		}

@@ -37,6 +37,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/processor/agentredactionprocessor"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 	"github.com/tapedeck/tapedeck/receiver/tapereceiver/internal/metadata"
@@ -82,6 +83,9 @@ func newCollector(t testing.TB, deckURL, layout string, change ...func(*agentrun
 	}
 	return c
 }
+
+// exporter is the last of the components, without those before it.
+func (c *collector) exporter() consumer.Traces { return c.parts[0].(consumer.Traces) }
 
 func (c *collector) stop() {
 	for _, p := range slices.Backward(c.parts) {
@@ -314,7 +318,7 @@ func TestRunsAreEmittedInTheirOrderAndAsTheFiltersSay(t *testing.T) {
 			require.Equal(t, "shop", tenant)
 		}
 		for _, td := range s.took {
-			v, ok := td.ResourceSpans().At(0).Resource().Attributes().Get(Mark)
+			v, ok := td.ResourceSpans().At(0).Resource().Attributes().Get(segregation.ReemittedKey)
 			require.True(t, ok)
 			require.Equal(t, url, v.Str())
 		}
@@ -331,6 +335,37 @@ func TestWhatIsEmittedAsAReplayIsOne(t *testing.T) {
 	got := slices.Collect(maps.Keys(tapes(t, to)))
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], "replays/again-1/")
+}
+
+// By default it is neither: agentrun has all of it and its root, and holds it for no side, whatever it is told of traces without a root; and so does an
+// exporter that no agentrun stands before. What is emitted without a mark is production, also where the other lies already.
+func TestWhatIsEmittedWithItsMarkIsOfNoSide(t *testing.T) {
+	from := deckOf(t, run(1, 1))
+	areas := func(url string) (all []string) {
+		for place := range tapes(t, url) {
+			area, _, _ := strings.Cut(place, "/")
+			all = append(all, area)
+		}
+		return all
+	}
+	for _, layout := range []string{"files", "reels"} {
+		to := inMemory(t, "to-"+layout)
+		for _, c := range []struct{ mark, rootless, want string }{{byAttribute, "undecided", "undecided"}, {byAttribute, "production", "undecided"}, {byNone, "undecided", "runs"}, {byAttribute, "undecided", "runs"}} {
+			target := newCollector(t, to, layout, func(cfg *agentrunprocessor.Config) { cfg.Rootless = c.rootless })
+			cfg := settings()
+			cfg.Deck, cfg.Mark = from, c.mark
+			receive(t, cfg, target.traces, nil)
+			target.stop()
+			require.Equal(t, []string{c.want}, areas(to), "%s, %+v", layout, c)
+		}
+		alone := inMemory(t, "alone-"+layout)
+		target := newCollector(t, alone, layout)
+		cfg := settings()
+		cfg.Deck = from
+		receive(t, cfg, target.exporter(), nil)
+		target.stop()
+		require.Equal(t, []string{"undecided"}, areas(alone), layout)
+	}
 }
 
 func TestTimesAreMovedAndMakeAnotherTrace(t *testing.T) {
