@@ -32,8 +32,9 @@ func TestModelsAreComparedByACheck(t *testing.T) {
 	compared := func(models string, more ...string) (result, experiment.Comparison) {
 		t.Helper()
 		args := append([]string{"compare", url, "--models", models, "--input", "stdin", "--latency=false", "--json", "--html", html, "--workspace", workspace,
-			"--scorer", "tools", "--verify", `sh -c 'touch made-by-check; if grep -q "$(cat wanted)"; then echo found; else echo not found; exit 3; fi'`}, more...)
-		got := commanded(t, append(args, "--", os.Args[0])...)
+			"--scorer", "tools", "--verify", `sh -c 'touch made-by-check; if grep -q "$(cat noted-by-agent)"; then echo found; else echo not found; exit 3; fi'`}, more...)
+		// The agent runs in the copy too, and the check in the one that the agent wrote to.
+		got := commanded(t, append(args, "--", "sh", "-c", `cp wanted noted-by-agent && exec "$0"`, os.Args[0])...)
 		var r experiment.Comparison
 		if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
 			t.Fatalf("%v: %+v", err, got)
