@@ -22,8 +22,12 @@ import (
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/runner"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/testbed/manyruns"
 	"github.com/tapedeck/tapedeck/internal/testbed/seed"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // whatifdPython is a Python that has whatifd 0.3.0.
@@ -39,25 +43,61 @@ func whatifdPython(t *testing.T) string {
 	return python
 }
 
-// replayAll lets whatifd replay each line with a runner that asks for every recorded call, and prints its answers.
+// replayAll lets whatifd replay each line with a runner that asks for every call of the tape, and prints how many were answered as the tape has it.
 const replayAll = `
-import sys
+import json, sys
 sys.path.insert(0, "../../examples/whatifd")
 import tapes
 from whatifd.contract import ReplayConfig, ReplayOutput, ToolCache
 from whatifd.replay.kernel import replay_one_trace
+recorded = json.load(sys.stdin)
 for t in tapes.read(sys.argv[1]):
+    calls = recorded.pop(t.trace_id)
     if t.skip_reason:
         print("skipped"); continue
-    calls = [(s.name, s.args or {}) for s in t.tool_spans if s.output is not None]
-    last = {ToolCache._key(s.name, s.args or {}): s.output.unwrap(reason="test") for s in t.tool_spans if s.output is not None}
+    last = {ToolCache._key(c["tool"], c["args"]): c["response"] for c in calls}
     def runner(asked, config, cache):
-        for name, args in calls:
-            assert cache.lookup(name, args) == last[ToolCache._key(name, args)]
+        for c in calls:
+            assert cache.lookup(c["tool"], c["args"]) == last[ToolCache._key(c["tool"], c["args"])]
         return ReplayOutput(text=str(len(calls)))
     r = replay_one_trace(trace_id=t.trace_id, cohort=t.cohort, trace_input=tapes.trace_input(t), config=ReplayConfig(), tool_cache=tapes.cache(t), runner=runner, timeout_seconds=600)
     print(type(r).__name__, getattr(getattr(r, "output", None), "text", r))
+for run in recorded:
+    print(run, "is not among the traces")
 `
+
+// recordedCalls are the calls of the tapes of a deck that an oracle answers, by run, as JSON.
+func recordedCalls(t *testing.T, address string) []byte {
+	t.Helper()
+	type call struct {
+		Tool     string          `json:"tool"`
+		Args     json.RawMessage `json:"args"`
+		Response string          `json:"response"`
+	}
+	calls := map[string][]call{}
+	finder := replay.Finder{Limit: 1, Warn: t.Logf}
+	for one, err := range finder.LoadRuns(t.Context(), address) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded, err := finder.Take(one.At, one.Files[tape.TapeFile])
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := []call{}
+		for _, e := range oracle.FromTape(recorded) {
+			if e.Servable() && e.Args.Kind() == exactjson.Object {
+				of = append(of, call{e.ToolName, json.RawMessage(e.Args.JSON()), e.Response})
+			}
+		}
+		calls[recorded.Run.RunID] = of
+	}
+	body, err := json.Marshal(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
 
 func TestWhatifdReplaysTapes(t *testing.T) {
 	python := whatifdPython(t)
@@ -73,7 +113,9 @@ func TestWhatifdReplaysTapes(t *testing.T) {
 	if err := os.WriteFile(file, []byte(tapedeck(t, "export", "--format", "whatifd", address).stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(python, "-c", replayAll, file).CombinedOutput()
+	cmd := exec.Command(python, "-c", replayAll, file)
+	cmd.Stdin = bytes.NewReader(recordedCalls(t, address))
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%.2000s", err, out)
 	}
