@@ -6,7 +6,6 @@ package experiment
 import (
 	"context"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
 	"strings"
@@ -246,7 +245,7 @@ func (r *Comparison) JUnit(w io.Writer) error {
 // HTML writes the comparison as one page that needs nothing else, the first replay of each candidate beside the recorded run.
 func (r *Comparison) HTML(ctx context.Context, w io.Writer, recorded *tape.Tape) error {
 	all, answers := r.tables()
-	v := pageView{Policy: sidebyside.Policy, Style: template.CSS(sidebyside.Style), Title: r.Title(), Reason: timeline.OneLine("Run " + r.Run.RunID), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
+	v := pageView{Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine("Run " + r.Run.RunID), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
 	method := pageSection{Title: "Method"}
 	for _, f := range r.method() {
 		method.Lines = append(method.Lines, timeline.OneLine(f.what+": "+f.text))

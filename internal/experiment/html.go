@@ -23,15 +23,13 @@ import (
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("experiment").Parse(pageText))
+var page = sidebyside.Template("experiment", pageText)
 
 // maxRows bounds the list of all runs on a page; the JSON report holds every one.
 const maxRows = 5000
 
 type pageView struct {
-	Policy   string
-	Style    template.CSS
-	Title    string
+	sidebyside.Head
 	Class    string
 	Reason   string
 	Sections []pageSection
@@ -62,7 +60,7 @@ type pageRun struct {
 // a tape that cannot be read is said to be.
 func (r *Report) HTML(ctx context.Context, w io.Writer, open func(context.Context, *Case) (*tape.Tape, error)) error {
 	v := pageView{
-		Policy: sidebyside.Policy, Style: template.CSS(sidebyside.Style), Title: r.Title(), Reason: timeline.OneLine(r.Reason),
+		Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine(r.Reason),
 		Class: map[statistics.State]string{statistics.Ship: "good", statistics.DontShip: "bad"}[r.State],
 	}
 	v.Class = cmp.Or(v.Class, "odd")

@@ -32,6 +32,9 @@ const stack = 4
 //go:embed page.html
 var pageText string
 
+//go:embed head.html
+var headText string
+
 // Style is the style sheet of the pages.
 //
 //go:embed page.css
@@ -41,8 +44,23 @@ var Style string
 var (
 	styleDigest = sha256.Sum256([]byte(Style))
 	Policy      = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(styleDigest[:]) + "'; base-uri 'none'; form-action 'none'"
-	page        = template.Must(template.New("page").Parse(pageText))
+	page        = Template("page", pageText)
 )
+
+// Head is what the head of a page shows; a view of a page embeds it.
+type Head struct {
+	Policy string
+	Style  template.CSS
+	Title  string
+}
+
+// NewHead is the head of a page that has this style sheet alone.
+func NewHead(title string) Head { return Head{Policy, template.CSS(Style), title} }
+
+// Template reads the text of a page that begins with {{template "head" .}}.
+func Template(name, text string) *template.Template {
+	return template.Must(template.Must(template.New(name).Parse(headText)).Parse(text))
+}
 
 // Verdict is what a replay is said of, above the two runs.
 type Verdict struct {
@@ -60,10 +78,8 @@ type Check struct {
 }
 
 type view struct {
+	Head
 	Verdict      *Verdict
-	Policy       string
-	Style        template.CSS
-	Title        string
 	Sentence     Phrase
 	Runs         [2]viewRun
 	SameQuestion bool
@@ -123,7 +139,7 @@ func ReplayHTML(w io.Writer, a, b Tape, r *compare.Result, v Verdict) error {
 		v.Notes[i] = timeline.OneLine(v.Notes[i])
 	}
 	if r == nil {
-		return page.Execute(w, view{Verdict: &v, Policy: Policy, Style: template.CSS(Style), Title: v.Text})
+		return page.Execute(w, view{Head: NewHead(v.Text), Verdict: &v})
 	}
 	return writePage(w, a, b, r, &v)
 }
@@ -143,8 +159,7 @@ func viewOf(a, b Tape, r *compare.Result, verdict *Verdict) view {
 	c := comparedRuns{a, b}
 	sentence := clean(Sentence(a, b, r))
 	v := view{
-		Verdict: verdict,
-		Policy:  Policy, Style: template.CSS(Style), Sentence: sentence, Title: sentence.String(), Counts: counts(r),
+		Head: NewHead(sentence.String()), Verdict: verdict, Sentence: sentence, Counts: counts(r),
 		Runs: [2]viewRun{newViewRun("A", a, b), newViewRun("B", b, a)}, SameQuestion: a.question() == b.question(),
 	}
 	v.Runs[0].Question, v.Runs[1].Question = mark(a.question(), b.question())
