@@ -194,7 +194,7 @@ func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed 
 
 // modelsOf counts the model calls of a replay.
 func modelsOf(report *modelstub.Report) *experiment.Models {
-	m := &experiment.Models{Calls: len(report.Calls), Live: report.Live, Unused: len(report.Unused)}
+	m := &experiment.Models{Calls: len(report.Calls), Answered: experiment.Answered{Live: report.Live, Unused: len(report.Unused)}}
 	add := func(list *[]string, name string) {
 		if !slices.Contains(*list, name) {
 			*list = append(*list, name)

@@ -82,30 +82,29 @@ func (o *Outcome) Tokens() (n int64) {
 	return n
 }
 
+// Answered says how the calls of a replay were answered.
+type Answered struct {
+	Served    int      `json:"served,omitempty"`      // from the tape
+	NotExact  int      `json:"not_exact,omitempty"`   // of the served: less than exact
+	Approx    []string `json:"approximate,omitempty"` // why, each once
+	Missed    []string `json:"missed,omitempty"`      // "what: outcome", in order
+	Exhausted int      `json:"exhausted,omitempty"`   // of the missed: recorded, and served as often as recorded
+	Live      int      `json:"live,omitempty"`        // not from the tape, as the policy, a rule or --model-url wants it
+	Unused    int      `json:"unused,omitempty"`      // recorded answers that nobody asked for
+}
+
 // Models says how the model calls of a replay were answered.
 type Models struct {
-	Calls     int      `json:"calls"`
-	Served    int      `json:"served,omitempty"`    // from the tape
-	Missed    []string `json:"missed,omitempty"`    // "call: outcome, where it differs", in order
-	Exhausted int      `json:"exhausted,omitempty"` // of the missed: recorded, and served as often as recorded
-	Live      int      `json:"live,omitempty"`      // asked of a real model
-	NotExact  int      `json:"not_exact,omitempty"` // served, with a reservation
-	Approx    []string `json:"approximate,omitempty"`
-	MadeUp    []string `json:"made_up,omitempty"` // members of answers that the tape does not hold, each once
-	Unused    int      `json:"unused,omitempty"`  // recorded model calls that nobody asked for
+	Calls int `json:"calls"`
+	Answered
+	MadeUp []string `json:"made_up,omitempty"` // members of answers that the tape does not hold, each once
 }
 
 // Tools says how the tool calls of a replay were answered.
 type Tools struct {
-	Served     int      `json:"served,omitempty"`
-	Failed     int      `json:"recorded_errors,omitempty"` // served: what the tool had failed with
-	NotExact   int      `json:"not_exact,omitempty"`       // served, and less than exact
-	Approx     []string `json:"approximate,omitempty"`     // why answers were less than exact, each once
-	Missed     []string `json:"missed,omitempty"`          // "tool: outcome", in order
-	Exhausted  int      `json:"exhausted,omitempty"`       // of the missed: recorded, and served as often as recorded
-	Live       int      `json:"live,omitempty"`            // not answered, as the policy or a rule wants it
-	Overridden int      `json:"overridden,omitempty"`
-	Unused     int      `json:"unused,omitempty"` // recorded answers that nobody asked for
+	Answered
+	Failed     int `json:"recorded_errors,omitempty"` // of the served: what the tool had failed with
+	Overridden int `json:"overridden,omitempty"`
 }
 
 // Score is what a scorer said.

@@ -78,8 +78,15 @@ type Answers struct {
 	Unused     int            `json:"unused"` // recorded answers that nobody asked for
 }
 
-func (a *Answers) why(labels []string) {
-	for _, l := range labels {
+// add adds the calls of a run.
+func (a *Answers) add(of *Answered) {
+	a.Served += of.Served
+	a.NotExact += of.NotExact
+	a.Missed += len(of.Missed)
+	a.Exhausted += of.Exhausted
+	a.Live += of.Live
+	a.Unused += of.Unused
+	for _, l := range of.Approx {
 		if a.Why == nil {
 			a.Why = map[string]int{}
 		}
@@ -89,30 +96,16 @@ func (a *Answers) why(labels []string) {
 
 // count adds the calls of a run.
 func (v *Validity) count(o *Outcome) {
-	t := &o.Tools
-	v.Tools.Served += t.Served
-	v.Tools.NotExact += t.NotExact
-	v.Tools.Errors += t.Failed
-	v.Tools.Missed += len(t.Missed)
-	v.Tools.Exhausted += t.Exhausted
-	v.Tools.Live += t.Live
-	v.Tools.Overridden += t.Overridden
-	v.Tools.Unused += t.Unused
-	v.Tools.why(t.Approx)
-	m := o.Models
-	if m == nil {
+	v.Tools.add(&o.Tools.Answered)
+	v.Tools.Errors += o.Tools.Failed
+	v.Tools.Overridden += o.Tools.Overridden
+	if o.Models == nil {
 		return
 	}
 	if v.Models == nil {
 		v.Models = &Answers{}
 	}
-	v.Models.Served += m.Served
-	v.Models.NotExact += m.NotExact
-	v.Models.Missed += len(m.Missed)
-	v.Models.Exhausted += m.Exhausted
-	v.Models.Live += m.Live
-	v.Models.Unused += m.Unused
-	v.Models.why(m.Approx)
+	v.Models.add(&o.Models.Answered)
 }
 
 // CohortEffort is what the replayed runs of a cohort took, as recorded and now. Sums are over the runs of which both are known.

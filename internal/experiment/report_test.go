@@ -30,8 +30,8 @@ func outcome(run string, delta float64) *Outcome {
 	in, out, args, result := int64(100), int64(20), `{"q":"`+run+`"}`, "answer "+hostile
 	return &Outcome{
 		RunID: run, Tenant: "default", Text: "now " + run + hostile, Scores: []Score{{Scorer: "exec:x", Original: 0.5, Replayed: 0.5 + delta}}, Runner: "r 1",
-		Tools:    Tools{Served: 2, NotExact: 1, Approx: []string{"redacted"}, Unused: 1},
-		Models:   &Models{Calls: 1, Served: 1},
+		Tools:    Tools{Answered: Answered{Served: 2, NotExact: 1, Approx: []string{"redacted"}, Unused: 1}},
+		Models:   &Models{Calls: 1, Answered: Answered{Served: 1}},
 		Recorded: Effort{InputTokens: &in, OutputTokens: &out}, Replayed: Effort{InputTokens: &out, OutputTokens: &out},
 		Steps: []Step{{Tool: "search", Args: &args, Result: &result}},
 	}
@@ -72,6 +72,12 @@ func reportOf(t *testing.T, runs int) *Report {
 			t.Fatal(err)
 		}
 	}
+	return judged(t, p, j)
+}
+
+// judged is the report on what a journal holds of a plan.
+func judged(t *testing.T, p *Plan, j *Journal) *Report {
+	t.Helper()
 	if err := p.Seal(); err != nil {
 		t.Fatal(err)
 	}
@@ -185,13 +191,7 @@ func TestTooLittleReplayedIsNeverShip(t *testing.T) {
 				}
 			}
 		}
-		if err := p.Seal(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := NewReport(p, j)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := judged(t, p, j)
 		enough := true
 		for _, n := range counts {
 			enough = enough && n[0] >= 5 && n[1] >= 5 && n[2] >= 5 && 2*n[1] >= n[0]
@@ -231,14 +231,7 @@ func TestTheVerdictTurnsAtTheLimits(t *testing.T) {
 		}
 		add(statistics.Failure, failures, better, delta)
 		add(statistics.Baseline, baseline, worse, -0.25)
-		if err := p.Seal(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := NewReport(p, j)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.State
+		return judged(t, p, j).State
 	}
 	for _, c := range []struct {
 		better, failures, worse, baseline int

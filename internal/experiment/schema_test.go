@@ -9,7 +9,6 @@ import (
 	"flag"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -141,8 +140,5 @@ func TestSchemasOfReports(t *testing.T) {
 		if compiled.Validate(value) == nil {
 			t.Errorf("%s takes a report without a runner", of.file)
 		}
-	}
-	if len(slices.Compact([]string{Improved, Regressed})) != 2 {
-		t.Error("states are not told apart")
 	}
 }
