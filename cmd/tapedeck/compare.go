@@ -115,7 +115,7 @@ func (f *compareFlags) run(cmd *cobra.Command, ref string, argv []string) error 
 	for _, s := range scorers {
 		plan.Scorers = append(plan.Scorers, s.Name)
 	}
-	if plan.Settings, err = f.settings(cmd); err != nil {
+	if plan.Settings, err = settingsOf(cmd, ofThePlan...); err != nil {
 		return err
 	}
 	t, at, err := f.refs.OpenOne(ctx, ref)

@@ -392,7 +392,7 @@ func (f *experimentFlags) run(cmd *cobra.Command, address string, argv []string)
 	if err != nil {
 		return err
 	}
-	if plan.Settings, err = f.settings(cmd); err != nil {
+	if plan.Settings, err = settingsOf(cmd, ofThePlan...); err != nil {
 		return err
 	}
 	shard, err := experiment.ParseShard(f.shard)

@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/experiment"
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/execlane"
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
@@ -256,26 +257,27 @@ func toolsOf(r *rerunning) (t experiment.Tools) {
 	return t
 }
 
-// ofThePlan are the flags that decide what a replay comes to, and stand nowhere else in a plan.
+// ofThePlan are the flags that decide what a replay comes to, and stand nowhere else in the plan of an experiment.
 var ofThePlan = []string{
 	"rules", "tools", "live", "read-through", "refuse", "redaction-key-scope", "redact",
 	"input", "template", "wait-for", "answer", "turns", "allow-live", "preload", "allow-framework", "lockdown", "require-lockdown", "allow-host", "model-url",
 }
 
-// settings are those that were given; what is a file, by its digest.
-func (f *experimentFlags) settings(cmd *cobra.Command) (map[string]string, error) {
+// settingsOf are those of the flags that were given; what is a file, by its digest.
+func settingsOf(cmd *cobra.Command, names ...string) (map[string]string, error) {
 	var list map[string]string
-	for _, name := range ofThePlan {
-		if !cmd.Flags().Changed(name) {
+	for _, name := range names {
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil || !flag.Changed {
 			continue
 		}
-		value := cmd.Flags().Lookup(name).Value.String()
+		value := flag.Value.String()
 		var files []string
-		switch name {
-		case "rules":
+		switch {
+		case name == "rules", name == "system-prompt", name == "redact" && !slices.Contains([]string{redact.PolicyDefault, redact.PolicyStrict, redactOff}, value):
 			files = []string{value}
-		case "tools":
-			files = slices.Clone(f.match.from.Declared)
+		case name == "tools":
+			files, _ = cmd.Flags().GetStringArray(name) // it is one
 		}
 		for i, file := range files {
 			sum, err := execlane.DigestOfFile(file)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/checkcmd"
+	"github.com/tapedeck/tapedeck/internal/experiment"
 	"github.com/tapedeck/tapedeck/internal/minimise"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/tape"
@@ -32,7 +34,11 @@ type minimiseFlags struct {
 	maxTime       time.Duration
 	anyCode       bool
 	asJSON, quiet bool
+	settings      map[string]string
 }
+
+// ofTheSearch are the flags on which an outcome depends, beside ofThePlan.
+var ofTheSearch = []string{"any-exit-code", "check-timeout", "timeout", "candidate-model", "system-prompt"}
 
 func newMinimise() *cobra.Command {
 	var f minimiseFlags
@@ -57,7 +63,8 @@ nothing takes it for production.
 
 Each outcome is kept by the content of the candidate. With --state they are kept in
 a folder: the same command goes on after an interrupt or a kill, checks nothing
-twice, and comes to the same bytes.
+twice, and comes to the same bytes. Another run, check or command, also one whose
+files have changed, is refused there.
 
 ` + refHelp + `
 The exit code is 0 if nothing more can be taken away, 1 if the search was stopped
@@ -76,12 +83,15 @@ does not fail on the run, or something could not be run.`,
 			if len(args) != 1 {
 				return fmt.Errorf("minimise takes one REF, not %d", len(args))
 			}
+			var err error
+			if f.settings, err = settingsOf(cmd, append(ofTheSearch, ofThePlan...)...); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.check, "check", "", "the command that judges: {tape}, {recording}, {report} and {answer} stand for files")
-	flags.DurationVar(&f.checkTime, "check-timeout", time.Minute, "how long the check may take")
+	addCheck(flags, &f.check, &f.checkTime)
 	flags.StringVarP(&f.out, "out", "o", "minimised.json", "where the tape is written")
 	flags.StringVar(&f.state, "state", "", "keep the outcomes in this folder, and go on from there")
 	flags.StringVar(&f.downTo, "down-to", string(minimise.Characters), "what is taken apart: events, messages (also tools and extensions) or characters (also JSON values)")
@@ -121,7 +131,9 @@ func (f *minimiseFlags) run(ctx context.Context, ref string, stdout, stderr io.W
 	if err := f.free(source); err != nil {
 		return err
 	}
-	journal, err := minimise.OpenJournal(f.state, minimise.Plan{Source: source.TapeID, Check: judge.command.Argv, Command: f.argv, Settings: f.settings()})
+	journal, err := minimise.OpenJournal(f.state, minimise.Plan{
+		Source: source.TapeID, Check: judge.command.Argv, Command: f.argv, Programs: programsOf(judge.command.Argv, f.argv), Settings: f.settings,
+	})
 	if err != nil {
 		return err
 	}
@@ -175,17 +187,18 @@ func sizeText(s minimise.Size) string {
 	return fmt.Sprintf("%d events, %d messages, %d characters", s.Events, s.Messages, s.Characters)
 }
 
-// settings are the flags on which an outcome depends, beside check and command.
-func (f *minimiseFlags) settings() []string {
-	list := []string{}
-	if f.anyCode {
-		list = append(list, "any-exit-code")
+// programsOf are the programs of commands, and those of their arguments that are files: name → digest.
+func programsOf(commands ...[]string) map[string]string {
+	list := map[string]string{}
+	for _, argv := range commands {
+		if len(argv) == 0 {
+			continue
+		}
+		id := experiment.Identify(argv)
+		list[argv[0]] = id.SHA256
+		maps.Copy(list, id.Files)
 	}
-	if len(f.argv) == 0 {
-		return list
-	}
-	return append(list, "input="+f.input, "template="+f.template, "answer="+f.answer, "turns="+f.turns, "model-url="+f.modelURL, "candidate-model="+f.model, "system-prompt="+f.prompt,
-		"allow-live="+strings.Join(f.allowLive, ","), "allow-host="+strings.Join(f.allowHosts, ","), "lockdown="+f.shut, "rules="+f.match.from.Rules, fmt.Sprint("preload=", f.preload))
+	return list
 }
 
 // outcome is what the check says of a candidate, or of a replay of the command on it.
@@ -219,7 +232,7 @@ func (f *minimiseFlags) outcome(ctx context.Context, judge *judging, t *tape.Tap
 
 // free refuses to write over a file that is not an earlier outcome of the same search.
 func (f *minimiseFlags) free(source *tape.Tape) error {
-	data, err := os.ReadFile(f.out)
+	data, err := readBounded(f.out, tape.MaxBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

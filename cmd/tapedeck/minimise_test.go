@@ -8,7 +8,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,8 +23,8 @@ import (
 // countingScript is a check that fails where a pattern stands in the file that it gets, and counts its calls.
 func countingScript(t *testing.T) (command, counts string) {
 	t.Helper()
-	script, counts := write(t, "check.sh", "echo >> \"$2\"\nif grep -q \"$3\" \"$1\"; then exit 7; fi\n"), filepath.Join(t.TempDir(), "count")
-	return "sh " + script + " {tape} " + counts, counts
+	counts = filepath.Join(t.TempDir(), "count")
+	return "sh " + write(t, "check.sh", "echo >> '"+counts+"'\nif grep -q \"$2\" \"$1\"; then exit 7; fi\n") + " {tape}", counts
 }
 
 func countOf(t *testing.T, file string) int {
@@ -88,6 +91,61 @@ func TestAMinimisationGoesOnWhereItWasStopped(t *testing.T) {
 	}
 	// The folder belongs to this search.
 	if got := tapedeck(t, "minimise", url, "--check", command+" pears", "-o", out, "--state", state); got.code != exitFailed || !strings.Contains(got.stderr, "another search") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A check that kills tapedeck at its 13th call, as the kernel does where memory is short: what was known before is not checked again.
+func TestAMinimisationGoesOnAfterAKill(t *testing.T) {
+	url := recordedAgent(t)
+	command, counts := countingScript(t)
+	dir := t.TempDir()
+	whole, out := filepath.Join(dir, "whole.json"), filepath.Join(dir, "small.json")
+	if code, r := minimised(t, url, "--check", command+" apples", "-o", whole); code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	once := countOf(t, counts)
+	const before = 12
+	kills := "sh " + write(t, "kills.sh", fmt.Sprintf("[ \"$(wc -l < '%s')\" -ne %d ] || { echo >> '%[1]s'; kill -9 $PPID; exec sleep 60; }\nexec \"$@\"\n", counts, once+before))
+	args := []string{"minimise", "--json", "--quiet", url, "--check", kills + " " + command + " apples", "-o", out, "--state", filepath.Join(dir, "state")}
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), agentVariable+"=cli")
+	var exit *exec.ExitError
+	if said, err := cmd.CombinedOutput(); !errors.As(err, &exit) || exit.ExitCode() >= 0 {
+		t.Fatalf("it was not killed: %v\n%s", err, said)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Fatal("it came to an end")
+	}
+	code, r := minimised(t, args[3:]...)
+	if now := countOf(t, counts) - once; code != exitOK || r.Known != before || now != once+1 { // the check that was killed is made again
+		t.Errorf("code %d: %+v; %d checks, %d in one", code, r, now, once)
+	}
+	a, errA := os.ReadFile(whole)
+	b, errB := os.ReadFile(out)
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("%v %v\n%s\n%s", errA, errB, a, b)
+	}
+}
+
+// The outcomes of another check are not those of this one, though it is called the same.
+func TestAChangedCheckDoesNotGoOn(t *testing.T) {
+	url := recordedAgent(t)
+	script, dir := write(t, "check.sh", "! grep -q apples \"$1\"\n"), t.TempDir()
+	args := []string{url, "--check", "sh " + script + " {tape}", "--down-to", "events", "-o", filepath.Join(dir, "small.json"), "--state", filepath.Join(dir, "state")}
+	if code, r := minimised(t, args...); code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	if code, r := minimised(t, args...); code != exitOK || r.Checks != 0 {
+		t.Errorf("%+v", r)
+	}
+	if got := tapedeck(t, append([]string{"minimise", "--check-timeout", "59s"}, args...)...); got.code != exitFailed || !strings.Contains(got.stderr, "other settings") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.WriteFile(script, []byte("! grep -q seven \"$1\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tapedeck(t, append([]string{"minimise"}, args...)...); got.code != exitFailed || !strings.Contains(got.stderr, "other programs") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tapedeck/tapedeck/internal/checkcmd"
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -94,6 +95,11 @@ func (p *replayer) replay(ctx context.Context, source *tape.Tape, id string) (ou
 type judging struct {
 	command checkcmd.Command
 	dir     string
+}
+
+func addCheck(flags *pflag.FlagSet, check *string, timeout *time.Duration) {
+	flags.StringVar(check, "check", "", "the command that judges: {tape}, {recording}, {report} and {answer} stand for files")
+	flags.DurationVar(timeout, "check-timeout", time.Minute, "how long the check may take")
 }
 
 func newJudging(text string, timeout time.Duration) (*judging, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/execlane"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
+	"github.com/tapedeck/tapedeck/internal/journal"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -285,7 +286,7 @@ func FuzzReadOutcomes(f *testing.F) {
 			t.Fatal(err)
 		}
 		j := &Journal{done: map[string]*Outcome{}}
-		end, err := readOutcomes(bytes.NewReader(text), j.done)
+		end, err := journal.Read(bytes.NewReader(text), j.take)
 		if end > int64(len(text)) || err == nil && end < int64(bytes.LastIndexByte(text, '\n')+1) {
 			t.Errorf("%q ends at %d: %v", text, end, err)
 		}

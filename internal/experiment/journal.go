@@ -4,14 +4,14 @@
 package experiment
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/tapedeck/tapedeck/internal/journal"
 )
 
 // Files of a journal.
@@ -23,14 +23,10 @@ const (
 // ErrOtherPlan is returned for a folder that belongs to another experiment.
 var ErrOtherPlan = errors.New("the folder holds another experiment")
 
-// maxOutcome bounds a line of a journal, in bytes.
-const maxOutcome = 64 << 20
-
-// Journal keeps the outcomes of an experiment in a folder, each durable before it counts: a line of JSON, appended and synced. A line that
-// was being written when the program ended is cut off.
+// Journal keeps the outcomes of an experiment in a folder, each durable before it counts, a line of JSON each. The last line of a case counts.
 type Journal struct {
 	mu   sync.Mutex
-	file *os.File // nil: nothing is kept
+	file *journal.File // nil: nothing is kept
 	done map[string]*Outcome
 }
 
@@ -54,21 +50,8 @@ func OpenJournal(dir string, plan *Plan) (*Journal, error) {
 	case kept.Digest() != plan.Digest():
 		return nil, fmt.Errorf("%s: %w: its plan is %s, this one %s (%s)", dir, ErrOtherPlan, kept.Digest(), plan.Digest(), kept.differs(plan))
 	}
-	if j.file, err = os.OpenFile(filepath.Join(dir, journalFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	if j.file, err = journal.Open(filepath.Join(dir, journalFile), j.take); err != nil {
 		return nil, err
-	}
-	if err := lock(j.file); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: another program works on it: %w", dir, err), j.file.Close())
-	}
-	end, err := readOutcomes(j.file, j.done)
-	if err == nil {
-		err = j.file.Truncate(end)
-	}
-	if err == nil {
-		_, err = j.file.Seek(end, io.SeekStart)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), j.file.Close())
 	}
 	return j, nil
 }
@@ -130,26 +113,14 @@ func (p *Plan) differs(q *Plan) string {
 	return "how it is judged differs"
 }
 
-// readOutcomes reads the whole lines of a journal, and says where they end. The last line of a case counts.
-func readOutcomes(f io.Reader, into map[string]*Outcome) (end int64, err error) {
-	body, err := io.ReadAll(f)
-	if err != nil {
-		return 0, err
+// take takes in a line of a journal.
+func (j *Journal) take(line []byte) error {
+	var o Outcome
+	if err := json.Unmarshal(line, &o); err != nil {
+		return fmt.Errorf("the journal is damaged: %w", err)
 	}
-	for len(body) > 0 {
-		line, rest, whole := bytes.Cut(body, []byte{'\n'})
-		if !whole {
-			return end, nil
-		}
-		var o Outcome
-		if err := json.Unmarshal(line, &o); err != nil {
-			return end, fmt.Errorf("the journal is damaged at byte %d: %w", end, err)
-		}
-		into[o.Tenant+"/"+o.RunID] = &o
-		end += int64(len(line)) + 1
-		body = rest
-	}
-	return end, nil
+	j.done[o.Tenant+"/"+o.RunID] = &o
+	return nil
 }
 
 // Done returns the outcome of a case, nil if it has none.
@@ -165,34 +136,16 @@ func (j *Journal) Add(o *Outcome) error {
 	if err != nil {
 		return err
 	}
-	if len(body) > maxOutcome {
-		return fmt.Errorf("the outcome of run %s has %d bytes", o.RunID, len(body))
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.file != nil {
-		if _, err := j.file.Write(append(body, '\n')); err != nil {
-			return err
-		}
-		if err := j.file.Sync(); err != nil {
-			return err
-		}
+	if err := j.file.Append(body); err != nil {
+		return fmt.Errorf("the outcome of run %s: %w", o.RunID, err)
 	}
-	var kept Outcome // as it is when the journal is read again
-	if err := json.Unmarshal(body, &kept); err != nil {
-		return err
-	}
-	j.done[o.Tenant+"/"+o.RunID] = &kept
-	return nil
+	return j.take(body) // as it is when the journal is read again
 }
 
 // Close closes the journal.
-func (j *Journal) Close() error {
-	if j.file == nil {
-		return nil
-	}
-	return j.file.Close()
-}
+func (j *Journal) Close() error { return j.file.Close() }
 
 // Merge reads what several folders hold of one experiment, such as its shards.
 func Merge(dirs []string) (*Plan, *Journal, error) {
@@ -215,7 +168,7 @@ func Merge(dirs []string) (*Plan, *Journal, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		_, err = readOutcomes(f, j.done)
+		_, err = journal.Read(f, j.take)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", dir, err)
 		}

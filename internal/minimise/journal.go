@@ -8,9 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/journal"
 )
 
 // Plan is what the outcomes of a journal belong to. Its JSON form is the first line of the journal.
@@ -20,8 +24,10 @@ type Plan struct {
 	Source  string   `json:"source"` // tape id
 	Check   []string `json:"check"`
 	Command []string `json:"command,omitempty"`
+	// Programs are the files that check and command name, and their digests.
+	Programs map[string]string `json:"programs,omitempty"`
 	// Settings are the other things that an outcome depends on.
-	Settings []string `json:"settings,omitempty"`
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 // PlanKind and PlanVersion are the first members of a journal.
@@ -36,103 +42,79 @@ var ErrOtherPlan = errors.New("the folder holds the outcomes of another search")
 // JournalFile is the name of the journal in its folder.
 const JournalFile = "checks.jsonl"
 
-// maxJournal bounds a journal, in bytes.
-const maxJournal = 256 << 20
-
 // known is a line of a journal.
 type known struct {
 	Tape    string  `json:"tape"` // digest of the content
 	Outcome Outcome `json:"outcome"`
 }
 
-// Journal holds the outcomes of checks, in a folder each as soon as it is there: a line of JSON, synced. A line that was being written when
-// the program ended is cut off.
+// Journal holds the outcomes of checks, in a folder each as soon as it is there, a line of JSON each.
 type Journal struct {
-	file  *os.File // nil: nothing is kept
+	file  *journal.File // nil: nothing is kept
 	known map[string]Outcome
 	kept  int
 }
 
 // OpenJournal opens the journal of a search in a folder, or makes it. Without a folder it keeps nothing.
-func OpenJournal(dir string, p Plan) (j *Journal, err error) {
-	j = &Journal{known: map[string]Outcome{}}
+func OpenJournal(dir string, p Plan) (*Journal, error) {
+	j := &Journal{known: map[string]Outcome{}}
 	if dir == "" {
 		return j, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(filepath.Join(dir, JournalFile), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("%s: %w", dir, err), file.Close())
-		}
-	}()
-	j.file = file
 	p.Kind, p.Version = PlanKind, PlanVersion
 	head, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(j.file, maxJournal+1))
-	if err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if len(body) > maxJournal {
-		return nil, fmt.Errorf("the journal has more than %d bytes", maxJournal)
-	}
-	end, err := j.read(body, head)
-	if err != nil {
+	begun := false
+	if j.file, err = journal.Open(filepath.Join(dir, JournalFile), func(line []byte) error {
+		switch {
+		case begun:
+			return j.take(line)
+		case !bytes.Equal(line, head):
+			return fmt.Errorf("%w: %s", ErrOtherPlan, differ(line, head))
+		}
+		begun = true
+		return nil
+	}); err != nil {
 		return nil, err
 	}
-	if err := j.file.Truncate(int64(end)); err != nil {
-		return nil, err
-	}
-	if _, err := j.file.Seek(int64(end), io.SeekStart); err != nil {
-		return nil, err
-	}
-	if end == 0 {
-		if err := j.write(head); err != nil {
-			return nil, err
+	if !begun {
+		if err := j.file.Append(head); err != nil {
+			return nil, errors.Join(err, j.file.Close())
 		}
 	}
 	j.kept = len(j.known)
 	return j, nil
 }
 
-// read takes in what is there, and returns where the last whole line ends.
-func (j *Journal) read(body, head []byte) (end int, err error) {
-	for at := 0; ; at = end {
-		line, _, whole := bytes.Cut(body[at:], []byte{'\n'})
-		if !whole {
-			return end, nil
-		}
-		end += len(line) + 1
-		if at == 0 {
-			if !bytes.Equal(line, head) {
-				return 0, fmt.Errorf("%w: it begins with %.300q, this one with %.300q", ErrOtherPlan, line, head)
-			}
-			continue
-		}
-		var k known
-		if err := json.Unmarshal(line, &k); err != nil {
-			return 0, fmt.Errorf("the journal is damaged at byte %d: %w", at, err)
-		}
-		if k.Outcome == "" || k.Tape == "" {
-			return 0, fmt.Errorf("the journal is damaged at byte %d: there is no outcome", at)
-		}
-		j.known[k.Tape] = k.Outcome
+// differ says in which members two plans do.
+func differ(a, b []byte) string {
+	var old, now map[string]json.RawMessage
+	if json.Unmarshal(a, &old) != nil || json.Unmarshal(b, &now) != nil || string(old["kind"]) != string(now["kind"]) {
+		return fmt.Sprintf("it begins with %.100q", a)
 	}
+	both := maps.Clone(old)
+	maps.Copy(both, now)
+	maps.DeleteFunc(both, func(name string, _ json.RawMessage) bool { return bytes.Equal(old[name], now[name]) })
+	return "other " + strings.Join(slices.Sorted(maps.Keys(both)), ", ")
 }
 
-func (j *Journal) write(line []byte) error {
-	if _, err := j.file.Write(append(line, '\n')); err != nil {
-		return err
+// take takes in a line behind the first one.
+func (j *Journal) take(line []byte) error {
+	var k known
+	err := json.Unmarshal(line, &k)
+	if err == nil && (k.Outcome == "" || k.Tape == "") {
+		err = errors.New("there is no outcome")
 	}
-	return j.file.Sync()
+	if err != nil {
+		return fmt.Errorf("the journal is damaged: %w", err)
+	}
+	j.known[k.Tape] = k.Outcome
+	return nil
 }
 
 // Known returns the outcome of a tape.
@@ -147,20 +129,12 @@ func (j *Journal) Len() int { return j.kept }
 // Add keeps an outcome.
 func (j *Journal) Add(digest string, o Outcome) error {
 	j.known[digest] = o
-	if j.file == nil {
-		return nil
-	}
 	line, err := json.Marshal(known{digest, o})
 	if err != nil {
 		return err
 	}
-	return j.write(line)
+	return j.file.Append(line)
 }
 
 // Close closes the journal.
-func (j *Journal) Close() error {
-	if j.file == nil {
-		return nil
-	}
-	return j.file.Close()
-}
+func (j *Journal) Close() error { return j.file.Close() }

@@ -4,17 +4,20 @@
 package minimise
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/interop"
+	"github.com/tapedeck/tapedeck/internal/journal"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -221,7 +224,7 @@ func valid(t *testing.T, kept *tape.Tape) {
 	}
 }
 
-func journal(t *testing.T, dir string, p Plan) *Journal {
+func journalOf(t *testing.T, dir string, p Plan) *Journal {
 	t.Helper()
 	j, err := OpenJournal(dir, p)
 	if err != nil {
@@ -241,7 +244,7 @@ func TestPlantedFailuresAreKeptInAFifthOfTheEvents(t *testing.T) {
 		calls := noise(rng, 15+rng.IntN(20))
 		system, answer := f.plant(rng, calls)
 		source := agentRun(t, rng, calls, system, answer)
-		m := &Minimiser{Source: source, DownTo: Messages, Journal: journal(t, "", Plan{}), Check: func(_ context.Context, c *tape.Tape) (Outcome, error) {
+		m := &Minimiser{Source: source, DownTo: Messages, Journal: journalOf(t, "", Plan{}), Check: func(_ context.Context, c *tape.Tape) (Outcome, error) {
 			if n < len(failures) && rng.IntN(8) == 0 { // what a check gets is a tape
 				valid(t, c)
 			}
@@ -283,7 +286,7 @@ func one(t *testing.T, checks *int) (*tape.Tape, func(context.Context, *tape.Tap
 func TestTextsAreShortenedTogether(t *testing.T) {
 	checks := 0
 	source, _ := one(t, &checks)
-	m := &Minimiser{Source: source, DownTo: Characters, Journal: journal(t, "", Plan{}), Check: func(_ context.Context, c *tape.Tape) (Outcome, error) {
+	m := &Minimiser{Source: source, DownTo: Characters, Journal: journalOf(t, "", Plan{}), Check: func(_ context.Context, c *tape.Tape) (Outcome, error) {
 		called := slices.IndexFunc(c.Events, func(e tape.Event) bool { return strings.Contains(e.Result.Str(), "ignore all") })
 		return outcome(called >= 0 && shown(c, tape.RoleTool, "ignore all")), nil
 	}}
@@ -305,7 +308,7 @@ func TestTextsAreShortenedTogether(t *testing.T) {
 func TestAMinimisedTapeSaysWhatItIs(t *testing.T) {
 	checks := 0
 	source, check := one(t, &checks)
-	r, err := (&Minimiser{Source: source, DownTo: Messages, Journal: journal(t, "", Plan{}), Check: check}).Run(t.Context())
+	r, err := (&Minimiser{Source: source, DownTo: Messages, Journal: journalOf(t, "", Plan{}), Check: check}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +329,7 @@ func TestAMinimisedTapeSaysWhatItIs(t *testing.T) {
 func TestASearchThatWasStoppedGoesOn(t *testing.T) {
 	whole, parts := 0, 0
 	source, check := one(t, &whole)
-	r, err := (&Minimiser{Source: source, DownTo: Characters, Journal: journal(t, "", Plan{}), Check: check}).Run(t.Context())
+	r, err := (&Minimiser{Source: source, DownTo: Characters, Journal: journalOf(t, "", Plan{}), Check: check}).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +381,7 @@ func TestASearchEndsWhenItIsTold(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("max-time")
 	smaller := 0
-	r, err := (&Minimiser{Source: source, DownTo: Events, Journal: journal(t, "", Plan{}), Smaller: func(c *tape.Tape, s Size, _ int) error {
+	r, err := (&Minimiser{Source: source, DownTo: Events, Journal: journalOf(t, "", Plan{}), Smaller: func(c *tape.Tape, s Size, _ int) error {
 		if smaller++; len(c.Events) != s.Events {
 			t.Errorf("%+v", s)
 		}
@@ -402,7 +405,7 @@ func TestAnUnreliableCheckIsSaid(t *testing.T) {
 		want error
 	}{{[]Outcome{Passes}, ErrPasses}, {[]Outcome{Undecided}, ErrPasses}, {[]Outcome{Fails, Passes}, ErrFlaky}} {
 		n := -1
-		_, err := (&Minimiser{Source: source, DownTo: Events, Journal: journal(t, "", Plan{}), Check: func(context.Context, *tape.Tape) (Outcome, error) {
+		_, err := (&Minimiser{Source: source, DownTo: Events, Journal: journalOf(t, "", Plan{}), Check: func(context.Context, *tape.Tape) (Outcome, error) {
 			n++
 			return c.say[min(n, len(c.say)-1)], nil
 		}}).Run(t.Context())
@@ -411,7 +414,7 @@ func TestAnUnreliableCheckIsSaid(t *testing.T) {
 		}
 	}
 	// Another failure is not the one that is looked for.
-	other, err := (&Minimiser{Source: source, DownTo: Events, Journal: journal(t, "", Plan{}), Check: func(_ context.Context, c *tape.Tape) (Outcome, error) {
+	other, err := (&Minimiser{Source: source, DownTo: Events, Journal: journalOf(t, "", Plan{}), Check: func(_ context.Context, c *tape.Tape) (Outcome, error) {
 		if len(c.Events) < 7 {
 			return "exit code 4", nil
 		}
@@ -422,7 +425,7 @@ func TestAnUnreliableCheckIsSaid(t *testing.T) {
 	}
 	// A tape that fails when it is found, and passes when it is checked once more.
 	seen := map[string]bool{}
-	r, err := (&Minimiser{Source: source, DownTo: Events, Journal: journal(t, "", Plan{}), Check: func(_ context.Context, c *tape.Tape) (Outcome, error) {
+	r, err := (&Minimiser{Source: source, DownTo: Events, Journal: journalOf(t, "", Plan{}), Check: func(_ context.Context, c *tape.Tape) (Outcome, error) {
 		again := seen[c.TapeID]
 		seen[c.TapeID] = true
 		return outcome(len(c.Events) > 3 && (!again || len(c.Events) == len(source.Events))), nil
@@ -431,7 +434,7 @@ func TestAnUnreliableCheckIsSaid(t *testing.T) {
 		t.Errorf("%+v: %v", r, err)
 	}
 	broken := errors.New("no such program")
-	if _, err := (&Minimiser{Source: source, DownTo: Events, Journal: journal(t, "", Plan{}), Check: func(context.Context, *tape.Tape) (Outcome, error) {
+	if _, err := (&Minimiser{Source: source, DownTo: Events, Journal: journalOf(t, "", Plan{}), Check: func(context.Context, *tape.Tape) (Outcome, error) {
 		return "", broken
 	}}).Run(t.Context()); !errors.Is(err, broken) {
 		t.Error(err)
@@ -440,33 +443,39 @@ func TestAnUnreliableCheckIsSaid(t *testing.T) {
 
 func TestAJournalBelongsToOneSearch(t *testing.T) {
 	dir := t.TempDir()
-	j := journal(t, dir, Plan{Source: "sha256:1", Check: []string{"./check.sh"}})
+	j := journalOf(t, dir, Plan{Source: "sha256:1", Check: []string{"./check.sh"}})
 	if err := j.Add("sha256:2", Fails); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenJournal(dir, Plan{Source: "sha256:1", Check: []string{"./other.sh"}}); !errors.Is(err, ErrOtherPlan) {
-		t.Error(err)
+	for want, other := range map[string]Plan{
+		"other check":    {Source: "sha256:1", Check: []string{"./other.sh"}},
+		"other programs": {Source: "sha256:1", Check: []string{"./check.sh"}, Programs: map[string]string{"./check.sh": "12"}},
+		"other settings": {Source: "sha256:1", Check: []string{"./check.sh"}, Settings: map[string]string{"check-timeout": "1s"}},
+	} {
+		if _, err := OpenJournal(dir, other); !errors.Is(err, ErrOtherPlan) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
-	again := journal(t, dir, Plan{Source: "sha256:1", Check: []string{"./check.sh"}})
+	again := journalOf(t, dir, Plan{Source: "sha256:1", Check: []string{"./check.sh"}})
+	if _, err := OpenJournal(dir, Plan{Source: "sha256:1", Check: []string{"./check.sh"}}); runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "another program")) {
+		t.Errorf("two programs work on one journal: %v", err)
+	}
 	if o, ok := again.Known("sha256:2"); !ok || o != Fails || again.Len() != 1 {
 		t.Errorf("%v %v", o, ok)
 	}
 }
 
 func FuzzJournal(f *testing.F) {
-	const head = `{"kind":"tapedeck.minimise"}`
-	f.Add([]byte(head + "\n" + `{"tape":"sha256:1","outcome":"fails"}` + "\n" + `{"tape":"sha`))
-	f.Add([]byte(head + "\n" + `{"tape":"sha256:1","outcome":""}` + "\n"))
+	f.Add([]byte(`{"tape":"sha256:1","outcome":"fails"}` + "\n" + `{"tape":"sha`))
+	f.Add([]byte(`{"tape":"sha256:1","outcome":""}` + "\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		j := &Journal{known: map[string]Outcome{}}
-		end, err := j.read(body, []byte(head))
-		switch {
-		case err != nil:
-		case end > len(body), end > 0 && body[end-1] != '\n', strings.Contains(string(body[end:]), "\n"):
-			t.Errorf("read up to %d of %q", end, body)
+		end, err := journal.Read(bytes.NewReader(body), j.take)
+		if rest := body[end:]; err == nil && bytes.IndexByte(rest, '\n') >= 0 || end > 0 && body[end-1] != '\n' {
+			t.Errorf("read up to %d of %q: %v", end, body, err)
 		}
 		for digest, o := range j.known {
 			if digest == "" || o == "" {

@@ -3,7 +3,7 @@
 
 //go:build !unix
 
-package experiment
+package journal
 
 import "os"
 
