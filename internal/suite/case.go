@@ -370,7 +370,7 @@ func open(folder string) (*Case, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(folder, CaseFile))
+	data, err := readFile(filepath.Join(folder, CaseFile), maxCase)
 	if err != nil {
 		return nil, err
 	}
@@ -379,11 +379,21 @@ func open(folder string) (*Case, error) {
 		return nil, fmt.Errorf("%s: %w", CaseFile, err)
 	}
 	c.Name, c.Dir = name, folder
-	if data, err = os.ReadFile(filepath.Join(folder, tape.TapeFile)); err != nil {
+	if data, err = readFile(filepath.Join(folder, tape.TapeFile), tape.MaxBytes); err != nil {
 		return nil, err
 	}
 	if c.Tape, err = tape.ReadSealed(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", tape.TapeFile, err)
 	}
 	return c, nil
+}
+
+// readFile reads a file and one byte more than is allowed, so that the reader can say so.
+func readFile(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most+1))
 }

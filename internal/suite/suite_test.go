@@ -194,6 +194,21 @@ func TestASuiteIsAFolderOfCases(t *testing.T) {
 	}
 }
 
+// A file that is endless, or of a terabyte, is not read whole to find that out.
+func TestACaseThatIsTooLargeIsSaid(t *testing.T) {
+	dir, run := t.TempDir(), agentRun(t, "done", `{}`)
+	folder, err := Add(dir, "a", run, run.AppendJSON(nil), false)
+	if err == nil {
+		err = os.Truncate(filepath.Join(folder, CaseFile), 1<<40)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, broken, err := Open(dir); err != nil || len(broken) != 1 || !strings.Contains(broken[0].Error(), "larger than") {
+		t.Errorf("%v %v", broken, err)
+	}
+}
+
 func TestAFlakyCaseIsAFailureAndSaysHowOftenItPassed(t *testing.T) {
 	replays := func(statuses ...Status) (r Result) {
 		r.Name = "case"
