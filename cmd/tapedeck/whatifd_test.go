@@ -274,13 +274,14 @@ from whatifd.adapters.stub import StubScorer, StubTraceSource
 from whatifd.contract import ReplayOutput
 
 FILE = os.environ["TAPES_FILE"]
-DELTAS = [-0.25, 0.0, 0.03125, 0.125, 0.5, 0.0625, 0.25, -0.0625, 0.75, 0.375]  # exact in binary
+COHORTS = json.loads(os.environ["TAPES_COHORTS"])  # of runs
+DELTAS = json.loads(os.environ["TAPES_DELTAS"])  # by cohort
 
 class PhoenixTraceSource(StubTraceSource):
     def __init__(self, spans_provider, cohort_classifier):
         super().__init__(specs=[])
     def iter_traces(self):
-        return tapes.read(FILE)
+        return (t.model_copy(update={"cohort": COHORTS[t.trace_id]}) for t in tapes.read(FILE) if t.trace_id in COHORTS)
 
 def InspectAIScorer(score_fn, **_):
     return StubScorer(score_fn=score_fn)
@@ -292,7 +293,8 @@ def tails(text):
     return hashlib.sha256(text.encode()).digest()[0]
 
 def score(case):
-    return DELTAS[tails(case.replayed_output.text) % len(DELTAS)]
+    deltas = DELTAS[case.cohort]
+    return deltas[tails(case.replayed_output.text) % len(deltas)]
 
 def asked():
     calls = collections.defaultdict(list)
@@ -313,10 +315,11 @@ def run(trace_input, config, tool_cache):
 
 // scoreHere says of a ScoreCase what score says: as a difference to the recorded answer.
 const scoreHere = `
-import hashlib, json, sys
-DELTAS = [-0.25, 0.0, 0.03125, 0.125, 0.5, 0.0625, 0.25, -0.0625, 0.75, 0.375]
-text = json.load(sys.stdin)["replayed_output"]["text"]
-print(json.dumps({"original": 0.25, "replayed": 0.25 + DELTAS[hashlib.sha256(text.encode()).digest()[0] % len(DELTAS)]}))
+import hashlib, json, os, sys
+case = json.load(sys.stdin)
+deltas = json.loads(os.environ["TAPES_DELTAS"])[case["cohort"]]
+delta = deltas[hashlib.sha256(case["replayed_output"]["text"].encode()).digest()[0] % len(deltas)]
+print(json.dumps({"original": 0.25, "replayed": 0.25 + delta}))
 `
 
 // whatifd's own command line, with our export as its source, and an experiment over the deck with the same runner come to the same numbers and the same verdict.
@@ -327,7 +330,7 @@ func TestWhatifdAndAnExperimentComeToTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := manyruns.Write(t.Context(), d, manyruns.Options{Runs: 120, Kinds: 120, Seed: 5}); err != nil {
+	if _, err := manyruns.Write(t.Context(), d, manyruns.Options{Runs: 300, Kinds: 150, Seed: 5}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Close(); err != nil {
@@ -351,11 +354,42 @@ func TestWhatifdAndAnExperimentComeToTheSame(t *testing.T) {
 	write("glue.py", glue)
 	write("whatifd_phoenix.py", "from glue import PhoenixTraceSource\n")
 	write("whatifd_inspect_ai.py", "from glue import InspectAIScorer\n")
-	for _, of := range []struct{ name, runner, prompt string }{
-		{"with tools", "python:glue:run", "Be brief."},
-		{"its example", "python:minimal_agent.replay:run", "Be kind."},
+	rules := map[string]string{statistics.Failure: "agent=reviewer", statistics.Baseline: "agent=router"}
+	cohorts := map[string]string{}
+	for cohort, rule := range rules {
+		for line := range strings.Lines(tapedeck(t, "ls", address, "--is", rule, "--format", "json", "--columns", "run_id").stdout) {
+			var row struct {
+				RunID string `json:"run_id"`
+			}
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			cohorts[row.RunID] = cohort
+		}
+	}
+	setJSON := func(name string, v any) {
+		body, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(name, string(body))
+	}
+	setJSON("TAPES_COHORTS", cohorts)
+	// Deltas are exact in binary.
+	for _, of := range []struct {
+		name, runner, prompt string
+		deltas               map[string][]float64
+		want                 statistics.State
+	}{
+		{"with tools", "python:glue:run", "Be brief.", map[string][]float64{
+			statistics.Failure: {-0.25, 0, 0.03125, 0.125, 0.5, -0.0625}, statistics.Baseline: {-0.25, 0, 0.03125, 0.125, 0.5, 0.0625, 0.25, -0.0625, 0.75, 0.375},
+		}, statistics.DontShip},
+		{"its example", "python:minimal_agent.replay:run", "Be kind.", map[string][]float64{
+			statistics.Failure: {-0.25, 0.125, 0.5, 0.0625, 0.25, 0.75, 0.375}, statistics.Baseline: {0, 0.03125, -0.03125, 0.125},
+		}, statistics.Ship},
 	} {
 		t.Run(of.name, func(t *testing.T) {
+			setJSON("TAPES_DELTAS", of.deltas)
 			if of.name == "its example" {
 				t.Setenv("PYTHONPATH", folder+string(os.PathListSeparator)+whatifdExamples(t, python))
 			}
@@ -382,6 +416,7 @@ func TestWhatifdAndAnExperimentComeToTheSame(t *testing.T) {
 					Lower            *string `json:"ci_lower"`
 					Upper            *string `json:"ci_upper"`
 				} `json:"cohort_results"`
+				Findings []statistics.Finding `json:"decision_findings"`
 			}
 			if err := json.Unmarshal(body, &want); err != nil {
 				t.Fatal(err)
@@ -399,14 +434,21 @@ func TestWhatifdAndAnExperimentComeToTheSame(t *testing.T) {
 					t.Errorf("too little to tell: %+v", c)
 				}
 			}
-			got := tapedeck(t, "experiment", address, "--failures", "status=error", "--baseline", "status=ok", "--quiet", "--json", "--redact", "off",
+			for _, f := range want.Findings {
+				theirs = append(theirs, f.Code+": "+f.Message)
+			}
+			got := tapedeck(t, "experiment", address, "--failures", rules[statistics.Failure], "--baseline", rules[statistics.Baseline], "--quiet", "--json", "--redact", "off",
 				"--runner", of.runner, "--change", "system_prompt="+of.prompt, "--scorer", "exec:"+python+" -S "+strconv.Quote(write("score.py", scoreHere)))
 			r := reportOf(t, got.stdout)
 			for _, c := range r.Verdict.Cohorts {
 				ours = append(ours, fmt.Sprint(c.Name, " selected ", c.Selected, " scored ", c.Scored, " better ", c.Improved, " same ", c.Unchanged, " worse ", c.Regressed, " median ", c.Median, " ", c.Lower, " ", c.Upper))
 			}
+			for _, f := range r.Findings {
+				ours = append(ours, f.Code+": "+f.Message)
+			}
 			slices.Sort(theirs)
-			if !slices.Equal(theirs, ours) || want.Verdict != string(r.State) || cmd.ProcessState.ExitCode() != got.code {
+			slices.Sort(ours)
+			if !slices.Equal(theirs, ours) || len(want.Cohorts) != len(rules) || want.Verdict != string(of.want) || r.State != of.want || cmd.ProcessState.ExitCode() != got.code {
 				t.Errorf("whatifd: %s (%d)\n%s\nhere: %s (%d)\n%s\n%.1000s", want.Verdict, cmd.ProcessState.ExitCode(), strings.Join(theirs, "\n"), r.State, got.code, strings.Join(ours, "\n"), out)
 			}
 			for _, v := range r.Validity {
