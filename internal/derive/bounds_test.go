@@ -221,8 +221,23 @@ func TestConstantTraceIDReadsABoundedNumberOfParts(t *testing.T) {
 	}
 }
 
+// eachWay runs a test in a bubble for deliveries that look before they write, and for those that do not, whose part a deck of files is not given before it has to have it.
+func eachWay(t *testing.T, test func(t *testing.T, request func(*evidence.Set) Request)) {
+	for _, first := range []bool{false, true} {
+		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test(t, func(set *evidence.Set) Request {
+					r := longRequest(set)
+					r.First = first
+					return r
+				})
+			})
+		})
+	}
+}
+
 func TestLatePiecesInFlightAreDerivedTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachWay(t, func(t *testing.T, request func(*evidence.Set) Request) {
 		const pieces = 30
 		d := decks(t)
 		w := NewWriter(d, Options{Producer: tape.Producer{Name: "tapedeck", Version: "test"}})
@@ -244,7 +259,7 @@ func TestLatePiecesInFlightAreDerivedTogether(t *testing.T) {
 		}
 		errs := make(chan error, pieces)
 		deliver := func(i int) {
-			written, err := w.Write(t.Context(), longRequest(oneCall(i)))
+			written, err := w.Write(t.Context(), request(oneCall(i)))
 			if err == nil && !slices.ContainsFunc(written, func(x Written) bool { return x.RunID == fmt.Sprintf("%s-01000000000000%02x", longTrace, i) }) {
 				err = fmt.Errorf("piece %d is not among %d tapes", i, len(written))
 			}
@@ -283,7 +298,7 @@ func TestLatePiecesInFlightAreDerivedTogether(t *testing.T) {
 }
 
 func TestWhoWaitsForItsTurnDoesNotOutstayItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachWay(t, func(t *testing.T, request func(*evidence.Set) Request) {
 		d := decks(t)
 		w := NewWriter(d, Options{})
 		release := make(chan struct{})
@@ -294,14 +309,14 @@ func TestWhoWaitsForItsTurnDoesNotOutstayItsTime(t *testing.T) {
 		}
 		held := make(chan error, 1)
 		go func() {
-			_, err := w.Write(t.Context(), longRequest(oneCall(0)))
+			_, err := w.Write(t.Context(), request(oneCall(0)))
 			held <- err
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		late := make(chan error, 1)
 		go func() {
-			_, err := w.Write(ctx, longRequest(oneCall(1)))
+			_, err := w.Write(ctx, request(oneCall(1)))
 			late <- err
 		}()
 		synctest.Wait()

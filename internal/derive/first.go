@@ -72,10 +72,10 @@ func (w *Writer) writeFirst(ctx context.Context, r Request, d *delivery) (_ *ear
 		}
 	}
 	if err := d.wait(ctx); err != nil {
-		return nil, nil, errors.Join(err, flush())
+		return nil, nil, err // what was held is durable: nobody waits without
 	}
 	if !created && !held || d.turn.last != nil {
-		return nil, nil, flush()
+		return nil, nil, nil // a part that is held still is written on the way of all others
 	}
 	s := &Stored{Tenant: r.Tenant, TraceID: r.TraceID, target: target, state: deck.LocationState{Parts: []string{own}}, request: r, delivery: d}
 	if err := w.unite(s, own, r.Set, w.partsOf(ctx, s)); err != nil {
