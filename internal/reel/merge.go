@@ -470,7 +470,7 @@ func (f *File) forgetFilters() {
 	}
 }
 
-// Outdated tells whether a reel holds what tombstones take away, or tapes of a revision below the one given.
+// Outdated tells whether a reel holds what tombstones take away, evidence whose tapes went with what was taken away, or tapes of a revision below the one given.
 func (c *Catalog) Outdated(ctx context.Context, o Object, tombs *Tombs, revision int) (bool, error) {
 	traces := slices.DeleteFunc(tombs.Traces(), func(k TraceKey) bool { return k.Tenant != o.Tenant })
 	if len(traces) == 0 && revision == 0 {
@@ -485,17 +485,33 @@ func (c *Catalog) Outdated(ctx context.Context, o Object, tombs *Tombs, revision
 		if err != nil {
 			return false, err
 		}
+		holds := false
 		for _, s := range spans {
 			rows, err := f.entries(ctx, s, nil)
 			if err != nil {
 				return false, err
 			}
 			for _, e := range rows {
+				holds = true
 				left, err := tombs.Left(ctx, []*Entry{e})
 				if err != nil || len(left.Rows) == 0 || left.Rows[0] != e {
 					return err == nil, err
 				}
 			}
+		}
+		if !holds {
+			continue
+		}
+		all, err := c.Trace(ctx, k.Tenant, k.TraceID)
+		if err != nil {
+			return false, err
+		}
+		left, err := tombs.Left(ctx, all)
+		if err != nil {
+			return false, err
+		}
+		if t := Unite(left.Rows); t.Current == nil && len(t.Parts) > 0 {
+			return true, nil
 		}
 	}
 	for _, s := range f.all() {

@@ -21,36 +21,53 @@ type erasure struct {
 
 // Delete is that of deck.Store. What lies in reels leaves them when the view is closed: each reel is written again once, whatever goes.
 func (v *View) Delete(ctx context.Context, key string) error {
-	l, rest, ok := inReel(key)
-	if !ok {
-		defer v.changed(key)
-		return v.Store.Delete(ctx, key)
-	}
-	if _, there, err := v.find(ctx, key); err != nil {
+	_, there, err := v.find(ctx, key)
+	if err != nil {
 		return err
-	} else if there {
-		t, err := v.trace(ctx, l)
-		if err != nil {
-			return err
-		}
-		at := reel.TraceKey{Tenant: t.Entries[0].Tenant, TraceID: l.TraceID}
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		e := v.erased[at]
-		if e == nil {
-			e = &erasure{}
-			v.erased[at] = e
-		}
+	}
+	if there {
+		l, rest, _ := inReel(key)
 		folder, name, _ := strings.Cut(rest, "/")
-		if part, ok := strings.CutSuffix(name, deck.PartSuffix); ok && folder == "parts" {
-			e.parts = append(e.parts, part)
-		} else {
-			e.generations = append(e.generations, folder)
+		v.erase(l, func(e *erasure) {
+			if part, ok := strings.CutSuffix(name, deck.PartSuffix); ok && folder == "parts" {
+				e.parts = append(e.parts, part)
+			} else {
+				e.generations = append(e.generations, folder)
+			}
+		})
+		beside := false // the same may have come once in a reel and once as a file
+		for o, err := range v.listBeside(ctx, key) {
+			if err != nil {
+				return err
+			}
+			beside = beside || o.Key == key
 		}
-		return nil
+		if !beside {
+			return nil
+		}
 	}
 	defer v.changed(key)
 	return v.Store.Delete(ctx, key)
+}
+
+// buried makes what a tombstone takes away of a trace leave the reels, too: nobody is shown it from now on, so nobody deletes it. Where a whole trace is taken away, or moved, whoever does that
+// deletes what is shown.
+func (v *View) buried(key string) {
+	below, ok := strings.CutPrefix(key, deck.TombstoneArea+"/")
+	if l, name, isTrace := inReel(below); ok && isTrace && name != "trace.json" {
+		v.erase(l, func(*erasure) {})
+	}
+}
+
+// erase notes what is to leave the reels.
+func (v *View) erase(l deck.Location, note func(*erasure)) {
+	at := reel.TraceKey{Tenant: l.TenantKey(), TraceID: l.TraceID}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.erased[at] == nil {
+		v.erased[at] = &erasure{}
+	}
+	note(v.erased[at])
 }
 
 // of is what is left of a row; false if nothing.
@@ -78,10 +95,11 @@ func (v *View) Erase(ctx context.Context) error {
 		return nil
 	}
 	defer v.stale()
-	wanted := func(k reel.TraceKey) bool { return erased[k] != nil }
-	return v.catalog.Rewrite(ctx, wanted, func(row *reel.Row) bool {
-		return erased[reel.TraceKey{Tenant: row.Tenant, TraceID: row.TraceID}].of(row)
-	})
+	of := func(tenant, trace string) *erasure {
+		return erased[reel.TraceKey{Tenant: deck.SafeName(tenant), TraceID: trace}]
+	}
+	wanted := func(k reel.TraceKey) bool { return of(k.Tenant, k.TraceID) != nil }
+	return v.catalog.Rewrite(ctx, wanted, func(row *reel.Row) bool { return of(row.Tenant, row.TraceID).of(row) })
 }
 
 // Close erases what was deleted, and closes the store.

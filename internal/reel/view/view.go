@@ -36,8 +36,8 @@ type View struct {
 	seen   map[reel.TraceKey]*shown // traces that were looked at lately
 	order  []reel.TraceKey          // of seen, the oldest first
 	tombs  *reel.Tombs
-	at     time.Time // of tombs; zero: never
-	erased map[reel.TraceKey]*erasure
+	at     time.Time                  // of tombs; zero: never
+	erased map[reel.TraceKey]*erasure // tenants as they stand in keys
 	beside map[string]*beside
 }
 
@@ -407,7 +407,9 @@ func (v *View) PutNew(ctx context.Context, key string, body []byte, contentType 
 		return false, err
 	}
 	created, err := v.Store.PutNew(ctx, key, body, contentType)
-	v.changed(key)
+	if v.changed(key); err == nil {
+		v.buried(key)
+	}
 	return created, err
 }
 
