@@ -31,6 +31,10 @@ func uiMessages(v exactjson.Value) (messages []Message, ok bool) {
 		p := m.Value
 		if name, call, is := uiTool(p); is {
 			ok = true
+			if ranAtProvider(call) {
+				step = append(step, DataPart(call))
+				continue
+			}
 			step = append(step, CallPart(TextOfID(call.Get("toolCallId")), name, call.First("input", "args")))
 			switch call.Get("state").Str() {
 			case "output-available", "result":
@@ -55,14 +59,18 @@ func uiMessages(v exactjson.Value) (messages []Message, ok bool) {
 }
 
 // uiTool reads a part that is a call: {type: "tool-NAME" or "dynamic-tool", toolCallId, state, input, output}, and before version 5
-// {type: "tool-invocation", toolInvocation: {toolCallId, toolName, state, args, result}}.
+// {type: "tool-invocation", toolInvocation: {toolCallId, toolName, state, args, result}}. Parts that say "tool-call" or "tool-result" and name their tool are
+// those of a message for a model.
 func uiTool(p exactjson.Value) (name string, call exactjson.Value, ok bool) {
 	kind := p.Get("type").Str()
-	if inner := p.Get("toolInvocation"); kind == "tool-invocation" && inner.Kind() == exactjson.Object {
+	inner := p.Get("toolInvocation")
+	switch rest, static := strings.CutPrefix(kind, "tool-"); {
+	case kind == "tool-invocation" && inner.Kind() == exactjson.Object:
 		p = inner
-	}
-	name = p.Get("toolName").Str()
-	if rest, static := strings.CutPrefix(kind, "tool-"); static && name == "" {
+		name = p.Get("toolName").Str()
+	case kind == "dynamic-tool":
+		name = p.Get("toolName").Str()
+	case static && p.Get("toolName").IsAbsent():
 		name = rest
 	}
 	return name, p, name != "" && p.Get("toolCallId").Str() != "" && p.Get("state").Kind() == exactjson.String

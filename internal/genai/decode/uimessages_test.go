@@ -28,6 +28,13 @@ func TestMessagesForAUserInterfaceAreOpened(t *testing.T) {
 		{`{"role":"assistant","parts":[{"type":"tool-look","toolCallId":"call_1","state":"input-available","input":{"x":1}}]}`,
 			[]string{`assistant: call(call_1 look {"x":1})`}},
 		{`{"role":"assistant","parts":[{"type":"tool-look","text":"a part of no call"}]}`, nil},
+		{`{"role":"assistant","parts":[{"type":"tool-call","toolCallId":"call_1","toolName":"look","state":"call","args":{"x":1}},
+			{"type":"tool-result","toolCallId":"call_1","toolName":"look","state":"result","result":"r"}]}`,
+			[]string{`assistant: call(call_1 look {"x":1}) result(call_1 look "r")`}},
+		{`{"role":"assistant","parts":[{"type":"tool-search","toolCallId":"call_1","providerExecuted":true,"state":"output-available","input":{},"output":"r"}]}`, nil},
+		{`{"role":"assistant","parts":[{"type":"card","toolName":"look","toolCallId":"call_1","state":"shown"}]}`, nil},
+		{`{"role":"user","parts":[{"type":"tool-look","toolCallId":"call_1","state":"output-available","input":{"x":1},"output":"r"}]}`, nil},
+		{`{"role":"user","content":"{\"role\":\"assistant\",\"parts\":[{\"type\":\"tool-look\",\"toolCallId\":\"call_1\",\"state\":\"output-available\",\"input\":{}}]}"}`, nil},
 	} {
 		messages, _ := decode.Messages(genaitest.Parse(t, c.message), tape.RoleUser)
 		if got := genaitest.Messages(messages); c.want != nil && !slices.Equal(got, c.want) || c.want == nil && decode.HasCalls(messages[0]) {

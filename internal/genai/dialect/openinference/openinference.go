@@ -256,14 +256,16 @@ func richer(flat, blob []decode.Message) []decode.Message {
 }
 
 // takeFailures marks the results that the request itself says to be failures: flattened messages have no key for it. The results of both lists
-// are the same if there are as many.
+// are the same if there are as many, in the same order as far as ids say.
 func takeFailures(messages, blob []decode.Message) {
 	shown, said := results(messages), results(blob)
 	if len(shown) != len(said) {
 		return
 	}
 	for i, p := range shown {
-		p.IsError = p.IsError || said[i].IsError
+		if p.ID == "" || said[i].ID == "" || p.ID == said[i].ID {
+			p.IsError = p.IsError || said[i].IsError
+		}
 	}
 }
 

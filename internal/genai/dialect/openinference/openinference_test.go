@@ -60,3 +60,22 @@ func TestFailuresAreTakenFromTheRequest(t *testing.T) {
 		t.Errorf("%v", genaitest.Messages(o.Request))
 	}
 }
+
+// The request as it was sent has its results in another order than the flattened messages: only the ids tell which one failed.
+func TestFailuresOfOtherResultsAreNotTaken(t *testing.T) {
+	flat := genaitest.Flat(
+		"input.value", `{"messages":[{"role":"user","content":[{"text":"q"}]},{"role":"user","content":[{"toolResult":{"toolUseId":"call_2","content":[{"text":"no"}],"status":"error"}},`+
+			`{"toolResult":{"toolUseId":"call_1","content":[{"text":"yes"}]}}]}]}`,
+		"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
+		"llm.input_messages.1.message.role", "tool", "llm.input_messages.1.message.tool_call_id", "call_1", "llm.input_messages.1.message.content", "yes",
+		"llm.input_messages.2.message.role", "tool", "llm.input_messages.2.message.tool_call_id", "call_2", "llm.input_messages.2.message.content", "no")
+	o := &dialect.Observation{}
+	openinference.ReadModel(flat, o)
+	for _, m := range o.Request {
+		for _, p := range m.Parts {
+			if p.IsError && p.ID != "call_2" {
+				t.Errorf("%s has not failed: %v", p.ID, genaitest.Messages(o.Request))
+			}
+		}
+	}
+}
