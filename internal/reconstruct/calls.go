@@ -145,7 +145,8 @@ func (c *collector) dropWaits(part map[*call]int) {
 }
 
 // joinRecords makes one call of a model call that only log records report and the one that a span reports in another part of a joined run: the
-// records lie in a trace of their own. They are of one call if both tell the same tokens, and no other call of either kind tells them.
+// records lie in a trace of their own. They are of one call if both tell the same tokens at the same time, and no other call does. Where the clocks of the
+// traces differ, the tokens alone tell, if no other call of either kind has as many, and a finding says so.
 func (c *collector) joinRecords(part map[*call]int) {
 	type tokens struct{ in, out int64 }
 	told := func(m *call) (tokens, bool) {
@@ -165,15 +166,41 @@ func (c *collector) joinRecords(part map[*call]int) {
 			spans[k] = append(spans[k], m)
 		}
 	}
+	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
+	// like keeps the calls of a list that may be the one that m reports, those beside it alone if there are any.
+	like := func(list []*call, m *call) (some []*call, near bool) {
+		for _, of := range list {
+			if part[m] == part[of] || differ(m.obs.ResponseModel, of.obs.ResponseModel) || differ(m.obs.ResponseID, of.obs.ResponseID) {
+				continue
+			}
+			switch b := beside(m, of); {
+			case b && !near:
+				some, near = []*call{of}, true
+			case b == near:
+				some = append(some, of)
+			}
+		}
+		return some, near
+	}
 	c.models = slices.DeleteFunc(c.models, func(m *call) bool {
 		k, ok := told(m)
-		if !ok || m.nodes[0].spans > 0 || len(records[k]) != 1 || len(spans[k]) != 1 || part[m] == part[spans[k][0]] {
+		if !ok || m.nodes[0].spans > 0 {
 			return false
 		}
-		of := spans[k][0]
+		found, near := like(spans[k], m)
+		if len(found) != 1 || !near && len(records[k])+len(spans[k]) > 2 {
+			return false
+		}
+		of := found[0]
+		if back, _ := like(records[k], of); len(back) != 1 || back[0] != m {
+			return false
+		}
 		of.obs = genai.Merge(of.obs, m.obs)
 		of.nodes = append(of.nodes, m.nodes...)
 		of.notes = append(slices.Clone(of.notes), m.notes...)
+		if !near {
+			of.notes = append(of.notes, genai.Note{Code: tape.CodeDuplicateReport, Detail: "a record in another trace tells the same tokens, at another time"})
+		}
 		return true
 	})
 }

@@ -3,7 +3,12 @@
 
 package reconstruct_test
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
 
 const voltagent = "@voltagent/core"
 
@@ -37,27 +42,55 @@ func TestMemoryShowsTheCallsOfALoopThatNoSpanReports(t *testing.T) {
 	}
 }
 
-// The records of the second model call lie in the trace of the run, its span in a trace of its own.
-func TestRecordsInAnotherTraceThanTheirSpanAreOfOneCall(t *testing.T) {
+// recordedBeside derives a run whose first model call has a span in the trace of the run, the others in a trace of their own, and all of whose records
+// lie in the trace of the run. A call is its start, end, tokens and response id; a record has no start.
+func recordedBeside(t *testing.T, spans, records [][4]any) *tape.Tape {
+	t.Helper()
 	const scope, session, prompt = "com.anthropic.claude_code.tracing", "session.id", "prompt.id"
-	llm := func(tr *trace, id, parent, start, end, in, out int) {
-		tr.in(scope, "claude_code.llm_request", id, parent, start, end, "span.type", "llm_request", "model", "m1", "input_tokens", in, "output_tokens", out, session, "s", prompt, "p")
+	llm := func(tr *trace, id, parent int, c [4]any) {
+		tr.in(scope, "claude_code.llm_request", id, parent, c[0].(int), c[1].(int), "span.type", "llm_request", "model", "m1", "gen_ai.response.id", c[3], "input_tokens", c[2], "output_tokens", 1, session, "s", prompt, "p")
 	}
-	tr := newTrace()
+	tr, rest := newTrace(), newTrace()
 	tr.in(scope, "claude_code.interaction", 1, 0, 0, 500, "span.type", "interaction", "user_prompt", "q", session, "s", prompt, "p")
-	llm(tr, 2, 1, 1, 20, 10, 11)
-	rest := newTrace()
-	llm(rest, 3, 0, 200, 300, 20, 21)
+	for i, c := range spans {
+		if i == 0 {
+			llm(tr, 2, 1, c)
+		} else {
+			llm(rest, 2+i, 0, c)
+		}
+	}
 	rest.numbered(7).td.ResourceSpans().MoveAndAppendTo(tr.td.ResourceSpans())
-	record := func(when, in, out int) []any {
-		return []any{"claude_code.api_request", when, 1, "input_tokens", in, "output_tokens", out, "duration_ms", 10, session, "s", prompt, "p"}
+	var logs [][]any
+	for _, r := range records {
+		logs = append(logs, []any{"claude_code.api_request", r[1], 1, "input_tokens", r[2], "output_tokens", 1, "duration_ms", 10, "gen_ai.response.id", r[3], session, "s", prompt, "p"})
 	}
-	tp := the(t, tr.with(t, record(20, 10, 11), record(300, 20, 21),
-		[]any{"claude_code.assistant_response", 301, 1, "response", "end", session, "s", prompt, "p"}))
-	if tp.Usage.ModelCalls != 2 {
-		t.Errorf("events %v, want two model calls", events(tp))
-	}
-	if tp.Output.Text == nil || *tp.Output.Text != "end" {
-		t.Errorf("answered %v", tp.Output.Text)
+	return the(t, tr.with(t, append(logs, []any{"claude_code.assistant_response", 401, 1, "response", "end", session, "s", prompt, "p"})...))
+}
+
+// The records of the later model calls lie in the trace of the run, their spans in a trace of its own.
+func TestRecordsInAnotherTraceThanTheirSpanAreOfOneCall(t *testing.T) {
+	first := [4]any{1, 20, 10, ""}
+	for _, c := range []struct {
+		name           string
+		spans, records [][4]any
+		calls          int
+		said           bool // that tokens alone tell that they are one
+	}{
+		{"tokens and time are the same", [][4]any{first, {200, 300, 20, ""}}, [][4]any{first, {0, 300, 20, ""}}, 2, false},
+		{"another clock", [][4]any{first, {200, 220, 20, ""}}, [][4]any{first, {0, 400, 20, ""}}, 2, true},
+		{"two calls with as many tokens", [][4]any{first, {200, 300, 20, ""}, {310, 400, 20, ""}}, [][4]any{first, {0, 300, 20, ""}, {0, 400, 20, ""}}, 3, false},
+		{"as many tokens of another response", [][4]any{first, {200, 300, 20, "r1"}}, [][4]any{first, {0, 300, 20, "r2"}}, 3, false},
+		{"three calls with as many tokens, two of which have lost their span, at other times", [][4]any{first, {200, 220, 20, ""}}, [][4]any{first, {0, 300, 20, ""}, {0, 400, 20, ""}}, 4, false},
+	} {
+		tp := recordedBeside(t, c.spans, c.records)
+		if tp.Usage.ModelCalls != c.calls {
+			t.Errorf("%s: events %v, want %d model calls", c.name, events(tp), c.calls)
+		}
+		if said := slices.Contains(codesOf(tp), tape.CodeDuplicateReport); said != c.said {
+			t.Errorf("%s: findings %v", c.name, codes(tp))
+		}
+		if tp.Output.Text == nil || *tp.Output.Text != "end" {
+			t.Errorf("%s: answered %v", c.name, tp.Output.Text)
+		}
 	}
 }
