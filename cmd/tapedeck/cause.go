@@ -54,8 +54,10 @@ of the good run, bad if it is that of the bad one; where both say the same, it i
 status of the run.
 
 Tool calls are the same in both runs by their arguments, model calls by their number.
-What is sent to the model in a mix is on no tape; its answers come in their order. With
---model-url the model is asked, and answers of tools alone are exchanged.
+What is sent to the model in a mix is on no tape; its answers come in their order. So
+what the model says in the end decides an outcome that is judged by the answer: where
+others differ too, this is reported as trivial, and as no cause. With --model-url the
+model is asked, and answers of tools alone are exchanged.
 
 For n answers ceil(log2(n)) + 6 replays find one. Where it does not flip the outcome
 alone, this is said, and what it needs is looked for, by halving again (--partners). A
@@ -137,7 +139,7 @@ func (f *causeFlags) run(ctx context.Context, stdout, stderr io.Writer) (err err
 		return err
 	}
 	n := 0
-	s := &cause.Search{Pair: pair, Repeat: f.repeat, Partners: f.partners, Replay: func(ctx context.Context, exchanged func(int) bool) (cause.Outcome, string, error) {
+	s := &cause.Search{Pair: pair, Repeat: f.repeat, Partners: f.partners, ByAnswer: f.check == "" && said(pair.Good) != said(pair.Bad), Replay: func(ctx context.Context, exchanged func(int) bool) (cause.Outcome, string, error) {
 		n++
 		t := pair.Mix(exchanged)
 		of, err := f.replay(ctx, t, fmt.Sprintf("cause-%s-%d", strings.TrimPrefix(pair.Bad.TapeID, "sha256:")[:12], n))
@@ -224,12 +226,6 @@ func (f *causeFlags) judge(judge *judging, p *cause.Pair) (func(ctx context.Cont
 			}
 		}, nil
 	}
-	said := func(t *tape.Tape) string {
-		if t.Output.Text == nil {
-			return ""
-		}
-		return strings.TrimSpace(*t.Output.Text)
-	}
 	good, bad := said(p.Good), said(p.Bad)
 	of := func(is, good, bad string) cause.Outcome {
 		switch is {
@@ -257,6 +253,14 @@ func (f *causeFlags) judge(judge *judging, p *cause.Pair) (func(ctx context.Cont
 	return nil, errors.New("both runs end alike, with the same answer: --check has to say which replay is good")
 }
 
+// said is what a run answered.
+func said(t *tape.Tape) string {
+	if t.Output.Text == nil {
+		return ""
+	}
+	return strings.TrimSpace(*t.Output.Text)
+}
+
 // firstOf is the beginning of a text.
 func firstOf(text string) string {
 	const most = 80
@@ -266,19 +270,16 @@ func firstOf(text string) string {
 // notes adds what is to be known of the runs.
 func (f *causeFlags) notes(r *cause.Result, p *cause.Pair) {
 	add := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
-	if a, b := p.Good.Input.UserMessage, p.Bad.Input.UserMessage; (a == nil) != (b == nil) || a != nil && *a != *b {
+	if p.Asked {
 		add("the runs were asked different things; every mix is asked what the good run was asked")
 	}
 	if p.Unpaired > 0 {
-		add("%d calls are in one of the runs alone; their answers are there in every mix", p.Unpaired)
-	}
-	if f.check == "" && len(r.Cause) > 0 && r.Cause[0].Type == tape.EventModelCall && r.Cause[0].Number == len(r.Differ) {
-		add("the outcome is judged by the answer, which is what the model said here: --model-url lets a model react to the exchanged answers of tools, --check judges by something else")
+		add("calls that one of the runs has alone: %d; their answers are there in every mix", p.Unpaired)
 	}
 }
 
 var causeVerdicts = map[cause.Verdict]string{
-	cause.One: "one answer alone flips the outcome", cause.Together: "these answers flip the outcome together, and not alone", cause.Interaction: "this answer flips the outcome, but not alone",
+	cause.One: "one answer alone flips the outcome", cause.Trivial: "the answer that the outcome is judged by differs; why is not found", cause.Together: "these answers flip the outcome together, and not alone", cause.Interaction: "this answer flips the outcome, but not alone",
 	cause.None: "no recorded answer is the cause", cause.NotRepeated: "the recorded outcomes could not be repeated", cause.Flaky: "the same replay ended in different ways",
 }
 
@@ -288,7 +289,7 @@ func causeText(r *cause.Result, p *cause.Pair) string {
 	for _, a := range r.Cause {
 		fmt.Fprintf(&b, "  answer %d, %s %s: event %d of the good run, %d of the bad one\n    good  %s\n    bad   %s\n", a.Number, strings.ReplaceAll(string(a.Type), "_", " "), printable(a.Name), a.GoodSeq, a.BadSeq, printable(a.Good), printable(a.Bad))
 	}
-	fmt.Fprintf(&b, "  good %s, bad %s: %d answers differ; %d replays\n", p.Good.Run.RunID, p.Bad.Run.RunID, len(r.Differ), r.Replays)
+	fmt.Fprintf(&b, "  good %s, bad %s: different answers %d, replays %d\n", p.Good.Run.RunID, p.Bad.Run.RunID, len(r.Differ), r.Replays)
 	for _, t := range r.Trials {
 		fmt.Fprintf(&b, "  exchanged %s: %s (%s)\n", t.Exchanged, t.Outcome, printable(t.Detail))
 	}

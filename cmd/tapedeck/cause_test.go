@@ -99,9 +99,13 @@ func TestTheAnswerThatMakesARunGoWrongIsFound(t *testing.T) {
 	if code != exitOK || r.Verdict != cause.One || r.Cause[0].Bad != "none" || len(r.Differ) != 1 || r.Replays > r.Bound {
 		t.Errorf("code %d: %+v", code, r)
 	}
-	// The answer of the model is what the outcome is judged by: that is said.
+	// The answer of the model is what the outcome is judged by: it would be found whatever made the model say so, and is no cause.
 	code, r = causeOf(t, good, one)
-	if code != exitOK || r.Cause[0].Type != "model_call" || !strings.Contains(strings.Join(r.Notes, "; "), "--model-url") {
+	if notes := strings.Join(r.Notes, "; "); code != exitPartial || r.Verdict != cause.Trivial || r.Cause[0].Type != "model_call" || !strings.Contains(notes, "--model-url") || !strings.Contains(notes, "tool_call count") {
+		t.Errorf("code %d: %+v", code, r)
+	}
+	// The results of tools alone change nothing where the model is answered from the tape.
+	if code, r = causeOf(t, good, one, "--answers", "tools"); code != exitPartial || r.Verdict != cause.None || len(r.Cause) != 0 {
 		t.Errorf("code %d: %+v", code, r)
 	}
 }

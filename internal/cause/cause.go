@@ -28,6 +28,7 @@ type Verdict string
 // The verdicts.
 const (
 	One         Verdict = "one"          // one answer alone flips the outcome
+	Trivial     Verdict = "trivial"      // what the model answered in the end does, by which the outcome is judged, and more differs before it
 	Together    Verdict = "together"     // several answers do, together
 	Interaction Verdict = "interaction"  // one answer flips it where others are exchanged too; which ones was not found
 	None        Verdict = "none"         // all answers exchanged do not give the bad outcome
@@ -74,6 +75,8 @@ type Search struct {
 	Repeat int
 	// Partners bounds the search for what an answer needs; 0 only says that it needs something.
 	Partners int
+	// ByAnswer says that the outcome is judged by what the run answers.
+	ByAnswer bool
 
 	result *Result
 	known  map[string]Outcome
@@ -163,7 +166,13 @@ func (s *Search) search(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	if last != Bad {
+	switch {
+	case last == Bad:
+	case s.Pair.apart:
+		s.result.Verdict = None
+		s.note("a replay of the good run with all of these answers exchanged ended %s: what makes the bad run bad is not in them", last)
+		return nil
+	default:
 		s.result.Verdict = NotRepeated
 		s.note("a replay of the bad run ended %s: what makes it bad is not on its tape", last)
 		if last == Good {
@@ -201,11 +210,25 @@ func (s *Search) search(ctx context.Context, n int) error {
 	}
 	if isAlone {
 		s.result.Verdict = One
+		if a := &s.Pair.Answers[at-1]; s.ByAnswer && s.Pair.isAnswer(a) {
+			s.trivial(a)
+		}
 		return nil
 	}
 	s.result.Verdict = Interaction
 	s.note("answer %d alone ended %s: it needs others before it", at, alone)
 	return s.partners(ctx, at)
+}
+
+// trivial says what a cause is worth that is the answer by which the outcome is judged: no mix could have shown another one.
+func (s *Search) trivial(a *Answer) {
+	before := s.Pair.before(a)
+	if before == "" {
+		s.note("no answer before it differs: what the model was told beside them may, such as its instructions")
+		return
+	}
+	s.result.Verdict = Trivial
+	s.note("the outcome is judged by the answer, which is what the model said here, for whatever reason: %s. --model-url lets a model react to the exchanged answers of tools, --check judges by something else", before)
 }
 
 // halve finds the least m for which mix(m) is bad, where mix(0) is not and mix(n) is.

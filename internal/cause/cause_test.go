@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -193,5 +194,82 @@ func TestAMixHoldsTheAnswersOfBoth(t *testing.T) {
 	}
 	if p := NewPair(good, bad, Models); len(p.Answers) != 0 {
 		t.Errorf("%+v", p.Answers)
+	}
+}
+
+// say lets a run answer with a text, which its model said.
+func say(t *tape.Tape, text string) *tape.Tape {
+	m := tape.Message{Role: tape.RoleAssistant, Parts: []tape.Part{{Type: tape.PartReasoning, Text: "hm"}, {Type: tape.PartText, Text: text}}}
+	t.Messages[m.ID()] = m
+	t.Events[len(t.Events)-1].Response = &tape.Response{Message: m.ID()}
+	text += "\n"
+	t.Output.Text = &text
+	return t
+}
+
+// first lets a run begin with a call of a tool that nobody asked for.
+func first(t *tape.Tape) *tape.Tape {
+	t.Events = slices.Insert(t.Events, 0, tape.Event{Type: tape.EventToolCall, Name: "greet"})
+	for i := range t.Events {
+		t.Events[i].Seq = i + 1
+	}
+	return t
+}
+
+// silent lets a run answer with something that its model did not say.
+func silent(t *tape.Tape) *tape.Tape {
+	t.Output.Text = new(string)
+	return t
+}
+
+// Answers that are not exchanged do not come with those that are, also not where all are: they would be the cause under another name.
+func TestOnlyWhatIsExchangedIsExchanged(t *testing.T) {
+	good, bad := say(agentRun("a", "b"), "fine"), say(agentRun("a", "B"), "broken")
+	for which, want := range map[Which]struct{ result, said string }{Tools: {"B", "fine"}, Models: {"b", "broken"}, All: {"B", "broken"}} {
+		p := NewPair(good, bad, which)
+		all := p.Mix(func(int) bool { return true })
+		said := excerpt(all, &all.Events[len(all.Events)-1])
+		if got := resultsOf(all); got[1] != want.result || said != want.said || (all == bad) != (which == All) {
+			t.Errorf("%s: %v, %s", which, got, said)
+		}
+	}
+	asked := *bad
+	question := "something else"
+	asked.Input.UserMessage = &question
+	if p := NewPair(good, &asked, All); !p.Asked || p.Mix(func(int) bool { return true }).Input.UserMessage != nil {
+		t.Error("a mix is asked what the bad run was asked")
+	}
+	// A model that is answered from the tape says what it said: its tools have no part in it.
+	p := NewPair(good, bad, Tools)
+	r, err := (&Search{Pair: p, ByAnswer: true, Replay: func(_ context.Context, exchanged func(int) bool) (Outcome, string, error) {
+		mix := p.Mix(exchanged)
+		return outcome(excerpt(mix, &mix.Events[len(mix.Events)-1]) == "broken"), "", nil
+	}}).Run(t.Context())
+	if err != nil || r.Verdict != None || len(r.Cause) != 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "not in them") {
+		t.Errorf("%+v: %v", r, err)
+	}
+}
+
+func TestTheAnswerByWhichTheOutcomeIsJudgedIsATrivialCause(t *testing.T) {
+	for name, c := range map[string]struct {
+		good, bad *tape.Tape
+		byAnswer  bool
+		want      Verdict
+		note      string
+	}{
+		"a result differs too":            {say(agentRun("a", "b"), "fine"), say(agentRun("a", "B"), "broken"), true, Trivial, "tool_call count"},
+		"a call more, behind it":          {say(agentRun("a"), "fine"), say(agentRun("a", "b"), "broken"), true, One, "no answer before it differs"},
+		"a call more, before it":          {say(agentRun("a"), "fine"), say(first(agentRun("a")), "broken"), true, Trivial, "alone has a call before it"},
+		"judged by something else":        {say(agentRun("a", "b"), "fine"), say(agentRun("a", "B"), "broken"), false, One, ""},
+		"nothing else differs":            {say(agentRun("a", "b"), "fine"), say(agentRun("a", "b"), "broken"), true, One, "no answer before it differs"},
+		"the run says something else yet": {silent(say(agentRun("a", "b"), "fine")), silent(say(agentRun("a", "B"), "broken")), true, One, ""},
+	} {
+		p := NewPair(c.good, c.bad, All)
+		r, err := (&Search{Pair: p, ByAnswer: c.byAnswer, Replay: func(_ context.Context, exchanged func(int) bool) (Outcome, string, error) {
+			return outcome(exchanged(len(p.Answers))), "", nil
+		}}).Run(t.Context())
+		if err != nil || r.Verdict != c.want || !slices.Equal(found(r), []int{len(p.Answers)}) || !strings.Contains(strings.Join(r.Notes, "; "), c.note) || c.note == "" && len(r.Notes) > 0 {
+			t.Errorf("%s: %+v: %v", name, r, err)
+		}
 	}
 }

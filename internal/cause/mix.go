@@ -4,6 +4,7 @@
 package cause
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -40,8 +41,11 @@ type Pair struct {
 	Answers   []Answer
 	// Unpaired counts the calls that one of the runs has alone. Their answers are there in every mix.
 	Unpaired int
+	// Asked says that the runs were asked different things. Every mix is asked what the good run was asked.
+	Asked bool
 
 	slots []slot
+	apart bool // the runs differ in more than is exchanged, and than calls that one of them has alone
 }
 
 // slot is a call of one or both runs.
@@ -61,6 +65,9 @@ type place struct {
 // NewPair finds the answers in which two runs differ.
 func NewPair(good, bad *tape.Tape, which Which) *Pair {
 	p := &Pair{Good: good, Bad: bad}
+	a, b := good.Input.UserMessage, bad.Input.UserMessage
+	p.Asked = (a == nil) != (b == nil) || a != nil && *a != *b
+	p.apart = p.Asked
 	others := map[place]*tape.Event{}
 	for at, e := range places(bad) {
 		others[at] = e
@@ -70,7 +77,9 @@ func NewPair(good, bad *tape.Tape, which Which) *Pair {
 		s := slot{good: e, bad: others[at]}
 		if taken[s.bad] = true; s.bad == nil {
 			p.Unpaired++
-		} else if differs(p, s) && (which == All || (which == Tools) == (e.Type == tape.EventToolCall)) {
+		} else if differs(p, s) && which != All && (which == Tools) != (e.Type == tape.EventToolCall) {
+			p.apart = true
+		} else if differs(p, s) {
 			s.answer = len(p.Answers) + 1
 			p.Answers = append(p.Answers, Answer{Number: s.answer, Type: e.Type, Name: nameOf(e), Caller: e.Caller, GoodSeq: e.Seq, BadSeq: s.bad.Seq, Good: excerpt(good, e), Bad: excerpt(bad, s.bad)})
 		}
@@ -134,6 +143,48 @@ func answerText(t *tape.Tape, e *tape.Event) string {
 	return text
 }
 
+// slotOf is the call of an answer.
+func (p *Pair) slotOf(a *Answer) slot {
+	return p.slots[slices.IndexFunc(p.slots, func(s slot) bool { return s.answer == a.Number })]
+}
+
+// isAnswer reports whether an answer of a model is what one of the runs answered in the end, in whole or as a part of it.
+func (p *Pair) isAnswer(a *Answer) bool {
+	s := p.slotOf(a)
+	return answers(p.Good, s.good) || answers(p.Bad, s.bad)
+}
+
+func answers(t *tape.Tape, e *tape.Event) bool {
+	if e.Type != tape.EventModelCall || e.Response == nil || t.Output.Text == nil {
+		return false
+	}
+	said := ""
+	for _, part := range t.Messages[e.Response.Message].Parts {
+		if part.Type == tape.PartText {
+			said += part.Text
+		}
+	}
+	said = strings.TrimSpace(said)
+	return said != "" && strings.Contains(*t.Output.Text, said)
+}
+
+// before says what differs before an answer, "" where nothing is known to.
+func (p *Pair) before(a *Answer) string {
+	if first := &p.Answers[0]; first.Number < a.Number {
+		return fmt.Sprintf("the runs differ from answer %d on, %s %s, event %d of the good run", first.Number, first.Type, first.Name, first.GoodSeq)
+	}
+	at := p.slotOf(a)
+	if slices.ContainsFunc(p.slots, func(s slot) bool {
+		return s.bad == nil && s.good.Seq < at.good.Seq || s.good == nil && s.bad.Seq < at.bad.Seq
+	}) {
+		return "one of the runs alone has a call before it"
+	}
+	if p.apart {
+		return "the runs differ in more than these answers"
+	}
+	return ""
+}
+
 func nameOf(e *tape.Event) string {
 	if e.Type == tape.EventModelCall {
 		return e.Model
@@ -167,8 +218,8 @@ func excerpt(t *tape.Tape, e *tape.Event) string {
 }
 
 // Mix is the good run with some of its answers exchanged for those of the bad one; exchanged holds for numbers of answers. With none it is
-// the good run, with all the bad one, as recorded. In between nobody knows what was sent to the model: its calls hold no requests, so that
-// they are answered in their order.
+// the good run, with all the bad one, as recorded; where the runs differ in more than these answers, it is not: what is found must come of
+// them. In between nobody knows what was sent to the model: its calls hold no requests, so that they are answered in their order.
 func (p *Pair) Mix(exchanged func(number int) bool) *tape.Tape {
 	count := 0
 	for i := range p.Answers {
@@ -176,10 +227,10 @@ func (p *Pair) Mix(exchanged func(number int) bool) *tape.Tape {
 			count++
 		}
 	}
-	switch count {
-	case 0:
+	switch {
+	case count == 0:
 		return p.Good
-	case len(p.Answers):
+	case count == len(p.Answers) && !p.apart:
 		return p.Bad
 	}
 	t := *p.Good
