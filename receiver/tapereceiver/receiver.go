@@ -21,6 +21,8 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/zap"
 
@@ -310,11 +312,19 @@ func (r *tapeReceiver) send(ctx context.Context, d *deck.Deck, t recorded, set *
 	ctx = client.NewContext(ctx, client.Info{Metadata: client.NewMetadata(map[string][]string{r.cfg.TenantKey: {t.tenant}})})
 	if r.traces != nil && td.SpanCount() > 0 {
 		items += td.SpanCount()
-		refused, err = r.untilTaken(ctx, func() error { return r.traces.ConsumeTraces(ctx, td) })
+		refused, err = r.untilTaken(ctx, func() error {
+			given := ptrace.NewTraces() // whoever refuses may have changed it
+			td.CopyTo(given)
+			return r.traces.ConsumeTraces(ctx, given)
+		})
 	}
 	if r.logs != nil && ld.LogRecordCount() > 0 && refused == nil && err == nil {
 		items += ld.LogRecordCount()
-		refused, err = r.untilTaken(ctx, func() error { return r.logs.ConsumeLogs(ctx, ld) })
+		refused, err = r.untilTaken(ctx, func() error {
+			given := plog.NewLogs()
+			ld.CopyTo(given)
+			return r.logs.ConsumeLogs(ctx, given)
+		})
 	}
 	return items, refused, err
 }

@@ -31,16 +31,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/tapedeck/tapedeck/connector/genailogsconnector"
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/processor/agentredactionprocessor"
 	"github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 	"github.com/tapedeck/tapedeck/receiver/tapereceiver/internal/metadata"
+	"github.com/tapedeck/tapedeck/receiver/tapereceiver/internal/metadatatest"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -430,6 +434,100 @@ func TestNothingIsLostWhenTheNextComponentDoesNotTakeIt(t *testing.T) {
 	})
 }
 
+// A component that changes what it is given may do so before it refuses it: what it is given again is whole.
+func TestWhatIsGivenAgainIsWhole(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := &sink{}
+		cfg := settings()
+		cfg.Deck = deckOf(t, run(1, 2))
+		asked := 0
+		next, err := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
+			if asked++; asked == 1 {
+				td.ResourceSpans().MoveAndAppendTo(ptrace.NewResourceSpansSlice())
+				return errors.New("full")
+			}
+			return s.ConsumeTraces(ctx, td)
+		}, consumer.WithCapabilities(consumer.Capabilities{MutatesData: true}))
+		require.NoError(t, err)
+		receive(t, cfg, next, nil)
+		require.Len(t, s.took, 1)
+		require.Equal(t, 3, s.took[0].SpanCount())
+	})
+}
+
+// What is refused for good is not asked again by this collector, and is by the next.
+func TestWhatIsRefusedForGoodIsTriedByTheNextStart(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		id := component.MustNewID("file_storage")
+		h := host{map[component.ID]component.Component{id: &kept{}}}
+		cfg, s := settings(), &sink{}
+		cfg.Deck, cfg.Storage, cfg.Watch = deckOf(t, run(1, 1), run(2, 1)), &id, time.Minute
+		s.answer = func(n int) error {
+			if n == 1 {
+				return consumererror.NewPermanent(errors.New("too large"))
+			}
+			return nil
+		}
+		telemetry := componenttest.NewTelemetry()
+		r, err := NewFactory().CreateTraces(t.Context(), metadatatest.NewSettings(telemetry), &cfg, s)
+		require.NoError(t, err)
+		require.NoError(t, r.Start(t.Context(), h))
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, 2, s.asked)
+		require.Equal(t, []string{"2"}, s.names())
+		one := []metricdata.DataPoint[int64]{{Value: 1}}
+		metadatatest.AssertEqualReceiverTapeRefusedTraces(t, telemetry, one, metricdatatest.IgnoreTimestamp())
+		metadatatest.AssertEqualReceiverTapeEmittedTraces(t, telemetry, one, metricdatatest.IgnoreTimestamp())
+		require.NoError(t, r.Shutdown(t.Context()))
+		require.NoError(t, telemetry.Shutdown(t.Context()))
+		cfg.Watch = 0
+		again := started(t, cfg, h, s, nil)
+		<-again.done
+		require.NoError(t, again.Shutdown(t.Context()))
+		require.Equal(t, []string{"2", "1"}, s.names())
+	})
+}
+
+// A trace of several runs comes when the first of them started.
+func TestATraceComesWithTheFirstOfItsRuns(t *testing.T) {
+	two, late := run(1, 1), run(7, 1)
+	for _, span := range late.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
+		span.SetTraceID(pcommon.TraceID{15: 1})
+		for _, set := range []struct {
+			id pcommon.SpanID
+			to func(pcommon.SpanID)
+		}{{span.SpanID(), span.SetSpanID}, {span.ParentSpanID(), span.SetParentSpanID}} {
+			if !set.id.IsEmpty() {
+				set.id[0] = 1
+				set.to(set.id)
+			}
+		}
+	}
+	late.ResourceSpans().MoveAndAppendTo(two.ResourceSpans())
+	cfg, s := settings(), &sink{}
+	cfg.Deck = deckOf(t, two, run(4, 1))
+	require.Len(t, tapes(t, cfg.Deck), 3)
+	receive(t, cfg, s, nil)
+	require.Equal(t, []string{"1", "4"}, s.names())
+}
+
+// Links within a trace lead to where it was moved, and log records that became spans keep the time between event and observation.
+func TestLinksAndObservationsAreMovedToo(t *testing.T) {
+	td := run(1, 1)
+	span := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+	was := span.StartTimestamp()
+	span.Links().AppendEmpty().SetTraceID(span.TraceID())
+	span.Links().AppendEmpty()
+	span.Attributes().PutInt(genai.LogObservedTime, int64(was)) //nolint:gosec // nanoseconds of Unix time
+	shift(td, time.Hour)
+	require.Equal(t, span.TraceID(), span.Links().At(0).TraceID())
+	require.True(t, span.Links().At(1).TraceID().IsEmpty())
+	observed, _ := span.Attributes().Get(genai.LogObservedTime)
+	require.EqualValues(t, span.StartTimestamp(), observed.Int())
+	require.Equal(t, time.Hour, span.StartTimestamp().AsTime().Sub(was.AsTime()))
+}
+
 func TestTheRateIsKept(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cfg, s := settings(), &sink{}
@@ -463,6 +561,9 @@ func TestNewRunsAndNewPartsOfRunsAreEmittedOnce(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"1", "2", "1"}, s.names())
 		require.Equal(t, 1, s.took[2].SpanCount(), "only what is new")
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, []string{"1", "2", "1"}, s.names(), "all parts are remembered")
 		require.NoError(t, r.Shutdown(t.Context()))
 	})
 }
