@@ -66,8 +66,11 @@ type forms struct {
 	all map[form]written
 }
 
-// maxForms bounds the answers of one turn: clients choose the names of models.
-const maxForms = 64
+// Clients choose the names of models: bounds of the answers that a turn keeps, and of the name, in bytes, of which one is kept.
+const (
+	maxForms     = 64
+	maxFormModel = 256
+)
 
 func (f *forms) get(key form) (written, bool) {
 	f.mu.Lock()
@@ -82,7 +85,7 @@ func (f *forms) put(key form, w written) {
 	if f.all == nil {
 		f.all = map[form]written{}
 	}
-	if len(f.all) < maxForms {
+	if len(f.all) < maxForms && len(key.model) <= maxFormModel {
 		f.all[key] = w
 	}
 }

@@ -97,6 +97,11 @@ func TestAnAnswerIsSharedByItsFormAlone(t *testing.T) {
 
 func TestRenderedAnswersAreBounded(t *testing.T) {
 	var f forms
+	long := form{model: strings.Repeat("m", maxFormModel+1)}
+	f.put(long, written{})
+	if _, ok := f.get(long); ok {
+		t.Error("an answer for a name of any length is kept")
+	}
 	for i := range 2 * maxForms {
 		f.put(form{model: itoa(i)}, written{contentType: itoa(i)})
 	}
