@@ -1,0 +1,333 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck/tapedeck/internal/interop/a2a"
+	"github.com/tapedeck/tapedeck/internal/replay/mcpserver"
+	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
+	"github.com/tapedeck/tapedeck/internal/replay/preload"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/runs"
+	"github.com/tapedeck/tapedeck/oracle"
+	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// lockedWriter lets a command write from both its outputs beside this program.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+// concurrent makes a writer safe for concurrent use. A file is that already, and stays what a command gets as its own.
+func concurrent(w io.Writer) io.Writer {
+	if _, file := w.(*os.File); file {
+		return w
+	}
+	return &lockedWriter{w: w}
+}
+
+// requests make what the command gets, turn by turn: the recorded A2A request for a server of A2A, else what the template says.
+func (r *rerunning) requests() (texts []string, headers http.Header, err error) {
+	turns := rerun.Turns(r.source, r.f.turns)
+	switch r.input.Kind {
+	case "none":
+		return []string{""}, nil, nil
+	case "a2a":
+		req, err := a2a.FromTape(r.source, a2a.Options{TaskID: r.f.id}) // with the recorded one an agent would go on with its session
+		if err == nil && req.Body == nil {
+			err = errors.New("the message of the request is not on the tape")
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("--input a2a: %w", err)
+		}
+		headers = http.Header{}
+		for _, h := range req.Headers {
+			headers.Set(h.Name, h.Value)
+		}
+		for _, trace := range []string{"Traceparent", "Tracestate", "Baggage"} { // the replay is a trace of its own
+			headers.Del(trace)
+		}
+		if len(turns) > 1 {
+			say(r.stderr, "--input a2a sends the recorded request; %d later turns are not sent", len(turns)-1)
+		}
+		return []string{string(req.Body)}, headers, nil
+	}
+	for _, asked := range turns {
+		text, err := rerun.Render(r.f.template, r.source, asked)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--template: %w", err)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil, nil
+}
+
+// prepare makes what answers the command.
+func (r *rerunning) prepare(ctx context.Context) error {
+	options, err := r.f.match.options()
+	if err != nil {
+		return err
+	}
+	model, err := stubOptions(options)
+	if err != nil {
+		return err
+	}
+	r.rules = model.Rules
+	entries, err := r.entries(ctx, &options, &model)
+	if err != nil {
+		return err
+	}
+	o, err := oracle.New(entries, options)
+	if err != nil {
+		return err
+	}
+	note := func(layer rerun.Layer, q *oracle.Query, a *oracle.Answer) {
+		if a.Outcome == oracle.Live {
+			layer = rerun.LayerLive
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.asked[layer] = append(r.asked[layer], rerun.Asked{Tool: q.ToolName, ArgsHash: q.ArgsHash})
+		r.policies.Override.Served(a)
+	}
+	r.services = &services{
+		localOnly: true, stderr: r.stderr,
+		model: modelstub.NewHandler(modelstub.Config{Stub: modelstub.New(r.source, model), Upstream: r.upstream}),
+		oracle: oraclehttp.NewHandler(oraclehttp.Config{
+			Library: oraclehttp.Single(r.source.Run.RunID, o, runs.Names(&r.source.Run)...), LocalOnly: true,
+			Answered: func(_ context.Context, _ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerOracle, q, a) },
+			Scope:    func() string { return strconv.FormatInt(r.processes.Load(), 10) },
+		}),
+		mcp: mcpserver.NewHandler(mcpserver.Config{
+			Tape: mcpserver.New(r.source, o), Answered: func(_ string, q *oracle.Query, a *oracle.Answer) { note(rerun.LayerMCP, q, a) },
+		}),
+	}
+	return r.elsewhere(r.services)
+}
+
+// serve answers on an address that the command reaches, until stop is called.
+func (r *rerunning) serve(ctx context.Context, n *rerun.Network) (address string, stop func() error, err error) {
+	listener, err := n.Listen(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- oraclehttp.Serve(serving, listener, r.services) }()
+	return "http://" + listener.Addr().String(), sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	}), nil
+}
+
+// replay runs the command and makes the tape of what it did; nil where no run came.
+func (r *rerunning) replay(ctx context.Context) (report *rerun.Report, replayed *tape.Tape, err error) {
+	r.asked = map[rerun.Layer][]rerun.Asked{}
+	if r.f.printEnv {
+		return nil, nil, r.printEnv()
+	}
+	if err := r.prepare(ctx); err != nil {
+		return nil, nil, err
+	}
+	texts, headers, err := r.requests()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "tapedeck-replay-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	hooks := r.hooks("")
+	if r.f.preload {
+		hooks.Dir, hooks.Report = filepath.Join(dir, "hooks"), filepath.Join(dir, "hooks.report")
+		if err := errors.Join(os.Mkdir(hooks.Dir, 0o700), preload.Write(hooks.Dir)); err != nil {
+			return nil, nil, err
+		}
+	}
+	d, drop, err := r.deck(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	redactor, err := r.f.redactionFlags.open(r.stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &capture{in: newReceiver(nil, redactor), tag: r.f.id, of: r.source.Run.RunID}
+	report = &rerun.Report{ReplayRunID: r.f.id, Source: r.source.Run.RunID, Command: r.argv, Tools: []rerun.ToolCall{}}
+	turns := [][]string{texts} // a server is asked one after the other
+	if !r.input.Server() {
+		turns = nil
+		for _, text := range texts {
+			turns = append(turns, []string{text})
+		}
+	}
+	var turn turned
+	for _, texts := range turns {
+		if turn, err = r.turn(ctx, c, hooks, dir, texts, headers); err != nil {
+			return nil, nil, err
+		}
+		if turn.exit.Code != 0 && !turn.exit.Stopped || turn.exit.TimedOut {
+			break
+		}
+	}
+	turn.audit.into(c)
+	r.said = turn.answer
+	report.Exit, report.Network, report.Lockdown, report.Tagged = turn.exit, turn.network, turn.network.Shut == rerun.ShutNamespace, c.tagged
+	if r.f.preload {
+		if report.Preload, err = preload.Read(hooks.Report); err != nil {
+			return nil, nil, err
+		}
+	}
+	tapes, err := r.derive(ctx, d, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if replayed, err = r.judge(report, tapes, turn.answer); err != nil {
+		return nil, nil, err
+	}
+	if err := r.output(report, &turn, redactor); err != nil {
+		return nil, nil, fmt.Errorf("--replay-output: %w", err)
+	}
+	return report, replayed, nil
+}
+
+func (r *rerunning) hooks(oracleURL string) preload.Config {
+	return preload.Config{Dir: "DIR", OracleURL: oracleURL, ReplayRunID: r.f.id, AllowLive: r.f.allowLive, Allow: r.f.frameworks}
+}
+
+// turned is what came of the command.
+type turned struct {
+	exit    rerun.Exit
+	answer  *string // nil: it was not asked for
+	network rerun.Shutting
+	request string
+	reply   *string // of a server
+	audit   *auditTap
+}
+
+// turn runs the command once.
+func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, dir string, texts []string, headers http.Header) (out turned, err error) {
+	r.processes.Add(1)
+	var stdout bytes.Buffer
+	text := texts[0]
+	out.request, out.audit = text, &auditTap{w: r.stderr}
+	command := rerun.Command{Argv: r.argv, Dir: r.workDir, Stdout: r.stderr, Stderr: r.stderr, Timeout: r.f.timeout, Grace: r.f.grace, Remove: dir}
+	if r.f.answer == "stdout" {
+		command.Stdout = io.MultiWriter(&stdout, r.stderr)
+	}
+	if r.f.forge.source != "" {
+		command.Stderr = out.audit
+	}
+	if err := r.input.Give(&command, text, dir); err != nil {
+		return out, err
+	}
+	network, err := rerun.OpenNetwork(ctx, rerun.Shut(r.f.shut), r.f.requireLockdown, r.proxy, &command)
+	if err != nil {
+		return out, err
+	}
+	defer func() {
+		err = errors.Join(err, network.Close())
+		out.network = network.Shutting
+	}()
+	if network.Shut == rerun.ShutProxy {
+		say(r.stderr, "the network is not shut: %s", network.Promise)
+	}
+	address, stop, err := r.serve(ctx, network)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	refused := ""
+	if r.input.Server() {
+		command.Ask = func(ctx context.Context) error {
+			for _, text := range texts {
+				body, err := r.input.Ask(ctx, network.Client(), text, r.f.wait, headers)
+				if errors.Is(err, rerun.ErrRefused) {
+					refused = err.Error()
+					return nil
+				}
+				reply := body
+				out.reply = &reply
+				if err == nil && r.f.answer == "a2a" {
+					body, err = a2a.Answer(body)
+				}
+				if err != nil {
+					return err
+				}
+				if r.f.answer == "http" || r.f.answer == "a2a" {
+					out.answer = &body
+				}
+			}
+			return nil
+		}
+	}
+	hooks.OracleURL, c.listen = address, network.Listen
+	out.exit, err = c.run(ctx, c, command, r.addresses(address, network.Address), func(command *rerun.Command) error {
+		command.Env = rerun.Environ(command.Env, slices.Concat(r.input.Variables(text), r.f.forge.variables(), r.variables))
+		if r.f.preload {
+			command.Env = hooks.Environ(command.Env)
+		}
+		return nil
+	})
+	out.exit.Refused = refused
+	if r.f.answer == "stdout" {
+		said := stdout.String()
+		out.answer = &said
+	}
+	return out, err
+}
+
+// addresses are the services of a command.
+func (r *rerunning) addresses(all, proxy string) rerun.Services {
+	return rerun.Services{Model: all, Oracle: all, MCP: all + "/mcp", Proxy: proxy, ReplayRunID: r.f.id, ReplayOf: r.source.Run.RunID}
+}
+
+func (r *rerunning) printEnv() error {
+	const address = "http://127.0.0.1:PORT"
+	proxy := address
+	if rerun.Shut(r.f.shut) == rerun.ShutNot {
+		proxy = ""
+	}
+	s, hooks := r.addresses(address, proxy), r.hooks(address)
+	s.OTLP = address
+	lines := []string{}
+	for _, v := range s.Variables() {
+		line := v.Name + "=" + v.Value
+		if v.Unset {
+			line = "unset " + v.Name
+		}
+		lines = append(lines, line)
+	}
+	if r.f.preload {
+		for _, line := range hooks.Environ(nil) {
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return r.write([]byte(strings.Join(lines, "\n") + "\n"))
+}
