@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/connector/replaysplitconnector/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 )
 
 // BenchmarkUntagged is a pipeline with and without the connector, turn by turn: overhead-% is what the connector adds to it. "otlp" decodes a run, encodes
@@ -68,7 +68,7 @@ func benchmarkUntagged(b *testing.B, compressor *gzip.Writer) {
 	var decoder ptrace.ProtoUnmarshaler
 	n := uint64(0)
 	turn := func(next consumer.Traces) time.Duration {
-		began := cpuTime(b)
+		began := cputime.Used()
 		for _, body := range bodies {
 			td, err := decoder.UnmarshalTraces(body)
 			require.NoError(b, err)
@@ -81,7 +81,7 @@ func benchmarkUntagged(b *testing.B, compressor *gzip.Writer) {
 				b.Fatal(err)
 			}
 		}
-		return cpuTime(b) - began
+		return cputime.Used() - began
 	}
 	var with, without time.Duration
 	var ratios []float64
@@ -101,16 +101,6 @@ func benchmarkUntagged(b *testing.B, compressor *gzip.Writer) {
 	b.ReportMetric(float64(with.Nanoseconds())/float64(b.N*traces*spans), "with-cpu-ns/span")
 	b.ReportMetric(100*(ratios[len(ratios)/2]-1), "median-overhead-%")
 	b.ReportMetric(0, "ns/op")
-}
-
-// cpuTime is the user and system time of the process, garbage collection included.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // BenchmarkDecision is the connector alone.

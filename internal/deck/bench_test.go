@@ -1,8 +1,6 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build unix
-
 package deck_test
 
 import (
@@ -12,12 +10,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 )
 
 // evidence is n bytes that compress about as OTLP does: ids and numbers between
@@ -76,7 +73,7 @@ func BenchmarkWriteRun(b *testing.B) {
 				_, err = d.PutGeneration(b.Context(), location, gen, []deck.RunFiles{{Root: root1, Files: files}})
 				return err
 			}
-			began := cpuTime(b)
+			began := cputime.Used()
 			b.SetParallelism(kind.writers)
 			b.RunParallel(func(next *testing.PB) {
 				part, id := slices.Clone(part), make([]byte, 16)
@@ -87,17 +84,7 @@ func BenchmarkWriteRun(b *testing.B) {
 					}
 				}
 			})
-			b.ReportMetric(float64((cpuTime(b)-began).Microseconds())/float64(b.N), "cpu-us/op")
+			b.ReportMetric(float64((cputime.Used()-began).Microseconds())/float64(b.N), "cpu-us/op")
 		})
 	}
-}
-
-// cpuTime is the user and system time of the process.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

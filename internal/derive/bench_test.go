@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -61,12 +62,12 @@ func bench[T any](b *testing.B, shape agentload.Shape, prepare func([]byte) T, r
 	}
 	b.SetBytes(int64(bytes))
 	b.ReportAllocs()
-	began := cpuTime(b)
+	began := cputime.Used()
 	b.ResetTimer()
 	for i := range b.N {
 		run(inputs[i%len(inputs)])
 	}
-	b.ReportMetric(float64((cpuTime(b)-began).Nanoseconds())/float64(b.N*spans), "cpu-ns/span")
+	b.ReportMetric(float64((cputime.Used()-began).Nanoseconds())/float64(b.N*spans), "cpu-ns/span")
 }
 
 func shapes(b *testing.B, f func(b *testing.B, shape agentload.Shape)) {
@@ -204,7 +205,7 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 	}
 	b.SetBytes(int64(bytes))
 	b.ReportAllocs()
-	began := cpuTime(b)
+	began := cputime.Used()
 	b.ResetTimer()
 	for i := range b.N {
 		if i%512 == 0 {
@@ -214,9 +215,9 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 		rename(td, uint64(i))
 		if gate != nil { // the gate knows what this process has redacted, and that costs nothing here
 			b.StopTimer()
-			before := cpuTime(b)
+			before := cputime.Used()
 			redactor.Traces(td, nil)
-			began += cpuTime(b) - before
+			began += cputime.Used() - before
 			b.StartTimer()
 		}
 		set := evidence.NewSet()
@@ -226,7 +227,7 @@ func benchWrite(b *testing.B, store string, shape agentload.Shape) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64((cpuTime(b)-began).Nanoseconds())/float64(b.N*spans), "cpu-ns/span")
+	b.ReportMetric(float64((cputime.Used()-began).Nanoseconds())/float64(b.N*spans), "cpu-ns/span")
 }
 
 // rename makes a trace another one, which costs next to nothing.
@@ -261,7 +262,7 @@ func BenchmarkLongRun(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			size := 0
-			began := cpuTime(b)
+			began := cputime.Used()
 			for b.Loop() {
 				t := tapesOf(decode(b, body))[0]
 				if err := t.Seal(); err != nil {
@@ -269,7 +270,7 @@ func BenchmarkLongRun(b *testing.B) {
 				}
 				size = len(t.AppendJSON(nil))
 			}
-			b.ReportMetric(float64((cpuTime(b)-began).Nanoseconds())/float64(b.N*len(body)), "cpu-ns/byte")
+			b.ReportMetric(float64((cputime.Used()-began).Nanoseconds())/float64(b.N*len(body)), "cpu-ns/byte")
 			b.ReportMetric(float64(size)/float64(turns), "tape-bytes/turn")
 		})
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
@@ -222,7 +223,7 @@ func BenchmarkFloor(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				b.SetBytes(int64(size))
 				b.ReportAllocs()
-				n, began := 0, cpuTime(b)
+				n, began := 0, cputime.Used()
 				for b.Loop() {
 					for _, step := range steps {
 						if !step.work(n, runs[n%len(runs)]) {
@@ -231,7 +232,7 @@ func BenchmarkFloor(b *testing.B) {
 					}
 					n++
 				}
-				b.ReportMetric(float64((cpuTime(b)-began).Nanoseconds())/float64(n*spans), "cpu-ns/span")
+				b.ReportMetric(float64((cputime.Used()-began).Nanoseconds())/float64(n*spans), "cpu-ns/span")
 			})
 		}
 		steps := floorSteps(b, runs, spans)

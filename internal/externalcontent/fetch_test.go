@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -53,16 +52,12 @@ func TestFilesAreReadBelowThePrefixOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := syscall.Mkfifo(filepath.Join(allowed, "pipe.json"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	p := policy(t, allowed)
 	for name, want := range map[string]string{
 		"deep/1.json":   "[1]",
 		"within.json":   "[1]",
 		"out.json":      "[path escapes from parent]",
 		"absolute.json": "[path escapes from parent]",
-		"pipe.json":     "[not a regular file]",
 		"deep":          "[not a regular file]",
 		"none.json":     "[no such file or directory]",
 	} {

@@ -5,13 +5,14 @@ package redact
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/redact/detect"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 )
 
 // BenchmarkTraces redacts requests of 100 spans of about 2 KB without secrets, as nearly all are. CPU seconds per million spans are
@@ -93,30 +94,21 @@ func measure(b *testing.B, r *Redactor, list ...ptrace.Traces) {
 
 func measureWith(b *testing.B, prepare func(), redact func(ptrace.Traces), list ...ptrace.Traces) {
 	b.ReportAllocs()
-	used, spans, size, i := int64(0), 0, 0, 0
+	used, spans, size, i := time.Duration(0), 0, 0, 0
 	for b.Loop() {
 		td := list[i%len(list)]
 		i++
 		prepare()
-		began := cpuTime()
+		began := cputime.Used()
 		to := ptrace.NewTraces()
 		td.CopyTo(to)
 		redact(to)
-		used += cpuTime() - began
+		used += cputime.Used() - began
 		spans += td.SpanCount()
 		size += (&ptrace.ProtoMarshaler{}).TracesSize(td)
 	}
 	b.ReportMetric(float64(used)/float64(spans), "cpu-ns/span")
 	b.ReportMetric(float64(size)/float64(used)*1e3, "cpu-MB/s")
-}
-
-// cpuTime is what the process has used, in nanoseconds: machines that are shared have no other measure.
-func cpuTime() int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 // firstRules returns the rules that must be disabled so that n are left: those that cost most are among them.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 )
 
 // randomBytes cannot be compressed.
@@ -47,7 +49,7 @@ func benchAppend(b *testing.B, o Options, size, goroutines, batch int) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	b.ResetTimer()
-	cpu := cpuSeconds()
+	cpu := cputime.Used()
 	var done atomic.Int64
 	var wg sync.WaitGroup
 	for range goroutines {
@@ -70,7 +72,7 @@ func benchAppend(b *testing.B, o Options, size, goroutines, batch int) {
 	}
 	wg.Wait()
 	b.StopTimer()
-	b.ReportMetric((cpuSeconds()-cpu)*1e6/float64(b.N), "cpu-s/M")
+	b.ReportMetric((cputime.Used()-cpu).Seconds()*1e6/float64(b.N), "cpu-s/M")
 	s := log.Stats()
 	b.ReportMetric(float64(s.Entries)/float64(max(1, s.Commits)), "records/commit")
 	if err := log.Close(); err != nil {
@@ -115,7 +117,7 @@ func BenchmarkRead(b *testing.B) {
 	run := make([]ID, 20)
 	b.SetBytes(20 * 2 << 10)
 	b.ReportAllocs()
-	cpu := cpuSeconds()
+	cpu := cputime.Used()
 	for n := 0; b.Loop(); n++ {
 		first := n * 500 % (len(ids) - 500)
 		for i := range run {
@@ -125,7 +127,7 @@ func BenchmarkRead(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric((cpuSeconds()-cpu)*1e6/float64(b.N*20), "cpu-s/M")
+	b.ReportMetric((cputime.Used()-cpu).Seconds()*1e6/float64(b.N*20), "cpu-s/M")
 }
 
 // BenchmarkOpen: an op is a start with 1 million records. Payloads are not read, so their size does not matter: they are short here.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
+	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 )
 
 var hostileBytes = flag.Int("redact.hostile", 16<<10, "size of the texts of TestNoTextIsLookedAtAgainAndAgain")
@@ -145,9 +146,9 @@ func BenchmarkHostileText(b *testing.B) {
 			seen[unit] = true
 			text := strings.Repeat(unit, *hostileBytes/len(unit))
 			d.Walk(nil).Value("content", text[:min(len(text), 1024)]) // compiles the patterns
-			began := cpuSeconds()
+			began := cputime.Used()
 			d.Walk(nil).Value("content", text)
-			used := (cpuSeconds() - began) * float64(1<<20) / float64(len(text))
+			used := (cputime.Used() - began).Seconds() * float64(1<<20) / float64(len(text))
 			sum += used
 			n++
 			if used > worst {

@@ -1,14 +1,11 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build unix
-
 package agentrunprocessor
 
 import (
 	"encoding/binary"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/testbed/agentload"
+	"github.com/tapedeck/tapedeck/internal/testbed/cputime"
 )
 
 // BenchmarkGroup is the whole way of agent spans from protobuf to the next component: requests of 25 traces with four spans each, 2 KB for
@@ -49,7 +47,7 @@ func BenchmarkGroup(b *testing.B) {
 			}
 			var n atomic.Uint64
 			b.SetParallelism(8)
-			cpu := cpuTime(b)
+			cpu := cputime.Used()
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
@@ -68,7 +66,7 @@ func BenchmarkGroup(b *testing.B) {
 					}
 				}
 			})
-			b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N*benchSpans), "cpu-ns/span")
+			b.ReportMetric(float64(cputime.Used()-cpu)/float64(b.N*benchSpans), "cpu-ns/span")
 		})
 	}
 }
@@ -109,7 +107,7 @@ func BenchmarkWay(b *testing.B) {
 					c.edit(cfg)
 					next = started(b, cfg, next)
 				}
-				cpu, sent := cpuTime(b), 0
+				cpu, sent := cputime.Used(), 0
 				b.ReportAllocs()
 				for n := uint64(0); b.Loop(); n++ {
 					of := n % uint64(len(requests))
@@ -135,7 +133,7 @@ func BenchmarkWay(b *testing.B) {
 					}
 					sent += spans[of]
 				}
-				b.ReportMetric(float64(cpuTime(b)-cpu)/float64(sent), "cpu-ns/span")
+				b.ReportMetric(float64(cputime.Used()-cpu)/float64(sent), "cpu-ns/span")
 			})
 		}
 	}
@@ -157,13 +155,4 @@ func requestsOf(b *testing.B, shape agentload.Shape) (requests [][]byte, spans [
 		requests, spans = append(requests, body), append(spans, td.SpanCount())
 	}
 	return requests, spans
-}
-
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

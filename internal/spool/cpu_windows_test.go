@@ -1,6 +1,0 @@
-// Copyright The tapedeck Authors
-// SPDX-License-Identifier: Apache-2.0
-
-package spool
-
-func cpuSeconds() float64 { return 0 }
