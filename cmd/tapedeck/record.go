@@ -144,8 +144,11 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 		}
 	}
 	switch {
+	case c.items == 0:
+		return errors.New("nothing was written: no telemetry came. The command has to export spans by OTLP to $OTEL_EXPORTER_OTLP_ENDPOINT, which record sets, " +
+			"and to flush them before it ends: an SDK with an OTLP exporter, and the instrumentation of its framework. See docs/first-tape.md")
 	case w.written == 0:
-		return fmt.Errorf("nothing was written: %d spans and log records came", c.items)
+		return fmt.Errorf("nothing was written: the %d spans and log records that came hold no run of an agent: switch on the instrumentation of its framework or of its model's SDK", c.items)
 	case exit.TimedOut:
 		say(stderr, "the command did not end in time and was stopped")
 	case exit.Code != 0:

@@ -194,7 +194,7 @@ func TestWhatCouldNotBeReplayedIsNotCalledADivergence(t *testing.T) {
 		{[]string{"replay", url, "--answer", "http", "--", "true"}, "needs --input http"},
 		{[]string{"replay", url, "--input", "a2a:http://127.0.0.1:1/", "--", "true"}, "the tape holds no A2A request"},
 		{[]string{"record", "--to", t.TempDir(), "true"}, "needs a command behind --"},
-		{[]string{"record", "--to", t.TempDir(), "--", "true"}, "nothing was written"},
+		{[]string{"record", "--to", t.TempDir(), "--", "true"}, "nothing was written: no telemetry came. The command has to export spans"},
 	} {
 		if got := commanded(t, c.args...); got.code != exitFailed || !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%v: %+v", c.args, got)

@@ -4,6 +4,7 @@
 package genai
 
 import (
+	"encoding/json"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -61,11 +62,55 @@ func isContent(v pcommon.Value) bool {
 		case "", "{}", "[]", "null", `""`, "true", "false":
 			return false
 		}
-		return true
+		return !saysNothing(v.Str())
 	case pcommon.ValueTypeMap:
 		return v.Map().Len() > 0
 	case pcommon.ValueTypeSlice:
 		return v.Slice().Len() > 0
 	}
 	return false
+}
+
+// saysNothing reports messages whose content a switch has left out: who spoke and of which types the parts were is all that they say.
+func saysNothing(text string) bool {
+	var messages []map[string]any
+	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &messages) != nil {
+		return false
+	}
+	for _, m := range messages {
+		if _, spoken := m["role"]; !spoken || !onlyForm("", m) {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyForm reports a value of a message that holds nothing but its form.
+func onlyForm(key string, v any) bool {
+	switch v := v.(type) {
+	case string:
+		switch key {
+		case "role", "type", "id", "name", "finish_reason", "tool_call_id":
+			return true
+		}
+		return v == ""
+	case []any:
+		for _, e := range v {
+			if !onlyForm(key, e) {
+				return false
+			}
+		}
+	case map[string]any:
+		switch key {
+		case "", "parts", "content", "tool_calls", "function":
+		default:
+			return len(v) == 0
+		}
+		for k, e := range v {
+			if !onlyForm(k, e) {
+				return false
+			}
+		}
+	}
+	return true
 }
