@@ -25,6 +25,9 @@ import (
 
 func TestMain(m *testing.M) {
 	lockdown.Main() // as the program itself, called by itself
+	if os.Getenv(programVariable) != "" {
+		main()
+	}
 	if mode := os.Getenv(candidateVariable); mode != "" {
 		os.Exit(runCandidate(mode))
 	}

@@ -41,7 +41,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors:     true, // exitCode prints them
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // ours writes where the command is told to
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q; see tapedeck --help", args[0])
@@ -54,6 +54,7 @@ func newRoot() *cobra.Command {
 		newBisect(),
 		newCause(),
 		newCompact(),
+		newCompletion(),
 		newDerive(),
 		newDiff(),
 		newDoctor(),
@@ -65,6 +66,7 @@ func newRoot() *cobra.Command {
 		newImport(),
 		newJoin(),
 		newLs(),
+		newMan(),
 		newMatch(),
 		newMCP(),
 		newMinimise(),
@@ -85,6 +87,7 @@ func newRoot() *cobra.Command {
 		newView(),
 		newVersion(),
 	)
+	complete(root)
 	return root
 }
 
