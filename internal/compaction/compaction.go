@@ -155,7 +155,24 @@ func Run(ctx context.Context, d *deck.Deck, o Options) (Sums, error) {
 			return c.sums, fmt.Errorf("compact tenant %s, %s: %w", n.Tenant, n.Date, err)
 		}
 	}
-	return c.sums, c.remove(ctx, true)
+	if err := c.remove(ctx, true); err != nil || o.DryRun {
+		return c.sums, err
+	}
+	var own func(reel.Name) bool // with several shards each adds what is its own, and whoever compacts everything puts the indexes together
+	if o.Shards > 1 {
+		own = func(n reel.Name) bool { return c.own(partition{n.Tenant, n.Date}) }
+	}
+	if _, err := c.catalog.Index(ctx, own); err != nil {
+		return c.sums, fmt.Errorf("write id index: %w", err)
+	}
+	return c.sums, nil
+}
+
+// own tells whether a partition is of this shard.
+func (c *compaction) own(p partition) bool {
+	h := fnv.New32a()
+	h.Write([]byte(p.tenant + "/" + p.date))
+	return c.Shards < 2 || int(h.Sum32()%uint32(c.Shards)) == c.Shard-1
 }
 
 // list lists the reels as they are now, without those that were merged, and the tombstones.
@@ -189,9 +206,7 @@ func (c *compaction) partitions(objects []reel.Object) (list []partition) {
 		if err != nil || c.OlderThan > 0 && c.Now().Sub(day.AddDate(0, 0, 1)) < c.OlderThan {
 			return true
 		}
-		h := fnv.New32a()
-		h.Write([]byte(p.tenant + "/" + p.date))
-		return c.Shards > 1 && int(h.Sum32()%uint32(c.Shards)) != c.Shard-1
+		return !c.own(p)
 	})
 }
 

@@ -15,20 +15,20 @@ type Cache string
 
 const cacheSuffix = ".idx"
 
-func (c Cache) path(n Name) string { return filepath.Join(string(c), n.Digest+cacheSuffix) }
+func (c Cache) path(digest string) string { return filepath.Join(string(c), digest+cacheSuffix) }
 
-func (c Cache) read(n Name) []byte {
+func (c Cache) read(digest string) []byte {
 	if c == "" {
 		return nil
 	}
-	tail, err := os.ReadFile(c.path(n))
+	tail, err := os.ReadFile(c.path(digest))
 	if err != nil || len(tail) == 0 {
 		return nil
 	}
 	return tail
 }
 
-func (c Cache) write(n Name, tail []byte) {
+func (c Cache) write(digest string, tail []byte) {
 	if c == "" || os.MkdirAll(string(c), 0o700) != nil {
 		return
 	}
@@ -37,14 +37,14 @@ func (c Cache) write(n Name, tail []byte) {
 		return
 	}
 	_, err = f.Write(tail)
-	if closeErr := f.Close(); err == nil && closeErr == nil && os.Rename(f.Name(), c.path(n)) == nil {
+	if closeErr := f.Close(); err == nil && closeErr == nil && os.Rename(f.Name(), c.path(digest)) == nil {
 		return
 	}
 	_ = os.Remove(f.Name()) // a file that stays is overlooked, and taken away by the next prune
 }
 
 // prune takes away what belongs to no reel any more.
-func (c Cache) prune(objects []Object) {
+func (c Cache) prune(objects []Object, indexes []idObject) {
 	if c == "" {
 		return
 	}
@@ -55,6 +55,9 @@ func (c Cache) prune(objects []Object) {
 	there := map[string]bool{}
 	for _, o := range objects {
 		there[o.Digest] = true
+	}
+	for _, o := range indexes {
+		there[o.digest] = true
 	}
 	for _, f := range files {
 		if digest, ok := strings.CutSuffix(f.Name(), cacheSuffix); ok && !there[digest] {

@@ -35,9 +35,12 @@ type Catalog struct {
 
 	mu      sync.Mutex
 	objects []Object
-	files   map[string]*File // open ones, by key
-	listed  time.Time        // zero: never, or no longer true
+	indexes []idObject
+	answers map[lookUp]map[string]bool // of the indexes
+	files   map[string]*File           // open ones, by key
+	listed  time.Time                  // zero: never, or no longer true
 	pruned  bool
+	changed bool // reels were taken away
 }
 
 // fresh is how long a listing is taken for true. A reader that finds a reel gone lists again at once.
@@ -48,7 +51,15 @@ const opened = 16
 
 // NewCatalog returns the catalog of the reels in a store.
 func NewCatalog(store deck.Store, cache Cache) *Catalog {
-	return &Catalog{store: store, cache: cache, now: time.Now, recent: newRecent(), files: map[string]*File{}}
+	return &Catalog{store: store, cache: cache, now: time.Now, recent: newRecent(), files: map[string]*File{}, answers: map[lookUp]map[string]bool{}}
+}
+
+// delete takes a reel away.
+func (c *Catalog) delete(ctx context.Context, o Object) error {
+	c.mu.Lock()
+	c.changed = true
+	c.mu.Unlock()
+	return c.store.Delete(ctx, o.Key())
 }
 
 // Stale makes the next reader list the reels again.
@@ -66,49 +77,55 @@ func (c *Catalog) List(ctx context.Context) ([]Object, error) {
 		return c.objects, nil
 	}
 	at := c.now()
-	objects, err := c.list(ctx)
+	objects, indexes, err := c.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c.objects, c.listed = objects, at
+	if !slices.Equal(indexes, c.indexes) {
+		c.indexes = indexes
+		clear(c.answers)
+	}
 	there := map[string]bool{}
 	for _, o := range objects {
 		there[o.Key()] = true
 	}
 	for key := range c.files {
 		if !there[key] {
-			c.recent.forget(c.files[key])
+			c.recent.forget(key, c.files[key])
 			delete(c.files, key)
 		}
 	}
 	if !c.pruned {
 		c.pruned = true
-		c.cache.prune(objects)
+		c.cache.prune(objects, indexes)
 	}
 	return objects, nil
 }
 
 // list lists until two listings are the same. A listing is no snapshot: of a compaction that runs beside it, one listing can come too early for the output and
 // too late for the input.
-func (c *Catalog) list(ctx context.Context) ([]Object, error) {
-	var before []Object
+func (c *Catalog) list(ctx context.Context) (before []Object, indexes []idObject, err error) {
 	const most = 5
 	for i := range most {
 		var objects []Object
+		indexes = nil
 		for o, err := range c.store.List(ctx, Area+"/") {
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if n, ok := ParseName(o.Key); ok {
 				objects = append(objects, Object{n, o.Size})
+			} else if digest, ok := ParseIDs(o.Key); ok {
+				indexes = append(indexes, idObject{digest, o.Size})
 			}
 		}
 		if i > 0 && slices.Equal(before, objects) || len(objects) == 0 {
-			return objects, nil
+			return objects, indexes, nil
 		}
 		before = objects
 	}
-	return before, nil // it changes all the time: what is gone is found out when it is read
+	return before, indexes, nil // it changes all the time: what is gone is found out when it is read
 }
 
 // file opens a reel, and keeps it open.
@@ -129,17 +146,15 @@ func (c *Catalog) file(ctx context.Context, o Object) (*File, error) {
 	if first := c.files[key]; first != nil {
 		return first, nil // somebody else was faster
 	}
-	f.recent = c.recent
+	f.recent, f.fetch = c.recent, c.recent.fetch(key, f.fetch)
 	c.files[key] = f
 	return f, nil
 }
 
 func (c *Catalog) openOne(ctx context.Context, o Object) (*File, error) {
 	key := o.Key()
-	fetch := func(ctx context.Context, offset, length int64) ([]byte, error) {
-		return deck.GetRange(ctx, c.store, key, offset, length)
-	}
-	tail := c.cache.read(o.Name)
+	fetch := c.fetch(key)
+	tail := c.cache.read(o.Digest)
 	f, err := Open(ctx, fetch, o.Size, tail)
 	if err != nil && tail != nil { // the copy is damaged, or the reel is gone
 		tail = nil
@@ -149,7 +164,7 @@ func (c *Catalog) openOne(ctx context.Context, o Object) (*File, error) {
 		return nil, fmt.Errorf("reel %s: %w", key, err)
 	}
 	if tail == nil {
-		c.cache.write(o.Name, f.Tail())
+		c.cache.write(o.Digest, f.Tail())
 	}
 	return f, nil
 }
@@ -194,7 +209,7 @@ func (k TraceKey) compare(o TraceKey) int {
 func (c *Catalog) Find(ctx context.Context, column, value string, prefix bool) (found []TraceKey, err error) {
 	err = c.retry(ctx, func(objects []Object) error {
 		found = nil
-		files, err := c.open(ctx, objects)
+		files, err := c.open(ctx, c.near(ctx, objects, column, value, prefix))
 		if err != nil {
 			return err
 		}
@@ -231,7 +246,8 @@ func (c *Catalog) Find(ctx context.Context, column, value string, prefix bool) (
 func (c *Catalog) Trace(ctx context.Context, tenant, traceID string) (entries []*Entry, err error) {
 	err = c.retry(ctx, func(objects []Object) error {
 		entries = nil
-		files, err := c.open(ctx, slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return o.Tenant != tenant }))
+		objects = slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return o.Tenant != tenant })
+		files, err := c.open(ctx, c.near(ctx, objects, "trace_id", traceID, false))
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func (f *File) metas(ctx context.Context, s span, names []string) ([]Meta, error
 	if s.from < 0 || s.to < s.from || s.group < 0 || s.group >= len(f.groups) || s.to > f.groups[s.group].NumRows {
 		return nil, corrupt("no rows %d to %d", s.from, s.to)
 	}
-	f, err := f.ahead(ctx, s, names)
+	f, err := f.ahead(ctx, s, names, maxGap)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (c *Catalog) Expired(ctx context.Context, want func(Name) bool, expired fun
 func (c *Catalog) Remove(ctx context.Context, e Expiry) (done bool, err error) {
 	defer c.Stale()
 	if e.All {
-		return true, c.store.Delete(ctx, e.Key())
+		return true, c.delete(ctx, e.Object)
 	}
 	tombs, err := LoadTombs(ctx, c.store)
 	if err != nil {

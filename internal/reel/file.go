@@ -405,8 +405,8 @@ const (
 	maxBlock = 8 << 20
 )
 
-// ahead returns the file with the values of some columns in memory: columns that lie close to each other come with one request.
-func (f *File) ahead(ctx context.Context, s span, names []string) (*File, error) {
+// ahead returns the file with the values of some columns in memory: columns that lie close to each other, with no more than gap bytes between them, come with one request.
+func (f *File) ahead(ctx context.Context, s span, names []string, gap int64) (*File, error) {
 	type block struct {
 		begin, end int64
 		body       []byte
@@ -424,7 +424,7 @@ func (f *File) ahead(ctx context.Context, s span, names []string) (*File, error)
 	slices.SortFunc(blocks, func(a, b block) int { return cmp.Compare(a.begin, b.begin) })
 	var merged []block
 	for _, b := range blocks {
-		if n := len(merged); n > 0 && b.begin-merged[n-1].end <= maxGap && b.end-merged[n-1].begin <= maxBlock {
+		if n := len(merged); n > 0 && b.begin-merged[n-1].end <= gap && b.end-merged[n-1].begin <= maxBlock {
 			merged[n-1].end = max(merged[n-1].end, b.end)
 			continue
 		}

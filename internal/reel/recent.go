@@ -17,6 +17,47 @@ type recent struct {
 	bytes  int64
 	blocks map[blockKey]*block
 	order  []blockKey // the one that was begun first in front
+	ranges []readRange
+}
+
+// readRange is what was read of a reel, in small: the narrow columns of a few rows are asked for again and again while one run is looked up.
+type readRange struct {
+	key    string
+	offset int64
+	body   []byte
+}
+
+// Bounds of the ranges that are kept: of each, and their number.
+const (
+	rangeBytes = 128 << 10
+	mostRanges = 32
+)
+
+// fetch reads ranges of a reel, and keeps small ones.
+func (r *recent) fetch(key string, from Fetch) Fetch {
+	return func(ctx context.Context, offset, length int64) ([]byte, error) {
+		r.mu.Lock()
+		i := slices.IndexFunc(r.ranges, func(h readRange) bool {
+			return h.key == key && offset >= h.offset && offset+length <= h.offset+int64(len(h.body))
+		})
+		var have readRange
+		if i >= 0 {
+			have = r.ranges[i]
+		}
+		r.mu.Unlock()
+		if i >= 0 {
+			return have.body[offset-have.offset:][:length:length], nil
+		}
+		body, err := from(ctx, offset, length)
+		if err == nil && length <= rangeBytes && int64(len(body)) == length {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.ranges = append(r.ranges, readRange{key, offset, body}); len(r.ranges) > mostRanges {
+				r.ranges = slices.Delete(r.ranges, 0, 1)
+			}
+		}
+		return body, err
+	}
 }
 
 // A block is of one column of one reel: each has one at a time.
@@ -59,9 +100,10 @@ func (r *recent) of(k blockKey) *block {
 }
 
 // forget lets go of a file that is no longer there.
-func (r *recent) forget(f *File) {
+func (r *recent) forget(key string, f *File) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.ranges = slices.DeleteFunc(r.ranges, func(h readRange) bool { return h.key == key })
 	r.order = slices.DeleteFunc(r.order, func(k blockKey) bool {
 		if k.file == f {
 			r.drop(k)

@@ -162,7 +162,7 @@ func (c *Catalog) rewrite(ctx context.Context, o Object, tombs *Tombs, wanted fu
 		}
 	}
 	if encoder.rows == 0 {
-		return nil, c.store.Delete(ctx, o.Key())
+		return nil, c.delete(ctx, o)
 	}
 	body, err := encoder.close()
 	if err != nil {
@@ -176,5 +176,5 @@ func (c *Catalog) rewrite(ctx context.Context, o Object, tombs *Tombs, wanted fu
 	if _, err := c.store.PutNew(ctx, n.Key(), body, contentType); err != nil {
 		return nil, err
 	}
-	return &Object{n, int64(len(body))}, c.store.Delete(ctx, o.Key())
+	return &Object{n, int64(len(body))}, c.delete(ctx, o)
 }

@@ -224,6 +224,9 @@ func ofADeck(key string) bool {
 	if _, ok := reel.ParseName(key); ok {
 		return true
 	}
+	if _, ok := reel.ParseIDs(key); ok {
+		return true
+	}
 	area, rest, _ := strings.Cut(key, "/")
 	switch {
 	case area == deck.HoldArea:

@@ -14,7 +14,14 @@ import (
 // counter counts the requests to a store.
 type counter struct {
 	deck.Store
-	calls atomic.Int64
+	calls  atomic.Int64
+	ranges atomic.Int64 // of calls: reads, of a range or a whole object
+}
+
+func (c *counter) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	c.calls.Add(1)
+	c.ranges.Add(1)
+	return deck.GetRange(ctx, c.Store, key, offset, length)
 }
 
 func (c *counter) PutNew(ctx context.Context, key string, body []byte, contentType string) (bool, error) {
@@ -24,6 +31,7 @@ func (c *counter) PutNew(ctx context.Context, key string, body []byte, contentTy
 
 func (c *counter) Get(ctx context.Context, key string) ([]byte, error) {
 	c.calls.Add(1)
+	c.ranges.Add(1)
 	return c.Store.Get(ctx, key)
 }
 

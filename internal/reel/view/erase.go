@@ -91,15 +91,18 @@ func (v *View) Erase(ctx context.Context) error {
 	erased := v.erased
 	v.erased = map[reel.TraceKey]*erasure{}
 	v.mu.Unlock()
-	if len(erased) == 0 {
-		return nil
-	}
 	defer v.stale()
+	if len(erased) == 0 {
+		return v.catalog.Tidy(ctx)
+	}
 	of := func(tenant, trace string) *erasure {
 		return erased[reel.TraceKey{Tenant: deck.SafeName(tenant), TraceID: trace}]
 	}
 	wanted := func(k reel.TraceKey) bool { return of(k.Tenant, k.TraceID) != nil }
-	return v.catalog.Rewrite(ctx, wanted, func(row *reel.Row) bool { return of(row.Tenant, row.TraceID).of(row) })
+	if err := v.catalog.Rewrite(ctx, wanted, func(row *reel.Row) bool { return of(row.Tenant, row.TraceID).of(row) }); err != nil {
+		return err
+	}
+	return v.catalog.Tidy(ctx)
 }
 
 // Close erases what was deleted, and closes the store.

@@ -38,6 +38,7 @@ type Options struct {
 	Shape   agentload.Shape // of a run; zero is Small
 	Seed    uint64
 	Kinds   int // how many runs are derived; 0 is 256
+	Level   int // of the reels, as if compactions had made them
 }
 
 // Small is a run of 4 spans and about 2 KB.
@@ -103,7 +104,7 @@ func (o *Options) reel(ctx context.Context, d *deck.Deck, kinds []kind, from, to
 	}
 	body, err := reel.Encode(rows)
 	if err == nil {
-		_, err = reel.Put(ctx, d, reel.NameOf(deck.AreaRuns, "default", o.First.AddDate(0, 0, day), 0, body), body)
+		_, err = reel.Put(ctx, d, reel.NameOf(deck.AreaRuns, "default", o.First.AddDate(0, 0, day), o.Level, body), body)
 	}
 	return err
 }
