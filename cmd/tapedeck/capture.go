@@ -131,6 +131,6 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 }
 
 // derivationTo is derive for telemetry that was captured.
-func derivationTo(flags redactionFlags, tenant string, stdout, stderr io.Writer) *derivation {
-	return &derivation{flags: deriveFlags{redactionFlags: flags, formats: derive.DefaultFormats, tenant: tenant, bounds: derive.DefaultBounds}, stdout: stdout, stderr: stderr}
+func derivationTo(flags redactionFlags, sign signFlag, tenant string, stdout, stderr io.Writer) *derivation {
+	return &derivation{flags: deriveFlags{redactionFlags: flags, sign: sign, formats: derive.DefaultFormats, tenant: tenant, bounds: derive.DefaultBounds}, stdout: stdout, stderr: stderr}
 }

@@ -21,6 +21,7 @@ func newCompact() *cobra.Command {
 	var o compaction.Options
 	var shard string
 	var size int64
+	var sign signFlag
 	cmd := &cobra.Command{
 		Use:   "compact DECK",
 		Short: "Merge the reels that writers have left into fewer and larger ones",
@@ -44,6 +45,9 @@ which is kept, 2 if the deck cannot be read or written.`,
 			if o.Shard, o.Shards, err = parseShard(shard); err != nil {
 				return err
 			}
+			if o.Sign, err = sign.signer(); err != nil {
+				return err
+			}
 			if o.MaxBytes = size; o.MaxBytes == 0 {
 				return errors.New("--max-bytes must not be 0")
 			}
@@ -54,6 +58,7 @@ which is kept, 2 if the deck cannot be read or written.`,
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be merged, and change nothing")
 	cmd.Flags().StringVar(&shard, "shard", "", "one of several shares of the tenants and days, such as 3/8")
 	cmd.Flags().BoolVar(&o.Rederive, "rederive", false, "derive the tapes again that an older version has made")
+	sign.add(cmd)
 	cmd.Flags().Int64Var(&size, "max-bytes", compaction.DefaultMaxBytes, "size of the reels that are made, 1 MiB to 512 MiB")
 	cmd.Flags().DurationVar(&o.Grace, "grace", compaction.DefaultGrace, "how long merged reels stay for readers that have just listed them")
 	return cmd

@@ -33,6 +33,7 @@ import (
 
 type deriveFlags struct {
 	redactionFlags
+	sign        signFlag
 	to          string
 	formats     []string
 	compression string
@@ -78,6 +79,7 @@ nothing was written.`,
 	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
 	cmd.Flags().StringVar(&f.compression, "compression", "none", "of these files: none or zstd")
 	f.redactionFlags.add(cmd)
+	f.sign.add(cmd)
 	cmd.Flags().BoolVar(&f.noJoin, "no-join", false, "write one tape per run and trace, as the collector does")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
 	cmd.Flags().IntVar(&f.bounds.Items, "max-items", derive.DefaultBounds.Items, "spans and log records of one trace that its tapes are made of, the earliest")
@@ -153,6 +155,9 @@ func (c *derivation) run(ctx context.Context, files []string) (err error) {
 	if err != nil {
 		return err
 	}
+	if _, err := c.flags.sign.signer(); err != nil { // before anything is read
+		return err
+	}
 	redactor, err := c.flags.open(c.stderr)
 	if err != nil {
 		return err
@@ -222,6 +227,9 @@ func (c *derivation) write(ctx context.Context, d *deck.Deck, in *receiver) erro
 	}
 	d.Compress(compress)
 	options := derive.Options{Producer: derive.Producer(), Formats: c.flags.formats, Gate: c.gate, Bounds: c.flags.bounds}
+	if options.Sign, err = c.flags.sign.signer(); err != nil {
+		return err
+	}
 	if d.Layout() == deck.LayoutReels {
 		return c.writeReels(ctx, d, options, in)
 	}

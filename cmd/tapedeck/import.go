@@ -29,6 +29,7 @@ type importFlags struct {
 
 	to, layout string
 	filter     runFilter
+	sign       signFlag
 }
 
 func newImport() *cobra.Command {
@@ -87,6 +88,7 @@ if a file could not be read, or a deck not be read or written.`,
 	cmd.Flags().BoolVar(&f.options.Strict, "strict", false, "refuse ids and times that are not of the form which the schema of the format names (aiwg)")
 	cmd.Flags().StringVar(&f.options.Tenant, "tenant", "default", "the tenant to which the runs belong; with --to: this tenant alone")
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck that gets what FILE, another deck, holds")
+	f.sign.add(cmd)
 	cmd.Flags().StringVar(&f.layout, "layout", "", "with --to: how a new deck keeps its runs, files or reels (default: as the other deck does not)")
 	f.filter.add(cmd)
 	return cmd

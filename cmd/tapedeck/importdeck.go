@@ -68,6 +68,10 @@ func (f *importFlags) carry(ctx context.Context, args []string, tenant string, s
 	if err != nil {
 		return err
 	}
+	sign, err := f.sign.signer()
+	if err != nil {
+		return err
+	}
 	from, err := replay.OpenDeck(ctx, args[0])
 	if err != nil {
 		return err
@@ -88,7 +92,7 @@ func (f *importFlags) carry(ctx context.Context, args []string, tenant string, s
 	}
 	said := 0
 	sums, err := transfer.Run(ctx, from, to, transfer.Options{
-		Tenant: tenant, Area: deck.Area(f.filter.Area), Wants: f.filter.Wants(),
+		Tenant: tenant, Area: deck.Area(f.filter.Area), Wants: f.filter.Wants(), Sign: sign,
 		Refused: func(what string, err error) {
 			if said++; said <= maxSaid {
 				say(stderr, "%s: not carried: %v", what, err)

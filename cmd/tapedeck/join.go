@@ -17,6 +17,7 @@ import (
 )
 
 type joinFlags struct {
+	sign    signFlag
 	dryRun  bool
 	tenant  string
 	formats []string
@@ -52,6 +53,7 @@ exit code is 0 if the whole deck was joined, also when there was nothing to join
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "write nothing; the lines say what would be written")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only the runs of this tenant")
 	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	f.sign.add(cmd)
 	cmd.Flags().IntVar(&f.most, "max-traces", 2000, "leave traces alone of which more than this may belong together")
 	return cmd
 }
@@ -66,12 +68,16 @@ func runJoin(ctx context.Context, address string, f joinFlags, stdout, stderr io
 	if f.most < 2 {
 		return errors.New("--max-traces must be 2 or more")
 	}
+	sign, err := f.sign.signer()
+	if err != nil {
+		return err
+	}
 	d, err := replay.OpenDeck(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats})
+	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Sign: sign})
 	failed, lost := 0, 0
 	for written, err := range w.JoinDeck(ctx, derive.DeckJoin{Tenant: f.tenant, Rehearse: f.dryRun, MaxTraces: f.most}) {
 		switch {

@@ -24,6 +24,7 @@ import (
 type recordFlags struct {
 	redactionFlags
 	harnessFlags
+	sign           signFlag
 	to, tenant     string
 	timeout, grace time.Duration
 }
@@ -59,6 +60,7 @@ not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", "the deck: a folder, file://, s3://, gs:// or azblob:// (required)")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "default", "the tenant to which the runs belong")
+	f.sign.add(cmd)
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the command after this long; 0 waits for ever")
 	cmd.Flags().DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
 	f.harnessFlags.add(cmd)
@@ -98,11 +100,14 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err := f.harnessFlags.check(); err != nil {
 		return err
 	}
+	if _, err := f.sign.signer(); err != nil { // before the command runs
+		return err
+	}
 	redactor, err := f.open(stderr)
 	if err != nil {
 		return err
 	}
-	w := derivationTo(f.redactionFlags, f.tenant, stdout, stderr)
+	w := derivationTo(f.redactionFlags, f.sign, f.tenant, stdout, stderr)
 	if w.gate, err = f.gate(); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestARunThatIsReplacedWhileItIsReadIsReadAgain(t *testing.T) {
 	}
 	for name, read := range map[string]func(f *replay.Finder, at replay.Location, out *bytes.Buffer) error{
 		"verify": func(_ *replay.Finder, at replay.Location, out *bytes.Buffer) error {
-			v, err := replay.Verify(t.Context(), at, t.Errorf)
+			v, err := replay.Verify(t.Context(), at, nil, t.Errorf)
 			fmt.Fprintf(out, "ok %v %s", v.OK, v.URL)
 			return err
 		},

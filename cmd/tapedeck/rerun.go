@@ -31,6 +31,7 @@ import (
 // rerunFlags are those of replay with a command.
 type rerunFlags struct {
 	redactionFlags
+	sign                  signFlag
 	match                 matchFlags
 	to, id                string
 	input, template, wait string
@@ -85,6 +86,7 @@ func (f *rerunFlags) addCommand(cmd *cobra.Command) {
 	flags.BoolVar(&f.preload, "preload", true, "answer the tools of known agent frameworks within the process, by hooks that Python and Node load")
 	flags.StringArrayVar(&f.frameworks, "allow-framework", nil, "a framework whose tools may run if its version is not known (repeatable)")
 	flags.StringVar(&f.to, "to", "", "keep the tape of the replay in this deck")
+	f.sign.add(cmd)
 	flags.StringVar(&f.shut, "lockdown", string(rerun.ShutNamespace), "shut the network of the command: namespace (Linux; elsewhere a proxy does what it can), proxy or off")
 	flags.BoolVar(&f.requireLockdown, "require-lockdown", false, "end with code 2 where no namespace can be had")
 	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "HOST[:PORT] that the command may reach over the proxy; without a port 80 and 443 (repeatable)")

@@ -57,7 +57,7 @@ func (r *rerunning) deck(ctx context.Context) (*deck.Deck, func() error, error) 
 
 // derive makes tapes of what came, as the collector does it, and returns those of the replay.
 func (r *rerunning) derive(ctx context.Context, d *deck.Deck, c *capture) (tapes []*tape.Tape, err error) {
-	w := derivationTo(r.f.redactionFlags, r.source.Run.Tenant, io.Discard, r.stderr)
+	w := derivationTo(r.f.redactionFlags, r.f.sign, r.source.Run.Tenant, io.Discard, r.stderr)
 	if w.gate, err = r.f.gate(); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ import (
 
 type resolveFlags struct {
 	redactionFlags
+	sign    signFlag
 	tenant  string
 	limit   int
 	allow   []string
@@ -70,6 +71,7 @@ if some references were not, 2 if the deck cannot be read or written.`,
 	cmd.Flags().Var(&f.object, "max-bytes", "leave larger objects where they are; a trace takes four times as much")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for one object")
 	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	f.sign.add(cmd)
 	return cmd
 }
 
@@ -97,6 +99,10 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	policy, err := externalcontent.NewPolicy(f.allow)
 	if err != nil {
 		return fmt.Errorf("--allow: %w", err)
+	}
+	sign, err := f.sign.signer()
+	if err != nil {
+		return err
 	}
 	redactor, err := f.open(stderr)
 	if err != nil {
@@ -127,7 +133,7 @@ func runResolve(ctx context.Context, address string, ids []string, f resolveFlag
 	remote := externalcontent.NewRemote(policy)
 	defer func() { err = errors.Join(err, remote.Close()) }()
 	r := externalcontent.New(policy, remote, externalcontent.Limits{Object: int64(f.object), Trace: objectsPerTrace * int64(f.object), Timeout: f.timeout})
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Gate: gate})
+	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Gate: gate, Sign: sign})
 	if redactor != nil {
 		r.Redact = func(name, content string) string { return redactor.String(name, content, nil) }
 	}

@@ -19,6 +19,7 @@ import (
 
 type scrubFlags struct {
 	redactionFlags
+	sign    signFlag
 	formats []string
 	dryRun  bool
 }
@@ -48,6 +49,7 @@ opened. With --dry-run nothing is written, and 1 means that something was found.
 	}
 	f.redactionFlags.add(cmd)
 	cmd.Flags().StringSliceVar(&f.formats, "formats", derive.DefaultFormats, "files to write for each run")
+	f.sign.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be rewritten, and change nothing")
 	return cmd
 }
@@ -78,6 +80,10 @@ func runScrub(ctx context.Context, address string, f scrubFlags, stdout, stderr 
 	if err := checkFormats(f.formats); err != nil {
 		return err
 	}
+	sign, err := f.sign.signer()
+	if err != nil {
+		return err
+	}
 	redactor, err := f.open(stderr)
 	if err != nil {
 		return err
@@ -96,7 +102,7 @@ func runScrub(ctx context.Context, address string, f scrubFlags, stdout, stderr 
 			return err
 		}
 	}
-	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Gate: gate})
+	w := derive.NewWriter(d, derive.Options{Producer: derive.Producer(), Formats: f.formats, Gate: gate, Sign: sign})
 	s := &scrub.Scrubber{Deck: d, Writer: w, Redactor: redactor, Gate: gate, DryRun: f.dryRun, Now: time.Now()}
 	var sum scrubSummary
 	for o, err := range s.All(ctx) {

@@ -19,12 +19,14 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/internal/scrub/independent"
+	"github.com/tapedeck/tapedeck/internal/signature"
 )
 
 func newVerify() *cobra.Command {
 	var r refs
 	var asJSON, secrets, erased bool
 	var rules, with string
+	var verifyKeys []string
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "verify REF…",
@@ -33,6 +35,9 @@ func newVerify() *cobra.Command {
 that the files beside a tape are the ones it names. All problems are listed.
 
 ` + refHelp + `A deck stands for all its current tapes.
+
+With --verify-key, each tape also has to be signed by one of the keys, over the
+oracle and the evidence that are there.
 
 With --secrets, everything that a REF stands for is searched once more for what
 redaction should have replaced; places and rules are printed, never values.
@@ -50,7 +55,7 @@ could not be loaded or there was none, or the scanner failed.`,
 		Args: needArgs("at least one REF"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if erased {
-				if secrets || len(args) != 1 {
+				if secrets || len(verifyKeys) > 0 || len(args) != 1 {
 					return errors.New("--erased takes one deck, and nothing beside it")
 				}
 				return verifyErased(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -58,6 +63,9 @@ could not be loaded or there was none, or the scanner failed.`,
 			c := &verification{refs: &r, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), asJSON: asJSON}
 			var gate *derive.Gate
 			if secrets {
+				if len(verifyKeys) > 0 {
+					return errors.New("--verify-key and --secrets are two checks: call verify twice")
+				}
 				if gate, err = (&redactionFlags{redact: rules}).gate(); err != nil {
 					return err
 				}
@@ -74,6 +82,11 @@ could not be loaded or there was none, or the scanner failed.`,
 					defer func() { err = errors.Join(err, c.scan.Close()) }()
 				}
 			} else {
+				if len(verifyKeys) > 0 {
+					if c.keys, err = signature.ReadKeys(verifyKeys...); err != nil {
+						return fmt.Errorf("--verify-key: %w", err)
+					}
+				}
 				for _, flag := range []string{"redact", "with", "with-timeout"} {
 					if cmd.Flags().Changed(flag) {
 						return fmt.Errorf("--%s goes with --secrets", flag)
@@ -99,6 +112,7 @@ could not be loaded or there was none, or the scanner failed.`,
 	}
 	r.add(cmd, "ID")
 	cmd.Flags().BoolVar(&secrets, "secrets", false, "search for secrets and personal data instead: files, evidence and, of a deck, everything in it")
+	cmd.Flags().StringArrayVar(&verifyKeys, "verify-key", nil, "demand a signature by one of the Ed25519 keys in this file, PEM (repeatable)")
 	cmd.Flags().BoolVar(&erased, "erased", false, "search a deck for what was taken away instead")
 	cmd.Flags().StringVar(&rules, "redact", redact.PolicyDefault, `with --secrets, what to search for: "default", "strict" or a file with rules`)
 	cmd.Flags().StringVar(&with, "with", "", `with --secrets, an independent scanner that searches as well: "gitleaks", "trufflehog" or the path of a program`)
@@ -112,6 +126,7 @@ type verification struct {
 	refs           *refs
 	stdout, stderr io.Writer
 	asJSON         bool
+	keys           signature.Keys // nil: signatures are not looked at
 	code           int
 	scanner        *independent.Scanner // nil: none
 	scan           *independent.Search
@@ -150,7 +165,7 @@ func (c *verification) check(ctx context.Context, batch []replay.Location) error
 	var g errgroup.Group
 	for i, at := range batch {
 		g.Go(func() (err error) {
-			verdicts[i], err = replay.Verify(ctx, at, func(format string, args ...any) { warnings[i] = append(warnings[i], fmt.Sprintf(format, args...)) })
+			verdicts[i], err = replay.Verify(ctx, at, c.keys, func(format string, args ...any) { warnings[i] = append(warnings[i], fmt.Sprintf(format, args...)) })
 			return err
 		})
 	}

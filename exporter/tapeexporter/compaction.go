@@ -51,6 +51,7 @@ func (c CompactionConfig) validate(layout string) error {
 // compact merges the reels of the deck from time to time, one compaction at a time. The shutdown interrupts it, which costs nothing but its work.
 func (e *tapeExporter) compact(ctx context.Context, d *deck.Deck) {
 	o := e.cfg.Compaction.options()
+	o.Sign = e.sign
 	o.Report = func(m compaction.Merge) {
 		e.telemetry.ExporterTapeCompactedReels.Add(ctx, int64(len(m.Inputs)))
 		e.telemetry.ExporterTapeCompactedBytes.Add(ctx, m.BytesIn)

@@ -24,6 +24,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/signature"
 )
 
 var knownSides = []derive.Accept{derive.AcceptAny, derive.AcceptProduction, derive.AcceptReplay, derive.AcceptUndecided}
@@ -52,6 +53,9 @@ type Config struct {
 	// GateProfile says what the gate searches for.
 	GateProfile GateProfile `mapstructure:"gate_profile"`
 
+	// Signing says with which key tapes are signed.
+	Signing SigningConfig `mapstructure:"signing"`
+
 	// Bounds limit what one derivation takes in.
 	Bounds BoundsConfig `mapstructure:"bounds"`
 
@@ -61,6 +65,12 @@ type Config struct {
 	Retry configretry.BackOffConfig `mapstructure:"retry_on_failure"`
 	// Queue is off by default: with a queue a call returns before its tapes are durable, unless wait_for_result is set.
 	Queue configoptional.Optional[exporterhelper.QueueBatchConfig] `mapstructure:"sending_queue"`
+}
+
+// SigningConfig says with which key tapes are signed.
+type SigningConfig struct {
+	// KeyFile holds an Ed25519 key, PKCS #8 in PEM. Empty signs nothing.
+	KeyFile string `mapstructure:"key_file"`
 }
 
 // BoundsConfig limits what the tapes of one trace are made of. Evidence beyond the bounds is stored all the same, and the tapes say that there is
@@ -152,6 +162,9 @@ func (c *Config) Validate() error {
 	}
 	if _, err := c.gate(); err != nil {
 		errs = append(errs, err)
+	}
+	if _, err := signature.ReadSigner(c.Signing.KeyFile); err != nil {
+		errs = append(errs, fmt.Errorf("signing: %w", err))
 	}
 	if b := c.Bounds; b.MaxBytes < 1 || b.MaxItems < 1 || b.MaxParts < 1 {
 		errs = append(errs, errors.New("bounds: max_bytes, max_items and max_parts must be at least 1"))

@@ -25,6 +25,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/signature"
 )
 
 // writesPerCall is how many traces of one call are worked on at once. With agentrun before it a call brings one trace, and agentrun
@@ -46,6 +47,7 @@ type tapeExporter struct {
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
 	rules     *segregation.Rules
+	sign      *signature.Signer // nil: tapes are not signed
 	open      func(ctx context.Context, url string) (*deck.Deck, error)
 
 	// opening is held by whoever opens or closes the deck, and reads deck and writer. It is a channel because opening takes network calls: who
@@ -71,6 +73,10 @@ func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) 
 	if err != nil {
 		return nil, err
 	}
+	sign, err := signature.ReadSigner(cfg.Signing.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("signing: %w", err)
+	}
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
@@ -78,7 +84,7 @@ func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) 
 	open := func(ctx context.Context, url string) (*deck.Deck, error) {
 		return deck.OpenLayout(ctx, url, layouts[cfg.Layout])
 	}
-	return &tapeExporter{cfg: cfg, rules: rules, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: open, opening: make(chan struct{}, 1)}, nil
+	return &tapeExporter{cfg: cfg, rules: rules, sign: sign, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: open, opening: make(chan struct{}, 1)}, nil
 }
 
 // openPatience is how long the start of the collector waits for a store that does not answer.
@@ -149,7 +155,7 @@ func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 	e.deck = d
 	options := derive.Options{
 		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,
-		Bounds: e.cfg.Bounds.bounds(), Warn: e.warn,
+		Bounds: e.cfg.Bounds.bounds(), Sign: e.sign, Warn: e.warn,
 	}
 	if d.Layout() == deck.LayoutReels {
 		e.writer = derive.NewReelWriter(d, options, e.cfg.Reel)

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/signature"
 )
 
 // Options of a compaction.
@@ -31,6 +32,8 @@ type Options struct {
 	Shard, Shards int
 	// Rederive makes the tapes again that an older revision of the derivation has made.
 	Rederive bool
+	// Sign signs the tapes that are derived; nil signs none.
+	Sign *signature.Signer
 	// DryRun says what would be done.
 	DryRun bool
 	// Grace is how long reels stay after what they were made into is durable: longer than a listing takes.
@@ -387,7 +390,7 @@ func (c *compaction) merge(ctx context.Context, group, objects []reel.Object) er
 
 // rows makes the tapes of a trace.
 func (c *compaction) rows(ctx context.Context, t *reel.Trace) ([]reel.Row, error) {
-	return view.Rows(ctx, t, derive.Options{})
+	return view.Rows(ctx, t, derive.Options{Sign: c.Sign})
 }
 
 // remove takes away the reels whose time has come; all waits for it.

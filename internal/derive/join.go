@@ -102,11 +102,11 @@ func (w *Writer) writeJoined(ctx context.Context, tenant string, stored []*Store
 	}
 	if rehearse { // as if it were there already
 		there := deck.LocationState{Generations: []deck.GenerationState{{Generation: generation, Complete: true}}}
-		return w.generation(ctx, target, there, generation, tapes)
+		return w.generation(ctx, target, there, generation, digests, tapes)
 	}
 	state, err := target.State(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list joined trace %s: %w", location.TraceID, err)
 	}
-	return w.generation(ctx, target, state, generation, tapes)
+	return w.generation(ctx, target, state, generation, digests, tapes)
 }

@@ -125,6 +125,9 @@ func (w *Writer) Rows(common reel.Row, d *Derived) []reel.Row {
 			}
 		}
 		slices.Sort(row.Files)
+		if w.options.Sign != nil {
+			row.Signature = w.options.Sign.Sign(Statement(t, row.Parts)).String()
+		}
 		if i > 0 {
 			row.Evidence = nil
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/signature"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -40,6 +41,8 @@ type Options struct {
 	Bounds Bounds
 	// Revision is that of the derivation; zero is Revision.
 	Revision int
+	// Sign signs every tape that is written; nil signs none. It changes no tape, so it is no part of the digest.
+	Sign *signature.Signer
 	// Warn is called with errors that did no harm. If it is nil, nobody is told.
 	Warn func(error)
 }
@@ -423,7 +426,7 @@ func (w *Writer) tapes(ctx context.Context, s *Stored, except []string) (_ []Wri
 	if s.delivery != nil {
 		s.delivery.made = append(s.delivery.made, made{s.target.Location(), gen})
 	}
-	return w.generation(ctx, s.target, s.state, gen, tapes)
+	return w.generation(ctx, s.target, s.state, gen, s.parts, tapes)
 }
 
 // noRun is the error about evidence that holds no run.
@@ -457,8 +460,8 @@ func (w *Writer) newGeneration(items int, parts []string, producer []byte) deck.
 	return g
 }
 
-// generation writes the tapes as one generation.
-func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, state deck.LocationState, gen deck.Generation, tapes []*tape.Tape) ([]Written, error) {
+// generation writes the tapes that were made of parts as one generation.
+func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, state deck.LocationState, gen deck.Generation, parts []string, tapes []*tape.Tape) ([]Written, error) {
 	location := target.Location()
 	buf := scratch.Get().(*[]byte)
 	defer func() { scratch.Put(buf) }()
@@ -466,11 +469,12 @@ func (w *Writer) generation(ctx context.Context, target *deck.LocationWriter, st
 	if *buf = text; err != nil {
 		return nil, err
 	}
-	if !state.Has(gen) {
+	if !state.Has(gen) || w.unsigned(state, gen) {
 		w.stage(stageGateFiles)
 		if err := w.passFiles(ctx, location, state.Parts, runs); err != nil {
 			return nil, err
 		}
+		w.sign(runs, tapes, parts)
 		_, err := target.PutGeneration(ctx, gen, runs)
 		if errors.Is(err, deck.ErrBuried) {
 			// Retention takes generations away that another has replaced: then the tapes that are wanted are there.

@@ -56,12 +56,18 @@ func columnsOf(row reflect.Type, at []int) (list []column) {
 	return list
 }
 
-var narrow = Columns()
+// signatureColumn is no column to ask for: in a deck of files a signature is a file beside the tape, which no listing opens.
+const signatureColumn = "signature"
 
-// Columns are the names of the narrow columns, in their order.
+// laterColumns are those that reels of older programs do not have. What is not there is null.
+var laterColumns = []string{signatureColumn}
+
+var narrow = append(Columns(), signatureColumn)
+
+// Columns are the names of the narrow columns that may be asked for, in their order.
 func Columns() (names []string) {
 	for _, c := range columns {
-		if !slices.Contains(wideColumns, c.name) {
+		if !slices.Contains(wideColumns, c.name) && c.name != signatureColumn {
 			names = append(names, c.name)
 		}
 	}

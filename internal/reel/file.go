@@ -58,6 +58,9 @@ type leaf struct {
 	optional bool
 }
 
+// absent is the index of a column that a reel does not have, see laterColumns.
+const absent = -1
+
 // Open reads the index of a reel of so many bytes. tail is what Tail returned for it before, or nil.
 func Open(ctx context.Context, fetch Fetch, size int64, tail []byte) (_ *File, err error) {
 	defer recovered(&err)
@@ -134,6 +137,10 @@ func (f *File) adopt(meta *format.FileMetaData, end int64) error {
 	f.leaves, f.groups = map[string]leaf{}, meta.RowGroups
 	for _, field := range columns {
 		have, ok := leaves[field.path()]
+		if !ok && slices.Contains(laterColumns, field.name) {
+			have, ok = field.leaf, true
+			have.index = absent
+		}
 		if !ok || have.kind != field.leaf.kind || have.list != field.leaf.list || have.optional != field.leaf.optional {
 			return corrupt("the column %s is not there or of another type", field.name)
 		}
@@ -325,6 +332,9 @@ func (f *File) Find(ctx context.Context, name, value string, prefix bool) (spans
 	if !ok || c.kind != format.ByteArray || c.list {
 		return nil, corrupt("no column of texts %s", name)
 	}
+	if c.index == absent {
+		return nil, nil
+	}
 	for group := range f.groups {
 		if !prefix {
 			if ok, err := f.mayHold(group, c, value); err != nil {
@@ -375,6 +385,9 @@ type extent struct {
 }
 
 func (f *File) extent(c leaf, s span) (x extent, err error) {
+	if c.index == absent {
+		return x, nil
+	}
 	pages, err := f.pages(s.group, c)
 	if err != nil || s.from == s.to {
 		return x, err
@@ -455,6 +468,9 @@ func (f *File) read(ctx context.Context, name string, s span) (_ *vector, err er
 	if !ok || s.group < 0 || s.group >= len(f.groups) || s.from < 0 || s.to < s.from || s.to > f.groups[s.group].NumRows {
 		return nil, corrupt("no rows %d to %d of column %s", s.from, s.to, name)
 	}
+	if c.index == absent {
+		return nulls(c, int(s.to-s.from)), nil
+	}
 	x, err := f.extent(c, s)
 	out := newVector(c)
 	if err != nil || len(x.pages) == 0 {
@@ -506,6 +522,15 @@ type vector struct {
 }
 
 func newVector(c leaf) *vector { return &vector{leaf: c} }
+
+// nulls is a column of texts without any.
+func nulls(c leaf, rows int) *vector {
+	v := &vector{leaf: c, rows: rows, null: make([]bool, rows), texts: make([][]byte, rows)}
+	for i := range v.null {
+		v.null[i] = true
+	}
+	return v
+}
 
 // append adds rows of another vector of the same column.
 func (v *vector) append(o *vector, from, to int) {

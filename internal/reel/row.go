@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/signature"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -72,6 +73,7 @@ type Meta struct {
 	Files           []string `parquet:"files,list"`             // names of the files beside the tape, sorted
 	Revision        int64    `parquet:"revision,optional"`
 	TapeID          string   `parquet:"tape_id,optional"`
+	Signature       string   `parquet:"signature,optional"` // of the tape (package signature); reels of older programs have no such column
 	RedactionPolicy string   `parquet:"redaction_policy,optional,dict"`
 	RedactionKeyID  string   `parquet:"redaction_key_id,optional,dict"`
 	Complete        bool     `parquet:"complete"` // the runs of the trace have ended as far as its writer could know
@@ -88,7 +90,7 @@ type Row struct {
 
 // size is what a row weighs: its content, and roughly its columns.
 func (r *Row) size() int64 {
-	return int64(len(r.Evidence)+len(r.Tape)+len(r.UserMessage)+64*len(r.Parts)) + minRow
+	return int64(len(r.Evidence)+len(r.Tape)+len(r.UserMessage)+len(r.Signature)+64*len(r.Parts)) + minRow
 }
 
 const minRow = 1 << 10
@@ -220,6 +222,9 @@ func (m *Meta) check() error {
 	}
 	if len(m.Parts) == 0 || m.Items < 0 || m.Revision < 0 || !json.Valid([]byte(m.Producer)) {
 		return bad("derivation")
+	}
+	if _, err := signature.Parse(m.Signature); err != nil && m.Signature != "" {
+		return bad("signature")
 	}
 	for _, name := range m.Files {
 		if deck.CheckKey(name) != nil || strings.Contains(name, "/") || name == deck.TapeFile {

@@ -394,7 +394,11 @@ func (v *vector) has(row int, text string) bool {
 // nulls is how many rows of a group have no value in a column; -1 if the index does not say it.
 func (f *File) nulls(group int, name string) (n int64, err error) {
 	defer recovered(&err)
-	chunk := &f.groups[group].Columns[f.leaves[name].index]
+	c := f.leaves[name]
+	if c.index == absent {
+		return f.groups[group].NumRows, nil
+	}
+	chunk := &f.groups[group].Columns[c.index]
 	b, ok := f.at(chunk.ColumnIndexOffset, int64(chunk.ColumnIndexLength))
 	if !ok || len(b) == 0 {
 		return -1, nil

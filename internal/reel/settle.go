@@ -4,6 +4,7 @@
 package reel
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -71,13 +72,16 @@ func settle(merged, others []piece, revision int) settled {
 	above := func(e *Entry, same func(o *Entry) bool) bool {
 		return slices.ContainsFunc(others, func(o piece) bool { return o.level > level[e] && same(o.Entry) })
 	}
+	// Of rows with the same tape one that is signed is kept.
+	signed := slices.Clone(local)
+	slices.SortStableFunc(signed, func(a, b *Entry) int { return cmp.Compare(min(len(b.Signature), 1), min(len(a.Signature), 1)) })
 	roots := map[string]bool{}
-	for _, e := range local {
+	for _, e := range signed {
 		if !inCurrent(e) || roots[e.RootSpanID] {
 			continue
 		}
 		if above(e, func(o *Entry) bool {
-			return inCurrent(o) && o.RootSpanID == e.RootSpanID && o.RunID == e.RunID && o.TapeBytes >= e.TapeBytes
+			return inCurrent(o) && o.RootSpanID == e.RootSpanID && o.RunID == e.RunID && o.TapeBytes >= e.TapeBytes && (o.Signature != "" || e.Signature == "")
 		}) {
 			continue
 		}

@@ -74,8 +74,10 @@ func Unite(rows []*Entry) *Trace {
 			d = &Derivation{Generation: g, Formats: e.Formats}
 			derivations[g] = d
 		}
-		if e.RunID != "" && !slices.ContainsFunc(d.Runs, func(have *Entry) bool { return have.RootSpanID == e.RootSpanID }) {
+		if i := slices.IndexFunc(d.Runs, func(have *Entry) bool { return have.RootSpanID == e.RootSpanID }); e.RunID != "" && i < 0 {
 			d.Runs = append(d.Runs, e)
+		} else if e.RunID != "" && d.Runs[i].Signature == "" && e.Signature != "" {
+			d.Runs[i] = e // the same tape, signed
 		}
 		if t.Current == nil || t.Current.Compare(g) < 0 {
 			t.Current = d
@@ -90,12 +92,12 @@ func Unite(rows []*Entry) *Trace {
 // order is compare, and of rows that say the same the one first that has content: in the reel that has it.
 func (e *Entry) order(o *Entry) int {
 	return cmp.Or(e.compare(&o.Meta), strings.Compare(e.Area, o.Area), strings.Compare(e.ReplayRunID, o.ReplayRunID), strings.Compare(e.TapeID, o.TapeID),
-		slices.Compare(e.Parts, o.Parts), -cmp.Compare(e.EvidenceBytes, o.EvidenceBytes), -cmp.Compare(e.TapeBytes, o.TapeBytes))
+		slices.Compare(e.Parts, o.Parts), strings.Compare(e.Signature, o.Signature), -cmp.Compare(e.EvidenceBytes, o.EvidenceBytes), -cmp.Compare(e.TapeBytes, o.TapeBytes))
 }
 
 // sameRow tells rows of which one is enough: the same run by the same derivation from the same part, or the same part without a run.
 func (m *Meta) sameRow(o *Meta) bool {
-	return m.compare(o) == 0 && m.Area == o.Area && m.ReplayRunID == o.ReplayRunID && m.TapeID == o.TapeID && slices.Equal(m.Parts, o.Parts) &&
+	return m.compare(o) == 0 && m.Area == o.Area && m.ReplayRunID == o.ReplayRunID && m.TapeID == o.TapeID && slices.Equal(m.Parts, o.Parts) && m.Signature == o.Signature &&
 		(m.EvidenceBytes == o.EvidenceBytes || o.EvidenceBytes == 0) && (m.TapeBytes == o.TapeBytes || o.TapeBytes == 0)
 }
 

@@ -79,6 +79,7 @@ func newParquet(out io.Writer) *parquet.GenericWriter[Row] {
 		parquet.DataPageStatistics(false), // the bounds in the headers of pages, uncompressed, several times, and of content too; the index has what is needed
 		parquet.DeferBloomFiltersWithBuffers(parquet.NewBufferPool()),
 		parquet.SkipPageBounds("user_message"),
+		parquet.SkipPageBounds(signatureColumn),
 	}
 	for _, name := range wideColumns {
 		options = append(options, parquet.SkipPageBounds(name))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
+	"github.com/tapedeck/tapedeck/internal/signature"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/schema"
@@ -41,8 +42,13 @@ type Problem struct {
 }
 
 // Verify checks a tape and the files beside it. An error is a cancelled context; a tape that cannot be loaded is one whose Verdict says so.
-func Verify(ctx context.Context, at Location, warn func(format string, args ...any)) (Verdict, error) {
+// With keys it also has to be signed by one of them.
+func Verify(ctx context.Context, at Location, keys signature.Keys, warn func(format string, args ...any)) (Verdict, error) {
 	t, files, err := at.load(ctx)
+	var unsigned []Problem
+	if err == nil && keys != nil {
+		unsigned, err = at.signatures(ctx, t, files, keys, warn)
+	}
 	v := Verdict{URL: at.Ref.URL, Problems: []Problem{}}
 	switch {
 	case ctx.Err() != nil:
@@ -55,6 +61,7 @@ func Verify(ctx context.Context, at Location, warn func(format string, args ...a
 	for _, p := range at.problems(t, files, at.String(), warn) {
 		v.Problems = append(v.Problems, Problem{p.Code, p.Path, p.Detail})
 	}
+	v.Problems = append(v.Problems, unsigned...)
 	v.Proof = proofOf(t.Fidelity.Proof)
 	v.OK = len(v.Problems) == 0
 	return v, nil
@@ -180,5 +187,8 @@ func (l Location) Beside(ctx context.Context, t *tape.Tape) ([]string, error) {
 		}
 	}
 	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == tape.TapeFile }), nil
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		_, isSignature := signature.KeyOf(name) // the tape cannot name what signs it
+		return isSignature || name == tape.TapeFile
+	}), nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/signature"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -537,6 +538,13 @@ func rowOf(common reel.Meta, g deck.Generation, run deck.RunFiles) (row reel.Row
 			formats = append(formats, "aiwg")
 		case strings.HasSuffix(f.Name, deck.WazaSuffix):
 			formats = append(formats, "waza")
+		case isSignature(f):
+			s, _, err := signature.ParseFile(f.Body)
+			if err != nil || row.Signature != "" || !bytes.Equal(f.Body, s.File(derive.Statement(t, common.Parts))) {
+				return row, errNoRows // several, or one over something else than the row says
+			}
+			row.Signature = s.String()
+			continue
 		default:
 			return row, errNoRows
 		}
@@ -550,9 +558,14 @@ func rowOf(common reel.Meta, g deck.Generation, run deck.RunFiles) (row reel.Row
 		return row, errNoRows
 	}
 	for _, f := range run.Files {
-		if f.Name != deck.TapeFile && !slices.ContainsFunc(made, func(m deck.File) bool { return m.Name == f.Name && bytes.Equal(m.Body, f.Body) }) {
+		if f.Name != deck.TapeFile && !isSignature(f) && !slices.ContainsFunc(made, func(m deck.File) bool { return m.Name == f.Name && bytes.Equal(m.Body, f.Body) }) {
 			return row, errNoRows
 		}
 	}
 	return row, nil
+}
+
+func isSignature(f deck.File) bool {
+	_, ok := signature.KeyOf(f.Name)
+	return ok
 }

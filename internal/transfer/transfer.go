@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
+	"github.com/tapedeck/tapedeck/internal/signature"
 )
 
 // Options choose what is carried.
@@ -29,6 +30,8 @@ type Options struct {
 	Wants func(*reel.Meta) bool
 	// Limits are those of the reels that are written; zero is reel.DefaultLimits.
 	Limits reel.Limits
+	// Sign signs the tapes that are derived of the evidence of both decks; nil signs none. Others come with their signatures.
+	Sign *signature.Signer
 	// Refused is told what is not carried, and why. Calls do not overlap.
 	Refused func(what string, err error)
 }
@@ -93,7 +96,7 @@ func Run(ctx context.Context, from, to *deck.Deck, o Options) (Sums, error) {
 	if o.Refused == nil {
 		o.Refused = func(string, error) {}
 	}
-	c := &carrier{from: from, to: to, o: o, names: map[string]string{}, merge: derive.NewWriter(to, derive.Options{Producer: derive.Producer()})}
+	c := &carrier{from: from, to: to, o: o, names: map[string]string{}, merge: derive.NewWriter(to, derive.Options{Producer: derive.Producer(), Sign: o.Sign})}
 	if o.Tenant != "" {
 		c.names[deck.SafeName(o.Tenant)] = o.Tenant
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/signature"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -256,6 +257,9 @@ func (v *View) filesOnce(ctx context.Context, t *shown) (files []file, err error
 			for _, name := range e.Files {
 				add(t.Current.Generation, e.RootSpanID, name, 0, func(ctx context.Context) ([]byte, error) { return sibling(ctx, e, name) })
 			}
+			if s, err := signature.Parse(e.Signature); err == nil {
+				add(t.Current.Generation, e.RootSpanID, signature.FileName(s.KeyID), 0, func(ctx context.Context) ([]byte, error) { return signatureFile(ctx, e, s) })
+			}
 		}
 	} else {
 		derived, err := t.pending(ctx)
@@ -348,6 +352,19 @@ func sibling(ctx context.Context, e *reel.Entry, name string) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: this program makes no %s of the tape", deck.ErrCorrupt, name)
+}
+
+// signatureFile makes the file of a signature, which vouches for what the row says: its tape, and the parts that it was made of.
+func signatureFile(ctx context.Context, e *reel.Entry, s signature.Signature) ([]byte, error) {
+	body, err := e.Tape(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tape.Read(body)
+	if err != nil {
+		return nil, err
+	}
+	return s.File(derive.Statement(t, e.Parts)), nil
 }
 
 // find returns the object that a reel stands for at a key.

@@ -1,0 +1,28 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/internal/signature"
+)
+
+// signFlag names the key with which a command signs the tapes that it writes.
+type signFlag struct{ keyFile string }
+
+func (f *signFlag) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.keyFile, "sign-key", "", "sign the tapes that are written: file of an Ed25519 key, PKCS #8 in PEM")
+}
+
+// signer is nil where nothing is signed.
+func (f *signFlag) signer() (*signature.Signer, error) {
+	s, err := signature.ReadSigner(f.keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--sign-key: %w", err)
+	}
+	return s, nil
+}
