@@ -45,11 +45,12 @@ func (b *batch) reset() {
 	b.entries, b.ids, b.headers = b.entries[:0], b.ids[:0], b.headers[:0]
 }
 
-func (b *batch) add(k Key, h *header, payload []byte) {
+func (b *batch) add(k Key, h *header) *spool.Entry {
 	start := len(b.headers)
 	b.headers = h.append(b.headers)
-	b.entries = append(b.entries, spool.Entry{Key: k.bytes(), Meta: b.headers[start:len(b.headers):len(b.headers)], Payload: payload})
+	b.entries = append(b.entries, spool.Entry{Key: k.bytes(), Meta: b.headers[start:len(b.headers):len(b.headers)]})
 	b.ids = append(b.ids, 0)
+	return &b.entries[len(b.entries)-1]
 }
 
 // append makes a request durable and names its records.
@@ -62,10 +63,6 @@ func (s *store) append(ctx context.Context, r *shardRequest, w monotonicClock) e
 	}()
 	for i := range r.chunks {
 		f := &r.chunks[i]
-		payload, err := s.marshal.MarshalTraces(f.Traces)
-		if err != nil {
-			return fmt.Errorf("encode evidence of %s: %w", f.Key, err)
-		}
 		h := header{items: f.Items, bytes: f.Bytes, arrived: now, uptime: uptime, links: f.links}
 		if f.RunSpan {
 			h.flags |= flagRunSpan
@@ -73,14 +70,20 @@ func (s *store) append(ctx context.Context, r *shardRequest, w monotonicClock) e
 		if hasRoot(f.Traces) || anyRoot(f.links) {
 			h.flags |= flagRoot
 		}
-		b.add(f.Key, &h, payload)
+		e := b.add(f.Key, &h)
+		if e.Message = messageOf(f.Traces); e.Message == nil {
+			var err error
+			if e.Payload, err = s.marshal.MarshalTraces(f.Traces); err != nil {
+				return fmt.Errorf("encode evidence of %s: %w", f.Key, err)
+			}
+		}
 	}
 	for _, l := range r.links {
 		h := header{arrived: now, uptime: uptime, links: l.links}
 		if anyRoot(l.links) {
 			h.flags |= flagRoot
 		}
-		b.add(l.key, &h, nil)
+		b.add(l.key, &h)
 	}
 	// A request that is cancelled while its records are written would leave records that no trace refers to.
 	if err := s.spool.Append(context.WithoutCancel(ctx), b.entries, b.ids); err != nil {

@@ -166,11 +166,12 @@ func (l *Log) write(g *group) error {
 		return nil // nothing is left of the group
 	}
 	start := time.Now()
-	buf := l.encode(g, s)
-	mustSync := len(buf) > 0 && (l.o.Sync == SyncAlways || len(g.moving) > 0)
+	frames, size := l.encode(g, s)
+	defer clear(frames) // requests are used again
+	mustSync := size > 0 && (l.o.Sync == SyncAlways || len(g.moving) > 0)
 	var err error
-	if len(buf) > 0 {
-		_, err = s.f.WriteAt(buf, int64(s.end))
+	if size > 0 {
+		err = s.f.WriteFrames(frames, int64(s.end))
 	}
 	if err == nil && mustSync {
 		if err = s.f.Sync(); err != nil {
@@ -181,21 +182,21 @@ func (l *Log) write(g *group) error {
 		return l.rollBack(s, err)
 	}
 	l.mu.Lock()
-	s.dirty = !mustSync && (s.dirty || len(buf) > 0)
+	s.dirty = !mustSync && (s.dirty || size > 0)
 	l.mu.Unlock()
-	if len(buf) == 0 {
+	if size == 0 {
 		return nil
 	}
 	d, entries := time.Since(start), g.entries()
 	l.count(func(st *Stats) {
 		st.Commits++
 		st.CommitTime += d
-		st.WrittenBytes += int64(len(buf))
+		st.WrittenBytes += int64(size)
 	})
 	if l.o.OnCommit != nil {
-		l.o.OnCommit(d, int64(len(buf)), entries)
+		l.o.OnCommit(d, int64(size), entries)
 	}
-	l.track(s, buf)
+	l.track(s, frames)
 	return nil
 }
 
@@ -248,22 +249,24 @@ func (l *Log) rollBack(s *segment, err error) error {
 }
 
 // track adds what was written to the segment and its index.
-func (l *Log) track(s *segment, buf []byte) {
+func (l *Log) track(s *segment, written [][]byte) {
 	at := s.end
-	for len(buf) > 0 {
-		length := frameHeaderBytes + int(le.Uint32(buf[12:]))
-		for off := frameHeaderBytes; off < length; {
-			r, n, err := cutRecord(buf[off:length])
-			if err == nil {
-				err = s.unsealed.add(&r, at+uint32(off), n)
+	for _, buf := range written {
+		for len(buf) > 0 {
+			length := frameHeaderBytes + int(le.Uint32(buf[12:]))
+			for off := frameHeaderBytes; off < length; {
+				r, n, err := cutRecord(buf[off:length])
+				if err == nil {
+					err = s.unsealed.add(&r, at+uint32(off), n)
+				}
+				if err != nil {
+					panic(err) // these bytes were encoded a moment ago
+				}
+				off += n
 			}
-			if err != nil {
-				panic(err) // these bytes were encoded a moment ago
-			}
-			off += n
+			at += uint32(length)
+			buf = buf[length:]
 		}
-		at += uint32(length)
-		buf = buf[length:]
 	}
 	l.mu.Lock()
 	l.logBytes += int64(at - s.end)

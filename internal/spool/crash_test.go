@@ -193,7 +193,7 @@ func (w *witness) appendSome(log *Log, down func() bool) {
 		}
 		wg.Go(func() {
 			ids := make([]ID, n)
-			err := log.Append(context.Background(), entries, ids)
+			err := log.Append(context.Background(), withMessages(entries), ids)
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			for i, e := range entries {

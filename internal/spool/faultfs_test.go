@@ -308,6 +308,12 @@ func (h *faultHandle) WriteAt(b []byte, at int64) (int, error) {
 	return len(b), nil
 }
 
+// WriteFrames is one write: what fails or crashes in it may leave any part of any frame.
+func (h *faultHandle) WriteFrames(frames [][]byte, at int64) error {
+	_, err := h.WriteAt(slices.Concat(frames...), at)
+	return err
+}
+
 func (d *faultDir) full(grow int64) bool { return d.capacity > 0 && d.used()+grow > d.capacity }
 
 func (h *faultHandle) Truncate(size int64) error {

@@ -149,22 +149,26 @@ func (r *record) bytes() int {
 
 func (r *record) append(b []byte) []byte {
 	at := len(b)
+	b = append(r.appendHead(b, len(r.payload)), r.payload...)
+	le.PutUint32(b[at:], checksum(b[at+4:]))
+	return b
+}
+
+// appendHead appends what stands before a payload of some length. The checksum is left out.
+func (r *record) appendHead(b []byte, payload int) []byte {
+	at := len(b)
 	b = append(b, make([]byte, recordHeaderBytes)...)
 	h := b[at:]
 	h[4], h[5] = r.kind, r.codec
 	le.PutUint16(h[6:], uint16(len(r.key)))
 	le.PutUint16(h[8:], uint16(len(r.meta)))
-	le.PutUint32(h[12:], uint32(len(r.payload)))
+	le.PutUint32(h[12:], uint32(payload))
 	le.PutUint32(h[16:], r.raw)
 	if r.kind == kindCopy {
 		b = le.AppendUint64(b, uint64(r.origin.segment))
 		b = le.AppendUint32(b, r.origin.offset)
 	}
-	b = append(b, r.key...)
-	b = append(b, r.meta...)
-	b = append(b, r.payload...)
-	le.PutUint32(b[at:], checksum(b[at+4:]))
-	return b
+	return append(append(b, r.key...), r.meta...)
 }
 
 // parseRecord reads the record at the beginning of b, checks it and says how long it is. The length is there as well when only the

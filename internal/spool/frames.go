@@ -26,30 +26,28 @@ func (g *group) maintenanceBytes() int64 {
 	return n
 }
 
-// encode puts the frames of a group one after the other, as they are to lie in the segment. The buffer is that of the committer, or
-// that of a batch that is alone.
-func (l *Log) encode(g *group, s *segment) []byte {
+// encode makes the frames of a group, as they are to lie in the segment one after the other: those of the maintenance in the buffer of the committer, those of
+// batches where they are. It returns how many bytes they have.
+func (l *Log) encode(g *group, s *segment) (frames [][]byte, size int) {
 	s.commits++ // never given twice, also when the write is taken back
-	if len(g.batches) == 1 && len(g.moving)+len(g.slots) == 0 {
-		r := g.batches[0]
-		s.closeBatch(r, r.buf, s.end)
-		return r.buf
-	}
-	buf := l.buf[:0]
 	g.moved = g.moved[:0]
-	buf = l.encodeMarkers(buf, g, s)
+	buf := l.encodeMarkers(l.buf[:0], g, s)
 	for _, r := range g.moving {
 		buf = l.encodeMoves(buf, g, r, s)
-	}
-	for _, r := range g.batches {
-		at := len(buf)
-		buf = append(buf, r.buf...)
-		s.closeBatch(r, buf[at:], s.end+uint32(at))
 	}
 	if l.buf = buf[:0]; cap(buf) > 2*bytesPerCommit {
 		l.buf = nil
 	}
-	return buf
+	frames = l.frames[:0]
+	if size = len(buf); size > 0 {
+		frames = append(frames, buf)
+	}
+	for _, r := range g.batches {
+		s.closeBatch(r, r.buf, s.end+uint32(size))
+		frames, size = append(frames, r.buf), size+len(r.buf)
+	}
+	l.frames = frames
+	return frames, size
 }
 
 // closeBatch fills in the frame header of a batch when its place is known.

@@ -25,6 +25,8 @@ type file interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	// WriteFrames writes buffers one behind the other from an offset on.
+	WriteFrames(frames [][]byte, at int64) error
 	Truncate(size int64) error
 	// Sync makes the bytes written and the size durable; times and the like may be left out.
 	Sync() error
@@ -121,6 +123,19 @@ func (d osDir) Lock() (io.Closer, error) {
 }
 
 type osFile struct{ *os.File }
+
+func (f osFile) WriteFrames(frames [][]byte, at int64) error { return writeFrames(f.File, frames, at) }
+
+// writeEach is what writeFrames does where the system has no call for it.
+func writeEach(f *os.File, frames [][]byte, at int64) error {
+	for _, b := range frames {
+		if _, err := f.WriteAt(b, at); err != nil {
+			return err
+		}
+		at += int64(len(b))
+	}
+	return nil
+}
 
 func (f osFile) Sync() error { return syncData(f.File) }
 

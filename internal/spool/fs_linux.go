@@ -5,8 +5,11 @@ package spool
 
 import (
 	"errors"
+	"io"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // syncData leaves out what reading the data back does not need. With preallocated files that is most of the work.
@@ -17,6 +20,45 @@ func syncData(f *os.File) error {
 			return wrapPath("fdatasync", f, err)
 		}
 	}
+}
+
+// maxVector is how many buffers the kernel takes with one call (IOV_MAX).
+const maxVector = 1024
+
+// writeFrames writes the frames of a commit with one call, mostly, from where they lie.
+func writeFrames(f *os.File, frames [][]byte, at int64) error {
+	if len(frames) > maxVector {
+		if err := writeFrames(f, frames[:maxVector], at); err != nil {
+			return err
+		}
+		for _, b := range frames[:maxVector] {
+			at += int64(len(b))
+		}
+		return writeFrames(f, frames[maxVector:], at)
+	}
+	for len(frames) > 1 {
+		n, err := unix.Pwritev(int(f.Fd()), frames, at)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err == nil && n == 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return wrapPath("pwritev", f, err)
+		}
+		at += int64(n)
+		for n > 0 && n >= len(frames[0]) {
+			n, frames = n-len(frames[0]), frames[1:]
+		}
+		if n > 0 { // the rest of a frame of which the disk has taken a part
+			if _, err := f.WriteAt(frames[0][n:], at); err != nil {
+				return err
+			}
+			at, frames = at+int64(len(frames[0])-n), frames[1:]
+		}
+	}
+	return writeEach(f, frames, at)
 }
 
 // preallocate reserves disk space, so that a full disk fails the creation of a segment and not a write to it.

@@ -47,6 +47,7 @@ type Log struct {
 	active     *segment // nil before the first write, and after the file failed
 	nextNumber uint32
 	buf        []byte
+	frames     [][]byte
 	warned     time.Time // that the reserved space is in use
 
 	// The compactor's own.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -78,7 +79,7 @@ func (b *book) entry(size int) Entry {
 func (b *book) append(entries ...Entry) []ID {
 	b.t.Helper()
 	ids := make([]ID, len(entries))
-	if err := b.log.Append(context.Background(), entries, ids); err != nil {
+	if err := b.log.Append(context.Background(), withMessages(entries), ids); err != nil {
 		b.t.Fatal(err)
 	}
 	for i, id := range ids {
@@ -88,6 +89,61 @@ func (b *book) append(entries ...Entry) []ID {
 		b.held[id] = entries[i]
 	}
 	return ids
+}
+
+// textMessage is a payload that is written into the frame.
+type textMessage []byte
+
+func (m textMessage) SizeProto() int              { return len(m) }
+func (m textMessage) MarshalProto(buf []byte) int { return copy(buf, m) }
+
+// withMessages has the payloads of some entries as messages: those of odd length, so that a test has both.
+func withMessages(entries []Entry) []Entry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if e := &entries[i]; len(e.Payload)%2 > 0 {
+			e.Message, e.Payload = textMessage(e.Payload), nil
+		}
+	}
+	return entries
+}
+
+// A record holds the same bytes, whether its payload came as bytes or as a message, compressed or not.
+func TestMessages(t *testing.T) {
+	for _, c := range []Compression{CompressionNone, CompressionZstd} {
+		b := openBook(t, newFaultDir(1), Options{Compression: c})
+		var entries []Entry
+		for i := range 40 {
+			entries = append(entries, b.entry(i*i))
+		}
+		b.append(entries...)
+		b.append(b.entry(99_999))
+		b.check()
+		if err := b.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// liar is a message that changes while it is written.
+type liar struct{ textMessage }
+
+func (m liar) SizeProto() int { return len(m.textMessage) + 1 }
+
+// A message that is not as long as it says is refused with its batch; what the buffer had in it stays off the disk.
+func TestAMessageThatChanges(t *testing.T) {
+	for _, c := range []Compression{CompressionNone, CompressionZstd} {
+		b := openBook(t, newFaultDir(1), Options{Compression: c})
+		b.append(b.entry(300))
+		if err := b.log.Append(t.Context(), []Entry{b.entry(10), {Message: liar{make([]byte, 500)}}}, make([]ID, 2)); err == nil {
+			t.Error("accepted")
+		}
+		b.append(b.entry(301))
+		b.check()
+		if err := b.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func (b *book) release(ids ...ID) {

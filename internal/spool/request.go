@@ -17,7 +17,9 @@ type request struct {
 	at      uint32   // where the frame lies in its segment
 	ids     []ID     // the caller's
 	done    chan error
-	scratch []byte
+	sizes   []int  // of the payloads
+	plain   []byte // a payload before compression
+	scratch []byte // and after it
 
 	moves []move // of the compactor, whose requests have no buf
 }
@@ -42,10 +44,10 @@ func newRequest() *request {
 }
 
 func (r *request) recycle() {
-	if cap(r.buf) > maxPooledBytes || cap(r.scratch) > maxPooledBytes {
-		r.buf, r.scratch = nil, nil
+	if max(cap(r.buf), cap(r.plain), cap(r.scratch)) > maxPooledBytes {
+		r.buf, r.plain, r.scratch = nil, nil, nil
 	}
-	*r = request{buf: r.buf[:0], offsets: r.offsets[:0], scratch: r.scratch[:0]}
+	*r = request{buf: r.buf[:0], offsets: r.offsets[:0], sizes: r.sizes[:0], plain: r.plain[:0], scratch: r.scratch[:0]}
 	requests.Put(r)
 }
 
@@ -53,32 +55,71 @@ func (r *request) recycle() {
 func (r *request) encode(entries []Entry, o *Options) error {
 	size := frameHeaderBytes
 	limit := int(o.SegmentBytes) - segmentHeaderBytes
-	for i, e := range entries {
+	r.sizes = r.sizes[:0]
+	for i := range entries {
+		e := &entries[i]
+		payload := e.payloadBytes()
 		switch {
 		case len(e.Key) > MaxKeyBytes:
 			return fmt.Errorf("key of %d bytes, at most %d: %w", len(e.Key), MaxKeyBytes, ErrTooLarge)
 		case len(e.Meta) > MaxMetaBytes:
 			return fmt.Errorf("meta of %d bytes, at most %d: %w", len(e.Meta), MaxMetaBytes, ErrTooLarge)
-		case len(e.Payload) > maxPayload:
-			return fmt.Errorf("payload of %d bytes: %w", len(e.Payload), ErrTooLarge)
+		case payload > maxPayload:
+			return fmt.Errorf("payload of %d bytes: %w", payload, ErrTooLarge)
 		}
-		size += recordHeaderBytes + len(e.Key) + len(e.Meta) + len(e.Payload)
+		r.sizes = append(r.sizes, payload)
+		size += recordHeaderBytes + len(e.Key) + len(e.Meta) + payload
 		if size > limit && o.Compression == CompressionNone {
 			return fmt.Errorf("batch of %d entries, the first %d have %d bytes, a segment has %d: %w", len(entries), i+1, size, limit, ErrTooLarge)
 		}
 	}
 	r.buf = slices.Grow(r.buf[:0], min(size, limit))[:frameHeaderBytes]
 	r.offsets = slices.Grow(r.offsets[:0], len(entries))
-	for _, e := range entries {
-		rec := record{kind: kindEntry, key: e.Key, meta: e.Meta, raw: uint32(len(e.Payload))}
-		rec.codec, rec.payload, r.scratch = compress(o.Compression, e.Payload, r.scratch)
+	for i := range entries {
+		e := &entries[i]
+		r.offsets = append(r.offsets, uint32(len(r.buf)))
+		rec := record{kind: kindEntry, key: e.Key, meta: e.Meta, payload: e.Payload, raw: uint32(r.sizes[i])}
+		if e.Message != nil && o.Compression == CompressionNone {
+			if err := r.write(&rec, e.Message, r.sizes[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		if e.Message != nil {
+			r.plain = slices.Grow(r.plain[:0], r.sizes[i])[:r.sizes[i]]
+			if err := marshal(e.Message, r.plain); err != nil {
+				return err
+			}
+			rec.payload = r.plain
+		}
+		rec.codec, rec.payload, r.scratch = compress(o.Compression, rec.payload, r.scratch)
 		if len(r.buf)+rec.bytes() > limit {
 			return fmt.Errorf("batch of %d entries exceeds a segment of %d bytes: %w", len(entries), limit, ErrTooLarge)
 		}
-		r.offsets = append(r.offsets, uint32(len(r.buf)))
 		r.buf = rec.append(r.buf)
 	}
 	r.sum = checksum(r.buf[frameHeaderBytes:])
+	return nil
+}
+
+// write appends a record whose payload is a message of size bytes, for which the buffer has space.
+func (r *request) write(rec *record, m Message, size int) error {
+	at := len(r.buf)
+	r.buf = rec.appendHead(r.buf, size)
+	from := len(r.buf)
+	r.buf = slices.Grow(r.buf, size)[:from+size]
+	if err := marshal(m, r.buf[from:]); err != nil {
+		return err
+	}
+	le.PutUint32(r.buf[at:], checksum(r.buf[at+4:]))
+	return nil
+}
+
+// marshal fills buf with a message that has said that this is its size.
+func marshal(m Message, buf []byte) error {
+	if n := m.MarshalProto(buf); n != len(buf) {
+		return fmt.Errorf("a payload of %d bytes was written as %d", len(buf), n)
+	}
 	return nil
 }
 

@@ -20,6 +20,23 @@ type Entry struct {
 	Key     []byte // what the record belongs to (the run key), at most MaxKeyBytes
 	Meta    []byte // a small header of the application, opaque here, at most MaxMetaBytes
 	Payload []byte // OTLP protobuf, opaque here
+	// Message is the payload instead of Payload, if it is set. It is written straight into the frame, which saves memory for the payload and a copy.
+	Message Message
+}
+
+// Message is a payload that is not bytes yet. It must not change during the call that it is handed to.
+type Message interface {
+	SizeProto() int
+	// MarshalProto fills a buffer of SizeProto bytes, and returns how many that were.
+	MarshalProto(buf []byte) int
+}
+
+// payloadBytes is the length of the payload.
+func (e *Entry) payloadBytes() int {
+	if e.Message != nil {
+		return e.Message.SizeProto()
+	}
+	return len(e.Payload)
 }
 
 // Held is a record that Open found. Its slices are valid during the call they are handed to.
