@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
 	"slices"
@@ -133,15 +134,39 @@ func (p *Walk) ForgetSums() {
 
 // cleanKeyOf is cleanKey for a text whose sums and length are known.
 func (p *Walk) cleanKeyOf(use cleanUse, sums [2]uint64, length int, k *Name) (key cleanKey) {
-	context := cleanContext{length: length, use: use, nested: nestedFor(p.nested, length), sure: p.sure, facts: k.facts}
+	// Behind the sum of the text all that a verdict depends on, each in its place; of the name of a service whether it stands beside the text, and which.
+	var space [128]byte
+	said := k.sums()
+	context := append(space[:0], make([]byte, 8)...)
+	context = binary.LittleEndian.AppendUint64(context, uint64(length))
+	context = binary.LittleEndian.AppendUint64(context, said[0])
+	context = binary.LittleEndian.AppendUint64(context, said[1])
+	context = append(context, byte(use), byte(nestedFor(p.nested, length)), bit(p.sure), bit(k.service), bit(k.service && p.nested+len(p.path) > 0))
 	if k.service {
-		context.named, context.name = p.nested+len(p.path) > 0, p.path.lastName()
+		context = append(context, p.path.lastName()...)
 	}
 	for i := range key {
-		context.sum = sums[i]
-		key[i] = maphash.Comparable(p.r.clean.seeds[i], context) | 1
+		binary.LittleEndian.PutUint64(context, sums[i])
+		key[i] = maphash.Bytes(p.r.clean.seeds[i], context) | 1
 	}
 	return key
+}
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// sums are those of what a name says, under the secrets of the tables.
+func (k *Name) sums() [2]uint64 {
+	if known := k.summed.Load(); known != nil {
+		return *known
+	}
+	sums := [2]uint64{maphash.Comparable(cleanSeeds[0], k.facts), maphash.Comparable(cleanSeeds[1], k.facts)}
+	k.summed.Store(&sums)
+	return sums
 }
 
 // cleanBlock is how much of a text is hashed under both secrets, one after the other, so that the second finds it in the first-level cache.
@@ -160,19 +185,6 @@ func (t *cleanTable) sums(s string, sums [2]uint64, blocks *[][2]uint64) [2]uint
 		}
 	}
 	return sums
-}
-
-// cleanContext is all that a verdict depends on.
-type cleanContext struct {
-	sum    uint64 // of the text
-	length int
-	use    cleanUse
-	nested int
-	sure   bool
-	facts  facts
-	// Of the name of a service, whether it stands beside the text, and which.
-	named bool
-	name  string
 }
 
 // knownClean says whether a text is known, and counts it as it was counted when it was searched.

@@ -5,6 +5,7 @@ package detect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type Detector struct {
 	*lookup
 	on    switches
 	sure  switches // without the rules that guess
+	guess bool     // one of the rules guesses
 	user  []*userRule
 	allow allowList
 	keys  keyCache
@@ -177,6 +179,7 @@ func (r *Detector) connect() {
 	r.on.card, r.on.phone, r.on.iban, r.on.ip = on.card != none, on.phone != none, on.iban != none, on.ip != none
 	r.on.national = on.national != none || on.ssn != none
 
+	r.guess = slices.ContainsFunc(r.rules, func(rl *rule) bool { return rl.Class == Guess })
 	r.sure = r.on
 	for _, id := range []*ruleID{&r.sure.rules.phone, &r.sure.rules.entropy, &r.sure.rules.awsSecret, &r.sure.rules.anywhere} {
 		*id = none

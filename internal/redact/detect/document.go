@@ -136,13 +136,26 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			top.speaker = top.speaker || top.key.speaker
 		case jsonscan.String:
 			raw := s[t.Start+1 : t.End-1]
+			if p.met != nil && !top.object && p.poolList() {
+				if !isPoolID(raw) { // this is no tape, and whoever asked has to look otherwise
+					p.bad = true
+				}
+				continue
+			}
 			if t.Escaped && len(raw) > longRaw {
 				// Too long to say anything about another value: it is decoded only when it is not known.
 				key := p.nameOf(top, "")
 				if p.inherited != nil {
 					key = p.inherited
 				}
-				if p.knownClean(p.cleanKey(cleanRaw, raw, key)) {
+				place := p.met.index(raw, key)
+				known := p.met.holds(place, raw, key, p.nested, true)
+				if !known {
+					if known = p.knownClean(p.cleanKey(cleanRaw, raw, key)); known {
+						p.met.put(place, raw, key, p.nested, true)
+					}
+				}
+				if known {
 					if top.object && isValueName(p.path[len(p.path)-1].name) && top.announced == nil {
 						top.unnamed = t
 					}

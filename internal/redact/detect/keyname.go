@@ -20,6 +20,8 @@ type Name struct {
 	clean atomic.Bool
 	// ids are the forms of identity numbers that the name announces.
 	ids []int
+	// summed are the sums of the facts, as far as they were asked for.
+	summed atomic.Pointer[[2]uint64]
 }
 
 // facts are what decides, but for ids, about a value under a name.

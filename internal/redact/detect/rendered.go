@@ -4,14 +4,16 @@
 package detect
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"iter"
+	"math/bits"
 	"sync"
 )
 
-// What this program renders from evidence holds the same few short values again and again, and the long ones were met when the evidence was searched. So
-// the search of rendered documents remembers the short values for as long as it lasts, and neither asks for a document as a whole nor remembers it: no
-// other one is equal to it.
+// What this program renders from evidence holds the same few short values again and again. It holds each long one several times, in a message, in an event
+// and in the oracle, and these were met when the evidence was searched. So the search of rendered documents remembers the values that it has met for as long
+// as it lasts: one that comes again is compared, and not hashed. It neither asks for a document as a whole nor remembers it: no other one is equal to it.
 
 // ClearJSON says whether Scan finds nothing in any of the texts under no name. It reads JSON only: false means that Scan has to tell, also of any other text.
 func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
@@ -29,7 +31,7 @@ func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
 		if clear = looksLikeJSON(s); !clear {
 			break
 		}
-		p := &Walk{r: r, rep: &Report{}, dry: true, trusted: r.trustedTable(), short: &m.short, pieces: m.pieces, path: m.path, budget: searchBudget(s)}
+		p := &Walk{r: r, rep: &Report{}, dry: true, trusted: r.trustedTable(), met: &m.met, pieces: m.pieces, path: m.path, budget: searchBudget(s)}
 		edits := p.within(s, r.Named(""), &elements{})
 		m.pieces, m.path = p.pieces[:0], p.path[:0]
 		if clear = len(edits) == 0 && p.rep.found == 0 && !p.bad; !clear {
@@ -44,7 +46,7 @@ func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
 
 // rendered is memory of a search.
 type rendered struct {
-	short  shortLeaves
+	met    metLeaves
 	pieces []streamPiece
 	path   path
 }
@@ -53,7 +55,7 @@ type rendered struct {
 const keptPieces = 4096
 
 func (m *rendered) forget() {
-	m.short = shortLeaves{}
+	m.met = metLeaves{}
 	if cap(m.pieces) > keptPieces {
 		m.pieces = nil
 	}
@@ -63,12 +65,13 @@ func (m *rendered) forget() {
 
 var renderedMemory = sync.Pool{New: func() any { return new(rendered) }}
 
-// shortLeaves are values in which nothing was found, too short for the table of their detector. The verdict on one hangs on no more than that table says
-// of longer ones. A value makes room for another one with the same hash.
-type shortLeaves [256]struct {
+// metLeaves are values in which nothing was found: in the first half those too short for the table of their detector, in the second the others. The verdict
+// on one hangs on no more than that table says. A value makes room for another one with the same place.
+type metLeaves [512]struct {
 	text   string
 	key    *Name
 	nested int
+	raw    bool // as it stands in JSON, with its escapes
 }
 
 // renderedTime says whether a value is a time as this program writes it: 2025-10-09T08:53:28.000000000Z.
@@ -86,19 +89,51 @@ func renderedTime(s string) bool {
 }
 
 // index is where a value is or would be, negative if it is not to be remembered: where its name is that of a service, that is searched too.
-func (l *shortLeaves) index(s string, k *Name) int {
-	if l == nil || len(s) >= minClean || k.service {
+func (l *metLeaves) index(s string, k *Name) int {
+	const half = uint64(len(l) / 2)
+	switch {
+	case l == nil || k.service:
 		return -1
+	case len(s) < minClean:
+		return int(maphash.String(cleanSeeds[0], s) % half)
 	}
-	return int(maphash.String(cleanSeeds[0], s) % uint64(len(l)))
+	// Three words of a long value are enough to find it: what has the same place is compared.
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64([]byte(s[at : at+8])) }
+	const prime = 0x9e3779b97f4a7c15
+	sum := uint64(len(s))
+	for _, at := range [...]int{0, len(s) / 2, len(s) - 8} {
+		sum = bits.RotateLeft64((sum^word(at))*prime, 29)
+	}
+	return int(half + sum*prime>>32%half)
 }
 
-func (l *shortLeaves) holds(at int, s string, k *Name, nested int) bool {
-	return at >= 0 && l[at].key == k && l[at].nested == nested && l[at].text == s
+func (l *metLeaves) holds(at int, s string, k *Name, nested int, raw bool) bool {
+	if at < 0 {
+		return false
+	}
+	e := &l[at]
+	return e.key != nil && e.raw == raw && len(e.text) == len(s) && (e.key == k || e.key.facts == k.facts) &&
+		nestedFor(e.nested, len(s)) == nestedFor(nested, len(s)) && e.text == s
 }
 
-func (l *shortLeaves) put(at int, s string, k *Name, nested int) {
+func (l *metLeaves) put(at int, s string, k *Name, nested int, raw bool) {
 	if at >= 0 {
-		l[at].text, l[at].key, l[at].nested = s, k, nested
+		e := &l[at]
+		e.text, e.key, e.nested, e.raw = s, k, nested, raw
 	}
+}
+
+// poolList says whether the current list is one in which a tape names messages and tools of its pool, by their ids and nothing else. Ids look generated, and
+// only rules that guess take offence at that.
+func (p *Walk) poolList() bool {
+	if p.nested != 1 || p.r.guess {
+		return false
+	}
+	switch at := p.path; len(at) {
+	case 3: // input.messages[]
+		return at[0].name == "input" && at[1].name == "messages"
+	case 5: // events[].request.messages[]
+		return at[0].name == "events" && at[1].array && at[2].name == "request" && (at[3].name == "messages" || at[3].name == "tools")
+	}
+	return false
 }

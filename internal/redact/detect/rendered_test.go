@@ -20,6 +20,16 @@ func plain(tb testing.TB) *Detector {
 	return r
 }
 
+// sureOnly is a detector with the rules of the gate.
+func sureOnly(tb testing.TB) *Detector {
+	tb.Helper()
+	r, err := New(Options{Replace: plain(tb).replacement, Enabled: func(rule Rule) bool { return rule.Class != Guess }})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
 func scan(r *Detector, s string) []Hit { return r.Scan(func(w *Walk) { w.Value("", s) }) }
 
 // renderedDocuments are documents with secrets in all places where the short way could lose one.
@@ -39,8 +49,22 @@ var renderedDocuments = []string{
 	`{"phone":"+49 30 901820"}`, `["password=hunter2","ok"]`, `{"ann@example.com":"ok"}`,
 	`{"datadog":"0123456789abcdef0123456789abcdef","x":"0123456789abcdef0123456789abcdef"}`,
 	`{"password":"2025-10-09T08:53:28.000000000Z"}`, `{"passphrase":"2025-10-09T08:53:28.000000000Z"}`,
+	`{"input":{"messages":["ghp_1234567890abcdef","ghijklmnopqrstuvwxyzAB"]}}`,
+	`{"events":[{"request":{"messages":["ghp_1234567890abcd"]}},{"request":{"messages":["efghijklmnopqrstuvwxyzAB12"]}}]}`,
+	`{"events":[{"request":{"tools":["m0123456789abcdef0123456789abcdef","AKIAIOSFODNN7EXAMPLE"]}}]}`,
+	`{"output":["` + longNote + `"],"password":"` + longNote + `"}`, `{"a":"` + longNote + `","aadhaar":"` + longNote + `"}`,
+	`{"text":"` + longEscaped + `","password":"` + longEscaped + `"}`,
+	`{"input":{"messages":["m0123456789abcdef0123456789abcdef"]},"events":[{"request":{"messages":["m0123456789abcdef0123456789abcdef"],"tools":["t0123456789abcdef0123456789abcdef"]}}]}`,
+	`{"a":"` + longNote + `","b":["` + longNote + `","` + longNote + `"]}`, `{"a":"` + longEscaped + `","b":"` + longEscaped + `"}`,
 	`{"started_at":"2025-10-09T08:53:28.000000000Z"}`, `{"ok":"ok","list":["ok","ok","ok"],"status":"ok"}`, `{}`, `[]`, `{"open":`, `"ann@example.com"`, `ann@example.com`, ``,
 }
+
+// longNote and longEscaped are values that are found by their names alone, met again in a document under others.
+const (
+	longNote    = "123456789010 is what the second of the two forms says about it"
+	longEscaped = `a\nnote of more bytes than a name can have in JSON ` + longFiller + longFiller + longFiller
+	longFiller  = `goes on and on and on, so that it is told by what stands in the document and is not decoded before somebody asks for what it holds, which nobody does here, and so on `
+)
 
 func clearJSON(r *Detector, texts ...string) bool { return r.ClearJSON(slices.Values(texts)) }
 
@@ -72,7 +96,12 @@ func TestTimesOfATapeAreToldByTheirForm(t *testing.T) {
 }
 
 func TestARenderedDocumentIsClearOnlyWhereNothingIsFound(t *testing.T) {
-	r := plain(t)
+	for name, r := range map[string]*Detector{"all rules": plain(t), "those of the gate": sureOnly(t)} {
+		t.Run(name, func(t *testing.T) { clearOnlyWhereNothingIsFound(t, r) })
+	}
+}
+
+func clearOnlyWhereNothingIsFound(t *testing.T, r *Detector) {
 	clear, found := 0, 0
 	for range 2 { // the second time with what the first has remembered
 		for _, s := range renderedDocuments {
@@ -132,15 +161,75 @@ func TestIDsOfAPoolSayNothingAboutWhatTheyName(t *testing.T) {
 	}
 }
 
+// A list in which a tape names its messages holds ids and nothing else. They are not looked at, whatever stands in the document before them, and anything else
+// in such a list sends the reader the long way.
+func TestListsOfPoolIDsHoldNothingElse(t *testing.T) {
+	r, all := sureOnly(t), plain(t)
+	g := rand.New(rand.NewPCG(1, 1))
+	list := func() string {
+		ids := make([]string, 20)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("%q", fmt.Sprintf("%c%016x%016x", "mt"[g.IntN(2)], g.Uint64(), g.Uint64()))
+		}
+		return strings.Join(ids, ",")
+	}
+	for range 50 {
+		s := fmt.Sprintf(`{"input":{"messages":[%s]},"events":[{"request":{"messages":[%s],"tools":[%s]}},{"request":{"messages":[%s]}}]}`, list(), list(), list(), list())
+		if !clearJSON(r, s) || len(scan(r, s)) > 0 {
+			t.Fatalf("ids alone are no secret: %v in %s", scan(r, s), s)
+		}
+		other := strings.Replace(s, `"],"tools"`, `","sk-live"],"tools"`, 1)
+		if clearJSON(r, other) {
+			t.Fatalf("taken for a list of ids: %s", other)
+		}
+		if clearJSON(all, s) && len(scan(all, s)) > 0 {
+			t.Fatalf("a rule that guesses finds ids: %v", scan(all, s))
+		}
+	}
+}
+
+// A value that was met is known under names that say the same, and under no other.
+func TestAMetValueIsKnownByItsTextAndWhatItsNameSays(t *testing.T) {
+	r := plain(t)
+	for _, text := range []string{"a short one", longNote, longEscaped} {
+		var met metLeaves
+		name := r.Named("output")
+		at, same := met.index(text, name), &Name{facts: name.facts}
+		if met.holds(at, text, name, 1, false) {
+			t.Error("known before it was met")
+		}
+		met.put(at, text, name, 1, false)
+		if !met.holds(at, strings.Clone(text), same, 1, false) {
+			t.Errorf("%.10s is not known under a name that says the same", text)
+		}
+		for _, other := range []string{"password", "phone", "card_number"} {
+			if met.holds(at, text, r.Named(other), 1, false) {
+				t.Errorf("%.10s is known as a %s", text, other)
+			}
+		}
+		if met.holds(at, text, name, 1, true) {
+			t.Error("a value and a text with escapes are taken for each other")
+		}
+		if middle := len(text)/2 + 4; met.holds(at, text[:middle]+"\x00"+text[middle+1:], name, 1, false) {
+			t.Error("another text is taken for it")
+		}
+		if k := r.Named("datadog"); k.service && met.index(text, k) >= 0 {
+			t.Error("beside the name of a service more is looked for")
+		}
+	}
+}
+
 // FuzzClearJSON: what is clear holds nothing.
 func FuzzClearJSON(f *testing.F) {
 	for _, s := range renderedDocuments {
 		f.Add(s)
 	}
-	r := plain(f)
+	all, sure := plain(f), sureOnly(f)
 	f.Fuzz(func(t *testing.T, s string) {
-		if clearJSON(r, s) && len(scan(r, s)) > 0 {
-			t.Errorf("%q is clear, and holds %v", s, scan(r, s))
+		for _, r := range []*Detector{all, sure} {
+			if clearJSON(r, s) && len(scan(r, s)) > 0 {
+				t.Errorf("%q is clear, and holds %v", s, scan(r, s))
+			}
 		}
 	})
 }

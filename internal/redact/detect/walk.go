@@ -80,8 +80,8 @@ type Walk struct {
 	nested int
 	// trusted is the memory of another detector, see Trust.
 	trusted *cleanTable
-	// short are the short values that were met in a rendered document, nil elsewhere.
-	short *shortLeaves
+	// met are the values that were met in a rendered document, nil elsewhere.
+	met *metLeaves
 	// bad: a text that was taken for JSON is none.
 	bad bool
 }
@@ -134,12 +134,13 @@ const maxNested = 16
 
 // leaf returns the edits of one string value. A value that cannot be searched is replaced whole.
 func (p *Walk) leaf(s string, k *Name) []edit {
-	short := p.short.index(s, k)
-	if p.short.holds(short, s, k, p.nested) || short >= 0 && len(p.r.user) == 0 && renderedTime(s) && k.silent() {
+	at := p.met.index(s, k)
+	if p.met.holds(at, s, k, p.nested, false) || at >= 0 && len(p.r.user) == 0 && renderedTime(s) && k.silent() {
 		return nil
 	}
 	known := p.cleanKey(cleanLeaf, s, k)
 	if p.knownClean(known) {
+		p.met.put(at, s, k, p.nested, false)
 		return nil
 	}
 	if p.nested == 0 {
@@ -149,7 +150,7 @@ func (p *Walk) leaf(s string, k *Name) []edit {
 	edits := p.unknown(s, k)
 	if len(edits) == 0 {
 		p.learnClean(known, before)
-		p.short.put(short, s, k, p.nested)
+		p.met.put(at, s, k, p.nested, false)
 	}
 	return edits
 }
