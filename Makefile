@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/reel ./internal/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check scorecard redact-score redact-peers e2e e2e-campaign bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools release clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-campaign bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,7 @@ lint: vet $(TOOLS)/staticcheck ## gofmt, vet, staticcheck
 
 generate: tools ## rewrite what is generated: component code and tables, the sources of the collectors
 	$(GO) -C tools run ./generate -root .. -tools ../$(TOOLS)
+	$(GO) -C tools run ./site -root .. -order
 
 # Compares the tree with itself, not with the last commit, so that it also works while something is being changed.
 TREE = git ls-files -z --cached --others --exclude-standard | xargs -0 sha256sum 2>/dev/null | sort -k 2
@@ -74,6 +75,9 @@ generate-check: tools ## fail when `make generate` changes anything
 	@$(MAKE) --no-print-directory generate
 	@$(TREE) > $(BIN)/tree.after
 	@diff $(BIN)/tree.before $(BIN)/tree.after || { echo "generated files were stale: commit what make generate wrote"; exit 1; }
+
+site: ## the documents as pages for a browser, in build/site
+	$(GO) -C tools run ./site -root .. -out ../build/site
 
 scorecard: ## what the tapes of the recorded runs hold, into docs/scorecard.md and README.md
 	$(GO) run ./internal/testbed/cmd/scorecard -o docs/scorecard.md -readme README.md
