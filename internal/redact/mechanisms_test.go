@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // The deltas of a stream of server-sent events are one text, as those of JSON lines are.
@@ -172,6 +173,67 @@ func TestWhatTheSeventhSetShowed(t *testing.T) {
 		"--x\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n\r\n--x--\r\n",
 		"my password is incorrect", "my password is not working", "ID/PW login is disabled, use SSO", "contract 0x52908400098527886E0F7030069857D2E4169EE7",
 		"https://files.example.com/Annual%20Report%20(final%20v2).pdf?ref=password%20policy",
+	} {
+		require.Equal(t, in, r.String("content", in, nil))
+	}
+}
+
+// Each of these was found nowhere before: values in an object of their own, values that a JSON Pointer names, pairs of a list, maps whose values are secrets by
+// definition, lines of files that hold an account and a password, names of several words that say nothing, verbs of other languages, labels of papers.
+func TestWhatTheEighthSetShowed(t *testing.T) {
+	r := testRedactor(t)
+	const password, key = "Winter2024!rmra15", "Zq2x9f86d081884c7d65"
+	for in, secret := range map[string]string{
+		`{"Item":{"brazeRestApiKey":{"S":"c919912c-250d-42e1-85ed-c2f593cf5a5e"}}}`:           "c919912c",
+		`{"PTIN":{"type":"string","value":"P01234567"}}`:                                      "P01234567",
+		`[{"op":"add","path":"/auth/user_token","value":"0fa0618c69da80387bcc5769238dab9e"}]`: "0fa0618c",
+		`{"headers":[["Passport No","A1234567"],["X-Access-Token","` + key + `"]]}`:           key,
+		`{"headers":[["accept","*/*"],["Passport No","A1234567"]]}`:                           "A1234567",
+		"kind: Secret\nstringData:\n  user: ada\n  admin: " + password + "\nother: x\n":       password,
+		"secureJsonData:\n    httpHeaderValue1: " + password:                                  password,
+		`"ada" * "` + password + `" *`:                                                        password,
+		"# client server secret\nada * " + password + " *":                                    password,
+		"https://dav.example.com ada " + password + "\n":                                      password,
+		"203.0.113.9 " + password:                                                             password,
+		"<auth-user-pass>\nada\n" + password + "\n</auth-user-pass>":                          password,
+		"ada:realm:4f1c2a9be0d37756a8c1e2f30b94d5e7":                                          "4f1c2a9b",
+		`Client("account", "4f1c2a9be0d37756a8c1e2f30b94d5e7")`:                               "4f1c2a9b",
+		"sapcontrol -user ada " + password + " -function Stop":                                password,
+		`ansible-vault encrypt_string '` + password + `' --name db_pw`:                        password,
+		"hide mysql_servers = localhost/mail/ada/" + password:                                 password,
+		"rar a -hp" + password + " out.rar src":                                               password,
+		"radtest ada " + password + " h 0 testing123":                                         password,
+		"aws ssm put-parameter --name /x --type SecureString --value " + password:             password,
+		"echo " + password + " | keepassxc-cli show db.kdbx x":                                password,
+		"variable \"db_root\" {\n  sensitive = true\n  default = \"" + password + "\"\n}":     password,
+		"inloggegevens: ada / " + password:                                                    password,
+		"la tado password es " + password + ", gracias":                                       password,
+		"SAMLart=TjM4dGZ6cXdYbTJwYVI0ag==&RelayState=x":                                       "TjM4dGZ6",
+		"exit 1: Forgejo internal: ManGD2ybfGCvsf19Cmj4AJrdvfOOoiD6rrIepF5s3oup37zcQB":        "ManGD2yb",
+		"tn.write(b\"" + password + "\n\")":                                                   password,
+		"FIN kod: 5MDG7VL":                                                                    "5MDG7VL",
+		"Reisepassnummer: C4VHKJR2L":                                                          "C4VHKJR2L",
+		"snyk_uat.e79025b8.WfcYXBq91Ub9SADQ4pqQGtryFD3ZrUQWpGoHfYBP9mTe5njhgok8A4buALc6":      "WfcYXBq91",
+		"\u56de\u9109\u8b49\u865f\u78bc: H1234567801":                                         "H1234567801",
+	} {
+		require.NotContains(t, r.String("content", in, nil), secret, in)
+	}
+	native := ptrace.NewTraces()
+	m := native.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().Attributes().PutEmptyMap("config")
+	m.PutEmptyMap("hubplannerApiKey").PutStr("value", key)
+	patch := m.PutEmptySlice("ops").AppendEmpty().SetEmptyMap()
+	patch.PutStr("value", key)
+	patch.PutStr("path", "/api_key")
+	r.Traces(native, nil)
+	raw, err := (&ptrace.JSONMarshaler{}).MarshalTraces(native)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), key)
+	for _, in := range []string{
+		"1.2.3.4 Scope\n1.2.3.5 Terms\n10.7.1.2 Password policy\n", "   4: app::auth::verify_password::h31e2df5585ea7160\n", "OPENAI_API_KEY=sk-...",
+		"^a5d4f85 (Ada 2024-01-09 03:04:05 +0000 17) password = getpass()", "Subject Key Identifier: 5a21975158340f248ebd384c26137b81d6651120",
+		"secret-operator-7d9f8b6c5-x2x5q   1/1   Running", "span 4539578763621486 finished", `[{"op":"add","path":"/etc/secret.txt","value":"see the manual"}]`,
+		`{"path":"/srv/password","content":"notes about the policy"}`, "stringData:\n  host: db.example.com\n  port: \"5432\"\nother: x\n", "4 * 5 * 6", "a * b2_count * c",
+		`[["tokens","count"],["the","12"]]`,
 	} {
 		require.Equal(t, in, r.String("content", in, nil))
 	}

@@ -106,7 +106,7 @@ func (f *finder) assigns(at int) {
 	}
 	f.valueEnd = max(f.valueEnd, to)
 	f.work += len(value)
-	if placeholder(value) || token.ProtectedAt(value) > 0 {
+	if placeholder(value) || token.ProtectedAt(value) > 0 || mangled(value) {
 		return
 	}
 	before := len(f.out)

@@ -156,11 +156,14 @@ type Container struct {
 	last int // its step of the path
 }
 
-// Object walks the members of an object.
-func (p *Walk) Object(walk func(*Container)) {
+// Object walks the members of an object of the name k, which may be nil.
+func (p *Walk) Object(k *Name, walk func(*Container)) {
 	pieces := len(p.pieces)
 	p.path = append(p.path, step{})
 	c := &Container{p: p, frame: frame{object: true}, last: len(p.path) - 1}
+	if k != nil && k.names() { // "adminPassword": {"value": "…"}
+		c.announced = k
+	}
 	walk(c)
 	p.path = p.path[:c.last]
 	if c.speaker {
@@ -184,6 +187,8 @@ func (p *Walk) Array(k *Name, walk func(*Container)) {
 func (c *Container) Announce(name, text string) {
 	if isNameName(name) && c.announced == nil {
 		c.announced = c.p.announcedBy(text)
+	} else if name == "path" && pointer(text) {
+		c.pointed = c.p.announcedBy(text)
 	}
 }
 

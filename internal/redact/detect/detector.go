@@ -16,7 +16,7 @@ import (
 )
 
 // Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
-const Version = "tapedeck-redact/10"
+const Version = "tapedeck-redact/11"
 
 // Options say what is searched for and what stands in its place.
 type Options struct {
@@ -107,6 +107,7 @@ const (
 	actOption
 	actCall
 	actNear
+	actBlock
 )
 
 // switches say which detectors that are code run, and as which rule they report.
@@ -262,6 +263,9 @@ func (r *Detector) newLookup() *lookup {
 		}
 	}
 	if on.assignment != none {
+		for _, w := range blocks {
+			hang(w, action{kind: actBlock, word: len(w)})
+		}
 		for _, next := range " :=" { // mot de passe, in short
 			hang("mdp"+string(next), action{kind: actPassword, word: len("mdp")})
 			hang("p/w"+string(next), action{kind: actPassword, word: len("p/w")})
@@ -359,7 +363,7 @@ var assignmentWords = func() (words []string) {
 			words = append(words, short+string(next))
 		}
 	}
-	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "claim", "macaroon", "assertion", "verifier", "pepper", "signing", "encryption", "grant", "secret_id", "secretid", "connection string", "_pw", "codes", "samlart", "samlresponse", "access", "license", "licence", "activation", "oauth", "oauth2", "unlock", "enrollment", "provisioning", "pairing", "passkey", "keyfile", "2fa", "mfa", "puk", "kek", "dek", "hmac", "signer", "vault"} {
+	for _, short := range []string{"pass", "salt", "code", "signature", "hmac", "login", "certificate", "session", "webhook", "claim", "macaroon", "assertion", "verifier", "pepper", "signing", "encryption", "grant", "secret_id", "secretid", "connection string", "honeycomb-team", "_pw", "codes", "samlart", "samlresponse", "access", "license", "licence", "activation", "oauth", "oauth2", "unlock", "enrollment", "provisioning", "pairing", "passkey", "keyfile", "2fa", "mfa", "puk", "kek", "dek", "hmac", "signer", "vault"} {
 		for _, next := range "=:\"'\\ *|,." {
 			words = append(words, short+string(next))
 		}

@@ -22,6 +22,8 @@ type frame struct {
 	speaker       bool // object: one of its members says who speaks
 	// announced is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	announced *Name
+	// pointed is what the path of a JSON Patch (RFC 6902) says about its value.
+	pointed *Name
 	// within: it lies in an object that is called a credential.
 	within bool
 	// pair: a list in a list, whose first element can name the second: [["password", "…"]].
@@ -45,7 +47,7 @@ func isNameName(name string) bool {
 
 func isValueName(name string) bool {
 	switch name {
-	case "value", "Value", "val", "content", "data":
+	case "value", "Value", "val", "content", "data", "S", "stringValue", "string_value", "secretValue", "plainText", "#text", "$t", "_text", "$value", "_value":
 		return true
 	}
 	return false
@@ -74,7 +76,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		within := object && (outside.within || key.holder)
 		frames = append(frames, frame{key: key, object: object, within: within, pair: !object && inArray, pieces: len(p.pieces), edits: len(edits), delta: p.delta,
 			first: first, open: at, before: p.counted()})
-		if object && (key.secret || key.credential) { // "adminPassword": {"value": "…"}
+		if object && key.names() { // "adminPassword": {"value": "…"}
 			frames[len(frames)-1].announced = key
 		}
 		p.path = append(p.path, step{index: -1, array: !object})
@@ -246,7 +248,7 @@ func (p *Walk) announcedBy(text string) *Name {
 	if len(text) > maxKeyBytes || strings.Contains(text, token.Prefix[:9]) { // words of a token, and those beside it, name nothing
 		return nil
 	}
-	if k := p.r.Named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
+	if k := p.r.Named(text); k.names() || k.setting {
 		return k
 	}
 	return nil
@@ -259,17 +261,19 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 		switch name := p.path[len(p.path)-1].name; {
 		case isNameName(name):
 			top.announced = cmp.Or(p.announcedBy(text), top.announced)
+		case name == "path" && pointer(text): // {"op": "add", "path": "/api_key", "value": "…"}
+			top.pointed = p.announcedBy(text)
 		case isValueName(name) && top.announced != nil:
 			return top.announced
+		case name == "value" && top.pointed != nil:
+			return top.pointed
 		}
 		return key
 	}
 	announced := top.announced
 	top.announced = nil
 	if isFlag(text) || isHeaderName(text) {
-		if k := p.r.Named(text); k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 {
-			top.announced = k
-		}
+		top.announced = p.announcedBy(text)
 		return key
 	}
 	if len(text) == 2 && text[0] == '-' && strings.IndexByte("pPwak", text[1]) >= 0 { // ["mysql", "-p", …]
@@ -281,8 +285,13 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 	}
 	// An assignment is no name: its value stands in it, or a token in place of that.
 	if top.pair && p.path[len(p.path)-1].index == 0 && len(text) <= 64 && !strings.ContainsAny(text, "=[") {
-		if p.r.Named(text).secret {
+		switch k := p.r.Named(text); {
+		case k.secret:
 			top.announced = paired
+		case len(k.ids) > 0:
+			top.announced = k
+		case k.credential && !k.digest:
+			top.announced = anArgument
 		}
 	} else if isSetting(text) { // ["npm", "config", "set", "auth_token", "…"]
 		if k := p.r.Named(text); len(k.ids) > 0 {
@@ -312,6 +321,11 @@ func (p *Walk) named(name string, within bool) *Name {
 		return aMember
 	}
 	return k
+}
+
+// pointer says whether a text is a JSON Pointer (RFC 6901) to a member: /settings/api_key.
+func pointer(text string) bool {
+	return len(text) > 1 && len(text) <= maxKeyBytes && text[0] == '/' && strings.IndexByte(text, '.') < 0 && strings.IndexByte(text, ' ') < 0
 }
 
 // paired is what the name of a secret says about the next element of a list: it is one if it looks so, because lists of names look the same.

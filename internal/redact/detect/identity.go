@@ -203,6 +203,14 @@ var idForms = []idForm{
 		return len(d) >= 8 && len(d) <= 16 && digitCount(d) >= 6 && notOneByte(d)
 	}},
 	{identityLabels, documentNumber},
+	{"bsb and account|bsb account|bsb", func(d string) bool { return isNumber(d) && len(d) >= 12 && len(d) <= 16 && notOneByte(d) }},
+	{"fin kod|f\u0130n kod|fi\u0307n kod|fin kodu", func(d string) bool {
+		return len(d) == 7 && hasDigit(d) && strings.IndexByte(d, 'O') < 0 && strings.IndexByte(d, 'I') < 0
+	}},
+	{"reisepassnummer|reisepass|reisepass nr|personalausweisnummer|ausweisnummer", func(d string) bool { // no vowels: they would make words
+		return len(d) == 9 && digitCount(d) >= 2 && strings.IndexByte("CFGHJKLMNPRTVWXYZ", d[0]) >= 0 && !strings.ContainsAny(d, "AEIOUBDQS")
+	}},
+	{"utr|utr number|unique taxpayer reference", func(d string) bool { return digitsOf(d, 10) }},
 	{"fin|fin no|work pass|work permit no", func(d string) bool { return len(d) == 9 && formed(d, "A9999999A") }},
 	{"individual healthcare identifier|ihi|ihi number", func(d string) bool { return digitsOf(d, 16) && d[:4] == "8003" && luhn(d) }},
 }

@@ -246,6 +246,10 @@ func betweenTags(s string, i int) int {
 // hostPair looks for the account of a host behind its address: 198.51.100.24(ada/…), 198.51.100.24, ada/….
 func (f *finder) hostPair(i int) {
 	s := f.s
+	if from, to := lastOfLine(s, i, 1); to > from && invented(s[from:to]) { // racoon's psk.txt: 203.0.113.9 …
+		f.add(from, to, f.on.rules.entropy)
+		return
+	}
 	for n := 0; n < 3 && i < len(s) && strings.IndexByte(" (,", s[i]) >= 0; n++ {
 		i++
 	}
@@ -264,6 +268,27 @@ func (f *finder) hostPair(i int) {
 	if v := s[from:to]; strong(v) && (to == len(s) || s[to] != '/') {
 		f.add(from, to, f.on.rules.entropy)
 	}
+}
+
+// lastOfLine returns the last word of the line that goes on at i, if it is the word n behind a space: an empty range if it has more or fewer.
+func lastOfLine(s string, i, n int) (from, to int) {
+	for to = i; n > 0; n-- {
+		for from = to; from < len(s) && (s[from] == ' ' || s[from] == '\t') && from-to < 16; from++ {
+		}
+		if from == to || from == len(s) {
+			return 0, 0
+		}
+		for to = from; to < len(s) && s[to] > ' ' && to-from < 128; to++ {
+		}
+	}
+	end := to
+	for end < len(s) && (s[end] == ' ' || s[end] == '\r') && end-to < 8 {
+		end++
+	}
+	if end < len(s) && s[end] != '\n' {
+		return 0, 0
+	}
+	return from, to
 }
 
 // compared returns the literal that stands before a name that it is compared with: if ("…" == password).
@@ -493,7 +518,7 @@ func linkVerb(s string) int {
 var verbs = func() (by [256][]string) {
 	for _, verb := range [...]string{"is now set to ", "is now ", "is set to ", "is: ", "is:", "is ", "was changed to ", "was reset to ", "was set to ", "was ", "has been changed to ",
 		"has been set to ", "has been reset to ", "has been updated to ", "changed to ", "reset to ", "set to ", "will be ", "should be ", "equals ", "to ", "lautet ", "ist ",
-		"est ", "\u00e8 ", "\u00e9 "} {
+		"est ", "\u00e8 ", "\u00e9 ", "es ", "\u00e4r ", "er ", "je ", "jest ", "este ", "adalah ", "l\u00e0 ", "\u306f ", "\u306f", "\u662f", "\ub294 ", "\uc740 "} {
 		by[verb[0]] = append(by[verb[0]], verb)
 	}
 	return by

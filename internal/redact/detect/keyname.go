@@ -65,6 +65,9 @@ func (k *Name) silent() bool {
 	return f == facts{} && len(k.ids) == 0
 }
 
+// names says whether a name tells what its value is: a credential, or personal data.
+func (k *Name) names() bool { return k.secret || k.credential || len(k.ids) > 0 || k.hint != 0 }
+
 // hint is personal data that a name announces.
 type hint uint8
 
@@ -109,7 +112,7 @@ var secretWords = [][]string{
 var credentialWords = [][]string{
 	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"}, {"http", "token"}, {"seed"}, {"private"},
 	{"product", "key"}, {"agent", "key"}, {"project", "key"}, {"claim"}, {"pepper"}, {"signing"}, {"encryption"}, {"grant"}, {"secret", "id"}, {"sk"}, {"psk"}, {"hook"},
-	{"license"}, {"licence"}, {"activation"}, {"oauth"}, {"oauth2"}, {"unlock"}, {"enrollment"}, {"provisioning"}, {"pairing"}, {"passkey"}, {"keyfile"}, {"mfa"}, {"puk"}, {"kek"}, {"dek"}, {"hmac"}, {"signer"}, {"vault"}, {"uat"}, {"samlart"}, {"samlresponse"},
+	{"license"}, {"licence"}, {"activation"}, {"oauth"}, {"oauth2"}, {"unlock"}, {"enrollment"}, {"provisioning"}, {"pairing"}, {"passkey"}, {"keyfile"}, {"mfa"}, {"puk"}, {"kek"}, {"dek"}, {"hmac"}, {"signer"}, {"vault"}, {"uat"}, {"samlart"}, {"sam", "lart"}, {"saml", "art"}, {"saml", "response"}, {"samlresponse"}, {"honeycomb", "team"},
 }
 
 // urlWords are further names of secrets in the query of a URL.
@@ -139,7 +142,7 @@ var passWords = wordSet("password passwd passwort passphrase pword pwd pw secret
 // dataWords stand before keys that are those of data, and often digests.
 var dataWords = wordSet(`content chunk file image doc document block layer blob data record row column field path url bucket artifact version model dataset table index shard trace span
 	job request query hash etag store feature config prompt embedding node user team tenant order fetch build run memo lock state compound composite natural surrogate unique query
-	message part slot entry topic stream queue event object item x`)
+	message part slot entry topic stream queue event object item x subject authority`)
 
 // publicWords make something else of a name of several words: public api key, max access tokens.
 var publicWords = wordSet("max min num number total public primary has needs uses is error status response next page count")
@@ -320,7 +323,7 @@ func classifyKey(name string) *Name {
 		k.pass = last == "pass"
 		k.secret = k.pass && k.credential && len(words) > 1 && envStyle(name) // SMTP_PASS
 		k.digest = (last == "key" || last == "keys" || last == "sk" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
-		if last == "key" && n == 1 && of != "" && !weak && !dataWords[of] { // crypt_key: no digest has such a name
+		if last == "key" && (n == 1 && of != "" && !weak && !dataWords[of] || n > 1 && words[len(words)-2] == "write") { // crypt_key, write_key: no digest has such a name
 			k.digest = false
 		}
 		k.digest = k.digest || weak

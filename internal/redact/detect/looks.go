@@ -227,7 +227,7 @@ func unlikely(v string) (n int) {
 // invented holds for what somebody made up for a password, or had made, and gave to nothing else as a name: strong, with a symbol that names have not, with
 // digits for letters, or with letters that give no words.
 func invented(v string) bool {
-	if !strong(v) || placeholder(v) || isHex(strings.ReplaceAll(strings.TrimPrefix(v, "0x"), "-", "")) {
+	if !strong(v) || placeholder(v) || isHex(strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(v, "0x"), "^"), "-", "")) || mangled(v) {
 		return false
 	}
 	if at := strings.IndexByte(v, '@'); at > 0 && strings.IndexByte(v[at:], '.') > 0 { // an address
@@ -248,6 +248,12 @@ func invented(v string) bool {
 		}
 	}
 	return leet >= 2 || unlikely(v) >= 1 && len(v) >= 10
+}
+
+// mangled holds for the last part of the name of a symbol as compilers of Rust write it, and for a name with such a part: verify::h8c39b688dd595a96.
+func mangled(v string) bool {
+	v = v[strings.LastIndexByte(v, ':')+1:]
+	return len(v) == 17 && v[0] == 'h' && isHex(v[1:])
 }
 
 // keylike holds for what no program gives out but as a key: long, of capitals, small letters and digits, and neither an id with its prefix nor a digest.

@@ -85,7 +85,7 @@ func (f *finder) ipv4(groups []group) {
 			continue
 		}
 		addr, err := netip.ParseAddr(s[start:end])
-		if err != nil || !personalIP(addr) || version(s, start, addr) {
+		if err != nil || !personalIP(addr) || version(s, start, addr) || heading(s, start, end, addr) {
 			continue
 		}
 		f.add(start, end, f.on.rules.ip)
@@ -97,6 +97,32 @@ func (f *finder) ipv4(groups []group) {
 // personalIP holds for addresses that belong to somebody: not the loopback, not 0.0.0.0, not multicast, no mask.
 func personalIP(a netip.Addr) bool {
 	return !a.IsLoopback() && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLinkLocalUnicast() && (!a.Is4() || a.As4()[0] != 255)
+}
+
+// heading says whether a dotted number at the begin of a line is that of a heading: small numbers before a capitalised word, and the line before or behind
+// begins likewise (1.2.3.4 Scope). A line of a hosts file has a name in small letters.
+func heading(s string, start, end int, a netip.Addr) bool {
+	b := a.As4()
+	if max(b[0], b[1], b[2], b[3]) > 40 || start > 0 && s[start-1] != '\n' || end+2 >= len(s) || s[end] != ' ' || !isUpper(s[end+1]) || !isLower(s[end+2]) {
+		return false
+	}
+	if next := strings.IndexByte(s[end:min(len(s), end+256)], '\n'); next >= 0 && numberedLine(s[end+next+1:]) {
+		return true
+	}
+	before := strings.LastIndexByte(s[max(0, start-256):max(0, start-1)], '\n')
+	return start > 1 && (before >= 0 || start <= 256) && numberedLine(s[max(0, start-256)+before+1:])
+}
+
+// numberedLine says whether a text begins with a number of two parts or more and a capitalised word.
+func numberedLine(s string) bool {
+	i, dots := 0, 0
+	for i < len(s) && (isDigit(s[i]) || s[i] == '.') && i < 24 {
+		if s[i] == '.' {
+			dots++
+		}
+		i++
+	}
+	return dots > 0 && i+2 < len(s) && s[i] == ' ' && isUpper(s[i+1]) && isLower(s[i+2])
 }
 
 // sectionWords stand before the number of a section.

@@ -213,7 +213,7 @@ func (f *finder) option(at int) {
 			f.add(from, from+len(v), f.on.rules.entropy)
 		}
 	case "p", "P", "w", "W", "pw", "pass", "y", "rp":
-		if invented(v) || keylike(v) {
+		if invented(v) || keylike(v) || len(flag) > 1 && strong(v) && !placeholder(v) {
 			f.add(from, from+len(v), f.on.rules.entropy)
 		}
 	case "k", "K", "t", "T", "s", "x":
@@ -262,6 +262,9 @@ func (f *finder) call(at int) {
 		for i = from; i < len(s) && s[i] != c && s[i] != '\n' && i-from < 300; i++ {
 		}
 		to := i
+		if i+1 < len(s) && s[i] == '\n' && s[i+1] == c { // write(b"…⏎")
+			i++
+		}
 		if slashed && to > from && to <= len(s) && s[to-1] == '\\' {
 			to--
 		}
@@ -269,12 +272,17 @@ func (f *finder) call(at int) {
 		if len(v) < 8 || placeholder(v) || token.ProtectedAt(v) > 0 || prose(v) || algorithm(v) {
 			continue
 		}
-		if invented(v) || keylike(v) || ciphers && (len(v) >= 16 && random(v) || isHex(v) && len(v) >= 32 && len(v)%8 == 0 && notOneByte(v)) {
+		if invented(v) || keylike(v) || i-open > 2 && f.clientKey(open, from, v) || ciphers && (len(v) >= 16 && random(v) || isHex(v) && len(v) >= 32 && len(v)%8 == 0 && notOneByte(v)) {
 			f.add(from, from+len(v), f.on.rules.entropy)
 		}
 	}
 	f.called = i
 	f.work += i - at
+}
+
+// clientKey says whether the literal v at from is a key in hexadecimal digits that a client is made with, behind its account: Client("account", "…").
+func (f *finder) clientKey(open, from int, v string) bool {
+	return open >= 6 && equalLowered(f.s[open-6:open], "client") && strings.IndexByte(f.s[open:from], ',') > 0 && isHex(v) && len(v) >= 32 && len(v) <= 64 && notOneByte(v) && hasDigit(v)
 }
 
 // algorithm holds for names of ciphers and of sets of them: ECDHE-RSA-AES128-GCM-SHA256.
@@ -285,7 +293,7 @@ func algorithm(v string) bool {
 // calls are parts of the names of functions that are given a secret.
 var calls = strings.Fields(`sign( hmac cipher encrypt decrypt fernet kdf2 scrypt( hkdf( login( auth( authenticate( unlock( connect( client( bearer( apikey( secret( session( signin( sign_in(
 	setauth setcred basicauth verify( withauth derive digest( init( initialize( configure( token( connection( authorize( setkey( secretkey( importkey( passwd( crypt( keyspec(
-	ftp( pdo( construct( sendline( send_keys( ssh( smtp( imap( ldap( winrm write( password( hash( fill( type( serializer( credential( credentials( keystore strcmp( protect( passwordauth`)
+	ftp( pdo( database( construct( sendline( send_keys( ssh( smtp( imap( ldap( winrm write( password( hash( fill( type( serializer( credential( credentials( keystore strcmp( protect( passwordauth`)
 
 var cipherWords = strings.Fields("hmac cipher crypt fernet kdf sign derive key")
 
@@ -338,10 +346,64 @@ func (f *finder) setting(start, end int, body string) {
 	for from > 0 && nameChar(s[from-1]) && i-from < 64 {
 		from--
 	}
-	if name := s[from:i]; len(name) >= 5 && (opaque(body) || envStyle(name) && keylike(body)) && f.r.Named(name).setting {
+	name := s[from:i]
+	switch of := opaque(body); {
+	case len(name) >= 5 && (of || envStyle(name) && keylike(body)) && f.r.Named(name).setting,
+		of && from > 0 && s[from-1] == ' ' && f.r.classify(s[wordsBefore(s, from):i]).setting: // Forgejo internal: …
 		f.add(start, end, f.on.rules.entropy)
 	}
 }
+
+// blocks are the names of maps in YAML whose values are secrets by the definition of the format: Secret of Kubernetes, data sources of Grafana.
+var blocks = []string{"stringdata:", "securejsondata:", "secure_json_data:"}
+
+// maxBlockLines bounds the lines of a block.
+const maxBlockLines = 32
+
+// block looks at the values of the lines that are indented further than the line of a block, which goes on at i.
+func (f *finder) block(i int) {
+	s := f.s
+	begin := f.line.last(s, i, 256, &beginsLine)
+	indent := 0
+	for begin+indent < i && s[begin+indent] == ' ' {
+		indent++
+	}
+	for range maxBlockLines {
+		next := strings.IndexByte(s[i:min(len(s), i+1024)], '\n')
+		if next < 0 {
+			return
+		}
+		i += next + 1
+		at := i
+		for at < len(s) && s[at] == ' ' {
+			at++
+		}
+		if at-i <= indent || at == len(s) {
+			return
+		}
+		end := at
+		for end < len(s) && end-at < 1024 && s[end] != '\n' && s[end] != '\r' {
+			end++
+		}
+		f.work += end - i
+		colon := strings.Index(s[at:end], ": ")
+		if colon < 0 {
+			continue
+		}
+		from, to := at+colon+2, end
+		for from < to && strings.IndexByte(" \"'", s[from]) >= 0 {
+			from++
+		}
+		for to > from && strings.IndexByte(" \"'", s[to-1]) >= 0 {
+			to--
+		}
+		if v := s[from:to]; len(v) >= 6 && (strong(v) || random(v) || passwordLike(v)) && !placeholder(v) && token.ProtectedAt(v) == 0 {
+			f.add(from, to, f.on.rules.assignment)
+		}
+	}
+}
+
+var beginsLine = classWith("\n")
 
 // opaque holds for 32 to 128 characters of all kinds that nothing divides into words, as keys are and names, paths and digests are not.
 func opaque(v string) bool {

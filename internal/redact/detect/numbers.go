@@ -206,7 +206,7 @@ func (f *finder) cardNumber(number string, start, end int, shaped bool) bool {
 	if f.k.hint&hintCard != 0 || f.near(start, end, 60, cardWords) {
 		return true
 	}
-	if f.k.protocol && !shaped || len(number) == 13 && ean(number) { // thirteen digits are goods, more often than an old card
+	if f.k.protocol && !shaped || !shaped && f.behindIDWord(start) || len(number) == 13 && ean(number) { // thirteen digits are goods, more often than an old card
 		return false
 	}
 	if !shaped {
@@ -221,6 +221,24 @@ func (f *finder) cardNumber(number string, start, end int, shaped bool) bool {
 	}
 	return network(number)
 }
+
+// behindIDWord says whether the word before a number says that it is an id: the decimal digits of a span or trace id in hexadecimal are no card.
+func (f *finder) behindIDWord(start int) bool {
+	s := f.s
+	end := start
+	for end > 0 && start-end < 4 && strings.IndexByte(" :=#\"'", s[end-1]) >= 0 {
+		end--
+	}
+	from := end
+	for from > 0 && end-from < 24 && isWord(s[from-1]) {
+		from--
+	}
+	word := strings.ToLower(s[from:end])
+	return numbered[word] || protocolName(word)
+}
+
+// numbered are words behind which a number is an id, or a time.
+var numbered = wordSet("span spans trace traces parent object build frame job run commit block chunk node event message msg request thread process offset seq sequence ts timestamp time at tick digest")
 
 // network says whether a payment network gives out numbers with this prefix and length.
 func network(n string) bool {

@@ -315,7 +315,7 @@ var chosen = func() map[string]bool {
 }()
 
 // midWord are the rules whose matches begin inside of a word: HTTPBasicAuth(…), mysqli_connect(…).
-var midWord = wordSet("call-credentials user-option user-and-password add-login hook-url deploy-hook expect-send said-id-password said-answer said-default said-in-brackets curl-config")
+var midWord = wordSet("ppp-secrets call-credentials user-option user-and-password add-login hook-url deploy-hook expect-send said-id-password said-answer said-default said-in-brackets curl-config")
 
 // Rules of this package that other code names.
 const (

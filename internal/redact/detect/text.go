@@ -198,6 +198,8 @@ func (f *finder) word(at int, actions []action) {
 			f.call(at)
 		case actNear:
 			f.nearby(at, at, true)
+		case actBlock:
+			f.block(at + a.word)
 		case actURL:
 			f.url(at)
 		case actPassword:
@@ -408,10 +410,21 @@ func (f *finder) family(start int, body string) {
 		from = i + 1
 	}
 	rest := body[from:]
+	if said && !hexDigest(rest) && longestPart(rest) <= 10 { // the name of a pod: secret-operator-7d9f8b6c5-x2x5q
+		return
+	}
 	if said && len(rest) >= 20 && random(rest) && (isHex(rest) && len(rest) >= 32 || !isHex(rest) && entropy(rest) >= 3.5) && strings.Count(rest, "-")+strings.Count(rest, "_") <= 4 ||
 		from >= 4 && isAlpha(body[2]) && !idPrefixes[strings.TrimRight(body[:from], "-_")] && keyBody(rest) {
 		f.add(start, start+len(body), f.on.rules.entropy)
 	}
+}
+
+// longestPart returns the length of the longest part of a name between its dashes and underscores.
+func longestPart(v string) (n int) {
+	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == '-' || r == '_' }) {
+		n = max(n, len(part))
+	}
+	return n
 }
 
 // idPrefixes stand before ids and digests that are as long and as random as keys are.

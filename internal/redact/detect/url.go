@@ -22,6 +22,11 @@ func (f *finder) url(at int) {
 			}
 		}
 		if host < 0 {
+			if f.on.rules.entropy != none && !f.k.protocol && end < len(s) && s[end] == ' ' { // davfs2's secrets: https://dav.example.com ada …
+				if from, to := lastOfLine(s, end, 2); to > from && invented(s[from:to]) {
+					f.add(from, to, f.on.rules.entropy)
+				}
+			}
 			return
 		}
 	}

@@ -164,6 +164,9 @@ func placeholder(v string) bool {
 	if strings.HasPrefix(v, "$") && len(v) > 1 && upperName(v[1:]) || strings.HasPrefix(v, "%") && strings.HasSuffix(v, "%") && len(v) > 2 && upperName(v[1:len(v)-1]) {
 		return true
 	}
+	if short, cut := strings.CutSuffix(v, "..."); cut && len(short) <= 8 && !hasDigit(short) { // sk-...
+		return true
+	}
 	return placeholders[t] || invitation(t) || wordPath(v) || !notOneByte(t) && len(t) > 1
 }
 

@@ -24,14 +24,14 @@ func attributes(w *detect.Walk, m pcommon.Map, name string) {
 // Attributes redacts a map in place.
 func Attributes(w *detect.Walk, m pcommon.Map) {
 	if m.Len() > 0 {
-		w.Tree(func() { members(w, m, 0) })
+		w.Tree(func() { members(w, m, nil, 0) })
 	}
 }
 
-// members redacts the values of a map, and its keys.
-func members(w *detect.Walk, m pcommon.Map, depth int) {
+// members redacts the values of a map of the name k, and its keys.
+func members(w *detect.Walk, m pcommon.Map, k *detect.Name, depth int) {
 	renamed := false
-	w.Object(func(o *detect.Container) {
+	w.Object(k, func(o *detect.Container) {
 		for name, v := range m.All() { // members have no order: the name may come after the value
 			if v.Type() == pcommon.ValueTypeStr {
 				o.Announce(name, v.Str())
@@ -87,7 +87,7 @@ func value(w *detect.Walk, v pcommon.Value, k *detect.Name, depth int) {
 		}
 		w.Below(k, depth == 0, func() { // as JSON in a string under the name of a secret
 			if v.Type() == pcommon.ValueTypeMap {
-				members(w, v.Map(), depth+1)
+				members(w, v.Map(), k, depth+1)
 			} else {
 				elements(w, v.Slice(), k, depth+1)
 			}
