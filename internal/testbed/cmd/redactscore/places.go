@@ -35,7 +35,7 @@ type kind struct {
 func kindsOf() (kinds []kind) {
 	for i, t := range [][3]string{{vendorKinds, personKinds, textKinds}, {secondVendor, secondPerson, secondText}, {thirdVendor, thirdPerson, thirdText},
 		{fourthVendor, fourthPerson, fourthText}, {fifthVendor, fifthPerson, fifthText}, {sixthVendor, sixthPerson, sixthText},
-		{seventhVendor, seventhPerson, seventhText}} {
+		{seventhVendor, seventhPerson, seventhText}, {eighthVendor, eighthPerson, eighthText}} {
 		for _, k := range tables(t[0], t[1], t[2]) {
 			k.table = i + 1
 			kinds = append(kinds, k)
@@ -180,6 +180,8 @@ const (
 	sixthHeldOut              // and this half was scored once after that
 	seventh                   // drawn when the rules for the sixth were done; they were mended with this half of it
 	seventhHeldOut            // and this half was scored once after that
+	eighth                    // drawn when the rules for the seventh were done; they were mended with this half of it
+	eighthHeldOut             // and this half was scored once after that
 	sets
 )
 
@@ -187,6 +189,10 @@ func (k *kind) set() set {
 	h := fnv.New32a()
 	h.Write([]byte(k.name))
 	switch {
+	case k.table == 8 && h.Sum32()>>7%2 == 0:
+		return eighthHeldOut
+	case k.table == 8:
+		return eighth
 	case k.table == 7 && h.Sum32()>>11%2 == 0:
 		return seventhHeldOut
 	case k.table == 7:

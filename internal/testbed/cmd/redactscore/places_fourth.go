@@ -18,7 +18,9 @@ import (
 // places returns where a kind is put: kinds of later sets stand in the same 18 places, in other words and shapes.
 func (k *kind) places() []place {
 	switch {
-	case k.table >= 7:
+	case k.table == 8:
+		return eighthPlaces
+	case k.table == 7:
 		return seventhPlaces
 	case k.table >= 4:
 		return otherPlaces
