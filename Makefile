@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/reel ./internal/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-campaign bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools release clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-again e2e-campaign bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ CAMPAIGN_RUNS ?= 100000
 e2e-campaign: build tools ## that many runs (CAMPAIGN_RUNS) from two collectors to their erasure on MinIO, one killed again and again; half an hour
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" TAPEDECK_BIN=$(CURDIR)/$(BIN) TAPEDECK_TEST_CAMPAIGN_RUNS=$(CAMPAIGN_RUNS) \
 		$(GO) test -tags e2e -count=1 -v -timeout 2h ./e2e -run TestNoRunIsLostFromItsSpansToItsErasure
+
+e2e-again: build ## that many runs (CAMPAIGN_RUNS) from a deck of reels into another, by the tape receiver, through a kill; eleven minutes
+	TAPEDECK_BIN=$(CURDIR)/$(BIN) TAPEDECK_TEST_REEMITTED_RUNS=$(CAMPAIGN_RUNS) $(GO) test -tags e2e -count=1 -v -timeout 2h ./e2e -run TestReelsMoveThroughAKill
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

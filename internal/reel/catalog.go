@@ -30,8 +30,9 @@ type Catalog struct {
 	store deck.Store // that holds the reels, not a view of it
 	cache Cache
 	now   func() time.Time
-	// recent is for the files that stay open.
+	// recent and nearby are for the files that stay open.
 	recent *recent
+	nearby nearby
 
 	mu      sync.Mutex
 	objects []Object
@@ -51,7 +52,7 @@ const opened = 16
 
 // NewCatalog returns the catalog of the reels in a store.
 func NewCatalog(store deck.Store, cache Cache) *Catalog {
-	return &Catalog{store: store, cache: cache, now: time.Now, recent: newRecent(), files: map[string]*File{}, answers: map[lookUp]map[string]bool{}}
+	return &Catalog{store: store, cache: cache, now: time.Now, recent: newRecent(), nearby: nearby{chunks: map[chunkKey][]*Entry{}}, files: map[string]*File{}, answers: map[lookUp]map[string]bool{}}
 }
 
 // delete takes a reel away.
@@ -93,6 +94,7 @@ func (c *Catalog) List(ctx context.Context) ([]Object, error) {
 	for key := range c.files {
 		if !there[key] {
 			c.recent.forget(key, c.files[key])
+			c.nearby.forget(c.files[key])
 			delete(c.files, key)
 		}
 	}
@@ -261,7 +263,7 @@ func (c *Catalog) Trace(ctx context.Context, tenant, traceID string) (entries []
 					return err
 				}
 				for _, s := range spans {
-					found, err := f.entries(ctx, s, nil)
+					found, err := c.nearby.entries(ctx, f, s)
 					if err != nil {
 						return err
 					}
