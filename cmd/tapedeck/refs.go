@@ -20,8 +20,9 @@ import (
 )
 
 const refHelp = `REF is the path or URL of a tape.json or of the folder that holds it; with --deck
-also a run id, a trace id or the first eight or more digits of one, or the
-invocation, task, correlation or conversation id of a run.
+also a run id, a trace id or a short id of one (its first eight or more digits,
+as other commands print it), or the invocation, task, correlation or conversation id
+of a run. A deck is the folder or bucket in which tapes lie.
 `
 
 // refs are the flags of a command that takes REFs.

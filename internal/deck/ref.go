@@ -126,12 +126,12 @@ func joinURL(u *url.URL, key string) string {
 // digits are in the layout, and eight are what people copy.
 const minIDPrefix = 8
 
-// Find returns the tapes of the newest complete generations. id is a trace id, a run id (<trace id>-<root span id>) or the first eight or
-// more digits of a trace id. All areas are searched, in the order of Areas, of one tenant or, if that is empty, of all. An id that begins
+// Find returns the tapes of the newest complete generations. id is a trace id, a run id (<trace id>-<root span id>) or a short form of one: the first eight or
+// more digits of the trace id, with or without the first digits of the root span id behind a dash. All areas are searched, in the order of Areas, of one tenant or, if that is empty, of all. An id that begins
 // several traces is an *AmbiguousError; an id without a complete tape is ErrNotFound, and what is no id ErrBadKey.
 func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 	trace, root, isRun := strings.Cut(strings.ToLower(strings.TrimSpace(id)), "-")
-	if !isHex(trace) || len(trace) < minIDPrefix || len(trace) > 32 || (isRun && (len(trace) != 32 || !validRoot(root))) {
+	if !isHex(trace) || len(trace) < minIDPrefix || len(trace) > 32 || (isRun && (root == "" || len(root) > 16 || !isHex(root))) {
 		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: ErrBadKey,
 			Reason: fmt.Sprintf("%q is not a trace id, a run id or at least %d hex digits of a trace id", shorten(id), minIDPrefix)}
 	}
@@ -168,7 +168,7 @@ func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 			continue
 		}
 		for _, run := range gen.Runs {
-			if !isRun || run.Root == root {
+			if !isRun || strings.HasPrefix(run.Root, root) {
 				refs = append(refs, d.Ref(p, gen.Generation, run.Root, TapeFile))
 			}
 		}
@@ -192,8 +192,18 @@ type AmbiguousError struct {
 func (*AmbiguousError) Error() string { return ErrAmbiguous.Error() }
 func (*AmbiguousError) Unwrap() error { return ErrAmbiguous }
 
+// noRoot makes the id of a trace one of a run, to shorten it.
+const noRoot = "-0000000000000000"
+
 func (d *Deck) ambiguous(id string, traces []string, locations []Location) error {
 	slices.Sort(traces)
+	var ids ShortIDs
+	for i := range traces {
+		ids.Add(traces[i] + noRoot)
+	}
+	for i := range traces {
+		traces[i], _, _ = strings.Cut(ids.Of(traces[i]+noRoot), "-")
+	}
 	return &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: &AmbiguousError{locations},
 		Reason: fmt.Sprintf("%q begins several trace ids: %s", shorten(id), strings.Join(traces, ", "))}
 }

@@ -60,6 +60,9 @@ func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 		trace1 + "-" + root2:  all[1:2],
 		trace1 + "-" + root1:  {all[0], all[2], all[3]},
 		"4BF92F3577B34DA6A3C": all,
+		// short ids of one run
+		trace1[:9] + "-" + root2:     all[1:2],
+		trace1[:9] + "-" + root2[:4]: all[1:2],
 	} {
 		refs, err := d.Find(t.Context(), id, "")
 		if err != nil {
@@ -83,7 +86,10 @@ func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 		"ff" + trace1[2:]:               deck.ErrNotFound, // evidence, no tape
 		"4bf92f3":                       deck.ErrBadKey,
 		"":                              deck.ErrBadKey,
-		trace1[:8] + "-" + root1:        deck.ErrBadKey,
+		trace1[:8] + "-" + root1:        deck.ErrAmbiguous,
+		trace1 + "-":                    deck.ErrBadKey,
+		trace1 + "-" + root1 + "0":      deck.ErrBadKey,
+		trace1[:9] + "-" + "zz":         deck.ErrBadKey,
 		trace1 + "0":                    deck.ErrBadKey,
 		"../../../../etc/passwd":        deck.ErrBadKey,
 		trace1 + "-" + root1 + "-again": deck.ErrBadKey,

@@ -100,7 +100,7 @@ const (
 const deckMarker = "tapedeck.json"
 
 // IDForm is the form of run ids, trace ids and the beginnings of them.
-var IDForm = regexp.MustCompile(`^[0-9A-Fa-f]{8,32}(-[0-9A-Fa-f]{16})?$`)
+var IDForm = regexp.MustCompile(`^[0-9A-Fa-f]{8,32}(-[0-9A-Fa-f]{1,16})?$`)
 
 // Resolve yields the tapes that a REF stands for, one at least. Stores are open while the loop runs. A REF is looked up in this order:
 //

@@ -22,7 +22,7 @@ import (
 
 // Query says which runs are wanted.
 type Query struct {
-	// ID is a run id, a trace id or its first eight or more digits, or else the invocation, task, correlation or conversation id of
+	// ID is what deck.Find takes, or else the invocation, task, correlation or conversation id of
 	// runs, in full.
 	ID string
 	// Tenant limits it to one tenant; "" is all.
@@ -228,9 +228,15 @@ func Ambiguous(ctx context.Context, d *deck.Deck, err error) []deck.Ref {
 // maxDescribed is how many runs a description names.
 const maxDescribed = 5
 
-// Describe names runs by what tells them apart: run id, area, tenant, start and address.
+// Describe names runs by what tells them apart: short id, area, tenant and start, and the address where another one has the same id.
 func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 	var b strings.Builder
+	var ids deck.ShortIDs
+	times := map[string]int{}
+	for _, ref := range refs {
+		ids.Add(ref.RunID())
+		times[ref.RunID()]++
+	}
 	for i, ref := range refs {
 		if i == maxDescribed {
 			fmt.Fprintf(&b, "; and %d more", len(refs)-i)
@@ -253,7 +259,10 @@ func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 				}
 			}
 		}
-		fmt.Fprintf(&b, "%s (%s, tenant %s, %s) %s", ref.RunID(), ref.Location.Area, tenant, started, address)
+		fmt.Fprintf(&b, "%s (%s, tenant %s, %s)", ids.Of(ref.RunID()), ref.Location.Area, tenant, started)
+		if times[ref.RunID()] > 1 {
+			b.WriteString(" " + address)
+		}
 	}
 	return b.String()
 }
