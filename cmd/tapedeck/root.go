@@ -83,6 +83,7 @@ func newRoot() *cobra.Command {
 		newStale(),
 		newStats(),
 		newSuite(),
+		newTail(),
 		newVerify(),
 		newView(),
 		newVersion(),

@@ -65,8 +65,13 @@ func (c *Catalog) Open(ctx context.Context, id, tenant, area string) (*Run, erro
 	case len(found) > 1:
 		return nil, &Several{found}
 	}
+	return c.Read(ctx, found[0])
+}
+
+// Read opens a run that Open or a listing has found.
+func (c *Catalog) Read(ctx context.Context, at deck.Ref) (*Run, error) {
 	o := &Run{}
-	err = runs.Read(ctx, c.Deck, found[0], func(ref deck.Ref) error {
+	err := runs.Read(ctx, c.Deck, at, func(ref deck.Ref) error {
 		data, err := c.Deck.Store().Get(ctx, ref.Key)
 		if err == nil {
 			o.Ref, o.Data = ref, data

@@ -1,0 +1,274 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tapedeck/tapedeck/internal/assembly"
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/derive"
+	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Bounds of what --listen holds: those of agentrun, for one machine.
+const (
+	listenBytes     = 256 << 20 // of evidence, in all
+	listenTrace     = 64 << 20
+	listenSpans     = 50_000 // of a trace
+	listenTraces    = 10_000 // that are open
+	listenAge       = time.Hour
+	listenLate      = 256 // traces of which more may come when they were shown
+	listenShutdown  = time.Minute
+	listenRetry     = time.Second
+	listenLastRetry = 30 * time.Second
+)
+
+// agentTail is what agents send, run by run. It is safe for concurrent use: two ports may give to it.
+type agentTail struct {
+	tenant string
+	print  *runPrinter
+	stderr io.Writer
+	wants  func(*reel.Meta) bool // nil: all runs
+	stop   func()
+	open   *assembly.Assembler
+	keep   func(ctx context.Context, set *evidence.Set) error // nil: nothing is kept
+
+	mu       sync.Mutex
+	redactor inputRedactor
+	came     int // spans and log records
+	refused  int // of them, for which there was no room
+	failed   error
+
+	// of the one emission at a time
+	sets  map[assembly.Key]*evidence.Set // of traces that were shown
+	order []assembly.Key                 // of sets, the oldest first
+}
+
+func (f *tailFlags) listen(ctx context.Context, addresses []string, p *runPrinter, stderr io.Writer) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if strings.HasPrefix(f.keep, "mem:") {
+		return replay.ErrMem
+	}
+	for _, address := range addresses {
+		if err := checkListen(address, f.remote); err != nil {
+			return err
+		}
+	}
+	stderr = concurrent(stderr)
+	redactor, err := f.open(stderr)
+	if err != nil {
+		return err
+	}
+	tenant := cmp.Or(f.filter.Tenant, "default")
+	t := &agentTail{tenant: tenant, wants: f.filter.Wants(), print: p, stderr: stderr, redactor: inputRedactor{redactor: redactor}}
+	if f.keep != "" {
+		w := derivationTo(f.redactionFlags, tenant, io.Discard, stderr)
+		if w.gate, err = f.gate(); err != nil {
+			return err
+		}
+		d, err := deck.Open(ctx, f.keep)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, d.Close()) }()
+		guard := f.guard(d, redactor)
+		if err := guard.wholeDeck(ctx, tenant, sampledTapes); err != nil {
+			return err
+		}
+		w.guard = &guard
+		t.keep = func(ctx context.Context, set *evidence.Set) error {
+			w.failures = 0
+			in := newReceiver(nil, nil)
+			in.set = set
+			return w.write(ctx, d, in)
+		}
+	}
+	var listeners []net.Listener
+	for _, address := range addresses {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if err != nil {
+			for _, l := range listeners {
+				err = errors.Join(err, l.Close())
+			}
+			return err
+		}
+		listeners = append(listeners, listener)
+	}
+	return t.run(ctx, listeners, f.quiet, f.idle)
+}
+
+// run shows runs until the context ends, which is no error.
+func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, idle time.Duration) error {
+	ctx, t.stop = context.WithCancel(ctx)
+	defer t.stop()
+	t.sets = map[assembly.Key]*evidence.Set{}
+	t.open = assembly.New(assembly.Options{
+		QuietPeriod: quiet, IdleTimeout: idle, MaxAge: max(listenAge, idle), MaxTraceBytes: listenTrace, MaxTraceSpans: listenSpans, MaxTraces: listenTraces, MaxBytes: listenBytes,
+		Emit: t.emit, EmitConcurrency: 1, InitialBackoff: listenRetry, MaxBackoff: listenLastRetry, ParkAfter: listenAge, ParkedInterval: listenAge, Shards: 1,
+	})
+	if err := t.open.Start(ctx); err != nil {
+		return err
+	}
+	ports, listening := errgroup.WithContext(ctx)
+	for _, l := range listeners {
+		say(t.stderr, "listening on %s; set OTEL_EXPORTER_OTLP_ENDPOINT=http://%s", l.Addr(), l.Addr())
+		ports.Go(func() error { return doctor.Listen(listening, l, t, math.MaxInt) })
+	}
+	err := ports.Wait()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenShutdown)
+	defer cancel()
+	err = errors.Join(err, t.open.Shutdown(ending))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.redactor.say(t.stderr)
+	if t.refused > 0 {
+		say(t.stderr, "%d of %d spans and log records were left out: more was open than is held", t.refused, t.came)
+	}
+	if t.came == 0 {
+		say(t.stderr, "nothing came: is the exporter of the agent switched on, and does it send here?")
+	}
+	t.print.end(t.stderr)
+	return errors.Join(err, t.failed)
+}
+
+// AddTraces implements doctor.Sink.
+func (t *agentTail) AddTraces(td ptrace.Traces) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.came += td.SpanCount()
+	t.redactor.traces(td)
+	t.admit(td)
+}
+
+// AddLogs implements doctor.Sink.
+func (t *agentTail) AddLogs(ld plog.Logs) {
+	own := plog.NewLogs()
+	ld.CopyTo(own)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.came += own.LogRecordCount()
+	t.redactor.logs(own)
+	t.admit(evidence.LogsToTraces(own, segregation.Default))
+}
+
+// Len implements doctor.Sink.
+func (t *agentTail) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.came
+}
+
+// admit gives the evidence of a request to the assembler, by traces, and what stands between it.
+func (t *agentTail) admit(td ptrace.Traces) {
+	set := evidence.NewSet()
+	set.AddTraces(td)
+	var request assembly.Request
+	size := assembly.Size{}
+	var sizer ptrace.ProtoMarshaler
+	key := func(id pcommon.TraceID) assembly.Key { return assembly.Key{Tenant: t.tenant, TraceID: id} }
+	evident := map[pcommon.TraceID]bool{}
+	for _, trace := range set.Split() {
+		var id pcommon.TraceID
+		if _, err := hex.Decode(id[:], []byte(trace.TraceID)); err != nil {
+			continue // Split writes 32 digits
+		}
+		evident[id] = true
+		own := trace.Set.Traces()
+		items := own.SpanCount()
+		chunk := assembly.TraceChunk{Key: key(id), Traces: own, Items: items, Bytes: int64(sizer.TracesSize(own)) + assembly.ChunkOverhead + int64(items)*assembly.ItemOverhead}
+		look(own, func(r *genai.Recogniser, _ ptrace.Span) { chunk.RunSpan = chunk.RunSpan || r.IsRunSpan() })
+		request.Chunks = append(request.Chunks, chunk)
+		size.Items += chunk.Items
+		size.Bytes += chunk.Bytes
+	}
+	look(td, func(r *genai.Recogniser, span ptrace.Span) {
+		if id := span.TraceID(); !r.IsEvidence() && !id.IsEmpty() && (evident[id] || t.open.MayHold(id)) {
+			request.Links = append(request.Links, assembly.Link{Key: key(id), ID: span.SpanID(), Parent: span.ParentSpanID(), Remote: assembly.HasRemoteParent(span)})
+		}
+	})
+	if len(request.Chunks)+len(request.Links) == 0 {
+		return
+	}
+	if err := t.open.Admit(context.Background(), size, func() assembly.Request { return request }); err != nil {
+		t.refused += size.Items
+	}
+}
+
+// look recognises each span.
+func look(td ptrace.Traces, do func(*genai.Recogniser, ptrace.Span)) {
+	var r genai.Recogniser
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				r.Look(ss.Scope().Name(), span)
+				do(&r, span)
+			}
+		}
+	}
+}
+
+// emit shows the runs of a trace, with what came of it before, and keeps what is new of it where it is kept.
+func (t *agentTail) emit(ctx context.Context, e *assembly.Emission) error {
+	fresh := evidence.NewSet()
+	td := ptrace.NewTraces() // the emission stays as it is
+	e.Traces.CopyTo(td)
+	fresh.AddTraces(td)
+	if t.keep != nil {
+		if err := t.keep(ctx, fresh); err != nil {
+			complain(t.stderr, err)
+			return err
+		}
+	}
+	all := t.sets[e.Key]
+	if all == nil {
+		all = evidence.NewSet()
+		t.sets[e.Key] = all
+		if t.order = append(t.order, e.Key); len(t.order) > listenLate {
+			delete(t.sets, t.order[0])
+			t.order = t.order[1:]
+		}
+	}
+	all.Merge(fresh)
+	trace := evidence.Trace{TraceID: hex.EncodeToString(e.Key.TraceID[:]), Set: all}
+	tapes, _ := reconstruct.Trace(trace, reconstruct.Options{Producer: derive.Producer(), Tenant: t.tenant, Redaction: tape.Redaction{Policy: "none"}})
+	for _, run := range tapes {
+		if t.wants != nil {
+			m := reel.Meta{Tenant: t.tenant}
+			if m.Describe(run); !t.wants(&m) {
+				continue
+			}
+		}
+		if err := t.print.print(run, "", "", e.Reason == assembly.Shutdown && !e.Complete); err != nil {
+			t.mu.Lock()
+			t.failed = err
+			t.mu.Unlock()
+			t.stop()
+		}
+	}
+	return nil
+}
