@@ -221,10 +221,13 @@ func TestRunsWithTheSameIDAreToldApart(t *testing.T) {
 				}
 			}
 			got := tapedeck(t, append(line, "--deck", dir)...)
-			for _, want := range []string{"tenant acme, started 2026-11-20T00:00:00Z", "tenant Umbrella Corp, started 2026-11-21T00:00:00Z", "--tenant", run} {
+			for _, want := range []string{"tenant acme, started 2026-11-20T00:00:00Z", "tenant Umbrella Corp, started 2026-11-21T00:00:00Z", "--tenant", ": aaaaaaaa (runs, "} {
 				if got.code != exitFailed || !strings.Contains(got.stderr, want) {
 					t.Errorf("%v: no %q in %+v", line, want, got)
 				}
+			}
+			if strings.Contains(got.stderr, deck.TapeFile) {
+				t.Errorf("%v: a path where an id does: %s", line, got.stderr)
 			}
 			if args[0] == "serve" {
 				continue

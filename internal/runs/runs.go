@@ -228,14 +228,14 @@ func Ambiguous(ctx context.Context, d *deck.Deck, err error) []deck.Ref {
 // maxDescribed is how many runs a description names.
 const maxDescribed = 5
 
-// Describe names runs by what tells them apart: short id, area, tenant and start, and the address where another one has the same id.
+// Describe names runs by what tells them apart: short id, area, tenant and start, and the address where another one of the tenant has the same id.
 func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 	var b strings.Builder
 	var ids deck.ShortIDs
-	times := map[string]int{}
+	alike := map[string]int{} // runs of one id and tenant, which lie in several areas
 	for _, ref := range refs {
 		ids.Add(ref.RunID())
-		times[ref.RunID()]++
+		alike[ref.Location.TenantKey()+ref.RunID()]++
 	}
 	for i, ref := range refs {
 		if i == maxDescribed {
@@ -260,7 +260,7 @@ func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 			}
 		}
 		fmt.Fprintf(&b, "%s (%s, tenant %s, %s)", ids.Of(ref.RunID()), ref.Location.Area, tenant, started)
-		if times[ref.RunID()] > 1 {
+		if alike[ref.Location.TenantKey()+ref.RunID()] > 1 {
 			b.WriteString(" " + address)
 		}
 	}
