@@ -33,6 +33,7 @@ type tailFlags struct {
 	listening bool
 	remote    bool
 	keep      string
+	sign      signFlag
 	quiet     time.Duration
 	idle      time.Duration
 
@@ -105,6 +106,7 @@ The command ends when it is interrupted, and says what was still open.`,
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object per line")
 	f.filter.add(cmd)
 	f.redactionFlags.add(cmd)
+	f.sign.add(cmd)
 	f.color.add(cmd)
 	return cmd
 }

@@ -87,7 +87,10 @@ func (f *tailFlags) listen(ctx context.Context, addresses []string, p *runPrinte
 	tenant := cmp.Or(f.filter.Tenant, "default")
 	t := &agentTail{tenant: tenant, wants: f.filter.Wants(), print: p, stderr: stderr, redactor: inputRedactor{redactor: redactor}}
 	if f.keep != "" {
-		w := derivationTo(f.redactionFlags, tenant, io.Discard, stderr)
+		w := derivationTo(f.redactionFlags, f.sign, tenant, io.Discard, stderr)
+		if _, err := f.sign.signer(); err != nil { // before anything comes
+			return err
+		}
 		if w.gate, err = f.gate(); err != nil {
 			return err
 		}
