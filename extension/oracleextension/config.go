@@ -28,6 +28,9 @@ type Config struct {
 	// Deck is the URL of the deck, such as file:///var/lib/tapes or s3://bucket/prefix.
 	Deck string `mapstructure:"deck"`
 
+	// Tenant is the only tenant whose runs are answered from; empty: all. Whoever may ask the extension may ask for every run behind it.
+	Tenant string `mapstructure:"tenant"`
+
 	// Rules is a rules file, Tools are files with declarations of tools; Live and Refuse are names of tools.
 	Rules  string   `mapstructure:"rules"`
 	Tools  []string `mapstructure:"tools"`

@@ -43,6 +43,7 @@ func TestConfigTakesEveryOption(t *testing.T) {
 	cfg, err := load(t, "all")
 	require.NoError(t, err)
 	require.Equal(t, "s3://bucket/prefix?region=eu-central-1", cfg.Deck)
+	require.Equal(t, "acme", cfg.Tenant)
 	require.Equal(t, "0.0.0.0:8321", cfg.HTTP.NetAddr.Endpoint)
 	require.True(t, cfg.HTTP.Auth.HasValue())
 	require.Equal(t, "server.pem", cfg.HTTP.TLS.Get().CertFile)

@@ -122,6 +122,7 @@ func (e *oracleExtension) open(ctx context.Context) (*oracles.Library, error) {
 			return nil, err
 		}
 		e.deck, e.library = d, oracles.New(d, e.options)
+		e.library.Tenant = e.cfg.Tenant
 	}
 	return e.library, nil
 }
