@@ -41,7 +41,7 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 			scoped := false
 			for _, record := range sl.LogRecords().All() {
 				name := genai.EventName(sl.Scope().Name(), record.EventName(), record.Attributes())
-				if !genai.IsEvidenceLog(name, record.Attributes()) {
+				if !genai.IsEvidenceLog(name, record) {
 					scan.Reset()
 					scan.Attributes(rl.Resource().Attributes())
 					scan.Attributes(sl.Scope().Attributes())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -43,12 +44,22 @@ func EventName(scope, recorded string, m pcommon.Map) string {
 	return recorded
 }
 
-// IsEvidenceLog reports whether a log record belongs to an agent run, by its event name (see EventName) and attributes.
-func IsEvidenceLog(eventName string, m pcommon.Map) bool {
+// IsEvidenceLog reports whether a log record belongs to an agent run, by its event name (see EventName) and attributes. A record that says
+// neither is evidence if it names a span and its body is certainly the call of a model or a tool.
+func IsEvidenceLog(eventName string, record plog.LogRecord) bool {
+	m := record.Attributes()
 	if d := logDialect(eventName, m); d != nil {
 		return d.Log(eventName, decode.Attributes(m)).Class != dialect.Unclassified
 	}
-	return strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m) != 0
+	if strings.HasPrefix(eventName, "gen_ai.") || attributeMarks(m) != 0 {
+		return true
+	}
+	if record.SpanID().IsEmpty() || !dialect.MayHoldCall(record.Body()) {
+		return false
+	}
+	alone := pcommon.NewMap()
+	record.Body().CopyTo(alone.PutEmpty(LogBody))
+	return logDialect(eventName, alone) != nil
 }
 
 // LogRunID returns the id of the run that a log record belongs to, which separates runs without a trace id. It is empty if the record
@@ -147,6 +158,7 @@ type arrangement struct {
 	// What records may speak of, read when first needed: tools by call id, model calls and outermost runs by start.
 	read   bool
 	tools  map[string]*spanView
+	ran    []*spanView // tools by start, with an id or without
 	models []*spanView
 	outer  []*spanView
 	runOf  map[*dialect.Source]bool
@@ -303,6 +315,9 @@ func (r *arrangement) look() {
 		}
 		v := &spanView{source: s, obs: o, start: uint64(s.Span.StartTimestamp()), end: uint64(s.Span.EndTimestamp())}
 		v.lane = decode.Attributes(s.Span.Attributes()).Text("agent_id")
+		if o.Class == dialect.Tool {
+			r.ran = append(r.ran, v)
+		}
 		switch {
 		case o.Class == dialect.Tool && o.CallID != "":
 			if first := r.tools[o.CallID]; first == nil || first.obs.MCPLeg && !o.MCPLeg {
@@ -316,6 +331,7 @@ func (r *arrangement) look() {
 		}
 	}
 	slices.SortStableFunc(r.models, byStart)
+	slices.SortStableFunc(r.ran, byStart)
 	slices.SortStableFunc(runs, byStart)
 	end := uint64(0)
 	for _, v := range runs { // those within an earlier one are sub-agents
@@ -359,6 +375,9 @@ func (r *arrangement) spanOf(l *dialect.Source, role dialect.LogRole) *dialect.S
 		}
 		if class := r.classOf(named); role.CallID == "" && named != nil && (class == dialect.Tool || class == dialect.Structure && r.runsTools[named]) {
 			return named // or one of the tool spans right below it, whichever it is
+		}
+		if role.CallID == "" && !role.Alone {
+			return r.toolAt(l)
 		}
 	case dialect.Model:
 		if r.classOf(named) == dialect.Model {
@@ -413,6 +432,25 @@ func (r *arrangement) modelAt(at uint64, role dialect.LogRole) *dialect.Source {
 		return nil
 	}
 	return best.source
+}
+
+// toolAt finds the only tool span of the name that a record says which ran at the moment of the record and holds no result of its own: what the
+// record names is the span of somebody else.
+func (r *arrangement) toolAt(l *dialect.Source) *dialect.Source {
+	alone := *l
+	alone.Logs = []ptrace.Span{l.Span}
+	name := Read(&alone).Name
+	var found *dialect.Source
+	for _, v := range around(r.ran, uint64(l.Span.StartTimestamp())) {
+		if v.obs.Name != name || v.obs.Result.Present() {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = v.source
+	}
+	return found
 }
 
 // enclosingRun returns the only outermost run span whose time holds a moment.

@@ -40,7 +40,7 @@ func recordsOf(t *testing.T, path string) []*dialect.Source {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
 				name := EventName(sl.Scope().Name(), record.EventName(), record.Attributes())
-				if !IsEvidenceLog(name, record.Attributes()) {
+				if !IsEvidenceLog(name, record) {
 					continue
 				}
 				at := record.Timestamp()

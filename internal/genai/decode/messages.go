@@ -272,10 +272,16 @@ var roles = map[string]tape.Role{
 
 // RoleOf maps a recorded role to one of the four roles of the tape. An unknown role becomes user.
 func RoleOf(name string) tape.Role {
-	if r, ok := roles[strings.ToLower(name)]; ok {
+	if r, ok := KnownRole(name); ok {
 		return r
 	}
 	return tape.RoleUser
+}
+
+// KnownRole maps a recorded role to one of the four roles of the tape, if a provider or framework calls one so.
+func KnownRole(name string) (tape.Role, bool) {
+	r, ok := roles[strings.ToLower(name)]
+	return r, ok
 }
 
 // ChatCalls reads tool_calls of the chat shape: {id, type, function{name, arguments}} or {id, name, args|arguments|input}.

@@ -56,7 +56,7 @@ func kindOf(name string, a decode.Attributes) recordKind {
 func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	kind := kindOf(name, a)
 	if kind == noRecord {
-		return dialect.LogRole{}
+		return bodyRole(a)
 	}
 	role := dialect.LogRole{
 		Conversation: find(a, func(key string) bool {
@@ -76,6 +76,18 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 			}
 		}
 	}
+	return role
+}
+
+// bodyRole gives the role of a record whose JSON body is certainly the call of a model or a tool. What a model was asked and answered is a call even
+// where no span is; a tool's report only speaks of a call that a span or a conversation shows.
+func bodyRole(a decode.Attributes) dialect.LogRole {
+	call := dialect.ReadBodyCall(a)
+	role := call.Role()
+	if role.Class == dialect.Unclassified || !call.Certain() {
+		return dialect.LogRole{}
+	}
+	role.Alone = role.Class == dialect.Model
 	return role
 }
 
@@ -126,6 +138,11 @@ func readUnknownLogs(s *dialect.Source, o *dialect.Observation) (any bool) {
 		kind := kindOf(l.Name(), a)
 		any = any || kind != noRecord
 		switch {
+		case kind == noRecord:
+			if call := dialect.ReadBodyCall(a); call.Certain() {
+				call.Fill(o)
+				any = true
+			}
 		case o.Class == dialect.Agent && kind == asksRecord:
 			decode.FillList(&o.Input, message(tape.RoleUser, said(kind, a)))
 		case o.Class == dialect.Agent && kind == answersRecord:

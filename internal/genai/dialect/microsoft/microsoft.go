@@ -135,67 +135,17 @@ var AutoGen = &dialect.Dialect{
 }
 
 func autogenLog(_ string, a decode.Attributes) dialect.LogRole {
-	body, _ := decode.Structure(a.JSON(dialect.LogBody))
-	role := dialect.LogRole{Alone: true, Lane: body.Get("agent_id").Str()}
-	switch body.Get("type").Str() {
-	case "ToolCall":
-		role.Class = dialect.Tool
-	case "LLMStreamStart": // holds the request of the stream, whose answer is a record of its own
-		role.Class, role.Opens, role.Part = dialect.Model, true, "request"
-	case "LLMStreamEnd":
-		role.Class, role.Part = dialect.Model, "answer"
-	case "LLMCall":
-		role.Class, role.Opens, role.Part = dialect.Model, true, "answer"
-	default:
-		if body.IsAbsent() {
-			role.Class = dialect.Model // the body is looked at later
-		}
+	if a.JSON(dialect.LogBody).IsAbsent() {
+		return dialect.LogRole{Class: dialect.Model, Alone: true} // the body is looked at later
 	}
-	return role
+	call := dialect.ReadBodyCall(a)
+	return call.Role()
 }
 
 func readAutogen(s *dialect.Source, o *dialect.Observation) {
 	o.EndsWithTools = o.Class == dialect.Agent // a ToolCallSummaryMessage, unless reflect_on_tool_use is set
 	for _, l := range s.Logs {
-		body, _ := decode.Structure(decode.Attributes(l.Attributes()).JSON(dialect.LogBody))
-		switch body.Get("type").Str() {
-		case "ToolCall":
-			if o.Class != dialect.Tool {
-				continue
-			}
-			decode.FillString(&o.Name, body.Get("tool_name").Str())
-			if args := body.Get("arguments"); !args.IsAbsent() {
-				o.Args = decode.Args(args)
-			}
-			if result := body.Get("result"); !result.IsAbsent() {
-				o.Result = decode.UnwrapResult(decode.Result(result, false)).Content
-			}
-		case "LLMCall", "LLMStreamStart", "LLMStreamEnd":
-			if o.Class != dialect.Model {
-				continue
-			}
-			o.Operation = "chat"
-			if sent, ok := decode.Messages(body.Get("messages"), tape.RoleUser); ok && len(o.Request) == 0 {
-				o.Request = sent
-			}
-			o.Tools = append(o.Tools, decode.ToolDefinitions(body.Get("tools"))...)
-			if body.Get("type").Str() == "LLMStreamStart" {
-				o.Streaming = true
-				continue
-			}
-			response := body.Get("response")
-			answer, _ := decode.Messages(response, tape.RoleAssistant)
-			o.Response = decode.OneTurn(answer)
-			if calls := response.Get("content"); calls.Kind() == exactjson.Array && !calls.At(0).Get("arguments").IsAbsent() { // what a stream asked for
-				parts := decode.ChatCalls(calls)
-				if thought := response.Get("thought").Str(); thought != "" {
-					parts = append([]decode.Part{decode.TextPart(thought)}, parts...)
-				}
-				o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: parts}}
-			}
-			o.ResponseID, o.ResponseModel = response.Get("id").Str(), response.Get("model").Str()
-			decode.FillUsage(&o.Usage, tape.Usage{InputTokens: decode.OptionalCount(body.Get("prompt_tokens")), OutputTokens: decode.OptionalCount(body.Get("completion_tokens"))})
-			o.Agent.Name, _, _ = strings.Cut(body.Get("agent_id").Str(), "/")
-		}
+		call := dialect.ReadBodyCall(decode.Attributes(l.Attributes()))
+		call.Fill(o)
 	}
 }

@@ -22,7 +22,7 @@ collector itself writes a tape per trace.
 Decisions about what a mutated run still holds. With generic tool names, the recorded name is as right as the true one where no span, event or record
 holds the true name together with the arguments of the call (its result, if it had none): a list of offered tools does not say which of them was called. An envelope that
 nothing proves, and a result of which nothing says to which of several equal calls it belongs, are *missed*, not *wrong*: the tape labels them, and no oracle serves them as exact.
-Where the run span is gone, or holds nothing but words of its vendor, nothing says how the run ended: that it is incomplete is as right. Nor does anything say
+Where the run span is gone, holds nothing but words of its vendor, or ends with a tool as agents of that vendor do, nothing says how the run ended: that it is incomplete is as right. Nor does anything say
 then that all texts of a run are its answer together: the last one, as a model call answered with it, is right.
 
 `
