@@ -70,10 +70,24 @@ func (f *fingerprints) with(sum fingerprint, use func(*[proofWays]fingerprint)) 
 // Proof knows the spans in which redactors of this process have found nothing by the rules of one profile.
 type Proof struct{ profile string }
 
-// ProofOf returns the proof for a profile. What stands for a value, and the key, are of no matter for it.
+// asked are the profiles that somebody has a proof for. Without a gate of its profile a redactor notes nothing: nobody would ask.
+var asked sync.Map // string → struct{}
+
+// ProofOf returns the proof for a profile. What stands for a value, and the key, are of no matter for it. It holds for spans that are redacted from now on.
 func ProofOf(p Profile) Proof {
+	proof := proofOf(p)
+	asked.Store(proof.profile, struct{}{})
+	return proof
+}
+
+func proofOf(p Profile) Proof {
 	p.Mode = ModeToken
 	return Proof{p.Digest()}
+}
+
+func (p Proof) asked() bool {
+	_, ok := asked.Load(p.profile)
+	return ok
 }
 
 // Holds says whether the span is known to hold nothing that the rules of the profile find.

@@ -74,6 +74,27 @@ func TestProofHoldsForSpansInWhichARedactorFoundNothing(t *testing.T) {
 	}
 }
 
+// A redactor notes spans for gates, so where there is none it notes nothing; a gate that comes later searches what was redacted before.
+func TestNothingIsNotedWithoutAGate(t *testing.T) {
+	profile := Default()
+	profile.Disable = []string{"vendor"} // of no other test
+	r, err := New(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	td, clean, _ := proofRequest()
+	clean.SetSpanID([8]byte{9})
+	r.Traces(td, nil)
+	proof := ProofOf(profile)
+	if proof.Holds(clean) {
+		t.Error("a span was noted although nobody asked")
+	}
+	r.Traces(td, nil)
+	if !proof.Holds(clean) {
+		t.Error("a clean span is not proven once somebody asks")
+	}
+}
+
 // Where the path of a value decides, a span is searched wherever it comes.
 func TestProfilesWithPathsProveNothing(t *testing.T) {
 	profile := Default()

@@ -44,7 +44,7 @@ func New(p Profile) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Redactor{profile: p, digest: p.Digest(), proof: ProofOf(p), detector: d}, nil
+	return &Redactor{profile: p, digest: p.Digest(), proof: proofOf(p), detector: d}, nil
 }
 
 // replacement returns what stands for a value.
@@ -101,9 +101,10 @@ func (r *Redactor) ClearJSON(texts iter.Seq[[]byte]) bool {
 // Ranges returns the byte ranges of s that String would replace, in order.
 func (r *Redactor) Ranges(name, s string) [][2]int { return r.detector.Walk(nil).Ranges(name, s) }
 
-// Traces redacts every string of the spans in place, and notes for Proof those in which nothing is found.
+// Traces redacts every string of the spans in place, and notes those in which nothing is found for the proof of its profile,
+// if somebody has one.
 func (r *Redactor) Traces(td ptrace.Traces, rep *Report) {
-	if !r.detector.Remembers() {
+	if !r.detector.Remembers() || !r.proof.asked() {
 		otlp.Traces(r.detector.Walk(rep), td)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"unsafe"
@@ -29,7 +30,8 @@ const (
 	cleanShards  = 64
 	cleanBuckets = 512 // of a shard
 	cleanWays    = 4   // entries of a bucket; the one that was not met for longest makes room
-	minClean     = 32  // shorter texts are searched faster than remembered
+	minClean     = 32  // shorter texts are remembered with their name, see shortKey
+	shortValues  = 4   // of a name
 )
 
 // CleanTableBytes is the most that a detector uses to remember texts.
@@ -37,6 +39,7 @@ const CleanTableBytes = cleanShards * cleanBuckets * cleanWays * 32
 
 type cleanTable struct {
 	seeds  [2]maphash.Seed
+	salt   cleanKey // of the sums of short values: names are shared by detectors, and are not forgotten
 	shards [cleanShards]struct {
 		sync.Mutex
 		buckets [][cleanWays]cleanEntry // made when the first text comes
@@ -51,7 +54,7 @@ type cleanEntry struct {
 }
 
 func newCleanTable() *cleanTable {
-	return &cleanTable{seeds: cleanSeeds}
+	return &cleanTable{seeds: cleanSeeds, salt: cleanKey{rand.Uint64(), rand.Uint64()}}
 }
 
 // Remember switches the memory of texts in which nothing was found on or off, and forgets those that are remembered. Every new detector remembers. The
@@ -235,8 +238,40 @@ func (t *cleanTable) find(key cleanKey) (e cleanEntry, found bool) {
 
 // forget forgets all entries, and keeps the memory for others.
 func (t *cleanTable) forget() {
+	t.salt = cleanKey{rand.Uint64(), rand.Uint64()}
 	for i := range t.shards {
 		clear(t.shards[i].buckets)
+	}
+}
+
+// Short values repeat with their names: a model, a role, the kind of an operation. To look for one in the table costs as much as to search it. So its name
+// remembers it, by the same hash. All else that a verdict depends on is the same there: the value stands in no JSON, all rules apply, and the name is not of a
+// service.
+
+// shortKey is the key of a short value under a name, zero if it is not remembered.
+func (p *Walk) shortKey(s string, k *Name) (key cleanKey) {
+	t := p.r.clean
+	if t == nil || len(s) >= minClean || p.nested > 0 || p.sure || k.service {
+		return key
+	}
+	for i := range key {
+		key[i] = (maphash.String(t.seeds[i], s) ^ t.salt[i]) | 1
+	}
+	return key
+}
+
+// holds says whether nothing was found in a short value.
+func (k *Name) holds(key cleanKey) bool {
+	at := &k.short[key[0]>>1%shortValues]
+	return key != (cleanKey{}) && at[0].Load() == key[0] && at[1].Load() == key[1]
+}
+
+// learnShort remembers a short value that was searched as one text, if nothing was found since before.
+func (p *Walk) learnShort(key cleanKey, before counted, s string, k *Name) {
+	if e, ok := p.counted().since(before); ok && key != (cleanKey{}) && e.leaves == 1 && int(e.bytes) == len(s) {
+		at := &k.short[key[0]>>1%shortValues]
+		at[0].Store(key[0])
+		at[1].Store(key[1])
 	}
 }
 

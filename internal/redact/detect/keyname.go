@@ -22,6 +22,8 @@ type Name struct {
 	ids []int
 	// summed are the sums of the facts, as far as they were asked for.
 	summed atomic.Pointer[[2]uint64]
+	// short are the sums of short values in which nothing was found, see shortKey. Another value takes the place of one that was there before.
+	short [shortValues][2]atomic.Uint64
 }
 
 // facts are what decides, but for ids, about a value under a name.

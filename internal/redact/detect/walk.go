@@ -138,6 +138,11 @@ func (p *Walk) leaf(s string, k *Name) []edit {
 	if p.met.holds(at, s, k, p.nested, false) || at >= 0 && len(p.r.user) == 0 && renderedTime(s) && k.silent() {
 		return nil
 	}
+	quick := p.shortKey(s, k)
+	if k.holds(quick) {
+		p.count(cleanEntry{leaves: 1, bytes: uint32(len(s))})
+		return nil
+	}
 	known := p.cleanKey(cleanLeaf, s, k)
 	if p.knownClean(known) {
 		p.met.put(at, s, k, p.nested, false)
@@ -151,6 +156,7 @@ func (p *Walk) leaf(s string, k *Name) []edit {
 	if len(edits) == 0 {
 		p.learnClean(known, before)
 		p.met.put(at, s, k, p.nested, false)
+		p.learnShort(quick, before, s, k)
 	}
 	return edits
 }
