@@ -111,6 +111,9 @@ bench: ## all benchmarks
 bench-peers: collector $(BIN)/otelcol-peers ## CPU and memory of our pipelines beside contrib's, same load (Linux, needs versitygw)
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" $(GO) run ./internal/testbed/cmd/benchpeers $(BENCH_PEERS)
 
+bench-assembly: collector $(BIN)/otelcol-peers ## grouping alone beside contrib's, same load (Linux)
+	$(GO) run ./internal/testbed/cmd/benchpeers -table assembly $(BENCH_ASSEMBLY)
+
 bench-spool: ## the spool beside a plain file, tidwall/wal, Pebble and bbolt, same load (Linux)
 	$(GO) -C bench/spool test -run '^$$' -bench Peers -benchtime 40000x -count 2 ./...
 
