@@ -75,7 +75,8 @@ func startS3(ctx context.Context, binary, folder string) (*process, string, erro
 	if err != nil {
 		return nil, "", err
 	}
-	cmd := exec.Command(binary, "--port", address, "--region", region, "--quiet", "--access-log", filepath.Join(folder, accessLog), "posix", "--sidecar", filepath.Join(folder, "sidecar"), filepath.Join(folder, "s3"))
+	// Without --keep-alive it closes the connection after each answer, as no other service does, and every request would pay for a new one.
+	cmd := exec.Command(binary, "--keep-alive", "--port", address, "--region", region, "--quiet", "--access-log", filepath.Join(folder, accessLog), "posix", "--sidecar", filepath.Join(folder, "sidecar"), filepath.Join(folder, "s3"))
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+access, "ROOT_SECRET_KEY="+access)
 	p, err := start(ctx, cmd, address)
 	return p, address, err
