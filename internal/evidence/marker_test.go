@@ -34,7 +34,7 @@ func TestMarkerIsEvidence(t *testing.T) {
 	if _, ok := item.Resource.Resource().Attributes().Get("tapedeck.run.key"); ok {
 		t.Error("the hand-over is evidence")
 	}
-	if item.Digest == digestOf(t, request()) {
+	if item.Digest() == digestOf(t, request()) {
 		t.Error("redacted and unredacted evidence are one item")
 	}
 }

@@ -68,7 +68,7 @@ func TestCanonicalBytesDoNotDependOnTheOrderOfAttributes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := set.Items()[0].Digest; back.Items()[0].Digest != d {
+			if d := set.Items()[0].Digest(); back.Items()[0].Digest() != d {
 				t.Fatalf("%d entries, seed %d: the item has another digest when read back", entries, seed)
 			}
 		}

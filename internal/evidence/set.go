@@ -32,20 +32,46 @@ type Digest = spandigest.Digest
 
 // Item is one distinct span with what surrounds it. It shares memory with the traces that were added.
 type Item struct {
-	Digest   Digest
 	Resource ptrace.ResourceSpans
 	Scope    ptrace.ScopeSpans
 	Span     ptrace.Span
 
+	key      itemKey
 	resource Digest // of the resource alone, for grouping
 	scope    Digest // of resource and scope
 	size     int    // bytes of the content of the span
 	around   int    // bytes of resource and scope
 }
 
+// itemKey tells an item from every other in this process. Of a log record it is its digest, which costs more: two that differ in nothing but when they were
+// observed are one.
+type itemKey struct {
+	sums   [2]uint64
+	record Digest
+}
+
+// Digest identifies the item by its content, in every process. It is made when it is asked for: nearly always the ids and times of items tell enough.
+func (i Item) Digest() Digest {
+	if i.key.record != (Digest{}) {
+		return i.key.record
+	}
+	h := spandigest.NewHasher()
+	defer h.Release()
+	return h.Span(i.scope, i.Span)
+}
+
+// compareDigests orders items that all the rest of an order does not tell apart.
+func compareDigests(a, b Item) int {
+	if a.key == b.key {
+		return 0
+	}
+	x, y := a.Digest(), b.Digest()
+	return bytes.Compare(x[:], y[:])
+}
+
 // Set is a set of items. The zero value is not usable; see NewSet.
 type Set struct {
-	items   map[Digest]Item
+	items   map[itemKey]Item
 	sorted  []Item // the items in canonical order; nil: not known
 	verdict known  // the last one that was asked for
 }
@@ -57,7 +83,7 @@ type known struct {
 }
 
 // NewSet returns an empty set.
-func NewSet() *Set { return &Set{items: map[Digest]Item{}} }
+func NewSet() *Set { return &Set{items: map[itemKey]Item{}} }
 
 // Len returns the number of distinct items.
 func (s *Set) Len() int { return len(s.items) }
@@ -93,7 +119,7 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 	h := spandigest.NewHasher()
 	defer h.Release()
 	if len(s.items) == 0 {
-		s.items = make(map[Digest]Item, td.SpanCount())
+		s.items = make(map[itemKey]Item, td.SpanCount())
 	}
 	scan := segregation.Scan{Rules: segregation.Default}
 	var notes segregation.Notes
@@ -118,13 +144,13 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 					continue
 				}
 				handover.Strip(span.Attributes())
-				var d Digest
+				var key itemKey
 				if ss.Scope().Name() == genai.LogScope {
-					d = h.Without(scope, span, observed)
+					key.record = h.Without(scope, span, observed)
 				} else {
-					d = h.Span(scope, span)
+					key.sums = h.Key(scope, span)
 				}
-				s.put(Item{Digest: d, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope, size: h.Len(), around: around})
+				s.put(Item{key: key, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope, size: h.Len(), around: around})
 			}
 		}
 	}
@@ -135,8 +161,8 @@ var observed = []string{genai.LogObservedTime}
 
 // put adds an item. If a log record was observed more than once, the first time stays.
 func (s *Set) put(item Item) {
-	if there, ok := s.items[item.Digest]; !ok || item.observed() < there.observed() {
-		s.items[item.Digest], s.sorted, s.verdict = item, nil, known{}
+	if there, ok := s.items[item.key]; !ok || item.observed() < there.observed() {
+		s.items[item.key], s.sorted, s.verdict = item, nil, known{}
 	}
 }
 
@@ -223,7 +249,7 @@ func compareItems(a, b Item) int {
 	if c := bytes.Compare(x[:], y[:]); c != 0 {
 		return c
 	}
-	return bytes.Compare(a.Digest[:], b.Digest[:])
+	return compareDigests(a, b)
 }
 
 // Trace is the part of a set that has one trace id.

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/segregation"
+	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
 // request is a request of one span with something in every field.
@@ -82,7 +83,58 @@ func digestOf(t *testing.T, td ptrace.Traces) Digest {
 	if len(items) != 1 {
 		t.Fatalf("%d items", len(items))
 	}
-	return items[0].Digest
+	key, d := items[0].key, items[0].Digest()
+	if of, known := keysOf[d]; known && of != key {
+		t.Errorf("one digest and two keys: %v and %v", of, key)
+	}
+	for of, other := range keysOf {
+		if other == key && of != d {
+			t.Errorf("one key and two digests: %x and %x", of[:4], d[:4])
+		}
+	}
+	keysOf[d] = key
+	return d
+}
+
+// keysOf are the keys of the items that were digested: they tell items apart as digests do.
+var keysOf = map[Digest]itemKey{}
+
+// A long text stands in the key by its sums. It counts in the size as it does in the digest, which bounds go by.
+func TestKeyTellsLongTextsApart(t *testing.T) {
+	long := strings.Repeat("a", 3*spandigest.LongText)
+	set := func(put func(pcommon.Map)) (Digest, int) {
+		td := ptrace.NewTraces()
+		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetTraceID(pcommon.TraceID{1})
+		put(span.Attributes())
+		s := NewSet()
+		s.add(td, true)
+		item := s.Items()[0]
+		h := spandigest.NewHasher()
+		defer h.Release()
+		if d := h.Span(item.scope, item.Span); d != item.Digest() || item.size != h.Len() {
+			t.Errorf("the size is %d, and %d bytes are digested", item.size, h.Len())
+		}
+		return digestOf(t, td), item.size
+	}
+	seen := map[Digest]bool{}
+	for i := 0; i < len(long); i += 7 {
+		text := long[:i] + "b" + long[i+1:]
+		d, _ := set(func(m pcommon.Map) { m.PutStr("gen_ai.input.messages", text) })
+		nested, _ := set(func(m pcommon.Map) {
+			m.PutStr("gen_ai.x", "y")
+			m.PutEmptyMap("gen_ai.m").PutEmptySlice("s").AppendEmpty().SetStr(text)
+		})
+		if seen[d] || seen[nested] {
+			t.Fatalf("byte %d has no part in the digest", i)
+		}
+		seen[d], seen[nested] = true, true
+	}
+	_, short := set(func(m pcommon.Map) { m.PutStr("gen_ai.x", long[:10]) })
+	_, size := set(func(m pcommon.Map) { m.PutStr("gen_ai.x", long) })
+	if size < short+len(long)-10 {
+		t.Errorf("%d bytes for a text of %d", size, len(long))
+	}
 }
 
 func TestDigestTellsEveryFieldApart(t *testing.T) {
@@ -244,9 +296,9 @@ func TestPartReadsBackToItself(t *testing.T) {
 	if back.Len() != s.Len() || !bytes.Equal(part, canonical(t, back)) {
 		t.Error("the part reads back to something else")
 	}
-	for d := range s.items {
-		if _, there := back.items[d]; !there {
-			t.Errorf("item %x has another digest when read back", d[:4])
+	for key, item := range s.items {
+		if again, there := back.items[key]; !there || again.Digest() != item.Digest() {
+			t.Errorf("%s has another digest when read back", item.Span.Name())
 		}
 	}
 	if _, err := FromPart([]byte("\xff\xff\xff")); err == nil {
@@ -382,7 +434,7 @@ func TestHostileItemsKeepTheirIdentity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Len() != 1 || back.Len() != 1 || s.Items()[0].Digest != back.Items()[0].Digest {
+			if s.Len() != 1 || back.Len() != 1 || s.Items()[0].Digest() != back.Items()[0].Digest() {
 				t.Error("the item is another one when read back")
 			}
 		})

@@ -56,7 +56,7 @@ func (u *Union) Add(other *Set) {
 				u.leave(item)
 				continue
 			}
-			if _, there := u.set.items[item.Digest]; !there {
+			if _, there := u.set.items[item.key]; !there {
 				u.bytes += u.weigh(item)
 			}
 			u.set.put(item)
@@ -107,9 +107,9 @@ func (u *Union) trim() {
 	for i, item := range items {
 		n := u.weigh(item)
 		if i > 0 && (i >= u.bounds.Items || u.bytes+n > u.bounds.Bytes) {
-			u.end = &Item{Digest: item.Digest, Span: item.Span}
+			u.end = &Item{key: item.key, scope: item.scope, Span: item.Span}
 			for _, rest := range items[i:] {
-				delete(u.set.items, rest.Digest)
+				delete(u.set.items, rest.key)
 				u.leave(rest)
 			}
 			u.set.sorted = nil
@@ -124,7 +124,7 @@ func (u *Union) trim() {
 
 // leave looks at an item that does not fit.
 func (u *Union) leave(item Item) {
-	one := &Set{items: map[Digest]Item{item.Digest: item}}
+	one := &Set{items: map[itemKey]Item{item.key: item}}
 	v := one.Verdict(u.rules)
 	if !v.Replay {
 		return
@@ -147,5 +147,8 @@ func (u *Union) leave(item Item) {
 
 func compareTimes(a, b Item) int {
 	x, y := a.Span.SpanID(), b.Span.SpanID()
-	return cmp.Or(cmp.Compare(a.Span.StartTimestamp(), b.Span.StartTimestamp()), bytes.Compare(x[:], y[:]), bytes.Compare(a.Digest[:], b.Digest[:]))
+	if c := cmp.Or(cmp.Compare(a.Span.StartTimestamp(), b.Span.StartTimestamp()), bytes.Compare(x[:], y[:])); c != 0 {
+		return c
+	}
+	return compareDigests(a, b)
 }

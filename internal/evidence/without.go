@@ -15,7 +15,7 @@ import (
 // DigestWithout returns the digest that the item would have if its span lacked the named attributes.
 func (i Item) DigestWithout(names []string) Digest {
 	if len(names) == 0 {
-		return i.Digest
+		return i.Digest()
 	}
 	bare := ptrace.NewSpan()
 	i.Span.CopyTo(bare)

@@ -66,9 +66,8 @@ func completed(refs []reference) *evidence.Set {
 		if ref.content == "" {
 			continue
 		}
-		if td.ResourceSpans().Len() == 0 || ref.item.Digest != last {
-			span = copied(td, ref.item)
-			last = ref.item.Digest
+		if d := ref.item.Digest(); td.ResourceSpans().Len() == 0 || d != last {
+			span, last = copied(td, ref.item), d
 		}
 		span.Attributes().PutStr(ref.name, ref.content)
 	}

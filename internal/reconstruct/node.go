@@ -25,7 +25,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -41,8 +40,8 @@ import (
 // node is one span of a trace with what it says and where it hangs.
 type node struct {
 	id, parent pcommon.SpanID
-	start, end uint64 // ns
-	digest     evidence.Digest
+	start, end uint64        // ns
+	item       evidence.Item // the most telling one; none of what exists in log records only
 	span       ptrace.Span
 	resource   pcommon.Map
 	scope      scopeKey
@@ -54,8 +53,8 @@ type node struct {
 	sources    []*genai.Source // of each payload, where they disagree
 	payloads   []payload       // what each of them says, of a tool call
 	conflicts  int             // payloads under the same id that disagree, see conflictsOf
-	content    func() evidence.Digest
-	twins      int // further spans that say the same, see dropTwins
+	said       evidence.Digest // see content
+	twins      int             // further spans that say the same, see dropTwins
 
 	up       *node
 	kids     []*node
@@ -97,7 +96,27 @@ func compareNodes(a, b *node) int {
 	if c := bytes.Compare(a.id[:], b.id[:]); c != 0 {
 		return c
 	}
-	return bytes.Compare(a.digest[:], b.digest[:])
+	if a == b {
+		return 0
+	}
+	x, y := a.digest(), b.digest()
+	return bytes.Compare(x[:], y[:])
+}
+
+// digest is that of the item, zero for what exists in log records only.
+func (n *node) digest() (d evidence.Digest) {
+	if n.spans > 0 {
+		d = n.item.Digest()
+	}
+	return d
+}
+
+// content returns what the item says, whatever it is called and wherever it hangs.
+func (n *node) content() evidence.Digest {
+	if n.said == (evidence.Digest{}) {
+		n.said = n.item.ContentDigest()
+	}
+	return n.said
 }
 
 // load reads the items of one trace. Items under one span id become one node. Log records join the span they speak of; calls and runs
@@ -112,7 +131,8 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 		}
 		id := item.Span.SpanID()
 		if id.IsEmpty() {
-			copy(id[:], item.Digest[:]) // malformed, but still a call that took place
+			d := item.Digest()
+			copy(id[:], d[:]) // malformed, but still a call that took place
 		}
 		groups[id] = append(groups[id], item)
 	}
@@ -159,7 +179,8 @@ func comparePayloads(a, b evidence.Item) int {
 	if c := cmp.Compare(b.Span.Attributes().Len(), a.Span.Attributes().Len()); c != 0 {
 		return c
 	}
-	return bytes.Compare(a.Digest[:], b.Digest[:])
+	x, y := a.Digest(), b.Digest()
+	return bytes.Compare(x[:], y[:])
 }
 
 func newNode(id pcommon.SpanID, items []evidence.Item) *node {
@@ -181,11 +202,10 @@ func newNode(id pcommon.SpanID, items []evidence.Item) *node {
 		id:        id,
 		start:     uint64(span.StartTimestamp()),
 		end:       uint64(span.EndTimestamp()),
-		digest:    first.Digest,
+		item:      first,
 		source:    sourceOf(first, span),
 		spans:     len(items),
 		conflicts: conflictsOf(items),
-		content:   sync.OnceValue(first.ContentDigest),
 	}
 	if n.conflicts > 0 {
 		for _, item := range items {

@@ -8,6 +8,7 @@ package spandigest
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"hash/maphash"
 	"iter"
 	"math"
 	"slices"
@@ -27,6 +28,7 @@ type Hasher struct {
 	buf     []byte
 	entries []Entry // of the maps that are being sorted, one behind the other
 	sum     func(string) [2]uint64
+	summed  int // bytes of long texts that stand in the buffer by their sums, less those of the sums
 }
 
 var hashers = sync.Pool{New: func() any { return new(Hasher) }}
@@ -44,12 +46,12 @@ func (h *Hasher) Release() {
 	}
 }
 
-// Len is how many bytes went into the last digest.
-func (h *Hasher) Len() int { return len(h.buf) }
+// Len is how many bytes went into the last digest or key.
+func (h *Hasher) Len() int { return len(h.buf) + h.summed }
 
 // Resource digests a resource with its schema URL.
 func (h *Hasher) Resource(rs ptrace.ResourceSpans) Digest {
-	h.buf = h.buf[:0]
+	h.reset(nil)
 	h.text(rs.SchemaUrl())
 	h.attributes(rs.Resource().Attributes())
 	h.number(uint64(rs.Resource().DroppedAttributesCount()))
@@ -58,7 +60,7 @@ func (h *Hasher) Resource(rs ptrace.ResourceSpans) Digest {
 
 // Scope digests a scope with its schema URL, as one of a resource.
 func (h *Hasher) Scope(resource Digest, ss ptrace.ScopeSpans) Digest {
-	h.buf = append(h.buf[:0], resource[:]...)
+	h.reset(resource[:])
 	h.text(ss.SchemaUrl())
 	h.text(ss.Scope().Name())
 	h.text(ss.Scope().Version())
@@ -69,9 +71,28 @@ func (h *Hasher) Scope(resource Digest, ss ptrace.ScopeSpans) Digest {
 
 // Span digests a span, as one of a scope.
 func (h *Hasher) Span(scope Digest, span ptrace.Span) Digest {
-	h.buf = append(h.buf[:0], scope[:]...)
+	h.reset(scope[:])
 	h.span(span)
 	return sha256.Sum256(h.buf)
+}
+
+func (h *Hasher) reset(to []byte) { h.buf, h.summed = append(h.buf[:0], to...), 0 }
+
+// keySeeds are secrets of the process.
+var keySeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func keySums(s string) [2]uint64 {
+	return [2]uint64{maphash.String(keySeeds[0], s), maphash.String(keySeeds[1], s)}
+}
+
+// Key tells a span from every other of its scope as Span does, in this process only and for a fraction of the cost: 128 bits under secrets that the
+// process draws at random. Nobody can make two spans with one key.
+func (h *Hasher) Key(scope Digest, span ptrace.Span) [2]uint64 {
+	h.reset(scope[:])
+	h.sum = keySums
+	h.span(span)
+	h.sum = nil
+	return [2]uint64{maphash.Bytes(keySeeds[0], h.buf), maphash.Bytes(keySeeds[1], h.buf)}
 }
 
 // LongText is how many bytes a value must have to stand in Content by its sum.
@@ -80,7 +101,7 @@ const LongText = 256
 // Content is what tells a span from every other, behind a prefix that says what for. Long texts stand in it by their sums, which somebody may know already.
 // It is valid until the next call.
 func (h *Hasher) Content(prefix string, span ptrace.Span, sum func(string) [2]uint64) []byte {
-	h.buf = h.buf[:0]
+	h.reset(nil)
 	h.text(prefix)
 	h.sum = sum
 	h.span(span)
@@ -145,7 +166,7 @@ type list[E any] interface {
 
 func addMissing[E interface{ CopyTo(E) }](to, from list[E], write func(E), h *Hasher) {
 	digest := func(e E) Digest {
-		h.buf = h.buf[:0]
+		h.reset(nil)
 		write(e)
 		return sha256.Sum256(h.buf)
 	}
@@ -225,6 +246,7 @@ func (h *Hasher) value(v pcommon.Value) {
 			sums := h.sum(s)
 			h.number(uint64(len(s)))
 			h.buf = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(h.buf, sums[0]), sums[1])
+			h.summed += len(s) - 16
 		} else {
 			h.text(s)
 		}
