@@ -71,7 +71,7 @@ func TestUnreachableServiceIsWorthARetry(t *testing.T) {
 }
 
 // s3Stub answers PUTs as told and everything else as an empty bucket.
-func s3Stub(t *testing.T, put http.HandlerFunc) deck.Store {
+func s3Stub(t *testing.T, put http.HandlerFunc, options ...string) deck.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {
@@ -81,7 +81,7 @@ func s3Stub(t *testing.T, put http.HandlerFunc) deck.Store {
 		s3Answer(w, http.StatusNotFound, "NoSuchKey")
 	}))
 	t.Cleanup(server.Close)
-	store, err := deck.OpenStore(t.Context(), "s3://bucket?region=x&anonymous=true&use_path_style=true&max_retries=0&endpoint="+server.URL)
+	store, err := deck.OpenStore(t.Context(), "s3://bucket?region=x&anonymous=true&use_path_style=true&max_retries=0&endpoint="+server.URL+strings.Join(options, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +117,29 @@ func TestS3WriteIsRepeatedAfterAConflict(t *testing.T) {
 	created, err := store.PutNew(t.Context(), "a", make([]byte, 40<<20), "application/zstd")
 	if !created || err != nil || n.Load() != 3 {
 		t.Errorf("created %v, %v, %d requests", created, err, n.Load())
+	}
+}
+
+// What the URL says of encryption in the bucket stands on every write.
+func TestEncryptionInTheBucketIsAskedForWithEveryWrite(t *testing.T) {
+	const prefix = "X-Amz-Server-Side-Encryption"
+	for options, want := range map[string][2]string{
+		"":             {"", ""},
+		"&sse=AES256":  {"AES256", ""},
+		"&sse=aws:kms": {"aws:kms", ""},
+		"&sse=aws:kms&kms_key_id=arn:aws:kms:x:1": {"aws:kms", "arn:aws:kms:x:1"},
+	} {
+		n := 0
+		store := s3Stub(t, func(w http.ResponseWriter, r *http.Request) {
+			n++
+			if got := [2]string{r.Header.Get(prefix), r.Header.Get(prefix + "-Aws-Kms-Key-Id")}; got != want {
+				t.Errorf("%q: a write asks for %q", options, got)
+			}
+			w.Header().Set("ETag", `"x"`)
+		}, options)
+		if _, err := store.PutNew(t.Context(), "a/x", []byte("x"), "text/plain"); err != nil || n == 0 {
+			t.Errorf("%q: %v after %d writes", options, err, n)
+		}
 	}
 }
 
