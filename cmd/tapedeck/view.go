@@ -27,6 +27,7 @@ const deckVariable = "TAPEDECK_DECK"
 type viewFlags struct {
 	listen            oraclehttp.Listen
 	tokenFile, tenant string
+	reports           []string
 	limit             int
 }
 
@@ -37,7 +38,8 @@ func newView() *cobra.Command {
 		Short: "Look at a deck in a browser",
 		Long: `Serve a deck as pages for a browser: the list of runs with filters and a search,
 each run with its events, conversation, findings, proof and oracle, its evidence,
-and two runs side by side. Without DECK it is the one in ` + deckVariable + `.
+and two runs side by side. --reports also shows what experiments and comparisons
+came to, beside the runs that they are about. Without DECK it is the one in ` + deckVariable + `.
 
 The server only reads. It listens on loopback; elsewhere a browser has to send a
 token once: the one in --token-file, or one that is made up and printed with the
@@ -65,6 +67,7 @@ The address goes to stdout. The server runs until it is interrupted.`,
 	flags.StringVar(&f.listen.CertFile, "tls-cert", "", "the certificate of the server")
 	flags.StringVar(&f.listen.KeyFile, "tls-key", "", "its key")
 	flags.StringVar(&f.tenant, "tenant", "", "show only the runs of this tenant")
+	flags.StringArrayVar(&f.reports, "reports", nil, "a file or folder with reports of experiment and compare (JSON), shown beside their runs (repeatable)")
 	flags.IntVar(&f.limit, "search-limit", runs.DefaultLimit, "look at so many traces of the deck at most for an id that is no trace id")
 	return cmd
 }
@@ -72,6 +75,11 @@ The address goes to stdout. The server runs until it is interrupted.`,
 func (f *viewFlags) run(ctx context.Context, address string, stdout, stderr io.Writer) (err error) {
 	if f.limit < 1 {
 		return replay.ErrSearchLimit
+	}
+	for _, path := range f.reports {
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("--reports: %w", err)
+		}
 	}
 	local := oraclehttp.Loopback(f.listen.Address)
 	switch {
@@ -113,5 +121,5 @@ func (f *viewFlags) run(ctx context.Context, address string, stdout, stderr io.W
 	if _, err := fmt.Fprintln(stdout, u.String()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return oraclehttp.Serve(ctx, listener, viewer.New(viewer.Config{Deck: d, Address: address, Tenant: f.tenant, Token: f.listen.Token, LocalOnly: local, SearchLimit: f.limit}))
+	return oraclehttp.Serve(ctx, listener, viewer.New(viewer.Config{Deck: d, Address: address, Tenant: f.tenant, Token: f.listen.Token, LocalOnly: local, SearchLimit: f.limit, Reports: f.reports}))
 }

@@ -244,8 +244,12 @@ func (r *Comparison) JUnit(w io.Writer) error {
 
 // HTML writes the comparison as one page that needs nothing else, the first replay of each candidate beside the recorded run.
 func (r *Comparison) HTML(ctx context.Context, w io.Writer, recorded *tape.Tape) error {
+	return r.html(ctx, w, site{}, func(context.Context, *Case) (*tape.Tape, error) { return recorded, nil })
+}
+
+func (r *Comparison) html(ctx context.Context, w io.Writer, in site, open func(context.Context, *Case) (*tape.Tape, error)) error {
 	all, answers := r.tables()
-	v := pageView{Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine("Run " + r.Run.RunID), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
+	v := pageView{Home: in.home, Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine("Run " + r.Run.RunID), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
 	method := pageSection{Title: "Method"}
 	for _, f := range r.method() {
 		method.Lines = append(method.Lines, timeline.OneLine(f.what+": "+f.text))
@@ -257,12 +261,12 @@ func (r *Comparison) HTML(ctx context.Context, w io.Writer, recorded *tape.Tape)
 			continue
 		}
 		of := CaseResult{Case: r.Run, Of: c.Replays[0].Of}
-		p, err := of.sideBySide(ctx, func(context.Context, *Case) (*tape.Tape, error) { return recorded, nil })
+		p, err := of.sideBySide(ctx, open)
 		if err != nil {
 			return err
 		}
 		p.ID, p.Run, p.Cohort = fmt.Sprintf("candidate-%d", i+1), timeline.OneLine(c.Model), ""
-		p.State, p.Class = "passed", "good"
+		p.State, p.Class, p.URL = "passed", "good", in.run(&r.Run)
 		if why := c.Replays[0].Why; why != "" {
 			p.State, p.Class = timeline.OneLine(why), "bad"
 		}

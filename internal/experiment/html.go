@@ -35,7 +35,14 @@ type pageView struct {
 	Sections []pageSection
 	Pages    []pageRun
 	Listed   string
-	Cases    [][]string
+	Cases    []pageCase
+	Home     string
+}
+
+// pageCase is a line about a run; URL is its page, if it has one.
+type pageCase struct {
+	URL   string
+	Cells []string
 }
 
 type pageSection struct {
@@ -52,14 +59,19 @@ type pageTable struct {
 // pageRun is a run of the evidence, side by side.
 type pageRun struct {
 	ID, Run, Cohort, State, Class, Delta string
-	Problem                              string
+	Problem, URL                         string
 	Runs                                 template.HTML
 }
 
 // HTML writes the report as one page that needs nothing else. open reads the tape of a run of the evidence, to show both runs side by side;
 // a tape that cannot be read is said to be.
 func (r *Report) HTML(ctx context.Context, w io.Writer, open func(context.Context, *Case) (*tape.Tape, error)) error {
+	return r.html(ctx, w, site{}, open)
+}
+
+func (r *Report) html(ctx context.Context, w io.Writer, in site, open func(context.Context, *Case) (*tape.Tape, error)) error {
 	v := pageView{
+		Home: in.home,
 		Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine(r.Reason),
 		Class: map[statistics.State]string{statistics.Ship: "good", statistics.DontShip: "bad"}[r.State],
 	}
@@ -87,11 +99,11 @@ func (r *Report) HTML(ctx context.Context, w io.Writer, open func(context.Contex
 			if err != nil {
 				return err
 			}
-			p.ID = fmt.Sprintf("run-%d", i+1)
+			p.ID, p.URL = fmt.Sprintf("run-%d", i+1), in.run(&c.Case)
 			v.Pages = append(v.Pages, p)
 		}
 		if i < maxRows {
-			v.Cases = append(v.Cases, clean([]string{c.RunID, c.Cohort, c.State, c.Delta, c.why()}))
+			v.Cases = append(v.Cases, pageCase{in.run(&c.Case), clean([]string{c.RunID, c.Cohort, c.State, c.Delta, c.why()})})
 		}
 	}
 	v.Listed = fmt.Sprintf("All %d runs", len(r.Cases))

@@ -65,6 +65,11 @@ type Validity struct {
 	sharePercent string
 }
 
+// share computes sharePercent, which the JSON does not hold.
+func (v *Validity) share() {
+	v.sharePercent = fmt.Sprintf("%.1f", 100*float64(v.Replayed)/float64(max(1, v.Selected)))
+}
+
 // Answers counts how calls were answered.
 type Answers struct {
 	Served     int            `json:"served"`
@@ -226,7 +231,7 @@ func NewReport(p *Plan, j *Journal) (*Report, error) {
 	for _, name := range slices.Sorted(maps.Keys(measured)) {
 		cohorts = append(cohorts, *measured[name])
 		v := validity[name]
-		v.sharePercent = fmt.Sprintf("%.1f", 100*float64(v.Replayed)/float64(v.Selected))
+		v.share()
 		r.Validity = append(r.Validity, *v)
 		e := efforts[name]
 		for _, of := range []*Compared{&e.Tokens, &e.Input, &e.Output, &e.Duration} {

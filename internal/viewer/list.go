@@ -115,8 +115,8 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		Tenants            bool
 		Areas, Statuses    []string
 		Grades             []string
-		Filtered           bool
-	}{Title: "Runs in " + timeline.Short(s.Address, 80), Deck: timeline.OneLine(s.Address), Site: &page.Site{Home: "/"}, Query: q, Tenants: s.Tenant == ""}
+		Filtered, Reports  bool
+	}{Title: "Runs in " + timeline.Short(s.Address, 80), Deck: timeline.OneLine(s.Address), Site: &page.Site{Home: "/"}, Query: q, Tenants: s.Tenant == "", Reports: len(s.Config.Reports) > 0}
 	for _, a := range deck.Areas() {
 		v.Areas = append(v.Areas, string(a))
 	}

@@ -52,12 +52,15 @@ type Config struct {
 	LocalOnly bool
 	// SearchLimit bounds the search for ids that the layout of the deck does not know.
 	SearchLimit int
-	Now         func() time.Time
+	// Reports are files and folders with reports of experiments and comparisons as JSON, shown beside the runs that they are about.
+	Reports []string
+	Now     func() time.Time
 }
 
 type server struct {
 	Config
 	catalog catalog.Catalog
+	reports reports
 	mux     http.ServeMux
 }
 
@@ -69,7 +72,7 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; form-ac
 
 // New returns the viewer.
 func New(c Config) http.Handler {
-	s := &server{Config: c, catalog: catalog.Catalog{Deck: c.Deck, Tenant: c.Tenant, SearchLimit: c.SearchLimit}}
+	s := &server{Config: c, catalog: catalog.Catalog{Deck: c.Deck, Tenant: c.Tenant, SearchLimit: c.SearchLimit}, reports: reports{paths: c.Reports}}
 	if s.Now == nil {
 		s.Now = time.Now
 	}
@@ -79,6 +82,8 @@ func New(c Config) http.Handler {
 	s.mux.HandleFunc("GET /run/{id}/evidence", s.ofRun(s.evidence))
 	s.mux.HandleFunc("GET /run/{id}/{file}", s.ofRun(s.file))
 	s.mux.HandleFunc("GET /diff", s.diff)
+	s.mux.HandleFunc("GET /reports", s.reportList)
+	s.mux.HandleFunc("GET /report/{id}", s.report)
 	s.mux.HandleFunc("GET /static/style.css", static("text/css; charset=utf-8", page.Style))
 	s.mux.HandleFunc("GET /static/view.js", static("text/javascript; charset=utf-8", script))
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -213,6 +218,7 @@ func (s *server) run(w http.ResponseWriter, r *http.Request, o *catalog.Run) {
 		options.Replays = append(options.Replays, page.Link{Text: "The oracle beside the tape cannot be used: " + err.Error()})
 	}
 	options.Replays = append(options.Replays, s.replays(r.Context(), o)...)
+	options.Replays = append(options.Replays, s.reportsAbout(o.Tape)...)
 	write(w, func(b *bytes.Buffer) error { return page.Run(b, o.Tape, options) })
 }
 

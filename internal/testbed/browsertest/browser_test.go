@@ -31,6 +31,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	_ "github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/experiment"
+	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
 	"github.com/tapedeck/tapedeck/internal/replay/page"
 	"github.com/tapedeck/tapedeck/internal/replay/page/pagetest"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
@@ -217,9 +219,38 @@ func serve(t *testing.T) (home string) {
 	for n := 1; n <= 3; n++ {
 		decktest.PutTape(t, d, deck.AreaRuns, plain(n), 1)
 	}
-	s := httptest.NewServer(viewer.New(viewer.Config{Deck: d, Address: "./deck", LocalOnly: true, SearchLimit: 1000}))
+	s := httptest.NewServer(viewer.New(viewer.Config{Deck: d, Address: "./deck", LocalOnly: true, SearchLimit: 1000, Reports: []string{report(t, "plain words", plain(1), plain(2))}}))
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// report is the file of a report of an experiment with a text in every string.
+func report(t *testing.T, text string, runs ...*tape.Tape) (file string) {
+	t.Helper()
+	r := &experiment.Report{}
+	pagetest.Fill(r, text)
+	r.Kind, r.Version, r.State = experiment.Kind+"-report", experiment.Version, statistics.Ship
+	one := r.Cases[0]
+	r.Cases, r.Evidence.Improved = nil, nil
+	for _, of := range runs {
+		one.Case = experiment.Case{Cohort: text, RunID: of.Run.RunID, Tenant: of.Run.Tenant, TapeID: of.TapeID, Ref: text}
+		one.State = experiment.Improved
+		r.Cases, r.Evidence.Improved = append(r.Cases, one), append(r.Evidence.Improved, of.Run.RunID)
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(t.TempDir(), "report.json")
+	if err := os.WriteFile(file, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// reportOf opens the report that stands beside a run.
+func reportOf(home, of string) chromedp.Action {
+	return chromedp.Tasks{chromedp.Navigate(home + of), chromedp.WaitReady("#replays"), chromedp.Click(`#replays a[href^="/report/"]`), chromedp.WaitReady(`h1 + p, section.card`)}
 }
 
 func run(n int) string { return "/run/" + plain(n).Run.RunID }
@@ -240,6 +271,12 @@ func TestPagesInABrowser(t *testing.T) {
 			b.accessible(t, at+" "+scheme)
 		}
 	}
+	b.do(t, reportOf(home, run(1)), chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil))
+	b.quiet(t, "a report", home)
+	b.accessible(t, "a report")
+	b.do(t, chromedp.Navigate(home+"/reports"), chromedp.WaitReady("main"))
+	b.quiet(t, "the reports", home)
+	b.accessible(t, "the reports")
 	var wide string
 	b.do(t, chromedp.EmulateViewport(360, 800), chromedp.Navigate(home+run(1)), chromedp.WaitReady("main"), chromedp.Evaluate(`[...document.querySelectorAll("body *")].filter((x) => x.getBoundingClientRect().right > 361 && !x.closest(".wide")).map((x) => x.outerHTML.slice(0, 120)).join("\n")`, &wide))
 	if wide != "" {
@@ -256,12 +293,14 @@ func TestHostileContentIsText(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	dir := t.TempDir()
+	var reports []string
 	for i, attack := range pagetest.Attacks {
 		attack = strings.ToValidUTF8(strings.ReplaceAll(attack, "\x00", ""), "\ufffd") // what a stored tape can hold
 		h := hostile(i+1, attack)
 		decktest.PutTape(t, d, deck.AreaRuns, h, 1)
+		reports = append(reports, report(t, attack, h))
 	}
-	s := httptest.NewServer(viewer.New(viewer.Config{Deck: d, Address: "./deck", LocalOnly: true, SearchLimit: 1000}))
+	s := httptest.NewServer(viewer.New(viewer.Config{Deck: d, Address: "./deck", LocalOnly: true, SearchLimit: 1000, Reports: reports}))
 	t.Cleanup(s.Close)
 	home = s.URL
 	b.do(t, chromedp.Navigate(home+"/"), chromedp.WaitReady("#runs"))
@@ -271,6 +310,9 @@ func TestHostileContentIsText(t *testing.T) {
 		b.quiet(t, attack, home)
 		b.do(t, chromedp.Navigate(home+"/diff?a="+plain(1).Run.RunID+"&b="+plain(i+1).Run.RunID), chromedp.WaitReady("main"))
 		b.quiet(t, attack, home)
+
+		b.do(t, reportOf(home, run(i+1)), chromedp.Evaluate(`for (const d of document.querySelectorAll("details")) d.open = true`, nil))
+		b.quiet(t, "a report with "+attack, home)
 
 		var one, two bytes.Buffer
 		a, c := pagetest.Hostile(attack), pagetest.Hostile("harmless")

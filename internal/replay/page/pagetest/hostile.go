@@ -55,6 +55,9 @@ func fill(v reflect.Value, text string, depth int) {
 	}
 }
 
+// Fill puts a text into every string of what a pointer leads to, and at least one element into every list and map.
+func Fill(target any, text string) { fill(reflect.ValueOf(target).Elem(), text, 0) }
+
 // Hostile is a tape with a text in every string. Events, parts and findings have every type that is known, and one that is not.
 func Hostile(text string) *tape.Tape {
 	t := &tape.Tape{}
