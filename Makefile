@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/reel ./internal/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-again e2e-campaign bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools release clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-again e2e-campaign e2e-million bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,7 +93,7 @@ redact-peers: ## the same cases with contrib's redaction processor and gitleaks,
 	$(GO) -C bench/redaction run . -speed
 
 e2e: build build-full tools ## the built collectors against real storage servers
-	PATH="$$PATH:$$($(GO) env GOPATH)/bin" TAPEDECK_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m ./e2e/...
+	PATH="$$PATH:$$($(GO) env GOPATH)/bin" TAPEDECK_BIN=$(CURDIR)/$(BIN) $(GO) test -tags e2e -count=1 -timeout 30m ./e2e/... ./internal/testbed/cmd/capacity
 	$(GO) -C internal/testbed/browsertest test -count=1 ./...
 
 CAMPAIGN_RUNS ?= 100000
@@ -104,6 +104,11 @@ e2e-campaign: build tools ## that many runs (CAMPAIGN_RUNS) from two collectors 
 
 e2e-again: build ## that many runs (CAMPAIGN_RUNS) from a deck of reels into another, by the tape receiver, through a kill; eleven minutes
 	TAPEDECK_BIN=$(CURDIR)/$(BIN) TAPEDECK_TEST_REEMITTED_RUNS=$(CAMPAIGN_RUNS) $(GO) test -tags e2e -count=1 -v -timeout 2h ./e2e -run TestReelsMoveThroughAKill
+
+MANY_RUNS ?= 1000000
+
+e2e-million: tapedeck ## that many runs (MANY_RUNS) in reels on a disk: compact, ls, show and DuckDB within their bounds; half an hour, 3 GB of disk
+	TAPEDECK_BIN=$(CURDIR)/$(BIN) TAPEDECK_TEST_MANY_RUNS=$(MANY_RUNS) $(GO) test -tags e2e -count=1 -v -timeout 2h ./e2e -run TestAMillionRuns
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

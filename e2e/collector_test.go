@@ -29,10 +29,13 @@ const patience = 2 * time.Minute
 const repository = ".."
 
 const (
-	slim  = "otelcol-tapedeck"
-	full  = "otelcol-tapedeck-full"
-	local = "examples/local/collector.yaml"
-	s3    = "examples/s3/collector.yaml"
+	slim = "otelcol-tapedeck"
+	full = "otelcol-tapedeck-full"
+
+	// asItIs lets a collector keep the layout that a deck has. A new one is of files: tests that look at single objects want that.
+	asItIs = "--set=exporters.tape.layout="
+	local  = "examples/local/collector.yaml"
+	s3     = "examples/s3/collector.yaml"
 )
 
 // soon makes agentrun pass a trace on shortly after its root has ended: the tests wait for it many times.

@@ -84,7 +84,7 @@ func TestFailingStoreAndKilledCollectorLoseNothingInReels(t *testing.T) {
 
 func failing(t *testing.T, store *mortalStore) {
 	t.Helper()
-	c := newCampaign(t, slim, s3, store.url, append([]string{soon, patient, "--set=exporters.tape.timeout=2s"}, quickly...)...)
+	c := newCampaign(t, slim, s3, store.url, append([]string{soon, patient, asItIs, "--set=exporters.tape.timeout=2s"}, quickly...)...)
 	proxy := startFaults(t, store.address, c.seed)
 	c.url = store.through(proxy.address)
 	c.begin()
@@ -169,7 +169,7 @@ func TestFullDiskOfTheDeckIsSaidAndLosesNothing(t *testing.T) {
 func filled(t *testing.T, spool string, args ...string) {
 	t.Helper()
 	store := startStore(t)
-	c := newCampaign(t, slim, s3, store.url, slices.Concat([]string{soon, patient}, quickly, args)...)
+	c := newCampaign(t, slim, s3, store.url, slices.Concat([]string{soon, patient, asItIs}, quickly, args)...)
 	c.spool, c.shape, c.pace = spool, agentload.Large, 0
 	store.kill()
 	c.begin()

@@ -30,7 +30,7 @@ func (b *broker) gateway(t *testing.T) *collectorproc.Process {
 func (b *broker) member(t *testing.T, name, url string, env []string, args ...string) *collectorproc.Process {
 	t.Helper()
 	return run(t, program(t, full), b.env(append([]string{"KAFKA_MEMBER=" + name, "TAPEDECK_DECK=" + url, "KAFKA_SESSION_TIMEOUT=6s"}, env...)...),
-		append([]string{"--config", example(t, kafkaCollector), soon, patient}, args...)...)
+		append([]string{"--config", example(t, kafkaCollector), soon, patient, asItIs}, args...)...)
 }
 
 // TestTapesAreWholeWhenTheConsumerGroupChanges lets members join and leave the group while runs are open: the partitions move, and with

@@ -61,7 +61,7 @@ func again(t *testing.T, killed *collectorproc.Process, url, spool string) *coll
 
 func memberArgs(t *testing.T) []string {
 	t.Helper()
-	return []string{"--config", example(t, twoTierCollector), soon, patient}
+	return []string{"--config", example(t, twoTierCollector), soon, patient, asItIs}
 }
 
 // deliver sends a request until it is acknowledged, as an SDK does.

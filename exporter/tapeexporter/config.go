@@ -37,6 +37,8 @@ type Config struct {
 	Layout string `mapstructure:"layout"`
 	// Reel says when traces that are on their way together are written, to a deck of reels.
 	Reel reel.Limits `mapstructure:"reel"`
+	// Content is what a reel holds of a run beside its columns: "evidence", and "tape" unless readers are to derive it.
+	Content []string `mapstructure:"content"`
 	// Compaction says whether this collector merges reels.
 	Compaction CompactionConfig `mapstructure:"compaction"`
 	// Formats are the files that are written for each run; "tape" is always among them.
@@ -100,6 +102,12 @@ type GateProfile struct {
 // layouts are the values of Config.Layout.
 var layouts = map[string]deck.Layout{"": "", "files": deck.LayoutFiles, "reels": deck.LayoutReels}
 
+// contents are the values of Config.Content.
+var contents = []string{"evidence", "tape"}
+
+// evidenceAlone tells whether tapes are left out of reels.
+func (c *Config) evidenceAlone() bool { return !slices.Contains(c.Content, "tape") }
+
 // Values of Config.Gate.
 const (
 	gateOn  = "on"
@@ -126,6 +134,7 @@ func createDefaultConfig() component.Config {
 	return &Config{
 		Formats:     slices.Clone(derive.DefaultFormats),
 		Reel:        reel.DefaultLimits,
+		Content:     slices.Clone(contents),
 		Compaction:  CompactionConfig{MaxBytes: compaction.DefaultMaxBytes},
 		Compression: "none",
 		Gate:        gateOn,
@@ -153,6 +162,18 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("reel: %w", err))
 	} else if c.Layout == "reels" && c.Timeout.Timeout > 0 && c.Timeout.Timeout <= c.Reel.MaxWait {
 		errs = append(errs, errors.New("timeout must be longer than reel::max_wait: a call waits for the reel that holds its traces"))
+	}
+	for i, what := range c.Content {
+		if !slices.Contains(contents, what) || slices.Contains(c.Content[:i], what) {
+			errs = append(errs, fmt.Errorf("content is [evidence, tape] or [evidence], got %q", c.Content))
+			break
+		}
+	}
+	switch {
+	case !slices.Contains(c.Content, "evidence"):
+		errs = append(errs, errors.New("content must hold \"evidence\": tapes are made of it"))
+	case c.evidenceAlone() && c.Layout != "reels":
+		errs = append(errs, errors.New("content without \"tape\" needs layout: reels"))
 	}
 	if err := c.Compaction.validate(c.Layout); err != nil {
 		errs = append(errs, fmt.Errorf("compaction: %w", err))

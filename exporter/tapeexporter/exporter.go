@@ -155,7 +155,7 @@ func (e *tapeExporter) writerOf(ctx context.Context) (writer, error) {
 	e.deck = d
 	options := derive.Options{
 		Producer: derive.Producer(), Formats: e.cfg.Formats, Replay: e.rules, Accept: derive.Accept(e.cfg.Accept), Gate: gate,
-		Bounds: e.cfg.Bounds.bounds(), Sign: e.sign, Warn: e.warn,
+		Bounds: e.cfg.Bounds.bounds(), EvidenceAlone: e.cfg.evidenceAlone(), Sign: e.sign, Warn: e.warn,
 	}
 	if d.Layout() == deck.LayoutReels {
 		e.writer = derive.NewReelWriter(d, options, e.cfg.Reel)

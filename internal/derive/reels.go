@@ -59,6 +59,11 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 		derived = &Derived{Generation: w.newGeneration(w.items(s), []string{own}, w.producer)}
 	}
 	rows := w.Rows(row, derived)
+	if w.options.EvidenceAlone {
+		for i := range rows {
+			rows[i].Tape = nil
+		}
+	}
 	written = w.written(location, derived.Generation, derived.Tapes)
 	// Thousands of calls wait in Add. What they hold is the rows, which the writer counts.
 	s = &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Placement: s.Placement}
@@ -134,6 +139,11 @@ func (w *Writer) Rows(common reel.Row, d *Derived) []reel.Row {
 		rows[i] = row
 	}
 	return rows
+}
+
+// Makes tells whether this writer would give a derivation from these parts the same name: then it makes the same tapes.
+func (w *Writer) Makes(g deck.Generation, parts []string) bool {
+	return w.newGeneration(g.Items, parts, w.producer) == g
 }
 
 // Derived is what a derivation has made.

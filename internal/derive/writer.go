@@ -43,6 +43,8 @@ type Options struct {
 	Revision int
 	// Sign signs every tape that is written; nil signs none. It changes no tape, so it is no part of the digest.
 	Sign *signature.Signer
+	// EvidenceAlone keeps the tapes out of reels: whoever reads derives them. It changes no output, so it is no part of the digest.
+	EvidenceAlone bool
 	// Warn is called with errors that did no harm. If it is nil, nobody is told.
 	Warn func(error)
 }

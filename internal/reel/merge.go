@@ -286,6 +286,9 @@ func (w *merging) derive(ctx context.Context, s *settled) error {
 	s.made = make([]*Row, len(rows)+len(s.rows))
 	metas := make([]Meta, len(rows))
 	for i := range rows {
+		if s.all.evidenceAlone() {
+			rows[i].Tape = nil
+		}
 		metas[i], s.made[i] = rows[i].Meta, &rows[i]
 	}
 	s.rows, s.from = append(metas, s.rows...), append(make([]*Entry, len(rows)), s.from...)

@@ -89,6 +89,17 @@ func Unite(rows []*Entry) *Trace {
 	return t
 }
 
+// WithTapes tells whether the tapes of all runs are stored, and not only what the columns say of them: the others are to be derived from the parts.
+func (d *Derivation) WithTapes() bool {
+	return !slices.ContainsFunc(d.Runs, func(e *Entry) bool { return e.TapeBytes == 0 })
+}
+
+// evidenceAlone tells whether the rows have runs and none has its tape: whoever wrote them wants it so.
+func (t *Trace) evidenceAlone() bool {
+	runs := slices.ContainsFunc(t.Entries, func(e *Entry) bool { return e.RunID != "" })
+	return runs && !slices.ContainsFunc(t.Entries, func(e *Entry) bool { return e.TapeBytes > 0 })
+}
+
 // order is compare, and of rows that say the same the one first that has content: in the reel that has it.
 func (e *Entry) order(o *Entry) int {
 	return cmp.Or(e.compare(&o.Meta), strings.Compare(e.Area, o.Area), strings.Compare(e.ReplayRunID, o.ReplayRunID), strings.Compare(e.TapeID, o.TapeID),

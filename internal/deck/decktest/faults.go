@@ -132,6 +132,19 @@ func (f *FaultStore) Get(ctx context.Context, key string) ([]byte, error) {
 	return body, err
 }
 
+// GetRange is a get, too.
+func (f *FaultStore) GetRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	after, err := f.begin(ctx, "get", key)
+	if err != nil {
+		return nil, err
+	}
+	body, err := deck.GetRange(ctx, f.Store, key, offset, length)
+	if after != nil {
+		return nil, after
+	}
+	return body, err
+}
+
 func (f *FaultStore) Delete(ctx context.Context, key string) error {
 	after, err := f.begin(ctx, "delete", key)
 	if err != nil {

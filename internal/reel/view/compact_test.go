@@ -94,6 +94,8 @@ func (c *campaign) deliver(r derive.Request) {
 	for _, err := range view.Raw(d).List(c.t.Context(), deck.TombstoneArea+"/") {
 		c.again = c.again || err == nil
 	}
+	options := options
+	options.EvidenceAlone = c.r.IntN(3) == 0
 	w := derive.NewReelWriter(d, options, reel.Limits{MaxBytes: 64 << 20, MaxRuns: 1, MaxWait: 50 * time.Millisecond})
 	defer w.Close()
 	if _, _, err := w.Deliver(c.t.Context(), r); err != nil && !errors.Is(err, derive.ErrNoRun) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
@@ -23,13 +24,13 @@ import (
 )
 
 // cold opens a deck with nothing in memory, and counts its requests.
-func cold(t *testing.T, address string) (*deck.Deck, *counter) {
+func cold(t *testing.T, address string) (*deck.Deck, *decktest.FaultStore) {
 	t.Helper()
 	store, err := deck.OpenStore(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := &counter{Store: store}
+	counted := decktest.Wrap(store)
 	d, err := deck.New(t.Context(), counted, address)
 	if err != nil {
 		t.Fatal(err)
@@ -94,25 +95,25 @@ func TestALookUpReadsAsMuchInALargeDeck(t *testing.T) {
 	}
 	// The clock of a bubble stands still, so listings are believed throughout.
 	synctest.Test(t, func(t *testing.T) {
-		reads := map[int]int64{} // the most for one id, by days
+		reads := map[int]int{} // the most for one id, by days
 		for days, made := range decks {
 			address, reels, some := fmt.Sprintf("mem://lookup%d", days), made.reels, made.some
 			for _, m := range some {
 				for _, id := range []string{m.TraceID, m.RunID, m.TraceID[:20], m.ConversationID} {
 					d, counted := cold(t, address)
-					before := counted.ranges.Load()
+					before := counted.Count("get")
 					if err := lookUp(t.Context(), d, id); err != nil {
 						t.Fatal(err)
 					}
-					if n := counted.ranges.Load() - before; n > reads[days] {
+					if n := counted.Count("get") - before; n > reads[days] {
 						reads[days] = n
-						t.Logf("%d reels: %d reads, %d requests for %s", reels, n, counted.calls.Load(), id)
+						t.Logf("%d reels: %d reads, %d requests for %s", reels, n, counted.Count(), id)
 					}
 				}
 			}
 			d, counted := cold(t, address)
-			if err := lookUp(t.Context(), d, "00000000000000000000000000000001"); !errors.Is(err, deck.ErrNotFound) || counted.ranges.Load() > most {
-				t.Errorf("%d reads for an id that is not there, %v", counted.ranges.Load(), err)
+			if err := lookUp(t.Context(), d, "00000000000000000000000000000001"); !errors.Is(err, deck.ErrNotFound) || counted.Count("get") > most {
+				t.Errorf("%d reads for an id that is not there, %v", counted.Count("get"), err)
 			}
 		}
 		if reads[16] > most || reads[16] > reads[2]+4 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
@@ -30,7 +31,7 @@ func TestReadingEveryRunTakesFewRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := &counter{Store: store}
+	counted := decktest.Wrap(store)
 	d, err := deck.New(t.Context(), counted, address)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func TestReadingEveryRunTakesFewRequests(t *testing.T) {
 		read++
 	}
 	// A listing is believed for a second, so the number depends on how long all of it takes: no request is made for each run.
-	if calls := counted.calls.Load(); read != many || calls > many/10 {
+	if calls := counted.Count(); read != many || calls > many/10 {
 		t.Errorf("%d requests for %d runs", calls, read)
 	}
 }
@@ -102,7 +103,7 @@ func TestRowsThatAreThereTwiceAreReadTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := &counter{Store: store}
+	counted := decktest.Wrap(store)
 	d, err := deck.New(t.Context(), counted, address)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestRowsThatAreThereTwiceAreReadTogether(t *testing.T) {
 		}
 		found++
 	}
-	if calls := counted.calls.Load(); found != many || len(again) < many/3 || calls > many/10 {
+	if calls := counted.Count(); found != many || len(again) < many/3 || calls > many/10 {
 		t.Errorf("%d requests for %d runs, of which %d are there twice", calls, found, len(again))
 	}
 }

@@ -251,17 +251,22 @@ func (v *View) filesOnce(ctx context.Context, t *shown) (files []file, err error
 	add := func(g deck.Generation, root, name string, size int64, read func(ctx context.Context) ([]byte, error)) {
 		files = append(files, file{deck.Object{Key: base + g.String() + "/" + root + "/" + name, Size: size}, read})
 	}
-	if t.Current != nil {
+	switch {
+	case t.Current != nil && (t.Current.WithTapes() || t.ofThisProgram()):
 		for _, e := range t.Current.Runs {
-			add(t.Current.Generation, e.RootSpanID, deck.TapeFile, e.TapeBytes, e.Tape)
+			read := e.Tape
+			if e.TapeBytes == 0 { // it is not stored. What it is called is known, so a listing derives nothing
+				read = func(ctx context.Context) ([]byte, error) { return t.derivedTape(ctx, e.RootSpanID) }
+			}
+			add(t.Current.Generation, e.RootSpanID, deck.TapeFile, e.TapeBytes, read)
 			for _, name := range e.Files {
-				add(t.Current.Generation, e.RootSpanID, name, 0, func(ctx context.Context) ([]byte, error) { return sibling(ctx, e, name) })
+				add(t.Current.Generation, e.RootSpanID, name, 0, func(ctx context.Context) ([]byte, error) { return sibling(ctx, e, read, name) })
 			}
 			if s, err := signature.Parse(e.Signature); err == nil {
-				add(t.Current.Generation, e.RootSpanID, signature.FileName(s.KeyID), 0, func(ctx context.Context) ([]byte, error) { return signatureFile(ctx, e, s) })
+				add(t.Current.Generation, e.RootSpanID, signature.FileName(s.KeyID), 0, func(ctx context.Context) ([]byte, error) { return signatureFile(ctx, e, read, s) })
 			}
 		}
-	} else {
+	default:
 		derived, err := t.pending(ctx)
 		if err != nil {
 			return nil, err
@@ -274,6 +279,28 @@ func (v *View) filesOnce(ctx context.Context, t *shown) (files []file, err error
 	}
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.Key, b.Key) })
 	return files, nil
+}
+
+// ofThisProgram tells whether this program makes the very tapes that the rows speak of.
+func (t *shown) ofThisProgram() bool {
+	o := derive.Options{Producer: derive.Producer(), Formats: t.Formats()}
+	return derive.NewWriter(nil, o).Makes(t.Current.Generation, t.Parts)
+}
+
+// derivedTape makes the tape of a run of which none is stored.
+func (t *shown) derivedTape(ctx context.Context, root string) ([]byte, error) {
+	derived, err := t.pending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range derived.Runs {
+		for _, f := range run.Files {
+			if run.Root == root && f.Name == deck.TapeFile {
+				return slices.Clone(f.Body), nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%w: the evidence of trace %s gives no run %s", deck.ErrCorrupt, t.Location.TraceID, root)
 }
 
 // pending derives the tapes of a trace of which no row has those of all its evidence.
@@ -329,8 +356,8 @@ func Rows(ctx context.Context, t *reel.Trace, o derive.Options) ([]reel.Row, err
 }
 
 // sibling makes a file that lies beside a tape.
-func sibling(ctx context.Context, e *reel.Entry, name string) ([]byte, error) {
-	body, err := e.Tape(ctx)
+func sibling(ctx context.Context, e *reel.Entry, read func(context.Context) ([]byte, error), name string) ([]byte, error) {
+	body, err := read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -355,8 +382,8 @@ func sibling(ctx context.Context, e *reel.Entry, name string) ([]byte, error) {
 }
 
 // signatureFile makes the file of a signature, which vouches for what the row says: its tape, and the parts that it was made of.
-func signatureFile(ctx context.Context, e *reel.Entry, s signature.Signature) ([]byte, error) {
-	body, err := e.Tape(ctx)
+func signatureFile(ctx context.Context, e *reel.Entry, read func(context.Context) ([]byte, error), s signature.Signature) ([]byte, error) {
+	body, err := read(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -107,6 +107,11 @@ var options = derive.Options{Producer: derive.Producer()}
 // deliver writes the traces of sets, in one layout or the other, a complete trace or a piece of one at a time.
 func deliver(t testing.TB, d *deck.Deck, sets ...*evidence.Set) {
 	t.Helper()
+	deliverBy(t, d, options, sets...)
+}
+
+func deliverBy(t testing.TB, d *deck.Deck, options derive.Options, sets ...*evidence.Set) {
+	t.Helper()
 	var to interface {
 		Deliver(context.Context, derive.Request) (*derive.Stored, []derive.Written, error)
 	} = derive.NewWriter(d, options)
@@ -239,7 +244,7 @@ func TestManyTracesShareAReel(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Drop("share") })
-	counted := &counter{Store: store}
+	counted := decktest.Wrap(store)
 	d, err := deck.New(t.Context(), counted, "mem://share")
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +263,7 @@ func TestManyTracesShareAReel(t *testing.T) {
 	if err := d.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	counted.calls.Store(0)
+	counted.Reset()
 	var sets []*evidence.Set
 	for _, run := range corpus(t, 30) {
 		sets = append(sets, setOf(t, run))
@@ -281,7 +286,7 @@ func TestManyTracesShareAReel(t *testing.T) {
 	}
 	wg.Wait()
 	w.Close()
-	if calls := counted.calls.Load(); calls > 2 { // an object for the runs, and one for the replays
+	if calls := counted.Count(); calls > 2 { // an object for the runs, and one for the replays
 		t.Errorf("%d requests for %d traces", calls, n)
 	}
 }

@@ -30,10 +30,11 @@ type figures struct {
 	Stored  float64 // bytes in the deck per byte received
 	Content float64 // evidence and tape before compression, per byte received
 	Narrow  float64 // bytes of the narrow columns of a run, as stored
+	Frame   float64 // bytes of a reel that are there with the first run: heads of columns, page index, footer
 }
 
-// measured is of examples/s3 in reels, with runs of 20 spans of 2.5 KB of random text, on a busy machine: the dearer side. Narrow is of a million runs of cmd/manyruns.
-var measured = figures{CPU: 211, StoreS3: 5.8, Stored: 0.30, Content: 1.9, Narrow: 170}
+// measured is of examples/s3 in reels, with runs of 20 spans of 2.5 KB of random text, on a busy machine: the dearer side. Narrow is of a million runs of cmd/manyruns, Frame of a reel of one run.
+var measured = figures{CPU: 211, StoreS3: 5.8, Stored: 0.30, Content: 1.9, Narrow: 170, Frame: 11_000}
 
 // What is configured.
 const (
@@ -76,7 +77,7 @@ func (f figures) plan(l load) (p plan) {
 	p.StoredMonth = 30 * p.StoredDay
 	p.Level1 = math.Max(1, math.Ceil(p.StoredDay/levelOne))
 	p.Requests = 1e6 / p.RunsOfReel
-	p.CompactionBytes = 2 * p.StoredDay / day
+	p.CompactionBytes = (2*p.StoredDay + p.Level0*f.Frame) / day
 	p.ScanBytes = l.Runs * day * f.Narrow
 	p.StoreCores = l.Runs * l.Spans * f.StoreS3 / 1e6
 	return p
