@@ -127,6 +127,9 @@ func anchors(text string) map[string]bool {
 		heading = regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, "")
 		out[strings.ReplaceAll(heading, " ", "-")] = true
 	}
+	for _, m := range regexp.MustCompile(`<a id="([^"]+)"></a>`).FindAllStringSubmatch(text, -1) {
+		out[m[1]] = true
+	}
 	return out
 }
 

@@ -153,6 +153,9 @@ func (s *site) load(name string) (*page, error) {
 	body = orderLine.ReplaceAll(body, nil)
 	p := &page{path: name, text: body, ids: ids}
 	p.tree = markdown.Parser().Parse(text.NewReader(body), parser.WithContext(parser.NewContext(parser.WithIDs(ids))))
+	for _, m := range rawID.FindAllSubmatch(body, -1) {
+		ids[string(m[1])] = true
+	}
 	p.title = name
 	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
 		if h, ok := n.(*ast.Heading); ok && h.Level == 1 {
@@ -207,6 +210,7 @@ func (ids headingIDs) Put(value []byte) { ids[string(value)] = true }
 
 var (
 	inlineLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	rawID      = regexp.MustCompile(`<a id="([a-z-]+)"></a>`)
 	rawLink    = regexp.MustCompile(`\b(src|href)="([^"]*)"`)
 )
 
