@@ -36,8 +36,20 @@ var (
 	})
 )
 
+// packSpace is memory to compress in: how much is needed shows afterwards, and is mostly far less than what may be.
+var packSpace = sync.Pool{New: func() any { return new([]byte) }}
+
+// keptPackSpace is up to which size such memory is kept.
+const keptPackSpace = 1 << 20
+
 func compress(body []byte) []byte {
-	return encoder().EncodeAll(body, make([]byte, 0, len(body)/3+64))
+	buf := packSpace.Get().(*[]byte)
+	*buf = encoder().EncodeAll(body, (*buf)[:0])
+	packed := bytes.Clone(*buf)
+	if cap(*buf) <= keptPackSpace {
+		packSpace.Put(buf)
+	}
+	return packed
 }
 
 // Unpack returns what a stored part holds. It checks no digest; [Deck.ReadPart] does.

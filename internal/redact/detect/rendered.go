@@ -66,8 +66,8 @@ func (m *rendered) forget() {
 var renderedMemory = sync.Pool{New: func() any { return new(rendered) }}
 
 // metLeaves are values in which nothing was found: in the first half those too short for the table of their detector, in the second the others. The verdict
-// on one hangs on no more than that table says. A value makes room for another one with the same place.
-type metLeaves [512]struct {
+// on one hangs on no more than that table says. Two values have one place, and the one that came first makes room.
+type metLeaves [256][2]struct {
 	text   string
 	key    *Name
 	nested int
@@ -111,14 +111,20 @@ func (l *metLeaves) holds(at int, s string, k *Name, nested int, raw bool) bool 
 	if at < 0 {
 		return false
 	}
-	e := &l[at]
-	return e.key != nil && e.raw == raw && len(e.text) == len(s) && (e.key == k || e.key.facts == k.facts) &&
-		nestedFor(e.nested, len(s)) == nestedFor(nested, len(s)) && e.text == s
+	for i := range l[at] {
+		e := &l[at][i]
+		if e.key != nil && e.raw == raw && len(e.text) == len(s) && (e.key == k || e.key.facts == k.facts) &&
+			nestedFor(e.nested, len(s)) == nestedFor(nested, len(s)) && e.text == s {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *metLeaves) put(at int, s string, k *Name, nested int, raw bool) {
 	if at >= 0 {
-		e := &l[at]
+		l[at][1] = l[at][0]
+		e := &l[at][0]
 		e.text, e.key, e.nested, e.raw = s, k, nested, raw
 	}
 }
