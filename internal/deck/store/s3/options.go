@@ -86,6 +86,7 @@ func open(_ context.Context, u *url.URL) (deck.Store, error) {
 		core:      minio.Core{Client: client},
 		transport: transport,
 		bucket:    u.Host,
+		signs:     !secure,
 		put:       minio.PutObjectOptions{StorageClass: q.Get(optionStorageClass), ServerSideEncryption: sse},
 	}
 	return deck.WithPrefix(s, u.Path)

@@ -8,6 +8,8 @@ package s3
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"iter"
@@ -33,6 +35,8 @@ type store struct {
 	transport *http.Transport
 	bucket    string
 	put       minio.PutObjectOptions
+	// signs: the signature of a request covers its body, because the connection does not protect it.
+	signs bool
 }
 
 // conflictAttempts bounds how often a write is repeated that the service
@@ -48,13 +52,20 @@ func (s *store) PutNew(ctx context.Context, key string, body []byte, contentType
 	}
 	opts := s.put
 	opts.ContentType = contentType
-	// One PUT for every size: the condition holds on a single PUT everywhere,
-	// but minio-go v7.4.1 drops it when it completes a multipart upload, and
-	// some services ignore it there.
-	opts.DisableMultipart = true
 	opts.SetMatchETagExcept("*")
+	// The body is here, so its sum stands in the head of the request. Otherwise minio-go would send it in chunks, each with a signature of its own and
+	// all through a buffer of 64 KiB.
+	opts.DisableContentSha256 = true
+	sum := ""
+	if s.signs {
+		digest := sha256.Sum256(body)
+		sum = hex.EncodeToString(digest[:])
+	}
 	for attempt := 1; ; attempt++ {
-		_, err := s.core.Client.PutObject(ctx, s.bucket, key, bytes.NewReader(body), int64(len(body)), opts)
+		// One PUT for every size: the condition holds on a single PUT everywhere,
+		// but minio-go v7.4.1 drops it when it completes a multipart upload, and
+		// some services ignore it there.
+		_, err := s.core.PutObject(ctx, s.bucket, key, bytes.NewReader(body), int64(len(body)), "", sum, opts)
 		if err == nil {
 			return true, nil
 		}
