@@ -105,6 +105,9 @@ func TestExamplesAreValid(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
+	for _, name := range []string{"base/collector.yaml", "overlays/gateway/gateway.yaml", "overlays/agent/agent.yaml"} {
+		files = append(files, filepath.Join(repository, "deploy", "kubernetes", name))
+	}
 	for _, file := range files {
 		folder, name := filepath.Base(filepath.Dir(file)), filepath.Base(file)
 		if folder == "grafana" || name == "tapes.yaml" { // no collector, and an addition to the file beside it
@@ -119,7 +122,7 @@ func TestExamplesAreValid(t *testing.T) {
 				args = append(args, "--config", addition)
 			}
 			binary := slim
-			if strings.Contains(readFile(t, file), "It needs "+full) {
+			if strings.Contains(readFile(t, file), "t needs "+full) {
 				binary = full
 			}
 			cmd := exec.CommandContext(t.Context(), program(t, binary), args...)
