@@ -211,10 +211,19 @@ func TestWhatTheEighthSetShowed(t *testing.T) {
 		"SAMLart=TjM4dGZ6cXdYbTJwYVI0ag==&RelayState=x":                                       "TjM4dGZ6",
 		"exit 1: Forgejo internal: ManGD2ybfGCvsf19Cmj4AJrdvfOOoiD6rrIepF5s3oup37zcQB":        "ManGD2yb",
 		"tn.write(b\"" + password + "\n\")":                                                   password,
-		"FIN kod: 5MDG7VL":                                                                    "5MDG7VL",
-		"Reisepassnummer: C4VHKJR2L":                                                          "C4VHKJR2L",
-		"snyk_uat.e79025b8.WfcYXBq91Ub9SADQ4pqQGtryFD3ZrUQWpGoHfYBP9mTe5njhgok8A4buALc6":      "WfcYXBq91",
-		"\u56de\u9109\u8b49\u865f\u78bc: H1234567801":                                         "H1234567801",
+		"[domain/x]\nldap_default_authtok = " + password:                                      password,
+		"routing_key: 4f1c2a9be0d37756a8c1e2f30b94d5e7":                                       "4f1c2a9b",
+		"openssl enc -aes-256-cbc -k " + password + " -in a":                                  password,
+		"impala-shell -l -u ada --ldap_password_cmd=\"echo -n " + password + "\"":             password,
+		"AUTH LOGIN\nYWRh\nSHVudGVyMi1hYmNkMTI=":                                              "SHVudGVyMi1",
+		"I reset it to " + password:                                                           password,
+		"New password below\n" + password:                                                     password,
+		"Die PIN der Karte ist 482913":                                                        "482913",
+		"num\u00e9ro d'assurance maladie: TREM 7205 1811":                                     "7205 1811",
+		"FIN kod: 5MDG7VL":           "5MDG7VL",
+		"Reisepassnummer: C4VHKJR2L": "C4VHKJR2L",
+		"snyk_uat.e79025b8.WfcYXBq91Ub9SADQ4pqQGtryFD3ZrUQWpGoHfYBP9mTe5njhgok8A4buALc6": "WfcYXBq91",
+		"\u56de\u9109\u8b49\u865f\u78bc: H1234567801":                                    "H1234567801",
 	} {
 		require.NotContains(t, r.String("content", in, nil), secret, in)
 	}
@@ -234,6 +243,7 @@ func TestWhatTheEighthSetShowed(t *testing.T) {
 		"secret-operator-7d9f8b6c5-x2x5q   1/1   Running", "span 4539578763621486 finished", `[{"op":"add","path":"/etc/secret.txt","value":"see the manual"}]`,
 		`{"path":"/srv/password","content":"notes about the policy"}`, "stringData:\n  host: db.example.com\n  port: \"5432\"\nother: x\n", "4 * 5 * 6", "a * b2_count * c",
 		`[["tokens","count"],["the","12"]]`,
+		"I set it to max_tokens-2048", "password below 8 characters", "routing_key: orders.created.v2", "die PIN ist falsch", "AUTH LOGIN\nis not supported", `{"name":"get_weather","content":"see the notes"}`,
 	} {
 		require.Equal(t, in, r.String("content", in, nil))
 	}

@@ -208,6 +208,13 @@ func TestGroupsOfAUUIDAreNoNumbersAndTheBeginOfADigestIsNoKey(t *testing.T) {
 			}
 		}
 	}
+	// A key is one wherever it stands, without a name: the rule for it asks for its length alone.
+	key := "4b1d" + strings.Repeat("Za0f", 9) + "Zx"
+	for _, in := range []string{key, "got " + key + ", thanks", `{"output":"` + key + `"}`, "https://x.example.com/?q=" + key + "&n=1", "(" + key + ")"} {
+		if out := r.String("content", in, nil); strings.Contains(out, key) || !strings.Contains(out, "[REDACTED:clickhouse-secret:") {
+			t.Errorf("%q became %q", in, out)
+		}
+	}
 	for _, in := range []string{"aadhaar 4238-5678-8444", "4238-5678-8444", "secret 4b1d" + strings.Repeat("Za0f", 9) + "Zx"} {
 		if out := r.String("content", in, nil); out == in {
 			t.Errorf("nothing was found in %q", in)

@@ -186,7 +186,9 @@ func (p *Walk) Array(k *Name, walk func(*Container)) {
 // Announce tells the object about a member before it is walked: a name may come after its value.
 func (c *Container) Announce(name, text string) {
 	if isNameName(name) && c.announced == nil {
-		c.announced = c.p.announcedBy(text)
+		if c.announced = c.p.announcedBy(text); c.announced == nil {
+			c.pointed = c.p.settingBy(text)
+		}
 	} else if name == "path" && pointer(text) {
 		c.pointed = c.p.announcedBy(text)
 	}

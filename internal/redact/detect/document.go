@@ -22,7 +22,7 @@ type frame struct {
 	speaker       bool // object: one of its members says who speaks
 	// announced is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	announced *Name
-	// pointed is what the path of a JSON Patch (RFC 6902) says about its value.
+	// pointed is what the path of a JSON Patch (RFC 6902), or the name of a setting, says about a member that is called value, and about no other.
 	pointed *Name
 	// within: it lies in an object that is called a credential.
 	within bool
@@ -248,7 +248,18 @@ func (p *Walk) announcedBy(text string) *Name {
 	if len(text) > maxKeyBytes || strings.Contains(text, token.Prefix[:9]) { // words of a token, and those beside it, name nothing
 		return nil
 	}
-	if k := p.r.Named(text); k.names() || k.setting {
+	if k := p.r.Named(text); k.names() {
+		return k
+	}
+	return nil
+}
+
+// settingBy returns what a text says about the value beside it if it is the name of a setting that says nothing more, nil if it is none.
+func (p *Walk) settingBy(text string) *Name {
+	if len(text) > 64 || !isSetting(text) || strings.Contains(text, token.Prefix[:9]) {
+		return nil
+	}
+	if k := p.r.Named(text); k.setting {
 		return k
 	}
 	return nil
@@ -260,7 +271,9 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 	if top.object {
 		switch name := p.path[len(p.path)-1].name; {
 		case isNameName(name):
-			top.announced = cmp.Or(p.announcedBy(text), top.announced)
+			if top.announced = cmp.Or(p.announcedBy(text), top.announced); top.announced == nil {
+				top.pointed = p.settingBy(text)
+			}
 		case name == "path" && pointer(text): // {"op": "add", "path": "/api_key", "value": "…"}
 			top.pointed = p.announcedBy(text)
 		case isValueName(name) && top.announced != nil:

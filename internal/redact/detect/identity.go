@@ -477,7 +477,7 @@ func (f *finder) labelled(i int, forms []int) {
 			digit = digit || isDigit(s[end])
 			end++
 		}
-		if digit || end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':' && s[end] < 0x80) {
+		if digit || end-i == 4 && letters(s[i:end]) && end+1 < len(s) && s[end] == ' ' && isDigit(s[end+1]) || end-i <= 2 && isUpper(s[i]) && (end == len(s) || s[end] != '=' && s[end] != ':' && s[end] < 0x80) {
 			break
 		}
 		loose = loose || end-i > 2 && !fillers[strings.ToLower(s[i:end])]

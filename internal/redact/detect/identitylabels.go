@@ -105,10 +105,11 @@ const identityLabels = "passport|passeport|pasaporte|passaporto|passaporte|reise
 	"|\u0436\u04af\u0440\u0433\u0456\u0437\u0443\u0448\u0456 \u043a\u0443\u04d9\u043b\u0456\u0433\u0456|vozni\u0161ko dovoljenje|prawa jazdy" +
 	"|k\u00f6rkortsnummer|f\u00f8rerkortnummer|k\u00f8rekortnummer|ajokortti|ajokortin numero|rijbewijsnummer|\u56de\u9109\u8b49" +
 	"|\u56de\u9109\u8b49\u865f\u78bc|\u56de\u4e61\u8bc1|\u56de\u4e61\u8bc1\u53f7\u7801|\u6e2f\u6fb3\u901a\u884c\u8b49|\u53f0\u80de\u8b49|\u53f0\u80de\u8bc1" +
-	"|\u53f0\u6e7e\u901a\u884c\u8bc1|ptin|atin|laser code|\u0e23\u0e2b\u0e31\u0e2a\u0e2b\u0e25\u0e31\u0e07\u0e1a\u0e31\u0e15\u0e23|iccid|imsi|residence no" +
+	"|\u53f0\u6e7e\u901a\u884c\u8bc1|ptin|laser code|\u0e23\u0e2b\u0e31\u0e2a\u0e2b\u0e25\u0e31\u0e07\u0e1a\u0e31\u0e15\u0e23|iccid|imsi|residence no" +
 	"|residence permit number|carte de s\u00e9jour|titre de s\u00e9jour|permesso di soggiorno|aufenthaltstitel|permiso de residencia" +
 	"|\u0432\u0438\u0434 \u043d\u0430 \u0436\u0438\u0442\u0435\u043b\u044c\u0441\u0442\u0432\u043e|ikamet izni|ikamet numaras\u0131|personalausweis-nr" +
-	"|ausweis-nr|rg n\u00ba|fin kod|fin kodu"
+	"|ausweis-nr|rg n\u00ba|fin kod|fin kodu" +
+	"|dod id number|dod id|edipi|schufa-id|schufa id|schufa|\u0458\u043c\u0431\u0433|\u0627\u0644\u0628\u0637\u0627\u0642\u0629 \u0627\u0644\u0634\u062e\u0635\u064a\u0629|\u0631\u0642\u0645 \u0627\u0644\u0628\u0637\u0627\u0642\u0629|\u0631\u0642\u0645 \u0627\u0644\u0628\u0637\u0627\u0642\u0629 \u0627\u0644\u0634\u062e\u0635\u064a\u0629|\u0634\u0645\u0627\u0631\u0647 \u06a9\u0627\u0631\u062a|\u0634\u0645\u0627\u0631\u0647 \u0634\u0646\u0627\u0633\u0646\u0627\u0645\u0647|\u06a9\u062f \u0645\u0644\u06cc|cart\u00e3o nacional de sa\u00fade|n\u00famero do cns|\u30d1\u30b9\u30dd\u30fc\u30c8|\u30d1\u30b9\u30dd\u30fc\u30c8\u756a\u53f7|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc\u30ab\u30fc\u30c9|adoption taxpayer|atin number"
 
 // documentNumber holds for what the number of a paper looks like: 6 to 20 letters and digits, most of them digits or no word, and neither a date nor years.
 func documentNumber(d string) bool {

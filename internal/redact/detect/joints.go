@@ -398,16 +398,15 @@ func forClause(s string) int {
 	}
 	n := min(len(s), 56)
 	at := strings.IndexByte(s[:n], ':')
-	if is := strings.Index(s[:n], " is "); is >= 0 && is < at {
+	is, behind := statedBy(s[:n])
+	if is >= 0 && is < at {
 		at = -1
 	}
 	if at < 0 || at+1 < len(s) && s[at+1] != ' ' && !strong(firstWord(s[at+1:n])) && !invented(firstWord(s[at+1:n])) {
-		if at = strings.Index(s[:n], " is "); at < 0 {
-			if at = strings.Index(s[:n], " -> "); at < 0 {
-				return 0
-			}
+		if at = is; at < 0 {
+			return 0
 		}
-		at += len(" is")
+		at = behind - 1
 	}
 	for i := range at {
 		if c := s[i]; c < ' ' || strings.IndexByte(";\"={}<,", c) >= 0 || c == '.' && i+1 < len(s) && s[i+1] == ' ' {
@@ -418,6 +417,16 @@ func forClause(s string) int {
 		at++
 	}
 	return at
+}
+
+// statedBy returns where the verb, or the arrow, stands with which a clause about a secret goes on to it, and where it ends: -1 if there is none.
+func statedBy(s string) (at, end int) {
+	for _, verb := range [...]string{" is ", " ist ", " lautet ", " est ", " es ", " -> "} {
+		if at = strings.Index(s, verb); at >= 0 {
+			return at, at + len(verb)
+		}
+	}
+	return -1, 0
 }
 
 // typed returns where the value begins behind the type of a declaration: let secret: String = "…".

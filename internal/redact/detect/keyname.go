@@ -107,14 +107,14 @@ var secretWords = [][]string{
 	{"hmac", "key"}, {"aes", "key"}, {"crypto", "key"}, {"cipher", "key"}, {"session", "key"}, {"server", "key"}, {"default", "pass"}, {"become", "pass"}, {"bind", "pw"}, {"store", "pass"},
 	{"key", "pass"}, {"ssh", "pass"}, {"sudo", "pass"}, {"record", "key"}, {"user", "seed"}, {"secret", "seed"}, {"client", "key", "data"}, {"xprv"}, {"wif"},
 	{"ingestion", "key"}, {"access", "code"}, {"macaroon"}, {"mdp"}, {"client", "assertion"}, {"code", "verifier"},
-	{"signing", "salt"}, {"encryption", "salt"}, {"crypt", "salt"}, {"auth", "salt"}, {"requirepass"}, {"sshpass"}, {"rootpass"}, {"mailpass"}, {"ftppass"}, {"redispass"}, {"mysqlpass"}, {"adminpass"}, {"authpass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"},
+	{"signing", "salt"}, {"encryption", "salt"}, {"crypt", "salt"}, {"auth", "salt"}, {"requirepass"}, {"sshpass"}, {"rootpass"}, {"mailpass"}, {"ftppass"}, {"redispass"}, {"mysqlpass"}, {"adminpass"}, {"authpass"}, {"masterauth"}, {"bindpw"}, {"rootpw"}, {"bindpasswd"}, {"authtok"},
 }
 
 // credentialWords are the names of values that are credentials when they look random.
 var credentialWords = [][]string{
 	{"token"}, {"tokens"}, {"key"}, {"keys"}, {"auth"}, {"access"}, {"bearer"}, {"salt"}, {"pass"}, {"code"}, {"pat"}, {"jwk"}, {"certificate"}, {"write", "key"}, {"session"}, {"webhook"}, {"dsn"}, {"sas"}, {"login"}, {"x", "sig"}, {"sid"}, {"http", "token"}, {"seed"}, {"private"},
 	{"product", "key"}, {"agent", "key"}, {"project", "key"}, {"claim"}, {"pepper"}, {"signing"}, {"encryption"}, {"grant"}, {"secret", "id"}, {"sk"}, {"psk"}, {"hook"},
-	{"license"}, {"licence"}, {"activation"}, {"oauth"}, {"oauth2"}, {"unlock"}, {"enrollment"}, {"provisioning"}, {"pairing"}, {"passkey"}, {"keyfile"}, {"mfa"}, {"puk"}, {"kek"}, {"dek"}, {"hmac"}, {"signer"}, {"vault"}, {"uat"}, {"samlart"}, {"sam", "lart"}, {"saml", "art"}, {"saml", "response"}, {"samlresponse"}, {"honeycomb", "team"},
+	{"license"}, {"licence"}, {"activation"}, {"oauth"}, {"oauth2"}, {"unlock"}, {"enrollment"}, {"provisioning"}, {"pairing"}, {"passkey"}, {"keyfile"}, {"mfa"}, {"puk"}, {"kek"}, {"dek"}, {"hmac"}, {"signer"}, {"vault"}, {"uat"}, {"samlart"}, {"sam", "lart"}, {"saml", "art"}, {"saml", "response"}, {"samlresponse"}, {"honeycomb", "team"}, {"routing", "key"},
 }
 
 // urlWords are further names of secrets in the query of a URL.
@@ -325,7 +325,7 @@ func classifyKey(name string) *Name {
 		k.pass = last == "pass"
 		k.secret = k.pass && k.credential && len(words) > 1 && envStyle(name) // SMTP_PASS
 		k.digest = (last == "key" || last == "keys" || last == "sk" || last == "code" || last == "sid" || last == "session") && !envStyle(name)
-		if last == "key" && (n == 1 && of != "" && !weak && !dataWords[of] || n > 1 && words[len(words)-2] == "write") { // crypt_key, write_key: no digest has such a name
+		if last == "key" && (n == 1 && of != "" && !weak && !dataWords[of] || n > 1 && (words[len(words)-2] == "write" || words[len(words)-2] == "routing")) { // crypt_key, write_key: no digest has such a name
 			k.digest = false
 		}
 		k.digest = k.digest || weak

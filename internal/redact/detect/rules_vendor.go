@@ -308,14 +308,15 @@ var chosen = func() map[string]bool {
 		secure-string zapier-hook identified-by sql-password netrc-password sqlcmd-password mongo-password ldap-password zip-password pgpass-password
 		httpie-auth net-user sqlplus-password oracle-url samba-password mqtt-password lftp-password keystore-password sudo-stdin snmp-privacy said-default curl-config exim-client chpasswd rdp-password cisco-password snmp-community
 		auth-tuple terraform-default plist-key tool-password archive-password ipmi-password snmp-tool ssh-keygen rabbitmq-user sasl-password set-password expect-send password-stdin
-		add-login identified-with piped-secret dsn-password chpasswd-list alias-secret ipsec-secret acl-setuser`) {
+		add-login identified-with piped-secret dsn-password chpasswd-list alias-secret ipsec-secret acl-setuser openvpn-account radius-test secure-parameter
+		parameter-value secret-argument terraform-sensitive exim-hide gem-account vault-string openssl-key password-command auth-login`) {
 		m[name] = true
 	}
 	return m
 }()
 
 // midWord are the rules whose matches begin inside of a word: HTTPBasicAuth(…), mysqli_connect(…).
-var midWord = wordSet("ppp-secrets call-credentials user-option user-and-password add-login hook-url deploy-hook expect-send said-id-password said-answer said-default said-in-brackets curl-config")
+var midWord = wordSet("ppp-secrets password-command call-credentials user-option user-and-password add-login hook-url deploy-hook expect-send said-id-password said-answer said-default said-in-brackets curl-config")
 
 // Rules of this package that other code names.
 const (
