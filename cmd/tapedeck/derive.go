@@ -144,6 +144,7 @@ type derivation struct {
 	guard    *keyGuard // nil for a deck of its own
 	refused  int       // documents, inputs or traces
 	written  int       // tapes
+	last     string    // the run of the last one
 	failures int       // traces in a row that could not be written
 }
 
@@ -373,6 +374,7 @@ func (c *derivation) reportAll(tapes []derive.Written) error {
 			return err
 		}
 		c.written++
+		c.last = t.RunID
 	}
 	return nil
 }

@@ -159,6 +159,11 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	case exit.Code != 0:
 		say(stderr, "the command ended with code %d", exit.Code)
 	}
+	if w.written == 1 {
+		say(stderr, "to look at it: tapedeck show %s --deck %s", deck.ShortID(w.last), f.to)
+	} else {
+		say(stderr, "to look at the %d runs: tapedeck ls %s", w.written, f.to)
+	}
 	if exit.Code != 0 || exit.TimedOut || w.refused > 0 || !passed {
 		return &exitError{code: exitPartial}
 	}

@@ -48,6 +48,23 @@ func recordedAgent(t testing.TB) string {
 	return all[0].URL
 }
 
+// A newcomer need not copy an id of 49 digits: what record says at its end can be typed.
+func TestRecordSaysHowToLookAtTheTape(t *testing.T) {
+	t.Setenv(agentVariable, "live")
+	t.Setenv("OPENAI_BASE_URL", scripted(t)+"/v1")
+	t.Chdir(t.TempDir())
+	got := commanded(t, "record", "--to", "./deck", "--", os.Args[0])
+	_, advice, said := strings.Cut(got.stderr, "tapedeck: to look at it: tapedeck ")
+	if !said || got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	if args := strings.Fields(advice); len(args[1]) > 13 {
+		t.Errorf("%q has a long id", advice)
+	} else if shown := commanded(t, args...); shown.code != exitOK || !strings.Contains(shown.stdout, lines(t, got.stdout)[0].RunID) {
+		t.Errorf("%q: %+v", advice, shown)
+	}
+}
+
 func replayed(t *testing.T, mode string, args ...string) (int, rerun.Report) {
 	t.Helper()
 	t.Setenv(agentVariable, mode)
