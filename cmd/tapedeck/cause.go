@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/cause"
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/tape"
@@ -289,7 +290,10 @@ func causeText(r *cause.Result, p *cause.Pair) string {
 	for _, a := range r.Cause {
 		fmt.Fprintf(&b, "  answer %d, %s %s: event %d of the good run, %d of the bad one\n    good  %s\n    bad   %s\n", a.Number, strings.ReplaceAll(string(a.Type), "_", " "), printable(a.Name), a.GoodSeq, a.BadSeq, printable(a.Good), printable(a.Bad))
 	}
-	fmt.Fprintf(&b, "  good %s, bad %s: different answers %d, replays %d\n", p.Good.Run.RunID, p.Bad.Run.RunID, len(r.Differ), r.Replays)
+	var short deck.ShortIDs
+	short.Add(p.Good.Run.RunID)
+	short.Add(p.Bad.Run.RunID)
+	fmt.Fprintf(&b, "  good %s, bad %s: different answers %d, replays %d\n", short.Of(p.Good.Run.RunID), short.Of(p.Bad.Run.RunID), len(r.Differ), r.Replays)
 	for _, t := range r.Trials {
 		fmt.Fprintf(&b, "  exchanged %s: %s (%s)\n", t.Exchanged, t.Outcome, printable(t.Detail))
 	}

@@ -55,7 +55,8 @@ FILE is OTLP as JSON, JSON lines or protobuf, also in the form of the collector'
 file exporter, plain, gzip or zstd, traces and logs in any order; "-" is stdin.
 Audit streams of Forge agents (NDJSON) may be among them: they fill in what the
 spans cut.
-All files of one call are one body of evidence. Calling it again with the same
+All files of one call are one body of evidence, as what tapes are made of is called:
+it is kept beside them, in parts. Calling it again with the same
 or with more files changes or adds only what is new. Runs of one call that span
 several traces are joined when they carry the same run-level id, or when each
 model request continues the conversation of the one before it.

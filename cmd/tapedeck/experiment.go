@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/experiment"
 	"github.com/tapedeck/tapedeck/internal/experiment/contract"
 	"github.com/tapedeck/tapedeck/internal/experiment/runner"
@@ -429,7 +430,7 @@ func (f *experimentFlags) run(cmd *cobra.Command, address string, argv []string)
 			case bar:
 				fmt.Fprint(stderr, progress(done, of, o))
 			default:
-				say(stderr, "%d of %d: %s (%s): %s", done, of, c.RunID, c.Cohort, o.Line())
+				say(stderr, "%d of %d: %s (%s): %s", done, of, deck.ShortID(c.RunID), c.Cohort, o.Line())
 			}
 		},
 	}

@@ -34,7 +34,8 @@ func newGC() *cobra.Command {
 		Use:   "gc DECK",
 		Short: "Take away what a deck need not keep any more",
 		Long: `Take away what a deck need not keep any more: traces whose runs ended long ago, and
-generations of tapes that newer ones have replaced. Without --yes nothing is taken
+generations of tapes (what one derivation made of a run) that newer ones have
+replaced. Without --yes nothing is taken
 away, and the lines say what would be.
 
 A trace is kept for --days from the end of its last run, and for --failure-days

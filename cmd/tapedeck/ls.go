@@ -98,7 +98,10 @@ type lsFlags struct {
 	limit           int
 }
 
-const lsColumns = "started_at,run_id,agent,status,grade,model_calls,tool_calls,input_tokens,output_tokens,findings"
+const lsColumns = "started_at,id,agent,status,grade,model_calls,tool_calls,input_tokens,output_tokens,findings"
+
+// shortColumn is the run id as people type it, as short as it can be among the runs that are listed.
+const shortColumn = "id"
 
 func newLs() *cobra.Command {
 	var f lsFlags
@@ -107,7 +110,8 @@ func newLs() *cobra.Command {
 		Short: "List the runs of a deck",
 		Long: `List the runs of a deck that all filters take, the newest first.
 
-The columns are those of a reel (docs/deck.md). In a deck of reels they are read
+The columns are those of a reel (docs/deck.md), and id, a short id that other commands
+take. In a deck of reels they are read
 from the reels alone; in a deck of files the tapes that are new since the last listing.
 
 --format table is for people, json is one object per line with the columns that
@@ -159,6 +163,9 @@ func (f *lsFlags) check() (columns []string, err error) {
 	}
 	text := cmp.Or(f.columns, map[string]string{"table": lsColumns, "json": strings.Join(reel.Columns(), ","), "refs": "run_id"}[f.format])
 	for column := range strings.SplitSeq(text+","+strings.TrimPrefix(f.sort, "-"), ",") {
+		if column == shortColumn {
+			column = "run_id"
+		}
 		if _, ok := (&reel.Meta{}).Value(column); !ok && column != "" {
 			return nil, fmt.Errorf("there is no column %q; there are %s", column, strings.Join(reel.Columns(), ", "))
 		}
@@ -177,7 +184,10 @@ func (f *lsFlags) run(ctx context.Context, address string, stdout, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	failed := 0
-	q := view.Query{Columns: append(slices.Clone(columns), strings.TrimPrefix(f.sort, "-")), Limit: f.limit}
+	if by, ok := strings.CutSuffix(f.sort, shortColumn); ok && (by == "" || by == "-") {
+		f.sort = by + "run_id"
+	}
+	q := view.Query{Columns: append(slices.Clone(columns), "run_id", strings.TrimPrefix(f.sort, "-")), Limit: f.limit}
 	q.First, q.Last = strings.CutPrefix(f.sort, "-")
 	var runs []view.Run
 	for r, err := range f.filter.runs(ctx, d, q, stderr, &failed) {
@@ -251,6 +261,10 @@ func compareCells(x, y any) int {
 }
 
 func (f *lsFlags) show(stdout io.Writer, runs []view.Run, columns []string) error {
+	var ids deck.ShortIDs
+	for i := range runs {
+		ids.Add(runs[i].RunID)
+	}
 	switch f.format {
 	case "refs":
 		for _, r := range runs {
@@ -261,7 +275,7 @@ func (f *lsFlags) show(stdout io.Writer, runs []view.Run, columns []string) erro
 		return nil
 	case "json":
 		for _, r := range runs {
-			if err := writeJSON(stdout, listedRun{&r, columns}); err != nil {
+			if err := writeJSON(stdout, listedRun{&r, columns, &ids}); err != nil {
 				return err
 			}
 		}
@@ -273,6 +287,9 @@ func (f *lsFlags) show(stdout io.Writer, runs []view.Run, columns []string) erro
 		cells := make([]string, len(columns))
 		for i, column := range columns {
 			v, _ := r.Value(column)
+			if column == shortColumn {
+				v = ids.Of(r.RunID)
+			}
 			if at, ok := v.(time.Time); ok {
 				v = at.Truncate(time.Second)
 			}
@@ -297,14 +314,18 @@ func printable(s string) string {
 type listedRun struct {
 	run     *view.Run
 	columns []string
+	ids     *deck.ShortIDs
 }
 
 func (l listedRun) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for _, column := range append(slices.Clone(l.columns), "url") {
 		v, _ := l.run.Value(column)
-		if column == "url" {
+		switch column {
+		case "url":
 			v = l.run.Ref.URL
+		case shortColumn:
+			v = l.ids.Of(l.run.RunID)
 		}
 		if v == nil {
 			continue

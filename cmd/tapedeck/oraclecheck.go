@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -71,7 +72,7 @@ func lint(ctx context.Context, stdout io.Writer, of []string, r *refs, asJSON bo
 					oracle.Flaw
 				}{l.RunID, flaw})
 			} else {
-				_, err = fmt.Fprintf(stdout, "%s entry %d %s %s: %s\n", oneLine(l.RunID), flaw.Entry, flaw.Severity, flaw.Code, oneLine(flaw.Detail))
+				_, err = fmt.Fprintf(stdout, "%s entry %d %s %s: %s\n", oneLine(deck.ShortID(l.RunID)), flaw.Entry, flaw.Severity, flaw.Code, oneLine(flaw.Detail))
 			}
 			if err != nil {
 				return err

@@ -142,7 +142,7 @@ func showPage(ctx context.Context, stderr io.Writer, ref string, r *refs, file s
 	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
 		return err
 	}
-	say(stderr, "%s: %d events of run %s", file, len(t.Events), t.Run.RunID)
+	say(stderr, "%s: %d events of run %s", file, len(t.Events), deck.ShortID(t.Run.RunID))
 	return nil
 }
 
@@ -194,6 +194,7 @@ type listed struct {
 // listRuns lists the current tapes of a deck, a line each. One that cannot be read is named, and ends with an error after the others.
 func listRuns(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON bool) error {
 	var unread error
+	var ids deck.ShortIDs
 	for at, err := range r.Resolve(ctx, ref, replay.WholeDeck) {
 		if err != nil {
 			return err
@@ -216,7 +217,7 @@ func listRuns(ctx context.Context, stdout io.Writer, ref string, r *refs, asJSON
 		if asJSON {
 			err = printLine(stdout, l)
 		} else {
-			_, err = fmt.Fprintf(stdout, "%s  %-20s  %-11s  %-7s  %3d events  %s  %s  %s\n", l.RunID, cmp.Or(l.Started, "-"), l.Status, l.Grade, l.Events,
+			_, err = fmt.Fprintf(stdout, "%-8s  %-20s  %-11s  %-7s  %3d events  %s  %s  %s\n", ids.Of(l.RunID), cmp.Or(l.Started, "-"), l.Status, l.Grade, l.Events,
 				l.Area, oneLine(l.Tenant), oneLine(l.Agent))
 		}
 		if err != nil {

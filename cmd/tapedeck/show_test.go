@@ -177,7 +177,7 @@ func TestShowOfDerivedTapes(t *testing.T) {
 		golden(t, file, tapeIDs.ReplaceAllString(got.stdout, "sha256:…"))
 	}
 	got := tapedeck(t, "show", dir)
-	if got.code != exitOK || got.stderr != "" || strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, forgeRun+"  2026-11-20T16:19:00Z  ok           offline    3 events  runs  default  stock-helper\n") {
+	if got.code != exitOK || got.stderr != "" || strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, "4bf92f35  2026-11-20T16:19:00Z  ok           offline    3 events  runs  default  stock-helper\n") {
 		t.Errorf("%+v", got)
 	}
 	if got := tapedeck(t, "show", dir, "--json"); got.code != exitOK || json1(t, got.stdout, "run_id") != forgeRun || json1(t, got.stdout, "grade") != "offline" {

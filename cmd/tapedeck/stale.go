@@ -155,7 +155,7 @@ func (f *staleFlags) show(stdout io.Writer, r staleRun) error {
 		}
 		why = append(why, fmt.Sprintf("%s%s: %s%s", at, reason.Tool, reason.Code, detail))
 	}
-	_, err := fmt.Fprintf(stdout, "%-8s %s  %s\n", r.State, r.RunID, printable(strings.Join(why, "; ")))
+	_, err := fmt.Fprintf(stdout, "%-8s %s  %s\n", r.State, deck.ShortID(r.RunID), printable(strings.Join(why, "; ")))
 	return err
 }
 

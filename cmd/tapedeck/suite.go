@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -117,7 +118,7 @@ func newSuiteList() *cobra.Command {
 				if asJSON {
 					err = writeJSON(cmd.OutOrStdout(), line)
 				} else {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%-30s %s  %d events (%s), %s, %s\n", c.Name, c.Tape.Run.RunID, line.Events, c.Compare, calls,
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%-30s %s  %d events (%s), %s, %s\n", c.Name, deck.ShortID(c.Tape.Run.RunID), line.Events, c.Compare, calls,
 						map[bool]string{true: "answer", false: "any answer"}[line.Answer])
 				}
 				if err != nil {

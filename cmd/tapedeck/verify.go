@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -31,7 +32,8 @@ func newVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify REF…",
 		Short: "Check tapes and the files beside them",
-		Long: `Check tapes: the schema, digests and hashes, references and order, the proof, and
+		Long: `Check tapes: the schema, digests and hashes, references and order, the proof (the
+tape replayed against itself, as was noted when it was written), and
 that the files beside a tape are the ones it names. All problems are listed.
 
 ` + refHelp + `A deck stands for all its current tapes.
@@ -125,6 +127,7 @@ could not be loaded or there was none, or the scanner failed.`,
 type verification struct {
 	refs           *refs
 	stdout, stderr io.Writer
+	ids            deck.ShortIDs // of the runs so far
 	asJSON         bool
 	keys           signature.Keys // nil: signatures are not looked at
 	code           int
@@ -194,7 +197,7 @@ func (c *verification) report(v replay.Verdict) error {
 	if c.asJSON {
 		return printLine(c.stdout, v)
 	}
-	_, err := c.stdout.Write(v.Text())
+	_, err := c.stdout.Write(v.Text(&c.ids))
 	return err
 }
 

@@ -32,8 +32,8 @@ func newDeck(t *testing.T) (dir, folder string) {
 }
 
 const (
-	okForge  = "ok " + forgeRun + " offline 3 events, verified 1 of 1 tool calls\n"
-	okOpenai = "ok " + openaiRun + " offline 1 events\n"
+	okForge  = "ok 4bf92f35 offline 3 events, verified 1 of 1 tool calls\n"
+	okOpenai = "ok 9583ed5b offline 1 events\n"
 )
 
 func TestVerifyFindsEveryKindOfREF(t *testing.T) {
@@ -51,7 +51,7 @@ func TestVerifyFindsEveryKindOfREF(t *testing.T) {
 		{[]string{"file://" + folder + "/tape.json"}, okForge},
 		{[]string{forgeRun, "--deck", dir}, okForge},
 		{[]string{forgeRun[:32], openaiRun[:8], "--deck", "file://" + dir}, okForge + okOpenai},
-		{[]string{"testdata/full"}, "ok 11111111111111111111111111111111-2222222222222222 offline 6 events, verified 2 of 2 tool calls\n"},
+		{[]string{"testdata/full"}, "ok 11111111 offline 6 events, verified 2 of 2 tool calls\n"},
 	} {
 		got := tapedeck(t, append([]string{"verify"}, c.args...)...)
 		if diff := cmp.Diff(result{exitOK, c.want, ""}, got, cmp.AllowUnexported(result{})); diff != "" {
@@ -77,7 +77,7 @@ func TestVerifyListsAllProblems(t *testing.T) {
 	if got.code != exitPartial || got.stderr != "" || !strings.HasSuffix(got.stdout, okOpenai) {
 		t.Fatalf("%+v", got)
 	}
-	for _, want := range []string{"failed " + forgeRun + " offline ", "  tape_id tape_id: ", "  sequence events.2.seq: is 7, not 3\n", "  pool_id messages.",
+	for _, want := range []string{"failed 4bf92f35 offline ", "  tape_id tape_id: ", "  sequence events.2.seq: is 7, not 3\n", "  pool_id messages.",
 		"  file oracle.json: has sha256:", "  oracle oracle.json:0.response: ", "  file extra.json: is not listed on the tape\n"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("no %q in %s", want, got.stdout)
@@ -111,7 +111,7 @@ func TestVerifyFindsATapeInTheWrongPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := tapedeck(t, "verify", moved)
-	want := "failed " + forgeRun + " offline 2 problems\n" +
+	want := "failed 4bf92f35 offline 2 problems\n" +
 		"  place run.run_id: the tape lies in the location of " + forgeRun[:32] + "-0123456789abcdef\n" +
 		"  place run.tenant: the tape lies in the location of another tenant\n"
 	if diff := cmp.Diff(result{exitPartial, want, ""}, got, cmp.AllowUnexported(result{})); diff != "" {

@@ -78,8 +78,8 @@ func (l Location) problems(t *tape.Tape, files map[string][]byte, name string, w
 	})
 }
 
-// Text is the verdict for a person; nothing for a tape that could not be loaded.
-func (v *Verdict) Text() []byte {
+// Text is the verdict for a person, with a short id; nothing for a tape that could not be loaded.
+func (v *Verdict) Text(ids *deck.ShortIDs) []byte {
 	var b bytes.Buffer
 	switch {
 	case v.Error != "":
@@ -92,13 +92,13 @@ func (v *Verdict) Text() []byte {
 		case p.unproved():
 			verdict = "unverified"
 		}
-		fmt.Fprintf(&b, "%s %s %s %d events", verdict, timeline.OneLine(v.RunID), timeline.OneLine(string(v.Grade)), v.Events)
+		fmt.Fprintf(&b, "%s %s %s %d events", verdict, timeline.OneLine(ids.Of(v.RunID)), timeline.OneLine(string(v.Grade)), v.Events)
 		if v.Proof.Expected > 0 {
 			fmt.Fprintf(&b, ", %s", v.Proof.counts(" tool calls"))
 		}
 		b.WriteString("\n")
 	default:
-		fmt.Fprintf(&b, "failed %s %s %d problems\n", timeline.OneLine(v.RunID), timeline.OneLine(string(v.Grade)), len(v.Problems))
+		fmt.Fprintf(&b, "failed %s %s %d problems\n", timeline.OneLine(ids.Of(v.RunID)), timeline.OneLine(string(v.Grade)), len(v.Problems))
 		for _, p := range v.Problems {
 			fmt.Fprintf(&b, "  %s %s: %s\n", p.Code, timeline.OneLine(p.Path), timeline.OneLine(p.Detail))
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/junit"
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
@@ -233,7 +234,7 @@ var verdictText = map[Verdict]string{AsRecorded: "as recorded", Diverged: "diver
 // Text is the report for a terminal, without the comparison.
 func (r *Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "replay %s of %s: %s\n", r.ReplayRunID, r.Source, verdictText[r.Verdict])
+	fmt.Fprintf(&b, "replay %s of %s: %s\n", r.ReplayRunID, deck.ShortID(r.Source), verdictText[r.Verdict])
 	for _, c := range r.Checks {
 		mark := "ok  "
 		if !c.OK {

@@ -197,7 +197,7 @@ func viewOf(a, b Tape, r *compare.Result, verdict *Verdict) view {
 }
 
 func newViewRun(side string, t, other Tape) viewRun {
-	return viewRun{Side: side, ID: timeline.OneLine(shortID(t.RunID, other.RunID)), RunID: timeline.OneLine(t.RunID), Facts: timeline.OneLine(t.facts()), Ref: timeline.Clean(t.Ref),
+	return viewRun{Side: side, ID: timeline.OneLine(shortID(t.RunID, other.RunID)), RunID: timeline.OneLine(t.RunID), Facts: timeline.OneLine(t.facts()), Ref: timeline.Clean(place(t.Ref)),
 		Status: timeline.OneLine(t.Status), Class: map[string]string{string(tape.StatusOK): "good", string(tape.StatusError): "bad"}[t.Status]}
 }
 

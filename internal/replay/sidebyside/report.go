@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
@@ -121,12 +122,19 @@ func (t Tape) oneArgument(seq int, tool string) bool {
 }
 
 // shortID is as much of a run id as tells the runs apart; commands take it.
-func shortID(a, b string) string {
-	const most = 8
-	if len(a) <= most || len(b) >= most && a != b && a[:most] == b[:most] {
-		return a
+func shortID(of, other string) string {
+	var ids deck.ShortIDs
+	ids.Add(other)
+	return ids.Of(of)
+}
+
+// place is where a run lies, for people: the deck of a run that has an id in it, else its address.
+func place(ref string) string {
+	if r, err := deck.ParseRef(ref); err == nil && r.InDeck() {
+		in, _, _ := strings.Cut(r.DeckURL, "?")
+		return "in " + strings.TrimPrefix(in, "file://")
 	}
-	return a[:most]
+	return ref
 }
 
 // signs stand between the numbers of the two events of a step.

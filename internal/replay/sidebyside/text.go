@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -115,7 +116,7 @@ func (t *textWriter) head(a, b Tape, r *compare.Result) {
 		style         timeline.Style
 	}{{"A", shortID(a.RunID, b.RunID), a.Ref, a, sideA}, {"B", shortID(b.RunID, a.RunID), b.Ref, b, sideB}} {
 		t.styled(styledText{s.style, s.name}, styledText{timeline.Plain, "  " + s.id + "  " + s.tape.facts()})
-		t.styled(styledText{timeline.Dim, "   " + folded(s.ref, t.o.Width-3)})
+		t.styled(styledText{timeline.Dim, "   " + folded(place(s.ref), t.o.Width-3)})
 	}
 }
 
@@ -308,7 +309,7 @@ func (t *textWriter) witness(good, bad []Tape, x *compare.Witness, full bool) {
 	if x.Side == compare.Bad {
 		t.a, t.b = t.b, t.a
 	}
-	t.line("  %s %s, event %d (turn %d) of %s", typeName(x.Event.Type), x.Event.Name, x.Event.Seq, x.Event.Turn, own[x.Run].RunID)
+	t.line("  %s %s, event %d (turn %d) of %s", typeName(x.Event.Type), x.Event.Name, x.Event.Seq, x.Event.Turn, deck.ShortID(own[x.Run].RunID))
 	t.line("    in %d of %d good, %d of %d bad runs", x.Good, len(good), x.Bad, len(bad))
 	if !full {
 		return
@@ -316,11 +317,11 @@ func (t *textWriter) witness(good, bad []Tape, x *compare.Witness, full bool) {
 	for _, v := range x.Instead {
 		switch v.Kind {
 		case compare.Equal:
-			t.line("    %d× the same, such as event %d of %s", v.Count, v.Event.Seq, others[v.Run].RunID)
+			t.line("    %d× the same, such as event %d of %s", v.Count, v.Event.Seq, deck.ShortID(others[v.Run].RunID))
 		case compare.Dropped:
-			t.line("    %d× nothing, such as in %s", v.Count, others[v.Run].RunID)
+			t.line("    %d× nothing, such as in %s", v.Count, deck.ShortID(others[v.Run].RunID))
 		default:
-			t.line("    %d× %s, such as event %d of %s", v.Count, v.Kind, v.Event.Seq, others[v.Run].RunID)
+			t.line("    %d× %s, such as event %d of %s", v.Count, v.Kind, v.Event.Seq, deck.ShortID(others[v.Run].RunID))
 		}
 		for _, d := range v.Differences {
 			t.difference("      ", heading(&d), d, "")
