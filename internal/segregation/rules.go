@@ -43,10 +43,11 @@ type Marker struct {
 type Rules struct {
 	keys    map[string]kind
 	markers map[string][]string
-	// list has all keys: looking for a few is faster than looking at every attribute.
-	list   []string
-	custom bool
-	text   string
+	// list has all keys, and lengths their lengths: most attributes are told from them by that.
+	list    []string
+	lengths [(maxKeyBytes+len(baggagePrefix))/64 + 1]uint64
+	custom  bool
+	text    string
 }
 
 type kind int
@@ -80,6 +81,7 @@ func New(keys []string, markers []Marker) (*Rules, error) {
 		if r.keys[key] == 0 {
 			r.keys[key] = k
 			r.list = append(r.list, key)
+			r.lengths[len(key)/64] |= 1 << (len(key) % 64)
 		}
 	}
 	for i, key := range keys {
@@ -110,6 +112,12 @@ func New(keys []string, markers []Marker) (*Rules, error) {
 	}
 	r.text = describe(keys, markers)
 	return r, errors.Join(errs...)
+}
+
+// among tells whether an attribute is looked for, mostly by its length.
+func (r *Rules) among(key string) bool {
+	n := len(key)
+	return n/64 < len(r.lengths) && r.lengths[n/64]&(1<<(n%64)) != 0 && slices.Contains(r.list, key)
 }
 
 // Has tells whether an attribute is looked for.

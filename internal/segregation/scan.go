@@ -84,11 +84,8 @@ func (s *Scan) Span(scopeName string, span ptrace.Span) {
 
 // Attributes scans attributes of anything: a resource, a scope, a log record, a data point.
 func (s *Scan) Attributes(m pcommon.Map) {
-	if m.Len() == 0 {
-		return
-	}
-	for _, key := range s.Rules.list {
-		if _, ok := m.Get(key); ok {
+	for key := range m.All() {
+		if s.Rules.among(key) {
 			s.all(m)
 			return
 		}

@@ -160,7 +160,8 @@ type Container struct {
 func (p *Walk) Object(k *Name, walk func(*Container)) {
 	pieces := len(p.pieces)
 	p.path = append(p.path, step{})
-	c := &Container{p: p, frame: frame{object: true}, last: len(p.path) - 1}
+	c := p.container()
+	*c = Container{p: p, frame: frame{object: true}, last: len(p.path) - 1}
 	if k != nil && k.names() { // "adminPassword": {"value": "…"}
 		c.announced = k
 	}
@@ -169,6 +170,18 @@ func (p *Walk) Object(k *Name, walk func(*Container)) {
 	if c.speaker {
 		p.spoken(pieces)
 	}
+	p.containers = append(p.containers, c)
+}
+
+// container returns one that is not in use.
+func (p *Walk) container() *Container {
+	n := len(p.containers)
+	if n == 0 {
+		return &Container{}
+	}
+	c := p.containers[n-1]
+	p.containers = p.containers[:n-1]
+	return c
 }
 
 // Array walks the elements of a list of the name k.
@@ -219,21 +232,33 @@ func (c *Container) Name() *Name {
 	return c.key
 }
 
-// String redacts a string that is a member or an element.
-func (c *Container) String(s string, set func(string)) {
+// Searched is a string that is a member or an element, and what was found in it.
+type Searched struct {
+	text  string
+	key   *Name
+	edits []edit
+}
+
+// Search searches a string that is a member or an element. done: it stays as it is, as nearly all do; else Put has to follow.
+func (c *Container) Search(s string) (found Searched, done bool) {
 	p := c.p
 	k := p.nameOf(&c.frame, s)
 	if p.inherited != nil {
 		k = p.inherited
 	}
 	if s == "" {
-		return
+		return found, true
 	}
 	edits := p.leaf(s, k)
-	if len(edits) > 0 && !p.dry {
-		set(apply(s, edits))
+	return Searched{s, k, edits}, len(edits) == 0 && p.arrays == 0
+}
+
+// Put redacts a string that was searched, and notes it as a piece of a stream. set is given what takes its place, now or later.
+func (c *Container) Put(found Searched, set func(string)) {
+	if len(found.edits) > 0 && !c.p.dry {
+		set(apply(found.text, found.edits))
 	}
-	p.note(s, k, !c.object, streamPiece{own: edits, set: set})
+	c.p.note(found.text, found.key, !c.object, streamPiece{own: found.edits, set: set})
 }
 
 // cutPieces takes what stands in several pieces out of them.

@@ -76,6 +76,8 @@ type Walk struct {
 	summed []summedText
 	// tokens are those of the JSON texts that are being read, one behind the other.
 	tokens []jsonscan.Token
+	// containers are those that were walked, to be used again: nearly every span has one object.
+	containers []*Container
 	// nested is how many JSON texts the current one lies in.
 	nested int
 	// trusted is the memory of another detector, see Trust.

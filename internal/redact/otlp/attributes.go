@@ -52,7 +52,9 @@ func members(w *detect.Walk, m pcommon.Map, k *detect.Name, depth int) {
 // entry redacts a member or an element. The entries before a string can say what it is.
 func entry(w *detect.Walk, v pcommon.Value, o *detect.Container, depth int) {
 	if v.Type() == pcommon.ValueTypeStr {
-		o.String(v.Str(), v.SetStr)
+		if found, done := o.Search(v.Str()); !done {
+			o.Put(found, v.SetStr)
+		}
 		return
 	}
 	value(w, v, o.Name(), depth)
