@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -86,19 +88,69 @@ func (d *Deck) Marked() bool { return d.layout.Load() != nil }
 // Begin makes sure that the deck has its marker, and that the storage keeps create-only writes. Writers that do not write by the methods of Deck call it first.
 func (d *Deck) Begin(ctx context.Context) error { return d.mark(ctx) }
 
-// OpenLayout is Open for a writer that wants a layout: an empty deck gets it, and a deck of another one is ErrLayout. An empty layout is that of the deck, and
-// of an empty deck LayoutFiles.
+// OpenLayout is Open for a writer that wants a layout: an empty deck gets it, and a deck of another one is ErrLayout, and so is what holds other things and no deck. An empty layout is
+// that of the deck, and of an empty deck LayoutFiles.
 func OpenLayout(ctx context.Context, rawURL string, want Layout) (*Deck, error) {
 	store, err := OpenStore(ctx, rawURL)
 	if err != nil {
 		return nil, err
 	}
 	d, err := newDeck(ctx, store, rawURL, want)
+	if err == nil {
+		err = d.mayBegin(ctx, store)
+	}
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return d, nil
 }
+
+// mayBegin refuses to make a deck of what holds something else, or a deck of the other layout that has lost its marker.
+func (d *Deck) mayBegin(ctx context.Context, store Store) error {
+	if d.Marked() {
+		return nil
+	}
+	deckFolders, reels, foreign := 0, false, ""
+	for folder, err := range store.ListFolders(ctx, "") {
+		if err != nil {
+			return err
+		}
+		switch area := strings.TrimSuffix(folder, "/"); {
+		case area == reelArea:
+			reels = true
+		case area == TombstoneArea || area == HoldArea || area == QuarantineArea || slices.Contains(Areas(), Area(area)):
+			deckFolders++
+		case foreign == "":
+			foreign = folder
+		}
+	}
+	switch {
+	case reels && d.want != LayoutReels:
+		return d.layoutError("it has no marker, and holds a deck of reels")
+	case deckFolders > 0 && !reels && d.want == LayoutReels:
+		return d.layoutError("it has no marker, and holds a deck of files")
+	case reels || deckFolders > 0:
+		return nil
+	case foreign == "":
+		for o, err := range store.List(ctx, "") {
+			if err != nil {
+				return err
+			}
+			if IsMarker(o.Key) {
+				return nil // another writer has just made it
+			}
+			foreign = o.Key
+			break
+		}
+	}
+	if foreign != "" {
+		return d.layoutError("it is no deck, and holds other things, such as " + shorten(foreign) + ": a new deck needs an empty place")
+	}
+	return nil
+}
+
+// reelArea is the folder of reels.
+const reelArea = "reels"
 
 // OpenFiles opens the store that holds the files of a deck, or of any folder: what OpenStore opens, or the view of a deck of another layout.
 func OpenFiles(ctx context.Context, rawURL string) (Store, error) {

@@ -47,7 +47,17 @@ func defectAtAnyStage(t *testing.T, first bool) {
 		stageEncode: false, stageGate: false, stageUnite: true, stageReconstruct: true, stageRender: true, stageGateFiles: true,
 	} {
 		d, w := defective(t, stage)
+		entered, fail := 0, w.enter
+		w.enter = func(at string) {
+			if at == stage {
+				entered++
+			}
+			fail(at)
+		}
 		_, err := w.Write(t.Context(), request)
+		if entered != 1 {
+			t.Errorf("%s: %d times: what is durable is not worked on again", stage, entered)
+		}
 		state, stateErr := d.State(t.Context(), location)
 		if stateErr != nil {
 			t.Fatal(stateErr)

@@ -35,6 +35,7 @@ type simulated struct {
 	level0             int64 // objects that were written
 	level1             int   // objects at the end of the day
 	stored             int64 // bytes of level 0
+	requests           int   // of the collector, behind its start
 	compactions        int
 	compactionBytes    int64
 	compactionRequests int
@@ -104,6 +105,10 @@ func simulate(t *testing.T, l load, scale int, every time.Duration) (s simulated
 	synctest.Test(t, func(t *testing.T) {
 		d, c := openCounted(t, address)
 		compactor, worked := openCounted(t, address)
+		if err := d.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.Reset()
 		limits := reel.Limits{MaxBytes: 2 * reelBytes / shrink, MaxRuns: reelRuns, MaxWait: time.Duration(reelWait * float64(scale) * float64(time.Second))}
 		w := reel.NewWriter(d, limits)
 		r := rand.New(rand.NewPCG(1, uint64(scale)))
@@ -140,7 +145,7 @@ func simulate(t *testing.T, l load, scale int, every time.Duration) (s simulated
 		}
 		w.Close()
 		adding.Wait()
-		s.level0, s.stored = c.level0.Load(), c.bytes.Load()
+		s.level0, s.stored, s.requests = c.level0.Load(), c.bytes.Load(), c.Count()
 		compact()
 		objects, err := view.Catalog(compactor).List(t.Context())
 		if err != nil {
@@ -223,7 +228,10 @@ func confirm(t *testing.T, rate float64, scale int, every time.Duration) {
 	n := float64(scale)
 	times("runs", float64(s.runs)*n, rate*day, 1.2)
 	times("objects of level 0", float64(s.level0)*n, p.Level0, 1.15)
-	times("PUT per million runs", float64(s.level0)/float64(s.runs)*1e6, p.Requests, 1.15)
+	times("requests per million runs beside compaction", float64(s.requests)/float64(s.runs)*1e6, p.Requests, 1.15)
+	if rate*l.Spans >= 3000 && float64(s.requests)/float64(s.runs) > 2.0/1000 {
+		t.Errorf("%d requests for %d runs", s.requests, s.runs)
+	}
 	most := int(p.StoredDay/n/levelOne) + 2
 	if every > 0 {
 		most = int(2*p.StoredDay/n/levelOne) + 2 // what has half of the size is not merged again
@@ -246,4 +254,5 @@ func TestADayIsAsPlanned(t *testing.T) {
 	warm(t)
 	t.Run("1 run per second", func(t *testing.T) { confirm(t, 1, 200, 0) })
 	t.Run("100 runs per second", func(t *testing.T) { confirm(t, 100, 2000, 0) })
+	t.Run("3,000 spans per second", func(t *testing.T) { confirm(t, 150, 3000, 0) })
 }
