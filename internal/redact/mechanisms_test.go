@@ -243,7 +243,7 @@ func TestWhatTheEighthSetShowed(t *testing.T) {
 		"secret-operator-7d9f8b6c5-x2x5q   1/1   Running", "span 4539578763621486 finished", `[{"op":"add","path":"/etc/secret.txt","value":"see the manual"}]`,
 		`{"path":"/srv/password","content":"notes about the policy"}`, "stringData:\n  host: db.example.com\n  port: \"5432\"\nother: x\n", "4 * 5 * 6", "a * b2_count * c",
 		`[["tokens","count"],["the","12"]]`,
-		"I set it to max_tokens-2048", "password below 8 characters", "routing_key: orders.created.v2", "die PIN ist falsch", "AUTH LOGIN\nis not supported", `{"name":"get_weather","content":"see the notes"}`,
+		"I set it to max_tokens-2048", "set it to max_retries=5", "die PIN ist 4-stellig", "user = \"app:readonly\"\n", "password below 8 characters", "routing_key: orders.created.v2", "die PIN ist falsch", "AUTH LOGIN\nis not supported", `{"name":"get_weather","content":"see the notes"}`,
 	} {
 		require.Equal(t, in, r.String("content", in, nil))
 	}

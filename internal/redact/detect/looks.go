@@ -152,6 +152,9 @@ func (a *assigned) literal(v string) bool {
 		}
 	}
 	strong := digit && (upper || lower || symbol) || symbol && len(v) >= 8 || upper && lower && len(v) >= 10 || digit && len(v) >= 4 && !a.verb
+	if a.verb && quantified(v) {
+		return false
+	}
 	if a.spaced || a.verb {
 		return len(v) >= 4 && strong
 	}
@@ -248,6 +251,12 @@ func invented(v string) bool {
 		}
 	}
 	return leet >= 2 || unlikely(v) >= 1 && len(v) >= 10
+}
+
+// quantified holds for a number of one or two digits with a word behind it: 4-stellig, 6-digit.
+func quantified(v string) bool {
+	number, word, ok := strings.Cut(v, "-")
+	return ok && len(number) <= 2 && isNumber(number) && len(word) >= 3 && plainWord(word)
 }
 
 // mangled holds for the last part of the name of a symbol as compilers of Rust write it, and for a name with such a part: verify::h8c39b688dd595a96.

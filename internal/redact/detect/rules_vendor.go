@@ -306,7 +306,7 @@ var chosen = func() map[string]bool {
 	m := map[string]bool{}
 	for _, name := range strings.Fields(`curl-user mysql-password docker-login sshpass redis-password azure-login curl-proxy-user htpasswd-password openssl-pass net-use gh-secret
 		secure-string zapier-hook identified-by sql-password netrc-password sqlcmd-password mongo-password ldap-password zip-password pgpass-password
-		httpie-auth net-user sqlplus-password oracle-url samba-password mqtt-password lftp-password keystore-password sudo-stdin snmp-privacy said-default curl-config exim-client chpasswd rdp-password cisco-password snmp-community
+		httpie-auth net-user sqlplus-password oracle-url samba-password mqtt-password lftp-password keystore-password sudo-stdin snmp-privacy said-default exim-client chpasswd rdp-password cisco-password snmp-community
 		auth-tuple terraform-default plist-key tool-password archive-password ipmi-password snmp-tool ssh-keygen rabbitmq-user sasl-password set-password expect-send password-stdin
 		add-login identified-with piped-secret dsn-password chpasswd-list alias-secret ipsec-secret acl-setuser openvpn-account radius-test secure-parameter
 		parameter-value secret-argument terraform-sensitive exim-hide gem-account vault-string openssl-key password-command auth-login`) {
@@ -372,7 +372,7 @@ func vendorRules() (rules []*rule) {
 		switch {
 		case v.name == "auth-plain":
 			accept = saslPlain
-		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass", v.name == "call-credentials", v.name == "login-as", v.name == "new-user", v.name == "signed-with", strings.HasPrefix(v.name, "user-"):
+		case strings.HasPrefix(v.name, "said-"), v.name == "imap-login", v.name == "ftp-pass", v.name == "curl-config", v.name == "call-credentials", v.name == "login-as", v.name == "new-user", v.name == "signed-with", strings.HasPrefix(v.name, "user-"):
 			accept = func(v string) bool {
 				if strings.Count(v, "-") >= 2 && v == strings.ToLower(v) { // the name of a pod
 					return false

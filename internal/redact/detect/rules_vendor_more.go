@@ -160,7 +160,7 @@ var moreVendors = []sourced{
 	{vendor{"openssl-key", "openssl~enc", `(?i)openssl[ \t]+enc\b[^\n|;]{0,160}?[ \t]-k[ \t]+["']?([^\s"'-][^\s"']{3,128})`}, "manual of openssl-enc"},
 	{vendor{"password-command", "password_cmd", `(?i)password_cmd[ =]+\\?["']?echo[ \t]+(?:-n[ \t]+)?\\?["']?([^\s"'\\]{4,128})`}, "documentation of impala-shell"},
 	{vendor{"auth-login", "auth~login", `(?i)auth login\r?\n(?:334 [^\n]{0,64}\n)?[A-Za-z0-9+/]{4,64}={0,2}\r?\n(?:334 [^\n]{0,64}\n)?([A-Za-z0-9+/]{4,128}={0,2})`}, "RFC 4954, AUTH LOGIN"},
-	{vendor{"said-reset", "reset~it~to~ changed~it~to~ change~it~to~ set~it~to~", `(?i)(?:reset|changed?|set) it to ["'\x60]?([^\s"'\x60,]{8,128})`}, "usage"},
+	{vendor{"said-reset", "reset~it~to~ changed~it~to~ change~it~to~ set~it~to~", `(?i)(?:reset|changed?|set) it to ["'\x60]?([^\s"'\x60,=]{8,128})(?:[\s"'\x60,]|$)`}, "usage"},
 	{vendor{"said-below", "password~below password~follows passcode~below password~is~below", `(?i)pass(?:word|code|phrase)(?: is)? (?:below|follows|as follows)[:.]?\s{1,4}["'\x60]?([^\s"'\x60<>]{8,128})`}, "usage"},
 	{vendor{"radius-test", "radtest~", `(?i)radtest[ \t]+(?:-\w+[ \t]+){0,4}["']?[^\s"']{1,64}["']?[ \t]+["']?([^\s"']{4,128})["']?[ \t]+\S{1,64}[ \t]+\d`}, "manual of radtest"},
 	{vendor{"secure-parameter", "securestring", `(?i)(?:--type[ =]securestring[^\n|;]{0,160}?--value[ =]+["']?([^\s"'|;]{4,256}))`}, "documentation of AWS, ssm put-parameter"},

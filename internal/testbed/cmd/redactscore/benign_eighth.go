@@ -291,3 +291,122 @@ var benignEighth = []benignKind{
 	}},
 	{"music", func(g *generator) string { return "Key: F# minor, 128 BPM, ISRC US-S1Z-99-0000" + g.chars(1, digit) }},
 }
+
+// benignAfterEighth were drawn when the rules for the eighth set were done, and scored before any was changed for them: what stands where those rules look.
+var benignAfterEighth = []benignKind{
+	{"patch of a setting", func(g *generator) string {
+		return `[{"op":"replace","path":"/spec/replicas","value":` + g.chars(1, "123456789") + `},{"op":"add","path":"/metadata/labels/app","value":"web-` + g.chars(4, lower) + `"}]`
+	}},
+	{"patch of a policy", func(g *generator) string {
+		return `[{"op":"add","path":"/auth/token_policy","value":"rotate-after-90d"},{"op":"remove","path":"/auth/password_hint"}]`
+	}},
+	{"typed attributes", func(g *generator) string {
+		return `{"Item":{"pk":{"S":"user#` + g.chars(6, digit) + `"},"sort_key":{"S":"order#2024-01-0` + g.chars(1, "123456789") + `"},"count":{"N":"12"}}}`
+	}},
+	{"schema of a secret", func(g *generator) string {
+		return `{"password":{"type":"string","description":"the password","value":null},"token":{"type":"string","example":"string"},"n":` + g.chars(2, "123456789") + `}`
+	}},
+	{"header pairs", func(g *generator) string {
+		return `[["content-type","application/json"],["x-request-id","` + g.uuid() + `"],["etag","W/\"` + g.chars(20, hexa) + `\""],["x-cache-key","/v1/items?page=2"]]`
+	}},
+	{"pairs of words", func(g *generator) string {
+		return `[["token","freq"],["password",` + g.chars(2, "123456789") + `],["secret","7"],["apikey","n/a"]]`
+	}},
+	{"setting and value", func(g *generator) string {
+		return `{"name":"cache_policy","value":"Managed-CachingOptimized-` + g.chars(1, digit) + `"}`
+	}},
+	{"variable and class", func(g *generator) string {
+		return `{"key":"JAVA_OPTS_EXTRA","value":"-Xmx` + g.chars(1, "123456789") + `g -XX:+UseG1GC -Djava.awt.headless=true"}`
+	}},
+	{"setting of a route", func(g *generator) string {
+		return `{"name":"upstream_service","value":"checkout-api-v2.shop.svc.cluster.local:80` + g.chars(2, digit) + `"}`
+	}},
+	{"product of terms", func(g *generator) string {
+		return "area = width * height\nwidth * height * depth2\nx1 * " + g.chars(6, digit) + " * y\nrate * hours_2024 * 1.5"
+	}},
+	{"list with stars", func(g *generator) string {
+		return "Changes\n * build2-" + g.chars(3, lower) + " released\n * v1.2." + g.chars(1, digit) + " tagged\nnote * see-below"
+	}},
+	{"cron lines", func(g *generator) string {
+		return "*/5 * * * * /usr/bin/backup-db2 --quiet\n0 3 * * " + g.chars(1, "123456") + " root /opt/rotate_keys.sh"
+	}},
+	{"hosts file", func(g *generator) string {
+		return "127.0.0.1 localhost\n127.0.0.1 web-" + g.chars(2, digit) + ".local\n::1 ip6-localhost"
+	}},
+	{"links of a page", func(g *generator) string {
+		return "https://docs.example.com/auth overview page\nhttps://docs.example.com/tokens v2-guide 2024\nhttps://docs.example.com/x chapter " + g.chars(1, digit)
+	}},
+	{"curl output", func(g *generator) string {
+		return "https://example.com/health GET 200\nhttps://example.com/login POST 302 " + g.chars(3, digit) + "ms"
+	}},
+	{"piped echo", func(g *generator) string {
+		return "echo release-2024." + g.chars(1, "123456789") + "_final | tee VERSION && printf 'done\\n' | cat"
+	}},
+	{"manifest without secrets", func(g *generator) string {
+		return "kind: Secret\nmetadata:\n  name: db-" + g.chars(4, lower) + "\nstringData:\n  host: db.example.com\n  port: \"5432\"\n  sslmode: require\ntype: Opaque"
+	}},
+	{"secure data by reference", func(g *generator) string {
+		return "secureJsonData:\n  basicAuthPassword: ${GF_PASSWORD_" + g.chars(1, digit) + "}\n  httpHeaderValue1: $__env{TOKEN}"
+	}},
+	{"variable of terraform", func(g *generator) string {
+		return "variable \"region\" {\n  type    = string\n  default = \"eu-west-" + g.chars(1, "123") + "\"\n}\nvariable \"size\" {\n  default = \"t3.medium\"\n}"
+	}},
+	{"client of a service", func(g *generator) string {
+		return `client = Client("orders", "eu-west-1"); db = Client(project="acme-` + g.chars(4, digit) + `", location="europe-west4")`
+	}},
+	{"user option", func(g *generator) string {
+		return "ffmpeg -user agent -i in.mp4; find . -user www-data -name cache2-" + g.chars(3, lower) + " -print; ps -user root -o pid"
+	}},
+	{"reset of a value", func(g *generator) string {
+		return g.pick("I reset it to the default", "then set it to 'read-only'", "we changed it to version-2024-0"+g.chars(1, "123456789"), "set it to max_retries=5", "reset it to HEAD~2")
+	}},
+	{"words below", func(g *generator) string {
+		return g.pick("The password below the form is optional.", "password follows the usual policy", "see the password is below the minimum of 12 characters")
+	}},
+	{"verbs of others", func(g *generator) string {
+		return g.pick("la password es obligatoria desde 2024", "la api key es válida hasta el 12-03-2024", "die Passphrase ist leer", "le token est expiré depuis 24h", "password er for kort (min 12)", "token je neplatný", "die PIN ist 4-stellig", "the pin is 6 digits",
+			"el código es incorrecto", "パスワードは必須です", "密码是必填项", "비밀번호는 8자 이상")
+	}},
+	{"labels without numbers", func(g *generator) string {
+		return g.pick("passport control 12:30, gate B12", "ID card readers v2.0 installed", "driver number of the queue: "+g.chars(2, digit), "IMSI catcher demo 2024", "visa application form DS-160", "health card page 12", "tax number format: NN-NNNNNNN", "护照 页 12", "passport.js 0.7.0 released")
+	}},
+	{"realm", func(g *generator) string {
+		return `WWW-Authenticate: Digest realm="api", nonce="` + g.chars(32, hexa) + `", algorithm=MD5, qop="auth"`
+	}},
+	{"openssl commands", func(g *generator) string {
+		return "openssl x509 -in cert" + g.chars(1, digit) + ".pem -noout -text; openssl rand -hex 32; openssl enc -d -aes-256-cbc -in a -out b"
+	}},
+	{"routing", func(g *generator) string {
+		return `{"exchange":"orders","routing_key":"order.created.v` + g.chars(1, digit) + `","binding_key":"order.*"}`
+	}},
+	{"smtp without login", func(g *generator) string {
+		return "250-AUTH LOGIN PLAIN\n250-SIZE 35882577\n250 8BITMIME\n220 mx" + g.chars(1, digit) + ".example.com ready"
+	}},
+	{"write keys", func(g *generator) string {
+		return `{"write_key_columns":["id","tenant"],"write_concern":"majority","project_key":"ACME-` + g.chars(3, digit) + `","issue_key":"ACME-` + g.chars(4, digit) + `"}`
+	}},
+	{"numbers behind words", func(g *generator) string {
+		return g.pick("object ", "job ", "offset ", "block ", "trace ") + g.chars(16, digit[1:]) + " and event " + g.chars(16, digit[1:])
+	}},
+	{"headings of a book", func(g *generator) string {
+		return "Contents\n2.1.1.1 Keys\n2.1.1.2 Tokens and secrets\n2.1.2.1 Pass" + g.chars(1, "e") + "s\n"
+	}},
+	{"prompt of a login", func(g *generator) string {
+		return "login: ada\nLast login: Tue Jan  2 03:04:0" + g.chars(1, digit) + " 2024 from 127.0.0.1\n$ exit"
+	}},
+	{"sample of a config", func(g *generator) string {
+		return "user = \"app:readonly\"\nhost = \"db" + g.chars(1, digit) + "\"\nauth-user-pass\nauth SHA256\ncipher AES-256-GCM"
+	}},
+	{"test doubles", func(g *generator) string {
+		return "expect(login('ada', 'wrong')).toBe(false); // returns 401 after " + g.chars(1, "123456789") + " attempts"
+	}},
+	{"names of symbols", func(g *generator) string {
+		return "core::ptr::drop_in_place<auth::Token>::h" + g.chars(16, hexa) + "\nstd::sys::secret::h" + g.chars(16, hexa)
+	}},
+	{"names of pods", func(g *generator) string {
+		return "token-refresher-" + g.chars(9, lower+digit) + "-" + g.chars(5, lower+digit) + " secret-sync-job-28" + g.chars(6, digit) + "-" + g.chars(5, lower)
+	}},
+	{"opaque states", func(g *generator) string {
+		return `{"nextToken":null,"continuation":"` + g.chars(40, alnum) + `","cursor_position":"` + g.chars(24, alnum) + `"}`
+	}},
+}

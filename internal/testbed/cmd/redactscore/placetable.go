@@ -35,7 +35,7 @@ func redactors() (r, gate *redact.Redactor, err error) {
 func scoreBenign(r *redact.Redactor) (changed []string, all int) {
 	texts := append(strings.Split(strings.TrimSpace(benignTexts), "\n"), generatedBenign(benignKinds, 7, 20)...)
 	texts = append(append(texts, generatedBenign(benignFourth, 7, 20)...), generatedBenign(benignSixth, 7, 20)...)
-	texts = append(append(texts, generatedBenign(benignSeventh, 7, 20)...), generatedBenign(benignEighth, 7, 25)...)
+	texts = append(append(texts, generatedBenign(benignSeventh, 7, 20)...), generatedBenign(slices.Concat(benignEighth, benignAfterEighth), 7, 25)...)
 	for _, text := range texts {
 		for _, form := range []string{text, quote(map[string]string{"text": text}), "ok:\n" + text + "\n"} {
 			all++
