@@ -57,7 +57,7 @@ await 'the run of the killed process is not in the deck' has 6666c55d
 
 step 'An agent whose content switch is off: show names one cause, doctor the setting.'
 send "$recorded/openai-otel-contrib-nocontent/research_chain.otlp.json" traces
-await 'the run is not in the deck' has b24362012aab
+await 'the run is not in the deck' has b2436201
 ends 0 tapedeck show b24362012aab --deck "$TAPEDECK_DECK"
 says out 'the telemetry holds the structure of the run and not its content'
 ends 1 tapedeck doctor "$TAPEDECK_DECK"

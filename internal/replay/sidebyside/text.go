@@ -5,6 +5,7 @@ package sidebyside
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/compare"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -192,7 +194,7 @@ func (t *textWriter) steps(r *compare.Result) {
 		}
 		if s.Kind != compare.Equal || i > first {
 			if n++; n > maxSteps && !t.o.Full {
-				t.line("  … and more, %d divergent steps in all; --full or --json shows them", len(r.Steps))
+				t.line("  … and more: the runs differ in %d places; --full or --json shows all", len(r.Steps))
 				return
 			}
 		}
@@ -278,15 +280,10 @@ func plainValue(v *exactjson.Value) string {
 // SeparationText writes which event tells good runs from bad ones.
 func SeparationText(w io.Writer, good, bad []Tape, s *compare.Separation, o TextOptions) error {
 	t := newText(w, o)
-	t.line("%d good, %d bad runs; what counts: %s (--compare %s)", s.Good, s.Bad, meaning[s.Compare], s.Compare)
+	_, _ = t.w.WriteString(timeline.Paint(t.o.Color, timeline.Bold, timeline.Short(separationSentence(s), maxNote)) + "\n\n")
+	t.line("%d good, %d bad runs. What counts: %s (--compare %s).", s.Good, s.Bad, meaning[s.Compare], s.Compare)
 	if s.Best == nil {
-		t.line("every event is as frequent in the good runs as in the bad ones")
 		return t.w.Flush()
-	}
-	if s.Separates {
-		t.line("the earliest event that separates them:")
-	} else {
-		t.line("no event separates them; the one that comes closest:")
 	}
 	t.line("")
 	t.witness(good, bad, s.Best, true)
@@ -298,6 +295,21 @@ func SeparationText(w io.Writer, good, bad []Tape, s *compare.Separation, o Text
 		}
 	}
 	return t.w.Flush()
+}
+
+// separationSentence says in one sentence where good runs part from bad ones.
+func separationSentence(s *compare.Separation) string {
+	if s.Best == nil {
+		return "Every event is as frequent in the good runs as in the bad ones."
+	}
+	x := s.Best
+	what := map[tape.EventType]string{tape.EventModelCall: "the call of model ", tape.EventToolCall: "the call of ", tape.EventAgentCall: "the call of agent ", tape.EventRetrieval: "the search in "}[x.Event.Type] +
+		"`" + cmp.Or(x.Event.Name, "(no name)") + "`"
+	counts := fmt.Sprintf("in %d of %d good runs and %d of %d bad ones", x.Good, s.Good, x.Bad, s.Bad)
+	if s.Separates {
+		return fmt.Sprintf("The good runs part from the bad ones at event %d: %s is %s.", x.Event.Seq, what, counts)
+	}
+	return fmt.Sprintf("No event tells the good runs from the bad ones. %s at event %d comes closest: it is %s.", strings.ToUpper(what[:1])+what[1:], x.Event.Seq, counts)
 }
 
 func (t *textWriter) witness(good, bad []Tape, x *compare.Witness, full bool) {
