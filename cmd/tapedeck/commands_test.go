@@ -1,6 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package main
 
 import (
@@ -13,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Every block of commands in the documents is run here, each in a folder of its own that holds what the documents speak of, with an agent behind python, node and npm.
+// Every block of commands in the documents, which are written for a POSIX shell, is run here, each in a folder of its own that holds what the documents speak of, with an agent behind python, node and npm.
 // A block that is not run says why in the line above it, and that reason stands for the whole block or for some commands of tapedeck:
 //
 //	<!-- not run: why -->
@@ -144,9 +145,6 @@ func (b commandBlock) exempt(line string) bool {
 }
 
 func TestCommandsOfTheDocumentsRun(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the documents are written for a POSIX shell")
-	}
 	all := commandBlocks(t)
 	home := theirFolder(t)
 	ran, count := 0, map[string]int{}

@@ -1,6 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package main
 
 import (
@@ -14,9 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// programVariable makes the test binary the program.
-const programVariable = "TAPEDECK_TEST_PROGRAM"
 
 // programOnPath is the environment of a shell in which tapedeck is this test binary.
 func programOnPath(t *testing.T) []string {

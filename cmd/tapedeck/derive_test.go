@@ -23,6 +23,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape"
 )
 
+// programVariable makes the test binary the program.
+const programVariable = "TAPEDECK_TEST_PROGRAM"
+
 func TestMain(m *testing.M) {
 	lockdown.Main() // as the program itself, called by itself
 	if os.Getenv(programVariable) != "" {
