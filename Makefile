@@ -16,7 +16,7 @@ COLLECTOR := -ldflags "-s -w -X main.version=$(VERSION)"
 RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirname | sort -u) ./internal/reel ./internal/experiment/... ./internal/replay/... ./oracle/oracleclient
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-again e2e-campaign e2e-million bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools release clean
+.PHONY: help build build-full tapedeck collector demo test race vet lint generate generate-check site scorecard redact-score redact-peers e2e e2e-again e2e-campaign e2e-million bench bench-peers bench-assembly bench-spool bench-oracle fuzz-short tools licences vulncheck sbom release clean
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,18 @@ lint: vet $(TOOLS)/staticcheck ## gofmt, vet, staticcheck
 	cd internal/testbed/sdktest && ../../../$(TOOLS)/staticcheck ./...
 	cd internal/testbed/deploytest && ../../../$(TOOLS)/staticcheck ./...
 	cd internal/testbed/browsertest && ../../../$(TOOLS)/staticcheck ./...
+
+licences: ## fail when a program links a module whose licence is not allowed or not told
+	$(GO) -C tools run ./licences -root ..
+
+vulncheck: $(TOOLS)/staticcheck ## known vulnerabilities in what the programs call; says so where the database cannot be reached
+	.ci/vulncheck $(TOOLS)/govulncheck
+
+# What the module cache holds of each program, for this system; a release has the bill of each binary.
+sbom: $(TOOLS)/cyclonedx-gomod ## dist/*.cdx.json: a bill of materials (CycloneDX) of each program
+	@mkdir -p dist
+	$(TOOLS)/cyclonedx-gomod app -json -licenses -noserial -notimestamp -std -main cmd/tapedeck -output dist/tapedeck.cdx.json .
+	@for dir in $(COLLECTORS); do $(TOOLS)/cyclonedx-gomod app -json -licenses -noserial -notimestamp -std -output dist/$$(basename $$dir).cdx.json $$dir || exit 1; done
 
 generate: tools ## rewrite what is generated: component code and tables, the sources of the collectors
 	$(GO) -C tools run ./generate -root .. -tools ../$(TOOLS)
