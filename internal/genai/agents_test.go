@@ -1,0 +1,151 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+//go:generate go test . -run PagesOfAgentsAreCurrent -update
+
+const agentPages = "../../docs/agents"
+
+// TestPagesOfAgentsAreCurrent: one page for each row of the table, and no page of a row that is gone.
+func TestPagesOfAgentsAreCurrent(t *testing.T) {
+	want := map[string]string{"README.md": agentIndex()}
+	for _, d := range Dialects {
+		if d.Switch != "" {
+			want[d.ID+".md"] = agentPage(d)
+		}
+	}
+	if *genaitest.Update {
+		for name, text := range want {
+			if err := os.WriteFile(filepath.Join(agentPages, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	have, err := os.ReadDir(agentPages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range have {
+		if _, ok := want[e.Name()]; !ok {
+			t.Errorf("%s is the page of nothing in the table: delete it", e.Name())
+		}
+	}
+	for name, text := range want {
+		body, err := os.ReadFile(filepath.Join(agentPages, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(text, string(body)); diff != "" {
+			t.Errorf("%s is stale (go generate ./internal/genai rewrites it):\n%s", name, diff)
+		}
+	}
+}
+
+func agentIndex() string {
+	var b strings.Builder
+	b.WriteString("# Switch your agent on\n\n<!-- generated from genai.Dialects by `go generate ./internal/genai` -->\n\n" +
+		"One page for each framework and instrumentation that is read by name: what turns the recording of content on, and what to look for afterwards. What is read of others:\n" +
+		"[dialects](../dialects.md#instrumentations-that-are-not-in-the-table). How well each is read: [scorecard](../scorecard.md).\n\n| framework | id on tapes |\n|---|---|\n")
+	for _, d := range Dialects {
+		if d.Switch != "" {
+			fmt.Fprintf(&b, "| [%s](%s.md) | `%s` |\n", cell(d.Name), d.ID, d.ID)
+		}
+	}
+	return b.String()
+}
+
+func agentPage(d *dialect.Dialect) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n<!-- generated from genai.Dialects by `go generate ./internal/genai` -->\n\n[All frameworks](README.md) · on tapes: `%s` in `sources.dialects`\n\n", d.Name, d.ID)
+	fmt.Fprintf(&b, "## What turns content on\n\n%s\n\n", capital(strings.TrimSuffix(d.Switch, "."))+".")
+	var set, unset, optional []string
+	for _, s := range d.Settings {
+		switch {
+		case s.Unset:
+			unset = append(unset, "`"+s.Name+"`")
+		case s.Optional:
+			optional = append(optional, "export "+s.Name+"="+shellText(s.Value))
+		default:
+			set = append(set, "export "+s.Name+"="+shellText(s.Value))
+		}
+	}
+	b.WriteString("In the environment of the agent, with a collector on this machine:\n\n<!-- not run: settings of an agent -->\n```sh\nexport OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318\n")
+	for _, line := range set {
+		b.WriteString(line + "\n")
+	}
+	if len(optional) > 0 {
+		b.WriteString("# more with these:\n" + strings.Join(optional, "\n") + "\n")
+	}
+	b.WriteString("```\n\n")
+	if len(set) == 0 {
+		b.WriteString("No variable turns content on: what stands above is set in code, in a file of the program, or is on by itself.\n\n")
+	}
+	if len(unset) > 0 {
+		fmt.Fprintf(&b, "Must not be set, because it turns content off: %s.\n\n", strings.Join(unset, ", "))
+	}
+	b.WriteString("[`tapedeck record`](../cli.md#record) sets endpoint and variables by itself:\n\n<!-- not run: it needs the agent -->\n```sh\ntapedeck record --to ./deck -- COMMAND OF THE AGENT\n```\n\n")
+	b.WriteString("## What comes\n\n")
+	fmt.Fprintf(&b, "- Recognised by %s.\n", recognisedBy(d))
+	switch {
+	case d.Root == "":
+		b.WriteString("- No span stands for a whole run: the caller's span is the run, or each call is one by itself.\n")
+	case d.Rooted:
+		fmt.Fprintf(&b, "- A run is %s. Every call lies below one; without it the run is [incomplete](../segregation.md#the-guarantee).\n", d.Root)
+	default:
+		fmt.Fprintf(&b, "- A run is %s.\n", d.Root)
+	}
+	if len(d.Events) > 0 {
+		fmt.Fprintf(&b, "- Log records hold content too (%s): export logs, and give the collector the [genailogs](../../connector/genailogsconnector/README.md) connector, as all [examples](../../examples/README.md) do.\n", codes(d.Events, "*"))
+	}
+	if d.Encoded {
+		b.WriteString("- Tool results are JSON texts and are decoded once.\n")
+	}
+	b.WriteString("\n## Whether it worked\n\n<!-- not run: it needs telemetry of the agent -->\n```sh\ntapedeck doctor traces.jsonl        # what is missing for a replay, and the setting that brings it\ntapedeck ls ./deck                  # grade offline: it replays with the network closed\n```\n")
+	return b.String()
+}
+
+// capital begins a sentence, unless code does.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// shellText is a value for a shell.
+func shellText(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !(r == '_' || r == '-' || r == '.' || r == '/' || r == ',' || r == '=' || r == ':' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+	}) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Every framework whose capture a variable turns on has it on its page, in the form that a shell takes.
+func TestPagesNameEverySetting(t *testing.T) {
+	n := 0
+	for _, d := range Dialects {
+		page := agentPage(d)
+		for _, s := range d.Settings {
+			n++
+			if !strings.Contains(page, s.Name) || !s.Unset && !strings.Contains(page, "export "+s.Name+"="+shellText(s.Value)+"\n") {
+				t.Errorf("the page of %s does not say how %s is set", d.ID, s.Name)
+			}
+		}
+	}
+	if n == 0 || !slices.ContainsFunc(Dialects, func(d *dialect.Dialect) bool { return len(d.Settings) == 0 }) {
+		t.Errorf("%d settings", n)
+	}
+}
