@@ -72,11 +72,10 @@ licences: ## fail when a program links a module whose licence is not allowed or 
 vulncheck: $(TOOLS)/staticcheck ## known vulnerabilities in what the programs call; says so where the database cannot be reached
 	.ci/vulncheck $(TOOLS)/govulncheck
 
-# What the module cache holds of each program, for this system; a release has the bill of each binary.
-sbom: $(TOOLS)/cyclonedx-gomod ## dist/*.cdx.json: a bill of materials (CycloneDX) of each program
+sbom: build build-full $(TOOLS)/cyclonedx-gomod ## dist/*.cdx.json: a bill of materials (CycloneDX) of each built program, with licences
 	@mkdir -p dist
-	$(TOOLS)/cyclonedx-gomod app -json -licenses -noserial -notimestamp -std -main cmd/tapedeck -output dist/tapedeck.cdx.json .
-	@for dir in $(COLLECTORS); do $(TOOLS)/cyclonedx-gomod app -json -licenses -noserial -notimestamp -std -output dist/$$(basename $$dir).cdx.json $$dir || exit 1; done
+	for program in tapedeck otelcol-tapedeck otelcol-tapedeck-full; do \
+		$(TOOLS)/cyclonedx-gomod bin -json -licenses -noserial -notimestamp -std -version v$(VERSION) -output dist/$$program.cdx.json $(BIN)/$$program || exit 1; done
 
 generate: tools ## rewrite what is generated: component code and tables, the sources of the collectors
 	$(GO) -C tools run ./generate -root .. -tools ../$(TOOLS)

@@ -80,12 +80,12 @@ func agentPage(d *dialect.Dialect) string {
 		case s.Unset:
 			unset = append(unset, "`"+s.Name+"`")
 		case s.Optional:
-			optional = append(optional, "export "+s.Name+"="+shellText(s.Value))
+			optional = append(optional, s.Name+"="+s.Value)
 		default:
-			set = append(set, "export "+s.Name+"="+shellText(s.Value))
+			set = append(set, s.Name+"="+s.Value)
 		}
 	}
-	b.WriteString("In the environment of the agent, with a collector on this machine:\n\n<!-- not run: settings of an agent -->\n```sh\nexport OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318\n")
+	b.WriteString("In the environment of the agent, with a collector on this machine:\n\n```ini\nOTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318\n")
 	for _, line := range set {
 		b.WriteString(line + "\n")
 	}
@@ -123,24 +123,14 @@ func agentPage(d *dialect.Dialect) string {
 // capital begins a sentence, unless code does.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// shellText is a value for a shell.
-func shellText(s string) string {
-	if s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r == '_' || r == '-' || r == '.' || r == '/' || r == ',' || r == '=' || r == ':' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
-	}) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// Every framework whose capture a variable turns on has it on its page, in the form that a shell takes.
+// Every framework whose capture a variable turns on has it on its page.
 func TestPagesNameEverySetting(t *testing.T) {
 	n := 0
 	for _, d := range Dialects {
 		page := agentPage(d)
 		for _, s := range d.Settings {
 			n++
-			if !strings.Contains(page, s.Name) || !s.Unset && !strings.Contains(page, "export "+s.Name+"="+shellText(s.Value)+"\n") {
+			if !strings.Contains(page, s.Name) || !s.Unset && !strings.Contains(page, "\n"+s.Name+"="+s.Value+"\n") {
 				t.Errorf("the page of %s does not say how %s is set", d.ID, s.Name)
 			}
 		}
