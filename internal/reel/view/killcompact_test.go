@@ -7,10 +7,12 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -18,7 +20,6 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/compaction"
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reel"
@@ -27,16 +28,26 @@ import (
 
 const killedCompactorVariable = "TAPEDECK_TEST_KILLED_COMPACTOR"
 
-// telling is a store that names each change before it reaches the store.
-type telling struct{ deck.Store }
+// telling is a store that names each change, and waits for a line before it makes it: so whoever reads the names can kill the process between any two changes.
+type telling struct {
+	deck.Store
+	allowed *bufio.Reader
+}
+
+func (s telling) tell(change, key string) {
+	fmt.Println(change, key)
+	if _, err := s.allowed.ReadString('\n'); err != nil {
+		panic(err)
+	}
+}
 
 func (s telling) PutNew(ctx context.Context, key string, body []byte, contentType string) (bool, error) {
-	fmt.Println("put", key)
+	s.tell("put", key)
 	return s.Store.PutNew(ctx, key, body, contentType)
 }
 
 func (s telling) Delete(ctx context.Context, key string) error {
-	fmt.Println("delete", key)
+	s.tell("delete", key)
 	return s.Store.Delete(ctx, key)
 }
 
@@ -50,7 +61,7 @@ func TestKilledCompactor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := deck.New(t.Context(), telling{store}, url)
+	d, err := deck.New(t.Context(), telling{store, bufio.NewReader(os.Stdin)}, url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,24 +72,30 @@ func TestKilledCompactor(t *testing.T) {
 	select {} // until the kill
 }
 
-// TestACompactionThatIsKilledChangesNothingForReaders: by SIGKILL, again and again, at its writes and deletions.
+// TestACompactionThatIsKilledChangesNothingForReaders: by SIGKILL before each of its writes and deletions, on a deck of its own each time; the next one goes on.
 func TestACompactionThatIsKilledChangesNothingForReaders(t *testing.T) {
-	url := decktest.FileURL(t)
+	first := filepath.Join(t.TempDir(), "deck")
 	r := rand.New(rand.NewPCG(3, 1))
-	d := openDeck(t, url, deck.LayoutReels)
-	for _, run := range corpus(t, 30) {
+	d := openDeck(t, "file://"+first, deck.LayoutReels)
+	for _, run := range corpus(t, 6) {
 		for _, piece := range split(r, setOf(t, run)) {
 			deliver(t, d, piece)
 		}
 	}
-	before, finished := tapes(t, d), false
-	if len(before) < 40 {
+	before := tapes(t, d)
+	if len(before) < 10 {
 		t.Fatalf("only %d files", len(before))
 	}
-	for kills := 0; !finished; kills++ {
-		if kills > 300 {
+	changes := 0
+	for finished := false; !finished; changes++ {
+		if changes > 300 {
 			t.Fatal("it gets nowhere")
 		}
+		folder := filepath.Join(t.TempDir(), "deck")
+		if err := os.CopyFS(folder, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+		url := "file://" + folder
 		ctx, kill := context.WithCancel(t.Context())
 		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestKilledCompactor$") // a context that ends kills with SIGKILL
 		cmd.Env = append(os.Environ(), killedCompactorVariable+"="+url)
@@ -86,30 +103,48 @@ func TestACompactionThatIsKilledChangesNothingForReaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		lines, most := bufio.NewScanner(out), 1+kills*3
-		for n := 0; lines.Scan(); {
-			n++
-			finished = finished || lines.Text() == "all"
-			if n == most || finished {
+		lines := bufio.NewScanner(out)
+		for n := 0; lines.Scan(); n++ {
+			finished = lines.Text() == "all"
+			if n == changes || finished {
 				kill()
+				break
+			}
+			if _, err := io.WriteString(in, "\n"); err != nil {
+				t.Fatal(err)
 			}
 		}
-		_ = cmd.Wait() // it was killed
 		kill()
+		_ = cmd.Wait() // it was killed
 		again := openDeck(t, url, "")
 		if diff := cmp.Diff(before, tapes(t, again)); diff != "" {
-			t.Fatalf("kill %d: readers see something else:\n%.1500s", kills, diff)
+			t.Fatalf("killed before change %d: readers see something else:\n%.1500s", changes, diff)
+		}
+		if changes%5 == 0 || finished {
+			if _, err := compaction.Run(t.Context(), again, compaction.Options{MaxBytes: 1 << 20}); err != nil {
+				t.Fatal(err)
+			}
+			objects, err := view.Catalog(again).List(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slices.ContainsFunc(objects, func(o reel.Object) bool { return o.Level == 0 }) {
+				t.Errorf("killed before change %d: reels are left as writers made them", changes)
+			}
+			if diff := cmp.Diff(before, tapes(t, again)); diff != "" {
+				t.Errorf("killed before change %d, and compacted: readers see something else:\n%.1500s", changes, diff)
+			}
 		}
 	}
-	objects, err := view.Catalog(openDeck(t, url, "")).List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slices.ContainsFunc(objects, func(o reel.Object) bool { return o.Level == 0 }) {
-		t.Error("reels are left as writers made them")
+	if changes < 10 {
+		t.Errorf("only %d changes", changes)
 	}
 }
 
