@@ -4,12 +4,14 @@
 package reconstruct
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // converse reads the conversation of the run. It settles which messages are the same, and recovers responses and results that
@@ -145,7 +147,7 @@ func (c *collector) recoverResponses() {
 		switch {
 		case m.response == nil && m.obs.Error == nil && !m.obs.Failed && !m.obs.StatusError:
 			m.response, m.recovered = said, true
-		case m.response != nil && textOf(m.response) == textOf(said) && (!hasToolCall(m.response) && hasToolCall(said) || completes(said, m.response)):
+		case m.response != nil && textOf(m.response) == textOf(said) && (!hasToolCall(m.response) && hasToolCall(said) || completes(said, m.response) || takesApart(said, m.response)):
 			m.response, m.enriched = said, true
 		}
 	}
@@ -166,6 +168,42 @@ func completes(said, response *message) bool {
 		return filled
 	}
 	return args(said) > args(response)
+}
+
+// takesApart reports that a resent message holds apart the calls that a streamed answer was recorded as one with: the texts of their arguments,
+// one behind the other.
+func takesApart(said, response *message) bool {
+	args := func(m *message) (texts []string) {
+		for _, p := range m.parts {
+			switch {
+			case p.Type != tape.PartToolCall:
+			case p.ArgsText != "":
+				texts = append(texts, p.ArgsText)
+			case p.Args.Kind() == exactjson.String:
+				texts = append(texts, p.Args.Str())
+			default:
+				texts = append(texts, p.Args.JSON())
+			}
+		}
+		return texts
+	}
+	together, apart := args(response), args(said)
+	if len(together) == 0 || len(together) >= len(apart) {
+		return false
+	}
+	decoder := json.NewDecoder(strings.NewReader(strings.Join(together, "")))
+	for _, want := range apart {
+		var raw json.RawMessage
+		if decoder.Decode(&raw) != nil {
+			return false
+		}
+		got, err := exactjson.Parse(string(raw))
+		value, err2 := exactjson.Parse(want)
+		if err != nil || err2 != nil || !sameValue(got, value) {
+			return false
+		}
+	}
+	return !decoder.More()
 }
 
 // nextAssistant returns what the assistant said right after the request of model call i. The next request that repeats all its

@@ -5,6 +5,7 @@ package reconstruct_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -27,6 +28,59 @@ func TestWhatIsAskedAfterAHistoryIsTheLastTurn(t *testing.T) {
 		tr.chat(2, 1, 1, 10, conversation, list(says("Booked.")))
 		if got := *the(t, tr.runs(t)).Input.UserMessage; got != want {
 			t.Errorf("recorded %q: the user message is %q, want %q", recorded, got, want)
+		}
+	}
+}
+
+// A memory that was filled before holds the instructions behind what was said earlier. Several messages of the system are notes along the way.
+func TestInstructionsMayStandBehindAHistory(t *testing.T) {
+	note := `{"role":"system","parts":[{"type":"text","content":"be brief"}]}`
+	for name, c := range map[string]struct {
+		request string
+		want    string
+	}{
+		"one": {list(user("I travel in May."), says("Where to?"), note, user("To Lisbon.")), "be brief"},
+		"two": {list(user("I travel in May."), note, says("Where to?"), note, user("To Lisbon.")), ""},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, c.request, list(says("Booked.")))
+		got := ""
+		if system := the(t, tr.runs(t)).Input.SystemPrompt; system != nil {
+			got = *system
+		}
+		if got != c.want {
+			t.Errorf("%s: the instructions are %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A package that joins the parts of a streamed answer may put the arguments of several calls into one. The next request holds them apart.
+func TestCallsRecordedAsOneAreTakenApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		together string
+		want     int
+	}{
+		"the texts of all":     {`{"x":1}{"x": 2}`, 2},
+		"the text of another":  {`{"x":1}{"x":3}`, 0},
+		"one text more":        {`{"x":1}{"x":2}{"x":3}`, 0},
+		"a text that is short": {`{"x":1}{"x":`, 0},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		merged := `{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":` + strconv.Quote(c.together) + `}]}`
+		tr.chat(2, 1, 1, 10, list(user("q")), list(merged))
+		tr.tool("f", 3, 1, 11, 12, "", `{"x":1}`, "one")
+		tr.tool("f", 4, 1, 13, 14, "", `{"x":2}`, "two")
+		tr.chat(5, 1, 20, 30, list(user("q"), asks(call("c1", "f", `{"x":1}`), call("c2", "f", `{"x":2}`)), shows("c1", "one"), shows("c2", "two")), list(says("end")))
+		asked := 0
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall && e.RequestedBy != 0 {
+				asked++
+			}
+		}
+		if c.want > 0 && asked != c.want || c.want == 0 && asked == 2 {
+			t.Errorf("%s: %d calls are known to be asked for", name, asked)
 		}
 	}
 }

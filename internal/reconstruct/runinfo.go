@@ -374,6 +374,7 @@ func lastUser(messages []*message) (string, tape.Label) {
 	return "", ""
 }
 
+// systemText is what a request begins with, in the role of the system. Where it begins otherwise it is the only message of that role.
 func systemText(messages []*message) string {
 	var texts []string
 	for _, m := range messages {
@@ -383,6 +384,16 @@ func systemText(messages []*message) string {
 			}
 		} else {
 			break
+		}
+	}
+	if len(texts) == 0 { // a memory that was filled before puts them behind what was said earlier
+		for _, m := range messages {
+			if m.tape.Role == tape.RoleSystem {
+				texts = append(texts, partsText(m.parts))
+			}
+		}
+		if len(texts) != 1 { // notes along the way
+			return ""
 		}
 	}
 	return strings.Join(texts, "\n\n")

@@ -107,6 +107,41 @@ func (l *messageReader) add(e exactjson.Value) element {
 	return someMessages
 }
 
+// typedMessage reads a message whose type is its role, as frameworks for Java write them: {type: "SYSTEM", text}, {type: "USER", contents}, {type:
+// "AI", text, toolExecutionRequests}, {type: "TOOL_EXECUTION_RESULT", id, toolName, text}.
+func typedMessage(v exactjson.Value) (Message, bool) {
+	kind := strings.ToLower(v.First("type", "messageType").Str())
+	role, known := roles[kind]
+	if kind == "tool_execution_result" {
+		role, known = tape.RoleTool, true
+	}
+	if !known || !v.Get("role").IsAbsent() {
+		return Message{}, false
+	}
+	text, calls := v.First("text", "contents"), v.First("toolExecutionRequests", "toolCalls")
+	switch {
+	case role == tape.RoleTool:
+		name := v.First("toolName", "tool_name").Str()
+		if name == "" || text.IsAbsent() {
+			return Message{}, false
+		}
+		if parts := Parts(text); len(parts) == 1 && parts[0].Type == tape.PartText {
+			text = exactjson.StringValue(parts[0].Text)
+		}
+		return Message{Role: role, Parts: []Part{ResultPart(TextOfID(v.First("id", "toolCallId")), name, text, v.Get("isError").True())}}, true
+	case text.Kind() != exactjson.String && text.Kind() != exactjson.Array && calls.Kind() != exactjson.Array:
+		return Message{}, false
+	}
+	m := Message{Role: role}
+	if !text.IsEmpty() {
+		m.Parts = Parts(text)
+	}
+	if role == tape.RoleAssistant {
+		m.Parts = append(m.Parts, ChatCalls(calls)...)
+	}
+	return m, true
+}
+
 // isPartOnly reports an object that is a message part and no message.
 func isPartOnly(v exactjson.Value) bool {
 	if !v.Get("role").IsAbsent() || !v.Get("message").IsAbsent() || !v.Get("kwargs").IsAbsent() {
@@ -125,6 +160,9 @@ func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, boo
 	}
 	if item, ok := ResponseItem(v); ok {
 		return []Message{item}, true
+	}
+	if m, ok := typedMessage(v); ok {
+		return []Message{m}, true
 	}
 	if inner := v.Get("message"); inner.Kind() == exactjson.Object { // choices, candidates
 		messages, ok := messagesAt(inner, tape.RoleAssistant, depth+1)

@@ -74,7 +74,7 @@ func PartOf(v exactjson.Value) (Part, bool) {
 		return DataPart(v), false
 	}
 	switch v.Get("type").Str() {
-	case "text", "textBlock", "input_text", "output_text":
+	case "text", "TEXT", "textBlock", "input_text", "output_text":
 		if t := v.First("content", "text"); t.Kind() == exactjson.String || t.IsAbsent() {
 			p := TextPart(t.Str())
 			p.labelText()

@@ -109,6 +109,19 @@ func typeOf(m pcommon.Map) (value string, known bool) {
 	return value, best >= 0
 }
 
+// ClassOf tells what a span says that it is, in a word of any producer: its kind, type or operation. said is whether one of its attributes is there
+// to say that, in whatever word.
+func ClassOf(m pcommon.Map) (class dialect.Class, said bool) {
+	if value, known := typeOf(m); known {
+		class, _ = classOf(value)
+		return class, true
+	}
+	for key := range m.All() {
+		said = said || typeRank(key) == 2
+	}
+	return dialect.Unclassified, said
+}
+
 // typeNames are the last names of keys that tell what a span is.
 var typeNames = []string{"kind", "type", "operation", "operationid", "operation.name"}
 
@@ -116,6 +129,9 @@ var typeNames = []string{"kind", "type", "operation", "operationid", "operation.
 func typeRank(key string) int {
 	if key == "" || !strings.ContainsRune("den", rune(key[len(key)-1]|0x20)) { // no name ends otherwise
 		return -1
+	}
+	if key == "gen_ai.span.kind" { // no key of the conventions, but of several vendors
+		return 2
 	}
 	for _, name := range typeNames {
 		before, ok := cutSuffixFold(key, name)

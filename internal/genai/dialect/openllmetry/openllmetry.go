@@ -5,10 +5,12 @@
 package openllmetry
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -71,11 +73,46 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 	case tool || a.Text("gen_ai.operation.name") != "":
 		return dialect.Unclassified, false
 	case dialect.HasPrefixed(s.Span, "gen_ai.prompt.", "gen_ai.completion.", "llm.prompts.", "llm.completions."):
-		return dialect.Model, false
+		return indexedClass(s)
 	case strings.HasSuffix(name, ".tool"):
 		return dialect.Tool, false
 	}
 	return dialect.Unclassified, false
+}
+
+// indexedClass tells whose prompt and completion were flattened: some producers write whatever went into a step and came out of it so. It is a
+// model's unless the span says that it is something else, and names no model.
+func indexedClass(s *dialect.Source) (dialect.Class, bool) {
+	class, said := generic.ClassOf(s.Span.Attributes())
+	switch a := decode.Attributes(s.Span.Attributes()); {
+	case !said, class == dialect.Model, a.Has("gen_ai.request.model"), a.Has("gen_ai.response.model"):
+		return dialect.Model, false
+	case class == dialect.Agent:
+		return class, true
+	case class == dialect.Tool:
+		return class, false
+	}
+	return dialect.Structure, false
+}
+
+// indexedIO returns what went into a step and came out of it, where they are flattened as one prompt and one completion.
+func indexedIO(a decode.Attributes, in, out exactjson.Value) (exactjson.Value, exactjson.Value) {
+	for _, x := range []struct {
+		to   *exactjson.Value
+		from string
+	}{{&in, "gen_ai.prompt."}, {&out, "gen_ai.completion."}} {
+		if list := a.Unflatten(x.from); x.to.IsAbsent() && list.Len() == 1 {
+			*x.to = list.At(0).Get("content")
+			if text, ok := decode.Structure(*x.to); !ok {
+				if inner, err := exactjson.Parse(x.to.Str()); err == nil && inner.Kind() == exactjson.String {
+					*x.to = inner // a text, encoded
+				}
+			} else {
+				*x.to = text
+			}
+		}
+	}
+	return in, out
 }
 
 // chainPlumbing are the parts of LangChain's chains that hand values on. They would be runs where each span is a trace of its own.
@@ -107,6 +144,9 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 		if strings.HasSuffix(o.Agent.Name, "."+kind) {
 			o.Agent.Name = strings.TrimSuffix(o.Agent.Name, "."+kind)
 		}
+		if in.IsAbsent() && out.IsAbsent() {
+			o.Input, o.Output = indexedMessages(a.Unflatten("gen_ai.prompt."), tape.RoleUser), decode.OneTurn(indexedMessages(a.Unflatten("gen_ai.completion."), tape.RoleAssistant))
+		}
 		dialect.ReadWholeAgent(o, in, out)
 		o.Interrupted = decode.IsLangGraphInterrupt(out) || decode.IsLangGraphInterrupt(outputsOf(out))
 	case dialect.Model:
@@ -119,6 +159,7 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 		decode.FillString(&o.Name, strings.TrimSuffix(s.Span.Name(), ".tool"))
 		o.Name = strings.TrimSuffix(o.Name, ".tool")
 		o.Handoff = kind == "handoff"
+		in, out = indexedIO(a, in, out)
 		readOpenLLMetryTool(s, a, in, out, o)
 	case dialect.Noise:
 		o.NoiseReason = a.Text("llm.request.type", "gen_ai.operation.name")
@@ -268,7 +309,22 @@ func indexedMessages(v exactjson.Value, role tape.Role) []decode.Message {
 			}
 			members = append(members, f)
 		}
+		if inner, ok := decode.Structure(e.Get("content")); ok && e.Get("tool_calls").IsAbsent() && holdsTurns(inner) {
+			if turns, ok := decode.Messages(inner, role); ok { // messages without a text, as a whole
+				out = append(out, turns...)
+				continue
+			}
+		}
 		out = append(out, decode.RoleMessage(exactjson.ObjectValue(members...), role))
 	}
 	return out
+}
+
+// holdsTurns reports a list of messages, or one of them, of which one asks for a tool.
+func holdsTurns(v exactjson.Value) bool {
+	if v.Kind() == exactjson.Object {
+		_, known := decode.KnownRole(v.Get("role").Str())
+		return known && v.Get("tool_calls").Len() > 0
+	}
+	return v.Kind() == exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return m.Value.Kind() == exactjson.Object && holdsTurns(m.Value) })
 }

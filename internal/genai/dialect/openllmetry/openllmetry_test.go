@@ -55,3 +55,28 @@ func TestOpenLLMetryArgumentsThatAreNotJSONStayText(t *testing.T) {
 	genaitest.Says(t, genai.Read(genaitest.Span("opentelemetry.instrumentation.openai_agents", "f.tool", "traceloop.span.kind", "tool", "gen_ai.tool.name", "f", "gen_ai.tool.call.arguments", `{"_raw":"{broken"}`, "gen_ai.tool.call.result", "7")),
 		"class: tool\ndialect: openllmetry\nname: f\nkind: function\nargs: \"{broken\" [openllmetry.raw]\nresult: \"7\"\n")
 }
+
+// Some producers flatten whatever went into a step and came out of it as a prompt and a completion, and say beside it what the step is.
+func TestPromptsOfStepsThatAreNoModelCalls(t *testing.T) {
+	calls := `[{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]}]`
+	for name, c := range map[string]struct {
+		attributes []string
+		want       string
+	}{
+		"a tool": {
+			[]string{"gen_ai.span.kind", "tool", "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", `"{\"x\":1}"`, "gen_ai.completion.0.content", `"rain"`},
+			"class: tool\ndialect: openllmetry\nname: work\nkind: function\nargs: {\"x\":1}\nresult: \"rain\"\n",
+		},
+		"a run": {
+			[]string{"gen_ai.span.kind", "workflow", "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi", "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "ho"},
+			"class: agent\ndialect: openllmetry\nrun span: yes\nweak: yes\nagent: work\ninput: user | text \"hi\"\noutput: assistant | text \"ho\"\n",
+		},
+		"a step":                  {[]string{"gen_ai.span.kind", "toolsnode", "gen_ai.prompt.0.content", calls}, "class: structure\ndialect: openllmetry\n"},
+		"a model of unknown kind": {[]string{"gen_ai.span.kind", "chatmodel", "gen_ai.request.model", "m1", "gen_ai.completion.0.content", calls}, "class: model\ndialect: openllmetry\nmodel: m1\nresponse: assistant | call f c1 {\"x\":1}\n"},
+		"no kind":                 {[]string{"gen_ai.completion.0.content", "ho"}, "class: model\ndialect: openllmetry\nresponse: assistant | text \"ho\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			genaitest.Says(t, genai.Read(genaitest.Span("zz", "work", c.attributes...)), c.want)
+		})
+	}
+}

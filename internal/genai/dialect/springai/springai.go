@@ -5,6 +5,7 @@
 package springai
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -37,6 +38,7 @@ const (
 	springPrefix     = "spring_ai."
 	springPrompt     = springPrefix + "prompt_content"
 	springCompletion = springPrefix + "completion"
+	springClient     = springPrefix + "client_prompt_content"
 )
 
 // springScope is the scope of every span of a Spring Boot application.
@@ -45,6 +47,7 @@ const springScope = "org.springframework.boot"
 var springHandlers = []struct{ suffix, name string }{
 	{"ChatModelPromptContentObservationHandler", springPrompt},
 	{"ChatModelCompletionObservationHandler", springCompletion},
+	{"ChatClientPromptContentObservationHandler", springClient},
 }
 
 // springEventName names a record by the class of the logger that wrote it.
@@ -61,6 +64,9 @@ func springEventName(scope, recorded string) string {
 }
 
 func springLog(name string, _ decode.Attributes) dialect.LogRole {
+	if name == springClient {
+		return dialect.LogRole{Class: dialect.Agent}
+	}
 	return dialect.LogRole{Class: dialect.Model, Part: strings.TrimPrefix(name, springPrefix)}
 }
 
@@ -89,6 +95,17 @@ func readSpringAI(s *dialect.Source, o *dialect.Observation) {
 		}
 		if text := a.Text("spring.ai.chat.client.system.text"); text != "" {
 			o.System = []decode.Part{decode.TextPart(text)}
+		}
+		for _, l := range s.Logs {
+			if l.Name() == springClient && o.Input == nil {
+				_, text, _ := strings.Cut(decode.Attributes(l.Attributes()).Text(dialect.LogBody), "\n")
+				for _, m := range springTurns(text) {
+					if m.Role == tape.RoleSystem {
+						decode.FillList(&o.System, m.Parts)
+					}
+					o.Input = append(o.Input, m)
+				}
+			}
 		}
 		if o.Input == nil {
 			o.Input = springTexts(a.Text("gen_ai.prompt"), tape.RoleUser)
@@ -133,6 +150,25 @@ func readSpringModel(s *dialect.Source, a decode.Attributes, o *dialect.Observat
 	if len(o.Response) > 1 {
 		o.Response = o.Response[:1] // further ones are further choices
 	}
+}
+
+// springTurn is where a message begins in what the chat client writes.
+var springTurn = regexp.MustCompile(`(?:^\[|", )"(system|user|assistant|tool)":"`)
+
+// springTurns reads what the chat client writes of its messages: ["role":"text", "role":"text"], with nothing escaped.
+func springTurns(text string) (out []decode.Message) {
+	text = strings.TrimSuffix(strings.TrimSpace(text), `"]`)
+	found := springTurn.FindAllStringSubmatchIndex(text, -1)
+	for i, at := range found {
+		end := len(text)
+		if i+1 < len(found) {
+			end = found[i+1][0]
+		}
+		if said := text[at[1]:end]; said != "" {
+			out = append(out, decode.Message{Role: decode.RoleOf(text[at[2]:at[3]]), Parts: []decode.Part{decode.TextPart(said)}})
+		}
+	}
+	return out
 }
 
 // springTexts reads what Spring AI writes of messages: ["text", "text"], with nothing escaped. Roles are lost where there are

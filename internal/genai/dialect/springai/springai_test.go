@@ -38,3 +38,17 @@ func TestSpringAIToolsAreExactAndMessagesAreLossy(t *testing.T) {
 		t.Errorf("a prompt record is called %q", got)
 	}
 }
+
+// The chat client writes the roles that its model's records lack.
+func TestSpringAIChatClientSaysWhoSaidWhat(t *testing.T) {
+	const logger = "org.springframework.ai.chat.client.observation.ChatClientPromptContentObservationHandler"
+	client := genaitest.Span("org.springframework.boot", "spring_ai chat_client", "spring.ai.kind", "chat_client")
+	l := ptrace.NewSpan()
+	l.SetName(genai.EventName(logger, "", client.Resource))
+	l.Attributes().PutStr(dialect.LogBody, "Chat Client Prompt Content:\n[\"system\":\"be brief\", \"user\":\"say \"a\", \"b\"\", \"assistant\":\"ho\", \"user\":\"and\nnow?\"]")
+	client.Logs = append(client.Logs, l)
+	want := "class: agent\ndialect: spring-ai\nrun span: yes\nsystem: | text \"be brief\"\ninput: system | text \"be brief\"\ninput: user | text \"say \\\"a\\\", \\\"b\\\"\"\ninput: assistant | text \"ho\"\ninput: user | text \"and\\nnow?\"\n"
+	if got := genaitest.Said(genai.Read(client)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
