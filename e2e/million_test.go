@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build e2e
+//go:build e2e && unix
 
 package e2e
 

@@ -210,6 +210,11 @@ func TestTheS3PolicyIsEnoughAndNothingInItIsIdle(t *testing.T) {
 			if len(failed) == 0 {
 				t.Errorf("nothing needs %s", action)
 			}
+			for _, f := range failed {
+				if strings.Contains(f, `"removed":true`) {
+					t.Errorf("what failed is said to be gone: %s", f)
+				}
+			}
 			t.Logf("without %s fails: %s", action, strings.Join(failed, "\n"))
 		})
 	}

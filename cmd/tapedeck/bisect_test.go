@@ -68,7 +68,7 @@ func TestBisectSaysWhereRunsDiverge(t *testing.T) {
 		{[]string{a, changed, "--compare", "actions", "--ignore", "name"}, exitOK, "The runs do not part in what counts (--compare actions); yet at event 2: `search` returned "},
 		{[]string{a, a, changed}, exitPartial, "The runs are alike: 7 events, no difference.\n"},
 		{[]string{"--good", a, "--bad", changed, "--good", a}, exitPartial, "  tool search, event 2 (turn 1) of "},
-		{[]string{"--good", a, "--bad", a}, exitOK, "every event is as frequent"},
+		{[]string{"--good", a, "--bad", a}, exitOK, "Every event is as frequent"},
 	} {
 		got := tapedeck(t, append([]string{"bisect"}, c.args...)...)
 		if got.code != c.code || got.stderr != "" || !strings.Contains(got.stdout, c.want) {

@@ -48,7 +48,14 @@ func (f *gcFlags) keep(ctx context.Context, address string, stdout, stderr io.Wr
 	if err != nil {
 		return true, err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	var erased []retention.Removal
+	defer func() {
+		closed := d.Close() // in a deck of reels, what was erased is gone when this is done
+		for _, r := range erased {
+			err = errors.Join(err, writeJSON(stdout, removal{Removal: r, Removed: closed == nil}))
+		}
+		err = errors.Join(err, closed)
+	}()
 	if f.holds {
 		for h, err := range d.Holds(ctx) {
 			if err == nil && f.ofTenant(h.Tenant) {
@@ -88,10 +95,7 @@ func (f *gcFlags) keep(ctx context.Context, address string, stdout, stderr io.Wr
 	for _, ref := range f.erase {
 		for _, at := range f.runsOf(ctx, d, ref, &err, stderr) {
 			removals, err := retention.Erase(ctx, d, at.location.TenantKey(), at.location.TraceID, f.now())
-			for _, r := range removals {
-				err = errors.Join(err, writeJSON(stdout, removal{Removal: r, Removed: true}))
-			}
-			if err != nil {
+			if erased = append(erased, removals...); err != nil {
 				return true, err
 			}
 		}
