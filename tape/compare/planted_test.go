@@ -135,6 +135,9 @@ func TestAChangedRequestIsFoundAtTheModelCall(t *testing.T) {
 			return false
 		}
 		m := b.Messages[e.Response.Message]
+		if said := func(o tape.Event) bool { return o.Response != nil && o.Response.Message == e.Response.Message }; slices.ContainsFunc(b.Events[:i], said) || slices.ContainsFunc(b.Events[i+1:], said) {
+			return false // a model that says the same twice without ids: the pool has it once
+		}
 		for n := range m.Parts {
 			if m.Parts[n].Type == tape.PartToolCall {
 				var path string

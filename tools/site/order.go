@@ -18,7 +18,7 @@ import (
 var orderLine = regexp.MustCompile(`(?m)^\[Documents\]\([^)]*\) › .* <!-- order -->\n\n?`)
 
 // written are the documents that other programs write whole: they have no line.
-var written = []string{"docs/findings.md", "docs/redaction-kinds.md", "docs/redaction-sources.md", "docs/scorecard.md"}
+var written = []string{"docs/agents/README.md", "docs/findings.md", "docs/redaction-kinds.md", "docs/redaction-sources.md", "docs/scorecard.md"}
 
 // ordered returns the documents in docs/ as they are with their lines.
 func ordered(root string) (map[string][]byte, error) {
