@@ -80,9 +80,10 @@ func (c Command) Run(ctx context.Context, files Files) (r Result, err error) {
 	for i, word := range c.Argv {
 		argv[i] = strings.NewReplacer(pairs...).Replace(word)
 	}
+	const drain = 10 * time.Second // for pipes that only what it left behind holds open: a busy machine reads late what it wrote
 	cmd := exec.Command(argv[0], argv[1:]...)
 	out := procgroup.Output{Most: maxOutput}
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &out, time.Second
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &out, drain
 	ended, err := procgroup.Start(cmd)
 	if err != nil {
 		return r, fmt.Errorf("%w: %w", ErrNotRun, err)

@@ -162,6 +162,10 @@ func (s command) ask(ctx context.Context, c contract.ScoreCase) (r said, err err
 	return readScore(out.Bytes())
 }
 
+// drain is how long the pipes of a scorer that has ended are read on: all it wrote is there, but a busy machine reads it late. Only what it started and left
+// behind lets it pass.
+const drain = 10 * time.Second
+
 // run gives the command a case and waits until it and its children are gone.
 func (s command) run(ctx context.Context, c contract.ScoreCase, out, log io.Writer) error {
 	body, err := json.Marshal(c)
@@ -169,7 +173,7 @@ func (s command) run(ctx context.Context, c contract.ScoreCase, out, log io.Writ
 		return err
 	}
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.dir, s.env, bytes.NewReader(body), out, log, time.Second
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.dir, s.env, bytes.NewReader(body), out, log, drain
 	ended, err := procgroup.Start(cmd)
 	if err != nil {
 		return err

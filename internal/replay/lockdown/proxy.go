@@ -44,7 +44,8 @@ func NewProxy(hosts []string) (*Proxy, error) {
 		if err != nil {
 			host, port = strings.Trim(h, "[]"), ""
 		}
-		if _, notIP := netip.ParseAddr(host); notIP != nil && !isName.MatchString(host) || err == nil && !isPort.MatchString(port) {
+		ip, notIP := netip.ParseAddr(host)
+		if notIP != nil && !isName.MatchString(host) || ip.Zone() != "" && !isName.MatchString(ip.Zone()) || err == nil && !isPort.MatchString(port) {
 			return nil, fmt.Errorf("%q is no host: want HOST or HOST:PORT", h)
 		}
 		if port != "" {

@@ -67,6 +67,8 @@ func TestTheProxyCountsWhatItRefuses(t *testing.T) {
 func FuzzNewProxy(f *testing.F) {
 	f.Add("host:443")
 	f.Add("[::1]")
+	f.Add("[fe80::1%eth0]:443")
+	f.Add("::%[0") // the name of a network interface is any text
 	f.Fuzz(func(t *testing.T, host string) {
 		p, err := NewProxy([]string{host})
 		if err != nil {
