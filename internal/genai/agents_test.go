@@ -77,6 +77,8 @@ func agentPage(d *dialect.Dialect) string {
 	var set, unset, optional []string
 	for _, s := range d.Settings {
 		switch {
+		case yields(d, s): // a file that sets it twice would set this value
+			set = append(set, "# in another language, see above: "+s.Name+"="+s.Value)
 		case s.Unset:
 			unset = append(unset, "`"+s.Name+"`")
 		case s.Optional:
@@ -120,18 +122,30 @@ func agentPage(d *dialect.Dialect) string {
 	return b.String()
 }
 
+// yields reports whether the dialect wants another value of the same variable elsewhere, which goes before this one.
+func yields(d *dialect.Dialect, s dialect.Setting) bool {
+	return s.Yields && slices.ContainsFunc(d.Settings, func(o dialect.Setting) bool { return o.Name == s.Name && !o.Yields })
+}
+
 // capital begins a sentence, unless code does.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Every framework whose capture a variable turns on has it on its page.
+// Every framework whose capture a variable turns on has it on its page, and sets it once.
 func TestPagesNameEverySetting(t *testing.T) {
 	n := 0
 	for _, d := range Dialects {
 		page := agentPage(d)
 		for _, s := range d.Settings {
 			n++
-			if !strings.Contains(page, s.Name) || !s.Unset && !strings.Contains(page, "\n"+s.Name+"="+s.Value+"\n") {
+			begin := "\n"
+			if yields(d, s) {
+				begin = ": "
+			}
+			if !strings.Contains(page, s.Name) || !s.Unset && !strings.Contains(page, begin+s.Name+"="+s.Value+"\n") {
 				t.Errorf("the page of %s does not say how %s is set", d.ID, s.Name)
+			}
+			if n := strings.Count(page, "\n"+s.Name+"="); n > 1 {
+				t.Errorf("the page of %s sets %s %d times", d.ID, s.Name, n)
 			}
 		}
 	}
