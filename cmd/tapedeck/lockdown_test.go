@@ -46,7 +46,7 @@ func inWorld(t *testing.T) bool {
 	again := func(stage string, a *syscall.SysProcAttr) ([]byte, error) {
 		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), worldVariable+"="+stage)
-		cmd.Args[0], cmd.SysProcAttr = "/proc/self/exe", a // a user who may not see the folder of the program can run it all the same
+		cmd.Args[0], cmd.SysProcAttr, cmd.Dir = "/proc/self/exe", a, "/" // a user who may not see the folders of the program and of its sources can run it all the same
 		return cmd.CombinedOutput()
 	}
 	if stage == "" {
