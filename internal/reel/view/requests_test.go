@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
-	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
@@ -27,15 +26,7 @@ func TestReadingEveryRunTakesFewRequests(t *testing.T) {
 	if _, err := manyruns.Write(t.Context(), written, manyruns.Options{Runs: many, PerReel: 500, Kinds: 8}); err != nil {
 		t.Fatal(err)
 	}
-	store, err := deck.OpenStore(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	counted := decktest.Wrap(store)
-	d, err := deck.New(t.Context(), counted, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, counted := cold(t, address)
 	t.Cleanup(func() { _ = d.Close() })
 	read := 0
 	for l, err := range d.Locations(t.Context()) {
@@ -99,15 +90,7 @@ func TestRowsThatAreThereTwiceAreReadTogether(t *testing.T) {
 	if _, err := reel.Put(t.Context(), written, reel.NameOf(deck.AreaRuns, "default", time.Now(), 1, body), body); err != nil {
 		t.Fatal(err)
 	}
-	store, err := deck.OpenStore(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	counted := decktest.Wrap(store)
-	d, err := deck.New(t.Context(), counted, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, counted := cold(t, address)
 	t.Cleanup(func() { _ = d.Close() })
 	found := 0
 	for _, err := range view.Select(t.Context(), d, view.Query{}) {
