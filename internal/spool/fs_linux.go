@@ -27,17 +27,13 @@ const maxVector = 1024
 
 // writeFrames writes the frames of a commit with one call, mostly, from where they lie.
 func writeFrames(f *os.File, frames [][]byte, at int64) error {
-	if len(frames) > maxVector {
-		if err := writeFrames(f, frames[:maxVector], at); err != nil {
-			return err
-		}
-		for _, b := range frames[:maxVector] {
-			at += int64(len(b))
-		}
-		return writeFrames(f, frames[maxVector:], at)
-	}
+	return writeVectors(f, frames, at, unix.Pwritev)
+}
+
+// writeVectors is writeFrames by a system call that may take a part of what it is given, also of one frame. The frames stay as they are: the index is made of them.
+func writeVectors(f *os.File, frames [][]byte, at int64, pwritev func(fd int, buffers [][]byte, at int64) (int, error)) error {
 	for len(frames) > 1 {
-		n, err := unix.Pwritev(int(f.Fd()), frames, at)
+		n, err := pwritev(int(f.Fd()), frames[:min(len(frames), maxVector)], at)
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
@@ -48,7 +44,7 @@ func writeFrames(f *os.File, frames [][]byte, at int64) error {
 			return wrapPath("pwritev", f, err)
 		}
 		at += int64(n)
-		for n > 0 && n >= len(frames[0]) {
+		for len(frames) > 0 && n >= len(frames[0]) {
 			n, frames = n-len(frames[0]), frames[1:]
 		}
 		if n > 0 { // the rest of a frame of which the disk has taken a part

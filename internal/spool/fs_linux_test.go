@@ -34,6 +34,29 @@ func TestWriteFrames(t *testing.T) {
 	}
 }
 
+// A call that takes a part of what it is given, wherever that ends, is gone on with behind that part.
+func TestWriteFramesGoesOnBehindAPart(t *testing.T) {
+	frames := [][]byte{[]byte("one"), []byte("three"), []byte("seven"), []byte("eleven")}
+	want := bytes.Join(frames, nil)
+	for part := 1; part <= len(want); part++ {
+		f, err := os.Create(filepath.Join(t.TempDir(), "segment"))
+		require.NoError(t, err)
+		calls := 0
+		require.NoError(t, writeVectors(f, frames, 0, func(_ int, buffers [][]byte, at int64) (int, error) {
+			if calls++; calls%2 == 0 {
+				return -1, syscall.EINTR
+			}
+			b := bytes.Join(buffers, nil)
+			return f.WriteAt(b[:min(part, len(b))], at)
+		}))
+		got, err := os.ReadFile(f.Name())
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), "%d bytes for each call", part)
+		require.Equal(t, want, bytes.Join(frames, nil), "frames stay as they are")
+		require.NoError(t, f.Close())
+	}
+}
+
 // A disk that takes a part of a frame and then no more is an error, and the part stands where it belongs.
 func TestWriteFramesInPart(t *testing.T) {
 	var before syscall.Rlimit
