@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/reel"
+	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/signature"
 	"github.com/tapedeck/tapedeck/tape"
@@ -228,6 +230,74 @@ func TestWhatIsAlteredBehindASignatureIsFound(t *testing.T) {
 			folder := filepath.Dir(strings.TrimPrefix(lines(t, got.stdout)[0].URL, "file://"))
 			wantProblems(t, "before", problems(t, dir, public))
 			c.alter(t, dir, folder)
+			wantProblems(t, "without a key", problems(t, dir))
+			wantProblems(t, what, problems(t, dir, public), c.want...)
+		})
+	}
+}
+
+// The same in a deck of reels, whose digests whoever may write it can make fit.
+func TestWhatIsAlteredInReelsBehindASignatureIsFound(t *testing.T) {
+	private, public, _ := keyPair(t, 1)
+	made := t.TempDir() + "/deck"
+	if got := tapedeck(t, "derive", forge, spans, logs, "--to", made, "--redact", "off", "--layout", "reels", "--sign-key", private); got.code != exitOK {
+		t.Fatal(got)
+	}
+	other := ""
+	for e, err := range view.Catalog(opened(t, made)).Walk(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e[0].TraceID != forgeRun[:32] {
+			other = e[0].Signature
+		}
+	}
+	for what, c := range map[string]struct {
+		alter func(row *reel.Row)
+		want  []string
+	}{
+		"nothing": {func(*reel.Row) {}, nil},
+		"the tape, sealed again": {func(row *reel.Row) {
+			p, err := tape.Read(row.Tape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Run.Service.Name = "another"
+			if err := p.Seal(); err != nil {
+				t.Fatal(err)
+			}
+			row.Tape, row.TapeID = p.AppendJSON(nil), p.TapeID
+			row.TapeBytes = int64(len(row.Tape))
+		}, []string{"signature"}},
+		"the signature is that of another run": {func(row *reel.Row) { row.Signature = other }, []string{"signature"}},
+		"the signature is gone":                {func(row *reel.Row) { row.Signature = "" }, []string{"signature_missing"}},
+		"other evidence under its own digest": {func(row *reel.Row) {
+			row.Evidence = []byte("something else")
+			row.EvidenceBytes, row.Part = int64(len(row.Evidence)), deck.PartDigest(row.Evidence)
+			row.Parts = []string{row.Part}
+		}, []string{"signature"}},
+		"other evidence under the digest that was signed": {func(row *reel.Row) {
+			row.Evidence = []byte("something else")
+			row.EvidenceBytes = int64(len(row.Evidence))
+		}, []string{"signature_evidence"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir() + "/deck"
+			if err := os.CopyFS(dir, os.DirFS(made)); err != nil {
+				t.Fatal(err)
+			}
+			d := opened(t, dir)
+			rows := 0
+			of := func(k reel.TraceKey) bool { return k.TraceID == forgeRun[:32] }
+			if err := view.Catalog(d).Rewrite(t.Context(), of, func(row *reel.Row) bool {
+				if row.TraceID == forgeRun[:32] && row.Tape != nil {
+					c.alter(row)
+					rows++
+				}
+				return true
+			}); err != nil || rows != 1 {
+				t.Fatal(rows, err)
+			}
 			wantProblems(t, "without a key", problems(t, dir))
 			wantProblems(t, what, problems(t, dir, public), c.want...)
 		})

@@ -252,24 +252,43 @@ var readsOfTenants = map[string]func(t *testing.T, dir, hisTape, tenant string) 
 			client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 			}}}
-			for _, id := range []string{forgeRun, openaiRun} {
-				r, err := client.Post("http://localhost/v1/runs/"+id+"/tool-calls", "application/json", strings.NewReader(`{"replay_run_id":"r","tool_name":"http_request","args":{"url":"http://127.0.0.1:14318/tool/counter","method":"GET"}}`))
-				if err != nil {
-					t.Fatal(err)
-				}
-				body, _ := io.ReadAll(r.Body)
-				_ = r.Body.Close()
-				all.WriteString(strings.ReplaceAll(string(body), openaiRun, ""))
-				fmt.Fprintf(&all, " %s %d\n", id[:4], r.StatusCode)
-			}
+			all.WriteString(answersOf(t, &client, "http://localhost"))
 		})
-		// Without a limit the run is ambiguous and the other one is there; with one neither.
-		text := all.String()
-		if strings.Contains(text, openaiRun[:4]+" 200") || strings.Contains(text, theirs) {
-			text += hisAnswer
-		}
-		return text
+		return oracleReached(all.String())
 	},
+	"serve --oracle": func(t *testing.T, dir, _, tenant string) string {
+		s := startServer(t, withTenant(tenant, "--oracle", dir)...)
+		text := answersOf(t, s.client, s.Listening)
+		s.end(t)
+		return oracleReached(text)
+	},
+}
+
+// answersOf asks an oracle of the deck for a call of the run that both tenants have, and of the run that rival has.
+func answersOf(t *testing.T, client *http.Client, base string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, id := range []string{forgeRun, openaiRun} {
+		r, err := client.Post(base+"/v1/runs/"+id+"/tool-calls", "application/json", strings.NewReader(`{"replay_run_id":"r","tool_name":"http_request","args":{"url":"http://127.0.0.1:14318/tool/counter","method":"GET"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&all, "%s %s %d\n", strings.ReplaceAll(string(body), openaiRun, ""), id[:4], r.StatusCode)
+	}
+	return all.String()
+}
+
+// oracleReached adds rival's answer to what answersOf gives where it shows that rival's runs are there: without a limit the run of both is ambiguous and the other one is there, with one neither.
+func oracleReached(text string) string {
+	if strings.Contains(text, openaiRun[:4]+" 200") || strings.Contains(text, theirs) {
+		text += hisAnswer
+	}
+	return text
 }
 
 func running(t *testing.T, c component.Component, use func()) {
