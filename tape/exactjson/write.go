@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
 
@@ -260,13 +259,14 @@ const hexDigits = "0123456789abcdef"
 
 // AppendString appends a JSON string with the escapes of RFC 8785; invalid UTF-8 becomes U+FFFD byte by byte.
 func AppendString(dst []byte, s string) []byte {
-	if !utf8.ValidString(s) {
-		s = valid(s)
-	}
 	dst = append(dst, '"')
 	for {
-		end, _ := jsonscan.PlainRun(s, 0)
-		dst = append(dst, s[:end]...)
+		end, ascii := jsonscan.PlainRun(s, 0)
+		run := s[:end]
+		if !ascii {
+			run = valid(run)
+		}
+		dst = append(dst, run...)
 		if end == len(s) {
 			return append(dst, '"')
 		}

@@ -4,6 +4,7 @@
 package decode
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -173,11 +174,25 @@ const scrubbed = "[Scrubbed due to "
 
 var scrubbedForm = regexp.MustCompile(`\[Scrubbed due to (?:'[^']*'|"[^"]*")\]`)
 
-// mayHoldMask says whether a text holds a part of a mask, so that others cost a search only. Two masks have three letters in common, which prose has not.
+// mayHoldMask says whether a text can hold a mask, so that others cost a search only. A mask of exactMasks is all of a text, the word behind the name
+// of a scheme, or a leaf of a structure. Two of them have three letters in common, which prose has not.
 func mayHoldMask(text string) bool {
+	if strings.Contains(text, scrubbed) {
+		return true
+	}
+	if len(text) > maxScheme+1+longestMask {
+		if trimmed := strings.TrimSpace(text); trimmed == "" || strings.IndexByte(`{["(`, trimmed[0]) < 0 {
+			return false
+		}
+	}
 	return strings.Contains(text, "RED") && (strings.Contains(text, "REDACTED") || strings.Contains(text, "FILTERED")) ||
-		strings.Contains(text, "readacted") || strings.Contains(text, "[MaxDepth]") || strings.Contains(text, scrubbed)
+		strings.Contains(text, "readacted") || strings.Contains(text, "[MaxDepth]")
 }
+
+// maxScheme is how long the name of a scheme is at most.
+const maxScheme = 10
+
+var longestMask = len(slices.MaxFunc(slices.Collect(maps.Keys(exactMasks)), func(a, b string) int { return len(a) - len(b) }))
 
 // masksIn returns masked for a value that a producer replaced as a whole, and lossy for one in which it replaced something: a whole leaf, a
 // credential behind the word that names its scheme, or words that no text has by chance. Texts that are JSON or Python literals are looked into.
@@ -196,7 +211,7 @@ func masksIn(v exactjson.Value) tape.Label {
 		return tape.Masked
 	}
 	scheme, credential, ok := strings.Cut(text, " ")
-	inside := ok && len(scheme) <= 10 && exactMasks[credential] || scrubbedForm.MatchString(text)
+	inside := ok && len(scheme) <= maxScheme && exactMasks[credential] || scrubbedForm.MatchString(text)
 	if inner, ok := ParseStructure(text); ok && !inside {
 		inside = masksIn(inner) != ""
 	} else if inner, lossy, ok := Python(text); ok && !lossy && !inside {

@@ -4,6 +4,7 @@
 package decode
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -14,7 +15,7 @@ import (
 // a call together with its result. ok is false for any other message.
 func uiMessages(v exactjson.Value) (messages []Message, ok bool) {
 	body := v.Get("parts")
-	if body.Kind() != exactjson.Array || RoleOf(v.Get("role").Str()) != tape.RoleAssistant {
+	if body.Kind() != exactjson.Array || RoleOf(v.Get("role").Str()) != tape.RoleAssistant || !slices.ContainsFunc(body.Members(), isUITool) {
 		return nil, false
 	}
 	var step, results []Part
@@ -30,7 +31,6 @@ func uiMessages(v exactjson.Value) (messages []Message, ok bool) {
 	for _, m := range body.Members() {
 		p := m.Value
 		if name, call, is := uiTool(p); is {
-			ok = true
 			if ranAtProvider(call) {
 				step = append(step, DataPart(call))
 				continue
@@ -55,7 +55,12 @@ func uiMessages(v exactjson.Value) (messages []Message, ok bool) {
 		step = append(step, part)
 	}
 	end()
-	return messages, ok
+	return messages, true
+}
+
+func isUITool(m exactjson.Member) bool {
+	_, _, is := uiTool(m.Value)
+	return is
 }
 
 // uiTool reads a part that is a call: {type: "tool-NAME" or "dynamic-tool", toolCallId, state, input, output}, and before version 5
