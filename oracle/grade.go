@@ -14,7 +14,8 @@ import (
 // Assess settles what a tape is good for. It compares every answer of its oracle with what its own requests show. It labels the events
 // whose results these contradict, keeps what they show beside the result, and says so in a finding. Then it fills in grade and proof.
 func Assess(t *tape.Tape) {
-	calls := judge(t)
+	of := newCalls(t)
+	calls := judge(of)
 	for _, c := range calls {
 		if !c.compared || c.agreement == agrees {
 			continue
@@ -43,7 +44,7 @@ func Assess(t *tape.Tape) {
 		t.Fidelity.AddFinding(code, e.Seq, field, detail)
 	}
 	t.Fidelity.Proof = proofOf(calls)
-	hidden := hiddenCalls(t)
+	hidden := hiddenCalls(of)
 	t.Fidelity.Grade, t.Fidelity.Replayable = grade(t, hidden)
 	for _, h := range hidden {
 		t.Fidelity.AddFinding(tape.CodeContentAbsent, h.seq, "response.message.tool_calls", h.why)
@@ -111,7 +112,7 @@ func cut(t *tape.Tape) bool {
 
 // Grade says what a tape can be used for, and which parts of its run can be served. It says that the tools can be served only where the
 // proof of the tape is ok.
-func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) { return grade(t, hiddenCalls(t)) }
+func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) { return grade(t, hiddenCalls(newCalls(t))) }
 
 func grade(t *tape.Tape, hidden []hiddenCall) (tape.Grade, tape.Replayable) {
 	in := t.Input

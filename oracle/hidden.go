@@ -17,10 +17,10 @@ type hiddenCall struct {
 
 // hiddenCalls lists the model calls whose tool calls the tape does not hold: what their finish reason, the length of their answer, or later
 // requests tell of.
-func hiddenCalls(t *tape.Tape) (hidden []hiddenCall) {
-	h := newHistory(t)
-	for i := range t.Events {
-		e := &t.Events[i]
+func hiddenCalls(of *calls) (hidden []hiddenCall) {
+	h := newHistory(of)
+	for i := range h.t.Events {
+		e := &h.t.Events[i]
 		if e.Type != tape.EventModelCall || e.Status == tape.EventError {
 			continue
 		}
@@ -43,6 +43,7 @@ func hiddenCalls(t *tape.Tape) (hidden []hiddenCall) {
 // history knows what a tape holds around each model call.
 type history struct {
 	t       *tape.Tape
+	asked   *calls
 	next    map[int]*tape.Event        // by seq of a model call: the next of its caller
 	initial map[string]map[string]bool // by caller: the messages of its first request
 	looped  map[int]bool               // by seq: one event stands for a loop of model calls
@@ -50,8 +51,9 @@ type history struct {
 	calls   map[call]bool
 }
 
-func newHistory(t *tape.Tape) *history {
-	h := &history{t: t, next: map[int]*tape.Event{}, initial: map[string]map[string]bool{}, looped: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{}}
+func newHistory(of *calls) *history {
+	t := of.t
+	h := &history{t: t, asked: of, next: map[int]*tape.Event{}, initial: map[string]map[string]bool{}, looped: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{}}
 	last := map[string]*tape.Event{}
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -69,8 +71,8 @@ func newHistory(t *tape.Tape) *history {
 					h.initial[e.Caller][id] = true
 				}
 			}
-			for _, c := range h.asked(e) {
-				h.holds(c.ID, c.Name, Hash(c.Args))
+			for _, c := range of.response(e) {
+				h.holds(c.ID, c.Name, c.hash)
 			}
 		}
 	}
@@ -89,17 +91,9 @@ func (h *history) holds(id, name, hash string) {
 	h.calls[call{tool: name, hash: hash}] = true
 }
 
-// asked returns the calls in the recorded response.
-func (h *history) asked(m *tape.Event) []*tape.Part {
-	if m.Response == nil {
-		return nil
-	}
-	return callsOf(h.t.Messages[m.Response.Message])
-}
-
 // acts reports that the tape holds calls for which the answer of a model call asked: in it, or in the events up to the next one.
 func (h *history) acts(m, next *tape.Event) bool {
-	return len(h.asked(m)) > 0 || slices.ContainsFunc(h.t.Events, func(e tape.Event) bool {
+	return len(h.asked.response(m)) > 0 || slices.ContainsFunc(h.t.Events, func(e tape.Event) bool {
 		if e.Type != tape.EventToolCall {
 			return false
 		}
@@ -129,8 +123,8 @@ func (h *history) shows(m *tape.Event) bool {
 		return false
 	}
 	return slices.ContainsFunc(m.Request.Messages, func(id string) bool {
-		return !h.initial[m.Caller][id] && slices.ContainsFunc(callsOf(h.t.Messages[id]), func(p *tape.Part) bool {
-			return !h.ids[p.ID] && !h.calls[call{tool: p.Name, hash: Hash(p.Args)}]
+		return !h.initial[m.Caller][id] && slices.ContainsFunc(h.asked.in(id), func(p requested) bool {
+			return !h.ids[p.ID] && !h.calls[call{tool: p.Name, hash: p.hash}]
 		})
 	})
 }

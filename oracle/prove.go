@@ -30,7 +30,7 @@ import (
 //     not what they were; or there is too little content to tell.
 //
 // An unverifiable call counts as recorded too when the tool's own record holds arguments and response whole.
-func Prove(t *tape.Tape) tape.Proof { return proofOf(judge(t)) }
+func Prove(t *tape.Tape) tape.Proof { return proofOf(judge(newCalls(t))) }
 
 func proofOf(calls []judged) tape.Proof {
 	var proof tape.Proof
@@ -75,9 +75,9 @@ func (v *judged) verified() bool { return v.compared && v.whole && v.agreement <
 func (v *judged) sure() bool { return v.served && !v.contradicted() && (v.verified() || v.recorded) }
 
 // judge replays the calls of a tape in their order.
-func judge(t *tape.Tape) []judged {
-	p := newProver(t)
-	entries := FromTape(t)
+func judge(of *calls) []judged {
+	p := newProver(of)
+	entries := FromTape(of.t)
 	replay := newState(build(entries, Options{}))
 	own := map[int]*Entry{} // by seq of the event
 	for i := range entries {
@@ -125,14 +125,16 @@ type want struct {
 
 type prover struct {
 	t        *tape.Tape
+	calls    *calls
 	models   []*tape.Event   // in order
 	requests map[int]request // by seq of the model call
 	idUses   map[string]int  // how many requested calls and unrequested events have this call id
 	unasked  map[int]bool    // by seq of the tool event
 }
 
-func newProver(t *tape.Tape) *prover {
-	p := &prover{t: t, requests: map[int]request{}, idUses: map[string]int{}}
+func newProver(of *calls) *prover {
+	t := of.t
+	p := &prover{t: t, calls: of, requests: map[int]request{}, idUses: map[string]int{}}
 	talks := map[string]*conversation{} // the latest of each caller
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -149,7 +151,7 @@ func newProver(t *tape.Tape) *prover {
 			talks[e.Caller] = c
 		}
 		known := len(c.messages)
-		c.extend(t, e.Request.Messages)
+		c.extend(of, e.Request.Messages)
 		p.requests[e.Seq] = request{c, len(c.exchanges), e.Request.Messages[known:]}
 	}
 	p.unasked = unasked(t)
@@ -172,27 +174,29 @@ func (p *prover) expected() []want {
 	byEvent := map[int]want{}
 	var eventless []want
 	for _, m := range p.models {
-		calls := p.calls(m)
+		calls := p.calls.response(m)
 		left := asked[m.Seq]
 		events := make([]*tape.Event, len(calls))
 		// The best match of every call comes before the second best of any.
-		for _, fits := range []func(*tape.Part, *tape.Event) bool{
-			func(c *tape.Part, e *tape.Event) bool { return c.ID != "" && c.ID == e.ToolCallID },
-			func(c *tape.Part, e *tape.Event) bool {
-				return e.Name == c.Name && !differ(c.ID, e.ToolCallID) && e.ArgsHash == Hash(c.Args)
+		for _, fits := range []func(requested, *tape.Event) bool{
+			func(c requested, e *tape.Event) bool { return c.ID != "" && c.ID == e.ToolCallID },
+			func(c requested, e *tape.Event) bool {
+				return e.Name == c.Name && !differ(c.ID, e.ToolCallID) && e.ArgsHash == c.hash
 			},
-			func(c *tape.Part, e *tape.Event) bool { return e.Name == c.Name && !differ(c.ID, e.ToolCallID) },
+			func(c requested, e *tape.Event) bool { return e.Name == c.Name && !differ(c.ID, e.ToolCallID) },
 		} {
 			for i, c := range calls {
-				at := slices.IndexFunc(left, func(e *tape.Event) bool { return fits(c, e) })
-				if events[i] == nil && at >= 0 {
+				if events[i] != nil {
+					continue
+				}
+				if at := slices.IndexFunc(left, func(e *tape.Event) bool { return fits(c, e) }); at >= 0 {
 					events[i] = left[at]
 					left = slices.Delete(slices.Clone(left), at, at+1)
 				}
 			}
 		}
 		for i, c := range calls {
-			w := want{caller: m.Caller, tool: c.Name, hash: Hash(c.Args), event: events[i], model: m, index: i, id: c.ID}
+			w := want{caller: m.Caller, tool: c.Name, hash: c.hash, event: events[i], model: m, index: i, id: c.ID}
 			if c.ID != "" {
 				p.idUses[c.ID]++
 			}
@@ -230,24 +234,6 @@ func (p *prover) expected() []want {
 		}
 	}
 	return all
-}
-
-// calls returns the tool calls of a recorded response.
-func (p *prover) calls(m *tape.Event) []*tape.Part {
-	if m.Response == nil {
-		return nil
-	}
-	return callsOf(p.t.Messages[m.Response.Message])
-}
-
-func callsOf(m tape.Message) []*tape.Part {
-	var calls []*tape.Part
-	for i := range m.Parts {
-		if m.Parts[i].Type == tape.PartToolCall {
-			calls = append(calls, &m.Parts[i])
-		}
-	}
-	return calls
 }
 
 // structuredOutput reports that the tools were recorded and the call is to none of them.
@@ -294,7 +280,7 @@ func (p *prover) find(w want, r *tape.Event, repeats int) *exchange {
 	if w.model != nil {
 		// The newest occurrence of the response among the messages is this call's, but for the repeats since.
 		skip, group := repeats, -1
-		for _, x := range slices.Backward(shows.byMessage[w.model.Response.Message]) {
+		for x := shows.byMessage[w.model.Response.Message]; x != nil; x = x.inMessage {
 			if x.order >= shows.until {
 				continue
 			}
@@ -309,7 +295,7 @@ func (p *prover) find(w want, r *tape.Event, repeats int) *exchange {
 	}
 	if w.id != "" && p.idUses[w.id] == 1 {
 		// The response stands there in another spelling, or was cut off, or is not recorded.
-		for _, x := range slices.Backward(shows.byID[w.id]) {
+		for x := shows.byID[w.id]; x != nil; x = x.withID {
 			if x.order < shows.until && (x.call == nil || x.call.Name == w.tool) {
 				return x
 			}
@@ -325,7 +311,7 @@ func (p *prover) find(w want, r *tape.Event, repeats int) *exchange {
 // conversation, provided that the conversation shows all of them.
 func (p *prover) findByContent(w want, r *tape.Event, shows request) *exchange {
 	var same []*exchange
-	for _, x := range shows.byContent[call{tool: w.tool, hash: w.hash}] {
+	for _, x := range shows.withContent(call{tool: w.tool, hash: w.hash}) {
 		if x.order < shows.until {
 			same = append(same, x)
 		}
