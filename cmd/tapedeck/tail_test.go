@@ -196,7 +196,7 @@ func spansOf(t *testing.T, file string, wanted func(ptrace.Span) bool) ptrace.Tr
 	}
 	set := evidence.NewSet()
 	set.AddTraces(td)
-	return set.Excerpt(wanted)
+	return set.Excerpt(func(i evidence.Item) bool { return wanted(i.Span) })
 }
 
 func every(ptrace.Span) bool { return true }

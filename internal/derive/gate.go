@@ -122,7 +122,7 @@ const maxGateFindings = 1000
 
 // unproven is what of evidence has to be searched: all but the spans in which a redactor of this process has found nothing by the same rules.
 func (g *Gate) unproven(set *evidence.Set) ptrace.Traces {
-	return set.Excerpt(func(s ptrace.Span) bool { return !g.proof.Holds(s) })
+	return set.Excerpt(func(i evidence.Item) bool { return !g.proof.Holds(i.Sum()) })
 }
 
 // passEvidence lets evidence through, or writes it to quarantine with what was found masked.

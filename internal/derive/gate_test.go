@@ -220,7 +220,8 @@ func TestGateSearchesWhatNoRedactorOfThisProcessHasFoundClean(t *testing.T) {
 	}
 	set = redacted(t, runs[0], r)
 	hits := 0
-	clean := set.Excerpt(func(s ptrace.Span) bool {
+	clean := set.Excerpt(func(i evidence.Item) bool {
+		s := i.Span
 		found := strings.Contains(fmt.Sprint(s.Attributes().AsRaw()), token.Prefix)
 		for _, e := range s.Events().All() {
 			found = found || strings.Contains(fmt.Sprint(e.Attributes().AsRaw()), token.Prefix)

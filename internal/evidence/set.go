@@ -25,6 +25,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/spandigest"
+	"github.com/tapedeck/tapedeck/internal/textsum"
 )
 
 // Digest identifies an item by its content.
@@ -46,18 +47,28 @@ type Item struct {
 // itemKey tells an item from every other in this process. Of a log record it is its digest, which costs more: two that differ in nothing but when they were
 // observed are one.
 type itemKey struct {
-	sums   [2]uint64
-	record Digest
+	span   textsum.Sum // zero of a log record
+	digest Digest      // of resource and scope; of a log record of all of it
 }
 
 // Digest identifies the item by its content, in every process. It is made when it is asked for: nearly always the ids and times of items tell enough.
 func (i Item) Digest() Digest {
-	if i.key.record != (Digest{}) {
-		return i.key.record
+	if i.key.span == (textsum.Sum{}) {
+		return i.key.digest
 	}
 	h := spandigest.NewHasher()
 	defer h.Release()
 	return h.Span(i.scope, i.Span)
+}
+
+// Sum is spandigest.Sum of the span, as it was when it came into the set: nobody may change it afterwards.
+func (i Item) Sum() textsum.Sum {
+	if i.key.span != (textsum.Sum{}) {
+		return i.key.span
+	}
+	h := spandigest.NewHasher()
+	defer h.Release()
+	return h.Sum(i.Span, textsum.Of)
 }
 
 // compareDigests orders items that all the rest of an order does not tell apart.
@@ -146,9 +157,9 @@ func (s *Set) add(td ptrace.Traces, all bool) {
 				handover.Strip(span.Attributes())
 				var key itemKey
 				if ss.Scope().Name() == genai.LogScope {
-					key.record = h.Without(scope, span, observed)
+					key.digest = h.Without(scope, span, observed)
 				} else {
-					key.sums = h.Key(scope, span)
+					key = itemKey{h.Sum(span, textsum.Of), scope}
 				}
 				s.put(Item{key: key, Resource: rs, Scope: ss, Span: span, resource: resource, scope: scope, size: h.Len(), around: around})
 			}
@@ -315,10 +326,10 @@ func (s *Set) CanonicalIn(buf *[]byte) ([]byte, error) {
 }
 
 // Traces returns a copy of the items in their canonical form.
-func (s *Set) Traces() ptrace.Traces { return s.Excerpt(func(ptrace.Span) bool { return true }) }
+func (s *Set) Traces() ptrace.Traces { return s.Excerpt(func(Item) bool { return true }) }
 
 // Excerpt is Traces with all resources and scopes, but only those spans that are wanted.
-func (s *Set) Excerpt(wanted func(ptrace.Span) bool) ptrace.Traces {
+func (s *Set) Excerpt(wanted func(Item) bool) ptrace.Traces {
 	td := ptrace.NewTraces()
 	var rs ptrace.ResourceSpans
 	var ss ptrace.ScopeSpans
@@ -338,7 +349,7 @@ func (s *Set) Excerpt(wanted func(ptrace.Span) bool) ptrace.Traces {
 			scope = item.scope
 		}
 		first = false
-		if wanted(item.Span) {
+		if wanted(item) {
 			item.Span.CopyTo(ss.Spans().AppendEmpty())
 		}
 	}

@@ -11,15 +11,16 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/redact/detect"
 	"github.com/tapedeck/tapedeck/internal/spandigest"
+	"github.com/tapedeck/tapedeck/internal/textsum"
 )
 
 // A span in which a redactor of this process has found nothing need not be searched again by the same rules. So redactors note the
 // fingerprints of such spans, and a gate asks for them with Proof.
 //
-// The fingerprint is made of all that a span holds, its ids and times included. Long texts stand in it by the sums that redaction has asked its memory
-// with (see package detect), so that they are hashed once. A span that anybody has changed since, by one byte, has
-// another fingerprint and is searched. It has 128 bits under secrets that the process draws at random: nobody can make a span that is taken
-// for another. The profile is a part of it. Nothing is kept on disk: what a process has not redacted itself it searches.
+// The fingerprint is made of all that a span holds, its ids and times included: of its sum, by which a set of evidence tells it from others too. Long texts
+// stand in that by the sums that redaction has asked its memory with (see package detect), so that they are hashed once. A span that anybody has changed
+// since, by one byte, has another fingerprint and is searched. It has 128 bits under secrets that the process draws at random: nobody can make a span that
+// is taken for another. The profile is a part of it. Nothing is kept on disk: what a process has not redacted itself it searches.
 //
 // The set has a fixed size. A span whose fingerprint had to make room is searched.
 
@@ -45,13 +46,10 @@ type fingerprints struct {
 // proven are the fingerprints of this process.
 var proven = fingerprints{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 
-// of returns the fingerprint of a span. sums is detect.Sums, or knows what that returns.
-func (f *fingerprints) of(profile string, span ptrace.Span, sums func(string) [2]uint64) (sum fingerprint) {
-	h := spandigest.NewHasher()
-	defer h.Release()
-	content := h.Content(profile, span, sums)
+// of returns the fingerprint of a span with this sum.
+func (f *fingerprints) of(profile string, span textsum.Sum) (sum fingerprint) {
 	for i := range sum {
-		sum[i] = maphash.Bytes(f.seeds[i], content) | 1 // 0 is an empty place
+		sum[i] = (maphash.String(f.seeds[i], profile) ^ span[i]) | 1 // 0 is an empty place
 	}
 	return sum
 }
@@ -90,9 +88,9 @@ func (p Proof) asked() bool {
 	return ok
 }
 
-// Holds says whether the span is known to hold nothing that the rules of the profile find.
-func (p Proof) Holds(span ptrace.Span) (holds bool) {
-	sum := proven.of(p.profile, span, detect.Sums)
+// Holds says whether the span with this sum (spandigest.Sum) is known to hold nothing that the rules of the profile find.
+func (p Proof) Holds(span textsum.Sum) (holds bool) {
+	sum := proven.of(p.profile, span)
 	proven.with(sum, func(bucket *[proofWays]fingerprint) {
 		for _, known := range bucket {
 			holds = holds || known == sum
@@ -114,9 +112,11 @@ func (r *Redactor) Trust(p Proof) {
 	})
 }
 
-// note remembers a span in which nothing was found.
-func (p Proof) note(span ptrace.Span, sums func(string) [2]uint64) {
-	sum := proven.of(p.profile, span, sums)
+// note remembers a span in which nothing was found. sums is textsum.Of, or knows what that returns.
+func (p Proof) note(span ptrace.Span, sums func(string) textsum.Sum) {
+	h := spandigest.NewHasher()
+	defer h.Release()
+	sum := proven.of(p.profile, h.Sum(span, sums))
 	proven.with(sum, func(bucket *[proofWays]fingerprint) {
 		copy(bucket[1:], bucket[:proofWays-1])
 		bucket[0] = sum

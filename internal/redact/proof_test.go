@@ -10,7 +10,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tapedeck/tapedeck/internal/redact/detect"
+	"github.com/tapedeck/tapedeck/internal/spandigest"
+	"github.com/tapedeck/tapedeck/internal/textsum"
 )
 
 func proofRequest() (td ptrace.Traces, clean, dirty ptrace.Span) {
@@ -25,6 +26,8 @@ func proofRequest() (td ptrace.Traces, clean, dirty ptrace.Span) {
 	return td, spans.At(0), spans.At(1)
 }
 
+func sumOf(span ptrace.Span) textsum.Sum { return spandigest.NewHasher().Sum(span, textsum.Of) }
+
 func TestProofHoldsForSpansInWhichARedactorFoundNothing(t *testing.T) {
 	key, err := NewKey([]byte("0123456789abcdefghijklmnopqrstuv"), "")
 	if err != nil {
@@ -38,38 +41,38 @@ func TestProofHoldsForSpansInWhichARedactorFoundNothing(t *testing.T) {
 	}
 	td, clean, dirty := proofRequest()
 	proof := ProofOf(Default())
-	if proof.Holds(clean) {
+	if proof.Holds(sumOf(clean)) {
 		t.Fatal("a span is proven that nobody has searched")
 	}
 	r.Traces(td, nil)
-	if !proof.Holds(clean) {
+	if !proof.Holds(sumOf(clean)) {
 		t.Error("a clean span is not proven")
 	}
-	if proof.Holds(dirty) {
+	if proof.Holds(sumOf(dirty)) {
 		t.Error("a span is proven in which something was found")
 	}
 	less := Default()
 	less.Disable = []string{"pii"}
-	if ProofOf(less).Holds(clean) || ProofOf(Strict()).Holds(clean) {
+	if ProofOf(less).Holds(sumOf(clean)) || ProofOf(Strict()).Holds(sumOf(clean)) {
 		t.Error("a span is proven for another profile")
 	}
 	clean.Attributes().PutInt("retries", 1)
-	if proof.Holds(clean) {
+	if proof.Holds(sumOf(clean)) {
 		t.Error("a span is proven that was changed since")
 	}
 	clean.Attributes().Remove("retries")
 	prompt, _ := clean.Attributes().Get("gen_ai.prompt")
 	long := prompt.Str()
 	prompt.SetStr(long[:5000] + "X" + long[5001:])
-	if proof.Holds(clean) {
+	if proof.Holds(sumOf(clean)) {
 		t.Error("a span is proven whose long text was changed since")
 	}
 	prompt.SetStr(strings.Clone(long)) // the same text elsewhere in memory
-	if !proof.Holds(clean) {
+	if !proof.Holds(sumOf(clean)) {
 		t.Error("a clean span is not proven")
 	}
 	clean.Events().At(0).Attributes().PutStr("content", "three of then")
-	if proof.Holds(clean) {
+	if proof.Holds(sumOf(clean)) {
 		t.Error("a span is proven whose event was changed since")
 	}
 }
@@ -86,11 +89,11 @@ func TestNothingIsNotedWithoutAGate(t *testing.T) {
 	clean.SetSpanID([8]byte{9})
 	r.Traces(td, nil)
 	proof := ProofOf(profile)
-	if proof.Holds(clean) {
+	if proof.Holds(sumOf(clean)) {
 		t.Error("a span was noted although nobody asked")
 	}
 	r.Traces(td, nil)
-	if !proof.Holds(clean) {
+	if !proof.Holds(sumOf(clean)) {
 		t.Error("a clean span is not proven once somebody asks")
 	}
 }
@@ -106,7 +109,7 @@ func TestProfilesWithPathsProveNothing(t *testing.T) {
 	td, clean, _ := proofRequest()
 	clean.SetTraceID(pcommon.TraceID{7})
 	r.Traces(td, nil)
-	if ProofOf(profile).Holds(clean) {
+	if ProofOf(profile).Holds(sumOf(clean)) {
 		t.Error("a span is proven")
 	}
 }
@@ -116,7 +119,7 @@ func TestProofsTakeNoMoreThanTheirBytes(t *testing.T) {
 	proof := ProofOf(Default())
 	for i := range ProofBytes / 16 / 4 {
 		s.SetStartTimestamp(pcommon.Timestamp(i))
-		proof.note(s, detect.Sums)
+		proof.note(s, textsum.Of)
 	}
 	n := 0
 	for i := range proven.shards {
@@ -125,7 +128,7 @@ func TestProofsTakeNoMoreThanTheirBytes(t *testing.T) {
 	if n > ProofBytes {
 		t.Errorf("%d bytes", n)
 	}
-	if !proof.Holds(s) {
+	if !proof.Holds(sumOf(s)) {
 		t.Error("the last span is forgotten")
 	}
 }

@@ -8,7 +8,6 @@ package spandigest
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"hash/maphash"
 	"iter"
 	"math"
 	"slices"
@@ -17,6 +16,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/textsum"
 )
 
 // Digest identifies a span with its resource and scope by their content.
@@ -27,7 +28,7 @@ type Digest [sha256.Size]byte
 type Hasher struct {
 	buf     []byte
 	entries []Entry // of the maps that are being sorted, one behind the other
-	sum     func(string) [2]uint64
+	sum     func(string) textsum.Sum
 	summed  int // bytes of long texts that stand in the buffer by their sums, less those of the sums
 }
 
@@ -46,7 +47,7 @@ func (h *Hasher) Release() {
 	}
 }
 
-// Len is how many bytes went into the last digest or key.
+// Len is how many bytes went into the last digest or sum.
 func (h *Hasher) Len() int { return len(h.buf) + h.summed }
 
 // Resource digests a resource with its schema URL.
@@ -78,35 +79,17 @@ func (h *Hasher) Span(scope Digest, span ptrace.Span) Digest {
 
 func (h *Hasher) reset(to []byte) { h.buf, h.summed = append(h.buf[:0], to...), 0 }
 
-// keySeeds are secrets of the process.
-var keySeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
-
-func keySums(s string) [2]uint64 {
-	return [2]uint64{maphash.String(keySeeds[0], s), maphash.String(keySeeds[1], s)}
-}
-
-// Key tells a span from every other of its scope as Span does, in this process only and for a fraction of the cost: 128 bits under secrets that the
-// process draws at random. Nobody can make two spans with one key.
-func (h *Hasher) Key(scope Digest, span ptrace.Span) [2]uint64 {
-	h.reset(scope[:])
-	h.sum = keySums
-	h.span(span)
-	h.sum = nil
-	return [2]uint64{maphash.Bytes(keySeeds[0], h.buf), maphash.Bytes(keySeeds[1], h.buf)}
-}
-
-// LongText is how many bytes a value must have to stand in Content by its sum.
+// LongText is how many bytes a value must have to stand in Sum by its own sum.
 const LongText = 256
 
-// Content is what tells a span from every other, behind a prefix that says what for. Long texts stand in it by their sums, which somebody may know already.
-// It is valid until the next call.
-func (h *Hasher) Content(prefix string, span ptrace.Span, sum func(string) [2]uint64) []byte {
+// Sum tells a span from every other as Span does, in this process only, for a fraction of the cost and without what is around it. Long texts stand in it by
+// their sums: of is textsum.Of, or knows what that returns.
+func (h *Hasher) Sum(span ptrace.Span, of func(string) textsum.Sum) textsum.Sum {
 	h.reset(nil)
-	h.text(prefix)
-	h.sum = sum
+	h.sum = of
 	h.span(span)
 	h.sum = nil
-	return h.buf
+	return textsum.OfBytes(h.buf)
 }
 
 func (h *Hasher) span(span ptrace.Span) {

@@ -6,12 +6,12 @@ package detect
 import (
 	"encoding/binary"
 	"hash/maphash"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"unsafe"
 
+	"github.com/tapedeck/tapedeck/internal/textsum"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
@@ -96,17 +96,11 @@ func (p *Walk) cleanKey(use cleanUse, s string, k *Name) (key cleanKey) {
 	if t == nil || len(s) < minClean {
 		return key
 	}
-	sums := t.sums(s, [2]uint64{}, &p.blocks)
+	sums := textsum.Behind(textsum.Sum{}, s, &p.blocks)
 	if use == cleanLeaf && p.nested == 0 && len(s) >= minSummed {
 		p.summed = append(p.summed, summedText{unsafe.StringData(s), len(s), sums})
 	}
 	return p.cleanKeyOf(use, sums, len(s), k)
-}
-
-// Sums is what the texts of a span are hashed to: 128 bits under secrets of the process.
-func Sums(s string) [2]uint64 {
-	var blocks [][2]uint64
-	return (&cleanTable{seeds: cleanSeeds}).sums(s, [2]uint64{}, &blocks)
 }
 
 // minSummed is from how many bytes on the sums of a value are kept for Walk.Sums.
@@ -116,17 +110,17 @@ const minSummed = 256
 type summedText struct {
 	at     *byte
 	length int
-	sums   [2]uint64
+	sums   textsum.Sum
 }
 
-// Sums is the function Sums, which knows the values that were searched since ForgetSums.
-func (p *Walk) Sums(s string) [2]uint64 {
+// Sums is textsum.Of, which knows the values that were searched since ForgetSums.
+func (p *Walk) Sums(s string) textsum.Sum {
 	for i := range p.summed {
 		if t := &p.summed[i]; t.length == len(s) && t.at == unsafe.StringData(s) {
 			return t.sums
 		}
 	}
-	return Sums(s)
+	return textsum.Of(s)
 }
 
 // ForgetSums begins with another span.
@@ -136,7 +130,7 @@ func (p *Walk) ForgetSums() {
 }
 
 // cleanKeyOf is cleanKey for a text whose sums and length are known.
-func (p *Walk) cleanKeyOf(use cleanUse, sums [2]uint64, length int, k *Name) (key cleanKey) {
+func (p *Walk) cleanKeyOf(use cleanUse, sums textsum.Sum, length int, k *Name) (key cleanKey) {
 	// Behind the sum of the text all that a verdict depends on, each in its place; of the name of a service whether it stands beside the text, and which.
 	var space [128]byte
 	said := k.sums()
@@ -169,24 +163,6 @@ func (k *Name) sums() [2]uint64 {
 	}
 	sums := [2]uint64{maphash.Comparable(cleanSeeds[0], k.facts), maphash.Comparable(cleanSeeds[1], k.facts)}
 	k.summed.Store(&sums)
-	return sums
-}
-
-// cleanBlock is how much of a text is hashed under both secrets, one after the other, so that the second finds it in the first-level cache.
-const cleanBlock = 4 << 10
-
-// sums hashes a text that goes on behind one with these sums. It appends to blocks what they are behind each whole block.
-func (t *cleanTable) sums(s string, sums [2]uint64, blocks *[][2]uint64) [2]uint64 {
-	const prime = 0x9e3779b97f4a7c15
-	for s != "" {
-		n := min(len(s), cleanBlock)
-		for i := range sums {
-			sums[i] = bits.RotateLeft64(sums[i]*prime, 29) + maphash.String(t.seeds[i], s[:n])
-		}
-		if s = s[n:]; n == cleanBlock {
-			*blocks = append(*blocks, sums)
-		}
-	}
 	return sums
 }
 
@@ -336,7 +312,7 @@ type element struct {
 // elements are the ends of elements of arrays that a text begins with.
 type elements struct {
 	known  element          // where the reading goes on behind the begin of its array; the zero element if nothing is known
-	blocks [][2]uint64      // the sums of the text behind each whole block; nil: nothing is remembered any more
+	blocks []textsum.Sum    // the sums of the text behind each whole block; nil: nothing is remembered any more
 	key    *Name            // under which the text stands
 	nested int              // how deep it lies
 	before counted          // what was counted before it
@@ -353,7 +329,7 @@ func (p *Walk) elementsOf(s string, k *Name) elements {
 	of.blocks = slices.Clone(p.blocks)
 	for n := len(of.blocks); n > 0; n-- {
 		mark, ok := p.known(p.markKey(&of, n))
-		if end := n*cleanBlock + int(mark.leaves); ok && end < len(s) && s[end] == ',' {
+		if end := n*textsum.Block + int(mark.leaves); ok && end < len(s) && s[end] == ',' {
 			if e, ok := p.known(p.beginKey(&of, s, end)); ok {
 				of.known = element{int(mark.searched), end, int(mark.bytes), e}
 				of.last = of.known
@@ -379,13 +355,12 @@ func (e *element) skip(r *jsonscan.Scanner) {
 
 // markKey is the key under which it stands where the last element ends that begins in the first n blocks, beginKey that of the text up to there.
 func (p *Walk) markKey(of *elements, n int) cleanKey {
-	return p.cleanKeyOf(cleanMark, of.blocks[n-1], n*cleanBlock, of.key)
+	return p.cleanKeyOf(cleanMark, of.blocks[n-1], n*textsum.Block, of.key)
 }
 
 func (p *Walk) beginKey(of *elements, s string, end int) cleanKey {
-	n := end / cleanBlock
-	var none [][2]uint64
-	return p.cleanKeyOf(cleanBegin, p.r.clean.sums(s[n*cleanBlock:end], of.blocks[n-1], &none), end, of.key)
+	n := end / textsum.Block
+	return p.cleanKeyOf(cleanBegin, textsum.Behind(of.blocks[n-1], s[n*textsum.Block:end], nil), end, of.key)
 }
 
 // ended notes the end of an element of the array top. It remembers the one before, if that was the last of its block.
@@ -410,7 +385,7 @@ func (p *Walk) ended(of *elements, s string, end int, top *frame) {
 		return
 	case index == 0 && top.open < of.last.open: // what is in this element has ended at the same place, and may be what grows
 		return
-	case of.last.end/cleanBlock < end/cleanBlock:
+	case of.last.end/textsum.Block < end/textsum.Block:
 		p.learnBegin(of, s)
 	case top.open > of.last.open && of.last.end > 0: // behind the array that began before, in the same block
 		return
@@ -421,13 +396,13 @@ func (p *Walk) ended(of *elements, s string, end int, top *frame) {
 // learnBegin remembers the text up to the last end that was noted.
 func (p *Walk) learnBegin(of *elements, s string) {
 	end := of.last.end
-	if n := end / cleanBlock; n > 0 && n <= len(of.blocks) && end > of.known.end {
+	if n := end / textsum.Block; n > 0 && n <= len(of.blocks) && end > of.known.end {
 		nested := p.nested
 		p.nested = of.nested
 		e := of.last.entry
 		e.sum = p.beginKey(of, s, end)
 		p.r.clean.put(e)
-		p.r.clean.put(cleanEntry{sum: p.markKey(of, n), leaves: uint32(end - n*cleanBlock), bytes: uint32(of.last.index), searched: uint32(of.last.open)})
+		p.r.clean.put(cleanEntry{sum: p.markKey(of, n), leaves: uint32(end - n*textsum.Block), bytes: uint32(of.last.index), searched: uint32(of.last.open)})
 		p.nested = nested
 	}
 }

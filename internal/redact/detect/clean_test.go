@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
+	"github.com/tapedeck/tapedeck/internal/textsum"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
@@ -58,7 +59,7 @@ func testGrowing(t *testing.T, around string, begin int) {
 		known := p.elementsOf(text, k).known
 		previous, err := json.Marshal(turns[:len(turns)-2])
 		require.NoError(t, err)
-		if end := begin + len(previous) - 1; end > cleanBlock {
+		if end := begin + len(previous) - 1; end > textsum.Block {
 			require.Equal(t, end, known.end)
 			require.Equal(t, begin, known.open)
 			require.Equal(t, len(turns)-3, known.index)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
+	"github.com/tapedeck/tapedeck/internal/textsum"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
@@ -70,8 +71,8 @@ type Walk struct {
 	// budget is how many bytes may still be searched. Text between hits is searched again; text that is nothing but hits, one made
 	// visible by the next, would be searched without end, and is replaced whole.
 	budget int
-	// blocks are the sums of the text that was asked for last, see cleanTable.sums.
-	blocks [][2]uint64
+	// blocks are the sums of the text that was asked for last, see textsum.Behind.
+	blocks []textsum.Sum
 	// summed are the values of the current span whose sums are known.
 	summed []summedText
 	// tokens are those of the JSON texts that are being read, one behind the other.
