@@ -83,9 +83,10 @@ func (h *Hasher) reset(to []byte) { h.buf, h.summed = append(h.buf[:0], to...), 
 const LongText = 256
 
 // Sum tells a span from every other as Span does, in this process only, for a fraction of the cost and without what is around it. Long texts stand in it by
-// their sums: of is textsum.Of, or knows what that returns.
+// their sums: of is textsum.Of, or knows what that returns. Len counts what goes into Span, the digest of the scope included.
 func (h *Hasher) Sum(span ptrace.Span, of func(string) textsum.Sum) textsum.Sum {
 	h.reset(nil)
+	h.summed = len(Digest{})
 	h.sum = of
 	h.span(span)
 	h.sum = nil
