@@ -44,7 +44,7 @@ var (
 	blockOfCode  = regexp.MustCompile("(?ms)^(<!-- not run(?: \\(([^)\n]+)\\))?: ([^\n]*?) -->\n)?( *)```([a-z]*)\n(.*?)^ *```$")
 	measurements = regexp.MustCompile(`(?m)^<!-- measurements are not run: .+ -->$`)
 	beginsOne    = regexp.MustCompile(`^(\$ )?(tapedeck|make|go|git|npm|pip|python3?|node|npx|docker|kubectl|kustomize|helm|systemctl|export|curl|printf|head|sh|bin/[a-z-]+|aws|gcloud|gsutil|az|[A-Z_]+=\S+) `)
-	placeholder  = regexp.MustCompile(`(^|[ \[|=])(--[a-z-]+[ =])?[A-Z]{1,}[A-Z,:-]*(…|\]|$|[ |])|…`)
+	placeholder  = regexp.MustCompile(`^\[?[A-Z][A-Z0-9,|:-]*\]?$|…`) // a whole word: REF, [DECK], A,B,C
 	comment      = regexp.MustCompile(`(^|\s)# .*$`)
 )
 
@@ -131,6 +131,12 @@ func words(line string) (out []string, plain bool) {
 	return out, plain && quote == 0
 }
 
+// synopsis tells a command in which a word stands for something. What is quoted is one word: the AND of a condition is none.
+func synopsis(line string) bool {
+	all, _ := words(line)
+	return slices.ContainsFunc(all, placeholder.MatchString)
+}
+
 // exempt tells a command of a block that is not run.
 func (b commandBlock) exempt(line string) bool {
 	switch {
@@ -153,7 +159,7 @@ func TestCommandsOfTheDocumentsRun(t *testing.T) {
 			var toRun []string
 			for _, line := range b.lines {
 				lookUp(t, line)
-				if !placeholder.MatchString(line) && !b.exempt(line) {
+				if !synopsis(line) && !b.exempt(line) {
 					toRun = append(toRun, line)
 				}
 			}
@@ -434,13 +440,13 @@ func lookUpCommand(t *testing.T, line string, args []string) {
 // What this file says of blocks is true: a new block without a mark is run, and a reason is asked for.
 func TestBlocksOfCommandsAreFound(t *testing.T) {
 	const document = "text\n\n```sh\ntapedeck show x   # why\nmake test\n```\n\n<!-- not run: it needs a bucket -->\n```\ntapedeck ls s3://x \\\n  --since 7d\n```\n\n```\n$ tapedeck show y\ntapedeck: said\n```\n\n" +
-		"<!-- not run (serve): no port -->\n```sh\ntapedeck serve --oracle x\ntapedeck show z\n```\n\n```yaml\ntapedeck: x\n```\n\n```\ntapedeck show REF\n```\n\n```\na picture of tapedeck\n```\n<!-- not run: -->\n```sh\ntapedeck ls w\n```\n"
+		"<!-- not run (serve): no port -->\n```sh\ntapedeck serve --oracle x\ntapedeck show z\n```\n\n```yaml\ntapedeck: x\n```\n\n```\ntapedeck show REF\ntapedeck ls w --where \"a = 'x' AND b > 1\"\n```\n\n```\na picture of tapedeck\n```\n<!-- not run: -->\n```sh\ntapedeck ls w\n```\n"
 	var got []string
 	for _, b := range blocksOf("x.md", document) {
 		for _, line := range b.lines {
 			state := "run"
 			switch {
-			case placeholder.MatchString(line):
+			case synopsis(line):
 				state = "synopsis"
 			case b.exempt(line):
 				state = "not run"
@@ -449,7 +455,7 @@ func TestBlocksOfCommandsAreFound(t *testing.T) {
 		}
 	}
 	want := []string{"x.md:3 run tapedeck show x", "x.md:3 run make test", "x.md:9 not run tapedeck ls s3://x    --since 7d", "x.md:14 run tapedeck show y",
-		"x.md:20 not run tapedeck serve --oracle x", "x.md:20 run tapedeck show z", "x.md:29 synopsis tapedeck show REF", "x.md:37 run tapedeck ls w"}
+		"x.md:20 not run tapedeck serve --oracle x", "x.md:20 run tapedeck show z", "x.md:29 synopsis tapedeck show REF", `x.md:29 run tapedeck ls w --where "a = 'x' AND b > 1"`, "x.md:38 run tapedeck ls w"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
