@@ -305,7 +305,10 @@ func TestTheS3LifecycleRuleEndsOldVersionsOnly(t *testing.T) {
 	}
 	u, _ := url.Parse(service.URL)
 	if err := client.EnableVersioning(t.Context(), u.Host); err != nil {
-		t.Skipf("the server keeps no versions on this disk: %v", err)
+		if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip("the rules were read and not set: the server keeps no versions on this disk: ", err)
 	}
 	if err := client.SetBucketLifecycle(t.Context(), u.Host, c); err != nil {
 		t.Fatal(err)

@@ -110,7 +110,10 @@ func pemFile(t *testing.T, name, kind string, der []byte) string {
 func TestKeysAreThoseOfOpenssl(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
-		t.Skip("no openssl")
+		if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip("that keys of openssl are read was not tried: ", err)
 	}
 	dir := t.TempDir()
 	private, public := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem")

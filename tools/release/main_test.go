@@ -116,7 +116,10 @@ func TestEveryModuleOfTheRepositoryIsTaggedOrNot(t *testing.T) {
 	untagged := []string{"bench/redaction", "bench/spool", "internal/testbed/browsertest", "internal/testbed/deploytest", "internal/testbed/examplestest", "internal/testbed/sdktest", "tools", "tools/sbom"}
 	out, err := exec.Command("git", "-C", "../..", "ls-files", "--cached", "--others", "--exclude-standard", "go.mod", "*/go.mod").Output()
 	if err != nil {
-		t.Skip("no git work tree:", err)
+		if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip("an archive of the sources does not list its files: ", err)
 	}
 	var all []string
 	for name := range strings.FieldsSeq(string(out)) {

@@ -129,7 +129,7 @@ func TestGitleaksFindsWhatIsEncodedAndSaysWhere(t *testing.T) {
 func TestTruffleHogFindsAKey(t *testing.T) {
 	s, err := Open(TruffleHog)
 	if err != nil {
-		t.Skip("trufflehog is not installed")
+		t.Skip("CI has none; that a real one finds a key was not tried: ", err)
 	}
 	found, err := search(t, t.Context(), s, time.Minute, "notes.txt", []byte("one\ntoken "+key+"\n"))
 	if err != nil || len(found) == 0 || found[0].Path != "line 2" {

@@ -57,7 +57,7 @@ func TestUnitIsHardened(t *testing.T) {
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("no systemd-analyze: the unit was read and not verified")
+		t.Skip("CI need not have systemd; the unit was read, and neither verified nor its exposure measured: ", err)
 	}
 	// The programs are not where the unit says; everything else has to be right.
 	body, err := os.ReadFile(path)
