@@ -172,6 +172,9 @@ func (s *stitcher) byCalls() {
 				}
 			}
 		}
+		if t := s.handedTo(f); t != nil && len(owners) == 0 {
+			owners[s.find(t.f)], first = true, &asking{f: t.f, n: t.n}
+		}
 		if len(owners) == 0 {
 			owners = s.hiding(f)
 		}
@@ -210,6 +213,34 @@ func (s *stitcher) hiding(f *fragment) map[*fragment]bool {
 		}
 	}
 	return owners
+}
+
+// handedTo finds the model call whose answer was handed to the step around a part: they have the same text, and the calls were recorded with the step
+// alone. It returns nil when there is none, or several.
+func (s *stitcher) handedTo(f *fragment) *turn {
+	up := f.heads[0].up
+	if up == nil || up.obs.Class != genai.Structure || !up.obs.InputData.Present() {
+		return nil
+	}
+	answer := handedAnswer(up)
+	if answer == nil || len(textOf(answer)) < minQuoted {
+		return nil
+	}
+	if s.lost == nil {
+		s.lost = map[string][]*turn{}
+		for _, f := range s.all {
+			for _, t := range s.turns[f] {
+				if len(t.n.obs.Response) > 0 && losesCalls(t.n) {
+					text := textOf(newMessage(t.n.obs.Response[0]))
+					s.lost[text] = append(s.lost[text], t)
+				}
+			}
+		}
+	}
+	if turns := s.lost[textOf(answer)]; len(turns) == 1 && sameService(turns[0].f, f) {
+		return turns[0]
+	}
+	return nil
 }
 
 // ended lists the turns of a trace in order of their end.

@@ -115,8 +115,8 @@ func (b *builder) modelCall(k *call) tape.Event {
 	case len(k.request) == 0:
 		e.Provenance["request.messages"] = tape.Missing
 		b.finding(tape.CodeContentAbsent, k.seq, "request.messages", "the span does not hold what was sent")
-	case o.RequestLabel == tape.Recovered:
-		e.Provenance["request.messages"] = o.RequestLabel
+	case o.RequestLabel == tape.Recovered || o.RequestLabel == "" && k.completed:
+		e.Provenance["request.messages"] = tape.Recovered
 	case o.RequestLabel == tape.Truncated:
 		e.Provenance["request.messages"] = o.RequestLabel
 		b.finding(tape.CodeTruncated, k.seq, "request.messages", "the message list was cut; its complete leading messages are kept")

@@ -29,6 +29,7 @@ type call struct {
 	request   []*message
 	response  *message
 	recovered bool     // the response was seen only in a later request
+	completed bool     // the request shows messages of which only the place was recorded
 	enriched  bool     // the response was recorded in part, a later request shows it whole
 	asked     []*asked // tool calls that the response asks for
 

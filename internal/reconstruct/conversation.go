@@ -78,10 +78,14 @@ func (c *collector) align() {
 			if same && !exact {
 				m.notes = append(m.notes, genai.Note{Code: tape.CodeResentChanged, Field: fmt.Sprintf("request.messages.%d", k), Detail: "resent with other ids or spelling"})
 			}
-			if same {
+			if same && !conversation[k].omitted {
+				m.completed = m.completed || m.request[k].omitted
 				m.request[k] = conversation[k]
 			}
 		}
+	}
+	for _, m := range c.models {
+		m.request = slices.DeleteFunc(m.request, func(sent *message) bool { return sent.omitted })
 	}
 }
 
@@ -240,7 +244,7 @@ func (c *collector) nextOf(i int, may func(j int) bool) *message {
 // messages of their own.
 func turnAt(messages []*message) *message {
 	n := 0
-	for n < len(messages) && messages[n].tape.Role == tape.RoleAssistant && (n == 0 || !hasToolCall(messages[n-1])) {
+	for n < len(messages) && messages[n].tape.Role == tape.RoleAssistant && !messages[n].omitted && (n == 0 || !hasToolCall(messages[n-1])) {
 		n++
 	}
 	switch n {

@@ -52,6 +52,7 @@ func (b *builder) openEnvelopes() {
 			return k.kind != tape.EventToolCall || len(k.nodes) == 0 || !w.of(k.obs).Present()
 		})
 		proved, bare := map[reporter][][]string{}, map[reporter]bool{}
+		small := map[reporter]map[string][]exactjson.Value{} // by path, what may stand there by chance
 		for _, k := range calls {
 			recorded, inside := w.of(k.obs), w.against(k)
 			switch {
@@ -59,9 +60,26 @@ func (b *builder) openEnvelopes() {
 			case sameContent(recorded.Value, inside):
 				bare[k.reporter()] = bare[k.reporter()] || telling(inside)
 			default:
-				if path := pathTo(recorded.Value, inside, maxEnvelopes); path != nil {
-					proved[k.reporter()] = append(proved[k.reporter()], path)
+				r := k.reporter()
+				if path := pathTo(recorded.Value, inside, maxEnvelopes, room(inside)); path != nil {
+					proved[r] = append(proved[r], path)
+					continue
 				}
+				if telling(inside) {
+					continue
+				}
+				path := pathTo(recorded.Value, inside, maxEnvelopes, maxBesides)
+				if path == nil {
+					continue
+				}
+				if small[r] == nil {
+					small[r] = map[string][]exactjson.Value{}
+				}
+				key := strings.Join(path, "\x00")
+				if slices.ContainsFunc(small[r][key], func(v exactjson.Value) bool { return !sameValue(v, inside) }) {
+					proved[r] = append(proved[r], path) // not twice
+				}
+				small[r][key] = append(small[r][key], inside)
 			}
 		}
 		calls = slices.DeleteFunc(calls, func(k *call) bool { return w.open(k, proved[k.reporter()]) })
@@ -267,9 +285,17 @@ func telling(v exactjson.Value) bool {
 	}
 }
 
-// pathTo returns the names of the members that lead from a value to an equal one inside of it, where little else stands. It returns nil
-// when there is none.
-func pathTo(outer, inner exactjson.Value, depth int) []string {
+// room is how many characters may stand beside a value in an envelope; none beside one that may be the same by chance.
+func room(inside exactjson.Value) int {
+	if telling(inside) {
+		return maxBesides
+	}
+	return 0
+}
+
+// pathTo returns the names of the members that lead from a value to an equal one inside of it, where little else stands: as many characters as there is
+// room for. It returns nil when there is none.
+func pathTo(outer, inner exactjson.Value, depth, room int) []string {
 	if depth == 0 {
 		return nil
 	}
@@ -283,10 +309,6 @@ func pathTo(outer, inner exactjson.Value, depth int) []string {
 	if outer.Kind() != exactjson.Object {
 		return nil
 	}
-	room := 0 // beside what may be the same by chance nothing else may stand
-	if telling(inner) {
-		room = maxBesides
-	}
 	for _, m := range outer.Members() {
 		if besides(outer, m.Name) > room {
 			continue
@@ -294,7 +316,7 @@ func pathTo(outer, inner exactjson.Value, depth int) []string {
 		if sameContent(m.Value, inner) {
 			return []string{m.Name}
 		}
-		if rest := pathTo(m.Value, inner, depth-1); rest != nil {
+		if rest := pathTo(m.Value, inner, depth-1, room); rest != nil {
 			return append([]string{m.Name}, rest...)
 		}
 	}

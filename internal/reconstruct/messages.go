@@ -18,6 +18,8 @@ type message struct {
 	tape  tape.Message
 	id    string
 	parts []genai.Part
+	// omitted says that only the place of the message is known, which asked for tools.
+	omitted bool
 }
 
 func newMessage(m genai.Message) *message {
@@ -25,7 +27,7 @@ func newMessage(m genai.Message) *message {
 	for i, p := range m.Parts {
 		t.Parts[i] = p.Part
 	}
-	return &message{tape: t, id: t.ID(), parts: m.Parts}
+	return &message{tape: t, id: t.ID(), parts: m.Parts, omitted: m.Omitted}
 }
 
 // messages makes each of equal messages once: a conversation is resent with every turn, and the id of a message is a digest of all
@@ -50,13 +52,14 @@ type messageKey struct {
 	role                 tape.Role
 	name, text, id, tool string
 	parts                int
+	omitted              bool
 }
 
 func (made *messages) message(m genai.Message) *message {
 	if made == nil {
 		return newMessage(m)
 	}
-	key := messageKey{role: m.Role, name: m.Name, parts: len(m.Parts)}
+	key := messageKey{role: m.Role, name: m.Name, parts: len(m.Parts), omitted: m.Omitted}
 	place := placeKey{}
 	if len(m.Parts) > 0 {
 		p := &m.Parts[0]
@@ -104,10 +107,13 @@ func spelledAlike(a, b exactjson.Value) bool {
 }
 
 // equal reports whether two messages are the same, or were resent changed in nothing but ids, spelling of arguments, rounding of
-// numbers or opaque data. Reasoning is often not resent and does not count.
+// numbers or opaque data. Reasoning is often not resent and does not count. One of which only the place is known is the same as any that asks for tools.
 func (m *message) equal(other *message) (same, exact bool) {
 	if m == other || m.id == other.id {
 		return true, true
+	}
+	if m.omitted || other.omitted {
+		return hasToolCall(m) || hasToolCall(other), true
 	}
 	if m.tape.Role != other.tape.Role {
 		return false, false

@@ -35,6 +35,7 @@ type stitcher struct {
 	why   map[*fragment][]string  // of a group, by its first
 	turns map[*fragment][]*turn
 	ends  map[string][]*turn // by trace, see ended
+	lost  map[string][]*turn // by the text of their answer, see handedTo
 	calls calls
 }
 

@@ -151,7 +151,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	}
 	waits := o.Interrupted && !result.Present()
 	// a result that is not what the model was told is none, if the span says error
-	contradicted := shown != nil && shown.Label == "" && result.Label == "" && !sameContent(result.Value, shown.Result) && pathTo(shown.Result, result.Value, maxEnvelopes) == nil
+	contradicted := shown != nil && shown.Label == "" && result.Label == "" && !sameContent(result.Value, shown.Result) && pathTo(shown.Result, result.Value, maxEnvelopes, room(result.Value)) == nil
 	failed := !waits && (o.Failed || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted))
 	if o.StatusError && !failed && !waits {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")

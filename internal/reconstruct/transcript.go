@@ -40,6 +40,7 @@ func (c *collector) readTranscripts() {
 			c.readTranscript(n.obs.OutputData.Value, models)
 		}
 	}
+	c.readHanded()
 	for m, t := range c.transcripts {
 		said := t.messages[t.answer]
 		switch {
@@ -49,6 +50,50 @@ func (c *collector) readTranscripts() {
 			m.response, m.enriched = said, true
 		}
 	}
+}
+
+// readHanded completes the answers of model calls whose calls were not recorded from what the step after each was handed: an answer with the same text and
+// the calls. What came out of the step are the results.
+func (c *collector) readHanded() {
+	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
+		if n.obs.Class != genai.Structure || !n.obs.InputData.Present() {
+			continue
+		}
+		var before *call
+		for _, m := range slices.Backward(c.models) {
+			if m.end <= n.start+rounding && m.start <= n.start && len(m.nodes) > 0 && siblingsOf(m.nodes[0]) == siblingsOf(n) {
+				before = m
+				break
+			}
+		}
+		if before == nil || !lacksCalls(before) {
+			continue
+		}
+		if _, read := c.transcripts[before]; read {
+			continue
+		}
+		said := handedAnswer(n)
+		if said == nil || before.response != nil && textOf(said) != textOf(before.response) {
+			continue
+		}
+		t := transcript{messages: []*message{said}}
+		for _, m := range decode.Transcript(n.obs.OutputData.Value) {
+			t.messages = append(t.messages, newMessage(m))
+		}
+		c.transcripts[before] = t
+	}
+}
+
+// handedAnswer is the answer with calls that a step was handed: the last message of what it was given. It is nil when there is none.
+func handedAnswer(n *node) *message {
+	handed, _ := decode.InputMessages(n.obs.InputData.Value, 0)
+	if len(handed) == 0 {
+		return nil
+	}
+	if said := handed[len(handed)-1]; said.Role == tape.RoleAssistant && len(callsOf(said.Parts)) > 0 {
+		return newMessage(said)
+	}
+	return nil
 }
 
 // readLoops completes model spans that stand for a whole loop of model calls and hold no answer, from the last state of the conversation that a step

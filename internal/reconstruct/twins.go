@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -21,7 +22,7 @@ import (
 // dropTwins leaves one span of each set of twins, the one with the lowest id, and returns by whom the others are represented. Spans are
 // twins when they name the same parent, or parents that are twins themselves. Equal tool calls below one parent are not: a clock that
 // counts milliseconds, and a tool that answers the same twice, write them too. They
-// are twins where everything else below that parent came as many times.
+// are twins where everything else below that parent came as many times, or where nothing else is known of the parent and all of the trace did.
 func dropTwins(nodes []*node) (kept []*node, twinOf map[pcommon.SpanID]pcommon.SpanID) {
 	type moment struct {
 		start, end uint64
@@ -54,6 +55,7 @@ func dropTwins(nodes []*node) (kept []*node, twinOf map[pcommon.SpanID]pcommon.S
 		byID[n.id] = n
 	}
 	twinParents(nodes, byID, twinOf)
+	everywhere := sync.OnceValue(func() int { return copiesOf(nodes) })
 	for _, level := range levels(nodes, byID) {
 		groups := map[key][]*node{}
 		for _, n := range level {
@@ -75,9 +77,13 @@ func dropTwins(nodes []*node) (kept []*node, twinOf map[pcommon.SpanID]pcommon.S
 			}
 			if len(byParent) == 1 {
 				n, stay := group[0], len(group)
+				times, told := copies[n.source.Span.ParentSpanID()]
+				if !told && byID[n.source.Span.ParentSpanID()] == nil {
+					times = everywhere()
+				}
 				if mayHaveTwin(n) {
 					stay = 1
-				} else if times := copies[n.source.Span.ParentSpanID()]; times > 1 && n.end > n.start && len(group)%times == 0 {
+				} else if times > 1 && n.end > n.start && len(group)%times == 0 {
 					stay = len(group) / times
 				}
 				for i, twin := range group[stay:] {
@@ -162,6 +168,23 @@ func copiesBelow(level []*node) map[pcommon.SpanID]int {
 			n = 0
 		}
 		copies[k.parent] = n
+	}
+	return copies
+}
+
+// copiesOf tells how often everything came that may have a twin; 0 where some came more often than others.
+func copiesOf(nodes []*node) (copies int) {
+	times := map[evidence.Digest]int{}
+	for _, n := range nodes {
+		if mayHaveTwin(n) {
+			times[n.content()]++
+		}
+	}
+	for _, n := range times {
+		if copies > 0 && n != copies {
+			return 0
+		}
+		copies = n
 	}
 	return copies
 }

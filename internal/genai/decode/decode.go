@@ -39,6 +39,9 @@ type Message struct {
 	Parts []Part
 	// FinishReason as the message itself says it.
 	FinishReason string
+	// Omitted says that the message was sent and not recorded: the numbers of the messages around it leave a place. It asked for the calls
+	// whose results follow.
+	Omitted bool
 }
 
 // Part is a part of a message, with the damage that its producer did to it.

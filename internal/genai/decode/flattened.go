@@ -25,9 +25,28 @@ type flatNode struct {
 
 // Unflatten rebuilds the value whose keys begin with a prefix ("llm.input_messages."). A node whose names are all indices becomes an
 // array; gaps between indices are closed. The value is absent if no key has the prefix.
-func (a Attributes) Unflatten(prefix string) exactjson.Value {
+func (a Attributes) Unflatten(prefix string) exactjson.Value { return a.unflatten(prefix).json() }
+
+// UnflattenList is Unflatten for a list of messages. before are the places of those before which one number is missing.
+func (a Attributes) UnflattenList(prefix string) (list exactjson.Value, before []int) {
+	root := a.unflatten(prefix)
+	list = root.json()
+	if list.Kind() != exactjson.Array {
+		return list, nil
+	}
+	for number, place := 0, 0; place < list.Len(); number++ {
+		switch {
+		case root.children[strconv.Itoa(number)] != nil:
+			place++
+		case number > 0 && root.children[strconv.Itoa(number-1)] != nil && root.children[strconv.Itoa(number+1)] != nil:
+			before = append(before, place)
+		}
+	}
+	return list, before
+}
+
+func (a Attributes) unflatten(prefix string) *flatNode {
 	root := &flatNode{}
-	found := false
 	for key, v := range a.All() {
 		rest, ok := strings.CutPrefix(key, prefix)
 		if !ok || rest == "" {
@@ -50,12 +69,8 @@ func (a Attributes) Unflatten(prefix string) exactjson.Value {
 			node = next
 		}
 		node.value = JSONOf(v)
-		found = true
 	}
-	if !found {
-		return exactjson.Value{}
-	}
-	return root.json()
+	return root
 }
 
 // indexOf reads a list index: digits without a sign or leading zeros.

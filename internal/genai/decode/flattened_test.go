@@ -4,6 +4,7 @@
 package decode_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,25 @@ func TestFlattenedKeysBecomeATree(t *testing.T) {
 	} {
 		if got := c.a.Unflatten("m."); got.JSON() != c.want && !(c.want == "" && got.IsAbsent()) {
 			t.Errorf("%s: %s, want %s", c.name, got.JSON(), c.want)
+		}
+	}
+}
+
+func TestPlacesWhereOneNumberOfAListIsMissingAreKnown(t *testing.T) {
+	for _, c := range []struct {
+		a    decode.Attributes
+		want []int
+	}{
+		{genaitest.Flat("m.0", "a", "m.1", "b"), nil},
+		{genaitest.Flat("m.0", "a", "m.2", "c", "m.4", "e"), []int{1, 2}},
+		{genaitest.Flat("m.0", "a", "m.3", "d", "m.5", "f"), []int{2}},
+		{genaitest.Flat("m.1", "b", "m.2", "c"), nil}, // where a list begins is not known
+		{genaitest.Flat("m.0", "a", "m.x", "b"), nil},
+		{genaitest.Flat("other", "1"), nil},
+	} {
+		list, before := c.a.UnflattenList("m.")
+		if !slices.Equal(before, c.want) {
+			t.Errorf("%s: numbers are missing before %v, want %v", list.JSON(), before, c.want)
 		}
 	}
 }

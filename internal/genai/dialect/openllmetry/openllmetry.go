@@ -145,7 +145,7 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 			o.Agent.Name = strings.TrimSuffix(o.Agent.Name, "."+kind)
 		}
 		if in.IsAbsent() && out.IsAbsent() {
-			o.Input, o.Output = indexedMessages(a.Unflatten("gen_ai.prompt."), tape.RoleUser), decode.OneTurn(indexedMessages(a.Unflatten("gen_ai.completion."), tape.RoleAssistant))
+			o.Input, o.Output = indexedMessages(a, "gen_ai.prompt.", tape.RoleUser), decode.OneTurn(indexedMessages(a, "gen_ai.completion.", tape.RoleAssistant))
 		}
 		dialect.ReadWholeAgent(o, in, out)
 		o.Interrupted = decode.IsLangGraphInterrupt(out) || decode.IsLangGraphInterrupt(outputsOf(out))
@@ -161,6 +161,9 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 		o.Handoff = kind == "handoff"
 		in, out = indexedIO(a, in, out)
 		readOpenLLMetryTool(s, a, in, out, o)
+	case dialect.Structure:
+		in, out = indexedIO(a, in, out)
+		o.InputData, o.OutputData = decode.Content{Value: in}, decode.Content{Value: out}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("llm.request.type", "gen_ai.operation.name")
 		if strings.HasSuffix(s.Span.Name(), ".mcp") {
@@ -223,14 +226,14 @@ func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Obs
 	}
 	for _, prefix := range []string{"gen_ai.prompt.", "llm.prompts."} {
 		if len(o.Request) == 0 {
-			o.Request = indexedMessages(a.Unflatten(prefix), tape.RoleUser)
+			o.Request = indexedMessages(a, prefix, tape.RoleUser)
 		}
 	}
 	for _, prefix := range []string{"gen_ai.completion.", "llm.completions."} {
 		if len(o.Response) > 0 {
 			continue
 		}
-		answers := indexedMessages(a.Unflatten(prefix), tape.RoleAssistant)
+		answers := indexedMessages(a, prefix, tape.RoleAssistant)
 		for i := range answers {
 			answers[i].Role = tape.RoleAssistant
 			if reason := answers[i].FinishReason; reason != "" && len(o.FinishReasons) == 0 {
@@ -288,14 +291,19 @@ func readStreamedAnthropic(a decode.Attributes, o *dialect.Observation) {
 }
 
 // indexedMessages reads messages that were flattened: {role, content, tool_calls, tool_call_id, finish_reason, function_call}. A list
-// of parts is JSON in the content.
-func indexedMessages(v exactjson.Value, role tape.Role) []decode.Message {
-	if v.Kind() != exactjson.Array {
+// of parts is JSON in the content. Some producers leave out a message that has no content, and with it the calls that it asks for. Its number shows that it
+// was there, and the result of a tool behind it what it was.
+func indexedMessages(a decode.Attributes, prefix string, role tape.Role) []decode.Message {
+	list, omitted := a.UnflattenList(prefix)
+	if list.Kind() != exactjson.Array {
 		return nil
 	}
 	var out []decode.Message
-	for _, m := range v.Members() {
+	for i, m := range list.Members() {
 		e := m.Value
+		if role == tape.RoleUser && slices.Contains(omitted, i) && decode.RoleOf(e.Get("role").Str()) == tape.RoleTool {
+			out = append(out, decode.Message{Role: tape.RoleAssistant, Omitted: true})
+		}
 		if e.Kind() != exactjson.Object {
 			continue
 		}
@@ -324,7 +332,7 @@ func indexedMessages(v exactjson.Value, role tape.Role) []decode.Message {
 func holdsTurns(v exactjson.Value) bool {
 	if v.Kind() == exactjson.Object {
 		_, known := decode.KnownRole(v.Get("role").Str())
-		return known && v.Get("tool_calls").Len() > 0
+		return known && v.First("tool_calls", "toolCalls").Len() > 0
 	}
 	return v.Kind() == exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return m.Value.Kind() == exactjson.Object && holdsTurns(m.Value) })
 }
