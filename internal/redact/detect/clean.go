@@ -221,13 +221,13 @@ func (t *cleanTable) forget() {
 }
 
 // Short values repeat with their names: a model, a role, the kind of an operation. To look for one in the table costs as much as to search it. So its name
-// remembers it, by the same hash. All else that a verdict depends on is the same there: the value stands in no JSON, all rules apply, and the name is not of a
-// service.
+// remembers it, by the same hash. All else that a verdict depends on is the same there: the value does not lie deep in JSON, all rules apply, and the name is
+// not of a service.
 
 // shortKey is the key of a short value under a name, zero if it is not remembered.
 func (p *Walk) shortKey(s string, k *Name) (key cleanKey) {
 	t := p.r.clean
-	if t == nil || len(s) >= minClean || p.nested > 0 || p.sure || k.service {
+	if t == nil || len(s) >= minClean || nestedFor(p.nested, len(s)) > 0 || p.sure || k.service {
 		return key
 	}
 	for i := range key {
@@ -242,9 +242,9 @@ func (k *Name) holds(key cleanKey) bool {
 	return key != (cleanKey{}) && at[0].Load() == key[0] && at[1].Load() == key[1]
 }
 
-// learnShort remembers a short value that was searched as one text, if nothing was found since before.
+// learnShort remembers a short value that was searched once, as one text, if nothing was found since before.
 func (p *Walk) learnShort(key cleanKey, before counted, s string, k *Name) {
-	if e, ok := p.counted().since(before); ok && key != (cleanKey{}) && e.leaves == 1 && int(e.bytes) == len(s) {
+	if e, ok := p.counted().since(before); ok && key != (cleanKey{}) && e.leaves == 1 && int(e.bytes) == len(s) && int(e.searched) == len(s) {
 		at := &k.short[key[0]>>1%shortValues]
 		at[0].Store(key[0])
 		at[1].Store(key[1])

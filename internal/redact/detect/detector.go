@@ -440,15 +440,7 @@ var poolID = func() *Name {
 
 // isPoolID says whether a name is the id of a message or a tool: a letter and 32 hexadecimal digits.
 func isPoolID(name string) bool {
-	if len(name) != 33 || name[0] != 'm' && name[0] != 't' {
-		return false
-	}
-	for i := 1; i < len(name); i++ {
-		if c := name[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(name) == 33 && (name[0] == 'm' || name[0] == 't') && lowerHex(name[1:]) > 0
 }
 
 func (r *Detector) classify(name string) *Name {

@@ -6,6 +6,7 @@ package detect
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,8 @@ import (
 // Name is what the name of a value says about it.
 type Name struct {
 	facts
+	// text is the name itself, if keyCache knows it.
+	text string
 	// clean is set when the name has been searched and holds nothing.
 	clean atomic.Bool
 	// ids are the forms of identity numbers that the name announces.
@@ -203,6 +206,8 @@ func wordSet(text string) map[string]bool {
 
 // keyCache remembers names: they repeat with every span. It is bounded, because senders choose them. Those that are settled are read without a lock.
 type keyCache struct {
+	// recent are the names that were asked for last, each at its place.
+	recent  [512]atomic.Pointer[Name]
 	settled atomic.Pointer[map[string]*Name]
 	sync.Mutex
 	fresh  map[string]*Name // those that came since
@@ -218,8 +223,13 @@ func (c *keyCache) get(name string, classify func(string) *Name) *Name {
 	if len(name) > maxKeyBytes {
 		return classify(name)
 	}
+	recent := &c.recent[placeOf(name)%uint64(len(c.recent))]
+	if k := recent.Load(); k != nil && k.text == name {
+		return k
+	}
 	if names := c.settled.Load(); names != nil {
 		if k := (*names)[name]; k != nil {
+			recent.Store(k)
 			return k
 		}
 	}
@@ -232,10 +242,27 @@ func (c *keyCache) get(name string, classify func(string) *Name) *Name {
 		}
 		name = strings.Clone(name) // also of what classify keeps of it
 		k = classify(name)
+		k.text = name
 		c.fresh[name] = k
 	}
 	c.settle()
 	return k
+}
+
+// placeOf makes a number of a text. What has the same place is compared, so three words of it are enough.
+func placeOf(s string) uint64 {
+	const prime = 0x9e3779b97f4a7c15
+	sum := uint64(len(s))
+	if len(s) < 8 {
+		for i := range len(s) {
+			sum = sum<<8 | uint64(s[i])
+		}
+		return sum * prime >> 32
+	}
+	for _, at := range [...]int{0, (len(s) - 8) / 2, len(s) - 8} {
+		sum = bits.RotateLeft64((sum^load(s, at))*prime, 29)
+	}
+	return sum * prime >> 32
 }
 
 // settle counts a miss. When they are so many that a copy of all names is worth it, it makes one.

@@ -4,10 +4,7 @@
 package detect
 
 import (
-	"encoding/binary"
-	"hash/maphash"
 	"iter"
-	"math/bits"
 	"sync"
 )
 
@@ -74,6 +71,12 @@ type metLeaves [256][2]struct {
 	raw    bool // as it stands in JSON, with its escapes
 }
 
+// renderedID says whether a value is one in which no built-in rule finds anything, by its form and its name alone, and of which each run has others: a
+// time, or an id or digest of the protocol (see Walk.value).
+func renderedID(s string, k *Name) bool {
+	return k.protocol && machineID(s) || renderedTime(s) && k.silent()
+}
+
 // renderedTime says whether a value is a time as this program writes it: 2025-10-09T08:53:28.000000000Z.
 func renderedTime(s string) bool {
 	const form = "0000-00-00T00:00:00.000000000Z"
@@ -95,16 +98,9 @@ func (l *metLeaves) index(s string, k *Name) int {
 	case l == nil || k.service:
 		return -1
 	case len(s) < minClean:
-		return int(maphash.String(cleanSeeds[0], s) % half)
+		return int(placeOf(s) % half)
 	}
-	// Three words of a long value are enough to find it: what has the same place is compared.
-	word := func(at int) uint64 { return binary.LittleEndian.Uint64([]byte(s[at : at+8])) }
-	const prime = 0x9e3779b97f4a7c15
-	sum := uint64(len(s))
-	for _, at := range [...]int{0, len(s) / 2, len(s) - 8} {
-		sum = bits.RotateLeft64((sum^word(at))*prime, 29)
-	}
-	return int(half + sum*prime>>32%half)
+	return int(half + placeOf(s)%half)
 }
 
 func (l *metLeaves) holds(at int, s string, k *Name, nested int, raw bool) bool {
@@ -138,7 +134,7 @@ func (p *Walk) poolList() bool {
 	switch at := p.path; len(at) {
 	case 3: // input.messages[]
 		return at[0].name == "input" && at[1].name == "messages"
-	case 5: // events[].request.messages[]
+	case 5: // events[].request.messages[], events[].request.tools[]
 		return at[0].name == "events" && at[1].array && at[2].name == "request" && (at[3].name == "messages" || at[3].name == "tools")
 	}
 	return false

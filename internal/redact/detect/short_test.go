@@ -71,5 +71,10 @@ func TestShortValuesAreRemembered(t *testing.T) {
 	w.nested, w.sure = 0, true
 	require.False(t, k.holds(w.shortKey("gpt-4o", k)))
 	w.nested, w.sure = 1, false
+	require.True(t, k.holds(w.shortKey("gpt-4o", k)))
+	budget := w.budget
+	w.leaf("gpt-4o", k)
+	require.Equal(t, budget-6, w.budget, "in a document it takes of the budget what it took when it was searched")
+	w.nested = maxNested - 1
 	require.False(t, k.holds(w.shortKey("gpt-4o", k)))
 }

@@ -138,12 +138,12 @@ const maxNested = 16
 // leaf returns the edits of one string value. A value that cannot be searched is replaced whole.
 func (p *Walk) leaf(s string, k *Name) []edit {
 	at := p.met.index(s, k)
-	if p.met.holds(at, s, k, p.nested, false) || at >= 0 && len(p.r.user) == 0 && renderedTime(s) && k.silent() {
+	if p.met.holds(at, s, k, p.nested, false) || at >= 0 && len(p.r.user) == 0 && renderedID(s, k) {
 		return nil
 	}
 	quick := p.shortKey(s, k)
 	if k.holds(quick) {
-		p.count(cleanEntry{leaves: 1, bytes: uint32(len(s))})
+		p.count(cleanEntry{leaves: 1, bytes: uint32(len(s)), searched: uint32(len(s))})
 		return nil
 	}
 	known := p.cleanKey(cleanLeaf, s, k)
@@ -577,14 +577,35 @@ func machineID(s string) bool {
 	default:
 		return false
 	}
-	letter := false
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'f':
-			letter = true
-		case !isDigit(c):
-			return false
-		}
+	return lowerHex(s) >= hexLetter
+}
+
+// Of lower-case hexadecimal: digits and letters.
+const (
+	hexDigits = 1 << iota
+	hexLetter
+)
+
+var lowerHexChars = func() (t [256]uint8) {
+	for c := range t {
+		t[c] = 1 << 7
 	}
-	return letter
+	for c := byte('0'); c <= '9'; c++ {
+		t[c] = hexDigits
+	}
+	for c := byte('a'); c <= 'f'; c++ {
+		t[c] = hexLetter
+	}
+	return t
+}()
+
+// lowerHex says what a text of lower-case hexadecimal holds, 0 if it holds anything else. It does not branch: no processor can foretell random digits.
+func lowerHex(s string) (holds uint8) {
+	for i := range len(s) {
+		holds |= lowerHexChars[s[i]]
+	}
+	if holds > hexDigits|hexLetter {
+		return 0
+	}
+	return holds
 }
