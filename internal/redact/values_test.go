@@ -191,6 +191,53 @@ func TestWhatOnlyLooksLikeASecretIsLeftAlone(t *testing.T) {
 		`User-Agent: Mozilla/5.0 Chrome/131.0.0.0 Safari/537.36`,
 		`mutex at 0x7f3a2b1c0d9e, 1e-05, 3.14159265358979`,
 		`resp_67ccd2bf17f0819081ff3bb2cf6508e60bb6a6b452d3795b`,
+		// source code: members, types, calls, numbers, patterns, names of tests
+		`type SharedKeyCredential = exported.SharedKeyCredential`,
+		`	SessionToken:    *resp.Credentials.SessionToken,`,
+		`if entry.AccessKey == credentials.AccessKeyID {`,
+		`req.Password = form.UserPassword`,
+		`	NetHostNameKey:     semconv.NetHostNameKey,`,
+		`	idpCreds.ClientSecretAuth = &oauthex.ClientSecretAuth{`,
+		`credential: TokenCredential;`,
+		`cookies: RequestsCookieJar | None = None,`,
+		`    def __init__(self, client_secrets: ClientSecrets) -> None:`,
+		`return GoogleAIAuth(api_key=google_api_key)`,
+		`def from_private_bytes(data: Buffer) -> x25519.X25519PrivateKey: ...`,
+		`func probe(numKeys int, hashes []uintptr, keys sparse.Uint64Array, values []int32) int {`,
+		`def cached(key: GenericTypesCacheKey) -> type[BaseModel] | None:`,
+		`//sys	regDeleteKey(key syscall.Handle, subkey *uint16) (regerrno error) = advapi32.RegDeleteKeyW`,
+		`export type { WorkloadIdentity, X509WorkloadIdentity, SubjectTokenProvider } from "./types.js";`,
+		`import { CreateSHA256CodeChallengeResponse } from "../funcs/oAuthCreateSHA256CodeChallenge.js";`,
+		`jwt: "JWT",`,
+		`const LoadAccessToken = "loadAccessToken";`,
+		`const GATEWAY_API_KEY = "GATEWAY_API_KEY";`,
+		`  "refreshToken": "refresh token",`,
+		`	_NSS_BUFLEN_PASSWD  = 0x400`,
+		"const VALID_KEY = `[a-z]${VALID_KEY_CHAR_RANGE}{0,255}`;",
+		"const VALID_VENDOR_KEY = `[a-z0-9]${VALID_KEY_CHAR_RANGE}{0,240}@[a-z]${VALID_KEY_CHAR_RANGE}{0,13}`;",
+		"calling the credential's `authenticate()` method; pass credentials to `bedrock(...)` or configure",
+		`def test_setting_30m_timeout_populates_header_and_request_timeout():`,
+		`def test_astype_invalid_nas_to_tdt64_raises():`,
+		`password (bool): Enable password entry.`,
+		`enter your username and password below`,
+		"decisions identified by `required_input`.",
+		`may differ from the one identified by the client.`,
+		`self._password = to_bytes(password)`,
+		`self.key_password = key_password`,
+		`options.PerRPCCreds = &grpcCredentialsProvider{creds: given, endpoint: endpoint}`,
+		`if s.PrintAnalyzerMeasurement != nil {`,
+		`Get returns the middleware identified by id. If there is none, it returns false.`,
+		"Elements AuthorizationData `asn1:\"explicit,tag:1\"`",
+		"Tpm2    *Tpm2Pin    `json:\"tpm2,omitempty\"`",
+		`_HEX_PAT = "[0-9A-Fa-f]{1,4}"`,
+		`session(credentials=credentials, region=region)`,
+		`print(f"password={password!r}")`,
+		`def generate_mldsa44_key() -> mldsa.MLDSA44PrivateKey: ...`,
+		`exports.ClientSecrets = exports.commandStack = exports.Calls = void 0;`,
+		`Translations.ClientSecrets = ClientSecrets;`,
+		`if (adminAPIKey || workloadIdentity) {`,
+		`func (m *Credentials) MarshalVTStrict() (dAtA []byte, err error) {`,
+		`func (wt *WrapToken) computeCheckSum(key types.EncryptionKey, keyUsage uint32) ([]byte, error) {`,
 	} {
 		if out := r.String("content", text, nil); out != text {
 			t.Errorf("%q became %q", text, out)
@@ -218,6 +265,35 @@ func TestGroupsOfAUUIDAreNoNumbersAndTheBeginOfADigestIsNoKey(t *testing.T) {
 	for _, in := range []string{"aadhaar 4238-5678-8444", "4238-5678-8444", "secret 4b1d" + strings.Repeat("Za0f", 9) + "Zx"} {
 		if out := r.String("content", in, nil); out == in {
 			t.Errorf("nothing was found in %q", in)
+		}
+	}
+}
+
+// What only resembles source code is found as before: the word for a password in a password, a year among words, letters at random, a secret about a template.
+func TestASecretThatResemblesSourceCodeIsFound(t *testing.T) {
+	r := testRedactor(t)
+	for _, c := range [][2]string{
+		{`db_password=AdminPassword`, `AdminPassword`},
+		{`password: MySecretPassword`, `MySecretPassword`},
+		{`DB_PASSWORD=Summer2024Vacation`, `Summer2024Vacation`},
+		{`client_secret=SunnyMondayMorning`, `SunnyMondayMorning`},
+		{`api_key: google-4f9a1c7e2b8d6035`, `google-4f9a1c7e2b8d6035`},
+		{`token = bKqzTwXvPfGhJmRcNsLd`, `bKqzTwXvPfGhJmRcNsLd`},
+		{`token: Wq7Xk2Vb9Zt4Rm6Pj8Lh`, `Wq7Xk2Vb9Zt4Rm6Pj8Lh`},
+		{"password = `hunter42${SUFFIX}`", `hunter42`},
+		{`password=0x4f9a1c7e2b8d60354f9a1c7e2b8d6035`, `0x4f9a1c7e2b8d60354f9a1c7e2b8d6035`},
+		{`MOLLIE=test_dHar4XY7LxsDOtmnkVtjNVWXLsxKqP`, `test_dHar4XY7LxsDOtmnkVtjNVWXLsxKqP`},
+		{"enable password tigers\n", `tigers`},
+		{`username ada privilege 15 password 7 094F471A1A0A and more`, `094F471A1A0A`},
+		{`username and password Tr0ub4dor7x`, `Tr0ub4dor7x`},
+		{`CREATE USER ada IDENTIFIED BY tiger;`, `tiger`},
+		{`VAULT=s.Xk2Vb9Zt4Rm6Pj8LhWq7Yc3N`, `s.Xk2Vb9Zt4Rm6Pj8LhWq7Yc3N`},
+		{`password = "abc[0-9]"`, `abc[0-9]`},
+		{`password="pin:\"4711x\""`, `4711x`},
+		{`//registry.example.com/:_password=c2VjcmV0c2VjcmV0`, `c2VjcmV0c2VjcmV0`},
+	} {
+		if out := r.String("content", c[0], nil); strings.Contains(out, c[1]) {
+			t.Errorf("%q became %q", c[0], out)
 		}
 	}
 }

@@ -106,7 +106,8 @@ func (f *finder) assigns(at int) {
 	}
 	f.valueEnd = max(f.valueEnd, to)
 	f.work += len(value)
-	if placeholder(value) || token.ProtectedAt(value) > 0 || mangled(value) {
+	value = withoutTemplates(value)
+	if placeholder(value) || token.ProtectedAt(value) > 0 || mangled(value) || codeText(value) || a.reference(k, s[start:end], value, operatorBefore(s[end:from])) {
 		return
 	}
 	before := len(f.out)

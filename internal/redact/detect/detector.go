@@ -16,7 +16,7 @@ import (
 )
 
 // Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
-const Version = "tapedeck-redact/13"
+const Version = "tapedeck-redact/14"
 
 // Options say what is searched for and what stands in its place.
 type Options struct {

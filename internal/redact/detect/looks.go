@@ -163,6 +163,9 @@ func (a *assigned) literal(v string) bool {
 
 // code says whether an unquoted value is an expression: a call, an index, a member, a variable.
 func code(v string) bool {
+	if digits, hex := strings.CutPrefix(v, "0x"); hex && len(digits) <= 8 && isHex(digits) { // a number
+		return true
+	}
 	if strings.ContainsAny(v, "([{") && !strings.ContainsAny(v, "!@#%^&*~") {
 		return true
 	}
@@ -171,7 +174,7 @@ func code(v string) bool {
 	}
 	switch {
 	case strings.HasPrefix(v, "$"), strings.HasPrefix(v, "process.env"), strings.HasPrefix(v, "os."), strings.HasPrefix(v, "self."),
-		strings.HasPrefix(v, "this."), strings.HasPrefix(v, "config."), strings.HasPrefix(v, "settings."), strings.HasPrefix(v, "args."), strings.HasPrefix(v, "await"):
+		strings.HasPrefix(v, "this."), strings.HasPrefix(v, "config."), strings.HasPrefix(v, "settings."), strings.HasPrefix(v, "args."), strings.HasPrefix(v, "await"), strings.HasPrefix(v, "exports."), strings.HasPrefix(v, "typing."):
 		return true
 	}
 	return false

@@ -241,7 +241,7 @@ var vendors = []vendor{
 	{"paddle-key", "pdl_live_ pdl_sdbx_ pdl_ntfset_", `pdl_(?:live|sdbx|ntfset)_[\w]{30,}`},
 	{"plaid-token", "access-sandbox- access-production- access-development-", `access-(?:sandbox|production|development)-[0-9a-f-]{32,}`},
 	{"flutterwave-secret", "flwseck flwpubk", `FLW(?:SECK|PUBK)(?:_TEST)?-[0-9a-zA-Z]{12,}(?:-X)?`},
-	{"mollie-key", "^live_ ^test_", `(?:live|test)_[A-Za-z0-9_-]{30,}`},
+	{"mollie-key", "^live_ ^test_", `(?:live|test)_[A-Za-z0-9]{30,}`},
 	{"shippo-token", "shippo_live_ shippo_test_", `shippo_(?:live|test)_[0-9a-f]{30,}`},
 	{"easypost-key", "ezak eztk", `EZ[AT]K[A-Za-z0-9]{40,}`},
 	{"mapbox-token", "sk.eyj pk.eyj tk.eyj", `[spt]k\.eyJ[\w-]{30,}\.[\w-]{16,}`},
@@ -349,7 +349,7 @@ func credentialRules() []*rule {
 		known("seed-phrase", "12 to 24 words behind the name of a seed or recovery phrase", []string{"seed phrase", "seed_phrase", "mnemonic", "recovery phrase"},
 			`(?i)(?:phrase|mnemonic)["']?\s*(?:is|:|=)?\s*["']?((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})`, nil),
 		known("npm-auth", "credentials of npm configuration", []string{"_auth", "_password"},
-			`(?i)_(?:auth|authtoken|password)\s*=\s*["']?([\w./+=-]{8,})`, nil),
+			`(?i)_(?:auth|authtoken|password)\s*=\s*["']?([\w./+=-]{8,})(?:[^\w./+=(-]|$)`, func(v string) bool { return strings.IndexByte(v, '_') < 0 || !symbol(v) }),
 		known("azure-client-secret", "client secrets of Microsoft Entra", nil, // found by their tilde
 			`(?:^|[^\w~.-])([a-zA-Z0-9_~.]{3}\dQ~[a-zA-Z0-9_~.-]{31,34})`, nil),
 	}
@@ -381,6 +381,11 @@ func vendorRules() (rules []*rule) {
 			}
 		case v.name == "hook-url":
 			accept = func(v string) bool { return random(v) && (isHex(v) || digitCount(v) >= 3 && entropy(v) >= 3.5) }
+		case v.name == "identified-by":
+			accept = func(v string) bool {
+				v = strings.TrimRight(v, ".,")
+				return len(v) > 2 && noVariable(v) && v[0] != '`' && !said[strings.ToLower(v)]
+			}
 		case chosen[v.name]:
 			accept = noVariable
 		}

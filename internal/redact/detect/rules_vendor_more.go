@@ -116,7 +116,7 @@ var moreVendors = []sourced{
 	{vendor{"sudo-stdin", "sudo~-s", `(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?["']?([^\s"'|]{4,128})["']?[ \t]*\|[ \t]*sudo[ \t]+-S\b`}, "documentation of sudo"},
 	{vendor{"chpasswd", "chpasswd", `["' ][\w.-]{1,64}:([^\s"'|:]{4,128})["']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?chpasswd`}, "documentation of chpasswd"},
 	{vendor{"rdp-password", "xfreerdp wfreerdp", `(?i)[xw]freerdp\b[^\n|;]{0,200}?[ \t]/p:["']?([^\s"']{3,128})`}, "documentation of FreeRDP"},
-	{vendor{"cisco-password", "enable~secret enable~password username", `(?i)(?:enable|username[ \t]+\S{1,64}(?:[ \t]+privilege[ \t]+\d+)?)[ \t]+(?:secret|password)[ \t]+(?:\d[ \t]+)?([^\s"']{4,128})`}, "documentation of Cisco IOS"},
+	{vendor{"cisco-password", "enable~secret enable~password username", `(?i)(?:enable|username[ \t]+(?:\S|[^\so]\S|o[^\sr]|[^\sa]\S\S|a[^\sn]\S|an[^\sd]|\S{4,64})(?:[ \t]+privilege[ \t]+\d+)?)[ \t]+(?:secret|password)[ \t]+(?:\d[ \t]+)?(?:([^\s"']{0,127}[^\sa-z"'.,:;][^\s"']{0,127})|([^\s"'.]{4,128})[ \t]*(?:$|[\r\n"'\\]))`}, "documentation of Cisco IOS"},
 	{vendor{"snmp-community", "snmp-server~community", `(?i)snmp-server[ \t]+community[ \t]+["']?([^\s"']{3,128})`}, "documentation of Cisco IOS"},
 	{vendor{"auth-tuple", "auth=( auth~=~( basicauth( basic_auth(", `(?i)(?:auth\s?=\s?|basic_?auth)\(\s*["'][^"'\n]{1,64}["']\s*,\s*["']([^"'\n]{3,128})["']`}, "documentation of Requests and HTTPX"},
 	{vendor{"terraform-default", "variable~\"", `(?i)variable\s+\\?"[\w-]{0,40}(?:password|passwd|secret|token|api_key|private_key|access_key)[\w-]{0,20}\\?"\s*\{[^}]{0,300}?default\s*=\s*\\?"([^"\\\n]{3,256})`}, "documentation of Terraform, input variables"},

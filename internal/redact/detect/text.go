@@ -352,7 +352,7 @@ func (f *finder) run(start, end int) {
 	switch n := len(body); {
 	case n == 34 && (strings.HasPrefix(body, "SK") || strings.HasPrefix(body, "AC")) && isHex(body[2:]):
 		f.add(start, end, f.on.rules.twilio)
-	case n == 24 && prev == '.' && start >= 2 && s[start-2] == 's' && (start == 2 || !isWord(s[start-3])) && isPlain(body) && randomish(body):
+	case n == 24 && prev == '.' && start >= 2 && s[start-2] == 's' && (start == 2 || !isWord(s[start-3])) && isPlain(body) && randomish(body) && !symbol(body):
 		f.add(start-2, end, f.on.rules.vault)
 	case n >= 24 && prev == '.' && start >= 4 && (s[start-4:start-1] == "hvs" || s[start-4:start-1] == "hvb" || s[start-4:start-1] == "hvr"):
 		f.add(start-4, end, f.on.rules.vault)

@@ -75,7 +75,7 @@ func random(v string) bool {
 	if strings.Contains(v, "://") || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") {
 		return false
 	}
-	if len(v) >= 20 && (shuffled(v) || grouped(v)) {
+	if len(v) >= 20 && (shuffled(v) && !symbol(v) || grouped(v)) {
 		return true
 	}
 	// Words, versions, dates: every part is letters with at most a short number, or a short number.
@@ -130,13 +130,13 @@ func shuffled(v string) bool {
 func wordLike(part string) bool {
 	letters := strings.TrimRight(strings.TrimLeft(part, "0123456789"), "0123456789")
 	if len(part)-len(letters) > 4 && letters != "" {
-		return false
+		return symbol(part)
 	}
 	runs, length := 0, 0
 	for i := range len(letters) {
 		c := letters[i]
 		if !isUpper(c) && !isLower(c) {
-			return false
+			return symbol(part)
 		}
 		if isUpper(c) && (i == 0 || isLower(letters[i-1])) {
 			runs++
@@ -144,7 +144,7 @@ func wordLike(part string) bool {
 		length++
 	}
 	// Words have four letters or more on average and hold a vowel.
-	return runs <= 1 || length >= runs*4
+	return runs <= 1 || length >= runs*4 || symbol(part)
 }
 
 // placeholder says whether a value stands for one: a template, a mask, a type, a word of documentation.
@@ -163,6 +163,11 @@ func placeholder(v string) bool {
 	}
 	if strings.HasPrefix(v, "$") && len(v) > 1 && upperName(v[1:]) || strings.HasPrefix(v, "%") && strings.HasSuffix(v, "%") && len(v) > 2 && upperName(v[1:len(v)-1]) {
 		return true
+	}
+	if v[0] == '{' { // {password!r} of Python
+		if name, shown := strings.CutSuffix(strings.TrimSuffix(v[1:], "}"), "!r"); shown && symbolic(name) {
+			return true
+		}
 	}
 	if short, cut := strings.CutSuffix(v, "..."); cut && len(short) <= 8 && !hasDigit(short) { // sk-...
 		return true
