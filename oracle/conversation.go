@@ -80,10 +80,6 @@ type request struct {
 	fresh []string // the messages that the request before it did not have
 }
 
-func newConversation() *conversation {
-	return &conversation{byMessage: map[string]*exchange{}, byID: map[string]*exchange{}}
-}
-
 // extendedBy reports whether the messages begin with those of the conversation.
 func (c *conversation) extendedBy(messages []string) bool {
 	if len(messages) < len(c.messages) {
@@ -107,7 +103,7 @@ func (c *conversation) extend(of *calls, messages []string) {
 			for i, part := range asked {
 				x := &exchange{order: len(c.exchanges), group: c.groups, index: i, call: part.Part, hash: part.hash, inMessage: c.byMessage[id]}
 				c.exchanges, c.last = append(c.exchanges, x), append(c.last, x)
-				c.byMessage[id] = x
+				put(&c.byMessage, id, x)
 				c.identify(x, part.ID)
 			}
 		}
@@ -131,8 +127,17 @@ func (c *conversation) extend(of *calls, messages []string) {
 
 func (c *conversation) identify(x *exchange, id string) {
 	if id != "" {
-		x.withID, c.byID[id] = c.byID[id], x
+		x.withID = c.byID[id]
+		put(&c.byID, id, x)
 	}
+}
+
+// put makes the map when it has something to hold: most conversations are those of one request.
+func put(m *map[string]*exchange, id string, x *exchange) {
+	if *m == nil {
+		*m = map[string]*exchange{}
+	}
+	(*m)[id] = x
 }
 
 // withContent lists the calls with the content, the first ones first.

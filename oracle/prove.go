@@ -147,7 +147,7 @@ func newProver(of *calls) *prover {
 		}
 		c := talks[e.Caller]
 		if c == nil || !c.extendedBy(e.Request.Messages) {
-			c = newConversation()
+			c = &conversation{}
 			talks[e.Caller] = c
 		}
 		known := len(c.messages)

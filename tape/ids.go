@@ -115,7 +115,9 @@ func textSHA256(text string) string {
 
 func bytesSHA256(b []byte) string {
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	var digits [2 * len(sum)]byte
+	hex.Encode(digits[:], sum[:])
+	return string(digits[:])
 }
 
 // Answer returns what an oracle answers for a tool call: the result, or the error message of a failed call that has no result. ok is false

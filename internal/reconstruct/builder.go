@@ -98,7 +98,7 @@ func (b *builder) modelCall(k *call) tape.Event {
 		slices.SortFunc(params, func(x, y exactjson.Member) int { return strings.Compare(x.Name, y.Name) })
 		e.Params = exactjson.ObjectValue(params...)
 	}
-	request := &tape.Request{}
+	request := &tape.Request{Messages: slices.Grow([]string(nil), len(k.request))}
 	for _, m := range k.request {
 		request.Messages = append(request.Messages, b.pool(m))
 		b.external(k.seq, "request.messages", m)

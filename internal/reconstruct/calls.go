@@ -478,10 +478,11 @@ func (c *collector) dropDuplicates() {
 func overlap(a, b *call) bool { return a.start <= b.end && b.start <= a.end }
 
 func joinEqual(calls []*call, same func(a, b *call) bool, join func(a, b *call)) []*call {
-	byKey := map[string][]*call{}
+	type ids struct{ response, call string }
+	byKey := map[ids][]*call{}
 	out := calls[:0:0]
 	for _, b := range calls {
-		key := b.obs.ResponseID + "\x00" + b.obs.CallID
+		key := ids{b.obs.ResponseID, b.obs.CallID}
 		i := slices.IndexFunc(byKey[key], func(a *call) bool { return same(a, b) })
 		if i < 0 {
 			byKey[key] = append(byKey[key], b)

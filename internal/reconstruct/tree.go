@@ -96,8 +96,9 @@ func place(orphans, nodes []*node, steps int) (left int) {
 // cutCycles makes every parent chain end: the earliest node of a cycle loses its parent.
 func cutCycles(nodes []*node) {
 	state := make(map[*node]int, len(nodes)) // 1 on the path, 2 done
+	var path []*node
 	for _, n := range nodes {
-		var path []*node
+		path = path[:0]
 		m := n
 		for m != nil && state[m] == 0 {
 			state[m] = 1

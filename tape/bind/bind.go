@@ -8,6 +8,7 @@ package bind
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -228,16 +229,25 @@ func (r *Record[T]) take(d *decoder, v exactjson.Value, t *T) {
 
 // AppendJSON appends the object in compact form: the members in the order of the list, then the unknown ones.
 func (r *Record[T]) AppendJSON(dst []byte, t *T) []byte {
-	e := encoder{buf: dst}
-	r.put(&e, t)
-	return e.buf
+	dst, _ = r.render(encoder{buf: dst}, t)
+	return dst
 }
 
 // AppendCanonical appends the canonical form (jcs+int). It fails with exactjson.ErrRange when a number has no double.
 func (r *Record[T]) AppendCanonical(dst []byte, t *T) ([]byte, error) {
-	e := encoder{buf: dst, canonical: true}
-	r.put(&e, t)
-	return e.buf, e.err
+	return r.render(encoder{buf: dst, canonical: true}, t)
+}
+
+// encoders are kept from object to object: many are small, as messages that are rendered for their ids.
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+func (r *Record[T]) render(with encoder, t *T) ([]byte, error) {
+	e := encoders.Get().(*encoder)
+	*e = with
+	r.put(e, t)
+	with, *e = *e, encoder{}
+	encoders.Put(e)
+	return with.buf, with.err
 }
 
 // Decode reads the object. The error is a *FieldError.

@@ -198,9 +198,10 @@ func Map[M ~map[string]F, F any](c Codec[F]) Codec[M] {
 		put: func(e *encoder, m *M) {
 			e.buf = append(e.buf, '{')
 			all := withValidNames(*m)
+			var v F // one for all: what a codec is handed lies on the heap
 			for _, name := range slices.SortedFunc(maps.Keys(all), exactjson.CompareNames) {
 				e.key(name)
-				v := all[name]
+				v = all[name]
 				c.put(e, &v)
 			}
 			e.buf = append(e.buf, '}')

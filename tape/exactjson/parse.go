@@ -103,9 +103,10 @@ type parser struct {
 	maxDepth int
 	left     int       // values that may still come
 	open     *[]Member // members of the arrays and objects that are not closed yet
+	closed   []Member  // room for members of those that are
 }
 
-// opened keeps the room for open members from text to text: with it every array and object is allocated once, in its size.
+// opened keeps the room for open members from text to text: with it an array or object is allocated when its size is known.
 var opened = sync.Pool{New: func() any { return new([]Member) }}
 
 // begin returns where the members of an array or object that begins here start.
@@ -116,12 +117,22 @@ func (p *parser) begin() int {
 	return len(*p.open)
 }
 
-// close takes the members since start.
+// close takes the members since start. Arrays and objects are small and many, so several share an allocation.
 func (p *parser) close(start int) []Member {
-	members := slices.Clone((*p.open)[start:])
-	clear((*p.open)[start:]) // they hold texts
+	const least, most = 6, 48 // members of an allocation for several
+	members := (*p.open)[start:]
+	if n := len(members); cap(p.closed)-len(p.closed) < n {
+		size := n
+		if start > 0 { // what is around it needs room too
+			size = max(n, min(max(least, 2*cap(p.closed)), most))
+		}
+		p.closed = make([]Member, 0, size)
+	}
+	at := len(p.closed)
+	p.closed = append(p.closed, members...)
+	clear(members) // they hold texts
 	*p.open = (*p.open)[:start]
-	return members
+	return slices.Clip(p.closed[at:])
 }
 
 func (p *parser) release() {
@@ -134,7 +145,17 @@ func (p *parser) release() {
 	opened.Put(p.open)
 }
 
-func (p *parser) fail(what string) error { return &parseError{ErrSyntax, what, p.pos} }
+func (p *parser) fail(what string) error {
+	if p.pos == 0 && what == noValue {
+		return errNoValue
+	}
+	return &parseError{ErrSyntax, what, p.pos}
+}
+
+const noValue = "no value"
+
+// errNoValue is what most texts give that are tried and are no JSON.
+var errNoValue = &parseError{ErrSyntax, noValue, 0}
 
 func (p *parser) notUnicode(what string) error { return &parseError{ErrUnicode, what, p.pos} }
 
@@ -185,13 +206,13 @@ func (p *parser) value(depth int) (Value, error) {
 		if c == '-' || c >= '0' && c <= '9' {
 			return p.number()
 		}
-		return Value{}, p.fail("no value")
+		return Value{}, p.fail(noValue)
 	}
 }
 
 func (p *parser) word(word string, v Value) (Value, error) {
 	if !strings.HasPrefix(p.text[p.pos:], word) {
-		return Value{}, p.fail("no value")
+		return Value{}, p.fail(noValue)
 	}
 	p.pos += len(word)
 	return v, nil

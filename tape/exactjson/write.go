@@ -130,8 +130,8 @@ func RawDigest(text string) string { return digest("sha256-raw:", []byte(text)) 
 
 func digest(prefix string, b []byte) string {
 	sum := sha256.Sum256(b)
-	dst := make([]byte, 0, len(prefix)+2*len(sum))
-	return string(hex.AppendEncode(append(dst, prefix...), sum[:]))
+	var room [len("sha256-raw:") + 2*len(sum)]byte
+	return string(hex.AppendEncode(append(room[:0], prefix...), sum[:]))
 }
 
 // sortedMembers orders by UTF-16 code units, as RFC 8785 demands.

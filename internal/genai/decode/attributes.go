@@ -107,6 +107,10 @@ func (a Attributes) Text(keys ...string) string {
 func (a Attributes) Count(keys ...string) *int64 {
 	for _, key := range keys {
 		if v, ok := pcommon.Map(a).Get(key); ok {
+			if v.Type() == pcommon.ValueTypeInt && v.Int() >= 0 {
+				n := v.Int()
+				return &n
+			}
 			if n, ok := CountOf(JSONOf(v)); ok {
 				return &n
 			}

@@ -24,6 +24,9 @@ type Event struct {
 
 // Events returns the GenAI events of a span in time order: its span events, then the log records that name it.
 func Events(s *dialect.Source) []Event {
+	if s.Span.Events().Len() == 0 && len(s.Logs) == 0 {
+		return nil
+	}
 	var out, logged []Event
 	for i, e := range s.Span.Events().All() {
 		if !strings.HasPrefix(e.Name(), "gen_ai.") && e.Name() != "tool.output" {
