@@ -380,6 +380,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 	if input, ok := decode.OpenInput(o.Request); ok {
 		o.Request = input
 	}
+	if input, ok := decode.OpenInput(o.Input); ok {
+		o.Input = input
+	}
 	o.Request = decode.OpenActions(o.Request)
 	if slices.Contains(geminis, o.Provider) {
 		decode.GeminiFailures(o.Request)
@@ -405,8 +408,15 @@ func classOf(d *dialect.Dialect, s *dialect.Source) (dialect.Class, bool) {
 func readCommon(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError
-	if o.Class == dialect.Model {
+	switch o.Class {
+	case dialect.Model:
 		readLangChain(a, o)
+	case dialect.Agent:
+		decode.FillString(&o.Model, decode.ModelName(a.Text("gen_ai.request.model")))
+		// an answer that the conventions mark as an error is what a framework made of one
+		if n := len(o.Output) - 1; n >= 0 && o.Output[n].FinishReason == "error" {
+			o.Failed = true
+		}
 	}
 	if (o.Failed || o.StatusError) && o.Error == nil {
 		o.Error = errorOf(s)

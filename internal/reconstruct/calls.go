@@ -464,6 +464,7 @@ func (c *collector) dropDuplicates() {
 	}, func(a, b *call) {
 		a.obs = genai.MergeModel(a.obs, b.obs)
 	})
+	c.dropClients()
 	c.tools = joinEqual(c.tools, func(a, b *call) bool {
 		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && (a.obs.Name == b.obs.Name || a.obs.Name == "" || b.obs.Name == "") && overlap(a, b) &&
 			a.agent == b.agent && sameTool(a.obs, b.obs) // ids such as call_0 come back in every agent
@@ -473,6 +474,34 @@ func (c *collector) dropDuplicates() {
 			a.holds = b.holds
 		}
 	})
+}
+
+// dropClients joins the span of a provider's own client, which tells the model and the tokens and no messages, with the span of the call that lies
+// around it in time. Both hang under the same span where an instrumentation does not make its span the current one.
+func (c *collector) dropClients() {
+	all := slices.Clone(c.models)
+	c.models = slices.DeleteFunc(c.models, func(inner *call) bool {
+		o := inner.obs
+		if len(inner.nodes) != 1 || len(o.Request) > 0 || len(o.Response) > 0 || o.ResponseID != "" || !usageKnown(o.Usage) || o.Failed || o.StatusError {
+			return false
+		}
+		n := inner.nodes[0]
+		of := slices.IndexFunc(all, func(outer *call) bool {
+			return outer != inner && len(outer.nodes) > 0 && siblingsOf(outer.nodes[0]) == siblingsOf(n) && outer.nodes[0].source.ScopeName != n.source.ScopeName && (len(outer.obs.Request) > 0 || len(outer.obs.Response) > 0) &&
+				outer.start <= inner.start && inner.end <= outer.end && outer.obs.Model == o.Model && sameTokens(outer.obs.Usage, o.Usage)
+		})
+		if of < 0 {
+			return false
+		}
+		all[of].join(n)
+		return true
+	})
+}
+
+// sameTokens reports that both tell the tokens of a call, and the same.
+func sameTokens(a, b tape.Usage) bool {
+	equal := func(x, y *int64) bool { return x != nil && y != nil && *x == *y }
+	return equal(a.InputTokens, b.InputTokens) && equal(a.OutputTokens, b.OutputTokens)
 }
 
 func overlap(a, b *call) bool { return a.start <= b.end && b.start <= a.end }

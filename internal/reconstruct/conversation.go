@@ -455,11 +455,30 @@ func answerIn(request []*message, m *call) int {
 		if same, _ := request[at].equal(m.response); same || m.recovered || sameCalls(request[at], m.response) || hasToolCall(m.response) && repeatsCalls(m.response, request[at:]) {
 			return at
 		}
+		if n := leftOut(request[at:], m.response); n >= 0 {
+			return at + n - 1
+		}
 	}
 	if at := indexFrom(request, m.response, len(m.request)); at >= 0 {
 		return at
 	}
 	return indexFrom(request, m.response, 0)
+}
+
+// leftOut counts the messages that stand for the response at the beginning of what follows its request, -1 where they say something else.
+// Some packages do not record calls in a message that is resent: nothing stands before the results then, or the text of the response alone.
+func leftOut(following []*message, response *message) int {
+	n := 0
+	if following[0].tape.Role == tape.RoleAssistant {
+		if hasToolCall(following[0]) || !saysNothing(following[0]) && textOf(following[0]) != textOf(response) {
+			return -1
+		}
+		n = 1
+	}
+	if !hasToolCall(response) || n == len(following) || following[n].tape.Role != tape.RoleTool {
+		return -1
+	}
+	return n
 }
 
 func showByPosition(m *call, results []*genai.Part, by *call) {

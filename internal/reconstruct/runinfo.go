@@ -241,8 +241,8 @@ func (b *builder) input() {
 		}
 		system = systemText(firstModel.request)
 	}
-	if system == "" && root != nil {
-		system = partsText(root.obs.System)
+	for agent := root; system == "" && agent != nil; agent = sameAgent(agent) {
+		system = partsText(agent.obs.System)
 	}
 	if b.whole(in.Provenance, "input.system_prompt", system) && system != "" {
 		in.SystemPrompt = &system
@@ -346,6 +346,9 @@ func taskIn(v exactjson.Value, prompt string, names []string, depth int) string 
 
 // given is what an agent was started with when that was no message: its text, or the structure as recorded.
 func given(c genai.Content) string {
+	if args := c.Value.Get("args"); c.Value.Len() == 1 && args.Kind() == exactjson.Array && args.Len() == 1 && args.At(0).Kind() == exactjson.String {
+		return args.At(0).Str() // of a function that was called with one argument by position
+	}
 	if c.Label != "" || c.Value.IsEmpty() || c.Value.Kind() == exactjson.Null || c.Value.Str() == "None" { // the last as Python writes null
 		return ""
 	}
@@ -433,6 +436,8 @@ func (b *builder) config() {
 		c.Model = b.fragment.root.obs.Model
 	} else if !named && len(events) > 0 {
 		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record names the model that was asked for")
+	} else if !named {
+		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record holds a model call")
 	}
 	for name, dst := range map[string]*exactjson.Value{
 		"temperature": &c.Temperature, "top_p": &c.TopP, "top_k": &c.TopK, "seed": &c.Seed, "max_tokens": &c.MaxTokens,

@@ -5,6 +5,7 @@ package decode
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -31,7 +32,7 @@ type envelope struct {
 var envelopes = []envelope{
 	{"langchain.output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		inner := v.Get("output")
-		ok := v.Len() == 1 && IsLangChainTool(inner) || v.Len() == 2 && !inner.IsAbsent() && v.Get("kwargs").Kind() == exactjson.Object
+		ok := v.Len() == 1 && (IsLangChainTool(inner) || isToolMessageRepr(inner.Str())) || v.Len() == 2 && !inner.IsAbsent() && v.Get("kwargs").Kind() == exactjson.Object
 		return inner, Unwrapped{}, ok
 	}},
 	{"langchain.tool_message", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
@@ -63,6 +64,14 @@ var envelopes = []envelope{
 		inner := v.Get("result")
 		ok := v.Get("type").Str() == "function_result" && !v.Get("call_id").IsAbsent() && !inner.IsAbsent()
 		return inner, Unwrapped{CallID: TextOfID(v.Get("call_id"))}, ok
+	}},
+	{"gemini.function_response", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		response := v.Get("response")
+		ok := v.Len() == 3 && v.Get("id").Kind() == exactjson.String && v.Get("name").Kind() == exactjson.String && response.Kind() == exactjson.Object
+		if only := response.Get("result"); response.Len() == 1 && !only.IsAbsent() && only.Kind() != exactjson.Object {
+			response = only // a response is an object: what a tool returned that is none is put into one
+		}
+		return response, Unwrapped{CallID: v.Get("id").Str()}, ok
 	}},
 	{"llamaindex.tool_output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		ok := v.Get("tool_name").Kind() == exactjson.String && !v.Get("raw_input").IsAbsent() && !v.Get("raw_output").IsAbsent()
@@ -162,6 +171,23 @@ func ToolMessageRepr(text string) (content exactjson.Value, callID string, faile
 	return content, m[1], m[2] == "error", true
 }
 
+func isToolMessageRepr(text string) bool {
+	_, _, _, ok := ToolMessageRepr(text)
+	return ok
+}
+
+// describedOutcome opens a text in which str() has written how a call ended: its result, and beside it the error.
+func describedOutcome(text string) (result exactjson.Value, failed, ok bool) {
+	v, ok := Fields(text)
+	if !ok || v.Get("result").IsAbsent() || v.Get("error").IsAbsent() {
+		return exactjson.Value{}, false, false
+	}
+	if e := v.Get("error"); e.Kind() != exactjson.Null {
+		return e, true, true
+	}
+	return v.Get("result"), false, true
+}
+
 // UnwrapResult removes the known envelopes from a tool result. A text is opened if it is JSON with an envelope; any other text stays as
 // it is.
 func UnwrapResult(c Content) Unwrapped {
@@ -184,6 +210,13 @@ func unwrapResult(c Content) Unwrapped {
 				u.Content.Envelope = append(u.Content.Envelope, "langchain.repr")
 				u.Content.Label = tape.Lossy
 				u.Content.Value = content
+				return u
+			}
+			if result, failed, ok := describedOutcome(v.Str()); ok {
+				u.IsError = failed
+				u.Content.Envelope = append(u.Content.Envelope, "python.fields")
+				u.Content.Label = tape.Lossy
+				u.Content.Value = result
 				return u
 			}
 			inner, ok := ParseStructure(v.Str())
@@ -254,6 +287,11 @@ func UnwrapArgs(c Content) Content {
 		inner := Args(v.Get("arguments"))
 		inner.Envelope = append(c.Envelope, "mcp.call")
 		c = inner
+	case v.Get("args").IsEmpty() && !v.Get("args").IsAbsent() && v.Get("sanitize_inputs_outputs").Kind() == exactjson.Bool && v.Get("kwargs").IsAbsent():
+		c.Value = exactjson.ObjectValue(slices.DeleteFunc(slices.Clone(v.Members()), func(m exactjson.Member) bool {
+			return m.Name == "args" || m.Name == "sanitize_inputs_outputs" // parameters of the frame that calls the tool
+		})...)
+		c.Envelope = append(c.Envelope, "python.call")
 	case v.Get("args").Kind() == exactjson.Array && v.Get("args").Len() == 0 && v.Get("kwargs").Kind() == exactjson.Object:
 		c.Value = v.Get("kwargs")
 		c.Envelope = append(c.Envelope, "python.call")

@@ -33,6 +33,9 @@ func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) 
 				return messagesAt(object, role, depth+1)
 			}
 		}
+		if said, ok := describedMessage(v.Str()); ok {
+			return []Message{said}, true
+		}
 		if inner, ok := ParseStructure(v.Str()); ok {
 			if messages, ok := messagesAt(inner, role, depth+1); ok {
 				return messages, true

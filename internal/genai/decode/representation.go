@@ -5,6 +5,7 @@ package decode
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -16,13 +17,13 @@ import (
 // message has as JSON.
 
 var (
-	messageRepr = regexp.MustCompile(`^\s*(?:[a-z_]\w*\.)*[A-Z]\w*Message\(`)
+	messageRepr = regexp.MustCompile(`^\s*\[?(?:[a-z_]\w*\.)*(?:[A-Z]\w*)?Message\(`)
 	className   = regexp.MustCompile(`^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*\(`)
 	fieldName   = regexp.MustCompile(`^([A-Za-z_]\w*)=`)
 	enumMember  = regexp.MustCompile(`^<[\w.]+: ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)>`)
 )
 
-// IsMessageRepresentation reports a text that begins like the construction of a message.
+// IsMessageRepresentation reports a text that begins like the construction of a message, or of a list of them.
 func IsMessageRepresentation(text string) bool { return messageRepr.MatchString(text) }
 
 // Representation reads the text as the representation of a Python object: constructor calls, members of enumerations, and literals. The
@@ -33,6 +34,55 @@ func Representation(text string) (v exactjson.Value, ok bool) {
 	v, good := p.value(0)
 	p.space()
 	return v, good && p.pos == len(p.text)
+}
+
+// Fields reads what str() makes of a Pydantic model: its fields as name=value, with a space between. ok is false for a text with fewer than
+// two fields, with a name twice, or with anything else in it.
+func Fields(text string) (v exactjson.Value, ok bool) {
+	p := pyParser{text: text, objects: true}
+	var members []exactjson.Member
+	for p.pos < len(p.text) {
+		m := fieldName.FindStringSubmatch(p.text[p.pos:])
+		if m == nil || slices.ContainsFunc(members, func(o exactjson.Member) bool { return o.Name == m[1] }) {
+			return exactjson.Value{}, false
+		}
+		p.pos += len(m[0])
+		value, good := p.value(0)
+		if !good {
+			return exactjson.Value{}, false
+		}
+		members = append(members, exactjson.Member{Name: m[1], Value: value})
+		p.space()
+	}
+	return exactjson.ObjectValue(members...), len(members) > 1
+}
+
+// describedMessage reads a message of LangChain that str() has written. Its class is not in the text: a tool's message names the call that it
+// answers, and only a model's holds calls or tells what it cost.
+func describedMessage(text string) (Message, bool) {
+	if !strings.HasPrefix(text, "content=") {
+		return Message{}, false
+	}
+	v, ok := Fields(text)
+	if !ok {
+		return Message{}, false
+	}
+	role := tape.RoleUser
+	switch {
+	case v.Get("tool_call_id").Kind() == exactjson.String:
+		role = tape.RoleTool
+	case v.Get("additional_kwargs").IsAbsent() || v.Get("response_metadata").IsAbsent():
+		return Message{}, false
+	case v.Get("response_metadata").Len() > 0 || v.Get("tool_calls").Kind() == exactjson.Array || v.Get("usage_metadata").Kind() == exactjson.Object:
+		role = tape.RoleAssistant
+	}
+	return RoleMessage(v, role), true
+}
+
+// IsDescribedMessage reports a text that describedMessage reads.
+func IsDescribedMessage(text string) bool {
+	_, ok := describedMessage(text)
+	return ok
 }
 
 // object reads a constructor call or the member of an enumeration.

@@ -159,7 +159,7 @@ func IsMessageList(v exactjson.Value) bool {
 		first = first.At(0)
 	}
 	if first.Kind() == exactjson.String {
-		return IsMessageRepresentation(first.Str())
+		return IsMessageRepresentation(first.Str()) || IsDescribedMessage(first.Str())
 	}
 	return first.Kind() == exactjson.Object && (!first.First("role", "type", "kwargs", "message", "parts").IsAbsent())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -76,6 +77,12 @@ func readADK(s *dialect.Source, o *dialect.Observation) {
 			decode.FillString(&o.Agent.Name, bracketed(s.Span.Name()))
 		}
 		o.Agent.Description = a.Text("gen_ai.agent.description")
+		// another package writes the model call that runs on the current span, which is the agent's
+		for _, m := range openInferenceMessages(a) {
+			if m.Role == tape.RoleSystem {
+				o.System = append(o.System, m.Parts...)
+			}
+		}
 	case dialect.Model:
 		o.Operation = "generate_content"
 		readADKRequest(s, a, o)
@@ -92,6 +99,11 @@ func readADK(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Noise:
 		o.NoiseReason = "merged tool results"
 	}
+}
+
+func openInferenceMessages(a decode.Attributes) []decode.Message {
+	messages, _ := openinference.Messages(a.Unflatten("llm.input_messages."))
+	return messages
 }
 
 // readADKConventions reads what versions from 2.13 on write under the keys of the conventions. The contents are those of the older attributes,

@@ -69,6 +69,9 @@ func readLangWatch(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Tool:
 		o.Name = a.Text("gen_ai.tool.name")
 		decode.FillString(&o.Name, s.Span.Name())
+		if said, ok := toolMessage(out.value); ok && out.decoded {
+			out.value = said
+		}
 		dialect.ReadWholeTool(o, in.value, out.encoded(), true)
 		o.Failed = o.Failed || out.failed
 	case dialect.Retrieval:
@@ -95,6 +98,8 @@ func langWatchValue(v exactjson.Value) langWatchIO {
 	}
 	inner := langWatchIO{value: outer.Get("value"), decoded: true}
 	switch strings.ToLower(outer.Get("type").Str()) {
+	case "chat_messages":
+		inner.value = namedRoles(inner.value)
 	case "error":
 		inner.failed = true
 	case "list":
@@ -105,6 +110,24 @@ func langWatchValue(v exactjson.Value) langWatchIO {
 		inner.value = exactjson.ArrayValue(elements...)
 	}
 	return inner
+}
+
+// namedRoles gives the messages of tools their role: the callback for LangChain writes "unknown" for all that are of no other.
+func namedRoles(list exactjson.Value) exactjson.Value {
+	var messages []exactjson.Value
+	for _, m := range list.Members() {
+		if m.Value.Get("role").Str() == "unknown" {
+			m.Value = exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue("tool")}, exactjson.Member{Name: "content", Value: m.Value.Get("content")})
+		}
+		messages = append(messages, m.Value)
+	}
+	return exactjson.ArrayValue(messages...)
+}
+
+// toolMessage is what a tool returned, where it was recorded as the message that tells it.
+func toolMessage(v exactjson.Value) (content exactjson.Value, ok bool) {
+	only := v.At(0)
+	return only.Get("content"), v.Kind() == exactjson.Array && v.Len() == 1 && only.Len() == 2 && only.Get("role").Str() == "tool" && !only.Get("content").IsAbsent()
 }
 
 // encoded returns the value in a form that decodes to itself.

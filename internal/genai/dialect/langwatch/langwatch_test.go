@@ -23,3 +23,10 @@ func TestLangWatchValuesAreDecodedOnce(t *testing.T) {
 	genaitest.Says(t, genai.Read(genaitest.Span("langwatch", "f", "langwatch.span.type", "tool", "langwatch.input", `{"type":"json","value":{"a":1}}`, "langwatch.output", `{"type":"json","value":"{\"b\":2}"}`)),
 		"class: tool\ndialect: langwatch\nname: f\nkind: function\nargs: {\"a\":1}\nresult: \"{\\\"b\\\":2}\"\n")
 }
+
+func TestLangWatchMessagesOfToolsAreTold(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("langwatch", "f", "langwatch.span.type", "tool", "langwatch.input", `{"type":"text","value":"{'a': 1}"}`, "langwatch.output", `{"type":"chat_messages","value":[{"role":"unknown","content":"4"}]}`)),
+		"class: tool\ndialect: langwatch\nname: f\nkind: function\nargs: {\"a\":1}\nresult: \"4\"\n")
+	genaitest.Says(t, genai.Read(genaitest.Span("langwatch", "llm", "langwatch.span.type", "llm", "langwatch.input", `{"type":"chat_messages","value":[{"role":"user","content":"hi"},{"role":"unknown","content":"4"}]}`)),
+		"class: model\ndialect: langwatch\nrequest: user | text \"hi\"\nrequest: tool | result   \"4\"\n")
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -36,6 +37,11 @@ var OperationClasses = map[string]dialect.Class{
 	"execute_task": dialect.Structure, "tool_selection": dialect.Structure, "framework": dialect.Structure,
 }
 
+// kindClasses maps values of gen_ai.span.kind onto classes: the conventions have no such key, several vendors do.
+var kindClasses = map[string]dialect.Class{
+	"llm": dialect.Model, "agent": dialect.Agent, "tool": dialect.Tool, "retriever": dialect.Retrieval, "embedding": dialect.Noise, "reranker": dialect.Noise,
+}
+
 // namePrefixes classify a span by its name where no attribute does.
 var namePrefixes = []struct {
 	prefix string
@@ -51,6 +57,9 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 	class := dialect.Unclassified
 	if op := a.Text("gen_ai.operation.name"); op != "" {
 		class = OperationClasses[op]
+	}
+	if class == dialect.Unclassified {
+		class = kindClasses[strings.ToLower(a.Text("gen_ai.span.kind"))]
 	}
 	if class == dialect.Unclassified {
 		if method := a.Text("mcp.method.name"); method != "" {
@@ -190,14 +199,15 @@ func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
 	}
 }
 
-// LabelledMessages reads a message list; one that was cut or stands elsewhere is labelled.
+// LabelledMessages reads a message list, also one whose messages stand under keys of their own; one that was cut or stands elsewhere is labelled.
 func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialect.Observation) ([]decode.Message, tape.Label) {
 	v := a.JSON(key)
 	if v.IsAbsent() {
 		if p, ok := dialect.External(a, key, o); ok {
 			return []decode.Message{{Role: role, Parts: []decode.Part{p}}}, tape.External
 		}
-		return nil, ""
+		messages, _ := openinference.Messages(a.Unflatten(key + "."))
+		return messages, ""
 	}
 	if text, ok := decode.TrimmedJSON(v); ok {
 		if messages, ok := o.Lists.Messages(text, role); ok {

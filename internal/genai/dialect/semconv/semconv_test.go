@@ -6,6 +6,7 @@ package semconv_test
 import (
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
@@ -22,5 +23,23 @@ func TestListThatIsWholeButNotJSONIsNotSaidToBeCut(t *testing.T) {
 	messages, label = semconv.LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, &dialect.Observation{})
 	if label == tape.Truncated && len(messages) == 0 {
 		t.Error("a plain text that starts with a bracket is lost as cut")
+	}
+}
+
+// Several vendors write the messages of the conventions under one key each, and what a span is under gen_ai.span.kind.
+func TestMessagesUnderKeysOfTheirOwnAreRead(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("vendor", "ask", "gen_ai.span.kind", "LLM", "gen_ai.request.model", "m1",
+		"gen_ai.input.messages.0.message.role", "system", "gen_ai.input.messages.0.message.content", "Be brief.",
+		"gen_ai.input.messages.1.message.role", "user", "gen_ai.input.messages.1.message.content", "hi",
+		"gen_ai.output.messages.0.message.role", "assistant", "gen_ai.output.messages.0.message.tool_calls.0.tool_call.id", "c1",
+		"gen_ai.output.messages.0.message.tool_calls.0.tool_call.function.name", "f", "gen_ai.output.messages.0.message.tool_calls.0.tool_call.function.arguments", `{"x":1}`)),
+		"class: model\ndialect: otel-genai\nmodel: m1\nrequest: system | text \"Be brief.\"\nrequest: user | text \"hi\"\nresponse: assistant | call f c1 {\"x\":1}\n")
+}
+
+func TestKindOfASpanIsItsClass(t *testing.T) {
+	for kind, class := range map[string]genai.Class{"AGENT": genai.Agent, "tool": genai.Tool, "LLM": genai.Model, "EMBEDDING": genai.Noise} {
+		if o := genai.Read(genaitest.Span("vendor", "x", "gen_ai.span.kind", kind, "gen_ai.usage.input_tokens", "7")); o.Class != class {
+			t.Errorf("%s is of class %v, want %v", kind, o.Class, class)
+		}
 	}
 }

@@ -1,0 +1,96 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestFieldsAreWhatStrMakesOfAModel(t *testing.T) {
+	for text, want := range map[string]string{
+		`status='success' result={'a': [1, None]} error=None`: `{"status":"success","result":{"a":[1,null]},"error":null}`,
+		`content='x y=1' id=Kind(v=2)`:                        `{"content":"x y=1","id":{"v":2}}`,
+		`content='one field'`:                                 "",
+		`a=1 a=2`:                                             "",
+		`a=1 b=<object at 0x7f>`:                              "",
+		`a=1 and b=2`:                                         "",
+		`total=3 items`:                                       "",
+		``:                                                    "",
+	} {
+		v, ok := decode.Fields(text)
+		if ok != (want != "") || ok && v.JSON() != want {
+			t.Errorf("%s is %s (%v), want %s", text, v.JSON(), ok, want)
+		}
+	}
+}
+
+func TestMessagesThatStrHasWrittenHaveTheirRole(t *testing.T) {
+	list := genaitest.Parse(t, `["content='hi' additional_kwargs={} response_metadata={} id='1'",
+		"content='' additional_kwargs={} response_metadata={'model_name': 'm'} id='run-1' tool_calls=[{'name': 'f', 'args': {'x': 1}, 'id': 'c1', 'type': 'tool_call'}]",
+		"content='v' name='f' tool_call_id='c1'",
+		"content='done' additional_kwargs={} response_metadata={'model_name': 'm'} id='run-2'"]`)
+	messages, ok := decode.Messages(list, tape.RoleUser)
+	if !ok || len(messages) != 4 {
+		t.Fatalf("%d messages", len(messages))
+	}
+	for i, role := range []tape.Role{tape.RoleUser, tape.RoleAssistant, tape.RoleTool, tape.RoleAssistant} {
+		if messages[i].Role != role {
+			t.Errorf("message %d is of %s, want %s", i, messages[i].Role, role)
+		}
+	}
+	if p := messages[1].Parts; len(p) == 0 || p[len(p)-1].Type != tape.PartToolCall || p[len(p)-1].ID != "c1" {
+		t.Errorf("the call is lost: %v", p)
+	}
+	if p := messages[3].Parts; len(p) != 1 || p[0].Text != "done" {
+		t.Errorf("the answer is %v", p)
+	}
+	for _, text := range []string{"content='hi'", "content is king", "content='hi' more=1"} {
+		if decode.IsDescribedMessage(text) {
+			t.Errorf("%q is taken for a message", text)
+		}
+	}
+}
+
+func TestOutcomesThatFrameworksWrapAreOpened(t *testing.T) {
+	for text, want := range map[string]struct {
+		result, envelope string
+		failed           bool
+	}{
+		`"status='success' result={'temp': 17} error=None files=None"`:  {`{"temp":17}`, "python.fields", false},
+		`"status='failure' result=None error='no such record'"`:         {`"no such record"`, "python.fields", true},
+		`"total=3 result=4"`:                                            {`"total=3 result=4"`, "", false},
+		`{"output":"content='17' name='f' tool_call_id='c1'"}`:          {`"17"`, "langchain.output", false},
+		`{"id":"c1","name":"f","response":{"result":17}}`:               {`17`, "gemini.function_response", false},
+		`{"id":"c1","name":"f","response":{"result":{"a":1}}}`:          {`{"result":{"a":1}}`, "gemini.function_response", false},
+		`{"id":"c1","name":"f","response":{"result":1,"next":2}}`:       {`{"result":1,"next":2}`, "gemini.function_response", false},
+		`{"id":"c1","name":"f","response":"text"}`:                      {`{"id":"c1","name":"f","response":"text"}`, "", false},
+		`{"id":"c1","name":"f","response":{"result":1},"status":"new"}`: {`{"id":"c1","name":"f","response":{"result":1},"status":"new"}`, "", false},
+	} {
+		u := decode.UnwrapResult(decode.Content{Value: genaitest.Parse(t, text)})
+		first := ""
+		if len(u.Content.Envelope) > 0 {
+			first = u.Content.Envelope[0]
+		}
+		if u.Content.Value.JSON() != want.result || first != want.envelope || u.IsError != want.failed {
+			t.Errorf("%s is %s in %v (failed %v), want %v", text, u.Content.Value.JSON(), u.Content.Envelope, u.IsError, want)
+		}
+	}
+}
+
+func TestParametersOfTheFrameAreNoArguments(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"args":{},"city":"Paris","sanitize_inputs_outputs":true}`:  `{"city":"Paris"}`,
+		`{"args":[],"sanitize_inputs_outputs":true}`:                 `{}`,
+		`{"args":[1],"city":"Paris","sanitize_inputs_outputs":true}`: `{"args":[1],"city":"Paris","sanitize_inputs_outputs":true}`,
+		`{"args":{},"city":"Paris"}`:                                 `{"args":{},"city":"Paris"}`,
+	} {
+		if got := decode.UnwrapArgs(decode.Content{Value: genaitest.Parse(t, text)}); got.Value.JSON() != want {
+			t.Errorf("%s is %s, want %s", text, got.Value.JSON(), want)
+		}
+	}
+}
