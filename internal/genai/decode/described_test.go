@@ -61,9 +61,9 @@ func TestOutcomesThatFrameworksWrapAreOpened(t *testing.T) {
 		result, envelope string
 		failed           bool
 	}{
-		`"status='success' result={'temp': 17} error=None files=None"`:  {`{"temp":17}`, "python.fields", false},
-		`"status='failure' result=None error='no such record'"`:         {`"no such record"`, "python.fields", true},
-		`"total=3 result=4"`:                                            {`"total=3 result=4"`, "", false},
+		`"status='success' result={'temp': 17} error=None files=None"`: {`{"temp":17}`, "python.fields", false},
+		`"status='failure' result=None error='no such record'"`:        {`"no such record"`, "python.fields", true},
+		`"total=3 result=4"`: {`"total=3 result=4"`, "", false},
 		`{"output":"content='17' name='f' tool_call_id='c1'"}`:          {`"17"`, "langchain.output", false},
 		`{"id":"c1","name":"f","response":{"result":17}}`:               {`17`, "gemini.function_response", false},
 		`{"id":"c1","name":"f","response":{"result":{"a":1}}}`:          {`{"result":{"a":1}}`, "gemini.function_response", false},
