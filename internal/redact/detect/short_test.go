@@ -78,3 +78,18 @@ func TestShortValuesAreRemembered(t *testing.T) {
 	w.nested = maxNested - 1
 	require.False(t, k.holds(w.shortKey("gpt-4o", k)))
 }
+
+// A short value in which something was found since it was begun, or of which the search was cut, is not known.
+func TestAShortValueIsKnownWhereNothingWasFound(t *testing.T) {
+	d := masking(t)
+	k := d.Named("gen_ai.request.model")
+	w := d.Walk(&Report{})
+	for name, found := range map[string]func(){"nothing": func() {}, "a hit": func() { w.rep.found++ }, "a search that was cut": func() { w.cuts++ }} {
+		key := w.shortKey(name, k)
+		before := w.counted()
+		w.rep.Leaves, w.rep.Bytes, w.budget = w.rep.Leaves+1, w.rep.Bytes+int64(len(name)), w.budget-len(name)
+		found()
+		w.learnShort(key, before, name, k)
+		require.Equal(t, name == "nothing", k.holds(key), "%s since it was begun", name)
+	}
+}
