@@ -480,6 +480,45 @@ func TestNoChangeForATenantTouchesAnother(t *testing.T) {
 	}
 }
 
+// The commands that finish tapes, of both tenants: a run whose content lies elsewhere, and one whose traces were never joined. For one tenant they leave every byte of the other's as
+// it is and say nothing of it; for rival himself they change it.
+func TestTapesAreFinishedForOneTenantAlone(t *testing.T) {
+	folder := uploadFolder(t)
+	run := uploadedRun(t, folder, "")
+	for _, layout := range []string{"files", "reels"} {
+		made := t.TempDir() + "/deck"
+		for _, tenant := range []string{mine, theirs} {
+			got := tapedeck(t, append([]string{"derive", run, "--redact", "off", "--layout", layout, "--to", made, "--no-join", "--tenant", tenant}, tornRun(t)...)...)
+			if got.code != exitOK {
+				t.Fatal(got)
+			}
+		}
+		for name, args := range map[string][]string{"resolve": {"resolve", "--allow", folder, "--redact", "off"}, "join": {"join"}} {
+			t.Run(layout+" "+name, func(t *testing.T) {
+				for _, tenant := range []string{mine, theirs} {
+					dir := t.TempDir() + "/deck"
+					if err := os.CopyFS(dir, os.DirFS(made)); err != nil {
+						t.Fatal(err)
+					}
+					his := func() string { return allOf(t, dir, func(l deck.Location) bool { return l.Of(theirs) }) }
+					before := his()
+					got := tapedeck(t, append(args, dir, "--tenant", tenant)...)
+					written := lines(t, got.stdout)
+					if got.code != exitOK || len(written) == 0 {
+						t.Fatalf("%+v", got)
+					}
+					if other := map[string]string{mine: theirs, theirs: mine}[tenant]; strings.Contains(got.stdout+got.stderr, "/"+other+"/") || strings.Contains(got.stdout+got.stderr, "="+other+"/") {
+						t.Errorf("for %s it tells of %s: %+v", tenant, other, got)
+					}
+					if same := his() == before; same != (tenant == mine) {
+						t.Errorf("changed for %s: what is %s's is as it was: %v", tenant, theirs, same)
+					}
+				}
+			})
+		}
+	}
+}
+
 // A tape that lies in the folder of another tenant, and says whose it is, is nobody's there.
 func TestATapeInTheFolderOfAnotherTenantIsFound(t *testing.T) {
 	dir, hisTape := tenantDeck(t, "files")
