@@ -215,31 +215,13 @@ func contentsOf(fields exactjson.Value) []exactjson.Value {
 	return out
 }
 
-// openInferenceAnswer reads the answer from output.value: a completion, a response object, generations or a list of messages, of
-// which only what came after the input counts.
+// openInferenceAnswer reads the answer from output.value, where that is more than a text.
 func openInferenceAnswer(a decode.Attributes) []decode.Message {
 	v, ok := decode.Structure(a.JSON("output.value"))
 	if !ok {
 		return nil
 	}
-	for _, name := range []string{"choices", "output", "generations", "candidates", "messages", "content", "message"} {
-		body := v.Get(name)
-		if name == "generations" {
-			body = body.At(0)
-			if body.Kind() == exactjson.Array {
-				body = body.At(0)
-			}
-		}
-		if body.Kind() != exactjson.Array && body.Kind() != exactjson.Object {
-			continue
-		}
-		messages, ok := decode.Messages(body, tape.RoleAssistant)
-		if !ok {
-			continue
-		}
-		return decode.LastAnswers(messages)
-	}
-	return nil
+	return decode.OutputMessages(v, 0)
 }
 
 // richer returns the list that lacks less: messages and results without content, calls without id, then calls and results (several results of one
@@ -248,7 +230,8 @@ func richer(flat, blob []decode.Message) []decode.Message {
 	if len(flat) == 0 {
 		return blob
 	}
-	lacks := cmp.Or(cmp.Compare(gaps(blob), gaps(flat)), cmp.Compare(exchanges(flat), exchanges(blob)))
+	more := exchanges(flat) - exchanges(blob) // what a list does not show at all is lacking as well
+	lacks := cmp.Or(cmp.Compare(gaps(blob)+max(more, 0), gaps(flat)+max(-more, 0)), more)
 	if len(blob) == 0 || lacks >= 0 || parts(blob) < parts(flat)-systemParts0(flat) {
 		return flat
 	}

@@ -79,3 +79,23 @@ func TestFailuresOfOtherResultsAreNotTaken(t *testing.T) {
 		}
 	}
 }
+
+// A call without an id, as Gemini makes them, is one all the same: a payload that shows none is not the better record of it.
+func TestFlattenedCallsWithoutAnIDAreKept(t *testing.T) {
+	for _, payload := range []string{
+		`{"candidates":[{"content":{"parts":[{"function_call":{"args":{"page":3},"name":"crawl"}}],"role":"model"},"finish_reason":"STOP"}]}`,
+		`{"candidates":[{"content":{"nobody knows":{"crawl":3}}}]}`,
+		`{"content":"what the model thought"}`,
+		`{}`,
+	} {
+		flat := genaitest.Flat(
+			"output.value", payload,
+			"llm.output_messages.0.message.role", "model", "llm.output_messages.0.message.tool_calls.0.tool_call.function.name", "crawl",
+			"llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments", `{"page":3}`)
+		o := &dialect.Observation{}
+		openinference.ReadModel(flat, o)
+		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Name != "crawl" || o.Response[0].Parts[0].Args.JSON() != `{"page":3}` {
+			t.Errorf("%s: %v", payload, genaitest.Messages(o.Response))
+		}
+	}
+}
