@@ -17,7 +17,8 @@ import (
 // one more report of that call. Two instrumentations in one process, and a framework beside its own event log, are the usual reasons.
 
 // dropSecondReports makes one call of several reports. Three conditions make a report a second one. No response asked for it.
-// Another instrumentation (or a log record) reports a call with equal arguments. Neither ids nor time say that they are two.
+// Another instrumentation (or a log record) reports a call with equal arguments, or a span inside the span of that call does and brings the same.
+// Neither ids nor time say that they are two.
 func (c *collector) dropSecondReports() {
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
@@ -116,7 +117,7 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 	}
 	var found *call
 	for _, p := range c.tools {
-		if p == t || p.by == nil || len(p.nodes) == 0 || p.reporter() == t.reporter() || slices.Contains(taken[p], t.reporter()) {
+		if p == t || p.by == nil || len(p.nodes) == 0 || p.reporter() == t.reporter() && !inside(t, p) || slices.Contains(taken[p], t.reporter()) {
 			continue
 		}
 		if p.start > t.end+clockSlack || nameOf(t) != p.by.part.Name && nameOf(t) != nameOf(p) && known[nameOf(t)] || !mayDiffer(t, p.by) {
@@ -134,6 +135,15 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 	}
 	return found
 }
+
+// inside reports a tool span right inside that of another call, with arguments, whose result, or error, is what that call came to.
+func inside(t, p *call) bool {
+	inner, outer := textResult(t.obs.Result.Value), textResult(p.obs.Result.Value)
+	return slices.Contains(p.nodes, t.nodes[0].up) && t.obs.Args.Present() && t.obs.Result.Present() && failedCall(t) == failedCall(p) && (inner == outer || failedCall(t) && strings.Contains(outer, inner))
+}
+
+// failedCall reports a call whose record says that it failed.
+func failedCall(t *call) bool { return t.obs.Failed || t.obs.StatusError }
 
 // beside reports two calls that overlap in time, give or take the slack of clocks.
 func beside(a, b *call) bool { return a.start <= b.end+clockSlack && b.start <= a.end+clockSlack }

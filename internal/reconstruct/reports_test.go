@@ -70,6 +70,38 @@ func TestReportOfAnotherInstrumentationIsNoFurtherCall(t *testing.T) {
 	}
 }
 
+// Some instrumentations write a span for what happens inside a call, its failure for one, and call that a tool as well.
+func TestSpanInsideACallThatBringsTheSameIsNoFurtherCall(t *testing.T) {
+	ask := asks(call("c1", "f", `{"x":1}`))
+	for _, c := range []struct {
+		parent             int
+		name, args, result string
+		calls              int
+	}{
+		{3, "error", `{"x":1}`, "it broke", 1},
+		{3, "inner", `{"x":1}`, "another", 2},  // what the outer call made of it
+		{3, "inner", `{"x":2}`, "it broke", 2}, // asked for something else
+		{1, "error", `{"x":1}`, "it broke", 2}, // beside it, by the same instrumentation: once more
+		{3, "f", `{"x":1}`, "it broke", 1},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 15, "", `{"x":1}`, "it broke (f)").Status().SetCode(ptrace.StatusCodeError)
+		tr.tool(c.name, 4, c.parent, 12, 14, "", c.args, c.result).Status().SetCode(ptrace.StatusCodeError)
+		tr.chat(8, 1, 20, 30, list(user("q"), ask, shows("c1", "it broke")), list(says("end")))
+		calls := 0
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall {
+				calls++
+			}
+		}
+		if calls != c.calls {
+			t.Errorf("%+v: %d calls", c, calls)
+		}
+	}
+}
+
 func TestNameThatNobodyAskedForIsTheToolWithTheseArguments(t *testing.T) {
 	ask := asks(call("c1", "fetch_record", `{"id":"R-4"}`))
 	tr := newTrace()
