@@ -73,6 +73,11 @@ func (c *collector) align() {
 			continue
 		}
 		conversation := before.conversation()
+		if k := len(before.request); k < len(m.request) && before.response != nil {
+			if named := withCallIDs(before.response, m.request[k]); named != nil {
+				before.response, conversation[k] = named, named
+			}
+		}
 		for k := range min(len(m.request), len(conversation)) {
 			same, exact := conversation[k].equal(m.request[k])
 			if same && !exact {
@@ -87,6 +92,36 @@ func (c *collector) align() {
 	for _, m := range c.models {
 		m.request = slices.DeleteFunc(m.request, func(sent *message) bool { return sent.omitted })
 	}
+}
+
+// withCallIDs returns a response whose calls were recorded without ids with those that it has where it was sent again: the results behind it name them,
+// in an order of their own. It returns nil where there is nothing to add.
+func withCallIDs(response, resent *message) *message {
+	if same, exact := response.equal(resent); !same || exact {
+		return nil
+	}
+	ids := make([]string, 0, len(resent.parts))
+	for _, p := range resent.parts {
+		if p.Type == tape.PartToolCall {
+			if p.ID == "" || slices.Contains(ids, p.ID) {
+				return nil
+			}
+			ids = append(ids, p.ID)
+		}
+	}
+	named := genai.Message{Role: response.tape.Role, Name: response.tape.Name, Parts: slices.Clone(response.parts)}
+	for i := range named.Parts {
+		if p := &named.Parts[i]; p.Type == tape.PartToolCall {
+			if p.ID != "" || len(ids) == 0 {
+				return nil
+			}
+			p.ID, ids = ids[0], ids[1:]
+		}
+	}
+	if !hasToolCall(response) {
+		return nil
+	}
+	return newMessage(named)
 }
 
 // maxPredecessors bounds how many earlier calls a request is compared with.
