@@ -191,6 +191,29 @@ func (c words) placeholder() bool {
 	return len(c) <= most && !slices.ContainsFunc(c, func(w string) bool { return strings.ContainsAny(w, "0123456789") })
 }
 
+// sayFailure reports words that say that a call failed and nothing else, as frameworks do that keep the error itself from the model.
+func (c words) sayFailure() bool {
+	failed := false
+	for _, w := range c {
+		means, known := aboutFailures[strings.ToLower(w)]
+		if !known {
+			return false
+		}
+		failed = failed || means
+	}
+	return failed
+}
+
+// aboutFailures are the words of such a sentence, and whether they mean a failure.
+var aboutFailures = map[string]bool{
+	"error": true, "errors": true, "failed": true, "failure": true, "fail": true, "exception": true, "unsuccessful": true, "wrong": true,
+	"a": false, "an": false, "the": false, "of": false, "in": false, "to": false, "with": false, "was": false, "has": false, "is": false, "not": false, "could": false, "did": false, "be": false,
+	"while": false, "during": false, "when": false, "there": false, "occurred": false, "happened": false, "went": false, "something": false, "unknown": false, "internal": false, "unexpected": false,
+	"function": false, "tool": false, "call": false, "execution": false, "executing": false, "execute": false, "executed": false, "invocation": false, "invoking": false, "calling": false,
+	"running": false, "run": false, "true": false, "please": false, "try": false, "again": false,
+	".": false, "!": false,
+}
+
 // matches reports that the words are those of the masked content, with any words in place of each mask.
 func (c words) matches(masked words) bool {
 	text := c.joined()

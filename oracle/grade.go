@@ -34,6 +34,9 @@ func Assess(t *tape.Tape) {
 			detail = "a later request shows a part of it: it may be an envelope around what the tool returned"
 		case undecided:
 			detail = "a later request shows another one, with too little content to tell whether it is a form of this one"
+			if field == "error" && wordsOf(c.shown.Result, 0).sayFailure() {
+				detail = "a later request says that it failed, and not how"
+			}
 		case contradicts:
 			code, detail = tape.CodeResultDisputed, "a later request shows other content"
 			if e.Provenance == nil {

@@ -366,10 +366,15 @@ func (p *prover) compare(e *Entry, shown *tape.Part) agreement {
 		return undecided
 	}
 	answer := exactjson.StringValue(e.Response)
-	if event := eventOf(p.t, e); e.ResponseFormat == tape.FormatJSON {
+	event := eventOf(p.t, e)
+	if e.ResponseFormat == tape.FormatJSON {
 		answer = event.Result // its members stand in their own order
 	}
-	return agreementOf(answer, shown.Result)
+	found := agreementOf(answer, shown.Result)
+	if e.IsError && event.Result.IsAbsent() && wordsOf(shown.Result, 0).sayFailure() {
+		return min(found, undecided)
+	}
+	return found
 }
 
 // eventOf returns the event of an entry that was made from the tape. The numbers of a tape that is not sound may be anything.

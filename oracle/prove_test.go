@@ -5,6 +5,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -303,6 +304,13 @@ func TestWhatNobodyExecutedIsNotExpected(t *testing.T) {
 	s = limit() // the run went on
 	s.model()
 	s.proves(lost)
+	s = limit() // it went on without that response: the agent asked the model again
+	s.model()
+	again := s.tape.Events[6].Request
+	again.Messages = s.tape.Events[4].Request.Messages
+	s.proves("expected 2 served 2 verified 2 mismatched 0 unverifiable 0 ok true")
+	again.Messages = again.Messages[:1] // it sends only what is new
+	s.proves(lost)
 }
 
 func TestUnservedCallsFailTheProof(t *testing.T) {
@@ -370,6 +378,27 @@ func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
 	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
 	s.tape.Events[1].Error.Message = "another"
 	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
+}
+
+// Some frameworks keep the error of a tool from the model. What they say instead is no other error.
+func TestNoticeThatACallFailedIsNoOtherError(t *testing.T) {
+	for notice, proof := range map[string]string{
+		"Error: Function failed.":           "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+		`{\"error\":\"the tool failed\"}`:   "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+		"Error: connection refused":         "verified 0 mismatched 1 unverifiable 0 ok false",
+		"The function has run.":             "verified 0 mismatched 1 unverifiable 0 ok false",
+		"Error: Function failed, after 3 s": "verified 0 mismatched 1 unverifiable 0 ok false",
+	} {
+		s := newScript(t)
+		c := s.call("1", "t", `{}`)
+		s.tool(s.model(c), c, "", `"`+notice+`"`)
+		s.tape.Events[1].Status, s.tape.Events[1].IsError, s.tape.Events[1].Error = tape.EventError, true, &tape.Error{Message: "no such file"}
+		s.model()
+		s.proves("expected 1 served 1 " + proof)
+		if Assess(s.tape); strings.HasSuffix(proof, "true") == slices.ContainsFunc(s.tape.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeResultDisputed }) {
+			t.Errorf("%s: %+v", notice, s.tape.Fidelity.Findings)
+		}
+	}
 }
 
 func TestProofDoesNotChangeTheTape(t *testing.T) {

@@ -64,8 +64,8 @@ func (p *prover) fits(e *tape.Event) bool {
 }
 
 // unasked lists the tool events that a replay never asks the oracle for, by seq. Some are hand-offs without an answer, which the framework
-// performs. The others are calls that the last response of an agent asked for and nobody executed, as the spans of all its other calls
-// show.
+// performs. The others are calls that the last response of an agent asked for, or one that it dropped to ask again, and nobody executed, as the
+// spans of all its other calls show.
 func unasked(t *tape.Tape) map[int]bool {
 	list := map[int]bool{}
 	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
@@ -75,10 +75,14 @@ func unasked(t *tape.Tape) map[int]bool {
 		return e.Result.IsAbsent() && (e.Error == nil || e.Provenance["result"] == tape.Missing)
 	}
 	last := map[string]int{}        // caller → seq of its last model call
+	dropped := map[int]bool{}       // by seq: model calls whose response the next request of the caller leaves out
 	executed := map[string][2]int{} // caller → calls with and without a span
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
 		case tape.EventModelCall:
+			if seq := last[e.Caller]; seq > 0 && seq <= len(t.Events) {
+				dropped[seq] = drops(t, e, &t.Events[seq-1])
+			}
 			last[e.Caller] = e.Seq
 		case tape.EventToolCall:
 			n := executed[e.Caller]
@@ -96,7 +100,7 @@ func unasked(t *tape.Tape) map[int]bool {
 	}
 	for i := range t.Events {
 		e := &t.Events[i]
-		if e.Type != tape.EventToolCall || rootless || len(e.SpanIDs) > 0 || !unanswered(e) || e.RequestedBy == 0 || e.RequestedBy != last[e.Caller] {
+		if e.Type != tape.EventToolCall || rootless || len(e.SpanIDs) > 0 || !unanswered(e) || e.RequestedBy == 0 || e.RequestedBy != last[e.Caller] && !dropped[e.RequestedBy] {
 			continue
 		}
 		if n := executed[e.Caller]; n[0] > 0 && n[1] == 0 {
@@ -104,6 +108,21 @@ func unasked(t *tape.Tape) map[int]bool {
 		}
 	}
 	return list
+}
+
+// drops reports a model call whose request begins with that of an earlier one, whatever their instructions, and goes on without its response.
+func drops(t *tape.Tape, e, earlier *tape.Event) bool {
+	if e.Request == nil || earlier.Request == nil || earlier.Response == nil {
+		return false
+	}
+	conversation := func(messages []string) []string {
+		for len(messages) > 0 && t.Messages[messages[0]].Role == tape.RoleSystem {
+			messages = messages[1:]
+		}
+		return messages
+	}
+	sent, before := conversation(e.Request.Messages), conversation(earlier.Request.Messages)
+	return len(before) > 0 && len(sent) >= len(before) && slices.Equal(sent[:len(before)], before) && !slices.Contains(sent[len(before):], earlier.Response.Message)
 }
 
 // maxUnnamed bounds the new messages of a request in which answers without a name are looked for.
