@@ -4,6 +4,7 @@
 package main
 
 import (
+	"hash/crc32"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
@@ -15,19 +16,19 @@ const sampled = 4
 // limits are the defects that are known under each mutation, among the sampled runs: values that are wrong or silent, tapes too many, and runs whose
 // tape claims tools that its oracle does not serve, or serves and does not claim.
 var limits = map[string][5]int{
-	"unknown vendor":            {0, 0, 0, 2, 1},
-	"no tool spans":             {0, 0, 0, 2, 0},
-	"generic tool names":        {0, 0, 0, 0, 1},
+	"unknown vendor":            {0, 0, 0, 3, 1},
+	"no tool spans":             {0, 0, 0, 1, 0},
+	"generic tool names":        {0, 0, 0, 0, 0},
 	"foreign call ids":          {0, 0, 0, 0, 0},
 	"unknown envelope":          {0, 0, 0, 0, 0},
 	"every span twice":          {0, 0, 0, 1, 0},
-	"model calls wrapped":       {0, 0, 0, 0, 2},
-	"no root":                   {0, 0, 0, 0, 2},
-	"two traces":                {0, 0, 0, 0, 1},
+	"model calls wrapped":       {0, 0, 0, 0, 1},
+	"no root":                   {0, 0, 0, 0, 1},
+	"two traces":                {0, 0, 0, 0, 0},
 	"content in span events":    {0, 0, 0, 0, 0},
 	"content in log records":    {0, 0, 0, 0, 0},
-	"two traces, clock behind":  {0, 0, 0, 2, 1},
-	"no parents":                {0, 0, 0, 0, 0},
+	"two traces, clock behind":  {0, 0, 0, 0, 1},
+	"no parents":                {0, 0, 0, 0, 1},
 	"other words in messages":   {0, 0, 0, 0, 0},
 	"items instead of messages": {0, 0, 0, 0, 0},
 	"results as user messages":  {0, 0, 0, 0, 1},
@@ -37,8 +38,9 @@ func TestMutatedRunsKeepWhatTheyHold(t *testing.T) {
 	runs := recorded(t)
 	for i, m := range groundtruth.Mutations {
 		var sample []groundtruth.Run
-		for j, run := range runs {
-			if j%sampled == i%sampled {
+		for _, run := range runs {
+			// by its name, so that a run that joins the corpus changes nothing for the others
+			if crc32.ChecksumIEEE([]byte(run.Group+"/"+run.Scenario))%sampled == uint32(i%sampled) {
 				sample = append(sample, run)
 			}
 		}
