@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -192,8 +193,8 @@ func TestIDIndexesAreNeverNeeded(t *testing.T) {
 		"no magic":       func(b []byte) []byte { b[0] = 0; return b },
 		"a head of 4 GB": func(b []byte) []byte { copy(b[8:], "\xff\xff\xff\xff"); return b },
 		"damaged keys in the head": func(b []byte) []byte { // every block begins behind all ids, by what it says
-			const prologue, reels, section, key = 16, 4, 4, 8
-			at := prologue + reels + int(binary.BigEndian.Uint32(b[prologue:]))*sha256.Size + section
+			const section, key = 4, 8
+			at := prologue + count + int(binary.BigEndian.Uint32(b[prologue:]))*sha256.Size + section
 			copy(b[at:], bytes.Repeat([]byte{0xff}, key))
 			return b
 		},
@@ -251,7 +252,7 @@ func TestIDIndexesForgetWhatIsTakenAway(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d, _ = cold(t, address)
+	d, store := cold(t, address)
 	if err := lookUp(t.Context(), d, some[1].TraceID); !errors.Is(err, deck.ErrNotFound) {
 		t.Errorf("the run that was taken away: %v", err)
 	}
@@ -261,4 +262,33 @@ func TestIDIndexesForgetWhatIsTakenAway(t *testing.T) {
 	if done, err := view.Catalog(d).Index(t.Context(), nil); err != nil || done.Written > 0 || done.Removed > 0 {
 		t.Errorf("indexes were left as they were: %+v, %v", done, err)
 	}
+	objects, err := view.Catalog(d).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	indexes := 0
+	for o, err := range store.List(t.Context(), reel.Area+"/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := reel.ParseIDs(o.Key); !ok {
+			continue
+		}
+		body, err := store.Get(t.Context(), o.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		indexes++
+		for digest := range slices.Chunk(body[prologue+count:][:int(binary.BigEndian.Uint32(body[prologue:]))*sha256.Size], sha256.Size) {
+			if !slices.ContainsFunc(objects, func(o reel.Object) bool { return o.Digest == hex.EncodeToString(digest) }) {
+				t.Errorf("%s speaks of %x, which is gone", o.Key, digest)
+			}
+		}
+	}
+	if indexes == 0 {
+		t.Error("no index")
+	}
 }
+
+// An id index: what comes before the number of reels it speaks of, the bytes of that number, and then their digests.
+const prologue, count = 16, 4
