@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release builds what a release consists of: for each platform one archive with the programs, and for each program in it a bill of materials (SBOM,
+// Command release builds what a release consists of: for each platform one archive with the programs, their manual pages and completions, and for each program in it a bill of materials (SBOM,
 // CycloneDX JSON) that is read from the built binary; then the checksums of all files. The same sources, Go release and version give the same bytes,
 // on any machine. `make release` runs it.
 package main
@@ -44,6 +44,9 @@ var tagged = []string{".", "cmd/otelcol-tapedeck", "cmd/otelcol-tapedeck-full"}
 
 // extras lie in every archive beside the programs.
 var extras = []string{"LICENSE", "README.md", "examples"}
+
+// completions are the shells that complete commands of tapedeck, and the file in which each looks for that.
+var completions = map[string]string{"bash": "tapedeck", "zsh": "_tapedeck", "fish": "tapedeck.fish", "powershell": "tapedeck.ps1"}
 
 type options struct {
 	root, out, version, sbom string
@@ -120,16 +123,54 @@ func run(o options) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
+	manuals, err := os.MkdirTemp("", "tapedeck-manuals-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(manuals) }()
+	if err := o.manuals(manuals); err != nil {
+		return fmt.Errorf("manuals: %w", err)
+	}
 	for _, platform := range o.platforms {
-		if err := o.release(platform); err != nil {
+		if err := o.release(platform, manuals); err != nil {
 			return fmt.Errorf("%s: %w", platform, err)
 		}
 	}
 	return checksums(o.out)
 }
 
-// release builds one platform.
-func (o options) release(platform string) error {
+// manuals writes what tapedeck says of itself: share/man/man1 and completions/<shell>. The program is built for this machine to say it; what it says is the same on each.
+func (o options) manuals(dir string) error {
+	bin, err := os.MkdirTemp("", "tapedeck-manuals-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(bin) }()
+	binary := filepath.Join(bin, "tapedeck.exe") // a name that every system runs
+	// As everything is built here, which takes from the cache what that left there.
+	if err := execute(exec.Command("go", "-C", o.root, "build", "-ldflags", "-s -w -X main.built="+o.version, "-o", binary, "./cmd/tapedeck")); err != nil {
+		return err
+	}
+	if err := execute(exec.Command(binary, "man", filepath.Join(dir, "share", "man", "man1"))); err != nil {
+		return err
+	}
+	for shell, name := range completions {
+		script, err := exec.Command(binary, "completion", shell).Output()
+		if err != nil {
+			return fmt.Errorf("completion %s: %w", shell, err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "completions", shell), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "completions", shell, name), script, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release builds one platform. manuals is the folder with what lies in every archive and has no place in the repository.
+func (o options) release(platform, manuals string) error {
 	goos, goarch, _ := strings.Cut(platform, "/")
 	name := fmt.Sprintf("tapedeck_%s_%s_%s", o.version, goos, goarch)
 	stage, err := os.MkdirTemp("", "tapedeck-release-")
@@ -155,10 +196,8 @@ func (o options) release(platform string) error {
 			return err
 		}
 	}
-	for _, extra := range extras {
-		if err := stageExtra(filepath.Join(o.root, extra), filepath.Join(stage, extra)); err != nil {
-			return err
-		}
+	if err := o.beside(stage, manuals); err != nil {
+		return err
 	}
 	files, err := read(stage)
 	if err != nil {
@@ -173,6 +212,16 @@ func (o options) release(platform string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(o.out, name+suffix), archive.Bytes(), 0o644)
+}
+
+// beside puts into the folder of an archive what lies there beside the programs.
+func (o options) beside(stage, manuals string) error {
+	for _, extra := range extras {
+		if err := stageExtra(filepath.Join(o.root, extra), filepath.Join(stage, extra)); err != nil {
+			return err
+		}
+	}
+	return os.CopyFS(stage, os.DirFS(manuals))
 }
 
 func execute(cmd *exec.Cmd) error {

@@ -144,3 +144,40 @@ func TestUnknownPlatformIsRefused(t *testing.T) {
 		t.Error("accepted")
 	}
 }
+
+// TestManualsAreThoseOfTheProgramThatIsReleased: each command has its page and each shell its completions, of the version that is released, and none is taken for a program in an archive.
+func TestManualsAreThoseOfTheProgramThatIsReleased(t *testing.T) {
+	o, manuals, stage := options{root: "../..", version: "1.2.3-test"}, t.TempDir(), t.TempDir()
+	if err := o.manuals(manuals); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.beside(stage, manuals); err != nil {
+		t.Fatal(err)
+	}
+	files, err := read(stage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]string{}
+	for _, f := range files {
+		pages[f.name] = string(f.body)
+		if f.executable {
+			t.Errorf("%s is executable", f.name)
+		}
+	}
+	for name, says := range map[string]string{
+		"share/man/man1/tapedeck.1": `"tapedeck 1.2.3-test"`, "share/man/man1/tapedeck-show.1": `"tapedeck 1.2.3-test"`,
+		"completions/bash/tapedeck": "complete -o", "completions/zsh/_tapedeck": "#compdef tapedeck", "completions/fish/tapedeck.fish": "complete -c tapedeck",
+		"completions/powershell/tapedeck.ps1": "Register-ArgumentCompleter", "LICENSE": "Apache License", "examples/README.md": "#",
+	} {
+		if !strings.Contains(pages[name], says) {
+			t.Errorf("%s does not hold %q: %.200q", name, says, pages[name])
+		}
+	}
+	// What a person installs knows of every command that the first help knows of.
+	for name := range strings.FieldsSeq("bisect compact derive doctor gc ls replay serve tail verify view") {
+		if pages["share/man/man1/tapedeck-"+name+".1"] == "" {
+			t.Errorf("no page of %s", name)
+		}
+	}
+}
