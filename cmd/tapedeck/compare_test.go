@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http/httptest"
 	"os"
@@ -58,6 +59,11 @@ func TestModelsAreComparedByACheck(t *testing.T) {
 	}
 	if again, _ := compared("apples,recorded"); again.stdout != got.stdout {
 		t.Errorf("the same replays, and other bytes:\n%s\n%s", got.stdout, again.stdout)
+	}
+	// People are shown the short id.
+	run := "Run " + fullID.FindString(r.Run.RunID)[:8] + "."
+	if got := commanded(t, "compare", url, "--models", "recorded", "--input", "stdin", "--", os.Args[0]); !strings.Contains(got.stdout, run) || strings.Contains(got.stdout, r.Run.RunID) || !strings.Contains(string(page), run) {
+		t.Errorf("%q in %+v\n%.300s", run, got, page[bytes.Index(page, []byte("<h1")):])
 	}
 	got, r = compared("pears,apples", "--repeat", "2")
 	if pears := r.Candidates[0]; got.code != exitFailed || pears.Replayed != 0 || len(pears.Replays) != 2 || !strings.Contains(pears.Replays[0].Why, "no recorded answer for tool count") || r.Candidates[1].Passed != 2 {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/checkcmd"
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/experiment"
 	"github.com/tapedeck/tapedeck/internal/minimise"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
@@ -124,7 +125,7 @@ func (f *minimiseFlags) run(ctx context.Context, ref string, stdout, stderr io.W
 			return err
 		}
 	}
-	source, at, err := f.OpenOne(ctx, ref)
+	source, _, err := f.OpenOne(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (f *minimiseFlags) run(ctx context.Context, ref string, stdout, stderr io.W
 		err = writeJSON(stdout, result)
 	} else {
 		_, err = fmt.Fprintf(stdout, "%s\n  of    %s: %s\n  kept  %s: %s\n  %s fails with %s; %d checks now, %d outcomes known before\n",
-			resultText(result), at, sizeText(result.From), printable(f.out), sizeText(result.To), printable(strings.Join(judge.command.Argv, " ")), result.Failure, result.Checks, result.Known)
+			resultText(result), deck.ShortID(source.Run.RunID), sizeText(result.From), printable(f.out), sizeText(result.To), printable(strings.Join(judge.command.Argv, " ")), result.Failure, result.Checks, result.Known)
 	}
 	if err == nil && !result.Minimal {
 		err = &exitError{code: exitPartial}

@@ -89,6 +89,10 @@ func TestAMinimisationGoesOnWhereItWasStopped(t *testing.T) {
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		t.Errorf("%v %v\n%s\n%s", errA, errB, a, b)
 	}
+	// People are shown the short id.
+	if got := tapedeck(t, append([]string{"minimise", "--quiet"}, args...)...); got.code != exitOK || fullID.MatchString(got.stdout) || shortID.FindString(got.stdout) != fullID.FindString(url)[:8] {
+		t.Errorf("%+v", got)
+	}
 	// The folder belongs to this search.
 	if got := tapedeck(t, "minimise", url, "--check", command+" pears", "-o", out, "--state", state); got.code != exitFailed || !strings.Contains(got.stderr, "another search") {
 		t.Errorf("%+v", got)

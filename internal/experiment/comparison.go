@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/experiment/statistics"
 	"github.com/tapedeck/tapedeck/internal/junit"
 	"github.com/tapedeck/tapedeck/internal/replay/sidebyside"
@@ -193,7 +194,7 @@ func (r *Comparison) tables() (all, answers *table) {
 func (r *Comparison) Markdown(w io.Writer) error {
 	var b strings.Builder
 	all, answers := r.tables()
-	fmt.Fprintf(&b, "# %s\n\nRun %s. Sums are over the replays that were made.\n\n", r.Title(), cell(r.Run.RunID))
+	fmt.Fprintf(&b, "# %s\n\nRun %s. Sums are over the replays that were made.\n\n", r.Title(), cell(deck.ShortID(r.Run.RunID)))
 	all.markdown(&b)
 	answers.markdown(&b)
 	b.WriteString("## Method\n\n")
@@ -249,7 +250,7 @@ func (r *Comparison) HTML(ctx context.Context, w io.Writer, recorded *tape.Tape)
 
 func (r *Comparison) html(ctx context.Context, w io.Writer, in site, open func(context.Context, *Case) (*tape.Tape, error)) error {
 	all, answers := r.tables()
-	v := pageView{Home: in.home, Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine("Run " + r.Run.RunID), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
+	v := pageView{Home: in.home, Head: sidebyside.NewHead(r.Title()), Reason: timeline.OneLine("Run " + deck.ShortID(r.Run.RunID)), Class: []string{"good", "bad", "odd"}[r.ExitCode()]}
 	method := pageSection{Title: "Method"}
 	for _, f := range r.method() {
 		method.Lines = append(method.Lines, timeline.OneLine(f.what+": "+f.text))
