@@ -22,6 +22,7 @@ type call struct {
 	end   uint64
 	agent *call // the enclosing nested agent, nil at the run's own level
 	seq   int
+	rank  uint64 // what order goes by: the start, or that of an equal call
 	// shift was added to start and end, because the clock of the part is behind.
 	shift uint64
 
@@ -238,7 +239,9 @@ func (c *collector) node(n *node, agent, around *call) {
 			c.kids(n, agent, around)
 			return
 		}
-		if around != nil && around.kind == tape.EventModelCall {
+		if around != nil && around.kind == tape.EventModelCall && loopsOver(around.nodes[0], n) { // the answer is that of the last of them
+			around.hide(n)
+		} else if around != nil && around.kind == tape.EventModelCall {
 			c.nestedModel(n, around)
 			return
 		}
@@ -456,11 +459,44 @@ func (c *collector) nestedModel(n *node, outer *call) {
 	c.kids(n, outer.agent, outer)
 }
 
+// loopsOver reports a model call inside the span of another one whose request repeats that of the other, and holds an answer since: the outer span is that
+// of a loop, and of the first call in it. Where neither holds a request, two spans of one name that one instrumentation wrote of the same answer say so.
+func loopsOver(outer, inner *node) bool {
+	sent, again := afterSystem(outer.request()), afterSystem(inner.request())
+	if len(sent)+len(again) == 0 {
+		return sameAnswer(outer, inner) && outer.scope == inner.scope && outer.source.Span.Name() == inner.source.Span.Name() && below(inner, outer)
+	}
+	return len(sent) > 0 && len(again) > len(sent) && commonPrefix(sent, again) == len(sent) && again[len(sent)].tape.Role == tape.RoleAssistant
+}
+
+// sameAnswer reports two model calls with the id of one answer.
+func sameAnswer(a, b *node) bool {
+	return a.obs.ResponseID != "" && a.obs.ResponseID == b.obs.ResponseID
+}
+
+// hide takes from a model call what its span says of the last call of its loop, which is another one.
+func (t *call) hide(last *node) {
+	o := *t.obs
+	if o.ResponseID == last.obs.ResponseID {
+		o.ResponseID, o.FinishReasons, o.Usage = "", nil, tape.Usage{}
+	}
+	o.Response = nil
+	t.obs, t.end = &o, min(t.end, last.start)
+	t.notes = append(slices.Clone(t.notes), genai.Note{Code: tape.CodeModelCallHidden, Detail: "the span stands for a loop of model calls and holds the answer of the last"})
+}
+
 // dropDuplicates joins reports that lie side by side: model calls of one response id, tool calls of one call id and equal
 // arguments in overlapping time.
 func (c *collector) dropDuplicates() {
 	c.models = joinEqual(c.models, func(a, b *call) bool {
-		return a.obs.ResponseID != "" && a.obs.ResponseID == b.obs.ResponseID && overlap(a, b)
+		if a.obs.ResponseID == "" || a.obs.ResponseID != b.obs.ResponseID || !overlap(a, b) {
+			return false
+		}
+		if loopsOver(a.nodes[0], b.nodes[0]) {
+			a.hide(b.nodes[0])
+			return false
+		}
+		return true
 	}, func(a, b *call) {
 		a.obs = genai.MergeModel(a.obs, b.obs)
 	})

@@ -14,8 +14,10 @@ import (
 )
 
 // order numbers all calls of the run by start, but an enclosing call before the enclosed and a cause before its effect. Ties go
-// by position in the response that asked, then by end, then by span id. Millisecond clocks make ties common.
+// by position in the response that asked, then by end, then by span id. Millisecond clocks make ties common. Equal calls that one response asked for
+// and that ran at the same time stand as they were asked for.
 func (c *collector) order() []*call {
+	c.rankEqual()
 	all := make([]*call, 0, len(c.models)+len(c.tools)+len(c.agents)+len(c.retrievals))
 	for _, list := range [][]*call{c.agents, c.models, c.tools, c.retrievals} {
 		all = append(all, list...)
@@ -90,6 +92,41 @@ func (c *collector) order() []*call {
 	return ordered
 }
 
+// rankEqual lets equal calls at the same time, which any order of their starts can be true of, change places: a replay asks for them in the order of the
+// response.
+func (c *collector) rankEqual() {
+	for _, list := range [][]*call{c.agents, c.models, c.tools, c.retrievals} {
+		for _, k := range list {
+			k.rank = k.start
+		}
+	}
+	type key struct{ name, args string }
+	for _, m := range c.models {
+		if len(m.asked) < 2 {
+			continue
+		}
+		equal := map[key][]*call{} // in the order of the response
+		for _, a := range m.asked {
+			if a.tool != nil {
+				k := key{a.part.Name, a.part.Args.JSON()}
+				equal[k] = append(equal[k], a.tool)
+			}
+		}
+		for _, calls := range equal {
+			for i, first := range calls {
+				for _, k := range calls[i+1:] { // the earliest start to the first, in turn to each of them
+					if k.rank < first.rank && mayOverlap(first, k) {
+						k.rank, first.rank = first.rank, k.rank
+					}
+				}
+			}
+		}
+	}
+}
+
+// mayOverlap reports calls that ran at the same time; of one without a span nothing says when it ran.
+func mayOverlap(a, b *call) bool { return len(a.nodes) == 0 || len(b.nodes) == 0 || overlap(a, b) }
+
 // modelAbove finds the model call in whose answer a tool already ran: its span hangs below that of the model call. The start of the innermost report
 // of a model call may be later.
 func modelAbove(k *call, modelOf map[*node]*call) *call {
@@ -119,7 +156,7 @@ func (q *queue) Pop() any {
 }
 
 func comesBefore(a, b *call) int {
-	if c := cmp.Compare(a.start, b.start); c != 0 {
+	if c := cmp.Compare(a.rank, b.rank); c != 0 {
 		return c
 	}
 	if c := cmp.Compare(depth(a), depth(b)); c != 0 {

@@ -165,10 +165,10 @@ func (c *collector) dropPreparations() {
 	c.models = kept
 }
 
-// prepares reports that the next model span beside the i-th is the call that this one prepares.
+// prepares reports that the next model span beside the i-th is the call that this one prepares. Several spans one in the other may report either.
 func (c *collector) prepares(i int) bool {
 	m := c.models[i]
-	if !silent(m.obs) || len(m.nodes) > 1 {
+	if !silent(m.obs) || len(m.nodes) == 0 {
 		return false
 	}
 	for _, next := range c.models[i+1:] {

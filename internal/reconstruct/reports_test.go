@@ -36,7 +36,7 @@ func TestOneIDThatMeetsMakesAllTell(t *testing.T) {
 	tr.tool("f", 3, 1, 11, 12, "c1", `{"x":1}`, "one")
 	tr.tool("f", 4, 1, 13, 14, "c9", `{"x":1}`, "nine")
 	tr.chat(5, 1, 20, 30, list(user("q"), ask, shows("c1", "one"), shows("c2", "two")), list(says("end")))
-	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f by 1 = two (recovered)", "tool_call f @3 by 1 = one", "tool_call f @4 = nine", "model_call @5")
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @3 by 1 = one", "tool_call f by 1 = two (recovered)", "tool_call f @4 = nine", "model_call @5")
 }
 
 func TestReportOfAnotherInstrumentationIsNoFurtherCall(t *testing.T) {

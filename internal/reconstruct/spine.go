@@ -122,7 +122,7 @@ func (s *stitcher) mayGoOn(a, t *turn) bool {
 	if a.f.root == nil && t.f.root == nil || !a.f.ownRun() && !t.f.ownRun() && a.f.beside(t.f) {
 		return true
 	}
-	if said := turnAt(t.sent[len(a.sent):]); (said == nil || !hasToolCall(said)) && !asksTools(a.n) {
+	if said := turnAt(t.sent[len(a.sent):]); (said == nil || !hasToolCall(said)) && !asksTools(a.n) && !sameAnswer(a.n, t.n) {
 		return false
 	}
 	if !t.f.ownRun() {
@@ -163,7 +163,10 @@ func continues(a, t *turn) bool {
 	if a.n.obs.RequestLabel == tape.Truncated { // where it ends is not known
 		return false
 	}
-	return len(a.sent) > 0 && commonPrefix(a.sent, t.sent) == len(a.sent) && repeatsAnswer(a.n, t) && sameTurn(a, t)
+	if len(a.sent) == 0 || len(t.sent) <= len(a.sent) || commonPrefix(a.sent, t.sent) < len(a.sent) {
+		return false
+	}
+	return (repeatsAnswer(a.n, t) || sameAnswer(a.n, t.n)) && sameTurn(a, t)
 }
 
 // sameTurn reports that no user message begins a new run after the messages that t repeats of a. A user message that follows a request

@@ -77,10 +77,11 @@ func handModel(n *node) {
 
 // place hangs orphans below the nodes that enclose them, with so many steps at most, and returns how many are left.
 func place(orphans, nodes []*node, steps int) (left int) {
+	agent := onlyAgent(nodes)
 	for _, n := range orphans {
-		p := enclosing(n, nodes, 0, &steps)
+		p := enclosing(n, nodes, agent, 0, &steps)
 		if p == nil && n.parent.IsEmpty() {
-			p = enclosing(n, nodes, rounding, &steps)
+			p = enclosing(n, nodes, agent, rounding, &steps)
 		}
 		if p != nil {
 			n.up, n.adopted = p, true
@@ -123,8 +124,22 @@ func cutCycles(nodes []*node) {
 // maxPlacing bounds the work of placing orphans by time; what is left then stays where it is.
 const maxPlacing = 20_000_000
 
-// enclosing finds the node below which an orphan belongs by its times. It may end so much later, in ns.
-func enclosing(n *node, nodes []*node, slack uint64, steps *int) *node {
+// onlyAgent returns the agent of a trace that has one.
+func onlyAgent(nodes []*node) (agent *node) {
+	for _, n := range nodes {
+		if n.obs.Class == genai.Agent {
+			if agent != nil {
+				return nil
+			}
+			agent = n
+		}
+	}
+	return agent
+}
+
+// enclosing finds the node below which an orphan belongs by its times. It may end so much later, in ns. Steps of streams end after the agent around
+// them: where both enclose the orphan, and there is no other agent, it belongs to the agent.
+func enclosing(n *node, nodes []*node, agent *node, slack uint64, steps *int) *node {
 	var best *node
 	for _, c := range nodes {
 		if c.start > n.start || c == n && n.parent.IsEmpty() {
@@ -141,6 +156,9 @@ func enclosing(n *node, nodes []*node, slack uint64, steps *int) *node {
 		case best == nil || below(c, best):
 			best = c
 		case below(best, c):
+		case best == agent && c.obs.Class == genai.Structure:
+		case c == agent && best.obs.Class == genai.Structure:
+			best = c
 		default: // two branches enclose it: what they have in common does
 			best = common(best, c)
 			if best == nil {
@@ -179,7 +197,7 @@ func nameNoParents(nodes []*node) bool {
 // Nor does an agent hold one of its own name that was given the same: these are attempts beside each other.
 func lies(n, c *node) bool {
 	if c.obs.Class == genai.Model {
-		return n.obs.Class == genai.Model && layers(c, n)
+		return n.obs.Class == genai.Model && (layers(c, n) || sameAnswer(c, n) && loopsOver(c, n))
 	}
 	var told []genai.Message
 	switch n.obs.Class {
@@ -223,7 +241,8 @@ func (n *node) releaseAttempts() {
 			if other.start+rounding >= m.end {
 				break
 			}
-			several = several || lastUserText(m.obs.Request) != "" && lastUserText(m.obs.Request) == lastUserText(other.obs.Request)
+			told := lastUserText(m.obs.Request)
+			several = several || told != "" && told == lastUserText(other.obs.Request) && !(sameAnswer(m, other) && loopsOver(m, other))
 		}
 	}
 	if !several || n.obs.Class != genai.Agent {

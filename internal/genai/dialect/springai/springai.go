@@ -188,8 +188,18 @@ func springTexts(text string, role tape.Role) []decode.Message {
 	} else {
 		texts = []string{text}
 	}
+	roundTrips := len(texts) // the texts of answers that asked for tools and of the results, which have none, stand at the end
+	for role == tape.RoleUser && roundTrips > 2 && texts[roundTrips-1] == "" {
+		roundTrips -= 2
+	}
 	var out []decode.Message
-	for _, t := range texts {
+	for i, t := range texts {
+		if asked := i >= roundTrips && (i-roundTrips)%2 == 0; asked && (t == "" || t == "null") {
+			out = append(out, decode.Message{Role: tape.RoleAssistant, Omitted: true})
+			continue
+		} else if asked {
+			role = tape.RoleAssistant
+		}
 		if t == "" {
 			continue
 		}

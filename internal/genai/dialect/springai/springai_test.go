@@ -4,6 +4,7 @@
 package springai_test
 
 import (
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -50,5 +51,32 @@ func TestSpringAIChatClientSaysWhoSaidWhat(t *testing.T) {
 	want := "class: agent\ndialect: spring-ai\nrun span: yes\nsystem: | text \"be brief\"\ninput: system | text \"be brief\"\ninput: user | text \"say \\\"a\\\", \\\"b\\\"\"\ninput: assistant | text \"ho\"\ninput: user | text \"and\\nnow?\"\n"
 	if got := genaitest.Said(genai.Read(client)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Answers that asked for tools and the results of these are texts without a role, and most without a word. They stand in pairs at the end.
+func TestSpringAIPromptShowsWhereTheModelAskedForTools(t *testing.T) {
+	for body, want := range map[string]string{
+		`["be brief", "hi", "null", "", "one moment", ""]`: "user be brief; user hi; assistant omitted; assistant one moment",
+		`["be brief", "hi", "", ""]`:                       "user be brief; user hi; assistant omitted",
+		`["be brief", "hi", "null"]`:                       "user be brief; user hi; user null",
+		`["hi", ""]`:                                       "user hi",
+	} {
+		model := genaitest.Span("org.springframework.boot", "chat gpt-5", "gen_ai.operation.name", "chat", "gen_ai.request.model", "gpt-5", "spring.ai.model.request.tool.names", "weather")
+		l := ptrace.NewSpan()
+		l.SetName("spring_ai.prompt_content")
+		l.Attributes().PutStr(dialect.LogBody, "Chat Model Prompt Content:\n"+body)
+		model.Logs = append(model.Logs, l)
+		var got []string
+		for _, m := range genai.Read(model).Request {
+			said := "omitted"
+			if !m.Omitted {
+				said = m.Parts[0].Text
+			}
+			got = append(got, string(m.Role)+" "+said)
+		}
+		if have := strings.Join(got, "; "); have != want {
+			t.Errorf("%s: %s, want %s", body, have, want)
+		}
 	}
 }

@@ -1,0 +1,140 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// streamed is a model span that ends when all that it streamed has come: it stands for a loop of two calls, holds the answer of the last, and the call of the
+// tool and the last call of the model hang below it.
+func streamed(tool, parents bool) *trace {
+	up := func(id int) int {
+		if parents {
+			return id
+		}
+		return 0
+	}
+	tr := newTrace()
+	ask := asks(call("c1", "f", `{}`))
+	tr.agent("a", 1, 0, 0, 100, "gen_ai.input.messages", list(user("q")))
+	tr.in("test", "step", 2, up(1), 1, 102, "gen_ai.operation.name", "plan") // ends after the agent
+	tr.chat(3, up(2), 2, 90, list(user("q")), list(says("end")), "gen_ai.response.id", "r1")
+	if tool {
+		tr.tool("f", 4, up(3), 20, 30, "c1", `{}`, "v")
+	}
+	tr.chat(5, up(3), 40, 89, list(user("q"), ask, shows("c1", "v")), list(says("end")), "gen_ai.response.id", "r1")
+	return tr
+}
+
+func TestModelSpanThatEndsWithItsLoopIsTheFirstCallOfTheLoop(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool, parents bool
+		want          string
+	}{
+		"tool span":               {true, true, "tool_call f @4 by 1 = v"},
+		"no tool span":            {false, true, "tool_call f by 1 = v (recovered)"},
+		"tool span, no parents":   {true, false, "tool_call f @4 by 1 = v"},
+		"no parents and no tools": {false, false, "tool_call f by 1 = v (recovered)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := the(t, streamed(c.tool, c.parents).runs(t))
+			wantEvents(t, tp, "model_call @3", c.want, "model_call @5")
+			if first := tp.Events[0].Response; first == nil || first.ID != "" || first.Message == tp.Events[2].Response.Message {
+				t.Errorf("the first call was answered %+v, which is what the last one was", first)
+			}
+			if !slices.Contains(codes(tp), string(tape.CodeModelCallHidden)+"@1") {
+				t.Errorf("findings %v, none says that the span stands for a loop", codes(tp))
+			}
+		})
+	}
+}
+
+// Two spans one in the other with one request are one call, as before.
+func TestModelSpansWithOneRequestAreNoLoop(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 50, list(user("q")), list(says("end")), "gen_ai.response.id", "r1")
+	tr.chat(3, 2, 2, 49, list(user("q")), list(says("end")), "gen_ai.response.id", "r1")
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2+3")
+}
+
+// With another agent in the trace nothing says whose the call is that lies in the time of an agent and of a step.
+func TestStepThatOutlastsAnAgentKeepsItsCallsWhereThereAreTwoAgents(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100, "gen_ai.input.messages", list(user("one")))
+	tr.agent("b", 2, 0, 300, 400, "gen_ai.input.messages", list(user("two")))
+	tr.in("test", "step", 3, 0, 1, 102, "gen_ai.operation.name", "plan")
+	tr.tool("f", 4, 0, 20, 30, "", `{}`, "v")
+	for _, tp := range tr.runs(t) {
+		if tp.Run.Agent.Name != "" && tp.Usage.ToolCalls > 0 {
+			t.Errorf("the call is one of agent %s", tp.Run.Agent.Name)
+		}
+	}
+}
+
+func TestEqualCallsAtTheSameTimeStandInTheOrderOfTheAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		starts, ends [2]int // of the call that was asked for second, and of the first
+		want         []string
+	}{
+		"at the same time":     {[2]int{20, 21}, [2]int{30, 31}, []string{"tool_call dice @4 by 1 = four", "tool_call dice @3 by 1 = six"}},
+		"one after the other":  {[2]int{20, 31}, [2]int{30, 40}, []string{"tool_call dice @3 by 1 = six", "tool_call dice @4 by 1 = four"}},
+		"the first came first": {[2]int{21, 20}, [2]int{30, 31}, []string{"tool_call dice @4 by 1 = four", "tool_call dice @3 by 1 = six"}},
+	} {
+		tr := newTrace()
+		ask := asks(call("c1", "dice", `{}`), call("c2", "dice", `{}`))
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("dice", 3, 1, c.starts[0], c.ends[0], "", `{}`, "six")
+		tr.tool("dice", 4, 1, c.starts[1], c.ends[1], "", `{}`, "four")
+		tr.chat(5, 1, 50, 60, list(user("q"), ask, shows("c2", "six"), shows("c1", "four")), list(says("end")))
+		got := events(the(t, tr.runs(t)))[1:3]
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %s, want %s", name, strings.Join(got, "; "), strings.Join(c.want, "; "))
+		}
+	}
+}
+
+// A package leaves the calls out of its answers everywhere; the state of a step holds them. Results are shown without ids.
+func TestResultsBehindAnAnswerThatIsResentWithoutItsCallsAreShown(t *testing.T) {
+	tr := newTrace()
+	bare := says("one moment")
+	state := `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"one moment","tool_calls":[` + function("c1", "f", `{"x":1}`) + `]}]}`
+	tr.agent("a", 1, 0, 0, 100)
+	tr.in("traceloop", "step", 2, 1, 1, 15, "traceloop.span.kind", "task", "traceloop.entity.name", "model", "traceloop.entity.input", `{}`, "traceloop.entity.output", state)
+	tr.chat(3, 1, 2, 10, list(user("q")), list(bare), "gen_ai.response.finish_reasons", []any{"tool_calls"})
+	tr.chat(4, 1, 50, 60, list(user("q"), bare, shows("", "v")), list(says("end")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @3", "tool_call f by 1 = v (recovered)", "model_call @4")
+}
+
+func TestSpanThatPreparesACallIsNoCallWhenAnotherOneReportsItToo(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.in("gateway", "prepare", 2, 1, 1, 6, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1")
+	tr.in("test", "prepare", 3, 2, 2, 5, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1")
+	tr.in("gateway", "chat", 4, 1, 9, 21, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1")
+	tr.chat(5, 4, 10, 20, list(user("q")), list(says("end")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @4+5")
+}
+
+// Without any content, one instrumentation that reports one answer in two spans of one name, one in the other, tells of a loop: what it asked for is not known.
+func TestNestedSpansOfOneInstrumentationWithOneAnswerClaimNoTools(t *testing.T) {
+	for scope, want := range map[string][]string{"test": {"model_call @2", "model_call @3"}, "client": {"model_call @2+3"}} {
+		tr := newTrace()
+		attrs := []any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.response.id", "r1", "gen_ai.response.finish_reasons", []any{"stop"}}
+		tr.agent("a", 1, 0, 0, 100, "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(says("end")))
+		tr.in("test", "chat", 2, 1, 1, 50, attrs...)
+		tr.in(scope, "chat", 3, 2, 30, 49, attrs...)
+		tp := the(t, tr.runs(t))
+		wantEvents(t, tp, want...)
+		if scope == "test" && tp.Fidelity.Replayable.Tools {
+			t.Error("tools are claimed")
+		}
+	}
+}
