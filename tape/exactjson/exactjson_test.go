@@ -377,3 +377,18 @@ func read(t *testing.T, path string) string {
 	}
 	return string(b)
 }
+
+// Arrays and objects share allocations, and nothing else.
+func TestMembersOfOneValueAreNotThoseOfTheNext(t *testing.T) {
+	v, err := Parse(`[{"a":1},{"b":2},[3,4],{"c":5}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := v.JSON()
+	for i := range v.Len() {
+		_ = append(v.At(i).Members(), Member{Name: "x", Value: NullValue})
+	}
+	if got := v.JSON(); got != want {
+		t.Errorf("%s became %s", want, got)
+	}
+}

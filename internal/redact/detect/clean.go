@@ -156,12 +156,13 @@ func bit(set bool) byte {
 	return 0
 }
 
-// sums are those of what a name says, under the secrets of the tables.
+// sums are those of what a name says of its value, under the secrets of the tables.
 func (k *Name) sums() [2]uint64 {
 	if known := k.summed.Load(); known != nil {
 		return *known
 	}
-	sums := [2]uint64{maphash.Comparable(cleanSeeds[0], k.facts), maphash.Comparable(cleanSeeds[1], k.facts)}
+	said := k.ofValue()
+	sums := [2]uint64{maphash.Comparable(cleanSeeds[0], said), maphash.Comparable(cleanSeeds[1], said)}
 	k.summed.Store(&sums)
 	return sums
 }

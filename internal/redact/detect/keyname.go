@@ -63,9 +63,16 @@ type facts struct {
 	idList string // ids, to compare them
 }
 
+// ofValue is what a name says of its own value: the name of a speaker says something of the values beside it.
+func (k *Name) ofValue() facts {
+	f := k.facts
+	f.speaker = false
+	return f
+}
+
 // silent says that a name tells nothing about its value, or only that it may be a setting.
 func (k *Name) silent() bool {
-	f := k.facts
+	f := k.ofValue()
 	f.setting = false
 	return f == facts{} && len(k.ids) == 0
 }

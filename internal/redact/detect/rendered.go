@@ -109,7 +109,7 @@ func (l *metLeaves) holds(at int, s string, k *Name, nested int, raw bool) bool 
 	}
 	for i := range l[at] {
 		e := &l[at][i]
-		if e.key != nil && e.raw == raw && len(e.text) == len(s) && (e.key == k || e.key.facts == k.facts) &&
+		if e.key != nil && e.raw == raw && len(e.text) == len(s) && (e.key == k || e.key.ofValue() == k.ofValue()) &&
 			nestedFor(e.nested, len(s)) == nestedFor(nested, len(s)) && e.text == s {
 			return true
 		}

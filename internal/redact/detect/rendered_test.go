@@ -219,6 +219,27 @@ func TestAMetValueIsKnownByItsTextAndWhatItsNameSays(t *testing.T) {
 	}
 }
 
+// That a name is one of who speaks says nothing of its own value: what was met under "id" is known under "tool_call_id".
+func TestTheNameOfASpeakerSaysNothingOfItsValue(t *testing.T) {
+	r := plain(t)
+	id, call := r.Named("id"), r.Named("tool_call_id")
+	if id.facts == call.facts || id.ofValue() != call.ofValue() {
+		t.Fatal("the two names differ in more, or in nothing")
+	}
+	silent, speaking := &Name{facts: id.facts}, &Name{facts: id.facts}
+	silent.speaker, speaking.speaker = false, true
+	for _, s := range append([]string{"call_0123456789abcdef", "0123456789abcdef", "sha256:" + strings.Repeat("0a", 32), "4111 1111 1111 1111", "ada@example.org",
+		"password=hunter2hunter2", `{"password":"hunter2hunter2","messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`}, renderedDocuments...) {
+		var got [2][]edit
+		for i, k := range []*Name{silent, speaking} {
+			got[i] = (&Walk{r: r, rep: &Report{}, budget: searchBudget(s)}).unknown(s, k)
+		}
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("%.40s: %v and %v", s, got[0], got[1])
+		}
+	}
+}
+
 // FuzzClearJSON: what is clear holds nothing.
 func FuzzClearJSON(f *testing.F) {
 	for _, s := range renderedDocuments {
