@@ -155,7 +155,7 @@ func TestVerifyErasedFindsWhatIsLeft(t *testing.T) {
 			row := reel.Row{Evidence: append([]byte("evidence "), id...)}
 			row.Tenant, row.TraceID, row.Area, row.Part = "default", victim.TraceID, "runs", deck.PartDigest(row.Evidence)
 			w := reel.NewWriter(d, reel.Limits{MaxBytes: 1 << 20, MaxRuns: 1, MaxWait: time.Minute})
-			if err := w.Add(t.Context(), []reel.Row{row}, nil); err != nil {
+			if err := w.Add(t.Context(), []reel.Row{row}, nil, false); err != nil {
 				t.Fatal(err)
 			}
 			w.Close()

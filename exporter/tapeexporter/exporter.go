@@ -245,7 +245,8 @@ func (e *tapeExporter) push(ctx context.Context, td ptrace.Traces, own bool) err
 func (e *tapeExporter) writeAll(ctx context.Context, w writer, groups []*group) []error {
 	errs := make([]error, len(groups))
 	if len(groups) == 1 {
-		errs[0] = e.write(ctx, w, groups[0], func() { handover.Idle(ctx) })
+		idle := handover.Idle(ctx)
+		errs[0] = e.write(ctx, w, groups[0], idle, idle != nil)
 		return errs
 	}
 	slots := make(chan struct{}, writesPerCall)
@@ -255,14 +256,14 @@ func (e *tapeExporter) writeAll(ctx context.Context, w writer, groups []*group) 
 		wg.Go(func() {
 			leave := sync.OnceFunc(func() { <-slots })
 			defer leave()
-			errs[i] = e.write(ctx, w, g, leave)
+			errs[i] = e.write(ctx, w, g, leave, false)
 		})
 	}
 	wg.Wait()
 	return errs
 }
 
-func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func()) (err error) {
+func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(), goesOn bool) (err error) {
 	defer derive.Recovered(&err, derive.ErrDefect, g.key.hex())
 	set := evidence.NewSet()
 	complete := g.isComplete()
@@ -273,7 +274,7 @@ func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(
 	set.AddTraces(g.traces)
 	set.AddTags(g.key.trace, g.tags, g.from, e.rules)
 	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant)}
-	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete, First: g.isFirst(), Idle: idle})
+	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete, First: g.isFirst(), Idle: idle, GoesOn: goesOn})
 	if stored != nil {
 		e.placed(ctx, stored.Placement, trace)
 	}

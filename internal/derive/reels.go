@@ -67,7 +67,7 @@ func (w *ReelWriter) Deliver(ctx context.Context, r Request) (s *Stored, written
 	written = w.written(location, derived.Generation, derived.Tapes)
 	// Thousands of calls wait in Add. What they hold is the rows, which the writer counts.
 	s = &Stored{Tenant: r.Tenant, TraceID: r.TraceID, Placement: s.Placement}
-	if err := w.rows.Add(ctx, rows, r.Idle); err != nil {
+	if err := w.rows.Add(ctx, rows, r.Idle, r.GoesOn); err != nil {
 		return nil, nil, fmt.Errorf("write trace %s: %w", r.TraceID, err)
 	}
 	return s, written, failure

@@ -156,6 +156,8 @@ type Request struct {
 	First bool
 	// Idle, if there is one, is called when nothing is left to do but to wait for other traces, with which this one shares an object.
 	Idle func()
+	// GoesOn says that the sender brings other traces whether this one is durable or not, so that it is worth waiting for them.
+	GoesOn bool
 }
 
 // Written describes one tape.

@@ -13,9 +13,8 @@ func OnIdle(ctx context.Context, idle func()) context.Context {
 	return context.WithValue(ctx, idleKey{}, idle)
 }
 
-// Idle tells it. Without OnIdle it does nothing.
-func Idle(ctx context.Context) {
-	if idle, ok := ctx.Value(idleKey{}).(func()); ok {
-		idle()
-	}
+// Idle returns what tells it. Without OnIdle that is nil: whoever makes the call waits for it.
+func Idle(ctx context.Context) func() {
+	idle, _ := ctx.Value(idleKey{}).(func())
+	return idle
 }

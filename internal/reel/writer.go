@@ -24,7 +24,7 @@ type Limits struct {
 	MaxBytes int64 `mapstructure:"max_bytes"`
 	// MaxRuns closes a reel that holds so many traces.
 	MaxRuns int `mapstructure:"max_runs"`
-	// MaxWait closes a reel so long after its first trace came. A tenth of it without another trace closes it too: then everybody who may bring one is waiting.
+	// MaxWait closes a reel so long after its first trace came. A tenth of it without another trace closes it too, and of a load three tenths.
 	MaxWait time.Duration `mapstructure:"max_wait"`
 }
 
@@ -44,8 +44,17 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// quiet is how long a batch waits for another trace.
-func (l Limits) quiet() time.Duration { return l.MaxWait / 10 }
+// quiet is how long a batch waits for another trace. A run that comes alone is soon there, and nobody waits long when everybody who may bring one does. A load comes in
+// bursts: agentrun looks once a second for what has ended.
+func (l Limits) quiet(b *batch) time.Duration {
+	if b.bounded || len(b.traces) < few {
+		return l.MaxWait / 10
+	}
+	return l.MaxWait / 10 * 3
+}
+
+// few is how many traces do not tell of a load.
+const few = 16
 
 // Writer appends rows to a deck by group commit: the traces that are on their way at the same time share an object. It reads nothing. It is safe for concurrent use.
 type Writer struct {
@@ -66,7 +75,8 @@ type batch struct {
 	traces  []*pending
 	bytes   int64
 	due     *time.Timer // MaxWait after the first trace
-	still   *time.Timer // MaxWait/10 after the last one
+	still   *time.Timer // Limits.quiet after the last one
+	bounded bool        // a sender of these traces waits for them and may bring no other one meanwhile
 	waiting int         // callers; when the last one leaves, nobody wants the batch any more
 	cancel  context.CancelFunc
 	ctx     context.Context
@@ -86,8 +96,8 @@ func NewWriter(d *deck.Deck, l Limits) *Writer {
 }
 
 // Add returns when the rows of one trace are durable, together in one reel. An error concerns these rows alone, unless it is one of the store. It calls idle
-// (which may be nil) when nothing is left to do for these rows but to wait.
-func (w *Writer) Add(ctx context.Context, rows []Row, idle func()) error {
+// (which may be nil) when nothing is left to do for these rows but to wait. goesOn says that others come whether these are durable or not: their sender waits for none of them.
+func (w *Writer) Add(ctx context.Context, rows []Row, idle func(), goesOn bool) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -112,7 +122,7 @@ func (w *Writer) Add(ctx context.Context, rows []Row, idle func()) error {
 		}
 	}
 	p := &pending{rows[0].Area, rows[0].Tenant, rows, weight, make(chan error, 1)}
-	b := w.join(p)
+	b := w.join(p, goesOn)
 	defer w.leave(b)
 	if idle != nil {
 		idle()
@@ -126,7 +136,7 @@ func (w *Writer) Add(ctx context.Context, rows []Row, idle func()) error {
 }
 
 // join puts rows into the batch.
-func (w *Writer) join(p *pending) *batch {
+func (w *Writer) join(p *pending, goesOn bool) *batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	b := w.batch
@@ -138,16 +148,17 @@ func (w *Writer) join(p *pending) *batch {
 			defer w.mu.Unlock()
 			w.close(b)
 		}
-		b.due, b.still = time.AfterFunc(w.limits.MaxWait, close), time.AfterFunc(w.limits.quiet(), close)
+		b.due, b.still = time.AfterFunc(w.limits.MaxWait, close), time.AfterFunc(w.limits.quiet(b), close)
 		w.batch = b
 	}
+	b.bounded = b.bounded || !goesOn
 	b.traces = append(b.traces, p)
 	b.bytes += p.weight
 	b.waiting++
 	if b.bytes >= w.limits.MaxBytes/2 || len(b.traces) >= w.limits.MaxRuns {
 		w.close(b)
 	} else {
-		b.still.Reset(w.limits.quiet())
+		b.still.Reset(w.limits.quiet(b))
 	}
 	return b
 }

@@ -11,6 +11,7 @@ import (
 	"runtime/metrics"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
@@ -75,7 +76,7 @@ func TestMemoryOfAWriter(t *testing.T) {
 		for n := range all {
 			workers <- struct{}{}
 			producers.Go(func() {
-				if err := w.Add(t.Context(), []Row{randomRow(n, size)}, func() { <-workers }); err != nil {
+				if err := w.Add(t.Context(), []Row{randomRow(n, size)}, func() { <-workers }, true); err != nil {
 					t.Error(err)
 				}
 			})
@@ -108,6 +109,67 @@ func TestMemoryOfAWriter(t *testing.T) {
 		t.Errorf("%d MB of memory, max_bytes are %d MB", most>>20, maxBytes>>20)
 	}
 	t.Logf("%.2f of max_bytes", float64(most)/maxBytes)
+}
+
+// TestBurstsShareAReel: a pause of more than a tenth of MaxWait ends a reel of a few traces, or one that its senders wait for, and no other.
+func TestBurstsShareAReel(t *testing.T) {
+	const wait = 10 * time.Second
+	pause := wait / 10 * 3 / 2
+	for _, c := range []struct {
+		name    string
+		bursts  []int
+		bounded bool
+		reels   int
+		after   time.Duration // the first trace is durable
+	}{
+		{"one run", []int{1}, false, 1, wait / 10},
+		{"runs that come alone", []int{1, 1, 1}, false, 3, wait / 10},
+		{"bursts", []int{few, few, 1, few, 1, 1, 1}, false, 1, wait},
+		{"everybody waits", []int{few}, true, 1, wait / 10},
+		{"a load, and then nothing", []int{few}, false, 1, wait / 10 * 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem.Drop("bursts")
+				store, err := deck.OpenStore(t.Context(), "mem://bursts")
+				if err != nil {
+					t.Fatal(err)
+				}
+				decktest.MakeDeck(t, store, deck.LayoutReels)
+				puts := make(chan int, 100)
+				d, err := deck.New(t.Context(), &sink{store, puts}, "mem://bursts")
+				if err != nil {
+					t.Fatal(err)
+				}
+				limits := DefaultLimits
+				limits.MaxWait = wait
+				w := NewWriter(d, limits)
+				begun, first := time.Now(), time.Duration(0)
+				var callers sync.WaitGroup
+				n := 0
+				for _, burst := range c.bursts {
+					for range burst {
+						n++
+						row := randomRow(n, 1000)
+						callers.Go(func() {
+							if err := w.Add(t.Context(), []Row{row}, nil, !c.bounded); err != nil {
+								t.Error(err)
+							}
+							if row.TraceID == hexOf(1, 32) {
+								first = time.Since(begun)
+							}
+						})
+					}
+					time.Sleep(pause)
+				}
+				callers.Wait()
+				if len(puts) != c.reels || first != c.after {
+					t.Errorf("%d reels, the first trace was durable after %s; want %d and %s", len(puts), first, c.reels, c.after)
+				}
+				w.Close()
+			})
+		})
+	}
 }
 
 // alive is what a collection of garbage leaves on the heap.

@@ -379,7 +379,7 @@ func (c *carrier) toReels(ctx context.Context, s *source, has *held, idle func()
 	}
 	rows, err := c.rows(ctx, s, missing)
 	if err == nil {
-		err = c.reels.Add(ctx, rows, idle)
+		err = c.reels.Add(ctx, rows, idle, false)
 	}
 	if errors.Is(err, errNoRows) || errors.Is(err, deck.ErrTooLarge) {
 		did, err = c.toFiles(ctx, s)
@@ -449,7 +449,7 @@ func (c *carrier) bare(ctx context.Context, s *source, missing []string, idle fu
 	if err != nil {
 		return did, err
 	}
-	return done{parts: len(missing), united: true}, c.reels.Add(ctx, rows, idle)
+	return done{parts: len(missing), united: true}, c.reels.Add(ctx, rows, idle, false)
 }
 
 // evidence are rows that have parts and nothing else.

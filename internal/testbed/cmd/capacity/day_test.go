@@ -138,7 +138,7 @@ func simulate(t *testing.T, l load, scale int, every time.Duration) (s simulated
 			s.runs++
 			row := runRow(r, content)
 			adding.Go(func() {
-				if err := w.Add(t.Context(), []reel.Row{row}, nil); err != nil {
+				if err := w.Add(t.Context(), []reel.Row{row}, nil, true); err != nil {
 					t.Error(err)
 				}
 			})
@@ -176,7 +176,7 @@ func warm(t *testing.T) {
 	for range 100 {
 		row := runRow(r, 4000)
 		adding.Go(func() {
-			if err := w.Add(t.Context(), []reel.Row{row}, w.Flush); err != nil {
+			if err := w.Add(t.Context(), []reel.Row{row}, w.Flush, true); err != nil {
 				t.Error(err)
 			}
 		})
