@@ -177,15 +177,21 @@ func isToolMessageRepr(text string) bool {
 }
 
 // describedOutcome opens a text in which str() has written how a call ended: its result, and beside it the error.
-func describedOutcome(text string) (result exactjson.Value, failed, ok bool) {
-	v, ok := Fields(text)
+func describedOutcome(c Content) (u Unwrapped, ok bool) {
+	v, lossy, ok := Fields(c.Value.Str())
 	if !ok || v.Get("result").IsAbsent() || v.Get("error").IsAbsent() {
-		return exactjson.Value{}, false, false
+		return Unwrapped{}, false
 	}
-	if e := v.Get("error"); e.Kind() != exactjson.Null {
-		return e, true, true
+	u = Unwrapped{Content: c, IsError: v.Get("error").Kind() != exactjson.Null}
+	u.Content.Value = v.Get("result")
+	if u.IsError {
+		u.Content.Value = v.Get("error")
 	}
-	return v.Get("result"), false, true
+	u.Content.Envelope = append(u.Content.Envelope, "python.fields")
+	if lossy {
+		u.Content.Label = tape.Lossy
+	}
+	return u, true
 }
 
 // UnwrapResult removes the known envelopes from a tool result. A text is opened if it is JSON with an envelope; any other text stays as
@@ -212,12 +218,8 @@ func unwrapResult(c Content) Unwrapped {
 				u.Content.Value = content
 				return u
 			}
-			if result, failed, ok := describedOutcome(v.Str()); ok {
-				u.IsError = failed
-				u.Content.Envelope = append(u.Content.Envelope, "python.fields")
-				u.Content.Label = tape.Lossy
-				u.Content.Value = result
-				return u
+			if outcome, ok := describedOutcome(u.Content); ok {
+				return outcome
 			}
 			inner, ok := ParseStructure(v.Str())
 			if !ok {

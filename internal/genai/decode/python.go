@@ -35,6 +35,7 @@ type pyParser struct {
 	text    string
 	pos     int
 	objects bool // constructor calls are read too, see Representation
+	built   bool // one was: the value stands for an object
 }
 
 func (p *pyParser) space() {

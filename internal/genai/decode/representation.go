@@ -37,24 +37,24 @@ func Representation(text string) (v exactjson.Value, ok bool) {
 }
 
 // Fields reads what str() makes of a Pydantic model: its fields as name=value, with a space between. ok is false for a text with fewer than
-// two fields, with a name twice, or with anything else in it.
-func Fields(text string) (v exactjson.Value, ok bool) {
+// two fields, with a name twice, or with anything else in it. lossy says that a value stands for an object, of which it may not say all.
+func Fields(text string) (v exactjson.Value, lossy, ok bool) {
 	p := pyParser{text: text, objects: true}
 	var members []exactjson.Member
 	for p.pos < len(p.text) {
 		m := fieldName.FindStringSubmatch(p.text[p.pos:])
 		if m == nil || slices.ContainsFunc(members, func(o exactjson.Member) bool { return o.Name == m[1] }) {
-			return exactjson.Value{}, false
+			return exactjson.Value{}, false, false
 		}
 		p.pos += len(m[0])
 		value, good := p.value(0)
 		if !good {
-			return exactjson.Value{}, false
+			return exactjson.Value{}, false, false
 		}
 		members = append(members, exactjson.Member{Name: m[1], Value: value})
 		p.space()
 	}
-	return exactjson.ObjectValue(members...), len(members) > 1
+	return exactjson.ObjectValue(members...), p.built, len(members) > 1
 }
 
 // describedMessage reads a message of LangChain that str() has written. Its class is not in the text: a tool's message names the call that it
@@ -63,7 +63,7 @@ func describedMessage(text string) (Message, bool) {
 	if !strings.HasPrefix(text, "content=") {
 		return Message{}, false
 	}
-	v, ok := Fields(text)
+	v, _, ok := Fields(text)
 	if !ok {
 		return Message{}, false
 	}
@@ -99,6 +99,7 @@ func (p *pyParser) object(depth int) (exactjson.Value, bool) {
 		return exactjson.Value{}, false
 	}
 	p.pos += len(class)
+	p.built = true
 	var members []exactjson.Member
 	var positional []exactjson.Value
 	for {
