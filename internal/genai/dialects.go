@@ -404,6 +404,19 @@ func classOf(d *dialect.Dialect, s *dialect.Source) (dialect.Class, bool) {
 	return d.Classify(s)
 }
 
+// readAskedModel takes the model that was asked for from the parameters of the request. Some packages write the one that answered over it: the same
+// name, with a version behind.
+func readAskedModel(a decode.Attributes, o *dialect.Observation) {
+	params, ok := decode.Structure(a.JSON("gen_ai.request.parameters", "llm.invocation_parameters"))
+	if !ok {
+		return
+	}
+	if asked := decode.ModelName(params.First("model", "model_name").Str()); asked != "" && asked != o.Model && strings.HasPrefix(o.Model, asked+"-") {
+		decode.FillString(&o.ResponseModel, o.Model)
+		o.Model = asked
+	}
+}
+
 // readCommon reads what all dialects have in common: status, exceptions, tags, identity of users and conversations.
 func readCommon(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
@@ -411,6 +424,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 	switch o.Class {
 	case dialect.Model:
 		readLangChain(a, o)
+		readAskedModel(a, o)
 	case dialect.Agent:
 		decode.FillString(&o.Model, decode.ModelName(a.Text("gen_ai.request.model")))
 		// an answer that the conventions mark as an error is what a framework made of one

@@ -451,6 +451,9 @@ func (t *call) join(n *node) {
 // outermost; ids, usage, finish and times from the innermost.
 func (c *collector) nestedModel(n *node, outer *call) {
 	merged := genai.MergeModel(outer.obs, n.obs)
+	if len(outer.obs.Request) == 0 && outer.obs.RequestLabel == "" && len(n.obs.Request) > 0 && len(n.obs.Response) > 0 {
+		merged.Response, merged.ResponseLabel = n.obs.Response, n.obs.ResponseLabel // the answer to the request that is known
+	}
 	outer.obs = merged
 	outer.nodes = append(outer.nodes, n)
 	outer.start, outer.end = n.start, n.end

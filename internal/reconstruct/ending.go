@@ -29,6 +29,8 @@ func (b *builder) unfinished(last *call) string {
 		return "a tool ran after the last model call, and no record shows what the model made of it"
 	case b.tape.Output.Text != nil:
 		return ""
+	case root == nil && b.hidesCalls(last):
+		return "the last model call shows an empty answer, as those do that asked for tools"
 	case root == nil && emptyAnswer(last):
 		return "the last model call shows an empty answer"
 	case finalAnswer(last) && answered(last), last.response == nil && answered(last) && !stopsForTools(last):
@@ -40,6 +42,16 @@ func (b *builder) unfinished(last *call) string {
 	default:
 		return "the last response asks for tools, and no record shows what the model made of them"
 	}
+}
+
+// hidesCalls reports an answer that was recorded as empty in a run whose answers with calls, as later requests show them, were so too.
+func (b *builder) hidesCalls(last *call) bool {
+	empty := func(k *call) bool {
+		return len(k.obs.Request) > 0 && len(k.obs.Response) > 0 && len(k.obs.Response[0].Parts) == 0
+	}
+	return empty(last) && !slices.ContainsFunc(b.calls.models, func(k *call) bool {
+		return k != last && k.agent == last.agent && !(empty(k) && k.response != nil && hasToolCall(k.response))
+	}) && len(b.calls.models) > 1
 }
 
 // recordsNothing reports a run of which neither input nor any argument or result of a tool was recorded.

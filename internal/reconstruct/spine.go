@@ -251,7 +251,7 @@ func repeatsAnswer(before *node, t *turn) bool {
 		return true
 	}
 	if said.tape.Role != tape.RoleAssistant {
-		return false
+		return answersCalls(callIDs(before), t.sent[len(afterSystem(before.request())):])
 	}
 	switch text := textOf(answer); {
 	case t.n.obs.RequestLabel != "", hasToolCall(answer) && repeatsCalls(answer, t.sent[len(afterSystem(before.request())):]):
@@ -261,6 +261,30 @@ func repeatsAnswer(before *node, t *turn) bool {
 	default:
 		return text != "" || !hasToolCall(answer) && (hasToolCall(said) || slices.ContainsFunc(before.obs.FinishReasons, tape.AsksForTools))
 	}
+}
+
+// answersCalls reports that the first of these messages are the results of the calls with the ids, each told once. Some packages leave out the message
+// that asked for them.
+func answersCalls(ids []string, said []*message) bool {
+	var told []string
+	for _, m := range said {
+		if m.tape.Role != tape.RoleTool {
+			break
+		}
+		for i := range m.parts {
+			if m.parts[i].Type == tape.PartToolResult {
+				told = append(told, m.parts[i].ID)
+			}
+		}
+	}
+	for _, id := range ids {
+		i := slices.Index(told, id)
+		if i < 0 || len(id) < minQuoted {
+			return false
+		}
+		told = slices.Delete(told, i, i+1)
+	}
+	return len(ids) > 0
 }
 
 // repeatsCalls reports that the first of these messages, which may hold one call each, ask for the calls of the answer. The calls have the
@@ -310,12 +334,20 @@ func sameCalls(a, b *message) bool {
 	return len(x) > 0 && slices.Equal(x, y)
 }
 
+// isHollow reports a model span without messages around the one that holds them.
+func isHollow(n *node) bool {
+	o := n.obs
+	return len(o.Request) == 0 && o.RequestLabel == "" && len(o.Response) == 0 && o.ResponseLabel == "" && slices.ContainsFunc(n.kids, func(k *node) bool {
+		return k.obs.Class == genai.Model && len(k.obs.Request) > 0
+	})
+}
+
 // models lists the model calls of a fragment in order of time.
 func (f *fragment) models() []*node {
 	var out []*node
 	for _, h := range f.heads {
 		walk(h, func(n *node) bool {
-			if n.obs.Class != genai.Model || isWrapper(n) || summedUp(n) != nil {
+			if n.obs.Class != genai.Model || isWrapper(n) || summedUp(n) != nil || isHollow(n) {
 				return true
 			}
 			out = append(out, n)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -48,7 +50,7 @@ func (s *stitcher) byAnswer() {
 			}
 			for _, m := range t.sent[min(known, len(t.sent)):] {
 				for i := range m.parts {
-					if text := strings.TrimSpace(m.parts[i].Result.Str()); m.parts[i].Type == tape.PartToolResult && text != "" {
+					if text := strings.TrimSpace(toldText(m.parts[i].Result)); m.parts[i].Type == tape.PartToolResult && text != "" {
 						results[text] = append(results[text], shown{f, t.n})
 					}
 				}
@@ -107,6 +109,18 @@ func (s *stitcher) byAnswer() {
 			s.unite(f, one[0], byContent)
 		}
 	}
+}
+
+// toldText is the text that a result tells the model, also of providers that take objects alone: they are told one member with it.
+func toldText(v exactjson.Value) string {
+	v = decode.UnwrapResult(genai.Content{Value: v}).Content.Value
+	if inner, ok := decoded(v); ok && inner.Kind() == exactjson.Object {
+		v = inner
+	}
+	if v.Kind() == exactjson.Object && v.Len() == 1 {
+		v = v.Members()[0].Value
+	}
+	return v.Str()
 }
 
 // steps unites spans that hold no call and nothing but what a run of the same trace holds too with that run.

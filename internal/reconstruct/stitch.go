@@ -52,6 +52,7 @@ func stitch(all []*fragment) []*fragment {
 		}
 	}
 	s.byRunID()
+	s.byResponse()
 	s.byConversation()
 	s.steps()
 	s.byCalls()
@@ -293,6 +294,36 @@ func (f *fragment) first() *node {
 		}
 	}
 	return first
+}
+
+// byResponse unites fragments that report one model call: a client that opens a trace of its own tells the id of the response, and no message that
+// the run does not hold. Both reports tell the same time.
+func (s *stitcher) byResponse() {
+	full := map[string]*turn{}
+	for _, f := range s.all {
+		for _, t := range s.turns[f] {
+			if id := t.n.obs.ResponseID; len(id) >= minQuoted && len(t.n.obs.Request) > 0 {
+				full[id] = t
+			}
+		}
+	}
+	for _, f := range s.all {
+		if f.ownRun() || len(f.tools()) > 0 || len(s.turns[f]) == 0 {
+			continue
+		}
+		owner := map[*fragment]bool{}
+		for _, t := range s.turns[f] {
+			of := full[t.n.obs.ResponseID]
+			if of == nil || len(t.n.obs.Request) > 0 || len(t.n.obs.Response) > 0 || of.n.start > t.n.end || t.n.start > of.n.end {
+				owner = nil
+				break
+			}
+			owner[s.find(of.f)] = true
+		}
+		if of := only(owner); of != nil {
+			s.unite(of, f, byContent)
+		}
+	}
 }
 
 // byRunID unites what carries the same prompt, invocation or turn id of one service.

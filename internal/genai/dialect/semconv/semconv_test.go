@@ -43,3 +43,12 @@ func TestKindOfASpanIsItsClass(t *testing.T) {
 		}
 	}
 }
+
+func TestModelOfTheParametersIsWhatWasAskedFor(t *testing.T) {
+	for model, want := range map[string]string{"m1-2024-07-18": "m1 m1-2024-07-18", "m1": "m1 ", "other": "other "} {
+		o := genai.Read(genaitest.Span("vendor", "ask", "gen_ai.operation.name", "chat", "gen_ai.request.model", model, "gen_ai.request.parameters", `{"model":"m1"}`))
+		if got := o.Model + " " + o.ResponseModel; got != want {
+			t.Errorf("%s: %q, want %q", model, got, want)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// The steps of a run whose instrumentation opens a span without messages around each call, and leaves out of requests what asked for tools.
+func TestStepsGoOnWhereTheResultsOfTheirCallsAreTold(t *testing.T) {
+	const id = "call_8f41a02c"
+	for name, c := range map[string]struct {
+		told string
+		runs int
+	}{"of the call": {id, 1}, "of another": {"call_ffffffff", 2}, "of none": {"", 2}} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			step := func(id, start int, request, response string) {
+				tr.in("framework", "chat generator", id, 90+id, start, start+10, "gen_ai.operation.name", "chat")
+				tr.chat(id+1, id, start+1, start+9, request, response)
+			}
+			step(2, 0, list(user("compare")), list(asks(call(id, "f", `{"x":1}`))))
+			step(4, 20, list(user("compare"), shows(c.told, "one")), list(says("done")))
+			if tapes := tr.runs(t); len(tapes) != c.runs {
+				t.Errorf("%d runs, want %d", len(tapes), c.runs)
+			}
+		})
+	}
+}
+
+func TestAnswerOfTheInnerSpanIsThatToItsRequest(t *testing.T) {
+	tr := newTrace()
+	tr.in("framework", "generator", 1, 0, 0, 20, "gen_ai.operation.name", "chat", "gen_ai.output.messages", list(says("replies")))
+	tr.chat(2, 1, 1, 9, list(user("hi")), list(says("ho")))
+	if got := tr.runs(t)[0].Output.Text; got == nil || *got != "ho" {
+		t.Errorf("answer %v, want the one that stands with the request", got)
+	}
+}
+
+// A client with a trace of its own reports the response that the run holds: no run.
+func TestReportOfTheSameResponseIsNoRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		id    string
+		start int
+		runs  int
+	}{"same": {"msg_1376ad6f", 2, 1}, "another": {"msg_ffffffff", 2, 2}, "later": {"msg_1376ad6f", 50, 2}} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 20)
+			tr.chat(2, 1, 1, 9, list(user("hi")), list(says("ho")), "gen_ai.response.id", "msg_1376ad6f")
+			tr.in("client", "create", 5, 0, c.start, c.start+3, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.response.id", c.id)
+			tapes := tr.runs(t)
+			if len(tapes) != c.runs {
+				t.Fatalf("%d runs, want %d", len(tapes), c.runs)
+			}
+			if c.runs == 1 && len(tapes[0].Events) != 1 {
+				t.Errorf("%d events of one call", len(tapes[0].Events))
+			}
+		})
+	}
+}
+
+// What a tool did is part of the run that was told its answer, as the providers tell it that take objects.
+func TestAnswerInAnObjectIsTheSubAgents(t *testing.T) {
+	for _, told := range []string{`{"output": "it was charged twice"}`, `{'output': 'it was charged twice'}`, `[{"type":"text","text":"it was charged twice"}]`} {
+		tr := newTrace()
+		tr.chat(1, 90, 0, 5, list(user("why?")), list(asks(call("", "billing", `{"question":"why?"}`))))
+		tr.chat(2, 91, 10, 15, list(user("why?")), list(says("it was charged twice")), "gen_ai.system_instructions", `[{"type":"text","content":"You bill."}]`)
+		tr.chat(3, 90, 20, 25, list(user("why?"), asks(call("", "billing", `{"question":"why?"}`)), shows("", told)), list(says("twice")))
+		if tapes := tr.runs(t); len(tapes) != 1 {
+			t.Errorf("%s: %d runs", told, len(tapes))
+		}
+	}
+}
+
+func TestEmptyAnswerIsNoEndWhereTheOthersHidCalls(t *testing.T) {
+	const empty = `[{"role":"assistant","parts":[]}]`
+	for name, c := range map[string]struct {
+		answer string
+		status tape.RunStatus
+	}{"empty": {empty, tape.StatusIncomplete}, "a text": {list(says("done")), tape.StatusOK}} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			told := []string{user("crawl"), asks(call("", "crawl", `{"page":1}`)), shows("", "two")}
+			tr.chat(1, 90, 0, 5, list(told[0]), empty, "gen_ai.usage.output_tokens", int64(3))
+			tr.chat(2, 90, 10, 15, list(told...), c.answer, "gen_ai.usage.output_tokens", int64(3))
+			if got := tr.runs(t)[0].Run.Status; got != c.status {
+				t.Errorf("status %s, want %s", got, c.status)
+			}
+		})
+	}
+}
