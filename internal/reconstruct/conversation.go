@@ -79,6 +79,9 @@ func (c *collector) align() {
 			}
 		}
 		for k := range min(len(m.request), len(conversation)) {
+			if m.request[k] == conversation[k] {
+				continue // of a list that was resent, most are: they need not be looked at
+			}
 			same, exact := conversation[k].equal(m.request[k])
 			if same && !exact {
 				m.notes = append(m.notes, genai.Note{Code: tape.CodeResentChanged, Field: fmt.Sprintf("request.messages.%d", k), Detail: "resent with other ids or spelling"})
@@ -90,7 +93,9 @@ func (c *collector) align() {
 		}
 	}
 	for _, m := range c.models {
-		m.request = slices.DeleteFunc(m.request, func(sent *message) bool { return sent.omitted })
+		if slices.ContainsFunc(m.nodes, func(n *node) bool { return n.omits }) {
+			m.request = slices.DeleteFunc(m.request, func(sent *message) bool { return sent.omitted })
+		}
 	}
 }
 

@@ -62,6 +62,7 @@ type node struct {
 	missing  bool       // a parent is named and never came
 	messages []*message // see request
 	made     *messages  // of all nodes of the trace
+	omits    bool       // its request holds messages of which the place alone is known
 }
 
 type scopeKey struct{ name, version string }
@@ -79,8 +80,9 @@ func (n *node) request() []*message {
 		if len(o.System) > 0 && !slices.ContainsFunc(o.Request, func(m genai.Message) bool { return m.Role == tape.RoleSystem }) {
 			n.messages = append(n.messages, n.made.message(genai.Message{Role: tape.RoleSystem, Parts: o.System}))
 		}
-		for _, m := range o.Request {
-			n.messages = append(n.messages, n.made.message(m))
+		for i := range o.Request {
+			n.omits = n.omits || o.Request[i].Omitted
+			n.messages = append(n.messages, n.made.message(o.Request[i]))
 		}
 	}
 	return n.messages

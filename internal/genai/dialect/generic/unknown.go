@@ -364,6 +364,7 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		}
 		dialect.ReadWholeAgent(o, best(in, conversation), best(out, conversation))
 		decode.FillList(&o.System, decode.System(instructions(a)))
+		readModelName(a, o)
 	case dialect.Model:
 		readUnknownModel(a, in, out, o)
 	case dialect.Tool:
@@ -395,15 +396,7 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observa
 		o.RequestLabel = tape.Lossy
 	}
 	decode.FillList(&o.System, decode.System(instructions(a)))
-	asked := decode.ModelName(find(a, func(key string) bool { return ends(key, "request", "model") }).Str())
-	decode.FillString(&o.Model, asked)
-	switch name := decode.ModelName(find(a, modelKey).Str()); {
-	case name == o.ResponseModel:
-	case snapshot.MatchString(name): // what a provider answers with when it was asked for the model without a date
-		decode.FillString(&o.ResponseModel, name)
-	default:
-		decode.FillString(&o.Model, name)
-	}
+	readModelName(a, o)
 	if reason := find(a, func(key string) bool { return ends(key, "finish", "reason") }).Str(); reason != "" {
 		decode.FillList(&o.FinishReasons, []string{reason})
 	}
@@ -413,6 +406,19 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observa
 		}
 	}
 	decode.FillUsage(&o.Usage, decode.Usage(find(a, func(key string) bool { return ends(key, "usage") || ends(key, "usage", "details") })))
+}
+
+// readModelName reads which model was asked for: by a call, or by all calls of an agent that hides them.
+func readModelName(a decode.Attributes, o *dialect.Observation) {
+	asked := decode.ModelName(find(a, func(key string) bool { return ends(key, "request", "model") }).Str())
+	decode.FillString(&o.Model, asked)
+	switch name := decode.ModelName(find(a, modelKey).Str()); {
+	case name == o.ResponseModel:
+	case snapshot.MatchString(name): // what a provider answers with when it was asked for the model without a date
+		decode.FillString(&o.ResponseModel, name)
+	default:
+		decode.FillString(&o.Model, name)
+	}
 }
 
 // showsPreviews reports messages with a name in brackets where the result of a tool was, and labels those.

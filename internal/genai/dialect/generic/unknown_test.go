@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
 
@@ -75,5 +76,13 @@ func BenchmarkOtherSpan(b *testing.B) {
 		if genai.IsEvidence(s.ScopeName, s.Span) {
 			b.Fatal("it is evidence")
 		}
+	}
+}
+
+// An agent that hides its model calls may name the model itself.
+func TestAgentOfAnUnknownVendorNamesItsModel(t *testing.T) {
+	span := genaitest.Span("acme", "agent", "acme.span.kind", "AGENT", "llm.model_name", "m1", "input.value", "q", "output.value", "a")
+	if o := genai.Read(span); o.Class != dialect.Agent || o.Model != "m1" {
+		t.Errorf("class %v, model %q", o.Class, o.Model)
 	}
 }

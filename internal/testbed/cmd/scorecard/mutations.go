@@ -27,6 +27,24 @@ then that all texts of a run are its answer together: the last one, as a model c
 
 `
 
+// missedReasons says what the values are that the tapes of mutated runs lack, and why.
+const missedReasons = `
+What is missed, by class:
+
+- *Envelopes that nothing proves* (unknown envelope: all of them, and what is wrapped there). Claude's Agent SDK and Spring AI record no conversation with the calls in it, so nothing
+  shows what was inside. The tape labels the value lossy and names the envelope.
+- *Frames of one vendor around results* (unknown vendor: Gemini CLI's ` + "`<untrusted_context>`" + `, Codex's header). Without the vendor's name the frame is no more than suspected, and labelled so.
+- *Log records of one vendor's logger* (unknown vendor, no root: Spring AI). Its prompts and answers are texts in the body of records that the name of the logger alone tells from others; its
+  tools are attributes under its own names. Who said what stands in a record of the run span; where that never came, the record names no span.
+- *The answer in a memory of the framework* (no root: VoltAgent) or *in the arguments of the tool that ends the run* (no root: smolagents): no model call is recorded with
+  it, and the lost span alone said outright that it is the answer. It is readable there, and not mended yet.
+- *The answer in a log record of one vendor* (model calls wrapped, two traces: Claude Code), which belongs to a span of a model call or of a run in a way that the
+  mutation takes apart. It is readable and might be told by its time: it is not mended yet.
+- *The model on spans that are none of a model call* (unknown vendor: Codex). Spans of its program name the model; which of them asked it is said in words of the vendor.
+- *Results that no later request shows* (no tool spans, and the mutations that drop tool spans too: Mastra's delegations, the last call of a run that stopped). A step beside the call
+  or the answer of the last call holds them among other values.
+`
+
 // tally is what became of the runs under one mutation.
 type tally struct {
 	runs, extra int
@@ -99,7 +117,7 @@ func mutations(runs []groundtruth.Run) (string, error) {
 		fmt.Fprintf(grades, "| %s | %d | %d | %d | %d | %d | %.1f %% |\n", m.Name, len(t.claimed), n.kept, n.broken, n.unclaimed, n.neither,
 			100*float64(n.kept+n.neither)/float64(max(1, len(t.claimed))))
 	}
-	return b.String() + grades.String(), nil
+	return b.String() + missedReasons + grades.String(), nil
 }
 
 // claimCounts are runs by what their tapes claim of their tools, and what their oracles hold.
