@@ -17,7 +17,7 @@ func (b *builder) unfinished(last *call) string {
 	switch {
 	case root != nil && root.end == root.start && root.span.EndTimestamp() == 0:
 		return "the run span never ended"
-	case root == nil && slices.ContainsFunc(b.tape.Events, neverRan):
+	case root == nil && slices.ContainsFunc(b.tape.Events, neverRan) && !b.answeredSince(last):
 		return "a tool that was asked for shows no answer"
 	case root != nil && (answersWithoutText(root) || b.tape.Output.Text != nil && b.tape.Output.Message == ""):
 		return ""
@@ -66,6 +66,14 @@ func (b *builder) recordsNothing() bool {
 func (b *builder) wentOn(last *call) bool {
 	return slices.ContainsFunc(b.ordered, func(k *call) bool {
 		return k.kind == tape.EventToolCall && len(k.nodes) > 0 && k.by == nil && k.agent == last.agent && k.start >= last.end
+	})
+}
+
+// answeredSince reports that the last model call, with the request of those before, ended with an answer after the calls without one: their results were not recorded, and the run
+// went on all the same.
+func (b *builder) answeredSince(last *call) bool {
+	return last != nil && finalAnswer(last) && answered(last) && textOf(last.response) != "" && !slices.ContainsFunc(b.calls.models, func(m *call) bool {
+		return m != last && (m.agent != last.agent || m.end > last.start || len(m.request) == 0 || commonPrefix(m.request, last.request) < len(m.request))
 	})
 }
 

@@ -6,6 +6,8 @@ package reconstruct_test
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -91,5 +93,31 @@ func TestEmptyAnswerIsNoEndWhereTheOthersHidCalls(t *testing.T) {
 				t.Errorf("status %s, want %s", got, c.status)
 			}
 		})
+	}
+}
+
+func TestAnswerAfterCallsWithoutResultsEndsTheRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		last   string
+		status tape.RunStatus
+	}{"an answer": {says("done"), tape.StatusOK}, "a further call": {asks(call("c2", "f", `{"x":2}`)), tape.StatusIncomplete}} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.chat(1, 90, 0, 5, list(user("hi")), list(asks(call("c1", "f", `{"x":1}`))))
+			tr.chat(2, 90, 10, 15, list(user("hi")), list(c.last), "gen_ai.response.id", "r2")
+			if got := tr.runs(t)[0].Run.Status; got != c.status {
+				t.Errorf("status %s, want %s", got, c.status)
+			}
+		})
+	}
+}
+
+func TestInputStandsInTheNextRequestWhereASpanBroke(t *testing.T) {
+	tr := newTrace()
+	tr.chat(1, 90, 0, 5, "", "").Status().SetCode(ptrace.StatusCodeError)
+	tr.chat(2, 90, 10, 15, list(`{"role":"system","parts":[{"type":"text","content":"Be brief."}]}`, user("hi"), shows("c1", "one")), list(says("done")))
+	in := tr.runs(t)[0].Input
+	if in.UserMessage == nil || *in.UserMessage != "hi" || in.SystemPrompt == nil || *in.SystemPrompt != "Be brief." {
+		t.Errorf("user message %v, system prompt %v", in.UserMessage, in.SystemPrompt)
 	}
 }

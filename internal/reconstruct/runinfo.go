@@ -200,6 +200,16 @@ func (b *builder) input() {
 			break
 		}
 	}
+	since := 0 // messages of the request that came after what the run was given
+	if first := firstModel; first != nil && first.obs.StatusError && len(first.request) == 0 && first.obs.RequestLabel == "" {
+		// its span broke before it was written; the request that was answered last begins with the same messages
+		if last := b.lastModel(); last != nil && last.agent == first.agent && finalAnswer(last) && len(last.request) > 0 && last.request[len(last.request)-1].tape.Role != tape.RoleUser {
+			firstModel = last
+			for since = 0; since < len(last.request) && last.request[len(last.request)-1-since].tape.Role != tape.RoleUser; {
+				since++
+			}
+		}
+	}
 	root := b.fragment.root
 	if root != nil {
 		if text := lastUserText(root.obs.Input); text != "" {
@@ -208,7 +218,7 @@ func (b *builder) input() {
 	}
 	var system string
 	if firstModel != nil {
-		for _, m := range firstModel.request {
+		for _, m := range firstModel.request[:len(firstModel.request)-since] {
 			in.Messages = append(in.Messages, b.pool(m))
 		}
 		if in.UserMessage != nil && firstModel.obs.RequestLabel == "" {
