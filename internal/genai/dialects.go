@@ -384,9 +384,7 @@ func Read(s *dialect.Source) *dialect.Observation {
 		o.Input = input
 	}
 	o.Request = decode.OpenActions(o.Request)
-	if slices.Contains(geminis, o.Provider) {
-		decode.GeminiFailures(o.Request)
-	}
+	decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
 	readCommon(s, o)
 	o.Lists = nil
 	return o

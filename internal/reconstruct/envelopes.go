@@ -169,7 +169,8 @@ func (w wrappable) open(k *call, proved [][]string) bool {
 }
 
 // suspect marks values that may be envelopes, among calls of which the conversation does not show the value. A reporter of which another value
-// was shown as it was recorded puts none into an envelope. What the server of a tool wraps is not up to it.
+// was shown as it was recorded puts none into an envelope. What the server of a tool wraps is not up to it. That a tool has a server few
+// reporters say: a lone number or truth value is suspected of any tool, a text or list below such a name as often has it from the tool itself.
 func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
 	tools := map[reporter]map[string]map[string]bool{} // by the only member of the value: which tools it is of
 	calls = slices.DeleteFunc(calls, func(k *call) bool { return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() })
@@ -189,7 +190,7 @@ func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
 		v := w.of(k.obs).Value
 		name, inner, ok := sole(v)
 		byReporter := !bare[k.reporter()] && (looksWrapped(inner, w.alike) || len(tools[k.reporter()][name]) > 1)
-		byServer := w.alike && k.obs.ToolKind == tape.ToolMCP && wrapsValue(name, inner)
+		byServer := w.alike && wrapsValue(name, inner) && (k.obs.ToolKind == tape.ToolMCP || inner.Kind() == exactjson.Number || inner.Kind() == exactjson.Bool)
 		if !ok || !byReporter && !byServer {
 			continue
 		}

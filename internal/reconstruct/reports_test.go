@@ -144,6 +144,19 @@ func TestStepThatPreparesAModelCallIsNone(t *testing.T) {
 	}
 }
 
+// A span of another reporter around the step changes nothing.
+func TestWrappedStepThatPreparesAModelCallIsNone(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.in("gateway", "prepare", 4, 1, 1, 2, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1")
+	tr.in("test", "prepare", 2, 4, 1, 2, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1")
+	tr.in("gateway", "chat", 5, 1, 3, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(says("end")), "gen_ai.usage.output_tokens", 7)
+	tr.chat(3, 5, 3, 10, list(user("q")), list(says("end")), "gen_ai.usage.output_tokens", 7)
+	if got := events(the(t, tr.runs(t))); len(got) != 1 {
+		t.Errorf("events %v, want the call alone", got)
+	}
+}
+
 func TestAnswerIsNoRepresentationOfAnObject(t *testing.T) {
 	for output, want := range map[string]string{
 		"StopEvent(result=AgentOutput(response=ChatMessage(role=<Mess...": "it's 7",
@@ -306,6 +319,42 @@ func TestValueThatAnMCPServerWrapsIsSuspected(t *testing.T) {
 		tr.tool("calculate", 3, 1, 11, 12, "", `{"x":1}`, result, "mcp.method.name", "tools/call")
 		if e := the(t, tr.runs(t)).Events[1]; e.ToolKind != tape.ToolMCP || e.Provenance["result"] != want {
 			t.Errorf("%s: kind %s, label %q, want %q", result, e.ToolKind, e.Provenance["result"], want)
+		}
+	}
+}
+
+// Few reporters say that a tool has a server. A lone number below the name of a value is suspected then as well; a text has such a name from its tool too.
+func TestNumberBelowTheNameOfAValueIsSuspected(t *testing.T) {
+	for result, want := range map[string]tape.Label{`{"value":26.8}`: tape.Lossy, `{"result":true}`: tape.Lossy, `{"content":"ready"}`: "", `{"data":[1]}`: "", `{"result":null}`: "", `{"height":26.8}`: ""} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("end")))
+		tr.tool("calculate", 3, 1, 11, 12, "", `{"x":1}`, result)
+		tp := the(t, tr.runs(t))
+		if e := tp.Events[1]; e.Provenance["result"] != want || tp.Fidelity.Replayable.Tools != (want == "") {
+			t.Errorf("%s: label %q, want %q; tools claimed: %v", result, e.Provenance["result"], want, tp.Fidelity.Replayable.Tools)
+		}
+	}
+}
+
+// Gemini's API takes objects alone as results: what a tool returned that is none comes out of the object, whoever recorded it, if the API's form or the
+// provider says that it went there.
+func TestValueThatGeminisAPITakesAsAnObject(t *testing.T) {
+	const asked = `{"role":"model","parts":[{"functionCall":{"id":"c1","name":"f","args":{"x":1}}}]}`
+	const told = `{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","response":{"result":17}}]}`
+	for _, c := range []struct{ ask, shown, provider, result, want string }{
+		{asked, `{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"result":17}}}]}`, "", `{"result":17}`, "17"},
+		{asked, `{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"result":{"a":1}}}}]}`, "", `{"result":{"a":1}}`, `"{\"result\":{\"a\":1}}"`},
+		{asks(call("c1", "f", `{"x":1}`)), told, "gcp.gemini", `{"result":17}`, "17"},
+		{asks(call("c1", "f", `{"x":1}`)), told, "openai", `{"result":17}`, `"{\"result\":17}"`},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(c.ask), "gen_ai.provider.name", c.provider)
+		tr.tool("f", 3, 1, 11, 12, "c1", `{"x":1}`, c.result)
+		tr.chat(4, 1, 20, 30, list(user("q"), c.ask, c.shown), list(says("end")), "gen_ai.provider.name", c.provider)
+		if tp := the(t, tr.runs(t)); tp.Events[1].Result.JSON() != c.want || !tp.Fidelity.Replayable.Tools {
+			t.Errorf("%s shown by %q: result %s, want %s; tools claimed: %v", c.shown, c.provider, tp.Events[1].Result.JSON(), c.want, tp.Fidelity.Replayable.Tools)
 		}
 	}
 }

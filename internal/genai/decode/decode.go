@@ -52,6 +52,8 @@ type Part struct {
 	Envelope []string
 	// Injected says that the framework put the part into a user's message.
 	Injected bool
+	// Gemini says that the part has the form of Gemini's API; see OpenGemini.
+	Gemini bool
 }
 
 // TextPart makes a text part.

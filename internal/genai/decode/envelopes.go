@@ -65,11 +65,11 @@ var envelopes = []envelope{
 		ok := v.Get("type").Str() == "function_result" && !v.Get("call_id").IsAbsent() && !inner.IsAbsent()
 		return inner, Unwrapped{CallID: TextOfID(v.Get("call_id"))}, ok
 	}},
-	{"gemini.function_response", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+	{geminiResponse, func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		response := v.Get("response")
 		ok := v.Len() == 3 && v.Get("id").Kind() == exactjson.String && v.Get("name").Kind() == exactjson.String && response.Kind() == exactjson.Object
-		if only := response.Get("result"); response.Len() == 1 && !only.IsAbsent() && only.Kind() != exactjson.Object {
-			response = only // a response is an object: what a tool returned that is none is put into one
+		if only, wrapped := geminiValue(response); wrapped {
+			response = only
 		}
 		return response, Unwrapped{CallID: v.Get("id").Str()}, ok
 	}},

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -121,7 +122,9 @@ func untypedPart(v exactjson.Value) (Part, bool) {
 	for _, name := range []string{"functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result"} {
 		if result := v.Get(name); result.Kind() == exactjson.Object {
 			p := toolResultPart(result)
-			p.IsError = p.IsError || geminiFailure(result.Get("response"))
+			if strings.HasPrefix(name, "function") {
+				p.Gemini, p.IsError = true, p.IsError || geminiFailure(p.Result)
+			}
 			return p, true
 		}
 	}
@@ -185,15 +188,29 @@ func geminiFailure(response exactjson.Value) bool {
 	return response.Kind() == exactjson.Object && response.Len() == 1 && response.Get("error").Str() != ""
 }
 
-// GeminiFailures marks the results that say to Gemini's API that a function failed, in messages that were recorded in another form than the API's.
-func GeminiFailures(messages []Message) {
+// OpenGemini reads the results that Gemini's API was sent, also those in messages that were recorded in another form than the API's if all of them
+// went there. The API takes objects alone: what a tool returned that is none is sent as the member "result" of one.
+func OpenGemini(messages []Message, all bool) {
 	for _, m := range messages {
 		for i := range m.Parts {
-			if p := &m.Parts[i]; p.Type == tape.PartToolResult {
-				p.IsError = p.IsError || geminiFailure(p.Result)
+			p := &m.Parts[i]
+			if p.Type != tape.PartToolResult || !all && !p.Gemini {
+				continue
+			}
+			p.IsError = p.IsError || geminiFailure(p.Result)
+			if value, ok := geminiValue(p.Result); ok {
+				p.Result, p.Envelope = value, append(slices.Clip(p.Envelope), geminiResponse)
 			}
 		}
 	}
+}
+
+const geminiResponse = "gemini.function_response"
+
+// geminiValue returns what a tool returned that is no object, from the object that Gemini's API takes.
+func geminiValue(response exactjson.Value) (exactjson.Value, bool) {
+	value := response.Get("result")
+	return value, response.Kind() == exactjson.Object && response.Len() == 1 && !value.IsAbsent() && value.Kind() != exactjson.Object
 }
 
 // mediaPart keeps a reference and a digest, never the bytes.

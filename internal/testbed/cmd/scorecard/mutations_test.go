@@ -16,13 +16,13 @@ const sampled = 4
 // limits are the defects that are known under each mutation, among the sampled runs: values that are wrong or silent, tapes too many, and runs whose
 // tape claims tools that its oracle does not serve, or serves and does not claim.
 var limits = map[string][5]int{
-	"unknown vendor":            {0, 0, 0, 3, 1},
+	"unknown vendor":            {0, 0, 0, 0, 1},
 	"no tool spans":             {0, 0, 0, 1, 0},
 	"generic tool names":        {0, 0, 0, 0, 0},
 	"foreign call ids":          {0, 0, 0, 0, 0},
 	"unknown envelope":          {0, 0, 0, 0, 0},
 	"every span twice":          {0, 0, 0, 1, 0},
-	"model calls wrapped":       {0, 0, 0, 0, 1},
+	"model calls wrapped":       {0, 0, 0, 0, 0},
 	"no root":                   {0, 0, 0, 0, 1},
 	"two traces":                {0, 0, 0, 0, 0},
 	"content in span events":    {0, 0, 0, 0, 0},
