@@ -17,8 +17,10 @@ import (
 const (
 	// floor is up to where a heap grows before it is collected, however little of it is alive: bytes. The default pipeline has 60 to 80 MB alive, and 250 MB in all.
 	floor = 144 << 20
-	// percent is how much of what is alive a larger heap may grow by.
+	// percent is how much of what is alive a larger heap may grow by, and growth the bytes from which on it is less, down to half of it: a large heap holds reels, and
+	// evidence without a spool, which cost little to collect.
 	percent = 50
+	growth  = 80 << 20
 )
 
 // Start sets the goal of the heap after each collection, unless the operator has chosen by GOGC or GOMEMLIMIT. It goes on until the
@@ -38,7 +40,7 @@ func percentFor(live uint64) int {
 		return most
 	}
 	if live >= floor {
-		return percent
+		return int(max(percent/2, min(percent, growth*100/live)))
 	}
 	return int(min(most, max(percent, (floor-live)*100/live)))
 }

@@ -133,7 +133,7 @@ type result struct {
 func perThousand(requests map[string]int, spans int64) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(requests)) {
-		parts = append(parts, fmt.Sprintf("%s %.1f", kind, float64(requests[kind])/float64(spans)*1000))
+		parts = append(parts, fmt.Sprintf("%s %.2f", kind, float64(requests[kind])/float64(spans)*1000))
 	}
 	return strings.Join(parts, ", ")
 }
