@@ -173,6 +173,9 @@ func (w *idWriter) takeIndex(ctx context.Context, o idObject, head *idIndex) err
 		return err
 	}
 	body, err := w.catalog.store.Get(ctx, o.key())
+	if errors.Is(err, deck.ErrNotFound) {
+		return nil // somebody else has put it together with others
+	}
 	if err != nil {
 		return err
 	}
@@ -209,8 +212,15 @@ func (w *idWriter) add(section int, run []byte) {
 	w.entries += len(run) / idEntry
 }
 
-// takeReel adds the ids of a reel.
+// takeReel adds the ids of a reel, unless somebody else has merged it meanwhile.
 func (w *idWriter) takeReel(ctx context.Context, o Object) error {
+	if err := w.readReel(ctx, o); !errors.Is(err, deck.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+func (w *idWriter) readReel(ctx context.Context, o Object) error {
 	f, err := w.catalog.openOne(ctx, o)
 	if err != nil {
 		return err

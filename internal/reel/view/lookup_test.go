@@ -233,6 +233,67 @@ func TestIDIndexesAreNeverNeeded(t *testing.T) {
 	})
 }
 
+// overtaken is a store without reading of ranges, in which somebody else takes an object away right before it is read.
+type overtaken struct {
+	deck.Store
+	gone  func(key string) bool
+	taken int
+}
+
+func (s *overtaken) Get(ctx context.Context, key string) ([]byte, error) {
+	if s.gone(key) {
+		s.taken++
+		if err := s.Delete(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	return s.Store.Get(ctx, key)
+}
+
+// TestIDIndexesAreMadeBesideOtherCompactions: what another compaction, or an erasing, takes away meanwhile is none of this one's.
+func TestIDIndexesAreMadeBesideOtherCompactions(t *testing.T) {
+	const address, newest = "mem://lookup-overtaken", 3
+	t.Cleanup(func() { mem.Drop("lookup-overtaken") })
+	_, some := manyReels(t, address, newest)
+	writeDay(t, openDeck(t, address, deck.LayoutReels), newest)
+	store, err := deck.OpenStore(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := ""
+	day := "/date=" + firstDay.AddDate(0, 0, newest).Format(time.DateOnly) + "/"
+	for o, err := range store.List(t.Context(), reel.Area+"/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == "" && strings.Contains(o.Key, day) {
+			first = o.Key
+		}
+	}
+	read := map[string]int{}
+	s := &overtaken{Store: store, gone: func(key string) bool {
+		read[key]++
+		return key == first || strings.HasSuffix(key, ".ids") && read[key] == 2 // behind its head
+	}}
+	d, err := deck.New(t.Context(), s, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := view.Catalog(d).Index(t.Context(), nil); err != nil || s.taken < 2 {
+		t.Errorf("%d objects were taken away meanwhile: %v", s.taken, err)
+	}
+	s.gone = func(string) bool { return false }
+	if _, err := view.Catalog(d).Index(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	for _, m := range some[:4] {
+		d, _ := cold(t, address)
+		if err := lookUp(t.Context(), d, m.TraceID); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestIDIndexesForgetWhatIsTakenAway: when the command that takes a run away has ended, no index speaks of the reel that held it.
 func TestIDIndexesForgetWhatIsTakenAway(t *testing.T) {
 	const address = "mem://lookup-erased"
