@@ -4,6 +4,7 @@
 package decode_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,6 +27,14 @@ func TestFieldsAreWhatStrMakesOfAModel(t *testing.T) {
 		v, lossy, ok := decode.Fields(text)
 		if ok != (want != "") || ok && v.JSON() != want || lossy != strings.Contains(text, "Kind(") {
 			t.Errorf("%s is %s (%v), want %s", text, v.JSON(), ok, want)
+		}
+	}
+	// A megabyte of fields would be compared with each other.
+	var many strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&many, "f%d=1 ", i)
+		if _, _, ok := decode.Fields(many.String()); ok != (i > 0 && i < 256) {
+			t.Errorf("%d fields: %v", i+1, ok)
 		}
 	}
 }

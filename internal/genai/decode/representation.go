@@ -37,13 +37,13 @@ func Representation(text string) (v exactjson.Value, ok bool) {
 }
 
 // Fields reads what str() makes of a Pydantic model: its fields as name=value, with a space between. ok is false for a text with fewer than
-// two fields, with a name twice, or with anything else in it. lossy says that a value stands for an object, of which it may not say all.
+// two fields or of more than maxFields, with a name twice, or with anything else in it. lossy says that a value stands for an object, of which it may not say all.
 func Fields(text string) (v exactjson.Value, lossy, ok bool) {
 	p := pyParser{text: text, objects: true}
 	var members []exactjson.Member
 	for p.pos < len(p.text) {
 		m := fieldName.FindStringSubmatch(p.text[p.pos:])
-		if m == nil || slices.ContainsFunc(members, func(o exactjson.Member) bool { return o.Name == m[1] }) {
+		if m == nil || len(members) == maxFields || slices.ContainsFunc(members, func(o exactjson.Member) bool { return o.Name == m[1] }) {
 			return exactjson.Value{}, false, false
 		}
 		p.pos += len(m[0])
@@ -56,6 +56,9 @@ func Fields(text string) (v exactjson.Value, lossy, ok bool) {
 	}
 	return exactjson.ObjectValue(members...), p.built, len(members) > 1
 }
+
+// maxFields is more than any message or outcome has.
+const maxFields = 256
 
 // describedMessage reads a message of LangChain that str() has written. Its class is not in the text: a tool's message names the call that it
 // answers, and only a model's holds calls or tells what it cost.

@@ -60,9 +60,15 @@ func FuzzRepresentation(f *testing.F) {
 	f.Add(`ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='q')], _meta={'a': -1.5e3})`)
 	f.Add(`a.b.C(1, x=D(), y=<E.F: "g">)`)
 	f.Add(`C(C(C(C(`)
+	f.Add(`content='it\'s' additional_kwargs={} tool_calls=[C(x=None)] id=7`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if v, ok := Representation(text); ok {
 			if _, err := exactjson.Parse(v.JSON()); err != nil {
+				t.Errorf("%q became %s: %v", text, v.JSON(), err)
+			}
+		}
+		if v, _, ok := Fields(text); ok {
+			if _, err := exactjson.Parse(v.JSON()); err != nil || v.Len() < 2 || v.Len() > maxFields {
 				t.Errorf("%q became %s: %v", text, v.JSON(), err)
 			}
 		}
