@@ -81,6 +81,10 @@ func FuzzUnflatten(f *testing.F) {
 		if again := genaitest.Flat(forth...).Unflatten("p."); again.JSON() != v.JSON() {
 			t.Fatalf("%s the second time is %s", v.JSON(), again.JSON())
 		}
+		list, before := genaitest.Flat(back...).UnflattenList("p.")
+		if list.JSON() != v.JSON() || len(before) > max(list.Len(), 0) {
+			t.Fatalf("%s is the list %s, with gaps before %v", v.JSON(), list.JSON(), before)
+		}
 		if v.Kind() == exactjson.Array && v.Len() > len(seen) {
 			t.Fatalf("%d elements of %d keys", v.Len(), len(seen))
 		}
