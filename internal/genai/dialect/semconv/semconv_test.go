@@ -52,3 +52,13 @@ func TestModelOfTheParametersIsWhatWasAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// AG2 writes a span around a whole conversation, with the model of its agents and the sum of their tokens.
+func TestConversationIsNoModelCall(t *testing.T) {
+	for operation, class := range map[string]genai.Class{"conversation": genai.Agent, "chat": genai.Model} {
+		o := genai.Read(genaitest.Span("vendor", "x", "gen_ai.operation.name", operation, "gen_ai.agent.name", "a", "gen_ai.request.model", "m1", "gen_ai.usage.input_tokens", "7"))
+		if o.Class != class {
+			t.Errorf("%s is of class %v", operation, o.Class)
+		}
+	}
+}
