@@ -114,17 +114,17 @@ func withCallIDs(response, resent *message) *message {
 			ids = append(ids, p.ID)
 		}
 	}
+	if len(ids) == 0 {
+		return nil
+	}
 	named := genai.Message{Role: response.tape.Role, Name: response.tape.Name, Parts: slices.Clone(response.parts)}
 	for i := range named.Parts {
 		if p := &named.Parts[i]; p.Type == tape.PartToolCall {
-			if p.ID != "" || len(ids) == 0 {
+			if p.ID != "" {
 				return nil
 			}
 			p.ID, ids = ids[0], ids[1:]
 		}
-	}
-	if !hasToolCall(response) {
-		return nil
 	}
 	return newMessage(named)
 }

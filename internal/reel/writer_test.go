@@ -33,6 +33,23 @@ func (s *sink) PutNew(ctx context.Context, key string, body []byte, contentType 
 	return true, nil
 }
 
+// sinkDeck is an empty deck of reels in a sink, which tells the size of each reel that is written.
+func sinkDeck(t *testing.T, puts chan<- int) *deck.Deck {
+	t.Helper()
+	const address = "mem://writer"
+	mem.Drop("writer")
+	store, err := deck.OpenStore(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decktest.MakeDeck(t, store, deck.LayoutReels)
+	d, err := deck.New(t.Context(), &sink{store, puts}, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // randomRow is a row whose content does not get smaller.
 func randomRow(n, size int) Row {
 	random := rand.NewChaCha8([32]byte{byte(n), byte(n >> 8)})
@@ -48,17 +65,8 @@ func randomRow(n, size int) Row {
 // TestMemoryOfAWriter: rows that wait, the reel that is encoded and those that are sent are twice MaxBytes at most.
 func TestMemoryOfAWriter(t *testing.T) {
 	const maxBytes, size, all = 96 << 20, 128 << 10, 2000
-	mem.Drop("writer-memory")
-	store, err := deck.OpenStore(t.Context(), "mem://writer-memory")
-	if err != nil {
-		t.Fatal(err)
-	}
-	decktest.MakeDeck(t, store, deck.LayoutReels)
 	puts := make(chan int)
-	d, err := deck.New(t.Context(), &sink{store, puts}, "mem://writer-memory")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := sinkDeck(t, puts)
 	limits := DefaultLimits
 	limits.MaxBytes = maxBytes
 	w := NewWriter(d, limits)
@@ -130,17 +138,8 @@ func TestBurstsShareAReel(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				mem.Drop("bursts")
-				store, err := deck.OpenStore(t.Context(), "mem://bursts")
-				if err != nil {
-					t.Fatal(err)
-				}
-				decktest.MakeDeck(t, store, deck.LayoutReels)
 				puts := make(chan int, 100)
-				d, err := deck.New(t.Context(), &sink{store, puts}, "mem://bursts")
-				if err != nil {
-					t.Fatal(err)
-				}
+				d := sinkDeck(t, puts)
 				limits := DefaultLimits
 				limits.MaxWait = wait
 				w := NewWriter(d, limits)
