@@ -20,17 +20,21 @@ func main() {
 	corpus := flag.String("corpus", "testdata/corpus", "folder of the recorded runs")
 	out := flag.String("o", "", "file to write instead of stdout")
 	readme := flag.String("readme", "", "document that shows the total between its marks")
+	list := flag.Bool("list", false, "print a line for each value of a mutated run that is not right, instead of the document")
 	flag.Parse()
-	if err := write(*corpus, *out, *readme); err != nil {
+	if err := write(*corpus, *out, *readme, *list); err != nil {
 		fmt.Fprintln(os.Stderr, "scorecard:", err)
 		os.Exit(1)
 	}
 }
 
-func write(corpus, out, readme string) error {
+func write(corpus, out, readme string, list bool) error {
 	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		return err
+	}
+	if list {
+		return listMutated(os.Stdout, runs)
 	}
 	text, err := document(runs)
 	if err != nil {

@@ -5,9 +5,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 const mutationsHeading = `
@@ -53,38 +55,65 @@ type tally struct {
 	claimed     []claim
 }
 
-// mutate scores the runs under a mutation.
-func mutate(m groundtruth.Mutation, runs []groundtruth.Run) (tally, error) {
-	t := tally{outcomes: map[groundtruth.Outcome]int{}}
+// eachMutated calls f for each run that a mutation changes, with its tapes then.
+func eachMutated(m groundtruth.Mutation, runs []groundtruth.Run, f func(name string, mutated groundtruth.Run, tapes []*tape.Tape)) error {
 	for _, run := range runs {
 		mutated, ok, err := m.Apply(run)
 		if err != nil {
-			return tally{}, err
+			return err
 		}
 		if !ok {
 			continue
 		}
 		set, err := mutated.Evidence()
 		if err != nil {
-			return tally{}, err
+			return err
 		}
+		f(run.Group+"/"+run.Scenario, mutated, tapesOf(set))
+	}
+	return nil
+}
+
+// mutate scores the runs under a mutation.
+func mutate(m groundtruth.Mutation, runs []groundtruth.Run) (tally, error) {
+	t := tally{outcomes: map[groundtruth.Outcome]int{}}
+	err := eachMutated(m, runs, func(name string, mutated groundtruth.Run, tapes []*tape.Tape) {
 		t.runs++
-		tapes := tapesOf(set)
 		if c, ok := mutated.Claim(tapes); ok {
-			t.claimed = append(t.claimed, claim{run.Group + "/" + run.Scenario, c})
+			t.claimed = append(t.claimed, claim{name, c})
 		}
 		for _, row := range mutated.Score(tapes) {
 			switch {
 			case row.Field == "run.count" && row.Outcome == groundtruth.Wrong:
 				t.extra++
-			case row.Outcome.Bad() && groundtruth.Disputed[run.Group+"/"+run.Scenario+" "+row.Field] != "":
+			case row.Outcome.Bad() && groundtruth.Disputed[name+" "+row.Field] != "":
 				t.disputed++
 			default:
 				t.outcomes[row.Outcome]++
 			}
 		}
+	})
+	return t, err
+}
+
+// listMutated writes a line for each value of a mutated run that is not right, and for each tape whose claim is not what its oracle holds.
+func listMutated(w io.Writer, runs []groundtruth.Run) error {
+	for _, m := range groundtruth.Mutations {
+		err := eachMutated(m, runs, func(name string, mutated groundtruth.Run, tapes []*tape.Tape) {
+			for _, row := range mutated.Score(tapes) {
+				if row.Outcome.Bad() {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, name, row.Field, row.Outcome, row.Detail)
+				}
+			}
+			if c, ok := mutated.Claim(tapes); ok && c.Tools != c.Served {
+				fmt.Fprintf(w, "%s\t%s\tclaims tools: %t\tserved: %t\t%s\n", m.Name, name, c.Tools, c.Served, c.Why)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
 	}
-	return t, nil
+	return nil
 }
 
 // mutations renders the table of all mutations.
