@@ -103,3 +103,15 @@ func TestCallsWithTheirIDsArePairedWhateverTheClocksSay(t *testing.T) {
 	second.chat(5, 92, 31, 40, list(user("q"), ask, shows("call_0001", "r"), shows("call_0002", "s")), list(says("The end of it.")))
 	wantBehind(t, first, second, "model_call @2", "tool_call find @3 by 1 = r", "tool_call find @4 by 1 = s", "model_call @5")
 }
+
+// How far a clock is behind is known at least, not at most: two equal calls on two clocks may have run in either order, and are asked for in that of the
+// response.
+func TestEqualCallsOnTwoClocksStandInTheOrderOfTheAnswer(t *testing.T) {
+	ask := asks(call("call_0001", "dice", `{"sides":6}`), call("call_0002", "dice", `{"sides":6}`))
+	first, second := newTrace(), newTrace()
+	first.chat(2, 91, 1, 10, list(user("q")), list(ask))
+	first.tool("dice", 3, 91, 15, 16, "call_0001", `{"sides":6}`, "3")
+	second.tool("dice", 4, 0, 16, 17, "call_0002", `{"sides":6}`, "5")
+	second.chat(5, 0, 31, 40, list(user("q"), ask, shows("call_0001", "3"), shows("call_0002", "5")), list(says("The end of it.")))
+	wantBehind(t, first, second, "model_call @2", "tool_call dice @3 by 1 = 3", "tool_call dice @4 by 1 = 5", "model_call @5")
+}

@@ -124,8 +124,11 @@ func (c *collector) rankEqual() {
 	}
 }
 
-// mayOverlap reports calls that ran at the same time; of one without a span nothing says when it ran.
-func mayOverlap(a, b *call) bool { return len(a.nodes) == 0 || len(b.nodes) == 0 || overlap(a, b) }
+// mayOverlap reports calls that ran at the same time; of one without a span nothing says when it ran, nor of two whose clocks differ, for only the least
+// difference is known.
+func mayOverlap(a, b *call) bool {
+	return len(a.nodes) == 0 || len(b.nodes) == 0 || a.shift != b.shift || overlap(a, b)
+}
 
 // modelAbove finds the model call in whose answer a tool already ran: its span hangs below that of the model call. The start of the innermost report
 // of a model call may be later.

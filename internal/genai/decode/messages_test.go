@@ -4,6 +4,7 @@
 package decode_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,5 +199,18 @@ func TestMessageThatAnswersACallIsItsResult(t *testing.T) {
 	messages, ok := decode.Messages(v, tape.RoleUser)
 	if !ok || len(messages) != 2 || messages[0].Role != tape.RoleTool || messages[0].Parts[0].ID != "c1" || messages[0].Parts[0].Result.Str() != "rain" || messages[1].Role != tape.RoleUser {
 		t.Errorf("%+v", messages)
+	}
+}
+
+// Measurements of an answer stand beside its text; an object of a text and a number is an answer of its own.
+func TestAnswerBesideItsMeasurements(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"text":"hi","finishReason":"stop","msToFirstChunk":8.5,"avgTokens":2}`: {"assistant: text(hi)"},
+		`{"text":"hi","score":1}`:                              nil,
+		`{"text":"hi","finishReason":"stop","title":"A page"}`: nil,
+	} {
+		if got := genaitest.Messages(decode.OutputMessages(genaitest.Parse(t, text), 0)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
 	}
 }

@@ -83,12 +83,22 @@ var answerMembers = map[string]bool{
 	"finish_reason": true, "id": true, "model": true, "timestamp": true, "providerMetadata": true, "steps": true, "warnings": true, "toolResults": true,
 }
 
-// spreadAnswer reads an answer whose text and calls are members of one object.
+// spreadAnswer reads an answer whose text and calls are members of one object. Numbers may stand there too if more than the text shows that the
+// object is an answer: they are measurements, whatever their names.
 func spreadAnswer(v exactjson.Value) []Message {
+	known, numbers := 0, 0
 	for _, m := range v.Members() {
-		if !answerMembers[m.Name] {
+		switch {
+		case answerMembers[m.Name]:
+			known++
+		case m.Value.Kind() == exactjson.Number:
+			numbers++
+		default:
 			return nil
 		}
+	}
+	if numbers > 0 && known < 2 {
+		return nil
 	}
 	out := Message{Role: tape.RoleAssistant, Parts: Parts(v.Get("text")), FinishReason: v.First("finishReason", "finish_reason").Str()}
 	if calls, ok := Structure(v.First("toolCalls", "tool_calls")); ok {
