@@ -205,7 +205,7 @@ func TestMessageThatAnswersACallIsItsResult(t *testing.T) {
 // Measurements of an answer stand beside its text; an object of a text and a number is an answer of its own.
 func TestAnswerBesideItsMeasurements(t *testing.T) {
 	for text, want := range map[string][]string{
-		`{"text":"hi","finishReason":"stop","msToFirstChunk":8.5,"avgTokens":2}`: {"assistant: text(hi)"},
+		`{"text":"hi","finishReason":"stop","msToFirstChunk":8.5,"avgTokens":2}`: {"assistant: text(hi) -> stop"},
 		`{"text":"hi","score":1}`:                              nil,
 		`{"text":"hi","finishReason":"stop","title":"A page"}`: nil,
 	} {
