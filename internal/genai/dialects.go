@@ -359,6 +359,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 		d.Read(s, next)
 		if next.Class != dialect.Unclassified {
 			o.Dialects = append(o.Dialects, d.ID)
+			if o.Args.Label == tape.Missing { // whatever else of this span looks like them
+				next.Args = decode.Content{}
+			}
 			o.Fill(next)
 		}
 		*next = dialect.Observation{}

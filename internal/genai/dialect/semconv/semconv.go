@@ -256,6 +256,16 @@ func startsStructure(text string) bool {
 	return rest == "" || strings.ContainsRune("{[\"", rune(rest[0]))
 }
 
+// ofTool returns what a tool got or gave back: the attribute of the conventions, else one that an instrumentation put beside their other attributes of a
+// tool, in the order of the words.
+func ofTool(a decode.Attributes, key string, words ...string) exactjson.Value {
+	keys := []string{key}
+	for _, w := range words {
+		keys = append(keys, "gen_ai.tool."+w, "gen_ai.tool.call."+w)
+	}
+	return a.JSON(keys...)
+}
+
 func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *dialect.Observation, encoded bool) {
 	o.Name = a.Text("gen_ai.tool.name", "tool.name", "mcp.tool.name")
 	decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tools/call ", "running tool: "))
@@ -270,10 +280,14 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 		o.ToolKind, o.MCPLeg = tape.ToolMCP, true
 	}
 	o.Handoff = a.Text("gen_ai.operation.name") == "handoff"
-	if v := a.JSON("gen_ai.tool.call.arguments", "gen_ai.tool.input", "gen_ai.tool.args"); !v.IsAbsent() {
+	if v := ofTool(a, "gen_ai.tool.call.arguments", "arguments", "args", "input"); !v.IsAbsent() {
 		o.Args = decode.UnwrapArgs(decode.Args(v))
+	} else if v := a.JSON("gen_ai.tool.parameters", "gen_ai.tool.call.parameters"); !v.IsAbsent() {
+		if args := decode.Args(v); !decode.IsSchema(args.Value) {
+			o.Args = decode.UnwrapArgs(args)
+		}
 	}
-	if v := a.JSON("gen_ai.tool.call.result", "gen_ai.tool.output"); !v.IsAbsent() {
+	if v := ofTool(a, "gen_ai.tool.call.result", "result", "output", "response", "message"); !v.IsAbsent() {
 		u := decode.UnwrapResult(decode.Result(v, encoded))
 		o.Result = u.Content
 		o.Failed = o.Failed || u.IsError

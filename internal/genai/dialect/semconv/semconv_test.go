@@ -62,3 +62,22 @@ func TestConversationIsNoModelCall(t *testing.T) {
 		}
 	}
 }
+
+// Instrumentations put what a tool got and gave back under names of their own beside the attributes of the conventions.
+func TestArgumentsAndResultUnderOtherWords(t *testing.T) {
+	for _, c := range [][4]string{
+		{"gen_ai.tool.arguments", `{"x":1}`, "gen_ai.tool.message", "r"},
+		{"gen_ai.tool.call.input", `{"x":1}`, "gen_ai.tool.call.output", "r"},
+		{"gen_ai.tool.parameters", `{"x":1}`, "gen_ai.tool.response", "r"},
+	} {
+		o := genai.Read(genaitest.Span("vendor", "execute_tool f", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f", c[0], c[1], c[2], c[3]))
+		if o.Args.Value.JSON() != c[1] || o.Result.Value.Str() != c[3] {
+			t.Errorf("%s, %s: args %s, result %q", c[0], c[2], o.Args.Value.JSON(), o.Result.Value.Str())
+		}
+	}
+	o := genai.Read(genaitest.Span("vendor", "execute_tool f", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f",
+		"gen_ai.tool.parameters", `{"type":"object","properties":{"x":{"type":"integer"}}}`))
+	if o.Args.Present() {
+		t.Errorf("the schema of a tool is taken for its arguments: %s", o.Args.Value.JSON())
+	}
+}
