@@ -236,6 +236,7 @@ func (c *collector) node(n *node, agent, around *call) {
 			for _, m := range inner {
 				set(&m.obs.Model, n.obs.Model) // what was asked for may stand here alone
 			}
+			handContent(n, inner)
 			c.kids(n, agent, around)
 			return
 		}
@@ -307,6 +308,48 @@ func summedUp(n *node) []*node {
 		}
 	}
 	return nil
+}
+
+// handContent gives what a span around several model calls recorded to them, if they recorded nothing of it themselves: the answer is that of the last of
+// them. So is the request, if it shows what a tool between them answered; then it shows the turns before as well.
+func handContent(n *node, inner []*node) {
+	if slices.ContainsFunc(inner, func(m *node) bool { return len(m.obs.Request)+len(m.obs.Response) > 0 }) {
+		return
+	}
+	set := func(m *node, request []genai.Message, label tape.Label) {
+		m.obs.Request, m.obs.RequestLabel, m.messages = request, label, nil
+		list(&m.obs.System, n.obs.System)
+		list(&m.obs.Tools, n.obs.Tools)
+	}
+	sent := n.obs.Request
+	last := inner[len(inner)-1]
+	last.obs.Response, last.obs.ResponseLabel = n.obs.Response, n.obs.ResponseLabel
+	if !slices.ContainsFunc(n.kids, func(k *node) bool { return k.obs.Class == genai.Tool && showsResult(sent, k.obs.CallID) }) {
+		set(inner[0], sent, n.obs.RequestLabel)
+		return
+	}
+	set(last, sent, n.obs.RequestLabel)
+	var turns []int // where the answers stand, since the user spoke
+	for i, m := range sent {
+		switch m.Role {
+		case tape.RoleUser:
+			turns = turns[:0]
+		case tape.RoleAssistant:
+			turns = append(turns, i)
+		}
+	}
+	if len(turns) == len(inner)-1 {
+		for i, at := range turns {
+			set(inner[i], sent[:at:at], tape.Recovered)
+		}
+	}
+}
+
+// showsResult reports messages with the result of the call of that id.
+func showsResult(messages []genai.Message, id string) bool {
+	return id != "" && slices.ContainsFunc(messages, func(m genai.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p genai.Part) bool { return p.Type == tape.PartToolResult && p.ID == id })
+	})
 }
 
 func list[T any](dst *[]T, src []T) {

@@ -138,3 +138,29 @@ func TestNestedSpansOfOneInstrumentationWithOneAnswerClaimNoTools(t *testing.T) 
 		}
 	}
 }
+
+// A span around the model calls of a loop holds the conversation, and its own calls hold nothing but tokens.
+func TestContentOfASpanAroundAllCallsOfALoopIsThatOfTheCalls(t *testing.T) {
+	tr := newTrace()
+	tr.chat(1, 0, 0, 100, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", "v")), list(says("end")))
+	tr.chat(2, 1, 1, 10, "", "", "gen_ai.usage.output_tokens", 7)
+	tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+	tr.chat(4, 1, 40, 50, "", "", "gen_ai.usage.output_tokens", 7)
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @2", "tool_call f @3 by 1 = v", "model_call @4")
+	if tp.Input.UserMessage == nil || *tp.Input.UserMessage != "q" || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("asked %v, answered %v", tp.Input.UserMessage, tp.Output.Text)
+	}
+}
+
+// A model call that an agent without a span of its own made inside a tool began after that around the tool, whose answer ends the run.
+func TestAnswerInsideAToolIsNotThatOfTheRun(t *testing.T) {
+	tr := newTrace()
+	tr.chat(1, 0, 0, 100, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", "inner")), list(says("outer")))
+	tr.tool("f", 2, 1, 10, 90, "c1", `{}`, "inner")
+	tr.chat(3, 2, 20, 80, list(user("q2")), list(says("inner")))
+	tp := the(t, tr.runs(t))
+	if tp.Output.Text == nil || *tp.Output.Text != "outer" {
+		t.Errorf("answered %v", tp.Output.Text)
+	}
+}

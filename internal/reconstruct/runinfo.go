@@ -572,7 +572,7 @@ func (b *builder) lastModel() *call {
 	for _, k := range b.ordered {
 		if k.kind == tape.EventModelCall {
 			any = k
-			if k.agent == nil {
+			if k.agent == nil && (own == nil || !belowTool(k) || belowTool(own)) {
 				own = k
 			}
 		}
@@ -581,6 +581,19 @@ func (b *builder) lastModel() *call {
 		return any
 	}
 	return own
+}
+
+// belowTool reports a call whose span lies below that of a tool: what it answered is for the tool, and no agent need be recorded between them.
+func belowTool(k *call) bool {
+	if len(k.nodes) == 0 {
+		return false
+	}
+	for n := k.nodes[0].up; n != nil && n.obs.Class != genai.Agent; n = n.up {
+		if n.obs.Class == genai.Tool {
+			return true
+		}
+	}
+	return false
 }
 
 // isTool reports that an agent, or one around it, was called as a tool and returns to its caller.
