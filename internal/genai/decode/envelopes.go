@@ -289,6 +289,9 @@ func UnwrapArgs(c Content) Content {
 		inner := Args(v.Get("arguments"))
 		inner.Envelope = append(c.Envelope, "mcp.call")
 		c = inner
+	case ExecuteOptions(v) != "":
+		c.Value = v.Get("args").At(0)
+		c.Envelope = append(c.Envelope, "ai_sdk.call")
 	case v.Get("args").IsEmpty() && !v.Get("args").IsAbsent() && v.Get("sanitize_inputs_outputs").Kind() == exactjson.Bool && v.Get("kwargs").IsAbsent():
 		c.Value = exactjson.ObjectValue(slices.DeleteFunc(slices.Clone(v.Members()), func(m exactjson.Member) bool {
 			return m.Name == "args" || m.Name == "sanitize_inputs_outputs" // parameters of the frame that calls the tool
@@ -299,4 +302,14 @@ func UnwrapArgs(c Content) Content {
 		c.Envelope = append(c.Envelope, "python.call")
 	}
 	return c
+}
+
+// ExecuteOptions returns the id of the call in what a tracer of functions recorded of a tool of the AI SDK: its arguments by position, of which the second
+// tells which call it is. It is empty for anything else.
+func ExecuteOptions(v exactjson.Value) string {
+	args := v.Get("args")
+	if v.Len() != 1 || args.Kind() != exactjson.Array || args.Len() != 2 || args.At(0).Kind() != exactjson.Object {
+		return ""
+	}
+	return UsableID(args.At(1).Get("toolCallId").Str())
 }

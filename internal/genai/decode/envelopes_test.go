@@ -4,6 +4,7 @@
 package decode_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -136,4 +137,19 @@ func FuzzUnwrapResult(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The AI SDK calls a tool with its arguments and with what tells which call it is; a tracer of functions records both.
+func TestArgumentsByPositionOfAnAISDKTool(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"args":[{"x":1},{"toolCallId":"c1","messages":[]}]}`: `{"x":1} c1 [ai_sdk.call]`,
+		`{"args":[{"x":1},{"id":"c1"}]}`:                       `{"args":[{"x":1},{"id":"c1"}]}  []`,
+		`{"args":[{"x":1}]}`:                                   `{"args":[{"x":1}]}  []`,
+	} {
+		c := decode.Args(exactjson.StringValue(text))
+		got := decode.UnwrapArgs(c)
+		if said := fmt.Sprint(got.Value.JSON(), " ", decode.ExecuteOptions(c.Value), " ", got.Envelope); said != want {
+			t.Errorf("%s: %s, want %s", text, said, want)
+		}
+	}
 }

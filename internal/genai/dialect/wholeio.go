@@ -136,7 +136,9 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 		o.ToolKind = tape.ToolFunction
 	}
 	if !in.IsAbsent() {
-		o.Args = decode.UnwrapArgs(decode.Args(in))
+		args := decode.Args(in)
+		decode.FillString(&o.CallID, decode.ExecuteOptions(args.Value))
+		o.Args = decode.UnwrapArgs(args)
 		if v := o.Args.Value; v.Get("args").Len() == 1 && v.Get("args").Kind() == exactjson.Array && v.Get("kwargs").Len() == 0 && v.Len() <= 2 && (v.Len() == 1 || !v.Get("kwargs").IsAbsent()) {
 			o.Args.Value = v.Get("args").At(0) // one argument by position: its value alone is known
 			o.Args.Envelope = append(o.Args.Envelope, "python.call")
