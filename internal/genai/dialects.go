@@ -449,6 +449,12 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 // JSON text, and in the place of the model that was asked for the name of the one that answered.
 func readLangChain(a decode.Attributes, o *dialect.Observation) {
 	for key, v := range a.All() {
+		if strings.HasSuffix(key, "metadata") && strings.Contains(v.Str(), `"ls_`) { // all of it as one JSON text
+			whole, _ := decode.Structure(exactjson.StringValue(v.Str()))
+			decode.FillString(&o.Model, decode.ModelName(whole.Get("ls_model_name").Str()))
+			decode.FillString(&o.Provider, decode.Provider(whole.Get("ls_provider").Str()))
+			continue
+		}
 		text, _ := decode.WholeText(exactjson.StringValue(v.Str()))
 		switch {
 		case text == "" || !strings.Contains(key, "ls_"):

@@ -347,6 +347,10 @@ func TestLangChainNamesTheModelThatWasAskedFor(t *testing.T) {
 			t.Errorf("%s: asked for %q of %q, answered %q", name, o.Model, o.Provider, o.ResponseModel)
 		}
 	}
+	whole := genaitest.Span("x", "ChatX", "openinference.span.kind", "LLM", "metadata", `{"langgraph_step":1,"ls_provider":"openai","ls_model_name":"m"}`)
+	if o := Read(whole); o.Model != "m" || o.Provider != "openai" {
+		t.Errorf("metadata as one text: asked for %q of %q", o.Model, o.Provider)
+	}
 	if o := Read(genaitest.Span("x", "chat", "gen_ai.operation.name", "chat", "gen_ai.request.model", "routed", "a.metadata.ls_model_name", "m")); o.Model != "routed" {
 		t.Errorf("asked for %q", o.Model)
 	}

@@ -170,9 +170,13 @@ func (c *collector) readTranscript(state exactjson.Value, models []*call) {
 	}
 }
 
-// lacksCalls reports a model call that ended by asking for tools, or of which no answer was recorded, and whose calls are unknown.
+// lacksCalls reports a model call whose calls are unknown: it ended by asking for tools, does not say why it ended, or no answer of it was recorded.
 func lacksCalls(m *call) bool {
-	return m.response == nil && !m.obs.Failed || m.response != nil && !hasToolCall(m.response) && slices.ContainsFunc(m.obs.FinishReasons, tape.AsksForTools)
+	if m.response == nil {
+		return !m.obs.Failed
+	}
+	reasons := m.obs.FinishReasons
+	return !hasToolCall(m.response) && (len(reasons) == 0 || slices.ContainsFunc(reasons, tape.AsksForTools))
 }
 
 // resultsIn takes the results that a transcript shows for calls of which no request shows one.

@@ -17,6 +17,7 @@ type Unwrapped struct {
 	Content Content
 	IsError bool
 	CallID  string
+	Name    string // of the tool, as the model was offered it
 }
 
 // maxEnvelopes bounds envelopes within envelopes.
@@ -43,7 +44,7 @@ var envelopes = []envelope{
 		if k := v.First("kwargs", "data"); k.Kind() == exactjson.Object {
 			fields = k
 		}
-		return fields.Get("content"), Unwrapped{IsError: fields.Get("status").Str() == "error", CallID: TextOfID(fields.Get("tool_call_id"))}, true
+		return fields.Get("content"), Unwrapped{IsError: fields.Get("status").Str() == "error", CallID: TextOfID(fields.Get("tool_call_id")), Name: fields.Get("name").Str()}, true
 	}},
 	{"ai_sdk.output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		inner := v.Get("value")
@@ -243,6 +244,7 @@ func unwrapResult(c Content) Unwrapped {
 			u.Content.Envelope = append(u.Content.Envelope, e.name)
 			u.IsError = u.IsError || found.IsError
 			FillString(&u.CallID, found.CallID)
+			FillString(&u.Name, found.Name)
 			opened = true
 			break
 		}

@@ -31,6 +31,7 @@ func Parts(body exactjson.Value) []Part {
 		return []Part{p}
 	case exactjson.Array:
 		var parts []Part
+		streamed := ""
 		for _, m := range body.Members() {
 			if m.Value.Kind() == exactjson.String {
 				p := TextPart(m.Value.Str())
@@ -38,8 +39,14 @@ func Parts(body exactjson.Value) []Part {
 				parts = append(parts, p)
 				continue
 			}
+			if piece, ok := argsPiece(m.Value); ok && len(parts) > 0 && parts[len(parts)-1].Type == tape.PartToolCall {
+				last := &parts[len(parts)-1]
+				streamed += piece
+				*last = CallPart(last.ID, last.Name, exactjson.StringValue(streamed))
+				continue
+			}
 			p, _ := PartOf(m.Value)
-			parts = append(parts, p)
+			parts, streamed = append(parts, p), ""
 		}
 		return parts
 	case exactjson.Object:
@@ -64,6 +71,12 @@ func allParts(list exactjson.Value) bool {
 		}
 	}
 	return list.Len() > 0
+}
+
+// argsPiece reads a part of a streamed answer that continues the arguments of the call before it (Anthropic), as who gathers the stream leaves it.
+func argsPiece(v exactjson.Value) (string, bool) {
+	text := v.First("partial_json", "input")
+	return text.Str(), v.Get("type").Str() == "input_json_delta" && text.Kind() == exactjson.String
 }
 
 // DataPart keeps a value of unknown shape as a part.
@@ -103,8 +116,13 @@ func PartOf(v exactjson.Value) (Part, bool) {
 		}
 	case "uri", "file", "blob", "image", "image_url", "input_image", "input_file", "media", "audio", "input_audio", "document", "video":
 		return mediaPart(v), true
+	case "input_json_delta":
+		return DataPart(v), true
 	case "":
 		return untypedPart(v)
+	}
+	if v.Get(v.Get("type").Str()).Kind() == exactjson.Object {
+		return untypedPart(v) // the type names the member that holds the part
 	}
 	return DataPart(v), false
 }

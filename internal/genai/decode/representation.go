@@ -171,9 +171,16 @@ func constructed(class string, fields []exactjson.Member, positional []exactjson
 }
 
 // representedMessage opens an assistant message whose only text represents the provider's own object, a message or a whole response, as
-// a Python dictionary.
+// a Python dictionary, or the parts of its body as JSON.
 func representedMessage(m Message) (Message, bool) {
-	if m.Role != tape.RoleAssistant || len(m.Parts) != 1 || m.Parts[0].Type != tape.PartText || !strings.HasPrefix(m.Parts[0].Text, "{'") {
+	if m.Role != tape.RoleAssistant || len(m.Parts) != 1 || m.Parts[0].Type != tape.PartText {
+		return m, false
+	}
+	if parts := Parts(exactjson.StringValue(m.Parts[0].Text)); HasCallParts(parts) {
+		m.Parts = parts
+		return m, true
+	}
+	if !strings.HasPrefix(m.Parts[0].Text, "{'") {
 		return m, false
 	}
 	v, ok := Representation(m.Parts[0].Text)

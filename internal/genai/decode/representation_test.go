@@ -28,6 +28,12 @@ func TestMessageIsReadFromTheCallsThatConstructIt(t *testing.T) {
 		"a dictionary": {
 			`{"role": "assistant", "content": "{'content': None, 'role': 'assistant', 'tool_calls': [{'id': 'c1', 'function': {'arguments': '{}', 'name': 'f'}, 'type': 'function'}]}"}`,
 			`assistant: tool_call c1 f {}`},
+		"parts as JSON": {
+			`{"role": "assistant", "parts": [{"type": "text", "content": "[{\"type\":\"text\",\"text\":\"hm\"},{\"type\":\"functionCall\",\"functionCall\":{\"name\":\"f\",\"args\":{\"x\":1}}}]"}]}`,
+			`assistant: text "hm"; tool_call  f {"x":1}`},
+		"pieces of a stream": {
+			`{"role": "assistant", "content": [{"index":1,"type":"tool_use","id":"c1","name":"f","input":""},{"index":1,"type":"input_json_delta","input":"{\"x\""},{"type":"input_json_delta","partial_json":":1}"},{"type":"tool_use","id":"c2","name":"g","input":""},{"type":"input_json_delta","input":"{}"}]}`,
+			`assistant: tool_call c1 f {"x":1}; tool_call c2 g {}`},
 		"an address is no value": {`ChatMessage(role='user', content=<Foo object at 0x7f>)`, `user: text "ChatMessage(role='user', content=<Foo object at 0x7f>)"`},
 		"cut":                    {`ChatMessage(role='user', content='abc`, `user: text "ChatMessage(role='user', content='abc"`},
 	} {

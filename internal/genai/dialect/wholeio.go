@@ -158,5 +158,8 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 		o.Result = u.Content
 		o.Failed = o.Failed || u.IsError
 		decode.FillString(&o.CallID, decode.UsableID(u.CallID))
+		if u.Name != "" {
+			o.Name = u.Name // a span may be named after the tool's class
+		}
 	}
 }

@@ -24,6 +24,15 @@ func TestOpenLLMetryLangChainToolIsTakenOutOfItsWrappers(t *testing.T) {
 		"class: tool\ndialect: openllmetry\nname: search\ncall: call_1\nkind: function\nargs: {\"q\":\"it's\",\"n\":null} [langchain.input]\nresult: \"found\" [langchain.output langchain.tool_message]\n")
 }
 
+func TestToolIsCalledWhatTheMessageOfItsResultCallsIt(t *testing.T) {
+	o := genai.Read(genaitest.Span("@traceloop/instrumentation-langchain", "execute_tool DynamicStructuredTool", "gen_ai.operation.name", "execute_tool",
+		"traceloop.span.kind", "task", "traceloop.entity.name", "DynamicStructuredTool",
+		"traceloop.entity.output", `{"lc":1,"type":"constructor","id":["langchain_core","messages","ToolMessage"],"kwargs":{"content":"found","tool_call_id":"call_1","name":"search"}}`))
+	if o.Name != "search" || o.CallID != "call_1" {
+		t.Errorf("tool %q, call %q", o.Name, o.CallID)
+	}
+}
+
 func TestOpenLLMetryClassesFollowTheKind(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, operation string
