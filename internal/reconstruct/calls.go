@@ -559,25 +559,45 @@ func (c *collector) dropDuplicates() {
 }
 
 // dropClients joins the span of a provider's own client, which tells the model and the tokens and no messages, with the span of the call that lies
-// around it in time. Both hang under the same span where an instrumentation does not make its span the current one.
+// around it in time. Both hang under the same span where an instrumentation does not make its span the current one. Where its span begins after the
+// client's, as around a stream that is read later, each of the two has to be the only one that the other may report.
 func (c *collector) dropClients() {
 	all := slices.Clone(c.models)
-	c.models = slices.DeleteFunc(c.models, func(inner *call) bool {
-		o := inner.obs
-		if len(inner.nodes) != 1 || len(o.Request) > 0 || len(o.Response) > 0 || o.ResponseID != "" || !usageKnown(o.Usage) || o.Failed || o.StatusError {
-			return false
-		}
-		n := inner.nodes[0]
-		of := slices.IndexFunc(all, func(outer *call) bool {
-			return outer != inner && len(outer.nodes) > 0 && siblingsOf(outer.nodes[0]) == siblingsOf(n) && outer.nodes[0].source.ScopeName != n.source.ScopeName && (len(outer.obs.Request) > 0 || len(outer.obs.Response) > 0) &&
-				outer.start <= inner.start && inner.end <= outer.end && outer.obs.Model == o.Model && sameTokens(outer.obs.Usage, o.Usage)
-		})
-		if of < 0 {
-			return false
-		}
-		all[of].join(n)
-		return true
+	clients := slices.DeleteFunc(slices.Clone(all), func(m *call) bool {
+		o := m.obs
+		return len(m.nodes) != 1 || len(o.Request) > 0 || len(o.Response) > 0 || !usageKnown(o.Usage) || o.Failed || o.StatusError
 	})
+	may := func(outer, inner *call) bool {
+		a, b := outer.obs, inner.obs
+		return outer != inner && len(outer.nodes) > 0 && siblingsOf(outer.nodes[0]) == siblingsOf(inner.nodes[0]) && outer.nodes[0].source.ScopeName != inner.nodes[0].source.ScopeName &&
+			(len(a.Request) > 0 || len(a.Response) > 0) && (a.ResponseID == "" || b.ResponseID == "") && a.Model == b.Model && sameTokens(a.Usage, b.Usage) && overlap(outer, inner)
+	}
+	joined := map[*call]bool{}
+	for _, inner := range clients {
+		of := slices.IndexFunc(all, func(outer *call) bool {
+			return may(outer, inner) && outer.start <= inner.start && inner.end <= outer.end
+		})
+		if only := func(m *call) bool { return may(m, inner) }; of < 0 && count(all, only) == 1 {
+			outer := slices.IndexFunc(all, only)
+			if count(clients, func(m *call) bool { return may(all[outer], m) }) == 1 {
+				of = outer
+			}
+		}
+		if of >= 0 {
+			all[of].join(inner.nodes[0])
+			joined[inner] = true
+		}
+	}
+	c.models = slices.DeleteFunc(c.models, func(m *call) bool { return joined[m] })
+}
+
+func count[T any](list []T, is func(T) bool) (n int) {
+	for _, one := range list {
+		if is(one) {
+			n++
+		}
+	}
+	return n
 }
 
 // sameTokens reports that both tell the tokens of a call, and the same.

@@ -64,13 +64,13 @@ func TestResultsOfAnotherNumberAreNotTakenForTheAnswers(t *testing.T) {
 // A provider's own client reports the call once more, beside the span that lies around it in time.
 func TestClientsSpanBesideTheCallIsTheSameCall(t *testing.T) {
 	client := func(tr *trace, id, start, end int, in int64) {
-		tr.in("client", "post", id, 1, start, end, "gen_ai.provider.name", "p", "gen_ai.request.model", "m1", "gen_ai.usage.input_tokens", in, "gen_ai.usage.output_tokens", int64(2))
+		tr.in("client", "post", id, 1, start, end, "gen_ai.provider.name", "p", "gen_ai.request.model", "m1", "gen_ai.response.id", "msg_1", "gen_ai.usage.input_tokens", in, "gen_ai.usage.output_tokens", int64(2))
 	}
 	for name, c := range map[string]struct {
 		start, end int
 		tokens     int64
 		calls      int
-	}{"inside": {2, 9, 7, 1}, "later": {11, 15, 7, 2}, "other tokens": {2, 9, 8, 2}} {
+	}{"inside": {2, 9, 7, 1}, "begun before": {0, 9, 7, 1}, "later": {11, 15, 7, 2}, "other tokens": {2, 9, 8, 2}} {
 		t.Run(name, func(t *testing.T) {
 			tr := newTrace()
 			tr.in("app", "handle", 1, 0, 0, 100)
@@ -86,6 +86,33 @@ func TestClientsSpanBesideTheCallIsTheSameCall(t *testing.T) {
 				t.Errorf("%d model calls, want %d", calls, c.calls)
 			}
 		})
+	}
+}
+
+func TestClientsSpansOfWhichTwoBeganBeforeTheCallAreCalls(t *testing.T) {
+	tr := newTrace()
+	tr.in("app", "handle", 1, 0, 0, 100)
+	usage := []any{"gen_ai.request.model", "m1", "gen_ai.usage.input_tokens", int64(7), "gen_ai.usage.output_tokens", int64(2)}
+	tr.chat(2, 1, 2, 10, list(user("hi")), list(says("ho")), usage...)
+	tr.in("client", "post", 3, 1, 0, 9, usage...)
+	tr.in("client", "post", 4, 1, 1, 9, usage...)
+	if n := the(t, tr.runs(t)).Usage.ModelCalls; n != 3 {
+		t.Errorf("%d model calls, want 3", n)
+	}
+}
+
+// Gemini's API reads a member "output" of a response as what the function returned.
+func TestResultThatOnlyGeminiWasToldIsTheOutput(t *testing.T) {
+	for provider, want := range map[string]string{"gcp.gen_ai": `{"a":1}`, "openai": `"{\"output\":{\"a\":1}}"`} {
+		tr := newTrace()
+		ask := asks(call("", "f", `{}`))
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask), "gen_ai.provider.name", provider)
+		tr.chat(3, 1, 20, 30, list(user("q"), ask, shows("", `{"output":{"a":1}}`)), list(says("end")), "gen_ai.provider.name", provider)
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall && e.Result.JSON() != want {
+				t.Errorf("%s: the result is %s, want %s", provider, e.Result.JSON(), want)
+			}
+		}
 	}
 }
 

@@ -189,6 +189,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		}
 	case shown != nil:
 		e.Result, e.Envelope = shown.Result, shown.Envelope
+		if len(k.nodes) == 0 {
+			e.Result, e.Envelope = shown.Returned()
+		}
 		if literal, ok := decode.PythonStr(shown.Result.Str()); ok {
 			e.Result, e.Envelope = literal, append(slices.Clip(shown.Envelope), "python.str")
 		}

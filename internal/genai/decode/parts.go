@@ -203,6 +203,7 @@ func toolResultPart(v exactjson.Value) Part {
 
 // geminiFailure reports a response that says that the function failed: Gemini's API reads a member "error" of it as the details of a failure.
 func geminiFailure(response exactjson.Value) bool {
+	response, _ = Structure(response) // some instrumentations write it as a text
 	return response.Kind() == exactjson.Object && response.Len() == 1 && response.Get("error").Str() != ""
 }
 
@@ -215,12 +216,23 @@ func OpenGemini(messages []Message, all bool) {
 			if p.Type != tape.PartToolResult || !all && !p.Gemini {
 				continue
 			}
-			p.IsError = p.IsError || geminiFailure(p.Result)
+			p.Gemini, p.IsError = true, p.IsError || geminiFailure(p.Result)
 			if value, ok := geminiValue(p.Result); ok {
 				p.Result, p.Envelope = value, append(slices.Clip(p.Envelope), geminiResponse)
 			}
 		}
 	}
+}
+
+// Returned returns what a tool returned, as a program told it to a model, and in what it stood. Gemini's API reads a member "output" of a response as
+// what the function returned. A framework hands on what a tool returned as the whole response, with such a member or without, and records that too: so
+// this speaks of a result that stands in a conversation alone.
+func (p *Part) Returned() (exactjson.Value, []string) {
+	response, ok := Structure(p.Result)
+	if value := response.Get("output"); ok && p.Gemini && response.Len() == 1 && !value.IsAbsent() {
+		return value, append(slices.Clip(p.Envelope), geminiResponse)
+	}
+	return p.Result, p.Envelope
 }
 
 const geminiResponse = "gemini.function_response"

@@ -116,8 +116,8 @@ func TestNullInAStructuredAttributeIsLabelled(t *testing.T) {
 func TestResponseToGeminiThatHoldsAnErrorFailed(t *testing.T) {
 	for provider, want := range map[string]bool{"gcp.gemini": true, "openai": false} {
 		o := genai.Read(genaitest.Span("acme", "chat g", "gen_ai.operation.name", "chat", "gen_ai.provider.name", provider, "gen_ai.input.messages",
-			`[{"role":"user","parts":[{"type":"tool_call_response","id":"c1","response":{"error":"no such record"}}]}]`))
-		if len(o.Request) != 1 || o.Request[0].Parts[0].IsError != want {
+			`[{"role":"user","parts":[{"type":"tool_call_response","id":"c1","response":{"error":"no such record"}},{"type":"tool_call_response","id":"c2","response":"{\"error\":\"no\"}"}]}]`))
+		if len(o.Request) != 1 || o.Request[0].Parts[0].IsError != want || o.Request[0].Parts[1].IsError != want {
 			t.Errorf("%s: %+v", provider, o.Request)
 		}
 	}
