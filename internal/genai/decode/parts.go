@@ -31,23 +31,28 @@ func Parts(body exactjson.Value) []Part {
 		return []Part{p}
 	case exactjson.Array:
 		var parts []Part
-		streamed := ""
-		for _, m := range body.Members() {
-			if m.Value.Kind() == exactjson.String {
-				p := TextPart(m.Value.Str())
-				p.labelText()
-				parts = append(parts, p)
-				continue
-			}
-			if piece, ok := argsPiece(m.Value); ok && len(parts) > 0 && parts[len(parts)-1].Type == tape.PartToolCall {
+		var streamed strings.Builder // arguments of the last part
+		join := func() {
+			if streamed.Len() > 0 {
 				last := &parts[len(parts)-1]
-				streamed += piece
-				*last = CallPart(last.ID, last.Name, exactjson.StringValue(streamed))
+				*last = CallPart(last.ID, last.Name, exactjson.StringValue(streamed.String()))
+				streamed.Reset()
+			}
+		}
+		for _, m := range body.Members() {
+			if piece, ok := argsPiece(m.Value); ok && len(parts) > 0 && parts[len(parts)-1].Type == tape.PartToolCall {
+				streamed.WriteString(piece)
 				continue
 			}
+			join()
 			p, _ := PartOf(m.Value)
-			parts, streamed = append(parts, p), ""
+			if m.Value.Kind() == exactjson.String {
+				p = TextPart(m.Value.Str())
+				p.labelText()
+			}
+			parts = append(parts, p)
 		}
+		join()
 		return parts
 	case exactjson.Object:
 		p, ok := PartOf(body)
