@@ -15,8 +15,8 @@ import (
 
 // This file finds the run of what says nothing that the run does not say too: what one of its tools did, and steps without calls.
 
-// byAnswer unites a run with what one of its tool calls did. These are calls without an agent of their own, whose final answer a request
-// of the run shows as the result of a tool that it had asked for. Where the calls were not recorded, their results are user messages. byAnswer also unites the span of a run with the calls below it. These
+// byAnswer unites a run with what one of its tool calls did. These are calls whose final answer a request of the run shows as the result of
+// a tool that it had asked for; an agent of their own lies in the trace of the run. Where the calls were not recorded, their results are user messages. byAnswer also unites the span of a run with the calls below it. These
 // were given the same user message and ended with the answer that the span recorded.
 func (s *stitcher) byAnswer() {
 	type shown struct {
@@ -71,7 +71,7 @@ func (s *stitcher) byAnswer() {
 	above := map[*fragment]int{}         // of how many spans of runs they may be the calls
 	for _, f := range s.all {
 		turns := s.turns[f]
-		if f.ownRun() || len(turns) == 0 {
+		if len(turns) == 0 {
 			continue
 		}
 		last := turns[len(turns)-1].n
@@ -82,7 +82,7 @@ func (s *stitcher) byAnswer() {
 		var shows shown
 		for _, r := range results[textOf(newMessage(last.obs.Response[0]))] {
 			g := s.find(r.f)
-			if g == s.find(f) || !sameService(r.f, f) {
+			if g == s.find(f) || !sameService(r.f, f) || f.ownRun() && (r.n == nil || !s.sameTrace(r.f, f)) {
 				continue
 			}
 			if r.n == nil && r.f.userText() == f.userText() {

@@ -483,3 +483,27 @@ func TestInstructionsOfTheResponsesAPIMayBeMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestAgentsBesideTheRunWhoseToolTheyWereAreNoRunsOfTheirOwn(t *testing.T) {
+	build := func(answer string, later int) []*tape.Tape {
+		tr := newTrace()
+		ask := asks(call("call_0001", "billing", `{"q":"why"}`))
+		tr.agent("clerk", 1, 99, 0, 12)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.agent("biller", 3, 99, 20+later, 30+later)
+		tr.chat(4, 3, 21+later, 29+later, list(user("why")), list(says(answer)))
+		tr.agent("clerk", 5, 99, 40, 50)
+		tr.chat(6, 5, 41, 49, list(user("q"), ask, shows("call_0001", "Twice on the same day.")), list(says("end")))
+		return tr.runs(t)
+	}
+	tp := the(t, build("Twice on the same day.", 0))
+	if tp.Usage.ModelCalls != 3 || tp.Output.Text == nil || *tp.Output.Text != "end" || tp.Input.UserMessage == nil || *tp.Input.UserMessage != "q" {
+		t.Errorf("%v", events(tp))
+	}
+	if tapes := build("Once.", 0); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: another answer", len(tapes))
+	}
+	if tapes := build("Twice on the same day.", 40); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: it ended after its answer was read", len(tapes))
+	}
+}
