@@ -164,3 +164,22 @@ func TestAnswerInsideAToolIsNotThatOfTheRun(t *testing.T) {
 		t.Errorf("answered %v", tp.Output.Text)
 	}
 }
+
+// A span around a loop tells why the first answer of it ended, and what the last one said.
+func TestReasonOfAnEarlierAnswerIsNotThatOfTheLastOne(t *testing.T) {
+	build := func(second string) *tape.Tape {
+		tr := newTrace()
+		tr.chat(1, 0, 0, 100, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", "v")), list(says("end")), "gen_ai.response.finish_reasons", `["tool-calls"]`)
+		tr.tool("f", 2, 1, 20, 30, "c1", `{}`, "v")
+		if second != "" {
+			tr.tool("f", 3, 1, 40, 50, second, `{}`, "w")
+		}
+		return the(t, tr.runs(t))
+	}
+	if tp := build(""); tp.Run.Status != tape.StatusOK || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("%s, answered %v", tp.Run.Status, tp.Output.Text)
+	}
+	if tp := build("c2"); tp.Run.Status != tape.StatusIncomplete {
+		t.Errorf("%s, and what the last tool returned was never read", tp.Run.Status)
+	}
+}

@@ -61,8 +61,28 @@ func link(nodes []*node) []*node {
 		if n.obs.Class == genai.Structure && n.obs.Summary && n.obs.Model != "" {
 			handModel(n)
 		}
+		dropEarlierReason(n)
 	}
 	return roots
+}
+
+// dropEarlierReason takes from a model span that lasts for a loop the reason why an answer before its last ended. The request shows the results
+// of the tools below the span, all of them, so the recorded answer came after them; it asks for none.
+func dropEarlierReason(n *node) {
+	if n.obs.Class != genai.Model || len(n.obs.Response) == 0 || !losesCalls(n) {
+		return
+	}
+	ran := false
+	for _, k := range n.kids {
+		if k.obs.Class == genai.Tool {
+			if ran = showsResult(n.obs.Request, k.obs.CallID); !ran {
+				return
+			}
+		}
+	}
+	if ran {
+		n.obs.FinishReasons = slices.DeleteFunc(slices.Clone(n.obs.FinishReasons), tape.AsksForTools)
+	}
 }
 
 // handModel gives the model that a span around several calls names to the calls that name none.
