@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -37,7 +38,10 @@ func (c *collector) pair() {
 			return nameOf(t) == a.part.Name && !t.obs.Result.Present() && !c.asksWith(t.obs.CallID) && t.obs.Args.Present() && sameArgs(t, a)
 		},
 	}
-	for _, fits := range passes {
+	for i, fits := range passes {
+		if i == 2 {
+			c.pairInOrder(mayDiffer)
+		}
 		for _, before := range turnsBefore {
 			for _, t := range c.tools {
 				if t.by != nil || t.obs.Handoff {
@@ -51,6 +55,50 @@ func (c *collector) pair() {
 	}
 	c.pairAcrossClocks(mayDiffer)
 	c.pairByTurn(known, mayDiffer)
+}
+
+// pairInOrder pairs calls of one tool with equal arguments in the order in which they began, if as many spans of one reporter are open as calls were
+// asked for: a clock that is a little off would give one of them to the turn before.
+func (c *collector) pairInOrder(mayDiffer func(*call, *asked) bool) {
+	done := map[*call]bool{}
+	for _, t := range c.tools {
+		if done[t] || !c.loose(t) {
+			continue
+		}
+		var tools []*call
+		for _, other := range c.tools {
+			if c.loose(other) && nameOf(other) == nameOf(t) && other.agent == t.agent && sameValue(other.obs.Args.Value, t.obs.Args.Value) {
+				tools, done[other] = append(tools, other), true
+			}
+		}
+		var open []*asked
+		for _, m := range c.models {
+			for _, a := range m.asked {
+				if a.tool == nil && a.part.Name == nameOf(t) && sameArgs(t, a) && m.agent == t.agent {
+					open = append(open, a)
+				}
+			}
+		}
+		if len(tools) < 2 || len(tools) != len(open) {
+			continue
+		}
+		slices.SortStableFunc(tools, func(a, b *call) int { return cmp.Compare(a.start, b.start) })
+		slices.SortStableFunc(open, func(a, b *asked) int { return cmp.Compare(a.model.start, b.model.start) })
+		fit := true
+		for i, t := range tools {
+			fit = fit && open[i].model.start <= t.start && mayDiffer(t, open[i]) && t.reporter() == tools[0].reporter()
+		}
+		for i, t := range tools {
+			if fit {
+				t.by, open[i].tool = open[i], t
+			}
+		}
+	}
+}
+
+// loose reports the span of a call that nothing but its time ties to the turn that asked for it.
+func (c *collector) loose(t *call) bool {
+	return t.by == nil && !t.obs.Handoff && len(t.nodes) > 0 && t.obs.Args.Present() && !slices.ContainsFunc(c.models, func(m *call) bool { return hangsBelow(m, t) })
 }
 
 // pairAcrossClocks pairs tool calls that seem to have begun before the model call of another trace that asked for them: the clocks of two traces are not
@@ -257,7 +305,8 @@ func nameOf(t *call) string { return t.obs.Name }
 // returned reports that a later request shows, for the asked call, what the tool returned.
 func returned(t *call, a *asked) bool {
 	return a.shown != nil && a.shown.Label == "" && t.obs.Result.Present() && undamaged(t.obs.Result.Label) && !t.obs.Result.Value.IsEmpty() &&
-		sameValue(t.obs.Result.Value, a.shown.Result)
+		(sameContent(t.obs.Result.Value, a.shown.Result) || pathTo(a.shown.Result, t.obs.Result.Value, maxEnvelopes, room(t.obs.Result.Value)) != nil ||
+			pathTo(t.obs.Result.Value, a.shown.Result, maxEnvelopes, room(a.shown.Result)) != nil)
 }
 
 // sameArgs compares what a tool received with what was asked for.

@@ -149,10 +149,16 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	if k.by != nil {
 		shown = k.by.shown
 	}
+	wrapped := ""
+	if shown != nil && shown.Label == "" && result.Label == "" && !o.Failed {
+		if wrapped = errorIn(result.Value, shown.Result); wrapped != "" {
+			result = genai.Content{}
+		}
+	}
 	waits := o.Interrupted && !result.Present()
 	// a result that is not what the model was told is none, if the span says error
 	contradicted := shown != nil && shown.Label == "" && result.Label == "" && !sameContent(result.Value, shown.Result) && pathTo(shown.Result, result.Value, maxEnvelopes, room(result.Value)) == nil
-	failed := !waits && (o.Failed || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted))
+	failed := !waits && (o.Failed || wrapped != "" || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted))
 	if o.StatusError && !failed && !waits {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")
 	}
@@ -222,6 +228,10 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	}
 	if failed {
 		e.Status, e.IsError = tape.EventError, true
+		if wrapped != "" {
+			e.Error = &tape.Error{Message: wrapped}
+			delete(e.Provenance, "error")
+		}
 		if e.Error == nil {
 			e.Error = o.Error
 		}
@@ -232,6 +242,38 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			b.finding(tape.CodeBigInt, k.seq, "result", "an integer of 2^53 or more stands in the result; a program that holds numbers as doubles may have rounded it")
 		}
 	}
+}
+
+// errorIn returns the message of a failure that a reporter recorded as an object of nothing else, where the model was told of it in other words: with
+// the message in it. What the model was shown as it is recorded is what the tool answered.
+func errorIn(recorded, shown exactjson.Value) string {
+	object := recorded
+	if inner, ok := decoded(recorded); ok {
+		object = inner
+	}
+	if object.Kind() != exactjson.Object || sameContent(recorded, shown) {
+		return ""
+	}
+	message := object.First("error", "error_message", "errorMessage")
+	if message.Kind() == exactjson.Object {
+		message = message.Get("message")
+	}
+	for _, m := range object.Members() {
+		switch m.Name {
+		case "error", "error_message", "errorMessage", "error_type", "status", "success", "ok", "is_error", "isError":
+		case "result", "output", "data":
+			if m.Value.Kind() != exactjson.Null {
+				return ""
+			}
+		default:
+			return ""
+		}
+	}
+	text := strings.TrimSpace(message.Str())
+	if told := textResult(shown); text == "" || !strings.Contains(told, text) || shown.Kind() == exactjson.String && strings.HasPrefix(told, "{") {
+		return ""
+	}
+	return text
 }
 
 // wentOnUnseen reports a call after which its agent asked the model again, in a request that was not recorded whole: what came of the call may stand

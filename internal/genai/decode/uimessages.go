@@ -38,7 +38,11 @@ func uiMessages(v exactjson.Value) (messages []Message, ok bool) {
 			step = append(step, CallPart(TextOfID(call.Get("toolCallId")), name, call.First("input", "args")))
 			switch call.Get("state").Str() {
 			case "output-available", "result":
-				results = append(results, ResultPart(TextOfID(call.Get("toolCallId")), name, call.First("output", "result"), false))
+				result := call.Get("output") // null is an answer too
+				if result.IsAbsent() {
+					result = call.Get("result")
+				}
+				results = append(results, ResultPart(TextOfID(call.Get("toolCallId")), name, result, false))
 			case "output-error":
 				results = append(results, ResultPart(TextOfID(call.Get("toolCallId")), name, call.Get("errorText"), true))
 			}

@@ -66,7 +66,7 @@ func MayHoldCall(body pcommon.Value) bool {
 	switch body.Type() {
 	case pcommon.ValueTypeMap:
 		m := body.Map()
-		for _, key := range []string{"messages", "input_messages", "response", "completion", "tool_name", "function_name"} {
+		for _, key := range []string{"messages", "input_messages", "request", "input", "response", "completion", "tool_name", "function_name"} {
 			if _, ok := m.Get(key); ok {
 				return true
 			}

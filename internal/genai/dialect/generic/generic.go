@@ -33,7 +33,11 @@ var (
 func classifyGeneric(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch {
-	case a.Has("openinference.span.kind"), a.Text("gen_ai.operation.name") != "":
+	case a.Has("openinference.span.kind"):
+		return dialect.Unclassified, false
+	case a.Text("gen_ai.operation.name") == "chat" && dialect.HasPrefixed(s.Span, "llm.input_messages.", "llm.output_messages."):
+		return dialect.Model, false // messages under other keys than those of the conventions that name the operation
+	case a.Text("gen_ai.operation.name") != "":
 		return dialect.Unclassified, false
 	case dialect.HasPrefixed(s.Span, "llm.input_messages.", "llm.output_messages."), a.Has("gen_ai.response.content"):
 		return dialect.Model, false

@@ -4,9 +4,12 @@
 package generic
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
@@ -44,7 +47,7 @@ func kindOf(name string, a decode.Attributes) recordKind {
 		if !slices.Contains(r.words[0], w[len(w)-2]) || !slices.Contains(r.words[1], w[len(w)-1]) {
 			continue
 		}
-		if r.kind == toolRecord && (toolOf(a) == "" || argsOf(a).IsAbsent() && resultOf(a).IsAbsent()) || r.kind != toolRecord && said(r.kind, a) == "" {
+		if r.kind == toolRecord && (toolOf(a) == "" || argsOf(a).IsAbsent() && resultOf(a).IsAbsent()) || r.kind != toolRecord && spoken(r.kind, a) == "" {
 			return noRecord
 		}
 		return r.kind
@@ -56,12 +59,14 @@ func kindOf(name string, a decode.Attributes) recordKind {
 func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	kind := kindOf(name, a)
 	if kind == noRecord {
-		return bodyRole(a)
+		role := bodyRole(a)
+		if role.Class == dialect.Unclassified && holdsCall(a) {
+			role.Class = dialect.Model
+		}
+		return role
 	}
 	role := dialect.LogRole{
-		Conversation: find(a, func(key string) bool {
-			return ends(key, "conversation", "id") || ends(key, "session", "id") || ends(key, "thread", "id")
-		}).Str(),
+		Conversation: conversationOf(a),
 	}
 	switch kind {
 	case asksRecord:
@@ -79,6 +84,93 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	return role
 }
 
+// holdsCall reports a record whose attributes, or the members of whose body, are what went into a model call and came out of it. One of the two is
+// enough in an attribute: the body of a record is also what services log of their own.
+func holdsCall(a decode.Attributes) bool {
+	in, out, inBody := false, false, false
+	for key, v := range slotsOf(a) {
+		_, isOut, _ := slotOf(key)
+		switch {
+		case isOut && (mayRespond(v) && isResponse(decode.JSONOf(v)) || said(v)):
+			out = true
+		case !isOut && said(v):
+			in = true
+		default:
+			continue
+		}
+		inBody = inBody || !a.Has(key)
+	}
+	return in && out || (in || out) && !inBody
+}
+
+// said reports messages of which a model wrote one or was instructed with one, or the request that names a model.
+func said(v pcommon.Value) bool {
+	if !mayHoldMessages(v, 0) {
+		return false
+	}
+	value := decode.JSONOf(v)
+	messages := decode.Transcript(value)
+	if object, ok := decode.Structure(value); ok && len(messages) > 0 && object.First("model", "modelId").Str() != "" {
+		return true
+	}
+	return slices.ContainsFunc(messages, func(m decode.Message) bool { return m.Role != tape.RoleUser })
+}
+
+// mayRespond tells without decoding a value that may be the response of a provider from most others.
+func mayRespond(v pcommon.Value) bool {
+	switch v.Type() {
+	case pcommon.ValueTypeMap:
+		return true
+	case pcommon.ValueTypeStr:
+		return strings.HasPrefix(v.Str(), "{") && slices.ContainsFunc([]string{`"choices"`, `"candidates"`, `"stop_reason"`, `"stopReason"`, `"finish_reason"`, `"object"`}, func(name string) bool {
+			return strings.Contains(v.Str(), name)
+		})
+	}
+	return false
+}
+
+// slotsOf are the attributes of a record that say what went in or came out, and the members of its body that do.
+func slotsOf(a decode.Attributes) iter.Seq2[string, pcommon.Value] {
+	return func(yield func(string, pcommon.Value) bool) {
+		for key, v := range a.All() {
+			if key != dialect.LogBody {
+				if _, _, ok := slotOf(key); ok && !yield(key, v) {
+					return
+				}
+				continue
+			}
+			if v.Type() == pcommon.ValueTypeStr && mayConverse(v.Str()) {
+				members := pcommon.NewValueMap()
+				if members.Map().FromRaw(membersOf(v.Str())) == nil {
+					v = members
+				}
+			}
+			if v.Type() != pcommon.ValueTypeMap {
+				continue
+			}
+			for name, member := range v.Map().All() {
+				if _, _, ok := slotOf(name); ok && !yield(name, member) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// membersOf are the members of a JSON object, each as JSON text: numbers stay as they were written.
+func membersOf(text string) map[string]any {
+	object, _ := exactjson.Parse(text)
+	out := map[string]any{}
+	for _, m := range object.Members() {
+		if m.Value.Kind() == exactjson.String {
+			out[m.Name] = m.Value.Str()
+		} else {
+			out[m.Name] = m.Value.JSON()
+		}
+	}
+	return out
+}
+
 // bodyRole gives the role of a record whose JSON body is certainly the call of a model or a tool. What a model was asked and answered is a call even
 // where no span is; a tool's report only speaks of a call that a span or a conversation shows.
 func bodyRole(a decode.Attributes) dialect.LogRole {
@@ -92,7 +184,7 @@ func bodyRole(a decode.Attributes) dialect.LogRole {
 }
 
 // said is the text of a record: what the user asked, or the agent answered.
-func said(kind recordKind, a decode.Attributes) string {
+func spoken(kind recordKind, a decode.Attributes) string {
 	texts := []string{"prompt", "message", "input", "query", "text", "content"}
 	if kind == answersRecord {
 		texts = []string{"response", "message", "answer", "output", "text", "content"}
@@ -144,9 +236,9 @@ func readUnknownLogs(s *dialect.Source, o *dialect.Observation) (any bool) {
 				any = true
 			}
 		case o.Class == dialect.Agent && kind == asksRecord:
-			decode.FillList(&o.Input, message(tape.RoleUser, said(kind, a)))
+			decode.FillList(&o.Input, message(tape.RoleUser, spoken(kind, a)))
 		case o.Class == dialect.Agent && kind == answersRecord:
-			o.Output = message(tape.RoleAssistant, said(kind, a)) // the last one
+			o.Output = message(tape.RoleAssistant, spoken(kind, a)) // the last one
 		case o.Class == dialect.Tool && kind == toolRecord:
 			decode.FillString(&o.Name, toolOf(a))
 			decode.FillString(&o.CallID, callOf(a))
@@ -162,4 +254,11 @@ func readUnknownLogs(s *dialect.Source, o *dialect.Observation) (any bool) {
 		}
 	}
 	return any
+}
+
+// conversationOf is the id of the conversation that a span or record belongs to.
+func conversationOf(a decode.Attributes) string {
+	return find(a, func(key string) bool {
+		return !isForeign(key) && (ends(key, "conversation", "id") || ends(key, "session", "id") || ends(key, "thread", "id"))
+	}).Str()
 }

@@ -72,14 +72,36 @@ var besideClass = []string{
 func recognises(span ptrace.Span) bool {
 	if _, known := typeOf(span.Attributes()); known {
 		for key := range span.Attributes().All() {
-			if _, _, ok := slotOf(key); ok || modelKey(key) {
+			if _, _, ok := slotOf(key); ok || modelKey(key) || toolNameKey(key) {
 				return true
 			}
 		}
-		return false
+		return slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok })
 	}
-	for key, v := range span.Attributes().All() {
-		if v.Type() != pcommon.ValueTypeStr || !mayConverse(v.Str()) {
+	if conversed(span.Attributes()) || namesTool(span) {
+		return true
+	}
+	return slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) })
+}
+
+// namesTool reports a span that says by its keys that it is the call of a tool: its name, and what went in or came out.
+func namesTool(span ptrace.Span) bool {
+	named, slot := false, false
+	for key := range span.Attributes().All() {
+		if isForeign(key) {
+			continue
+		}
+		named = named || toolNameKey(key)
+		_, _, ok := slotOf(key)
+		slot = slot || ok
+	}
+	return named && (slot || slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok }))
+}
+
+// conversed reports that an attribute holds a conversation that went in or came out.
+func conversed(m pcommon.Map) bool {
+	for key, v := range m.All() {
+		if !mayHoldMessages(v, 0) {
 			continue
 		}
 		if _, _, ok := slotOf(key); ok && len(decode.Transcript(decode.JSONOf(v))) > 0 {
@@ -89,9 +111,90 @@ func recognises(span ptrace.Span) bool {
 	return false
 }
 
+// mayHoldMessages tells without decoding a value that may hold messages from most others.
+func mayHoldMessages(v pcommon.Value, depth int) bool {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		return mayConverse(v.Str())
+	case pcommon.ValueTypeSlice:
+		return v.Slice().Len() > 0 && depth < 3 && mayHoldMessages(v.Slice().At(0), depth+1)
+	case pcommon.ValueTypeMap:
+		for key, inner := range v.Map().All() {
+			if key == "role" || depth < 3 && mayHoldMessages(inner, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// telling is an event of a span, or a log record of it, with a name of no convention.
+type telling struct {
+	name       string
+	attributes pcommon.Map
+}
+
+// told lists the events of a span that may say what went in or came out.
+func told(span ptrace.Span) (list []telling) {
+	for _, e := range span.Events().All() {
+		if e.Name() != "exception" && !isForeign(e.Name()) {
+			list = append(list, telling{e.Name(), e.Attributes()})
+		}
+	}
+	return list
+}
+
+// bareContent are keys that say nothing but that a value stands there: the name of the event says which.
+var bareContent = []string{"content", "value", "body", "data", "text", "payload", "json"}
+
+// withTold adds to the attributes of a span what its events and log records say went in or came out. What the span says itself stays.
+func withTold(s *dialect.Source) decode.Attributes {
+	own := s.Span.Attributes()
+	var all pcommon.Map
+	added := false
+	add := func(name, key string, v pcommon.Value) {
+		if slices.Contains(bareContent, key) {
+			key = name
+		}
+		if _, _, ok := slotOf(key); !ok {
+			return
+		}
+		if _, there := own.Get(key); there {
+			return
+		}
+		if !added {
+			all, added = pcommon.NewMap(), true
+			own.CopyTo(all)
+		}
+		if _, there := all.Get(key); !there {
+			v.CopyTo(all.PutEmpty(key))
+		}
+	}
+	for _, e := range told(s.Span) {
+		for key, v := range e.attributes.All() {
+			add(e.name, key, v)
+		}
+	}
+	for _, l := range s.Logs {
+		if a := decode.Attributes(l.Attributes()); kindOf(l.Name(), a) == noRecord && !isForeign(l.Name()) && bodyRole(a).Class == dialect.Unclassified {
+			for key, v := range slotsOf(a) {
+				add(l.Name(), key, v)
+			}
+		}
+	}
+	if !added {
+		return decode.Attributes(own)
+	}
+	return decode.Attributes(all)
+}
+
 // mayConverse tells without decoding a text that may hold messages from most others.
 func mayConverse(text string) bool {
 	return text != "" && (text[0] == '{' || text[0] == '[') && (strings.Contains(text, `"role"`) || strings.Contains(text, `\"role\"`))
+}
+
+func toolNameKey(key string) bool {
+	return ends(key, "tool", "name") || ends(key, "function", "name") || ends(key, "tool", "call", "name")
 }
 
 // typeOf finds the attribute that says what a span is: its kind, type or operation.
@@ -290,10 +393,13 @@ func contents(a decode.Attributes) (in, out []content) {
 			if v = below; v.IsAbsent() {
 				v = a.Unflatten(stem + ":")
 			}
+			if only := v.Members(); len(only) == 1 && v.Kind() == exactjson.Object && slices.Contains(bareContent, only[0].Name) {
+				v = only[0].Value
+			}
 		} else if below.Get("messages").Kind() > exactjson.Null {
 			v = below
 		}
-		if v.IsEmpty() || v.Kind() == exactjson.String && decode.UsableID(v.Str()) == "" { // a placeholder
+		if v.IsEmpty() {
 			continue
 		}
 		c := content{stem, typedValue(v)}
@@ -321,6 +427,9 @@ func typedValue(v exactjson.Value) exactjson.Value {
 
 // best returns the value that scores highest, of equals the one with the shortest stem.
 func best(list []content, score func(content) int) exactjson.Value {
+	list = slices.DeleteFunc(slices.Clone(list), func(c content) bool { // placeholders
+		return c.value.Kind() == exactjson.String && decode.UsableID(c.value.Str()) == ""
+	})
 	if len(list) == 0 {
 		return exactjson.Value{}
 	}
@@ -331,9 +440,42 @@ func best(list []content, score func(content) int) exactjson.Value {
 
 func classifyUnknown(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
-	value, _ := typeOf(s.Span.Attributes())
+	value, known := typeOf(s.Span.Attributes())
 	class, _ := classOf(value)
+	if !known {
+		class = classByContent(s, a)
+	}
 	return class, class == dialect.Agent && (!weak(value) || a.Has("input.value") || s.Span.ParentSpanID().IsEmpty())
+}
+
+// classByContent is the class of a span without a type: it names a tool, or a conversation went into it and it names the model or holds the response of
+// a provider.
+func classByContent(s *dialect.Source, a decode.Attributes) dialect.Class {
+	if namesTool(s.Span) {
+		return dialect.Tool
+	}
+	modelled := false
+	for key := range a.All() {
+		modelled = modelled || modelKey(key)
+	}
+	in, out := contents(withTold(s))
+	if len(decode.Transcript(best(in, conversation))) == 0 {
+		return dialect.Unclassified
+	}
+	if modelled || slices.ContainsFunc(out, func(c content) bool { return isResponse(c.value) }) {
+		return dialect.Model
+	}
+	return dialect.Unclassified
+}
+
+// isResponse reports the response of a provider: an answer beside what providers say of one.
+func isResponse(v exactjson.Value) bool {
+	object, ok := decode.Structure(v)
+	if !ok || object.Kind() != exactjson.Object {
+		return false
+	}
+	answer := object.First("choices", "candidates", "output", "content", "message")
+	return answer.Kind() >= exactjson.Array && !object.First("object", "stop_reason", "stopReason", "finish_reason", "usage", "usageMetadata", "modelVersion").IsAbsent()
 }
 
 // weak reports the type of a span that may as well be a step of an agent.
@@ -343,7 +485,7 @@ func weak(value string) bool {
 }
 
 func readUnknown(s *dialect.Source, o *dialect.Observation) {
-	a := decode.Attributes(s.Span.Attributes())
+	a := withTold(s)
 	if s.ScopeName == dialect.LogScope {
 		readUnknownLogs(s, o)
 		return
@@ -370,7 +512,11 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Tool:
 		o.Name = named(a, s.Span.Name())
 		o.CallID = decode.UsableID(find(a, func(key string) bool { return ends(key, "call", "id") || ends(key, "tool", "id") }).Str())
-		dialect.ReadWholeTool(o, best(in, ofTool), best(out, ofTool), false)
+		result := best(out, ofTool)
+		if len(out) == 1 {
+			result = out[0].value // a tool may well have returned what stands for nothing elsewhere
+		}
+		dialect.ReadWholeTool(o, best(in, ofTool), result, false)
 		if o.Args.Present() && decode.IsSchema(o.Args.Value) {
 			o.Args = decode.Content{} // the tool's schema, not what it was called with
 		}
@@ -384,6 +530,7 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		o.Class = dialect.Structure
 		o.InputData, o.OutputData = decode.Content{Value: best(in, conversation)}, decode.Content{Value: best(out, conversation)}
 	}
+	decode.FillString(&o.ConversationID, conversationOf(a))
 	if o.Class != dialect.Noise && failed(a) {
 		o.Failed = true
 	}
@@ -396,6 +543,12 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observa
 		o.RequestLabel = tape.Lossy
 	}
 	decode.FillList(&o.System, decode.System(instructions(a)))
+	if calls := callsIn(a); len(calls) > 0 && (len(o.Response) == 0 || !decode.HasCalls(o.Response[0])) {
+		if len(o.Response) == 0 {
+			o.Response = []decode.Message{{Role: tape.RoleAssistant}}
+		}
+		o.Response[0].Parts = append(o.Response[0].Parts, calls...)
+	}
 	readModelName(a, o)
 	if reason := find(a, func(key string) bool { return ends(key, "finish", "reason") }).Str(); reason != "" {
 		decode.FillList(&o.FinishReasons, []string{reason})
@@ -419,6 +572,20 @@ func readModelName(a decode.Attributes, o *dialect.Observation) {
 	default:
 		decode.FillString(&o.Model, name)
 	}
+}
+
+// callsIn returns the calls that a model asked for, where they stand in an attribute of their own.
+func callsIn(a decode.Attributes) (calls []decode.Part) {
+	list, _ := decode.Structure(find(a, func(key string) bool {
+		w := words(key)
+		return !isForeign(key) && (ends(key, "tool", "calls") || ends(key, "function", "calls")) && !slices.ContainsFunc(w, func(word string) bool { return slices.Contains(inWords, word) })
+	}))
+	for _, p := range decode.ChatCalls(list) {
+		if p.Name != "" {
+			calls = append(calls, p)
+		}
+	}
+	return calls
 }
 
 // showsPreviews reports messages with a name in brackets where the result of a tool was, and labels those.
@@ -491,16 +658,18 @@ func find(a decode.Attributes, fits func(key string) bool) exactjson.Value {
 
 // instructions returns the system prompt that stands in an attribute of its own.
 func instructions(a decode.Attributes) exactjson.Value {
-	return find(a, func(key string) bool {
-		return ends(key, "instructions") || ends(key, "system", "prompt") || ends(key, "system", "instruction")
+	said := find(a, func(key string) bool {
+		return ends(key, "instructions") || ends(key, "system", "prompt") || ends(key, "system", "instruction") || ends(key, "system", "message")
 	})
+	if system := find(a, func(key string) bool { return ends(key, "system") }); said.IsAbsent() && strings.Count(strings.TrimSpace(system.Str()), " ") >= 2 {
+		return system // a sentence: a provider, whose key ends so too, has a name
+	}
+	return said
 }
 
 // named returns the name of a tool: an attribute, else the name of its span without what says that it is a tool.
 func named(a decode.Attributes, span string) string {
-	if name := find(a, func(key string) bool {
-		return ends(key, "tool", "name") || ends(key, "function", "name") || ends(key, "tool", "call", "name")
-	}).Str(); name != "" {
+	if name := find(a, toolNameKey).Str(); name != "" {
 		return name
 	}
 	if before, name, ok := strings.Cut(span, ":"); ok && slices.Contains(words(before), "tool") {

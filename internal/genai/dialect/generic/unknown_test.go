@@ -6,6 +6,9 @@ package generic_test
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
@@ -39,6 +42,24 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 		"the name of one state of a model is that of the one that answered": {
 			[]string{"zz.span.type", "llm", "zz.model.name", "m1-2026-01-31", "zz.input", `[{"role":"user","content":"hi"}]`},
 			"class: model\ndialect: unknown\nrequest: user | text \"hi\"\nresponse model: m1-2026-01-31\n",
+		},
+		"calls and instructions in attributes of their own": {
+			[]string{
+				"zz.kind", "LLM", "zz.llm.system", "You answer in one word.", "zz.llm.messages", `[{"role":"user","content":"hi"}]`,
+				"zz.llm.tool_calls", `[{"id":"c1","name":"look","arguments":"{\"a\":1}"}]`,
+			},
+			"class: model\ndialect: unknown\nsystem: | text \"You answer in one word.\"\nrequest: user | text \"hi\"\nresponse: assistant | call look c1 {\"a\":1}\n",
+		},
+		"bodies of a provider without a type": {
+			[]string{
+				"zz.request.payload", `{"modelId":"m1","messages":[{"role":"user","content":[{"text":"hi"}]}]}`,
+				"zz.response.payload", `{"output":{"message":{"role":"assistant","content":[{"text":"yes"}]}},"stopReason":"end_turn"}`,
+			},
+			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\"\nfinish: end_turn\n",
+		},
+		"a tool that is named and no type": {
+			[]string{"zz.tool.name", "look", "zz.tool.args", `{"a":1}`, "zz.tool.result", "null"},
+			"class: tool\ndialect: unknown\nname: look\nkind: function\nargs: {\"a\":1}\nresult: \"null\"\n",
 		},
 		"an operation of nobody's is no model call for its prompt": {
 			[]string{"gen_ai.operation.name", "chain", "zz.span.kind", "chain", "gen_ai.prompt", `{"input":"hi"}`},
@@ -84,5 +105,46 @@ func TestAgentOfAnUnknownVendorNamesItsModel(t *testing.T) {
 	span := genaitest.Span("acme", "agent", "acme.span.kind", "AGENT", "llm.model_name", "m1", "input.value", "q", "output.value", "a")
 	if o := genai.Read(span); o.Class != dialect.Agent || o.Model != "m1" {
 		t.Errorf("class %v, model %q", o.Class, o.Model)
+	}
+}
+
+func TestEventsOfAnUnknownVendorHoldWhatWentInAndCameOut(t *testing.T) {
+	s := genaitest.Span("acme", "look", "acme.kind", "TOOL", "acme.tool.name", "look")
+	for name, text := range map[string]string{"acme.tool.input": `{"a":1}`, "acme.tool.output": "rain"} {
+		e := s.Span.Events().AppendEmpty()
+		e.SetName(name)
+		e.Attributes().PutStr("content", text)
+	}
+	if !genai.IsEvidence(s.ScopeName, s.Span) {
+		t.Error("it is no evidence")
+	}
+	genaitest.Says(t, genai.Read(s), "class: tool\ndialect: unknown\nname: look\nkind: function\nargs: {\"a\":1}\nresult: \"rain\"\n")
+}
+
+func TestRecordsOfAnUnknownVendorHoldWhatWentInAndCameOut(t *testing.T) {
+	s := genaitest.Span("acme", "call", "acme.kind", "LLM", "acme.model", "m1")
+	for name, text := range map[string]string{
+		"request.body": `{"model":"m1","messages":[{"role":"user","content":"hi"}]}`, "response.body": `{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":"yes"}}]}`,
+	} {
+		record := plog.NewLogRecord()
+		record.Attributes().PutStr(name, text)
+		if !genai.IsEvidenceLog("acme.llm", record) {
+			t.Errorf("the record with %s is no evidence", name)
+		}
+		span := ptrace.NewSpan()
+		span.SetName("acme.llm")
+		record.Attributes().CopyTo(span.Attributes())
+		s.Logs = append(s.Logs, span)
+	}
+	if o := genai.Read(s); o.Model != "m1" || len(o.Request) != 1 || len(o.Response) != 1 {
+		t.Errorf("got\n%s", genaitest.Said(o))
+	}
+}
+
+func TestMessagesUnderOtherKeysThanTheOperation(t *testing.T) {
+	o := genai.Read(genaitest.Span("acme", "c", "gen_ai.operation.name", "chat", "llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "hi",
+		"llm.output_messages.0.message.role", "assistant", "llm.output_messages.0.message.content", "yes"))
+	if o.Class != dialect.Model || len(o.Request) != 1 || len(o.Response) != 1 {
+		t.Errorf("got\n%s", genaitest.Said(o))
 	}
 }
