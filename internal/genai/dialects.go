@@ -380,6 +380,10 @@ func Read(s *dialect.Source) *dialect.Observation {
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && read[len(read)-1] == generic.Unknown {
 		generic.LabelRounded(o)
 	}
+	o.Response, o.Output = decode.Telling(o.Response), decode.Telling(o.Output)
+	if decode.IsAddress(o.OutputData.Value) {
+		o.OutputData = decode.Content{}
+	}
 	if input, ok := decode.OpenInput(o.Request); ok {
 		o.Request = input
 	}

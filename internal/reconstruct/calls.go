@@ -570,7 +570,7 @@ func (c *collector) dropClients() {
 	may := func(outer, inner *call) bool {
 		a, b := outer.obs, inner.obs
 		return outer != inner && len(outer.nodes) > 0 && siblingsOf(outer.nodes[0]) == siblingsOf(inner.nodes[0]) && outer.nodes[0].source.ScopeName != inner.nodes[0].source.ScopeName &&
-			(len(a.Request) > 0 || len(a.Response) > 0) && (a.ResponseID == "" || b.ResponseID == "") && a.Model == b.Model && sameTokens(a.Usage, b.Usage) && overlap(outer, inner)
+			(len(a.Request) > 0 || len(a.Response) > 0) && (a.ResponseID == "" || b.ResponseID == "") && sameModel(a, b) && sameTokens(a.Usage, b.Usage) && overlap(outer, inner)
 	}
 	joined := map[*call]bool{}
 	for _, inner := range clients {
@@ -598,6 +598,14 @@ func count[T any](list []T, is func(T) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// sameModel reports that both name the same model: the one that was asked for or, where one of them tells only what answered, that one.
+func sameModel(a, b *genai.Observation) bool {
+	if a.Model == b.Model {
+		return true
+	}
+	return (a.Model == "" || b.Model == "") && cmp.Or(a.ResponseModel, a.Model) == cmp.Or(b.ResponseModel, b.Model)
 }
 
 // sameTokens reports that both tell the tokens of a call, and the same.

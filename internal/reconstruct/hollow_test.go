@@ -121,3 +121,31 @@ func TestInputStandsInTheNextRequestWhereASpanBroke(t *testing.T) {
 		t.Errorf("user message %v, system prompt %v", in.UserMessage, in.SystemPrompt)
 	}
 }
+
+// Without a span around them, the message that asked for a tool may be repeated empty, before what the tool returned.
+func TestRequestThatRepeatsACallAsAnEmptyMessageGoesOnWithIt(t *testing.T) {
+	empty := `{"role":"assistant","content":""}`
+	build := func(next string) []*tape.Tape {
+		tr := newTrace()
+		tr.chat(2, 0, 1, 10, list(user("q")), list(asks(call("c1", "f", `{"n":1}`))))
+		tr.chat(3, 0, 20, 30, list(user("q"), empty, next), list(says("end")))
+		return tr.runs(t)
+	}
+	wantEvents(t, the(t, build(`{"role":"tool","content":"seen"}`)), "model_call @2", "tool_call f by 1 = seen (recovered)", "model_call @3")
+	if n := len(build(user("again"))); n != 2 {
+		t.Errorf("%d runs, want 2: nothing was returned", n)
+	}
+}
+
+// A client that tells only which model answered reports the call that lies around its own.
+func TestClientThatTellsOnlyWhichModelAnsweredIsTheSameCall(t *testing.T) {
+	for answered, want := range map[string]int64{"m1": 1, "m2": 2} {
+		tr := newTrace()
+		tr.in("app", "handle", 1, 0, 0, 100)
+		tr.chat(2, 1, 2, 10, list(user("hi")), list(says("ho")), "gen_ai.request.model", "m1", "gen_ai.usage.input_tokens", int64(7), "gen_ai.usage.output_tokens", int64(2))
+		tr.in("client", "post", 3, 1, 3, 9, "gen_ai.response.model", answered, "gen_ai.usage.input_tokens", int64(7), "gen_ai.usage.output_tokens", int64(2))
+		if n := the(t, tr.runs(t)).Usage.ModelCalls; int64(n) != want {
+			t.Errorf("%s: %d model calls, want %d", answered, n, want)
+		}
+	}
+}

@@ -258,6 +258,8 @@ func repeatsAnswer(before *node, t *turn) bool {
 		return true
 	case text != textOf(said):
 		return false
+	case text == "" && textOf(said) == "" && hasToolCall(answer) && !hasToolCall(said) && len(t.sent) > len(afterSystem(before.request()))+1 && t.sent[len(afterSystem(before.request()))+1].tape.Role == tape.RoleTool:
+		return true // the message that asked was recorded without its calls, before what they returned
 	default:
 		return text != "" || !hasToolCall(answer) && (hasToolCall(said) || slices.ContainsFunc(before.obs.FinishReasons, tape.AsksForTools))
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // Dialect reads what OpenLIT does beside the GenAI conventions. Model spans repeat the calls that were asked for in the attributes of
-// tools. Wrappers have operations of their own. Early versions write the prompt as lines of text.
+// tools. Wrappers have operations of their own. Spans of decorated functions have none. Early versions write the prompt as lines of text.
 var Dialect = &dialect.Dialect{
 	ID:            "openlit",
 	Name:          "OpenLIT",
@@ -32,11 +33,44 @@ func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
 	if ok {
 		return class, false
 	}
+	if isFunction(s) {
+		switch {
+		case s.Span.ParentSpanID().IsEmpty():
+			return dialect.Agent, true
+		case decode.Attributes(s.Span.Attributes()).Text("function.args") == "()":
+			return dialect.Tool, false // a model names its arguments
+		}
+		return dialect.Structure, false
+	}
 	return semconv.Classify(s)
+}
+
+// isFunction reports the span of a function of the program. It has what the function returned under the key of a model's answer.
+func isFunction(s *dialect.Source) bool {
+	a := decode.Attributes(s.Span.Attributes())
+	return a.Has("function.args") && a.Has("function.kwargs") && a.Text("gen_ai.operation.name") == ""
+}
+
+// readFunction reads the arguments as Python wrote them, and what was returned.
+func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
+	out := a.JSON("gen_ai.output.messages", "gen_ai.completion")
+	switch o.Class {
+	case dialect.Agent:
+		o.WeakAgent = true
+		o.Agent.Name = s.Span.Name()
+		dialect.ReadWholeAgent(o, exactjson.Value{}, out)
+	case dialect.Tool:
+		o.Name = s.Span.Name()
+		dialect.ReadWholeTool(o, a.JSON("function.kwargs"), out, false)
+	}
 }
 
 func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
+	if isFunction(s) {
+		readFunction(s, a, o)
+		return
+	}
 	switch o.Class {
 	case dialect.Model:
 		o.Streaming = a.Text("gen_ai.request.is_stream") == "true"

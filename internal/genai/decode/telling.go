@@ -1,0 +1,35 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// address is what Python writes for an object that has no text of its own, such as a stream that nobody has read yet.
+var address = regexp.MustCompile(`^<[\w.]+(?: object)?(?: [\w.<>]+)? at 0x[0-9a-f]+>$`)
+
+// IsAddress reports a text that stands for an object of the program and says nothing of what is in it.
+func IsAddress(v exactjson.Value) bool { return address.MatchString(v.Str()) }
+
+// Telling drops answers that say nothing of what was answered: each part is null, or the address of an object. A message without parts stays: such an
+// answer was empty.
+func Telling(messages []Message) []Message {
+	mute := func(p Part) bool {
+		switch p.Type {
+		case tape.PartData:
+			return p.Value.Kind() == exactjson.Null
+		case tape.PartText:
+			return address.MatchString(p.Text)
+		}
+		return false
+	}
+	return slices.DeleteFunc(messages, func(m Message) bool {
+		return len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, func(p Part) bool { return !mute(p) })
+	})
+}
