@@ -338,10 +338,15 @@ func handContent(n *node, inner []*node) {
 			turns = append(turns, i)
 		}
 	}
-	if len(turns) == len(inner)-1 {
-		for i, at := range turns {
-			set(inner[i], sent[:at:at], tape.Recovered)
-		}
+	switch {
+	case len(turns) == len(inner) && len(n.obs.Response) == 0: // the last answer stands there too
+		last.obs.Response, last.obs.ResponseLabel = sent[turns[len(turns)-1]:][:1:1], tape.Recovered
+	case len(turns) == len(inner)-1:
+	default:
+		turns = turns[:min(len(turns), 1)]
+	}
+	for i, at := range turns {
+		set(inner[i], sent[:at:at], tape.Recovered)
 	}
 }
 

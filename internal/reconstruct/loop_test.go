@@ -183,3 +183,18 @@ func TestReasonOfAnEarlierAnswerIsNotThatOfTheLastOne(t *testing.T) {
 		t.Errorf("%s, and what the last tool returned was never read", tp.Run.Status)
 	}
 }
+
+// A loop that was cut off leaves no answer to the last results: the conversation on the span around it ends with what it asked last.
+func TestConversationOfASpanAroundALoopMayHoldItsLastAnswer(t *testing.T) {
+	tr := newTrace()
+	tr.chat(1, 0, 0, 100, list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", "v"), asks(call("c2", "g", `{}`)), shows("c2", "w")), "")
+	tr.chat(2, 1, 1, 10, "", "", "gen_ai.usage.output_tokens", 7)
+	tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+	tr.chat(4, 1, 40, 50, "", "", "gen_ai.usage.output_tokens", 7)
+	tr.tool("g", 5, 1, 60, 70, "c2", `{}`, "w")
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @2", "tool_call f @3 by 1 = v", "model_call @4", "tool_call g @5 by 3 = w")
+	if tp.Input.UserMessage == nil || *tp.Input.UserMessage != "q" || tp.Run.Status != tape.StatusIncomplete {
+		t.Errorf("asked %v, %s", tp.Input.UserMessage, tp.Run.Status)
+	}
+}
