@@ -5,6 +5,7 @@
 package sentry
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -97,6 +98,7 @@ func sentryText(text string) []decode.Part {
 func sentryCalls(calls exactjson.Value) []decode.Part {
 	var parts []decode.Part
 	seen := map[string]bool{}
+	shapes := map[string][]string{} // of the calls without an id, by what they say: the shapes they came in
 	for _, m := range calls.Members() {
 		if id := decode.TextOfID(m.Value.First("id", "call_id")); id != "" {
 			if seen[id] {
@@ -104,16 +106,37 @@ func sentryCalls(calls exactjson.Value) []decode.Part {
 			}
 			seen[id] = true
 		}
-		switch p, ok := decode.PartOf(m.Value); {
-		case ok && p.Type == tape.PartToolCall:
-			parts = append(parts, p)
+		var p decode.Part
+		switch part, ok := decode.PartOf(m.Value); {
+		case ok && part.Type == tape.PartToolCall:
+			p = part
 		case m.Value.Get("functionCall").Kind() == exactjson.Object:
-			parts = append(parts, decode.ToolCallPart(m.Value.Get("functionCall")))
+			p = decode.ToolCallPart(m.Value.Get("functionCall"))
 		case !m.Value.First("function", "name", "toolName").IsAbsent():
-			parts = append(parts, decode.ChatCalls(exactjson.ArrayValue(m.Value))...)
+			p = decode.ChatCalls(exactjson.ArrayValue(m.Value))[0]
+		default:
+			continue
 		}
+		if p.ID == "" {
+			says, shape := p.Name+"\x00"+p.Args.JSON(), shapeOf(m.Value)
+			if i := slices.IndexFunc(shapes[says], func(other string) bool { return other != shape }); i >= 0 {
+				shapes[says] = slices.Delete(shapes[says], i, i+1) // as above
+				continue
+			}
+			shapes[says] = append(shapes[says], shape)
+		}
+		parts = append(parts, p)
 	}
 	return parts
+}
+
+// shapeOf names the members of an object.
+func shapeOf(v exactjson.Value) string {
+	var names []string
+	for _, m := range v.Members() {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, "\x00")
 }
 
 // sentryCut labels the texts that the SDK cut.
