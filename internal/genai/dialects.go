@@ -428,10 +428,19 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError
 	switch o.Class {
 	case dialect.Model:
+		if maker := a.Text("gen_ai.provider.name"); maker != "" && o.Model == maker {
+			o.Model = "" // the name of the provider stands where the model's should
+			if o.ResponseModel == maker {
+				o.ResponseModel = ""
+			}
+		}
 		readLangChain(a, o)
 		readAskedModel(a, o)
 	case dialect.Agent:
 		decode.FillString(&o.Model, decode.ModelName(a.Text("gen_ai.request.model")))
+		for _, m := range o.Output {
+			decode.FillString(&o.ResponseModel, decode.ModelName(m.Model))
+		}
 		// an answer that the conventions mark as an error is what a framework made of one
 		if n := len(o.Output) - 1; n >= 0 && o.Output[n].FinishReason == "error" {
 			o.Failed = true

@@ -506,11 +506,14 @@ func answerIn(request []*message, m *call) int {
 }
 
 // leftOut counts the messages that stand for the response at the beginning of what follows its request, -1 where they say something else.
-// Some packages do not record calls in a message that is resent: nothing stands before the results then, or the text of the response alone.
+// Some packages do not record calls in a message that is resent: nothing stands before the results then, or the text of the response alone, which
+// some leave out of a response with calls.
 func leftOut(following []*message, response *message) int {
 	n := 0
 	if following[0].tape.Role == tape.RoleAssistant {
-		if hasToolCall(following[0]) || !saysNothing(following[0]) && textOf(following[0]) != textOf(response) {
+		text := textOf(following[0])
+		standIn := strings.HasPrefix(text, "[") // what some write for calls: their results are then written so, too
+		if hasToolCall(following[0]) || !saysNothing(following[0]) && text != textOf(response) && (textOf(response) != "" || standIn) {
 			return -1
 		}
 		n = 1

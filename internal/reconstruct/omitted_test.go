@@ -112,10 +112,12 @@ func TestOtherGapsInTheNumbersOfMessagesAreClosed(t *testing.T) {
 }
 
 // handing is a run whose answer was recorded without its calls, which the step that ran the tools was handed.
-func handing(tool bool, step int) *trace { return handingAfter("tool_calls", tool, step) }
+func handing(tool bool, step int) *trace {
+	return handingAfter("I will look at both.", "tool_calls", tool, step)
+}
 
-// handingAfter says why the answer ended, nothing where reason is "".
-func handingAfter(reason string, tool bool, step int) *trace {
+// handingAfter says what was recorded of the answer's text and why it ended, nothing where reason is "".
+func handingAfter(text, reason string, tool bool, step int) *trace {
 	tr := newTrace()
 	finish := func(reason string) []any {
 		if reason == "" {
@@ -127,7 +129,7 @@ func handingAfter(reason string, tool bool, step int) *trace {
 		tr.in("maker", "chat", id, 1, start, start+5, slices.Concat(prompts("chatmodel", messages...), numbered("chatmodel", "gen_ai.completion", "assistant", answer), finish(reason))...)
 	}
 	tr.in("maker", "graph", 1, 0, 0, 100, prompts("workflow", "user", "q")...)
-	chat(2, 10, "I will look at both.", reason, "user", "q")
+	chat(2, 10, text, reason, "user", "q")
 	given := asked("I will look at both.", function("call_one", "look", `{"n":1}`)+","+function("call_two", "look", `{"n":2}`))
 	out := `[{"role":"tool","tool_call_id":"call_two","content":"second"},{"role":"tool","tool_call_id":"call_one","content":"first"}]`
 	tr.in("maker", "tools", 3, step, 20, 40, append(prompts("toolsnode", "user", given), "gen_ai.completion.0.content", out)...)
@@ -139,11 +141,11 @@ func handingAfter(reason string, tool bool, step int) *trace {
 }
 
 func TestCallsThatOnlyTheStepAfterTheAnswerWasHandedAreThoseOfTheAnswer(t *testing.T) {
-	for _, reason := range []string{"tool_calls", ""} {
-		tp := the(t, handingAfter(reason, false, 1).runs(t))
+	for text, reason := range map[string]string{"I will look at both.": "tool_calls", "I will look at both. ": "", "": "tool_calls"} {
+		tp := the(t, handingAfter(text, reason, false, 1).runs(t))
 		wantEvents(t, tp, "model_call @2", "tool_call look by 1 = first (recovered)", "tool_call look by 1 = second (recovered)", "model_call @5")
 		if got := tp.Events[0].Provenance["response.message"]; got != tape.Recovered {
-			t.Errorf("%q: the answer is %q, want recovered", reason, got)
+			t.Errorf("%q, %q: the answer is %q, want recovered", text, reason, got)
 		}
 	}
 }

@@ -446,6 +446,9 @@ func (b *builder) config() {
 		c.Model = b.fragment.root.obs.Model
 	} else if !named && len(events) > 0 {
 		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record names the model that was asked for")
+		if answered := slices.ContainsFunc(events, func(e *tape.Event) bool { return e.Response != nil && e.Response.Model != "" }); !answered && b.fragment.root != nil {
+			c.ResponseModel = b.fragment.root.obs.ResponseModel
+		}
 	} else if !named {
 		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record holds a model call")
 	}

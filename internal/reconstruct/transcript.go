@@ -24,7 +24,7 @@ type transcript struct {
 const maxTranscripts = 256
 
 // readTranscripts completes the answers of model calls from what agents and steps recorded as their state when they ended, the innermost
-// first. Some packages leave the calls out of the answer and of every later request.
+// first. Some packages leave the calls out of the answer and of every later request, or record nothing of an answer with calls.
 func (c *collector) readTranscripts() {
 	c.transcripts = map[*call]transcript{}
 	slices.SortStableFunc(c.states, func(a, b *node) int { return cmp.Compare(a.end-a.start, b.end-b.start) })
@@ -73,7 +73,7 @@ func (c *collector) readHanded() {
 			continue
 		}
 		said := handedAnswer(n)
-		if said == nil || before.response != nil && textOf(said) != textOf(before.response) {
+		if said == nil || before.response != nil && !saysNothing(before.response) && textOf(said) != textOf(before.response) {
 			continue
 		}
 		t := transcript{messages: []*message{said}}
@@ -161,7 +161,7 @@ func (c *collector) readTranscript(state exactjson.Value, models []*call) {
 	}
 	said = said[len(said)-len(models):]
 	for k, m := range models {
-		if m.response != nil && textOf(m.response) != textOf(messages[said[k]]) {
+		if m.response != nil && !saysNothing(m.response) && textOf(m.response) != textOf(messages[said[k]]) {
 			return
 		}
 	}

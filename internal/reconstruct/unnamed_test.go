@@ -30,6 +30,33 @@ func TestSpansWithoutNameAndArgumentsAreTheCallsOfTheirTurn(t *testing.T) {
 	}
 }
 
+// A failed call may be known by its class and by a number of the reporter's own, where calls that went well have the ids that the model gave them.
+func TestFailureUnderTheNameOfAClassIsTheCallWithTheSameArguments(t *testing.T) {
+	first, second := asks(call("c1", "f", `{"x":1}`)), asks(call("c2", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(first))
+	tr.tool("DynamicTool", 3, 1, 11, 12, "run-1", `{"x":1}`, "", "error.type", "timeout")
+	tr.chat(4, 1, 20, 30, list(user("q"), first, shows("c1", "Error: timeout")), list(second))
+	tr.tool("f", 5, 1, 31, 32, "c2", `{"x":1}`, "r")
+	tr.chat(6, 1, 40, 50, list(user("q"), first, shows("c1", "Error: timeout"), second, shows("c2", "r")), list(says("end")))
+	got := events(the(t, tr.runs(t)))
+	if len(got) != 5 || !strings.HasPrefix(got[1], "tool_call f @3 by 1") {
+		t.Errorf("events %q", got)
+	}
+}
+
+// Some packages record neither the text beside calls in the answer nor the calls in what is resent.
+func TestResultsBehindTheTextOfAnAnswerWhoseCallsAloneWereRecordedAreTheirs(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "f", `{"x":1}`))))
+	tr.chat(4, 1, 20, 30, list(user("q"), says("let me look"), shows("", "r")), list(says("end")))
+	if got := events(the(t, tr.runs(t))); len(got) != 3 || !strings.HasPrefix(got[1], "tool_call f by 1 = r") {
+		t.Errorf("events %q", got)
+	}
+}
+
 // Which of equal calls returned what is not claimed where nothing tells them apart.
 func TestResultsThatNothingTellsApartAreDisputed(t *testing.T) {
 	tr := newTrace()

@@ -99,6 +99,9 @@ func Result(v exactjson.Value, encoded bool) Content {
 	if v.Kind() != exactjson.String {
 		return Content{Value: v}
 	}
+	if IsObjectTag(v.Str()) {
+		return Content{}
+	}
 	c := Content{Value: v, Label: LabelOf(v.Str())}
 	if encoded && c.Label == "" {
 		if parsed, err := exactjson.Parse(strings.TrimSpace(v.Str())); err == nil {
@@ -106,6 +109,14 @@ func Result(v exactjson.Value, encoded bool) Content {
 		}
 	}
 	return c
+}
+
+// objectTag is what String() makes of an object in JavaScript: it tells nothing but its class.
+var objectTag = regexp.MustCompile(`^\[object [A-Z]\w*\]$`)
+
+// IsObjectTag reports a text that a JavaScript runtime wrote in place of an object.
+func IsObjectTag(text string) bool {
+	return strings.HasPrefix(text, "[object ") && objectTag.MatchString(text)
 }
 
 // StructuredResult reads a tool result of a dialect that writes strings as they are and all other values as JSON text. An object or a

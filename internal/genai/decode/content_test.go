@@ -161,3 +161,11 @@ func FuzzLeadingElements(f *testing.F) {
 		}
 	})
 }
+
+func TestTextInPlaceOfAnObjectIsNoResult(t *testing.T) {
+	for text, present := range map[string]bool{"[object ToolMessage]": false, "[object Object]": false, "[object Object], and more": true, "[object of desire]": true} {
+		if got := decode.Result(exactjson.StringValue(text), false).Present(); got != present {
+			t.Errorf("%s: present %t", text, got)
+		}
+	}
+}

@@ -54,7 +54,9 @@ func LangChainMessage(v exactjson.Value) (Message, bool) {
 	}
 	if role == tape.RoleAssistant {
 		m.Parts = append(m.Parts, langchainCalls(fields)...)
-		m.FinishReason = fields.Get("response_metadata").First("finish_reason", "stop_reason").Str()
+		metadata := fields.Get("response_metadata")
+		m.FinishReason = metadata.First("finish_reason", "stop_reason").Str()
+		m.Model = metadata.First("model_name", "model").Str()
 	}
 	return m, true
 }

@@ -236,7 +236,7 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 		if !HasCallParts(parts) {
 			parts = append(parts, ChatCalls(calls)...)
 		}
-	} else if call := v.Get("function_call"); call.Kind() == exactjson.Object {
+	} else if call := v.Get("function_call"); call.Get("name").Str() != "" {
 		parts = append(parts, CallPart("", call.Get("name").Str(), call.Get("arguments")))
 	}
 	if refusal := v.Get("refusal"); refusal.Kind() == exactjson.String && refusal.Str() != "" {

@@ -34,8 +34,10 @@ func TestMessageIsReadFromTheCallsThatConstructIt(t *testing.T) {
 		"pieces of a stream": {
 			`{"role": "assistant", "content": [{"index":1,"type":"tool_use","id":"c1","name":"f","input":""},{"index":1,"type":"input_json_delta","input":"{\"x\""},{"type":"input_json_delta","partial_json":":1}"},{"type":"tool_use","id":"c2","name":"g","input":""},{"type":"input_json_delta","input":"{}"}]}`,
 			`assistant: tool_call c1 f {"x":1}; tool_call c2 g {}`},
-		"an address is no value": {`ChatMessage(role='user', content=<Foo object at 0x7f>)`, `user: text "ChatMessage(role='user', content=<Foo object at 0x7f>)"`},
-		"cut":                    {`ChatMessage(role='user', content='abc`, `user: text "ChatMessage(role='user', content='abc"`},
+		"an object that was not recorded": {`{"role": "assistant", "parts": [{"type": "text", "content": "hm"}, {"type": "tool_use", "content": "[object Object]"}]}`, `assistant: text "hm"`},
+		"an empty member is no call":      {`{"role": "assistant", "content": "hm", "function_call": {}}`, `assistant: text "hm"`},
+		"an address is no value":          {`ChatMessage(role='user', content=<Foo object at 0x7f>)`, `user: text "ChatMessage(role='user', content=<Foo object at 0x7f>)"`},
+		"cut":                             {`ChatMessage(role='user', content='abc`, `user: text "ChatMessage(role='user', content='abc"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			messages, ok := Messages(exactjson.StringValue(c.text), tape.RoleUser)

@@ -79,6 +79,12 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 				o.Request = decode.PromptLines(text)
 			}
 		}
+	case dialect.Agent:
+		// the state of a graph and of its nodes, as JSON that is cut where it is long
+		out, whole := decode.Structure(a.JSON("gen_ai.workflow.output"))
+		if whole && len(o.Output) == 0 && !o.OutputData.Present() {
+			dialect.ReadWholeAgent(o, exactjson.Value{}, out)
+		}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("gen_ai.operation.name")
 	}

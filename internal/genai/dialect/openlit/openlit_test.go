@@ -22,3 +22,13 @@ func TestOpenLITPromptLinesAreLossyWhenThereAreSeveral(t *testing.T) {
 		t.Errorf("got %+v", messages)
 	}
 }
+
+func TestOpenLITStateOfAGraphIsReadWhereItIsWhole(t *testing.T) {
+	state := `{"messages":[{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],"kwargs":{"content":"end","response_metadata":{"model":"m"}}}]}`
+	for out, want := range map[string]string{state: "m", state[:len(state)-9]: ""} {
+		o := genai.Read(genaitest.Span("@openlit/instrumentation-langchain", "invoke_workflow a", "gen_ai.operation.name", "invoke_workflow", "gen_ai.workflow.output", out))
+		if o.ResponseModel != want || (len(o.Output) > 0) != (want != "") {
+			t.Errorf("%d bytes: %d messages, of model %q", len(out), len(o.Output), o.ResponseModel)
+		}
+	}
+}
