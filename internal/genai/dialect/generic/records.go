@@ -183,7 +183,7 @@ func bodyRole(a decode.Attributes) dialect.LogRole {
 	return role
 }
 
-// said is the text of a record: what the user asked, or the agent answered.
+// spoken is the text of a record: what the user asked, or the agent answered.
 func spoken(kind recordKind, a decode.Attributes) string {
 	texts := []string{"prompt", "message", "input", "query", "text", "content"}
 	if kind == answersRecord {

@@ -84,14 +84,15 @@ func recognises(span ptrace.Span) bool {
 	return slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) })
 }
 
-// namesTool reports a span that says by its keys that it is the call of a tool: its name, and what went in or came out.
+// namesTool reports a span that says by its keys that it is the call of a tool: its name, and what went in or came out. The name of a function alone is
+// what other services record as well.
 func namesTool(span ptrace.Span) bool {
 	named, slot := false, false
 	for key := range span.Attributes().All() {
 		if isForeign(key) {
 			continue
 		}
-		named = named || toolNameKey(key)
+		named = named || ends(key, "tool", "name") || ends(key, "tool", "call", "name")
 		_, _, ok := slotOf(key)
 		slot = slot || ok
 	}

@@ -81,6 +81,7 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 		"a request over HTTP":        {"http.request.body", `{"messages":[{"role":"user","content":"hi"}]}`, "http.request.method", "POST"},
 		"a query of a chat's tables": {"db.operation.name", "chat", "db.query.text", "select 1", "db.response.status_code", "0"},
 		"a type that nothing meets":  {"zz.type", "tool", "zz.color", "red"},
+		"a function of a service":    {"app.function.name", "resize", "app.request.size", "17", "app.response", "done"},
 		"JSON without messages":      {"zz.input", `{"role":1}`, "zz.output", `[{"a":"\"role\""}]`},
 	} {
 		s := genaitest.Span("com.zz", "work", attributes...)
