@@ -325,6 +325,8 @@ func slotOf(key string) (stem string, out, ok bool) {
 	switch {
 	case key == "gen_ai.prompt" || key == "gen_ai.completion": // of the conventions' first version, for whatever went in and came out
 		return key, key == "gen_ai.completion", true
+	case key == "gen_ai.request.body" || key == "gen_ai.response.body": // of no version, for what went over the wire
+		return key, key == "gen_ai.response.body", true
 	case isForeign(key):
 		return "", false, false
 	}

@@ -57,6 +57,10 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 			},
 			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\"\nfinish: end_turn\n",
 		},
+		"bodies under the prefix of the conventions": {
+			[]string{"zz.span.type", "llm", "gen_ai.request.body", `{"model":"m1","messages":[{"role":"user","content":"hi"}]}`, "gen_ai.response.body", `{"choices":[{"message":{"role":"assistant","content":"yes"}}]}`},
+			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\"\n",
+		},
 		"a tool that is named and no type": {
 			[]string{"zz.tool.name", "look", "zz.tool.args", `{"a":1}`, "zz.tool.result", "null"},
 			"class: tool\ndialect: unknown\nname: look\nkind: function\nargs: {\"a\":1}\nresult: \"null\"\n",
