@@ -425,8 +425,12 @@ func readAskedModel(a decode.Attributes, o *dialect.Observation) {
 // readCommon reads what all dialects have in common: status, exceptions, tags, identity of users and conversations.
 func readCommon(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
-	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError
+	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError || s.Span.Status().Code() == ptrace.StatusCodeUnset && answersNothing(o) && threw(s)
 	switch o.Class {
+	case dialect.Tool:
+		if decode.RepeatsResults(o.Result.Value) {
+			o.Class, o.NoiseReason = dialect.Noise, "merged tool results"
+		}
 	case dialect.Model:
 		if maker := a.Text("gen_ai.provider.name"); maker != "" && o.Model == maker {
 			o.Model = "" // the name of the provider stands where the model's should
@@ -456,6 +460,32 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 	if n := s.Span.DroppedAttributesCount() + s.Span.DroppedEventsCount(); n > 0 {
 		o.AddNote(tape.CodeDroppedAttributes, "", exactjson.IntValue(int64(n)).Text()+" attributes or events were dropped by the SDK")
 	}
+}
+
+// answersNothing reports a span of a model or an agent with nothing that came of it.
+func answersNothing(o *dialect.Observation) bool {
+	said := o.Output
+	switch o.Class {
+	case dialect.Model:
+		if o.Usage.OutputTokens != nil && *o.Usage.OutputTokens > 0 {
+			return false
+		}
+		said = o.Response
+	case dialect.Agent:
+	default:
+		return false
+	}
+	return len(o.FinishReasons) == 0 && !slices.ContainsFunc(said, func(m decode.Message) bool { return len(m.Parts) > 0 })
+}
+
+// threw reports a span with an exception, which most SDKs record without setting the status.
+func threw(s *dialect.Source) bool {
+	for _, e := range s.Span.Events().All() {
+		if e.Name() == "exception" {
+			return true
+		}
+	}
+	return false
 }
 
 // readLangChain takes the model that was asked for and its provider from LangChain's own metadata. Carriers write it under their prefixes, some as

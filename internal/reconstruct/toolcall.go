@@ -139,6 +139,11 @@ func (b *builder) compareArgs(k *call, e *tape.Event, asked exactjson.Value, rec
 	b.finding(tape.CodeArgsDiffer, k.seq, "args", "the tool received other arguments than were asked for")
 }
 
+// wordsOf reports a result that is the text of the error: what a framework tells the model of it.
+func wordsOf(e *tape.Error, result exactjson.Value) bool {
+	return e != nil && e.Message != "" && result.Kind() == exactjson.String && strings.TrimSpace(result.Str()) == strings.TrimSpace(e.Message)
+}
+
 func (b *builder) toolResult(k *call, e *tape.Event) {
 	o := k.obs
 	result := o.Result
@@ -149,6 +154,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	if k.by != nil {
 		shown = k.by.shown
 	}
+	if o.StatusError && (result.Value.Kind() == exactjson.Object && result.Value.Len() == 0 || result.Value.Str() == "{}") && (shown == nil || !sameContent(result.Value, shown.Result)) {
+		result = genai.Content{} // written where the tool threw
+	}
 	wrapped := ""
 	if shown != nil && shown.Label == "" && result.Label == "" && !o.Failed {
 		if wrapped = errorIn(result.Value, shown.Result); wrapped != "" {
@@ -158,7 +166,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	waits := o.Interrupted && !result.Present()
 	// a result that is not what the model was told is none, if the span says error
 	contradicted := shown != nil && shown.Label == "" && result.Label == "" && !sameContent(result.Value, shown.Result) && pathTo(shown.Result, result.Value, maxEnvelopes, room(result.Value)) == nil
-	failed := !waits && (o.Failed || wrapped != "" || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted))
+	failed := !waits && (o.Failed || wrapped != "" || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted || wordsOf(o.Error, result.Value)))
 	if o.StatusError && !failed && !waits {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")
 	}

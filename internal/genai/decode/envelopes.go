@@ -74,6 +74,11 @@ var envelopes = []envelope{
 		}
 		return response, Unwrapped{CallID: v.Get("id").Str()}, ok
 	}},
+	{"completion.tool_message", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+		message := v.Get("choices").At(0).Get("message")
+		ok := v.Get("choices").Len() == 1 && message.Get("role").Str() == "tool" && message.Get("content").Kind() == exactjson.String
+		return message.Get("content"), Unwrapped{CallID: TextOfID(message.First("tool_call_id", "tool_id")), Name: message.First("tool_name", "name").Str()}, ok
+	}},
 	{"llamaindex.tool_output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		ok := v.Get("tool_name").Kind() == exactjson.String && !v.Get("raw_input").IsAbsent() && !v.Get("raw_output").IsAbsent()
 		raw := v.Get("raw_output")
@@ -109,6 +114,20 @@ var envelopes = []envelope{
 		inner := v.At(0).Get("json")
 		return inner, Unwrapped{}, v.Kind() == exactjson.Array && v.Len() == 1 && v.At(0).Len() == 1 && !inner.IsAbsent()
 	}},
+}
+
+// RepeatsResults reports a value that is no result of one call: an answer made of the tool messages of several.
+func RepeatsResults(v exactjson.Value) bool {
+	if inner, ok := ParseStructure(v.Str()); ok {
+		v = inner
+	}
+	choices := v.Get("choices")
+	for i := range choices.Len() {
+		if choices.At(i).Get("message").Get("role").Str() != "tool" {
+			return false
+		}
+	}
+	return choices.Kind() == exactjson.Array && choices.Len() > 1
 }
 
 // singleText returns the text of a list of exactly one text block.

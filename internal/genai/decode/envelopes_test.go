@@ -33,6 +33,7 @@ func TestEnvelopesAreTakenOffResultsAndNamed(t *testing.T) {
 		{"MCP with structure beside", `{"content":[{"type":"text","text":"v"}],"structuredContent":{"a":1},"_meta":{}}`, `"v"`, "mcp.result content_blocks", "", false},
 		{"MCP of two blocks stays whole", `{"content":[{"type":"text","text":"v"},{"type":"text","text":"w"}]}`, `{"content":[{"type":"text","text":"v"},{"type":"text","text":"w"}]}`, "", "", false},
 		{"an object that has content", `{"content":[{"type":"text","text":"v"}],"page":2}`, `{"content":[{"type":"text","text":"v"}],"page":2}`, "", "", false},
+		{"an answer that is one tool message", `{"object":"tool.response","choices":[{"index":0,"message":{"role":"tool","content":"{\"a\":1}","tool_id":"c1","tool_name":"f"}}]}`, `"{\"a\":1}"`, "completion.tool_message", "c1", false},
 		{"LangChain constructor", `{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{"content":"v","tool_call_id":"c1"}}`, `"v"`, "langchain.tool_message", "c1", false},
 		{"LangChain typed", `{"type":"tool","data":{"content":"no","tool_call_id":"c1","status":"error"}}`, `"no"`, "langchain.tool_message", "c1", true},
 		{"LangChain dump", `{"type":"tool","content":"v","tool_call_id":"c1","name":"f"}`, `"v"`, "langchain.tool_message", "c1", false},
