@@ -58,6 +58,18 @@ func TestStatusClaimsNoMoreThanTheLastRecordsShow(t *testing.T) {
 			root(tr)
 			tr.chat(2, 1, 1, 10, list(user("q")), "").Status().SetCode(ptrace.StatusCodeError)
 		}},
+		"an answer that is the error of the last model call": {tape.StatusError, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", list(says("the prompt is too long")))
+			st := tr.chat(2, 1, 1, 10, list(user("q")), "").Status()
+			st.SetCode(ptrace.StatusCodeError)
+			st.SetMessage("BadRequestError: 400 the prompt is too long")
+		}},
+		"an answer in place of the last model call, which failed": {tape.StatusOK, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", list(says("please ask me later")))
+			st := tr.chat(2, 1, 1, 10, list(user("q")), "").Status()
+			st.SetCode(ptrace.StatusCodeError)
+			st.SetMessage("BadRequestError: 400 the prompt is too long")
+		}},
 		"a model call that failed within a tool": {tape.StatusError, func(tr *trace) {
 			root(tr)
 			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))

@@ -498,6 +498,9 @@ func (b *builder) finish() {
 		}
 	}
 	lastFailed := last != nil && (last.obs.Failed || last.obs.StatusError) && last.response == nil
+	if lastFailed && out.Text != nil && isErrorOf(*out.Text, last) {
+		out.Text = nil
+	}
 	root := b.fragment.ending()
 	var failed *node
 	r.Status = tape.StatusOK
@@ -549,6 +552,13 @@ func (b *builder) finish() {
 		}
 		out.Provenance["text"] = tape.Missing
 	}
+}
+
+// isErrorOf reports an answer that is the error of the model call with which the loop ended: frameworks return it instead of raising it.
+func isErrorOf(text string, last *call) bool {
+	e := last.obs.Error
+	text = strings.TrimSpace(text)
+	return e != nil && len(text) >= minQuoted && (strings.Contains(e.Message, text) || len(e.Message) >= minQuoted && strings.Contains(text, e.Message))
 }
 
 // interrupted reports that the run ended by waiting for a person or a resume.
