@@ -431,6 +431,9 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 		if decode.RepeatsResults(o.Result.Value) {
 			o.Class, o.NoiseReason = dialect.Noise, "merged tool results"
 		}
+		if name, ok := strings.CutPrefix(o.Name, "tool: '"); ok && o.Name == s.Span.Name() {
+			o.Name = strings.TrimSuffix(name, "'")
+		}
 	case dialect.Model:
 		if maker := a.Text("gen_ai.provider.name"); maker != "" && o.Model == maker {
 			o.Model = "" // the name of the provider stands where the model's should
@@ -442,9 +445,6 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 		readAskedModel(a, o)
 	case dialect.Agent:
 		decode.FillString(&o.Model, decode.ModelName(a.Text("gen_ai.request.model")))
-		for _, m := range o.Output {
-			decode.FillString(&o.ResponseModel, decode.ModelName(m.Model))
-		}
 		// an answer that the conventions mark as an error is what a framework made of one
 		if n := len(o.Output) - 1; n >= 0 && o.Output[n].FinishReason == "error" {
 			o.Failed = true

@@ -232,6 +232,13 @@ func (c *collector) node(n *node, agent, around *call) {
 			c.kids(n, agent, around)
 			return
 		}
+		if around != nil && around.kind == tape.EventModelCall && isPiece(n) {
+			if len(around.obs.Response) == 0 {
+				around.obs = genai.Merge(around.obs, n.obs)
+			}
+			c.kids(n, agent, around)
+			return
+		}
 		if inner := summedUp(n); inner != nil {
 			for _, m := range inner {
 				set(&m.obs.Model, n.obs.Model) // what was asked for may stand here alone
@@ -283,6 +290,12 @@ func (c *collector) node(n *node, agent, around *call) {
 	}
 }
 
+// isPiece reports a model span that tells nothing of a call but a part of its answer, as of one chunk of a stream.
+func isPiece(n *node) bool {
+	o := n.obs
+	return o.Model == "" && o.ResponseModel == "" && o.ResponseID == "" && len(o.Request) == 0 && o.RequestLabel == "" && !usageKnown(o.Usage) && len(o.FinishReasons) == 0 && !o.Failed && !o.StatusError
+}
+
 // summedUp returns the model calls below a model span that took place one after the other: the span around them is none of them. It returns nil
 // where there is at most one.
 func summedUp(n *node) []*node {
@@ -291,7 +304,7 @@ func summedUp(n *node) []*node {
 		walk(k, func(m *node) bool {
 			switch m.obs.Class {
 			case genai.Model:
-				if !m.obs.Failed && !m.obs.StatusError {
+				if !m.obs.Failed && !m.obs.StatusError && (len(n.obs.Request) == 0 || !isPiece(m)) {
 					inner = append(inner, m)
 				}
 				return false

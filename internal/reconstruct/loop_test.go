@@ -198,3 +198,16 @@ func TestConversationOfASpanAroundALoopMayHoldItsLastAnswer(t *testing.T) {
 		t.Errorf("asked %v, %s", tp.Input.UserMessage, tp.Run.Status)
 	}
 }
+
+// Some instrumentations write spans for the chunks of a stream and call them model calls too.
+func TestChunksOfAStreamAreNoModelCalls(t *testing.T) {
+	tr := newTrace()
+	ask := asks(call("c1", "f", `{}`))
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 40, list(user("q")), list(ask), "gen_ai.request.model", "m1")
+	tr.in("test", "chunk", 3, 2, 5, 6, "gen_ai.operation.name", "chat", "gen_ai.output.messages", list(ask))
+	tr.tool("f", 4, 2, 10, 20, "c1", `{}`, "v")
+	tr.in("test", "chunk", 5, 2, 30, 31, "gen_ai.operation.name", "chat", "gen_ai.output.messages", list(says("half")))
+	tr.chat(6, 1, 50, 60, list(user("q"), ask, shows("c1", "v")), list(says("end")), "gen_ai.request.model", "m1")
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @4 by 1 = v", "model_call @6")
+}

@@ -446,9 +446,6 @@ func (b *builder) config() {
 		c.Model = b.fragment.root.obs.Model
 	} else if !named && len(events) > 0 {
 		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record names the model that was asked for")
-		if answered := slices.ContainsFunc(events, func(e *tape.Event) bool { return e.Response != nil && e.Response.Model != "" }); !answered && b.fragment.root != nil {
-			c.ResponseModel = b.fragment.root.obs.ResponseModel
-		}
 	} else if !named {
 		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record holds a model call")
 	}
@@ -556,9 +553,13 @@ func (b *builder) finish() {
 
 // isErrorOf reports an answer that is the error of the model call with which the loop ended: frameworks return it instead of raising it.
 func isErrorOf(text string, last *call) bool {
-	e := last.obs.Error
-	text = strings.TrimSpace(text)
-	return e != nil && len(text) >= minQuoted && (strings.Contains(e.Message, text) || len(e.Message) >= minQuoted && strings.Contains(text, e.Message))
+	return last.obs.Error != nil && sameWords(text, last.obs.Error.Message)
+}
+
+// sameWords reports two texts of which one holds the other.
+func sameWords(a, b string) bool {
+	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	return min(len(a), len(b)) >= minQuoted && (strings.Contains(a, b) || strings.Contains(b, a))
 }
 
 // interrupted reports that the run ended by waiting for a person or a resume.

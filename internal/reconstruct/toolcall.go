@@ -139,9 +139,9 @@ func (b *builder) compareArgs(k *call, e *tape.Event, asked exactjson.Value, rec
 	b.finding(tape.CodeArgsDiffer, k.seq, "args", "the tool received other arguments than were asked for")
 }
 
-// wordsOf reports a result that is the text of the error: what a framework tells the model of it.
+// wordsOf reports a result in the words of the error: what a framework tells the model of it.
 func wordsOf(e *tape.Error, result exactjson.Value) bool {
-	return e != nil && e.Message != "" && result.Kind() == exactjson.String && strings.TrimSpace(result.Str()) == strings.TrimSpace(e.Message)
+	return e != nil && result.Kind() == exactjson.String && (sameWords(result.Str(), e.Message) || e.Message != "" && strings.TrimSpace(result.Str()) == strings.TrimSpace(e.Message))
 }
 
 func (b *builder) toolResult(k *call, e *tape.Event) {

@@ -39,8 +39,6 @@ type Message struct {
 	Parts []Part
 	// FinishReason as the message itself says it.
 	FinishReason string
-	// Model that the message says wrote it.
-	Model string
 	// Omitted says that the message was sent and not recorded: the numbers of the messages around it leave a place. It asked for the calls
 	// whose results follow.
 	Omitted bool

@@ -54,9 +54,7 @@ func LangChainMessage(v exactjson.Value) (Message, bool) {
 	}
 	if role == tape.RoleAssistant {
 		m.Parts = append(m.Parts, langchainCalls(fields)...)
-		metadata := fields.Get("response_metadata")
-		m.FinishReason = metadata.First("finish_reason", "stop_reason").Str()
-		m.Model = metadata.First("model_name", "model").Str()
+		m.FinishReason = fields.Get("response_metadata").First("finish_reason", "stop_reason").Str()
 	}
 	return m, true
 }

@@ -83,7 +83,7 @@ func readMastra(s *dialect.Source, o *dialect.Observation) {
 		readMastraModel(a, input, output, o)
 	case dialect.Tool:
 		o.Name = a.Text("gen_ai.tool.name")
-		decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tool.execute "))
+		decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tool.execute ", "client_tool_call "))
 		o.CallID = decode.UsableID(a.Text("gen_ai.tool.call.id", "mastra.metadata.toolCallId"))
 		o.ToolKind = tape.ToolFunction
 		switch {
