@@ -93,8 +93,8 @@ func namesTool(span ptrace.Span) bool {
 			continue
 		}
 		named = named || ends(key, "tool", "name") || ends(key, "tool", "call", "name")
-		_, _, ok := slotOf(key)
-		slot = slot || ok
+		stem, _, ok := slotOf(key)
+		slot = slot || ok && (stem == key || slices.Contains(bareContent, key[len(stem)+1:])) // a setting of a request is nothing that went in
 	}
 	return named && (slot || slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok }))
 }
@@ -477,7 +477,7 @@ func isResponse(v exactjson.Value) bool {
 	if !ok || object.Kind() != exactjson.Object {
 		return false
 	}
-	answer := object.First("choices", "candidates", "output", "content", "message")
+	answer := object.First("choices", "candidates", "output", "content")
 	return answer.Kind() >= exactjson.Array && !object.First("object", "stop_reason", "stopReason", "finish_reason", "usage", "usageMetadata", "modelVersion").IsAbsent()
 }
 

@@ -82,11 +82,12 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 
 func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 	for name, attributes := range map[string][]string{
-		"a request over HTTP":        {"http.request.body", `{"messages":[{"role":"user","content":"hi"}]}`, "http.request.method", "POST"},
-		"a query of a chat's tables": {"db.operation.name", "chat", "db.query.text", "select 1", "db.response.status_code", "0"},
-		"a type that nothing meets":  {"zz.type", "tool", "zz.color", "red"},
-		"a function of a service":    {"app.function.name", "resize", "app.request.size", "17", "app.response", "done"},
-		"JSON without messages":      {"zz.input", `{"role":1}`, "zz.output", `[{"a":"\"role\""}]`},
+		"a request over HTTP":          {"http.request.body", `{"messages":[{"role":"user","content":"hi"}]}`, "http.request.method", "POST"},
+		"a query of a chat's tables":   {"db.operation.name", "chat", "db.query.text", "select 1", "db.response.status_code", "0"},
+		"a type that nothing meets":    {"zz.type", "tool", "zz.color", "red"},
+		"settings of a tool's request": {"app.tool_name", "resize", "app.request.effort", "low", "app.response.wait_ms", "17"},
+		"a function of a service":      {"app.function.name", "resize", "app.request.size", "17", "app.response", "done"},
+		"JSON without messages":        {"zz.input", `{"role":1}`, "zz.output", `[{"a":"\"role\""}]`},
 	} {
 		s := genaitest.Span("com.zz", "work", attributes...)
 		if genai.IsEvidence(s.ScopeName, s.Span) {
