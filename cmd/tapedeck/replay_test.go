@@ -85,9 +85,9 @@ func (v vector) check(t *testing.T, got result) {
 // TestReplayReadsObjectStores runs the vectors against file:// and s3:// references.
 func TestReplayReadsObjectStores(t *testing.T) {
 	folder := "file://" + t.TempDir()
-	for name, address := range map[string]func() string{"file": func() string { return folder }, "s3": func() string { return decktest.S3(t).URL }} {
+	for name, address := range map[string]func(*testing.T) string{"file": func(*testing.T) string { return folder }, "s3": func(t *testing.T) string { return decktest.S3(t).URL }} {
 		t.Run(name, func(t *testing.T) {
-			address := address()
+			address := address(t)
 			store, err := deck.OpenStore(t.Context(), address)
 			if err != nil {
 				t.Fatal(err)

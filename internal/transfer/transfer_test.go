@@ -317,13 +317,13 @@ func TestADeckThereAndBackIsTheSame(t *testing.T) {
 	files := open(t, memory(t), deck.LayoutFiles)
 	rich(t, files)
 	want := shown(t, files)
-	for where, url := range map[string]func() string{
-		"memory": func() string { return memory(t) },
-		"file":   func() string { return decktest.FileURL(t) + "?sync=false" },
-		"s3":     func() string { return decktest.VersityGW(t).URL },
+	for where, url := range map[string]func(*testing.T) string{
+		"memory": func(t *testing.T) string { return memory(t) },
+		"file":   func(t *testing.T) string { return decktest.FileURL(t) + "?sync=false" },
+		"s3":     func(t *testing.T) string { return decktest.VersityGW(t).URL },
 	} {
 		t.Run(where, func(t *testing.T) {
-			reels := open(t, url(), deck.LayoutReels)
+			reels := open(t, url(t), deck.LayoutReels)
 			back := open(t, memory(t), deck.LayoutFiles)
 			first := carry(t, files, reels, transfer.Options{})
 			for what, c := range map[string]transfer.Counts{"traces": first.Traces, "parts": first.Parts, "tapes": first.Tapes, "tombstones": first.Tombstones, "holds": first.Holds, "records": first.Replays, "quarantine": first.Quarantine} {
