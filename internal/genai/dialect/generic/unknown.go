@@ -87,16 +87,22 @@ func recognises(span ptrace.Span) bool {
 // namesTool reports a span that says by its keys that it is the call of a tool: its name, and what went in or came out. The name of a function alone is
 // what other services record as well.
 func namesTool(span ptrace.Span) bool {
-	named, slot := false, false
+	named := false
 	for key := range span.Attributes().All() {
-		if isForeign(key) {
-			continue
+		if _, may := cutSuffixFold(key, "name"); may && !isForeign(key) { // before the words of the key are told apart, of most spans in vain
+			named = named || ends(key, "tool", "name") || ends(key, "tool", "call", "name")
 		}
-		named = named || ends(key, "tool", "name") || ends(key, "tool", "call", "name")
-		stem, _, ok := slotOf(key)
-		slot = slot || ok && (stem == key || slices.Contains(bareContent, key[len(stem)+1:])) // a setting of a request is nothing that went in
 	}
-	return named && (slot || slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok }))
+	if !named {
+		return false
+	}
+	for key := range span.Attributes().All() {
+		stem, _, ok := slotOf(key)
+		if ok && (stem == key || slices.Contains(bareContent, key[len(stem)+1:])) { // a setting of a request is nothing that went in
+			return true
+		}
+	}
+	return slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok })
 }
 
 // conversed reports that an attribute holds a conversation that went in or came out.
