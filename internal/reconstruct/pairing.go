@@ -61,45 +61,60 @@ func (c *collector) pair() {
 // pairInOrder pairs calls of one tool with equal arguments in the order in which they began, if as many spans of one reporter are open as calls were
 // asked for: a clock that is a little off would give one of them to the turn before.
 func (c *collector) pairInOrder(mayDiffer func(*call, *asked) bool) {
-	done := map[*call]bool{}
+	type key struct {
+		name, args string
+		agent      *call
+	}
+	keyOf := func(name string, args exactjson.Value, agent *call) key {
+		if inner, ok := decoded(args); ok {
+			args = inner
+		}
+		text, err := args.Canonical()
+		if err != nil {
+			text = args.JSON()
+		}
+		return key{name, text, agent}
+	}
+	tools, open := map[key][]*call{}, map[key][]*asked{}
 	for _, t := range c.tools {
-		if done[t] || !c.loose(t) {
-			continue
+		if t.by == nil && !t.obs.Handoff && len(t.nodes) > 0 && t.obs.Args.Present() {
+			k := keyOf(nameOf(t), t.obs.Args.Value, t.agent)
+			tools[k] = append(tools[k], t)
 		}
-		var tools []*call
-		for _, other := range c.tools {
-			if c.loose(other) && nameOf(other) == nameOf(t) && other.agent == t.agent && sameValue(other.obs.Args.Value, t.obs.Args.Value) {
-				tools, done[other] = append(tools, other), true
+	}
+	if len(tools) == 0 {
+		return
+	}
+	for _, m := range c.models {
+		for _, a := range m.asked {
+			if a.tool == nil {
+				k := keyOf(a.part.Name, a.part.Args, m.agent)
+				open[k] = append(open[k], a)
 			}
 		}
-		var open []*asked
-		for _, m := range c.models {
-			for _, a := range m.asked {
-				if a.tool == nil && a.part.Name == nameOf(t) && sameArgs(t, a) && m.agent == t.agent {
-					open = append(open, a)
-				}
-			}
-		}
-		if len(tools) < 2 || len(tools) != len(open) {
+	}
+	for k, equal := range tools {
+		asks := open[k]
+		if len(equal) < 2 || len(equal) != len(asks) {
 			continue
 		}
-		slices.SortStableFunc(tools, func(a, b *call) int { return cmp.Compare(a.start, b.start) })
-		slices.SortStableFunc(open, func(a, b *asked) int { return cmp.Compare(a.model.start, b.model.start) })
+		slices.SortStableFunc(equal, func(a, b *call) int { return cmp.Compare(a.start, b.start) })
+		slices.SortStableFunc(asks, func(a, b *asked) int { return cmp.Compare(a.model.start, b.model.start) })
 		fit := true
-		for i, t := range tools {
-			fit = fit && open[i].model.start <= t.start && mayDiffer(t, open[i]) && t.reporter() == tools[0].reporter()
+		for i, t := range equal {
+			fit = fit && asks[i].model.start <= t.start && mayDiffer(t, asks[i]) && t.reporter() == equal[0].reporter() && !c.placed(t)
 		}
-		for i, t := range tools {
+		for i, t := range equal {
 			if fit {
-				t.by, open[i].tool = open[i], t
+				t.by, asks[i].tool = asks[i], t
 			}
 		}
 	}
 }
 
-// loose reports the span of a call that nothing but its time ties to the turn that asked for it.
-func (c *collector) loose(t *call) bool {
-	return t.by == nil && !t.obs.Handoff && len(t.nodes) > 0 && t.obs.Args.Present() && !slices.ContainsFunc(c.models, func(m *call) bool { return hangsBelow(m, t) })
+// placed reports the span of a call that hangs below the model call which asked for it: more than its time ties it to a turn.
+func (c *collector) placed(t *call) bool {
+	return slices.ContainsFunc(c.models, func(m *call) bool { return hangsBelow(m, t) })
 }
 
 // pairAcrossClocks pairs tool calls that seem to have begun before the model call of another trace that asked for them: the clocks of two traces are not
