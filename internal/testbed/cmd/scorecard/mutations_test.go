@@ -5,6 +5,8 @@ package main
 
 import (
 	"hash/crc32"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
@@ -59,6 +61,19 @@ func TestMutatedRunsKeepWhatTheyHold(t *testing.T) {
 			}
 		}
 		t.Logf("%q: {%d, %d, %d, %d, %d},", m.Name, have[0], have[1], have[2], have[3], have[4])
+	}
+}
+
+func TestListNamesWhatIsNotRight(t *testing.T) {
+	runs := slices.DeleteFunc(slices.Clone(recorded(t)), func(r groundtruth.Run) bool {
+		return r.Group+"/"+r.Scenario != "gemini-cli/research_chain" && r.Group+"/"+r.Scenario != "vercel-ai-v5/plain_answer"
+	})
+	var list strings.Builder
+	if err := listMutated(&list, runs); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(list.String(), "every span twice\tgemini-cli/research_chain\tclaims tools: true\tserved: false") || strings.Contains(list.String(), "vercel-ai-v5") {
+		t.Errorf("listed\n%s", list.String())
 	}
 }
 
