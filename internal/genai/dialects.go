@@ -431,9 +431,6 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 		if decode.RepeatsResults(o.Result.Value) {
 			o.Class, o.NoiseReason = dialect.Noise, "merged tool results"
 		}
-		if name, ok := strings.CutPrefix(o.Name, "tool: '"); ok && o.Name == s.Span.Name() {
-			o.Name = strings.TrimSuffix(name, "'")
-		}
 	case dialect.Model:
 		if maker := a.Text("gen_ai.provider.name"); maker != "" && o.Model == maker {
 			o.Model = "" // the name of the provider stands where the model's should

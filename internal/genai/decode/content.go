@@ -111,14 +111,6 @@ func Result(v exactjson.Value, encoded bool) Content {
 	return c
 }
 
-// objectTag is what String() makes of an object in JavaScript: it tells nothing but its class.
-var objectTag = regexp.MustCompile(`^\[object [A-Z]\w*\]$`)
-
-// IsObjectTag reports a text that a JavaScript runtime wrote in place of an object.
-func IsObjectTag(text string) bool {
-	return strings.HasPrefix(text, "[object ") && objectTag.MatchString(text)
-}
-
 // StructuredResult reads a tool result of a dialect that writes strings as they are and all other values as JSON text. An object or a
 // list is decoded. Any other text stays text, because the two cannot be told apart.
 func StructuredResult(v exactjson.Value) Content {

@@ -296,6 +296,10 @@ func UnwrapArgs(c Content) Content {
 	if v.Kind() != exactjson.Object {
 		return c
 	}
+	if args, id := AISDKCall(v); id != "" {
+		c.Value, c.Envelope = args, append(c.Envelope, "ai_sdk.call")
+		return c
+	}
 	switch {
 	case !v.Get("input_str").IsAbsent():
 		if inputs := v.Get("inputs"); inputs.Kind() == exactjson.Object {
@@ -310,9 +314,6 @@ func UnwrapArgs(c Content) Content {
 		inner := Args(v.Get("arguments"))
 		inner.Envelope = append(c.Envelope, "mcp.call")
 		c = inner
-	case ExecuteOptions(v) != "":
-		c.Value = v.Get("args").At(0)
-		c.Envelope = append(c.Envelope, "ai_sdk.call")
 	case v.Get("args").IsEmpty() && !v.Get("args").IsAbsent() && v.Get("sanitize_inputs_outputs").Kind() == exactjson.Bool && v.Get("kwargs").IsAbsent():
 		c.Value = exactjson.ObjectValue(slices.DeleteFunc(slices.Clone(v.Members()), func(m exactjson.Member) bool {
 			return m.Name == "args" || m.Name == "sanitize_inputs_outputs" // parameters of the frame that calls the tool
@@ -325,12 +326,12 @@ func UnwrapArgs(c Content) Content {
 	return c
 }
 
-// ExecuteOptions returns the id of the call in what a tracer of functions recorded of a tool of the AI SDK: its arguments by position, of which the second
-// tells which call it is. It is empty for anything else.
-func ExecuteOptions(v exactjson.Value) string {
-	args := v.Get("args")
-	if v.Len() != 1 || args.Kind() != exactjson.Array || args.Len() != 2 || args.At(0).Kind() != exactjson.Object {
-		return ""
+// AISDKCall opens what a tracer of functions recorded of a tool of the AI SDK: its arguments by position, the second of which holds the id of the call.
+// The id is empty for anything else.
+func AISDKCall(v exactjson.Value) (args exactjson.Value, id string) {
+	given := v.Get("args")
+	if v.Len() != 1 || given.Kind() != exactjson.Array || given.Len() != 2 || given.At(0).Kind() != exactjson.Object {
+		return exactjson.Value{}, ""
 	}
-	return UsableID(args.At(1).Get("toolCallId").Str())
+	return given.At(0), UsableID(given.At(1).Get("toolCallId").Str())
 }

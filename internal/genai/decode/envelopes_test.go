@@ -149,8 +149,24 @@ func TestArgumentsByPositionOfAnAISDKTool(t *testing.T) {
 	} {
 		c := decode.Args(exactjson.StringValue(text))
 		got := decode.UnwrapArgs(c)
-		if said := fmt.Sprint(got.Value.JSON(), " ", decode.ExecuteOptions(c.Value), " ", got.Envelope); said != want {
+		_, id := decode.AISDKCall(c.Value)
+		if said := fmt.Sprint(got.Value.JSON(), " ", id, " ", got.Envelope); said != want {
 			t.Errorf("%s: %s, want %s", text, said, want)
+		}
+	}
+}
+
+func TestResultsOfSeveralCallsAreNoResultOfOne(t *testing.T) {
+	const one, two = `{"message":{"role":"tool","content":"a","tool_id":"c1"}}`, `{"message":{"role":"tool","content":"b","tool_id":"c2"}}`
+	for text, want := range map[string]bool{
+		`{"choices":[` + one + `,` + two + `]}`:                                    true,
+		`{"choices":[` + one + `]}`:                                                false,
+		`{"choices":[` + one + `,{"message":{"role":"assistant","content":"x"}}]}`: false,
+		`{"choices":["red","blue"]}`:                                               false,
+		`plain`:                                                                    false,
+	} {
+		if got := decode.RepeatsResults(exactjson.StringValue(text)); got != want {
+			t.Errorf("%s: %v", text, got)
 		}
 	}
 }

@@ -15,6 +15,14 @@ func NameAfter(name string, prefixes ...string) string {
 	return ""
 }
 
+// ToolOfSpan returns the name of a tool whose span is named after it, without what says that it is a tool: tool: 'search', search.tool.
+func ToolOfSpan(span string) string {
+	if before, name, ok := strings.Cut(span, ":"); ok && strings.Contains(strings.ToLower(before), "tool") {
+		return strings.Trim(strings.TrimSpace(name), "'\"")
+	}
+	return strings.TrimSuffix(span, ".tool")
+}
+
 var providerAliases = map[string]string{"openai": "openai", "anthropic": "anthropic", "azure": "azure.ai.openai", "xai": "x_ai"}
 
 // frameworks stand in the provider's place with some instrumentations.

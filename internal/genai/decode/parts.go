@@ -45,13 +45,15 @@ func Parts(body exactjson.Value) []Part {
 				continue
 			}
 			join()
+			if m.Value.Kind() == exactjson.String {
+				p := TextPart(m.Value.Str())
+				p.labelText()
+				parts = append(parts, p)
+				continue
+			}
 			p, _ := PartOf(m.Value)
 			if p.Type == tape.PartToolCall && p.ID+p.Name == "" && p.Args.IsAbsent() && IsObjectTag(m.Value.Get("content").Str()) {
 				continue // nothing of the call was recorded but that it is an object
-			}
-			if m.Value.Kind() == exactjson.String {
-				p = TextPart(m.Value.Str())
-				p.labelText()
 			}
 			parts = append(parts, p)
 		}

@@ -17,6 +17,12 @@ var address = regexp.MustCompile(`^<[\w.]+(?: object)?(?: [\w.<>]+)? at 0x[0-9a-
 // IsAddress reports a text that stands for an object of the program and says nothing of what is in it.
 func IsAddress(v exactjson.Value) bool { return address.MatchString(v.Str()) }
 
+// objectTag is what String() makes of an object in JavaScript: it tells nothing but its class.
+var objectTag = regexp.MustCompile(`^\[object [A-Z]\w*\]$`)
+
+// IsObjectTag reports a text that a JavaScript runtime wrote in place of an object.
+func IsObjectTag(text string) bool { return objectTag.MatchString(text) }
+
 // Telling drops answers that say nothing of what was answered: each part is null, or the address of an object. A message without parts stays: such an
 // answer was empty.
 func Telling(messages []Message) []Message {

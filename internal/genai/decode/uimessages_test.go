@@ -59,3 +59,10 @@ func FuzzTranscript(f *testing.F) {
 		}
 	})
 }
+
+func TestNullIsTheAnswerOfAUITool(t *testing.T) {
+	messages, _ := decode.Messages(genaitest.Parse(t, `[{"role":"assistant","parts":[{"type":"tool-f","toolCallId":"c1","state":"output-available","input":{},"output":null}]}]`), tape.RoleAssistant)
+	if len(messages) != 2 || messages[1].Parts[0].Result.Kind() != exactjson.Null {
+		t.Errorf("got %+v", messages)
+	}
+}

@@ -137,7 +137,8 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 	}
 	if !in.IsAbsent() {
 		args := decode.Args(in)
-		decode.FillString(&o.CallID, decode.ExecuteOptions(args.Value))
+		_, id := decode.AISDKCall(args.Value)
+		decode.FillString(&o.CallID, id)
 		o.Args = decode.UnwrapArgs(args)
 		if v := o.Args.Value; v.Get("args").Len() == 1 && v.Get("args").Kind() == exactjson.Array && v.Get("kwargs").Len() == 0 && v.Len() <= 2 && (v.Len() == 1 || !v.Get("kwargs").IsAbsent()) {
 			o.Args.Value = v.Get("args").At(0) // one argument by position: its value alone is known

@@ -69,7 +69,7 @@ func readLaminar(s *dialect.Source, o *dialect.Observation) {
 			dialect.ReadWholeModel(o, in, out)
 		}
 	case dialect.Tool:
-		o.Name = s.Span.Name()
+		o.Name = decode.ToolOfSpan(s.Span.Name())
 		dialect.ReadWholeTool(o, laminarArguments(in), out, true)
 	case dialect.Noise:
 		o.NoiseReason = strings.ToLower(a.Text("lmnr.span.type"))

@@ -1,0 +1,134 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+)
+
+// This file tells what a span is: from an attribute that says it.
+
+// classWords say what a span is. If a value has several of the words, the first line that has one of them decides.
+var classWords = []classLine{
+	{dialect.Noise, []string{"embedding", "embeddings", "rerank", "reranker", "guardrail", "evaluator", "memory", "chunk", "event"}},
+	{dialect.Tool, []string{"tool", "tools", "function"}},
+	{dialect.Retrieval, []string{"retriever", "retrieval"}},
+	{dialect.Agent, []string{"agent", "crew"}},
+	{dialect.Model, []string{"llm", "generation", "chat", "completion", "completions", "inference", "model", "generate"}},
+	{dialect.Agent, []string{"chain", "workflow", "flow", "graph", "pipeline"}},
+}
+
+type classLine struct {
+	class dialect.Class
+	words []string
+}
+
+// besideClass are words that may stand beside those: any other makes the value the name of something within.
+var besideClass = []string{
+	"ai", "run", "call", "calls", "calling", "execute", "execution", "exec", "invoke", "invocation", "use", "do", "text", "object", "stream", "step", "mcp", "client", "provider",
+	"request", "span", "task", "content", "action",
+}
+
+// typeOf finds the attribute that says what a span is: its kind, type or operation.
+func typeOf(m pcommon.Map) (value string, known bool) {
+	best := -1
+	for key, v := range m.All() {
+		rank := typeRank(key)
+		if rank <= best && (rank < best || v.Str() >= value) || v.Type() != pcommon.ValueTypeStr {
+			continue
+		}
+		if _, ok := classOf(v.Str()); ok {
+			best, value = rank, v.Str()
+		}
+	}
+	return value, best >= 0
+}
+
+// ClassOf tells what a span says that it is, in a word of any producer: its kind, type or operation. said is whether one of its attributes is there
+// to say that, in whatever word.
+func ClassOf(m pcommon.Map) (class dialect.Class, said bool) {
+	if value, known := typeOf(m); known {
+		class, _ = classOf(value)
+		return class, true
+	}
+	for key := range m.All() {
+		said = said || typeRank(key) == 2
+	}
+	return dialect.Unclassified, said
+}
+
+// typeNames are the last names of keys that tell what a span is.
+var typeNames = []string{"kind", "type", "operation", "operationid", "operation.name"}
+
+// typeRank says how surely a key tells what its span is; -1 for keys that do not.
+func typeRank(key string) int {
+	if key == "" || !strings.ContainsRune("den", rune(key[len(key)-1]|0x20)) { // no name ends otherwise
+		return -1
+	}
+	if key == "gen_ai.span.kind" { // no key of the conventions, but of several vendors
+		return 2
+	}
+	for _, name := range typeNames {
+		before, ok := cutSuffixFold(key, name)
+		if !ok {
+			continue
+		}
+		_, ofSpan := cutSuffixFold(strings.TrimRight(before, "._:"), "span")
+		_, observation := cutSuffixFold(strings.TrimRight(before, "._:"), "observation")
+		_, entity := cutSuffixFold(strings.TrimRight(before, "._:"), "entity")
+		switch {
+		case isForeign(key):
+			return -1
+		case ofSpan || observation || name == "kind":
+			return 2
+		case entity:
+			return 0
+		}
+		return 1
+	}
+	return -1
+}
+
+// cutSuffixFold is strings.CutSuffix under Unicode case-folding.
+func cutSuffixFold(s, suffix string) (before string, ok bool) {
+	at := len(s) - len(suffix)
+	if at < 0 || s[len(s)-1]|0x20 != suffix[len(suffix)-1] || !strings.EqualFold(s[at:], suffix) {
+		return "", false
+	}
+	return s[:at], true
+}
+
+func isForeign(key string) bool {
+	return slices.ContainsFunc(foreign, func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// classOf reads the value of a kind, type or operation.
+func classOf(value string) (dialect.Class, bool) {
+	if len(value) > 40 || strings.ContainsAny(value, " /{") {
+		return dialect.Unclassified, false
+	}
+	found := words(value)
+	if slices.Contains(found, "step") && !slices.Contains(found, "model") && !slices.Contains(found, "llm") {
+		return dialect.Unclassified, false
+	}
+	first := len(classWords)
+	for _, w := range found {
+		line := slices.IndexFunc(classWords, func(l classLine) bool { return slices.Contains(l.words, w) })
+		switch {
+		case line >= 0:
+			first = min(first, line)
+		case !slices.Contains(besideClass, w):
+			return dialect.Unclassified, false
+		}
+	}
+	if first == len(classWords) {
+		return dialect.Unclassified, false
+	}
+	return classWords[first].class, true
+}

@@ -1,0 +1,239 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// This file finds what went into a span and came out of it: in its attributes, its events and its log records.
+
+// The words that say what an attribute holds: the last ones of a segment of its key.
+var (
+	inWords  = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question", "task", "tasks"}
+	outWords = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer"}
+)
+
+// foreign are the beginnings of conventions that speak of something else than of agents.
+var foreign = []string{
+	"http.", "url.", "net.", "network.", "server.", "client.", "db.", "rpc.", "messaging.", "graphql.", "faas.", "cloud.", "aws.", "k8s.", "code.", "error.",
+	"exception.", "log.", "thread.", "user_agent.", "feature_flag.", "gen_ai.", "mcp.", "otel.", "telemetry.",
+}
+
+// words splits a name at separators and capital letters: toolCall.args is tool, call, args.
+func words(name string) []string {
+	var out []string
+	start := 0
+	cut := func(end int) {
+		if end > start {
+			out = append(out, strings.ToLower(name[start:end]))
+		}
+	}
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c == '.' || c == ':' || c == '_' || c == '-' || c == '/':
+			cut(i)
+			start = i + 1
+		case c >= 'A' && c <= 'Z' && i > start && (name[i-1] < 'A' || name[i-1] > 'Z'):
+			cut(i)
+			start = i
+		}
+	}
+	cut(len(name))
+	return out
+}
+
+// slotOf finds the segment of a key that says that the attribute belongs to what went in or came out. stem is the key up to that segment.
+func slotOf(key string) (stem string, out, ok bool) {
+	switch {
+	case key == "gen_ai.prompt" || key == "gen_ai.completion": // of the conventions' first version, for whatever went in and came out
+		return key, key == "gen_ai.completion", true
+	case key == "gen_ai.request.body" || key == "gen_ai.response.body": // of no version, for what went over the wire
+		return key, key == "gen_ai.response.body", true
+	case isForeign(key):
+		return "", false, false
+	}
+	for start := 0; start < len(key); {
+		end := strings.IndexAny(key[start:], ".:")
+		if end < 0 {
+			end = len(key)
+		} else {
+			end += start
+		}
+		word := lastWord(key[start:end])
+		switch {
+		case slices.Contains(outWords, word):
+			return key[:end], true, true
+		case slices.Contains(inWords, word):
+			return key[:end], false, true
+		}
+		start = end + 1
+	}
+	return "", false, false
+}
+
+// lastWord is the last of the words of a segment.
+func lastWord(segment string) string {
+	if at := strings.LastIndexAny(segment, "_-"); at >= 0 {
+		segment = segment[at+1:]
+	}
+	for i := len(segment) - 1; i > 0; i-- {
+		if segment[i] >= 'A' && segment[i] <= 'Z' {
+			return strings.ToLower(segment[i:])
+		}
+	}
+	return strings.ToLower(segment)
+}
+
+// ends reports a key that ends with the words.
+func ends(key string, last ...string) bool {
+	w := words(key)
+	return len(w) >= len(last) && slices.Equal(w[len(w)-len(last):], last)
+}
+
+func modelKey(key string) bool {
+	return !isForeign(key) && (ends(key, "model") || ends(key, "model", "name") || ends(key, "model", "id"))
+}
+
+// content is what went into a span or came out of it under one stem.
+type content struct {
+	stem  string
+	value exactjson.Value
+}
+
+// contents gathers the attributes of a span by stem: the value of the stem itself, else an object of what stands below it.
+func contents(a decode.Attributes) (in, out []content) {
+	stems := map[string]bool{}
+	for key := range a.All() {
+		if stem, isOut, ok := slotOf(key); ok {
+			stems[stem] = isOut
+		}
+	}
+	for stem, isOut := range stems {
+		v := a.JSON(stem)
+		if v.IsAbsent() {
+			v = a.JSON(stem+".value", stem+".json", stem+".content")
+		}
+		below := a.Unflatten(stem + ".")
+		if v.IsAbsent() {
+			if v = below; v.IsAbsent() {
+				v = a.Unflatten(stem + ":")
+			}
+			if only := v.Members(); len(only) == 1 && v.Kind() == exactjson.Object && slices.Contains(bareContent, only[0].Name) {
+				v = only[0].Value
+			}
+		} else if below.Get("messages").Kind() > exactjson.Null {
+			v = below
+		}
+		if v.IsEmpty() {
+			continue
+		}
+		c := content{stem, typedValue(v)}
+		if lastWord(stem) == "messages" {
+			c.value = exactjson.ObjectValue(exactjson.Member{Name: "messages", Value: c.value})
+		}
+		if isOut {
+			out = append(out, c)
+		} else {
+			in = append(in, c)
+		}
+	}
+	return in, out
+}
+
+// typedValue takes a value out of an object that holds nothing but the value and the name of its type.
+func typedValue(v exactjson.Value) exactjson.Value {
+	if object, ok := decode.Structure(v); ok && object.Kind() == exactjson.Object && object.Len() == 2 && object.Get("type").Kind() == exactjson.String {
+		if inner := object.Get("value"); !inner.IsAbsent() {
+			return inner
+		}
+	}
+	return v
+}
+
+// best returns the value that scores highest, of equals the one with the shortest stem.
+func best(list []content, score func(content) int) exactjson.Value {
+	var first *content
+	for i := range list {
+		c := &list[i]
+		placeholder := c.value.Kind() == exactjson.String && decode.UsableID(c.value.Str()) == ""
+		if !placeholder && (first == nil || cmp.Or(cmp.Compare(score(*first), score(*c)), cmp.Compare(len(c.stem), len(first.stem)), strings.Compare(c.stem, first.stem)) < 0) {
+			first = c
+		}
+	}
+	if first == nil {
+		return exactjson.Value{}
+	}
+	return first.value
+}
+
+// telling is an event of a span, or a log record of it, with a name of no convention.
+type telling struct {
+	name       string
+	attributes pcommon.Map
+}
+
+// told lists the events of a span that may say what went in or came out.
+func told(span ptrace.Span) (list []telling) {
+	for _, e := range span.Events().All() {
+		if e.Name() != "exception" && !isForeign(e.Name()) {
+			list = append(list, telling{e.Name(), e.Attributes()})
+		}
+	}
+	return list
+}
+
+// bareContent are keys that say nothing but that a value stands there: the name of the event says which.
+var bareContent = []string{"content", "value", "body", "data", "text", "payload", "json"}
+
+// withTold adds to the attributes of a span what its events and log records say went in or came out. What the span says itself stays.
+func withTold(s *dialect.Source) decode.Attributes {
+	own := s.Span.Attributes()
+	var all pcommon.Map
+	added := false
+	add := func(name, key string, v pcommon.Value) {
+		if slices.Contains(bareContent, key) {
+			key = name
+		}
+		if _, _, ok := slotOf(key); !ok {
+			return
+		}
+		if _, there := own.Get(key); there {
+			return
+		}
+		if !added {
+			all, added = pcommon.NewMap(), true
+			own.CopyTo(all)
+		}
+		if _, there := all.Get(key); !there {
+			v.CopyTo(all.PutEmpty(key))
+		}
+	}
+	for _, e := range told(s.Span) {
+		for key, v := range e.attributes.All() {
+			add(e.name, key, v)
+		}
+	}
+	for _, l := range s.Logs {
+		if a := decode.Attributes(l.Attributes()); kindOf(l.Name(), a) == noRecord && !isForeign(l.Name()) && bodyRole(a).Class == dialect.Unclassified {
+			for key, v := range slotsOf(a) {
+				add(l.Name(), key, v)
+			}
+		}
+	}
+	if !added {
+		return decode.Attributes(own)
+	}
+	return decode.Attributes(all)
+}
