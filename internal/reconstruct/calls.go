@@ -232,10 +232,7 @@ func (c *collector) node(n *node, agent, around *call) {
 			c.kids(n, agent, around)
 			return
 		}
-		if around != nil && around.kind == tape.EventModelCall && isPiece(n) {
-			if len(around.obs.Response) == 0 {
-				around.obs = genai.Merge(around.obs, n.obs)
-			}
+		if around != nil && around.kind == tape.EventModelCall && isPiece(n.obs, around.obs) {
 			c.kids(n, agent, around)
 			return
 		}
@@ -290,10 +287,20 @@ func (c *collector) node(n *node, agent, around *call) {
 	}
 }
 
-// isPiece reports a model span that tells nothing of a call but a part of its answer, as of one chunk of a stream.
-func isPiece(n *node) bool {
-	o := n.obs
-	return o.Model == "" && o.ResponseModel == "" && o.ResponseID == "" && len(o.Request) == 0 && o.RequestLabel == "" && !usageKnown(o.Usage) && len(o.FinishReasons) == 0 && !o.Failed && !o.StatusError
+// isPiece reports a model span inside that of a whole call which tells nothing of a call itself, or a part of the answer alone, as of one chunk of a stream.
+func isPiece(o, whole *genai.Observation) bool {
+	if len(whole.Request) == 0 || len(whole.Response) == 0 || o.Model != "" || o.ResponseModel != "" || o.ResponseID != "" || len(o.Request) > 0 || o.RequestLabel != "" ||
+		usageKnown(o.Usage) || len(o.FinishReasons) > 0 || o.Failed || o.StatusError {
+		return false
+	}
+	answer := whole.Response[len(whole.Response)-1].Parts
+	return !slices.ContainsFunc(o.Response, func(m genai.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p genai.Part) bool {
+			return !slices.ContainsFunc(answer, func(q genai.Part) bool {
+				return p.Type == q.Type && (p.Type == tape.PartText && strings.Contains(q.Text, p.Text) || p.Type == tape.PartToolCall && p.ID == q.ID && p.Name == q.Name)
+			})
+		})
+	})
 }
 
 // summedUp returns the model calls below a model span that took place one after the other: the span around them is none of them. It returns nil
@@ -304,7 +311,7 @@ func summedUp(n *node) []*node {
 		walk(k, func(m *node) bool {
 			switch m.obs.Class {
 			case genai.Model:
-				if !m.obs.Failed && !m.obs.StatusError && (len(n.obs.Request) == 0 || !isPiece(m)) {
+				if !m.obs.Failed && !m.obs.StatusError && !isPiece(m.obs, n.obs) {
 					inner = append(inner, m)
 				}
 				return false
@@ -329,7 +336,7 @@ func handContent(n *node, inner []*node) {
 	if slices.ContainsFunc(inner, func(m *node) bool { return len(m.obs.Request)+len(m.obs.Response) > 0 }) {
 		return
 	}
-	set := func(m *node, request []genai.Message, label tape.Label) {
+	give := func(m *node, request []genai.Message, label tape.Label) {
 		m.obs.Request, m.obs.RequestLabel, m.messages = request, label, nil
 		list(&m.obs.System, n.obs.System)
 		list(&m.obs.Tools, n.obs.Tools)
@@ -338,10 +345,10 @@ func handContent(n *node, inner []*node) {
 	last := inner[len(inner)-1]
 	last.obs.Response, last.obs.ResponseLabel = n.obs.Response, n.obs.ResponseLabel
 	if !slices.ContainsFunc(n.kids, func(k *node) bool { return k.obs.Class == genai.Tool && showsResult(sent, k.obs.CallID) }) {
-		set(inner[0], sent, n.obs.RequestLabel)
+		give(inner[0], sent, n.obs.RequestLabel)
 		return
 	}
-	set(last, sent, n.obs.RequestLabel)
+	give(last, sent, n.obs.RequestLabel)
 	var turns []int // where the answers stand, since the user spoke
 	for i, m := range sent {
 		switch m.Role {
@@ -359,7 +366,7 @@ func handContent(n *node, inner []*node) {
 		turns = turns[:min(len(turns), 1)]
 	}
 	for i, at := range turns {
-		set(inner[i], sent[:at:at], tape.Recovered)
+		give(inner[i], sent[:at:at], tape.Recovered)
 	}
 }
 

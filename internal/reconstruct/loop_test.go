@@ -207,7 +207,27 @@ func TestChunksOfAStreamAreNoModelCalls(t *testing.T) {
 	tr.chat(2, 1, 1, 40, list(user("q")), list(ask), "gen_ai.request.model", "m1")
 	tr.in("test", "chunk", 3, 2, 5, 6, "gen_ai.operation.name", "chat", "gen_ai.output.messages", list(ask))
 	tr.tool("f", 4, 2, 10, 20, "c1", `{}`, "v")
-	tr.in("test", "chunk", 5, 2, 30, 31, "gen_ai.operation.name", "chat", "gen_ai.output.messages", list(says("half")))
+	tr.in("test", "chunk", 5, 2, 30, 31, "gen_ai.operation.name", "chat", "gen_ai.output.messages", list(ask))
+	tr.in("test", "chunk", 7, 2, 32, 33, "gen_ai.operation.name", "chat")
 	tr.chat(6, 1, 50, 60, list(user("q"), ask, shows("c1", "v")), list(says("end")), "gen_ai.request.model", "m1")
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @4 by 1 = v", "model_call @6")
+}
+
+// OpenLIT's spans of decorated functions do not say which functions are tools.
+func TestFunctionThatNobodyAskedForIsNoCall(t *testing.T) {
+	run := func(answer string) *trace {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(answer), "gen_ai.request.model", "m1")
+		for i, name := range []string{"f", "load_settings"} {
+			tr.in("openlit", name, 3+i, 1, 11+i, 12+i, "function.args", "()", "function.kwargs", "{'x': 1}", "gen_ai.output.messages", "v")
+		}
+		return tr
+	}
+	if tp := the(t, run(asks(call("c1", "f", `{"x":1}`))).runs(t)); tp.Usage.ToolCalls != 1 || tp.Events[1].Name != "f" {
+		t.Errorf("events %v", events(tp))
+	}
+	if tp := the(t, run(says("ok")).runs(t)); tp.Usage.ToolCalls != 2 { // nothing says which of them are tools
+		t.Errorf("events %v", events(tp))
+	}
 }

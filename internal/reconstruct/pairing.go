@@ -15,16 +15,33 @@ import (
 
 // pair says which executed tool call was asked for by which response. The call id decides first. Without it, the latest turn
 // before the call is searched: by name, arguments and result, by name and arguments, by name and order, or by a name that occurs
-// once.
+// once. Equal calls of which no result tells them apart are taken in their order before.
 func (c *collector) pair() {
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
 	c.markHandoffs(known)
-	passes := []func(t *call, a *asked) bool{
+	type pass func(t *call, a *asked) bool
+	pairBy := func(passes ...pass) {
+		for _, fits := range passes {
+			for _, before := range turnsBefore {
+				for _, t := range c.tools {
+					if t.by != nil || t.obs.Handoff {
+						continue
+					}
+					if a := c.latestTurn(t, before, fits); a != nil {
+						t.by, a.tool = a, t
+					}
+				}
+			}
+		}
+	}
+	pairBy(
 		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID },
 		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows
 			return nameOf(t) == a.part.Name && mayDiffer(t, a) && returned(t, a) && (!t.obs.Args.Present() || sameArgs(t, a))
-		},
+		})
+	c.pairInOrder(mayDiffer)
+	pairBy(
 		func(t *call, a *asked) bool {
 			return nameOf(t) == a.part.Name && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a)
 		},
@@ -37,23 +54,7 @@ func (c *collector) pair() {
 		func(t *call, a *asked) bool { // a failure under a number of the reporter's own, beside an equal call that no span has
 			named := nameOf(t) == a.part.Name || !known[nameOf(t)] && a.part.Args.Len() > 0
 			return named && !t.obs.Result.Present() && !c.asksWith(t.obs.CallID) && t.obs.Args.Present() && sameArgs(t, a)
-		},
-	}
-	for i, fits := range passes {
-		if i == 2 {
-			c.pairInOrder(mayDiffer)
-		}
-		for _, before := range turnsBefore {
-			for _, t := range c.tools {
-				if t.by != nil || t.obs.Handoff {
-					continue
-				}
-				if a := c.latestTurn(t, before, fits); a != nil {
-					t.by, a.tool = a, t
-				}
-			}
-		}
-	}
+		})
 	c.pairAcrossClocks(mayDiffer)
 	c.pairByTurn(known, mayDiffer)
 }
@@ -112,9 +113,16 @@ func (c *collector) pairInOrder(mayDiffer func(*call, *asked) bool) {
 	}
 }
 
-// placed reports the span of a call that hangs below the model call which asked for it: more than its time ties it to a turn.
+// placed reports the span of a call that hangs below one of a model call: more than its time ties it to a turn.
 func (c *collector) placed(t *call) bool {
 	return slices.ContainsFunc(c.models, func(m *call) bool { return hangsBelow(m, t) })
+}
+
+// dropFunctions drops the spans of functions that no response asked for, where responses asked for tools at all: they are helpers of the program.
+func (c *collector) dropFunctions() {
+	if slices.ContainsFunc(c.models, func(m *call) bool { return len(m.asked) > 0 }) {
+		c.tools = slices.DeleteFunc(c.tools, func(t *call) bool { return t.obs.Function && t.by == nil && t.holds == nil })
+	}
 }
 
 // pairAcrossClocks pairs tool calls that seem to have begun before the model call of another trace that asked for them: the clocks of two traces are not

@@ -556,10 +556,10 @@ func isErrorOf(text string, last *call) bool {
 	return last.obs.Error != nil && sameWords(text, last.obs.Error.Message)
 }
 
-// sameWords reports two texts of which one holds the other.
+// sameWords reports two texts that are the same, or of which one holds the other.
 func sameWords(a, b string) bool {
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
-	return min(len(a), len(b)) >= minQuoted && (strings.Contains(a, b) || strings.Contains(b, a))
+	return a == b && a != "" || min(len(a), len(b)) >= minQuoted && (strings.Contains(a, b) || strings.Contains(b, a))
 }
 
 // interrupted reports that the run ended by waiting for a person or a resume.

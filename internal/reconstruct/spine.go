@@ -243,7 +243,8 @@ func repeatsAnswer(before *node, t *turn) bool {
 	if len(before.obs.Response) == 0 {
 		return true
 	}
-	answer, said := newMessage(before.obs.Response[0]), t.sent[len(afterSystem(before.request()))]
+	following := t.sent[len(afterSystem(before.request())):]
+	answer, said := newMessage(before.obs.Response[0]), following[0]
 	if same, _ := answer.equal(said); same {
 		return true
 	}
@@ -251,14 +252,14 @@ func repeatsAnswer(before *node, t *turn) bool {
 		return true
 	}
 	if said.tape.Role != tape.RoleAssistant {
-		return answersCalls(callIDs(before), t.sent[len(afterSystem(before.request())):])
+		return answersCalls(callIDs(before), following)
 	}
 	switch text := textOf(answer); {
-	case t.n.obs.RequestLabel != "", hasToolCall(answer) && repeatsCalls(answer, t.sent[len(afterSystem(before.request())):]):
+	case t.n.obs.RequestLabel != "", hasToolCall(answer) && repeatsCalls(answer, following):
 		return true
 	case text != textOf(said):
 		return false
-	case text == "" && textOf(said) == "" && hasToolCall(answer) && !hasToolCall(said) && len(t.sent) > len(afterSystem(before.request()))+1 && t.sent[len(afterSystem(before.request()))+1].tape.Role == tape.RoleTool:
+	case text == "" && hasToolCall(answer) && !hasToolCall(said) && len(following) > 1 && following[1].tape.Role == tape.RoleTool:
 		return true // the message that asked was recorded without its calls, before what they returned
 	default:
 		return text != "" || !hasToolCall(answer) && (hasToolCall(said) || slices.ContainsFunc(before.obs.FinishReasons, tape.AsksForTools))

@@ -141,7 +141,7 @@ func (b *builder) compareArgs(k *call, e *tape.Event, asked exactjson.Value, rec
 
 // wordsOf reports a result in the words of the error: what a framework tells the model of it.
 func wordsOf(e *tape.Error, result exactjson.Value) bool {
-	return e != nil && result.Kind() == exactjson.String && (sameWords(result.Str(), e.Message) || e.Message != "" && strings.TrimSpace(result.Str()) == strings.TrimSpace(e.Message))
+	return e != nil && result.Kind() == exactjson.String && sameWords(result.Str(), e.Message)
 }
 
 func (b *builder) toolResult(k *call, e *tape.Event) {

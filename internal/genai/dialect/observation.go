@@ -111,6 +111,7 @@ type Observation struct {
 	Args      decode.Content
 	Result    decode.Content
 	Handoff   bool // a transfer of control, not a call that an oracle answers
+	Function  bool // any function of the program: a tool if a response asked for it
 	MCPLeg    bool // an MCP client or server span below the framework's own tool span
 	Query     decode.Content
 	Documents []exactjson.Value
@@ -196,6 +197,7 @@ func (o *Observation) Fill(other *Observation) {
 	decode.FillContent(&o.Args, other.Args)
 	decode.FillContent(&o.Result, other.Result)
 	o.Handoff = o.Handoff || other.Handoff
+	o.Function = o.Function || other.Function
 	o.MCPLeg = o.MCPLeg || other.MCPLeg
 	decode.FillContent(&o.Query, other.Query)
 	decode.FillList(&o.Documents, other.Documents)

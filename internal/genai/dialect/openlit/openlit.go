@@ -38,7 +38,7 @@ func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
 		case s.Span.ParentSpanID().IsEmpty():
 			return dialect.Agent, true
 		case decode.Attributes(s.Span.Attributes()).Text("function.args") == "()":
-			return dialect.Tool, false // a model names its arguments
+			return dialect.Tool, false // a model names its arguments, as others who call do
 		}
 		return dialect.Structure, false
 	}
@@ -60,7 +60,7 @@ func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Observation
 		o.Agent.Name = s.Span.Name()
 		dialect.ReadWholeAgent(o, exactjson.Value{}, out)
 	case dialect.Tool:
-		o.Name = s.Span.Name()
+		o.Name, o.Function = s.Span.Name(), true
 		dialect.ReadWholeTool(o, a.JSON("function.kwargs"), out, false)
 	}
 }
