@@ -1,0 +1,179 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+)
+
+// driver is an agent of the test: a loop over chat completions.
+type driver struct {
+	*testing.T
+	url string
+}
+
+func (d driver) post(path string, body any, into any) int {
+	d.Helper()
+	doc, err := json.Marshal(body)
+	require.NoError(d, err)
+	resp, err := http.Post(d.url+path, "application/json", bytes.NewReader(doc))
+	require.NoError(d, err)
+	defer func() { require.NoError(d, resp.Body.Close()) }()
+	answer, err := io.ReadAll(resp.Body)
+	require.NoError(d, err)
+	if into != nil {
+		require.NoError(d, json.Unmarshal(answer, into), "%s", answer)
+	}
+	return resp.StatusCode
+}
+
+func (d driver) loop(system, question string, tools []tool, sub *task) (string, int) {
+	messages := []m{{"role": "system", "content": system}, {"role": "user", "content": question}}
+	offered := map[string]bool{}
+	for _, t := range tools {
+		offered[t.Name] = true
+	}
+	for range 8 {
+		var said struct {
+			Choices []struct {
+				Message struct {
+					Content   string
+					ToolCalls []struct {
+						ID       string
+						Function struct{ Name, Arguments string }
+					} `json:"tool_calls"`
+				}
+			}
+		}
+		if status := d.post("/v1/chat/completions", m{"model": "gpt-4o-mini", "messages": messages}, &said); status != http.StatusOK {
+			return "", status
+		}
+		message := said.Choices[0].Message
+		if len(message.ToolCalls) == 0 {
+			return message.Content, http.StatusOK
+		}
+		for _, c := range message.ToolCalls {
+			content := "unknown tool"
+			switch {
+			case sub != nil && c.Function.Name == sub.Name:
+				content, _ = d.loop(sub.System, "?", sub.Tools, nil)
+			case offered[c.Function.Name]:
+				var done json.RawMessage
+				require.Equal(d, http.StatusOK, d.post("/tool/"+c.Function.Name, json.RawMessage(c.Function.Arguments), &done))
+				content = string(done)
+			}
+			messages = append(messages, m{"role": "tool", "tool_call_id": c.ID, "content": content})
+		}
+	}
+	return "", http.StatusOK
+}
+
+type task struct {
+	Name, System, User string
+	Tools              []tool
+	Sub                *task
+}
+
+func TestTruthIsWhatHappened(t *testing.T) {
+	dir := t.TempDir()
+	server := httptest.NewServer(New(dir))
+	defer server.Close()
+	d := driver{t, server.URL}
+	for _, script := range scenarios() {
+		var given task
+		require.Equal(t, http.StatusOK, d.post("/begin", m{"group": "loop", "scenario": script.name}, &given))
+		output, status := d.loop(given.System, given.User, given.Tools, given.Sub)
+		end := m{"output": nil, "error": nil}
+		if output != "" {
+			end["output"] = output
+		}
+		if status != http.StatusOK {
+			end["error"] = "refused"
+		}
+		span := ptrace.NewTraces()
+		span.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName(script.name)
+		doc, err := ptraceotlp.NewExportRequestFromTraces(span).MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, d.post("/v1/traces", json.RawMessage(doc), nil))
+		require.Equal(t, http.StatusOK, d.post("/end", end, nil))
+
+		var got truth
+		read, err := os.ReadFile(filepath.Join(dir, "loop", script.name+".truth.json"))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(read, &got))
+		var want, have []string
+		for _, turn := range script.main.turns {
+			for _, c := range turn.calls {
+				if slices.ContainsFunc(script.main.tools, func(t tool) bool { return t.Name == c.name }) {
+					want = append(want, c.name+c.args+c.result+c.err)
+				}
+			}
+		}
+		for _, c := range got.ToolCalls {
+			if slices.ContainsFunc(script.main.tools, func(t tool) bool { return t.Name == c.Name }) {
+				failed := ""
+				if c.Error != nil {
+					failed, c.Result = *c.Error, nil
+				}
+				var result bytes.Buffer // the file is indented
+				if len(c.Result) > 0 {
+					require.NoError(t, json.Compact(&result, c.Result))
+				}
+				have = append(have, c.Name+c.ArgsRaw+result.String()+failed)
+			}
+		}
+		assert.Equal(t, want, have, script.name)
+		assert.Equal(t, script.user, got.User)
+		switch script.name {
+		case "handoff":
+			require.Len(t, got.ToolCalls, 2)
+			assert.JSONEq(t, quoted(script.sub.turns[1].text), string(got.ToolCalls[0].Result))
+		case "llm_failure":
+			assert.Equal(t, []any{"error", 1, 1}, []any{got.Status, got.Turns, got.Failures})
+		case "unknown_tool":
+			require.Len(t, got.NotExecuted, 1)
+		case "parallel_tools":
+			require.NotNil(t, got.ToolCalls[0].SentToModel)
+			assert.JSONEq(t, `{"result": `+script.main.turns[0].calls[0].result+`}`, *got.ToolCalls[0].SentToModel)
+		}
+		spans, err := os.ReadFile(filepath.Join(dir, "loop", script.name+".otlp.json"))
+		require.NoError(t, err)
+		assert.Contains(t, string(spans), `"`+script.name+`"`)
+	}
+	assert.Equal(t, http.StatusNotFound, d.post("/begin", m{"group": "loop", "scenario": "none"}, nil))
+	assert.Equal(t, http.StatusBadRequest, d.post("/begin", m{"group": "../up", "scenario": "plain_answer"}, nil))
+	assert.Equal(t, http.StatusBadRequest, d.post("/end", m{}, nil))
+}
+
+// A stream of tokens holds what the whole answer would.
+func TestStreamsHoldTheAnswer(t *testing.T) {
+	server := httptest.NewServer(New(t.TempDir()))
+	defer server.Close()
+	d := driver{t, server.URL}
+	for _, path := range []string{
+		"/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1beta/models/gemini-2.5-flash:streamGenerateContent", "/api/chat", "/v2/chat", "/model/a.b:0/converse-stream",
+	} {
+		require.Equal(t, http.StatusOK, d.post("/begin", m{"group": "stream", "scenario": "stream_final"}, nil))
+		resp, err := http.Post(server.URL+path, "application/json", bytes.NewBufferString(`{"model": "x", "stream": true, "messages": []}`))
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Contains(t, string(body), "get_weather", path)
+		assert.Contains(t, string(body), "One m", path)
+	}
+}

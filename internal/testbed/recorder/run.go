@@ -1,0 +1,277 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// run is what happened since /begin.
+type run struct {
+	group, model string
+	scenario     scenario
+
+	mu        sync.Mutex
+	served    [2]int // turns of the main agent and of the other one
+	turns     []modelTurn
+	asked     []*askedCall
+	executed  []*toolCall
+	completed int
+	failures  int
+}
+
+// askedCall is a call that the model asked for.
+type askedCall struct {
+	call
+	id   string
+	turn int
+	ran  *toolCall
+}
+
+// toolCall is a call that ran, as the truth tells it.
+type toolCall struct {
+	Order       int             `json:"order"`
+	Name        string          `json:"name"`
+	Args        json.RawMessage `json:"args"`
+	Result      json.RawMessage `json:"result"`
+	Error       *string         `json:"error"`
+	Completion  int             `json:"completion_order"`
+	CallID      *string         `json:"call_id"`
+	ArgsRaw     string          `json:"args_raw"`
+	Turn        *int            `json:"llm_order"`
+	SentToModel *string         `json:"sent_to_model,omitempty"`
+
+	script call
+}
+
+// modelTurn is one request that reached the model.
+type modelTurn struct {
+	Order  int          `json:"order"`
+	API    string       `json:"api"`
+	Model  string       `json:"model"`
+	Stream bool         `json:"stream"`
+	Status int          `json:"status"`
+	Text   string       `json:"text"`
+	Calls  []wantedCall `json:"tool_calls"`
+}
+
+type wantedCall struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	ArgsRaw string `json:"args_raw"`
+}
+
+// truth is the document beside the telemetry of a run.
+type truth struct {
+	Framework   string            `json:"framework"`
+	Scenario    string            `json:"scenario"`
+	User        string            `json:"user_input"`
+	System      string            `json:"system_prompt"`
+	History     []message         `json:"history"`
+	Agents      map[string]string `json:"agents,omitempty"`
+	Output      *string           `json:"final_output"`
+	Status      string            `json:"status"`
+	Error       *string           `json:"error"`
+	Model       string            `json:"model"`
+	ToolCalls   []*toolCall       `json:"tool_calls"`
+	NotExecuted []wantedCall      `json:"requested_but_not_executed"`
+	Turns       int               `json:"llm_turns"`
+	Failures    int               `json:"llm_failures"`
+	Log         []modelTurn       `json:"llm_log"`
+	Secrets     []string          `json:"secrets"`
+}
+
+func newRun(s scenario, group, model string) *run {
+	return &run{scenario: s, group: group, model: model}
+}
+
+// asked is a request to a model, as every API tells it.
+type asked struct {
+	api, model string
+	stream     bool
+	shown      []shownResult
+	idPrefix   string // of the ids of calls; "" where the API has none
+}
+
+// shownResult is the result of a call as the model is shown it. id is "" where the API has none.
+type shownResult struct{ id, name, text string }
+
+// answer is what the model says, with the ids of its calls.
+type answer struct {
+	turn
+	number int
+	ids    []string
+}
+
+// answer says the next turn of the agent that asks. Its last turn stands for all that follow when it failed; after a script that ended
+// otherwise, there is nothing to say but "Done."
+func (r *run) answer(a asked, body []byte) answer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.show(a)
+	who, script := 0, r.scenario.main.turns
+	sub := r.scenario.sub
+	if sub != nil && bytes.Contains(body, []byte(sub.system[:strings.IndexByte(sub.system, ' ')])) && !bytes.Contains(body, []byte(r.scenario.main.system)) {
+		who, script = 1, sub.turns
+		if r.served[1] == 0 {
+			for _, want := range r.asked {
+				if want.name == sub.name && want.ran == nil {
+					r.start(want, json.RawMessage(want.args))
+					break
+				}
+			}
+		}
+	}
+	said := turn{text: "Done."}
+	if n := r.served[who]; n < len(script) {
+		said = script[n]
+	}
+	record := modelTurn{Order: len(r.turns), API: a.api, Model: a.model, Stream: a.stream, Status: 200, Text: said.text, Calls: []wantedCall{}}
+	if said.fail != 0 {
+		record.Status, record.Text = said.fail, ""
+		r.failures++
+		r.turns = append(r.turns, record)
+		return answer{turn: said}
+	}
+	r.served[who]++
+	given := answer{turn: said, number: len(r.turns)}
+	for _, c := range said.calls {
+		id := ""
+		if a.idPrefix != "" {
+			id = a.idPrefix + rand.Text()[:22]
+		}
+		given.ids = append(given.ids, id)
+		record.Calls = append(record.Calls, wantedCall{id, c.name, c.args})
+		r.asked = append(r.asked, &askedCall{call: c, id: id, turn: len(r.turns)})
+	}
+	r.turns = append(r.turns, record)
+	if who == 1 && r.served[1] == len(script) {
+		for _, ran := range r.executed {
+			if ran.Name == sub.name && ran.Result == nil {
+				ran.Result = json.RawMessage(quoted(said.text))
+				ran.Completion = r.completed
+				r.completed++
+			}
+		}
+	}
+	return given
+}
+
+// show keeps how the results of calls were told to the model.
+func (r *run) show(a asked) {
+	used := map[*askedCall]bool{}
+	for _, shown := range a.shown {
+		for _, want := range r.asked {
+			if used[want] || want.ran == nil || shown.id != want.id || (shown.id == "" && shown.name != want.name) {
+				continue
+			}
+			used[want] = true
+			if ran := want.ran; ran.SentToModel == nil && !same(ran.Result, []byte(shown.text)) && !same(ran.Result, []byte(quoted(shown.text))) {
+				ran.SentToModel = &shown.text
+			}
+			break
+		}
+	}
+}
+
+// start notes that a call runs.
+func (r *run) start(want *askedCall, args json.RawMessage) *toolCall {
+	ran := &toolCall{Order: len(r.executed), Name: want.name, Args: args, Completion: -1, ArgsRaw: want.args, Turn: &want.turn, script: want.call}
+	if want.id != "" {
+		ran.CallID = &want.id
+	}
+	if ran.script.result != "" {
+		ran.Result = json.RawMessage(ran.script.result)
+	}
+	want.ran = ran
+	r.executed = append(r.executed, ran)
+	return ran
+}
+
+// execute is a call of a tool: the first that was asked for with these arguments and did not run, else the first with this name, else one
+// that runs again as the last of this name did, or one nobody asked for.
+func (r *run) execute(name string, body []byte) *toolCall {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	args := json.RawMessage(`{}`)
+	if json.Valid(body) && len(bytes.TrimSpace(body)) > 0 {
+		args = bytes.Clone(body)
+	}
+	var byName *askedCall
+	for _, want := range r.asked {
+		if want.name != name || want.ran != nil {
+			continue
+		}
+		if same([]byte(want.args), args) {
+			byName = want
+			break
+		}
+		if byName == nil {
+			byName = want
+		}
+	}
+	var ran *toolCall
+	switch {
+	case byName != nil:
+		ran = r.start(byName, args)
+	default:
+		ran = &toolCall{Order: len(r.executed), Name: name, Args: args, ArgsRaw: string(args)}
+		for _, before := range r.executed {
+			if before.Name == name {
+				ran.script, ran.Result = before.script, before.Result
+			}
+		}
+		if ran.script.name == "" {
+			ran.script.err = "no such tool: " + name
+		}
+		r.executed = append(r.executed, ran)
+	}
+	if ran.script.err != "" {
+		ran.Error, ran.Result = &ran.script.err, nil
+	}
+	return ran
+}
+
+func (r *run) complete(ran *toolCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ran.Completion = r.completed
+	r.completed++
+}
+
+func (r *run) truth(output, failed *string) truth {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := truth{
+		Framework: r.group, Scenario: r.scenario.name, User: r.scenario.user, System: r.scenario.main.system, History: append([]message{}, r.scenario.history...),
+		Output: output, Status: "ok", Error: failed, Model: r.model, ToolCalls: append([]*toolCall{}, r.executed...), NotExecuted: []wantedCall{},
+		Turns: len(r.turns) - r.failures, Failures: r.failures, Log: append([]modelTurn{}, r.turns...), Secrets: []string{},
+	}
+	if failed != nil {
+		t.Status = "error"
+	}
+	if sub := r.scenario.sub; sub != nil {
+		t.Agents = map[string]string{sub.name: sub.system}
+	}
+	for _, want := range r.asked {
+		if want.ran == nil {
+			t.NotExecuted = append(t.NotExecuted, wantedCall{want.id, want.name, want.args})
+		}
+	}
+	return t
+}
+
+// same tells whether two JSON texts hold the same value; numbers are compared as a program that reads them as floats sees them.
+func same(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func now() int64 { return time.Now().Unix() }
