@@ -9,6 +9,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 )
 
 // contentWords are words of attribute keys under which producers write what went in and what came out. A key says it with one of its
@@ -57,12 +59,13 @@ func contentKey(key string) (in, out bool) {
 // isContent reports a value that says something: numbers, flags and empty structures do not.
 func isContent(v pcommon.Value) bool {
 	switch v.Type() {
-	case pcommon.ValueTypeStr:
-		switch strings.TrimSpace(v.Str()) {
+	case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
+		text := decode.TextOf(v)
+		switch strings.TrimSpace(text) {
 		case "", "{}", "[]", "null", `""`, "true", "false":
 			return false
 		}
-		return !saysNothing(v.Str())
+		return !saysNothing(text)
 	case pcommon.ValueTypeMap:
 		return v.Map().Len() > 0
 	case pcommon.ValueTypeSlice:

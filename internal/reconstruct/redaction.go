@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/tape"
@@ -183,8 +184,8 @@ func (c *tokenCount) value(v pcommon.Value, depth int) {
 		return
 	}
 	switch v.Type() {
-	case pcommon.ValueTypeStr:
-		c.text(v.Str())
+	case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
+		c.text(decode.TextOf(v))
 	case pcommon.ValueTypeSlice:
 		for _, e := range v.Slice().All() {
 			c.value(e, depth+1)

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -27,14 +29,17 @@ func jsonAt(v pcommon.Value, depth int) exactjson.Value {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
 		return exactjson.StringValue(v.Str())
+	case pcommon.ValueTypeBytes:
+		if text := TextOf(v); text != "" {
+			return exactjson.StringValue(text)
+		}
+		return exactjson.StringValue(base64.StdEncoding.EncodeToString(v.Bytes().AsRaw()))
 	case pcommon.ValueTypeBool:
 		return exactjson.BoolValue(v.Bool())
 	case pcommon.ValueTypeInt:
 		return exactjson.IntValue(v.Int())
 	case pcommon.ValueTypeDouble:
 		return exactjson.FloatValue(v.Double())
-	case pcommon.ValueTypeBytes:
-		return exactjson.StringValue(base64.StdEncoding.EncodeToString(v.Bytes().AsRaw()))
 	case pcommon.ValueTypeSlice:
 		elements := make([]exactjson.Value, 0, v.Slice().Len())
 		for _, e := range v.Slice().All() {
@@ -56,6 +61,23 @@ func jsonAt(v pcommon.Value, depth int) exactjson.Value {
 		return exactjson.NullValue
 	}
 }
+
+// TextOf returns the text of a string, or of bytes that are one: serialisers that make JSON return bytes, and who hands them on as they are
+// (LangSmith's exporter before 0.5) writes every message so. Bytes of which any is no text are none.
+func TextOf(v pcommon.Value) string {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		return v.Str()
+	case pcommon.ValueTypeBytes:
+		if text := string(v.Bytes().AsRaw()); utf8.ValidString(text) && !strings.ContainsFunc(text, noText) {
+			return text
+		}
+	}
+	return ""
+}
+
+// noText reports characters that only something else than a text holds.
+func noText(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' }
 
 // Unordered returns an object of members that have no order of their own. It sorts them by name, so that the result does not depend on
 // the order of arrival.
@@ -91,9 +113,9 @@ func (a Attributes) Text(keys ...string) string {
 	for _, key := range keys {
 		if v, ok := pcommon.Map(a).Get(key); ok {
 			switch v.Type() {
-			case pcommon.ValueTypeStr:
-				if v.Str() != "" {
-					return v.Str()
+			case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
+				if text := TextOf(v); text != "" {
+					return text
 				}
 			case pcommon.ValueTypeInt, pcommon.ValueTypeBool, pcommon.ValueTypeDouble:
 				return v.AsString()

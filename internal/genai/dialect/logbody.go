@@ -72,8 +72,8 @@ func MayHoldCall(body pcommon.Value) bool {
 			}
 		}
 		return false
-	case pcommon.ValueTypeStr:
-		text := body.Str()
+	case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
+		text := decode.TextOf(body)
 		return strings.HasPrefix(text, "{") && (strings.Contains(text, `"role"`) || strings.Contains(text, `"content"`) || strings.Contains(text, `_name"`) && strings.Contains(text, `"arg`))
 	default:
 		return false

@@ -153,7 +153,8 @@ func (chatAPI) write(w http.ResponseWriter, a asked, said answer) error {
 		}
 		calls = append(calls, call)
 	}
-	usage := m{"prompt_tokens": 40 + 10*said.number, "completion_tokens": 12, "total_tokens": 52 + 10*said.number}
+	usage := m{"prompt_tokens": 40 + 10*said.number, "completion_tokens": 12, "total_tokens": 52 + 10*said.number,
+		"prompt_tokens_details": m{"cached_tokens": 0, "audio_tokens": 0}, "completion_tokens_details": m{"reasoning_tokens": 0, "audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0}}
 	head := m{"id": fmt.Sprintf("chatcmpl-%08d", said.number), "created": now(), "model": dated(a.model), "system_fingerprint": "fp_scripted"}
 	if !a.stream {
 		message := m{"role": "assistant", "content": nil, "refusal": nil}

@@ -121,9 +121,10 @@ func mayRespond(v pcommon.Value) bool {
 	switch v.Type() {
 	case pcommon.ValueTypeMap:
 		return true
-	case pcommon.ValueTypeStr:
-		return strings.HasPrefix(v.Str(), "{") && slices.ContainsFunc([]string{`"choices"`, `"candidates"`, `"stop_reason"`, `"stopReason"`, `"finish_reason"`, `"object"`}, func(name string) bool {
-			return strings.Contains(v.Str(), name)
+	case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
+		text := decode.TextOf(v)
+		return strings.HasPrefix(text, "{") && slices.ContainsFunc([]string{`"choices"`, `"candidates"`, `"stop_reason"`, `"stopReason"`, `"finish_reason"`, `"object"`}, func(name string) bool {
+			return strings.Contains(text, name)
 		})
 	}
 	return false
@@ -139,9 +140,9 @@ func slotsOf(a decode.Attributes) iter.Seq2[string, pcommon.Value] {
 				}
 				continue
 			}
-			if v.Type() == pcommon.ValueTypeStr && mayConverse(v.Str()) {
+			if text := decode.TextOf(v); mayConverse(text) {
 				members := pcommon.NewValueMap()
-				if members.Map().FromRaw(membersOf(v.Str())) == nil {
+				if members.Map().FromRaw(membersOf(text)) == nil {
 					v = members
 				}
 			}

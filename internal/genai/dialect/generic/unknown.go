@@ -88,8 +88,8 @@ func conversed(m pcommon.Map) bool {
 // mayHoldMessages tells without decoding a value that may hold messages from most others.
 func mayHoldMessages(v pcommon.Value, depth int) bool {
 	switch v.Type() {
-	case pcommon.ValueTypeStr:
-		return mayConverse(v.Str())
+	case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
+		return mayConverse(decode.TextOf(v))
 	case pcommon.ValueTypeSlice:
 		return v.Slice().Len() > 0 && depth < 3 && mayHoldMessages(v.Slice().At(0), depth+1)
 	case pcommon.ValueTypeMap:

@@ -88,6 +88,10 @@ func readLangSmithModel(a decode.Attributes, in, out exactjson.Value, o *dialect
 		o.AddNote(tape.CodeContentAbsent, "request.messages", "the exporter lost the messages")
 	}
 	dialect.ReadWholeModel(o, in, out)
+	// Logfire puts the model that answered over the one that was asked; LangChain's own metadata still names that.
+	if asked := a.Text("langsmith.metadata.ls_model_name"); asked != "" && a.Text("gen_ai.request.model") == a.Text("gen_ai.response.model") && strings.HasPrefix(a.Text("gen_ai.response.model"), asked+"-") {
+		o.Model = asked
+	}
 	o.AddParam("temperature", a.JSON("langsmith.metadata.ls_temperature"))
 	o.AddParam("max_tokens", a.JSON("langsmith.metadata.ls_max_tokens"))
 	o.AddParam("stop_sequences", a.JSON("langsmith.metadata.ls_stop"))

@@ -32,3 +32,20 @@ func TestLangSmithKeepsATextThatATracerWrapped(t *testing.T) {
 	genaitest.Says(t, genai.Read(genaitest.Span("langsmith", "f", "langsmith.span.kind", "tool", "gen_ai.prompt", `{"input":"just text"}`, "gen_ai.completion", `{"output":"{\"a\":1}"}`)),
 		"class: tool\ndialect: langsmith\nname: f\nkind: function\nargs: {\"input\":\"just text\"}\nresult: \"{\\\"a\\\":1}\" [langsmith.output]\n")
 }
+
+func TestLogfirePutsTheModelThatAnsweredOverTheOneAsked(t *testing.T) {
+	span := func(asked string) string {
+		return "class: model\ndialect: langsmith\nmodel: " + asked + "\nresponse: assistant | text \"hi\"\nresponse model: gpt-4o-2024-08-06\n"
+	}
+	for metadata, want := range map[string]string{"gpt-4o": "gpt-4o", "my-deployment": "gpt-4o-2024-08-06"} {
+		genaitest.Says(t, genai.Read(genaitest.Span("langsmith", "ChatOpenAI", "langsmith.span.kind", "llm", "gen_ai.operation.name", "chat", "langsmith.metadata.ls_model_name", metadata,
+			"gen_ai.request.model", "gpt-4o-2024-08-06", "gen_ai.response.model", "gpt-4o-2024-08-06", "gen_ai.completion", `{"messages":[{"role":"assistant","content":"hi"}]}`)), span(want))
+	}
+}
+
+func TestLangSmithWritesValuesAsBytes(t *testing.T) {
+	span := genaitest.Span("langsmith", "f", "langsmith.span.kind", "tool")
+	span.Span.Attributes().PutEmptyBytes("gen_ai.prompt").FromRaw([]byte(`{"input":"{'a': 1}"}`))
+	span.Span.Attributes().PutEmptyBytes("gen_ai.completion").FromRaw([]byte(`{"output":[1,2]}`))
+	genaitest.Says(t, genai.Read(span), "class: tool\ndialect: langsmith\nname: f\nkind: function\nargs: {\"a\":1} [langchain.input]\nresult: [1,2] [langsmith.output]\n")
+}

@@ -1,0 +1,31 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+)
+
+func TestBytesThatAreATextAreRead(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"messages":[{"role":"user","content":"Grüße"}]}`: `{"messages":[{"role":"user","content":"Grüße"}]}`,
+		"a\tb\n":          "a\tb\n",
+		"\x00\x01\x02":    "AAEC",
+		"\xff\xfe\xfdabc": "//79YWJj",
+	} {
+		m := pcommon.NewMap()
+		m.PutEmptyBytes("k").FromRaw([]byte(raw))
+		v, _ := m.Get("k")
+		if got := decode.JSONOf(v).Str(); got != want {
+			t.Errorf("%q: %q, want %q", raw, got, want)
+		}
+		if got := decode.Attributes(m).Text("k"); got != "" && got != raw {
+			t.Errorf("%q: text %q", raw, got)
+		}
+	}
+}
