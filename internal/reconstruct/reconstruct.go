@@ -79,16 +79,20 @@ func sayUnassigned(t *tape.Tape, n int) {
 }
 
 // holdsConversation reports a span, or one below it, whose recorded state holds an answer to somebody.
-func holdsConversation(h *node) bool {
-	found := false
+func holdsConversation(h *node) bool { return recordedAnswer(h) != nil }
+
+// recordedAnswer is the answer at the end of a conversation that a span, or one below it, recorded as its state. It is nil when there is none.
+func recordedAnswer(h *node) (answer *genai.Message) {
 	walk(h, func(n *node) bool {
-		if !found && n.obs.OutputData.Present() && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
+		if answer == nil && n.obs.OutputData.Present() && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
 			messages := decode.Transcript(n.obs.OutputData.Value)
-			found = len(messages) > 1 && messages[len(messages)-1].Role == tape.RoleAssistant && messages[0].Role != tape.RoleAssistant
+			if last := len(messages) - 1; last > 0 && messages[last].Role == tape.RoleAssistant && messages[0].Role != tape.RoleAssistant {
+				answer = &messages[last]
+			}
 		}
-		return !found
+		return answer == nil
 	})
-	return found
+	return answer
 }
 
 // isRun reports a fragment with a model call, a tool call or user input.

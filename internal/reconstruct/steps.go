@@ -123,12 +123,14 @@ func toldText(v exactjson.Value) string {
 	return v.Str()
 }
 
-// steps unites spans that hold no call and nothing but what a run of the same trace holds too with that run.
+// steps unites spans that hold no call and nothing but what a run holds too with that run: one of the same trace, or, for steps that lost their
+// trace context, the only one of the service that was going on at that time.
 func (s *stitcher) steps() {
 	var bare []*fragment
-	runs := map[string][]*fragment{}
+	runs := map[string][]*fragment{} // by trace
+	said := map[string][]*fragment{} // by what a user said, a tool returned or a model answered
 	for _, f := range s.all {
-		if s.bareStep(f) {
+		if s.bareStep(f) || s.isStep(f) && holdsConversation(f.root) {
 			bare = append(bare, f)
 			continue
 		}
@@ -139,29 +141,56 @@ func (s *stitcher) steps() {
 	if len(bare) == 0 {
 		return
 	}
+	times := map[*fragment]interval{}        // of groups
 	texts := map[*fragment]map[string]bool{} // what users said, one set for all fragments of a group
 	for _, f := range s.all {
 		g := s.find(f)
+		if !s.isStep(f) {
+			times[g] = times[g].of(f)
+		}
 		if texts[g] == nil {
 			texts[g] = map[string]bool{}
 		}
 		texts[f] = texts[g]
 		for _, t := range s.turns[f] {
 			for _, m := range t.sent {
-				if m.tape.Role == tape.RoleUser {
-					texts[g][textOf(m)] = true
+				if text := textOf(m); m.tape.Role == tape.RoleUser && !texts[g][text] {
+					texts[g][text] = true
+					said[text] = append(said[text], f)
 				}
+			}
+		}
+		for _, t := range s.turns[f] {
+			if len(t.n.obs.Response) > 0 {
+				for _, key := range answerKeys(t.n.obs.Response[0]) {
+					said[key] = append(said[key], f)
+				}
+			}
+		}
+		for _, n := range f.tools() {
+			if text := strings.TrimSpace(n.obs.Result.Value.Str()); text != "" {
+				said[text] = append(said[text], f)
 			}
 		}
 	}
 	for _, f := range bare {
+		if answer := recordedAnswer(f.root); answer != nil {
+			for _, key := range answerKeys(*answer) {
+				if owner := s.during(f, said[key], times); owner != nil {
+					s.unite(owner, f, byContent)
+				}
+			}
+			continue
+		}
 		asked := strings.TrimSpace(lastUserText(f.root.obs.Input))
 		if asked == "" {
 			continue
 		}
 		var owner *fragment
+		alone := true // in its trace
 		for _, t := range f.traces {
 			for _, g := range runs[t] {
+				alone = false
 				if !texts[g][asked] && !s.holdsResult(g, asked) {
 					continue
 				}
@@ -170,18 +199,71 @@ func (s *stitcher) steps() {
 				}
 			}
 		}
+		if own := textOf(newMessage(ownAnswer(f.root))); alone && (own == "" || own == asked) { // else see byAnswer
+			owner = s.during(f, said[asked], times)
+		}
 		if owner != nil {
 			s.unite(owner, f, byContent)
 		}
 	}
 }
 
-// bareStep reports a step without calls. One that failed and was given no more than a user message may be a run that went no further.
+// during finds the only group of the same service that was going on while a step took place, of those that hold what it holds. Where more hold it than
+// can be looked at, none is taken.
+func (s *stitcher) during(step *fragment, holders []*fragment, times map[*fragment]interval) *fragment {
+	if len(holders) > maxAskings {
+		return nil
+	}
+	groups := map[*fragment]bool{}
+	for _, g := range holders {
+		if first := s.find(g); sameService(g, step) && times[first].touches(interval{}.of(step)) {
+			groups[first] = true
+		}
+	}
+	return only(groups)
+}
+
+// interval is a time, ns since the epoch.
+type interval struct{ start, end uint64 }
+
+// of is the interval with that of a fragment.
+func (i interval) of(f *fragment) interval {
+	start, end := f.interval()
+	if i.end == 0 {
+		return interval{start, end}
+	}
+	return interval{min(i.start, start), max(i.end, end)}
+}
+
+// touches reports that two intervals have a moment in common, as far as clocks tell.
+func (i interval) touches(other interval) bool {
+	return i.start <= other.end+clockSlack && other.start <= i.end+clockSlack
+}
+
+// isStep reports a step of a graph without calls.
+func (s *stitcher) isStep(f *fragment) bool {
+	return f.root != nil && f.root.obs.WeakAgent && len(s.turns[f]) == 0 && len(f.tools()) == 0
+}
+
+// bareStep reports a step without calls or an answer. One that failed and was given no more than a user message may be a run that went no further.
 func (s *stitcher) bareStep(f *fragment) bool {
-	if f.root == nil || !f.root.obs.WeakAgent || len(s.turns[f]) > 0 || len(f.tools()) > 0 || holdsConversation(f.root) {
+	if !s.isStep(f) || holdsConversation(f.root) {
 		return false
 	}
 	return !f.root.obs.Failed && !f.root.obs.StatusError || len(sinceUser(handed(f))) > 1
+}
+
+// answerKeys are what tells an answer from others: the ids of its calls or, without any, a text that is no mere word.
+func answerKeys(m genai.Message) (keys []string) {
+	for _, p := range callsOf(m.Parts) {
+		if p.ID != "" {
+			keys = append(keys, "call "+p.ID)
+		}
+	}
+	if text := textOf(newMessage(m)); len(keys) == 0 && len(text) >= minQuoted {
+		keys = append(keys, "answer "+text)
+	}
+	return keys
 }
 
 // holdsResult reports that a tool of the fragment returned the text.

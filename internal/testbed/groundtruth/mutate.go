@@ -46,6 +46,26 @@ var Mutations = []Mutation{
 	{"results as user messages", "messages with the result of a tool have the role of the user; the id of the call stays; no tool spans", userResults},
 }
 
+// Pairs are all mutations one after the other, two at a time: what no recording does alone, and real instrumentations do at once. The vendor
+// is made unknown last, because the others are told where to change something by what the vendor says.
+func Pairs() (pairs []Mutation) {
+	order := append(slices.Clone(Mutations[1:]), Mutations[0])
+	for i, a := range order {
+		for _, b := range order[i+1:] {
+			pairs = append(pairs, Mutation{a.Name + ", " + b.Name, a.Meaning + "; " + b.Meaning, func(r *recording) {
+				a.change(r)
+				if !r.changed {
+					return
+				}
+				r.changed = false
+				r.index()
+				b.change(r)
+			}})
+		}
+	}
+	return pairs
+}
+
 // Apply returns the run as the mutation would have recorded it. ok is false when the mutation finds nothing to change.
 func (m Mutation) Apply(r Run) (mutated Run, ok bool, err error) {
 	rec := &recording{truth: r.truth, traces: ptrace.NewTraces(), logs: plog.NewLogs()}

@@ -40,7 +40,7 @@ type recorded struct {
 }
 
 func (r *recording) index() {
-	r.byID, r.below = map[pcommon.SpanID]*recorded{}, map[pcommon.SpanID][]*recorded{}
+	r.spans, r.byID, r.below = nil, map[pcommon.SpanID]*recorded{}, map[pcommon.SpanID][]*recorded{}
 	for _, rs := range r.traces.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {

@@ -21,20 +21,29 @@ func main() {
 	out := flag.String("o", "", "file to write instead of stdout")
 	readme := flag.String("readme", "", "document that shows the total between its marks")
 	list := flag.Bool("list", false, "print a line for each value of a mutated run that is not right, instead of the document")
+	pairs := flag.Int("pairs", 0, "with -list: two mutations one after the other, each pair on one run in so many")
 	flag.Parse()
-	if err := write(*corpus, *out, *readme, *list); err != nil {
+	if err := write(*corpus, *out, *readme, *list, *pairs); err != nil {
 		fmt.Fprintln(os.Stderr, "scorecard:", err)
 		os.Exit(1)
 	}
 }
 
-func write(corpus, out, readme string, list bool) error {
+func write(corpus, out, readme string, list bool, pairs int) error {
 	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		return err
 	}
+	if list && pairs > 0 {
+		for _, m := range groundtruth.Pairs() {
+			if err := listMutated(os.Stdout, []groundtruth.Mutation{m}, drawn(m, runs, pairs)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if list {
-		return listMutated(os.Stdout, runs)
+		return listMutated(os.Stdout, groundtruth.Mutations, runs)
 	}
 	text, err := document(runs)
 	if err != nil {

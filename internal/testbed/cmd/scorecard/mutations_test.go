@@ -69,7 +69,7 @@ func TestListNamesWhatIsNotRight(t *testing.T) {
 		return r.Group+"/"+r.Scenario != "gemini-cli/research_chain" && r.Group+"/"+r.Scenario != "vercel-ai-v5/plain_answer"
 	})
 	var list strings.Builder
-	if err := listMutated(&list, runs); err != nil {
+	if err := listMutated(&list, groundtruth.Mutations, runs); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(list.String(), "every span twice\tgemini-cli/research_chain\tclaims tools: true\tserved: false") || strings.Contains(list.String(), "vercel-ai-v5") {

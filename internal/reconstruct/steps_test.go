@@ -1,0 +1,50 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import "testing"
+
+// A step of a graph that lost its trace context belongs to the only run of that time that holds what the step was given, or what it recorded as
+// the answer.
+func TestStepsInATraceOfTheirOwnBelongToTheRunThatHoldsTheirContent(t *testing.T) {
+	run := func(n byte, from int) *trace {
+		tr := newTrace()
+		ask := asks(call("call_4711", "find", `{"n":1}`))
+		tr.agent("clerk", 1, 0, from, from+100)
+		tr.chat(2, 1, from+1, from+10, list(user("where is it")), list(ask))
+		tr.tool("find", 3, 1, from+11, from+12, "call_4711", `{"n":1}`, "r")
+		tr.chat(4, 1, from+31, from+40, list(user("where is it"), ask, shows("call_4711", "r")), list(says("on the third shelf")))
+		return tr.numbered(n)
+	}
+	asked := list(user("where is it"))
+	calls := list(user("where is it"), asks(call("call_4711", "find", `{"n":1}`)))
+	for _, c := range []struct {
+		name           string
+		input, output  string
+		start, another int // of the step, of a second run with the same content; 0: none
+		want           int
+	}{
+		{"the user's message", asked, "", 20, 0, 1},
+		{"a state with the call", asked, calls, 20, 0, 1},
+		{"a state with another call", asked, list(user("where is it"), asks(call("call_4712", "find", `{"n":1}`))), 20, 0, 2},
+		{"another message", list(user("who are you")), "", 20, 0, 2},
+		{"long after the run", asked, "", 90_000, 0, 2},
+		{"beside two runs", asked, "", 20, 5, 3},
+	} {
+		step := newTrace()
+		s := step.step(9, 0, c.start, c.start+5, c.input)
+		if c.output != "" {
+			s.Attributes().PutStr("output.value", `{"messages":`+c.output+`}`)
+			s.Attributes().PutStr("output.mime_type", "application/json")
+		}
+		traces := []*trace{run(1, 0), step.numbered(9)}
+		if c.another > 0 {
+			traces = append(traces, run(2, c.another))
+		}
+		tapes := all(t, traces...)
+		if len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d: %v", c.name, len(tapes), c.want, roots(tapes))
+		}
+	}
+}
