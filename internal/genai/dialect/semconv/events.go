@@ -135,7 +135,11 @@ func EventMessage(fields exactjson.Value, role tape.Role) decode.Message {
 	}
 	body := fields.Get("content")
 	if role == tape.RoleTool {
-		return decode.MessageWith(role, "", []decode.Part{decode.ResultPart(decode.TextOfID(fields.First("id", "tool_call_id")), fields.Get("name").Str(), body, false)})
+		id, name := decode.TextOfID(fields.First("id", "tool_call_id")), fields.Get("name").Str()
+		if blocks := decode.Parts(body); id+name == "" && len(blocks) > 0 && !slices.ContainsFunc(blocks, func(p decode.Part) bool { return p.Type != tape.PartToolResult }) {
+			return decode.MessageWith(role, "", blocks) // a provider's blocks say whose results they are, as Strands writes them
+		}
+		return decode.MessageWith(role, "", []decode.Part{decode.ResultPart(id, name, body, false)})
 	}
 	parts := decode.Parts(body)
 	if calls := fields.Get("tool_calls"); calls.Kind() == exactjson.Array && !decode.HasCallParts(parts) {

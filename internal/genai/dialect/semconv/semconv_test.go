@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 func TestListThatIsWholeButNotJSONIsNotSaidToBeCut(t *testing.T) {
@@ -79,5 +80,20 @@ func TestArgumentsAndResultUnderOtherWords(t *testing.T) {
 		"gen_ai.tool.parameters", `{"type":"object","properties":{"x":{"type":"integer"}}}`))
 	if o.Args.Present() {
 		t.Errorf("the schema of a tool is taken for its arguments: %s", o.Args.Value.JSON())
+	}
+}
+
+// A message event without an id of its own may hold the blocks of a provider, which say whose results they are; a result that has an id is what the
+// tool returned, whatever it looks like.
+func TestToolMessageEventOfBlocks(t *testing.T) {
+	const blocks = `[{"toolResult":{"toolUseId":"t1","status":"success","content":[{"text":"r"}]}}]`
+	fields := func(members ...exactjson.Member) exactjson.Value { return exactjson.ObjectValue(members...) }
+	content := exactjson.Member{Name: "content", Value: exactjson.StringValue(blocks)}
+	if m := semconv.EventMessage(fields(content), tape.RoleTool); len(m.Parts) != 1 || m.Parts[0].ID != "t1" || m.Parts[0].Result.Str() != "r" {
+		t.Errorf("%+v", m)
+	}
+	id := exactjson.Member{Name: "id", Value: exactjson.StringValue("t1")}
+	if m := semconv.EventMessage(fields(id, content), tape.RoleTool); len(m.Parts) != 1 || m.Parts[0].Result.Str() != blocks {
+		t.Errorf("%+v", m)
 	}
 }
