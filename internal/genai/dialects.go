@@ -272,7 +272,9 @@ func isAside(span ptrace.Span) bool { return asides[span.Name()] && span.ParentS
 
 // Rooted reports whether a dialect of the item puts every call below a run span.
 func Rooted(s *dialect.Source) bool {
-	return s.ScopeName != dialect.LogScope && slices.ContainsFunc(dialectsOf(s), func(d *dialect.Dialect) bool { return d.Rooted })
+	return s.ScopeName != dialect.LogScope && slices.ContainsFunc(dialectsOf(s), func(d *dialect.Dialect) bool {
+		return d.Rooted && (d.Rootless == nil || !d.Rootless(s))
+	})
 }
 
 // dialectsOf returns the dialects that speak of an item, primary first. Scope and span are not to change afterwards.
@@ -377,7 +379,7 @@ func Read(s *dialect.Source) *dialect.Observation {
 	}
 	o.Args.LabelMasks()
 	o.Result.LabelMasks()
-	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && read[len(read)-1] == generic.Unknown {
+	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && (read[len(read)-1] == generic.Unknown || decodesToDoubles(s)) {
 		generic.LabelRounded(o)
 	}
 	o.Response, o.Output = decode.Telling(o.Response), decode.Telling(o.Output)
@@ -399,6 +401,13 @@ func Read(s *dialect.Source) *dialect.Observation {
 
 // geminis are the names of providers that serve Gemini's API.
 var geminis = []string{"gcp.gemini", "gcp.vertex_ai", "gcp.gen_ai", "gemini", "vertex_ai", "google"}
+
+// decodesToDoubles reports a program in Go: frameworks there hand a tool the arguments as map[string]any and write its result from one, in which every
+// number is a double (ADK, Genkit). A program that keeps its integers is told apart by them: few are written as doubles print.
+func decodesToDoubles(s *dialect.Source) bool {
+	language, _ := s.Resource.Get("telemetry.sdk.language")
+	return language.Str() == "go"
+}
 
 // classOf is the class of a span, or of a log record that stands alone (see Arrange).
 func classOf(d *dialect.Dialect, s *dialect.Source) (dialect.Class, bool) {

@@ -359,3 +359,15 @@ func TestLangChainNamesTheModelThatWasAskedFor(t *testing.T) {
 		t.Errorf("asked for %q", o.Model)
 	}
 }
+
+func TestAResultInGoMayHoldRoundedIntegers(t *testing.T) {
+	for language, want := range map[string]tape.Label{"go": tape.Lossy, "python": ""} {
+		for result, rounded := range map[string]bool{`{"id":9007199254740996}`: true, `{"id":9007199254740995}`: false} {
+			s := genaitest.Span("gcp.vertex.agent", "execute_tool f", "gcp.vertex.agent.tool_call_args", `{"a":1}`, "gcp.vertex.agent.tool_response", result)
+			s.Resource.PutStr("telemetry.sdk.language", language)
+			if got := Read(s).Result.Label; rounded && got != want || !rounded && got != "" {
+				t.Errorf("%s %s: %q", language, result, got)
+			}
+		}
+	}
+}

@@ -485,7 +485,9 @@ func (b *builder) finish() {
 	r, out := &b.tape.Run, &b.tape.Output
 	out.Provenance = tape.Provenance{}
 	last := b.lastModel()
-	if text, from := b.answer(last); text != "" {
+	if text, from := b.answer(last); from != nil && last.obs.ResponseLabel == tape.Truncated { // ADK for Go before 1.0 keeps the first chunk of a stream
+		b.finding(tape.CodeTruncated, 0, "output.text", "the last answer was recorded cut")
+	} else if text != "" {
 		out.Text = &text
 		if from != nil {
 			out.Message = b.pool(from)

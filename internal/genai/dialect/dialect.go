@@ -39,6 +39,8 @@ type Dialect struct {
 	Root string
 	// Rooted says that every call of the dialect lies below a run span. Without one, the run is incomplete.
 	Rooted bool
+	// Rootless tells items of a version that writes no run span, where others do.
+	Rootless func(s *Source) bool
 	// Encoded says that every tool result is JSON text and is decoded exactly once.
 	Encoded bool
 	// Switch is the setting that turns the capture of content on, in words. Settings are the variables of the environment in it; what else it names is set in

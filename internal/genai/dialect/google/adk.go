@@ -19,12 +19,16 @@ import (
 // execute_tool. The native attributes hold the whole request and response; a generate_content span inside call_llm is the same call.
 // Keys inside are written in snake or camel case, as the language has it.
 var ADK = &dialect.Dialect{
-	ID:      "google-adk",
-	Name:    "Google Agent Development Kit",
-	Scopes:  []string{"gcp.vertex.agent"},
-	Marks:   []string{"gcp.vertex.agent."},
-	Root:    "`invocation`, else the outermost `invoke_agent` or `invoke_workflow`",
-	Rooted:  true,
+	ID:     "google-adk",
+	Name:   "Google Agent Development Kit",
+	Scopes: []string{"gcp.vertex.agent"},
+	Marks:  []string{"gcp.vertex.agent."},
+	Root:   "`invocation`, else the outermost `invoke_agent` or `invoke_workflow`",
+	Rooted: true,
+	Rootless: func(s *dialect.Source) bool { // Go before 1.0: model and tool calls alone, under the old names
+		a := decode.Attributes(s.Span.Attributes())
+		return decode.Attributes(s.Resource).Text("telemetry.sdk.language") == "go" && a.Has("gcp.vertex.agent.llm_request")
+	},
 	Encoded: true,
 	Switch: "Python from 2.13: `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (`true` writes log records alone); Python before and TypeScript: on by default " +
 		"(`ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=false` turns it off); Go: message content in log records, with `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true`",
@@ -146,7 +150,7 @@ func readADKRequest(s *dialect.Source, a decode.Attributes, o *dialect.Observati
 		return
 	}
 	o.Model = request.Get("model").Str()
-	o.Request, _ = decode.Messages(request.Get("contents"), tape.RoleUser)
+	o.Request, _ = decode.Messages(request.First("contents", "content"), tape.RoleUser) // "content": Go before 1.0
 	adkMessages(o.Request, adkWrapsLists(s, a.Text("gcp.vertex.agent.llm_request")))
 	config := request.Get("config")
 	o.System = decode.System(config.First("system_instruction", "systemInstruction"))
@@ -167,22 +171,26 @@ func readADKResponse(a decode.Attributes, o *dialect.Observation) {
 	if response.Kind() != exactjson.Object {
 		return
 	}
-	if content := response.Get("content"); content.Kind() == exactjson.Object {
+	// Go before 1.0 wrote a struct without names for JSON, and ended the span at the first chunk of a stream
+	if content := response.First("content", "Content"); content.Kind() == exactjson.Object {
 		m := decode.RoleMessage(content, tape.RoleAssistant)
 		m.Role = tape.RoleAssistant
-		m.FinishReason = response.First("finish_reason", "finishReason").Text()
+		m.FinishReason = response.First("finish_reason", "finishReason", "FinishReason").Text()
 		o.Response = []decode.Message{m}
 		adkMessages(o.Response, false)
+		if response.Get("Partial").True() {
+			o.ResponseLabel = tape.Truncated
+		}
 	}
-	if reason := response.First("finish_reason", "finishReason").Text(); reason != "" && len(a.Texts("gen_ai.response.finish_reasons")) == 0 {
+	if reason := response.First("finish_reason", "finishReason", "FinishReason").Text(); reason != "" && len(a.Texts("gen_ai.response.finish_reasons")) == 0 {
 		o.FinishReasons = []string{reason}
 	}
 	o.ResponseModel = response.First("model_version", "modelVersion").Str()
-	if message := response.First("error_message", "errorMessage").Str(); message != "" {
+	if message := response.First("error_message", "errorMessage", "ErrorMessage").Str(); message != "" {
 		o.Failed = true
-		o.Error = &tape.Error{Type: response.First("error_code", "errorCode").Text(), Message: message}
+		o.Error = &tape.Error{Type: response.First("error_code", "errorCode", "ErrorCode").Text(), Message: message}
 	}
-	if usage := response.First("usage_metadata", "usageMetadata"); usage.Kind() == exactjson.Object && !a.Has("gen_ai.usage.input_tokens") {
+	if usage := response.First("usage_metadata", "usageMetadata", "UsageMetadata"); usage.Kind() == exactjson.Object && !a.Has("gen_ai.usage.input_tokens") {
 		o.Usage = geminiUsage(usage)
 	}
 }

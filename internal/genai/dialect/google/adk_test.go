@@ -56,6 +56,11 @@ func TestADKReadsEveryGenerationOfSpans(t *testing.T) {
 			"class: model\ndialect: google-adk\nrequest: tool | result  c1 null [adk.result] | result  c2 \"v\" [adk.result]\n"},
 		{"a cut request", genaitest.Span(scope, "call_llm", "gcp.vertex.agent.llm_request", `{"model": "g", "contents": [{"role": "us`, "gcp.vertex.agent.llm_response", "{}"),
 			"class: model\ndialect: google-adk\nrequest label: truncated\n"},
+		{"Go before 1.0", genaitest.Span(scope, "call_llm", "gcp.vertex.agent.llm_request", `{"model":"g","content":[{"parts":[{"text":"hi"}],"role":"user"}]}`, "gcp.vertex.agent.llm_response",
+			`{"Content":{"parts":[{"functionCall":{"id":"adk-1","name":"f","args":{"a":1}}}],"role":"model"},"UsageMetadata":{"promptTokenCount":4},"Partial":false,"ErrorCode":"","ErrorMessage":"","FinishReason":"STOP"}`),
+			"class: model\ndialect: google-adk\nmodel: g\nrequest: user | text \"hi\"\nresponse: assistant | call f adk-1 {\"a\":1} [STOP]\nfinish: STOP\ninput tokens: 4\n"},
+		{"Go before 1.0 ends the span of a stream at its first chunk", genaitest.Span(scope, "call_llm", "gcp.vertex.agent.llm_response", `{"Content":{"parts":[{"text":"One m"}],"role":"model"},"Partial":true}`),
+			"class: model\ndialect: google-adk\nresponse label: truncated\nresponse: assistant | text \"One m\"\n"},
 		{"a failed answer", genaitest.Span(scope, "call_llm", "gcp.vertex.agent.llm_request", "{}", "gcp.vertex.agent.llm_response", `{"error_code": "429", "error_message": "slow down"}`),
 			"class: model\ndialect: google-adk\nfailed: yes\nerror: 429 slow down\n"},
 	} {

@@ -1,0 +1,56 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// adkGo is a run as ADK for Go before 1.0 records it below a span of a server that never came: no agent span, a struct as response.
+func adkGo(t *testing.T, language, result, shown, answer string) *tape.Tape {
+	tr := newTrace()
+	const scope, q, hi = "gcp.vertex.agent", "gcp.vertex.agent.llm_request", `{"parts":[{"text":"hi"}],"role":"user"}`
+	tr.in(scope, "call_llm", 2, 1, 1, 10, q, `{"model":"g","content":[`+hi+`]}`,
+		"gcp.vertex.agent.llm_response", `{"Content":{"parts":[{"functionCall":{"id":"adk-1","name":"f","args":{"a":1}}}],"role":"model"},"Partial":false}`)
+	tr.in(scope, "execute_tool f", 3, 1, 11, 12, q, "{}", "gen_ai.tool.name", "f", "gen_ai.tool.call.id", "adk-1", "gcp.vertex.agent.tool_call_args", `{"a":1}`, "gcp.vertex.agent.tool_response", result)
+	tr.in(scope, "call_llm", 4, 1, 20, 30, q, `{"model":"g","content":[`+hi+`,{"parts":[{"functionCall":{"name":"f","args":{"a":1}}}],"role":"model"},`+
+		`{"parts":[{"functionResponse":{"name":"f","response":`+shown+`}}],"role":"user"}]}`, "gcp.vertex.agent.llm_response", answer)
+	for _, rs := range tr.td.ResourceSpans().All() {
+		rs.Resource().Attributes().PutStr("telemetry.sdk.language", language)
+	}
+	return the(t, tr.runs(t))
+}
+
+const adkAnswer = `{"Content":{"parts":[{"text":"done"}],"role":"model"},"Partial":false}`
+
+func TestADKForGoBefore1HasNoRunSpan(t *testing.T) {
+	if tp := adkGo(t, "go", `{"b":2}`, `{"b":2}`, adkAnswer); tp.Run.Status != tape.StatusOK || tp.Output.Text == nil || *tp.Output.Text != "done" {
+		t.Errorf("status %s, output %+v", tp.Run.Status, tp.Output)
+	}
+	if tp := adkGo(t, "python", `{"b":2}`, `{"b":2}`, adkAnswer); tp.Run.Status != tape.StatusIncomplete {
+		t.Errorf("in Python a run span belongs above: %s", tp.Run.Status)
+	}
+}
+
+func TestAFirstChunkIsNoAnswer(t *testing.T) {
+	tp := adkGo(t, "go", `{"b":2}`, `{"b":2}`, `{"Content":{"parts":[{"text":"do"}],"role":"model"},"Partial":true}`)
+	said := false
+	for _, f := range tp.Fidelity.Findings {
+		said = said || f.Code == tape.CodeTruncated && f.Field == "output.text"
+	}
+	if tp.Output.Text != nil || !said {
+		t.Errorf("output %v, findings %v", *tp.Output.Text, tp.Fidelity.Findings)
+	}
+}
+
+func TestARoundedResultIsNotRepairedByItself(t *testing.T) {
+	for shown, want := range map[string]tape.Label{`{"id":9007199254740996}`: tape.Lossy, `{"id":9007199254740995}`: tape.Recovered} {
+		tp := adkGo(t, "go", `{"id":9007199254740996}`, shown, adkAnswer)
+		if got := tp.Events[1].Provenance["result"]; got != want {
+			t.Errorf("shown %s: %s, want %s", shown, got, want)
+		}
+	}
+}
