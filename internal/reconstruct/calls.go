@@ -63,6 +63,7 @@ type collector struct {
 	noise                             map[string]int64
 	states                            []*node // agents and steps that recorded what came out
 	transcripts                       map[*call]transcript
+	functions                         []*call            // steps of the program that may be tools, see pairFunctions
 	recovered                         *messages          // of model calls that no span reports
 	returned                          map[*call]*message // what agents answered whose calls no span reports
 	nothing                           map[string]bool    // see takesNothing
@@ -72,7 +73,7 @@ func collect(f *fragment) *collector {
 	c := &collector{noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}}
 	part := map[*call]int{}
 	for i, one := range f.leaves() {
-		lists := []*[]*call{&c.models, &c.tools, &c.agents, &c.retrievals}
+		lists := []*[]*call{&c.models, &c.tools, &c.agents, &c.retrievals, &c.functions}
 		before := make([]int, len(lists))
 		for k, l := range lists {
 			before[k] = len(*l)
@@ -100,7 +101,7 @@ func collect(f *fragment) *collector {
 		}
 	}
 	c.recoverModels()
-	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals} {
+	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals, c.functions} {
 		slices.SortStableFunc(list, compareCalls)
 	}
 	c.dropDuplicates()
@@ -281,9 +282,18 @@ func (c *collector) node(n *node, agent, around *call) {
 				list(&first.obs.Tools, n.obs.Tools)
 			}
 		}
+		c.function(n, agent, around)
 		c.kids(n, agent, around)
 	default:
 		c.kids(n, agent, around)
+	}
+}
+
+// function remembers the step of a program that may be a tool. What holds calls itself is more than that, and what lies in a tool or in a model call
+// is a part of it.
+func (c *collector) function(n *node, agent, around *call) {
+	if n.obs.Called != nil && around == nil && !holdsCall(n) {
+		c.functions = append(c.functions, newCall(tape.EventToolCall, n, agent))
 	}
 }
 
@@ -409,6 +419,7 @@ func newCall(kind tape.EventType, n *node, agent *call) *call {
 func (c *collector) nestedAgent(n *node, agent, around *call) {
 	delegated := around != nil && around.kind == tape.EventToolCall
 	if n.obs.WeakAgent && !(delegated && around.holds == nil) || !holdsCall(n) {
+		c.function(n, agent, around)
 		c.kids(n, agent, around)
 		return
 	}

@@ -56,6 +56,7 @@ func (c *collector) converse() {
 	c.findResults()
 	c.readLoops()
 	c.pair()
+	c.pairFunctions()
 	c.dropFunctions()
 	c.dropSecondReports()
 	c.settlePayloads()

@@ -125,6 +125,41 @@ func (c *collector) dropFunctions() {
 	}
 }
 
+// pairFunctions makes tool calls of the steps of a program that are what a response asked for, by name and arguments, and that no span of a tool
+// reports: who decorates functions does not always say which of them are tools (Langfuse's and MLflow's decorators, Traceloop's tasks). Of a call
+// whose result no request shows, they alone hold it.
+func (c *collector) pairFunctions() {
+	if len(c.functions) == 0 {
+		return
+	}
+	open := map[string]bool{}
+	for _, m := range c.models {
+		for _, a := range m.asked {
+			open[a.part.Name] = open[a.part.Name] || a.tool == nil
+		}
+	}
+	before := len(c.tools)
+	for _, t := range c.functions {
+		if !open[t.obs.Called.Name] {
+			continue
+		}
+		t.obs = t.obs.AsTool()
+		for _, turns := range turnsBefore[1:] {
+			a := c.latestTurn(t, turns, func(t *call, a *asked) bool {
+				return a.part.Name == t.obs.Name && t.agent == a.model.agent && t.obs.Args.Present() && sameArgs(t, a)
+			})
+			if a != nil {
+				t.by, a.tool = a, t
+				c.tools = append(c.tools, t)
+				break
+			}
+		}
+	}
+	if len(c.tools) > before {
+		slices.SortStableFunc(c.tools, compareCalls)
+	}
+}
+
 // pairAcrossClocks pairs tool calls that seem to have begun before the model call of another trace that asked for them: the clocks of two traces are not
 // one. The ids have to be equal, or name and arguments, and nothing else may fit.
 func (c *collector) pairAcrossClocks(mayDiffer func(*call, *asked) bool) {

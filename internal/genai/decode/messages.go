@@ -191,6 +191,11 @@ func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, boo
 			return messagesAt(inner, role, depth+1)
 		}
 	}
+	if inner := v.Get("content"); inner.Get("parts").Kind() == exactjson.Array { // a candidate of Gemini's answer
+		m := RoleMessage(inner, role)
+		m.FinishReason = v.First("finish_reason", "finishReason").Text()
+		return []Message{m}, true
+	}
 	if inner := v.Get("content"); !inner.IsEmpty() {
 		return messagesAt(exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue(string(role))}, exactjson.Member{Name: "content", Value: inner}), role, depth+1)
 	}

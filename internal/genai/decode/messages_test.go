@@ -214,3 +214,11 @@ func TestAnswerBesideItsMeasurements(t *testing.T) {
 		}
 	}
 }
+
+// Laminar writes Gemini's candidates as the messages of the answer; a text in them that is JSON is a text all the same.
+func TestCandidateIsAMessage(t *testing.T) {
+	messages, ok := decode.Messages(genaitest.Parse(t, `[{"content":{"parts":[{"text":"{\"job\":\"12\"}"}],"role":"model"},"finish_reason":"STOP","index":0}]`), tape.RoleAssistant)
+	if !ok || len(messages) != 1 || messages[0].Role != tape.RoleAssistant || messages[0].FinishReason != "STOP" || len(messages[0].Parts) != 1 || messages[0].Parts[0].Text != `{"job":"12"}` {
+		t.Errorf("read %+v", messages)
+	}
+}

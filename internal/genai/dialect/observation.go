@@ -110,9 +110,10 @@ type Observation struct {
 	Server    *tape.Server
 	Args      decode.Content
 	Result    decode.Content
-	Handoff   bool // a transfer of control, not a call that an oracle answers
-	Function  bool // any function of the program: a tool if a response asked for it
-	MCPLeg    bool // an MCP client or server span below the framework's own tool span
+	Handoff   bool    // a transfer of control, not a call that an oracle answers
+	Function  bool    // any function of the program: a tool if a response asked for it
+	Called    *Called // of a span that is a step of the program: the function that it ran; nil: it says nothing of one
+	MCPLeg    bool    // an MCP client or server span below the framework's own tool span
 	Query     decode.Content
 	Documents []exactjson.Value
 
@@ -133,6 +134,24 @@ type Observation struct {
 
 	// Lists are those of the source, for reading.
 	Lists *decode.Lists
+}
+
+// Called is a function of the program as the decorator of an instrumentation recorded it, which does not know a tool from any other step.
+type Called struct {
+	Name    string
+	In, Out exactjson.Value
+	Encoded bool // what was returned is written as JSON
+}
+
+// AsTool reads an observation with a called function as that of a tool call.
+func (o *Observation) AsTool() *Observation {
+	t := &Observation{Class: Tool, Dialects: o.Dialects, Name: o.Called.Name, Failed: o.Failed, StatusError: o.StatusError, Error: o.Error, Interrupted: o.Interrupted,
+		ConversationID: o.ConversationID, UserID: o.UserID, Notes: o.Notes}
+	ReadWholeTool(t, o.Called.In, o.Called.Out, o.Called.Encoded)
+	if t.Result.Value.Kind() == exactjson.Null && (t.Failed || t.StatusError) {
+		t.Result = decode.Content{} // what threw returned nothing
+	}
+	return t
 }
 
 // Note is a remark on the reading of an item. It becomes a finding.
@@ -198,6 +217,9 @@ func (o *Observation) Fill(other *Observation) {
 	decode.FillContent(&o.Result, other.Result)
 	o.Handoff = o.Handoff || other.Handoff
 	o.Function = o.Function || other.Function
+	if o.Called == nil {
+		o.Called = other.Called
+	}
 	o.MCPLeg = o.MCPLeg || other.MCPLeg
 	decode.FillContent(&o.Query, other.Query)
 	decode.FillList(&o.Documents, other.Documents)

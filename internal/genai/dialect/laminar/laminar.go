@@ -71,6 +71,8 @@ func readLaminar(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Tool:
 		o.Name = decode.ToolOfSpan(s.Span.Name())
 		dialect.ReadWholeTool(o, laminarArguments(in), out, true)
+	case dialect.Structure:
+		o.Called = &dialect.Called{Name: s.Span.Name(), In: laminarArguments(in), Out: out, Encoded: true}
 	case dialect.Noise:
 		o.NoiseReason = strings.ToLower(a.Text("lmnr.span.type"))
 		decode.FillString(&o.NoiseReason, "internal")

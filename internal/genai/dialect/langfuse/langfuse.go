@@ -99,6 +99,8 @@ func readLangfuse(s *dialect.Source, o *dialect.Observation) {
 		o.Name = s.Span.Name()
 		o.Query = decode.Content{Value: in}
 		o.Documents = decode.Documents(out)
+	case dialect.Structure:
+		o.Called = &dialect.Called{Name: s.Span.Name(), In: in, Out: out}
 	case dialect.Noise:
 		o.NoiseReason = kind
 	}

@@ -58,6 +58,10 @@ func readLangSmith(s *dialect.Source, o *dialect.Observation) {
 		o.Agent.Name = a.Text("langsmith.trace.name")
 		decode.FillString(&o.Agent.Name, s.Span.Name())
 		dialect.ReadWholeAgent(o, in, out)
+		if o.WeakAgent && !s.Span.ParentSpanID().IsEmpty() {
+			returned, _ := langSmithReturn(out)
+			o.Called = &dialect.Called{Name: o.Agent.Name, In: in, Out: returned, Encoded: true}
+		}
 		o.Interrupted = decode.IsLangGraphInterrupt(out)
 	case dialect.Model:
 		readLangSmithModel(a, in, out, o)
@@ -67,6 +71,9 @@ func readLangSmith(s *dialect.Source, o *dialect.Observation) {
 		returned, envelope := langSmithReturn(out)
 		if v, ok := decode.Structure(in); ok && v.Len() == 1 && v.Get("input").Kind() == exactjson.Object {
 			in = v.Get("input") // the Claude Agent SDK's tools
+		}
+		if o.Failed && returned.Kind() == exactjson.Null {
+			returned, envelope = exactjson.Value{}, nil // what threw returned nothing; the exporter writes {"output": null}
 		}
 		dialect.ReadWholeTool(o, in, returned, true)
 		o.Result.Envelope = append(envelope, o.Result.Envelope...)

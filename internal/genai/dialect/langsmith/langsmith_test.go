@@ -49,3 +49,11 @@ func TestLangSmithWritesValuesAsBytes(t *testing.T) {
 	span.Span.Attributes().PutEmptyBytes("gen_ai.completion").FromRaw([]byte(`{"output":[1,2]}`))
 	genaitest.Says(t, genai.Read(span), "class: tool\ndialect: langsmith\nname: f\nkind: function\nargs: {\"a\":1} [langchain.input]\nresult: [1,2] [langsmith.output]\n")
 }
+
+// The exporter writes {"output": null} for a function that threw, and for one that returned null.
+func TestLangSmithToolThatThrewReturnedNothing(t *testing.T) {
+	span := genaitest.Span("langsmith", "f", "langsmith.span.kind", "tool", "gen_ai.prompt", `{"a":1}`, "gen_ai.completion", `{"output":null}`)
+	genaitest.Says(t, genai.Read(span), "class: tool\ndialect: langsmith\nname: f\nkind: function\nargs: {\"a\":1}\nresult: null [langsmith.output]\n")
+	span.Span.Events().AppendEmpty().SetName("exception")
+	genaitest.Says(t, genai.Read(span), "class: tool\ndialect: langsmith\nname: f\nkind: function\nargs: {\"a\":1}\nfailed: yes\n")
+}

@@ -90,15 +90,11 @@ func readMLflow(s *dialect.Source, o *dialect.Observation) {
 		u := decode.Usage(mlflowValue(a, "mlflow.chat.tokenUsage"))
 		decode.FillUsage(&u, o.Usage)
 		o.Usage = u
+	case dialect.Structure:
+		o.Called = &dialect.Called{Name: mlflowFunction(s, a), In: in, Out: encodedAgain(out), Encoded: true}
 	case dialect.Tool:
-		o.Name = s.Span.Name()
-		if name := mlflowValue(a, "mlflow.spanFunctionName").Str(); name != "" && strings.HasPrefix(o.Name, name+"_") {
-			o.Name = name // a repeated function has a number at the end of its span's name
-		}
-		if v := out; v.Kind() == exactjson.String {
-			out = exactjson.StringValue(v.JSON()) // decoded once already
-		}
-		dialect.ReadWholeTool(o, in, out, true)
+		o.Name = mlflowFunction(s, a)
+		dialect.ReadWholeTool(o, in, encodedAgain(out), true)
 	case dialect.Retrieval:
 		o.Name = s.Span.Name()
 		o.Query = decode.Content{Value: in}
@@ -109,4 +105,20 @@ func readMLflow(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Noise:
 		o.NoiseReason = strings.ToLower(kind)
 	}
+}
+
+// mlflowFunction is the name of the function that a span stands for: a repeated one has a number at the end of its span's name.
+func mlflowFunction(s *dialect.Source, a decode.Attributes) string {
+	if name := mlflowValue(a, "mlflow.spanFunctionName").Str(); name != "" && strings.HasPrefix(s.Span.Name(), name+"_") {
+		return name
+	}
+	return s.Span.Name()
+}
+
+// encodedAgain writes a text that was decoded once as JSON again.
+func encodedAgain(v exactjson.Value) exactjson.Value {
+	if v.Kind() == exactjson.String {
+		return exactjson.StringValue(v.JSON())
+	}
+	return v
 }

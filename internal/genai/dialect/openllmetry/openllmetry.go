@@ -164,6 +164,9 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Structure:
 		in, out = indexedIO(a, in, out)
 		o.InputData, o.OutputData = decode.Content{Value: in}, decode.Content{Value: out}
+		if name := a.Text("traceloop.entity.name", "ioa_observe.entity.name"); kind == "task" && name != "" {
+			o.Called = &dialect.Called{Name: strings.TrimSuffix(name, ".task"), In: in, Out: out, Encoded: true}
+		}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("llm.request.type", "gen_ai.operation.name")
 		if strings.HasSuffix(s.Span.Name(), ".mcp") {

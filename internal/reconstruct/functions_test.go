@@ -1,0 +1,37 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import "testing"
+
+// A decorator that knows no kinds of steps writes the tool, its helpers and what else the program does alike. The last call of a loop that was cut has
+// no request after it that shows the result.
+func TestFunctionIsTheToolThatWasAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		function, in string
+		want         []string
+	}{
+		"same name and arguments": {"f", `{"args": [], "kwargs": {"page": 3}}`, []string{"model_call @2", "tool_call f @3 by 1 = v"}},
+		"other arguments":         {"f", `{"args": [], "kwargs": {"page": 4}}`, []string{"model_call @2", "tool_call f by 1 failed (missing)"}},
+		"other name":              {"g", `{"args": [], "kwargs": {"page": 3}}`, []string{"model_call @2", "tool_call f by 1 failed (missing)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+			tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call("c1", "f", `{"page":3}`))))
+			tr.in("langfuse-sdk", c.function, 3, 1, 30, 40, "langfuse.observation.type", "span", "langfuse.observation.input", c.in, "langfuse.observation.output", "v")
+			wantEvents(t, the(t, tr.runs(t)), c.want...)
+		})
+	}
+}
+
+// What a tool calls, and what calls a model itself, is no tool that was asked for.
+func TestFunctionInAToolIsAPartOfIt(t *testing.T) {
+	tr := newTrace()
+	tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+	tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call("c1", "f", `{"page":3}`), call("c2", "f", `{"page":3}`))))
+	tr.tool("f", 3, 1, 30, 40, "c1", `{"page":3}`, "v")
+	tr.in("langfuse-sdk", "f", 4, 3, 31, 39, "langfuse.observation.type", "span", "langfuse.observation.input", `{"page":3}`, "langfuse.observation.output", `"inner"`)
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @3 by 1 = v", "tool_call f by 1 failed (missing)")
+}
