@@ -21,7 +21,13 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 	h := newHistory(of)
 	for i := range h.t.Events {
 		e := &h.t.Events[i]
-		if e.Type != tape.EventModelCall || e.Status == tape.EventError {
+		if e.Type != tape.EventModelCall {
+			continue
+		}
+		if e.Status == tape.EventError {
+			if h.looped[e.Seq] && (e.Request == nil || len(e.Request.Messages) == 0) {
+				hidden = append(hidden, hiddenCall{e.Seq, "a loop failed, and nothing tells whether tools were called in it"})
+			}
 			continue
 		}
 		next := h.next[e.Seq]

@@ -77,6 +77,11 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.tape.Events[0].Request.Tools = []string{tool.ID()}
 			s.tape.Fidelity.AddFinding(tape.CodeModelCallHidden, 1, "response", "")
 		}, "calls may be missing after #1"},
+		{"a loop that failed and tells no request", func(s *script) {
+			s.model(says(""))
+			s.tape.Events[0].Status, s.tape.Events[0].Request, s.tape.Events[0].Response = tape.EventError, nil, nil
+			s.tape.Fidelity.AddFinding(tape.CodeModelCallHidden, 1, "response", "")
+		}, "calls may be missing after #1"},
 		{"no call at all", func(*script) {}, "no record holds a call"},
 		{"a call without an answer", func(s *script) {
 			a := s.call("1", "add", `{"x":1}`)

@@ -66,10 +66,41 @@ func reversed(nodes []*node) []*node {
 	return out
 }
 
-// isWrapper reports a span that calls itself a model call, names no model, and holds a whole agent.
+// isWrapper reports a span that calls itself a model call and holds a whole agent: it names no model, or was asked what the agent was asked.
 func isWrapper(n *node) bool {
 	o := n.obs
-	return o.Class == genai.Model && o.Model == "" && o.ResponseModel == "" && o.ResponseID == "" && holdsAgent(n)
+	if o.Class != genai.Model || len(n.kids) == 0 {
+		return false
+	}
+	return o.Model == "" && o.ResponseModel == "" && o.ResponseID == "" && holdsAgent(n) || asksAgent(n)
+}
+
+// asksAgent reports a model span with nothing below it but one agent whose first model call was sent the same question: an instrumentation that wraps the
+// function around a loop calls it a chat (OpenLIT with generateText of the AI SDK, which writes spans of its own). Where that failed it tells no question.
+func asksAgent(n *node) bool {
+	asked := lastUserText(n.obs.Request)
+	if asked == "" && len(n.obs.Request)+len(n.obs.Response) > 0 {
+		return false
+	}
+	var agent *node
+	only := true
+	for _, k := range n.kids {
+		walk(k, func(m *node) bool {
+			switch {
+			case isCall(m), m.obs.Class == genai.Agent && agent != nil:
+				only = false
+			case m.obs.Class == genai.Agent:
+				agent = m
+				return false
+			}
+			return only
+		})
+	}
+	if !only || agent == nil || agent.obs.WeakAgent {
+		return false
+	}
+	first := firstModel(agent)
+	return first != nil && len(first.obs.Request) > 0 && (asked == "" || lastUserText(first.obs.Request) == asked)
 }
 
 func isCall(n *node) bool {

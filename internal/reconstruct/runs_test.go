@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -249,5 +250,32 @@ func TestTraceWithoutAgentWorkIsNoRunAndSaysWhy(t *testing.T) {
 	tapes, reason := tr.derive(t)
 	if len(tapes) != 0 || reason != "neither model calls nor tool calls nor user input" {
 		t.Errorf("%d tapes, reason %q", len(tapes), reason)
+	}
+}
+
+func TestSpanAroundALoopThatCallsItselfAModelCallIsNone(t *testing.T) {
+	build := func(asked string, failed bool, beside bool) *tape.Tape {
+		tr := newTrace()
+		outer := tr.chat(1, 0, 0, 100, asked, map[bool]string{false: list(says("end"))}[failed])
+		tr.agent("", 2, 1, 1, 99, "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(says("end")))
+		ask := asks(call("c1", "look", `{"n":1}`))
+		tr.chat(3, 2, 2, 10, list(user("q")), list(ask))
+		tr.tool("look", 4, 2, 11, 12, "c1", `{"n":1}`, "r")
+		if failed {
+			outer.Status().SetCode(ptrace.StatusCodeError)
+		} else {
+			tr.chat(5, 2, 21, 30, list(user("q"), ask, shows("c1", "r")), list(says("end")))
+		}
+		if beside {
+			tr.tool("look", 6, 1, 31, 32, "c2", `{"n":2}`, "r")
+		}
+		return the(t, tr.runs(t))
+	}
+	wantEvents(t, build(list(user("q")), false, false), "model_call @3", "tool_call look @4 by 1 = r", "model_call @5")
+	wantEvents(t, build("", true, false), "model_call @3", "tool_call look @4 by 1 = r")
+	for name, tp := range map[string]*tape.Tape{"it was asked something else": build(list(user("another")), false, false), "a call lies beside the agent": build(list(user("q")), false, true)} {
+		if len(tp.Events) == 0 || tp.Events[0].Type != tape.EventModelCall || !slices.Contains(tp.Events[0].SpanIDs, "0000000000000001") {
+			t.Errorf("%s: %v", name, events(tp))
+		}
 	}
 }

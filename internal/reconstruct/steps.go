@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -36,7 +37,8 @@ func (s *stitcher) byAnswer() {
 		}
 	}
 	results := map[string][]shown{}
-	asked := map[*fragment]uint64{} // when a group asked for its first tool call
+	asked := map[*fragment]uint64{}    // when a group asked for its first tool call
+	answered := map[*fragment]uint64{} // when the first answer of a group ended, of those that were shown results
 	for _, f := range s.all {
 		known := 0
 		for _, t := range s.turns[f] {
@@ -52,6 +54,7 @@ func (s *stitcher) byAnswer() {
 				for i := range m.parts {
 					if text := strings.TrimSpace(toldText(m.parts[i].Result)); m.parts[i].Type == tape.PartToolResult && text != "" {
 						results[text] = append(results[text], shown{f, t.n})
+						answered[s.find(f)] = math.MaxUint64
 					}
 				}
 			}
@@ -66,9 +69,27 @@ func (s *stitcher) byAnswer() {
 			}
 		}
 	}
+	for _, f := range s.all { // where no answer was recorded with its calls, the first of them asked for one
+		for _, t := range s.turns[f] {
+			if g := s.find(f); answered[g] > 0 && asked[g] == 0 {
+				answered[g] = min(answered[g], t.n.end+f.behind)
+			}
+		}
+	}
+	for g, end := range answered {
+		if asked[g] == 0 {
+			asked[g] = end
+		}
+	}
 	below := map[*fragment][]*fragment{} // of the span of a run without calls, those that ended as it did
 	apart := map[*fragment][]*fragment{} // those that did in another trace, which the clock of that one puts outside of its time
 	above := map[*fragment]int{}         // of how many spans of runs they may be the calls
+	type moment struct {
+		n    *node
+		text string
+	}
+	near := map[moment][]*fragment{} // by a request that began a moment before the answer that it shows was given: those who answered so
+	told := map[*node][]string{}
 	for _, f := range s.all {
 		turns := s.turns[f]
 		if len(turns) == 0 {
@@ -78,9 +99,10 @@ func (s *stitcher) byAnswer() {
 		if len(last.obs.Response) == 0 {
 			continue
 		}
-		owners := map[*fragment]bool{}
+		owners, exact := map[*fragment]bool{}, false
 		var shows shown
-		for _, r := range results[textOf(newMessage(last.obs.Response[0]))] {
+		text := textOf(newMessage(last.obs.Response[0]))
+		for _, r := range results[text] {
 			g := s.find(r.f)
 			if g == s.find(f) || !sameService(r.f, f) || f.ownRun() && (r.n == nil || !s.sameTrace(r.f, f)) {
 				continue
@@ -93,14 +115,28 @@ func (s *stitcher) byAnswer() {
 					above[f]++
 				}
 			}
-			if r.n != nil && asked[g] > 0 && asked[g] <= f.first().start+f.behind+clockSlack && (last.end <= r.n.start || r.f.behind > 0) {
+			if r.n != nil && asked[g] > 0 && asked[g] <= f.first().start+f.behind+clockSlack && (last.end <= r.n.start+clockSlack || r.f.behind > 0) {
 				owners[g] = true
-				shows = r
+				shows, exact = r, exact || last.end <= r.n.start || r.f.behind > 0
 			}
 		}
-		if owner := only(owners); owner != nil {
+		switch owner := only(owners); {
+		case owner != nil && exact:
 			s.unite(owner, f, byContent)
 			s.after(f, last, shows.f, shows.n)
+		case owner != nil: // a clock that counts whole milliseconds puts the request before the answer that it shows (JavaScript)
+			m := moment{shows.n, text}
+			near[m] = append(near[m], f)
+			told[shows.n] = append(told[shows.n], text)
+		}
+	}
+	for _, f := range s.all {
+		for _, t := range s.turns[f] {
+			for _, text := range told[t.n] {
+				if agents := near[moment{t.n, text}]; len(agents) == 1 {
+					s.unite(f, agents[0], byContent)
+				}
+			}
 		}
 	}
 	for _, f := range s.all {

@@ -507,3 +507,28 @@ func TestAgentsBesideTheRunWhoseToolTheyWereAreNoRunsOfTheirOwn(t *testing.T) {
 		t.Errorf("%d runs, want 2: it ended after its answer was read", len(tapes))
 	}
 }
+
+func TestAgentThatIsAToolInATraceOfItsOwnBelongsToTheRunThatWasToldItsAnswer(t *testing.T) {
+	build := func(first string, told int, answer string) []*tape.Tape {
+		begins, agent, ends := newTrace(), newTrace(), newTrace()
+		ask := asks(`{"type":"text","content":"Let me ask."}`, call("call_0001", "billing", `{"q":"why"}`))
+		begins.chat(1, 0, 0, 10, list(user("q")), list(map[string]string{"": ask}[first]+first))
+		agent.chat(2, 0, 11, 20, list(user("why")), list(says("Twice on the same day.")))
+		ends.chat(3, 0, told, 40, list(user("q"), ask, shows("call_0001", answer)), list(says("end")))
+		return all(t, begins.numbered(1), agent.numbered(2), ends.numbered(3))
+	}
+	for name, first := range map[string]string{"asked for": "", "the answer was recorded without its calls": says("Let me ask.")} {
+		for at, told := range map[string]int{"after it": 21, "its clock counts whole milliseconds": 18} {
+			tp := the(t, build(first, told, "Twice on the same day."))
+			if tp.Usage.ModelCalls != 3 || tp.Output.Text == nil || *tp.Output.Text != "end" || *tp.Input.UserMessage != "q" {
+				t.Errorf("%s, told %s: %v", name, at, events(tp))
+			}
+		}
+	}
+	if tapes := build("", 12, "Twice on the same day."); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: the agent answered long after the run was told", len(tapes))
+	}
+	if tapes := build("", 21, "Once."); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: the run was told something else", len(tapes))
+	}
+}

@@ -45,8 +45,8 @@ func classifyLaminar(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Unclassified, false // a span of another instrumentation
 	case s.Span.ParentSpanID().IsEmpty() && (a.Has("lmnr.span.input") || a.Has("lmnr.span.output")):
 		return dialect.Agent, true
-	case strings.HasPrefix(s.ScopeName, "lmnr"):
-		return dialect.Structure, false
+	case strings.HasPrefix(s.ScopeName, "lmnr") && (a.Has("lmnr.span.input") || a.Has("lmnr.span.output")):
+		return dialect.Structure, false // a function; the AI SDK writes its own spans with the tracer it is given, and they say what they are
 	}
 	return dialect.Unclassified, false
 }

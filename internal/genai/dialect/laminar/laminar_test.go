@@ -24,3 +24,12 @@ func TestLaminarCachedModelCallIsAModelCall(t *testing.T) {
 		"lmnr.span.output", `[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]`)),
 		"class: model\ndialect: laminar\nrequest: user | text \"q\"\nresponse: assistant | text \"a\" [stop]\nfinish: stop\n")
 }
+
+// The AI SDK writes its spans with the tracer of Laminar, which it was given.
+func TestSpansOfOthersUnderLaminarsScopeSayWhatTheyAre(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("lmnr.tracer", "ai.toolCall", "ai.operationId", "ai.toolCall", "ai.toolCall.name", "crawl", "ai.toolCall.id", "c1", "ai.toolCall.args", `{"page":1}`,
+		"ai.toolCall.result", `{"next":2}`, "lmnr.span.path", "x")), "class: tool\ndialect: vercel-ai\nname: crawl\ncall: c1\nkind: function\nargs: {\"page\":1}\nresult: {\"next\":2}\n")
+	if o := genai.Read(genaitest.Span("lmnr.tracer", "f", "lmnr.span.input", `{"a":1}`, "lmnr.span.path", "x")); o.Class == genai.Tool {
+		t.Errorf("a function of the program is a %v", o.Class)
+	}
+}

@@ -5,9 +5,12 @@
 package openlit
 
 import (
+	"strings"
+
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -74,6 +77,10 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	switch o.Class {
 	case dialect.Model:
 		o.Streaming = a.Text("gen_ai.request.is_stream") == "true"
+		if strings.HasSuffix(s.ScopeName, "/instrumentation-vercel-ai") && (a.Has("gen_ai.tool.definitions") || !a.Has("gen_ai.input.messages")) {
+			// it wraps generateText and streamText, which call the model again after each tool, and sees none of that; of one that throws it tells no request
+			o.AddNote(tape.CodeModelCallHidden, "response", "one span stands for every model call of the loop; it holds the first request and the last answer")
+		}
 		for _, e := range s.Span.Events().All() {
 			if text := (decode.Attributes(e.Attributes())).Text("gen_ai.prompt"); e.Name() == "gen_ai.content.prompt" && !decode.LooksJSON(text) {
 				o.Request = decode.PromptLines(text)

@@ -4,6 +4,7 @@
 package openlit_test
 
 import (
+	"slices"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -11,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestOpenLITIsReadAsRecorded(t *testing.T) {
@@ -46,5 +48,20 @@ func TestSpansOfFunctionsAreNoModelCalls(t *testing.T) {
 	}
 	if o := genai.Read(genaitest.Span("openlit", "main", "function.args", "('q',)", "function.kwargs", "{}", "gen_ai.output.messages", "r")); !o.RunSpan || len(o.Output) != 1 {
 		t.Errorf("the outermost function is %+v", o)
+	}
+}
+
+func TestSpanOfTheAISDKMayStandForALoop(t *testing.T) {
+	said := func(scope string, attributes ...string) bool {
+		o := genai.Read(genaitest.Span(scope, "chat m1", append([]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1"}, attributes...)...))
+		return slices.ContainsFunc(o.Notes, func(n genai.Note) bool { return n.Code == tape.CodeModelCallHidden && n.Field == "response" })
+	}
+	const ai, input, tools = "@openlit/instrumentation-vercel-ai", "gen_ai.input.messages", "gen_ai.tool.definitions"
+	question := `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`
+	if !said(ai, input, question, tools, `[{"type":"function","name":"f"}]`) || !said(ai, "error.type", "ToolExecutionError") {
+		t.Error("nothing says that calls are not recorded")
+	}
+	if said(ai, input, question) || said("@openlit/instrumentation-openai", input, question, tools, `[{"type":"function","name":"f"}]`) {
+		t.Error("a call without tools, or of a provider's client, is no loop")
 	}
 }
