@@ -155,7 +155,7 @@ func (chatAPI) write(w http.ResponseWriter, a asked, said answer) error {
 	}
 	usage := m{"prompt_tokens": 40 + 10*said.number, "completion_tokens": 12, "total_tokens": 52 + 10*said.number,
 		"prompt_tokens_details": m{"cached_tokens": 0, "audio_tokens": 0}, "completion_tokens_details": m{"reasoning_tokens": 0, "audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0}}
-	head := m{"id": fmt.Sprintf("chatcmpl-%08d", said.number), "created": now(), "model": dated(a.model), "system_fingerprint": "fp_scripted"}
+	head := m{"id": "chatcmpl-" + said.id, "created": now(), "model": dated(a.model), "system_fingerprint": "fp_scripted"}
 	if !a.stream {
 		message := m{"role": "assistant", "content": nil, "refusal": nil}
 		if said.text != "" {
@@ -216,14 +216,14 @@ func (responsesAPI) read(_ string, body []byte) (asked, error) {
 func (responsesAPI) write(w http.ResponseWriter, a asked, said answer) error {
 	var items []any
 	if said.text != "" {
-		items = append(items, m{"type": "message", "id": fmt.Sprintf("msg_%08d", said.number), "status": "completed", "role": "assistant",
+		items = append(items, m{"type": "message", "id": "msg_" + said.id, "status": "completed", "role": "assistant",
 			"content": []any{m{"type": "output_text", "text": said.text, "annotations": []any{}, "logprobs": []any{}}}})
 	}
 	for i, c := range said.calls {
-		items = append(items, m{"type": "function_call", "id": fmt.Sprintf("fc_%08d%d", said.number, i), "call_id": said.ids[i], "name": c.name, "arguments": c.args, "status": "completed"})
+		items = append(items, m{"type": "function_call", "id": fmt.Sprintf("fc_%s%d", said.id, i), "call_id": said.ids[i], "name": c.name, "arguments": c.args, "status": "completed"})
 	}
 	response := m{
-		"id": fmt.Sprintf("resp_%08d", said.number), "object": "response", "created_at": now(), "status": "completed", "model": dated(a.model), "output": items,
+		"id": "resp_" + said.id, "object": "response", "created_at": now(), "status": "completed", "model": dated(a.model), "output": items,
 		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": m{}, "parallel_tool_calls": true, "temperature": 1.0, "top_p": 1.0, "tool_choice": "auto", "tools": []any{},
 		"usage":                m{"input_tokens": 40, "input_tokens_details": m{"cached_tokens": 0}, "output_tokens": 12, "output_tokens_details": m{"reasoning_tokens": 0}, "total_tokens": 52},
 		"previous_response_id": nil, "reasoning": m{"effort": nil, "summary": nil}, "store": true, "text": m{"format": m{"type": "text"}}, "truncation": "disabled", "user": nil,
@@ -309,7 +309,7 @@ func (anthropicAPI) write(w http.ResponseWriter, a asked, said answer) error {
 		stop = "tool_use"
 		content = append(content, m{"type": "tool_use", "id": said.ids[i], "name": c.name, "input": arguments(c)})
 	}
-	message := m{"id": fmt.Sprintf("msg_%08d", said.number), "type": "message", "role": "assistant", "model": dated(a.model), "content": content,
+	message := m{"id": "msg_" + said.id, "type": "message", "role": "assistant", "model": dated(a.model), "content": content,
 		"stop_reason": stop, "stop_sequence": nil, "usage": m{"input_tokens": 40, "output_tokens": 12}}
 	if !a.stream {
 		reply(w, http.StatusOK, message)
@@ -377,7 +377,7 @@ func (geminiAPI) write(w http.ResponseWriter, a asked, said answer) error {
 	}
 	chunk := func(parts []any, finish bool) m {
 		candidate := m{"index": 0, "content": m{"role": "model", "parts": parts}}
-		doc := m{"candidates": []any{candidate}, "modelVersion": a.model, "responseId": fmt.Sprintf("response-%d", said.number)}
+		doc := m{"candidates": []any{candidate}, "modelVersion": a.model, "responseId": "response-" + said.id}
 		if finish {
 			candidate["finishReason"] = "STOP"
 			doc["usageMetadata"] = m{"promptTokenCount": 40, "candidatesTokenCount": 12, "totalTokenCount": 52}
@@ -476,7 +476,7 @@ func (cohereAPI) write(w http.ResponseWriter, a asked, said answer) error {
 		calls = append(calls, m{"id": said.ids[i], "type": "function", "function": m{"name": c.name, "arguments": c.args}})
 	}
 	usage := m{"billed_units": m{"input_tokens": 40, "output_tokens": 12}, "tokens": m{"input_tokens": 40, "output_tokens": 12}}
-	id := fmt.Sprintf("cohere-%08d", said.number)
+	id := "cohere-" + said.id
 	if !a.stream {
 		message := m{"role": "assistant"}
 		switch {

@@ -107,6 +107,7 @@ type shownResult struct{ id, name, text string }
 type answer struct {
 	turn
 	number int
+	id     string // of the answer, as a provider's: never given twice
 	ids    []string
 }
 
@@ -141,7 +142,7 @@ func (r *run) answer(a asked, body []byte) answer {
 		return answer{turn: said}
 	}
 	r.served[who]++
-	given := answer{turn: said, number: len(r.turns)}
+	given := answer{turn: said, number: len(r.turns), id: rand.Text()}
 	for _, c := range said.calls {
 		id := ""
 		if a.idPrefix != "" {
