@@ -422,6 +422,25 @@ func partsText(parts []genai.Part) string {
 	return strings.Join(texts, "\n")
 }
 
+// agentsModel is the model that the agents of the run name, if they name but one: where the span of a model call never came, a package that writes onto the span around it
+// (OpenInference for ADK) has left the name there.
+func (b *builder) agentsModel() string {
+	model, several := "", false
+	for _, head := range b.fragment.heads {
+		walk(head, func(n *node) bool {
+			if name := n.obs.Model; n.obs.Class == genai.Agent && name != "" {
+				several = several || model != "" && model != name
+				model = name
+			}
+			return true
+		})
+	}
+	if several {
+		return ""
+	}
+	return model
+}
+
 // config keeps the settings that all model calls share.
 func (b *builder) config() {
 	c := &b.tape.Config
@@ -444,6 +463,8 @@ func (b *builder) config() {
 		})
 	} else if named := slices.ContainsFunc(events, func(e *tape.Event) bool { return e.Model != "" }); !named && b.fragment.root != nil && b.fragment.root.obs.Model != "" {
 		c.Model = b.fragment.root.obs.Model
+	} else if model := b.agentsModel(); !named && model != "" {
+		c.Model = model
 	} else if !named && len(events) > 0 {
 		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record names the model that was asked for")
 	} else if !named {

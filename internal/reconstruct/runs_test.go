@@ -279,3 +279,31 @@ func TestSpanAroundALoopThatCallsItselfAModelCallIsNone(t *testing.T) {
 		}
 	}
 }
+
+func TestModelThatAgentsNameIsTakenWhereNoCallIsRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		inner, other, called, want string
+	}{
+		"one name":             {"m1", "m1", "", "m1"},
+		"two names":            {"m1", "m2", "", ""},
+		"a call names another": {"m1", "m1", "m9", "m9"},
+		"nobody names one":     {"", "", "", ""},
+	} {
+		tr := newTrace()
+		tr.in("gcp.vertex.agent", "invocation", 1, 0, 0, 100)
+		for i, model := range []string{c.inner, c.other} {
+			attrs := []any{"gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a", "input.value", "q"}
+			if model != "" {
+				attrs = append(attrs, "gen_ai.request.model", model)
+			}
+			tr.in("gcp.vertex.agent", "invoke_agent a", 2+i, 1, 1+10*i, 9+10*i, attrs...)
+		}
+		tr.tool("f", 5, 2, 2, 3, "c1", `{}`, "v")
+		if c.called != "" {
+			tr.chat(6, 2, 4, 5, list(user("q")), list(says("a")), "gen_ai.request.model", c.called)
+		}
+		if tapes := tr.runs(t); len(tapes) != 1 || tapes[0].Config.Model != c.want {
+			t.Errorf("%s: %d tapes, model %q, want %q", name, len(tapes), tapes[0].Config.Model, c.want)
+		}
+	}
+}

@@ -142,12 +142,12 @@ func singleText(v exactjson.Value) (exactjson.Value, bool) {
 	}
 	for _, m := range block.Members() {
 		switch m.Name {
-		case "text", "content", "type", "id", "annotations", "_meta", "citations", "cache_control":
+		case "text", "content", "type", "block_type", "id", "annotations", "_meta", "citations", "cache_control":
 		default:
 			return exactjson.Value{}, false
 		}
 	}
-	t := block.Get("type").Str()
+	t := block.First("type", "block_type").Str() // LlamaIndex
 	return text, t == "text" || t == "input_text" || t == "output_text" || block.Len() == 1 && block.Get("content").IsAbsent()
 }
 

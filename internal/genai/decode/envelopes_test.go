@@ -51,6 +51,8 @@ func TestEnvelopesAreTakenOffResultsAndNamed(t *testing.T) {
 		{"LlamaIndex as text", `"{\"blocks\":[{\"text\":\"None\"}],\"tool_name\":\"f\",\"raw_input\":{},\"raw_output\":null,\"is_error\":false}"`, `"None"`, "llamaindex.tool_output", "", false},
 		{"LlamaIndex before it had blocks", `{"content":"v","tool_name":"f","raw_input":{},"raw_output":"v","is_error":false}`, `"v"`, "llamaindex.tool_output", "", false},
 		{"LlamaIndex failure", `{"blocks":[{"text":"no"}],"tool_name":"f","raw_input":{},"raw_output":"no","is_error":true}`, `"no"`, "llamaindex.tool_output", "", true},
+		{"LlamaIndex blocks", `[{"block_type":"text","text":"v"}]`, `"v"`, "content_blocks", "", false},
+		{"blocks of another kind", `[{"block_type":"note","text":"v"}]`, `[{"block_type":"note","text":"v"}]`, "", "", false},
 		{"a tool that tells of blocks", `{"blocks":[{"text":"v"}],"tool_name":"f"}`, `{"blocks":[{"text":"v"}],"tool_name":"f"}`, "", "", false},
 		{"null", `null`, `null`, "", "", false},
 	} {

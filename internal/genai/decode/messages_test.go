@@ -222,3 +222,15 @@ func TestCandidateIsAMessage(t *testing.T) {
 		t.Errorf("read %+v", messages)
 	}
 }
+
+// LlamaIndex's agents write the answer beside the results of all tools of the run.
+func TestAnswerBesideTheCallsOfTheRun(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"result":{"response":{"role":"assistant","blocks":[{"block_type":"text","text":"so"}]},"tool_calls":[{"tool_name":"f","tool_kwargs":{}}]}}`: {"assistant: text(so)"},
+		`{"role":"assistant","content":"a","response":{"role":"assistant","content":"b"}}`:                                                            {"assistant: text(a)"},
+	} {
+		if got := genaitest.Messages(decode.OutputMessages(genaitest.Parse(t, text), 0)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}

@@ -36,6 +36,25 @@ func Representation(text string) (v exactjson.Value, ok bool) {
 	return v, good && p.pos == len(p.text)
 }
 
+// RepresentationOf reads one value of a dict that str() has written, whatever stands behind it. ok is false where the dict does not begin with that key, or
+// the value holds what Representation does not read.
+func RepresentationOf(text, key string) (v exactjson.Value, ok bool) {
+	p := pyParser{text: strings.TrimSpace(text), objects: true}
+	if p.peek() != '{' {
+		return exactjson.Value{}, false
+	}
+	p.pos++
+	if name, good := p.value(0); !good || name.Str() != key {
+		return exactjson.Value{}, false
+	}
+	if p.space(); p.peek() != ':' {
+		return exactjson.Value{}, false
+	}
+	p.pos++
+	v, good := p.value(0)
+	return v, good && p.separator('}')
+}
+
 // Fields reads what str() makes of a Pydantic model: its fields as name=value, with a space between. ok is false for a text with fewer than
 // two fields or of more than maxFields, with a name twice, or with anything else in it. lossy says that a value stands for an object, of which it may not say all.
 func Fields(text string) (v exactjson.Value, lossy, ok bool) {

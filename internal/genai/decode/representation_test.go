@@ -82,3 +82,18 @@ func FuzzRepresentation(f *testing.F) {
 		}
 	})
 }
+
+func TestOneValueOfADictIsRead(t *testing.T) {
+	for text, want := range map[string]string{
+		`{'messages': [ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='hi')])], 'tools': [<function f at 0x7f>]}`: "hi",
+		`{'tools': [], 'messages': []}`:            "",
+		`{'messages': [<object at 0x7f>], 'n': 1}`: "",
+		`{'messages': [ChatMessage(_cont`:          "",
+		``:                                         "",
+	} {
+		v, ok := RepresentationOf(text, "messages")
+		if got := v.At(0).First("content", "_content").At(0).Get("text").Str(); ok != (want != "") || got != want {
+			t.Errorf("%s: %v %s", text, ok, v.JSON())
+		}
+	}
+}

@@ -29,6 +29,9 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 		messages, _ := Messages(inner, tape.RoleAssistant)
 		return LastAnswers(messages)
 	}
+	if inner.Get("role").IsAbsent() && inner.Get("response").Get("role").Kind() == exactjson.String {
+		return OutputMessages(inner.Get("response"), depth+1) // LlamaIndex's agents put the calls of the run beside the answer
+	}
 	if !inner.Get("role").IsAbsent() || inner.Get("tool_calls").Kind() == exactjson.Array {
 		m := RoleMessage(inner, tape.RoleAssistant)
 		if m.Role != tape.RoleAssistant {

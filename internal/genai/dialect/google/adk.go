@@ -5,6 +5,7 @@
 package google
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -81,6 +82,7 @@ func readADK(s *dialect.Source, o *dialect.Observation) {
 			decode.FillString(&o.Agent.Name, bracketed(s.Span.Name()))
 		}
 		o.Agent.Description = a.Text("gen_ai.agent.description")
+		o.Model = a.Text("gen_ai.request.model", "llm.model_name")
 		// another package writes the model call that runs on the current span, which is the agent's
 		for _, m := range openInferenceMessages(a) {
 			if m.Role == tape.RoleSystem {
@@ -115,6 +117,7 @@ func openInferenceMessages(a decode.Attributes) []decode.Message {
 func readADKConventions(s *dialect.Source, o *dialect.Observation) {
 	conventions := &dialect.Observation{Class: o.Class}
 	semconv.Read(s, conventions, true)
+	conventions.Response = wholeAnswer(conventions.Response)
 	adkMessages(conventions.Request, false)
 	adkMessages(conventions.Response, false)
 	if conventions.Result.Present() {
@@ -367,11 +370,25 @@ func wholeAnswer(chunks []decode.Message) []decode.Message {
 	if len(chunks) < 2 {
 		return chunks
 	}
-	last := chunks[len(chunks)-1]
-	if before := messageText(chunks[:len(chunks)-1]); before != "" && strings.HasPrefix(messageText([]decode.Message{last}), before) {
-		return []decode.Message{last}
+	before, last := chunks[:len(chunks)-1], chunks[len(chunks)-1:]
+	text, asked, calls := messageText(before), callIDs(before), callIDs(last)
+	repeated := strings.HasPrefix(messageText(last), text) && !slices.ContainsFunc(asked, func(id string) bool { return id == "" || !slices.Contains(calls, id) })
+	if repeated && (text != "" || len(asked) > 0) {
+		return last // over LiteLLM a chunk with a piece of a call's arguments is a call without any
 	}
 	return joinChunks(chunks)
+}
+
+func callIDs(messages []decode.Message) []string {
+	var ids []string
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall {
+				ids = append(ids, p.ID)
+			}
+		}
+	}
+	return ids
 }
 
 func messageText(messages []decode.Message) string {

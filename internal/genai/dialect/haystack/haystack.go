@@ -53,7 +53,7 @@ func classifyHaystack(s *dialect.Source) (dialect.Class, bool) {
 
 func readHaystack(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
-	input, _ := decode.Structure(a.JSON("haystack.agent.step.llm.input", "haystack.agent.input", "haystack.component.input", "haystack.pipeline.input_data"))
+	input := haystackInput(a.JSON("haystack.agent.step.llm.input", "haystack.agent.input", "haystack.component.input", "haystack.pipeline.input_data"))
 	output, _ := decode.Structure(a.JSON("haystack.agent.step.llm.output", "haystack.agent.output", "haystack.component.output", "haystack.pipeline.output_data"))
 	switch o.Class {
 	case dialect.Agent:
@@ -66,6 +66,8 @@ func readHaystack(s *dialect.Source, o *dialect.Observation) {
 		o.Input = haystackMessages(input.Get("messages"), tape.RoleUser)
 		if text := input.Get("system_prompt").Str(); text != "" {
 			o.System = []decode.Part{decode.TextPart(text)}
+		} else if first := haystackMessages(output.Get("messages").At(0), tape.RoleUser); len(first) == 1 && first[0].Role == tape.RoleSystem {
+			o.System = first[0].Parts // the prompt of an agent is no part of what it was asked
 		}
 		last := output.Get("last_message")
 		if last.IsAbsent() {
@@ -104,6 +106,19 @@ func readHaystack(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Noise:
 		o.NoiseReason = "embedding or ranking"
 	}
+}
+
+// haystackInput reads what went in, as JSON or as str() writes it. Where tools stand in it, which are functions of the program and have no text, the messages before
+// them are read.
+func haystackInput(v exactjson.Value) exactjson.Value {
+	if input, ok := decode.Structure(v); ok {
+		return input
+	}
+	messages, ok := decode.RepresentationOf(v.Str(), "messages")
+	if !ok {
+		return exactjson.Value{}
+	}
+	return exactjson.ObjectValue(exactjson.Member{Name: "messages", Value: messages})
 }
 
 func readHaystackModel(a decode.Attributes, input, output exactjson.Value, o *dialect.Observation) {

@@ -6,6 +6,7 @@ package openinference
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -140,6 +141,9 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		}
 		decode.FillString(&o.ResponseModel, fields.Get("response_metadata").First("model_name", "model").Str())
 	}
+	if o.ResponseModel == "" {
+		o.ResponseModel = replyModel(answer)
+	}
 	o.Model = a.Text("llm.request.model_name", "llm.input_model_name")
 	if !responseDump {
 		decode.FillString(&o.Model, params.First("model", "model_name", "modelId").Str())
@@ -161,6 +165,20 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		CacheWriteTokens: a.Count("llm.token_count.prompt_details.cache_write"),
 		ReasoningTokens:  a.Count("llm.token_count.completion_details.reasoning"),
 	}
+}
+
+var dated = regexp.MustCompile(`-(?:\d{4}-\d{2}-\d{2}|\d{8})$`)
+
+// replyModel is the model that a reply of Haystack names, if only a provider's answer names one so: with its date. The span then names that one, not the one that was asked.
+func replyModel(answer exactjson.Value) string {
+	reply := answer.Get("replies").At(0)
+	if reply.Kind() == exactjson.String && decode.IsMessageRepresentation(reply.Str()) {
+		reply, _ = decode.Representation(reply.Str())
+	}
+	if name := reply.First("meta", "_meta").Get("model").Str(); dated.MatchString(name) {
+		return name
+	}
+	return ""
 }
 
 // Messages reads the flattened list: each element is {message: {role, content, contents, tool_calls, …}}.

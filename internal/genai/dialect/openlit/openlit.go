@@ -32,15 +32,25 @@ var openLITOperations = map[string]dialect.Class{
 }
 
 func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
-	class, ok := openLITOperations[decode.Attributes(s.Span.Attributes()).Text("gen_ai.operation.name")]
-	if ok {
+	a := decode.Attributes(s.Span.Attributes())
+	operation := a.Text("gen_ai.operation.name")
+	if class, ok := openLITOperations[operation]; ok {
 		return class, false
+	}
+	if operation == "graph_execution" {
+		return dialect.Agent, false
+	}
+	if operation == "workflow" { // before 1.41: steps of a graph, its building too, each with the name of a model
+		if a.Has("gen_ai.workflow.input") {
+			return dialect.Agent, false
+		}
+		return dialect.Structure, false
 	}
 	if isFunction(s) {
 		switch {
 		case s.Span.ParentSpanID().IsEmpty():
 			return dialect.Agent, true
-		case decode.Attributes(s.Span.Attributes()).Text("function.args") == "()":
+		case a.Text("function.args") == "()":
 			return dialect.Tool, false // a model names its arguments, as others who call do
 		}
 		return dialect.Structure, false
@@ -81,12 +91,18 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 			// it wraps generateText and streamText, which call the model again after each tool, and sees none of that; of one that throws it tells no request
 			o.AddNote(tape.CodeModelCallHidden, "response", "one span stands for every model call of the loop; it holds the first request and the last answer")
 		}
+		o.Response = namedCalls(a)
 		for _, e := range s.Span.Events().All() {
 			if text := (decode.Attributes(e.Attributes())).Text("gen_ai.prompt"); e.Name() == "gen_ai.content.prompt" && !decode.LooksJSON(text) {
 				o.Request = decode.PromptLines(text)
 			}
 		}
 	case dialect.Agent:
+		operation := a.Text("gen_ai.operation.name")
+		o.WeakAgent = o.WeakAgent || operation == "workflow" || operation == "graph_execution"
+		if operation == "graph_execution" && a.Text("langgraph.execution.mode") == "stream" {
+			o.Output = nil // all that was said, the conversation of each step once more
+		}
 		// the state of a graph and of its nodes, as JSON that is cut where it is long
 		out, whole := decode.Structure(a.JSON("gen_ai.workflow.output"))
 		if whole && len(o.Output) == 0 && !o.OutputData.Present() {
@@ -95,4 +111,33 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Noise:
 		o.NoiseReason = a.Text("gen_ai.operation.name")
 	}
+}
+
+// namedCalls reads the answer of a call whose messages hold the ids of the tool calls alone, as before 1.41: names and arguments stand beside them, each as one list. Where these
+// lists do not have one entry for each call, in the same order of ids, it reads nothing.
+func namedCalls(a decode.Attributes) []decode.Message {
+	ids, names := strings.Split(a.Text("gen_ai.tool.call.id"), ", "), strings.Split(a.Text("gen_ai.tool.name"), ", ")
+	args, err := exactjson.Parse("[" + a.Text("gen_ai.tool.args") + "]")
+	if err != nil || ids[0] == "" || len(names) != len(ids) || args.Len() != len(ids) {
+		return nil
+	}
+	answer := decode.OneTurn(semconv.Output(a))
+	n := 0
+	for i := range answer {
+		for j := range answer[i].Parts {
+			p := &answer[i].Parts[j]
+			if p.Type != tape.PartToolCall {
+				continue
+			}
+			if n == len(ids) || p.ID != ids[n] || p.Name != "" || p.Args.Len() > 0 || args.At(n).Kind() != exactjson.Object {
+				return nil
+			}
+			p.Name, p.Args = names[n], args.At(n)
+			n++
+		}
+	}
+	if n != len(ids) {
+		return nil
+	}
+	return answer
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -63,5 +64,38 @@ func TestSpanOfTheAISDKMayStandForALoop(t *testing.T) {
 	}
 	if said(ai, input, question) || said("@openlit/instrumentation-openai", input, question, tools, `[{"type":"function","name":"f"}]`) {
 		t.Error("a call without tools, or of a provider's client, is no loop")
+	}
+}
+
+func TestCallsThatHoldTheirIDsAloneAreNamedBesideTheAnswer(t *testing.T) {
+	answer := `[{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"","arguments":{}},{"type":"tool_call","id":"c2","name":"","arguments":{}}]}]`
+	for beside, want := range map[[3]string]string{
+		{"c1, c2", "f, g", `{"a": "x, y"}, {"b": 2}`}: "f",
+		{"c2, c1", "f, g", `{"a": 1}, {"b": 2}`}:      "", // another order
+		{"c1, c2", "f", `{"a": 1}, {"b": 2}`}:         "", // fewer names than calls
+		{"c1, c2", "f, g", `{"a": 1}, {"b`}:           "", // cut
+	} {
+		o := genai.Read(genaitest.Span("openlit.otel.tracing", "chat m", "gen_ai.operation.name", "chat", "gen_ai.output.messages", answer,
+			"gen_ai.tool.call.id", beside[0], "gen_ai.tool.name", beside[1], "gen_ai.tool.args", beside[2]))
+		if p := o.Response[0].Parts[0]; p.Name != want || want != "" && p.Args.Get("a").Str() != "x, y" {
+			t.Errorf("%q: named %q with %s", beside, p.Name, p.Args.JSON())
+		}
+	}
+}
+
+func TestStepsOfAGraphAreNoModelCalls(t *testing.T) {
+	for _, c := range []struct {
+		operation, key string
+		want           dialect.Class
+	}{
+		{"workflow", "x", dialect.Structure}, // the building of the graph
+		{"workflow", "gen_ai.workflow.input", dialect.Agent},
+		{"graph_execution", "gen_ai.output.messages", dialect.Agent},
+		{"chat", "gen_ai.output.messages", dialect.Model},
+	} {
+		o := genai.Read(genaitest.Span("openlit.otel.tracing", "s", "gen_ai.operation.name", c.operation, "gen_ai.request.model", "unknown", c.key, "{}"))
+		if o.Class != c.want {
+			t.Errorf("%s with %s: %v, want %v", c.operation, c.key, o.Class, c.want)
+		}
 	}
 }

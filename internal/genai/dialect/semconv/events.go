@@ -124,8 +124,11 @@ func readEvents(events []Event, o *dialect.Observation, request, response *[]dec
 			decode.FillList(&o.Tools, decode.ToolDefinitions(e.Fields.Get("gen_ai.tool.definitions")))
 		}
 	}
-	decode.FillList(request, append(asked, wholeInput...))
-	decode.FillList(response, append(answered, wholeOutput...))
+	// where each message has an event, a record of the whole call says nothing more: OpenLIT's records name the span around the one that it made
+	decode.FillList(&asked, wholeInput)
+	decode.FillList(&answered, wholeOutput)
+	decode.FillList(request, asked)
+	decode.FillList(response, answered)
 }
 
 // EventMessage reads one message event: role and content lie side by side in its body.

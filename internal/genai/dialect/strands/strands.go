@@ -45,7 +45,7 @@ func classifyStrands(s *dialect.Source) (dialect.Class, bool) {
 
 func readStrands(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
-	var asked, answered []decode.Message
+	var asked, answered, wholeInput, wholeOutput []decode.Message
 	var args, result decode.Content
 	for _, e := range semconv.Events(s) {
 		switch e.Name {
@@ -78,9 +78,11 @@ func readStrands(s *dialect.Source, o *dialect.Observation) {
 			}
 			input, _ := decode.Messages(e.Fields.Get("gen_ai.input.messages"), tape.RoleUser)
 			output, _ := decode.Messages(e.Fields.Get("gen_ai.output.messages"), tape.RoleAssistant)
-			asked, answered = append(asked, input...), append(answered, output...)
+			wholeInput, wholeOutput = append(wholeInput, input...), append(wholeOutput, output...)
 		}
 	}
+	decode.FillList(&asked, wholeInput) // a record of another package names the same span, and says it all again (OpenLIT)
+	decode.FillList(&answered, wholeOutput)
 	strandsResults(asked)
 	switch o.Class {
 	case dialect.Agent:

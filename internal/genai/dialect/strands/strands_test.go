@@ -44,3 +44,26 @@ func TestStrandsForTypeScriptWrapsListsInAValue(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+func TestARecordOfAnotherPackageSaysTheAnswerOnce(t *testing.T) {
+	s := genaitest.Span("strands", "chat", "gen_ai.operation.name", "chat")
+	event := func(name, key, value string) {
+		e := s.Span.Events().AppendEmpty()
+		e.SetName(name)
+		e.Attributes().PutStr(key, value)
+	}
+	whole := func() {
+		event("gen_ai.client.inference.operation.details", "gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"tool_call","id":"t1","name":"f","arguments":{"a":1}}]}]`)
+	}
+	event("gen_ai.choice", "message", `[{"toolUse":{"toolUseId":"t1","name":"f","input":{"a":1}}}]`)
+	whole()
+	want := "class: model\ndialect: strands\nresponse: assistant | call f t1 {\"a\":1}\n"
+	if got := genaitest.Said(genai.Read(s)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	s = genaitest.Span("strands", "chat", "gen_ai.operation.name", "chat")
+	whole()
+	if got := genaitest.Said(genai.Read(s)); got != want {
+		t.Errorf("alone: got\n%s\nwant\n%s", got, want)
+	}
+}
