@@ -65,9 +65,9 @@ func TestReportOfTheSameResponseIsNoRun(t *testing.T) {
 	}
 }
 
-// What a tool did is part of the run that was told its answer, as the providers tell it that take objects.
+// What a tool did is part of the run that was told its answer, as the providers tell it that take objects, and programs that write JSON.
 func TestAnswerInAnObjectIsTheSubAgents(t *testing.T) {
-	for _, told := range []string{`{"output": "it was charged twice"}`, `{'output': 'it was charged twice'}`, `[{"type":"text","text":"it was charged twice"}]`} {
+	for _, told := range []string{`{"output": "it was charged twice"}`, `{'output': 'it was charged twice'}`, `[{"type":"text","text":"it was charged twice"}]`, `"it was charged twice"`} {
 		tr := newTrace()
 		tr.chat(1, 90, 0, 5, list(user("why?")), list(asks(call("", "billing", `{"question":"why?"}`))))
 		tr.chat(2, 91, 10, 15, list(user("why?")), list(says("it was charged twice")), "gen_ai.system_instructions", `[{"type":"text","content":"You bill."}]`)

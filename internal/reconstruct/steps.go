@@ -150,7 +150,7 @@ func (s *stitcher) byAnswer() {
 // toldText is the text that a result tells the model, also of providers that take objects alone: they are told one member with it.
 func toldText(v exactjson.Value) string {
 	v = decode.UnwrapResult(genai.Content{Value: v}).Content.Value
-	if inner, ok := decoded(v); ok && inner.Kind() == exactjson.Object {
+	if inner, ok := decoded(v); ok && (inner.Kind() == exactjson.Object || inner.Kind() == exactjson.String) { // a program may write every result as JSON
 		v = inner
 	}
 	if v.Kind() == exactjson.Object && v.Len() == 1 {

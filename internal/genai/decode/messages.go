@@ -233,6 +233,9 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 			parts = append([]Part{{Part: tape.Part{Type: tape.PartReasoning, Text: r.Str()}}}, parts...)
 		}
 	}
+	if role == tape.RoleAssistant {
+		parts = constructedParts(parts)
+	}
 	calls := v.First("tool_calls", "toolCalls")
 	if calls.Len() == 0 {
 		calls = v.Get("additional_kwargs").Get("tool_calls") // LangChain, in the shape of a chat message

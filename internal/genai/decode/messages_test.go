@@ -234,3 +234,16 @@ func TestAnswerBesideTheCallsOfTheRun(t *testing.T) {
 		}
 	}
 }
+
+// Logfire writes the blocks of an answer that a program sent back as the objects of Anthropic's SDK with str().
+func TestBlocksOfAnAnswerThatWereWrittenAsObjectsAreRead(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"role":"assistant","parts":[{"type":"text","content":"ParsedTextBlock(citations=None, text='Hm.', type='text', parsed_output=None)"},{"type":"text","content":"ToolUseBlock(id='c1', caller=None, input={'x': 1}, name='f', type='tool_use')"}]}]`: `assistant: text(Hm.) call(c1 f {"x":1})`,
+		`[{"role":"assistant","parts":[{"type":"text","content":"See:"},{"type":"text","content":"ToolUseBlock(id='c1', input={'x': 1}, name='f', type='tool_use')"}]}]`:                                                                                      `assistant: text(See:) text(ToolUseBlock(id='c1', input={'x': 1}, name='f', type='tool_use'))`,
+	} {
+		messages, _ := decode.Messages(genaitest.Parse(t, text), tape.RoleUser)
+		if got := genaitest.Messages(messages); !slices.Equal(got, []string{want}) {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+}

@@ -216,3 +216,23 @@ func representedMessage(m Message) (Message, bool) {
 	}
 	return m, false
 }
+
+// blockRepr is how the representation of a block begins with which a model asks for a tool: ToolUseBlock(id='c1', …
+var blockRepr = regexp.MustCompile(`^\w*ToolUseBlock\(`)
+
+// constructedParts reads the parts of a message whose texts are the representations of a provider's own blocks: a program sent the answer back as the
+// objects that it got, and the instrumentation wrote each with str() (Logfire for Anthropic). Only calls show that the texts are not what was said.
+func constructedParts(parts []Part) []Part {
+	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Type == tape.PartText && blockRepr.MatchString(p.Text) }) {
+		return parts
+	}
+	var out []Part
+	for _, p := range parts {
+		v, ok := Representation(p.Text)
+		if kind := v.Get("type").Str(); p.Type != tape.PartText || !ok || kind == "" {
+			return parts
+		}
+		out = append(out, Parts(exactjson.ArrayValue(v))...)
+	}
+	return out
+}

@@ -64,6 +64,9 @@ func readLangSmith(s *dialect.Source, o *dialect.Observation) {
 		}
 		o.Interrupted = decode.IsLangGraphInterrupt(out)
 	case dialect.Model:
+		if v, ok := decode.Structure(out); ok && o.Failed && v.Len() == 1 && v.Get("output").Kind() == exactjson.Null {
+			out = exactjson.Value{} // a call that threw was not answered
+		}
 		readLangSmithModel(a, in, out, o)
 	case dialect.Tool:
 		o.Name = a.Text("gen_ai.tool.name", "langsmith.trace.name")

@@ -57,3 +57,9 @@ func TestLangSmithToolThatThrewReturnedNothing(t *testing.T) {
 	span.Span.Events().AppendEmpty().SetName("exception")
 	genaitest.Says(t, genai.Read(span), "class: tool\ndialect: langsmith\nname: f\nkind: function\nargs: {\"a\":1}\nfailed: yes\n")
 }
+
+func TestLangSmithModelCallThatThrewWasNotAnswered(t *testing.T) {
+	span := genaitest.Span("langsmith", "ChatOpenAI", "langsmith.span.kind", "llm", "gen_ai.operation.name", "chat", "gen_ai.completion", `{"output":null}`)
+	span.Span.Events().AppendEmpty().SetName("exception")
+	genaitest.Says(t, genai.Read(span), "class: model\ndialect: langsmith\nfailed: yes\n")
+}

@@ -56,6 +56,12 @@ func readLangWatch(s *dialect.Source, o *dialect.Observation) {
 		dialect.ReadWholeAgent(o, in.value, out.value)
 		o.Failed = out.failed
 	case dialect.Model:
+		if s.Span.Name() == "llm" && s.ScopeName == "langwatch" {
+			// its wrappers of OpenAI's clients write the vendor before the model that was asked for
+			if vendor, model, ok := strings.Cut(a.Text("gen_ai.request.model"), "/"); ok && (vendor == "openai" || vendor == "azure") {
+				o.Model, o.Provider = model, decode.Provider(vendor)
+			}
+		}
 		dialect.ReadWholeModel(o, in.value, out.value)
 		if params, ok := decode.Structure(langWatchValue(a.JSON("langwatch.params", "langwatch.llm.params")).value); ok {
 			dialect.ReadParams(o, params)

@@ -30,3 +30,12 @@ func TestLangWatchMessagesOfToolsAreTold(t *testing.T) {
 	genaitest.Says(t, genai.Read(genaitest.Span("langwatch", "llm", "langwatch.span.type", "llm", "langwatch.input", `{"type":"chat_messages","value":[{"role":"user","content":"hi"},{"role":"unknown","content":"4"}]}`)),
 		"class: model\ndialect: langwatch\nrequest: user | text \"hi\"\nrequest: tool | result   \"4\"\n")
 }
+
+// The wrappers of OpenAI's clients write the vendor before the model; whoever names a span and its model means both.
+func TestLangWatchTellsTheVendorFromTheModel(t *testing.T) {
+	for name, want := range map[string]string{"llm": "gpt-4o-mini", "my call": "openai/gpt-4o-mini"} {
+		if o := genai.Read(genaitest.Span("langwatch", name, "langwatch.span.type", "llm", "gen_ai.request.model", "openai/gpt-4o-mini")); o.Model != want {
+			t.Errorf("%s: model %q, want %q", name, o.Model, want)
+		}
+	}
+}

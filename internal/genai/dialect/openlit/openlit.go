@@ -74,6 +74,10 @@ func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Observation
 		dialect.ReadWholeAgent(o, exactjson.Value{}, out)
 	case dialect.Tool:
 		o.Name, o.Function = s.Span.Name(), true
+		if out.Str() == "" && out.Kind() == exactjson.String {
+			out = exactjson.Value{} // it writes the same for 0, False, None and what is empty
+			o.AddNote(tape.CodeContentAbsent, "result", "an empty text stands for whatever is false")
+		}
 		dialect.ReadWholeTool(o, a.JSON("function.kwargs"), out, false)
 	}
 }

@@ -99,3 +99,14 @@ func TestStepsOfAGraphAreNoModelCalls(t *testing.T) {
 		}
 	}
 }
+
+// The decorator writes an empty text for 0, False, None and everything empty.
+func TestEmptyTextOfAFunctionIsNoResult(t *testing.T) {
+	for returned, present := range map[string]bool{"": false, "0.5": true} {
+		s := genaitest.Span("openlit", "f", "function.args", "()", "function.kwargs", "{'a': 1}", "gen_ai.output.messages", returned)
+		s.Span.SetParentSpanID(pcommon.SpanID{1})
+		if o := genai.Read(s); o.Result.Present() != present || present == slices.ContainsFunc(o.Notes, func(n genai.Note) bool { return n.Code == tape.CodeContentAbsent }) {
+			t.Errorf("%q: %+v", returned, o)
+		}
+	}
+}

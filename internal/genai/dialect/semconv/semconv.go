@@ -187,8 +187,8 @@ func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
 	if len(o.Request) == 0 {
 		o.Request, _ = decode.Messages(a.JSON("gen_ai.prompt"), tape.RoleUser)
 	}
-	if len(o.Response) == 0 {
-		o.Response, _ = decode.Messages(a.JSON("gen_ai.completion"), tape.RoleAssistant)
+	if said := a.JSON("gen_ai.completion"); len(o.Response) == 0 && !isNothing(said) {
+		o.Response, _ = decode.Messages(said, tape.RoleAssistant)
 	}
 	o.Usage = tape.Usage{
 		InputTokens:      a.Count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
@@ -308,4 +308,10 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 	if a.Text("error.type") != "" {
 		o.Failed = true
 	}
+}
+
+// isNothing reports an object whose only member is null: what LangSmith's exporter writes of a call that threw.
+func isNothing(v exactjson.Value) bool {
+	inner, ok := decode.Structure(v)
+	return ok && inner.Kind() == exactjson.Object && inner.Len() == 1 && inner.Members()[0].Value.Kind() == exactjson.Null
 }
