@@ -82,17 +82,28 @@ func sayUnassigned(t *tape.Tape, n int) {
 func holdsConversation(h *node) bool { return recordedAnswer(h) != nil }
 
 // recordedAnswer is the answer at the end of a conversation that a span, or one below it, recorded as its state. It is nil when there is none.
-func recordedAnswer(h *node) (answer *genai.Message) {
+func recordedAnswer(h *node) *genai.Message {
+	return lastRecorded(h, func(messages []genai.Message) bool { return messages[len(messages)-1].Role == tape.RoleAssistant })
+}
+
+// brokeOff reports a recorded conversation that ends with the results of tools: a loop that was cut at a number of steps (Haystack's agents).
+func brokeOff(h *node) bool {
+	return lastRecorded(h, func(messages []genai.Message) bool {
+		return messages[len(messages)-1].Role == tape.RoleTool && slices.ContainsFunc(messages, decode.HasCalls)
+	}) != nil
+}
+
+func lastRecorded(h *node, wanted func([]genai.Message) bool) (said *genai.Message) {
 	walk(h, func(n *node) bool {
-		if answer == nil && n.obs.OutputData.Present() && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
+		if said == nil && n.obs.OutputData.Present() && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
 			messages := decode.Transcript(n.obs.OutputData.Value)
-			if last := len(messages) - 1; last > 0 && messages[last].Role == tape.RoleAssistant && messages[0].Role != tape.RoleAssistant {
-				answer = &messages[last]
+			if last := len(messages) - 1; last > 0 && messages[0].Role != tape.RoleAssistant && wanted(messages) {
+				said = &messages[last]
 			}
 		}
-		return answer == nil
+		return said == nil
 	})
-	return answer
+	return said
 }
 
 // isRun reports a fragment with a model call, a tool call or user input.
@@ -101,7 +112,7 @@ func (f *fragment) isRun() bool {
 		return true
 	}
 	for _, h := range f.heads {
-		if h.obs.Class == genai.Model || h.obs.Class == genai.Tool || holdsCall(h) || holdsConversation(h) {
+		if h.obs.Class == genai.Model || h.obs.Class == genai.Tool || holdsCall(h) || holdsConversation(h) || brokeOff(h) {
 			return true
 		}
 	}

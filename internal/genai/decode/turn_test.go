@@ -1,0 +1,30 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestChunksAndThenTheWholeAreOneAnswer(t *testing.T) {
+	const piece, whole = `{"type":"tool_call","id":"c1","name":"f","arguments":null}`, `{"type":"tool_call","id":"c1","name":"f","arguments":{"a":1}}`
+	message := func(parts string) string { return `{"role":"assistant","parts":[` + parts + `]}` }
+	text := func(s string) string { return `{"type":"text","content":"` + s + `"}` }
+	for name, c := range map[string]struct{ list, want string }{
+		"text and calls":                 {message(text("On")) + "," + message(text("e")) + "," + message(piece) + "," + message(text("One")+","+whole), `assistant: text(One) call(c1 f {"a":1})`},
+		"calls":                          {message(piece) + "," + message(piece) + "," + message(whole), `assistant: call(c1 f {"a":1})`},
+		"another text":                   {message(text("One")) + "," + message(text("One, two")), `assistant: text(One) text(One, two)`},
+		"a call that is not in the last": {message(whole) + "," + message(text("done")), `assistant: call(c1 f {"a":1}) text(done)`},
+	} {
+		messages, _ := decode.Messages(genaitest.Parse(t, "["+c.list+"]"), tape.RoleAssistant)
+		if got := genaitest.Messages(decode.OneTurn(messages)); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
