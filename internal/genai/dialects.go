@@ -382,7 +382,7 @@ func Read(s *dialect.Source) *dialect.Observation {
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && (read[len(read)-1] == generic.Unknown || decodesToDoubles(s)) {
 		generic.LabelRounded(o)
 	}
-	o.Response, o.Output = decode.Telling(o.Response), decode.Telling(o.Output)
+	o.Response, o.Output = decode.Telling(decode.Unglue(o.Response, o.Tools)), decode.Telling(o.Output)
 	if decode.IsAddress(o.OutputData.Value) {
 		o.OutputData = decode.Content{}
 	}
@@ -441,6 +441,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 			o.Class, o.NoiseReason = dialect.Noise, "merged tool results"
 		}
 	case dialect.Model:
+		o.Model, o.ResponseModel = decode.ModelName(o.Model), decode.ModelName(o.ResponseModel)
 		if maker := a.Text("gen_ai.provider.name"); maker != "" && o.Model == maker {
 			o.Model = "" // the name of the provider stands where the model's should
 			if o.ResponseModel == maker {

@@ -62,6 +62,7 @@ type collector struct {
 	models, tools, agents, retrievals []*call
 	noise                             map[string]int64
 	states                            []*node // agents and steps that recorded what came out
+	unfinished                        []*node // agents and steps that recorded what went in alone
 	transcripts                       map[*call]transcript
 	functions                         []*call            // steps of the program that may be tools, see pairFunctions
 	recovered                         *messages          // of model calls that no span reports
@@ -111,11 +112,15 @@ func collect(f *fragment) *collector {
 	return c
 }
 
-// collectStates remembers the agents and steps that hold what came out.
+// collectStates remembers the agents and steps that hold what came out, and those that hold only what went in: they failed.
 func (c *collector) collectStates(head *node) {
 	walk(head, func(n *node) bool {
-		if class := n.obs.Class; (class == genai.Agent || class == genai.Structure || class == genai.Entry) && n.obs.OutputData.Present() {
+		switch class := n.obs.Class; {
+		case class != genai.Agent && class != genai.Structure && class != genai.Entry:
+		case n.obs.OutputData.Present():
 			c.states = append(c.states, n)
+		case n.obs.InputData.Present():
+			c.unfinished = append(c.unfinished, n)
 		}
 		return true
 	})

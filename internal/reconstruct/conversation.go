@@ -6,10 +6,12 @@ package reconstruct
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -372,6 +374,31 @@ func (c *collector) findResults() {
 				}
 			}
 		}
+	}
+	c.resultsInStates(byID)
+}
+
+// resultsInStates finds the results that no request shows in what steps of a graph recorded as their state: the last call of a run, or one before a
+// model call that failed. A span of the tool may hold no more than that it was an object (OpenLIT in JavaScript).
+func (c *collector) resultsInStates(byID map[string]*asked) {
+	maps.DeleteFunc(byID, func(_ string, a *asked) bool { return a.shown != nil })
+	if len(byID) == 0 {
+		return
+	}
+	look := func(n *node, state exactjson.Value) {
+		for _, m := range decode.Transcript(state) {
+			for i := range m.Parts {
+				if p := &m.Parts[i]; p.Type == tape.PartToolResult && byID[p.ID] != nil && byID[p.ID].shown == nil && n.end >= byID[p.ID].model.start {
+					byID[p.ID].show(p, nil)
+				}
+			}
+		}
+	}
+	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
+		look(n, n.obs.OutputData.Value)
+	}
+	for _, n := range c.unfinished[:min(len(c.unfinished), maxTranscripts)] {
+		look(n, n.obs.InputData.Value)
 	}
 }
 

@@ -218,3 +218,49 @@ func TestEnvelopeAroundSmallValuesIsProvedByTwoOfThem(t *testing.T) {
 		}
 	}
 }
+
+// OpenLIT in JavaScript: the span of a tool holds the name of a class, and no later request shows what the tool returned.
+func TestResultThatNoRequestShowsIsFoundInTheStateOfAStep(t *testing.T) {
+	const key = "gen_ai.workflow."
+	state := func(id, content string) string {
+		return `{"messages":[{"lc":1,"type":"constructor","id":["langchain_core","messages","ToolMessage"],"kwargs":{"content":` + quote(content) + `,"tool_call_id":"` + id + `"}}]}`
+	}
+	build := func(side, id string) *tape.Tape {
+		tr := newTrace()
+		step := func(name string, span, start, end int, attrs ...any) ptrace.Span {
+			return tr.in("@openlit/instrumentation-langchain", name, span, 1, start, end, append([]any{"gen_ai.operation.name", "invoke_agent"}, attrs...)...)
+		}
+		tr.in("@openlit/instrumentation-langchain", "invoke_workflow graph", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_workflow")
+		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "look", `{"n":1}`))), "gen_ai.request.model", "ChatOllama")
+		tr.tool("look", 3, 1, 11, 12, "c1", `{"n":1}`, "[object ToolMessage]")
+		step("invoke_agent write", 4, 13, 14, key+side, state(id, "seven"))
+		return the(t, tr.runs(t))
+	}
+	for _, side := range []string{"output", "input"} {
+		wantEvents(t, build(side, "c1"), "model_call @2", "tool_call look @3 by 1 = seven (recovered)")
+		wantEvents(t, build(side, "c2"), "model_call @2", "tool_call look @3 by 1 (missing)")
+	}
+	if tp := build("output", "c1"); tp.Config.Model != "" || tp.Events[0].Model != "" {
+		t.Errorf("the model is %q, %q: that is a class", tp.Config.Model, tp.Events[0].Model)
+	}
+}
+
+func TestModelThatOnlyTheStateOfAStepNamesIsTheOneThatOllamaWasAskedFor(t *testing.T) {
+	build := func(models ...string) *tape.Tape {
+		tr := newTrace()
+		tr.in("@openlit/instrumentation-langchain", "invoke_workflow graph", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_workflow")
+		for i, m := range models {
+			at := 20 * i
+			tr.chat(10+i, 1, at+1, at+10, list(user("q")), list(says("a")), "gen_ai.request.model", "ChatOllama")
+			tr.in("@openlit/instrumentation-langchain", "invoke_agent write", 30+i, 1, at+11, at+12, "gen_ai.operation.name", "invoke_agent", "gen_ai.workflow.output",
+				`{"messages":[{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],"kwargs":{"content":"a","response_metadata":{"model":"`+m+`","done_reason":"stop","total_duration":9}}}]}`)
+		}
+		return the(t, tr.runs(t))
+	}
+	if tp := build("llama3.2"); tp.Config.Model != "llama3.2" || tp.Config.Provenance["model"] != tape.Recovered {
+		t.Errorf("the model is %q (%s)", tp.Config.Model, tp.Config.Provenance["model"])
+	}
+	if tp := build("llama3.2", "qwen3"); tp.Config.Model != "" {
+		t.Errorf("of two models the model is %q", tp.Config.Model)
+	}
+}

@@ -465,6 +465,9 @@ func (b *builder) config() {
 		c.Model = b.fragment.root.obs.Model
 	} else if model := b.agentsModel(); !named && model != "" {
 		c.Model = model
+	} else if name := b.calls.modelInStates(); !named && name != "" {
+		c.Model = name
+		c.Provenance["model"] = tape.Recovered
 	} else if !named && len(events) > 0 {
 		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record names the model that was asked for")
 	} else if !named {

@@ -371,3 +371,17 @@ func finish(m genai.Message) []string {
 	}
 	return []string{m.FinishReason}
 }
+
+// modelInStates is the one model that Ollama's responses name in the states of steps. Spans of its calls may name a class instead (OpenLIT of LangChain.js).
+func (c *collector) modelInStates() (model string) {
+	names := map[string]bool{}
+	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
+		decode.OllamaModels(n.obs.OutputData.Value, names)
+	}
+	for name := range names {
+		if model = name; len(names) > 1 {
+			return ""
+		}
+	}
+	return model
+}

@@ -3,7 +3,11 @@
 
 package decode
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
 
 // NameAfter returns what follows the first of the prefixes that a span name begins with, "" when it begins with none.
 func NameAfter(name string, prefixes ...string) string {
@@ -45,8 +49,37 @@ func Provider(name string) string {
 
 // ModelName returns the name of a model, "" for a placeholder.
 func ModelName(name string) string {
-	if name == "unknown" {
+	if name == "unknown" || chatClasses[name] {
 		return ""
 	}
 	return name
+}
+
+// chatClasses are LangChain's classes of chat models. Handlers that find no name in the parameters write the class instead.
+var chatClasses = map[string]bool{
+	"ChatOllama": true, "ChatOpenAI": true, "AzureChatOpenAI": true, "ChatAnthropic": true, "ChatAnthropicMessages": true, "ChatGoogleGenerativeAI": true, "ChatVertexAI": true,
+	"ChatBedrock": true, "ChatBedrockConverse": true, "BedrockChat": true, "ChatGroq": true, "ChatMistralAI": true, "ChatCohere": true, "ChatFireworks": true, "ChatTogetherAI": true,
+	"ChatTogether": true, "ChatXAI": true, "ChatDeepSeek": true, "ChatPerplexity": true, "ChatWatsonx": true, "ChatCerebras": true, "ChatHuggingFace": true, "ChatLlamaCpp": true,
+	"ChatDatabricks": true, "ChatNVIDIA": true, "ChatOpenRouter": true,
+}
+
+// OllamaModels adds to names the models that the responses of Ollama name which a value holds: it answers under the name that it was asked for.
+func OllamaModels(v exactjson.Value, names map[string]bool) {
+	budget := maxTranscriptValues
+	var look func(v exactjson.Value, depth int)
+	look = func(v exactjson.Value, depth int) {
+		if budget--; budget < 0 || depth > maxTranscriptDepth {
+			return
+		}
+		if name := v.Get("model").Str(); name != "" && !v.Get("done_reason").IsAbsent() && !v.Get("total_duration").IsAbsent() {
+			names[name] = true
+			return
+		}
+		for _, m := range v.Members() {
+			look(m.Value, depth+1)
+		}
+	}
+	if inner, ok := Structure(v); ok {
+		look(inner, 0)
+	}
 }

@@ -112,6 +112,9 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 		if whole && len(o.Output) == 0 && !o.OutputData.Present() {
 			dialect.ReadWholeAgent(o, exactjson.Value{}, out)
 		}
+		if in, whole := decode.Structure(a.JSON("gen_ai.workflow.input")); whole && len(o.Input) == 0 && !o.InputData.Present() {
+			dialect.ReadWholeAgent(o, in, exactjson.Value{})
+		}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("gen_ai.operation.name")
 	}
