@@ -395,6 +395,7 @@ func Read(s *dialect.Source) *dialect.Observation {
 	o.Request = decode.OpenActions(o.Request)
 	decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
 	readCommon(s, o)
+	semconv.ForgetEchoedModel(s, o)
 	o.Lists = nil
 	return o
 }

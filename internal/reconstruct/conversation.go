@@ -16,6 +16,21 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
+// takeInstructions puts the instructions before a request that holds none, from another span of the same call: MLflow's span of the Agents SDK has
+// the messages, and that of OpenAI's package inside it the instructions too.
+func (t *call) takeInstructions() {
+	if len(t.request) == 0 || len(afterSystem(t.request)) < len(t.request) {
+		return
+	}
+	for _, n := range t.nodes {
+		r := n.request()
+		if system := len(r) - len(afterSystem(r)); system > 0 && commonPrefix(r[system:], t.request) == len(t.request) {
+			t.request = append(slices.Clone(r[:system]), t.request...)
+			return
+		}
+	}
+}
+
 // converse reads the conversation of the run. It settles which messages are the same, and recovers responses and results that
 // only later requests show. It says which response asked for which tool call.
 func (c *collector) converse() {
@@ -25,6 +40,7 @@ func (c *collector) converse() {
 				m.request = slices.Clone(r)
 			}
 		}
+		m.takeInstructions()
 		made := (*messages)(nil)
 		if len(m.nodes) > 0 {
 			made = m.nodes[0].made

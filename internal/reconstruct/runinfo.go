@@ -250,6 +250,18 @@ func (b *builder) input() {
 			}
 		}
 		system = systemText(firstModel.request)
+	} else if sent := b.kept(); sent != nil {
+		if in.UserMessage == nil {
+			prompt, _ := lastUser(sent)
+			if task := taskIn(root.obs.InputData.Value, prompt, taskNames, maxEnvelopes); task != "" {
+				prompt = task
+			}
+			in.UserMessage = &prompt
+			in.Provenance["user_message"] = tape.Recovered
+		}
+		if system = systemText(sent); system != "" {
+			in.Provenance["system_prompt"] = tape.Recovered
+		}
 	}
 	for agent := root; system == "" && agent != nil; agent = sameAgent(agent) {
 		system = partsText(agent.obs.System)
@@ -279,12 +291,30 @@ func (b *builder) input() {
 	case system != "":
 	case firstModel == nil || len(firstModel.request) == 0:
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
-	case strings.HasPrefix(firstModel.obs.ResponseID, "resp_"):
+	case strings.HasPrefix(firstModel.obs.ResponseID, "resp_") || firstModel.obs.Operation == "response":
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Responses API takes instructions beside the messages, and the span holds none")
 	case goesOn(firstModel.request):
 		b.finding(tape.CodeNoInstructions, 0, "input.system_prompt", "the run goes on from earlier turns, and what was sent holds no instructions")
 	}
 	b.a2a()
+}
+
+// kept is what stands before the first answer in the conversation that the run span kept, where no span of a model call is: instrumentations of a framework leave
+// model calls to others (CrewAI's for OpenInference), and the crew's output holds the messages of its task. It is nil where the output keeps several conversations.
+func (b *builder) kept() (sent []*message) {
+	root := b.fragment.root
+	if root == nil {
+		return nil
+	}
+	conversation := decode.OnlyTranscript(root.obs.OutputData.Value)
+	first := slices.IndexFunc(conversation, func(m genai.Message) bool { return m.Role == tape.RoleAssistant })
+	if first < 1 || !decode.HasRole(conversation[:first], tape.RoleUser) {
+		return nil
+	}
+	for _, m := range conversation[:first] {
+		sent = append(sent, newMessage(m))
+	}
+	return sent
 }
 
 // afterHistory is what was asked last. A run's own record of its input may name an earlier turn of the history that it was given, or all of the

@@ -107,6 +107,9 @@ func (l *messageReader) add(e exactjson.Value) element {
 	if !ok {
 		return noMessage
 	}
+	if e.Get("kind").Kind() == exactjson.String && sameInstructions(l.out, messages) {
+		messages = messages[1:]
+	}
 	l.out = append(l.out, messages...)
 	return someMessages
 }
@@ -167,6 +170,9 @@ func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, boo
 	}
 	if m, ok := typedMessage(v); ok {
 		return []Message{m}, true
+	}
+	if messages, ok := kindMessages(v); ok {
+		return messages, true
 	}
 	if inner := v.Get("message"); inner.Kind() == exactjson.Object { // choices, candidates
 		messages, ok := messagesAt(inner, tape.RoleAssistant, depth+1)

@@ -189,9 +189,29 @@ func constructed(class string, fields []exactjson.Member, positional []exactjson
 	return exactjson.ObjectValue(members...)
 }
 
+// callRepr is how str() begins that writes a call of the provider's package: ResponseFunctionToolCall(arguments='{…}', call_id='…', name='…').
+var callRepr = regexp.MustCompile(`^(?:[a-z_]\w*\.)*[A-Z]\w*(?:ToolCall|FunctionCall)\(`)
+
+// representedCalls opens the texts of an answer that represent calls, in place. A text with anything beside the call stays.
+func representedCalls(parts []Part) (opened bool) {
+	for i, p := range parts {
+		if p.Type != tape.PartText || !callRepr.MatchString(p.Text) {
+			continue
+		}
+		v, ok := Representation(p.Text)
+		if call := ToolCallPart(v); ok && v.Kind() == exactjson.Object && call.Name != "" && call.ID != "" {
+			parts[i], opened = call, true
+		}
+	}
+	return opened
+}
+
 // representedMessage opens an assistant message whose only text represents the provider's own object, a message or a whole response, as
 // a Python dictionary, or the parts of its body as JSON.
 func representedMessage(m Message) (Message, bool) {
+	if m.Role == tape.RoleAssistant && representedCalls(m.Parts) {
+		return m, true
+	}
 	if m.Role != tape.RoleAssistant || len(m.Parts) != 1 || m.Parts[0].Type != tape.PartText {
 		return m, false
 	}

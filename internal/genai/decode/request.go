@@ -79,7 +79,7 @@ func RequestMessages(v exactjson.Value, role tape.Role) (messages []Message, sys
 	if v.Kind() == exactjson.Object {
 		system = System(v.First("system", "instructions", "system_instruction", "systemInstruction"))
 		body = exactjson.Value{}
-		for _, name := range []string{"messages", "contents", "input", "prompt", "prompts", "query", "question", "message", "new_message"} {
+		for _, name := range []string{"messages", "contents", "input", "prompt", "prompts", "query", "question", "message", "new_message", "user_prompt"} {
 			if body = v.Get(name); !body.IsAbsent() {
 				break
 			}

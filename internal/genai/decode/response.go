@@ -24,6 +24,9 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 	}
 	if inner.Kind() == exactjson.Array {
 		if !IsMessageList(inner) {
+			if only := inner.At(0); inner.Len() == 1 && only.Kind() == exactjson.Object && (only.Get("output").Kind() == exactjson.Array || only.Get("choices").Kind() == exactjson.Array) {
+				return OutputMessages(only, depth+1) // the answer as a list of one response (the Agents SDK, of a stream)
+			}
 			return nil
 		}
 		messages, _ := Messages(inner, tape.RoleAssistant)
@@ -38,6 +41,9 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 			return nil
 		}
 		return []Message{m}
+	}
+	if messages, ok := kindMessages(inner); ok {
+		return LastAnswers(messages)
 	}
 	for _, name := range []string{"choices", "output", "outputs", "generations", "candidates", "messages", "message", "content", "return_values", "result", "response", "answer", "final_output"} {
 		body := inner.Get(name)
@@ -70,6 +76,9 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 				return messages
 			}
 		}
+	}
+	if raw := inner.Get("raw"); raw.Kind() == exactjson.String && raw.Str() != "" && (inner.Get("tasks_output").Kind() == exactjson.Array || !inner.Get("output_format").IsAbsent()) {
+		return []Message{{Role: tape.RoleAssistant, Parts: []Part{TextPart(raw.Str())}}} // CrewAI, of a crew or a task
 	}
 	if m, ok := LangChainMessage(inner); ok && m.Role == tape.RoleAssistant {
 		return []Message{m}

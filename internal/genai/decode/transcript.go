@@ -23,8 +23,21 @@ func Transcript(v exactjson.Value) []Message {
 	return t.longest
 }
 
+// OnlyTranscript returns the transcript that a recorded value holds, nil when it holds several with answers that are not the same.
+func OnlyTranscript(v exactjson.Value) []Message {
+	t := transcript{values: maxTranscriptValues, every: true}
+	t.look(v, 0)
+	if t.several {
+		return nil
+	}
+	return t.longest
+}
+
 type transcript struct {
 	longest []Message
+	every   bool // lists that are shorter than the longest count too
+	several bool
+	json    string // the list that was found, where every one counts
 	values  int
 }
 
@@ -38,8 +51,14 @@ func (t *transcript) look(v exactjson.Value, depth int) {
 			t.look(inner, depth+1)
 		}
 	case exactjson.Array:
-		if v.Len() > len(t.longest) && IsMessageList(v) && v.At(0).Kind() != exactjson.Array {
-			if messages, ok := Messages(v, tape.RoleAssistant); ok && len(messages) > len(t.longest) {
+		if (t.every || v.Len() > len(t.longest)) && IsMessageList(v) && v.At(0).Kind() != exactjson.Array {
+			if t.every {
+				if messages, ok := Messages(v, tape.RoleAssistant); ok && HasRole(messages, tape.RoleAssistant) && HasRole(messages, tape.RoleUser) {
+					t.several = t.several || t.json != "" && t.json != v.JSON()
+					t.longest, t.json = messages, v.JSON()
+					return
+				}
+			} else if messages, ok := Messages(v, tape.RoleAssistant); ok && len(messages) > len(t.longest) {
 				t.longest = messages
 				return
 			}

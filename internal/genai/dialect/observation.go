@@ -248,7 +248,7 @@ func (o *Observation) Fill(other *Observation) {
 
 // AddParam records a request parameter once; empty values are not parameters.
 func (o *Observation) AddParam(name string, v exactjson.Value) {
-	if v.IsEmpty() {
+	if v.IsEmpty() || decode.IsAddress(v) { // OpenAI's package marks what was not given with an object
 		return
 	}
 	for _, p := range o.Params {

@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 func TestAnAnswerThatSaysNothingYieldsToOneThatDoes(t *testing.T) {
@@ -25,5 +26,14 @@ func TestAnAnswerThatSaysNothingYieldsToOneThatDoes(t *testing.T) {
 		if len(o.Response) != len(c.want) || len(o.Response[0].Parts) != len(c.want[0].Parts) || len(c.want[0].Parts) > 0 && o.Response[0].Parts[0].Text != c.want[0].Parts[0].Text {
 			t.Errorf("%s: %+v", name, o.Response)
 		}
+	}
+}
+
+func TestParameterThatWasNotGivenIsNone(t *testing.T) {
+	var o dialect.Observation
+	o.AddParam("temperature", exactjson.StringValue("<openai.Omit object at 0x7f6e1eb9a930>"))
+	o.AddParam("top_p", exactjson.StringValue("<1>"))
+	if len(o.Params) != 1 || o.Params[0].Name != "top_p" {
+		t.Errorf("parameters %v", o.Params)
 	}
 }

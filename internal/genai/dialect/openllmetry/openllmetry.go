@@ -60,7 +60,7 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Structure, false
 	}
 	switch a.Text("llm.request.type") {
-	case "chat", "completion":
+	case "chat", "completion", "response": // the last with the Agents SDK until 0.48
 		return dialect.Model, false
 	case "embedding", "rerank":
 		return dialect.Noise, false

@@ -4,6 +4,7 @@
 package semconv
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -24,6 +25,23 @@ var Python = &dialect.Dialect{
 	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
 	Classify: classifyOtelPython,
 	Read:     readOtelPython,
+}
+
+// datedModel is the name of a model with the day on which it was made: a provider answers with it, whether or not it was asked for.
+var datedModel = regexp.MustCompile(`-20\d\d-\d\d-\d\d$`)
+
+// ForgetEchoedModel takes back a model as the one that was asked for where it is the one that answered. What the Agents SDK tells its tracers of a call of
+// the Responses API is the response alone: the official package and that of Traceloop write its model as that of the request, and on the agent around it.
+func ForgetEchoedModel(s *dialect.Source, o *dialect.Observation) {
+	if s.ScopeName != "opentelemetry.instrumentation.openai_agents" || !datedModel.MatchString(o.Model) {
+		return
+	}
+	switch {
+	case o.Class == dialect.Agent:
+		o.Model = ""
+	case o.Class == dialect.Model && (strings.HasPrefix(o.ResponseID, "resp_") || o.Operation == "response") && (o.ResponseModel == "" || o.ResponseModel == o.Model):
+		o.ResponseModel, o.Model = o.Model, ""
+	}
 }
 
 func classifyOtelPython(s *dialect.Source) (dialect.Class, bool) {

@@ -97,3 +97,23 @@ func TestToolMessageEventOfBlocks(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// The packages for the Agents SDK see the response alone, and write its model as that of the request.
+func TestModelOfAResponseIsNotTheOneThatWasAskedFor(t *testing.T) {
+	const dated = "m1-2024-07-18"
+	for name, c := range map[string]struct {
+		source      *dialect.Source
+		asked, said string
+	}{
+		"official":          {genaitest.Span("opentelemetry.instrumentation.openai_agents", "chat "+dated, "gen_ai.operation.name", "chat", "gen_ai.response.id", "resp_1", "gen_ai.request.model", dated, "gen_ai.response.model", dated), "", dated},
+		"Traceloop":         {genaitest.Span("opentelemetry.instrumentation.openai_agents", "openai.response", "llm.request.type", "response", "gen_ai.request.model", dated, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi"), "", dated},
+		"agent":             {genaitest.Span("opentelemetry.instrumentation.openai_agents", "invoke_agent a", "gen_ai.operation.name", "invoke_agent", "gen_ai.request.model", dated), "", ""},
+		"no date":           {genaitest.Span("opentelemetry.instrumentation.openai_agents", "chat m1", "gen_ai.operation.name", "chat", "gen_ai.response.id", "resp_1", "gen_ai.request.model", "m1", "gen_ai.response.model", "m1"), "m1", "m1"},
+		"chat completion":   {genaitest.Span("opentelemetry.instrumentation.openai_agents", "chat "+dated, "gen_ai.operation.name", "chat", "gen_ai.request.model", dated), dated, ""},
+		"package of OpenAI": {genaitest.Span("opentelemetry.instrumentation.openai_v2", "chat "+dated, "gen_ai.operation.name", "chat", "gen_ai.response.id", "resp_1", "gen_ai.request.model", dated, "gen_ai.response.model", dated), dated, dated},
+	} {
+		if o := genai.Read(c.source); o.Model != c.asked || o.ResponseModel != c.said {
+			t.Errorf("%s: asked %q, answered %q, want %q, %q", name, o.Model, o.ResponseModel, c.asked, c.said)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// crewOutput is what CrewAI's crew returns, as OpenInference records it: the conversation of each task stands in it.
+func crewOutput(tasks ...string) string {
+	out := ""
+	for i, task := range tasks {
+		if i > 0 {
+			out += ","
+		}
+		out += `{"description":"` + task + `","raw":"done","output_format":"raw","messages":[{"role":"system","content":"You are an assistant."},` +
+			`{"role":"user","content":"\nCurrent Task: ` + task + `\n\nbegin!"},{"role":"assistant","content":"done"}]}`
+	}
+	return `{"raw":"done","pydantic":null,"tasks_output":[` + out + `]}`
+}
+
+func TestConversationOfARunWithoutModelSpansIsWhatItKept(t *testing.T) {
+	crew := func(tasks ...string) *tape.Tape {
+		tr := newTrace()
+		listed := ""
+		for i, task := range tasks {
+			if i > 0 {
+				listed += ","
+			}
+			listed += `{"id":"1","description":"` + task + `"}`
+		}
+		tr.in("openinference.instrumentation.crewai", "Crew.kickoff", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "crew_tasks", "["+listed+"]", "output.value", crewOutput(tasks...))
+		tr.in("openinference.instrumentation.crewai", "f.run", 2, 1, 10, 20, "openinference.span.kind", "TOOL", "tool.name", "f", "input.value", `{"x":1}`, "output.value", "1")
+		return the(t, tr.runs(t))
+	}
+	tp := crew("count the days")
+	if tp.Input.UserMessage == nil || *tp.Input.UserMessage != "count the days" || tp.Input.Provenance["user_message"] != tape.Recovered {
+		t.Errorf("user %v %v", tp.Input.UserMessage, tp.Input.Provenance)
+	}
+	if tp.Input.SystemPrompt == nil || *tp.Input.SystemPrompt != "You are an assistant." || tp.Input.Provenance["system_prompt"] != tape.Recovered {
+		t.Errorf("system %v %v", tp.Input.SystemPrompt, tp.Input.Provenance)
+	}
+	if tp.Output.Text == nil || *tp.Output.Text != "done" || tp.Run.Status != tape.StatusOK {
+		t.Errorf("output %v, %s", tp.Output.Text, tp.Run.Status)
+	}
+	if tp := crew("count the days", "count the nights"); tp.Input.UserMessage != nil || tp.Input.SystemPrompt != nil {
+		t.Errorf("two tasks are one: %v", *tp.Input.UserMessage)
+	}
+}
+
+func TestInstructionsOfAnInnerSpanOfTheSameCall(t *testing.T) {
+	for name, sent := range map[string]struct{ inner, want string }{
+		"the same messages":  {`{"instructions":"Be brief.","model":"m1","input":[{"role":"user","content":"hi"}]}`, "Be brief."},
+		"of another request": {`{"instructions":"Be brief.","model":"m1","input":[{"role":"user","content":"ho"}]}`, ""},
+	} {
+		tr := newTrace()
+		answer := `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}]`
+		tr.in("mlflow.tracing.provider", "run", 1, 0, 0, 100, "mlflow.spanType", `"AGENT"`)
+		tr.in("mlflow.tracing.provider", "Response", 2, 1, 1, 50, "mlflow.spanType", `"CHAT_MODEL"`, "mlflow.spanInputs", `[{"role":"user","content":"hi"}]`, "mlflow.spanOutputs", answer)
+		tr.in("mlflow.tracing.provider", "AsyncResponses", 3, 2, 2, 49, "mlflow.spanType", `"CHAT_MODEL"`, "mlflow.spanInputs", sent.inner, "mlflow.spanOutputs", `{"id":"resp_1","object":"response","model":"m1","output":`+answer+`}`)
+		tp, got := the(t, tr.runs(t)), ""
+		if tp.Input.SystemPrompt != nil {
+			got = *tp.Input.SystemPrompt
+		}
+		if got != sent.want {
+			t.Errorf("%s: system %q, want %q", name, got, sent.want)
+		}
+	}
+}
