@@ -122,6 +122,9 @@ func genkitJSON(a decode.Attributes, key string) (exactjson.Value, tape.Label) {
 
 // genkitResult takes the object off in which multipart tools return: {"output": X}, with media beside it where there is any.
 func genkitResult(c decode.Content, subtype string) decode.Content {
+	if subtype == "tool.v2" && c.Value.Kind() == exactjson.Object && c.Value.Len() == 0 { // Go leaves out an output of nil
+		c.Value, c.Envelope = exactjson.NullValue, append(c.Envelope, "genkit.multipart")
+	}
 	if subtype == "tool.v2" && c.Value.Kind() == exactjson.Object && c.Value.Len() == 1 {
 		if inner := c.Value.Get("output"); !inner.IsAbsent() {
 			c.Value, c.Envelope = inner, append(c.Envelope, "genkit.multipart")

@@ -42,3 +42,13 @@ func TestGenkitReadsCandidatesAndMarksWhatWasCut(t *testing.T) {
 		})
 	}
 }
+
+// Go leaves an output of nil out of what a multipart tool returns; an object without members is one.
+func TestAGenkitToolThatReturnedNilIsReadAsNull(t *testing.T) {
+	for output, want := range map[string]string{`{}`: "null", `{"output":{}}`: "{}"} {
+		s := genaitest.Span("genkit-tracer", "f", "genkit:metadata:subtype", "tool.v2", "genkit:name", "f", "genkit:input", "{}", "genkit:output", output)
+		if got := genai.Read(s).Result.Value.JSON(); got != want {
+			t.Errorf("%s: %s, want %s", output, got, want)
+		}
+	}
+}

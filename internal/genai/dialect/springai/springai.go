@@ -146,7 +146,14 @@ func readSpringModel(s *dialect.Source, a decode.Attributes, o *dialect.Observat
 	if o.Request = springTexts(prompt, tape.RoleUser); len(o.Request) > 0 {
 		o.RequestLabel = tape.Lossy
 	}
-	o.Response = springTexts(answer, tape.RoleAssistant)
+	reasons, _ := decode.Structure(a.JSON("gen_ai.response.finish_reasons"))
+	inner, quoted := strings.CutPrefix(strings.TrimSpace(answer), `["`)
+	inner, closed := strings.CutSuffix(inner, `"]`)
+	if quoted && closed && inner != "" && reasons.Kind() == exactjson.Array && reasons.Len() == 1 { // one choice, whatever stands in it: nothing is escaped
+		o.Response = []decode.Message{decode.MessageWith(tape.RoleAssistant, "", []decode.Part{decode.TextPart(inner)})}
+	} else {
+		o.Response = springTexts(answer, tape.RoleAssistant)
+	}
 	if len(o.Response) > 1 {
 		o.Response = o.Response[:1] // further ones are further choices
 	}

@@ -80,3 +80,17 @@ func TestSpringAIPromptShowsWhereTheModelAskedForTools(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is escaped in an answer: how many there are says the list of reasons why they ended.
+func TestSpringAISaysByItsFinishReasonsHowManyAnswersThereAre(t *testing.T) {
+	for reasons, want := range map[string]string{`["STOP"]`: `{"job": "12", "state": "done"}`, `["STOP","STOP"]`: `{"job": "12`} {
+		model := genaitest.Span("org.springframework.boot", "chat gpt-5", "gen_ai.operation.name", "chat", "gen_ai.request.model", "gpt-5", "gen_ai.response.finish_reasons", reasons)
+		l := ptrace.NewSpan()
+		l.SetName("spring_ai.completion")
+		l.Attributes().PutStr(dialect.LogBody, `Chat Model Completion:`+"\n"+`["{"job": "12", "state": "done"}"]`)
+		model.Logs = append(model.Logs, l)
+		if got := genai.Read(model).Response[0].Parts[0].Text; got != want {
+			t.Errorf("%s: %s, want %s", reasons, got, want)
+		}
+	}
+}
