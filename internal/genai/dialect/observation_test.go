@@ -37,3 +37,22 @@ func TestParameterThatWasNotGivenIsNone(t *testing.T) {
 		t.Errorf("parameters %v", o.Params)
 	}
 }
+
+// What was returned is a text where it was written as one, whatever stands in it; an object and the state of a graph are none.
+func TestTextThatIsJSONIsTheAnswerOfAFunctionThatReturnedIt(t *testing.T) {
+	for out, want := range map[string]string{
+		`"{\"job\": \"12\"}"`: `{"job": "12"}`,
+		`{"job": "12"}`:       "",
+		`"{\"messages\":[{\"role\":\"assistant\",\"content\":\"hi\"}]}"`: "hi",
+	} {
+		o := &dialect.Observation{}
+		dialect.ReadWholeAgent(o, exactjson.Value{}, exactjson.StringValue(out))
+		got := ""
+		if len(o.Output) > 0 {
+			got = o.Output[0].Parts[0].Text
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", out, got, want)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func readLangWatch(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Agent:
 		o.WeakAgent = kind != "agent" && kind != "workflow"
 		o.Agent.Name = s.Span.Name()
-		dialect.ReadWholeAgent(o, in.value, out.value)
+		dialect.ReadWholeAgent(o, in.value, out.encoded())
 		o.Failed = out.failed
 	case dialect.Model:
 		if s.Span.Name() == "llm" && s.ScopeName == "langwatch" {
