@@ -34,6 +34,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/langwatch"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/litellm"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/livekit"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/llamaindex"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/mastra"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/microsoft"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/mlflow"
@@ -62,7 +63,7 @@ var Dialects = []*dialect.Dialect{
 	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, laminar.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, sentry.Dialect,
 	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
 	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,
-	voltagent.Dialect, flue.Dialect, haystack.Dialect, koog.Dialect, anthropic.ClaudeAgent, openinference.Dialect, openlit.Dialect,
+	voltagent.Dialect, flue.Dialect, haystack.Dialect, llamaindex.Dialect, koog.Dialect, anthropic.ClaudeAgent, openinference.Dialect, openlit.Dialect,
 	litellm.Dialect, openllmetry.Dialect, semconv.Python, google.GenAI, generic.Dialect, semconv.Dialect, generic.Unknown,
 }
 

@@ -28,3 +28,15 @@ func TestChunksAndThenTheWholeAreOneAnswer(t *testing.T) {
 		}
 	}
 }
+
+func TestResultNamesItsCallBesideItsBlocks(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"role":"tool","additional_kwargs":{"tool_call_id":"c1"},"blocks":[{"block_type":"text","text":"v"}]}]`: `tool: result(c1  "v")[content_blocks]`,
+		`[{"role":"user","additional_kwargs":{"tool_call_id":"c1"},"blocks":[{"block_type":"text","text":"v"}]}]`: "user: text(v)",
+	} {
+		messages, _ := decode.Messages(genaitest.Parse(t, text), tape.RoleUser)
+		if got := genaitest.Messages(messages); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %v, want %s", text, got, want)
+		}
+	}
+}
