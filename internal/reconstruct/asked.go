@@ -6,6 +6,7 @@ package reconstruct
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
@@ -127,10 +128,11 @@ func sinceUser(messages []*message) []*message {
 //
 //   - A part that shows, since the last user message, a call that another run's response asked for and that no request of that run shows.
 //   - Parts that hold nothing but tool calls. The call id decides if exactly one run asked for it. Otherwise name and arguments decide, if such
-//     a call is open in exactly one run. If no conversation knows of such a call, it is that of the one run of its trace that may hide it.
+//     a call is open in exactly one run. If no conversation knows of such a call, it is that of the one run of its trace that may hide it, or the
+//     one run that was told its result, or its failure, in the next request.
 func (s *stitcher) byCalls() {
 	askings := map[*fragment][]*asking{}
-	c := calls{byID: map[string][]*asking{}, byName: map[string][]*asking{}, meets: map[scopeKey]bool{}}
+	c := calls{byID: map[string][]*asking{}, byName: map[string][]*asking{}, byArgs: map[string][]*asking{}, meets: map[scopeKey]bool{}}
 	s.calls = c
 	for _, f := range s.all {
 		askings[f] = s.askings(f)
@@ -139,6 +141,9 @@ func (s *stitcher) byCalls() {
 				c.byID[a.part.ID] = append(c.byID[a.part.ID], a)
 			}
 			c.byName[a.part.Name] = append(c.byName[a.part.Name], a)
+			if args := a.part.Args; !args.IsEmpty() {
+				c.byArgs[args.JSON()] = append(c.byArgs[args.JSON()], a)
+			}
 		}
 	}
 	s.byShownCalls()
@@ -178,6 +183,9 @@ func (s *stitcher) byCalls() {
 		if len(owners) == 0 {
 			owners = s.hiding(f)
 		}
+		if len(owners) == 0 {
+			owners = s.told(f)
+		}
 		delete(owners, s.find(f))
 		if owner := only(owners); owner != nil {
 			s.unite(owner, f, byCall)
@@ -213,6 +221,90 @@ func (s *stitcher) hiding(f *fragment) map[*fragment]bool {
 		}
 	}
 	return owners
+}
+
+// hearing is a result that a request shows first.
+type hearing struct {
+	f    *fragment
+	n    *node  // the model call that was told
+	from uint64 // when the call before it began
+	lost bool   // that call's answer lacks the calls that it asked for
+	text string
+}
+
+// told lists the groups of the service in which a model was told, after a tool of f ended and with a call before it began, what the tool returned where
+// nothing shows the calls any more, or a text with its failure where such a call is open under another name. Instrumentations of steps that lose the
+// trace context leave calls out of answers too, and names out of calls that failed (Traceloop with LangChain.js).
+func (s *stitcher) told(f *fragment) map[*fragment]bool {
+	if s.hearings == nil {
+		s.hearings = s.allHearings()
+	}
+	owners := map[*fragment]bool{}
+	for _, n := range f.tools() {
+		list, failed := s.hearings[saidText(n.obs.Result.Value)], ""
+		if n.obs.Error != nil && len(n.obs.Error.Message) >= minQuoted {
+			list, failed = s.hearings[""], n.obs.Error.Message
+		} else if !n.obs.Result.Present() {
+			continue
+		}
+		if len(list) > maxAskings {
+			continue
+		}
+		for _, h := range list {
+			if h.from > n.start+clockSlack || n.end > h.n.start+clockSlack || !sameService(h.f, f) || failed != "" && !strings.Contains(h.text, failed) {
+				continue
+			}
+			if h.lost || failed != "" && len(s.calls.byName[n.obs.Name]) == 0 && s.openIn(h.f, n) {
+				owners[s.find(h.f)] = true
+			}
+		}
+	}
+	return owners
+}
+
+// openIn reports that a call with the arguments of a tool span was asked for in the group of a fragment and executed by no span.
+func (s *stitcher) openIn(f *fragment, n *node) bool {
+	list := s.calls.byArgs[n.obs.Args.Value.JSON()]
+	return slices.ContainsFunc(list[:min(len(list), maxAskings)], func(a *asking) bool { return !a.executed && s.find(a.f) == s.find(f) })
+}
+
+// saidText is the text of a result that a request may tell: that of toldText, or the JSON of any other value.
+func saidText(v exactjson.Value) string {
+	if text := strings.TrimSpace(toldText(v)); text != "" {
+		return text
+	}
+	if inner, ok := decoded(v); ok {
+		v = inner
+	}
+	if v.IsEmpty() {
+		return ""
+	}
+	return v.JSON()
+}
+
+// allHearings lists what requests tell of tools: by the text, and all of them under no text.
+func (s *stitcher) allHearings() map[string][]hearing {
+	groups := map[*fragment][]*turn{}
+	for _, f := range s.all {
+		groups[s.find(f)] = append(groups[s.find(f)], s.turns[f]...)
+	}
+	all := map[string][]hearing{}
+	for _, f := range s.all {
+		turns := groups[f]
+		slices.SortStableFunc(turns, func(a, b *turn) int { return compareNodes(a.n, b.n) })
+		for i := 1; i < len(turns); i++ {
+			t, before := turns[i], turns[i-1]
+			for _, m := range t.sent[min(len(before.sent), len(t.sent)):] {
+				for k := range m.parts {
+					if text := saidText(m.parts[k].Result); m.parts[k].Type == tape.PartToolResult && text != "" {
+						one := hearing{f, t.n, before.n.start, losesCalls(before.n), text}
+						all[text], all[""] = append(all[text], one), append(all[""], one)
+					}
+				}
+			}
+		}
+	}
+	return all
 }
 
 // handedTo finds the model call whose answer was handed to the step around a part: they have the same text, and the calls were recorded with the step
@@ -291,7 +383,8 @@ func (s *stitcher) byShownCalls() {
 // calls are the tool calls that the conversations of all fragments show.
 type calls struct {
 	byID, byName map[string][]*asking
-	meets        map[scopeKey]bool // instrumentations whose tool calls have the ids that responses ask with
+	byArgs       map[string][]*asking // the arguments as JSON
+	meets        map[scopeKey]bool    // instrumentations whose tool calls have the ids that responses ask with
 }
 
 // asked lists the calls with the id of a tool span.

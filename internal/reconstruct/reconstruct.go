@@ -79,31 +79,32 @@ func sayUnassigned(t *tape.Tape, n int) {
 }
 
 // holdsConversation reports a span, or one below it, whose recorded state holds an answer to somebody.
-func holdsConversation(h *node) bool { return recordedAnswer(h) != nil }
+func holdsConversation(h *node) bool { return conversationOf(h) != nil }
 
-// recordedAnswer is the answer at the end of a conversation that a span, or one below it, recorded as its state. It is nil when there is none.
-func recordedAnswer(h *node) *genai.Message {
-	return lastRecorded(h, func(messages []genai.Message) bool { return messages[len(messages)-1].Role == tape.RoleAssistant })
+// conversationOf is a conversation that a span, or one below it, recorded as its state: it begins with somebody else and ends with an answer. It is nil
+// when there is none.
+func conversationOf(h *node) []genai.Message {
+	return recorded(h, func(messages []genai.Message) bool { return messages[len(messages)-1].Role == tape.RoleAssistant })
 }
 
 // brokeOff reports a recorded conversation that ends with the results of tools: a loop that was cut at a number of steps (Haystack's agents).
 func brokeOff(h *node) bool {
-	return lastRecorded(h, func(messages []genai.Message) bool {
+	return recorded(h, func(messages []genai.Message) bool {
 		return messages[len(messages)-1].Role == tape.RoleTool && slices.ContainsFunc(messages, decode.HasCalls)
 	}) != nil
 }
 
-func lastRecorded(h *node, wanted func([]genai.Message) bool) (said *genai.Message) {
+func recorded(h *node, wanted func([]genai.Message) bool) (state []genai.Message) {
 	walk(h, func(n *node) bool {
-		if said == nil && n.obs.OutputData.Present() && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
+		if state == nil && n.obs.OutputData.Present() && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
 			messages := decode.Transcript(n.obs.OutputData.Value)
-			if last := len(messages) - 1; last > 0 && messages[0].Role != tape.RoleAssistant && wanted(messages) {
-				said = &messages[last]
+			if len(messages) > 1 && messages[0].Role != tape.RoleAssistant && wanted(messages) {
+				state = messages
 			}
 		}
-		return said == nil
+		return state == nil
 	})
-	return said
+	return state
 }
 
 // isRun reports a fragment with a model call, a tool call or user input.

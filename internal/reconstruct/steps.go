@@ -209,15 +209,39 @@ func (s *stitcher) steps() {
 			}
 		}
 	}
+	join := func(owner, f *fragment) {
+		both := times[s.find(owner)].of(f)
+		s.unite(owner, f, byContent)
+		times[s.find(f)] = both
+	}
+	var rest []*fragment // those that hold no answer
+	var holding []*fragment
+	keys := map[*fragment][]string{}
 	for _, f := range bare {
-		if answer := recordedAnswer(f.root); answer != nil {
-			for _, key := range answerKeys(*answer) {
-				if owner := s.during(f, said[key], times); owner != nil {
-					s.unite(owner, f, byContent)
-				}
-			}
+		if keys[f] = s.held(f, runs); len(keys[f]) == 0 {
+			rest = append(rest, f)
 			continue
 		}
+		holding = append(holding, f)
+		for _, key := range keys[f] {
+			said[key] = append(said[key], f)
+		}
+	}
+	// what a step holds beyond the responses tells whose steps are those that hold it too
+	for again := true; again; {
+		again = false
+		holding = slices.DeleteFunc(holding, func(f *fragment) bool {
+			for _, key := range keys[f] {
+				if owner := s.during(f, said[key], times); owner != nil {
+					join(owner, f)
+					again = true
+					return true
+				}
+			}
+			return false
+		})
+	}
+	for _, f := range rest {
 		asked := strings.TrimSpace(lastUserText(f.root.obs.Input))
 		if asked == "" {
 			continue
@@ -235,13 +259,34 @@ func (s *stitcher) steps() {
 				}
 			}
 		}
-		if own := textOf(newMessage(ownAnswer(f.root))); alone && (own == "" || own == asked) { // else see byAnswer
+		// what says how it ended is looked at in byAnswer
+		if own := textOf(newMessage(ownAnswer(f.root))); alone && (own == "" || own == asked) {
 			owner = s.during(f, said[asked], times)
 		}
 		if owner != nil {
-			s.unite(owner, f, byContent)
+			join(owner, f)
 		}
 	}
+}
+
+// held are the keys of what the model answered since the user spoke last, as a step recorded it as its state or, where no run lies in its trace, was
+// given it: the last answer, and all calls by their ids.
+func (s *stitcher) held(f *fragment, runs map[string][]*fragment) (keys []string) {
+	messages := conversationOf(f.root)
+	if messages == nil && !slices.ContainsFunc(f.traces, func(t string) bool { return len(runs[t]) > 0 }) {
+		messages = f.root.obs.Input
+	}
+	first := true
+	for _, m := range slices.Backward(messages) {
+		if m.Role == tape.RoleUser {
+			break
+		}
+		if m.Role == tape.RoleAssistant && (first || len(callsOf(m.Parts)) > 0) {
+			keys = append(keys, answerKeys(m)...)
+			first = false
+		}
+	}
+	return keys
 }
 
 // during finds the only group of the same service that was going on while a step took place, of those that hold what it holds. Where more hold it than

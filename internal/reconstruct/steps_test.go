@@ -3,7 +3,11 @@
 
 package reconstruct_test
 
-import "testing"
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
 
 // A step of a graph that lost its trace context belongs to the only run of that time that holds what the step was given, or what it recorded as
 // the answer.
@@ -28,6 +32,8 @@ func TestStepsInATraceOfTheirOwnBelongToTheRunThatHoldsTheirContent(t *testing.T
 		{"the user's message", asked, "", 20, 0, 1},
 		{"a state with the call", asked, calls, 20, 0, 1},
 		{"a state with another call", asked, list(user("where is it"), asks(call("call_4712", "find", `{"n":1}`))), 20, 0, 2},
+		{"given the call", calls, "", 20, 0, 1},
+		{"given another call", list(user("where is it"), asks(call("call_4712", "find", `{"n":1}`))), "", 20, 0, 2},
 		{"another message", list(user("who are you")), "", 20, 0, 2},
 		{"long after the run", asked, "", 90_000, 0, 2},
 		{"beside two runs", asked, "", 20, 5, 3},
@@ -45,6 +51,47 @@ func TestStepsInATraceOfTheirOwnBelongToTheRunThatHoldsTheirContent(t *testing.T
 		tapes := all(t, traces...)
 		if len(tapes) != c.want {
 			t.Errorf("%s: %d runs, want %d: %v", c.name, len(tapes), c.want, roots(tapes))
+		}
+	}
+}
+
+// Where answers lack their calls, what a model was told next says whose tool ran; a failed call under the name of a class is the open one whose failure
+// was told.
+func TestToolInATraceOfItsOwnBelongsToTheRunThatWasToldItsResult(t *testing.T) {
+	const result, failure = `{"shelf":3,"row":"c","left":true}`, "the index did not answer"
+	run := func(lost bool) *trace {
+		tr := newTrace()
+		ask, told := asks(call("call_4711", "find", `{"n":1}`)), result
+		if lost {
+			ask = says("one moment")
+		} else {
+			told = "Error: " + failure + ", try again"
+		}
+		tr.chat(2, 0, 1, 10, list(user("where is it")), list(ask), "gen_ai.response.finish_reasons", []any{"tool_calls"})
+		tr.chat(4, 0, 31, 40, list(user("where is it"), ask, shows("", told)), list(says("on the third shelf")))
+		return tr.numbered(1)
+	}
+	for _, c := range []struct {
+		name                     string
+		lost                     bool
+		tool, args, result, fail string
+		start, want              int
+	}{
+		{"what was told", true, "find", `{"n":1}`, result, "", 12, 1},
+		{"another result", true, "find", `{"n":1}`, `{"shelf":4}`, "", 12, 2},
+		{"after the request that tells", true, "find", `{"n":1}`, result, "", 60, 2},
+		{"the failure of the open call", false, "Tool", `{"n":1}`, "", failure, 12, 1},
+		{"a failure with other arguments", false, "Tool", `{"n":2}`, "", failure, 12, 2},
+		{"another failure", false, "Tool", `{"n":1}`, "", "no such index here", 12, 2},
+	} {
+		apart := newTrace()
+		s := apart.tool(c.tool, 9, 0, c.start, c.start+2, "", c.args, c.result)
+		if c.fail != "" {
+			s.Status().SetCode(ptrace.StatusCodeError)
+			s.Status().SetMessage(c.fail)
+		}
+		if tapes := all(t, run(c.lost), apart.numbered(9)); len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", c.name, len(tapes), c.want)
 		}
 	}
 }

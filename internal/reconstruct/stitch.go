@@ -37,6 +37,8 @@ type stitcher struct {
 	ends  map[string][]*turn // by trace, see ended
 	lost  map[string][]*turn // by the text of their answer, see handedTo
 	calls calls
+
+	hearings map[string][]hearing // see told
 }
 
 // stitch unites fragments that are one run; in order of time.
