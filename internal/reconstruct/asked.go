@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -58,7 +59,7 @@ func (s *stitcher) askings(f *fragment) (out []*asking) {
 		}
 	}
 	longest := s.longest(f)
-	for _, messages := range [][]*message{longest, handed(f)} {
+	for _, messages := range [][]*message{longest, handed(f), s.concluded(f)} {
 		shown := map[string]int{}
 		since := sinceUser(messages)
 		for i, m := range since {
@@ -98,6 +99,18 @@ func (s *stitcher) longest(f *fragment) (sent []*message) {
 		}
 	}
 	return sent
+}
+
+// concluded is the conversation at the end of a graph whose span stands alone: its calls lie in other traces (Traceloop for LangChain.js without a
+// workflow around it).
+func (s *stitcher) concluded(f *fragment) (out []*message) {
+	if len(f.heads) != 1 || !f.heads[0].obs.WeakAgent || len(f.heads[0].kids) > 0 || len(s.turns[f]) > 0 {
+		return nil
+	}
+	for _, m := range decode.Transcript(f.heads[0].obs.OutputData.Value) {
+		out = append(out, newMessage(m))
+	}
+	return out
 }
 
 // handed is the longest conversation that a step of a fragment was given.

@@ -475,9 +475,10 @@ func TestTaskThatIsQuotedBeginsNoRun(t *testing.T) {
 
 // The Responses API takes instructions beside the messages: that a request shows none does not mean that there were none.
 func TestInstructionsOfTheResponsesAPIMayBeMissing(t *testing.T) {
-	for id, want := range map[string]bool{"resp_1": true, "chatcmpl-1": false} {
+	for id, want := range map[string]bool{"resp_1": true, "chatcmpl-1": false, "msg_1": true} {
 		tr := newTrace()
-		tr.chat(1, 0, 0, 10, list(user("q")), list(says("end")), "gen_ai.response.id", id)
+		provider := map[bool]string{true: "anthropic", false: "openai"}[id == "msg_1"] // its API takes them beside the messages too
+		tr.chat(1, 0, 0, 10, list(user("q")), list(says("end")), "gen_ai.response.id", id, "gen_ai.provider.name", provider)
 		if got := slices.ContainsFunc(the(t, tr.runs(t)).Fidelity.Findings, func(f tape.Finding) bool { return f.Field == "input.system_prompt" }); got != want {
 			t.Errorf("%s: finding %v, want %v", id, got, want)
 		}
@@ -530,5 +531,28 @@ func TestAgentThatIsAToolInATraceOfItsOwnBelongsToTheRunThatWasToldItsAnswer(t *
 	}
 	if tapes := build("", 21, "Once."); len(tapes) != 2 {
 		t.Errorf("%d runs, want 2: the run was told something else", len(tapes))
+	}
+}
+
+// Traceloop for LangChain.js: the span of a graph tells the whole conversation, and what it called lies in traces of their own.
+func TestToolInATraceOfItsOwnBelongsToTheGraphWhoseConversationAskedForIt(t *testing.T) {
+	build := func(id, args string) []*tape.Tape {
+		const asked = "call_0001"
+		message := func(class, kwargs string) string {
+			return `{"lc":1,"type":"constructor","id":["langchain_core","messages","` + class + `"],"kwargs":{` + kwargs + `}}`
+		}
+		graph, tool := newTrace(), newTrace()
+		graph.in("@traceloop/instrumentation-langchain", "workflow Graph", 1, 0, 0, 100, "traceloop.span.kind", "workflow", "traceloop.workflow.name", "Graph",
+			"traceloop.entity.input", `{"messages":[`+message("HumanMessage", `"content":"q"`)+`]}`,
+			"traceloop.entity.output", `{"messages":[`+message("HumanMessage", `"content":"q"`)+`,`+message("AIMessage", `"content":"","tool_calls":[{"name":"look","args":{"n":1},"id":"`+asked+`"}]`)+`,`+
+				message("ToolMessage", `"content":"seven","tool_call_id":"`+asked+`"`)+`,`+message("AIMessage", `"content":"end"`)+`]}`)
+		tool.tool("look", 2, 0, 20, 30, id, args, "seven")
+		return all(t, graph.numbered(1), tool.numbered(2))
+	}
+	if tp := the(t, build("call_0001", `{"n":1}`)); tp.Usage.ToolCalls != 1 || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("%v", events(tp))
+	}
+	if tapes := build("call_0002", `{"n":2}`); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: another call", len(tapes))
 	}
 }

@@ -45,7 +45,7 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 	tool := a.Text("gen_ai.operation.name") == "execute_tool" || strings.HasPrefix(name, "execute_tool ")
 	switch kind := entity(a, "span.kind").Str(); kind {
 	case "workflow", "agent", "graph":
-		if kind == "workflow" && isChainPlumbing(a.Text("traceloop.entity.name", "traceloop.workflow.name")) {
+		if called := a.Text("traceloop.entity.name", "traceloop.workflow.name"); kind == "workflow" && (isChainPlumbing(called) || called == "RunnableSequence" && s.Span.ParentSpanID().IsEmpty() && isGraphNode(a)) {
 			return dialect.Structure, false
 		}
 		return dialect.Agent, true
@@ -128,6 +128,18 @@ func isChainPlumbing(name string) bool {
 		}
 	}
 	return false
+}
+
+// isGraphNode reports the body of a node of a LangGraph graph, or the model in it with what stands before it: it was given the state and answers with a change
+// of it, or with the message of the model. The call of the model has a span too, which holds all that a chain on its own would say of a run.
+func isGraphNode(a decode.Attributes) bool {
+	in, _ := decode.Structure(entity(a, "entity.input"))
+	out, _ := decode.Structure(entity(a, "entity.output"))
+	if in.Get("messages").Kind() != exactjson.Array {
+		return false
+	}
+	class := out.Get("id")
+	return out.Get("messages").Kind() == exactjson.Array || out.Get("output").At(0).Get("lg_name").Str() != "" || strings.HasPrefix(class.At(class.Len()-1).Str(), "AIMessage")
 }
 
 func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {

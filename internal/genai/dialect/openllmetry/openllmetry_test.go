@@ -89,3 +89,27 @@ func TestPromptsOfStepsThatAreNoModelCalls(t *testing.T) {
 		})
 	}
 }
+
+// Without a workflow around it, each span of LangChain.js is a trace of its own.
+func TestBodyOfANodeOfAGraphIsNoRun(t *testing.T) {
+	state := func(class string) string {
+		return `{"messages":[{"lc":1,"type":"constructor","id":["langchain_core","messages","` + class + `"],"kwargs":{"content":"x"}}]}`
+	}
+	for _, c := range []struct {
+		name, in, out string
+		want          genai.Class
+	}{
+		{"RunnableSequence", state("HumanMessage"), state("AIMessage"), genai.Structure},
+		{"RunnableSequence", state("HumanMessage"), `{"output":[{"lg_name":"Command","update":{}}]}`, genai.Structure},
+		{"RunnableSequence", state("HumanMessage"), `{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],"kwargs":{"content":"x"}}`, genai.Structure},
+		{"RunnableSequence", `{"question":"x"}`, `{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],"kwargs":{"content":"x"}}`, genai.Agent},
+		{"RunnableSequence", state("HumanMessage"), `{"output":"x"}`, genai.Agent},
+		{"CompiledStateGraph", state("HumanMessage"), state("AIMessage"), genai.Agent},
+	} {
+		o := genai.Read(genaitest.Span("@traceloop/instrumentation-langchain", "workflow "+c.name, "traceloop.span.kind", "workflow", "traceloop.workflow.name", c.name,
+			"traceloop.entity.input", c.in, "traceloop.entity.output", c.out))
+		if o.Class != c.want {
+			t.Errorf("%s that was given %s and returned %s is a %v", c.name, c.in, c.out, o.Class)
+		}
+	}
+}
