@@ -43,6 +43,9 @@ func divide(roots []*node, traceID string) []*fragment {
 
 // findRuns descends to the outermost agent of each path. Calls that it passes are loose.
 func findRuns(n *node, entries []*node, frags *[]*fragment, loose map[*node]bool) {
+	if n.obs.Body && len(n.kids) == 0 && n.up == nil && n.parent.IsEmpty() {
+		return // without context each span is a trace of its own; what this one holds, the spans of its graph and of its calls hold too
+	}
 	if n.obs.Class == genai.Agent {
 		root := descendWrappers(n)
 		*frags = append(*frags, &fragment{root: root, heads: []*node{n}, entry: reversed(entries)})

@@ -541,13 +541,15 @@ func TestToolInATraceOfItsOwnBelongsToTheGraphWhoseConversationAskedForIt(t *tes
 		message := func(class, kwargs string) string {
 			return `{"lc":1,"type":"constructor","id":["langchain_core","messages","` + class + `"],"kwargs":{` + kwargs + `}}`
 		}
-		graph, tool := newTrace(), newTrace()
+		graph, tool, node := newTrace(), newTrace(), newTrace()
 		graph.in("@traceloop/instrumentation-langchain", "workflow Graph", 1, 0, 0, 100, "traceloop.span.kind", "workflow", "traceloop.workflow.name", "Graph",
 			"traceloop.entity.input", `{"messages":[`+message("HumanMessage", `"content":"q"`)+`]}`,
 			"traceloop.entity.output", `{"messages":[`+message("HumanMessage", `"content":"q"`)+`,`+message("AIMessage", `"content":"","tool_calls":[{"name":"look","args":{"n":1},"id":"`+asked+`"}]`)+`,`+
 				message("ToolMessage", `"content":"seven","tool_call_id":"`+asked+`"`)+`,`+message("AIMessage", `"content":"end"`)+`]}`)
 		tool.tool("look", 2, 0, 20, 30, id, args, "seven")
-		return all(t, graph.numbered(1), tool.numbered(2))
+		node.in("@traceloop/instrumentation-langchain", "workflow RunnableSequence", 3, 0, 19, 31, "traceloop.span.kind", "workflow", "traceloop.workflow.name", "RunnableSequence",
+			"traceloop.entity.input", `{"messages":[`+message("HumanMessage", `"content":"q"`)+`]}`, "traceloop.entity.output", `{"messages":[`+message("ToolMessage", `"content":"seven"`)+`]}`)
+		return all(t, graph.numbered(1), tool.numbered(2), node.numbered(3))
 	}
 	if tp := the(t, build("call_0001", `{"n":1}`)); tp.Usage.ToolCalls != 1 || tp.Output.Text == nil || *tp.Output.Text != "end" {
 		t.Errorf("%v", events(tp))

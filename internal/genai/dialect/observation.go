@@ -59,7 +59,9 @@ type Observation struct {
 	// RunSpan marks the dialect's own span for one whole run, which outranks wrappers around it.
 	RunSpan bool
 	// WeakAgent marks an agent span that counts only where no better one lies above or below (a chain at the top of a trace).
-	WeakAgent   bool
+	WeakAgent bool
+	// Body marks an agent span that is what runs in a node of a graph: alone in a trace it is no run.
+	Body        bool
 	NoiseReason string
 	// Summary marks a Structure span that sums up the model calls below it: its Request is that of the first, its Usage the sum. It
 	// stands for them where none were recorded.
@@ -170,6 +172,7 @@ func (o *Observation) AddNote(code tape.Code, field, detail string) {
 func (o *Observation) Fill(other *Observation) {
 	if o.Class == Unclassified {
 		o.Class, o.RunSpan, o.WeakAgent, o.NoiseReason = other.Class, other.RunSpan, other.WeakAgent, other.NoiseReason
+		o.Body = other.Body
 	}
 	decode.FillString(&o.Agent.Name, other.Agent.Name)
 	decode.FillString(&o.Agent.ID, other.Agent.ID)

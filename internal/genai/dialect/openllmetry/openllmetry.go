@@ -45,7 +45,7 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 	tool := a.Text("gen_ai.operation.name") == "execute_tool" || strings.HasPrefix(name, "execute_tool ")
 	switch kind := entity(a, "span.kind").Str(); kind {
 	case "workflow", "agent", "graph":
-		if called := a.Text("traceloop.entity.name", "traceloop.workflow.name"); kind == "workflow" && (isChainPlumbing(called) || called == "RunnableSequence" && s.Span.ParentSpanID().IsEmpty() && isGraphNode(a)) {
+		if kind == "workflow" && isChainPlumbing(a.Text("traceloop.entity.name", "traceloop.workflow.name")) {
 			return dialect.Structure, false
 		}
 		return dialect.Agent, true
@@ -152,6 +152,7 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 	switch o.Class {
 	case dialect.Agent:
 		o.WeakAgent = kind != "agent"
+		o.Body = kind == "workflow" && a.Text("traceloop.entity.name", "traceloop.workflow.name") == "RunnableSequence" && isGraphNode(a)
 		o.Agent.Name = a.Text("gen_ai.agent.name", "traceloop.entity.name", "ioa_observe.entity.name", "traceloop.workflow.name", "ioa_observe.workflow.name")
 		if strings.HasSuffix(o.Agent.Name, "."+kind) {
 			o.Agent.Name = strings.TrimSuffix(o.Agent.Name, "."+kind)

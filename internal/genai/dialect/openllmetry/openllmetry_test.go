@@ -97,19 +97,19 @@ func TestBodyOfANodeOfAGraphIsNoRun(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, in, out string
-		want          genai.Class
+		want          bool
 	}{
-		{"RunnableSequence", state("HumanMessage"), state("AIMessage"), genai.Structure},
-		{"RunnableSequence", state("HumanMessage"), `{"output":[{"lg_name":"Command","update":{}}]}`, genai.Structure},
-		{"RunnableSequence", state("HumanMessage"), `{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],"kwargs":{"content":"x"}}`, genai.Structure},
-		{"RunnableSequence", `{"question":"x"}`, `{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],"kwargs":{"content":"x"}}`, genai.Agent},
-		{"RunnableSequence", state("HumanMessage"), `{"output":"x"}`, genai.Agent},
-		{"CompiledStateGraph", state("HumanMessage"), state("AIMessage"), genai.Agent},
+		{"RunnableSequence", state("HumanMessage"), state("AIMessage"), true},
+		{"RunnableSequence", state("HumanMessage"), `{"output":[{"lg_name":"Command","update":{}}]}`, true},
+		{"RunnableSequence", state("HumanMessage"), `{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],"kwargs":{"content":"x"}}`, true},
+		{"RunnableSequence", `{"question":"x"}`, `{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],"kwargs":{"content":"x"}}`, false},
+		{"RunnableSequence", state("HumanMessage"), `{"output":"x"}`, false},
+		{"CompiledStateGraph", state("HumanMessage"), state("AIMessage"), false},
 	} {
 		o := genai.Read(genaitest.Span("@traceloop/instrumentation-langchain", "workflow "+c.name, "traceloop.span.kind", "workflow", "traceloop.workflow.name", c.name,
 			"traceloop.entity.input", c.in, "traceloop.entity.output", c.out))
-		if o.Class != c.want {
-			t.Errorf("%s that was given %s and returned %s is a %v", c.name, c.in, c.out, o.Class)
+		if o.Class != genai.Agent || o.Body != c.want {
+			t.Errorf("%s that was given %s and returned %s: %v, %v", c.name, c.in, c.out, o.Class, o.Body)
 		}
 	}
 }
