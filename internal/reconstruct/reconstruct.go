@@ -107,7 +107,7 @@ func recorded(h *node, wanted func([]genai.Message) bool) (state []genai.Message
 	return state
 }
 
-// isRun reports a fragment with a model call, a tool call or user input.
+// isRun reports a fragment with a model call, a tool call, user input or a conversation that its run span kept.
 func (f *fragment) isRun() bool {
 	if f.root != nil && (lastUserText(f.root.obs.Input) != "" || !f.root.obs.WeakAgent && given(f.root.obs.InputData) != "") {
 		return true
@@ -117,7 +117,7 @@ func (f *fragment) isRun() bool {
 			return true
 		}
 	}
-	return false
+	return f.root != nil && len(f.root.obs.Output) > 0 && f.kept() != nil
 }
 func (b *builder) build(opts Options) *tape.Tape {
 	b.calls.converse()

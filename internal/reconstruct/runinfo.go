@@ -250,7 +250,7 @@ func (b *builder) input() {
 			}
 		}
 		system = systemText(firstModel.request)
-	} else if sent := b.kept(); sent != nil {
+	} else if sent := b.fragment.kept(); sent != nil {
 		if in.UserMessage == nil {
 			prompt, _ := lastUser(sent)
 			if task := taskIn(root.obs.InputData.Value, prompt, taskNames, maxEnvelopes); task != "" {
@@ -303,13 +303,16 @@ func (b *builder) input() {
 
 // kept is what stands before the first answer in the conversation that the run span kept, where no span of a model call is: instrumentations of a framework leave
 // model calls to others (CrewAI's for OpenInference), and the crew's output holds the messages of its task. It is nil where the output keeps several conversations.
-func (b *builder) kept() (sent []*message) {
-	root := b.fragment.root
+func (f *fragment) kept() (sent []*message) {
+	root := f.root
 	if root == nil {
 		return nil
 	}
 	conversation := decode.OnlyTranscript(root.obs.OutputData.Value)
 	first := slices.IndexFunc(conversation, func(m genai.Message) bool { return m.Role == tape.RoleAssistant })
+	if first < 0 && len(root.obs.Output) > 0 {
+		first = len(conversation)
+	}
 	if first < 1 || !decode.HasRole(conversation[:first], tape.RoleUser) {
 		return nil
 	}

@@ -102,6 +102,7 @@ func TestOnlyOneConversationSpeaksForAll(t *testing.T) {
 		`{"a":{"messages":` + conversation("x") + `}}`:                                              2,
 		`{"a":{"messages":` + conversation("x") + `},"b":[{"messages":` + conversation("x") + `}]}`: 2,
 		`{"a":{"messages":` + conversation("x") + `},"b":[{"messages":` + conversation("y") + `}]}`: 0,
+		`{"a":[{"role":"system","content":"s"},{"role":"user","content":"x"}]}`:                     2,
 		`{"a":[{"role":"user","content":"x"}]}`:                                                     0,
 	} {
 		if got := decode.OnlyTranscript(genaitest.Parse(t, value)); len(got) != want {

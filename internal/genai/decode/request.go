@@ -138,7 +138,11 @@ func InputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
 	if inner.Kind() == exactjson.Array && !IsMessageList(inner) {
 		return nil, nil
 	}
-	return RequestMessages(inner, tape.RoleUser)
+	messages, system := RequestMessages(inner, tape.RoleUser)
+	if task := inner.Get("task"); len(messages) == 0 && task.Kind() == exactjson.String && inner.First("role", "type", "id").IsAbsent() {
+		messages, _ = Messages(task, tape.RoleUser) // what smolagents and AutoGen call what an agent is run with
+	}
+	return messages, system
 }
 
 // isBrokenStructure tells a structure that was cut or written as a Python repr from a text that happens to begin with a bracket.

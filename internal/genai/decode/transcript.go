@@ -23,7 +23,8 @@ func Transcript(v exactjson.Value) []Message {
 	return t.longest
 }
 
-// OnlyTranscript returns the transcript that a recorded value holds, nil when it holds several with answers that are not the same.
+// OnlyTranscript returns the transcript that a recorded value holds, nil when it holds several that are not the same. One that was not answered
+// counts if it begins with instructions: CrewAI keeps the answer to a task without tools beside it.
 func OnlyTranscript(v exactjson.Value) []Message {
 	t := transcript{values: maxTranscriptValues, every: true}
 	t.look(v, 0)
@@ -53,7 +54,7 @@ func (t *transcript) look(v exactjson.Value, depth int) {
 	case exactjson.Array:
 		if (t.every || v.Len() > len(t.longest)) && IsMessageList(v) && v.At(0).Kind() != exactjson.Array {
 			if t.every {
-				if messages, ok := Messages(v, tape.RoleAssistant); ok && HasRole(messages, tape.RoleAssistant) && HasRole(messages, tape.RoleUser) {
+				if messages, ok := Messages(v, tape.RoleAssistant); ok && HasRole(messages, tape.RoleUser) && (HasRole(messages, tape.RoleAssistant) || messages[0].Role == tape.RoleSystem) {
 					t.several = t.several || t.json != "" && t.json != v.JSON()
 					t.longest, t.json = messages, v.JSON()
 					return

@@ -63,9 +63,16 @@ func readMLflow(s *dialect.Source, o *dialect.Observation) {
 	o.ConversationID = mlflowValue(a, "mlflow.trace.session", "session.id").Text()
 	o.UserID = mlflowValue(a, "mlflow.trace.user", "user.id").Text()
 	in, out := mlflowValue(a, "mlflow.spanInputs"), mlflowValue(a, "mlflow.spanOutputs")
+	if value := out.Get("_value"); out.Kind() == exactjson.Object && out.Len() == 1 && value.Kind() == exactjson.String {
+		out = value // smolagents' text is an object with this one member
+	}
 	switch o.Class {
 	case dialect.Agent:
 		o.WeakAgent = kind != "AGENT"
+		// the agent's own members lie beside what it was called with (smolagents, Pydantic AI)
+		if text := mlflowValue(a, "instructions").Str(); text != "" && text != "None" && kind == "AGENT" {
+			o.System = []decode.Part{decode.TextPart(text)}
+		}
 		o.Agent.Name = s.Span.Name()
 		dialect.ReadWholeAgent(o, in, out)
 		o.Interrupted = decode.IsLangGraphInterrupt(out)
@@ -94,6 +101,9 @@ func readMLflow(s *dialect.Source, o *dialect.Observation) {
 		o.Called = &dialect.Called{Name: mlflowFunction(s, a), In: in, Out: encodedAgain(out), Encoded: true}
 	case dialect.Tool:
 		o.Name = mlflowFunction(s, a)
+		if kwargs := in.Get("kwargs"); kwargs.Kind() == exactjson.Object && in.Len() == 2 && in.Get("sanitize_inputs_outputs").Kind() == exactjson.Bool {
+			in = kwargs // the switch is smolagents' own
+		}
 		dialect.ReadWholeTool(o, in, encodedAgain(out), true)
 	case dialect.Retrieval:
 		o.Name = s.Span.Name()

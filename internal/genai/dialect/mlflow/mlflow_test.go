@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
 
@@ -51,5 +52,25 @@ func TestRequestsAndResponsesOfEveryProviderAreRead(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			genaitest.Says(t, genai.Read(genaitest.Span("", "x", "mlflow.spanType", `"LLM"`, "mlflow.spanInputs", c.in, "mlflow.spanOutputs", c.out)), "class: model\ndialect: mlflow\nmodel: m\n"+c.want)
 		})
+	}
+}
+
+func TestAgentOfSmolagentsIsReadFromItsMembers(t *testing.T) {
+	span := func(kind, in, out string, more ...string) *dialect.Source {
+		return genaitest.Span("mlflow.tracing.provider", "run", append([]string{"mlflow.spanType", `"` + kind + `"`, "mlflow.spanInputs", in, "mlflow.spanOutputs", out}, more...)...)
+	}
+	o := genai.Read(span("AGENT", `{"task":"count the days"}`, `{"_value":"done"}`, "instructions", `"Be brief."`))
+	if len(o.Input) != 1 || o.Input[0].Parts[0].Text != "count the days" || len(o.Output) != 1 || o.Output[0].Parts[0].Text != "done" || len(o.System) != 1 || o.System[0].Text != "Be brief." {
+		t.Errorf("input %v, output %v, system %v", o.Input, o.Output, o.System)
+	}
+	if o := genai.Read(span("AGENT", `{"type":"job","task":"t1"}`, `{"_value":"done","_kind":1}`, "instructions", `"None"`)); len(o.Input) > 0 || len(o.Output) > 0 || len(o.System) > 0 {
+		t.Errorf("input %v, output %v, system %v", o.Input, o.Output, o.System)
+	}
+	o = genai.Read(span("TOOL", `{"sanitize_inputs_outputs":true,"kwargs":{"x":1}}`, `{"y":2}`))
+	if o.Args.Value.JSON() != `{"x":1}` {
+		t.Errorf("arguments %s", o.Args.Value.JSON())
+	}
+	if o := genai.Read(span("TOOL", `{"depth":1,"kwargs":{"x":1}}`, `{"y":2}`)); o.Args.Value.Len() != 2 {
+		t.Errorf("arguments %s", o.Args.Value.JSON())
 	}
 }
