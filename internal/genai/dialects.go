@@ -453,7 +453,9 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 		readLangChain(a, o)
 		readAskedModel(a, o)
 	case dialect.Agent:
-		decode.FillString(&o.Model, decode.ModelName(a.Text("gen_ai.request.model")))
+		if asked := decode.ModelName(a.Text("gen_ai.request.model")); asked != a.Text("gen_ai.response.model") || !decode.IsDated(asked) {
+			decode.FillString(&o.Model, asked) // OpenLIT writes the model that answered into both for a graph
+		}
 		// an answer that the conventions mark as an error is what a framework made of one
 		if n := len(o.Output) - 1; n >= 0 && o.Output[n].FinishReason == "error" {
 			o.Failed = true

@@ -483,12 +483,16 @@ func repeats(whole Message, chunks []Message) bool {
 	return before == text && len(before)+len(named) > 0 && !slices.ContainsFunc(named, missing)
 }
 
-// OpenInput opens a request of one user message whose only text is the whole list of messages or items that was sent, as JSON.
+// OpenInput opens a request of one user message whose only text is the whole list of messages or items that was sent, as JSON or as str() writes it.
 func OpenInput(request []Message) ([]Message, bool) {
 	if len(request) != 1 || request[0].Role != tape.RoleUser || len(request[0].Parts) != 1 || request[0].Parts[0].Type != tape.PartText {
 		return nil, false
 	}
-	items, ok := ParseStructure(request[0].Parts[0].Text)
+	text := request[0].Parts[0].Text
+	items, ok := ParseStructure(text)
+	if !ok && strings.HasPrefix(text, "[") && IsMessageRepresentation(text) { // what agno was given, as OpenLIT writes it
+		items, ok = Representation(text)
+	}
 	if !ok || items.Kind() != exactjson.Array || !IsMessageList(items) {
 		return nil, false
 	}

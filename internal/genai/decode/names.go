@@ -4,6 +4,7 @@
 package decode
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -54,6 +55,11 @@ func ModelName(name string) string {
 	}
 	return name
 }
+
+var dated = regexp.MustCompile(`-(?:\d{4}-\d{2}-\d{2}|\d{8})$`)
+
+// IsDated reports the name of a model with its date, as a provider's answer names it when it was asked for by a name without one.
+func IsDated(name string) bool { return dated.MatchString(name) }
 
 // chatClasses are LangChain's classes of chat models. Handlers that find no name in the parameters write the class instead.
 var chatClasses = map[string]bool{

@@ -40,3 +40,17 @@ func TestResultNamesItsCallBesideItsBlocks(t *testing.T) {
 		}
 	}
 }
+
+func TestInputIsTheWholeListThatStrWrote(t *testing.T) {
+	for text, want := range map[string][]string{
+		`[Message(id='1', role='user', content='a', metrics=M(n=0)), Message(role='assistant', content='b'), Message(role='user', content='c')]`: {"user: text(a)", "assistant: text(b)", "user: text(c)"},
+		`[Message(role='user', content='a'), <object at 0x7f>]`:                                                                                  nil,
+		`[Message(role='user', cont`:                nil,
+		`Message(role='user') is how it is written`: nil,
+	} {
+		input, ok := decode.OpenInput([]decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(text)}}})
+		if got := genaitest.Messages(input); ok != (want != nil) || !slices.Equal(got, want) {
+			t.Errorf("%s: %v %v, want %v", text, ok, got, want)
+		}
+	}
+}

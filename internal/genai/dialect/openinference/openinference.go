@@ -6,7 +6,6 @@ package openinference
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -167,15 +166,13 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	}
 }
 
-var dated = regexp.MustCompile(`-(?:\d{4}-\d{2}-\d{2}|\d{8})$`)
-
 // replyModel is the model that a reply of Haystack names, if only a provider's answer names one so: with its date. The span then names that one, not the one that was asked.
 func replyModel(answer exactjson.Value) string {
 	reply := answer.Get("replies").At(0)
 	if reply.Kind() == exactjson.String && decode.IsMessageRepresentation(reply.Str()) {
 		reply, _ = decode.Representation(reply.Str())
 	}
-	if name := reply.First("meta", "_meta").Get("model").Str(); dated.MatchString(name) {
+	if name := reply.First("meta", "_meta").Get("model").Str(); decode.IsDated(name) {
 		return name
 	}
 	return ""
