@@ -35,3 +35,13 @@ func TestFunctionInAToolIsAPartOfIt(t *testing.T) {
 	tr.in("langfuse-sdk", "f", 4, 3, 31, 39, "langfuse.observation.type", "span", "langfuse.observation.input", `{"page":3}`, "langfuse.observation.output", `"inner"`)
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @3 by 1 = v", "tool_call f by 1 failed (missing)")
 }
+
+// Logfire has no span that is an agent's: the functions lie beside the calls of the model, below what the application wrote.
+func TestFunctionBesideLooseCallsIsTheToolThatWasAskedFor(t *testing.T) {
+	for asked, want := range map[string]string{`{"page":3}`: "tool_call f @3 by 1 = v", `{"page":4}`: "tool_call f by 1 failed (missing)"} {
+		tr := newTrace()
+		tr.chat(2, 90, 10, 20, list(user("q")), list(asks(call("c1", "f", asked))))
+		tr.in("logfire", "f", 3, 90, 30, 40, "code.function", "Tools.f", "page", int64(3), "return", "v", "logfire.json_schema", `{"type":"object","properties":{"page":{},"return":{}}}`)
+		wantEvents(t, the(t, tr.runs(t)), "model_call @2", want)
+	}
+}

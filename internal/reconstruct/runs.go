@@ -148,9 +148,12 @@ func groupLoose(roots []*node, loose map[*node]bool) []*fragment {
 	byParent := map[pcommon.SpanID]*fragment{}
 	byConversation := map[string]*fragment{}
 	for _, r := range roots {
-		var heads []*node
+		var heads, functions []*node
 		var entries []*node
 		walk(r, func(n *node) bool {
+			if n.obs.Called != nil && n.obs.Class == genai.Structure && !holdsCall(n) {
+				functions = append(functions, n) // one of the calls may have asked for it
+			}
 			if loose[n] {
 				heads = append(heads, n)
 				return false
@@ -161,6 +164,9 @@ func groupLoose(roots []*node, loose map[*node]bool) []*fragment {
 			return n.obs.Class != genai.Agent
 		})
 		if len(heads) == 0 {
+			if f := byParent[r.parent]; r.missing && f != nil {
+				f.heads = append(f.heads, functions...)
+			}
 			continue
 		}
 		conversation := heads[0].obs.ConversationID
@@ -176,7 +182,7 @@ func groupLoose(roots []*node, loose map[*node]bool) []*fragment {
 				frags = append(frags, f)
 			}
 		}
-		f.heads = append(f.heads, heads...)
+		f.heads = append(append(f.heads, heads...), functions...)
 		f.entry = append(f.entry, reversed(entries)...)
 		if r.missing && byParent[r.parent] == nil {
 			byParent[r.parent] = f

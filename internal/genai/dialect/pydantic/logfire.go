@@ -60,6 +60,9 @@ func classifyLogfire(s *dialect.Source) (dialect.Class, bool) {
 	if a.Text("logfire.span_type") == "pending_span" {
 		return dialect.Noise, false
 	}
+	if isLogfireFunction(s, a) {
+		return dialect.Structure, false
+	}
 	if !isLogfireIntegration(s, a) {
 		return dialect.Unclassified, false
 	}
@@ -82,6 +85,34 @@ func isLogfireIntegration(s *dialect.Source, a decode.Attributes) bool {
 	return strings.HasPrefix(s.ScopeName, "logfire.") || s.ScopeName == "" && a.Has("logfire.msg_template")
 }
 
+// isLogfireFunction tells the span of a function of the program that the decorator wrote with what it returned.
+func isLogfireFunction(s *dialect.Source, a decode.Attributes) bool {
+	return s.ScopeName == "logfire" && a.Has("return") && a.Has("code.function") && a.Has("logfire.json_schema")
+}
+
+// logfireFunction reads the arguments and what was returned. The schema beside them says which attributes these are, and which were written as JSON.
+func logfireFunction(a decode.Attributes) *dialect.Called {
+	name := a.Text("code.function")
+	called := &dialect.Called{Name: name[strings.LastIndexByte(name, '.')+1:]}
+	schema, _ := decode.Structure(a.JSON("logfire.json_schema"))
+	var args []exactjson.Member
+	for _, m := range schema.Get("properties").Members() {
+		v := a.JSON(m.Name)
+		if kind := m.Value.Get("type").Str(); kind == "object" || kind == "array" || kind == "null" {
+			if inner, err := exactjson.Parse(v.Str()); err == nil {
+				v = inner
+			}
+		}
+		if m.Name == "return" {
+			called.Out = v
+		} else if !v.IsAbsent() {
+			args = append(args, exactjson.Member{Name: m.Name, Value: v})
+		}
+	}
+	called.In = exactjson.ObjectValue(args...)
+	return called
+}
+
 func readLogfire(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	if o.Class == dialect.Noise {
@@ -93,6 +124,12 @@ func readLogfire(s *dialect.Source, o *dialect.Observation) {
 		}
 		if a.Text("logfire.span_type") == "pending_span" {
 			o.NoiseReason = "pending span"
+		}
+		return
+	}
+	if isLogfireFunction(s, a) {
+		if o.Class == dialect.Structure {
+			o.Called = logfireFunction(a)
 		}
 		return
 	}

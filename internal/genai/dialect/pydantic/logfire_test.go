@@ -35,3 +35,15 @@ func TestLogfirePendingSpansAreNoCalls(t *testing.T) {
 		t.Errorf("a pending span is read as\n%s", genaitest.Said(o))
 	}
 }
+
+// The schema beside the attributes says which are arguments, and which were written as JSON. A function without what it returned says nothing.
+func TestLogfireFunctionTellsArgumentsAndReturn(t *testing.T) {
+	const schema = `{"type":"object","properties":{"city":{},"tags":{"type":"array"},"return":{"type":"object"}}}`
+	o := genai.Read(genaitest.Span("logfire", "my span", "code.function", "Agent.run.<locals>.f", "city", `"[1]"`, "tags", `["a"]`, "return", `{"b":1}`, "logfire.json_schema", schema))
+	if o.Class != genai.Structure || o.Called == nil || o.Called.Name != "f" || o.Called.In.JSON() != `{"city":"\"[1]\"","tags":["a"]}` || o.Called.Out.JSON() != `{"b":1}` {
+		t.Errorf("read %+v", o.Called)
+	}
+	if o := genai.Read(genaitest.Span("logfire", "f", "code.function", "f", "city", "Rome", "logfire.json_schema", schema)); o.Called != nil {
+		t.Errorf("read %+v", o.Called)
+	}
+}
