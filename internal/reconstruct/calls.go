@@ -587,6 +587,7 @@ func (c *collector) dropDuplicates() {
 	}, func(a, b *call) {
 		a.obs = genai.MergeModel(a.obs, b.obs)
 	})
+	c.dropTold()
 	c.dropClients()
 	c.tools = joinEqual(c.tools, func(a, b *call) bool {
 		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && (a.obs.Name == b.obs.Name || a.obs.Name == "" || b.obs.Name == "") && overlap(a, b) &&
@@ -596,6 +597,26 @@ func (c *collector) dropDuplicates() {
 		if a.holds == nil {
 			a.holds = b.holds
 		}
+	})
+}
+
+// dropTold joins model calls that were reported once more in a trace of their own, see byTwin.
+func (c *collector) dropTold() {
+	by := map[*node]*call{}
+	for _, m := range c.models {
+		for _, n := range m.nodes {
+			by[n] = m
+		}
+	}
+	c.models = slices.DeleteFunc(c.models, func(m *call) bool {
+		if len(m.nodes) != 1 || m.nodes[0].reports == nil {
+			return false
+		}
+		of := by[m.nodes[0].reports]
+		if of != nil && of != m {
+			of.join(m.nodes[0])
+		}
+		return of != nil && of != m
 	})
 }
 

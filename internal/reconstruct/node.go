@@ -55,6 +55,7 @@ type node struct {
 	conflicts  int             // payloads under the same id that disagree, see conflictsOf
 	said       evidence.Digest // see content
 	twins      int             // further spans that say the same, see dropTwins
+	reports    *node           // the span in another trace that tells the same model call, see byTwin
 
 	up       *node
 	kids     []*node

@@ -95,3 +95,29 @@ func TestToolInATraceOfItsOwnBelongsToTheRunThatWasToldItsResult(t *testing.T) {
 		}
 	}
 }
+
+// Another instrumentation whose spans lost their context reports each model call once more in a trace of its own.
+func TestModelCallThatIsReportedAgainInAnotherTraceIsOne(t *testing.T) {
+	q, a := list(user("where is it")), list(says("on the third shelf"))
+	for _, c := range []struct {
+		name       string
+		scope      string
+		answer     string
+		start, end int
+		want       int
+	}{
+		{"the same call", "client", a, 3, 9, 1},
+		{"another answer", "client", list(says("on the fourth shelf")), 3, 9, 2},
+		{"of the same instrumentation", "test", a, 3, 9, 2},
+		{"later", "client", a, 30, 39, 2},
+	} {
+		first, again := newTrace(), newTrace()
+		first.agent("clerk", 1, 0, 0, 100)
+		first.chat(2, 1, 2, 10, q, a)
+		again.in(c.scope, "POST", 3, 0, c.start, c.end, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.input.messages", q, "gen_ai.output.messages", c.answer)
+		tapes := all(t, first.numbered(1), again.numbered(2))
+		if len(tapes) != c.want || tapes[0].Usage.ModelCalls != 1 {
+			t.Errorf("%s: %d runs, want %d: %v", c.name, len(tapes), c.want, events(tapes[0]))
+		}
+	}
+}

@@ -55,6 +55,7 @@ func stitch(all []*fragment) []*fragment {
 	}
 	s.byRunID()
 	s.byResponse()
+	s.byTwin()
 	s.byConversation()
 	s.steps()
 	s.byCalls()
@@ -324,6 +325,48 @@ func (s *stitcher) byResponse() {
 		}
 		if of := only(owner); of != nil {
 			s.unite(of, f, byContent)
+		}
+	}
+}
+
+// byTwin unites fragments that report model calls once more in traces of their own: another instrumentation, below whose spans the context was lost,
+// tells the same last message and the same answer of the same time.
+func (s *stitcher) byTwin() {
+	told := map[string][]*turn{}
+	keys := map[*turn]string{}
+	for _, f := range s.all {
+		for _, t := range s.turns[f] {
+			if len(t.sent) == 0 || len(t.n.obs.Response) == 0 {
+				continue
+			}
+			if answer := answerKeys(t.n.obs.Response[0]); len(answer) > 0 {
+				last := t.sent[len(t.sent)-1]
+				keys[t] = strings.Join(append(answer, string(last.tape.Role), textOf(last)), "\x00")
+				told[keys[t]] = append(told[keys[t]], t)
+			}
+		}
+	}
+	for _, f := range s.all {
+		if f.ownRun() || len(f.tools()) > 0 || len(s.turns[f]) == 0 {
+			continue
+		}
+		owner, twins := map[*fragment]bool{}, map[*node]*node{}
+		for _, t := range s.turns[f] {
+			for _, other := range told[keys[t]][:min(len(told[keys[t]]), maxAskings)] {
+				if keys[t] == "" || s.sameTrace(other.f, f) || !sameService(other.f, f) || other.n.scope == t.n.scope || len(other.sent) != len(t.sent) {
+					continue
+				}
+				if other.n.reports == nil && other.n.start <= t.n.start+clockSlack && t.n.end <= other.n.end+clockSlack {
+					owner[s.find(other.f)] = true
+					twins[t.n] = other.n
+				}
+			}
+		}
+		if of := only(owner); of != nil && len(twins) == len(s.turns[f]) {
+			s.unite(of, f, byContent)
+			for n, of := range twins {
+				n.reports = of
+			}
 		}
 	}
 }
