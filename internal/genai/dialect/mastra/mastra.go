@@ -59,8 +59,8 @@ func readMastra(s *dialect.Source, o *dialect.Observation) {
 	o.InvocationID = a.Text("mastra.metadata.runId", "mastra.runId", "runId")
 	o.ConversationID = a.Text("gen_ai.conversation.id", "mastra.metadata.threadId", "mastra.metadata.sessionId", "threadId", "sessionId")
 	o.UserID = a.Text("mastra.metadata.userId", "mastra.metadata.resourceId", "userId")
-	input := a.JSON("mastra."+kind+".input", "input", "gen_ai.prompt")
-	output := a.JSON("mastra."+kind+".output", "output", "gen_ai.completion")
+	input := a.JSON("mastra."+kind+".input", "input", "gen_ai.prompt", "langfuse.observation.input") // the last of its exporter for Langfuse
+	output := a.JSON("mastra."+kind+".output", "output", "gen_ai.completion", "langfuse.observation.output")
 	switch o.Class {
 	case dialect.Agent:
 		o.Agent = tape.Agent{Name: a.Text("gen_ai.agent.name", "gen_ai.workflow.name"), ID: a.Text("gen_ai.agent.id", "agent.id", "workflow.id")}

@@ -48,3 +48,11 @@ func TestTheRequestOfAProviderIsReadWhereAStepShowsIt(t *testing.T) {
 		t.Errorf("%+v", call)
 	}
 }
+
+func TestInputAndOutputUnderTheNamesOfLangfuseAreThoseOfTheSpan(t *testing.T) {
+	o := genai.Read(genaitest.Span("@mastra/langfuse", "invoke_agent clerk", "gen_ai.operation.name", "invoke_agent", "mastra.span.type", "agent_run",
+		"langfuse.observation.input", `[{"role":"user","content":"q"}]`, "langfuse.observation.output", `{"text":"a"}`))
+	if len(o.Input) != 1 || o.Input[0].Parts[0].Text != "q" || len(o.Output) != 1 || o.Output[0].Parts[0].Text != "a" {
+		t.Errorf("input %+v, output %+v", o.Input, o.Output)
+	}
+}
