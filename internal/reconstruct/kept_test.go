@@ -71,6 +71,19 @@ func TestConversationThatWasKeptIsARun(t *testing.T) {
 	}
 }
 
+func TestTaskOfAnAgentBelowTheRunSpanIsWhatWasAsked(t *testing.T) {
+	const prompt = "Current Task: count the days, begin!"
+	for task, want := range map[string]string{"count the days": "count the days", "count the nights": prompt, "": prompt} {
+		tr := newTrace()
+		tr.in("openlit.instrumentation.crewai", "invoke_workflow crew", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_workflow", "gen_ai.output.messages", list(says("done")))
+		tr.in("openlit.instrumentation.crewai", "invoke_agent Assistant", 2, 1, 1, 90, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "Assistant", "gen_ai.input.messages", list(user(task)))
+		tr.chat(3, 2, 2, 10, list(user(prompt)), list(says("done")))
+		if got := the(t, tr.runs(t)).Input.UserMessage; got == nil || *got != want {
+			t.Errorf("%q: asked %v, want %q", task, got, want)
+		}
+	}
+}
+
 func TestInstructionsOfAnInnerSpanOfTheSameCall(t *testing.T) {
 	for name, sent := range map[string]struct{ inner, want string }{
 		"the same messages":  {`{"instructions":"Be brief.","model":"m1","input":[{"role":"user","content":"hi"}]}`, "Be brief."},

@@ -231,6 +231,9 @@ func (b *builder) input() {
 			if task == "" { // what came out names the task too
 				task = taskIn(root.obs.OutputData.Value, prompt, taskNames[:taskOnly], maxEnvelopes)
 			}
+			if task == "" && len(firstModel.nodes) > 0 {
+				task = b.taskAbove(firstModel.nodes[0], prompt)
+			}
 			if task != "" {
 				in.UserMessage = &task
 			}
@@ -320,6 +323,18 @@ func (f *fragment) kept() (sent []*message) {
 		sent = append(sent, newMessage(m))
 	}
 	return sent
+}
+
+// taskAbove is what an agent between the run span and its first model call was asked, if the prompt for the model holds it among words of the framework: OpenLIT
+// records the task of a crew on the span of the agent that was given it.
+func (b *builder) taskAbove(n *node, prompt string) string {
+	for n = n.up; n != nil && n != b.fragment.root; n = n.up {
+		text := strings.TrimSpace(lastUserText(n.obs.Input))
+		if n.obs.Class == genai.Agent && text != "" && text != prompt && strings.Contains(prompt, text) {
+			return text
+		}
+	}
+	return ""
 }
 
 // afterHistory is what was asked last. A run's own record of its input may name an earlier turn of the history that it was given, or all of the
