@@ -94,8 +94,9 @@ const (
 	producer   = 1 << 62
 )
 
-// conventions are the beginnings of marks that belong to no producer.
-var conventions = []string{"gen_ai.", "llm.", "input.", "output.", "tool.", "function."}
+// conventions are the beginnings of marks that belong to no producer. Programs that say by hand what a span is write `openinference.span.kind` too, and the
+// rest under keys of their own.
+var conventions = []string{"gen_ai.", "llm.", "input.", "output.", "tool.", "function.", "openinference."}
 
 // bitOf is the bit of a dialect for one of its marks.
 func bitOf(i int, mark string) uint64 {
@@ -349,6 +350,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 				continue
 			}
 			*o = dialect.Observation{Lists: s.Lists}
+		}
+		if d == generic.Unknown && o.Class != dialect.Model && o.Class != dialect.Tool && slices.Contains(o.Dialects, openinference.Dialect.ID) {
+			continue // what a step or an agent was handed is named in input.value, which has been read
 		}
 		next := observations.Get().(*dialect.Observation)
 		next.Lists = s.Lists

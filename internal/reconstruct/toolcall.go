@@ -144,6 +144,17 @@ func wordsOf(e *tape.Error, result exactjson.Value) bool {
 	return e != nil && result.Kind() == exactjson.String && sameWords(result.Str(), e.Message)
 }
 
+// quotedInPython returns the text of a literal of Python: hand-written spans record repr(result). A tool may well return a text in quotes, so what the model was
+// shown has to say which of the two it was.
+func quotedInPython(v exactjson.Value) (exactjson.Value, bool) {
+	text := v.Str()
+	if len(text) < 2 || text[0] != '\'' && text[0] != '"' || text[len(text)-1] != text[0] {
+		return exactjson.Value{}, false
+	}
+	list, lossy, ok := decode.Python("[" + text + "]")
+	return list.At(0), ok && !lossy && list.Len() == 1 && list.At(0).Kind() == exactjson.String
+}
+
 // sameExactly reports equal values, the one perhaps JSON in a string. What the model was shown of a damaged result repairs nothing if it is the same to the
 // last digit (ADK for Go rounds integers before it writes either).
 func sameExactly(a, b exactjson.Value) bool {
@@ -168,6 +179,11 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	}
 	if o.StatusError && (result.Value.Kind() == exactjson.Object && result.Value.Len() == 0 || result.Value.Str() == "{}") && (shown == nil || !sameContent(result.Value, shown.Result)) {
 		result = genai.Content{} // written where the tool threw
+	}
+	if shown != nil && shown.Label == "" && result.Label == "" {
+		if said, ok := quotedInPython(result.Value); ok && !sameContent(result.Value, shown.Result) && sameValue(said, shown.Result) {
+			result.Value, result.Envelope = said, append(slices.Clip(result.Envelope), "python.str")
+		}
 	}
 	wrapped := ""
 	if shown != nil && shown.Label == "" && result.Label == "" && !o.Failed {

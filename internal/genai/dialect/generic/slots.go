@@ -194,6 +194,55 @@ func told(span ptrace.Span) (list []telling) {
 	return list
 }
 
+// slotName is the key under which the message of an event belongs: hand-written spans tell one message per event, its members as attributes (role, content,
+// tool_calls). The content is a text, whatever it looks like. Empty for events that are no message, and for those whose name does not say of what.
+func slotName(e telling) string {
+	role, ok := e.attributes.Get("role")
+	if _, known := decode.KnownRole(role.Str()); !ok || !known {
+		return ""
+	}
+	if _, said := e.attributes.Get("content"); !said {
+		if _, said = e.attributes.Get("tool_calls"); !said {
+			return ""
+		}
+	}
+	if stem, out, ok := slotOf(e.name); ok && out {
+		return stem
+	} else if ok || ends(e.name, "message") {
+		return e.name + ".messages"
+	}
+	return ""
+}
+
+// messagesTold gathers the messages that events tell one by one: those that went in as a list, of those that came out the last.
+func messagesTold(list []telling) map[string]pcommon.Value {
+	var out map[string]pcommon.Value
+	for _, e := range list {
+		name := slotName(e)
+		if name == "" {
+			continue
+		}
+		if out == nil {
+			out = map[string]pcommon.Value{}
+		}
+		v, there := out[name]
+		if !there {
+			v = pcommon.NewValueSlice()
+			out[name] = v
+		}
+		if _, isOut, _ := slotOf(name); isOut {
+			v.SetEmptySlice()
+		}
+		m := v.Slice().AppendEmpty().SetEmptyMap()
+		for _, key := range []string{"role", "content", "tool_calls", "tool_call_id", "name"} {
+			if value, ok := e.attributes.Get(key); ok && (value.Type() != pcommon.ValueTypeStr || value.Str() != "") {
+				value.CopyTo(m.PutEmpty(key))
+			}
+		}
+	}
+	return out
+}
+
 // bareContent are keys that say nothing but that a value stands there: the name of the event says which.
 var bareContent = []string{"content", "value", "body", "data", "text", "payload", "json"}
 
@@ -220,7 +269,15 @@ func withTold(s *dialect.Source) decode.Attributes {
 			v.CopyTo(all.PutEmpty(key))
 		}
 	}
-	for _, e := range told(s.Span) {
+	list := told(s.Span)
+	spoken := messagesTold(list)
+	for key, v := range spoken {
+		add("", key, v)
+	}
+	for _, e := range list {
+		if slotName(e) != "" {
+			continue
+		}
 		for key, v := range e.attributes.All() {
 			add(e.name, key, v)
 		}

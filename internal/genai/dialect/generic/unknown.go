@@ -132,10 +132,9 @@ func classByContent(s *dialect.Source, a decode.Attributes) dialect.Class {
 		modelled = modelled || modelKey(key)
 	}
 	in, out := contents(withTold(s))
-	if len(decode.Transcript(best(in, conversation))) == 0 {
-		return dialect.Unclassified
-	}
-	if modelled || slices.ContainsFunc(out, func(c content) bool { return isResponse(c.value) }) {
+	responded := slices.ContainsFunc(out, func(c content) bool { return isResponse(c.value) })
+	asked := len(decode.Transcript(best(in, conversation))) > 0
+	if asked && (modelled || responded) || modelled && responded {
 		return dialect.Model
 	}
 	return dialect.Unclassified
@@ -350,6 +349,9 @@ func named(a decode.Attributes, span string) string {
 
 // failed reports an attribute that says how the span went, and that it failed.
 func failed(a decode.Attributes) bool {
+	if a.JSON("error").True() { // as OpenTracing has it; a text there may be any
+		return true
+	}
 	for key, v := range a.All() {
 		if (ends(key, "level") || ends(key, "state")) && !isForeign(key) {
 			switch strings.ToLower(v.Str()) {

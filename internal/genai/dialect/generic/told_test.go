@@ -1,0 +1,58 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generic_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+// tell adds an event to a span.
+func tell(s *dialect.Source, name string, attributes ...string) {
+	e := s.Span.Events().AppendEmpty()
+	e.SetName(name)
+	for i := 0; i < len(attributes); i += 2 {
+		e.Attributes().PutStr(attributes[i], attributes[i+1])
+	}
+}
+
+func TestAMessagePerEventIsAConversation(t *testing.T) {
+	s := genaitest.Span("__main__", "call_model", "model", "m1", "llm.response", `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"yes"}}],"object":"chat.completion"}`)
+	tell(s, "llm.message", "role", "system", "content", "be brief")
+	tell(s, "llm.message", "role", "user", "content", `{"a":1}`)
+	tell(s, "llm.message", "role", "nobody", "content", "not one")
+	if !genai.IsEvidence(s.ScopeName, s.Span) {
+		t.Error("it is no evidence")
+	}
+	genaitest.Says(t, genai.Read(s), "class: model\ndialect: unknown\nmodel: m1\nrequest: system | text \"be brief\"\nrequest: user | text \"{\\\"a\\\":1}\"\nresponse: assistant | text \"yes\" [stop]\nfinish: stop\n")
+}
+
+func TestAnAnswerInAnEventIsATextWhateverItLooksLike(t *testing.T) {
+	s := genaitest.Span("__main__", "chat", "zz.span.type", "llm", "zz.model", "m1")
+	tell(s, "llm.response", "role", "assistant", "content", `{"job":"12"}`)
+	genaitest.Says(t, genai.Read(s), "class: model\ndialect: unknown\nmodel: m1\nresponse: assistant | text \"{\\\"job\\\":\\\"12\\\"}\"\n")
+}
+
+// Programs borrow the key that says what a span is, and write the rest under their own.
+func TestAHandWrittenSpanOfOpenInferencesKindIsReadByShape(t *testing.T) {
+	own := []string{"openinference.span.kind", "LLM", "acme.messages", `[{"role":"user","content":"hi"}]`, "acme.response", `{"role":"assistant","content":"yes"}`}
+	for scope, want := range map[string]int{"__main__": 1, "openinference.instrumentation.openai": 0} {
+		if o := genai.Read(genaitest.Span(scope, "x", own...)); len(o.Request) != want || len(o.Response) != want {
+			t.Errorf("%s: %v %v", scope, o.Request, o.Response)
+		}
+	}
+}
+
+func TestAFlagSaysThatAToolFailed(t *testing.T) {
+	for flag, want := range map[bool]bool{true: true, false: false} {
+		s := genaitest.Span("__main__", "f", "tool.name", "f", "zz.span.type", "tool", "zz.args", `{"a":1}`)
+		s.Span.Attributes().PutBool("error", flag)
+		if got := genai.Read(s).Failed; got != want {
+			t.Errorf("error=%v: failed %v", flag, got)
+		}
+	}
+}
