@@ -364,8 +364,9 @@ func (s *stitcher) ended(trace string) []*turn {
 	return s.ends[trace]
 }
 
-// byShownCalls unites a fragment with the run whose call its requests show among what was said since the last user message. Such
-// requests do not repeat the request before: a history was compacted, or messages were recorded out of order.
+// byShownCalls unites a fragment with the run whose call, or whose result, its requests show among what was said since the last user message. Such
+// requests do not repeat the request before: a history was compacted, messages were recorded out of order, or the provider keeps the conversation and
+// is sent what is new (previous_response_id of the Responses API).
 func (s *stitcher) byShownCalls() {
 	open := map[string][]*turn{}
 	for _, f := range s.all {
@@ -380,7 +381,10 @@ func (s *stitcher) byShownCalls() {
 			continue
 		}
 		for _, m := range sinceUser(s.longest(f)) {
-			for _, p := range callsOf(m.parts) {
+			for _, p := range m.parts {
+				if p.Type != tape.PartToolCall && p.Type != tape.PartToolResult {
+					continue
+				}
 				for _, t := range open[p.ID] {
 					if len(p.ID) >= minQuoted && len(open[p.ID]) == 1 && !t.done && s.find(t.f) != s.find(f) && sameService(t.f, f) && !conversationsDiffer(t.n, s.turns[f][0].n) {
 						s.unite(t.f, f, byCall)

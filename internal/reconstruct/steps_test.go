@@ -121,3 +121,19 @@ func TestModelCallThatIsReportedAgainInAnotherTraceIsOne(t *testing.T) {
 		}
 	}
 }
+
+// A provider that keeps the conversation is sent the results alone; the ids of the calls say whose they are.
+func TestRequestOfResultsAloneGoesOnWithTheRunThatAsked(t *testing.T) {
+	for id, want := range map[string]int{"call_4711_a": 1, "call_4712_b": 2} {
+		first, second := newTrace(), newTrace()
+		first.chat(2, 0, 1, 10, list(user("where is it")), list(asks(call("call_4711_a", "find", `{"n":1}`))))
+		second.chat(4, 0, 31, 40, list(shows(id, "r")), list(says("on the third shelf")))
+		tapes := all(t, first.numbered(1), second.numbered(2))
+		if len(tapes) != want {
+			t.Errorf("%s: %d runs, want %d", id, len(tapes), want)
+		}
+		if want == 1 && (tapes[0].Usage.ToolCalls != 1 || tapes[0].Output.Text == nil) {
+			t.Errorf("%v", events(tapes[0]))
+		}
+	}
+}
