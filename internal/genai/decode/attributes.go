@@ -5,6 +5,7 @@ package decode
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/tapedeck/tapedeck/internal/bytelist"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -41,6 +43,9 @@ func jsonAt(v pcommon.Value, depth int) exactjson.Value {
 	case pcommon.ValueTypeDouble:
 		return exactjson.FloatValue(v.Double())
 	case pcommon.ValueTypeSlice:
+		if text := TextOf(v); text != "" {
+			return exactjson.StringValue(text)
+		}
 		elements := make([]exactjson.Value, 0, v.Slice().Len())
 		for _, e := range v.Slice().All() {
 			elements = append(elements, jsonAt(e, depth+1))
@@ -63,13 +68,18 @@ func jsonAt(v pcommon.Value, depth int) exactjson.Value {
 }
 
 // TextOf returns the text of a string, or of bytes that are one: serialisers that make JSON return bytes, and who hands them on as they are
-// (LangSmith's exporter before 0.5) writes every message so. Bytes of which any is no text are none.
+// (LangSmith's exporter before 0.5) writes every message so. Bytes of which any is no text are none. A list of integers is one if they
+// are the bytes of a JSON object or list, which no numbers are by chance.
 func TextOf(v pcommon.Value) string {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
 		return v.Str()
 	case pcommon.ValueTypeBytes:
 		if text := string(v.Bytes().AsRaw()); utf8.ValidString(text) && !strings.ContainsFunc(text, noText) {
+			return text
+		}
+	case pcommon.ValueTypeSlice:
+		if text, ok := bytelist.Text(v.Slice()); ok && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
 			return text
 		}
 	}
@@ -113,7 +123,7 @@ func (a Attributes) Text(keys ...string) string {
 	for _, key := range keys {
 		if v, ok := pcommon.Map(a).Get(key); ok {
 			switch v.Type() {
-			case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
+			case pcommon.ValueTypeStr, pcommon.ValueTypeBytes, pcommon.ValueTypeSlice:
 				if text := TextOf(v); text != "" {
 					return text
 				}

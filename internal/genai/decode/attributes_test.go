@@ -29,3 +29,20 @@ func TestBytesThatAreATextAreRead(t *testing.T) {
 		}
 	}
 }
+
+// A list of integers is a text only if they are the bytes of JSON.
+func TestListOfTheBytesOfJSONIsRead(t *testing.T) {
+	for raw, read := range map[string]bool{`{"messages":[{"role":"user","content":"Grüße"}]}`: true, "just some words, no JSON": false} {
+		m := pcommon.NewMap()
+		list := m.PutEmptySlice("k")
+		for _, b := range []byte(raw) {
+			list.AppendEmpty().SetInt(int64(b))
+		}
+		if got := decode.Attributes(m).Text("k"); (got == raw) != read {
+			t.Errorf("%q: %q", raw, got)
+		}
+		if v, _ := m.Get("k"); (decode.JSONOf(v).Str() == raw) != read {
+			t.Errorf("%q: %s", raw, decode.JSONOf(v).JSON())
+		}
+	}
+}

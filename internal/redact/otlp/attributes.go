@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/tapedeck/tapedeck/internal/bytelist"
 	"github.com/tapedeck/tapedeck/internal/redact/detect"
 )
 
@@ -83,6 +84,12 @@ func value(w *detect.Walk, v pcommon.Value, k *detect.Name, depth int) {
 	case pcommon.ValueTypeBytes:
 		w.String(string(v.Bytes().AsRaw()), k, func(s string) { v.Bytes().FromRaw([]byte(s)) })
 	case pcommon.ValueTypeMap, pcommon.ValueTypeSlice:
+		if v.Type() == pcommon.ValueTypeSlice {
+			if text, ok := bytelist.Text(v.Slice()); ok {
+				w.String(text, k, v.SetStr) // stays a list where nothing is found
+				return
+			}
+		}
 		if depth >= maxDepth {
 			w.Unsearched(k, v.SetStr)
 			return
