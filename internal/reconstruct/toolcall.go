@@ -155,16 +155,16 @@ func quotedInPython(v exactjson.Value) (exactjson.Value, bool) {
 	return list.At(0), ok && !lossy && list.Len() == 1 && list.At(0).Kind() == exactjson.String
 }
 
-// sameExactly reports equal values, the one perhaps JSON in a string. What the model was shown of a damaged result repairs nothing if it is the same to the
-// last digit (ADK for Go rounds integers before it writes either).
-func sameExactly(a, b exactjson.Value) bool {
-	if inner, ok := decoded(a); ok {
-		a = inner
+// roundedBefore reports a result with large integers of which the model was shown the same to the last digit: that repairs no rounding (ADK for Go rounds
+// before it writes either). What else makes a result lossy is repaired by what the model was shown.
+func roundedBefore(result, shown exactjson.Value) bool {
+	if inner, ok := decoded(result); ok {
+		result = inner
 	}
-	if inner, ok := decoded(b); ok {
-		b = inner
+	if inner, ok := decoded(shown); ok {
+		shown = inner
 	}
-	return a.Equal(b)
+	return result.HasBigInt() && result.Equal(shown)
 }
 
 func (b *builder) toolResult(k *call, e *tape.Event) {
@@ -202,7 +202,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	case result.Label == tape.Masked && (shown == nil || shown.Label != ""):
 		e.Provenance["result"] = tape.Masked
 		b.finding(tape.CodeMasked, k.seq, "result", "the producer masked the result")
-	case result.Present() && (undamaged(result.Label) || shown == nil || shown.Label != "" || result.Label == tape.Lossy && sameExactly(result.Value, shown.Result)):
+	case result.Present() && (undamaged(result.Label) || shown == nil || shown.Label != "" || result.Label == tape.Lossy && roundedBefore(result.Value, shown.Result)):
 		e.Result, e.Envelope = result.Value, result.Envelope
 		switch result.Label {
 		case "":
