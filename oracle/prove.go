@@ -362,7 +362,7 @@ func (p *prover) compare(e *Entry, shown *tape.Part) agreement {
 	if p.sameError(e, shown.Result) {
 		return agrees
 	}
-	if shown.Result.IsAbsent() {
+	if shown.Result.IsAbsent() || shown.Result.Str() == "[tool-result: "+e.ToolName+"]" { // an exporter's word for it (Mastra's for Laminar)
 		return undecided
 	}
 	answer := exactjson.StringValue(e.Response)

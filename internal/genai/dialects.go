@@ -387,6 +387,10 @@ func Read(s *dialect.Source) *dialect.Observation {
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && (read[len(read)-1] == generic.Unknown || decodesToDoubles(s)) {
 		generic.LabelRounded(o)
 	}
+	if o.Class == dialect.Tool && decode.HandsCalls(o.Args.Value) {
+		o.Class, o.InputData, o.OutputData = dialect.Structure, o.Args, o.Result // the step that runs all tools of a turn, not a tool
+		o.Args, o.Result = decode.Content{}, decode.Content{}
+	}
 	o.Response, o.Output = decode.Telling(decode.Unglue(o.Response, o.Tools)), decode.Telling(o.Output)
 	if decode.IsAddress(o.OutputData.Value) {
 		o.OutputData = decode.Content{}

@@ -392,6 +392,9 @@ func ResultPart(id, name string, result exactjson.Value, isError bool) Part {
 	}
 	if p.Result.Kind() == exactjson.String {
 		p.Label = LabelOf(p.Result.Str())
+		if IsObjectTag(p.Result.Str()) {
+			p.Label = tape.Lossy // it says that there was a result
+		}
 	}
 	if p.Label == "" {
 		p.Label = masksIn(p.Result)

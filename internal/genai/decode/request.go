@@ -110,6 +110,19 @@ func OfferedAsMessages(v exactjson.Value) []tape.Tool {
 	return tools
 }
 
+// HandsCalls reports a list of messages that ends with one that asks for tools. No tool has a list for its arguments: it is what the step is handed
+// that runs all calls of a turn (Haystack's ToolInvoker under Langfuse).
+func HandsCalls(v exactjson.Value) bool {
+	if inner, ok := Structure(v); ok {
+		v = inner
+	}
+	if v.Kind() != exactjson.Array || v.Len() == 0 || v.At(v.Len()-1).Kind() != exactjson.Object {
+		return false
+	}
+	messages, _ := Messages(v, tape.RoleUser)
+	return len(messages) > 0 && messages[len(messages)-1].Role == tape.RoleAssistant && HasCalls(messages[len(messages)-1])
+}
+
 // InputMessages reads the input of an agent: a text, messages, a request, or the arguments of the function that runs the agent.
 func InputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
 	inner, ok := Structure(v)

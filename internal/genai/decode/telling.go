@@ -17,10 +17,11 @@ var address = regexp.MustCompile(`^<[\w.]+(?: object)?(?: [\w.<>]+)? at 0x[0-9a-
 // IsAddress reports a text that stands for an object of the program and says nothing of what is in it.
 func IsAddress(v exactjson.Value) bool { return address.MatchString(v.Str()) }
 
-// objectTag is what String() makes of an object in JavaScript: it tells nothing but its class.
-var objectTag = regexp.MustCompile(`^\[object [A-Z]\w*\]$`)
+// objectTag is what String() makes of an object in JavaScript, which tells nothing but its class, or what stands for a call or its result and tells nothing
+// but its tool (Mastra's exporter for Laminar).
+var objectTag = regexp.MustCompile(`^\[(?:object [A-Z]\w*|tool(?:-result)?: [\w.-]+)\]$`)
 
-// IsObjectTag reports a text that a JavaScript runtime wrote in place of an object.
+// IsObjectTag reports a text that a JavaScript runtime or an exporter wrote in place of an object.
 func IsObjectTag(text string) bool { return objectTag.MatchString(text) }
 
 // Telling drops answers that say nothing of what was answered: each part is null, or the address of an object. A message without parts stays: such an

@@ -14,5 +14,8 @@
 //	POST /end {"output": text|null, "error": text|null} after the flush of the tracer: the files are written
 //
 // The agent in "sub" is a tool of the main agent that runs a second agent; the recorder sees it by its system prompt, the driver reports
-// nothing. Any path that ends as the API of a provider does is that API, any path that ends in /v1/traces or /v1/logs takes OTLP.
+// nothing. Any path that ends as the API of a provider does is that API, any path that ends in /v1/traces or /v1/logs takes OTLP. What was
+// recorded is scored with
+//
+//	go run ./internal/testbed/cmd/scorecard -score DIR [-list]
 package recorder

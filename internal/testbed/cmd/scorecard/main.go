@@ -22,7 +22,15 @@ func main() {
 	readme := flag.String("readme", "", "document that shows the total between its marks")
 	list := flag.Bool("list", false, "print a line for each value of a mutated run that is not right, instead of the document")
 	pairs := flag.Int("pairs", 0, "with -list: two mutations one after the other, each pair on one run in so many")
+	score := flag.String("score", "", "score the recordings below this folder instead, by group; with -list each value that is not right too")
 	flag.Parse()
+	if *score != "" {
+		if err := scoreRecordings(os.Stdout, *score, *list); err != nil {
+			fmt.Fprintln(os.Stderr, "scorecard:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := write(*corpus, *out, *readme, *list, *pairs); err != nil {
 		fmt.Fprintln(os.Stderr, "scorecard:", err)
 		os.Exit(1)

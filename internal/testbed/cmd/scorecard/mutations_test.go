@@ -77,6 +77,19 @@ func TestListNamesWhatIsNotRight(t *testing.T) {
 	}
 }
 
+func TestRecordingsAreScored(t *testing.T) {
+	var all strings.Builder
+	if err := scoreRecordings(&all, "../../../../testdata/corpus/agents/gemini-cli", true); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(all.String(), "gemini-cli/research_chain\tclaims tools: true\tserved: false") || !strings.Contains(all.String(), "1 groups\t6 runs\t0 of") {
+		t.Errorf("%s", all.String())
+	}
+	if err := scoreRecordings(&all, "no such folder", false); err == nil {
+		t.Error("no error for a folder that is not there")
+	}
+}
+
 // A mutation depends on nothing but the recording.
 func TestMutationsAreDeterministic(t *testing.T) {
 	runs := recorded(t)

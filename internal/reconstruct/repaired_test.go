@@ -68,3 +68,34 @@ func TestARepresentationIsRepairedByWhatTheModelWasShown(t *testing.T) {
 		t.Errorf("%s, %+v", e.Provenance["result"], tp.Fidelity)
 	}
 }
+
+// What stands for a result in a request and names nothing but its tool contradicts nothing.
+func TestWordForAResultDisputesNothing(t *testing.T) {
+	for shown, want := range map[string]bool{"[tool-result: f]": true, "[tool-result: g]": false} {
+		tr := newTrace()
+		ask := asks(call("call_1234567", "f", `{"n":1}`))
+		tr.agent("clerk", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 12, "call_1234567", `{"n":1}`, `{"shelf": 3, "row": "c"}`)
+		tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("call_1234567", shown)), list(says("done")))
+		if tp := the(t, tr.runs(t)); tp.Fidelity.Replayable.Tools != want {
+			t.Errorf("%s: %+v", shown, tp.Fidelity.Findings)
+		}
+	}
+}
+
+// The step that runs all tools of a turn is handed the message that asks for them, and is no tool.
+func TestStepThatIsHandedCallsIsNoTool(t *testing.T) {
+	for args, want := range map[string]int{
+		`[{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"n\":1}"}}]}]`: 0,
+		`[{"role":"user","content":"q"}]`: 1, `{"messages":[{"role":"user","content":"q"}]}`: 1,
+	} {
+		tr := newTrace()
+		tr.agent("clerk", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("a")))
+		tr.tool("invoker", 3, 1, 11, 12, "", args, `{"tool_messages":[]}`)
+		if tp := the(t, tr.runs(t)); tp.Usage.ToolCalls != want {
+			t.Errorf("%s: %v", args, events(tp))
+		}
+	}
+}
