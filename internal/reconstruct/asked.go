@@ -397,6 +397,49 @@ func (s *stitcher) byShownCalls() {
 	}
 }
 
+// maxToolTime is how long after an answer that asked for tools a request may come that goes on with it and shows nothing of them, ns.
+const maxToolTime = 10 * 60 * 1_000_000_000
+
+// byRepeat unites a model call with the run that it goes on with where the instrumentation leaves calls and results out of what it records: its
+// request repeats the one before word for word, and the answer to that asked for tools (OpenLIT on a provider's SDK without a span around it). Where
+// several runs wait so, none is taken.
+func (s *stitcher) byRepeat() {
+	type key struct {
+		service, first, last string
+		length               int
+	}
+	var turns []*turn
+	waits := false
+	for _, f := range s.all {
+		if !f.ownRun() {
+			turns = append(turns, s.turns[f]...)
+			waits = waits || slices.ContainsFunc(s.turns[f], func(t *turn) bool { return losesCalls(t.n) })
+		}
+	}
+	if !waits {
+		return
+	}
+	slices.SortStableFunc(turns, func(a, b *turn) int { return compareNodes(a.n, b.n) })
+	waiting := map[key][]*turn{}
+	for _, t := range turns {
+		if len(t.sent) == 0 {
+			continue
+		}
+		k := key{serviceOf(t.n.resource).Name, t.sent[0].id, t.sent[len(t.sent)-1].id, len(t.sent)}
+		before := slices.DeleteFunc(waiting[k], func(o *turn) bool {
+			return s.find(o.f) == s.find(t.f) || o.n.end+maxToolTime < t.n.start
+		})
+		if len(before) == 1 && before[0].n.end <= t.n.start+clockSlack && !s.sameTrace(before[0].f, t.f) && !conversationsDiffer(before[0].n, t.n) {
+			s.unite(before[0].f, t.f, byConversation)
+			before = nil
+		}
+		if losesCalls(t.n) && !t.done {
+			before = append(before, t)
+		}
+		waiting[k] = before
+	}
+}
+
 // calls are the tool calls that the conversations of all fragments show.
 type calls struct {
 	byID, byName map[string][]*asking

@@ -137,3 +137,27 @@ func TestRequestOfResultsAloneGoesOnWithTheRunThatAsked(t *testing.T) {
 		}
 	}
 }
+
+// Where neither calls nor results are recorded, a request that repeats the one before goes on with the answer to that which asked for tools.
+func TestRepeatedRequestGoesOnWithTheAnswerThatAskedForTools(t *testing.T) {
+	q := list(user("where is it"))
+	part := func(n byte, from int, said, reason string) *trace {
+		tr := newTrace()
+		tr.chat(2, 0, from, from+9, q, list(says(said)), "gen_ai.response.finish_reasons", []any{reason})
+		return tr.numbered(n)
+	}
+	for name, c := range map[string]struct {
+		traces []*trace
+		want   int
+	}{
+		"it asked for tools": {[]*trace{part(1, 0, "", "tool_calls"), part(2, 20, "on the third shelf", "stop")}, 1},
+		"it asked twice":     {[]*trace{part(1, 0, "", "tool_calls"), part(2, 20, "", "tool_calls"), part(3, 40, "on the third shelf", "stop")}, 1},
+		"it was answered":    {[]*trace{part(1, 0, "here", "stop"), part(2, 20, "on the third shelf", "stop")}, 2},
+		"two runs wait":      {[]*trace{part(1, 0, "", "tool_calls"), part(2, 2, "", "tool_calls"), part(3, 40, "on the third shelf", "stop")}, 3},
+		"long after":         {[]*trace{part(1, 0, "", "tool_calls"), part(2, 3_600_000, "on the third shelf", "stop")}, 2},
+	} {
+		if tapes := all(t, c.traces...); len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+	}
+}

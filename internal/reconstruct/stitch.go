@@ -59,6 +59,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byConversation()
 	s.steps()
 	s.byCalls()
+	s.byRepeat()
 	s.byAnswer()
 	s.bySession()
 	s.clocks()
