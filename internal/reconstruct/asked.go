@@ -212,6 +212,12 @@ func (s *stitcher) byCalls() {
 	}
 }
 
+// unsaid reports that an answer asked for tools and holds no call, or that it was recorded without a text or a call.
+func (t *turn) unsaid() bool {
+	empty := !t.failed() && len(t.n.obs.Response) > 0 && !slices.ContainsFunc(t.n.obs.Response[0].Parts, isContent)
+	return empty || losesCalls(t.n)
+}
+
 // hiding lists the runs of the same trace whose latest model call before the first tool call of f may have asked for it: of its answer neither a
 // text nor a call was recorded.
 func (s *stitcher) hiding(f *fragment) map[*fragment]bool {
@@ -228,8 +234,7 @@ func (s *stitcher) hiding(f *fragment) map[*fragment]bool {
 	}
 	owners := map[*fragment]bool{}
 	for g, t := range latest {
-		empty := !t.failed() && len(t.n.obs.Response) > 0 && !slices.ContainsFunc(t.n.obs.Response[0].Parts, isContent)
-		if (empty || losesCalls(t.n)) && !conversationsDiffer(t.n, first) {
+		if t.unsaid() && !conversationsDiffer(t.n, first) {
 			owners[g] = true
 		}
 	}
@@ -401,7 +406,7 @@ func (s *stitcher) byShownCalls() {
 const maxToolTime = 10 * 60 * 1_000_000_000
 
 // byRepeat unites a model call with the run that it goes on with where the instrumentation leaves calls and results out of what it records: its
-// request repeats the one before word for word, and the answer to that asked for tools (OpenLIT on a provider's SDK without a span around it). Where
+// request repeats the one before word for word, and the answer to that asked for tools, or was recorded and says nothing (OpenLIT on a provider's SDK without a span around it). Where
 // several runs wait so, none is taken.
 func (s *stitcher) byRepeat() {
 	type key struct {
@@ -413,7 +418,7 @@ func (s *stitcher) byRepeat() {
 	for _, f := range s.all {
 		if !f.ownRun() {
 			turns = append(turns, s.turns[f]...)
-			waits = waits || slices.ContainsFunc(s.turns[f], func(t *turn) bool { return losesCalls(t.n) })
+			waits = waits || slices.ContainsFunc(s.turns[f], (*turn).unsaid)
 		}
 	}
 	if !waits {
@@ -433,7 +438,7 @@ func (s *stitcher) byRepeat() {
 			s.unite(before[0].f, t.f, byConversation)
 			before = nil
 		}
-		if losesCalls(t.n) && !t.done {
+		if t.unsaid() && !t.done {
 			before = append(before, t)
 		}
 		waiting[k] = before
