@@ -7,6 +7,7 @@
 package bytelist
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -30,13 +31,13 @@ func Text(list pcommon.Slice) (text string, ok bool) {
 		}
 		bytes[i] = byte(n)
 	}
-	if !utf8.Valid(bytes) {
+	if !IsText(string(bytes)) {
 		return "", false
 	}
-	for _, r := range string(bytes) {
-		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
-			return "", false
-		}
-	}
 	return string(bytes), true
+}
+
+// IsText reports UTF-8 without the characters that only something else than a text holds.
+func IsText(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' })
 }

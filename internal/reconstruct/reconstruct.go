@@ -37,6 +37,10 @@ func (o Options) replay() *segregation.Rules {
 func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 	frags, unassigned, reason := fragments(t)
 	for _, f := range frags {
+		if f.isBody() {
+			reason = "the body of a node of a graph, whose run lies in other traces"
+			continue
+		}
 		b := &builder{fragment: f, calls: collect(f)}
 		tapes = append(tapes, b.build(opts))
 	}

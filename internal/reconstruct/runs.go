@@ -26,6 +26,13 @@ type fragment struct {
 	within *fragment   // the run that it was gathered into
 }
 
+// isBody reports the span of a node of a graph that is a trace of its own. It is no run: what it holds, the spans of its graph and of its calls hold too, and
+// a join finds whose it is.
+func (f *fragment) isBody() bool {
+	n := f.root
+	return n != nil && n.obs.Body && len(f.parts) == 0 && len(f.heads) == 1 && len(n.kids) == 0 && n.up == nil && n.parent.IsEmpty()
+}
+
 // divide finds the runs of a trace. Nested agents stay inside the run around them.
 func divide(roots []*node, traceID string) []*fragment {
 	var frags []*fragment
@@ -43,9 +50,6 @@ func divide(roots []*node, traceID string) []*fragment {
 
 // findRuns descends to the outermost agent of each path. Calls that it passes are loose.
 func findRuns(n *node, entries []*node, frags *[]*fragment, loose map[*node]bool) {
-	if n.obs.Body && len(n.kids) == 0 && n.up == nil && n.parent.IsEmpty() {
-		return // without context each span is a trace of its own; what this one holds, the spans of its graph and of its calls hold too
-	}
 	if n.obs.Class == genai.Agent {
 		root := descendWrappers(n)
 		*frags = append(*frags, &fragment{root: root, heads: []*node{n}, entry: reversed(entries)})

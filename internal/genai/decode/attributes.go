@@ -9,8 +9,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -75,7 +73,7 @@ func TextOf(v pcommon.Value) string {
 	case pcommon.ValueTypeStr:
 		return v.Str()
 	case pcommon.ValueTypeBytes:
-		if text := string(v.Bytes().AsRaw()); utf8.ValidString(text) && !strings.ContainsFunc(text, noText) {
+		if text := string(v.Bytes().AsRaw()); bytelist.IsText(text) {
 			return text
 		}
 	case pcommon.ValueTypeSlice:
@@ -85,9 +83,6 @@ func TextOf(v pcommon.Value) string {
 	}
 	return ""
 }
-
-// noText reports characters that only something else than a text holds.
-func noText(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' }
 
 // Unordered returns an object of members that have no order of their own. It sorts them by name, so that the result does not depend on
 // the order of arrival.

@@ -247,31 +247,25 @@ func isJSON(req *http.Request) bool { return strings.Contains(req.Header.Get("Co
 
 func (r *Recorder) takeTraces(w http.ResponseWriter, req *http.Request, body []byte) error {
 	batch := ptraceotlp.NewExportRequest()
-	err := batch.UnmarshalProto(body)
-	if isJSON(req) {
-		err = batch.UnmarshalJSON(body)
-	}
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	batch.Traces().ResourceSpans().MoveAndAppendTo(r.traces.ResourceSpans())
-	r.arrived = time.Now()
-	r.mu.Unlock()
-	return acknowledge(w, req)
+	return r.take(w, req, body, batch.UnmarshalJSON, batch.UnmarshalProto, func() { batch.Traces().ResourceSpans().MoveAndAppendTo(r.traces.ResourceSpans()) })
 }
 
 func (r *Recorder) takeLogs(w http.ResponseWriter, req *http.Request, body []byte) error {
 	batch := plogotlp.NewExportRequest()
-	err := batch.UnmarshalProto(body)
+	return r.take(w, req, body, batch.UnmarshalJSON, batch.UnmarshalProto, func() { batch.Logs().ResourceLogs().MoveAndAppendTo(r.logs.ResourceLogs()) })
+}
+
+// take reads an export in the encoding that the request names, keeps it and acknowledges it.
+func (r *Recorder) take(w http.ResponseWriter, req *http.Request, body []byte, readJSON, readProto func([]byte) error, keep func()) error {
+	read := readProto
 	if isJSON(req) {
-		err = batch.UnmarshalJSON(body)
+		read = readJSON
 	}
-	if err != nil {
+	if err := read(body); err != nil {
 		return err
 	}
 	r.mu.Lock()
-	batch.Logs().ResourceLogs().MoveAndAppendTo(r.logs.ResourceLogs())
+	keep()
 	r.arrived = time.Now()
 	r.mu.Unlock()
 	return acknowledge(w, req)

@@ -4,7 +4,6 @@
 package semconv
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -27,13 +26,10 @@ var Python = &dialect.Dialect{
 	Read:     readOtelPython,
 }
 
-// datedModel is the name of a model with the day on which it was made: a provider answers with it, whether or not it was asked for.
-var datedModel = regexp.MustCompile(`-20\d\d-\d\d-\d\d$`)
-
 // ForgetEchoedModel takes back a model as the one that was asked for where it is the one that answered. What the Agents SDK tells its tracers of a call of
 // the Responses API is the response alone: the official package and that of Traceloop write its model as that of the request, and on the agent around it.
 func ForgetEchoedModel(s *dialect.Source, o *dialect.Observation) {
-	if s.ScopeName != "opentelemetry.instrumentation.openai_agents" || !datedModel.MatchString(o.Model) {
+	if s.ScopeName != "opentelemetry.instrumentation.openai_agents" || !decode.IsDated(o.Model) {
 		return
 	}
 	switch {
