@@ -4,12 +4,222 @@
 package reconstruct
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
+
+// finish settles how the run ended and what it answered.
+func (b *builder) finish() {
+	r, out := &b.tape.Run, &b.tape.Output
+	out.Provenance = tape.Provenance{}
+	last := b.lastModel()
+	if text, from := b.answer(last); from != nil && last.obs.ResponseLabel == tape.Truncated { // ADK for Go before 1.0 keeps the first chunk of a stream
+		b.finding(tape.CodeTruncated, 0, "output.text", "the last answer was recorded cut")
+	} else if text != "" {
+		out.Text = &text
+		if from != nil {
+			out.Message = b.pool(from)
+			if last.obs.ResponseLabel == tape.Recovered {
+				out.Provenance["text"] = tape.Recovered
+			}
+		}
+	}
+	lastFailed := last != nil && (last.obs.Failed || last.obs.StatusError) && last.response == nil
+	if lastFailed && out.Text != nil && isErrorOf(*out.Text, last) {
+		out.Text = nil
+	}
+	root := b.fragment.ending()
+	var failed *node
+	r.Status = tape.StatusOK
+	switch {
+	case b.interrupted(last):
+		r.Status = tape.StatusInterrupted
+		b.finding(tape.CodeInterrupted, 0, "run.status", "the run waits for a person or a resume")
+	case root != nil && root.obs.Failed:
+		r.Status = tape.StatusError
+	case root != nil && root.obs.StatusError:
+		r.Status = tape.StatusError
+		if out.Text != nil && !lastFailed && finalAnswer(last) {
+			r.Status = tape.StatusOK
+			b.finding(tape.CodeStatusDisputed, 0, "run.status", "the root span says error, the run has an answer")
+		}
+	case lastFailed && out.Text == nil:
+		r.Status = tape.StatusError
+	case root == nil && b.rootExpected():
+		r.Status = tape.StatusIncomplete
+		b.finding(tape.CodeRootMissing, 0, "run.root_span_id", "the run span that these calls name never came")
+	default:
+		if why := b.unfinished(last); why != "" {
+			r.Status = tape.StatusIncomplete
+			if failed = b.failedAround(); out.Text == nil && failed != nil {
+				r.Status = tape.StatusError
+			} else {
+				b.finding(tape.CodeUnfinished, 0, "run.status", why)
+			}
+		}
+	}
+	if root == nil {
+		b.finding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
+	}
+	if r.Status == tape.StatusError {
+		r.Error = b.runError(last, failed)
+		out.Error = r.Error
+	}
+	out.Status = string(r.Status)
+	switch {
+	case out.Text != nil:
+		if !b.whole(out.Provenance, "output.text", *out.Text) {
+			out.Text = nil
+		}
+	case r.Status != tape.StatusError:
+		if last != nil && last.response != nil && hasToolCall(last.response) && textOf(last.response) == "" {
+			b.finding(tape.CodeContentAbsent, 0, "output.text", "the last response asks for tools and holds no text")
+		} else {
+			b.finding(tape.CodeContentAbsent, 0, "output.text", "no record holds the final answer")
+		}
+		out.Provenance["text"] = tape.Missing
+	}
+}
+
+// isErrorOf reports an answer that is the error of the model call with which the loop ended: frameworks return it instead of raising it.
+func isErrorOf(text string, last *call) bool {
+	return last.obs.Error != nil && sameWords(text, last.obs.Error.Message)
+}
+
+// sameWords reports two texts that are the same, or of which one holds the other.
+func sameWords(a, b string) bool {
+	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	return a == b && a != "" || min(len(a), len(b)) >= minQuoted && (strings.Contains(a, b) || strings.Contains(b, a))
+}
+
+// interrupted reports that the run ended by waiting for a person or a resume.
+func (b *builder) interrupted(last *call) bool {
+	root := b.fragment.ending()
+	if root == nil {
+		return false
+	}
+	if root.obs.Interrupted {
+		return true
+	}
+	found := false
+	walk(root, func(n *node) bool {
+		found = found || n.obs.Interrupted && (last == nil || n.end >= last.end)
+		return !found
+	})
+	return found
+}
+
+// lastModel is the model call that ended the run: the last one of the run's own agent, else of any. When that one hands over or asks
+// for tools, an agent that went on after it and answered, unless that agent is itself a tool, whose answer is a result.
+func (b *builder) lastModel() *call {
+	var own, any *call
+	for _, k := range b.ordered {
+		if k.kind == tape.EventModelCall {
+			any = k
+			if k.agent == nil && (own == nil || !belowTool(k) || belowTool(own)) {
+				own = k
+			}
+		}
+	}
+	if own == nil || !finalAnswer(own) && own.response != nil && finalAnswer(any) && !isTool(any.agent) {
+		return any
+	}
+	return own
+}
+
+// belowTool reports a call whose span lies below that of a tool: what it answered is for the tool, and no agent need be recorded between them.
+func belowTool(k *call) bool {
+	if len(k.nodes) == 0 {
+		return false
+	}
+	for n := k.nodes[0].up; n != nil && n.obs.Class != genai.Agent; n = n.up {
+		if n.obs.Class == genai.Tool {
+			return true
+		}
+	}
+	return false
+}
+
+// isTool reports that an agent, or one around it, was called as a tool and returns to its caller.
+func isTool(agent *call) bool {
+	for ; agent != nil; agent = agent.agent {
+		if agent.via != nil && !agent.via.obs.Handoff && transferTarget(agent.via) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// rootExpected reports that a run span must exist and has not come: the calls name a parent, and their dialect puts every call
+// below a run span.
+func (b *builder) rootExpected() bool {
+	return slices.ContainsFunc(b.fragment.heads, func(n *node) bool { return n.rooted && n.missing })
+}
+
+// finalAnswer reports that a model call ended the run by answering, not by asking for tools.
+func finalAnswer(k *call) bool {
+	return k != nil && k.response != nil && !hasToolCall(k.response) && !stopsForTools(k)
+}
+
+// answer finds the final answer: the run span's own record, else the text of the last response that asks for nothing more.
+func (b *builder) answer(last *call) (string, *message) {
+	root := b.fragment.ending()
+	text := textOf(newMessage(ownAnswer(root)))
+	if root != nil && text == "" && len(root.obs.Output) == 0 && !root.obs.WeakAgent && (last == nil || !finalAnswer(last)) {
+		text = given(root.obs.OutputData)
+	}
+	if last == nil || last.response == nil {
+		return text, nil
+	}
+	said := textOf(last.response)
+	if text != said && finalAnswer(last) && said != "" && isReprOf(text, said) {
+		text = said
+	}
+	if text == "" && finalAnswer(last) {
+		text = said
+	}
+	if text != "" && text == said {
+		return text, last.response
+	}
+	return text, nil
+}
+
+// constructorRepr is how the representation of an object begins that names its members: StopEvent(result=…
+var constructorRepr = regexp.MustCompile(`^\s*[A-Z]\w*\([a-z_]\w*=`)
+
+// isReprOf reports a text that represents an object of some language in place of what was said: a constructor, or a dictionary with
+// what was said inside.
+func isReprOf(text, said string) bool {
+	if constructorRepr.MatchString(text) {
+		return true
+	}
+	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\`, "").Replace
+	return strings.HasPrefix(text, "{'") && strings.Contains(plain(text), plain(said))
+}
+
+// runError is what the root says went wrong, else the step that failed, else the last call that did.
+func (b *builder) runError(last *call, failed *node) *tape.Error {
+	if root := b.fragment.ending(); root != nil && root.obs.Error != nil {
+		return root.obs.Error
+	}
+	if failed != nil && failed.obs.Error != nil {
+		return failed.obs.Error
+	}
+	if last != nil && last.obs.Error != nil {
+		return last.obs.Error
+	}
+	for i := len(b.tape.Events) - 1; i >= 0; i-- {
+		if e := b.tape.Events[i]; e.Error != nil {
+			return e.Error
+		}
+	}
+	return &tape.Error{Message: fmt.Sprintf("the run ended with status %s", b.tape.Run.Status)}
+}
 
 // unfinished says why nothing shows that a run without a failure ended; "" when it did: by an answer, or in a way that needs none.
 func (b *builder) unfinished(last *call) string {

@@ -1,0 +1,404 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// whole labels a text of the run in which the producer replaced something. It returns false for one that is a mask as a whole, which is no value.
+func (b *builder) whole(p tape.Provenance, field, text string) bool {
+	c := genai.Content{Value: exactjson.StringValue(text)}
+	if c.LabelMasks(); c.Label != "" {
+		_, name, _ := strings.Cut(field, ".")
+		p[name] = c.Label
+		b.finding(tape.CodeMasked, 0, field, "the producer masked it, or a part of it")
+	}
+	return c.Label != tape.Masked
+}
+
+// goesOn reports a request with an answer of an earlier turn before what the user asked last.
+func goesOn(request []*message) bool {
+	answered := false
+	for _, m := range request {
+		answered = answered || m.tape.Role == tape.RoleAssistant
+		if answered && m.tape.Role == tape.RoleUser {
+			return true
+		}
+	}
+	return false
+}
+
+// input settles what was asked: the run's own record of it, else the last user message of the first request.
+func (b *builder) input() {
+	in := &b.tape.Input
+	in.Provenance = tape.Provenance{}
+	var firstModel *call
+	for _, k := range b.ordered {
+		if k.kind == tape.EventModelCall {
+			firstModel = k
+			break
+		}
+	}
+	since := 0 // messages of the request that came after what the run was given
+	if first := firstModel; first != nil && first.obs.StatusError && len(first.request) == 0 && first.obs.RequestLabel == "" {
+		// its span broke before it was written; the request that was answered last begins with the same messages
+		if last := b.lastModel(); last != nil && last.agent == first.agent && finalAnswer(last) && len(last.request) > 0 && last.request[len(last.request)-1].tape.Role != tape.RoleUser {
+			firstModel = last
+			for since = 0; since < len(last.request) && last.request[len(last.request)-1-since].tape.Role != tape.RoleUser; {
+				since++
+			}
+		}
+	}
+	root := b.fragment.root
+	if root != nil {
+		if text := lastUserText(root.obs.Input); text != "" {
+			in.UserMessage = &text
+		}
+	}
+	var system string
+	if firstModel != nil {
+		for _, m := range firstModel.request[:len(firstModel.request)-since] {
+			in.Messages = append(in.Messages, b.pool(m))
+		}
+		if in.UserMessage != nil && firstModel.obs.RequestLabel == "" {
+			last := afterHistory(*in.UserMessage, firstModel.request)
+			in.UserMessage = &last
+		}
+		if in.UserMessage == nil && root != nil {
+			prompt, _ := lastUser(firstModel.request)
+			task := taskIn(root.obs.InputData.Value, prompt, taskNames, maxEnvelopes)
+			if task == "" { // what came out names the task too
+				task = taskIn(root.obs.OutputData.Value, prompt, taskNames[:taskOnly], maxEnvelopes)
+			}
+			if task == "" && len(firstModel.nodes) > 0 {
+				task = b.taskAbove(firstModel.nodes[0], prompt)
+			}
+			if task != "" {
+				in.UserMessage = &task
+			}
+		}
+		list := firstModel.obs.RequestLabel
+		// the last message of a list that was cut is not known, so what the user asked last is not either
+		if text, label := lastUser(firstModel.request); in.UserMessage == nil && text != "" && list != tape.Truncated && (list == "" || label == "") {
+			in.UserMessage = &text
+			switch {
+			case label == "" && list == tape.Recovered:
+				in.Provenance["user_message"] = tape.Recovered
+			case !b.whole(in.Provenance, "input.user_message", text):
+				in.UserMessage = nil
+			case label != "" && in.Provenance["user_message"] == "":
+				in.Provenance["user_message"] = label
+				b.finding(codeOf(label), 0, "input.user_message", "the user's message is not whole")
+			}
+		}
+		system = systemText(firstModel.request)
+	} else if sent := b.fragment.kept(); sent != nil {
+		if in.UserMessage == nil {
+			prompt, _ := lastUser(sent)
+			if task := taskIn(root.obs.InputData.Value, prompt, taskNames, maxEnvelopes); task != "" {
+				prompt = task
+			}
+			in.UserMessage = &prompt
+			in.Provenance["user_message"] = tape.Recovered
+		}
+		if system = systemText(sent); system != "" {
+			in.Provenance["system_prompt"] = tape.Recovered
+		}
+	}
+	for agent := root; system == "" && agent != nil; agent = sameAgent(agent) {
+		system = partsText(agent.obs.System)
+	}
+	if b.whole(in.Provenance, "input.system_prompt", system) && system != "" {
+		in.SystemPrompt = &system
+		sum := sha256.Sum256([]byte(system))
+		b.tape.Config.SystemPromptSHA256 = hex.EncodeToString(sum[:])
+	}
+	if root != nil && in.UserMessage == nil && !root.obs.WeakAgent {
+		if text := given(root.obs.InputData); text != "" {
+			in.UserMessage = &text
+		}
+	}
+	if in.UserMessage != nil && in.Provenance["user_message"] == "" && !b.whole(in.Provenance, "input.user_message", *in.UserMessage) {
+		in.UserMessage = nil
+	}
+	if in.UserMessage == nil && in.Provenance["user_message"] == "" {
+		label, code := tape.Missing, tape.CodeContentAbsent
+		if firstModel != nil && firstModel.obs.RequestLabel == tape.Truncated {
+			label, code = tape.Truncated, tape.CodeTruncated
+		}
+		in.Provenance["user_message"] = label
+		b.finding(code, 0, "input.user_message", "no record holds the user's message")
+	}
+	switch {
+	case system != "":
+	case firstModel == nil || len(firstModel.request) == 0:
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
+	case strings.HasPrefix(firstModel.obs.ResponseID, "resp_") || firstModel.obs.Operation == "response":
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Responses API takes instructions beside the messages, and the span holds none")
+	case firstModel.obs.Provider == "anthropic": // Traceloop in JavaScript leaves them out
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Messages API takes instructions beside the messages, and the span holds none")
+	case goesOn(firstModel.request):
+		b.finding(tape.CodeNoInstructions, 0, "input.system_prompt", "the run goes on from earlier turns, and what was sent holds no instructions")
+	}
+	b.a2a()
+}
+
+// kept is what stands before the first answer in the conversation that the run span kept, where no span of a model call is: instrumentations of a framework leave
+// model calls to others (CrewAI's for OpenInference), and the crew's output holds the messages of its task. It is nil where the output keeps several conversations.
+func (f *fragment) kept() (sent []*message) {
+	root := f.root
+	if root == nil {
+		return nil
+	}
+	conversation := decode.OnlyTranscript(root.obs.OutputData.Value)
+	first := slices.IndexFunc(conversation, func(m genai.Message) bool { return m.Role == tape.RoleAssistant })
+	if first < 0 && len(root.obs.Output) > 0 {
+		first = len(conversation)
+	}
+	if first < 1 || !decode.HasRole(conversation[:first], tape.RoleUser) {
+		return nil
+	}
+	for _, m := range conversation[:first] {
+		sent = append(sent, newMessage(m))
+	}
+	return sent
+}
+
+// taskAbove is what an agent between the run span and its first model call was asked, if the prompt for the model holds it among words of the framework: OpenLIT
+// records the task of a crew on the span of the agent that was given it.
+func (b *builder) taskAbove(n *node, prompt string) string {
+	for n = n.up; n != nil && n != b.fragment.root; n = n.up {
+		text := strings.TrimSpace(lastUserText(n.obs.Input))
+		if n.obs.Class == genai.Agent && text != "" && text != prompt && strings.Contains(prompt, text) {
+			return text
+		}
+	}
+	return ""
+}
+
+// afterHistory is what was asked last. A run's own record of its input may name an earlier turn of the history that it was given, or all of the
+// conversation in one text. The request to the model tells the turns apart. Any other record is the better one: prompts may hold words of the framework.
+func afterHistory(recorded string, request []*message) string {
+	last, label := lastUser(request)
+	if last == "" || label != "" || !slices.ContainsFunc(request, isAnswer) {
+		return recorded
+	}
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	recorded = strings.TrimSpace(recorded)
+	var all []string
+	earlier, answered := false, false // the record is a user message, and the model has answered it since
+	for _, m := range request {
+		text := partsText(m.parts)
+		switch m.tape.Role {
+		case tape.RoleUser:
+			earlier = earlier || strings.TrimSpace(text) == recorded
+		case tape.RoleAssistant:
+			answered = answered || earlier && isAnswer(m)
+		case tape.RoleSystem:
+			continue
+		}
+		all = append(all, text)
+	}
+	if answered || words(strings.Join(all, " ")) == words(recorded) {
+		return last
+	}
+	return recorded
+}
+
+// isAnswer tells whether the model said something and asked for nothing.
+func isAnswer(m *message) bool {
+	return m.tape.Role == tape.RoleAssistant && partsText(m.parts) != "" && !decode.HasCallParts(m.parts)
+}
+
+// taskNames are the members under which frameworks keep what they were asked to do.
+var taskNames = []string{"task", "description", "question", "query", "input", "prompt", "message", "user_message", "user_input", "text"}
+
+// taskOnly is how many of them name nothing else.
+const taskOnly = 2
+
+// taskIn finds what an agent was asked to do in the arguments that it was started with. The task stands under one of the names, and the
+// prompt for the model holds it among words of the framework. taskIn returns "" when there is none.
+func taskIn(v exactjson.Value, prompt string, names []string, depth int) string {
+	if depth == 0 || prompt == "" {
+		return ""
+	}
+	if v.Kind() == exactjson.String {
+		inner, ok := decoded(v)
+		if !ok || inner.Len() == 0 {
+			return ""
+		}
+		v = inner
+	}
+	for _, name := range names {
+		text := strings.TrimSpace(v.Get(name).Str())
+		if text != "" && text != prompt && strings.Contains(prompt, text) {
+			return text
+		}
+	}
+	for _, m := range v.Members() {
+		if task := taskIn(m.Value, prompt, names, depth-1); task != "" {
+			return task
+		}
+	}
+	return ""
+}
+
+// given is what an agent was started with when that was no message: its text, or the structure as recorded.
+func given(c genai.Content) string {
+	if args := c.Value.Get("args"); c.Value.Len() == 1 && args.Kind() == exactjson.Array && args.Len() == 1 && args.At(0).Kind() == exactjson.String {
+		return args.At(0).Str() // of a function that was called with one argument by position
+	}
+	if c.Label != "" || c.Value.IsEmpty() || c.Value.Kind() == exactjson.Null || c.Value.Str() == "None" { // the last as Python writes null
+		return ""
+	}
+	return textResult(c.Value)
+}
+
+func lastUserText(messages []genai.Message) string {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == tape.RoleUser {
+			if text := partsText(messages[i].Parts); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+func lastUser(messages []*message) (string, tape.Label) {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].tape.Role == tape.RoleUser {
+			if text := partsText(messages[i].parts); text != "" {
+				return text, damage(messages[i])
+			}
+		}
+	}
+	return "", ""
+}
+
+// systemText is what a request begins with, in the role of the system. Where it begins otherwise it is the only message of that role.
+func systemText(messages []*message) string {
+	var texts []string
+	for _, m := range messages {
+		if m.tape.Role == tape.RoleSystem {
+			if text := partsText(m.parts); text != "" {
+				texts = append(texts, text)
+			}
+		} else {
+			break
+		}
+	}
+	if len(texts) == 0 { // a memory that was filled before puts them behind what was said earlier
+		for _, m := range messages {
+			if m.tape.Role == tape.RoleSystem {
+				texts = append(texts, partsText(m.parts))
+			}
+		}
+		if len(texts) != 1 { // notes along the way
+			return ""
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+func partsText(parts []genai.Part) string {
+	var texts []string
+	for _, p := range parts {
+		if p.Type == tape.PartText && p.Text != "" && !p.Injected {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// agentsModel is the model that the agents of the run name, if they name but one: where the span of a model call never came, a package that writes onto the span around it
+// (OpenInference for ADK) has left the name there.
+func (b *builder) agentsModel() string {
+	model, several := "", false
+	for _, head := range b.fragment.heads {
+		walk(head, func(n *node) bool {
+			if name := n.obs.Model; n.obs.Class == genai.Agent && name != "" {
+				several = several || model != "" && model != name
+				model = name
+			}
+			return true
+		})
+	}
+	if several {
+		return ""
+	}
+	return model
+}
+
+// config keeps the settings that all model calls share.
+func (b *builder) config() {
+	c := &b.tape.Config
+	c.Provenance = tape.Provenance{}
+	var events []*tape.Event
+	for i := range b.tape.Events {
+		if e := &b.tape.Events[i]; e.Type == tape.EventModelCall {
+			events = append(events, e)
+		}
+	}
+	c.Model = shared(events, func(e *tape.Event) string { return e.Model })
+	c.Provider = shared(events, func(e *tape.Event) string { return e.Provider })
+	if c.Model != "" {
+		// without the model that was asked for, the one that answered would be taken for it; it stands on the calls
+		c.ResponseModel = shared(events, func(e *tape.Event) string {
+			if e.Response == nil {
+				return ""
+			}
+			return e.Response.Model
+		})
+	} else if named := slices.ContainsFunc(events, func(e *tape.Event) bool { return e.Model != "" }); !named && b.fragment.root != nil && b.fragment.root.obs.Model != "" {
+		c.Model = b.fragment.root.obs.Model
+	} else if model := b.agentsModel(); !named && model != "" {
+		c.Model = model
+	} else if name := b.calls.modelInStates(); !named && name != "" {
+		c.Model = name
+		c.Provenance["model"] = tape.Recovered
+	} else if !named && len(events) > 0 {
+		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record names the model that was asked for")
+	} else if !named {
+		b.finding(tape.CodeContentAbsent, 0, "config.model", "no record holds a model call")
+	}
+	for name, dst := range map[string]*exactjson.Value{
+		"temperature": &c.Temperature, "top_p": &c.TopP, "top_k": &c.TopK, "seed": &c.Seed, "max_tokens": &c.MaxTokens,
+		"frequency_penalty": &c.FrequencyPenalty, "presence_penalty": &c.PresencePenalty, "stop_sequences": &c.StopSequences,
+	} {
+		for i, e := range events {
+			v := e.Params.Get(name)
+			if v.IsAbsent() || i > 0 && !v.Equal(*dst) {
+				*dst = exactjson.Value{}
+				break
+			}
+			*dst = v
+		}
+	}
+}
+
+// shared returns the value that all calls that have one agree on.
+func shared(events []*tape.Event, get func(*tape.Event) string) string {
+	value := ""
+	for _, e := range events {
+		v := get(e)
+		if v == "" {
+			continue
+		}
+		if value != "" && v != value {
+			return ""
+		}
+		value = v
+	}
+	return value
+}
