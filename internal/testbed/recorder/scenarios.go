@@ -81,6 +81,15 @@ var (
 	recordTool    = tool{"put_record", "Store a record.", object(`"record":{"type":"object","additionalProperties":true},"tags":{"type":"array","items":{"type":"string"}}`, "record", "tags")}
 	crawlTool     = tool{"crawl", "Fetch a page.", object(number("page"), "page")}
 	roomsTool     = tool{"list_rooms", "List the free rooms.", object("")}
+	vaultTool     = tool{"read_vault", "Read credentials.", object(text("path")+","+text("token"), "path", "token")}
+	requestTool   = tool{"http_request", "Send a request.", object(text("method")+","+text("url")+`,"headers":{"type":"object","additionalProperties":{"type":"string"}},`+text("body"), "method", "url", "headers", "body")}
+	validateTool  = tool{"validate_order", "Validate an order.", object(`"order":{"type":"object","additionalProperties":true},"options":{"type":"object","additionalProperties":true}`, "order", "options")}
+	translateTool = tool{"translate", "Translate a text.", object(text("text")+","+text("target")+","+text("note"), "text", "target", "note")}
+	exportTool    = tool{"export_table", "Export a table.", object(text("table")+","+text("format"), "table", "format")}
+	filesTool     = tool{"list_files", "List the files of a folder.", object(text("dir"), "dir")}
+	startTool     = tool{"start_job", "Start a job.", object(text("job"), "job")}
+	statusTool    = tool{"poll_job_status", "Tell the state of a job that was started.", object(text("job_id"), "job_id")}
+	heroTool      = tool{"pick_hero", "Pick a hero.", object(text("genre")+`,"seed":{"type":"number"}`, "genre", "seed")}
 )
 
 func probes(names ...string) (tools []tool) {
@@ -102,6 +111,10 @@ func scenarios() []scenario {
 	long := make([]string, 900)
 	for i := range long {
 		long[i] = fmt.Sprintf("Row %d of the ledger: paid on day %d of the month.", i, i%28+1)
+	}
+	table := make([]string, 1000)
+	for i := range table {
+		table[i] = fmt.Sprintf(`%05d,host-%d.example.test,%d,"status=OK; note=row ""%d"""`, i, i, i*919%1000, i)
 	}
 	return []scenario{
 		{name: "plain_answer", user: "What is the capital of Portugal?", main: agent{system: "You are a terse geography assistant.",
@@ -218,5 +231,50 @@ func scenarios() []scenario {
 				{calls: []call{{name: "crawl", args: `{"page": 2}`, result: `{"page":2,"next":3}`}}},
 				{calls: []call{{name: "crawl", args: `{"page": 3}`, result: `{"page":3,"next":4}`}}},
 				{calls: []call{{name: "crawl", args: `{"page": 4}`, result: `{"page":4,"next":5}`}}}}}},
+		{name: "secrets", user: "Rotate the deploy keys, please. Write to jane.fake@example.com; my card is 4111 1111 1111 1111.",
+			main: agent{system: "You run deployments. Never repeat credentials.", tools: []tool{vaultTool, requestTool}, turns: []turn{
+				{calls: []call{{name: "read_vault", args: `{"path": "prod/deploy", "token": "ghp_FAKEfake0000FAKEfake0000FAKEfake0000"}`,
+					result: `{"aws_access_key_id":"AKIAIOSFODNN7EXAMPLE","aws_secret_access_key":"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY","owner":"jane.fake@example.com","session":{"ttl":900}}`}}},
+				{calls: []call{{name: "http_request", args: `{"method": "POST", "url": "https://deploy:FAKE-password-1@deploy.example.com/rotate?api_key=FAKEfake0000FAKEfake0000", "headers": {"Authorization": "Bearer FAKE.token.0000", "X-Card": "4111 1111 1111 1111"}, "body": "aws_secret_access_key=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}`,
+					result: quoted("HTTP/1.1 200 OK\r\nx-debug-key: FAKEfake0000FAKEfake0000\r\n\r\n{\"rotated\":true,\"password\":\"FAKE-password-1\"}")}}},
+				{text: "The keys are rotated; a confirmation went to jane.fake@example.com."}}}},
+		{name: "same_payload_twice", user: "Validate order 9007199254740993 twice with the same payload.",
+			main: agent{system: "You validate orders.", tools: []tool{validateTool}, turns: []turn{
+				{calls: []call{{name: "validate_order", args: `{"order":{"id":9007199254740993,"customer":null,"total":1234.50,"rate":0.1,"tiny":1e-7,"lines":[{"sku":"A-1","qty":2,"price":19.99,"meta":null},{"sku":"B-2","qty":0,"price":-3.5,"meta":{"tags":["x",null,true],"depth":{"d2":{"d3":{"d4":"leaf"}}}}}]},"options":{"z_last":1,"a_first":2,"dry_run":false}}`,
+					result: quoted(`{"valid":true,"attempt":1,"order_id":9007199254740993,"checksum":18446744073709551615,"score":0.30000000000000004,"warnings":[],"next":null}`)}}},
+				{calls: []call{{name: "validate_order", args: `{"options":{"dry_run":false,"a_first":2,"z_last":1},"order":{"lines":[{"price":19.99,"sku":"A-1","meta":null,"qty":2},{"meta":{"depth":{"d2":{"d3":{"d4":"leaf"}}},"tags":["x",null,true]},"qty":0,"sku":"B-2","price":-3.5}],"tiny":1e-7,"rate":0.1,"total":1234.50,"customer":null,"id":9007199254740993}}`,
+					result: quoted(`{"valid":true,"attempt":2,"order_id":9007199254740993,"checksum":18446744073709551615,"score":0.30000000000000004,"warnings":[],"next":null}`)}}},
+				{text: "Order 9007199254740993 is valid in both attempts."}}}},
+		{name: "unicode_everywhere", user: "Translate \u201cna\u00efve caf\u00e9 \U0001f469\u200d\U0001f469\u200d\U0001f467\u201d into Hebrew and Japanese \u2014 merci!",
+			main: agent{system: "\u0623\u0646\u062a \u0645\u0633\u0627\u0639\u062f \u062a\u0631\u062c\u0645\u0629. R\u00e9pondez poliment. \u8fd4\u4fe1\u306f\u7c21\u6f54\u306b\u3002", tools: []tool{translateTool}, turns: []turn{
+				{calls: []call{{name: "translate", args: `{"text":"na\u00efve caf\u00e9 \ud83d\udc69\u200d\ud83d\udc69\u200d\ud83d\udc67","target":"he","note":"\u202bשלום עולם\u202c\nline 2\t\"quoted\" \\ slash\/"}`,
+					result: "{\"text\":\"בית קפה נאיבי \U0001f469\u200d\U0001f469\u200d\U0001f467\",\"dir\":\"rtl\",\"ключ\":\"значение\"}"}}},
+				{calls: []call{{name: "translate", args: `{"text":"naïve café","target":"ja","note":"𝔘𝔫𝔦𝔠𝔬𝔡𝔢 ﷽ e\u0301 vs \u00e9 \u0000-less"}`, result: `{"text":"素朴なカフェ","dir":"ltr","キー":"𠮷野家"}`}}},
+				{text: "עברית: בית קפה נאיבי \u2014 日本語: 素朴なカフェ"}}}},
+		{name: "big_table", user: "Export the fleet table and tell me how it ends.",
+			main: agent{system: "You analyse CSV exports.", tools: []tool{exportTool}, turns: []turn{
+				{calls: []call{{name: "export_table", args: `{"table": "fleet", "format": "csv"}`, result: quoted(strings.Join(table, "\n"))}}},
+				{text: "The table ends with host 999."}}}},
+		{name: "unknown_then_known", user: "Delete the temp folder, then list what is left.",
+			main: agent{system: "You are a file assistant.", tools: []tool{filesTool}, turns: []turn{
+				{calls: []call{{name: "delete_folder", args: `{"dir": "temp"}`}}},
+				{calls: []call{{name: "list_files", args: `{"dir": "."}`, result: `["a.txt","b.txt"]`}}},
+				{text: "I cannot delete folders; a.txt and b.txt are there."}}}},
+		{name: "start_and_poll", user: "Start the nightly-report job and wait for it.",
+			main: agent{system: "You run batch jobs and poll until they are done.", tools: []tool{startTool, statusTool}, turns: []turn{
+				{calls: []call{{name: "start_job", args: `{"job": "nightly-report"}`, result: `{"job_id":"job-7781"}`}}},
+				{calls: []call{{name: "poll_job_status", args: `{"job_id": "job-7781"}`, result: `{"job_id":"job-7781","status":"queued"}`}}},
+				{calls: []call{{name: "poll_job_status", args: `{"job_id": "job-7781"}`, result: `{"job_id":"job-7781","status":"running"}`}}},
+				{calls: []call{{name: "poll_job_status", args: `{"job_id": "job-7781"}`, result: `{"job_id":"job-7781","status":"done"}`}}},
+				{text: "The nightly-report job (job-7781) is done."}}}},
+		{name: "stream_story", stream: true, user: "Look up a hero, then tell me a story of two sentences.",
+			main: agent{system: "You tell very short stories.", tools: []tool{heroTool}, turns: []turn{
+				{calls: []call{{name: "pick_hero", args: `{"genre": "fantasy", "seed": 0.5}`, result: `{"name":"Ada","genre":"fantasy","traits":["curious","stubborn"]}`}}},
+				{text: "Ada, curious and stubborn, opened the door nobody else had noticed.\n\nBehind it, the sea was waiting \u2014 patient, bright and unexplained."}}}},
+		{name: "fails_for_good", user: "What does invoice INV-3 say?",
+			main: agent{system: "You read invoices.", tools: []tool{invoiceTool, lookupTool}, turns: []turn{
+				{text: "I read the invoice.", calls: []call{{name: "get_invoice", args: `{"invoice_id": "INV-3"}`, err: `HTTP 503: {"error": "busy", "retry_after": 2}`}}},
+				{text: "The ledger is busy; I look for the rules instead.", calls: []call{{name: "get_article", args: `{"article_id": "billing"}`, result: quoted("Invoices can be read on working days.")}}},
+				{text: "The ledger is busy. Invoices can be read on working days."}}}},
 	}
 }
