@@ -9,9 +9,13 @@
 // The protocol of a driver:
 //
 //	GET  /scenarios                                     names of scenarios
-//	POST /begin {"group", "scenario", "model"}          the task: system, user, history, model, stream, max_steps, tools, sub
+//	POST /begin {"group", "scenario", "model",
+//	             "answer_tool": {"name", "argument"}}   the task: system, user, history, model, stream, max_steps, tools, sub
 //	POST /tool/NAME arguments                           {"result": any} to return or {"error": text} to raise
 //	POST /end {"output": text|null, "error": text|null} after the flush of the tracer: the files are written
+//
+// Where a framework makes its model answer by calling a tool, as final_answer of smolagents, "answer_tool" names it, and the model does so
+// instead of saying its last text. Such a call is none of the agent's tools: the driver does not report it.
 //
 // The agent in "sub" is a tool of the main agent that runs a second agent; the recorder sees it by its system prompt, the driver reports
 // nothing. Any path that ends as the API of a provider does is that API, any path that ends in /v1/traces or /v1/logs takes OTLP. What was

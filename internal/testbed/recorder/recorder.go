@@ -120,7 +120,10 @@ func (r *Recorder) serve(w http.ResponseWriter, req *http.Request, body []byte) 
 }
 
 func (r *Recorder) begin(w http.ResponseWriter, body []byte) error {
-	var ask struct{ Group, Scenario, Model string }
+	var ask struct {
+		Group, Scenario, Model string
+		AnswerTool             *answerTool `json:"answer_tool"`
+	}
 	if err := json.Unmarshal(body, &ask); err != nil {
 		return err
 	}
@@ -135,7 +138,7 @@ func (r *Recorder) begin(w http.ResponseWriter, body []byte) error {
 			continue
 		}
 		r.mu.Lock()
-		r.run, r.traces, r.logs = newRun(s, ask.Group, ask.Model), ptrace.NewTraces(), plog.NewLogs()
+		r.run, r.traces, r.logs = newRun(s, ask.Group, ask.Model, ask.AnswerTool), ptrace.NewTraces(), plog.NewLogs()
 		r.mu.Unlock()
 		task := map[string]any{
 			"system": s.main.system, "user": s.user, "history": append([]message{}, s.history...), "model": ask.Model, "stream": s.stream, "max_steps": s.maxSteps,

@@ -177,3 +177,16 @@ func TestStreamsHoldTheAnswer(t *testing.T) {
 		assert.Contains(t, string(body), "One m", path)
 	}
 }
+
+// TestTheModelAnswersByATool: the last text is the argument of the call, and the call is one that no tool of the agent ran.
+func TestTheModelAnswersByATool(t *testing.T) {
+	script := []turn{{text: "First.", calls: []call{{name: "probe", args: `{}`}}}, {text: `It is "x".`}, {fail: 400}}
+	r := newRun(scenario{main: agent{turns: script}}, "g", "m", &answerTool{"final_answer", "answer"})
+	assert.Equal(t, "First.", r.answer(asked{}, nil).text, "what is said beside a call is no answer")
+	said := r.answer(asked{}, nil)
+	assert.Empty(t, said.text)
+	require.Len(t, said.calls, 1)
+	assert.JSONEq(t, `{"answer":"It is \"x\"."}`, said.calls[0].args)
+	assert.Equal(t, 400, r.answer(asked{}, nil).fail, "a failure stays one")
+	assert.Len(t, r.truth(nil, nil).NotExecuted, 2)
+}

@@ -17,6 +17,7 @@ import (
 type run struct {
 	group, model string
 	scenario     scenario
+	answerTool   *answerTool // nil: the model answers with a text
 
 	mu        sync.Mutex
 	served    [2]int // turns of the main agent and of the other one
@@ -25,6 +26,17 @@ type run struct {
 	executed  []*toolCall
 	completed int
 	failures  int
+}
+
+// answerTool is the tool that a framework gives its model to answer with, and the argument that takes the answer.
+type answerTool struct{ Name, Argument string }
+
+// turn is the turn with which the model says its text by this tool; one that calls tools or fails stays what it is.
+func (t *answerTool) turn(said turn) turn {
+	if t == nil || len(said.calls) > 0 || said.fail != 0 {
+		return said
+	}
+	return turn{calls: []call{{name: t.Name, args: encode(m{t.Argument: said.text})}}}
 }
 
 // askedCall is a call that the model asked for.
@@ -88,8 +100,8 @@ type truth struct {
 	Secrets     []string          `json:"secrets"`
 }
 
-func newRun(s scenario, group, model string) *run {
-	return &run{scenario: s, group: group, model: model}
+func newRun(s scenario, group, model string, by *answerTool) *run {
+	return &run{scenario: s, group: group, model: model, answerTool: by}
 }
 
 // asked is a request to a model, as every API tells it.
@@ -134,6 +146,8 @@ func (r *run) answer(a asked, body []byte) answer {
 	if n := r.served[who]; n < len(script) {
 		said = script[n]
 	}
+	text := said.text
+	said = r.answerTool.turn(said)
 	record := modelTurn{Order: len(r.turns), API: a.api, Model: a.model, Stream: a.stream, Status: 200, Text: said.text, Calls: []wantedCall{}}
 	if said.fail != 0 {
 		record.Status, record.Text = said.fail, ""
@@ -156,7 +170,7 @@ func (r *run) answer(a asked, body []byte) answer {
 	if who == 1 && r.served[1] == len(script) {
 		for _, ran := range r.executed {
 			if ran.Name == sub.name && ran.Result == nil {
-				ran.Result = json.RawMessage(quoted(said.text))
+				ran.Result = json.RawMessage(quoted(text))
 				ran.Completion = r.completed
 				r.completed++
 			}

@@ -64,10 +64,14 @@ def function(tool, asynchronous=False):
     return run
 
 
-def main(agent, group, model, flush, scenarios=None, asynchronous=False):
-    """Runs the scenarios, one after another. flush sends what the instrumentation still holds; a coroutine as agent is run to its end."""
+def main(agent, group, model, flush, scenarios=None, asynchronous=False, answer_tool=None):
+    """Runs the scenarios, one after another. flush sends what the instrumentation still holds; a coroutine as agent is run to its end.
+
+    answer_tool is (name, argument) of the tool by which the framework makes its model answer.
+    """
+    loop = asyncio.Runner()  # one for all runs: clients of models keep their connections with it
     for scenario in scenarios or call("/scenarios"):
-        task = call("/begin", {"group": group, "scenario": scenario, "model": model})
+        task = call("/begin", {"group": group, "scenario": scenario, "model": model, "answer_tool": answer_tool and dict(zip(("name", "argument"), answer_tool))})
         tools, sub = [function(t, asynchronous) for t in task.get("tools") or []], task.get("sub")
         if sub:
             sub = (sub["name"], sub["description"], sub["system"], [function(t, asynchronous) for t in sub.get("tools") or []])
@@ -75,9 +79,9 @@ def main(agent, group, model, flush, scenarios=None, asynchronous=False):
         try:
             output = agent(task, tools, sub)
             if inspect.isawaitable(output):
-                output = asyncio.run(output)
+                output = loop.run(output)
         except Exception as e:  # the run failed: that is what is recorded
-            error = f"{type(e).__name__}: {e}"
+            output, error = None, f"{type(e).__name__}: {e}"
             if os.environ.get("VERBOSE"):
                 traceback.print_exc()
         flush()
