@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -231,6 +233,8 @@ func (b *builder) unfinished(last *call) string {
 		return "a tool that was asked for shows no answer"
 	case root != nil && (answersWithoutText(root) || b.tape.Output.Text != nil && b.tape.Output.Message == ""):
 		return ""
+	case last == nil && root != nil && !root.obs.WeakAgent && root.span.Status().Code() == ptrace.StatusCodeOk:
+		return "" // no model call was recorded, and the run span does not merely lack an error: it says that it ended well
 	case last == nil && root != nil && b.recordsNothing():
 		return "" // the run span ended well, and who records no content at all does not show an answer either
 	case last == nil:

@@ -24,18 +24,21 @@ type Root struct{ TraceID, SpanID string }
 // Join rebuilds the runs that lie in several of the traces. Runs that it does not return are left to Trace.
 func Join(traces []evidence.Trace, opts Options) []Joined {
 	var all []*fragment
+	var described []*description
 	for _, t := range traces {
-		frags, _, _ := fragments(t)
+		frags, agents, _, _ := fragments(t)
 		all = append(all, frags...)
+		described = append(described, agents...)
 	}
 	var out []Joined
 	for _, f := range stitch(all) {
+		f.describe(described)
 		if len(f.traces) < 2 {
 			continue
 		}
 		b := &builder{fragment: f, calls: collect(f)}
 		j := Joined{Tape: b.build(opts), Traces: f.traces}
-		for _, part := range f.parts {
+		for _, part := range f.pieces() {
 			j.Roots = append(j.Roots, Root{part.traces[0], part.rootID()})
 		}
 		out = append(out, j)

@@ -35,8 +35,9 @@ func (o Options) replay() *segregation.Rules {
 // Trace rebuilds the runs of one trace, in order of their start. The tapes are not sealed yet: what is written beside them is not
 // known here. A trace without model calls, tool calls or user input holds no run; reason then says why.
 func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
-	frags, unassigned, reason := fragments(t)
+	frags, described, unassigned, reason := fragments(t)
 	for _, f := range frags {
+		f.describe(described)
 		if f.isBody() {
 			reason = "the body of a node of a graph, whose run lies in other traces"
 			continue
@@ -53,11 +54,11 @@ func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 	return tapes, reason
 }
 
-// fragments finds the runs of one trace.
-func fragments(t evidence.Trace) (frags []*fragment, unassigned int, reason string) {
+// fragments finds the runs of one trace, and what it tells of agents apart from them.
+func fragments(t evidence.Trace) (frags []*fragment, described []*description, unassigned int, reason string) {
 	nodes, unassigned := load(t.Set)
 	if len(nodes) == 0 {
-		return nil, unassigned, "no spans of an agent run"
+		return nil, nil, unassigned, "no spans of an agent run"
 	}
 	names := map[string]bool{}
 	seen := redactionsOf(t.Set)
@@ -73,7 +74,7 @@ func fragments(t evidence.Trace) (frags []*fragment, unassigned int, reason stri
 	if len(frags) == 0 {
 		reason = "neither model calls nor tool calls nor user input"
 	}
-	return frags, unassigned, reason
+	return frags, descriptions(nodes, t, seen), unassigned, reason
 }
 
 func sayUnassigned(t *tape.Tape, n int) {

@@ -25,7 +25,7 @@ func (b *builder) identify(nodes []*node, tenant, traceID string) {
 		first = root
 	}
 	if traces := len(b.fragment.traces); traces > 1 {
-		for _, f := range b.fragment.parts {
+		for _, f := range b.fragment.pieces() {
 			r.Joined = append(r.Joined, f.traces[0]+"-"+f.rootID())
 		}
 		b.finding(tape.CodeJoined, 0, "run.joined", "joined from "+plural(traces, "trace")+" by "+strings.Join(b.fragment.why, ", "))

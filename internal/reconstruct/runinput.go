@@ -118,6 +118,11 @@ func (b *builder) input() {
 	for agent := root; system == "" && agent != nil; agent = sameAgent(agent) {
 		system = partsText(agent.obs.System)
 	}
+	if d := b.fragment.description; system == "" && d != nil {
+		if system = partsText(d.obs.System); system != "" {
+			in.Provenance["system_prompt"] = tape.Recovered
+		}
+	}
 	if b.whole(in.Provenance, "input.system_prompt", system) && system != "" {
 		in.SystemPrompt = &system
 		sum := sha256.Sum256([]byte(system))
@@ -364,6 +369,9 @@ func (b *builder) config() {
 		c.Model = b.fragment.root.obs.Model
 	} else if model := b.agentsModel(); !named && model != "" {
 		c.Model = model
+	} else if d := b.fragment.description; !named && d != nil && d.obs.Model != "" {
+		c.Model = d.obs.Model
+		c.Provenance["model"] = tape.Recovered
 	} else if name := b.calls.modelInStates(); !named && name != "" {
 		c.Model = name
 		c.Provenance["model"] = tape.Recovered

@@ -24,6 +24,8 @@ type fragment struct {
 	why    []string    // what says that these are one run
 	behind uint64      // ns that its clock is behind that of the part it goes on with, at least
 	within *fragment   // the run that it was gathered into
+
+	description *node // a span that runs nothing and tells of the run's agent; nil: none, or the run itself tells it
 }
 
 // isBody reports the span of a node of a graph that is a trace of its own. It is no run: what it holds, the spans of its graph and of its calls hold too, and

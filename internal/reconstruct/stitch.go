@@ -26,6 +26,7 @@ const (
 	byCall         = "tool calls"
 	byTime         = "session and time"
 	byContent      = "content"
+	byDescription  = "description of the agent"
 )
 
 // stitcher unites fragments.
@@ -261,6 +262,14 @@ func runSpan(list []*fragment) *fragment {
 
 // ownRun reports a fragment whose own span is the one of an agent, and no step of a graph.
 func (f *fragment) ownRun() bool { return f.root != nil && !f.root.obs.WeakAgent }
+
+// pieces lists the parts that it was united from; itself where there are none.
+func (f *fragment) pieces() []*fragment {
+	if len(f.parts) == 0 {
+		return []*fragment{f}
+	}
+	return f.parts
+}
 
 // leaves lists the fragments that were united to this one.
 func (f *fragment) leaves() []*fragment {

@@ -126,6 +126,11 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 				o.Documents = append(o.Documents, m.Value)
 			}
 		}
+	case dialect.Structure:
+		if o.Operation = a.Text("gen_ai.operation.name"); o.Operation == "create_agent" { // it runs nothing, and tells of the agent that runs later
+			o.System = System(a, o)
+			o.Model = decode.ModelName(a.Text("gen_ai.request.model"))
+		}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("gen_ai.operation.name")
 		decode.FillString(&o.NoiseReason, a.Text("mcp.method.name"))
