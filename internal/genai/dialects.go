@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/anthropic"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/braintrust"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/codex"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/copilot"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/flue"
@@ -60,7 +61,7 @@ import (
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
 var Dialects = []*dialect.Dialect{
 	forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, codex.Dialect, copilot.Dialect, waza.Dialect,
-	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, laminar.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, sentry.Dialect,
+	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, laminar.Dialect, braintrust.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, sentry.Dialect,
 	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
 	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,
 	voltagent.Dialect, flue.Dialect, haystack.Dialect, llamaindex.Dialect, koog.Dialect, anthropic.ClaudeAgent, openinference.Dialect, openlit.Dialect,
@@ -338,7 +339,7 @@ var observations = sync.Pool{New: func() any { return new(dialect.Observation) }
 
 // Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
 func Read(s *dialect.Source) *dialect.Observation {
-	s = withDetails(s)
+	s = withEmptyTexts(withDetails(s))
 	o := &dialect.Observation{Lists: s.Lists}
 	for i, d := range dialectsOf(s) {
 		if i == 0 { // the primary dialect has nothing to leave alone

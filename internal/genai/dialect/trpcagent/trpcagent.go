@@ -26,11 +26,15 @@ var Dialect = &dialect.Dialect{
 	Read:     readTRPCAgent,
 }
 
+// mergedTools stands where the name of a tool does in the span of the event that holds the results of all tools of a turn once more. Each of them has a
+// span of its own.
+const mergedTools = "(merged tools)"
+
 func classifyTRPCAgent(s *dialect.Source) (dialect.Class, bool) {
 	switch name := s.Span.Name(); {
 	case strings.HasPrefix(name, "workflow execute_graph"):
 		return dialect.Agent, true
-	case strings.HasPrefix(name, "workflow "), name == "run_model":
+	case strings.HasPrefix(name, "workflow "), name == "run_model", name == "execute_tool "+mergedTools:
 		return dialect.Structure, false
 	default:
 		return semconv.Classify(s)
