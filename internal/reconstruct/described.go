@@ -6,6 +6,7 @@ package reconstruct
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -27,16 +28,58 @@ type description struct {
 	trace string
 	seen  redactions
 	cut   string
+	agree bool // with all that were made of its name before it
 }
 
 // descriptions lists those among the spans of a trace.
 func descriptions(nodes []*node, t evidence.Trace, seen redactions) (found []*description) {
 	for _, n := range nodes {
 		if describes(n) {
-			found = append(found, &description{n, t.TraceID, seen, t.Cut})
+			found = append(found, &description{node: n, trace: t.TraceID, seen: seen, cut: t.Cut})
 		}
 	}
 	return found
+}
+
+// described finds descriptions. The lists are in order of time.
+type described struct {
+	byID, byName map[describedAgent][]*description
+}
+
+// describedAgent is an agent of one instance of a service, by its name or by both its name and its id.
+type describedAgent struct{ service, instance, name, id string }
+
+func newDescribed(all []*description) described {
+	index := described{map[describedAgent][]*description{}, map[describedAgent][]*description{}}
+	all = slices.SortedFunc(slices.Values(all), func(a, b *description) int { return compareNodes(a.node, b.node) })
+	for _, d := range all {
+		named, identified := agentOf(d.node)
+		if before := index.byName[named]; named.name != "" {
+			d.agree = len(before) == 0 || before[len(before)-1].agree && before[len(before)-1].told() == d.told()
+			index.byName[named] = append(before, d)
+		}
+		if identified.id != "" {
+			index.byID[identified] = append(index.byID[identified], d)
+		}
+	}
+	return index
+}
+
+func agentOf(n *node) (named, identified describedAgent) {
+	resource := decode.Attributes(n.resource)
+	named = describedAgent{service: resource.Text("service.name"), instance: resource.Text("service.instance.id"), name: n.obs.Agent.Name}
+	identified = named
+	identified.id = n.obs.Agent.ID
+	return named, identified
+}
+
+// before returns the last of a list that does not begin after a span, nil if there is none.
+func before(list []*description, n *node) *description {
+	i := sort.Search(len(list), func(i int) bool { return list[i].start > n.start })
+	if i == 0 {
+		return nil
+	}
+	return list[i-1]
 }
 
 // told is what a description says.
@@ -58,32 +101,20 @@ func (f *fragment) lacksDescription() bool {
 
 // describedBy finds the description of the agent that the run asks first: the last one before the run that names the agent by its id, else the one by its
 // name. Agents of one name that were described differently cannot be told apart by it; then there is none.
-func (f *fragment) describedBy(all []*description) *description {
-	if len(all) == 0 || f.root == nil || !f.lacksDescription() {
+func (f *fragment) describedBy(all described) *description {
+	if len(all.byID)+len(all.byName) == 0 || f.root == nil || !f.lacksDescription() {
 		return nil
 	}
 	for agent := f.root; agent != nil; agent = firstAgent(agent) {
-		var byID, byName *description
-		differ := false
-		for _, d := range all {
-			switch {
-			case d.start > agent.start || !sameProcess(d.node, agent):
-			case d.obs.Agent.ID != "" && d.obs.Agent.ID == agent.obs.Agent.ID && d.obs.Agent.Name == agent.obs.Agent.Name:
-				if byID == nil || compareNodes(byID.node, d.node) < 0 {
-					byID = d
-				}
-			case d.obs.Agent.Name != "" && d.obs.Agent.Name == agent.obs.Agent.Name:
-				differ = differ || byName != nil && byName.told() != d.told()
-				byName = d
-			}
+		named, identified := agentOf(agent)
+		if d := before(all.byID[identified], agent); d != nil {
+			return d
 		}
-		switch {
-		case byID != nil:
-			return byID
-		case byName != nil && !differ:
-			return byName
-		case byName != nil:
-			return nil
+		if d := before(all.byName[named], agent); d != nil {
+			if !d.agree {
+				return nil
+			}
+			return d
 		}
 	}
 	return nil
@@ -108,14 +139,8 @@ func firstAgent(n *node) (first *node) {
 	return first
 }
 
-// sameProcess reports two spans of the same instance of a service.
-func sameProcess(a, b *node) bool {
-	x, y := decode.Attributes(a.resource), decode.Attributes(b.resource)
-	return x.Text("service.name") == y.Text("service.name") && x.Text("service.instance.id") == y.Text("service.instance.id")
-}
-
 // describe lets a description say what the run lacks, and names its trace as one of the run's.
-func (f *fragment) describe(all []*description) {
+func (f *fragment) describe(all described) {
 	d := f.describedBy(all)
 	if d == nil {
 		return

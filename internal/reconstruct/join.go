@@ -31,8 +31,9 @@ func Join(traces []evidence.Trace, opts Options) []Joined {
 		described = append(described, agents...)
 	}
 	var out []Joined
+	index := newDescribed(described)
 	for _, f := range stitch(all) {
-		f.describe(described)
+		f.describe(index)
 		if len(f.traces) < 2 {
 			continue
 		}

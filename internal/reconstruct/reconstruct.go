@@ -36,8 +36,9 @@ func (o Options) replay() *segregation.Rules {
 // known here. A trace without model calls, tool calls or user input holds no run; reason then says why.
 func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 	frags, described, unassigned, reason := fragments(t)
+	index := newDescribed(described)
 	for _, f := range frags {
-		f.describe(described)
+		f.describe(index)
 		if f.isBody() {
 			reason = "the body of a node of a graph, whose run lies in other traces"
 			continue
