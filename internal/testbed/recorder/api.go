@@ -197,12 +197,14 @@ type responsesAPI struct{}
 
 func (responsesAPI) read(_ string, body []byte) (asked, error) {
 	var req struct {
-		Model  string
-		Stream bool
-		Input  any
+		Model        string
+		Stream       bool
+		Input        any
+		Instructions any
+		Tools        []any
 	}
 	err := json.Unmarshal(body, &req)
-	a := asked{api: "responses", model: req.Model, stream: req.Stream, idPrefix: "call_"}
+	a := asked{api: "responses", model: req.Model, stream: req.Stream, idPrefix: "call_", instructions: req.Instructions, tools: append([]any{}, req.Tools...)}
 	items, _ := req.Input.([]any)
 	for _, item := range items {
 		if i, ok := item.(m); ok && i["type"] == "function_call_output" {
@@ -224,7 +226,7 @@ func (responsesAPI) write(w http.ResponseWriter, a asked, said answer) error {
 	}
 	response := m{
 		"id": "resp_" + said.id, "object": "response", "created_at": now(), "status": "completed", "model": dated(a.model), "output": items,
-		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": m{}, "parallel_tool_calls": true, "temperature": 1.0, "top_p": 1.0, "tool_choice": "auto", "tools": []any{},
+		"error": nil, "incomplete_details": nil, "instructions": a.instructions, "metadata": m{}, "parallel_tool_calls": true, "temperature": 1.0, "top_p": 1.0, "tool_choice": "auto", "tools": a.tools,
 		"usage":                m{"input_tokens": 40, "input_tokens_details": m{"cached_tokens": 0}, "output_tokens": 12, "output_tokens_details": m{"reasoning_tokens": 0}, "total_tokens": 52},
 		"previous_response_id": nil, "reasoning": m{"effort": nil, "summary": nil}, "store": true, "text": m{"format": m{"type": "text"}}, "truncation": "disabled", "user": nil,
 	}

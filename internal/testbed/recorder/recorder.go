@@ -94,7 +94,7 @@ func reply(w http.ResponseWriter, status int, value any) {
 func (r *Recorder) serve(w http.ResponseWriter, req *http.Request, body []byte) error {
 	path := req.URL.Path
 	switch {
-	case strings.HasSuffix(path, "/v1/traces"):
+	case strings.HasSuffix(path, "/v1/traces"), path == "/i/v0/ai/otel": // PostHog's is the second
 		return r.takeTraces(w, req, body)
 	case strings.HasSuffix(path, "/v1/logs"):
 		return r.takeLogs(w, req, body)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"reflect"
 	"strings"
 	"sync"
@@ -110,6 +111,9 @@ type asked struct {
 	stream     bool
 	shown      []shownResult
 	idPrefix   string // of the ids of calls; "" where the API has none
+
+	instructions any   // what the Responses API
+	tools        []any // says again in its answer
 }
 
 // shownResult is the result of a call as the model is shown it. id is "" where the API has none.
@@ -188,7 +192,7 @@ func (r *run) show(a asked) {
 				continue
 			}
 			used[want] = true
-			if ran := want.ran; ran.SentToModel == nil && !same(ran.Result, []byte(shown.text)) && !same(ran.Result, []byte(quoted(shown.text))) {
+			if ran := want.ran; ran.SentToModel == nil && !exact(ran.Result, shown.text) && !exact(ran.Result, quoted(shown.text)) {
 				ran.SentToModel = &shown.text
 			}
 			break
@@ -287,6 +291,19 @@ func (r *run) truth(output, failed *string) truth {
 func same(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// exact tells whether two JSON texts hold the same value, numbers digit by digit: a runtime that rounds a result shows the model another one.
+func exact(a json.RawMessage, b string) bool {
+	digits := func(text io.Reader) (value any, err error) {
+		decoder := json.NewDecoder(text)
+		decoder.UseNumber()
+		err = decoder.Decode(&value)
+		return value, err
+	}
+	x, ofA := digits(bytes.NewReader(a))
+	y, ofB := digits(strings.NewReader(b))
+	return ofA == nil && ofB == nil && reflect.DeepEqual(x, y)
 }
 
 func now() int64 { return time.Now().Unix() }
