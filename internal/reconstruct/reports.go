@@ -183,3 +183,55 @@ func (c *collector) prepares(i int) bool {
 func silent(o *genai.Observation) bool {
 	return len(o.Request) == 0 && o.RequestLabel == "" && !usageKnown(o.Usage) && len(o.FinishReasons) == 0 && o.ResponseID == "" && o.ResponseModel == "" && !o.Failed && !o.StatusError
 }
+
+// nameClasses names the tools whose spans are named after a class. Spans of one instrumentation with one name show it: what some of them returned names the
+// tool, and the others, which failed, know no better than the class. Such a call is of the tool that alone has arguments of these names under this class; a
+// finding says so, and that the name is not recorded where more than one has.
+func (c *collector) nameClasses() {
+	type class struct {
+		scope scopeKey
+		span  string
+	}
+	of := func(t *call) (k class, named bool) {
+		if len(t.nodes) == 0 || t.nodes[0].spans == 0 || t.obs.Name == "" {
+			return class{}, false
+		}
+		span := t.nodes[0].source.Span.Name()
+		return class{t.nodes[0].scope, span}, !strings.Contains(span, t.obs.Name)
+	}
+	told := map[class]map[string][]string{} // the names of arguments → the names of tools
+	for _, t := range c.tools {
+		if k, named := of(t); named && strings.Contains(k.span, " ") {
+			if told[k] == nil {
+				told[k] = map[string][]string{}
+			}
+			if names := argumentNames(t); !slices.Contains(told[k][names], t.obs.Name) {
+				told[k][names] = append(told[k][names], t.obs.Name)
+			}
+		}
+	}
+	for _, t := range c.tools {
+		k, named := of(t)
+		if named || told[k] == nil || !strings.HasSuffix(k.span, " "+t.obs.Name) {
+			continue
+		}
+		note := genai.Note{Code: tape.CodeContentAbsent, Field: "name", Detail: "the span names the class of the tool"}
+		if names := told[k][argumentNames(t)]; len(names) == 1 && t.obs.Args.Present() {
+			o := *t.obs
+			o.Name = names[0]
+			t.obs = &o
+			note.Detail += "; the name is that of the only tool of this class with arguments of these names"
+		}
+		t.notes = append(slices.Clone(t.notes), note)
+	}
+}
+
+// argumentNames are the names of the arguments that a call received, in their order.
+func argumentNames(t *call) string {
+	var names []string
+	for _, m := range t.obs.Args.Value.Members() {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, "\x00")
+}

@@ -442,3 +442,45 @@ func TestCallsUnderAGenericNameBelongToTheTurnBeforeThem(t *testing.T) {
 	last.SetEndTimestamp(at(20) + 700*us)
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @3 by 1 = one", "tool_call f @4 by 1 = two", "model_call @5")
 }
+
+// LangChain's tools are spans under the name of their class. What they return names the tool; those that failed return nothing.
+func TestAToolThatFailedIsNotCalledByItsClass(t *testing.T) {
+	const scope = "@traceloop/instrumentation-langchain"
+	for _, c := range []struct {
+		why, args, other, want string
+	}{
+		{"one tool of the class has such arguments", `{"id":2}`, "", "look"},
+		{"another tool has other arguments", `{"id":2}`, `{"city":"Oslo"}`, "look"},
+		{"two tools have such arguments", `{"id":2}`, `{"id":3}`, "StructuredTool"},
+		{"no tool has such arguments", `{"key":2}`, "", "StructuredTool"},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("end")))
+		tool := func(id int, args string, more ...any) {
+			encoded := exactjson.ArrayValue(exactjson.StringValue(args)).JSON()
+			tr.in(scope, "execute_tool StructuredTool", id, 1, 10+2*id, 11+2*id, append([]any{"traceloop.span.kind", "task", "gen_ai.operation.name", "execute_tool", "traceloop.entity.name", "StructuredTool",
+				"traceloop.entity.input", `{"args":` + encoded + `}`}, more...)...)
+		}
+		returned := func(name string) []any {
+			return []any{"traceloop.entity.output", `{"lc":1,"type":"constructor","id":["langchain_core","messages","ToolMessage"],"kwargs":{"status":"success","content":"x","tool_call_id":"c1","name":"` + name + `"}}`}
+		}
+		tool(3, `{"id":1}`, returned("look")...)
+		tool(4, c.args)
+		if c.other != "" {
+			tool(5, c.other, returned("other")...)
+		}
+		tp, said := the(t, tr.runs(t)), false
+		for _, f := range tp.Fidelity.Findings {
+			said = said || f.Field == "name" && f.Code == tape.CodeContentAbsent
+		}
+		for _, e := range tp.Events {
+			if e.Type == tape.EventToolCall && e.Result.IsAbsent() && e.Name != c.want {
+				t.Errorf("%s: the call that failed is one of %s", c.why, e.Name)
+			}
+		}
+		if !said {
+			t.Errorf("%s: no finding says that the name was not recorded", c.why)
+		}
+	}
+}

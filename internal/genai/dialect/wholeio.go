@@ -39,9 +39,18 @@ func ReadWholeModel(o *Observation, in, out exactjson.Value) {
 	}
 	if response, ok := decode.Structure(out); ok {
 		readProviderResponse(o, response)
+		if text, ok := decode.WholeText(out); ok && len(o.Response) == 0 && response.Kind() == exactjson.Object && !saysResponse(response) {
+			o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}} // the model answered in JSON
+		}
 	} else if text, ok := decode.WholeText(out); ok && text != "" {
 		o.Response, o.ResponseLabel = decode.TextMessages(text, tape.RoleAssistant)
 	}
+}
+
+// saysResponse reports that an object has a member of what a provider or a framework answers: it is no text that a model wrote, even if no answer is found in it.
+func saysResponse(v exactjson.Value) bool {
+	return !v.First("choices", "candidates", "generations", "output", "outputs", "message", "messages", "content", "role", "usage", "model", "response", "finish_reason",
+		"finishReason", "stop_reason", "tool_calls", "toolCalls", "lc", "error").IsAbsent()
 }
 
 // readProviderRequest reads messages, system prompt, tools and parameters of a request object.

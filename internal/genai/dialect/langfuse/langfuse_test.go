@@ -48,3 +48,12 @@ func TestLangfuseInputThatBeginsWithABracketIsWhatTheUserSaid(t *testing.T) {
 	genaitest.Says(t, genai.Read(genaitest.Span("langfuse-sdk", "a", "langfuse.observation.type", "agent", "langfuse.observation.input", `{"messages":[{"role":"us`)),
 		"class: agent\ndialect: langfuse\nrun span: yes\nagent: a\n")
 }
+
+func TestAModelMayAnswerInJSON(t *testing.T) {
+	generation := func(output string) *dialect.Source {
+		return genaitest.Span("langfuse-sdk", "g", "langfuse.observation.type", "generation", "langfuse.observation.output", output)
+	}
+	const head = "class: model\ndialect: langfuse\n"
+	genaitest.Says(t, genai.Read(generation(`{"job": "12", "retries": []}`)), head+"response: assistant | text \"{\\\"job\\\": \\\"12\\\", \\\"retries\\\": []}\"\n")
+	genaitest.Says(t, genai.Read(generation(`{"usage":{"tokens":1},"blob":"x"}`)), head) // of an answer of no known shape
+}
