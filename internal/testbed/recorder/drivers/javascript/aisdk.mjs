@@ -1,0 +1,76 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The AI SDK, versions 4 to 7. VARIANT is PROVIDER[-agent]: openai (Responses, or Chat before 5), chat, anthropic, google; with -agent its Agent class (5 and later).
+
+import { createRequire } from "node:module";
+import { INSTRUMENTATION, URL, VARIANT, call, main } from "./recorder.mjs";
+import { instrument } from "./instrument.mjs";
+
+const version = Number(createRequire(import.meta.url)("ai/package.json").version.split(".")[0]);
+const [api = "openai", kind] = VARIANT.split("-");
+const on = await instrument(INSTRUMENTATION, { bare: true });
+const plain = await import("ai");
+if (version >= 7 && INSTRUMENTATION !== "langsmith" && INSTRUMENTATION !== "langfuse") {
+  const { registerTelemetry } = plain;
+  const otel = await import("@ai-sdk/otel");
+  registerTelemetry(kind === "legacy" || process.env.LEGACY ? new otel.LegacyOpenTelemetry() : new otel.OpenTelemetry());
+} else if (version >= 7 && INSTRUMENTATION === "langfuse") {
+  const { LangfuseVercelAiSdkIntegration } = await import("@langfuse/vercel-ai-sdk");
+  plain.registerTelemetry(new LangfuseVercelAiSdkIntegration());
+}
+const ai = on.wrapAISDK ? on.wrapAISDK(plain) : plain;
+const z = ai.jsonSchema;
+
+async function model(name) {
+  const v1 = { baseURL: URL + "/v1", apiKey: "sk-test" };
+  let made;
+  switch (api) {
+    case "anthropic": made = (await import("@ai-sdk/anthropic")).createAnthropic(v1)(name); break;
+    case "google": made = (await import("@ai-sdk/google")).createGoogleGenerativeAI({ baseURL: URL + "/v1beta", apiKey: "key" })(name); break;
+    case "chat": made = (await import("@ai-sdk/openai")).createOpenAI({ ...v1, compatibility: "strict" }).chat(name); break;
+    default: made = (await import("@ai-sdk/openai")).createOpenAI({ ...v1, compatibility: "strict" })(name);
+  }
+  return on.model ? on.model(made) : made;
+}
+
+function toolset(task) {
+  const made = {};
+  for (const t of task.tools ?? []) made[t.name] = ai.tool({ description: t.description, [version >= 5 ? "inputSchema" : "parameters"]: z(t.parameters), execute: (args) => t.run(args) });
+  if (task.sub) {
+    const sub = task.sub;
+    made[sub.name] = ai.tool({
+      description: sub.description, [version >= 5 ? "inputSchema" : "parameters"]: z(sub.parameters),
+      execute: async ({ question }) => (await ask({ ...sub, user: question, history: [], model: task.model, stream: false, max_steps: 0 })).text,
+    });
+  }
+  return on.wrapTools ? on.wrapTools(made) : made;
+}
+
+async function ask(task) {
+  const steps = task.max_steps || 10;
+  const telemetry = { ...on.telemetry, functionId: task.name ?? "assistant" };
+  const limit = version >= 5 ? { stopWhen: (ai.stepCountIs ?? ai.isStepCount)(steps) } : { maxSteps: steps };
+  const settings = { model: await model(task.model), tools: toolset(task), ...limit, maxRetries: 0, [version >= 7 ? "telemetry" : "experimental_telemetry"]: telemetry };
+  const prompt = task.history.length ? { messages: [...task.history, { role: "user", content: task.user }] } : { prompt: task.user };
+  const system = { [version >= 7 ? "instructions" : "system"]: task.system };
+  let failure = null;
+  const onError = ({ error }) => { failure = error; };
+  let result;
+  if (kind === "agent") {
+    const Agent = ai.ToolLoopAgent ?? ai.Experimental_Agent;
+    const agent = new Agent({ ...settings, [ai.ToolLoopAgent ? "instructions" : "system"]: task.system });
+    result = task.stream ? await agent.stream(prompt) : await agent.generate(prompt);
+  } else {
+    result = task.stream ? await ai.streamText({ ...settings, ...system, ...prompt, onError }) : await ai.generateText({ ...settings, ...system, ...prompt });
+  }
+  if (!task.stream) return result;
+  let text = "";
+  for await (const _ of result.textStream);
+  if (failure) throw failure;
+  text = await result.text;
+  return { text };
+}
+
+await main(async (task) => (await on.root("chat", async () => (await ask(task)).text, task.user)), process.env.GROUP ?? `aisdk${version}-${INSTRUMENTATION}-${VARIANT}`,
+  { anthropic: "claude-sonnet-4-5", google: "gemini-2.5-flash" }[api] ?? "gpt-4o-mini", on.flush);

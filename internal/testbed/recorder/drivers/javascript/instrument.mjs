@@ -1,0 +1,171 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How the instrumentations are set up, as their documents show it. Each gives { flush, root, telemetry, callbacks, openai, wrap }: flush sends what is held; root(name, f)
+// runs an agent as the document has its entry point run; telemetry are the settings for the AI SDK; callbacks those for LangChain; openai(client) wraps a client.
+
+import { createRequire } from "node:module";
+import { URL } from "./recorder.mjs";
+
+const require = createRequire(import.meta.url);
+const here = async (name, f) => f();
+const plain = (more) => ({ flush: async () => {}, root: here, telemetry: { isEnabled: true }, callbacks: () => [], openai: (client) => client, anthropic: (client) => client, ...more });
+
+async function provider(processors, service = "agent") {
+  const { NodeTracerProvider } = await import("@opentelemetry/sdk-trace-node");
+  const { resourceFromAttributes } = await import("@opentelemetry/resources");
+  const made = new NodeTracerProvider({ resource: resourceFromAttributes({ "service.name": service }), spanProcessors: processors });
+  made.register();
+  return made;
+}
+
+async function exporter() {
+  const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-proto");
+  return new OTLPTraceExporter({ url: URL + "/v1/traces" });
+}
+
+async function simple() {
+  const { SimpleSpanProcessor } = await import("@opentelemetry/sdk-trace-base");
+  return new SimpleSpanProcessor(await exporter());
+}
+
+export const instrumentations = {
+  // What the framework itself writes.
+  async otel() {
+    const p = await provider([await simple()]);
+    return plain({ flush: () => p.forceFlush() });
+  },
+  async openinference({ libraries = {} }) {
+    const { registerInstrumentations } = await import("@opentelemetry/instrumentation");
+    const p = await provider([await simple()]);
+    const known = { openai: "OpenAIInstrumentation", anthropic: "AnthropicInstrumentation", langchain: "LangChainInstrumentation", beeai: "BeeAIInstrumentation" };
+    for (const [name, module] of Object.entries(libraries)) {
+      if (!known[name]) continue;
+      const loaded = await import("@arizeai/openinference-instrumentation-" + name);
+      const made = new loaded[known[name]]();
+      made.setTracerProvider?.(p);
+      registerInstrumentations({ instrumentations: [made], tracerProvider: p });
+      made.manuallyInstrument(module);
+    }
+    return plain({ flush: () => p.forceFlush() });
+  },
+  async "openinference-vercel"() {
+    const { OpenInferenceSimpleSpanProcessor, isOpenInferenceSpan } = await import("@arizeai/openinference-vercel");
+    const p = await provider([new OpenInferenceSimpleSpanProcessor({ exporter: await exporter(), spanFilter: isOpenInferenceSpan })]);
+    return plain({ flush: () => p.forceFlush() });
+  },
+  async langfuse({ bare = false }) {
+    const { LangfuseSpanProcessor } = await import("@langfuse/otel");
+    const p = await provider([new LangfuseSpanProcessor({ publicKey: "pk-lf-1", secretKey: "sk-lf-1", baseUrl: URL, exportMode: "immediate" })]);
+    const { startActiveObservation } = await import("@langfuse/tracing");
+    return plain({
+      flush: () => p.forceFlush(),
+      root: bare ? here : (name, f, input) => startActiveObservation(name, async (span) => {
+        span.update({ input });
+        const output = await f();
+        span.update({ output });
+        return output;
+      }),
+      callbacks: async () => [new (await import("@langfuse/langchain")).CallbackHandler()],
+      openai: (client) => require("@langfuse/openai").observeOpenAI(client),
+    });
+  },
+  async langsmith() {
+    Object.assign(process.env, { LANGSMITH_TRACING: "true", LANGSMITH_OTEL_ENABLED: "true", LANGSMITH_API_KEY: "lsv2-1", LANGSMITH_ENDPOINT: URL, LANGSMITH_PROJECT: "agents" });
+    const { initializeOTEL } = await import("langsmith/experimental/otel/setup");
+    const { DEFAULT_LANGSMITH_SPAN_PROCESSOR: processor } = initializeOTEL({ exporterConfig: { url: URL + "/otel/v1/traces" } });
+    const { Client } = await import("langsmith");
+    const { traceable } = await import("langsmith/traceable");
+    const client = new Client();
+    return plain({
+      flush: async () => {
+        await client.awaitPendingTraceBatches();
+        await processor.forceFlush();
+      },
+      root: (name, f, input) => traceable(async () => f(), { name, client })(input),
+      openai: (sdk) => require("langsmith/wrappers").wrapOpenAI(sdk, { client }),
+      anthropic: (sdk) => require("langsmith/wrappers/anthropic").wrapAnthropic(sdk, { client }),
+      wrapAISDK: (ai) => require("langsmith/experimental/vercel").wrapAISDK(ai, { client }),
+    });
+  },
+  async traceloop({ libraries = {} }) {
+    const traceloop = await import("@traceloop/node-server-sdk");
+    const names = { openai: "openAI", anthropic: "anthropic", langchainCore: "langchain", llamaindex: "llamaIndex", genai: "google_generativeai" };
+    const instrumentModules = Object.fromEntries(Object.entries(libraries).filter(([name]) => names[name]).map(([name, module]) => [names[name], module.default && name === "openai" ? module.default : module]));
+    traceloop.initialize({ appName: "agent", apiKey: "tl-1", baseUrl: URL, disableBatch: true, silenceInitializationMessage: true, instrumentModules });
+    return plain({ flush: () => traceloop.forceFlush(), root: (name, f, input) => traceloop.withWorkflow({ name, inputParameters: [input] }, f), tool: (name, f) => (args) => traceloop.withTool({ name, inputParameters: [args] }, f, args) });
+  },
+  async laminar({ libraries = {}, settings }) {
+    const { Laminar, observe, getTracer } = await import("@lmnr-ai/lmnr");
+    const names = { openai: "openAI", anthropic: "anthropic", langchain: "langchain", genai: "google_genai" };
+    const instrumentModules = Object.fromEntries(Object.entries(libraries).filter(([name]) => names[name]).map(([name, module]) => [names[name], module.default && name === "openai" ? module.default : module]));
+    Laminar.initialize({ projectApiKey: "lm-1", baseUrl: "http://127.0.0.1", httpPort: Number(URL.split(":").pop()), forceHttp: true, disableBatch: true, instrumentModules, ...settings });
+    return plain({
+      flush: () => Laminar.flush(), root: (name, f, input) => observe({ name, input }, f), tool: (name, f) => (args) => observe({ name, spanType: "TOOL", input: args }, f, args),
+      get telemetry() { return { isEnabled: true, tracer: getTracer() }; },
+    });
+  },
+  async openlit() {
+    const openlit = require("openlit").default;
+    openlit.init({ otlpEndpoint: URL, applicationName: "agent", environment: "test", disableBatch: true, disableMetrics: true });
+    return plain({ flush: () => new Promise((done) => setTimeout(done, 300)) });
+  },
+  async langwatch({ bare = true }) {
+    const { setupObservability } = await import("langwatch/observability/node");
+    const { getLangWatchTracer } = await import("langwatch");
+    setupObservability({ serviceName: "agent", langwatch: { apiKey: "sk-lw-1", endpoint: URL, processorType: "simple" }, advanced: { disableAutoShutdown: true } });
+    const tracer = getLangWatchTracer("agent");
+    return plain({
+      flush: () => new Promise((done) => setTimeout(done, 300)),
+      root: bare ? here : (name, f, input) => tracer.withActiveSpan(name, async (span) => {
+        span.setType("agent").setInput(input);
+        const output = await f();
+        span.setOutput(output);
+        return output;
+      }),
+      callbacks: async () => [new (await import("langwatch/observability/instrumentation/langchain")).LangWatchCallbackHandler()],
+    });
+  },
+  async sentry() {
+    const Sentry = require("@sentry/node");
+    const processor = await simple();
+    Sentry.init({ dsn: "http://key@127.0.0.1:1/1", tracesSampleRate: 1, sendDefaultPii: true, streamGenAiSpans: false, openTelemetrySpanProcessors: [processor], integrations: [Sentry.vercelAIIntegration({ recordInputs: true, recordOutputs: true, force: true })] });
+    return plain({ flush: () => processor.forceFlush(), root: (name, f) => Sentry.startSpan({ name, op: "function" }, f), openai: (client) => Sentry.instrumentOpenAiClient(client, { recordInputs: true, recordOutputs: true }), anthropic: (client) => Sentry.instrumentAnthropicAiClient(client, { recordInputs: true, recordOutputs: true }), callbacks: () => [Sentry.createLangChainCallbackHandler({ recordInputs: true, recordOutputs: true })], sentry: Sentry });
+  },
+  async braintrust() {
+    const { BraintrustSpanProcessor } = await import("@braintrust/otel");
+    const p = await provider([new BraintrustSpanProcessor({ apiKey: "sk-1", apiUrl: URL, parent: "project_name:agents", filterAISpans: true })]);
+    return plain({ flush: () => p.forceFlush() });
+  },
+  async posthog() {
+    const { PostHogTraceExporter } = await import("@posthog/ai/otel");
+    const { SimpleSpanProcessor } = await import("@opentelemetry/sdk-trace-base");
+    const exporter = new PostHogTraceExporter({ projectToken: "phc_1", host: URL });
+    if (process.env.VERBOSE) console.error(exporter);
+    const p = await provider([new SimpleSpanProcessor(exporter)]);
+    return plain({ flush: () => p.forceFlush() });
+  },
+  async axiom() {
+    const { trace } = await import("@opentelemetry/api");
+    const axiom = await import("axiom/ai");
+    const p = await provider([await simple()]);
+    axiom.initAxiomAI({ tracer: trace.getTracer("agent"), redactionPolicy: axiom.RedactionPolicy.AxiomDefault });
+    return plain({ flush: () => p.forceFlush(), root: (name, f) => axiom.withSpan({ capability: "office", step: name }, f), model: axiom.wrapAISDKModel, tool: (name, f) => f, wrapTools: axiom.wrapTools });
+  },
+  async keywordsai({ libraries = {} }) {
+    const { KeywordsAITelemetry } = await import("@keywordsai/tracing");
+    const names = { openai: "openAI", anthropic: "anthropic" };
+    const instrumentModules = Object.fromEntries(Object.entries(libraries).filter(([name]) => names[name]).map(([name, module]) => [names[name], module.default ?? module]));
+    const kai = new KeywordsAITelemetry({ apiKey: "ka-1", baseURL: URL, appName: "agent", disableBatch: true, logLevel: "error", instrumentModules });
+    await kai.initialize();
+    return plain({ flush: () => kai.flush?.(), root: (name, f, input) => kai.withWorkflow({ name, inputParameters: [input] }, f), tool: (name, f) => (args) => kai.withTool({ name, inputParameters: [args] }, f, args) });
+  },
+};
+
+export async function instrument(name, options = {}) {
+  const setup = instrumentations[name];
+  if (!setup) throw new Error("no instrumentation " + name);
+  const made = await setup(options);
+  made.tool ??= (name, f) => f;
+  return made;
+}

@@ -1,0 +1,54 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The protocol of the recorder (see its doc.go) for drivers in JavaScript.
+//
+//   RECORDER=http://127.0.0.1:PORT node FRAMEWORK.mjs INSTRUMENTATION [VARIANT] [SCENARIO ...]
+//
+// A driver is a function `agent(task) -> text` handed to `main`. `task` is as the recorder gives it, but that its tools (and those of `task.sub`) have a
+// function `run(args)`, which returns what the tool returns or throws what it throws. URL, INSTRUMENTATION and VARIANT are what the driver was started with.
+
+export const URL = process.env.RECORDER ?? "http://127.0.0.1:4900";
+export const [INSTRUMENTATION = "otel", VARIANT = "", ...SCENARIOS] = process.argv.slice(2);
+
+export class ToolError extends Error {
+  name = "ToolError";
+}
+
+const request = globalThis.fetch; // before an instrumentation gets hold of it
+
+export async function call(path, body) {
+  const answer = await request(URL + path, { method: body === undefined ? "GET" : "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+  return answer.json();
+}
+
+function runnable(tool) {
+  const run = async (args) => {
+    const answer = await call("/tool/" + tool.name, args ?? {});
+    if (answer.error !== undefined) throw new ToolError(answer.error);
+    return answer.result;
+  };
+  return { ...tool, run };
+}
+
+// main runs the scenarios, one after another. flush sends what the instrumentation still holds.
+export async function main(agent, group, model, flush) {
+  for (const scenario of SCENARIOS.length ? SCENARIOS : await call("/scenarios")) {
+    const task = await call("/begin", { group, scenario, model });
+    task.scenario = scenario;
+    task.tools = (task.tools ?? []).map(runnable);
+    if (task.sub) task.sub.tools = (task.sub.tools ?? []).map(runnable);
+    let output = null, error = null;
+    try {
+      output = (await agent(task)) ?? null;
+      if (output !== null && typeof output !== "string") output = JSON.stringify(output);
+    } catch (e) { // the run failed: that is what is recorded
+      error = `${e?.name ?? "Error"}: ${e?.message ?? e}`;
+      if (process.env.VERBOSE) console.error(e);
+    }
+    await flush();
+    const said = await call("/end", { output, error });
+    console.error(scenario, said.spans, error === null ? "ok" : error.slice(0, 200));
+  }
+  process.exit(0);
+}

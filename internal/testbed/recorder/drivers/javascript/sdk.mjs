@@ -1,0 +1,122 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Loops by hand over the SDKs of OpenAI (chat, runtools, responses), Anthropic (anthropic, toolrunner) and Google (genai), as VARIANT says. VARIANT ends in -bare where the
+// loop has no span of its own around it.
+
+import { createRequire } from "node:module";
+import { INSTRUMENTATION, URL, VARIANT, main } from "./recorder.mjs";
+import { instrument } from "./instrument.mjs";
+
+const require = createRequire(import.meta.url); // the packages are loaded as CommonJS, which all of the instrumentations reach
+const [api = "chat", bare] = VARIANT.split("-");
+const google = api === "genai", claude = api === "anthropic" || api === "toolrunner";
+const late = INSTRUMENTATION === "openlit" || INSTRUMENTATION === "sentry"; // they want to be there before the library
+const load = () => (google ? { genai: require("@google/genai") } : claude ? { anthropic: require("@anthropic-ai/sdk") } : { openai: require("openai") });
+const on = await instrument(INSTRUMENTATION, { libraries: late ? {} : load(), bare: true });
+const sdk = load();
+
+const client = google
+  ? new sdk.genai.GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: URL } })
+  : claude
+    ? on.anthropic(new sdk.anthropic.Anthropic({ baseURL: URL, apiKey: "key", maxRetries: 0 }))
+    : on.openai(new sdk.openai.OpenAI({ baseURL: URL + "/v1", apiKey: "sk-test", maxRetries: 0 }));
+
+function toolset(task) {
+  const made = (task.tools ?? []).map((t) => ({ ...t, run: on.tool(t.name, t.run) }));
+  if (task.sub) made.push({ ...task.sub, tools: undefined, run: on.tool(task.sub.name, ({ question }) => ask({ ...task.sub, user: question, history: [], model: task.model, stream: task.stream })) });
+  return made;
+}
+
+// execute runs the calls of a turn at the same time; a failure is told to the model.
+const execute = (tools, calls) => Promise.all(calls.map(async ({ name, args, id }) => {
+  try {
+    const result = await (tools.find((t) => t.name === name)?.run(args) ?? Promise.reject(new Error(`no tool ${name}`)));
+    return { id, name, text: typeof result === "string" ? result : JSON.stringify(result), result };
+  } catch (e) {
+    return { id, name, text: `Error: ${e.message}`, failed: true };
+  }
+}));
+
+const loops = {
+  async chat(task) {
+    const tools = toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      const asked = { model: task.model, messages, ...(tools.length ? { tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) } : {}) };
+      let message = {};
+      if (task.stream) {
+        message = { role: "assistant", content: "", tool_calls: [] };
+        for await (const { choices: [choice] } of await client.chat.completions.create({ ...asked, stream: true, stream_options: { include_usage: true } })) {
+          message.content += choice?.delta?.content ?? "";
+          for (const piece of choice?.delta?.tool_calls ?? []) {
+            const call = (message.tool_calls[piece.index] ??= { id: piece.id, type: "function", function: { name: piece.function.name, arguments: "" } });
+            call.function.arguments += piece.function.arguments ?? "";
+          }
+        }
+        if (!message.tool_calls.length) delete message.tool_calls;
+      } else message = (await client.chat.completions.create(asked)).choices[0].message;
+      messages.push(message);
+      if (!message.tool_calls) return message.content;
+      for (const r of await execute(tools, message.tool_calls.map((c) => ({ id: c.id, name: c.function.name, args: JSON.parse(c.function.arguments) })))) messages.push({ role: "tool", tool_call_id: r.id, content: r.text });
+    }
+    return null;
+  },
+  async runtools(task) {
+    const tools = toolset(task).map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters, parse: JSON.parse, function: async (args) => { const r = await t.run(args); return typeof r === "string" ? r : JSON.stringify(r); } } }));
+    const messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
+    if (!tools.length) return (await client.chat.completions.create({ model: task.model, messages })).choices[0].message.content;
+    const runner = client.chat.completions.runTools({ model: task.model, messages, tools, stream: task.stream }, { maxChatCompletions: task.max_steps || 10 });
+    return runner.finalContent();
+  },
+  async responses(task) {
+    const tools = toolset(task), input = [...task.history, { role: "user", content: task.user }];
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      const asked = { model: task.model, instructions: task.system, input, tools: tools.map((t) => ({ type: "function", name: t.name, description: t.description, parameters: t.parameters, strict: false })) };
+      let answer = null;
+      if (task.stream) {
+        for await (const event of await client.responses.create({ ...asked, stream: true })) if (event.type === "response.completed") answer = event.response;
+      } else answer = await client.responses.create(asked);
+      input.push(...answer.output);
+      const calls = answer.output.filter((item) => item.type === "function_call");
+      if (!calls.length) return answer.output.flatMap((item) => item.content ?? []).map((part) => part.text).join("");
+      for (const r of await execute(tools, calls.map((c) => ({ id: c.call_id, name: c.name, args: JSON.parse(c.arguments) })))) input.push({ type: "function_call_output", call_id: r.id, output: r.text });
+    }
+    return null;
+  },
+  async anthropic(task) {
+    const tools = toolset(task), messages = [...task.history, { role: "user", content: task.user }];
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      const asked = { model: task.model, max_tokens: 1024, system: task.system, messages: [...messages], ...(tools.length ? { tools: tools.map((t) => ({ name: t.name, description: t.description, input_schema: t.parameters })) } : {}) };
+      const answer = task.stream ? await client.messages.stream(asked).finalMessage() : await client.messages.create(asked);
+      messages.push({ role: "assistant", content: answer.content });
+      const calls = answer.content.filter((block) => block.type === "tool_use");
+      if (!calls.length) return answer.content.map((block) => block.text).join("");
+      messages.push({ role: "user", content: (await execute(tools, calls.map((c) => ({ id: c.id, name: c.name, args: c.input })))).map((r) => ({ type: "tool_result", tool_use_id: r.id, content: r.text, ...(r.failed ? { is_error: true } : {}) })) });
+    }
+    return null;
+  },
+  async toolrunner(task) {
+    const tools = toolset(task).map((t) => ({ name: t.name, description: t.description, input_schema: t.parameters, parse: (args) => args, run: async (args) => { const r = await t.run(args); return typeof r === "string" ? r : JSON.stringify(r); } }));
+    const messages = [...task.history, { role: "user", content: task.user }];
+    const runner = client.beta.messages.toolRunner({ model: task.model, max_tokens: 1024, system: task.system, messages, tools, max_iterations: task.max_steps || 10 });
+    return (await runner).content.map((block) => block.text ?? "").join("");
+  },
+  async genai(task) {
+    const tools = toolset(task), contents = [...task.history.map((m) => ({ role: m.role === "user" ? "user" : "model", parts: [{ text: m.content }] })), { role: "user", parts: [{ text: task.user }] }];
+    const config = { systemInstruction: task.system, ...(tools.length ? { tools: [{ functionDeclarations: tools.map((t) => ({ name: t.name, description: t.description, parametersJsonSchema: t.parameters })) }] } : {}) };
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      let parts = [];
+      if (task.stream) for await (const chunk of await client.models.generateContentStream({ model: task.model, contents, config })) parts.push(...(chunk.candidates?.[0]?.content?.parts ?? []));
+      else parts = (await client.models.generateContent({ model: task.model, contents, config })).candidates[0].content.parts;
+      contents.push({ role: "model", parts });
+      const calls = parts.filter((part) => part.functionCall).map((part) => part.functionCall);
+      if (!calls.length) return parts.map((part) => part.text ?? "").join("");
+      contents.push({ role: "user", parts: (await execute(tools, calls)).map((r) => ({ functionResponse: { name: r.name, response: r.failed ? { error: r.text } : { output: r.result } } })) });
+    }
+    return null;
+  },
+};
+
+const ask = loops[api];
+const root = bare ? (name, f) => f() : on.root;
+await main((task) => root("assistant", () => ask(task), task.user), process.env.GROUP ?? `sdkjs-${INSTRUMENTATION}-${VARIANT}`, google ? "gemini-2.5-flash" : claude ? "claude-sonnet-4-5" : "gpt-4o-mini", on.flush);
