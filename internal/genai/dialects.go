@@ -492,6 +492,8 @@ func answersNothing(o *dialect.Observation) bool {
 		}
 		said = o.Response
 	case dialect.Agent:
+	case dialect.Tool:
+		return o.Args.Present() && !o.Result.Present() // of one that records neither, nothing is known
 	default:
 		return false
 	}

@@ -260,8 +260,8 @@ func (s *stitcher) told(f *fragment) map[*fragment]bool {
 	owners := map[*fragment]bool{}
 	for _, n := range f.tools() {
 		list, failed := s.hearings[saidText(n.obs.Result.Value)], ""
-		if n.obs.Error != nil && len(n.obs.Error.Message) >= minQuoted {
-			list, failed = s.hearings[""], n.obs.Error.Message
+		if said := failureText(n.obs.Error); len(said) >= minQuoted {
+			list, failed = s.hearings[""], said
 		} else if !n.obs.Result.Present() {
 			continue
 		}
@@ -278,6 +278,17 @@ func (s *stitcher) told(f *fragment) map[*fragment]bool {
 		}
 	}
 	return owners
+}
+
+// failureText is what a failure says, without the name of its type where that stands before it: the model is told the same under another name.
+func failureText(e *tape.Error) string {
+	if e == nil {
+		return ""
+	}
+	if said, typed := strings.CutPrefix(e.Message, e.Type+": "); typed && e.Type != "" {
+		return said
+	}
+	return e.Message
 }
 
 // openIn reports that a call with the arguments of a tool span was asked for in the group of a fragment and executed by no span.

@@ -105,7 +105,6 @@ func collect(f *fragment) *collector {
 	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals, c.functions} {
 		slices.SortStableFunc(list, compareCalls)
 	}
-	c.nameClasses()
 	c.dropDuplicates()
 	c.joinRecords(part)
 	c.dropPreparations()

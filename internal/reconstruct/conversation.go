@@ -74,6 +74,7 @@ func (c *collector) converse() {
 	c.findResults()
 	c.readLoops()
 	c.pair()
+	c.nameClasses()
 	c.pairFunctions()
 	c.dropFunctions()
 	c.dropSecondReports()

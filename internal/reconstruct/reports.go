@@ -184,7 +184,7 @@ func silent(o *genai.Observation) bool {
 	return len(o.Request) == 0 && o.RequestLabel == "" && !usageKnown(o.Usage) && len(o.FinishReasons) == 0 && o.ResponseID == "" && o.ResponseModel == "" && !o.Failed && !o.StatusError
 }
 
-// nameClasses names the tools whose spans are named after a class. Spans of one instrumentation with one name show it: what some of them returned names the
+// nameClasses names the tools whose spans are named after a class, where no response asked for the call. Spans of one instrumentation with one name show it: what some of them returned names the
 // tool, and the others, which failed, know no better than the class. Such a call is of the tool that alone has arguments of these names under this class; a
 // finding says so, and that the name is not recorded where more than one has.
 func (c *collector) nameClasses() {
@@ -212,7 +212,7 @@ func (c *collector) nameClasses() {
 	}
 	for _, t := range c.tools {
 		k, named := of(t)
-		if named || told[k] == nil || !strings.HasSuffix(k.span, " "+t.obs.Name) {
+		if named || t.by != nil || told[k] == nil || !strings.HasSuffix(k.span, " "+t.obs.Name) {
 			continue
 		}
 		note := genai.Note{Code: tape.CodeContentAbsent, Field: "name", Detail: "the span names the class of the tool"}

@@ -4,6 +4,7 @@
 package reconstruct_test
 
 import (
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -81,6 +82,7 @@ func TestToolInATraceOfItsOwnBelongsToTheRunThatWasToldItsResult(t *testing.T) {
 		{"another result", true, "find", `{"n":1}`, `{"shelf":4}`, "", 12, 2},
 		{"after the request that tells", true, "find", `{"n":1}`, result, "", 60, 2},
 		{"the failure of the open call", false, "Tool", `{"n":1}`, "", failure, 12, 1},
+		{"the failure under its type", false, "Tool", `{"n":1}`, "", "IndexError: " + failure, 12, 1},
 		{"a failure with other arguments", false, "Tool", `{"n":2}`, "", failure, 12, 2},
 		{"another failure", false, "Tool", `{"n":1}`, "", "no such index here", 12, 2},
 	} {
@@ -89,6 +91,9 @@ func TestToolInATraceOfItsOwnBelongsToTheRunThatWasToldItsResult(t *testing.T) {
 		if c.fail != "" {
 			s.Status().SetCode(ptrace.StatusCodeError)
 			s.Status().SetMessage(c.fail)
+			if kind, _, typed := strings.Cut(c.fail, ": "); typed {
+				s.Attributes().PutStr("error.type", kind)
+			}
 		}
 		if tapes := all(t, run(c.lost), apart.numbered(9)); len(tapes) != c.want {
 			t.Errorf("%s: %d runs, want %d", c.name, len(tapes), c.want)

@@ -33,3 +33,20 @@ func TestSpansOfOthersUnderLaminarsScopeSayWhatTheyAre(t *testing.T) {
 		t.Errorf("a function of the program is a %v", o.Class)
 	}
 }
+
+func TestLaminarToolThatThrewFailed(t *testing.T) {
+	for _, c := range []struct {
+		attrs []string
+		want  bool
+	}{
+		{[]string{"lmnr.span.input", `{"id":1}`}, true},
+		{[]string{"lmnr.span.input", `{"id":1}`, "lmnr.span.output", `"tried again"`}, false}, // it went on
+		{nil, false}, // nothing was recorded
+	} {
+		s := genaitest.Span("lmnr.tracer", "look", append([]string{"lmnr.span.type", "TOOL"}, c.attrs...)...)
+		s.Span.Events().AppendEmpty().SetName("exception")
+		if o := genai.Read(s); o.StatusError != c.want {
+			t.Errorf("%v: failed %v", c.attrs, o.StatusError)
+		}
+	}
+}
