@@ -390,8 +390,8 @@ func resultsOf(call value) []value {
 			results = append(results, r)
 		}
 	}
-	if results == nil {
-		results = []value{exactjson.NullValue}
+	if results == nil || call.Get("error").IsEmpty() && call.Get("result").Kind() <= exactjson.Null {
+		results = append(results, exactjson.NullValue)
 	}
 	return results
 }

@@ -90,4 +90,5 @@ async function chain(task) {
 }
 
 const ask = { agent, graph, chain }[loop];
-await main((task) => on.root("chat", () => ask(task), task.user), process.env.GROUP ?? `langchainjs-${INSTRUMENTATION}-${VARIANT}`, api === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o-mini", on.flush);
+const root = INSTRUMENTATION === "langsmith" ? (name, f) => f() : on.root; // LangSmith traces LangChain by itself
+await main((task) => root("chat", () => ask(task), task.user), process.env.GROUP ?? `langchainjs-${INSTRUMENTATION}-${VARIANT}`, api === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o-mini", on.flush);
