@@ -20,16 +20,20 @@ const details = "gen_ai.client.inference.operation.details"
 var eventContent = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions"}
 
 // withDetails returns the item with the attributes of its details on the span, where the span lacks them. An instrumentation may write any
-// content key of a convention into the event instead. It returns the item itself when there is nothing to add.
+// content key of a convention into the event instead, and one that somebody wrote by hand into an event or a record of any name: of those, the keys that
+// are in the table count. It returns the item itself when there is nothing to add.
 func withDetails(s *dialect.Source) *dialect.Source {
 	if s.ScopeName == dialect.LogScope {
 		return s
 	}
 	var span ptrace.Span
 	added := false
-	add := func(m pcommon.Map) {
+	add := func(name string, m pcommon.Map) {
 		for key, v := range m.All() {
-			if slices.Contains(eventContent, key) || strings.HasPrefix(key, "log.record.") || strings.HasPrefix(key, "event.") {
+			if name == details && slices.Contains(eventContent, key) || strings.HasPrefix(key, "log.record.") || strings.HasPrefix(key, "event.") {
+				continue
+			}
+			if name != details && keyMarks(key)&^memberOnly == 0 && !strings.HasPrefix(key, "gen_ai.") {
 				continue
 			}
 			if _, there := s.Span.Attributes().Get(key); there {
@@ -45,13 +49,13 @@ func withDetails(s *dialect.Source) *dialect.Source {
 		}
 	}
 	for _, e := range s.Span.Events().All() {
-		if e.Name() == details {
-			add(e.Attributes())
+		if e.Name() == details || e.Name() != "exception" && !strings.HasPrefix(e.Name(), "gen_ai.") {
+			add(e.Name(), e.Attributes())
 		}
 	}
 	for _, l := range s.Logs {
-		if l.Name() == details {
-			add(l.Attributes())
+		if l.Name() == details || !strings.HasPrefix(l.Name(), "gen_ai.") && ownerOfEvent(l.Name()) == nil {
+			add(l.Name(), l.Attributes())
 		}
 	}
 	if !added {

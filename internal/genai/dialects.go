@@ -97,7 +97,7 @@ const (
 
 // conventions are the beginnings of marks that belong to no producer. Programs that say by hand what a span is write `openinference.span.kind` too, and the
 // rest under keys of their own.
-var conventions = []string{"gen_ai.", "llm.", "input.", "output.", "tool.", "function.", "openinference."}
+var conventions = []string{"gen_ai.", "llm.", "input.", "output.", "tool.", "function.", "openinference.", "langfuse."}
 
 // bitOf is the bit of a dialect for one of its marks.
 func bitOf(i int, mark string) uint64 {
@@ -175,6 +175,21 @@ func attributeMarks(m pcommon.Map) uint64 {
 			if strings.HasPrefix(key, m.prefix) {
 				bits |= m.bit
 			}
+		}
+	}
+	return bits
+}
+
+// keyMarks is attributeMarks of one key.
+func keyMarks(key string) uint64 {
+	begin := beginning(key)
+	if begin == "" {
+		return 0
+	}
+	bits := markIndex[begin]
+	for _, m := range longMarks[begin] {
+		if strings.HasPrefix(key, m.prefix) {
+			bits |= m.bit
 		}
 	}
 	return bits
@@ -258,14 +273,15 @@ func members(bits uint64, span ptrace.Span) uint64 {
 	return bits
 }
 
-// eventMarks covers producers that leave all content in span events of the GenAI conventions.
-func eventMarks(span ptrace.Span) uint64 {
+// eventMarks covers producers that leave all content in span events: of the GenAI conventions, or with keys that are in the table.
+func eventMarks(span ptrace.Span) (bits uint64) {
 	for _, e := range span.Events().All() {
 		if strings.HasPrefix(e.Name(), "gen_ai.") {
 			return memberOnly
 		}
+		bits |= attributeMarks(e.Attributes())
 	}
-	return 0
+	return bits
 }
 
 // asides are spans that a marked scope writes beside its runs, each as a trace of its own.

@@ -76,16 +76,21 @@ func LogRunID(eventName string, m pcommon.Map) string {
 	return role.Conversation
 }
 
-// logDialect returns the dialect whose event this is, by name or by the name's first word; for events of producers that nobody knows, the one
-// that goes by their shape.
-func logDialect(eventName string, m pcommon.Map) *dialect.Dialect {
+// ownerOfEvent returns the dialect whose event this is, by name or by the name's first word.
+func ownerOfEvent(eventName string) *dialect.Dialect {
 	if d := logIndex[eventName]; d != nil {
 		return d
 	}
 	if end := strings.IndexByte(eventName, '.'); end > 0 {
-		if d := logIndex[eventName[:end+1]]; d != nil {
-			return d
-		}
+		return logIndex[eventName[:end+1]]
+	}
+	return nil
+}
+
+// logDialect returns the dialect whose event this is; for events of producers that nobody knows, the one that goes by their shape.
+func logDialect(eventName string, m pcommon.Map) *dialect.Dialect {
+	if d := ownerOfEvent(eventName); d != nil {
+		return d
 	}
 	if strings.HasPrefix(eventName, "gen_ai.") || generic.Unknown.Log(eventName, decode.Attributes(m)).Class == dialect.Unclassified || attributeMarks(m)&producer != 0 {
 		return nil

@@ -190,6 +190,9 @@ func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, boo
 	if messages, ok := uiMessages(v); ok {
 		return messages, true
 	}
+	if own, ok := ownMessage(v); ok {
+		return []Message{RoleMessage(own, role)}, true
+	}
 	if !v.Get("role").IsAbsent() || v.Get("parts").Kind() == exactjson.Array {
 		return []Message{RoleMessage(v, role)}, true
 	}

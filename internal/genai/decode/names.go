@@ -20,13 +20,22 @@ func NameAfter(name string, prefixes ...string) string {
 	return ""
 }
 
-// ToolOfSpan returns the name of a tool whose span is named after it, without what says that it is a tool: tool: 'search', search.tool.
+// toolSpan is what stands before the name of a tool in the name of its span.
+var toolSpan = regexp.MustCompile(`^(?i:execute[_ ]tool|tools/call|call[_ ]tool|run[_ ]tool|tool[_ ]call|tool)[ ./]([\w./-]+)$`)
+
+// ToolOfSpan returns the name of a tool whose span is named after it, without what says that it is a tool: tool: 'search', execute_tool search, search.tool.
 func ToolOfSpan(span string) string {
 	if before, name, ok := strings.Cut(span, ":"); ok && strings.Contains(strings.ToLower(before), "tool") {
 		return strings.Trim(strings.TrimSpace(name), "'\"")
 	}
+	if m := toolSpan.FindStringSubmatch(span); m != nil && !toolStep[m[1]] {
+		return m[1]
+	}
 	return strings.TrimSuffix(span, ".tool")
 }
+
+// toolStep are words that stand behind "tool" in the names of spans that are not named after one.
+var toolStep = map[string]bool{"call": true, "use": true, "execution": true, "invocation": true, "run": true, "execute": true, "invoke": true, "result": true, "calls": true}
 
 var providerAliases = map[string]string{"openai": "openai", "anthropic": "anthropic", "azure": "azure.ai.openai", "xai": "x_ai"}
 

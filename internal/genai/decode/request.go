@@ -178,7 +178,11 @@ func IsMessageList(v exactjson.Value) bool {
 	if first.Kind() == exactjson.String {
 		return IsMessageRepresentation(first.Str()) || IsDescribedMessage(first.Str())
 	}
-	return first.Kind() == exactjson.Object && (!first.First("role", "type", "kwargs", "message", "parts").IsAbsent())
+	if first.Kind() == exactjson.Object && !first.First("role", "type", "kwargs", "message", "parts").IsAbsent() {
+		return true
+	}
+	_, own := ownMessage(first)
+	return own
 }
 
 // WholeText returns a value that is a text. A text that was JSON-encoded once more is decoded.
@@ -202,6 +206,11 @@ func TextMessages(text string, role tape.Role) ([]Message, tape.Label) {
 	if (strings.HasPrefix(trimmed, "{\"") || strings.HasPrefix(trimmed, "[{\"")) && !strings.HasSuffix(trimmed, "}") && !strings.HasSuffix(trimmed, "]") {
 		messages, _ := Messages(LeadingElements(trimmed), role)
 		return messages, tape.Truncated
+	}
+	if role == tape.RoleUser {
+		if messages, ok := LabelledTurns(trimmed); ok {
+			return messages, ""
+		}
 	}
 	messages, _ := Messages(exactjson.StringValue(text), role)
 	return messages, ""

@@ -35,6 +35,9 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 	if inner.Get("role").IsAbsent() && inner.Get("response").Get("role").Kind() == exactjson.String {
 		return OutputMessages(inner.Get("response"), depth+1) // LlamaIndex's agents put the calls of the run beside the answer
 	}
+	if own, ok := ownMessage(inner); ok {
+		inner = own
+	}
 	if !inner.Get("role").IsAbsent() || inner.Get("tool_calls").Kind() == exactjson.Array {
 		m := RoleMessage(inner, tape.RoleAssistant)
 		if m.Role != tape.RoleAssistant {

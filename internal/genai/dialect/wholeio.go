@@ -153,6 +153,9 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 		_, id := decode.AISDKCall(args.Value)
 		decode.FillString(&o.CallID, id)
 		o.Args = decode.UnwrapArgs(args)
+		if inner, ok := handedWithName(args.Value, o.Name); ok && len(o.Args.Envelope) == 0 {
+			o.Args.Value, o.Args.Text, o.Args.Envelope = inner, "", []string{"name"}
+		}
 		if v := o.Args.Value; v.Get("args").Len() == 1 && v.Get("args").Kind() == exactjson.Array && v.Get("kwargs").Len() == 0 && v.Len() <= 2 && (v.Len() == 1 || !v.Get("kwargs").IsAbsent()) {
 			o.Args.Value = v.Get("args").At(0) // one argument by position: its value alone is known
 			o.Args.Envelope = append(o.Args.Envelope, "python.call")
@@ -176,4 +179,18 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 			o.Name = u.Name // a span may be named after the tool's class
 		}
 	}
+}
+
+// handedWithName returns what a tool was called with from an object that holds its name beside it, and nothing else.
+func handedWithName(v exactjson.Value, name string) (exactjson.Value, bool) {
+	if v.Kind() != exactjson.Object || v.Len() != 2 || name == "" {
+		return exactjson.Value{}, false
+	}
+	members := v.Members()
+	for i, m := range members {
+		if args, ok := decode.Structure(members[1-i].Value); m.Value.Str() == name && ok && args.Kind() == exactjson.Object {
+			return args, true
+		}
+	}
+	return exactjson.Value{}, false
 }

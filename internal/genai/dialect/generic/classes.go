@@ -4,6 +4,7 @@
 package generic
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -131,4 +132,50 @@ func classOf(value string) (dialect.Class, bool) {
 		return dialect.Unclassified, false
 	}
 	return classWords[first].class, true
+}
+
+// keyClass tells what a span is from the key of what went in or came out: the word before says it, as in acme.llm.request and acmeToolArgs.
+func keyClass(stem string) (class dialect.Class, word string) {
+	w := words(stem)
+	if len(w) > 0 && slices.Contains(bareContent, w[len(w)-1]) {
+		w = w[:len(w)-1]
+	}
+	for i := len(w) - 2; i >= 0; i-- {
+		for _, l := range classWords {
+			if slices.Contains(l.words, w[i]) {
+				return l.class, w[i]
+			}
+		}
+		if !slices.Contains(besideClass, w[i]) || i == 0 {
+			return dialect.Unclassified, w[i]
+		}
+	}
+	return dialect.Unclassified, ""
+}
+
+// classByKeys is the class that the keys of what went in and came out tell, where they tell the same. A tool and an agent are told by their own words; a
+// model call, for which teams have many, by what went in together with what came out.
+func classByKeys(keys iter.Seq[string]) dialect.Class {
+	class, in, out, first := dialect.Unclassified, false, false, true
+	for key := range keys {
+		stem, isOut, ok := slotOf(key)
+		if !ok || len(key) > 100 {
+			continue
+		}
+		of, word := keyClass(stem)
+		switch {
+		case of == dialect.Tool && word != "function" || of == dialect.Agent && word == "agent" || of == dialect.Model:
+		default:
+			continue
+		}
+		if !first && of != class {
+			return dialect.Unclassified
+		}
+		class, first = of, false
+		in, out = in || !isOut, out || isOut
+	}
+	if class == dialect.Model && !(in && out) {
+		return dialect.Unclassified
+	}
+	return class
 }

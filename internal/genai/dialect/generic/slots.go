@@ -18,10 +18,12 @@ import (
 
 // This file finds what went into a span and came out of it: in its attributes, its events and its log records.
 
-// The words that say what an attribute holds: the last ones of a segment of its key.
+// The words that say what an attribute holds: the last ones of a segment of its key. Those of the last two lists mean something else before the last segment.
 var (
-	inWords  = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question", "task", "tasks"}
-	outWords = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer"}
+	inWords      = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question", "task", "tasks"}
+	outWords     = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer"}
+	lastInWords  = []string{"query", "payload", "kwargs", "in"}
+	lastOutWords = []string{"reply", "generated", "observation", "returned", "return", "out"}
 )
 
 // foreign are the beginnings of conventions that speak of something else than of agents.
@@ -71,16 +73,26 @@ func slotOf(key string) (stem string, out, ok bool) {
 		} else {
 			end += start
 		}
-		word := lastWord(key[start:end])
+		word := slotWord(key[start:end])
 		switch {
-		case slices.Contains(outWords, word):
+		case slices.Contains(outWords, word), end == len(key) && slices.Contains(lastOutWords, word):
 			return key[:end], true, true
-		case slices.Contains(inWords, word):
+		case slices.Contains(inWords, word), end == len(key) && slices.Contains(lastInWords, word):
 			return key[:end], false, true
 		}
 		start = end + 1
 	}
 	return "", false, false
+}
+
+// slotWord is the word of a segment that may say what went in or came out: the last one, or the one before it where the last says only that a value
+// stands there (return_value).
+func slotWord(segment string) string {
+	word := lastWord(segment)
+	if len(word) < len(segment) && slices.Contains(bareContent, word) {
+		return lastWord(strings.TrimRight(segment[:len(segment)-len(word)], "_-"))
+	}
+	return word
 }
 
 // lastWord is the last of the words of a segment.
@@ -139,7 +151,7 @@ func contents(a decode.Attributes) (in, out []content) {
 		if v.IsEmpty() {
 			continue
 		}
-		c := content{stem, typedValue(v)}
+		c := content{stem, literal(typedValue(v))}
 		if lastWord(stem) == "messages" {
 			c.value = exactjson.ObjectValue(exactjson.Member{Name: "messages", Value: c.value})
 		}
@@ -158,6 +170,18 @@ func typedValue(v exactjson.Value) exactjson.Value {
 		if inner := object.Get("value"); !inner.IsAbsent() {
 			return inner
 		}
+	}
+	return v
+}
+
+// literal reads a dict, or a list of them, that Python's str() wrote: what was recorded so is the value.
+func literal(v exactjson.Value) exactjson.Value {
+	text := strings.TrimSpace(v.Str())
+	if !strings.HasPrefix(text, "{'") && !strings.HasPrefix(text, "[{'") {
+		return v
+	}
+	if inner, lossy, ok := decode.Python(text); ok && !lossy {
+		return inner
 	}
 	return v
 }
@@ -255,7 +279,7 @@ func withTold(s *dialect.Source) decode.Attributes {
 		if slices.Contains(bareContent, key) {
 			key = name
 		}
-		if _, _, ok := slotOf(key); !ok {
+		if _, _, ok := slotOf(key); !ok && !systemKey(key) && !modelKey(key) && !toolNameKey(key) {
 			return
 		}
 		if _, there := own.Get(key); there {
@@ -269,6 +293,9 @@ func withTold(s *dialect.Source) decode.Attributes {
 			v.CopyTo(all.PutEmpty(key))
 		}
 	}
+	for key, v := range own.All() {
+		spread(key, v, func(key string, v pcommon.Value) { add("", key, v) })
+	}
 	list := told(s.Span)
 	spoken := messagesTold(list)
 	for key, v := range spoken {
@@ -280,6 +307,7 @@ func withTold(s *dialect.Source) decode.Attributes {
 		}
 		for key, v := range e.attributes.All() {
 			add(e.name, key, v)
+			spread(key, v, func(key string, v pcommon.Value) { add("", key, v) })
 		}
 	}
 	for _, l := range s.Logs {
@@ -293,4 +321,30 @@ func withTold(s *dialect.Source) decode.Attributes {
 		return decode.Attributes(own)
 	}
 	return decode.Attributes(all)
+}
+
+// spread yields the members of an object in which a span holds all that it says: nothing in its key says what it is, and members of it do.
+func spread(key string, v pcommon.Value, yield func(key string, v pcommon.Value)) {
+	if isForeign(key) || !slices.Contains(bareContent, lastWord(key[lastSegment(key):])) || v.Type() != pcommon.ValueTypeStr || !strings.HasPrefix(v.Str(), "{") {
+		return
+	}
+	if _, _, ok := slotOf(key); ok {
+		return
+	}
+	object := literal(exactjson.StringValue(v.Str()))
+	if object.Kind() == exactjson.String {
+		object, _ = exactjson.Parse(v.Str())
+	}
+	if object.Kind() != exactjson.Object || !slices.ContainsFunc(object.Members(), func(m exactjson.Member) bool { _, _, ok := slotOf(m.Name); return ok }) {
+		return
+	}
+	for _, m := range object.Members() {
+		value := pcommon.NewValueEmpty()
+		if m.Value.Kind() == exactjson.String {
+			value.SetStr(m.Value.Str())
+		} else {
+			value.SetStr(m.Value.JSON())
+		}
+		yield(key+"."+m.Name, value)
+	}
 }

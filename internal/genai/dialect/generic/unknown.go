@@ -5,6 +5,7 @@ package generic
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -45,13 +46,34 @@ func recognises(span ptrace.Span) bool {
 		}
 		return slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok })
 	}
-	if conversed(span.Attributes()) || namesTool(span) {
+	if conversed(span.Attributes()) || namesTool(span) || classByKeys(keysOf(span)) != dialect.Unclassified {
 		return true
 	}
 	return slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) })
 }
 
-// namesTool reports a span that says by its keys that it is the call of a tool: its name, and what went in or came out. The name of a function alone is
+// keysOf are the keys of a span, and the names and keys of its events.
+func keysOf(span ptrace.Span) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range span.Attributes().All() {
+			if !yield(key) {
+				return
+			}
+		}
+		for _, e := range told(span) {
+			if !yield(e.name) {
+				return
+			}
+			for key := range e.attributes.All() {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// namesTool reports a span that says by its keys, or by its name, that it is the call of a tool: its name, and what went in or came out. The name of a function alone is
 // what other services record as well.
 func namesTool(span ptrace.Span) bool {
 	named := false
@@ -60,6 +82,7 @@ func namesTool(span ptrace.Span) bool {
 			named = named || ends(key, "tool", "name") || ends(key, "tool", "call", "name")
 		}
 	}
+	named = named || decode.ToolOfSpan(span.Name()) != span.Name()
 	if !named {
 		return false
 	}
@@ -78,7 +101,12 @@ func conversed(m pcommon.Map) bool {
 		if !mayHoldMessages(v, 0) {
 			continue
 		}
-		if _, _, ok := slotOf(key); ok && len(decode.Transcript(decode.JSONOf(v))) > 0 {
+		spreads := false
+		spread(key, v, func(inner string, _ pcommon.Value) { _, _, ok := slotOf(inner); spreads = spreads || ok })
+		if spreads && len(decode.Transcript(literal(decode.JSONOf(v)))) > 0 {
+			return true
+		}
+		if _, _, ok := slotOf(key); ok && len(decode.Transcript(literal(decode.JSONOf(v)))) > 0 {
 			return true
 		}
 	}
@@ -94,7 +122,7 @@ func mayHoldMessages(v pcommon.Value, depth int) bool {
 		return v.Slice().Len() > 0 && depth < 3 && mayHoldMessages(v.Slice().At(0), depth+1)
 	case pcommon.ValueTypeMap:
 		for key, inner := range v.Map().All() {
-			if key == "role" || depth < 3 && mayHoldMessages(inner, depth+1) {
+			if slices.Contains(speakers, key) || depth < 3 && mayHoldMessages(inner, depth+1) {
 				return true
 			}
 		}
@@ -102,9 +130,33 @@ func mayHoldMessages(v pcommon.Value, depth int) bool {
 	return false
 }
 
+// speakers are the members of a message that say who speaks.
+var speakers = []string{"role", "speaker", "author", "sender", "from"}
+
 // mayConverse tells without decoding a text that may hold messages from most others.
 func mayConverse(text string) bool {
-	return text != "" && (text[0] == '{' || text[0] == '[') && (strings.Contains(text, `"role"`) || strings.Contains(text, `\"role\"`))
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		return false
+	}
+	return quotes(text, "role") || quotes(text, "user", "human", "system") && quotes(text, "speaker", "author", "sender", "from", "type")
+}
+
+// quotes reports a text that holds one of the words in quotes of JSON, JSON in JSON or Python.
+func quotes(text string, words ...string) bool {
+	for _, word := range words {
+		for rest := text; ; {
+			at := strings.Index(rest, word)
+			if at < 0 {
+				break
+			}
+			end := at + len(word)
+			if at > 0 && end < len(rest) && (rest[at-1] == '"' && (rest[end] == '"' || rest[end] == '\\') || rest[at-1] == '\'' && rest[end] == '\'') {
+				return true
+			}
+			rest = rest[end:]
+		}
+	}
+	return false
 }
 
 func toolNameKey(key string) bool {
@@ -127,11 +179,15 @@ func classByContent(s *dialect.Source, a decode.Attributes) dialect.Class {
 	if namesTool(s.Span) {
 		return dialect.Tool
 	}
+	if class := classByKeys(keysOf(s.Span)); class != dialect.Unclassified {
+		return class
+	}
 	modelled := false
+	a = withTold(s)
 	for key := range a.All() {
 		modelled = modelled || modelKey(key)
 	}
-	in, out := contents(withTold(s))
+	in, out := contents(a)
 	responded := slices.ContainsFunc(out, func(c content) bool { return isResponse(c.value) })
 	asked := len(decode.Transcript(best(in, conversation))) > 0
 	if asked && (modelled || responded) || modelled && responded {
@@ -165,7 +221,13 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 	in, out := contents(a)
 	value, known := typeOf(s.Span.Attributes())
 	if !known && len(in)+len(out) == 0 {
-		if !readUnknownLogs(s, o) {
+		beside := false
+		if o.Class == dialect.Agent || o.Class == dialect.Model { // what stands beside the keys of a convention
+			decode.FillList(&o.System, decode.System(instructions(a)))
+			readModelName(a, o)
+			beside = len(o.System) > 0 || o.Model != "" || o.ResponseModel != ""
+		}
+		if !readUnknownLogs(s, o) && !beside {
 			o.Class = dialect.Unclassified // nothing to add
 		}
 		return
@@ -183,7 +245,9 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		readUnknownModel(a, in, out, o)
 	case dialect.Tool:
 		o.Name = named(a, s.Span.Name())
-		o.CallID = decode.UsableID(find(a, func(key string) bool { return ends(key, "call", "id") || ends(key, "tool", "id") }).Str())
+		o.CallID = decode.UsableID(find(a, func(key string) bool {
+			return ends(key, "call", "id") || ends(key, "invocation", "id") || ofCall(key, "id", "ref")
+		}).Str())
 		result := best(out, ofTool)
 		if len(out) == 1 {
 			result = out[0].value // a tool may well have returned what stands for nothing elsewhere
@@ -330,13 +394,26 @@ func find(a decode.Attributes, fits func(key string) bool) exactjson.Value {
 
 // instructions returns the system prompt that stands in an attribute of its own.
 func instructions(a decode.Attributes) exactjson.Value {
-	said := find(a, func(key string) bool {
-		return ends(key, "instructions") || ends(key, "system", "prompt") || ends(key, "system", "instruction") || ends(key, "system", "message")
-	})
-	if system := find(a, func(key string) bool { return ends(key, "system") }); said.IsAbsent() && strings.Count(strings.TrimSpace(system.Str()), " ") >= 2 {
-		return system // a sentence: a provider, whose key ends so too, has a name
+	said := find(a, func(key string) bool { return systemKey(key) && !ends(key, "system") })
+	if text, _ := decode.WholeText(said); decode.UsableID(text) == "" {
+		said = exactjson.Value{}
+	}
+	if system := find(a, func(key string) bool { return ends(key, "system") }); said.IsAbsent() && isSentence(system.Str()) {
+		return system // a provider, whose key ends so too, has a name
 	}
 	return said
+}
+
+// systemKey reports a key that may hold a system prompt.
+func systemKey(key string) bool {
+	return ends(key, "instructions") || ends(key, "system", "prompt") || ends(key, "system", "instruction") || ends(key, "system", "message") || ends(key, "system")
+}
+
+// isSentence reports a text of several words that is no name.
+func isSentence(text string) bool {
+	text = strings.TrimSpace(text)
+	spaces := strings.Count(text, " ")
+	return spaces >= 2 || spaces == 1 && strings.HasSuffix(text, ".")
 }
 
 // named returns the name of a tool: an attribute, else the name of its span without what says that it is a tool.
@@ -344,7 +421,16 @@ func named(a decode.Attributes, span string) string {
 	if name := find(a, toolNameKey).Str(); name != "" {
 		return name
 	}
+	if name := find(a, func(key string) bool { return ofCall(key, "name", "tool", "function") }).Str(); name != "" {
+		return name
+	}
 	return decode.ToolOfSpan(span)
+}
+
+// ofCall reports a key that ends with the word for a tool and one of the others.
+func ofCall(key string, last ...string) bool {
+	w := words(key)
+	return len(w) > 1 && slices.Contains(last, w[len(w)-1]) && slices.Contains([]string{"tool", "function", "action"}, w[len(w)-2])
 }
 
 // failed reports an attribute that says how the span went, and that it failed.

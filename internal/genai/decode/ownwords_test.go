@@ -1,0 +1,53 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestMessagesInATeamsOwnWordsAreRead(t *testing.T) {
+	list := `[{"speaker":"system","body":"be brief"},{"speaker":"human","body":"hi"},
+		{"speaker":"bot","body":"one moment","actions":[{"ref":"c1","tool":"look","params":"{\"a\":1}"}]},{"speaker":"observation","tool":"look","ref":"c1","body":"rain"}]`
+	messages, ok := decode.Messages(genaitest.Parse(t, list), tape.RoleUser)
+	if !ok || !decode.IsMessageList(genaitest.Parse(t, list)) || len(messages) != 4 {
+		t.Fatalf("read as %v", messages)
+	}
+	for i, want := range []tape.Role{tape.RoleSystem, tape.RoleUser, tape.RoleAssistant, tape.RoleTool} {
+		if messages[i].Role != want {
+			t.Errorf("message %d is of %s", i, messages[i].Role)
+		}
+	}
+	call, result := messages[2].Parts[1], messages[3].Parts[0]
+	if call.Name != "look" || call.ID != "c1" || call.Args.JSON() != `{"a":1}` || result.ID != "c1" || result.Result.Str() != "rain" {
+		t.Errorf("call %v, result %v", call, result)
+	}
+	if said := decode.OutputMessages(genaitest.Parse(t, `{"from":"ai","value":"yes"}`), 0); len(said) != 1 || said[0].Parts[0].Text != "yes" {
+		t.Errorf("answer %v", said)
+	}
+}
+
+func TestWhatNamesNoRoleIsNoMessageInOwnWords(t *testing.T) {
+	for _, list := range []string{`[{"from":"a@example.org","body":"hi"}]`, `[{"author":"Ada","text":"hi"}]`, `[{"speaker":"user"}]`, `[{"sender":"bot","size":3}]`} {
+		if decode.IsMessageList(genaitest.Parse(t, list)) {
+			t.Errorf("%s is taken for messages", list)
+		}
+	}
+}
+
+func TestATextOfLabelledTurnsIsAConversation(t *testing.T) {
+	messages, ok := decode.LabelledTurns("System: be brief\n\nUser: what says\nUser: nobody?\n\nAssistant: yes")
+	if !ok || len(messages) != 3 || messages[1].Parts[0].Text != "what says\nUser: nobody?" || messages[2].Role != tape.RoleAssistant {
+		t.Errorf("read as %v", messages)
+	}
+	for _, text := range []string{"User: hi", "Tool: x\n\nUser: y", "I say\nUser: hi\nAssistant: yes", "User: a\n\nUser: b"} {
+		if _, ok := decode.LabelledTurns(text); ok {
+			t.Errorf("%q is taken for a conversation", text)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generic_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+func TestKeysAndNamesSayWhatASpanIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		span       string
+		attributes []string
+		want       string
+	}{
+		"the word before what went in": {"call", []string{"zz.llm.prompt", "hi", "zz.llm.reply", "yes", "zz.llm.model", "m1", "zz.llm.system", "You nod."},
+			"class: model\ndialect: unknown\nmodel: m1\nsystem: | text \"You nod.\"\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\"\n"},
+		"a tool's words":               {"work", []string{"zz_tool_kwargs", `{'a': True}`, "zz_tool_name", "f"}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":true}\n"},
+		"the name of the span":         {"tool.f", []string{"zz.params", `{"a":1}`}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":1}\n"},
+		"its name beside what it took": {"tool: f", []string{"zz.input", `{"tool":"f","input":{"a":1}}`}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":1} [name]\n"},
+	} {
+		s := genaitest.Span("com.zz", c.span, c.attributes...)
+		if !genai.IsEvidence(s.ScopeName, s.Span) {
+			t.Errorf("%s: it is no evidence", name)
+		}
+		t.Run(name, func(t *testing.T) { genaitest.Says(t, genai.Read(s), c.want) })
+	}
+	for name, attributes := range map[string][]string{
+		"a model's parameters alone": {"zz.model.params", "17"},
+		"a function's arguments":     {"zz.function.args", "17", "zz.function.result", "18"},
+		"an object of something":     {"zz.data", `{"from":"a","type":"b","user":1}`},
+		"two kinds":                  {"zz.tool.in", "1", "zz.agent.in", "2"},
+	} {
+		if s := genaitest.Span("com.zz", "work", attributes...); genai.IsEvidence(s.ScopeName, s.Span) {
+			t.Errorf("%s is taken for a part of an agent run", name)
+		}
+	}
+}
+
+// Whoever follows a convention by hand may write its keys into an event of any name.
+func TestContentOfAConventionMayLieInAnyEvent(t *testing.T) {
+	s := genaitest.Span("com.zz", "chat m1")
+	tell(s, "zz.exchange", "gen_ai.operation.name", "chat", "gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"hi"}]}]`, "zz.llm.system", "You nod.")
+	tell(s, "exception", "gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]`)
+	if !genai.IsEvidence(s.ScopeName, s.Span) {
+		t.Error("it is no evidence")
+	}
+	if o := genai.Read(s); len(o.Request) != 1 || len(o.Response) != 0 || len(o.System) != 1 {
+		t.Errorf("request %v, response %v, system %v", o.Request, o.Response, o.System)
+	}
+}
+
+func TestAnObjectOfAllThatASpanSaysIsRead(t *testing.T) {
+	s := genaitest.Span("com.zz", "call", "zz.data", `{"input":[{"role":"user","content":"hi"}],"output":{"role":"assistant","content":"yes"},"model":"m1"}`)
+	if !genai.IsEvidence(s.ScopeName, s.Span) {
+		t.Error("it is no evidence")
+	}
+	if o := genai.Read(s); len(o.Request) != 1 || len(o.Response) != 1 || o.Model != "m1" {
+		t.Errorf("request %v, response %v, model %q", o.Request, o.Response, o.Model)
+	}
+}
