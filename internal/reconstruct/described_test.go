@@ -4,6 +4,7 @@
 package reconstruct_test
 
 import (
+	"slices"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // made adds the description of an agent in a trace of its own.
@@ -82,6 +84,30 @@ func TestRunSpanThatSaysItEndedWell(t *testing.T) {
 		tr.tool("look", 2, 1, 10, 20, "c1", `{"id":7}`, "found")
 		if tp := the(t, tr.runs(t)); string(tp.Run.Status) != want {
 			t.Errorf("%v: %s, want %s", code, tp.Run.Status, want)
+		}
+	}
+}
+
+// A span with nothing but the tokens of the call before it is a count of it, and a call of its own where it tells others.
+func TestTokensToldAgainAreNoCall(t *testing.T) {
+	for again, want := range map[int]int{7: 1, 8: 2} {
+		tr := newTrace()
+		tr.agent("main", 1, 0, 0, 200)
+		tr.chat(2, 1, 1, 100, list(user("q")), list(says("end")), "gen_ai.response.model", "m1-dated", "gen_ai.usage.input_tokens", 40, "gen_ai.usage.output_tokens", 7)
+		tr.in("test", "record_usage", 3, 1, 101, 101, "gen_ai.response.model", "m1-dated", "gen_ai.usage.input_tokens", 40, "gen_ai.usage.output_tokens", again)
+		if tp := the(t, tr.runs(t)); tp.Usage.ModelCalls != want {
+			t.Errorf("%d tokens again: %d model calls, want %d", again, tp.Usage.ModelCalls, want)
+		}
+	}
+}
+
+// AG2 records the messages of a request without its instructions.
+func TestInstructionsThatAG2LeavesOutAreSaid(t *testing.T) {
+	for scope, want := range map[string]bool{"opentelemetry.instrumentation.ag2": true, "test": false} {
+		tr := newTrace()
+		tr.in(scope, "chat m1", 1, 0, 0, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(says("end")))
+		if got := slices.ContainsFunc(the(t, tr.runs(t)).Fidelity.Findings, func(f tape.Finding) bool { return f.Field == "input.system_prompt" }); got != want {
+			t.Errorf("%s: finding %v, want %v", scope, got, want)
 		}
 	}
 }

@@ -151,13 +151,33 @@ func beside(a, b *call) bool { return a.start <= b.end+clockSlack && b.start <= 
 // apart is the time between two instants, whichever comes first.
 func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
+// restates reports a model span that tells nothing but tokens and the model that used them, and the model call right before it beside it told the same: a step of
+// the framework that counts. Where the call itself tells no tokens, or others, the span is a call of its own.
+func restates(m *call, before []*call) bool {
+	o := m.obs
+	if len(m.nodes) == 0 || m.nodes[0].up == nil || !usageKnown(o.Usage) || o.Model != "" || o.ResponseID != "" || o.Failed || o.StatusError ||
+		len(o.Request)+len(o.Response)+len(o.FinishReasons)+len(o.Params) > 0 || o.RequestLabel != "" || o.ResponseLabel != "" {
+		return false
+	}
+	for _, p := range slices.Backward(before) {
+		if len(p.nodes) > 0 && p.nodes[0].up == m.nodes[0].up {
+			return p.end <= m.start && answered(p) && o.ResponseModel == p.obs.ResponseModel && sameTokens(o.Usage, p.obs.Usage)
+		}
+	}
+	return false
+}
+
 // dropPreparations leaves out model spans that hold neither a request nor anything that only a provider's answer can tell, and stand
-// beside the span of the call itself. Such a span is the step that builds the request, or a wrapper that ended before.
+// beside the span of the call itself. Such a span is the step that builds the request, or a wrapper that ended before. It also leaves out what tells a call again.
 func (c *collector) dropPreparations() {
 	kept := c.models[:0:0]
 	for i, m := range c.models {
 		if c.prepares(i) {
 			c.noise["model span that prepares a call"] += int64(m.nodes[0].spans)
+			continue
+		}
+		if restates(m, kept) {
+			c.noise["model span that tells the tokens of a call again"] += int64(m.nodes[0].spans)
 			continue
 		}
 		kept = append(kept, m)

@@ -152,6 +152,8 @@ func (b *builder) input() {
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Responses API takes instructions beside the messages, and the span holds none")
 	case firstModel.obs.Provider == "anthropic": // Traceloop in JavaScript leaves them out
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Messages API takes instructions beside the messages, and the span holds none")
+	case firstModel.obs.SystemApart:
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the framework keeps instructions apart from the messages that it records")
 	case goesOn(firstModel.request):
 		b.finding(tape.CodeNoInstructions, 0, "input.system_prompt", "the run goes on from earlier turns, and what was sent holds no instructions")
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 	"github.com/tapedeck/tapedeck/tape"
@@ -148,11 +149,21 @@ func LabelOf(text string) tape.Label {
 				return tape.Truncated
 			}
 		}
-		if _, _, cut := ForgeCut(text); cut {
+		if _, _, cut := ForgeCut(text); cut || cutToRound(text) {
 			return tape.Truncated
 		}
 	}
 	return ""
+}
+
+// cutToRound recognises a text that was cut to a round number of characters, the marker among them (AG2: 8192 unless told otherwise). A tool that cuts what
+// it returns may write the same marker, and what it returned is whole.
+func cutToRound(text string) bool {
+	if !strings.HasSuffix(text, "...[truncated]") {
+		return false
+	}
+	n := utf8.RuneCountInString(text)
+	return n%1000 == 0 || n%1024 == 0
 }
 
 // ForgeCut recognises a value that Forge cut. It returns what is left of it and the length of the whole value in bytes. Forge leaves 4069

@@ -169,3 +169,13 @@ func TestTextInPlaceOfAnObjectIsNoResult(t *testing.T) {
 		}
 	}
 }
+
+// A marker that tools write too tells a cut only at a round length.
+func TestCutToARoundNumberOfCharacters(t *testing.T) {
+	for length, want := range map[int]tape.Label{8192: tape.Truncated, 4000: tape.Truncated, 8193: "", 500: ""} {
+		const marker = "...[truncated]"
+		if got := decode.LabelOf(strings.Repeat("é", length-len(marker)) + marker); got != want {
+			t.Errorf("%d characters: %q, want %q", length, got, want)
+		}
+	}
+}

@@ -92,6 +92,7 @@ type Observation struct {
 	Operation     string
 	Params        []exactjson.Member
 	System        []decode.Part
+	SystemApart   bool // instructions are sent beside the messages, and this producer does not record them
 	Request       []decode.Message
 	RequestLabel  tape.Label // truncated, masked … for the whole list
 	Response      []decode.Message
@@ -195,6 +196,7 @@ func (o *Observation) Fill(other *Observation) {
 		o.AddParam(p.Name, p.Value)
 	}
 	decode.FillList(&o.System, other.System)
+	o.SystemApart = o.SystemApart || other.SystemApart
 	if len(o.Request) == 0 && o.RequestLabel == "" {
 		o.Request, o.RequestLabel = other.Request, other.RequestLabel
 	}

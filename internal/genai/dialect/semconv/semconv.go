@@ -114,6 +114,7 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		readEvents(events, o, &o.Input, &o.Output)
 	case dialect.Model:
 		readSemconvModel(a, o)
+		o.SystemApart = s.ScopeName == "opentelemetry.instrumentation.ag2" // from 1.0 on
 		readEvents(events, o, &o.Request, &o.Response)
 		o.Response = decode.OneTurn(o.Response)
 	case dialect.Tool:
