@@ -180,6 +180,10 @@ func (chatAPI) write(w http.ResponseWriter, a asked, said answer) error {
 		chunk(m{"content": piece}, nil)
 	}
 	for i, c := range said.calls {
+		if strings.HasPrefix(a.model, "mistral") { // whole, as that provider does
+			chunk(m{"tool_calls": []any{m{"index": i, "id": said.ids[i], "type": "function", "function": m{"name": c.name, "arguments": c.args}}}}, nil)
+			continue
+		}
 		chunk(m{"tool_calls": []any{m{"index": i, "id": said.ids[i], "type": "function", "function": m{"name": c.name, "arguments": ""}}}}, nil)
 		for _, piece := range pieces(c.args) {
 			chunk(m{"tool_calls": []any{m{"index": i, "function": m{"arguments": piece}}}}, nil)
