@@ -5,6 +5,7 @@
 package semconv
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -117,6 +118,9 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		o.SystemApart = s.ScopeName == "opentelemetry.instrumentation.ag2" // from 1.0 on
 		readEvents(events, o, &o.Request, &o.Response)
 		o.Response = decode.OneTurn(o.Response)
+		if givesFunctions(a, o) {
+			o.AddNote(tape.CodeModelCallHidden, "response", "the client was given functions to call by itself: the span may stand for every model call of the loop; it holds the first request and the last answer")
+		}
 	case dialect.Tool:
 		readSemconvTool(s, a, events, o, encoded)
 	case dialect.Retrieval:
@@ -314,6 +318,24 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 	if a.Text("error.type") != "" {
 		o.Failed = true
 	}
+}
+
+// googleProviders serve Gemini's API.
+var googleProviders = []string{"gcp.gen_ai", "gcp.gemini", "gcp.vertex_ai", "gemini", "google"}
+
+// givesFunctions reports a call of Gemini whose tools are nothing but names: functions of the program, which Google's client calls by itself before it asks again. A request or an
+// answer with calls is of a program that does so.
+func givesFunctions(a decode.Attributes, o *dialect.Observation) bool {
+	defined, _ := decode.Structure(a.JSON("gen_ai.tool.definitions"))
+	if defined.Kind() != exactjson.Array || defined.Len() == 0 || !slices.Contains(googleProviders, o.Provider) {
+		return false
+	}
+	for _, m := range defined.Members() {
+		if m.Value.Len() != 1 || m.Value.Get("name").Str() == "" {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(o.Request, decode.HasCalls) && !slices.ContainsFunc(o.Response, decode.HasCalls)
 }
 
 // isNothing reports an object whose only member is null: what LangSmith's exporter writes of a call that threw.

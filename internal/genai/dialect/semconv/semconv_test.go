@@ -4,6 +4,7 @@
 package semconv_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -114,6 +115,27 @@ func TestModelOfAResponseIsNotTheOneThatWasAskedFor(t *testing.T) {
 	} {
 		if o := genai.Read(c.source); o.Model != c.asked || o.ResponseModel != c.said {
 			t.Errorf("%s: asked %q, answered %q, want %q, %q", name, o.Model, o.ResponseModel, c.asked, c.said)
+		}
+	}
+}
+
+func TestFunctionsGivenToGooglesClientHideTheLoop(t *testing.T) {
+	const question, answer = `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`, `[{"role":"assistant","parts":[{"type":"text","content":"a"}]}]`
+	const asking = `[{"role":"assistant","parts":[{"type":"tool_call","id":"c","name":"f","arguments":{}}]}]`
+	for _, c := range []struct {
+		provider, tools, said string
+		want                  bool
+	}{
+		{"gcp.gen_ai", `[{"name":"f"},{"name":"g"}]`, answer, true},
+		{"gcp.gen_ai", `[{"name":"f"}]`, asking, false},                              // the program calls it
+		{"gcp.gen_ai", `[{"name":"f"},{"name":"g","parameters":{}}]`, answer, false}, // declared
+		{"gcp.gen_ai", `[{"function_declarations":[{"name":"f"}]}]`, answer, false},  // declared
+		{"openai", `[{"name":"f"}]`, answer, false},                                  // whose client calls nothing
+	} {
+		o := genai.Read(genaitest.Span("any", "generate_content m", "gen_ai.operation.name", "generate_content", "gen_ai.provider.name", c.provider,
+			"gen_ai.tool.definitions", c.tools, "gen_ai.input.messages", question, "gen_ai.output.messages", c.said))
+		if got := slices.ContainsFunc(o.Notes, func(n genai.Note) bool { return n.Code == tape.CodeModelCallHidden && n.Field == "response" }); got != c.want {
+			t.Errorf("%s %s: %t", c.provider, c.tools, got)
 		}
 	}
 }
