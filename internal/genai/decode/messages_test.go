@@ -247,3 +247,20 @@ func TestBlocksOfAnAnswerThatWereWrittenAsObjectsAreRead(t *testing.T) {
 		}
 	}
 }
+
+func TestLinesThatAreMessagesOrTheirPartsAreReadAsSuch(t *testing.T) {
+	list := `[{'role': 'user', 'content': 'q'}, ResponseFunctionToolCall(arguments='{"a": 1}', call_id='call_1', name='f', type='function_call', id='fc_1'), {'type': 'function_call_output', 'call_id': 'call_1', 'output': '2'}]`
+	got := decode.PromptLines("user: q\nuser: " + list + "\nuser: " + list)
+	if len(got) != 3 || !decode.HasCalls(got[1]) || got[1].Parts[0].ID != "call_1" || got[2].Role != tape.RoleTool {
+		t.Errorf("%d messages: %+v", len(got), got)
+	}
+	got = decode.PromptLines("user: text: q\nmodel: text: so, function_call: id=None args={'a': 1} name='f'\nuser: function_response: id=None name='f' response={'result': '2'}")
+	if len(got) != 3 || got[0].Parts[0].Text != "q" || len(got[1].Parts) != 2 || got[1].Parts[1].Name != "f" || got[2].Role != tape.RoleTool {
+		t.Errorf("%d messages: %+v", len(got), got)
+	}
+	for _, text := range []string{"user: [1, 2]", "user: function_call: of what?", "user: so, text: q"} {
+		if got := decode.PromptLines(text); len(got) != 1 || got[0].Parts[0].Text != text[len("user: "):] || got[0].Parts[0].Label != "" {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}

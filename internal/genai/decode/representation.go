@@ -173,7 +173,9 @@ func constructed(class string, fields []exactjson.Member, positional []exactjson
 			members = append(members, exactjson.Member{Name: name, Value: v})
 		}
 	}
-	if partType != "" {
+	if partType != "" && !slices.ContainsFunc(fields, func(m exactjson.Member) bool {
+		return strings.TrimLeft(m.Name, "_") == "type" && m.Value.Kind() == exactjson.String
+	}) {
 		add("type", exactjson.StringValue(partType))
 	}
 	for _, m := range fields {

@@ -96,10 +96,19 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 			o.AddNote(tape.CodeModelCallHidden, "response", "one span stands for every model call of the loop; it holds the first request and the last answer")
 		}
 		o.Response = namedCalls(a)
+		prompts := []string{a.Text("gen_ai.prompt")}
 		for _, e := range s.Span.Events().All() {
-			if text := (decode.Attributes(e.Attributes())).Text("gen_ai.prompt"); e.Name() == "gen_ai.content.prompt" && !decode.LooksJSON(text) {
+			if e.Name() == "gen_ai.content.prompt" {
+				prompts = append(prompts, (decode.Attributes(e.Attributes())).Text("gen_ai.prompt"))
+			}
+		}
+		for _, text := range prompts {
+			if text != "" && !decode.LooksJSON(text) {
 				o.Request = decode.PromptLines(text)
 			}
+		}
+		if a.Has("gen_ai.prompt") && len(o.Request) > 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+			o.AddNote(tape.CodeContentAbsent, "request.system", "the producer does not record instructions that are given beside the messages")
 		}
 	case dialect.Agent:
 		operation := a.Text("gen_ai.operation.name")
@@ -120,15 +129,28 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-// namedCalls reads the answer of a call whose messages hold the ids of the tool calls alone, as before 1.41: names and arguments stand beside them, each as one list. Where these
-// lists do not have one entry for each call, in the same order of ids, it reads nothing.
+// namedCalls reads the answer of a call whose messages hold the ids of the tool calls alone, or its text, as before 1.41: names and arguments stand beside them, each as one list.
+// Where these lists do not have one entry for each call, in the same order of ids, it reads nothing.
 func namedCalls(a decode.Attributes) []decode.Message {
 	ids, names := strings.Split(a.Text("gen_ai.tool.call.id"), ", "), strings.Split(a.Text("gen_ai.tool.name"), ", ")
-	args, err := exactjson.Parse("[" + a.Text("gen_ai.tool.args") + "]")
-	if err != nil || ids[0] == "" || len(names) != len(ids) || args.Len() != len(ids) {
+	args, whole := namedArgs("[" + a.Text("gen_ai.tool.args") + "]")
+	if !whole || ids[0] == "" || names[0] == "" || len(names) != len(ids) || args.Len() != len(ids) {
 		return nil
 	}
 	answer := decode.OneTurn(semconv.Output(a))
+	if text := a.JSON("gen_ai.completion"); len(answer) == 0 && text.Kind() == exactjson.String {
+		turn := decode.Message{Role: tape.RoleAssistant}
+		if text.Str() != "" && text.Str() != "None" {
+			turn.Parts = append(turn.Parts, decode.TextPart(text.Str()))
+		}
+		for i, id := range ids {
+			if id == "None" { // a provider without ids
+				ids[i] = ""
+			}
+			turn.Parts = append(turn.Parts, decode.Part{Part: tape.Part{Type: tape.PartToolCall, ID: ids[i]}})
+		}
+		answer = []decode.Message{turn}
+	}
 	n := 0
 	for i := range answer {
 		for j := range answer[i].Parts {
@@ -147,4 +169,13 @@ func namedCalls(a decode.Attributes) []decode.Message {
 		return nil
 	}
 	return answer
+}
+
+// namedArgs reads a list of arguments as JSON, or as Python writes it.
+func namedArgs(text string) (exactjson.Value, bool) {
+	if args, err := exactjson.Parse(text); err == nil {
+		return args, true
+	}
+	args, lossy, ok := decode.Python(text)
+	return args, ok && !lossy
 }

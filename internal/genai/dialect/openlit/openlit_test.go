@@ -110,3 +110,18 @@ func TestEmptyTextOfAFunctionIsNoResult(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsBesideATextAreReadWhereTheyAreWhole(t *testing.T) {
+	for beside, want := range map[[4]string]int{
+		{"", "c1, c2", "f, g", `{"a": 1}, {"b": 2}`}: 2,
+		{"None", "None", "f", `{'a': 1}`}:            1, // Gemini has no ids
+		{"so", "c1", "f", `{"a": 1}`}:                2,
+		{"so", "c1", "f, g", `{"a": 1}`}:             1, // the text alone
+	} {
+		o := genai.Read(genaitest.Span("openlit.otel.tracing", "chat m", "gen_ai.operation.name", "chat", "gen_ai.prompt", "user: q", "gen_ai.completion", beside[0],
+			"gen_ai.tool.call.id", beside[1], "gen_ai.tool.name", beside[2], "gen_ai.tool.args", beside[3]))
+		if len(o.Response) != 1 || len(o.Response[0].Parts) != want {
+			t.Errorf("%q: %+v", beside, o.Response)
+		}
+	}
+}
