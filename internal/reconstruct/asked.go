@@ -456,6 +456,71 @@ func (s *stitcher) byRepeat() {
 	}
 }
 
+// byResults unites a model call whose request holds nothing but results with the run that waits for as many: its last answer, under the same instructions, asked for them, and the ids
+// of the results are of another kind than those of its calls. So it is where the provider keeps the conversation and the instrumentation records the ids of items of an answer
+// (Traceloop with the Responses API). Where several runs wait so, none is taken.
+func (s *stitcher) byResults() {
+	type key struct {
+		service, system string
+		calls           int
+	}
+	var turns []*turn
+	some := false
+	for _, f := range s.all {
+		if !f.ownRun() {
+			turns = append(turns, s.turns[f]...)
+			some = some || slices.ContainsFunc(s.turns[f], func(t *turn) bool { return len(resultsAlone(t)) > 0 })
+		}
+	}
+	if !some {
+		return
+	}
+	slices.SortStableFunc(turns, func(a, b *turn) int { return compareNodes(a.n, b.n) })
+	waiting, last := map[key][]*turn{}, map[*fragment]*turn{}
+	for _, t := range turns {
+		system := ""
+		for _, m := range t.n.request()[:len(t.n.request())-len(t.sent)] {
+			system += m.id
+		}
+		k := key{serviceOf(t.n.resource).Name, system, 0}
+		if ids := resultsAlone(t); len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return len(s.calls.byID[id]) > 0 }) {
+			k.calls = len(ids)
+			waiting[k] = slices.DeleteFunc(waiting[k], func(o *turn) bool { return last[s.find(o.f)] != o || o.n.end+maxToolTime < t.n.start })
+			var fit []*turn
+			for _, o := range waiting[k][:min(len(waiting[k]), maxAskings)] {
+				asked := callsOf(o.n.obs.Response[0].Parts)
+				if s.find(o.f) != s.find(t.f) && o.n.end <= t.n.start+clockSlack && !conversationsDiffer(o.n, t.n) &&
+					!slices.ContainsFunc(ids, func(id string) bool { return !otherKind(asked[0].ID, id) }) {
+					fit = append(fit, o)
+				}
+			}
+			if len(fit) == 1 && !s.sameTrace(fit[0].f, t.f) {
+				s.unite(fit[0].f, t.f, byConversation)
+				s.after(fit[0].f, fit[0].n, t.f, t.n)
+			}
+		}
+		last[s.find(t.f)] = t
+		if len(t.n.obs.Response) > 0 {
+			if k.calls = len(callsOf(t.n.obs.Response[0].Parts)); k.calls > 0 {
+				waiting[k] = append(waiting[k], t)
+			}
+		}
+	}
+}
+
+// resultsAlone lists the ids of the results that a request consists of; nil when it holds anything else.
+func resultsAlone(t *turn) (ids []string) {
+	for _, m := range t.sent {
+		for i := range m.parts {
+			if m.parts[i].Type != tape.PartToolResult {
+				return nil
+			}
+			ids = append(ids, m.parts[i].ID)
+		}
+	}
+	return ids
+}
+
 // calls are the tool calls that the conversations of all fragments show.
 type calls struct {
 	byID, byName map[string][]*asking

@@ -212,7 +212,7 @@ func (c *collector) recoverResponses() {
 		switch {
 		case m.response == nil && m.obs.Error == nil && !m.obs.Failed && !m.obs.StatusError:
 			m.response, m.recovered = said, true
-		case m.response != nil && textOf(m.response) == textOf(said) && (!hasToolCall(m.response) && hasToolCall(said) || completes(said, m.response) || takesApart(said, m.response)):
+		case m.response != nil && textOf(m.response) == textOf(said) && (!hasToolCall(m.response) && hasToolCall(said) || completes(said, m.response) || takesApart(said, m.response) || holdsMore(said, m.response)):
 			m.response, m.enriched = said, true
 		}
 	}
@@ -233,6 +233,23 @@ func completes(said, response *message) bool {
 		return filled
 	}
 	return args(said) > args(response)
+}
+
+// holdsMore reports that a resent message holds the calls that the response was recorded with, and others: some packages record the first or the last of several.
+func holdsMore(said, response *message) bool {
+	all, recorded := callsOf(said.parts), callsOf(response.parts)
+	if len(recorded) == 0 || len(recorded) >= len(all) {
+		return false
+	}
+	taken := make([]bool, len(all))
+	for _, r := range recorded {
+		k := slices.IndexFunc(all, func(p *genai.Part) bool { return p.Name == r.Name && p.ID == r.ID && sameValue(p.Args, r.Args) })
+		if k < 0 || taken[k] {
+			return false
+		}
+		taken[k] = true
+	}
+	return true
 }
 
 // takesApart reports that a resent message holds apart the calls that a streamed answer was recorded as one with: the texts of their arguments,
@@ -365,6 +382,7 @@ func (c *collector) findResults() {
 		if len(m.asked) > 0 {
 			c.resultsAfter(i, ids)
 			c.transcripts[m].resultsIn(m)
+			c.resultsAlone(i)
 		}
 		for _, a := range m.asked {
 			if a.shown == nil && a.part.ID != "" && ids[a.part.ID] == 1 {
@@ -570,17 +588,46 @@ func leftOut(following []*message, response *message) int {
 	return n
 }
 
+// resultsAlone takes the results of a request that holds nothing else, of the next call of the same agent: the provider keeps the conversation.
+func (c *collector) resultsAlone(i int) {
+	m := c.models[i]
+	for _, next := range c.models[i+1:] {
+		if next.agent != m.agent {
+			continue
+		}
+		var results []*genai.Part
+		for _, sent := range afterSystem(next.request) {
+			for k := range sent.parts {
+				if sent.parts[k].Type != tape.PartToolResult {
+					return
+				}
+				results = append(results, &sent.parts[k])
+			}
+		}
+		showByPosition(m, results, next)
+		return
+	}
+}
+
+// otherKind reports two ids that are of different kinds, by what stands before their first underscore: the Responses API gives a call one as an item of the answer, and one that its
+// result names, and some packages record the first.
+func otherKind(a, b string) bool {
+	kindA, _, okA := strings.Cut(a, "_")
+	kindB, _, okB := strings.Cut(b, "_")
+	return okA && okB && kindA != kindB
+}
+
 func showByPosition(m *call, results []*genai.Part, by *call) {
 	if len(results) != len(m.asked) {
 		return
 	}
 	for k, a := range m.asked {
-		if a.part.ID != "" && results[k].ID != "" && results[k].ID != a.part.ID || results[k].Name != "" && a.part.Name != "" && results[k].Name != a.part.Name {
+		if a.part.ID != "" && results[k].ID != "" && results[k].ID != a.part.ID && !otherKind(a.part.ID, results[k].ID) || results[k].Name != "" && a.part.Name != "" && results[k].Name != a.part.Name {
 			return
 		}
 	}
 	for k, a := range m.asked {
-		if a.shown == nil && (results[k].ID == "" || a.part.ID == "") {
+		if a.shown == nil && (results[k].ID == "" || a.part.ID == "" || otherKind(a.part.ID, results[k].ID)) {
 			a.show(results[k], by)
 			if a.part.ID == "" {
 				a.part.ID = results[k].ID

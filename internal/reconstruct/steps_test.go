@@ -166,3 +166,46 @@ func TestRepeatedRequestGoesOnWithTheAnswerThatAskedForTools(t *testing.T) {
 		}
 	}
 }
+
+// Some packages give a call the id of the item of the answer, and its result the id that the provider asks for. Then the run that waits for as many results is the one, if there is no
+// other, and if these are ids of two kinds.
+func TestRequestOfResultsOfAnotherKindOfIDGoesOnWithTheOnlyRunThatWaits(t *testing.T) {
+	for _, c := range []struct {
+		name, id, other string
+		want            int
+	}{
+		{"the only one", "call_1", "", 1},
+		{"an id of the same kind is that of another call", "fc_9", "", 2},
+		{"two wait", "call_1", "where is the other", 3},
+	} {
+		first, second, third := newTrace(), newTrace(), newTrace()
+		first.chat(2, 0, 1, 10, list(user("where is it")), list(asks(call("fc_1", "find", `{"n":1}`))))
+		second.chat(4, 0, 31, 40, list(shows(c.id, "r")), list(says("on the third shelf")))
+		traces := []*trace{first.numbered(1), second.numbered(2)}
+		if c.other != "" {
+			third.chat(6, 0, 2, 11, list(user(c.other)), list(asks(call("fc_2", "find", `{"n":2}`))))
+			traces = append(traces, third.numbered(3))
+		}
+		tapes := all(t, traces...)
+		if len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", c.name, len(tapes), c.want)
+		}
+		if c.want == 1 && (tapes[0].Usage.ToolCalls != 1 || tapes[0].Events[1].Result.Str() != "r" || tapes[0].Output.Text == nil) {
+			t.Errorf("%s: %v", c.name, events(tapes[0]))
+		}
+	}
+}
+
+// Of several calls, some packages record the last alone. The next request has them all.
+func TestCallsBesideTheRecordedOneAreTakenFromTheNextRequest(t *testing.T) {
+	for recorded, want := range map[string]int{"c2": 2, "c9": 1} {
+		tr := newTrace()
+		tr.in("app", "invoke_agent a", 1, 0, 0, 50, "gen_ai.operation.name", "invoke_agent")
+		tr.chat(2, 1, 1, 10, list(user("both")), list(asks(call(recorded, "find", `{"n":2}`))))
+		tr.chat(4, 1, 31, 40, list(user("both"), asks(call("c1", "find", `{"n":1}`), call("c2", "find", `{"n":2}`)), shows("c1", "r1"), shows("c2", "r2")), list(says("done")))
+		tapes := all(t, tr.numbered(1))
+		if got := tapes[0].Usage.ToolCalls; want == 2 && int(got) != want {
+			t.Errorf("%s: %d calls, want %d: %v", recorded, got, want, events(tapes[0]))
+		}
+	}
+}

@@ -61,6 +61,7 @@ func stitch(all []*fragment) []*fragment {
 	s.steps()
 	s.byCalls()
 	s.byRepeat()
+	s.byResults()
 	s.byAnswer()
 	s.bySession()
 	s.clocks()
