@@ -34,6 +34,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		switch {
 		case h.shows(e):
 			hidden = append(hidden, hiddenCall{e.Seq, "the request shows calls that no record reports"})
+		case h.tells(e):
+			hidden = append(hidden, hiddenCall{e.Seq, "the request shows results of calls that no record reports"})
 		case h.acts(e, next):
 		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools):
 			hidden = append(hidden, hiddenCall{e.Seq, "the tools that were asked for are named nowhere; their calls may be missing from the tape"})
@@ -133,6 +135,14 @@ func (h *history) shows(m *tape.Event) bool {
 			return !h.ids[p.ID] && !h.calls[call{tool: p.Name, hash: p.hash}]
 		})
 	})
+}
+
+// tells reports a request with the result of a tool, of this run, where the tape holds no call at all.
+func (h *history) tells(m *tape.Event) bool {
+	if m.Request == nil || len(h.calls) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(m.Request.Messages, func(id string) bool { return !h.initial[m.Caller][id] && h.t.Messages[id].Role == tape.RoleTool })
 }
 
 // callless reports a tape on which no call of any kind stands: whether tools were called is not known.

@@ -64,6 +64,15 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "9", Result: parse(s.tb, `"two"`)})
 			s.model(says("two"))
 		}, "calls may be missing after #2"},
+		{"a later request shows a result, and no record a call", func(s *script) {
+			s.model(says("one moment"))
+			s.say(tape.RoleTool, says("two"))
+			s.model(says("two"))
+		}, "calls may be missing after #2"},
+		{"results of earlier turns are history", func(s *script) {
+			s.say(tape.RoleTool, says("two"))
+			s.model(says("two"))
+		}, ""},
 		{"calls of earlier turns are history", func(s *script) {
 			s.say(tape.RoleAssistant, s.call("9", "add", `{"x":1}`))
 			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "9", Result: parse(s.tb, `"two"`)})
