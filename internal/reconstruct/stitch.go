@@ -63,6 +63,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byRepeat()
 	s.byResults()
 	s.byAnswer()
+	s.byDelegation()
 	s.bySession()
 	s.clocks()
 	members := map[*fragment][]*fragment{}

@@ -49,6 +49,9 @@ func readKoog(s *dialect.Source, o *dialect.Observation) {
 		if v := a.JSON("output.value"); !v.IsAbsent() {
 			u := decode.UnwrapResult(decode.Result(v, false))
 			o.Result, o.Failed = u.Content, u.IsError
+		} else if v := a.JSON("gen_ai.tool.call.result"); !v.IsAbsent() { // from 1.0: what the tool returned, as its serialiser wrote it, a text in quotes
+			u := decode.UnwrapResult(decode.Result(v, true))
+			o.Result, o.Failed = u.Content, u.IsError
 		}
 	}
 }

@@ -150,9 +150,13 @@ func System(a decode.Attributes, o *dialect.Observation) []decode.Part {
 	return decode.System(a.JSON("gen_ai.system_instructions"))
 }
 
-// Output returns the output messages; an answer without a role of its own is the assistant's.
+// Output returns the output messages; an answer without a role of its own is the assistant's. The input once more, as messages that say who spoke, is no
+// answer: who writes the conversation that an agent ended with may write the one that it began with.
 func Output(a decode.Attributes) []decode.Message {
 	messages, _ := decode.Messages(a.JSON("gen_ai.output.messages"), tape.RoleAssistant)
+	if len(messages) > 0 && messages[0].Role != tape.RoleAssistant && a.Text("gen_ai.output.messages") == a.Text("gen_ai.input.messages") {
+		return nil
+	}
 	for i := range messages {
 		if messages[i].Role == tape.RoleUser {
 			messages[i].Role = tape.RoleAssistant

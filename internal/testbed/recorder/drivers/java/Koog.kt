@@ -46,7 +46,8 @@ fun agent(instrumentation: String, task: Recorder.Task, system: String, tools: L
   if (sub != null) {
     val schema = Recorder.JSON.readTree("""{"properties":{"question":{"type":"string"}},"required":["question"]}""")
     all += Scripted(descriptor(sub.name, sub.description, schema)) {
-      agent(instrumentation, task, sub.system, sub.tools, null, emptyList()).run(Recorder.JSON.readTree(it)["question"].asText())
+      val billing = agent(instrumentation, task, sub.system, sub.tools, null, emptyList())
+      try { billing.run(Recorder.JSON.readTree(it)["question"].asText()) } finally { billing.close() }
     }
   }
   val start = prompt("assistant") {
@@ -76,5 +77,5 @@ fun main(args: Array<String>) {
       val agent = agent(args[0], task, task.system, task.tools, task.sub, task.history)
       try { agent.run(task.user) } finally { agent.close() }
     }
-  }, {})
+  }, { Thread.sleep(6_000) }) // its exporter sends batches, and can only be made to by an end of the process
 }

@@ -69,6 +69,14 @@ public class SpringAi {
     return all.toArray(new ToolCallback[0]);
   }
 
+  static void pause(int millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   public static void main(String[] args) throws Exception {
     boolean anthropic = args[1].equals("anthropic");
     SpringApplication app = new SpringApplication(SpringAi.class);
@@ -100,6 +108,7 @@ public class SpringAi {
       var prompt = builder.clone().build().prompt().system(task.system()).messages(history).user(task.user()).toolCallbacks(tools(builder, task.tools(), task.sub()));
       return task.stream() ? String.join("", prompt.stream().content().collectList().block()) : prompt.call().content();
     }, () -> {
+      pause(500); // the observation of a stream ends after its last element has been handed over
       context.getBean(SdkTracerProvider.class).forceFlush().join(10, TimeUnit.SECONDS);
       context.getBean(SdkLoggerProvider.class).forceFlush().join(10, TimeUnit.SECONDS);
     });

@@ -1,0 +1,44 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import "testing"
+
+// An agent that runs another one as a tool, and loses the context of the trace on the way: its run would be a second tape.
+func TestAnAgentThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		question, answer, service string
+		later, want               int
+	}{
+		"the same":         {"Why twice?", "The plan is there twice.", "desk", 0, 1},
+		"another question": {"Why thrice?", "The plan is there twice.", "desk", 0, 2},
+		"another answer":   {"Why twice?", "It is there once.", "desk", 0, 2},
+		"another service":  {"Why twice?", "The plan is there twice.", "billing", 0, 2},
+		"ran afterwards":   {"Why twice?", "The plan is there twice.", "desk", 100, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outer, inner := newTrace(), newTrace()
+			outer.agent("triage", 1, 0, 0, 90)
+			ask := asks(call("c1", "billing", `{"question":"Why twice?"}`))
+			outer.chat(2, 1, 1, 5, list(user("I was charged twice.")), list(ask))
+			outer.tool("billing", 3, 1, 10, 60, "c1", `{"question":"Why twice?"}`, "The plan is there twice.")
+			outer.chat(4, 1, 70, 80, list(user("I was charged twice."), ask, shows("c1", "The plan is there twice.")), list(says("We refund it.")))
+			inner.agent("billing", 5, 0, 20, 50)
+			look := asks(call("c2", "get_invoice", `{"id":"7"}`))
+			inner.chat(6, 5, 21, 25, list(user(c.question)), list(look))
+			inner.tool("get_invoice", 7, 5, 26, 30, "c2", `{"id":"7"}`, "two lines")
+			inner.chat(8, 5, 31, 40, list(user(c.question), look, shows("c2", "two lines")), list(says(c.answer)))
+			tapes := all(t, outer.numbered(1).service("desk"), inner.numbered(2).service(c.service).moved(c.later))
+			if len(tapes) != c.want {
+				t.Fatalf("%d runs, want %d", len(tapes), c.want)
+			}
+			if c.want == 1 {
+				wantCodes(t, tapes[0], "joined")
+				if tapes[0].Usage.ToolCalls != 2 || tapes[0].Output.Text == nil || *tapes[0].Output.Text != "We refund it." {
+					t.Errorf("%d tool calls, answer %v", tapes[0].Usage.ToolCalls, tapes[0].Output.Text)
+				}
+			}
+		})
+	}
+}
