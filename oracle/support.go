@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// whole reports that nothing says of an entry that its arguments or its answer are not what they were. A token of a keyed redaction stands
+// whole reports that nothing says of an entry that its name, its arguments or its answer are not what they were. A token of a keyed redaction stands
 // for its value; a mask of the producer stands for any.
 func (p *prover) whole(e *Entry) bool {
 	event := eventOf(p.t, e)
@@ -20,7 +20,7 @@ func (p *prover) whole(e *Entry) bool {
 		answer = "error"
 	}
 	for path, label := range event.Provenance {
-		if field, _, _ := strings.Cut(path, "."); (field == "args" || field == answer) && label != tape.Recovered && label != tape.Redacted {
+		if field, _, _ := strings.Cut(path, "."); (field == "name" || field == "args" || field == answer) && label != tape.Recovered && label != tape.Redacted {
 			return false
 		}
 	}

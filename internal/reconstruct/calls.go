@@ -37,6 +37,8 @@ type call struct {
 	// tool calls
 	by    *asked
 	holds *call // the nested agent that a delegation runs
+	// unnamed says that the name is that of a class, see nameClasses.
+	unnamed bool
 	// others are the results that other payloads of the span hold, where nothing decides between them.
 	others []exactjson.Value
 

@@ -206,7 +206,7 @@ func silent(o *genai.Observation) bool {
 
 // nameClasses names the tools whose spans are named after a class, where no response asked for the call. Spans of one instrumentation with one name show it: what some of them returned names the
 // tool, and the others, which failed, know no better than the class. Such a call is of the tool that alone has arguments of these names under this class; a
-// finding says so, and that the name is not recorded where more than one has.
+// finding says so. Where no tool has, or several have, the name is labelled missing.
 func (c *collector) nameClasses() {
 	type class struct {
 		scope scopeKey
@@ -241,6 +241,8 @@ func (c *collector) nameClasses() {
 			o.Name = names[0]
 			t.obs = &o
 			note.Detail += "; the name is that of the only tool of this class with arguments of these names"
+		} else {
+			t.unnamed = true
 		}
 		t.notes = append(slices.Clone(t.notes), note)
 	}

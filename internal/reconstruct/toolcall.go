@@ -29,6 +29,9 @@ func (b *builder) toolCall(k *call) tape.Event {
 			e.Name = k.by.part.Name // as offered to the model
 		}
 	}
+	if k.unnamed {
+		e.Provenance["name"] = tape.Missing
+	}
 	switch {
 	case k.holds != nil || o.Handoff || strings.HasPrefix(e.Name, "transfer_to_"):
 		e.ToolKind = tape.ToolAgent
