@@ -23,9 +23,12 @@ func NameAfter(name string, prefixes ...string) string {
 // toolSpan is what stands before the name of a tool in the name of its span.
 var toolSpan = regexp.MustCompile(`^(?i:execute[_ ]tool|tools/call|call[_ ]tool|run[_ ]tool|tool[_ ]call|tool)[ ./]([\w./-]+)$`)
 
+// toolWord is the word in the name of a span that says that a tool is named behind it. A toolbar is none.
+var toolWord = regexp.MustCompile(`(?i:\btools?\b|_tools?\b|\btools?_)|[a-z]Tools?\b|\b[Tt]ools?[A-Z]`)
+
 // ToolOfSpan returns the name of a tool whose span is named after it, without what says that it is a tool: tool: 'search', execute_tool search, search.tool.
 func ToolOfSpan(span string) string {
-	if before, name, ok := strings.Cut(span, ":"); ok && strings.Contains(strings.ToLower(before), "tool") {
+	if before, name, ok := strings.Cut(span, ":"); ok && toolWord.MatchString(before) {
 		return strings.Trim(strings.TrimSpace(name), "'\"")
 	}
 	if m := toolSpan.FindStringSubmatch(span); m != nil && !toolStep[m[1]] {

@@ -153,10 +153,10 @@ func keyClass(stem string) (class dialect.Class, word string) {
 	return dialect.Unclassified, ""
 }
 
-// classByKeys is the class that the keys of what went in and came out tell, where they tell the same. A tool and an agent are told by their own words; a
-// model call, for which teams have many, by what went in together with what came out.
+// classByKeys is the class that the keys of what went in and came out tell, where they tell the same. Other services have tools, agents and models too: each
+// takes something in and gives something out here, and one that no word of a conversation is with is told by a word that only language models have.
 func classByKeys(keys iter.Seq[string]) dialect.Class {
-	class, in, out, first := dialect.Unclassified, false, false, true
+	class, in, out, said, first := dialect.Unclassified, false, false, false, true
 	for key := range keys {
 		stem, isOut, ok := slotOf(key)
 		if !ok || len(key) > 100 {
@@ -173,9 +173,17 @@ func classByKeys(keys iter.Seq[string]) dialect.Class {
 		}
 		class, first = of, false
 		in, out = in || !isOut, out || isOut
+		slot := slotWord(stem[lastSegment(stem):])
+		said = said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
 	}
-	if class == dialect.Model && !(in && out) {
+	if !in || !out || !said && class != dialect.Tool {
 		return dialect.Unclassified
 	}
 	return class
 }
+
+// The words that nobody has but who runs language models, and those for what is said to them and by them.
+var (
+	sureWords   = []string{"llm", "chat", "completion", "completions", "generation"}
+	spokenWords = []string{"prompt", "prompts", "messages", "question", "query", "completion", "completions", "reply", "answer"}
+)

@@ -19,7 +19,7 @@ func TestKeysAndNamesSayWhatASpanIs(t *testing.T) {
 		"the word before what went in": {"call", []string{"zz.llm.prompt", "hi", "zz.llm.reply", "yes", "zz.llm.model", "m1", "zz.llm.system", "You nod."},
 			"class: model\ndialect: unknown\nmodel: m1\nsystem: | text \"You nod.\"\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\"\n"},
 		"a tool's words":               {"work", []string{"zz_tool_kwargs", `{'a': True}`, "zz_tool_name", "f"}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":true}\n"},
-		"the name of the span":         {"tool.f", []string{"zz.params", `{"a":1}`}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":1}\n"},
+		"the name of the span":         {"tool.f", []string{"zz.params", `{"a":1}`, "zz.result", "2"}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":1}\nresult: \"2\"\n"},
 		"its name beside what it took": {"tool: f", []string{"zz.input", `{"tool":"f","input":{"a":1}}`}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":1} [name]\n"},
 	} {
 		s := genaitest.Span("com.zz", c.span, c.attributes...)

@@ -73,26 +73,38 @@ func keysOf(span ptrace.Span) iter.Seq[string] {
 	}
 }
 
-// namesTool reports a span that says by its keys, or by its name, that it is the call of a tool: its name, and what went in or came out. The name of a function alone is
-// what other services record as well.
+// looseToolName are names of spans that name a tool no better than those of other services do: tool.lint.
+var looseToolName = regexp.MustCompile(`(?i)^tools?[ ./]|\.tool$`)
+
+// namesTool reports a span that says by its keys, or by its name, that it is the call of a tool: its name, and what went in or came out. The name of a
+// function alone is what other services record as well, and so is a word of a span's name: both have to be there then.
 func namesTool(span ptrace.Span) bool {
 	named := false
-	for key := range span.Attributes().All() {
-		if _, may := cutSuffixFold(key, "name"); may && !isForeign(key) { // before the words of the key are told apart, of most spans in vain
+	for key, v := range span.Attributes().All() {
+		if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
 			named = named || ends(key, "tool", "name") || ends(key, "tool", "call", "name")
 		}
 	}
-	named = named || decode.ToolOfSpan(span.Name()) != span.Name()
 	if !named {
-		return false
+		if decode.ToolOfSpan(span.Name()) == span.Name() {
+			return false
+		}
+		named = !looseToolName.MatchString(span.Name())
 	}
+	in, out := false, false
+	take := func(isOut bool) { in, out = in || !isOut, out || isOut }
 	for key := range span.Attributes().All() {
-		stem, _, ok := slotOf(key)
+		stem, isOut, ok := slotOf(key)
 		if ok && (stem == key || slices.Contains(bareContent, key[len(stem)+1:])) { // a setting of a request is nothing that went in
-			return true
+			take(isOut)
 		}
 	}
-	return slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok })
+	for _, e := range told(span) {
+		if _, isOut, ok := slotOf(e.name); ok {
+			take(isOut)
+		}
+	}
+	return in && out || named && (in || out)
 }
 
 // conversed reports that an attribute holds a conversation that went in or came out.
@@ -133,12 +145,13 @@ func mayHoldMessages(v pcommon.Value, depth int) bool {
 // speakers are the members of a message that say who speaks.
 var speakers = []string{"role", "speaker", "author", "sender", "from"}
 
-// mayConverse tells without decoding a text that may hold messages from most others.
+// mayConverse tells without decoding a text that may hold messages from most others. People converse as well: where roles have another name than that,
+// one of them is a model's.
 func mayConverse(text string) bool {
 	if text == "" || text[0] != '{' && text[0] != '[' {
 		return false
 	}
-	return quotes(text, "role") || quotes(text, "user", "human", "system") && quotes(text, "speaker", "author", "sender", "from", "type")
+	return quotes(text, "role") || quotes(text, "assistant", "bot", "ai", "model", "observation") && quotes(text, "speaker", "author", "sender", "from", "type")
 }
 
 // quotes reports a text that holds one of the words in quotes of JSON, JSON in JSON or Python.

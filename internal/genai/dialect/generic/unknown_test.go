@@ -81,15 +81,30 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 }
 
 func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
-	for name, attributes := range map[string][]string{
-		"a request over HTTP":          {"http.request.body", `{"messages":[{"role":"user","content":"hi"}]}`, "http.request.method", "POST"},
-		"a query of a chat's tables":   {"db.operation.name", "chat", "db.query.text", "select 1", "db.response.status_code", "0"},
-		"a type that nothing meets":    {"zz.type", "tool", "zz.color", "red"},
-		"settings of a tool's request": {"app.tool_name", "resize", "app.request.effort", "low", "app.response.wait_ms", "17"},
-		"a function of a service":      {"app.function.name", "resize", "app.request.size", "17", "app.response", "done"},
-		"JSON without messages":        {"zz.input", `{"role":1}`, "zz.output", `[{"a":"\"role\""}]`},
+	for name, c := range map[string]struct {
+		span       string
+		attributes []string
+	}{
+		"a request over HTTP":            {"work", []string{"http.request.body", `{"messages":[{"role":"user","content":"hi"}]}`, "http.request.method", "POST"}},
+		"a query of a chat's tables":     {"work", []string{"db.operation.name", "chat", "db.query.text", "select 1", "db.response.status_code", "0"}},
+		"a type that nothing meets":      {"work", []string{"zz.type", "tool", "zz.color", "red"}},
+		"settings of a tool's request":   {"work", []string{"app.tool_name", "resize", "app.request.effort", "low", "app.response.wait_ms", "17"}},
+		"a function of a service":        {"work", []string{"app.function.name", "resize", "app.request.size", "17", "app.response", "done"}},
+		"JSON without messages":          {"work", []string{"zz.input", `{"role":1}`, "zz.output", `[{"a":"\"role\""}]`}},
+		"the agent of a build":           {"build", []string{"ci.agent.name", "linux-7", "ci.agent.task", "build", "ci.agent.label", "arm64"}},
+		"the steps of a build":           {"build", []string{"ci.agent.task", "build", "ci.agent.result", "SUCCESS"}},
+		"a tool of a build":              {"link", []string{"build.tool.args", "-O2 -g", "build.host", "h1"}},
+		"a model that scores payments":   {"score", []string{"ml.model.name", "fraud-7", "ml.model.input", "[0.1,0.2]", "ml.model.output", "0.93"}},
+		"features of a model":            {"predict", []string{"features.model.request", `{"user_id":17}`, "features.model.response", `{"score":0.1}`}},
+		"a click in a toolbar":           {"toolbar: click", []string{"ui.input", "mouse"}},
+		"a linter":                       {"tool.lint", []string{"app.params", "--fix"}},
+		"an action of a customer":        {"order", []string{"event.payload", `{"from":"user","type":"order","value":"17","sender":"system"}`}},
+		"mail from a user":               {"deliver", []string{"mail.message.input", `{"from":"user","to":"b","body":"hello","subject":"hi"}`}},
+		"the author of a comment":        {"comment", []string{"blog.comment.input", `[{"author":"human","text":"nice"},{"author":"system","text":"removed"}]`}},
+		"a task of a queue with a reply": {"job", []string{"queue.task", "resize", "queue.reply", "done", "queue.payload", `{"id":1}`}},
+		"a chat of people":               {"post", []string{"app.chat.message.input", "hello", "app.chat.room", "17"}},
 	} {
-		s := genaitest.Span("com.zz", "work", attributes...)
+		s := genaitest.Span("com.zz", c.span, c.attributes...)
 		if genai.IsEvidence(s.ScopeName, s.Span) {
 			t.Errorf("%s is taken for a part of an agent run", name)
 		}
