@@ -418,6 +418,7 @@ func Read(s *dialect.Source) *dialect.Observation {
 	if input, ok := decode.OpenInput(o.Input); ok {
 		o.Input = input
 	}
+	o.OutputTools = append(o.OutputTools, decode.AnswerTools(o.Request)...)
 	o.Request = decode.OpenActions(o.Request)
 	decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
 	readCommon(s, o)

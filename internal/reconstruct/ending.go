@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -184,6 +185,9 @@ func (b *builder) answer(last *call) (string, *message) {
 	}
 	if text == "" && finalAnswer(last) {
 		text = said
+	}
+	if calls := callsOf(last.response.parts); text == "" && len(calls) == 1 && slices.Contains(last.obs.OutputTools, calls[0].Name) {
+		text, _ = decode.AnswerBy(calls[0])
 	}
 	if text != "" && text == said {
 		return text, last.response

@@ -16,6 +16,13 @@ const (
 	taskPrefix        = "New task:\n"
 	callsPrefix       = "Calling tools:\n"
 	observationPrefix = "Observation:\n"
+
+	// what it puts behind a task or a result in the same message, where a step failed, and where no steps are left
+	errorPrefix  = "\nError:\n"
+	retrySuffix  = "Now let's retry: take care not to repeat previous errors! If you have retried several times, try a completely different approach."
+	answerPrefix = "\nBased on the above, please provide an answer to the following user task:\n"
+
+	answerTool, answerName = "final_answer", "answer"
 )
 
 // smolagents is how its instructions begin: for a step, and for the answer when there are no steps left.
@@ -24,7 +31,7 @@ var smolagents = []string{"You are an expert assistant who can solve any task us
 // OpenActions reads the calls and results that stand as texts in the messages of smolagents, and tells the task from the words before it. Other
 // messages are returned as they are.
 func OpenActions(messages []Message) []Message {
-	if len(messages) == 0 || messages[0].Role != tape.RoleSystem || !slices.ContainsFunc(smolagents, func(s string) bool { return strings.HasPrefix(soleText(messages[0]), s) }) {
+	if !ofActions(messages) {
 		return messages
 	}
 	for i := 1; i < len(messages); i++ {
@@ -33,20 +40,77 @@ func OpenActions(messages []Message) []Message {
 		if task, ok := strings.CutPrefix(text, taskPrefix); ok && m.Role == tape.RoleUser {
 			prefix := TextPart(taskPrefix)
 			prefix.Injected = true
-			m.Parts = []Part{prefix, TextPart(task)}
+			task, more := cutActions(task)
+			m.Parts = append([]Part{prefix, TextPart(task)}, more...)
 			continue
 		}
-		if list, ok := strings.CutPrefix(text, callsPrefix); ok {
+		if words, list, ok := cutCalls(text); ok {
 			if calls, lossy, ok := Python(list); ok && !lossy && calls.Kind() == exactjson.Array && calls.Len() > 0 {
-				m.Role, m.Parts = tape.RoleAssistant, ChatCalls(calls)
+				m.Role, m.Parts = tape.RoleAssistant, append(words, ChatCalls(calls)...)
 			}
 			continue
 		}
 		if text, ok := strings.CutPrefix(text, observationPrefix); ok && messages[i-1].Role == tape.RoleAssistant && HasCalls(messages[i-1]) {
-			m.Role, m.Parts = tape.RoleTool, observed(text, messages[i-1].Parts)
+			text, more := cutActions(text)
+			m.Role, m.Parts = tape.RoleTool, append(observed(text, callsIn(messages[i-1].Parts)), more...)
 		}
 	}
 	return messages
+}
+
+// ofActions reports a conversation that begins with the instructions of smolagents.
+func ofActions(messages []Message) bool {
+	return len(messages) > 0 && messages[0].Role == tape.RoleSystem && slices.ContainsFunc(smolagents, func(s string) bool { return strings.HasPrefix(soleText(messages[0]), s) })
+}
+
+// AnswerTools are the tools by which the model of such a conversation answers: nothing comes back from them.
+func AnswerTools(messages []Message) []string {
+	if !ofActions(messages) {
+		return nil
+	}
+	return []string{answerTool}
+}
+
+// AnswerBy is the text that a call of such a tool answers with, and whether it is one.
+func AnswerBy(call *Part) (string, bool) {
+	answer := call.Args.Get(answerName)
+	return answer.Str(), call.Name == answerTool && call.Args.Len() == 1 && answer.Kind() == exactjson.String
+}
+
+// cutActions takes off what the framework put behind a task or a result.
+func cutActions(text string) (string, []Part) {
+	at := strings.Index(text, answerPrefix)
+	if strings.HasSuffix(strings.TrimRight(text, "\n"), retrySuffix) {
+		at = strings.Index(text, errorPrefix)
+	}
+	if at < 0 {
+		return text, nil
+	}
+	more := TextPart(text[at:])
+	more.Injected = true
+	return text[:at], []Part{more}
+}
+
+// cutCalls finds the list of calls, and what the model said before it.
+func cutCalls(text string) (words []Part, list string, ok bool) {
+	if list, ok := strings.CutPrefix(text, callsPrefix); ok {
+		return nil, list, true
+	}
+	at := strings.LastIndex(text, "\n"+callsPrefix)
+	if at < 0 || strings.HasPrefix(text, observationPrefix) {
+		return nil, "", false
+	}
+	return []Part{TextPart(text[:at])}, text[at+1+len(callsPrefix):], true
+}
+
+// callsIn are the calls among parts.
+func callsIn(parts []Part) (calls []Part) {
+	for _, p := range parts {
+		if p.Type == tape.PartToolCall {
+			calls = append(calls, p)
+		}
+	}
+	return calls
 }
 
 // soleText is the text of a message that holds nothing else.

@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 func TestActionsOfSmolagentsAreCallsAndResults(t *testing.T) {
@@ -73,4 +74,35 @@ func FuzzOpenActions(f *testing.F) {
 			t.Fatalf("opened twice: %q, then %q", once, again)
 		}
 	})
+}
+
+// What the framework puts behind a task or a result in the same message is none of it, and what the model said before its calls is kept.
+func TestWhatSmolagentsAddsIsToldApart(t *testing.T) {
+	calls := "Calling tools:\n[{'id': 'c1', 'type': 'function', 'function': {'name': 'f', 'arguments': {'a': 1}}}]"
+	retry := "\nError:\nUnknown tool g.\nNow let's retry: take care not to repeat previous errors! If you have retried several times, try a completely different approach.\n"
+	ask := "\nBased on the above, please provide an answer to the following user task:\nCount."
+	said := func(role tape.Role, text string) decode.Message {
+		return decode.Message{Role: role, Parts: []decode.Part{decode.TextPart(text)}}
+	}
+	got := genaitest.Messages(decode.OpenActions([]decode.Message{
+		said(tape.RoleSystem, "You are an expert assistant who can solve any task using tool calls."), said(tape.RoleUser, "New task:\nCount."+retry),
+		said(tape.RoleAssistant, "One moment.\n"+calls), said(tape.RoleUser, "Observation:\nx\nError:\ny"+ask),
+		said(tape.RoleAssistant, calls), said(tape.RoleUser, "Observation:\nx\nError:\ny"),
+	}))
+	want := []string{
+		"system: text(You are an expert assistant who can solve any task using tool calls.)", "user: text(New task:\n) text(Count.) text(" + retry + ")",
+		`assistant: text(One moment.) call(c1 f {"a":1})`, `tool: result(c1 f "x\nError:\ny") text(` + ask + ")",
+		`assistant: call(c1 f {"a":1})`, `tool: result(c1 f "x\nError:\ny")`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for args, want := range map[string]string{`{"answer":"42"}`: "42", `{"answer":42}`: "", `{"answer":"42","why":"x"}`: ""} {
+		v, _ := exactjson.Parse(args)
+		p := decode.Part{}
+		p.Name, p.Args = "final_answer", v
+		if got, ok := decode.AnswerBy(&p); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %q, %v", args, got, ok)
+		}
+	}
 }
