@@ -1,0 +1,60 @@
+# Copyright The tapedeck Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Google ADK: python adk_agent.py GROUP INSTRUMENTATION CAPTURE API [SCENARIO ...]
+
+CAPTURE is OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT, - for none. API: gemini, openai, anthropic (both through LiteLLM)."""
+
+import os
+import sys
+
+import recorder
+from instrument_fwa import URL, setup
+
+group, instrumentation, capture, api, *scenarios = sys.argv[1:]
+if capture != "-":
+    os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = capture
+os.environ.update(GOOGLE_API_KEY="local", GOOGLE_GEMINI_BASE_URL=URL, GOOGLE_GENAI_USE_VERTEXAI="FALSE")
+flush, _ = (setup("none", "adk") if instrumentation == "none" else setup(instrumentation, "adk"))
+from google.adk.agents import LlmAgent, RunConfig  # noqa: E402
+from google.adk.agents.run_config import StreamingMode  # noqa: E402
+from google.adk.events import Event  # noqa: E402
+from google.adk.runners import InMemoryRunner  # noqa: E402
+from google.adk.tools.agent_tool import AgentTool  # noqa: E402
+from google.genai import types  # noqa: E402
+
+MODELS = {"gemini": "gemini-2.5-flash", "openai": "gpt-4o-mini", "anthropic": "claude-sonnet-4-5"}
+
+
+def model():
+    if api == "gemini":
+        return MODELS[api]
+    from google.adk.models.lite_llm import LiteLlm
+
+    return LiteLlm(model=f"{api}/{MODELS[api]}", api_base=URL + ("/v1" if api == "openai" else ""), api_key="sk-local")
+
+
+def told(tool, args, tool_context, error):
+    return {"error": str(error)}
+
+
+async def agent(task, functions, sub):
+    tools = list(functions)
+    if sub:
+        tools.append(AgentTool(LlmAgent(name=sub[0], description=sub[1], instruction=sub[2], model=model(), tools=list(sub[3]), on_tool_error_callback=told)))
+    root = LlmAgent(name="assistant", model=model(), instruction=task["system"], tools=tools, on_tool_error_callback=told)
+    runner = InMemoryRunner(agent=root, app_name="assistant")
+    session = await runner.session_service.create_session(app_name="assistant", user_id="u")
+    for m in task["history"]:
+        role = "user" if m["role"] == "user" else "model"
+        author = "user" if role == "user" else "assistant"
+        await runner.session_service.append_event(session, Event(author=author, content=types.Content(role=role, parts=[types.Part(text=m["content"])])))
+    more = {"max_llm_calls": task["max_steps"]} if task["max_steps"] else {}
+    config, answer = RunConfig(streaming_mode=StreamingMode.SSE if task["stream"] else StreamingMode.NONE, **more), None
+    message = types.Content(role="user", parts=[types.Part(text=task["user"])])
+    async for event in runner.run_async(user_id="u", session_id=session.id, new_message=message, run_config=config):
+        if event.is_final_response() and event.content and event.content.parts and not event.partial:
+            answer = "".join(p.text or "" for p in event.content.parts)
+    return answer
+
+
+recorder.main(agent, group, MODELS[api], flush, scenarios or None, asynchronous=True)
