@@ -63,19 +63,19 @@ func TestResultsOfAnotherNumberAreNotTakenForTheAnswers(t *testing.T) {
 
 // A provider's own client reports the call once more, beside the span that lies around it in time.
 func TestClientsSpanBesideTheCallIsTheSameCall(t *testing.T) {
-	client := func(tr *trace, id, start, end int, in int64) {
-		tr.in("client", "post", id, 1, start, end, "gen_ai.provider.name", "p", "gen_ai.request.model", "m1", "gen_ai.response.id", "msg_1", "gen_ai.usage.input_tokens", in, "gen_ai.usage.output_tokens", int64(2))
+	client := func(tr *trace, id, start, end int, in, out int64) {
+		tr.in("client", "post", id, 1, start, end, "gen_ai.provider.name", "p", "gen_ai.request.model", "m1", "gen_ai.response.id", "msg_1", "gen_ai.usage.input_tokens", in, "gen_ai.usage.output_tokens", out)
 	}
 	for name, c := range map[string]struct {
 		start, end int
-		tokens     int64
+		in, out    int64
 		calls      int
-	}{"inside": {2, 9, 7, 1}, "begun before": {0, 9, 7, 1}, "later": {11, 15, 7, 2}, "other tokens": {2, 9, 8, 2}} {
+	}{"inside": {2, 9, 7, 2, 1}, "begun before": {0, 9, 7, 2, 1}, "later": {11, 15, 7, 2, 2}, "other tokens": {2, 9, 8, 2, 2}, "a stream's 0": {2, 9, 0, 2, 1}, "0, and other tokens": {2, 9, 0, 3, 2}} {
 		t.Run(name, func(t *testing.T) {
 			tr := newTrace()
 			tr.in("app", "handle", 1, 0, 0, 100)
 			tr.chat(2, 1, 1, 10, list(user("hi")), list(says("ho")), "gen_ai.usage.input_tokens", int64(7), "gen_ai.usage.output_tokens", int64(2))
-			client(tr, 3, c.start, c.end, c.tokens)
+			client(tr, 3, c.start, c.end, c.in, c.out)
 			calls := 0
 			for _, e := range tr.runs(t)[0].Events {
 				if e.Type == tape.EventModelCall {

@@ -47,6 +47,8 @@ func TestMessagesOfEveryShapeAreRead(t *testing.T) {
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"v"}]}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"no","is_error":true},{"type":"text","text":"go on"}]}]`,
 			"user: text(hi)|assistant: reasoning(hm) text(so) " + call + `|tool: result(c1  "v")[content_blocks]|user: result(c2  "no")! text(go on)`},
+		{"S5 a block as its stream began it", `[{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{},"partial_json":"{\"x\": 1}"}]}]`, "assistant: " + call},
+		{"S5 a block whose input is whole", `[{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{"x":1},"partial_json":"{\"y\": 1}"}]}]`, "assistant: " + call},
 		{"S6 Gemini", `[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"id":"c1","name":"f","args":{"x":1}}}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"y":2}}}]}]`,
 			"user: text(hi)|assistant: reasoning(hm) " + call + `|tool: result(c1 f {"y":2})`},

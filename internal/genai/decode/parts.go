@@ -187,6 +187,9 @@ func ToolCallPart(v exactjson.Value) Part {
 	name := v.First("name", "toolName", "tool_name").Str()
 	for _, key := range []string{"arguments", "args", "input", "tool_kwargs"} {
 		if args := v.Get(key); !args.IsAbsent() {
+			if streamed := v.Get("partial_json"); args.Len() == 0 && args.Kind() != exactjson.String && streamed.Str() != "" {
+				args = streamed // the block as the stream began it, and the pieces that followed (LangChain of Anthropic's streams)
+			}
 			return CallPart(id, name, args)
 		}
 	}

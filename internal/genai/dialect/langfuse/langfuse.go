@@ -5,6 +5,8 @@
 package langfuse
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -95,6 +97,11 @@ func readLangfuse(s *dialect.Source, o *dialect.Observation) {
 		o.Name = s.Span.Name()
 		dialect.ReadWholeTool(o, in, out, false)
 		langfuseError(o)
+		for _, c := range []*decode.Content{&o.Args, &o.Result} {
+			if c.Label == "" && writtenInPython(s) && longDigits(c.Value) {
+				c.Label = tape.Lossy
+			}
+		}
 	case dialect.Retrieval:
 		o.Name = s.Span.Name()
 		o.Query = decode.Content{Value: in}
@@ -112,8 +119,10 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 		o.Request = decode.PromptLines(text) // OpenLIT's prompts, handed on
 	}
 	langfuseToolRoles(in, o.Request)
-	for i := range o.Request {
-		langfuseLosses(o.Request[i].Parts)
+	for _, messages := range [][]decode.Message{o.Request, o.Response} {
+		for i := range messages {
+			langfuseLosses(s, messages[i].Parts)
+		}
 	}
 	name := a.Text("langfuse.observation.model.name")
 	streams := strings.HasPrefix(s.Span.Name(), "OpenAI.") && strings.Contains(a.Text("langfuse.observation.model.parameters"), `"stream":true`)
@@ -159,14 +168,33 @@ func isLangfuseWrapper(name string) bool {
 	return strings.HasPrefix(name, "OpenAI.") || strings.HasPrefix(name, "OpenAI-")
 }
 
-// langfuseLosses labels what the SDK writes for values that have no JSON form.
-func langfuseLosses(parts []decode.Part) {
+// langfuseLosses labels what the SDK writes for values that have no JSON form, and arguments of which nobody knows what they were.
+func langfuseLosses(s *dialect.Source, parts []decode.Part) {
 	for i := range parts {
 		p := &parts[i]
-		if p.Type == tape.PartText && strings.Contains(p.Text, "@@@langfuseMedia:") {
+		switch {
+		case p.Type == tape.PartText && strings.Contains(p.Text, "@@@langfuseMedia:"):
 			p.Label = tape.External
+		case p.Type == tape.PartToolCall && p.Label == "" && p.ArgsText == "" && writtenInPython(s) && longDigits(p.Args):
+			p.Label = tape.Lossy
 		}
 	}
+}
+
+// writtenInPython reports a span of the SDK for Python.
+func writtenInPython(s *dialect.Source) bool {
+	return decode.Attributes(s.Resource).Text("telemetry.sdk.language") == "python"
+}
+
+// longDigits reports a text in a value that is an integer beyond what JavaScript holds: the SDK for Python writes such integers as texts, so it may have
+// been either.
+func longDigits(v exactjson.Value) bool {
+	if v.Kind() == exactjson.String {
+		text := strings.TrimPrefix(v.Str(), "-")
+		n, err := strconv.ParseUint(text, 10, 64)
+		return len(text) >= 16 && strings.Trim(text, "0123456789") == "" && text[0] != '0' && (err != nil || n >= 1<<53)
+	}
+	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return longDigits(m.Value) })
 }
 
 // langfuseError tells a result from the error that the JavaScript SDK writes in its place.

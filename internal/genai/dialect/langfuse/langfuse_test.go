@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestLangfuseWrappedOpenAIIsReadAsRecorded(t *testing.T) {
@@ -56,4 +57,18 @@ func TestAModelMayAnswerInJSON(t *testing.T) {
 	const head = "class: model\ndialect: langfuse\n"
 	genaitest.Says(t, genai.Read(generation(`{"job": "12", "retries": []}`)), head+"response: assistant | text \"{\\\"job\\\": \\\"12\\\", \\\"retries\\\": []}\"\n")
 	genaitest.Says(t, genai.Read(generation(`{"usage":{"tokens":1},"blob":"x"}`)), head) // of an answer of no known shape
+}
+
+// The SDK for Python writes integers beyond 2^53 as texts: such a text may have been either.
+func TestLangfuseTextOfManyDigitsMayHaveBeenAnInteger(t *testing.T) {
+	for input, label := range map[string]tape.Label{`{"n":"9007199254740993"}`: tape.Lossy, `{"n":["-9007199254740993"]}`: tape.Lossy, `{"n":"9007199254740991"}`: "", `{"n":9007199254740993}`: "",
+		`{"n":"0007199254740993123"}`: "", `{"n":"9007199254740993 EUR"}`: ""} {
+		for language, label := range map[string]tape.Label{"python": label, "nodejs": ""} {
+			s := genaitest.Span("langfuse-sdk", "f", "langfuse.observation.type", "tool", "langfuse.observation.input", input)
+			s.Resource.PutStr("telemetry.sdk.language", language)
+			if got := genai.Read(s).Args.Label; got != label {
+				t.Errorf("%s of %s: label %q, want %q", input, language, got, label)
+			}
+		}
+	}
 }
