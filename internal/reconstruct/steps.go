@@ -147,6 +147,41 @@ func (s *stitcher) byAnswer() {
 	}
 }
 
+// readSoon is how long after a stream was handed out it is read, at most, in ns.
+const readSoon = 10_000_000_000
+
+// byStream unites the span of a run that was over when it handed out a stream, before anything took place, with the calls that the reading of the stream made:
+// they were asked what the run was asked, and began next. Where several such runs or several such calls follow each other, nobody knows whose they are.
+func (s *stitcher) byStream() {
+	type asked struct{ service, text string }
+	parts := map[asked][]*fragment{} // in order of time: the spans of such runs, and the first part of each group of calls
+	hollow := map[*fragment]bool{}
+	seen := map[*fragment]bool{}
+	for _, f := range s.all {
+		g := s.find(f)
+		calls := len(s.turns[f]) > 0
+		if !calls {
+			hollow[f] = g == f && f.ownRun() && len(f.tools()) == 0 && !seen[g] && !f.root.obs.Failed && !f.root.obs.StatusError && textOf(newMessage(ownAnswer(f.root))) == ""
+		}
+		if text := f.userText(); text != "" && (calls && !seen[g] || hollow[f]) {
+			k := asked{serviceOf(f.first().resource).Name, text}
+			parts[k] = append(parts[k], f)
+		}
+		seen[g] = true
+	}
+	for _, list := range parts {
+		for i, f := range list {
+			if !hollow[f] || i+1 == len(list) || hollow[list[i+1]] || i > 0 && hollow[list[i-1]] || i+2 < len(list) && !hollow[list[i+2]] {
+				continue
+			}
+			_, over := f.interval()
+			if calls := list[i+1]; !calls.ownRun() && over <= calls.first().start+clockSlack && calls.first().start <= over+readSoon {
+				s.unite(f, calls, byContent)
+			}
+		}
+	}
+}
+
 // toldText is the text that a result tells the model, also of providers that take objects alone: they are told one member with it.
 func toldText(v exactjson.Value) string {
 	v = decode.UnwrapResult(genai.Content{Value: v}).Content.Value

@@ -64,6 +64,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byResults()
 	s.byAnswer()
 	s.byDelegation()
+	s.byStream()
 	s.bySession()
 	s.clocks()
 	members := map[*fragment][]*fragment{}

@@ -558,3 +558,41 @@ func TestToolInATraceOfItsOwnBelongsToTheGraphWhoseConversationAskedForIt(t *tes
 		t.Errorf("%d runs, want 2: another call", len(tapes))
 	}
 }
+
+// The span of a run ends when a function hands out a stream, and the calls that reading it makes lie in traces of their own.
+func TestCallsOfAStreamBelongToTheSpanThatHandedItOut(t *testing.T) {
+	type part struct {
+		start int
+		calls bool
+		text  string
+	}
+	for name, c := range map[string]struct {
+		parts []part
+		runs  int
+	}{
+		"one stream":                 {[]part{{0, false, "quote"}, {2, true, "quote"}}, 1},
+		"one after the other":        {[]part{{0, false, "quote"}, {2, true, "quote"}, {100, false, "quote"}, {102, true, "quote"}}, 2},
+		"two that were not read yet": {[]part{{0, false, "quote"}, {1, false, "quote"}, {2, true, "quote"}}, 3},
+		"two that were asked so":     {[]part{{0, false, "quote"}, {2, true, "quote"}, {20, true, "quote"}}, 3},
+		"another question":           {[]part{{0, false, "quote"}, {2, true, "hello"}}, 2},
+		"long after":                 {[]part{{0, false, "quote"}, {60_000, true, "quote"}}, 2},
+		"calls before the run":       {[]part{{0, true, "quote"}, {20, false, "quote"}}, 2},
+		"another run in between":     {[]part{{0, false, "quote"}, {2, true, "hello"}, {20, true, "quote"}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			traces := make([]*trace, len(c.parts))
+			for i, p := range c.parts {
+				tr := newTrace()
+				if p.calls {
+					tr.chat(1, 0, 0, 5, list(user(p.text)), list(says(fmt.Sprintf("answer %d", i))))
+				} else {
+					tr.agent("clerk", 1, 0, 0, 1, "gen_ai.input.messages", list(user(p.text)))
+				}
+				traces[i] = tr.numbered(byte(i + 1)).moved(p.start)
+			}
+			if got := len(all(t, traces...)); got != c.runs {
+				t.Errorf("%d runs, want %d", got, c.runs)
+			}
+		})
+	}
+}

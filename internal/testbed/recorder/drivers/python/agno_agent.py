@@ -4,6 +4,7 @@
 
 WAY: whole, stream (every run is streamed), async, each runs with run or arun. API: openai, responses, anthropic, gemini."""
 
+import inspect
 import sys
 
 import recorder
@@ -16,6 +17,7 @@ from agno.models.message import Message  # noqa: E402
 from agno.tools.function import Function  # noqa: E402
 
 URL, KEY = recorder.URL, "sk-local"
+EVENTS = "stream_events" if "stream_events" in inspect.signature(Agent.run).parameters else "stream_intermediate_steps"  # agno 1
 MODELS = {"openai": "gpt-4o-mini", "responses": "gpt-5-mini", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}
 
 
@@ -58,7 +60,13 @@ def agent(task, functions, sub):
         if str(getattr(answer.status, "value", "")).upper() == "ERROR":
             raise RuntimeError(answer.content)
         return answer.content
-    return "".join(e.content for e in made.run(question, stream=True) if e.event == "RunContent" and isinstance(e.content, str))
+    answer = None
+    for event in made.run(question, stream=True, **{EVENTS: True}):
+        if event.event == "RunError":
+            raise RuntimeError(event.content)
+        if event.event == "RunCompleted":
+            answer = event.content
+    return answer
 
 
 async def later(made, question):

@@ -18,7 +18,7 @@ if instrumentation == "connector":
     from haystack_integrations.components.connectors.langfuse import LangfuseConnector
     from langfuse import get_client
 
-    connector, flush = LangfuseConnector("assistant"), (lambda: get_client().flush())
+    connector, flush = LangfuseConnector, (lambda: get_client().flush())
 else:
     flush, _ = setup(instrumentation, "haystack")
 if instrumentation == "otel":
@@ -65,7 +65,7 @@ def agent(task, functions, sub):
     pipeline = Pipeline()
     pipeline.add_component("agent", made)
     if connector:
-        pipeline.add_component("tracer", connector)
+        pipeline.add_component("tracer", connector("assistant"))
     return pipeline.run({"agent": {"messages": messages}})["agent"]["last_message"].text
 
 
