@@ -4,6 +4,7 @@
 package decode
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -230,4 +231,21 @@ func (p *pyParser) escape(b *strings.Builder) bool {
 	p.pos += digits
 	b.WriteRune(rune(r))
 	return true
+}
+
+// raised is an exception as Python's repr() writes it: the name of its class, then what it was made with.
+var raised = regexp.MustCompile(`^([A-Za-z_][\w.]*)\((.*)\)$`)
+
+// Raised reads an exception that repr() wrote, right before its traceback. It returns its class and its message, or false where there is no message.
+func Raised(text string) (class, message string, ok bool) {
+	said, _, traced := strings.Cut(text, "Traceback (most recent call last):")
+	m := raised.FindStringSubmatch(strings.TrimSpace(said))
+	if !traced || m == nil {
+		return "", "", false
+	}
+	made, lossy, ok := Python("[" + m[2] + "]")
+	if !ok || lossy || made.At(0).Kind() != exactjson.String {
+		return "", "", false
+	}
+	return m[1], made.At(0).Str(), true
 }

@@ -47,6 +47,9 @@ func readLangSmith(s *dialect.Source, o *dialect.Observation) {
 	for _, e := range s.Span.Events().All() {
 		if e.Name() == "exception" {
 			o.Failed = true // the exporter leaves the status of failed runs ok
+			if class, message, ok := decode.Raised(decode.Attributes(e.Attributes()).Text("exception.message")); ok {
+				o.Error = &tape.Error{Type: class, Message: message}
+			}
 		}
 	}
 	if a.Text("langsmith.metadata.is_error") == "true" && o.Class == dialect.Agent {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestLangSmithWrappedOpenAIIsReadAsRecorded(t *testing.T) {
@@ -62,4 +63,23 @@ func TestLangSmithModelCallThatThrewWasNotAnswered(t *testing.T) {
 	span := genaitest.Span("langsmith", "ChatOpenAI", "langsmith.span.kind", "llm", "gen_ai.operation.name", "chat", "gen_ai.completion", `{"output":null}`)
 	span.Span.Events().AppendEmpty().SetName("exception")
 	genaitest.Says(t, genai.Read(span), "class: model\ndialect: langsmith\nfailed: yes\n")
+}
+
+// The message of an exception is its repr() and its traceback in one.
+func TestLangSmithExceptionSaysWhatItWasMadeWith(t *testing.T) {
+	for text, want := range map[string]tape.Error{
+		"ToolError('no invoice 2')Traceback (most recent call last):\n  File \"a.py\", line 3\n": {Type: "ToolError", Message: "no invoice 2"},
+		`KeyError("it's", 3)Traceback (most recent call last):`:                                  {Type: "KeyError", Message: "it's"},
+		"ToolError('no invoice 2')":                                {Type: "Exception", Message: "ToolError('no invoice 2')"},
+		"Gone(<object at 0x7f>)Traceback (most recent call last):": {Type: "Exception", Message: "Gone(<object at 0x7f>)Traceback (most recent call last):"},
+	} {
+		s := genaitest.Span("langsmith", "f", "langsmith.span.kind", "tool", "gen_ai.prompt", "{}")
+		e := s.Span.Events().AppendEmpty()
+		e.SetName("exception")
+		e.Attributes().PutStr("exception.type", "Exception")
+		e.Attributes().PutStr("exception.message", text)
+		if got := genai.Read(s).Error; got == nil || got.Type != want.Type || got.Message != want.Message {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
 }

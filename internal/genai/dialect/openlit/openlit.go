@@ -7,6 +7,8 @@ package openlit
 import (
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
@@ -123,6 +125,10 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 		}
 		if in, whole := decode.Structure(a.JSON("gen_ai.workflow.input")); whole && len(o.Input) == 0 && !o.InputData.Present() {
 			dialect.ReadWholeAgent(o, in, exactjson.Value{})
+		}
+	case dialect.Tool:
+		if said := a.Text("error.type"); strings.ContainsAny(said, " \n") && s.Span.Status().Code() == ptrace.StatusCodeError {
+			o.Error = &tape.Error{Message: said} // of agno, which answers with failures; the status says the same of all of them
 		}
 	case dialect.Noise:
 		o.NoiseReason = a.Text("gen_ai.operation.name")

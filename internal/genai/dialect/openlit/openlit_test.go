@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -122,6 +123,18 @@ func TestCallsBesideATextAreReadWhereTheyAreWhole(t *testing.T) {
 			"gen_ai.tool.call.id", beside[1], "gen_ai.tool.name", beside[2], "gen_ai.tool.args", beside[3]))
 		if len(o.Response) != 1 || len(o.Response[0].Parts) != want {
 			t.Errorf("%q: %+v", beside, o.Response)
+		}
+	}
+}
+
+// What a tool of agno failed with stands where its type should, and the status says the same of every failure.
+func TestOpenLITSentenceForATypeIsWhatTheToolFailedWith(t *testing.T) {
+	for said, want := range map[string]string{"no invoice INV-2": "no invoice INV-2", "ValueError": "Tool execution failed"} {
+		s := genaitest.Span("openlit.instrumentation.agno", "execute_tool f", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f", "error.type", said)
+		s.Span.Status().SetCode(ptrace.StatusCodeError)
+		s.Span.Status().SetMessage("Tool execution failed")
+		if got := genai.Read(s).Error; got == nil || got.Message != want {
+			t.Errorf("%q: the error is %+v", said, got)
 		}
 	}
 }
