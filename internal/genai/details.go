@@ -33,6 +33,9 @@ func withDetails(s *dialect.Source) *dialect.Source {
 			if name == details && slices.Contains(eventContent, key) || strings.HasPrefix(key, "log.record.") || strings.HasPrefix(key, "event.") {
 				continue
 			}
+			if name != details && (key == "gen_ai.prompt" || key == "gen_ai.completion") {
+				continue // of whatever span: what it is, other keys say
+			}
 			if name != details && keyMarks(key)&^memberOnly == 0 && !strings.HasPrefix(key, "gen_ai.") {
 				continue
 			}

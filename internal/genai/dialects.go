@@ -468,6 +468,9 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 		if decode.RepeatsResults(o.Result.Value) {
 			o.Class, o.NoiseReason = dialect.Noise, "merged tool results"
 		}
+		if o.Name == s.Span.Name() {
+			o.Name = decode.ToolOfSpan(o.Name) // somebody's own words stand before it
+		}
 	case dialect.Model:
 		o.Model, o.ResponseModel = decode.ModelName(o.Model), decode.ModelName(o.ResponseModel)
 		if maker := a.Text("gen_ai.provider.name"); maker != "" && o.Model == maker {

@@ -373,6 +373,9 @@ func (r *arrangement) spanOf(l *dialect.Source, role dialect.LogRole) *dialect.S
 	}
 	at := uint64(l.Span.StartTimestamp())
 	r.look()
+	if class := r.classOf(named); named != nil && !role.Alone && (class == role.Class || class == dialect.Structure) && logDialect(l.Span.Name(), l.Span.Attributes()) == generic.Unknown {
+		return named // what somebody writes by hand names the span that it stands in
+	}
 	switch role.Class {
 	case dialect.Tool:
 		if v := r.tools[role.CallID]; v != nil {

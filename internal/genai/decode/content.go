@@ -142,7 +142,7 @@ func LabelOf(text string) tape.Label {
 	if len(text) <= 16 && exactMasks[text] || strings.HasPrefix(text, scrubbed) && scrubbedForm.FindString(text) == text {
 		return tape.Masked
 	}
-	if n := len(text); n > 0 && n > 20 && (text[n-1] == ']' || text[n-1] == '.') {
+	if n := len(text); n > 0 && n > 20 && (text[n-1] == ']' || text[n-1] == '.' || text[n-1] == '>' || text[n-1] == ')' || strings.HasSuffix(text, "…")) {
 		tail := text[max(0, n-80):]
 		for _, marker := range cutMarkers {
 			if marker.MatchString(tail) {
@@ -156,14 +156,19 @@ func LabelOf(text string) tape.Label {
 	return ""
 }
 
-// cutToRound recognises a text that was cut to a round number of characters, the marker among them (AG2: 8192 unless told otherwise). A tool that cuts what
-// it returns may write the same marker, and what it returned is whole.
+// cutEnd is how programs mark a value that they cut.
+var cutEnd = regexp.MustCompile(`(?:\.\.\.|…)( ?[\[<(]truncated(?: [^\])>]{1,40})?[\])>])?$`)
+
+// cutToRound recognises a text that was cut to a round number of characters, the marker among them (AG2: 8192 unless told otherwise) or behind them, as hand-written
+// spans have it. A tool that cuts what it returns may write the same marker, and what it returned is whole.
 func cutToRound(text string) bool {
-	if !strings.HasSuffix(text, "...[truncated]") {
+	from := max(0, len(text)-80)
+	at := cutEnd.FindStringSubmatchIndex(text[from:])
+	if at == nil || strings.HasSuffix(text[:from+at[0]], ".") {
 		return false
 	}
-	n := utf8.RuneCountInString(text)
-	return n%1000 == 0 || n%1024 == 0
+	n, all := utf8.RuneCountInString(text[:from+at[0]]), utf8.RuneCountInString(text)
+	return n >= 200 && (n%100 == 0 || n&(n-1) == 0) || at[2] >= 0 && (all%1000 == 0 || all%1024 == 0)
 }
 
 // ForgeCut recognises a value that Forge cut. It returns what is left of it and the length of the whole value in bytes. Forge leaves 4069

@@ -6,6 +6,9 @@ package generic_test
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
@@ -60,5 +63,23 @@ func TestAnObjectOfAllThatASpanSaysIsRead(t *testing.T) {
 	}
 	if o := genai.Read(s); len(o.Request) != 1 || len(o.Response) != 1 || o.Model != "m1" {
 		t.Errorf("request %v, response %v, model %q", o.Request, o.Response, o.Model)
+	}
+}
+
+// A record that names its span and says by its own name what its body is.
+func TestARecordsNameSaysWhatItsBodyIs(t *testing.T) {
+	s := genaitest.Span("com.zz", "tool: f", "zz.span.kind", "tool", "zz.tool.name", "f")
+	for name, body := range map[string]string{"zz.tool.params": `{"a":1}`, "zz.tool.reply": "rain", "zz.tool.color": "red"} {
+		record := plog.NewLogRecord()
+		if want := name != "zz.tool.color"; genai.IsEvidenceLog(name, record) != want {
+			t.Errorf("%s: evidence %v", name, !want)
+		}
+		l := ptrace.NewSpan()
+		l.SetName(name)
+		l.Attributes().PutStr(genai.LogBody, body)
+		s.Logs = append(s.Logs, l)
+	}
+	if o := genai.Read(s); o.Args.Value.JSON() != `{"a":1}` || o.Result.Value.Str() != "rain" {
+		t.Errorf("args %s, result %s", o.Args.Value.JSON(), o.Result.Value.JSON())
 	}
 }

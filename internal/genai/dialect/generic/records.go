@@ -63,6 +63,9 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 		if role.Class == dialect.Unclassified && holdsCall(a) {
 			role.Class = dialect.Model
 		}
+		if role.Class == dialect.Unclassified {
+			role.Class = slotClass(name)
+		}
 		return role
 	}
 	role := dialect.LogRole{
@@ -82,6 +85,19 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 		}
 	}
 	return role
+}
+
+// slotClass is the class of the call of which a record holds what went in or came out, where its name says both: acme.tool.result.
+func slotClass(name string) dialect.Class {
+	stem, _, ok := slotOf(name)
+	if !ok || stem != name || len(name) > 80 {
+		return dialect.Unclassified
+	}
+	switch class, word := keyClass(stem); {
+	case class == dialect.Model, class == dialect.Tool && word != "function", class == dialect.Agent && word == "agent":
+		return class
+	}
+	return dialect.Unclassified
 }
 
 // holdsCall reports a record whose attributes, or the members of whose body, are what went into a model call and came out of it. One of the two is

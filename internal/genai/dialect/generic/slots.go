@@ -20,10 +20,10 @@ import (
 
 // The words that say what an attribute holds: the last ones of a segment of its key. Those of the last two lists mean something else before the last segment.
 var (
-	inWords      = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question", "task", "tasks"}
-	outWords     = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer"}
-	lastInWords  = []string{"query", "payload", "kwargs", "in"}
-	lastOutWords = []string{"reply", "generated", "observation", "returned", "return", "out"}
+	inWords      = []string{"input", "inputs", "prompt", "prompts", "request", "args", "arguments", "parameters", "params", "messages", "question", "task", "tasks", "payload", "kwargs"}
+	outWords     = []string{"output", "outputs", "response", "completion", "completions", "result", "results", "answer", "reply", "generated", "returned"}
+	lastInWords  = []string{"query", "in"}
+	lastOutWords = []string{"observation", "return", "out"}
 )
 
 // foreign are the beginnings of conventions that speak of something else than of agents.
@@ -312,8 +312,13 @@ func withTold(s *dialect.Source) decode.Attributes {
 	}
 	for _, l := range s.Logs {
 		if a := decode.Attributes(l.Attributes()); kindOf(l.Name(), a) == noRecord && !isForeign(l.Name()) && bodyRole(a).Class == dialect.Unclassified {
+			named := true
 			for key, v := range slotsOf(a) {
 				add(l.Name(), key, v)
+				named = false
+			}
+			if body, ok := l.Attributes().Get(dialect.LogBody); ok && named {
+				add(l.Name(), bareContent[0], body) // the name of the record says what its body is
 			}
 		}
 	}

@@ -46,10 +46,23 @@ func recognises(span ptrace.Span) bool {
 		}
 		return slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok })
 	}
-	if conversed(span.Attributes()) || namesTool(span) || classByKeys(keysOf(span)) != dialect.Unclassified {
+	if conversed(span.Attributes()) || namesTool(span) || namesModel(span) || classByKeys(keysOf(span)) != dialect.Unclassified {
 		return true
 	}
 	return slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) })
+}
+
+// namesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
+func namesModel(span ptrace.Span) bool {
+	for key := range span.Attributes().All() {
+		if len(key) > 80 || isForeign(key) {
+			continue
+		}
+		if w := words(key); len(w) > 1 && w[len(w)-1] == "model" && slices.Contains([]string{"llm", "generation", "completion"}, w[len(w)-2]) {
+			return true
+		}
+	}
+	return false
 }
 
 // keysOf are the keys of a span, and the names and keys of its events.
@@ -192,11 +205,17 @@ func classByContent(s *dialect.Source, a decode.Attributes) dialect.Class {
 	if namesTool(s.Span) {
 		return dialect.Tool
 	}
-	if class := classByKeys(keysOf(s.Span)); class != dialect.Unclassified {
+	a = withTold(s)
+	if class := classByKeys(func(yield func(string) bool) {
+		for key := range a.All() {
+			if !yield(key) {
+				return
+			}
+		}
+	}); class != dialect.Unclassified {
 		return class
 	}
 	modelled := false
-	a = withTold(s)
 	for key := range a.All() {
 		modelled = modelled || modelKey(key)
 	}
