@@ -27,6 +27,7 @@ const (
 	byTime         = "session and time"
 	byContent      = "content"
 	byDescription  = "description of the agent"
+	byLinks        = "span links"
 )
 
 // stitcher unites fragments.
@@ -60,6 +61,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byConversation()
 	s.steps()
 	s.byCalls()
+	s.byLink()
 	s.byRepeat()
 	s.byResults()
 	s.byAnswer()
