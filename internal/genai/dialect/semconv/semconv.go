@@ -115,6 +115,9 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		readEvents(events, o, &o.Input, &o.Output)
 	case dialect.Model:
 		readSemconvModel(a, o)
+		if name := decode.NameAfter(s.Span.Name(), "chat ", "text_completion ", "generate_content "); !dialect.HasPrefixed(s.Span, "gen_ai.") && !strings.Contains(name, " ") {
+			o.Model = decode.ModelName(name) // an instrumentation that failed wrote no attribute (OpenLIT with Groq)
+		}
 		o.SystemApart = s.ScopeName == "opentelemetry.instrumentation.ag2" // from 1.0 on
 		readEvents(events, o, &o.Request, &o.Response)
 		o.Response = decode.OneTurn(o.Response)

@@ -139,3 +139,15 @@ func TestFunctionsGivenToGooglesClientHideTheLoop(t *testing.T) {
 		}
 	}
 }
+
+func TestModelIsTakenFromTheNameOfASpanThatHasNothingElse(t *testing.T) {
+	for _, c := range []struct{ name, asked, want string }{{"chat m1", "", "m1"}, {"chat m1", "m2", "m2"}, {"chat with a friend", "", ""}, {"chat unknown", "", ""}, {"plan m1", "", ""}} {
+		attrs := []string{"error.type", "TypeError"}
+		if c.asked != "" {
+			attrs = append(attrs, "gen_ai.request.model", c.asked)
+		}
+		if o := genai.Read(genaitest.Span("openlit.instrumentation.groq", c.name, attrs...)); o.Model != c.want {
+			t.Errorf("%s %s: %q, want %q", c.name, c.asked, o.Model, c.want)
+		}
+	}
+}
