@@ -101,6 +101,10 @@ func (l *messageReader) add(e exactjson.Value) element {
 		return someMessages
 	}
 	l.responseItem = false
+	if calls, hollow := bareCalls(e); calls != nil || hollow {
+		l.out = append(l.out, Message{Role: tape.RoleAssistant, Parts: calls, Omitted: hollow})
+		return someMessages
+	}
 	if e.Kind() == exactjson.Object && isPartOnly(e) {
 		return partOnly
 	}
@@ -113,6 +117,25 @@ func (l *messageReader) add(e exactjson.Value) element {
 	}
 	l.out = append(l.out, messages...)
 	return someMessages
+}
+
+// bareCalls reads a list of calls that stands where a message should, as Langtrace writes a turn of the assistant. Of calls that are objects of an SDK nothing is left there but
+// [{"id": "", "type": ""}]: hollow then.
+func bareCalls(e exactjson.Value) (calls []Part, hollow bool) {
+	if e.Kind() != exactjson.Array || e.Len() == 0 {
+		return nil, false
+	}
+	hollow = true
+	named := true
+	for _, m := range e.Members() {
+		id, kind := m.Value.Get("id"), m.Value.Get("type")
+		hollow = hollow && m.Value.Len() == 2 && id.Kind() == exactjson.String && id.Str() == "" && kind.Kind() == exactjson.String && kind.Str() == ""
+		named = named && m.Value.Get("function").Get("name").Str() != "" && m.Value.Get("role").IsAbsent()
+	}
+	if named {
+		calls = ChatCalls(e)
+	}
+	return calls, hollow
 }
 
 // typedMessage reads a message whose type is its role, as frameworks for Java write them: {type: "SYSTEM", text}, {type: "USER", contents}, {type:

@@ -4,6 +4,7 @@
 package decode_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -263,6 +264,20 @@ func TestLinesThatAreMessagesOrTheirPartsAreReadAsSuch(t *testing.T) {
 	for _, text := range []string{"user: [1, 2]", "user: function_call: of what?", "user: so, text: q"} {
 		if got := decode.PromptLines(text); len(got) != 1 || got[0].Parts[0].Text != text[len("user: "):] || got[0].Parts[0].Label != "" {
 			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
+
+func TestCallsWhereAMessageStandsAreTheAssistants(t *testing.T) {
+	const calls = `[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]`
+	for text, want := range map[string]string{
+		`[{"role":"user","content":"q"},` + calls + `]`:                   "assistant 1 false",
+		`[{"role":"user","content":"q"},[{"id":"","type":""}]]`:           "assistant 0 true",
+		`[{"role":"user","content":"q"},[{"type":"text","text":"more"}]]`: "user 1 false",
+	} {
+		got, ok := decode.Messages(exactjson.StringValue(text), tape.RoleUser)
+		if !ok || len(got) != 2 || fmt.Sprintf("%s %d %t", got[1].Role, len(got[1].Parts), got[1].Omitted) != want {
+			t.Errorf("%s: %+v", text, got)
 		}
 	}
 }
