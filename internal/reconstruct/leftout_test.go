@@ -132,3 +132,23 @@ func TestRunOfAToolAloneSaysWhichModelAndThatItFailed(t *testing.T) {
 		t.Errorf("user message %v", tp.Input.UserMessage)
 	}
 }
+
+// Where no call was recorded, the instructions stand on the agents below the span of the run alone.
+func TestInstructionsOfARunWithoutCallsAreThoseOfItsAgents(t *testing.T) {
+	const instructions = `[{"type":"text","content":"Be brief."}]`
+	for name, c := range map[string]struct{ second, want string }{"one agent": {"", "Be brief."}, "two that were told the same": {instructions, "Be brief."}, "two": {`[{"type":"text","content":"Be long."}]`, ""}} {
+		tr := newTrace()
+		tr.agent("run", 1, 0, 0, 100, "gen_ai.input.messages", list(user("hi")), "gen_ai.output.messages", list(says("ho")))
+		tr.agent("clerk", 2, 1, 1, 50, "gen_ai.system_instructions", instructions)
+		if c.second != "" {
+			tr.agent("other", 3, 1, 50, 90, "gen_ai.system_instructions", c.second)
+		}
+		got := ""
+		if p := the(t, tr.runs(t)).Input.SystemPrompt; p != nil {
+			got = *p
+		}
+		if got != c.want {
+			t.Errorf("%s: instructions %q, want %q", name, got, c.want)
+		}
+	}
+}

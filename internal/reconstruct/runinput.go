@@ -118,6 +118,9 @@ func (b *builder) input() {
 	for agent := root; system == "" && agent != nil; agent = sameAgent(agent) {
 		system = partsText(agent.obs.System)
 	}
+	if system == "" && root != nil && !holdsCall(root) {
+		system = instructionsBelow(root)
+	}
 	if d := b.fragment.description; system == "" && d != nil {
 		if system = partsText(d.obs.System); system != "" {
 			in.Provenance["system_prompt"] = tape.Recovered
@@ -158,6 +161,23 @@ func (b *builder) input() {
 		b.finding(tape.CodeNoInstructions, 0, "input.system_prompt", "the run goes on from earlier turns, and what was sent holds no instructions")
 	}
 	b.a2a()
+}
+
+// instructionsBelow are the instructions of the agents below a run span without calls, "" where they are not all the same: a run of one answer has no more
+// than these where an instrumentation writes the model call on the span of the agent (OpenInference's of ADK 2).
+func instructionsBelow(root *node) string {
+	told, same := "", true
+	walk(root, func(n *node) bool {
+		if text := partsText(n.obs.System); n != root && n.obs.Class == genai.Agent && text != "" {
+			same = same && (told == "" || told == text)
+			told = text
+		}
+		return true
+	})
+	if !same {
+		return ""
+	}
+	return told
 }
 
 // kept is what stands before the first answer in the conversation that the run span kept, where no span of a model call is: instrumentations of a framework leave
