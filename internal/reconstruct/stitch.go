@@ -58,6 +58,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byRunID()
 	s.byResponse()
 	s.byTwin()
+	s.byHollowTwin()
 	s.byConversation()
 	s.steps()
 	s.byCalls()
@@ -382,6 +383,56 @@ func (s *stitcher) byTwin() {
 			for n, of := range twins {
 				n.reports = of
 			}
+		}
+	}
+}
+
+// byHollowTwin unites a model call without any content, alone in its trace, with the one call of another instrumentation that took the same tokens of the same
+// model at the same time: the spans of a provider's SDK beside those of who instruments it, where a stream lost the context. Where several calls may be
+// meant, or several such spans mean one, none is taken.
+func (s *stitcher) byHollowTwin() {
+	type key struct {
+		service, model string
+		in, out        int64
+	}
+	keyOf := func(t *turn) (k key, ok bool) {
+		o := t.n.obs
+		if o.Usage.InputTokens == nil || o.Usage.OutputTokens == nil || o.ResponseModel == "" {
+			return key{}, false
+		}
+		return key{serviceOf(t.n.resource).Name, o.ResponseModel, *o.Usage.InputTokens, *o.Usage.OutputTokens}, true
+	}
+	told := map[key][]*turn{}
+	var hollow []*turn
+	for _, f := range s.all {
+		for _, t := range s.turns[f] {
+			switch k, ok := keyOf(t); {
+			case !ok:
+			case len(t.sent) > 0 && len(t.n.obs.Response) > 0:
+				told[k] = append(told[k], t)
+			case len(t.sent) == 0 && len(t.n.obs.Response) == 0 && len(s.turns[f]) == 1 && len(f.tools()) == 0 && !f.ownRun():
+				hollow = append(hollow, t)
+			}
+		}
+	}
+	twin, meant := map[*turn]*turn{}, map[*turn]int{}
+	for _, t := range hollow {
+		k, _ := keyOf(t)
+		var fit []*turn
+		for _, of := range told[k][:min(len(told[k]), maxAskings)] {
+			if of.n.scope != t.n.scope && of.n.reports == nil && !s.sameTrace(of.f, t.f) && of.n.start <= t.n.end && t.n.start <= of.n.end {
+				fit = append(fit, of)
+			}
+		}
+		if len(fit) == 1 {
+			twin[t] = fit[0]
+			meant[fit[0]]++
+		}
+	}
+	for _, t := range hollow {
+		if of := twin[t]; of != nil && meant[of] == 1 {
+			s.unite(of.f, t.f, byContent)
+			t.n.reports = of.n
 		}
 	}
 }

@@ -596,3 +596,32 @@ func TestCallsOfAStreamBelongToTheSpanThatHandedItOut(t *testing.T) {
 		})
 	}
 }
+
+// Anthropic's SDK for JavaScript writes spans of its own, without content. Those of streams lie in traces of their own.
+func TestModelCallWithoutContentInATraceOfItsOwnIsTheOneThatTookTheSameTokens(t *testing.T) {
+	build := func(tokens, start, others int) []*tape.Tape {
+		usage := func(n int) []any {
+			return []any{"gen_ai.response.model", "m-2026-01-01", "gen_ai.usage.input_tokens", 40, "gen_ai.usage.output_tokens", n}
+		}
+		said := newTrace()
+		said.chat(1, 0, 10, 20, list(user("q")), list(says("end")), usage(12)...)
+		traces := []*trace{said.numbered(1)}
+		for i := range 1 + others {
+			hollow := newTrace()
+			hollow.in("com.anthropic.sdk.typescript", "anthropic.messages.create", 2+i, 0, start, start+9, append([]any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m"}, usage(tokens)...)...)
+			traces = append(traces, hollow.numbered(byte(2+i)))
+		}
+		return all(t, traces...)
+	}
+	if tp := the(t, build(12, 12, 0)); tp.Usage.ModelCalls != 1 {
+		t.Errorf("%v", events(tp))
+	}
+	for _, c := range []struct {
+		why                         string
+		tokens, start, others, want int
+	}{{"other tokens", 13, 12, 0, 2}, {"another time", 12, 50, 0, 2}, {"two such spans", 12, 12, 1, 3}} {
+		if tapes := build(c.tokens, c.start, c.others); len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", c.why, len(tapes), c.want)
+		}
+	}
+}

@@ -22,11 +22,19 @@ func ReadWholeAgent(o *Observation, in, out exactjson.Value) {
 	if !out.IsAbsent() {
 		o.OutputData = decode.Content{Value: out, Label: decode.LabelOf(out.Str())}
 		o.Output = decode.OneTurn(decode.OutputMessages(out, 0))
-		// a function that returned a text returned it, also where the text is JSON that holds no message
-		if text, ok := decode.WholeText(out); ok && len(o.Output) == 0 && text != "" && text != out.Str() && decode.LooksJSON(text) {
-			o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
+		if len(o.Output) == 0 {
+			o.Output = AnswerText(out)
 		}
 	}
+}
+
+// AnswerText reads the answer of a function that returned a text, as JSON: it returned it, also where the text is JSON that holds no message.
+func AnswerText(out exactjson.Value) []decode.Message {
+	text, ok := decode.WholeText(out)
+	if !ok || text == "" || text == out.Str() || !decode.LooksJSON(text) {
+		return nil
+	}
+	return []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
 }
 
 // ReadWholeModel reads a model call from the request and the response of a provider or framework.

@@ -5,6 +5,7 @@ package groundtruth
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -390,10 +391,23 @@ func resultsOf(call value) []value {
 			results = append(results, r)
 		}
 	}
+	if raw := decode(call.Get("args_raw")); !raw.IsAbsent() && !same(raw, call.Get("args")) && same(rounded(raw), call.Get("args")) {
+		for _, r := range results {
+			results = append(results, rounded(r)) // a runtime that rounds what a tool receives rounds what it returns
+		}
+	}
 	if results == nil || call.Get("error").IsEmpty() && call.Get("result").Kind() <= exactjson.Null {
 		results = append(results, exactjson.NullValue)
 	}
 	return results
+}
+
+// rounded is a value with its numbers as JavaScript's runtimes hold them.
+func rounded(v value) value {
+	if n, ok := v.Float(); ok && v.Kind() == exactjson.Number && v.HasBigInt() && math.Abs(n) < 1<<63 {
+		return exactjson.IntValue(int64(n))
+	}
+	return v.Map(func(_ int, m exactjson.Member) value { return rounded(m.Value) })
 }
 
 // returns reports that a result is what the tool returned. A tool that returned null leaves no result.

@@ -61,6 +61,9 @@ func readLangSmith(s *dialect.Source, o *dialect.Observation) {
 		o.Agent.Name = a.Text("langsmith.trace.name")
 		decode.FillString(&o.Agent.Name, s.Span.Name())
 		dialect.ReadWholeAgent(o, in, out)
+		if text, wrapped := langSmithReturn(out); wrapped != nil && text.Kind() == exactjson.String && len(o.Output) == 0 {
+			o.Output = decode.OneTurn(dialect.AnswerText(text)) // the function returned a text that is JSON
+		}
 		if o.WeakAgent && !s.Span.ParentSpanID().IsEmpty() {
 			returned, _ := langSmithReturn(out)
 			o.Called = &dialect.Called{Name: o.Agent.Name, In: in, Out: returned, Encoded: true}

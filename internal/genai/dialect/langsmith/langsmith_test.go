@@ -83,3 +83,10 @@ func TestLangSmithExceptionSaysWhatItWasMadeWith(t *testing.T) {
 		}
 	}
 }
+
+func TestLangSmithFunctionThatReturnedJSONAnsweredIt(t *testing.T) {
+	o := genai.Read(genaitest.Span("langsmith", "f", "langsmith.span.kind", "chain", "gen_ai.prompt", `{"input":"q"}`, "gen_ai.completion", `{"outputs":"{\"job\": 12}"}`))
+	if len(o.Output) != 1 || len(o.Output[0].Parts) != 1 || o.Output[0].Parts[0].Text != `{"job": 12}` {
+		t.Errorf("%+v", o.Output)
+	}
+}
