@@ -3,7 +3,14 @@
 
 package reconstruct_test
 
-import "testing"
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/tapedeck/tapedeck/internal/evidence"
+	"github.com/tapedeck/tapedeck/internal/reconstruct"
+)
 
 // The model of smolagents answers by a call: such a call ends the run, and is no call of a tool. Elsewhere a tool may have that name.
 func TestModelThatAnswersByACall(t *testing.T) {
@@ -18,6 +25,25 @@ func TestModelThatAnswersByACall(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", instructions, got, want)
+		}
+	}
+}
+
+// Where a step of smolagents failed, the next request does not hold its calls: the task is followed by the failure. That is the run going on; the task alone is
+// another run of the same task.
+func TestTaskWithItsFailureGoesOn(t *testing.T) {
+	system := `{"role":"system","parts":[{"type":"text","content":"You are an expert assistant who can solve any task using tool calls."}]}`
+	retry := "New task:\nq\nError:\nUnknown tool g.\nNow let's retry: take care not to repeat previous errors! If you have retried several times, try a completely different approach.\n"
+	for text, want := range map[string]string{retry: "ok", "New task:\nq": ""} {
+		tr := newTrace()
+		tr.chat(1, 0, 0, 10, list(system, user("New task:\nq")), list(asks(call("c1", "g", `{"a":1}`))))
+		tr.chat(2, 0, 20, 30, list(system, user(text)), list(asks(call("c2", "final_answer", `{"answer":"end"}`)))).SetTraceID(pcommon.TraceID{7})
+		set := evidence.NewSet()
+		set.AddTraces(copied(tr.td))
+		tapes := reconstruct.All(set.Split(), options)
+		sound(t, tapes)
+		if len(tapes) != map[bool]int{true: 1, false: 2}[want != ""] || want != "" && string(tapes[0].Run.Status) != want {
+			t.Errorf("%q: %d tapes, the first %s", text, len(tapes), tapes[0].Run.Status)
 		}
 	}
 }

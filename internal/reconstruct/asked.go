@@ -416,9 +416,10 @@ func (s *stitcher) byShownCalls() {
 // maxToolTime is how long after an answer that asked for tools a request may come that goes on with it and shows nothing of them, ns.
 const maxToolTime = 10 * 60 * 1_000_000_000
 
-// byRepeat unites a model call with the run that it goes on with where the instrumentation leaves calls and results out of what it records: its
-// request repeats the one before word for word, and the answer to that asked for tools, or was recorded and says nothing (OpenLIT on a provider's SDK without a span around it). Where
-// several runs wait so, none is taken.
+// byRepeat unites a model call with the run that it goes on with where calls and results are left out of what is sent or recorded: its request repeats the
+// one before word for word, and the answer to that asked for tools and shows none, or was recorded and says nothing (OpenLIT on a provider's SDK without a
+// span around it). Where the framework put behind the last message that the step failed, it leaves out calls that were recorded too (smolagents). Where several
+// runs wait so, none is taken.
 func (s *stitcher) byRepeat() {
 	type key struct {
 		service, first, last string
@@ -429,7 +430,7 @@ func (s *stitcher) byRepeat() {
 	for _, f := range s.all {
 		if !f.ownRun() {
 			turns = append(turns, s.turns[f]...)
-			waits = waits || slices.ContainsFunc(s.turns[f], (*turn).unsaid)
+			waits = waits || slices.ContainsFunc(s.turns[f], func(t *turn) bool { return t.unsaid() || t.retries() })
 		}
 	}
 	if !waits {
@@ -441,18 +442,23 @@ func (s *stitcher) byRepeat() {
 		if len(t.sent) == 0 {
 			continue
 		}
-		k := key{serviceOf(t.n.resource).Name, t.sent[0].id, t.sent[len(t.sent)-1].id, len(t.sent)}
-		before := slices.DeleteFunc(waiting[k], func(o *turn) bool {
+		k := key{serviceOf(t.n.resource).Name, withoutTail(t.sent[0]), withoutTail(t.sent[len(t.sent)-1]), len(t.sent)}
+		waiting[k] = slices.DeleteFunc(waiting[k], func(o *turn) bool {
 			return s.find(o.f) == s.find(t.f) || o.n.end+maxToolTime < t.n.start
 		})
+		var before []*turn
+		for _, o := range waiting[k] {
+			if t.retries() || o.unsaid() && o.sent[0].id == t.sent[0].id && o.sent[len(o.sent)-1].id == t.sent[len(t.sent)-1].id {
+				before = append(before, o)
+			}
+		}
 		if len(before) == 1 && before[0].n.end <= t.n.start+clockSlack && !s.sameTrace(before[0].f, t.f) && !conversationsDiffer(before[0].n, t.n) {
 			s.unite(before[0].f, t.f, byConversation)
-			before = nil
+			waiting[k] = slices.DeleteFunc(waiting[k], func(o *turn) bool { return o == before[0] })
 		}
-		if t.unsaid() && !t.done {
-			before = append(before, t)
+		if (t.unsaid() || t.asksForTools()) && !t.done {
+			waiting[k] = append(waiting[k], t)
 		}
-		waiting[k] = before
 	}
 }
 
@@ -519,6 +525,28 @@ func resultsAlone(t *turn) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// retries reports a request whose last message ends with what the framework says of a step that failed.
+func (t *turn) retries() bool {
+	return len(t.sent) > 0 && withoutTail(t.sent[len(t.sent)-1]) != t.sent[len(t.sent)-1].id
+}
+
+// asksForTools reports an answer with a call of a tool that runs.
+func (t *turn) asksForTools() bool {
+	return len(t.n.obs.Response) > 0 && slices.ContainsFunc(callsOf(t.n.obs.Response[0].Parts), func(p *genai.Part) bool { return !slices.Contains(t.n.obs.OutputTools, p.Name) })
+}
+
+// withoutTail is the id of a message without what the framework put behind it.
+func withoutTail(m *message) string {
+	n := len(m.parts)
+	for n > 0 && m.parts[n-1].Injected {
+		n--
+	}
+	if n == 0 || n == len(m.parts) {
+		return m.id
+	}
+	return newMessage(genai.Message{Role: m.tape.Role, Name: m.tape.Name, Parts: m.parts[:n]}).id
 }
 
 // calls are the tool calls that the conversations of all fragments show.

@@ -186,13 +186,26 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text == "" && finalAnswer(last) {
 		text = said
 	}
-	if calls := callsOf(last.response.parts); text == "" && len(calls) == 1 && slices.Contains(last.obs.OutputTools, calls[0].Name) {
-		text, _ = decode.AnswerBy(calls[0])
+	if text == "" {
+		text = answerBy(last)
 	}
 	if text != "" && text == said {
 		return text, last.response
 	}
 	return text, nil
+}
+
+// answerBy is the answer that a model gave by a call, as the framework has it do.
+func answerBy(k *call) string {
+	if k == nil || k.response == nil {
+		return ""
+	}
+	calls := callsOf(k.response.parts)
+	if len(calls) != 1 || !slices.Contains(k.obs.OutputTools, calls[0].Name) {
+		return ""
+	}
+	text, _ := decode.AnswerBy(calls[0])
+	return text
 }
 
 // constructorRepr is how the representation of an object begins that names its members: StopEvent(result=…
@@ -290,9 +303,17 @@ func (b *builder) wentOn(last *call) bool {
 // answeredSince reports that the last model call, with the request of those before, ended with an answer after the calls without one: their results were not recorded, and the run
 // went on all the same.
 func (b *builder) answeredSince(last *call) bool {
-	return last != nil && finalAnswer(last) && answered(last) && textOf(last.response) != "" && !slices.ContainsFunc(b.calls.models, func(m *call) bool {
-		return m != last && (m.agent != last.agent || m.end > last.start || len(m.request) == 0 || commonPrefix(m.request, last.request) < len(m.request))
+	ended := answerBy(last) != "" || last != nil && finalAnswer(last) && answered(last) && textOf(last.response) != ""
+	return ended && !slices.ContainsFunc(b.calls.models, func(m *call) bool {
+		return m != last && (m.agent != last.agent || m.end > last.start || len(m.request) == 0 || !goesOnFrom(m.request, last.request))
 	})
+}
+
+// goesOnFrom reports that a request begins with an earlier one, whose last message may say by now that the step failed.
+func goesOnFrom(before, request []*message) bool {
+	n := len(before)
+	same := commonPrefix(before, request)
+	return same == n || same == n-1 && len(request) >= n && withoutTail(before[n-1]) == withoutTail(request[n-1])
 }
 
 // neverRan is a tool call that was asked for, which no span and no request answers.
