@@ -153,13 +153,26 @@ func keyClass(stem string) (class dialect.Class, word string) {
 	return dialect.Unclassified, ""
 }
 
+// mayNameClass tells keys that hold no word of a class from most others, without taking them apart.
+func mayNameClass(key string) bool {
+	for _, word := range []string{"ool", "gent", "llm", "LLM", "odel", "enerat", "hat", "omplet", "nferen"} {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // classByKeys is the class that the keys of what went in and came out tell, where they tell the same. Other services have tools, agents and models too: each
 // takes something in and gives something out here, and one that no word of a conversation is with is told by a word that only language models have.
 func classByKeys(keys iter.Seq[string]) dialect.Class {
 	class, in, out, said, first := dialect.Unclassified, false, false, false, true
 	for key := range keys {
+		if len(key) > 100 || !mayNameClass(key) {
+			continue
+		}
 		stem, isOut, ok := slotOf(key)
-		if !ok || len(key) > 100 {
+		if !ok {
 			continue
 		}
 		of, word := keyClass(stem)

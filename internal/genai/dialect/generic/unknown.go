@@ -55,7 +55,7 @@ func recognises(span ptrace.Span) bool {
 // namesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
 func namesModel(span ptrace.Span) bool {
 	for key := range span.Attributes().All() {
-		if len(key) > 80 || isForeign(key) {
+		if _, may := cutSuffixFold(key, "model"); !may || len(key) > 80 || isForeign(key) {
 			continue
 		}
 		if w := words(key); len(w) > 1 && w[len(w)-1] == "model" && slices.Contains([]string{"llm", "generation", "completion"}, w[len(w)-2]) {
@@ -94,12 +94,12 @@ var looseToolName = regexp.MustCompile(`(?i)^tools?[ ./]|\.tool$`)
 func namesTool(span ptrace.Span) bool {
 	named := false
 	for key, v := range span.Attributes().All() {
-		if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
-			named = named || ends(key, "tool", "name") || ends(key, "tool", "call", "name")
+		if _, may := cutSuffixFold(key, "name"); may && !named && v.Type() == pcommon.ValueTypeStr && v.Str() != "" { // before the words of the key are told apart, of most in vain
+			named = ends(key, "tool", "name") || ends(key, "tool", "call", "name")
 		}
 	}
 	if !named {
-		if decode.ToolOfSpan(span.Name()) == span.Name() {
+		if !strings.Contains(strings.ToLower(span.Name()), "tool") || decode.ToolOfSpan(span.Name()) == span.Name() {
 			return false
 		}
 		named = !looseToolName.MatchString(span.Name())
