@@ -355,7 +355,7 @@ var observations = sync.Pool{New: func() any { return new(dialect.Observation) }
 
 // Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
 func Read(s *dialect.Source) *dialect.Observation {
-	s = withEmptyTexts(withDetails(s))
+	s = asSet(withDetails(s))
 	o := &dialect.Observation{Lists: s.Lists}
 	for i, d := range dialectsOf(s) {
 		if i == 0 { // the primary dialect has nothing to leave alone

@@ -4,11 +4,11 @@
 package reconstruct
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
-	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -51,28 +51,17 @@ func (s *stitcher) byDelegation() {
 
 // delegated returns what an agent was asked, and what it answered at last; of a part that is no agent's run of its own, nothing.
 func (s *stitcher) delegated(g *fragment) (task, answer string) {
-	if !g.ownRun() || len(s.turns[g]) == 0 {
+	if !g.ownRun() {
 		return "", ""
 	}
-	first, last := s.turns[g][0], s.turns[g][0]
-	for _, t := range s.turns[g] {
-		if t.n.start < first.n.start {
-			first = t
-		}
-		if t.n.end > last.n.end {
-			last = t
+	task, answer = g.userText(), textOf(newMessage(ownAnswer(g.root)))
+	if turns := s.turns[g]; answer == "" && len(turns) > 0 {
+		last := slices.MaxFunc(turns, func(a, b *turn) int { return cmp.Compare(a.n.end, b.n.end) })
+		if response := last.n.obs.Response; len(response) > 0 && !decode.HasCalls(response[0]) {
+			answer = textOf(newMessage(response[0]))
 		}
 	}
-	for _, m := range slices.Backward(first.sent) {
-		if m.tape.Role == tape.RoleUser {
-			task = textOf(m)
-			break
-		}
-	}
-	if response := last.n.obs.Response; len(response) > 0 && !decode.HasCalls(response[0]) {
-		answer = textOf(newMessage(response[0]))
-	}
-	return task, answer
+	return strings.TrimSpace(task), answer
 }
 
 // isHanded reports arguments of which one is the text.

@@ -25,7 +25,7 @@ func (s *stitcher) byLink() {
 	calls := map[spanKey]*node{}
 	of := map[*node]*fragment{}
 	for _, f := range s.all {
-		for _, n := range append(f.models(), f.tools()...) {
+		for _, n := range append(f.modelSpans(), f.tools()...) {
 			calls[spanKey{n.span.TraceID(), n.id}], of[n] = n, f
 		}
 	}
@@ -36,7 +36,7 @@ func (s *stitcher) byLink() {
 		links := f.first().span.Links()
 		for i := range min(links.Len(), maxLinks) {
 			before := calls[spanKey{links.At(i).TraceID(), links.At(i).SpanID()}]
-			if before == nil || s.sameTrace(of[before], f) || !sameService(of[before], f) || !unfinished(before) || !s.asksAlike(of[before], f) {
+			if before == nil || s.sameTrace(of[before], f) || !sameService(of[before], f) || !unfinished(before, f) || !s.asksAlike(of[before], f) {
 				continue
 			}
 			s.unite(of[before], f, byLinks)
@@ -45,9 +45,9 @@ func (s *stitcher) byLink() {
 	}
 }
 
-// unfinished reports a call after which its run was not over.
-func unfinished(n *node) bool {
-	return n.obs.Class == genai.Tool || len(n.obs.Response) > 0 && len(callsOf(n.obs.Response[0].Parts)) > 0
+// unfinished reports a call after which its run was not over: also one whose answer was not recorded, when tools alone followed it.
+func unfinished(n *node, next *fragment) bool {
+	return n.obs.Class == genai.Tool || len(n.obs.Response) == 0 && len(next.modelSpans()) == 0 && len(next.tools()) > 0 || len(n.obs.Response) > 0 && len(callsOf(n.obs.Response[0].Parts)) > 0
 }
 
 // asksAlike reports that no model call of f was asked something else than the run of g was.

@@ -497,11 +497,25 @@ func only(set map[*fragment]bool) *fragment {
 	return nil
 }
 
+// session is what says which run a part without a user message belongs to: its conversation, else its agent, by name and instructions.
+func session(o *genai.Observation) string {
+	if o.ConversationID != "" || o.Agent.Name == "" || len(o.System) == 0 {
+		return o.ConversationID
+	}
+	var said strings.Builder
+	said.WriteString("\x00" + o.Agent.Name)
+	for _, p := range o.System {
+		if p.Type == tape.PartText {
+			said.WriteString("\x00" + p.Text)
+		}
+	}
+	return said.String()
+}
+
 // bySession unites parts that hold no user message of their own with the run of the same session, if exactly one was going on at that time.
 // A run of which only a record of the prompt came goes on until the next one begins. Parts that were sent its prompt belong to it, and such
-// that name no session and lie in its trace.
+// that name no session and lie in its trace. Where no session is named, the agent is what a part and its run have in common.
 func (s *stitcher) bySession() {
-	session := func(o *genai.Observation) string { return o.ConversationID }
 	runs, prompts := map[string][]*fragment{}, map[string][]*fragment{}
 	var parts, asked []*fragment
 	for _, f := range s.all {
@@ -528,12 +542,15 @@ func (s *stitcher) bySession() {
 		id := f.says(session)
 		owners := map[*fragment]bool{}
 		for _, g := range runs[id] {
-			if id != "" && s.find(g) != s.find(f) && g.spans(f) {
+			if id != "" && s.find(g) != s.find(f) && g.spans(f) && sameService(g, f) {
 				owners[s.find(g)] = true
 			}
 		}
 		if owner := only(owners); owner != nil {
 			s.unite(owner, f, byTime)
+			continue
+		}
+		if strings.HasPrefix(id, "\x00") {
 			continue
 		}
 		if g := s.waiting(runs[id], f); id != "" && g != nil && len(owners) == 0 {

@@ -73,6 +73,17 @@ public final class AgentScope {
     TracerRegistry.register(TelemetryTracer.builder().tracer(otel.getTracer("agentscope-java")).build());
     Recorder.run("agentscope-java-otel", "gpt-4o-mini", List.of(args), task ->
         agent(task, "assistant", task.system(), task.tools(), task.sub(), task.history()).call(List.of(message("user", task.user()))).block().getTextContent(),
-        () -> otel.getSdkTracerProvider().forceFlush().join(10, TimeUnit.SECONDS));
+        () -> {
+          pause(300); // its spans end a moment after the answer has been handed over
+          otel.getSdkTracerProvider().forceFlush().join(10, TimeUnit.SECONDS);
+        });
+  }
+
+  static void pause(int millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

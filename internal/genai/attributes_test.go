@@ -29,3 +29,21 @@ func TestAKeyWithoutAValueIsAnEmptyTextFromJavaAlone(t *testing.T) {
 		}
 	}
 }
+
+// A streamed answer that was set after each turn would be that of the first one.
+func TestAnAttributeThatWasSetTwiceIsTheLastFromRustAlone(t *testing.T) {
+	for language, want := range map[string]string{"rust": "Rain.", "": "One moment."} {
+		doc := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"invoke_agent","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"invoke_agent"}},
+			{"key":"gen_ai.completion","value":{"stringValue":"One moment."}},{"key":"gen_ai.completion","value":{"stringValue":"Rain."}}]}]}]}]}`
+		traces, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces([]byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rs := traces.ResourceSpans().At(0)
+		rs.Resource().Attributes().PutStr("telemetry.sdk.language", language)
+		o := Read(&dialect.Source{Resource: rs.Resource().Attributes(), ScopeName: "rig", Span: rs.ScopeSpans().At(0).Spans().At(0)})
+		if got := o.OutputData.Value.Str(); got != want {
+			t.Errorf("%q: the answer is read as %q", language, got)
+		}
+	}
+}
