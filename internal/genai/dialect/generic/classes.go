@@ -4,11 +4,11 @@
 package generic
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 )
@@ -106,8 +106,16 @@ func cutSuffixFold(s, suffix string) (before string, ok bool) {
 }
 
 func isForeign(key string) bool {
-	return slices.ContainsFunc(foreign, func(p string) bool { return strings.HasPrefix(key, p) })
+	return key != "" && slices.ContainsFunc(foreignBy[key[0]], func(p string) bool { return strings.HasPrefix(key, p) })
 }
+
+// foreignBy are the foreign beginnings by their first letter: most keys of most spans are looked at.
+var foreignBy = func() (by [256][]string) {
+	for _, p := range foreign {
+		by[p[0]] = append(by[p[0]], p)
+	}
+	return by
+}()
 
 // classOf reads the value of a kind, type or operation.
 func classOf(value string) (dialect.Class, bool) {
@@ -153,46 +161,65 @@ func keyClass(stem string) (class dialect.Class, word string) {
 	return dialect.Unclassified, ""
 }
 
-// mayNameClass tells keys that hold no word of a class from most others, without taking them apart.
-func mayNameClass(key string) bool {
-	for _, word := range []string{"ool", "gent", "llm", "LLM", "odel", "enerat", "hat", "omplet", "nferen"} {
-		if strings.Contains(key, word) {
-			return true
-		}
-	}
-	return false
+// keyClasses gathers what the keys of what went in and came out tell of a span. Other services have tools, agents and models too: each takes something in
+// and gives something out here, and one that no word of a conversation is with is told by a word that only language models have.
+type keyClasses struct {
+	class         dialect.Class
+	in, out, said bool
+	first, differ bool
 }
 
-// classByKeys is the class that the keys of what went in and came out tell, where they tell the same. Other services have tools, agents and models too: each
-// takes something in and gives something out here, and one that no word of a conversation is with is told by a word that only language models have.
-func classByKeys(keys iter.Seq[string]) dialect.Class {
-	class, in, out, said, first := dialect.Unclassified, false, false, false, true
-	for key := range keys {
-		if len(key) > 100 || !mayNameClass(key) {
-			continue
-		}
-		stem, isOut, ok := slotOf(key)
-		if !ok {
-			continue
-		}
-		of, word := keyClass(stem)
-		switch {
-		case of == dialect.Tool && word != "function" || of == dialect.Agent && word == "agent" || of == dialect.Model:
-		default:
-			continue
-		}
-		if !first && of != class {
-			return dialect.Unclassified
-		}
-		class, first = of, false
-		in, out = in || !isOut, out || isOut
-		slot := slotWord(stem[lastSegment(stem):])
-		said = said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
+func (k *keyClasses) add(key string) {
+	if len(key) > 100 || isForeign(key) {
+		return
 	}
-	if !in || !out || !said && class != dialect.Tool {
+	stem, isOut, ok := slotOf(key)
+	if !ok {
+		return
+	}
+	of, word := keyClass(stem)
+	switch {
+	case of == dialect.Tool && word != "function" || of == dialect.Agent && word == "agent" || of == dialect.Model:
+	default:
+		return
+	}
+	k.differ = k.differ || k.first && of != k.class
+	k.class, k.first = of, true
+	k.in, k.out = k.in || !isOut, k.out || isOut
+	slot := slotWord(stem[lastSegment(stem):])
+	k.said = k.said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
+}
+
+// tell is the class that all of them tell.
+func (k *keyClasses) tell() dialect.Class {
+	if !k.in || !k.out || k.differ || !k.said && k.class != dialect.Tool {
 		return dialect.Unclassified
 	}
-	return class
+	return k.class
+}
+
+// classOfKeys is the class that the keys of attributes tell.
+func classOfKeys(m pcommon.Map) dialect.Class {
+	var k keyClasses
+	for key := range m.All() {
+		k.add(key)
+	}
+	return k.tell()
+}
+
+// classOfSpan is the class that the keys of a span, and the names and keys of its events, tell.
+func classOfSpan(span ptrace.Span) dialect.Class {
+	var k keyClasses
+	for key := range span.Attributes().All() {
+		k.add(key)
+	}
+	for _, e := range told(span) {
+		k.add(e.name)
+		for key := range e.attributes.All() {
+			k.add(key)
+		}
+	}
+	return k.tell()
 }
 
 // The words that nobody has but who runs language models, and those for what is said to them and by them.

@@ -26,6 +26,26 @@ var (
 	lastOutWords = []string{"observation", "return", "out"}
 )
 
+// slot is what a word says of what its attribute holds; of a last one, only as the last segment of a key.
+type slot int
+
+const (
+	inSlot slot = iota + 1
+	outSlot
+	lastInSlot
+	lastOutSlot
+)
+
+var slots = func() map[string]slot {
+	all := map[string]slot{}
+	for kind, list := range map[slot][]string{inSlot: inWords, outSlot: outWords, lastInSlot: lastInWords, lastOutSlot: lastOutWords} {
+		for _, word := range list {
+			all[word] = kind
+		}
+	}
+	return all
+}()
+
 // foreign are the beginnings of conventions that speak of something else than of agents.
 var foreign = []string{
 	"http.", "url.", "net.", "network.", "server.", "client.", "db.", "rpc.", "messaging.", "graphql.", "faas.", "cloud.", "aws.", "k8s.", "code.", "error.",
@@ -67,17 +87,14 @@ func slotOf(key string) (stem string, out, ok bool) {
 		return "", false, false
 	}
 	for start := 0; start < len(key); {
-		end := strings.IndexAny(key[start:], ".:")
-		if end < 0 {
-			end = len(key)
-		} else {
-			end += start
+		end := start
+		for end < len(key) && key[end] != '.' && key[end] != ':' {
+			end++
 		}
-		word := slotWord(key[start:end])
-		switch {
-		case slices.Contains(outWords, word), end == len(key) && slices.Contains(lastOutWords, word):
+		switch said := slots[slotWord(key[start:end])]; {
+		case said == outSlot, said == lastOutSlot && end == len(key):
 			return key[:end], true, true
-		case slices.Contains(inWords, word), end == len(key) && slices.Contains(lastInWords, word):
+		case said == inSlot, said == lastInSlot && end == len(key):
 			return key[:end], false, true
 		}
 		start = end + 1
@@ -97,11 +114,11 @@ func slotWord(segment string) string {
 
 // lastWord is the last of the words of a segment.
 func lastWord(segment string) string {
-	if at := strings.LastIndexAny(segment, "_-"); at >= 0 {
-		segment = segment[at+1:]
-	}
-	for i := len(segment) - 1; i > 0; i-- {
-		if segment[i] >= 'A' && segment[i] <= 'Z' {
+	for i := len(segment) - 1; i >= 0; i-- {
+		switch c := segment[i]; {
+		case c == '_' || c == '-':
+			return strings.ToLower(segment[i+1:])
+		case c >= 'A' && c <= 'Z' && (i == 0 || segment[i-1] != '_' && segment[i-1] != '-'):
 			return strings.ToLower(segment[i:])
 		}
 	}

@@ -5,7 +5,6 @@ package generic
 
 import (
 	"cmp"
-	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -46,7 +45,7 @@ func recognises(span ptrace.Span) bool {
 		}
 		return slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok })
 	}
-	if conversed(span.Attributes()) || namesTool(span) || namesModel(span) || classByKeys(keysOf(span)) != dialect.Unclassified {
+	if conversed(span.Attributes()) || namesTool(span) || namesModel(span) || classOfSpan(span) != dialect.Unclassified {
 		return true
 	}
 	return slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) })
@@ -65,27 +64,6 @@ func namesModel(span ptrace.Span) bool {
 	return false
 }
 
-// keysOf are the keys of a span, and the names and keys of its events.
-func keysOf(span ptrace.Span) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for key := range span.Attributes().All() {
-			if !yield(key) {
-				return
-			}
-		}
-		for _, e := range told(span) {
-			if !yield(e.name) {
-				return
-			}
-			for key := range e.attributes.All() {
-				if !yield(key) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // looseToolName are names of spans that name a tool no better than those of other services do: tool.lint.
 var looseToolName = regexp.MustCompile(`(?i)^tools?[ ./]|\.tool$`)
 
@@ -99,7 +77,7 @@ func namesTool(span ptrace.Span) bool {
 		}
 	}
 	if !named {
-		if !strings.Contains(strings.ToLower(span.Name()), "tool") || decode.ToolOfSpan(span.Name()) == span.Name() {
+		if !strings.Contains(span.Name(), "ool") && !strings.Contains(span.Name(), "OOL") || decode.ToolOfSpan(span.Name()) == span.Name() {
 			return false
 		}
 		named = !looseToolName.MatchString(span.Name())
@@ -206,13 +184,7 @@ func classByContent(s *dialect.Source, a decode.Attributes) dialect.Class {
 		return dialect.Tool
 	}
 	a = withTold(s)
-	if class := classByKeys(func(yield func(string) bool) {
-		for key := range a.All() {
-			if !yield(key) {
-				return
-			}
-		}
-	}); class != dialect.Unclassified {
+	if class := classOfKeys(pcommon.Map(a)); class != dialect.Unclassified {
 		return class
 	}
 	modelled := false

@@ -116,7 +116,7 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 	case dialect.Model:
 		readSemconvModel(a, o)
 		if name := decode.NameAfter(s.Span.Name(), "chat ", "text_completion ", "generate_content "); !dialect.HasPrefixed(s.Span, "gen_ai.") && !strings.Contains(name, " ") {
-			o.Model = decode.ModelName(name) // an instrumentation that failed wrote no attribute (OpenLIT with Groq)
+			decode.FillString(&o.Model, decode.ModelName(name)) // an instrumentation that failed wrote no attribute (OpenLIT with Groq)
 		}
 		o.SystemApart = s.ScopeName == "opentelemetry.instrumentation.ag2" // from 1.0 on
 		readEvents(events, o, &o.Request, &o.Response)
