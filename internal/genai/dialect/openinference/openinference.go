@@ -135,7 +135,8 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		if k := generation.First("kwargs", "data"); k.Kind() == exactjson.Object {
 			fields = k
 		}
-		if id := fields.Get("id").Str(); !strings.HasPrefix(id, "run-") {
+		decode.FillString(&o.ResponseID, fields.Get("response_metadata").Get("id").Str()) // the provider's; LangChain numbers its messages itself
+		if id := fields.Get("id").Str(); !strings.HasPrefix(id, "run-") && !strings.HasPrefix(id, "lc_run-") {
 			decode.FillString(&o.ResponseID, id)
 		}
 		decode.FillString(&o.ResponseModel, fields.Get("response_metadata").First("model_name", "model").Str())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
@@ -96,6 +97,21 @@ func TestFlattenedCallsWithoutAnIDAreKept(t *testing.T) {
 		openinference.ReadModel(flat, o)
 		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Name != "crawl" || o.Response[0].Parts[0].Args.JSON() != `{"page":3}` {
 			t.Errorf("%s: %v", payload, genaitest.Messages(o.Response))
+		}
+	}
+}
+
+// LangChain numbers its messages itself; the id of the provider stands in what it was answered with.
+func TestAnswerOfLangChainHasTheProvidersID(t *testing.T) {
+	for message, want := range map[string]string{
+		`{"id":"lc_run--01a2-0","response_metadata":{"id":"msg_1"}}`: "msg_1",
+		`{"id":"lc_run--01a2-0","response_metadata":{}}`:             "",
+		`{"id":"run-01a2-0"}`: "",
+		`{"id":"resp_1"}`:     "resp_1",
+	} {
+		s := genaitest.Span("openinference.instrumentation.langchain", "ChatAnthropic", "openinference.span.kind", "LLM", "output.value", `{"generations":[[{"message":{"kwargs":`+message+`}}]]}`, "output.mime_type", "application/json")
+		if got := genai.Read(s).ResponseID; got != want {
+			t.Errorf("%s: id %q, want %q", message, got, want)
 		}
 	}
 }
