@@ -19,7 +19,8 @@
 //
 // The agent in "sub" is a tool of the main agent that runs a second agent; the recorder sees it by its system prompt, the driver reports
 // nothing. Any path that ends as the API of a provider does is that API, any path that ends in /v1/traces or /v1/logs takes OTLP. What was
-// recorded is scored with
+// recorded is scored as below. drivers/ holds real agents under real instrumentations, a file for each framework or SDK, with the
+// versions they were last run with.
 //
 //	go run ./internal/testbed/cmd/scorecard -score DIR [-list]
 package recorder

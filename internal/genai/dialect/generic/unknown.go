@@ -228,7 +228,9 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		beside := false
 		if o.Class == dialect.Agent || o.Class == dialect.Model { // what stands beside the keys of a convention
 			decode.FillList(&o.System, decode.System(instructions(a)))
-			readModelName(a, o)
+			if !find(a, modelKey).IsAbsent() {
+				readModelName(a, o)
+			}
 			beside = len(o.System) > 0 || o.Model != "" || o.ResponseModel != ""
 		}
 		if !readUnknownLogs(s, o) && !beside {

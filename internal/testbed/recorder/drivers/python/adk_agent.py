@@ -8,7 +8,7 @@ import os
 import sys
 
 import recorder
-from instrument_fwa import URL, setup
+from instrument_graphs import URL, setup
 
 group, instrumentation, capture, api, *scenarios = sys.argv[1:]
 if capture != "-":

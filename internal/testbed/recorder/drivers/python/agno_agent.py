@@ -8,7 +8,7 @@ import inspect
 import sys
 
 import recorder
-from instrument_fwa import setup
+from instrument_graphs import setup
 
 group, instrumentation, way, api, *scenarios = sys.argv[1:]
 flush, _ = setup(instrumentation, "agno")

@@ -9,7 +9,7 @@ import sys
 
 os.environ.setdefault("HAYSTACK_CONTENT_TRACING_ENABLED", "true")
 import recorder  # noqa: E402
-from instrument_fwa import URL, setup  # noqa: E402
+from instrument_graphs import URL, setup  # noqa: E402
 
 group, instrumentation, kind, api, *scenarios = sys.argv[1:]
 connector = None

@@ -8,7 +8,7 @@ API: openai, responses, anthropic."""
 import sys
 
 import recorder
-from instrument_fwa import setup
+from instrument_graphs import setup
 
 group, instrumentation, kind, api, *scenarios = sys.argv[1:]
 flush, _ = setup(instrumentation, "llamaindex")

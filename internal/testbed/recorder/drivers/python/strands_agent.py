@@ -8,7 +8,7 @@ import os
 import sys
 
 import recorder
-from instrument_fwa import SINK, URL, setup
+from instrument_graphs import SINK, URL, setup
 
 group, instrumentation, optin, api, *scenarios = sys.argv[1:]
 if optin != "-":
