@@ -1,3 +1,6 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
 module drivers
 
 go 1.25.0
