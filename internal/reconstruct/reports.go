@@ -204,6 +204,9 @@ func silent(o *genai.Observation) bool {
 	return len(o.Request) == 0 && o.RequestLabel == "" && !usageKnown(o.Usage) && len(o.FinishReasons) == 0 && o.ResponseID == "" && o.ResponseModel == "" && !o.Failed && !o.StatusError
 }
 
+// classCall ends the name of a span that is named after the method by which Python calls an object of a class: what the object is called, nothing says.
+const classCall = ".__call__"
+
 // nameClasses names the tools whose spans are named after a class, where no response asked for the call. Spans of one instrumentation with one name show it: what some of them returned names the
 // tool, and the others, which failed, know no better than the class. Such a call is of the tool that alone has arguments of these names under this class; a
 // finding says so. Where no tool has, or several have, the name is labelled missing.
@@ -232,6 +235,11 @@ func (c *collector) nameClasses() {
 	}
 	for _, t := range c.tools {
 		k, named := of(t)
+		if t.by == nil && strings.HasSuffix(t.obs.Name, classCall) {
+			t.unnamed = true
+			t.notes = append(slices.Clone(t.notes), genai.Note{Code: tape.CodeContentAbsent, Field: "name", Detail: "the span names the class of the tool"})
+			continue
+		}
 		if named || t.by != nil || told[k] == nil || !strings.HasSuffix(k.span, " "+t.obs.Name) {
 			continue
 		}

@@ -484,3 +484,24 @@ func TestAToolThatFailedIsNotCalledByItsClass(t *testing.T) {
 		}
 	}
 }
+
+// The class of a tool is not what the model asks for: nothing could be served by it. Where a response asked for the call, its name is known.
+func TestAToolThatIsNamedByItsClassAloneHasNoName(t *testing.T) {
+	for name, asked := range map[string]bool{"nobody shows what was asked": false, "the response shows it": true} {
+		tr := newTrace()
+		tr.agent("main", 1, 0, 0, 200, "gen_ai.output.messages", list(says("end")))
+		if asked {
+			tr.chat(4, 1, 1, 5, list(user("go")), list(asks(call("c1", "look", `{"id":7}`))))
+		}
+		tr.in("mlflow", "LookTool.__call__", 2, 1, 10, 20, "mlflow.spanType", `"TOOL"`, "mlflow.spanInputs", `{"id":7}`, "mlflow.spanOutputs", `"found"`)
+		tp := the(t, tr.runs(t))
+		for _, e := range tp.Events {
+			if e.Type == tape.EventToolCall && (e.Provenance["name"] == tape.Missing) == asked {
+				t.Errorf("%s: %q is labelled %q", name, e.Name, e.Provenance["name"])
+			}
+		}
+		if tp.Fidelity.Replayable.Tools != asked {
+			t.Errorf("%s: the tape claims %t", name, tp.Fidelity.Replayable.Tools)
+		}
+	}
+}
