@@ -172,18 +172,18 @@ func classifyUnknown(s *dialect.Source) (dialect.Class, bool) {
 	value, known := typeOf(s.Span.Attributes())
 	class, _ := classOf(value)
 	if !known {
-		class = classByContent(s, a)
+		class = classByContent(s)
 	}
 	return class, class == dialect.Agent && (!weak(value) || a.Has("input.value") || s.Span.ParentSpanID().IsEmpty())
 }
 
 // classByContent is the class of a span without a type: it names a tool, or a conversation went into it and it names the model or holds the response of
 // a provider.
-func classByContent(s *dialect.Source, a decode.Attributes) dialect.Class {
+func classByContent(s *dialect.Source) dialect.Class {
 	if namesTool(s.Span) {
 		return dialect.Tool
 	}
-	a = withTold(s)
+	a := withTold(s)
 	if class := classOfKeys(pcommon.Map(a)); class != dialect.Unclassified {
 		return class
 	}
