@@ -462,9 +462,9 @@ func (s *stitcher) byRepeat() {
 	}
 }
 
-// byResults unites a model call whose request holds nothing but results with the run that waits for as many: its last answer, under the same instructions, asked for them, and the ids
-// of the results are of another kind than those of its calls. So it is where the provider keeps the conversation and the instrumentation records the ids of items of an answer
-// (Traceloop with the Responses API). Where several runs wait so, none is taken.
+// byResults unites a model call whose request holds nothing but results with the run that waits for as many: its last answer, under the same instructions,
+// asked for them, and the ids of the results are of another kind than those of its calls. So it is where the provider keeps the conversation and the
+// instrumentation records the ids of items of an answer (Traceloop with the Responses API). Where several runs wait so, none is taken.
 func (s *stitcher) byResults() {
 	type key struct {
 		service, system string

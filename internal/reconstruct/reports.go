@@ -207,9 +207,9 @@ func silent(o *genai.Observation) bool {
 // classCall ends the name of a span that is named after the method by which Python calls an object of a class: what the object is called, nothing says.
 const classCall = ".__call__"
 
-// nameClasses names the tools whose spans are named after a class, where no response asked for the call. Spans of one instrumentation with one name show it: what some of them returned names the
-// tool, and the others, which failed, know no better than the class. Such a call is of the tool that alone has arguments of these names under this class; a
-// finding says so. Where no tool has, or several have, the name is labelled missing.
+// nameClasses names the tools whose spans are named after a class, where no response asked for the call. Spans of one instrumentation with one name show it:
+// what some of them returned names the tool, and the others, which failed, know no better than the class. Such a call is of the tool that alone has
+// arguments of these names under this class; a finding says so. Where no tool has, or several have, the name is labelled missing.
 func (c *collector) nameClasses() {
 	type class struct {
 		scope scopeKey

@@ -166,7 +166,7 @@ func keyClass(stem string) (class dialect.Class, word string) {
 type keyClasses struct {
 	class         dialect.Class
 	in, out, said bool
-	first, differ bool
+	differ        bool
 }
 
 func (k *keyClasses) add(key string) {
@@ -183,8 +183,8 @@ func (k *keyClasses) add(key string) {
 	default:
 		return
 	}
-	k.differ = k.differ || k.first && of != k.class
-	k.class, k.first = of, true
+	k.differ = k.differ || k.class != dialect.Unclassified && of != k.class
+	k.class = of
 	k.in, k.out = k.in || !isOut, k.out || isOut
 	slot := slotWord(stem[lastSegment(stem):])
 	k.said = k.said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
