@@ -190,3 +190,21 @@ func TestTheModelAnswersByATool(t *testing.T) {
 	assert.Equal(t, 400, r.answer(asked{}, nil).fail, "a failure stays one")
 	assert.Len(t, r.truth(nil, nil).NotExecuted, 2)
 }
+
+// Equal calls that run at the same time arrive in any order: the model is shown which of them returned what.
+func TestEqualCallsReturnWhatTheModelIsShown(t *testing.T) {
+	all := scenarios()
+	at := slices.IndexFunc(all, func(s scenario) bool { return s.name == "parallel_identical" })
+	for _, swapped := range []bool{false, true} {
+		r := &run{scenario: all[at]}
+		given := r.answer(asked{api: "chat", idPrefix: "call_"}, nil)
+		first, second := r.execute("reserve", []byte(given.calls[0].args)), r.execute("reserve", []byte(given.calls[1].args))
+		a, b := string(first.Result), string(second.Result)
+		if swapped {
+			a, b = b, a
+		}
+		r.answer(asked{api: "chat", shown: []shownResult{{given.ids[0], "reserve", a}, {given.ids[1], "reserve", `{"result": ` + quoted(b) + `}`}}}, nil)
+		ran := r.truth(nil, nil).ToolCalls
+		assert.Equal(t, []string{given.ids[0], a, given.ids[1], b}, []string{*ran[0].CallID, string(ran[0].Result), *ran[1].CallID, string(ran[1].Result)})
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // run is what happened since /begin.
@@ -183,8 +184,45 @@ func (r *run) answer(a asked, body []byte) answer {
 	return given
 }
 
+// settle gives equal calls of one turn the results that the model was shown for their ids: such calls run at the same time, and are taken in the order in which
+// they arrive.
+func (r *run) settle(a asked) {
+	told := map[string]string{}
+	for _, shown := range a.shown {
+		told[shown.id] = letters(shown.text)
+	}
+	shows := func(want *askedCall, result json.RawMessage) bool {
+		text := letters(string(result))
+		return want.id != "" && text != "" && strings.Contains(told[want.id], text)
+	}
+	for i, want := range r.asked {
+		for _, other := range r.asked[i+1:] {
+			if other.turn != want.turn || other.name != want.name || want.ran == nil || other.ran == nil || !same([]byte(want.args), []byte(other.args)) {
+				continue
+			}
+			one, two := want.ran, other.ran
+			if shows(want, two.Result) && shows(other, one.Result) && !shows(want, one.Result) && !shows(other, two.Result) {
+				one.Result, two.Result = two.Result, one.Result
+				one.Completion, two.Completion = two.Completion, one.Completion
+				one.script, two.script = two.script, one.script
+			}
+		}
+	}
+}
+
+// letters are the letters and digits of a text: what it says, however it is quoted.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
 // show keeps how the results of calls were told to the model.
 func (r *run) show(a asked) {
+	r.settle(a)
 	used := map[*askedCall]bool{}
 	for _, shown := range a.shown {
 		for _, want := range r.asked {
