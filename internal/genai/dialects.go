@@ -399,6 +399,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 		more.Class, more.Notes = o.Class, nil
 		o.Fill(more)
 	}
+	if o.Class == dialect.Tool {
+		dialect.TakeFromName(o) // which another dialect may have told
+	}
 	o.Args.LabelMasks()
 	o.Result.LabelMasks()
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && (read[len(read)-1] == generic.Unknown || decodesToDoubles(s)) {

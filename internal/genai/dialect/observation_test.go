@@ -56,3 +56,27 @@ func TestTextThatIsJSONIsTheAnswerOfAFunctionThatReturnedIt(t *testing.T) {
 		}
 	}
 }
+
+func TestArgumentsBesideTheNameOfTheirToolComeOut(t *testing.T) {
+	for recorded, want := range map[string]string{
+		`{"tool":"look","input":{"a":1}}`:                     `{"a":1}`,
+		`{"id":"c1","name":"look","arguments":"{\"a\":1}"}`:   `{"a":1}`,
+		`{"tool":"find","input":{"a":1}}`:                     "", // another name
+		`{"tool":"look","input":{"a":1},"to":"x"}`:            "", // something else beside it
+		`{"tool":"look","input":{"a":1},"output":{"b":1}}`:    "",
+		`{"tool":"look","input":"a"}`:                         "",
+		`{"look":{"a":1},"tool":"look","name":"look","x":{}}`: "",
+	} {
+		value, err := exactjson.Parse(recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &dialect.Observation{Name: "look", CallID: "c1", Args: decode.Content{Value: value}}
+		if want == "" {
+			want = recorded
+		}
+		if dialect.TakeFromName(o); o.Args.Value.JSON() != want {
+			t.Errorf("%s: %s, want %s", recorded, o.Args.Value.JSON(), want)
+		}
+	}
+}

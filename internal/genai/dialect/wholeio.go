@@ -161,9 +161,7 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 		_, id := decode.AISDKCall(args.Value)
 		decode.FillString(&o.CallID, id)
 		o.Args = decode.UnwrapArgs(args)
-		if inner, ok := handedWithName(args.Value, o.Name); ok && len(o.Args.Envelope) == 0 {
-			o.Args.Value, o.Args.Text, o.Args.Envelope = inner, "", []string{"name"}
-		}
+		TakeFromName(o)
 		if v := o.Args.Value; v.Get("args").Len() == 1 && v.Get("args").Kind() == exactjson.Array && v.Get("kwargs").Len() == 0 && v.Len() <= 2 && (v.Len() == 1 || !v.Get("kwargs").IsAbsent()) {
 			o.Args.Value = v.Get("args").At(0) // one argument by position: its value alone is known
 			o.Args.Envelope = append(o.Args.Envelope, "python.call")
@@ -189,16 +187,26 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 	}
 }
 
-// handedWithName returns what a tool was called with from an object that holds its name beside it, and nothing else.
-func handedWithName(v exactjson.Value, name string) (exactjson.Value, bool) {
-	if v.Kind() != exactjson.Object || v.Len() != 2 || name == "" {
-		return exactjson.Value{}, false
+// TakeFromName opens the arguments of a tool that stand beside its own name, and beside nothing but that and the id of the call.
+func TakeFromName(o *Observation) {
+	v := o.Args.Value
+	if len(o.Args.Envelope) > 0 || o.Name == "" || v.Kind() != exactjson.Object || v.Len() < 2 || v.Len() > 3 {
+		return
 	}
-	members := v.Members()
-	for i, m := range members {
-		if args, ok := decode.Structure(members[1-i].Value); m.Value.Str() == name && ok && args.Kind() == exactjson.Object {
-			return args, true
+	named := false
+	var args exactjson.Value
+	for _, m := range v.Members() {
+		switch inner, ok := decode.Structure(m.Value); {
+		case ok && inner.Kind() == exactjson.Object && args.IsAbsent():
+			args = inner
+		case m.Value.Str() == o.Name && !named:
+			named = true
+		case o.CallID != "" && m.Value.Str() == o.CallID:
+		default:
+			return
 		}
 	}
-	return exactjson.Value{}, false
+	if named && !args.IsAbsent() {
+		o.Args.Value, o.Args.Text, o.Args.Envelope = args, "", []string{"name"}
+	}
 }

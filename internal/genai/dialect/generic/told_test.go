@@ -56,3 +56,12 @@ func TestAFlagSaysThatAToolFailed(t *testing.T) {
 		}
 	}
 }
+
+func TestAnExchangeWithAModelIsToldByItsValues(t *testing.T) {
+	s := genaitest.Span("__main__", "模型", "模型_输入", `[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}]`)
+	tell(s, "模型_输出", "内容", `{"role":"assistant","content":"yes, it is"}`)
+	if !genai.IsEvidence(s.ScopeName, s.Span) {
+		t.Error("it is no evidence")
+	}
+	genaitest.Says(t, genai.Read(s), "class: model\ndialect: unknown\nrequest: system | text \"be brief\"\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes, it is\"\n")
+}

@@ -48,7 +48,11 @@ func recognises(span ptrace.Span) bool {
 	if conversed(span.Attributes()) || namesTool(span) || namesModel(span) || classOfSpan(span) != dialect.Unclassified {
 		return true
 	}
-	return slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) })
+	if slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) {
+		return true
+	}
+	_, _, exchanged := exchange(span)
+	return exchanged
 }
 
 // namesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
@@ -197,6 +201,9 @@ func classByContent(s *dialect.Source) dialect.Class {
 	if asked && (modelled || responded) || modelled && responded {
 		return dialect.Model
 	}
+	if _, _, exchanged := exchange(s.Span); exchanged {
+		return dialect.Model
+	}
 	return dialect.Unclassified
 }
 
@@ -223,6 +230,11 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		return
 	}
 	in, out := contents(a)
+	if o.Class == dialect.Model && (len(in) == 0 || len(out) == 0) {
+		if asked, answered, ok := exchange(s.Span); ok {
+			in, out = []content{asked}, []content{answered}
+		}
+	}
 	value, known := typeOf(s.Span.Attributes())
 	if !known && len(in)+len(out) == 0 {
 		beside := false

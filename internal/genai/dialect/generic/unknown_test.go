@@ -61,6 +61,10 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 			[]string{"zz.span.type", "llm", "gen_ai.request.body", `{"model":"m1","messages":[{"role":"user","content":"hi"}]}`, "gen_ai.response.body", `{"choices":[{"message":{"role":"assistant","content":"yes"}}]}`},
 			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\"\n",
 		},
+		"bodies of a provider in words of another language": {
+			[]string{"acme.modellaufruf.eingabe", question, "acme.modellaufruf.ausgabe", answer},
+			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\" [stop]\nfinish: stop\nresponse model: m1-2026-01-31\n",
+		},
 		"a tool that is named and no type": {
 			[]string{"zz.tool.name", "look", "zz.tool.args", `{"a":1}`, "zz.tool.result", "null"},
 			"class: tool\ndialect: unknown\nname: look\nkind: function\nargs: {\"a\":1}\nresult: \"null\"\n",
@@ -79,6 +83,12 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 		})
 	}
 }
+
+// What went over the wire of a provider.
+const (
+	question = `{"model":"m1","messages":[{"role":"user","content":"hi"}]}`
+	answer   = `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"yes"}}],"object":"chat.completion","model":"m1-2026-01-31"}`
+)
 
 func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -103,6 +113,11 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 		"the author of a comment":        {"comment", []string{"blog.comment.input", `[{"author":"human","text":"nice"},{"author":"system","text":"removed"}]`}},
 		"a task of a queue with a reply": {"job", []string{"queue.task", "resize", "queue.reply", "done", "queue.payload", `{"id":1}`}},
 		"a chat of people":               {"post", []string{"app.chat.message.input", "hello", "app.chat.room", "17"}},
+		"the API of an agent":            {"POST /v1/chat", []string{"http.request.body", question, "http.response.body", answer}},
+		"a question without its answer":  {"store", []string{"frage", question, "antwort", `{"stored":true,"id":"assistant-17"}`}},
+		"an answer without its question": {"store", []string{"frage", `{"question":"Which colour?","choices":["red","blue"]}`, "antwort", answer}},
+		"the choices of a poll":          {"poll", []string{"umfrage", `{"messages":[{"role":"user","content":"hi"}]}`, "stand", `{"choices":[{"name":"red","votes":3}],"closed":false}`}},
+		"two answers to one question":    {"compare", []string{"frage", question, "a", answer, "b", `{"role":"assistant","content":"no, it is not"}`}},
 	} {
 		s := genaitest.Span("com.zz", c.span, c.attributes...)
 		if genai.IsEvidence(s.ScopeName, s.Span) {

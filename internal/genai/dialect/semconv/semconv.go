@@ -223,7 +223,11 @@ func LabelledMessages(a decode.Attributes, key string, role tape.Role, o *dialec
 		if p, ok := dialect.External(a, key, o); ok {
 			return []decode.Message{{Role: role, Parts: []decode.Part{p}}}, tape.External
 		}
-		messages, _ := openinference.Messages(a.Unflatten(key + "."))
+		flat := a.Unflatten(key + ".")
+		messages, ok := openinference.Messages(flat)
+		if !ok {
+			messages, _ = decode.Messages(flat, role) // without the wrapper around each that OpenInference has
+		}
 		return messages, ""
 	}
 	if text, ok := decode.TrimmedJSON(v); ok {
@@ -303,6 +307,11 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 		if args := decode.Args(v); !decode.IsSchema(args.Value) {
 			o.Args = decode.UnwrapArgs(args)
 		}
+	} else if v := a.Unflatten("gen_ai.tool.call.arguments."); !v.IsAbsent() {
+		o.Args = decode.Content{Value: v, Label: tape.Lossy} // attributes of their own have no null and no empty list
+	}
+	if v := a.Unflatten("gen_ai.tool.call.result."); !v.IsAbsent() {
+		o.Result = decode.Content{Value: v, Label: tape.Lossy}
 	}
 	if v := ofTool(a, "gen_ai.tool.call.result", "result", "output", "response", "message"); !v.IsAbsent() {
 		u := decode.UnwrapResult(decode.Result(v, encoded))

@@ -38,6 +38,18 @@ func TestMessagesUnderKeysOfTheirOwnAreRead(t *testing.T) {
 		"class: model\ndialect: otel-genai\nmodel: m1\nrequest: system | text \"Be brief.\"\nrequest: user | text \"hi\"\nresponse: assistant | call f c1 {\"x\":1}\n")
 }
 
+// A flattening exporter writes the members of messages, and of what a tool was called with and returned, as attributes of their own: of those of a tool nobody
+// knows whether there was more, as an attribute is neither null nor an empty list.
+func TestFlattenedMembersAreRead(t *testing.T) {
+	genaitest.Says(t, genai.Read(genaitest.Span("vendor", "chat m1", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1",
+		"gen_ai.input.messages.0.role", "user", "gen_ai.input.messages.0.content", "hi",
+		"gen_ai.output.messages.type", "model", "gen_ai.output.messages.value", "", "gen_ai.output.messages.function_calls.0.name", "f", "gen_ai.output.messages.function_calls.0.params", `{"x":1}`)),
+		"class: model\ndialect: otel-genai\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | call f  {\"x\":1}\n")
+	genaitest.Says(t, genai.Read(genaitest.Span("vendor", "execute_tool f", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f",
+		"gen_ai.tool.call.arguments.x", "1", "gen_ai.tool.call.result.y.0", "a")),
+		"class: tool\ndialect: otel-genai\nname: f\nargs: {\"x\":\"1\"} [lossy]\nresult: {\"y\":[\"a\"]} [lossy]\n")
+}
+
 func TestKindOfASpanIsItsClass(t *testing.T) {
 	for kind, class := range map[string]genai.Class{"AGENT": genai.Agent, "tool": genai.Tool, "LLM": genai.Model, "EMBEDDING": genai.Noise} {
 		if o := genai.Read(genaitest.Span("vendor", "x", "gen_ai.span.kind", kind, "gen_ai.usage.input_tokens", "7")); o.Class != class {
