@@ -311,6 +311,15 @@ func TestWhatNobodyExecutedIsNotExpected(t *testing.T) {
 	s.proves("expected 2 served 2 verified 2 mismatched 0 unverifiable 0 ok true")
 	again.Messages = again.Messages[:1] // it sends only what is new
 	s.proves(lost)
+	s = limit() // the node of a graph that asks is an agent, the one that executes is none
+	for i := range s.tape.Events {
+		if i != 1 && i != 3 {
+			s.tape.Events[i].Caller = "graph/agent"
+		}
+	}
+	s.proves("expected 2 served 2 verified 2 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[1].RequestedBy, s.tape.Events[3].RequestedBy = 0, 0 // nobody asked for what has spans
+	s.proves("expected 5 served 2 verified 0 mismatched 0 unverifiable 2 recorded 2 ok false")
 }
 
 func TestUnservedCallsFailTheProof(t *testing.T) {

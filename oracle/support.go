@@ -76,7 +76,13 @@ func unasked(t *tape.Tape) map[int]bool {
 	}
 	last := map[string]int{}        // caller → seq of its last model call
 	dropped := map[int]bool{}       // by seq: model calls whose response the next request of the caller leaves out
-	executed := map[string][2]int{} // caller → calls with and without a span
+	executed := map[string][2]int{} // caller of the model call that asked → calls with and without a span
+	asker := func(e *tape.Event) string {
+		if i := e.RequestedBy; i > 0 && i <= len(t.Events) {
+			return t.Events[i-1].Caller // who asks in one step of a graph has the call executed in another
+		}
+		return e.Caller
+	}
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
 		case tape.EventModelCall:
@@ -85,13 +91,13 @@ func unasked(t *tape.Tape) map[int]bool {
 			}
 			last[e.Caller] = e.Seq
 		case tape.EventToolCall:
-			n := executed[e.Caller]
+			n := executed[asker(e)]
 			if len(e.SpanIDs) > 0 {
 				n[0]++
 			} else if e.RequestedBy == 0 || !unanswered(e) {
 				n[1]++
 			}
-			executed[e.Caller] = n
+			executed[asker(e)] = n
 		case tape.EventAgentCall:
 			if e.Relation == tape.RelationHandoff && e.Via > 0 && e.Via <= len(t.Events) && unanswered(&t.Events[e.Via-1]) {
 				list[e.Via] = true
@@ -103,7 +109,7 @@ func unasked(t *tape.Tape) map[int]bool {
 		if e.Type != tape.EventToolCall || rootless || len(e.SpanIDs) > 0 || !unanswered(e) || e.RequestedBy == 0 || e.RequestedBy != last[e.Caller] && !dropped[e.RequestedBy] {
 			continue
 		}
-		if n := executed[e.Caller]; n[0] > 0 && n[1] == 0 {
+		if n := executed[asker(e)]; n[0] > 0 && n[1] == 0 {
 			list[e.Seq] = true
 		}
 	}

@@ -423,7 +423,11 @@ func (c *collector) resultsInStates(byID map[string]*asked) {
 	look := func(n *node, state exactjson.Value) {
 		for _, m := range decode.Transcript(state) {
 			for i := range m.Parts {
-				if p := &m.Parts[i]; p.Type == tape.PartToolResult && byID[p.ID] != nil && byID[p.ID].shown == nil && n.end >= byID[p.ID].model.start {
+				p := &m.Parts[i]
+				if p.Type != tape.PartToolResult || p.Result.IsAbsent() && p.Label == "" { // what names a call without an answer is a plan for it (LangChain's actions)
+					continue
+				}
+				if byID[p.ID] != nil && byID[p.ID].shown == nil && n.end >= byID[p.ID].model.start {
 					byID[p.ID].show(p, nil)
 				}
 			}

@@ -57,6 +57,28 @@ func (c *collector) pair() {
 		})
 	c.pairAcrossClocks(mayDiffer)
 	c.pairByTurn(known, mayDiffer)
+	c.pairStandIns(known)
+}
+
+// pairStandIns pairs tools of a framework's own that answer in place of one that there is not: nobody offered them or asked for them, one of their
+// arguments is the name that was asked for, and what they returned is what the model was shown of that call.
+func (c *collector) pairStandIns(known map[string]bool) {
+	for _, t := range c.tools {
+		if t.by != nil || t.obs.Handoff || known[nameOf(t)] || len(t.nodes) == 0 || t.obs.Args.Value.Kind() != exactjson.Object {
+			continue
+		}
+		a := c.latestTurn(t, endedBefore, func(t *call, a *asked) bool {
+			return a.model.agent == t.agent && returned(t, a) && slices.ContainsFunc(t.obs.Args.Value.Members(), func(m exactjson.Member) bool {
+				return m.Value.Kind() == exactjson.String && m.Value.Str() == a.part.Name
+			})
+		})
+		if a == nil {
+			continue
+		}
+		o := *t.obs
+		o.Name, o.Args = a.part.Name, genai.Content{}
+		t.obs, t.by, a.tool = &o, a, t
+	}
 }
 
 // pairInOrder pairs calls of one tool with equal arguments in the order in which they began, if as many spans of one reporter are open as calls were

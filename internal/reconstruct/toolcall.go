@@ -159,11 +159,8 @@ func quotedInPython(v exactjson.Value) (exactjson.Value, bool) {
 }
 
 // roundedBefore reports a result with large integers of which the model was shown the same to the last digit: that repairs no rounding (ADK for Go rounds
-// before it writes either). What else makes a result lossy is repaired by what the model was shown.
+// before it writes either). What else makes a result lossy is repaired by what the model was shown, and the digits in a text are nobody's number.
 func roundedBefore(result, shown exactjson.Value) bool {
-	if inner, ok := decoded(result); ok {
-		result = inner
-	}
 	if inner, ok := decoded(shown); ok {
 		shown = inner
 	}

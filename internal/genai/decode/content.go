@@ -77,6 +77,8 @@ func Args(v exactjson.Value) Content {
 		if parsed.Kind() == exactjson.String {
 			if inner, ok := ParseStructure(parsed.Str()); ok {
 				c.Value = inner
+			} else if inner, lossy, ok := Python(parsed.Str()); ok && !lossy && inner.Kind() == exactjson.Object {
+				c.Value = inner // LangChain hands its tracers str(arguments), which some write as JSON
 			}
 		}
 		return c

@@ -43,12 +43,14 @@ func TestMessagesThatStrHasWrittenHaveTheirRole(t *testing.T) {
 	list := genaitest.Parse(t, `["content='hi' additional_kwargs={} response_metadata={} id='1'",
 		"content='' additional_kwargs={} response_metadata={'model_name': 'm'} id='run-1' tool_calls=[{'name': 'f', 'args': {'x': 1}, 'id': 'c1', 'type': 'tool_call'}]",
 		"content='v' name='f' tool_call_id='c1'",
-		"content='done' additional_kwargs={} response_metadata={'model_name': 'm'} id='run-2'"]`)
+		"content='done' additional_kwargs={} response_metadata={'model_name': 'm'} id='run-2'",
+		"content='no steps left' additional_kwargs={} response_metadata={} id='run-3-0'",
+		"content='and' additional_kwargs={} response_metadata={} id='running'"]`)
 	messages, ok := decode.Messages(list, tape.RoleUser)
-	if !ok || len(messages) != 4 {
+	if !ok || len(messages) != 6 {
 		t.Fatalf("%d messages", len(messages))
 	}
-	for i, role := range []tape.Role{tape.RoleUser, tape.RoleAssistant, tape.RoleTool, tape.RoleAssistant} {
+	for i, role := range []tape.Role{tape.RoleUser, tape.RoleAssistant, tape.RoleTool, tape.RoleAssistant, tape.RoleAssistant, tape.RoleUser} {
 		if messages[i].Role != role {
 			t.Errorf("message %d is of %s, want %s", i, messages[i].Role, role)
 		}

@@ -80,7 +80,7 @@ func Fields(text string) (v exactjson.Value, lossy, ok bool) {
 const maxFields = 256
 
 // describedMessage reads a message of LangChain that str() has written. Its class is not in the text: a tool's message names the call that it
-// answers, and only a model's holds calls or tells what it cost.
+// answers, and only a model's holds calls, tells what it cost or has an id of the run that made it, which a graph gives what it says in the model's place too.
 func describedMessage(text string) (Message, bool) {
 	if !strings.HasPrefix(text, "content=") {
 		return Message{}, false
@@ -95,7 +95,8 @@ func describedMessage(text string) (Message, bool) {
 		role = tape.RoleTool
 	case v.Get("additional_kwargs").IsAbsent() || v.Get("response_metadata").IsAbsent():
 		return Message{}, false
-	case v.Get("response_metadata").Len() > 0 || v.Get("tool_calls").Kind() == exactjson.Array || v.Get("usage_metadata").Kind() == exactjson.Object:
+	case v.Get("response_metadata").Len() > 0 || v.Get("tool_calls").Kind() == exactjson.Array || v.Get("usage_metadata").Kind() == exactjson.Object,
+		strings.HasPrefix(v.Get("id").Str(), "run-"), strings.HasPrefix(v.Get("id").Str(), "lc_run-"):
 		role = tape.RoleAssistant
 	}
 	return RoleMessage(v, role), true

@@ -4,6 +4,9 @@
 package decode
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -73,6 +76,9 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 			if name == "choices" && len(messages) > 1 {
 				messages = messages[:1] // further choices are other answers, not further turns
 			}
+			if whole := inner.Get("content").Str(); name == "messages" && saidInTurns(whole, messages) {
+				return []Message{{Role: tape.RoleAssistant, Parts: []Part{TextPart(whole)}}}
+			}
 			return LastAnswers(messages)
 		default:
 			if messages := OutputMessages(body, depth+1); messages != nil {
@@ -90,6 +96,27 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 		return []Message{m}
 	}
 	return spreadAnswer(inner)
+}
+
+// saidInTurns reports an answer that is the texts of the last turns of a conversation, one after the other: who streams a run may return all that it streamed (agno 1).
+func saidInTurns(whole string, messages []Message) bool {
+	turns := 0
+	for _, m := range slices.Backward(messages) {
+		if m.Role == tape.RoleAssistant && whole != "" {
+			var said strings.Builder
+			for _, p := range m.Parts {
+				if p.Type == tape.PartText {
+					said.WriteString(p.Text)
+				}
+			}
+			before, ok := strings.CutSuffix(whole, said.String())
+			if !ok {
+				return false
+			}
+			whole, turns = before, turns+1
+		}
+	}
+	return turns > 1 && whole == ""
 }
 
 // answerMembers may stand beside the text of an answer whose parts are members of one object.

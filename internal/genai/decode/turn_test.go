@@ -29,6 +29,22 @@ func TestChunksAndThenTheWholeAreOneAnswer(t *testing.T) {
 	}
 }
 
+func TestAnswerThatIsAllTurnsIsTheAnswer(t *testing.T) {
+	const turns = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"One moment.","tool_calls":[]},{"role":"tool","content":"r","tool_call_id":"c1"},{"role":"assistant","content":"Done."}]`
+	for content, want := range map[string]string{
+		"One moment.Done.": "assistant: text(One moment.Done.)",
+		"Done.":            "assistant: text(Done.)",
+		"moment.Done.":     "assistant: text(Done.)",
+		"a title":          "assistant: text(Done.)",
+		"":                 "assistant: text(Done.)",
+	} {
+		said := decode.OneTurn(decode.OutputMessages(genaitest.Parse(t, `{"content":"`+content+`",`+turns+`}`), 0))
+		if got := genaitest.Messages(said); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q: %v, want %s", content, got, want)
+		}
+	}
+}
+
 func TestResultNamesItsCallBesideItsBlocks(t *testing.T) {
 	for text, want := range map[string]string{
 		`[{"role":"tool","additional_kwargs":{"tool_call_id":"c1"},"blocks":[{"block_type":"text","text":"v"}]}]`: `tool: result(c1  "v")[content_blocks]`,

@@ -37,11 +37,14 @@ def told(tool, args, tool_context, error):
     return {"error": str(error)}
 
 
+HANDLED = {"on_tool_error_callback": told} if "on_tool_error_callback" in LlmAgent.model_fields else {}  # not before 1.8
+
+
 async def agent(task, functions, sub):
     tools = list(functions)
     if sub:
-        tools.append(AgentTool(LlmAgent(name=sub[0], description=sub[1], instruction=sub[2], model=model(), tools=list(sub[3]), on_tool_error_callback=told)))
-    root = LlmAgent(name="assistant", model=model(), instruction=task["system"], tools=tools, on_tool_error_callback=told)
+        tools.append(AgentTool(LlmAgent(name=sub[0], description=sub[1], instruction=sub[2], model=model(), tools=list(sub[3]), **HANDLED)))
+    root = LlmAgent(name="assistant", model=model(), instruction=task["system"], tools=tools, **HANDLED)
     runner = InMemoryRunner(agent=root, app_name="assistant")
     session = await runner.session_service.create_session(app_name="assistant", user_id="u")
     for m in task["history"]:

@@ -53,6 +53,8 @@ def agent(task, functions, sub):
     made = Agent(name="assistant", model=model(), instructions=task["system"], tools=tools, telemetry=False, **limit)
     question = [Message(role=m["role"], content=m["content"]) for m in task["history"]]
     question = question + [Message(role="user", content=task["user"])] if question else task["user"]
+    if isinstance(question, list) and "messages" in inspect.signature(Agent.run).parameters:  # agno 1
+        made.run, made.arun = (lambda asked, run=run, **more: run(messages=asked, **more) for run in (made.run, made.arun))
     if way == "async":
         return later(made, question)
     if way == "whole" and not task["stream"]:

@@ -92,6 +92,13 @@ def text(message):
     return content if isinstance(content, str) else "".join(b.get("text", "") for b in content if isinstance(b, dict))
 
 
+def said(state):
+    if kind != "executor":
+        return text(state["messages"][-1])
+    output = state["output"]
+    return output if isinstance(output, str) else "".join(b.get("text", "") for b in output)
+
+
 def agent(task, functions, sub):
     from langchain_core.tools import StructuredTool
 
@@ -103,10 +110,10 @@ def agent(task, functions, sub):
         inner = build(model(False), sub[2], [offered(f) for f in sub[3]], sub[0])
 
         def ask(question: str) -> str:
-            return text(inner.invoke({"messages": [("user", question)]})["messages"][-1])
+            return said(inner.invoke({"messages": [("user", question)]}))
 
         async def ask_later(question: str) -> str:
-            return text((await inner.ainvoke({"messages": [("user", question)]}))["messages"][-1])
+            return said(await inner.ainvoke({"messages": [("user", question)]}))
 
         tools.append(StructuredTool.from_function(ask, ask_later if way == "async" else None, name=sub[0], description=sub[1]))
     app = build(model(task["stream"]), task["system"], tools, "assistant")
@@ -120,13 +127,12 @@ def agent(task, functions, sub):
         for state in app.stream({"messages": messages}, config, stream_mode="values"):
             pass
         return text(state["messages"][-1])
-    state = app.invoke({"messages": messages}, config)
-    return state["output"] if kind == "executor" else text(state["messages"][-1])
+    return said(app.invoke({"messages": messages}, config))
 
 
 async def later(app, messages, config, stream):
-    if not stream:
-        return text((await app.ainvoke({"messages": messages}, config))["messages"][-1])
+    if not stream or kind == "executor":
+        return said(await app.ainvoke({"messages": messages}, config))
     async for state in app.astream({"messages": messages}, config, stream_mode="values"):
         pass
     return text(state["messages"][-1])
