@@ -369,6 +369,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 			*o = dialect.Observation{Lists: s.Lists}
 		}
 		if d == generic.Unknown && o.Class != dialect.Model && o.Class != dialect.Tool && slices.Contains(o.Dialects, openinference.Dialect.ID) {
+			if o.Class == dialect.Agent {
+				generic.ReadSettings(s, o)
+			}
 			continue // what a step or an agent was handed is named in input.value, which has been read
 		}
 		next := observations.Get().(*dialect.Observation)

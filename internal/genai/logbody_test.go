@@ -45,6 +45,10 @@ func TestCallsInBodiesOfUnnamedRecordsAreEvidence(t *testing.T) {
 			`{"response":{"content":[{"id":"c1","name":"add","arguments":"{\"a\":1}"}],"thought":"let me see"},"prompt_tokens":0,"completion_tokens":0}`,
 			"class: model\ndialect: unknown\nresponse: assistant | text \"let me see\" | call add c1 {\"a\":1}\ninput tokens: 0\noutput tokens: 0\n",
 		},
+		"a call in a team's words": {
+			`{"input":[{"role":"user","content":"add"}],"output":[{"role":"assistant","content":"3"}],"took_ms":12}`,
+			"class: model\ndialect: unknown\nrequest: user | text \"add\"\nresponse: assistant | text \"3\"\n",
+		},
 		"a tool": {
 			`{"event":"done","tool_name":"add","arguments":{"a":1},"result":"3"}`,
 			"class: tool\ndialect: unknown\nname: add\nargs: {\"a\":1}\nresult: \"3\"\n",
@@ -82,6 +86,7 @@ func TestJSONLogsOfApplicationsAreNoEvidence(t *testing.T) {
 		"a translation":                   `{"messages":["welcome","good bye"],"language":"de","response":{"text":"Willkommen"}}`,
 		"a structured body of a service":  map[string]any{"messages": int64(3), "response": map[string]any{"code": int64(200)}},
 		"an empty conversation":           `{"messages":[],"response":{"content":"x"},"tools":[]}`,
+		"what a user sent, and was told":  `{"input":[{"role":"user","content":"hi"}],"output":{"role":"clerk","content":"noted"}}`,
 		"broken JSON":                     `{"messages":[{"role":"user","content":"hi"}],"response":`,
 		"a poll with tokens of a session": `{"response":{"status":"ok"},"prompt_tokens":1,"completion_tokens":2}`,
 	} {

@@ -60,8 +60,8 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	kind := kindOf(name, a)
 	if kind == noRecord {
 		role := bodyRole(a)
-		if role.Class == dialect.Unclassified && holdsCall(a) {
-			role.Class = dialect.Model
+		if whole, part := holdsCall(a); role.Class == dialect.Unclassified && (whole || part) {
+			role.Class, role.Alone, role.Opens = dialect.Model, whole, whole
 		}
 		if role.Class == dialect.Unclassified {
 			role.Class = slotClass(name)
@@ -87,23 +87,22 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	return role
 }
 
-// slotClass is the class of the call of which a record holds what went in or came out, where its name says both: acme.tool.result.
+// slotClass is the class of the call of which a record holds what went in or came out, or the instructions, where its name says both: acme.tool.result.
 func slotClass(name string) dialect.Class {
-	stem, _, ok := slotOf(name)
-	if !ok || stem != name || len(name) > 80 {
+	if stem, _, ok := slotOf(name); len(name) > 80 || (!ok || stem != name) && !systemKey(name) {
 		return dialect.Unclassified
 	}
-	switch class, word := keyClass(stem); {
+	switch class, word := keyClass(name); {
 	case class == dialect.Model, class == dialect.Tool && word != "function", class == dialect.Agent && word == "agent":
 		return class
 	}
 	return dialect.Unclassified
 }
 
-// holdsCall reports a record whose attributes, or the members of whose body, are what went into a model call and came out of it. One of the two is
-// enough in an attribute: the body of a record is also what services log of their own.
-func holdsCall(a decode.Attributes) bool {
-	in, out, inBody := false, false, false
+// holdsCall reports a record whose attributes, or the members of whose body, are what went into a model call and came out of it: a whole call. One of the two
+// is a part of a call in an attribute: the body of a record is also what services log of their own.
+func holdsCall(a decode.Attributes) (whole, part bool) {
+	in, asked, out, inBody := false, false, false, false
 	for key, v := range slotsOf(a) {
 		_, isOut, _ := slotOf(key)
 		switch {
@@ -111,12 +110,15 @@ func holdsCall(a decode.Attributes) bool {
 			out = true
 		case !isOut && said(v):
 			in = true
+		case !isOut && mayHoldMessages(v, 0) && len(decode.Transcript(literal(decode.JSONOf(v)))) > 0:
+			asked = true // of whom, the answer beside it says
+			continue
 		default:
 			continue
 		}
 		inBody = inBody || !a.Has(key)
 	}
-	return in && out || (in || out) && !inBody
+	return (in || asked) && out, (in || out) && !inBody
 }
 
 // said reports messages of which a model wrote one or was instructed with one, or the request that names a model.
@@ -124,7 +126,7 @@ func said(v pcommon.Value) bool {
 	if !mayHoldMessages(v, 0) {
 		return false
 	}
-	value := decode.JSONOf(v)
+	value := literal(decode.JSONOf(v))
 	messages := decode.Transcript(value)
 	if object, ok := decode.Structure(value); ok && len(messages) > 0 && object.First("model", "modelId").Str() != "" {
 		return true

@@ -370,3 +370,9 @@ func spread(key string, v pcommon.Value, yield func(key string, v pcommon.Value)
 		yield(key+"."+m.Name, value)
 	}
 }
+
+// spreads reports an object in which a span holds what went in or came out, see spread.
+func spreads(key string, v pcommon.Value) (any bool) {
+	spread(key, v, func(string, pcommon.Value) { any = true })
+	return any
+}

@@ -6,6 +6,8 @@ package generic_test
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/plog"
+
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
@@ -64,4 +66,30 @@ func TestAnExchangeWithAModelIsToldByItsValues(t *testing.T) {
 		t.Error("it is no evidence")
 	}
 	genaitest.Says(t, genai.Read(s), "class: model\ndialect: unknown\nrequest: system | text \"be brief\"\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes, it is\"\n")
+}
+
+func TestAnObjectInAnEventHoldsAllThatASpanSays(t *testing.T) {
+	for data, evidence := range map[string]bool{`{"query":[{"role":"user","content":"hi"}],"system":"Be brief, please."}`: true, `{"rows":17}`: false} {
+		s := genaitest.Span("__main__", "step", "zz.span.kind", "llm_call")
+		tell(s, "zz.llm.content", "zz.data", data)
+		if got := genai.IsEvidence(s.ScopeName, s.Span); got != evidence {
+			t.Errorf("%s: evidence %v", data, got)
+		}
+		if o := genai.Read(s); evidence && (len(o.Request) != 1 || len(o.System) == 0) {
+			t.Errorf("got\n%s", genaitest.Said(o))
+		}
+	}
+}
+
+// An agent's instructions, in a record whose name says so, and its model stand beside the keys of a convention.
+func TestSettingsOfAnAgentStandBesideAConvention(t *testing.T) {
+	s := genaitest.Span("__main__", "run", "openinference.span.kind", "AGENT", "input.value", "hi", "zz.llm.model", "m1")
+	record := genaitest.Span(dialect.LogScope, "zz.agent.system", dialect.LogBody, "Be brief, please.")
+	s.Logs = append(s.Logs, record.Span)
+	for name, want := range map[string]bool{"zz.agent.system": true, "zz.solar.system": false} {
+		if got := genai.IsEvidenceLog(name, plog.NewLogRecord()); got != want {
+			t.Errorf("%s: evidence %v", name, got)
+		}
+	}
+	genaitest.Says(t, genai.Read(s), "class: agent\ndialect: openinference\nrun span: yes\nagent: run\nmodel: m1\nsystem: | text \"Be brief, please.\"\ninput: user | text \"hi\"\n")
 }

@@ -38,12 +38,18 @@ var Unknown = &dialect.Dialect{
 // conversation went in or came out of it.
 func recognises(span ptrace.Span) bool {
 	if _, known := typeOf(span.Attributes()); known {
-		for key := range span.Attributes().All() {
-			if _, _, ok := slotOf(key); ok || modelKey(key) || toolNameKey(key) {
+		for key, v := range span.Attributes().All() {
+			if _, _, ok := slotOf(key); ok || modelKey(key) || toolNameKey(key) || spreads(key, v) {
 				return true
 			}
 		}
-		return slices.ContainsFunc(told(span), func(e telling) bool { _, _, ok := slotOf(e.name); return ok })
+		return slices.ContainsFunc(told(span), func(e telling) bool {
+			_, _, ok := slotOf(e.name)
+			for key, v := range e.attributes.All() {
+				ok = ok || spreads(key, v)
+			}
+			return ok
+		})
 	}
 	if conversed(span.Attributes()) || namesTool(span) || namesModel(span) || classOfSpan(span) != dialect.Unclassified {
 		return true
@@ -108,9 +114,7 @@ func conversed(m pcommon.Map) bool {
 		if !mayHoldMessages(v, 0) {
 			continue
 		}
-		spreads := false
-		spread(key, v, func(inner string, _ pcommon.Value) { _, _, ok := slotOf(inner); spreads = spreads || ok })
-		if spreads && len(decode.Transcript(literal(decode.JSONOf(v)))) > 0 {
+		if spreads(key, v) && len(decode.Transcript(literal(decode.JSONOf(v)))) > 0 {
 			return true
 		}
 		if _, _, ok := slotOf(key); ok && len(decode.Transcript(literal(decode.JSONOf(v)))) > 0 {
@@ -226,7 +230,9 @@ func weak(value string) bool {
 func readUnknown(s *dialect.Source, o *dialect.Observation) {
 	a := withTold(s)
 	if s.ScopeName == dialect.LogScope {
-		readUnknownLogs(s, o)
+		if in, out := contents(a); !readUnknownLogs(s, o) && o.Class == dialect.Model && len(in) > 0 && len(out) > 0 {
+			readUnknownModel(a, in, out, o)
+		}
 		return
 	}
 	in, out := contents(a)
@@ -239,10 +245,7 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 	if !known && len(in)+len(out) == 0 {
 		beside := false
 		if o.Class == dialect.Agent || o.Class == dialect.Model { // what stands beside the keys of a convention
-			decode.FillList(&o.System, decode.System(instructions(a)))
-			if !find(a, modelKey).IsAbsent() {
-				readModelName(a, o)
-			}
+			ReadSettings(s, o)
 			beside = len(o.System) > 0 || o.Model != "" || o.ResponseModel != ""
 		}
 		if !readUnknownLogs(s, o) && !beside {
@@ -289,6 +292,15 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		o.Failed = true
 	}
 	readUnknownLogs(s, o)
+}
+
+// ReadSettings reads the instructions of an agent and the model that it asks, wherever they stand.
+func ReadSettings(s *dialect.Source, o *dialect.Observation) {
+	a := withTold(s)
+	decode.FillList(&o.System, decode.System(instructions(a)))
+	if !find(a, modelKey).IsAbsent() {
+		readModelName(a, o)
+	}
 }
 
 func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observation) {
