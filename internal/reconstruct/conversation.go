@@ -57,6 +57,7 @@ func (c *collector) converse() {
 			m.response = nil
 		}
 	}
+	c.readFollowed()
 	slices.SortStableFunc(c.models, compareCalls)
 	c.align()
 	c.recoverResponses()
@@ -72,6 +73,7 @@ func (c *collector) converse() {
 		}
 	}
 	c.findResults()
+	c.resultsBehind()
 	c.readLoops()
 	c.pair()
 	c.nameClasses()

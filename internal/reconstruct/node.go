@@ -62,6 +62,7 @@ type node struct {
 	adopted  bool       // hangs where its times say, its parent never came
 	missing  bool       // a parent is named and never came
 	messages []*message // see request
+	followed []*message // what stands in the recorded request from the answer on, see splitAtAnswer
 	made     *messages  // of all nodes of the trace
 	omits    bool       // its request holds messages of which the place alone is known
 }
@@ -85,6 +86,7 @@ func (n *node) request() []*message {
 			n.omits = n.omits || o.Request[i].Omitted
 			n.messages = append(n.messages, n.made.message(o.Request[i]))
 		}
+		n.messages, n.followed = splitAtAnswer(n.messages, o.Response)
 	}
 	return n.messages
 }

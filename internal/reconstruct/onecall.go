@@ -310,8 +310,8 @@ func (c *collector) dropTold() {
 }
 
 // dropClients joins the span of a provider's own client, which tells the model and the tokens and no messages, with the span of the call that lies
-// around it in time. Both hang under the same span where an instrumentation does not make its span the current one. Where its span begins after the
-// client's, as around a stream that is read later, each of the two has to be the only one that the other may report.
+// around it in time. Both hang under the same span where an instrumentation does not make its span the current one, or the client's under one further up where
+// it makes none of several so. Where its span begins after the client's, as around a stream that is read later, each of the two has to be the only one that the other may report.
 func (c *collector) dropClients() {
 	all := slices.Clone(c.models)
 	clients := slices.DeleteFunc(slices.Clone(all), func(m *call) bool {
@@ -320,7 +320,7 @@ func (c *collector) dropClients() {
 	})
 	may := func(outer, inner *call) bool {
 		a, b := outer.obs, inner.obs
-		return outer != inner && len(outer.nodes) > 0 && siblingsOf(outer.nodes[0]) == siblingsOf(inner.nodes[0]) && outer.nodes[0].source.ScopeName != inner.nodes[0].source.ScopeName &&
+		return outer != inner && len(outer.nodes) > 0 && (siblingsOf(outer.nodes[0]) == siblingsOf(inner.nodes[0]) || isAbove(inner.nodes[0].up, outer.nodes[0])) && outer.nodes[0].source.ScopeName != inner.nodes[0].source.ScopeName &&
 			(len(a.Request) > 0 || len(a.Response) > 0) && (a.ResponseID == "" || b.ResponseID == "") && sameModel(a, b) && sameTokens(a.Usage, b.Usage) && overlap(outer, inner)
 	}
 	joined := map[*call]bool{}
@@ -350,6 +350,19 @@ func count[T any](list []T, is func(T) bool) (n int) {
 	}
 	return n
 }
+
+// isAbove reports that a span stands somewhere above another one.
+func isAbove(up, n *node) bool {
+	for steps := 0; up != nil && n != nil && steps < maxAbove; steps++ {
+		if n = n.up; n == up {
+			return true
+		}
+	}
+	return false
+}
+
+// maxAbove bounds how many spans of a framework that are not made current are looked through.
+const maxAbove = 16
 
 // sameModel reports that both name the same model: the one that was asked for or, where one of them tells only what answered, that one.
 func sameModel(a, b *genai.Observation) bool {

@@ -389,18 +389,29 @@ func (s *stitcher) byTwin() {
 
 // byHollowTwin unites a model call without any content, alone in its trace, with the one call of another instrumentation that took the same tokens of the same
 // model at the same time: the spans of a provider's SDK beside those of who instruments it, where a stream lost the context. Where several calls may be
-// meant, or several such spans mean one, none is taken.
+// meant, or several such spans mean one, none is taken. Where one of both does not name the model that answered, the same was asked.
 func (s *stitcher) byHollowTwin() {
 	type key struct {
-		service, model string
-		in, out        int64
+		service string
+		in, out int64
 	}
 	keyOf := func(t *turn) (k key, ok bool) {
 		o := t.n.obs
-		if o.Usage.InputTokens == nil || o.Usage.OutputTokens == nil || o.ResponseModel == "" {
+		switch {
+		case o.ResponseModel == "" && o.Model == "":
+			return key{}, false
+		case t.failed() && !usageKnown(o.Usage): // both failed at the same time
+			return key{serviceOf(t.n.resource).Name, -1, -1}, true
+		case o.Usage.InputTokens == nil || o.Usage.OutputTokens == nil:
 			return key{}, false
 		}
-		return key{serviceOf(t.n.resource).Name, o.ResponseModel, *o.Usage.InputTokens, *o.Usage.OutputTokens}, true
+		return key{serviceOf(t.n.resource).Name, *o.Usage.InputTokens, *o.Usage.OutputTokens}, true
+	}
+	same := func(a, b *genai.Observation) bool {
+		if a.ResponseModel != "" && b.ResponseModel != "" {
+			return a.ResponseModel == b.ResponseModel
+		}
+		return a.Model != "" && a.Model == b.Model
 	}
 	told := map[key][]*turn{}
 	var hollow []*turn
@@ -408,7 +419,7 @@ func (s *stitcher) byHollowTwin() {
 		for _, t := range s.turns[f] {
 			switch k, ok := keyOf(t); {
 			case !ok:
-			case len(t.sent) > 0 && len(t.n.obs.Response) > 0:
+			case len(t.sent) > 0 && (len(t.n.obs.Response) > 0 || k.in < 0):
 				told[k] = append(told[k], t)
 			case len(t.sent) == 0 && len(t.n.obs.Response) == 0 && len(s.turns[f]) == 1 && len(f.tools()) == 0 && !f.ownRun():
 				hollow = append(hollow, t)
@@ -420,7 +431,7 @@ func (s *stitcher) byHollowTwin() {
 		k, _ := keyOf(t)
 		var fit []*turn
 		for _, of := range told[k][:min(len(told[k]), maxAskings)] {
-			if of.n.scope != t.n.scope && of.n.reports == nil && !s.sameTrace(of.f, t.f) && of.n.start <= t.n.end && t.n.start <= of.n.end {
+			if of.n.scope != t.n.scope && of.n.reports == nil && same(of.n.obs, t.n.obs) && !s.sameTrace(of.f, t.f) && of.n.start <= t.n.end && t.n.start <= of.n.end {
 				fit = append(fit, of)
 			}
 		}

@@ -268,13 +268,18 @@ func (c *collector) recoverModels() {
 	}
 }
 
+// readState reads the state of a span. The step of a graph may return what it adds alone: that follows what it was given.
 func readState(n *node) *recordedState {
 	s := &recordedState{n: n, messages: decode.Transcript(n.obs.OutputData.Value)}
 	given := 0
-	for _, m := range decode.Transcript(n.obs.InputData.Value) {
+	handed := decode.Transcript(n.obs.InputData.Value)
+	for _, m := range handed {
 		if m.Role == tape.RoleAssistant {
 			given++
 		}
+	}
+	if n.obs.Class == genai.Structure && len(handed) > 0 && handed[0].Role != tape.RoleAssistant && len(s.messages) > 0 && s.messages[0].Role == tape.RoleAssistant {
+		s.messages = slices.Concat(handed, s.messages)
 	}
 	for i, m := range s.messages {
 		if m.Role == tape.RoleAssistant {

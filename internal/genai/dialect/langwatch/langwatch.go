@@ -105,7 +105,11 @@ func langWatchValue(v exactjson.Value) langWatchIO {
 	inner := langWatchIO{value: outer.Get("value"), decoded: true}
 	switch strings.ToLower(outer.Get("type").Str()) {
 	case "chat_messages":
-		inner.value = namedRoles(inner.value)
+		inner.value = langChainMessages(inner.value)
+	case "json":
+		if inner.value.Kind() == exactjson.Object && !inner.value.Get("role").IsAbsent() {
+			inner.value = langChainMessage(inner.value)
+		}
 	case "error":
 		inner.failed = true
 	case "list":
@@ -118,16 +122,49 @@ func langWatchValue(v exactjson.Value) langWatchIO {
 	return inner
 }
 
-// namedRoles gives the messages of tools their role: the callback for LangChain writes "unknown" for all that are of no other.
-func namedRoles(list exactjson.Value) exactjson.Value {
+func langChainMessages(list exactjson.Value) exactjson.Value {
 	var messages []exactjson.Value
 	for _, m := range list.Members() {
-		if m.Value.Get("role").Str() == "unknown" {
-			m.Value = exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue("tool")}, exactjson.Member{Name: "content", Value: m.Value.Get("content")})
-		}
-		messages = append(messages, m.Value)
+		messages = append(messages, langChainMessage(m.Value))
 	}
 	return exactjson.ArrayValue(messages...)
+}
+
+// langChainMessage undoes what the callbacks for LangChain make of a message. The messages of tools get their role: "unknown" is written for all that are of no other.
+// A block of the content that is neither text nor image was written as a text of JSON, and the member function_call is all that LangChain keeps beside the content, the calls too.
+func langChainMessage(m exactjson.Value) exactjson.Value {
+	role, content := m.Get("role"), m.Get("content")
+	if role.Str() == "unknown" {
+		return exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue("tool")}, exactjson.Member{Name: "content", Value: content})
+	}
+	if role.Str() != "assistant" {
+		return m
+	}
+	var blocks []exactjson.Value
+	written := false // as a text
+	if content.Kind() == exactjson.Array {
+		for _, block := range content.Members() {
+			if text := block.Value.Get("text"); block.Value.Get("type").Str() == "text" && decode.LooksJSON(text.Str()) {
+				if inner, ok := decode.Structure(text); ok && inner.Get("type").Str() == "tool_use" && inner.Get("name").Str() != "" && !inner.Get("input").IsAbsent() {
+					block.Value, written = inner, true
+				}
+			}
+			blocks = append(blocks, block.Value)
+		}
+	}
+	calls := m.Get("function_call").Get("tool_calls")
+	if !written && calls.Kind() != exactjson.Array {
+		return m
+	}
+	members := []exactjson.Member{{Name: "role", Value: role}}
+	if written {
+		content = exactjson.ArrayValue(blocks...)
+	}
+	members = append(members, exactjson.Member{Name: "content", Value: content})
+	if calls.Kind() == exactjson.Array {
+		members = append(members, exactjson.Member{Name: "tool_calls", Value: calls})
+	}
+	return exactjson.ObjectValue(members...)
 }
 
 // toolMessage is what a tool returned, where it was recorded as the message that tells it.

@@ -39,3 +39,22 @@ func TestLangWatchTellsTheVendorFromTheModel(t *testing.T) {
 		}
 	}
 }
+
+// The callback for LangChain writes a block of the content that it does not know as a text, and all that stands beside the content as function_call.
+func TestLangWatchCallsOfLangChainAreTold(t *testing.T) {
+	read := func(message string) string {
+		return genaitest.Said(genai.Read(genaitest.Span("langwatch.instrumentation.langchain", "m", "langwatch.span.type", "llm", "langwatch.output", `{"type":"list","value":[{"type":"list","value":[{"type":"json","value":`+message+`}]}]}`)))
+	}
+	const want = "class: model\ndialect: langwatch\nresponse: assistant | call f t1 {\"x\":1}\n"
+	for _, message := range []string{
+		`{"role":"assistant","content":[{"type":"text","text":"{\"id\":\"t1\",\"input\":{\"x\":1},\"name\":\"f\",\"type\":\"tool_use\"}"}],"function_call":{"id":"msg_1"}}`,
+		`{"role":"assistant","content":"","function_call":{"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]}}`,
+	} {
+		if got := read(message); got != want {
+			t.Errorf("%s: %s", message, got)
+		}
+	}
+	if got := read(`{"role":"assistant","content":[{"type":"text","text":"{\"type\":\"tool\",\"name\":\"f\"}"}]}`); got == want {
+		t.Error("an answer in JSON is a call")
+	}
+}

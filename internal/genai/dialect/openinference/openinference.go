@@ -108,6 +108,9 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	}
 	flatAnswer, _ := Messages(a.Unflatten("llm.output_messages."))
 	answer, _ := decode.Structure(a.JSON("output.value"))
+	if answer.Kind() == exactjson.Array && answer.Len() == 1 && !answer.At(0).Get("choices").IsAbsent() {
+		answer = answer.At(0) // the package for the Agents SDK writes a list of responses
+	}
 	o.Response = richer(decode.OneTurn(flatAnswer), decode.OneTurn(openInferenceAnswer(a)))
 	for i := range o.Response {
 		o.Response[i].Role = tape.RoleAssistant
@@ -127,7 +130,12 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		}
 	}
 	o.Streaming = params.Get("stream").True()
-	o.ResponseID = answer.Get("id").Str()
+	if o.ResponseID = answer.Get("id").Str(); o.ResponseID == "FAKE_ID" { // the Agents SDK made this response for a stream; it names the model that was asked
+		o.ResponseID, o.Model = "", answer.Get("model").Str()
+	}
+	if choices := answer.Get("choices"); len(o.Response) == 0 && choices.Kind() == exactjson.Array && choices.Len() == 0 {
+		o.ResponseLabel = tape.Missing // the stream was read to its end, and the response holds none of what it said
+	}
 	o.ResponseModel = answer.Get("model").Str()
 	decode.FillString(&o.ResponseModel, a.Text("llm.response.model_name", "llm.output_model_name"))
 	if generation := answer.Get("generations").At(0).At(0).Get("message"); generation.Kind() == exactjson.Object {
@@ -144,7 +152,7 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	if o.ResponseModel == "" {
 		o.ResponseModel = replyModel(answer)
 	}
-	o.Model = a.Text("llm.request.model_name", "llm.input_model_name")
+	decode.FillString(&o.Model, a.Text("llm.request.model_name", "llm.input_model_name"))
 	if !responseDump {
 		decode.FillString(&o.Model, params.First("model", "model_name", "modelId").Str())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestHaystackReplyNamesTheModelThatAnswered(t *testing.T) {
@@ -17,5 +18,19 @@ func TestHaystackReplyNamesTheModelThatAnswered(t *testing.T) {
 		if o.Model != want {
 			t.Errorf("%s: asked %q, want %q", name, o.Model, want)
 		}
+	}
+}
+
+// The Agents SDK for JavaScript makes a response of a stream of chunks, which holds nothing but the model that was asked.
+func TestResponseThatTheAgentsSDKMadeOfAStreamNamesTheModel(t *testing.T) {
+	read := func(id, choices string) *genai.Observation {
+		return genai.Read(genaitest.Span("@arizeai/openinference-instrumentation-openai-agents", "generation", "openinference.span.kind", "LLM",
+			"output.value", `[{"id":"`+id+`","model":"gpt-4o-mini","object":"chat.completion","choices":[`+choices+`],"usage":{}}]`))
+	}
+	if o := read("FAKE_ID", ""); o.Model != "gpt-4o-mini" || o.ResponseID != "" || o.ResponseLabel != tape.Missing {
+		t.Errorf("model %q, id %q, label %q", o.Model, o.ResponseID, o.ResponseLabel)
+	}
+	if o := read("chatcmpl-1", `{"index":0,"message":{"role":"assistant","content":"hi"}}`); o.Model != "" || o.ResponseModel != "gpt-4o-mini" || o.ResponseID != "chatcmpl-1" || o.ResponseLabel != "" {
+		t.Errorf("model %q, answered by %q, id %q, label %q", o.Model, o.ResponseModel, o.ResponseID, o.ResponseLabel)
 	}
 }

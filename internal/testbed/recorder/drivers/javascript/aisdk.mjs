@@ -20,7 +20,7 @@ if (version >= 7 && INSTRUMENTATION !== "langsmith" && INSTRUMENTATION !== "lang
   plain.registerTelemetry(new LangfuseVercelAiSdkIntegration());
 }
 const ai = on.wrapAISDK ? on.wrapAISDK(plain) : plain;
-const z = ai.jsonSchema;
+const z = plain.jsonSchema;
 
 async function model(name) {
   const v1 = { baseURL: URL + "/v1", apiKey: "sk-test" };
@@ -36,10 +36,10 @@ async function model(name) {
 
 function toolset(task) {
   const made = {};
-  for (const t of task.tools ?? []) made[t.name] = ai.tool({ description: t.description, [version >= 5 ? "inputSchema" : "parameters"]: z(t.parameters), execute: (args) => t.run(args) });
+  for (const t of task.tools ?? []) made[t.name] = plain.tool({ description: t.description, [version >= 5 ? "inputSchema" : "parameters"]: z(t.parameters), execute: (args) => t.run(args) });
   if (task.sub) {
     const sub = task.sub;
-    made[sub.name] = ai.tool({
+    made[sub.name] = plain.tool({
       description: sub.description, [version >= 5 ? "inputSchema" : "parameters"]: z(sub.parameters),
       execute: async ({ question }) => (await ask({ ...sub, user: question, history: [], model: task.model, stream: false, max_steps: 0 })).text,
     });
@@ -50,7 +50,7 @@ function toolset(task) {
 async function ask(task) {
   const steps = task.max_steps || 10;
   const telemetry = { ...on.telemetry, functionId: task.name ?? "assistant" };
-  const limit = version >= 5 ? { stopWhen: (ai.stepCountIs ?? ai.isStepCount)(steps) } : { maxSteps: steps };
+  const limit = version >= 5 ? { stopWhen: (plain.stepCountIs ?? plain.isStepCount)(steps) } : { maxSteps: steps };
   const settings = { model: await model(task.model), tools: toolset(task), ...limit, maxRetries: 0, [version >= 7 ? "telemetry" : "experimental_telemetry"]: telemetry };
   const prompt = task.history.length ? { messages: [...task.history, { role: "user", content: task.user }] } : { prompt: task.user };
   const system = { [version >= 7 ? "instructions" : "system"]: task.system };
@@ -58,7 +58,7 @@ async function ask(task) {
   const onError = ({ error }) => { failure = error; };
   let result;
   if (kind === "agent") {
-    const Agent = ai.ToolLoopAgent ?? ai.Experimental_Agent;
+    const Agent = ai.ToolLoopAgent ?? ai.Experimental_Agent ?? plain.Experimental_Agent;
     const agent = new Agent({ ...settings, [ai.ToolLoopAgent ? "instructions" : "system"]: task.system });
     result = task.stream ? await agent.stream(prompt) : await agent.generate(prompt);
   } else {

@@ -21,7 +21,7 @@ async function provider(processors, service = "agent") {
 
 async function exporter() {
   const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-proto");
-  return new OTLPTraceExporter({ url: URL + "/v1/traces" });
+  return new OTLPTraceExporter({ url: URL + "/v1/traces", concurrencyLimit: 10000 }); // some instrumentations end all spans at once
 }
 
 async function simple() {
@@ -48,6 +48,20 @@ export const instrumentations = {
       made.manuallyInstrument(module);
     }
     return plain({ flush: () => p.forceFlush() });
+  },
+  // OpenTelemetry's own package. It writes content into log records.
+  async "otel-openai"() {
+    process.env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT = "true";
+    const { registerInstrumentations } = await import("@opentelemetry/instrumentation");
+    const { OpenAIInstrumentation } = await import("@opentelemetry/instrumentation-openai");
+    const { LoggerProvider, SimpleLogRecordProcessor } = await import("@opentelemetry/sdk-logs");
+    const { OTLPLogExporter } = await import("@opentelemetry/exporter-logs-otlp-proto");
+    const p = await provider([await simple()]);
+    const loggerProvider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor(new OTLPLogExporter({ url: URL + "/v1/logs", concurrencyLimit: 10000 }))] });
+    registerInstrumentations({ instrumentations: [new OpenAIInstrumentation({ captureMessageContent: true })], tracerProvider: p, loggerProvider });
+    const { trace } = await import("@opentelemetry/api");
+    const spanned = (name, f) => trace.getTracer("agent").startActiveSpan(name, async (span) => { try { return await f(); } finally { span.end(); } });
+    return plain({ flush: () => Promise.all([p.forceFlush(), loggerProvider.forceFlush()]), root: spanned });
   },
   async "openinference-vercel"() {
     const { OpenInferenceSimpleSpanProcessor, isOpenInferenceSpan } = await import("@arizeai/openinference-vercel");
@@ -90,8 +104,9 @@ export const instrumentations = {
   },
   async traceloop({ libraries = {} }) {
     const traceloop = await import("@traceloop/node-server-sdk");
-    const names = { openai: "openAI", anthropic: "anthropic", langchainCore: "langchain", llamaindex: "llamaIndex", genai: "google_generativeai" };
+    const names = { openai: "openAI", anthropic: "anthropic", langchainCore: "langchain", llamaindex: "llamaIndex", genai: "google_genai", converse: "bedrock", cohere: "cohere", together: "together" };
     const instrumentModules = Object.fromEntries(Object.entries(libraries).filter(([name]) => names[name]).map(([name, module]) => [names[name], module.default && name === "openai" ? module.default : module]));
+    if (libraries.together) instrumentModules.together = libraries.together.Together;
     traceloop.initialize({ appName: "agent", apiKey: "tl-1", baseUrl: URL, disableBatch: true, silenceInitializationMessage: true, instrumentModules });
     return plain({ flush: () => traceloop.forceFlush(), root: (name, f, input) => traceloop.withWorkflow({ name, inputParameters: [input] }, f), tool: (name, f) => (args) => traceloop.withTool({ name, inputParameters: [args] }, f, args) });
   },

@@ -31,10 +31,10 @@ function runnable(tool) {
   return { ...tool, run };
 }
 
-// main runs the scenarios, one after another. flush sends what the instrumentation still holds.
-export async function main(agent, group, model, flush) {
+// main runs the scenarios, one after another. flush sends what the instrumentation still holds. answerTool is given where the framework makes its model answer by calling a tool.
+export async function main(agent, group, model, flush, answerTool) {
   for (const scenario of SCENARIOS.length ? SCENARIOS : await call("/scenarios")) {
-    const task = await call("/begin", { group, scenario, model });
+    const task = await call("/begin", { group, scenario, model, answer_tool: answerTool });
     task.scenario = scenario;
     task.tools = (task.tools ?? []).map(runnable);
     if (task.sub) task.sub.tools = (task.sub.tools ?? []).map(runnable);

@@ -1,8 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Loops by hand over the SDKs of OpenAI (chat, runtools, responses), Anthropic (anthropic, toolrunner) and Google (genai), as VARIANT says. VARIANT ends in -bare where the
-// loop has no span of its own around it.
+// Loops by hand over the SDKs of OpenAI (chat, runtools, responses), Anthropic (anthropic, toolrunner), Google (genai), Groq (groq), Together (together), Mistral (mistral),
+// Cohere (cohere), Ollama (ollama) and Bedrock (converse), as VARIANT says. VARIANT ends in -bare where the loop has no span of its own around it.
 
 import { createRequire } from "node:module";
 import { INSTRUMENTATION, URL, VARIANT, main } from "./recorder.mjs";
@@ -11,12 +11,21 @@ import { instrument } from "./instrument.mjs";
 const require = createRequire(import.meta.url); // the packages are loaded as CommonJS, which all of the instrumentations reach
 const [api = "chat", bare] = VARIANT.split("-");
 const google = api === "genai", claude = api === "anthropic" || api === "toolrunner";
-const late = INSTRUMENTATION === "openlit" || INSTRUMENTATION === "sentry"; // they want to be there before the library
-const load = () => (google ? { genai: require("@google/genai") } : claude ? { anthropic: require("@anthropic-ai/sdk") } : { openai: require("openai") });
+const late = ["openlit", "sentry", "otel-openai"].includes(INSTRUMENTATION); // they want to be there before the library
+const packages = { groq: "groq-sdk", together: "together-ai", mistral: "@mistralai/mistralai", cohere: "cohere-ai", ollama: "ollama", converse: "@aws-sdk/client-bedrock-runtime" };
+const load = () => (google ? { genai: require("@google/genai") } : claude ? { anthropic: require("@anthropic-ai/sdk") } : packages[api] ? { [api]: require(packages[api]) } : { openai: require("openai") });
 const on = await instrument(INSTRUMENTATION, { libraries: late ? {} : load(), bare: true });
 const sdk = load();
 
-const client = google
+const clients = {
+  groq: () => new sdk.groq.Groq({ baseURL: URL, apiKey: "key", maxRetries: 0 }),
+  together: () => new sdk.together.Together({ baseURL: URL + "/v1", apiKey: "key", maxRetries: 0 }),
+  mistral: () => new sdk.mistral.Mistral({ serverURL: URL, apiKey: "key", retryConfig: { strategy: "none" } }),
+  cohere: () => new sdk.cohere.CohereClientV2({ environment: URL, baseUrl: URL, token: "key" }),
+  ollama: () => new sdk.ollama.Ollama({ host: URL }),
+  converse: () => new sdk.converse.BedrockRuntimeClient({ endpoint: URL, region: "us-east-1", credentials: { accessKeyId: "key", secretAccessKey: "key" }, maxAttempts: 1 }),
+};
+const client = clients[api] ? clients[api]() : google
   ? new sdk.genai.GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: URL } })
   : claude
     ? on.anthropic(new sdk.anthropic.Anthropic({ baseURL: URL, apiKey: "key", maxRetries: 0 }))
@@ -38,6 +47,32 @@ const execute = (tools, calls) => Promise.all(calls.map(async ({ name, args, id 
   }
 }));
 
+async function camel(task, { ask, stream }) {
+  const tools = toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
+  for (let step = 0; step < (task.max_steps || 10); step++) {
+    const asked = { model: task.model, messages, ...(tools.length ? { tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) } : {}) };
+    let message = {};
+    if (task.stream) {
+      let content = "";
+      const calls = [];
+      for await (const piece of stream(asked)) {
+        content += piece.content ?? "";
+        for (const part of piece.toolCalls ?? []) {
+          const call = (calls[part.index ?? calls.length] ??= { id: part.id, type: "function", function: { name: part.function.name, arguments: "" } });
+          call.function.arguments += typeof part.function.arguments === "object" ? JSON.stringify(part.function.arguments) : (part.function.arguments ?? "");
+        }
+      }
+      message = { content, ...(calls.length ? { toolCalls: calls } : {}) };
+    } else message = await ask(asked);
+    const text = Array.isArray(message.content) ? message.content.map((part) => part.text ?? "").join("") : message.content;
+    messages.push(message.toolCalls?.length ? { role: "assistant", ...(text ? { content: text } : {}), toolCalls: message.toolCalls } : { role: "assistant", content: text });
+    if (!message.toolCalls?.length) return text;
+    const calls = message.toolCalls.map((c) => ({ id: c.id, name: c.function.name, args: typeof c.function.arguments === "string" ? JSON.parse(c.function.arguments || "{}") : c.function.arguments }));
+    for (const r of await execute(tools, calls)) messages.push({ role: "tool", toolCallId: r.id, content: r.text, ...(api === "mistral" ? { name: r.name } : {}) });
+  }
+  return null;
+}
+
 const loops = {
   async chat(task) {
     const tools = toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
@@ -58,6 +93,61 @@ const loops = {
       messages.push(message);
       if (!message.tool_calls) return message.content;
       for (const r of await execute(tools, message.tool_calls.map((c) => ({ id: c.id, name: c.function.name, args: JSON.parse(c.function.arguments) })))) messages.push({ role: "tool", tool_call_id: r.id, content: r.text });
+    }
+    return null;
+  },
+  // Mistral, Cohere: names in camelCase.
+  mistral: (task) => camel(task, {
+    ask: (asked) => client.chat.complete(asked).then((r) => r.choices[0].message), stream: async function* (asked) { for await (const { data } of await client.chat.stream(asked)) yield data.choices[0]?.delta ?? {}; },
+  }),
+  cohere: (task) => camel(task, {
+    ask: (asked) => client.chat(asked, { maxRetries: 0 }).then((r) => r.message),
+    stream: async function* (asked) {
+      for await (const event of await client.chatStream(asked, { maxRetries: 0 })) {
+        const message = event.delta?.message ?? {};
+        if (event.type === "content-delta") yield { content: message.content?.text };
+        if (event.type === "tool-call-start" || event.type === "tool-call-delta") yield { toolCalls: [{ index: event.index, ...(message.toolCalls ?? message.tool_calls) }] };
+      }
+    },
+  }),
+  async ollama(task) {
+    const tools = toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      const asked = { model: task.model, messages, tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) };
+      let message = {};
+      if (task.stream) {
+        message = { role: "assistant", content: "", tool_calls: [] };
+        for await (const part of await client.chat({ ...asked, stream: true })) {
+          message.content += part.message.content ?? "";
+          message.tool_calls.push(...(part.message.tool_calls ?? []));
+        }
+      } else message = (await client.chat(asked)).message;
+      messages.push(message);
+      if (!message.tool_calls?.length) return message.content;
+      for (const r of await execute(tools, message.tool_calls.map((c) => ({ name: c.function.name, args: c.function.arguments })))) messages.push({ role: "tool", tool_name: r.name, content: r.text });
+    }
+    return null;
+  },
+  async converse(task) {
+    const { ConverseCommand, ConverseStreamCommand } = sdk.converse;
+    const tools = toolset(task), messages = [...task.history, { role: "user", content: task.user }].map((m) => ({ role: m.role, content: [{ text: m.content }] }));
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      const asked = { modelId: task.model, system: [{ text: task.system }], messages, ...(tools.length ? { toolConfig: { tools: tools.map((t) => ({ toolSpec: { name: t.name, description: t.description, inputSchema: { json: t.parameters } } })) } } : {}) };
+      let content = [];
+      if (task.stream) {
+        for await (const event of (await client.send(new ConverseStreamCommand(asked))).stream) {
+          const { start, delta, contentBlockIndex: i } = event.contentBlockStart ?? event.contentBlockDelta ?? {};
+          if (start?.toolUse) content[i] = { toolUse: { ...start.toolUse, input: "" } };
+          if (delta?.text) content[i] = { text: (content[i]?.text ?? "") + delta.text };
+          if (delta?.toolUse) content[i].toolUse.input += delta.toolUse.input ?? "";
+        }
+        content = content.filter(Boolean);
+        for (const block of content) if (block.toolUse) block.toolUse.input = JSON.parse(block.toolUse.input || "{}");
+      } else content = (await client.send(new ConverseCommand(asked))).output.message.content;
+      messages.push({ role: "assistant", content });
+      const calls = content.filter((block) => block.toolUse).map((block) => block.toolUse);
+      if (!calls.length) return content.map((block) => block.text ?? "").join("");
+      messages.push({ role: "user", content: (await execute(tools, calls.map((c) => ({ id: c.toolUseId, name: c.name, args: c.input })))).map((r) => ({ toolResult: { toolUseId: r.id, content: [{ text: r.text }], status: r.failed ? "error" : "success" } })) });
     }
     return null;
   },
@@ -117,6 +207,6 @@ const loops = {
   },
 };
 
-const ask = loops[api];
+const ask = loops[api] ?? loops.chat; // Groq and Together speak as OpenAI does
 const root = bare ? (name, f) => f() : on.root;
 await main((task) => root("assistant", () => ask(task), task.user), process.env.GROUP ?? `sdkjs-${INSTRUMENTATION}-${VARIANT}`, google ? "gemini-2.5-flash" : claude ? "claude-sonnet-4-5" : "gpt-4o-mini", on.flush);

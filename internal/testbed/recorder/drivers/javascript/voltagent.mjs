@@ -14,7 +14,7 @@ const openai = createOpenAI({ baseURL: URL + "/v1", apiKey: "sk-test" });
 const processor = new SimpleSpanProcessor(new OTLPTraceExporter({ url: URL + "/v1/traces" }));
 const observability = new VoltAgentObservability({ serviceName: "agent", spanProcessors: [processor] });
 
-const kinds = { string: () => z.string(), integer: () => z.number().int(), object: () => z.record(z.string(), z.any()), array: () => z.array(z.string()) };
+const kinds = { string: () => z.string(), number: () => z.number(), integer: () => z.number().int(), object: () => z.record(z.string(), z.any()), array: () => z.array(z.string()) };
 function schema(parameters) {
   return z.object(Object.fromEntries(Object.entries(parameters.properties).map(([name, p]) => [name, kinds[p.type]()])));
 }

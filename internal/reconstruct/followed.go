@@ -1,0 +1,119 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// A program may append to the very list of messages that it handed to the client, and an instrumentation may write that list down only when the call, or the whole
+// batch of spans, is done: such a request holds the answer to itself, and what came after it.
+
+// splitAtAnswer divides a recorded request before the answer to it, which no request can hold: a call with the id of one that the response asks for. What follows was said later.
+func splitAtAnswer(request []*message, response []genai.Message) (sent, followed []*message) {
+	if len(response) == 0 || len(request) < 2 {
+		return request, nil
+	}
+	ids := map[string]bool{}
+	for _, p := range callsOf(response[0].Parts) {
+		if tellsOneCall(p) {
+			ids[p.ID] = true
+		}
+	}
+	if len(ids) == 0 {
+		return request, nil
+	}
+	at := slices.IndexFunc(request, func(m *message) bool {
+		return m.tape.Role == tape.RoleAssistant && slices.ContainsFunc(m.parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall && ids[p.ID] })
+	})
+	if at < 1 {
+		return request, nil
+	}
+	said := textOf(newMessage(response[0]))
+	for at > 1 && request[at-1].tape.Role == tape.RoleAssistant && !hasToolCall(request[at-1]) && said != "" && strings.Contains(said, textOf(request[at-1])) {
+		at-- // its text stands before its calls
+	}
+	return request[:at:at], request[at:]
+}
+
+// minCallID is how long an id is at least that a provider draws. Numbers that some packages give to calls come back with each answer.
+const minCallID = 16
+
+// tellsOneCall reports a call whose id no other call has: it is drawn, and not made of the name.
+func tellsOneCall(p *genai.Part) bool {
+	return len(p.ID) >= minCallID && !strings.Contains(p.ID, p.Name)
+}
+
+// readFollowed makes model calls that no span reports from what stands behind the answer in the request of the last call that one does.
+func (c *collector) readFollowed() {
+	var last *call
+	end := uint64(0)
+	for _, list := range [][]*call{c.models, c.tools} {
+		for _, k := range list {
+			end = max(end, k.end)
+		}
+	}
+	for _, m := range c.models {
+		if m.agent == nil && len(m.nodes) > 0 && (last == nil || m.start >= last.start) {
+			last = m
+		}
+	}
+	if last == nil {
+		return
+	}
+	followed := last.followed()
+	answered := 0
+	for i, m := range followed {
+		if m.tape.Role == tape.RoleAssistant && (i == 0 || followed[i-1].tape.Role != tape.RoleAssistant) {
+			answered++
+		}
+		if answered < 2 || m.tape.Role != tape.RoleAssistant || followed[i-1].tape.Role == tape.RoleAssistant {
+			continue
+		}
+		said := turnAt(followed[i:])
+		if said == nil {
+			return
+		}
+		o := *last.obs
+		c.models = append(c.models, &call{
+			kind:    tape.EventModelCall,
+			obs:     &genai.Observation{Class: genai.Model, Operation: o.Operation, Model: o.Model, Provider: o.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
+			start:   end,
+			end:     end,
+			request: append(slices.Clip(slices.Clone(last.request)), followed[:i]...),
+			notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the request of an earlier one was recorded after it and holds its answer"}},
+
+			response: said,
+		})
+	}
+}
+
+// followed is what stands behind the answer in the request of a model call.
+func (t *call) followed() []*message {
+	for _, n := range t.nodes {
+		if n.request(); len(n.followed) > 0 {
+			return n.followed
+		}
+	}
+	return nil
+}
+
+// resultsBehind takes the results that stand behind the answer in the request of the call itself.
+func (c *collector) resultsBehind() {
+	for _, m := range c.models {
+		for _, msg := range m.followed() {
+			for k := range msg.parts {
+				for _, a := range m.asked {
+					if p := &msg.parts[k]; p.Type == tape.PartToolResult && p.ID != "" && p.ID == a.part.ID && a.shown == nil {
+						a.show(p, nil)
+					}
+				}
+			}
+		}
+	}
+}

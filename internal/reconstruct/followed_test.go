@@ -1,0 +1,119 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// The program appends to the list that it handed to the client, and the list is written down when the call is done, or the run.
+func TestRequestThatHoldsItsOwnAnswerWasRecordedLater(t *testing.T) {
+	const id = "call_X4ULTEFGUM44M4GLT6TT7S"
+	ask := asks(call(id, "pick", `{"genre":"fantasy"}`))
+	build := func(request string) *tape.Tape {
+		tr := newTrace()
+		tr.chat(1, 0, 0, 10, request, list(ask))
+		return the(t, tr.runs(t))
+	}
+	tp := build(list(user("a story"), ask, shows(id, "Ada"), says("Ada opened the door.")))
+	wantEvents(t, tp, "model_call @1", "tool_call pick by 1 = Ada (recovered)", "model_call")
+	if n := len(tp.Events[0].Request.Messages); n != 1 || tp.Output.Text == nil || *tp.Output.Text != "Ada opened the door." || tp.Run.Status != tape.StatusOK {
+		t.Errorf("%d messages, answered %v, %s", n, tp.Output.Text, tp.Run.Status)
+	}
+	tp = build(list(user("a story"), says("One moment."), ask, shows(id, "Ada"))) // its text stood before it, as of an earlier turn
+	wantEvents(t, tp, "model_call @1", "tool_call pick by 1 = Ada (recovered)")
+	if n := len(tp.Events[0].Request.Messages); n != 2 {
+		t.Errorf("%d messages, want those of another turn kept", n)
+	}
+}
+
+// Some packages number the calls of each answer anew, or make ids of names: a request that holds such an id is one turn of many.
+func TestRequestWithAnIDThatComesBackIsKept(t *testing.T) {
+	for _, id := range []string{"call_0", "call_1234567890_pick"} {
+		tr := newTrace()
+		ask := asks(call(id, "pick", `{}`))
+		tr.chat(1, 0, 0, 10, list(user("a story"), ask, shows(id, "Ada")), list(ask))
+		if e := the(t, tr.runs(t)).Events[0]; len(e.Request.Messages) != 3 {
+			t.Errorf("%s: %d messages, want 3", id, len(e.Request.Messages))
+		}
+	}
+}
+
+// The steps of a graph return what they add, and no span tells a model call.
+func TestStepsThatReturnWhatTheyAddHoldTheConversation(t *testing.T) {
+	message := func(class, fields string) string {
+		return `{"lc":1,"type":"constructor","id":["langchain_core","messages","` + class + `"],"kwargs":{` + fields + `}}`
+	}
+	q, end := message("HumanMessage", `"content":"q"`), message("AIMessage", `"content":"end"`)
+	ask := message("AIMessage", `"content":"","tool_calls":[{"id":"c1","name":"f","args":{"x":1}}]`)
+	told := message("ToolMessage", `"content":"r","tool_call_id":"c1","name":"f"`)
+	tr := newTrace()
+	step := func(id, start int, given, adds string) {
+		tr.in("@traceloop/instrumentation-langchain", "RunnableSequence.task", id, 1, start, start+9, "traceloop.span.kind", "task",
+			"traceloop.entity.input", `{"args":[{"messages":[`+given+`]},{"tags":[]}]}`, "traceloop.entity.output", `{"messages":[`+adds+`]}`)
+	}
+	tr.in("lmnr.tracer", "chat", 1, 0, 0, 100, "lmnr.span.path", []any{"chat"}, "lmnr.span.input", "q", "lmnr.span.output", `"end"`)
+	step(2, 10, q, ask)
+	step(3, 30, q+","+ask, told)
+	step(4, 50, q+","+ask+","+told, end)
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call", "tool_call f by 1 = r (recovered)", "model_call")
+	if tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("answered %v", tp.Output.Text)
+	}
+}
+
+// The framework names the model that it asks, the client's SDK also the one that answered. A call that failed took no tokens.
+func TestClientsSpanInATraceOfItsOwnIsTheCallThatAskedTheSameModel(t *testing.T) {
+	build := func(model string, failed bool) []*tape.Tape {
+		framework, sdk := newTrace(), newTrace()
+		framework.agent("a", 1, 0, 0, 100)
+		client := []any{"gen_ai.operation.name", "chat", "gen_ai.request.model", model}
+		if failed {
+			framework.chat(2, 1, 10, 30, list(user("q")), "").Status().SetCode(ptrace.StatusCodeError)
+		} else {
+			usage := []any{"gen_ai.usage.input_tokens", 40, "gen_ai.usage.output_tokens", 12}
+			framework.chat(2, 1, 10, 30, list(user("q")), list(says("end")), usage...)
+			client = append(append(client, "gen_ai.response.model", "m1-2026-01-01"), usage...)
+		}
+		span := sdk.in("com.anthropic.sdk.typescript", "anthropic.messages.create", 5, 0, 11, 29, client...)
+		if failed {
+			span.Status().SetCode(ptrace.StatusCodeError)
+		}
+		return all(t, framework.numbered(1), sdk.numbered(2))
+	}
+	for _, failed := range []bool{false, true} {
+		if tp := the(t, build("m1", failed)); tp.Usage.ModelCalls != 1 {
+			t.Errorf("failed %v: %v", failed, events(tp))
+		}
+		if tapes := build("m2", failed); len(tapes) != 2 {
+			t.Errorf("failed %v: %d runs of two models", failed, len(tapes))
+		}
+	}
+}
+
+// A framework makes the span of a tool the current one, and none of the agent's in it: the client's spans hang beside that agent.
+func TestClientsSpanBelowAnAncestorOfTheCallIsTheSameCall(t *testing.T) {
+	usage := []any{"gen_ai.usage.input_tokens", 40, "gen_ai.usage.output_tokens", 12}
+	build := func(parent int) int {
+		tr := newTrace()
+		tr.agent("main", 1, 0, 0, 100)
+		tr.tool("ask_billing", 2, 1, 10, 90, "c1", `{}`, "end")
+		tr.agent("billing", 3, 2, 11, 89)
+		tr.agent("other", 6, 1, 91, 99)
+		tr.chat(4, 3, 12, 30, list(user("q")), list(says("end")), usage...)
+		tr.in("client", "create", 5, parent, 13, 29, append([]any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1"}, usage...)...)
+		return the(t, tr.runs(t)).Usage.ModelCalls
+	}
+	if n := build(2); n != 1 {
+		t.Errorf("%d model calls, want 1", n)
+	}
+	if n := build(6); n != 2 {
+		t.Errorf("%d model calls, want 2: the client's lies below another agent", n)
+	}
+}
