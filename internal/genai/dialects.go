@@ -402,9 +402,6 @@ func Read(s *dialect.Source) *dialect.Observation {
 		more.Class, more.Notes = o.Class, nil
 		o.Fill(more)
 	}
-	if o.Class == dialect.Tool {
-		dialect.TakeFromName(o) // which another dialect may have told
-	}
 	o.Args.LabelMasks()
 	o.Result.LabelMasks()
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && (read[len(read)-1] == generic.Unknown || decodesToDoubles(s)) {
@@ -477,6 +474,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 		if o.Name == s.Span.Name() {
 			o.Name = decode.ToolOfSpan(o.Name) // somebody's own words stand before it
 		}
+		dialect.TakeFromName(o) // which another dialect, or the span, may have told
 	case dialect.Model:
 		o.Model, o.ResponseModel = decode.ModelName(o.Model), decode.ModelName(o.ResponseModel)
 		if maker := a.Text("gen_ai.provider.name"); maker != "" && o.Model == maker {

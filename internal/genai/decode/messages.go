@@ -43,6 +43,11 @@ func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) 
 				return messages, true
 			}
 		}
+		if inner, ok := printedMessages(v.Str()); ok {
+			if messages, ok := messagesAt(inner, role, depth+1); ok {
+				return messages, true
+			}
+		}
 		if strings.TrimSpace(v.Str()) == "" {
 			return nil, false
 		}
@@ -56,6 +61,25 @@ func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) 
 	default:
 		return nil, false
 	}
+}
+
+// printedMessages reads the messages, or the answer of a provider, that str() of Python wrote. A text of any other dict, as people write and tools return it, stays
+// a text.
+func printedMessages(text string) (exactjson.Value, bool) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{'") && !strings.HasPrefix(text, "[{'") || !strings.Contains(text, "'role': '") {
+		return exactjson.Value{}, false
+	}
+	v, lossy, ok := Python(text)
+	if !ok || lossy {
+		return exactjson.Value{}, false
+	}
+	first := v
+	if v.Kind() == exactjson.Array {
+		first = v.At(0)
+	}
+	_, known := roles[first.Get("role").Str()]
+	return v, known || first.First("choices", "candidates", "messages").Kind() == exactjson.Array
 }
 
 func messageList(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {

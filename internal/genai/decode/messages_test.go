@@ -281,3 +281,22 @@ func TestCallsWhereAMessageStandsAreTheAssistants(t *testing.T) {
 		}
 	}
 }
+
+func TestMessagesThatPythonPrintedAreRead(t *testing.T) {
+	for text, want := range map[string]int{
+		`[{'role': 'system', 'content': 'be brief'}, {'role': 'user', 'content': "what's up", 'name': None}]`: 2,
+		`{'choices': [{'index': 0, 'message': {'role': 'assistant', 'content': 'yes'}}]}`:                     1,
+	} {
+		messages, ok := decode.Messages(exactjson.StringValue(text), tape.RoleUser)
+		if !ok || len(messages) != want || messages[want-1].Parts[0].Text == text {
+			t.Errorf("%s: %v", text, messages)
+		}
+	}
+	for _, text := range []string{ // a text of somebody's, whatever stands in it
+		`{'job': '12', 'state': 'done'}`, `{'role': 'plumber', 'rate': 17}`, `[{'name': 'Ada', 'role': 'owner'}]`, `[{'role': 'user', 'content': 'hi'}`, `Why is [{'role': 'user'}] wrong?`,
+	} {
+		if messages, _ := decode.Messages(exactjson.StringValue(text), tape.RoleUser); len(messages) != 1 || messages[0].Parts[0].Text != text {
+			t.Errorf("%s: %v", text, messages)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
@@ -85,6 +86,9 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 			class = dialect.Tool
 		case model:
 			class = dialect.Model
+			if own, _ := generic.ClassOf(s.Span.Attributes()); own == dialect.Agent {
+				class = own // it says so in a word of its own
+			}
 		}
 	}
 	return class, class == dialect.Agent

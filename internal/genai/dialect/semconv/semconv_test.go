@@ -50,6 +50,15 @@ func TestFlattenedMembersAreRead(t *testing.T) {
 		"class: tool\ndialect: otel-genai\nname: f\nargs: {\"x\":\"1\"} [lossy]\nresult: {\"y\":[\"a\"]} [lossy]\n")
 }
 
+// A prompt alone makes a model call only where the span does not say in a word of its own that it is a whole run.
+func TestAnAgentWithAPromptIsNoModelCall(t *testing.T) {
+	for kind, class := range map[string]genai.Class{"agent_run": genai.Agent, "llm_call": genai.Model, "job": genai.Model} {
+		if o := genai.Read(genaitest.Span("vendor", "x", "acme.span.kind", kind, "gen_ai.prompt", "hi", "gen_ai.completion", "yes")); o.Class != class {
+			t.Errorf("%s is of class %v, want %v", kind, o.Class, class)
+		}
+	}
+}
+
 func TestKindOfASpanIsItsClass(t *testing.T) {
 	for kind, class := range map[string]genai.Class{"AGENT": genai.Agent, "tool": genai.Tool, "LLM": genai.Model, "EMBEDDING": genai.Noise} {
 		if o := genai.Read(genaitest.Span("vendor", "x", "gen_ai.span.kind", kind, "gen_ai.usage.input_tokens", "7")); o.Class != class {
