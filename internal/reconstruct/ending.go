@@ -254,6 +254,8 @@ func (b *builder) unfinished(last *call) string {
 		return "" // no model call was recorded, and the run span does not merely lack an error: it says that it ended well
 	case last == nil && root != nil && b.recordsNothing():
 		return "" // the run span ended well, and who records no content at all does not show an answer either
+	case last == nil && root != nil && b.steppedOn():
+		return "" // nothing is known of the model, but the program went on after the last tool and ended well
 	case last == nil:
 		return "no record holds an answer"
 	case b.wentOn(last):
@@ -290,6 +292,35 @@ func (b *builder) recordsNothing() bool {
 	return b.tape.Input.UserMessage == nil && !slices.ContainsFunc(b.tape.Events, func(e tape.Event) bool {
 		return e.Type == tape.EventToolCall && (!e.Args.IsAbsent() || !e.Result.IsAbsent())
 	})
+}
+
+// steppedOn reports that a step of the program, which is neither a tool nor a model call nor an agent, began when all tool calls of the run had ended
+// and what the model was to be sent at last was ready.
+func (b *builder) steppedOn() bool {
+	end := uint64(0)
+	for _, k := range b.ordered {
+		if k.kind == tape.EventToolCall {
+			end = max(end, k.end)
+		}
+	}
+	var steps []*node
+	for _, h := range b.fragment.heads {
+		walk(h, func(n *node) bool {
+			if n.obs.Class == genai.Structure && n != b.fragment.root {
+				steps = append(steps, n)
+			}
+			return true
+		})
+	}
+	for i, n := range steps {
+		if i == maxTranscripts {
+			return false
+		}
+		if sent := decode.Transcript(n.obs.OutputData.Value); len(sent) > 0 && sent[len(sent)-1].Role != tape.RoleAssistant {
+			end = max(end, n.end)
+		}
+	}
+	return slices.ContainsFunc(steps, func(n *node) bool { return n.start >= end })
 }
 
 // wentOn reports a tool call of the run's own agent after what would be its last model call. That model call asked for it, whatever was

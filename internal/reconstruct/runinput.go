@@ -121,6 +121,11 @@ func (b *builder) input() {
 	if system == "" && root != nil && !holdsCall(root) {
 		system = instructionsBelow(root)
 	}
+	if system == "" && firstModel == nil && in.UserMessage != nil {
+		if system = b.preparedFor(*in.UserMessage); system != "" {
+			in.Provenance["system_prompt"] = tape.Recovered
+		}
+	}
 	if d := b.fragment.description; system == "" && d != nil {
 		if system = partsText(d.obs.System); system != "" {
 			in.Provenance["system_prompt"] = tape.Recovered
@@ -178,6 +183,29 @@ func instructionsBelow(root *node) string {
 		return ""
 	}
 	return told
+}
+
+// preparedFor are the instructions before the user's message in the first conversation that a step of the run put together from both: where no span of a model
+// call is, that is what the model was sent (LlamaIndex's workflows).
+func (b *builder) preparedFor(prompt string) string {
+	var steps []*node
+	for _, h := range b.fragment.heads {
+		walk(h, func(n *node) bool {
+			if n.obs.Class == genai.Structure && n.obs.OutputData.Present() && len(steps) < maxTranscripts {
+				steps = append(steps, n)
+			}
+			return true
+		})
+	}
+	slices.SortStableFunc(steps, compareNodes)
+	for _, n := range steps {
+		conversation := decode.Transcript(n.obs.OutputData.Value)
+		if len(conversation) < 2 || conversation[0].Role != tape.RoleSystem || conversation[1].Role == tape.RoleSystem || lastUserText(conversation) != prompt {
+			continue
+		}
+		return partsText(conversation[0].Parts)
+	}
+	return ""
 }
 
 // kept is what stands before the first answer in the conversation that the run span kept, where no span of a model call is: instrumentations of a framework leave

@@ -142,6 +142,13 @@ func InputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
 		case args.Kind() == exactjson.Array && args.Len() == 0 && kwargs.Kind() == exactjson.Object:
 			return InputMessages(kwargs, depth+1)
 		}
+		if event, ok := Structure(inner.Get("start_event")); ok && event.Kind() == exactjson.Object {
+			return InputMessages(event, depth+1) // what begins a workflow of LlamaIndex
+		}
+		if asked := inner.Get("user_msg"); asked.Kind() == exactjson.String && asked.Str() != "" { // and what its agents are asked
+			history, _ := Messages(inner.Get("chat_history"), tape.RoleUser)
+			return append(history, Message{Role: tape.RoleUser, Parts: []Part{TextPart(asked.Str())}}), nil
+		}
 		for _, name := range []string{"inputs", "input"} {
 			if wrapped := inner.Get(name); wrapped.Kind() == exactjson.Object {
 				return InputMessages(wrapped, depth+1)

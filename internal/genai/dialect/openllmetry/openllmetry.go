@@ -55,6 +55,9 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 		if tool { // LangChain's tools are tasks in JavaScript
 			return dialect.Tool, false
 		}
+		if _, ok := calledInStep(a); ok {
+			return dialect.Tool, false
+		}
 		return dialect.Structure, false
 	case "session", "server", "unknown":
 		return dialect.Structure, false
@@ -165,6 +168,11 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Model:
 		readOpenLLMetryModel(s, a, o)
 	case dialect.Tool:
+		if called, ok := calledInStep(a); ok && kind == "task" {
+			o.Name, o.CallID = called.Get("tool_name").Str(), decode.TextOfID(called.Get("tool_id"))
+			dialect.ReadWholeTool(o, called.Get("tool_kwargs"), called.Get("tool_output"), false)
+			break
+		}
 		o.Name = a.Text("gen_ai.tool.name", "traceloop.entity.name", "ioa_observe.entity.name")
 		if o.Name == "" {
 			o.Name = decode.NameAfter(s.Span.Name(), "execute_tool ")
@@ -186,6 +194,16 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 			o.NoiseReason = "mcp"
 		}
 	}
+}
+
+// calledInStep is what a step of a workflow says it called, if that is a tool: its name, its arguments and what came out (LlamaIndex's agents).
+func calledInStep(a decode.Attributes) (exactjson.Value, bool) {
+	out := entity(a, "entity.output")
+	if out.Kind() == exactjson.String && !strings.Contains(out.Str(), "tool_kwargs") {
+		return exactjson.Value{}, false // most steps call none: their values are not parsed for it
+	}
+	called, ok := decode.Structure(out)
+	return called, ok && called.Get("tool_name").Str() != "" && called.Get("tool_kwargs").Kind() == exactjson.Object && called.Get("tool_output").Kind() == exactjson.Object
 }
 
 // outputsOf returns what lies under outputs.

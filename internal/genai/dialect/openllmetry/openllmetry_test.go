@@ -33,6 +33,20 @@ func TestToolIsCalledWhatTheMessageOfItsResultCallsIt(t *testing.T) {
 	}
 }
 
+func TestStepThatSaysWhichToolItCalledIsItsCall(t *testing.T) {
+	const output = `"tool_output":{"content":"busy","tool_name":"f","raw_input":{"x":1},"raw_output":"busy","is_error":true}}`
+	for out, want := range map[string]dialect.Class{
+		`{"tool_name":"f","tool_kwargs":{"x":1},"tool_id":"c1",` + output: dialect.Tool,
+		`{"tool_name":"f","tool_kwargs":{"x":1},"tool_id":"c1"}`:          dialect.Structure, // it will be called
+		`{"tool_kwargs":{"x":1},` + output:                                dialect.Structure,
+	} {
+		o := genai.Read(genaitest.Span("opentelemetry.instrumentation.llamaindex", "call_tool.task", "traceloop.span.kind", "task", "traceloop.entity.name", "call_tool.task", "traceloop.entity.output", out))
+		if o.Class != want || want == dialect.Tool && (o.Name != "f" || o.CallID != "c1" || o.Args.Value.JSON() != `{"x":1}` || o.Result.Value.Str() != "busy" || !o.Failed) {
+			t.Errorf("%s: class %s, %s %s %s", out, genaitest.ClassNames[o.Class], o.Name, o.Args.Value.JSON(), o.Result.Value.JSON())
+		}
+	}
+}
+
 func TestOpenLLMetryClassesFollowTheKind(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, operation string

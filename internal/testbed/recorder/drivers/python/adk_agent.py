@@ -4,6 +4,8 @@
 
 CAPTURE is OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT, - for none. API: gemini, openai, anthropic (both through LiteLLM)."""
 
+import asyncio
+import gc
 import os
 import sys
 
@@ -41,6 +43,17 @@ HANDLED = {"on_tool_error_callback": told} if "on_tool_error_callback" in LlmAge
 
 
 async def agent(task, functions, sub):
+    try:
+        return await asked(task, functions, sub)
+    except Exception as e:
+        failed = e.with_traceback(None)
+        failed.__context__ = None
+    gc.collect()  # what was left of the generators ends their spans in this run
+    await asyncio.sleep(0)
+    raise failed
+
+
+async def asked(task, functions, sub):
     tools = list(functions)
     if sub:
         tools.append(AgentTool(LlmAgent(name=sub[0], description=sub[1], instruction=sub[2], model=model(), tools=list(sub[3]), **HANDLED)))

@@ -1,0 +1,61 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+const llamaIndex = "opentelemetry.instrumentation.llamaindex"
+
+// workflow is a run of LlamaIndex's workflow agent under Traceloop's instrumentation without one of the model: steps alone, of which one put together what the model
+// is sent.
+func workflow(prepared string, after bool) *trace {
+	tr := newTrace()
+	task := func(name string, id, start int, out string) {
+		attrs := []any{"traceloop.span.kind", "task", "traceloop.entity.name", name}
+		if out != "" {
+			attrs = append(attrs, "traceloop.entity.output", out)
+		}
+		tr.in(llamaIndex, name, id, 1, start, start+5, attrs...)
+	}
+	tr.in(llamaIndex, "FunctionAgent.workflow", 1, 0, 0, 100, "traceloop.span.kind", "workflow", "traceloop.entity.name", "FunctionAgent.workflow",
+		"traceloop.entity.input", `{"ctx":null,"stepwise":false,"start_event":"{\"user_msg\":\"q\",\"chat_history\":null}"}`)
+	task("call_tool.task", 2, 10, `{"tool_name":"f","tool_kwargs":{"x":1},"tool_id":"c1","tool_output":{"content":"{'a': 1}","tool_name":"f","raw_input":{"kwargs":{"x":1}},"raw_output":{"a":1},"is_error":false}}`)
+	task("setup_agent.task", 3, 20, prepared)
+	if after {
+		task("parse_agent_output.task", 4, 30, "{}")
+	}
+	return tr
+}
+
+func TestStepsOfAWorkflowTellARunOfWhichNoModelCallIsRecorded(t *testing.T) {
+	const conversation = `{"input":[{"role":"system","blocks":[{"block_type":"text","text":"Be terse."}]},{"role":"user","blocks":[{"block_type":"text","text":"q"}]}]}`
+	for name, c := range map[string]struct {
+		prepared string
+		after    bool
+		system   string
+		status   tape.RunStatus
+	}{
+		"the program went on":           {conversation, true, "Be terse.", tape.StatusOK},
+		"it ended before the model":     {conversation, false, "Be terse.", tape.StatusIncomplete},
+		"nothing was put together":      {"", true, "", tape.StatusOK},
+		"a conversation with another":   {`{"input":[{"role":"system","content":"Be terse."},{"role":"user","content":"another"}]}`, true, "", tape.StatusOK},
+		"a conversation without a rule": {`{"input":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}`, true, "", tape.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := the(t, workflow(c.prepared, c.after).runs(t))
+			wantEvents(t, tp, "tool_call f @2 = {\"a\":1}")
+			system := ""
+			if tp.Input.SystemPrompt != nil {
+				system = *tp.Input.SystemPrompt
+			}
+			if tp.Input.UserMessage == nil || *tp.Input.UserMessage != "q" || system != c.system || tp.Run.Status != c.status {
+				t.Errorf("user %v, system %q, status %s", tp.Input.UserMessage, system, tp.Run.Status)
+			}
+		})
+	}
+}
