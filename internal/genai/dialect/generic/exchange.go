@@ -18,6 +18,12 @@ import (
 // This file tells the call of a model by its values alone, whatever their keys are, in words of another language too: one of them is what a model
 // answered, and another one what it was asked. Bodies under the keys of HTTP do not count: those of an agent that speaks the API of a provider itself look alike.
 
+// exchanged reports a span that holds both.
+func exchanged(span ptrace.Span) bool {
+	_, _, ok := exchange(span)
+	return ok
+}
+
 // exchange returns the two, from the attributes of a span and of its events; ok is false when one of them is not there, or two values may be it.
 func exchange(span ptrace.Span) (asked, answered content, ok bool) {
 	for key, v := range values(span) {

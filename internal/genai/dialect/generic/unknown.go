@@ -49,16 +49,10 @@ func recognises(span ptrace.Span) bool {
 				ok = ok || spreads(key, v)
 			}
 			return ok
-		})
+		}) || exchanged(span)
 	}
-	if conversed(span.Attributes()) || namesTool(span) || namesModel(span) || classOfSpan(span) != dialect.Unclassified {
-		return true
-	}
-	if slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) {
-		return true
-	}
-	_, _, exchanged := exchange(span)
-	return exchanged
+	return conversed(span.Attributes()) || namesTool(span) || namesModel(span) || classOfSpan(span) != dialect.Unclassified ||
+		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span)
 }
 
 // namesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
@@ -205,7 +199,7 @@ func classByContent(s *dialect.Source) dialect.Class {
 	if asked && (modelled || responded) || modelled && responded {
 		return dialect.Model
 	}
-	if _, _, exchanged := exchange(s.Span); exchanged {
+	if exchanged(s.Span) {
 		return dialect.Model
 	}
 	return dialect.Unclassified

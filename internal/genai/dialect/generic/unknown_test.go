@@ -65,6 +65,10 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 			[]string{"acme.modellaufruf.eingabe", question, "acme.modellaufruf.ausgabe", answer},
 			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\" [stop]\nfinish: stop\nresponse model: m1-2026-01-31\n",
 		},
+		"the same beside a type": {
+			[]string{"acme.operation.name", "CHAT", "acme.eingabe", question, "acme.ausgabe", answer},
+			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\" [stop]\nfinish: stop\nresponse model: m1-2026-01-31\n",
+		},
 		"a tool that is named and no type": {
 			[]string{"zz.tool.name", "look", "zz.tool.args", `{"a":1}`, "zz.tool.result", "null"},
 			"class: tool\ndialect: unknown\nname: look\nkind: function\nargs: {\"a\":1}\nresult: \"null\"\n",
