@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -44,6 +45,29 @@ func TestAnAttributeThatWasSetTwiceIsTheLastFromRustAlone(t *testing.T) {
 		o := Read(&dialect.Source{Resource: rs.Resource().Attributes(), ScopeName: "rig", Span: rs.ScopeSpans().At(0).Spans().At(0)})
 		if got := o.OutputData.Value.Str(); got != want {
 			t.Errorf("%q: the answer is read as %q", language, got)
+		}
+	}
+}
+
+// What an exporter for Go writes for a null in a log record is no value. A span has nulls, and so have records of other languages.
+func TestAnEmptyValueOfALogRecordInGoIsDamage(t *testing.T) {
+	for _, c := range []struct {
+		language, value string
+		want            tape.Label
+	}{{"go", "INVALID", tape.Lossy}, {"go", "INVALID DATE", ""}, {"java", "INVALID", ""}} {
+		resource, span, record := pcommon.NewMap(), ptrace.NewSpan(), ptrace.NewSpan()
+		resource.PutStr("telemetry.sdk.language", c.language)
+		span.Attributes().PutStr("gen_ai.operation.name", "chat")
+		record.SetName("gen_ai.choice")
+		body := record.Attributes().PutEmptyMap(dialect.LogBody)
+		call := body.PutEmptySlice("tool_calls").AppendEmpty().SetEmptyMap()
+		call.PutStr("id", "c1")
+		function := call.PutEmptyMap("function")
+		function.PutStr("name", "f")
+		function.PutEmptyMap("arguments").PutEmptySlice("list").AppendEmpty().SetStr(c.value)
+		o := Read(&dialect.Source{Resource: resource, ScopeName: "app", Span: span, Logs: []ptrace.Span{record}})
+		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Label != c.want {
+			t.Errorf("%s, %s: %+v", c.language, c.value, o.Response)
 		}
 	}
 }

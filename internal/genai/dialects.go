@@ -411,6 +411,11 @@ func Read(s *dialect.Source) *dialect.Observation {
 		o.Class, o.InputData, o.OutputData = dialect.Structure, o.Args, o.Result // the step that runs all tools of a turn, not a tool
 		o.Args, o.Result = decode.Content{}, decode.Content{}
 	}
+	if len(s.Logs) > 0 && inGo(s) {
+		for _, messages := range [][]decode.Message{o.Request, o.Response} {
+			decode.LabelEmpty(messages)
+		}
+	}
 	o.Response, o.Output = decode.Telling(decode.Unglue(o.Response, o.Tools)), decode.Telling(o.Output)
 	if decode.IsAddress(o.OutputData.Value) {
 		o.OutputData = decode.Content{}
@@ -435,7 +440,10 @@ var geminis = []string{"gcp.gemini", "gcp.vertex_ai", "gcp.gen_ai", "gemini", "v
 
 // decodesToDoubles reports a program in Go: frameworks there hand a tool the arguments as map[string]any and write its result from one, in which every
 // number is a double (ADK, Genkit). A program that keeps its integers is told apart by them: few are written as doubles print.
-func decodesToDoubles(s *dialect.Source) bool {
+func decodesToDoubles(s *dialect.Source) bool { return inGo(s) }
+
+// inGo reports the SDK for Go.
+func inGo(s *dialect.Source) bool {
 	language, _ := s.Resource.Get("telemetry.sdk.language")
 	return language.Str() == "go"
 }

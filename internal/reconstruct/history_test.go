@@ -167,3 +167,19 @@ func TestEmptyAnswerBesideAnErrorIsNone(t *testing.T) {
 		}
 	}
 }
+
+// Eino's handler writes all that an agent was started with as what the user said. A user may also have sent such a text.
+func TestWhatTheUserSaidInsideTheInputOfAnAgent(t *testing.T) {
+	const state = `{"Messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"},{"role":"user","content":"and now?"}],"EnableStreaming":false}`
+	for _, c := range []struct{ recorded, sent, want string }{
+		{state, "and now?", "and now?"}, {"[" + state + "]", "and now?", "and now?"}, {state, state, state}, {state, "something else", state},
+		{`{"parts":[{"role":"admin","name":"and now?"}]}`, "and now?", `{"parts":[{"role":"admin","name":"and now?"}]}`},
+	} {
+		tr := newTrace()
+		tr.agent("clerk", 1, 0, 0, 100, "gen_ai.input.messages", list(user(c.recorded)))
+		tr.chat(2, 1, 1, 10, list(user(c.sent)), list(says("done")))
+		if in := the(t, tr.runs(t)).Input.UserMessage; in == nil || *in != c.want {
+			t.Errorf("%s, sent %s: %v", c.recorded, c.sent, in)
+		}
+	}
+}

@@ -101,3 +101,28 @@ func TestStepThatIsHandedCallsIsNoTool(t *testing.T) {
 		}
 	}
 }
+
+// What the model asked for, as a program in Go holds it, is rounded as what the tool received is, and repairs nothing. It may hold more digits, and a program
+// that is not in Go may have recorded them as they were.
+func TestRoundedArgumentsAreNotRepairedByThemselves(t *testing.T) {
+	for _, c := range []struct {
+		language, asked string
+		want            tape.Label
+	}{
+		{"go", `{"id":9007199254740996,"note":null}`, tape.Lossy}, {"go", `{"id":9007199254740995,"note":null}`, tape.Recovered}, {"python", `{"id":9007199254740996,"note":null}`, tape.Recovered},
+	} {
+		tr := newTrace()
+		ask := asks(call("call_1234567", "f", c.asked))
+		tr.agent("clerk", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 12, "call_1234567", `{"id":9007199254740996}`, "r")
+		tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("call_1234567", "r")), list(says("done")))
+		for _, rs := range tr.td.ResourceSpans().All() {
+			rs.Resource().Attributes().PutStr("telemetry.sdk.language", c.language)
+		}
+		tp := the(t, tr.runs(t))
+		if e := tp.Events[1]; e.Provenance["args"] != c.want || tp.Fidelity.Replayable.Tools == (c.want == tape.Lossy) {
+			t.Errorf("%s, asked for %s: %s, %+v", c.language, c.asked, e.Provenance["args"], tp.Fidelity.Findings)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func (b *builder) input() {
 			in.Messages = append(in.Messages, b.pool(m))
 		}
 		if in.UserMessage != nil && firstModel.obs.RequestLabel == "" {
-			last := afterHistory(*in.UserMessage, firstModel.request)
+			last := afterHistory(saidInside(*in.UserMessage, firstModel.request), firstModel.request)
 			in.UserMessage = &last
 		}
 		if in.UserMessage == nil && root != nil {
@@ -158,6 +158,8 @@ func (b *builder) input() {
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
 	case strings.HasPrefix(firstModel.obs.ResponseID, "resp_") || firstModel.obs.Operation == "response":
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Responses API takes instructions beside the messages, and the span holds none")
+	case firstModel.obs.Provider == "aws.bedrock": // OpenTelemetry's agent for Java leaves them out
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Converse API takes instructions beside the messages, and the span holds none")
 	case firstModel.obs.Provider == "anthropic": // Traceloop in JavaScript leaves them out
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Messages API takes instructions beside the messages, and the span holds none")
 	case firstModel.obs.SystemApart:
@@ -239,6 +241,28 @@ func (b *builder) taskAbove(n *node, prompt string) string {
 		}
 	}
 	return ""
+}
+
+// saidInside is what the request to the model ends with, where the run's own record is all that it was started with as JSON, and messages in it end with the
+// same: Eino's handler for APMPlus writes the input of an agent, whatever it is, as what the user said.
+func saidInside(recorded string, request []*message) string {
+	last, label := lastUser(request)
+	if label != "" || last == "" || last == recorded || !strings.Contains(recorded, `"role"`) {
+		return recorded
+	}
+	v, _ := decode.ParseStructure(recorded)
+	if v.Kind() == exactjson.Array && v.Len() == 1 { // all chunks of a stream of inputs
+		v = v.At(0)
+	}
+	for _, m := range v.Members() {
+		if m.Value.Kind() != exactjson.Array || !decode.IsMessageList(m.Value) {
+			continue
+		}
+		if messages, _ := decode.Messages(m.Value, tape.RoleUser); lastUserText(messages) == last {
+			return last
+		}
+	}
+	return recorded
 }
 
 // afterHistory is what was asked last. A run's own record of its input may name an earlier turn of the history that it was given, or all of the

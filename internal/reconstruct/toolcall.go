@@ -65,6 +65,7 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 		if label == "" && (len(k.nodes) > 0 && !k.obs.Handoff || k.by.model.enriched) {
 			label = tape.Recovered
 		}
+	case received.Label == tape.Lossy && askedLabel == "" && len(k.nodes) > 0 && inGo(k.nodes[0]) && sameBigInts(received.Value, asked): // of no use against rounding
 	case received.Label != "" && askedLabel == "":
 		source, label = genai.Content{Value: asked}, tape.Recovered
 	case askedLabel == "" && (byID || sameArgs(k, k.by)):
@@ -165,6 +166,32 @@ func roundedBefore(result, shown exactjson.Value) bool {
 		shown = inner
 	}
 	return result.HasBigInt() && result.Equal(shown)
+}
+
+// inGo reports a span of the SDK for Go. Frameworks there decode what the model asked for into a map of values, in which every number is a double, before they
+// write it or hand it to a tool: two records of the arguments are then rounded alike.
+func inGo(n *node) bool {
+	language, _ := n.resource.Get("telemetry.sdk.language")
+	return language.Str() == "go"
+}
+
+// sameBigInts reports values that hold the same integers of 2^53 or more, to the last digit, and at least one.
+func sameBigInts(a, b exactjson.Value) bool {
+	of := bigInts(nil, a)
+	slices.Sort(of)
+	others := bigInts(nil, b)
+	slices.Sort(others)
+	return len(of) > 0 && slices.Equal(of, others)
+}
+
+func bigInts(of []string, v exactjson.Value) []string {
+	if v.Kind() == exactjson.Number && v.HasBigInt() {
+		return append(of, v.Text())
+	}
+	for _, m := range v.Members() {
+		of = bigInts(of, m.Value)
+	}
+	return of
 }
 
 func (b *builder) toolResult(k *call, e *tape.Event) {

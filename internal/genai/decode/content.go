@@ -244,6 +244,27 @@ func masksIn(v exactjson.Value) tape.Label {
 	return ""
 }
 
+// emptyInGo is what the exporters for Go write in place of a value of a log record that is empty, such as a null.
+const emptyInGo = "INVALID"
+
+// LabelEmpty labels calls and results with what an exporter for Go writes for an empty value: that stood there, or a text that says so.
+func LabelEmpty(messages []Message) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Label == "" && (holdsEmpty(p.Args) || holdsEmpty(p.Result)) {
+				p.Label = tape.Lossy
+			}
+		}
+	}
+}
+
+func holdsEmpty(v exactjson.Value) bool {
+	if v.Kind() == exactjson.String {
+		return v.Str() == emptyInGo
+	}
+	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return holdsEmpty(m.Value) })
+}
+
 // LabelMasks labels content that a producer masked, as a whole or in part.
 func (c *Content) LabelMasks() {
 	if c.Label == "" {

@@ -61,6 +61,9 @@ func eventFields(a decode.Attributes) exactjson.Value {
 	var members []exactjson.Member
 	seen := map[string]bool{}
 	add := func(name string, v exactjson.Value) {
+		if name == "toolCalls" { // OpenTelemetry's agent for Java, of Bedrock
+			name = "tool_calls"
+		}
 		if seen[name] || v.IsAbsent() {
 			return
 		}
@@ -95,7 +98,8 @@ func eventFields(a decode.Attributes) exactjson.Value {
 func readEvents(events []Event, o *dialect.Observation, request, response *[]decode.Message) {
 	var asked, answered []decode.Message
 	var wholeInput, wholeOutput []decode.Message
-	for _, e := range events {
+	earlier := earlierChoices(events)
+	for i, e := range events {
 		switch e.Name {
 		case "gen_ai.system.message", "gen_ai.developer.message", "gen_ai.tool.developer":
 			asked = append(asked, EventMessage(e.Fields, tape.RoleSystem))
@@ -106,7 +110,11 @@ func readEvents(events []Event, o *dialect.Observation, request, response *[]dec
 		case "gen_ai.tool.message":
 			asked = append(asked, EventMessage(e.Fields, tape.RoleTool))
 		case "gen_ai.choice":
-			answered = append(answered, ChoiceMessage(e.Fields))
+			if earlier[i] {
+				asked = append(asked, ChoiceMessage(e.Fields))
+			} else {
+				answered = append(answered, ChoiceMessage(e.Fields))
+			}
 		case "gen_ai.content.prompt":
 			messages, _ := decode.Messages(e.Fields.Get("gen_ai.prompt"), tape.RoleUser)
 			asked = append(asked, messages...)
@@ -129,6 +137,56 @@ func readEvents(events []Event, o *dialect.Observation, request, response *[]dec
 	decode.FillList(&answered, wholeOutput)
 	decode.FillList(request, asked)
 	decode.FillList(response, answered)
+}
+
+// earlierChoices are the places of choices that ask for nothing but calls of which the same call of the model was told the results: they are what the model had
+// said before (Koog writes such a turn of a conversation as a choice, and no answer at all where a call of the model failed). There are as many results as
+// calls of an id: where ids come again, the last call of one is still to be answered. It is nil where there is none.
+func earlierChoices(events []Event) map[int]bool {
+	var open map[string]int // results of each id, less the calls that ask for them
+	for _, e := range events {
+		if id := decode.TextOfID(e.Fields.First("id", "tool_call_id")); e.Name == "gen_ai.tool.message" && id != "" {
+			if open == nil {
+				open = map[string]int{}
+			}
+			open[id]++
+		}
+	}
+	if open == nil {
+		return nil
+	}
+	var choices map[int][]string
+	for i, e := range events {
+		var m decode.Message
+		switch e.Name {
+		case "gen_ai.assistant.message":
+			m = EventMessage(e.Fields, tape.RoleAssistant)
+		case "gen_ai.choice":
+			m = ChoiceMessage(e.Fields)
+		}
+		for _, p := range m.Parts {
+			if p.Type != tape.PartToolCall {
+				continue
+			}
+			open[p.ID]--
+			if e.Name == "gen_ai.choice" {
+				if choices == nil {
+					choices = map[int][]string{}
+				}
+				choices[i] = append(choices[i], p.ID)
+			}
+		}
+	}
+	var earlier map[int]bool
+	for i, ids := range choices {
+		if !slices.ContainsFunc(ids, func(id string) bool { return open[id] < 0 }) {
+			if earlier == nil {
+				earlier = map[int]bool{}
+			}
+			earlier[i] = true
+		}
+	}
+	return earlier
 }
 
 // EventMessage reads one message event: role and content lie side by side in its body.

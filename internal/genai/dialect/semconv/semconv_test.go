@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
@@ -169,6 +171,36 @@ func TestModelIsTakenFromTheNameOfASpanThatHasNothingElse(t *testing.T) {
 		}
 		if o := genai.Read(genaitest.Span("openlit.instrumentation.groq", c.name, attrs...)); o.Model != c.want {
 			t.Errorf("%s %s: %q, want %q", c.name, c.asked, o.Model, c.want)
+		}
+	}
+}
+
+// A choice whose calls were answered in the same request is an earlier turn, and no answer. An id that comes again is answered once for each call before it.
+func TestAChoiceThatWasAnsweredIsAnEarlierTurn(t *testing.T) {
+	const calls = `[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]`
+	told := []any{"gen_ai.tool.message", "id", "c1", "content", "r"}
+	for name, c := range map[string]struct {
+		events [][]any
+		said   int
+	}{
+		"of the history":       {[][]any{{"gen_ai.user.message", "content", "q"}, {"gen_ai.choice", "tool_calls", calls}, told}, 0},
+		"the answer":           {[][]any{{"gen_ai.user.message", "content", "q"}, {"gen_ai.choice", "tool_calls", calls}}, 1},
+		"the id comes again":   {[][]any{{"gen_ai.assistant.message", "tool_calls", calls}, told, {"gen_ai.choice", "tool_calls", calls}}, 1},
+		"with names of Java's": {[][]any{{"gen_ai.user.message", "content", "q"}, {"gen_ai.choice", "toolCalls", calls}}, 1},
+		"with a text":          {[][]any{{"gen_ai.assistant.message", "tool_calls", calls}, told, {"gen_ai.choice", "content", "done"}}, 1},
+	} {
+		s := genaitest.Span("vendor", "chat m", "gen_ai.operation.name", "chat")
+		for i, e := range c.events {
+			event := s.Span.Events().AppendEmpty()
+			event.SetName(e[0].(string))
+			event.SetTimestamp(pcommon.Timestamp(i + 1))
+			for j := 1; j+1 < len(e); j += 2 {
+				event.Attributes().PutStr(e[j].(string), e[j+1].(string))
+			}
+		}
+		o := genai.Read(s)
+		if len(o.Response) != c.said || c.said > 0 && len(o.Response[0].Parts) != 1 {
+			t.Errorf("%s: the answer is %+v", name, o.Response)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** A loop over openai-java: Openai braintrust|semconv [SCENARIO ...]. */
+/** A loop over openai-java: Openai braintrust|semconv|agent [SCENARIO ...]; agent leaves all to OpenTelemetry's Java agent. */
 public final class Openai {
   static OpenTelemetrySdk otel = Recorder.openTelemetry();
   static boolean byHand;
@@ -109,11 +109,17 @@ public final class Openai {
   public static void main(String[] args) throws Exception {
     byHand = args[0].equals("semconv");
     client = OpenAIOkHttpClient.builder().baseUrl(Recorder.URL + "/v1").apiKey("k").maxRetries(0).build();
-    if (!byHand) {
+    if (args[0].equals("braintrust")) {
       client = BraintrustOpenAI.wrapOpenAI(otel, client);
     }
-    Recorder.run("openai-java-" + args[0], "gpt-4o-mini", List.of(args).subList(1, args.length), task ->
+    boolean agent = args[0].equals("agent");
+    Recorder.run(agent ? "openai-java4-javaagent" : "openai-java-" + args[0], "gpt-4o-mini", List.of(args).subList(1, args.length), task ->
         Semconv.agent(byHand ? otel : null, "assistant", task.user(), () -> loop(task, "assistant", task.system(), task.tools(), task.sub(), task.history(), task.user())),
-        () -> otel.getSdkTracerProvider().forceFlush().join(10, TimeUnit.SECONDS));
+        () -> {
+          if (agent) {
+            Recorder.pause(700); // OTEL_BSP_SCHEDULE_DELAY and OTEL_BLRP_SCHEDULE_DELAY are 100
+          }
+          otel.getSdkTracerProvider().forceFlush().join(10, TimeUnit.SECONDS);
+        });
   }
 }

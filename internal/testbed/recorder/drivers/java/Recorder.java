@@ -83,6 +83,14 @@ public final class Recorder {
         .build();
   }
 
+  static void pause(int millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   private static List<Tool> tools(JsonNode list) {
     List<Tool> tools = new ArrayList<>();
     list.forEach(t -> tools.add(new Tool(t.get("name").asText(), t.get("description").asText(), t.get("parameters"))));
