@@ -323,10 +323,17 @@ func (s *stitcher) allHearings() map[string][]hearing {
 		slices.SortStableFunc(turns, func(a, b *turn) int { return compareNodes(a.n, b.n) })
 		for i := 1; i < len(turns); i++ {
 			t, before := turns[i], turns[i-1]
-			for _, m := range t.sent[min(len(before.sent), len(t.sent)):] {
+			asks := false // the message before the results shows calls
+			for i, m := range t.sent {
+				if m.tape.Role != tape.RoleTool {
+					asks = hasToolCall(m)
+				}
+				if i < len(before.sent) {
+					continue
+				}
 				for k := range m.parts {
 					if text := saidText(m.parts[k].Result); m.parts[k].Type == tape.PartToolResult && text != "" {
-						one := hearing{f, t.n, before.n.start, losesCalls(before.n), text}
+						one := hearing{f, t.n, before.n.start, !asks || losesCalls(before.n), text}
 						all[text], all[""] = append(all[text], one), append(all[""], one)
 					}
 				}

@@ -4,6 +4,7 @@
 package reconstruct_test
 
 import (
+	"fmt"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -115,5 +116,59 @@ func TestClientsSpanBelowAnAncestorOfTheCallIsTheSameCall(t *testing.T) {
 	}
 	if n := build(6); n != 2 {
 		t.Errorf("%d model calls, want 2: the client's lies below another agent", n)
+	}
+}
+
+// An instrumentation leaves the calls out of answers, and the messages that asked for them out of requests: a result goes on with what asked for tools.
+func TestResultGoesOnWithAnAnswerThatLacksItsCalls(t *testing.T) {
+	tool := `{"role":"tool","parts":[{"type":"text","content":"sunny"}]}`
+	for reason, runs := range map[string]int{"tool_calls": 1, "stop": 2} {
+		first, second := newTrace(), newTrace()
+		first.chat(1, 0, 0, 10, list(user("q")), `[{"role":"assistant","parts":[]}]`, "gen_ai.response.finish_reasons", []any{reason})
+		second.chat(2, 0, 20, 30, list(user("q"), tool), list(says("end")))
+		if tapes := all(t, first.numbered(1), second.numbered(2)); len(tapes) != runs {
+			t.Errorf("%s: %d runs, want %d", reason, len(tapes), runs)
+		}
+	}
+}
+
+// Neither the answer nor the request shows the call, and no reason says that there was one: the request tells what the tool in another trace returned.
+func TestToolWhoseCallNothingShowsIsOfTheRunThatWasToldItsResult(t *testing.T) {
+	for told, runs := range map[string]int{"it is sunny in Quito": 1, "it rains in Quito": 2} {
+		first, tool, second := newTrace(), newTrace(), newTrace()
+		empty := `{"role":"assistant","parts":[{"type":"text","content":""}]}`
+		first.chat(1, 0, 0, 10, list(user("q")), list(empty))
+		tool.tool("get_weather", 2, 0, 12, 18, "", `{"city":"Quito"}`, "it is sunny in Quito")
+		second.chat(3, 0, 20, 30, list(user("q"), empty, shows("", told)), list(says("end")))
+		if tapes := all(t, first.numbered(1), tool.numbered(2), second.numbered(3)); len(tapes) != runs {
+			t.Errorf("%s: %d runs, want %d", told, len(tapes), runs)
+		}
+	}
+}
+
+// A call that failed tells nothing of what was sent: it is that of the one run that waits for an answer.
+func TestFailedCallWithoutContentEndsTheRunThatWaits(t *testing.T) {
+	ask := asks(call("call_1", "f", `{}`))
+	build := func(waiting int, after int, model string) []*tape.Tape {
+		var traces []*trace
+		for i := range waiting {
+			tr := newTrace()
+			tr.chat(1+i, 0, i, 10+i, list(user(fmt.Sprint("q", i))), list(ask))
+			traces = append(traces, tr.numbered(byte(1+i)))
+		}
+		failed := newTrace()
+		failed.in("test", "chat", 9, 0, after, after+10, "gen_ai.operation.name", "chat", "gen_ai.request.model", model, "error.type", "SDKError").Status().SetCode(ptrace.StatusCodeError)
+		return all(t, append(traces, failed.numbered(9))...)
+	}
+	if tp := the(t, build(1, 20, "m1")); tp.Run.Status != tape.StatusError || tp.Usage.ModelCalls != 2 {
+		t.Errorf("%s %v", tp.Run.Status, events(tp))
+	}
+	for why, tapes := range map[string][]*tape.Tape{"of another model": build(1, 20, "m2"), "before": build(1, 5, "m1"), "an hour later": build(1, 3_600_000, "m1")} {
+		if len(tapes) != 2 {
+			t.Errorf("%s: %d runs, want 2", why, len(tapes))
+		}
+	}
+	if tapes := build(2, 20, "m1"); len(tapes) != 3 {
+		t.Errorf("%d runs, want 3: which of two that wait failed is not known", len(tapes))
 	}
 }

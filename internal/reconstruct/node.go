@@ -146,6 +146,7 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 		nodes = append(nodes, newNode(id, items))
 	}
 	nodes, twinOf := dropTwins(nodes)
+	nodes, twinOf = joinEvents(nodes, twinOf)
 	redirect(logs, twinOf)
 	slices.SortFunc(nodes, compareNodes)
 	sources := make([]*genai.Source, len(nodes))

@@ -251,8 +251,8 @@ func repeatsAnswer(before *node, t *turn) bool {
 	if quotesCalls(before, said) {
 		return true
 	}
-	if said.tape.Role != tape.RoleAssistant {
-		return answersCalls(callIDs(before), following)
+	if said.tape.Role != tape.RoleAssistant { // a result follows what asked for it, whether that was recorded or not
+		return answersCalls(callIDs(before), following) || said.tape.Role == tape.RoleTool && losesCalls(before)
 	}
 	switch text := textOf(answer); {
 	case t.n.obs.RequestLabel != "", hasToolCall(answer) && repeatsCalls(answer, following):

@@ -66,6 +66,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byRepeat()
 	s.byResults()
 	s.byAnswer()
+	s.byFailure()
 	s.byDelegation()
 	s.byStream()
 	s.bySession()
@@ -447,6 +448,61 @@ func (s *stitcher) byHollowTwin() {
 		}
 	}
 }
+
+// byFailure unites a model call that failed, of which nothing else was recorded and that lies alone in its trace, with the run whose last model call asked for tools and was
+// not gone on with: the call before it of the same instrumentation, service and model. Some packages write what was sent only when an answer came (OpenLIT for JavaScript).
+// Where another run of the service waits too, or another model call lies between, which one failed is not known.
+func (s *stitcher) byFailure() {
+	type key struct{ service, scope string }
+	keyOf := func(t *turn) key { return key{serviceOf(t.n.resource).Name, t.n.scope.name} }
+	failures, last := map[key][]*turn{}, map[key]map[*fragment]*turn{}
+	var order []*turn
+	for _, f := range s.all {
+		for _, t := range s.turns[f] {
+			k := keyOf(t)
+			o := t.n.obs
+			if t.failed() && o.Model != "" && len(o.Request)+len(o.Response) == 0 && o.RequestLabel == "" && len(s.turns[f]) == 1 && len(f.tools()) == 0 && f.root == nil && !s.joined(f) {
+				failures[k] = append(failures[k], t)
+				order = append(order, t)
+				continue
+			}
+			if last[k] == nil {
+				last[k] = map[*fragment]*turn{}
+			}
+			if g := s.find(f); last[k][g] == nil || compareNodes(last[k][g].n, t.n) < 0 {
+				last[k][g] = t
+			}
+		}
+	}
+	for _, t := range order {
+		k := keyOf(t)
+		if len(failures[k]) > 1 {
+			continue
+		}
+		var open []*turn
+		for _, a := range last[k] {
+			if asksTools(a.n) && !a.failed() && a.f.root == nil {
+				open = append(open, a)
+			}
+		}
+		if len(open) != 1 || open[0].n.obs.Model != t.n.obs.Model || open[0].n.end > t.n.start || t.n.start-open[0].n.end > maxFailureGap || conversationsDiffer(open[0].n, t.n) {
+			continue
+		}
+		between := false
+		for _, a := range last[k] {
+			between = between || a != open[0] && a.n.end > open[0].n.start && a.n.start < t.n.end
+		}
+		if !between {
+			s.unite(open[0].f, t.f, byContent)
+		}
+	}
+}
+
+// maxFailureGap is how long tools may take before a failed call that tells nothing else, in nanoseconds.
+const maxFailureGap = 600_000_000_000
+
+// joined reports a fragment that is a part of a group already.
+func (s *stitcher) joined(f *fragment) bool { return s.find(f) != f || len(s.why[f]) > 0 }
 
 // byRunID unites what carries the same prompt, invocation or turn id of one service.
 func (s *stitcher) byRunID() {

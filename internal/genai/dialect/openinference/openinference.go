@@ -46,7 +46,8 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 	metadata, _ := decode.Structure(a.JSON("metadata"))
 	switch o.Class {
 	case dialect.Agent:
-		o.WeakAgent = kind == "CHAIN"
+		_, event := dialect.EventOf(s.Span)
+		o.WeakAgent = kind == "CHAIN" || event != "" // BeeAI: a step of the loop, the agent has a span of its own
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
