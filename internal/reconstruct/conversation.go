@@ -216,8 +216,26 @@ func (c *collector) recoverResponses() {
 			m.response, m.recovered = said, true
 		case m.response != nil && textOf(m.response) == textOf(said) && (!hasToolCall(m.response) && hasToolCall(said) || completes(said, m.response) || takesApart(said, m.response) || holdsMore(said, m.response)):
 			m.response, m.enriched = said, true
+		case m.response != nil && textOf(said) == "" && textOf(m.response) != "" && lacksCalls(m) && hasToolCall(said) && c.answersCalls(i, said):
+			spoken := genai.Message{Role: said.tape.Role, Name: said.tape.Name, Parts: append(slices.Clone(m.response.parts), said.parts...)}
+			m.response, m.enriched = newMessage(spoken), true
 		}
 	}
+}
+
+// answersCalls reports that the request that goes on with model call i shows a result of each call that a message asks for, by its id. Some packages record the
+// text of an answer without its calls, and resend the calls without the text.
+func (c *collector) answersCalls(i int, said *message) bool {
+	for _, next := range c.models[i+1 : min(len(c.models), i+1+maxPredecessors)] {
+		if slices.Contains(next.request, said) {
+			return !slices.ContainsFunc(callsOf(said.parts), func(p *genai.Part) bool {
+				return p.ID == "" || !slices.ContainsFunc(next.request, func(m *message) bool {
+					return slices.ContainsFunc(m.parts, func(r genai.Part) bool { return r.Type == tape.PartToolResult && r.ID == p.ID })
+				})
+			})
+		}
+	}
+	return false
 }
 
 // completes reports that a resent message holds the arguments that the response was recorded without: some packages close a streamed

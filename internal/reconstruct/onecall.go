@@ -117,9 +117,14 @@ func isPiece(o, whole *genai.Observation) bool {
 	})
 }
 
-// summedUp returns the model calls below a model span that took place one after the other: the span around them is none of them. It returns nil
-// where there is at most one.
-func summedUp(n *node) []*node {
+// summedUp returns the model calls below a model span that took place one after the other: the span around them is none of them. Nor is one around a
+// span that stands for several. It returns nil where there is at most one.
+func summedUp(n *node) []*node { return summedUpWithin(n, maxLayers) }
+
+// maxLayers is how many model spans around each other are looked through for the calls that they stand for.
+const maxLayers = 4
+
+func summedUpWithin(n *node, layers int) []*node {
 	var inner []*node
 	for _, k := range n.kids {
 		walk(k, func(m *node) bool {
@@ -140,6 +145,9 @@ func summedUp(n *node) []*node {
 		if inner[i].start >= inner[i-1].end && inner[i-1].end > inner[i-1].start {
 			return inner
 		}
+	}
+	if len(inner) == 1 && layers > 0 {
+		return summedUpWithin(inner[0], layers-1)
 	}
 	return nil
 }
@@ -278,6 +286,7 @@ func (c *collector) dropDuplicates() {
 	})
 	c.dropTold()
 	c.dropClients()
+	c.dropRepeats()
 	c.tools = joinEqual(c.tools, func(a, b *call) bool {
 		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && (a.obs.Name == b.obs.Name || a.obs.Name == "" || b.obs.Name == "") && overlap(a, b) &&
 			a.agent == b.agent && sameTool(a.obs, b.obs) // ids such as call_0 come back in every agent
@@ -341,6 +350,43 @@ func (c *collector) dropClients() {
 	}
 	c.models = slices.DeleteFunc(c.models, func(m *call) bool { return joined[m] })
 }
+
+// dropRepeats joins a model span that tells the request of a call once more, and nothing of an answer, with the span of the call that lies around it in time:
+// a package and what it is built on, of which neither makes its span the current one. Another scope wrote it, below the same span, of the same model, of as
+// many messages and the same question. Calls that were made at the same time have one each.
+func (c *collector) dropRepeats() {
+	failed := func(m *call) bool { return m.obs.Failed || m.obs.StatusError }
+	var open []*call
+	repeats := map[*call]bool{}
+	taken := map[*call]bool{}
+	for _, m := range c.models {
+		if len(m.nodes) != 1 || m.nodes[0].spans == 0 {
+			continue
+		}
+		open = slices.DeleteFunc(open, func(outer *call) bool { return outer.end < m.start })
+		n := m.nodes[0]
+		if o := m.obs; len(o.Response) == 0 && o.ResponseID == "" && !usageKnown(o.Usage) && len(o.Request) > 0 && len(n.kids) == 0 {
+			asked := lastUserText(o.Request)
+			of := slices.IndexFunc(open, func(outer *call) bool {
+				a := outer.obs
+				return !taken[outer] && m.end <= outer.end && siblingsOf(outer.nodes[0]) == siblingsOf(n) && outer.nodes[0].source.ScopeName != n.source.ScopeName && (len(a.Response) > 0 || failed(outer)) &&
+					a.Model != "" && sameModel(a, o) && failed(outer) == failed(m) && len(a.Request) == len(o.Request) && asked != "" && asked == lastUserText(a.Request)
+			})
+			if of >= 0 {
+				open[of].join(n)
+				repeats[m], taken[open[of]] = true, true
+				continue
+			}
+		}
+		if len(open) < maxOpenCalls {
+			open = append(open, m)
+		}
+	}
+	c.models = slices.DeleteFunc(c.models, func(m *call) bool { return repeats[m] })
+}
+
+// maxOpenCalls bounds how many calls that were made at the same time are compared.
+const maxOpenCalls = 64
 
 func count[T any](list []T, is func(T) bool) (n int) {
 	for _, one := range list {

@@ -162,12 +162,19 @@ func (b *builder) input() {
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Converse API takes instructions beside the messages, and the span holds none")
 	case firstModel.obs.Provider == "anthropic": // Traceloop in JavaScript leaves them out
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Messages API takes instructions beside the messages, and the span holds none")
+	case takesInstructionsApart(firstModel.obs.Provider): // Traceloop leaves them out for Google's clients
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the provider's API takes instructions beside the messages, and the span holds none")
 	case firstModel.obs.SystemApart:
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the framework keeps instructions apart from the messages that it records")
 	case goesOn(firstModel.request):
 		b.finding(tape.CodeNoInstructions, 0, "input.system_prompt", "the run goes on from earlier turns, and what was sent holds no instructions")
 	}
 	b.a2a()
+}
+
+// takesInstructionsApart reports the provider of an API in whose requests instructions are no message: Gemini's and Bedrock's.
+func takesInstructionsApart(provider string) bool {
+	return provider == "google" || strings.HasPrefix(provider, "gcp") || strings.HasPrefix(provider, "vertex") || strings.HasSuffix(provider, "bedrock")
 }
 
 // instructionsBelow are the instructions of the agents below a run span without calls, "" where they are not all the same: a run of one answer has no more

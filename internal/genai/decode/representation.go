@@ -36,6 +36,23 @@ func Representation(text string) (v exactjson.Value, ok bool) {
 	return v, good && p.pos == len(p.text)
 }
 
+// IsObjectsInARow reports a text that begins with two representations, the second right behind the first: what a program yielded, written one after the other.
+func IsObjectsInARow(text string) bool {
+	p := pyParser{text: text, objects: true}
+	for range 2 {
+		class := className.FindString(p.text[p.pos:])
+		if class == "" || !fieldName.MatchString(p.text[p.pos+len(class):]) {
+			return false
+		}
+		if p.pos == 0 {
+			if _, ok := p.object(0); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // RepresentationOf reads one value of a dict that str() has written, whatever stands behind it. ok is false where the dict does not begin with that key, or
 // the value holds what Representation does not read.
 func RepresentationOf(text, key string) (v exactjson.Value, ok bool) {

@@ -97,3 +97,16 @@ func TestOneValueOfADictIsRead(t *testing.T) {
 		}
 	}
 }
+
+func TestObjectsInARowAreWhatAProgramYielded(t *testing.T) {
+	for text, want := range map[string]bool{
+		`ToolCall(name='f', arguments={'x': 1}, id='c1')ToolOutput(id='c1', output=`: true,
+		`ToolCall(name='f', arguments={'x': 1}, id='c1')`:                            false,
+		`print(end='') prints nothing, flush(now=True) does.`:                        false,
+		`f(x)g(y=1)`: false,
+	} {
+		if got := IsObjectsInARow(text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

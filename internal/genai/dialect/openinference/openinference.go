@@ -6,6 +6,7 @@ package openinference
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -76,6 +77,9 @@ func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exa
 	o.OutputData = decode.Content{Value: a.JSON("output.value")}
 	o.Input, _ = openInferenceBlob(o.InputData.Value, tape.RoleUser)
 	o.Output = openInferenceAnswer(a)
+	if decode.IsObjectsInARow(o.OutputData.Value.Str()) { // all that an agent of smolagents yielded while it was streamed
+		o.OutputData = decode.Content{}
+	}
 	if out := o.OutputData.Value; len(o.Output) == 0 && out.Kind() == exactjson.String && !decode.LooksJSON(out.Str()) {
 		o.Output, _ = decode.Messages(out, tape.RoleAssistant)
 	}
@@ -101,7 +105,12 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	blob, system := openInferenceBlob(a.JSON("input.value"), tape.RoleUser)
 	o.System = system
 	o.Request = richer(flat, blob)
+	raw, apart := openInferenceBlob(a.JSON("raw.input"), tape.RoleUser) // the whole request, of traceAI, whose input.value holds some of its messages
+	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+		o.System = apart
+	}
 	takeFailures(o.Request, blob)
+	takeResults(o.Request, raw)
 	for _, m := range flat {
 		if m.Role == tape.RoleSystem && !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
 			o.System = append(o.System, m.Parts...)
@@ -273,6 +282,21 @@ func takeFailures(messages, blob []decode.Message) {
 	for i, p := range shown {
 		if p.ID == "" || said[i].ID == "" || p.ID == said[i].ID {
 			p.IsError = p.IsError || said[i].IsError
+		}
+	}
+}
+
+// takeResults puts the results of a message in the place of the only one of them that was left when they were flattened onto each other.
+func takeResults(messages, raw []decode.Message) {
+	for i, m := range messages {
+		if m.Role != tape.RoleTool || len(m.Parts) != 1 || m.Parts[0].ID == "" {
+			continue
+		}
+		for _, whole := range raw {
+			if len(whole.Parts) > 1 && slices.ContainsFunc(whole.Parts, func(p decode.Part) bool { return p.Type == tape.PartToolResult && p.ID == m.Parts[0].ID }) {
+				messages[i] = whole
+				break
+			}
 		}
 	}
 }

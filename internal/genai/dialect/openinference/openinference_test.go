@@ -115,3 +115,22 @@ func TestAnswerOfLangChainHasTheProvidersID(t *testing.T) {
 		}
 	}
 }
+
+// Several results of one message are flattened onto each other; the whole request, which traceAI has beside them, holds the instructions too.
+func TestResultsAndInstructionsAreTakenFromTheRawRequest(t *testing.T) {
+	const request = `{"model":"m","system":"Be brief.","messages":[{"role":"user","content":"q"},{"role":"assistant","content":["ToolUseBlock(id='c1')"]},{"role":"user","content":[` +
+		`{"type":"tool_result","tool_use_id":"c1","content":"one"},{"type":"tool_result","tool_use_id":"c2","content":"two"}]}]}`
+	for last, want := range map[string]int{"c2": 2, "c3": 1} {
+		flat := genaitest.Flat(
+			"raw.input", request,
+			"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
+			"llm.input_messages.1.message.role", "assistant", "llm.input_messages.1.message.tool_calls.0.tool_call.id", "c1", "llm.input_messages.1.message.tool_calls.0.tool_call.function.name", "f",
+			"llm.input_messages.1.message.tool_calls.1.tool_call.id", last, "llm.input_messages.1.message.tool_calls.1.tool_call.function.name", "f",
+			"llm.input_messages.2.message.role", "user", "llm.input_messages.2.message.tool_call_id", last, "llm.input_messages.2.message.content", "two")
+		o := &dialect.Observation{}
+		openinference.ReadModel(flat, o)
+		if got := o.Request[len(o.Request)-1].Parts; len(got) != want || len(o.System) != 1 || o.System[0].Text != "Be brief." {
+			t.Errorf("%s: %v with instructions %v", last, genaitest.Messages(o.Request), o.System)
+		}
+	}
+}

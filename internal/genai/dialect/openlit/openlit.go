@@ -33,11 +33,21 @@ var openLITOperations = map[string]dialect.Class{
 	"vectordb": dialect.Noise, "image": dialect.Noise, "audio": dialect.Noise,
 }
 
+func operationClass(operation string) dialect.Class {
+	if class, ok := openLITOperations[operation]; ok {
+		return class
+	}
+	return semconv.OperationClasses[operation]
+}
+
 func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	operation := a.Text("gen_ai.operation.name")
 	if class, ok := openLITOperations[operation]; ok {
 		return class, false
+	}
+	if word, _, _ := strings.Cut(s.Span.Name(), " "); word != operation && operationClass(word) == dialect.Structure {
+		return dialect.Structure, false // AG2's agents that speak to each other: the operation is that of models, the name tells what the span is
 	}
 	if operation == "graph_execution" {
 		return dialect.Agent, false

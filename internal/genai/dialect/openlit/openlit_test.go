@@ -138,3 +138,13 @@ func TestOpenLITSentenceForATypeIsWhatTheToolFailedWith(t *testing.T) {
 		}
 	}
 }
+
+// AG2's agents send and receive what they say to each other: the operation of these spans is that of models, their names tell what they are.
+func TestSpanNamedAfterAStepIsNoModelCall(t *testing.T) {
+	for name, want := range map[string]dialect.Class{"execute_task user": dialect.Structure, "create_agent a": dialect.Structure, "chat m1": dialect.Model, "openai.chat.completions": dialect.Model} {
+		o := genai.Read(genaitest.Span("openlit.instrumentation.ag2", name, "gen_ai.operation.name", "chat", "gen_ai.request.model", "unknown", "gen_ai.input.messages", "user"))
+		if o.Class != want {
+			t.Errorf("%s: %v, want %v", name, o.Class, want)
+		}
+	}
+}

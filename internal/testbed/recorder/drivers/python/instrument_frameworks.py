@@ -76,9 +76,10 @@ def langfuse(*packages):
 
 def mlflow(flavor):
     importlib.import_module("mlflow." + flavor).autolog()
-    from mlflow.tracing.provider import provider as wrapper
+    from mlflow.tracing import provider as made
 
-    return lambda: wrapper.get().force_flush()
+    get = made.provider.get if hasattr(made, "provider") else lambda: made._MLFLOW_TRACER_PROVIDER  # the second before 3.6
+    return lambda: get() and get().force_flush()
 
 
 def logfire(*what):

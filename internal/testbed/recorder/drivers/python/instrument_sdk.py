@@ -311,7 +311,8 @@ def force():
 def laminar(sdk):
     from lmnr import Laminar, observe
 
-    Laminar.initialize(project_api_key="none", base_url=URL, http_port=int(URL.rsplit(":", 1)[1]), force_http=True, disable_batch=True)
+    more = {"force_http": True} if "force_http" in inspect.signature(Laminar.initialize).parameters else {}
+    Laminar.initialize(project_api_key="none", base_url=URL, http_port=int(URL.rsplit(":", 1)[1]), disable_batch=True, **more)
     return Kit(Laminar.flush, observe(name="assistant"), lambda f: observe(span_type="TOOL")(f))
 
 
@@ -337,3 +338,64 @@ def patronus(sdk):
     instrumentor = getattr(importlib.import_module("openinference.instrumentation." + module), name + "Instrumentor")()
     made = p.init(api_key="none", api_url=URL, otel_endpoint=URL, otel_exporter_otlp_protocol="http/protobuf", integrations=[instrumentor])
     return Kit(made.tracer_provider.force_flush if hasattr(made, "tracer_provider") else force, p.traced("assistant"), p.traced())
+
+
+def phoenix(sdk):
+    """Phoenix's register with the decorators of its tracer."""
+    os.environ.update(PHOENIX_COLLECTOR_ENDPOINT=URL, PHOENIX_CLIENT_HEADERS="api_key=none")
+    from phoenix.otel import register
+
+    made = register(endpoint=URL + "/v1/traces", protocol="http/protobuf", batch=False, verbose=False)
+    instrument("openinference.instrumentation.", sdk)
+    tracer = made.get_tracer("app")
+    return Kit(made.force_flush, tracer.agent(name="assistant"), tracer.tool)
+
+
+def monocle(sdk):
+    os.environ["MONOCLE_EXPORTER"] = "otlp"
+    from monocle_apptrace.instrumentation.common.instrumentor import setup_monocle_telemetry
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+    setup_monocle_telemetry(workflow_name="app", span_processors=[SimpleSpanProcessor(OTLPSpanExporter(URL + "/v1/traces"))])
+    return Kit(force)
+
+
+def azure_tracing(sdk):
+    """Azure's own tracing of its SDK for models."""
+    os.environ["AZURE_TRACING_GEN_AI_CONTENT_RECORDING_ENABLED"] = "true"
+    provider(logs=True)
+    from azure.ai.inference.tracing import AIInferenceInstrumentor
+    from azure.core.settings import settings
+
+    settings.tracing_implementation = "opentelemetry"
+    AIInferenceInstrumentor().instrument()
+    return Kit(root=spanned("handle_request"), tool=spanned(lambda f: f"tool {f.__name__}"))
+
+
+def elastic(sdk):
+    provider(logs=True)
+    from opentelemetry.instrumentation.openai import OpenAIInstrumentor
+
+    OpenAIInstrumentor().instrument()
+    return Kit(root=spanned("invoke_agent assistant", before=agent_span), tool=spanned("execute_tool", tool_result, tool_span))
+
+
+def traceai(sdk):
+    """Future AGI."""
+    made = provider()
+    name = {"openai": "OpenAI", "anthropic": "Anthropic"}[sdk.split("_")[0]]
+    getattr(importlib.import_module("traceai_" + name.lower()), name + "Instrumentor")().instrument(tracer_provider=made)
+    from fi_instrumentation import FITracer
+
+    tracer = FITracer(made.get_tracer("app"))
+    return Kit(made.force_flush, tracer.agent(name="assistant"), tracer.tool)
+
+
+def netra(sdk):
+    os.environ.update(NETRA_OTLP_ENDPOINT=URL, NETRA_API_KEY="none")
+    from netra import Netra
+    from netra.decorators import task, workflow
+
+    Netra.init(app_name="app", disable_batch=True, trace_content=True)
+    return Kit(force, workflow(name="assistant"), lambda f: task(name=f.__name__)(f))

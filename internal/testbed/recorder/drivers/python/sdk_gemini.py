@@ -14,13 +14,16 @@ class gemini:
         from google.genai import types
 
         self.types = types
-        self.client = genai.Client(api_key="none", http_options=types.HttpOptions(base_url=URL))
+        self.client = self.connect(genai, types)
         self.models = self.client.aio.models if asynchronous else self.client.models
         self.model, self.asynchronous, self.system = model, asynchronous, system
         roles = {"user": "user", "assistant": "model"}
         self.contents = [types.Content(role=roles[m["role"]], parts=[types.Part(text=m["content"])]) for m in [*history, {"role": "user", "content": user}]]
         declared = [types.FunctionDeclaration(name=t["name"], description=t["description"], parameters_json_schema=t["parameters"]) for t in tools]
         self.config = types.GenerateContentConfig(system_instruction=system, tools=[types.Tool(function_declarations=declared)] if declared else None)
+
+    def connect(self, genai, types):
+        return genai.Client(api_key="none", http_options=types.HttpOptions(base_url=URL))
 
     async def ask(self, stream):
         if not stream:

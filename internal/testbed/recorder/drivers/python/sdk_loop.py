@@ -98,7 +98,7 @@ if __name__ == "__main__":
     import instrument_sdk
 
     kit = getattr(instrument_sdk, instrumentation.split(":")[0])(name)
-    modules = [importlib.import_module("sdk_" + m) for m in ("openai", "anthropic", "gemini", "compatible", "vendors")]
+    modules = [importlib.import_module("sdk_" + m) for m in ("openai", "anthropic", "gemini", "compatible", "vendors", "hosted")]
     modules[0].ASYNC = "async" in options
     talk = next(t for module in modules if (t := getattr(module, name, None)))
     group = "-".join([name.replace("_", "-"), instrumentation.replace(":", "").replace("_", "-"), *options])
