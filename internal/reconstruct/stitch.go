@@ -28,6 +28,7 @@ const (
 	byContent      = "content"
 	byDescription  = "description of the agent"
 	byLinks        = "span links"
+	byOffer        = "offered tools"
 )
 
 // stitcher unites fragments.
@@ -69,6 +70,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byFailure()
 	s.byDelegation()
 	s.byStream()
+	s.byOffers()
 	s.bySession()
 	s.clocks()
 	members := map[*fragment][]*fragment{}

@@ -98,6 +98,7 @@ type Observation struct {
 	Response      []decode.Message
 	ResponseLabel tape.Label
 	Tools         []tape.Tool
+	Offered       []string // names of tools, of which nothing else was recorded
 	FinishReasons []string
 	ResponseID    string
 	ResponseModel string
@@ -204,6 +205,7 @@ func (o *Observation) Fill(other *Observation) {
 		o.Response, o.ResponseLabel = other.Response, other.ResponseLabel
 	}
 	decode.FillList(&o.Tools, other.Tools)
+	decode.FillList(&o.Offered, other.Offered)
 	decode.FillList(&o.FinishReasons, other.FinishReasons)
 	decode.FillString(&o.ResponseID, other.ResponseID)
 	decode.FillString(&o.ResponseModel, other.ResponseModel)

@@ -146,6 +146,12 @@ func readSpringModel(s *dialect.Source, a decode.Attributes, o *dialect.Observat
 	if o.Request = springTexts(prompt, tape.RoleUser); len(o.Request) > 0 {
 		o.RequestLabel = tape.Lossy
 	}
+	offered, _ := decode.Structure(a.JSON("spring.ai.model.request.tool.names"))
+	for _, m := range offered.Members() {
+		if name := m.Value.Str(); name != "" {
+			o.Offered = append(o.Offered, name)
+		}
+	}
 	reasons, _ := decode.Structure(a.JSON("gen_ai.response.finish_reasons"))
 	inner, quoted := strings.CutPrefix(strings.TrimSpace(answer), `["`)
 	inner, closed := strings.CutSuffix(inner, `"]`)

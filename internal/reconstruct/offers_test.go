@@ -1,0 +1,55 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// offering is a stream of Spring AI's chat client without propagation of its context: the span of the loop lies around the next call of the model, and the tool
+// between the two is a trace of its own.
+func offering(offered string) *trace {
+	tr := newTrace()
+	const scope = "org.springframework.boot"
+	tr.in(scope, "spring_ai chat_client", 1, 0, 0, 100, "spring.ai.kind", "chat_client", "gen_ai.operation.name", "framework")
+	tr.in(scope, "chat m", 2, 1, 1, 99, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "spring.ai.model.request.tool.names", offered)
+	tr.in(scope, "chat m", 3, 2, 40, 98, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "spring.ai.model.request.tool.names", offered)
+	return tr
+}
+
+func astray(name string, start, end int) *trace {
+	tr := newTrace()
+	tr.in("org.springframework.boot", "tool_call "+name, 4, 0, start, end, "spring.ai.kind", "tool_call", "spring.ai.tool.definition.name", name,
+		"spring.ai.tool.call.arguments", `{"x":1}`, "spring.ai.tool.call.result", `"r"`)
+	return tr
+}
+
+func TestAToolThatLostItsContextBelongsToTheCallThatWasOfferedIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool   *trace
+		others []*trace
+		want   int
+	}{
+		"between the calls":      {astray("look", 20, 30), nil, 1},
+		"after the next began":   {astray("look", 30, 50), nil, 2},
+		"when all was over":      {astray("look", 100, 110), nil, 2},
+		"a tool of nobody":       {astray("pay", 20, 30), nil, 2},
+		"of another service":     {astray("look", 20, 30).service("bank"), nil, 2},
+		"two runs offered it":    {astray("look", 20, 30), []*trace{offering(`["look"]`).moved(5).numbered(8)}, 3},
+		"one of two offered it":  {astray("look", 20, 30), []*trace{offering(`["pay"]`).moved(5).numbered(8)}, 2},
+		"two runs one by one":    {astray("look", 20, 30), []*trace{offering(`["look"]`).moved(200).numbered(8)}, 2},
+		"two tools, one by one":  {astray("look", 20, 30), []*trace{astray("look", 31, 39).numbered(8)}, 1},
+		"two tools, one of them": {astray("look", 20, 30), []*trace{astray("look", 31, 49).numbered(8)}, 2},
+	} {
+		tapes := all(t, append(c.others, offering(`["look"]`).numbered(1), c.tool.numbered(2))...)
+		if len(tapes) != c.want {
+			t.Errorf("%s: %d runs", name, len(tapes))
+		}
+	}
+	tp := the(t, all(t, offering(`["look"]`).numbered(1), astray("look", 20, 30).numbered(2)))
+	if got := fmt.Sprint(tp.Usage.ToolCalls, len(tp.Sources.TraceIDs)); got != "1 2" {
+		t.Errorf("calls and traces: %s, %v", got, events(tp))
+	}
+}
