@@ -34,7 +34,7 @@ func exchange(span ptrace.Span) (asked, answered content, ok bool) {
 			if answered.stem != "" {
 				return content{}, content{}, false
 			}
-			answered = content{key, value}
+			answered = content{stem: key, value: value}
 		}
 	}
 	if answered.stem == "" {
@@ -52,7 +52,7 @@ func exchange(span ptrace.Span) (asked, answered content, ok bool) {
 		if asked.stem != "" {
 			return content{}, content{}, false
 		}
-		asked = content{key, value}
+		asked = content{stem: key, value: value}
 	}
 	return asked, answered, asked.stem != ""
 }

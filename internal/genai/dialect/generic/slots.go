@@ -137,8 +137,9 @@ func modelKey(key string) bool {
 
 // content is what went into a span or came out of it under one stem.
 type content struct {
-	stem  string
-	value exactjson.Value
+	stem     string
+	value    exactjson.Value
+	gathered bool // from several keys
 }
 
 // contents gathers the attributes of a span by stem: the value of the stem itself, else an object of what stands below it.
@@ -155,20 +156,21 @@ func contents(a decode.Attributes) (in, out []content) {
 			v = a.JSON(stem+".value", stem+".json", stem+".content")
 		}
 		below := a.Unflatten(stem + ".")
-		if v.IsAbsent() {
+		gathered := v.IsAbsent()
+		if gathered {
 			if v = below; v.IsAbsent() {
 				v = a.Unflatten(stem + ":")
 			}
 			if only := v.Members(); len(only) == 1 && v.Kind() == exactjson.Object && slices.Contains(bareContent, only[0].Name) {
-				v = only[0].Value
+				v, gathered = only[0].Value, false
 			}
 		} else if below.Get("messages").Kind() > exactjson.Null {
 			v = below
 		}
-		if v.IsEmpty() {
+		if v.IsEmpty() || gathered && onlyNames(v) {
 			continue
 		}
-		c := content{stem, literal(typedValue(v))}
+		c := content{stem, literal(typedValue(v)), gathered}
 		if lastWord(stem) == "messages" {
 			c.value = exactjson.ObjectValue(exactjson.Member{Name: "messages", Value: c.value})
 		}
@@ -179,6 +181,13 @@ func contents(a decode.Attributes) (in, out []content) {
 		}
 	}
 	return in, out
+}
+
+// onlyNames reports an object that says of what somebody speaks and nothing that went in or came out: the task of acme.task.name.
+func onlyNames(v exactjson.Value) bool {
+	return v.Kind() == exactjson.Object && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
+		return !slices.Contains([]string{"name", "id", "type", "kind", "version", "status"}, m.Name)
+	})
 }
 
 // typedValue takes a value out of an object that holds nothing but the value and the name of its type.
@@ -203,13 +212,13 @@ func literal(v exactjson.Value) exactjson.Value {
 	return v
 }
 
-// best returns the value that scores highest, of equals the one with the shortest stem.
+// best returns the value that scores highest, of equals one that is whole before what was gathered from several keys, and then the one with the shortest stem.
 func best(list []content, score func(content) int) exactjson.Value {
 	var first *content
 	for i := range list {
 		c := &list[i]
 		placeholder := c.value.Kind() == exactjson.String && decode.UsableID(c.value.Str()) == ""
-		if !placeholder && (first == nil || cmp.Or(cmp.Compare(score(*first), score(*c)), cmp.Compare(len(c.stem), len(first.stem)), strings.Compare(c.stem, first.stem)) < 0) {
+		if !placeholder && (first == nil || cmp.Or(cmp.Compare(score(*first), score(*c)), whole(*c, *first), cmp.Compare(len(c.stem), len(first.stem)), strings.Compare(c.stem, first.stem)) < 0) {
 			first = c
 		}
 	}
@@ -217,6 +226,17 @@ func best(list []content, score func(content) int) exactjson.Value {
 		return exactjson.Value{}
 	}
 	return first.value
+}
+
+// whole is negative where the first of two is whole and the other gathered, positive where it is the other way.
+func whole(a, b content) int {
+	switch {
+	case a.gathered == b.gathered:
+		return 0
+	case b.gathered:
+		return -1
+	}
+	return 1
 }
 
 // telling is an event of a span, or a log record of it, with a name of no convention.

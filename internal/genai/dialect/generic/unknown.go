@@ -385,7 +385,7 @@ func rounded(v exactjson.Value) bool {
 	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return rounded(m.Value) })
 }
 
-// conversation prefers what holds messages, the more the better, then what is whole to what was gathered from several keys.
+// conversation prefers what holds messages, the more the better.
 func conversation(c content) int { return len(decode.Transcript(c.value)) }
 
 // ofTool prefers what is named after a call to what is named after anything else, and what is named after a model least.

@@ -69,6 +69,18 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 			[]string{"acme.operation.name", "CHAT", "acme.eingabe", question, "acme.ausgabe", answer},
 			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\" [stop]\nfinish: stop\nresponse model: m1-2026-01-31\n",
 		},
+		"the name of a task is nothing that went in": {
+			[]string{"zz.span.type", "TOOL", "zz.task.name", "look", "zz.entity.input", `{"a":1}`, "zz.entity.output", "rain"},
+			"class: tool\ndialect: unknown\nname: work\nkind: function\nargs: {\"a\":1}\nresult: \"rain\"\n",
+		},
+		"nor where nothing else does": {
+			[]string{"zz.span.type", "TOOL", "zz.task.name", "look", "zz.entity.output", "rain"},
+			"class: tool\ndialect: unknown\nname: work\nkind: function\nresult: \"rain\"\n",
+		},
+		"what is whole comes before what was gathered": {
+			[]string{"zz.span.type", "TOOL", "zz.task.limit", "3", "zz.task.depth", "1", "zz.entity.input", `{"a":1}`, "zz.entity.output", "rain"},
+			"class: tool\ndialect: unknown\nname: work\nkind: function\nargs: {\"a\":1}\nresult: \"rain\"\n",
+		},
 		"a tool that is named and no type": {
 			[]string{"zz.tool.name", "look", "zz.tool.args", `{"a":1}`, "zz.tool.result", "null"},
 			"class: tool\ndialect: unknown\nname: look\nkind: function\nargs: {\"a\":1}\nresult: \"null\"\n",
