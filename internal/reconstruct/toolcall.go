@@ -65,7 +65,8 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 		if label == "" && (len(k.nodes) > 0 && !k.obs.Handoff || k.by.model.enriched) {
 			label = tape.Recovered
 		}
-	case received.Label == tape.Lossy && askedLabel == "" && len(k.nodes) > 0 && inGo(k.nodes[0]) && sameBigInts(received.Value, asked): // of no use against rounding
+	case received.Label == tape.Lossy && len(k.nodes) > 0 && inGo(k.nodes[0]) && sameBigInts(received.Value, asked): // rounded before the tool was called
+		label = tape.Recovered
 	case received.Label != "" && askedLabel == "":
 		source, label = genai.Content{Value: asked}, tape.Recovered
 	case askedLabel == "" && (byID || sameArgs(k, k.by)):
@@ -169,7 +170,7 @@ func roundedBefore(result, shown exactjson.Value) bool {
 }
 
 // inGo reports a span of the SDK for Go. Frameworks there decode what the model asked for into a map of values, in which every number is a double, before they
-// write it or hand it to a tool: two records of the arguments are then rounded alike.
+// write it or hand it to a tool: two records of the arguments are then rounded alike, and so is what the tool received.
 func inGo(n *node) bool {
 	language, _ := n.resource.Get("telemetry.sdk.language")
 	return language.Str() == "go"
