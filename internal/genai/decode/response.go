@@ -84,6 +84,9 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 			if messages := OutputMessages(body, depth+1); messages != nil {
 				return messages
 			}
+			if (name == "answer" || name == "final_output") && body.Kind() == exactjson.String {
+				return []Message{{Role: tape.RoleAssistant, Parts: []Part{TextPart(body.Str())}}} // an answer in JSON
+			}
 		}
 	}
 	if raw := inner.Get("raw"); raw.Kind() == exactjson.String && raw.Str() != "" && (inner.Get("tasks_output").Kind() == exactjson.Array || !inner.Get("output_format").IsAbsent()) {

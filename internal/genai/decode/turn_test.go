@@ -45,6 +45,19 @@ func TestAnswerThatIsAllTurnsIsTheAnswer(t *testing.T) {
 	}
 }
 
+func TestAnswerInJSONBesideTheRestOfAnOutputIsTheAnswer(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"trajectory":{},"answer":"{\"job\":\"12\"}"}`: {`assistant: text({"job":"12"})`},
+		`{"trajectory":{},"answer":"plain"}`:            {"assistant: text(plain)"},
+		`{"answer":{"job":"12"}}`:                       nil,
+		`{"response":"{\"job\":\"12\"}"}`:               nil, // it may be all that a server said
+	} {
+		if got := genaitest.Messages(decode.OutputMessages(genaitest.Parse(t, text), 0)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestResultNamesItsCallBesideItsBlocks(t *testing.T) {
 	for text, want := range map[string]string{
 		`[{"role":"tool","additional_kwargs":{"tool_call_id":"c1"},"blocks":[{"block_type":"text","text":"v"}]}]`: `tool: result(c1  "v")[content_blocks]`,

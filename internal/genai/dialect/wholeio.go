@@ -46,7 +46,12 @@ func ReadWholeModel(o *Observation, in, out exactjson.Value) {
 		o.Request, o.RequestLabel = decode.TextMessages(text, tape.RoleUser)
 	}
 	if response, ok := decode.Structure(out); ok {
-		readProviderResponse(o, response)
+		if said := response.At(0); response.Kind() == exactjson.Array && said.Kind() == exactjson.String {
+			response = said // the answers of one call, further ones being other answers (DSPy)
+			o.Response, o.ResponseLabel = decode.TextMessages(said.Str(), tape.RoleAssistant)
+		} else {
+			readProviderResponse(o, response)
+		}
 		if text, ok := decode.WholeText(out); ok && len(o.Response) == 0 && response.Kind() == exactjson.Object && !saysResponse(response) {
 			o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}} // the model answered in JSON
 		}

@@ -45,6 +45,9 @@ func mlflowValue(a decode.Attributes, keys ...string) exactjson.Value {
 func classifyMLflow(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	kind := mlflowValue(a, "mlflow.spanType").Str()
+	if kind == "LLM" && strings.Contains(mlflowValue(a, "signature").Str(), " -> ") {
+		return dialect.Structure, false // DSPy's predictor, which fills a signature; the span of the model's call lies below it
+	}
 	if class, ok := mlflowTypes[strings.ToUpper(kind)]; ok {
 		return class, class == dialect.Agent
 	}
@@ -78,6 +81,12 @@ func readMLflow(s *dialect.Source, o *dialect.Observation) {
 		o.Interrupted = decode.IsLangGraphInterrupt(out)
 	case dialect.Model:
 		dialect.ReadWholeModel(o, in, out)
+		if mlflowValue(a, "mlflow.message.format").Str() == "dspy" { // DSPy writes models as LiteLLM takes them
+			provider, name, ok := strings.Cut(mlflowValue(a, "model").Str(), "/")
+			if ok {
+				o.Provider, o.Model = decode.Provider(provider), name
+			}
+		}
 		if len(o.Request) == 0 {
 			o.Request, _ = decode.Messages(mlflowValue(a, "mlflow.chat.messages"), tape.RoleUser)
 			if last := len(o.Request) - 1; last > 0 && o.Request[last].Role == tape.RoleAssistant { // with the answer at its end
@@ -93,7 +102,9 @@ func readMLflow(s *dialect.Source, o *dialect.Observation) {
 			decode.FillString(&o.Model, params.First("model", "model_name").Str())
 		}
 		decode.FillString(&o.Model, mlflowValue(a, "mlflow.llm.model").Str())
-		o.Provider = decode.Provider(mlflowValue(a, "mlflow.llm.provider").Str())
+		if provider := decode.Provider(mlflowValue(a, "mlflow.llm.provider").Str()); provider != "" {
+			o.Provider = provider
+		}
 		u := decode.Usage(mlflowValue(a, "mlflow.chat.tokenUsage"))
 		decode.FillUsage(&u, o.Usage)
 		o.Usage = u

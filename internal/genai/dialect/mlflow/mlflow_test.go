@@ -74,3 +74,15 @@ func TestAgentOfSmolagentsIsReadFromItsMembers(t *testing.T) {
 		t.Errorf("arguments %s", o.Args.Value.JSON())
 	}
 }
+
+// DSPy's predictor fills a signature by a call of the model below it, whose answers are a list of texts.
+func TestMLflowOfDSPy(t *testing.T) {
+	for signature, want := range map[string]dialect.Class{`"question -> answer"`: dialect.Structure, `"HMAC"`: dialect.Model} {
+		if got := genai.Read(genaitest.Span("", "Predict.forward", "mlflow.spanType", `"LLM"`, "signature", signature, "mlflow.spanInputs", `{"question":"q"}`)).Class; got != want {
+			t.Errorf("signature %s: class %s", signature, genaitest.ClassNames[got])
+		}
+	}
+	genaitest.Says(t, genai.Read(genaitest.Span("", "LM.__call__", "mlflow.spanType", `"CHAT_MODEL"`, "mlflow.message.format", `"dspy"`, "model", `"openai/gpt-4o"`,
+		"mlflow.spanInputs", `{"messages":[{"role":"user","content":"q"}]}`, "mlflow.spanOutputs", `["[[ ## answer ## ]]\na","another"]`)),
+		"class: model\ndialect: mlflow\nmodel: gpt-4o\nprovider: openai\nrequest: user | text \"q\"\nresponse: assistant | text \"[[ ## answer ## ]]\\na\"\n")
+}

@@ -43,7 +43,7 @@ class Fields(dspy.LM):
 
     def said(self, results):
         message = results.choices[0].message
-        if message.tool_calls:
+        if message.tool_calls and not self.final:  # what it says after the last call is what that said
             call = message.tool_calls[0].function
             args = json.loads(call.arguments)
             self.final = args.get("answer", "") if call.name == "finish" else self.final

@@ -110,7 +110,14 @@ def mlflow(framework):
     import mlflow as library
 
     getattr(library, {"llamaindex": "llama_index"}.get(framework, framework)).autolog()
-    return (lambda: library.flush_trace_async_logging() if os.environ.get("MLFLOW_FLUSH") else None), None
+    from mlflow.tracing import provider as providers
+
+    def flush():  # it sends in batches
+        made = providers.provider.get() if hasattr(providers, "provider") else providers._MLFLOW_TRACER_PROVIDER
+        if made:
+            made.force_flush()
+
+    return flush, None
 
 
 def setup(name, framework):
