@@ -47,3 +47,28 @@ func TestTaskWithItsFailureGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// The agents of DSPy end by a tool of their own, which runs: it was handed nothing, or returns what it was handed. Elsewhere a tool may have that name.
+func TestToolWithWhichAnAgentEndsIsNoCall(t *testing.T) {
+	const v1 = "Your input fields are:\n1. `question`\nWhen selecting the next_tool_name and its next_tool_args, the tool must be one of:\n(1) finish"
+	const v2 = "Your input fields are:\n1. `question`\nWhen the final answer is ready, call `submit` with `answer`."
+	for name, c := range map[string]struct{ instructions, tool, args, result, want string }{
+		"with nothing":            {v1, "finish", `{}`, "Completed.", ""},
+		"what it was handed":      {v2, "submit", `{"answer":"a"}`, `{"answer":"a"}`, ""},
+		"something else":          {v2, "submit", `{"form":"7"}`, "filed", `tool_call submit @3 = filed`},
+		"a tool of the same name": {"Be brief.", "finish", `{}`, "Completed.", "tool_call finish @3 = Completed."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100)
+			tr.chat(2, 1, 1, 10, list(`{"role":"system","parts":[{"type":"text","content":`+quote(c.instructions)+`}]}`, user("q")), list(says("text")))
+			tr.tool(c.tool, 3, 1, 11, 12, "", c.args, c.result)
+			tr.chat(4, 1, 20, 30, list(user("q")), list(says("end")))
+			want := []string{"model_call @2", c.want, "model_call @4"}
+			if c.want == "" {
+				want = []string{"model_call @2", "model_call @4"}
+			}
+			wantEvents(t, the(t, tr.runs(t)), want...)
+		})
+	}
+}

@@ -17,6 +17,7 @@ import (
 // before the call is searched: by name, arguments and result, by name and arguments, by name and order, or by a name that occurs
 // once. Equal calls of which no result tells them apart are taken in their order before.
 func (c *collector) pair() {
+	c.dropAnswers()
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
 	c.markHandoffs(known)
@@ -58,6 +59,29 @@ func (c *collector) pair() {
 	c.pairAcrossClocks(mayDiffer)
 	c.pairByTurn(known, mayDiffer)
 	c.pairStandIns(known)
+}
+
+// dropAnswers drops the spans of tools by which the model of the same agent answers: they were handed nothing, or return what they were handed.
+func (c *collector) dropAnswers() {
+	by := map[string]map[*call]bool{}
+	for _, m := range c.models {
+		for _, name := range m.obs.OutputTools {
+			if by[name] == nil {
+				by[name] = map[*call]bool{}
+			}
+			by[name][m.agent] = true
+		}
+	}
+	if len(by) == 0 {
+		return
+	}
+	c.tools = slices.DeleteFunc(c.tools, func(t *call) bool {
+		if !by[nameOf(t)][t.agent] || len(t.nodes) == 0 || t.holds != nil || t.obs.Args.Value.Len() > 0 && !sameContent(t.obs.Args.Value, t.obs.Result.Value) {
+			return false
+		}
+		c.noise["tool by which the model answers"] += int64(t.nodes[0].spans)
+		return true
+	})
 }
 
 // pairStandIns pairs tools of a framework's own that answer in place of one that there is not: nobody offered them or asked for them, one of their

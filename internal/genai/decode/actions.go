@@ -65,10 +65,27 @@ func ofActions(messages []Message) bool {
 
 // AnswerTools are the tools by which the model of such a conversation answers: nothing comes back from them.
 func AnswerTools(messages []Message) []string {
-	if !ofActions(messages) {
-		return nil
+	if ofActions(messages) {
+		return []string{answerTool}
 	}
-	return []string{answerTool}
+	if len(messages) > 0 && messages[0].Role == tape.RoleSystem {
+		if text := soleText(messages[0]); strings.HasPrefix(text, dspyPrefix) {
+			for _, a := range dspyAgents {
+				if strings.Contains(text, a.words) {
+					return []string{a.tool}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// dspyPrefix is how the instructions of DSPy begin, and dspyAgents are the words in those of its agents that tell the tool with which they end.
+const dspyPrefix = "Your input fields are:"
+
+var dspyAgents = []struct{ words, tool string }{
+	{"When selecting the next_tool_name and its next_tool_args, the tool must be one of", "finish"},
+	{"When the final answer is ready, call `submit` with", "submit"},
 }
 
 // AnswerBy is the text that a call of such a tool answers with, and whether it is one.

@@ -358,6 +358,19 @@ func systemParts0(messages []decode.Message) int {
 	return 0
 }
 
+// readDSPyTool takes off what the method that runs a tool of DSPy adds: its own name, and the name of the parameter that holds all arguments.
+func readDSPyTool(o *dialect.Observation) {
+	for _, method := range []string{".__call__", ".acall"} {
+		if name, ok := strings.CutSuffix(o.Name, method); ok && name != "" {
+			o.Name = name
+			break
+		}
+	}
+	if kwargs := o.Args.Value.Get("kwargs"); o.Args.Value.Len() == 1 && kwargs.Kind() == exactjson.Object {
+		o.Args.Value, o.Args.Text, o.Args.Envelope = kwargs, "", append(o.Args.Envelope, "python.call")
+	}
+}
+
 func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
 	o.Name = a.Text("tool.name")
 	decode.FillString(&o.Name, s.Span.Name())
@@ -368,6 +381,9 @@ func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Ob
 	}
 	if v := a.JSON("input.value"); !v.IsAbsent() {
 		o.Args = decode.UnwrapArgs(decode.Args(v))
+		if s.ScopeName == "openinference.instrumentation.dspy" {
+			readDSPyTool(o)
+		}
 	} else if v, ok := decode.Structure(a.JSON("tool.parameters")); ok && !decode.IsSchema(v) {
 		o.Args = decode.Content{Value: v}
 	}

@@ -134,3 +134,13 @@ func TestResultsAndInstructionsAreTakenFromTheRawRequest(t *testing.T) {
 		}
 	}
 }
+
+// DSPy's tools are named after the method that runs them, and their arguments stand under the name of its parameter.
+func TestToolsOfDSPy(t *testing.T) {
+	for scope, want := range map[string]string{"openinference.instrumentation.dspy": `search {"q":"x"}`, "openinference.instrumentation.other": `search.__call__ {"kwargs":{"q":"x"}}`} {
+		o := genai.Read(genaitest.Span(scope, "search.__call__", "openinference.span.kind", "TOOL", "input.value", `{"kwargs":{"q":"x"}}`, "output.value", "r"))
+		if got := o.Name + " " + o.Args.Value.JSON(); got != want || o.Class != dialect.Tool {
+			t.Errorf("%s: %s, want %s", scope, got, want)
+		}
+	}
+}
