@@ -172,3 +172,44 @@ func TestFailedCallWithoutContentEndsTheRunThatWaits(t *testing.T) {
 		t.Errorf("%d runs, want 3: which of two that wait failed is not known", len(tapes))
 	}
 }
+
+// Another instrumentation reads the stream to its end, in a trace of its own: the whole request tells that it is the same call.
+func TestCallWithoutAnAnswerIsTheOneThatAnotherInstrumentationReportsWithIt(t *testing.T) {
+	build := func(request string, others int) []*tape.Tape {
+		framework, client := newTrace(), newTrace()
+		framework.agent("a", 1, 0, 0, 100)
+		for i := range 1 + others {
+			framework.chat(2+i, 1, 10-i, 30, list(user("q")), "")
+		}
+		client.in("client", "chat", 8, 0, 11, 29, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.input.messages", request, "gen_ai.output.messages", list(says("end")))
+		return all(t, framework.numbered(1), client.numbered(2))
+	}
+	tp := the(t, build(list(user("q")), 0))
+	if tp.Usage.ModelCalls != 1 || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("%v, answered %v", events(tp), tp.Output.Text)
+	}
+	for why, tapes := range map[string][]*tape.Tape{"another request": build(list(user("r")), 0), "two calls": build(list(user("q")), 1)} {
+		if len(tapes) != 2 {
+			t.Errorf("%s: %d runs, want 2", why, len(tapes))
+		}
+	}
+}
+
+// LangSmith for JavaScript lets the first step that ends write over the span of the run, and writes nothing else. The span says that it ended well.
+func TestSpanThatIsAllOfARunSaysHowItEnded(t *testing.T) {
+	for code, want := range map[ptrace.StatusCode]tape.RunStatus{ptrace.StatusCodeOk: tape.StatusOK, ptrace.StatusCodeUnset: tape.StatusIncomplete} {
+		for _, steps := range []int{0, 1} {
+			tr := newTrace()
+			state := `{"messages":[{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{"content":"q"}}]}`
+			chain := []any{"langsmith.span.kind", "chain", "gen_ai.prompt", state, "gen_ai.completion", state}
+			tr.in("langsmith", "chat", 1, 0, 0, 100, chain...).Status().SetCode(code)
+			if steps > 0 {
+				want = tape.StatusIncomplete // a step beside it should show more
+				tr.in("langsmith", "step", 2, 1, 1, 99, chain...).Status().SetCode(code)
+			}
+			if tp := the(t, tr.runs(t)); tp.Run.Status != want {
+				t.Errorf("%v with %d steps: %s, want %s", code, steps, tp.Run.Status, want)
+			}
+		}
+	}
+}

@@ -349,12 +349,24 @@ func (s *stitcher) byResponse() {
 }
 
 // byTwin unites fragments that report model calls once more in traces of their own: another instrumentation, below whose spans the context was lost,
-// tells the same last message and the same answer of the same time.
+// tells the same last message and the same answer of the same time. Where one of them recorded no answer, as of a stream that it did not read, the whole request tells, if it can be
+// that of one call alone.
 func (s *stitcher) byTwin() {
 	told := map[string][]*turn{}
 	keys := map[*turn]string{}
+	unanswered := map[string][]*turn{} // by their requests
+	requestOf := func(t *turn) string {
+		ids := make([]string, len(t.sent))
+		for i, m := range t.sent {
+			ids[i] = m.id
+		}
+		return strings.Join(ids, " ")
+	}
 	for _, f := range s.all {
 		for _, t := range s.turns[f] {
+			if len(t.sent) > 0 && len(t.n.obs.Response) == 0 && !t.failed() {
+				unanswered[requestOf(t)] = append(unanswered[requestOf(t)], t)
+			}
 			if len(t.sent) == 0 || len(t.n.obs.Response) == 0 {
 				continue
 			}
@@ -379,6 +391,21 @@ func (s *stitcher) byTwin() {
 					owner[s.find(other.f)] = true
 					twins[t.n] = other.n
 				}
+			}
+			if len(unanswered) == 0 || len(t.sent) == 0 || len(t.n.obs.Response) == 0 || twins[t.n] != nil {
+				continue
+			}
+			var fit []*turn
+			may := unanswered[requestOf(t)]
+			for _, other := range may[:min(len(may), maxAskings)] {
+				if !s.sameTrace(other.f, f) && sameService(other.f, f) && other.n.scope != t.n.scope && other.n.reports == nil && sameModel(other.n.obs, t.n.obs) &&
+					other.n.start <= t.n.start+clockSlack && t.n.end <= other.n.end+clockSlack {
+					fit = append(fit, other)
+				}
+			}
+			if len(fit) == 1 {
+				owner[s.find(fit[0].f)] = true
+				twins[t.n] = fit[0].n
 			}
 		}
 		if of := only(owner); of != nil && len(twins) == len(s.turns[f]) {

@@ -201,7 +201,9 @@ func (o *Observation) Fill(other *Observation) {
 	if len(o.Request) == 0 && o.RequestLabel == "" {
 		o.Request, o.RequestLabel = other.Request, other.RequestLabel
 	}
-	if o.ResponseLabel == "" && !slices.ContainsFunc(o.Response, hasParts) && (len(o.Response) == 0 || slices.ContainsFunc(other.Response, hasParts)) {
+	if o.ResponseLabel == tape.Missing && len(other.Response) > 0 {
+		o.Response, o.ResponseLabel = other.Response, other.ResponseLabel
+	} else if o.ResponseLabel == "" && !slices.ContainsFunc(o.Response, hasParts) && (len(o.Response) == 0 || slices.ContainsFunc(other.Response, hasParts)) {
 		o.Response, o.ResponseLabel = other.Response, other.ResponseLabel
 	}
 	decode.FillList(&o.Tools, other.Tools)

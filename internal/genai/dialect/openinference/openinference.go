@@ -140,7 +140,8 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		}
 	}
 	o.Streaming = params.Get("stream").True()
-	if o.ResponseID = answer.Get("id").Str(); o.ResponseID == "FAKE_ID" { // the Agents SDK made this response for a stream; it names the model that was asked
+	made := answer.Get("id").Str() == "FAKE_ID"
+	if o.ResponseID = answer.Get("id").Str(); made { // the Agents SDK made this response for a stream; it names the model that was asked
 		o.ResponseID, o.Model = "", answer.Get("model").Str()
 	}
 	if choices := answer.Get("choices"); len(o.Response) == 0 && choices.Kind() == exactjson.Array && choices.Len() == 0 {
@@ -182,6 +183,9 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		CacheReadTokens:  a.Count("llm.token_count.prompt_details.cache_read"),
 		CacheWriteTokens: a.Count("llm.token_count.prompt_details.cache_write"),
 		ReasoningTokens:  a.Count("llm.token_count.completion_details.reasoning"),
+	}
+	if made && o.Usage.InputTokens != nil && *o.Usage.InputTokens == 0 { // no request is without tokens
+		o.Usage = tape.Usage{}
 	}
 }
 

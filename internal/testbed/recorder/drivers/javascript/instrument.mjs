@@ -57,7 +57,8 @@ export const instrumentations = {
     const { LoggerProvider, SimpleLogRecordProcessor } = await import("@opentelemetry/sdk-logs");
     const { OTLPLogExporter } = await import("@opentelemetry/exporter-logs-otlp-proto");
     const p = await provider([await simple()]);
-    const loggerProvider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor(new OTLPLogExporter({ url: URL + "/v1/logs", concurrencyLimit: 10000 }))] });
+    const loggerProvider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: new OTLPLogExporter({ url: URL + "/v1/logs", concurrencyLimit: 10000 }) })] });
+    (await import("@opentelemetry/api-logs")).logs.setGlobalLoggerProvider(loggerProvider);
     registerInstrumentations({ instrumentations: [new OpenAIInstrumentation({ captureMessageContent: true })], tracerProvider: p, loggerProvider });
     const { trace } = await import("@opentelemetry/api");
     const spanned = (name, f) => trace.getTracer("agent").startActiveSpan(name, async (span) => { try { return await f(); } finally { span.end(); } });
@@ -94,6 +95,7 @@ export const instrumentations = {
     return plain({
       flush: async () => {
         await client.awaitPendingTraceBatches();
+        await new Promise((done) => setTimeout(done, 1000)); // LangChain has a client of its own
         await processor.forceFlush();
       },
       root: (name, f, input) => traceable(async () => f(), { name, client })(input),

@@ -90,5 +90,5 @@ async function chain(task) {
 }
 
 const ask = { agent, graph, chain }[loop];
-const root = INSTRUMENTATION === "langsmith" ? (name, f) => f() : on.root; // LangSmith traces LangChain by itself
+const { root } = on; // LangSmith exports no run of LangChain outside of a span
 await main((task) => root("chat", () => ask(task), task.user), process.env.GROUP ?? `langchainjs-${INSTRUMENTATION}-${VARIANT}`, api === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o-mini", on.flush);
