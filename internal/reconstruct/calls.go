@@ -109,6 +109,7 @@ func collect(f *fragment) *collector {
 	c.dropDuplicates()
 	c.joinRecords(part)
 	c.dropPreparations()
+	c.dropEchoes()
 	c.dropWaits(part)
 	return c
 }

@@ -108,3 +108,27 @@ func TestInstructionsThatGooglesAPITakesApartMayBeMissing(t *testing.T) {
 		}
 	}
 }
+
+// MLflow records of smolagents the tools alone, by their classes; the last of them is the one that the agent answers with.
+func TestCallByWhichAnAgentAnswersIsNoTool(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool, args, result string
+		calls              int
+	}{
+		"its answer":      {"FinalAnswerTool.__call__", `{"answer":"the end"}`, "the end", 1},
+		"a named tool":    {"echo", `{"answer":"the end"}`, "the end", 2},
+		"another answer":  {"FinalAnswerTool.__call__", `{"answer":"an end"}`, "an end", 2},
+		"more was given":  {"FinalAnswerTool.__call__", `{"answer":"the end","x":1}`, "the end", 2},
+		"another came of": {"FinalAnswerTool.__call__", `{"answer":"the end"}`, "no end", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.in("test", "run", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent", "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(says("the end")))
+			tr.tool("LookUp.__call__", 2, 1, 10, 20, "", `{"x":1}`, "one")
+			tr.tool(c.tool, 3, 1, 30, 40, "", c.args, c.result)
+			if n := the(t, tr.runs(t)).Usage.ToolCalls; n != c.calls {
+				t.Errorf("%d tool calls, want %d", n, c.calls)
+			}
+		})
+	}
+}

@@ -207,6 +207,42 @@ func silent(o *genai.Observation) bool {
 // classCall ends the name of a span that is named after the method by which Python calls an object of a class: what the object is called, nothing says.
 const classCall = ".__call__"
 
+// dropEchoes leaves out the calls by which an agent answers, where the span names their class alone and no model call shows that they are none of its tools: the
+// last call below an agent, whose only argument is what it returned, and what the agent around it answered (smolagents' FinalAnswerTool under MLflow).
+func (c *collector) dropEchoes() {
+	last := map[*node]*call{}
+	agentOf := func(t *call) *node {
+		if len(t.nodes) != 1 || len(t.nodes[0].kids) > 0 {
+			return nil
+		}
+		if up := t.nodes[0].up; up != nil && up.obs.Class == genai.Agent {
+			return up
+		}
+		return nil
+	}
+	for _, t := range c.tools {
+		if n := agentOf(t); n != nil && (last[n] == nil || last[n].start < t.start) {
+			last[n] = t
+		}
+	}
+	c.tools = slices.DeleteFunc(c.tools, func(t *call) bool {
+		n := agentOf(t)
+		if n == nil || last[n] != t || t.obs.CallID != "" || !strings.HasSuffix(t.obs.Name, classCall) || t.obs.Args.Value.Len() != 1 || !t.obs.Result.Present() {
+			return false
+		}
+		said := t.obs.Args.Value.Members()[0].Value
+		out := n.obs.OutputData.Value
+		if k := len(n.obs.Output); k > 0 {
+			out = exactjson.StringValue(partsText(n.obs.Output[k-1].Parts))
+		}
+		if !sameValue(said, t.obs.Result.Value) || !sameValue(said, out) {
+			return false
+		}
+		c.noise["call by which the agent answers"] += int64(t.nodes[0].spans)
+		return true
+	})
+}
+
 // nameClasses names the tools whose spans are named after a class, where no response asked for the call. Spans of one instrumentation with one name show it:
 // what some of them returned names the tool, and the others, which failed, know no better than the class. Such a call is of the tool that alone has
 // arguments of these names under this class; a finding says so. Where no tool has, or several have, the name is labelled missing.

@@ -152,6 +152,7 @@ func (o *Observation) AsTool() *Observation {
 	t := &Observation{Class: Tool, Dialects: o.Dialects, Name: o.Called.Name, Failed: o.Failed, StatusError: o.StatusError, Error: o.Error, Interrupted: o.Interrupted,
 		ConversationID: o.ConversationID, UserID: o.UserID, Notes: o.Notes}
 	ReadWholeTool(t, o.Called.In, o.Called.Out, o.Called.Encoded)
+	t.Result.LabelMasks() // members of what was returned, as Logfire scrubs them
 	if t.Result.Value.Kind() == exactjson.Null && (t.Failed || t.StatusError) {
 		t.Result = decode.Content{} // what threw returned nothing
 	}

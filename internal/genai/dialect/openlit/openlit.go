@@ -108,6 +108,10 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 			o.AddNote(tape.CodeModelCallHidden, "response", "one span stands for every model call of the loop; it holds the first request and the last answer")
 		}
 		o.Response = namedCalls(a)
+		if completion(s, a) == callsUnnamed {
+			o.AddNote(tape.CodeContentAbsent, "response.message.tool_calls", "the producer writes that tools were called, and not which")
+			o.Response, o.FinishReasons = []decode.Message{{Role: tape.RoleAssistant}}, []string{"tool_calls"}
+		}
 		prompts := []string{a.Text("gen_ai.prompt")}
 		for _, e := range s.Span.Events().All() {
 			if e.Name() == "gen_ai.content.prompt" {
@@ -143,6 +147,21 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Noise:
 		o.NoiseReason = a.Text("gen_ai.operation.name")
 	}
+}
+
+// callsUnnamed stands in place of an answer that asks for tools, before 1.33.
+const callsUnnamed = "Function called with tools"
+
+func completion(s *dialect.Source, a decode.Attributes) string {
+	if text := a.Text("gen_ai.completion"); text != "" {
+		return text
+	}
+	for _, e := range s.Span.Events().All() {
+		if e.Name() == "gen_ai.content.completion" {
+			return (decode.Attributes(e.Attributes())).Text("gen_ai.completion")
+		}
+	}
+	return ""
 }
 
 // namedCalls reads the answer of a call whose messages hold the ids of the tool calls alone, or its text, as before 1.41: names and arguments stand beside them, each as one list.

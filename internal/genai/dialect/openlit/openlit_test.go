@@ -148,3 +148,13 @@ func TestSpanNamedAfterAStepIsNoModelCall(t *testing.T) {
 		}
 	}
 }
+
+func TestSentenceInPlaceOfCallsIsNoAnswer(t *testing.T) {
+	for text, want := range map[string]bool{"Function called with tools": true, "Function called with tools, as asked.": false} {
+		o := genai.Read(genaitest.Span("openlit.otel.tracing", "openai.chat.completions", "gen_ai.operation.name", "chat", "gen_ai.completion", text))
+		said := slices.ContainsFunc(o.Notes, func(n genai.Note) bool { return n.Field == "response.message.tool_calls" })
+		if said != want || slices.Contains(o.FinishReasons, "tool_calls") != want {
+			t.Errorf("%q: said %v, ended by %v", text, said, o.FinishReasons)
+		}
+	}
+}

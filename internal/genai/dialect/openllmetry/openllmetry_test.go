@@ -127,3 +127,18 @@ func TestBodyOfANodeOfAGraphIsNoRun(t *testing.T) {
 		}
 	}
 }
+
+// The instrumentation cuts the vendor from the ids of Bedrock's models.
+func TestModelOfBedrockWithoutItsVendorIsNone(t *testing.T) {
+	const scope = "opentelemetry.instrumentation.bedrock"
+	for id, want := range map[[2]string]string{
+		{scope, "claude-3-5-sonnet-20240620-v1:0"}:                                "",
+		{scope, "anthropic.claude-3-5-sonnet-20240620-v1:0"}:                      "anthropic.claude-3-5-sonnet-20240620-v1:0",
+		{"opentelemetry.instrumentation.anthropic", "claude-3-5-sonnet-20240620"}: "claude-3-5-sonnet-20240620",
+	} {
+		o := genai.Read(genaitest.Span(id[0], "bedrock.converse", "llm.request.type", "chat", "gen_ai.request.model", id[1], "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "q"))
+		if o.Model != want || (len(o.Notes) > 0) != (want == "") {
+			t.Errorf("%s: %q, said %v", id, o.Model, o.Notes)
+		}
+	}
+}

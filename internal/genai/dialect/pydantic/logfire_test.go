@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestLogfireSpansSayWhatTheyHold(t *testing.T) {
@@ -45,5 +46,16 @@ func TestLogfireFunctionTellsArgumentsAndReturn(t *testing.T) {
 	}
 	if o := genai.Read(genaitest.Span("logfire", "f", "code.function", "f", "city", "Rome", "logfire.json_schema", schema)); o.Called != nil {
 		t.Errorf("read %+v", o.Called)
+	}
+}
+
+// Logfire scrubs members whose names speak of a secret: what is left is not what the function returned.
+func TestScrubbedMemberOfWhatAFunctionReturnedIsLabelled(t *testing.T) {
+	const schema = `{"type":"object","properties":{"return":{"type":"object"}}}`
+	for out, want := range map[string]tape.Label{`{"secret":"[Scrubbed due to 'secret']","b":1}`: tape.Lossy, `{"b":1}`: ""} {
+		o := genai.Read(genaitest.Span("logfire", "f", "code.function", "f", "return", out, "logfire.json_schema", schema))
+		if o.Called == nil || o.AsTool().Result.Label != want {
+			t.Errorf("%s: %+v", out, o.Called)
+		}
 	}
 }
