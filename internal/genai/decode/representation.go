@@ -172,11 +172,17 @@ var constructedTypes = []struct{ class, partType string }{
 	{"TextContent", "text"}, {"TextBlock", "text"}, {"TextPart", "text"},
 }
 
+// constructedSpeakers are the types of messages of LangChain by the name of their class, and the roles that other packages have for the same.
+var constructedSpeakers = map[string]string{
+	"SystemMessage": "system", "HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai", "ToolMessage": "tool", "FunctionMessage": "function",
+	"UserMessage": "user", "AssistantMessage": "assistant",
+}
+
 // constructedFields are the names of fields that the same values have elsewhere.
 var constructedFields = map[string]string{"blocks": "content", "kwargs": "arguments", "result": "content", "error": "is_error"}
 
 func constructed(class string, fields []exactjson.Member, positional []exactjson.Value) exactjson.Value {
-	partType := ""
+	partType, speaker := "", constructedSpeakers[class]
 	for _, t := range constructedTypes {
 		if strings.HasSuffix(class, t.class) {
 			partType = t.partType
@@ -195,6 +201,12 @@ func constructed(class string, fields []exactjson.Member, positional []exactjson
 		return strings.TrimLeft(m.Name, "_") == "type" && m.Value.Kind() == exactjson.String
 	}) {
 		add("type", exactjson.StringValue(partType))
+	}
+	if speaker != "" && !slices.ContainsFunc(fields, func(m exactjson.Member) bool {
+		name := strings.TrimLeft(m.Name, "_")
+		return name == "type" || name == "role"
+	}) {
+		add("type", exactjson.StringValue(speaker))
 	}
 	for _, m := range fields {
 		name := strings.TrimLeft(m.Name, "_")

@@ -110,3 +110,18 @@ func TestObjectsInARowAreWhatAProgramYielded(t *testing.T) {
 		}
 	}
 }
+
+// The class of a message says who speaks, where none of its fields does.
+func TestTheClassOfARepresentedMessageIsItsRole(t *testing.T) {
+	text := `[SystemMessage(content='be brief', additional_kwargs={}), HumanMessage(content='hi', id='7'), AIMessage(content='', tool_calls=[{'name': 'look', 'args': {'a': 1}, 'id': 'c1', 'type': 'tool_call'}]), ` +
+		`ToolMessage(content="it's rain", name='look', tool_call_id='c1', status='error'), UserMessage(content='and?', role='assistant')]`
+	messages, ok := Messages(exactjson.StringValue(text), tape.RoleUser)
+	if !ok || len(messages) != 5 {
+		t.Fatalf("read as %v", messages)
+	}
+	for i, want := range []tape.Role{tape.RoleSystem, tape.RoleUser, tape.RoleAssistant, tape.RoleTool, tape.RoleAssistant} {
+		if messages[i].Role != want {
+			t.Errorf("message %d is of %s, want %s", i, messages[i].Role, want)
+		}
+	}
+}

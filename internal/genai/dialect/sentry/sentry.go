@@ -52,7 +52,13 @@ func readSentry(s *dialect.Source, o *dialect.Observation) {
 	if text := a.Text("gen_ai.response.text", "gen_ai.response.object"); text != "" {
 		answer.Parts = sentryText(text)
 	}
-	if calls, ok := decode.Structure(a.JSON("gen_ai.response.tool_calls")); ok {
+	calls, ok := decode.Structure(a.JSON("gen_ai.response.tool_calls"))
+	if !ok { // OpenLIT before 1.35 writes them with str()
+		var lossy bool
+		calls, lossy, ok = decode.Python(a.Text("gen_ai.response.tool_calls"))
+		ok = ok && !lossy
+	}
+	if ok {
 		answer.Parts = append(answer.Parts, sentryCalls(calls)...)
 	}
 	var response []decode.Message

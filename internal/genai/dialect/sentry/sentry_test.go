@@ -21,6 +21,7 @@ func TestCallWithoutAnIDInTwoShapesIsOne(t *testing.T) {
 		`[{"name":"f","args":{"a":1}},{"type":"function","name":"f","arguments":{"a":1}}]`: 1,
 		`[{"name":"f","args":{"a":1}},{"name":"f","args":{"a":1}}]`:                        2,
 		`[{"name":"f","args":{"a":1}},{"type":"function","name":"f","arguments":{"a":2}}]`: 2,
+		`[{'id': 'c1', 'function': {'arguments': '{"a": 1}', 'name': 'f'}}]`:               1, // as OpenLIT prints it
 	} {
 		o := genai.Read(genaitest.Span("@sentry/node", "generate_content g", "gen_ai.operation.name", "generate_content", "gen_ai.response.tool_calls", calls))
 		if len(o.Response) != 1 || len(o.Response[0].Parts) != want {
