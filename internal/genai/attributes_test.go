@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
-	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -49,12 +48,12 @@ func TestAnAttributeThatWasSetTwiceIsTheLastFromRustAlone(t *testing.T) {
 	}
 }
 
-// What an exporter for Go writes for a null in a log record is no value. A span has nulls, and so have records of other languages.
-func TestAnEmptyValueOfALogRecordInGoIsDamage(t *testing.T) {
+// What an exporter for Go writes for a null in a log record is no text. A span has nulls, and so have records of other languages.
+func TestAnEmptyValueOfALogRecordInGoIsNull(t *testing.T) {
 	for _, c := range []struct {
 		language, value string
-		want            tape.Label
-	}{{"go", "INVALID", tape.Lossy}, {"go", "INVALID DATE", ""}, {"java", "INVALID", ""}} {
+		want            string
+	}{{"go", "INVALID", `{"list":[null]}`}, {"go", "INVALID DATE", `{"list":["INVALID DATE"]}`}, {"java", "INVALID", `{"list":["INVALID"]}`}} {
 		resource, span, record := pcommon.NewMap(), ptrace.NewSpan(), ptrace.NewSpan()
 		resource.PutStr("telemetry.sdk.language", c.language)
 		span.Attributes().PutStr("gen_ai.operation.name", "chat")
@@ -66,7 +65,7 @@ func TestAnEmptyValueOfALogRecordInGoIsDamage(t *testing.T) {
 		function.PutStr("name", "f")
 		function.PutEmptyMap("arguments").PutEmptySlice("list").AppendEmpty().SetStr(c.value)
 		o := Read(&dialect.Source{Resource: resource, ScopeName: "app", Span: span, Logs: []ptrace.Span{record}})
-		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Label != c.want {
+		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Args.JSON() != c.want {
 			t.Errorf("%s, %s: %+v", c.language, c.value, o.Response)
 		}
 	}

@@ -411,10 +411,10 @@ func Read(s *dialect.Source) *dialect.Observation {
 		o.Class, o.InputData, o.OutputData = dialect.Structure, o.Args, o.Result // the step that runs all tools of a turn, not a tool
 		o.Args, o.Result = decode.Content{}, decode.Content{}
 	}
-	if len(s.Logs) > 0 && inGo(s) {
-		for _, messages := range [][]decode.Message{o.Request, o.Response} {
-			decode.LabelEmpty(messages)
-		}
+	if len(s.Logs) > 0 && inGo(s) && slices.ContainsFunc(s.Logs, holdsEmpty) {
+		o.Request, o.Response = slices.Clone(o.Request), slices.Clone(o.Response)
+		decode.ReadEmpty(o.Request)
+		decode.ReadEmpty(o.Response)
 	}
 	o.Response, o.Output = decode.Telling(decode.Unglue(o.Response, o.Tools)), decode.Telling(o.Output)
 	if decode.IsAddress(o.OutputData.Value) {
@@ -446,6 +446,16 @@ func decodesToDoubles(s *dialect.Source) bool { return inGo(s) }
 func inGo(s *dialect.Source) bool {
 	language, _ := s.Resource.Get("telemetry.sdk.language")
 	return language.Str() == "go"
+}
+
+// holdsEmpty reports a log record with what exporters for Go write for an empty value.
+func holdsEmpty(record ptrace.Span) bool {
+	for _, v := range record.Attributes().All() {
+		if decode.HoldsEmpty(decode.JSONOf(v)) {
+			return true
+		}
+	}
+	return false
 }
 
 // classOf is the class of a span, or of a log record that stands alone (see Arrange).

@@ -124,3 +124,33 @@ func TestRoundedArgumentsAreNotRepairedByThemselves(t *testing.T) {
 		}
 	}
 }
+
+// A record of Go's in which a text stands for nulls says less than the span of the tool. Where no span says what the tool received, it may have been the text.
+func TestNullsOfARecordInGoAreToldByTheSpan(t *testing.T) {
+	for name, c := range map[string]struct {
+		received, args string
+		label          tape.Label
+		differ         bool
+	}{
+		"null": {`{"state":null}`, `{"state":null}`, "", false}, "the text": {`{"state":"INVALID"}`, `{"state":"INVALID"}`, "", true}, "no span": {"", `{"state":null}`, tape.Lossy, false},
+	} {
+		tr := newTrace()
+		tr.agent("clerk", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, "", "")
+		if c.received != "" {
+			tr.tool("f", 3, 1, 11, 12, "call_1234567", c.received, "r")
+		}
+		for _, rs := range tr.td.ResourceSpans().All() {
+			rs.Resource().Attributes().PutStr("telemetry.sdk.language", "go")
+		}
+		choice := map[string]any{"tool_calls": []any{map[string]any{"id": "call_1234567", "function": map[string]any{"name": "f", "arguments": map[string]any{"state": "INVALID"}}}}}
+		tp := the(t, tr.with(t, []any{"gen_ai.user.message", 2, 2, "content", "q"}, []any{"gen_ai.choice", 9, 2, "message", choice}))
+		e, differ := tp.Events[1], false
+		for _, f := range tp.Fidelity.Findings {
+			differ = differ || f.Code == tape.CodeArgsDiffer
+		}
+		if e.Args.JSON() != c.args || e.Provenance["args"] != c.label || differ != c.differ {
+			t.Errorf("%s: %s %s, %v", name, e.Args.JSON(), e.Provenance["args"], tp.Fidelity.Findings)
+		}
+	}
+}

@@ -60,8 +60,15 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	label := received.Label
 	switch {
 	case asked.IsAbsent():
+	case k.by.part.Emptied && received.Present() && received.Label == "":
+		if !equalArgs(received.Value, asked, sameValue) {
+			b.finding(tape.CodeArgsDiffer, k.seq, "args", "the response asked for other arguments than the tool span holds")
+		}
 	case !received.Present():
 		source, label = genai.Content{Value: asked}, askedLabel
+		if label == "" && k.by.part.Emptied {
+			label = tape.Lossy
+		}
 		if label == "" && (len(k.nodes) > 0 && !k.obs.Handoff || k.by.model.enriched) {
 			label = tape.Recovered
 		}
@@ -266,7 +273,10 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			e.Result, e.Envelope = literal, append(slices.Clip(shown.Envelope), "python.str")
 		}
 		e.Provenance["result"] = tape.Recovered
-		if shown.Label != "" {
+		if shown.Emptied && shown.Label == "" {
+			e.Provenance["result"] = tape.Lossy
+			b.finding(tape.CodeLossyRepr, k.seq, "result", "the recorded result may not be what the tool returned: its record writes nulls as a text")
+		} else if shown.Label != "" {
 			e.Provenance["result"] = shown.Label
 			b.finding(lossCode(shown.Label, shown.Masked), k.seq, "result", "the recorded result is not what the tool returned")
 		}

@@ -247,22 +247,35 @@ func masksIn(v exactjson.Value) tape.Label {
 // emptyInGo is what the exporters for Go write in place of a value of a log record that is empty, such as a null.
 const emptyInGo = "INVALID"
 
-// LabelEmpty labels calls and results with what an exporter for Go writes for an empty value: that stood there, or a text that says so.
-func LabelEmpty(messages []Message) {
-	for _, m := range messages {
+// ReadEmpty reads as null what an exporter for Go writes for an empty value in calls and results, and says of each that a text may have stood there that says so.
+func ReadEmpty(messages []Message) {
+	for i := range messages {
+		m := &messages[i]
+		if !slices.ContainsFunc(m.Parts, func(p Part) bool { return HoldsEmpty(p.Args) || HoldsEmpty(p.Result) }) {
+			continue
+		}
+		m.Parts = slices.Clone(m.Parts)
 		for i := range m.Parts {
-			if p := &m.Parts[i]; p.Label == "" && (holdsEmpty(p.Args) || holdsEmpty(p.Result)) {
-				p.Label = tape.Lossy
+			if p := &m.Parts[i]; HoldsEmpty(p.Args) || HoldsEmpty(p.Result) {
+				p.Args, p.Result, p.Emptied = withoutEmpty(p.Args), withoutEmpty(p.Result), true
 			}
 		}
 	}
 }
 
-func holdsEmpty(v exactjson.Value) bool {
+// HoldsEmpty reports a value in which a text stands that exporters for Go write for an empty value.
+func HoldsEmpty(v exactjson.Value) bool {
 	if v.Kind() == exactjson.String {
 		return v.Str() == emptyInGo
 	}
-	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return holdsEmpty(m.Value) })
+	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return HoldsEmpty(m.Value) })
+}
+
+func withoutEmpty(v exactjson.Value) exactjson.Value {
+	if v.Kind() == exactjson.String && v.Str() == emptyInGo {
+		return exactjson.NullValue
+	}
+	return v.Map(func(_ int, m exactjson.Member) exactjson.Value { return withoutEmpty(m.Value) })
 }
 
 // LabelMasks labels content that a producer masked, as a whole or in part.

@@ -48,6 +48,7 @@ type Message struct {
 type Part struct {
 	tape.Part
 	Label    tape.Label
+	Emptied  bool // nulls stand in it where the record has what may be a null, or a text that says so
 	Masked   bool // see Content
 	Envelope []string
 	// Injected says that the framework put the part into a user's message.
