@@ -122,6 +122,12 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		answer = answer.At(0) // the package for the Agents SDK writes a list of responses
 	}
 	o.Response = richer(decode.OneTurn(flatAnswer), decode.OneTurn(openInferenceAnswer(a)))
+	if calls := autogenCalls(answer.Get("content")); len(flatAnswer) == 0 && len(calls) > 0 {
+		if thought := answer.Get("thought").Str(); thought != "" {
+			calls = append([]decode.Part{decode.TextPart(thought)}, calls...)
+		}
+		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: calls, FinishReason: "tool_calls"}}
+	}
 	for i := range o.Response {
 		o.Response[i].Role = tape.RoleAssistant
 	}
@@ -210,6 +216,17 @@ func Messages(v exactjson.Value) ([]decode.Message, bool) {
 			continue
 		}
 		role := decode.RoleOf(fields.Get("role").Str())
+		if results := autogenResults(m.Value.Get("function")); role == tape.RoleTool && len(results) > 0 {
+			out = append(out, decode.Message{Role: role, Parts: results})
+			continue
+		}
+		if calls := autogenCalls(fields.Get("content")); role == tape.RoleAssistant && len(calls) > 0 {
+			if thought := m.Value.Get("thought").Str(); thought != "" {
+				calls = append([]decode.Part{decode.TextPart(thought)}, calls...)
+			}
+			out = append(out, decode.Message{Role: role, Parts: calls})
+			continue
+		}
 		if role == tape.RoleTool || !fields.Get("tool_call_id").IsAbsent() {
 			body := fields.Get("content")
 			if contents := contentsOf(fields); body.IsAbsent() && len(contents) > 0 {
@@ -232,6 +249,41 @@ func Messages(v exactjson.Value) ([]decode.Message, bool) {
 		out = append(out, decode.MessageWith(role, fields.Get("name").Str(), parts))
 	}
 	return out, len(out) > 0
+}
+
+// autogenResults reads the results of one message of AutoGen, each an object of its own as JSON.
+func autogenResults(list exactjson.Value) (parts []decode.Part) {
+	for _, m := range list.Members() {
+		if r, ok := decode.Structure(m.Value); ok && r.Get("call_id").Kind() == exactjson.String && !r.Get("content").IsAbsent() {
+			parts = append(parts, decode.ResultPart(decode.TextOfID(r.Get("call_id")), r.Get("name").Str(), r.Get("content"), r.Get("is_error").True()))
+		}
+	}
+	return parts
+}
+
+// autogenCalls reads a content of AutoGen that is nothing but calls: objects of an id, a name and arguments, or what repr() makes of them.
+func autogenCalls(content exactjson.Value) (parts []decode.Part) {
+	list, ok := decode.Structure(content)
+	if !ok || list.Kind() != exactjson.Array {
+		return nil
+	}
+	for _, m := range list.Members() {
+		c := m.Value
+		if text := c.Str(); text != "" {
+			if inner, err := exactjson.Parse(text); err == nil {
+				text = inner.Str()
+			}
+			if !strings.HasPrefix(text, "FunctionCall(") {
+				return nil
+			}
+			c, _ = decode.Representation(text)
+		}
+		if c.Get("id").Str() == "" || c.Get("name").Str() == "" || c.Get("arguments").Kind() != exactjson.String {
+			return nil
+		}
+		parts = append(parts, decode.CallPart(c.Get("id").Str(), c.Get("name").Str(), c.Get("arguments")))
+	}
+	return parts
 }
 
 // contentsOf returns the ordered parts of a flattened message without the wrapper around each.

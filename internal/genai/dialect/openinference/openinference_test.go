@@ -144,3 +144,29 @@ func TestToolsOfDSPy(t *testing.T) {
 		}
 	}
 }
+
+// The package for AutoGen before 0.1.3 writes calls and results as its own objects.
+func TestCallsAndResultsOfAutoGensClient(t *testing.T) {
+	flat := func(content, result, output string) *dialect.Observation {
+		o := &dialect.Observation{}
+		openinference.ReadModel(genaitest.Flat(
+			"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
+			"llm.input_messages.1.message.role", "assistant", "llm.input_messages.1.message.content", content,
+			"llm.input_messages.2.message.role", "function", "llm.input_messages.2.function.0", result, "output.value", output), o)
+		return o
+	}
+	o := flat(`["\"FunctionCall(id='c1', arguments='{\\\"x\\\": 1}', name='f')\""]`, `{"name":"f","content":"17","call_id":"c1","is_error":false}`,
+		`{"finish_reason":"function_calls","content":[{"id":"c2","arguments":"{\"x\": 2}","name":"f"}],"thought":"Once more."}`)
+	got := fmt.Sprint(genaitest.Messages(append(o.Request, o.Response...)))
+	if want := `[user: text(q) assistant: call(c1 f {"x":1}) tool: result(c1 f "17") assistant: text(Once more.) call(c2 f {"x":2}) -> tool_calls]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	o = flat(`["a list","of texts"]`, `{"name":"f"}`, `{"content":[{"type":"text","text":"end"}]}`)
+	for _, m := range append(o.Request, o.Response...) {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall {
+				t.Errorf("a call in %v", genaitest.Messages(append(o.Request, o.Response...)))
+			}
+		}
+	}
+}
