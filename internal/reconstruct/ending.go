@@ -250,7 +250,7 @@ func (b *builder) unfinished(last *call) string {
 		return "a tool that was asked for shows no answer"
 	case root != nil && (answersWithoutText(root) || b.tape.Output.Text != nil && b.tape.Output.Message == ""):
 		return ""
-	case last == nil && root != nil && (!root.obs.WeakAgent || b.standsAlone(root)) && root.span.Status().Code() == ptrace.StatusCodeOk:
+	case last == nil && root != nil && !root.obs.WeakAgent && root.span.Status().Code() == ptrace.StatusCodeOk:
 		return "" // no model call was recorded, and the run span does not merely lack an error: it says that it ended well
 	case last == nil && root != nil && b.recordsNothing():
 		return "" // the run span ended well, and who records no content at all does not show an answer either
@@ -285,11 +285,6 @@ func (b *builder) hidesCalls(last *call) bool {
 	return empty(last) && !slices.ContainsFunc(b.calls.models, func(k *call) bool {
 		return k != last && k.agent == last.agent && !(empty(k) && k.response != nil && hasToolCall(k.response))
 	}) && len(b.calls.models) > 1
-}
-
-// standsAlone reports a run span that is all that was recorded of the run: no step of it could show more.
-func (b *builder) standsAlone(root *node) bool {
-	return len(b.fragment.heads) == 1 && b.fragment.heads[0] == root && len(root.kids) == 0 && len(b.tape.Events) == 0
 }
 
 // recordsNothing reports a run of which neither input nor any argument or result of a tool was recorded.
