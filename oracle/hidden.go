@@ -27,6 +27,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		if e.Status == tape.EventError {
 			if h.looped[e.Seq] && (e.Request == nil || len(e.Request.Messages) == 0) {
 				hidden = append(hidden, hiddenCall{e.Seq, "a loop failed, and nothing tells whether tools were called in it"})
+			} else if h.next[e.Seq] == nil && h.t.Output.Text != nil && e.Response == nil && (e.Request == nil || len(e.Request.Messages) == 0) {
+				hidden = append(hidden, hiddenCall{e.Seq, "the call is said to have failed and holds nothing, and the run answered after it; calls may be missing from the tape"})
 			}
 			continue
 		}
@@ -115,9 +117,27 @@ func (h *history) silent(m, next *tape.Event) bool {
 	if m.Response == nil || m.Response.Message == "" {
 		return next != nil && (m.Response == nil || len(m.Response.FinishReasons) == 0 || ofGemini(m.Provider))
 	}
+	if next == nil && len(m.Response.FinishReasons) > 0 && saysWhy(m.Provider) && !h.spoken() {
+		return false // no content was recorded of any message: the reason alone tells
+	}
 	return (next != nil || h.t.Output.Text == nil) && !slices.ContainsFunc(h.t.Messages[m.Response.Message].Parts, func(p tape.Part) bool {
 		return p.Type != tape.PartReasoning && (p.Type != tape.PartText || p.Text != "")
 	})
+}
+
+// spoken reports a tape with a message that holds a text.
+func (h *history) spoken() bool {
+	for _, m := range h.t.Messages {
+		if slices.ContainsFunc(m.Parts, func(p tape.Part) bool { return p.Type == tape.PartText && p.Text != "" }) {
+			return true
+		}
+	}
+	return false
+}
+
+// saysWhy reports a provider whose reason for the end of an answer always tells whether that asks for tools.
+func saysWhy(provider string) bool {
+	return slices.Contains([]string{"openai", "azure.ai.openai", "azure.ai.inference", "anthropic"}, provider)
 }
 
 // ofGemini reports a provider that serves Gemini's API, which says STOP also where it asks for tools.

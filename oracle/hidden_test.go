@@ -13,6 +13,14 @@ import (
 // says is a text as a part of a message.
 func says(text string) tape.Part { return tape.Part{Type: tape.PartText, Text: text} }
 
+// silence takes all content from the messages.
+func (s *script) silence() {
+	for id, m := range s.tape.Messages {
+		m.Parts = nil
+		s.tape.Messages[id] = m
+	}
+}
+
 // A tape claims that its tools can be served only where nothing tells of calls that it does not hold.
 func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 	for _, c := range []struct {
@@ -90,6 +98,33 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.model(says(""))
 			s.tape.Events[0].Status, s.tape.Events[0].Request, s.tape.Events[0].Response = tape.EventError, nil, nil
 			s.tape.Fidelity.AddFinding(tape.CodeModelCallHidden, 1, "response", "")
+		}, "calls may be missing after #1"},
+		{"a call that is said to have failed and holds nothing, and the run answered", func(s *script) {
+			s.model(says(""))
+			s.tape.Events[0].Status, s.tape.Events[0].Request, s.tape.Events[0].Response = tape.EventError, nil, nil
+		}, "calls may be missing after #1"},
+		{"a call that failed, whose request is known, and the run answered", func(s *script) {
+			s.say(tape.RoleUser, says("go"))
+			s.model(says(""))
+			s.tape.Events[0].Status, s.tape.Events[0].Response = tape.EventError, nil
+		}, ""},
+		{"a run without any text, whose last answer ended by itself", func(s *script) {
+			s.tape.Output.Text = nil
+			s.model(says(""))
+			s.silence()
+			s.tape.Events[0].Provider, s.tape.Events[0].Response.FinishReasons = "openai", []string{"stop"}
+		}, ""},
+		{"a run without any text, of a provider whose reason tells nothing", func(s *script) {
+			s.tape.Output.Text = nil
+			s.model(says(""))
+			s.silence()
+			s.tape.Events[0].Provider, s.tape.Events[0].Response.FinishReasons = "ollama", []string{"stop"}
+		}, "calls may be missing after #1"},
+		{"an answer without a text among others with one", func(s *script) {
+			s.tape.Output.Text = nil
+			s.say(tape.RoleUser, says("go"))
+			s.model(says(""))
+			s.tape.Events[0].Provider, s.tape.Events[0].Response.FinishReasons = "openai", []string{"stop"}
 		}, "calls may be missing after #1"},
 		{"no call at all", func(*script) {}, "no record holds a call"},
 		{"a call without an answer", func(s *script) {
