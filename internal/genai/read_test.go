@@ -371,3 +371,13 @@ func TestAResultInGoMayHoldRoundedIntegers(t *testing.T) {
 		}
 	}
 }
+
+// ADK for Go 0.5 writes null for the arguments of every call, which says nothing of them.
+func TestArgumentsThatADKWritesAsNullAreNone(t *testing.T) {
+	for args, want := range map[string]bool{"null": false, "{}": true, `{"a":null}`: true} {
+		s := genaitest.Span("gcp.vertex.agent", "execute_tool f", "gcp.vertex.agent.tool_call_args", args, "gcp.vertex.agent.tool_response", `{"b":2}`)
+		if o := Read(s); o.Args.Present() != want || !o.Result.Present() {
+			t.Errorf("%s: %+v", args, o.Args)
+		}
+	}
+}

@@ -299,7 +299,7 @@ func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation)
 	if args == "{}" && result == "{}" {
 		return // the capture of content is off
 	}
-	if args != "" && args != "N/A" {
+	if args != "" && args != "N/A" && args != "null" { // the last is what Go 0.5 writes of every call
 		o.Args = decode.Args(exactjson.StringValue(args))
 		if adkLossy(o.Args.Value) {
 			o.Args.Label = tape.Lossy
