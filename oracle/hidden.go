@@ -27,8 +27,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		if e.Status == tape.EventError {
 			if h.looped[e.Seq] && (e.Request == nil || len(e.Request.Messages) == 0) {
 				hidden = append(hidden, hiddenCall{e.Seq, "a loop failed, and nothing tells whether tools were called in it"})
-			} else if h.next[e.Seq] == nil && h.t.Output.Text != nil && e.Response == nil && (e.Request == nil || len(e.Request.Messages) == 0) {
-				hidden = append(hidden, hiddenCall{e.Seq, "the call is said to have failed and holds nothing, and the run answered after it; calls may be missing from the tape"})
+			} else if h.next[e.Seq] == nil && h.t.Output.Text != nil && !h.answered() && (e.Request == nil || len(e.Request.Messages) == 0) {
+				hidden = append(hidden, hiddenCall{e.Seq, "the call is said to have failed and holds nothing, no other has an answer, and the run answered after it; calls may be missing from the tape"})
 			}
 			continue
 		}
@@ -123,6 +123,11 @@ func (h *history) silent(m, next *tape.Event) bool {
 	return (next != nil || h.t.Output.Text == nil) && !slices.ContainsFunc(h.t.Messages[m.Response.Message].Parts, func(p tape.Part) bool {
 		return p.Type != tape.PartReasoning && (p.Type != tape.PartText || p.Text != "")
 	})
+}
+
+// answered reports a tape with the answer of a model call.
+func (h *history) answered() bool {
+	return slices.ContainsFunc(h.t.Events, func(e tape.Event) bool { return e.Type == tape.EventModelCall && e.Response != nil })
 }
 
 // spoken reports a tape with a message that holds a text.

@@ -103,6 +103,11 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.model(says(""))
 			s.tape.Events[0].Status, s.tape.Events[0].Request, s.tape.Events[0].Response = tape.EventError, nil, nil
 		}, "calls may be missing after #1"},
+		{"a call that is said to have failed after one that answered", func(s *script) {
+			s.model(says("one moment"))
+			s.model(says(""))
+			s.tape.Events[1].Status, s.tape.Events[1].Request, s.tape.Events[1].Response = tape.EventError, nil, nil
+		}, ""},
 		{"a call that failed, whose request is known, and the run answered", func(s *script) {
 			s.say(tape.RoleUser, says("go"))
 			s.model(says(""))
