@@ -45,3 +45,28 @@ func TestFunctionBesideLooseCallsIsTheToolThatWasAskedFor(t *testing.T) {
 		wantEvents(t, the(t, tr.runs(t)), "model_call @2", want)
 	}
 }
+
+// Where an instrumentation lost what a later model call answered, the functions that have the name of a tool are calls; helpers are not, and nothing is added
+// where the answer is known.
+func TestFunctionAfterAnAnswerThatWasLostIsACall(t *testing.T) {
+	for lost, want := range map[bool][]string{
+		true:  {"model_call @2", "tool_call f @3 by 1 = v", "model_call @4", "tool_call f @5 = v"},
+		false: {"model_call @2", "tool_call f @3 by 1 = v", "model_call @4"},
+	} {
+		tr := newTrace()
+		tr.in("openlit", "run", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent")
+		tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call("c1", "f", `{"x":1}`))))
+		function := func(name string, id, start int, x string) {
+			tr.in("openlit", name, id, 1, start, start+5, "function.args", "()", "function.kwargs", "{'x': "+x+"}", "gen_ai.output.messages", "v")
+		}
+		function("f", 3, 30, "1")
+		answer := ""
+		if !lost {
+			answer = list(says("end"))
+		}
+		tr.chat(4, 1, 40, 50, "", answer)
+		function("f", 5, 60, "2")
+		function("log", 6, 70, "3")
+		wantEvents(t, the(t, tr.runs(t)), want...)
+	}
+}

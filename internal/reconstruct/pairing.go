@@ -164,11 +164,31 @@ func (c *collector) placed(t *call) bool {
 	return slices.ContainsFunc(c.models, func(m *call) bool { return hangsBelow(m, t) })
 }
 
-// dropFunctions drops the spans of functions that no response asked for, where responses asked for tools at all: they are helpers of the program.
+// dropFunctions drops the spans of functions that no response asked for, where responses asked for tools at all: they are helpers of the program. One of the name
+// of a tool that was asked for stays where nothing shows what the model call before it answered.
 func (c *collector) dropFunctions() {
-	if slices.ContainsFunc(c.models, func(m *call) bool { return len(m.asked) > 0 }) {
-		c.tools = slices.DeleteFunc(c.tools, func(t *call) bool { return t.obs.Function && t.by == nil && t.holds == nil })
+	named := map[string]bool{}
+	for _, m := range c.models {
+		for _, a := range m.asked {
+			named[a.part.Name] = true
+		}
 	}
+	if len(named) == 0 {
+		return
+	}
+	c.tools = slices.DeleteFunc(c.tools, func(t *call) bool {
+		return t.obs.Function && t.by == nil && t.holds == nil && !(named[t.obs.Name] && c.followsUnheard(t))
+	})
+}
+
+// followsUnheard reports a tool call before which the last model call of its agent has no answer on record.
+func (c *collector) followsUnheard(t *call) bool {
+	for _, m := range slices.Backward(c.models) {
+		if m.agent == t.agent && endedBefore(m, t) && !under(m, t) {
+			return m.response == nil || len(m.response.parts) == 0
+		}
+	}
+	return false
 }
 
 // pairFunctions makes tool calls of the steps of a program that are what a response asked for, by name and arguments, and that no span of a tool
