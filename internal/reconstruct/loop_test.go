@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -229,5 +232,30 @@ func TestFunctionThatNobodyAskedForIsNoCall(t *testing.T) {
 	}
 	if tp := the(t, run(says("ok")).runs(t)); tp.Usage.ToolCalls != 2 { // nothing says which of them are tools
 		t.Errorf("events %v", events(tp))
+	}
+}
+
+// A model span lies around two calls, of which the second failed. One that goes on with the answer of the first is a call of a loop; one that asks the
+// same again is an attempt of the one call.
+func TestModelSpanAroundACallThatGoesOnAndFailsIsOfALoop(t *testing.T) {
+	failing := func(second string, before bool) []string {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100, "gen_ai.input.messages", list(user("q")))
+		tr.chat(2, 1, 1, 99, list(user("q")), "").Status().SetCode(ptrace.StatusCodeError)
+		answered, failed := 3, 40
+		if before {
+			answered, failed = 40, 3
+		}
+		tr.chat(3, 2, answered, answered+20, list(user("q")), list(asks(call("c1", "f", `{}`))), "gen_ai.response.id", "r1")
+		tr.tool("RunnableTool", 4, 2, 61, 62, "c1", `{}`, "v")
+		tr.chat(5, 2, failed, failed+20, second, "").Status().SetCode(ptrace.StatusCodeError)
+		return events(the(t, tr.runs(t)))
+	}
+	on := list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", "v"))
+	if diff := cmp.Diff([]string{"model_call @3", "tool_call f @4 by 1 = v", "model_call @5 failed"}, failing(on, false)); diff != "" {
+		t.Error(diff)
+	}
+	if got := failing(list(user("q")), true); len(got) != 2 {
+		t.Errorf("an attempt that failed is a call of its own: %v", got)
 	}
 }

@@ -130,7 +130,7 @@ func summedUpWithin(n *node, layers int) []*node {
 		walk(k, func(m *node) bool {
 			switch m.obs.Class {
 			case genai.Model:
-				if !m.obs.Failed && !m.obs.StatusError && !isPiece(m.obs, n.obs) {
+				if !isPiece(m.obs, n.obs) {
 					inner = append(inner, m)
 				}
 				return false
@@ -141,6 +141,11 @@ func summedUpWithin(n *node, layers int) []*node {
 		})
 	}
 	slices.SortFunc(inner, compareNodes)
+	failed := func(m *node) bool { return m.obs.Failed || m.obs.StatusError }
+	answered := slices.DeleteFunc(slices.Clone(inner), failed)
+	inner = slices.DeleteFunc(inner, func(m *node) bool { // what failed is an attempt of the one call, unless it goes on with what was answered
+		return failed(m) && !(len(answered) > 0 && len(m.request()) > 0 && loopsOver(answered[0], m))
+	})
 	for i := 1; i < len(inner); i++ {
 		if inner[i].start >= inner[i-1].end && inner[i-1].end > inner[i-1].start {
 			return inner
