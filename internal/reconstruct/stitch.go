@@ -355,6 +355,7 @@ func (s *stitcher) byTwin() {
 	told := map[string][]*turn{}
 	keys := map[*turn]string{}
 	unanswered := map[string][]*turn{} // by their requests
+	costs := map[cost][]*turn{}
 	requestOf := func(t *turn) string {
 		ids := make([]string, len(t.sent))
 		for i, m := range t.sent {
@@ -366,6 +367,9 @@ func (s *stitcher) byTwin() {
 		for _, t := range s.turns[f] {
 			if len(t.sent) > 0 && len(t.n.obs.Response) == 0 && !t.failed() {
 				unanswered[requestOf(t)] = append(unanswered[requestOf(t)], t)
+			}
+			if c, ok := costOf(t); ok {
+				costs[c] = append(costs[c], t)
 			}
 			if len(t.sent) == 0 || len(t.n.obs.Response) == 0 {
 				continue
@@ -392,7 +396,15 @@ func (s *stitcher) byTwin() {
 					twins[t.n] = other.n
 				}
 			}
-			if len(unanswered) == 0 || len(t.sent) == 0 || len(t.n.obs.Response) == 0 || twins[t.n] != nil {
+			if twins[t.n] != nil {
+				continue
+			}
+			if of := s.partTold(costs, t); of != nil {
+				owner[s.find(of.f)] = true
+				twins[t.n] = of.n
+				continue
+			}
+			if len(unanswered) == 0 || len(t.sent) == 0 || len(t.n.obs.Response) == 0 {
 				continue
 			}
 			var fit []*turn
@@ -415,6 +427,73 @@ func (s *stitcher) byTwin() {
 			}
 		}
 	}
+}
+
+// cost is what a model call of a conversation took, and how far the conversation had come.
+type cost struct {
+	service         string
+	in, out         int64
+	asked, returned int
+	question        string
+}
+
+// costOf counts what the user said and what tools returned: how answers are divided into messages is each instrumentation's own.
+func costOf(t *turn) (c cost, ok bool) {
+	u := t.n.obs.Usage
+	if len(t.sent) == 0 || u.InputTokens == nil || u.OutputTokens == nil || *u.OutputTokens == 0 || t.failed() {
+		return cost{}, false
+	}
+	c = cost{service: serviceOf(t.n.resource).Name, in: *u.InputTokens, out: *u.OutputTokens}
+	for _, m := range t.sent {
+		if m.tape.Role == tape.RoleUser {
+			c.asked++
+			c.question = m.id
+		}
+		for i := range m.tape.Parts {
+			if m.tape.Parts[i].Type == tape.PartToolResult {
+				c.returned++
+			}
+		}
+	}
+	return c, c.asked > 0
+}
+
+// partTold finds the only model call around t in time that took the same tokens of the same model after the same question and as many results, where one of
+// the two tells an answer in part: its text without the calls that it asked for, or nothing. Langfuse writes of the Responses API a text alone where there is one. Two calls
+// that both fit t, or of which t is one of two, are not known apart.
+func (s *stitcher) partTold(costs map[cost][]*turn, t *turn) *turn {
+	c, ok := costOf(t)
+	if !ok || len(costs[c]) < 2 || len(costs[c]) > maxAskings {
+		return nil
+	}
+	var found *turn
+	for _, other := range costs[c] {
+		within := other.n.start <= t.n.start+clockSlack && t.n.end <= other.n.end+clockSlack
+		switch {
+		case other == t || !within:
+		case other.n.scope == t.n.scope || s.sameTrace(other.f, t.f) || other.n.reports != nil || !sameModel(other.n.obs, t.n.obs) || found != nil || !mayBeOne(other.n.obs.Response, t.n.obs.Response):
+			return nil
+		default:
+			found = other
+		}
+	}
+	return found
+}
+
+// mayBeOne reports that two records of an answer do not contradict each other: where both hold a text, or calls, they are the same.
+func mayBeOne(a, b []genai.Message) bool {
+	said := func(list []genai.Message) (text string, calls []string) {
+		for _, m := range list {
+			text += textOf(newMessage(m))
+			for _, p := range callsOf(m.Parts) {
+				calls = append(calls, p.ID)
+			}
+		}
+		return text, calls
+	}
+	x, calls := said(a)
+	y, others := said(b)
+	return (x == "" || y == "" || x == y) && (len(calls) == 0 || len(others) == 0 || slices.Equal(calls, others))
 }
 
 // byHollowTwin unites a model call without any content, alone in its trace, with the one call of another instrumentation that took the same tokens of the same

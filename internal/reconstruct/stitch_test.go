@@ -625,3 +625,43 @@ func TestModelCallWithoutContentInATraceOfItsOwnIsTheOneThatTookTheSameTokens(t 
 		}
 	}
 }
+
+// Langfuse tells of an answer of the Responses API its text alone, in a trace of its own beside the run of another instrumentation.
+func TestModelCallToldInPartInATraceOfItsOwnIsTheOneThatTookTheSameTokens(t *testing.T) {
+	build := func(text string, tokens, start int, scope string) []*tape.Tape {
+		usage := func(n int) []any {
+			return []any{"gen_ai.response.model", "m1", "gen_ai.usage.input_tokens", 40, "gen_ai.usage.output_tokens", n}
+		}
+		run, again, last := newTrace(), newTrace(), newTrace()
+		ask := asks(`{"type":"text","content":"Let me look."}`, call("call_0001", "f", `{}`), call("call_0002", "f", `{}`))
+		first, second := asks(`{"type":"text","content":"Let me look."}`, call("call_0001", "f", `{}`)), asks(call("call_0002", "f", `{}`))
+		run.agent("a", 1, 0, 0, 100)
+		run.chat(2, 1, 10, 20, list(user("q")), list(ask), usage(12)...)
+		run.tool("f", 3, 1, 30, 40, "call_0001", `{}`, "r")
+		run.tool("f", 4, 1, 30, 40, "call_0002", `{}`, "s")
+		run.chat(5, 1, 50, 60, list(user("q"), first, second, shows("call_0001", "r"), shows("call_0002", "s")), list(says("That is the end.")), usage(5)...)
+		tell := func(tr *trace, id, start, end int, sent, said string, tokens int) {
+			tr.in(scope, "responses", id, 0, start, end, append([]any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.input.messages", sent, "gen_ai.output.messages", said}, usage(tokens)...)...)
+		}
+		tell(again, 6, start, start+7, list(user("q")), list(says(text)), tokens)
+		tell(last, 7, 51, 59, list(user("q"), ask, shows("call_0001", "r"), shows("call_0002", "s")), list(says("That is the end.")), 5)
+		return all(t, run.numbered(1), again.numbered(2), last.numbered(3))
+	}
+	if tp := the(t, build("Let me look.", 12, 11, "sdk")); tp.Usage.ModelCalls != 2 || tp.Usage.ToolCalls != 2 {
+		t.Errorf("%v", events(tp))
+	}
+	calls := func(tapes []*tape.Tape) (n int64) {
+		for _, tp := range tapes {
+			n += int64(tp.Usage.ModelCalls)
+		}
+		return n
+	}
+	for why, tapes := range map[string][]*tape.Tape{
+		"another text": build("I know it.", 12, 11, "sdk"), "other tokens": build("Let me look.", 13, 11, "sdk"),
+		"another time": build("Let me look.", 12, 70, "sdk"),
+	} {
+		if n := calls(tapes); n != 3 {
+			t.Errorf("%s: %d model calls, want 3", why, n)
+		}
+	}
+}

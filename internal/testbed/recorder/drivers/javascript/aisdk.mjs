@@ -9,8 +9,8 @@ import { instrument } from "./instrument.mjs";
 
 const version = Number(createRequire(import.meta.url)("ai/package.json").version.split(".")[0]);
 const [api = "openai", kind] = VARIANT.split("-");
-const on = await instrument(INSTRUMENTATION, { bare: true });
-const plain = await import("ai");
+const plain = INSTRUMENTATION === "langtrace" ? { ...createRequire(import.meta.url)("ai") } : await import("ai"); // Langtrace writes its functions over those of the module
+const on = await instrument(INSTRUMENTATION, { bare: true, libraries: INSTRUMENTATION === "langtrace" ? { ai: plain } : {} });
 if (version >= 7 && INSTRUMENTATION !== "langsmith" && INSTRUMENTATION !== "langfuse") {
   const { registerTelemetry } = plain;
   const otel = await import("@ai-sdk/otel");

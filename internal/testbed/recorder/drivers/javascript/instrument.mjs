@@ -112,6 +112,15 @@ export const instrumentations = {
     traceloop.initialize({ appName: "agent", apiKey: "tl-1", baseUrl: URL, disableBatch: true, silenceInitializationMessage: true, instrumentModules });
     return plain({ flush: () => traceloop.forceFlush(), root: (name, f, input) => traceloop.withWorkflow({ name, inputParameters: [input] }, f), tool: (name, f) => (args) => traceloop.withTool({ name, inputParameters: [args] }, f, args) });
   },
+  // Its spans are those of line 1 of the OpenTelemetry SDK, which its exporter must be of too.
+  async langtrace({ libraries = {} }) {
+    const { OTLPTraceExporter } = require("@opentelemetry/exporter-trace-otlp-proto");
+    const { init, withLangTraceRootSpan } = require("@langtrase/typescript-sdk");
+    const names = { converse: "awsbedrock", genai: "gemini" };
+    const instrumentations = Object.fromEntries(Object.entries(libraries).map(([name, module]) => [names[name] ?? name, module]));
+    init({ custom_remote_exporter: new OTLPTraceExporter({ url: URL + "/v1/traces", concurrencyLimit: 10000 }), batch: false, service_name: "agent", disable_latest_version_check: true, logging: { disable: true }, instrumentations });
+    return plain({ flush: () => new Promise((done) => setTimeout(done, 200)), root: (name, f) => withLangTraceRootSpan(f, name) });
+  },
   async laminar({ libraries = {}, settings }) {
     const { Laminar, observe, getTracer } = await import("@lmnr-ai/lmnr");
     const names = { openai: "openAI", anthropic: "anthropic", langchain: "langchain", genai: "google_genai" };
