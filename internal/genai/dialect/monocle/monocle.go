@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -60,7 +61,7 @@ func read(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("scope.agentic.session")
 	var in, out exactjson.Value
-	var metadata decode.Attributes
+	metadata := decode.Attributes(pcommon.NewMap())
 	for _, e := range s.Span.Events().All() {
 		said := decode.Attributes(e.Attributes())
 		switch e.Name() {

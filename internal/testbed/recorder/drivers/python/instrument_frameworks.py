@@ -92,6 +92,16 @@ def logfire(*what):
     return sdk.force_flush
 
 
+def monocle():
+    from monocle_apptrace.instrumentation.common.instrumentor import setup_monocle_telemetry
+    from opentelemetry import trace
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+    setup_monocle_telemetry(workflow_name="app", span_processors=[SimpleSpanProcessor(OTLPSpanExporter(URL + "/v1/traces"))])
+    return trace.get_tracer_provider().force_flush
+
+
 def own():
     """Nothing beside the telemetry that the framework has itself."""
     return provider().force_flush

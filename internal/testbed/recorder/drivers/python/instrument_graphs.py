@@ -120,5 +120,11 @@ def mlflow(framework):
     return flush, None
 
 
+def monocle(framework):
+    from instrument_frameworks import monocle as start
+
+    return start(), None
+
+
 def setup(name, framework):
     return globals()[name](framework)

@@ -80,7 +80,8 @@ def spanned(name, fill=lambda span, function, args, kwargs, result: None, before
 
 
 INSTRUMENTORS = {"openai": "openai.OpenAI", "anthropic": "anthropic.Anthropic", "gemini": "google_genai.GoogleGenAI", "bedrock": "bedrock.Bedrock", "mistral": "mistralai.MistralAI",
-                 "groq": "groq.Groq", "litellm": "litellm.LiteLLM", "aisuite": "openai.OpenAI", "together": "together.Together", "cohere": "cohere.Cohere", "ollama": "ollama.Ollama"}
+                 "groq": "groq.Groq", "litellm": "litellm.LiteLLM", "aisuite": "openai.OpenAI", "together": "together.Together", "cohere": "cohere.Cohere", "ollama": "ollama.Ollama", "googlegenerativeai": "google_generativeai.GoogleGenerativeAi",
+                 "vertexai": "vertexai.VertexAI", "deepseek": "openai.OpenAI"}
 
 
 def instrument(prefix, sdk, **more):
@@ -358,7 +359,9 @@ def monocle(sdk):
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
     setup_monocle_telemetry(workflow_name="app", span_processors=[SimpleSpanProcessor(OTLPSpanExporter(URL + "/v1/traces"))])
-    return Kit(force)
+    from monocle_apptrace.instrumentation.common.method_wrappers import monocle_trace_method
+
+    return Kit(force, monocle_trace_method(span_name="assistant"), monocle_trace_method())
 
 
 def azure_tracing(sdk):
@@ -399,3 +402,13 @@ def netra(sdk):
 
     Netra.init(app_name="app", disable_batch=True, trace_content=True)
     return Kit(force, workflow(name="assistant"), lambda f: task(name=f.__name__)(f))
+
+
+def braintrust(sdk):
+    """Braintrust's span processor beside another's instrumentation."""
+    os.environ.update(BRAINTRUST_API_KEY="none", BRAINTRUST_API_URL=URL, BRAINTRUST_PARENT="project_name:app")
+    from braintrust.otel import BraintrustSpanProcessor
+
+    made = provider(BraintrustSpanProcessor())
+    instrument("openinference.instrumentation.", sdk)
+    return Kit(made.force_flush, spanned("handle_request"), spanned(lambda f: f"tool {f.__name__}"))

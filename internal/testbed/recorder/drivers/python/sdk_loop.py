@@ -12,6 +12,7 @@ import asyncio
 import importlib
 import inspect
 import json
+import os
 import sys
 
 import recorder
@@ -98,9 +99,10 @@ if __name__ == "__main__":
     import instrument_sdk
 
     kit = getattr(instrument_sdk, instrumentation.split(":")[0])(name)
-    modules = [importlib.import_module("sdk_" + m) for m in ("openai", "anthropic", "gemini", "compatible", "vendors", "hosted")]
+    modules = [importlib.import_module("sdk_" + m) for m in ("openai", "anthropic", "gemini", "compatible", "vendors", "hosted", "google")]
     modules[0].ASYNC = "async" in options
     talk = next(t for module in modules if (t := getattr(module, name, None)))
     group = "-".join([name.replace("_", "-"), instrumentation.replace(":", "").replace("_", "-"), *options])
     agent = Agent(talk, talk.model, "async" in options, kit, "root" in options, "deco" in options)
     recorder.main(agent, group, talk.model, kit.flush, [s for s in rest if s not in options], "async" in options)
+    os._exit(0)  # clients keep threads that wait
