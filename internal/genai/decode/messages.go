@@ -589,14 +589,22 @@ func PromptLines(text string) []Message {
 	}
 	several := len(out) > 1
 	for i := range out {
+		if out[i].Role == tape.RoleAssistant && out[i].Parts[0].Text == "None" && i+1 < len(out) && out[i+1].Role == tape.RoleTool {
+			out[i].Parts = nil // what Python prints for a message that holds nothing but calls
+			continue
+		}
 		if parts, ok := kindParts(out[i].Parts[0].Text); ok {
 			out[i] = MessageWith(out[i].Role, "", parts)
 			several = true
+		} else if out[i].Role == tape.RoleTool {
+			out[i].Parts[0] = ResultPart("", "", exactjson.StringValue(out[i].Parts[0].Text), false)
 		}
 	}
-	for _, m := range out {
+	for k, m := range out {
+		// after a result another follows, or the model speaks; what anybody else says there may be a line of the result
+		broken := m.Role == tape.RoleTool && k+1 < len(out) && out[k+1].Role != tape.RoleTool && out[k+1].Role != tape.RoleAssistant
 		for i := range m.Parts {
-			if several && m.Parts[i].Type == tape.PartText {
+			if several && (m.Parts[i].Type == tape.PartText || broken) {
 				m.Parts[i].Label = tape.Lossy
 			}
 		}

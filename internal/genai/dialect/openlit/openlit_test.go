@@ -5,6 +5,7 @@ package openlit_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -26,6 +27,36 @@ func TestOpenLITPromptLinesAreLossyWhenThereAreSeveral(t *testing.T) {
 	messages := decode.PromptLines("system: be brief\nuser: first line\nsecond line")
 	if len(messages) != 2 || messages[1].Parts[0].Text != "first line\nsecond line" || messages[0].Parts[0].Label != "lossy" {
 		t.Errorf("got %+v", messages)
+	}
+}
+
+// The results of a prompt of lines are results, and what Python prints for a message of calls alone is no text. Where somebody else than the model speaks behind a result, that may be
+// a line of the result itself.
+func TestOpenLITPromptLinesHoldResults(t *testing.T) {
+	for text, want := range map[string]string{
+		"user: q\nassistant: None\ntool: {'a': 1}\nassistant: done": "{'a': 1}",
+		"user: q\nassistant: None\ntool: a chat\nuser: hello":       "a chat lossy",
+	} {
+		m := decode.PromptLines(text)
+		if len(m) != 4 || len(m[1].Parts) != 0 || m[2].Parts[0].Type != tape.PartToolResult || strings.TrimSpace(m[2].Parts[0].Result.Str()+" "+string(m[2].Parts[0].Label)) != want {
+			t.Errorf("%q: %+v", text, m)
+		}
+	}
+	if m := decode.PromptLines("user: q\nassistant: None\nuser: why?"); len(m) != 3 || len(m[1].Parts) != 1 || m[1].Parts[0].Text != "None" {
+		t.Errorf("an answer of this one word: %+v", m)
+	}
+}
+
+// The text of an answer that asks for tools stands in an event beside the calls.
+func TestOpenLITTextBesideCalls(t *testing.T) {
+	for text, want := range map[string]int{"I will look.": 2, "None": 1} {
+		s := genaitest.Span("openlit.otel.tracing", "chat g", "gen_ai.operation.name", "chat", "gen_ai.response.tool_calls", `[{'id': 'c1', 'function': {'arguments': '{"a": 1}', 'name': 'f'}}]`)
+		e := s.Span.Events().AppendEmpty()
+		e.SetName("gen_ai.content.completion")
+		e.Attributes().PutStr("gen_ai.completion", text)
+		if o := genai.Read(s); len(o.Response) != 1 || len(o.Response[0].Parts) != want {
+			t.Errorf("%s: %+v", text, o.Response)
+		}
 	}
 }
 

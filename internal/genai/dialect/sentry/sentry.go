@@ -59,7 +59,12 @@ func readSentry(s *dialect.Source, o *dialect.Observation) {
 		ok = ok && !lossy
 	}
 	if ok {
-		answer.Parts = append(answer.Parts, sentryCalls(calls)...)
+		if calls := sentryCalls(calls); len(calls) > 0 {
+			if text := saidBeside(s); text != "" && len(answer.Parts) == 0 {
+				answer.Parts = append(answer.Parts, decode.TextPart(text))
+			}
+			answer.Parts = append(answer.Parts, calls...)
+		}
 	}
 	var response []decode.Message
 	if len(answer.Parts) > 0 {
@@ -75,6 +80,20 @@ func readSentry(s *dialect.Source, o *dialect.Observation) {
 	if reason := a.Text("gen_ai.response.stop_reason"); reason != "" {
 		o.FinishReasons = []string{reason}
 	}
+}
+
+// saidBeside is the text that OpenLIT before 1.35 writes in an event beside the calls of an answer.
+func saidBeside(s *dialect.Source) string {
+	for _, e := range s.Span.Events().All() {
+		if e.Name() == "gen_ai.content.completion" {
+			text := decode.Attributes(e.Attributes()).Text("gen_ai.completion")
+			if text == "None" || decode.LooksJSON(text) {
+				return ""
+			}
+			return text
+		}
+	}
+	return ""
 }
 
 // sentryText reads the texts of an answer: a text, or a JSON list of the texts of its choices.

@@ -13,9 +13,10 @@ MODEL = "claude-sonnet-4-5" if "anthropic" in SHAPE else "gpt-4o-mini"
 version = [int(word[1]) for word in SHAPE if word[0] == "v"]
 flush = instrument.start(NAME, logfire=[] if version else ["pydantic_ai"], openinference=[], mlflow="pydantic_ai")
 
-from pydantic_ai import Agent, ModelRetry, Tool, UsageLimits  # noqa: E402
+from pydantic_ai import Agent, ModelRetry, Tool  # noqa: E402
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart  # noqa: E402
 from pydantic_ai.models.instrumented import InstrumentationSettings  # noqa: E402
+from pydantic_ai.usage import UsageLimits  # noqa: E402
 
 if NAME == "openinference":
     from openinference.instrumentation.pydantic_ai import OpenInferenceSpanProcessor
