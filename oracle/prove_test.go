@@ -311,6 +311,21 @@ func TestWhatNobodyExecutedIsNotExpected(t *testing.T) {
 	s.proves("expected 2 served 2 verified 2 mismatched 0 unverifiable 0 ok true")
 	again.Messages = again.Messages[:1] // it sends only what is new
 	s.proves(lost)
+	for i := range s.tape.Events { // no request shows what was answered before: that one does not, says nothing
+		if r := s.tape.Events[i].Request; r != nil {
+			r.Messages = r.Messages[:1]
+		}
+	}
+	s.proves("expected 3 served 2 verified 0 mismatched 0 unverifiable 2 recorded 2 ok false")
+	s.tape.Tools["t1"] = tape.Tool{Name: "look"} // what the model was not offered, nobody can execute
+	asked := s.tape.Events[4].Request
+	asked.Tools = []string{"t1"}
+	s.proves("expected 2 served 2 verified 0 mismatched 0 unverifiable 2 recorded 2 ok true")
+	s.tape.Tools["t2"] = tape.Tool{Name: "crawl"}
+	asked.Tools = []string{"t1", "t2"}
+	s.proves("expected 3 served 2 verified 0 mismatched 0 unverifiable 2 recorded 2 ok false")
+	s.tape.Tools["t2"] = tape.Tool{} // a definition that does not tell of which tool
+	s.proves("expected 3 served 2 verified 0 mismatched 0 unverifiable 2 recorded 2 ok false")
 	s = limit() // the node of a graph that asks is an agent, the one that executes is none
 	for i := range s.tape.Events {
 		if i != 1 && i != 3 {

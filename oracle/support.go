@@ -65,7 +65,7 @@ func (p *prover) fits(e *tape.Event) bool {
 
 // unasked lists the tool events that a replay never asks the oracle for, by seq. Some are hand-offs without an answer, which the framework
 // performs. The others are calls that the last response of an agent asked for, or one that it dropped to ask again, and nobody executed, as the
-// spans of all its other calls show.
+// spans of all its other calls show. That a response was dropped is known where requests show those that were not. A tool that the model was not offered is none that anybody could execute.
 func unasked(t *tape.Tape) map[int]bool {
 	list := map[int]bool{}
 	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
@@ -75,6 +75,7 @@ func unasked(t *tape.Tape) map[int]bool {
 		return e.Result.IsAbsent() && (e.Error == nil || e.Provenance["result"] == tape.Missing)
 	}
 	last := map[string]int{}        // caller → seq of its last model call
+	shows := map[string]bool{}      // by caller: a request holds an earlier response that asked for calls
 	dropped := map[int]bool{}       // by seq: model calls whose response the next request of the caller leaves out
 	executed := map[string][2]int{} // caller of the model call that asked → calls with and without a span
 	asker := func(e *tape.Event) string {
@@ -88,6 +89,7 @@ func unasked(t *tape.Tape) map[int]bool {
 		case tape.EventModelCall:
 			if seq := last[e.Caller]; seq > 0 && seq <= len(t.Events) {
 				dropped[seq] = drops(t, e, &t.Events[seq-1])
+				shows[e.Caller] = shows[e.Caller] || showsCalls(t, e, &t.Events[seq-1])
 			}
 			last[e.Caller] = e.Seq
 		case tape.EventToolCall:
@@ -106,7 +108,13 @@ func unasked(t *tape.Tape) map[int]bool {
 	}
 	for i := range t.Events {
 		e := &t.Events[i]
-		if e.Type != tape.EventToolCall || rootless || len(e.SpanIDs) > 0 || !unanswered(e) || e.RequestedBy == 0 || e.RequestedBy != last[e.Caller] && !dropped[e.RequestedBy] {
+		if e.Type != tape.EventToolCall || len(e.SpanIDs) > 0 || !unanswered(e) || e.RequestedBy == 0 {
+			continue
+		}
+		if offersOthers(t, e) {
+			list[e.Seq] = true
+		}
+		if rootless || e.RequestedBy != last[e.Caller] && !(dropped[e.RequestedBy] && shows[asker(e)]) {
 			continue
 		}
 		if n := executed[asker(e)]; n[0] > 0 && n[1] == 0 {
@@ -129,6 +137,21 @@ func drops(t *tape.Tape, e, earlier *tape.Event) bool {
 	}
 	sent, before := conversation(e.Request.Messages), conversation(earlier.Request.Messages)
 	return len(before) > 0 && len(sent) >= len(before) && slices.Equal(sent[:len(before)], before) && !slices.Contains(sent[len(before):], earlier.Response.Message)
+}
+
+// offersOthers reports a call of a tool that is none of those that the request offered to the model.
+func offersOthers(t *tape.Tape, e *tape.Event) bool {
+	if e.RequestedBy > len(t.Events) {
+		return false
+	}
+	sent := t.Events[e.RequestedBy-1].Request
+	return sent != nil && len(sent.Tools) > 0 && !slices.ContainsFunc(sent.Tools, func(id string) bool { return t.Tools[id].Name == e.Name || t.Tools[id].Name == "" })
+}
+
+// showsCalls reports a model call whose request holds the response of an earlier one, which asked for calls.
+func showsCalls(t *tape.Tape, e, earlier *tape.Event) bool {
+	return e.Request != nil && earlier.Response != nil && slices.Contains(e.Request.Messages, earlier.Response.Message) &&
+		slices.ContainsFunc(t.Messages[earlier.Response.Message].Parts, func(p tape.Part) bool { return p.Type == tape.PartToolCall })
 }
 
 // maxUnnamed bounds the new messages of a request in which answers without a name are looked for.

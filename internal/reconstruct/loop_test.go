@@ -259,3 +259,23 @@ func TestModelSpanAroundACallThatGoesOnAndFailsIsOfALoop(t *testing.T) {
 		t.Errorf("an attempt that failed is a call of its own: %v", got)
 	}
 }
+
+// The only span without a parent calls itself a call of a model, and the spans between it and what lies below it are no evidence. What has a parent hangs
+// below it all the same; in a trace with a second span without one, nothing says below which.
+func TestOrphansHangBelowTheOnlySpanWithoutAParent(t *testing.T) {
+	build := func() *trace {
+		tr := newTrace()
+		ask := asks(call("c1", "f", `{}`))
+		tr.chat(1, 0, 0, 100, list(user("q")), list(says("end")))
+		tr.chat(3, 90, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 4, 90, 20, 30, "c1", `{}`, "v")
+		tr.chat(5, 91, 40, 50, list(shows("c1", "v")), list(says("end")))
+		return tr
+	}
+	wantEvents(t, the(t, build().runs(t)), "model_call @3", "tool_call f @4 by 1 = v", "model_call @5")
+	tr := build()
+	tr.chat(6, 0, 0, 100, list(user("another")), list(says("no")))
+	if got := tr.runs(t); len(got) < 2 {
+		t.Errorf("a trace with two tops is one run: %v", events(got[0]))
+	}
+}

@@ -22,8 +22,13 @@ func link(nodes []*node) []*node {
 	for _, n := range nodes {
 		byID[n.id] = n
 	}
+	var first *node
+	tops := 0
 	for _, n := range nodes {
 		if n.parent.IsEmpty() {
+			if n.spans > 0 {
+				first, tops = n, tops+1
+			}
 			continue
 		}
 		if p := byID[n.parent]; p != nil && p != n {
@@ -31,6 +36,9 @@ func link(nodes []*node) []*node {
 		} else {
 			n.missing = true
 		}
+	}
+	if tops == 1 {
+		first.sole = true
 	}
 	cutCycles(nodes)
 	for _, n := range nodes {
@@ -315,7 +323,7 @@ func canEnclose(c, n *node) bool {
 	case genai.Agent, genai.Structure, genai.Entry:
 		return !holdsAgent(n) || rootOf(c).parent.IsEmpty() && c.obs.Class != genai.Structure
 	case genai.Model:
-		return n.parent.IsEmpty()
+		return n.parent.IsEmpty() || c.sole // what hangs below something hangs below the top of its trace
 	default:
 		return false
 	}

@@ -145,8 +145,8 @@ func classOf(value string) (dialect.Class, bool) {
 // keyClass tells what a span is from the key of what went in or came out: the word before says it, as in acme.llm.request and acmeToolArgs.
 func keyClass(stem string) (class dialect.Class, word string) {
 	w := words(stem)
-	if len(w) > 0 && slices.Contains(bareContent, w[len(w)-1]) {
-		w = w[:len(w)-1]
+	if last := len(w) - 1; last > 0 && slices.Contains(bareContent, w[last]) && (slots[w[last-1]] != 0 || slots[w[last]] == 0) {
+		w = w[:last]
 	}
 	for i := len(w) - 2; i >= 0; i-- {
 		for _, l := range classWords {

@@ -21,7 +21,11 @@ func TestKeysAndNamesSayWhatASpanIs(t *testing.T) {
 	}{
 		"the word before what went in": {"call", []string{"zz.llm.prompt", "hi", "zz.llm.reply", "yes", "zz.llm.model", "m1", "zz.llm.system", "You nod."},
 			"class: model\ndialect: unknown\nmodel: m1\nsystem: | text \"You nod.\"\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\"\n"},
-		"a tool's words":               {"work", []string{"zz_tool_kwargs", `{'a': True}`, "zz_tool_name", "f"}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":true}\n"},
+		"a tool's words": {"work", []string{"zz_tool_kwargs", `{'a': True}`, "zz_tool_name", "f"}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":true}\n"},
+		"what went in, in more words": {"call", []string{"zz_chat_payload.0.role", "user", "zz_chat_payload.0.content", "hi", "zz_chat_completion.role", "ai", "zz_chat_completion.content", "yes", "zz_chat_model", "m1"},
+			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes\"\n"},
+		"who speaks, and no answer": {"call", []string{"zz_chat_payload.0.role", "user", "zz_chat_payload.0.content", "hi", "zz_chat_model", "m1"},
+			"class: model\ndialect: unknown\nmodel: m1\nrequest: user | text \"hi\"\n"},
 		"the name of the span":         {"tool.f", []string{"zz.params", `{"a":1}`, "zz.result", "2"}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":1}\nresult: \"2\"\n"},
 		"its name beside what it took": {"tool: f", []string{"zz.input", `{"tool":"f","input":{"a":1}}`}, "class: tool\ndialect: unknown\nname: f\nkind: function\nargs: {\"a\":1} [name]\n"},
 	} {

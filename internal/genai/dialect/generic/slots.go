@@ -107,7 +107,9 @@ func slotOf(key string) (stem string, out, ok bool) {
 func slotWord(segment string) string {
 	word := lastWord(segment)
 	if len(word) < len(segment) && slices.Contains(bareContent, word) {
-		return lastWord(strings.TrimRight(segment[:len(segment)-len(word)], "_-"))
+		if before := lastWord(strings.TrimRight(segment[:len(segment)-len(word)], "_-")); slots[before] != 0 || slots[word] == 0 {
+			return before
+		}
 	}
 	return word
 }

@@ -105,6 +105,9 @@ func namesTool(span ptrace.Span) bool {
 // conversed reports that an attribute holds a conversation that went in or came out.
 func conversed(m pcommon.Map) bool {
 	for key, v := range m.All() {
+		if speaks(m, key, v) {
+			return true
+		}
 		if !mayHoldMessages(v, 0) {
 			continue
 		}
@@ -116,6 +119,27 @@ func conversed(m pcommon.Map) bool {
 		}
 	}
 	return false
+}
+
+// speaks reports the key of who speaks in one of the messages that stand below what went in or came out, a key for each of their members: acme.input.0.role
+// beside acme.input.0.content.
+func speaks(m pcommon.Map, key string, v pcommon.Value) bool {
+	before, ok := strings.CutSuffix(key, ".role")
+	if !ok || v.Type() != pcommon.ValueTypeStr {
+		return false
+	}
+	at := strings.LastIndexByte(before, '.')
+	if _, err := strconv.ParseUint(before[at+1:], 10, 16); at < 0 || err != nil {
+		return false
+	}
+	if stem, _, ok := slotOf(key); !ok || stem != before[:at] {
+		return false
+	}
+	if _, known := decode.KnownRole(v.Str()); !known {
+		return false
+	}
+	_, said := m.Get(before + ".content")
+	return said
 }
 
 // mayHoldMessages tells without decoding a value that may hold messages from most others.

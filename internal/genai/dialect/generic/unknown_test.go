@@ -133,6 +133,7 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 		"a question without its answer":  {"store", []string{"frage", question, "antwort", `{"stored":true,"id":"assistant-17"}`}},
 		"an answer without its question": {"store", []string{"frage", `{"question":"Which colour?","choices":["red","blue"]}`, "antwort", answer}},
 		"the choices of a poll":          {"poll", []string{"umfrage", `{"messages":[{"role":"user","content":"hi"}]}`, "stand", `{"choices":[{"name":"red","votes":3}],"closed":false}`}},
+		"the roles of accounts":          {"grant", []string{"app.request.0.role", "user", "app.request.0.name", "b", "app.input.owner.role", "system", "app.input.owner.content", "x"}},
 		"two answers to one question":    {"compare", []string{"frage", question, "a", answer, "b", `{"role":"assistant","content":"no, it is not"}`}},
 	} {
 		s := genaitest.Span("com.zz", c.span, c.attributes...)
