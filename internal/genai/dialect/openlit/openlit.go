@@ -83,7 +83,10 @@ func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Observation
 	case dialect.Agent:
 		o.WeakAgent = true
 		o.Agent.Name = s.Span.Name()
-		dialect.ReadWholeAgent(o, exactjson.Value{}, out)
+		dialect.ReadWholeAgent(o, onlyText(a), out)
+		if text := out.Str(); len(o.Output) == 0 && text != "" { // nothing but a text is written as it was returned, what it holds be JSON or not
+			o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
+		}
 	case dialect.Tool:
 		o.Name, o.Function = s.Span.Name(), true
 		if out.Str() == "" && out.Kind() == exactjson.String {
@@ -92,6 +95,20 @@ func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Observation
 		}
 		dialect.ReadWholeTool(o, a.JSON("function.kwargs"), out, false)
 	}
+}
+
+// onlyText is the argument of a function that was handed one text and nothing else: what was asked. Of several nothing says which that is.
+func onlyText(a decode.Attributes) exactjson.Value {
+	args, _, _ := decode.Python(a.Text("function.args"))
+	kwargs, _, _ := decode.Python(a.Text("function.kwargs"))
+	for _, only := range []exactjson.Value{args, kwargs} {
+		if args.Kind() == exactjson.Array && kwargs.Kind() == exactjson.Object && args.Len()+kwargs.Len() == 1 && only.Len() == 1 {
+			if text := only.Members()[0].Value; text.Kind() == exactjson.String {
+				return text
+			}
+		}
+	}
+	return exactjson.Value{}
 }
 
 func readOpenLIT(s *dialect.Source, o *dialect.Observation) {

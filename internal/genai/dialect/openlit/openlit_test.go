@@ -84,6 +84,21 @@ func TestSpansOfFunctionsAreNoModelCalls(t *testing.T) {
 	}
 }
 
+func TestOneTextThatAFunctionWasHandedIsWhatWasAsked(t *testing.T) {
+	for args, want := range map[[2]string]string{
+		{"('q',)", "{}"}: "q", {"()", "{'question': 'q'}"}: "q",
+		{"('q', 'r')", "{}"}: "", {"('q',)", "{'user': 'u'}"}: "", {"(<app.Request object at 0x7f20b5>,)", "{}"}: "", {"(7,)", "{}"}: "", {"()", "{}"}: "",
+	} {
+		o := genai.Read(genaitest.Span("openlit", "main", "function.args", args[0], "function.kwargs", args[1], "gen_ai.completion", `{"state": "done"}`))
+		if got := o.InputData.Value.Str(); got != want {
+			t.Errorf("%v: asked %q, want %q", args, got, want)
+		}
+		if len(o.Output) != 1 || o.Output[0].Parts[0].Text != `{"state": "done"}` {
+			t.Errorf("%v: answered %+v", args, o.Output)
+		}
+	}
+}
+
 func TestSpanOfTheAISDKMayStandForALoop(t *testing.T) {
 	said := func(scope string, attributes ...string) bool {
 		o := genai.Read(genaitest.Span(scope, "chat m1", append([]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1"}, attributes...)...))
