@@ -279,3 +279,21 @@ func TestOrphansHangBelowTheOnlySpanWithoutAParent(t *testing.T) {
 		t.Errorf("a trace with two tops is one run: %v", events(got[0]))
 	}
 }
+
+// A framework's span tells what is new since the last call, the one of the client in it the conversation.
+func TestSpanInsideTellsTheConversationThatResultsEnd(t *testing.T) {
+	build := func(inner string) *trace {
+		tr := newTrace()
+		tr.chat(1, 0, 50, 60, list(shows("c1", "v")), list(says("end")))
+		tr.chat(2, 1, 51, 59, inner, list(says("end")))
+		return tr
+	}
+	tp := the(t, build(list(user("q"), asks(call("c1", "f", `{}`)), shows("c1", "v"))).runs(t))
+	wantEvents(t, tp, "model_call @1+2")
+	if tp.Input.UserMessage == nil || *tp.Input.UserMessage != "q" {
+		t.Error("the user's message is not on the tape")
+	}
+	if tp = the(t, build(list(user("q"), user("r"))).runs(t)); tp.Input.UserMessage != nil && *tp.Input.UserMessage == "r" {
+		t.Error("a request that does not end with results took the place of the results")
+	}
+}

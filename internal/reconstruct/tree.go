@@ -70,8 +70,29 @@ func link(nodes []*node) []*node {
 			handModel(n)
 		}
 		dropEarlierReason(n)
+		takeWhole(n)
 	}
 	return roots
+}
+
+// takeWhole gives a model span that tells the new results of tools alone the request of the span in it, which tells the conversation that they end.
+func takeWhole(n *node) {
+	if n.obs.Class != genai.Model || len(n.obs.Request) == 0 || slices.ContainsFunc(n.obs.Request, func(m genai.Message) bool { return m.Role != tape.RoleTool && m.Role != tape.RoleSystem }) {
+		return
+	}
+	var inner []*node
+	for _, k := range n.kids {
+		walk(k, func(m *node) bool {
+			if m.obs.Class == genai.Model {
+				inner = append(inner, m)
+			}
+			return !isCall(m)
+		})
+	}
+	if len(inner) != 1 || len(inner[0].obs.Request) <= len(n.obs.Request) || lastUserText(inner[0].obs.Request) == "" || inner[0].obs.Request[len(inner[0].obs.Request)-1].Role != tape.RoleTool {
+		return
+	}
+	n.obs.Request, n.obs.RequestLabel, n.messages = inner[0].obs.Request, inner[0].obs.RequestLabel, nil
 }
 
 // dropEarlierReason takes from a model span that lasts for a loop the reason why an answer before its last ended. The request shows the results
