@@ -259,6 +259,8 @@ func repeatsAnswer(before *node, t *turn) bool {
 		return true
 	case text != textOf(said):
 		return false
+	case takesApart(said, answer): // the calls of a stream, recorded as one
+		return true
 	case text == "" && hasToolCall(answer) && !hasToolCall(said) && len(following) > 1 && following[1].tape.Role == tape.RoleTool:
 		return true // the message that asked was recorded without its calls, before what they returned
 	default:

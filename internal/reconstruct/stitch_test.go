@@ -665,3 +665,20 @@ func TestModelCallToldInPartInATraceOfItsOwnIsTheOneThatTookTheSameTokens(t *tes
 		}
 	}
 }
+
+// Langfuse for JavaScript writes the calls of a streamed answer as one, with the texts of their arguments one behind the other.
+func TestStreamedCallsThatWereRecordedAsOneAreGoneOnWith(t *testing.T) {
+	build := func(args string) []*tape.Tape {
+		first, second := newTrace(), newTrace()
+		first.chat(1, 0, 0, 10, list(user("q")), list(asks(call("", "f", args))))
+		second.chat(2, 0, 20, 30, list(user("q"), asks(call("call_0001", "f", `{"x":1}`), call("call_0002", "f", `{"x":2}`)), shows("call_0001", "r"), shows("call_0002", "s")), list(says("end")))
+		return all(t, first.numbered(1), second.numbered(2))
+	}
+	tp := the(t, build(quote(`{"x":1}{"x":2}`)))
+	if tp.Usage.ToolCalls != 2 || tp.Output.Text == nil || *tp.Output.Text != "end" {
+		t.Errorf("%v", events(tp))
+	}
+	if tapes := build(quote(`{"x":1}{"x":3}`)); len(tapes) != 2 {
+		t.Errorf("%d runs, want 2: another call", len(tapes))
+	}
+}

@@ -114,7 +114,7 @@ export const instrumentations = {
   },
   // Its spans are those of line 1 of the OpenTelemetry SDK, which its exporter must be of too.
   async langtrace({ libraries = {} }) {
-    const { OTLPTraceExporter } = require("@opentelemetry/exporter-trace-otlp-proto");
+    const { OTLPTraceExporter } = require("@opentelemetry/exporter-trace-otlp-http");
     const { init, withLangTraceRootSpan } = require("@langtrase/typescript-sdk");
     const names = { converse: "awsbedrock", genai: "gemini" };
     const instrumentations = Object.fromEntries(Object.entries(libraries).map(([name, module]) => [names[name] ?? name, module]));
