@@ -40,6 +40,9 @@ func ToolDefinitions(v exactjson.Value) []tape.Tool {
 			}
 		}
 		name := d.First("name", "type").Str()
+		if name == "" && list.Kind() == exactjson.Object && parameters.Kind() == exactjson.Object {
+			name = m.Name // tools by their names, as the AI SDK takes them
+		}
 		if name == "" {
 			continue
 		}

@@ -125,6 +125,9 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		o.SystemApart = s.ScopeName == "opentelemetry.instrumentation.ag2" // from 1.0 on
 		readEvents(events, o, &o.Request, &o.Response)
 		o.Response = decode.OneTurn(o.Response)
+		if a.Text("langtrace.sdk.name") == "@langtrase/typescript-sdk" {
+			readLangtrace(a, o)
+		}
 		if givesFunctions(a, o) {
 			o.AddNote(tape.CodeModelCallHidden, "response", "the client was given functions to call by itself: the span may stand for every model call of the loop; it holds the first request and the last answer")
 		}
