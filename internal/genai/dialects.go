@@ -332,6 +332,9 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 	if marks == 0 {
 		return nil
 	}
+	if s.ScopeName != dialect.LogScope && slices.ContainsFunc(s.Logs, func(l ptrace.Span) bool { return logDialect(l.Name(), l.Attributes()) == generic.Unknown }) {
+		marks |= 1 << shapeIndex // what the producer's own keys leave open, records of a team's own tell
+	}
 	out := make([]*dialect.Dialect, 0, bits.OnesCount64(marks))
 	for ; marks != 0; marks &= marks - 1 {
 		out = append(out, Dialects[bits.TrailingZeros64(marks)])

@@ -88,6 +88,20 @@ func TestMessagesOfLogRecordsAreReadInOrderOfTime(t *testing.T) {
 	wantMessages(t, "response", o.Response, "assistant: text(done) -> stop")
 }
 
+// A team may say what a span is in the key of a producer, and tell the rest in records of its own. Other records say nothing of the span.
+func TestRecordsOfATeamTellWhatAProducersKeysLeaveOpen(t *testing.T) {
+	s := genaitest.Span("acme", "work", "mlflow.spanType", "LLM", "acme.model", "m1")
+	s.Logs = []ptrace.Span{record("acme.llm.in", 1, `[{"role":"user","content":"hi"}]`, nil), record("acme.llm.response", 2, `[{"role":"assistant","content":"yes"}]`, nil)}
+	o := Read(s)
+	wantMessages(t, "request", o.Request, "user: text(hi)")
+	wantMessages(t, "response", o.Response, "assistant: text(yes)")
+	s = genaitest.Span("acme", "work", "mlflow.spanType", "LLM", "acme.model", "m1")
+	s.Logs = []ptrace.Span{record("acme.audit", 1, `[{"role":"user","content":"hi"}]`, nil)}
+	if o = Read(s); len(o.Request) > 0 || slices.Contains(o.Dialects, "unknown") {
+		t.Errorf("%v was read by %v", o.Request, o.Dialects)
+	}
+}
+
 func TestDetailsEventHoldsTheWholeCall(t *testing.T) {
 	s := conventional("chat m", map[string]any{"gen_ai.operation.name": "chat"})
 	spanEvent(s.Span, "gen_ai.client.inference.operation.details", 2, map[string]any{ // once more, by a second library
