@@ -402,6 +402,9 @@ func ChatCalls(calls exactjson.Value) []Part {
 		if inner := call.Get("tool_call"); inner.Kind() == exactjson.Object {
 			call = inner
 		}
+		if printed, _, ok := Fields(call.Str()); ok && printed.Get("function").Get("name").Str() != "" {
+			call = printed // the package's own object, as str() writes it: function=FunctionCall(name='f', arguments='{}') id='c1'
+		}
 		id := TextOfID(call.First("id", "tool_call_id", "toolCallId", "toolUseId", "call_id"))
 		f := call
 		if inner := call.Get("function"); inner.Kind() == exactjson.Object {

@@ -38,6 +38,9 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 	if inner.Get("role").IsAbsent() && inner.Get("response").Get("role").Kind() == exactjson.String {
 		return OutputMessages(inner.Get("response"), depth+1) // LlamaIndex's agents put the calls of the run beside the answer
 	}
+	if data := inner.Get("data"); inner.Len() == 1 && data.Get("choices").Kind() == exactjson.Array {
+		return OutputMessages(data, depth+1) // the event of a stream around the answer (Mistral's package)
+	}
 	if own, ok := ownMessage(inner); ok {
 		inner = own
 	}

@@ -83,3 +83,29 @@ func TestInputIsTheWholeListThatStrWrote(t *testing.T) {
 		}
 	}
 }
+
+// What str() of Mistral's package makes of the calls in a request holds their ids.
+func TestCallsThatWerePrintedOneByOne(t *testing.T) {
+	for printed, want := range map[string]string{
+		`function=FunctionCall(name='f', arguments='{\"a\": 1}') id='c1' type='function'`: `assistant: call(c1 f {"a":1})`,
+		`function=None id='c1' type='function'`:                                           "assistant: call(  null)",
+		`call f with a=1`:                                                                 "assistant: call(  null)",
+	} {
+		messages, _ := decode.Messages(genaitest.Parse(t, `[{"role":"assistant","content":"","tool_calls":["`+printed+`"]}]`), tape.RoleUser)
+		if got := genaitest.Messages(messages); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %v, want %s", printed, got, want)
+		}
+	}
+}
+
+func TestAnswerInTheEventOfAStream(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"data":{"id":"x","choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}}`: {"assistant: text(hi) -> stop"},
+		`{"data":{"choices":2}}`: nil,
+		`{"data":{"choices":[{"message":{"role":"assistant","content":"hi"}}]},"page":1}`: nil,
+	} {
+		if got := genaitest.Messages(decode.OutputMessages(genaitest.Parse(t, text), 0)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}

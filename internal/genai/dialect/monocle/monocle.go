@@ -80,7 +80,7 @@ func read(s *dialect.Source, o *dialect.Observation) {
 	switch o.Class {
 	case dialect.Agent:
 		o.Agent.Name = entity(a, "agent.", "name")
-		if text := entity(a, "agent.", "instructions"); text != "" {
+		if text := entity(a, "agent.", "instructions"); text != "" && text != "Dynamic instructions (function)" {
 			o.System = []decode.Part{decode.TextPart(text)}
 		}
 		if in.Kind() == exactjson.Array && in.Len() == 1 {
