@@ -9,23 +9,29 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
+// handing is a call of a tool in a run: what it was handed, and between which times its answer came.
+type handing struct {
+	f          *fragment
+	args       exactjson.Value
+	start, end uint64
+}
+
 // byDelegation unites the run of an agent with the one that ran it as a tool, where the context of the trace was lost on the way: the tool was handed
-// what the agent was asked and returned what it answered, word for word, and the agent ran while the tool did, in the same service.
+// what the agent was asked and returned what it answered, word for word, and the agent ran while the tool did, in the same service. Where no span tells
+// of the tool, it ran between the answer that asked for it and the next request, which shows what it returned.
 func (s *stitcher) byDelegation() {
-	type holder struct {
-		f    *fragment
-		tool *node
-	}
-	returned := map[string][]holder{}
+	returned := map[string][]handing{}
 	for _, f := range s.all {
 		for _, n := range f.tools() {
 			if text := strings.TrimSpace(n.obs.Result.Value.Str()); text != "" {
-				returned[text] = append(returned[text], holder{f, n})
+				returned[text] = append(returned[text], handing{f, n.obs.Args.Value, n.start, n.end})
 			}
 		}
+		s.shownBetween(f, func(text string, h handing) { returned[text] = append(returned[text], h) })
 	}
 	if len(returned) == 0 {
 		return
@@ -39,12 +45,37 @@ func (s *stitcher) byDelegation() {
 		owner := map[*fragment]bool{}
 		list := returned[answer]
 		for _, h := range list[:min(len(list), maxAskings)] {
-			if s.find(h.f) != s.find(g) && !s.sameTrace(h.f, g) && sameService(h.f, g) && h.tool.start <= start && end <= h.tool.end && isHanded(h.tool.obs.Args.Value, task) {
+			if s.find(h.f) != s.find(g) && !s.sameTrace(h.f, g) && sameService(h.f, g) && h.start <= start && end <= h.end && isHanded(h.args, task) {
 				owner[s.find(h.f)] = true
 			}
 		}
 		if f := only(owner); f != nil {
 			s.unite(f, g, byCall)
+		}
+	}
+}
+
+// shownBetween tells of each call that a model call of f asked for, and of which the next request shows the result as a text.
+func (s *stitcher) shownBetween(f *fragment, found func(text string, h handing)) {
+	asked := map[string]handing{}
+	for _, t := range s.turns[f] {
+		for i := len(t.sent) - 1; i >= 0 && t.sent[i].tape.Role == tape.RoleTool; i-- {
+			for k := range t.sent[i].parts {
+				p := &t.sent[i].parts[k]
+				h, open := asked[p.ID]
+				if text := strings.TrimSpace(p.Result.Str()); open && p.Type == tape.PartToolResult && text != "" {
+					h.end = t.n.start
+					found(text, h)
+				}
+			}
+		}
+		clear(asked)
+		for _, r := range t.n.obs.Response {
+			for _, p := range callsOf(r.Parts) {
+				if p.ID != "" {
+					asked[p.ID] = handing{f: f, args: p.Args, start: t.n.end}
+				}
+			}
 		}
 	}
 }

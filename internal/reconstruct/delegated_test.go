@@ -42,3 +42,34 @@ func TestAnAgentThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
 		})
 	}
 }
+
+// Where no span tells of the tool, it ran between the answer that asked for it and the request that shows what it returned.
+func TestAnAgentThatRanBetweenTwoModelCallsBelongsToTheRunAroundIt(t *testing.T) {
+	const question, answer = "Why was the plan billed twice?", "The plan is there twice."
+	ask := asks(call("c1", "billing", `{"question":"`+question+`"}`))
+	for name, c := range map[string]struct {
+		question, answer string
+		later, want      int
+	}{
+		"the same":         {question, answer, 0, 1},
+		"another question": {"Why was it billed thrice?", answer, 0, 2},
+		"another answer":   {question, "It is there only once.", 0, 2},
+		"ran afterwards":   {question, answer, 100, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outer, inner := newTrace(), newTrace()
+			outer.agent("triage", 1, 0, 0, 90)
+			outer.chat(2, 1, 1, 5, list(user("I was charged twice.")), list(ask))
+			outer.chat(4, 1, 70, 80, list(user("I was charged twice."), ask, shows("c1", answer)), list(says("We refund it.")))
+			inner.agent("billing", 5, 0, 20, 50)
+			inner.chat(6, 5, 21, 25, list(user(c.question)), list(says(c.answer)))
+			tapes := all(t, outer.numbered(1).service("desk"), inner.numbered(2).service("desk").moved(c.later))
+			if len(tapes) != c.want {
+				t.Fatalf("%d runs, want %d", len(tapes), c.want)
+			}
+			if c.want == 1 && (tapes[0].Output.Text == nil || *tapes[0].Output.Text != "We refund it.") {
+				t.Errorf("answer %v", tapes[0].Output.Text)
+			}
+		})
+	}
+}
