@@ -32,6 +32,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/laminar"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/langfuse"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/langsmith"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/langtrace"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/langwatch"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/litellm"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/livekit"
@@ -62,7 +63,7 @@ import (
 // Dialects is the table of all dialects; docs/dialects.md is generated from it.
 var Dialects = []*dialect.Dialect{
 	forge.Dialect, anthropic.ClaudeCode, anthropic.ClaudeAPI, google.GeminiCLI, codex.Dialect, copilot.Dialect, waza.Dialect,
-	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, laminar.Dialect, braintrust.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, monocle.Dialect, sentry.Dialect,
+	langfuse.Dialect, langsmith.Dialect, langwatch.Dialect, langtrace.Dialect, laminar.Dialect, braintrust.Dialect, mlflow.Dialect, weave.Dialect, trulens.Dialect, monocle.Dialect, sentry.Dialect,
 	vercel.AI, vercel.GenAI, pydantic.AI, pydantic.Logfire, google.ADK, strands.Dialect, mastra.Dialect, google.Genkit, trpcagent.Dialect,
 	microsoft.AgentFramework, microsoft.DotnetAI, microsoft.SemanticKernel, microsoft.AutoGen, springai.Dialect, livekit.Dialect,
 	voltagent.Dialect, flue.Dialect, haystack.Dialect, llamaindex.Dialect, koog.Dialect, anthropic.ClaudeAgent, openinference.Dialect, openlit.Dialect,
