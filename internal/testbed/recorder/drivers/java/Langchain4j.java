@@ -118,7 +118,9 @@ public final class Langchain4j {
       CompletableFuture<String> done = new CompletableFuture<>();
       assistant(Streaming.class, task, task.system(), task.tools(), task.sub()).chat(task.user()).onPartialResponse(t -> {})
           .onCompleteResponse(response -> done.complete(response.aiMessage().text())).onError(done::completeExceptionally).start();
-      return done.get();
+      String said = done.get();
+      Recorder.pause(300); // the span of a stream ends a moment after its last element has been handed over
+      return said;
     }, () -> otel.getSdkTracerProvider().forceFlush().join(10, java.util.concurrent.TimeUnit.SECONDS));
   }
 }

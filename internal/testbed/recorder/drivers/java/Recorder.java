@@ -97,8 +97,13 @@ public final class Recorder {
     return tools;
   }
 
-  /** Runs all scenarios, or those named, one after another; flush sends what the instrumentation still holds. */
-  public static void run(String group, String model, List<String> only, Agent agent, Runnable flush) throws Exception {
+  /**
+   * Runs all scenarios, or those named, one after another; flush sends what the instrumentation still holds. GROUP in the environment is another name for what is
+   * recorded, and STREAM makes the model stream in all scenarios.
+   */
+  public static void run(String name, String model, List<String> only, Agent agent, Runnable flush) throws Exception {
+    String group = System.getenv().getOrDefault("GROUP", name);
+    boolean stream = System.getenv("STREAM") != null;
     for (JsonNode scenario : call("/scenarios", null)) {
       if (!only.isEmpty() && !only.contains(scenario.asText())) {
         continue;
@@ -112,7 +117,7 @@ public final class Recorder {
       Map<String, Object> said = new java.util.HashMap<>();
       try {
         said.put("output", agent.run(new Task(t.get("system").asText(), t.get("user").asText(), t.get("model").asText(), history,
-            t.get("stream").asBoolean(), t.get("max_steps").asInt(), tools(t.get("tools")), sub)));
+            stream || t.get("stream").asBoolean(), t.get("max_steps").asInt(), tools(t.get("tools")), sub)));
       } catch (Throwable e) {
         if (System.getenv("VERBOSE") != null) {
           e.printStackTrace();

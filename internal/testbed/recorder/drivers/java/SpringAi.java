@@ -88,7 +88,7 @@ public class SpringAi {
         Map.entry("spring.ai.anthropic.api-key", "k"), Map.entry("spring.ai.anthropic.base-url", Recorder.URL), Map.entry("spring.ai.retry.max-attempts", "1"),
         Map.entry("spring.ai." + args[1] + ".chat.options.model", anthropic ? "claude-sonnet-4-5" : "gpt-4o-mini"),
         Map.entry("spring.ai.chat.observations.log-prompt", "true"), Map.entry("spring.ai.chat.observations.log-completion", "true"),
-        Map.entry("spring.ai.chat.client.observations.log-prompt", "true"), Map.entry("spring.ai.tools.observations.include-content", "true"),
+        Map.entry("spring.ai.chat.client.observations.log-prompt", "true"), Map.entry("spring.ai.tools.observations.include-content", System.getenv().getOrDefault("TOOL_CONTENT", "true")),
         Map.entry("management.tracing.sampling.probability", "1"),
         Map.entry("management.otlp.tracing.endpoint", Recorder.URL + "/v1/traces"), Map.entry("management.otlp.logging.endpoint", Recorder.URL + "/v1/logs"),
         Map.entry("management.opentelemetry.tracing.export.otlp.endpoint", Recorder.URL + "/v1/traces"),
