@@ -64,7 +64,7 @@ func unproved(t *tape.Tape, calls []judged, hidden []hiddenCall) string {
 		why = append(why, "the evidence was cut")
 	}
 	if callless(t) {
-		why = append(why, "no record holds a call")
+		why = append(why, "no record tells which calls were asked for")
 	}
 	if len(hidden) > 0 {
 		why = append(why, "calls may be missing after "+events(len(hidden), func(i int) string { return fmt.Sprintf("#%d", hidden[i].seq) }))

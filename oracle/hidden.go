@@ -5,6 +5,7 @@ package oracle
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -27,8 +28,12 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		if e.Status == tape.EventError {
 			if h.looped[e.Seq] && (e.Request == nil || len(e.Request.Messages) == 0) {
 				hidden = append(hidden, hiddenCall{e.Seq, "a loop failed, and nothing tells whether tools were called in it"})
-			} else if h.next[e.Seq] == nil && h.t.Output.Text != nil && !h.answered() && (e.Request == nil || len(e.Request.Messages) == 0) {
-				hidden = append(hidden, hiddenCall{e.Seq, "the call is said to have failed and holds nothing, no other has an answer, and the run answered after it; calls may be missing from the tape"})
+			} else if h.next[e.Seq] == nil && !h.answered() && (e.Request == nil || len(e.Request.Messages) == 0) {
+				if h.t.Output.Text != nil {
+					hidden = append(hidden, hiddenCall{e.Seq, "the call is said to have failed and holds nothing, no other has an answer, and the run answered after it; calls may be missing from the tape"})
+				} else if len(h.calls) == 0 {
+					hidden = append(hidden, hiddenCall{e.Seq, "the call is said to have failed and holds nothing, and no record holds a call of a tool; whether tools were called is not known"})
+				}
 			}
 			continue
 		}
@@ -170,7 +175,15 @@ func (h *history) tells(m *tape.Event) bool {
 	return slices.ContainsFunc(m.Request.Messages, func(id string) bool { return !h.initial[m.Caller][id] && h.t.Messages[id].Role == tape.RoleTool })
 }
 
-// callless reports a tape on which no call of any kind stands: whether tools were called is not known.
+// callless reports a tape on which nothing tells which tools were called: no call of any kind stands on it, or none of a model, and a span is known to
+// be missing, which may be that of a tool.
 func callless(t *tape.Tape) bool {
-	return !slices.ContainsFunc(t.Events, func(e tape.Event) bool { return e.Type == tape.EventModelCall || e.Type == tape.EventToolCall })
+	models, tools := false, false
+	for i := range t.Events {
+		models = models || t.Events[i].Type == tape.EventModelCall
+		tools = tools || t.Events[i].Type == tape.EventToolCall
+	}
+	return !models && (!tools || slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
+		return f.Code == tape.CodeSpanGap && strings.HasPrefix(f.Detail, "the parent of ") // of spans that name no parent none is known to be missing
+	}))
 }

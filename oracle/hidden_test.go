@@ -103,6 +103,16 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.model(says(""))
 			s.tape.Events[0].Status, s.tape.Events[0].Request, s.tape.Events[0].Response = tape.EventError, nil, nil
 		}, "calls may be missing after #1"},
+		{"a call that is said to have failed and holds nothing, and so does the run", func(s *script) {
+			s.model(says(""))
+			s.tape.Events[0].Status, s.tape.Events[0].Request, s.tape.Events[0].Response = tape.EventError, nil, nil
+			s.tape.Output.Text = nil
+		}, "calls may be missing after #1"},
+		{"a call that failed and was asked something", func(s *script) {
+			s.model(says(""))
+			s.tape.Events[0].Status, s.tape.Events[0].Response = tape.EventError, nil
+			s.tape.Output.Text = nil
+		}, ""},
 		{"a call that is said to have failed after one that answered", func(s *script) {
 			s.model(says("one moment"))
 			s.model(says(""))
@@ -131,7 +141,22 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.model(says(""))
 			s.tape.Events[0].Provider, s.tape.Events[0].Response.FinishReasons = "openai", []string{"stop"}
 		}, "calls may be missing after #1"},
-		{"no call at all", func(*script) {}, "no record holds a call"},
+		{"no call at all", func(*script) {}, "no record tells which calls were asked for"},
+		{"tools without a model, all spans there", func(s *script) { s.tool(0, s.call("1", "add", `{"x":1}`), `"the sum is two"`, "") }, ""},
+		{"tools without a model, a span was lost", func(s *script) {
+			s.tool(0, s.call("1", "add", `{"x":1}`), `"the sum is two"`, "")
+			s.tape.Fidelity.AddFinding(tape.CodeSpanGap, 0, "", "the parent of 1 span is no part of the evidence; placed by time")
+		}, "no record tells which calls were asked for"},
+		{"tools without a model, spans that name no parent", func(s *script) {
+			s.tool(0, s.call("1", "add", `{"x":1}`), `"the sum is two"`, "")
+			s.tape.Fidelity.AddFinding(tape.CodeSpanGap, 0, "", "1 span of a trace without parents, placed by time and content")
+		}, ""},
+		{"tools whose model asked for them, a span was lost", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.model(says("two"))
+			s.tape.Fidelity.AddFinding(tape.CodeSpanGap, 0, "", "the parent of 1 span is no part of the evidence; placed by time")
+		}, ""},
 		{"a call without an answer", func(s *script) {
 			a := s.call("1", "add", `{"x":1}`)
 			s.tool(s.model(a), a, "", "")

@@ -298,6 +298,12 @@ func TestWhatNobodyExecutedIsNotExpected(t *testing.T) {
 	s := limit() // the run span never came: the process may have died while the tool ran
 	s.tape.Fidelity.Findings = []tape.Finding{{Code: tape.CodeRootMissing}}
 	s.proves(lost)
+	s.tape.Fidelity.Findings = []tape.Finding{{Code: tape.CodeNoRoot}} // no agent span, and nothing says how it ended
+	s.proves(lost)
+	s.tape.Run.Status, s.tape.Run.Error = tape.StatusError, &tape.Error{Message: "no more steps"} // the span around all calls failed after them
+	s.proves("expected 2 served 2 verified 2 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[4].Error = &tape.Error{Message: "no more steps"} // it is the failure of a call
+	s.proves(lost)
 	s = limit() // tools have no spans here
 	s.tape.Events[1].SpanIDs, s.tape.Events[3].SpanIDs = nil, nil
 	s.proves(lost)

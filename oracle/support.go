@@ -69,7 +69,7 @@ func (p *prover) fits(e *tape.Event) bool {
 func unasked(t *tape.Tape) map[int]bool {
 	list := map[int]bool{}
 	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
-		return f.Code == tape.CodeRootMissing || f.Code == tape.CodeNoRoot || f.Code == tape.CodeEvidenceCut
+		return f.Code == tape.CodeRootMissing || f.Code == tape.CodeNoRoot && !failedAround(t) || f.Code == tape.CodeEvidenceCut
 	})
 	unanswered := func(e *tape.Event) bool {
 		return e.Result.IsAbsent() && (e.Error == nil || e.Provenance["result"] == tape.Missing)
@@ -122,6 +122,14 @@ func unasked(t *tape.Tape) map[int]bool {
 		}
 	}
 	return list
+}
+
+// failedAround reports a run that ended with a failure which is that of none of its calls: a span around them says so, and ended after them.
+func failedAround(t *tape.Tape) bool {
+	failed := t.Run.Error
+	return t.Run.Status == tape.StatusError && failed != nil && !slices.ContainsFunc(t.Events, func(e tape.Event) bool {
+		return e.Error != nil && (e.Error.Message == failed.Message || failed.Message == "")
+	})
 }
 
 // drops reports a model call whose request begins with that of an earlier one, whatever their instructions, and goes on without its response.

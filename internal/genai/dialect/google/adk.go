@@ -308,6 +308,9 @@ func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation)
 	if result == "" || result == "N/A" || result == "<not specified>" {
 		return
 	}
+	if result == "{}" && a.Text("gen_ai.tool_call.id", "gen_ai.tool.call.id") == "<not specified>" {
+		return // written before the tool runs: Java has not come to the event that carries the response, which names the call
+	}
 	c := decode.Result(exactjson.StringValue(result), true)
 	// some versions write the whole event that carries the response
 	if part := c.Value.Get("content").Get("parts").At(0).First("function_response", "functionResponse"); part.Kind() == exactjson.Object {
