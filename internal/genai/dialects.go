@@ -399,6 +399,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 		*next = dialect.Observation{}
 		observations.Put(next)
 	}
+	if o.Class == dialect.Model && o.Model == "" && o.ResponseModel == "" && s.ScopeName != dialect.LogScope {
+		generic.ReadSettings(s, o) // a team may name the model beside the keys of a producer
+	}
 	if o.Class == dialect.Unclassified || s.Addition {
 		o.Class = dialect.Structure
 	}

@@ -95,9 +95,13 @@ func TestRecordsOfATeamTellWhatAProducersKeysLeaveOpen(t *testing.T) {
 	o := Read(s)
 	wantMessages(t, "request", o.Request, "user: text(hi)")
 	wantMessages(t, "response", o.Response, "assistant: text(yes)")
+	if o.Model != "m1" {
+		t.Errorf("the model is %q", o.Model)
+	}
 	s = genaitest.Span("acme", "work", "mlflow.spanType", "LLM", "acme.model", "m1")
 	s.Logs = []ptrace.Span{record("acme.audit", 1, `[{"role":"user","content":"hi"}]`, nil)}
-	if o = Read(s); len(o.Request) > 0 || slices.Contains(o.Dialects, "unknown") {
+	s.Span.Attributes().PutStr("mlflow.llm.model", "m2")
+	if o = Read(s); o.Model != "m2" || len(o.Request) > 0 || slices.Contains(o.Dialects, "unknown") {
 		t.Errorf("%v was read by %v", o.Request, o.Dialects)
 	}
 }

@@ -211,10 +211,13 @@ func answerBy(k *call) string {
 // constructorRepr is how the representation of an object begins that names its members: StopEvent(result=…
 var constructorRepr = regexp.MustCompile(`^\s*[A-Z]\w*\([a-z_]\w*=`)
 
-// isReprOf reports a text that represents an object of some language in place of what was said: a constructor, or a dictionary with
-// what was said inside.
+// isReprOf reports a text that represents an object of some language in place of what was said: a constructor, a dictionary with
+// what was said inside, or an object of JSON of which it is a member.
 func isReprOf(text, said string) bool {
 	if constructorRepr.MatchString(text) {
+		return true
+	}
+	if v, ok := decode.ParseStructure(text); ok && isMember(v, said) {
 		return true
 	}
 	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\`, "").Replace

@@ -161,6 +161,8 @@ func TestAnswerIsNoRepresentationOfAnObject(t *testing.T) {
 	for output, want := range map[string]string{
 		"StopEvent(result=AgentOutput(response=ChatMessage(role=<Mess...": "it's 7",
 		`{'answer': 'it\'s 7', 'error': None}`:                            "it's 7",
+		`{"answer":"it's 7","steps":2}`:                                   "it's 7",
+		`{"answer":"it's 8","steps":2}`:                                   `{"answer":"it's 8","steps":2}`,
 		"The tools say: it's 7":                                           "The tools say: it's 7",
 		"{'rows': 12}":                                                    "{'rows': 12}",
 	} {
@@ -169,6 +171,21 @@ func TestAnswerIsNoRepresentationOfAnObject(t *testing.T) {
 		tr.chat(2, 1, 1, 10, list(user("q")), list(says("it's 7")))
 		if got := the(t, tr.runs(t)).Output.Text; got == nil || *got != want {
 			t.Errorf("root says %q: final answer %v, want %q", output, got, want)
+		}
+	}
+}
+
+func TestQuestionIsAMemberOfWhatTheRunWasStartedWith(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"question":"how high?","history":[]}`:      "how high?",
+		`{"question":"how wide?","history":[]}`:      `{"question":"how wide?","history":[]}`,
+		`{"for":{"question":"how high?"},"limit":1}`: `{"for":{"question":"how high?"},"limit":1}`,
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100, "gen_ai.input.messages", list(user(input)))
+		tr.chat(2, 1, 1, 10, list(user("how high?")), list(says("7")))
+		if got := the(t, tr.runs(t)).Input.UserMessage; got == nil || *got != want {
+			t.Errorf("the run was started with %s: asked %v, want %s", input, got, want)
 		}
 	}
 }

@@ -250,14 +250,17 @@ func (b *builder) taskAbove(n *node, prompt string) string {
 	return ""
 }
 
-// saidInside is what the request to the model ends with, where the run's own record is all that it was started with as JSON, and messages in it end with the
-// same: Eino's handler for APMPlus writes the input of an agent, whatever it is, as what the user said.
+// saidInside is what the request to the model ends with, where the run's own record is all that it was started with as JSON, and a member of it is the same, or
+// messages in it end with it: Eino's handler for APMPlus writes the input of an agent, whatever it is, as what the user said.
 func saidInside(recorded string, request []*message) string {
 	last, label := lastUser(request)
-	if label != "" || last == "" || last == recorded || !strings.Contains(recorded, `"role"`) {
+	if label != "" || last == "" || last == recorded {
 		return recorded
 	}
 	v, _ := decode.ParseStructure(recorded)
+	if isMember(v, last) {
+		return last
+	}
 	if v.Kind() == exactjson.Array && v.Len() == 1 { // all chunks of a stream of inputs
 		v = v.At(0)
 	}
@@ -270,6 +273,11 @@ func saidInside(recorded string, request []*message) string {
 		}
 	}
 	return recorded
+}
+
+// isMember reports an object with a member that is a text.
+func isMember(v exactjson.Value, text string) bool {
+	return v.Kind() == exactjson.Object && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return m.Value.Str() == text })
 }
 
 // afterHistory is what was asked last. A run's own record of its input may name an earlier turn of the history that it was given, or all of the
