@@ -146,9 +146,13 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		}
 	}
 	o.Streaming = params.Get("stream").True()
-	made := answer.Get("id").Str() == "FAKE_ID"
-	if o.ResponseID = answer.Get("id").Str(); made { // the Agents SDK made this response for a stream; it names the model that was asked
-		o.ResponseID, o.Model = "", answer.Get("model").Str()
+	o.ResponseID = answer.Get("id").Str()
+	made := o.ResponseID == "FAKE_ID" || a.Text("llm.model_name") == "" && madeOfChunks(answer)
+	if made { // the Agents SDK made this response for a stream; it names the model that was asked
+		o.Model = answer.Get("model").Str()
+	}
+	if o.ResponseID == "FAKE_ID" {
+		o.ResponseID = ""
 	}
 	if choices := answer.Get("choices"); len(o.Response) == 0 && choices.Kind() == exactjson.Array && choices.Len() == 0 {
 		o.ResponseLabel = tape.Missing // the stream was read to its end, and the response holds none of what it said
@@ -303,6 +307,21 @@ func contentsOf(fields exactjson.Value) []exactjson.Value {
 		out = append(out, part)
 	}
 	return out
+}
+
+// madeOfChunks reports a response that the Agents SDK for JavaScript made of a stream, by the order of the members that it gives it. From 0.2 on it holds the id and the
+// choices of the chunks.
+func madeOfChunks(answer exactjson.Value) bool {
+	members := answer.Members()
+	if len(members) < 5 {
+		return false
+	}
+	for i, name := range []string{"id", "created", "model", "object", "choices"} {
+		if members[i].Name != name {
+			return false
+		}
+	}
+	return true
 }
 
 // openInferenceAnswer reads the answer from output.value, where that is more than a text.

@@ -21,6 +21,20 @@ func TestHaystackReplyNamesTheModelThatAnswered(t *testing.T) {
 	}
 }
 
+// From 0.2 on, the response that the Agents SDK for JavaScript makes of a stream has the id of its chunks.
+func TestResponseThatTheAgentsSDKMadeOfChunksNamesTheModel(t *testing.T) {
+	for members, want := range map[string]string{
+		`"id":"chatcmpl-1","created":1,"model":"gpt-4o-mini","object":"chat.completion"`: "gpt-4o-mini",
+		`"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"gpt-4o-mini"`: "", // the order of the API
+	} {
+		o := genai.Read(genaitest.Span("@arizeai/openinference-instrumentation-openai-agents", "generation", "openinference.span.kind", "LLM",
+			"output.value", `[{`+members+`,"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}],"usage":{}}]`))
+		if o.Model != want || o.ResponseID != "chatcmpl-1" || len(o.Response) != 1 {
+			t.Errorf("%s: model %q, id %q, said %v", members, o.Model, o.ResponseID, o.Response)
+		}
+	}
+}
+
 // The Agents SDK for JavaScript makes a response of a stream of chunks, which holds nothing but the model that was asked.
 func TestResponseThatTheAgentsSDKMadeOfAStreamNamesTheModel(t *testing.T) {
 	read := func(id, choices string) *genai.Observation {
