@@ -27,7 +27,8 @@ func (s *stitcher) byDelegation() {
 	returned := map[string][]handing{}
 	for _, f := range s.all {
 		for _, n := range f.tools() {
-			if text := strings.TrimSpace(n.obs.Result.Value.Str()); text != "" {
+			text, _ := decode.WholeText(n.obs.Result.Value) // some write a text that a tool returned as JSON
+			if text = strings.TrimSpace(text); text != "" {
 				returned[text] = append(returned[text], handing{f, n.obs.Args.Value, n.start, n.end})
 			}
 		}

@@ -10,19 +10,25 @@ func TestAnAgentThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		question, answer, service string
 		later, want               int
+		encoded                   bool
 	}{
-		"the same":         {"Why twice?", "The plan is there twice.", "desk", 0, 1},
-		"another question": {"Why thrice?", "The plan is there twice.", "desk", 0, 2},
-		"another answer":   {"Why twice?", "It is there once.", "desk", 0, 2},
-		"another service":  {"Why twice?", "The plan is there twice.", "billing", 0, 2},
-		"ran afterwards":   {"Why twice?", "The plan is there twice.", "desk", 100, 2},
+		"the same":         {"Why twice?", "The plan is there twice.", "desk", 0, 1, false},
+		"a text as JSON":   {"Why twice?", "The plan is there twice.", "desk", 0, 1, true},
+		"another question": {"Why thrice?", "The plan is there twice.", "desk", 0, 2, false},
+		"another answer":   {"Why twice?", "It is there once.", "desk", 0, 2, false},
+		"another service":  {"Why twice?", "The plan is there twice.", "billing", 0, 2, false},
+		"ran afterwards":   {"Why twice?", "The plan is there twice.", "desk", 100, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outer, inner := newTrace(), newTrace()
 			outer.agent("triage", 1, 0, 0, 90)
 			ask := asks(call("c1", "billing", `{"question":"Why twice?"}`))
 			outer.chat(2, 1, 1, 5, list(user("I was charged twice.")), list(ask))
-			outer.tool("billing", 3, 1, 10, 60, "c1", `{"question":"Why twice?"}`, "The plan is there twice.")
+			result := "The plan is there twice."
+			if c.encoded {
+				result = quote(result)
+			}
+			outer.tool("billing", 3, 1, 10, 60, "c1", `{"question":"Why twice?"}`, result)
 			outer.chat(4, 1, 70, 80, list(user("I was charged twice."), ask, shows("c1", "The plan is there twice.")), list(says("We refund it.")))
 			inner.agent("billing", 5, 0, 20, 50)
 			look := asks(call("c2", "get_invoice", `{"id":"7"}`))
