@@ -57,13 +57,16 @@ func (b *builder) finish() {
 		r.Status = tape.StatusIncomplete
 		b.finding(tape.CodeRootMissing, 0, "run.root_span_id", "the run span that these calls name never came")
 	default:
-		if why := b.unfinished(last); why != "" {
+		why := b.unfinished(last)
+		if out.Text == nil && (why != "" || root != nil && root.span.Status().Code() == ptrace.StatusCodeUnset) {
+			failed = b.failedAround()
+		}
+		switch {
+		case failed != nil: // also where a span around it, as of a workflow, tells no status
+			r.Status = tape.StatusError
+		case why != "":
 			r.Status = tape.StatusIncomplete
-			if failed = b.failedAround(); out.Text == nil && failed != nil {
-				r.Status = tape.StatusError
-			} else {
-				b.finding(tape.CodeUnfinished, 0, "run.status", why)
-			}
+			b.finding(tape.CodeUnfinished, 0, "run.status", why)
 		}
 	}
 	if root == nil {

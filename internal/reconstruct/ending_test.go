@@ -206,3 +206,28 @@ func TestCallWhoseResultMayHaveBeenCutIsNotUnanswered(t *testing.T) {
 		}
 	}
 }
+
+// OpenLIT's span of a workflow of the Agents SDK for JavaScript tells neither a status nor an answer; that of the agent inside says that it failed.
+func TestRunWhoseLastStepFailedFailedWhereTheSpanAroundItTellsNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		status ptrace.StatusCode
+		answer string
+		want   tape.RunStatus
+	}{
+		"nothing":         {ptrace.StatusCodeUnset, "", tape.StatusError},
+		"said to be well": {ptrace.StatusCodeOk, "", tape.StatusOK},
+		"an answer":       {ptrace.StatusCodeUnset, list(says("end")), tape.StatusOK},
+	} {
+		tr := newTrace()
+		tr.in("test", "invoke_workflow w", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_workflow").Status().SetCode(c.status)
+		tr.agent("a", 2, 1, 1, 99).Status().SetCode(ptrace.StatusCodeError)
+		answer := c.answer
+		if answer == "" {
+			answer = `[{"role":"assistant","parts":[],"finish_reason":"completed"}]`
+		}
+		tr.chat(3, 2, 2, 10, list(user("q")), answer, "gen_ai.response.finish_reasons", []any{"completed"})
+		if got := the(t, tr.runs(t)).Run.Status; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
