@@ -28,6 +28,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		if e.Status == tape.EventError {
 			if h.looped[e.Seq] && (e.Request == nil || len(e.Request.Messages) == 0) {
 				hidden = append(hidden, hiddenCall{e.Seq, "a loop failed, and nothing tells whether tools were called in it"})
+			} else if next := h.next[e.Seq]; h.broke[e.Seq] && (next != nil || h.t.Output.Text == nil) && !h.acts(e, next) {
+				hidden = append(hidden, hiddenCall{e.Seq, "the instrumentation failed instead of the call, whose answer is recorded nowhere; calls may be missing from the tape"})
 			} else if h.next[e.Seq] == nil && !h.answered() && (e.Request == nil || len(e.Request.Messages) == 0) {
 				if h.t.Output.Text != nil {
 					hidden = append(hidden, hiddenCall{e.Seq, "the call is said to have failed and holds nothing, no other has an answer, and the run answered after it; calls may be missing from the tape"})
@@ -62,13 +64,14 @@ type history struct {
 	next    map[int]*tape.Event        // by seq of a model call: the next of its caller
 	initial map[string]map[string]bool // by caller: the messages of its first request
 	looped  map[int]bool               // by seq: one event stands for a loop of model calls
+	broke   map[int]bool               // by seq: what failed is the instrumentation
 	ids     map[string]bool            // of calls that the tape holds
 	calls   map[call]bool
 }
 
 func newHistory(of *calls) *history {
 	t := of.t
-	h := &history{t: t, asked: of, next: map[int]*tape.Event{}, initial: map[string]map[string]bool{}, looped: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{}}
+	h := &history{t: t, asked: of, next: map[int]*tape.Event{}, initial: map[string]map[string]bool{}, looped: map[int]bool{}, broke: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{}}
 	last := map[string]*tape.Event{}
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -94,6 +97,9 @@ func newHistory(of *calls) *history {
 	for _, f := range t.Fidelity.Findings {
 		if f.Code == tape.CodeModelCallHidden && f.Field == "response" {
 			h.looped[f.Seq] = true
+		}
+		if f.Code == tape.CodeModelCallHidden && f.Field == "response.message" {
+			h.broke[f.Seq] = true
 		}
 	}
 	return h

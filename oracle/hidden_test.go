@@ -118,6 +118,20 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.model(says(""))
 			s.tape.Events[1].Status, s.tape.Events[1].Request, s.tape.Events[1].Response = tape.EventError, nil, nil
 		}, ""},
+		{"calls in whose place the instrumentation failed", func(s *script) {
+			s.tape.Output.Text = nil
+			for i := range 2 {
+				s.model(says(""))
+				s.tape.Events[i].Status, s.tape.Events[i].Request, s.tape.Events[i].Response = tape.EventError, nil, nil
+				s.tape.Fidelity.AddFinding(tape.CodeModelCallHidden, s.tape.Events[i].Seq, "response.message", "")
+			}
+		}, "calls may be missing after #1, #2"},
+		{"the last call alone, in whose place the instrumentation failed, and the run answered", func(s *script) {
+			s.model(says("one moment"))
+			s.model(says(""))
+			s.tape.Events[1].Status, s.tape.Events[1].Request, s.tape.Events[1].Response = tape.EventError, nil, nil
+			s.tape.Fidelity.AddFinding(tape.CodeModelCallHidden, s.tape.Events[1].Seq, "response.message", "")
+		}, ""},
 		{"a call that failed, whose request is known, and the run answered", func(s *script) {
 			s.say(tape.RoleUser, says("go"))
 			s.model(says(""))

@@ -515,6 +515,9 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 		}
 		readLangChain(a, o)
 		readAskedModel(a, o)
+		if o.StatusError && brokeItself(s) {
+			o.AddNote(tape.CodeModelCallHidden, "response.message", "the failure is that of the instrumentation, which could not record the call; the call may have been answered")
+		}
 	case dialect.Agent:
 		if asked := decode.ModelName(a.Text("gen_ai.request.model")); asked != a.Text("gen_ai.response.model") || !decode.IsDated(asked) {
 			decode.FillString(&o.Model, asked) // OpenLIT writes the model that answered into both for a graph
@@ -562,6 +565,38 @@ func threw(s *dialect.Source) bool {
 		}
 	}
 	return false
+}
+
+// instrumentations are folders of Python packages that record calls and make none.
+var instrumentations = []string{"/openlit/instrumentation/", "/opentelemetry/instrumentation/", "/openinference/instrumentation/"}
+
+// brokeItself reports a span whose exceptions were all raised in the code of an instrumentation, as the last frame of each stack says: what a call raised, its client or
+// what lies below did. The call may well have been answered.
+func brokeItself(s *dialect.Source) bool {
+	broke := false
+	for _, e := range s.Span.Events().All() {
+		if e.Name() != "exception" {
+			continue
+		}
+		file := lastFrame(decode.Attributes(e.Attributes()).Text("exception.stacktrace"))
+		if !slices.ContainsFunc(instrumentations, func(folder string) bool { return strings.Contains(file, folder) }) {
+			return false
+		}
+		broke = true
+	}
+	return broke
+}
+
+// lastFrame is the file of the last frame of a stack of Python. Members that the answer does not have are missed in Pydantic, below those who ask for them.
+func lastFrame(stack string) string {
+	for at := strings.LastIndex(stack, "\n  File \""); at >= 0; at = strings.LastIndex(stack[:at], "\n  File \"") {
+		file, _, _ := strings.Cut(stack[at+len("\n  File \""):], `"`)
+		file = strings.ReplaceAll(file, `\`, "/")
+		if !strings.HasSuffix(file, "/pydantic/main.py") {
+			return file
+		}
+	}
+	return ""
 }
 
 // readLangChain takes the model that was asked for and its provider from LangChain's own metadata. Carriers write it under their prefixes, some as
