@@ -120,12 +120,6 @@ def mlflow(framework):
     return flush, None
 
 
-def monocle(framework):
-    from instrument_frameworks import monocle as start
-
-    return start(), None
-
-
 def langtrace(framework):
     from langtrace_python_sdk import langtrace as library
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -80,8 +80,7 @@ def spanned(name, fill=lambda span, function, args, kwargs, result: None, before
 
 
 INSTRUMENTORS = {"openai": "openai.OpenAI", "anthropic": "anthropic.Anthropic", "gemini": "google_genai.GoogleGenAI", "bedrock": "bedrock.Bedrock", "mistral": "mistralai.MistralAI",
-                 "groq": "groq.Groq", "litellm": "litellm.LiteLLM", "aisuite": "openai.OpenAI", "together": "together.Together", "cohere": "cohere.Cohere", "ollama": "ollama.Ollama", "googlegenerativeai": "google_generativeai.GoogleGenerativeAi",
-                 "vertexai": "vertexai.VertexAI", "deepseek": "openai.OpenAI"}
+                 "groq": "groq.Groq", "litellm": "litellm.LiteLLM", "aisuite": "openai.OpenAI", "together": "together.Together", "cohere": "cohere.Cohere", "ollama": "ollama.Ollama", "googlegenerativeai": "google_generativeai.GoogleGenerativeAi", "deepseek": "openai.OpenAI"}
 
 
 def instrument(prefix, sdk, **more):
@@ -402,13 +401,3 @@ def netra(sdk):
 
     Netra.init(app_name="app", disable_batch=True, trace_content=True)
     return Kit(force, workflow(name="assistant"), lambda f: task(name=f.__name__)(f))
-
-
-def braintrust(sdk):
-    """Braintrust's span processor beside another's instrumentation."""
-    os.environ.update(BRAINTRUST_API_KEY="none", BRAINTRUST_API_URL=URL, BRAINTRUST_PARENT="project_name:app")
-    from braintrust.otel import BraintrustSpanProcessor
-
-    made = provider(BraintrustSpanProcessor())
-    instrument("openinference.instrumentation.", sdk)
-    return Kit(made.force_flush, spanned("handle_request"), spanned(lambda f: f"tool {f.__name__}"))

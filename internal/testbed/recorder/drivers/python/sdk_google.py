@@ -1,6 +1,6 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations with models through the two SDKs of Google's that came before google-genai: google-generativeai and vertexai (see sdk_openai.py)."""
+"""Conversations with models through the SDK of Google's that came before google-genai (see sdk_openai.py)."""
 
 from recorder import URL
 from sdk_openai import now
@@ -41,18 +41,12 @@ class googlegenerativeai:
         return self.protos.Part(function_response=self.protos.FunctionResponse(name=name, response=value))
 
     async def ask(self, stream):
-        # never streamed: over HTTP these SDKs take a stream as one JSON list, and the recorder streams events
+        # never streamed: over HTTP this SDK takes a stream as one JSON list, and the recorder streams events
         ask = self.client.generate_content_async if self.asynchronous else self.client.generate_content
         parts = list((await now(ask(self.contents))).candidates[0].content.parts)
         self.contents.append(self.content("model", parts))
-        calls = [("", p.function_call.name, value(p.function_call.args or {})) for p in parts if self.called(p)]
-        return "".join(self.said(p) for p in parts), calls
-
-    def called(self, part):
-        return "function_call" in part
-
-    def said(self, part):
-        return part.text
+        calls = [("", p.function_call.name, value(p.function_call.args or {})) for p in parts if "function_call" in p]
+        return "".join(p.text for p in parts), calls
 
     def tell(self, results):
         key = {True: "error", False: "result"}
@@ -68,27 +62,3 @@ def value(v):
     if hasattr(v, "__iter__") and not isinstance(v, str):
         return [value(w) for w in v]
     return v
-
-
-class vertexai(googlegenerativeai):
-    model = "gemini-1.5-pro"
-
-    def connect(self):
-        from google.auth.credentials import AnonymousCredentials
-
-        import vertexai
-        from vertexai import generative_models as m
-
-        vertexai.init(project="project", location="us-central1", api_endpoint=URL, api_transport="rest", credentials=AnonymousCredentials())
-        self.content = lambda role, parts: m.Content(role=role, parts=parts)
-        self.text = m.Part.from_text
-        self.declaration = lambda t: m.FunctionDeclaration(name=t["name"], description=t["description"], parameters=t["parameters"])
-        self.tool = lambda declared: m.Tool(function_declarations=declared)
-        self.response = lambda name, value: m.Part.from_function_response(name=name, response=value)
-        return m.GenerativeModel
-
-    def called(self, part):
-        return part.to_dict().get("function_call")
-
-    def said(self, part):
-        return part.to_dict().get("text", "")

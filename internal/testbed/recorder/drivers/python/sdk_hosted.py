@@ -1,11 +1,10 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations with models through SDKs of those who host them: Azure, Hugging Face, DeepSeek, and Vertex AI by Google's client (see sdk_openai.py)."""
+"""Conversations with models through SDKs of those who host them: Azure, Hugging Face and DeepSeek (see sdk_openai.py)."""
 
 import json
 
 from recorder import URL
-from sdk_gemini import gemini
 from sdk_openai import each, now, openai_chat
 
 
@@ -81,15 +80,3 @@ class azure_inference:
 
     def tell(self, results):
         self.messages += [self.m.ToolMessage(content=text, tool_call_id=id) for id, _, text, _ in results]
-
-
-class vertex(gemini):
-    """Google's client before Vertex AI."""
-
-    def connect(self, genai, types):
-        from google.auth.credentials import AnonymousCredentials
-
-        class Known(AnonymousCredentials):
-            token, expired, quota_project_id = "none", False, None
-
-        return genai.Client(vertexai=True, project="project", location="us-central1", credentials=Known(), http_options=types.HttpOptions(base_url=URL))
