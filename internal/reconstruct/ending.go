@@ -47,7 +47,11 @@ func (b *builder) finish() {
 		r.Status = tape.StatusError
 	case root != nil && root.obs.StatusError:
 		r.Status = tape.StatusError
-		if out.Text != nil && !lastFailed && finalAnswer(last) {
+		switch {
+		case out.Text == nil || lastFailed || !finalAnswer(last):
+		case refusedBelow(root, last):
+			out.Text, out.Message, out.Provenance = nil, "", tape.Provenance{}
+		default:
 			r.Status = tape.StatusOK
 			b.finding(tape.CodeStatusDisputed, 0, "run.status", "the root span says error, the run has an answer")
 		}
@@ -91,6 +95,24 @@ func (b *builder) finish() {
 		out.Provenance["text"] = tape.Missing
 	}
 }
+
+// refusedBelow reports that what the model said last did not become the answer: the program around that call threw, and the same error went up through every span to that of the
+// run, which told no answer. An iterator or a task that somebody ended, which throws through all of them too, may have given its answer before.
+func refusedBelow(root *node, last *call) bool {
+	e := root.obs.Error
+	if e == nil || e.Message == "" || len(last.nodes) == 0 || textOf(newMessage(ownAnswer(root))) != "" || root.obs.OutputData.Present() || wasEnded.MatchString(e.Type+" "+e.Message) {
+		return false
+	}
+	n := last.nodes[0].up
+	between := 0
+	for ; n != nil && n != root && n.obs.Error != nil && n.obs.Error.Message == e.Message; n = n.up {
+		between++
+	}
+	return between > 0 && n == root
+}
+
+// wasEnded is what is thrown through a program that is told to stop.
+var wasEnded = regexp.MustCompile(`(?i)GeneratorExit|Cancel|Abort|Interrupt|StopIteration|StopAsyncIteration|closed|disconnect`)
 
 // isErrorOf reports an answer that is the error of the model call with which the loop ended: frameworks return it instead of raising it.
 func isErrorOf(text string, last *call) bool {

@@ -231,3 +231,38 @@ func TestRunWhoseLastStepFailedFailedWhereTheSpanAroundItTellsNothing(t *testing
 		}
 	}
 }
+
+// What a program refused of the last model call is no answer: the error began around that call and went up to the run.
+func TestAnAnswerThatTheProgramRefusedIsNone(t *testing.T) {
+	const refused = "the answer holds no field next_tool_name"
+	for name, c := range map[string]struct {
+		around, run, output string
+		want                tape.RunStatus
+	}{
+		"refused":                         {refused, refused, "", tape.StatusError},
+		"the run told an answer":          {refused, refused, "done", tape.StatusOK},
+		"another error":                   {refused, "the disk is full", "", tape.StatusOK},
+		"nothing failed around the call":  {"", refused, "", tape.StatusOK},
+		"an iterator that somebody ended": {"GeneratorExit: ", "GeneratorExit: ", "", tape.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			var told []any
+			if c.output != "" {
+				told = []any{"gen_ai.output.messages", list(says(c.output))}
+			}
+			st := tr.agent("a", 1, 0, 0, 90, told...).Status()
+			st.SetCode(ptrace.StatusCodeError)
+			st.SetMessage(c.run)
+			if step := tr.step(2, 1, 1, 80, ""); c.around != "" {
+				step.Status().SetCode(ptrace.StatusCodeError)
+				step.Status().SetMessage(c.around)
+			}
+			tr.chat(3, 2, 2, 10, list(user("q")), list(says("done")))
+			tp := the(t, tr.runs(t))
+			if tp.Run.Status != c.want || (tp.Output.Text == nil) != (c.want == tape.StatusError) {
+				t.Errorf("status %s, answer %v", tp.Run.Status, tp.Output.Text)
+			}
+		})
+	}
+}
