@@ -4,7 +4,6 @@
 
 import asyncio
 import gc
-import inspect
 import os
 import sys
 
@@ -14,14 +13,11 @@ import recorder
 NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "gpt-4o-mini-2024-07-18"  # AutoGen itself asks for the dated model
 flush = instrument.start(
-    NAME, openinference=["autogen_agentchat:AutogenAgentChatInstrumentor"], langfuse=["autogen_agentchat:AutogenAgentChatInstrumentor"], mlflow="autogen", logfire=["openai"],
-    openinferenceopenai=["openai:OpenAIInstrumentor"],
+    NAME, openinference=["autogen_agentchat:AutogenAgentChatInstrumentor"], langfuse=["autogen_agentchat:AutogenAgentChatInstrumentor"], mlflow="autogen", logfire=["openai"]
 )
 
 from autogen_agentchat.agents import AssistantAgent  # noqa: E402
-from autogen_agentchat.conditions import TextMessageTermination  # noqa: E402
 from autogen_agentchat.messages import TextMessage  # noqa: E402
-from autogen_agentchat.teams import RoundRobinGroupChat  # noqa: E402
 from autogen_core.tools import FunctionTool  # noqa: E402
 from autogen_ext.models.openai import OpenAIChatCompletionClient  # noqa: E402
 
@@ -29,9 +25,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient  # noqa: E402
 def made(name, system, functions, limit=12, stream=False):
     client = OpenAIChatCompletionClient(model=MODEL, api_key="none", base_url=recorder.URL + "/v1", max_retries=0)
     given = [FunctionTool(f, description=f.__doc__, name=f.__name__) for f in functions]
-    looped = {"max_tool_iterations": limit} if "max_tool_iterations" in inspect.signature(AssistantAgent).parameters else {}  # from 0.6 on
-    agent = AssistantAgent(name, model_client=client, system_message=system, tools=given, model_client_stream=stream, reflect_on_tool_use=False, **looped)
-    return agent if looped else RoundRobinGroupChat([agent], TextMessageTermination(name), max_turns=limit)
+    return AssistantAgent(name, model_client=client, system_message=system, tools=given, max_tool_iterations=limit, model_client_stream=stream, reflect_on_tool_use=False)
 
 
 async def agent(task, tools, sub):

@@ -11,8 +11,7 @@ import recorder
 NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "gpt-4o-mini"
 flush = instrument.start(
-    NAME, openinference=["crewai:CrewAIInstrumentor", "openai:OpenAIInstrumentor"], langfuse=["crewai:CrewAIInstrumentor", "openai:OpenAIInstrumentor"], mlflow="crewai", logfire=["openai"],
-    openllmetry=["crewai:CrewAIInstrumentor", "openai:OpenAIInstrumentor"],
+    NAME, openinference=["crewai:CrewAIInstrumentor", "openai:OpenAIInstrumentor"], langfuse=["crewai:CrewAIInstrumentor", "openai:OpenAIInstrumentor"], mlflow="crewai", logfire=["openai"]
 )
 
 from crewai import LLM, Agent, Crew, Task  # noqa: E402

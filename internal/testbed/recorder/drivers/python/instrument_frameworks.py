@@ -102,46 +102,13 @@ def monocle():
     return trace.get_tracer_provider().force_flush
 
 
-def openllmetry(*packages):
-    """Traceloop's instrumentations without its SDK; packages as for openinference."""
+def contrib(*packages):
+    """OpenTelemetry's own; packages as for openinference."""
     made = provider()
     for package in packages:
         name, cls = package.split(":")
         getattr(importlib.import_module("opentelemetry.instrumentation." + name), cls)().instrument(tracer_provider=made)
     return made.force_flush
-
-
-contrib = openllmetry  # OpenTelemetry's own lie in the same package
-
-
-def langsmith(*packages):
-    """What the framework tells LangSmith, as spans. OpenAI Agents take its processor."""
-    os.environ.update(LANGSMITH_TRACING="true", LANGSMITH_OTEL_ENABLED="true", LANGSMITH_OTEL_ONLY="true", LANGSMITH_API_KEY="none", LANGSMITH_ENDPOINT=URL)
-    made = provider()
-    from agents import set_trace_processors
-    from langsmith import Client
-    from langsmith.wrappers import OpenAIAgentsTracingProcessor
-
-    client = Client()
-    set_trace_processors([OpenAIAgentsTracingProcessor(client)])
-    return lambda: (client.flush(), made.force_flush())
-
-
-def langtrace():
-    from langtrace_python_sdk import langtrace as sdk
-    from opentelemetry import trace
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
-    sdk.init(custom_remote_exporter=OTLPSpanExporter(URL + "/v1/traces"), batch=False)
-    return trace.get_tracer_provider().force_flush
-
-
-def agentops():
-    import agentops as sdk
-    from opentelemetry import trace
-
-    sdk.init(api_key="00000000-0000-0000-0000-000000000000", endpoint=URL, exporter_endpoint=URL + "/v1/traces", auto_start_session=False, fail_safe=True)
-    return lambda: trace.get_tracer_provider().force_flush()
 
 
 def own():

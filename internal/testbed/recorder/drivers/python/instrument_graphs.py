@@ -128,38 +128,11 @@ def langtrace(framework):
     return forced(), None
 
 
-def agentops(framework):
-    import agentops as library
-
-    library.init(api_key="00000000-0000-0000-0000-000000000000", endpoint=URL, exporter_endpoint=SINK, auto_start_session=False, fail_safe=True)
-    if framework == "langchain":
-        from agentops.integration.callbacks.langchain import LangchainCallbackHandler
-
-        return forced(), LangchainCallbackHandler(api_key="00000000-0000-0000-0000-000000000000", auto_session=False)
-    return forced(), None
-
-
-def laminar(framework):
-    from lmnr import Laminar
-
-    Laminar.initialize(project_api_key="none", base_url=URL, http_port=int(URL.rsplit(":", 1)[1]), disable_batch=True, force_http=True)
-    return Laminar.flush, None
-
-
 def forced():
     """What flushes the provider that a library set."""
     from opentelemetry import trace
 
     return lambda: getattr(trace.get_tracer_provider(), "force_flush", lambda: None)()
-
-
-def observability(framework):
-    """What LlamaIndex itself offers, llama-index-observability-otel."""
-    from llama_index.observability.otel import LlamaIndexOpenTelemetry
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
-    LlamaIndexOpenTelemetry(span_exporter=OTLPSpanExporter(SINK), span_processor="simple", service_name_or_resource="agent").start_registering()
-    return forced(), None
 
 
 def setup(name, framework):

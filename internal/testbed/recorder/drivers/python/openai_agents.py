@@ -13,7 +13,7 @@ NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "gpt-4o-mini"
 flush = instrument.start(
     NAME, openinference=["openai_agents:OpenAIAgentsInstrumentor"], langfuse=["openai_agents:OpenAIAgentsInstrumentor"], mlflow="openai", logfire=["openai_agents"],
-    openllmetry=["openai_agents:OpenAIAgentsInstrumentor"], contrib=["openai_agents:OpenAIAgentsInstrumentor"],
+    contrib=["openai_agents:OpenAIAgentsInstrumentor"],
 )
 
 import agents  # noqa: E402
