@@ -48,7 +48,7 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		case h.acts(e, next):
 		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools):
 			hidden = append(hidden, hiddenCall{e.Seq, "the tools that were asked for are named nowhere; their calls may be missing from the tape"})
-		case h.silent(e, next):
+		case h.silent(e, next) && (next != nil || !h.haveSpans(e.Caller)):
 			hidden = append(hidden, hiddenCall{e.Seq, "neither an answer nor a call is recorded; calls may be missing from the tape"})
 		case next == nil && h.looped[e.Seq] && e.Request != nil && len(e.Request.Tools) > 0:
 			hidden = append(hidden, hiddenCall{e.Seq, "the calls between its first request and its last answer are named nowhere"})
@@ -67,11 +67,15 @@ type history struct {
 	broke   map[int]bool               // by seq: what failed is the instrumentation
 	ids     map[string]bool            // of calls that the tape holds
 	calls   map[call]bool
+
+	executed map[string]executed // by caller
+	ended    bool                // the run ended, and no span is known to be missing
 }
 
 func newHistory(of *calls) *history {
 	t := of.t
-	h := &history{t: t, asked: of, next: map[int]*tape.Event{}, initial: map[string]map[string]bool{}, looped: map[int]bool{}, broke: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{}}
+	h := &history{t: t, asked: of, next: map[int]*tape.Event{}, initial: map[string]map[string]bool{}, looped: map[int]bool{}, broke: map[int]bool{}, ids: map[string]bool{}, calls: map[call]bool{},
+		executed: executedOf(t), ended: !rootless(t) && !lostSpans(t)}
 	last := map[string]*tape.Event{}
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -136,6 +140,12 @@ func (h *history) silent(m, next *tape.Event) bool {
 	})
 }
 
+// haveSpans reports that no call after the last answer of the caller was executed: those before have spans, none is known to be missing, and the run
+// ended.
+func (h *history) haveSpans(caller string) bool {
+	return h.ended && h.executed[caller].haveSpans()
+}
+
 // answered reports a tape with the answer of a model call.
 func (h *history) answered() bool {
 	return slices.ContainsFunc(h.t.Events, func(e tape.Event) bool { return e.Type == tape.EventModelCall && e.Response != nil })
@@ -189,7 +199,12 @@ func callless(t *tape.Tape) bool {
 		models = models || t.Events[i].Type == tape.EventModelCall
 		tools = tools || t.Events[i].Type == tape.EventToolCall
 	}
-	return !models && (!tools || slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
-		return f.Code == tape.CodeSpanGap && strings.HasPrefix(f.Detail, "the parent of ") // of spans that name no parent none is known to be missing
-	}))
+	return !models && (!tools || lostSpans(t))
+}
+
+// lostSpans reports that spans are known to be missing. Of spans that name no parent none is.
+func lostSpans(t *tape.Tape) bool {
+	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
+		return f.Code == tape.CodeSpanGap && strings.HasPrefix(f.Detail, "the parent of ")
+	})
 }

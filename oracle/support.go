@@ -68,22 +68,11 @@ func (p *prover) fits(e *tape.Event) bool {
 // spans of all its other calls show. That a response was dropped is known where requests show those that were not. A tool that the model was not offered is none that anybody could execute.
 func unasked(t *tape.Tape) map[int]bool {
 	list := map[int]bool{}
-	rootless := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
-		return f.Code == tape.CodeRootMissing || f.Code == tape.CodeNoRoot && !failedAround(t) || f.Code == tape.CodeEvidenceCut
-	})
-	unanswered := func(e *tape.Event) bool {
-		return e.Result.IsAbsent() && (e.Error == nil || e.Provenance["result"] == tape.Missing)
-	}
-	last := map[string]int{}        // caller → seq of its last model call
-	shows := map[string]bool{}      // by caller: a request holds an earlier response that asked for calls
-	dropped := map[int]bool{}       // by seq: model calls whose response the next request of the caller leaves out
-	executed := map[string][2]int{} // caller of the model call that asked → calls with and without a span
-	asker := func(e *tape.Event) string {
-		if i := e.RequestedBy; i > 0 && i <= len(t.Events) {
-			return t.Events[i-1].Caller // who asks in one step of a graph has the call executed in another
-		}
-		return e.Caller
-	}
+	rootless := rootless(t)
+	executed := executedOf(t)
+	last := map[string]int{}   // caller → seq of its last model call
+	shows := map[string]bool{} // by caller: a request holds an earlier response that asked for calls
+	dropped := map[int]bool{}  // by seq: model calls whose response the next request of the caller leaves out
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
 		case tape.EventModelCall:
@@ -92,14 +81,6 @@ func unasked(t *tape.Tape) map[int]bool {
 				shows[e.Caller] = shows[e.Caller] || showsCalls(t, e, &t.Events[seq-1])
 			}
 			last[e.Caller] = e.Seq
-		case tape.EventToolCall:
-			n := executed[asker(e)]
-			if len(e.SpanIDs) > 0 {
-				n[0]++
-			} else if e.RequestedBy == 0 || !unanswered(e) {
-				n[1]++
-			}
-			executed[asker(e)] = n
 		case tape.EventAgentCall:
 			if e.Relation == tape.RelationHandoff && e.Via > 0 && e.Via <= len(t.Events) && unanswered(&t.Events[e.Via-1]) {
 				list[e.Via] = true
@@ -114,14 +95,59 @@ func unasked(t *tape.Tape) map[int]bool {
 		if offersOthers(t, e) {
 			list[e.Seq] = true
 		}
-		if rootless || e.RequestedBy != last[e.Caller] && !(dropped[e.RequestedBy] && shows[asker(e)]) {
+		if rootless || e.RequestedBy != last[e.Caller] && !(dropped[e.RequestedBy] && shows[asker(t, e)]) {
 			continue
 		}
-		if n := executed[asker(e)]; n[0] > 0 && n[1] == 0 {
+		if executed[asker(t, e)].haveSpans() {
 			list[e.Seq] = true
 		}
 	}
 	return list
+}
+
+// rootless reports a tape of which it is not known how its run ended.
+func rootless(t *tape.Tape) bool {
+	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
+		return f.Code == tape.CodeRootMissing || f.Code == tape.CodeNoRoot && !failedAround(t) || f.Code == tape.CodeEvidenceCut
+	})
+}
+
+// unanswered reports a tool event of which nothing shows what came of it.
+func unanswered(e *tape.Event) bool {
+	return e.Result.IsAbsent() && (e.Error == nil || e.Provenance["result"] == tape.Missing)
+}
+
+// asker is the caller of the model call that asked for a tool: who asks in one step of a graph has the call executed in another.
+func asker(t *tape.Tape, e *tape.Event) string {
+	if i := e.RequestedBy; i > 0 && i <= len(t.Events) {
+		return t.Events[i-1].Caller
+	}
+	return e.Caller
+}
+
+// executed counts the calls of a caller that were executed, with and without a span of their own.
+type executed struct{ with, without int }
+
+// haveSpans reports that tools have spans: what has none was not executed.
+func (n executed) haveSpans() bool { return n.with > 0 && n.without == 0 }
+
+// executedOf counts by the caller of the model call that asked.
+func executedOf(t *tape.Tape) map[string]executed {
+	of := map[string]executed{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Type != tape.EventToolCall {
+			continue
+		}
+		n := of[asker(t, e)]
+		if len(e.SpanIDs) > 0 {
+			n.with++
+		} else if e.RequestedBy == 0 || !unanswered(e) {
+			n.without++
+		}
+		of[asker(t, e)] = n
+	}
+	return of
 }
 
 // failedAround reports a run that ended with a failure which is that of none of its calls: a span around them says so, and ended after them.
