@@ -386,7 +386,7 @@ func eventOf(t *tape.Tape, e *Entry) *tape.Event {
 }
 
 // sameError compares the answer of a failed call with what the framework showed of it: the text of the error with words of its own
-// around it. A recorded exception may in turn hold more than was shown, its stack trace for one; its first line is the message.
+// around it. A recorded exception may in turn hold more than was shown, its stack trace or its class for one; its first line is the message.
 func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
 	text := plain(shown).Str()
 	if !e.IsError || e.Response == "" || text == "" {
@@ -396,6 +396,9 @@ func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
 		return true
 	}
 	message, _, _ := strings.Cut(e.Response, "\n")
+	if class, rest, ok := strings.Cut(message, ": "); ok && !strings.ContainsAny(class, " \t") && (strings.HasSuffix(class, "Error") || strings.HasSuffix(class, "Exception")) {
+		message = rest // the class of the exception
+	}
 	exception := eventOf(p.t, e).Result.IsAbsent()
 	return exception && (strings.Contains(e.Response, text) || wordsOf(exactjson.StringValue(message), 0).weight() >= enough && strings.Contains(text, message))
 }

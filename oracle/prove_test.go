@@ -406,6 +406,12 @@ func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
 	s.proves("expected 1 served 1 verified 1 mismatched 0 unverifiable 0 ok true")
 	s.tape.Events[1].Error.Message = "t: no such door\n\nError: t: no such door\n    at open (fs.js:1)"
 	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
+	s.tape.Events[1].Error.Message = "fs.ToolError: no such file" // the class, then the message
+	s.proves("expected 1 served 1 verified 1 mismatched 0 unverifiable 0 ok true")
+	s.tape.Events[1].Error.Message = "fs.ToolError: no such door"
+	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
+	s.tape.Events[1].Error.Message = "ToolError: file" // too little to tell
+	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
 	s.tape.Events[1].Error.Message = "another"
 	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
 }
