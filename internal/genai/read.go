@@ -1,0 +1,138 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// observations are empty ones, for what a further dialect reads until it has been taken over.
+var observations = sync.Pool{New: func() any { return new(dialect.Observation) }}
+
+// Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
+func Read(s *dialect.Source) *dialect.Observation {
+	s = asSet(withDetails(s))
+	o := &dialect.Observation{Lists: s.Lists}
+	for i, d := range dialectsOf(s) {
+		if i == 0 { // the primary dialect has nothing to leave alone
+			if o.Class, o.RunSpan = classOf(d, s); o.Class != dialect.Unclassified {
+				d.Read(s, o)
+			}
+			if o.Class != dialect.Unclassified {
+				o.Dialects = append(o.Dialects, d.ID)
+				continue
+			}
+			*o = dialect.Observation{Lists: s.Lists}
+		}
+		if d == generic.Unknown && o.Class != dialect.Model && o.Class != dialect.Tool && slices.Contains(o.Dialects, openinference.Dialect.ID) {
+			if o.Class == dialect.Agent {
+				generic.ReadSettings(s, o)
+			}
+			continue // what a step or an agent was handed is named in input.value, which has been read
+		}
+		next := observations.Get().(*dialect.Observation)
+		next.Lists = s.Lists
+		next.Class, next.RunSpan = classOf(d, s)
+		if o.Class != dialect.Unclassified && next.Class != o.Class {
+			if next.Class != dialect.Unclassified {
+				next.RunSpan = false
+			}
+			next.Class = o.Class
+		}
+		d.Read(s, next)
+		if next.Class != dialect.Unclassified {
+			o.Dialects = append(o.Dialects, d.ID)
+			if o.Args.Label == tape.Missing { // whatever else of this span looks like them
+				next.Args = decode.Content{}
+			}
+			o.Fill(next)
+		}
+		*next = dialect.Observation{}
+		observations.Put(next)
+	}
+	if o.Class == dialect.Model && o.Model == "" && o.ResponseModel == "" && s.ScopeName != dialect.LogScope {
+		generic.ReadSettings(s, o) // a team may name the model beside the keys of a producer
+	}
+	if o.Class == dialect.Unclassified || s.Addition {
+		o.Class = dialect.Structure
+	}
+	for _, span := range s.Also {
+		more := Read(&dialect.Source{Resource: s.Resource, ScopeName: s.ScopeName, ScopeVersion: s.ScopeVersion, Span: span})
+		more.Class, more.Notes = o.Class, nil
+		o.Fill(more)
+	}
+	o.Args.LabelMasks()
+	o.Result.LabelMasks()
+	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && (read[len(read)-1] == generic.Unknown || decodesToDoubles(s)) {
+		generic.LabelRounded(o)
+	}
+	if o.Class == dialect.Tool && decode.HandsCalls(o.Args.Value) {
+		o.Class, o.InputData, o.OutputData = dialect.Structure, o.Args, o.Result // the step that runs all tools of a turn, not a tool
+		o.Args, o.Result = decode.Content{}, decode.Content{}
+	}
+	if len(s.Logs) > 0 && inGo(s) && slices.ContainsFunc(s.Logs, holdsEmpty) {
+		o.Request, o.Response = slices.Clone(o.Request), slices.Clone(o.Response)
+		decode.ReadEmpty(o.Request)
+		decode.ReadEmpty(o.Response)
+	}
+	o.Response, o.Output = decode.Telling(decode.Unglue(o.Response, o.Tools)), decode.Telling(o.Output)
+	if decode.IsAddress(o.OutputData.Value) {
+		o.OutputData = decode.Content{}
+	}
+	if input, ok := decode.OpenInput(o.Request); ok {
+		o.Request = input
+	}
+	if input, ok := decode.OpenInput(o.Input); ok {
+		o.Input = input
+	}
+	o.OutputTools = append(o.OutputTools, decode.AnswerTools(o.Request)...)
+	o.Request = decode.OpenActions(o.Request)
+	decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
+	readCommon(s, o)
+	semconv.ForgetEchoedModel(s, o)
+	o.Lists = nil
+	return o
+}
+
+// geminis are the names of providers that serve Gemini's API.
+var geminis = []string{"gcp.gemini", "gcp.vertex_ai", "gcp.gen_ai", "gemini", "vertex_ai", "google"}
+
+// decodesToDoubles reports a program in Go: frameworks there hand a tool the arguments as map[string]any and write its result from one, in which every
+// number is a double (ADK, Genkit). A program that keeps its integers is told apart by them: few are written as doubles print.
+func decodesToDoubles(s *dialect.Source) bool { return inGo(s) }
+
+// inGo reports the SDK for Go.
+func inGo(s *dialect.Source) bool {
+	language, _ := s.Resource.Get("telemetry.sdk.language")
+	return language.Str() == "go"
+}
+
+// holdsEmpty reports a log record with what exporters for Go write for an empty value.
+func holdsEmpty(record ptrace.Span) bool {
+	for _, v := range record.Attributes().All() {
+		if decode.HoldsEmpty(decode.JSONOf(v)) {
+			return true
+		}
+	}
+	return false
+}
+
+// classOf is the class of a span, or of a log record that stands alone (see Arrange).
+func classOf(d *dialect.Dialect, s *dialect.Source) (dialect.Class, bool) {
+	if s.ScopeName == dialect.LogScope {
+		class := roleOfLog(s.Span).Class
+		return class, class == dialect.Agent
+	}
+	return d.Classify(s)
+}
