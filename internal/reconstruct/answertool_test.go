@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/reconstruct"
@@ -70,5 +71,70 @@ func TestToolWithWhichAnAgentEndsIsNoCall(t *testing.T) {
 			}
 			wantEvents(t, the(t, tr.runs(t)), want...)
 		})
+	}
+}
+
+// A framework nobody knows may have its model answer by a tool. What the agent answered is then what that tool was handed last, and the model was offered it.
+func TestToolThatHandsOnTheAnswerIsNoCall(t *testing.T) {
+	const offered = `[{"type":"function","name":"reply","parameters":{}}]`
+	for name, c := range map[string]struct {
+		tools, args, answer string
+		after               bool // another model call comes behind it
+		kept                bool
+	}{
+		"offered":              {offered, `{"response":"It is 42."}`, "It is 42.", false, false},
+		"of the program":       {"", `{"response":"It is 42."}`, "It is 42.", false, true},
+		"another text":         {offered, `{"response":"It is 41."}`, "It is 42.", false, true},
+		"more than the answer": {offered, `{"response":"It is 42.","channel":"mail"}`, "It is 42.", false, true},
+		"the run goes on":      {offered, `{"response":"It is 42."}`, "It is 42.", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100, "gen_ai.output.messages", list(says(c.answer)))
+			attrs := []any{}
+			if c.tools != "" {
+				attrs = append(attrs, "gen_ai.tool.definitions", c.tools)
+			}
+			tr.chat(2, 1, 1, 10, list(user("q")), list(says("It is 42.")), attrs...)
+			tr.tool("reply", 3, 1, 11, 12, "", c.args, "Message has been sent")
+			want := []string{"model_call @2"}
+			if c.kept {
+				want = append(want, "tool_call reply @3 = Message has been sent")
+			}
+			if c.after {
+				tr.chat(4, 1, 20, 30, list(user("q")), list(says(c.answer)), attrs...)
+				want = append(want, "model_call @4")
+			}
+			tp := the(t, tr.runs(t))
+			wantEvents(t, tp, want...)
+			if tp.Output.Text == nil || *tp.Output.Text != c.answer {
+				t.Errorf("the answer is %v", tp.Output.Text)
+			}
+		})
+	}
+}
+
+// What the framework refused of such an answer before is no call either.
+func TestRefusedAnswersAreNoCalls(t *testing.T) {
+	const offered = `[{"type":"function","name":"reply","parameters":{}}]`
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100, "gen_ai.output.messages", list(says("It is 42.")))
+	tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "reply", `{"text":"42"}`))), "gen_ai.tool.definitions", offered)
+	tr.tool("reply", 3, 1, 11, 12, "c1", `{"text":"42"}`, "").Status().SetCode(ptrace.StatusCodeError)
+	tr.chat(4, 1, 20, 30, list(user("q")), list(says("It is 42.")), "gen_ai.tool.definitions", offered)
+	tr.tool("reply", 5, 1, 31, 32, "", `{"response":"It is 42."}`, "sent")
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "model_call @4")
+}
+
+// Where the model asks for such a tool, its call is the end of the run.
+func TestCallOfAToolThatHandsOnTheAnswerEndsTheRun(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100, "gen_ai.output.messages", list(says("It is 42.")))
+	tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "reply", `{"response":"It is 42."}`))))
+	tr.tool("reply", 3, 1, 11, 12, "c1", `{"response":"It is 42."}`, "sent")
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @2")
+	if tp.Run.Status != "ok" || tp.Output.Text == nil || *tp.Output.Text != "It is 42." {
+		t.Errorf("the run is %s with %v", tp.Run.Status, tp.Output.Text)
 	}
 }

@@ -18,6 +18,7 @@ import (
 // once. Equal calls of which no result tells them apart are taken in their order before.
 func (c *collector) pair() {
 	c.dropAnswers()
+	c.markAnswers()
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
 	c.markHandoffs(known)

@@ -115,6 +115,11 @@ func (b *builder) input() {
 			in.Provenance["system_prompt"] = tape.Recovered
 		}
 	}
+	if in.UserMessage == nil && firstModel == nil && root != nil {
+		if task := onlyTask(root.obs.InputData.Value); task != "" {
+			in.UserMessage = &task
+		}
+	}
 	for agent := root; system == "" && agent != nil; agent = sameAgent(agent) {
 		system = partsText(agent.obs.System)
 	}
@@ -123,6 +128,11 @@ func (b *builder) input() {
 	}
 	if system == "" && firstModel == nil && in.UserMessage != nil {
 		if system = b.preparedFor(*in.UserMessage); system != "" {
+			in.Provenance["system_prompt"] = tape.Recovered
+		}
+	}
+	if system == "" && firstModel == nil && root != nil {
+		if system = definedBelow(root); system != "" {
 			in.Provenance["system_prompt"] = tape.Recovered
 		}
 	}

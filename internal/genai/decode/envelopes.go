@@ -102,6 +102,7 @@ var envelopes = []envelope{
 		_, ok := singleText(blocks)
 		return blocks, Unwrapped{IsError: v.Get("isError").True()}, ok
 	}},
+	{"tool_response", toolResponse},
 	{"content_block", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		text, ok := singleText(exactjson.ArrayValue(v))
 		return text, Unwrapped{}, ok && v.Get("type").Kind() == exactjson.String
@@ -144,11 +145,54 @@ func singleText(v exactjson.Value) (exactjson.Value, bool) {
 		switch m.Name {
 		case "text", "content", "type", "block_type", "id", "annotations", "_meta", "citations", "cache_control":
 		default:
-			return exactjson.Value{}, false
+			if !booked(m.Value) {
+				return exactjson.Value{}, false
+			}
 		}
 	}
 	t := block.First("type", "block_type").Str() // LlamaIndex
 	return text, t == "text" || t == "input_text" || t == "output_text" || block.Len() == 1 && block.Get("content").IsAbsent()
+}
+
+// booked reports a value that says nothing of what was said: nothing, or when it was.
+func booked(v exactjson.Value) bool {
+	if v.Kind() == exactjson.String {
+		return moment.MatchString(v.Str())
+	}
+	return v.IsEmpty()
+}
+
+// moment is a time in the form of ISO 8601, with or without its zone.
+var moment = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$`)
+
+// outcomes are the words with which a framework says how a call ended, and whether it failed.
+var outcomes = map[string]bool{"success": false, "ok": false, "completed": false, "error": true, "failed": true}
+
+// toolResponse opens what a framework keeps of a call: one block of text, how the call ended, whose call it was. What a tool says itself has members
+// of its own beside them.
+func toolResponse(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+	blocks, ended, u := v.Get("content"), false, Unwrapped{}
+	if _, ok := singleText(blocks); !ok {
+		return v, u, false
+	}
+	for _, m := range v.Members() {
+		switch m.Name {
+		case "content":
+		case "state", "status":
+			failed, known := outcomes[m.Value.Str()]
+			if !known {
+				return v, u, false
+			}
+			ended, u.IsError = true, u.IsError || failed
+		case "id", "tool_call_id", "toolUseId", "tool_use_id":
+			FillString(&u.CallID, UsableID(TextOfID(m.Value)))
+		default:
+			if !booked(m.Value) {
+				return v, Unwrapped{}, false
+			}
+		}
+	}
+	return blocks, u, ended
 }
 
 // IsLangChainTool recognises a ToolMessage of LangChain, serialised or dumped.

@@ -34,10 +34,15 @@ var openInferenceKinds = map[string]dialect.Class{
 	"RERANKER": dialect.Noise, "EMBEDDING": dialect.Noise, "GUARDRAIL": dialect.Noise, "EVALUATOR": dialect.Noise, "PROMPT": dialect.Structure,
 }
 
+const beeai = "openinference.instrumentation.beeai"
+
 // Classify tells the class of a span from openinference.span.kind.
 func Classify(s *dialect.Source) (dialect.Class, bool) {
-	kind := decode.Attributes(s.Span.Attributes()).Text("openinference.span.kind")
-	class := openInferenceKinds[strings.ToUpper(kind)]
+	a := decode.Attributes(s.Span.Attributes())
+	class := openInferenceKinds[strings.ToUpper(a.Text("openinference.span.kind"))]
+	if class == dialect.Tool && s.ScopeName == beeai && s.Span.Name() == "error" && a.Text("tool.name") == "" {
+		return dialect.Noise, false // the failure of the tool around it, told once more
+	}
 	return class, class == dialect.Agent
 }
 
@@ -458,6 +463,9 @@ func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Ob
 		o.Args = decode.UnwrapArgs(decode.Args(v))
 		if s.ScopeName == "openinference.instrumentation.dspy" {
 			readDSPyTool(o)
+		}
+		if given := o.Args.Value.Get("input"); s.ScopeName == beeai && o.Args.Value.Len() == 2 && given.Kind() == exactjson.Object && !o.Args.Value.Get("options").IsAbsent() {
+			o.Args.Value, o.Args.Envelope = given, append(o.Args.Envelope, "input") // beside the options of the run
 		}
 	} else if v, ok := decode.Structure(a.JSON("tool.parameters")); ok && !decode.IsSchema(v) {
 		o.Args = decode.Content{Value: v}

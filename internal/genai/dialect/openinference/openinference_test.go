@@ -145,6 +145,16 @@ func TestToolsOfDSPy(t *testing.T) {
 	}
 }
 
+// BeeAI's tools are recorded with the options of the run beside what they were handed. Another tool may have an argument of that name.
+func TestToolsOfBeeAI(t *testing.T) {
+	for given, want := range map[string]string{`{"input":{"q":"x"},"options":null}`: `{"q":"x"}`, `{"input":{"q":"x"},"page":2}`: `{"input":{"q":"x"},"page":2}`} {
+		o := genai.Read(genaitest.Span("openinference.instrumentation.beeai", "search", "openinference.span.kind", "TOOL", "tool.name", "search", "input.value", given, "output.value", "r"))
+		if got := o.Args.Value.JSON(); got != want {
+			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+}
+
 // The package for AutoGen before 0.1.3 writes calls and results as its own objects.
 func TestCallsAndResultsOfAutoGensClient(t *testing.T) {
 	flat := func(content, result, output string) *dialect.Observation {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Google ADK: python adk_agent.py GROUP INSTRUMENTATION CAPTURE API [SCENARIO ...]
 
-CAPTURE is OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT, - for none. API: gemini, openai, anthropic (both through LiteLLM)."""
+CAPTURE is OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT, - for none. API: gemini, openai, anthropic (both through LiteLLM), each with
+-sequential (the agent below a SequentialAgent)."""
 
 import asyncio
 import gc
@@ -13,6 +14,7 @@ import recorder
 from instrument_graphs import URL, setup
 
 group, instrumentation, capture, api, *scenarios = sys.argv[1:]
+api, _, shape = api.partition("-")
 if capture != "-":
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = capture
 os.environ.update(GOOGLE_API_KEY="local", GOOGLE_GEMINI_BASE_URL=URL, GOOGLE_GENAI_USE_VERTEXAI="FALSE")
@@ -58,6 +60,10 @@ async def asked(task, functions, sub):
     if sub:
         tools.append(AgentTool(LlmAgent(name=sub[0], description=sub[1], instruction=sub[2], model=model(), tools=list(sub[3]), **HANDLED)))
     root = LlmAgent(name="assistant", model=model(), instruction=task["system"], tools=tools, **HANDLED)
+    if shape == "sequential":
+        from google.adk.agents import SequentialAgent
+
+        root = SequentialAgent(name="pipeline", sub_agents=[root])
     runner = InMemoryRunner(agent=root, app_name="assistant")
     session = await runner.session_service.create_session(app_name="assistant", user_id="u")
     for m in task["history"]:
@@ -73,4 +79,4 @@ async def asked(task, functions, sub):
     return answer
 
 
-recorder.main(agent, group, MODELS[api], flush, scenarios or None, asynchronous=True)
+recorder.main(agent, group, MODELS[api] if api == "gemini" else f"{api}/{MODELS[api]}", flush, scenarios or None, asynchronous=True)

@@ -1,6 +1,6 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-"""AutoGen AgentChat: INSTRUMENTATION is NAME."""
+"""AutoGen AgentChat: INSTRUMENTATION is NAME[-anthropic][-team], -team a round-robin team of the agent."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ import instrument_frameworks as instrument
 import recorder
 
 NAME, *SHAPE = sys.argv[1].split("-")
-MODEL = "gpt-4o-mini-2024-07-18"  # AutoGen itself asks for the dated model
+MODEL = "claude-3-5-haiku-20241022" if "anthropic" in SHAPE else "gpt-4o-mini-2024-07-18"  # AutoGen itself asks for the dated model
 flush = instrument.start(
     NAME, openinference=["autogen_agentchat:AutogenAgentChatInstrumentor"], langfuse=["autogen_agentchat:AutogenAgentChatInstrumentor"], mlflow="autogen", logfire=["openai"]
 )
@@ -22,8 +22,16 @@ from autogen_core.tools import FunctionTool  # noqa: E402
 from autogen_ext.models.openai import OpenAIChatCompletionClient  # noqa: E402
 
 
+def client_of_model():
+    if "anthropic" in SHAPE:
+        from autogen_ext.models.anthropic import AnthropicChatCompletionClient
+
+        return AnthropicChatCompletionClient(model=MODEL, api_key="none", base_url=recorder.URL, max_retries=0, max_tokens=1024)
+    return OpenAIChatCompletionClient(model=MODEL, api_key="none", base_url=recorder.URL + "/v1", max_retries=0)
+
+
 def made(name, system, functions, limit=12, stream=False):
-    client = OpenAIChatCompletionClient(model=MODEL, api_key="none", base_url=recorder.URL + "/v1", max_retries=0)
+    client = client_of_model()
     given = [FunctionTool(f, description=f.__doc__, name=f.__name__) for f in functions]
     return AssistantAgent(name, model_client=client, system_message=system, tools=given, max_tool_iterations=limit, model_client_stream=stream, reflect_on_tool_use=False)
 
@@ -39,6 +47,10 @@ async def agent(task, tools, sub):
         ask.__name__, ask.__doc__ = name, description
         tools = [*tools, ask]
     main = made("assistant", task["system"], tools, task.get("max_steps") or 12, bool(task.get("stream")))
+    if "team" in SHAPE:
+        from autogen_agentchat.teams import RoundRobinGroupChat
+
+        main = RoundRobinGroupChat([main], max_turns=1)
     asked = [TextMessage(content=m["content"], source=m["role"]) for m in task.get("history") or []] + [TextMessage(content=task["user"], source="user")]
     answer = (await main.run(task=asked)).messages[-1].to_text()
     gc.collect()  # what was left of the generators ends their spans in this run

@@ -1,6 +1,6 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-"""CrewAI, a crew of one agent: INSTRUMENTATION is NAME."""
+"""CrewAI, a crew of one agent: INSTRUMENTATION is NAME[-anthropic][-lite|-flow], -lite the agent without a crew, -flow a flow that starts the crew."""
 
 import os
 import sys
@@ -9,9 +9,10 @@ import instrument_frameworks as instrument
 import recorder
 
 NAME, *SHAPE = sys.argv[1].split("-")
-MODEL = "gpt-4o-mini"
+MODEL = "anthropic/claude-sonnet-4-5" if "anthropic" in SHAPE else "gpt-4o-mini"
+CLIENT = ["anthropic:AnthropicInstrumentor" if "anthropic" in SHAPE else "openai:OpenAIInstrumentor"] if "bare" not in SHAPE else []
 flush = instrument.start(
-    NAME, openinference=["crewai:CrewAIInstrumentor", "openai:OpenAIInstrumentor"], langfuse=["crewai:CrewAIInstrumentor", "openai:OpenAIInstrumentor"], mlflow="crewai", logfire=["openai"]
+    NAME, openinference=["crewai:CrewAIInstrumentor", *CLIENT], langfuse=["crewai:CrewAIInstrumentor", *CLIENT], mlflow="crewai", logfire=["openai"]
 )
 
 from crewai import LLM, Agent, Crew, Task  # noqa: E402
@@ -19,12 +20,28 @@ from crewai.tools import tool  # noqa: E402
 
 
 def made(name, system, functions, limit=None, stream=False):
-    llm = LLM(model=MODEL, api_key="none", base_url=recorder.URL + "/v1", stream=stream)
+    more = {"client_params": {"base_url": recorder.URL, "max_retries": 0}, "max_tokens": 1024} if "anthropic" in SHAPE else {"base_url": recorder.URL + "/v1"}
+    llm = LLM(model=MODEL, api_key="none", stream=stream, **more)
     given = [tool(f.__name__)(f) for f in functions]
     return Agent(role=name, goal="Answer the user.", backstory=system, tools=given, llm=llm, max_iter=limit or 20, verbose=False, max_retry_limit=0, cache=False)
 
 
 def kickoff(member, asked):
+    if "lite" in SHAPE:
+        return member.kickoff(asked).raw
+    if "flow" in SHAPE:
+        from crewai.flow.flow import Flow, start
+
+        class Support(Flow):
+            @start()
+            def answer(self):
+                return crew(member, asked)
+
+        return str(Support().kickoff())
+    return crew(member, asked)
+
+
+def crew(member, asked):
     task = Task(description=asked, expected_output="The answer.", agent=member)
     return str(Crew(agents=[member], tasks=[task], verbose=False, cache=False).kickoff())
 
@@ -43,4 +60,4 @@ def agent(task, tools, sub):
 
 
 SKIPPED = {"history_followup"}  # a task is no conversation
-recorder.main(agent, "crewai-" + sys.argv[1] + os.environ.get("VERSION", ""), MODEL, flush, sys.argv[2:] or [s for s in recorder.call("/scenarios") if s not in SKIPPED])
+recorder.main(agent, "crewai-" + sys.argv[1] + os.environ.get("VERSION", ""), MODEL.split("/")[-1], flush, sys.argv[2:] or [s for s in recorder.call("/scenarios") if s not in SKIPPED])

@@ -54,6 +54,15 @@ def traceloop():
     return trace.get_tracer_provider().force_flush
 
 
+def agentops():
+    import agentops as sdk
+
+    sdk.init(api_key="none", endpoint=URL, exporter_endpoint=URL + "/v1/traces", auto_start_session=True, fail_safe=True)
+    from opentelemetry import trace
+
+    return trace.get_tracer_provider().force_flush
+
+
 def openlit():
     import openlit as sdk
 

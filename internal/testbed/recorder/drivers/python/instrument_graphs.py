@@ -10,7 +10,7 @@ from recorder import URL
 
 SINK = URL + "/v1/traces"
 OPENINFERENCE = {"langchain": "langchain.LangChainInstrumentor", "llamaindex": "llama_index.LlamaIndexInstrumentor", "haystack": "haystack.HaystackInstrumentor",
-                 "agno": "agno.AgnoInstrumentor", "adk": "google_adk.GoogleADKInstrumentor", "openai": "openai.OpenAIInstrumentor"}
+                 "agno": "agno.AgnoInstrumentor", "dspy": "dspy.DSPyInstrumentor", "adk": "google_adk.GoogleADKInstrumentor", "openai": "openai.OpenAIInstrumentor"}
 TRACELOOP = {"langchain": "langchain.LangchainInstrumentor", "llamaindex": "llamaindex.LlamaIndexInstrumentor", "haystack": "haystack.HaystackInstrumentor",
              "agno": "agno.AgnoInstrumentor", "openai": "openai.OpenAIInstrumentor"}
 
@@ -53,6 +53,14 @@ def traceloop(framework):
     made = provider()
     load("opentelemetry.instrumentation", TRACELOOP[framework]).instrument(tracer_provider=made)
     return made.force_flush, None
+
+
+def traceloopsdk(framework):
+    os.environ.update(TRACELOOP_TELEMETRY="false", TRACELOOP_METRICS_ENABLED="false")
+    from traceloop.sdk import Traceloop
+
+    Traceloop.init(app_name="agent", api_endpoint=URL, disable_batch=True)
+    return forced(), None
 
 
 def openlit(framework):

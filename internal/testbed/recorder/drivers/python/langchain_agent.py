@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """LangChain and LangGraph: python langchain_agent.py GROUP INSTRUMENTATION KIND API [SCENARIO ...]
 
-KIND: agent (LangChain 1), handled (with the middleware that tells the model of failures), react (langgraph.prebuilt), graph (a StateGraph by hand), executor (LangChain 0.3), deep (deepagents), each also with -async.
+KIND: agent (LangChain 1), handled (with the middleware that tells the model of failures), react (langgraph.prebuilt), graph (a StateGraph by hand), executor (LangChain 0.3), deep (deepagents), memory (LangChain 1 with a
+checkpointer that holds what was said before), loop (the model and its tools, called by hand), each also with -async, -tokens (streamed token by token) and -events (astream_events).
 API: openai, responses, anthropic, gemini."""
 
 import sys
@@ -55,7 +56,45 @@ def executor(llm, system, tools):
     return AgentExecutor(agent=create_tool_calling_agent(llm, tools, prompt.partial(system=system)), tools=tools, max_iterations=10)
 
 
+class Loop:
+    """What a program does that needs no graph."""
+
+    def __init__(self, llm, system, tools):
+        self.llm, self.system, self.tools = llm.bind_tools(tools) if tools else llm, system, {t.name: t for t in tools}
+
+    def invoke(self, state, config=None):
+        from langchain_core.messages import SystemMessage, ToolMessage, convert_to_messages
+
+        config = dict(config or {})
+        limit = config.pop("recursion_limit", 40) // 2
+        messages = [SystemMessage(self.system), *convert_to_messages(state["messages"])]
+        for _ in range(limit):
+            said = self.llm.invoke(messages, config)
+            messages.append(said)
+            if not said.tool_calls:
+                return {"messages": messages}
+            for call in said.tool_calls:
+                if call["name"] not in self.tools:
+                    messages.append(ToolMessage(f"There is no tool {call['name']}.", tool_call_id=call["id"], status="error"))
+                    continue
+                try:
+                    messages.append(self.tools[call["name"]].invoke(call, config))
+                except recorder.ToolError as e:
+                    messages.append(ToolMessage(f"Error: {e}", tool_call_id=call["id"], status="error"))
+        raise RuntimeError("too many steps")
+
+    def stream(self, state, config=None, stream_mode=None):
+        yield self.invoke(state, config)
+
+
 def build(llm, system, tools, name):
+    if kind == "loop":
+        return Loop(llm, system, tools)
+    if kind == "memory":
+        from langchain.agents import create_agent
+        from langgraph.checkpoint.memory import InMemorySaver
+
+        return create_agent(llm, tools, system_prompt=system, name=name, middleware=[told()], checkpointer=InMemorySaver() if name == "assistant" else None)
     if kind == "graph":
         return graph(llm, system, tools)
     if kind == "executor":
@@ -103,7 +142,7 @@ def agent(task, functions, sub):
     from langchain_core.tools import StructuredTool
 
     def offered(function):
-        return StructuredTool.from_function(coroutine=function) if way == "async" else StructuredTool.from_function(function)
+        return StructuredTool.from_function(coroutine=function) if way in ("async", "events") else StructuredTool.from_function(function)
 
     tools = [offered(f) for f in functions]
     if sub:
@@ -115,14 +154,24 @@ def agent(task, functions, sub):
         async def ask_later(question: str) -> str:
             return said(await inner.ainvoke({"messages": [("user", question)]}))
 
-        tools.append(StructuredTool.from_function(ask, ask_later if way == "async" else None, name=sub[0], description=sub[1]))
+        tools.append(StructuredTool.from_function(ask, ask_later if way in ("async", "events") else None, name=sub[0], description=sub[1]))
     app = build(model(task["stream"]), task["system"], tools, "assistant")
     messages = [(m["role"], m["content"]) for m in task["history"]] + [("user", task["user"])]
     config = {"callbacks": [handler]} if handler else {}
+    if kind == "memory":
+        config["configurable"] = {"thread_id": "t-" + task["user"][:12]}
+        if task["history"]:
+            app.update_state(config, {"messages": messages[:-1]})
+            del messages[:-1]
     if task["max_steps"]:
         config["recursion_limit"] = 2 * task["max_steps"]
-    if way == "async":
+    if way in ("async", "events"):
         return later(app, messages, config, task["stream"])
+    if way == "tokens":
+        for mode, piece in app.stream({"messages": messages}, config, stream_mode=["messages", "values"]):
+            if mode == "values":
+                state = piece
+        return text(state["messages"][-1])
     if task["stream"] and kind != "executor":
         for state in app.stream({"messages": messages}, config, stream_mode="values"):
             pass
@@ -131,6 +180,11 @@ def agent(task, functions, sub):
 
 
 async def later(app, messages, config, stream):
+    if way == "events":
+        async for event in app.astream_events({"messages": messages}, config, version="v2"):
+            if event["event"] == "on_chain_end" and not event["parent_ids"]:
+                state = event["data"]["output"]
+        return said(state)
     if not stream or kind == "executor":
         return said(await app.ainvoke({"messages": messages}, config))
     async for state in app.astream({"messages": messages}, config, stream_mode="values"):
@@ -138,4 +192,4 @@ async def later(app, messages, config, stream):
     return text(state["messages"][-1])
 
 
-recorder.main(agent, group, MODELS[api], flush, scenarios or None, way == "async")
+recorder.main(agent, group, MODELS[api], flush, scenarios or None, way in ("async", "events"))

@@ -1,6 +1,7 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pydantic AI: INSTRUMENTATION is NAME[-vN][-responses|-anthropic], vN the version of its settings."""
+"""Pydantic AI: INSTRUMENTATION is NAME[-vN][-responses|-anthropic|-gemini][-iter|-events][-typed], vN the version of its settings; -iter and -events drive
+the run step by step, -typed has the model answer by a tool."""
 
 import os
 import sys
@@ -9,10 +10,11 @@ import instrument_frameworks as instrument
 import recorder
 
 NAME, *SHAPE = sys.argv[1].split("-")
-MODEL = "claude-sonnet-4-5" if "anthropic" in SHAPE else "gpt-4o-mini"
+MODEL = "claude-sonnet-4-5" if "anthropic" in SHAPE else "gemini-2.5-flash" if "gemini" in SHAPE else "gpt-4o-mini"
 version = [int(word[1]) for word in SHAPE if word[0] == "v"]
 flush = instrument.start(NAME, logfire=[] if version else ["pydantic_ai"], openinference=[], mlflow="pydantic_ai")
 
+from pydantic import BaseModel  # noqa: E402
 from pydantic_ai import Agent, ModelRetry, Tool  # noqa: E402
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart  # noqa: E402
 from pydantic_ai.models.instrumented import InstrumentationSettings  # noqa: E402
@@ -35,6 +37,11 @@ def model():
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
         return AnthropicModel(MODEL, provider=AnthropicProvider(api_key="none", base_url=recorder.URL))
+    if "gemini" in SHAPE:
+        from pydantic_ai.models.google import GoogleModel
+        from pydantic_ai.providers.google import GoogleProvider
+
+        return GoogleModel(MODEL, provider=GoogleProvider(api_key="none", base_url=recorder.URL))
     from pydantic_ai.models import openai
     from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -54,6 +61,10 @@ def tool(function):
     return Tool(run, takes_ctx=False, max_retries=3)
 
 
+class Reply(BaseModel):
+    answer: str
+
+
 async def agent(task, tools, sub):
     given = [tool(t) for t in tools]
     if sub:
@@ -64,15 +75,32 @@ async def agent(task, tools, sub):
             return (await inner.run(question)).output
 
         given.append(Tool(ask, name=name, description=description))
-    main = Agent(model(), name="assistant", tools=given, **{"system_prompt" if "system" in SHAPE else "instructions": task["system"]})
+    main = Agent(model(), name="assistant", tools=given, **({"output_type": Reply} if "typed" in SHAPE else {}), **{"system_prompt" if "system" in SHAPE else "instructions": task["system"]})
     history = [
         ModelRequest(parts=[UserPromptPart(content=m["content"])]) if m["role"] == "user" else ModelResponse(parts=[TextPart(content=m["content"])]) for m in task.get("history") or []
     ]
     limits = UsageLimits(request_limit=task["max_steps"]) if task.get("max_steps") else None
+    more = {"message_history": history or None, "usage_limits": limits}
+    if "iter" in SHAPE:
+        async with main.iter(task["user"], **more) as steps:
+            async for _ in steps:
+                pass
+        return text(steps.result.output)
+    if "events" in SHAPE:
+        async with main.run_stream_events(task["user"], **more) as events:
+            async for event in events:
+                result = getattr(event, "result", None)
+        return text(result.output)
     if task.get("stream"):
-        async with main.run_stream(task["user"], message_history=history or None, usage_limits=limits) as result:
-            return await result.get_output()
-    return (await main.run(task["user"], message_history=history or None, usage_limits=limits)).output
+        async with main.run_stream(task["user"], **more) as result:
+            return text(await result.get_output())
+    return text((await main.run(task["user"], **more)).output)
 
 
-recorder.main(agent, "pydantic-ai-" + sys.argv[1] + os.environ.get("VERSION", ""), MODEL, flush, sys.argv[2:], asynchronous=True)
+def text(output):
+    return output.model_dump_json() if "typed" in SHAPE else output
+
+
+SKIPPED = {"handoff"} if "typed" in SHAPE else set()  # the other agent answers with text
+SCENARIOS = sys.argv[2:] or [s for s in recorder.call("/scenarios") if s not in SKIPPED]
+recorder.main(agent, "pydantic-ai-" + sys.argv[1] + os.environ.get("VERSION", ""), MODEL, flush, SCENARIOS, asynchronous=True, answer_tool=("final_result", "answer") if "typed" in SHAPE else None)

@@ -69,6 +69,10 @@ def main(agent, group, model, flush, scenarios=None, asynchronous=False, answer_
 
     answer_tool is (name, argument) of the tool by which the framework makes its model answer.
     """
+    if os.environ.get("WRAP"):
+        from wrapped import wrapped
+
+        agent = wrapped(agent, os.environ["WRAP"], asynchronous)
     loop = asyncio.Runner()  # one for all runs: clients of models keep their connections with it
     for scenario in scenarios or call("/scenarios"):
         task = call("/begin", {"group": group, "scenario": scenario, "model": model, "answer_tool": answer_tool and dict(zip(("name", "argument"), answer_tool))})

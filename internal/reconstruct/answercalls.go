@@ -1,0 +1,87 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// markAnswers finds the tools by which agents of frameworks nobody wrote a rule for hand on their answer (BeeAI's final_answer): the last tool below an agent, which the last model
+// call below it was offered or asked for, and whose only argument is what the agent answered. Such a tool is no call of the agent, and its model answers by it, also where the
+// framework refused what it said at first. What a program does with an answer (it sends it to somebody, say) the model was not offered.
+func (c *collector) markAnswers() {
+	for _, t := range slices.Clone(c.tools) {
+		n := answeredBy(t)
+		if n == nil || slices.ContainsFunc(c.tools, func(other *call) bool { return other != t && other.end > t.start && liesBelow(other, n) }) {
+			continue
+		}
+		var below []*call
+		for _, m := range c.models {
+			if liesBelow(m, n) {
+				below = append(below, m)
+			}
+		}
+		if len(below) == 0 {
+			continue
+		}
+		name := t.obs.Name
+		if last := below[len(below)-1]; last.start >= t.end || !mayCall(last, name) {
+			continue
+		}
+		for _, m := range below {
+			o := *m.obs
+			o.OutputTools = append(slices.Clip(o.OutputTools), name)
+			m.obs = &o
+		}
+		c.tools = slices.DeleteFunc(c.tools, func(t *call) bool {
+			if t.obs.Name != name || !liesBelow(t, n) {
+				return false
+			}
+			c.noise["tool by which the model answers"] += int64(t.nodes[0].spans)
+			return true
+		})
+	}
+}
+
+// answeredBy is the agent around a tool that answered what the tool was handed as its only argument. It is nil when there is none.
+func answeredBy(t *call) *node {
+	if len(t.nodes) == 0 || t.holds != nil || t.obs.Failed || t.obs.StatusError || t.obs.Args.Label != "" || t.obs.Args.Value.Kind() != exactjson.Object || t.obs.Args.Value.Len() != 1 {
+		return nil
+	}
+	said := strings.TrimSpace(t.obs.Args.Value.Members()[0].Value.Str())
+	if said == "" {
+		return nil
+	}
+	n := t.nodes[0].up
+	for steps := 0; n != nil && n.obs.Class != genai.Agent && steps < maxAbove; steps++ {
+		n = n.up
+	}
+	if n == nil || n.obs.Class != genai.Agent {
+		return nil
+	}
+	out := n.obs.OutputData.Value.Str()
+	if k := len(n.obs.Output); k > 0 {
+		out = partsText(n.obs.Output[k-1].Parts)
+	}
+	if strings.TrimSpace(out) != said {
+		return nil
+	}
+	return n
+}
+
+// liesBelow reports a call of which a span lies below a step.
+func liesBelow(k *call, up *node) bool {
+	return slices.ContainsFunc(k.nodes, func(n *node) bool { return isAbove(up, n) })
+}
+
+// mayCall reports that a model was offered a tool, or asked for it.
+func mayCall(m *call, name string) bool {
+	return slices.ContainsFunc(m.asked, func(a *asked) bool { return a.part.Name == name }) ||
+		slices.ContainsFunc(m.obs.Tools, func(t tape.Tool) bool { return t.Name == name }) || slices.Contains(m.obs.Offered, name)
+}
