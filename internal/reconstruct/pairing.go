@@ -22,6 +22,7 @@ func (c *collector) pair() {
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
 	c.markHandoffs(known)
+	c.dropDispatchers(known)
 	type pass func(t *call, a *asked) bool
 	pairBy := func(passes ...pass) {
 		for _, fits := range passes {
@@ -44,6 +45,8 @@ func (c *collector) pair() {
 		})
 	c.pairInOrder(mayDiffer)
 	pairBy(
+		func(t *call, a *asked) bool { return isDispatch(t, a, known) && returned(t, a) },
+		func(t *call, a *asked) bool { return isDispatch(t, a, known) },
 		func(t *call, a *asked) bool {
 			return nameOf(t) == a.part.Name && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a)
 		},
@@ -60,6 +63,11 @@ func (c *collector) pair() {
 	c.pairAcrossClocks(mayDiffer)
 	c.pairByTurn(known, mayDiffer)
 	c.pairStandIns(known)
+	for _, t := range c.tools {
+		if t.by != nil && isDispatch(t, t.by, known) {
+			t.obs = asDispatched(t.obs, t.by.part)
+		}
+	}
 }
 
 // dropAnswers drops the spans of tools by which the model of the same agent answers: they were handed nothing, or return what they were handed.
@@ -199,23 +207,31 @@ func (c *collector) pairFunctions() {
 	if len(c.functions) == 0 {
 		return
 	}
-	open := map[string]bool{}
+	open, some := map[string]bool{}, false
 	for _, m := range c.models {
 		for _, a := range m.asked {
 			open[a.part.Name] = open[a.part.Name] || a.tool == nil
+			some = some || a.tool == nil
 		}
 	}
+	if !some {
+		return
+	}
 	before := len(c.tools)
+	known := c.knownNames()
 	for _, t := range c.functions {
-		if !open[t.obs.Called.Name] {
+		if !open[t.obs.Called.Name] && known[t.obs.Called.Name] {
 			continue
 		}
 		t.obs = t.obs.AsTool()
 		for _, turns := range turnsBefore[1:] {
 			a := c.latestTurn(t, turns, func(t *call, a *asked) bool {
-				return a.part.Name == t.obs.Name && t.agent == a.model.agent && t.obs.Args.Present() && sameArgs(t, a)
+				return a.part.Name == t.obs.Name && t.agent == a.model.agent && t.obs.Args.Present() && sameArgs(t, a) || isDispatch(t, a, known)
 			})
 			if a != nil {
+				if isDispatch(t, a, known) {
+					t.obs = asDispatched(t.obs, a.part)
+				}
 				t.by, a.tool = a, t
 				c.tools = append(c.tools, t)
 				break

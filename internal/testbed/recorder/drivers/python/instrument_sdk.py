@@ -401,3 +401,13 @@ def netra(sdk):
 
     Netra.init(app_name="app", disable_batch=True, trace_content=True)
     return Kit(force, workflow(name="assistant"), lambda f: task(name=f.__name__)(f))
+
+
+def braintrust(sdk):
+    """Braintrust's processor, which keeps the spans that it takes for those of AI, behind OpenInference's instrumentation."""
+    from braintrust.otel import BraintrustSpanProcessor
+
+    os.environ.update(BRAINTRUST_API_KEY="none", BRAINTRUST_API_URL=URL, BRAINTRUST_PARENT="project_name:app")
+    made = provider(BraintrustSpanProcessor(filter_ai_spans=True))
+    instrument("openinference.instrumentation.", sdk)
+    return Kit(made.force_flush, spanned("handle_request"), spanned(lambda f: f"tool {f.__name__}"))

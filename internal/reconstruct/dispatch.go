@@ -1,0 +1,111 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// Loops that somebody wrote by hand have one function that runs whatever the model asks for: execute_tool(name, arguments), handle_tool_call(tool_call). With a span of its own,
+// it is under no name that the model was offered, and was handed the whole call: the name, the arguments, often the id. This file finds which call that was.
+
+// dropDispatchers drops the spans of such functions that lie around the span of the tool which they were told to run: that one is the call.
+func (c *collector) dropDispatchers(known map[string]bool) {
+	c.tools = slices.DeleteFunc(c.tools, func(t *call) bool {
+		if len(t.nodes) == 0 || known[nameOf(t)] || t.obs.Handoff || !slices.ContainsFunc(c.tools, func(u *call) bool {
+			return u != t && known[nameOf(u)] && hangsBelow(t, u) && handsOver(t.obs.Args.Value, nameOf(u), u.obs.CallID, u.obs.Args.Value)
+		}) {
+			return false
+		}
+		c.noise["function that runs the tools"] += int64(t.nodes[0].spans)
+		return true
+	})
+}
+
+// isDispatch reports that t is the span of a function that was handed the whole call that a response asked for.
+func isDispatch(t *call, a *asked, known map[string]bool) bool {
+	return !known[nameOf(t)] && t.agent == a.model.agent && a.part.Name != "" && !a.part.Args.IsAbsent() && handsOver(t.obs.Args.Value, a.part.Name, a.part.ID, a.part.Args)
+}
+
+// asDispatched reads the span of such a function as the call of the tool. The function may return the message in which the model is told.
+func asDispatched(o *genai.Observation, part genai.Part) *genai.Observation {
+	made := *o
+	made.Name, made.Args = part.Name, genai.Content{Value: part.Args}
+	if result, ok := decode.Structure(made.Result.Value); ok && result.Kind() == exactjson.Object && part.ID != "" {
+		if messages, _ := decode.Messages(exactjson.ArrayValue(result), ""); len(messages) == 1 && messages[0].Role == tape.RoleTool && len(messages[0].Parts) == 1 && messages[0].Parts[0].ID == part.ID {
+			told := messages[0].Parts[0]
+			made.Result.Value, made.Result.Envelope = told.Result, append(slices.Clip(made.Result.Envelope), "tool_message")
+		}
+	}
+	return &made
+}
+
+// handsOver reports a value that holds a whole call: its name and its arguments side by side, under whatever names, or as arguments by position, in JSON or as Python writes
+// it, and no id of another call.
+func handsOver(v exactjson.Value, name, id string, args exactjson.Value) bool {
+	found, ok := handedOver(v, name, args, maxEnvelopes)
+	return ok && (found == "" || id == "" || found == id)
+}
+
+func handedOver(v exactjson.Value, name string, args exactjson.Value, depth int) (id string, ok bool) {
+	if v.Kind() == exactjson.String {
+		inner, structured := decode.Structure(v)
+		if !structured {
+			inner, structured = decode.Representation(v.Str())
+		}
+		if !structured {
+			return "", false
+		}
+		v = inner
+	}
+	if depth == 0 || v.Kind() < exactjson.Array || v.Len() > maxHanded {
+		return "", false
+	}
+	named, given := false, false
+	for _, m := range v.Members() {
+		switch {
+		case !named && m.Value.Kind() == exactjson.String && m.Value.Str() == name:
+			named = true
+		case sameArguments(m.Value, args):
+			given = true
+		case v.Kind() == exactjson.Object && id == "" && namesID(m.Name):
+			id = decode.TextOfID(m.Value)
+		}
+	}
+	if named && given {
+		return id, true
+	}
+	for _, m := range v.Members() {
+		if inner, found := handedOver(m.Value, name, args, depth-1); found {
+			if inner != "" {
+				id = inner
+			}
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// maxHanded is more than a call and what a function is handed beside it has members.
+const maxHanded = 32
+
+// namesID reports a name such as id, call_id or toolUseId.
+func namesID(name string) bool {
+	name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
+	return name == "id" || strings.HasSuffix(name, "callid") || strings.HasSuffix(name, "useid")
+}
+
+// sameArguments compares what may be the arguments of a call with those asked for. No arguments may be no object at all.
+func sameArguments(v, args exactjson.Value) bool {
+	if args.Len() == 0 && args.Kind() == exactjson.Object && v.IsEmpty() && v.Kind() != exactjson.Null {
+		return true
+	}
+	return v.Kind() != exactjson.Null && sameValue(v, args)
+}

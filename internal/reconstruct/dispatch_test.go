@@ -1,0 +1,60 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import "testing"
+
+// One function of a loop that was written by hand runs every tool. Its span holds the call that it was handed; the last one of a loop that was cut has no request after it.
+func TestFunctionThatRunsEveryToolIsTheCallThatItWasHanded(t *testing.T) {
+	wire := `{"tool_call":{"id":"call_a1","type":"function","function":{"name":"f","arguments":"{\"page\": 3}"}}}`
+	message := `{"role":"tool","tool_call_id":"call_a1","name":"f","content":"v"}`
+	const paired, unpaired = "tool_call f @3 by 1 = v", "tool_call f by 1 failed (missing)"
+	for name, c := range map[string]struct{ kind, in, out, want, more string }{
+		"name and arguments":              {"tool", `{"name":"f","arguments":{"page":3}}`, "v", paired, ""},
+		"by position":                     {"tool", `{"args":["f",{"page":3}],"kwargs":{}}`, "v", paired, ""},
+		"as the model wrote it":           {"tool", wire, "v", paired, ""},
+		"an object of the provider's SDK": {"tool", `{"call":"ChatCompletionMessageToolCall(id='call_a1', function=Function(arguments='{\"page\": 3}', name='f'), type='function')"}`, "v", paired, ""},
+		"the message is returned":         {"tool", wire, message, paired, ""},
+		"a step without a type":           {"span", wire, "v", paired, ""},
+		"a step that returns the message": {"span", wire, message, paired, ""},
+		"the id of another call":          {"span", `{"id":"call_b2","name":"f","arguments":{"page":3}}`, "v", unpaired, ""},
+		"other arguments":                 {"span", `{"name":"f","arguments":{"page":4}}`, "v", unpaired, ""},
+		"another tool":                    {"span", `{"name":"g","arguments":{"page":3}}`, "v", unpaired, ""},
+		"arguments without a name":        {"span", `{"arguments":{"page":3}}`, "v", unpaired, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+			tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call("call_a1", "f", `{"page":3}`))))
+			tr.in("langfuse-sdk", "execute", 3, 1, 30, 40, "langfuse.observation.type", c.kind, "langfuse.observation.input", c.in, "langfuse.observation.output", c.out)
+			wantEvents(t, the(t, tr.runs(t)), "model_call @2", c.want)
+		})
+	}
+}
+
+// Tools without parameters have nothing by which their calls are told apart but their name.
+func TestFunctionThatRunsEveryToolTellsToolsWithoutParametersByTheirNames(t *testing.T) {
+	tr := newTrace()
+	tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+	tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call("", "f", `{}`), call("", "g", `{}`))))
+	for i, name := range []string{"g", "f"} {
+		tr.in("langfuse-sdk", "execute", 3+i, 1, 30+10*i, 35+10*i, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"name":"`+name+`","arguments":{}}`, "langfuse.observation.output", "of "+name)
+	}
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call g @3 by 1 = of g", "tool_call f @4 by 1 = of f")
+}
+
+// Where the tool has a span of its own inside, that one is the call. A tool that calls another one stays.
+func TestFunctionAroundTheToolIsNoCall(t *testing.T) {
+	for in, want := range map[string][]string{
+		`{"name":"f","arguments":{"page":3}}`: {"model_call @2", "tool_call f @4 by 1 = v"},
+		`{"name":"g","arguments":{"page":3}}`: {"model_call @2", "tool_call execute @3 = v", "tool_call f @4 by 1 = v"},
+	} {
+		tr := newTrace()
+		tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+		tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call("call_a1", "f", `{"page":3}`))))
+		tr.in("langfuse-sdk", "execute", 3, 1, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", in, "langfuse.observation.output", "v")
+		tr.in("langfuse-sdk", "f", 4, 3, 31, 39, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"page":3}`, "langfuse.observation.output", "v")
+		wantEvents(t, the(t, tr.runs(t)), want...)
+	}
+}
