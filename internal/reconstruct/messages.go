@@ -107,7 +107,7 @@ func spelledAlike(a, b exactjson.Value) bool {
 }
 
 // equal reports whether two messages are the same, or were resent changed in nothing but ids, spelling of arguments, rounding of
-// numbers or opaque data. Reasoning is often not resent and does not count. One of which only the place is known is the same as any that asks for tools.
+// numbers or opaque data. Reasoning is often not resent and does not count, nor does how a text is divided: a stream that was kept piece by piece is resent so. One of which only the place is known is the same as any that asks for tools.
 func (m *message) equal(other *message) (same, exact bool) {
 	if m == other || m.id == other.id {
 		return true, true
@@ -120,12 +120,39 @@ func (m *message) equal(other *message) (same, exact bool) {
 	}
 	a, b := nextTelling(m.tape.Parts), nextTelling(other.tape.Parts)
 	for len(a) > 0 && len(b) > 0 {
+		if a[0].Type == tape.PartText && b[0].Type == tape.PartText {
+			if a, b, same = afterText(a, b); !same {
+				return false, false
+			}
+			continue
+		}
 		if !samePart(&a[0], &b[0]) {
 			return false, false
 		}
 		a, b = nextTelling(a[1:]), nextTelling(b[1:])
 	}
 	return len(a) == 0 && len(b) == 0, false
+}
+
+// afterText steps behind the texts with which two lists of parts begin, which may be divided in different ways; same reports that they say the same.
+func afterText(a, b []tape.Part) (restA, restB []tape.Part, same bool) {
+	x, y := "", ""
+	for {
+		switch n := min(len(x), len(y)); {
+		case x[:n] != y[:n]:
+			return nil, nil, false
+		default:
+			x, y = x[n:], y[n:]
+		}
+		switch {
+		case x == "" && len(a) > 0 && a[0].Type == tape.PartText:
+			x, a = a[0].Text, nextTelling(a[1:])
+		case y == "" && len(b) > 0 && b[0].Type == tape.PartText:
+			y, b = b[0].Text, nextTelling(b[1:])
+		default:
+			return a, b, x == "" && y == ""
+		}
+	}
 }
 
 // nextTelling skips parts that do not tell two messages apart.
@@ -141,8 +168,6 @@ func samePart(a, b *tape.Part) bool {
 		return false
 	}
 	switch a.Type {
-	case tape.PartText:
-		return a.Text == b.Text
 	case tape.PartToolCall:
 		return a.Name == b.Name && sameValue(a.Args, b.Args)
 	case tape.PartToolResult:
