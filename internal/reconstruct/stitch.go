@@ -350,11 +350,12 @@ func (s *stitcher) byResponse() {
 
 // byTwin unites fragments that report model calls once more in traces of their own: another instrumentation, below whose spans the context was lost,
 // tells the same last message and the same answer of the same time. Where one of them recorded no answer, as of a stream that it did not read, the whole request tells, if it can be
-// that of one call alone.
+// that of one call alone. So it does of the record of the answer that the same instrumentation wrote when the stream had been read, where no span stood above both (Logfire).
 func (s *stitcher) byTwin() {
 	told := map[string][]*turn{}
 	keys := map[*turn]string{}
 	unanswered := map[string][]*turn{} // by their requests
+	recorded := map[*node]bool{}       // those whose answer was found
 	costs := map[cost][]*turn{}
 	requestOf := func(t *turn) string {
 		ids := make([]string, len(t.sent))
@@ -410,14 +411,15 @@ func (s *stitcher) byTwin() {
 			var fit []*turn
 			may := unanswered[requestOf(t)]
 			for _, other := range may[:min(len(may), maxAskings)] {
-				if !s.sameTrace(other.f, f) && sameService(other.f, f) && other.n.scope != t.n.scope && other.n.reports == nil && sameModel(other.n.obs, t.n.obs) &&
-					other.n.start <= t.n.start+clockSlack && t.n.end <= other.n.end+clockSlack {
+				during := other.n.scope != t.n.scope && other.n.start <= t.n.start+clockSlack && t.n.end <= other.n.end+clockSlack
+				if !s.sameTrace(other.f, f) && sameService(other.f, f) && other.n.reports == nil && sameModel(other.n.obs, t.n.obs) && (during || recordsAnswer(t.n, other.n) && !recorded[other.n]) {
 					fit = append(fit, other)
 				}
 			}
 			if len(fit) == 1 {
 				owner[s.find(fit[0].f)] = true
 				twins[t.n] = fit[0].n
+				recorded[fit[0].n] = true
 			}
 		}
 		if of := only(owner); of != nil && len(twins) == len(s.turns[f]) {
@@ -427,6 +429,11 @@ func (s *stitcher) byTwin() {
 			}
 		}
 	}
+}
+
+// recordsAnswer reports a record of one moment that may be of the answer to a call of the same instrumentation, which took time and began before.
+func recordsAnswer(record, n *node) bool {
+	return record.scope == n.scope && record.start == record.end && n.end > n.start && n.start <= record.start && record.up == nil && n.up == nil
 }
 
 // cost is what a model call of a conversation took, and how far the conversation had come.
