@@ -81,10 +81,14 @@ func namesTool(span ptrace.Span) bool {
 		}
 	}
 	if !named {
-		if !strings.Contains(span.Name(), "ool") && !strings.Contains(span.Name(), "OOL") || decode.ToolOfSpan(span.Name()) == span.Name() {
+		switch {
+		case !strings.Contains(span.Name(), "ool") && !strings.Contains(span.Name(), "OOL"):
+			return false
+		case decode.ToolOfSpan(span.Name()) != span.Name():
+			named = !looseToolName.MatchString(span.Name())
+		case !runsTools(span):
 			return false
 		}
-		named = !looseToolName.MatchString(span.Name())
 	}
 	in, out := false, false
 	take := func(isOut bool) { in, out = in || !isOut, out || isOut }
@@ -100,6 +104,25 @@ func namesTool(span ptrace.Span) bool {
 		}
 	}
 	return in && out || named && (in || out)
+}
+
+// maxFunctionName is longer than functions are named.
+const maxFunctionName = 80
+
+// runsTools reports the span of a function of a program that runs whichever tool it is told to (execute_tool, handleToolCall): a call, by its name and with arguments, went in.
+func runsTools(span ptrace.Span) bool {
+	if len(span.Name()) > maxFunctionName || !slices.Contains(words(span.Name()), "tool") {
+		return false
+	}
+	in, _ := contents(decode.Attributes(span.Attributes()))
+	return slices.ContainsFunc(in, func(c content) bool {
+		v, _ := decode.Structure(c.value)
+		if v.Kind() == exactjson.Object && v.Len() == 1 {
+			v, _ = decode.Structure(v.Members()[0].Value)
+		}
+		calls := decode.ChatCalls(exactjson.ArrayValue(v))
+		return len(calls) == 1 && calls[0].Name != "" && calls[0].Args.Kind() == exactjson.Object
+	})
 }
 
 // conversed reports that an attribute holds a conversation that went in or came out.

@@ -134,11 +134,28 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 		"an answer without its question": {"store", []string{"frage", `{"question":"Which colour?","choices":["red","blue"]}`, "antwort", answer}},
 		"the choices of a poll":          {"poll", []string{"umfrage", `{"messages":[{"role":"user","content":"hi"}]}`, "stand", `{"choices":[{"name":"red","votes":3}],"closed":false}`}},
 		"the roles of accounts":          {"grant", []string{"app.request.0.role", "user", "app.request.0.name", "b", "app.input.owner.role", "system", "app.input.owner.content", "x"}},
+		"a tool of a build by its name":  {"run_tool", []string{"input", `{"name":"lint","version":"1.2"}`, "output", "ok"}},
+		"a tool with a list of files":    {"run_tool", []string{"input", `{"name":"lint","args":["-v"]}`, "output", "ok"}},
+		"a tool call of nothing":         {"execute_tool", []string{"input", `{"name":"f","arguments":{"x":1}}`}},
+		"a procedure that was called":    {"rpc", []string{"input", `{"name":"f","arguments":{"x":1}}`, "output", "ok"}},
 		"two answers to one question":    {"compare", []string{"frage", question, "a", answer, "b", `{"role":"assistant","content":"no, it is not"}`}},
 	} {
 		s := genaitest.Span("com.zz", c.span, c.attributes...)
 		if genai.IsEvidence(s.ScopeName, s.Span) {
 			t.Errorf("%s is taken for a part of an agent run", name)
+		}
+	}
+}
+
+// Loops that somebody wrote by hand have a function that runs every tool, and its span holds the call as the model wrote it.
+func TestFunctionThatRunsEveryToolIsEvidence(t *testing.T) {
+	for name, in := range map[string]string{
+		"execute_tool": `{"name":"f","arguments":{"x":1}}`, "handleToolCall": `{"id":"call_a1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}`,
+		"run_tool": `{"tool_call":{"id":"call_a1","name":"f","input":{"x":1}}}`,
+	} {
+		s := genaitest.Span("com.zz", name, "input", in, "output", "ok")
+		if o := genai.Read(s); !genai.IsEvidence(s.ScopeName, s.Span) || o.Class != dialect.Tool || o.Result.Value.Str() != "ok" {
+			t.Errorf("%s is read as %s", name, genaitest.Said(o))
 		}
 	}
 }
