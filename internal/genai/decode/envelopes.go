@@ -337,11 +337,11 @@ func PythonStr(text string) (exactjson.Value, bool) {
 // UnwrapArgs removes the envelopes that frameworks put around tool arguments.
 func UnwrapArgs(c Content) Content {
 	v := c.Value
-	if v.Kind() != exactjson.Object {
+	if args, _ := PositionalCall(v); !args.IsAbsent() {
+		c.Value, c.Envelope = args, append(c.Envelope, "function.call")
 		return c
 	}
-	if args, id := AISDKCall(v); id != "" {
-		c.Value, c.Envelope = args, append(c.Envelope, "ai_sdk.call")
+	if v.Kind() != exactjson.Object {
 		return c
 	}
 	switch {
@@ -370,12 +370,29 @@ func UnwrapArgs(c Content) Content {
 	return c
 }
 
-// AISDKCall opens what a tracer of functions recorded of a tool of the AI SDK: its arguments by position, the second of which holds the id of the call.
-// The id is empty for anything else.
-func AISDKCall(v exactjson.Value) (args exactjson.Value, id string) {
-	given := v.Get("args")
-	if v.Len() != 1 || given.Kind() != exactjson.Array || given.Len() != 2 || given.At(0).Kind() != exactjson.Object {
+// PositionalCall opens what a tracer of functions recorded of the function of a tool: the list of its arguments. The first are those of the call; the others are what a framework hands
+// to every tool: its options, its context, what it knows of the call. No model calls a tool with a list. args is absent where v is nothing of the kind; a list within an object, which may
+// be an argument of that name, has to hold the id of a call as well.
+func PositionalCall(v exactjson.Value) (args exactjson.Value, id string) {
+	given := v
+	if v.Kind() == exactjson.Object && v.Len() == 1 {
+		given = v.Get("args")
+	}
+	if given.Kind() != exactjson.Array || given.Len() < 2 || given.At(0).Kind() != exactjson.Object {
 		return exactjson.Value{}, ""
 	}
-	return given.At(0), UsableID(given.At(1).Get("toolCallId").Str())
+	for _, m := range given.Members()[1:] {
+		more := m.Value
+		if more.Kind() != exactjson.Object && more.Kind() != exactjson.Null {
+			return exactjson.Value{}, ""
+		}
+		FillString(&id, UsableID(TextOfID(more.First("toolCallId", "tool_call_id"))))
+		if call := more.First("toolCall", "tool_call"); call.Kind() == exactjson.Object {
+			FillString(&id, UsableID(TextOfID(call.First("callId", "call_id", "id"))))
+		}
+	}
+	if id == "" && v.Kind() == exactjson.Object {
+		return exactjson.Value{}, ""
+	}
+	return given.At(0), id
 }

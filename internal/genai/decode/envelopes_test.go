@@ -150,16 +150,23 @@ func FuzzUnwrapResult(f *testing.F) {
 	})
 }
 
-// The AI SDK calls a tool with its arguments and with what tells which call it is; a tracer of functions records both.
-func TestArgumentsByPositionOfAnAISDKTool(t *testing.T) {
+// Frameworks call the function of a tool with its arguments and with more of their own; a tracer of functions records all of it.
+func TestArgumentsByPositionOfAFunction(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"args":[{"x":1},{"toolCallId":"c1","messages":[]}]}`: `{"x":1} c1 [ai_sdk.call]`,
-		`{"args":[{"x":1},{"id":"c1"}]}`:                       `{"args":[{"x":1},{"id":"c1"}]}  []`,
-		`{"args":[{"x":1}]}`:                                   `{"args":[{"x":1}]}  []`,
+		`{"args":[{"x":1},{"toolCallId":"c1","messages":[]}]}`:               `{"x":1} c1 [function.call]`,
+		`[{"x":1},{"toolCallId":"c1","messages":[]}]`:                        `{"x":1} c1 [function.call]`,
+		`[{"x":1},{"metadata":{"langgraph_step":2},"toolCall":{"id":"c1"}}]`: `{"x":1} c1 [function.call]`,
+		`[{"x":1},{"context":{}},{"toolCall":{"callId":"c1","name":"f"}}]`:   `{"x":1} c1 [function.call]`,
+		`[{"x":1},null]`:                 `{"x":1}  [function.call]`,
+		`{"args":[{"x":1},{"id":"c1"}]}`: `{"args":[{"x":1},{"id":"c1"}]}  []`, // may be the argument of that name
+		`{"args":[{"x":1}]}`:             `{"args":[{"x":1}]}  []`,
+		`[{"x":1}]`:                      `[{"x":1}]  []`,
+		`[{"x":1},"dry-run"]`:            `[{"x":1},"dry-run"]  []`,
+		`["Oslo",{"unit":"C"}]`:          `["Oslo",{"unit":"C"}]  []`,
 	} {
 		c := decode.Args(exactjson.StringValue(text))
 		got := decode.UnwrapArgs(c)
-		_, id := decode.AISDKCall(c.Value)
+		_, id := decode.PositionalCall(c.Value)
 		if said := fmt.Sprint(got.Value.JSON(), " ", id, " ", got.Envelope); said != want {
 			t.Errorf("%s: %s, want %s", text, said, want)
 		}

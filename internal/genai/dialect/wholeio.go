@@ -71,6 +71,7 @@ func readProviderRequest(o *Observation, v exactjson.Value) {
 	if inner := v.Get("kwargs"); inner.Kind() == exactjson.Object && v.Get("args").Kind() == exactjson.Array && v.Get("args").Len() == 0 {
 		v = inner
 	}
+	v = requestOf(v)
 	if v.Kind() == exactjson.Array && !decode.IsMessageList(v) {
 		if v.At(0).Kind() == exactjson.String { // a batch of prompts, of which the first counts
 			o.Request, _ = decode.Messages(v.At(0), tape.RoleUser)
@@ -100,6 +101,24 @@ func readProviderRequest(o *Observation, v exactjson.Value) {
 		decode.FillList(&o.Tools, decode.ToolDefinitions(config.Get("tools")))
 		decode.FillList(&o.System, decode.System(config.First("system_instruction", "systemInstruction")))
 	}
+}
+
+// requestOf is the request among the arguments of the function of an SDK, as a tracer of functions recorded them by position: the options of that one call stand behind it.
+func requestOf(v exactjson.Value) exactjson.Value {
+	given, least := v, 2
+	if v.Kind() == exactjson.Object && v.Len() == 1 {
+		given, least = v.Get("args"), 1
+	}
+	first := given.At(0)
+	if given.Kind() != exactjson.Array || given.Len() < least || first.Kind() != exactjson.Object || !first.Get("role").IsAbsent() || first.First("messages", "input", "contents", "prompt").IsAbsent() {
+		return v
+	}
+	for _, m := range given.Members()[1:] {
+		if m.Value.Kind() != exactjson.Null && (m.Value.Kind() != exactjson.Object || !m.Value.First("messages", "input", "contents", "prompt", "role").IsAbsent()) {
+			return v // a batch
+		}
+	}
+	return first
 }
 
 // ReadParams reads the request parameters of an object.
@@ -163,7 +182,7 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 	}
 	if !in.IsAbsent() {
 		args := decode.Args(in)
-		_, id := decode.AISDKCall(args.Value)
+		_, id := decode.PositionalCall(args.Value)
 		decode.FillString(&o.CallID, id)
 		o.Args = decode.UnwrapArgs(args)
 		TakeFromName(o)

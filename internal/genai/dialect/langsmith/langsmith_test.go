@@ -4,6 +4,7 @@
 package langsmith_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -88,5 +89,24 @@ func TestLangSmithFunctionThatReturnedJSONAnsweredIt(t *testing.T) {
 	o := genai.Read(genaitest.Span("langsmith", "f", "langsmith.span.kind", "chain", "gen_ai.prompt", `{"input":"q"}`, "gen_ai.completion", `{"outputs":"{\"job\": 12}"}`))
 	if len(o.Output) != 1 || len(o.Output[0].Parts) != 1 || o.Output[0].Parts[0].Text != `{"job": 12}` {
 		t.Errorf("%+v", o.Output)
+	}
+}
+
+// A function of an SDK is called with a request and with options; a batch is a list of requests.
+func TestLangSmithRequestBesideItsOptionsIsRead(t *testing.T) {
+	said := func(prompt string) string {
+		return strings.Join(genaitest.Messages(genai.Read(genaitest.Span("langsmith", "ChatOpenAI", "langsmith.span.kind", "llm", "gen_ai.prompt", prompt)).Request), "; ")
+	}
+	const one, two = `{"model":"m","messages":[{"role":"system","content":"be terse"},{"role":"user","content":"q"}]}`, `{"messages":[{"role":"user","content":"r"}]}`
+	want := said(one)
+	for _, prompt := range []string{`{"args":[` + one + `,{"headers":{"User-Agent":"x"}}]}`, `[` + one + `,null]`, `{"args":[` + one + `]}`} {
+		if got := said(prompt); got != want || got == "" {
+			t.Errorf("%s: %q, want %q", prompt, got, want)
+		}
+	}
+	for _, prompt := range []string{`[` + one + `,` + two + `]`, `{"args":[` + one + `,"x"]}`, `{"args":[{"headers":{}},` + one + `]}`} {
+		if got := said(prompt); got == want {
+			t.Errorf("%s is read as one request with options", prompt)
+		}
 	}
 }
