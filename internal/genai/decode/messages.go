@@ -132,7 +132,7 @@ func (l *messageReader) add(e exactjson.Value) element {
 	if e.Kind() == exactjson.Object && isPartOnly(e) {
 		return partOnly
 	}
-	messages, ok := messagesAt(e, l.role, l.depth+1)
+	messages, ok := messagesAt(l.asResult(e), l.role, l.depth+1)
 	if !ok {
 		return noMessage
 	}
@@ -141,6 +141,44 @@ func (l *messageReader) add(e exactjson.Value) element {
 	}
 	l.out = append(l.out, messages...)
 	return someMessages
+}
+
+// asResult gives a message the role of a tool that has none, or the name of a tool for one, where the list ends with an answer and fewer results than it has calls: no provider takes anything
+// but a result there. So Langfuse's handler for LangChain.js writes them, and those without a role that the program made itself.
+func (l *messageReader) asResult(e exactjson.Value) exactjson.Value {
+	said := e.Get("role")
+	if _, known := roles[strings.ToLower(said.Str())]; known || e.Kind() != exactjson.Object || e.Get("content").IsAbsent() || !said.IsAbsent() && said.Str() == "" {
+		return e
+	}
+	name := said.Str()
+	if !l.openCall(name) {
+		return e
+	}
+	members := []exactjson.Member{{Name: "role", Value: exactjson.StringValue(string(tape.RoleTool))}}
+	if name != "" {
+		members = append(members, exactjson.Member{Name: "name", Value: exactjson.StringValue(name)})
+	}
+	return exactjson.ObjectValue(append(members, slices.DeleteFunc(slices.Clone(e.Members()), func(m exactjson.Member) bool { return m.Name == "role" || m.Name == "name" && name != "" })...)...)
+}
+
+// openCall reports that the answer with which the list ends, but for results, has more calls than results follow it, and a call of that name unless the name is "".
+func (l *messageReader) openCall(name string) bool {
+	results := 0
+	for _, m := range slices.Backward(l.out) {
+		if m.Role == tape.RoleTool {
+			results++
+			continue
+		}
+		calls, named := 0, name == ""
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall {
+				calls++
+				named = named || p.Name == name
+			}
+		}
+		return m.Role == tape.RoleAssistant && named && results < calls
+	}
+	return false
 }
 
 // bareCalls reads a list of calls that stands where a message should, as Langtrace writes a turn of the assistant. Of calls that are objects of an SDK nothing is left there but

@@ -300,3 +300,26 @@ func TestMessagesThatPythonPrintedAreRead(t *testing.T) {
 		}
 	}
 }
+
+// A result that a program made itself need not say whose it is, and some handlers write the name of the tool for the role.
+func TestMessageWithoutARoleBehindACallIsItsResult(t *testing.T) {
+	const ask = `{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"id":"c1","function":{"name":"f","arguments":"{}"}}]}`
+	for text, want := range map[string]string{
+		`[` + ask + `,{"content":"it broke","additional_kwargs":{}}]`:                        "user assistant tool",
+		`[` + ask + `,{"content":"5","role":"f"}]`:                                           "user assistant tool",
+		`[` + ask + `,{"content":"5","role":"f"},{"content":"go on"}]`:                       "user assistant tool user", // one call, one result
+		`[` + ask + `,{"content":"5","role":"narrator"}]`:                                    "user assistant user",      // the name of no tool
+		`[` + ask + `,{"content":"5","role":"user"}]`:                                        "user assistant user",
+		`[{"role":"user","content":"q"},{"role":"assistant","content":"a"},{"content":"5"}]`: "user assistant user", // nothing was asked for
+		`[{"role":"user","content":"q"},{"content":"5"}]`:                                    "user user",
+	} {
+		messages, _ := decode.Messages(genaitest.Parse(t, text), tape.RoleUser)
+		var roles []string
+		for _, m := range messages {
+			roles = append(roles, string(m.Role))
+		}
+		if got := strings.Join(roles, " "); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

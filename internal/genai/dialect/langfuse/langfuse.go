@@ -118,7 +118,6 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	if text := in.Str(); strings.HasPrefix(text, "system: ") || strings.HasPrefix(text, "user: ") {
 		o.Request = decode.PromptLines(text) // OpenLIT's prompts, handed on
 	}
-	langfuseToolRoles(in, o.Request)
 	for _, messages := range [][]decode.Message{o.Request, o.Response} {
 		for i := range messages {
 			langfuseLosses(s, messages[i].Parts)
@@ -138,29 +137,6 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 		dialect.ReadParams(o, params)
 	}
 	decode.FillUsage(&o.Usage, decode.Usage(a.JSON("langfuse.observation.usage_details")))
-}
-
-// langfuseToolRoles turns the messages back that have the name of a tool for a role, as the handler for LangChain in JavaScript
-// writes them. They carry no call id.
-func langfuseToolRoles(in exactjson.Value, messages []decode.Message) {
-	list, ok := decode.Structure(in)
-	if list.Kind() == exactjson.Object {
-		list = list.Get("messages")
-	}
-	if !ok || list.Kind() != exactjson.Array || list.Len() < len(messages) {
-		return
-	}
-	asked := map[string]bool{}
-	for i, m := range messages {
-		for _, p := range m.Parts {
-			if p.Type == tape.PartToolCall {
-				asked[p.Name] = true
-			}
-		}
-		if name := list.At(i).Get("role").Str(); m.Role == tape.RoleUser && asked[name] {
-			messages[i] = decode.Message{Role: tape.RoleTool, Parts: []decode.Part{decode.ResultPart("", name, list.At(i).Get("content"), false)}}
-		}
-	}
 }
 
 // isLangfuseWrapper tells the spans of the wrapped OpenAI clients by their names.
