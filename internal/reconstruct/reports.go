@@ -117,7 +117,7 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 	}
 	var found *call
 	for _, p := range c.tools {
-		if p == t || p.by == nil || len(p.nodes) == 0 || p.reporter() == t.reporter() && !inside(t, p) || slices.Contains(taken[p], t.reporter()) {
+		if p == t || p.by == nil || len(p.nodes) == 0 || p.reporter() == t.reporter() && !inside(t, p) && !elsewhere(t, p) || slices.Contains(taken[p], t.reporter()) {
 			continue
 		}
 		if p.start > t.end+clockSlack || nameOf(t) != p.by.part.Name && nameOf(t) != nameOf(p) && known[nameOf(t)] || !mayDiffer(t, p.by) {
@@ -137,9 +137,24 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 }
 
 // inside reports a tool span right inside that of another call, with arguments, whose result, or error, is what that call came to.
-func inside(t, p *call) bool {
+func inside(t, p *call) bool { return slices.Contains(p.nodes, t.nodes[0].up) && sameOutcome(t, p) }
+
+// elsewhere reports a tool span with arguments that took place at the time of that of another call, came to the same and hangs below another span. A handler of a framework's callbacks does
+// not make its spans the current ones, so that what the program writes of the function hangs below whatever lies around the run.
+func elsewhere(t, p *call) bool {
+	return siblingsOf(t.nodes[0]) != siblingsOf(p.nodes[0]) && overlap(t, p) && sameOutcome(t, p)
+}
+
+// sameOutcome reports a call that was recorded with arguments, and whose result, or error, is what the other one came to.
+func sameOutcome(t, p *call) bool {
+	if !t.obs.Args.Present() || failedCall(t) != failedCall(p) {
+		return false
+	}
+	if one, two := t.obs.Error, p.obs.Error; failedCall(t) && one != nil && two != nil && sameWords(one.Message, two.Message) {
+		return true
+	}
 	inner, outer := textResult(t.obs.Result.Value), textResult(p.obs.Result.Value)
-	return slices.Contains(p.nodes, t.nodes[0].up) && t.obs.Args.Present() && t.obs.Result.Present() && failedCall(t) == failedCall(p) && (inner == outer || failedCall(t) && strings.Contains(outer, inner))
+	return t.obs.Result.Present() && (inner == outer || failedCall(t) && strings.Contains(outer, inner))
 }
 
 // failedCall reports a call whose record says that it failed.

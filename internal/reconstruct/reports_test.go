@@ -522,3 +522,37 @@ func TestAToolThatIsNamedByItsClassAloneHasNoName(t *testing.T) {
 		}
 	}
 }
+
+// The handler of a framework's callbacks does not make its spans the current ones: what the program writes of a tool's function hangs below the span around the run.
+func TestFunctionOfAToolThatHangsElsewhereIsNoFurtherCall(t *testing.T) {
+	ask := asks(call("c1", "f", `{"x":1}`))
+	for name, c := range map[string]struct {
+		parent, start, end int
+		args, result       string
+		calls              int
+	}{
+		"the same":            {1, 12, 14, `{"x":1}`, "r", 1},
+		"the same, around it": {1, 10, 16, `{"x":1}`, "r", 1},
+		"beside it":           {3, 12, 14, `{"x":1}`, "r", 2}, // two calls at the same time, one of which was not recorded as asked for
+		"another result":      {1, 12, 14, `{"x":1}`, "s", 2},
+		"other arguments":     {1, 12, 14, `{"x":2}`, "r", 2},
+		"later":               {1, 16, 18, `{"x":1}`, "r", 2},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.in("somebody", "tools", 3, 1, 10, 19)
+		tr.chat(2, 1, 1, 9, list(user("q")), list(ask))
+		tr.tool("f", 4, 3, 11, 15, "c1", `{"x":1}`, "r")
+		tr.tool("f", 5, c.parent, c.start, c.end, "", c.args, c.result)
+		tr.chat(8, 1, 20, 30, list(user("q"), ask, shows("c1", "r")), list(says("end")))
+		calls := 0
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall {
+				calls++
+			}
+		}
+		if calls != c.calls {
+			t.Errorf("%s: %d calls, want %d", name, calls, c.calls)
+		}
+	}
+}
