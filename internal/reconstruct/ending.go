@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // finish settles how the run ended and what it answered.
@@ -201,6 +202,9 @@ func (b *builder) answer(last *call) (string, *message) {
 	if root != nil && text == "" && len(root.obs.Output) == 0 && !root.obs.WeakAgent && (last == nil || !finalAnswer(last)) {
 		text = given(root.obs.OutputData)
 	}
+	if text == "" && root != nil && len(root.obs.Output) == 0 && !finalAnswer(last) {
+		text = onlyText(root.obs.OutputData.Value)
+	}
 	if last == nil || last.response == nil {
 		return text, nil
 	}
@@ -218,6 +222,18 @@ func (b *builder) answer(last *call) (string, *message) {
 		return text, last.response
 	}
 	return text, nil
+}
+
+// onlyText is the text of an object that holds nothing else, whatever the program calls it: the answer of the function around a run. A mere word may as well be a status.
+func onlyText(v exactjson.Value) string {
+	v, ok := decode.Structure(v)
+	if !ok || v.Kind() != exactjson.Object || v.Len() != 1 {
+		return ""
+	}
+	if text := v.Members()[0].Value.Str(); len(text) >= minQuoted && strings.ContainsAny(strings.TrimSpace(text), " \n") {
+		return text
+	}
+	return ""
 }
 
 // answerBy is the answer that a model gave by a call, as the framework has it do.

@@ -266,3 +266,33 @@ func TestAnAnswerThatTheProgramRefusedIsNone(t *testing.T) {
 		})
 	}
 }
+
+// The function around a run returns its answer under a name of its own. It is that where no model call on record gives one.
+func TestOnlyTextThatTheFunctionAroundARunReturnedIsTheAnswer(t *testing.T) {
+	ask := asks(call("c1", "f", `{}`))
+	for output, want := range map[string]string{
+		`{"reply":"It is done now."}`:               "It is done now.",
+		`{"status":"completed"}`:                    "",
+		`{"reply":"It is done now.","log":"a b c"}`: "",
+		`{"reply":{"text":"It is done now."}}`:      "",
+		`{"reply":"It is done now.","attempts":2}`:  "",
+	} {
+		tr := newTrace()
+		tr.in("lmnr.tracer", "handle", 1, 0, 0, 100, "lmnr.span.path", []any{"handle"}, "lmnr.span.input", `{"message":"q"}`, "lmnr.span.output", output)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+		tp, got := the(t, tr.runs(t)), ""
+		if tp.Output.Text != nil {
+			got = *tp.Output.Text
+		}
+		if got != want || (tp.Run.Status == tape.StatusOK) != (want != "") {
+			t.Errorf("%s: answered %q, %s", output, got, tp.Run.Status)
+		}
+	}
+	tr := newTrace()
+	tr.in("lmnr.tracer", "handle", 1, 0, 0, 100, "lmnr.span.path", []any{"handle"}, "lmnr.span.input", `{"message":"q"}`, "lmnr.span.output", `{"greeting":"Good morning, sir."}`)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(says("It is done now.")))
+	if tp := the(t, tr.runs(t)); *tp.Output.Text != "It is done now." {
+		t.Errorf("answered %q", *tp.Output.Text)
+	}
+}
