@@ -67,7 +67,7 @@ func (c *collector) readFollowed() {
 		return
 	}
 	followed := last.followed()
-	answered := 0
+	answered, ran := 0, c.placeByTools(last)
 	for i, m := range followed {
 		if m.tape.Role == tape.RoleAssistant && (i == 0 || followed[i-1].tape.Role != tape.RoleAssistant) {
 			answered++
@@ -79,18 +79,53 @@ func (c *collector) readFollowed() {
 		if said == nil {
 			return
 		}
-		o := *last.obs
+		o, at := *last.obs, end
+		if hasToolCall(said) {
+			at = ran(said)
+		}
 		c.models = append(c.models, &call{
 			kind:    tape.EventModelCall,
 			obs:     &genai.Observation{Class: genai.Model, Operation: o.Operation, Model: o.Model, Provider: o.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
-			start:   end,
-			end:     end,
+			start:   at,
+			end:     at,
 			request: append(slices.Clip(slices.Clone(last.request)), followed[:i]...),
 			notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the request of an earlier one was recorded after it and holds its answer"}},
 
 			response: said,
 		})
 	}
+}
+
+// placeByTools returns a function that says when answers after that of a model call, given one after the other, were there: when the first of the tools that they ask for began to run,
+// by name and arguments, else when those before had ended.
+func (c *collector) placeByTools(last *call) func(said *message) uint64 {
+	open := slices.Clone(c.tools) // in order of time
+	at := last.end
+	place := func(said *message) uint64 {
+		began, ended := uint64(0), at
+		for _, p := range callsOf(said.parts) {
+			i := slices.IndexFunc(open, func(t *call) bool {
+				return t.agent == nil && t.start >= last.start && nameOf(t) == p.Name && (t.obs.CallID == p.ID || t.obs.CallID == "" || p.ID == "") && equalArgs(t.obs.Args.Value, p.Args, sameValue)
+			})
+			if i < 0 {
+				continue
+			}
+			if t := open[i]; began == 0 || t.start < began {
+				began = t.start
+			}
+			ended = max(ended, open[i].end)
+			open = slices.Delete(open, i, i+1)
+		}
+		if began == 0 {
+			began = at
+		}
+		at = ended
+		return began
+	}
+	if len(last.obs.Response) > 0 {
+		place(newMessage(last.obs.Response[0]))
+	}
+	return place
 }
 
 // followed is what stands behind the answer in the request of a model call.

@@ -205,3 +205,21 @@ func TestAStepThatIsAllOfARunDoesNotSayHowItEnded(t *testing.T) {
 		t.Errorf("the run is %s", tp.Run.Status)
 	}
 }
+
+// An instrumentation that loses the context of a stream keeps the span of the first call alone; the tools have spans.
+func TestCallsThatNoSpanReportsStandBeforeTheToolsThatTheyAskedFor(t *testing.T) {
+	const one, two = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Y4ULTEFGUM44M4GLT6TT7S"
+	first, second := asks(call(one, "poll", `{"job":7}`)), asks(call(two, "poll", `{"job":7}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q"), first, shows(one, "queued"), second, shows(two, "done"), says("It is done.")), list(first))
+	tr.tool("poll", 3, 1, 20, 30, "", `{"job":7}`, "queued")
+	tr.tool("poll", 4, 1, 50, 60, "", `{"job":7}`, "done")
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call poll @3 by 1 = queued", "model_call", "tool_call poll @4 by 3 = done", "model_call")
+
+	tr = newTrace() // no span fits
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q"), first, shows(one, "queued"), second, shows(two, "done"), says("It is done.")), list(first))
+	tr.tool("ping", 3, 1, 20, 30, "", `{}`, "pong")
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call poll by 1 = queued (recovered)", "model_call", "tool_call poll by 3 = done (recovered)", "tool_call ping @3 = pong", "model_call")
+}
