@@ -13,7 +13,7 @@ const { setDefaultBaseUrls } = await import("@google/genai");
 setDefaultBaseUrls?.({ geminiUrl: URL });
 
 function agentOf(task) {
-  const tools = (task.tools ?? []).map((t) => new adk.FunctionTool({ name: t.name, description: t.description, parameters: t.parameters, execute: (args) => t.run(args) }));
+  const tools = (task.tools ?? []).map((t) => new adk.FunctionTool({ name: t.name, description: t.description, parameters: t.parameters, execute: on.inner(t.name, (args) => t.run(args)) }));
   if (task.sub) {
     tools.push(VARIANT.endsWith("-agent")
       ? new adk.AgentTool({ agent: agentOf({ ...task.sub, model: task.model }) })

@@ -1,7 +1,8 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The AI SDK, versions 4 to 7. VARIANT is PROVIDER[-agent]: openai (Responses, or Chat before 5), chat, anthropic, google; with -agent its Agent class (5 and later).
+// The AI SDK, versions 4 to 7. VARIANT is PROVIDER[-agent|-manual]: openai (Responses, or Chat before 5), chat, anthropic, google; with -agent its Agent class (5 and later), with -manual a
+// loop by hand.
 
 import { createRequire } from "node:module";
 import { INSTRUMENTATION, URL, VARIANT, call, main } from "./recorder.mjs";
@@ -36,7 +37,7 @@ async function model(name) {
 
 function toolset(task) {
   const made = {};
-  for (const t of task.tools ?? []) made[t.name] = plain.tool({ description: t.description, [version >= 5 ? "inputSchema" : "parameters"]: z(t.parameters), execute: (args) => t.run(args) });
+  for (const t of task.tools ?? []) made[t.name] = plain.tool({ description: t.description, [version >= 5 ? "inputSchema" : "parameters"]: z(t.parameters), execute: on.inner(t.name, (args) => t.run(args)) });
   if (task.sub) {
     const sub = task.sub;
     made[sub.name] = plain.tool({
@@ -47,7 +48,37 @@ function toolset(task) {
   return on.wrapTools ? on.wrapTools(made) : made;
 }
 
+// manual is a loop by hand: a call of the SDK for each step, the tools run by the application, as one does that asks a person first.
+async function manual(task) {
+  const executes = toolset(task), tools = Object.fromEntries(Object.entries(executes).map(([name, { execute, ...rest }]) => [name, rest]));
+  const telemetry = { ...on.telemetry, functionId: task.name ?? "assistant" };
+  const messages = [...task.history, { role: "user", content: task.user }];
+  for (let step = 0; step < (task.max_steps || 10); step++) {
+    const settings = { model: await model(task.model), tools, messages: [...messages], [version >= 7 ? "instructions" : "system"]: task.system, maxRetries: 0, [version >= 7 ? "telemetry" : "experimental_telemetry"]: telemetry };
+    let failure = null;
+    const result = task.stream ? await ai.streamText({ ...settings, onError: ({ error }) => { failure = error; } }) : await ai.generateText(settings);
+    if (task.stream) for await (const _ of result.textStream);
+    if (failure) throw failure;
+    const calls = (await result.toolCalls).filter((c) => !c.invalid);
+    messages.push(...(await result.response).messages);
+    if (!calls.length && (await result.finishReason) !== "tool-calls") return { text: await result.text };
+    const content = await Promise.all(calls.map(async ({ toolCallId, toolName, input, args }) => {
+      let output;
+      try {
+        const value = await executes[toolName].execute(input ?? args, {});
+        output = typeof value === "string" ? { type: "text", value } : { type: "json", value };
+      } catch (e) {
+        output = { type: "error-text", value: e.message };
+      }
+      return { type: "tool-result", toolCallId, toolName, ...(version >= 5 ? { output } : { result: output.value }) };
+    }));
+    if (content.length) messages.push({ role: "tool", content });
+  }
+  return { text: null };
+}
+
 async function ask(task) {
+  if (kind === "manual") return manual(task);
   const steps = task.max_steps || 10;
   const telemetry = { ...on.telemetry, functionId: task.name ?? "assistant" };
   const limit = version >= 5 ? { stopWhen: (plain.stepCountIs ?? plain.isStepCount)(steps) } : { maxSteps: steps };

@@ -20,7 +20,7 @@ async function plugin() {
 
 async function ask(task) {
   const ai = genkit({ plugins: [await plugin()] });
-  const tools = (task.tools ?? []).map((t) => ai.defineTool({ name: t.name, description: t.description, inputJsonSchema: t.parameters, outputSchema: z.any() }, (args) => t.run(args)));
+  const tools = (task.tools ?? []).map((t) => ai.defineTool({ name: t.name, description: t.description, inputJsonSchema: t.parameters, outputSchema: z.any() }, on.inner(t.name, (args) => t.run(args))));
   if (task.sub) {
     tools.push(ai.defineTool({ name: task.sub.name, description: task.sub.description, inputJsonSchema: task.sub.parameters, outputSchema: z.string() },
       ({ question }) => ask({ ...task.sub, user: question, history: [], model: task.model })));

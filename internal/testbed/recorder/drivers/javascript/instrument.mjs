@@ -5,6 +5,7 @@
 // runs an agent as the document has its entry point run; telemetry are the settings for the AI SDK; callbacks those for LangChain; openai(client) wraps a client.
 
 import { createRequire } from "node:module";
+import { around } from "./around.mjs";
 import { URL } from "./recorder.mjs";
 
 const require = createRequire(import.meta.url);
@@ -193,5 +194,10 @@ export async function instrument(name, options = {}) {
   if (!setup) throw new Error("no instrumentation " + name);
   const made = await setup(options);
   made.tool ??= (name, f) => f;
+  made.inner = (name, f) => f; // for frameworks, whose tools have spans of their own
+  if (process.env.AROUND) {
+    Object.assign(made, await around(process.env.AROUND));
+    made.inner = made.tool;
+  }
   return made;
 }

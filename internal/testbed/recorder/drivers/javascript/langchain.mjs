@@ -27,7 +27,7 @@ function chat(name) {
 }
 
 function toolset(task) {
-  const made = (task.tools ?? []).map((t) => tool((args) => t.run(args).then((r) => (typeof r === "string" ? r : JSON.stringify(r))), { name: t.name, description: t.description, schema: t.parameters }));
+  const made = (task.tools ?? []).map((t) => tool(on.inner(t.name, (args) => t.run(args).then((r) => (typeof r === "string" ? r : JSON.stringify(r)))), { name: t.name, description: t.description, schema: t.parameters }));
   if (task.sub) made.push(tool(({ question }) => ask({ ...task.sub, user: question, history: [], model: task.model }), { name: task.sub.name, description: task.sub.description, schema: task.sub.parameters }));
   return made;
 }

@@ -5,6 +5,8 @@
 //
 //   RECORDER=http://127.0.0.1:PORT node FRAMEWORK.mjs INSTRUMENTATION [VARIANT] [SCENARIO ...]
 //
+// STREAM in the environment: every run is streamed, not only those whose scenario says so. AROUND: what the application writes around the agent (around.mjs).
+//
 // A driver is a function `agent(task) -> text` handed to `main`. `task` is as the recorder gives it, but that its tools (and those of `task.sub`) have a
 // function `run(args)`, which returns what the tool returns or throws what it throws. URL, INSTRUMENTATION and VARIANT are what the driver was started with.
 
@@ -14,6 +16,8 @@ export const [INSTRUMENTATION = "otel", VARIANT = "", ...SCENARIOS] = process.ar
 export class ToolError extends Error {
   name = "ToolError";
 }
+
+process.on("unhandledRejection", () => {}); // helpers of SDKs for streams reject what nobody awaits as well
 
 const request = globalThis.fetch; // before an instrumentation gets hold of it
 
@@ -36,6 +40,7 @@ export async function main(agent, group, model, flush, answerTool) {
   for (const scenario of SCENARIOS.length ? SCENARIOS : await call("/scenarios")) {
     const task = await call("/begin", { group, scenario, model, answer_tool: answerTool });
     task.scenario = scenario;
+    if (process.env.STREAM) task.stream = true;
     task.tools = (task.tools ?? []).map(runnable);
     if (task.sub) task.sub.tools = (task.sub.tools ?? []).map(runnable);
     let output = null, error = null;

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Loops by hand over the SDKs of OpenAI (chat, runtools, responses), Anthropic (anthropic, toolrunner), Google (genai), Groq (groq), Together (together), Mistral (mistral),
+// Loops by hand over the SDKs of OpenAI (chat, parts, runtools, responses, chained), Anthropic (anthropic, toolrunner), Google (genai), Groq (groq), Together (together), Mistral (mistral),
 // Cohere (cohere), Ollama (ollama) and Bedrock (converse), as VARIANT says. VARIANT ends in -bare where the loop has no span of its own around it.
 
 import { createRequire } from "node:module";
@@ -170,6 +170,39 @@ const loops = {
       const calls = answer.output.filter((item) => item.type === "function_call");
       if (!calls.length) return answer.output.flatMap((item) => item.content ?? []).map((part) => part.text).join("");
       for (const r of await execute(tools, calls.map((c) => ({ id: c.call_id, name: c.name, args: JSON.parse(c.arguments) })))) input.push({ type: "function_call_output", call_id: r.id, output: r.text });
+    }
+    return null;
+  },
+  // The conversation is kept by the provider: a request says what is new.
+  async chained(task) {
+    const tools = toolset(task);
+    let input = [...task.history, { role: "user", content: task.user }], previous;
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      const asked = { model: task.model, instructions: task.system, input, previous_response_id: previous, tools: tools.map((t) => ({ type: "function", name: t.name, description: t.description, parameters: t.parameters, strict: false })) };
+      let answer = null;
+      if (task.stream) {
+        for await (const event of await client.responses.create({ ...asked, stream: true })) if (event.type === "response.completed") answer = event.response;
+      } else answer = await client.responses.create(asked);
+      previous = answer.id;
+      const calls = answer.output.filter((item) => item.type === "function_call");
+      if (!calls.length) return answer.output_text ?? answer.output.flatMap((item) => item.content ?? []).map((part) => part.text).join("");
+      input = (await execute(tools, calls.map((c) => ({ id: c.call_id, name: c.name, args: JSON.parse(c.arguments) })))).map((r) => ({ type: "function_call_output", call_id: r.id, output: r.text }));
+    }
+    return null;
+  },
+  // Contents as lists of parts, the role developer, one call of a turn after another, a failure told as JSON.
+  async parts(task) {
+    const tools = toolset(task), part = (text) => [{ type: "text", text }];
+    const messages = [{ role: "developer", content: part(task.system) }, ...task.history.map((m) => ({ role: m.role, content: part(m.content) })), { role: "user", content: part(task.user) }];
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      const asked = { model: task.model, messages, temperature: 0.2, ...(tools.length ? { tool_choice: "auto", tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) } : {}) };
+      const message = task.stream ? await client.chat.completions.stream(asked).finalMessage() : (await client.chat.completions.create(asked)).choices[0].message;
+      messages.push(message);
+      if (!message.tool_calls?.length) return message.content;
+      for (const c of message.tool_calls) {
+        const [r] = await execute(tools, [{ id: c.id, name: c.function.name, args: JSON.parse(c.function.arguments) }]);
+        messages.push({ role: "tool", tool_call_id: c.id, content: r.failed ? JSON.stringify({ error: r.text.replace(/^Error: /, "") }) : r.text });
+      }
     }
     return null;
   },

@@ -21,7 +21,7 @@ async function model(name) {
 }
 
 async function agentOf(task) {
-  const tools = (task.tools ?? []).map((t) => tool({ name: t.name, description: t.description, inputSchema: t.parameters, callback: (args) => t.run(args) }));
+  const tools = (task.tools ?? []).map((t) => tool({ name: t.name, description: t.description, inputSchema: t.parameters, callback: on.inner(t.name, (args) => t.run(args)) }));
   if (task.sub) {
     const other = () => agentOf({ ...task.sub, model: task.model, history: [] });
     tools.push(asTool
