@@ -53,3 +53,28 @@ func TestAToolThatLostItsContextBelongsToTheCallThatWasOfferedIt(t *testing.T) {
 		t.Errorf("calls and traces: %s, %v", got, events(tp))
 	}
 }
+
+// Where only their places say whose the texts of a prompt are, the tape says so of what it takes from them. A record that has roles knows better.
+func TestTextsThatAreToldByTheirPlacesAreRecovered(t *testing.T) {
+	for _, c := range []struct{ user, system, prompt, want string }{
+		{"", "", `["be brief", "hi"]`, "hi recovered be brief recovered"},
+		{"", "", `["hi", "hello", "again"]`, "again recovered  "},
+		{"", "", `["hi"]`, "hi   "},
+		{"hi", "be brief", `["be brief", "hi"]`, "hi  be brief "},
+		{"hi", "", `["well, hello", "hi"]`, "hi   "},
+	} {
+		tr := newTrace()
+		const scope = "org.springframework.boot"
+		tr.in(scope, "spring_ai chat_client", 1, 0, 0, 100, "spring.ai.kind", "chat_client", "gen_ai.operation.name", "framework",
+			"spring.ai.chat.client.user.text", c.user, "spring.ai.chat.client.system.text", c.system)
+		tr.in(scope, "chat m", 2, 1, 1, 99, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.prompt", c.prompt, "gen_ai.completion", `["yes"]`)
+		in := the(t, all(t, tr)).Input
+		system := ""
+		if in.SystemPrompt != nil {
+			system = *in.SystemPrompt
+		}
+		if got := fmt.Sprintf("%s %s %s %s", *in.UserMessage, in.Provenance["user_message"], system, in.Provenance["system_prompt"]); got != c.want {
+			t.Errorf("%s beside %q: %q, want %q", c.prompt, c.user, got, c.want)
+		}
+	}
+}

@@ -92,7 +92,7 @@ func (b *builder) input() {
 		if text, label := lastUser(firstModel.request); in.UserMessage == nil && text != "" && list != tape.Truncated && (list == "" || label == "") {
 			in.UserMessage = &text
 			switch {
-			case label == "" && list == tape.Recovered:
+			case label == "" && (list == tape.Recovered || placed(firstModel.request, tape.RoleUser)):
 				in.Provenance["user_message"] = tape.Recovered
 			case !b.whole(in.Provenance, "input.user_message", text):
 				in.UserMessage = nil
@@ -102,6 +102,13 @@ func (b *builder) input() {
 			}
 		}
 		system = systemText(firstModel.request)
+		switch {
+		case system == "" || !placed(firstModel.request, tape.RoleSystem):
+		case root != nil && len(root.obs.Input) > 0 && !slices.ContainsFunc(root.obs.Input, func(m genai.Message) bool { return isPlaced(m.Parts) }): // a record that has roles
+			system = partsText(root.obs.System)
+		default:
+			in.Provenance["system_prompt"] = tape.Recovered
+		}
 	} else if sent := b.fragment.kept(); sent != nil {
 		if in.UserMessage == nil {
 			prompt, _ := lastUser(sent)
@@ -388,6 +395,15 @@ func lastUser(messages []*message) (string, tape.Label) {
 		}
 	}
 	return "", ""
+}
+
+// placed reports that only the place of the messages of a role says whose they are: no record holds their roles.
+func placed(request []*message, role tape.Role) bool {
+	return slices.ContainsFunc(request, func(m *message) bool { return m.tape.Role == role && isPlaced(m.parts) })
+}
+
+func isPlaced(parts []genai.Part) bool {
+	return slices.ContainsFunc(parts, func(p genai.Part) bool { return p.Label == tape.Recovered })
 }
 
 // systemText is what a request begins with, in the role of the system. Where it begins otherwise it is the only message of that role.

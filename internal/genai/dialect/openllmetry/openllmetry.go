@@ -5,7 +5,6 @@
 package openllmetry
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -161,7 +160,7 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 			o.Agent.Name = strings.TrimSuffix(o.Agent.Name, "."+kind)
 		}
 		if in.IsAbsent() && out.IsAbsent() {
-			o.Input, o.Output = indexedMessages(a, "gen_ai.prompt.", tape.RoleUser), decode.OneTurn(indexedMessages(a, "gen_ai.completion.", tape.RoleAssistant))
+			o.Input, o.Output = semconv.Indexed(a, "gen_ai.prompt.", tape.RoleUser), decode.OneTurn(semconv.Indexed(a, "gen_ai.completion.", tape.RoleAssistant))
 		}
 		dialect.ReadWholeAgent(o, in, out)
 		o.Interrupted = decode.IsLangGraphInterrupt(out) || decode.IsLangGraphInterrupt(outputsOf(out))
@@ -260,24 +259,17 @@ func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Obs
 	}
 	for _, prefix := range []string{"gen_ai.prompt.", "llm.prompts."} {
 		if len(o.Request) == 0 {
-			o.Request = indexedMessages(a, prefix, tape.RoleUser)
+			o.Request = semconv.Indexed(a, prefix, tape.RoleUser)
 		}
 	}
 	for _, prefix := range []string{"gen_ai.completion.", "llm.completions."} {
 		if len(o.Response) > 0 {
 			continue
 		}
-		answers := indexedMessages(a, prefix, tape.RoleAssistant)
-		for i := range answers {
-			answers[i].Role = tape.RoleAssistant
-			if reason := answers[i].FinishReason; reason != "" && len(o.FinishReasons) == 0 {
-				o.FinishReasons = []string{reason}
-			}
+		var reasons []string
+		if o.Response, reasons = semconv.IndexedAnswer(a, prefix, strings.Contains(s.ScopeName, "agents")); len(o.FinishReasons) == 0 {
+			o.FinishReasons = reasons
 		}
-		if len(answers) > 1 && !decode.HasCalls(answers[1]) && !strings.Contains(s.ScopeName, "agents") && answers[0].FinishReason != "" && answers[1].FinishReason != "" {
-			answers = answers[:1] // further choices are other answers, not further turns
-		}
-		o.Response = decode.OneTurn(answers)
 	}
 	if strings.HasPrefix(s.ScopeName, "@traceloop/instrumentation-anthropic") {
 		readStreamedAnthropic(a, o)
@@ -322,51 +314,4 @@ func readStreamedAnthropic(a decode.Attributes, o *dialect.Observation) {
 		}
 	}
 	o.Response = answer
-}
-
-// indexedMessages reads messages that were flattened: {role, content, tool_calls, tool_call_id, finish_reason, function_call}. A list
-// of parts is JSON in the content. Some producers leave out a message that has no content, and with it the calls that it asks for. Its number shows that it
-// was there, and the result of a tool behind it what it was.
-func indexedMessages(a decode.Attributes, prefix string, role tape.Role) []decode.Message {
-	list, omitted := a.UnflattenList(prefix)
-	if list.Kind() != exactjson.Array {
-		return nil
-	}
-	var out []decode.Message
-	for i, m := range list.Members() {
-		e := m.Value
-		if role == tape.RoleUser && slices.Contains(omitted, i) && decode.RoleOf(e.Get("role").Str()) == tape.RoleTool {
-			out = append(out, decode.Message{Role: tape.RoleAssistant, Omitted: true})
-		}
-		if e.Kind() != exactjson.Object {
-			continue
-		}
-		members := make([]exactjson.Member, 0, e.Len())
-		for _, f := range e.Members() {
-			switch {
-			case f.Name == "content" && f.Value.Str() == `""`: // an empty content, encoded
-				f.Value = exactjson.StringValue("")
-			case f.Name == "role" && (f.Value.Str() == "unknown" || f.Value.Str() == ""):
-				continue
-			}
-			members = append(members, f)
-		}
-		if inner, ok := decode.Structure(e.Get("content")); ok && e.Get("tool_calls").IsAbsent() && holdsTurns(inner) {
-			if turns, ok := decode.Messages(inner, role); ok { // messages without a text, as a whole
-				out = append(out, turns...)
-				continue
-			}
-		}
-		out = append(out, decode.RoleMessage(exactjson.ObjectValue(members...), role))
-	}
-	return out
-}
-
-// holdsTurns reports a list of messages, or one of them, of which one asks for a tool.
-func holdsTurns(v exactjson.Value) bool {
-	if v.Kind() == exactjson.Object {
-		_, known := decode.KnownRole(v.Get("role").Str())
-		return known && v.First("tool_calls", "toolCalls").Len() > 0
-	}
-	return v.Kind() == exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return m.Value.Kind() == exactjson.Object && holdsTurns(m.Value) })
 }

@@ -94,6 +94,12 @@ func Classify(s *dialect.Source) (dialect.Class, bool) {
 	return class, class == dialect.Agent
 }
 
+// What instrumentations flattened the messages under before the conventions had attributes for them.
+const (
+	indexedPrompt     = "gen_ai.prompt."
+	indexedCompletion = "gen_ai.completion."
+)
+
 func hasMessages(a decode.Attributes) bool {
 	return a.Has("gen_ai.input.messages") || a.Has("gen_ai.output.messages") || a.Has("gen_ai.prompt") || a.Has("gen_ai.completion")
 }
@@ -113,6 +119,10 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		o.System = System(a, o)
 		o.Input, _ = decode.Messages(a.JSON("gen_ai.input.messages"), tape.RoleUser)
 		o.Output = decode.OneTurn(Output(a))
+		if len(o.Input) == 0 && len(o.Output) == 0 {
+			o.Input = Indexed(a, indexedPrompt, tape.RoleUser)
+			o.Output, _ = IndexedAnswer(a, indexedCompletion, false)
+		}
 		dialect.External(a, "gen_ai.input.messages", o) // of a run there is no message to put in its place: a text would be invented
 		dialect.External(a, "gen_ai.output.messages", o)
 		dialect.External(a, "gen_ai.tool.definitions", o)
@@ -213,6 +223,15 @@ func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
 	}
 	if said := a.JSON("gen_ai.completion"); len(o.Response) == 0 && !isNothing(said) {
 		o.Response, _ = decode.Messages(said, tape.RoleAssistant)
+	}
+	if len(o.Request) == 0 {
+		o.Request = Indexed(a, indexedPrompt, tape.RoleUser)
+	}
+	if len(o.Response) == 0 {
+		var reasons []string
+		if o.Response, reasons = IndexedAnswer(a, indexedCompletion, false); len(o.FinishReasons) == 0 {
+			o.FinishReasons = reasons
+		}
 	}
 	o.Usage = tape.Usage{
 		InputTokens:      a.Count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),

@@ -52,6 +52,25 @@ func TestFlattenedMembersAreRead(t *testing.T) {
 		"class: tool\ndialect: otel-genai\nname: f\nargs: {\"x\":\"1\"} [lossy]\nresult: {\"y\":[\"a\"]} [lossy]\n")
 }
 
+// The first instrumentations flattened messages under gen_ai.prompt and gen_ai.completion; who wrote that by hand named the operation all the same.
+func TestMessagesFlattenedUnderThePromptAreRead(t *testing.T) {
+	turns := []string{"gen_ai.prompt.0.role", "system", "gen_ai.prompt.0.content", "Be brief.", "gen_ai.prompt.1.role", "user", "gen_ai.prompt.1.content", "hi",
+		"gen_ai.prompt.2.role", "assistant", "gen_ai.prompt.2.tool_calls.0.id", "c1", "gen_ai.prompt.2.tool_calls.0.name", "f", "gen_ai.prompt.2.tool_calls.0.arguments", `{"x":1}`,
+		"gen_ai.prompt.3.role", "tool", "gen_ai.prompt.3.tool_call_id", "c1", "gen_ai.prompt.3.content", "42",
+		"gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "done", "gen_ai.completion.0.finish_reason", "stop"}
+	chat := append([]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1"}, turns...)
+	genaitest.Says(t, genai.Read(genaitest.Span("vendor", "chat m1", chat...)), "class: model\ndialect: otel-genai\nmodel: m1\nrequest: system | text \"Be brief.\"\nrequest: user | text \"hi\"\n"+
+		"request: assistant | call f c1 {\"x\":1}\nrequest: tool | result  c1 \"42\"\nresponse: assistant | text \"done\" [stop]\nfinish: stop\n")
+	later := append([]string{"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"hello"}]}]`}, chat...)
+	if o := genai.Read(genaitest.Span("vendor", "chat m1", later...)); len(o.Request) != 1 || o.Request[0].Parts[0].Text != "hello" {
+		t.Errorf("the request is %v, not that of the later attribute alone", o.Request)
+	}
+	agent := append([]string{"gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a"}, turns[4:8]...)
+	if o := genai.Read(genaitest.Span("vendor", "invoke_agent a", agent...)); o.Class != genai.Agent || len(o.Input) != 1 || o.Input[0].Parts[0].Text != "hi" {
+		t.Errorf("of class %v with input %v", o.Class, o.Input)
+	}
+}
+
 // A prompt alone makes a model call only where the span does not say in a word of its own that it is a whole run.
 func TestAnAgentWithAPromptIsNoModelCall(t *testing.T) {
 	for kind, class := range map[string]genai.Class{"agent_run": genai.Agent, "llm_call": genai.Model, "job": genai.Model} {

@@ -6,6 +6,7 @@ package springai
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -184,27 +185,18 @@ func springTurns(text string) (out []decode.Message) {
 	return out
 }
 
-// springTexts reads what Spring AI writes of messages: ["text", "text"], with nothing escaped. Roles are lost where there are
-// several; of the last it is known that it is the newest.
+// springTexts reads what Spring AI writes of messages: ["text", "text"], with nothing escaped and no roles.
 func springTexts(text string, role tape.Role) []decode.Message {
 	text = strings.TrimSpace(text)
 	if text == "" || text == "[]" || text == `[""]` {
 		return nil
 	}
-	var texts []string
-	if list, err := exactjson.Parse(text); err == nil && list.Kind() == exactjson.Array {
-		for _, m := range list.Members() {
-			texts = append(texts, m.Value.Text())
-		}
-	} else if inner, ok := strings.CutPrefix(text, `["`); ok && strings.HasSuffix(inner, `"]`) {
-		texts = strings.Split(strings.TrimSuffix(inner, `"]`), `", "`)
-	} else {
-		texts = []string{text}
-	}
+	texts, whole := springList(text)
 	roundTrips := len(texts) // the texts of answers that asked for tools and of the results, which have none, stand at the end
 	for role == tape.RoleUser && roundTrips > 2 && texts[roundTrips-1] == "" {
 		roundTrips -= 2
 	}
+	placed := role == tape.RoleUser && whole && roundTrips > 1 && roundTrips < springWindow && !slices.Contains(texts[:roundTrips], "")
 	var out []decode.Message
 	for i, t := range texts {
 		if asked := i >= roundTrips && (i-roundTrips)%2 == 0; asked && (t == "" || t == "null") {
@@ -212,15 +204,57 @@ func springTexts(text string, role tape.Role) []decode.Message {
 			continue
 		} else if asked {
 			role = tape.RoleAssistant
+		} else if placed {
+			role = springPlace(i, roundTrips)
 		}
 		if t == "" {
 			continue
 		}
 		p := decode.TextPart(t)
-		if len(texts) > 1 {
+		if placed && i < roundTrips {
+			p.Label = tape.Recovered
+		} else if len(texts) > 1 || !whole {
 			p.Label = tape.Lossy
 		}
 		out = append(out, decode.Message{Role: role, Parts: []decode.Part{p}})
 	}
 	return out
 }
+
+// springWindow is how many messages Spring AI's memory of a chat holds. A longer one begins with whatever is left of it.
+const springWindow = 20
+
+// springPlace is whose the i-th of n texts is: a request ends with what the user says, users and models take turns before it, and what is said before all of
+// them is the system's.
+func springPlace(i, n int) tape.Role {
+	switch {
+	case (n-i)%2 == 1:
+		return tape.RoleUser
+	case i == 0:
+		return tape.RoleSystem
+	}
+	return tape.RoleAssistant
+}
+
+// springList are the texts of a list in which nothing is escaped. It is whole if each text is told from the next: none of them holds a part of a quotation.
+func springList(text string) (texts []string, whole bool) {
+	inner, ok := strings.CutPrefix(text, `["`)
+	if !ok || !strings.HasSuffix(inner, `"]`) {
+		return []string{text}, true
+	}
+	open, whole := false, true
+	for piece := range strings.SplitSeq(strings.TrimSuffix(inner, `"]`), springComma) {
+		if open {
+			texts[len(texts)-1] += springComma + piece
+		} else {
+			texts = append(texts, piece)
+		}
+		joined := open
+		open = strings.Count(texts[len(texts)-1], `"`)%2 == 1
+		whole = !open || !joined
+	}
+	return texts, whole
+}
+
+// springComma stands between two texts, and may stand inside of one.
+const springComma = `", "`

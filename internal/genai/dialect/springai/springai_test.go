@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
 
-func TestSpringAIToolsAreExactAndMessagesAreLossy(t *testing.T) {
+func TestSpringAIToolsAreExactAndMessagesAreTexts(t *testing.T) {
 	tool := genaitest.Span("org.springframework.boot", "tool_call weather", "spring.ai.kind", "tool_call", "spring.ai.tool.definition.name", "weather",
 		"spring.ai.tool.call.arguments", `{"city":"Oslo"}`, "spring.ai.tool.call.result", `"rain"`)
 	want := "class: tool\ndialect: spring-ai\nname: weather\nkind: function\nargs: {\"city\":\"Oslo\"}\nresult: \"rain\"\n"
@@ -31,7 +31,7 @@ func TestSpringAIToolsAreExactAndMessagesAreLossy(t *testing.T) {
 		l.Attributes().PutStr(dialect.LogBody, body)
 		model.Logs = append(model.Logs, l)
 	}
-	want = "class: model\ndialect: spring-ai\nmodel: gpt-5\nrequest label: lossy\nrequest: user | text \"be brief\" [lossy]\nrequest: user | text \"hi \\\"you\\\"\" [lossy]\nresponse: assistant | text \"ho\"\n"
+	want = "class: model\ndialect: spring-ai\nmodel: gpt-5\nrequest label: lossy\nrequest: system | text \"be brief\" [recovered]\nrequest: user | text \"hi \\\"you\\\"\" [recovered]\nresponse: assistant | text \"ho\"\n"
 	if got := genaitest.Said(genai.Read(model)); got != want {
 		t.Errorf("model: got\n%s\nwant\n%s", got, want)
 	}
@@ -57,9 +57,9 @@ func TestSpringAIChatClientSaysWhoSaidWhat(t *testing.T) {
 // Answers that asked for tools and the results of these are texts without a role, and most without a word. They stand in pairs at the end.
 func TestSpringAIPromptShowsWhereTheModelAskedForTools(t *testing.T) {
 	for body, want := range map[string]string{
-		`["be brief", "hi", "null", "", "one moment", ""]`: "user be brief; user hi; assistant omitted; assistant one moment",
-		`["be brief", "hi", "", ""]`:                       "user be brief; user hi; assistant omitted",
-		`["be brief", "hi", "null"]`:                       "user be brief; user hi; user null",
+		`["be brief", "hi", "null", "", "one moment", ""]`: "system be brief; user hi; assistant omitted; assistant one moment",
+		`["be brief", "hi", "", ""]`:                       "system be brief; user hi; assistant omitted",
+		`["be brief", "hi", "null"]`:                       "user be brief; assistant hi; user null",
 		`["hi", ""]`:                                       "user hi",
 	} {
 		model := genaitest.Span("org.springframework.boot", "chat gpt-5", "gen_ai.operation.name", "chat", "gen_ai.request.model", "gpt-5", "spring.ai.model.request.tool.names", "weather")
@@ -81,13 +81,42 @@ func TestSpringAIPromptShowsWhereTheModelAskedForTools(t *testing.T) {
 	}
 }
 
+// Whose a text is says its place alone, and only where it is certain where each ends and the list is no rest of a longer one.
+func TestSpringAIPlacesTextsOfThePrompt(t *testing.T) {
+	long := `["x"` + strings.Repeat(`, "x"`, 19) + `]`
+	for body, want := range map[string]string{
+		`["be brief", "hi"]`:                      "system recovered be brief; user recovered hi",
+		`["hi"]`:                                  "user  hi",
+		`["be brief", "one", "two", "three"]`:     "system recovered be brief; user recovered one; assistant recovered two; user recovered three",
+		`["one", "two", "three"]`:                 "user recovered one; assistant recovered two; user recovered three",
+		`["be brief", "say "a", "b" and "c""]`:    `system recovered be brief; user recovered say "a", "b" and "c"`,
+		`["as {"a": "x", "b": "y"}", "C:\new\n"]`: `system recovered as {"a": "x", "b": "y"}; user recovered C:\new\n`,
+		`["a 5" pipe", "or", "not"]`:              `user lossy a 5" pipe", "or", "not`,
+		`["be brief", "a 5" pipe"]`:               `system recovered be brief; user recovered a 5" pipe`,
+		long:                                      strings.TrimSuffix(strings.Repeat("user lossy x; ", 20), "; "),
+	} {
+		model := genaitest.Span("org.springframework.boot", "chat gpt-5", "gen_ai.operation.name", "chat", "gen_ai.request.model", "gpt-5")
+		l := ptrace.NewSpan()
+		l.SetName("spring_ai.prompt_content")
+		l.Attributes().PutStr(dialect.LogBody, "Chat Model Prompt Content:\n"+body)
+		model.Logs = append(model.Logs, l)
+		var got []string
+		for _, m := range genai.Read(model).Request {
+			got = append(got, string(m.Role)+" "+string(m.Parts[0].Label)+" "+m.Parts[0].Text)
+		}
+		if have := strings.Join(got, "; "); have != want {
+			t.Errorf("%s: %s, want %s", body, have, want)
+		}
+	}
+}
+
 // Nothing is escaped in an answer: how many there are says the list of reasons why they ended.
 func TestSpringAISaysByItsFinishReasonsHowManyAnswersThereAre(t *testing.T) {
-	for reasons, want := range map[string]string{`["STOP"]`: `{"job": "12", "state": "done"}`, `["STOP","STOP"]`: `{"job": "12`} {
+	for reasons, want := range map[string]string{`["STOP"]`: `yes", "no`, `["STOP","STOP"]`: `yes`} {
 		model := genaitest.Span("org.springframework.boot", "chat gpt-5", "gen_ai.operation.name", "chat", "gen_ai.request.model", "gpt-5", "gen_ai.response.finish_reasons", reasons)
 		l := ptrace.NewSpan()
 		l.SetName("spring_ai.completion")
-		l.Attributes().PutStr(dialect.LogBody, `Chat Model Completion:`+"\n"+`["{"job": "12", "state": "done"}"]`)
+		l.Attributes().PutStr(dialect.LogBody, `Chat Model Completion:`+"\n"+`["yes", "no"]`)
 		model.Logs = append(model.Logs, l)
 		if got := genai.Read(model).Response[0].Parts[0].Text; got != want {
 			t.Errorf("%s: %s, want %s", reasons, got, want)

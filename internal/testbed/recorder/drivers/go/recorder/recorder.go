@@ -82,10 +82,11 @@ func (t Tool) Value(arguments []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(result))
 	decoder.UseNumber()
 	err = decoder.Decode(&value)
-	return plain(value), err
+	return Plain(value), err
 }
 
-func plain(value any) any {
+// Plain has integers as int64 and other numbers as float64.
+func Plain(value any) any {
 	switch v := value.(type) {
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
@@ -95,11 +96,11 @@ func plain(value any) any {
 		return f
 	case []any:
 		for i := range v {
-			v[i] = plain(v[i])
+			v[i] = Plain(v[i])
 		}
 	case map[string]any:
 		for name := range v {
-			v[name] = plain(v[name])
+			v[name] = Plain(v[name])
 		}
 	}
 	return value
@@ -160,8 +161,10 @@ func Provider(service string) *sdktrace.TracerProvider {
 	return provider
 }
 
-// Main runs the scenarios, or those named on the command line. flush sends what the instrumentation still holds.
+// Main runs the scenarios, or those named on the command line. GROUP in the environment is another name for what is recorded, and STREAM makes the model stream
+// in all scenarios. flush sends what the instrumentation still holds.
 func Main(group, model string, agent func(context.Context, Task) (string, error), flush func()) {
+	group = cmpOr(os.Getenv("GROUP"), group)
 	var scenarios []string
 	if err := call("/scenarios", nil, &scenarios); err != nil {
 		panic(err)
@@ -174,6 +177,7 @@ func Main(group, model string, agent func(context.Context, Task) (string, error)
 		if err := call("/begin", map[string]string{"group": group, "scenario": scenario, "model": model}, &task); err != nil {
 			panic(err)
 		}
+		task.Stream = task.Stream || os.Getenv("STREAM") != ""
 		said := map[string]any{"output": nil, "error": nil}
 		output, err := run(agent, task)
 		if err != nil {
