@@ -34,6 +34,20 @@ func isDispatch(t *call, a *asked, known map[string]bool) bool {
 	return !known[nameOf(t)] && t.agent == a.model.agent && a.part.Name != "" && !a.part.Args.IsAbsent() && handsOver(t.obs.Args.Value, a.part.Name, a.part.ID, a.part.Args)
 }
 
+// mayHaveRun reports that a step of the program which was handed a call may have run it: it came to what the model was told, or to something where nothing tells. A step that
+// only writes the call down returns nothing.
+func mayHaveRun(t *call, a *asked) bool {
+	if failedCall(t) {
+		return true
+	}
+	result := t.obs.Result.Value
+	if a.shown == nil || a.shown.Label != "" {
+		text := strings.TrimSpace(textResult(result))
+		return t.obs.Result.Present() && text != "" && text != "null" && text != "None"
+	}
+	return returned(t, a) || sameContent(result, a.shown.Result)
+}
+
 // asDispatched reads the span of such a function as the call of the tool. The function may return the message in which the model is told.
 func asDispatched(o *genai.Observation, part genai.Part) *genai.Observation {
 	made := *o

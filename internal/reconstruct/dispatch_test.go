@@ -10,18 +10,19 @@ func TestFunctionThatRunsEveryToolIsTheCallThatItWasHanded(t *testing.T) {
 	wire := `{"tool_call":{"id":"call_a1","type":"function","function":{"name":"f","arguments":"{\"page\": 3}"}}}`
 	message := `{"role":"tool","tool_call_id":"call_a1","name":"f","content":"v"}`
 	const paired, unpaired = "tool_call f @3 by 1 = v", "tool_call f by 1 failed (missing)"
-	for name, c := range map[string]struct{ kind, in, out, want, more string }{
-		"name and arguments":              {"tool", `{"name":"f","arguments":{"page":3}}`, "v", paired, ""},
-		"by position":                     {"tool", `{"args":["f",{"page":3}],"kwargs":{}}`, "v", paired, ""},
-		"as the model wrote it":           {"tool", wire, "v", paired, ""},
-		"an object of the provider's SDK": {"tool", `{"call":"ChatCompletionMessageToolCall(id='call_a1', function=Function(arguments='{\"page\": 3}', name='f'), type='function')"}`, "v", paired, ""},
-		"the message is returned":         {"tool", wire, message, paired, ""},
-		"a step without a type":           {"span", wire, "v", paired, ""},
-		"a step that returns the message": {"span", wire, message, paired, ""},
-		"the id of another call":          {"span", `{"id":"call_b2","name":"f","arguments":{"page":3}}`, "v", unpaired, ""},
-		"other arguments":                 {"span", `{"name":"f","arguments":{"page":4}}`, "v", unpaired, ""},
-		"another tool":                    {"span", `{"name":"g","arguments":{"page":3}}`, "v", unpaired, ""},
-		"arguments without a name":        {"span", `{"arguments":{"page":3}}`, "v", unpaired, ""},
+	for name, c := range map[string]struct{ kind, in, out, want string }{
+		"name and arguments":              {"tool", `{"name":"f","arguments":{"page":3}}`, "v", paired},
+		"by position":                     {"tool", `{"args":["f",{"page":3}],"kwargs":{}}`, "v", paired},
+		"as the model wrote it":           {"tool", wire, "v", paired},
+		"an object of the provider's SDK": {"tool", `{"call":"ChatCompletionMessageToolCall(id='call_a1', function=Function(arguments='{\"page\": 3}', name='f'), type='function')"}`, "v", paired},
+		"the message is returned":         {"tool", wire, message, paired},
+		"a step without a type":           {"span", wire, "v", paired},
+		"a step that returns the message": {"span", wire, message, paired},
+		"a step that writes it down":      {"span", wire, "null", unpaired},
+		"the id of another call":          {"span", `{"id":"call_b2","name":"f","arguments":{"page":3}}`, "v", unpaired},
+		"other arguments":                 {"span", `{"name":"f","arguments":{"page":4}}`, "v", unpaired},
+		"another tool":                    {"span", `{"name":"g","arguments":{"page":3}}`, "v", unpaired},
+		"arguments without a name":        {"span", `{"arguments":{"page":3}}`, "v", unpaired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newTrace()
@@ -56,5 +57,18 @@ func TestFunctionAroundTheToolIsNoCall(t *testing.T) {
 		tr.in("langfuse-sdk", "execute", 3, 1, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", in, "langfuse.observation.output", "v")
 		tr.in("langfuse-sdk", "f", 4, 3, 31, 39, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"page":3}`, "langfuse.observation.output", "v")
 		wantEvents(t, the(t, tr.runs(t)), want...)
+	}
+}
+
+// A step that was handed the call, and came to something else than the model was told, has not run it.
+func TestStepThatCameToSomethingElseHasNotRunTheCall(t *testing.T) {
+	for out, want := range map[string]string{"v": "tool_call f @3 by 1 = v", "written": "tool_call f by 1 = v (recovered)"} {
+		tr := newTrace()
+		tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+		ask := asks(call("call_a1", "f", `{"page":3}`))
+		tr.chat(2, 1, 10, 20, list(user("q")), list(ask))
+		tr.in("langfuse-sdk", "note", 3, 1, 30, 40, "langfuse.observation.type", "span", "langfuse.observation.input", `{"name":"f","arguments":{"page":3}}`, "langfuse.observation.output", out)
+		tr.chat(4, 1, 50, 60, list(user("q"), ask, shows("call_a1", "v")), list(says("end")))
+		wantEvents(t, the(t, tr.runs(t)), "model_call @2", want, "model_call @4")
 	}
 }

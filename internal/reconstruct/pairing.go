@@ -226,7 +226,7 @@ func (c *collector) pairFunctions() {
 		t.obs = t.obs.AsTool()
 		for _, turns := range turnsBefore[1:] {
 			a := c.latestTurn(t, turns, func(t *call, a *asked) bool {
-				return a.part.Name == t.obs.Name && t.agent == a.model.agent && t.obs.Args.Present() && sameArgs(t, a) || isDispatch(t, a, known)
+				return a.part.Name == t.obs.Name && t.agent == a.model.agent && t.obs.Args.Present() && sameArgs(t, a) || isDispatch(t, a, known) && mayHaveRun(t, a)
 			})
 			if a != nil {
 				if isDispatch(t, a, known) {

@@ -344,3 +344,64 @@ def sentry(kind, name):
             yield lambda result: span.set_data(key[2], written(result)) if key else None
 
     return around(opened)(kind, name)
+
+
+def model_function(instrumentation):
+    """The decorator of a vendor for the function that calls the model."""
+    if instrumentation.startswith("langfuse"):
+        from langfuse import observe
+
+        return observe(as_type="generation")
+    if instrumentation.startswith("langsmith"):
+        from langsmith import traceable
+
+        return traceable(run_type="llm")
+    if instrumentation.startswith("mlflow"):
+        import mlflow as m
+
+        return m.trace(span_type="CHAT_MODEL")
+    if instrumentation.startswith("laminar"):
+        from lmnr import observe
+
+        return observe(span_type="LLM")
+    if instrumentation.startswith("langwatch"):
+        import langwatch as l
+
+        return l.span(type="llm")
+    if instrumentation.startswith("logfire"):
+        import logfire as l
+
+        return l.instrument("call_llm", record_return=True)
+    if instrumentation.startswith("traceloop"):
+        from traceloop.sdk.decorators import task
+
+        return task(name="call_llm")
+    from openinference.instrumentation import OITracer, TraceConfig
+    from opentelemetry import trace
+
+    return OITracer(trace.get_tracer_provider().get_tracer("my_app"), TraceConfig()).llm
+
+
+def wrap_model(talk, instrumentation):
+    """Puts a function of the program, with the vendor's decorator, around what asks the model."""
+    completions = talk.client.chat.completions
+    create = completions.create
+
+    if talk.answers == "message":
+
+        def call_llm(messages: list, model: str, tools: list | None = None):
+            return create(messages=messages, model=model, **({"tools": tools} if tools else {})).choices[0].message
+    else:
+
+        def call_llm(messages: list, model: str, tools: list | None = None):
+            return create(messages=messages, model=model, **({"tools": tools} if tools else {}))
+
+    made = model_function(instrumentation)(call_llm)
+
+    def ask(stream=False, **more):
+        if stream:
+            return create(stream=stream, **more)
+        given = made(**more)
+        return given if talk.answers != "message" else type("Answer", (), {"choices": [type("Choice", (), {"message": given})()]})()
+
+    completions.create = ask

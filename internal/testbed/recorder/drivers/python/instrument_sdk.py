@@ -224,6 +224,31 @@ def langfuse_bare(sdk):
     return kit
 
 
+def langsmith_bare(sdk):
+    """The decorators alone."""
+    os.environ.update(LANGSMITH_OTEL_ENABLED="true", LANGSMITH_TRACING="true", LANGSMITH_ENDPOINT=URL, LANGSMITH_API_KEY="none", LANGSMITH_OTEL_ONLY="true")
+    from langsmith import traceable
+
+    made = provider()
+
+    def flush():
+        from langsmith.run_trees import get_cached_client
+
+        get_cached_client().flush()
+        made.force_flush()
+
+    return Kit(flush, traceable(name="assistant", run_type="chain"), traceable(run_type="tool"))
+
+
+def openinference_bare(sdk):
+    """The decorators alone."""
+    made = provider()
+    from openinference.instrumentation import OITracer, TraceConfig
+
+    tracer = OITracer(made.get_tracer("app"), TraceConfig())
+    return Kit(root=tracer.agent(name="assistant"), tool=tracer.tool)
+
+
 def mlflow(sdk):
     os.environ.update(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=URL + "/v1/traces", OTEL_EXPORTER_OTLP_TRACES_PROTOCOL="http/protobuf", MLFLOW_ENABLE_ASYNC_TRACE_LOGGING="false")
     import mlflow as m

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops written by hand on the SDKs of providers.
 
-    RECORDER=... python sdk_loop.py TALK INSTRUMENTATION[:VERSION] [root] [deco] [app=STYLE] [step] [dispatch] [message] [method] [stream] [async] [SCENARIO ...]
+    RECORDER=... python sdk_loop.py TALK INSTRUMENTATION[:VERSION] [root] [deco] [app=STYLE] [step] [dispatch] [message] [method] [llm[=message]] [stream] [async] [SCENARIO ...]
 
 TALK is a class of a file sdk_*.py: it asks the model and keeps the conversation in the form of its API. INSTRUMENTATION is a function of instrument_sdk.py. With `root`
 the run has a span of its own, with `deco` each tool has, made as the instrumentation's documentation shows, or in a STYLE of application.py. With `step` each request to
 the model is a function of the application with a span. With `dispatch` one function of the application runs every tool and answers with a text where one fails, with
-`message` it takes the call as the model wrote it and returns the message for the model; that function has the span then. With `method` the run is a method of an object. With `stream` every answer is streamed.
+`message` it takes the call as the model wrote it and returns the message for the model; that function has the span then. With `method` the run is a method of an object. With `llm` a function with
+the vendor's decorator for models is around each request, and returns the answer or its message (chat completions alone). With `stream` every answer is streamed.
 """
 
 import asyncio
@@ -89,6 +90,10 @@ class Agent:
 
     async def loop(self, system, history, user, tools, schemas, stream, limit):
         talk = self.talk(self.model, system, history, user, schemas, self.asynchronous)
+        for o in self.options:
+            if o in ("llm", "llm=message"):
+                talk.answers = o[4:]
+                application.wrap_model(talk, self.kit.name)
         if hasattr(talk, "run"):
             return await talk.run(tools, stream, limit)
         for _ in range(limit or 12):
@@ -160,11 +165,11 @@ class Agent:
 
 if __name__ == "__main__":
     name, instrumentation, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
-    options = [o for o in rest if o in ("root", "deco", "async", "step", "dispatch", "message", "method", "stream") or o.startswith("app=")]
+    options = [o for o in rest if o in ("root", "deco", "async", "step", "dispatch", "message", "method", "stream", "llm", "llm=message") or o.startswith("app=")]
     import instrument_sdk
 
     kit = getattr(instrument_sdk, instrumentation.split(":")[0])(name)
-    kit.step = kit.root
+    kit.step, kit.name = kit.root, instrumentation
     for o in options:
         if o.startswith("app="):
             made = application.STYLES[o[4:]]
