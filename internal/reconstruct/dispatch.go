@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -48,17 +49,33 @@ func mayHaveRun(t *call, a *asked) bool {
 	return returned(t, a) || sameContent(result, a.shown.Result)
 }
 
-// asDispatched reads the span of such a function as the call of the tool. The function may return the message in which the model is told.
-func asDispatched(o *genai.Observation, part genai.Part) *genai.Observation {
+// asDispatched reads the span of such a function as the call of the tool. The function may return the message in which the model is told, and
+// shown is what a later request shows of it.
+func asDispatched(o *genai.Observation, part genai.Part, shown *genai.Part) *genai.Observation {
 	made := *o
 	made.Name, made.Args = part.Name, genai.Content{Value: part.Args}
-	if result, ok := decode.Structure(made.Result.Value); ok && result.Kind() == exactjson.Object && part.ID != "" {
-		if messages, _ := decode.Messages(exactjson.ArrayValue(result), ""); len(messages) == 1 && messages[0].Role == tape.RoleTool && len(messages[0].Parts) == 1 && messages[0].Parts[0].ID == part.ID {
-			told := messages[0].Parts[0]
-			made.Result.Value, made.Result.Envelope = told.Result, append(slices.Clip(made.Result.Envelope), "tool_message")
-		}
+	if told, ok := toldOf(made.Result.Value, part); ok {
+		made.Result.Value, made.Result.Envelope = told, append(slices.Clip(made.Result.Envelope), "tool_message")
+	}
+	if shown != nil && shown.IsError && !made.Failed && made.Result.Present() && strings.Contains(cmp.Or(toldText(shown.Result), textResult(shown.Result)), textResult(made.Result.Value)) {
+		made.Failed = true // it caught what the tool raised, and told the model
 	}
 	return &made
+}
+
+// toldOf opens the message in which the model is told the result of a call: it names the id of the call or, of a provider whose calls have none, the tool.
+func toldOf(v exactjson.Value, part genai.Part) (exactjson.Value, bool) {
+	result, ok := decode.Structure(v)
+	if !ok || result.Kind() != exactjson.Object {
+		return exactjson.Value{}, false
+	}
+	messages, _ := decode.Messages(exactjson.ArrayValue(result), "")
+	if len(messages) != 1 || messages[0].Role != tape.RoleTool || len(messages[0].Parts) != 1 {
+		return exactjson.Value{}, false
+	}
+	told := messages[0].Parts[0]
+	named := told.ID == "" && result.Get("role").Str() == "tool" && result.Get("name").Str() == part.Name
+	return told.Result, told.ID != "" && told.ID == part.ID || named
 }
 
 // handsOver reports a value that holds a whole call: its name and its arguments side by side, under whatever names, or as arguments by position, in JSON or as Python writes

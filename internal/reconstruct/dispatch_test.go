@@ -49,14 +49,29 @@ func TestFunctionThatRunsEveryToolTellsToolsWithoutParametersByTheirNames(t *tes
 func TestFunctionAroundTheToolIsNoCall(t *testing.T) {
 	for in, want := range map[string][]string{
 		`{"name":"f","arguments":{"page":3}}`: {"model_call @2", "tool_call f @4 by 1 = v"},
-		`{"name":"g","arguments":{"page":3}}`: {"model_call @2", "tool_call execute @3 = v", "tool_call f @4 by 1 = v"},
+		`{"name":"g","arguments":{"page":9}}`: {"model_call @2", "tool_call execute @3 = w", "tool_call f @4 by 1 = v"},
 	} {
 		tr := newTrace()
 		tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
 		tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call("call_a1", "f", `{"page":3}`))))
-		tr.in("langfuse-sdk", "execute", 3, 1, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", in, "langfuse.observation.output", "v")
+		tr.in("langfuse-sdk", "execute", 3, 1, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", in, "langfuse.observation.output", "w")
 		tr.in("langfuse-sdk", "f", 4, 3, 31, 39, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"page":3}`, "langfuse.observation.output", "v")
 		wantEvents(t, the(t, tr.runs(t)), want...)
+	}
+}
+
+// Google's calls have no ids: the message that the function returns names the tool. What it caught and told the model as an error is one.
+func TestFunctionThatRunsEveryToolMayTellOfAFailure(t *testing.T) {
+	for key, want := range map[string]string{"error": "tool_call f @3 by 1 = Error: no v failed", "result": "tool_call f @3 by 1 = Error: no v"} {
+		tr := newTrace()
+		tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+		ask := asks(call("", "f", `{"page":3}`))
+		tr.chat(2, 1, 10, 20, list(user("q")), list(ask))
+		tr.in("langfuse-sdk", "execute", 3, 1, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"tool_call":{"id":null,"function":{"name":"f","arguments":"{\"page\": 3}"}}}`,
+			"langfuse.observation.output", `{"role":"tool","tool_call_id":null,"name":"f","content":"Error: no v"}`)
+		told := `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"` + key + `":"Error: no v"}}}]}`
+		tr.chat(4, 1, 50, 60, list(user("q"), ask, told), list(says("end")))
+		wantEvents(t, the(t, tr.runs(t)), "model_call @2", want, "model_call @4")
 	}
 }
 

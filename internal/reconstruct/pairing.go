@@ -65,7 +65,7 @@ func (c *collector) pair() {
 	c.pairStandIns(known)
 	for _, t := range c.tools {
 		if t.by != nil && isDispatch(t, t.by, known) {
-			t.obs = asDispatched(t.obs, t.by.part)
+			t.obs = asDispatched(t.obs, t.by.part, t.by.shown)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (c *collector) pairFunctions() {
 			})
 			if a != nil {
 				if isDispatch(t, a, known) {
-					t.obs = asDispatched(t.obs, a.part)
+					t.obs = asDispatched(t.obs, a.part, a.shown)
 				}
 				t.by, a.tool = a, t
 				c.tools = append(c.tools, t)

@@ -336,6 +336,9 @@ func (s *stitcher) byResponse() {
 		owner := map[*fragment]bool{}
 		for _, t := range s.turns[f] {
 			of := full[t.n.obs.ResponseID]
+			if hollow := len(t.n.obs.Request)+len(t.n.obs.Response) == 0; hollow && t.failed() && t.n.obs.ResponseID == "" {
+				continue // the others tell whose it is
+			}
 			if of == nil || len(t.n.obs.Request) > 0 || len(t.n.obs.Response) > 0 || of.n.start > t.n.end || t.n.start > of.n.end {
 				owner = nil
 				break

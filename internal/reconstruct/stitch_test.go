@@ -626,6 +626,26 @@ func TestModelCallWithoutContentInATraceOfItsOwnIsTheOneThatTookTheSameTokens(t 
 	}
 }
 
+// The provider's SDK wrote the calls of a run in a trace of its own, without content. The one that failed has no response, and lies where the others lie.
+func TestFailedCallInTheTraceOfAClientBelongsToTheRunOfTheOthers(t *testing.T) {
+	build := func(id string) []*tape.Tape {
+		run, client := newTrace(), newTrace()
+		run.agent("a", 1, 0, 0, 100)
+		run.chat(2, 1, 10, 20, list(user("q")), list(asks(call("call_0001", "f", `{}`))), "gen_ai.response.id", "msg_0123456789")
+		run.tool("f", 3, 1, 30, 40, "call_0001", `{}`, "r")
+		client.in("com.anthropic.sdk.python", "anthropic.messages.create", 12, 90, 11, 19, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.response.id", id)
+		failed := client.in("com.anthropic.sdk.python", "anthropic.messages.create", 13, 90, 50, 60, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "error.type", "invalid_request_error")
+		failed.Status().SetCode(ptrace.StatusCodeError)
+		return all(t, run.numbered(1), client.numbered(2))
+	}
+	if tapes := build("msg_0123456789"); len(tapes) != 1 {
+		t.Errorf("%d runs", len(tapes))
+	}
+	if tapes := build("msg_9876543210"); len(tapes) != 2 {
+		t.Errorf("calls of another run: %d runs", len(tapes))
+	}
+}
+
 // Langfuse tells of an answer of the Responses API its text alone, in a trace of its own beside the run of another instrumentation.
 func TestModelCallToldInPartInATraceOfItsOwnIsTheOneThatTookTheSameTokens(t *testing.T) {
 	build := func(text string, tokens, start int, scope string) []*tape.Tape {

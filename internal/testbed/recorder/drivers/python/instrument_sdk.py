@@ -141,7 +141,7 @@ def tool_span(span, function, args, kwargs):
     import json
 
     span.update_name("execute_tool " + function.__name__)
-    span.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": function.__name__, "gen_ai.tool.call.arguments": json.dumps(kwargs)})
+    span.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": function.__name__, "gen_ai.tool.call.arguments": json.dumps(dict(inspect.signature(function).bind(*args, **kwargs).arguments))})
 
 
 def tool_result(span, function, args, kwargs, result):
