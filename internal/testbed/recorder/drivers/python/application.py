@@ -216,50 +216,10 @@ def mlflow(kind, name):
 
 
 @style
-def mlflow_untyped(kind, name):
-    import mlflow as m
-
-    return m.trace(name=name)
-
-
-@style
-def langsmith(kind, name):
-    kinds = {"run": "chain", "model": "chain", "tool": "tool"}
-
-    @contextlib.contextmanager
-    def opened(kind, name, inputs):
-        from langsmith import trace
-
-        with trace(name, kinds[kind], inputs=inputs) as run:
-            yield lambda result: run.end(outputs={"output": result})
-
-    return around(opened)(kind, name)
-
-
-@style
 def langsmith_untyped(kind, name):
     from langsmith import traceable
 
     return traceable(name=name)
-
-
-@style
-def laminar(kind, name):
-    @contextlib.contextmanager
-    def opened(kind, name, inputs):
-        from lmnr import Laminar
-
-        with Laminar.start_as_current_span(name=name, input=inputs, **({"span_type": "TOOL"} if kind == "tool" else {})):
-            yield Laminar.set_span_output
-
-    return around(opened)(kind, name)
-
-
-@style
-def laminar_untyped(kind, name):
-    from lmnr import observe
-
-    return observe(name=name)
 
 
 @style
@@ -312,38 +272,6 @@ def traceloop_task(kind, name):
     from traceloop.sdk.decorators import agent, task
 
     return {"run": agent(name=name)}.get(kind, task(name=name))
-
-
-@style
-def braintrust(kind, name):
-    kinds = {"run": "task", "model": "function", "tool": "tool"}
-
-    @contextlib.contextmanager
-    def opened(kind, name, inputs):
-        import braintrust as b
-
-        with b.start_span(name=name, type=kinds[kind], input=inputs if kind == "tool" else one(inputs)) as span:
-            yield lambda result: span.log(output=result)
-
-    return around(opened)(kind, name)
-
-
-@style
-def sentry(kind, name):
-    @contextlib.contextmanager
-    def opened(kind, name, inputs):
-        import sentry_sdk as s
-
-        op = {"run": "gen_ai.invoke_agent", "model": "function", "tool": "gen_ai.execute_tool"}[kind]
-        begin = s.start_transaction if kind == "run" and not s.get_current_span() else s.start_span
-        with begin(op=op, name=f"execute_tool {name}" if kind == "tool" else name) as span:
-            key = {"tool": ("gen_ai.tool.name", "gen_ai.tool.input", "gen_ai.tool.output")}.get(kind)
-            if key:
-                span.set_data(key[0], name)
-                span.set_data(key[1], json.dumps(inputs, default=str))
-            yield lambda result: span.set_data(key[2], written(result)) if key else None
-
-    return around(opened)(kind, name)
 
 
 def model_function(instrumentation):
