@@ -111,3 +111,22 @@ func TestInstructionsThatAG2LeavesOutAreSaid(t *testing.T) {
 		}
 	}
 }
+
+// A producer that leaves what a developer says out of the messages says nothing of instructions: that is a finding, and none where they are there.
+func TestInstructionsThatAProducerLeavesOutAreSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		scope, request string
+		want           bool
+	}{
+		"none beside the messages":        {"@opentelemetry/instrumentation-openai", list(user("hi")), true},
+		"of the role system":              {"@opentelemetry/instrumentation-openai", list(`{"role":"system","parts":[{"type":"text","content":"Be brief."}]}`, user("hi")), false},
+		"a producer of whom that is news": {"acme", list(user("hi")), false},
+	} {
+		tr := newTrace()
+		tr.in(c.scope, "chat m1", 1, 0, 0, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.input.messages", c.request, "gen_ai.output.messages", list(says("yes")))
+		said := slices.ContainsFunc(the(t, tr.runs(t)).Fidelity.Findings, func(f tape.Finding) bool { return f.Field == "input.system_prompt" })
+		if said != c.want {
+			t.Errorf("%s: said %v", name, said)
+		}
+	}
+}

@@ -182,7 +182,7 @@ func (b *builder) input() {
 	case takesInstructionsApart(firstModel.obs.Provider): // Traceloop leaves them out for Google's clients
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the provider's API takes instructions beside the messages, and the span holds none")
 	case firstModel.obs.SystemApart:
-		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the framework keeps instructions apart from the messages that it records")
+		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the producer leaves instructions out of the messages that it records")
 	case goesOn(firstModel.request):
 		b.finding(tape.CodeNoInstructions, 0, "input.system_prompt", "the run goes on from earlier turns, and what was sent holds no instructions")
 	}

@@ -92,7 +92,7 @@ type Observation struct {
 	Operation     string
 	Params        []exactjson.Member
 	System        []decode.Part
-	SystemApart   bool // instructions are sent beside the messages, and this producer does not record them
+	SystemApart   bool // this producer leaves instructions, or some of them, out of the messages that it records
 	Request       []decode.Message
 	RequestLabel  tape.Label // truncated, masked … for the whole list
 	Response      []decode.Message

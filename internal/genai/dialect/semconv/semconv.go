@@ -132,7 +132,7 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		if name := decode.NameAfter(s.Span.Name(), "chat ", "text_completion ", "generate_content "); !dialect.HasPrefixed(s.Span, "gen_ai.") && !strings.Contains(name, " ") {
 			decode.FillString(&o.Model, decode.ModelName(name)) // an instrumentation that failed wrote no attribute (OpenLIT with Groq)
 		}
-		o.SystemApart = s.ScopeName == "opentelemetry.instrumentation.ag2" // from 1.0 on
+		o.SystemApart = leavesInstructionsOut(s.ScopeName)
 		readEvents(events, o, &o.Request, &o.Response)
 		o.Response = decode.OneTurn(o.Response)
 		if a.Text("langtrace.sdk.name") == "@langtrase/typescript-sdk" {
@@ -384,4 +384,10 @@ func givesFunctions(a decode.Attributes, o *dialect.Observation) bool {
 func isNothing(v exactjson.Value) bool {
 	inner, ok := decode.Structure(v)
 	return ok && inner.Kind() == exactjson.Object && inner.Len() == 1 && inner.Members()[0].Value.Kind() == exactjson.Null
+}
+
+// leavesInstructionsOut reports an instrumentation that records messages without the instructions: AG2's own from 1.0 on, which keeps them apart, and OpenTelemetry's of
+// OpenAI for JavaScript, which knows the role system alone, where clients send what a developer says.
+func leavesInstructionsOut(scope string) bool {
+	return scope == "opentelemetry.instrumentation.ag2" || scope == "@opentelemetry/instrumentation-openai"
 }
