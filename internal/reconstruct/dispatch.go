@@ -5,6 +5,7 @@ package reconstruct
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,6 +29,56 @@ func (c *collector) dropDispatchers(known map[string]bool) {
 		c.noise["function that runs the tools"] += int64(t.nodes[0].spans)
 		return true
 	})
+}
+
+// openDispatchers reads the spans of such functions as the calls that they were handed where no record tells what any model was offered or asked for: one that calls
+// itself execute_tool or call_function and was handed the name of another and its arguments, and nothing else but an id.
+func (c *collector) openDispatchers(known map[string]bool) {
+	if len(known) > 0 {
+		return
+	}
+	for _, t := range c.tools {
+		if len(t.nodes) == 0 || t.obs.Handoff || !runsTools.MatchString(nameOf(t)) {
+			continue
+		}
+		if part, ok := onlyCall(t.obs.Args.Value); ok && part.Name != nameOf(t) {
+			t.obs = asDispatched(t.obs, part, nil)
+			t.obs.Args.Envelope = append(t.obs.Args.Envelope, "call")
+		}
+	}
+}
+
+// runsTools is the name of a function that runs whatever tool it is told to.
+var runsTools = regexp.MustCompile(`(?i)^(execute|exec|run|call|invoke|dispatch|handle|do|perform|use|process)[ _-]?(a|the|one|single)?[ _-]?(tool|function)s?([ _-]?(call|use))?$`)
+
+// toolName is what providers take as the name of a tool.
+var toolName = regexp.MustCompile(`^[A-Za-z_][\w.-]{0,63}$`)
+
+// onlyCall reads a value that is a call and nothing else: a name and the object of its arguments, by position or as members, and an id beside them.
+func onlyCall(v exactjson.Value) (part genai.Part, ok bool) {
+	if args := v.Get("args"); args.Kind() == exactjson.Array && v.Len() == 2 && v.Get("kwargs").IsEmpty() {
+		v = args // as decorators of Python write it
+	}
+	if one := v.Members(); len(one) == 1 && one[0].Value.Kind() >= exactjson.Array {
+		v = one[0].Value // the call as the one argument
+	}
+	for i, m := range v.Members() {
+		value := m.Value
+		if inner, structured := decode.Structure(value); structured {
+			value = inner
+		}
+		switch {
+		case v.Kind() == exactjson.Object && part.ID == "" && namesID(m.Name):
+			part.ID = decode.TextOfID(m.Value)
+		case i < 3 && part.Name == "" && toolName.MatchString(value.Str()):
+			part.Name = value.Str()
+		case part.Args.IsAbsent() && value.Kind() == exactjson.Object:
+			part.Args = value
+		default:
+			return part, false
+		}
+	}
+	return part, part.Name != "" && !part.Args.IsAbsent()
 }
 
 // isDispatch reports that t is the span of a function that was handed the whole call that a response asked for.

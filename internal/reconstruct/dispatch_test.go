@@ -3,7 +3,10 @@
 
 package reconstruct_test
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // One function of a loop that was written by hand runs every tool. Its span holds the call that it was handed; the last one of a loop that was cut has no request after it.
 func TestFunctionThatRunsEveryToolIsTheCallThatItWasHanded(t *testing.T) {
@@ -86,4 +89,30 @@ func TestStepThatCameToSomethingElseHasNotRunTheCall(t *testing.T) {
 		tr.chat(4, 1, 50, 60, list(user("q"), ask, shows("call_a1", "v")), list(says("end")))
 		wantEvents(t, the(t, tr.runs(t)), "model_call @2", want, "model_call @4")
 	}
+}
+
+// Where no record tells what a model was offered or asked for, the name of such a function and what it was handed have to say it.
+func TestFunctionThatRunsEveryToolIsKnownByItsName(t *testing.T) {
+	for name, c := range map[string]struct{ function, in, want string }{
+		"by position":          {"execute_tool", `{"args":["f",{"page":3}],"kwargs":{}}`, "tool_call f @2 = v"},
+		"by members":           {"runToolCall", `{"call_id":"c1","name":"f","arguments":"{\"page\":3}"}`, "tool_call f @2 = v"},
+		"as the one argument":  {"handle_tool_call", `{"tool_call":{"id":"c1","name":"f","arguments":{"page":3}}}`, "tool_call f @2 = v"},
+		"a tool of its own":    {"send_mail", `{"args":["f",{"page":3}],"kwargs":{}}`, "tool_call send_mail @2 = v"},
+		"arguments alone":      {"execute_tool", `{"page":{"n":3}}`, "tool_call execute_tool @2 = v"},
+		"more than a call":     {"run_tool", `{"name":"f","arguments":{"page":3},"shell":"bash"}`, "tool_call run_tool @2 = v"},
+		"a sentence, no name":  {"run_tool", `{"task":"open the page","options":{"page":3}}`, "tool_call run_tool @2 = v"},
+		"the name of a folder": {"run_tool", `{"path":"a/f","options":{"page":3}}`, "tool_call run_tool @2 = v"},
+	} {
+		tr := newTrace()
+		tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`, "langfuse.observation.output", "end")
+		tr.in("langfuse-sdk", c.function, 2, 1, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", c.in, "langfuse.observation.output", "v")
+		if got := events(the(t, tr.runs(t))); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	tr := newTrace() // a model that was offered it may ask for it by its own name
+	tr.agent("main", 1, 0, 0, 100)
+	tr.chat(2, 1, 10, 20, list(user("q")), list(says("I cannot.")), "gen_ai.tool.definitions", `[{"type":"function","name":"execute_tool"}]`)
+	tr.tool("execute_tool", 3, 1, 30, 40, "", `{"name":"f","arguments":{"page":3}}`, "v")
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call execute_tool @3 = v")
 }

@@ -23,6 +23,7 @@ func (c *collector) pair() {
 	known := c.knownNames()
 	c.markHandoffs(known)
 	c.dropDispatchers(known)
+	c.openDispatchers(known)
 	type pass func(t *call, a *asked) bool
 	pairBy := func(passes ...pass) {
 		for _, fits := range passes {

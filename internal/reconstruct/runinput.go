@@ -211,13 +211,13 @@ func instructionsBelow(root *node) string {
 	return told
 }
 
-// preparedFor are the instructions before the user's message in the first conversation that a step of the run put together from both: where no span of a model
-// call is, that is what the model was sent (LlamaIndex's workflows).
+// preparedFor are the instructions before the user's message in the first conversation that a step of the run was handed or put together from both: where no span of a
+// model call is, that is what the model was sent (LlamaIndex's workflows, a function around a client that nobody instruments).
 func (b *builder) preparedFor(prompt string) string {
 	var steps []*node
 	for _, h := range b.fragment.heads {
 		walk(h, func(n *node) bool {
-			if n.obs.Class == genai.Structure && n.obs.OutputData.Present() && len(steps) < maxTranscripts {
+			if n.obs.Class == genai.Structure && (n.obs.InputData.Present() || n.obs.OutputData.Present()) && len(steps) < maxTranscripts {
 				steps = append(steps, n)
 			}
 			return true
@@ -225,11 +225,12 @@ func (b *builder) preparedFor(prompt string) string {
 	}
 	slices.SortStableFunc(steps, compareNodes)
 	for _, n := range steps {
-		conversation := decode.Transcript(n.obs.OutputData.Value)
-		if len(conversation) < 2 || conversation[0].Role != tape.RoleSystem || conversation[1].Role == tape.RoleSystem || lastUserText(conversation) != prompt {
-			continue
+		for _, v := range []exactjson.Value{n.obs.InputData.Value, n.obs.OutputData.Value} {
+			conversation := decode.Transcript(v)
+			if len(conversation) > 1 && conversation[0].Role == tape.RoleSystem && conversation[1].Role != tape.RoleSystem && lastUserText(conversation) == prompt {
+				return partsText(conversation[0].Parts)
+			}
 		}
-		return partsText(conversation[0].Parts)
 	}
 	return ""
 }
