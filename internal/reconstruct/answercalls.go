@@ -13,7 +13,7 @@ import (
 )
 
 // markAnswers finds the tools by which agents of frameworks nobody wrote a rule for hand on their answer (BeeAI's final_answer): the last tool below an agent, which the last model
-// call below it was offered or asked for, and whose only argument is what the agent answered. Such a tool is no call of the agent, and its model answers by it, also where the
+// call below it was offered or asked for, and whose only argument, not its result, is what the agent answered. Such a tool is no call of the agent, and its model answers by it, also where the
 // framework refused what it said at first. What a program does with an answer (it sends it to somebody, say) the model was not offered.
 func (c *collector) markAnswers() {
 	for _, t := range slices.Clone(c.tools) {
@@ -55,7 +55,7 @@ func answeredBy(t *call) *node {
 		return nil
 	}
 	said := strings.TrimSpace(t.obs.Args.Value.Members()[0].Value.Str())
-	if said == "" {
+	if said == "" || strings.TrimSpace(textResult(t.obs.Result.Value)) == said { // a tool whose result is the answer
 		return nil
 	}
 	n := t.nodes[0].up

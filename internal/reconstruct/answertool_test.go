@@ -81,12 +81,14 @@ func TestToolThatHandsOnTheAnswerIsNoCall(t *testing.T) {
 		tools, args, answer string
 		after               bool // another model call comes behind it
 		kept                bool
+		result              string
 	}{
-		"offered":              {offered, `{"response":"It is 42."}`, "It is 42.", false, false},
-		"of the program":       {"", `{"response":"It is 42."}`, "It is 42.", false, true},
-		"another text":         {offered, `{"response":"It is 41."}`, "It is 42.", false, true},
-		"more than the answer": {offered, `{"response":"It is 42.","channel":"mail"}`, "It is 42.", false, true},
-		"the run goes on":      {offered, `{"response":"It is 42."}`, "It is 42.", true, true},
+		"offered":              {offered, `{"response":"It is 42."}`, "It is 42.", false, false, "Message has been sent"},
+		"of the program":       {"", `{"response":"It is 42."}`, "It is 42.", false, true, "Message has been sent"},
+		"another text":         {offered, `{"response":"It is 41."}`, "It is 42.", false, true, "Message has been sent"},
+		"more than the answer": {offered, `{"response":"It is 42.","channel":"mail"}`, "It is 42.", false, true, "Message has been sent"},
+		"the run goes on":      {offered, `{"response":"It is 42."}`, "It is 42.", true, true, "Message has been sent"},
+		"its result answers":   {offered, `{"response":"It is 42."}`, "It is 42.", false, true, "It is 42."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newTrace()
@@ -96,10 +98,10 @@ func TestToolThatHandsOnTheAnswerIsNoCall(t *testing.T) {
 				attrs = append(attrs, "gen_ai.tool.definitions", c.tools)
 			}
 			tr.chat(2, 1, 1, 10, list(user("q")), list(says("It is 42.")), attrs...)
-			tr.tool("reply", 3, 1, 11, 12, "", c.args, "Message has been sent")
+			tr.tool("reply", 3, 1, 11, 12, "", c.args, c.result)
 			want := []string{"model_call @2"}
 			if c.kept {
-				want = append(want, "tool_call reply @3 = Message has been sent")
+				want = append(want, "tool_call reply @3 = "+c.result)
 			}
 			if c.after {
 				tr.chat(4, 1, 20, 30, list(user("q")), list(says(c.answer)), attrs...)
