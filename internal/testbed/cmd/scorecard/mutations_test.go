@@ -27,7 +27,7 @@ var limits = map[string][5]int{
 	"model calls wrapped":       {0, 0, 0, 0, 0},
 	"no root":                   {0, 0, 0, 0, 1},
 	"two traces":                {0, 0, 0, 0, 0},
-	"content in span events":    {0, 0, 0, 0, 0},
+	"content in span events":    {0, 0, 0, 1, 0}, // gemini-cli/research_chain, as without a mutation: its truth is disputed
 	"content in log records":    {0, 0, 0, 0, 0},
 	"two traces, clock behind":  {0, 0, 0, 0, 1},
 	"no parents":                {0, 0, 0, 0, 1},
