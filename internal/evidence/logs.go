@@ -40,7 +40,7 @@ func LogsToTraces(ld plog.Logs, rules *segregation.Rules) ptrace.Traces {
 			var ss ptrace.ScopeSpans
 			scoped := false
 			for _, record := range sl.LogRecords().All() {
-				name := genai.EventName(sl.Scope().Name(), record.EventName(), record.Attributes())
+				name := genai.EventName(sl.Scope().Name(), record.EventName(), record.Attributes(), record.Body())
 				if !genai.IsEvidenceLog(name, record) {
 					scan.Reset()
 					scan.Attributes(rl.Resource().Attributes())

@@ -329,6 +329,9 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 	if marks == 0 {
 		return nil
 	}
+	if s.ScopeName != dialect.LogScope && r.scope&producer == 0 && r.marks()&producer != 0 && !classified(marks, s) && generic.Unknown.Shape(s.Span) {
+		marks |= 1 << shapeIndex // a team's own keys may begin as those of a producer do
+	}
 	if s.ScopeName != dialect.LogScope && slices.ContainsFunc(s.Logs, func(l ptrace.Span) bool { return logDialect(l.Name(), l.Attributes()) == generic.Unknown }) {
 		marks |= 1 << shapeIndex // what the producer's own keys leave open, records of a team's own tell
 	}
@@ -337,6 +340,16 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 		out = append(out, Dialects[bits.TrailingZeros64(marks)])
 	}
 	return out
+}
+
+// classified reports that one of the dialects knows what a span is.
+func classified(marks uint64, s *dialect.Source) bool {
+	for ; marks != 0; marks &= marks - 1 {
+		if class, _ := Dialects[bits.TrailingZeros64(marks)].Classify(s); class != dialect.Unclassified {
+			return true
+		}
+	}
+	return false
 }
 
 // dialectMarks are the bits of the dialects that speak of an item, of what its scope, keys and events speak for.

@@ -32,12 +32,15 @@ var logIndex = map[string]*dialect.Dialect{}
 
 // EventName returns the name under which the dialects know a log event. Some producers write it without their prefix, some as an
 // attribute only, and Rust's tracing writes the source location in its place.
-func EventName(scope, recorded string, m pcommon.Map) string {
+func EventName(scope, recorded string, m pcommon.Map, body pcommon.Value) string {
 	a := decode.Attributes(m)
 	if strings.HasPrefix(recorded, "event ") {
 		recorded = ""
 	}
 	decode.FillString(&recorded, a.Text("event.name", "event_name"))
+	if recorded == "" {
+		recorded = generic.EventOf(a, body) // loggers of structured records have a field of that name
+	}
 	for _, name := range eventNames {
 		recorded = name(scope, recorded)
 	}
@@ -120,7 +123,7 @@ func roleOfLog(record ptrace.Span) dialect.LogRole {
 func Arrange(spans, logs []*dialect.Source) (alone, rest []*dialect.Source) {
 	logs = slices.Clone(logs)
 	slices.SortStableFunc(logs, dialect.CompareLogs)
-	r := &arrangement{byID: make(map[pcommon.SpanID]*dialect.Source, len(spans)), spans: spans, calls: map[string]*logCall{}, lanes: map[string]*logCall{}, runs: map[string]*logCall{}}
+	r := &arrangement{logs: logs, byID: make(map[pcommon.SpanID]*dialect.Source, len(spans)), spans: spans, calls: map[string]*logCall{}, lanes: map[string]*logCall{}, runs: map[string]*logCall{}}
 	for _, s := range spans {
 		if _, twice := r.byID[s.Span.SpanID()]; !twice {
 			r.byID[s.Span.SpanID()] = s
@@ -170,10 +173,19 @@ type arrangement struct {
 	// runsTools are the spans right above tool spans.
 	runsTools map[*dialect.Source]bool
 
+	logs  []*dialect.Source
+	named map[recordName]int // how many records there are, read when first needed
+
 	made  []*logCall
 	calls map[string]*logCall // by call or request id
 	lanes map[string]*logCall // the last model call of a lane
 	runs  map[string]*logCall // by run id, and the last one of a conversation
+}
+
+// recordName is the span that a record names, and its own name.
+type recordName struct {
+	span pcommon.SpanID
+	name string
 }
 
 // spanView is what deciding about log records needs to know of a span.
@@ -373,8 +385,16 @@ func (r *arrangement) spanOf(l *dialect.Source, role dialect.LogRole) *dialect.S
 	}
 	at := uint64(l.Span.StartTimestamp())
 	r.look()
-	if class := r.classOf(named); named != nil && !role.Alone && (class == role.Class || class == dialect.Structure) && logDialect(l.Span.Name(), l.Span.Attributes()) == generic.Unknown {
-		return named // what somebody writes by hand names the span that it stands in
+	if class := r.classOf(named); named != nil && logDialect(l.Span.Name(), l.Span.Attributes()) == generic.Unknown {
+		if !role.Alone && (class == role.Class || class == dialect.Structure) {
+			return named // what somebody writes by hand names the span that it stands in
+		}
+		if role.Class == dialect.Tool && class == dialect.Tool && r.reports(named, l) {
+			return named
+		}
+		if role.Class == dialect.Model && class == dialect.Structure && generic.NamesModel(named.Span) && r.onlyOne(named, l) {
+			return named
+		}
 	}
 	switch role.Class {
 	case dialect.Tool:
@@ -401,6 +421,25 @@ func (r *arrangement) spanOf(l *dialect.Source, role dialect.LogRole) *dialect.S
 		return r.enclosingRun(at)
 	}
 	return nil
+}
+
+// reports says that a record of a tool speaks of the call whose span it names: both name the same tool, and the span names no other call.
+func (r *arrangement) reports(named, l *dialect.Source) bool {
+	bare, alone := *named, *l
+	bare.Logs, alone.Logs = nil, []ptrace.Span{l.Span}
+	call, told := Read(&bare), Read(&alone)
+	return call.Name == told.Name && (call.CallID == "" || told.CallID == "" || call.CallID == told.CallID)
+}
+
+// onlyOne says that a span is named by one record of such a name alone: one that several calls have is around them.
+func (r *arrangement) onlyOne(named, l *dialect.Source) bool {
+	if r.named == nil {
+		r.named = map[recordName]int{}
+		for _, l := range r.logs {
+			r.named[recordName{l.Span.ParentSpanID(), l.Span.Name()}]++
+		}
+	}
+	return r.named[recordName{named.Span.SpanID(), l.Span.Name()}] == 1
 }
 
 func (r *arrangement) classOf(s *dialect.Source) dialect.Class {

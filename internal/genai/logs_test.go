@@ -39,7 +39,7 @@ func recordsOf(t *testing.T, path string) []*dialect.Source {
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				name := EventName(sl.Scope().Name(), record.EventName(), record.Attributes())
+				name := EventName(sl.Scope().Name(), record.EventName(), record.Attributes(), record.Body())
 				if !IsEvidenceLog(name, record) {
 					continue
 				}
@@ -268,7 +268,7 @@ func TestEventNameIsTheOneThatDialectsKnow(t *testing.T) {
 		{"com.anthropic.claude_code.events", "user_prompt", "claude_code.user_prompt"},
 		{"autogen_core.events", "", "autogen_core.events"},
 	} {
-		if got := EventName(c.scope, c.recorded, m); got != c.want {
+		if got := EventName(c.scope, c.recorded, m, pcommon.NewValueEmpty()); got != c.want {
 			t.Errorf("%s of %s is read as %s, want %s", c.recorded, c.scope, got, c.want)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 // turnLabel is what stands before a turn of a conversation that was written as one text.
-var turnLabel = regexp.MustCompile(`(?m)^(System|User|Human|Assistant|AI|Tool|Function): `)
+var turnLabel = regexp.MustCompile(`(?m)^(System|User|Human|Assistant|AI|Tool|Function|system|user|human|assistant|ai|tool|function):(?: |$)`)
 
 // LabelledTurns reads a conversation that was written as one text, each turn below the one before with who speaks in front of it: System: … Human: … It takes
 // such a text for a conversation where it begins with a label, has instructions or a question first, a turn of somebody else behind, and an empty line before
-// each label but the first, or no empty line at all. ok is false for any other text: a user may well write a label.
+// each label but the first, or no empty line at all; where the labels are in lower case, instructions that are a sentence stand before what no empty line divides. ok is false for any other text: a user may well write a label.
 func LabelledTurns(text string) (messages []Message, ok bool) {
 	labels := turnLabel.FindAllStringSubmatchIndex(text, maxTurns+1)
 	if len(labels) < 2 || len(labels) > maxTurns || labels[0][0] != 0 {
@@ -38,6 +38,9 @@ func LabelledTurns(text string) (messages []Message, ok bool) {
 	}
 	slices.Reverse(messages)
 	first := messages[0].Role
+	if said := messages[0].Parts[0].Text; text[0] >= 'a' && !spaced && (first != tape.RoleSystem || !strings.Contains(said, " ") || !strings.HasSuffix(said, ".")) {
+		return nil, false // settings are written so as well: user: ada
+	}
 	return messages, len(messages) > 1 && (first == tape.RoleSystem || first == tape.RoleUser) && messages[1].Role != first
 }
 

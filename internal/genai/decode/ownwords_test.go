@@ -45,7 +45,12 @@ func TestATextOfLabelledTurnsIsAConversation(t *testing.T) {
 	if !ok || len(messages) != 3 || messages[1].Parts[0].Text != "what says\nUser: nobody?" || messages[2].Role != tape.RoleAssistant {
 		t.Errorf("read as %v", messages)
 	}
-	for _, text := range []string{"User: hi", "Tool: x\n\nUser: y", "I say\nUser: hi\nAssistant: yes", "User: a\n\nUser: b"} {
+	for _, text := range []string{"system: You crawl pages.\nuser: Crawl.\nassistant:\ntool: 1", "system: pages\n\nuser: Crawl."} {
+		if messages, ok := decode.LabelledTurns(text); !ok || messages[0].Role != tape.RoleSystem || messages[1].Parts[0].Text != "Crawl." {
+			t.Errorf("%q is read as %v", text, messages)
+		}
+	}
+	for _, text := range []string{"User: hi", "Tool: x\n\nUser: y", "I say\nUser: hi\nAssistant: yes", "User: a\n\nUser: b", "system: linux\nuser: ada", "user: ada\nsystem: Runs on Linux."} {
 		if _, ok := decode.LabelledTurns(text); ok {
 			t.Errorf("%q is taken for a conversation", text)
 		}

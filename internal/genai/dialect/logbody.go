@@ -66,7 +66,7 @@ func MayHoldCall(body pcommon.Value) bool {
 	switch body.Type() {
 	case pcommon.ValueTypeMap:
 		m := body.Map()
-		for _, key := range []string{"messages", "input_messages", "request", "input", "response", "completion", "tool_name", "function_name"} {
+		for _, key := range []string{"messages", "input_messages", "request", "input", "response", "completion", "tool_name", "function_name", "content"} {
 			if _, ok := m.Get(key); ok {
 				return true
 			}
@@ -74,7 +74,7 @@ func MayHoldCall(body pcommon.Value) bool {
 		return false
 	case pcommon.ValueTypeStr, pcommon.ValueTypeBytes:
 		text := decode.TextOf(body)
-		return strings.HasPrefix(text, "{") && (strings.Contains(text, `"role"`) || strings.Contains(text, `"content"`) || strings.Contains(text, `_name"`) && strings.Contains(text, `"arg`))
+		return strings.HasPrefix(text, "{") && (strings.Contains(text, `"role"`) || strings.Contains(text, `"content"`) || strings.Contains(text, `_name"`) && (strings.Contains(text, `"arg`) || strings.Contains(text, `"result"`) || strings.Contains(text, `"output"`)))
 	default:
 		return false
 	}

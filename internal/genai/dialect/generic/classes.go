@@ -167,6 +167,8 @@ type keyClasses struct {
 	class         dialect.Class
 	in, out, said bool
 	differ        bool
+	failed        bool // the span ended with an error: nothing need have come out
+	own           bool // the word is one that agents alone have
 }
 
 func (k *keyClasses) add(key string) {
@@ -174,6 +176,9 @@ func (k *keyClasses) add(key string) {
 		return
 	}
 	stem, isOut, ok := slotOf(key)
+	if !ok && callsKey(key) { // what a model asked for came out of it: acme.llm.tool_calls
+		stem, isOut, ok = key[:strings.LastIndexAny(strings.TrimRight(key[:len(key)-len("calls")], "._-:"), "._-:")+1]+"output", true, true
+	}
 	if !ok {
 		return
 	}
@@ -187,29 +192,43 @@ func (k *keyClasses) add(key string) {
 	k.class = of
 	k.in, k.out = k.in || !isOut, k.out || isOut
 	slot := slotWord(stem[lastSegment(stem):])
+	k.own = k.own || word == "agent" || word == "llm"
 	k.said = k.said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
 }
 
 // tell is the class that all of them tell.
 func (k *keyClasses) tell() dialect.Class {
-	if !k.in || !k.out || k.differ || !k.said && k.class != dialect.Tool {
+	if !k.in || !k.out && !(k.failed && k.own) || k.differ || !k.said && k.class != dialect.Tool {
 		return dialect.Unclassified
 	}
 	return k.class
 }
 
-// classOfKeys is the class that the keys of attributes tell.
-func classOfKeys(m pcommon.Map) dialect.Class {
-	var k keyClasses
+// classOfKeys is the class that the keys of attributes tell, of a span that failed or not.
+func classOfKeys(m pcommon.Map, failed bool) dialect.Class {
+	k := keyClasses{failed: failed}
 	for key := range m.All() {
 		k.add(key)
 	}
 	return k.tell()
 }
 
+// ended reports a span that an error ended.
+func ended(span ptrace.Span) bool {
+	if span.Status().Code() == ptrace.StatusCodeError {
+		return true
+	}
+	for _, e := range span.Events().All() {
+		if e.Name() == "exception" {
+			return span.Status().Code() == ptrace.StatusCodeUnset
+		}
+	}
+	return false
+}
+
 // classOfSpan is the class that the keys of a span, and the names and keys of its events, tell.
 func classOfSpan(span ptrace.Span) dialect.Class {
-	var k keyClasses
+	k := keyClasses{failed: ended(span)}
 	for key := range span.Attributes().All() {
 		k.add(key)
 	}

@@ -25,6 +25,7 @@ const (
 	asksRecord
 	answersRecord
 	toolRecord
+	stepRecord // of the span of a tool, see ofToolSpan
 )
 
 var recordNames = []struct {
@@ -34,6 +35,84 @@ var recordNames = []struct {
 	{asksRecord, [][]string{{"user"}, {"prompt", "message", "input", "query"}}},
 	{answersRecord, [][]string{{"agent", "assistant"}, {"response", "message", "answer", "output"}}},
 	{toolRecord, [][]string{{"tool", "function"}, {"call", "result", "output", "use", "execution"}}},
+}
+
+// EventOf is the name of the event that a logger of structured records writes into a field of the record or of its body. Any text may stand there: it
+// is taken where it says what a record of an agent reports.
+func EventOf(a decode.Attributes, body pcommon.Value) string {
+	name := a.Text("event")
+	if name == "" {
+		if m, ok := bodyMap(body, `"event"`); ok {
+			name = decode.Attributes(m).Text("event")
+		}
+	}
+	if len(name) > 80 || strings.ContainsAny(name, " \n") {
+		return ""
+	}
+	w := words(name)
+	if len(w) < 2 {
+		return ""
+	}
+	for _, r := range recordNames { // what a user said begins a run where the name of the record says so, and not a field: a sub-agent is asked in the same words
+		if r.kind == toolRecord && slices.Contains(r.words[0], w[len(w)-2]) && slices.Contains(r.words[1], w[len(w)-1]) {
+			return name
+		}
+	}
+	if w[len(w)-2] == "tool" && slices.Contains(lifecycle, w[len(w)-1]) {
+		return name
+	}
+	if slotClass(name) != dialect.Unclassified {
+		return name
+	}
+	return ""
+}
+
+// bodyMap is the body of a record as a map, where it is an object, or the text of one that holds a word.
+func bodyMap(body pcommon.Value, word string) (pcommon.Map, bool) {
+	switch body.Type() {
+	case pcommon.ValueTypeMap:
+		return body.Map(), true
+	case pcommon.ValueTypeStr:
+		if text := body.Str(); strings.HasPrefix(text, "{") && strings.Contains(text, word) {
+			members := pcommon.NewValueMap()
+			return members.Map(), members.Map().FromRaw(membersOf(text)) == nil
+		}
+	}
+	return pcommon.Map{}, false
+}
+
+// fields are the attributes of a record and the members of its body.
+func fields(a decode.Attributes) decode.Attributes {
+	body, ok := pcommon.Map(a).Get(dialect.LogBody)
+	if !ok {
+		return a
+	}
+	m, ok := bodyMap(body, `"`)
+	if !ok {
+		return a
+	}
+	all := pcommon.NewMap()
+	pcommon.Map(a).CopyTo(all)
+	for key, v := range m.All() {
+		if _, there := all.Get(key); !there {
+			v.CopyTo(all.PutEmpty(key))
+		}
+	}
+	return decode.Attributes(all)
+}
+
+// lifecycle are the words with which the records of a tool's span end: that it began, with what, and how it ended. Builds have tools that begin and end too:
+// such a record speaks of a span that is the call of a tool, and is nothing without it.
+var lifecycle = []string{"input", "started", "start", "finished", "finish", "end", "ended", "completed", "complete", "returned", "invoked"}
+
+// ofToolSpan reports such a record.
+func ofToolSpan(name string, a decode.Attributes) bool {
+	w := words(name)
+	if len(w) < 2 || len(name) > 80 || w[len(w)-2] != "tool" || !slices.Contains(lifecycle, w[len(w)-1]) {
+		return false
+	}
+	a = fields(a)
+	return toolOf(a) != "" && (!argsOf(a).IsAbsent() || !resultOf(a).IsAbsent())
 }
 
 // kindOf tells what a record reports: its event's name says so, and an attribute holds it. Records of other programs have such names too,
@@ -47,10 +126,14 @@ func kindOf(name string, a decode.Attributes) recordKind {
 		if !slices.Contains(r.words[0], w[len(w)-2]) || !slices.Contains(r.words[1], w[len(w)-1]) {
 			continue
 		}
+		a := fields(a)
 		if r.kind == toolRecord && (toolOf(a) == "" || argsOf(a).IsAbsent() && resultOf(a).IsAbsent()) || r.kind != toolRecord && spoken(r.kind, a) == "" {
 			return noRecord
 		}
 		return r.kind
+	}
+	if ofToolSpan(name, a) {
+		return stepRecord
 	}
 	return noRecord
 }
@@ -68,6 +151,7 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 		}
 		return role
 	}
+	a = fields(a)
 	role := dialect.LogRole{
 		Conversation: conversationOf(a),
 	}
@@ -76,6 +160,8 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 		role.Class, role.Alone, role.Opens = dialect.Agent, true, true
 	case answersRecord:
 		role.Class = dialect.Agent
+	case stepRecord:
+		role.Class, role.CallID = dialect.Tool, callOf(a)
 	case toolRecord:
 		role.Class, role.Alone, role.CallID = dialect.Tool, true, callOf(a)
 		for key := range a.All() {
@@ -245,9 +331,15 @@ func readUnknownLogs(s *dialect.Source, o *dialect.Observation) (any bool) {
 		return []decode.Message{{Role: role, Parts: []decode.Part{p}}}
 	}
 	for _, l := range s.Logs {
+		if strings.HasPrefix(l.Name(), "gen_ai.") {
+			continue // of the conventions
+		}
 		a := decode.Attributes(l.Attributes())
 		kind := kindOf(l.Name(), a)
 		any = any || kind != noRecord
+		if kind != noRecord {
+			a = fields(a)
+		}
 		switch {
 		case kind == noRecord:
 			if call := dialect.ReadBodyCall(a); call.Certain() {
@@ -258,7 +350,7 @@ func readUnknownLogs(s *dialect.Source, o *dialect.Observation) (any bool) {
 			decode.FillList(&o.Input, message(tape.RoleUser, spoken(kind, a)))
 		case o.Class == dialect.Agent && kind == answersRecord:
 			o.Output = message(tape.RoleAssistant, spoken(kind, a)) // the last one
-		case o.Class == dialect.Tool && kind == toolRecord:
+		case o.Class == dialect.Tool && (kind == toolRecord || kind == stepRecord):
 			decode.FillString(&o.Name, toolOf(a))
 			decode.FillString(&o.CallID, callOf(a))
 			if args := argsOf(a); !args.IsAbsent() && !o.Args.Present() {

@@ -318,7 +318,7 @@ func withTold(s *dialect.Source) decode.Attributes {
 		if slices.Contains(bareContent, key) {
 			key = name
 		}
-		if _, _, ok := slotOf(key); !ok && !systemKey(key) && !modelKey(key) && !toolNameKey(key) {
+		if _, _, ok := slotOf(key); !ok && !systemKey(key) && !modelKey(key) && !toolNameKey(key) && !callsKey(key) {
 			return
 		}
 		if _, there := own.Get(key); there {
@@ -355,6 +355,16 @@ func withTold(s *dialect.Source) decode.Attributes {
 			for key, v := range slotsOf(a) {
 				add(l.Name(), key, v)
 				named = false
+			}
+			own := fields(a)
+			if own.Text("event") == "" {
+				own = a // the body is a message, or a value, as it is
+			}
+			for key, v := range own.All() {
+				if slices.Contains(bareContent, key) || callsKey(key) {
+					add(l.Name(), key, v)
+					named = false // the body is what people read
+				}
 			}
 			if body, ok := l.Attributes().Get(dialect.LogBody); ok && named {
 				add(l.Name(), bareContent[0], body) // the name of the record says what its body is

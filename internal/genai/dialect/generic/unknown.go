@@ -51,17 +51,37 @@ func recognises(span ptrace.Span) bool {
 			return ok
 		}) || exchanged(span)
 	}
-	return conversed(span.Attributes()) || namesTool(span) || namesModel(span) || classOfSpan(span) != dialect.Unclassified ||
+	return conversed(span.Attributes()) || namesTool(span) || NamesModel(span) || prompted(span.Attributes()) || classOfSpan(span) != dialect.Unclassified ||
 		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span)
 }
 
-// namesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
-func namesModel(span ptrace.Span) bool {
+// NamesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
+func NamesModel(span ptrace.Span) bool {
 	for key := range span.Attributes().All() {
 		if _, may := cutSuffixFold(key, "model"); !may || len(key) > 80 || isForeign(key) {
 			continue
 		}
 		if w := words(key); len(w) > 1 && w[len(w)-1] == "model" && slices.Contains([]string{"llm", "generation", "completion"}, w[len(w)-2]) {
+			return true
+		}
+	}
+	return false
+}
+
+// prompted reports a span that names a model, what it was prompted with and what it answered, side by side: acme.model, acme.prompt and acme.response.
+func prompted(m pcommon.Map) bool {
+	for key := range m.All() {
+		if _, may := cutSuffixFold(key, "model"); !may || len(key) > 80 || isForeign(key) || !ends(key, "model") {
+			continue
+		}
+		before := key[:len(key)-len("model")]
+		has := func(names ...string) bool {
+			return slices.ContainsFunc(names, func(name string) bool {
+				v, ok := m.Get(before + name)
+				return ok && (v.Type() != pcommon.ValueTypeStr || v.Str() != "")
+			})
+		}
+		if has("prompt", "prompts") && has("completion", "response", "output", "answer", "reply", "tool_calls", "function_calls", "response.tool_calls") {
 			return true
 		}
 	}
@@ -233,8 +253,14 @@ func classByContent(s *dialect.Source) dialect.Class {
 		return dialect.Tool
 	}
 	a := withTold(s)
-	if class := classOfKeys(pcommon.Map(a)); class != dialect.Unclassified {
+	if prompted(s.Span.Attributes()) {
+		return dialect.Model
+	}
+	if class := classOfKeys(pcommon.Map(a), ended(s.Span)); class != dialect.Unclassified {
 		return class
+	}
+	if NamesModel(s.Span) && slices.ContainsFunc(s.Logs, func(l ptrace.Span) bool { return bodyRole(decode.Attributes(l.Attributes())).Class == dialect.Model }) {
+		return dialect.Model
 	}
 	modelled := false
 	for key := range a.All() {
@@ -370,22 +396,27 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observa
 
 // readModelName reads which model was asked for: by a call, or by all calls of an agent that hides them.
 func readModelName(a decode.Attributes, o *dialect.Observation) {
+	answers := func(key string) bool { return slices.Contains(words(key), "response") }
 	asked := decode.ModelName(find(a, func(key string) bool { return ends(key, "request", "model") }).Str())
 	decode.FillString(&o.Model, asked)
-	switch name := decode.ModelName(find(a, modelKey).Str()); {
-	case name == o.ResponseModel:
-	case snapshot.MatchString(name): // what a provider answers with when it was asked for the model without a date
-		decode.FillString(&o.ResponseModel, name)
-	default:
+	if name := decode.ModelName(find(a, func(key string) bool { return modelKey(key) && !answers(key) }).Str()); snapshot.MatchString(name) {
+		decode.FillString(&o.ResponseModel, name) // what a provider answers with when it was asked for the model without a date
+	} else {
 		decode.FillString(&o.Model, name)
 	}
+	decode.FillString(&o.ResponseModel, decode.ModelName(find(a, func(key string) bool { return modelKey(key) && answers(key) }).Str()))
+}
+
+// callsKey reports a key under which the calls stand that a model asked for.
+func callsKey(key string) bool {
+	return !isForeign(key) && (ends(key, "tool", "calls") || ends(key, "function", "calls"))
 }
 
 // callsIn returns the calls that a model asked for, where they stand in an attribute of their own.
 func callsIn(a decode.Attributes) (calls []decode.Part) {
 	list, _ := decode.Structure(find(a, func(key string) bool {
 		w := words(key)
-		return !isForeign(key) && (ends(key, "tool", "calls") || ends(key, "function", "calls")) && !slices.ContainsFunc(w, func(word string) bool { return slices.Contains(inWords, word) })
+		return callsKey(key) && !slices.ContainsFunc(w, func(word string) bool { return slices.Contains(inWords, word) })
 	}))
 	for _, p := range decode.ChatCalls(list) {
 		if p.Name != "" {

@@ -4,8 +4,10 @@
 package generic_test
 
 import (
+	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -111,36 +113,44 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 		span       string
 		attributes []string
 	}{
-		"a request over HTTP":            {"work", []string{"http.request.body", `{"messages":[{"role":"user","content":"hi"}]}`, "http.request.method", "POST"}},
-		"a query of a chat's tables":     {"work", []string{"db.operation.name", "chat", "db.query.text", "select 1", "db.response.status_code", "0"}},
-		"a type that nothing meets":      {"work", []string{"zz.type", "tool", "zz.color", "red"}},
-		"settings of a tool's request":   {"work", []string{"app.tool_name", "resize", "app.request.effort", "low", "app.response.wait_ms", "17"}},
-		"a function of a service":        {"work", []string{"app.function.name", "resize", "app.request.size", "17", "app.response", "done"}},
-		"JSON without messages":          {"work", []string{"zz.input", `{"role":1}`, "zz.output", `[{"a":"\"role\""}]`}},
-		"the agent of a build":           {"build", []string{"ci.agent.name", "linux-7", "ci.agent.task", "build", "ci.agent.label", "arm64"}},
-		"the steps of a build":           {"build", []string{"ci.agent.task", "build", "ci.agent.result", "SUCCESS"}},
-		"a tool of a build":              {"link", []string{"build.tool.args", "-O2 -g", "build.host", "h1"}},
-		"a model that scores payments":   {"score", []string{"ml.model.name", "fraud-7", "ml.model.input", "[0.1,0.2]", "ml.model.output", "0.93"}},
-		"features of a model":            {"predict", []string{"features.model.request", `{"user_id":17}`, "features.model.response", `{"score":0.1}`}},
-		"a click in a toolbar":           {"toolbar: click", []string{"ui.input", "mouse"}},
-		"a linter":                       {"tool.lint", []string{"app.params", "--fix"}},
-		"an action of a customer":        {"order", []string{"event.payload", `{"from":"user","type":"order","value":"17","sender":"system"}`}},
-		"mail from a user":               {"deliver", []string{"mail.message.input", `{"from":"user","to":"b","body":"hello","subject":"hi"}`}},
-		"the author of a comment":        {"comment", []string{"blog.comment.input", `[{"author":"human","text":"nice"},{"author":"system","text":"removed"}]`}},
-		"a task of a queue with a reply": {"job", []string{"queue.task", "resize", "queue.reply", "done", "queue.payload", `{"id":1}`}},
-		"a chat of people":               {"post", []string{"app.chat.message.input", "hello", "app.chat.room", "17"}},
-		"the API of an agent":            {"POST /v1/chat", []string{"http.request.body", question, "http.response.body", answer}},
-		"a question without its answer":  {"store", []string{"frage", question, "antwort", `{"stored":true,"id":"assistant-17"}`}},
-		"an answer without its question": {"store", []string{"frage", `{"question":"Which colour?","choices":["red","blue"]}`, "antwort", answer}},
-		"the choices of a poll":          {"poll", []string{"umfrage", `{"messages":[{"role":"user","content":"hi"}]}`, "stand", `{"choices":[{"name":"red","votes":3}],"closed":false}`}},
-		"the roles of accounts":          {"grant", []string{"app.request.0.role", "user", "app.request.0.name", "b", "app.input.owner.role", "system", "app.input.owner.content", "x"}},
-		"a tool of a build by its name":  {"run_tool", []string{"input", `{"name":"lint","version":"1.2"}`, "output", "ok"}},
-		"a tool with a list of files":    {"run_tool", []string{"input", `{"name":"lint","args":["-v"]}`, "output", "ok"}},
-		"a tool call of nothing":         {"execute_tool", []string{"input", `{"name":"f","arguments":{"x":1}}`}},
-		"a procedure that was called":    {"rpc", []string{"input", `{"name":"f","arguments":{"x":1}}`, "output", "ok"}},
-		"two answers to one question":    {"compare", []string{"frage", question, "a", answer, "b", `{"role":"assistant","content":"no, it is not"}`}},
+		"a request over HTTP":              {"work", []string{"http.request.body", `{"messages":[{"role":"user","content":"hi"}]}`, "http.request.method", "POST"}},
+		"a query of a chat's tables":       {"work", []string{"db.operation.name", "chat", "db.query.text", "select 1", "db.response.status_code", "0"}},
+		"a type that nothing meets":        {"work", []string{"zz.type", "tool", "zz.color", "red"}},
+		"settings of a tool's request":     {"work", []string{"app.tool_name", "resize", "app.request.effort", "low", "app.response.wait_ms", "17"}},
+		"a function of a service":          {"work", []string{"app.function.name", "resize", "app.request.size", "17", "app.response", "done"}},
+		"JSON without messages":            {"work", []string{"zz.input", `{"role":1}`, "zz.output", `[{"a":"\"role\""}]`}},
+		"the agent of a build":             {"build", []string{"ci.agent.name", "linux-7", "ci.agent.task", "build", "ci.agent.label", "arm64"}},
+		"the steps of a build":             {"build", []string{"ci.agent.task", "build", "ci.agent.result", "SUCCESS"}},
+		"a tool of a build":                {"link", []string{"build.tool.args", "-O2 -g", "build.host", "h1"}},
+		"a model that scores payments":     {"score", []string{"ml.model.name", "fraud-7", "ml.model.input", "[0.1,0.2]", "ml.model.output", "0.93"}},
+		"features of a model":              {"predict", []string{"features.model.request", `{"user_id":17}`, "features.model.response", `{"score":0.1}`}},
+		"a click in a toolbar":             {"toolbar: click", []string{"ui.input", "mouse"}},
+		"a linter":                         {"tool.lint", []string{"app.params", "--fix"}},
+		"an action of a customer":          {"order", []string{"event.payload", `{"from":"user","type":"order","value":"17","sender":"system"}`}},
+		"mail from a user":                 {"deliver", []string{"mail.message.input", `{"from":"user","to":"b","body":"hello","subject":"hi"}`}},
+		"the author of a comment":          {"comment", []string{"blog.comment.input", `[{"author":"human","text":"nice"},{"author":"system","text":"removed"}]`}},
+		"a task of a queue with a reply":   {"job", []string{"queue.task", "resize", "queue.reply", "done", "queue.payload", `{"id":1}`}},
+		"a chat of people":                 {"post", []string{"app.chat.message.input", "hello", "app.chat.room", "17"}},
+		"the API of an agent":              {"POST /v1/chat", []string{"http.request.body", question, "http.response.body", answer}},
+		"a question without its answer":    {"store", []string{"frage", question, "antwort", `{"stored":true,"id":"assistant-17"}`}},
+		"an answer without its question":   {"store", []string{"frage", `{"question":"Which colour?","choices":["red","blue"]}`, "antwort", answer}},
+		"the choices of a poll":            {"poll", []string{"umfrage", `{"messages":[{"role":"user","content":"hi"}]}`, "stand", `{"choices":[{"name":"red","votes":3}],"closed":false}`}},
+		"the roles of accounts":            {"grant", []string{"app.request.0.role", "user", "app.request.0.name", "b", "app.input.owner.role", "system", "app.input.owner.content", "x"}},
+		"a tool of a build by its name":    {"run_tool", []string{"input", `{"name":"lint","version":"1.2"}`, "output", "ok"}},
+		"a tool with a list of files":      {"run_tool", []string{"input", `{"name":"lint","args":["-v"]}`, "output", "ok"}},
+		"a tool call of nothing":           {"execute_tool", []string{"input", `{"name":"f","arguments":{"x":1}}`}},
+		"a procedure that was called":      {"rpc", []string{"input", `{"name":"f","arguments":{"x":1}}`, "output", "ok"}},
+		"two answers to one question":      {"compare", []string{"frage", question, "a", answer, "b", `{"role":"assistant","content":"no, it is not"}`}},
+		"a form that asks and is answered": {"survey", []string{"form.question", "How are you?", "form.answer", "well", "form.model", "nps-2"}},
+		"a printer":                        {"print", []string{"printer.model", "LX-7", "printer.messages", "3", "printer.output", "tray 2"}},
+		"a chat of people that failed":     {"!send", []string{"chat.request", "hello", "chat.room", "17"}},
+		"a step of a pipeline":             {"etl", []string{"pipeline.input", "s3://a", "pipeline.output", "s3://b", "pipeline.model", "orders_v2"}},
+		"a search service":                 {"!search", []string{"search.query", "red shoes", "search.results", "17", "search.model", "bm25"}},
 	} {
 		s := genaitest.Span("com.zz", c.span, c.attributes...)
+		if strings.HasPrefix(c.span, "!") {
+			s.Span.Status().SetCode(ptrace.StatusCodeError)
+		}
 		if genai.IsEvidence(s.ScopeName, s.Span) {
 			t.Errorf("%s is taken for a part of an agent run", name)
 		}
@@ -216,5 +226,66 @@ func TestMessagesUnderOtherKeysThanTheOperation(t *testing.T) {
 		"llm.output_messages.0.message.role", "assistant", "llm.output_messages.0.message.content", "yes"))
 	if o.Class != dialect.Model || len(o.Request) != 1 || len(o.Response) != 1 {
 		t.Errorf("got\n%s", genaitest.Said(o))
+	}
+}
+
+// What a team prompted a model with and what it answered stand beside the name of the model, whatever the namespace is called, that of a producer too.
+func TestPromptAndAnswerBesideTheModel(t *testing.T) {
+	for _, namespace := range []string{"acme", "ai", "model"} {
+		s := genaitest.Span("acme", "call_llm", namespace+".model", "m1", namespace+".prompt", "hi", namespace+".tool_calls", `[{"id":"c1","name":"look","arguments":{"a":1}}]`)
+		if o := genai.Read(s); !genai.IsEvidence(s.ScopeName, s.Span) || o.Class != dialect.Model || o.Model != "m1" || len(o.Request) != 1 || len(o.Response) != 1 || o.Response[0].Parts[0].Name != "look" {
+			t.Errorf("%s: got\n%s", namespace, genaitest.Said(o))
+		}
+	}
+}
+
+// A key that ends with model names the one that was asked for, also where the provider answers with the same name.
+func TestTheModelOfATeamIsTheOneThatWasAskedFor(t *testing.T) {
+	for key, want := range map[string][2]string{"acme.model": {"m1", "m1"}, "acme.response.model": {"", "m1"}} {
+		o := genai.Read(genaitest.Span("acme", "llm", "acme.kind", "llm", key, "m1", "acme.input", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+			"acme.output", `{"candidates":[{"content":{"role":"model","parts":[{"text":"yes"}]}}],"modelVersion":"m1"}`))
+		if o.Model != want[0] || o.ResponseModel != want[1] {
+			t.Errorf("%s: asked for %q, answered %q", key, o.Model, o.ResponseModel)
+		}
+	}
+}
+
+// Of a span that failed nothing need have come out.
+func TestAnAgentThatFailedHasNoAnswer(t *testing.T) {
+	s := genaitest.Span("acme", "run", "agent.input", "hi", "agent.system_prompt", "Be brief.")
+	if genai.IsEvidence(s.ScopeName, s.Span) {
+		t.Error("a span that ended well and gave nothing out is evidence")
+	}
+	s.Span.Status().SetCode(ptrace.StatusCodeError)
+	if o := genai.Read(s); !genai.IsEvidence(s.ScopeName, s.Span) || o.Class != dialect.Agent || len(o.Input) != 1 {
+		t.Errorf("got\n%s", genaitest.Said(o))
+	}
+}
+
+// Structured records of a team name their event in a field, and what a model answered is their content, beside the calls.
+func TestRecordsWithAFieldForTheirEvent(t *testing.T) {
+	record := func(fields ...string) ptrace.Span {
+		l := ptrace.NewSpan()
+		body := pcommon.NewValueMap()
+		for i := 0; i < len(fields); i += 2 {
+			body.Map().PutStr(fields[i], fields[i+1])
+		}
+		l.SetName(genai.EventName("acme", "", l.Attributes(), body))
+		body.CopyTo(l.Attributes().PutEmpty(genai.LogBody))
+		return l
+	}
+	s := genaitest.Span("acme", "llm.chat", "llm.model", "m1")
+	s.Logs = []ptrace.Span{
+		record("event", "llm_request", "messages", `[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]`),
+		record("event", "llm_response", "content", "Let me look.", "tool_calls", `[{"id":"c1","name":"look","arguments":{"a":1}}]`),
+	}
+	if o := genai.Read(s); o.Class != dialect.Model || len(o.Request) != 2 || len(o.Response) != 1 || len(o.Response[0].Parts) != 2 {
+		t.Errorf("got\n%s", genaitest.Said(o))
+	}
+	tool := genaitest.Span("acme", "tool.look", "tool.name", "look")
+	tool.Logs = []ptrace.Span{record("event", "tool.started", "tool_name", "look", "arguments", `{"a":1}`), record("event", "tool.finished", "tool_name", "look", "result", "rain")}
+	genaitest.Says(t, genai.Read(tool), "class: tool\ndialect: generic\nname: look\nkind: function\nargs: {\"a\":1}\nresult: \"rain\"\n")
+	if name := record("event", "order_placed", "content", "x").Name(); name != "" {
+		t.Errorf("the event of another service is %q", name)
 	}
 }

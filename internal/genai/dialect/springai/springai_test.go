@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -35,7 +36,7 @@ func TestSpringAIToolsAreExactAndMessagesAreTexts(t *testing.T) {
 	if got := genaitest.Said(genai.Read(model)); got != want {
 		t.Errorf("model: got\n%s\nwant\n%s", got, want)
 	}
-	if got := genai.EventName("org.springframework.ai.chat.observation.ChatModelPromptContentObservationHandler", "", model.Resource); got != "spring_ai.prompt_content" {
+	if got := genai.EventName("org.springframework.ai.chat.observation.ChatModelPromptContentObservationHandler", "", model.Resource, pcommon.NewValueEmpty()); got != "spring_ai.prompt_content" {
 		t.Errorf("a prompt record is called %q", got)
 	}
 }
@@ -45,7 +46,7 @@ func TestSpringAIChatClientSaysWhoSaidWhat(t *testing.T) {
 	const logger = "org.springframework.ai.chat.client.observation.ChatClientPromptContentObservationHandler"
 	client := genaitest.Span("org.springframework.boot", "spring_ai chat_client", "spring.ai.kind", "chat_client")
 	l := ptrace.NewSpan()
-	l.SetName(genai.EventName(logger, "", client.Resource))
+	l.SetName(genai.EventName(logger, "", client.Resource, pcommon.NewValueEmpty()))
 	l.Attributes().PutStr(dialect.LogBody, "Chat Client Prompt Content:\n[\"system\":\"be brief\", \"user\":\"say \"a\", \"b\"\", \"assistant\":\"ho\", \"user\":\"and\nnow?\"]")
 	client.Logs = append(client.Logs, l)
 	want := "class: agent\ndialect: spring-ai\nrun span: yes\nsystem: | text \"be brief\"\ninput: system | text \"be brief\"\ninput: user | text \"say \\\"a\\\", \\\"b\\\"\"\ninput: assistant | text \"ho\"\ninput: user | text \"and\\nnow?\"\n"
