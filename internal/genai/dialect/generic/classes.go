@@ -168,13 +168,14 @@ type keyClasses struct {
 	in, out, said bool
 	differ        bool
 	failed        bool // the span ended with an error: nothing need have come out
-	own           bool // the word is one that agents alone have
+	own           bool // the words are ones that agents alone have: builds have agents with an input, too
 }
 
 func (k *keyClasses) add(key string) {
 	if len(key) > 100 || isForeign(key) {
 		return
 	}
+	k.own = k.own || k.failed && ends(key, "system", "prompt")
 	stem, isOut, ok := slotOf(key)
 	if !ok && callsKey(key) { // what a model asked for came out of it: acme.llm.tool_calls
 		stem, isOut, ok = key[:strings.LastIndexAny(strings.TrimRight(key[:len(key)-len("calls")], "._-:"), "._-:")+1]+"output", true, true
@@ -192,7 +193,7 @@ func (k *keyClasses) add(key string) {
 	k.class = of
 	k.in, k.out = k.in || !isOut, k.out || isOut
 	slot := slotWord(stem[lastSegment(stem):])
-	k.own = k.own || word == "agent" || word == "llm"
+	k.own = k.own || word == "llm" || word == "agent" && slices.Contains(spokenWords, slot)
 	k.said = k.said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
 }
 

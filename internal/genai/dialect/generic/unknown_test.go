@@ -4,7 +4,6 @@
 package generic_test
 
 import (
-	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -143,16 +142,18 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 		"two answers to one question":      {"compare", []string{"frage", question, "a", answer, "b", `{"role":"assistant","content":"no, it is not"}`}},
 		"a form that asks and is answered": {"survey", []string{"form.question", "How are you?", "form.answer", "well", "form.model", "nps-2"}},
 		"a printer":                        {"print", []string{"printer.model", "LX-7", "printer.messages", "3", "printer.output", "tray 2"}},
-		"a chat of people that failed":     {"!send", []string{"chat.request", "hello", "chat.room", "17"}},
+		"a chat of people that failed":     {"send", []string{"chat.request", "hello", "chat.room", "17"}},
+		"what the agent of a build is fed": {"build", []string{"ci.agent.input", "s3://a/b.tar", "ci.agent.host", "h1"}},
+		"a form of a car dealer":           {"form", []string{"car.model", "T", "car.prompt", "Which colour?", "car.colour", "black"}},
 		"a step of a pipeline":             {"etl", []string{"pipeline.input", "s3://a", "pipeline.output", "s3://b", "pipeline.model", "orders_v2"}},
-		"a search service":                 {"!search", []string{"search.query", "red shoes", "search.results", "17", "search.model", "bm25"}},
+		"a search service":                 {"search", []string{"search.query", "red shoes", "search.results", "17", "search.model", "bm25"}},
 	} {
 		s := genaitest.Span("com.zz", c.span, c.attributes...)
-		if strings.HasPrefix(c.span, "!") {
-			s.Span.Status().SetCode(ptrace.StatusCodeError)
-		}
-		if genai.IsEvidence(s.ScopeName, s.Span) {
-			t.Errorf("%s is taken for a part of an agent run", name)
+		for _, status := range []ptrace.StatusCode{ptrace.StatusCodeUnset, ptrace.StatusCodeError} {
+			s.Span.Status().SetCode(status)
+			if genai.IsEvidence(s.ScopeName, s.Span) {
+				t.Errorf("%s is taken for a part of an agent run, status %s", name, status)
+			}
 		}
 	}
 }
