@@ -56,6 +56,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 			if o.Args.Label == tape.Missing { // whatever else of this span looks like them
 				next.Args = decode.Content{}
 			}
+			if o.Class == dialect.Model && len(next.Response) > 0 && showsMore(next.Request, o.Request) {
+				takeWhole(o, next)
+			}
 			o.Fill(next)
 		}
 		*next = dialect.Observation{}
@@ -103,6 +106,34 @@ func Read(s *dialect.Source) *dialect.Observation {
 	semconv.ForgetEchoedModel(s, o)
 	o.Lists = nil
 	return o
+}
+
+// takeWhole takes the conversation of a model call as a later dialect tells it, where an earlier one left out what tools returned. Both go together, for the ids of calls may be
+// others. Instructions that the earlier one alone holds stay before it.
+func takeWhole(o, whole *dialect.Observation) {
+	request := whole.Request
+	if len(o.Request) > 0 && o.Request[0].Role == tape.RoleSystem && !decode.HasRole(request, tape.RoleSystem) {
+		request = append([]decode.Message{o.Request[0]}, request...)
+	}
+	o.Request, o.RequestLabel = request, whole.RequestLabel
+	o.Response, o.ResponseLabel = whole.Response, whole.ResponseLabel
+}
+
+// showsMore reports messages with more results of tools than others have, each of a call that they show as well.
+func showsMore(messages, others []decode.Message) bool {
+	results := count(messages, tape.PartToolResult)
+	return results > count(others, tape.PartToolResult) && count(messages, tape.PartToolCall) >= results
+}
+
+func count(messages []decode.Message, kind tape.PartType) (n int) {
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == kind {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // geminis are the names of providers that serve Gemini's API.

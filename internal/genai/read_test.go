@@ -399,3 +399,30 @@ func TestArgumentsThatADKWritesAsNullAreNone(t *testing.T) {
 		}
 	}
 }
+
+// Of two records of a request on one span the one that shows what tools returned is taken, whole: ids of calls may differ. Instructions that only the other one holds stay.
+func TestTheRecordOfARequestThatShowsResultsIsTaken(t *testing.T) {
+	flattened := []string{"gen_ai.prompt.0.role", "system", "gen_ai.prompt.0.content", "Be brief.", "gen_ai.prompt.1.role", "user", "gen_ai.prompt.1.content", "hi",
+		"gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.tool_calls.0.id", "fc_2", "gen_ai.completion.0.tool_calls.0.name", "f", "gen_ai.completion.0.tool_calls.0.arguments", "{}"}
+	items := []string{"gen_ai.output.messages", `[{"type":"function_call","id":"fc_2","call_id":"call_2","name":"f","arguments":"{}"}]`, "gen_ai.input.messages",
+		`[{"role":"user","content":"hi"},{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_1","output":"v"}]`}
+	for name, c := range map[string]struct {
+		more []string
+		want string
+	}{
+		"the other one leaves it out": {nil, "system user assistant tool call_2"},
+		"both show it":                {[]string{"gen_ai.prompt.2.role", "tool", "gen_ai.prompt.2.tool_call_id", "fc_1", "gen_ai.prompt.2.content", "v"}, "system user tool fc_2"},
+	} {
+		o := Read(genaitest.Span("lmnr.tracer", "openai.response", slices.Concat([]string{"gen_ai.system", "openai", "gen_ai.request.model", "m1", "llm.request.type", "chat"}, flattened, items, c.more)...))
+		got := ""
+		for _, m := range o.Request {
+			got += string(m.Role) + " "
+		}
+		for _, p := range o.Response[0].Parts {
+			got += p.ID
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
