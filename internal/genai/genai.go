@@ -20,6 +20,7 @@ type (
 	Content     = decode.Content
 	Message     = decode.Message
 	Part        = decode.Part
+	Posted      = decode.Posted
 )
 
 // The classes of package dialect.

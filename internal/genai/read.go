@@ -77,6 +77,9 @@ func Read(s *dialect.Source) *dialect.Observation {
 	}
 	o.Args.LabelMasks()
 	o.Result.LabelMasks()
+	if o.Class == dialect.Tool {
+		generic.LabelCut(s.Span.Attributes(), o)
+	}
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && (read[len(read)-1] == generic.Unknown || decodesToDoubles(s)) {
 		generic.LabelRounded(o)
 	}

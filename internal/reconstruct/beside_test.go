@@ -93,6 +93,13 @@ func besideItself(t *testing.T, run groundtruth.Run) *evidence.Set {
 						for _, e := range s.Events().All() {
 							anewMap(e.Attributes())
 						}
+						for _, l := range s.Links().All() {
+							trace, span := l.TraceID(), l.SpanID()
+							other(trace[:])
+							other(span[:])
+							l.SetTraceID(trace)
+							l.SetSpanID(span)
+						}
 					}
 				}
 			}

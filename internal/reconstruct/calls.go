@@ -69,6 +69,8 @@ type collector struct {
 	recovered                         *messages          // of model calls that no span reports
 	returned                          map[*call]*message // what agents answered whose calls no span reports
 	nothing                           map[string]bool    // see takesNothing
+	posts                             []post             // messages that parts of the program sent each other
+	closing                           *message           // what the last of them says, where no model wrote it
 }
 
 func collect(f *fragment) *collector {
@@ -103,6 +105,7 @@ func collect(f *fragment) *collector {
 		}
 	}
 	c.recoverModels()
+	c.recoverPosted(f)
 	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals, c.functions} {
 		slices.SortStableFunc(list, compareCalls)
 	}
@@ -201,6 +204,9 @@ func (c *collector) node(n *node, agent, around *call) {
 				list(&first.obs.System, n.obs.System)
 				list(&first.obs.Tools, n.obs.Tools)
 			}
+		}
+		for i := range n.obs.Posted {
+			c.posts = append(c.posts, post{n, agent, &n.obs.Posted[i]})
 		}
 		c.function(n, agent, around)
 		c.kids(n, agent, around)

@@ -433,15 +433,15 @@ func (c *collector) findResults() {
 	c.resultsInStates(byID)
 }
 
-// resultsInStates finds the results that no request shows in what steps of a graph recorded as their state: the last call of a run, or one before a
-// model call that failed. A span of the tool may hold no more than that it was an object (OpenLIT in JavaScript).
+// resultsInStates finds the results that no request shows in what steps of a graph recorded as their state, or in what agents sent each other: the last call of a
+// run, or one before a model call that failed. A span of the tool may hold no more than that it was an object (OpenLIT in JavaScript).
 func (c *collector) resultsInStates(byID map[string]*asked) {
 	maps.DeleteFunc(byID, func(_ string, a *asked) bool { return a.shown != nil })
 	if len(byID) == 0 {
 		return
 	}
-	look := func(n *node, state exactjson.Value) {
-		for _, m := range decode.Transcript(state) {
+	look := func(n *node, state []genai.Message) {
+		for _, m := range state {
 			for i := range m.Parts {
 				p := &m.Parts[i]
 				if p.Type != tape.PartToolResult || p.Result.IsAbsent() && p.Label == "" { // what names a call without an answer is a plan for it (LangChain's actions)
@@ -454,10 +454,13 @@ func (c *collector) resultsInStates(byID map[string]*asked) {
 		}
 	}
 	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
-		look(n, n.obs.OutputData.Value)
+		look(n, decode.Transcript(n.obs.OutputData.Value))
 	}
 	for _, n := range c.unfinished[:min(len(c.unfinished), maxTranscripts)] {
-		look(n, n.obs.InputData.Value)
+		look(n, decode.Transcript(n.obs.InputData.Value))
+	}
+	for _, p := range c.posts {
+		look(p.n, []genai.Message{p.Message})
 	}
 }
 

@@ -218,6 +218,9 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text == "" {
 		text = answerBy(last)
 	}
+	if closing := b.calls.closing; text == "" && closing != nil && b.needsNoAnswer(last) {
+		text = textOf(closing)
+	}
 	if text != "" && text == said {
 		return text, last.response
 	}

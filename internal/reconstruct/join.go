@@ -26,15 +26,15 @@ func Join(traces []evidence.Trace, opts Options) []Joined {
 	var all []*fragment
 	var described []*description
 	for _, t := range traces {
-		frags, agents, _, _ := fragments(t)
-		all = append(all, frags...)
+		frags, apart, agents, _, _ := fragments(t)
+		all = append(append(all, frags...), apart...)
 		described = append(described, agents...)
 	}
 	var out []Joined
 	index := newDescribed(described)
 	for _, f := range stitch(all) {
 		f.describe(index)
-		if len(f.traces) < 2 {
+		if len(f.traces) < 2 || !f.isRun() {
 			continue
 		}
 		b := &builder{fragment: f, calls: collect(f)}

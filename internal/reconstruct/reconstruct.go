@@ -35,7 +35,7 @@ func (o Options) replay() *segregation.Rules {
 // Trace rebuilds the runs of one trace, in order of their start. The tapes are not sealed yet: what is written beside them is not
 // known here. A trace without model calls, tool calls or user input holds no run; reason then says why.
 func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
-	frags, described, unassigned, reason := fragments(t)
+	frags, _, described, unassigned, reason := fragments(t)
 	index := newDescribed(described)
 	for _, f := range frags {
 		f.describe(index)
@@ -55,18 +55,24 @@ func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 	return tapes, reason
 }
 
-// fragments finds the runs of one trace, and what it tells of agents apart from them.
-func fragments(t evidence.Trace) (frags []*fragment, described []*description, unassigned int, reason string) {
+// fragments finds the runs of one trace, and what it tells of agents apart from them. apart are messages on their way, and agents that did nothing but send them.
+func fragments(t evidence.Trace) (frags, apart []*fragment, described []*description, unassigned int, reason string) {
 	nodes, unassigned := load(t.Set)
 	if len(nodes) == 0 {
-		return nil, nil, unassigned, "no spans of an agent run"
+		return nil, nil, nil, unassigned, "no spans of an agent run"
 	}
 	names := map[string]bool{}
 	seen := redactionsOf(t.Set)
 	for _, f := range divide(link(nodes), t.TraceID) {
-		if f.isRun() {
-			f.seen = seen
-			f.cut = t.Cut
+		run := f.isRun()
+		if !run && !f.relays() {
+			continue
+		}
+		f.seen = seen
+		f.cut = t.Cut
+		if !run {
+			apart = append(apart, f)
+		} else {
 			f.own = f.own || names[f.rootID()]
 			names[f.rootID()] = true
 			frags = append(frags, f)
@@ -75,7 +81,7 @@ func fragments(t evidence.Trace) (frags []*fragment, described []*description, u
 	if len(frags) == 0 {
 		reason = "neither model calls nor tool calls nor user input"
 	}
-	return frags, descriptions(nodes, t, seen), unassigned, reason
+	return frags, apart, descriptions(nodes, t, seen), unassigned, reason
 }
 
 func sayUnassigned(t *tape.Tape, n int) {
@@ -123,7 +129,7 @@ func (f *fragment) isRun() bool {
 			return true
 		}
 	}
-	return f.root != nil && len(f.root.obs.Output) > 0 && f.kept() != nil
+	return f.root != nil && len(f.root.obs.Output) > 0 && f.kept() != nil || f.answersByPost()
 }
 func (b *builder) build(opts Options) *tape.Tape {
 	b.calls.converse()

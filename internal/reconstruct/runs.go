@@ -43,7 +43,8 @@ func divide(roots []*node, traceID string) []*fragment {
 		var entries []*node
 		findRuns(r, entries, &frags, loose)
 	}
-	frags = gather(append(frags, groupLoose(roots, loose)...))
+	apart := relays(roots, loose)
+	frags = append(gather(append(frags, groupLoose(roots, loose)...)), apart...)
 	for _, f := range frags {
 		f.traces = []string{traceID}
 	}

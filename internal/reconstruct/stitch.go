@@ -56,6 +56,7 @@ func stitch(all []*fragment) []*fragment {
 			s.turns[f] = append(s.turns[f], &turn{f: f, n: n, sent: afterSystem(n.request())})
 		}
 	}
+	s.byRelay()
 	s.byRunID()
 	s.byResponse()
 	s.byTwin()
@@ -175,7 +176,7 @@ func (s *stitcher) clocks() {
 			}
 		}
 		for _, f := range group {
-			if start := f.first().start; f.behind == 0 && !s.sameTrace(f, whole) && start+clockSlack < whole.root.start {
+			if start := f.first().start; f.behind == 0 && !s.sameTrace(f, whole) && start+clockSlack < whole.root.start && (f.root != nil || f.isRun()) { // a message may be what the run began with
 				s.delay(f, last-start)
 			}
 		}

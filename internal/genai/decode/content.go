@@ -102,7 +102,7 @@ func Result(v exactjson.Value, encoded bool) Content {
 	if v.Kind() != exactjson.String {
 		return Content{Value: v}
 	}
-	if IsObjectTag(v.Str()) {
+	if IsObjectTag(v.Str()) || IsAddress(v) {
 		return Content{}
 	}
 	c := Content{Value: v, Label: LabelOf(v.Str())}

@@ -63,6 +63,10 @@ type Observation struct {
 	// Body marks an agent span that is what runs in a node of a graph: alone in a trace it is no run.
 	Body        bool
 	NoiseReason string
+	// Relay marks a Structure span of a message on its way from one part of the program to another: made, sent or handed over. Who gets it links to the span
+	// that made it. Posted is what it says, where the span holds that.
+	Relay  bool
+	Posted []decode.Posted
 	// Summary marks a Structure span that sums up the model calls below it: its Request is that of the first, its Usage the sum. It
 	// stands for them where none were recorded.
 	Summary bool
@@ -241,6 +245,8 @@ func (o *Observation) Fill(other *Observation) {
 	o.Interrupted = o.Interrupted || other.Interrupted
 	o.EndsWithTools = o.EndsWithTools || other.EndsWithTools
 	o.Summary = o.Summary || other.Summary
+	o.Relay = o.Relay || other.Relay
+	decode.FillList(&o.Posted, other.Posted)
 	o.Turn = max(o.Turn, other.Turn)
 	if o.Inbound == nil {
 		o.Inbound = other.Inbound

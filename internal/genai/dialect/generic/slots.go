@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -185,11 +186,30 @@ func contents(a decode.Attributes) (in, out []content) {
 	return in, out
 }
 
-// onlyNames reports an object that says of what somebody speaks and nothing that went in or came out: the task of acme.task.name.
+// onlyNames reports an object that says of what somebody speaks, or how it was recorded, and nothing that went in or came out: the task of acme.task.name, and
+// what acme.result.truncated says of acme.result or of the result of a convention.
 func onlyNames(v exactjson.Value) bool {
 	return v.Kind() == exactjson.Object && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
-		return !slices.Contains([]string{"name", "id", "type", "kind", "version", "status"}, m.Name)
+		return !slices.Contains([]string{"name", "id", "type", "kind", "version", "status", "truncated", "mime_type"}, m.Name)
 	})
+}
+
+// LabelCut labels the arguments and the result of a call that an attribute beside them says to be cut: acme.tool.result.truncated, tool_args_truncated.
+func LabelCut(m pcommon.Map, o *dialect.Observation) {
+	for key, v := range m.All() {
+		before, ok := cutSuffixFold(key, "truncated")
+		if !ok || decode.TextOf(v) != "true" {
+			continue
+		}
+		_, out, ok := slotOf(strings.TrimRight(before, "._:-"))
+		c := &o.Args
+		if out {
+			c = &o.Result
+		}
+		if ok && c.Present() && c.Label == "" {
+			c.Label = tape.Truncated
+		}
+	}
 }
 
 // typedValue takes a value out of an object that holds nothing but the value and the name of its type.

@@ -115,23 +115,30 @@ var SemanticKernel = &dialect.Dialect{
 
 const autogenEvents = "autogen_core.events"
 
-// AutoGen reads AutoGen. Its spans hold neither arguments nor results nor model calls; those are in its event log.
+// AutoGen reads AutoGen. Its spans of agents and tools hold neither arguments nor results nor model calls; those are in its event log and, of teams, in
+// the messages of its runtime, whose spans have scopes such as "autogen SingleThreadedAgentRuntime".
 var AutoGen = &dialect.Dialect{
-	ID:     "autogen",
-	Name:   "AutoGen",
-	Scopes: []string{"autogen-core", "autogen_core"},
-	Root:   "the outermost `invoke_agent`",
-	Switch: "the OpenTelemetry handler on the Python logger `autogen_core.events`",
-	Events: []string{autogenEvents},
+	ID:            "autogen",
+	Name:          "AutoGen",
+	Scopes:        []string{"autogen-core", "autogen_core"},
+	ScopePrefixes: []string{"autogen "},
+	Root:          "the outermost `invoke_agent`",
+	Switch:        "the OpenTelemetry handler on the Python logger `autogen_core.events`",
+	Events:        []string{autogenEvents},
 	EventName: func(scope, recorded string) string {
 		if scope == autogenEvents {
 			return autogenEvents
 		}
 		return recorded
 	},
-	Log:      autogenLog,
-	Classify: semconv.Classify,
-	Read:     readAutogen,
+	Log: autogenLog,
+	Classify: func(s *dialect.Source) (dialect.Class, bool) {
+		if strings.HasPrefix(s.ScopeName, "autogen ") {
+			return dialect.Structure, false
+		}
+		return semconv.Classify(s)
+	},
+	Read: readAutogen,
 }
 
 func autogenLog(_ string, a decode.Attributes) dialect.LogRole {
@@ -144,6 +151,10 @@ func autogenLog(_ string, a decode.Attributes) dialect.LogRole {
 
 func readAutogen(s *dialect.Source, o *dialect.Observation) {
 	o.EndsWithTools = o.Class == dialect.Agent // a ToolCallSummaryMessage, unless reflect_on_tool_use is set
+	if o.Class == dialect.Structure && strings.HasPrefix(s.ScopeName, "autogen ") {
+		o.Relay = true
+		o.Posted = decode.PostedMessages(decode.Attributes(s.Span.Attributes()).JSON("message"))
+	}
 	for _, l := range s.Logs {
 		call := dialect.ReadBodyCall(decode.Attributes(l.Attributes()))
 		call.Fill(o)

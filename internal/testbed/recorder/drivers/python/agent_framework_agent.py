@@ -47,8 +47,13 @@ async def agent(task, tools, sub):
         stream = main.run(asked, stream=True)
         async for _ in stream:
             pass
-        return (await stream.get_final_response()).text
-    return (await main.run(asked)).text
+        return said(await stream.get_final_response())
+    return said(await main.run(asked))
+
+
+def said(response):
+    """What it said last: the text of a response is that of all its messages."""
+    return response.messages[-1].text if response.messages else response.text
 
 
 recorder.main(agent, "agent-framework-" + sys.argv[1] + os.environ.get("VERSION", ""), MODEL, flush, sys.argv[2:], asynchronous=True)

@@ -126,6 +126,10 @@ def own():
 
 
 def start(name, **packages):
-    """name is the instrumentation, after which a driver may have written its own; packages says what each needs."""
+    """name is the instrumentation, after which a driver may have written its own; packages says what each needs. One that is not here is that of the SDK below."""
     given = packages.get(name, ())
+    if name not in globals():
+        import instrument_sdk
+
+        return getattr(instrument_sdk, name)(given or "openai").flush
     return globals()[name](*([given] if isinstance(given, str) else given))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The protocol of the recorder (see its doc.go) for drivers in Python.
 
-    RECORDER=http://127.0.0.1:PORT python FRAMEWORK.py INSTRUMENTATION [SCENARIO ...]
+    RECORDER=http://127.0.0.1:PORT [APP=STYLE] python FRAMEWORK.py INSTRUMENTATION [SCENARIO ...]
 
 A driver is a function `agent(task, tools, sub) -> text` handed to `main`: `task` as the recorder gives it, `tools` as Python functions with the signature that the
 schema says, `sub` as (name, description, system, tools) of the agent that is a tool of the main one, or None.
@@ -64,6 +64,30 @@ def function(tool, asynchronous=False):
     return run
 
 
+def application(agent, asynchronous):
+    """What puts the spans of an application around a tool, and agent with them around it: APP is a style of application.py, or STYLE:run, STYLE:tool for one of the two."""
+    style, _, part = os.environ.get("APP", "").partition(":")
+    if not style:
+        return (lambda f: f), agent
+    from application import STYLES
+
+    made = STYLES[style]
+
+    def around(task, tools, sub):
+        if asynchronous:
+
+            async def answer(question: str):
+                return await agent(task, tools, sub)
+        else:
+
+            def answer(question: str):
+                return agent(task, tools, sub)
+
+        return made("run", "assistant")(answer)(task["user"])
+
+    return (lambda f: made("tool", f.__name__)(f)) if part != "run" else (lambda f: f), around if part != "tool" else agent
+
+
 def main(agent, group, model, flush, scenarios=None, asynchronous=False, answer_tool=None):
     """Runs the scenarios, one after another. flush sends what the instrumentation still holds; a coroutine as agent is run to its end.
 
@@ -73,12 +97,14 @@ def main(agent, group, model, flush, scenarios=None, asynchronous=False, answer_
         from wrapped import wrapped
 
         agent = wrapped(agent, os.environ["WRAP"], asynchronous)
+    spanned, agent = application(agent, asynchronous)
+    group += "-" + os.environ["APP"].replace(":", "-").replace("_", "-") if os.environ.get("APP") else ""
     loop = asyncio.Runner()  # one for all runs: clients of models keep their connections with it
     for scenario in scenarios or call("/scenarios"):
         task = call("/begin", {"group": group, "scenario": scenario, "model": model, "answer_tool": answer_tool and dict(zip(("name", "argument"), answer_tool))})
-        tools, sub = [function(t, asynchronous) for t in task.get("tools") or []], task.get("sub")
+        tools, sub = [spanned(function(t, asynchronous)) for t in task.get("tools") or []], task.get("sub")
         if sub:
-            sub = (sub["name"], sub["description"], sub["system"], [function(t, asynchronous) for t in sub.get("tools") or []])
+            sub = (sub["name"], sub["description"], sub["system"], [spanned(function(t, asynchronous)) for t in sub.get("tools") or []])
         output = error = None
         try:
             output = agent(task, tools, sub)
