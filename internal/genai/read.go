@@ -122,10 +122,35 @@ func takeWhole(o, whole *dialect.Observation) {
 	o.Response, o.ResponseLabel = whole.Response, whole.ResponseLabel
 }
 
-// showsMore reports messages with more results of tools than others have, each of a call that they show as well.
+// showsMore reports messages with more results of tools than others have, each of a call that they show as well. Where neither shows a call, as only what is new was
+// sent, the results have ids of their own, those of the others among them: what stands in one message may have become one result (OpenInference's processor for Agent Framework).
 func showsMore(messages, others []decode.Message) bool {
 	results := count(messages, tape.PartToolResult)
-	return results > count(others, tape.PartToolResult) && count(messages, tape.PartToolCall) >= results
+	if results <= count(others, tape.PartToolResult) {
+		return false
+	}
+	if count(messages, tape.PartToolCall)+count(others, tape.PartToolCall) > 0 {
+		return count(messages, tape.PartToolCall) >= results
+	}
+	ids, some := resultIDs(messages), resultIDs(others)
+	for id := range some {
+		if !ids[id] {
+			return false
+		}
+	}
+	return len(ids) == results && len(some) > 0 && !ids[""]
+}
+
+func resultIDs(messages []decode.Message) map[string]bool {
+	ids := map[string]bool{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolResult {
+				ids[p.ID] = true
+			}
+		}
+	}
+	return ids
 }
 
 func count(messages []decode.Message, kind tape.PartType) (n int) {

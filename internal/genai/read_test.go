@@ -426,3 +426,32 @@ func TestTheRecordOfARequestThatShowsResultsIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// A request that sends nothing but new results shows no call: the record with the more results of them is taken if it holds those of the other one, and each has an id of its own.
+func TestOfNewResultsAloneTheRecordThatShowsMoreIsTaken(t *testing.T) {
+	joined := []string{"openinference.span.kind", "LLM", "llm.input_messages.0.message.role", "system", "llm.input_messages.0.message.content", "Be brief.",
+		"llm.input_messages.1.message.role", "tool", "llm.input_messages.1.message.tool_call_id", "c2", "llm.input_messages.1.message.content", "one two"}
+	for name, c := range map[string]struct{ parts, want string }{
+		"two results that stood in one message": {`{"type":"tool_call_response","id":"c1","response":"one"},{"type":"tool_call_response","id":"c2","response":"two"}`, "system c1 c2"},
+		"results of other calls":                {`{"type":"tool_call_response","id":"c3","response":"one"},{"type":"tool_call_response","id":"c4","response":"two"}`, "system c2"},
+		"results of nobody knows which call":    {`{"type":"tool_call_response","response":"one"},{"type":"tool_call_response","id":"c2","response":"two"}`, "system c2"},
+	} {
+		o := Read(genaitest.Span("agent_framework", "chat m1", append([]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1",
+			"gen_ai.input.messages", `[{"role":"tool","parts":[` + c.parts + `]}]`,
+			"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"so"}]}]`}, joined...)...))
+		got := ""
+		for _, m := range o.Request {
+			if m.Role != tape.RoleTool {
+				got += string(m.Role)
+			}
+			for _, p := range m.Parts {
+				if p.ID != "" {
+					got += " " + p.ID
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

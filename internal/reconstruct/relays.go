@@ -15,23 +15,28 @@ import (
 
 // relays makes a fragment of each message on its way around which there is no run, and below which no run begins: alone it is none, see byRelay.
 func relays(roots []*node, loose map[*node]bool) (frags []*fragment) {
+	begins := map[*node]bool{} // a run, there or below
 	for _, r := range roots {
+		var seen []*node
 		walk(r, func(n *node) bool {
-			if n.obs.Class == genai.Agent || loose[n] {
+			seen = append(seen, n)
+			begins[n] = n.obs.Class == genai.Agent || loose[n]
+			return !begins[n]
+		})
+		for _, n := range slices.Backward(seen) {
+			if begins[n] && n != r {
+				begins[n.up] = true
+			}
+		}
+		walk(r, func(n *node) bool {
+			switch {
+			case n.obs.Class == genai.Agent || loose[n]:
+				return false
+			case n.obs.Relay && !begins[n]:
+				frags = append(frags, &fragment{heads: []*node{n}})
 				return false
 			}
-			if !n.obs.Relay {
-				return true
-			}
-			begins := false
-			walk(n, func(m *node) bool {
-				begins = begins || m.obs.Class == genai.Agent || loose[m]
-				return !begins
-			})
-			if !begins {
-				frags = append(frags, &fragment{heads: []*node{n}})
-			}
-			return begins
+			return true
 		})
 	}
 	return frags
@@ -94,11 +99,14 @@ func (s *stitcher) byRelay() {
 
 // tops are the heads of a fragment, or what handed over the messages that began them.
 func (f *fragment) tops() (tops []*node) {
+	known := map[*node]bool{}
 	for _, h := range f.heads {
-		for h.up != nil && h.up.obs.Relay {
+		for h.up != nil && h.up.obs.Relay && !known[h] {
+			known[h] = true
 			h = h.up
 		}
-		if !slices.Contains(tops, h) {
+		if !known[h] {
+			known[h] = true
 			tops = append(tops, h)
 		}
 	}
@@ -134,21 +142,27 @@ func (c *collector) recoverPosted(f *fragment) {
 	slices.SortStableFunc(c.posts, func(a, b post) int { return compareNodes(a.n, b.n) })
 	seen := map[string]bool{}
 	said := map[*call][]genai.Message{} // of an agent, so far
-	pending := map[*call]bool{}         // the last of them is a text that nothing says a model wrote
-	for _, p := range c.posts {
-		if p.ID != "" {
-			if seen[p.ID] {
-				continue
-			}
-			seen[p.ID] = true
+	held := map[*call]*post{}           // the text behind that, of which nothing says that a model wrote it
+	for i := range c.posts {
+		p := &c.posts[i]
+		if p.ID != "" && seen[p.ID] {
+			continue
 		}
+		seen[p.ID] = true
 		so, m := said[p.agent], p.Message
-		if p.Answered && pending[p.agent] && len(callsOf(m.Parts)) > 0 {
-			m.Parts = slices.Concat(so[len(so)-1].Parts, m.Parts)
-			so = so[:len(so)-1]
+		switch thought := held[p.agent]; {
+		case thought == nil:
+		case p.Answered && p.Source == thought.Source && len(callsOf(m.Parts)) > 0:
+			m.Parts = slices.Concat(thought.Message.Parts, m.Parts)
+		default:
+			so = append(so, thought.Message)
 		}
-		pending[p.agent] = !p.Answered && m.Role == tape.RoleAssistant
-		said[p.agent] = append(slices.Clip(so), m)
+		held[p.agent] = nil
+		if !p.Answered && m.Role == tape.RoleAssistant {
+			held[p.agent], said[p.agent] = p, so
+			continue
+		}
+		said[p.agent] = append(so, m)
 		if !p.Answered {
 			continue
 		}
@@ -163,7 +177,7 @@ func (c *collector) recoverPosted(f *fragment) {
 			notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; a message between agents holds its answer"}},
 		})
 	}
-	if so := said[nil]; pending[nil] {
-		c.closing = newMessage(so[len(so)-1])
+	if last := held[nil]; last != nil {
+		c.closing = newMessage(last.Message)
 	}
 }

@@ -73,6 +73,19 @@ func TestMessagesBetweenAgentsTellWhatTheModelAnswered(t *testing.T) {
 	}
 }
 
+// Another agent's text is no thought before the calls.
+func TestATextOfAnotherAgentIsNotTheThoughtBeforeTheCalls(t *testing.T) {
+	one := the(t, all(t, team([]string{
+		`{"messages":[{"id":"a","source":"user","models_usage":null,"content":"Where?","type":"TextMessage"}]}`,
+		posted("b", "critic", "null", `"Hurry."`),
+		posted("c", "writer", cost, `[{"id":"call_0123456789abcdef","name":"look","arguments":"{\"x\":1}"}]`),
+	}, nil, true)...))
+	said := one.Messages[one.Events[0].Response.Message]
+	if len(said.Parts) != 1 || len(one.Events[0].Request.Messages) != 2 {
+		t.Errorf("%d parts were answered to %d messages", len(said.Parts), len(one.Events[0].Request.Messages))
+	}
+}
+
 // What is not said by a model, or not of the run, makes no call of one.
 func TestMessagesThatNoModelWroteAreNoCalls(t *testing.T) {
 	question := `{"messages":[{"id":"a","source":"user","models_usage":null,"content":"Where?","type":"TextMessage"}]}`

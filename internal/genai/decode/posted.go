@@ -14,6 +14,7 @@ import (
 // Posted is a message that one part of a program sent to another: agents of a team, each an actor of its own.
 type Posted struct {
 	ID      string // as its sender drew it: everybody who gets the message gets it with the same id
+	Source  string // who sent it
 	Message Message
 	Usage   tape.Usage
 	// Answered says that a model wrote it: it tells what it cost.
@@ -51,7 +52,7 @@ func postedMessage(v exactjson.Value) (Posted, bool) {
 		return Posted{}, false
 	}
 	usage := v.First("models_usage", "model_usage", "usage")
-	p := Posted{ID: TextOfID(v.Get("id")), Usage: Usage(usage), Message: Message{Role: tape.RoleAssistant}}
+	p := Posted{ID: TextOfID(v.Get("id")), Source: source, Usage: Usage(usage), Message: Message{Role: tape.RoleAssistant}}
 	p.Answered = p.Usage.InputTokens != nil || p.Usage.OutputTokens != nil
 	items := content.Members()
 	switch {
