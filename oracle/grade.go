@@ -109,8 +109,11 @@ func events(n int, name func(int) string) string {
 	return strings.Join(named, ", ")
 }
 
+// cut reports that nobody knows which calls are missing: the evidence of the run was cut, or the only record of its calls.
 func cut(t *tape.Tape) bool {
-	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeEvidenceCut })
+	return slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool {
+		return f.Code == tape.CodeEvidenceCut || f.Code == tape.CodeTruncated && f.Field == "events"
+	})
 }
 
 // Grade says what a tape can be used for, and which parts of its run can be served. It says that the tools can be served only where the

@@ -22,6 +22,14 @@ var observations = sync.Pool{New: func() any { return new(dialect.Observation) }
 
 // Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
 func Read(s *dialect.Source) *dialect.Observation {
+	o := read(s)
+	if s.Limited {
+		labelCuts(s, o)
+	}
+	return o
+}
+
+func read(s *dialect.Source) *dialect.Observation {
 	s = asSet(withDetails(s))
 	o := &dialect.Observation{Lists: s.Lists}
 	for i, d := range dialectsOf(s) {

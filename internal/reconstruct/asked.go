@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -107,7 +106,7 @@ func (s *stitcher) concluded(f *fragment) (out []*message) {
 	if len(f.heads) != 1 || !f.heads[0].obs.WeakAgent || len(f.heads[0].kids) > 0 || len(s.turns[f]) > 0 {
 		return nil
 	}
-	for _, m := range decode.Transcript(f.heads[0].obs.OutputData.Value) {
+	for _, m := range conversationIn(f.heads[0].obs.OutputData) {
 		out = append(out, newMessage(m))
 	}
 	return out

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
-	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -454,10 +453,10 @@ func (c *collector) resultsInStates(byID map[string]*asked) {
 		}
 	}
 	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
-		look(n, decode.Transcript(n.obs.OutputData.Value))
+		look(n, conversationIn(n.obs.OutputData))
 	}
 	for _, n := range c.unfinished[:min(len(c.unfinished), maxTranscripts)] {
-		look(n, decode.Transcript(n.obs.InputData.Value))
+		look(n, conversationIn(n.obs.InputData))
 	}
 	for _, p := range c.posts {
 		look(p.n, []genai.Message{p.Message})

@@ -22,7 +22,9 @@ func (b *builder) finish() {
 	r, out := &b.tape.Run, &b.tape.Output
 	out.Provenance = tape.Provenance{}
 	last := b.lastModel()
-	if text, from := b.answer(last); from != nil && last.obs.ResponseLabel == tape.Truncated { // ADK for Go before 1.0 keeps the first chunk of a stream
+	if own := newMessage(ownAnswer(b.fragment.ending())); damage(own) == tape.Truncated && !(finalAnswer(last) && damage(last.response) == "") {
+		b.finding(tape.CodeTruncated, 0, "output.text", "the answer of the run was recorded cut")
+	} else if text, from := b.answer(last); from != nil && last.obs.ResponseLabel == tape.Truncated { // ADK for Go before 1.0 keeps the first chunk of a stream
 		b.finding(tape.CodeTruncated, 0, "output.text", "the last answer was recorded cut")
 	} else if text != "" {
 		out.Text = &text
@@ -198,12 +200,16 @@ func finalAnswer(k *call) bool {
 // answer finds the final answer: the run span's own record, else the text of the last response that asks for nothing more.
 func (b *builder) answer(last *call) (string, *message) {
 	root := b.fragment.ending()
-	text := textOf(newMessage(ownAnswer(root)))
+	own := newMessage(ownAnswer(root))
+	text := textOf(own)
+	if text != "" && damage(own) == tape.Truncated && finalAnswer(last) && damage(last.response) == "" {
+		text = "" // the model's own record of it is whole
+	}
 	if root != nil && text == "" && len(root.obs.Output) == 0 && !root.obs.WeakAgent && (last == nil || !finalAnswer(last)) {
 		text = given(root.obs.OutputData)
 	}
 	if text == "" && root != nil && len(root.obs.Output) == 0 && !finalAnswer(last) {
-		text = onlyText(root.obs.OutputData.Value)
+		text = onlyText(root.obs.OutputData)
 	}
 	if last == nil || last.response == nil {
 		return text, nil
@@ -228,9 +234,9 @@ func (b *builder) answer(last *call) (string, *message) {
 }
 
 // onlyText is the text of an object that holds nothing else, whatever the program calls it: the answer of the function around a run. A mere word may as well be a status.
-func onlyText(v exactjson.Value) string {
-	v, ok := decode.Structure(v)
-	if !ok || v.Kind() != exactjson.Object || v.Len() != 1 {
+func onlyText(c genai.Content) string {
+	v, ok := decode.Structure(c.Value)
+	if !ok || c.Label != "" || v.Kind() != exactjson.Object || v.Len() != 1 {
 		return ""
 	}
 	if text := v.Members()[0].Value.Str(); len(text) >= minQuoted && strings.ContainsAny(strings.TrimSpace(text), " \n") {
@@ -363,7 +369,7 @@ func (b *builder) steppedOn() bool {
 		if i == maxTranscripts {
 			return false
 		}
-		if sent := decode.Transcript(n.obs.OutputData.Value); len(sent) > 0 && sent[len(sent)-1].Role != tape.RoleAssistant {
+		if sent := conversationIn(n.obs.OutputData); len(sent) > 0 && sent[len(sent)-1].Role != tape.RoleAssistant {
 			end = max(end, n.end)
 		}
 	}

@@ -154,6 +154,7 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 	for i, n := range nodes {
 		sources[i] = n.source
 	}
+	markCuts(nodes, logs)
 	alone, rest := genai.Arrange(sources, logs)
 	for _, s := range alone {
 		n := &node{id: s.Span.SpanID(), source: s}
@@ -170,6 +171,24 @@ func load(set *evidence.Set) (nodes []*node, unassigned int) {
 	}
 	slices.SortFunc(nodes, compareNodes)
 	return nodes, len(rest)
+}
+
+// markCuts marks the texts that a limit of a program cut.
+func markCuts(nodes []*node, logs []*genai.Source) {
+	var limits genai.Limits
+	each := func(f func(*genai.Source)) {
+		for _, n := range nodes {
+			f(n.source)
+			for _, s := range n.sources {
+				f(s)
+			}
+		}
+		for _, s := range logs {
+			f(s)
+		}
+	}
+	each(limits.Add)
+	each(limits.Mark)
 }
 
 func sourceOf(item evidence.Item, span ptrace.Span) *genai.Source {

@@ -108,8 +108,8 @@ func brokeOff(h *node) bool {
 
 func recorded(h *node, wanted func([]genai.Message) bool) (state []genai.Message) {
 	walk(h, func(n *node) bool {
-		if state == nil && n.obs.OutputData.Present() && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
-			messages := decode.Transcript(n.obs.OutputData.Value)
+		if state == nil && n.obs.OutputData.Present() && n.obs.OutputData.Label != tape.Truncated && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) {
+			messages := conversationIn(n.obs.OutputData)
 			if len(messages) > 1 && messages[0].Role != tape.RoleAssistant && wanted(messages) {
 				state = messages
 			}
@@ -119,13 +119,23 @@ func recorded(h *node, wanted func([]genai.Message) bool) (state []genai.Message
 	return state
 }
 
+// keptBeginning reports a span, or one below it, that recorded a conversation as its state of which the end was cut off.
+func keptBeginning(h *node) (kept bool) {
+	walk(h, func(n *node) bool {
+		kept = kept || n.obs.OutputData.Label == tape.Truncated && (n.obs.Class == genai.Agent || n.obs.Class == genai.Structure) &&
+			(decode.HasRole(decode.Transcript(n.obs.OutputData.Value), tape.RoleUser) || decode.HasRole(decode.Transcript(n.obs.InputData.Value), tape.RoleUser))
+		return !kept
+	})
+	return kept
+}
+
 // isRun reports a fragment with a model call, a tool call, user input or a conversation that its run span kept.
 func (f *fragment) isRun() bool {
 	if f.root != nil && (lastUserText(f.root.obs.Input) != "" || !f.root.obs.WeakAgent && given(f.root.obs.InputData) != "") {
 		return true
 	}
 	for _, h := range f.heads {
-		if h.obs.Class == genai.Model || h.obs.Class == genai.Tool || holdsCall(h) || holdsConversation(h) || brokeOff(h) {
+		if h.obs.Class == genai.Model || h.obs.Class == genai.Tool || holdsCall(h) || holdsConversation(h) || brokeOff(h) || keptBeginning(h) {
 			return true
 		}
 	}
@@ -180,8 +190,9 @@ func (b *builder) nodes() []*node {
 
 // gaps says what the spans themselves say is missing.
 func (b *builder) gaps(nodes []*node) {
-	lost, unnamed := 0, 0
+	lost, unnamed, cuts := 0, 0, 0
 	for _, n := range nodes {
+		cuts += n.obs.Cuts
 		switch {
 		case n.adopted && n.parent.IsEmpty():
 			unnamed++
@@ -195,12 +206,25 @@ func (b *builder) gaps(nodes []*node) {
 	if n := b.fragment.root; n != nil {
 		b.notes(0, n.obs.Notes)
 	}
+	if cuts > 0 {
+		b.finding(tape.CodeTruncated, 0, "", plural(cuts, "value")+" may have been cut where a limit on the length of values ends them; none of these is claimed to be whole")
+	}
+	if cuts > 0 && b.keepsCut(nodes) {
+		b.finding(tape.CodeTruncated, 0, "events", "the conversation that the run kept was cut, and no span of a model call tells how it goes on: calls may be missing")
+	}
 	if lost > 0 {
 		b.finding(tape.CodeSpanGap, 0, "", fmt.Sprintf("the parent of %s is no part of the evidence; placed by time", plural(lost, "span")))
 	}
 	if unnamed > 0 {
 		b.finding(tape.CodeSpanGap, 0, "", plural(unnamed, "span")+" of a trace without parents, placed by time and content")
 	}
+}
+
+// keepsCut reports a run without a span of a model call that kept its conversation, and not all of it came.
+func (b *builder) keepsCut(nodes []*node) bool {
+	return !slices.ContainsFunc(b.calls.models, func(m *call) bool { return len(m.nodes) > 0 }) && slices.ContainsFunc(nodes, func(n *node) bool {
+		return n.obs.OutputData.Label == tape.Truncated && len(decode.Transcript(n.obs.OutputData.Value)) > 0
+	})
 }
 
 // ambiguousKeys says which equal calls of one caller overlap in time without ids that tell them apart.

@@ -60,8 +60,11 @@ func (b *builder) input() {
 		}
 	}
 	root := b.fragment.root
+	cut := false // what the run itself records of the user's message is no more than its beginning
 	if root != nil {
-		if text := lastUserText(root.obs.Input); text != "" {
+		if text, label := lastUserOf(root.obs.Input); label == tape.Truncated {
+			cut = true
+		} else if text != "" {
 			in.UserMessage = &text
 		}
 	}
@@ -70,8 +73,11 @@ func (b *builder) input() {
 		for _, m := range firstModel.request[:len(firstModel.request)-since] {
 			in.Messages = append(in.Messages, b.pool(m))
 		}
-		if in.UserMessage != nil && firstModel.obs.RequestLabel == "" {
-			last := afterHistory(saidInside(*in.UserMessage, firstModel.request), firstModel.request)
+		if in.UserMessage != nil && (firstModel.obs.RequestLabel == "" || firstModel.obs.RequestLabel == tape.Truncated) {
+			last := saidInside(*in.UserMessage, firstModel.request)
+			if firstModel.obs.RequestLabel == "" {
+				last = afterHistory(last, firstModel.request)
+			}
 			in.UserMessage = &last
 		}
 		if in.UserMessage == nil && root != nil {
@@ -92,6 +98,8 @@ func (b *builder) input() {
 		if text, label := lastUser(firstModel.request); in.UserMessage == nil && text != "" && list != tape.Truncated && (list == "" || label == "") {
 			in.UserMessage = &text
 			switch {
+			case label == tape.Truncated:
+				in.UserMessage, cut = nil, true
 			case label == "" && (list == tape.Recovered || placed(firstModel.request, tape.RoleUser)):
 				in.Provenance["user_message"] = tape.Recovered
 			case !b.whole(in.Provenance, "input.user_message", text):
@@ -148,7 +156,10 @@ func (b *builder) input() {
 			in.Provenance["system_prompt"] = tape.Recovered
 		}
 	}
-	if b.whole(in.Provenance, "input.system_prompt", system) && system != "" {
+	if system != "" && b.endsCut(system, firstModel) {
+		in.Provenance["system_prompt"] = tape.Truncated
+		b.finding(tape.CodeTruncated, 0, "input.system_prompt", "no more than the beginning of the instructions is recorded")
+	} else if b.whole(in.Provenance, "input.system_prompt", system) && system != "" {
 		in.SystemPrompt = &system
 		sum := sha256.Sum256([]byte(system))
 		b.tape.Config.SystemPromptSHA256 = hex.EncodeToString(sum[:])
@@ -163,7 +174,7 @@ func (b *builder) input() {
 	}
 	if in.UserMessage == nil && in.Provenance["user_message"] == "" {
 		label, code := tape.Missing, tape.CodeContentAbsent
-		if firstModel != nil && firstModel.obs.RequestLabel == tape.Truncated {
+		if cut || firstModel != nil && firstModel.obs.RequestLabel == tape.Truncated {
 			label, code = tape.Truncated, tape.CodeTruncated
 		}
 		in.Provenance["user_message"] = label
@@ -225,8 +236,8 @@ func (b *builder) preparedFor(prompt string) string {
 	}
 	slices.SortStableFunc(steps, compareNodes)
 	for _, n := range steps {
-		for _, v := range []exactjson.Value{n.obs.InputData.Value, n.obs.OutputData.Value} {
-			conversation := decode.Transcript(v)
+		for _, c := range []genai.Content{n.obs.InputData, n.obs.OutputData} {
+			conversation := conversationIn(c)
 			if len(conversation) > 1 && conversation[0].Role == tape.RoleSystem && conversation[1].Role != tape.RoleSystem && lastUserText(conversation) == prompt {
 				return partsText(conversation[0].Parts)
 			}
@@ -385,6 +396,36 @@ func lastUserText(messages []genai.Message) string {
 		}
 	}
 	return ""
+}
+
+// lastUserOf is the last text of a user, and what became of it.
+func lastUserOf(messages []genai.Message) (string, tape.Label) {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if text := partsText(messages[i].Parts); messages[i].Role == tape.RoleUser && text != "" {
+			return text, damage(&message{parts: messages[i].Parts})
+		}
+	}
+	return "", ""
+}
+
+// endsCut reports instructions that end with a text that was cut.
+func (b *builder) endsCut(system string, first *call) bool {
+	cut := func(parts []genai.Part) bool {
+		return slices.ContainsFunc(parts, func(p genai.Part) bool {
+			return p.Label == tape.Truncated && p.Text != "" && strings.HasSuffix(system, p.Text)
+		})
+	}
+	if first != nil && slices.ContainsFunc(first.request, func(m *message) bool { return m.tape.Role == tape.RoleSystem && cut(m.parts) }) {
+		return true
+	}
+	some := false
+	for _, h := range b.fragment.heads {
+		walk(h, func(n *node) bool {
+			some = some || cut(n.obs.System)
+			return !some
+		})
+	}
+	return some || b.fragment.description != nil && cut(b.fragment.description.obs.System)
 }
 
 func lastUser(messages []*message) (string, tape.Label) {

@@ -23,6 +23,15 @@ type transcript struct {
 // maxTranscripts bounds how many recorded values are read in search of answers.
 const maxTranscripts = 256
 
+// conversationIn is the conversation in a recorded value. Of one that was cut, nobody knows where its last message ends.
+func conversationIn(c genai.Content) []genai.Message {
+	messages := decode.Transcript(c.Value)
+	if c.Label == tape.Truncated && len(messages) > 0 {
+		return messages[:len(messages)-1]
+	}
+	return messages
+}
+
 // readTranscripts completes the answers of model calls from what agents and steps recorded as their state when they ended, the innermost
 // first. Some packages leave the calls out of the answer and of every later request, or record nothing of an answer with calls.
 func (c *collector) readTranscripts() {
@@ -37,7 +46,7 @@ func (c *collector) readTranscripts() {
 			}
 		}
 		if slices.ContainsFunc(models, lacksCalls) {
-			c.readTranscript(n.obs.OutputData.Value, models)
+			c.readTranscript(n.obs.OutputData, models)
 		}
 	}
 	c.readHanded()
@@ -77,7 +86,7 @@ func (c *collector) readHanded() {
 			continue
 		}
 		t := transcript{messages: []*message{said}}
-		for _, m := range decode.Transcript(n.obs.OutputData.Value) {
+		for _, m := range conversationIn(n.obs.OutputData) {
 			t.messages = append(t.messages, newMessage(m))
 		}
 		c.transcripts[before] = t
@@ -87,7 +96,7 @@ func (c *collector) readHanded() {
 // handedAnswer is the answer with calls that a step was handed: the last message of what it was given. It is nil when there is none.
 func handedAnswer(n *node) *message {
 	handed, _ := decode.InputMessages(n.obs.InputData.Value, 0)
-	if len(handed) == 0 {
+	if len(handed) == 0 || n.obs.InputData.Label == tape.Truncated {
 		return nil
 	}
 	if said := handed[len(handed)-1]; said.Role == tape.RoleAssistant && len(callsOf(said.Parts)) > 0 {
@@ -113,7 +122,7 @@ func (c *collector) readLoops() {
 				slices.ContainsFunc(c.models[i+1:], func(next *call) bool { return next.agent == m.agent && next.start <= n.start }) {
 				continue
 			}
-			if messages := decode.Transcript(n.obs.OutputData.Value); decode.HasRole(messages, tape.RoleAssistant) {
+			if messages := conversationIn(n.obs.OutputData); decode.HasRole(messages, tape.RoleAssistant) {
 				state = last{n, nil}
 				for _, read := range messages {
 					state.messages = append(state.messages, newMessage(read))
@@ -147,10 +156,10 @@ func (c *collector) readLoops() {
 }
 
 // readTranscript reads a recorded state. Its last assistant messages are the answers of the model calls, if their texts are the same.
-func (c *collector) readTranscript(state exactjson.Value, models []*call) {
+func (c *collector) readTranscript(state genai.Content, models []*call) {
 	var messages []*message
 	var said []int
-	for i, m := range decode.Transcript(state) {
+	for i, m := range conversationIn(state) {
 		messages = append(messages, newMessage(m))
 		if m.Role == tape.RoleAssistant {
 			said = append(said, i)
@@ -270,9 +279,9 @@ func (c *collector) recoverModels() {
 
 // readState reads the state of a span. The step of a graph may return what it adds alone: that follows what it was given.
 func readState(n *node) *recordedState {
-	s := &recordedState{n: n, messages: decode.Transcript(n.obs.OutputData.Value)}
+	s := &recordedState{n: n, messages: conversationIn(n.obs.OutputData)}
 	given := 0
-	handed := decode.Transcript(n.obs.InputData.Value)
+	handed := conversationIn(n.obs.InputData)
 	for _, m := range handed {
 		if m.Role == tape.RoleAssistant {
 			given++

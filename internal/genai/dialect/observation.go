@@ -43,6 +43,8 @@ type Source struct {
 
 	// Notes are what assigning its log records brought up.
 	Notes []Note
+	// Limited says that texts of its trace were cut by a limit, and are marked; see genai.Limits.
+	Limited bool
 	// Addition says that the span is one of another source's Also.
 	Addition bool
 	// Lists are the message lists that were read of the same trace; nil: none is remembered.
@@ -139,6 +141,7 @@ type Observation struct {
 	Extra map[string][]exactjson.Member
 
 	Notes []Note
+	Cuts  int // texts that a limit may have cut
 
 	// Lists are those of the source, for reading.
 	Lists *decode.Lists

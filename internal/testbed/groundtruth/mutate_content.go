@@ -6,6 +6,7 @@ package groundtruth
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -66,6 +67,58 @@ func contentInLogs(r *recording) {
 		l.SetTimestamp(s.span.EndTimestamp())
 		return l.Attributes()
 	})
+}
+
+// cutAt cuts every text of attributes behind so many characters, or bytes, as the limit of an SDK or the processor of a collector does, and leaves no mark.
+func cutAt(n int, bytes bool) func(*recording) {
+	short := func(text string) string {
+		if bytes {
+			if len(text) <= n {
+				return text
+			}
+			end := n
+			for end > 0 && !utf8.RuneStart(text[end]) {
+				end--
+			}
+			return text[:end]
+		}
+		left := n
+		for at := range text {
+			if left == 0 {
+				return text[:at]
+			}
+			left--
+		}
+		return text
+	}
+	return func(r *recording) {
+		var cut func(v pcommon.Value)
+		cut = func(v pcommon.Value) {
+			switch v.Type() {
+			case pcommon.ValueTypeStr:
+				if whole := v.Str(); len(short(whole)) < len(whole) {
+					v.SetStr(short(whole))
+					r.changed = true
+				}
+			case pcommon.ValueTypeSlice:
+				for _, e := range v.Slice().All() {
+					cut(e)
+				}
+			case pcommon.ValueTypeMap:
+				for _, e := range v.Map().All() {
+					cut(e)
+				}
+			}
+		}
+		for _, s := range r.spans {
+			s.attributes(func(_ string, v pcommon.Value) { cut(v) })
+		}
+		for _, l := range r.records() {
+			for _, v := range l.Attributes().All() {
+				cut(v)
+			}
+		}
+	}
 }
 
 // messageLists changes every list of chat messages in OpenAI's style that an attribute of a model call holds as JSON, however deep it lies, and drops the spans of

@@ -10,6 +10,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/testbed/groundtruth"
 )
@@ -22,6 +24,7 @@ func main() {
 	readme := flag.String("readme", "", "document that shows the total between its marks")
 	list := flag.Bool("list", false, "print a line for each value of a mutated run that is not right, instead of the document")
 	pairs := flag.Int("pairs", 0, "with -list: two mutations one after the other, each pair on one run in so many")
+	only := flag.String("only", "", "with -list: the mutations whose name holds this text")
 	score := flag.String("score", "", "score the recordings below this folder instead, by group; with -list each value that is not right too")
 	flag.Parse()
 	if *score != "" {
@@ -31,19 +34,19 @@ func main() {
 		}
 		return
 	}
-	if err := write(*corpus, *out, *readme, *list, *pairs); err != nil {
+	if err := write(*corpus, *out, *readme, *list, *pairs, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "scorecard:", err)
 		os.Exit(1)
 	}
 }
 
-func write(corpus, out, readme string, list bool, pairs int) error {
+func write(corpus, out, readme string, list bool, pairs int, only string) error {
 	runs, err := groundtruth.Corpus(corpus)
 	if err != nil {
 		return err
 	}
 	if list && pairs > 0 {
-		for _, m := range groundtruth.Pairs() {
+		for _, m := range named(groundtruth.Pairs(), only) {
 			if err := listMutated(os.Stdout, []groundtruth.Mutation{m}, drawn(m, runs, pairs)); err != nil {
 				return err
 			}
@@ -51,7 +54,7 @@ func write(corpus, out, readme string, list bool, pairs int) error {
 		return nil
 	}
 	if list {
-		return listMutated(os.Stdout, groundtruth.Mutations, runs)
+		return listMutated(os.Stdout, named(groundtruth.Mutations, only), runs)
 	}
 	text, err := document(runs)
 	if err != nil {
@@ -80,4 +83,9 @@ func write(corpus, out, readme string, list bool, pairs int) error {
 		return err
 	}
 	return os.WriteFile(out, []byte(text), 0o644)
+}
+
+// named are the mutations whose name holds a text.
+func named(all []groundtruth.Mutation, text string) []groundtruth.Mutation {
+	return slices.DeleteFunc(slices.Clone(all), func(m groundtruth.Mutation) bool { return !strings.Contains(m.Name, text) })
 }

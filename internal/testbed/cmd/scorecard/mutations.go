@@ -28,6 +28,7 @@ holds the true name together with the arguments of the call (its result, if it h
 nothing proves, and a result of which nothing says to which of several equal calls it belongs, are *missed*, not *wrong*: the tape labels them, and no oracle serves them as exact.
 Where the run span is gone, holds nothing but words of its vendor, or ends with a tool as agents of that vendor do, nothing says how the run ended: that it is incomplete is as right. Nor does anything say
 then that all texts of a run are its answer together: the last one, as a model call answered with it, is right.
+Of a value that was cut, what stands on the tape is right only if it is whole; a label, or nothing and a finding, is *absent*.
 
 `
 
@@ -45,6 +46,8 @@ What is missed, by class:
 - *The answer in a log record of one vendor* (model calls wrapped, two traces: Claude Code), which belongs to a span of a model call or of a run in a way that the
   mutation takes apart. It is readable and might be told by its time: it is not mended yet.
 - *The model on spans that are none of a model call* (unknown vendor: Codex). Spans of its program name the model; which of them asked it is said in words of the vendor.
+- *What is cut* (values cut). Where the run span kept the conversation alone, no more than its beginning is left (Haystack). Calls of a class (DynamicStructuredTool) have no other name left (LangChain under Traceloop);
+  model calls that no span holds together are runs of their own where their conversations are cut (Traceloop without a run span). Of instructions that are cut nothing is claimed.
 - *Results that no later request shows* (no tool spans, and the mutations that drop tool spans too: Mastra's delegations, the last call of a run that stopped). A step beside the call
   or the answer of the last call holds them among other values.
 `

@@ -18,22 +18,24 @@ const sampled = 4
 // limits are the defects that are known under each mutation, among the sampled runs: values that are wrong or silent, tapes too many, and runs whose
 // tape claims tools that its oracle does not serve, or serves and does not claim.
 var limits = map[string][5]int{
-	"unknown vendor":            {0, 0, 0, 0, 1},
-	"no tool spans":             {0, 0, 0, 1, 0},
-	"generic tool names":        {0, 0, 0, 0, 0},
-	"foreign call ids":          {0, 0, 0, 0, 0},
-	"unknown envelope":          {0, 0, 0, 0, 0},
-	"every span twice":          {0, 0, 0, 1, 0},
-	"model calls wrapped":       {0, 0, 0, 0, 0},
-	"no root":                   {0, 0, 0, 0, 1},
-	"two traces":                {0, 0, 0, 0, 0},
-	"content in span events":    {0, 0, 0, 1, 0}, // gemini-cli/research_chain, as without a mutation: its truth is disputed
-	"content in log records":    {0, 0, 0, 0, 0},
-	"two traces, clock behind":  {0, 0, 0, 0, 1},
-	"no parents":                {0, 0, 0, 0, 1},
-	"other words in messages":   {0, 0, 0, 0, 0},
-	"items instead of messages": {0, 0, 0, 0, 0},
-	"results as user messages":  {0, 0, 0, 0, 1},
+	"unknown vendor":               {0, 0, 0, 0, 1},
+	"no tool spans":                {0, 0, 0, 1, 0},
+	"generic tool names":           {0, 0, 0, 0, 0},
+	"foreign call ids":             {0, 0, 0, 0, 0},
+	"unknown envelope":             {0, 0, 0, 0, 0},
+	"every span twice":             {0, 0, 0, 1, 0},
+	"model calls wrapped":          {0, 0, 0, 0, 0},
+	"no root":                      {0, 0, 0, 0, 1},
+	"two traces":                   {0, 0, 0, 0, 0},
+	"content in span events":       {0, 0, 0, 1, 0}, // gemini-cli/research_chain, as without a mutation: its truth is disputed
+	"content in log records":       {0, 0, 0, 0, 0},
+	"two traces, clock behind":     {0, 0, 0, 0, 1},
+	"no parents":                   {0, 0, 0, 0, 1},
+	"other words in messages":      {0, 0, 0, 0, 0},
+	"items instead of messages":    {0, 0, 0, 0, 0},
+	"results as user messages":     {0, 0, 0, 0, 1},
+	"values cut at 256 characters": {4, 2, 3, 0, 8},
+	"values cut at 1000 bytes":     {3, 0, 0, 1, 1},
 }
 
 func TestMutatedRunsKeepWhatTheyHold(t *testing.T) {

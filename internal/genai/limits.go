@@ -1,0 +1,456 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Limits finds at which length a program cuts the texts of its attributes: an SDK by its setting (OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT), the processor of a collector
+// (truncate_all), or an instrumentation one of its keys. None of them leaves a mark. What is cut shows by its length: several texts of exactly the greatest one, or JSON that ends in
+// the middle there. The zero value is ready. Add everything, then mark.
+type Limits struct {
+	programs map[pcommon.Map]string
+	texts    map[lane][]string
+	found    map[lane][]limit
+}
+
+// lane is what one limit may hold for: all of a program, or one key of a scope.
+type lane struct{ program, scope, key string }
+
+// limit is a number of bytes, of characters, or of units of UTF-16, as the languages of SDKs count.
+type limit struct {
+	n     int
+	count func(string) int
+}
+
+var counts = []func(string) int{
+	func(s string) int { return len(s) },
+	utf8.RuneCountInString,
+	func(s string) (n int) {
+		for _, r := range s {
+			if n++; r > 0xFFFF {
+				n++
+			}
+		}
+		return n
+	},
+}
+
+const (
+	minLimit    = 32  // nobody sets less: ids and names have that length
+	minKeyLimit = 100 // of one key: texts that a tool made alike are shorter
+	maxWitness  = 64  // texts of the greatest length that are looked at
+)
+
+// Add takes the texts of an item.
+func (l *Limits) Add(s *dialect.Source) {
+	if l.texts == nil {
+		l.texts, l.programs = map[lane][]string{}, map[pcommon.Map]string{}
+	}
+	of := lane{program: l.programOf(s.Resource)}
+	eachText(s.Span, func(key string, v pcommon.Value) {
+		text := v.Str()
+		if len(text) < minLimit {
+			return
+		}
+		l.texts[of] = append(l.texts[of], text)
+		if len(text) >= minKeyLimit {
+			one := lane{of.program, s.ScopeName, stemOf(key)}
+			l.texts[one] = append(l.texts[one], text)
+		}
+	})
+}
+
+// programOf tells programs apart: each has settings of its own.
+func (l *Limits) programOf(resource pcommon.Map) string {
+	if known, there := l.programs[resource]; there {
+		return known
+	}
+	var b strings.Builder
+	for _, key := range []string{"service.name", "service.instance.id", "telemetry.sdk.language", "host.name", "process.pid"} {
+		if v, there := resource.Get(key); there {
+			b.WriteString(v.AsString())
+		}
+		b.WriteByte(0)
+	}
+	l.programs[resource] = b.String()
+	return l.programs[resource]
+}
+
+// stemOf is a key without the numbers in it: the members of lists have keys of their own.
+func stemOf(key string) string {
+	if !strings.ContainsAny(key, "0123456789") {
+		return key
+	}
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return '#'
+		}
+		return r
+	}, key)
+}
+
+// eachText calls f for each text of the attributes of a span and of its events.
+func eachText(span ptrace.Span, f func(key string, v pcommon.Value)) {
+	eachTextOf(span.Attributes(), f)
+	for _, e := range span.Events().All() {
+		eachTextOf(e.Attributes(), f)
+	}
+}
+
+func eachTextOf(m pcommon.Map, f func(key string, v pcommon.Value)) {
+	for key, v := range m.All() {
+		eachTextIn(key, v, 0, f)
+	}
+}
+
+const maxTextDepth = 16
+
+func eachTextIn(key string, v pcommon.Value, depth int, f func(string, pcommon.Value)) {
+	switch {
+	case v.Type() == pcommon.ValueTypeStr:
+		f(key, v)
+	case depth == maxTextDepth:
+	case v.Type() == pcommon.ValueTypeSlice:
+		for _, e := range v.Slice().All() {
+			eachTextIn(key, e, depth+1, f)
+		}
+	case v.Type() == pcommon.ValueTypeMap:
+		for k, e := range v.Map().All() {
+			eachTextIn(k, e, depth+1, f)
+		}
+	}
+}
+
+// find settles what was added, and reports whether there is a limit.
+func (l *Limits) find() bool {
+	if l.found == nil {
+		l.found = map[lane][]limit{}
+		for of, texts := range l.texts {
+			if limits := limitsOf(texts, of.key != ""); limits != nil {
+				l.found[of] = limits
+			}
+		}
+		l.texts = nil
+	}
+	return len(l.found) > 0
+}
+
+// limitsOf are the lengths at which texts were cut, one for each way of counting by which that shows.
+func limitsOf(texts []string, oneKey bool) (limits []limit) {
+	longest := slices.MaxFunc(texts, func(a, b string) int { return len(a) - len(b) })
+	least := min(counts[1](longest), counts[2](longest))
+	var long []string // which may be the longest, however one counts
+	for _, text := range texts {
+		if len(text) >= least && len(long) < maxWitness*maxWitness && !slices.Contains(long[max(0, len(long)-maxWitness):], text) {
+			long = append(long, text)
+		}
+	}
+	for _, count := range counts {
+		n := 0
+		for _, text := range long {
+			n = max(n, count(text))
+		}
+		if n >= minLimit && !slices.ContainsFunc(limits, func(l limit) bool { return l.n == n }) && showsLimit(n, atLength(long, n, count), oneKey) {
+			limits = append(limits, limit{n, count})
+		}
+	}
+	return limits
+}
+
+// atLength are different texts of a length.
+func atLength(texts []string, n int, count func(string) int) (at []string) {
+	for _, text := range texts {
+		if len(at) < maxWitness && count(text) == n && !slices.Contains(at, text) {
+			at = append(at, text)
+		}
+	}
+	return at
+}
+
+// showsLimit reports that different texts of the greatest length of all were cut there. One text is always the longest, so it takes two; or one, if it is JSON that ends in the
+// middle and its length is one that somebody chose. Texts alone show it at such a length only, or several of them: two that were made alike have one length too.
+func showsLimit(n int, at []string, oneKey bool) bool {
+	if len(at) == 0 || len(at) == 1 && (oneKey || !chosen(n)) {
+		return false
+	}
+	inside, prose := 0, 0
+	for _, text := range at {
+		switch {
+		case decode.EndsInside(text):
+			inside++
+		case strings.ContainsAny(text, " \n") && !decode.LooksJSON(text) && endsInSentence(text):
+			prose++
+		}
+	}
+	switch {
+	case inside > 1:
+		return true
+	case inside == 1:
+		return chosen(n) || prose > 0
+	default:
+		return prose > 1 && chosen(n) || prose > 3 && !oneKey
+	}
+}
+
+// endsInSentence reports a text whose end is none: a letter, a digit, a space or a comma.
+func endsInSentence(text string) bool {
+	return !strings.ContainsRune(".!?:;)]}>\"'`*|…。！？", lastRune(text))
+}
+
+func lastRune(text string) rune {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return r
+}
+
+// chosen reports a number that people choose: of the tens of two, one less, or one with zeros behind.
+func chosen(n int) bool {
+	return n%50 == 0 || n%64 == 0 || bits.OnesCount(uint(n)) == 1 || bits.OnesCount(uint(n+1)) == 1
+}
+
+// Mark marks the texts of an item that were cut, in a copy of it, if there are any.
+func (l *Limits) Mark(s *dialect.Source) {
+	if !l.find() {
+		return
+	}
+	program := l.programOf(s.Resource)
+	whole := l.found[lane{program: program}]
+	wasCut := func(key, text string) bool {
+		limits := whole
+		if len(text) >= minKeyLimit {
+			limits = append(slices.Clip(limits), l.found[lane{program, s.ScopeName, stemOf(key)}]...)
+		}
+		return slices.ContainsFunc(limits, func(at limit) bool {
+			n := at.count(text)
+			return n == at.n || n < at.n && n >= at.n-partRune && decode.EndsInside(text)
+		})
+	}
+	s.Limited = true
+	some := false
+	eachText(s.Span, func(key string, v pcommon.Value) { some = some || wasCut(key, v.Str()) })
+	if !some {
+		return
+	}
+	span := ptrace.NewSpan()
+	s.Span.CopyTo(span)
+	eachText(span, func(key string, v pcommon.Value) {
+		if wasCut(key, v.Str()) {
+			v.SetStr(decode.MarkCut(v.Str()))
+		}
+	})
+	s.Span = span
+}
+
+// partRune is how many bytes a limit in bytes leaves out more where it would cut a character.
+const partRune = utf8.UTFMax - 1
+
+// labelCuts labels what was read of texts that were cut, and takes the marks out. Of JSON that ends in the middle the mark may be lost with what the reader had no use for, so
+// the item is read once more without what is not whole in it: what is there then, another value or another member holds whole, and the rest was read from what was cut.
+func labelCuts(s *dialect.Source, o *dialect.Observation) {
+	without := *s
+	without.Dialects, without.Lists = nil, nil
+	var changed bool
+	without.Span, o.Cuts, changed = wholeOnly(s.Span)
+	without.Logs = slices.Clone(s.Logs)
+	for i, l := range s.Logs {
+		rest, n, also := wholeOnly(l)
+		without.Logs[i] = rest
+		o.Cuts, changed = o.Cuts+n, changed || also
+	}
+	if changed {
+		preferWhole(o, read(&without))
+	}
+	unmark(o)
+}
+
+// wholeOnly is a span without the JSON that was cut, of which the members are kept that are whole objects or lists. cuts counts the texts in it that were cut.
+func wholeOnly(span ptrace.Span) (rest ptrace.Span, cuts int, changed bool) {
+	of := func(m pcommon.Map) {
+		m.RemoveIf(func(key string, v pcommon.Value) (remove bool) {
+			eachTextIn(key, v, 0, func(_ string, text pcommon.Value) {
+				if !decode.IsMarked(text.Str()) {
+					return
+				}
+				if cuts++; decode.LooksJSON(text.Str()) {
+					whole, some := decode.WholeMembers(text.Str())
+					text.SetStr(whole)
+					changed, remove = true, remove || !some
+				}
+			})
+			return remove
+		})
+	}
+	some := false
+	eachText(span, func(_ string, v pcommon.Value) { some = some || decode.IsMarked(v.Str()) })
+	if !some {
+		return span, 0, false
+	}
+	rest = ptrace.NewSpan()
+	span.CopyTo(rest)
+	of(rest.Attributes())
+	for _, e := range rest.Events().All() {
+		of(e.Attributes())
+	}
+	return rest, cuts, changed
+}
+
+// preferWhole takes from an observation what was read of whole values alone, where it says as much, and labels the rest that it does not hold.
+func preferWhole(o, whole *dialect.Observation) {
+	if len(whole.Request) > 0 && whole.RequestLabel == "" && len(whole.Request) >= len(o.Request) {
+		o.Request, o.RequestLabel = withTexts(whole.Request, o.Request), ""
+	} else if o.RequestLabel == "" && len(o.Request) > 0 && !sameMessages(o.Request, whole.Request) {
+		o.RequestLabel = tape.Truncated
+	}
+	if slices.ContainsFunc(whole.Response, func(m decode.Message) bool { return len(m.Parts) > 0 }) && whole.ResponseLabel == "" {
+		o.Response, o.ResponseLabel = whole.Response, ""
+	} else if o.ResponseLabel == "" && len(o.Response) > 0 && !sameMessages(o.Response, whole.Response) {
+		o.ResponseLabel = tape.Truncated
+	}
+	for _, l := range [][2]*[]decode.Message{{&o.Input, &whole.Input}, {&o.Output, &whole.Output}} {
+		if len(*l[1]) > 0 {
+			*l[0] = *l[1]
+		} else {
+			*l[0] = labelLast(*l[0])
+		}
+	}
+	for _, c := range [][2]*decode.Content{{&o.Args, &whole.Args}, {&o.Result, &whole.Result}, {&o.InputData, &whole.InputData}, {&o.OutputData, &whole.OutputData}, {&o.Query, &whole.Query}} {
+		_, marked := decode.UnmarkValue(c[1].Value)
+		switch {
+		case c[1].Present() && c[1].Label == "" && !marked:
+			*c[0] = *c[1]
+		case c[0].Present() && c[0].Label == "":
+			c[0].Label = tape.Truncated
+		}
+	}
+	if len(o.Tools) > len(whole.Tools) {
+		o.AddNote(tape.CodeTruncated, "request.tools", "the list of tools was cut; those that stand in it whole are kept")
+	}
+}
+
+// withTexts takes for messages that say nothing what a list that was cut holds at their place.
+func withTexts(messages, cut []decode.Message) []decode.Message {
+	messages = slices.Clone(messages)
+	for i := range messages[:min(len(messages), len(cut))] {
+		if m := &messages[i]; len(m.Parts) == 0 && m.Role == cut[i].Role && i < len(cut)-1 {
+			m.Parts = cut[i].Parts
+		}
+	}
+	return messages
+}
+
+func sameMessages(a, b []decode.Message) bool {
+	return slices.EqualFunc(a, b, func(x, y decode.Message) bool {
+		return x.Role == y.Role && slices.EqualFunc(x.Parts, y.Parts, func(p, q decode.Part) bool {
+			return p.Type == q.Type && p.Text == q.Text && p.ID == q.ID && p.Name == q.Name && p.Args.Equal(q.Args) && p.Result.Equal(q.Result)
+		})
+	})
+}
+
+// labelLast labels the last part of messages that were cut.
+func labelLast(messages []decode.Message) []decode.Message {
+	messages = owned(messages)
+	if n := len(messages) - 1; n >= 0 && len(messages[n].Parts) > 0 {
+		if p := &messages[n].Parts[len(messages[n].Parts)-1]; p.Label == "" {
+			p.Label = tape.Truncated
+		}
+	}
+	return messages
+}
+
+// unmark takes the marks out of all that was read.
+func unmark(o *dialect.Observation) {
+	o.Input, o.Output, o.Request, o.Response = owned(o.Input), owned(o.Output), owned(o.Request), owned(o.Response)
+	for _, messages := range [][]decode.Message{o.Input, o.Output} {
+		decode.UnmarkMessages(messages)
+	}
+	if last := len(o.Request) - 1; decode.UnmarkMessages(o.Request) && last >= 0 && o.RequestLabel == "" && len(o.Request[last].Parts) == 0 {
+		o.RequestLabel = tape.Truncated
+	}
+	decode.UnmarkMessages(o.Response)
+	o.System = slices.Clone(o.System)
+	decode.UnmarkParts(o.System)
+	for _, c := range []*decode.Content{&o.InputData, &o.OutputData} { // in which others look for what they need
+		if v, ok := decode.Structure(c.Value); ok && decode.IsMarked(c.Value.Str()) {
+			c.Value, c.Text = v, ""
+			c.Label = tape.Truncated
+		}
+	}
+	for _, c := range []*decode.Content{&o.Args, &o.Result, &o.InputData, &o.OutputData, &o.Query} {
+		decode.UnmarkContent(c)
+	}
+	for i := range o.Documents {
+		o.Documents[i], _ = decode.UnmarkValue(o.Documents[i])
+	}
+	for i := range o.Params {
+		o.Params[i].Value, _ = decode.UnmarkValue(o.Params[i].Value)
+	}
+	for _, members := range o.Extra {
+		for i := range members {
+			members[i].Value, _ = decode.UnmarkValue(members[i].Value)
+		}
+	}
+	o.Tools = slices.Clone(o.Tools)
+	kept := o.Tools[:0]
+	for _, t := range o.Tools {
+		name, inName := decode.Unmark(t.Name)
+		_, inDescription := decode.Unmark(t.Description)
+		_, inParameters := decode.UnmarkValue(t.Parameters)
+		switch {
+		case inName:
+		case inDescription || inParameters:
+			o.Offered = append(o.Offered, name)
+		default:
+			kept = append(kept, t)
+		}
+	}
+	if o.Tools = kept; len(kept) == 0 {
+		o.Tools = nil
+	}
+	for _, name := range []*string{&o.Name, &o.CallID, &o.Model, &o.ResponseModel, &o.Provider, &o.Operation, &o.ConversationID, &o.InvocationID, &o.CorrelationID, &o.WorkflowID, &o.TaskID,
+		&o.UserID, &o.ResponseID, &o.Agent.Name, &o.Agent.ID, &o.Agent.Version} {
+		if decode.IsMarked(*name) { // what is left of a name is another one
+			*name = ""
+		}
+	}
+	o.Agent.Description, _ = decode.Unmark(o.Agent.Description)
+	for i := range o.OutputTools {
+		o.OutputTools[i], _ = decode.Unmark(o.OutputTools[i])
+	}
+	for i := range o.FinishReasons {
+		o.FinishReasons[i], _ = decode.Unmark(o.FinishReasons[i])
+	}
+	if o.Error != nil {
+		e := *o.Error
+		e.Type, _ = decode.Unmark(e.Type)
+		e.Message, _ = decode.Unmark(e.Message)
+		o.Error = &e
+	}
+	if o.Called != nil {
+		c := *o.Called
+		c.Name, _ = decode.Unmark(c.Name)
+		c.In, _ = decode.UnmarkValue(c.In)
+		c.Out, _ = decode.UnmarkValue(c.Out)
+		o.Called = &c
+	}
+}
+
+// owned are messages of which parts may be changed.
+func owned(messages []decode.Message) []decode.Message {
+	messages = slices.Clone(messages)
+	for i := range messages {
+		messages[i].Parts = slices.Clone(messages[i].Parts)
+	}
+	return messages
+}
