@@ -50,10 +50,6 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 				o.ResponseModel = ""
 			}
 		}
-		if s.ScopeName == "opentelemetry.instrumentation.bedrock" && o.Model != "" && !strings.ContainsAny(o.Model, "./") {
-			o.AddNote(tape.CodeContentAbsent, "model", "the producer leaves the vendor, and the region if there was one, out of the id of the model: "+o.Model)
-			o.Model, o.ResponseModel = "", "" // Bedrock has no model of that id
-		}
 		readLangChain(a, o)
 		readAskedModel(a, o)
 		if o.StatusError && brokeItself(s) {

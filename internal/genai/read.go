@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openllmetry"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -36,6 +37,7 @@ func read(s *dialect.Source) *dialect.Observation {
 		if i == 0 { // the primary dialect has nothing to leave alone
 			if o.Class, o.RunSpan = classOf(d, s); o.Class != dialect.Unclassified {
 				d.Read(s, o)
+				o.SystemApart = o.SystemApart || slices.Contains(d.SystemApart, s.ScopeName)
 			}
 			if o.Class != dialect.Unclassified {
 				o.Dialects = append(o.Dialects, d.ID)
@@ -59,6 +61,7 @@ func read(s *dialect.Source) *dialect.Observation {
 			next.Class = o.Class
 		}
 		d.Read(s, next)
+		next.SystemApart = next.SystemApart || slices.Contains(d.SystemApart, s.ScopeName)
 		if next.Class != dialect.Unclassified {
 			o.Dialects = append(o.Dialects, d.ID)
 			if o.Args.Label == tape.Missing { // whatever else of this span looks like them
@@ -115,6 +118,7 @@ func read(s *dialect.Source) *dialect.Observation {
 	decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
 	readCommon(s, o)
 	semconv.ForgetEchoedModel(s, o)
+	openllmetry.ForgetCutModel(s, o)
 	o.Lists = nil
 	return o
 }
@@ -123,8 +127,12 @@ func read(s *dialect.Source) *dialect.Observation {
 // others. Instructions that the earlier one alone holds stay before it.
 func takeWhole(o, whole *dialect.Observation) {
 	request := whole.Request
-	if len(o.Request) > 0 && o.Request[0].Role == tape.RoleSystem && !decode.HasRole(request, tape.RoleSystem) {
-		request = append([]decode.Message{o.Request[0]}, request...)
+	if !decode.HasRole(request, tape.RoleSystem) {
+		system := 0
+		for system < len(o.Request) && o.Request[system].Role == tape.RoleSystem {
+			system++
+		}
+		request = slices.Concat(o.Request[:system], request)
 	}
 	o.Request, o.RequestLabel = request, whole.RequestLabel
 	o.Response, o.ResponseLabel = whole.Response, whole.ResponseLabel

@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,8 +14,9 @@ import (
 )
 
 // markAnswers finds the tools by which agents of frameworks nobody wrote a rule for hand on their answer (BeeAI's final_answer): the last tool below an agent, which the last model
-// call below it was offered or asked for, and whose only argument, not its result, is what the agent answered. Such a tool is no call of the agent, and its model answers by it, also where the
-// framework refused what it said at first. What a program does with an answer (it sends it to somebody, say) the model was not offered.
+// call below it was offered or asked for, whose only argument, not its result, is what the agent answered, and whose name or definition says that it answers. Such a tool is no call of the
+// agent, and its model answers by it, also where the framework refused what it said at first. What a program does with an answer (it sends it to somebody, say) the model was not offered, or it
+// is a tool that says so (send_message): that one ran.
 func (c *collector) markAnswers() {
 	for _, t := range slices.Clone(c.tools) {
 		n := answeredBy(t)
@@ -31,7 +33,7 @@ func (c *collector) markAnswers() {
 			continue
 		}
 		name := t.obs.Name
-		if last := below[len(below)-1]; last.start >= t.end || !mayCall(last, name) {
+		if last := below[len(below)-1]; last.start >= t.end || !mayCall(last, name) || !saysAnswer(last, name) {
 			continue
 		}
 		for _, m := range below {
@@ -79,6 +81,19 @@ func answeredBy(t *call) *node {
 func liesBelow(k *call, up *node) bool {
 	return slices.ContainsFunc(k.nodes, func(n *node) bool { return isAbove(up, n) })
 }
+
+// saysAnswer reports a tool that says of itself that it answers: by its name, or by the definition that the model was offered.
+func saysAnswer(m *call, name string) bool {
+	if actsOnAnswer.MatchString(name) {
+		return false
+	}
+	return tellsAnswer.MatchString(name) || slices.ContainsFunc(m.obs.Tools, func(t tape.Tool) bool { return t.Name == name && tellsAnswer.MatchString(t.Description) })
+}
+
+var (
+	tellsAnswer  = regexp.MustCompile(`(?i)answer|final|finish|respon[ds]|conclu|^reply$`)
+	actsOnAnswer = regexp.MustCompile(`(?i)^(send|post|publish|mail|e_?mail|notify|save|store|write|speak|say|print|submit_(form|order|ticket))`)
+)
 
 // mayCall reports that a model was offered a tool, or asked for it.
 func mayCall(m *call, name string) bool {

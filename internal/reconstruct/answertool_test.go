@@ -116,6 +116,17 @@ func TestToolThatHandsOnTheAnswerIsNoCall(t *testing.T) {
 	}
 }
 
+// A tool that does something with a text may be the last one, and the agent say what it was handed: it ran.
+func TestToolThatSendsTheAnswerIsACall(t *testing.T) {
+	for _, name := range []string{"send_message", "post_answer", "speak"} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100, "gen_ai.output.messages", list(says("It is 42.")))
+		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", name, `{"text":"It is 42."}`))), "gen_ai.tool.definitions", `[{"type":"function","name":"`+name+`"}]`)
+		tr.tool(name, 3, 1, 11, 12, "c1", `{"text":"It is 42."}`, "sent")
+		wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call "+name+" @3 by 1 = sent")
+	}
+}
+
 // What the framework refused of such an answer before is no call either.
 func TestRefusedAnswersAreNoCalls(t *testing.T) {
 	const offered = `[{"type":"function","name":"reply","parameters":{}}]`

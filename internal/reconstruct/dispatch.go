@@ -38,18 +38,20 @@ func (c *collector) openDispatchers(known map[string]bool) {
 		return
 	}
 	for _, t := range c.tools {
-		if len(t.nodes) == 0 || t.obs.Handoff || !runsTools.MatchString(nameOf(t)) {
+		if len(t.nodes) == 0 || t.obs.Handoff || !runsAnyTool.MatchString(nameOf(t)) {
 			continue
 		}
 		if part, ok := onlyCall(t.obs.Args.Value); ok && part.Name != nameOf(t) {
+			handed := nameOf(t)
 			t.obs = asDispatched(t.obs, part, nil)
-			t.obs.Args.Envelope = append(t.obs.Args.Envelope, "call")
+			t.obs.Args.Envelope, t.obs.Args.Label = append(t.obs.Args.Envelope, "call"), tape.Recovered
+			t.notes = append(t.notes, genai.Note{Code: tape.CodeContentAbsent, Field: "name", Detail: "no record holds what the model asked for; the call is the one that " + handed + " was handed"})
 		}
 	}
 }
 
-// runsTools is the name of a function that runs whatever tool it is told to.
-var runsTools = regexp.MustCompile(`(?i)^(execute|exec|run|call|invoke|dispatch|handle|do|perform|use|process)[ _-]?(a|the|one|single)?[ _-]?(tool|function)s?([ _-]?(call|use))?$`)
+// runsAnyTool is the name of a function that runs whatever tool it is told to.
+var runsAnyTool = regexp.MustCompile(`(?i)^(execute|exec|run|call|invoke|dispatch|handle|do|perform|use|process)[ _-]?(a|the|one|single)?[ _-]?(tool|function)s?([ _-]?(call|use))?$`)
 
 // toolName is what providers take as the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z_][\w.-]{0,63}$`)

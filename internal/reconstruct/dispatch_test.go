@@ -6,6 +6,8 @@ package reconstruct_test
 import (
 	"slices"
 	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // One function of a loop that was written by hand runs every tool. Its span holds the call that it was handed; the last one of a loop that was cut has no request after it.
@@ -109,6 +111,12 @@ func TestFunctionThatRunsEveryToolIsKnownByItsName(t *testing.T) {
 		if got := events(the(t, tr.runs(t))); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+	said := newTrace() // the tape says where it has the call from
+	said.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`, "langfuse.observation.output", "end")
+	said.in("langfuse-sdk", "execute_tool", 2, 1, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"args":["f",{"page":3}],"kwargs":{}}`, "langfuse.observation.output", "v")
+	if tp := the(t, said.runs(t)); tp.Events[0].Provenance["args"] != tape.Recovered || !slices.ContainsFunc(tp.Fidelity.Findings, func(f tape.Finding) bool { return f.Seq == 1 && f.Field == "name" }) {
+		t.Errorf("%v, findings %v", tp.Events[0].Provenance, tp.Fidelity.Findings)
 	}
 	tr := newTrace() // a model that was offered it may ask for it by its own name
 	tr.agent("main", 1, 0, 0, 100)

@@ -239,11 +239,17 @@ func onlyText(c genai.Content) string {
 	if !ok || c.Label != "" || v.Kind() != exactjson.Object || v.Len() != 1 {
 		return ""
 	}
+	if endsInState.MatchString(v.Members()[0].Name) { // {"status": "completed with warnings"}
+		return ""
+	}
 	if text := v.Members()[0].Value.Str(); len(text) >= minQuoted && strings.ContainsAny(strings.TrimSpace(text), " \n") {
 		return text
 	}
 	return ""
 }
+
+// endsInState is the name of a member that says how something ended or where it stands, and not what came of it.
+var endsInState = regexp.MustCompile(`(?i)(status|state|outcome|phase|stage|reason|error|level|kind|type|code)$`)
 
 // answerBy is the answer that a model gave by a call, as the framework has it do.
 func answerBy(k *call) string {

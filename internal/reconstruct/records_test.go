@@ -169,3 +169,13 @@ func TestFailuresThatOnlyTheConversationTells(t *testing.T) {
 		t.Errorf("a page is labelled %q", tp.Events[1].Provenance["result"])
 	}
 }
+
+// A build has tools with a name and a result too: a record of these two alone stands for no call.
+func TestRecordOfAToolWithoutACallMakesNoRun(t *testing.T) {
+	if tapes := newTrace().with(t, []any{"tool.result", 20, 0, "tool_name", "gcc", "result", "ok"}); len(tapes) != 0 {
+		t.Errorf("%d tapes", len(tapes))
+	}
+	if tapes := newTrace().with(t, []any{"zz.tool_result", 20, 0, "zz.tool_name", "look", "zz.arguments", `{"x":1}`, "zz.output", "r"}); len(tapes) != 1 {
+		t.Errorf("%d tapes of a call", len(tapes))
+	}
+}

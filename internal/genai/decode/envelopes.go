@@ -168,10 +168,10 @@ var moment = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:
 // outcomes are the words with which a framework says how a call ended, and whether it failed.
 var outcomes = map[string]bool{"success": false, "ok": false, "completed": false, "error": true, "failed": true}
 
-// toolResponse opens what a framework keeps of a call: one block of text, how the call ended, whose call it was. What a tool says itself has members
-// of its own beside them.
+// toolResponse opens what a framework keeps of a call: one block of text, how the call ended, and whose call it was or what else frameworks book. What a tool says itself has members
+// of its own beside them, or nothing but a text and how it went.
 func toolResponse(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
-	blocks, ended, u := v.Get("content"), false, Unwrapped{}
+	blocks, ended, kept, u := v.Get("content"), false, false, Unwrapped{}
 	if _, ok := singleText(blocks); !ok {
 		return v, u, false
 	}
@@ -185,14 +185,16 @@ func toolResponse(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 			}
 			ended, u.IsError = true, u.IsError || failed
 		case "id", "tool_call_id", "toolUseId", "tool_use_id":
+			kept = true
 			FillString(&u.CallID, UsableID(TextOfID(m.Value)))
 		default:
 			if !booked(m.Value) {
 				return v, Unwrapped{}, false
 			}
+			kept = true
 		}
 	}
-	return blocks, u, ended
+	return blocks, u, ended && kept
 }
 
 // IsLangChainTool recognises a ToolMessage of LangChain, serialised or dumped.

@@ -37,6 +37,7 @@ func TestEnvelopesAreTakenOffResultsAndNamed(t *testing.T) {
 		{"a block with a date that somebody wrote", `[{"type":"text","text":"v","due":"next week"}]`, `[{"type":"text","text":"v","due":"next week"}]`, "", "", false},
 		{"a record of times alone", `[{"text":"v","created_at":"2026-11-25T22:09:05Z"}]`, `[{"text":"v","created_at":"2026-11-25T22:09:05Z"}]`, "", "", false},
 		{"a framework's record of a call", `{"content":[{"type":"text","text":"v"}],"state":"success","metadata":{},"id":"c1"}`, `"v"`, "tool_response content_blocks", "c1", false},
+		{"what a tool says itself", `{"content":[{"type":"text","text":"v"}],"status":"success"}`, `{"content":[{"type":"text","text":"v"}],"status":"success"}`, "", "", false},
 		{"its record of a failure", `{"toolUseId":"c1","status":"error","content":[{"text":"no"}]}`, `"no"`, "tool_response content_blocks", "c1", true},
 		{"a document with a status of its own", `{"content":[{"type":"text","text":"v"}],"status":"published"}`, `{"content":[{"type":"text","text":"v"}],"status":"published"}`, "", "", false},
 		{"a document that says more", `{"content":[{"type":"text","text":"v"}],"status":"ok","title":"t"}`, `{"content":[{"type":"text","text":"v"}],"status":"ok","title":"t"}`, "", "", false},

@@ -163,7 +163,9 @@ func unknownLog(name string, a decode.Attributes) dialect.LogRole {
 	case stepRecord:
 		role.Class, role.CallID = dialect.Tool, callOf(a)
 	case toolRecord:
-		role.Class, role.Alone, role.CallID = dialect.Tool, true, callOf(a)
+		role.Class, role.CallID = dialect.Tool, callOf(a)
+		_, given := decode.Structure(argsOf(a))
+		role.Alone = given || role.CallID != "" || role.Conversation != "" // a build has tools with a name and a result too
 		for key := range a.All() {
 			if ends(key, "duration", "ms") {
 				role.Lasted = time.Duration(decode.OrZero(a.Count(key))) * time.Millisecond

@@ -106,7 +106,7 @@ func namesTool(span ptrace.Span) bool {
 			return false
 		case decode.ToolOfSpan(span.Name()) != span.Name():
 			named = !looseToolName.MatchString(span.Name())
-		case !runsTools(span):
+		case !wasHandedCall(span):
 			return false
 		}
 	}
@@ -129,8 +129,8 @@ func namesTool(span ptrace.Span) bool {
 // maxFunctionName is longer than functions are named.
 const maxFunctionName = 80
 
-// runsTools reports the span of a function of a program that runs whichever tool it is told to (execute_tool, handleToolCall): a call, by its name and with arguments, went in.
-func runsTools(span ptrace.Span) bool {
+// wasHandedCall reports the span of a function of a program that runs whichever tool it is told to (execute_tool, handleToolCall): a call, by its name and with arguments, went in.
+func wasHandedCall(span ptrace.Span) bool {
 	if len(span.Name()) > maxFunctionName || !slices.Contains(words(span.Name()), "tool") {
 		return false
 	}

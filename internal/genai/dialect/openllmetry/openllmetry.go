@@ -252,6 +252,14 @@ func readOpenLLMetryTool(s *dialect.Source, a decode.Attributes, in, out exactjs
 	}
 }
 
+// ForgetCutModel takes the id of a model of Bedrock away from which the instrumentation has cut the vendor, and the region if there was one: Bedrock has no model of what is left.
+func ForgetCutModel(s *dialect.Source, o *dialect.Observation) {
+	if o.Class == dialect.Model && s.ScopeName == "opentelemetry.instrumentation.bedrock" && o.Model != "" && !strings.ContainsAny(o.Model, "./") {
+		o.AddNote(tape.CodeContentAbsent, "model", "the producer leaves the vendor, and the region if there was one, out of the id of the model: "+o.Model)
+		o.Model, o.ResponseModel = "", ""
+	}
+}
+
 func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
 	o.Operation = a.Text("llm.request.type")
 	if o.Operation == "completion" {

@@ -19,14 +19,16 @@ import (
 // Dialect reads the OpenTelemetry GenAI conventions of every generation: attributes, span events and log records, and everything
 // that borrows their names.
 var Dialect = &dialect.Dialect{
-	ID:       "otel-genai",
-	Name:     "OpenTelemetry GenAI semantic conventions",
-	Marks:    []string{"gen_ai."},
-	Root:     "the outermost `invoke_agent` or `invoke_workflow`",
-	Switch:   "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
-	Settings: []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
-	Classify: Classify,
-	Read:     func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
+	ID:    "otel-genai",
+	Name:  "OpenTelemetry GenAI semantic conventions",
+	Marks: []string{"gen_ai."},
+	Root:  "the outermost `invoke_agent` or `invoke_workflow`",
+	// AG2's own from 1.0 on keeps them apart; OpenTelemetry's of OpenAI for JavaScript knows the role system alone, where clients send what a developer says
+	SystemApart: []string{"opentelemetry.instrumentation.ag2", "@opentelemetry/instrumentation-openai"},
+	Switch:      "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
+	Settings:    []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
+	Classify:    Classify,
+	Read:        func(s *dialect.Source, o *dialect.Observation) { Read(s, o, false) },
 }
 
 // OperationClasses maps values of gen_ai.operation.name, of every generation and of those who borrow it, onto classes.
@@ -132,7 +134,6 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		if name := decode.NameAfter(s.Span.Name(), "chat ", "text_completion ", "generate_content "); !dialect.HasPrefixed(s.Span, "gen_ai.") && !strings.Contains(name, " ") {
 			decode.FillString(&o.Model, decode.ModelName(name)) // an instrumentation that failed wrote no attribute (OpenLIT with Groq)
 		}
-		o.SystemApart = leavesInstructionsOut(s.ScopeName)
 		readEvents(events, o, &o.Request, &o.Response)
 		o.Response = decode.OneTurn(o.Response)
 		if a.Text("langtrace.sdk.name") == "@langtrase/typescript-sdk" {
@@ -384,10 +385,4 @@ func givesFunctions(a decode.Attributes, o *dialect.Observation) bool {
 func isNothing(v exactjson.Value) bool {
 	inner, ok := decode.Structure(v)
 	return ok && inner.Kind() == exactjson.Object && inner.Len() == 1 && inner.Members()[0].Value.Kind() == exactjson.Null
-}
-
-// leavesInstructionsOut reports an instrumentation that records messages without the instructions: AG2's own from 1.0 on, which keeps them apart, and OpenTelemetry's of
-// OpenAI for JavaScript, which knows the role system alone, where clients send what a developer says.
-func leavesInstructionsOut(scope string) bool {
-	return scope == "opentelemetry.instrumentation.ag2" || scope == "@opentelemetry/instrumentation-openai"
 }
