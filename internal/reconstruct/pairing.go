@@ -21,6 +21,7 @@ func (c *collector) pair() {
 	c.markAnswers()
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
+	c.shortenNames(known)
 	c.markHandoffs(known)
 	c.dropDispatchers(known)
 	c.openDispatchers(known)

@@ -45,6 +45,22 @@ func (a Attributes) UnflattenList(prefix string) (list exactjson.Value, before [
 	return list, before
 }
 
+// LeavesOut reports that of the value whose keys begin with a prefix an element of a list is left out: places before it and after it have keys. Those who write a
+// key for each member have none for null, an empty list or an empty object.
+func (a Attributes) LeavesOut(prefix string) bool { return a.unflatten(prefix).leavesOut() }
+
+func (n *flatNode) leavesOut() bool {
+	isList, last := len(n.children) > 0, 0
+	for name, child := range n.children {
+		if child.leavesOut() {
+			return true
+		}
+		at, ok := indexOf(name)
+		isList, last = isList && ok, max(last, at)
+	}
+	return isList && n.children["0"] != nil && last >= len(n.children)
+}
+
 func (a Attributes) unflatten(prefix string) *flatNode {
 	root := &flatNode{}
 	for key, v := range a.All() {

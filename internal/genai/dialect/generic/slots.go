@@ -143,6 +143,7 @@ type content struct {
 	stem     string
 	value    exactjson.Value
 	gathered bool // from several keys
+	gaps     bool // which do not hold all of it
 }
 
 // contents gathers the attributes of a span by stem: the value of the stem itself, else an object of what stands below it.
@@ -173,7 +174,7 @@ func contents(a decode.Attributes) (in, out []content) {
 		if v.IsEmpty() || gathered && onlyNames(v) {
 			continue
 		}
-		c := content{stem, literal(typedValue(v)), gathered}
+		c := content{stem: stem, value: literal(typedValue(v)), gathered: gathered, gaps: gathered && a.LeavesOut(stem+".")}
 		if lastWord(stem) == "messages" {
 			c.value = exactjson.ObjectValue(exactjson.Member{Name: "messages", Value: c.value})
 		}
@@ -236,6 +237,14 @@ func literal(v exactjson.Value) exactjson.Value {
 
 // best returns the value that scores highest, of equals one that is whole before what was gathered from several keys, and then the one with the shortest stem.
 func best(list []content, score func(content) int) exactjson.Value {
+	if first := bestContent(list, score); first != nil {
+		return first.value
+	}
+	return exactjson.Value{}
+}
+
+// bestContent is what best returns the value of, nil where there is none.
+func bestContent(list []content, score func(content) int) *content {
 	var first *content
 	for i := range list {
 		c := &list[i]
@@ -244,10 +253,7 @@ func best(list []content, score func(content) int) exactjson.Value {
 			first = c
 		}
 	}
-	if first == nil {
-		return exactjson.Value{}
-	}
-	return first.value
+	return first
 }
 
 // whole is negative where the first of two is whole and the other gathered, positive where it is the other way.

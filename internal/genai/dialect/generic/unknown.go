@@ -344,6 +344,12 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		if o.Args.Present() && decode.IsSchema(o.Args.Value) {
 			o.Args = decode.Content{} // the tool's schema, not what it was called with
 		}
+		if c := bestContent(in, ofTool); c != nil && c.gaps && o.Args.Label == "" {
+			o.Args.Label = tape.Lossy
+		}
+		if c := bestContent(out, ofTool); c != nil && c.gaps && o.Result.Label == "" {
+			o.Result.Label = tape.Lossy
+		}
 	case dialect.Retrieval:
 		o.Name = s.Span.Name()
 		o.Query = decode.Content{Value: best(in, conversation)}

@@ -61,6 +61,9 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 	case "session", "server", "unknown":
 		return dialect.Structure, false
 	}
+	if class := semconv.OperationClasses[a.Text("gen_ai.operation.name")]; class == dialect.Agent || class == dialect.Tool {
+		return dialect.Unclassified, false // what a client wrote onto the span of the program around it (LiteLLM)
+	}
 	switch a.Text("llm.request.type") {
 	case "chat", "completion", "response": // the last with the Agents SDK until 0.48
 		return dialect.Model, false

@@ -91,8 +91,9 @@ def application(agent, asynchronous):
 def main(agent, group, model, flush, scenarios=None, asynchronous=False, answer_tool=None):
     """Runs the scenarios, one after another. flush sends what the instrumentation still holds; a coroutine as agent is run to its end.
 
-    answer_tool is (name, argument) of the tool by which the framework makes its model answer.
+    answer_tool is (name, argument) of the tool by which the framework makes its model answer. GROUP in the environment is another name of the group.
     """
+    group = os.environ.get("GROUP", group)
     if os.environ.get("WRAP"):
         from wrapped import wrapped
 

@@ -4,7 +4,7 @@
 
     RECORDER=... python sdk_loop.py TALK INSTRUMENTATION[:VERSION] [root] [deco] [app=STYLE] [step] [dispatch] [message] [method] [llm[=message]] [stream] [async] [SCENARIO ...]
 
-TALK is a class of a file sdk_*.py: it asks the model and keeps the conversation in the form of its API. INSTRUMENTATION is a function of instrument_sdk.py. With `root`
+TALK is a class of a file sdk_*.py: it asks the model and keeps the conversation in the form of its API. INSTRUMENTATION is a function of instrument_sdk.py or instrument_platforms.py. With `root`
 the run has a span of its own, with `deco` each tool has, made as the instrumentation's documentation shows, or in a STYLE of application.py. With `step` each request to
 the model is a function of the application with a span. With `dispatch` one function of the application runs every tool and answers with a text where one fails, with
 `message` it takes the call as the model wrote it and returns the message for the model; that function has the span then. With `method` the run is a method of an object. With `llm` a function with
@@ -166,9 +166,11 @@ class Agent:
 if __name__ == "__main__":
     name, instrumentation, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
     options = [o for o in rest if o in ("root", "deco", "async", "step", "dispatch", "message", "method", "stream", "llm", "llm=message") or o.startswith("app=")]
+    import instrument_platforms
     import instrument_sdk
 
-    kit = getattr(instrument_sdk, instrumentation.split(":")[0])(name)
+    wanted = instrumentation.split(":")[0]
+    kit = (getattr(instrument_sdk, wanted, None) or getattr(instrument_platforms, wanted))(name)
     kit.step, kit.name = kit.root, instrumentation
     for o in options:
         if o.startswith("app="):
