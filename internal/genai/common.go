@@ -32,7 +32,14 @@ func readAskedModel(a decode.Attributes, o *dialect.Observation) {
 // readCommon reads what all dialects have in common: status, exceptions, tags, identity of users and conversations.
 func readCommon(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
-	o.StatusError = s.Span.Status().Code() == ptrace.StatusCodeError || s.Span.Status().Code() == ptrace.StatusCodeUnset && answersNothing(o) && threw(s)
+	switch s.Span.Status().Code() {
+	case ptrace.StatusCodeError:
+		o.StatusError = true
+	case ptrace.StatusCodeUnset:
+		o.StatusError = answersNothing(o) && threw(s)
+	case ptrace.StatusCodeOk: // which SDKs do not take back: a client may have set it on the span of the program around it (LiteLLM)
+		o.StatusError = o.Class == dialect.Agent && answersNothing(o) && !o.OutputData.Present() && leftByException(s.Span)
+	}
 	switch o.Class {
 	case dialect.Tool:
 		if decode.RepeatsResults(o.Result.Value) {
@@ -102,6 +109,19 @@ func threw(s *dialect.Source) bool {
 		}
 	}
 	return false
+}
+
+// leavesWithin is how long before the end of a span the exception that left it is recorded, at most, in ns.
+const leavesWithin = 20_000_000
+
+// leftByException reports a span whose last event is an exception at its end.
+func leftByException(span ptrace.Span) bool {
+	events := span.Events()
+	if events.Len() == 0 || span.EndTimestamp() == 0 {
+		return false
+	}
+	last := events.At(events.Len() - 1)
+	return last.Name() == "exception" && last.Timestamp() <= span.EndTimestamp() && span.EndTimestamp()-last.Timestamp() <= leavesWithin
 }
 
 // readLangChain takes the model that was asked for and its provider from LangChain's own metadata. Carriers write it under their prefixes, some as

@@ -82,6 +82,18 @@ func TestSpansOfNoKnownProducerAreReadByShape(t *testing.T) {
 			[]string{"zz.span.type", "TOOL", "zz.task.limit", "3", "zz.task.depth", "1", "zz.entity.input", `{"a":1}`, "zz.entity.output", "rain"},
 			"class: tool\ndialect: unknown\nname: work\nkind: function\nargs: {\"a\":1}\nresult: \"rain\"\n",
 		},
+		"a list that leaves out an element is not whole": {
+			[]string{"zz.span.type", "TOOL", "zz.tool.name", "look", "zz_outputs.result.0", "1", "zz_outputs.result.1", "two", "zz_outputs.result.3.three", "3"},
+			"class: tool\ndialect: unknown\nname: look\nkind: function\nresult: {\"result\":[\"1\",\"two\",{\"three\":\"3\"}]} [lossy]\n",
+		},
+		"a list from its first element to its last is": {
+			[]string{"zz.span.type", "TOOL", "zz.tool.name", "look", "zz_outputs.result.0", "1", "zz_outputs.result.1", "two"},
+			"class: tool\ndialect: unknown\nname: look\nkind: function\nresult: {\"result\":[\"1\",\"two\"]}\n",
+		},
+		"numbers that are names make no list": {
+			[]string{"zz.span.type", "TOOL", "zz.tool.name", "look", "zz_outputs.result.404", "1", "zz_outputs.result.500", "two"},
+			"class: tool\ndialect: unknown\nname: look\nkind: function\nresult: {\"result\":[\"1\",\"two\"]}\n",
+		},
 		"a tool that is named and no type": {
 			[]string{"zz.tool.name", "look", "zz.tool.args", `{"a":1}`, "zz.tool.result", "null"},
 			"class: tool\ndialect: unknown\nname: look\nkind: function\nargs: {\"a\":1}\nresult: \"null\"\n",

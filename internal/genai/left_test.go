@@ -1,0 +1,56 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package genai_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+)
+
+// A client may set the status of the span of the program around it, and an SDK does not take back that it is well. An exception at the end of an agent without an answer says more.
+func TestAgentThatAnExceptionLeftHasFailed(t *testing.T) {
+	const end = 1_000_000_000
+	for name, c := range map[string]struct {
+		span   []string
+		status ptrace.StatusCode
+		before pcommon.Timestamp // of the exception
+		want   bool
+	}{
+		"at its end":               {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeOk, 1_000_000, true},
+		"long before":              {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeOk, 100_000_000, false},
+		"with an answer":           {[]string{"gen_ai.operation.name", "invoke_agent", "gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]`}, ptrace.StatusCodeOk, 1_000_000, false},
+		"a model call says itself": {[]string{"gen_ai.operation.name", "chat"}, ptrace.StatusCodeOk, 1_000_000, false},
+		"long before, no status":   {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeUnset, 100_000_000, true},
+	} {
+		s := genaitest.Span("app", "invoke_agent a", c.span...)
+		s.Span.SetEndTimestamp(end)
+		s.Span.Status().SetCode(c.status)
+		e := s.Span.Events().AppendEmpty()
+		e.SetName("exception")
+		e.SetTimestamp(end - c.before)
+		if o := genai.Read(s); o.StatusError != c.want {
+			t.Errorf("%s: failed %v", name, o.StatusError)
+		}
+	}
+}
+
+// LiteLLM writes a model call onto the span that is active. A span of the conventions stays what it says that it is.
+func TestWhatAClientWritesOntoAnAgentMakesItNoModelCall(t *testing.T) {
+	written := []string{"metadata.user_api_key_hash", "", "llm.request.type", "completion", "gen_ai.request.model", "m1", "gen_ai.usage.output_tokens", "7"}
+	for operation, want := range map[string]dialect.Class{"invoke_agent": dialect.Agent, "execute_tool": dialect.Tool, "chat": dialect.Model, "": dialect.Model} {
+		attributes := written
+		if operation != "" {
+			attributes = append([]string{"gen_ai.operation.name", operation}, written...)
+		}
+		if o := genai.Read(genaitest.Span("app", "work", attributes...)); o.Class != want {
+			t.Errorf("%q is read as %v", operation, o.Class)
+		}
+	}
+}
