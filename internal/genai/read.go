@@ -103,7 +103,7 @@ func read(s *dialect.Source) *dialect.Observation {
 		decode.ReadEmpty(o.Request)
 		decode.ReadEmpty(o.Response)
 	}
-	o.Response, o.Output = decode.Telling(decode.Unglue(o.Response, o.Tools)), decode.Telling(o.Output)
+	o.Response, o.Output = decode.Telling(decode.Unglue(decode.OpenWrittenCalls(o.Response), o.Tools)), decode.Telling(o.Output)
 	if decode.IsAddress(o.OutputData.Value) {
 		o.OutputData = decode.Content{}
 	}

@@ -1,0 +1,43 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+func TestCallsThatWereWrittenAsTheTextOfAnAnswer(t *testing.T) {
+	for text, called := range map[string]bool{
+		`{"name": "look", "arguments": "{\"x\": 1}"}`: true,
+		`{"type": "function_call", "name": "look", "arguments": "{}", "call_id": "c1", "id": "fc_1", "status": "completed"}`: true,
+		`{"name": "look", "arguments": {"x": 1}}`:                     false, // what a model writes itself
+		`{"name": "look", "arguments": "x, y"}`:                       false,
+		`{"name": "Ada Lovelace", "arguments": "{\"x\": 1}"}`:         false,
+		`{"name": "look", "arguments": "{\"x\": 1}", "answer": "no"}`: false,
+		`{"type": "proof", "name": "a", "arguments": "{\"x\": 1}"}`:   false,
+		`look {"name": "look", "arguments": "{\"x\": 1}"}`:            false,
+	} {
+		said := []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart("One moment.")}}, {Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
+		got := decode.OpenWrittenCalls(said)
+		if !called {
+			if len(got) != 2 || got[1].Parts[0].Text != text {
+				t.Errorf("%s is taken for a call", text)
+			}
+			continue
+		}
+		if len(got) != 1 || len(got[0].Parts) != 2 || got[0].Parts[1].Name != "look" || got[0].Parts[1].Type != tape.PartToolCall {
+			t.Errorf("%s: got %+v", text, got)
+		}
+		if said[1].Parts[0].Type != tape.PartText {
+			t.Error("what was handed in has changed")
+		}
+	}
+	user := []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(`{"name": "look", "arguments": "{\"x\": 1}"}`)}}}
+	if got := decode.OpenWrittenCalls(user); got[0].Parts[0].Type != tape.PartText {
+		t.Error("what a user says is taken for a call")
+	}
+}
