@@ -40,7 +40,7 @@ func (s *stitcher) byAnswer() {
 	asked := map[*fragment]uint64{}    // when a group asked for its first tool call
 	answered := map[*fragment]uint64{} // when the first answer of a group ended, of those that were shown results
 	for _, f := range s.all {
-		known := 0
+		var known []*message
 		for _, t := range s.turns[f] {
 			said := -1 // where the assistant spoke last
 			for i, m := range t.sent {
@@ -50,7 +50,7 @@ func (s *stitcher) byAnswer() {
 					results[textOf(m)] = append(results[textOf(m)], shown{f, t.n})
 				}
 			}
-			for _, m := range t.sent[min(known, len(t.sent)):] {
+			for _, m := range t.sent[resent(t.sent, known):] {
 				for i := range m.parts {
 					if text := strings.TrimSpace(toldText(m.parts[i].Result)); m.parts[i].Type == tape.PartToolResult && text != "" {
 						results[text] = append(results[text], shown{f, t.n})
@@ -58,7 +58,7 @@ func (s *stitcher) byAnswer() {
 					}
 				}
 			}
-			known = len(t.sent)
+			known = t.sent
 			if g := s.find(f); asksTools(t.n) && (asked[g] == 0 || t.n.end+f.behind < asked[g]) {
 				asked[g] = t.n.end + f.behind
 			}
@@ -145,6 +145,19 @@ func (s *stitcher) byAnswer() {
 			s.unite(f, one[0], byContent)
 		}
 	}
+}
+
+// resent is how many messages of a request the one before it began with. A request may hold what is new alone.
+func resent(sent, before []*message) int {
+	for k := range min(len(sent), len(before)) {
+		if sent[k] == before[k] {
+			continue
+		}
+		if same, _ := sent[k].equal(before[k]); !same {
+			return k
+		}
+	}
+	return min(len(sent), len(before))
 }
 
 // readSoon is how long after a stream was handed out it is read, at most, in ns.
