@@ -147,15 +147,10 @@ func (s *stitcher) byAnswer() {
 	}
 }
 
-// resent is how many messages of a request the one before it began with. A request may hold what is new alone.
+// resent is how many messages of a request the one before it held already: none where it begins with what a tool returned, which is new.
 func resent(sent, before []*message) int {
-	for k := range min(len(sent), len(before)) {
-		if sent[k] == before[k] {
-			continue
-		}
-		if same, _ := sent[k].equal(before[k]); !same {
-			return k
-		}
+	if len(sent) > 0 && slices.ContainsFunc(sent[0].parts, func(p genai.Part) bool { return p.Type == tape.PartToolResult }) {
+		return 0
 	}
 	return min(len(sent), len(before))
 }
