@@ -169,6 +169,7 @@ type keyClasses struct {
 	differ        bool
 	failed        bool // the span ended with an error: nothing need have come out
 	own           bool // the words are ones that agents alone have: builds have agents with an input, too
+	asked         bool // what a user said went in: user.query beside agent.answer
 }
 
 func (k *keyClasses) add(key string) {
@@ -184,6 +185,8 @@ func (k *keyClasses) add(key string) {
 		return
 	}
 	of, word := keyClass(stem)
+	slot := slotWord(stem[lastSegment(stem):])
+	k.asked = k.asked || !isOut && word == "user" && slices.Contains(spokenWords, slot)
 	switch {
 	case of == dialect.Tool && word != "function" || of == dialect.Agent && word == "agent" || of == dialect.Model:
 	default:
@@ -192,13 +195,13 @@ func (k *keyClasses) add(key string) {
 	k.differ = k.differ || k.class != dialect.Unclassified && of != k.class
 	k.class = of
 	k.in, k.out = k.in || !isOut, k.out || isOut
-	slot := slotWord(stem[lastSegment(stem):])
 	k.own = k.own || word == "llm" || word == "agent" && slices.Contains(spokenWords, slot)
 	k.said = k.said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
 }
 
 // tell is the class that all of them tell.
 func (k *keyClasses) tell() dialect.Class {
+	k.in = k.in || k.asked && k.class == dialect.Agent && k.said
 	if !k.in || !k.out && !(k.failed && k.own) || k.differ || !k.said && k.class != dialect.Tool {
 		return dialect.Unclassified
 	}

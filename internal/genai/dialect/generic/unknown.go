@@ -52,7 +52,7 @@ func recognises(span ptrace.Span) bool {
 		}) || exchanged(span)
 	}
 	return conversed(span.Attributes()) || namesTool(span) || NamesModel(span) || prompted(span.Attributes()) || classOfSpan(span) != dialect.Unclassified ||
-		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span)
+		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span) || isFunction(span)
 }
 
 // NamesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
@@ -275,6 +275,9 @@ func classByContent(s *dialect.Source) dialect.Class {
 	if exchanged(s.Span) {
 		return dialect.Model
 	}
+	if isFunction(s.Span) {
+		return dialect.Structure
+	}
 	return dialect.Unclassified
 }
 
@@ -309,6 +312,10 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		}
 	}
 	value, known := typeOf(s.Span.Attributes())
+	if !known && o.Class == dialect.Structure && isFunction(s.Span) {
+		readFunction(calledFunction(s.Span), o)
+		return
+	}
 	if !known && len(in)+len(out) == 0 {
 		beside := false
 		if o.Class == dialect.Agent || o.Class == dialect.Model { // what stands beside the keys of a convention

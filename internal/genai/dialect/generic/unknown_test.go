@@ -158,6 +158,11 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 		"what the agent of a build is fed": {"build", []string{"ci.agent.input", "s3://a/b.tar", "ci.agent.host", "h1"}},
 		"a form of a car dealer":           {"form", []string{"car.model", "T", "car.prompt", "Which colour?", "car.colour", "black"}},
 		"a step of a pipeline":             {"etl", []string{"pipeline.input", "s3://a", "pipeline.output", "s3://b", "pipeline.model", "orders_v2"}},
+		"a question to a shop":             {"ask", []string{"user.query", "red shoes", "shop.answer", "none"}},
+		"an answer of a build's agent":     {"build", []string{"user.query", "nightly", "agent.result", "SUCCESS"}},
+		"a function without what it took":  {"resize", []string{"app.fn.name", "resize", "app.fn.output", "done"}},
+		"the settings of a function":       {"resize", []string{"app.fn.name", "resize", "app.fn.args", "--fast", "app.fn.output", "done"}},
+		"a task with arguments":            {"resize", []string{"queue.task.name", "resize", "queue.task.args", `["a",1]`, "queue.task.result", "done"}},
 		"a search service":                 {"search", []string{"search.query", "red shoes", "search.results", "17", "search.model", "bm25"}},
 	} {
 		s := genaitest.Span("com.zz", c.span, c.attributes...)
@@ -166,6 +171,32 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 			if genai.IsEvidence(s.ScopeName, s.Span) {
 				t.Errorf("%s is taken for a part of an agent run, status %s", name, status)
 			}
+		}
+	}
+}
+
+// What a user asked beside what the agent answered is a run, whoever's words come before.
+func TestQuestionOfAUserBesideTheAnswerOfAnAgent(t *testing.T) {
+	s := genaitest.Span("com.zz", "agent.run", "user.query", "Which rooms are free?", "agent.answer", "Aurora is free.")
+	o := genai.Read(s)
+	if !genai.IsEvidence(s.ScopeName, s.Span) || o.Class != dialect.Agent || len(o.Input) != 1 || len(o.Output) != 1 {
+		t.Errorf("got\n%s", genaitest.Said(o))
+	}
+}
+
+// A decorator records the functions of a program: they are steps, and what each was called with and returned is kept for a conversation that knows it as a tool.
+func TestFunctionsThatADecoratorRecorded(t *testing.T) {
+	attributes := genaitest.Span("acme", "shop.look", "acme.fn.qualname", "look", "acme.trace.arg_types", `{"x":"int"}`, "acme.trace.arg_values", `{"x":1}`, "acme.trace.output", "rain")
+	events := genaitest.Span("acme", "look")
+	for name, text := range map[string]string{"acme.fn.args": `[{"x":1}]`, "acme.fn.output": "rain"} {
+		e := events.Span.Events().AppendEmpty()
+		e.SetName(name)
+		e.Attributes().PutStr(name[len("acme.fn."):], text)
+	}
+	for _, s := range []*dialect.Source{attributes, events} {
+		o := genai.Read(s)
+		if !genai.IsEvidence(s.ScopeName, s.Span) || o.Class != dialect.Structure || o.Called == nil || o.Called.Name != "look" || o.Called.In.JSON() != `{"x":1}` || o.Called.Out.Str() != "rain" {
+			t.Errorf("got %+v\n%s", o.Called, genaitest.Said(o))
 		}
 	}
 }

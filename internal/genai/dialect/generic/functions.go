@@ -1,0 +1,104 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package generic
+
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
+)
+
+// This file reads the functions of a program that a decorator recorded.
+
+// functionWords are those for a function.
+var functionWords = []string{"fn", "func", "function"}
+
+// calledFunction reads a span, or its events, in which one namespace speaks of a function (acme.fn.qualname), of the arguments that it was called with, as an object or a
+// list (acme.fn.args, acme.trace.arg_values), and of what it returned (acme.fn.output), unless it failed. It is nil for any other span. Functions are steps of a program:
+// only a conversation that knows one as a tool makes it the call of one, and of functions alone there is no run.
+func calledFunction(span ptrace.Span) *dialect.Called {
+	type parts struct {
+		named   bool
+		in, out exactjson.Value
+	}
+	all := map[string]*parts{}
+	add := func(key string, v pcommon.Value) {
+		end := strings.IndexAny(key, ".:")
+		if end <= 0 || len(key) > 80 || isForeign(key) {
+			return
+		}
+		w := words(key[end:])
+		if len(w) == 0 {
+			return
+		}
+		p := all[key[:end]]
+		if p == nil {
+			p = &parts{}
+			all[key[:end]] = p
+		}
+		last := w[len(w)-1]
+		p.named = p.named || slices.ContainsFunc(w, func(word string) bool { return slices.Contains(functionWords, word) })
+		switch {
+		case last == "args" || last == "arguments" || last == "kwargs" || last == "values" && len(w) > 1 && w[len(w)-2] == "arg":
+			if value, ok := decode.Structure(decode.JSONOf(v)); ok && value.Kind() >= exactjson.Array {
+				p.in = value
+			}
+		case last == "output" || last == "result" || last == "return" || last == "returned":
+			p.out = decode.JSONOf(v)
+		}
+	}
+	for key, v := range span.Attributes().All() {
+		add(key, v)
+	}
+	for _, e := range told(span) {
+		if e.attributes.Len() == 1 {
+			for _, v := range e.attributes.All() {
+				add(e.name, v)
+			}
+		}
+	}
+	for _, p := range all {
+		if !p.named || p.in.IsAbsent() || p.out.IsAbsent() && !ended(span) {
+			continue
+		}
+		if only := p.in.At(0); p.in.Kind() == exactjson.Array && p.in.Len() == 1 && only.Kind() == exactjson.Object {
+			p.in = only
+		}
+		name := span.Name()
+		if !strings.Contains(name, " ") {
+			name = name[strings.LastIndexByte(name, '.')+1:]
+		}
+		return &dialect.Called{Name: name, In: p.in, Out: p.out}
+	}
+	return nil
+}
+
+// mayBeFunction tells without reading them most spans from those that may be of a function.
+func mayBeFunction(span ptrace.Span) bool {
+	for key := range span.Attributes().All() {
+		if strings.Contains(key, "fn") || strings.Contains(key, "func") {
+			return true
+		}
+	}
+	for _, e := range span.Events().All() {
+		if strings.Contains(e.Name(), "fn") || strings.Contains(e.Name(), "func") {
+			return true
+		}
+	}
+	return false
+}
+
+func isFunction(span ptrace.Span) bool { return mayBeFunction(span) && calledFunction(span) != nil }
+
+// readFunction reads the span of a function.
+func readFunction(called *dialect.Called, o *dialect.Observation) {
+	o.Class, o.Called = dialect.Structure, called
+	o.InputData, o.OutputData = decode.Content{Value: called.In}, decode.Content{Value: called.Out}
+}
