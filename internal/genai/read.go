@@ -70,6 +70,9 @@ func read(s *dialect.Source) *dialect.Observation {
 			if o.Class == dialect.Model && len(next.Response) > 0 && showsMore(next.Request, o.Request) {
 				takeWhole(o, next)
 			}
+			if o.Class == dialect.Model && saysMore(next.Response, o.Response) {
+				o.Response, o.ResponseLabel = next.Response, next.ResponseLabel
+			}
 			o.Fill(next)
 		}
 		*next = dialect.Observation{}
@@ -136,6 +139,23 @@ func takeWhole(o, whole *dialect.Observation) {
 	}
 	o.Request, o.RequestLabel = request, whole.RequestLabel
 	o.Response, o.ResponseLabel = whole.Response, whole.ResponseLabel
+}
+
+// saysMore reports an answer that has the calls of another record of it, and a text that the other one leaves out (Koog's adapter for Langfuse).
+func saysMore(whole, part []decode.Message) bool {
+	if len(whole) != 1 || len(part) != 1 || count(whole, tape.PartText) == 0 || len(whole[0].Parts) <= len(part[0].Parts) {
+		return false
+	}
+	ids := func(m decode.Message) (out []string) {
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall {
+				out = append(out, p.ID)
+			}
+		}
+		return out
+	}
+	calls := ids(part[0])
+	return len(calls) > 0 && len(calls) == len(part[0].Parts) && calls[0] != "" && slices.Equal(calls, ids(whole[0]))
 }
 
 // showsMore reports messages with more results of tools than others have, each of a call that they show as well. Where neither shows a call, as only what is new was

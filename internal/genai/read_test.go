@@ -455,3 +455,22 @@ func TestOfNewResultsAloneTheRecordThatShowsMoreIsTaken(t *testing.T) {
 		}
 	}
 }
+
+func TestTheRecordOfAnAnswerThatHasItsTextIsTaken(t *testing.T) {
+	flattened := []string{"gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi",
+		"gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.tool_calls.0.id", "c1", "gen_ai.completion.0.tool_calls.0.name", "f", "gen_ai.completion.0.tool_calls.0.arguments", "{}"}
+	for whole, want := range map[string]string{
+		`[{"role":"assistant","parts":[{"type":"text","content":"One moment."},{"type":"tool_call","id":"c1","name":"f","arguments":{}}]}]`: "One moment.c1",
+		`[{"role":"assistant","parts":[{"type":"text","content":"One moment."},{"type":"tool_call","id":"c2","name":"f","arguments":{}}]}]`: "c1", // another answer
+		`[{"role":"assistant","parts":[{"type":"text","content":"One moment."}]}]`:                                                          "c1",
+	} {
+		o := Read(genaitest.Span("lmnr.tracer", "openai.response", slices.Concat([]string{"gen_ai.system", "openai", "gen_ai.request.model", "m1", "llm.request.type", "chat", "gen_ai.output.messages", whole}, flattened)...))
+		got := ""
+		for _, p := range o.Response[0].Parts {
+			got += p.Text + p.ID
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", whole, got, want)
+		}
+	}
+}

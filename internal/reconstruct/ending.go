@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -221,6 +222,9 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text == "" && finalAnswer(last) {
 		text = said
 	}
+	if text == "" && b.handedOn(last, said) {
+		return said, nil
+	}
 	if text == "" {
 		text = answerBy(last)
 	}
@@ -231,6 +235,44 @@ func (b *builder) answer(last *call) (string, *message) {
 		return text, last.response
 	}
 	return text, nil
+}
+
+// handedOn reports that the program took what the model said beside calls for the answer: none of the calls ran, and the run span, a span around all calls, or a step of the
+// program that began when the model had answered, tells that text and no other, whatever it calls it (Koog's node __finish__).
+func (b *builder) handedOn(last *call, said string) (found bool) {
+	ran := func(a *asked) bool { return a.shown != nil || a.tool != nil && len(a.tool.nodes) > 0 }
+	if len(said) < minQuoted || slices.ContainsFunc(last.asked, ran) {
+		return false
+	}
+	root := b.fragment.ending()
+	for _, h := range b.fragment.heads {
+		around := h.obs.Class != genai.Model && !slices.ContainsFunc(b.ordered, func(k *call) bool { return k.start < h.start || k.end > h.end })
+		walk(h, func(n *node) bool {
+			later := (n.obs.Class == genai.Structure || n.obs.Class == genai.Unclassified) && n.start >= last.end
+			found = found || (later || n == root || n == h && around) && !n.obs.Failed && !n.obs.StatusError && tellsText(n, said)
+			return !found
+		})
+	}
+	return found
+}
+
+// tellsText reports a span of which an attribute is the text, as it is or as JSON.
+func tellsText(n *node, text string) bool {
+	for _, v := range n.source.Span.Attributes().All() {
+		if v.Type() != pcommon.ValueTypeStr {
+			continue
+		}
+		held := strings.TrimSpace(v.Str())
+		if held == text {
+			return true
+		}
+		if strings.HasPrefix(held, `"`) {
+			if inner, err := exactjson.Parse(held); err == nil && strings.TrimSpace(inner.Str()) == text {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // onlyText is the text of an object that holds nothing else, whatever the program calls it: the answer of the function around a run. A mere word may as well be a status.

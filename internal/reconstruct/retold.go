@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -261,4 +262,106 @@ func (s *stitcher) byHollowTwin() {
 			t.n.reports = of.n
 		}
 	}
+}
+
+// byToolTwin unites a part that holds nothing but tools, and what the program wrote around them, with the run of which another instrumentation reports every one of these calls:
+// of the same name, around it in time, and nothing that both tell differs. So lie the spans that a program writes in its functions where the framework runs them in threads
+// of its own, and all of its spans where the framework keeps a tracer, and so traces, of its own. Where calls of several runs may be meant, none is taken.
+func (s *stitcher) byToolTwin() {
+	var parts []*fragment
+	wanted := map[string]bool{}
+	for _, f := range s.all {
+		if s.joined(f) || len(f.modelSpans()) > 0 {
+			continue
+		}
+		if tools := f.tools(); len(tools) > 0 {
+			parts = append(parts, f)
+			for _, n := range tools {
+				wanted[n.obs.Name] = wanted[n.obs.Name] || n.obs.Name != ""
+			}
+		}
+	}
+	if len(parts) == 0 || len(parts) == len(s.all) {
+		return
+	}
+	calls := map[string][]*node{}
+	of := map[*node]*fragment{}
+	rest := parts
+	for _, f := range s.all {
+		if len(rest) > 0 && rest[0] == f {
+			rest = rest[1:]
+			continue
+		}
+		for _, n := range f.tools() {
+			if wanted[n.obs.Name] {
+				calls[n.obs.Name] = append(calls[n.obs.Name], n)
+				of[n] = f
+			}
+		}
+	}
+	for _, list := range calls {
+		slices.SortStableFunc(list, compareNodes)
+	}
+	for _, f := range parts {
+		var owners map[*fragment]bool // those that fit all tools so far, and whether more than names and times says so
+		for _, n := range f.tools() {
+			list, fit := calls[n.obs.Name], map[*fragment]bool{}
+			before, _ := slices.BinarySearchFunc(list, n.start+clockSlack+1, func(a *node, at uint64) int { return cmp.Compare(a.start, at) })
+			for _, around := range list[max(0, before-maxOpenTurns):before] {
+				g := s.find(of[around])
+				proven, fits := owners[g]
+				if owners != nil && !fits || n.end > around.end+clockSlack || around.scope == n.scope || s.sameTrace(of[around], f) {
+					continue
+				}
+				if same, alike := tellsSame(around, n); same {
+					fit[g] = fit[g] || proven || alike || sameService(of[around], f)
+				}
+			}
+			owners = fit
+		}
+		if len(owners) != 1 {
+			continue
+		}
+		for owner, proven := range owners {
+			asked, said := f.userText(), owner.userText()
+			if same := asked == said && len(asked) >= minQuoted; proven && (asked == "" || said == "") || same {
+				s.unite(owner, f, byContent)
+			}
+		}
+	}
+}
+
+// tellsSame reports two spans of tools in which nothing that both tell of the call differs, and whether there is any of it. What a framework told the model of a failure may be
+// all that its span shows of it.
+func tellsSame(a, b *node) (same, alike bool) {
+	if a.obs.CallID != "" && b.obs.CallID != "" && a.obs.CallID != b.obs.CallID {
+		return false, false
+	}
+	if a.obs.Args.Present() && b.obs.Args.Present() {
+		if !equalArgs(a.obs.Args.Value, b.obs.Args.Value, sameValue) {
+			return false, false
+		}
+		alike = a.obs.Args.Value.Len() > 0
+	}
+	x, y := textResult(a.obs.Result.Value), textResult(b.obs.Result.Value)
+	failedA, failedB := a.obs.Failed || a.obs.StatusError, b.obs.Failed || b.obs.StatusError
+	switch {
+	case failedA && failedB:
+		same = a.obs.Error == nil || b.obs.Error == nil || sameWords(a.obs.Error.Message, b.obs.Error.Message)
+	case failedA:
+		same = !b.obs.Result.Present() || tellsFailure(y, a)
+	case failedB:
+		same = !a.obs.Result.Present() || tellsFailure(x, b)
+	case a.obs.Result.Present() && b.obs.Result.Present():
+		same, alike = x == y, alike || len(x) >= minQuoted
+	default:
+		same = true
+	}
+	return same, same && alike
+}
+
+// tellsFailure reports a text that holds what a tool that failed said.
+func tellsFailure(text string, n *node) bool {
+	said := failureText(n.obs.Error)
+	return len(said) >= minQuoted && strings.Contains(text, said)
 }

@@ -72,6 +72,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byDelegation()
 	s.byStream()
 	s.byOffers()
+	s.byToolTwin()
 	s.bySession()
 	s.clocks()
 	members := map[*fragment][]*fragment{}

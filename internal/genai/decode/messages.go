@@ -248,6 +248,7 @@ func isPartOnly(v exactjson.Value) bool {
 }
 
 func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) {
+	v = plainNames(v)
 	if m, ok := LangChainMessage(v); ok {
 		return []Message{m}, true
 	}

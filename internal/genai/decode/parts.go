@@ -147,7 +147,7 @@ func untypedPart(v exactjson.Value) (Part, bool) {
 			return ToolCallPart(call), true
 		}
 	}
-	for _, name := range []string{"functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result"} {
+	for _, name := range []string{"functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result", "tool_response"} {
 		if result := v.Get(name); result.Kind() == exactjson.Object {
 			p := toolResultPart(result)
 			if strings.HasPrefix(name, "function") {
@@ -180,6 +180,9 @@ func untypedPart(v exactjson.Value) (Part, bool) {
 
 // ToolCallPart reads a tool call of any provider's shape.
 func ToolCallPart(v exactjson.Value) Part {
+	if inner := v.Get("tool_call"); inner.Kind() == exactjson.Object {
+		v = inner // LangChainGo
+	}
 	if f := v.Get("function"); f.Kind() == exactjson.Object {
 		return CallPart(TextOfID(v.First("id", "call_id")), f.Get("name").Str(), f.Get("arguments"))
 	}

@@ -78,6 +78,7 @@ func IsSchema(v exactjson.Value) bool {
 // RequestMessages reads the messages and the system prompt from the request object of a provider or framework. A message without a role
 // gets the given one.
 func RequestMessages(v exactjson.Value, role tape.Role) (messages []Message, system []Part) {
+	v = plainNames(v)
 	body := v
 	if v.Kind() == exactjson.Object {
 		system = System(v.First("system", "instructions", "system_instruction", "systemInstruction"))
@@ -188,6 +189,7 @@ func IsMessageList(v exactjson.Value) bool {
 	if first.Kind() == exactjson.String {
 		return IsMessageRepresentation(first.Str()) || IsDescribedMessage(first.Str())
 	}
+	first = plainNames(first)
 	if first.Kind() == exactjson.Object && !first.First("role", "type", "kwargs", "message", "parts").IsAbsent() {
 		return true
 	}

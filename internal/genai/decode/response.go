@@ -13,7 +13,8 @@ import (
 
 // OutputMessages reads the answer of an agent or a model from an output of any known shape.
 func OutputMessages(v exactjson.Value, depth int) []Message {
-	inner, ok := Structure(v)
+	inner, ok := Structure(Response(v))
+	inner = plainNames(inner)
 	if !ok {
 		text, ok := WholeText(v)
 		if !ok || text == "" {

@@ -40,6 +40,7 @@ func AnswerText(out exactjson.Value) []decode.Message {
 // ReadWholeModel reads a model call from the request and the response of a provider or framework.
 func ReadWholeModel(o *Observation, in, out exactjson.Value) {
 	decode.FillString(&o.Operation, "chat")
+	out = decode.Response(out)
 	if request, ok := decode.Structure(in); ok {
 		readProviderRequest(o, request)
 	} else if text, ok := decode.WholeText(in); ok && text != "" {

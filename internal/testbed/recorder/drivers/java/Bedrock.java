@@ -98,6 +98,7 @@ public final class Bedrock {
   }
 
   public static void main(String[] args) throws Exception {
+    Around.otel = io.opentelemetry.api.GlobalOpenTelemetry.get();
     client = BedrockRuntimeClient.builder().endpointOverride(URI.create(Recorder.URL)).region(Region.US_EAST_1)
         .credentialsProvider(StaticCredentialsProvider.create(AwsBasicCredentials.create("k", "s"))).build();
     Recorder.run(args[0], "anthropic.claude-sonnet-4-5-20250929-v1:0", List.of(args).subList(1, args.length),

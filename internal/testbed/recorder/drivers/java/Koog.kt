@@ -72,6 +72,7 @@ fun agent(instrumentation: String, task: Recorder.Task, system: String, tools: L
 }
 
 fun main(args: Array<String>) {
+  Recorder.openTelemetry() // of what the application writes itself; Koog makes its own
   Recorder.run("koog-" + args[0], "gpt-4o-mini", args.drop(1), { task ->
     runBlocking {
       val agent = agent(args[0], task, task.system, task.tools, task.sub, task.history)

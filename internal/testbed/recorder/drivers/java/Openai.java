@@ -113,6 +113,9 @@ public final class Openai {
       client = BraintrustOpenAI.wrapOpenAI(otel, client);
     }
     boolean agent = args[0].equals("agent");
+    if (agent) {
+      Around.otel = io.opentelemetry.api.GlobalOpenTelemetry.get();
+    }
     Recorder.run(agent ? "openai-java4-javaagent" : "openai-java-" + args[0], "gpt-4o-mini", List.of(args).subList(1, args.length), task ->
         Semconv.agent(byHand ? otel : null, "assistant", task.user(), () -> loop(task, "assistant", task.system(), task.tools(), task.sub(), task.history(), task.user())),
         () -> {

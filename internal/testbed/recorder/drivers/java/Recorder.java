@@ -34,17 +34,25 @@ public final class Recorder {
   public record Tool(String name, String description, JsonNode parameters) {
     /** Runs the tool with a JSON object; the result is JSON. */
     public JsonNode call(String arguments) {
-      JsonNode answer = Recorder.call("/tool/" + name, arguments == null || arguments.isEmpty() ? "{}" : arguments);
-      if (answer.hasNonNull("error")) {
-        throw new ToolError(answer.get("error").asText());
+      String given = arguments == null || arguments.isEmpty() ? "{}" : arguments;
+      try {
+        return Around.inside(true, name, given, Recorder::plainText, () -> {
+          JsonNode answer = Recorder.call("/tool/" + name, given);
+          if (answer.hasNonNull("error")) {
+            throw new ToolError(answer.get("error").asText());
+          }
+          return answer.get("result");
+        });
+      } catch (RuntimeException e) {
+        throw e;
+      } catch (Exception e) {
+        throw new IllegalStateException(e);
       }
-      return answer.get("result");
     }
 
     /** The result of a tool that returns texts: a text as it is, anything else as JSON. */
     public String text(String arguments) {
-      JsonNode result = call(arguments);
-      return result.isTextual() ? result.asText() : result.toString();
+      return plainText(call(arguments));
     }
 
     /** The result of a tool that returns values: maps, lists, texts, numbers. */
@@ -73,14 +81,20 @@ public final class Recorder {
     }
   }
 
+  static String plainText(JsonNode result) {
+    return result.isTextual() ? result.asText() : result.toString();
+  }
+
   /** An SDK that exports every span and log record when it ends. */
   public static OpenTelemetrySdk openTelemetry() {
-    return OpenTelemetrySdk.builder()
+    OpenTelemetrySdk made = OpenTelemetrySdk.builder()
         .setTracerProvider(SdkTracerProvider.builder().addSpanProcessor(
             SimpleSpanProcessor.create(OtlpHttpSpanExporter.builder().setEndpoint(URL + "/v1/traces").build())).build())
         .setLoggerProvider(SdkLoggerProvider.builder().addLogRecordProcessor(
             SimpleLogRecordProcessor.create(OtlpHttpLogRecordExporter.builder().setEndpoint(URL + "/v1/logs").build())).build())
         .build();
+    Around.otel = made;
+    return made;
   }
 
   static void pause(int millis) {
@@ -116,8 +130,9 @@ public final class Recorder {
           : new Sub(s.get("name").asText(), s.get("description").asText(), s.get("system").asText(), tools(s.get("tools")));
       Map<String, Object> said = new java.util.HashMap<>();
       try {
-        said.put("output", agent.run(new Task(t.get("system").asText(), t.get("user").asText(), t.get("model").asText(), history,
-            stream || t.get("stream").asBoolean(), t.get("max_steps").asInt(), tools(t.get("tools")), sub)));
+        Task task = new Task(t.get("system").asText(), t.get("user").asText(), t.get("model").asText(), history,
+            stream || t.get("stream").asBoolean(), t.get("max_steps").asInt(), tools(t.get("tools")), sub);
+        said.put("output", Around.inside(false, "assistant", task.user(), output -> output, () -> agent.run(task)));
       } catch (Throwable e) {
         if (System.getenv("VERBOSE") != null) {
           e.printStackTrace();

@@ -98,7 +98,8 @@ public class SpringAi {
     OpenTelemetryAppender appender = new OpenTelemetryAppender();
     LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
     appender.setContext(logs);
-    appender.setOpenTelemetry(context.getBean(OpenTelemetry.class));
+    Around.otel = context.getBean(OpenTelemetry.class);
+    appender.setOpenTelemetry(Around.otel);
     appender.start();
     logs.getLogger("ROOT").addAppender(appender);
     Recorder.run("spring-ai-" + args[0] + "-" + args[1], anthropic ? "claude-sonnet-4-5" : "gpt-4o-mini", List.of(args).subList(2, args.length), task -> {

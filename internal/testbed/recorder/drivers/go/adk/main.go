@@ -34,12 +34,12 @@ func tools(of []recorder.Tool) (all []tool.Tool) {
 		var schema jsonschema.Schema
 		_ = json.Unmarshal(t.Parameters, &schema)
 		made, err := functiontool.New(functiontool.Config{Name: t.Name, Description: t.Description, InputSchema: &schema},
-			func(_ tool.Context, arguments map[string]any) (any, error) {
+			func(ctx tool.Context, arguments map[string]any) (any, error) {
 				doc, err := json.Marshal(arguments)
 				if err != nil {
 					return nil, err
 				}
-				return t.Value(doc)
+				return t.Value(ctx, doc)
 			})
 		if err != nil {
 			panic(err)

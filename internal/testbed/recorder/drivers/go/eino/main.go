@@ -65,8 +65,8 @@ func (s scripted) InvokableRun(ctx context.Context, arguments string, _ ...tool.
 
 func tools(of []recorder.Tool) (all []tool.BaseTool) {
 	for _, t := range of {
-		all = append(all, scripted{t.Name, t.Description, t.Parameters, func(_ context.Context, arguments string) (string, error) {
-			text, err := t.Text([]byte(arguments))
+		all = append(all, scripted{t.Name, t.Description, t.Parameters, func(ctx context.Context, arguments string) (string, error) {
+			text, err := t.Text(ctx, []byte(arguments))
 			if err != nil {
 				return "Error: " + err.Error(), nil // an error of a tool ends the run in Eino: what its examples do
 			}

@@ -66,12 +66,12 @@ func generate(ctx context.Context, g *genkit.Genkit, task recorder.Task, system,
 
 func define(g *genkit.Genkit, of []recorder.Tool) (all []ai.ToolRef) {
 	for _, t := range of {
-		all = append(all, genkit.DefineToolWithInputSchema(g, t.Name, t.Description, t.Schema(), func(_ *ai.ToolContext, input any) (any, error) {
+		all = append(all, genkit.DefineToolWithInputSchema(g, t.Name, t.Description, t.Schema(), func(ctx *ai.ToolContext, input any) (any, error) {
 			doc, err := json.Marshal(input)
 			if err != nil {
 				return nil, err
 			}
-			return t.Value(doc)
+			return t.Value(ctx, doc)
 		}))
 	}
 	return all

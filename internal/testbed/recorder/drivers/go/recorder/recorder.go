@@ -48,33 +48,40 @@ func (t Tool) Schema() (schema map[string]any) {
 }
 
 // Call runs the tool; arguments is a JSON object. The result is JSON.
-func (t Tool) Call(arguments []byte) (json.RawMessage, error) {
-	var answer struct {
-		Result json.RawMessage
-		Error  *string
+func (t Tool) Call(ctx context.Context, arguments []byte) (json.RawMessage, error) {
+	return inside(ctx, true, t.Name, string(arguments), func(result json.RawMessage) string { return plainText(result) }, func(context.Context) (json.RawMessage, error) {
+		var answer struct {
+			Result json.RawMessage
+			Error  *string
+		}
+		if err := call("/tool/"+t.Name, json.RawMessage(arguments), &answer); err != nil {
+			return nil, err
+		}
+		if answer.Error != nil {
+			return nil, errors.New(*answer.Error)
+		}
+		return answer.Result, nil
+	})
+}
+
+// plainText is a text as it is, anything else as JSON.
+func plainText(result json.RawMessage) string {
+	var text string
+	if len(result) > 0 && result[0] == '"' && json.Unmarshal(result, &text) == nil {
+		return text
 	}
-	if err := call("/tool/"+t.Name, json.RawMessage(arguments), &answer); err != nil {
-		return nil, err
-	}
-	if answer.Error != nil {
-		return nil, errors.New(*answer.Error)
-	}
-	return answer.Result, nil
+	return string(result)
 }
 
 // Text is what the tool returns in a program whose tools return texts: a text as it is, anything else as JSON.
-func (t Tool) Text(arguments []byte) (string, error) {
-	result, err := t.Call(arguments)
-	var text string
-	if err != nil || json.Unmarshal(result, &text) == nil && len(result) > 0 && result[0] == '"' {
-		return text, err
-	}
-	return string(result), nil
+func (t Tool) Text(ctx context.Context, arguments []byte) (string, error) {
+	result, err := t.Call(ctx, arguments)
+	return plainText(result), err
 }
 
 // Value is what the tool returns in a program whose tools return values: integers as int64, other numbers as float64.
-func (t Tool) Value(arguments []byte) (any, error) {
-	result, err := t.Call(arguments)
+func (t Tool) Value(ctx context.Context, arguments []byte) (any, error) {
+	result, err := t.Call(ctx, arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -200,5 +207,5 @@ func run(agent func(context.Context, Task) (string, error), task Task) (output s
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return agent(context.Background(), task)
+	return inside(context.Background(), false, "assistant", task.User, func(output string) string { return output }, func(ctx context.Context) (string, error) { return agent(ctx, task) })
 }

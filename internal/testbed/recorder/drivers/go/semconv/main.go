@@ -247,7 +247,7 @@ func loop(ctx context.Context, task recorder.Task, name, system string, mine []r
 					}
 					for _, t := range mine {
 						if t.Name == p.name {
-							return t.Text([]byte(p.text))
+							return t.Text(ctx, []byte(p.text))
 						}
 					}
 					return "", fmt.Errorf("unknown tool %q", p.name)

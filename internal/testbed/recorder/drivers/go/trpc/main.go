@@ -32,7 +32,9 @@ func (s scripted) Declaration() *tool.Declaration {
 	return &tool.Declaration{Name: s.Name, Description: s.Description, InputSchema: &schema}
 }
 
-func (s scripted) Call(_ context.Context, arguments []byte) (any, error) { return s.Value(arguments) }
+func (s scripted) Call(ctx context.Context, arguments []byte) (any, error) {
+	return s.Value(ctx, arguments)
+}
 
 func tools(of []recorder.Tool) (all []tool.Tool) {
 	for _, t := range of {

@@ -1,0 +1,93 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"fmt"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// threaded is a run whose framework ran a tool in a thread of its own; what it reports of the call is what the model was told.
+func threaded(start int, result string) *trace {
+	tr := newTrace()
+	const scope = "framework"
+	tr.in(scope, "invoke_agent a", 1, 0, start, start+100, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a")
+	tr.in(scope, "chat m", 2, 1, start+1, start+10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m",
+		"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"go"}]}]`,
+		"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"tool_call","id":"call_12345678","name":"look","arguments":{"x":1}}]}]`)
+	tool := tr.in(scope, "execute_tool look", 3, 1, start+11, start+40, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.call.id", "call_12345678",
+		"gen_ai.tool.call.arguments", `{"x":1}`)
+	if result != "" {
+		tool.Attributes().PutStr("gen_ai.tool.call.result", result)
+	}
+	tr.in(scope, "chat m", 4, 1, start+41, start+60, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m",
+		"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"go"}]},{"role":"assistant","parts":[{"type":"tool_call","id":"call_12345678","name":"look","arguments":{"x":1}}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"call_12345678","response":"r"}]}]`,
+		"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"done"}]}]`)
+	return tr
+}
+
+// written is what the program wrote of a tool in its own function, where the context was lost.
+func written(scope, name, args, result string, start, end int) *trace {
+	tr := newTrace()
+	attributes := []any{"gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name}
+	if args != "" {
+		attributes = append(attributes, "gen_ai.tool.call.arguments", args)
+	}
+	if result != "" {
+		attributes = append(attributes, "gen_ai.tool.call.result", result)
+	}
+	tr.in(scope, "execute_tool "+name, 9, 0, start, end, attributes...)
+	return tr
+}
+
+func TestAToolThatLostItsContextReportsTheCallAroundIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool   *trace
+		others []*trace
+		want   int
+	}{
+		"inside the call":             {written("app", "look", `{"x":1}`, "r", 12, 39), nil, 1},
+		"no content":                  {written("app", "look", "", "", 12, 39), nil, 1},
+		"other arguments":             {written("app", "look", `{"x":2}`, "r", 12, 39), nil, 2},
+		"another result":              {written("app", "look", `{"x":1}`, "q", 12, 39), nil, 2},
+		"another tool":                {written("app", "pay", `{"x":1}`, "r", 12, 39), nil, 2},
+		"of the same instrumentation": {written("framework", "look", `{"x":1}`, "r", 12, 39), nil, 2},
+		"long after it":               {written("app", "look", `{"x":1}`, "r", 50, 70), nil, 2},
+		"of another service":          {written("app", "look", `{"x":1}`, "r", 12, 39).service("bank"), nil, 1},
+		"and without content":         {written("app", "look", "", "", 12, 39).service("bank"), nil, 2},
+		"two runs call alike":         {written("app", "look", `{"x":1}`, "r", 16, 39), []*trace{threaded(2, "r").numbered(8)}, 3},
+		"two runs, one after another": {written("app", "look", `{"x":1}`, "r", 12, 39), []*trace{threaded(200, "r").numbered(8)}, 2},
+	} {
+		tapes := all(t, append(c.others, threaded(0, "r").numbered(1), c.tool.numbered(2))...)
+		if len(tapes) != c.want {
+			t.Errorf("%s: %d runs", name, len(tapes))
+		}
+	}
+	tp := the(t, all(t, threaded(0, "r").numbered(1), written("app", "look", `{"x":1}`, "r", 12, 39).numbered(2)))
+	if got := fmt.Sprint(tp.Usage.ToolCalls, len(tp.Sources.TraceIDs)); got != "1 2" {
+		t.Errorf("calls and traces: %s, %v", got, events(tp))
+	}
+}
+
+// What a framework told the model of a failure may be all that its span shows of it.
+func TestAFailedToolThatLostItsContextReportsTheCallThatToldSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		result string
+		want   int
+	}{
+		"the failure told":   {"Tool failed: no such order 7", 1},
+		"another thing told": {"r", 2},
+		"nothing told":       {"", 1},
+	} {
+		tool := newTrace()
+		span := tool.in("app", "execute_tool look", 9, 0, 12, 39, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.call.arguments", `{"x":1}`)
+		span.Status().SetCode(ptrace.StatusCodeError)
+		span.Status().SetMessage("no such order 7")
+		if tapes := all(t, threaded(0, c.result).numbered(1), tool.numbered(2)); len(tapes) != c.want {
+			t.Errorf("%s: %d runs", name, len(tapes))
+		}
+	}
+}
