@@ -29,6 +29,9 @@ func (b *builder) finish() {
 		b.finding(tape.CodeTruncated, 0, "output.text", "the last answer was recorded cut")
 	} else if text != "" {
 		out.Text = &text
+		if root := b.fragment.ending(); from == nil && root != nil && root.obs.HandsAll {
+			out.Provenance["text"] = tape.Recovered
+		}
 		if from != nil {
 			out.Message = b.pool(from)
 			if last.obs.ResponseLabel == tape.Recovered {
@@ -221,6 +224,9 @@ func (b *builder) answer(last *call) (string, *message) {
 	}
 	if text == "" && finalAnswer(last) {
 		text = said
+		if before := b.handedBefore(root, last); before != "" {
+			return before + text, nil
+		}
 	}
 	if text == "" && b.handedOn(last, said) {
 		return said, nil
@@ -235,6 +241,30 @@ func (b *builder) answer(last *call) (string, *message) {
 		return text, last.response
 	}
 	return text, nil
+}
+
+// handedBefore is what the models of a run said before the last answer, where its caller was handed that as well (a stream of Spring AI's chat client). It is nothing where one of
+// these answers is not known.
+func (b *builder) handedBefore(root *node, last *call) string {
+	if root == nil || !root.obs.HandsAll {
+		return ""
+	}
+	var said strings.Builder
+	for _, k := range b.ordered {
+		if k == last {
+			break
+		}
+		if k.kind != tape.EventModelCall || k.agent != last.agent || belowTool(k) != belowTool(last) {
+			continue
+		}
+		switch {
+		case k.response != nil:
+			said.WriteString(partsText(k.response.parts))
+		case !stopsForTools(k): // an answer that asks for tools says nothing more often than not, and is recorded so
+			return ""
+		}
+	}
+	return said.String()
 }
 
 // handedOn reports that the program took what the model said beside calls for the answer: none of the calls ran, and the run span, a span around all calls, or a step of the

@@ -331,3 +331,30 @@ func TestTextBesideCallsIsTheAnswerOfAProgramThatHandsItOn(t *testing.T) {
 		}
 	}
 }
+
+// Who reads a stream of Spring AI's chat client is handed what the model said before its calls as well.
+func TestTheAnswerOfAStreamIsAllThatTheCallerWasHanded(t *testing.T) {
+	for stream, want := range map[string]string{"true": "One moment.Rain. recovered", "false": "Rain. "} {
+		tr := newTrace()
+		const scope = "org.springframework.boot"
+		tr.in(scope, "spring_ai chat_client", 1, 0, 0, 100, "spring.ai.kind", "chat_client", "gen_ai.operation.name", "framework", "spring.ai.chat.client.stream", stream)
+		for i, said := range []string{"One moment.", "", "Rain."} {
+			more := []any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.response.finish_reasons", `["TOOL_CALLS"]`}
+			if said == "Rain." {
+				more[5] = `["STOP"]`
+			}
+			if said != "" {
+				more = append(more, "gen_ai.completion", `["`+said+`"]`)
+			}
+			tr.in(scope, "chat m", 2+2*i, 1, 10+20*i, 20+20*i, more...)
+			if said != "Rain." {
+				tr.in(scope, "tool_call look", 3+2*i, 1, 21+20*i, 29+20*i, "spring.ai.kind", "tool_call", "spring.ai.tool.definition.name", "look",
+					"spring.ai.tool.call.arguments", `{"x":1}`, "spring.ai.tool.call.result", `"r"`)
+			}
+		}
+		tp := the(t, tr.runs(t))
+		if got := *tp.Output.Text + " " + string(tp.Output.Provenance["text"]); got != want {
+			t.Errorf("stream %s: %q, want %q", stream, got, want)
+		}
+	}
+}

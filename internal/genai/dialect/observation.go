@@ -91,6 +91,8 @@ type Observation struct {
 	OutputData decode.Content
 	// EndsWithTools says that agents of this kind end with tools: their results are the answer when the model is not asked again.
 	EndsWithTools bool
+	// HandsAll says that the caller of this agent is handed what its models say as they say it: all of it is what the agent answered.
+	HandsAll bool
 
 	// Model calls.
 	Model         string
@@ -247,6 +249,7 @@ func (o *Observation) Fill(other *Observation) {
 	}
 	o.Interrupted = o.Interrupted || other.Interrupted
 	o.EndsWithTools = o.EndsWithTools || other.EndsWithTools
+	o.HandsAll = o.HandsAll || other.HandsAll
 	o.Summary = o.Summary || other.Summary
 	o.Relay = o.Relay || other.Relay
 	decode.FillList(&o.Posted, other.Posted)

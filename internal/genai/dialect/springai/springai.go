@@ -91,6 +91,7 @@ func readSpringAI(s *dialect.Source, o *dialect.Observation) {
 	o.ConversationID = a.Text("spring.ai.chat.client.conversation.id")
 	switch o.Class {
 	case dialect.Agent:
+		o.HandsAll = a.Text("spring.ai.chat.client.stream") == "true"
 		if text := a.Text("spring.ai.chat.client.user.text"); text != "" {
 			o.Input = []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(text)}}}
 		}

@@ -3,32 +3,15 @@
 
 //! Rig's agents, whose spans go through tracing-opentelemetry: rig [SCENARIO ...]. The protocol of the recorder stands in its doc.go.
 
-use std::time::Duration;
-
+use drivers::url;
 use futures::StreamExt;
-use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::WithExportConfig;
 use rig::agent::MultiTurnStreamItem;
 use rig::client::CompletionClient;
 use rig::completion::{Message, Prompt, ToolDefinition};
 use rig::providers::openai;
 use rig::streaming::StreamingChat;
 use rig::tool::{ToolDyn, ToolError};
-use serde_json::{Value, json};
-use tracing_subscriber::layer::SubscriberExt;
-
-fn url() -> String {
-    std::env::var("RECORDER").unwrap_or("http://127.0.0.1:4900".into())
-}
-
-fn call(path: &str, body: Option<Value>) -> anyhow::Result<Value> {
-    let target = url() + path;
-    let response = match body {
-        Some(body) => ureq::post(&target).send_json(body),
-        None => ureq::get(&target).call(),
-    };
-    Ok(response?.into_json()?)
-}
+use serde_json::Value;
 
 struct Scripted {
     tool: Value,
@@ -53,20 +36,9 @@ impl ToolDyn for Scripted {
     }
 }
 
-/// What a tool returns as text: a text as it is, anything else as JSON.
 fn scripted(tool: &Value) -> Box<dyn ToolDyn> {
     let name = tool["name"].as_str().unwrap().to_string();
-    let run = move |args: Value| -> futures::future::BoxFuture<'static, anyhow::Result<String>> {
-        let path = format!("/tool/{name}");
-        Box::pin(async move {
-            let answer = tokio::task::spawn_blocking(move || call(&path, Some(args))).await??;
-            if let Some(error) = answer["error"].as_str() {
-                anyhow::bail!("{error}");
-            }
-            Ok(answer["result"].as_str().map(String::from).unwrap_or(answer["result"].to_string()))
-        })
-    };
-    Box::new(Scripted { tool: tool.clone(), run: Box::new(run) })
+    Box::new(Scripted { tool: tool.clone(), run: Box::new(move |args| drivers::tool(name.clone(), args)) })
 }
 
 fn agent(name: &str, model: &str, system: &str, tools: Vec<Box<dyn ToolDyn>>) -> rig::agent::Agent<openai::completion::CompletionModel> {
@@ -111,24 +83,5 @@ async fn run(task: Value) -> anyhow::Result<String> {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let exporter = opentelemetry_otlp::SpanExporter::builder().with_http().with_endpoint(url() + "/v1/traces").with_timeout(Duration::from_secs(10)).build()?;
-    let provider = opentelemetry_sdk::trace::SdkTracerProvider::builder().with_batch_exporter(exporter).build();
-    let filter = tracing_subscriber::filter::Targets::new().with_target("rig", tracing::Level::INFO);
-    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("rig"));
-    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(filter).with(layer))?;
-    let only: Vec<String> = std::env::args().skip(1).collect();
-    for scenario in call("/scenarios", None)?.as_array().unwrap() {
-        if !only.is_empty() && !only.iter().any(|s| s == scenario) {
-            continue;
-        }
-        let task = call("/begin", Some(json!({"group": "rig-otel", "scenario": scenario, "model": "gpt-4o-mini"})))?;
-        let (output, error) = match run(task).await {
-            Ok(output) => (Some(output), None),
-            Err(e) => (None, Some(e.to_string())),
-        };
-        let flushed = provider.clone();
-        tokio::task::spawn_blocking(move || flushed.force_flush()).await??;
-        eprintln!("{scenario} {} {error:?}", call("/end", Some(json!({"output": output, "error": error})))?);
-    }
-    Ok(())
+    drivers::run("rig-otel", "gpt-4o-mini", &["rig"], run).await
 }
