@@ -81,6 +81,9 @@ func read(s *dialect.Source) *dialect.Observation {
 	if o.Class == dialect.Model && o.Model == "" && o.ResponseModel == "" && s.ScopeName != dialect.LogScope {
 		generic.ReadSettings(s, o) // a team may name the model beside the keys of a producer
 	}
+	if o.Class == dialect.Model {
+		readBodies(s, o)
+	}
 	if o.Class == dialect.Unclassified || s.Addition {
 		o.Class = dialect.Structure
 	}
@@ -124,6 +127,17 @@ func read(s *dialect.Source) *dialect.Observation {
 	openllmetry.ForgetCutModel(s, o)
 	o.Lists = nil
 	return o
+}
+
+// readBodies reads a model call of which nothing but the bodies of its HTTP request was recorded. On a span that does not say that it is one they count for nothing: those of an agent
+// that speaks the API of a provider itself look alike.
+func readBodies(s *dialect.Source, o *dialect.Observation) {
+	a := decode.Attributes(s.Span.Attributes())
+	request := a.JSON("http.request.body", "http.request.body.content")
+	if request.IsAbsent() || len(o.Request)+len(o.Response) > 0 || o.RequestLabel != "" || o.ResponseLabel != "" {
+		return
+	}
+	dialect.ReadWholeModel(o, request, a.JSON("http.response.body", "http.response.body.content"))
 }
 
 // takeWhole takes the conversation of a model call as a later dialect tells it, where an earlier one left out what tools returned. Both go together, for the ids of calls may be

@@ -474,3 +474,31 @@ func TestTheRecordOfAnAnswerThatHasItsTextIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// Bodies of HTTP are a model call's on a span that says that it is one, and nothing else says what was asked.
+func TestBodiesOfASpanOfAModelCallAreItsOwn(t *testing.T) {
+	const asked, answered = `{"model":"m1","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]}`, `{"choices":[{"message":{"role":"assistant","content":"ho"},"finish_reason":"stop"}],"model":"m1-1","usage":{"prompt_tokens":3,"completion_tokens":1}}`
+	bodies := []string{"http.request.body", asked, "http.response.body", answered}
+	for name, c := range map[string]struct {
+		attributes []string
+		want       string
+	}{
+		"a model call":         {[]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1"}, "system user ho"},
+		"with messages":        {[]string{"gen_ai.operation.name", "chat", "gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"hi"}]}]`}, "user "},
+		"an agent's own API":   {[]string{"gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a"}, ""},
+		"a request of a tool":  {[]string{"gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "t"}, ""},
+		"a request of anybody": {[]string{"http.request.method", "POST"}, ""},
+	} {
+		o := Read(genaitest.Span("app", "x", slices.Concat(c.attributes, bodies)...))
+		got := ""
+		for _, m := range o.Request {
+			got += string(m.Role) + " "
+		}
+		for _, m := range o.Response {
+			got += m.Parts[0].Text
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
