@@ -78,7 +78,10 @@ func fragments(t evidence.Trace) (frags, apart []*fragment, described []*descrip
 			frags = append(frags, f)
 		}
 	}
-	if len(frags) == 0 {
+	switch {
+	case len(frags) == 0 && len(apart) > 0:
+		reason = "messages between agents, whose run lies in other traces"
+	case len(frags) == 0:
 		reason = "neither model calls nor tool calls nor user input"
 	}
 	return frags, apart, descriptions(nodes, t, seen), unassigned, reason

@@ -17,6 +17,9 @@ import (
 func relays(roots []*node, loose map[*node]bool) (frags []*fragment) {
 	begins := map[*node]bool{} // a run, there or below
 	for _, r := range roots {
+		if !relaysIn(r, nil) {
+			continue
+		}
 		var seen []*node
 		walk(r, func(n *node) bool {
 			seen = append(seen, n)
@@ -99,6 +102,9 @@ func (s *stitcher) byRelay() {
 
 // tops are the heads of a fragment, or what handed over the messages that began them.
 func (f *fragment) tops() (tops []*node) {
+	if len(f.heads) == 1 && (f.heads[0].up == nil || !f.heads[0].up.obs.Relay) {
+		return f.heads
+	}
 	known := map[*node]bool{}
 	for _, h := range f.heads {
 		for h.up != nil && h.up.obs.Relay && !known[h] {
@@ -119,6 +125,9 @@ type post struct {
 	agent *call
 	*genai.Posted
 }
+
+// maxHeard bounds how many of the messages before an answer are taken for what the model was sent.
+const maxHeard = 512
 
 // recoverPosted makes model calls of a run in which no span reports any, from the messages that its agents sent each other: one of each message that tells what
 // it cost, when it was made. A text of the same sender right before the calls belongs to that answer.
@@ -166,11 +175,14 @@ func (c *collector) recoverPosted(f *fragment) {
 		if !p.Answered {
 			continue
 		}
-		when := at(p.n)
+		when, label := at(p.n), tape.Recovered
+		if len(so) > maxHeard {
+			so, label = so[len(so)-maxHeard:], tape.Truncated
+		}
 		c.models = append(c.models, &call{
 			kind: tape.EventModelCall,
 			obs: &genai.Observation{
-				Class: genai.Model, Operation: "chat", Request: slices.Clip(so), RequestLabel: tape.Recovered,
+				Class: genai.Model, Operation: "chat", Request: slices.Clip(so), RequestLabel: label,
 				Response: []genai.Message{m}, ResponseLabel: tape.Recovered, Usage: p.Usage,
 			},
 			agent: p.agent, start: when, end: when,

@@ -59,3 +59,29 @@ func TestAddressesOfObjectsAreNoResults(t *testing.T) {
 		}
 	}
 }
+
+func TestAMessageOfTheAssistantThatNamesACallIsThatCall(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"role":"assistant","tool_call_id":"c1","content":"{\"name\": \"f\", \"arguments\": \"{\\\"a\\\":1}\"}"}`:  `tool_call f {"a":1}`,
+		`{"role":"assistant","content":"{\"name\": \"f\", \"arguments\": \"{}\"}"}`:                                 "text",
+		`{"role":"assistant","tool_call_id":"c1","content":"I call f."}`:                                            "text",
+		`{"role":"assistant","tool_call_id":"c1","content":"{\"name\": \"Ann\", \"age\": 3}"}`:                      "text",
+		`{"role":"assistant","tool_call_id":"c1","content":"{\"name\": \"f\", \"arguments\": {}, \"why\": \"x\"}"}`: "text",
+		`{"role":"tool","tool_call_id":"c1","content":"{\"name\": \"f\", \"arguments\": \"{}\"}"}`:                  "tool_result",
+	} {
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, p := range decode.RoleMessage(v, "").Parts {
+			got += string(p.Type)
+			if p.Type == "tool_call" {
+				got += " " + p.Name + " " + p.Args.JSON()
+			}
+		}
+		if got != want {
+			t.Errorf("%s is read as %q, want %q", text, got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CAMEL's ChatAgent, whose model is the SDK of OpenAI: python camel_agent.py GROUP INSTRUMENTATION [SCENARIO ...], with the instrumentations of that SDK."""
 
+import gc
 import os
 import sys
 
@@ -49,7 +50,9 @@ def agent(task, tools, sub):
     for m in task.get("history") or []:
         make, role = (BaseMessage.make_user_message, OpenAIBackendRole.USER) if m["role"] == "user" else (BaseMessage.make_assistant_message, OpenAIBackendRole.ASSISTANT)
         main.update_memory(make(role_name=m["role"], content=m["content"]), role)
-    return kit.root(lambda asked: answered(main.step(asked)))(task["user"])
+    answer = kit.root(lambda asked: answered(main.step(asked)))(task["user"])
+    gc.collect()  # what was left of a stream ends its span in this run
+    return answer
 
 
 recorder.main(agent, group, MODEL, kit.flush, scenarios or None)
