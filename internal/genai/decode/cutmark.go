@@ -43,7 +43,7 @@ func MarkCut(text string) string {
 
 // closeCut closes JSON that ends in the middle; ok is false for any other text.
 //
-//	{"a": [1, 23                      {"a": [1]}                     what may go on is no value
+//	{"a": [1, 23                      {"a": [1], "⟂": true}          what may go on is no value
 //	[{"role": "user", "content": "Ho  [{"role": "user", "content": "Ho⟂"}]
 //	{"a": 1, "b                       {"a": 1, "⟂": true}
 //	{"arguments": "{\"a\": 1, \"b     {"arguments": "{\"a\": 1, \"⟂\": true}"}
@@ -85,7 +85,7 @@ func closeCut(text string, depth int) (closed string, ok bool) {
 // finish closes a text whose last token, from a place on, is not whole.
 func finish(text string, from, kept int, open []byte, named bool, depth int) (closed string, ok bool) {
 	last := text[from:]
-	inObject := len(open) > 0 && open[len(open)-1] == '{'
+	inObject, owed := len(open) > 0 && open[len(open)-1] == '{', false
 	var b strings.Builder
 	switch quoted := strings.HasPrefix(last, `"`); {
 	case !quoted && len(open) == 0, !quoted && !mayGoOn(last):
@@ -113,10 +113,15 @@ func finish(text string, from, kept int, open []byte, named bool, depth int) (cl
 	case inObject:
 		b.WriteString(text[:kept])
 		b.WriteString(cutMember(text[kept-1]))
-	default: // an element of a list that is not there, or not whole
+	default: // an element of a list that is not there, or not whole: the object around the list says so
 		b.WriteString(text[:kept])
+		owed = true
 	}
 	for i := len(open) - 1; i >= 0; i-- {
+		if owed && open[i] == '{' {
+			b.WriteString(cutMember(']'))
+			owed = false
+		}
 		b.WriteByte(open[i] + 2) // } and ] stand two behind { and [
 	}
 	return b.String(), true

@@ -14,7 +14,8 @@ import (
 
 func TestCutJSONIsClosedBehindTheMark(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"a": [1, 23`:                       `{"a": [1]}`,
+		`{"a": [1, 23`:                       `{"a": [1],"⟂":true}`,
+		`{"a":[{"b":[`:                       `{"a":[{"b":[],"⟂":true}]}`,
 		`[{"role": "user", "content": "Ho`:   `[{"role": "user", "content": "Ho⟂"}]`,
 		`{"a": 1, "b`:                        `{"a": 1,"⟂":true}`,
 		`{"a": 1, "b"`:                       `{"a": 1,"⟂":true}`,
