@@ -33,6 +33,7 @@ func (t *call) takeInstructions() {
 // converse reads the conversation of the run. It settles which messages are the same, and recovers responses and results that
 // only later requests show. It says which response asked for which tool call.
 func (c *collector) converse() {
+	c.setClocks()
 	for _, m := range c.models {
 		for _, n := range m.nodes {
 			if r := n.request(); len(r) > 0 && len(m.request) == 0 {

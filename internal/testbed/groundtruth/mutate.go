@@ -44,6 +44,12 @@ var Mutations = []Mutation{
 	{"other words in messages", "members of message lists have the names of another provider's style (`toolCallId`, `toolCalls`), roles are `human`, `ai` and `function`, texts are lists of parts; no tool spans", otherWords},
 	{"items instead of messages", "message lists are items: calls and their results stand beside the messages, as the Responses API writes them; no tool spans", itemLists},
 	{"results as user messages", "messages with the result of a tool have the role of the user; the id of the call stays; no tool spans", userResults},
+	{"tools' clock behind", "tools and what lies below them are recorded by a clock that is 30 seconds behind, as that of another service may be", toolsBehind},
+	{"times in seconds", "all times are rounded down to the second", roundedTimes(1_000_000_000)},
+	{"times in milliseconds", "all times are rounded down to the millisecond", roundedTimes(1_000_000)},
+	{"no call ids on tools", "the spans of tools have no call ids", noCallIDs},
+	{"structured values", "objects and lists are structured attributes, not JSON texts", structured},
+	{"bytes", "texts are bytes", asBytes},
 	{"values cut at 256 characters", "every text of an attribute ends behind 256 characters, as the limit of an SDK leaves it; nothing marks the place", cutAt(256, false)},
 	{"values cut at 1000 bytes", "every text of an attribute ends behind 1000 bytes, as the processor of a collector leaves it; nothing marks the place", cutAt(1000, true)},
 }

@@ -121,6 +121,68 @@ func cutAt(n int, bytes bool) func(*recording) {
 	}
 }
 
+// eachContent calls f for each attribute of a call that holds content of the conventions.
+func (r *recording) eachContent(f func(v pcommon.Value)) {
+	for _, s := range r.spans {
+		if s.obs.Class == dialect.Unclassified {
+			continue
+		}
+		s.attributes(func(key string, v pcommon.Value) {
+			if slices.ContainsFunc(contentKeys, func(k string) bool { return key == k || strings.HasSuffix(k, ".") && strings.HasPrefix(key, k) }) {
+				f(v)
+			}
+		})
+	}
+}
+
+// structured writes objects and lists as structured attributes, not as JSON text.
+func structured(r *recording) {
+	r.eachContent(func(v pcommon.Value) {
+		if v.Type() != pcommon.ValueTypeStr {
+			return
+		}
+		if parsed, err := exactjson.Parse(v.Str()); err == nil && parsed.Kind() >= exactjson.Array && !parsed.HasBigInt() {
+			putStructured(v, parsed)
+			r.changed = true
+		}
+	})
+}
+
+func putStructured(to pcommon.Value, v value) {
+	switch v.Kind() {
+	case exactjson.Object:
+		m := to.SetEmptyMap()
+		for _, member := range v.Members() {
+			putStructured(m.PutEmpty(member.Name), member.Value)
+		}
+	case exactjson.Array:
+		list := to.SetEmptySlice()
+		for _, member := range v.Members() {
+			putStructured(list.AppendEmpty(), member.Value)
+		}
+	case exactjson.String:
+		to.SetStr(v.Str())
+	case exactjson.Bool:
+		to.SetBool(v.True())
+	case exactjson.Number:
+		if n, ok := v.Int(); ok {
+			to.SetInt(n)
+		} else if f, ok := v.Float(); ok {
+			to.SetDouble(f)
+		}
+	}
+}
+
+// asBytes writes texts as bytes.
+func asBytes(r *recording) {
+	r.eachContent(func(v pcommon.Value) {
+		if text := v.Str(); v.Type() == pcommon.ValueTypeStr && text != "" {
+			v.SetEmptyBytes().FromRaw([]byte(text))
+			r.changed = true
+		}
+	})
+}
+
 // messageLists changes every list of chat messages in OpenAI's style that an attribute of a model call holds as JSON, however deep it lies, and drops the spans of
 // tools.
 func (r *recording) messageLists(change func([]exactjson.Member) []value) {

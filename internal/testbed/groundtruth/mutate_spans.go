@@ -287,6 +287,65 @@ func (r *recording) tied(part *recorded) bool {
 	return others.holds(o.Args.Value) || others.holds(o.Result.Value)
 }
 
+// shift moves the times of a span and of its events.
+func (s *recorded) shift(by func(pcommon.Timestamp) pcommon.Timestamp) {
+	s.span.SetStartTimestamp(by(s.span.StartTimestamp()))
+	s.span.SetEndTimestamp(by(s.span.EndTimestamp()))
+	for _, e := range s.span.Events().All() {
+		e.SetTimestamp(by(e.Timestamp()))
+	}
+}
+
+// toolsBehind sets the clock back that tools are recorded by, and what lies below them: they run in services of their own.
+func toolsBehind(r *recording) {
+	const behind = 30_000_000_000 // ns
+	seen := map[*recorded]bool{}
+	var back func(*recorded)
+	back = func(s *recorded) {
+		if seen[s] {
+			return
+		}
+		seen[s], r.changed = true, true
+		s.shift(func(t pcommon.Timestamp) pcommon.Timestamp { return t - behind })
+		for _, below := range r.below[s.span.SpanID()] {
+			back(below)
+		}
+	}
+	for _, s := range r.of(dialect.Tool) {
+		back(s)
+	}
+}
+
+// roundedTimes rounds all times down, as producers do that count in milliseconds or seconds.
+func roundedTimes(to pcommon.Timestamp) func(*recording) {
+	return func(r *recording) {
+		for _, s := range r.spans {
+			r.changed = true
+			s.shift(func(t pcommon.Timestamp) pcommon.Timestamp { return t - t%to })
+		}
+	}
+}
+
+// noCallIDs leaves out the ids of calls on the spans of tools.
+func noCallIDs(r *recording) {
+	for _, s := range r.of(dialect.Tool) {
+		if s.obs.CallID == "" {
+			continue
+		}
+		drop := func(m pcommon.Map) {
+			m.RemoveIf(func(_ string, v pcommon.Value) bool {
+				gone := v.Type() == pcommon.ValueTypeStr && v.Str() == s.obs.CallID
+				r.changed = r.changed || gone
+				return gone
+			})
+		}
+		drop(s.span.Attributes())
+		for _, e := range s.span.Events().All() {
+			drop(e.Attributes())
+		}
+	}
+}
+
 func clockBehind(r *recording) {
 	const behind = 2_000_000_000 // ns
 	before := map[pcommon.SpanID]pcommon.TraceID{}
@@ -298,11 +357,7 @@ func clockBehind(r *recording) {
 		if s.span.TraceID() == before[s.span.SpanID()] {
 			continue
 		}
-		s.span.SetStartTimestamp(s.span.StartTimestamp() - behind)
-		s.span.SetEndTimestamp(s.span.EndTimestamp() - behind)
-		for _, e := range s.span.Events().All() {
-			e.SetTimestamp(e.Timestamp() - behind)
-		}
+		s.shift(func(t pcommon.Timestamp) pcommon.Timestamp { return t - behind })
 	}
 	for _, l := range r.records() {
 		if trace, there := before[l.SpanID()]; there && trace != l.TraceID() {

@@ -111,7 +111,7 @@ func drawn(m groundtruth.Mutation, runs []groundtruth.Run, n int) []groundtruth.
 }
 
 // pairSample is of how many runs one is drawn for each pair of mutations.
-const pairSample = 40
+const pairSample = 80
 
 // inPairs scores runs under two mutations at once.
 func inPairs(runs []groundtruth.Run) (sum tally, err error) {

@@ -34,8 +34,14 @@ var limits = map[string][5]int{
 	"other words in messages":      {0, 0, 0, 0, 0},
 	"items instead of messages":    {0, 0, 0, 0, 0},
 	"results as user messages":     {0, 0, 0, 0, 1},
-	"values cut at 256 characters": {4, 2, 3, 0, 8},
-	"values cut at 1000 bytes":     {3, 0, 0, 1, 1},
+	"tools' clock behind":          {24, 0, 1, 3, 4},
+	"times in seconds":             {30, 0, 2, 3, 3},
+	"times in milliseconds":        {0, 0, 0, 0, 0},
+	"no call ids on tools":         {3, 0, 0, 0, 0},
+	"structured values":            {0, 0, 0, 0, 0},
+	"bytes":                        {0, 0, 0, 1, 0},
+	"values cut at 256 characters": {10, 2, 3, 1, 8},
+	"values cut at 1000 bytes":     {3, 0, 0, 1, 7},
 }
 
 func TestMutatedRunsKeepWhatTheyHold(t *testing.T) {

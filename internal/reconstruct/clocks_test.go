@@ -1,0 +1,44 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Tools run in services with clocks of their own. What seems to have ended before the span around it began is ordered by the conversation.
+func TestToolsWhoseClockIsBehindBelongToTheTurnThatAskedForThem(t *testing.T) {
+	for name, ids := range map[string][2]string{"by their arguments and their order": {"", ""}, "by their ids": {"call_0001", "call_0002"}} {
+		tr := newTrace()
+		tr.agent("main", 1, 0, 1000, 1100)
+		tr.chat(2, 1, 1010, 1020, list(user("q")), list(asks(call("call_0001", "poll", `{"job":7}`))))
+		tr.tool("poll", 3, 1, 23, 25, ids[0], `{"job":7}`, "running")
+		tr.chat(4, 1, 1030, 1040, list(user("q"), asks(call("call_0001", "poll", `{"job":7}`)), shows("call_0001", "running")), list(asks(call("call_0002", "poll", `{"job":7}`))))
+		tr.tool("poll", 5, 1, 43, 45, ids[1], `{"job":7}`, "done")
+		tr.chat(6, 1, 1050, 1060, list(user("q"), asks(call("call_0001", "poll", `{"job":7}`)), shows("call_0001", "running"), asks(call("call_0002", "poll", `{"job":7}`)), shows("call_0002", "done")), list(says("done")))
+		tp := the(t, tr.runs(t))
+		if got, want := events(tp), []string{"model_call @2", "tool_call poll @3 by 1 = running", "model_call @4", "tool_call poll @5 by 3 = done", "model_call @6"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+		if !slices.ContainsFunc(tp.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeClockSkew && f.Seq == 2 }) {
+			t.Errorf("%s: nothing says so: %v", name, tp.Fidelity.Findings)
+		}
+	}
+}
+
+// A tool that ran in the time of the span around it has the clock of the others, whenever it was asked for.
+func TestToolInItsTimeStaysWhereItIs(t *testing.T) {
+	tr := newTrace()
+	tr.agent("main", 1, 0, 1000, 1100)
+	tr.tool("load", 3, 1, 1001, 1005, "", `{"job":7}`, "ready") // of the program, before it asked the model
+	tr.chat(2, 1, 1010, 1020, list(user("q")), list(says("It is done.")))
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "tool_call load @3 = ready", "model_call @2")
+	if slices.ContainsFunc(tp.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeClockSkew }) {
+		t.Errorf("%v", tp.Fidelity.Findings)
+	}
+}
