@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The AI SDK, versions 4 to 7. VARIANT is PROVIDER[-agent|-manual]: openai (Responses, or Chat before 5), chat, anthropic, google; with -agent its Agent class (5 and later), with -manual a
-// loop by hand.
+// loop by hand, with -answer the Agent class whose model answers by a tool that has no function (6 and later). TELEMETRY: more settings of the telemetry, as JSON.
 
 import { createRequire } from "node:module";
 import { INSTRUMENTATION, URL, VARIANT, call, main } from "./recorder.mjs";
@@ -22,6 +22,7 @@ if (version >= 7 && INSTRUMENTATION !== "langsmith" && INSTRUMENTATION !== "lang
 }
 const ai = on.wrapAISDK ? on.wrapAISDK(plain) : plain;
 const z = plain.jsonSchema;
+Object.assign(on.telemetry, JSON.parse(process.env.TELEMETRY ?? "{}"));
 
 async function model(name) {
   const v1 = { baseURL: URL + "/v1", apiKey: "sk-test" };
@@ -88,7 +89,15 @@ async function ask(task) {
   let failure = null;
   const onError = ({ error }) => { failure = error; };
   let result;
-  if (kind === "agent") {
+  if (kind === "answer") {
+    const final = plain.tool({ description: "Give the final answer.", inputSchema: z({ type: "object", properties: { response: { type: "string" } }, required: ["response"] }) });
+    const agent = new ai.ToolLoopAgent({ ...settings, tools: { ...settings.tools, final_answer: final }, toolChoice: "required", instructions: task.system, stopWhen: [limit.stopWhen, plain.hasToolCall("final_answer")] });
+    result = task.stream ? await agent.stream(prompt) : await agent.generate(prompt);
+    if (task.stream) for await (const _ of result.textStream);
+    const calls = await result.toolCalls;
+    return { text: calls.find((c) => c.toolName === "final_answer")?.input.response ?? (await result.text) };
+  }
+  if (kind === "agent" || kind === "answer") {
     const Agent = ai.ToolLoopAgent ?? ai.Experimental_Agent ?? plain.Experimental_Agent;
     const agent = new Agent({ ...settings, [ai.ToolLoopAgent ? "instructions" : "system"]: task.system });
     result = task.stream ? await agent.stream(prompt) : await agent.generate(prompt);
@@ -104,4 +113,4 @@ async function ask(task) {
 }
 
 await main(async (task) => (await on.root("chat", async () => (await ask(task)).text, task.user)), process.env.GROUP ?? `aisdk${version}-${INSTRUMENTATION}-${VARIANT}`,
-  { anthropic: "claude-sonnet-4-5", google: "gemini-2.5-flash" }[api] ?? "gpt-4o-mini", on.flush);
+  { anthropic: "claude-sonnet-4-5", google: "gemini-2.5-flash" }[api] ?? "gpt-4o-mini", on.flush, kind === "answer" ? { name: "final_answer", argument: "response" } : undefined);

@@ -100,6 +100,34 @@ export const styles = {
     const agent = traceAgent ?? ((f, o) => withSpan(f, { ...o, kind: "AGENT" })), tool = traceTool ?? ((f, o) => withSpan(f, { ...o, kind: "TOOL" }));
     return { root: (name, f, input) => agent(async (question) => f(question), { name })(input), tool: (name, f) => tool(async (args) => f(args), { name }) };
   },
+  // Spans by hand as Sentry's guide to agents has them.
+  async sentry() {
+    const Sentry = await import("@sentry/node");
+    return {
+      root: (name, f, input) => Sentry.startSpan({ op: "gen_ai.invoke_agent", name: `invoke_agent ${name}`, attributes: { "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name, "gen_ai.request.messages": JSON.stringify([{ role: "user", content: input }]) } }, async (span) => {
+        const output = await f();
+        span.setAttribute("gen_ai.response.text", JSON.stringify([text(output)]));
+        return output;
+      }),
+      tool: (name, f) => (...args) => Sentry.startSpan({ op: "gen_ai.execute_tool", name: `execute_tool ${name}`, attributes: { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function", "gen_ai.tool.input": text(args[0]) } }, async (span) => {
+        const result = await f(...args);
+        span.setAttribute("gen_ai.tool.output", text(result));
+        return result;
+      }),
+    };
+  },
+  // LangWatch: spans of its tracer with inputs and outputs of its own form.
+  async langwatch() {
+    const { getLangWatchTracer } = await import("langwatch");
+    const tracer = getLangWatchTracer("office-assistant");
+    const spanned = (name, type, input, f) => tracer.withActiveSpan(name, async (span) => {
+      span.setType(type).setInput(input);
+      const output = await f();
+      span.setOutput(output);
+      return output;
+    });
+    return { root: (name, f, input) => spanned("handle-chat", "workflow", { message: input, locale: "en" }, () => spanned(name, "agent", input, f)), tool: (name, f) => (args) => spanned(name, "tool", args, () => f(args)) };
+  },
   // Langfuse: a function observed, whose input is the body of a request; each tool observed as one.
   async langfuse() {
     const { observe, updateActiveTrace } = await import("@langfuse/tracing");

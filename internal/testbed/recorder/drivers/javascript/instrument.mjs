@@ -109,6 +109,7 @@ export const instrumentations = {
     const traceloop = await import("@traceloop/node-server-sdk");
     const names = { openai: "openAI", anthropic: "anthropic", langchainCore: "langchain", llamaindex: "llamaIndex", genai: "google_genai", converse: "bedrock", cohere: "cohere", together: "together" };
     const instrumentModules = Object.fromEntries(Object.entries(libraries).filter(([name]) => names[name]).map(([name, module]) => [names[name], module.default && name === "openai" ? module.default : module]));
+    if (libraries.mcpClient) instrumentModules.mcp = libraries.mcpClient;
     if (libraries.together) instrumentModules.together = libraries.together.Together;
     traceloop.initialize({ appName: "agent", apiKey: "tl-1", baseUrl: URL, disableBatch: true, silenceInitializationMessage: true, instrumentModules });
     return plain({ flush: () => traceloop.forceFlush(), root: (name, f, input) => traceloop.withWorkflow({ name, inputParameters: [input] }, f), tool: (name, f) => (args) => traceloop.withTool({ name, inputParameters: [args] }, f, args) });
@@ -162,6 +163,106 @@ export const instrumentations = {
   async braintrust() {
     const { BraintrustSpanProcessor } = await import("@braintrust/otel");
     const p = await provider([new BraintrustSpanProcessor({ apiKey: "sk-1", apiUrl: URL, parent: "project_name:agents", filterAISpans: true })]);
+    return plain({ flush: () => p.forceFlush() });
+  },
+  // Agent 365: scopes that a program opens around its agent, its calls of a model and its tools.
+  async a365() {
+    const { ExecuteToolScope, InferenceScope, InvokeAgentScope } = require("@microsoft/agents-a365-observability");
+    const p = await provider([await simple()]);
+    const agent = { agentId: "a-1", agentName: "Office assistant", tenantId: "t-1" }, asked = { conversationId: "c-9", sessionId: "s-4" };
+    const within = (scope, f) => scope.withActiveSpanAsync(async () => {
+      try {
+        return await f(scope);
+      } catch (e) {
+        scope.recordError(e);
+        throw e;
+      } finally {
+        scope.dispose();
+      }
+    });
+    const parsed = (v) => { try { return JSON.parse(v); } catch { return v; } };
+    const parts = (m) => [
+      ...(m.role !== "tool" && m.content ? [{ type: "text", content: m.content }] : []), ...(m.role === "tool" ? [{ type: "tool_call_response", id: m.tool_call_id, response: parsed(m.content) }] : []),
+      ...(m.tool_calls ?? []).map((c) => ({ type: "tool_call", id: c.id, name: c.function.name, arguments: parsed(c.function.arguments) })),
+    ];
+    const message = (m) => ({ role: m.role, parts: parts(m) });
+    // whole makes an answer of a stream, which is handed on when it is over.
+    async function whole(answer) {
+      if (answer.choices) return { answer };
+      const given = [], said = { role: "assistant", content: "" };
+      for await (const chunk of answer) {
+        given.push(chunk);
+        const delta = chunk.choices[0]?.delta ?? {};
+        said.content += delta.content ?? "";
+        for (const piece of delta.tool_calls ?? []) {
+          const call = ((said.tool_calls ??= [])[piece.index] ??= { id: piece.id, function: { name: piece.function.name, arguments: "" } });
+          call.function.arguments += piece.function.arguments ?? "";
+        }
+      }
+      return { answer: { choices: [{ message: said, finish_reason: said.tool_calls ? "tool_call" : "stop" }], usage: given.at(-1)?.usage }, given };
+    }
+    return plain({
+      flush: () => p.forceFlush(),
+      root: (name, f, input) => within(InvokeAgentScope.start({ ...asked, content: input }, {}, agent), async (scope) => {
+        const output = await f();
+        scope.recordResponse(output ?? "");
+        return output;
+      }),
+      tool: (name, f) => (args) => within(ExecuteToolScope.start(asked, { toolName: name, arguments: args, toolType: "function" }, agent), async (scope) => {
+        const result = await f(args);
+        scope.recordResponse(typeof result === "object" && result !== null && !Array.isArray(result) ? result : typeof result === "string" ? result : JSON.stringify(result));
+        return result;
+      }),
+      openai: (client) => {
+        const create = client.chat.completions.create.bind(client.chat.completions);
+        client.chat.completions.create = (body) => within(InferenceScope.start(asked, { operationName: "Chat", model: body.model, providerName: "openai" }, agent), async (scope) => {
+          scope.recordInputMessages({ version: "0.1.0", messages: body.messages.map(message) });
+          const { answer, given = answer } = await whole(await create(body));
+          scope.recordOutputMessages({ version: "0.1.0", messages: answer.choices.map((c) => ({ ...message(c.message), finish_reason: c.finish_reason })) });
+          scope.recordInputTokens(answer.usage?.prompt_tokens ?? 0);
+          scope.recordOutputTokens(answer.usage?.completion_tokens ?? 0);
+          return given;
+        });
+        return client;
+      },
+    });
+  },
+  // Judgment: a function of the application is a span with its input and output.
+  async judgeval() {
+    const { Tracer } = require("judgeval");
+    const processor = await simple(), fetch = globalThis.fetch;
+    globalThis.fetch = async (url, init) => (String(url.url ?? url).includes("/projects/resolve") ? Response.json({ project_id: "p-1" }) : fetch(url, init)); // a project of its platform
+    await Tracer.init({ projectName: "agents", apiKey: "jl-1", organizationId: "org-1", apiUrl: URL, spanProcessors: [processor] });
+    return plain({
+      flush: () => processor.forceFlush(), openai: (client) => Tracer.wrap(client),
+      root: (name, f, input) => Tracer.observe(async (question) => f(question), { spanType: "agent", spanName: name })(input), tool: (name, f) => (args) => Tracer.observe((given) => f(given), { spanType: "tool", spanName: name })(args),
+    });
+  },
+  // Its instrumentations are those of Traceloop and, for LangChain, of OpenInference.
+  async latitude({ libraries = {} }) {
+    const { Latitude, capture } = await import("@latitude-data/telemetry");
+    const names = { openai: "openai", anthropic: "anthropic", converse: "bedrock", cohere: "cohere", together: "togetherai", llamaindex: "llamaindex", langchain: "langchain" };
+    const instrumentations = Object.fromEntries(Object.entries(libraries).filter(([name]) => names[name]).map(([name, module]) => [names[name], module.default && name === "openai" ? module.default : module]));
+    const latitude = new Latitude({ apiKey: "lat-1", project: "agents", instrumentations, disableBatch: true, exporter: await exporter() });
+    await latitude.ready;
+    return plain({ flush: () => latitude.flush(), root: (name, f) => capture(name, f, { userId: "u-17", sessionId: "s-4" }) });
+  },
+  async logfire() {
+    const logfire = await import("@pydantic/logfire-node");
+    const processor = await simple();
+    logfire.configure({ sendToLogfire: false, serviceName: "agent", console: false, additionalSpanProcessors: [processor], nodeAutoInstrumentations: {} });
+    return plain({
+      flush: () => processor.forceFlush(),
+      root: (name, f, input) => logfire.span("Answering {question}", { attributes: { question: input, agent: name }, callback: f }),
+      tool: (name, f) => (args) => logfire.span(`running tool ${name}`, { attributes: { args }, callback: async (span) => { const result = await f(args); span.setAttribute?.("result", typeof result === "string" ? result : JSON.stringify(result)); return result; } }),
+    });
+  },
+  // Spans of the semantic conventions with OpenInference's attributes beside their own.
+  async "openinference-genai"() {
+    const { convertGenAISpanAttributesToOpenInferenceSpanAttributes: convert } = await import("@arizeai/openinference-genai");
+    const inner = await simple();
+    const processor = { onStart: (span, parent) => inner.onStart(span, parent), onEnd: (span) => { Object.assign(span.attributes, convert(span.attributes)); inner.onEnd(span); }, forceFlush: () => inner.forceFlush(), shutdown: () => inner.shutdown() };
+    const p = await provider([processor]);
     return plain({ flush: () => p.forceFlush() });
   },
   async posthog() {

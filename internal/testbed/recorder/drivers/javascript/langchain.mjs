@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // LangChain.js and LangGraph.js, 0.3 and 1. VARIANT is PROVIDER[-LOOP]: openai, responses or anthropic; agent (createAgent, or createReactAgent before 1), graph (a graph by
-// hand) or chain (a loop by hand over a model with tools).
+// hand), functional (tasks of an entrypoint), deep (createDeepAgent), shaped (createAgent, which answers by a tool) or chain (a loop by hand over a model with tools).
 
 import { INSTRUMENTATION, URL, VARIANT, main } from "./recorder.mjs";
 
@@ -89,6 +89,44 @@ async function chain(task) {
   return null;
 }
 
-const ask = { agent, graph, chain }[loop];
+async function functional(asked) {
+  const { addMessages, entrypoint, task } = require("@langchain/langgraph");
+  const tools = toolset(asked), model = chat(asked.model).bindTools(tools);
+  const callModel = task("call_model", (messages) => model.invoke([new SystemMessage(asked.system), ...messages]));
+  const callTool = task("call_tool", async (call) => {
+    try {
+      return await tools.find((t) => t.name === call.name).invoke({ ...call, type: "tool_call" });
+    } catch (e) {
+      return new ToolMessage({ content: `Error: ${e.message}`, tool_call_id: call.id, status: "error" });
+    }
+  });
+  const made = entrypoint("assistant", async (given) => {
+    let messages = given;
+    for (let step = 0; step < (asked.max_steps || 10); step++) {
+      const answer = await callModel(messages);
+      messages = addMessages(messages, [answer]);
+      if (!answer.tool_calls?.length) return { messages };
+      messages = addMessages(messages, await Promise.all(answer.tool_calls.map((c) => callTool(c))));
+    }
+    throw new Error("no answer within the limit");
+  });
+  return finish(asked, made, turns(asked), await callbacks());
+}
+
+async function deep(task) {
+  const { createDeepAgent } = require("deepagents");
+  const made = createDeepAgent({ model: chat(task.model), tools: toolset(task), systemPrompt: task.system, name: task.name });
+  return finish(task, made, { messages: turns(task) }, { ...(await callbacks()), recursionLimit: task.max_steps ? 2 * task.max_steps : 60 });
+}
+
+async function shaped(task) {
+  const { createAgent, toolStrategy, toolRetryMiddleware, modelCallLimitMiddleware } = require("langchain");
+  const schema = { title: "final_answer", description: "The answer.", type: "object", properties: { response: { type: "string" } }, required: ["response"] };
+  const made = createAgent({ model: chat(task.model), tools: toolset(task), systemPrompt: task.system, name: task.name, responseFormat: toolStrategy(schema), middleware: [modelCallLimitMiddleware({ runLimit: 20 }), toolRetryMiddleware({ maxRetries: 0 })] });
+  const state = await made.invoke({ messages: turns(task) }, { ...(await callbacks()), recursionLimit: task.max_steps ? 2 * task.max_steps : 60 });
+  return state.structuredResponse?.response ?? said(state.messages.at(-1));
+}
+
+const ask = { agent, graph, chain, functional, deep, shaped }[loop];
 const { root } = on; // LangSmith exports no run of LangChain outside of a span
-await main((task) => root("chat", () => ask(task), task.user), process.env.GROUP ?? `langchainjs-${INSTRUMENTATION}-${VARIANT}`, api === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o-mini", on.flush);
+await main((task) => root("chat", () => ask(task), task.user), process.env.GROUP ?? `langchainjs-${INSTRUMENTATION}-${VARIANT}`, api === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o-mini", on.flush, loop === "shaped" ? { name: "final_answer", argument: "response" } : undefined);

@@ -1,7 +1,7 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Mastra with one of its exporters as INSTRUMENTATION: otel, arize, langfuse, laminar. VARIANT is openai or chat.
+// Mastra with one of its exporters as INSTRUMENTATION: otel, arize, langfuse, laminar or bridge (spans of the application's own provider). VARIANT is openai or chat.
 
 import { INSTRUMENTATION, URL, VARIANT, main } from "./recorder.mjs";
 
@@ -12,14 +12,20 @@ const { Observability } = await import("@mastra/observability");
 const { createOpenAI } = await import("@ai-sdk/openai");
 const openai = createOpenAI({ baseURL: URL + "/v1", apiKey: "sk-test" });
 
+let on = { flush: async () => {}, root: (name, f) => f() };
 const exporters = {
   otel: async () => new (await import("@mastra/otel-exporter")).OtelExporter({ provider: { custom: { endpoint: URL + "/v1/traces", protocol: "http/protobuf" } }, signals: { logs: false } }),
   arize: async () => new (await import("@mastra/arize")).ArizeExporter({ endpoint: URL + "/v1/traces", apiKey: "key", projectName: "agents" }),
   langfuse: async () => new (await import("@mastra/langfuse")).LangfuseExporter({ publicKey: "pk-lf-1", secretKey: "sk-lf-1", baseUrl: URL, realtime: true }),
+  bridge: async () => {
+    const { instrument } = await import("./instrument.mjs");
+    on = await instrument("otel");
+    return new (await import("@mastra/otel-bridge")).OtelBridge();
+  },
   laminar: async () => new (await import("@mastra/laminar")).LaminarExporter({ apiKey: "lm-1", baseUrl: URL, realtime: true }),
 };
 const exporter = await exporters[INSTRUMENTATION]();
-const observability = new Observability({ configs: { default: { serviceName: "agent", exporters: [exporter] } } });
+const observability = new Observability({ configs: { default: { serviceName: "agent", ...(INSTRUMENTATION === "bridge" ? { bridge: exporter } : { exporters: [exporter] }) } } });
 
 function agentOf(task) {
   const tools = {};
@@ -41,7 +47,8 @@ async function ask(task) {
   return result.text;
 }
 
-await main(ask, process.env.GROUP ?? `mastrajs-${INSTRUMENTATION}-${VARIANT}`, "gpt-4o-mini", async () => {
+await main((task) => on.root("chat", () => ask(task), task.user), process.env.GROUP ?? `mastrajs-${INSTRUMENTATION}-${VARIANT}`, "gpt-4o-mini", async () => {
   await new Promise((done) => setTimeout(done, 100));
+  await on.flush();
   await (observability.getDefaultInstance?.()?.flush?.() ?? exporter.flush?.());
 });

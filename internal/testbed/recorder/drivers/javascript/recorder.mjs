@@ -5,7 +5,7 @@
 //
 //   RECORDER=http://127.0.0.1:PORT node FRAMEWORK.mjs INSTRUMENTATION [VARIANT] [SCENARIO ...]
 //
-// STREAM in the environment: every run is streamed, not only those whose scenario says so. AROUND: what the application writes around the agent (around.mjs).
+// STREAM in the environment: every run is streamed, not only those whose scenario says so. STRICT: the driver ends at the first run that leaves no spans. AROUND: what the application writes around the agent (around.mjs).
 //
 // A driver is a function `agent(task) -> text` handed to `main`. `task` is as the recorder gives it, but that its tools (and those of `task.sub`) have a
 // function `run(args)`, which returns what the tool returns or throws what it throws. URL, INSTRUMENTATION and VARIANT are what the driver was started with.
@@ -54,6 +54,7 @@ export async function main(agent, group, model, flush, answerTool) {
     await flush();
     const said = await call("/end", { output, error });
     console.error(scenario, said.spans, error === null ? "ok" : error.slice(0, 200));
+    if (process.env.STRICT && !said.spans && !said.logs) process.exit(3);
   }
   process.exit(0);
 }

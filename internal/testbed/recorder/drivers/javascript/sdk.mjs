@@ -1,19 +1,22 @@
 // Copyright The tapedeck Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Loops by hand over the SDKs of OpenAI (chat, parts, runtools, responses, chained), Anthropic (anthropic, toolrunner), Google (genai), Groq (groq), Together (together), Mistral (mistral),
-// Cohere (cohere), Ollama (ollama) and Bedrock (converse), as VARIANT says. VARIANT ends in -bare where the loop has no span of its own around it.
+// Loops by hand over the SDKs of OpenAI (chat, parts, runtools, responses, chained), Anthropic (anthropic, toolrunner), Google (genai, and afc, where the SDK runs the functions), Groq (groq), Together (together), Mistral (mistral),
+// Cohere (cohere), Ollama (ollama) and Bedrock (converse), as VARIANT says. VARIANT ends in -bare where the loop has no span of its own around it, in -mcp where the tools are those of an
+// MCP server (mcp.mjs).
 
 import { createRequire } from "node:module";
 import { INSTRUMENTATION, URL, VARIANT, main } from "./recorder.mjs";
 import { instrument } from "./instrument.mjs";
 
 const require = createRequire(import.meta.url); // the packages are loaded as CommonJS, which all of the instrumentations reach
-const [api = "chat", bare] = VARIANT.split("-");
-const google = api === "genai", claude = api === "anthropic" || api === "toolrunner";
+const [api = "chat", ...styles] = VARIANT.split("-");
+const bare = styles.includes("bare"), overMCP = styles.includes("mcp");
+const google = api === "genai" || api === "afc", claude = api === "anthropic" || api === "toolrunner";
 const late = ["openlit", "sentry", "otel-openai"].includes(INSTRUMENTATION); // they want to be there before the library
 const packages = { groq: "groq-sdk", together: "together-ai", mistral: "@mistralai/mistralai", cohere: "cohere-ai", ollama: "ollama", converse: "@aws-sdk/client-bedrock-runtime" };
-const load = () => (google ? { genai: require("@google/genai") } : claude ? { anthropic: require("@anthropic-ai/sdk") } : packages[api] ? { [api]: require(packages[api]) } : { openai: require("openai") });
+const mcp = overMCP ? await import("./mcp.mjs") : null;
+const load = () => ({ ...(mcp?.libraries ?? {}), ...(google ? { genai: require("@google/genai") } : claude ? { anthropic: require("@anthropic-ai/sdk") } : packages[api] ? { [api]: require(packages[api]) } : { openai: require("openai") }) });
 const on = await instrument(INSTRUMENTATION, { libraries: late ? {} : load(), bare: true });
 const sdk = load();
 
@@ -23,7 +26,7 @@ const clients = {
   mistral: () => new sdk.mistral.Mistral({ serverURL: URL, apiKey: "key", retryConfig: { strategy: "none" } }),
   cohere: () => new sdk.cohere.CohereClientV2({ environment: URL, baseUrl: URL, token: "key" }),
   ollama: () => new sdk.ollama.Ollama({ host: URL }),
-  converse: () => new sdk.converse.BedrockRuntimeClient({ endpoint: URL, region: "us-east-1", credentials: { accessKeyId: "key", secretAccessKey: "key" }, maxAttempts: 1 }),
+  converse: () => new sdk.converse.BedrockRuntimeClient({ endpoint: URL, region: "us-east-1", credentials: { accessKeyId: "key", secretAccessKey: "key" }, maxAttempts: 1, requestHandler: new (require("@smithy/node-http-handler").NodeHttpHandler)() }),
 };
 const client = clients[api] ? clients[api]() : google
   ? new sdk.genai.GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: URL } })
@@ -31,8 +34,9 @@ const client = clients[api] ? clients[api]() : google
     ? on.anthropic(new sdk.anthropic.Anthropic({ baseURL: URL, apiKey: "key", maxRetries: 0 }))
     : on.openai(new sdk.openai.OpenAI({ baseURL: URL + "/v1", apiKey: "sk-test", maxRetries: 0 }));
 
-function toolset(task) {
-  const made = (task.tools ?? []).map((t) => ({ ...t, run: on.tool(t.name, t.run) }));
+async function toolset(task) {
+  const given = mcp ? await mcp.served(task.tools ?? []) : task.tools ?? [];
+  const made = given.map((t) => ({ ...t, run: on.tool(t.name, t.run) }));
   if (task.sub) made.push({ ...task.sub, tools: undefined, run: on.tool(task.sub.name, ({ question }) => ask({ ...task.sub, user: question, history: [], model: task.model, stream: task.stream })) });
   return made;
 }
@@ -48,7 +52,7 @@ const execute = (tools, calls) => Promise.all(calls.map(async ({ name, args, id 
 }));
 
 async function camel(task, { ask, stream }) {
-  const tools = toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
+  const tools = await toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
   for (let step = 0; step < (task.max_steps || 10); step++) {
     const asked = { model: task.model, messages, ...(tools.length ? { tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) } : {}) };
     let message = {};
@@ -75,7 +79,7 @@ async function camel(task, { ask, stream }) {
 
 const loops = {
   async chat(task) {
-    const tools = toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
+    const tools = await toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
     for (let step = 0; step < (task.max_steps || 10); step++) {
       const asked = { model: task.model, messages, ...(tools.length ? { tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) } : {}) };
       let message = {};
@@ -111,7 +115,7 @@ const loops = {
     },
   }),
   async ollama(task) {
-    const tools = toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
+    const tools = await toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
     for (let step = 0; step < (task.max_steps || 10); step++) {
       const asked = { model: task.model, messages, tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) };
       let message = {};
@@ -130,7 +134,7 @@ const loops = {
   },
   async converse(task) {
     const { ConverseCommand, ConverseStreamCommand } = sdk.converse;
-    const tools = toolset(task), messages = [...task.history, { role: "user", content: task.user }].map((m) => ({ role: m.role, content: [{ text: m.content }] }));
+    const tools = await toolset(task), messages = [...task.history, { role: "user", content: task.user }].map((m) => ({ role: m.role, content: [{ text: m.content }] }));
     for (let step = 0; step < (task.max_steps || 10); step++) {
       const asked = { modelId: task.model, system: [{ text: task.system }], messages, ...(tools.length ? { toolConfig: { tools: tools.map((t) => ({ toolSpec: { name: t.name, description: t.description, inputSchema: { json: t.parameters } } })) } } : {}) };
       let content = [];
@@ -152,14 +156,14 @@ const loops = {
     return null;
   },
   async runtools(task) {
-    const tools = toolset(task).map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters, parse: JSON.parse, function: async (args) => { const r = await t.run(args); return typeof r === "string" ? r : JSON.stringify(r); } } }));
+    const tools = (await toolset(task)).map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters, parse: JSON.parse, function: async (args) => { const r = await t.run(args); return typeof r === "string" ? r : JSON.stringify(r); } } }));
     const messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
     if (!tools.length) return (await client.chat.completions.create({ model: task.model, messages })).choices[0].message.content;
     const runner = client.chat.completions.runTools({ model: task.model, messages, tools, stream: task.stream }, { maxChatCompletions: task.max_steps || 10 });
     return runner.finalContent();
   },
   async responses(task) {
-    const tools = toolset(task), input = [...task.history, { role: "user", content: task.user }];
+    const tools = await toolset(task), input = [...task.history, { role: "user", content: task.user }];
     for (let step = 0; step < (task.max_steps || 10); step++) {
       const asked = { model: task.model, instructions: task.system, input, tools: tools.map((t) => ({ type: "function", name: t.name, description: t.description, parameters: t.parameters, strict: false })) };
       let answer = null;
@@ -175,7 +179,7 @@ const loops = {
   },
   // The conversation is kept by the provider: a request says what is new.
   async chained(task) {
-    const tools = toolset(task);
+    const tools = await toolset(task);
     let input = [...task.history, { role: "user", content: task.user }], previous;
     for (let step = 0; step < (task.max_steps || 10); step++) {
       const asked = { model: task.model, instructions: task.system, input, previous_response_id: previous, tools: tools.map((t) => ({ type: "function", name: t.name, description: t.description, parameters: t.parameters, strict: false })) };
@@ -192,7 +196,7 @@ const loops = {
   },
   // Contents as lists of parts, the role developer, one call of a turn after another, a failure told as JSON.
   async parts(task) {
-    const tools = toolset(task), part = (text) => [{ type: "text", text }];
+    const tools = await toolset(task), part = (text) => [{ type: "text", text }];
     const messages = [{ role: "developer", content: part(task.system) }, ...task.history.map((m) => ({ role: m.role, content: part(m.content) })), { role: "user", content: part(task.user) }];
     for (let step = 0; step < (task.max_steps || 10); step++) {
       const asked = { model: task.model, messages, temperature: 0.2, ...(tools.length ? { tool_choice: "auto", tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) } : {}) };
@@ -207,7 +211,7 @@ const loops = {
     return null;
   },
   async anthropic(task) {
-    const tools = toolset(task), messages = [...task.history, { role: "user", content: task.user }];
+    const tools = await toolset(task), messages = [...task.history, { role: "user", content: task.user }];
     for (let step = 0; step < (task.max_steps || 10); step++) {
       const asked = { model: task.model, max_tokens: 1024, system: task.system, messages: [...messages], ...(tools.length ? { tools: tools.map((t) => ({ name: t.name, description: t.description, input_schema: t.parameters })) } : {}) };
       const answer = task.stream ? await client.messages.stream(asked).finalMessage() : await client.messages.create(asked);
@@ -219,13 +223,26 @@ const loops = {
     return null;
   },
   async toolrunner(task) {
-    const tools = toolset(task).map((t) => ({ name: t.name, description: t.description, input_schema: t.parameters, parse: (args) => args, run: async (args) => { const r = await t.run(args); return typeof r === "string" ? r : JSON.stringify(r); } }));
+    const tools = (await toolset(task)).map((t) => ({ name: t.name, description: t.description, input_schema: t.parameters, parse: (args) => args, run: async (args) => { const r = await t.run(args); return typeof r === "string" ? r : JSON.stringify(r); } }));
     const messages = [...task.history, { role: "user", content: task.user }];
     const runner = client.beta.messages.toolRunner({ model: task.model, max_tokens: 1024, system: task.system, messages, tools, max_iterations: task.max_steps || 10 });
     return (await runner).content.map((block) => block.text ?? "").join("");
   },
+  // The SDK runs the functions itself.
+  async afc(task) {
+    const tools = await toolset(task), contents = [...task.history.map((m) => ({ role: m.role === "user" ? "user" : "model", parts: [{ text: m.content }] })), { role: "user", parts: [{ text: task.user }] }];
+    const callable = {
+      tool: async () => ({ functionDeclarations: tools.map((t) => ({ name: t.name, description: t.description, parametersJsonSchema: t.parameters })) }),
+      callTool: async (calls) => (await execute(tools, calls)).map((r) => ({ functionResponse: { name: r.name, response: r.failed ? { error: r.text } : { output: r.result } } })),
+    };
+    const config = { systemInstruction: task.system, ...(tools.length ? { tools: [callable], automaticFunctionCalling: { maximumRemoteCalls: task.max_steps || 10 } } : {}) };
+    if (!task.stream) return (await client.models.generateContent({ model: task.model, contents, config })).text;
+    let said = "";
+    for await (const chunk of await client.models.generateContentStream({ model: task.model, contents, config })) said += chunk.text ?? "";
+    return said;
+  },
   async genai(task) {
-    const tools = toolset(task), contents = [...task.history.map((m) => ({ role: m.role === "user" ? "user" : "model", parts: [{ text: m.content }] })), { role: "user", parts: [{ text: task.user }] }];
+    const tools = await toolset(task), contents = [...task.history.map((m) => ({ role: m.role === "user" ? "user" : "model", parts: [{ text: m.content }] })), { role: "user", parts: [{ text: task.user }] }];
     const config = { systemInstruction: task.system, ...(tools.length ? { tools: [{ functionDeclarations: tools.map((t) => ({ name: t.name, description: t.description, parametersJsonSchema: t.parameters })) }] } : {}) };
     for (let step = 0; step < (task.max_steps || 10); step++) {
       let parts = [];
