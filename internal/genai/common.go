@@ -36,7 +36,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 	case ptrace.StatusCodeError:
 		o.StatusError = true
 	case ptrace.StatusCodeUnset:
-		o.StatusError = answersNothing(o) && threw(s)
+		o.StatusError = answersNothing(o) && threw(s) || endsThrowing(s, o)
 	case ptrace.StatusCodeOk: // which SDKs do not take back: a client may have set it on the span of the program around it (LiteLLM)
 		o.StatusError = o.Class == dialect.Agent && answersNothing(o) && !o.OutputData.Present() && leftByException(s.Span)
 	}
@@ -94,7 +94,7 @@ func answersNothing(o *dialect.Observation) bool {
 		said = o.Response
 	case dialect.Agent:
 	case dialect.Tool:
-		return o.Args.Present() && !o.Result.Present() // of one that records neither, nothing is known
+		return o.Args.Present() && !o.Result.Present() // of one that records neither, see endsThrowing
 	default:
 		return false
 	}
@@ -122,6 +122,11 @@ func leftByException(span ptrace.Span) bool {
 	}
 	last := events.At(events.Len() - 1)
 	return last.Name() == "exception" && last.Timestamp() <= span.EndTimestamp() && span.EndTimestamp()-last.Timestamp() <= leavesWithin
+}
+
+// endsThrowing reports the span of a tool without arguments and without a result that an exception left. One that came before may have been caught.
+func endsThrowing(s *dialect.Source, o *dialect.Observation) bool {
+	return o.Class == dialect.Tool && !o.Args.Present() && !o.Result.Present() && leftByException(s.Span)
 }
 
 // readLangChain takes the model that was asked for and its provider from LangChain's own metadata. Carriers write it under their prefixes, some as

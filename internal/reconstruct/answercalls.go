@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -49,6 +50,52 @@ func (c *collector) markAnswers() {
 			return true
 		})
 	}
+}
+
+// markRequired finds the tools by which models answer that may not answer in words: the last request of an agent required a call of a tool, its response asks for one alone, and no span
+// of the run and no request shows a tool of that name at work (what frameworks make of a schema for the answer). A tool that ran before was cut off by a limit.
+func (c *collector) markRequired() {
+	last := map[*call]*call{}
+	for _, m := range c.models {
+		if l := last[m.agent]; l == nil || l.start <= m.start {
+			last[m.agent] = m
+		}
+	}
+	ran := map[string]bool{}
+	for _, t := range c.tools {
+		ran[nameOf(t)] = true
+	}
+	for _, m := range c.models {
+		for _, a := range m.asked {
+			ran[a.part.Name] = ran[a.part.Name] || a.by != nil
+		}
+	}
+	for _, m := range c.models {
+		l := last[m.agent]
+		if !requiresCall(l.obs) || len(l.asked) != 1 || ran[l.asked[0].part.Name] {
+			continue
+		}
+		if args := l.asked[0].part.Args; args.Kind() == exactjson.Object && args.Len() > 0 {
+			o := *m.obs
+			o.OutputTools = append(slices.Clip(o.OutputTools), l.asked[0].part.Name)
+			m.obs = &o
+		}
+	}
+}
+
+// requiresCall reports a request that lets the model answer by nothing but the call of a tool: of any one, or of the one that it names.
+func requiresCall(o *genai.Observation) bool {
+	for _, p := range o.Params {
+		if p.Name != "tool_choice" {
+			continue
+		}
+		choice := p.Value.Str()
+		if object, ok := decode.Structure(p.Value); ok {
+			choice = object.Get("type").Str()
+		}
+		return slices.Contains([]string{"required", "any", "tool", "function"}, choice)
+	}
+	return false
 }
 
 // answeredBy is the agent around a tool that answered what the tool was handed as its only argument. It is nil when there is none.

@@ -151,3 +151,45 @@ func TestCallOfAToolThatHandsOnTheAnswerEndsTheRun(t *testing.T) {
 		t.Errorf("the run is %s with %v", tp.Run.Status, tp.Output.Text)
 	}
 }
+
+// A model that may not answer in words answers by a call that nothing runs. Where it may, where a tool of that name ran, and where it asks for two, nothing shows that.
+func TestModelThatMayNotAnswerInWords(t *testing.T) {
+	const args = `{"response":"It is 42."}`
+	for name, c := range map[string]struct {
+		choice, want string
+		calls        string
+		before       bool // the tool ran in the turn before
+	}{
+		"a call is required":        {choice: "required", calls: call("c2", "answer", args), want: "ok It is 42."},
+		"a call of any tool":        {choice: `{"type":"any"}`, calls: call("c2", "answer", args), want: "ok It is 42."},
+		"an answer of more members": {choice: "required", calls: call("c2", "answer", `{"n":42,"sure":true}`), want: `ok {"n":42,"sure":true}`},
+		"words are allowed":         {choice: "auto", calls: call("c2", "answer", args), want: "incomplete "},
+		"nothing is said of it":     {calls: call("c2", "answer", args), want: "incomplete "},
+		"two calls":                 {choice: "required", calls: call("c2", "answer", args) + "," + call("c3", "look", `{"a":1}`), want: "incomplete "},
+		"the tool ran before":       {choice: "required", calls: call("c2", "answer", args), before: true, want: "incomplete "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100)
+			request := []string{user("q")}
+			if c.before {
+				ask := asks(call("c1", "answer", `{"response":"a"}`))
+				tr.chat(2, 1, 1, 5, list(user("q")), list(ask))
+				tr.tool("answer", 3, 1, 6, 9, "c1", `{"response":"a"}`, "no")
+				request = append(request, ask, shows("c1", "no"))
+			}
+			span := tr.chat(4, 1, 10, 20, list(request...), list(asks(c.calls)))
+			if c.choice != "" {
+				span.Attributes().PutStr("gen_ai.request.tool_choice", c.choice)
+			}
+			tp := the(t, tr.runs(t))
+			got := string(tp.Run.Status) + " "
+			if tp.Output.Text != nil {
+				got += *tp.Output.Text
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -231,8 +231,8 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text == "" && b.handedOn(last, said) {
 		return said, nil
 	}
-	if text == "" {
-		text = answerBy(last)
+	if by := answerBy(last); by != "" && (text == "" || holdsJSON(text, by)) {
+		text = by
 	}
 	if closing := b.calls.closing; text == "" && closing != nil && b.needsNoAnswer(last) {
 		text = textOf(closing)
@@ -332,8 +332,23 @@ func answerBy(k *call) string {
 	if len(calls) != 1 || !slices.Contains(k.obs.OutputTools, calls[0].Name) {
 		return ""
 	}
-	text, _ := decode.AnswerBy(calls[0])
-	return text
+	if text, ok := decode.AnswerBy(calls[0]); ok {
+		return text
+	}
+	args := calls[0].Args
+	if args.Kind() == exactjson.Object && args.Len() == 1 && args.Members()[0].Value.Kind() == exactjson.String {
+		return args.Members()[0].Value.Str()
+	}
+	return args.JSON()
+}
+
+// holdsJSON reports a text that holds another one as a value of JSON: what a framework says of an answer beside it.
+func holdsJSON(text, said string) bool {
+	quoted := exactjson.StringValue(said).JSON()
+	if said != "" && (said[0] == '{' || said[0] == '[') {
+		quoted = said
+	}
+	return len(text) > len(quoted) && strings.Contains(text, quoted)
 }
 
 // constructorRepr is how the representation of an object begins that names its members: StopEvent(result=…

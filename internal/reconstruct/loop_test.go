@@ -297,3 +297,29 @@ func TestSpanInsideTellsTheConversationThatResultsEnd(t *testing.T) {
 		t.Error("a request that does not end with results took the place of the results")
 	}
 }
+
+// The span inside that of a model call holds the request with its own answer behind it, which the program has put into the same list: one call. A request that goes on with
+// another answer is a loop.
+func TestRequestThatHoldsItsOwnAnswerIsNoLoop(t *testing.T) {
+	const own, other = "call_AAAAAAAAAAAAAAAAAAAA", "call_BBBBBBBBBBBBBBBBBBBB"
+	for name, c := range map[string]struct {
+		inner  []string
+		events int
+	}{
+		"its own answer":              {[]string{asks(call(own, "f", `{}`))}, 3},
+		"its own answer and a result": {[]string{asks(call(own, "f", `{}`)), shows(own, "v")}, 3},
+		"another answer":              {[]string{asks(call(other, "f", `{}`)), shows(other, "v")}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100)
+			tr.chat(2, 1, 1, 20, list(user("q")), list(asks(call(own, "f", `{}`))), "gen_ai.response.id", "r1")
+			tr.chat(3, 2, 2, 19, list(append([]string{user("q")}, c.inner...)...), "", "gen_ai.response.id", "r1")
+			tr.tool("f", 4, 1, 30, 40, own, `{}`, "v")
+			tr.chat(5, 1, 50, 60, list(user("q"), asks(call(own, "f", `{}`)), shows(own, "v")), list(says("end")))
+			if tp := the(t, tr.runs(t)); len(tp.Events) != c.events {
+				t.Errorf("%d events", len(tp.Events))
+			}
+		})
+	}
+}

@@ -255,7 +255,20 @@ func loopsOver(outer, inner *node) bool {
 	if len(sent)+len(again) == 0 {
 		return sameAnswer(outer, inner) && outer.scope == inner.scope && outer.source.Span.Name() == inner.source.Span.Name() && below(inner, outer)
 	}
-	return len(sent) > 0 && len(again) > len(sent) && commonPrefix(sent, again) == len(sent) && again[len(sent)].tape.Role == tape.RoleAssistant
+	if len(sent) == 0 || len(again) <= len(sent) || commonPrefix(sent, again) != len(sent) || again[len(sent)].tape.Role != tape.RoleAssistant {
+		return false
+	}
+	// what follows may be the answer itself, which the program put into the list that the request was
+	return !sameAnswer(outer, inner) || !asksAs(again[len(sent)], outer.obs.Response)
+}
+
+// asksAs reports a message with a call of an answer, whose id no other call has.
+func asksAs(m *message, answer []genai.Message) bool {
+	return slices.ContainsFunc(answer, func(said genai.Message) bool {
+		return slices.ContainsFunc(callsOf(said.Parts), func(p *genai.Part) bool {
+			return tellsOneCall(p) && slices.ContainsFunc(m.parts, func(q genai.Part) bool { return q.Type == tape.PartToolCall && q.ID == p.ID })
+		})
+	})
 }
 
 // sameAnswer reports two model calls with the id of one answer.

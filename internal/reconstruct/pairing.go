@@ -19,6 +19,7 @@ import (
 func (c *collector) pair() {
 	c.dropAnswers()
 	c.markAnswers()
+	c.markRequired()
 	mayDiffer := c.idsMayDiffer()
 	known := c.knownNames()
 	c.shortenNames(known)

@@ -6,6 +6,7 @@ package reconstruct_test
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -16,6 +17,7 @@ func TestSpanOfAToolThatThrewHoldsNoResult(t *testing.T) {
 	for name, c := range map[string]struct{ result, shown string }{
 		"an empty object":    {`{}`, ""},
 		"the words of error": {message, message},
+		"null":               {`null`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ask := asks(call("c1", "f", `{"n":1}`))
@@ -46,5 +48,26 @@ func TestExceptionOfASpanWithoutAnAnswerIsAnError(t *testing.T) {
 	}
 	if tp := the(t, tr.runs(t)); tp.Run.Status != tape.StatusError {
 		t.Errorf("%s", tp.Run.Status)
+	}
+}
+
+// A tool span tells no status and holds nothing but an exception. Thrown when it ended, that is how the call ended; before, the tool may have caught it.
+func TestExceptionWithWhichAToolSpanEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		at   int // ms
+		want bool
+	}{"when it ended": {60, true}, "before": {30, false}} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100)
+			span := tr.tool("f", 3, 1, 20, 60, "", "", "")
+			e := span.Events().AppendEmpty()
+			e.SetName("exception")
+			e.SetTimestamp(span.EndTimestamp() - pcommon.Timestamp((60-c.at)*1_000_000))
+			e.Attributes().PutStr("exception.message", "no invoice INV-2")
+			if e := the(t, tr.runs(t)).Events[0]; e.IsError != c.want || c.want && (e.Error == nil || e.Error.Message != "no invoice INV-2") {
+				t.Errorf("failed %v, %v", e.IsError, e.Error)
+			}
+		})
 	}
 }

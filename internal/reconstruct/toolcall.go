@@ -151,6 +151,9 @@ func (b *builder) compareArgs(k *call, e *tape.Event, asked exactjson.Value, rec
 	b.finding(tape.CodeArgsDiffer, k.seq, "args", "the tool received other arguments than were asked for")
 }
 
+// isNull reports null, as a value or as its text.
+func isNull(v exactjson.Value) bool { return v.Kind() == exactjson.Null || v.Str() == "null" }
+
 // wordsOf reports a result in the words of the error: what a framework tells the model of it.
 func wordsOf(e *tape.Error, result exactjson.Value) bool {
 	return e != nil && result.Kind() == exactjson.String && sameWords(result.Str(), e.Message)
@@ -214,6 +217,12 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	}
 	if o.StatusError && (result.Value.Kind() == exactjson.Object && result.Value.Len() == 0 || result.Value.Str() == "{}") && (shown == nil || !sameContent(result.Value, shown.Result)) {
 		result = genai.Content{} // written where the tool threw
+	}
+	if o.StatusError && isNull(result.Value) && o.Error != nil && o.Error.Message != "" {
+		result = genai.Content{} // written where the tool threw, and told to the model
+		if shown != nil && isNull(shown.Result) {
+			shown = nil
+		}
 	}
 	if shown != nil && shown.Label == "" && result.Label == "" {
 		if said, ok := quotedInPython(result.Value); ok && !sameContent(result.Value, shown.Result) && sameValue(said, shown.Result) {

@@ -46,6 +46,11 @@ var envelopes = []envelope{
 		}
 		return fields.Get("content"), Unwrapped{IsError: fields.Get("status").Str() == "error", CallID: TextOfID(fields.Get("tool_call_id")), Name: fields.Get("name").Str()}, true
 	}},
+	{"tool_message", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) { // the one message of the role tool in a list
+		one := v.At(0)
+		ok := v.Kind() == exactjson.Array && v.Len() == 1 && one.Len() == 2 && one.Get("role").Str() == "tool" && one.Get("content").Kind() == exactjson.String
+		return one.Get("content"), Unwrapped{}, ok
+	}},
 	{"ai_sdk.output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		inner := v.Get("value")
 		if v.Len() > 3 || inner.IsAbsent() && v.Get("type").Str() != "execution-denied" {
@@ -336,12 +341,36 @@ func PythonStr(text string) (exactjson.Value, bool) {
 	return v, ok && !lossy && v.Len() > 0
 }
 
+// handedAsMessage opens arguments that were recorded as the one message in a list: of the role tool with the arguments as its content (TanStack AI), or as the call that a step of
+// LangGraph was handed.
+func handedAsMessage(v exactjson.Value) (args Content, envelope string) {
+	if v.Kind() == exactjson.Object && v.Len() == 1 {
+		v = v.Get("input")
+	}
+	if v.Kind() != exactjson.Array || v.Len() != 1 {
+		return Content{}, ""
+	}
+	switch one := v.At(0); {
+	case one.Len() == 2 && one.Get("role").Str() == "tool" && one.Get("content").Kind() == exactjson.String:
+		if args = Args(one.Get("content")); args.Value.Kind() == exactjson.Object {
+			return args, "tool_message"
+		}
+	case one.Get("type").Str() == "tool_call" && one.Get("name").Kind() == exactjson.String && one.Get("args").Kind() == exactjson.Object:
+		return Content{Value: one.Get("args")}, "langchain.tool_call"
+	}
+	return Content{}, ""
+}
+
 // UnwrapArgs removes the envelopes that frameworks put around tool arguments.
 func UnwrapArgs(c Content) Content {
 	v := c.Value
 	if args, _ := PositionalCall(v); !args.IsAbsent() {
 		c.Value, c.Envelope = args, append(c.Envelope, "function.call")
 		return c
+	}
+	if args, envelope := handedAsMessage(v); envelope != "" {
+		args.Envelope = append(c.Envelope, envelope)
+		return args
 	}
 	if v.Kind() != exactjson.Object {
 		return c

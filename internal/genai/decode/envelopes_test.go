@@ -89,6 +89,11 @@ func TestWrappersAreTakenOffArguments(t *testing.T) {
 		{"Python keywords only", `{"args":[],"kwargs":{"x":1}}`, `{"x":1}`, "python.call"},
 		{"Python positions stay", `{"args":[1],"kwargs":{"x":1}}`, `{"args":[1],"kwargs":{"x":1}}`, ""},
 		{"a text", `"words"`, `"words"`, ""},
+		{"a message of a tool", `[{"role":"tool","content":"{\"x\":1}"}]`, `{"x":1}`, "tool_message"},
+		{"a message with more", `[{"role":"tool","content":"{}","x":1}]`, `[{"role":"tool","content":"{}","x":1}]`, ""},
+		{"a message of words", `[{"role":"tool","content":"no"}]`, `[{"role":"tool","content":"no"}]`, ""},
+		{"the call that a step was handed", `{"input":[{"name":"f","args":{"x":1},"id":"c1","type":"tool_call"}]}`, `{"x":1}`, "langchain.tool_call"},
+		{"an input of another type", `{"input":[{"name":"f","args":{"x":1},"id":"c1","type":"row"}]}`, `{"input":[{"name":"f","args":{"x":1},"id":"c1","type":"row"}]}`, ""},
 	} {
 		got := decode.UnwrapArgs(decode.Args(genaitest.Parse(t, c.args)))
 		if got.Value.JSON() != c.want || strings.Join(got.Envelope, " ") != c.envelope {

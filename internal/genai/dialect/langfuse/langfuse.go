@@ -173,7 +173,7 @@ func longDigits(v exactjson.Value) bool {
 	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return longDigits(m.Value) })
 }
 
-// langfuseError tells a result from the error that the JavaScript SDK writes in its place.
+// langfuseError tells a result from the error that the JavaScript SDK writes in its place, and values from what the SDKs write where they cannot write them.
 func langfuseError(o *dialect.Observation) {
 	v := o.Result.Value
 	if inner, ok := decode.Structure(v); ok {
@@ -185,7 +185,9 @@ func langfuseError(o *dialect.Observation) {
 		}
 		o.Result = decode.Content{}
 	}
-	if text := o.Result.Value.Str(); strings.HasPrefix(text, "<not serializable") {
-		o.Result.Label = tape.Lossy
+	for _, c := range []*decode.Content{&o.Args, &o.Result} {
+		if text := c.Value.Str(); strings.HasPrefix(text, "<not serializable") || text == "<failed to serialize>" {
+			c.Label = tape.Lossy
+		}
 	}
 }

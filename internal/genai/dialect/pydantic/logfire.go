@@ -63,6 +63,9 @@ func classifyLogfire(s *dialect.Source) (dialect.Class, bool) {
 	if isLogfireFunction(s, a) {
 		return dialect.Structure, false
 	}
+	if isLogfireTool(s, a) {
+		return dialect.Tool, false
+	}
 	if !isLogfireIntegration(s, a) {
 		return dialect.Unclassified, false
 	}
@@ -88,6 +91,14 @@ func isLogfireIntegration(s *dialect.Source, a decode.Attributes) bool {
 // isLogfireFunction tells the span of a function of the program that the decorator wrote with what it returned.
 func isLogfireFunction(s *dialect.Source, a decode.Attributes) bool {
 	return s.ScopeName == "logfire" && a.Has("return") && a.Has("code.function") && a.Has("logfire.json_schema")
+}
+
+// runningTool begins the name of a span that an application writes of a tool with Logfire's own functions.
+const runningTool = "running tool "
+
+// isLogfireTool tells such a span: its name says what it is, and its attributes have names without a namespace.
+func isLogfireTool(s *dialect.Source, a decode.Attributes) bool {
+	return s.ScopeName == "logfire" && strings.HasPrefix(s.Span.Name(), runningTool) && a.Text("logfire.span_type") != "pending_span" && !a.Has("gen_ai.tool.name")
 }
 
 // logfireFunction reads the arguments and what was returned. The schema beside them says which attributes these are, and which were written as JSON.
@@ -130,6 +141,16 @@ func readLogfire(s *dialect.Source, o *dialect.Observation) {
 	if isLogfireFunction(s, a) {
 		if o.Class == dialect.Structure {
 			o.Called = logfireFunction(a)
+		}
+		return
+	}
+	if isLogfireTool(s, a) {
+		o.Name, o.ToolKind = strings.TrimPrefix(s.Span.Name(), runningTool), tape.ToolFunction
+		if v := a.JSON("args", "arguments", "input"); !v.IsAbsent() {
+			o.Args = decode.UnwrapArgs(decode.Args(v))
+		}
+		if v := a.JSON("result", "output", "return"); !v.IsAbsent() {
+			o.Result = decode.Result(v, false)
 		}
 		return
 	}

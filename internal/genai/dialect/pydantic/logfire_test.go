@@ -59,3 +59,23 @@ func TestScrubbedMemberOfWhatAFunctionReturnedIsLabelled(t *testing.T) {
 		}
 	}
 }
+
+func TestSpanOfAToolThatAnApplicationWritesWithLogfire(t *testing.T) {
+	for name, c := range map[string]struct{ scope, span, want string }{
+		"a tool":               {"logfire", "running tool f", `f {"x":1} "v"`},
+		"another scope":        {"acme", "running tool f", `f  `},
+		"another kind of span": {"logfire", "running jobs", `  `},
+	} {
+		o := genai.Read(genaitest.Span(c.scope, c.span, "logfire.msg_template", c.span, "args", `{"x":1}`, "result", "v"))
+		args, result := "", ""
+		if o.Args.Present() {
+			args = o.Args.Value.JSON()
+		}
+		if o.Result.Present() {
+			result = o.Result.Value.JSON()
+		}
+		if got := o.Name + " " + args + " " + result; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

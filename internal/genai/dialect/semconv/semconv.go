@@ -316,7 +316,7 @@ func ofTool(a decode.Attributes, key string, words ...string) exactjson.Value {
 
 func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *dialect.Observation, encoded bool) {
 	o.Name = a.Text("gen_ai.tool.name", "tool.name", "mcp.tool.name")
-	decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tools/call ", "running tool: "))
+	decode.FillString(&o.Name, decode.NameAfter(s.Span.Name(), "execute_tool ", "tools/call ", "running tool: ", "running tool "))
 	o.CallID = decode.UsableID(a.Text("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
 	switch a.Text("gen_ai.tool.type") {
 	case "extension":
