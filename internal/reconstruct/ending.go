@@ -414,6 +414,8 @@ func (b *builder) unfinished(last *call) string {
 		return "the last model call shows an empty answer"
 	case finalAnswer(last) && answered(last), last.response == nil && answered(last) && !stopsForTools(last):
 		return ""
+	case root != nil && !root.obs.WeakAgent && last.response == nil && silent(last.obs) && len(last.nodes) > 0 && last.nodes[0].span.Status().Code() == ptrace.StatusCodeOk:
+		return "" // who records nothing of a call but that it ended well does not show an answer either
 	case last.response == nil || !hasToolCall(last.response) && !stopsForTools(last):
 		return "the last model call shows no answer"
 	case b.needsNoAnswer(last):

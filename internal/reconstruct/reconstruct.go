@@ -61,6 +61,7 @@ func fragments(t evidence.Trace) (frags, apart []*fragment, described []*descrip
 	if len(nodes) == 0 {
 		return nil, nil, nil, unassigned, "no spans of an agent run"
 	}
+	forgiveBorrowed(nodes)
 	names := map[string]bool{}
 	seen := redactionsOf(t.Set)
 	for _, f := range divide(link(nodes), t.TraceID) {

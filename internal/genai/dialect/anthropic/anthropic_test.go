@@ -26,3 +26,29 @@ func TestClaudeAPIResultsAreBlocksUnderANameOfTheirOwn(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+func TestClaudeCodeInstructionsOfARequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		preview string
+		length  string
+		program string
+		want    string
+	}{
+		"a preview of all of it": {"You are terse. Été 🙂", "21", "terse", "You are terse. Été 🙂"},
+		"a preview of a part":    {"You are", "200", "You are terse.", "You are terse."},
+		"a part alone":           {"You are", "200", "", ""},
+	} {
+		attrs := []string{"span.type", "llm_request", "model", "claude-sonnet-4-5", "system_prompt_preview", c.preview, "system_prompt_length", c.length}
+		if c.program != "" {
+			attrs = append(attrs, "user_system_prompt", c.program)
+		}
+		o := genai.Read(genaitest.Span("com.anthropic.claude_code.tracing", "claude_code.llm_request", attrs...))
+		got := ""
+		for _, p := range o.System {
+			got += p.Text
+		}
+		if got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

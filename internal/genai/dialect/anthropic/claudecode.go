@@ -7,6 +7,7 @@ package anthropic
 import (
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
@@ -218,9 +219,21 @@ func readClaudeCodeModel(s *dialect.Source, a decode.Attributes, o *dialect.Obse
 			o.ResponseLabel = tape.Lossy // its text alone, without the calls
 		}
 	}
-	if system := a.Text("system_prompt"); system != "" && len(o.System) == 0 {
+	if system := claudeCodeSystem(a); system != "" && len(o.System) == 0 {
 		o.System = []decode.Part{decode.TextPart(system)}
 	}
+}
+
+// claudeCodeSystem returns the instructions of a request: whole, as a preview that is as long as all of them, or what the program gave of them (in the first request of a run).
+func claudeCodeSystem(a decode.Attributes) string {
+	if text := a.Text("system_prompt"); text != "" {
+		return text
+	}
+	preview := a.Text("system_prompt_preview")
+	if length := a.Count("system_prompt_length"); length != nil && *length > 0 && *length == int64(len(utf16.Encode([]rune(preview)))) {
+		return preview
+	}
+	return a.Text("user_system_prompt")
 }
 
 func claudeCodeUsage(a decode.Attributes, o *dialect.Observation) {

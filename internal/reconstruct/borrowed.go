@@ -1,0 +1,79 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+)
+
+// Some processors of spans write the first failure of a trace as the status of every span that ends after it (OpenInference's for the AI SDK). A call of a model that began when that
+// failure was over, that recorded no exception and was answered, shows it: what it and the others say of themselves is borrowed.
+
+// forgiveBorrowed takes such a status from the spans that borrowed it. Spans with an exception of their own keep theirs.
+func forgiveBorrowed(nodes []*node) {
+	threw := map[string]uint64{} // what a span that failed threw → when the first that did had ended
+	for _, n := range nodes {
+		if message := thrownBy(n); message != "" {
+			if end, known := threw[message]; !known || n.end < end {
+				threw[message] = n.end
+			}
+		}
+	}
+	if len(threw) == 0 {
+		return
+	}
+	proved := map[string]uint64{} // the message → when a call of a model that borrowed it had ended
+	for _, n := range nodes {
+		if message := toldStatus(n); message != "" && n.obs.Class == genai.Model && wasAnswered(n.obs) {
+			if over, known := threw[message]; known && n.start >= over {
+				proved[message] = max(proved[message], n.end)
+			}
+		}
+	}
+	for _, n := range nodes {
+		message := toldStatus(n)
+		if message == "" || proved[message] == 0 || n.start < threw[message] && n.end < proved[message] {
+			continue
+		}
+		o := *n.obs
+		o.StatusError, o.Error = false, nil
+		n.obs = &o
+	}
+}
+
+// thrownBy is the message of the exception that a failed span recorded.
+func thrownBy(n *node) string {
+	if n.spans == 0 || n.span.Status().Code() != ptrace.StatusCodeError {
+		return ""
+	}
+	for _, e := range n.span.Events().All() {
+		if e.Name() == "exception" {
+			return decode.Attributes(e.Attributes()).Text("exception.message")
+		}
+	}
+	return ""
+}
+
+// toldStatus is the message of the status of a span that says error and nothing else of a failure.
+func toldStatus(n *node) string {
+	if n.spans == 0 || !n.obs.StatusError || n.obs.Failed || thrownBy(n) != "" {
+		return ""
+	}
+	return n.span.Status().Message()
+}
+
+// wasAnswered reports what only comes with an answer: why it ended, or its tokens.
+func wasAnswered(o *genai.Observation) bool {
+	for _, reason := range o.FinishReasons {
+		if r := strings.TrimSpace(reason); r != "" && r != "error" {
+			return o.Usage.OutputTokens == nil || *o.Usage.OutputTokens > 0
+		}
+	}
+	return false
+}

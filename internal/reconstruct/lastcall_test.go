@@ -1,0 +1,39 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Who records nothing of a model call but that it ended well does not show its answer.
+func TestLastCallOfWhichNothingIsRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		code ptrace.StatusCode
+		tool bool // a tool ran after it
+		want tape.RunStatus
+	}{
+		"it ended well":         {ptrace.StatusCodeOk, false, tape.StatusOK},
+		"it tells no status":    {ptrace.StatusCodeUnset, false, tape.StatusIncomplete},
+		"a tool ran afterwards": {ptrace.StatusCodeOk, true, tape.StatusIncomplete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100)
+			tr.chat(2, 1, 1, 10, "", "").Status().SetCode(ptrace.StatusCodeOk)
+			tr.tool("f", 3, 1, 20, 30, "", `{"n":1}`, "v")
+			tr.chat(4, 1, 40, 50, "", "").Status().SetCode(c.code)
+			if c.tool {
+				tr.tool("f", 5, 1, 60, 70, "", `{"n":2}`, "w")
+			}
+			if tp := the(t, tr.runs(t)); tp.Run.Status != c.want {
+				t.Errorf("%s", tp.Run.Status)
+			}
+		})
+	}
+}
