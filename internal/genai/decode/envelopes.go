@@ -341,24 +341,37 @@ func PythonStr(text string) (exactjson.Value, bool) {
 	return v, ok && !lossy && v.Len() > 0
 }
 
+// HandedCall reads the one call that a step of LangGraph was handed: its name and its id.
+func HandedCall(v exactjson.Value) (name, id string, ok bool) {
+	one := onlyElement(v)
+	ok = one.Get("type").Str() == "tool_call" && one.Get("name").Kind() == exactjson.String && one.Get("args").Kind() == exactjson.Object
+	return one.Get("name").Str(), TextOfID(one.Get("id")), ok
+}
+
 // handedAsMessage opens arguments that were recorded as the one message in a list: of the role tool with the arguments as its content (TanStack AI), or as the call that a step of
 // LangGraph was handed.
 func handedAsMessage(v exactjson.Value) (args Content, envelope string) {
+	one := onlyElement(v)
+	if one.Len() == 2 && one.Get("role").Str() == "tool" && one.Get("content").Kind() == exactjson.String {
+		if args = Args(one.Get("content")); args.Value.Kind() == exactjson.Object {
+			return args, "tool_message"
+		}
+	}
+	if _, _, ok := HandedCall(v); ok {
+		return Content{Value: one.Get("args")}, "langchain.tool_call"
+	}
+	return Content{}, ""
+}
+
+// onlyElement is that of a list of one, which may be the only member of an object, as its input.
+func onlyElement(v exactjson.Value) exactjson.Value {
 	if v.Kind() == exactjson.Object && v.Len() == 1 {
 		v = v.Get("input")
 	}
 	if v.Kind() != exactjson.Array || v.Len() != 1 {
-		return Content{}, ""
+		return exactjson.Value{}
 	}
-	switch one := v.At(0); {
-	case one.Len() == 2 && one.Get("role").Str() == "tool" && one.Get("content").Kind() == exactjson.String:
-		if args = Args(one.Get("content")); args.Value.Kind() == exactjson.Object {
-			return args, "tool_message"
-		}
-	case one.Get("type").Str() == "tool_call" && one.Get("name").Kind() == exactjson.String && one.Get("args").Kind() == exactjson.Object:
-		return Content{Value: one.Get("args")}, "langchain.tool_call"
-	}
-	return Content{}, ""
+	return v.At(0)
 }
 
 // UnwrapArgs removes the envelopes that frameworks put around tool arguments.

@@ -185,6 +185,10 @@ func ReadWholeTool(o *Observation, in, out exactjson.Value, encoded bool) {
 		args := decode.Args(in)
 		_, id := decode.PositionalCall(args.Value)
 		decode.FillString(&o.CallID, id)
+		if name, id, ok := decode.HandedCall(args.Value); ok {
+			o.Name = name // the span has that of the step
+			decode.FillString(&o.CallID, id)
+		}
 		o.Args = decode.UnwrapArgs(args)
 		TakeFromName(o)
 		if v := o.Args.Value; v.Get("args").Len() == 1 && v.Get("args").Kind() == exactjson.Array && v.Get("kwargs").Len() == 0 && v.Len() <= 2 && (v.Len() == 1 || !v.Get("kwargs").IsAbsent()) {

@@ -72,3 +72,18 @@ func TestLangfuseTextOfManyDigitsMayHaveBeenAnInteger(t *testing.T) {
 		}
 	}
 }
+
+// A step of LangGraph that was handed a call and returns what the model is told of it is that call, also where what it returns does not name the tool.
+func TestStepThatWasHandedACallIsTheCall(t *testing.T) {
+	for name, c := range map[string]struct{ input, want string }{
+		"a call":     {`{"input":[{"name":"f","args":{"x":1},"id":"c1","type":"tool_call"}]}`, `f c1 {"x":1}`},
+		"two of it":  {`{"input":[{"name":"f","args":{"x":1},"id":"c1","type":"tool_call"},{"name":"g","args":{},"id":"c2","type":"tool_call"}]}`, ``},
+		"some input": {`{"input":[{"name":"f","args":{"x":1},"id":"c1","type":"row"}]}`, ``},
+	} {
+		o := genai.Read(genaitest.Span("langfuse-sdk", "call_tool", "langfuse.observation.type", "tool", "langfuse.observation.input", c.input, "langfuse.observation.output", "v"))
+		got := o.Name + " " + o.CallID + " " + o.Args.Value.JSON()
+		if c.want == "" && o.Name != "call_tool" || c.want != "" && got != c.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

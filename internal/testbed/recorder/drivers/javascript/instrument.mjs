@@ -231,8 +231,8 @@ export const instrumentations = {
   async judgeval() {
     const { Tracer } = require("judgeval");
     const processor = await simple(), fetch = globalThis.fetch;
-    globalThis.fetch = async (url, init) => (String(url.url ?? url).includes("/projects/resolve") ? Response.json({ project_id: "p-1" }) : fetch(url, init)); // a project of its platform
-    await Tracer.init({ projectName: "agents", apiKey: "jl-1", organizationId: "org-1", apiUrl: URL, spanProcessors: [processor] });
+    globalThis.fetch = async (url, init) => (String(url.url ?? url).includes("/projects/resolve") ? Response.json({ project_id: "p-1" }) : fetch(url, init)); // a project of its platform, whose own exporter would send each span a second time
+    await Tracer.init({ projectName: "agents", apiKey: "jl-1", organizationId: "org-1", apiUrl: "http://127.0.0.1:1", spanProcessors: [processor] });
     return plain({
       flush: () => processor.forceFlush(), openai: (client) => Tracer.wrap(client),
       root: (name, f, input) => Tracer.observe(async (question) => f(question), { spanType: "agent", spanName: name })(input), tool: (name, f) => (args) => Tracer.observe((given) => f(given), { spanType: "tool", spanName: name })(args),
