@@ -78,3 +78,14 @@ func TestTextsThatAreToldByTheirPlacesAreRecovered(t *testing.T) {
 		}
 	}
 }
+
+// What a program writes around the run is what it asked, and no record of what its framework sent.
+func TestWhatAProgramAskedDoesNotTellThatThereWereNoInstructions(t *testing.T) {
+	tr := newTrace()
+	tr.in("com.example", "invoke_agent a", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a", "gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"hi"}]}]`)
+	tr.in("org.springframework.boot", "chat m", 2, 1, 1, 99, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.prompt", `["be brief", "hi"]`, "gen_ai.completion", `["yes"]`)
+	in := the(t, all(t, tr)).Input
+	if in.SystemPrompt == nil || *in.SystemPrompt != "be brief" || in.Provenance["system_prompt"] != "recovered" || *in.UserMessage != "hi" {
+		t.Errorf("input: %+v", in)
+	}
+}

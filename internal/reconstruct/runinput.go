@@ -112,7 +112,8 @@ func (b *builder) input() {
 		system = systemText(firstModel.request)
 		switch {
 		case system == "" || !placed(firstModel.request, tape.RoleSystem):
-		case root != nil && len(root.obs.Input) > 0 && !slices.ContainsFunc(root.obs.Input, func(m genai.Message) bool { return isPlaced(m.Parts) }): // a record that has roles
+		case root != nil && len(root.obs.Input) > 0 && len(firstModel.nodes) > 0 && (root.scope == firstModel.nodes[0].scope || len(root.obs.System) > 0) &&
+			!slices.ContainsFunc(root.obs.Input, func(m genai.Message) bool { return isPlaced(m.Parts) }): // a record that has roles, of who knows what is sent
 			system = partsText(root.obs.System)
 		default:
 			in.Provenance["system_prompt"] = tape.Recovered
