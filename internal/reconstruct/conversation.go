@@ -59,6 +59,7 @@ func (c *collector) converse() {
 	}
 	c.readFollowed()
 	slices.SortStableFunc(c.models, compareCalls)
+	c.recoverBroken()
 	c.align()
 	c.recoverResponses()
 	c.readTranscripts()

@@ -177,7 +177,7 @@ func (c *collector) placed(t *call) bool {
 }
 
 // dropFunctions drops the spans of functions that no response asked for, where responses asked for tools at all: they are helpers of the program. One of the name
-// of a tool that was asked for stays where nothing shows what the model call before it answered.
+// of a tool that was asked for stays where nothing shows what the model call before it answered, or where the answer on record lost calls.
 func (c *collector) dropFunctions() {
 	named := map[string]bool{}
 	for _, m := range c.models {
@@ -189,7 +189,24 @@ func (c *collector) dropFunctions() {
 		return
 	}
 	c.tools = slices.DeleteFunc(c.tools, func(t *call) bool {
-		return t.obs.Function && t.by == nil && t.holds == nil && !(named[t.obs.Name] && c.followsUnheard(t))
+		return t.obs.Function && t.by == nil && t.holds == nil && !(named[t.obs.Name] && (c.followsUnheard(t) || c.ranBesideAsked(t)))
+	})
+}
+
+// ranBesideAsked reports a function that ran once more in a turn that asked for it: the same function beside it was asked for by the last model call before both. Some
+// instrumentations keep one call of an answer that holds several.
+func (c *collector) ranBesideAsked(t *call) bool {
+	if len(t.nodes) == 0 {
+		return false
+	}
+	last := -1
+	for i, m := range c.models {
+		if m.agent == t.agent && endedBefore(m, t) && !under(m, t) {
+			last = i
+		}
+	}
+	return last >= 0 && slices.ContainsFunc(c.tools, func(p *call) bool {
+		return p != t && p.by != nil && p.by.model == c.models[last] && p.obs.Function && p.obs.Name == t.obs.Name && len(p.nodes) > 0 && p.reporter() == t.reporter() && p.nodes[0].up == t.nodes[0].up
 	})
 }
 

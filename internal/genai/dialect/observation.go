@@ -154,6 +154,7 @@ type Called struct {
 	Name    string
 	In, Out exactjson.Value
 	Encoded bool // what was returned is written as JSON
+	Texts   bool // numbers in it are written as texts
 }
 
 // AsTool reads an observation with a called function as that of a tool call.
@@ -161,11 +162,27 @@ func (o *Observation) AsTool() *Observation {
 	t := &Observation{Class: Tool, Dialects: o.Dialects, Name: o.Called.Name, Failed: o.Failed, StatusError: o.StatusError, Error: o.Error, Interrupted: o.Interrupted,
 		ConversationID: o.ConversationID, UserID: o.UserID, Notes: o.Notes}
 	ReadWholeTool(t, o.Called.In, o.Called.Out, o.Called.Encoded)
+	if o.Called.Texts {
+		for _, c := range []*decode.Content{&t.Args, &t.Result} {
+			if c.Label == "" && holdsDigits(c.Value) {
+				c.Label = tape.Lossy
+			}
+		}
+	}
 	t.Result.LabelMasks() // members of what was returned, as Logfire scrubs them
 	if t.Result.Value.Kind() == exactjson.Null && (t.Failed || t.StatusError) {
 		t.Result = decode.Content{} // what threw returned nothing
 	}
 	return t
+}
+
+// holdsDigits reports a value with a text that may have been a number.
+func holdsDigits(v exactjson.Value) bool {
+	if v.Kind() == exactjson.String {
+		n, err := exactjson.Parse(v.Str())
+		return err == nil && n.Kind() == exactjson.Number
+	}
+	return v.Kind() >= exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return holdsDigits(m.Value) })
 }
 
 // Note is a remark on the reading of an item. It becomes a finding.

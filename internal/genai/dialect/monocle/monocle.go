@@ -36,7 +36,7 @@ var Dialect = &dialect.Dialect{
 var classes = map[string]dialect.Class{
 	"agentic.turn": dialect.Agent, "agentic.request": dialect.Agent, "agentic.invocation": dialect.Agent, "agentic.tool.invocation": dialect.Tool, "agentic.mcp.invocation": dialect.Tool,
 	"agentic.delegation": dialect.Structure, "inference": dialect.Model, "inference.framework": dialect.Model, "inference.modelapi": dialect.Model, "retrieval": dialect.Retrieval,
-	"embedding": dialect.Noise, "embedding.modelapi": dialect.Noise, "workflow": dialect.Structure,
+	"embedding": dialect.Noise, "embedding.modelapi": dialect.Noise, "workflow": dialect.Structure, "custom": dialect.Structure,
 }
 
 func kindOf(span ptrace.Span) string { return decode.Attributes(span.Attributes()).Text("span.type") }
@@ -107,7 +107,27 @@ func read(s *dialect.Source, o *dialect.Observation) {
 		o.Documents = decode.Documents(out)
 	case dialect.Noise:
 		o.NoiseReason = kindOf(s.Span)
+	case dialect.Structure:
+		if kindOf(s.Span) == "custom" {
+			readFunction(s.Span.Name(), o, in, out)
+		}
 	}
+}
+
+// readFunction reads a function of the program as the decorator records it: {"args": [], "kwargs": {"x": 1}} went in, {"result": …} came out, in which numbers are texts.
+func readFunction(name string, o *dialect.Observation, in, out exactjson.Value) {
+	in, _ = decode.Structure(in)
+	if in.Get("args").Kind() != exactjson.Array || in.Get("kwargs").Kind() != exactjson.Object {
+		return
+	}
+	if result, ok := decode.Structure(out); ok && result.Len() == 1 && !result.Get("result").IsAbsent() {
+		out = result.Get("result")
+	}
+	o.InputData, o.OutputData = decode.Content{Value: in}, decode.Content{Value: out}
+	if in.Get("args").Len() == 0 {
+		in = in.Get("kwargs")
+	}
+	o.Called = &dialect.Called{Name: name, In: in, Out: out, Texts: true}
 }
 
 func readModel(a decode.Attributes, o *dialect.Observation, in, out exactjson.Value, metadata decode.Attributes) {

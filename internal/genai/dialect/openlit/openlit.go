@@ -67,7 +67,19 @@ func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
 		}
 		return dialect.Structure, false
 	}
+	if threwFunction(s) {
+		return dialect.Tool, false
+	}
 	return semconv.Classify(s)
+}
+
+// threwFunction reports the span of a function that threw, below another one: nothing but its name is written then.
+func threwFunction(s *dialect.Source) bool {
+	threw := false
+	for _, e := range s.Span.Events().All() {
+		threw = threw || e.Name() == "exception"
+	}
+	return s.ScopeName == "openlit" && s.Span.Status().Code() == ptrace.StatusCodeError && threw && !s.Span.ParentSpanID().IsEmpty() && !dialect.HasPrefixed(s.Span, "gen_ai.", "function.")
 }
 
 // isFunction reports the span of a function of the program. It has what the function returned under the key of a model's answer.
@@ -115,6 +127,10 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	if isFunction(s) {
 		readFunction(s, a, o)
+		return
+	}
+	if threwFunction(s) {
+		o.Name, o.Function, o.ToolKind = s.Span.Name(), true, tape.ToolFunction
 		return
 	}
 	switch o.Class {
