@@ -79,6 +79,7 @@ func (c *collector) converse() {
 	c.pair()
 	c.nameClasses()
 	c.pairFunctions()
+	c.takeUnnamed()
 	c.dropFunctions()
 	c.dropSecondReports()
 	c.settlePayloads()
