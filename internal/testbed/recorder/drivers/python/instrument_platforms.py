@@ -10,7 +10,7 @@ import os
 import uuid
 
 import sdk_openai
-from instrument_sdk import Kit, agent_span, force, instrument, provider, spanned, tool_result, tool_span
+from instrument_sdk import Kit, force, instrument, provider, spanned
 from recorder import URL
 
 
@@ -125,22 +125,6 @@ def azure_projects(sdk):
     return Kit(root=spanned("handle_request"), tool=spanned(lambda f: f"tool {f.__name__}"))
 
 
-def helicone(sdk):
-    from helicone_async import HeliconeAsyncLogger
-
-    HeliconeAsyncLogger(api_key="none", base_url=URL).init()
-    return Kit(force, spanned("handle_request"), spanned(lambda f: f"tool {f.__name__}"))
-
-
-def lilypad(sdk):
-    import lilypad as l
-    from opentelemetry import trace
-
-    l.configure(project_id=str(uuid.UUID(int=1)), api_key="none", base_url=URL, auto_llm=True)
-    trace.get_tracer_provider().add_span_processor(simple())
-    return Kit(force, l.trace(name="assistant"), l.trace())
-
-
 def litellm_callback(sdk, name="otel", **variables):
     """LiteLLM's own callback for OpenTelemetry. It writes no content where the variable holds what older conventions took (true)."""
     if name != "otel":
@@ -171,10 +155,6 @@ def litellm_phoenix(sdk):
 
 def litellm_langfuse(sdk):
     return litellm_callback(sdk, "langfuse_otel", LANGFUSE_PUBLIC_KEY="pk", LANGFUSE_SECRET_KEY="sk", LANGFUSE_OTEL_HOST=URL, LANGFUSE_HOST=URL)
-
-
-def litellm_weave(sdk):
-    return litellm_callback(sdk, "weave_otel", WANDB_API_KEY="none", WANDB_PROJECT_ID="team/app", WANDB_HOST=URL)
 
 
 def util_genai(sdk):
@@ -237,14 +217,6 @@ def util_genai_event(sdk):
     return util_genai(sdk)
 
 
-def portkey(sdk):
-    provider()
-    from openinference.instrumentation.portkey import PortkeyInstrumentor
-
-    PortkeyInstrumentor().instrument()
-    return Kit(root=spanned("handle_request"), tool=spanned(lambda f: f"tool {f.__name__}"))
-
-
 def traceai_any(sdk):
     """Future AGI's packages for other vendors."""
     made = provider()
@@ -254,12 +226,3 @@ def traceai_any(sdk):
 
     tracer = FITracer(made.get_tracer("app"))
     return Kit(made.force_flush, tracer.agent(name="assistant"), tracer.tool)
-
-
-def vertex_contrib(sdk):
-    os.environ.update(OTEL_SEMCONV_STABILITY_OPT_IN="gen_ai_latest_experimental", OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="SPAN_ONLY")
-    provider(logs=True)
-    from opentelemetry.instrumentation.vertexai import VertexAIInstrumentor
-
-    VertexAIInstrumentor().instrument()
-    return Kit(root=spanned("invoke_agent assistant", before=agent_span), tool=spanned("execute_tool", tool_result, tool_span))
