@@ -27,7 +27,7 @@ var Dialect = &dialect.Dialect{
 	Marks:    []string{"monocle_apptrace."},
 	Root:     "the outermost `agentic.turn` or `agentic.invocation`",
 	Switch:   "on by default",
-	Member:   func(span ptrace.Span) bool { return classes[kindOf(span)] != dialect.Unclassified },
+	Member:   isMember,
 	Classify: classify,
 	Read:     read,
 }
@@ -37,6 +37,20 @@ var classes = map[string]dialect.Class{
 	"agentic.turn": dialect.Agent, "agentic.request": dialect.Agent, "agentic.invocation": dialect.Agent, "agentic.tool.invocation": dialect.Tool, "agentic.mcp.invocation": dialect.Tool,
 	"agentic.delegation": dialect.Structure, "inference": dialect.Model, "inference.framework": dialect.Model, "inference.modelapi": dialect.Model, "retrieval": dialect.Retrieval,
 	"embedding": dialect.Noise, "embedding.modelapi": dialect.Noise, "workflow": dialect.Structure, "custom": dialect.Structure,
+}
+
+// isMember reports a span of a type of theirs; of a function of the program, one that says what it was called with.
+func isMember(span ptrace.Span) bool {
+	kind := kindOf(span)
+	if kind == "custom" {
+		for _, e := range span.Events().All() {
+			if said, ok := e.Attributes().Get("input"); ok && e.Name() == "data.input" && strings.Contains(said.AsString(), `"kwargs"`) {
+				return true
+			}
+		}
+		return false
+	}
+	return classes[kind] != dialect.Unclassified
 }
 
 func kindOf(span ptrace.Span) string { return decode.Attributes(span.Attributes()).Text("span.type") }
