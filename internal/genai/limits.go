@@ -139,7 +139,13 @@ func (l *Limits) find() bool {
 	if l.found == nil {
 		l.found = map[lane][]limit{}
 		for of, texts := range l.texts {
-			if limits := limitsOf(texts, of.key != ""); limits != nil {
+			limits := limitsOf(texts, of.key != "")
+			if of.key != "" {
+				limits = slices.DeleteFunc(limits, func(at limit) bool {
+					return standWhole(atLength(texts, at.n, at.count), l.texts[lane{program: of.program}])
+				})
+			}
+			if len(limits) > 0 {
 				l.found[of] = limits
 			}
 		}
@@ -203,6 +209,37 @@ func showsLimit(n int, at []string, oneKey bool) bool {
 	default:
 		return prose > 1 && chosen(n) || prose > 3 && !oneKey
 	}
+}
+
+const (
+	maxProofs = 4  // texts that are looked for in others
+	minTail   = 24 // bytes by which the end of a text is known
+	maxTail   = 64
+)
+
+// standWhole reports that texts of one length were whole: one of them stands in a longer text, a conversation that was resent, and ends there too. A tool that pages
+// what it reads returns texts of one length.
+func standWhole(at, texts []string) bool {
+	proofs := 0
+	for _, text := range at {
+		tail := text[max(0, len(text)-maxTail):]
+		if written := strings.LastIndexFunc(tail, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\/<>&'`, r) }); written >= 0 { // in several ways
+			_, size := utf8.DecodeRuneInString(tail[written:])
+			tail = tail[written+size:]
+		}
+		if len(tail) < minTail {
+			continue
+		}
+		for _, longer := range texts {
+			if len(longer) > len(text) && (strings.Contains(longer, tail+`"`) || strings.Contains(longer, tail+`\"`)) {
+				return true
+			}
+		}
+		if proofs++; proofs == maxProofs {
+			break
+		}
+	}
+	return false
 }
 
 // endsInSentence reports a text whose end is none: a letter, a digit, a space or a comma.

@@ -61,6 +61,8 @@ func TestTextsOfTheGreatestLengthWereCut(t *testing.T) {
 		"whole JSON of that length was not cut":           {[]*dialect.Source{spanWith("a", "x", words("one", 128), "y", words("two", 128), "z", `{"a":"`+strings.Repeat("b", 120)+`"}`)}, "x y"},
 		"of one program":                                  {[]*dialect.Source{spanWith("a", "x", words("one", 128), "y", words("two", 128)), spanWith("b", "z", words("three", 300))}, "x y"},
 		"of one key, beside longer ones":                  {[]*dialect.Source{spanWith("a", "out", words("one", 200), "z", words("all", 900)), spanWith("a", "out", words("two", 200))}, "out out"},
+		"pages of a tool, which stand in a conversation":  {[]*dialect.Source{spanWith("a", "out", words("one", 200)), spanWith("a", "out", words("two", 200), "in", `[{"role":"tool","content":"`+words("one", 200)+`"},{"role":"user","content":"Go on."}]`)}, ""},
+		"a conversation in which they go on":              {[]*dialect.Source{spanWith("a", "out", words("one", 200)), spanWith("a", "out", words("two", 200), "in", `[{"role":"tool","content":"`+words("one", 200)+` after word"}]`)}, "out out"},
 		"one text is always the longest":                  {[]*dialect.Source{spanWith("a", "x", words("one", 128), "y", "short")}, ""},
 		"the same text twice is one":                      {[]*dialect.Source{spanWith("a", "x", words("one", 128)), spanWith("a", "x", words("one", 128))}, ""},
 		"two texts at a length that nobody chose":         {[]*dialect.Source{spanWith("a", "x", words("one", 131), "y", words("two", 131))}, ""},

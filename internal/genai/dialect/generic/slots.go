@@ -130,6 +130,10 @@ func lastWord(segment string) string {
 
 // ends reports a key that ends with the words.
 func ends(key string, last ...string) bool {
+	word := last[len(last)-1]
+	if key = strings.TrimRight(key, "._-:/"); len(key) < len(word) || !strings.EqualFold(key[len(key)-len(word):], word) { // as most keys; it is asked of all spans of all services
+		return false
+	}
 	w := words(key)
 	return len(w) >= len(last) && slices.Equal(w[len(w)-len(last):], last)
 }
