@@ -17,6 +17,7 @@ import (
 // setClocks moves the calls of tools whose clock is behind, and what they called, to where the conversation has them.
 func (c *collector) setClocks() {
 	late := map[reporter][]*call{}
+	var clocks []reporter // in the order of their first call: what one moves, another does not
 	asking := c.askingByID()
 	for _, t := range c.tools {
 		if len(t.nodes) == 0 || t.shift > 0 {
@@ -24,38 +25,61 @@ func (c *collector) setClocks() {
 		}
 		m := asking[t.obs.CallID]
 		if endsBeforeParent(t.nodes[0]) || m != nil && len(m.nodes) > 0 && t.end+clockSlack < m.start && !liesBelow(m, t.nodes[0]) && m.nodes[0].span.TraceID() == t.nodes[0].span.TraceID() {
-			late[t.reporter()] = append(late[t.reporter()], t)
+			of := t.reporter()
+			if late[of] == nil {
+				clocks = append(clocks, of)
+			}
+			late[of] = append(late[of], t)
 		}
 	}
 	if len(late) == 0 {
 		return
 	}
-	asks := c.asksAbove(late)
-	for _, tools := range late {
+	behind, at := map[reporter]uint64{}, map[*node]reporter{}
+	for _, of := range clocks {
+		for _, t := range late[of] {
+			at[t.nodes[0]] = of
+		}
+	}
+	asks := c.asksAbove(at)
+	for _, of := range clocks {
+		tools := late[of]
 		slices.SortStableFunc(tools, compareCalls)
-		behind := uint64(0)
 		for _, t := range tools {
 			if up := t.nodes[0].up; endsBeforeParent(t.nodes[0]) {
-				behind = max(behind, up.start-t.start)
+				behind[of] = max(behind[of], up.start-t.start)
 			}
 		}
 		for i, m := range askedInOrder(tools, asks) {
 			if m != nil && m.end > tools[i].start {
-				behind = max(behind, m.end-tools[i].start)
+				behind[of] = max(behind[of], m.end-tools[i].start)
 			}
 		}
 		for _, t := range tools {
-			t.notes = append(t.notes, genai.Note{Code: tape.CodeClockSkew, Field: "started_at", Detail: fmt.Sprintf("the clock of the tool is at least %d ms behind: it ended before it was asked for", behind/1_000_000)})
-			for _, list := range [][]*call{{t}, c.models, c.tools, c.agents, c.retrievals} {
-				for _, k := range list {
-					if k.shift == 0 && (k == t || liesBelow(k, t.nodes[0])) {
-						k.start, k.end, k.shift = k.start+behind, k.end+behind, behind
-					}
-				}
+			t.notes = append(t.notes, genai.Note{Code: tape.CodeClockSkew, Field: "started_at", Detail: fmt.Sprintf("the clock of the tool is at least %d ms behind: it ended before it was asked for", behind[of]/1_000_000)})
+		}
+	}
+	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals} {
+		for _, k := range list {
+			if n := nearest(k, at); n != nil && k.shift == 0 {
+				by := behind[at[n]]
+				k.start, k.end, k.shift = k.start+by, k.end+by, by
 			}
 		}
 	}
 	slices.SortStableFunc(c.tools, compareCalls)
+}
+
+// nearest is the first of some spans on the way up from a call, itself among them; nil if there is none.
+func nearest(k *call, at map[*node]reporter) *node {
+	for _, n := range k.nodes {
+		for ; n != nil; n = n.up {
+			if _, there := at[n]; there {
+				return n
+			}
+		}
+	}
+	return nil
 }
 
 // askingByID are the model calls whose recorded answers ask for a call of an id that no other asks for.
@@ -90,18 +114,17 @@ type askedFor struct {
 	part  genai.Part
 }
 
-// asksAbove are the calls that the recorded answers ask for, those aside that were given below a tool whose clock is behind: in the order of time.
-func (c *collector) asksAbove(late map[reporter][]*call) (asks []askedFor) {
+// asksAbove are the calls that the recorded answers ask for, those aside that were given at or below some spans: in the order of time.
+func (c *collector) asksAbove(at map[*node]reporter) (asks []askedFor) {
 	models := slices.Clone(c.models)
 	slices.SortStableFunc(models, compareCalls)
 	for _, m := range models {
-		below := false
-		for _, tools := range late {
-			below = below || slices.ContainsFunc(tools, func(t *call) bool { return liesBelow(m, t.nodes[0]) })
+		if nearest(m, at) != nil {
+			continue
 		}
 		for _, said := range m.obs.Response {
 			for _, p := range said.Parts {
-				if p.Type == tape.PartToolCall && !below {
+				if p.Type == tape.PartToolCall {
 					asks = append(asks, askedFor{m, p})
 				}
 			}
@@ -110,23 +133,32 @@ func (c *collector) asksAbove(late map[reporter][]*call) (asks []askedFor) {
 	return asks
 }
 
+// maxInOrder is how many calls of a clock are told apart by their names and arguments: how far it is behind is the same for all.
+const maxInOrder = 128
+
 // askedInOrder are the model calls that asked for each of the tools: by the id of the call, else in the order of the calls that have the same name and arguments, if there are
 // as many. nil: not known.
 func askedInOrder(tools []*call, asks []askedFor) []*call {
 	models := make([]*call, len(tools))
-	for i, t := range tools {
-		var same, equal []askedFor
-		for _, a := range asks {
-			if t.obs.CallID != "" && a.part.ID == t.obs.CallID {
-				same = append(same, a)
-			}
-			if a.part.Name == nameOf(t) && sameArgs(t, &asked{model: a.model, part: a.part}) {
-				equal = append(equal, a)
-			}
+	byID := map[string][]*call{}
+	for _, a := range asks {
+		if a.part.ID != "" {
+			byID[a.part.ID] = append(byID[a.part.ID], a.model)
 		}
-		if len(same) == 1 {
-			models[i] = same[0].model
+	}
+	for i, t := range tools {
+		if same := byID[t.obs.CallID]; len(same) == 1 {
+			models[i] = same[0]
 			continue
+		}
+		if i >= maxInOrder {
+			continue
+		}
+		var equal []*call
+		for _, a := range asks {
+			if a.part.Name == nameOf(t) && sameArgs(t, &asked{model: a.model, part: a.part}) {
+				equal = append(equal, a.model)
+			}
 		}
 		before, all := 0, 0
 		for j, other := range tools {
@@ -137,7 +169,7 @@ func askedInOrder(tools []*call, asks []askedFor) []*call {
 			}
 		}
 		if len(equal) == all {
-			models[i] = equal[before].model
+			models[i] = equal[before]
 		}
 	}
 	return models
