@@ -4,6 +4,7 @@
 package generic
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,8 +26,9 @@ var functionWords = []string{"fn", "func", "function"}
 // only a conversation that knows one as a tool makes it the call of one, and of functions alone there is no run.
 func calledFunction(span ptrace.Span) *dialect.Called {
 	type parts struct {
-		named   bool
-		in, out exactjson.Value
+		named         bool
+		in, out       exactjson.Value
+		inKey, outKey string // of several the first in the order of the alphabet: attributes have none
 	}
 	all := map[string]*parts{}
 	add := func(key string, v pcommon.Value) {
@@ -47,11 +49,13 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 		p.named = p.named || slices.ContainsFunc(w, func(word string) bool { return slices.Contains(functionWords, word) })
 		switch {
 		case last == "args" || last == "arguments" || last == "kwargs" || last == "values" && len(w) > 1 && w[len(w)-2] == "arg":
-			if value, ok := decode.Structure(decode.JSONOf(v)); ok && value.Kind() >= exactjson.Array {
-				p.in = value
+			if value, ok := decode.Structure(decode.JSONOf(v)); ok && value.Kind() >= exactjson.Array && (p.inKey == "" || key < p.inKey) {
+				p.in, p.inKey = value, key
 			}
 		case last == "output" || last == "result" || last == "return" || last == "returned":
-			p.out = decode.JSONOf(v)
+			if p.outKey == "" || key < p.outKey {
+				p.out, p.outKey = decode.JSONOf(v), key
+			}
 		}
 	}
 	for key, v := range span.Attributes().All() {
@@ -64,7 +68,8 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 			}
 		}
 	}
-	for _, p := range all {
+	for _, namespace := range slices.Sorted(maps.Keys(all)) {
+		p := all[namespace]
 		if !p.named || p.in.IsAbsent() || p.out.IsAbsent() && !ended(span) {
 			continue
 		}
