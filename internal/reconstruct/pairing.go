@@ -199,25 +199,26 @@ func (c *collector) ranBesideAsked(t *call) bool {
 	if len(t.nodes) == 0 {
 		return false
 	}
-	last := -1
-	for i, m := range c.models {
+	last := c.modelBefore(t)
+	return last != nil && slices.ContainsFunc(c.tools, func(p *call) bool {
+		return p != t && p.by != nil && p.by.model == last && p.obs.Function && p.obs.Name == t.obs.Name && len(p.nodes) > 0 && p.reporter() == t.reporter() && p.nodes[0].up == t.nodes[0].up
+	})
+}
+
+// modelBefore is the last model call of the agent of a tool call that had ended when that began, nil if there is none.
+func (c *collector) modelBefore(t *call) *call {
+	for _, m := range slices.Backward(c.models) {
 		if m.agent == t.agent && endedBefore(m, t) && !under(m, t) {
-			last = i
+			return m
 		}
 	}
-	return last >= 0 && slices.ContainsFunc(c.tools, func(p *call) bool {
-		return p != t && p.by != nil && p.by.model == c.models[last] && p.obs.Function && p.obs.Name == t.obs.Name && len(p.nodes) > 0 && p.reporter() == t.reporter() && p.nodes[0].up == t.nodes[0].up
-	})
+	return nil
 }
 
 // followsUnheard reports a tool call before which the last model call of its agent has no answer on record.
 func (c *collector) followsUnheard(t *call) bool {
-	for _, m := range slices.Backward(c.models) {
-		if m.agent == t.agent && endedBefore(m, t) && !under(m, t) {
-			return m.response == nil || len(m.response.parts) == 0
-		}
-	}
-	return false
+	m := c.modelBefore(t)
+	return m != nil && (m.response == nil || len(m.response.parts) == 0)
 }
 
 // pairFunctions makes tool calls of the steps of a program that are what a response asked for, by name and arguments, and that no span of a tool

@@ -18,12 +18,7 @@ func (c *collector) takeUnnamed() {
 		if t.by != nil || len(t.nodes) == 0 || t.nodes[0].up == nil {
 			continue
 		}
-		var last *call
-		for _, m := range c.models {
-			if m.agent == t.agent && endedBefore(m, t) && !under(m, t) {
-				last = m
-			}
-		}
+		last := c.modelBefore(t)
 		if last == nil || len(last.asked) > 0 || len(last.nodes) == 0 || last.nodes[0].up != t.nodes[0].up || !slices.ContainsFunc(last.obs.FinishReasons, tape.AsksForTools) {
 			continue
 		}
