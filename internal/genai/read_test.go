@@ -430,11 +430,12 @@ func TestTheRecordOfARequestThatShowsResultsIsTaken(t *testing.T) {
 // A request that sends nothing but new results shows no call: the record with the more results of them is taken if it holds those of the other one, and each has an id of its own.
 func TestOfNewResultsAloneTheRecordThatShowsMoreIsTaken(t *testing.T) {
 	joined := []string{"openinference.span.kind", "LLM", "llm.input_messages.0.message.role", "system", "llm.input_messages.0.message.content", "Be brief.",
-		"llm.input_messages.1.message.role", "tool", "llm.input_messages.1.message.tool_call_id", "c2", "llm.input_messages.1.message.content", "one two"}
+		"llm.input_messages.1.message.role", "system", "llm.input_messages.1.message.content", "Be kind.",
+		"llm.input_messages.2.message.role", "tool", "llm.input_messages.2.message.tool_call_id", "c2", "llm.input_messages.2.message.content", "one two"}
 	for name, c := range map[string]struct{ parts, want string }{
-		"two results that stood in one message": {`{"type":"tool_call_response","id":"c1","response":"one"},{"type":"tool_call_response","id":"c2","response":"two"}`, "system c1 c2"},
-		"results of other calls":                {`{"type":"tool_call_response","id":"c3","response":"one"},{"type":"tool_call_response","id":"c4","response":"two"}`, "system c2"},
-		"results of nobody knows which call":    {`{"type":"tool_call_response","response":"one"},{"type":"tool_call_response","id":"c2","response":"two"}`, "system c2"},
+		"two results that stood in one message": {`{"type":"tool_call_response","id":"c1","response":"one"},{"type":"tool_call_response","id":"c2","response":"two"}`, "systemsystem c1 c2"},
+		"results of other calls":                {`{"type":"tool_call_response","id":"c3","response":"one"},{"type":"tool_call_response","id":"c4","response":"two"}`, "systemsystem c2"},
+		"results of nobody knows which call":    {`{"type":"tool_call_response","response":"one"},{"type":"tool_call_response","id":"c2","response":"two"}`, "systemsystem c2"},
 	} {
 		o := Read(genaitest.Span("agent_framework", "chat m1", append([]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1",
 			"gen_ai.input.messages", `[{"role":"tool","parts":[` + c.parts + `]}]`,
@@ -499,6 +500,20 @@ func TestBodiesOfASpanOfAModelCallAreItsOwn(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// LiteLLM writes a model call onto the span that is active. A span of the conventions stays what it says that it is.
+func TestWhatAClientWritesOntoAnAgentMakesItNoModelCall(t *testing.T) {
+	written := []string{"metadata.user_api_key_hash", "", "llm.request.type", "completion", "gen_ai.request.model", "m1", "gen_ai.usage.output_tokens", "7"}
+	for operation, want := range map[string]dialect.Class{"invoke_agent": dialect.Agent, "execute_tool": dialect.Tool, "chat": dialect.Model, "": dialect.Model} {
+		attributes := written
+		if operation != "" {
+			attributes = append([]string{"gen_ai.operation.name", operation}, written...)
+		}
+		if o := Read(genaitest.Span("app", "work", attributes...)); o.Class != want {
+			t.Errorf("%q is read as %v", operation, o.Class)
 		}
 	}
 }

@@ -365,21 +365,6 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 	return m
 }
 
-// callOf reads the call that a message of the assistant is which names the id of one: its content is the name and the arguments (Netra, a message for each call).
-//
-//	{"role": "assistant", "tool_call_id": "call_1", "content": "{\"name\": \"f\", \"arguments\": \"{}\"}"}
-func callOf(id string, parts []Part) (Part, bool) {
-	if id == "" || len(parts) != 1 || parts[0].Type != tape.PartText {
-		return Part{}, false
-	}
-	v, _ := ParseStructure(parts[0].Text)
-	name, args := v.Get("name").Str(), v.Get("arguments")
-	if v.Kind() != exactjson.Object || v.Len() != 2 || name == "" || args.IsAbsent() {
-		return Part{}, false
-	}
-	return CallPart(id, name, args), true
-}
-
 // MessageWith makes a message. A message that consists of tool results gets the role tool: some providers return results in the role of
 // the user.
 func MessageWith(role tape.Role, name string, parts []Part) Message {

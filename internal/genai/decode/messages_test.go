@@ -165,6 +165,13 @@ func FuzzMessagesOfAnyJSONAreRead(f *testing.F) {
 		`{"lc":1,"type":"constructor","id":["ToolMessage"],"kwargs":{"content":[{"json":1}],"tool_call_id":[]}}`,
 		`{"message":{"message":{"content":"x"}}}`, `[[["x"]]]`, `"[{\"role\":\"tool\"}]"`,
 		`[{"role":"user","content":[{"type":"image","source":{"data":"AAAA"}},{"inlineData":{"data":"?"}}]}]`,
+		`{"Choices":[{"Content":"x","StopReason":"stop","ToolCalls":[{"ID":"c","Function":{"Name":"f","Arguments":"{}"}}]}]}`, `[{"Role":"user","Content":[{"Text":"hi"}]}]`,
+		`{"message":{"source":"writer","models_usage":{"prompt_tokens":4},"content":[{"id":"c","name":"f","arguments":"{}"}]}}`, `{"messages":[{"source":"user","content":"hi"}]}`,
+		`{"role":"assistant","tool_call_id":"c","content":"{\"name\":\"f\",\"arguments\":\"{}\"}"}`, `{"role":"assistant","content":"{\"name\":\"f\",\"arguments\":\"{}\"}"}`,
+		"data: {\"choices\":[{\"delta\":{\"content\":\"a\",\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\ndata: [DONE]\n",
+		"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"content\":[]}}\n\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n" +
+			"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"text\":\"a\"}}\n",
+		"data: {\"type\":\"response.completed\",\"response\":{\"output\":[]}}\n", "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n",
 	} {
 		f.Add(text)
 	}
@@ -177,6 +184,10 @@ func FuzzMessagesOfAnyJSONAreRead(f *testing.F) {
 		if !ok && len(messages) > 0 {
 			t.Fatal("messages of a value that holds none")
 		}
+		messages = append(messages, decode.OpenWrittenCalls(decode.OutputMessages(v, 0))...)
+		for _, p := range decode.PostedMessages(v) {
+			messages = append(messages, p.Message)
+		}
 		for _, m := range messages {
 			if m.Role == "" {
 				t.Fatalf("a message without a role: %v", genaitest.Messages(messages))
@@ -188,6 +199,10 @@ func FuzzMessagesOfAnyJSONAreRead(f *testing.F) {
 			}
 		}
 		again, _ := decode.Messages(v, tape.RoleUser)
+		again = append(again, decode.OpenWrittenCalls(decode.OutputMessages(v, 0))...)
+		for _, p := range decode.PostedMessages(v) {
+			again = append(again, p.Message)
+		}
 		if diff := cmp.Diff(genaitest.Messages(messages), genaitest.Messages(again)); diff != "" {
 			t.Fatalf("read twice:\n%s", diff)
 		}

@@ -65,3 +65,18 @@ func writtenCall(p Part) (Part, bool) {
 	}
 	return CallPart(TextOfID(v.First("call_id", "id")), name, v.Get("arguments")), true
 }
+
+// callOf reads the call that a message of the assistant is which names the id of one: its content is the name and the arguments (Netra, a message for each call).
+//
+//	{"role": "assistant", "tool_call_id": "call_1", "content": "{\"name\": \"f\", \"arguments\": \"{}\"}"}
+func callOf(id string, parts []Part) (Part, bool) {
+	if id == "" || len(parts) != 1 || parts[0].Type != tape.PartText {
+		return Part{}, false
+	}
+	v, _ := ParseStructure(parts[0].Text)
+	name, args := v.Get("name").Str(), v.Get("arguments")
+	if v.Kind() != exactjson.Object || v.Len() != 2 || name == "" || args.IsAbsent() {
+		return Part{}, false
+	}
+	return CallPart(id, name, args), true
+}

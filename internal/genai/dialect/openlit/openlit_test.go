@@ -204,3 +204,29 @@ func TestSentenceInPlaceOfCallsIsNoAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Of a function that threw, the decorator writes its name and the exception. Other instrumentations of OpenLIT have scopes of their own, and say more.
+func TestFunctionThatThrewIsThatOfATool(t *testing.T) {
+	for name, c := range map[string]struct {
+		scope   string
+		beside  []string
+		outmost bool
+		want    dialect.Class
+	}{
+		"below another":            {scope: "openlit", want: dialect.Tool},
+		"the outermost":            {scope: "openlit", outmost: true},
+		"a query of a database":    {scope: "openlit.otel.tracing", beside: []string{"db.system", "chroma"}},
+		"a call of a model":        {scope: "openlit", beside: []string{"gen_ai.operation.name", "chat"}, want: dialect.Model},
+		"a function that returned": {scope: "openlit", beside: []string{"function.args", "('q',)", "function.kwargs", "{}"}, want: dialect.Structure},
+	} {
+		s := genaitest.Span(c.scope, "f", c.beside...)
+		s.Span.Status().SetCode(ptrace.StatusCodeError)
+		s.Span.Events().AppendEmpty().SetName("exception")
+		if !c.outmost {
+			s.Span.SetParentSpanID(pcommon.SpanID{1})
+		}
+		if o := genai.Read(s); (o.Class == dialect.Tool) != (c.want == dialect.Tool) || c.want != dialect.Unclassified && o.Class != c.want {
+			t.Errorf("%s is read as %s", name, genaitest.ClassNames[o.Class])
+		}
+	}
+}
