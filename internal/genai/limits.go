@@ -159,10 +159,11 @@ func limitsOf(texts []string, oneKey bool) (limits []limit) {
 	least := min(counts[1](longest), counts[2](longest))
 	var long []string // which may be the longest, however one counts
 	for _, text := range texts {
-		if len(text) >= least && len(long) < maxWitness*maxWitness && !slices.Contains(long[max(0, len(long)-maxWitness):], text) {
+		if len(text) >= least && !slices.Contains(long[max(0, len(long)-maxWitness):], text) {
 			long = append(long, text)
 		}
 	}
+	slices.Sort(long) // which of them are looked at does not depend on the order in which they came
 	for _, count := range counts {
 		n := 0
 		for _, text := range long {

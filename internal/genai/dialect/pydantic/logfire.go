@@ -63,7 +63,7 @@ func classifyLogfire(s *dialect.Source) (dialect.Class, bool) {
 	if isLogfireFunction(s, a) {
 		return dialect.Structure, false
 	}
-	if isLogfireTool(s, a) {
+	if loggedTool(s, a) != "" {
 		return dialect.Tool, false
 	}
 	if !isLogfireIntegration(s, a) {
@@ -96,9 +96,20 @@ func isLogfireFunction(s *dialect.Source, a decode.Attributes) bool {
 // runningTool begins the name of a span that an application writes of a tool with Logfire's own functions.
 const runningTool = "running tool "
 
-// isLogfireTool tells such a span: its name says what it is, and its attributes have names without a namespace.
-func isLogfireTool(s *dialect.Source, a decode.Attributes) bool {
-	return s.ScopeName == "logfire" && strings.HasPrefix(s.Span.Name(), runningTool) && a.Text("logfire.span_type") != "pending_span" && !a.Has("gen_ai.tool.name")
+// loggedTool is the name of the tool that such a span is of, "" for any other span: what its name says or, where that is a template with the names of attributes in it, its message.
+func loggedTool(s *dialect.Source, a decode.Attributes) string {
+	name := s.Span.Name()
+	if s.ScopeName != "logfire" || !strings.HasPrefix(name, runningTool) || a.Text("logfire.span_type") == "pending_span" || a.Has("gen_ai.tool.name") {
+		return ""
+	}
+	if strings.Contains(name, "{") {
+		name = a.Text("logfire.msg")
+	}
+	name, ok := strings.CutPrefix(name, runningTool)
+	if !ok || strings.ContainsAny(name, " {}[]") { // two things, or a mask
+		return ""
+	}
+	return name
 }
 
 // logfireFunction reads the arguments and what was returned. The schema beside them says which attributes these are, and which were written as JSON.
@@ -144,8 +155,8 @@ func readLogfire(s *dialect.Source, o *dialect.Observation) {
 		}
 		return
 	}
-	if isLogfireTool(s, a) {
-		o.Name, o.ToolKind = strings.TrimPrefix(s.Span.Name(), runningTool), tape.ToolFunction
+	if name := loggedTool(s, a); name != "" {
+		o.Name, o.ToolKind, o.Function = name, tape.ToolFunction, true
 		if v := a.JSON("args", "arguments", "input"); !v.IsAbsent() {
 			o.Args = decode.UnwrapArgs(decode.Args(v))
 		}

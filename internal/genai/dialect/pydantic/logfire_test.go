@@ -61,12 +61,14 @@ func TestScrubbedMemberOfWhatAFunctionReturnedIsLabelled(t *testing.T) {
 }
 
 func TestSpanOfAToolThatAnApplicationWritesWithLogfire(t *testing.T) {
-	for name, c := range map[string]struct{ scope, span, want string }{
-		"a tool":               {"logfire", "running tool f", `f {"x":1} "v"`},
-		"another scope":        {"acme", "running tool f", `f  `},
-		"another kind of span": {"logfire", "running jobs", `  `},
+	for name, c := range map[string]struct{ scope, span, message, want string }{
+		"a tool":               {"logfire", "running tool f", "running tool f", `f {"x":1} "v"`},
+		"named by a template":  {"logfire", "running tool {tool}", "running tool f", `f {"x":1} "v"`},
+		"a message of more":    {"logfire", "running tool {tool}", "running tool f again", `{tool}  `},
+		"another scope":        {"acme", "running tool f", "running tool f", `f  `},
+		"another kind of span": {"logfire", "running jobs", "running jobs", `  `},
 	} {
-		o := genai.Read(genaitest.Span(c.scope, c.span, "logfire.msg_template", c.span, "args", `{"x":1}`, "result", "v"))
+		o := genai.Read(genaitest.Span(c.scope, c.span, "logfire.msg_template", c.span, "logfire.msg", c.message, "args", `{"x":1}`, "result", "v"))
 		args, result := "", ""
 		if o.Args.Present() {
 			args = o.Args.Value.JSON()
