@@ -169,7 +169,7 @@ type keyClasses struct {
 	differ        bool
 	failed        bool // the span ended with an error: nothing need have come out
 	own           bool // the words are ones that agents alone have: builds have agents with an input, too
-	asked         bool // what a user said went in: user.query beside agent.answer
+	asked         bool // what a user said went in: user.query beside agent.answer. A span has to bear the name of an agent then: agents of a help desk are people
 }
 
 func (k *keyClasses) add(key string) {
@@ -199,22 +199,22 @@ func (k *keyClasses) add(key string) {
 	k.said = k.said || slices.Contains(sureWords, word) || slices.Contains(spokenWords, slot) || of == dialect.Agent && slot == "input"
 }
 
-// tell is the class that all of them tell.
-func (k *keyClasses) tell() dialect.Class {
-	k.in = k.in || k.asked && k.class == dialect.Agent && k.said
+// tell is the class that all of them tell, of a span of a name.
+func (k *keyClasses) tell(name string) dialect.Class {
+	k.in = k.in || k.asked && k.class == dialect.Agent && k.said && len(name) <= maxFunctionName && slices.Contains(words(name), "agent")
 	if !k.in || !k.out && !(k.failed && k.own) || k.differ || !k.said && k.class != dialect.Tool {
 		return dialect.Unclassified
 	}
 	return k.class
 }
 
-// classOfKeys is the class that the keys of attributes tell, of a span that failed or not.
-func classOfKeys(m pcommon.Map, failed bool) dialect.Class {
-	k := keyClasses{failed: failed}
+// classOfKeys is the class that the keys of attributes of a span tell.
+func classOfKeys(m pcommon.Map, span ptrace.Span) dialect.Class {
+	k := keyClasses{failed: ended(span)}
 	for key := range m.All() {
 		k.add(key)
 	}
-	return k.tell()
+	return k.tell(span.Name())
 }
 
 // ended reports a span that an error ended.
@@ -242,7 +242,7 @@ func classOfSpan(span ptrace.Span) dialect.Class {
 			k.add(key)
 		}
 	}
-	return k.tell()
+	return k.tell(span.Name())
 }
 
 // The words that nobody has but who runs language models, and those for what is said to them and by them.

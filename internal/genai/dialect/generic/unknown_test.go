@@ -159,6 +159,7 @@ func TestOtherSpansAreNoEvidenceByShape(t *testing.T) {
 		"a form of a car dealer":           {"form", []string{"car.model", "T", "car.prompt", "Which colour?", "car.colour", "black"}},
 		"a step of a pipeline":             {"etl", []string{"pipeline.input", "s3://a", "pipeline.output", "s3://b", "pipeline.model", "orders_v2"}},
 		"a question to a shop":             {"ask", []string{"user.query", "red shoes", "shop.answer", "none"}},
+		"an agent of a help desk":          {"POST /tickets", []string{"user.question", "Where is my order?", "agent.answer", "On its way."}},
 		"an answer of a build's agent":     {"build", []string{"user.query", "nightly", "agent.result", "SUCCESS"}},
 		"a function without what it took":  {"resize", []string{"app.fn.name", "resize", "app.fn.output", "done"}},
 		"the settings of a function":       {"resize", []string{"app.fn.name", "resize", "app.fn.args", "--fast", "app.fn.output", "done"}},
