@@ -6,6 +6,8 @@
 // language that is pointed at it leaves SCENARIO.otlp.json, SCENARIO.logs.json and SCENARIO.truth.json as they lie in testdata/corpus; the
 // truth comes from the tools and the model, never from the spans.
 //
+// Beside the written scenarios it draws any number from a seed, for what a reader that was tuned on the written ones has not seen.
+//
 // The protocol of a driver:
 //
 //	GET  /scenarios                                     names of scenarios

@@ -32,7 +32,8 @@ const (
 
 // Recorder is an http.Handler that records one run at a time below a folder.
 type Recorder struct {
-	dir string
+	dir     string
+	scripts []scenario
 
 	mu      sync.Mutex
 	run     *run // nil between runs
@@ -41,9 +42,16 @@ type Recorder struct {
 	arrived time.Time // of the last OTLP
 }
 
-// New makes a recorder that writes DIR/GROUP/SCENARIO.*.
-func New(dir string) *Recorder {
-	return &Recorder{dir: dir, traces: ptrace.NewTraces(), logs: plog.NewLogs()}
+// New makes a recorder of the written scenarios; it writes DIR/GROUP/SCENARIO.*.
+func New(dir string) *Recorder { return newRecorder(dir, scenarios()) }
+
+// NewGenerated makes a recorder of count scenarios that are drawn from seed.
+func NewGenerated(dir string, seed uint64, count int) *Recorder {
+	return newRecorder(dir, generated(seed, count))
+}
+
+func newRecorder(dir string, scripts []scenario) *Recorder {
+	return &Recorder{dir: dir, scripts: scripts, traces: ptrace.NewTraces(), logs: plog.NewLogs()}
 }
 
 // word is a name that is one segment of a path.
@@ -100,7 +108,7 @@ func (r *Recorder) serve(w http.ResponseWriter, req *http.Request, body []byte) 
 		return r.takeLogs(w, req, body)
 	case path == "/scenarios":
 		var names []string
-		for _, s := range scenarios() {
+		for _, s := range r.scripts {
 			names = append(names, s.name)
 		}
 		reply(w, http.StatusOK, names)
@@ -133,7 +141,7 @@ func (r *Recorder) begin(w http.ResponseWriter, body []byte) error {
 	if ask.Model == "" {
 		ask.Model = "gpt-4o-mini"
 	}
-	for _, s := range scenarios() {
+	for _, s := range r.scripts {
 		if s.name != ask.Scenario {
 			continue
 		}

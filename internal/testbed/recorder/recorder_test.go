@@ -88,12 +88,23 @@ type task struct {
 	Sub                *task
 }
 
+// compact is a JSON text without blanks: a file is indented.
+func compact(t *testing.T, doc string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if doc != "" {
+		require.NoError(t, json.Compact(&out, []byte(doc)))
+	}
+	return out.String()
+}
+
 func TestTruthIsWhatHappened(t *testing.T) {
 	dir := t.TempDir()
-	server := httptest.NewServer(New(dir))
+	scripts := append(scenarios(), generated(1, 24)...)
+	server := httptest.NewServer(newRecorder(dir, scripts))
 	defer server.Close()
 	d := driver{t, server.URL}
-	for _, script := range scenarios() {
+	for _, script := range scripts {
 		var given task
 		require.Equal(t, http.StatusOK, d.post("/begin", m{"group": "loop", "scenario": script.name}, &given))
 		output, status := d.loop(given.System, given.User, given.Tools, given.Sub)
@@ -119,7 +130,7 @@ func TestTruthIsWhatHappened(t *testing.T) {
 		for _, turn := range script.main.turns {
 			for _, c := range turn.calls {
 				if slices.ContainsFunc(script.main.tools, func(t tool) bool { return t.Name == c.name }) {
-					want = append(want, c.name+c.args+c.result+c.err)
+					want = append(want, c.name+c.args+compact(t, c.result)+c.err)
 				}
 			}
 		}
@@ -129,11 +140,7 @@ func TestTruthIsWhatHappened(t *testing.T) {
 				if c.Error != nil {
 					failed, c.Result = *c.Error, nil
 				}
-				var result bytes.Buffer // the file is indented
-				if len(c.Result) > 0 {
-					require.NoError(t, json.Compact(&result, c.Result))
-				}
-				have = append(have, c.Name+c.ArgsRaw+result.String()+failed)
+				have = append(have, c.Name+c.ArgsRaw+compact(t, string(c.Result))+failed)
 			}
 		}
 		assert.Equal(t, want, have, script.name)
@@ -157,6 +164,53 @@ func TestTruthIsWhatHappened(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, d.post("/begin", m{"group": "loop", "scenario": "none"}, nil))
 	assert.Equal(t, http.StatusBadRequest, d.post("/begin", m{"group": "../up", "scenario": "plain_answer"}, nil))
 	assert.Equal(t, http.StatusBadRequest, d.post("/end", m{}, nil))
+}
+
+// What is drawn is drawn alike from one seed, is what an agent can be given, and reaches what can happen.
+func TestGeneratedScenarios(t *testing.T) {
+	const count = 300
+	scripts := generated(5, count)
+	assert.Equal(t, scripts[:20], generated(5, 20))
+	assert.NotEqual(t, scripts[:20], generated(6, 20))
+	seen := map[string]int{}
+	for _, s := range scripts {
+		offered := map[string]bool{}
+		for _, given := range s.main.tools {
+			assert.False(t, offered[given.Name], "%s: %s twice", s.name, given.Name)
+			offered[given.Name] = true
+			assert.True(t, json.Valid(given.Parameters), "%s", given.Parameters)
+		}
+		for _, said := range s.main.turns {
+			if said.fail != 0 {
+				seen["failures"]++
+			}
+			if len(said.calls) > 1 {
+				seen["calls at the same time"]++
+			}
+			for _, c := range said.calls {
+				assert.True(t, json.Valid([]byte(c.args)) && c.args[0] == '{', "%s", c.args)
+				assert.True(t, c.result == "" || json.Valid([]byte(c.result)), "%s", c.result)
+				switch {
+				case c.err != "":
+					seen["errors"]++
+				case c.result != "":
+					seen["results"]++
+				case !offered[c.name]:
+					seen["calls of what is no tool"]++
+				}
+			}
+		}
+		last := s.main.turns[len(s.main.turns)-1]
+		assert.True(t, last.fail != 0 || last.text != "", "%s ends without an answer", s.name)
+		for what, is := range map[string]bool{"histories": len(s.history) > 0, "agents below": s.sub != nil, "streams": s.stream, "limits": s.maxSteps > 0, "no tool": len(s.main.tools) == 0} {
+			if is {
+				seen[what]++
+			}
+		}
+	}
+	for _, what := range []string{"failures", "calls at the same time", "errors", "results", "calls of what is no tool", "histories", "agents below", "streams", "limits", "no tool"} {
+		assert.Greater(t, seen[what], count/100, what)
+	}
 }
 
 // A stream of tokens holds what the whole answer would.

@@ -19,11 +19,17 @@ import (
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address")
 	out := flag.String("out", "recordings", "folder of the recordings")
+	count := flag.Int("generate", 0, "scenarios to draw instead of the written ones")
+	seed := flag.Uint64("seed", 1, "what they are drawn from")
 	flag.Parse()
+	handler := recorder.New(*out)
+	if *count > 0 {
+		handler = recorder.NewGenerated(*out, *seed, *count)
+	}
 	listener, err := net.Listen("tcp", *listen)
 	if err == nil {
 		fmt.Println("http://" + listener.Addr().String())
-		server := &http.Server{Handler: recorder.New(*out), ReadHeaderTimeout: 10 * time.Second}
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 		err = server.Serve(listener)
 	}
 	fmt.Fprintln(os.Stderr, "recorder:", err)
