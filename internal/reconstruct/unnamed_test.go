@@ -99,6 +99,33 @@ func TestObjectsOfTheProgramAreNoArguments(t *testing.T) {
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call handoff @3 by 1 = r", "model_call @4")
 }
 
+// Python's decorators record every parameter of a function, those that it was called without as their defaults.
+func TestNullThatNobodyAskedForIsADefault(t *testing.T) {
+	build := func(asked, received string) tape.Event {
+		ask := asks(call("c1", "f", asked))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 12, "", received, "r")
+		tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("c1", "r")), list(says("end")))
+		tp := the(t, tr.runs(t))
+		wantEvents(t, tp, "model_call @2", "tool_call f @3 by 1 = r", "model_call @4")
+		return tp.Events[1]
+	}
+	for _, c := range []struct{ asked, received, args string }{
+		{`{"a":1}`, `{"a":1,"b":null}`, `{"a":1}`},
+		{`{}`, `{"a":null,"b":null}`, `{}`},
+		{`{"a":1,"b":null}`, `{"a":1,"b":null}`, `{"a":1,"b":null}`},
+		{`{"a":1}`, `{"a":null}`, `{"a":null}`},             // it was asked for, with a value
+		{`{"a":1}`, `{"a":1,"b":0}`, `{"a":1,"b":0}`},       // whose value is a value
+		{`{"a":1}`, `{"a":2,"b":null}`, `{"a":2,"b":null}`}, // another call
+	} {
+		if e := build(c.asked, c.received); e.Args.JSON() != c.args || !e.ExecutedArgs.IsAbsent() {
+			t.Errorf("asked %s, received %s: %s, executed %s", c.asked, c.received, e.Args.JSON(), e.ExecutedArgs.JSON())
+		}
+	}
+}
+
 func TestEnvelopeThatNothingProvesIsNotPresentedAsExact(t *testing.T) {
 	for args, want := range map[string]tape.Label{
 		`{"call":{"payload":{"city":"Paris","unit":"C"}}}`: tape.Lossy,
