@@ -262,3 +262,38 @@ func TestEqualCallsReturnWhatTheModelIsShown(t *testing.T) {
 		assert.Equal(t, []string{given.ids[0], a, given.ids[1], b}, []string{*ran[0].CallID, string(ran[0].Result), *ran[1].CallID, string(ran[1].Result)})
 	}
 }
+
+// The text that a model is shown may be how Python writes a value, and that of a failure says nothing of it: the other one's result tells which failed.
+func TestEqualCallsFailAsTheModelIsShown(t *testing.T) {
+	script := turn{calls: []call{{name: "probe", args: `{"deep": true}`, err: "no such shelf"}, {name: "probe", args: `{"deep":true}`, result: `{"ok": true, "note": null, "text": "a \"b\"\n"}`}}}
+	for _, swapped := range []bool{false, true} {
+		r := newRun(scenario{main: agent{turns: []turn{script}}}, "g", "m", nil)
+		given := r.answer(asked{api: "chat", idPrefix: "call_"}, nil)
+		r.execute("probe", []byte(`{"deep": true}`))
+		r.execute("probe", []byte(`{"deep": true}`))
+		shown := []string{"An error occurred.", `{'ok': True, 'note': None, 'text': 'a "b"\n'}`}
+		if swapped {
+			shown[0], shown[1] = shown[1], shown[0]
+		}
+		r.answer(asked{api: "chat", shown: []shownResult{{given.ids[0], "", shown[0]}, {given.ids[1], "", shown[1]}}}, nil)
+		ran := r.truth(nil, nil).ToolCalls
+		assert.Equal(t, []bool{!swapped, swapped}, []bool{ran[0].Error != nil, ran[1].Error != nil})
+		assert.Equal(t, []bool{swapped, !swapped}, []bool{ran[0].Result != nil, ran[1].Result != nil})
+	}
+}
+
+// A framework adds the arguments that a model left out, and calls of one tool may arrive in any order.
+func TestCallsAreToldApartByTheArgumentsThatTheyShare(t *testing.T) {
+	script := turn{calls: []call{{name: "probe", args: `{"at": 1}`, result: "1"}, {name: "probe", args: `{"at": 2}`, result: "2"}, {name: "probe", args: `{"at": 3, "deep": true}`, result: "3"}}}
+	r := newRun(scenario{main: agent{turns: []turn{script}}}, "g", "m", nil)
+	given := r.answer(asked{api: "chat", idPrefix: "call_"}, nil)
+	for _, received := range []string{`{"at": 2, "deep": null}`, `{"at": 3, "deep": true}`, `{"at": 1, "deep": null}`} {
+		r.execute("probe", []byte(received))
+	}
+	var ids, results []string
+	for _, ran := range r.truth(nil, nil).ToolCalls {
+		ids, results = append(ids, *ran.CallID), append(results, string(ran.Result))
+	}
+	assert.Equal(t, []string{given.ids[1], given.ids[2], given.ids[0]}, ids)
+	assert.Equal(t, []string{"2", "3", "1"}, results)
+}

@@ -8,7 +8,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
+	"math"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -184,16 +187,18 @@ func (r *run) answer(a asked, body []byte) answer {
 	return given
 }
 
-// settle gives equal calls of one turn the results that the model was shown for their ids: such calls run at the same time, and are taken in the order in which
+// settle gives equal calls of one turn the outcomes that the model was shown for them: such calls run at the same time, and are taken in the order in which
 // they arrive.
-func (r *run) settle(a asked) {
-	told := map[string]string{}
-	for _, shown := range a.shown {
-		told[shown.id] = letters(shown.text)
-	}
-	shows := func(want *askedCall, result json.RawMessage) bool {
-		text := letters(string(result))
-		return want.id != "" && text != "" && strings.Contains(told[want.id], text)
+func (r *run) settle(told map[*askedCall]string) {
+	shows := func(want *askedCall, ran *toolCall) int {
+		outcome := plain(string(ran.Result))
+		if ran.Error != nil {
+			outcome = plain(*ran.Error)
+		}
+		if outcome != "" && strings.Contains(plain(told[want]), outcome) {
+			return 1
+		}
+		return 0
 	}
 	for i, want := range r.asked {
 		for _, other := range r.asked[i+1:] {
@@ -201,8 +206,9 @@ func (r *run) settle(a asked) {
 				continue
 			}
 			one, two := want.ran, other.ran
-			if shows(want, two.Result) && shows(other, one.Result) && !shows(want, one.Result) && !shows(other, two.Result) {
+			if shows(want, two)+shows(other, one) > shows(want, one)+shows(other, two) {
 				one.Result, two.Result = two.Result, one.Result
+				one.Error, two.Error = two.Error, one.Error
 				one.Completion, two.Completion = two.Completion, one.Completion
 				one.script, two.script = two.script, one.script
 			}
@@ -210,30 +216,40 @@ func (r *run) settle(a asked) {
 	}
 }
 
-// letters are the letters and digits of a text: what it says, however it is quoted.
-func letters(text string) string {
-	return strings.Map(func(r rune) rune {
+var escapes = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|.)`)
+
+// plain is what a text says, however it is written: its letters and digits without their case, JSON's null as Python writes it.
+func plain(text string) string {
+	text = escapes.ReplaceAllStringFunc(text, func(e string) string {
+		if n, err := strconv.ParseUint(e[2:], 16, 16); err == nil && e[1] == 'u' {
+			return string(rune(n))
+		}
+		return " "
+	})
+	return strings.ReplaceAll(strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return r
+			return unicode.ToLower(r)
 		}
 		return -1
-	}, text)
+	}, text), "null", "none")
 }
 
 // show keeps how the results of calls were told to the model.
 func (r *run) show(a asked) {
-	r.settle(a)
-	used := map[*askedCall]bool{}
+	told := map[*askedCall]string{}
 	for _, shown := range a.shown {
 		for _, want := range r.asked {
-			if used[want] || want.ran == nil || shown.id != want.id || (shown.id == "" && shown.name != want.name) {
+			if _, used := told[want]; used || want.ran == nil || shown.id != want.id || (shown.id == "" && shown.name != want.name) {
 				continue
 			}
-			used[want] = true
-			if ran := want.ran; ran.SentToModel == nil && !exact(ran.Result, shown.text) && !exact(ran.Result, quoted(shown.text)) {
-				ran.SentToModel = &shown.text
-			}
+			told[want] = shown.text
 			break
+		}
+	}
+	r.settle(told)
+	for want, text := range told {
+		if ran := want.ran; ran.SentToModel == nil && !exact(ran.Result, text) && !exact(ran.Result, quoted(text)) {
+			ran.SentToModel = &text
 		}
 	}
 }
@@ -252,8 +268,8 @@ func (r *run) start(want *askedCall, args json.RawMessage) *toolCall {
 	return ran
 }
 
-// execute is a call of a tool: the first that was asked for with these arguments and did not run, else the first with this name, else one
-// that runs again as the last of this name did, or one nobody asked for.
+// execute is a call of a tool: of those with this name that were asked for and did not run, the first that was asked for with these arguments, else the one that
+// has most of them in common, else one that runs again as the last of this name did, or one nobody asked for.
 func (r *run) execute(name string, body []byte) *toolCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -262,16 +278,13 @@ func (r *run) execute(name string, body []byte) *toolCall {
 		args = bytes.Clone(body)
 	}
 	var byName *askedCall
+	best := -1
 	for _, want := range r.asked {
 		if want.name != name || want.ran != nil {
 			continue
 		}
-		if same([]byte(want.args), args) {
-			byName = want
-			break
-		}
-		if byName == nil {
-			byName = want
+		if fit := common([]byte(want.args), args); fit > best {
+			byName, best = want, fit
 		}
 	}
 	var ran *toolCall
@@ -323,6 +336,23 @@ func (r *run) truth(output, failed *string) truth {
 		}
 	}
 	return t
+}
+
+// common counts the members that two JSON objects share; objects that are the same share more than any others. A framework adds those that a model left out.
+func common(a, b []byte) (shared int) {
+	if same(a, b) {
+		return math.MaxInt
+	}
+	var x, y map[string]json.RawMessage
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return 0
+	}
+	for name, value := range x {
+		if other, ok := y[name]; ok && same(value, other) {
+			shared++
+		}
+	}
+	return shared
 }
 
 // same tells whether two JSON texts hold the same value; numbers are compared as a program that reads them as floats sees them.
