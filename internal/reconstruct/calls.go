@@ -216,10 +216,14 @@ func (c *collector) node(n *node, agent, around *call) {
 }
 
 // function remembers the step of a program that may be a tool. What holds calls itself is more than that, and what lies in a tool or in a model call
-// is a part of it.
+// is a part of it, unless the span of the model call is that of a loop around the tool as well.
 func (c *collector) function(n *node, agent, around *call) {
-	if n.obs.Called != nil && around == nil && !holdsCall(n) {
+	switch {
+	case n.obs.Called == nil || holdsCall(n):
+	case around == nil, n.obs.Called.Tool && around.kind == tape.EventModelCall:
 		c.functions = append(c.functions, newCall(tape.EventToolCall, n, agent))
+	case around.kind == tape.EventToolCall:
+		around.tellsTool(n)
 	}
 }
 

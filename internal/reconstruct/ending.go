@@ -38,6 +38,9 @@ func (b *builder) finish() {
 				out.Provenance["text"] = tape.Recovered
 			}
 		}
+	} else if text := b.answeredAround(); text != "" {
+		out.Text = &text
+		out.Provenance["text"] = tape.Recovered
 	}
 	lastFailed := last != nil && (last.obs.Failed || last.obs.StatusError) && last.response == nil
 	if lastFailed && out.Text != nil && isErrorOf(*out.Text, last) {
@@ -402,6 +405,8 @@ func (b *builder) unfinished(last *call) string {
 		return "" // the run span ended well, and who records no content at all does not show an answer either
 	case last == nil && root != nil && b.steppedOn():
 		return "" // nothing is known of the model, but the program went on after the last tool and ended well
+	case last == nil && root == nil && b.returnedAround():
+		return "" // nothing is known of the model, but the function that was asked and holds the whole run returned
 	case last == nil:
 		return "no record holds an answer"
 	case b.wentOn(last):

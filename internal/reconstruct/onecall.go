@@ -316,24 +316,25 @@ func (c *collector) dropDuplicates() {
 	})
 }
 
-// dropTold joins model calls that were reported once more in a trace of their own, see byTwin.
+// dropTold joins calls that were reported once more in a trace of their own, see byTwin and byToolTwin.
 func (c *collector) dropTold() {
 	by := map[*node]*call{}
-	for _, m := range c.models {
-		for _, n := range m.nodes {
-			by[n] = m
+	for _, k := range slices.Concat(c.models, c.tools) {
+		for _, n := range k.nodes {
+			by[n] = k
 		}
 	}
-	c.models = slices.DeleteFunc(c.models, func(m *call) bool {
-		if len(m.nodes) != 1 || m.nodes[0].reports == nil {
+	told := func(k *call) bool {
+		if len(k.nodes) != 1 || k.nodes[0].reports == nil {
 			return false
 		}
-		of := by[m.nodes[0].reports]
-		if of != nil && of != m {
-			of.join(m.nodes[0])
+		of := by[k.nodes[0].reports]
+		if of != nil && of != k {
+			of.join(k.nodes[0])
 		}
-		return of != nil && of != m
-	})
+		return of != nil && of != k
+	}
+	c.models, c.tools = slices.DeleteFunc(c.models, told), slices.DeleteFunc(c.tools, told)
 }
 
 // dropClients joins the span of a provider's own client, which tells the model and the tokens and no messages, with the span of the call that lies

@@ -304,18 +304,26 @@ func (s *stitcher) byToolTwin() {
 	}
 	for _, f := range parts {
 		var owners map[*fragment]bool // those that fit all tools so far, and whether more than names and times says so
+		twins, told := map[*node]map[*fragment]*node{}, map[*node]bool{}
 		for _, n := range f.tools() {
+			twins[n] = map[*fragment]*node{}
 			list, fit := calls[n.obs.Name], map[*fragment]bool{}
 			before, _ := slices.BinarySearchFunc(list, n.start+clockSlack+1, func(a *node, at uint64) int { return cmp.Compare(a.start, at) })
 			for _, around := range list[max(0, before-maxOpenTurns):before] {
 				g := s.find(of[around])
 				proven, fits := owners[g]
-				if owners != nil && !fits || n.end > around.end+clockSlack || around.scope == n.scope || s.sameTrace(of[around], f) {
+				if owners != nil && !fits || n.end > around.end+clockSlack || around.scope == n.scope && !callsFunction(around, n) || s.sameTrace(of[around], f) {
 					continue
 				}
 				if same, alike := tellsSame(around, n); same {
 					fit[g] = fit[g] || proven || alike || sameService(of[around], f)
+					if !told[around] {
+						twins[n][g] = around // the one that began last
+					}
 				}
+			}
+			for _, around := range twins[n] {
+				told[around] = true
 			}
 			owners = fit
 		}
@@ -326,9 +334,18 @@ func (s *stitcher) byToolTwin() {
 			asked, said := f.userText(), owner.userText()
 			if same := asked == said && len(asked) >= minQuoted; proven && (asked == "" || said == "") || same {
 				s.unite(owner, f, byContent)
+				for n, by := range twins {
+					n.reports = by[owner]
+				}
 			}
 		}
 	}
+}
+
+// callsFunction reports a span of a tool that knows the id of its call, and one within its time that knows none: a function of the program does not learn it. Where a program has one
+// scope for all its spans, as in Rust, that tells them from the same call of another run.
+func callsFunction(around, n *node) bool {
+	return around.obs.CallID != "" && n.obs.CallID == "" && n.within(around)
 }
 
 // tellsSame reports two spans of tools in which nothing that both tell of the call differs, and whether there is any of it. What a framework told the model of a failure may be

@@ -43,23 +43,32 @@ func written(scope, name, args, result string, start, end int) *trace {
 	return tr
 }
 
+// identified is the span of a tool by which the framework tells the id of its call.
+func identified(id, name string, start, end int) *trace {
+	tr := newTrace()
+	tr.in("framework", "execute_tool "+name, 9, 0, start, end, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name, "gen_ai.tool.call.id", id)
+	return tr
+}
+
 func TestAToolThatLostItsContextReportsTheCallAroundIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool   *trace
 		others []*trace
 		want   int
 	}{
-		"inside the call":             {written("app", "look", `{"x":1}`, "r", 12, 39), nil, 1},
-		"no content":                  {written("app", "look", "", "", 12, 39), nil, 1},
-		"other arguments":             {written("app", "look", `{"x":2}`, "r", 12, 39), nil, 2},
-		"another result":              {written("app", "look", `{"x":1}`, "q", 12, 39), nil, 2},
-		"another tool":                {written("app", "pay", `{"x":1}`, "r", 12, 39), nil, 2},
-		"of the same instrumentation": {written("framework", "look", `{"x":1}`, "r", 12, 39), nil, 2},
-		"long after it":               {written("app", "look", `{"x":1}`, "r", 50, 70), nil, 2},
-		"of another service":          {written("app", "look", `{"x":1}`, "r", 12, 39).service("bank"), nil, 1},
-		"and without content":         {written("app", "look", "", "", 12, 39).service("bank"), nil, 2},
-		"two runs call alike":         {written("app", "look", `{"x":1}`, "r", 16, 39), []*trace{threaded(2, "r").numbered(8)}, 3},
-		"two runs, one after another": {written("app", "look", `{"x":1}`, "r", 12, 39), []*trace{threaded(200, "r").numbered(8)}, 2},
+		"inside the call":              {written("app", "look", `{"x":1}`, "r", 12, 39), nil, 1},
+		"no content":                   {written("app", "look", "", "", 12, 39), nil, 1},
+		"other arguments":              {written("app", "look", `{"x":2}`, "r", 12, 39), nil, 2},
+		"another result":               {written("app", "look", `{"x":1}`, "q", 12, 39), nil, 2},
+		"another tool":                 {written("app", "pay", `{"x":1}`, "r", 12, 39), nil, 2},
+		"of the scope of a program":    {written("framework", "look", `{"x":1}`, "r", 12, 39), nil, 1},
+		"of that, not inside the call": {written("framework", "look", `{"x":1}`, "r", 12, 41), nil, 2},
+		"of another run of that":       {identified("call_87654321", "look", 12, 39), nil, 2},
+		"long after it":                {written("app", "look", `{"x":1}`, "r", 50, 70), nil, 2},
+		"of another service":           {written("app", "look", `{"x":1}`, "r", 12, 39).service("bank"), nil, 1},
+		"and without content":          {written("app", "look", "", "", 12, 39).service("bank"), nil, 2},
+		"two runs call alike":          {written("app", "look", `{"x":1}`, "r", 16, 39), []*trace{threaded(2, "r").numbered(8)}, 3},
+		"two runs, one after another":  {written("app", "look", `{"x":1}`, "r", 12, 39), []*trace{threaded(200, "r").numbered(8)}, 2},
 	} {
 		tapes := all(t, append(c.others, threaded(0, "r").numbered(1), c.tool.numbered(2))...)
 		if len(tapes) != c.want {

@@ -18,6 +18,13 @@ func (c *collector) takeUnnamed() {
 		if t.by != nil || len(t.nodes) == 0 || t.nodes[0].up == nil {
 			continue
 		}
+		if told := t.nodes[0].obs.Called; told != nil && told.Tool && len(c.models) > 0 {
+			if t.obs.Class != genai.Tool {
+				t.obs = t.obs.AsTool()
+			}
+			c.tools = append(c.tools, t)
+			continue
+		}
 		last := c.modelBefore(t)
 		if last == nil || len(last.asked) > 0 || len(last.nodes) == 0 || last.nodes[0].up != t.nodes[0].up || !slices.ContainsFunc(last.obs.FinishReasons, tape.AsksForTools) {
 			continue

@@ -155,6 +155,7 @@ type Called struct {
 	In, Out exactjson.Value
 	Encoded bool // what was returned is written as JSON
 	Texts   bool // numbers in it are written as texts
+	Tool    bool // the span says that it is one of a tool
 }
 
 // AsTool reads an observation with a called function as that of a tool call.

@@ -58,6 +58,9 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 			}
 		}
 	}
+	if called := WrittenAround(span); called != nil {
+		return called
+	}
 	for key, v := range span.Attributes().All() {
 		add(key, v)
 	}
@@ -88,7 +91,7 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 // mayBeFunction tells without reading them most spans from those that may be of a function.
 func mayBeFunction(span ptrace.Span) bool {
 	for key := range span.Attributes().All() {
-		if strings.Contains(key, "fn") || strings.Contains(key, "func") {
+		if strings.Contains(key, "fn") || strings.Contains(key, "func") || slices.Contains(tookKeys, key) || slices.Contains(toolKeys, key) {
 			return true
 		}
 	}
@@ -106,4 +109,37 @@ func isFunction(span ptrace.Span) bool { return mayBeFunction(span) && calledFun
 func readFunction(called *dialect.Called, o *dialect.Observation) {
 	o.Class, o.Called = dialect.Structure, called
 	o.InputData, o.OutputData = decode.Content{Value: called.In}, decode.Content{Value: called.Out}
+}
+
+// Bare keys under which an application writes, on a span around a function of its own, what went in and what came out. A question is one by itself; other programs write an input
+// of their steps as well, and beside it what came of them.
+var (
+	askedKeys = []string{"question", "prompt", "user_input", "user_message", "user_query", "user_prompt", "user_question"}
+	tookKeys  = append(slices.Clone(askedKeys), "input")
+	gaveKeys  = []string{"output", "answer", "response", "reply", "result"}
+
+	toolKeys      = []string{"tool", "tool_name", "toolName"} // beside what it was handed
+	parameterKeys = []string{"parameters", "params", "arguments", "args", "input"}
+)
+
+// WrittenAround reads a span that an application wrote around a function of its own.
+func WrittenAround(span ptrace.Span) *dialect.Called {
+	first := func(keys []string) exactjson.Value {
+		for _, key := range keys {
+			if v, ok := span.Attributes().Get(key); ok {
+				return decode.JSONOf(v)
+			}
+		}
+		return exactjson.Value{}
+	}
+	if tool := first(toolKeys).Str(); tool != "" {
+		if in, ok := decode.Structure(first(parameterKeys)); ok && in.Kind() == exactjson.Object {
+			return &dialect.Called{Name: tool, In: in, Out: first(gaveKeys), Tool: true}
+		}
+	}
+	called := &dialect.Called{Name: span.Name(), In: first(tookKeys), Out: first(gaveKeys)}
+	if called.In.IsAbsent() || called.Out.IsAbsent() && !ended(span) && first(askedKeys).Str() == "" {
+		return nil
+	}
+	return called
 }

@@ -25,10 +25,3 @@ func TestHandWrittenNamesAddNothingToOpenInference(t *testing.T) {
 		t.Errorf("read by %v", o.Dialects)
 	}
 }
-
-func TestBareNamesAloneAreNoEvidence(t *testing.T) {
-	s := genaitest.Span("app", "work", "input", "x", "output", "y")
-	if genai.IsEvidence(s.ScopeName, s.Span) {
-		t.Error("a span with input and output alone is taken for a part of an agent run")
-	}
-}

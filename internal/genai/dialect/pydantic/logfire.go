@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/anthropic"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -67,6 +68,9 @@ func classifyLogfire(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Tool, false
 	}
 	if !isLogfireIntegration(s, a) {
+		if generic.WrittenAround(s.Span) != nil {
+			return dialect.Structure, false
+		}
 		return dialect.Unclassified, false
 	}
 	for _, p := range logfireSpans {
@@ -166,7 +170,9 @@ func readLogfire(s *dialect.Source, o *dialect.Observation) {
 		return
 	}
 	if !isLogfireIntegration(s, a) {
-		o.Class = dialect.Unclassified // nothing of its own here
+		if o.Called = generic.WrittenAround(s.Span); o.Called == nil {
+			o.Class = dialect.Unclassified // nothing of its own here
+		}
 		return
 	}
 	switch o.Class {

@@ -1,0 +1,126 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"fmt"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// silent is a run of a framework that records no content: an agent, and two calls of tools.
+func silentRun(tr *trace, agent, parent, start int) {
+	tr.in("framework", "invoke_agent a", agent, parent, start, start+50, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a")
+	tr.in("framework", "execute_tool look", agent+1, agent, start+10, start+20, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.call.id", fmt.Sprint("call_0000000", agent))
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return "-"
+	}
+	return *s
+}
+
+// Where the instrumentation of an agent records no content, what its application wrote of the function around the run is what was asked and answered.
+func TestFunctionAroundARunTellsWhatWasAskedAndAnswered(t *testing.T) {
+	for name, c := range map[string]struct {
+		attributes []any
+		failed     bool
+		beside     bool
+		want       string
+	}{
+		"input and output":             {attributes: []any{"input", "Which rooms are free?", "output", "Aurora is free."}, want: "Which rooms are free? recovered, Aurora is free. recovered"},
+		"a question alone":             {attributes: []any{"question", "Which rooms are free?"}, want: "Which rooms are free? recovered, - missing"},
+		"an argument that is named so": {attributes: []any{"acme.fn.name", "ask", "acme.fn.args", `{"question":"Which rooms are free?"}`, "acme.fn.output", "Aurora is free."}, want: "Which rooms are free? recovered, Aurora is free. recovered"},
+		"structures":                   {attributes: []any{"acme.fn.name", "ask", "acme.fn.args", `{"a":1,"b":2}`, "acme.fn.output", `{"ok":true}`}, want: "- missing, - missing"},
+		"it failed":                    {attributes: []any{"input", "Which rooms are free?", "output", "Aurora is free."}, failed: true, want: "Which rooms are free? recovered, - missing"},
+		"two runs in it":               {attributes: []any{"input", "Which rooms are free?", "output", "Aurora is free."}, beside: true, want: "- missing, - missing"},
+		"an input that names nothing":  {attributes: []any{"input", "Which rooms are free?"}, want: "- missing, - missing"},
+	} {
+		tr := newTrace()
+		around := tr.in("app", "handle", 1, 0, 0, 200, c.attributes...)
+		if c.failed {
+			around.Status().SetCode(ptrace.StatusCodeError)
+		}
+		silentRun(tr, 2, 1, 10)
+		if c.beside {
+			silentRun(tr, 6, 1, 100)
+		}
+		tp := tr.runs(t)[0]
+		got := fmt.Sprintf("%s %s, %s %s", deref(tp.Input.UserMessage), tp.Input.Provenance["user_message"], deref(tp.Output.Text), tp.Output.Provenance["text"])
+		if got != c.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// A record of the agent's own is not touched by it.
+func TestFunctionAroundARunYieldsToWhatTheRunTells(t *testing.T) {
+	tr := newTrace()
+	tr.in("app", "handle", 1, 0, 0, 200, "input", "ticket 17", "output", "closed")
+	tr.agent("a", 2, 1, 10, 100)
+	tr.chat(3, 2, 20, 30, list(user("Which rooms are free?")), list(says("Aurora is free.")))
+	if tp := the(t, tr.runs(t)); deref(tp.Input.UserMessage) != "Which rooms are free?" || deref(tp.Output.Text) != "Aurora is free." {
+		t.Errorf("%s, %s", deref(tp.Input.UserMessage), deref(tp.Output.Text))
+	}
+}
+
+// Functions alone are no run.
+func TestFunctionsOfAProgramAreNoRun(t *testing.T) {
+	tr := newTrace()
+	tr.in("app", "handle", 1, 0, 0, 200, "question", "Which rooms are free?", "answer", "Aurora is free.")
+	tr.in("app", "run_tool", 2, 1, 10, 20, "tool", "look", "parameters", `{"x":1}`, "result", "r")
+	tr.in("app", "resize", 3, 1, 30, 40, "input", "a.png", "output", "b.png")
+	if tapes, reason := tr.derive(t); len(tapes) > 0 || reason == "" {
+		t.Errorf("%d runs, %q", len(tapes), reason)
+	}
+}
+
+// Of a call whose span holds neither arguments nor a result, the span of its function tells them. The value of an argument alone does not name it.
+func TestFunctionInsideATellsTheCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		function, in string
+		more         []any
+		want         string
+	}{
+		"of its name":            {"look", `{"x":1}`, nil, `tool_call look @3+4 = r {"x":1}`},
+		"one argument":           {"look", "x", nil, "tool_call look @3+4 = r null"},
+		"of another name":        {"fetch", `{"x":1}`, nil, "tool_call look @3 (missing) null"},
+		"the call tells its own": {"look", `{"x":1}`, []any{"gen_ai.tool.call.result", "told"}, "tool_call look @3 = told null"},
+	} {
+		tr := newTrace()
+		tr.in("framework", "invoke_agent a", 2, 0, 0, 50, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a")
+		tr.in("framework", "execute_tool look", 3, 2, 10, 20, append([]any{"gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.call.id", "call_00000001"}, c.more...)...)
+		tr.in("app", c.function, 4, 3, 11, 19, "input", c.in, "output", "r")
+		tp := the(t, tr.runs(t))
+		if got := events(tp)[0] + " " + tp.Events[0].Args.JSON(); len(tp.Events) != 1 || got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// A span that says that it is one of a tool, and with what the tool was called, is a call where a run is.
+func TestFunctionThatSaysItIsATool(t *testing.T) {
+	for name, c := range map[string]struct {
+		key  string
+		want int
+	}{"a tool": {"tool", 1}, "a job": {"job", 0}} {
+		tr := newTrace()
+		tr.in("app", "handle", 1, 0, 0, 100, "question", "Which rooms are free?")
+		tr.in("app", "generate", 2, 1, 1, 40, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m")
+		tr.in("app", "handle tool", 3, 2, 10, 20, c.key, "look", "parameters", `{"x":1}`)
+		tp := the(t, tr.runs(t))
+		if tp.Usage.ToolCalls != c.want {
+			t.Errorf("%s: %v", name, events(tp))
+		}
+		for _, e := range tp.Events {
+			if e.Type == tape.EventToolCall && (e.Name != "look" || e.Args.JSON() != `{"x":1}`) {
+				t.Errorf("%s: %s %s", name, e.Name, e.Args.JSON())
+			}
+		}
+	}
+}
