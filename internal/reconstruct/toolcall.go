@@ -59,6 +59,8 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	source := received
 	label := received.Label
 	switch {
+	case asked.IsAbsent() && k.by != nil && received.Label == "" && received.Value.Len() > 0 && withoutDefaults(received.Value, asked).Len() == 0: // {} was left out where it was asked for
+		source, label = genai.Content{Value: exactjson.ObjectValue()}, tape.Recovered
 	case asked.IsAbsent():
 	case k.by.part.Emptied && received.Present() && received.Label == "":
 		if !equalArgs(received.Value, asked, sameValue) {

@@ -102,7 +102,7 @@ func TestObjectsOfTheProgramAreNoArguments(t *testing.T) {
 // Python's decorators record every parameter of a function, those that it was called without as their defaults.
 func TestNullThatNobodyAskedForIsADefault(t *testing.T) {
 	build := func(asked, received string) tape.Event {
-		ask := asks(call("c1", "f", asked))
+		ask := strings.Replace(asks(call("c1", "f", asked)), `,"arguments":none`, "", 1)
 		tr := newTrace()
 		tr.agent("a", 1, 0, 0, 100)
 		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
@@ -113,6 +113,8 @@ func TestNullThatNobodyAskedForIsADefault(t *testing.T) {
 		return tp.Events[1]
 	}
 	for _, c := range []struct{ asked, received, args string }{
+		{"none", `{"a":null}`, `{}`}, // recorders leave out what is empty
+		{"none", `{"a":null,"b":1}`, `{"a":null,"b":1}`},
 		{`{"a":1}`, `{"a":1,"b":null}`, `{"a":1}`},
 		{`{}`, `{"a":null,"b":null}`, `{}`},
 		{`{"a":1,"b":null}`, `{"a":1,"b":null}`, `{"a":1,"b":null}`},
