@@ -37,6 +37,28 @@ func TestSpanOfAToolThatThrewHoldsNoResult(t *testing.T) {
 	}
 }
 
+// A program tells the model an object of the message, whatever the message looks like.
+func TestResultThatIsTheMessageOfTheErrorAloneIsAFailure(t *testing.T) {
+	for message, results := range map[string]map[string]bool{
+		`{"code": 12}`: {`{"error": "{\"code\": 12}"}`: true, `{"error": "{\"code\": 13}"}`: false, `{"error": "{\"code\": 12}", "rows": [1]}`: false, `{"code": 12}`: true},
+		"no stock":     {`{"error": "no stock"}`: true, `{"note": "no stock"}`: true, `{"stock": 4}`: false},
+	} {
+		for result, want := range results {
+			ask := asks(call("c1", "f", `{"n":1}`))
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			status := tr.tool("f", 3, 1, 20, 30, "c1", `{"n":1}`, result).Status()
+			status.SetCode(ptrace.StatusCodeError)
+			status.SetMessage(message)
+			tr.chat(4, 1, 40, 50, list(user("q"), ask, shows("c1", result)), list(says("end")))
+			if e := the(t, tr.runs(t)).Events[1]; e.IsError != want || e.Result.IsAbsent() {
+				t.Errorf("%s, %s: failed %v, result %s", message, result, e.IsError, e.Result.JSON())
+			}
+		}
+	}
+}
+
 func TestExceptionOfASpanWithoutAnAnswerIsAnError(t *testing.T) {
 	tr := newTrace()
 	root := tr.agent("a", 1, 0, 0, 100)

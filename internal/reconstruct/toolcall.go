@@ -156,9 +156,23 @@ func (b *builder) compareArgs(k *call, e *tape.Event, asked exactjson.Value, rec
 // isNull reports null, as a value or as its text.
 func isNull(v exactjson.Value) bool { return v.Kind() == exactjson.Null || v.Str() == "null" }
 
-// wordsOf reports a result in the words of the error: what a framework tells the model of it.
+// wordsOf reports a result in the words of the error: what a framework tells the model of it, as a text or as an object of the message alone.
 func wordsOf(e *tape.Error, result exactjson.Value) bool {
-	return e != nil && result.Kind() == exactjson.String && sameWords(result.Str(), e.Message)
+	if e == nil || e.Message == "" {
+		return false
+	}
+	if result.Kind() == exactjson.String && sameWords(result.Str(), e.Message) {
+		return true
+	}
+	object := result
+	if inner, ok := decoded(result); ok {
+		object = inner
+	}
+	if object.Kind() != exactjson.Object || object.Len() != 1 {
+		return false
+	}
+	message := object.First("error", "message", "error_message", "errorMessage")
+	return message.Kind() == exactjson.String && strings.TrimSpace(message.Str()) == strings.TrimSpace(e.Message)
 }
 
 // quotedInPython returns the text of a literal of Python: hand-written spans record repr(result). A tool may well return a text in quotes, so what the model was

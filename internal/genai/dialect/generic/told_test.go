@@ -39,6 +39,22 @@ func TestAnAnswerInAnEventIsATextWhateverItLooksLike(t *testing.T) {
 	genaitest.Says(t, genai.Read(s), "class: model\ndialect: unknown\nmodel: m1\nresponse: assistant | text \"{\\\"job\\\":\\\"12\\\"}\"\n")
 }
 
+// A call that failed came to no answer: what it was asked is all that its events tell.
+func TestAConversationInAnEventOfATypedSpanIsEvidence(t *testing.T) {
+	s := genaitest.Span("__main__", "call", "zz.type", "llm_call")
+	tell(s, "zz.llm.content", "zz.chat.prompt", `[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}]`)
+	if !genai.IsEvidence(s.ScopeName, s.Span) {
+		t.Error("it is no evidence")
+	}
+	for name, value := range map[string]string{"zz.chat.prompt": "press any key", "zz.chat.rows": `[{"id":1}]`} {
+		s := genaitest.Span("__main__", "call", "zz.type", "llm_call")
+		tell(s, "zz.llm.content", name, value)
+		if genai.IsEvidence(s.ScopeName, s.Span) {
+			t.Errorf("%s = %s is evidence", name, value)
+		}
+	}
+}
+
 // Programs borrow the key that says what a span is, and write the rest under their own.
 func TestAHandWrittenSpanOfOpenInferencesKindIsReadByShape(t *testing.T) {
 	own := []string{"openinference.span.kind", "LLM", "acme.messages", `[{"role":"user","content":"hi"}]`, "acme.response", `{"role":"assistant","content":"yes"}`}

@@ -48,7 +48,7 @@ func recognises(span ptrace.Span) bool {
 			for key, v := range e.attributes.All() {
 				ok = ok || spreads(key, v)
 			}
-			return ok
+			return ok || conversed(e.attributes)
 		}) || exchanged(span)
 	}
 	return conversed(span.Attributes()) || namesTool(span) || NamesModel(span) || prompted(span.Attributes()) || classOfSpan(span) != dialect.Unclassified ||
