@@ -68,9 +68,9 @@ type collector struct {
 	functions                         []*call            // steps of the program that may be tools, see pairFunctions
 	recovered                         *messages          // of model calls that no span reports
 	returned                          map[*call]*message // what agents answered whose calls no span reports
-	nothing                           map[string]bool    // see takesNothing
-	posts                             []post             // messages that parts of the program sent each other
-	closing                           *message           // what the last of them says, where no model wrote it
+	signatures                        map[string]signature
+	posts                             []post   // messages that parts of the program sent each other
+	closing                           *message // what the last of them says, where no model wrote it
 }
 
 func collect(f *fragment) *collector {

@@ -23,9 +23,11 @@ func (b *builder) finish() {
 	r, out := &b.tape.Run, &b.tape.Output
 	out.Provenance = tape.Provenance{}
 	last := b.lastModel()
-	if own := newMessage(ownAnswer(b.fragment.ending())); damage(own) == tape.Truncated && !(finalAnswer(last) && damage(last.response) == "") {
+	own := newMessage(ownAnswer(b.fragment.ending()))
+	toldWhole := damage(own) == "" && textOf(own) != ""
+	if damage(own) == tape.Truncated && !(finalAnswer(last) && damage(last.response) == "") {
 		b.finding(tape.CodeTruncated, 0, "output.text", "the answer of the run was recorded cut")
-	} else if text, from := b.answer(last); from != nil && last.obs.ResponseLabel == tape.Truncated { // ADK for Go before 1.0 keeps the first chunk of a stream
+	} else if text, from := b.answer(last); from != nil && last.obs.ResponseLabel == tape.Truncated && !toldWhole { // ADK for Go before 1.0 keeps the first chunk of a stream
 		b.finding(tape.CodeTruncated, 0, "output.text", "the last answer was recorded cut")
 	} else if text != "" {
 		out.Text = &text

@@ -189,6 +189,9 @@ func (b *builder) input() {
 	case system != "":
 	case firstModel == nil || len(firstModel.request) == 0:
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "no record holds what was sent")
+	case firstModel.obs.RequestLabel == tape.Truncated && firstModel.request[0].tape.Role == tape.RoleSystem:
+		in.Provenance["system_prompt"] = tape.Truncated
+		b.finding(tape.CodeTruncated, 0, "input.system_prompt", "the message list was cut within the instructions")
 	case strings.HasPrefix(firstModel.obs.ResponseID, "resp_") || firstModel.obs.Operation == "response":
 		b.finding(tape.CodeContentAbsent, 0, "input.system_prompt", "the Responses API takes instructions beside the messages, and the span holds none")
 	case firstModel.obs.Provider == "aws.bedrock": // OpenTelemetry's agent for Java leaves them out

@@ -56,10 +56,13 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 		masked = masked || k.by.part.Masked
 	}
 	byID := k.by != nil && (k.obs.CallID != "" && k.obs.CallID == k.by.part.ID || len(k.nodes) == 0 || k.obs.Handoff)
+	if received.Label == "" && (asked.IsAbsent() || askedLabel != "") {
+		received.Value, received.Label = b.calls.withoutOptional(e.Name, received.Value)
+	}
 	source := received
 	label := received.Label
 	switch {
-	case asked.IsAbsent() && k.by != nil && received.Label == "" && received.Value.Len() > 0 && withoutDefaults(received.Value, asked).Len() == 0: // {} was left out where it was asked for
+	case asked.IsAbsent() && k.by != nil && received.Label == "" && received.Value.Len() > 0 && sameArgs(k, k.by): // {} was left out where it was asked for
 		source, label = genai.Content{Value: exactjson.ObjectValue()}, tape.Recovered
 	case asked.IsAbsent():
 	case k.by.part.Emptied && received.Present() && received.Label == "":
@@ -84,7 +87,7 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	case askedLabel == "":
 		b.finding(tape.CodeArgsDiffer, k.seq, "args", "the response asked for other arguments than the tool span holds")
 	}
-	if !source.Present() && label == "" && b.calls.takesNothing(e.Name) {
+	if !source.Present() && label == "" && b.calls.signature(e.Name).nothing {
 		source, label = genai.Content{Value: exactjson.ObjectValue()}, tape.Recovered
 		b.finding(tape.CodeArgsEmpty, k.seq, "args", "no record holds arguments, and the recorded definition of the tool takes none")
 	}
@@ -119,22 +122,6 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 		b.finding(tape.CodeBigInt, k.seq, "args", "an integer of 2^53 or more stands in the arguments; a program that holds numbers as doubles may have rounded it")
 	}
 	e.ArgsHash = tape.ArgsHash(e.Args)
-}
-
-// takesNothing reports that the recorded definitions of a tool have no parameters: whatever it was called with is {}.
-func (c *collector) takesNothing(name string) bool {
-	if c.nothing == nil {
-		c.nothing = map[string]bool{}
-		for _, m := range c.models {
-			for _, t := range m.obs.Tools {
-				properties, more := t.Parameters.Get("properties"), t.Parameters.Get("additionalProperties")
-				none := properties.Kind() == exactjson.Object && properties.Len() == 0 && more.Kind() != exactjson.Object && !more.True()
-				before, known := c.nothing[t.Name]
-				c.nothing[t.Name] = none && (before || !known)
-			}
-		}
-	}
-	return c.nothing[name]
 }
 
 // compareArgs keeps what the tool received when it is not what was asked for.

@@ -128,6 +128,32 @@ func TestNullThatNobodyAskedForIsADefault(t *testing.T) {
 	}
 }
 
+// Where no record shows what was asked, the definition tells a default from a value.
+func TestNullThatTheDefinitionRulesOutIsADefault(t *testing.T) {
+	define := func(parameters string) string {
+		return `{"type":"function","name":"f","parameters":{"type":"object","properties":{"a":{"type":"integer"},` + parameters + `},"required":["a"]}}`
+	}
+	for name, c := range map[string]struct {
+		tools, want string
+		label       tape.Label
+	}{
+		"optional":              {"[" + define(`"b":{"type":"string"}`) + "]", `{"a":1}`, tape.Recovered},
+		"may be null":           {"[" + define(`"b":{"type":["string","null"]}`) + "]", `{"a":1,"b":null}`, ""},
+		"one of several":        {"[" + define(`"b":{"anyOf":[{"type":"string"},{"type":"null"}]}`) + "]", `{"a":1,"b":null}`, ""},
+		"not in the definition": {"[" + define(`"c":{"type":"string"}`) + "]", `{"a":1,"b":null}`, ""},
+		"required":              {`[{"type":"function","name":"f","parameters":{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}}]`, `{"a":1,"b":null}`, ""},
+		"defined twice":         {"[" + define(`"b":{"type":"string"}`) + "," + define(`"b":{"type":["string","null"]}`) + "]", `{"a":1,"b":null}`, ""},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), "", "gen_ai.tool.definitions", c.tools)
+		tr.tool("f", 3, 1, 11, 12, "", `{"a":1,"b":null}`, "r")
+		if e := the(t, tr.runs(t)).Events[1]; e.Args.JSON() != c.want || e.Provenance["args"] != c.label {
+			t.Errorf("%s: %s, label %q", name, e.Args.JSON(), e.Provenance["args"])
+		}
+	}
+}
+
 func TestEnvelopeThatNothingProvesIsNotPresentedAsExact(t *testing.T) {
 	for args, want := range map[string]tape.Label{
 		`{"call":{"payload":{"city":"Paris","unit":"C"}}}`: tape.Lossy,

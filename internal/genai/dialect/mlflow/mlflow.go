@@ -101,6 +101,7 @@ func readMLflow(s *dialect.Source, o *dialect.Observation) {
 			dialect.ReadParams(o, params)
 			decode.FillString(&o.Model, params.First("model", "model_name").Str())
 		}
+		decode.FillString(&o.Model, mlflowValue(a, "model").Str()) // the settings of the request, one by one
 		decode.FillString(&o.Model, mlflowValue(a, "mlflow.llm.model").Str())
 		if provider := decode.Provider(mlflowValue(a, "mlflow.llm.provider").Str()); provider != "" {
 			o.Provider = provider

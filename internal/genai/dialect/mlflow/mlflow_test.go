@@ -26,6 +26,14 @@ func TestMLflowModelCallIsTheProvidersOwn(t *testing.T) {
 		"class: model\ndialect: mlflow\nmodel: gpt-4o\nprovider: openai\nparam temperature: 0\nrequest: user | text \"q\"\nresponse: assistant | text \"a\" [stop]\noffers: f\nfinish: stop\nresponse id: chatcmpl-1\nresponse model: gpt-4o-x\ninput tokens: 4\noutput tokens: 2\n")
 }
 
+// The settings of a request stand on the span one by one, too: a limit cuts what went in before them.
+func TestMLflowNamesTheModelBesideARequestThatWasCut(t *testing.T) {
+	o := genai.Read(genaitest.Span("", "Completions", "mlflow.spanType", `"CHAT_MODEL"`, "mlflow.spanInputs", `{"messages":[{"role":"user","content":"q`, "model", `"gpt-4o"`, "mlflow.llm.model", `"gpt-4o-x"`))
+	if o.Model != "gpt-4o" {
+		t.Errorf("model %q", o.Model)
+	}
+}
+
 func TestRequestsAndResponsesOfEveryProviderAreRead(t *testing.T) {
 	for _, c := range []struct{ name, in, out, want string }{
 		{
