@@ -98,7 +98,8 @@ func answers(e oracle.Entry, call value) bool {
 		return slices.ContainsFunc(results, func(r value) bool { return same(r, response) })
 	}
 	if failure := call.Get("error"); !failure.IsEmpty() {
-		return e.IsError || shown(append(resultsOf(call), failure)) // some frameworks show the model the error as a result
+		untold := call.Get("sent_to_model").IsEmpty() && failure.Str() != "" && strings.Contains(e.Response, failure.Str())
+		return e.IsError || untold || shown(append(resultsOf(call), failure)) // some frameworks show the model the error as a result, or would have
 	}
 	null := call.Get("result").Kind() <= exactjson.Null && slices.Contains([]string{"", "null", "None", `{"result": null}`, `{"result":null}`}, e.Response)
 	return null || shown(resultsOf(call))

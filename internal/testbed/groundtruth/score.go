@@ -259,8 +259,8 @@ func (s *scorer) toolCall(p pair) {
 			s.row("tool.error", Absent, "") // the telemetry shows the text, not the failure
 		case p.event.Provenance["result"] == tape.Lossy && (inside(results[len(results)-1], result) || inside(failure, result)):
 			s.row("tool.error", Wrapped, fmt.Sprintf("%.90s", result.JSON())) // the text, in what the tape says may be an envelope
-		case len(p.event.SpanIDs) == 0 && failure.Str() != "" && strings.Contains(result.Str(), failure.Str()):
-			s.row("tool.error", Absent, "") // so it does where no span of the call came, and the text names the failure among other words
+		case (len(p.event.SpanIDs) == 0 || p.call.Get("sent_to_model").IsEmpty()) && failure.Str() != "" && strings.Contains(result.Str(), failure.Str()):
+			s.row("tool.error", Absent, "") // so it does where no span of the call came, or the model was never told, and the text names the failure among other words
 		case len(p.event.SpanIDs) == 0 && result.IsEmpty() && !slices.ContainsFunc(results, s.held().holds) && s.said("result", p.event.Seq):
 			s.row("tool.error", Absent, "") // nothing of the result is left
 		default:

@@ -44,7 +44,7 @@ What counts as right although it is not the very same:
 - The name of a tool may be that of the function or the one that was offered to the model.
 - Text of a framework around the system prompt is no defect; text before the final answer counts as *wrapped*.
 - A run that ended without an answer and is ` + "`incomplete`" + ` on the tape is *absent*: telemetry often does not tell a failure from a limit, and that status claims neither.
-- A failed call whose failure the telemetry shows only as the text that the model was told is *absent* if the tape holds that text.
+- A failed call whose failure the telemetry shows only as the text that the model was told, or would have been told had the run gone on, is *absent* if the tape holds that text.
 - A model call beyond those that the model server saw is *absent* if its span holds neither an answer nor tokens: it may never have been sent. Attempts that failed are allowed for.
 - A call that the model asked for and that the framework answered itself, because the tool does not exist for example, may stand on the tape.
 - An integer that the JavaScript runtime of a framework rounded before the tool received it may stand in either spelling.
