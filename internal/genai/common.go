@@ -44,6 +44,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Tool:
 		if decode.RepeatsResults(o.Result.Value) {
 			o.Class, o.NoiseReason = dialect.Noise, "merged tool results"
+			o.OutputData, o.Result = o.Result, decode.Content{} // one of them may have been written nowhere else
 		}
 		if o.Name == s.Span.Name() {
 			o.Name = decode.ToolOfSpan(o.Name) // somebody's own words stand before it

@@ -121,7 +121,7 @@ func collect(f *fragment) *collector {
 func (c *collector) collectStates(head *node) {
 	walk(head, func(n *node) bool {
 		switch class := n.obs.Class; {
-		case class != genai.Agent && class != genai.Structure && class != genai.Entry:
+		case class != genai.Agent && class != genai.Structure && class != genai.Entry && class != genai.Noise:
 		case n.obs.OutputData.Present():
 			c.states = append(c.states, n)
 		case n.obs.InputData.Present():

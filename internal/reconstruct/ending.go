@@ -273,13 +273,19 @@ func (b *builder) handedBefore(root *node, last *call) string {
 }
 
 // handedOn reports that the program took what the model said beside calls for the answer: none of the calls ran, and the run span, a span around all calls, or a step of the
-// program that began when the model had answered, tells that text and no other, whatever it calls it (Koog's node __finish__).
+// program that began when the model had answered, tells that text and no other, whatever it calls it (Koog's node __finish__), or the run span says that the run ended with it.
 func (b *builder) handedOn(last *call, said string) (found bool) {
 	ran := func(a *asked) bool { return a.shown != nil || a.tool != nil && len(a.tool.nodes) > 0 }
-	if len(said) < minQuoted || slices.ContainsFunc(last.asked, ran) {
+	root := b.fragment.ending()
+	if slices.ContainsFunc(last.asked, ran) {
 		return false
 	}
-	root := b.fragment.ending()
+	if said != "" && endsWith(root, said) && stopsForTools(last) {
+		return true
+	}
+	if len(said) < minQuoted {
+		return false
+	}
 	for _, h := range b.fragment.heads {
 		around := h.obs.Class != genai.Model && !slices.ContainsFunc(b.ordered, func(k *call) bool { return k.start < h.start || k.end > h.end })
 		walk(h, func(n *node) bool {
@@ -289,6 +295,15 @@ func (b *builder) handedOn(last *call, said string) (found bool) {
 		})
 	}
 	return found
+}
+
+// endsWith reports a run span that recorded a text as what it ended with, beside calls maybe: by a finish reason of its own, which asks for no tools (AgentScope for Java at its limit).
+func endsWith(root *node, text string) bool {
+	if root == nil || len(root.obs.Output) == 0 {
+		return false
+	}
+	final := root.obs.Output[len(root.obs.Output)-1]
+	return strings.TrimSpace(final.FinishReason) != "" && !tape.AsksForTools(final.FinishReason) && partsText(final.Parts) == text
 }
 
 // tellsText reports a span of which an attribute is the text, as it is or as JSON.
@@ -399,6 +414,8 @@ func (b *builder) unfinished(last *call) string {
 		return "the run span never ended"
 	case root == nil && slices.ContainsFunc(b.tape.Events, neverRan) && !b.answeredSince(last):
 		return "a tool that was asked for shows no answer"
+	case b.askedWhileItAnswered(last):
+		return "tools ran while the last model call answered, as in the turns before it, and no call followed: what the run recorded as its answer may be what was said beside them"
 	case root != nil && (answersWithoutText(root) || b.tape.Output.Text != nil && b.tape.Output.Message == ""):
 		return ""
 	case last == nil && root != nil && !root.obs.WeakAgent && root.span.Status().Code() == ptrace.StatusCodeOk:
@@ -484,6 +501,28 @@ func (b *builder) wentOn(last *call) bool {
 	return slices.ContainsFunc(b.ordered, func(k *call) bool {
 		return k.kind == tape.EventToolCall && len(k.nodes) > 0 && k.by == nil && k.agent == last.agent && k.start >= last.end
 	})
+}
+
+// askedWhileItAnswered reports a last model call whose answer was not recorded, and which asked for tools: one began beside its span while that was open. So did all tool calls of the
+// earlier turns, at least one, so in this program a tool runs when its stream tells of it (Rig, which records what each turn said as the answer of the run).
+func (b *builder) askedWhileItAnswered(last *call) bool {
+	if last == nil || last.response != nil || len(last.nodes) == 0 {
+		return false
+	}
+	before, now := false, false
+	for _, k := range b.ordered {
+		if k.kind != tape.EventToolCall || len(k.nodes) == 0 || k.agent != last.agent {
+			continue
+		}
+		i := slices.IndexFunc(b.calls.models, func(m *call) bool {
+			return m.agent == k.agent && m.response == nil && len(m.nodes) > 0 && m.nodes[0].up == k.nodes[0].up && m.start < k.start && k.start < m.end
+		})
+		if i < 0 {
+			return false
+		}
+		before, now = before || b.calls.models[i] != last, now || b.calls.models[i] == last
+	}
+	return before && now
 }
 
 // answeredSince reports that the last model call, with the request of those before, ended with an answer after the calls without one: their results were not recorded, and the run

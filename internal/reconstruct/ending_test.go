@@ -98,6 +98,39 @@ func TestStatusClaimsNoMoreThanTheLastRecordsShow(t *testing.T) {
 			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
 			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
 		}},
+		"tools that ran while the last model call answered, as those before": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", list(says("let me look again")))
+			tr.chat(2, 1, 1, 20, "", "", "gen_ai.usage.output_tokens", 7)
+			tr.tool("f", 3, 1, 10, 19, "", `{}`, "v")
+			tr.chat(4, 1, 21, 40, "", "", "gen_ai.usage.output_tokens", 7)
+			tr.tool("f", 5, 1, 30, 39, "", `{}`, "v")
+		}},
+		"an answer after a tool that ran while the model answered": {tape.StatusOK, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", list(says("a")))
+			tr.chat(2, 1, 1, 20, "", "", "gen_ai.usage.output_tokens", 7)
+			tr.tool("f", 3, 1, 10, 19, "", `{}`, "v")
+			tr.chat(4, 1, 21, 40, "", "", "gen_ai.usage.output_tokens", 7)
+		}},
+		"a guard beside the last model call, after a tool behind the first": {tape.StatusOK, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", list(says("a")))
+			tr.chat(2, 1, 1, 20, "", "", "gen_ai.usage.output_tokens", 7)
+			tr.tool("f", 3, 1, 20, 21, "", `{}`, "v")
+			tr.chat(4, 1, 21, 40, "", "", "gen_ai.usage.output_tokens", 7)
+			tr.tool("g", 5, 1, 30, 39, "", `{}`, "v")
+		}},
+		"a run span that ends with words beside calls, by a reason of its own": {tape.StatusOK, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", `[{"role":"assistant","finish_reason":"stop","parts":[{"type":"text","content":"7"},`+call("c1", "f", `{}`)+`]}]`)
+			tr.chat(2, 1, 1, 10, list(user("q")), `[{"role":"assistant","parts":[{"type":"text","content":"7"},`+call("c1", "f", `{}`)+`]}]`, "gen_ai.response.finish_reasons", []any{"tool_calls"})
+		}},
+		"a run span that ends with words beside calls, by the reason of the model": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", `[{"role":"assistant","finish_reason":"tool_calls","parts":[{"type":"text","content":"7"},`+call("c1", "f", `{}`)+`]}]`)
+			tr.chat(2, 1, 1, 10, list(user("q")), `[{"role":"assistant","parts":[{"type":"text","content":"7"},`+call("c1", "f", `{}`)+`]}]`, "gen_ai.response.finish_reasons", []any{"tool_calls"})
+		}},
+		"a run span that ends with words beside calls that ran": {tape.StatusIncomplete, func(tr *trace) {
+			root(tr, "gen_ai.output.messages", `[{"role":"assistant","finish_reason":"stop","parts":[{"type":"text","content":"7"},`+call("c1", "f", `{}`)+`]}]`)
+			tr.chat(2, 1, 1, 10, list(user("q")), `[{"role":"assistant","parts":[{"type":"text","content":"7"},`+call("c1", "f", `{}`)+`]}]`, "gen_ai.response.finish_reasons", []any{"tool_calls"})
+			tr.tool("f", 3, 1, 20, 30, "c1", `{}`, "v")
+		}},
 		"a run span with the result of its last tool": {tape.StatusOK, func(tr *trace) {
 			root(tr, "gen_ai.output.messages", list(ask, shows("c1", "v")))
 			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))

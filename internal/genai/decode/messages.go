@@ -318,7 +318,9 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 	var parts []Part
 	callID := v.First("tool_call_id", "toolCallId", "call_id")
 	if callID.IsAbsent() && role == tape.RoleTool {
-		callID = v.Get("additional_kwargs").Get("tool_call_id") // LlamaIndex
+		if callID = v.Get("tool_id"); callID.IsAbsent() { // tRPC-Agent-Go
+			callID = v.Get("additional_kwargs").Get("tool_call_id") // LlamaIndex
+		}
 	}
 	if role == tape.RoleUser && TextOfID(callID) != "" && !v.First("parts", "content").IsAbsent() {
 		role = tape.RoleTool // what answers a call is its result, whoever is said to have written it

@@ -55,6 +55,10 @@ func readTRPCAgent(s *dialect.Source, o *dialect.Observation) {
 		answer, _ := decode.Messages(a.JSON("gen_ai.output.messages.otel"), tape.RoleAssistant)
 		o.Response = decode.OneTurn(answer)
 		o.Streaming = a.Text("gen_ai.request.is_stream") == "true"
+	case dialect.Structure:
+		if s.Span.Name() == "execute_tool "+mergedTools { // that of a tool that failed may stand here alone
+			o.OutputData = decode.Result(a.JSON("gen_ai.tool.call.result"), true)
+		}
 	case dialect.Tool:
 		o.Name = a.Text("gen_ai.tool.name")
 		o.Handoff = o.Name == "transfer_to_agent"

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
@@ -30,6 +31,26 @@ func TestTheMergedResultsOfATurnAreNoCall(t *testing.T) {
 		span.Attributes().PutStr("gen_ai.tool.call.arguments", "N/A")
 		if o := genai.Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: "trpc.agent.go", Span: span}); o.Class != want {
 			t.Errorf("%s is read as %v", name, o.Class)
+		}
+	}
+}
+
+// The result of a tool that failed stands there alone: the span of its call holds nothing.
+func TestTheMergedResultsOfATurnAreKept(t *testing.T) {
+	const merged = `{"object":"tool.response","choices":[{"message":{"role":"tool","content":"a","tool_id":"c1","tool_name":"f"}},{"message":{"role":"tool","content":"no","tool_id":"c2","tool_name":"g"}}]}`
+	for key, name := range map[string]string{"gen_ai.tool.call.result": "execute_tool (merged tools)", "langfuse.observation.output": "execute_tool (merged tools)"} {
+		span := ptrace.NewSpan()
+		span.SetName(name)
+		span.Attributes().PutStr("gen_ai.operation.name", "execute_tool")
+		if key == "langfuse.observation.output" {
+			span.Attributes().PutStr("langfuse.observation.type", "tool")
+		}
+		span.Attributes().PutStr("gen_ai.tool.name", "(merged tools)")
+		span.Attributes().PutStr(key, merged)
+		o := genai.Read(&dialect.Source{Resource: pcommon.NewMap(), ScopeName: "trpc.agent.go", Span: span})
+		messages := decode.Transcript(o.OutputData.Value)
+		if o.Class == dialect.Tool || len(messages) != 2 || messages[1].Parts[0].ID != "c2" || messages[1].Parts[0].Result.Str() != "no" {
+			t.Errorf("%s: %v %+v", key, o.Class, messages)
 		}
 	}
 }
