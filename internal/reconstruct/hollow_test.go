@@ -149,3 +149,34 @@ func TestClientThatTellsOnlyWhichModelAnsweredIsTheSameCall(t *testing.T) {
 		}
 	}
 }
+
+// A tracer that keeps its spans in traces apart writes a run again, as a span without calls: asked the same, answered the same, around all of it.
+func TestSpanOfARunWithoutCallsInATraceOfItsOwn(t *testing.T) {
+	run := func(n byte, start int) *trace {
+		tr := newTrace()
+		tr.agent("a", 1, 0, start, start+50)
+		tr.chat(2, 1, start+1, start+40, list(user("Which rooms are free?")), list(says("Aurora is free.")))
+		return tr.numbered(n)
+	}
+	around := func(n byte, question, answer string, start int) *trace {
+		tr := newTrace()
+		tr.in("mlflow.tracing.provider", "ask", 7, 0, start, start+100, "mlflow.spanType", `"AGENT"`, "mlflow.spanInputs", `{"question":"`+question+`"}`, "mlflow.spanOutputs", `"`+answer+`"`)
+		return tr.numbered(n)
+	}
+	for name, c := range map[string]struct {
+		traces []*trace
+		want   int
+	}{
+		"the run again":      {[]*trace{around(1, "Which rooms are free?", "Aurora is free.", 0), run(2, 10)}, 1},
+		"another answer":     {[]*trace{around(1, "Which rooms are free?", "Borealis is free.", 0), run(2, 10)}, 2},
+		"another question":   {[]*trace{around(1, "Which rooms have a screen?", "Aurora is free.", 0), run(2, 10)}, 2},
+		"not around it":      {[]*trace{around(1, "Which rooms are free?", "Aurora is free.", 30), run(2, 10)}, 2},
+		"two such runs":      {[]*trace{around(1, "Which rooms are free?", "Aurora is free.", 0), run(2, 10), run(3, 20)}, 3},
+		"two such spans":     {[]*trace{around(1, "Which rooms are free?", "Aurora is free.", 0), around(3, "Which rooms are free?", "Aurora is free.", 1), run(2, 10)}, 3},
+		"of another service": {[]*trace{around(1, "Which rooms are free?", "Aurora is free.", 0).service("bank"), run(2, 10)}, 2},
+	} {
+		if tapes := all(t, c.traces...); len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+	}
+}

@@ -84,6 +84,7 @@ func (s *stitcher) byAnswer() {
 	below := map[*fragment][]*fragment{} // of the span of a run without calls, those that ended as it did
 	apart := map[*fragment][]*fragment{} // those that did in another trace, which the clock of that one puts outside of its time
 	above := map[*fragment]int{}         // of how many spans of runs they may be the calls
+	around := map[*fragment]int{}        // how many such spans lie around them
 	type moment struct {
 		n    *node
 		text string
@@ -104,12 +105,16 @@ func (s *stitcher) byAnswer() {
 		text := textOf(newMessage(last.obs.Response[0]))
 		for _, r := range results[text] {
 			g := s.find(r.f)
-			if g == s.find(f) || !sameService(r.f, f) || f.ownRun() && (r.n == nil || !s.sameTrace(r.f, f)) {
+			if g == s.find(f) || !sameService(r.f, f) || f.ownRun() && r.n != nil && !s.sameTrace(r.f, f) {
 				continue
+			}
+			if f.ownRun() && r.n == nil && (s.sameTrace(r.f, f) || !r.f.spans(f) || f.userText() == "") {
+				continue // a tracer that keeps its spans in traces apart writes the run again: it was asked the same, answered the same, and lies around all of it
 			}
 			if r.n == nil && r.f.userText() == f.userText() {
 				if r.f.spans(f) {
 					below[r.f] = append(below[r.f], f)
+					around[f]++
 				} else if !s.sameTrace(r.f, f) {
 					apart[r.f] = append(apart[r.f], f)
 					above[f]++
@@ -141,7 +146,7 @@ func (s *stitcher) byAnswer() {
 	}
 	for _, f := range s.all {
 		switch one := append(below[f], apart[f]...); {
-		case len(below[f]) == 1, len(one) == 1 && above[one[0]] == 1:
+		case len(below[f]) == 1 && (around[one[0]] == 1 || !one[0].ownRun()), len(one) == 1 && above[one[0]] == 1:
 			s.unite(f, one[0], byContent)
 		}
 	}
