@@ -236,6 +236,9 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text == "" && b.handedOn(last, said) {
 		return said, nil
 	}
+	if text == "" && !finalAnswer(last) {
+		text = b.concludedAround(last)
+	}
 	if by := answerBy(last); by != "" && (text == "" || holdsJSON(text, by)) {
 		text = by
 	}
@@ -270,6 +273,37 @@ func (b *builder) handedBefore(root *node, last *call) string {
 		}
 	}
 	return said.String()
+}
+
+// concludedAround is what the assistant says at the end of the state that a step around all calls ended with, behind the request of the last model call, none of whose calls ran: a
+// framework that stops at a limit answers in words of its own, and where no span stands for the run they are nowhere else.
+func (b *builder) concludedAround(last *call) string {
+	sent := afterSystem(last.request)
+	if len(last.nodes) == 0 || len(sent) == 0 || slices.ContainsFunc(last.asked, func(a *asked) bool { return a.shown != nil || a.tool != nil && len(a.tool.nodes) > 0 }) {
+		return ""
+	}
+	for n := last.nodes[0].up; n != nil; n = n.up {
+		out := n.obs.OutputData
+		if called := n.obs.Called; called != nil && !out.Present() {
+			out.Value = called.Out
+		}
+		if slices.ContainsFunc(b.ordered, func(k *call) bool { return k.start < n.start || k.end > n.end }) || out.Label != "" {
+			continue
+		}
+		state := conversationIn(out)
+		if len(state) != len(sent)+1 || state[len(sent)].Role != tape.RoleAssistant || decode.HasCalls(state[len(sent)]) {
+			continue
+		}
+		same := true
+		for i, m := range sent {
+			equal, _ := newMessage(state[i]).equal(m)
+			same = same && equal
+		}
+		if same {
+			return textOf(newMessage(state[len(sent)]))
+		}
+	}
+	return ""
 }
 
 // handedOn reports that the program took what the model said beside calls for the answer: none of the calls ran, and the run span, a span around all calls, or a step of the
@@ -412,7 +446,7 @@ func (b *builder) unfinished(last *call) string {
 	switch {
 	case root != nil && root.end == root.start && root.span.EndTimestamp() == 0:
 		return "the run span never ended"
-	case root == nil && slices.ContainsFunc(b.tape.Events, neverRan) && !b.answeredSince(last):
+	case root == nil && slices.ContainsFunc(b.tape.Events, neverRan) && !b.answeredSince(last) && (last == nil || b.concludedAround(last) == ""):
 		return "a tool that was asked for shows no answer"
 	case b.askedWhileItAnswered(last):
 		return "tools ran while the last model call answered, as in the turns before it, and no call followed: what the run recorded as its answer may be what was said beside them"

@@ -391,3 +391,37 @@ func TestTheAnswerOfAStreamIsAllThatTheCallerWasHanded(t *testing.T) {
 		}
 	}
 }
+
+// A graph that stops at a limit answers in words of its own. Where no span stands for the run, the state that the step around all calls ended with has them.
+func TestTheStateAroundALimitHoldsTheAnswer(t *testing.T) {
+	const sorry, told, late = `{"content":"I need more steps.","type":"ai","tool_calls":[]}`, `{"content":"r","type":"tool","tool_call_id":"call_12345678"}`, `{"content":"go on","type":"human"}`
+	for name, c := range map[string]struct {
+		state string
+		ran   bool
+		want  string
+	}{
+		"the limit":         {`[{"content":"go","type":"human"},` + sorry + `]`, false, "ok I need more steps."},
+		"another question":  {`[{"content":"stay","type":"human"},` + sorry + `]`, false, "incomplete none"},
+		"ends with a call":  {`[{"content":"go","type":"human"},{"content":"","type":"ai","tool_calls":[{"id":"call_12345678","name":"crawl","args":{"page":3}}]}]`, false, "incomplete none"},
+		"a later question":  {`[{"content":"go","type":"human"},` + sorry + `,` + late + `]`, false, "incomplete none"},
+		"the call was made": {`[{"content":"go","type":"human"},` + told + `,` + sorry + `]`, true, "incomplete none"},
+	} {
+		tr := newTrace()
+		const scope = "langfuse-sdk"
+		tr.in("web", "POST /chat", 1, 0, 0, 100, "http.route", "/chat")
+		tr.in(scope, "graph", 2, 1, 1, 90, "langfuse.observation.type", "span", "langfuse.observation.output", `{"messages":`+c.state+`}`)
+		tr.in(scope, "ChatOpenAI", 3, 2, 10, 20, "langfuse.observation.type", "generation", "langfuse.observation.model.name", "m", "langfuse.observation.input", `[{"role":"user","content":"go"}]`,
+			"langfuse.observation.output", `{"role":"assistant","content":"","tool_calls":[{"id":"call_12345678","name":"crawl","args":{"page":3},"type":"tool_call"}]}`)
+		if c.ran {
+			tr.in(scope, "crawl", 4, 2, 21, 30, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"page":3}`, "langfuse.observation.output", told)
+		}
+		tp := the(t, tr.runs(t))
+		text := "none"
+		if tp.Output.Text != nil {
+			text = *tp.Output.Text
+		}
+		if got := string(tp.Run.Status) + " " + text; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

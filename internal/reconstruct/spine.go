@@ -166,7 +166,7 @@ func continues(a, t *turn) bool {
 	if len(a.sent) == 0 || len(t.sent) <= len(a.sent) || commonPrefix(a.sent, t.sent) < len(a.sent) {
 		return false
 	}
-	return (repeatsAnswer(a.n, t) || sameAnswer(a.n, t.n)) && sameTurn(a, t)
+	return (repeatsAnswer(a.n, t) || sameAnswer(a.n, t.n) || toldToUser(a, t.sent[len(a.sent)])) && sameTurn(a, t)
 }
 
 // sameTurn reports that no user message begins a new run after the messages that t repeats of a. A user message that follows a request
@@ -181,9 +181,14 @@ func sameTurn(a, t *turn) bool {
 	}
 	lost := losesCalls(a.n) // so neither were their results recorded as such
 	quoted := false
+	spoken := true // only the assistant has spoken since
 	for i, m := range t.sent[len(a.sent):] {
+		first := spoken
+		spoken = spoken && m.tape.Role == tape.RoleAssistant
 		switch {
 		case m.tape.Role == tape.RoleAssistant, m.tape.Role == tape.RoleTool:
+		case first && toldToUser(a, m):
+			quoted = true
 		case i > 0 && t.sent[len(a.sent)+i-1].tape.Role == tape.RoleTool && len(task) >= minQuoted && strings.Contains(textOf(m), task):
 		case m.tape.Role != tape.RoleUser:
 			return false
@@ -195,6 +200,17 @@ func sameTurn(a, t *turn) bool {
 		}
 	}
 	return true
+}
+
+// toldToUser reports a user message with what a tool said that failed when a model call had asked for it: who answers no call of a step that broke tells the model so.
+func toldToUser(a *turn, m *message) bool {
+	if m.tape.Role != tape.RoleUser || !asksTools(a.n) {
+		return false
+	}
+	text := textOf(m)
+	return slices.ContainsFunc(a.f.tools(), func(n *node) bool {
+		return (n.obs.Failed || n.obs.StatusError) && n.start+clockSlack >= a.n.end && tellsFailure(text, n)
+	})
 }
 
 // losesCalls reports a model call that asked for tools, as its finish reason says, and of whose calls none was recorded.

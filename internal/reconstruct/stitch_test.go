@@ -374,6 +374,48 @@ func TestErrorThatTheModelIsToldAsAUserBeginsNoRun(t *testing.T) {
 	}
 }
 
+// A step of which one call failed may answer none of its calls: the model is told as a user what that call said. A user who says something else begins a run.
+func TestWhatAFailedToolSaidToTheModelAsAUserBeginsNoRun(t *testing.T) {
+	build := func(text, second string, failed bool) []*tape.Tape {
+		tr := newTrace()
+		tr.step(1, 99, 0, 18, "")
+		ask := asks(call("call_0001", "find", `{"deep":{"id":"R-404","all":true}}`), call("call_0002", "find", `{"deep":{}}`))
+		if text != "" {
+			ask = strings.Replace(ask, `"parts":[`, `"parts":[{"type":"text","content":"`+text+`"},`, 1)
+		}
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("find", 5, 1, 11, 13, "", `{"deep":{}}`, "r")
+		tool := tr.tool("find", 6, 1, 12, 14, "", `{"deep":{"id":"R-404","all":true}}`, "")
+		if failed {
+			tool.Status().SetCode(ptrace.StatusCodeError)
+			tool.Status().SetMessage("ToolError: no such shelf")
+			e := tool.Events().AppendEmpty()
+			e.SetName("exception")
+			e.Attributes().PutStr("exception.type", "ToolError")
+			e.Attributes().PutStr("exception.message", "no such shelf")
+		}
+		tr.step(3, 99, 20, 40, "")
+		request := []string{user("q")}
+		if text != "" {
+			request = append(request, says(text))
+		}
+		tr.chat(4, 3, 21, 30, list(append(request, user(second))...), list(says("end")))
+		return tr.runs(t)
+	}
+	for _, text := range []string{"", "I look it up."} {
+		tp := the(t, build(text, "Error: find with {'deep': {'id': 'R-404'}}: no such shelf. Try again.", true))
+		if tp.Usage.ModelCalls != 2 || tp.Usage.ToolCalls != 2 || tp.Output.Text == nil || *tp.Output.Text != "end" {
+			t.Errorf("%v", events(tp))
+		}
+		if tapes := build(text, "never mind then", true); len(tapes) != 2 {
+			t.Errorf("%d runs, want 2: the user said something else", len(tapes))
+		}
+		if tapes := build(text, "Error: no such shelf", false); len(tapes) != 2 {
+			t.Errorf("%d runs, want 2: nothing failed", len(tapes))
+		}
+	}
+}
+
 func TestSpanOfARunIsJoinedWithTheOnlyCallThatAnsweredAsItDid(t *testing.T) {
 	build := func(answers ...string) []*tape.Tape {
 		first := newTrace()

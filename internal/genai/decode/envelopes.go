@@ -46,6 +46,10 @@ var envelopes = []envelope{
 		}
 		return fields.Get("content"), Unwrapped{IsError: fields.Get("status").Str() == "error", CallID: TextOfID(fields.Get("tool_call_id")), Name: fields.Get("name").Str()}, true
 	}},
+	{"langgraph.state", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) { // what a step that runs one call adds to the state
+		messages := v.Get("messages")
+		return messages.At(0), Unwrapped{}, v.Len() == 1 && messages.Kind() == exactjson.Array && messages.Len() == 1 && IsLangChainTool(messages.At(0))
+	}},
 	{"tool_message", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) { // the one message of the role tool in a list
 		one := v.At(0)
 		ok := v.Kind() == exactjson.Array && v.Len() == 1 && one.Len() == 2 && one.Get("role").Str() == "tool" && one.Get("content").Kind() == exactjson.String

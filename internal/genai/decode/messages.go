@@ -129,6 +129,10 @@ func (l *messageReader) add(e exactjson.Value) element {
 		l.out = append(l.out, Message{Role: tape.RoleAssistant, Parts: calls, Omitted: hollow})
 		return someMessages
 	}
+	if said, ok := rolePair(e); ok {
+		l.out = append(l.out, said)
+		return someMessages
+	}
 	if e.Kind() == exactjson.Object && isPartOnly(e) {
 		return partOnly
 	}
@@ -141,6 +145,19 @@ func (l *messageReader) add(e exactjson.Value) element {
 	}
 	l.out = append(l.out, messages...)
 	return someMessages
+}
+
+// rolePair reads a message that is a pair of a role and a content, as programs hand messages to LangChain: ["user", "text"].
+func rolePair(e exactjson.Value) (Message, bool) {
+	if e.Kind() != exactjson.Array || e.Len() != 2 || e.At(0).Kind() != exactjson.String {
+		return Message{}, false
+	}
+	role, known := KnownRole(e.At(0).Str())
+	content := e.At(1)
+	if _, second := KnownRole(content.Str()); !known || second || content.Kind() != exactjson.String && content.Kind() != exactjson.Array {
+		return Message{}, false
+	}
+	return Message{Role: role, Parts: Parts(content)}, true
 }
 
 // asResult gives a message the role of a tool that has none, or the name of a tool for one, where the list ends with an answer and fewer results than it has calls: no provider takes anything
@@ -293,7 +310,7 @@ func messageObject(v exactjson.Value, role tape.Role, depth int) ([]Message, boo
 		m.FinishReason = v.First("finish_reason", "finishReason").Text()
 		return []Message{m}, true
 	}
-	if inner := v.Get("content"); !inner.IsEmpty() {
+	if inner := v.Get("content"); !inner.IsEmpty() && inner.Kind() >= exactjson.String { // a number is no message
 		return messagesAt(exactjson.ObjectValue(exactjson.Member{Name: "role", Value: exactjson.StringValue(string(role))}, exactjson.Member{Name: "content", Value: inner}), role, depth+1)
 	}
 	if text := v.Get("text"); text.Kind() == exactjson.String {

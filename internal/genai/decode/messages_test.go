@@ -30,6 +30,8 @@ func TestMessagesOfEveryShapeAreRead(t *testing.T) {
 			{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},
 			{"role":"tool","tool_call_id":"c1","content":"v"}]`,
 			"system: text(be kind)|user(ann): text(hi)|assistant: " + call + `|tool: result(c1  "v")`},
+		{"pairs of a role and a text", `[["system","be kind"],["human","{\"note\":true,\"content\":-274}"],["ai","hi"]]`, `system: text(be kind)|user: text({"note":true,"content":-274})|assistant: text(hi)`},
+		{"pairs of roles are texts", `[["user","assistant"]]`, "user: text(user)|user: text(assistant)"},
 		{"S2 content parts", `[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"https://x/y.png"}}]}]`, "user: text(a) media( https://x/y.png  0)"},
 		{"S2 old function call", `[{"role":"assistant","content":"","function_call":{"name":"f","arguments":"{\"x\":1}"}},{"role":"function","name":"f","content":"v"}]`, `assistant: call( f {"x":1})|tool: result( f "v")`},
 		{"S2 refusal", `[{"role":"assistant","content":null,"refusal":"no"}]`, "assistant: text(no)"},

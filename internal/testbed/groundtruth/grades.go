@@ -50,13 +50,25 @@ func (r Run) Claim(tapes []*tape.Tape) (c Claim, ok bool) {
 
 // unserved says why the entries do not serve the calls, "" when they do.
 func (r Run) unserved(calls []value, left []oracle.Entry) string {
-	for _, call := range calls {
+	for n, call := range calls {
 		hashes := wantedHashes(call)
-		i := slices.IndexFunc(left, func(e oracle.Entry) bool {
+		fits := func(e oracle.Entry) bool {
 			return slices.Contains(namesOf(call), e.ToolName) && e.ArgsHash != "" && slices.Contains(hashes, e.ArgsHash)
-		})
+		}
+		i := slices.IndexFunc(left, fits)
 		if i < 0 {
 			return "no answer for " + call.Get("name").Str()
+		}
+		together := 0 // equal calls of one turn ran at the same time: any of the entries that stand for them may answer any of them
+		for _, other := range calls[n+1:] {
+			if other.Get("llm_order").Equal(call.Get("llm_order")) && other.Get("name").Equal(call.Get("name")) && same(argsOf(other), argsOf(call)) {
+				together++
+			}
+		}
+		for k := i + 1; k < len(left) && together > 0 && !answers(left[i], call); k++ {
+			if fits(left[k]) {
+				i, together = k, together-1
+			}
 		}
 		if !answers(left[i], call) {
 			return fmt.Sprintf("another answer for %s: %.60q", call.Get("name").Str(), left[i].Response)

@@ -279,6 +279,9 @@ func TestEqualCallsFailAsTheModelIsShown(t *testing.T) {
 		ran := r.truth(nil, nil).ToolCalls
 		assert.Equal(t, []bool{!swapped, swapped}, []bool{ran[0].Error != nil, ran[1].Error != nil})
 		assert.Equal(t, []bool{swapped, !swapped}, []bool{ran[0].Result != nil, ran[1].Result != nil})
+		for _, call := range ran {
+			assert.True(t, call.Error == nil || *call.Error == "no such shelf", "the failure keeps its words")
+		}
 	}
 }
 

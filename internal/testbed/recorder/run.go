@@ -303,8 +303,8 @@ func (r *run) execute(name string, body []byte) *toolCall {
 		}
 		r.executed = append(r.executed, ran)
 	}
-	if ran.script.err != "" {
-		ran.Error, ran.Result = &ran.script.err, nil
+	if failure := ran.script.err; failure != "" {
+		ran.Error, ran.Result = &failure, nil
 	}
 	return ran
 }

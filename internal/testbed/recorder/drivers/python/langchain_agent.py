@@ -116,14 +116,22 @@ def told():
     from langchain.agents.middleware import wrap_tool_call
     from langchain_core.messages import ToolMessage
 
-    @wrap_tool_call
+    def failure(request, e):
+        return ToolMessage(content=f"Tool error: Please check your input and try again. ({e})", tool_call_id=request.tool_call["id"])
+
     def handle_tool_errors(request, handle):
         try:
             return handle(request)
         except Exception as e:
-            return ToolMessage(content=f"Tool error: Please check your input and try again. ({e})", tool_call_id=request.tool_call["id"])
+            return failure(request, e)
 
-    return handle_tool_errors
+    async def handle_tool_errors_later(request, handle):
+        try:
+            return await handle(request)
+        except Exception as e:
+            return failure(request, e)
+
+    return wrap_tool_call(handle_tool_errors_later if way in ("async", "events") else handle_tool_errors)
 
 
 def text(message):
