@@ -205,12 +205,13 @@ func (t *call) conversation() []*message {
 // recoverResponses takes responses that were not recorded, or recorded without the calls they ask for, from the request that
 // continues the conversation.
 func (c *collector) recoverResponses() {
+	asking := c.askingByID()
 	for i, m := range c.models {
 		if len(m.request) == 0 {
 			continue
 		}
 		said := c.nextAssistant(i)
-		if said == nil {
+		if said == nil || saidByAnother(m, said, asking) {
 			continue
 		}
 		switch {
@@ -223,6 +224,11 @@ func (c *collector) recoverResponses() {
 			m.response, m.enriched = newMessage(spoken), true
 		}
 	}
+}
+
+// saidByAnother reports a message with a call that another model call asks for, by an id that a provider draws: without content one conversation looks like another.
+func saidByAnother(m *call, said *message, asking map[string]*call) bool {
+	return slices.ContainsFunc(callsOf(said.parts), func(p *genai.Part) bool { return asking[p.ID] != nil && asking[p.ID] != m })
 }
 
 // answersCalls reports that the request that goes on with model call i shows a result of each call that a message asks for, by its id. Some packages record the

@@ -79,3 +79,21 @@ func TestAnAgentThatRanBetweenTwoModelCallsBelongsToTheRunAroundIt(t *testing.T)
 		})
 	}
 }
+
+// Without content the request of an agent below looks like the first one of the agent above: what that one was answered, as its calls tell by ids that are drawn, is no answer of another.
+func TestAnswerOfTheAgentAboveIsNoneOfTheAgentBelow(t *testing.T) {
+	const silent = `{"role":"user","parts":[]}`
+	for id, want := range map[string][]string{
+		"call_0123456789abcdef": {"model_call @2", "tool_call expert @3 by 1 = r", "model_call @4", "model_call @5"},
+		"call_0":                {"model_call @2", "tool_call expert @3 by 1 = r", "model_call @4", "tool_call expert by 3 = r (recovered)", "model_call @5"},
+	} {
+		ask := asks(call(id, "expert", `{}`))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(silent), list(ask))
+		tr.tool("expert", 3, 1, 11, 50, "", `{}`, "r")
+		tr.chat(4, 3, 12, 40, list(silent), "")
+		tr.chat(5, 1, 60, 70, list(silent, ask, shows(id, "r")), list(says("done")))
+		t.Run(id, func(t *testing.T) { wantEvents(t, the(t, tr.runs(t)), want...) })
+	}
+}

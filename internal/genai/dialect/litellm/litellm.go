@@ -69,12 +69,26 @@ func readLiteLLM(s *dialect.Source, o *dialect.Observation) {
 		}
 		o.Request, o.RequestLabel = semconv.LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, o)
 		o.Response, o.ResponseLabel = semconv.LabelledMessages(a, "gen_ai.output.messages", tape.RoleAssistant, o)
-		o.Response = decode.OneTurn(o.Response)
+		o.Response = withFlattenedCalls(a, decode.OneTurn(o.Response))
 		o.Streaming = strings.EqualFold(a.Text("llm.is_streaming"), "true")
 	case dialect.Noise:
 		o.NoiseReason = strings.TrimPrefix(a.Text("gen_ai.operation.name"), "a")
 		decode.FillString(&o.NoiseReason, "service")
 	}
+}
+
+// withFlattenedCalls is an answer with the calls that stand beside it alone, a number for each (gen_ai.completion.0.function_call.name): the message of a stream holds its text.
+func withFlattenedCalls(a decode.Attributes, answer []decode.Message) []decode.Message {
+	if len(answer) != 1 || decode.HasCalls(answer[0]) {
+		return answer
+	}
+	beside, _ := a.UnflattenList("gen_ai.completion.")
+	for _, m := range beside.Members() {
+		if call := m.Value.Get("function_call"); call.Get("name").Str() != "" {
+			answer[0].Parts = append(slices.Clip(answer[0].Parts), decode.CallPart("", call.Get("name").Str(), call.Get("arguments")))
+		}
+	}
+	return answer
 }
 
 // sentNames are the members of a raw request; what else there is came back. A parameter that was sent is written before the answer, which has

@@ -33,6 +33,20 @@ func TestLiteLLMPrefersMessagesToFlattenedCompletions(t *testing.T) {
 		"class: model\ndialect: litellm\nmodel: gpt-4o\nprovider: openai\nrequest: user | text \"q\"\nrequest: assistant | call f c1 {\"a\":1}\nrequest: tool | result  c1 \"r\" [content_blocks]\nresponse: assistant | text \"a\" [stop]\n")
 }
 
+// The message of a stream that asks for tools holds its text and why it ended.
+func TestLiteLLMCallsOfAStreamStandBesideItsMessage(t *testing.T) {
+	span := func(answer string, beside ...string) *dialect.Source {
+		return genaitest.Span("litellm", "litellm_request", append([]string{"gen_ai.request.model", "gpt-4o", "gen_ai.output.messages", answer}, beside...)...)
+	}
+	two := []string{"gen_ai.completion.0.function_call.name", "f", "gen_ai.completion.0.function_call.arguments", `{"a":1}`, "gen_ai.completion.1.function_call.name", "g", "gen_ai.completion.1.function_call.arguments", `{}`}
+	genaitest.Says(t, genai.Read(span(`[{"role":"assistant","parts":[{"type":"text","content":"a"}],"finish_reason":"tool_calls"}]`, two...)),
+		"class: model\ndialect: litellm\nmodel: gpt-4o\nresponse: assistant | text \"a\" | call f  {\"a\":1} | call g  {} [tool_calls]\n")
+	genaitest.Says(t, genai.Read(span(`[{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"f","arguments":{"a":1}}],"finish_reason":"tool_calls"}]`, two...)),
+		"class: model\ndialect: litellm\nmodel: gpt-4o\nresponse: assistant | call f c1 {\"a\":1} [tool_calls]\n")
+	genaitest.Says(t, genai.Read(span(`[{"role":"assistant","parts":[{"type":"text","content":"a"}],"finish_reason":"stop"}]`, "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", "a")),
+		"class: model\ndialect: litellm\nmodel: gpt-4o\nresponse: assistant | text \"a\" [stop]\n")
+}
+
 // A span of the caller's own holds the last call alone; each call is whole on the span of the provider's side.
 func TestRawRequestsAreReadInTheProvidersWords(t *testing.T) {
 	genaitest.Says(t, genai.Read(genaitest.Span("litellm", "raw_gen_ai_request",
