@@ -200,8 +200,8 @@ func unmark(o *dialect.Observation) {
 	if o.Called != nil {
 		c := *o.Called
 		c.Name, _ = decode.Unmark(c.Name)
-		c.In, _ = decode.UnmarkValue(c.In)
-		c.Out, _ = decode.UnmarkValue(c.Out)
+		c.In, c.InCut = decode.UnmarkValue(c.In)
+		c.Out, c.OutCut = decode.UnmarkValue(c.Out)
 		o.Called = &c
 	}
 }

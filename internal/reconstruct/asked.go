@@ -562,8 +562,24 @@ type calls struct {
 	meets        map[scopeKey]bool    // instrumentations whose tool calls have the ids that responses ask with
 }
 
-// asked lists the calls with the id of a tool span.
-func (c calls) asked(n *node) []*asking { return surest(c.byID[n.obs.CallID]) }
+// asked lists the calls with the id of a tool span, or of the call that it was handed whole.
+func (c calls) asked(n *node) []*asking {
+	id := n.obs.CallID
+	if id == "" {
+		_, _, id = c.handed(n)
+	}
+	return surest(c.byID[id])
+}
+
+// handed is the name, the arguments and the id of the call that a tool span stands for: those that it was handed, where nobody asked for a tool of its own name.
+func (c calls) handed(n *node) (name string, args genai.Content, id string) {
+	if len(c.byName[n.obs.Name]) == 0 && n.obs.Args.Label == "" {
+		if part, ok := onlyCall(n.obs.Args.Value); ok {
+			return part.Name, genai.Content{Value: part.Args}, part.ID
+		}
+	}
+	return n.obs.Name, n.obs.Args, n.obs.CallID
+}
 
 // surest leaves of calls those that responses asked for, if there are any.
 func surest(all []*asking) []*asking {
@@ -581,14 +597,15 @@ const maxAskings = 256
 func (c calls) open(n *node) []*asking {
 	var equal, wider []*asking
 	tried := 0
-	for _, a := range c.byName[n.obs.Name] {
+	name, args, _ := c.handed(n)
+	for _, a := range c.byName[name] {
 		if a.executed && n.spans > 0 || n.obs.CallID != "" && a.part.ID != "" && c.meets[n.scope] {
 			continue
 		}
 		if tried++; tried > maxAskings {
 			break
 		}
-		switch args := n.obs.Args; {
+		switch {
 		case !args.Present() || args.Label != "" || equalArgs(args.Value, a.part.Args, sameValue):
 			equal = append(equal, a)
 		case includes(args.Value, a.part.Args, maxEnvelopes):

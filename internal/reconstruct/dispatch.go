@@ -56,13 +56,17 @@ var runsAnyTool = regexp.MustCompile(`(?i)^(execute|exec|run|call|invoke|dispatc
 // toolName is what providers take as the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z_][\w.-]{0,63}$`)
 
-// onlyCall reads a value that is a call and nothing else: a name and the object of its arguments, by position or as members, and an id beside them.
+// onlyCall reads a value that is a call and nothing else: a name and the object of its arguments, by position or as members, and an id beside them; or a call as chat completions write it.
 func onlyCall(v exactjson.Value) (part genai.Part, ok bool) {
 	if args := v.Get("args"); args.Kind() == exactjson.Array && v.Len() == 2 && v.Get("kwargs").IsEmpty() {
 		v = args // as decorators of Python write it
 	}
 	if one := v.Members(); len(one) == 1 && one[0].Value.Kind() >= exactjson.Array {
 		v = one[0].Value // the call as the one argument
+	}
+	if v.Get("function").Kind() == exactjson.Object {
+		part = decode.ChatCalls(exactjson.ArrayValue(v))[0]
+		return part, part.Name != "" && part.Args.Kind() == exactjson.Object
 	}
 	for i, m := range v.Members() {
 		value := m.Value

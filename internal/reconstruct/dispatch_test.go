@@ -93,11 +93,39 @@ func TestStepThatCameToSomethingElseHasNotRunTheCall(t *testing.T) {
 	}
 }
 
+// No span holds the loop together: the call that the function was handed is one that a response asked for.
+func TestFunctionThatRunsEveryToolBelongsToTheRunThatAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string
+		want int
+	}{
+		"by the id":                {`{"tool_call":{"id":"call_a1","type":"function","function":{"name":"f","arguments":"{\"page\": 3}"}}}`, 1},
+		"by name and arguments":    {`{"name":"f","arguments":{"page":3}}`, 1},
+		"the id of another call":   {`{"tool_call":{"id":"call_b2","type":"function","function":{"name":"g","arguments":"{\"page\": 3}"}}}`, 2},
+		"other arguments":          {`{"name":"f","arguments":{"page":4}}`, 2},
+		"more than a call":         {`{"name":"f","arguments":{"page":3},"shell":"bash"}`, 2},
+		"arguments without a name": {`{"arguments":{"page":3}}`, 2},
+	} {
+		ask := asks(call("call_a1", "f", `{"page":3}`))
+		tr := newTrace()
+		tr.chat(2, 90, 10, 20, list(user("q")), list(ask))
+		tr.in("langfuse-sdk", "handle_tool_call", 3, 91, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", c.in, "langfuse.observation.output", "v")
+		tr.chat(4, 92, 50, 60, list(user("q"), ask, shows("call_a1", "v")), list(says("end")))
+		tapes := tr.runs(t)
+		if len(tapes) != c.want {
+			t.Errorf("%s: %d runs", name, len(tapes))
+		} else if c.want == 1 {
+			wantEvents(t, tapes[0], "model_call @2", "tool_call f @3 by 1 = v", "model_call @4")
+		}
+	}
+}
+
 // Where no record tells what a model was offered or asked for, the name of such a function and what it was handed have to say it.
 func TestFunctionThatRunsEveryToolIsKnownByItsName(t *testing.T) {
 	for name, c := range map[string]struct{ function, in, want string }{
 		"by position":          {"execute_tool", `{"args":["f",{"page":3}],"kwargs":{}}`, "tool_call f @2 = v"},
 		"by members":           {"runToolCall", `{"call_id":"c1","name":"f","arguments":"{\"page\":3}"}`, "tool_call f @2 = v"},
+		"of chat completions":  {"handle_tool_call", `{"tool_call":{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"page\":3}"}}}`, "tool_call f @2 = v"},
 		"as the one argument":  {"handle_tool_call", `{"tool_call":{"id":"c1","name":"f","arguments":{"page":3}}}`, "tool_call f @2 = v"},
 		"a tool of its own":    {"send_mail", `{"args":["f",{"page":3}],"kwargs":{}}`, "tool_call send_mail @2 = v"},
 		"arguments alone":      {"execute_tool", `{"page":{"n":3}}`, "tool_call execute_tool @2 = v"},

@@ -58,6 +58,9 @@ func textOfFunction(v exactjson.Value) string {
 // questionTo is the text that a function was called with, by itself or as its only argument under a name that tells a question.
 func questionTo(n *node) string {
 	in := n.obs.Called.In
+	if n.obs.Called.InCut {
+		return ""
+	}
 	if members := in.Members(); len(members) == 1 && slices.Contains(taskNames, members[0].Name) {
 		in = members[0].Value
 	}
@@ -74,7 +77,7 @@ func (b *builder) askedAround() string {
 
 // answeredAround is the text that the function around the run returned.
 func (b *builder) answeredAround() string {
-	if n := b.fragment.functionAround(); n != nil && !n.obs.Failed && !n.obs.StatusError {
+	if n := b.fragment.functionAround(); n != nil && !n.obs.Failed && !n.obs.StatusError && !n.obs.Called.OutCut {
 		return textOfFunction(n.obs.Called.Out)
 	}
 	return ""

@@ -5,6 +5,7 @@ package reconstruct_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -121,6 +122,31 @@ func TestFunctionThatSaysItIsATool(t *testing.T) {
 			if e.Type == tape.EventToolCall && (e.Name != "look" || e.Args.JSON() != `{"x":1}`) {
 				t.Errorf("%s: %s %s", name, e.Name, e.Args.JSON())
 			}
+		}
+	}
+}
+
+// A limit cuts what an application wrote of a function as it cuts everything else.
+func TestWhatALimitCutOfAFunctionIsNoneOfItsValues(t *testing.T) {
+	long := func(of string) string { return strings.Repeat("the word "+of+" and so on; ", 40) }
+	for limit, want := range map[int][3]string{
+		256:    {"-", "-", "truncated"},
+		10_000: {long("question"), long("answer"), ""},
+	} {
+		tr := newTrace()
+		tr.in("app", "handle", 1, 0, 0, 200, "input", cutTo(limit, long("question")), "output", cutTo(limit, long("answer")))
+		tr.in("framework", "chat", 2, 1, 10, 20, "gen_ai.operation.name", "chat", "gen_ai.output.messages", list(asks(call("call_0123456789abcdef", "look", `{"input":"a"}`))))
+		tr.in("app", "look", 3, 1, 30, 40, "input", "a", "output", cutTo(limit, long("result")))
+		tr.in("framework", "chat", 4, 1, 50, 60, "gen_ai.operation.name", "chat")
+		tp := the(t, tr.runs(t))
+		got := [3]string{deref(tp.Input.UserMessage), deref(tp.Output.Text), ""}
+		for _, e := range tp.Events {
+			if e.Type == tape.EventToolCall {
+				got[2] = string(e.Provenance["result"])
+			}
+		}
+		if got != want {
+			t.Errorf("limit %d: %.60q", limit, got)
 		}
 	}
 }

@@ -151,11 +151,12 @@ type Observation struct {
 
 // Called is a function of the program as the decorator of an instrumentation recorded it, which does not know a tool from any other step.
 type Called struct {
-	Name    string
-	In, Out exactjson.Value
-	Encoded bool // what was returned is written as JSON
-	Texts   bool // numbers in it are written as texts
-	Tool    bool // the span says that it is one of a tool
+	Name          string
+	In, Out       exactjson.Value
+	Encoded       bool // what was returned is written as JSON
+	Texts         bool // numbers in it are written as texts
+	Tool          bool // the span says that it is one of a tool
+	InCut, OutCut bool // a limit cut it
 }
 
 // AsTool reads an observation with a called function as that of a tool call.
@@ -169,6 +170,12 @@ func (o *Observation) AsTool() *Observation {
 				c.Label = tape.Lossy
 			}
 		}
+	}
+	if o.Called.InCut && t.Args.Label == "" {
+		t.Args.Label = tape.Truncated
+	}
+	if o.Called.OutCut && t.Result.Label == "" {
+		t.Result.Label = tape.Truncated
 	}
 	t.Result.LabelMasks() // members of what was returned, as Logfire scrubs them
 	if t.Result.Value.Kind() == exactjson.Null && (t.Failed || t.StatusError) {
