@@ -250,10 +250,9 @@ func (s *scorer) toolCall(p pair) {
 	s.one("tool.args", "args", want, args, p.event.Provenance["args"], p.event.Seq)
 	returned := returns(p.call, result)
 	if failure := p.call.Get("error"); !failure.IsEmpty() {
-		failed := p.event.IsError || p.event.Status == tape.EventError || p.event.Error != nil
 		results := resultsOf(p.call)
 		switch {
-		case failed:
+		case hasFailed(p.event):
 			s.row("tool.error", Exact, "")
 		case same(results[len(results)-1], result) || same(failure, result):
 			s.row("tool.error", Absent, "") // the telemetry shows the text, not the failure
@@ -418,6 +417,9 @@ func returns(call, result value) bool {
 	return slices.ContainsFunc(resultsOf(call), func(r value) bool { return same(r, result) })
 }
 
+// hasFailed reports an event that says that its call failed.
+func hasFailed(e tape.Event) bool { return e.IsError || e.Status == tape.EventError || e.Error != nil }
+
 func agreement(call value, e tape.Event) int {
 	if !slices.Contains(namesOf(call), e.Name) && e.Provenance["name"] != tape.Missing {
 		return 0
@@ -435,7 +437,7 @@ func agreement(call value, e tape.Event) int {
 		}
 		return 1
 	}
-	if !call.Get("error").IsEmpty() || returns(call, e.Result) {
+	if !call.Get("error").IsEmpty() && hasFailed(e) || returns(call, e.Result) || !e.Result.IsEmpty() && same(call.Get("error"), e.Result) {
 		return 3
 	}
 	return 2

@@ -300,3 +300,17 @@ func TestCallsAreToldApartByTheArgumentsThatTheyShare(t *testing.T) {
 	assert.Equal(t, []string{given.ids[1], given.ids[2], given.ids[0]}, ids)
 	assert.Equal(t, []string{"2", "3", "1"}, results)
 }
+
+// Of three equal calls, each may have returned what another one is taken to have returned.
+func TestEqualCallsMayHaveArrivedInAnyOrder(t *testing.T) {
+	asks := []call{{name: "probe", args: `{}`, result: `"north"`}, {name: "probe", args: `{}`, result: `"south"`}, {name: "probe", args: `{}`, err: "timeout"}}
+	r := newRun(scenario{main: agent{turns: []turn{{calls: asks}, {text: "Done."}}}}, "g", "m", nil)
+	given := r.answer(asked{api: "chat", idPrefix: "call_"}, nil)
+	for _, c := range asks {
+		r.execute(c.name, []byte(`{}`))
+	}
+	r.answer(asked{api: "chat", shown: []shownResult{{given.ids[0], "probe", "timeout"}, {given.ids[1], "probe", "north"}, {given.ids[2], "probe", "south"}}}, nil)
+	ran := r.truth(nil, nil).ToolCalls
+	require.NotNil(t, ran[0].Error)
+	assert.Equal(t, []string{"timeout", `"north"`, `"south"`}, []string{*ran[0].Error, string(ran[1].Result), string(ran[2].Result)})
+}
