@@ -84,8 +84,8 @@ func collect(f *fragment) *collector {
 		}
 		for _, head := range one.heads {
 			c.collectStates(head)
-			if one.root == nil {
-				c.node(head, nil, nil)
+			if one.root == nil || one.asTool {
+				c.node(head, nil, c.toolOf(one.ranBy))
 				continue
 			}
 			// the run's own span, and any wrapper above it, is the run and no event
@@ -115,6 +115,16 @@ func collect(f *fragment) *collector {
 	c.dropEchoes()
 	c.dropWaits(part)
 	return c
+}
+
+// toolOf is the tool call that a span tells of, nil if there is none.
+func (c *collector) toolOf(n *node) *call {
+	for _, t := range c.tools {
+		if n != nil && slices.Contains(t.nodes, n) {
+			return t
+		}
+	}
+	return nil
 }
 
 // collectStates remembers the agents and steps that hold what came out, and those that hold only what went in: they failed.

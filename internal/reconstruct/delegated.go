@@ -16,6 +16,7 @@ import (
 // handing is a call of a tool in a run: what it was handed, and between which times its answer came.
 type handing struct {
 	f          *fragment
+	n          *node // its span; nil: none tells of it
 	args       exactjson.Value
 	start, end uint64
 }
@@ -29,7 +30,7 @@ func (s *stitcher) byDelegation() {
 		for _, n := range f.tools() {
 			text, _ := decode.WholeText(n.obs.Result.Value) // some write a text that a tool returned as JSON
 			if text = strings.TrimSpace(text); text != "" {
-				returned[text] = append(returned[text], handing{f, n.obs.Args.Value, n.start, n.end})
+				returned[text] = append(returned[text], handing{f, n, n.obs.Args.Value, n.start, n.end})
 			}
 		}
 		s.shownBetween(f, func(text string, h handing) { returned[text] = append(returned[text], h) })
@@ -44,14 +45,21 @@ func (s *stitcher) byDelegation() {
 		}
 		start, end := g.interval()
 		owner := map[*fragment]bool{}
+		var by []*node
 		list := returned[answer]
 		for _, h := range list[:min(len(list), maxAskings)] {
-			if s.find(h.f) != s.find(g) && !s.sameTrace(h.f, g) && sameService(h.f, g) && h.start <= start && end <= h.end && isHanded(h.args, task) {
+			if h.f != g && !s.sameTrace(h.f, g) && sameService(h.f, g) && h.start <= start && end <= h.end && isHanded(h.args, task) {
 				owner[s.find(h.f)] = true
+				if h.n != nil {
+					by = append(by, h.n)
+				}
 			}
 		}
 		if f := only(owner); f != nil {
 			s.unite(f, g, byCall)
+			if g.asTool = true; len(by) == 1 {
+				g.ranBy = by[0]
+			}
 		}
 	}
 }

@@ -3,7 +3,12 @@
 
 package reconstruct_test
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
 
 // An agent that runs another one as a tool, and loses the context of the trace on the way: its run would be a second tape.
 func TestAnAgentThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
@@ -95,5 +100,31 @@ func TestAnswerOfTheAgentAboveIsNoneOfTheAgentBelow(t *testing.T) {
 		tr.chat(4, 3, 12, 40, list(silent), "")
 		tr.chat(5, 1, 60, 70, list(silent, ask, shows(id, "r")), list(says("done")))
 		t.Run(id, func(t *testing.T) { wantEvents(t, the(t, tr.runs(t)), want...) })
+	}
+}
+
+// Where nothing stands above the calls around it, the span of that agent is not that of the run.
+func TestAnAgentThatRanAsAToolIsNoWholeRun(t *testing.T) {
+	outer, inner := newTrace(), newTrace()
+	ask := asks(call("c1", "billing", `{"question":"Why twice?"}`))
+	outer.chat(2, 0, 1, 5, list(user("I was charged twice.")), list(ask), "gen_ai.conversation.id", "s")
+	outer.tool("billing", 3, 0, 10, 60, "c1", `{"question":"Why twice?"}`, "The plan is there twice.", "gen_ai.conversation.id", "s")
+	outer.chat(4, 0, 70, 80, list(user("I was charged twice."), ask, shows("c1", "The plan is there twice.")), list(says("We refund it.")), "gen_ai.conversation.id", "s")
+	inner.agent("billing", 5, 0, 20, 50)
+	inner.chat(6, 5, 21, 40, list(user("Why twice?")), list(says("The plan is there twice.")))
+	tp := the(t, all(t, outer.numbered(1).service("desk"), inner.numbered(2).service("desk")))
+	wantCodes(t, tp, "joined", "no_root")
+	if tp.Input.UserMessage == nil || *tp.Input.UserMessage != "I was charged twice." || tp.Output.Text == nil || *tp.Output.Text != "We refund it." {
+		t.Errorf("asked %v, answered %v", tp.Input.UserMessage, tp.Output.Text)
+	}
+	var order []string
+	for _, e := range tp.Events {
+		order = append(order, string(e.Type))
+		if e.Type == tape.EventAgentCall && (e.Via == 0 || e.Relation != tape.RelationSubAgent) {
+			t.Errorf("the agent was called via %d as %s", e.Via, e.Relation)
+		}
+	}
+	if want := []string{"model_call", "tool_call", "agent_call", "model_call", "model_call"}; !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
 	}
 }

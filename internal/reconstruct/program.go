@@ -28,10 +28,10 @@ func (f *fragment) functionAround() *node {
 	return nil
 }
 
-// isAll reports a span below which, or as which, every part of the run lies, and no call or agent that is no part of it.
+// isAll reports a span below which, or as which, every part of the run lies, and no call or agent that is no part of it. What lost the context of its trace lies in its time.
 func (f *fragment) isAll(n *node) bool {
 	for _, h := range f.heads {
-		if h != n && !below(h, n) {
+		if h != n && !below(h, n) && (h.span.TraceID() == n.span.TraceID() || !h.within(n)) {
 			return false
 		}
 	}

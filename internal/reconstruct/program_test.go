@@ -59,6 +59,21 @@ func TestFunctionAroundARunTellsWhatWasAskedAndAnswered(t *testing.T) {
 	}
 }
 
+// A part of the run that lost the context of its trace lies in the time of the function; the agent that it ran as a tool is not what the function was asked.
+func TestFunctionAroundARunHoldsWhatLostItsTrace(t *testing.T) {
+	outer, inner := newTrace(), newTrace()
+	outer.in("app", "handle", 1, 0, 0, 100, "input", "Which rooms are free?", "output", "Aurora is free.")
+	outer.chat(2, 1, 1, 5, "", "", "gen_ai.usage.output_tokens", 7)
+	outer.tool("rooms", 3, 1, 10, 60, "call_12345678", `{"question":"Which are booked?"}`, "All but Aurora are.")
+	outer.chat(4, 1, 70, 80, "", "", "gen_ai.usage.output_tokens", 7)
+	inner.agent("rooms", 5, 0, 20, 50, "gen_ai.input.messages", list(user("Which are booked?")), "gen_ai.output.messages", list(says("All but Aurora are.")))
+	inner.chat(6, 5, 21, 40, "", "", "gen_ai.usage.output_tokens", 7)
+	tp := the(t, all(t, outer.numbered(1).service("desk"), inner.numbered(2).service("desk")))
+	if got := deref(tp.Input.UserMessage) + ", " + deref(tp.Output.Text); got != "Which rooms are free?, Aurora is free." {
+		t.Error(got)
+	}
+}
+
 // A record of the agent's own is not touched by it.
 func TestFunctionAroundARunYieldsToWhatTheRunTells(t *testing.T) {
 	tr := newTrace()

@@ -24,6 +24,8 @@ type fragment struct {
 	why    []string    // what says that these are one run
 	behind uint64      // ns that its clock is behind that of the part it goes on with, at least
 	within *fragment   // the run that it was gathered into
+	asTool bool        // a tool call of another part ran this agent: its span is that of no whole run
+	ranBy  *node       // the span of that call; nil: none came, or several fit
 
 	description *node // a span that runs nothing and tells of the run's agent; nil: none, or the run itself tells it
 }

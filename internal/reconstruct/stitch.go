@@ -161,7 +161,7 @@ func (s *stitcher) clocks() {
 		}
 		var whole *fragment
 		for _, f := range group {
-			if f.ownRun() && (whole == nil || s.handsOver(f, whole)) {
+			if f.ownRun() && !f.asTool && (whole == nil || s.handsOver(f, whole)) {
 				whole = f
 			}
 		}
@@ -253,7 +253,7 @@ func united(list []*fragment) *fragment {
 }
 
 // runSpan finds the part whose own span is that of the whole run. It is the part in whose time all others lie, else the first that is
-// more than a step, or that nothing stands above. runSpan returns nil when there is none.
+// more than a step, or that nothing stands above. runSpan returns nil when there is none: an agent that a tool ran is no whole run.
 func runSpan(list []*fragment) *fragment {
 	for _, f := range list {
 		if f.root != nil && !slices.ContainsFunc(list, func(g *fragment) bool { return g != f && !f.spans(g) }) {
@@ -264,7 +264,7 @@ func runSpan(list []*fragment) *fragment {
 		return f
 	}
 	for _, f := range list {
-		if f.ownRun() {
+		if f.ownRun() && !f.asTool {
 			return f
 		}
 	}
