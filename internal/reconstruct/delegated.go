@@ -101,7 +101,13 @@ func (s *stitcher) delegated(g *fragment) (task, answer string) {
 			answer = textOf(newMessage(response[0]))
 		}
 	}
-	return strings.TrimSpace(task), answer
+	if task == "" { // JSON, which reads as no message
+		task = given(g.root.obs.InputData)
+	}
+	if answer == "" {
+		answer = given(g.root.obs.OutputData)
+	}
+	return strings.TrimSpace(task), strings.TrimSpace(answer)
 }
 
 // isHanded reports arguments of which one is the text.

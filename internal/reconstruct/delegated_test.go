@@ -17,12 +17,13 @@ func TestAnAgentThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
 		later, want               int
 		encoded                   bool
 	}{
-		"the same":         {"Why twice?", "The plan is there twice.", "desk", 0, 1, false},
-		"a text as JSON":   {"Why twice?", "The plan is there twice.", "desk", 0, 1, true},
-		"another question": {"Why thrice?", "The plan is there twice.", "desk", 0, 2, false},
-		"another answer":   {"Why twice?", "It is there once.", "desk", 0, 2, false},
-		"another service":  {"Why twice?", "The plan is there twice.", "billing", 0, 2, false},
-		"ran afterwards":   {"Why twice?", "The plan is there twice.", "desk", 100, 2, false},
+		"the same":          {"Why twice?", "The plan is there twice.", "desk", 0, 1, false},
+		"a text as JSON":    {"Why twice?", "The plan is there twice.", "desk", 0, 1, true},
+		"an answer in JSON": {"Why twice?", `{"lines": 2}`, "desk", 0, 1, false},
+		"another question":  {"Why thrice?", "The plan is there twice.", "desk", 0, 2, false},
+		"another answer":    {"Why twice?", "It is there once.", "desk", 0, 2, false},
+		"another service":   {"Why twice?", "The plan is there twice.", "billing", 0, 2, false},
+		"ran afterwards":    {"Why twice?", "The plan is there twice.", "desk", 100, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outer, inner := newTrace(), newTrace()
@@ -30,6 +31,9 @@ func TestAnAgentThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
 			ask := asks(call("c1", "billing", `{"question":"Why twice?"}`))
 			outer.chat(2, 1, 1, 5, list(user("I was charged twice.")), list(ask))
 			result := "The plan is there twice."
+			if c.answer[0] == '{' {
+				result = c.answer
+			}
 			if c.encoded {
 				result = quote(result)
 			}

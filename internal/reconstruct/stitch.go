@@ -74,6 +74,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byOffers()
 	s.byToolTwin()
 	s.bySession()
+	s.byUnheard()
 	s.clocks()
 	members := map[*fragment][]*fragment{}
 	for _, f := range all {

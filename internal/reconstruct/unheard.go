@@ -1,0 +1,76 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// reporterOfRuns is one instrumentation of one service.
+type reporterOfRuns struct{ service, scope string }
+
+// byUnheard unites the span of a tool that lies alone in its trace with the one run of its service, and of its instrumentation, that was going on then and whose last model call may
+// have asked for it: nothing of the answer was recorded. The id of the call says that a model asked for it, and no answer on record does. Where two runs were going on, whose it is, is
+// not known (Rig, whose spans are traces of their own where no span of an application stands above them).
+func (s *stitcher) byUnheard() {
+	groups := map[*fragment][]*turn{}
+	runs := map[reporterOfRuns][]*fragment{}
+	for _, f := range s.all {
+		groups[s.find(f)] = append(groups[s.find(f)], s.turns[f]...)
+		if f.ownRun() {
+			k := reporterOfRuns{serviceOf(f.first().resource).Name, f.root.scope.name}
+			runs[k] = append(runs[k], f)
+		}
+	}
+	for _, turns := range groups {
+		slices.SortStableFunc(turns, func(a, b *turn) int { return cmp.Or(cmp.Compare(a.n.end, b.n.end), compareNodes(a.n, b.n)) })
+	}
+	next, open := map[reporterOfRuns]int{}, map[reporterOfRuns][]*fragment{} // the runs are in order of their start
+	for _, f := range s.all {
+		n := s.unasked(f)
+		if n == nil {
+			continue
+		}
+		k := reporterOfRuns{serviceOf(n.resource).Name, n.scope.name}
+		for ; next[k] < len(runs[k]) && runs[k][next[k]].first().start <= n.start; next[k]++ {
+			open[k] = append(open[k], runs[k][next[k]])
+		}
+		open[k] = slices.DeleteFunc(open[k], func(g *fragment) bool { _, end := g.interval(); return end < n.start })
+		owners := map[*fragment]bool{}
+		for _, g := range open[k] {
+			if g.spans(f) && mayHaveAsked(groups[s.find(g)], n) {
+				owners[s.find(g)] = true
+			}
+		}
+		if owner := only(owners); owner != nil {
+			s.unite(owner, f, byTime)
+		}
+	}
+}
+
+// unasked is the only span of a part that is the call of a tool alone in its trace, which has the id that a model gave it, and for which no answer on record asks; else nil.
+func (s *stitcher) unasked(f *fragment) *node {
+	if f.root != nil || s.joined(f) || len(f.heads) != 1 || len(s.turns[f]) > 0 {
+		return nil
+	}
+	n := f.heads[0]
+	if tools := f.tools(); len(tools) != 1 || tools[0] != n || n.spans == 0 || !n.parent.IsEmpty() || len(n.obs.CallID) < minQuoted || len(s.calls.byID[n.obs.CallID]) > 0 || session(n.obs) != "" {
+		return nil
+	}
+	return n
+}
+
+// mayHaveAsked reports that the last of these model calls, in order of their end, that had ended when a tool began was answered with nobody knows what.
+func mayHaveAsked(turns []*turn, n *node) bool {
+	i, _ := slices.BinarySearchFunc(turns, n.start+rounding+1, func(t *turn, at uint64) int { return cmp.Compare(t.n.end, at) })
+	if i == 0 {
+		return false
+	}
+	o := turns[i-1].n.obs
+	unheard := len(o.Response) == 0 && o.ResponseLabel == "" && !turns[i-1].failed()
+	return unheard && (len(o.FinishReasons) == 0 || slices.ContainsFunc(o.FinishReasons, tape.AsksForTools))
+}

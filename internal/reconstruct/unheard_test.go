@@ -1,0 +1,53 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import "testing"
+
+// Where every span is a trace of its own, and no answer of a model is recorded, a call that a model asked for belongs to the one run that was going on.
+func TestACallInATraceOfItsOwnBelongsToTheRunThatMayHaveAskedForIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		scope, service, id string
+		at                 int
+		heard, beside      bool
+		want               int
+	}{
+		"the only run":               {"rig", "desk", "call_12345678", 20, false, false, 1},
+		"without an id of a model":   {"rig", "desk", "", 20, false, false, 2},
+		"of another instrumentation": {"other", "desk", "call_12345678", 20, false, false, 2},
+		"of another service":         {"rig", "billing", "call_12345678", 20, false, false, 2},
+		"after the run":              {"rig", "desk", "call_12345678", 120, false, false, 2},
+		"before any model call":      {"rig", "desk", "call_12345678", 1, false, false, 2},
+		"the answer is recorded":     {"rig", "desk", "call_12345678", 20, true, false, 2},
+		"two runs were going on":     {"rig", "desk", "call_12345678", 20, false, true, 3},
+	} {
+		answer := []any{"gen_ai.operation.name", "chat", "gen_ai.usage.output_tokens", 7}
+		if c.heard {
+			answer = append(answer, "gen_ai.output.messages", list(says("Aurora is free.")))
+		}
+		run := func(n byte) *trace {
+			tr := newTrace()
+			tr.in("rig", "invoke_agent", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a", "gen_ai.prompt", "Which rooms are free?")
+			tr.in("rig", "chat", 2, 1, 2, 10, answer...)
+			return tr.numbered(n).service("desk")
+		}
+		traces := []*trace{run(1)}
+		if c.beside {
+			traces = append(traces, run(2))
+		}
+		alone := newTrace()
+		attributes := []any{"gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "rooms", "gen_ai.tool.call.arguments", `{"floor":1}`, "gen_ai.tool.call.result", "none"}
+		if c.id != "" {
+			attributes = append(attributes, "gen_ai.tool.call.id", c.id)
+		}
+		alone.in(c.scope, "execute_tool", 3, 0, c.at, c.at+10, attributes...)
+		tapes := all(t, append(traces, alone.numbered(3).service(c.service))...)
+		if len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+		if c.want == 1 {
+			wantCodes(t, tapes[0], "joined")
+		}
+	}
+}
