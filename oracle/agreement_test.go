@@ -30,6 +30,8 @@ var forms = []struct {
 	{"a Python literal with escapes", `{"text":"first line\nit's the second \\ line","x":"é"}`, `"{'text': \"first line\\nit's the second \\\\\\\\ line\", 'x': '\\xe9'}"`, rewritten},
 	{"JSON with escapes within a text", `{"text":"素朴なカフェ","dir":"ltr"}`, `"<context>\n{\"text\":\"\\u7d20\\u6734\\u306a\\u30ab\\u30d5\\u30a7\",\"dir\":\"ltr\"}\n</context>"`, rewritten},
 	{"a constructor", record, `"Weather(city='Nairobi', temp=24.25, sky='sunny', wind=None, dry=True)"`, rewritten},
+	{"a Python literal of the result alone", `{"result":true}`, `"{'result': True}"`, rewritten},
+	{"a text of the result alone, as a Python literal", `"{\"result\": \"ab\"}"`, `"{'result': 'ab'}"`, rewritten},
 	{"numbers in another spelling", `{"ratio":0.00001,"n":2.50,"big":9007199254740993}`, `"{'ratio': 1e-05, 'n': 2.5, 'big': 9007199254740992}"`, rewritten},
 	{"another case", `"result1"`, `"RESULT1"`, rewritten},
 	{"a sentence around", `"the invoice was paid"`, `"Tool billing returned: the invoice was paid. Go on."`, rewritten},
@@ -52,6 +54,8 @@ var forms = []struct {
 	{"a mask alone", `"the invoice was paid"`, `"[REDACTED]"`, undecided},
 	{"members of a text in another order", `{"a":"one","b":"two"}`, `"{'b': 'two', 'a': 'one'}"`, undecided},
 
+	{"another result alone, as a Python literal", `{"result":true}`, `"{'result': False}"`, contradicts},
+	{"the result under another name", `{"result":true}`, `"{'answer': True}"`, contradicts},
 	{"unrelated", `"completely unrelated 1"`, `{"hits":[{"doc_id":"doc-eiffel","score":0.97}]}`, contradicts},
 	{"one value differs", `{"job":"job-7781-of-the-night-shift","status":"queued"}`, `{"job":"job-7781-of-the-night-shift","status":"done"}`, contradicts},
 	{"one value of a Python literal differs", record, `"{'city': 'Nairobi', 'temp': 19.25, 'sky': 'sunny', 'wind': None, 'dry': True}"`, contradicts},

@@ -406,8 +406,15 @@ func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
 // plain decodes JSON texts and takes off what merely carries a value: a list of one text block, or an object of nothing but its
 // result. Envelopes of single frameworks are off the tape already.
 func plain(v exactjson.Value) exactjson.Value {
-	const layers = 8
-	for range layers {
+	layers := layersOf(v)
+	return layers[len(layers)-1]
+}
+
+// layersOf lists a value and what it carries, the outermost first.
+func layersOf(v exactjson.Value) []exactjson.Value {
+	const most = 8
+	layers := []exactjson.Value{v}
+	for range most {
 		inner := exactjson.Value{}
 		switch v.Kind() {
 		case exactjson.String:
@@ -424,9 +431,10 @@ func plain(v exactjson.Value) exactjson.Value {
 			}
 		}
 		if inner.IsAbsent() {
-			return v
+			break
 		}
 		v = inner
+		layers = append(layers, v)
 	}
-	return v
+	return layers
 }

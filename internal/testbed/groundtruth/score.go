@@ -107,8 +107,8 @@ func (s *scorer) run() []Row {
 	t := s.tape
 	s.one("user_input", "user_message", s.truth.Get("user_input"), text(t.Input.UserMessage), "", 0)
 	wantSystem, system := s.truth.Get("system_prompt"), text(t.Input.SystemPrompt)
-	if w := wantSystem.Str(); w != "" && strings.Contains(system.Str(), w) {
-		system = wantSystem // some frameworks put text of their own around it
+	if w := squeeze(wantSystem.Str()); w != "" && strings.Contains(squeeze(system.Str()), w) {
+		system = wantSystem // some frameworks put text of their own around it, or indent it (DSPy)
 	}
 	s.one("system_prompt", "system_prompt", wantSystem, system, "", 0)
 	s.output()
