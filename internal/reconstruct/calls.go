@@ -106,6 +106,7 @@ func collect(f *fragment) *collector {
 	}
 	c.recoverModels()
 	c.recoverPosted(f)
+	c.recoverStepped(f)
 	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals, c.functions} {
 		slices.SortStableFunc(list, compareCalls)
 	}

@@ -220,6 +220,9 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text == "" && root != nil && len(root.obs.Output) == 0 && !finalAnswer(last) {
 		text = onlyText(root.obs.OutputData)
 	}
+	if s := b.fragment.stepped(); last == nil && text == "" && s.answer != nil {
+		text = partsText(s.answer.Parts)
+	}
 	if last == nil || last.response == nil {
 		return text, nil
 	}

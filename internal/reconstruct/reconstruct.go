@@ -143,7 +143,7 @@ func (f *fragment) isRun() bool {
 			return true
 		}
 	}
-	return f.root != nil && len(f.root.obs.Output) > 0 && f.kept() != nil || f.answersByPost()
+	return f.root != nil && len(f.root.obs.Output) > 0 && f.kept() != nil || f.answersByPost() || f.stepped().answer != nil
 }
 func (b *builder) build(opts Options) *tape.Tape {
 	b.calls.converse()

@@ -136,6 +136,12 @@ func (b *builder) input() {
 			in.UserMessage = &task
 		}
 	}
+	if in.UserMessage == nil && firstModel == nil {
+		if text := lastUserText(b.fragment.stepped().first); text != "" {
+			in.UserMessage = &text
+			in.Provenance["user_message"] = tape.Recovered
+		}
+	}
 	for agent := root; system == "" && agent != nil; agent = sameAgent(agent) {
 		system = partsText(agent.obs.System)
 	}

@@ -290,6 +290,9 @@ func readState(n *node) *recordedState {
 	if n.obs.Class == genai.Structure && len(handed) > 0 && handed[0].Role != tape.RoleAssistant && len(s.messages) > 0 && s.messages[0].Role == tape.RoleAssistant {
 		s.messages = slices.Concat(handed, s.messages)
 	}
+	if len(s.messages) > 0 && s.messages[len(s.messages)-1].Role == tape.RoleUser {
+		return s // put together for a model: all answers in it were given before
+	}
 	for i, m := range s.messages {
 		if m.Role == tape.RoleAssistant {
 			if given--; given < 0 && i > 0 {

@@ -4,6 +4,7 @@
 package reconstruct_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -57,5 +58,51 @@ func TestStepsOfAWorkflowTellARunOfWhichNoModelCallIsRecorded(t *testing.T) {
 				t.Errorf("user %v, system %q, status %s", tp.Input.UserMessage, system, tp.Run.Status)
 			}
 		})
+	}
+}
+
+// Where the span of a workflow holds nothing, its steps tell what was asked at first, what was put together at last and what came of it.
+func TestStepsOfAWorkflowTellWhatWasAskedAndAnswered(t *testing.T) {
+	message := func(role, text string) string {
+		return `{"role":"` + role + `","blocks":[{"block_type":"text","text":"` + text + `"}]}`
+	}
+	history := message("user", "earlier") + "," + message("assistant", "was said")
+	given := `{"input":[` + history + "," + message("user", "q") + `]}`
+	prepared := `{"input":[` + message("system", "Be terse.") + "," + history + "," + message("user", "q") + `]}`
+	answer := `{"result":{"response":` + message("assistant", "a") + `,"tool_calls":[],"retry_messages":[]}}`
+	const tool = `{"tool_name":"f","tool_kwargs":{"x":1},"tool_id":"c1","tool_output":{"content":"1","tool_name":"f","raw_input":{"kwargs":{"x":1}},"raw_output":1,"is_error":false}}`
+	for name, c := range map[string]struct {
+		steps []string
+		root  bool
+		want  string
+	}{
+		"without a tool":                 {[]string{given, prepared, answer}, true, "q, Be terse., a, 1 model calls, 0 tool calls"},
+		"with a tool":                    {[]string{given, prepared, tool, prepared, answer}, true, "q, Be terse., a, 0 model calls, 1 tool calls"},
+		"what was said before a tool":    {[]string{given, prepared, answer, tool}, true, "q, Be terse., , 0 model calls, 1 tool calls"},
+		"what was said before a request": {[]string{given, answer, prepared}, true, "none"},
+		"two answers in one":             {[]string{given, prepared, `{"a":` + message("assistant", "a") + `,"b":` + message("assistant", "b") + `}`}, true, "none"},
+		"without the span of a run":      {[]string{given, prepared, answer}, false, "none"},
+		"nothing was put together":       {[]string{answer}, true, "none"},
+	} {
+		tr := newTrace()
+		if c.root {
+			tr.in(llamaIndex, "FunctionAgent.workflow", 1, 0, 0, 100, "traceloop.span.kind", "workflow", "traceloop.entity.name", "FunctionAgent.workflow")
+		}
+		for i, out := range c.steps {
+			tr.in(llamaIndex, "step.task", 2+i, 1, 10+10*i, 15+10*i, "traceloop.span.kind", "task", "traceloop.entity.name", "step.task", "traceloop.entity.output", out)
+		}
+		got := "none"
+		if tapes := tr.runs(t); len(tapes) == 1 {
+			tp, text := tapes[0], func(s *string) string {
+				if s == nil {
+					return ""
+				}
+				return *s
+			}
+			got = fmt.Sprintf("%s, %s, %s, %d model calls, %d tool calls", text(tp.Input.UserMessage), text(tp.Input.SystemPrompt), text(tp.Output.Text), tp.Usage.ModelCalls, tp.Usage.ToolCalls)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }

@@ -73,3 +73,43 @@ func (t *transcript) look(v exactjson.Value, depth int) {
 		}
 	}
 }
+
+// OnlyAnswer returns the one message that a recorded value holds, however deep it lies, if the assistant says something in it and asks for nothing.
+func OnlyAnswer(v exactjson.Value) (said Message, ok bool) {
+	values, found := maxTranscriptValues, 0
+	var look func(v exactjson.Value, depth int)
+	look = func(v exactjson.Value, depth int) {
+		if values--; values < 0 {
+			found = 2 // not all of it was seen
+		}
+		if depth > maxTranscriptDepth || found > 1 {
+			return
+		}
+		switch v.Kind() {
+		case exactjson.String:
+			if inner, structured := Structure(v); structured {
+				look(inner, depth+1)
+			}
+			return
+		case exactjson.Object:
+			if role, known := KnownRole(v.Get("role").Str()); known && !v.First("content", "parts", "blocks").IsAbsent() {
+				found++
+				said = RoleMessage(v, role)
+				return
+			}
+		}
+		if v.Kind() >= exactjson.Array {
+			for _, m := range v.Members() {
+				look(m.Value, depth+1)
+			}
+		}
+	}
+	look(v, 0)
+	if found != 1 || said.Role != tape.RoleAssistant || HasCalls(said) {
+		return Message{}, false
+	}
+	for _, p := range said.Parts {
+		ok = ok || p.Type == tape.PartText && p.Text != ""
+	}
+	return said, ok
+}

@@ -198,9 +198,14 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
-// calledInStep is what a step of a workflow says it called, if that is a tool: its name, its arguments and what came out (LlamaIndex's agents).
+// calledInStep is what a step of a workflow says it called, if that is a tool: its name, its arguments and what came out (LlamaIndex's agents). What came out of a tool that is
+// an agent is not told; the name and the arguments stand beside it.
 func calledInStep(a decode.Attributes) (exactjson.Value, bool) {
 	out := entity(a, "entity.output")
+	if name := a.Text("tool.name"); name != "" && out.IsAbsent() {
+		args, ok := decode.Structure(a.JSON("tool.arguments"))
+		return exactjson.ObjectValue(exactjson.Member{Name: "tool_name", Value: exactjson.StringValue(name)}, exactjson.Member{Name: "tool_kwargs", Value: args}), ok && args.Kind() == exactjson.Object
+	}
 	if out.Kind() == exactjson.String && !strings.Contains(out.Str(), "tool_kwargs") {
 		return exactjson.Value{}, false // most steps call none: their values are not parsed for it
 	}

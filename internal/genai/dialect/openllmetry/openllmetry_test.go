@@ -47,6 +47,23 @@ func TestStepThatSaysWhichToolItCalledIsItsCall(t *testing.T) {
 	}
 }
 
+// What came out of a tool that is an agent is not told: the step names it and its arguments.
+func TestStepThatNamesItsToolIsItsCall(t *testing.T) {
+	for _, c := range []struct {
+		attrs []string
+		want  dialect.Class
+	}{
+		{[]string{"tool.name", "f", "tool.arguments", `{"x":1}`}, dialect.Tool},
+		{[]string{"tool.name", "f"}, dialect.Structure},
+		{[]string{"tool.name", "f", "tool.arguments", `{"x":1}`, "traceloop.entity.output", `{"input":[]}`}, dialect.Structure},
+	} {
+		o := genai.Read(genaitest.Span("opentelemetry.instrumentation.llamaindex", "step.task", append(c.attrs, "traceloop.span.kind", "task", "traceloop.entity.name", "step.task")...))
+		if o.Class != c.want || c.want == dialect.Tool && (o.Name != "f" || o.Args.Value.JSON() != `{"x":1}` || o.Result.Present()) {
+			t.Errorf("%v: class %s, %s %s", c.attrs, genaitest.ClassNames[o.Class], o.Name, o.Args.Value.JSON())
+		}
+	}
+}
+
 func TestOpenLLMetryClassesFollowTheKind(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, operation string
