@@ -5,6 +5,7 @@ package reconstruct_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -130,5 +131,27 @@ func TestAnAgentThatRanAsAToolIsNoWholeRun(t *testing.T) {
 	}
 	if want := []string{"model_call", "tool_call", "agent_call", "model_call", "model_call"}; !slices.Equal(order, want) {
 		t.Errorf("%v, want %v", order, want)
+	}
+}
+
+// A coarse clock has the agent below begin and end with the tool that runs it, and with the calls around: what lies in the tool comes between its call and the request that shows the result.
+func TestWhatLiesInAToolComesBetweenItsCallAndItsResult(t *testing.T) {
+	ask, below := asks(call("c1", "expert", `{"q":"how many"}`)), asks(call("c2", "count", `{"of":"rows"}`))
+	for name, ids := range map[string][6]int{"in order": {2, 3, 4, 5, 6, 7}, "backwards": {7, 6, 5, 4, 3, 2}} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 0)
+		tr.chat(ids[0], 1, 0, 0, list(user("q")), list(ask))
+		tr.tool("expert", ids[1], 1, 0, 0, "c1", `{"q":"how many"}`, "three")
+		tr.chat(ids[2], ids[1], 0, 0, list(user("how many")), list(below))
+		tr.tool("count", ids[3], ids[1], 0, 0, "c2", `{"of":"rows"}`, "3")
+		tr.chat(ids[4], ids[1], 0, 0, list(user("how many"), below, shows("c2", "3")), list(says("three")))
+		tr.chat(ids[5], 1, 0, 0, list(user("q"), ask, shows("c1", "three")), list(says("three rows")))
+		var kinds []string
+		for _, e := range the(t, tr.runs(t)).Events {
+			kinds = append(kinds, strings.TrimSpace(string(e.Type)+" "+e.Name))
+		}
+		if want := "model_call, tool_call expert, model_call, tool_call count, model_call, model_call"; strings.Join(kinds, ", ") != want {
+			t.Errorf("%s: %v", name, kinds)
+		}
 	}
 }

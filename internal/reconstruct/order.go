@@ -34,16 +34,27 @@ func (c *collector) order() []*call {
 			effect.notes = append(effect.notes, genai.Note{Code: tape.CodeClockSkew, Field: "started_at", Detail: fmt.Sprintf("starts %d ms before its cause", (cause.start-effect.start)/1_000_000)})
 		}
 	}
-	modelOf := map[*node]*call{}
+	modelOf, toolOf := map[*node]*call{}, map[*node]*call{}
 	for _, m := range c.models {
 		for _, n := range m.nodes {
 			modelOf[n] = m
+		}
+	}
+	for _, t := range c.tools {
+		for _, n := range t.nodes {
+			toolOf[n] = t
 		}
 	}
 	for _, k := range all {
 		if m := modelAbove(k, modelOf); m != nil && k.kind == tape.EventToolCall && k.by == nil {
 			after[m] = append(after[m], k)
 			waits[k]++
+		}
+		if t := toolAround(k, toolOf); t != nil {
+			edge(t, k)
+			if t.by != nil && t.by.by != k {
+				edge(k, t.by.by)
+			}
 		}
 		edge(k.agent, k)
 		edge(k.via, k)
@@ -139,6 +150,22 @@ func modelAbove(k *call, modelOf map[*node]*call) *call {
 	for n := k.nodes[0].up; n != nil && n.obs.Class != genai.Agent; n = n.up {
 		if m := modelOf[n]; m != nil {
 			return m
+		}
+	}
+	return nil
+}
+
+// toolAround finds the call of a tool that a call is a part of: its span lies below that of the tool, and in its time. The model is shown what the tool returned after all of them.
+func toolAround(k *call, toolOf map[*node]*call) *call {
+	if len(k.nodes) == 0 {
+		return nil
+	}
+	for n := k.nodes[0].up; n != nil; n = n.up {
+		if t := toolOf[n]; t != nil {
+			if t == k || k.start < t.start || k.end > t.end {
+				return nil
+			}
+			return t
 		}
 	}
 	return nil
