@@ -91,7 +91,8 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 // mayBeFunction tells without reading them most spans from those that may be of a function.
 func mayBeFunction(span ptrace.Span) bool {
 	for key := range span.Attributes().All() {
-		if strings.Contains(key, "fn") || strings.Contains(key, "func") || slices.Contains(tookKeys, key) || slices.Contains(toolKeys, key) {
+		if strings.Contains(key, "fn") || strings.Contains(key, "func") || slices.Contains(tookKeys, key) || slices.Contains(toolKeys, key) ||
+			slices.Contains(questionNames, key[strings.IndexByte(key, '.')+1:]) {
 			return true
 		}
 	}
@@ -139,7 +140,43 @@ func WrittenAround(span ptrace.Span) *dialect.Called {
 	}
 	called := &dialect.Called{Name: span.Name(), In: first(tookKeys), Out: first(gaveKeys)}
 	if called.In.IsAbsent() || called.Out.IsAbsent() && !ended(span) && first(askedKeys).Str() == "" {
+		return answeredQuestion(span)
+	}
+	return called
+}
+
+// Names that tell a question and its answer in a namespace of the application's own as well.
+var (
+	questionNames = []string{"question", "user_question", "user_query", "user_message"}
+	answerNames   = []string{"answer", "reply", "response"}
+	agentNames    = []string{"agent", "assistant", "bot", "chatbot", "copilot"}
+)
+
+// answeredQuestion reads a span that is named after an agent and holds a question and the answer to it, unless the span failed, in one namespace of an application: app.question
+// beside app.answer. Of several namespaces that do, it is the first in the order of the alphabet.
+func answeredQuestion(span ptrace.Span) *dialect.Called {
+	asked := ""
+	if len(span.Name()) > maxFunctionName || !slices.ContainsFunc(words(span.Name()), func(word string) bool { return slices.Contains(agentNames, word) }) {
+		return nil // forms and help desks have questions and answers, too
+	}
+	for key, v := range span.Attributes().All() {
+		at := strings.IndexByte(key, '.')
+		if at <= 0 || v.Type() != pcommon.ValueTypeStr || v.Str() == "" || !slices.Contains(questionNames, key[at+1:]) || isForeign(key) || asked != "" && asked < key {
+			continue
+		}
+		if ended(span) || slices.ContainsFunc(answerNames, func(name string) bool { _, ok := span.Attributes().Get(key[:at+1] + name); return ok }) {
+			asked = key
+		}
+	}
+	if asked == "" {
 		return nil
+	}
+	called := &dialect.Called{Name: span.Name(), In: decode.Attributes(span.Attributes()).JSON(asked)}
+	for _, name := range answerNames {
+		if v, ok := span.Attributes().Get(asked[:strings.IndexByte(asked, '.')+1] + name); ok {
+			called.Out = decode.JSONOf(v)
+			break
+		}
 	}
 	return called
 }

@@ -34,11 +34,12 @@ func TestFunctionsThatAnApplicationWroteAround(t *testing.T) {
 		attributes []string
 		want       dialect.Called
 	}{
-		"what went in and came out":     {"work", []string{"input", "x", "output", "y"}, dialect.Called{Name: "work", In: exactjson.StringValue("x"), Out: exactjson.StringValue("y")}},
-		"a question":                    {"answer", []string{"question", "Who?"}, dialect.Called{Name: "answer", In: exactjson.StringValue("Who?")}},
-		"a question and its answer":     {"answer", []string{"question", "Who?", "answer", "Ada."}, dialect.Called{Name: "answer", In: exactjson.StringValue("Who?"), Out: exactjson.StringValue("Ada.")}},
-		"a tool of a build by its name": {"run_tool", []string{"input", `{"name":"lint"}`, "output", "ok"}, dialect.Called{Name: "run_tool", In: exactjson.StringValue(`{"name":"lint"}`), Out: exactjson.StringValue("ok")}},
-		"a tool and its parameters":     {"handle", []string{"tool", "look", "parameters", `{"x":1}`}, dialect.Called{Name: "look", In: exactjson.ObjectValue(exactjson.Member{Name: "x", Value: exactjson.IntValue(1)}), Tool: true}},
+		"what went in and came out":                {"work", []string{"input", "x", "output", "y"}, dialect.Called{Name: "work", In: exactjson.StringValue("x"), Out: exactjson.StringValue("y")}},
+		"a question":                               {"answer", []string{"question", "Who?"}, dialect.Called{Name: "answer", In: exactjson.StringValue("Who?")}},
+		"a question and its answer":                {"answer", []string{"question", "Who?", "answer", "Ada."}, dialect.Called{Name: "answer", In: exactjson.StringValue("Who?"), Out: exactjson.StringValue("Ada.")}},
+		"a question and its answer in a namespace": {"agent.run", []string{"app.question", "Who?", "app.answer", "Ada."}, dialect.Called{Name: "agent.run", In: exactjson.StringValue("Who?"), Out: exactjson.StringValue("Ada.")}},
+		"a tool of a build by its name":            {"run_tool", []string{"input", `{"name":"lint"}`, "output", "ok"}, dialect.Called{Name: "run_tool", In: exactjson.StringValue(`{"name":"lint"}`), Out: exactjson.StringValue("ok")}},
+		"a tool and its parameters":                {"handle", []string{"tool", "look", "parameters", `{"x":1}`}, dialect.Called{Name: "look", In: exactjson.ObjectValue(exactjson.Member{Name: "x", Value: exactjson.IntValue(1)}), Tool: true}},
 	} {
 		s := genaitest.Span("app", c.span, c.attributes...)
 		o := genai.Read(s)
@@ -52,10 +53,12 @@ func TestFunctionsThatAnApplicationWroteAround(t *testing.T) {
 // An input alone is what any program writes of a step, unless the step failed and so gave nothing; what was handed to the tool of a build is no list of arguments.
 func TestInputsAloneAreNoFunctions(t *testing.T) {
 	for name, attributes := range map[string][]string{
-		"an input":            {"input", "a.png", "host", "h1"},
-		"the tool of a build": {"tool", "lint", "input", "src"},
+		"an input":                            {"input", "a.png", "host", "h1"},
+		"a question alone in a namespace":     {"app.question", "Who?", "app.user", "u1"},
+		"a question and another one's answer": {"form.question", "Who?", "quiz.answer", "Ada."},
+		"the tool of a build":                 {"tool", "lint", "input", "src"},
 	} {
-		if s := genaitest.Span("app", "work", attributes...); genai.IsEvidence(s.ScopeName, s.Span) {
+		if s := genaitest.Span("app", "agent.work", attributes...); genai.IsEvidence(s.ScopeName, s.Span) {
 			t.Errorf("%s is taken for a function", name)
 		}
 	}
