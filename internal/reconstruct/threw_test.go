@@ -93,3 +93,18 @@ func TestExceptionWithWhichAToolSpanEnds(t *testing.T) {
 		})
 	}
 }
+
+// LangSmith puts {"output": …} around a value that is no object, and nothing around an object of that one member: what the model was shown tells which of the two it was.
+func TestEnvelopeThatTheModelWasShownIsTheResult(t *testing.T) {
+	for shown, want := range map[string]string{`{"output":null}`: `{"output":null}`, `{"output":[1,2]}`: `null`, "null": "null"} {
+		ask := asks(call("c1", "f", `{"n":1}`))
+		tr := newTrace()
+		tr.in("langsmith", "run", 1, 0, 0, 100, "langsmith.span.kind", "chain", "gen_ai.prompt", `{"question":"q"}`, "gen_ai.completion", `{"output":"end"}`)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.in("langsmith", "f", 3, 1, 20, 30, "langsmith.span.kind", "tool", "gen_ai.prompt", `{"n":1}`, "gen_ai.completion", `{"output":null}`)
+		tr.chat(4, 1, 40, 50, list(user("q"), ask, shows("c1", shown)), list(says("end")))
+		if e := the(t, tr.runs(t)).Events[1]; e.Result.JSON() != want || (len(e.Envelope) == 0) != (want != "null") {
+			t.Errorf("shown %s: %s in %v", shown, e.Result.JSON(), e.Envelope)
+		}
+	}
+}

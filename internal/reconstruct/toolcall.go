@@ -232,6 +232,11 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			result.Value, result.Envelope = said, append(slices.Clip(result.Envelope), "python.str")
 		}
 	}
+	if shown != nil && shown.Label == "" && result.Label == "" {
+		if whole, ok := withEnvelope(result); ok && !sameContent(result.Value, shown.Result) && sameContent(whole, shown.Result) {
+			result.Value, result.Envelope = whole, nil // it was no envelope: the tool returned an object of this one member
+		}
+	}
 	wrapped := ""
 	if shown != nil && shown.Label == "" && result.Label == "" && !o.Failed {
 		if wrapped = errorIn(result.Value, shown.Result); wrapped != "" {
@@ -360,6 +365,15 @@ func errorIn(recorded, shown exactjson.Value) string {
 		return ""
 	}
 	return text
+}
+
+// withEnvelope puts a result back into the one envelope that was taken off around it, where that is named after its member (langsmith.output).
+func withEnvelope(c genai.Content) (exactjson.Value, bool) {
+	if len(c.Envelope) != 1 || !c.Present() {
+		return exactjson.Value{}, false
+	}
+	_, name, ok := strings.Cut(c.Envelope[0], ".")
+	return exactjson.ObjectValue(exactjson.Member{Name: name, Value: c.Value}), ok
 }
 
 // wentOnUnseen reports a call after which its agent asked the model again, in a request that was not recorded whole: what came of the call may stand

@@ -4,6 +4,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -61,10 +62,19 @@ func ReadWholeModel(o *Observation, in, out exactjson.Value) {
 	}
 }
 
-// saysResponse reports that an object has a member of what a provider or a framework answers: it is no text that a model wrote, even if no answer is found in it.
+// responseNames are members of what a provider or a framework answers.
+var responseNames = []string{
+	"choices", "candidates", "generations", "output", "outputs", "message", "messages", "content", "role", "usage", "model", "response", "finish_reason",
+	"finishReason", "stop_reason", "tool_calls", "toolCalls", "lc", "error",
+}
+
+// saysResponse reports that an object has a member of what a provider or a framework answers, none of which is a number or a truth value: it is no text that a model wrote, even if no answer
+// is found in it.
 func saysResponse(v exactjson.Value) bool {
-	return !v.First("choices", "candidates", "generations", "output", "outputs", "message", "messages", "content", "role", "usage", "model", "response", "finish_reason",
-		"finishReason", "stop_reason", "tool_calls", "toolCalls", "lc", "error").IsAbsent()
+	return slices.ContainsFunc(responseNames, func(name string) bool {
+		member := v.Get(name)
+		return !member.IsAbsent() && (name == "lc" || member.Kind() != exactjson.Number && member.Kind() != exactjson.Bool)
+	})
 }
 
 // readProviderRequest reads messages, system prompt, tools and parameters of a request object.
