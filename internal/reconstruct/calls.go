@@ -120,12 +120,14 @@ func collect(f *fragment) *collector {
 
 // toolOf is the tool call that a span tells of, nil if there is none.
 func (c *collector) toolOf(n *node) *call {
-	for _, t := range c.tools {
-		if n != nil && slices.Contains(t.nodes, n) {
-			return t
-		}
+	if n == nil {
+		return nil
 	}
-	return nil
+	i := slices.IndexFunc(c.tools, func(t *call) bool { return slices.Contains(t.nodes, n) })
+	if i < 0 {
+		return nil
+	}
+	return c.tools[i]
 }
 
 // collectStates remembers the agents and steps that hold what came out, and those that hold only what went in: they failed.
