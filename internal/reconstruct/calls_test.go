@@ -464,3 +464,32 @@ func TestIntegersThatJavaScriptRoundsAreNamed(t *testing.T) {
 		t.Errorf("arguments %s, hash %s", e.Args.JSON(), e.ArgsHash)
 	}
 }
+
+// A runtime may leave out what is null before it calls the tool: that is the call that was asked for.
+func TestACallMayLackWhatWasAskedForAsNull(t *testing.T) {
+	for _, c := range []struct {
+		one, two string
+		want     int
+	}{
+		{`{"a":{"b":1}}`, `{"a":{"b":2}}`, 2},
+		{`{"a":{"b":3}}`, `{"a":{"b":4}}`, 4},
+		{`{"a":{}}`, `{}`, 4},
+	} {
+		tr := newTrace()
+		ask := asks(call("c1", "f", `{"a":{"b":1,"c":null},"d":null}`), call("c2", "f", `{"a":{"b":2,"c":null},"d":null}`))
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 20, 30, "", c.two, "two")
+		tr.tool("f", 4, 1, 21, 31, "", c.one, "one")
+		tr.chat(5, 1, 40, 50, list(user("q"), ask, shows("c1", "one"), shows("c2", "two")), list(says("end")))
+		tp := the(t, tr.runs(t))
+		if tp.Usage.ToolCalls != c.want {
+			t.Errorf("%s: %d tool calls, want %d", c.one, tp.Usage.ToolCalls, c.want)
+		}
+		for _, e := range tp.Events {
+			if b := e.Args.Get("a").Get("b").Text(); c.want == 2 && e.Type == tape.EventToolCall && e.Result.Str() != map[string]string{"1": "one", "2": "two"}[b] {
+				t.Errorf("%s returned %s", e.Args.JSON(), e.Result.JSON())
+			}
+		}
+	}
+}

@@ -492,6 +492,9 @@ func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) 
 	if same(given, asked) {
 		return true
 	}
+	if sparse := withoutNulls(asked); sparse.Len() > 0 && same(given, sparse) { // a runtime may leave out what is null before it calls the tool (Genkit for Go)
+		return true
+	}
 	if len(members) == 1 && same(received, members[0].Value) {
 		return true
 	}
@@ -538,6 +541,16 @@ func withoutDefaults(received, asked exactjson.Value) exactjson.Value {
 	return exactjson.ObjectValue(slices.DeleteFunc(slices.Clone(received.Members()), func(m exactjson.Member) bool {
 		return m.Value.Kind() == exactjson.Null && asked.Get(m.Name).IsAbsent()
 	})...)
+}
+
+// withoutNulls leaves out the members of objects, however deep, that are null.
+func withoutNulls(v exactjson.Value) exactjson.Value {
+	return v.Map(func(_ int, m exactjson.Member) exactjson.Value {
+		if v.Kind() == exactjson.Object && m.Value.Kind() == exactjson.Null {
+			return exactjson.Value{}
+		}
+		return withoutNulls(m.Value)
+	})
 }
 
 // maxEnvelopes bounds envelopes within envelopes.
