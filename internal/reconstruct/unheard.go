@@ -15,7 +15,8 @@ type reporterOfRuns struct{ service, scope string }
 
 // byUnheard unites the span of a tool that lies alone in its trace with the one run of its service, and of its instrumentation, that was going on then and whose last model call may
 // have asked for it: nothing of the answer was recorded. The id of the call says that a model asked for it, and no answer on record does. Where two runs were going on, whose it is, is
-// not known (Rig, whose spans are traces of their own where no span of an application stands above them).
+// not known (Rig, whose spans are traces of their own where no span of an application stands above them). Where nothing below the one run that was going on was recorded, the call needs no
+// id (Agno's streams under Traceloop, whose span of the run is no longer the current one when the tools run).
 func (s *stitcher) byUnheard() {
 	groups := map[*fragment][]*turn{}
 	runs := map[reporterOfRuns][]*fragment{}
@@ -40,25 +41,29 @@ func (s *stitcher) byUnheard() {
 			open[k] = append(open[k], runs[k][next[k]])
 		}
 		open[k] = slices.DeleteFunc(open[k], func(g *fragment) bool { _, end := g.interval(); return end < n.start })
-		owners := map[*fragment]bool{}
+		owners, going := map[*fragment]bool{}, 0
 		for _, g := range open[k] {
-			if g.spans(f) && mayHaveAsked(groups[s.find(g)], n) {
+			if !g.spans(f) {
+				continue
+			}
+			going++
+			if asked := groups[s.find(g)]; len(n.obs.CallID) >= minQuoted && mayHaveAsked(asked, n) || n.obs.CallID == "" && len(asked) == 0 && !holdsCall(g.root) {
 				owners[s.find(g)] = true
 			}
 		}
-		if owner := only(owners); owner != nil {
+		if owner := only(owners); owner != nil && (n.obs.CallID != "" || going == 1) {
 			s.unite(owner, f, byTime)
 		}
 	}
 }
 
-// unasked is the only span of a part that is the call of a tool alone in its trace, which has the id that a model gave it, and for which no answer on record asks; else nil.
+// unasked is the only span of a part that is the call of a tool alone in its trace, which has no id or the one that a model gave it, and for which no answer on record asks; else nil.
 func (s *stitcher) unasked(f *fragment) *node {
 	if f.root != nil || s.joined(f) || len(f.heads) != 1 || len(s.turns[f]) > 0 {
 		return nil
 	}
 	n := f.heads[0]
-	if tools := f.tools(); len(tools) != 1 || tools[0] != n || n.spans == 0 || !n.parent.IsEmpty() || len(n.obs.CallID) < minQuoted || len(s.calls.byID[n.obs.CallID]) > 0 || session(n.obs) != "" {
+	if tools := f.tools(); len(tools) != 1 || tools[0] != n || n.spans == 0 || !n.parent.IsEmpty() || n.obs.CallID != "" && (len(n.obs.CallID) < minQuoted || len(s.calls.byID[n.obs.CallID]) > 0) || session(n.obs) != "" {
 		return nil
 	}
 	return n

@@ -51,3 +51,40 @@ func TestACallInATraceOfItsOwnBelongsToTheRunThatMayHaveAskedForIt(t *testing.T)
 		}
 	}
 }
+
+// Where nothing below the span of a run was recorded, its tools need no id: the one run of their instrumentation that was going on ran them.
+func TestACallInATraceOfItsOwnBelongsToTheOnlyRunOfWhichNothingElseIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		scope         string
+		at            int
+		known, beside bool
+		want          int
+	}{
+		"the only run":               {"agno", 20, false, false, 1},
+		"of another instrumentation": {"other", 20, false, false, 3},
+		"after the run":              {"agno", 120, false, false, 3},
+		"the run has calls below it": {"agno", 20, true, false, 3},
+		"two runs were going on":     {"agno", 20, false, true, 4},
+	} {
+		run := func(n byte, known bool) *trace {
+			tr := newTrace()
+			tr.in("agno", "a.agent", 1, 0, 0, 100, "traceloop.span.kind", "agent", "gen_ai.agent.name", "a", "traceloop.entity.input", "Which rooms are free?")
+			if known {
+				tr.in("agno", "f.tool", 2, 1, 2, 10, "traceloop.span.kind", "tool", "traceloop.entity.name", "f", "traceloop.entity.output", "x")
+			}
+			return tr.numbered(n).service("desk")
+		}
+		traces := []*trace{run(1, c.known)}
+		if c.beside {
+			traces = append(traces, run(2, c.known || c.beside))
+		}
+		for i := range 2 {
+			alone := newTrace()
+			alone.in(c.scope, "rooms.tool", 3, 0, c.at+20*i, c.at+20*i+10, "traceloop.span.kind", "tool", "traceloop.entity.name", "rooms", "traceloop.entity.output", "none")
+			traces = append(traces, alone.numbered(byte(3+i)).service("desk"))
+		}
+		if tapes := all(t, traces...); len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+	}
+}
