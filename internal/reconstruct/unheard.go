@@ -47,7 +47,7 @@ func (s *stitcher) byUnheard() {
 				continue
 			}
 			going++
-			if asked := groups[s.find(g)]; len(n.obs.CallID) >= minQuoted && mayHaveAsked(asked, n) || n.obs.CallID == "" && len(asked) == 0 && !holdsCall(g.root) {
+			if asked := groups[s.find(g)]; len(n.obs.CallID) >= minQuoted && mayHaveAsked(asked, n) || n.obs.CallID == "" && len(asked) == 0 && !holdsCall(g.root) && !s.sameTrace(g, f) {
 				owners[s.find(g)] = true
 			}
 		}
