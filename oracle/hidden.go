@@ -48,6 +48,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		case h.acts(e, next):
 		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools):
 			hidden = append(hidden, hiddenCall{e.Seq, "the tools that were asked for are named nowhere; their calls may be missing from the tape"})
+		case h.continued(e, next):
+			hidden = append(hidden, hiddenCall{e.Seq, "nothing tells why the answer ended, and the run went on with what stands in the role of a user, as results of tools may; calls may be missing from the tape"})
 		case h.silent(e, next) && (next != nil || !h.haveSpans(e.Caller)):
 			hidden = append(hidden, hiddenCall{e.Seq, "neither an answer nor a call is recorded; calls may be missing from the tape"})
 		case next == nil && h.looped[e.Seq] && e.Request != nil && len(e.Request.Tools) > 0:
@@ -138,6 +140,22 @@ func (h *history) silent(m, next *tape.Event) bool {
 	return (next != nil || h.t.Output.Text == nil) && !slices.ContainsFunc(h.t.Messages[m.Response.Message].Parts, func(p tape.Part) bool {
 		return p.Type != tape.PartReasoning && (p.Type != tape.PartText || p.Text != "")
 	})
+}
+
+// continued reports an answer of which no reason for its end was recorded, where the request after it goes on, behind that answer, with what a nameless user says, and the tape holds no call
+// at all: some packages record the results of tools so, and the calls not at all (Traceloop's for LlamaIndex in JavaScript).
+func (h *history) continued(m, next *tape.Event) bool {
+	if next == nil || next.Request == nil || len(h.calls) > 0 || m.Response == nil || m.Response.Message == "" || len(m.Response.FinishReasons) > 0 && !ofGemini(m.Provider) {
+		return false
+	}
+	sent := next.Request.Messages
+	for i := len(sent) - 2; i >= 0; i-- {
+		if sent[i] == m.Response.Message {
+			said := h.t.Messages[sent[i+1]]
+			return said.Role == tape.RoleUser && said.Name == ""
+		}
+	}
+	return false
 }
 
 // haveSpans reports that no call after the last answer of the caller was executed: those before have spans, none is known to be missing, and the run

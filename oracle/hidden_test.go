@@ -99,6 +99,38 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.say(tape.RoleTool, says("two"))
 			s.model(says("two"))
 		}, "calls may be missing after #2"},
+		{"no reason why the answer ended, and a user went on", func(s *script) {
+			s.model(says("one moment"))
+			s.say(tape.RoleUser, says(`{"sum":2}`))
+			s.model(says("two"))
+		}, "calls may be missing after #1"},
+		{"an answer that ended, and a user went on", func(s *script) {
+			s.model(says("how much?"))
+			s.tape.Events[0].Response.FinishReasons = []string{"stop"}
+			s.say(tape.RoleUser, says("two"))
+			s.model(says("four"))
+		}, ""},
+		{"a user went on, and calls are recorded where there are some", func(s *script) {
+			s.model(says("how much?"))
+			s.say(tape.RoleUser, says("two"))
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.model(says("two"))
+		}, ""},
+		{"another agent went on", func(s *script) {
+			s.model(says("how much?"))
+			s.sent = append(s.sent, s.put(tape.RoleUser, says("two")))
+			id := s.sent[len(s.sent)-1]
+			m := s.tape.Messages[id]
+			m.Name = "critic"
+			s.tape.Messages[id] = m
+			s.model(says("four"))
+		}, ""},
+		{"an answer of before, and a user went on", func(s *script) {
+			s.say(tape.RoleAssistant, says("how much?"))
+			s.say(tape.RoleUser, says("two"))
+			s.model(says("four"))
+		}, ""},
 		{"results of earlier turns are history", func(s *script) {
 			s.say(tape.RoleTool, says("two"))
 			s.model(says("two"))

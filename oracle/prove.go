@@ -395,12 +395,45 @@ func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
 	if strings.Contains(text, e.Response) {
 		return true
 	}
+	told := func(message string) bool {
+		return strings.Contains(text, message) && wordsOf(exactjson.StringValue(message), 0).weight() >= enough
+	}
 	message, _, _ := strings.Cut(e.Response, "\n")
-	if class, rest, ok := strings.Cut(message, ": "); ok && !strings.ContainsAny(class, " \t") && (strings.HasSuffix(class, "Error") || strings.HasSuffix(class, "Exception")) {
-		message = rest // the class of the exception
+	class := ""
+	if whole, of := beforeStack(e.Response); whole != "" {
+		message, class = whole, of
+	} else if of, rest, ok := strings.Cut(message, ": "); ok && !strings.ContainsAny(of, " \t") && (strings.HasSuffix(of, "Error") || strings.HasSuffix(of, "Exception")) {
+		message = rest
 	}
 	exception := eventOf(p.t, e).Result.IsAbsent()
-	return exception && (strings.Contains(e.Response, text) || wordsOf(exactjson.StringValue(message), 0).weight() >= enough && strings.Contains(text, message))
+	return exception && (strings.Contains(e.Response, text) || told(message) || class != "" && (told(class+": "+message) || saysError(text, message)))
+}
+
+// saysError reports a text that is a message behind the word for an error or its class, which may go on in another line: "Error: timeout\n Please fix your mistakes."
+func saysError(text, message string) bool {
+	class, rest, ok := strings.Cut(text, ": ")
+	rest, same := strings.CutPrefix(rest, message)
+	return ok && same && (rest == "" || rest[0] == '\n') && !strings.ContainsAny(class, " \t\n") && (strings.HasSuffix(class, "Error") || strings.HasSuffix(class, "Exception"))
+}
+
+// beforeStack is the message of an exception, which may be of several lines, and the class of it, where the record goes on with a stack trace that says both once more:
+// "timeout\n\nToolError: timeout\n    at …". They are empty where it does not.
+func beforeStack(recorded string) (message, class string) {
+	const paragraphs = 16
+	at := 0
+	for range paragraphs {
+		i := strings.Index(recorded[at:], "\n\n")
+		if i < 0 {
+			break
+		}
+		message = recorded[:at+i]
+		at += i + 2
+		class, again, ok := strings.Cut(recorded[at:], ": ")
+		if ok && message != "" && class != "" && !strings.ContainsAny(class, " \t\n") && strings.HasPrefix(again, message+"\n") && strings.HasPrefix(strings.TrimLeft(again[len(message):], "\n\t "), "at ") {
+			return message, class
+		}
+	}
+	return "", ""
 }
 
 // plain decodes JSON texts and takes off what merely carries a value: a list of one text block, or an object of nothing but its

@@ -416,6 +416,30 @@ func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
 	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
 }
 
+func TestExceptionsWithTheirStackHoldTheirMessageTwice(t *testing.T) {
+	const stack = "\n    at open (fs.js:1)\n    at run (fs.js:9)"
+	for recorded, c := range map[string]struct {
+		shown string
+		same  bool
+	}{
+		"late\n\nToolError: late" + stack:                                 {"ToolError: late\n Please fix your mistakes.", true}, // a short message, and its class
+		"of:\n\n  the blue\n\nToolError: of:\n\n  the blue" + stack:       {"Error: of:\n\n  the blue", true},                    // a message of paragraphs
+		"# of\n\n- no such file\n\nError: # of\n\n- no such file" + stack: {"it failed: # of\n\n- no such file", true},
+		"late\n\nToolError: late" + stack + " ":                           {"OtherError: late night", false}, // another class
+		"late\n\nToolError: later" + stack:                                {"ToolError: late hour", false},   // not the message once more
+		"late\n\nToolError: late\n\nand more":                             {"ToolError: late, too", false},   // no stack
+	} {
+		s := newScript(t)
+		call := s.call("1", "t", `{}`)
+		s.tool(s.model(call), call, "", exactjson.StringValue(c.shown).JSON())
+		s.tape.Events[1].Status, s.tape.Events[1].Error = tape.EventError, &tape.Error{Message: recorded}
+		s.model()
+		if p := Prove(s.tape); (p.Verified == 1) != c.same || (p.Mismatched == 1) == c.same {
+			t.Errorf("%q shown as %q: %s", recorded, c.shown, sayProof(p))
+		}
+	}
+}
+
 // Some frameworks keep the error of a tool from the model. What they say instead is no other error.
 func TestNoticeThatACallFailedIsNoOtherError(t *testing.T) {
 	for notice, proof := range map[string]string{

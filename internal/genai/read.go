@@ -73,10 +73,15 @@ func read(s *dialect.Source) *dialect.Observation {
 			if o.Class == dialect.Model && saysMore(next.Response, o.Response) {
 				o.Response, o.ResponseLabel = next.Response, next.ResponseLabel
 			}
+			o.LosesArgs = o.LosesArgs || next.LosesArgs
 			o.Fill(next)
 		}
 		*next = dialect.Observation{}
 		observations.Put(next)
+	}
+	if o.LosesArgs { // whichever dialect read them
+		o.Response = decode.CloneParts(o.Response)
+		decode.DropEmptyArgs(o.Response)
 	}
 	if o.Class == dialect.Model && o.Model == "" && o.ResponseModel == "" && s.ScopeName != dialect.LogScope {
 		generic.ReadSettings(s, o) // a team may name the model beside the keys of a producer
@@ -109,7 +114,7 @@ func read(s *dialect.Source) *dialect.Observation {
 		decode.ReadEmpty(o.Request)
 		decode.ReadEmpty(o.Response)
 	}
-	o.Response, o.Output = decode.Telling(decode.Unglue(decode.OpenWrittenCalls(o.Response), o.Tools)), decode.Telling(o.Output)
+	o.Response, o.Output = decode.Telling(decode.Unglue(decode.OpenWrittenCalls(o.Response), o.Request, o.Tools)), decode.Telling(o.Output)
 	if decode.IsAddress(o.OutputData.Value) {
 		o.OutputData = decode.Content{}
 	}

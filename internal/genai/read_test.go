@@ -517,3 +517,19 @@ func TestWhatAClientWritesOntoAnAgentMakesItNoModelCall(t *testing.T) {
 		}
 	}
 }
+
+// Traceloop's package for Anthropic in JavaScript writes {} for the arguments of streamed calls, whoever exports its spans and reads them first.
+func TestArgumentsThatAStreamLostAreNotEmpty(t *testing.T) {
+	for reason, want := range map[string]string{"": "", "tool_use": "{}"} {
+		o := Read(genaitest.Span("@traceloop/instrumentation-anthropic", "chat m", "lmnr.span.path", "chat", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.provider.name", "anthropic",
+			"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"go"}]}]`,
+			"gen_ai.output.messages", `[{"role":"assistant","finish_reason":"`+reason+`","parts":[{"type":"tool_call","id":"toolu_1","name":"look","arguments":{}}]}]`))
+		got := ""
+		if args := o.Response[0].Parts[0].Args; !args.IsAbsent() {
+			got = args.JSON()
+		}
+		if got != want {
+			t.Errorf("finish reason %q: arguments %q, want %q", reason, got, want)
+		}
+	}
+}

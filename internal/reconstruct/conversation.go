@@ -62,6 +62,7 @@ func (c *collector) converse() {
 	c.recoverBroken()
 	c.align()
 	c.recoverResponses()
+	c.recoverBetween()
 	c.readTranscripts()
 	for _, m := range c.models {
 		if m.response == nil {

@@ -131,11 +131,21 @@ func isErrorOf(text string, last *call) bool {
 	return last.obs.Error != nil && sameWords(text, last.obs.Error.Message)
 }
 
-// sameWords reports two texts that are the same, or of which one holds the other.
+// sameWords reports two texts that are the same, or of which one holds the other. A few words stand in another text by chance: there all that is said besides is the class of an error.
 func sameWords(a, b string) bool {
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
-	return a == b && a != "" || min(len(a), len(b)) >= minQuoted && (strings.Contains(a, b) || strings.Contains(b, a))
+	return a == b && a != "" || min(len(a), len(b)) >= minQuoted && (strings.Contains(a, b) || strings.Contains(b, a)) || withoutClass(a) == b && b != "" || withoutClass(b) == a && a != ""
 }
+
+// withoutClass is what an error says behind its class: of "ToolError: timeout" the last word.
+func withoutClass(text string) string {
+	if class, rest, ok := strings.Cut(text, ": "); ok && isErrorClass.MatchString(class) {
+		return strings.TrimSpace(rest)
+	}
+	return text
+}
+
+var isErrorClass = regexp.MustCompile(`^[\w.]*(Error|Exception)$`)
 
 // interrupted reports that the run ended by waiting for a person or a resume.
 func (b *builder) interrupted(last *call) bool {
@@ -290,7 +300,7 @@ func (b *builder) concludedAround(last *call) string {
 		if called := n.obs.Called; called != nil && !out.Present() {
 			out.Value = called.Out
 		}
-		if slices.ContainsFunc(b.ordered, func(k *call) bool { return k.start < n.start || k.end > n.end }) || out.Label != "" {
+		if !b.surrounds(n) || out.Label != "" {
 			continue
 		}
 		state := conversationIn(out)
@@ -309,22 +319,29 @@ func (b *builder) concludedAround(last *call) string {
 	return ""
 }
 
-// handedOn reports that the program took what the model said beside calls for the answer: none of the calls ran, and the run span, a span around all calls, or a step of the
-// program that began when the model had answered, tells that text and no other, whatever it calls it (Koog's node __finish__), or the run span says that the run ended with it.
+// handedOn reports that the program took what the model said beside calls for the answer: a span tells that text and no other, whatever it calls it. None of the calls ran, and it is the run
+// span, a span around all calls, or a step of the program that began when the model had answered (Koog's node __finish__), or the run span says that the run ended with it. Or all of them ran,
+// the program asked no more, and it is a span around that answer and all calls, which ended well after them: the run was at the limit of its steps (the AI SDK).
 func (b *builder) handedOn(last *call, said string) (found bool) {
-	ran := func(a *asked) bool { return a.shown != nil || a.tool != nil && len(a.tool.nodes) > 0 }
+	ran := count(last.asked, func(a *asked) bool { return a.shown != nil || a.tool != nil && len(a.tool.nodes) > 0 })
 	root := b.fragment.ending()
-	if slices.ContainsFunc(last.asked, ran) {
-		return false
-	}
-	if said != "" && endsWith(root, said) && stopsForTools(last) {
+	if ran == 0 && said != "" && endsWith(root, said) && stopsForTools(last) {
 		return true
 	}
 	if len(said) < minQuoted {
 		return false
 	}
+	if ran > 0 {
+		if ran < len(last.asked) || len(last.nodes) == 0 {
+			return false
+		}
+		for n := last.nodes[0].up; n != nil && !found; n = n.up {
+			found = (n == root || b.surrounds(n)) && n.obs.Class != genai.Model && n.obs.Class != genai.Tool && !n.obs.Failed && !n.obs.StatusError && tellsText(n, said)
+		}
+		return found
+	}
 	for _, h := range b.fragment.heads {
-		around := h.obs.Class != genai.Model && !slices.ContainsFunc(b.ordered, func(k *call) bool { return k.start < h.start || k.end > h.end })
+		around := h.obs.Class != genai.Model && b.surrounds(h)
 		walk(h, func(n *node) bool {
 			later := (n.obs.Class == genai.Structure || n.obs.Class == genai.Unclassified) && n.start >= last.end
 			found = found || (later || n == root || n == h && around) && !n.obs.Failed && !n.obs.StatusError && tellsText(n, said)
@@ -341,6 +358,11 @@ func endsWith(root *node, text string) bool {
 	}
 	final := root.obs.Output[len(root.obs.Output)-1]
 	return strings.TrimSpace(final.FinishReason) != "" && !tape.AsksForTools(final.FinishReason) && partsText(final.Parts) == text
+}
+
+// surrounds reports a span that lies around all calls in time.
+func (b *builder) surrounds(n *node) bool {
+	return !slices.ContainsFunc(b.ordered, func(k *call) bool { return k.start < n.start || k.end > n.end })
 }
 
 // tellsText reports a span of which an attribute is the text, as it is or as JSON.
@@ -532,11 +554,11 @@ func (b *builder) steppedOn() bool {
 	return slices.ContainsFunc(steps, func(n *node) bool { return n.start >= end })
 }
 
-// wentOn reports a tool call of the run's own agent after what would be its last model call. That model call asked for it, whatever was
-// recorded of its answer.
+// wentOn reports a tool call of the run's own agent after what would be its last model call, or within it where no answer was recorded (call_llm of the Agent Development Kit lies around the
+// tools too). That model call asked for it, whatever was recorded of its answer.
 func (b *builder) wentOn(last *call) bool {
 	return slices.ContainsFunc(b.ordered, func(k *call) bool {
-		return k.kind == tape.EventToolCall && len(k.nodes) > 0 && k.by == nil && k.agent == last.agent && k.start >= last.end
+		return k.kind == tape.EventToolCall && len(k.nodes) > 0 && k.by == nil && k.agent == last.agent && (k.start >= last.end || last.response == nil && hangsBelow(last, k))
 	})
 }
 

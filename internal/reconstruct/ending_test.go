@@ -425,3 +425,54 @@ func TestTheStateAroundALimitHoldsTheAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A loop that is at the limit of its steps hands on what the model said beside its last calls, which all ran: the span around all of it tells so.
+func TestTextBesideTheLastCallsIsTheAnswerAtTheLimitOfSteps(t *testing.T) {
+	const said = "One moment, please."
+	for name, c := range map[string]struct {
+		told, result string
+		end          int
+		status       ptrace.StatusCode
+		want         string
+	}{
+		"told by the run":        {said, "r", 100, ptrace.StatusCodeOk, "ok " + said},
+		"another text":           {"Something else entirely.", "r", 100, ptrace.StatusCodeOk, "incomplete none"},
+		"not told":               {"", "r", 100, ptrace.StatusCodeOk, "incomplete none"},
+		"a call waits":           {said, "", 100, ptrace.StatusCodeOk, "incomplete none"},
+		"it ended before a call": {said, "r", 35, ptrace.StatusCodeOk, "ok " + said}, // it is the span of the run
+		"the run failed":         {said, "r", 100, ptrace.StatusCodeError, "error none"},
+	} {
+		tr := newTrace()
+		s := tr.agent("a", 2, 0, 0, c.end, "app.memo", c.told)
+		s.Status().SetCode(c.status)
+		if c.status == ptrace.StatusCodeError {
+			s.Status().SetMessage("it broke")
+		}
+		tr.chat(3, 2, 10, 20, list(user("q")), list(`{"role":"assistant","parts":[{"type":"text","content":`+quote(said)+`},`+call("call_X4ULTEFGUM44M4GLT6TT7S", "f", `{}`)+`,`+call("call_Y4ULTEFGUM44M4GLT6TT7S", "g", `{}`)+`]}`))
+		tr.tool("f", 4, 2, 30, 40, "call_X4ULTEFGUM44M4GLT6TT7S", `{}`, "r")
+		if c.result != "" {
+			tr.tool("g", 5, 2, 30, 40, "call_Y4ULTEFGUM44M4GLT6TT7S", `{}`, c.result)
+		}
+		tp := the(t, tr.runs(t))
+		text := "none"
+		if tp.Output.Text != nil {
+			text = *tp.Output.Text
+		}
+		if got := string(tp.Run.Status) + " " + text; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// The span of a model call may lie around the tools that it asked for (the Agent Development Kit). Where its answer is not on record, what it made of them is not known.
+func TestToolsWithinACallWithoutAnAnswerEndNoRun(t *testing.T) {
+	for answer, want := range map[string]tape.RunStatus{"": tape.StatusIncomplete, list(says("end")): tape.StatusOK} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 10, 50, list(user("q")), answer, "gen_ai.response.finish_reasons", []any{"stop"}, "gen_ai.response.id", "r1")
+		tr.tool("f", 3, 2, 20, 40, "", `{}`, "r")
+		if tp := the(t, tr.runs(t)); tp.Run.Status != want {
+			t.Errorf("answer %q: %s, want %s", answer, tp.Run.Status, want)
+		}
+	}
+}

@@ -96,6 +96,56 @@ func (c *collector) readFollowed() {
 	}
 }
 
+// recoverBetween makes model calls that no span reports from what stands between an answer and the request that goes on from it: messages that ask for tools, whose ids no answer on record
+// has, with the results behind them. Only a model that was asked in between can have said that.
+func (c *collector) recoverBetween() {
+	known := map[string]bool{}
+	for _, m := range c.models {
+		if m.response != nil {
+			for _, p := range callsOf(m.response.parts) {
+				known[p.ID] = true
+			}
+		}
+	}
+	for i, m := range slices.Clone(c.models) {
+		before := c.predecessor(i)
+		if before == nil || before.agent != m.agent || before.response == nil || len(m.nodes) == 0 || m.obs.RequestLabel != "" {
+			continue
+		}
+		at := len(before.request) + 1
+		if at >= len(m.request) || commonPrefix(before.conversation(), m.request) < at {
+			continue
+		}
+		ran := c.placeByTools(before)
+		for k, said := range m.request[at:] {
+			calls := callsOf(said.parts)
+			unreported := said.tape.Role == tape.RoleAssistant && len(calls) > 0 && !slices.ContainsFunc(calls, func(p *genai.Part) bool {
+				return !tellsOneCall(p) || known[p.ID] || resultsOf(p.ID, m.request[at+k+1:]) == 0
+			})
+			if !unreported {
+				continue
+			}
+			for _, p := range calls {
+				known[p.ID] = true
+			}
+			when := min(ran(said), m.start)
+			c.models = append(c.models, &call{
+				kind:    tape.EventModelCall,
+				obs:     &genai.Observation{Class: genai.Model, Operation: m.obs.Operation, Model: m.obs.Model, Provider: m.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
+				start:   when,
+				end:     when,
+				agent:   m.agent,
+				shift:   m.shift,
+				request: slices.Clip(m.request[:at+k]),
+				notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; a later request holds its answer"}},
+
+				response: said,
+			})
+		}
+	}
+	slices.SortStableFunc(c.models, compareCalls)
+}
+
 // placeByTools returns a function that says when answers after that of a model call, given one after the other, were there: when the first of the tools that they ask for began to run,
 // by name and arguments, else when those before had ended.
 func (c *collector) placeByTools(last *call) func(said *message) uint64 {
@@ -105,7 +155,7 @@ func (c *collector) placeByTools(last *call) func(said *message) uint64 {
 		began, ended := uint64(0), at
 		for _, p := range callsOf(said.parts) {
 			i := slices.IndexFunc(open, func(t *call) bool {
-				return t.agent == nil && t.start >= last.start && nameOf(t) == p.Name && (t.obs.CallID == p.ID || t.obs.CallID == "" || p.ID == "") && equalArgs(t.obs.Args.Value, p.Args, sameValue)
+				return t.agent == last.agent && t.start >= last.start && nameOf(t) == p.Name && (t.obs.CallID == p.ID || t.obs.CallID == "" || p.ID == "") && equalArgs(t.obs.Args.Value, p.Args, sameValue)
 			})
 			if i < 0 {
 				continue

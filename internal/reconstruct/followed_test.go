@@ -5,6 +5,8 @@ package reconstruct_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -222,4 +224,45 @@ func TestCallsThatNoSpanReportsStandBeforeTheToolsThatTheyAskedFor(t *testing.T)
 	tr.chat(2, 1, 1, 10, list(user("q"), first, shows(one, "queued"), second, shows(two, "done"), says("It is done.")), list(first))
 	tr.tool("ping", 3, 1, 20, 30, "", `{}`, "pong")
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call poll by 1 = queued (recovered)", "model_call", "tool_call poll by 3 = done (recovered)", "tool_call ping @3 = pong", "model_call")
+}
+
+// A span that was lost, or that an instrumentation wrote over, is a model call all the same where a later request tells what it asked for and what came of it.
+func TestCallBetweenAnAnswerAndTheNextRequestWasAModels(t *testing.T) {
+	const one, two = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Y4ULTEFGUM44M4GLT6TT7S"
+	build := func(before []string, between ...string) []string {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		first := asks(call(one, "poll", `{"job":7}`))
+		asked := append(before, user("q"))
+		tr.chat(2, 1, 1, 10, list(asked...), list(first))
+		all := append(append(asked, first, shows(one, "queued")), between...)
+		tr.chat(5, 1, 60, 70, list(all...), list(says("It is done.")))
+		return events(the(t, tr.runs(t)))
+	}
+	second := asks(call(two, "look", `{"at":1}`))
+	for name, c := range map[string]struct {
+		got  []string
+		want int // model calls
+	}{
+		"a call and its result":       {build(nil, second, shows(two, "here")), 3},
+		"no result":                   {build(nil, second), 2},
+		"an id that comes back":       {build(nil, asks(call("call_0", "look", `{}`)), shows("call_0", "here")), 2},
+		"a text":                      {build(nil, says("one moment")), 2},
+		"a call of before the answer": {build([]string{second, shows(two, "here")}), 2},
+		"the first once more":         {build(nil, asks(call(one, "poll", `{"job":7}`)), shows(one, "queued")), 2},
+	} {
+		models := 0
+		for _, e := range c.got {
+			if strings.HasPrefix(e, "model_call") {
+				models++
+			}
+		}
+		if models != c.want {
+			t.Errorf("%s: %v, want %d model calls", name, c.got, c.want)
+		}
+	}
+	wantedOrder := []string{"model_call @2", "tool_call poll by 1 = queued (recovered)", "model_call", "tool_call look by 3 = here (recovered)", "model_call @5"}
+	if got := build(nil, second, shows(two, "here")); !slices.Equal(got, wantedOrder) {
+		t.Errorf("%v", got)
+	}
 }

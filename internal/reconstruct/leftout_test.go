@@ -89,6 +89,21 @@ func TestClientsSpanBesideTheCallIsTheSameCall(t *testing.T) {
 	}
 }
 
+// An SDK keeps 128 attributes of a span: of a long conversation the tokens are not among them.
+func TestClientsSpanBesideACallThatLostItsTokensIsTheSameCall(t *testing.T) {
+	for name, c := range map[string]struct{ dropped, clients, calls int }{"lost": {3, 1, 1}, "nothing was lost": {0, 1, 2}, "two of it": {3, 2, 3}} {
+		tr := newTrace()
+		tr.in("app", "handle", 1, 0, 0, 100)
+		tr.chat(2, 1, 2, 10, list(user("hi")), list(says("ho"))).SetDroppedAttributesCount(uint32(c.dropped))
+		for i := range c.clients {
+			tr.in("client", "post", 3+i, 1, 1, 11, "gen_ai.request.model", "m1", "gen_ai.response.id", "msg_"+string(rune('1'+i)), "gen_ai.usage.input_tokens", int64(7), "gen_ai.usage.output_tokens", int64(2))
+		}
+		if n := the(t, tr.runs(t)).Usage.ModelCalls; n != c.calls {
+			t.Errorf("%s: %d model calls, want %d", name, n, c.calls)
+		}
+	}
+}
+
 func TestClientsSpansOfWhichTwoBeganBeforeTheCallAreCalls(t *testing.T) {
 	tr := newTrace()
 	tr.in("app", "handle", 1, 0, 0, 100)

@@ -349,7 +349,7 @@ func (c *collector) dropClients() {
 	may := func(outer, inner *call) bool {
 		a, b := outer.obs, inner.obs
 		return outer != inner && len(outer.nodes) > 0 && (siblingsOf(outer.nodes[0]) == siblingsOf(inner.nodes[0]) || isAbove(inner.nodes[0].up, outer.nodes[0])) && outer.nodes[0].source.ScopeName != inner.nodes[0].source.ScopeName &&
-			(len(a.Request) > 0 || len(a.Response) > 0) && (a.ResponseID == "" || b.ResponseID == "") && sameModel(a, b) && sameTokens(a.Usage, b.Usage) && overlap(outer, inner)
+			(len(a.Request) > 0 || len(a.Response) > 0) && (a.ResponseID == "" || b.ResponseID == "") && sameModel(a, b) && (sameTokens(a.Usage, b.Usage) || lostTokens(outer)) && overlap(outer, inner)
 	}
 	joined := map[*call]bool{}
 	for _, inner := range clients {
@@ -368,6 +368,11 @@ func (c *collector) dropClients() {
 		}
 	}
 	c.models = slices.DeleteFunc(c.models, func(m *call) bool { return joined[m] })
+}
+
+// lostTokens reports a call of whose span the SDK dropped attributes, the tokens among them for all that is known: long conversations have more than the 128 that it keeps.
+func lostTokens(m *call) bool {
+	return !usageKnown(m.obs.Usage) && m.nodes[0].source.Span.DroppedAttributesCount() > 0
 }
 
 // dropRepeats joins a model span that tells the request of a call once more, and nothing of an answer, with the span of the call that lies around it in time:

@@ -109,6 +109,9 @@ func (c *collector) rankEqual() {
 	for _, list := range [][]*call{c.agents, c.models, c.tools, c.retrievals} {
 		for _, k := range list {
 			k.rank = k.start
+			if k.by != nil && len(k.nodes) == 0 { // of the end of the answer that asked for it no more is known than of starts, some of which are rounded down
+				k.rank = max(k.by.model.start, k.start-min(k.start, rounding))
+			}
 		}
 	}
 	type key struct{ name, args string }

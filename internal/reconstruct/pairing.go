@@ -42,7 +42,9 @@ func (c *collector) pair() {
 		}
 	}
 	pairBy(
-		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID },
+		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID })
+	c.pairByAnswer(mayDiffer)
+	pairBy(
 		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows
 			return nameOf(t) == a.part.Name && mayDiffer(t, a) && returned(t, a) && (!t.obs.Args.Present() || sameArgs(t, a))
 		})
@@ -117,32 +119,31 @@ func (c *collector) pairStandIns(known map[string]bool) {
 	}
 }
 
-// pairInOrder pairs calls of one tool with equal arguments in the order in which they began, if as many spans of one reporter are open as calls were
-// asked for: a clock that is a little off would give one of them to the turn before.
-func (c *collector) pairInOrder(mayDiffer func(*call, *asked) bool) {
-	type key struct {
-		name, args string
-		agent      *call
+// callKey tells apart calls of which no id does.
+type callKey struct {
+	name, args string
+	agent      *call
+}
+
+func keyOf(name string, args exactjson.Value, agent *call) callKey {
+	if inner, ok := decoded(args); ok {
+		args = inner
 	}
-	keyOf := func(name string, args exactjson.Value, agent *call) key {
-		if inner, ok := decoded(args); ok {
-			args = inner
-		}
-		text, err := args.Canonical()
-		if err != nil {
-			text = args.JSON()
-		}
-		return key{name, text, agent}
+	text, err := args.Canonical()
+	if err != nil {
+		text = args.JSON()
 	}
-	tools, open := map[key][]*call{}, map[key][]*asked{}
+	return callKey{name, text, agent}
+}
+
+// openCalls are the tool calls with arguments that are not paired, and the calls that were asked for and are not, by what they are.
+func (c *collector) openCalls() (tools map[callKey][]*call, open map[callKey][]*asked) {
+	tools, open = map[callKey][]*call{}, map[callKey][]*asked{}
 	for _, t := range c.tools {
 		if t.by == nil && !t.obs.Handoff && len(t.nodes) > 0 && t.obs.Args.Present() {
 			k := keyOf(nameOf(t), t.obs.Args.Value, t.agent)
 			tools[k] = append(tools[k], t)
 		}
-	}
-	if len(tools) == 0 {
-		return
 	}
 	for _, m := range c.models {
 		for _, a := range m.asked {
@@ -152,6 +153,40 @@ func (c *collector) pairInOrder(mayDiffer func(*call, *asked) bool) {
 			}
 		}
 	}
+	return tools, open
+}
+
+// maxEqual bounds how many equal calls are told apart by what came of each.
+const maxEqual = 64
+
+// pairByAnswer pairs those of several equal calls of which each has an answer of its own, whatever the clocks say: one span holds what later requests show of one call alone.
+func (c *collector) pairByAnswer(mayDiffer func(*call, *asked) bool) {
+	tools, open := c.openCalls()
+	for k, asks := range open {
+		if len(asks) < 2 || len(asks) > maxEqual || len(tools[k]) > maxEqual {
+			continue
+		}
+		fits, claims := map[*call][]*asked{}, map[*asked]int{}
+		for _, t := range tools[k] {
+			for _, a := range asks {
+				if mayDiffer(t, a) && returned(t, a) && !under(a.model, t) {
+					fits[t] = append(fits[t], a)
+					claims[a]++
+				}
+			}
+		}
+		for t, all := range fits {
+			if len(all) == 1 && claims[all[0]] == 1 && len(textResult(t.obs.Result.Value)) >= minQuoted {
+				t.by, all[0].tool = all[0], t
+			}
+		}
+	}
+}
+
+// pairInOrder pairs calls of one tool with equal arguments in the order in which they began, if as many spans of one reporter are open as calls were
+// asked for: a clock that is a little off would give one of them to the turn before.
+func (c *collector) pairInOrder(mayDiffer func(*call, *asked) bool) {
+	tools, open := c.openCalls()
 	for k, equal := range tools {
 		asks := open[k]
 		if len(equal) < 2 || len(equal) != len(asks) {

@@ -3,7 +3,12 @@
 
 package reconstruct_test
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
 
 // The clock of the tools is ahead of that of the models by more than the time between an answer and its call. No request was recorded.
 func TestEqualCallsOfSeveralTurnsAreThoseThatWereAskedForInTheirOrder(t *testing.T) {
@@ -43,6 +48,53 @@ func TestObjectOfNothingButAnErrorIsAFailureThatTheModelWasToldOf(t *testing.T) 
 		e := the(t, tr.runs(t)).Events[1]
 		if e.IsError != failed || failed && (e.Error == nil || e.Error.Message != "closed today") {
 			t.Errorf("told %q: failed %v, error %v", shown, e.IsError, e.Error)
+		}
+	}
+}
+
+// Clocks of JavaScript give starts in whole milliseconds. What a tool asks a model itself begins after the tool, whichever ended first.
+func TestWhatAToolAsksAModelComesAfterIt(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 9, list(user("q")), list(asks(call("c1", "expert", `{"question":"r"}`))))
+	tr.tool("expert", 3, 1, 10, 60, "c1", `{"question":"r"}`, "s")
+	tr.chat(4, 3, 10, 20, list(user("r")), list(asks(call("c2", "look", `{}`))))
+	tr.tool("look", 5, 3, 20, 30, "c2", `{}`, "here")
+	tr.chat(6, 3, 30, 50, list(user("r"), asks(call("c2", "look", `{}`)), shows("c2", "here")), list(says("s")))
+	tr.chat(7, 1, 60, 90, list(user("q"), asks(call("c1", "expert", `{"question":"r"}`)), shows("c1", "s")), list(says("end")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call expert @3 by 1 = s", "model_call @4", "tool_call look @5 by 3 = here", "model_call @6", "model_call @7")
+}
+
+// A call without a span stands right behind the answer that asked for it, also where the next model call seems to have begun within the last millisecond of that answer; one that began before
+// that stays before it.
+func TestCallsWithoutSpansComeBeforeWhatBeganInTheSameMillisecond(t *testing.T) {
+	for before, want := range map[int][]string{
+		400_000:   {"model_call @2", "tool_call expert by 1 = s (recovered)", "model_call @4", "model_call @7"},
+		2_400_000: {"model_call @2", "model_call @4", "tool_call expert by 1 = s (recovered)", "model_call @7"},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		ask := asks(call("call_X4ULTEFGUM44M4GLT6TT7S", "expert", `{"question":"r"}`))
+		s := tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		s.SetEndTimestamp(s.EndTimestamp() + pcommon.Timestamp(before))
+		tr.chat(4, 1, 10, 50, list(user("r")), list(says("s")))
+		tr.chat(7, 1, 60, 90, list(user("q"), ask, shows("call_X4ULTEFGUM44M4GLT6TT7S", "s")), list(says("end")))
+		wantEvents(t, the(t, tr.runs(t)), want...)
+	}
+}
+
+// A call failed and left no span. The span of the same call once more holds what the model was shown of that one, and a clock that is behind does not make it the first.
+func TestCallIsTheOneOfWhichARequestShowsWhatItHolds(t *testing.T) {
+	one, two := asks(call("toolu_01dppJtv4xn6", "fetch", `{"id":"R-404"}`)), asks(call("toolu_01tL7NLizRBH", "fetch", `{"id":"R-404"}`))
+	for result, want := range map[string]string{"Dana Scully": "tool_call fetch @5 by 3 = Dana Scully", "no answer in 2 s": "tool_call fetch @5 by 1 = no answer in 2 s"} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 200)
+		tr.chat(2, 1, 50, 60, list(user("q")), list(one))
+		tr.chat(3, 1, 80, 90, list(user("q"), one, shows("toolu_01dppJtv4xn6", "no answer in 2 s")), list(two))
+		tr.tool("fetch", 5, 1, 70, 75, "", `{"id":"R-404"}`, result)
+		tr.chat(4, 1, 120, 130, list(user("q"), one, shows("toolu_01dppJtv4xn6", "no answer in 2 s"), two, shows("toolu_01tL7NLizRBH", "Dana Scully")), list(says("end")))
+		if got := events(the(t, tr.runs(t))); !slices.Contains(got, want) {
+			t.Errorf("%v, want %s", got, want)
 		}
 	}
 }

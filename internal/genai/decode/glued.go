@@ -18,12 +18,14 @@ const maxGlued = 64
 
 // Unglue takes apart calls of which an instrumentation made one: it added up the pieces of a stream without looking which call each belongs to
 // (OpenInference for the OpenAI SDK in JavaScript). Several JSON objects, one behind the other, are the arguments; the names stand behind each
-// other too, and so do the ids. It leaves alone what has no such arguments, and names that are neither one name several times nor names of offered tools.
-func Unglue(messages []Message, tools []tape.Tool) []Message {
+// other too, and so do the ids, or one of them is left (LangSmith's wrapper of that SDK): then the request tells the others if it was recorded late enough to hold the answer to itself.
+// It leaves alone what has no such arguments, and names that are neither one name several times nor names of offered tools.
+func Unglue(messages, request []Message, tools []tape.Tool) []Message {
 	for i, m := range messages {
 		var parts []Part
 		for k, p := range m.Parts {
 			calls := unglued(p, tools)
+			nameFrom(request, calls, p.ID)
 			if calls == nil {
 				if parts != nil {
 					parts = append(parts, p)
@@ -72,6 +74,37 @@ func unglued(p Part, tools []tape.Tool) []Part {
 		parts = append(parts, one)
 	}
 	return parts
+}
+
+// nameFrom gives calls without ids those that they have in a request: one message asks for the very same calls there, and one of them has the id that is left.
+func nameFrom(request []Message, calls []Part, left string) {
+	if len(calls) == 0 || calls[0].ID != "" || left == "" {
+		return
+	}
+	for _, m := range request {
+		var asked []Part
+		for _, p := range m.Parts {
+			if p.Type == tape.PartToolCall {
+				asked = append(asked, p)
+			}
+		}
+		same := slices.EqualFunc(asked, calls, func(a, b Part) bool {
+			x, y := a.Args, b.Args
+			if v, ok := ParseStructure(x.Str()); ok {
+				x = v
+			}
+			if v, ok := ParseStructure(y.Str()); ok {
+				y = v
+			}
+			return a.Name == b.Name && x.Equal(y)
+		})
+		if same && slices.ContainsFunc(asked, func(p Part) bool { return p.ID == left }) {
+			for i := range calls {
+				calls[i].ID = asked[i].ID
+			}
+			return
+		}
+	}
 }
 
 // gluedNames divides n names that stand behind each other: one name n times, else names of the tools in the only way that is possible.

@@ -23,7 +23,7 @@ func TestCallsThatWereMadeOneAreTakenApart(t *testing.T) {
 		{"call_ABcall_CD", "get_jobget_job", `{"job":"5"}[1]`, ""},
 	} {
 		before := []Message{{Role: tape.RoleAssistant, Parts: []Part{TextPart("both"), CallPart(c.id, c.name, exactjson.StringValue(c.args))}}}
-		after := Unglue(before, tools)
+		after := Unglue(before, nil, tools)
 		if len(before[0].Parts) != 2 {
 			t.Fatal("what was given has changed")
 		}
@@ -33,6 +33,27 @@ func TestCallsThatWereMadeOneAreTakenApart(t *testing.T) {
 		}
 		if c.want == "" && len(got) != 1 || c.want != "" && strings.Join(got, " | ") != c.want {
 			t.Errorf("%s %s: %q", c.name, c.args, got)
+		}
+	}
+}
+
+// An accumulator may keep the first id alone. A request that was recorded after the answer to it, with the same calls under that id, tells the others.
+func TestIDsOfCallsThatWereMadeOneStandInARequestRecordedLater(t *testing.T) {
+	tools := []tape.Tool{{Name: "get_job"}, {Name: "get_weather"}}
+	glued := []Message{{Role: tape.RoleAssistant, Parts: []Part{CallPart("call_AB", "get_jobget_weather", exactjson.StringValue(`{"job":"5"}{"city":"Bonn"}`))}}}
+	asked := func(first, job, second, city string) []Message {
+		return []Message{{Role: tape.RoleUser, Parts: []Part{TextPart("both")}}, {Role: tape.RoleAssistant, Parts: []Part{TextPart("one moment"),
+			CallPart(first, "get_job", exactjson.StringValue(`{"job": "`+job+`"}`)), CallPart(second, "get_weather", exactjson.ObjectValue(exactjson.Member{Name: "city", Value: exactjson.StringValue(city)}))}}}
+	}
+	for want, request := range map[string][]Message{
+		"call_AB call_CD": asked("call_AB", "5", "call_CD", "Bonn"),
+		" ":               asked("call_AB", "6", "call_CD", "Bonn"), // other calls
+		"  ":              asked("call_EF", "5", "call_GH", "Bonn"), // the same once more, under other ids
+		"   ":             nil,
+	} {
+		parts := Unglue(glued, request, tools)[0].Parts
+		if len(parts) != 2 || strings.TrimSpace(parts[0].ID+" "+parts[1].ID) != strings.TrimSpace(want) {
+			t.Errorf("want %q: %+v", want, parts)
 		}
 	}
 }

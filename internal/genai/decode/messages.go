@@ -622,6 +622,27 @@ func OpenInput(request []Message) ([]Message, bool) {
 	return Messages(items, tape.RoleUser)
 }
 
+// DropEmptyArgs takes the empty arguments of calls away, where an instrumentation writes them for those that it did not gather. It reports that there were some.
+func DropEmptyArgs(messages []Message) (dropped bool) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolCall && p.Args.Kind() == exactjson.Object && p.Args.Len() == 0 {
+				p.Args, p.ArgsText, dropped = exactjson.Value{}, "", true
+			}
+		}
+	}
+	return dropped
+}
+
+// CloneParts returns messages whose parts may be changed.
+func CloneParts(messages []Message) []Message {
+	messages = slices.Clone(messages)
+	for i := range messages {
+		messages[i].Parts = slices.Clone(messages[i].Parts)
+	}
+	return messages
+}
+
 // HasRole reports whether one of the messages is of the role.
 func HasRole(messages []Message, role tape.Role) bool {
 	for _, m := range messages {

@@ -55,6 +55,10 @@ func Parts(body exactjson.Value) []Part {
 			if p.Type == tape.PartToolCall && p.ID+p.Name == "" && p.Args.IsAbsent() && IsObjectTag(m.Value.Get("content").Str()) {
 				continue // nothing of the call was recorded but that it is an object
 			}
+			if blocks, ok := writtenBlocks(p); ok {
+				parts = append(parts, Parts(blocks)...)
+				continue
+			}
 			parts = append(parts, p)
 		}
 		join()
@@ -81,6 +85,19 @@ func allParts(list exactjson.Value) bool {
 		}
 	}
 	return list.Len() > 0
+}
+
+// writtenBlocks is the list of blocks, each with its type, that the text of a part is as JSON: the content of a message that an instrumentation took for a text (Traceloop's for LangChain in
+// JavaScript of instructions in blocks).
+func writtenBlocks(p Part) (exactjson.Value, bool) {
+	if p.Type != tape.PartText || p.Label != "" || !strings.HasPrefix(p.Text, "[{") || !strings.Contains(p.Text, `"type"`) {
+		return exactjson.Value{}, false
+	}
+	list, err := exactjson.Parse(p.Text)
+	if err != nil || !allParts(list) || slices.ContainsFunc(list.Members(), func(m exactjson.Member) bool { return m.Value.Get("type").Kind() != exactjson.String }) {
+		return exactjson.Value{}, false
+	}
+	return list, true
 }
 
 // argsPiece reads a part of a streamed answer that continues the arguments of the call before it (Anthropic), as who gathers the stream leaves it.

@@ -101,6 +101,7 @@ type Observation struct {
 	Params        []exactjson.Member
 	System        []decode.Part
 	SystemApart   bool // this producer leaves instructions, or some of them, out of the messages that it records
+	LosesArgs     bool // this producer wrote {} for arguments of streamed calls, whatever they were
 	Request       []decode.Message
 	RequestLabel  tape.Label // truncated, masked … for the whole list
 	Response      []decode.Message

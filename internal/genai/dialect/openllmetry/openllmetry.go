@@ -323,11 +323,8 @@ func readStreamedAnthropic(a decode.Attributes, o *dialect.Observation) {
 	if len(answer) != 1 || answer[0].FinishReason != "" || len(a.Texts("gen_ai.response.finish_reasons")) > 0 {
 		return
 	}
-	for i := range answer[0].Parts {
-		if p := &answer[0].Parts[i]; p.Type == tape.PartToolCall && p.Args.Kind() == exactjson.Object && p.Args.Len() == 0 {
-			p.Args, p.ArgsText = exactjson.Value{}, ""
-			o.AddNote(tape.CodeContentAbsent, "response.message", "the producer does not record the arguments of streamed calls")
-		}
+	if o.LosesArgs = decode.DropEmptyArgs(answer); o.LosesArgs {
+		o.AddNote(tape.CodeContentAbsent, "response.message", "the producer does not record the arguments of streamed calls")
 	}
 	o.Response = answer
 }

@@ -18,8 +18,8 @@ if (INSTRUMENTATION === "openinference") {
 if (INSTRUMENTATION === "langsmith") sdk = (await import("langsmith/experimental/anthropic")).wrapClaudeAgentSDK(sdk);
 const { z } = await import("zod");
 
-const kinds = { string: () => z.string(), number: () => z.number(), integer: () => z.number().int(), object: () => z.record(z.string(), z.any()), array: () => z.array(z.string()) };
-const shape = (parameters) => Object.fromEntries(Object.entries(parameters.properties).map(([name, p]) => [name, kinds[p.type]()]));
+const kinds = { string: () => z.string(), number: () => z.number(), integer: () => z.number().int(), boolean: () => z.boolean(), object: () => z.record(z.string(), z.any()), array: () => z.array(z.string()) };
+const shape = (parameters) => Object.fromEntries(Object.entries(parameters.properties).map(([name, p]) => [name, (parameters.required ?? []).includes(name) ? kinds[p.type]() : kinds[p.type]().optional()]));
 const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
 function toolset(task) {

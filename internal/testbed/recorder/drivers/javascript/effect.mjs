@@ -13,8 +13,8 @@ const { OpenAiClient, OpenAiLanguageModel } = await import("@effect/ai-openai");
 const { FetchHttpClient } = await import("@effect/platform");
 const { Tracer, Resource } = await import("@effect/opentelemetry");
 
-const kinds = { string: Schema.String, number: Schema.Number, integer: Schema.Number, object: Schema.Record({ key: Schema.String, value: Schema.Unknown }), array: Schema.Array(Schema.String) };
-const fields = (parameters) => Object.fromEntries(Object.entries(parameters.properties).map(([name, p]) => [name, kinds[p.type]]));
+const kinds = { string: Schema.String, number: Schema.Number, integer: Schema.Number, boolean: Schema.Boolean, object: Schema.Record({ key: Schema.String, value: Schema.Unknown }), array: Schema.Array(Schema.String) };
+const fields = (parameters) => Object.fromEntries(Object.entries(parameters.properties).map(([name, p]) => [name, (parameters.required ?? []).includes(name) ? kinds[p.type] : Schema.optional(kinds[p.type])]));
 const telemetry = Tracer.layerGlobal.pipe(Layer.provide(Resource.layer({ serviceName: "agent" })));
 
 async function ask(task) {

@@ -238,7 +238,7 @@ const loops = {
     const config = { systemInstruction: task.system, ...(tools.length ? { tools: [callable], automaticFunctionCalling: { maximumRemoteCalls: task.max_steps || 10 } } : {}) };
     if (!task.stream) return (await client.models.generateContent({ model: task.model, contents, config })).text;
     let said = "";
-    for await (const chunk of await client.models.generateContentStream({ model: task.model, contents, config })) said += chunk.text ?? "";
+    for await (const chunk of await client.models.generateContentStream({ model: task.model, contents, config })) said = chunk.functionCalls?.length ? "" : said + (chunk.text ?? ""); // what it said before its calls is no answer
     return said;
   },
   async genai(task) {

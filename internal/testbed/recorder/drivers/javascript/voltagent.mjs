@@ -14,9 +14,9 @@ const openai = createOpenAI({ baseURL: URL + "/v1", apiKey: "sk-test" });
 const processor = new SimpleSpanProcessor(new OTLPTraceExporter({ url: URL + "/v1/traces" }));
 const observability = new VoltAgentObservability({ serviceName: "agent", spanProcessors: [processor] });
 
-const kinds = { string: () => z.string(), number: () => z.number(), integer: () => z.number().int(), object: () => z.record(z.string(), z.any()), array: () => z.array(z.string()) };
+const kinds = { string: () => z.string(), number: () => z.number(), integer: () => z.number().int(), boolean: () => z.boolean(), object: () => z.record(z.string(), z.any()), array: () => z.array(z.string()) };
 function schema(parameters) {
-  return z.object(Object.fromEntries(Object.entries(parameters.properties).map(([name, p]) => [name, kinds[p.type]()])));
+  return z.object(Object.fromEntries(Object.entries(parameters.properties).map(([name, p]) => [name, (parameters.required ?? []).includes(name) ? kinds[p.type]() : kinds[p.type]().optional()])));
 }
 
 function agentOf(task) {
