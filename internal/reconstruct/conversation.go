@@ -220,6 +220,8 @@ func (c *collector) recoverResponses() {
 			m.response, m.recovered = said, true
 		case m.response != nil && textOf(m.response) == textOf(said) && (!hasToolCall(m.response) && hasToolCall(said) || completes(said, m.response) || takesApart(said, m.response) || holdsMore(said, m.response)):
 			m.response, m.enriched = said, true
+		case m.response != nil && textOf(m.response) == "" && takesApart(said, m.response): // without the text beside the calls either
+			m.response, m.enriched = said, true
 		case m.response != nil && textOf(said) == "" && textOf(m.response) != "" && lacksCalls(m) && hasToolCall(said) && c.answersCalls(i, said):
 			spoken := genai.Message{Role: said.tape.Role, Name: said.tape.Name, Parts: append(slices.Clone(m.response.parts), said.parts...)}
 			m.response, m.enriched = newMessage(spoken), true

@@ -33,7 +33,9 @@ func (s *stitcher) byDelegation() {
 				returned[text] = append(returned[text], handing{f, n, n.obs.Args.Value, n.start, n.end})
 			}
 		}
-		s.shownBetween(f, func(text string, h handing) { returned[text] = append(returned[text], h) })
+	}
+	for _, turns := range s.loops() {
+		shownBetween(turns, func(text string, h handing) { returned[text] = append(returned[text], h) })
 	}
 	if len(returned) == 0 {
 		return
@@ -64,10 +66,29 @@ func (s *stitcher) byDelegation() {
 	}
 }
 
-// shownBetween tells of each call that a model call of f asked for, and of which the next request shows the result as a text.
-func (s *stitcher) shownBetween(f *fragment, found func(text string, h handing)) {
+// loops are the turns of each run as far as it is known, in order of time: a loop that was written by hand may have a trace for each.
+func (s *stitcher) loops() [][]*turn {
+	var runs []*fragment
+	of := map[*fragment][]*turn{}
+	for _, f := range s.all {
+		run := s.find(f)
+		if of[run] == nil && len(s.turns[f]) > 0 {
+			runs = append(runs, run)
+		}
+		of[run] = append(of[run], s.turns[f]...)
+	}
+	loops := make([][]*turn, 0, len(runs))
+	for _, run := range runs {
+		slices.SortStableFunc(of[run], func(a, b *turn) int { return cmp.Compare(a.n.start, b.n.start) })
+		loops = append(loops, of[run])
+	}
+	return loops
+}
+
+// shownBetween tells of each call that a model call asked for, and of which the next request shows the result as a text.
+func shownBetween(turns []*turn, found func(text string, h handing)) {
 	asked := map[string]handing{}
-	for _, t := range s.turns[f] {
+	for _, t := range turns {
 		for i := len(t.sent) - 1; i >= 0 && t.sent[i].tape.Role == tape.RoleTool; i-- {
 			for k := range t.sent[i].parts {
 				p := &t.sent[i].parts[k]
@@ -82,7 +103,7 @@ func (s *stitcher) shownBetween(f *fragment, found func(text string, h handing))
 		for _, r := range t.n.obs.Response {
 			for _, p := range callsOf(r.Parts) {
 				if p.ID != "" {
-					asked[p.ID] = handing{f: f, args: p.Args, start: t.n.end}
+					asked[p.ID] = handing{f: t.f, args: p.Args, start: t.n.end}
 				}
 			}
 		}

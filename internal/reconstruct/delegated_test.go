@@ -90,6 +90,31 @@ func TestAnAgentThatRanBetweenTwoModelCallsBelongsToTheRunAroundIt(t *testing.T)
 	}
 }
 
+// A loop that was written by hand may have a trace for each of its model calls: the request that shows what the agent answered lies in another one than the call.
+func TestAnAgentThatRanBetweenTheModelCallsOfALoopBelongsToIt(t *testing.T) {
+	const question, answer = "Why was the plan billed twice?", "The plan is there twice."
+	ask := asks(call("call_12345678", "billing", `{"question":"`+question+`"}`))
+	for name, c := range map[string]struct {
+		question, answer string
+		later, want      int
+	}{
+		"the same":         {question, answer, 0, 1},
+		"another question": {"Why was it billed thrice?", answer, 0, 2},
+		"another answer":   {question, "It is there only once.", 0, 2},
+		"ran afterwards":   {question, answer, 100, 2},
+	} {
+		first, second, inner := newTrace(), newTrace(), newTrace()
+		first.chat(2, 0, 1, 5, list(user("I was charged twice.")), list(ask))
+		second.chat(4, 0, 70, 80, list(user("I was charged twice."), ask, shows("call_12345678", answer)), list(says("We refund it.")))
+		inner.agent("billing", 5, 0, 20, 50)
+		inner.chat(6, 5, 21, 25, list(user(c.question)), list(says(c.answer)))
+		tapes := all(t, first.numbered(1).service("desk"), second.numbered(3).service("desk"), inner.numbered(2).service("desk").moved(c.later))
+		if len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+	}
+}
+
 // Without content the request of an agent below looks like the first one of the agent above: what that one was answered, as its calls tell by ids that are drawn, is no answer of another.
 func TestAnswerOfTheAgentAboveIsNoneOfTheAgentBelow(t *testing.T) {
 	const silent = `{"role":"user","parts":[]}`

@@ -4,6 +4,7 @@
 package reconstruct_test
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -81,6 +82,37 @@ func TestCallsRecordedAsOneAreTakenApart(t *testing.T) {
 		}
 		if c.want > 0 && asked != c.want || c.want == 0 && asked == 2 {
 			t.Errorf("%s: %d calls are known to be asked for", name, asked)
+		}
+	}
+}
+
+// It may also leave out the text beside them. What the next request holds apart, in a trace of its own, goes on from that answer.
+func TestCallsRecordedAsOneWithoutTheTextBesideThemAreTakenApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		together, text string
+		want           string
+	}{
+		"no text":      {`{"x":1}{"x":2}`, "", "1 runs, 2 asked for"},
+		"another text": {`{"x":1}{"x":2}`, "I wait.", "2 runs, 0 asked for"},
+		"other calls":  {`{"x":1}{"x":3}`, "", "2 runs, 0 asked for"},
+	} {
+		parts := `{"type":"tool_call","name":"f","arguments":` + strconv.Quote(c.together) + `}`
+		if c.text != "" {
+			parts = `{"type":"text","content":"` + c.text + `"},` + parts
+		}
+		one, two := newTrace(), newTrace()
+		one.chat(2, 0, 1, 10, list(user("Look twice.")), list(`{"role":"assistant","parts":[`+parts+`]}`))
+		said := `{"role":"assistant","parts":[{"type":"text","content":"I look."},{"type":"tool_call","id":"c1","name":"f","arguments":"{\"x\":1}"},{"type":"tool_call","id":"c2","name":"f","arguments":"{\"x\":2}"}]}`
+		two.chat(5, 0, 20, 30, list(user("Look twice."), said, shows("c1", "one"), shows("c2", "two")), list(says("end")))
+		tapes := all(t, one.numbered(1), two.numbered(2))
+		asked := 0
+		for _, e := range tapes[0].Events {
+			if e.Type == tape.EventToolCall && e.RequestedBy != 0 && e.ToolCallID != "" {
+				asked++
+			}
+		}
+		if got := fmt.Sprintf("%d runs, %d asked for", len(tapes), asked); got != c.want {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

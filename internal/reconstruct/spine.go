@@ -273,10 +273,10 @@ func repeatsAnswer(before *node, t *turn) bool {
 	switch text := textOf(answer); {
 	case t.n.obs.RequestLabel != "", hasToolCall(answer) && repeatsCalls(answer, following):
 		return true
+	case (text == "" || text == textOf(said)) && takesApart(said, answer): // the calls of a stream, recorded as one, with or without the text beside them
+		return true
 	case text != textOf(said):
 		return false
-	case takesApart(said, answer): // the calls of a stream, recorded as one
-		return true
 	case text == "" && hasToolCall(answer) && !hasToolCall(said) && len(following) > 1 && following[1].tape.Role == tape.RoleTool:
 		return true // the message that asked was recorded without its calls, before what they returned
 	default:
