@@ -81,6 +81,11 @@ func TestAnswersInWrappersOfFrameworks(t *testing.T) {
 		`{"raw":"done","output_format":"raw","name":"t"}`:                                                                           "done",
 		`{"raw":"done","level":3}`: "",
 		`[{"output":"done"}]`:      "",
+		`{"result":"done","type":"result","session_id":"s","duration_ms":7}`: "done",
+		`{"result":"never","type":"delayed"}`:                                "", // an answer in JSON
+		`{"content":"done","type":"ai","response_metadata":{"a":1}}`:         "done",
+		`{"content":"late","level":3}`:                                       "",
+		`{"reasoning":"I look.","answer":"done","level":3}`:                  "done", // a name that says so
 	} {
 		got := ""
 		for _, m := range decode.OutputMessages(genaitest.Parse(t, output), 0) {

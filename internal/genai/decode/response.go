@@ -4,6 +4,7 @@
 package decode
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 func OutputMessages(v exactjson.Value, depth int) []Message {
 	inner, ok := Structure(Response(v))
 	inner = plainNames(inner)
+	whole := depth == 0 // which may be an answer in JSON
 	if !ok {
 		text, ok := WholeText(v)
 		if !ok || text == "" {
@@ -70,7 +72,7 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 			m.Role, m.FinishReason = tape.RoleAssistant, body.At(0).First("finishReason", "finish_reason").Text()
 			return []Message{m}
 		case name == "choices" || name == "candidates" || name == "content" || name == "message" || name == "messages":
-			if body.Kind() == exactjson.String && name != "content" && name != "message" {
+			if body.Kind() == exactjson.String && (name != "content" && name != "message" || whole && !wraps(inner, name)) {
 				continue
 			}
 			messages, ok := Messages(body, tape.RoleAssistant)
@@ -80,11 +82,14 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 			if name == "choices" && len(messages) > 1 {
 				messages = messages[:1] // further choices are other answers, not further turns
 			}
-			if whole := inner.Get("content").Str(); name == "messages" && saidInTurns(whole, messages) {
-				return []Message{{Role: tape.RoleAssistant, Parts: []Part{TextPart(whole)}}}
+			if all := inner.Get("content").Str(); name == "messages" && saidInTurns(all, messages) {
+				return []Message{{Role: tape.RoleAssistant, Parts: []Part{TextPart(all)}}}
 			}
 			return LastAnswers(messages)
 		default:
+			if body.Kind() == exactjson.String && name != "answer" && name != "final_output" && whole && !wraps(inner, name) {
+				continue
+			}
 			if messages := OutputMessages(body, depth+1); messages != nil {
 				return messages
 			}
@@ -103,6 +108,19 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 		return []Message{m}
 	}
 	return spreadAnswer(inner)
+}
+
+// Members that stand beside a text which is all that was answered: what it is, where it came from and what it took.
+var (
+	beside      = regexp.MustCompile(`(?i)^(id|.+_?id|lc|example|model|object|created(_?at)?|usage|.*tokens?|finish_?reason|stop_?reason|status|state|subtype|is_?error|error|refusal|role|name|num_turns|messages|content|steps|annotations|audio|function_call|reasoning.*|.*(metadata|kwargs|tool_?calls|_ms|_usd))$`)
+	textualType = regexp.MustCompile(`(?i)(text|^ai|message|assistant|result|output|response)`)
+)
+
+// wraps reports an object around a text under a name that says that it came out: nothing else in it may be a part of an answer in JSON.
+func wraps(v exactjson.Value, name string) bool {
+	return !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
+		return m.Name != name && !beside.MatchString(m.Name) && !(m.Name == "type" && textualType.MatchString(m.Value.Str())) && !m.Value.IsEmpty()
+	})
 }
 
 // saidInTurns reports an answer that is the texts of the last turns of a conversation, one after the other: who streams a run may return all that it streamed (agno 1).
