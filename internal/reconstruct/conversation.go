@@ -286,6 +286,10 @@ func holdsMore(said, response *message) bool {
 // takesApart reports that a resent message holds apart the calls that a streamed answer was recorded as one with: the texts of their arguments,
 // one behind the other.
 func takesApart(said, response *message) bool {
+	isCall := func(p genai.Part) bool { return p.Type == tape.PartToolCall }
+	if n := count(response.parts, isCall); n == 0 || n >= count(said.parts, isCall) {
+		return false
+	}
 	args := func(m *message) (texts []string) {
 		for _, p := range m.parts {
 			switch {
@@ -301,9 +305,6 @@ func takesApart(said, response *message) bool {
 		return texts
 	}
 	together, apart := args(response), args(said)
-	if len(together) == 0 || len(together) >= len(apart) {
-		return false
-	}
 	decoder := json.NewDecoder(strings.NewReader(strings.Join(together, "")))
 	for _, want := range apart {
 		var raw json.RawMessage
