@@ -84,6 +84,9 @@ func TestAnswersInWrappersOfFrameworks(t *testing.T) {
 		`{"result":"done","type":"result","session_id":"s","duration_ms":7}`: "done",
 		`{"result":"never","type":"delayed"}`:                                "", // an answer in JSON
 		`{"content":"done","type":"ai","response_metadata":{"a":1}}`:         "done",
+		`{"input":"q","output":"done","intermediate_steps":[1]}`:             "done", // of a chain
+		`{"user_query":"q","chat_history":"[]","response":"done"}`:           "done",
+		`{"output":"done","latency":12,"cost_usd":0.1}`:                      "done",
 		`{"content":"late","level":3}`:                                       "",
 		`{"reasoning":"I look.","answer":"done","level":3}`:                  "done", // a name that says so
 	} {

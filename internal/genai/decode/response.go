@@ -110,9 +110,10 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 	return spreadAnswer(inner)
 }
 
-// Members that stand beside a text which is all that was answered: what it is, where it came from and what it took.
+// Members that stand beside a text which is all that was answered: what was asked before it, what it is, where it came from and what it took.
 var (
-	beside      = regexp.MustCompile(`(?i)^(id|.+_?id|lc|example|model|object|created(_?at)?|usage|.*tokens?|finish_?reason|stop_?reason|status|state|subtype|is_?error|error|refusal|role|name|num_turns|messages|content|steps|annotations|audio|function_call|reasoning.*|.*(metadata|kwargs|tool_?calls|_ms|_usd))$`)
+	beside = regexp.MustCompile(`(?i)^(id|.+_?id|lc|example|model|object|created(_?at)?|usage|.*tokens?|finish_?reason|stop_?reason|status|state|subtype|is_?error|error|refusal|role|name|num_turns|messages|content|annotations|audio|function_call|inputs?|question|query|prompt|task|context|documents|sources|citations|version|tags|` +
+		`(user|reasoning|latency|duration|elapsed|cost|time).*|.*(history|steps|metadata|kwargs|tool_?calls|_ms|_usd))$`)
 	textualType = regexp.MustCompile(`(?i)(text|^ai|message|assistant|result|output|response)`)
 )
 
