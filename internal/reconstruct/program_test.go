@@ -119,23 +119,33 @@ func TestFunctionInsideATellsTheCall(t *testing.T) {
 	}
 }
 
-// A span that says that it is one of a tool, and with what the tool was called, is a call where a run is.
+// A span that says that it is one of a tool, and with what the tool was called, is a call where a run is of which no answer is on record. Where answers are, they say what was called.
 func TestFunctionThatSaysItIsATool(t *testing.T) {
 	for name, c := range map[string]struct {
-		key  string
-		want int
-	}{"a tool": {"tool", 1}, "a job": {"job", 0}} {
+		key, answer string
+		want        int
+	}{
+		"a tool":               {"tool", "", 1},
+		"a job":                {"job", "", 0},
+		"nobody asked for it":  {"tool", list(says("No need to look.")), 0},
+		"what was asked for":   {"tool", list(asks(call("c1", "look", `{"x":1}`))), 1},
+		"another that was not": {"tool", list(asks(call("c1", "fetch", `{"x":1}`))), 1},
+	} {
 		tr := newTrace()
 		tr.in("app", "handle", 1, 0, 0, 100, "question", "Which rooms are free?")
-		tr.in("app", "generate", 2, 1, 1, 40, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m")
-		tr.in("app", "handle tool", 3, 2, 10, 20, c.key, "look", "parameters", `{"x":1}`)
+		attributes := []any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m"}
+		if c.answer != "" {
+			attributes = append(attributes, "gen_ai.output.messages", c.answer)
+		}
+		tr.in("app", "generate", 2, 1, 1, 9, attributes...)
+		tr.in("app", "handle tool", 3, 1, 10, 20, c.key, "look", "parameters", `{"x":1}`)
 		tp := the(t, tr.runs(t))
 		if tp.Usage.ToolCalls != c.want {
 			t.Errorf("%s: %v", name, events(tp))
 		}
 		for _, e := range tp.Events {
-			if e.Type == tape.EventToolCall && (e.Name != "look" || e.Args.JSON() != `{"x":1}`) {
-				t.Errorf("%s: %s %s", name, e.Name, e.Args.JSON())
+			if want := map[bool]string{true: "fetch", false: "look"}[name == "another that was not"]; e.Type == tape.EventToolCall && e.Name != want {
+				t.Errorf("%s: the call of %s", name, e.Name)
 			}
 		}
 	}

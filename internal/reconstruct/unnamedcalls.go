@@ -11,14 +11,16 @@ import (
 )
 
 // takeUnnamed makes tool calls of the functions that a program ran between its model calls, where the model call before ended by asking for tools and no record says which: who records no
-// content names no calls. They lie beside that model call, below the same function. A finding says that nothing names them as tools.
+// content names no calls. They lie beside that model call, below the same function. A finding says that nothing names them as tools. A function whose span says that it is one of a tool is a call
+// wherever it lies, if no answer of any model call is on record; where answers are, they say which tools were called.
 func (c *collector) takeUnnamed() {
 	before := len(c.tools)
+	unheard := len(c.models) > 0 && !slices.ContainsFunc(c.models, func(m *call) bool { return m.response != nil })
 	for _, t := range c.functions {
 		if t.by != nil || len(t.nodes) == 0 || t.nodes[0].up == nil {
 			continue
 		}
-		if told := t.nodes[0].obs.Called; told != nil && told.Tool && len(c.models) > 0 {
+		if told := t.nodes[0].obs.Called; told != nil && told.Tool && unheard {
 			if t.obs.Class != genai.Tool {
 				t.obs = t.obs.AsTool()
 			}
