@@ -59,10 +59,11 @@ func TestAnAgentThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
 	}
 }
 
-// Where no span tells of the tool, it ran between the answer that asked for it and the request that shows what it returned.
+// Where no span tells of the tool, it ran between the answer that asked for it and the request that shows what it returned. A loop that was written by hand may have a trace for each of its
+// model calls: that request lies in another one then.
 func TestAnAgentThatRanBetweenTwoModelCallsBelongsToTheRunAroundIt(t *testing.T) {
-	const question, answer = "Why was the plan billed twice?", "The plan is there twice."
-	ask := asks(call("c1", "billing", `{"question":"`+question+`"}`))
+	const question, answer, id = "Why was the plan billed twice?", "The plan is there twice.", "call_12345678"
+	ask := asks(call(id, "billing", `{"question":"`+question+`"}`))
 	for name, c := range map[string]struct {
 		question, answer string
 		later, want      int
@@ -72,45 +73,29 @@ func TestAnAgentThatRanBetweenTwoModelCallsBelongsToTheRunAroundIt(t *testing.T)
 		"another answer":   {question, "It is there only once.", 0, 2},
 		"ran afterwards":   {question, answer, 100, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
+		for _, apart := range []bool{false, true} {
 			outer, inner := newTrace(), newTrace()
-			outer.agent("triage", 1, 0, 0, 90)
-			outer.chat(2, 1, 1, 5, list(user("I was charged twice.")), list(ask))
-			outer.chat(4, 1, 70, 80, list(user("I was charged twice."), ask, shows("c1", answer)), list(says("We refund it.")))
+			next, root := outer, 1
+			if apart {
+				next, root = newTrace(), 0
+			} else {
+				outer.agent("triage", 1, 0, 0, 90)
+			}
+			outer.chat(2, root, 1, 5, list(user("I was charged twice.")), list(ask))
+			next.chat(4, root, 70, 80, list(user("I was charged twice."), ask, shows(id, answer)), list(says("We refund it.")))
 			inner.agent("billing", 5, 0, 20, 50)
 			inner.chat(6, 5, 21, 25, list(user(c.question)), list(says(c.answer)))
-			tapes := all(t, outer.numbered(1).service("desk"), inner.numbered(2).service("desk").moved(c.later))
+			traces := []*trace{outer.numbered(1).service("desk"), inner.numbered(2).service("desk").moved(c.later)}
+			if apart {
+				traces = append(traces, next.numbered(3).service("desk"))
+			}
+			tapes := all(t, traces...)
 			if len(tapes) != c.want {
-				t.Fatalf("%d runs, want %d", len(tapes), c.want)
+				t.Fatalf("%s, apart %t: %d runs, want %d", name, apart, len(tapes), c.want)
 			}
 			if c.want == 1 && (tapes[0].Output.Text == nil || *tapes[0].Output.Text != "We refund it.") {
-				t.Errorf("answer %v", tapes[0].Output.Text)
+				t.Errorf("%s, apart %t: answer %v", name, apart, tapes[0].Output.Text)
 			}
-		})
-	}
-}
-
-// A loop that was written by hand may have a trace for each of its model calls: the request that shows what the agent answered lies in another one than the call.
-func TestAnAgentThatRanBetweenTheModelCallsOfALoopBelongsToIt(t *testing.T) {
-	const question, answer = "Why was the plan billed twice?", "The plan is there twice."
-	ask := asks(call("call_12345678", "billing", `{"question":"`+question+`"}`))
-	for name, c := range map[string]struct {
-		question, answer string
-		later, want      int
-	}{
-		"the same":         {question, answer, 0, 1},
-		"another question": {"Why was it billed thrice?", answer, 0, 2},
-		"another answer":   {question, "It is there only once.", 0, 2},
-		"ran afterwards":   {question, answer, 100, 2},
-	} {
-		first, second, inner := newTrace(), newTrace(), newTrace()
-		first.chat(2, 0, 1, 5, list(user("I was charged twice.")), list(ask))
-		second.chat(4, 0, 70, 80, list(user("I was charged twice."), ask, shows("call_12345678", answer)), list(says("We refund it.")))
-		inner.agent("billing", 5, 0, 20, 50)
-		inner.chat(6, 5, 21, 25, list(user(c.question)), list(says(c.answer)))
-		tapes := all(t, first.numbered(1).service("desk"), second.numbered(3).service("desk"), inner.numbered(2).service("desk").moved(c.later))
-		if len(tapes) != c.want {
-			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
 		}
 	}
 }

@@ -187,6 +187,18 @@ func TestStatusClaimsNoMoreThanTheLastRecordsShow(t *testing.T) {
 	}
 }
 
+// wantEnding compares how a run ended and what it answered: "ok text".
+func wantEnding(t *testing.T, name string, tp *tape.Tape, want string) {
+	t.Helper()
+	text := "none"
+	if tp.Output.Text != nil {
+		text = *tp.Output.Text
+	}
+	if got := string(tp.Run.Status) + " " + text; got != want {
+		t.Errorf("%s: %s, want %s", name, got, want)
+	}
+}
+
 // A turn is a step that is neither a call nor an agent.
 func TestStepThatFailedAroundTheLastCallsIsTheErrorOfTheRun(t *testing.T) {
 	tr := newTrace()
@@ -354,14 +366,7 @@ func TestTextBesideCallsIsTheAnswerOfAProgramThatHandsItOn(t *testing.T) {
 				"gen_ai.tool.call.arguments", `{"page":3}`, "gen_ai.tool.call.result", `"r"`)
 		}
 		tr.in(scope, "node __finish__", 4, 1, c.start, c.end, "koog.node.id", "__finish__", "koog.node.output", c.output)
-		tp := the(t, tr.runs(t))
-		text := "none"
-		if tp.Output.Text != nil {
-			text = *tp.Output.Text
-		}
-		if got := string(tp.Run.Status) + " " + text; got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		wantEnding(t, name, the(t, tr.runs(t)), c.want)
 	}
 }
 
@@ -415,14 +420,7 @@ func TestTheStateAroundALimitHoldsTheAnswer(t *testing.T) {
 		if c.ran {
 			tr.in(scope, "crawl", 4, 2, 21, 30, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"page":3}`, "langfuse.observation.output", told)
 		}
-		tp := the(t, tr.runs(t))
-		text := "none"
-		if tp.Output.Text != nil {
-			text = *tp.Output.Text
-		}
-		if got := string(tp.Run.Status) + " " + text; got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		wantEnding(t, name, the(t, tr.runs(t)), c.want)
 	}
 }
 
@@ -453,14 +451,7 @@ func TestTextBesideTheLastCallsIsTheAnswerAtTheLimitOfSteps(t *testing.T) {
 		if c.result != "" {
 			tr.tool("g", 5, 2, 30, 40, "call_Y4ULTEFGUM44M4GLT6TT7S", `{}`, c.result)
 		}
-		tp := the(t, tr.runs(t))
-		text := "none"
-		if tp.Output.Text != nil {
-			text = *tp.Output.Text
-		}
-		if got := string(tp.Run.Status) + " " + text; got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		wantEnding(t, name, the(t, tr.runs(t)), c.want)
 	}
 }
 
