@@ -65,12 +65,12 @@ type collector struct {
 	states                            []*node // agents and steps that recorded what came out
 	unfinished                        []*node // agents and steps that recorded what went in alone
 	transcripts                       map[*call]transcript
-	functions                         []*call            // steps of the program that may be tools, see pairFunctions
-	recovered                         *messages          // of model calls that no span reports
-	returned                          map[*call]*message // what agents answered whose calls no span reports
-	signatures                        map[string]signature
-	posts                             []post   // messages that parts of the program sent each other
-	closing                           *message // what the last of them says, where no model wrote it
+	functions                         []*call              // steps of the program that may be tools, see pairFunctions
+	recovered                         *messages            // of model calls that no span reports
+	returned                          map[*call]*message   // what agents answered whose calls no span reports
+	signatures                        map[string]signature // see signature
+	posts                             []post               // messages that parts of the program sent each other
+	closing                           *message             // what the last of them says, where no model wrote it
 }
 
 func collect(f *fragment) *collector {

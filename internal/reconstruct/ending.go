@@ -230,8 +230,10 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text == "" && root != nil && len(root.obs.Output) == 0 && !finalAnswer(last) {
 		text = onlyText(root.obs.OutputData)
 	}
-	if s := b.fragment.stepped(); last == nil && text == "" && s.answer != nil {
-		text = partsText(s.answer.Parts)
+	if last == nil && text == "" {
+		if s := b.fragment.stepped(); s.answer != nil {
+			text = partsText(s.answer.Parts)
+		}
 	}
 	if last == nil || last.response == nil {
 		return text, nil
@@ -300,7 +302,7 @@ func (b *builder) concludedAround(last *call) string {
 		if called := n.obs.Called; called != nil && !out.Present() {
 			out.Value = called.Out
 		}
-		if !b.surrounds(n) || out.Label != "" {
+		if !out.Present() || out.Label != "" || !b.surrounds(n) {
 			continue
 		}
 		state := conversationIn(out)

@@ -318,6 +318,10 @@ func (c *collector) dropDuplicates() {
 
 // dropTold joins calls that were reported once more in a trace of their own, see byTwin and byToolTwin.
 func (c *collector) dropTold() {
+	isReport := func(k *call) bool { return len(k.nodes) == 1 && k.nodes[0].reports != nil }
+	if !slices.ContainsFunc(c.models, isReport) && !slices.ContainsFunc(c.tools, isReport) {
+		return
+	}
 	by := map[*node]*call{}
 	for _, k := range slices.Concat(c.models, c.tools) {
 		for _, n := range k.nodes {
@@ -325,7 +329,7 @@ func (c *collector) dropTold() {
 		}
 	}
 	told := func(k *call) bool {
-		if len(k.nodes) != 1 || k.nodes[0].reports == nil {
+		if !isReport(k) {
 			return false
 		}
 		of := by[k.nodes[0].reports]

@@ -18,9 +18,13 @@ func (f *fragment) functionAround() *node {
 	if len(f.heads) == 0 {
 		return nil
 	}
+	parts := make(map[*node]bool, len(f.heads))
+	for _, h := range f.heads {
+		parts[h] = true
+	}
 	n := f.heads[0]
 	for steps := 0; n != nil && steps < maxAbove; steps++ {
-		if n.obs.Called != nil && n.obs.Class == genai.Structure && f.isAll(n) {
+		if n.obs.Called != nil && n.obs.Class == genai.Structure && isAll(n, parts) {
 			return n
 		}
 		n = n.up
@@ -28,22 +32,26 @@ func (f *fragment) functionAround() *node {
 	return nil
 }
 
-// isAll reports a span below which, or as which, every part of the run lies, and no call or agent that is no part of it. What lost the context of its trace lies in its time.
-func (f *fragment) isAll(n *node) bool {
-	for _, h := range f.heads {
-		if h != n && !below(h, n) && (h.span.TraceID() == n.span.TraceID() || !h.within(n)) {
-			return false
-		}
-	}
-	only := true
+// isAll reports a span below which, or as which, every part of a run lies, and no call or agent that is no part of it. What lost the context of its trace lies in its time.
+func isAll(n *node, parts map[*node]bool) bool {
+	found, only := 0, true
 	walk(n, func(m *node) bool {
-		if slices.Contains(f.heads, m) {
+		if parts[m] {
+			found++
 			return false
 		}
 		only = only && !isCall(m) && m.obs.Class != genai.Agent
 		return only
 	})
-	return only
+	if !only || found == len(parts) {
+		return only
+	}
+	for h := range parts {
+		if h != n && !below(h, n) && (h.span.TraceID() == n.span.TraceID() || !h.within(n)) {
+			return false
+		}
+	}
+	return true
 }
 
 // textOfFunction is a text that a function took or returned as a whole, "" for anything else: a structure, as JSON too, may be what the program makes of a question or an answer.

@@ -302,28 +302,29 @@ func (s *stitcher) byToolTwin() {
 	for _, list := range calls {
 		slices.SortStableFunc(list, compareNodes)
 	}
+	around := func(f *fragment, n *node) (fit []*node) { // in order of their start
+		list := calls[n.obs.Name]
+		before, _ := slices.BinarySearchFunc(list, n.start+clockSlack+1, func(a *node, at uint64) int { return cmp.Compare(a.start, at) })
+		for _, a := range list[max(0, before-maxOpenTurns):before] {
+			if n.end <= a.end+clockSlack && (a.scope != n.scope || callsFunction(a, n)) && !s.sameTrace(of[a], f) {
+				fit = append(fit, a)
+			}
+		}
+		return fit
+	}
 	for _, f := range parts {
 		var owners map[*fragment]bool // those that fit all tools so far, and whether more than names and times says so
-		twins, told := map[*node]map[*fragment]*node{}, map[*node]bool{}
 		for _, n := range f.tools() {
-			twins[n] = map[*fragment]*node{}
-			list, fit := calls[n.obs.Name], map[*fragment]bool{}
-			before, _ := slices.BinarySearchFunc(list, n.start+clockSlack+1, func(a *node, at uint64) int { return cmp.Compare(a.start, at) })
-			for _, around := range list[max(0, before-maxOpenTurns):before] {
-				g := s.find(of[around])
+			fit := map[*fragment]bool{}
+			for _, a := range around(f, n) {
+				g := s.find(of[a])
 				proven, fits := owners[g]
-				if owners != nil && !fits || n.end > around.end+clockSlack || around.scope == n.scope && !callsFunction(around, n) || s.sameTrace(of[around], f) {
+				if owners != nil && !fits {
 					continue
 				}
-				if same, alike := tellsSame(around, n); same {
-					fit[g] = fit[g] || proven || alike || sameService(of[around], f)
-					if !told[around] {
-						twins[n][g] = around // the one that began last
-					}
+				if same, alike := tellsSame(a, n); same {
+					fit[g] = fit[g] || proven || alike || sameService(of[a], f)
 				}
-			}
-			for _, around := range twins[n] {
-				told[around] = true
 			}
 			owners = fit
 		}
@@ -332,12 +333,19 @@ func (s *stitcher) byToolTwin() {
 		}
 		for owner, proven := range owners {
 			asked, said := f.userText(), owner.userText()
-			if same := asked == said && len(asked) >= minQuoted; proven && (asked == "" || said == "") || same {
-				s.unite(owner, f, byContent)
-				for n, by := range twins {
-					n.reports = by[owner]
+			if same := asked == said && len(asked) >= minQuoted; !same && (!proven || asked != "" && said != "") {
+				continue
+			}
+			told := map[*node]bool{}
+			for _, n := range f.tools() {
+				for _, a := range slices.Backward(around(f, n)) { // the one that began last, each once
+					if same, _ := tellsSame(a, n); same && !told[a] && s.find(of[a]) == owner {
+						n.reports, told[a] = a, true
+						break
+					}
 				}
 			}
+			s.unite(owner, f, byContent)
 		}
 	}
 }

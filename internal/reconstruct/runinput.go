@@ -176,9 +176,11 @@ func (b *builder) input() {
 			in.UserMessage = &text
 		}
 	}
-	if text := b.askedAround(); in.UserMessage == nil && !cut && in.Provenance["user_message"] == "" && text != "" {
-		in.UserMessage = &text
-		in.Provenance["user_message"] = tape.Recovered
+	if in.UserMessage == nil && !cut && in.Provenance["user_message"] == "" {
+		if text := b.askedAround(); text != "" {
+			in.UserMessage = &text
+			in.Provenance["user_message"] = tape.Recovered
+		}
 	}
 	if in.UserMessage != nil && in.Provenance["user_message"] == "" && !b.whole(in.Provenance, "input.user_message", *in.UserMessage) {
 		in.UserMessage = nil

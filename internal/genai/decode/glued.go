@@ -25,7 +25,7 @@ func Unglue(messages, request []Message, tools []tape.Tool) []Message {
 		var parts []Part
 		for k, p := range m.Parts {
 			calls := unglued(p, tools)
-			nameFrom(request, calls, p.ID)
+			idsFrom(request, calls, p.ID)
 			if calls == nil {
 				if parts != nil {
 					parts = append(parts, p)
@@ -76,8 +76,8 @@ func unglued(p Part, tools []tape.Tool) []Part {
 	return parts
 }
 
-// nameFrom gives calls without ids those that they have in a request: one message asks for the very same calls there, and one of them has the id that is left.
-func nameFrom(request []Message, calls []Part, left string) {
+// idsFrom gives calls without ids those that they have in a request: one message asks for the very same calls there, and one of them has the id that is left.
+func idsFrom(request []Message, calls []Part, left string) {
 	if len(calls) == 0 || calls[0].ID != "" || left == "" {
 		return
 	}

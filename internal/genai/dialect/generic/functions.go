@@ -25,6 +25,9 @@ var functionWords = []string{"fn", "func", "function"}
 // list (acme.fn.args, acme.trace.arg_values), and of what it returned (acme.fn.output), unless it failed. It is nil for any other span. Functions are steps of a program:
 // only a conversation that knows one as a tool makes it the call of one, and of functions alone there is no run.
 func calledFunction(span ptrace.Span) *dialect.Called {
+	if called := WrittenAround(span); called != nil {
+		return called
+	}
 	type parts struct {
 		named         bool
 		in, out       exactjson.Value
@@ -57,9 +60,6 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 				p.out, p.outKey = decode.JSONOf(v), key
 			}
 		}
-	}
-	if called := WrittenAround(span); called != nil {
-		return called
 	}
 	for key, v := range span.Attributes().All() {
 		add(key, v)
@@ -123,7 +123,8 @@ var (
 	parameterKeys = []string{"parameters", "params", "arguments", "args", "input"}
 )
 
-// WrittenAround reads a span that an application wrote around a function of its own.
+// WrittenAround reads a span that an application wrote around a function of its own: a question, an input beside what came of it, or a tool beside its parameters. It is nil for any other
+// span.
 func WrittenAround(span ptrace.Span) *dialect.Called {
 	first := func(keys []string) exactjson.Value {
 		for _, key := range keys {
