@@ -12,7 +12,7 @@
 //   - runs: which spans are one run
 //   - stitch: which parts are one run by what they say (spine, asked, steps)
 //   - calls: one call for each real call
-//   - conversation: messages, which response asked for which tool call, what later requests show
+//   - conversation: messages, which response asked for which tool call, what later requests show (responses of models, shown results)
 //   - order, build: the tape
 //   - ending: how the run ended
 //   - grade: what the tape is good for

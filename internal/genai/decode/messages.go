@@ -4,7 +4,6 @@
 package decode
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -393,47 +392,6 @@ func MessageWith(role tape.Role, name string, parts []Part) Message {
 	return Message{Role: role, Name: name, Parts: parts}
 }
 
-func allResults(parts []Part) bool {
-	for _, p := range parts {
-		if p.Type != tape.PartToolResult {
-			return false
-		}
-	}
-	return true
-}
-
-func hasResult(parts []Part) bool {
-	for _, p := range parts {
-		if p.Type == tape.PartToolResult {
-			return true
-		}
-	}
-	return false
-}
-
-// HasCallParts reports whether one of the parts is a tool call.
-func HasCallParts(parts []Part) bool {
-	for _, p := range parts {
-		if p.Type == tape.PartToolCall {
-			return true
-		}
-	}
-	return false
-}
-
-// HasCalls reports whether a message asks for a tool.
-func HasCalls(m Message) bool { return HasCallParts(m.Parts) }
-
-// hasResultPart reports whether a tool message's body holds explicit result parts.
-func hasResultPart(body exactjson.Value) bool {
-	for _, m := range body.Members() {
-		if p, ok := PartOf(m.Value); ok && p.Type == tape.PartToolResult {
-			return true
-		}
-	}
-	return false
-}
-
 var roles = map[string]tape.Role{
 	"system": tape.RoleSystem, "developer": tape.RoleSystem,
 	"user": tape.RoleUser, "human": tape.RoleUser,
@@ -453,92 +411,6 @@ func RoleOf(name string) tape.Role {
 func KnownRole(name string) (tape.Role, bool) {
 	r, ok := roles[strings.ToLower(name)]
 	return r, ok
-}
-
-// ChatCalls reads tool_calls of the chat shape: {id, type, function{name, arguments}} or {id, name, args|arguments|input}.
-func ChatCalls(calls exactjson.Value) []Part {
-	var parts []Part
-	for _, m := range calls.Members() {
-		call := m.Value
-		if inner := call.Get("tool_call"); inner.Kind() == exactjson.Object {
-			call = inner
-		}
-		if printed, _, ok := Fields(call.Str()); ok && printed.Get("function").Get("name").Str() != "" {
-			call = printed // the package's own object, as str() writes it: function=FunctionCall(name='f', arguments='{}') id='c1'
-		}
-		id := TextOfID(call.First("id", "tool_call_id", "toolCallId", "toolUseId", "call_id"))
-		f := call
-		if inner := call.Get("function"); inner.Kind() == exactjson.Object {
-			f = inner
-		}
-		args := f.Get("arguments")
-		if args.IsAbsent() {
-			args = f.First("args", "input", "parameters")
-		}
-		parts = append(parts, CallPart(id, f.First("name", "toolName", "tool_name").Str(), args))
-	}
-	return parts
-}
-
-// CallPart makes a tool call. Arguments that are text are decoded; the text is kept if it differs from the canonical form.
-func CallPart(id, name string, args exactjson.Value) Part {
-	p := Part{Part: tape.Part{Type: tape.PartToolCall, ID: id, Name: name}}
-	if args.IsAbsent() {
-		return p
-	}
-	c := Args(args)
-	p.Args, p.Label, p.Masked = c.Value, c.Label, c.Masked
-	if c.Text != "" && c.Value.Kind() != exactjson.String {
-		if canonical, err := c.Value.Canonical(); err != nil || canonical != c.Text {
-			p.ArgsText = c.Text
-		}
-	}
-	return p
-}
-
-// ResultPart makes a tool result and removes the envelopes around it.
-func ResultPart(id, name string, result exactjson.Value, isError bool) Part {
-	p := Part{Part: tape.Part{Type: tape.PartToolResult, ID: id, Name: name, IsError: isError}}
-	c := unwrapResult(Content{Value: result})
-	p.Result, p.Envelope = c.Content.Value, c.Content.Envelope
-	p.IsError = p.IsError || c.IsError
-	if p.ID == "" {
-		p.ID = c.CallID
-	}
-	if p.Result.Kind() == exactjson.String {
-		p.Label = LabelOf(p.Result.Str())
-		if IsObjectTag(p.Result.Str()) {
-			p.Label = tape.Lossy // it says that there was a result
-		}
-	}
-	if p.Label == "" {
-		p.Label = masksIn(p.Result)
-		p.Masked = p.Label == tape.Lossy
-	}
-	return p
-}
-
-// TextOfID reads a call id. It removes padding, and of a list of ids it returns the provider's own.
-func TextOfID(v exactjson.Value) string {
-	if v.Kind() == exactjson.Array {
-		for _, m := range v.Members() {
-			if id := UsableID(m.Value.Str()); strings.HasPrefix(id, "call_") || strings.HasPrefix(id, "toolu_") {
-				return id
-			}
-		}
-		return UsableID(v.At(v.Len() - 1).Str())
-	}
-	return UsableID(v.Text())
-}
-
-// UsableID returns the id, "" for a placeholder.
-func UsableID(id string) string {
-	id = strings.TrimSpace(id)
-	switch id {
-	case "<not specified>", "unknown", "None", "null", "N/A":
-		return ""
-	}
-	return id
 }
 
 // System reads a system prompt: a text, a list of parts, {parts}, or messages.
@@ -563,44 +435,6 @@ func System(v exactjson.Value) []Part {
 	return Parts(v)
 }
 
-// OneTurn joins the output messages of one model call into one message: they are parts of one answer.
-func OneTurn(messages []Message) []Message {
-	if len(messages) < 2 {
-		return messages
-	}
-	if last := len(messages) - 1; repeats(messages[last], messages[:last]) {
-		return messages[last:]
-	}
-	joined := Message{Role: tape.RoleAssistant}
-	for _, m := range messages {
-		joined.Parts = append(joined.Parts, m.Parts...)
-		FillString(&joined.FinishReason, m.FinishReason)
-	}
-	return []Message{joined}
-}
-
-// repeats reports a message that says all of the messages before it once more: the same text, and each call that they name by its id. Streamed answers of ADK are recorded as
-// their chunks, in which a call has no arguments yet, and then as a whole.
-func repeats(whole Message, chunks []Message) bool {
-	said := func(messages ...Message) (text string, calls []string) {
-		for _, m := range messages {
-			for _, p := range m.Parts {
-				switch p.Type {
-				case tape.PartText:
-					text += p.Text
-				case tape.PartToolCall:
-					calls = append(calls, p.ID)
-				}
-			}
-		}
-		return text, calls
-	}
-	before, named := said(chunks...)
-	text, calls := said(whole)
-	missing := func(id string) bool { return id == "" || !slices.Contains(calls, id) }
-	return before == text && len(before)+len(named) > 0 && !slices.ContainsFunc(named, missing)
-}
-
 // OpenInput opens a request of one user message whose only text is the whole list of messages or items that was sent, as JSON or as str() writes it.
 func OpenInput(request []Message) ([]Message, bool) {
 	if len(request) != 1 || request[0].Role != tape.RoleUser || len(request[0].Parts) != 1 || request[0].Parts[0].Type != tape.PartText {
@@ -622,18 +456,6 @@ func OpenInput(request []Message) ([]Message, bool) {
 	return Messages(items, tape.RoleUser)
 }
 
-// DropEmptyArgs takes the empty arguments of calls away, where an instrumentation writes them for those that it did not gather. It reports that there were some.
-func DropEmptyArgs(messages []Message) (dropped bool) {
-	for _, m := range messages {
-		for i := range m.Parts {
-			if p := &m.Parts[i]; p.Type == tape.PartToolCall && p.Args.Kind() == exactjson.Object && p.Args.Len() == 0 {
-				p.Args, p.ArgsText, dropped = exactjson.Value{}, "", true
-			}
-		}
-	}
-	return dropped
-}
-
 // CloneParts returns messages whose parts may be changed.
 func CloneParts(messages []Message) []Message {
 	messages = slices.Clone(messages)
@@ -651,91 +473,4 @@ func HasRole(messages []Message, role tape.Role) bool {
 		}
 	}
 	return false
-}
-
-// PromptLines reads lines of the form "role: text". Several messages are labelled lossy, because a text may contain such lines itself. A line that is all messages as str() writes
-// their list, as OpenLIT does for each that is no dict, is read as what they are. So are the parts of a message, each behind its kind.
-func PromptLines(text string) []Message {
-	var out []Message
-	for line := range strings.SplitSeq(text, "\n") {
-		name, rest, ok := strings.Cut(line, ": ")
-		role, known := roles[name]
-		if ok && known {
-			if all := representedMessages(rest); len(all) > len(out) {
-				return all
-			}
-			out = append(out, Message{Role: role, Parts: []Part{TextPart(rest)}})
-			continue
-		}
-		if len(out) == 0 {
-			return []Message{{Role: tape.RoleUser, Parts: []Part{TextPart(text)}}}
-		}
-		out[len(out)-1].Parts[0].Text += "\n" + line
-	}
-	several := len(out) > 1
-	for i := range out {
-		if out[i].Role == tape.RoleAssistant && out[i].Parts[0].Text == "None" && i+1 < len(out) && out[i+1].Role == tape.RoleTool {
-			out[i].Parts = nil // what Python prints for a message that holds nothing but calls
-			continue
-		}
-		if parts, ok := kindParts(out[i].Parts[0].Text); ok {
-			out[i] = MessageWith(out[i].Role, "", parts)
-			several = true
-		} else if out[i].Role == tape.RoleTool {
-			out[i].Parts[0] = ResultPart("", "", exactjson.StringValue(out[i].Parts[0].Text), false)
-		}
-	}
-	for k, m := range out {
-		// after a result another follows, or the model speaks; what anybody else says there may be a line of the result
-		broken := m.Role == tape.RoleTool && k+1 < len(out) && out[k+1].Role != tape.RoleTool && out[k+1].Role != tape.RoleAssistant
-		for i := range m.Parts {
-			if several && (m.Parts[i].Type == tape.PartText || broken) {
-				m.Parts[i].Label = tape.Lossy
-			}
-		}
-	}
-	return out
-}
-
-var partKind = regexp.MustCompile(`(?:^|, )(text|function_call|function_response): `)
-
-// kindParts reads the parts of a message, each behind its kind with a comma between: "text: …, function_call: id=None args={'a': 1} name='f'". ok is false where the text does not
-// begin with a kind, or what stands behind that of a call or of a result is none.
-func kindParts(text string) (parts []Part, ok bool) {
-	marks := partKind.FindAllStringSubmatchIndex(text, -1)
-	if len(marks) == 0 || marks[0][0] != 0 {
-		return nil, false
-	}
-	for i := 0; i < len(marks); i++ {
-		kind, from, to := text[marks[i][2]:marks[i][3]], marks[i][1], len(text)
-		if i+1 < len(marks) {
-			to = marks[i+1][0]
-		}
-		if kind == "text" {
-			parts = append(parts, TextPart(text[from:to]))
-			continue
-		}
-		fields, _, ok := Fields(text[from:to])
-		if !ok {
-			return nil, false
-		}
-		parts = append(parts, Parts(exactjson.ArrayValue(exactjson.ObjectValue(exactjson.Member{Name: kind, Value: fields})))...)
-	}
-	return parts, true
-}
-
-// representedMessages reads a list of messages that str() has written; nil for anything else.
-func representedMessages(text string) []Message {
-	if !strings.HasPrefix(text, "[") {
-		return nil
-	}
-	list, ok := Representation(text)
-	if !ok || list.Kind() != exactjson.Array {
-		return nil
-	}
-	messages, ok := Messages(list, tape.RoleUser)
-	if !ok {
-		return nil
-	}
-	return messages
 }

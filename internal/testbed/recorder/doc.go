@@ -6,7 +6,9 @@
 // language that is pointed at it leaves SCENARIO.otlp.json, SCENARIO.logs.json and SCENARIO.truth.json as they lie in testdata/corpus; the
 // truth comes from the tools and the model, never from the spans.
 //
-// Beside the written scenarios it draws any number from a seed, for what a reader that was tuned on the written ones has not seen.
+// Beside the written scenarios it draws any number from a seed, for what a reader that was tuned on the written ones has not seen; the same seed gives the same scenarios:
+//
+//	go run ./internal/testbed/cmd/recorder -out DIR -generate 24 -seed 7
 //
 // The protocol of a driver:
 //
