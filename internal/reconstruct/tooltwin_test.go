@@ -100,3 +100,19 @@ func TestAFailedToolThatLostItsContextReportsTheCallThatToldSo(t *testing.T) {
 		}
 	}
 }
+
+// Of a few words, which stand in another text by chance, two reports say the same where all that one of them says besides is the class of an error.
+func TestAShortFailureBehindItsClassIsTheSameFailure(t *testing.T) {
+	for told, want := range map[string]int{"timeout": 1, "ToolError: timeout": 1, "ToolError: no timeout": 2, "at noon: timeout": 2} {
+		outer := threaded(0, "")
+		inner := newTrace()
+		span := inner.in("app", "execute_tool look", 9, 0, 12, 39, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.call.arguments", `{"x":1}`)
+		for s, message := range map[ptrace.Span]string{span: "timeout", outer.scopes["framework"].Spans().At(2): told} {
+			s.Status().SetCode(ptrace.StatusCodeError)
+			s.Status().SetMessage(message)
+		}
+		if tapes := all(t, outer.numbered(1), inner.numbered(2)); len(tapes) != want {
+			t.Errorf("%s: %d runs, want %d", told, len(tapes), want)
+		}
+	}
+}

@@ -59,15 +59,15 @@ func (r Run) unserved(calls []value, left []oracle.Entry) string {
 		if i < 0 {
 			return "no answer for " + call.Get("name").Str()
 		}
-		together := 0 // equal calls of one turn ran at the same time: any of the entries that stand for them may answer any of them
+		others := 0 // equal calls of one turn ran at the same time: any of the entries that stand for them may answer any of them
 		for _, other := range calls[n+1:] {
 			if other.Get("llm_order").Equal(call.Get("llm_order")) && other.Get("name").Equal(call.Get("name")) && same(argsOf(other), argsOf(call)) {
-				together++
+				others++
 			}
 		}
-		for k := i + 1; k < len(left) && together > 0 && !answers(left[i], call); k++ {
+		for k := i + 1; k < len(left) && others > 0 && !answers(left[i], call); k++ {
 			if fits(left[k]) {
-				i, together = k, together-1
+				i, others = k, others-1
 			}
 		}
 		if !answers(left[i], call) {

@@ -32,6 +32,10 @@ func TestMLflowNamesTheModelBesideARequestThatWasCut(t *testing.T) {
 	if o.Model != "gpt-4o" {
 		t.Errorf("model %q", o.Model)
 	}
+	o = genai.Read(genaitest.Span("", "Completions", "mlflow.spanType", `"CHAT_MODEL"`, "mlflow.spanInputs", `{"messages":[{"role":"user","content":"q"}],"model":"gpt-5"}`, "model", `"gpt-4o"`))
+	if o.Model != "gpt-5" {
+		t.Errorf("model %q, and the request names another", o.Model)
+	}
 }
 
 func TestRequestsAndResponsesOfEveryProviderAreRead(t *testing.T) {
