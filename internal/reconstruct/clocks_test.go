@@ -42,3 +42,30 @@ func TestToolInItsTimeStaysWhereItIs(t *testing.T) {
 		t.Errorf("%v", tp.Fidelity.Findings)
 	}
 }
+
+// Streams lose the calls of an answer; the later request that shows them tells which tool they were for.
+func TestToolsWhoseClockIsBehindBelongToTheTurnThatALaterRequestShows(t *testing.T) {
+	const id = "call_0123456789abcdef"
+	for name, c := range map[string]struct {
+		tool, id, parent, args string
+		want                   []string
+	}{
+		"by their arguments":                                    {"poll", "", "agent", `{"job":7}`, []string{"model_call @2", "tool_call poll @3 by 1 = done", "model_call @4"}},
+		"by their arguments under the name of a class":          {"StructuredTool", "", "agent", `{"job":7}`, []string{"model_call @2", "tool_call poll @3 by 1 = done", "model_call @4"}},
+		"by the id of a provider, below a span that never came": {"poll", id, "", `{"job":7}`, []string{"model_call @2", "tool_call poll @3 by 1 = done", "model_call @4"}},
+		"of other arguments":                                    {"poll", "", "agent", `{"job":8}`, []string{"tool_call poll @3 = done", "model_call @2", "tool_call poll by 2 = done (recovered)", "model_call @4"}},
+	} {
+		tr := newTrace()
+		tr.agent("main", 1, 0, 1000, 1100)
+		tr.chat(2, 1, 1010, 1020, list(user("q")), list(says("One moment.")))
+		up := 1
+		if c.parent == "" {
+			up = 99
+		}
+		tr.tool(c.tool, 3, up, 23, 25, c.id, c.args, "done")
+		tr.chat(4, 1, 1030, 1040, list(user("q"), asks(call(id, "poll", `{"job":7}`)), shows(id, "done")), list(says("It is done.")))
+		if got := events(the(t, tr.runs(t))); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

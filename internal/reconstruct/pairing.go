@@ -65,7 +65,7 @@ func (c *collector) pair() {
 			named := nameOf(t) == a.part.Name || !known[nameOf(t)] && a.part.Args.Len() > 0
 			return named && !t.obs.Result.Present() && !c.asksWith(t.obs.CallID) && t.obs.Args.Present() && sameArgs(t, a)
 		})
-	c.pairAcrossClocks(mayDiffer)
+	c.pairAcrossClocks(known, mayDiffer)
 	c.pairByTurn(known, mayDiffer)
 	c.pairStandIns(known)
 	for _, t := range c.tools {
@@ -196,7 +196,7 @@ func (c *collector) pairInOrder(mayDiffer func(*call, *asked) bool) {
 		slices.SortStableFunc(asks, func(a, b *asked) int { return cmp.Compare(a.model.start, b.model.start) })
 		fit := true
 		for i, t := range equal {
-			fit = fit && asks[i].model.start <= t.start && mayDiffer(t, asks[i]) && t.reporter() == equal[0].reporter() && !c.placed(t)
+			fit = fit && (asks[i].model.start <= t.start || t.shift > 0) && mayDiffer(t, asks[i]) && t.reporter() == equal[0].reporter() && !c.placed(t)
 		}
 		for i, t := range equal {
 			if fit {
@@ -299,9 +299,10 @@ func (c *collector) pairFunctions() {
 	}
 }
 
-// pairAcrossClocks pairs tool calls that seem to have begun before the model call of another trace that asked for them: the clocks of two traces are not
-// one. The ids have to be equal, or name and arguments, and nothing else may fit.
-func (c *collector) pairAcrossClocks(mayDiffer func(*call, *asked) bool) {
+// pairAcrossClocks pairs tool calls that seem to have begun before the model call that asked for them, where the clocks of the two are not one: those of
+// two traces, and one that is known to be behind. The ids have to be equal, or name and arguments, and nothing else may fit. An id that a provider drew tells
+// the call by whatever clock.
+func (c *collector) pairAcrossClocks(known map[string]bool, mayDiffer func(*call, *asked) bool) {
 	fits := map[*call][]*asked{}
 	claims := map[*asked]int{}
 	for _, t := range c.tools {
@@ -309,12 +310,17 @@ func (c *collector) pairAcrossClocks(mayDiffer func(*call, *asked) bool) {
 			continue
 		}
 		for _, m := range c.models {
-			if len(m.nodes) == 0 || m.nodes[0].span.TraceID() == t.nodes[0].span.TraceID() || under(m, t) {
+			if len(m.nodes) == 0 || under(m, t) {
 				continue
 			}
+			apart := t.shift > 0 || m.nodes[0].span.TraceID() != t.nodes[0].span.TraceID()
 			for _, a := range m.asked {
-				byID := t.obs.CallID != "" && t.obs.CallID == a.part.ID
-				if a.tool == nil && (byID || nameOf(t) == a.part.Name && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a)) {
+				if a.tool != nil {
+					continue
+				}
+				byID := t.obs.CallID == a.part.ID && (len(a.part.ID) >= minCallID || apart && a.part.ID != "")
+				named := nameOf(t) == a.part.Name || t.shift > 0 && !known[nameOf(t)] && a.part.Args.Len() > 0
+				if byID || apart && named && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a) {
 					fits[t] = append(fits[t], a)
 					claims[a]++
 				}
