@@ -117,6 +117,20 @@ func TestOneCallUnderOtherWordsIsOne(t *testing.T) {
 			t.Errorf("events %v", events(tp))
 		}
 	})
+	t.Run("a span that puts results together, one of them of a call without a span", func(t *testing.T) {
+		for together, want := range map[string]int{`[{"id":"call_0001"},{"error":"timed out"}]`: 2, `[{"id":"call_0001"},{"error":"no such host"}]`: 3} {
+			tr := newTrace()
+			ask := asks(call("", "f", `{"x":1}`), call("", "g", `{"y":1}`))
+			tr.agent("clerk", 1, 0, 0, 100)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			tr.tool("f", 3, 1, 11, 12, "call_0001", `{"x":1}`, "r")
+			tr.tool("(merged)", 5, 1, 15, 16, "xyz", `{}`, together)
+			tr.chat(6, 1, 20, 30, list(user("q"), ask, shows("", "r"), shows("", `{"error":"timed out"}`)), list(says("end")))
+			if tp := the(t, tr.runs(t)); tp.Usage.ToolCalls != want {
+				t.Errorf("%s: events %v", together, events(tp))
+			}
+		}
+	})
 	t.Run("an agent that runs for a call without a span", func(t *testing.T) {
 		tr := newTrace()
 		ask := asks(call("call_0001", "expert", `{"q":1}`))

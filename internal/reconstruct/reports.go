@@ -48,17 +48,21 @@ func (c *collector) dropSecondReports() {
 	c.tools = slices.DeleteFunc(kept, func(t *call) bool { return c.nobodyAsked(t, known) })
 }
 
-// nobodyAsked reports a tool span without arguments, under a name that the conversation does not know, whose turn has nothing left to answer.
-// Such a span sums up other calls, or speaks of a step of the framework. It counts as noise.
+// nobodyAsked reports a tool span without arguments, under a name that the conversation does not know, that puts the results of others together, or whose turn has
+// nothing left to answer. Such a span sums up other calls, or speaks of a step of the framework. It counts as noise.
 func (c *collector) nobodyAsked(t *call, known map[string]bool) bool {
-	if t.by != nil || t.obs.Handoff || t.holds != nil || len(t.nodes) == 0 || t.obs.Args.Present() && !c.sumsUp(t) || known[nameOf(t)] {
+	if t.by != nil || t.obs.Handoff || t.holds != nil || len(t.nodes) == 0 || known[nameOf(t)] {
+		return false
+	}
+	sums := c.sumsUp(t)
+	if t.obs.Args.Present() && !sums {
 		return false
 	}
 	for _, m := range slices.Backward(c.models) {
 		if m.agent != t.agent || !endedBefore(m, t) {
 			continue
 		}
-		if len(m.asked) == 0 || slices.ContainsFunc(m.asked, func(a *asked) bool { return a.tool == nil }) {
+		if !sums && (len(m.asked) == 0 || slices.ContainsFunc(m.asked, func(a *asked) bool { return a.tool == nil })) {
 			return false
 		}
 		c.noise["tool span that nothing asked for"] += int64(t.nodes[0].spans)
@@ -67,7 +71,8 @@ func (c *collector) nobodyAsked(t *call, known map[string]bool) bool {
 	return false
 }
 
-// sumsUp reports a tool span without a value for an argument, whose result holds the ids of several other calls: it puts their results together.
+// sumsUp reports a tool span without a value for an argument, whose result holds several other calls, by their ids or by what later requests show of those that no span
+// has: it puts their results together.
 func (c *collector) sumsUp(t *call) bool {
 	if t.obs.Args.Value.Len() > 0 || t.obs.Args.Value.Kind() == exactjson.String && t.obs.Args.Value.Str() != "{}" || !t.obs.Result.Present() {
 		return false
@@ -78,7 +83,20 @@ func (c *collector) sumsUp(t *call) bool {
 			held++
 		}
 	}
-	return held > 1
+	if held != 1 {
+		return held > 1
+	}
+	for _, m := range c.models {
+		for _, a := range m.asked {
+			if a.tool != nil || a.shown == nil {
+				continue
+			}
+			if said := textResult(a.shown.Result); len(said) >= minQuoted && strings.Contains(text, said) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // reporter is who wrote a report: the instrumentation, and whether it wrote a span or a log record.
@@ -120,7 +138,7 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 		if p == t || p.by == nil || len(p.nodes) == 0 || p.reporter() == t.reporter() && !inside(t, p) && !elsewhere(t, p) || slices.Contains(taken[p], t.reporter()) {
 			continue
 		}
-		if p.start > t.end+clockSlack || nameOf(t) != p.by.part.Name && nameOf(t) != nameOf(p) && known[nameOf(t)] || !mayDiffer(t, p.by) {
+		if p.start > t.end+clockSlack || nameOf(t) != p.by.part.Name && nameOf(t) != nameOf(p) && known[nameOf(t)] || t.obs.CallID != p.by.part.ID && !mayDiffer(t, p.by) {
 			continue
 		}
 		if t.obs.Args.Present() && !sameArgs(t, p.by) {

@@ -39,6 +39,23 @@ func TestOneIDThatMeetsMakesAllTell(t *testing.T) {
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @3 by 1 = one", "tool_call f by 1 = two (recovered)", "tool_call f @4 = nine", "model_call @5")
 }
 
+// Both reports have the id with which the model asked; what one of them wrote around the arguments makes no second call of it. Other arguments do.
+func TestReportWithTheSameIDAndAnEnvelopeOfItsOwnIsNoFurtherCall(t *testing.T) {
+	ask := asks(call("c1", "f", `{"x":1}`))
+	for args, want := range map[string]int{`{"x":1}`: 1, `{"x":2}`: 2} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 15, "c1", `{"acme":{"payload":{"x":1}}}`, "r")
+		tr.in("@traceloop/instrumentation-x", "execute_tool f", 4, 3, 12, 14, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "f", "gen_ai.tool.call.id", "c1",
+			"gen_ai.tool.call.arguments", args, "gen_ai.tool.call.result", "r")
+		tr.chat(5, 1, 20, 30, list(user("q"), ask, shows("c1", "r")), list(says("end")))
+		if tp := the(t, tr.runs(t)); tp.Usage.ToolCalls != want {
+			t.Errorf("%s: %v", args, events(tp))
+		}
+	}
+}
+
 func TestReportOfAnotherInstrumentationIsNoFurtherCall(t *testing.T) {
 	const other = "@traceloop/instrumentation-x"
 	ask := asks(call("c1", "f", `{"x":1}`), call("c2", "f", `{"x":2}`))
