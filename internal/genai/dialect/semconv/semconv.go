@@ -103,7 +103,15 @@ const (
 )
 
 func hasMessages(a decode.Attributes) bool {
-	return a.Has("gen_ai.input.messages") || a.Has("gen_ai.output.messages") || a.Has("gen_ai.prompt") || a.Has("gen_ai.completion")
+	if a.Has("gen_ai.input.messages") || a.Has("gen_ai.output.messages") {
+		return true
+	}
+	sent, structured := decode.Structure(a.JSON("gen_ai.prompt"))
+	if structured && sent.Kind() == exactjson.Object {
+		messages, _ := decode.RequestMessages(sent, tape.RoleUser)
+		return len(messages) > 0 // else what a function was handed: the key is a general one
+	}
+	return a.Has("gen_ai.prompt") || a.Has("gen_ai.completion")
 }
 
 // Read fills an observation from the attributes, the span events and the log records of the conventions. encoded says that every tool
@@ -219,11 +227,12 @@ func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
 	dialect.External(a, "gen_ai.tool.definitions", o)
 	o.Request, o.RequestLabel = LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, o)
 	o.Response, o.ResponseLabel = LabelledMessages(a, "gen_ai.output.messages", tape.RoleAssistant, o)
-	if len(o.Request) == 0 {
-		o.Request, _ = decode.Messages(a.JSON("gen_ai.prompt"), tape.RoleUser)
-	}
-	if said := a.JSON("gen_ai.completion"); len(o.Response) == 0 && !isNothing(said) {
-		o.Response, _ = decode.Messages(said, tape.RoleAssistant)
+	if len(o.Request) == 0 && len(o.Response) == 0 && (a.Has("gen_ai.prompt") || a.Has("gen_ai.completion")) {
+		said := a.JSON("gen_ai.completion")
+		if isNothing(said) {
+			said = exactjson.Value{}
+		}
+		dialect.ReadWholeModel(o, a.JSON("gen_ai.prompt"), said) // of the conventions' first version: texts, messages, or all that was sent and came back
 	}
 	if len(o.Request) == 0 {
 		o.Request = Indexed(a, indexedPrompt, tape.RoleUser)

@@ -72,6 +72,22 @@ func TestMessagesFlattenedUnderThePromptAreRead(t *testing.T) {
 }
 
 // A prompt alone makes a model call only where the span does not say in a word of its own that it is a whole run.
+// The keys of the conventions' first version are used for whatever went in and came out: all of a request and a response, or what a function was handed.
+func TestPromptMayBeAllThatWasSentOrNoneOfAModel(t *testing.T) {
+	request := `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}],"tools":[{"type":"function","name":"find","inputSchema":{"type":"object"}}],"toolChoice":{"type":"auto"}}`
+	response := `{"content":[{"type":"tool-call","toolCallId":"call_1","toolName":"find","input":"{\"x\":1}"}],"finishReason":"tool-calls"}`
+	o := genai.Read(genaitest.Span("acme", "ask", "gen_ai.prompt", request, "gen_ai.completion", response))
+	if o.Class != genai.Model || len(o.Request) != 2 || o.Request[1].Parts[0].Text != "hi" || len(o.Tools) != 1 || o.Tools[0].Name != "find" {
+		t.Errorf("%v: %+v, tools %+v", o.Class, o.Request, o.Tools)
+	}
+	if len(o.Response) != 1 || o.Response[0].Parts[0].Name != "find" || o.Response[0].Parts[0].Args.JSON() != `{"x":1}` {
+		t.Errorf("%+v", o.Response)
+	}
+	if o := genai.Read(genaitest.Span("acme", "find", "gen_ai.prompt", `{"x":1}`, "gen_ai.completion", "null")); o.Class == genai.Model {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestAnAgentWithAPromptIsNoModelCall(t *testing.T) {
 	for kind, class := range map[string]genai.Class{"agent_run": genai.Agent, "llm_call": genai.Model, "job": genai.Model} {
 		if o := genai.Read(genaitest.Span("vendor", "x", "acme.span.kind", kind, "gen_ai.prompt", "hi", "gen_ai.completion", "yes")); o.Class != class {
