@@ -216,6 +216,35 @@ func TestChunksOfAStreamAreNoModelCalls(t *testing.T) {
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call f @4 by 1 = v", "model_call @6")
 }
 
+// The span between a model call and its chunks may be no part of the evidence: then their parent never comes.
+func TestStrayChunksOfAStreamAreNoModelCalls(t *testing.T) {
+	const id = "call_0123456789abcdef"
+	ask := asks(call(id, "find", `{}`))
+	for name, c := range map[string]struct {
+		at     int
+		scope  string
+		answer string
+		models int
+	}{
+		"the call again":                {5, "test", list(ask), 2},
+		"the call in other words":       {5, "test", list(says(`{"toolCallId":"` + id + `","toolInput":{}}`)), 2},
+		"nothing":                       {5, "test", "", 2},
+		"something else":                {5, "test", list(says("something else")), 3},
+		"of another instrumentation":    {5, "other", list(ask), 3},
+		"at a time that no call was on": {42, "test", list(ask), 3},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 40, list(user("q")), list(ask), "gen_ai.request.model", "m1")
+		tr.tool("find", 4, 1, 45, 47, id, `{}`, "v")
+		tr.in(c.scope, "chunk", 3, 99, c.at, c.at, "gen_ai.operation.name", "chat", "gen_ai.output.messages", c.answer)
+		tr.chat(6, 1, 50, 60, list(user("q"), ask, shows(id, "v")), list(says("end")), "gen_ai.request.model", "m1")
+		if tp := the(t, tr.runs(t)); tp.Usage.ModelCalls != c.models {
+			t.Errorf("%s: %v", name, events(tp))
+		}
+	}
+}
+
 // OpenLIT's spans of decorated functions do not say which functions are tools.
 func TestFunctionThatNobodyAskedForIsNoCall(t *testing.T) {
 	run := func(answer string) *trace {

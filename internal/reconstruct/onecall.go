@@ -111,6 +111,9 @@ func isPiece(o, whole *genai.Observation) bool {
 	return !slices.ContainsFunc(o.Response, func(m genai.Message) bool {
 		return slices.ContainsFunc(m.Parts, func(p genai.Part) bool {
 			return !slices.ContainsFunc(answer, func(q genai.Part) bool {
+				if q.Type == tape.PartToolCall && p.Type == tape.PartText {
+					return tellsOneCall(&q) && strings.Contains(p.Text, q.ID) // the call, in words of a chunk
+				}
 				return p.Type == q.Type && (p.Type == tape.PartText && strings.Contains(q.Text, p.Text) || p.Type == tape.PartToolCall && p.ID == q.ID && p.Name == q.Name)
 			})
 		})

@@ -201,7 +201,8 @@ func restates(m *call, before []*call) bool {
 }
 
 // dropPreparations leaves out model spans that hold neither a request nor anything that only a provider's answer can tell, and stand
-// beside the span of the call itself. Such a span is the step that builds the request, or a wrapper that ended before. It also leaves out what tells a call again.
+// beside the span of the call itself. Such a span is the step that builds the request, or a wrapper that ended before. It also leaves out what tells a call again, or
+// a piece of it.
 func (c *collector) dropPreparations() {
 	kept := c.models[:0:0]
 	for i, m := range c.models {
@@ -213,9 +214,30 @@ func (c *collector) dropPreparations() {
 			c.noise["model span that tells the tokens of a call again"] += int64(m.nodes[0].spans)
 			continue
 		}
+		if strayPiece(m, kept) {
+			c.noise["model span that tells a piece of an answer"] += int64(m.nodes[0].spans)
+			continue
+		}
 		kept = append(kept, m)
 	}
 	c.models = kept
+}
+
+// maxStray is how many model calls before a stray piece are looked at.
+const maxStray = 16
+
+// strayPiece reports a model span of which the parent never came, or is no part of the evidence, and which tells no more than a piece of what the call around it in time, of the
+// same instrumentation, answered: a chunk of a stream.
+func strayPiece(m *call, before []*call) bool {
+	if len(m.nodes) != 1 || !m.nodes[0].missing {
+		return false
+	}
+	for _, whole := range slices.Backward(before[max(0, len(before)-maxStray):]) {
+		if len(whole.nodes) > 0 && m.nodes[0].within(whole.nodes[0]) && m.nodes[0].scope == whole.nodes[0].scope && isPiece(m.obs, whole.obs) {
+			return true
+		}
+	}
+	return false
 }
 
 // prepares reports that the next model span beside the i-th is the call that this one prepares. Several spans one in the other may report either.
