@@ -501,6 +501,8 @@ func (b *builder) unfinished(last *call) string {
 		return ""
 	case root != nil && !root.obs.WeakAgent && last.response == nil && silent(last.obs) && len(last.nodes) > 0 && last.nodes[0].span.Status().Code() == ptrace.StatusCodeOk:
 		return "" // who records nothing of a call but that it ended well does not show an answer either
+	case b.answersUnheard(last):
+		return "" // who records no answer of any call shows none of the last either, and its span says that it ended well
 	case last.response == nil || !hasToolCall(last.response) && !stopsForTools(last):
 		return "the last model call shows no answer"
 	case b.needsNoAnswer(last):
@@ -508,6 +510,13 @@ func (b *builder) unfinished(last *call) string {
 	default:
 		return "the last response asks for tools, and no record shows what the model made of them"
 	}
+}
+
+// answersUnheard reports that no model call of the run recorded an answer, nor why it ended, while the last one says that it ended well.
+func (b *builder) answersUnheard(last *call) bool {
+	return len(last.nodes) > 0 && last.nodes[0].spans > 0 && last.nodes[0].span.Status().Code() == ptrace.StatusCodeOk && !slices.ContainsFunc(b.calls.models, func(k *call) bool {
+		return k.response != nil && len(k.obs.Response) > 0 || len(k.obs.FinishReasons) > 0
+	})
 }
 
 // hidesCalls reports an answer that was recorded as empty in a run whose answers with calls, as later requests show them, were so too.

@@ -198,10 +198,25 @@ func comesBefore(a, b *call) int {
 	if a.by != nil && b.by != nil && a.by.model == b.by.model {
 		return cmp.Compare(a.by.index, b.by.index)
 	}
+	if c := cmp.Compare(beganAs(a), beganAs(b)); c != 0 {
+		return c
+	}
 	if c := cmp.Compare(a.end, b.end); c != 0 {
 		return c
 	}
 	return compareSpans(a, b)
+}
+
+// beganAs orders calls of one depth that began at once, as clocks of milliseconds have it: a model call that was over at once may have asked for a tool, and one that went on when the tool
+// began has not: an agent that the tool runs made it.
+func beganAs(k *call) int {
+	switch {
+	case k.kind != tape.EventModelCall:
+		return 1
+	case k.end > k.start:
+		return 2
+	}
+	return 0
 }
 
 func compareSpans(a, b *call) int {

@@ -100,7 +100,7 @@ func (b *builder) input() {
 			switch {
 			case label == tape.Truncated:
 				in.UserMessage, cut = nil, true
-			case label == "" && (list == tape.Recovered || placed(firstModel.request, tape.RoleUser)):
+			case label == "" && (list == tape.Recovered || firstModel.obs.Shuffled || placed(firstModel.request, tape.RoleUser)):
 				in.Provenance["user_message"] = tape.Recovered
 			case !b.whole(in.Provenance, "input.user_message", text):
 				in.UserMessage = nil

@@ -311,6 +311,11 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		e.Provenance["result"] = tape.Missing
 		b.finding(tape.CodeUnansweredToolCall, k.seq, "result", "the model asked for the call and nothing shows an answer")
 	case !failed:
+		if e.Error = b.endedBy(k); e.Error != nil {
+			failed = true
+			e.Provenance["error"] = tape.Recovered
+			break
+		}
 		e.Provenance["result"] = tape.Missing
 		b.finding(tape.CodeResultMissing, k.seq, "result", "no record holds the result")
 	}
@@ -333,6 +338,45 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			b.finding(tape.CodeBigInt, k.seq, "result", "an integer of 2^53 or more stands in the result; a program that holds numbers as doubles may have rounded it")
 		}
 	}
+}
+
+// endedBy is the failure of a call that says nothing of how it ended, where what is around it failed and says that this tool did: "Error executing tool search: …" (streams of the AI SDK
+// 4). Nothing was asked after the turn that called it, and no other call of that turn with the same name is left without an outcome.
+func (b *builder) endedBy(k *call) *tape.Error {
+	around := b.fragment.root
+	if k.agent != nil && len(k.agent.nodes) > 0 {
+		around = k.agent.nodes[0]
+	}
+	if around == nil || around.obs.Error == nil || k.by == nil || !namesTool(around.obs.Error.Message, k.by.part.Name) {
+		return nil
+	}
+	for i := len(b.ordered) - 1; i >= 0 && b.ordered[i].seq > k.by.model.seq; i-- {
+		if later := b.ordered[i]; later.kind == tape.EventModelCall && later.agent == k.agent {
+			return nil
+		}
+	}
+	for _, other := range k.by.model.asked {
+		if other != k.by && other.part.Name == k.by.part.Name && other.shown == nil && (other.tool == nil || !other.tool.obs.Result.Present() && !failedCall(other.tool)) {
+			return nil
+		}
+	}
+	return around.obs.Error
+}
+
+// namesTool reports a message in which the name of a tool stands behind that word.
+func namesTool(message, name string) bool {
+	for rest := message; name != ""; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			return false
+		}
+		before, after := strings.TrimRight(rest[:i], " :'\"`"), rest[i+len(name):]
+		if word := strings.ToLower(before); strings.HasSuffix(word, "tool") && before != rest[:i] && (after == "" || !wordByte(after[0])) {
+			return true
+		}
+		rest = after
+	}
+	return false
 }
 
 // errorIn returns the message of a failure that a reporter recorded as an object of nothing else, where the model was told of it in other words: with
@@ -405,4 +449,9 @@ func textResult(v exactjson.Value) string {
 		return v.Str()
 	}
 	return v.JSON()
+}
+
+// wordByte reports a byte of a name of a tool.
+func wordByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
 }

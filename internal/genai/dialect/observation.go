@@ -104,6 +104,7 @@ type Observation struct {
 	LosesArgs     bool // this producer wrote {} for arguments of streamed calls, whatever they were
 	Request       []decode.Message
 	RequestLabel  tape.Label // truncated, masked … for the whole list
+	Shuffled      bool       // nothing tells which of the messages of users was the last
 	Response      []decode.Message
 	ResponseLabel tape.Label
 	Tools         []tape.Tool

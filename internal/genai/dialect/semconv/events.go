@@ -16,10 +16,12 @@ import (
 
 // Event is a span event or a log record of the GenAI conventions, with all that it carries as one object.
 type Event struct {
-	Name   string
-	time   uint64
-	order  int
-	Fields exactjson.Value
+	Name     string
+	time     uint64
+	observed uint64 // of a log record, where that is another time
+	logged   bool   // a log record: nothing but its times says where it stands
+	order    int
+	Fields   exactjson.Value
 }
 
 // Events returns the GenAI events of a span in time order: its span events, then the log records that name it.
@@ -36,7 +38,8 @@ func Events(s *dialect.Source) []Event {
 	}
 	for i, l := range s.Logs {
 		a := decode.Attributes(l.Attributes())
-		logged = append(logged, Event{Name: l.Name(), time: uint64(l.StartTimestamp()), order: i, Fields: eventFields(a)})
+		observed, _ := decode.CountOf(a.JSON(dialect.LogObservedTime))
+		logged = append(logged, Event{Name: l.Name(), time: uint64(l.StartTimestamp()), observed: uint64(observed), logged: true, order: i, Fields: eventFields(a)}) //nolint:gosec // a time
 	}
 	for i, e := range untie(logged) {
 		e.order = s.Span.Events().Len() + i
@@ -135,8 +138,46 @@ func readEvents(events []Event, o *dialect.Observation, request, response *[]dec
 	// where each message has an event, a record of the whole call says nothing more: OpenLIT's records name the span around the one that it made
 	decode.FillList(&asked, wholeInput)
 	decode.FillList(&answered, wholeOutput)
+	o.Shuffled = len(*request) == 0 && shuffled(events)
 	decode.FillList(request, asked)
 	decode.FillList(response, answered)
+}
+
+// shuffled reports records of messages that do not tell what the user said last: nothing orders the last two that differ, or one text was said twice at the same
+// time, which is one record then, so that there are no more users' turns than answers. Calls of tools and their results stand behind all that was asked.
+func shuffled(events []Event) bool {
+	var users []Event
+	said, tied, called := 0, false, false
+	for i, e := range events {
+		if !e.logged || messageIndex(e) >= 0 {
+			continue
+		}
+		switch e.Name {
+		case "gen_ai.user.message":
+			users = append(users, e)
+		case "gen_ai.assistant.message":
+			if e.Fields.Get("tool_calls").Len() > 0 {
+				called = true
+			} else {
+				said++
+			}
+		case "gen_ai.tool.message":
+			called = true
+		default:
+			continue
+		}
+		tied = tied || i > 0 && events[i-1].time == e.time
+	}
+	if len(users) < 2 || !tied {
+		return false
+	}
+	last := users[len(users)-1]
+	for _, u := range users[:len(users)-1] {
+		if u.time == last.time && u.observed == last.observed && !u.Fields.Equal(last.Fields) {
+			return true
+		}
+	}
+	return !called && len(users) == said
 }
 
 // earlierChoices are the places of choices that ask for nothing but calls of which the same call of the model was told the results: they are what the model had
@@ -229,7 +270,8 @@ func ChoiceMessage(fields exactjson.Value) decode.Message {
 	return m
 }
 
-// untie orders message records that bear the same time. Clocks that count milliseconds give such records. Instructions come first,
+// untie orders message records that bear the same time. Clocks that count milliseconds give such records. The time at which each was observed comes first, which
+// SDKs write as records are made. Of those that bear the same here too, instructions come first,
 // then users and the assistant in turn, then each request for tools with its results. Where that leaves a choice the texts decide, so
 // that the same messages stand in the same order in every request.
 func untie(logged []Event) []Event {
@@ -239,10 +281,19 @@ func untie(logged []Event) []Event {
 		for n < len(logged) && logged[n].time == logged[0].time {
 			n++
 		}
-		if n == 1 {
-			out = append(out, logged[0])
-		} else {
-			out = append(out, conversationOrder(logged[:n])...)
+		tied := slices.Clone(logged[:n])
+		slices.SortStableFunc(tied, func(a, b Event) int { return cmp.Compare(a.observed, b.observed) })
+		for len(tied) > 0 {
+			n := 1
+			for n < len(tied) && tied[n].observed == tied[0].observed {
+				n++
+			}
+			if n == 1 {
+				out = append(out, tied[0])
+			} else {
+				out = append(out, conversationOrder(tied[:n])...)
+			}
+			tied = tied[n:]
 		}
 		logged = logged[n:]
 	}

@@ -6,6 +6,7 @@
 
 import { createRequire } from "node:module";
 import { around } from "./around.mjs";
+import { platforms } from "./platforms.mjs";
 import { URL } from "./recorder.mjs";
 
 const require = createRequire(import.meta.url);
@@ -291,7 +292,7 @@ export const instrumentations = {
 };
 
 export async function instrument(name, options = {}) {
-  const setup = instrumentations[name];
+  const setup = instrumentations[name] ?? platforms({ plain, provider, simple })[name];
   if (!setup) throw new Error("no instrumentation " + name);
   const made = await setup(options);
   made.tool ??= (name, f) => f;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // LangChain.js and LangGraph.js, 0.3 and 1. VARIANT is PROVIDER[-LOOP]: openai, responses or anthropic; agent (createAgent, or createReactAgent before 1), graph (a graph by
-// hand), functional (tasks of an entrypoint), deep (createDeepAgent), shaped (createAgent, which answers by a tool) or chain (a loop by hand over a model with tools).
+// hand), functional (tasks of an entrypoint), deep (createDeepAgent), shaped (createAgent, which answers by a tool), supervisor, swarm or chain (a loop by hand over a model with tools).
 
 import { INSTRUMENTATION, URL, VARIANT, main } from "./recorder.mjs";
 
@@ -127,6 +127,22 @@ async function shaped(task) {
   return state.structuredResponse?.response ?? said(state.messages.at(-1));
 }
 
-const ask = { agent, graph, chain, functional, deep, shaped }[loop];
+// An agent in a graph of several, which is alone in it: its graph stands in another, under a supervisor (which has the tools) or in a swarm.
+async function supervisor(task) {
+  const { createSupervisor } = require("@langchain/langgraph-supervisor");
+  const made = createSupervisor({ agents: [], llm: chat(task.model), tools: toolset(task), prompt: task.system, supervisorName: task.name ?? "assistant" }).compile();
+  return finish(task, made, { messages: turns(task) }, { ...(await callbacks()), recursionLimit: task.max_steps ? 2 * task.max_steps : 50 });
+}
+
+async function swarm(task) {
+  const { createSwarm } = require("@langchain/langgraph-swarm");
+  const { createReactAgent } = require("@langchain/langgraph/prebuilt");
+  const name = task.name ?? "assistant";
+  const member = createReactAgent({ llm: chat(task.model), tools: toolset(task), prompt: task.system, name });
+  const made = createSwarm({ agents: [member], defaultActiveAgent: name }).compile();
+  return finish(task, made, { messages: turns(task) }, { ...(await callbacks()), recursionLimit: task.max_steps ? 2 * task.max_steps : 50 });
+}
+
+const ask = { agent, graph, chain, functional, deep, shaped, supervisor, swarm }[loop];
 const { root } = on; // LangSmith exports no run of LangChain outside of a span
 await main((task) => root("chat", () => ask(task), task.user), process.env.GROUP ?? `langchainjs-${INSTRUMENTATION}-${VARIANT}`, api === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o-mini", on.flush, loop === "shaped" ? { name: "final_answer", argument: "response" } : undefined);

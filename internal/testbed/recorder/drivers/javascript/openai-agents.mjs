@@ -10,14 +10,14 @@ import { instrument } from "./instrument.mjs";
 const require = createRequire(import.meta.url);
 const [api = "responses", asTool] = VARIANT.split("-");
 const own = INSTRUMENTATION === "openinference" || INSTRUMENTATION === "langfuse";
-const on = await instrument(INSTRUMENTATION, { bare: true, libraries: INSTRUMENTATION === "openinference" || INSTRUMENTATION === "openlit" ? {} : { openai: require("openai") } });
+const on = await instrument(INSTRUMENTATION, { bare: true, libraries: ["openinference", "openlit", "agentops"].includes(INSTRUMENTATION) ? {} : { openai: require("openai") } });
 const agents = require("@openai/agents");
 const { OpenAI } = require("openai");
 
 if (own) {
   const { OpenAIAgentsInstrumentation } = require("@arizeai/openinference-instrumentation-openai-agents");
   new OpenAIAgentsInstrumentation().manuallyInstrument(agents);
-} else if (INSTRUMENTATION !== "openlit") agents.setTracingDisabled(true);
+} else if (INSTRUMENTATION !== "openlit" && INSTRUMENTATION !== "agentops") agents.setTracingDisabled(true);
 agents.setDefaultOpenAIClient(on.openai(new OpenAI({ baseURL: URL + "/v1", apiKey: "sk-test", maxRetries: 0 })));
 agents.setOpenAIAPI(api === "chat" ? "chat_completions" : "responses");
 

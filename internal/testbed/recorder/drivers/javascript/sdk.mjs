@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Loops by hand over the SDKs of OpenAI (chat, parts, runtools, responses, chained), Anthropic (anthropic, toolrunner), Google (genai, and afc, where the SDK runs the functions), Groq (groq), Together (together), Mistral (mistral),
-// Cohere (cohere), Ollama (ollama) and Bedrock (converse), as VARIANT says. VARIANT ends in -bare where the loop has no span of its own around it, in -mcp where the tools are those of an
+// Cohere (cohere), Ollama (ollama), Bedrock (converse) and Azure's inference (azure), as VARIANT says. VARIANT ends in -bare where the loop has no span of its own around it, in -mcp where the tools are those of an
 // MCP server (mcp.mjs).
 
 import { createRequire } from "node:module";
@@ -13,8 +13,8 @@ const require = createRequire(import.meta.url); // the packages are loaded as Co
 const [api = "chat", ...styles] = VARIANT.split("-");
 const bare = styles.includes("bare"), overMCP = styles.includes("mcp");
 const google = api === "genai" || api === "afc", claude = api === "anthropic" || api === "toolrunner";
-const late = ["openlit", "sentry", "otel-openai"].includes(INSTRUMENTATION); // they want to be there before the library
-const packages = { groq: "groq-sdk", together: "together-ai", mistral: "@mistralai/mistralai", cohere: "cohere-ai", ollama: "ollama", converse: "@aws-sdk/client-bedrock-runtime" };
+const late = ["openlit", "sentry", "otel-openai", "elastic", "azure"].includes(INSTRUMENTATION); // they want to be there before the library
+const packages = { groq: "groq-sdk", together: "together-ai", mistral: "@mistralai/mistralai", cohere: "cohere-ai", ollama: "ollama", converse: "@aws-sdk/client-bedrock-runtime", azure: "@azure-rest/ai-inference" };
 const mcp = overMCP ? await import("./mcp.mjs") : null;
 const load = () => ({ ...(mcp?.libraries ?? {}), ...(google ? { genai: require("@google/genai") } : claude ? { anthropic: require("@anthropic-ai/sdk") } : packages[api] ? { [api]: require(packages[api]) } : { openai: require("openai") }) });
 const on = await instrument(INSTRUMENTATION, { libraries: late ? {} : load(), bare: true });
@@ -26,6 +26,7 @@ const clients = {
   mistral: () => new sdk.mistral.Mistral({ serverURL: URL, apiKey: "key", retryConfig: { strategy: "none" } }),
   cohere: () => new sdk.cohere.CohereClientV2({ environment: URL, baseUrl: URL, token: "key" }),
   ollama: () => new sdk.ollama.Ollama({ host: URL }),
+  azure: () => sdk.azure.default(URL, new (require("@azure/core-auth").AzureKeyCredential)("key"), { allowInsecureConnection: true, retryOptions: { maxRetries: 0 } }),
   converse: () => new sdk.converse.BedrockRuntimeClient({ endpoint: URL, region: "us-east-1", credentials: { accessKeyId: "key", secretAccessKey: "key" }, maxAttempts: 1, requestHandler: new (require("@smithy/node-http-handler").NodeHttpHandler)() }),
 };
 const client = clients[api] ? clients[api]() : google
@@ -129,6 +130,21 @@ const loops = {
       messages.push(message);
       if (!message.tool_calls?.length) return message.content;
       for (const r of await execute(tools, message.tool_calls.map((c) => ({ name: c.function.name, args: c.function.arguments })))) messages.push({ role: "tool", tool_name: r.name, content: r.text });
+    }
+    return null;
+  },
+  // No streams: the client hands on the bytes of one.
+  async azure(task) {
+    const { context } = await import("@opentelemetry/api");
+    const tools = await toolset(task), messages = [{ role: "system", content: task.system }, ...task.history, { role: "user", content: task.user }];
+    for (let step = 0; step < (task.max_steps || 10); step++) {
+      const body = { model: task.model, messages, ...(tools.length ? { tools: tools.map((t) => ({ type: "function", function: { name: t.name, description: t.description, parameters: t.parameters } })) } : {}) };
+      const response = await client.path("/chat/completions").post({ body, tracingOptions: { tracingContext: context.active() } });
+      if (sdk.azure.isUnexpected(response)) throw new Error(response.body.error?.message ?? `status ${response.status}`);
+      const { message } = response.body.choices[0];
+      messages.push(message);
+      if (!message.tool_calls?.length) return message.content;
+      for (const r of await execute(tools, message.tool_calls.map((c) => ({ id: c.id, name: c.function.name, args: JSON.parse(c.function.arguments) })))) messages.push({ role: "tool", tool_call_id: r.id, content: r.text });
     }
     return null;
   },
