@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/forge"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // recordedLogs are the fixtures that hold log records beside spans.
@@ -218,6 +219,48 @@ func TestMessagesOfOneMomentStandInTheOrderOfAConversation(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"system", "user", "assistant", "tool"}, roles); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The time at which each record was observed orders those of one time. Where that is the same too, which of the user's messages was the last is not known.
+func TestRecordsOfOneTimeStandInTheOrderInWhichTheyWereObserved(t *testing.T) {
+	type entry struct {
+		name, body string
+		observed   int64
+	}
+	const user, says = "gen_ai.user.message", "gen_ai.assistant.message"
+	for name, c := range map[string]struct {
+		records  []entry
+		last     string // what the user said last; "" where nothing tells
+		shuffled bool
+	}{
+		"observed one after another": {[]entry{{user, "zero", 1}, {says, "yes", 2}, {user, "add", 3}}, "add", false},
+		"observed at once":           {[]entry{{user, "zero", 1}, {says, "yes", 1}, {user, "add", 1}}, "", true},
+		"the first was before":       {[]entry{{user, "zero", 1}, {says, "yes", 2}, {user, "add", 2}}, "add", false},
+		"one of them said twice":     {[]entry{{user, "zero", 1}, {says, "yes", 2}, {user, "add", 3}, {says, "no", 4}}, "", true},
+		"one message":                {[]entry{{user, "zero", 1}, {says, "yes", 1}}, "zero", false},
+	} {
+		call := genaitest.Span("openai", "chat m", "gen_ai.operation.name", "chat")
+		call.Span.SetSpanID(pcommon.SpanID{9})
+		var logs []*dialect.Source
+		for i, l := range c.records {
+			r := numbered(i, l.name, dialect.LogBody, `{"content":"`+l.body+`"}`)
+			r.Span.Attributes().PutInt(dialect.LogObservedTime, l.observed)
+			r.Span.SetParentSpanID(call.Span.SpanID())
+			r.Span.SetStartTimestamp(1)
+			logs = append(logs, r)
+		}
+		Arrange([]*dialect.Source{call}, logs)
+		o := Read(call)
+		last := ""
+		for _, m := range o.Request {
+			if m.Role == tape.RoleUser {
+				last = m.Parts[0].Text
+			}
+		}
+		if o.Shuffled != c.shuffled || c.last != "" && last != c.last {
+			t.Errorf("%s: the last message is %q, not known: %t", name, last, o.Shuffled)
+		}
 	}
 }
 

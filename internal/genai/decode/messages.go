@@ -217,9 +217,9 @@ func bareCalls(e exactjson.Value) (calls []Part, hollow bool) {
 }
 
 // typedMessage reads a message whose type is its role, as frameworks for Java write them: {type: "SYSTEM", text}, {type: "USER", contents}, {type:
-// "AI", text, toolExecutionRequests}, {type: "TOOL_EXECUTION_RESULT", id, toolName, text}.
+// "AI", text, toolExecutionRequests}, {type: "TOOL_EXECUTION_RESULT", id, toolName, text}. Jackson writes the type of an object as @type.
 func typedMessage(v exactjson.Value) (Message, bool) {
-	kind := strings.ToLower(v.First("type", "messageType").Str())
+	kind := strings.ToLower(v.First("type", "messageType", "@type").Str())
 	role, known := roles[kind]
 	if kind == "tool_execution_result" {
 		role, known = tape.RoleTool, true

@@ -193,6 +193,9 @@ func IsMessageList(v exactjson.Value) bool {
 	if first.Kind() == exactjson.Object && !first.First("role", "type", "kwargs", "message", "parts").IsAbsent() {
 		return true
 	}
+	if _, typed := typedMessage(first); typed {
+		return true
+	}
 	_, own := ownMessage(first)
 	return own
 }

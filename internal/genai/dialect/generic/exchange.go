@@ -26,6 +26,9 @@ func exchanged(span ptrace.Span) bool {
 
 // exchange returns the two, from the attributes of a span and of its events; ok is false when one of them is not there, or two values may be it.
 func exchange(span ptrace.Span) (asked, answered content, ok bool) {
+	if asked, answered, ok = stepAnswered(span); ok {
+		return asked, answered, true
+	}
 	for key, v := range values(span) {
 		if !mayAnswer(v) || isForeign(key) {
 			continue

@@ -52,7 +52,7 @@ func recognises(span ptrace.Span) bool {
 		}) || exchanged(span)
 	}
 	return conversed(span.Attributes()) || namesTool(span) || NamesModel(span) || prompted(span.Attributes()) || classOfSpan(span) != dialect.Unclassified ||
-		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span) || isFunction(span)
+		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span) || isFunction(span) || hasStates(span)
 }
 
 // NamesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
@@ -211,7 +211,8 @@ func mayConverse(text string) bool {
 	if text == "" || text[0] != '{' && text[0] != '[' {
 		return false
 	}
-	return quotes(text, "role") || quotes(text, "assistant", "bot", "ai", "model", "observation") && quotes(text, "speaker", "author", "sender", "from", "type")
+	return quotes(text, "role") || quotes(text, "assistant", "bot", "ai", "model", "observation") && quotes(text, "speaker", "author", "sender", "from", "type") ||
+		quotes(text, "@type") && quotes(text, "USER", "AI")
 }
 
 // quotes reports a text that holds one of the words in quotes of JSON, JSON in JSON or Python.
@@ -275,7 +276,7 @@ func classByContent(s *dialect.Source) dialect.Class {
 	if exchanged(s.Span) {
 		return dialect.Model
 	}
-	if isFunction(s.Span) {
+	if isFunction(s.Span) || hasStates(s.Span) {
 		return dialect.Structure
 	}
 	return dialect.Unclassified
@@ -314,6 +315,10 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 	value, known := typeOf(s.Span.Attributes())
 	if !known && o.Class == dialect.Structure && isFunction(s.Span) {
 		readFunction(calledFunction(s.Span), o)
+		return
+	}
+	if before, after := states(s.Span); !known && o.Class == dialect.Structure && !before.IsAbsent() {
+		o.InputData, o.OutputData = decode.Content{Value: before}, decode.Content{Value: after}
 		return
 	}
 	if !known && len(in)+len(out) == 0 {
