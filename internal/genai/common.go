@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -64,7 +65,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 			o.AddNote(tape.CodeModelCallHidden, "response.message", "the failure is that of the instrumentation, which could not record the call; the call may have been answered")
 		}
 	case dialect.Agent:
-		if asked := decode.ModelName(a.Text("gen_ai.request.model")); asked != a.Text("gen_ai.response.model") || !decode.IsDated(asked) {
+		if asked := decode.ModelName(a.Text("gen_ai.request.model")); (asked != a.Text("gen_ai.response.model") || !decode.IsDated(asked)) && !generic.NamesResponse(a, asked) {
 			decode.FillString(&o.Model, asked) // OpenLIT writes the model that answered into both for a graph
 		}
 		// an answer that the conventions mark as an error is what a framework made of one

@@ -329,8 +329,8 @@ func findDialects(s *dialect.Source) []*dialect.Dialect {
 	if marks == 0 {
 		return nil
 	}
-	if s.ScopeName != dialect.LogScope && r.scope&producer == 0 && r.marks()&producer != 0 && !classified(marks, s) && generic.Unknown.Shape(s.Span) {
-		marks |= 1 << shapeIndex // a team's own keys may begin as those of a producer do
+	if s.ScopeName != dialect.LogScope && r.scope&producer == 0 && r.marks()&producer != 0 && !classified(marks&^(1<<semconvIndex), s) && generic.Unknown.Shape(s.Span) {
+		marks |= 1 << shapeIndex // a team's own keys, or those of another instrumentation, may begin as those of a producer do
 	}
 	if s.ScopeName != dialect.LogScope && slices.ContainsFunc(s.Logs, func(l ptrace.Span) bool { return logDialect(l.Name(), l.Attributes()) == generic.Unknown }) {
 		marks |= 1 << shapeIndex // what the producer's own keys leave open, records of a team's own tell

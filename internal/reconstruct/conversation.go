@@ -60,6 +60,7 @@ func (c *collector) converse() {
 	c.align()
 	c.recoverResponses()
 	c.recoverBetween()
+	c.recoverBehind()
 	c.readTranscripts()
 	for _, m := range c.models {
 		if m.response == nil {

@@ -4,7 +4,6 @@
 package reconstruct
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,6 +43,10 @@ func (b *builder) finish() {
 		out.Text = &text
 		out.Provenance["text"] = tape.Recovered
 	}
+	broke := out.Text != nil && b.brokeBehind(last, *out.Text)
+	if broke {
+		out.Text, out.Message, out.Provenance = nil, "", tape.Provenance{}
+	}
 	lastFailed := last != nil && (last.obs.Failed || last.obs.StatusError) && last.response == nil
 	if lastFailed && out.Text != nil && isErrorOf(*out.Text, last) {
 		out.Text = nil
@@ -74,7 +77,7 @@ func (b *builder) finish() {
 		b.finding(tape.CodeRootMissing, 0, "run.root_span_id", "the run span that these calls name never came")
 	default:
 		why := b.unfinished(last)
-		if out.Text == nil && (why != "" || root != nil && root.span.Status().Code() == ptrace.StatusCodeUnset) {
+		if out.Text == nil && (broke || why != "" || root != nil && root.span.Status().Code() == ptrace.StatusCodeUnset) {
 			failed = b.failedAround()
 		}
 		switch {
@@ -84,6 +87,9 @@ func (b *builder) finish() {
 			r.Status = tape.StatusIncomplete
 			b.finding(tape.CodeUnfinished, 0, "run.status", why)
 		}
+	}
+	if last == nil && !slices.ContainsFunc(b.tape.Events, func(e tape.Event) bool { return e.Type == tape.EventToolCall }) {
+		b.finding(tape.CodeContentAbsent, 0, "events", "no record holds a call of a model or a tool: what the run did before it ended is not known")
 	}
 	if root == nil {
 		b.finding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
@@ -107,24 +113,6 @@ func (b *builder) finish() {
 		out.Provenance["text"] = tape.Missing
 	}
 }
-
-// refusedBelow reports that what the model said last did not become the answer: the program around that call threw, and the same error went up through every span to that of the
-// run, which told no answer. An iterator or a task that somebody ended, which throws through all of them too, may have given its answer before.
-func refusedBelow(root *node, last *call) bool {
-	e := root.obs.Error
-	if e == nil || e.Message == "" || len(last.nodes) == 0 || textOf(newMessage(ownAnswer(root))) != "" || root.obs.OutputData.Present() || wasEnded.MatchString(e.Type+" "+e.Message) {
-		return false
-	}
-	n := last.nodes[0].up
-	between := 0
-	for ; n != nil && n != root && n.obs.Error != nil && n.obs.Error.Message == e.Message; n = n.up {
-		between++
-	}
-	return between > 0 && n == root
-}
-
-// wasEnded is what is thrown through a program that is told to stop.
-var wasEnded = regexp.MustCompile(`(?i)GeneratorExit|Cancel|Abort|Interrupt|StopIteration|StopAsyncIteration|closed|disconnect`)
 
 // isErrorOf reports an answer that is the error of the model call with which the loop ended: frameworks return it instead of raising it.
 func isErrorOf(text string, last *call) bool {
@@ -239,7 +227,7 @@ func (b *builder) answer(last *call) (string, *message) {
 		return text, nil
 	}
 	said := textOf(last.response)
-	if text != said && finalAnswer(last) && said != "" && isReprOf(text, said) {
+	if text != said && finalAnswer(last) && said != "" && (isReprOf(text, said) || root != nil && isAnswerIn(text, said) && tellsText(root, said)) {
 		text = said
 	}
 	if text == "" && finalAnswer(last) {
@@ -432,6 +420,13 @@ func holdsJSON(text, said string) bool {
 	return len(text) > len(quoted) && strings.Contains(text, quoted)
 }
 
+// isAnswerIn reports a text that is a member of the object which a model answered with: an envelope of who recorded it, or a part of what the model said itself. It is the latter where the run
+// span holds the object as a whole.
+func isAnswerIn(text, said string) bool {
+	v, ok := decode.ParseStructure(said)
+	return ok && text != "" && isMember(v, text)
+}
+
 // constructorRepr is how the representation of an object begins that names its members: StopEvent(result=…
 var constructorRepr = regexp.MustCompile(`^\s*[A-Z]\w*\([a-z_]\w*=`)
 
@@ -446,25 +441,6 @@ func isReprOf(text, said string) bool {
 	}
 	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\`, "").Replace
 	return strings.HasPrefix(text, "{'") && strings.Contains(plain(text), plain(said))
-}
-
-// runError is what the root says went wrong, else the step that failed, else the last call that did.
-func (b *builder) runError(last *call, failed *node) *tape.Error {
-	if root := b.fragment.ending(); root != nil && root.obs.Error != nil {
-		return root.obs.Error
-	}
-	if failed != nil && failed.obs.Error != nil {
-		return failed.obs.Error
-	}
-	if last != nil && last.obs.Error != nil {
-		return last.obs.Error
-	}
-	for i := len(b.tape.Events) - 1; i >= 0; i-- {
-		if e := b.tape.Events[i]; e.Error != nil {
-			return e.Error
-		}
-	}
-	return &tape.Error{Message: fmt.Sprintf("the run ended with status %s", b.tape.Run.Status)}
 }
 
 // unfinished says why nothing shows that a run without a failure ended; "" when it did: by an answer, or in a way that needs none.
@@ -684,24 +660,4 @@ func (b *builder) needsNoAnswer(last *call) bool {
 		results = results && ran
 	}
 	return results
-}
-
-// failedAround returns the innermost step of the run around its last event that failed.
-func (b *builder) failedAround() *node {
-	if len(b.ordered) == 0 {
-		return nil
-	}
-	k := b.ordered[len(b.ordered)-1]
-	if len(k.nodes) == 0 && k.by != nil {
-		k = k.by.model
-	}
-	if len(k.nodes) == 0 {
-		return nil
-	}
-	for n := k.nodes[0]; n != nil && n != b.fragment.ending(); n = n.up {
-		if (n.obs.Failed || n.obs.StatusError) && (n.obs.Class != genai.Tool && n.obs.Class != genai.Retrieval) {
-			return n
-		}
-	}
-	return nil
 }

@@ -467,3 +467,95 @@ func TestToolsWithinACallWithoutAnAnswerEndNoRun(t *testing.T) {
 		}
 	}
 }
+
+// A span around an agent tells what the model said beside its last calls, which ran. Where the agent itself ended with an error then, that is no answer.
+func TestTextBesideCallsIsNoAnswerWhereTheAgentBrokeThen(t *testing.T) {
+	const said = "One moment, please."
+	for name, c := range map[string]struct {
+		broke ptrace.StatusCode
+		more  bool
+		want  string
+	}{
+		"it broke":               {ptrace.StatusCodeError, false, "error none"},
+		"it ended well":          {ptrace.StatusCodeOk, false, "ok " + said},
+		"it answered, and broke": {ptrace.StatusCodeError, true, "ok Done."},
+	} {
+		tr := newTrace()
+		told := said
+		if c.more {
+			told = "Done."
+		}
+		tr.agent("workflow", 1, 0, 0, 100, "gen_ai.output.messages", list(says(told))).Status().SetCode(ptrace.StatusCodeOk)
+		s := tr.agent("a", 2, 1, 1, 90)
+		s.Status().SetCode(c.broke)
+		s.Status().SetMessage("Max turns exceeded")
+		const id = "call_X4ULTEFGUM44M4GLT6TT7S"
+		first := `{"role":"assistant","parts":[{"type":"text","content":` + quote(said) + `},` + call(id, "f", `{}`) + `]}`
+		tr.chat(3, 2, 10, 20, list(user("q")), list(first))
+		tr.tool("f", 4, 2, 30, 40, id, `{}`, "r")
+		if c.more {
+			tr.chat(5, 2, 50, 60, list(user("q"), first, shows(id, "r")), list(says("Done.")))
+		}
+		wantEnding(t, name, the(t, tr.runs(t)), c.want)
+	}
+}
+
+// A model may answer in JSON that looks like an envelope. Where the run span holds all of it, nothing was around it.
+func TestAnswerInJSONThatTheRunSpanHoldsAsAWhole(t *testing.T) {
+	const said = `{"content": "It is done now.", "error": {"error": null}}`
+	for told, want := range map[string]string{said: said, `{"content": "It is done now."}`: "It is done now."} {
+		tr := newTrace()
+		tr.in("graph", "run", 1, 0, 0, 100, "openinference.span.kind", "AGENT", "input.value", "q", "output.value", told, "output.mime_type", "application/json")
+		tr.chat(2, 1, 10, 20, list(user("q")), list(says(said)))
+		tp := the(t, tr.runs(t))
+		if tp.Output.Text == nil || *tp.Output.Text != want && told == said {
+			t.Errorf("%s: %v", told, tp.Output.Text)
+		}
+	}
+}
+
+// An agent that records nothing but what it was asked and answered may have called anything.
+func TestRunWithoutACallSaysThatNoneIsOnRecord(t *testing.T) {
+	for calls, want := range map[bool]int{false: 1, true: 0} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100, "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(says("end")))
+		if calls {
+			tr.chat(2, 1, 10, 20, list(user("q")), list(says("end")))
+		}
+		found := 0
+		for _, f := range the(t, tr.runs(t)).Fidelity.Findings {
+			if f.Code == tape.CodeContentAbsent && f.Field == "events" {
+				found++
+			}
+		}
+		if found != want {
+			t.Errorf("with calls %v: %d findings", calls, found)
+		}
+	}
+}
+
+// A failure that names the tool is of its call, whatever stands beside it for a result.
+func TestFailureThatNamesTheToolIsOfItsCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool, message string
+		failed        bool
+	}{
+		"its name":      {"fetch_record", "Error running tool: {'tool_name': 'fetch_record'}", true},
+		"another name":  {"fetch_record", "Error running tool: fetch_records", false},
+		"a common word": {"fetch", "could not fetch", false},
+		"none":          {"fetch_record", "it broke", false},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		const id = "call_X4ULTEFGUM44M4GLT6TT7S"
+		tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call(id, c.tool, `{}`))))
+		s := tr.tool(c.tool, 3, 1, 30, 40, id, `{}`, "Please try again.")
+		s.Status().SetCode(ptrace.StatusCodeError)
+		s.Status().SetMessage(c.message)
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall && e.IsError != c.failed {
+				t.Errorf("%s: failed is %v", name, e.IsError)
+			}
+		}
+	}
+}

@@ -146,6 +146,95 @@ func (c *collector) recoverBetween() {
 	slices.SortStableFunc(c.models, compareCalls)
 }
 
+// recoverBehind makes model calls that no span reports from what stands behind the answer of the last call that one does, in the state that a step or an agent around all calls ended with. The
+// answer is found by the id of a call in it, and what is put back asks for calls whose ids no answer on record has, or is what the state ends with when all of these had results.
+func (c *collector) recoverBehind() {
+	var last *call
+	known := map[string]bool{}
+	for _, m := range c.models {
+		if m.agent == nil && len(m.nodes) > 0 && (last == nil || m.start >= last.start) {
+			last = m
+		}
+		if m.response != nil {
+			for _, p := range callsOf(m.response.parts) {
+				known[p.ID] = true
+			}
+		}
+	}
+	if last == nil || last.response == nil || !hasToolCall(last.response) {
+		return
+	}
+	state, at := c.stateBehind(last)
+	if state == nil {
+		return
+	}
+	behind, ran := make([]*message, 0, len(state)-at), c.placeByTools(last)
+	for _, read := range state[at:] {
+		behind = append(behind, c.recovered.message(read))
+	}
+	open, found := 0, false // calls that were put back and have no result yet
+	for i, said := range behind {
+		if said.tape.Role != tape.RoleAssistant {
+			for _, p := range said.parts {
+				if p.Type == tape.PartToolResult && p.ID != "" {
+					open--
+				}
+			}
+			continue
+		}
+		calls := callsOf(said.parts)
+		switch {
+		case i == 0 || behind[i-1].tape.Role != tape.RoleTool:
+			return // nothing was answered: who said it is not known
+		case len(calls) > 0 && slices.ContainsFunc(calls, func(p *genai.Part) bool { return !tellsOneCall(p) || known[p.ID] }):
+			return
+		case len(calls) == 0 && (i < len(behind)-1 || found && open > 0):
+			return
+		}
+		for _, p := range calls {
+			known[p.ID] = true
+		}
+		open, found = open+len(calls), true
+		when := max(ran(said), last.end)
+		c.models = append(c.models, &call{
+			kind:    tape.EventModelCall,
+			obs:     &genai.Observation{Class: genai.Model, Operation: last.obs.Operation, Model: last.obs.Model, Provider: last.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
+			start:   when,
+			end:     when,
+			shift:   last.shift,
+			request: append(append(slices.Clip(slices.Clone(last.request)), last.response), behind[:i]...),
+			notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of a step around it holds its answer"}},
+
+			response: said,
+		})
+	}
+	slices.SortStableFunc(c.models, compareCalls)
+}
+
+// stateBehind is the conversation that the outermost step or agent around a model call ended with, and the place in it behind the answer of that call.
+func (c *collector) stateBehind(last *call) (state []genai.Message, at int) {
+	ids := map[string]bool{}
+	for _, p := range callsOf(last.response.parts) {
+		if tellsOneCall(p) {
+			ids[p.ID] = true
+		}
+	}
+	var outermost *node
+	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
+		if n.start > last.start || n.end < last.end || n.obs.OutputData.Label != "" || outermost != nil && (outermost.end-outermost.start > n.end-n.start || compareNodes(outermost, n) < 0) {
+			continue
+		}
+		messages := conversationIn(n.obs.OutputData)
+		i := slices.IndexFunc(messages, func(m genai.Message) bool {
+			return m.Role == tape.RoleAssistant && slices.ContainsFunc(m.Parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall && ids[p.ID] })
+		})
+		if i >= 0 && i < len(messages)-1 {
+			outermost, state, at = n, messages, i+1
+		}
+	}
+	return state, at
+}
+
 // placeByTools returns a function that says when answers after that of a model call, given one after the other, were there: when the first of the tools that they ask for began to run,
 // by name and arguments, else when those before had ended.
 func (c *collector) placeByTools(last *call) func(said *message) uint64 {

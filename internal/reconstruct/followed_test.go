@@ -266,3 +266,31 @@ func TestCallBetweenAnAnswerAndTheNextRequestWasAModels(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// Spans behind the first call of a loop were lost. The state that the step around it ended with tells what was asked for and answered then.
+func TestStateOfAStepTellsWhatFollowedTheLastSpan(t *testing.T) {
+	const one, two = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Y4ULTEFGUM44M4GLT6TT7S"
+	first, second := asks(call(one, "poll", `{"job":7}`)), asks(call(two, "look", `{"at":1}`))
+	build := func(end int, state ...string) []string {
+		tr := newTrace()
+		tr.in("graph", "graph", 1, 0, 0, end, "openinference.span.kind", "CHAIN", "input.value", `{"messages":`+list(user("q"))+`}`, "output.value", `{"messages":`+list(state...)+`}`)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(first))
+		return events(the(t, tr.runs(t)))
+	}
+	for name, c := range map[string]struct {
+		got  []string
+		want []string
+	}{
+		"a call, and an answer": {build(100, user("q"), first, shows(one, "queued"), second, shows(two, "here"), says("Done.")),
+			[]string{"model_call @2", "tool_call poll by 1 = queued (recovered)", "model_call", "tool_call look by 3 = here (recovered)", "model_call"}},
+		"an answer":             {build(100, user("q"), first, shows(one, "queued"), says("Done.")), []string{"model_call @2", "tool_call poll by 1 = queued (recovered)", "model_call"}},
+		"no result before it":   {build(100, user("q"), first, says("Done.")), []string{"model_call @2", "tool_call poll by 1 failed (missing)"}},
+		"an id that comes back": {build(100, user("q"), first, shows(one, "queued"), asks(call("call_0", "look", `{}`)), shows("call_0", "here")), []string{"model_call @2", "tool_call poll by 1 = queued (recovered)"}},
+		"another conversation":  {build(100, user("q"), second, shows(two, "here"), says("Done.")), []string{"model_call @2", "tool_call poll by 1 failed (missing)"}},
+		"a step that ended":     {build(5, user("q"), first, shows(one, "queued"), says("Done.")), []string{"model_call @2", "tool_call poll by 1 = queued (recovered)"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %q, want %q", name, c.got, c.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ package reconstruct
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -162,6 +163,13 @@ func wordsOf(e *tape.Error, result exactjson.Value) bool {
 	return message.Kind() == exactjson.String && strings.TrimSpace(message.Str()) == strings.TrimSpace(e.Message)
 }
 
+// happenedIn reports a failure that says in which tool it happened, by a name that is no common word: it is of that call, and what the span holds beside it is what the model was told of it.
+func happenedIn(e *tape.Error, name string) bool {
+	return e != nil && strings.ContainsAny(name, "_-") && slices.Contains(strings.FieldsFunc(e.Message, func(r rune) bool {
+		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}), name)
+}
+
 // quotedInPython returns the text of a literal of Python: hand-written spans record repr(result). A tool may well return a text in quotes, so what the model was
 // shown has to say which of the two it was.
 func quotedInPython(v exactjson.Value) (exactjson.Value, bool) {
@@ -246,7 +254,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	waits := o.Interrupted && !result.Present()
 	// a result that is not what the model was told is none, if the span says error
 	contradicted := shown != nil && shown.Label == "" && result.Label == "" && !sameContent(result.Value, shown.Result) && pathTo(shown.Result, result.Value, maxEnvelopes, room(result.Value)) == nil
-	failed := !waits && (o.Failed || wrapped != "" || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted || wordsOf(o.Error, result.Value)))
+	failed := !waits && (o.Failed || wrapped != "" || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted || wordsOf(o.Error, result.Value) || happenedIn(o.Error, o.Name)))
 	if o.StatusError && !failed && !waits {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")
 	}

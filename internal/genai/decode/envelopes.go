@@ -112,6 +112,7 @@ var envelopes = []envelope{
 		return blocks, Unwrapped{IsError: v.Get("isError").True()}, ok
 	}},
 	{"tool_response", toolResponse},
+	{"result", emptyRecord},
 	{"content_block", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		text, ok := singleText(exactjson.ArrayValue(v))
 		return text, Unwrapped{}, ok && v.Get("type").Kind() == exactjson.String
@@ -124,6 +125,21 @@ var envelopes = []envelope{
 		inner := v.At(0).Get("json")
 		return inner, Unwrapped{}, v.Kind() == exactjson.Array && v.Len() == 1 && v.At(0).Len() == 1 && !inner.IsAbsent()
 	}},
+}
+
+// emptyRecord opens what a framework keeps of a call that returned nothing: that it went well, and for a result, an error and all else that there may be a null (agno's, with updated_session_state,
+// images, files, …). What a tool returns has fewer members, or one that says something.
+func emptyRecord(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
+	const fewest = 6
+	if v.Len() < fewest || v.Get("result").Kind() != exactjson.Null || v.Get("error").Kind() != exactjson.Null {
+		return v, Unwrapped{}, false
+	}
+	for _, m := range v.Members() {
+		if m.Value.Kind() != exactjson.Null && (m.Name != "status" && m.Name != "state" || !slices.Contains([]string{"success", "ok", "completed"}, strings.ToLower(m.Value.Str()))) {
+			return v, Unwrapped{}, false
+		}
+	}
+	return v.Get("result"), Unwrapped{}, true
 }
 
 // RepeatsResults reports a value that is no result of one call: an answer made of the tool messages of several.

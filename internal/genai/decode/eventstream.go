@@ -30,6 +30,11 @@ func eventStream(text string) (response exactjson.Value, ok bool) {
 		}
 		events = append(events, event)
 	}
+	return joined(events)
+}
+
+// joined returns the response that the events of a stream make up; ok is false where none of them is the event of a stream that is known.
+func joined(events []exactjson.Value) (response exactjson.Value, ok bool) {
 	for _, event := range events {
 		switch kind := event.Get("type").Str(); {
 		case kind == "message_start":
@@ -186,12 +191,27 @@ func geminiStream(events []exactjson.Value) exactjson.Value {
 	return with(last, member("candidates", exactjson.ArrayValue(with(candidate, member("content", content)))))
 }
 
-// Response returns what a provider answered: of a stream, as it went over the wire, what its events make up.
+// Response returns what a provider answered: of a stream, as it went over the wire or as a client read it (a list of its events), what its events make up.
 func Response(v exactjson.Value) exactjson.Value {
 	if v.Kind() == exactjson.String {
 		if whole, ok := eventStream(v.Str()); ok {
 			return whole
 		}
 	}
+	if list, ok := Structure(v); ok && list.Kind() == exactjson.Array && isEvent(list.At(0)) {
+		events := make([]exactjson.Value, 0, list.Len())
+		for _, m := range list.Members() {
+			events = append(events, m.Value)
+		}
+		if whole, ok := joined(events); ok {
+			return whole
+		}
+	}
 	return v
+}
+
+// isEvent reports an object that can be nothing but the first event of a stream: a piece of an answer, or what begins one.
+func isEvent(v exactjson.Value) bool {
+	return v.Get("choices").At(0).Get("delta").Kind() == exactjson.Object || v.Get("object").Str() == "chat.completion.chunk" ||
+		v.Get("type").Str() == "message_start" && v.Get("message").Kind() == exactjson.Object || v.Get("type").Str() == "response.created" && v.Get("response").Kind() == exactjson.Object
 }

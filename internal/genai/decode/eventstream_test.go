@@ -95,3 +95,22 @@ func TestPartsLieInTheMemberOfTheirType(t *testing.T) {
 		t.Errorf("messages: %+v", messages)
 	}
 }
+
+// A client that reads a stream to its end has the list of its events.
+func TestListOfTheEventsOfAStreamIsTheResponse(t *testing.T) {
+	for doc, want := range map[string]string{
+		`[{"choices":[{"index":0,"delta":{"role":"assistant","content":"h"}}]},{"choices":[{"index":0,"delta":{"content":"i"},"finish_reason":"stop"}]}]`:                                                                                                                                                       "text hi; stop",
+		`[{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{\"a\""}}]}}]},{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":null,"function":{"arguments":":1}","name":null}}]},"finish_reason":"tool_calls"}]}]`:                              `tool_call c1 f {"a":1}; tool_calls`,
+		`[{"type":"message_start","message":{"id":"m1","role":"assistant"}},{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}},{"type":"message_delta","delta":{"stop_reason":"end_turn"}}]`: "text hi; ",
+		`[{"delta":"a"},{"choices":[{"index":0,"delta":{"content":"i"}}]}]`: "",
+		`[{"type":"message_start","of":"a letter"}]`:                        "",
+	} {
+		v, err := exactjson.Parse(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := said(v); got != want {
+			t.Errorf("%s: %q, want %q", doc, got, want)
+		}
+	}
+}

@@ -415,7 +415,7 @@ func KnownRole(name string) (tape.Role, bool) {
 
 // System reads a system prompt: a text, a list of parts, {parts}, or messages.
 func System(v exactjson.Value) []Part {
-	if v.IsEmpty() {
+	if v.IsEmpty() || IsAddress(v) {
 		return nil
 	}
 	if inner, ok := Structure(v); ok {

@@ -11,8 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// address is what Python writes for an object that has no text of its own, such as a stream that nobody has read yet, and for a list of them.
-var address = regexp.MustCompile(`^(?:<[\w.]+(?: object)?(?: [\w.<>]+)? at 0x[0-9a-f]+>|\[<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ object at 0x[0-9a-f]+>)*\])$`)
+// address is what Python writes for an object that has no text of its own, such as a stream that nobody has read yet, for a list of them, for a class, and for a method that somebody forgot
+// to call.
+var address = regexp.MustCompile(`^(?:(?s:<bound method [\w.<>]+ of .*>)|<class '[\w.]+'>|<[\w.]+(?: object)?(?: [\w.<>]+)? at 0x[0-9a-f]+>|\[<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ object at 0x[0-9a-f]+>)*\])$`)
 
 // IsAddress reports a text that stands for an object of the program and says nothing of what is in it.
 func IsAddress(v exactjson.Value) bool { return address.MatchString(v.Str()) }

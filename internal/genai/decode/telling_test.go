@@ -26,3 +26,14 @@ func TestAnswersThatSayNothingAreNone(t *testing.T) {
 		}
 	}
 }
+
+// What Python writes for a method, a class or an object is no text that was sent to a model.
+func TestObjectsOfAProgramAreNoInstructions(t *testing.T) {
+	for text, said := range map[string]bool{
+		"<bound method Agent.instructions of Agent(name='a',\n model=None)>": false, "<class 'str'>": false, "<function f at 0x7f>": false, "<bound method of contact> is the mail.": true, "Write <class 'a'> tags.": true,
+	} {
+		if got := len(decode.System(exactjson.StringValue(text))) > 0; got != said {
+			t.Errorf("%q: %v, want %v", text, got, said)
+		}
+	}
+}

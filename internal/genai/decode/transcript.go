@@ -4,6 +4,8 @@
 package decode
 
 import (
+	"regexp"
+
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -14,6 +16,9 @@ const (
 	// maxTranscriptValues bounds how many values are looked at.
 	maxTranscriptValues = 20_000
 )
+
+// stateRepr is how a dict of Python begins, as str() writes it, whose first member is a list of messages: the state of a graph.
+var stateRepr = regexp.MustCompile(`^\s*\{'\w+': \[(?:\w+\.)*\w*Message\(`)
 
 // Transcript returns the longest list of messages that a recorded value holds, however deep it lies in objects, lists and JSON texts;
 // nil when there is none. Frameworks record the state of a run in this way: all messages so far, under a name of their own.
@@ -50,6 +55,10 @@ func (t *transcript) look(v exactjson.Value, depth int) {
 	case exactjson.String:
 		if inner, ok := Structure(v); ok {
 			t.look(inner, depth+1)
+		} else if stateRepr.MatchString(v.Str()) {
+			if inner, ok := Representation(v.Str()); ok {
+				t.look(inner, depth+1)
+			}
 		}
 	case exactjson.Array:
 		if (t.every || v.Len() > len(t.longest)) && IsMessageList(v) && v.At(0).Kind() != exactjson.Array {

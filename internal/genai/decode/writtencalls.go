@@ -19,23 +19,68 @@ func OpenWrittenCalls(messages []Message) []Message {
 		if m.Role != tape.RoleAssistant {
 			continue
 		}
-		cloned := false
+		var parts []Part
 		for k, p := range m.Parts {
-			call, ok := writtenCall(p)
-			if !ok {
-				continue
+			these, ok := listedCalls(p)
+			if call, is := writtenCall(p); is {
+				these, ok = []Part{call}, true
 			}
-			if !cloned {
-				messages = slices.Clone(messages)
-				messages[i].Parts, cloned, opened = slices.Clone(m.Parts), true, true
+			switch {
+			case ok && parts == nil:
+				parts = append(slices.Clone(m.Parts[:k]), these...)
+			case ok:
+				parts = append(parts, these...)
+			case parts != nil:
+				parts = append(parts, p)
 			}
-			messages[i].Parts[k] = call
+		}
+		if parts != nil {
+			if !opened {
+				messages, opened = slices.Clone(messages), true
+			}
+			messages[i].Parts = parts
 		}
 	}
 	if opened {
 		return OneTurn(messages)
 	}
 	return messages
+}
+
+// callsTitle stands before the calls that a framework lists behind the text of an answer.
+const callsTitle = "Tool calls: ["
+
+// listedCalls reads a text that ends with the list of its calls as LangChain keeps them, as str() or JSON writes it (NVIDIA's NeMo Agent Toolkit). No model knows the ids of its calls.
+//
+//	I look.
+//
+//	Tool calls: [{'name': 'f', 'args': {'x': 1}, 'id': 'call_1', 'type': 'tool_call'}]
+func listedCalls(p Part) ([]Part, bool) {
+	at := strings.LastIndex(p.Text, callsTitle)
+	if p.Type != tape.PartText || p.Label != "" || at < 0 || strings.TrimSpace(p.Text[:at]) != "" && !strings.HasSuffix(p.Text[:at], "\n") {
+		return nil, false
+	}
+	text := p.Text[at+len(callsTitle)-1:]
+	list, ok := ParseStructure(text)
+	if !ok {
+		literal, lossy, is := Python(text)
+		list, ok = literal, is && !lossy
+	}
+	if !ok || list.Kind() != exactjson.Array || list.Len() == 0 {
+		return nil, false
+	}
+	var parts []Part
+	if said := strings.TrimSpace(p.Text[:at]); said != "" {
+		parts = append(parts, TextPart(said))
+	}
+	for _, m := range list.Members() {
+		name, id := m.Value.Get("name").Str(), m.Value.Get("id").Str()
+		if name == "" || id == "" || m.Value.Get("type").Str() != "tool_call" || m.Value.Get("args").Kind() != exactjson.Object {
+			return nil, false
+		}
+		parts = append(parts, CallPart(id, name, m.Value.Get("args")))
+	}
+	return parts, true
 }
 
 // writtenCall reads the text of a call as an API has it.

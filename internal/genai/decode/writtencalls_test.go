@@ -41,3 +41,22 @@ func TestCallsThatWereWrittenAsTheTextOfAnAnswer(t *testing.T) {
 		t.Error("what a user says is taken for a call")
 	}
 }
+
+// A framework may list the calls of an answer behind its text. What a model writes itself has no ids of calls.
+func TestCallsThatAFrameworkListedBehindTheText(t *testing.T) {
+	for text, want := range map[string]int{ // parts
+		"\n\nTool calls: [{'name': 'look', 'args': {'x': 1}, 'id': 'call_1', 'type': 'tool_call'}]":                                                                           1,
+		"I look.\n\nTool calls: [{'name': 'look', 'args': {'x': None}, 'id': 'call_1', 'type': 'tool_call'}, {'name': 'g', 'args': {}, 'id': 'call_2', 'type': 'tool_call'}]": 3,
+		`Tool calls: [{"name":"look","args":{"x":1},"id":"call_1","type":"tool_call"}]`:                                                                                       1,
+		"Tool calls: [{'name': 'look', 'args': {'x': 1}}]":                                                                                                                    0,
+		"Tool calls: [{'name': 'look', 'args': {'x': 1}, 'id': 'call_1', 'type': 'tool_call'}] were made.":                                                                    0,
+		"There were Tool calls: [{'name': 'look', 'args': {'x': 1}, 'id': 'call_1', 'type': 'tool_call'}]":                                                                    0,
+		"Tool calls: []": 0,
+	} {
+		got := decode.OpenWrittenCalls([]decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}})
+		last := got[0].Parts[len(got[0].Parts)-1]
+		if want == 0 && (len(got[0].Parts) != 1 || last.Text != text) || want > 0 && (len(got[0].Parts) != want || last.Type != tape.PartToolCall || last.ID == "") {
+			t.Errorf("%q: got %+v", text, got)
+		}
+	}
+}

@@ -25,6 +25,9 @@ var functionWords = []string{"fn", "func", "function"}
 // list (acme.fn.args, acme.trace.arg_values), and of what it returned (acme.fn.output), unless it failed. It is nil for any other span. Functions are steps of a program:
 // only a conversation that knows one as a tool makes it the call of one, and of functions alone there is no run.
 func calledFunction(span ptrace.Span) *dialect.Called {
+	if called := typedFunction(span); called != nil {
+		return called
+	}
 	if called := WrittenAround(span); called != nil {
 		return called
 	}
@@ -86,6 +89,33 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 		return &dialect.Called{Name: name, In: p.in, Out: p.out}
 	}
 	return nil
+}
+
+// typedFunction reads a span whose type is the word function and nothing else, and that names which one of the program it was, as programs do (span_type = Function beside
+// function = Shop.answer, of Prompt flow): so a decorator writes whatever it stands around, the loop of an agent as well as a tool. It is nil for any other span. A type function without
+// that is the word of some vendors for the call of a tool.
+func typedFunction(span ptrace.Span) *dialect.Called {
+	if value, known := typeOf(span.Attributes()); !known || !strings.EqualFold(value, "function") {
+		return nil
+	}
+	key, name := "", ""
+	for k, v := range span.Attributes().All() {
+		if v.Type() == pcommon.ValueTypeStr && v.Str() != "" && len(k) <= 80 && !isForeign(k) && typeRank(k) < 0 && lastWord(k) == "function" && (key == "" || k < key) {
+			key, name = k, v.Str()
+		}
+	}
+	if key == "" {
+		return nil
+	}
+	in, out := contents(decode.Attributes(span.Attributes()))
+	called := &dialect.Called{Name: name, In: best(in, ofTool), Out: best(out, ofTool)}
+	if !strings.Contains(name, " ") {
+		called.Name = name[strings.LastIndexByte(name, '.')+1:]
+	}
+	if called.In.IsAbsent() {
+		return nil
+	}
+	return called
 }
 
 // mayBeFunction tells without reading them most spans from those that may be of a function.

@@ -63,3 +63,43 @@ func TestInputsAloneAreNoFunctions(t *testing.T) {
 		}
 	}
 }
+
+// A type that is the word function, beside the name of one of the program, is what a decorator writes of all that it stands around. Without such a name it is some vendors' word for a tool.
+func TestTypeFunctionBesideTheNameOfOneIsAStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		attributes []string
+		want       dialect.Class
+		called     string
+	}{
+		"a function of the program": {[]string{"span_type", "Function", "function", "Shop.answer.<locals>.ask", "inputs", `{"question":"q"}`, "output", `"a"`}, dialect.Structure, "ask"},
+		"a tool":                    {[]string{"span_type", "Function", "function", "look", "inputs", `{"x":1}`, "output", `"a"`}, dialect.Structure, "look"},
+		"without its name":          {[]string{"acme.span.type", "function", "acme.name", "look", "acme.input", `{"x":1}`, "acme.output", `"a"`}, dialect.Tool, ""},
+		"without what went in":      {[]string{"acme.span.type", "function", "function", "look", "acme.output", `"a"`}, dialect.Tool, ""},
+		"a model":                   {[]string{"span_type", "LLM", "function", "openai.create", "inputs", `{"messages":[{"role":"user","content":"q"}]}`, "output", `"a"`}, dialect.Model, ""},
+	} {
+		o := genai.Read(genaitest.Span("app", "work", c.attributes...))
+		if o.Class != c.want || (o.Called != nil) != (c.called != "") || c.called != "" && o.Called.Name != c.called {
+			t.Errorf("%s: %v %+v", name, o.Class, o.Called)
+		}
+	}
+}
+
+// Parameters with the id and the time of a response are no request, whatever they are called, and neither is the model in them.
+func TestModelOfAResponseIsNotTheOneThatWasAsked(t *testing.T) {
+	for parameters, asked := range map[string]string{
+		`{"id":"resp_1","created_at":1,"model":"m-2024-07-18"}`: "", `{"model":"m-2024-07-18"}`: "m-2024-07-18", `{"id":"resp_1","created_at":1,"model":"m"}`: "m-2024-07-18",
+	} {
+		o := genai.Read(genaitest.Span("app", "response", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m-2024-07-18", "gen_ai.request.parameters", parameters, "gen_ai.input.messages", `[{"role":"user","content":"q"}]`))
+		if o.Model != asked && !(asked != "" && o.Model == "m") {
+			t.Errorf("%s: %q", parameters, o.Model)
+		}
+	}
+}
+
+// Keys that begin as those of a producer do are read by their words where its own reader does not know the span, also where the conventions know that it is an agent.
+func TestKeysOfAProducerThatItsReaderDoesNotKnow(t *testing.T) {
+	o := genai.Read(genaitest.Span("another.instrumentation", "pydantic_ai.agent.run", "pydantic_ai.span_kind", "agent_run", "pydantic_ai.run.prompt", "Who?", "gen_ai.request.model", "m", "pydantic_ai.run.result", "Ada."))
+	if o.Class != dialect.Agent || len(o.Input) != 1 || o.Input[0].Parts[0].Text != "Who?" || len(o.Output) != 1 || o.Output[0].Parts[0].Text != "Ada." {
+		t.Errorf("%s", genaitest.Said(o))
+	}
+}

@@ -241,8 +241,11 @@ func classifyUnknown(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	value, known := typeOf(s.Span.Attributes())
 	class, _ := classOf(value)
-	if !known {
+	switch {
+	case !known:
 		class = classByContent(s)
+	case class == dialect.Tool && typedFunction(s.Span) != nil:
+		class = dialect.Structure
 	}
 	return class, class == dialect.Agent && (!weak(value) || a.Has("input.value") || s.Span.ParentSpanID().IsEmpty())
 }
@@ -313,7 +316,7 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		}
 	}
 	value, known := typeOf(s.Span.Attributes())
-	if !known && o.Class == dialect.Structure && isFunction(s.Span) {
+	if o.Class == dialect.Structure && (!known && isFunction(s.Span) || typedFunction(s.Span) != nil) {
 		readFunction(calledFunction(s.Span), o)
 		return
 	}
@@ -412,10 +415,23 @@ func readUnknownModel(a decode.Attributes, in, out []content, o *dialect.Observa
 	decode.FillUsage(&o.Usage, decode.Usage(find(a, func(key string) bool { return ends(key, "usage") || ends(key, "usage", "details") })))
 }
 
+// NamesResponse reports a span that calls the model of the response that of the request: the parameters beside it, which name that model too, are those of a response, with its id and the
+// time at which it was made (the packages for the Agents SDK). No request has these.
+func NamesResponse(a decode.Attributes, model string) bool {
+	parameters, _ := decode.Structure(find(a, func(key string) bool {
+		return ends(key, "request", "parameters") || ends(key, "invocation", "parameters")
+	}))
+	return parameters.Get("model").Str() == model && parameters.Get("id").Str() != "" && !parameters.First("created_at", "created").IsAbsent()
+}
+
 // readModelName reads which model was asked for: by a call, or by all calls of an agent that hides them.
 func readModelName(a decode.Attributes, o *dialect.Observation) {
 	answers := func(key string) bool { return slices.Contains(words(key), "response") }
 	asked := decode.ModelName(find(a, func(key string) bool { return ends(key, "request", "model") }).Str())
+	if asked != "" && NamesResponse(a, asked) {
+		decode.FillString(&o.ResponseModel, asked)
+		return
+	}
 	decode.FillString(&o.Model, asked)
 	if name := decode.ModelName(find(a, func(key string) bool { return modelKey(key) && !answers(key) }).Str()); snapshot.MatchString(name) {
 		decode.FillString(&o.ResponseModel, name) // what a provider answers with when it was asked for the model without a date
@@ -512,7 +528,7 @@ func find(a decode.Attributes, fits func(key string) bool) exactjson.Value {
 	return a.JSON(found)
 }
 
-// instructions returns the system prompt that stands in an attribute of its own, else the one that a recorded response of the Responses API repeats.
+// instructions returns the system prompt that stands in an attribute of its own.
 func instructions(a decode.Attributes) exactjson.Value {
 	said := find(a, func(key string) bool { return systemKey(key) && !ends(key, "system") })
 	if text, _ := decode.WholeText(said); decode.UsableID(text) == "" {
@@ -520,14 +536,6 @@ func instructions(a decode.Attributes) exactjson.Value {
 	}
 	if system := find(a, func(key string) bool { return ends(key, "system") }); said.IsAbsent() && isSentence(system.Str()) {
 		return system // a provider, whose key ends so too, has a name
-	}
-	if said.IsAbsent() {
-		_, out := contents(a)
-		for _, c := range out {
-			if response, _ := decode.Structure(c.value); isResponse(response) && response.Get("instructions").Kind() == exactjson.String {
-				return response.Get("instructions")
-			}
-		}
 	}
 	return said
 }

@@ -5,6 +5,7 @@
 package semconv
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -199,6 +200,9 @@ func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
 	o.Model = decode.ModelName(a.Text("gen_ai.request.model"))
 	o.Provider = decode.Provider(a.Text("gen_ai.provider.name", "gen_ai.system"))
 	o.ResponseID, o.ResponseModel = a.Text("gen_ai.response.id"), decode.ModelName(a.Text("gen_ai.response.model"))
+	if o.Model != "" && generic.NamesResponse(a, o.Model) {
+		o.Model, o.ResponseModel = "", cmp.Or(o.ResponseModel, o.Model)
+	}
 	o.FinishReasons = a.Texts("gen_ai.response.finish_reasons")
 	if len(o.FinishReasons) == 0 {
 		o.FinishReasons = a.Texts("gen_ai.response.finish_reason")

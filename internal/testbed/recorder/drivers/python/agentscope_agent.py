@@ -10,7 +10,7 @@ import recorder
 
 NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "claude-sonnet-4-5" if "anthropic" in SHAPE else "gpt-4o-mini"
-flush = instrument.start(NAME)
+flush = instrument.start(NAME, family="agentscope")
 
 from agentscope.agent import Agent, ReActConfig  # noqa: E402
 from agentscope.message import AssistantMsg, UserMsg  # noqa: E402

@@ -13,7 +13,7 @@ import recorder
 NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "claude-3-5-haiku-20241022" if "anthropic" in SHAPE else "gpt-4o-mini-2024-07-18"  # AutoGen itself asks for the dated model
 flush = instrument.start(
-    NAME, openinference=["autogen_agentchat:AutogenAgentChatInstrumentor"], langfuse=["autogen_agentchat:AutogenAgentChatInstrumentor"], mlflow="autogen", logfire=["openai"]
+    NAME, family="autogen", openinference=["autogen_agentchat:AutogenAgentChatInstrumentor"], langfuse=["autogen_agentchat:AutogenAgentChatInstrumentor"], mlflow="autogen", logfire=["openai"]
 )
 
 from autogen_agentchat.agents import AssistantAgent  # noqa: E402

@@ -12,7 +12,7 @@ NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "anthropic/claude-sonnet-4-5" if "anthropic" in SHAPE else "gpt-4o-mini"
 CLIENT = ["anthropic:AnthropicInstrumentor" if "anthropic" in SHAPE else "openai:OpenAIInstrumentor"] if "bare" not in SHAPE else []
 flush = instrument.start(
-    NAME, openinference=["crewai:CrewAIInstrumentor", *CLIENT], langfuse=["crewai:CrewAIInstrumentor", *CLIENT], mlflow="crewai", logfire=["openai"]
+    NAME, family="crewai", openinference=["crewai:CrewAIInstrumentor", *CLIENT], langfuse=["crewai:CrewAIInstrumentor", *CLIENT], mlflow="crewai", logfire=["openai"]
 )
 
 from crewai import LLM, Agent, Crew, Task  # noqa: E402

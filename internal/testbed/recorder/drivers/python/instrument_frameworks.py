@@ -126,9 +126,14 @@ def own():
 
 
 def start(name, **packages):
-    """name is the instrumentation, after which a driver may have written its own; packages says what each needs. One that is not here is that of the SDK below."""
+    """name is the instrumentation, after which a driver may have written its own; packages says what each needs. One that is not here is that of the SDK below, or
+    the family of packages of which the driver names the framework: `family="crewai"`."""
     given = packages.get(name, ())
     if name not in globals():
+        import instrument_packages
+
+        if "family" in packages and name in instrument_packages.FAMILIES:
+            return instrument_packages.start(name, packages["family"])
         import instrument_sdk
 
         return getattr(instrument_sdk, name)(given or "openai").flush

@@ -144,4 +144,9 @@ def forced():
 
 
 def setup(name, framework):
+    """A name that is not here is that of a family of packages."""
+    if name not in globals():
+        import instrument_packages
+
+        return instrument_packages.start(name, framework), None
     return globals()[name](framework)

@@ -226,3 +226,18 @@ def traceai_any(sdk):
 
     tracer = FITracer(made.get_tracer("app"))
     return Kit(made.force_flush, tracer.agent(name="assistant"), tracer.tool)
+
+
+def promptflow(sdk):
+    """Prompt flow: its decorator around the run and the tools, its injection into OpenAI's client."""
+    os.environ["PF_DISABLE_TRACING"] = "false"
+    from promptflow.tracing import start_trace, trace
+
+    start_trace()
+    from opentelemetry import trace as api
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+    made = api.get_tracer_provider()
+    made.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(URL + "/v1/traces")))
+    return Kit(made.force_flush, trace, trace)

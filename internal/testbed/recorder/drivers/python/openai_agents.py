@@ -12,7 +12,7 @@ import recorder
 NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "claude-sonnet-4-5" if "anthropic" in SHAPE else "gpt-4o-mini"
 flush = instrument.start(
-    NAME, openinference=["openai_agents:OpenAIAgentsInstrumentor"], langfuse=["openai_agents:OpenAIAgentsInstrumentor"], mlflow="openai", logfire=["openai_agents"],
+    NAME, family="openai_agents", openinference=["openai_agents:OpenAIAgentsInstrumentor"], langfuse=["openai_agents:OpenAIAgentsInstrumentor"], mlflow="openai", logfire=["openai_agents"],
     contrib=["openai_agents:OpenAIAgentsInstrumentor"],
 )
 

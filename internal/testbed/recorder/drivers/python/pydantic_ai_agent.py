@@ -12,7 +12,7 @@ import recorder
 NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "claude-sonnet-4-5" if "anthropic" in SHAPE else "gemini-2.5-flash" if "gemini" in SHAPE else "gpt-4o-mini"
 version = [int(word[1]) for word in SHAPE if word[0] == "v"]
-flush = instrument.start(NAME, logfire=[] if version else ["pydantic_ai"], openinference=[], mlflow="pydantic_ai")
+flush = instrument.start(NAME, family="pydantic_ai", logfire=[] if version else ["pydantic_ai"], openinference=[], mlflow="pydantic_ai")
 
 from pydantic import BaseModel  # noqa: E402
 from pydantic_ai import Agent, ModelRetry, Tool  # noqa: E402

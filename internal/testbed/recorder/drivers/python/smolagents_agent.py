@@ -10,7 +10,7 @@ import recorder
 
 MODEL = "gpt-4o-mini"
 NAME = sys.argv[1].split("-")[0]
-flush = instrument.start(NAME, openinference=["smolagents:SmolagentsInstrumentor"], langfuse=["smolagents:SmolagentsInstrumentor"], mlflow="smolagents", logfire=["openai"])
+flush = instrument.start(NAME, family="smolagents", openinference=["smolagents:SmolagentsInstrumentor"], langfuse=["smolagents:SmolagentsInstrumentor"], mlflow="smolagents", logfire=["openai"])
 
 from smolagents import OpenAIServerModel, Tool, ToolCallingAgent  # noqa: E402
 

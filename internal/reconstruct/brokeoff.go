@@ -1,0 +1,81 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// This file tells what broke a run, and whether a text that was said before is its answer all the same.
+
+// brokeBehind reports that a text is no answer: it is what the model said beside its last calls, which ran, and the agent around them ended with an error then. A span around that agent which
+// tells the text, and did not fail, tells what the last model call said, and not what came of the run.
+func (b *builder) brokeBehind(last *call, text string) bool {
+	if last == nil || last.response == nil || finalAnswer(last) || text != textOf(last.response) {
+		return false
+	}
+	n := b.failedAround()
+	return n != nil && n.obs.Class == genai.Agent && n.obs.Error != nil && textOf(newMessage(ownAnswer(n))) != text
+}
+
+// refusedBelow reports that what the model said last did not become the answer: the program around that call threw, and the same error went up through every span to that of the
+// run, which told no answer. An iterator or a task that somebody ended, which throws through all of them too, may have given its answer before.
+func refusedBelow(root *node, last *call) bool {
+	e := root.obs.Error
+	if e == nil || e.Message == "" || len(last.nodes) == 0 || textOf(newMessage(ownAnswer(root))) != "" || root.obs.OutputData.Present() || wasEnded.MatchString(e.Type+" "+e.Message) {
+		return false
+	}
+	n := last.nodes[0].up
+	between := 0
+	for ; n != nil && n != root && n.obs.Error != nil && n.obs.Error.Message == e.Message; n = n.up {
+		between++
+	}
+	return between > 0 && n == root
+}
+
+// wasEnded is what is thrown through a program that is told to stop.
+var wasEnded = regexp.MustCompile(`(?i)GeneratorExit|Cancel|Abort|Interrupt|StopIteration|StopAsyncIteration|closed|disconnect`)
+
+// runError is what the root says went wrong, else the step that failed, else the last call that did.
+func (b *builder) runError(last *call, failed *node) *tape.Error {
+	if root := b.fragment.ending(); root != nil && root.obs.Error != nil {
+		return root.obs.Error
+	}
+	if failed != nil && failed.obs.Error != nil {
+		return failed.obs.Error
+	}
+	if last != nil && last.obs.Error != nil {
+		return last.obs.Error
+	}
+	for i := len(b.tape.Events) - 1; i >= 0; i-- {
+		if e := b.tape.Events[i]; e.Error != nil {
+			return e.Error
+		}
+	}
+	return &tape.Error{Message: fmt.Sprintf("the run ended with status %s", b.tape.Run.Status)}
+}
+
+// failedAround returns the innermost step of the run around its last event that failed.
+func (b *builder) failedAround() *node {
+	if len(b.ordered) == 0 {
+		return nil
+	}
+	k := b.ordered[len(b.ordered)-1]
+	if len(k.nodes) == 0 && k.by != nil {
+		k = k.by.model
+	}
+	if len(k.nodes) == 0 {
+		return nil
+	}
+	for n := k.nodes[0]; n != nil && n != b.fragment.ending(); n = n.up {
+		if (n.obs.Failed || n.obs.StatusError) && (n.obs.Class != genai.Tool && n.obs.Class != genai.Retrieval) {
+			return n
+		}
+	}
+	return nil
+}
