@@ -78,14 +78,15 @@ func stepAnswered(span ptrace.Span) (asked, answered content, ok bool) {
 		return content{}, content{}, false
 	}
 	given, said := decode.Transcript(before), messagesOf(after)
-	if given[len(given)-1].Role == tape.RoleAssistant || len(said) != 1 && len(said) != len(given)+1 {
+	if len(said) != 1 && len(said) != len(given)+1 {
 		return content{}, content{}, false
+	}
+	answer, turn := said[len(said)-1], given[len(given)-1]
+	if answer.Role != tape.RoleAssistant || turn.Role == tape.RoleAssistant && (!decode.HasCalls(turn) || decode.HasCalls(answer)) {
+		return content{}, content{}, false // of two answers in a row the second may be what a step made of the first; calls that nobody answered are none
 	}
 	all := listOf(after)
 	last := all.At(all.Len() - 1)
-	if said[len(said)-1].Role != tape.RoleAssistant {
-		return content{}, content{}, false
-	}
 	return content{stem: "before", value: before}, content{stem: "after", value: exactjson.ArrayValue(last)}, true
 }
 
@@ -99,11 +100,14 @@ func messagesOf(state exactjson.Value) []decode.Message {
 func listOf(state exactjson.Value) exactjson.Value {
 	object, _ := decode.Structure(state)
 	asList := func(v exactjson.Value) (exactjson.Value, bool) {
-		v, ok := decode.Structure(v)
-		if v.Kind() == exactjson.Object {
+		switch v.Kind() {
+		case exactjson.Object:
 			v = exactjson.ArrayValue(v)
+		case exactjson.Array:
+		default:
+			return v, false // a text that looks like one is an answer
 		}
-		return v, ok && v.Len() > 0 && decode.IsMessageList(v)
+		return v, v.Len() > 0 && decode.IsMessageList(v)
 	}
 	if list, ok := asList(object); ok {
 		return list

@@ -30,6 +30,8 @@ func TestAStepThatWentOnWithAConversationAskedAModel(t *testing.T) {
 		"calls":                           {before, "zz.state", `{"messages":[` + asks + `]}`, "model"},
 		"the results of tools":            {`{"messages":[` + asked + `,` + asks + `]}`, "zz.update", `{"messages":[` + shown + `]}`, "structure"},
 		"nothing new":                     {before, "zz.state", `{}`, "structure"},
+		"calls that nobody answered":      {`{"messages":[` + asked + `,` + asks + `]}`, "zz.state", `{"messages":` + says + `}`, "model"},
+		"calls after calls":               {`{"messages":[` + asked + `,` + asks + `]}`, "zz.state", `{"messages":` + asks + `}`, "structure"},
 		"after an answer another one":     {`{"messages":[` + asked + `,` + says + `]}`, "zz.state", `{"messages":` + says + `}`, "structure"},
 		"a state that is no conversation": {`{"rows":[{"@type":"ROW","text":"hi"}]}`, "zz.state", `{"rows":[]}`, ""},
 	} {

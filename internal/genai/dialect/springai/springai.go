@@ -82,6 +82,8 @@ func classifySpringAI(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Model, false
 	case a.Has("spring.ai.advisor.name"), kind != "":
 		return dialect.Structure, false
+	case strings.HasPrefix(s.Span.Name(), "spring.ai.alibaba.graph"):
+		return dialect.Structure, false // the graph of Spring AI Alibaba's agents: what it writes as prompt and completion is its state, as Java's toString has it
 	}
 	return dialect.Unclassified, false
 }

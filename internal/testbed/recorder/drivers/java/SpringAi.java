@@ -69,6 +69,16 @@ public class SpringAi {
     return all.toArray(new ToolCallback[0]);
   }
 
+  /** Bridges the log records of the application. */
+  static void logs(OpenTelemetry otel) {
+    OpenTelemetryAppender appender = new OpenTelemetryAppender();
+    LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
+    appender.setContext(logs);
+    appender.setOpenTelemetry(otel);
+    appender.start();
+    logs.getLogger("ROOT").addAppender(appender);
+  }
+
   static void pause(int millis) {
     try {
       Thread.sleep(millis);
@@ -95,13 +105,8 @@ public class SpringAi {
         Map.entry("management.opentelemetry.logging.export.otlp.endpoint", Recorder.URL + "/v1/logs"),
         Map.entry("management.otlp.metrics.export.enabled", "false")));
     ConfigurableApplicationContext context = app.run();
-    OpenTelemetryAppender appender = new OpenTelemetryAppender();
-    LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
-    appender.setContext(logs);
     Around.otel = context.getBean(OpenTelemetry.class);
-    appender.setOpenTelemetry(Around.otel);
-    appender.start();
-    logs.getLogger("ROOT").addAppender(appender);
+    logs(Around.otel);
     Recorder.run("spring-ai-" + args[0] + "-" + args[1], anthropic ? "claude-sonnet-4-5" : "gpt-4o-mini", List.of(args).subList(2, args.length), task -> {
       ChatClient.Builder builder = context.getBean(ChatClient.Builder.class);
       List<Message> history = new ArrayList<>();
