@@ -254,30 +254,6 @@ func (b *builder) answer(last *call) (string, *message) {
 	return text, nil
 }
 
-// handedBefore is what the models of a run said before the last answer, where its caller was handed that as well (a stream of Spring AI's chat client). It is nothing where one of
-// these answers is not known.
-func (b *builder) handedBefore(root *node, last *call) string {
-	if root == nil || !root.obs.HandsAll {
-		return ""
-	}
-	var said strings.Builder
-	for _, k := range b.ordered {
-		if k == last {
-			break
-		}
-		if k.kind != tape.EventModelCall || k.agent != last.agent || belowTool(k) != belowTool(last) {
-			continue
-		}
-		switch {
-		case k.response != nil:
-			said.WriteString(partsText(k.response.parts))
-		case !stopsForTools(k): // an answer that asks for tools says nothing more often than not, and is recorded so
-			return ""
-		}
-	}
-	return said.String()
-}
-
 // concludedAround is what the assistant says at the end of the state that a step around all calls ended with, behind the request of the last model call, none of whose calls ran: a
 // framework that stops at a limit answers in words of its own, and where no span stands for the run they are nowhere else.
 func (b *builder) concludedAround(last *call) string {

@@ -45,7 +45,10 @@ func (c *collector) pair() {
 		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID })
 	c.pairByAnswer(mayDiffer)
 	pairBy(
-		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows
+		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows as it is
+			return nameOf(t) == a.part.Name && mayDiffer(t, a) && returned(t, a) && sameContent(t.obs.Result.Value, a.shown.Result) && (!t.obs.Args.Present() || sameArgs(t, a))
+		},
+		func(t *call, a *asked) bool { // or within an envelope
 			return nameOf(t) == a.part.Name && mayDiffer(t, a) && returned(t, a) && (!t.obs.Args.Present() || sameArgs(t, a))
 		})
 	c.pairInOrder(mayDiffer)

@@ -90,3 +90,34 @@ func TestCallsOfOneMillisecondStandAsTheyMayHaveCausedEachOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantEvents(t, the(t, tr.runs(t)), c.want...) })
 	}
 }
+
+// Of equal calls, a result that one of them was shown as it is is not taken for an envelope of what another one was shown.
+func TestAResultIsThatOfTheCallThatWasShownItAsItIs(t *testing.T) {
+	tr := newTrace()
+	ask := asks(call("call_0001", "look", `{}`), call("call_0002", "look", `{}`))
+	tr.agent("clerk", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("look", 3, 1, 20, 30, "", `{}`, `{"rows":{}}`)
+	tr.tool("look", 4, 1, 20, 40, "", `{}`, `{}`)
+	tr.chat(5, 1, 50, 60, list(user("q"), ask, shows("call_0001", "{}"), shows("call_0002", `{"rows":{}}`)), list(says("end")))
+	for _, e := range the(t, tr.runs(t)).Events {
+		if want := map[string]string{"call_0001": `{}`, "call_0002": `{"rows":{}}`}[e.ToolCallID]; e.Type == tape.EventToolCall && e.Result.Str() != want {
+			t.Errorf("%s: %s, want %s", e.ToolCallID, e.Result.JSON(), want)
+		}
+	}
+}
+
+// Spans of a stream that stand for a whole loop hold all that was said in it, and who reads the stream is handed that.
+func TestTheReaderOfAStreamIsHandedAllThatWasSaidInIt(t *testing.T) {
+	tr := newTrace()
+	tr.in("org.springframework.boot", "spring_ai chat_client", 1, 0, 0, 100, "spring.ai.kind", "chat_client", "spring.ai.chat.client.stream", "true")
+	chat := func(id, parent, start, end int, request, response string) {
+		tr.in("org.springframework.boot", "chat m1", id, parent, start, end, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.response.id", "msg_00000001",
+			"gen_ai.response.finish_reasons", `["end_turn"]`, "gen_ai.prompt", request, "gen_ai.completion", response)
+	}
+	chat(2, 1, 1, 90, `["q"]`, `["A moment. It is seven."]`)
+	chat(3, 2, 40, 91, `["q", "", ""]`, `["It is seven."]`)
+	if tp := the(t, tr.runs(t)); deref(tp.Output.Text) != "A moment. It is seven." || tp.Usage.ModelCalls != 2 {
+		t.Errorf("%q after %d calls", deref(tp.Output.Text), tp.Usage.ModelCalls)
+	}
+}

@@ -4,6 +4,8 @@
 package generic
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -88,6 +90,40 @@ func stepAnswered(span ptrace.Span) (asked, answered content, ok bool) {
 	all := listOf(after)
 	last := all.At(all.Len() - 1)
 	return content{stem: "before", value: before}, content{stem: "after", value: exactjson.ArrayValue(last)}, true
+}
+
+// beginWords are those of an event that tells what a step begins with.
+var beginWords = []string{"start", "started", "begin", "enter", "entered", "before"}
+
+// askedInVain returns the conversation that a step said it began with which told nothing of an end, and does not say that it ended well: it was the model's turn to go on.
+func askedInVain(span ptrace.Span) (asked content, ok bool) {
+	if span.Status().Code() == ptrace.StatusCodeOk || span.Events().Len() == 0 || span.Events().Len() > maxStates {
+		return content{}, false
+	}
+	for _, e := range span.Events().All() {
+		if e.Name() == "exception" {
+			continue
+		}
+		if w := words(e.Name()); asked.stem != "" || len(w) == 0 || !slices.Contains(beginWords, w[len(w)-1]) {
+			return content{}, false
+		}
+		for key, v := range e.Attributes().All() {
+			if isForeign(key) || !mayHoldMessages(v, 0) {
+				continue
+			}
+			value := literal(decode.JSONOf(v))
+			if given := decode.Transcript(value); len(given) > 0 && given[len(given)-1].Role != tape.RoleAssistant {
+				asked = content{stem: "before", value: value}
+			}
+		}
+	}
+	return asked, asked.stem != ""
+}
+
+// failedStep reports such a step.
+func failedStep(span ptrace.Span) bool {
+	_, ok := askedInVain(span)
+	return ok
 }
 
 // messagesOf are the messages that a state holds: itself, or in the one of its members that does.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 )
@@ -46,6 +48,25 @@ func TestAStepThatWentOnWithAConversationAskedAModel(t *testing.T) {
 		}
 		if got := genaitest.Said(genai.Read(s)); c.want == "" || !strings.HasPrefix(got, "class: "+c.want+"\n") {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for name, c := range map[string]struct {
+		event, state string
+		ended        bool
+		want         bool
+	}{
+		"it told no end":           {event: "start", state: before, want: true},
+		"it ended well":            {event: "start", state: before, ended: true},
+		"another event":            {event: "checkpoint", state: before},
+		"it is no turn of a model": {event: "start", state: `{"messages":[` + asked + `,` + asks + `]}`},
+	} {
+		s := genaitest.Span("zz", "evaluateNode")
+		tell(s, c.event, "zz.state", c.state)
+		if c.ended {
+			s.Span.Status().SetCode(ptrace.StatusCodeOk)
+		}
+		if got := genai.IsEvidence(s.ScopeName, s.Span) && genai.Read(s).Class == genai.Model; got != c.want {
+			t.Errorf("a step with nothing after it, %s: a model call %t", name, got)
 		}
 	}
 	s := genaitest.Span("zz", "evaluateNode")

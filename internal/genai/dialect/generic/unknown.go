@@ -52,7 +52,7 @@ func recognises(span ptrace.Span) bool {
 		}) || exchanged(span)
 	}
 	return conversed(span.Attributes()) || namesTool(span) || NamesModel(span) || prompted(span.Attributes()) || classOfSpan(span) != dialect.Unclassified ||
-		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span) || isFunction(span) || hasStates(span)
+		slices.ContainsFunc(told(span), func(e telling) bool { return conversed(e.attributes) }) || exchanged(span) || isFunction(span) || hasStates(span) || failedStep(span)
 }
 
 // NamesModel reports a span that says by the key of a model's name that it is a call of one: acme.llm.model. What went in and came out may lie in records.
@@ -276,7 +276,7 @@ func classByContent(s *dialect.Source) dialect.Class {
 	if asked && (modelled || responded) || modelled && responded {
 		return dialect.Model
 	}
-	if exchanged(s.Span) {
+	if exchanged(s.Span) || failedStep(s.Span) {
 		return dialect.Model
 	}
 	if isFunction(s.Span) || hasStates(s.Span) {
@@ -313,6 +313,8 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 	if o.Class == dialect.Model && (len(in) == 0 || len(out) == 0) {
 		if asked, answered, ok := exchange(s.Span); ok {
 			in, out = []content{asked}, []content{answered}
+		} else if asked, ok := askedInVain(s.Span); ok && len(in)+len(out) == 0 {
+			in = []content{asked}
 		}
 	}
 	value, known := typeOf(s.Span.Attributes())

@@ -82,6 +82,8 @@ func classifySpringAI(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Model, false
 	case a.Has("spring.ai.advisor.name"), kind != "":
 		return dialect.Structure, false
+	case strings.HasPrefix(s.Span.Name(), "spring.ai.alibaba.graph") && a.Has("spring.ai.alibaba.graph.name"):
+		return dialect.Agent, true
 	case strings.HasPrefix(s.Span.Name(), "spring.ai.alibaba.graph"):
 		return dialect.Structure, false // the graph of Spring AI Alibaba's agents: what it writes as prompt and completion is its state, as Java's toString has it
 	}
@@ -94,6 +96,7 @@ func readSpringAI(s *dialect.Source, o *dialect.Observation) {
 	switch o.Class {
 	case dialect.Agent:
 		o.HandsAll = a.Text("spring.ai.chat.client.stream") == "true"
+		o.WeakAgent = !a.Has("spring.ai.alibaba.graph.name")
 		if text := a.Text("spring.ai.chat.client.user.text"); text != "" {
 			o.Input = []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(text)}}}
 		}
@@ -111,7 +114,7 @@ func readSpringAI(s *dialect.Source, o *dialect.Observation) {
 				}
 			}
 		}
-		if o.Input == nil {
+		if o.Input == nil && !a.Has("spring.ai.alibaba.graph.name") {
 			o.Input = springTexts(a.Text("gen_ai.prompt"), tape.RoleUser)
 		}
 	case dialect.Model:

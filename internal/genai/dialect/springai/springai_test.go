@@ -49,7 +49,7 @@ func TestSpringAIChatClientSaysWhoSaidWhat(t *testing.T) {
 	l.SetName(genai.EventName(logger, "", client.Resource, pcommon.NewValueEmpty()))
 	l.Attributes().PutStr(dialect.LogBody, "Chat Client Prompt Content:\n[\"system\":\"be brief\", \"user\":\"say \"a\", \"b\"\", \"assistant\":\"ho\", \"user\":\"and\nnow?\"]")
 	client.Logs = append(client.Logs, l)
-	want := "class: agent\ndialect: spring-ai\nrun span: yes\nsystem: | text \"be brief\"\ninput: system | text \"be brief\"\ninput: user | text \"say \\\"a\\\", \\\"b\\\"\"\ninput: assistant | text \"ho\"\ninput: user | text \"and\\nnow?\"\n"
+	want := "class: agent\ndialect: spring-ai\nrun span: yes\nweak: yes\nsystem: | text \"be brief\"\ninput: system | text \"be brief\"\ninput: user | text \"say \\\"a\\\", \\\"b\\\"\"\ninput: assistant | text \"ho\"\ninput: user | text \"and\\nnow?\"\n"
 	if got := genaitest.Said(genai.Read(client)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -122,5 +122,17 @@ func TestSpringAISaysByItsFinishReasonsHowManyAnswersThereAre(t *testing.T) {
 		if got := genai.Read(model).Response[0].Parts[0].Text; got != want {
 			t.Errorf("%s: %s, want %s", reasons, got, want)
 		}
+	}
+}
+
+// The graph of Spring AI Alibaba's agents stands for the run, and its nodes are steps; what they hold as prompt and completion is their state as Java's toString has it.
+func TestTheGraphOfAlibabasAgentsIsTheRun(t *testing.T) {
+	const state = "input=hi; messages=[UserMessage{content='hi', metadata={messageType=USER}, messageType=USER}]; "
+	run := genaitest.Span("org.springframework.boot", "spring.ai.alibaba.graph.graph-execution", "spring.ai.alibaba.graph.name", "graph-execution", "gen_ai.prompt", state, "gen_ai.completion", state,
+		"langfuse.observation.input", state, "langfuse.observation.output", state)
+	genaitest.Says(t, genai.Read(run), "class: agent\ndialect: spring-ai\nrun span: yes\n")
+	step := genaitest.Span("org.springframework.boot", "spring.ai.alibaba.graph.node._-a-g-e-n-t_", "spring.ai.alibaba.graph.node.name", "_AGENT_MODEL_", "gen_ai.prompt", state, "gen_ai.completion", state)
+	if o := genai.Read(step); o.Class != genai.Structure || len(o.Request)+len(o.Response) > 0 {
+		t.Errorf("a step says %s", genaitest.Said(o))
 	}
 }
