@@ -46,6 +46,9 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		case h.tells(e):
 			hidden = append(hidden, hiddenCall{e.Seq, "the request shows results of calls that no record reports"})
 		case h.acts(e, next):
+			if next == nil && h.stops(e) {
+				hidden = append(hidden, hiddenCall{e.Seq, "none of the calls that it asks for shows an answer, and nothing tells how the run went on; calls may be missing from the tape"})
+			}
 		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools):
 			hidden = append(hidden, hiddenCall{e.Seq, "the tools that were asked for are named nowhere; their calls may be missing from the tape"})
 		case h.continued(e, next):
@@ -125,6 +128,17 @@ func (h *history) acts(m, next *tape.Event) bool {
 			return false
 		}
 		return e.RequestedBy == m.Seq || e.RequestedBy == 0 && e.Seq > m.Seq && (next == nil || e.Seq < next.Seq)
+	})
+}
+
+// stops reports that a run, of which it is not known how it ended, breaks off with the calls that the last answer asks for: none of them shows what came of it. Even
+// where nobody could execute them, the tool being none that was offered, a model was asked again and may have called others.
+func (h *history) stops(m *tape.Event) bool {
+	if h.ended || h.t.Output.Text != nil || len(h.asked.response(m)) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(h.t.Events, func(e tape.Event) bool {
+		return e.Seq > m.Seq && (e.Type == tape.EventModelCall || e.Type == tape.EventToolCall && (len(e.SpanIDs) > 0 || !unanswered(&e)))
 	})
 }
 

@@ -22,6 +22,16 @@ func (s *script) silence() {
 }
 
 // A tape claims that its tools can be served only where nothing tells of calls that it does not hold.
+// offer says that the first model call was offered one tool.
+func offer(s *script, name string) {
+	tool := tape.Tool{Name: name}
+	if s.tape.Tools == nil {
+		s.tape.Tools = map[string]tape.Tool{}
+	}
+	s.tape.Tools[tool.ID()] = tool
+	s.tape.Events[0].Request.Tools = []string{tool.ID()}
+}
+
 func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -230,6 +240,26 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.tool(s.model(a), a, "", "")
 			s.model(says("two"))
 		}, "no answer for #2"},
+		{"a run that breaks off with a call that nobody could execute", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, "", "")
+			offer(s, "subtract")
+			s.tape.Output.Text = nil
+			s.tape.Fidelity.AddFinding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
+		}, "calls may be missing after #1"},
+		{"the same, and it is known how the run ended", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, "", "")
+			offer(s, "subtract")
+			s.tape.Output.Text = nil
+		}, ""},
+		{"a call that nobody could execute, and the run went on", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, "", "")
+			offer(s, "subtract")
+			s.model(says("two"))
+			s.tape.Fidelity.AddFinding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
+		}, ""},
 		{"a masked argument", func(s *script) {
 			a := s.call("1", "add", `{"x":"***"}`)
 			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)

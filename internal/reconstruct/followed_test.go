@@ -197,17 +197,6 @@ func TestCallWithoutAnAnswerIsTheOneThatAnotherInstrumentationReportsWithIt(t *t
 	}
 }
 
-// LangSmith for JavaScript lets the first step of a graph that ends write over the span of the run, and writes nothing else: that this step ended well says
-// nothing of the run.
-func TestAStepThatIsAllOfARunDoesNotSayHowItEnded(t *testing.T) {
-	tr := newTrace()
-	state := `{"messages":[{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{"content":"q"}}]}`
-	tr.in("langsmith", "chat", 1, 0, 0, 100, "langsmith.span.kind", "chain", "gen_ai.prompt", state, "gen_ai.completion", state).Status().SetCode(ptrace.StatusCodeOk)
-	if tp := the(t, tr.runs(t)); tp.Run.Status != tape.StatusIncomplete {
-		t.Errorf("the run is %s", tp.Run.Status)
-	}
-}
-
 // An instrumentation that loses the context of a stream keeps the span of the first call alone; the tools have spans.
 func TestCallsThatNoSpanReportsStandBeforeTheToolsThatTheyAskedFor(t *testing.T) {
 	const one, two = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Y4ULTEFGUM44M4GLT6TT7S"

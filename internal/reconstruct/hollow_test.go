@@ -180,3 +180,35 @@ func TestSpanOfARunWithoutCallsInATraceOfItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// A span that gave back what it was given, which ends with the user's words, handed a question on: no run. Where something came of it, or it failed, it is one.
+func TestQuestionThatWasHandedOnIsNoRun(t *testing.T) {
+	question, other := list(user("How many?")), list(user("How many then?"))
+	for name, c := range map[string]struct {
+		in, out string
+		fails   bool
+		below   bool
+		runs    int
+	}{
+		"the same":       {question, question, false, false, 0},
+		"other messages": {question, other, false, false, 1},
+		"an answer":      {question, list(user("How many?"), says("99")), false, false, 1},
+		"it failed":      {question, question, true, false, 1},
+		"a call below":   {question, question, false, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			s := tr.in("langsmith", "chat", 1, 0, 0, 20, "langsmith.span.kind", "chain", "langsmith.trace.name", "__start__", "gen_ai.prompt", `{"messages":`+c.in+`}`, "gen_ai.completion", `{"messages":`+c.out+`}`)
+			if c.fails {
+				s.Status().SetCode(ptrace.StatusCodeError)
+			}
+			if c.below {
+				tr.chat(2, 1, 1, 9, question, list(says("99")))
+			}
+			tapes, reason := tr.derive(t)
+			if len(tapes) != c.runs || (reason == "") != (c.runs > 0) {
+				t.Errorf("%d runs, want %d; reason %q", len(tapes), c.runs, reason)
+			}
+		})
+	}
+}

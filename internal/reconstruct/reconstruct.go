@@ -33,7 +33,8 @@ func (o Options) replay() *segregation.Rules {
 }
 
 // Trace rebuilds the runs of one trace, in order of their start. The tapes are not sealed yet: what is written beside them is not
-// known here. A trace without model calls, tool calls or user input holds no run; reason then says why.
+// known here. A trace without model calls, tool calls or user input holds no run, nor one of which nothing but the step that handed on the user's message came;
+// reason then says why.
 func Trace(t evidence.Trace, opts Options) (tapes []*tape.Tape, reason string) {
 	frags, _, described, unassigned, reason := fragments(t)
 	index := newDescribed(described)
@@ -63,9 +64,10 @@ func fragments(t evidence.Trace) (frags, apart []*fragment, described []*descrip
 	}
 	forgiveBorrowed(nodes)
 	names := map[string]bool{}
-	seen := redactionsOf(t.Set)
+	seen, handed := redactionsOf(t.Set), false
 	for _, f := range divide(link(nodes), t.TraceID) {
 		run := f.isRun()
+		handed = handed || f.handsOn()
 		if !run && !f.relays() {
 			continue
 		}
@@ -82,6 +84,8 @@ func fragments(t evidence.Trace) (frags, apart []*fragment, described []*descrip
 	switch {
 	case len(frags) == 0 && len(apart) > 0:
 		reason = "messages between agents, whose run lies in other traces"
+	case len(frags) == 0 && handed:
+		reason = "a step that handed on what the user said, and nothing that an agent did with it"
 	case len(frags) == 0:
 		reason = "neither model calls nor tool calls nor user input"
 	}
@@ -133,8 +137,23 @@ func keptBeginning(h *node) (kept bool) {
 	return kept
 }
 
+// handsOn reports a span, with nothing below it, that gave back the very messages it was given, whose last is what the user says. An agent answers with a
+// message of its own: this is a step that hands the question on, and nothing of what was done with it is on record. LangGraph's `__start__` is one; LangSmith's
+// bridge for JavaScript exports no other step of a run.
+func (f *fragment) handsOn() bool {
+	n := f.root
+	if n == nil || len(f.heads) != 1 || f.heads[0] != n || len(n.kids) > 0 || n.obs.Failed || n.obs.StatusError || !n.obs.InputData.Value.Equal(n.obs.OutputData.Value) {
+		return false
+	}
+	messages := decode.Transcript(n.obs.OutputData.Value)
+	return len(messages) > 0 && messages[len(messages)-1].Role == tape.RoleUser
+}
+
 // isRun reports a fragment with a model call, a tool call, user input or a conversation that its run span kept.
 func (f *fragment) isRun() bool {
+	if f.handsOn() {
+		return false
+	}
 	if f.root != nil && (lastUserText(f.root.obs.Input) != "" || !f.root.obs.WeakAgent && given(f.root.obs.InputData) != "") {
 		return true
 	}
