@@ -87,6 +87,25 @@ func agentName(a *call) string {
 	return ""
 }
 
+// offered returns the tools that a model call was offered. Where its own span tells none, they are those that the span of the agent around it says the agent has.
+func (b *builder) offered(k *call) (tools []tape.Tool, ofAgent bool) {
+	if len(k.obs.Tools) > 0 {
+		return k.obs.Tools, false
+	}
+	var around []*node
+	if k.agent != nil {
+		around = k.agent.nodes
+	} else if b.fragment.root != nil {
+		around = []*node{b.fragment.root}
+	}
+	for _, n := range around {
+		if n.obs.Class == genai.Agent && len(n.obs.Tools) > 0 {
+			return n.obs.Tools, true
+		}
+	}
+	return nil, false
+}
+
 func (b *builder) modelCall(k *call) tape.Event {
 	e, o := b.event(k), k.obs
 	e.Model, e.Provider, e.Operation, e.Streaming = o.Model, o.Provider, o.Operation, o.Streaming
@@ -103,7 +122,11 @@ func (b *builder) modelCall(k *call) tape.Event {
 		request.Messages = append(request.Messages, b.pool(m))
 		b.external(k.seq, "request.messages", m)
 	}
-	for _, t := range o.Tools {
+	offered, ofAgent := b.offered(k)
+	if ofAgent {
+		e.Provenance["request.tools"] = tape.Recovered
+	}
+	for _, t := range offered {
 		id := t.ID()
 		b.tape.Tools[id] = t
 		request.Tools = append(request.Tools, id)

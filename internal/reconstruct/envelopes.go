@@ -169,10 +169,21 @@ func (w wrappable) open(k *call, proved [][]string) bool {
 }
 
 // suspect marks values that may be envelopes, among calls of which the conversation does not show the value. A reporter of which another value
-// was shown as it was recorded puts none into an envelope. What the server of a tool wraps is not up to it. That a tool has a server few
+// was shown as it was recorded puts none into an envelope. One that puts objects into an envelope puts all results into it: where another result of it stands
+// outside of that envelope, this one is what the tool returned. What the server of a tool wraps is not up to it. That a tool has a server few
 // reporters say: a lone number or truth value is suspected of any tool, a text or list below such a name as often has it from the tool itself.
 func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
 	tools := map[reporter]map[string]map[string]bool{} // by the only member of the value: which tools it is of
+	unwrapped := map[reporter]*outside{}
+	for _, k := range calls {
+		if content := w.of(k.obs); w.alike && undamaged(content.Label) {
+			r := k.reporter()
+			if unwrapped[r] == nil {
+				unwrapped[r] = &outside{naming: map[string]int{}}
+			}
+			unwrapped[r].add(content.Value)
+		}
+	}
 	calls = slices.DeleteFunc(calls, func(k *call) bool { return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() })
 	for _, k := range calls {
 		if name, _, ok := sole(w.of(k.obs).Value); ok && w.alike {
@@ -189,7 +200,8 @@ func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
 	for _, k := range calls {
 		v := w.of(k.obs).Value
 		name, inner, ok := sole(v)
-		byReporter := !bare[k.reporter()] && (looksWrapped(inner, w.alike) || len(tools[k.reporter()][name]) > 1)
+		wrapped := looksWrapped(inner, w.alike)
+		byReporter := !bare[k.reporter()] && (wrapped || len(tools[k.reporter()][name]) > 1) && !(wrapped && unwrapped[k.reporter()].of(name))
 		byServer := w.alike && wrapsValue(name, inner) && (k.obs.ToolKind == tape.ToolMCP || inner.Kind() == exactjson.Number || inner.Kind() == exactjson.Bool)
 		if !ok || !byReporter && !byServer {
 			continue
@@ -200,6 +212,35 @@ func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
 		k.obs = &o
 	}
 }
+
+// outside counts the results of a reporter that an envelope around objects does not hold: lists, numbers, truth values and objects with several members. Texts
+// may be recorded as they are by who wraps objects, and an object with one member may be another envelope.
+type outside struct {
+	all    int
+	naming map[string]int // of these, by the names of their members
+}
+
+func (o *outside) add(v exactjson.Value) {
+	if v.Kind() == exactjson.String {
+		v, _ = decoded(v)
+	}
+	switch v.Kind() {
+	case exactjson.Object:
+		if v.Len() < 2 {
+			return
+		}
+		for _, m := range v.Members() {
+			o.naming[m.Name]++
+		}
+	case exactjson.Array, exactjson.Number, exactjson.Bool:
+	default:
+		return
+	}
+	o.all++
+}
+
+// of reports a result outside of an envelope whose member has this name.
+func (o *outside) of(name string) bool { return o != nil && o.all > o.naming[name] }
 
 // sole returns the member of an object that has one, also of one that is JSON text.
 func sole(v exactjson.Value) (name string, inner exactjson.Value, ok bool) {

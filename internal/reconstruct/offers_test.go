@@ -6,6 +6,8 @@ package reconstruct_test
 import (
 	"fmt"
 	"testing"
+
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // offering is a stream of Spring AI's chat client without propagation of its context: the span of the loop lies around the next call of the model, and the tool
@@ -87,5 +89,41 @@ func TestWhatAProgramAskedDoesNotTellThatThereWereNoInstructions(t *testing.T) {
 	in := the(t, all(t, tr)).Input
 	if in.SystemPrompt == nil || *in.SystemPrompt != "be brief" || in.Provenance["system_prompt"] != "recovered" || *in.UserMessage != "hi" {
 		t.Errorf("input: %+v", in)
+	}
+}
+
+// A model call that tells no tools was offered those that the span of its agent names. A call of another tool is none that anybody could execute.
+func TestToolsOfTheAgentWereOffered(t *testing.T) {
+	const known, other = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Y4ULTEFGUM44M4GLT6TT7S"
+	build := func(ofAgent, ofCall string) *tape.Tape {
+		ask := asks(call(known, "f", `{"x":1}`), call(other, "g", `{"x":2}`))
+		attrs := func(tools string) []any {
+			if tools == "" {
+				return nil
+			}
+			return []any{"gen_ai.tool.definitions", tools}
+		}
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100, attrs(ofAgent)...)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask), attrs(ofCall)...)
+		tr.tool("f", 3, 1, 11, 12, known, `{"x":1}`, "the first of them")
+		tr.chat(4, 1, 20, 30, list(user("q"), ask, shows(known, "the first of them")), list(says("end")), attrs(ofCall)...)
+		return the(t, tr.runs(t))
+	}
+	for name, c := range map[string]struct {
+		ofAgent, ofCall string
+		claims          bool
+		label           tape.Label
+	}{
+		"the agent names one":      {`["f"]`, "", true, tape.Recovered},
+		"and defines it":           {`[{"type":"function","name":"f"}]`, "", true, tape.Recovered},
+		"the agent names both":     {`["f","g"]`, "", false, tape.Recovered},
+		"nobody does":              {"", "", false, ""},
+		"the request offered both": {`["f"]`, `["f","g"]`, false, ""},
+	} {
+		tp := build(c.ofAgent, c.ofCall)
+		if tp.Fidelity.Replayable.Tools != c.claims || tp.Events[0].Provenance["request.tools"] != c.label {
+			t.Errorf("%s: claimed: %t, label %q; %+v", name, tp.Fidelity.Replayable.Tools, tp.Events[0].Provenance["request.tools"], tp.Fidelity.Findings)
+		}
 	}
 }

@@ -326,6 +326,13 @@ func TestSuspectedEnvelopeIsNamed(t *testing.T) {
 		{[]tool{{"weather", `{"hits":[1,2]}`}}, "[]"},
 		{[]tool{{"weather", `{"acme":"sunny"}`}, {"price", `{"acme":"5"}`}}, "[#2 result acme #3 result acme]"},
 		{[]tool{{"weather", `{"sky":"sunny"}`}, {"weather", `{"sky":"rain"}`}}, "[]"},
+		// Another result of the reporter stands outside of it.
+		{[]tool{{"weather", `{"acme":` + city + `}`}, {"price", `[5]`}}, "[]"},
+		{[]tool{{"weather", `{"acme":` + city + `}`}, {"price", `{"sum":5,"of":"Nairobi"}`}}, "[]"},
+		{[]tool{{"weather", `{"acme":` + city + `}`}, {"price", `{"sum":5,"acme":"Nairobi"}`}}, "[#2 result acme]"},
+		{[]tool{{"weather", `{"acme":` + city + `}`}, {"price", "five"}}, "[#2 result acme]"},
+		{[]tool{{"weather", `{"acme":` + city + `}`}, {"price", `{"other":{"sum":5}}`}}, "[#2 result acme #3 result other.sum]"},
+		{[]tool{{"weather", `{"acme":"sunny"}`}, {"price", `{"acme":"5"}`}, {"time", `{"hour":9,"day":2}`}}, "[#2 result acme #3 result acme]"},
 	} {
 		if got := fmt.Sprint(suspected(build(c.tools...))); got != c.want {
 			t.Errorf("%v: suspected %s, want %s", c.tools, got, c.want)

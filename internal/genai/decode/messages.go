@@ -413,7 +413,8 @@ func KnownRole(name string) (tape.Role, bool) {
 	return r, ok
 }
 
-// System reads a system prompt: a text, a list of parts, {parts}, or messages.
+// System reads a system prompt: a text, a list of parts, {parts}, or messages. A text that stands for an object of the program ("[object Object]", which OpenLIT in
+// JavaScript writes of LangChain's messages) tells nothing.
 func System(v exactjson.Value) []Part {
 	if v.IsEmpty() || IsAddress(v) {
 		return nil
@@ -427,12 +428,16 @@ func System(v exactjson.Value) []Part {
 		for _, m := range messages {
 			parts = append(parts, m.Parts...)
 		}
-		return parts
+		return tellingParts(parts)
 	}
 	if v.Kind() == exactjson.Object && v.Get("parts").Kind() == exactjson.Array {
 		v = v.Get("parts")
 	}
-	return Parts(v)
+	return tellingParts(Parts(v))
+}
+
+func tellingParts(parts []Part) []Part {
+	return slices.DeleteFunc(parts, func(p Part) bool { return p.Type == tape.PartText && IsObjectTag(p.Text) })
 }
 
 // OpenInput opens a request of one user message whose only text is the whole list of messages or items that was sent, as JSON or as str() writes it.

@@ -255,7 +255,7 @@ func adkResult(c decode.Content, wrapsLists bool) decode.Content {
 }
 
 // adkWrapsLists recognises ADK for TypeScript, which alone wraps lists in "results", by its JSON: Python's has a space after each
-// colon, and Go writes neither call_llm spans nor the type of a tool.
+// colon, and Go writes neither call_llm spans nor the type of a tool. The colon behind the first member tells: texts in it may hold JSON of any spelling.
 func adkWrapsLists(s *dialect.Source, text string) bool {
 	switch (decode.Attributes(s.Resource)).Text("telemetry.sdk.language") {
 	case "", "nodejs", "webjs":
@@ -263,7 +263,8 @@ func adkWrapsLists(s *dialect.Source, text string) bool {
 		return false
 	}
 	typed := s.Span.Name() == "call_llm" || decode.Attributes(s.Span.Attributes()).Has("gen_ai.tool.type")
-	return typed && !strings.Contains(text, `": `)
+	_, value, _ := strings.Cut(text, `":`)
+	return typed && !strings.HasPrefix(value, " ")
 }
 
 // adkLossy reports that a value holds what ADK writes for objects that have no JSON form.

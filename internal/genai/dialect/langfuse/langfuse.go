@@ -132,6 +132,7 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	}
 	if !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
 		o.System = decode.System(a.JSON("langfuse.observation.metadata.instructions"))
+		o.SystemApart = len(o.System) == 0 && s.Span.Name() == "OpenAI.responses" // they are taken from the response: a call that failed has none
 	}
 	if params, ok := decode.Structure(a.JSON("langfuse.observation.model.parameters")); ok {
 		dialect.ReadParams(o, params)

@@ -32,6 +32,25 @@ func TestLangfuseTellsTheModelAskedForFromTheOneThatAnswered(t *testing.T) {
 	genaitest.Says(t, genai.Read(generation("my generation", "{}")), head+"model: m-1\n")
 }
 
+// The wrapper of OpenAI's client takes the instructions of the Responses API from the response, which a call that failed has none of.
+func TestLangfuseLosesInstructionsOfAResponseThatNeverCame(t *testing.T) {
+	for _, c := range []struct {
+		name, messages string
+		instructions   []string
+		lost           bool
+	}{
+		{"OpenAI.responses", `[{"role":"user","content":"hi"}]`, nil, true},
+		{"OpenAI.responses", `[{"role":"user","content":"hi"}]`, []string{"langfuse.observation.metadata.instructions", "Be brief."}, false},
+		{"OpenAI.responses", `[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]`, nil, false},
+		{"OpenAI.chat", `[{"role":"user","content":"hi"}]`, nil, false},
+	} {
+		o := genai.Read(genaitest.Span("langfuse-sdk", c.name, append([]string{"langfuse.observation.type", "generation", "langfuse.observation.input", c.messages, "langfuse.observation.level", "ERROR"}, c.instructions...)...))
+		if o.SystemApart != c.lost {
+			t.Errorf("%s of %s: left out: %t", c.name, c.messages, o.SystemApart)
+		}
+	}
+}
+
 func TestLangfuseObserveGivesTheFunctionsArguments(t *testing.T) {
 	genaitest.Says(t, genai.Read(genaitest.Span("langfuse-sdk", "lookup", "langfuse.observation.type", "tool", "langfuse.observation.input", `{"args":[],"kwargs":{"id":7}}`, "langfuse.observation.output", "plain")),
 		"class: tool\ndialect: langfuse\nname: lookup\nkind: function\nargs: {\"id\":7} [python.call]\nresult: \"plain\"\n")

@@ -68,6 +68,7 @@ func readMastra(s *dialect.Source, o *dialect.Observation) {
 		if text := a.Text("gen_ai.system_instructions", "agent.instructions"); text != "" && !decode.LooksJSON(text) {
 			o.System = []decode.Part{decode.TextPart(text)}
 		}
+		o.Tools = decode.ToolDefinitions(a.JSON("gen_ai.tool.definitions"))
 		o.InputData, o.OutputData = decode.Content{Value: input}, decode.Content{Value: output}
 		if kind != "workflow_run" {
 			o.Input, _ = decode.Messages(input, tape.RoleUser)

@@ -136,6 +136,7 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		}
 		dialect.External(a, "gen_ai.input.messages", o) // of a run there is no message to put in its place: a text would be invented
 		dialect.External(a, "gen_ai.output.messages", o)
+		o.Tools = decode.ToolDefinitions(a.JSON("gen_ai.tool.definitions"))
 		dialect.External(a, "gen_ai.tool.definitions", o)
 		readEvents(events, o, &o.Input, &o.Output)
 	case dialect.Model:
@@ -177,7 +178,10 @@ func System(a decode.Attributes, o *dialect.Observation) []decode.Part {
 	if p, ok := dialect.External(a, "gen_ai.system_instructions", o); ok {
 		return []decode.Part{p}
 	}
-	return decode.System(a.JSON("gen_ai.system_instructions"))
+	recorded := a.JSON("gen_ai.system_instructions")
+	parts := decode.System(recorded)
+	o.SystemApart = o.SystemApart || len(parts) == 0 && !recorded.IsEmpty()
+	return parts
 }
 
 // Output returns the output messages; an answer without a role of its own is the assistant's. The input once more, as messages that say who spoke, is no

@@ -40,6 +40,16 @@ func TestMessagesUnderKeysOfTheirOwnAreRead(t *testing.T) {
 		"class: model\ndialect: otel-genai\nmodel: m1\nrequest: system | text \"Be brief.\"\nrequest: user | text \"hi\"\nresponse: assistant | call f c1 {\"x\":1}\n")
 }
 
+// OpenLIT in JavaScript writes what String() makes of an object in place of instructions: nothing is told of them.
+func TestInstructionsThatAreAnObjectTagAreNone(t *testing.T) {
+	for text, told := range map[string]bool{"[object Object]": false, "Be brief.": true, "[object Object] is what JavaScript writes.": true} {
+		o := genai.Read(genaitest.Span("vendor", "chat m1", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.system_instructions", `[{"type":"text","content":"`+text+`"}]`))
+		if len(o.System) > 0 != told || o.SystemApart == told {
+			t.Errorf("%s: %+v, left out: %t", text, o.System, o.SystemApart)
+		}
+	}
+}
+
 // A flattening exporter writes the members of messages, and of what a tool was called with and returned, as attributes of their own: of those of a tool nobody
 // knows whether there was more, as an attribute is neither null nor an empty list.
 func TestFlattenedMembersAreRead(t *testing.T) {
