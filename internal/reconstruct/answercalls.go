@@ -53,7 +53,8 @@ func (c *collector) markAnswers() {
 }
 
 // markRequired finds the tools by which models answer that may not answer in words: the last request of an agent required a call of a tool, its response asks for one alone, and no span
-// of the run and no request shows a tool of that name at work (what frameworks make of a schema for the answer). A tool that ran before was cut off by a limit.
+// of the run and no request shows a tool of that name at work (what frameworks make of a schema for the answer). A tool that ran before was cut off by a limit. Where no request says what
+// it required, the agent says that the call is what it ended with (isReturned).
 func (c *collector) markRequired() {
 	last := map[*call]*call{}
 	for _, m := range c.models {
@@ -72,7 +73,7 @@ func (c *collector) markRequired() {
 	}
 	for _, m := range c.models {
 		l := last[m.agent]
-		if !requiresCall(l.obs) || len(l.asked) != 1 || ran[l.asked[0].part.Name] {
+		if len(l.asked) != 1 || ran[l.asked[0].part.Name] || !requiresCall(l.obs) && !isReturned(l) {
 			continue
 		}
 		if args := l.asked[0].part.Args; args.Kind() == exactjson.Object && args.Len() > 0 {
@@ -81,6 +82,34 @@ func (c *collector) markRequired() {
 			m.obs = &o
 		}
 	}
+}
+
+// isReturned reports a model call whose only call is what the agent around it says that it ended with, well: it hands one argument to an offered tool that has the name of an answer.
+// What waits for somebody to do or to allow it has another name (the agents of the AI SDK 7 that stop at a tool without a function).
+func isReturned(l *call) bool {
+	part := l.asked[0].part
+	if len(l.nodes) == 0 || part.Args.Kind() != exactjson.Object || part.Args.Len() != 1 || !namesAnswer.MatchString(part.Name) || actsOnAnswer.MatchString(part.Name) ||
+		!slices.ContainsFunc(l.obs.Tools, func(t tape.Tool) bool { return t.Name == part.Name }) {
+		return false
+	}
+	n := agentAbove(l.nodes[0])
+	if n == nil || n.obs.Failed || n.obs.StatusError || len(n.obs.Output) == 0 {
+		return false
+	}
+	calls := callsOf(n.obs.Output[len(n.obs.Output)-1].Parts)
+	return len(calls) > 0 && calls[len(calls)-1].Name == part.Name && calls[len(calls)-1].ID == part.ID && sameValue(calls[len(calls)-1].Args, part.Args)
+}
+
+// agentAbove is the agent around a span, nil when there is none.
+func agentAbove(n *node) *node {
+	n = n.up
+	for steps := 0; n != nil && n.obs.Class != genai.Agent && steps < maxAbove; steps++ {
+		n = n.up
+	}
+	if n == nil || n.obs.Class != genai.Agent {
+		return nil
+	}
+	return n
 }
 
 // requiresCall reports a request that lets the model answer by nothing but the call of a tool: of any one, or of the one that it names.
@@ -107,11 +136,8 @@ func answeredBy(t *call) *node {
 	if said == "" || strings.TrimSpace(textResult(t.obs.Result.Value)) == said { // a tool whose result is the answer
 		return nil
 	}
-	n := t.nodes[0].up
-	for steps := 0; n != nil && n.obs.Class != genai.Agent && steps < maxAbove; steps++ {
-		n = n.up
-	}
-	if n == nil || n.obs.Class != genai.Agent {
+	n := agentAbove(t.nodes[0])
+	if n == nil {
 		return nil
 	}
 	out := n.obs.OutputData.Value.Str()
@@ -139,6 +165,7 @@ func saysAnswer(m *call, name string) bool {
 
 var (
 	tellsAnswer  = regexp.MustCompile(`(?i)answer|final|finish|respon[ds]|conclu|^reply$`)
+	namesAnswer  = regexp.MustCompile(`(?i)(answer|response|reply|conclusion|output|result)$|^(answer|respond|reply|conclude|finish)$`)
 	actsOnAnswer = regexp.MustCompile(`(?i)^(send|post|publish|mail|e_?mail|notify|save|store|write|speak|say|print|submit_(form|order|ticket))`)
 )
 

@@ -193,3 +193,46 @@ func TestModelThatMayNotAnswerInWords(t *testing.T) {
 		})
 	}
 }
+
+// An agent that says that it ended with a call, which has the name of an answer and which nobody executed, answered by it.
+func TestCallThatAnAgentEndedWithIsItsAnswer(t *testing.T) {
+	const id = "call_X4ULTEFGUM44M4GLT6TT7S"
+	const tools = `[{"type":"function","name":"final_answer"},{"type":"function","name":"ask_customer"},{"type":"function","name":"send_reply"}]`
+	for name, c := range map[string]struct {
+		tool, args, ended string
+		tools             string
+		fails             bool
+		want              string
+	}{
+		"it ended with the call":      {"final_answer", `{"response":"It is 42."}`, id, tools, false, "ok It is 42."},
+		"it ended with another":       {"final_answer", `{"response":"It is 42."}`, "call_Y4ULTEFGUM44M4GLT6TT7S", tools, false, "incomplete "},
+		"it says nothing":             {"final_answer", `{"response":"It is 42."}`, "", tools, false, "incomplete "},
+		"it failed":                   {"final_answer", `{"response":"It is 42."}`, id, tools, true, "error "},
+		"it waits for somebody":       {"ask_customer", `{"question":"Which?"}`, id, tools, false, "incomplete "},
+		"somebody has to do it":       {"send_reply", `{"text":"It is 42."}`, id, tools, false, "incomplete "},
+		"the tool was not offered":    {"final_answer", `{"response":"It is 42."}`, id, `[{"type":"function","name":"look"}]`, false, "incomplete "},
+		"more than one thing is said": {"final_answer", `{"response":"It is 42.","to":"all"}`, id, tools, false, "incomplete "},
+		"it hands on nothing":         {"final_answer", `{}`, id, tools, false, "incomplete "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			var out []any
+			if c.ended != "" {
+				out = []any{"gen_ai.output.messages", list(asks(call(c.ended, c.tool, c.args)))}
+			}
+			span := tr.agent("a", 1, 0, 0, 100, out...)
+			if c.fails {
+				span.Status().SetCode(ptrace.StatusCodeError)
+			}
+			tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call(id, c.tool, c.args))), "gen_ai.tool.definitions", c.tools)
+			tp := the(t, tr.runs(t))
+			got := string(tp.Run.Status) + " "
+			if tp.Output.Text != nil {
+				got += *tp.Output.Text
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
