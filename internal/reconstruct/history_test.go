@@ -4,6 +4,7 @@
 package reconstruct_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -213,5 +214,27 @@ func TestWhatTheUserSaidInsideTheInputOfAnAgent(t *testing.T) {
 		if in := the(t, tr.runs(t)).Input.UserMessage; in == nil || *in != c.want {
 			t.Errorf("%s, sent %s: %v", c.recorded, c.sent, in)
 		}
+	}
+}
+
+// What the user says may be JSON that looks like a message, or like what holds one.
+func TestUserMessageThatIsJSONIsTheWholeText(t *testing.T) {
+	const said = `{"type": null, "content": "seven"}`
+	text, _ := json.Marshal(said)
+	for name, c := range map[string]struct{ given, asked, want string }{
+		"alone":                  {said, said, said},
+		"as a member":            {`{"input":` + string(text) + `}`, said, said},
+		"as an argument":         {`{"args":[` + string(text) + `],"kwargs":{}}`, said, said},
+		"the model was sent it":  {said, "seven", "seven"},
+		"the model was sent two": {said, `{"type": null, "content": "eight"}`, "seven"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.in("langsmith", "chat", 1, 0, 0, 20, "langsmith.span.kind", "chain", "langsmith.trace.name", "chat", "gen_ai.prompt", c.given, "gen_ai.completion", `{"outputs":"done"}`)
+			tr.chat(2, 1, 1, 10, list(user(c.asked)), list(says("done")))
+			if in := the(t, tr.runs(t)).Input.UserMessage; in == nil || *in != c.want {
+				t.Errorf("%v, want %s", in, c.want)
+			}
+		})
 	}
 }

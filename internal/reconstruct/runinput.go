@@ -75,6 +75,9 @@ func (b *builder) input() {
 		}
 		if in.UserMessage != nil && (firstModel.obs.RequestLabel == "" || firstModel.obs.RequestLabel == tape.Truncated) {
 			last := saidInside(*in.UserMessage, firstModel.request)
+			if root != nil {
+				last = saidAsJSON(last, root.obs.InputData.Value, firstModel.request)
+			}
 			if firstModel.obs.RequestLabel == "" {
 				last = afterHistory(last, firstModel.request)
 			}
@@ -318,6 +321,40 @@ func saidInside(recorded string, request []*message) string {
 		}
 	}
 	return recorded
+}
+
+// saidAsJSON is what the request to the model ends with, where that is a JSON text and all that the run was given, alone or as the only content of objects and lists around it: who reads the run's
+// record takes such a text for a message, or for what holds one.
+func saidAsJSON(recorded string, given exactjson.Value, request []*message) string {
+	last, label := lastUser(request)
+	if label != "" || last == recorded || !decode.LooksJSON(last) {
+		return recorded
+	}
+	said, ok := decoded(exactjson.StringValue(last))
+	for steps := 0; ok && steps < maxEnvelopes; steps++ {
+		if sameValue(given, said) || given.Str() == last {
+			return last
+		}
+		given, ok = onlyContent(given)
+	}
+	return recorded
+}
+
+// onlyContent is the only member of a list or an object, also of one that is JSON text, that holds anything.
+func onlyContent(v exactjson.Value) (inner exactjson.Value, ok bool) {
+	if v.Kind() == exactjson.String {
+		v, _ = decoded(v)
+	}
+	for _, m := range v.Members() {
+		if m.Value.IsEmpty() {
+			continue
+		}
+		if ok {
+			return v, false
+		}
+		inner, ok = m.Value, true
+	}
+	return inner, ok
 }
 
 // isMember reports an object with a member that is a text.
