@@ -197,6 +197,37 @@ func TestArgumentsThatAreNotWhatTheyWereProveNothing(t *testing.T) {
 }
 
 // If no response on the tape asked for a call, its arguments must be such as the tool takes.
+// Of a response that was recorded damaged, the arguments of a call may be a mark: the record of the tool with the id of that call holds them.
+func TestDamagedArgumentsOfAResponseAreThoseOfTheEvent(t *testing.T) {
+	for name, c := range map[string]struct {
+		label tape.Label
+		id    string
+		want  string
+	}{
+		"a damaged response": {tape.Lossy, "c1", "1 of 1, 0 verified, 0 mismatched, 1 unverifiable"},
+		"a whole response":   {"", "c1", "0 of 1"},
+		"another id":         {tape.Lossy, "c2", "1 of 2, 0 verified, 0 mismatched, 1 unverifiable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t)
+			by := s.model(s.call("c1", "f", `{"x":"[MaxDepth]"}`))
+			s.tape.Events[0].Provenance = tape.Provenance{"response.message": c.label}
+			if c.label == "" {
+				s.tape.Events[0].Provenance = nil
+			}
+			s.tool(by, s.call(c.id, "f", `{"x":{"deep":[1]}}`), `"done, as asked"`, "")
+			proof := Prove(s.tape)
+			got := fmt.Sprintf("%d of %d", proof.Served, proof.Expected)
+			if proof.Served > 0 {
+				got += fmt.Sprintf(", %d verified, %d mismatched, %d unverifiable", proof.Verified, proof.Mismatched, proof.Unverifiable)
+			}
+			if !strings.HasPrefix(c.want, got) || got == "" {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestRecordedCallsFitTheDefinitionOfTheirTool(t *testing.T) {
 	const schema = `{"type":"object","properties":{"city":{"type":"string"},"unit":{"type":"string"}},"required":["city"]}`
 	for _, c := range []struct{ schema, args, want string }{

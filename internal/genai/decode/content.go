@@ -286,6 +286,18 @@ func (c *Content) LabelMasks() {
 	}
 }
 
+// RewrittenJSON reports an object or list that holds a text of JSON as JavaScript writes it. A filter that parses such texts and writes them again (Mastra's, of sensitive data) leaves
+// nothing of the white space in them.
+func RewrittenJSON(v exactjson.Value) bool {
+	return slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
+		if m.Value.Kind() != exactjson.String {
+			return RewrittenJSON(m.Value)
+		}
+		inner, ok := ParseStructure(m.Value.Str())
+		return ok && inner.Len() > 0 && inner.JSON() == m.Value.Str()
+	})
+}
+
 // labelText labels a part by its text: masked, as a whole or in part, or cut.
 func (p *Part) labelText() {
 	if p.Label = LabelOf(p.Text); p.Label == "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -37,8 +38,8 @@ func classifyLaminar(s *dialect.Source) (dialect.Class, bool) {
 		kind = a.Text("lmnr.span.original_type")
 	}
 	switch class, ok := laminarTypes[kind]; {
-	case strings.HasPrefix(s.Span.Name(), "lmnr.internal"):
-		return dialect.Noise, false
+	case strings.HasPrefix(s.Span.Name(), "lmnr.internal"), s.ScopeName == mastraExporter && strings.HasPrefix(s.Span.Name(), "chunk: "):
+		return dialect.Noise, false // also a piece of an answer, which Mastra's exporter types as a model call
 	case ok:
 		return class, class == dialect.Agent
 	case a.Text("gen_ai.operation.name", "gen_ai.request.model", "traceloop.span.kind", "openinference.span.kind") != "":
@@ -49,6 +50,20 @@ func classifyLaminar(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Structure, false // a function; the AI SDK writes its own spans with the tracer it is given, and they say what they are
 	}
 	return dialect.Unclassified, false
+}
+
+// mastraExporter is the scope of Mastra's exporter for Laminar. What it exports went through Mastra's filter of sensitive data.
+const mastraExporter = "@mastra/laminar"
+
+// labelRewritten labels the calls in whose arguments that filter wrote texts of JSON again.
+func labelRewritten(messages []decode.Message) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolCall && p.Label == "" && decode.RewrittenJSON(p.Args) {
+				p.Label = tape.Lossy
+			}
+		}
+	}
 }
 
 func readLaminar(s *dialect.Source, o *dialect.Observation) {
@@ -67,10 +82,16 @@ func readLaminar(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Model:
 		if !in.IsAbsent() || !out.IsAbsent() {
 			dialect.ReadWholeModel(o, in, out)
+			if s.ScopeName == mastraExporter {
+				labelRewritten(o.Response)
+			}
 		}
 	case dialect.Tool:
 		o.Name = decode.ToolOfSpan(s.Span.Name())
 		dialect.ReadWholeTool(o, laminarArguments(in), out, true)
+		if s.ScopeName == mastraExporter && o.Args.Label == "" && decode.RewrittenJSON(o.Args.Value) {
+			o.Args.Label = tape.Lossy
+		}
 	case dialect.Structure:
 		o.Called = &dialect.Called{Name: s.Span.Name(), In: laminarArguments(in), Out: out, Encoded: true}
 	case dialect.Noise:

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestLaminarSinglePositionalArgumentStandsAlone(t *testing.T) {
@@ -48,5 +50,25 @@ func TestLaminarToolThatThrewFailed(t *testing.T) {
 		if o := genai.Read(s); o.StatusError != c.want {
 			t.Errorf("%v: failed %v", c.attrs, o.StatusError)
 		}
+	}
+}
+
+// Mastra's exporter types the pieces of an answer as model calls, and writes texts of JSON in arguments again.
+func TestPiecesOfAnAnswerOfMastraAreNoModelCalls(t *testing.T) {
+	answer := `{"text":"","toolCalls":[{"toolCallId":"call_1","toolName":"f","args":{"q":"{\"a\":1}"}}]}`
+	for name, want := range map[string]dialect.Class{"chunk: 'tool-call'": dialect.Noise, "step: 1": dialect.Model} {
+		if o := genai.Read(genaitest.Span("@mastra/laminar", name, "lmnr.span.type", "LLM", "lmnr.span.output", answer)); o.Class != want {
+			t.Errorf("%s: %v", name, o.Class)
+		}
+	}
+	for scope, want := range map[string]tape.Label{"@mastra/laminar": tape.Lossy, "lmnr.tracer": ""} {
+		model := genai.Read(genaitest.Span(scope, "step: 1", "lmnr.span.type", "LLM", "lmnr.span.output", answer))
+		tool := genai.Read(genaitest.Span(scope, "tool: 'f'", "lmnr.span.type", "TOOL", "lmnr.span.input", `{"q":"{\"a\":1}"}`, "lmnr.span.output", "done"))
+		if len(model.Response) != 1 || model.Response[0].Parts[0].Label != want || tool.Args.Label != want {
+			t.Errorf("%s: %+v, %q", scope, model.Response, tool.Args.Label)
+		}
+	}
+	if o := genai.Read(genaitest.Span("lmnr.tracer", "chunk: of the plan", "lmnr.span.type", "LLM", "lmnr.span.output", answer)); o.Class != dialect.Model {
+		t.Errorf("a call of this name is %v", o.Class)
 	}
 }

@@ -42,8 +42,13 @@ func classifyMastra(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Agent, true
 	case "model_step", "model_inference", "llm_step", "chat":
 		return dialect.Model, false
-	case "tool_call", "mcp_tool_call", "provider_tool_call", "client_tool_call":
+	case "tool_call", "mcp_tool_call", "provider_tool_call":
 		return dialect.Tool, false
+	case "client_tool_call": // a tool without a function, also one that the agent does not have: the span says that it was asked for, and never what came of it
+		if a.Has("gen_ai.tool.call.result") || a.Has("mastra.client_tool_call.output") || a.Has("output.value") || a.Has("output") {
+			return dialect.Tool, false
+		}
+		return dialect.Structure, false
 	case "model_chunk", "llm_chunk", "generic_chunk":
 		return dialect.Noise, false
 	case "":
@@ -96,7 +101,7 @@ func readMastra(s *dialect.Source, o *dialect.Observation) {
 		}
 		if v := a.JSON("gen_ai.tool.call.arguments", "gen_ai.tool.input", "mastra."+kind+".input", "input", "input.value"); !v.IsAbsent() {
 			o.Args = decode.Args(v)
-			mastraDamage(&o.Args)
+			labelArgs(&o.Args)
 		}
 		if v := a.JSON("gen_ai.tool.call.result", "gen_ai.tool.output", "mastra."+kind+".output", "output", "output.value"); !v.IsAbsent() {
 			u := decode.UnwrapResult(decode.StructuredResult(v))
@@ -131,6 +136,14 @@ func readMastra(s *dialect.Source, o *dialect.Observation) {
 // results are parsed and written again.
 func mastraDamage(c *decode.Content) {
 	if c.LabelMasks(); c.Label == "" && roundedInJS(c.Value) {
+		c.Label = tape.Lossy
+	}
+}
+
+// labelArgs labels the arguments of a call: those of which mastraDamage tells, and those with a text that is JSON. Mastra's filter of sensitive data, which is on by default, parses
+// such a text and writes it again, without the white space that the model may have put into it.
+func labelArgs(c *decode.Content) {
+	if mastraDamage(c); c.Label == "" && decode.RewrittenJSON(c.Value) {
 		c.Label = tape.Lossy
 	}
 }
@@ -190,6 +203,11 @@ func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message 
 	if body, ok := decode.Structure(a.JSON("mastra.metadata.body")); ok {
 		if choice := body.Get("choices").At(0); choice.Get("message").Kind() == exactjson.Object {
 			if messages, ok := decode.Messages(exactjson.ArrayValue(choice), tape.RoleAssistant); ok && len(messages) == 1 && len(messages[0].Parts) > 0 {
+				for i := range messages[0].Parts {
+					if p := &messages[0].Parts[i]; p.Type == tape.PartToolCall && p.Label == "" && decode.RewrittenJSON(p.Args) {
+						p.Label = tape.Lossy
+					}
+				}
 				return messages
 			}
 		}
@@ -217,7 +235,7 @@ func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message 
 		}
 		asked := decode.ToolCallPart(c)
 		args := decode.Content{Value: asked.Args, Label: asked.Label, Masked: asked.Masked}
-		mastraDamage(&args)
+		labelArgs(&args)
 		asked.Label, asked.Masked = args.Label, args.Masked
 		m.Parts = append(m.Parts, asked)
 	}

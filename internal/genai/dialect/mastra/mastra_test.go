@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -30,6 +31,34 @@ func TestMastraLabelsWhatItsOwnFilterOrJavaScriptChanged(t *testing.T) {
 		s := genaitest.Span("@mastra/otel-exporter", "execute_tool f", "mastra.span.type", "tool_call", "gen_ai.tool.name", "f", "gen_ai.tool.call.result", result)
 		if got := genaitest.Said(genai.Read(s)); got != "class: tool\ndialect: mastra\nname: f\nkind: function\n"+want {
 			t.Errorf("%s: got\n%s", result, got)
+		}
+	}
+}
+
+// Mastra's filter parses every text that is JSON and writes it again: of a text in arguments, how the model spelled it is not known then. One with white space it did not touch.
+func TestMastraRewritesTextsOfJSON(t *testing.T) {
+	for args, want := range map[string]tape.Label{
+		`{"filter":"{\"city\":\"Paris\"}"}`:             tape.Lossy,
+		`{"filter":{"all":["[1,2]"]}}`:                  tape.Lossy,
+		`{"filter":"{\"city\": \"Paris\"}"}`:            "",
+		`{"filter":"{}","note":"[see below]","n":"12"}`: "",
+	} {
+		tool := genai.Read(genaitest.Span("@mastra/otel-exporter", "execute_tool f", "mastra.span.type", "tool_call", "gen_ai.tool.name", "f", "gen_ai.tool.call.arguments", args))
+		step := genai.Read(genaitest.Span("@mastra/otel-exporter", "step: 0", "mastra.span.type", "model_step", "mastra.model_step.output", `{"text":"","toolCalls":[{"toolCallId":"call_1","toolName":"f","args":`+args+`}]}`))
+		if tool.Args.Label != want || len(step.Response) != 1 || step.Response[0].Parts[0].Label != want {
+			t.Errorf("%s: tool %q, step %+v", args, tool.Args.Label, step.Response)
+		}
+	}
+}
+
+// A tool without a function of its own, also one that the agent does not have, has a span that says nothing of what came of it.
+func TestMastraToolOfAClientIsNoExecution(t *testing.T) {
+	for want, attrs := range map[dialect.Class][]string{
+		dialect.Structure: {"mastra.span.type", "client_tool_call"},
+		dialect.Tool:      {"mastra.span.type", "client_tool_call", "mastra.client_tool_call.output", `{"ok":true}`},
+	} {
+		if o := genai.Read(genaitest.Span("@mastra/otel-exporter", "client_tool_call f", attrs...)); o.Class != want {
+			t.Errorf("%v: %v", attrs, o.Class)
 		}
 	}
 }

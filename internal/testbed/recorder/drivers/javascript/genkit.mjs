@@ -8,7 +8,7 @@ import { instrument } from "./instrument.mjs";
 
 const [api = "openai", flow] = VARIANT.split("-");
 process.env.GOOGLE_GEMINI_BASE_URL = URL;
-const on = await instrument(INSTRUMENTATION, { bare: true });
+const on = await instrument(INSTRUMENTATION, { bare: true, all: true });
 const { disableGenkitOTelInitialization } = await import("genkit/tracing");
 disableGenkitOTelInitialization?.();
 const { genkit, z } = await import("genkit");

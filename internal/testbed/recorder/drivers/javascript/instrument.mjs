@@ -71,9 +71,10 @@ export const instrumentations = {
     const p = await provider([new OpenInferenceSimpleSpanProcessor({ exporter: await exporter(), spanFilter: isOpenInferenceSpan })]);
     return plain({ flush: () => p.forceFlush() });
   },
-  async langfuse({ bare = false }) {
+  // all: also spans of scopes that it does not know, which it leaves out otherwise.
+  async langfuse({ bare = false, all = false }) {
     const { LangfuseSpanProcessor } = await import("@langfuse/otel");
-    const p = await provider([new LangfuseSpanProcessor({ publicKey: "pk-lf-1", secretKey: "sk-lf-1", baseUrl: URL, exportMode: "immediate" })]);
+    const p = await provider([new LangfuseSpanProcessor({ publicKey: "pk-lf-1", secretKey: "sk-lf-1", baseUrl: URL, exportMode: "immediate", ...(all ? { shouldExportSpan: () => true } : {}) })]);
     const { startActiveObservation } = await import("@langfuse/tracing");
     return plain({
       flush: () => p.forceFlush(),
