@@ -14,14 +14,15 @@ import (
 
 // call is one real call, reported by one or more spans, or recovered without one.
 type call struct {
-	kind  tape.EventType
-	nodes []*node // outermost first
-	obs   *genai.Observation
-	start uint64
-	end   uint64
-	agent *call // the enclosing nested agent, nil at the run's own level
-	seq   int
-	rank  uint64 // what order goes by: the start, or that of an equal call
+	kind   tape.EventType
+	nodes  []*node // outermost first
+	obs    *genai.Observation
+	start  uint64
+	end    uint64
+	agent  *call // the enclosing nested agent, nil at the run's own level
+	seq    int
+	rank   uint64 // what order goes by: the start, or that of an equal call
+	within *node  // the tool of another part that made it, where no agent's span stands between the two
 	// shift was added to start and end, because the clock of the part is behind.
 	shift uint64
 
@@ -101,6 +102,9 @@ func collect(f *fragment) *collector {
 			for _, x := range (*l)[before[k]:] {
 				part[x] = i
 				x.start, x.end, x.shift = x.start+one.behind, x.end+one.behind, one.behind
+				if one.root == nil {
+					x.within = one.ranBy
+				}
 			}
 		}
 	}

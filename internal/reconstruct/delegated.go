@@ -29,13 +29,19 @@ func (s *stitcher) byDelegation() {
 	for _, f := range s.all {
 		for _, n := range f.tools() {
 			text, _ := decode.WholeText(n.obs.Result.Value) // some write a text that a tool returned as JSON
-			if text = strings.TrimSpace(text); text != "" {
+			if text == "" && n.obs.Result.Value.Kind() >= exactjson.Array {
+				text = n.obs.Result.Value.JSON()
+			}
+			if text = spelled(text); text != "" {
 				returned[text] = append(returned[text], handing{f, n, n.obs.Args.Value, n.start, n.end})
 			}
 		}
 	}
 	for _, turns := range s.loops() {
-		shownBetween(turns, func(text string, h handing) { returned[text] = append(returned[text], h) })
+		shownBetween(turns, func(text string, h handing) {
+			text = spelled(text)
+			returned[text] = append(returned[text], h)
+		})
 	}
 	if len(returned) == 0 {
 		return
@@ -48,22 +54,38 @@ func (s *stitcher) byDelegation() {
 		start, end := g.interval()
 		owner := map[*fragment]bool{}
 		var by []*node
-		list := returned[answer]
+		list := returned[spelled(answer)]
 		for _, h := range list[:min(len(list), maxAskings)] {
-			if h.f != g && !s.sameTrace(h.f, g) && sameService(h.f, g) && h.start <= start && end <= h.end && isHanded(h.args, task) {
+			if !sameService(h.f, g) || h.start > start+rounding || end > h.end+rounding || !isHanded(h.args, task) {
+				continue
+			}
+			switch {
+			case h.n == nil && g.root == nil: // two loops that nothing but what they say tells apart from others
+			case h.f != g && !s.sameTrace(h.f, g):
 				owner[s.find(h.f)] = true
 				if h.n != nil {
 					by = append(by, h.n)
 				}
+			case g.root == nil: // a tool of its own run made these calls, as far as anybody knows
+				owner[s.find(g)] = true
 			}
 		}
-		if f := only(owner); f != nil {
+		if f := only(owner); f != nil && f != s.find(g) {
 			s.unite(f, g, byCall)
 			if g.asTool = true; len(by) == 1 {
 				g.ranBy = by[0]
 			}
 		}
 	}
+}
+
+// spelled is a text without the white space around it and, where it is JSON of an object or a list, in it: some read what a tool returned and write it again.
+func spelled(text string) string {
+	text = strings.TrimSpace(text)
+	if v, ok := decode.ParseStructure(text); ok {
+		return v.JSON()
+	}
+	return text
 }
 
 // loops are the turns of each run as far as it is known, in order of time: a loop that was written by hand may have a trace for each.
@@ -110,22 +132,26 @@ func shownBetween(turns []*turn, found func(text string, h handing)) {
 	}
 }
 
-// delegated returns what an agent was asked, and what it answered at last; of a part that is no agent's run of its own, nothing.
+// delegated returns what an agent was asked, and what it answered at last; of a step of a graph, nothing. Calls without the span of an agent around them tell it
+// as well (TanStack AI).
 func (s *stitcher) delegated(g *fragment) (task, answer string) {
-	if !g.ownRun() {
+	if g.root != nil && !g.ownRun() {
 		return "", ""
 	}
-	task, answer = g.userText(), textOf(newMessage(ownAnswer(g.root)))
+	task = g.userText()
+	if g.root != nil {
+		answer = textOf(newMessage(ownAnswer(g.root)))
+	}
 	if turns := s.turns[g]; answer == "" && len(turns) > 0 {
 		last := slices.MaxFunc(turns, func(a, b *turn) int { return cmp.Compare(a.n.end, b.n.end) })
 		if response := last.n.obs.Response; len(response) > 0 && !decode.HasCalls(response[0]) {
 			answer = textOf(newMessage(response[0]))
 		}
 	}
-	if task == "" { // JSON, which reads as no message
+	if g.root != nil && task == "" { // JSON, which reads as no message
 		task = given(g.root.obs.InputData)
 	}
-	if answer == "" {
+	if g.root != nil && answer == "" {
 		answer = given(g.root.obs.OutputData)
 	}
 	return strings.TrimSpace(task), strings.TrimSpace(answer)

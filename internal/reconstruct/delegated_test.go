@@ -144,6 +144,40 @@ func TestAnAgentThatRanAsAToolIsNoWholeRun(t *testing.T) {
 	}
 }
 
+// An agent whose instrumentation opens no span of an agent, whose tools run below its model calls, and which loses the context in its tools (TanStack AI). The answer is JSON, which the
+// span of the tool writes again.
+func TestCallsThatRanAsAToolBelongToTheRunAroundThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		question, answer string
+		want             int
+	}{
+		"the same":         {"Why twice?", `{"lines": 2}`, 1},
+		"another question": {"Why thrice?", `{"lines": 2}`, 2},
+		"another answer":   {"Why twice?", `{"lines": 3}`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outer, inner := newTrace(), newTrace()
+			ask := asks(call("c1", "billing", `{"question":"Why twice?"}`))
+			outer.in("app", "chat", 1, 0, 0, 90)
+			outer.chat(2, 1, 1, 65, list(user("I was charged twice.")), "", "gen_ai.response.finish_reasons", "tool_calls")
+			outer.tool("billing", 3, 2, 10, 60, "c1", `{"question":"Why twice?"}`, `{"lines":2}`)
+			outer.chat(4, 1, 60, 80, list(user("I was charged twice."), ask, shows("c1", `{"lines":2}`)), list(says("We refund it.")))
+			inner.in("app", "chat", 5, 0, 15, 50)
+			inner.chat(6, 5, 20, 40, list(user(c.question)), list(says(c.answer)))
+			tapes := all(t, outer.numbered(1).service("desk"), inner.numbered(2).service("desk"))
+			if len(tapes) != c.want {
+				t.Fatalf("%d runs, want %d", len(tapes), c.want)
+			}
+			if c.want == 1 {
+				if tp := tapes[0]; tp.Input.UserMessage == nil || *tp.Input.UserMessage != "I was charged twice." || tp.Output.Text == nil || *tp.Output.Text != "We refund it." {
+					t.Errorf("asked %v, answered %v", tp.Input.UserMessage, tp.Output.Text)
+				}
+				wantEvents(t, tapes[0], "model_call @2", `tool_call billing @3 by 1 = {\"lines\":2}`, "model_call @6", "model_call @4")
+			}
+		})
+	}
+}
+
 // A coarse clock has the agent below begin and end with the tool that runs it, and with the calls around: what lies in the tool comes between its call and the request that shows the result.
 func TestWhatLiesInAToolComesBetweenItsCallAndItsResult(t *testing.T) {
 	ask, below := asks(call("c1", "expert", `{"q":"how many"}`)), asks(call("c2", "count", `{"of":"rows"}`))

@@ -172,8 +172,8 @@ func (b *builder) lastModel() *call {
 
 // belowTool reports a call whose span lies below that of a tool: what it answered is for the tool, and no agent need be recorded between them.
 func belowTool(k *call) bool {
-	if len(k.nodes) == 0 {
-		return false
+	if k.within != nil || len(k.nodes) == 0 {
+		return k.within != nil
 	}
 	for n := k.nodes[0].up; n != nil && n.obs.Class != genai.Agent; n = n.up {
 		if n.obs.Class == genai.Tool {

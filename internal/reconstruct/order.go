@@ -158,18 +158,20 @@ func modelAbove(k *call, modelOf map[*node]*call) *call {
 	return nil
 }
 
-// toolAround finds the call of a tool that a call is a part of: its span lies below that of the tool, and in its time. The model is shown what the tool returned after all of them.
+// toolAround finds the call of a tool that a call is a part of: its span lies below that of the tool, also where the context of the trace was lost, and in its time. The model is shown what the tool returned after all of them.
 func toolAround(k *call, toolOf map[*node]*call) *call {
 	if len(k.nodes) == 0 {
 		return nil
 	}
-	for n := k.nodes[0].up; n != nil; n = n.up {
-		if t := toolOf[n]; t != nil {
-			if t == k || k.start < t.start || k.end > t.end {
-				return nil
-			}
-			return t
-		}
+	n := k.nodes[0].up
+	for n != nil && toolOf[n] == nil {
+		n = n.up
+	}
+	if n == nil {
+		n = k.within
+	}
+	if t := toolOf[n]; t != nil && t != k && k.start >= t.start && k.end <= t.end {
+		return t
 	}
 	return nil
 }

@@ -182,3 +182,28 @@ func TestCutToARoundNumberOfCharacters(t *testing.T) {
 		}
 	}
 }
+
+// Arguments may have members of the names that schemas have.
+func TestSchemasAreToldFromArguments(t *testing.T) {
+	for text, schema := range map[string]bool{
+		`{"type":"object","properties":{"x":{"type":"string"}}}`: true,
+		`{"x":{"type":"string"},"y":{"type":"INTEGER"}}`:         true,
+		`{"x":{"type":["string","null"]}}`:                       true,
+		`{"x":{"description":"the city"}}`:                       true,
+		`{"x":{"type":"Path","description":"the file"}}`:         true,
+		`{"x":{"type":"vip"}}`:                                   false,
+		`{"x":{"type":["north","south"],"id":"7"}}`:              false,
+		`{"x":{"type":{"total":1}}}`:                             false,
+		`{"x":{"description":{"en":"the city"}}}`:                false,
+		`{"x":{"type":"string"},"y":7}`:                          false,
+		`{}`:                                                     false,
+	} {
+		v, err := exactjson.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := decode.IsSchema(v); got != schema {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}

@@ -4,6 +4,8 @@
 package decode
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -68,11 +70,32 @@ func IsSchema(v exactjson.Value) bool {
 		return true
 	}
 	for _, m := range v.Members() {
-		if m.Value.Kind() != exactjson.Object || m.Value.First("type", "description").IsAbsent() {
+		if m.Value.Kind() != exactjson.Object || !describesParameter(m.Value) {
 			return false
 		}
 	}
 	return v.Len() > 0
+}
+
+// describesParameter reports an object that names the type of a value, or several, or describes it without one. An argument may have a member named type too.
+func describesParameter(v exactjson.Value) bool {
+	switch kind := v.Get("type"); kind.Kind() {
+	case exactjson.Absent:
+		return v.Get("description").Kind() == exactjson.String
+	case exactjson.String:
+		return namesType(kind) || v.Get("description").Kind() == exactjson.String
+	case exactjson.Array:
+		return kind.Len() > 0 && !slices.ContainsFunc(kind.Members(), func(m exactjson.Member) bool { return !namesType(m.Value) })
+	default:
+		return false
+	}
+}
+
+// typeName is a type as JSON schemas, Python and Google's API name it.
+var typeName = regexp.MustCompile(`(?i)^(object|array|string|number|integer|boolean|null|any|str|int|float|double|bool|list|dict|tuple|set|none|enum|(list|dict|optional|union|literal|array|map|tuple|sequence)[<\[].*|.*\|.*)$`)
+
+func namesType(v exactjson.Value) bool {
+	return v.Kind() == exactjson.String && typeName.MatchString(v.Str())
 }
 
 // RequestMessages reads the messages and the system prompt from the request object of a provider or framework. A message without a role
