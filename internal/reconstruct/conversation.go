@@ -79,6 +79,7 @@ func (c *collector) converse() {
 	c.nameClasses()
 	c.pairFunctions()
 	c.takeUnnamed()
+	c.showUnasked()
 	c.dropFunctions()
 	c.dropSecondReports()
 	c.settlePayloads()

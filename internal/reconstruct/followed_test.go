@@ -283,3 +283,89 @@ func TestStateOfAStepTellsWhatFollowedTheLastSpan(t *testing.T) {
 		}
 	}
 }
+
+// A program may keep the calls of one answer in messages of their own, each before its result. Where no answer is on record, no model was asked between them; where one is, and has other calls, one was.
+func TestCallsOfOneAnswerInMessagesOfTheirOwn(t *testing.T) {
+	const one, two = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Y4ULTEFGUM44M4GLT6TT7S"
+	for name, c := range map[string]struct {
+		answer string
+		second string
+		want   int
+	}{
+		"no answer on record":    {"", asks(call(two, "look", `{"at":1}`)), 2},
+		"the first one's answer": {list(asks(call(one, "poll", `{"job":7}`))), asks(call(two, "look", `{"at":1}`)), 3},
+		"ids that come back":     {"", asks(call("call_1", "look", `{"at":1}`)), 2},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), c.answer)
+		id := two
+		if strings.Contains(c.second, "call_1") {
+			id = "call_1"
+		}
+		tr.chat(5, 1, 60, 70, list(user("q"), asks(call(one, "poll", `{"job":7}`)), shows(one, "queued"), c.second, shows(id, "here")), list(says("It is done.")))
+		models, asked := 0, 0
+		for _, e := range events(the(t, tr.runs(t))) {
+			if strings.HasPrefix(e, "model_call") {
+				models++
+			}
+			if strings.HasPrefix(e, "tool_call") && strings.Contains(e, " by 1 ") {
+				asked++
+			}
+		}
+		if models != c.want || c.want == 2 && id == two && asked != 2 {
+			t.Errorf("%s: %v", name, events(the(t, tr.runs(t))))
+		}
+	}
+}
+
+// Results without ids behind an answer of which no record tells calls are those of the tools that ran then, in their order, where there is only one.
+func TestResultsBehindAnAnswerWithoutCalls(t *testing.T) {
+	result := func(text string) string {
+		return `{"role":"tool","parts":[{"type":"text","content":` + quote(text) + `}]}`
+	}
+	for name, c := range map[string]struct {
+		second int // when the second tool ends
+		shown  []string
+		want   string
+	}{
+		"in their order": {50, []string{result("r1"), result("r2")}, "r1 r2"},
+		"one is missing": {50, []string{result("r1")}, " "},
+		"they crossed":   {25, []string{result("r1"), result("r2")}, " "},
+		"an id is there": {50, []string{shows("call_other", "r1"), result("r2")}, " "},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), "")
+		tr.tool("f", 3, 1, 20, 40, "call_X4ULTEFGUM44M4GLT6TT7S", `{"x":1}`, "")
+		tr.tool("g", 4, 1, 22, c.second, "call_Y4ULTEFGUM44M4GLT6TT7S", `{"x":2}`, "")
+		tr.chat(5, 1, 60, 70, list(append([]string{user("q")}, c.shown...)...), list(says("Done.")))
+		var got []string
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall {
+				got = append(got, e.Result.Str())
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// A step of a graph may hold messages and no word of what it is. The call of a model in it is the only one, and tells whose the tool is that ran in another step.
+func TestStepWithMessagesAroundAModelCallIsNone(t *testing.T) {
+	const id = "call_X4ULTEFGUM44M4GLT6TT7S"
+	tr := newTrace() // the span around both steps is no evidence
+	tr.in("test", "model", 2, 1, 1, 30, "gen_ai.input.messages", list(user("q")))
+	tr.chat(3, 2, 10, 20, list(user("q")), list(asks(call(id, "f", `{}`))))
+	tr.tool("f", 5, 4, 40, 50, id, `{}`, "r")
+	tr.in("test", "model", 6, 1, 60, 90, "gen_ai.input.messages", list(user("q")))
+	tr.chat(7, 6, 70, 80, list(user("q"), asks(call(id, "f", `{}`)), shows(id, "r")), list(says("Done.")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @3", "tool_call f @5 by 1 = r", "model_call @7")
+
+	tr = newTrace() // no call in it
+	tr.in("test", "model", 2, 0, 1, 50, "gen_ai.input.messages", list(user("q")))
+	if got := events(the(t, tr.runs(t))); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}

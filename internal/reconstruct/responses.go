@@ -29,7 +29,7 @@ func (c *collector) recoverResponses() {
 		}
 		switch {
 		case m.response == nil && m.obs.Error == nil && !m.obs.Failed && !m.obs.StatusError:
-			m.response, m.recovered = said, true
+			m.response, m.recovered = c.withCallsApart(i, said, asking), true
 		case m.response != nil && textOf(m.response) == textOf(said) && (!hasToolCall(m.response) && hasToolCall(said) || completes(said, m.response) || takesApart(said, m.response) || holdsMore(said, m.response)):
 			m.response, m.enriched = said, true
 		case m.response != nil && textOf(m.response) == "" && takesApart(said, m.response): // without the text beside the calls either
@@ -39,6 +39,36 @@ func (c *collector) recoverResponses() {
 			m.response, m.enriched = newMessage(spoken), true
 		}
 	}
+}
+
+// withCallsApart is an answer that was not recorded, as the next request shows it, together with the calls that stand alone in further messages behind it, each before its own result: some programs
+// keep the calls of one answer so (Pipecat). Had they been those of other answers, model calls of which no span tells would stand between these two, and of this one no answer is on record to tell.
+func (c *collector) withCallsApart(i int, said *message, asking map[string]*call) *message {
+	m := c.models[i]
+	if i+1 == len(c.models) || c.models[i+1].agent != m.agent || len(m.nodes) == 0 || len(c.models[i+1].nodes) == 0 {
+		return said
+	}
+	next := c.models[i+1].request
+	at := slices.Index(next, said)
+	alone := func(p *genai.Part) bool { return tellsOneCall(p) && asking[p.ID] == nil && resultsOf(p.ID, next) == 1 }
+	if at < 0 || len(callsOf(said.parts)) != 1 || !alone(callsOf(said.parts)[0]) {
+		return said
+	}
+	whole := genai.Message{Role: said.tape.Role, Name: said.tape.Name, Parts: slices.Clone(said.parts)}
+	for k := at + 1; k < len(next); k++ {
+		calls := callsOf(next[k].parts)
+		switch {
+		case next[k].tape.Role == tape.RoleTool:
+			continue
+		case next[k].tape.Role != tape.RoleAssistant || len(calls) != 1 || len(next[k].parts) != 1 || next[k-1].tape.Role != tape.RoleTool || !alone(calls[0]):
+			return said
+		}
+		whole.Parts = append(whole.Parts, next[k].parts...)
+	}
+	if len(whole.Parts) == len(said.parts) {
+		return said
+	}
+	return newMessage(whole)
 }
 
 // saidByAnother reports a message with a call that another model call asks for, by an id that a provider draws: without content one conversation looks like another.

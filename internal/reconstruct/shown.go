@@ -292,6 +292,49 @@ func showByPosition(m *call, results []*genai.Part, by *call) {
 	}
 }
 
+// showUnasked gives the results that a request shows, without ids, behind an answer of which no record tells calls to the tools that ran in between: as many as there are results, none of which
+// tells one itself, in the order in which they began and ended: some programs keep results in the one, and some in the other. No other model was asked between the two.
+func (c *collector) showUnasked() {
+	for i, m := range c.models {
+		if len(m.asked) > 0 || len(m.nodes) == 0 || i+1 == len(c.models) || c.models[i+1].agent != m.agent {
+			continue
+		}
+		next := c.models[i+1]
+		if commonPrefix(m.request, next.request) < len(m.request) {
+			continue
+		}
+		at := len(m.request) - 1 // an answer that was not recorded need not stand in the request either
+		if m.response != nil {
+			at = answerIn(next.request, m)
+		}
+		if at < 0 {
+			continue
+		}
+		var results []*genai.Part
+		told := true
+		for _, msg := range next.request[at+1:] {
+			for k := range msg.parts {
+				p := &msg.parts[k]
+				told = told && msg.tape.Role == tape.RoleTool && p.Type == tape.PartToolResult && p.ID == "" && p.Name == "" && p.Label == ""
+				results = append(results, p)
+			}
+		}
+		var ran []*call
+		for _, t := range c.tools {
+			if t.start >= m.start && t.start < next.start {
+				told = told && len(t.nodes) > 0 && t.by == nil && t.end <= next.start+rounding && !t.obs.Result.Present() && t.obs.Result.Label == "" && (len(ran) == 0 || ran[len(ran)-1].start < t.start && ran[len(ran)-1].end < t.end)
+				ran = append(ran, t)
+			}
+		}
+		if !told || len(ran) != len(results) {
+			continue
+		}
+		for k, t := range ran {
+			t.obs.Result = genai.Content{Value: results[k].Result, Envelope: results[k].Envelope, Label: tape.Recovered}
+		}
+	}
+}
+
 func indexFrom(messages []*message, m *message, from int) int {
 	for i := from; i < len(messages); i++ {
 		if messages[i] == m || messages[i].id == m.id {

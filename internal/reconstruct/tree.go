@@ -71,8 +71,29 @@ func link(nodes []*node) []*node {
 		}
 		dropEarlierReason(n)
 		takeWhole(n)
+		if isStepAround(n) {
+			n.obs.Class = genai.Structure
+		}
 	}
 	return roots
+}
+
+// isStepAround reports a span that was taken for a model call for the messages in it alone: it says nothing of what it is, of a model or of an answer, and the call that does lies in it. It is
+// the step that makes that call (Microsoft Agent 365's package for LangChain).
+func isStepAround(n *node) bool {
+	o := n.obs
+	if o.Class != genai.Model || n.spans == 0 || o.Operation != "" || o.Model != "" || o.ResponseModel != "" || o.ResponseID != "" || o.Failed || o.StatusError ||
+		len(o.Request) == 0 || len(o.Response) > 0 || len(o.FinishReasons) > 0 || usageKnown(o.Usage) {
+		return false
+	}
+	found := false
+	for _, k := range n.kids {
+		walk(k, func(m *node) bool {
+			found = found || m.obs.Class == genai.Model && m.obs.Operation != "" && (m.obs.Model != "" || m.obs.ResponseModel != "") && len(m.obs.Request) > 0
+			return !found && !isCall(m)
+		})
+	}
+	return found
 }
 
 // takeWhole gives a model span that tells the new results of tools alone the request of the span in it, which tells the conversation that they end.

@@ -302,7 +302,13 @@ func unwrapResult(c Content) Unwrapped {
 	for range maxEnvelopes {
 		v, wasText := u.Content.Value, false
 		if v.Kind() == exactjson.String {
-			if content, callID, failed, ok := ToolMessageRepr(v.Str()); ok {
+			text := v.Str()
+			if strings.HasPrefix(text, `"content=`) { // written once more, as JSON (Splunk's packages)
+				if inner, err := exactjson.Parse(text); err == nil && isToolMessageRepr(inner.Str()) {
+					text = inner.Str()
+				}
+			}
+			if content, callID, failed, ok := ToolMessageRepr(text); ok {
 				u.CallID, u.IsError = callID, failed
 				u.Content.Envelope = append(u.Content.Envelope, "langchain.repr")
 				u.Content.Label = tape.Lossy

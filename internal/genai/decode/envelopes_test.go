@@ -58,6 +58,8 @@ func TestEnvelopesAreTakenOffResultsAndNamed(t *testing.T) {
 		{"Traceloop output", `{"output":"v","kwargs":{}}`, `"v"`, "langchain.output", "", false},
 		{"an object that has an output", `{"output":"v"}`, `{"output":"v"}`, "", "", false},
 		{"LangChain repr", `"content='it\\'s' tool_call_id='c1'"`, `"it's"`, "langchain.repr", "c1", false},
+		{"LangChain repr as JSON", `"\"content='50%' name='f' tool_call_id='c1'\""`, `"50%"`, "langchain.repr", "c1", false},
+		{"a text in quotes", `"\"content='50%' of it\""`, `"\"content='50%' of it\""`, "", "", false},
 		{"AI SDK text", `{"type":"text","value":"v"}`, `"v"`, "ai_sdk.output", "", false},
 		{"AI SDK json", `{"type":"json","value":{"a":1}}`, `{"a":1}`, "ai_sdk.output", "", false},
 		{"AI SDK failure", `{"type":"error-json","value":{"a":1}}`, `{"a":1}`, "ai_sdk.output", "", true},

@@ -103,3 +103,22 @@ func TestKeysOfAProducerThatItsReaderDoesNotKnow(t *testing.T) {
 		t.Errorf("%s", genaitest.Said(o))
 	}
 }
+
+// A response of the Responses API repeats its instructions, under whatever key somebody keeps it. What else is called so is none of a response.
+func TestInstructionsOfAResponseUnderAnyKey(t *testing.T) {
+	for payload, want := range map[string]string{
+		`{"id":"resp_1","created_at":1,"instructions":"Be brief.","model":"m"}`: "Be brief.",
+		`{"id":"resp_1","created_at":1,"instructions":null,"model":"m"}`:        "",
+		`{"id":"route_1","created_at":1,"instructions":"Turn left."}`:           "",
+		`{"id":"resp_1","instructions":"Turn left."}`:                           "",
+	} {
+		o := genai.Read(genaitest.Span("app", "response", "gen_ai.operation.name", "chat", "gen_ai.response.model", "m", "gen_ai.execution.payload", payload, "gen_ai.input.messages", `[{"role":"user","content":"q"}]`))
+		got := ""
+		for _, p := range o.System {
+			got += p.Text
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", payload, got, want)
+		}
+	}
+}

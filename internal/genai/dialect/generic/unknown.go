@@ -536,10 +536,29 @@ func instructions(a decode.Attributes) exactjson.Value {
 	if text, _ := decode.WholeText(said); decode.UsableID(text) == "" {
 		said = exactjson.Value{}
 	}
+	if said.IsAbsent() {
+		said = instructionsOfResponse(a)
+	}
 	if system := find(a, func(key string) bool { return ends(key, "system") }); said.IsAbsent() && isSentence(system.Str()) {
 		return system // a provider, whose key ends so too, has a name
 	}
 	return said
+}
+
+// instructionsOfResponse are those that a response of the Responses API repeats, of which a span holds all but what came out, under whatever key (gen_ai.execution.payload, of Microsoft Agent
+// 365's package for the Agents SDK).
+func instructionsOfResponse(a decode.Attributes) exactjson.Value {
+	best, found := "", exactjson.Value{}
+	for key, v := range a.All() {
+		if v.Type() != pcommon.ValueTypeStr || !strings.HasPrefix(v.Str(), "{") || !strings.Contains(v.Str(), `"resp_`) || best != "" && best < key {
+			continue
+		}
+		response, _ := decode.Structure(exactjson.StringValue(v.Str()))
+		if said := response.Get("instructions"); said.Kind() == exactjson.String && said.Str() != "" && strings.HasPrefix(response.Get("id").Str(), "resp_") && !response.Get("created_at").IsAbsent() {
+			best, found = key, said
+		}
+	}
+	return found
 }
 
 // systemKey reports a key that may hold a system prompt.

@@ -183,8 +183,17 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		decode.FillString(&o.Model, params.First("model", "model_name", "modelId").Str())
 	}
 	decode.FillString(&o.Model, input.First("model", "modelId").Str())
-	if name := a.Text("llm.model_name"); name != o.ResponseModel {
+	settings, _ := decode.Structure(a.JSON("metadata")) // of the client (Pipecat's)
+	if asked := decode.ModelName(settings.Get("model").Str()); asked != "" && strings.HasPrefix(a.Text("llm.model_name"), asked+"-") && decode.IsDated(a.Text("llm.model_name")) {
+		decode.FillString(&o.Model, asked)
+		decode.FillString(&o.ResponseModel, a.Text("llm.model_name"))
+	} else if name := decode.ModelName(a.Text("llm.model_name")); name == "" {
+		decode.FillString(&o.Model, asked)
+	} else if name != o.ResponseModel {
 		decode.FillString(&o.Model, name)
+	}
+	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
+		o.System = decode.System(settings.First("system_instruction", "system_instructions", "system_prompt", "instructions"))
 	}
 	o.Provider = decode.Provider(a.Text("llm.provider", "llm.system"))
 	if reason := a.Text("llm.finish_reason"); reason != "" {

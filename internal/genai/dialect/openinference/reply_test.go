@@ -48,3 +48,23 @@ func TestResponseThatTheAgentsSDKMadeOfAStreamNamesTheModel(t *testing.T) {
 		t.Errorf("model %q, answered by %q, id %q, label %q", o.Model, o.ResponseModel, o.ResponseID, o.ResponseLabel)
 	}
 }
+
+// What the client was set to stands in the metadata of a call: the model that was asked for, also where the span names the one that answered or none, and instructions that no message holds.
+func TestSettingsOfTheClientStandInTheMetadata(t *testing.T) {
+	for name, c := range map[string]struct{ model, metadata, asked, answered, system string }{
+		"no model is known":       {"unknown", `{"model":"gpt-4o","system_instruction":"Be brief."}`, "gpt-4o", "", "Be brief."},
+		"the model that answered": {"gpt-4o-2024-08-06", `{"model":"gpt-4o","system_instruction":"NOT"}`, "gpt-4o", "gpt-4o-2024-08-06", "NOT"},
+		"another model":           {"gpt-4o", `{"model":"of a car"}`, "gpt-4o", "", ""},
+		"nothing of it":           {"gpt-4o", `{"tenant":"a"}`, "gpt-4o", "", ""},
+	} {
+		o := genai.Read(genaitest.Span("openinference.instrumentation.pipecat", "llm", "openinference.span.kind", "LLM", "llm.model_name", c.model, "metadata", c.metadata,
+			"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q"))
+		system := ""
+		for _, p := range o.System {
+			system += p.Text
+		}
+		if o.Model != c.asked || o.ResponseModel != c.answered || system != c.system {
+			t.Errorf("%s: asked %q, answered %q, system %q", name, o.Model, o.ResponseModel, system)
+		}
+	}
+}

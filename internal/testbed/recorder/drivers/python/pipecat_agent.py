@@ -82,7 +82,7 @@ async def ask(system, tools, schemas, question, history=()):
     context = LLMContext([*history, {"role": "user", "content": question}], *([ToolsSchema(standard)] if standard else []))
     pair, heard = LLMContextAggregatorPair(context), Heard(running, ended)
     pipeline = Pipeline([pair.user(), llm, heard, pair.assistant()])
-    worker = PipelineWorker(pipeline, params=PipelineParams(), enable_tracing=True, enable_turn_tracking=True, enable_rtvi=False, idle_timeout_secs=20, conversation_id=os.urandom(6).hex())
+    worker = PipelineWorker(pipeline, params=PipelineParams(), enable_tracing=SHAPE != "packages", enable_turn_tracking=True, enable_rtvi=False, idle_timeout_secs=20, conversation_id=os.urandom(6).hex())
 
     @worker.event_handler("on_pipeline_error")
     async def failed(worker, frame: ErrorFrame):
