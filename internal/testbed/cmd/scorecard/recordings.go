@@ -17,6 +17,8 @@ import (
 type scored struct {
 	values, bad     int
 	claimed, agreed int
+	broken          int            // runs whose tape claims to serve the tools and does not
+	tapes, empty    int            // all tapes, and those without an event
 	fields          map[string]int // what is not right
 }
 
@@ -39,6 +41,16 @@ func scoreRecordings(w io.Writer, dir string, values bool) error {
 			g = &scored{fields: map[string]int{}}
 			groups[run.Group] = g
 		}
+		g.tapes += len(tapes)
+		for _, t := range tapes {
+			if len(t.Events) > 0 {
+				continue
+			}
+			g.empty++
+			if values {
+				fmt.Fprintf(w, "%s/%s\ttape without events\n", run.Group, run.Scenario)
+			}
+		}
 		rows := run.Score(tapes)
 		g.values += len(rows)
 		for _, row := range rows {
@@ -53,6 +65,9 @@ func scoreRecordings(w io.Writer, dir string, values bool) error {
 		}
 		if c, ok := run.Claim(tapes); ok {
 			g.claimed++
+			if c.Tools && !c.Served {
+				g.broken++
+			}
 			if c.Tools == c.Served {
 				g.agreed++
 			} else if values {
@@ -66,15 +81,20 @@ func scoreRecordings(w io.Writer, dir string, values bool) error {
 	for _, name := range names {
 		g := groups[name]
 		all.values, all.bad, all.claimed, all.agreed = all.values+g.values, all.bad+g.bad, all.claimed+g.claimed, all.agreed+g.agreed
-		if g.bad > 0 || g.agreed < g.claimed {
+		all.broken, all.tapes, all.empty = all.broken+g.broken, all.tapes+g.tapes, all.empty+g.empty
+		if g.bad > 0 || g.agreed < g.claimed || g.empty > 0 {
 			fmt.Fprintf(w, "%s\t%d of %d values\tgrades %d of %d\t", name, g.bad, g.values, g.agreed, g.claimed)
 			for _, field := range slices.Sorted(maps.Keys(g.fields)) {
 				fmt.Fprintf(w, " %s %d", field, g.fields[field])
 			}
+			if g.empty > 0 {
+				fmt.Fprintf(w, " tapes without events %d", g.empty)
+			}
 			fmt.Fprintln(w)
 		}
 	}
-	_, err = fmt.Fprintf(w, "%s\t%d groups\t%d runs\t%d of %d values are not right (%.2f %%)\tgrades agree in %d of %d (%.1f %%)\n", dir, len(groups), len(runs),
-		all.bad, all.values, 100*float64(all.bad)/float64(max(1, all.values)), all.agreed, all.claimed, 100*float64(all.agreed)/float64(max(1, all.claimed)))
+	_, err = fmt.Fprintf(w, "%s\t%d groups\t%d runs\t%d of %d values are not right (%.2f %%)\tgrades agree in %d of %d (%.1f %%): %d claimed and not served, %d served and not claimed\t%d tapes, %d without events\n",
+		dir, len(groups), len(runs), all.bad, all.values, 100*float64(all.bad)/float64(max(1, all.values)), all.agreed, all.claimed, 100*float64(all.agreed)/float64(max(1, all.claimed)),
+		all.broken, all.claimed-all.agreed-all.broken, all.tapes, all.empty)
 	return err
 }
