@@ -18,7 +18,7 @@ import (
 
 // labelCuts labels what was read of texts that were cut, and takes the marks out. Of JSON that ends in the middle the mark may be lost with what the reader had no use for, so
 // the item is read once more without what is not whole in it: what is there then, another value or another member holds whole, and the rest was read from what was cut.
-func labelCuts(s *dialect.Source, o *dialect.Observation) {
+func labelCuts(s *dialect.Source, o *dialect.Observation, as dialect.Class) {
 	without := *s
 	without.Dialects, without.Lists = nil, nil
 	var changed bool
@@ -30,7 +30,7 @@ func labelCuts(s *dialect.Source, o *dialect.Observation) {
 		o.Cuts, changed = o.Cuts+n, changed || also
 	}
 	if changed {
-		preferWhole(o, read(&without))
+		preferWhole(o, read(&without, as))
 	}
 	unmark(o)
 }

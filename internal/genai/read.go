@@ -5,8 +5,10 @@ package genai
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -23,19 +25,54 @@ var observations = sync.Pool{New: func() any { return new(dialect.Observation) }
 
 // Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
 func Read(s *dialect.Source) *dialect.Observation {
-	o := read(s)
+	o := read(s, dialect.Unclassified)
 	if s.Limited {
-		labelCuts(s, o)
+		labelCuts(s, o, dialect.Unclassified)
+	}
+	if o.Class == dialect.Agent && saysModel(s) {
+		o.Held = readHeld(s)
 	}
 	return o
 }
 
-func read(s *dialect.Source) *dialect.Observation {
+// readHeld reads the last of the model calls that were written on the span of an agent, one over the other; nil: its request or its answer is not there whole. What was written key by key
+// may hold rests of the calls before.
+func readHeld(s *dialect.Source) *dialect.Observation {
+	last := *s
+	last.Dialects, last.Logs, last.Span = nil, nil, ptrace.NewSpan()
+	s.Span.CopyTo(last.Span)
+	last.Span.Attributes().RemoveIf(func(key string, _ pcommon.Value) bool {
+		return slices.ContainsFunc(strings.Split(key, "."), func(part string) bool { return part != "" && strings.Trim(part, "0123456789") == "" })
+	})
+	o := read(&last, dialect.Model)
+	if len(o.Request) == 0 || len(o.Response) == 0 {
+		return nil
+	}
+	if s.Limited {
+		labelCuts(&last, o, dialect.Model)
+	}
+	o.Notes = nil // those of the span stand with the agent
+	return o
+}
+
+// saysModel reports a span that says it is a model call, whatever it is named after: packages that hook into the client of a provider write on the span that is the current one, which
+// may be that of the agent (OpenInference with ADK 2.13).
+func saysModel(s *dialect.Source) bool {
+	a := decode.Attributes(s.Span.Attributes())
+	return s.ScopeName != dialect.LogScope &&
+		(semconv.OperationClasses[a.Text("gen_ai.operation.name")] == dialect.Model || strings.EqualFold(a.Text("openinference.span.kind"), "llm"))
+}
+
+// read reads an item as what it says it is, or as one of the class that is given.
+func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
 	s = asSet(withDetails(s))
 	o := &dialect.Observation{Lists: s.Lists}
 	for i, d := range dialectsOf(s) {
 		if i == 0 { // the primary dialect has nothing to leave alone
-			if o.Class, o.RunSpan = classOf(d, s); o.Class != dialect.Unclassified {
+			if o.Class, o.RunSpan = classOf(d, s); as != dialect.Unclassified {
+				o.Class, o.RunSpan = as, false
+			}
+			if o.Class != dialect.Unclassified {
 				d.Read(s, o)
 				o.SystemApart = o.SystemApart || slices.Contains(d.SystemApart, s.ScopeName)
 			}

@@ -55,6 +55,7 @@ func (c *collector) converse() {
 		}
 	}
 	c.readFollowed()
+	c.recoverHeld()
 	slices.SortStableFunc(c.models, compareCalls)
 	c.recoverBroken()
 	c.align()

@@ -61,6 +61,7 @@ type node struct {
 	kids     []*node
 	adopted  bool       // hangs where its times say, its parent never came
 	missing  bool       // a parent is named and never came
+	heldBy   *node      // the span of an agent on which this model call was written, see giveHeld
 	sole     bool       // it names no parent, as no other span of its trace
 	messages []*message // see request
 	followed []*message // what stands in the recorded request from the answer on, see splitAtAnswer

@@ -59,6 +59,7 @@ func link(nodes []*node) []*node {
 	for _, n := range nodes {
 		n.releaseAttempts()
 	}
+	giveHeld(nodes)
 	var roots []*node
 	for _, n := range nodes {
 		if n.up == nil {

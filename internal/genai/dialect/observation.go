@@ -84,6 +84,9 @@ type Observation struct {
 	TaskID         string
 	UserID         string
 
+	// Held is the model call that another package wrote on the span of an agent, the last one of several; nil: there is none.
+	Held *Observation
+
 	// Agent spans: what went in and came out. Input holds the messages given to the agent; OutputText its final answer.
 	Input      []decode.Message
 	Output     []decode.Message

@@ -6,6 +6,7 @@ package google
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -120,11 +121,48 @@ func readADKConventions(s *dialect.Source, o *dialect.Observation) {
 	conventions.Response = wholeAnswer(conventions.Response)
 	adkMessages(conventions.Request, false)
 	adkMessages(conventions.Response, false)
+	dropPlaces(conventions.Request, conventions.Response)
 	if conventions.Result.Present() {
 		result := decode.UnwrapResult(adkResult(conventions.Result, false))
 		conventions.Result, conventions.Failed = result.Content, conventions.Failed || result.IsError
 	}
 	o.Fill(conventions)
+}
+
+// dropPlaces takes the ids off calls and results that ADK writes where Gemini gave none: the name of the tool and the place of the part in its message. Text may stand before the calls, so
+// that their results have other numbers.
+func dropPlaces(lists ...[]decode.Message) {
+	names := map[string]bool{}
+	of := func(id string) (name string) {
+		name, number, ok := cutLast(id, "_")
+		if _, err := strconv.Atoi(number); !ok || err != nil {
+			return ""
+		}
+		return name
+	}
+	for _, list := range lists {
+		for _, m := range list {
+			for i := range m.Parts {
+				switch p := &m.Parts[i]; {
+				case p.Type == tape.PartToolCall:
+					names[p.Name] = true
+					if p.Name != "" && of(p.ID) == p.Name {
+						p.ID = ""
+					}
+				case p.Type == tape.PartToolResult && names[of(p.ID)]:
+					p.Name, p.ID = of(p.ID), ""
+				}
+			}
+		}
+	}
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // bracketed returns X of "agent_run [X]", as early versions name their spans.

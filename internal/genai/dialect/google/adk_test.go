@@ -60,6 +60,10 @@ func TestADKReadsEveryGenerationOfSpans(t *testing.T) {
 			"class: agent\ndialect: google-adk\nrun span: yes\nagent: root\n"},
 		{"the keys of the conventions", genaitest.Span(scope, "execute_tool f", "gen_ai.tool.call.arguments", `{"a": 1}`, "gen_ai.tool.call.result", `{"result": [1, null]}`),
 			"class: tool\ndialect: google-adk\nname: f\nkind: function\nargs: {\"a\":1}\nresult: [1,null] [adk.result]\n"},
+		{"ids that are names and places", genaitest.Span(scope, "generate_content g", "gen_ai.input.messages",
+			`[{"role":"assistant","parts":[{"type":"text","content":"so"},{"type":"tool_call","id":"f_1","name":"f","arguments":{}},{"type":"tool_call","id":"call_1","name":"f","arguments":{}}]},`+
+				`{"role":"user","parts":[{"type":"tool_call_response","id":"f_0","response":{"result":1}},{"type":"tool_call_response","id":"g_1","response":{"result":2}}]}]`),
+			"class: model\ndialect: google-adk\nrequest: assistant | text \"so\" | call f  {} | call f call_1 {}\nrequest: tool | result f  1 [adk.result] | result  g_1 2 [adk.result]\n"},
 		{"messages under the keys of the conventions", genaitest.Span(scope, "generate_content g", "gen_ai.input.messages",
 			`[{"role":"user","parts":[{"type":"tool_call_response","id":"c1","response":{"result":null}},{"type":"tool_call_response","id":"c2","response":{"result":"v"}}]}]`),
 			"class: model\ndialect: google-adk\nrequest: tool | result  c1 null [adk.result] | result  c2 \"v\" [adk.result]\n"},

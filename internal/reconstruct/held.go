@@ -1,0 +1,128 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// A package that hooks into the client of a provider writes a model call on the span that is the current one. Where that is the span of the agent, each call of the run writes
+// over the one before, and the span holds the last: its request shows what the others were answered.
+
+// giveHeld hangs the model call that the span of an agent holds below it, as a span of its own, where nothing else below it reports a model call of that agent.
+func giveHeld(nodes []*node) {
+	for _, n := range nodes {
+		if n.obs.Held == nil || reportsModel(n) {
+			continue
+		}
+		h := *n
+		o := *n.obs.Held
+		h.obs, h.heldBy, h.up, h.kids, h.messages, h.followed = &o, n, n, nil, nil, nil
+		h.placeHeld()
+		n.kids = append(n.kids, &h)
+	}
+}
+
+// reportsModel reports a model call below an agent, not below one of its tools.
+func reportsModel(n *node) (found bool) {
+	for _, k := range n.kids {
+		walk(k, func(m *node) bool {
+			found = found || m.obs.Class == genai.Model
+			return !found && m.obs.Class != genai.Tool
+		})
+	}
+	return found
+}
+
+// placeHeld settles when the last call began: when the tools had ended that its request shows. Where it was never answered, the answer of the one before still stands on the span: it is
+// the last thing that the assistant says in the request, and no tool ran once more for it.
+func (n *node) placeHeld() {
+	var open []*node
+	for _, k := range n.heldBy.kids {
+		walk(k, func(m *node) bool {
+			if m.obs.Class == genai.Tool {
+				open = append(open, m)
+			}
+			return m.obs.Class != genai.Tool
+		})
+	}
+	slices.SortFunc(open, compareNodes)
+	ran := func(said genai.Message) (ended uint64) {
+		for _, p := range callsOf(said.Parts) {
+			i := slices.IndexFunc(open, func(t *node) bool { return ranFor(t.obs, p) })
+			if i >= 0 {
+				ended = max(ended, open[i].end)
+				open = slices.Delete(open, i, i+1)
+			}
+		}
+		return ended
+	}
+	var last *genai.Message
+	for i := range n.obs.Request {
+		if m := &n.obs.Request[i]; m.Role == tape.RoleAssistant {
+			last = m
+			n.start = min(max(n.start, ran(*m)), n.end)
+		}
+	}
+	if last == nil || ran(n.obs.Response[0]) > 0 {
+		return
+	}
+	if same, _ := newMessage(*last).equal(newMessage(n.obs.Response[0])); same {
+		n.obs.Response, n.obs.FinishReasons, n.obs.Usage = nil, nil, tape.Usage{}
+	}
+}
+
+// ranFor reports that a tool was called as an answer asked for. The instrumentation may have given the call another id than the framework.
+func ranFor(t *genai.Observation, p *genai.Part) bool {
+	return t.Name == p.Name && (p.ID != "" && t.CallID == p.ID || equalArgs(t.Args.Value, p.Args, sameValue) || !t.Args.Present() && p.Args.Len() == 0)
+}
+
+// recoverHeld makes the model calls over which the last one was written from the request of that: each message in it that asks for tools, of which one ran below the agent, is what one
+// of them was answered. What the agent was handed of earlier runs asks for tools that did not.
+func (c *collector) recoverHeld() {
+	var made []*call
+	for _, m := range c.models {
+		if len(m.nodes) != 1 || m.nodes[0].heldBy == nil {
+			continue
+		}
+		open := slices.DeleteFunc(slices.Clone(c.tools), func(t *call) bool {
+			return t.agent != m.agent || len(t.nodes) == 0 || !below(t.nodes[0], m.nodes[0].heldBy)
+		})
+		for k, said := range m.request {
+			if said.tape.Role != tape.RoleAssistant || k == 0 {
+				continue
+			}
+			began, found := m.start, false
+			for _, p := range callsOf(said.parts) {
+				i := slices.IndexFunc(open, func(t *call) bool { return ranFor(t.obs, p) })
+				if i >= 0 {
+					began, found = min(began, open[i].start), true
+					open = slices.Delete(open, i, i+1)
+				}
+			}
+			if !found {
+				continue
+			}
+			made = append(made, &call{
+				kind:    tape.EventModelCall,
+				obs:     &genai.Observation{Class: genai.Model, Operation: m.obs.Operation, Model: m.obs.Model, Provider: m.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
+				start:   began,
+				end:     began,
+				agent:   m.agent,
+				shift:   m.shift,
+				request: slices.Clip(m.request[:k]),
+				notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "a later call was written over it on the same span, and its request holds the answer"}},
+
+				response: said,
+			})
+		}
+	}
+	if len(made) > 0 {
+		c.models = append(c.models, made...)
+		slices.SortStableFunc(c.models, compareCalls)
+	}
+}
