@@ -409,13 +409,16 @@ func rounded(v value) value {
 	return v.Map(func(_ int, m exactjson.Member) value { return rounded(m.Value) })
 }
 
-// returns reports that a result is what the tool returned. A tool that returned null leaves no result.
+// returns reports that a result is what the tool returned. A tool that returned null leaves no result, or a text such as None.
 func returns(call, result value) bool {
-	if result.IsAbsent() {
+	if result.IsAbsent() || call.Get("result").Kind() <= exactjson.Null && call.Get("error").IsEmpty() && slices.Contains(nullTexts, result.Str()) {
 		result = exactjson.NullValue
 	}
 	return slices.ContainsFunc(resultsOf(call), func(r value) bool { return same(r, result) })
 }
+
+// nullTexts are what frameworks write for null.
+var nullTexts = []string{"null", "None"}
 
 // hasFailed reports an event that says that its call failed.
 func hasFailed(e tape.Event) bool { return e.IsError || e.Status == tape.EventError || e.Error != nil }
@@ -437,7 +440,8 @@ func agreement(call value, e tape.Event) int {
 		}
 		return 1
 	}
-	if !call.Get("error").IsEmpty() && hasFailed(e) || returns(call, e.Result) || !e.Result.IsEmpty() && same(call.Get("error"), e.Result) {
+	silent := hasFailed(e) && e.Result.IsEmpty() // what failed and says nothing returned nothing, not null
+	if !call.Get("error").IsEmpty() && hasFailed(e) || returns(call, e.Result) && !silent || !e.Result.IsEmpty() && same(call.Get("error"), e.Result) {
 		return 3
 	}
 	return 2

@@ -67,3 +67,20 @@ func TestInstructionsThatAFrameworkIndents(t *testing.T) {
 		}
 	}
 }
+
+// A call that returned null and an equal one that failed and left no result are told apart; null may be written as a text.
+func TestCallThatFailedIsNotTheOneThatReturnedNull(t *testing.T) {
+	truth := truthOf(t, `[{"name":"f","args":{},"result":null,"error":null},{"name":"f","args":{},"result":null,"error":"timeout","sent_to_model":"Error: timeout"}]`)
+	failed := tape.Event{Type: tape.EventToolCall, Seq: 4, Name: "f", Status: tape.EventError, Error: &tape.Error{Message: "timeout"}}
+	returned := tape.Event{Type: tape.EventToolCall, Seq: 2, Name: "f", Result: exactjson.StringValue("None")}
+	pairs, lost, extra := match(truth.Members(), []tape.Event{failed, returned})
+	require.Len(t, pairs, 2)
+	assert.Empty(t, lost)
+	assert.Empty(t, extra)
+	for _, p := range pairs {
+		assert.Equal(t, p.call.Get("error").IsEmpty(), p.event.Seq == 2)
+	}
+	assert.True(t, returns(truth.At(0), exactjson.StringValue("None")))
+	assert.False(t, returns(truth.At(0), exactjson.StringValue("nothing")))
+	assert.False(t, returns(truthOf(t, `{"name":"f","args":{},"result":"x","error":null}`), exactjson.StringValue("None")))
+}
