@@ -47,6 +47,9 @@ var forms = []struct {
 	{"masked in part", `"card 4111111111111111 was charged"`, `"card ****1111 was charged"`, rewritten},
 	{"masked on the span", `"mail [REDACTED:email:0f] was sent to support"`, `"mail ada@example.com was sent to support"`, rewritten},
 
+	{"no blocks as a text", `[]`, `""`, rewritten},
+	{"an object of nothing as a text", `{}`, `""`, contradicts},
+
 	{"a short answer in a sentence", `"0"`, `"The tool returned 0."`, undecided},
 	{"a short text among other values", `{"blocks":[{"text":"0"}],"raw":0}`, `"0"`, undecided},
 	{"an empty text among other values", `{"blocks":[{"text":""}],"raw":""}`, `""`, undecided},

@@ -57,6 +57,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 			hidden = append(hidden, hiddenCall{e.Seq, "neither an answer nor a call is recorded; calls may be missing from the tape"})
 		case next == nil && h.looped[e.Seq] && e.Request != nil && len(e.Request.Tools) > 0:
 			hidden = append(hidden, hiddenCall{e.Seq, "the calls between its first request and its last answer are named nowhere"})
+		case next == nil && h.looped[e.Seq] && len(e.SpanIDs) == 0 && (e.Request == nil || len(e.Request.Messages) == 0):
+			hidden = append(hidden, hiddenCall{e.Seq, "no span reports any call of the run; whether tools were called is not known"})
 		}
 	}
 	return hidden

@@ -45,7 +45,7 @@ func readHeld(s *dialect.Source) *dialect.Observation {
 		return slices.ContainsFunc(strings.Split(key, "."), func(part string) bool { return part != "" && strings.Trim(part, "0123456789") == "" })
 	})
 	o := read(&last, dialect.Model)
-	if len(o.Request) == 0 || len(o.Response) == 0 {
+	if len(o.Request) == 0 || len(o.Response) == 0 && !o.StatusError {
 		return nil
 	}
 	if s.Limited {

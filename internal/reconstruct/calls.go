@@ -70,6 +70,7 @@ type collector struct {
 	recovered                         *messages            // of model calls that no span reports
 	returned                          map[*call]*message   // what agents answered whose calls no span reports
 	signatures                        map[string]signature // see signature
+	leftOut                           map[scopeKey]bool    // see leavesOutEmpty
 	posts                             []post               // messages that parts of the program sent each other
 	closing                           *message             // what the last of them says, where no model wrote it
 }
@@ -111,6 +112,7 @@ func collect(f *fragment) *collector {
 	c.recoverModels()
 	c.recoverPosted(f)
 	c.recoverStepped(f)
+	c.recoverUnreported(f)
 	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals, c.functions} {
 		slices.SortStableFunc(list, compareCalls)
 	}

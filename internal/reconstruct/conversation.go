@@ -54,6 +54,7 @@ func (c *collector) converse() {
 			m.response = nil
 		}
 	}
+	c.splitGlued()
 	c.readFollowed()
 	c.recoverHeld()
 	slices.SortStableFunc(c.models, compareCalls)

@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -82,8 +83,9 @@ func (b *builder) openEnvelopes() {
 				small[r][key] = append(small[r][key], inside)
 			}
 		}
+		whole := w.wholes(calls)
 		calls = slices.DeleteFunc(calls, func(k *call) bool { return w.open(k, proved[k.reporter()]) })
-		w.suspect(calls, bare)
+		w.suspect(calls, bare, whole)
 	}
 	b.suspectFrames()
 }
@@ -144,6 +146,57 @@ func frameOf(v exactjson.Value) string {
 	return ""
 }
 
+// wholes are what tells of the results of one tool that they are in no envelope.
+type wholes struct {
+	alone map[aloneIn]map[string]bool // the names of only members with an object or list in them
+	plain map[aloneIn]bool            // it returned what is no object, in no envelope
+}
+
+type aloneIn struct {
+	reporter reporter
+	tool     string
+}
+
+func (w wrappable) wholes(calls []*call) wholes {
+	o := wholes{map[aloneIn]map[string]bool{}, map[aloneIn]bool{}}
+	for _, k := range calls {
+		content, in := w.of(k.obs), aloneIn{k.reporter(), k.obs.Name}
+		if k.obs.Failed || k.obs.StatusError || content.Label != "" {
+			continue // a failure may be told in another form
+		}
+		v := content.Value
+		if name, inner, ok := sole(v); ok && inner.Kind() >= exactjson.Array {
+			if o.alone[in] == nil {
+				o.alone[in] = map[string]bool{}
+			}
+			o.alone[in][name] = true
+		}
+		if v.Kind() == exactjson.String {
+			v, _ = decoded(v)
+		}
+		if v.Kind() != exactjson.Object && v.Kind() != exactjson.Null && !v.IsEmpty() && len(content.Envelope) == 0 {
+			o.plain[in] = true
+		}
+	}
+	return o
+}
+
+// otherMembers reports that the only member of a value is no envelope of its reporter: the same tool has another only member.
+func (o wholes) otherMembers(k *call) bool {
+	return len(o.alone[aloneIn{k.reporter(), k.obs.Name}]) > 1
+}
+
+// toldModel reports a result that was taken out of the message to the model that a framework made of it: all of that is what the model is told.
+func toldModel(c *genai.Content) bool {
+	return slices.ContainsFunc(c.Envelope, func(e string) bool { return e == "langchain.repr" || e == "langchain.tool_message" })
+}
+
+// saysFailure reports a call that failed, and a result with nothing but its error: so frameworks tell the model of it, whichever tool it was.
+func saysFailure(k *call, v exactjson.Value) bool {
+	name, inner, ok := sole(v)
+	return ok && name == "error" && inner.Kind() == exactjson.String && (k.obs.Failed || k.obs.StatusError || k.obs.Error != nil)
+}
+
 // open takes an envelope of a proved shape off the value of a call.
 func (w wrappable) open(k *call, proved [][]string) bool {
 	for _, path := range proved {
@@ -172,7 +225,7 @@ func (w wrappable) open(k *call, proved [][]string) bool {
 // was shown as it was recorded puts none into an envelope. One that puts objects into an envelope puts all results into it: where another result of it stands
 // outside of that envelope, this one is what the tool returned. What the server of a tool wraps is not up to it. That a tool has a server few
 // reporters say: a lone number or truth value is suspected of any tool, a text or list below such a name as often has it from the tool itself.
-func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
+func (w wrappable) suspect(calls []*call, bare map[reporter]bool, whole wholes) {
 	tools := map[reporter]map[string]map[string]bool{} // by the only member of the value: which tools it is of
 	unwrapped := map[reporter]*outside{}
 	for _, k := range calls {
@@ -184,7 +237,12 @@ func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
 			unwrapped[r].add(content.Value)
 		}
 	}
-	calls = slices.DeleteFunc(calls, func(k *call) bool { return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() })
+	calls = slices.DeleteFunc(calls, func(k *call) bool {
+		return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() || toldModel(w.of(k.obs)) || saysFailure(k, w.of(k.obs).Value)
+	})
+	if w.alike {
+		w.suspectAlike(calls)
+	}
 	for _, k := range calls {
 		if name, _, ok := sole(w.of(k.obs).Value); ok && w.alike {
 			r := k.reporter()
@@ -201,14 +259,19 @@ func (w wrappable) suspect(calls []*call, bare map[reporter]bool) {
 		v := w.of(k.obs).Value
 		name, inner, ok := sole(v)
 		wrapped := looksWrapped(inner, w.alike)
-		byReporter := !bare[k.reporter()] && (wrapped || len(tools[k.reporter()][name]) > 1) && !(wrapped && unwrapped[k.reporter()].of(name))
-		byServer := w.alike && wrapsValue(name, inner) && (k.obs.ToolKind == tape.ToolMCP || inner.Kind() == exactjson.Number || inner.Kind() == exactjson.Bool)
-		if !ok || !byReporter && !byServer {
+		byReporter := !bare[k.reporter()] && (wrapped || len(tools[k.reporter()][name]) > 1) && !(wrapped && (unwrapped[k.reporter()].of(name) || whole.otherMembers(k)))
+		plain := whole.plain[aloneIn{k.reporter(), k.obs.Name}] // its server wraps no value then
+		byServer := w.alike && !plain && wrapsValue(name, inner) && (k.obs.ToolKind == tape.ToolMCP || inner.Kind() == exactjson.Number || inner.Kind() == exactjson.Bool)
+		hollow := ""
+		if w.alike && !plain && !bare[k.reporter()] {
+			hollow = hollowValue(v)
+		}
+		if hollow == "" && (!ok || !byReporter && !byServer) {
 			continue
 		}
 		o := *k.obs
 		content := w.of(&o)
-		content.Label, content.Suspected = tape.Lossy, suspectedPath(v)
+		content.Label, content.Suspected = tape.Lossy, cmp.Or(hollow, suspectedPath(v))
 		k.obs = &o
 	}
 }
@@ -241,6 +304,78 @@ func (o *outside) add(v exactjson.Value) {
 
 // of reports a result outside of an envelope whose member has this name.
 func (o *outside) of(name string) bool { return o != nil && o.all > o.naming[name] }
+
+// hollowValue names the member of an object below which an empty text stands as values do, beside nothing but short plain values.
+func hollowValue(v exactjson.Value) string {
+	if v.Kind() == exactjson.String {
+		v, _ = decoded(v)
+	}
+	name := ""
+	for _, m := range v.Members() {
+		switch {
+		case v.Kind() != exactjson.Object || m.Value.Kind() >= exactjson.Array:
+			return ""
+		case name == "" && slices.Contains(valueNames, m.Name) && m.Value.Kind() == exactjson.String && m.Value.Str() == "":
+			name = m.Name
+		}
+	}
+	if name == "" || besides(v, name) > maxBesides {
+		return ""
+	}
+	return name
+}
+
+// suspectAlike marks results that no request shows, where all those of a reporter are objects of the same few members, of which one is named as values are and holds now an object, now
+// something else, and the others are short and the same: {"ok": true, "data": …}.
+func (w wrappable) suspectAlike(calls []*call) {
+	type shape struct {
+		members string // names, and the values of all but one
+		value   string // the name of that
+		kinds   map[bool]bool
+		calls   []*call
+	}
+	shapes := map[reporter]*shape{}
+	for _, k := range calls {
+		if k.obs.Failed || k.obs.StatusError {
+			continue
+		}
+		r, v := k.reporter(), w.of(k.obs).Value
+		if v.Kind() == exactjson.String {
+			v, _ = decoded(v)
+		}
+		one := shape{kinds: map[bool]bool{}}
+		for _, m := range v.Members() {
+			if one.value == "" && slices.Contains(valueNames, m.Name) {
+				one.value = m.Name
+				one.members += m.Name + "\x00"
+			} else {
+				one.members += m.Name + "=" + m.Value.JSON() + "\x00"
+			}
+		}
+		s := shapes[r]
+		if s == nil {
+			s = &one
+			shapes[r] = s
+		}
+		if v.Kind() != exactjson.Object || v.Len() < 2 || one.value == "" || one.members != s.members || len(one.members) > maxBesides {
+			s.members = "\x00" // another one: no envelope of the reporter's
+			continue
+		}
+		s.kinds[v.Get(one.value).Kind() == exactjson.Object] = true
+		s.calls = append(s.calls, k)
+	}
+	for _, s := range shapes {
+		if s.members == "\x00" || len(s.kinds) < 2 {
+			continue
+		}
+		for _, k := range s.calls {
+			o := *k.obs
+			content := w.of(&o)
+			content.Label, content.Suspected = tape.Lossy, s.value
+			k.obs = &o
+		}
+	}
+}
 
 // sole returns the member of an object that has one, also of one that is JSON text.
 func sole(v exactjson.Value) (name string, inner exactjson.Value, ok bool) {

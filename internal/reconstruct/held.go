@@ -68,7 +68,7 @@ func (n *node) placeHeld() {
 			n.start = min(max(n.start, ran(*m)), n.end)
 		}
 	}
-	if last == nil || ran(n.obs.Response[0]) > 0 {
+	if last == nil || len(n.obs.Response) == 0 || ran(n.obs.Response[0]) > 0 {
 		return
 	}
 	if same, _ := newMessage(*last).equal(newMessage(n.obs.Response[0])); same {

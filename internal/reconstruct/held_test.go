@@ -6,6 +6,8 @@ package reconstruct_test
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -66,4 +68,16 @@ func TestAgentsWithoutAModelCallOfTheirOwnHoldNone(t *testing.T) {
 		"llm.input_messages.0.message.content", "hi", "llm.output_messages.0.message.role", "model", "llm.output_messages.0.message.tool_calls.0.tool_call.function.name", "f")
 	tr.tool("g", 2, 1, 10, 20, "", `{"x":1}`, "one")
 	wantEvents(t, the(t, tr.runs(t)), "tool_call g @2 = one")
+}
+
+// The last call of a run that failed has no answer.
+func TestModelCallOnTheSpanOfTheAgentThatFailed(t *testing.T) {
+	tr := newTrace()
+	tr.in("gcp.vertex.agent", "invoke_agent shop", 1, 0, 0, 100, "gen_ai.agent.name", "shop", "gen_ai.operation.name", "generate_content", "gen_ai.request.model", "m1",
+		"gen_ai.input.messages", list(user("hi"))).Status().SetCode(ptrace.StatusCodeError)
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call @1 failed")
+	if tp.Events[0].Status != tape.EventError || tp.Run.Status != tape.StatusError || *tp.Input.UserMessage != "hi" {
+		t.Errorf("%s, run %s", tp.Events[0].Status, tp.Run.Status)
+	}
 }

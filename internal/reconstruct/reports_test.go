@@ -333,6 +333,27 @@ func TestSuspectedEnvelopeIsNamed(t *testing.T) {
 		{[]tool{{"weather", `{"acme":` + city + `}`}, {"price", "five"}}, "[#2 result acme]"},
 		{[]tool{{"weather", `{"acme":` + city + `}`}, {"price", `{"other":{"sum":5}}`}}, "[#2 result acme #3 result other.sum]"},
 		{[]tool{{"weather", `{"acme":"sunny"}`}, {"price", `{"acme":"5"}`}, {"time", `{"hour":9,"day":2}`}}, "[#2 result acme #3 result acme]"},
+		// a reporter that puts objects into an envelope puts all of them into one
+		{[]tool{{"weather", `{"acme":{"payload":"Nairobi is sunny"}}`}, {"price", `{"low":4,"high":5}`}}, "[]"},
+		{[]tool{{"weather", `{"acme":{"payload":"Nairobi is sunny"}}`}, {"price", `{"acme":{"payload":"5"},"status":"ok"}`}}, "[#2 result acme.payload]"},
+		{[]tool{{"weather", `{"acme":{"payload":"Nairobi is sunny"}}`}, {"price", `"5"`}}, "[#2 result acme.payload]"}, // of a text it may make none
+		{[]tool{{"weather", `{"now":{"sky":"sunny"}}`}, {"weather", `{"later":{"sky":"rain"}}`}}, "[]"},
+		{[]tool{{"weather", `{"weather_result":{"sky":"sunny"}}`}, {"price", `{"price_result":{"eur":"5"}}`}}, "[#2 result weather_result.sky #3 result price_result.eur]"},
+		// members that are always the same around what is now an object, now a text
+		{[]tool{{"weather", `{"ok":true,"data":{"sky":"sunny"}}`}, {"price", `{"ok":true,"data":"5"}`}}, "[#2 result data #3 result data]"},
+		{[]tool{{"weather", `{"ok":true,"data":{"sky":"sunny"}}`}, {"price", `{"ok":true,"data":{"eur":"5"}}`}}, "[]"},
+		{[]tool{{"weather", `{"ok":true,"data":{"sky":"sunny"}}`}, {"price", `{"ok":false,"data":"5"}`}}, "[]"},
+		{[]tool{{"weather", `{"ok":true,"data":{"sky":"sunny"}}`}, {"price", `{"ok":true,"data":"5"}`}, {"taxes", `{"eur":1,"usd":2}`}}, "[]"},
+		// an empty text where values stand
+		{[]tool{{"weather", `{"status":"success","output":"","elapsed_ms":3}`}}, "[#2 result output]"},
+		{[]tool{{"weather", `{"result":""}`}}, "[#2 result result]"},
+		{[]tool{{"weather", `{"note":"","sky":"sunny"}`}}, "[]"},
+		{[]tool{{"weather", `{"output":"","hours":[1,2]}`}}, "[]"},
+		// the server of a tool that also returns what is no object
+		{[]tool{{"weather", `{"value":26.8}`}, {"weather", "31.5"}}, "[]"},
+		{[]tool{{"weather", `{"value":26.8}`}, {"price", "31.5"}}, "[#2 result value]"},
+		// what was taken out of the message to the model is what the model is told
+		{[]tool{{"weather", `content='{"acme": {"payload": "sunny"}}' name='weather' tool_call_id='c9'`}}, "[]"},
 	} {
 		if got := fmt.Sprint(suspected(build(c.tools...))); got != c.want {
 			t.Errorf("%v: suspected %s, want %s", c.tools, got, c.want)
@@ -348,6 +369,54 @@ func TestSuspectedEnvelopeIsNamed(t *testing.T) {
 	tr.tool("f", 5, 1, 31, 32, "c2", `{"x":2}`, `{"order":{"id":70002}}`)
 	if got := suspected(the(t, tr.runs(t))); got != nil {
 		t.Errorf("suspected %v, and the reporter is known to wrap nothing", got)
+	}
+}
+
+// The failures of all tools are told in one form.
+func TestFailureThatIsAllOfAResultIsNoEnvelope(t *testing.T) {
+	for _, failed := range []bool{true, false} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("end")))
+		for i, name := range []string{"f", "g"} {
+			if s := tr.tool(name, 3+i, 1, 11+i, 12+i, "", `{"x":1}`, `{"error":"no such `+name+`"}`); failed {
+				s.Status().SetCode(ptrace.StatusCodeError)
+			}
+		}
+		if got := the(t, tr.runs(t)).Events[1].Provenance["result"]; (got == tape.Lossy) == failed {
+			t.Errorf("failed %t: labelled %q", failed, got)
+		}
+	}
+}
+
+// A text that the model was told of a failure may be the framework's own: it stays a text, where a tool's other literals are values.
+func TestLiteralOfAFailureStaysTheTextThatWasShown(t *testing.T) {
+	for shown, want := range map[string]string{
+		`{'error': "Error executing tool 'f': no such order"}`: `"{'error': \"Error executing tool 'f': no such order\"}"`,
+		`{'error': 5}`:                `{"error":5}`,
+		`{'order': 5, 'error': 'no'}`: `{"order":5,"error":"no"}`,
+	} {
+		ask := asks(call("call_0000001", "f", `{"x":1}`))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.chat(3, 1, 20, 30, list(user("q"), ask, shows("call_0000001", shown)), list(says("end")))
+		if got := the(t, tr.runs(t)).Events[1].Result.JSON(); got != want {
+			t.Errorf("%s: result %s, want %s", shown, got, want)
+		}
+	}
+}
+
+// A call that was given up may have gone on.
+func TestCallThatWasGivenUpHasAnUnknownResult(t *testing.T) {
+	for thrown, want := range map[string]tape.Label{"asyncio.exceptions.CancelledError": tape.Missing, "CancelledError": tape.Missing, "TimeoutError": "", "OrderCancelledErrorBase": ""} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call("c1", "f", `{"x":1}`))))
+		tr.tool("f", 3, 1, 11, 12, "c1", `{"x":1}`, "", "error.type", thrown).Status().SetCode(ptrace.StatusCodeError)
+		if e := the(t, tr.runs(t)).Events[1]; e.Provenance["result"] != want || e.Status != tape.EventError {
+			t.Errorf("%s: %s, labelled %q, want %q", thrown, e.Status, e.Provenance["result"], want)
+		}
 	}
 }
 

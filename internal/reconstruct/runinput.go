@@ -73,7 +73,9 @@ func (b *builder) input() {
 		for _, m := range firstModel.request[:len(firstModel.request)-since] {
 			in.Messages = append(in.Messages, b.pool(m))
 		}
-		if in.UserMessage != nil && (firstModel.obs.RequestLabel == "" || firstModel.obs.RequestLabel == tape.Truncated) {
+		if prompt, label := lastUser(firstModel.request); in.UserMessage != nil && root != nil && label == "" && isWhole(root.obs.InputData, prompt) {
+			in.UserMessage = &prompt // an object of the user's that looks like a message
+		} else if in.UserMessage != nil && (firstModel.obs.RequestLabel == "" || firstModel.obs.RequestLabel == tape.Truncated) {
 			last := saidInside(*in.UserMessage, firstModel.request)
 			if root != nil {
 				last = saidAsJSON(last, root.obs.InputData.Value, firstModel.request)
@@ -132,6 +134,12 @@ func (b *builder) input() {
 		}
 		if system = systemText(sent); system != "" {
 			in.Provenance["system_prompt"] = tape.Recovered
+		}
+	}
+	if in.UserMessage == nil && firstModel != nil && len(afterSystem(firstModel.request)) == 0 && len(firstModel.nodes) > 0 {
+		if asked := b.askedAbove(firstModel.nodes[0]); asked != "" {
+			in.UserMessage = &asked
+			in.Provenance["user_message"] = tape.Recovered
 		}
 	}
 	if in.UserMessage == nil && firstModel == nil && root != nil {
@@ -296,6 +304,30 @@ func (b *builder) taskAbove(n *node, prompt string) string {
 		}
 	}
 	return ""
+}
+
+// isWhole reports an object or list that an agent was given, and that the model was sent as it is, as JSON.
+func isWhole(given genai.Content, prompt string) bool {
+	v, ok := given.Value, given.Label == ""
+	if v.Kind() == exactjson.String {
+		v, ok = decoded(v)
+	}
+	if !ok || v.Kind() < exactjson.Array || v.Len() == 0 || !decode.LooksJSON(prompt) {
+		return false
+	}
+	sent, err := exactjson.Parse(prompt)
+	return err == nil && sent.Equal(v)
+}
+
+// askedAbove is what the outermost span between the run's own and its first model call was asked, of which no request was recorded: the same agent said twice (OpenLIT's spans of LangGraph
+// around those of LangChain, where the model failed).
+func (b *builder) askedAbove(n *node) (asked string) {
+	for n = n.up; n != nil && n != b.fragment.root; n = n.up {
+		if text, label := lastUserOf(n.obs.Input); n.obs.Class == genai.Agent && text != "" && label == "" {
+			asked = text
+		}
+	}
+	return asked
 }
 
 // saidInside is what the request to the model ends with, where the run's own record is all that it was started with as JSON, and a member of it is the same, or

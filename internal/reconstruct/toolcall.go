@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -91,6 +92,10 @@ func (b *builder) toolArgs(k *call, e *tape.Event) {
 	if !source.Present() && label == "" && b.calls.signature(e.Name).nothing {
 		source, label = genai.Content{Value: exactjson.ObjectValue()}, tape.Recovered
 		b.finding(tape.CodeArgsEmpty, k.seq, "args", "no record holds arguments, and the recorded definition of the tool takes none")
+	}
+	if !source.Present() && label == "" && b.calls.leavesOutEmpty(k) {
+		source, label = genai.Content{Value: exactjson.ObjectValue()}, tape.Recovered
+		b.finding(tape.CodeArgsEmpty, k.seq, "args", "no record holds arguments, and the answers of the run lack those of calls alone that had none")
 	}
 	if !source.Present() {
 		e.Provenance["args"] = tape.Missing
@@ -294,7 +299,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		if len(k.nodes) == 0 {
 			e.Result, e.Envelope = shown.Returned()
 		}
-		if literal, ok := decode.PythonStr(shown.Result.Str()); ok {
+		if literal, ok := decode.PythonStr(shown.Result.Str()); ok && !saysError(literal) {
 			e.Result, e.Envelope = literal, append(slices.Clip(shown.Envelope), "python.str")
 		}
 		e.Provenance["result"] = tape.Recovered
@@ -338,6 +343,10 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		}
 		if e.Error == nil {
 			e.Error = o.Error
+		}
+		if e.Result.IsAbsent() && e.Provenance["error"] == "" && wasGivenUp(e.Error) {
+			e.Provenance["result"] = tape.Missing
+			b.finding(tape.CodeResultMissing, k.seq, "result", "the call was given up; what the tool came to is recorded nowhere")
 		}
 	}
 	if !e.Result.IsAbsent() {
@@ -386,6 +395,19 @@ func namesTool(message, name string) bool {
 	}
 	return false
 }
+
+// saysError reports an object of nothing but a failure: a framework may have made it of what was thrown, and then the text that the model was told is all that there is.
+func saysError(v exactjson.Value) bool {
+	return v.Kind() == exactjson.Object && v.Len() == 1 && v.Get("error").Kind() == exactjson.String
+}
+
+// wasGivenUp reports an error that says no more than that nobody waited for the call any longer: the tool may have gone on, and returned.
+func wasGivenUp(e *tape.Error) bool {
+	return e != nil && (e.Message == "" || e.Message == e.Type) && givenUp.MatchString(e.Type)
+}
+
+// givenUp are the names of what is thrown into a task that is told to stop.
+var givenUp = regexp.MustCompile(`(?:^|\.)(?:CancelledError|CancellationException|OperationCanceledException|TaskCanceledException|AbortError|GeneratorExit)$`)
 
 // errorIn returns the message of a failure that a reporter recorded as an object of nothing else, where the model was told of it in other words: with
 // the message in it. What the model was shown as it is recorded is what the tool answered.

@@ -240,7 +240,8 @@ func IsLangChainTool(v exactjson.Value) bool {
 // toolMessageRest is what follows the content in the Python repr of a LangChain ToolMessage.
 var toolMessageRest = regexp.MustCompile(`^(?: name=(?:'[^']*'|"[^"]*"))?(?: id='[^']*')? tool_call_id='([^']*)'(?: artifact=.*?)?(?: status='(\w+)')?$`)
 
-// ToolMessageRepr opens the Python repr of a LangChain ToolMessage; ok is false for any other text. Its content is a Python string or a list of them.
+// ToolMessageRepr opens the Python repr of a LangChain ToolMessage; ok is false for any other text. Its content is a Python string or a list of literals, which Python writes so that they
+// can be read back.
 func ToolMessageRepr(text string) (content exactjson.Value, callID string, failed, ok bool) {
 	rest, ok := strings.CutPrefix(text, "content=")
 	if !ok || rest == "" || !strings.ContainsRune("'\"[", rune(rest[0])) {
@@ -311,7 +312,6 @@ func unwrapResult(c Content) Unwrapped {
 			if content, callID, failed, ok := ToolMessageRepr(text); ok {
 				u.CallID, u.IsError = callID, failed
 				u.Content.Envelope = append(u.Content.Envelope, "langchain.repr")
-				u.Content.Label = tape.Lossy
 				u.Content.Value = content
 				return u
 			}

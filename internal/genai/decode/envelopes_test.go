@@ -5,6 +5,7 @@ package decode_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,8 +83,18 @@ func TestEnvelopesAreTakenOffResultsAndNamed(t *testing.T) {
 			}
 		})
 	}
-	if u := decode.UnwrapResult(decode.Content{Value: genaitest.Text("content='v' name='f' tool_call_id='c1'")}); u.Content.Label != tape.Lossy {
-		t.Errorf("the repr of a message is labelled %q", u.Content.Label)
+	for text, want := range map[string]string{ // Python writes literals so that they can be read back
+		"content='v' name='f' tool_call_id='c1'":                            `"v"`,
+		`content='it\'s "x"\n\u00e9\\' name='f' tool_call_id='c1'`:          `"it's \"x\"\né\\"`,
+		"content=['v', 1.50, {'a': None}] name='f' tool_call_id='c1'":       `["v",1.50,{"a":null}]`,
+		"content=[<Block at 0x7f01>, 'v'] name='f' tool_call_id='c1'":       "",
+		"content=[Block(text='w'), 'v'] name='f' tool_call_id='c1'":         "",
+		"content='v' and more than a message says tool_call_id='c1' so far": "",
+	} {
+		u := decode.UnwrapResult(decode.Content{Value: genaitest.Text(text)})
+		if opened := slices.Contains(u.Content.Envelope, "langchain.repr"); opened != (want != "") || opened && (u.Content.Label != "" || u.Content.Value.JSON() != want) {
+			t.Errorf("%s is %s, labelled %q in %v", text, u.Content.Value.JSON(), u.Content.Label, u.Content.Envelope)
+		}
 	}
 }
 

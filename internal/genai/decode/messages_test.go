@@ -340,3 +340,19 @@ func TestMessageWithoutARoleBehindACallIsItsResult(t *testing.T) {
 		}
 	}
 }
+
+// OpenLIT's messages of Anthropic under LangChain hold each block as the text that Python makes of it.
+func TestBlockThatIsPrintedIntoTheContentOfAPartIsRead(t *testing.T) {
+	for part, want := range map[string]string{
+		`{"type":"tool_use","content":"{'id': 'toolu_1', 'input': {'x': 1}, 'name': 'f', 'type': 'tool_use'}"}`:        `f toolu_1 {"x":1}`,
+		`{"type":"tool_use","content":"{\"id\":\"toolu_1\",\"input\":{},\"name\":\"f\",\"type\":\"tool_use\"}"}`:       `f toolu_1 {}`,
+		`{"type":"tool_use","content":"{'id': 'toolu_1', 'name': 'f', 'type': 'text'}"}`:                               ` `,
+		`{"type":"tool_use","content":"{'id': 'toolu_1', 'input': <Args at 0x1>, 'name': 'f', 'type': 'tool_use'}"}`:   ` `,
+		`{"type":"tool_use","id":"toolu_2","name":"g","content":"{'id': 'toolu_1', 'name': 'f', 'type': 'tool_use'}"}`: `g toolu_2`,
+	} {
+		p, ok := decode.PartOf(genaitest.Parse(t, part))
+		if got := p.Name + " " + p.ID; !ok || p.Type != tape.PartToolCall || !strings.HasPrefix(want, got) || strings.Contains(want, "{") && !strings.HasSuffix(want, p.Args.JSON()) {
+			t.Errorf("%s is %s %s (%t), want %s", part, got, p.Args.JSON(), ok, want)
+		}
+	}
+}

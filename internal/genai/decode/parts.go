@@ -131,6 +131,9 @@ func PartOf(v exactjson.Value) (Part, bool) {
 		if ranAtProvider(v) {
 			return DataPart(v), true
 		}
+		if block, ok := printedBlock(v); ok {
+			v = block
+		}
 		return ToolCallPart(v), true
 	case "tool_call_response", "tool-result", "tool_result", "function_call_output", "tool_call_result", "toolResult", "toolResultBlock", "tool-error":
 		if ranAtProvider(v) {
@@ -152,6 +155,22 @@ func PartOf(v exactjson.Value) (Part, bool) {
 		return untypedPart(v) // the type names the member that holds the part
 	}
 	return DataPart(v), false
+}
+
+// printedBlock is the block that the content of a part holds as a text, as str() or JSON writes it, where the part itself has its type alone (OpenLIT's messages of Anthropic under LangChain).
+func printedBlock(v exactjson.Value) (exactjson.Value, bool) {
+	text := v.Get("content").Str()
+	if v.Len() != 2 || !strings.HasPrefix(text, "{") {
+		return v, false
+	}
+	block, ok := ParseStructure(text)
+	if !ok {
+		var lossy bool
+		if block, lossy, ok = Python(text); lossy {
+			return v, false
+		}
+	}
+	return block, ok && block.Get("type").Str() == v.Get("type").Str() && block.Get("name").Str() != ""
 }
 
 // untypedPart reads the parts of Gemini, Bedrock Converse, Haystack, Genkit and LlamaIndex, which are told apart by their key.

@@ -1,0 +1,38 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// recoverUnreported makes a model call of a run of which no call was recorded, where the span of its agent says that a model was asked: it names the model, or the tokens that it
+// wrote (Agno under Traceloop, where nothing instruments the client of the provider). What came of it is the answer, where that was recorded. Of how many calls that is the last nobody knows, nor what each was sent.
+func (c *collector) recoverUnreported(f *fragment) {
+	if len(c.models)+len(c.tools)+len(c.retrievals) > 0 || f.root == nil || f.root.obs.WeakAgent || f.root.obs.StatusError || f.root.obs.Failed {
+		return
+	}
+	o := f.root.obs
+	wrote := o.Usage.OutputTokens != nil && *o.Usage.OutputTokens > 0
+	answer := ownAnswer(f.root)
+	if text := given(o.OutputData); len(o.Output) == 0 && text != "" {
+		answer = genai.Message{Role: tape.RoleAssistant, Parts: []genai.Part{decode.TextPart(text)}}
+	}
+	if !wrote && o.Model == "" {
+		return
+	}
+	made := &genai.Observation{Class: genai.Model, Operation: "chat", Model: o.Model, Provider: o.Provider, Usage: o.Usage, RequestLabel: tape.Missing, ResponseLabel: tape.Missing}
+	if textOf(newMessage(answer)) != "" {
+		answer.Role = tape.RoleAssistant
+		made.Response, made.ResponseLabel = []genai.Message{answer}, tape.Recovered
+	}
+	c.models = append(c.models, &call{
+		kind:  tape.EventModelCall,
+		obs:   made,
+		start: f.root.start, end: f.root.end,
+		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Field: "response", Detail: "no span reports this call; that of the agent says that a model was asked, and holds what came of it"}},
+	})
+}
