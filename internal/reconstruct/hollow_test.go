@@ -212,3 +212,26 @@ func TestQuestionThatWasHandedOnIsNoRun(t *testing.T) {
 		})
 	}
 }
+
+// The span of a run lies in another trace than its only model call, which failed: both say so in the same words, in the time of the run.
+func TestFailureOfACallInAnotherTraceIsThatOfTheRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked, failure string
+		start          int
+		runs           int
+	}{
+		"the same": {"why?", "refused by the safety system", 10, 1}, "asked something else": {"how?", "refused by the safety system", 10, 2},
+		"failed with something else": {"why?", "connection reset by peer", 10, 2}, "at another time": {"why?", "refused by the safety system", 200, 2},
+	} {
+		tr, other := newTrace(), newTrace()
+		failed := func(s ptrace.Span, words string) {
+			s.Status().SetCode(ptrace.StatusCodeError)
+			s.Status().SetMessage(words)
+		}
+		failed(tr.agent("main", 1, 0, 0, 100, "gen_ai.input.messages", list(user("why?"))), "refused by the safety system")
+		failed(other.chat(2, 0, c.start, c.start+20, list(user(c.asked)), ""), c.failure)
+		if tapes := all(t, tr.numbered(1), other.numbered(2)); len(tapes) != c.runs {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.runs)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func (s *stitcher) byAnswer() {
 			}
 		}
 		if n := f.root; n != nil && len(s.turns[f]) == 0 && len(f.tools()) == 0 {
-			if text := textOf(newMessage(ownAnswer(n))); text != "" {
+			if text := endOf(n, ownAnswer(n)); text != "" {
 				results[text] = append(results[text], shown{f, nil})
 			}
 		}
@@ -97,12 +97,16 @@ func (s *stitcher) byAnswer() {
 			continue
 		}
 		last := turns[len(turns)-1].n
-		if len(last.obs.Response) == 0 {
+		var said genai.Message
+		if len(last.obs.Response) > 0 {
+			said = last.obs.Response[0]
+		}
+		text := endOf(last, said)
+		if text == "" {
 			continue
 		}
 		owners, exact := map[*fragment]bool{}, false
 		var shows shown
-		text := textOf(newMessage(last.obs.Response[0]))
 		for _, r := range results[text] {
 			g := s.find(r.f)
 			if g == s.find(f) || !sameService(r.f, f) || f.ownRun() && r.n != nil && !s.sameTrace(r.f, f) {
@@ -115,7 +119,7 @@ func (s *stitcher) byAnswer() {
 				if r.f.spans(f) {
 					below[r.f] = append(below[r.f], f)
 					around[f]++
-				} else if !s.sameTrace(r.f, f) {
+				} else if !s.sameTrace(r.f, f) && len(said.Parts) > 0 { // runs fail alike one after the other
 					apart[r.f] = append(apart[r.f], f)
 					above[f]++
 				}
@@ -150,6 +154,17 @@ func (s *stitcher) byAnswer() {
 			s.unite(f, one[0], byContent)
 		}
 	}
+}
+
+// endOf is how the span of a run or of a model call says that it ended, of what it answered: with a text, or with a failure that tells more than that there was one.
+func endOf(n *node, answer genai.Message) string {
+	if len(answer.Parts) > 0 {
+		return textOf(newMessage(answer))
+	}
+	if said := failureText(n.obs.Error); (n.obs.Failed || n.obs.StatusError) && len(said) >= minQuoted {
+		return "\x00" + said // of no text of a conversation
+	}
+	return ""
 }
 
 // resent is how many messages of a request the one before it held already: none where it begins with what a tool returned, which is new.
