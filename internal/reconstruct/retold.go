@@ -203,7 +203,12 @@ func mayBeOne(a, b []genai.Message) bool {
 	return (x == "" || y == "" || x == y) && (len(calls) == 0 || len(others) == 0 || slices.Equal(calls, others))
 }
 
-// byHollowTwin unites a model call without any content, alone in its trace, with the one call of another instrumentation that took the same tokens of the same
+// otherReporter reports two spans that one instrumentation does not write of calls beside each other: of two instrumentations, or under two names.
+func otherReporter(a, b *node) bool {
+	return a.scope != b.scope || a.source.Span.Name() != b.source.Span.Name()
+}
+
+// byHollowTwin unites a model call without any content, alone in its trace, with the one call of another instrumentation, or of another name, that took the same tokens of the same
 // model at the same time: the spans of a provider's SDK beside those of who instruments it, where a stream lost the context. Where several calls may be
 // meant, or several such spans mean one, none is taken. Where one of both does not name the model that answered, the same was asked.
 func (s *stitcher) byHollowTwin() {
@@ -247,7 +252,7 @@ func (s *stitcher) byHollowTwin() {
 		k, _ := keyOf(t)
 		var fit []*turn
 		for _, of := range told[k][:min(len(told[k]), maxAskings)] {
-			if of.n.scope != t.n.scope && of.n.reports == nil && same(of.n.obs, t.n.obs) && !s.sameTrace(of.f, t.f) && of.n.start <= t.n.end && t.n.start <= of.n.end {
+			if otherReporter(of.n, t.n) && of.n.reports == nil && same(of.n.obs, t.n.obs) && !s.sameTrace(of.f, t.f) && of.n.start <= t.n.end && t.n.start <= of.n.end {
 				fit = append(fit, of)
 			}
 		}

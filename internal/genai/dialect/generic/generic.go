@@ -40,6 +40,9 @@ func classifyGeneric(s *dialect.Source) (dialect.Class, bool) {
 	case a.Text("gen_ai.operation.name") != "":
 		return dialect.Unclassified, false
 	case dialect.HasPrefixed(s.Span, "llm.input_messages.", "llm.output_messages."), a.Has("gen_ai.response.content"):
+		if own, _ := ClassOf(s.Span.Attributes()); own == dialect.Agent {
+			return dialect.Unclassified, false // it says so in a word of its own: what a run or a step of it was handed
+		}
 		return dialect.Model, false
 	case a.Text("tool.name", "function.name") != "" && !a.Has("llm.model_name") && !a.Has("gen_ai.request.model"):
 		return dialect.Tool, false

@@ -87,3 +87,33 @@ func TestARecordsNameSaysWhatItsBodyIs(t *testing.T) {
 		t.Errorf("args %s, result %s", o.Args.Value.JSON(), o.Result.Value.JSON())
 	}
 }
+
+// The Responses API repeats the instructions in its response, which some record whole beside the messages; what another provider calls so is none of a response.
+func TestInstructionsStandInARecordedResponse(t *testing.T) {
+	for response, want := range map[string]string{
+		`{"object":"response","instructions":"Be brief.","output":[{"type":"message","content":[{"type":"output_text","text":"yes"}]}],"usage":{}}`: "Be brief.",
+		`{"instructions":"Turn left.","answer":"yes"}`: "",
+	} {
+		o := genai.Read(genaitest.Span("acme", "ask", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "raw_input", `[{"role":"user","content":"hi"}]`, "response", response))
+		got := ""
+		for _, p := range o.System {
+			got += p.Text
+		}
+		if got != want {
+			t.Errorf("%s: instructions %q, want %q", response, got, want)
+		}
+	}
+}
+
+// What a step of a run was handed may stand where OpenInference writes the request of a model call; its kind, in whatever key, says what it is.
+func TestStepWithMessagesOfAModelCallIsNone(t *testing.T) {
+	for kind, want := range map[string]genai.Class{"CHAIN": genai.Agent, "LLM": genai.Model, "": genai.Model} {
+		attributes := []string{"input.value", `{"messages":[["user","hi"]]}`, "llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "hi"}
+		if kind != "" {
+			attributes = append(attributes, "acme.span.kind", kind)
+		}
+		if o := genai.Read(genaitest.Span("acme", "step", attributes...)); o.Class != want {
+			t.Errorf("%q: class %v, want %v", kind, o.Class, want)
+		}
+	}
+}

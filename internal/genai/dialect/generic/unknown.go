@@ -530,7 +530,7 @@ func find(a decode.Attributes, fits func(key string) bool) exactjson.Value {
 	return a.JSON(found)
 }
 
-// instructions returns the system prompt that stands in an attribute of its own.
+// instructions returns the system prompt that stands in an attribute of its own, else the one that a recorded response of the Responses API repeats.
 func instructions(a decode.Attributes) exactjson.Value {
 	said := find(a, func(key string) bool { return systemKey(key) && !ends(key, "system") })
 	if text, _ := decode.WholeText(said); decode.UsableID(text) == "" {
@@ -541,6 +541,14 @@ func instructions(a decode.Attributes) exactjson.Value {
 	}
 	if system := find(a, func(key string) bool { return ends(key, "system") }); said.IsAbsent() && isSentence(system.Str()) {
 		return system // a provider, whose key ends so too, has a name
+	}
+	if said.IsAbsent() {
+		_, out := contents(a)
+		for _, c := range out {
+			if response, _ := decode.Structure(c.value); isResponse(response) && response.Get("instructions").Kind() == exactjson.String {
+				return response.Get("instructions")
+			}
+		}
 	}
 	return said
 }
