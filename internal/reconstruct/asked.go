@@ -218,7 +218,7 @@ func (t *turn) unsaid() bool {
 }
 
 // hiding lists the runs of the same trace whose latest model call before the first tool call of f may have asked for it: of its answer neither a
-// text nor a call was recorded.
+// text nor a call was recorded, or nothing of it at all, and the tool has the id of a provider.
 func (s *stitcher) hiding(f *fragment) map[*fragment]bool {
 	first := f.tools()[0]
 	latest := map[*fragment]*turn{}
@@ -233,7 +233,8 @@ func (s *stitcher) hiding(f *fragment) map[*fragment]bool {
 	}
 	owners := map[*fragment]bool{}
 	for g, t := range latest {
-		if t.unsaid() && !conversationsDiffer(t.n, first) {
+		unheard := len(first.obs.CallID) >= minCallID && !t.failed() && len(t.n.obs.Response) == 0
+		if (t.unsaid() || unheard) && !conversationsDiffer(t.n, first) {
 			owners[g] = true
 		}
 	}

@@ -235,3 +235,18 @@ func TestFailureOfACallInAnotherTraceIsThatOfTheRun(t *testing.T) {
 		}
 	}
 }
+
+// Of the answers of a run nothing was recorded, and the spans above its tools never came: in one trace, the id of a provider says that a model asked for them.
+func TestToolsOfATraceBelongToTheRunOfWhichNoAnswerWasRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		id, answer string
+		runs       int
+	}{"the id of a provider": {"call_0123456789abcdef", "", 1}, "a number": {"7", "", 2}, "an answer": {"call_0123456789abcdef", list(says("It is done.")), 2}} {
+		tr := newTrace()
+		tr.chat(2, 90, 0, 10, list(user("q")), c.answer)
+		tr.tool("f", 3, 91, 20, 30, c.id, `{"x":1}`, "v")
+		if tapes := tr.runs(t); len(tapes) != c.runs {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.runs)
+		}
+	}
+}

@@ -542,14 +542,6 @@ func instructions(a decode.Attributes) exactjson.Value {
 	if system := find(a, func(key string) bool { return ends(key, "system") }); said.IsAbsent() && isSentence(system.Str()) {
 		return system // a provider, whose key ends so too, has a name
 	}
-	if said.IsAbsent() {
-		_, out := contents(a)
-		for _, c := range out {
-			if response, _ := decode.Structure(c.value); isResponse(response) && response.Get("instructions").Kind() == exactjson.String {
-				return response.Get("instructions")
-			}
-		}
-	}
 	return said
 }
 
