@@ -164,6 +164,11 @@ func (b *builder) input() {
 			in.Provenance["system_prompt"] = tape.Recovered
 		}
 	}
+	if system == "" && firstModel != nil && firstModel.obs.RequestLabel == "" && since == 0 {
+		if system = b.sentBefore(firstModel.request); system != "" {
+			in.Provenance["system_prompt"] = tape.Recovered
+		}
+	}
 	if system == "" && firstModel == nil && root != nil {
 		if system = definedBelow(root); system != "" {
 			in.Provenance["system_prompt"] = tape.Recovered
@@ -247,6 +252,38 @@ func instructionsBelow(root *node) string {
 		return ""
 	}
 	return told
+}
+
+// sentBefore are the instructions that a function or a step of the program recorded before the very messages of a request: the body that was sent (Mastra before its tracing).
+func (b *builder) sentBefore(request []*message) string {
+	if len(request) == 0 || request[0].tape.Role != tape.RoleUser {
+		return ""
+	}
+	looked, found := 0, ""
+	look := func(n *node) bool {
+		if n.obs.Class != genai.Structure || n.obs.Called == nil || found != "" || looked == maxTranscripts {
+			return found == ""
+		}
+		looked++
+		sent := decode.Transcript(n.obs.Called.Out)
+		if len(sent) != len(request)+1 || sent[0].Role != tape.RoleSystem {
+			return true
+		}
+		for i, m := range request {
+			if equal, _ := newMessage(sent[i+1]).equal(m); !equal {
+				return true
+			}
+		}
+		found = partsText(sent[0].Parts)
+		return false
+	}
+	if n := b.fragment.functionAround(); n != nil {
+		look(n)
+	}
+	for _, h := range b.fragment.heads {
+		walk(h, look)
+	}
+	return found
 }
 
 // preparedFor are the instructions before the user's message in the first conversation that a step of the run was handed or put together from both: where no span of a

@@ -6,6 +6,7 @@ package generic
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -29,6 +30,9 @@ func calledFunction(span ptrace.Span) *dialect.Called {
 		return called
 	}
 	if called := WrittenAround(span); called != nil {
+		return called
+	}
+	if called := byPosition(span); called != nil {
 		return called
 	}
 	type parts struct {
@@ -118,6 +122,37 @@ func typedFunction(span ptrace.Span) *dialect.Called {
 	return called
 }
 
+// maxArguments bounds how many arguments of a function are read.
+const maxArguments = 8
+
+// byPosition reads a function whose span holds its arguments by their places and what it returned under its own name: agent.generate.argument.0 beside agent.generate.result in a span named
+// agent.generate (Mastra before its tracing). It is nil for any other span.
+func byPosition(span ptrace.Span) *dialect.Called {
+	if len(span.Name()) > maxFunctionName || !hasPositions(span) {
+		return nil
+	}
+	var in []exactjson.Value
+	for i := range maxArguments {
+		v, ok := span.Attributes().Get(span.Name() + ".argument." + strconv.Itoa(i))
+		if !ok {
+			break
+		}
+		in = append(in, literal(decode.JSONOf(v)))
+	}
+	called := &dialect.Called{Name: span.Name()[strings.LastIndexByte(span.Name(), '.')+1:], In: exactjson.ArrayValue(in...)}
+	if v, ok := span.Attributes().Get(span.Name() + ".result"); ok {
+		called.Out = literal(decode.JSONOf(v))
+	} else if !ended(span) {
+		return nil
+	}
+	return called
+}
+
+func hasPositions(span ptrace.Span) bool {
+	_, ok := span.Attributes().Get(span.Name() + ".argument.0")
+	return ok
+}
+
 // mayBeFunction tells without reading them most spans from those that may be of a function.
 func mayBeFunction(span ptrace.Span) bool {
 	for key := range span.Attributes().All() {
@@ -125,6 +160,9 @@ func mayBeFunction(span ptrace.Span) bool {
 			slices.Contains(questionNames, key[strings.IndexByte(key, '.')+1:]) {
 			return true
 		}
+	}
+	if hasPositions(span) {
+		return true
 	}
 	for _, e := range span.Events().All() {
 		if strings.Contains(e.Name(), "fn") || strings.Contains(e.Name(), "func") {

@@ -122,3 +122,23 @@ func TestInstructionsOfAResponseUnderAnyKey(t *testing.T) {
 		}
 	}
 }
+
+// A function whose arguments stand by their places under its own name is a step of the program, and no evidence by itself.
+func TestArgumentsByTheirPlacesAreThoseOfAFunction(t *testing.T) {
+	for name, c := range map[string]struct {
+		span   string
+		values []string
+		want   bool
+	}{
+		"what it returned":      {"agent.ask", []string{"agent.ask.argument.0", `[{"role":"user","content":"hi"}]`, "agent.ask.argument.1", `{"steps":3}`, "agent.ask.result", `{"text":"yes"}`}, true},
+		"nothing came out":      {"agent.ask", []string{"agent.ask.argument.0", `{"x":1}`}, false},
+		"of another function":   {"agent.ask", []string{"agent.tell.argument.0", `{"x":1}`, "agent.tell.result", `{"y":1}`}, false},
+		"a result without them": {"agent.ask", []string{"agent.ask.result", `{"y":1}`}, false},
+	} {
+		o := genai.Read(genaitest.Span("default-tracer", c.span, c.values...))
+		got := o.Class == genai.Structure && o.Called != nil && o.Called.Name == "ask" && o.Called.In.Len() == len(c.values)/2-1
+		if got != c.want {
+			t.Errorf("%s: %s", name, genaitest.Said(o))
+		}
+	}
+}

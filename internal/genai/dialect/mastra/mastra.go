@@ -23,9 +23,16 @@ var Dialect = &dialect.Dialect{
 	Marks:         []string{"mastra."},
 	Root:          "the outermost `agent_run` or `workflow_run`",
 	Rooted:        true,
+	Rootless:      wasBeforeTracing,
 	Switch:        "on by default (`hideInput`, `hideOutput` turn it off; Mastra's own SensitiveDataFilter masks values)",
 	Classify:      classifyMastra,
 	Read:          readMastra,
+}
+
+// wasBeforeTracing reports a span of the telemetry that Mastra had before its tracing: steps, calls and streams have an operation and no type, and no span of theirs stands for a run.
+func wasBeforeTracing(s *dialect.Source) bool {
+	a := decode.Attributes(s.Span.Attributes())
+	return a.Has("mastra.operationId") && !a.Has("mastra.span.type")
 }
 
 func classifyMastra(s *dialect.Source) (dialect.Class, bool) {
