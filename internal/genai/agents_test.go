@@ -153,3 +153,19 @@ func TestPagesNameEverySetting(t *testing.T) {
 		t.Errorf("%d settings", n)
 	}
 }
+
+// What a framework puts around a task is known by the attribute that holds the task alone.
+func TestTaskThatAnAttributeHoldsAlone(t *testing.T) {
+	for name, c := range map[string]struct{ handed, task, want string }{
+		"behind a word":   {"Task: Find it.", "Find it.", "Find it."},
+		"another text":    {"Task: Find it now.", "Find it.", "Task: Find it now."},
+		"behind more":     {"This is my task: Find it.", "Find it.", "This is my task: Find it."},
+		"the text itself": {"Find it.", "Find it.", "Find it."},
+	} {
+		o := Read(genaitest.Span("app", "invoke_agent a", "gen_ai.operation.name", "invoke_agent", "acme.task.description", c.task,
+			"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"`+c.handed+`"}]}]`))
+		if len(o.Input) != 1 || o.Input[0].Parts[0].Text != c.want {
+			t.Errorf("%s: %+v", name, o.Input)
+		}
+	}
+}

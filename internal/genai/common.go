@@ -17,6 +17,25 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
+// openTask opens what an agent was handed where an attribute of its span tells the task in it: "Task: …" beside acme.task.description, with more words of the framework behind it (CrewAI under
+// LoongSuite's package).
+func openTask(a decode.Attributes, o *dialect.Observation) {
+	if len(o.Input) != 1 || o.Input[0].Role != tape.RoleUser || len(o.Input[0].Parts) == 0 || o.Input[0].Parts[0].Type != tape.PartText || o.Input[0].Parts[0].Label != "" {
+		return
+	}
+	handed := o.Input[0].Parts[0].Text
+	for key, v := range a.All() {
+		if !strings.HasSuffix(key, "task.description") || v.Type() != pcommon.ValueTypeStr || strings.TrimSpace(v.Str()) == "" {
+			continue
+		}
+		word, is := strings.CutSuffix(handed, v.Str())
+		if title := strings.TrimRight(word, " "); is && strings.HasSuffix(title, ":") && !strings.ContainsAny(strings.TrimSuffix(title, ":"), " \n") {
+			o.Input = []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(v.Str())}}}
+			return
+		}
+	}
+}
+
 // readAskedModel takes the model that was asked for from the parameters of the request. Some packages write the one that answered over it: the same
 // name, with a version behind.
 func readAskedModel(a decode.Attributes, o *dialect.Observation) {
@@ -68,6 +87,7 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 		if asked := decode.ModelName(a.Text("gen_ai.request.model")); (asked != a.Text("gen_ai.response.model") || !decode.IsDated(asked)) && !generic.NamesResponse(a, asked) {
 			decode.FillString(&o.Model, asked) // OpenLIT writes the model that answered into both for a graph
 		}
+		openTask(a, o)
 		// an answer that the conventions mark as an error is what a framework made of one
 		if n := len(o.Output) - 1; n >= 0 && o.Output[n].FinishReason == "error" {
 			o.Failed = true

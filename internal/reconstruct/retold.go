@@ -210,7 +210,8 @@ func otherReporter(a, b *node) bool {
 
 // byHollowTwin unites a model call without any content, alone in its trace, with the one call of another instrumentation, or of another name, that took the same tokens of the same
 // model at the same time: the spans of a provider's SDK beside those of who instruments it, where a stream lost the context. Where several calls may be
-// meant, or several such spans mean one, none is taken. Where one of both does not name the model that answered, the same was asked.
+// meant, or several such spans mean one, none is taken. Where one of both does not name the model that answered, the same was asked. A call of which no tokens were recorded (Pipecat's, under
+// OpenInference) has to lie around the other.
 func (s *stitcher) byHollowTwin() {
 	type key struct {
 		service string
@@ -235,10 +236,14 @@ func (s *stitcher) byHollowTwin() {
 		return a.Model != "" && a.Model == b.Model
 	}
 	told := map[key][]*turn{}
+	costless := map[string][]*turn{} // by their services
 	var hollow []*turn
 	for _, f := range s.all {
 		for _, t := range s.turns[f] {
 			switch k, ok := keyOf(t); {
+			case !ok && len(t.sent) > 0 && !t.failed() && !usageKnown(t.n.obs.Usage):
+				service := serviceOf(t.n.resource).Name
+				costless[service] = append(costless[service], t)
 			case !ok:
 			case len(t.sent) > 0 && (len(t.n.obs.Response) > 0 || k.in < 0):
 				told[k] = append(told[k], t)
@@ -253,6 +258,11 @@ func (s *stitcher) byHollowTwin() {
 		var fit []*turn
 		for _, of := range told[k][:min(len(told[k]), maxAskings)] {
 			if otherReporter(of.n, t.n) && of.n.reports == nil && same(of.n.obs, t.n.obs) && !s.sameTrace(of.f, t.f) && of.n.start <= t.n.end && t.n.start <= of.n.end {
+				fit = append(fit, of)
+			}
+		}
+		for _, of := range costless[k.service][:min(len(costless[k.service]), maxAskings)] {
+			if k.in >= 0 && of.n.scope != t.n.scope && of.n.reports == nil && same(of.n.obs, t.n.obs) && !s.sameTrace(of.f, t.f) && t.n.within(of.n) {
 				fit = append(fit, of)
 			}
 		}

@@ -50,3 +50,31 @@ func TestEqualCallsBelowOneParentAreTwo(t *testing.T) {
 		t.Errorf("%d tool calls, want 2", n)
 	}
 }
+
+// The span of a provider's SDK in a trace of its own, without content, is a second report of the call around it of which another instrumentation recorded no tokens. It has to lie in one call of that
+// model, and in no other.
+func TestSpanOfAClientInACallWithoutTokensIsNoRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		start int
+		model string
+		two   bool
+		runs  int
+	}{
+		"in it":         {12, "m1", false, 1},
+		"after it":      {30, "m1", false, 2},
+		"another model": {12, "m2", false, 2},
+		"in two":        {12, "m1", true, 2},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 10, 24, list(user("hi")), list(says("ho")))
+		if c.two {
+			tr.chat(3, 1, 11, 23, list(user("hi there")), list(says("ho ho")))
+		}
+		client := newTrace()
+		client.in("client", "create", 5, 0, c.start, c.start+9, "gen_ai.operation.name", "chat", "gen_ai.request.model", c.model, "gen_ai.usage.input_tokens", int64(40), "gen_ai.usage.output_tokens", int64(12))
+		if tapes := all(t, tr.numbered(1), client.numbered(2)); len(tapes) != c.runs {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.runs)
+		}
+	}
+}
