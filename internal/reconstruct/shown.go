@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -320,11 +321,13 @@ func (c *collector) showUnasked() {
 			}
 		}
 		var ran []*call
-		for _, t := range c.tools {
-			if t.start >= m.start && t.start < next.start {
-				told = told && len(t.nodes) > 0 && t.by == nil && t.end <= next.start+rounding && !t.obs.Result.Present() && t.obs.Result.Label == "" && (len(ran) == 0 || ran[len(ran)-1].start < t.start && ran[len(ran)-1].end < t.end)
-				ran = append(ran, t)
+		first, _ := slices.BinarySearchFunc(c.tools, m.start, func(t *call, at uint64) int { return cmp.Compare(t.start, at) })
+		for _, t := range c.tools[first:] {
+			if t.start >= next.start {
+				break
 			}
+			told = told && len(t.nodes) > 0 && t.by == nil && t.end <= next.start+rounding && !t.obs.Result.Present() && t.obs.Result.Label == "" && (len(ran) == 0 || ran[len(ran)-1].start < t.start && ran[len(ran)-1].end < t.end)
+			ran = append(ran, t)
 		}
 		if !told || len(ran) != len(results) {
 			continue
