@@ -108,3 +108,39 @@ func TestEnvelopeThatTheModelWasShownIsTheResult(t *testing.T) {
 		}
 	}
 }
+
+// The program around a call that it ended throws into it: that is no failure of the tool, unless the model was told of it.
+func TestCallThatSomebodyEndedHasNoAnswer(t *testing.T) {
+	const aborted = "This operation was aborted\n\nAbortError: This operation was aborted\n    at AbortController.abort"
+	for name, c := range map[string]struct {
+		kind, message, shown string
+		claims               bool
+	}{
+		"aborted":             {"", aborted, "", false},
+		"cancelled":           {"asyncio.exceptions.CancelledError", "", "", false},
+		"the model was told":  {"", aborted, "Error: This operation was aborted", true},
+		"the tool timed out":  {"TimeoutError", "The operation was aborted due to timeout", "", true},
+		"the order is called": {"OrderError", "The order was cancelled.", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ask := asks(call("c1", "f", `{"n":1}`))
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100)
+			tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+			span := tr.tool("f", 3, 1, 20, 30, "c1", `{"n":1}`, "")
+			span.Status().SetCode(ptrace.StatusCodeError)
+			span.Status().SetMessage(c.message)
+			exception := span.Events().AppendEmpty()
+			exception.SetName("exception")
+			exception.Attributes().PutStr("exception.type", c.kind)
+			exception.Attributes().PutStr("exception.message", c.message)
+			if c.shown != "" {
+				tr.chat(4, 1, 40, 50, list(user("q"), ask, shows("c1", c.shown)), list(says("end")))
+			}
+			tp := the(t, tr.runs(t))
+			if e := tp.Events[1]; tp.Fidelity.Replayable.Tools != c.claims || (e.Provenance["result"] == tape.Missing) == c.claims {
+				t.Errorf("claimed: %t; %v, labelled %v; %+v", tp.Fidelity.Replayable.Tools, e.Error, e.Provenance, tp.Fidelity.Findings)
+			}
+		})
+	}
+}

@@ -323,6 +323,9 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		e.Status = tape.EventError
 		e.Provenance["result"] = tape.Missing
 		b.finding(tape.CodeUnansweredToolCall, k.seq, "result", "the model asked for the call and nothing shows an answer")
+	case failed && wasStopped(o.Error):
+		e.Provenance["result"] = tape.Missing
+		b.finding(tape.CodeUnansweredToolCall, k.seq, "result", "the program around the call ended it; what the tool came to, no record tells")
 	case !failed:
 		if e.Error = b.endedBy(k); e.Error != nil {
 			failed = true
@@ -379,6 +382,17 @@ func (b *builder) endedBy(k *call) *tape.Error {
 	}
 	return around.obs.Error
 }
+
+// wasStopped reports what runtimes throw into a call that somebody else ended, as LangGraph in JavaScript ends the calls beside one that failed: not a failure of the tool.
+func wasStopped(e *tape.Error) bool {
+	if e == nil {
+		return false
+	}
+	first, _, _ := strings.Cut(e.Message, "\n")
+	return stopped.MatchString(e.Type) || first == "This operation was aborted" || first == "context canceled"
+}
+
+var stopped = regexp.MustCompile(`(^|\.)(AbortError|CancelledError|CancellationException|TaskCanceledException|OperationCanceledException)$`)
 
 // namesTool reports a message in which the name of a tool stands behind that word.
 func namesTool(message, name string) bool {

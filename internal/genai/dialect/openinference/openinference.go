@@ -152,7 +152,8 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	}
 	o.Streaming = params.Get("stream").True()
 	o.ResponseID = answer.Get("id").Str()
-	made := o.ResponseID == "FAKE_ID" || a.Text("llm.model_name") == "" && madeOfChunks(answer)
+	name := a.Text("llm.model_name")
+	made := o.ResponseID == "FAKE_ID" || (name == "" || name == answer.Get("model").Str() && !decode.IsDated(name)) && madeOfChunks(answer)
 	if made { // the Agents SDK made this response for a stream; it names the model that was asked
 		o.Model = answer.Get("model").Str()
 	}

@@ -23,12 +23,22 @@ func TestHaystackReplyNamesTheModelThatAnswered(t *testing.T) {
 
 // From 0.2 on, the response that the Agents SDK for JavaScript makes of a stream has the id of its chunks.
 func TestResponseThatTheAgentsSDKMadeOfChunksNamesTheModel(t *testing.T) {
-	for members, want := range map[string]string{
-		`"id":"chatcmpl-1","created":1,"model":"gpt-4o-mini","object":"chat.completion"`: "gpt-4o-mini",
-		`"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"gpt-4o-mini"`: "", // the order of the API
+	const chunks, api = `"id":"chatcmpl-1","created":1,"model":"gpt-4o-mini","object":"chat.completion"`, `"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"gpt-4o-mini"`
+	const dated = `"id":"chatcmpl-1","created":1,"model":"gpt-4o-mini-2024-07-18","object":"chat.completion"`
+	for _, c := range []struct{ members, name, want string }{
+		{chunks, "", "gpt-4o-mini"},
+		{api, "", ""},
+		{chunks, "gpt-4o-mini", "gpt-4o-mini"}, // the package of 2026 names the model that was asked
+		{api, "gpt-4o-mini", ""},
+		{dated, "gpt-4o-mini-2024-07-18", ""},
 	} {
-		o := genai.Read(genaitest.Span("@arizeai/openinference-instrumentation-openai-agents", "generation", "openinference.span.kind", "LLM",
-			"output.value", `[{`+members+`,"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}],"usage":{}}]`))
+		members, want := c.members, c.want
+		attrs := []string{"openinference.span.kind", "LLM"}
+		if c.name != "" {
+			attrs = append(attrs, "llm.model_name", c.name)
+		}
+		o := genai.Read(genaitest.Span("@arizeai/openinference-instrumentation-openai-agents", "generation", append(attrs,
+			"output.value", `[{`+members+`,"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}],"usage":{}}]`)...))
 		if o.Model != want || o.ResponseID != "chatcmpl-1" || len(o.Response) != 1 {
 			t.Errorf("%s: model %q, id %q, said %v", members, o.Model, o.ResponseID, o.Response)
 		}
