@@ -104,11 +104,55 @@ func judge(of *calls) []judged {
 		}
 		v.whole = p.whole(v.entry)
 	}
+	p.inAnyOrder(calls)
 	p.readUnnamed(calls)
 	for i := range calls {
 		calls[i].recorded = p.recorded(&calls[i])
 	}
 	return calls
+}
+
+// inAnyOrder takes the results of calls of one tool in one turn, which no id tells apart, in the order in which they agree with what the tools themselves recorded, where each of them
+// agrees with one: some frameworks show results in the order in which the calls ended (Genkit, with models that give no ids).
+func (p *prover) inAnyOrder(calls []judged) {
+	type turn struct {
+		model, by int
+		tool      string
+	}
+	turns := map[turn][]*judged{}
+	contradicted := map[turn]bool{}
+	for i := range calls {
+		v := &calls[i]
+		if v.id != "" || v.model == nil || v.event == nil || !v.compared || len(v.event.SpanIDs) == 0 || v.event.Provenance["result"] != "" {
+			continue
+		}
+		k := turn{v.model.Seq, v.by.Seq, v.tool}
+		turns[k] = append(turns[k], v)
+		contradicted[k] = contradicted[k] || v.agreement == contradicts
+	}
+	for k, list := range turns {
+		if !contradicted[k] || len(list) > maxUnnamed {
+			continue
+		}
+		shown := make([]*tape.Part, len(list))
+		taken := make([]bool, len(list))
+		found := 0
+		for i, v := range list {
+			for j, other := range list {
+				if !taken[j] && p.compare(v.entry, other.shown) < surrounds {
+					shown[i], taken[j] = other.shown, true
+					found++
+					break
+				}
+			}
+		}
+		if found < len(list) {
+			continue
+		}
+		for i, v := range list {
+			v.shown, v.agreement = shown[i], p.compare(v.entry, shown[i])
+		}
+	}
 }
 
 // want is one expected call.

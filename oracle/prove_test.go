@@ -147,6 +147,43 @@ func TestResultsAreFoundByOrderWithoutIDs(t *testing.T) {
 	s.proves("expected 4 served 4 verified 3 mismatched 1 unverifiable 0 ok false")
 }
 
+// Genkit shows results in the order in which the calls ended, and Gemini gives them no ids.
+func TestResultsWithoutIDsMayStandInAnyOrder(t *testing.T) {
+	const one, two = `"the first of them"`, `"another of them"`
+	for name, c := range map[string]struct {
+		id     string
+		spans  bool
+		shown  [2]string
+		proved bool
+	}{
+		"in another order":    {"", true, [2]string{two, one}, true},
+		"in order":            {"", true, [2]string{one, two}, true},
+		"with ids":            {"c", true, [2]string{two, one}, false},
+		"no record of a tool": {"", false, [2]string{two, one}, false},
+		"one is another":      {"", true, [2]string{two, `"nothing of the kind"`}, false},
+		"one is shown twice":  {"", true, [2]string{two, two}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t)
+			ids := [2]string{c.id, c.id}
+			if c.id != "" {
+				ids = [2]string{"c1", "c2"}
+			}
+			a, b := s.call(ids[0], "look", `{"x":1}`), s.call(ids[1], "look", `{"x":2}`)
+			by := s.model(a, b)
+			s.tool(by, a, one, c.shown[0])
+			s.tool(by, b, two, c.shown[1])
+			if c.spans {
+				s.tape.Events[1].SpanIDs, s.tape.Events[2].SpanIDs = []string{"0000000000000001"}, []string{"0000000000000002"}
+			}
+			s.model()
+			if proof := Prove(s.tape); proof.OK == nil || *proof.OK != c.proved {
+				t.Errorf("%s", sayProof(proof))
+			}
+		})
+	}
+}
+
 func TestReusedCallIDsAreToldApart(t *testing.T) {
 	s := newScript(t)
 	for i := range 3 {
