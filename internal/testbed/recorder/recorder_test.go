@@ -263,6 +263,28 @@ func TestEqualCallsReturnWhatTheModelIsShown(t *testing.T) {
 	}
 }
 
+// Some frameworks run one of several calls of a turn and drop the others: what runs later was asked for later.
+func TestCallThatRunsIsOfTheLatestTurnThatAskedForIt(t *testing.T) {
+	poll := func(result string) call { return call{name: "poll", args: `{"job":7}`, result: result} }
+	r := &run{scenario: scenario{main: agent{turns: []turn{{calls: []call{poll(`"a"`), poll(`"b"`)}}, {calls: []call{poll(`"c"`)}}}}}}
+	r.answer(asked{api: "chat", idPrefix: "call_"}, nil)
+	first := r.execute("poll", []byte(`{"job":7}`))
+	r.answer(asked{api: "chat", idPrefix: "call_"}, nil)
+	second := r.execute("poll", []byte(`{"job":7}`))
+	assert.Equal(t, []any{0, `"a"`, 1, `"c"`}, []any{*first.Turn, string(first.Result), *second.Turn, string(second.Result)})
+}
+
+// An agent that ran as a tool and threw what ended the run answered nothing.
+func TestAgentThatThrewHasAnError(t *testing.T) {
+	sub := &subagent{name: "expert", agent: agent{system: "You are the expert.", turns: []turn{{text: "done"}}}}
+	r := &run{scenario: scenario{sub: sub, main: agent{turns: []turn{{calls: []call{{name: "expert", args: `{}`}}}}}}}
+	r.answer(asked{api: "chat", idPrefix: "call_"}, nil)
+	r.start(r.asked[0], []byte(`{}`))
+	failed, output := "ToolError: down", "done"
+	assert.Equal(t, &failed, r.truth(nil, &failed).ToolCalls[0].Error)
+	assert.Nil(t, r.truth(&output, nil).ToolCalls[0].Error)
+}
+
 // The text that a model is shown may be how Python writes a value, and that of a failure says nothing of it: the other one's result tells which failed.
 func TestEqualCallsFailAsTheModelIsShown(t *testing.T) {
 	script := turn{calls: []call{{name: "probe", args: `{"deep": true}`, err: "no such shelf"}, {name: "probe", args: `{"deep":true}`, result: `{"ok": true, "note": null, "text": "a \"b\"\n"}`}}}

@@ -268,8 +268,8 @@ func (r *run) start(want *askedCall, args json.RawMessage) *toolCall {
 	return ran
 }
 
-// execute is a call of a tool: of those with this name that were asked for and did not run, the first that was asked for with these arguments, else the one that
-// has most of them in common, else one that runs again as the last of this name did, or one nobody asked for.
+// execute is a call of a tool: of those with this name that were asked for and did not run, the first of the latest turn that asked for it with these arguments, else the one that
+// has most of them in common (what an earlier turn asked for and did not run, the framework dropped), else one that runs again as the last of this name did, or one nobody asked for.
 func (r *run) execute(name string, body []byte) *toolCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -283,7 +283,7 @@ func (r *run) execute(name string, body []byte) *toolCall {
 		if want.name != name || want.ran != nil {
 			continue
 		}
-		if fit := common([]byte(want.args), args); fit > best {
+		if fit := common([]byte(want.args), args); fit > best || fit == best && want.turn > byName.turn {
 			byName, best = want, fit
 		}
 	}
@@ -329,6 +329,13 @@ func (r *run) truth(output, failed *string) truth {
 	}
 	if sub := r.scenario.sub; sub != nil {
 		t.Agents = map[string]string{sub.name: sub.system}
+		for i, ran := range t.ToolCalls {
+			if failed != nil && ran.Name == sub.name && ran.Completion < 0 && ran.Result == nil && ran.Error == nil { // the agent threw what ended the run, and answered nothing
+				threw := *ran
+				threw.Error = failed
+				t.ToolCalls[i] = &threw
+			}
+		}
 	}
 	for _, want := range r.asked {
 		if want.ran == nil {
