@@ -65,7 +65,7 @@ func (c *collector) pair() {
 			return !known[nameOf(t)] && mayDiffer(t, a) && a.part.Args.Len() > 0 && sameArgs(t, a)
 		},
 		func(t *call, a *asked) bool { // a failure under a number of the reporter's own, beside an equal call that no span has
-			named := nameOf(t) == a.part.Name || !known[nameOf(t)] && a.part.Args.Len() > 0
+			named := nameOf(t) == a.part.Name || !known[nameOf(t)] && (a.part.Args.Len() > 0 || a.shown != nil && wordsOf(t.obs.Error, a.shown.Result))
 			return named && !t.obs.Result.Present() && !c.asksWith(t.obs.CallID) && t.obs.Args.Present() && sameArgs(t, a)
 		})
 	c.pairAcrossClocks(known, mayDiffer)

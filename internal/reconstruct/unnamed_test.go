@@ -4,8 +4,11 @@
 package reconstruct_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -43,6 +46,23 @@ func TestFailureUnderTheNameOfAClassIsTheCallWithTheSameArguments(t *testing.T) 
 	got := events(the(t, tr.runs(t)))
 	if len(got) != 5 || !strings.HasPrefix(got[1], "tool_call f @3 by 1") {
 		t.Errorf("events %q", got)
+	}
+}
+
+// Without arguments the words of the failure tell whose it is.
+func TestFailureUnderTheNameOfAClassIsTheCallThatFailedInItsWords(t *testing.T) {
+	for told, want := range map[string]string{"Error: timeout": "tool_call f @3 by 1 failed", "Error: no such order": "", "ready": ""} {
+		ask := asks(call("c0", "g", `{}`), call("c1", "f", `{}`))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		span := tr.tool("DynamicTool", 3, 1, 11, 12, "run-1", `{}`, "")
+		span.Status().SetCode(ptrace.StatusCodeError)
+		span.Status().SetMessage("Error: timeout")
+		tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("c0", "r"), shows("c1", told)), list(says("end")))
+		if got := events(the(t, tr.runs(t))); slices.Contains(got, "tool_call f @3 by 1 failed") != (want != "") {
+			t.Errorf("%s: %q", told, got)
+		}
 	}
 }
 
