@@ -73,7 +73,17 @@ var responseNames = []string{
 func saysResponse(v exactjson.Value) bool {
 	return slices.ContainsFunc(responseNames, func(name string) bool {
 		member := v.Get(name)
+		if name == "content" && v.Get("role").IsAbsent() && holdsNoParts(member) {
+			return false
+		}
 		return !member.IsAbsent() && (name == "lc" || member.Kind() != exactjson.Number && member.Kind() != exactjson.Bool)
+	})
+}
+
+// holdsNoParts reports a list of objects of which none says what kind of a part it is, or what it says.
+func holdsNoParts(v exactjson.Value) bool {
+	return v.Kind() == exactjson.Array && v.Len() > 0 && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
+		return m.Value.Kind() != exactjson.Object || !m.Value.First("type", "text", "content", "functionCall", "function_call", "toolUse").IsAbsent()
 	})
 }
 

@@ -76,6 +76,8 @@ func TestAModelMayAnswerInJSON(t *testing.T) {
 	const head = "class: model\ndialect: langfuse\n"
 	genaitest.Says(t, genai.Read(generation(`{"job": "12", "retries": []}`)), head+"response: assistant | text \"{\\\"job\\\": \\\"12\\\", \\\"retries\\\": []}\"\n")
 	genaitest.Says(t, genai.Read(generation(`{"ok":null,"error":74.3}`)), head+"response: assistant | text \"{\\\"ok\\\":null,\\\"error\\\":74.3}\"\n")
+	genaitest.Says(t, genai.Read(generation(`{"content":[{"result":"a"}],"ok":1}`)), head+"response: assistant | text \"{\\\"content\\\":[{\\\"result\\\":\\\"a\\\"}],\\\"ok\\\":1}\"\n")
+	genaitest.Says(t, genai.Read(generation(`{"content":[{"text":"a"}],"ok":1}`)), head+"response: assistant | text \"a\"\n")
 	genaitest.Says(t, genai.Read(generation(`{"ok":null,"error":"timeout"}`)), head)
 	genaitest.Says(t, genai.Read(generation(`{"usage":{"tokens":1},"blob":"x"}`)), head) // of an answer of no known shape
 }
