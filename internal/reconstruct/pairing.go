@@ -58,11 +58,11 @@ func (c *collector) pair() {
 		func(t *call, a *asked) bool {
 			return nameOf(t) == a.part.Name && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a)
 		},
-		func(t *call, a *asked) bool {
-			return nameOf(t) == a.part.Name && mayDiffer(t, a) && argsMayDiffer(t, a)
-		},
 		func(t *call, a *asked) bool { // a display name or the name of a class in place of the tool's
 			return !known[nameOf(t)] && mayDiffer(t, a) && a.part.Args.Len() > 0 && sameArgs(t, a)
+		},
+		func(t *call, a *asked) bool {
+			return nameOf(t) == a.part.Name && mayDiffer(t, a) && argsMayDiffer(t, a)
 		},
 		func(t *call, a *asked) bool { // a failure under a number of the reporter's own, beside an equal call that no span has
 			named := nameOf(t) == a.part.Name || !known[nameOf(t)] && (a.part.Args.Len() > 0 || a.shown != nil && wordsOf(t.obs.Error, a.shown.Result))

@@ -49,6 +49,21 @@ func TestFailureUnderTheNameOfAClassIsTheCallWithTheSameArguments(t *testing.T) 
 	}
 }
 
+// A failure under the name of a class is the call with its arguments before a call of that tool with others is.
+func TestCallOfAClassWithTheArgumentsComesBeforeANamedOneWithOthers(t *testing.T) {
+	ask := asks(call("", "f", `{"x":1}`))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+	tr.tool("DynamicTool", 3, 1, 11, 12, "", `{"x":1}`, "", "error.type", "timeout")
+	tr.chat(4, 1, 20, 30, list(user("q"), ask, shows("", "Error: timeout")), "")
+	tr.tool("f", 5, 1, 31, 32, "", `{"x":2}`, "r")
+	tr.chat(6, 1, 40, 50, list(user("q"), ask, shows("", "Error: timeout"), says("once more")), list(says("end")))
+	if got := events(the(t, tr.runs(t))); len(got) < 2 || got[1] != "tool_call f @3 by 1 failed" {
+		t.Errorf("events %q", got)
+	}
+}
+
 // Without arguments the words of the failure tell whose it is.
 func TestFailureUnderTheNameOfAClassIsTheCallThatFailedInItsWords(t *testing.T) {
 	for told, want := range map[string]string{"Error: timeout": "tool_call f @3 by 1 failed", "Error: no such order": "", "ready": ""} {

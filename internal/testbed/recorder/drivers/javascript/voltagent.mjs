@@ -33,7 +33,7 @@ async function ask(task) {
   const options = { maxSteps: task.max_steps || 10, maxRetries: 0 };
   if (!task.stream) return (await agent.generateText(input, options)).text;
   const result = await agent.streamText(input, options);
-  for await (const _ of result.textStream);
+  for await (const part of result.fullStream) if (part.type === "error") throw part.error; // its text would be empty
   return result.text;
 }
 
