@@ -72,6 +72,7 @@ type collector struct {
 	signatures                        map[string]signature // see signature
 	leftOut                           map[scopeKey]bool    // see leavesOutEmpty
 	posts                             []post               // messages that parts of the program sent each other
+	parameters                        map[[2]string]bool   // tool and name of each that a request defined, see takes
 	closing                           *message             // what the last of them says, where no model wrote it
 }
 

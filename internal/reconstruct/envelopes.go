@@ -85,7 +85,7 @@ func (b *builder) openEnvelopes() {
 		}
 		whole := w.wholes(calls)
 		calls = slices.DeleteFunc(calls, func(k *call) bool { return w.open(k, proved[k.reporter()]) })
-		w.suspect(calls, bare, whole)
+		w.suspect(b.calls, calls, bare, whole)
 	}
 	b.suspectFrames()
 }
@@ -222,19 +222,23 @@ func (w wrappable) open(k *call, proved [][]string) bool {
 }
 
 // suspect marks values that may be envelopes, among calls of which the conversation does not show the value. A reporter of which another value
-// was shown as it was recorded puts none into an envelope. One that puts objects into an envelope puts all results into it: where another result of it stands
-// outside of that envelope, this one is what the tool returned. What the server of a tool wraps is not up to it. That a tool has a server few
+// was shown as it was recorded puts none into an envelope. One that puts objects into an envelope puts all results, or arguments, into it: where others of it stand
+// outside of that envelope, these are what the tool returned or received. What the definition of a tool names as its parameter is none either. What the server of a tool wraps is not up to it. That a tool has a server few
 // reporters say: a lone number or truth value is suspected of any tool, a text or list below such a name as often has it from the tool itself.
-func (w wrappable) suspect(calls []*call, bare map[reporter]bool, whole wholes) {
+func (w wrappable) suspect(c *collector, calls []*call, bare map[reporter]bool, whole wholes) {
 	tools := map[reporter]map[string]map[string]bool{} // by the only member of the value: which tools it is of
 	unwrapped := map[reporter]*outside{}
 	for _, k := range calls {
-		if content := w.of(k.obs); w.alike && undamaged(content.Label) {
+		if content := w.of(k.obs); undamaged(content.Label) {
 			r := k.reporter()
 			if unwrapped[r] == nil {
 				unwrapped[r] = &outside{naming: map[string]int{}}
 			}
-			unwrapped[r].add(content.Value)
+			if w.alike {
+				unwrapped[r].addResult(content.Value)
+			} else {
+				unwrapped[r].addArgs(content.Value)
+			}
 		}
 	}
 	calls = slices.DeleteFunc(calls, func(k *call) bool {
@@ -258,7 +262,7 @@ func (w wrappable) suspect(calls []*call, bare map[reporter]bool, whole wholes) 
 	for _, k := range calls {
 		v := w.of(k.obs).Value
 		name, inner, ok := sole(v)
-		wrapped := looksWrapped(inner, w.alike)
+		wrapped := looksWrapped(inner, w.alike) && (w.alike || !c.takes(k.obs.Name, name))
 		byReporter := !bare[k.reporter()] && (wrapped || len(tools[k.reporter()][name]) > 1) && !(wrapped && (unwrapped[k.reporter()].of(name) || whole.otherMembers(k)))
 		plain := whole.plain[aloneIn{k.reporter(), k.obs.Name}] // its server wraps no value then
 		byServer := w.alike && !plain && wrapsValue(name, inner) && (k.obs.ToolKind == tape.ToolMCP || inner.Kind() == exactjson.Number || inner.Kind() == exactjson.Bool)
@@ -276,14 +280,28 @@ func (w wrappable) suspect(calls []*call, bare map[reporter]bool, whole wholes) 
 	}
 }
 
-// outside counts the results of a reporter that an envelope around objects does not hold: lists, numbers, truth values and objects with several members. Texts
-// may be recorded as they are by who wraps objects, and an object with one member may be another envelope.
+// outside counts the values of a reporter that an envelope around objects does not hold.
 type outside struct {
 	all    int
 	naming map[string]int // of these, by the names of their members
 }
 
-func (o *outside) add(v exactjson.Value) {
+// addArgs counts arguments, but for those that may lie in another envelope.
+func (o *outside) addArgs(v exactjson.Value) {
+	if v.Kind() == exactjson.String {
+		v, _ = decoded(v)
+	}
+	if _, inner, ok := sole(v); v.Len() == 0 || ok && looksWrapped(inner, false) {
+		return
+	}
+	o.all++
+	for _, m := range v.Members() {
+		o.naming[m.Name]++
+	}
+}
+
+// addResult counts lists, numbers, truth values and objects with several members. Texts may be recorded as they are by who wraps objects, and an object with one member may be another envelope.
+func (o *outside) addResult(v exactjson.Value) {
 	if v.Kind() == exactjson.String {
 		v, _ = decoded(v)
 	}
@@ -302,8 +320,23 @@ func (o *outside) add(v exactjson.Value) {
 	o.all++
 }
 
-// of reports a result outside of an envelope whose member has this name.
+// of reports a value outside of an envelope whose member has this name.
 func (o *outside) of(name string) bool { return o != nil && o.all > o.naming[name] }
+
+// takes reports a parameter of a tool that a request offered.
+func (c *collector) takes(tool, parameter string) bool {
+	if c.parameters == nil {
+		c.parameters = map[[2]string]bool{}
+		for _, m := range c.models {
+			for _, t := range m.obs.Tools {
+				for _, p := range t.Parameters.Get("properties").Members() {
+					c.parameters[[2]string{t.Name, p.Name}] = true
+				}
+			}
+		}
+	}
+	return c.parameters[[2]string{tool, parameter}]
+}
 
 // hollowValue names the member of an object below which an empty text stands as values do, beside nothing but short plain values.
 func hollowValue(v exactjson.Value) string {

@@ -204,6 +204,40 @@ func TestEnvelopeThatNothingProvesIsNotPresentedAsExact(t *testing.T) {
 	}
 }
 
+// Arguments that look like an envelope are none where the tool has a parameter of that name, or others of the reporter stand outside of it.
+func TestArgumentsThatAreKnownToBeAreNoEnvelope(t *testing.T) {
+	const args, definition = `{"call":{"payload":{"city":"Paris"}}}`, `[{"type":"function","name":"f","parameters":{"type":"object","properties":{"NAME":{"type":"object"}}}}]`
+	for name, c := range map[string]struct {
+		parameter, other string
+		want             tape.Label
+	}{
+		"nothing is known":              {"", "", tape.Lossy},
+		"a parameter":                   {"call", "", ""},
+		"another parameter":             {"payload", "", tape.Lossy},
+		"others stand outside":          {"", `{"x":1}`, ""},
+		"others have it beside another": {"", `{"x":1,"call":{}}`, tape.Lossy},
+		"others lie in it too":          {"", `{"call":{"payload":{"x":1}}}`, tape.Lossy},
+		"others have none":              {"", `{}`, tape.Lossy},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		var offered []any
+		if c.parameter != "" {
+			offered = []any{"gen_ai.tool.definitions", strings.Replace(definition, "NAME", c.parameter, 1)}
+		}
+		tr.chat(2, 1, 1, 10, list(user("q")), list(says("end")), offered...)
+		tr.tool("f", 3, 1, 11, 12, "", args, "r")
+		if c.other != "" {
+			tr.tool("g", 4, 1, 13, 14, "", c.other, "r")
+		}
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Name == "f" && (e.Provenance["args"] != c.want || e.Args.JSON() != args) {
+				t.Errorf("%s: %s, label %q", name, e.Args.JSON(), e.Provenance["args"])
+			}
+		}
+	}
+}
+
 // The text and the calls of one answer come back as two messages.
 func TestAnswerThatIsResentInPartsIsOne(t *testing.T) {
 	ask := asks(call("c1", "f", `{"x":1}`))
