@@ -450,7 +450,7 @@ func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
 	if whole, of := beforeStack(e.Response); whole != "" {
 		message, class = whole, of
 	} else if of, rest, ok := strings.Cut(message, ": "); ok && !strings.ContainsAny(of, " \t") && (strings.HasSuffix(of, "Error") || strings.HasSuffix(of, "Exception")) {
-		message = rest
+		message, class = rest, of
 	}
 	exception := eventOf(p.t, e).Result.IsAbsent()
 	return exception && (strings.Contains(e.Response, text) || told(message) || class != "" && (told(class+": "+message) || saysError(text, message)))

@@ -484,6 +484,26 @@ func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
 	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
 }
 
+// A failure of one word, which the framework shows behind a class of its own.
+func TestShortFailuresAreShownBehindAClass(t *testing.T) {
+	for shown, same := range map[string]bool{
+		`"Error: timeout\n Please fix your mistakes."`: true,
+		`"Error: timeout"`:           true,
+		`"Error: timeouts are rare"`: false,
+		`"Reached: timeout"`:         false,
+		`"Error: no timeout"`:        false,
+	} {
+		s := newScript(t)
+		c := s.call("1", "t", `{}`)
+		s.tool(s.model(c), c, "", shown)
+		s.tape.Events[1].Status, s.tape.Events[1].Error = tape.EventError, &tape.Error{Message: "ToolError: timeout"}
+		s.model()
+		if proof := Prove(s.tape); (proof.Mismatched == 0) != same {
+			t.Errorf("%s: %s", shown, sayProof(proof))
+		}
+	}
+}
+
 func TestExceptionsWithTheirStackHoldTheirMessageTwice(t *testing.T) {
 	const stack = "\n    at open (fs.js:1)\n    at run (fs.js:9)"
 	for recorded, c := range map[string]struct {
