@@ -256,7 +256,12 @@ func (s *stitcher) byHollowTwin() {
 	for _, t := range hollow {
 		k, _ := keyOf(t)
 		var fit []*turn
-		for _, of := range told[k][:min(len(told[k]), maxAskings)] {
+		may := told[k][:min(len(told[k]), maxAskings)]
+		if k.in > 0 { // nothing was sent without a token: a zero is what a stream did not tell (LangChain's of Anthropic)
+			untold := told[key{k.service, 0, k.out}]
+			may = append(slices.Clip(may), untold[:min(len(untold), maxAskings)]...)
+		}
+		for _, of := range may {
 			if otherReporter(of.n, t.n) && of.n.reports == nil && same(of.n.obs, t.n.obs) && !s.sameTrace(of.f, t.f) && of.n.start <= t.n.end && t.n.start <= of.n.end {
 				fit = append(fit, of)
 			}
