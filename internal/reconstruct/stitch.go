@@ -75,6 +75,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byToolTwin()
 	s.bySession()
 	s.byUnheard()
+	s.byNamedModel()
 	s.clocks()
 	members := map[*fragment][]*fragment{}
 	for _, f := range all {

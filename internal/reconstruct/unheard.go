@@ -79,3 +79,44 @@ func mayHaveAsked(turns []*turn, n *node) bool {
 	unheard := len(o.Response) == 0 && o.ResponseLabel == "" && !turns[i-1].failed()
 	return unheard && (len(o.FinishReasons) == 0 || slices.ContainsFunc(o.FinishReasons, tape.AsksForTools))
 }
+
+// byNamedModel unites a model call without any content, alone in its trace, with the one run of its service that was going on then, where the run names the model, and no model call of it
+// is on record: the client of the provider writes spans of its own, below none of the run's (Anthropic's SDK in streams of Agno under Traceloop).
+func (s *stitcher) byNamedModel() {
+	runs, next, open := map[string][]*fragment{}, map[string]int{}, map[string][]*fragment{} // in order of their start
+	for _, f := range s.all {
+		if f.ownRun() {
+			k := serviceOf(f.first().resource).Name
+			runs[k] = append(runs[k], f)
+		}
+	}
+	for _, f := range s.all {
+		n := s.contentless(f)
+		if n == nil {
+			continue
+		}
+		k := serviceOf(n.resource).Name
+		for ; next[k] < len(runs[k]) && runs[k][next[k]].first().start <= n.start; next[k]++ {
+			open[k] = append(open[k], runs[k][next[k]])
+		}
+		open[k] = slices.DeleteFunc(open[k], func(g *fragment) bool { _, end := g.interval(); return end < n.start })
+		if len(open[k]) != 1 {
+			continue
+		}
+		if g := open[k][0]; g.spans(f) && !s.sameTrace(g, f) && g.root.obs.Model == n.obs.Model && len(g.modelSpans()) == 0 {
+			s.unite(s.find(g), f, byTime)
+		}
+	}
+}
+
+// contentless is the only span of a part that is a model call alone in its trace which tells no more than the model that was asked, else nil.
+func (s *stitcher) contentless(f *fragment) *node {
+	if f.root != nil || s.joined(f) || len(f.heads) != 1 || len(s.turns[f]) != 1 || len(f.tools()) > 0 {
+		return nil
+	}
+	t := s.turns[f][0]
+	if n := t.n; n == f.heads[0] && n.spans > 0 && n.parent.IsEmpty() && n.obs.Model != "" && len(t.sent) == 0 && len(n.obs.Response) == 0 && n.reports == nil && session(n.obs) == "" {
+		return n
+	}
+	return nil
+}

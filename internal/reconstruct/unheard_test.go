@@ -88,3 +88,33 @@ func TestACallInATraceOfItsOwnBelongsToTheOnlyRunOfWhichNothingElseIsKnown(t *te
 		}
 	}
 }
+
+// The client of a provider writes spans of its own, below none of the run's.
+func TestModelCallWithoutContentIsOfTheOnlyRunThatNamesItsModel(t *testing.T) {
+	build := func(named string, start int, runs int, more ...any) int {
+		var traces []*trace
+		for i := range runs {
+			tr := newTrace()
+			tr.in("opentelemetry.instrumentation.agno", "assistant.agent", 1, 0, 10, 100, "traceloop.span.kind", "agent", "gen_ai.agent.name", "assistant", "gen_ai.request.model", named, "traceloop.entity.input", "what now?")
+			traces = append(traces, tr.numbered(byte(1+i)))
+		}
+		tr := newTrace()
+		tr.in("com.anthropic.sdk.python", "anthropic.messages.create", 9, 0, start, start+9, append([]any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m1"}, more...)...)
+		return len(all(t, append(traces, tr.numbered(9))...))
+	}
+	for _, c := range []struct {
+		why   string
+		got   int
+		tapes int
+	}{
+		{"its model", build("m1", 20, 1), 1},
+		{"another model", build("m2", 20, 1), 2},
+		{"after the run", build("m1", 200, 1), 2},
+		{"two runs", build("m1", 20, 2), 3},
+		{"it tells what it was asked", build("m1", 20, 1, "gen_ai.input.messages", list(user("another question"))), 2},
+	} {
+		if c.got != c.tapes {
+			t.Errorf("%s: %d tapes, want %d", c.why, c.got, c.tapes)
+		}
+	}
+}
