@@ -84,7 +84,8 @@ func mayAnswer(v pcommon.Value) bool {
 		return false
 	}
 	text := v.Str()
-	return (text[0] == '{' || text[0] == '[') && (strings.Contains(text, `"choices"`) || strings.Contains(text, `"candidates"`) || strings.Contains(text, `"stop_reason"`) || quotes(text, "assistant"))
+	return (text[0] == '{' || text[0] == '[') && (strings.Contains(text, `"choices"`) || strings.Contains(text, `"candidates"`) || strings.Contains(text, `"stop_reason"`) || quotes(text, "assistant") ||
+		quotes(text, "bot") && quotes(text, speakers...))
 }
 
 // answerOf returns the response of a provider, or the one message of a model.

@@ -84,6 +84,21 @@ func TestAnExchangeWithAModelIsToldByItsValues(t *testing.T) {
 	genaitest.Says(t, genai.Read(s), "class: model\ndialect: unknown\nrequest: system | text \"be brief\"\nrequest: user | text \"hi\"\nresponse: assistant | text \"yes, it is\"\n")
 }
 
+// A team has a word of its own for the model that answers. An object with such a word that says of nobody that he spoke is no answer.
+func TestAnExchangeWithABotIsToldByItsValues(t *testing.T) {
+	for answer, want := range map[string]bool{
+		`{"role":"bot","text":"yes, it is","toolRequests":[]}`: true,
+		`{"author":"bot","content":"yes, it is"}`:              true,
+		`{"kind":"bot","version":"yes, it is"}`:                false,
+		`{"role":"clerk","text":"yes, said the bot"}`:          false,
+	} {
+		s := genaitest.Span("__main__", "modelo", "genie.modelo.entrada", `[{"role":"human","text":"is it?"}]`, "genie.modelo.salida", answer)
+		if got := genai.IsEvidence(s.ScopeName, s.Span); got != want {
+			t.Errorf("%s: evidence %t", answer, got)
+		}
+	}
+}
+
 func TestAnObjectInAnEventHoldsAllThatASpanSays(t *testing.T) {
 	for data, evidence := range map[string]bool{`{"query":[{"role":"user","content":"hi"}],"system":"Be brief, please."}`: true, `{"rows":17}`: false} {
 		s := genaitest.Span("__main__", "step", "zz.span.kind", "llm_call")
