@@ -88,24 +88,6 @@ func TestARecordsNameSaysWhatItsBodyIs(t *testing.T) {
 	}
 }
 
-// The Responses API repeats the instructions in its response, which some record whole beside the messages; what another provider calls so is none of a response.
-func TestInstructionsStandInARecordedResponse(t *testing.T) {
-	for response, want := range map[string]string{
-		`{"id":"resp_1","created_at":1.5,"object":"response","instructions":"Be brief.","output":[{"type":"message","content":[{"type":"output_text","text":"yes"}]}],"usage":{}}`: "Be brief.",
-		`{"id":"resp_1","created_at":1.5,"instructions":"Be brief.","model":"m1-2026"}`:                                                                                            "Be brief.",
-		`{"instructions":"Turn left.","answer":"yes"}`: "",
-	} {
-		o := genai.Read(genaitest.Span("acme", "ask", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "raw_input", `[{"role":"user","content":"hi"}]`, "response", response))
-		got := ""
-		for _, p := range o.System {
-			got += p.Text
-		}
-		if got != want {
-			t.Errorf("%s: instructions %q, want %q", response, got, want)
-		}
-	}
-}
-
 // What a step of a run was handed may stand where OpenInference writes the request of a model call; its kind, in whatever key, says what it is.
 func TestStepWithMessagesOfAModelCallIsNone(t *testing.T) {
 	for kind, want := range map[string]genai.Class{"CHAIN": genai.Agent, "LLM": genai.Model, "": genai.Model} {
