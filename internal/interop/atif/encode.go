@@ -44,7 +44,7 @@ func Encode(t *tape.Tape, _ []oracle.Entry, o interop.Options) ([]byte, []intero
 }
 
 func document(t *tape.Tape) exactjson.Value {
-	w := &writer{tape: t, shown: map[string]bool{}, asked: map[int][]*tape.Event{}}
+	w := &writer{tape: t, shown: map[string]bool{}, asked: map[int][]*tape.Event{}, told: map[string]int{}}
 	r := &t.Run
 	ids := slices.Sorted(maps.Keys(t.Tools))
 	tokens := func(n *int64) exactjson.Value {
@@ -89,6 +89,7 @@ type writer struct {
 	list  []exactjson.Value
 	shown map[string]bool       // messages that are a step, or a part of one
 	asked map[int][]*tape.Event // seq of a model call → the tool calls it asked for
+	told  map[string]int        // result of recorded calls → how many of them have it
 }
 
 func (w *writer) steps() []exactjson.Value {
@@ -99,6 +100,7 @@ func (w *writer) steps() []exactjson.Value {
 		if e.Type == tape.EventToolCall {
 			w.asked[e.RequestedBy] = append(w.asked[e.RequestedBy], e)
 			answered[e.ToolCallID] = true
+			w.told[e.Result.JSON()]++
 		}
 		if e.Response != nil && e.Response.Message != "" {
 			answered["m:"+e.Response.Message] = true
@@ -164,8 +166,12 @@ func (w *writer) message(m tape.Message, answered map[string]bool) {
 	case tape.RoleTool:
 		var results []exactjson.Value
 		for _, p := range m.Parts {
-			// The result of a recorded call stands with the call.
-			if p.Type == tape.PartToolResult && !(answered[p.ID] && p.ID != "") {
+			// The result of a recorded call stands with the call. A request without ids shows it as it is.
+			switch same := p.Result.JSON(); {
+			case p.Type != tape.PartToolResult, p.ID != "" && answered[p.ID]:
+			case p.ID == "" && w.told[same] > 0:
+				w.told[same]--
+			default:
 				results = append(results, result("", p.Result, p.IsError, p.ID))
 			}
 		}
