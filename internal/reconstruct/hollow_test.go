@@ -250,3 +250,17 @@ func TestToolsOfATraceBelongToTheRunOfWhichNoAnswerWasRecorded(t *testing.T) {
 		}
 	}
 }
+
+// An agent that a tool ran may answer in JSON, and the model is told that as it is.
+func TestAnswerInJSONIsTheSubAgents(t *testing.T) {
+	const answer = `{"total": {}, "ref": 86.1, "ok": "late"}`
+	for told, want := range map[string]int{answer: 1, `{"total": {}, "ref": 86.1, "ok": "early"}`: 2} {
+		tr := newTrace()
+		tr.chat(1, 90, 0, 5, list(user("why?")), list(asks(call("", "billing", `{"question":"Which day?"}`))))
+		tr.chat(2, 91, 10, 15, list(user("Which day?")), list(says(answer)))
+		tr.chat(3, 90, 20, 25, list(user("why?"), asks(call("", "billing", `{"question":"Which day?"}`)), shows("", told)), list(says("late")))
+		if tapes := tr.runs(t); len(tapes) != want {
+			t.Errorf("%s: %d runs, want %d", told, len(tapes), want)
+		}
+	}
+}

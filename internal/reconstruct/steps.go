@@ -210,14 +210,19 @@ func (s *stitcher) byStream() {
 	}
 }
 
-// toldText is the text that a result tells the model, also of providers that take objects alone: they are told one member with it.
+// toldText is the text that a result tells the model, also of providers that take objects alone: they are told one member with it. Of JSON that holds no one text it is the JSON, as it was
+// written.
 func toldText(v exactjson.Value) string {
 	v = decode.UnwrapResult(genai.Content{Value: v}).Content.Value
+	written := v.Str()
 	if inner, ok := decoded(v); ok && (inner.Kind() == exactjson.Object || inner.Kind() == exactjson.String) { // a program may write every result as JSON
 		v = inner
 	}
 	if v.Kind() == exactjson.Object && v.Len() == 1 {
 		v = v.Members()[0].Value
+	}
+	if v.Kind() != exactjson.String && len(written) >= minQuoted {
+		return written
 	}
 	return v.Str()
 }
