@@ -28,7 +28,7 @@ func (c *collector) splitGlued() {
 	apart := map[*message]*message{}
 	for _, m := range c.models {
 		for k, said := range m.request {
-			if said.tape.Role != tape.RoleAssistant || k+1 == len(m.request) {
+			if said.tape.Role != tape.RoleAssistant || k+1 == len(m.request) || !mayBeGlued(said, m.request[k+1]) {
 				continue
 			}
 			if split, known := apart[m.request[k+1]]; known {
@@ -42,17 +42,27 @@ func (c *collector) splitGlued() {
 	}
 }
 
+// mayBeGlued reports a message of nothing but a text as the result of the last of several calls. It is asked of every message of every request.
+func mayBeGlued(said, m *message) bool {
+	if len(m.parts) != 1 || m.parts[0].Type != tape.PartToolResult || m.parts[0].Label != "" || m.parts[0].Result.Kind() != exactjson.String || m.parts[0].ID == "" {
+		return false
+	}
+	calls, last := 0, ""
+	for i := range said.parts {
+		if said.parts[i].Type == tape.PartToolCall {
+			calls, last = calls+1, said.parts[i].ID
+		}
+	}
+	return calls > 1 && m.parts[0].ID == last
+}
+
 // answersMore reports further results of tools right behind a message.
 func answersMore(rest []*message) bool {
 	return len(rest) > 0 && slices.ContainsFunc(rest[0].parts, func(p genai.Part) bool { return p.Type == tape.PartToolResult })
 }
 
-// gluedParts are the results that the only part of a message holds as one text, nil where it does not.
+// gluedParts are the results that the only part of a message that may be glued holds as one text, nil where it does not.
 func gluedParts(calls []*genai.Part, m *message, recorded map[string]string) []genai.Part {
-	if len(calls) < 2 || len(m.parts) != 1 || m.parts[0].Type != tape.PartToolResult || m.parts[0].Label != "" || m.parts[0].Result.Kind() != exactjson.String ||
-		m.parts[0].ID == "" || m.parts[0].ID != calls[len(calls)-1].ID {
-		return nil
-	}
 	var parts []genai.Part
 	rest, told := m.parts[0].Result.Str(), 0
 	for i, p := range calls {
