@@ -31,7 +31,7 @@ func openTask(a decode.Attributes, o *dialect.Observation) {
 		word, is := strings.CutSuffix(handed, v.Str())
 		if title := strings.TrimRight(word, " "); is && strings.HasSuffix(title, ":") && !strings.ContainsAny(strings.TrimSuffix(title, ":"), " \n") {
 			o.Input = []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(v.Str())}}}
-			return
+			return // of several such keys all tell this: one word stands before it
 		}
 	}
 }

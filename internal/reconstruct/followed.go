@@ -96,17 +96,39 @@ func (c *collector) readFollowed() {
 	}
 }
 
-// recoverBetween makes model calls that no span reports from what stands between an answer and the request that goes on from it: messages that ask for tools, whose ids no answer on record
-// has, with the results behind them. Only a model that was asked in between can have said that.
-func (c *collector) recoverBetween() {
-	known := map[string]bool{}
+// another is a model call of the same model and agent that no span reports: what it was sent and what it answered stand elsewhere.
+func (k *call) another(when uint64, request []*message, said *message, why string) *call {
+	return &call{
+		kind:    tape.EventModelCall,
+		obs:     &genai.Observation{Class: genai.Model, Operation: k.obs.Operation, Model: k.obs.Model, Provider: k.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
+		start:   when,
+		end:     when,
+		agent:   k.agent,
+		shift:   k.shift,
+		request: request,
+		notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: why}},
+
+		response: said,
+	}
+}
+
+// askedIDs are the ids of the calls that answers on record ask for.
+func (c *collector) askedIDs() map[string]bool {
+	ids := map[string]bool{}
 	for _, m := range c.models {
 		if m.response != nil {
 			for _, p := range callsOf(m.response.parts) {
-				known[p.ID] = true
+				ids[p.ID] = true
 			}
 		}
 	}
+	return ids
+}
+
+// recoverBetween makes model calls that no span reports from what stands between an answer and the request that goes on from it: messages that ask for tools, whose ids no answer on record
+// has, with the results behind them. Only a model that was asked in between can have said that.
+func (c *collector) recoverBetween() {
+	known := c.askedIDs()
 	for i, m := range slices.Clone(c.models) {
 		before := c.predecessor(i)
 		if before == nil || before.agent != m.agent || before.response == nil || len(m.nodes) == 0 || m.obs.RequestLabel != "" {
@@ -129,18 +151,7 @@ func (c *collector) recoverBetween() {
 				known[p.ID] = true
 			}
 			when := min(ran(said), m.start)
-			c.models = append(c.models, &call{
-				kind:    tape.EventModelCall,
-				obs:     &genai.Observation{Class: genai.Model, Operation: m.obs.Operation, Model: m.obs.Model, Provider: m.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
-				start:   when,
-				end:     when,
-				agent:   m.agent,
-				shift:   m.shift,
-				request: slices.Clip(m.request[:at+k]),
-				notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; a later request holds its answer"}},
-
-				response: said,
-			})
+			c.models = append(c.models, m.another(when, slices.Clip(m.request[:at+k]), said, "no span reports this call; a later request holds its answer"))
 		}
 	}
 	slices.SortStableFunc(c.models, compareCalls)
@@ -150,15 +161,9 @@ func (c *collector) recoverBetween() {
 // answer is found by the id of a call in it, and what is put back asks for calls whose ids no answer on record has, or is what the state ends with when all of these had results.
 func (c *collector) recoverBehind() {
 	var last *call
-	known := map[string]bool{}
 	for _, m := range c.models {
 		if m.agent == nil && len(m.nodes) > 0 && (last == nil || m.start >= last.start) {
 			last = m
-		}
-		if m.response != nil {
-			for _, p := range callsOf(m.response.parts) {
-				known[p.ID] = true
-			}
 		}
 	}
 	if last == nil || last.response == nil || !hasToolCall(last.response) {
@@ -172,6 +177,7 @@ func (c *collector) recoverBehind() {
 	for _, read := range state[at:] {
 		behind = append(behind, c.recovered.message(read))
 	}
+	known := c.askedIDs()
 	open, found := 0, false // calls that were put back and have no result yet
 	for i, said := range behind {
 		if said.tape.Role != tape.RoleAssistant {
@@ -196,17 +202,8 @@ func (c *collector) recoverBehind() {
 		}
 		open, found = open+len(calls), true
 		when := max(ran(said), last.end)
-		c.models = append(c.models, &call{
-			kind:    tape.EventModelCall,
-			obs:     &genai.Observation{Class: genai.Model, Operation: last.obs.Operation, Model: last.obs.Model, Provider: last.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
-			start:   when,
-			end:     when,
-			shift:   last.shift,
-			request: append(append(slices.Clip(slices.Clone(last.request)), last.response), behind[:i]...),
-			notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of a step around it holds its answer"}},
-
-			response: said,
-		})
+		request := append(append(slices.Clip(slices.Clone(last.request)), last.response), behind[:i]...)
+		c.models = append(c.models, last.another(when, request, said, "no span reports this call; the state of a step around it holds its answer"))
 	}
 	slices.SortStableFunc(c.models, compareCalls)
 }

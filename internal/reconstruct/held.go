@@ -107,18 +107,7 @@ func (c *collector) recoverHeld() {
 			if !found {
 				continue
 			}
-			made = append(made, &call{
-				kind:    tape.EventModelCall,
-				obs:     &genai.Observation{Class: genai.Model, Operation: m.obs.Operation, Model: m.obs.Model, Provider: m.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
-				start:   began,
-				end:     began,
-				agent:   m.agent,
-				shift:   m.shift,
-				request: slices.Clip(m.request[:k]),
-				notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "a later call was written over it on the same span, and its request holds the answer"}},
-
-				response: said,
-			})
+			made = append(made, m.another(began, slices.Clip(m.request[:k]), said, "a later call was written over it on the same span, and its request holds the answer"))
 		}
 	}
 	if len(made) > 0 {

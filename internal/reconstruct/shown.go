@@ -333,7 +333,9 @@ func (c *collector) showUnasked() {
 			continue
 		}
 		for k, t := range ran {
-			t.obs.Result = genai.Content{Value: results[k].Result, Envelope: results[k].Envelope, Label: tape.Recovered}
+			o := *t.obs
+			o.Result = genai.Content{Value: results[k].Result, Envelope: results[k].Envelope, Label: tape.Recovered}
+			t.obs = &o
 		}
 	}
 }

@@ -286,6 +286,15 @@ func (c *Content) LabelMasks() {
 	}
 }
 
+// LabelRewritten labels the calls of a message in whose arguments a filter wrote texts of JSON again, see RewrittenJSON.
+func LabelRewritten(parts []Part) {
+	for i := range parts {
+		if p := &parts[i]; p.Type == tape.PartToolCall && p.Label == "" && RewrittenJSON(p.Args) {
+			p.Label = tape.Lossy
+		}
+	}
+}
+
 // RewrittenJSON reports an object or list that holds a text of JSON as JavaScript writes it. A filter that parses such texts and writes them again (Mastra's, of sensitive data) leaves
 // nothing of the white space in them.
 func RewrittenJSON(v exactjson.Value) bool {

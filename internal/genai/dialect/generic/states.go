@@ -25,14 +25,7 @@ const maxStates = 16
 func states(span ptrace.Span) (before, after exactjson.Value) {
 	events := span.Events()
 	for i := range min(events.Len(), maxStates) {
-		for key, v := range events.At(i).Attributes().All() {
-			if isForeign(key) || !mayHoldMessages(v, 0) {
-				continue
-			}
-			value := literal(decode.JSONOf(v))
-			if len(decode.Transcript(value)) == 0 {
-				continue
-			}
+		if key, value := conversationTold(events.At(i).Attributes()); key != "" {
 			for j := min(events.Len(), maxStates) - 1; j > i; j-- {
 				if out, ok := stateIn(events.At(j).Attributes(), key); ok {
 					return value, out
@@ -42,6 +35,19 @@ func states(span ptrace.Span) (before, after exactjson.Value) {
 		}
 	}
 	return exactjson.Value{}, exactjson.Value{}
+}
+
+// conversationTold is the first conversation among the attributes of an event, in the order of their keys; key is empty where none holds one.
+func conversationTold(m pcommon.Map) (key string, value exactjson.Value) {
+	for k, v := range m.All() {
+		if isForeign(k) || key != "" && key < k || !mayHoldMessages(v, 0) {
+			continue
+		}
+		if said := literal(decode.JSONOf(v)); len(decode.Transcript(said)) > 0 {
+			key, value = k, said
+		}
+	}
+	return key, value
 }
 
 // stateIn is what an event tells of the state: under the key under which it was told before, else the one value that holds messages.
@@ -107,12 +113,8 @@ func askedInVain(span ptrace.Span) (asked content, ok bool) {
 		if w := words(e.Name()); asked.stem != "" || len(w) == 0 || !slices.Contains(beginWords, w[len(w)-1]) {
 			return content{}, false
 		}
-		for key, v := range e.Attributes().All() {
-			if isForeign(key) || !mayHoldMessages(v, 0) {
-				continue
-			}
-			value := literal(decode.JSONOf(v))
-			if given := decode.Transcript(value); len(given) > 0 && given[len(given)-1].Role != tape.RoleAssistant {
+		if key, value := conversationTold(e.Attributes()); key != "" {
+			if given := decode.Transcript(value); given[len(given)-1].Role != tape.RoleAssistant {
 				asked = content{stem: "before", value: value}
 			}
 		}

@@ -124,3 +124,29 @@ func TestSettingsOfAnAgentStandBesideAConvention(t *testing.T) {
 	}
 	genaitest.Says(t, genai.Read(s), "class: agent\ndialect: openinference\nrun span: yes\nagent: run\nmodel: m1\nsystem: | text \"Be brief, please.\"\ninput: user | text \"hi\"\n")
 }
+
+// Which of two states of an event is read does not depend on the order in which its attributes came.
+func TestStatesOfAnEventAreReadInTheOrderOfTheirKeys(t *testing.T) {
+	read := func(keys ...string) string {
+		s := genaitest.Span("acme", "assistant")
+		for _, name := range []string{"start", "end"} {
+			e := s.Span.Events().AppendEmpty()
+			e.SetName(name)
+			for _, key := range keys {
+				said := `{"role":"user","content":"` + key + `"}`
+				if name == "end" {
+					said += `,{"role":"assistant","content":"yes"}`
+				}
+				e.Attributes().PutStr(key, `[`+said+`]`)
+			}
+		}
+		o := genai.Read(s)
+		if len(o.Request) == 0 {
+			return "no request"
+		}
+		return o.Request[0].Parts[0].Text
+	}
+	if one, other := read("acme.a", "acme.b"), read("acme.b", "acme.a"); one != "acme.a" || other != one {
+		t.Errorf("%q and %q", one, other)
+	}
+}

@@ -322,9 +322,11 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		readFunction(calledFunction(s.Span), o)
 		return
 	}
-	if before, after := states(s.Span); !known && o.Class == dialect.Structure && !before.IsAbsent() {
-		o.InputData, o.OutputData = decode.Content{Value: before}, decode.Content{Value: after}
-		return
+	if !known && o.Class == dialect.Structure {
+		if before, after := states(s.Span); !before.IsAbsent() {
+			o.InputData, o.OutputData = decode.Content{Value: before}, decode.Content{Value: after}
+			return
+		}
 	}
 	if !known && len(in)+len(out) == 0 {
 		beside := false

@@ -55,17 +55,6 @@ func classifyLaminar(s *dialect.Source) (dialect.Class, bool) {
 // mastraExporter is the scope of Mastra's exporter for Laminar. What it exports went through Mastra's filter of sensitive data.
 const mastraExporter = "@mastra/laminar"
 
-// labelRewritten labels the calls in whose arguments that filter wrote texts of JSON again.
-func labelRewritten(messages []decode.Message) {
-	for _, m := range messages {
-		for i := range m.Parts {
-			if p := &m.Parts[i]; p.Type == tape.PartToolCall && p.Label == "" && decode.RewrittenJSON(p.Args) {
-				p.Label = tape.Lossy
-			}
-		}
-	}
-}
-
 func readLaminar(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	o.ConversationID = a.Text("lmnr.association.properties.session_id")
@@ -83,7 +72,9 @@ func readLaminar(s *dialect.Source, o *dialect.Observation) {
 		if !in.IsAbsent() || !out.IsAbsent() {
 			dialect.ReadWholeModel(o, in, out)
 			if s.ScopeName == mastraExporter {
-				labelRewritten(o.Response)
+				for _, m := range o.Response {
+					decode.LabelRewritten(m.Parts)
+				}
 			}
 		}
 	case dialect.Tool:

@@ -210,11 +210,7 @@ func mastraAnswer(a decode.Attributes, output exactjson.Value) []decode.Message 
 	if body, ok := decode.Structure(a.JSON("mastra.metadata.body")); ok {
 		if choice := body.Get("choices").At(0); choice.Get("message").Kind() == exactjson.Object {
 			if messages, ok := decode.Messages(exactjson.ArrayValue(choice), tape.RoleAssistant); ok && len(messages) == 1 && len(messages[0].Parts) > 0 {
-				for i := range messages[0].Parts {
-					if p := &messages[0].Parts[i]; p.Type == tape.PartToolCall && p.Label == "" && decode.RewrittenJSON(p.Args) {
-						p.Label = tape.Lossy
-					}
-				}
+				decode.LabelRewritten(messages[0].Parts)
 				return messages
 			}
 		}
