@@ -97,14 +97,14 @@ func (c *collector) readFollowed() {
 }
 
 // another is a model call of the same model and agent that no span reports: what it was sent and what it answered stand elsewhere.
-func (k *call) another(when uint64, request []*message, said *message, why string) *call {
+func (t *call) another(when uint64, request []*message, said *message, why string) *call {
 	return &call{
 		kind:    tape.EventModelCall,
-		obs:     &genai.Observation{Class: genai.Model, Operation: k.obs.Operation, Model: k.obs.Model, Provider: k.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
+		obs:     &genai.Observation{Class: genai.Model, Operation: t.obs.Operation, Model: t.obs.Model, Provider: t.obs.Provider, RequestLabel: tape.Recovered, ResponseLabel: tape.Recovered},
 		start:   when,
 		end:     when,
-		agent:   k.agent,
-		shift:   k.shift,
+		agent:   t.agent,
+		shift:   t.shift,
 		request: request,
 		notes:   []genai.Note{{Code: tape.CodeModelCallHidden, Detail: why}},
 
