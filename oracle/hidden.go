@@ -48,6 +48,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 		case h.acts(e, next):
 			if next == nil && h.stops(e) {
 				hidden = append(hidden, hiddenCall{e.Seq, "none of the calls that it asks for shows an answer, and nothing tells how the run went on; calls may be missing from the tape"})
+			} else if next == nil && !h.ended && h.t.Output.Text == nil && (e.Response == nil || e.Response.Message == "" && len(e.Response.FinishReasons) == 0) {
+				hidden = append(hidden, hiddenCall{e.Seq, "nothing of its answer was recorded, and nothing tells how the run went on; it may have asked for more calls than those that the tape holds"})
 			}
 		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools):
 			hidden = append(hidden, hiddenCall{e.Seq, "the tools that were asked for are named nowhere; their calls may be missing from the tape"})

@@ -87,6 +87,26 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.tape.Events[0].Response = nil
 			s.model(says("two"))
 		}, "calls may be missing after #1"},
+		{"no answer recorded, and the run broke off behind a tool", func(s *script) {
+			s.model(says("x"))
+			s.tape.Events[0].Response = nil
+			s.tool(0, s.call("1", "add", `{"x":1}`), `"the sum is two"`, "")
+			s.tape.Output.Text = nil
+			s.tape.Fidelity.AddFinding(tape.CodeNoRoot, 0, "", "")
+		}, "calls may be missing after #1"},
+		{"no answer recorded, and the run ended behind a tool", func(s *script) {
+			s.model(says("x"))
+			s.tape.Events[0].Response = nil
+			s.tool(0, s.call("1", "add", `{"x":1}`), `"the sum is two"`, "")
+			s.tape.Output.Text = nil
+		}, ""},
+		{"no answer recorded but that it asked for tools, and the run broke off behind one", func(s *script) {
+			s.model(says("x"))
+			s.tape.Events[0].Response = &tape.Response{FinishReasons: []string{"tool_calls"}}
+			s.tool(0, s.call("1", "add", `{"x":1}`), `"the sum is two"`, "")
+			s.tape.Output.Text = nil
+			s.tape.Fidelity.AddFinding(tape.CodeNoRoot, 0, "", "")
+		}, ""},
 		{"no answer recorded, but why it stopped", func(s *script) {
 			s.model(says("x"))
 			s.tape.Events[0].Response = &tape.Response{FinishReasons: []string{"stop"}}

@@ -411,6 +411,24 @@ func TestWhatNobodyExecutedIsNotExpected(t *testing.T) {
 	s.proves("expected 5 served 2 verified 0 mismatched 0 unverifiable 2 recorded 2 ok false")
 }
 
+// Who executes one call of an answer executes them all, unless one fails: a span that is not there was lost.
+func TestCallBesideOneThatEndedWellWasExecuted(t *testing.T) {
+	for status, want := range map[tape.EventStatus]string{
+		tape.EventOK:    "expected 2 served 1 verified 0 mismatched 0 unverifiable 1 recorded 1 ok false",
+		tape.EventError: "expected 1 served 1 verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+	} {
+		s := newScript(t)
+		a, b := s.call("", "add", `{"x":1}`), s.call("", "add", `{"x":1}`)
+		by := s.model(a, b)
+		s.tool(by, a, `"the sum is two"`, "")
+		s.tool(by, b, "null", "")
+		ran, lost := &s.tape.Events[1], &s.tape.Events[2]
+		ran.SpanIDs, ran.Status = []string{"0000000000000001"}, status
+		lost.Result, lost.SpanIDs, lost.Status, lost.Provenance = exactjson.Value{}, nil, tape.EventError, tape.Provenance{"result": tape.Missing}
+		s.proves(want)
+	}
+}
+
 func TestUnservedCallsFailTheProof(t *testing.T) {
 	s := newScript(t)
 	c := s.call("1", "t", `{}`)

@@ -65,7 +65,8 @@ func (p *prover) fits(e *tape.Event) bool {
 
 // unasked lists the tool events that a replay never asks the oracle for, by seq. Some are hand-offs without an answer, which the framework
 // performs. The others are calls that the last response of an agent asked for, or one that it dropped to ask again, and nobody executed, as the
-// spans of all its other calls show. That a response was dropped is known where requests show those that were not. A tool that the model was not offered is none that anybody could execute.
+// spans of all its other calls show: all of them, or those behind one that failed, which ended the run. Where others of the same response ended well it is a span that was lost, as some packages lose
+// those of tools that throw. That a response was dropped is known where requests show those that were not. A tool that the model was not offered is none that anybody could execute.
 func unasked(t *tape.Tape) map[int]bool {
 	list := map[int]bool{}
 	rootless := rootless(t)
@@ -73,6 +74,7 @@ func unasked(t *tape.Tape) map[int]bool {
 	last := map[string]int{}   // caller → seq of its last model call
 	shows := map[string]bool{} // by caller: a request holds an earlier response that asked for calls
 	dropped := map[int]bool{}  // by seq: model calls whose response the next request of the caller leaves out
+	ran := map[int]int{}       // by seq: of the calls that the response asked for, those with a span of which none failed; -1: one failed
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
 		case tape.EventModelCall:
@@ -81,6 +83,12 @@ func unasked(t *tape.Tape) map[int]bool {
 				shows[e.Caller] = shows[e.Caller] || showsCalls(t, e, &t.Events[seq-1])
 			}
 			last[e.Caller] = e.Seq
+		case tape.EventToolCall:
+			if failed := e.IsError || e.Status == tape.EventError; len(e.SpanIDs) > 0 && failed {
+				ran[e.RequestedBy] = -1
+			} else if len(e.SpanIDs) > 0 && ran[e.RequestedBy] >= 0 {
+				ran[e.RequestedBy]++
+			}
 		case tape.EventAgentCall:
 			if e.Relation == tape.RelationHandoff && e.Via > 0 && e.Via <= len(t.Events) && unanswered(&t.Events[e.Via-1]) {
 				list[e.Via] = true
@@ -98,7 +106,7 @@ func unasked(t *tape.Tape) map[int]bool {
 		if rootless || e.RequestedBy != last[e.Caller] && !(dropped[e.RequestedBy] && shows[asker(t, e)]) {
 			continue
 		}
-		if executed[asker(t, e)].haveSpans() {
+		if executed[asker(t, e)].haveSpans() && ran[e.RequestedBy] <= 0 {
 			list[e.Seq] = true
 		}
 	}

@@ -39,3 +39,32 @@ func TestAgentThatAnExceptionLeftHasFailed(t *testing.T) {
 		}
 	}
 }
+
+// A processor gives every span that ends after a failure the status of that: the AI SDK writes what a span came to only where nothing left it, and the exception where one did.
+func TestStatusOfAnotherSpanOfTheAISDKIsNotItsOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		scope     string
+		span      []string
+		message   string
+		exception bool
+		want      bool
+	}{
+		"a tool with a result":      {"ai", []string{"ai.operationId", "ai.toolCall", "ai.toolCall.name", "f", "ai.toolCall.result", "{}"}, "timeout", false, false},
+		"a tool without one":        {"ai", []string{"ai.operationId", "ai.toolCall", "ai.toolCall.name", "f"}, "timeout", false, true},
+		"it threw":                  {"ai", []string{"ai.operationId", "ai.toolCall", "ai.toolCall.name", "f", "ai.toolCall.result", "{}"}, "timeout", true, true},
+		"it threw what is no error": {"ai", []string{"ai.operationId", "ai.toolCall", "ai.toolCall.name", "f", "ai.toolCall.result", "{}"}, "", false, true},
+		"a step that ended":         {"ai", []string{"ai.operationId", "ai.streamText", "ai.response.finishReason", "tool-calls"}, "timeout", false, false},
+		"a step that failed":        {"ai", []string{"ai.operationId", "ai.streamText", "ai.response.finishReason", "error"}, "timeout", false, true},
+		"of another program":        {"app", []string{"ai.operationId", "ai.toolCall", "ai.toolCall.name", "f", "ai.toolCall.result", "{}"}, "timeout", false, true},
+	} {
+		s := genaitest.Span(c.scope, c.span[1], c.span...)
+		s.Span.Status().SetCode(ptrace.StatusCodeError)
+		s.Span.Status().SetMessage(c.message)
+		if c.exception {
+			s.Span.Events().AppendEmpty().SetName("exception")
+		}
+		if o := genai.Read(s); o.StatusError != c.want {
+			t.Errorf("%s: failed %v", name, o.StatusError)
+		}
+	}
+}

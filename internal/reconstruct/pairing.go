@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
@@ -172,14 +173,14 @@ func (c *collector) pairByAnswer(mayDiffer func(*call, *asked) bool) {
 		fits, claims := map[*call][]*asked{}, map[*asked]int{}
 		for _, t := range tools[k] {
 			for _, a := range asks {
-				if mayDiffer(t, a) && returned(t, a) && !under(a.model, t) {
+				if mayDiffer(t, a) && (returned(t, a) || failedAs(t, a)) && !under(a.model, t) {
 					fits[t] = append(fits[t], a)
 					claims[a]++
 				}
 			}
 		}
 		for t, all := range fits {
-			if len(all) == 1 && claims[all[0]] == 1 && len(textResult(t.obs.Result.Value)) >= minQuoted {
+			if len(all) == 1 && claims[all[0]] == 1 && (len(textResult(t.obs.Result.Value)) >= minQuoted || failedAs(t, all[0])) {
 				t.by, all[0].tool = all[0], t
 			}
 		}
@@ -514,6 +515,16 @@ func returned(t *call, a *asked) bool {
 	return a.shown != nil && a.shown.Label == "" && t.obs.Result.Present() && undamaged(t.obs.Result.Label) && !t.obs.Result.Value.IsEmpty() &&
 		(sameContent(t.obs.Result.Value, a.shown.Result) || pathTo(a.shown.Result, t.obs.Result.Value, maxEnvelopes, room(t.obs.Result.Value)) != nil ||
 			pathTo(t.obs.Result.Value, a.shown.Result, maxEnvelopes, room(a.shown.Result)) != nil)
+}
+
+// failedAs reports that a later request shows, for the asked call, how the tool failed: the first line of its error.
+func failedAs(t *call, a *asked) bool {
+	if a.shown == nil || a.shown.Label != "" || t.obs.Result.Present() || t.obs.Error == nil {
+		return false
+	}
+	how, _, _ := strings.Cut(strings.TrimSpace(t.obs.Error.Message), "\n")
+	told, _, _ := strings.Cut(strings.TrimSpace(a.shown.Result.Str()), "\n")
+	return how != "" && sameWords(told, how)
 }
 
 // sameArgs compares what a tool received with what was asked for.

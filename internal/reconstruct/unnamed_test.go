@@ -107,6 +107,35 @@ func TestResultsThatNothingTellsApartAreDisputed(t *testing.T) {
 	}
 }
 
+// Of equal calls that failed, what the model was told says which is which. Where it was told the same of both, they stand in their order.
+func TestEqualCallsThatFailedAreToldApartByTheirErrors(t *testing.T) {
+	const early, late = "10228", "no answer within 2 s" // the first call to begin fails with early
+	for name, c := range map[string]struct{ told, failed [2]string }{
+		"by what each says":  {[2]string{"ToolError: " + late + "\n Please fix your mistakes.", "ToolError: " + early + "\n Please fix your mistakes."}, [2]string{late, early}},
+		"both say the same":  {[2]string{"ToolError: " + late, "ToolError: " + late}, [2]string{early, late}},
+		"neither says which": {[2]string{"it failed", "it failed"}, [2]string{early, late}},
+	} {
+		ask := asks(call("c1", "f", `{}`), call("c2", "f", `{}`))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		for i, message := range []string{early, late} {
+			status := tr.tool("f", 3+i, 1, 11+i, 15, "", `{}`, "").Status()
+			status.SetCode(ptrace.StatusCodeError)
+			status.SetMessage(message + "\n\nToolError: " + message + "\n    at run")
+		}
+		tr.chat(5, 1, 20, 30, list(user("q"), ask, shows("c1", c.told[0]), shows("c2", c.told[1])), list(says("end")))
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type != tape.EventToolCall {
+				continue
+			}
+			if want := c.failed[e.ToolCallID[1]-'1']; e.Error == nil || !strings.HasPrefix(e.Error.Message, want) {
+				t.Errorf("%s: %s failed with %v, want %q", name, e.ToolCallID, e.Error, want)
+			}
+		}
+	}
+}
+
 func TestToolSpanThatNothingAskedForIsNoCall(t *testing.T) {
 	build := func(args string) *tape.Tape {
 		ask := asks(call("c1", "f", `{"x":1}`))

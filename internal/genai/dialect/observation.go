@@ -139,6 +139,8 @@ type Observation struct {
 	Failed      bool
 	StatusError bool
 	Error       *tape.Error
+	// LentStatus says that a failure in the status of the span is that of another one.
+	LentStatus bool
 	// Interrupted says that the run waits for a person or a resume.
 	Interrupted bool
 	// Inbound is what the item says of the A2A request that started the run; nil: nothing.

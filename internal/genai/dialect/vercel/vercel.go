@@ -7,6 +7,8 @@ package vercel
 import (
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
@@ -57,6 +59,7 @@ func classifyVercel(s *dialect.Source) (dialect.Class, bool) {
 func readVercel(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	decode.FillString(&o.ConversationID, a.Text("ai.settings.context.sessionId", "ai.settings.context.session_id"))
+	o.LentStatus = lentStatus(s, a)
 	switch o.Class {
 	case dialect.Agent:
 		o.Agent.Name = a.Text("ai.telemetry.functionId", "resource.name")
@@ -89,6 +92,22 @@ func readVercel(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Noise:
 		o.NoiseReason = "embedding"
 	}
+}
+
+// lentStatus reports a span whose status tells a failure that is not its own. The SDK records the exception that leaves a span beside the status, and writes what a span came to
+// only where none left it. OpenInference's processor gives every span that ends after the first failure of its trace the status of that one, under line 2 of OpenTelemetry's SDK.
+func lentStatus(s *dialect.Source, a decode.Attributes) bool {
+	status := s.Span.Status()
+	if s.ScopeName != "ai" || status.Code() != ptrace.StatusCodeError || status.Message() == "" || s.Span.DroppedEventsCount() > 0 {
+		return false
+	}
+	for _, e := range s.Span.Events().All() {
+		if e.Name() == "exception" {
+			return false
+		}
+	}
+	reason := a.Text("ai.response.finishReason")
+	return reason != "" && reason != "error" || a.Text("ai.toolCall.result") != ""
 }
 
 func readVercelModel(a decode.Attributes, o *dialect.Observation) {

@@ -15,7 +15,8 @@ const on = await instrument(INSTRUMENTATION, { bare: true, libraries: INSTRUMENT
 if (version >= 7 && INSTRUMENTATION !== "langsmith" && INSTRUMENTATION !== "langfuse") {
   const { registerTelemetry } = plain;
   const otel = await import("@ai-sdk/otel");
-  registerTelemetry(kind === "legacy" || process.env.LEGACY ? new otel.LegacyOpenTelemetry() : new otel.OpenTelemetry());
+  const { tracer } = on.telemetry; // from 7 on it belongs to the registered telemetry, not to the settings of a call
+  registerTelemetry(kind === "legacy" || process.env.LEGACY ? new otel.LegacyOpenTelemetry({ tracer }) : new otel.OpenTelemetry({ tracer }));
 } else if (version >= 7 && INSTRUMENTATION === "langfuse") {
   const { LangfuseVercelAiSdkIntegration } = await import("@langfuse/vercel-ai-sdk");
   plain.registerTelemetry(new LangfuseVercelAiSdkIntegration());
@@ -93,7 +94,7 @@ async function ask(task) {
     const final = plain.tool({ description: "Give the final answer.", inputSchema: z({ type: "object", properties: { response: { type: "string" } }, required: ["response"] }) });
     const agent = new ai.ToolLoopAgent({ ...settings, tools: { ...settings.tools, final_answer: final }, toolChoice: "required", instructions: task.system, stopWhen: [limit.stopWhen, plain.hasToolCall("final_answer")] });
     result = task.stream ? await agent.stream(prompt) : await agent.generate(prompt);
-    if (task.stream) for await (const _ of result.textStream);
+    if (task.stream) for await (const part of result.fullStream) if (part.type === "error") throw part.error;
     const calls = await result.toolCalls;
     return { text: calls.find((c) => c.toolName === "final_answer")?.input.response ?? (await result.text) };
   }
@@ -106,7 +107,7 @@ async function ask(task) {
   }
   if (!task.stream) return result;
   let text = "";
-  for await (const _ of result.textStream);
+  for await (const part of result.fullStream) if (part.type === "error") failure ??= part.error; // an agent takes no onError
   if (failure) throw failure;
   text = await result.text;
   return { text };

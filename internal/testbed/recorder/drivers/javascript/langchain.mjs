@@ -116,7 +116,7 @@ async function functional(asked) {
 async function deep(task) {
   const { createDeepAgent } = require("deepagents");
   const made = createDeepAgent({ model: chat(task.model), tools: toolset(task), systemPrompt: task.system, name: task.name });
-  return finish(task, made, { messages: turns(task) }, { ...(await callbacks()), recursionLimit: task.max_steps ? 2 * task.max_steps : 60 });
+  return finish(task, made, { messages: turns(task) }, { ...(await callbacks()), recursionLimit: task.max_steps ? 5 + 3 * task.max_steps : 60 }); // its middlewares are steps too, before the first call already
 }
 
 async function shaped(task) {
