@@ -358,13 +358,13 @@ func hollowValue(v exactjson.Value) string {
 	return name
 }
 
-// suspectAlike marks results that no request shows, where all those of a reporter are objects of the same few members, of which one is named as values are and holds now an object, now
-// something else, and the others are short and the same: {"ok": true, "data": …}.
+// suspectAlike marks results that no request shows, where all those of a reporter are objects of the same few members, of which one is named as values are and holds now this kind of
+// value, now another, and the others are short and the same: {"ok": true, "data": …}.
 func (w wrappable) suspectAlike(calls []*call) {
 	type shape struct {
 		members string // names, and the values of all but one
 		value   string // the name of that
-		kinds   map[bool]bool
+		kinds   map[exactjson.Kind]bool
 		calls   []*call
 	}
 	shapes := map[reporter]*shape{}
@@ -376,7 +376,7 @@ func (w wrappable) suspectAlike(calls []*call) {
 		if v.Kind() == exactjson.String {
 			v, _ = decoded(v)
 		}
-		one := shape{kinds: map[bool]bool{}}
+		one := shape{kinds: map[exactjson.Kind]bool{}}
 		for _, m := range v.Members() {
 			if one.value == "" && slices.Contains(valueNames, m.Name) {
 				one.value = m.Name
@@ -394,7 +394,7 @@ func (w wrappable) suspectAlike(calls []*call) {
 			s.members = "\x00" // another one: no envelope of the reporter's
 			continue
 		}
-		s.kinds[v.Get(one.value).Kind() == exactjson.Object] = true
+		s.kinds[v.Get(one.value).Kind()] = true
 		s.calls = append(s.calls, k)
 	}
 	for _, s := range shapes {

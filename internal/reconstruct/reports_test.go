@@ -341,6 +341,8 @@ func TestSuspectedEnvelopeIsNamed(t *testing.T) {
 		{[]tool{{"weather", `{"weather_result":{"sky":"sunny"}}`}, {"price", `{"price_result":{"eur":"5"}}`}}, "[#2 result weather_result.sky #3 result price_result.eur]"},
 		// members that are always the same around what is now an object, now a text
 		{[]tool{{"weather", `{"ok":true,"data":{"sky":"sunny"}}`}, {"price", `{"ok":true,"data":"5"}`}}, "[#2 result data #3 result data]"},
+		{[]tool{{"weather", `{"ok":true,"data":["sunny"]}`}, {"price", `{"ok":true,"data":"5"}`}}, "[#2 result data #3 result data]"},
+		{[]tool{{"weather", `{"ok":true,"data":"sunny"}`}, {"price", `{"ok":true,"data":"5"}`}}, "[]"},
 		{[]tool{{"weather", `{"ok":true,"data":{"sky":"sunny"}}`}, {"price", `{"ok":true,"data":{"eur":"5"}}`}}, "[]"},
 		{[]tool{{"weather", `{"ok":true,"data":{"sky":"sunny"}}`}, {"price", `{"ok":false,"data":"5"}`}}, "[]"},
 		{[]tool{{"weather", `{"ok":true,"data":{"sky":"sunny"}}`}, {"price", `{"ok":true,"data":"5"}`}, {"taxes", `{"eur":1,"usd":2}`}}, "[]"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // turnLabel is what stands before a turn of a conversation that was written as one text.
@@ -33,7 +34,11 @@ func LabelledTurns(text string) (messages []Message, ok bool) {
 			continue // a line of the turn before
 		}
 		said := strings.TrimSpace(text[labels[i][1]:end])
-		messages = append(messages, Message{Role: RoleOf(text[labels[i][2]:labels[i][3]]), Parts: []Part{TextPart(said)}})
+		m := Message{Role: RoleOf(text[labels[i][2]:labels[i][3]]), Parts: []Part{TextPart(said)}}
+		if m.Role == tape.RoleTool {
+			m.Parts[0] = ResultPart("", "", exactjson.StringValue(said), false)
+		}
+		messages = append(messages, m)
 		end = start
 	}
 	slices.Reverse(messages)

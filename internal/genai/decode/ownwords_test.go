@@ -45,6 +45,9 @@ func TestATextOfLabelledTurnsIsAConversation(t *testing.T) {
 	if !ok || len(messages) != 3 || messages[1].Parts[0].Text != "what says\nUser: nobody?" || messages[2].Role != tape.RoleAssistant {
 		t.Errorf("read as %v", messages)
 	}
+	if told, _ := decode.LabelledTurns("User: what says\n\nAssistant: let me see\n\nTool: 12"); told[2].Parts[0].Type != tape.PartToolResult || told[2].Parts[0].Result.Str() != "12" {
+		t.Errorf("what a tool answered is read as %v", told[2])
+	}
 	for _, text := range []string{"system: You crawl pages.\nuser: Crawl.\nassistant:\ntool: 1", "system: pages\n\nuser: Crawl."} {
 		if messages, ok := decode.LabelledTurns(text); !ok || messages[0].Role != tape.RoleSystem || messages[1].Parts[0].Text != "Crawl." {
 			t.Errorf("%q is read as %v", text, messages)

@@ -369,11 +369,26 @@ func (geminiAPI) read(path string, body []byte) (asked, error) {
 	for _, content := range req.Contents {
 		for _, part := range content.Parts {
 			if shown := part.FunctionResponse; shown != nil {
-				a.shown = append(a.shown, shownResult{name: shown.Name, text: string(shown.Response)})
+				a.shown = append(a.shown, shownResult{name: shown.Name, text: geminiText(shown.Response)})
 			}
 		}
 	}
 	return a, err
+}
+
+// geminiText is what a function response tells the model: the text itself where the object that the API wants holds nothing but a text, under one of the names that its
+// reference gives.
+func geminiText(response json.RawMessage) string {
+	var held map[string]json.RawMessage
+	if json.Unmarshal(response, &held) == nil && len(held) == 1 {
+		for _, name := range []string{"output", "result", "error"} {
+			var text string
+			if json.Unmarshal(held[name], &text) == nil {
+				return text
+			}
+		}
+	}
+	return string(response)
 }
 
 func (geminiAPI) write(w http.ResponseWriter, a asked, said answer) error {

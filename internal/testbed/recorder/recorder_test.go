@@ -336,3 +336,10 @@ func TestEqualCallsMayHaveArrivedInAnyOrder(t *testing.T) {
 	require.NotNil(t, ran[0].Error)
 	assert.Equal(t, []string{"timeout", `"north"`, `"south"`}, []string{*ran[0].Error, string(ran[1].Result), string(ran[2].Result)})
 }
+
+// The Gemini API wants an object: what a framework tells the model is the text in it.
+func TestWhatGeminiWasToldIsTheTextInTheObject(t *testing.T) {
+	for response, want := range map[string]string{`{"result": "sunny"}`: "sunny", `{"error": "none"}`: "none", `{"result": {"sky": 1}}`: `{"result": {"sky": 1}}`, `{"sky": "sunny"}`: `{"sky": "sunny"}`, `{"result": "a", "unit": "b"}`: `{"result": "a", "unit": "b"}`} {
+		assert.Equal(t, want, geminiText([]byte(response)))
+	}
+}

@@ -238,8 +238,11 @@ func classOfSpan(span ptrace.Span) dialect.Class {
 	}
 	for _, e := range told(span) {
 		k.add(e.name)
-		for key := range e.attributes.All() {
+		for key, v := range e.attributes.All() {
 			k.add(key)
+			if of, _ := keyClass(e.name + "." + inWords[0]); of != dialect.Unclassified {
+				spreadTold(e, key, v, func(key string, _ pcommon.Value) { k.add(key) })
+			}
 		}
 	}
 	return k.tell(span.Name())

@@ -376,7 +376,7 @@ func withTold(s *dialect.Source) decode.Attributes {
 		}
 		for key, v := range e.attributes.All() {
 			add(e.name, key, v)
-			spread(key, v, func(key string, v pcommon.Value) { add("", key, v) })
+			spreadTold(e, key, v, func(key string, v pcommon.Value) { add("", key, v) })
 		}
 	}
 	for _, l := range s.Logs {
@@ -431,6 +431,16 @@ func spread(key string, v pcommon.Value, yield func(key string, v pcommon.Value)
 		}
 		yield(key+"."+m.Name, value)
 	}
+}
+
+// spreadTold yields the members of an object in which an event tells all that it does, under the name of the event, which says of what: the data of acme.tool.content,
+// {"params": …}, is acme.tool.params.
+func spreadTold(e telling, key string, v pcommon.Value, yield func(key string, v pcommon.Value)) {
+	of := e.name
+	if at := lastSegment(of); at > 0 && slices.Contains(bareContent, of[at:]) {
+		of = of[:at-1]
+	}
+	spread(key, v, func(within string, v pcommon.Value) { yield(of+within[len(key):], v) })
 }
 
 // spreads reports an object in which a span holds what went in or came out, see spread.

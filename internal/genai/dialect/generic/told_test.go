@@ -55,6 +55,32 @@ func TestAConversationInAnEventOfATypedSpanIsEvidence(t *testing.T) {
 	}
 }
 
+// What a span holds as one object in an event is under the name of the event.
+func TestEventsWithOneObjectEachAreNamedByTheEvent(t *testing.T) {
+	s := genaitest.Span("__main__", "weather")
+	tell(s, "acme.tool.content", "acme.data", `{"tool":"weather","params":{"city":"Oslo"}}`)
+	tell(s, "acme.tool.content", "acme.data", `{"response":{"sky":"clear"}}`)
+	if !genai.IsEvidence(s.ScopeName, s.Span) {
+		t.Error("it is no evidence")
+	}
+	genaitest.Says(t, genai.Read(s), "class: tool\ndialect: unknown\nname: weather\nkind: function\nargs: {\"city\":\"Oslo\"}\nresult: \"{\\\"sky\\\":\\\"clear\\\"}\"\n")
+
+	other := genaitest.Span("__main__", "weather")
+	tell(other, "acme.cache.content", "acme.data", `{"tool":"weather","params":{"city":"Oslo"}}`)
+	tell(other, "acme.cache.content", "acme.data", `{"response":{"sky":"clear"}}`)
+	if genai.IsEvidence(other.ScopeName, other.Span) {
+		t.Error("what a cache took and gave is evidence")
+	}
+}
+
+// The names of events say what their keys do not.
+func TestTheNamesOfEventsTellATool(t *testing.T) {
+	s := genaitest.Span("__main__", "weather", "acme_function_name", "weather")
+	tell(s, "acme.tool.kwargs", "acme_function_kwargs", `{"city":"Oslo"}`)
+	tell(s, "acme.tool.response", "acme_function_response", `{"sky":"clear"}`)
+	genaitest.Says(t, genai.Read(s), "class: tool\ndialect: unknown\nname: weather\nkind: function\nargs: {\"city\":\"Oslo\"}\nresult: \"{\\\"sky\\\":\\\"clear\\\"}\"\n")
+}
+
 // Programs borrow the key that says what a span is, and write the rest under their own.
 func TestAHandWrittenSpanOfOpenInferencesKindIsReadByShape(t *testing.T) {
 	own := []string{"openinference.span.kind", "LLM", "acme.messages", `[{"role":"user","content":"hi"}]`, "acme.response", `{"role":"assistant","content":"yes"}`}

@@ -260,7 +260,7 @@ func classByContent(s *dialect.Source) dialect.Class {
 	if prompted(s.Span.Attributes()) {
 		return dialect.Model
 	}
-	if class := classOfKeys(pcommon.Map(a), s.Span); class != dialect.Unclassified {
+	if class := cmp.Or(classOfKeys(pcommon.Map(a), s.Span), classOfSpan(s.Span)); class != dialect.Unclassified {
 		return class
 	}
 	if NamesModel(s.Span) && slices.ContainsFunc(s.Logs, func(l ptrace.Span) bool { return bodyRole(decode.Attributes(l.Attributes())).Class == dialect.Model }) {
