@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openllmetry"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // observations are empty ones, for what a further dialect reads until it has been taken over.
@@ -25,12 +26,35 @@ var observations = sync.Pool{New: func() any { return new(dialect.Observation) }
 
 // Read returns what one item says. Each field comes from the first of its dialects that holds it undamaged.
 func Read(s *dialect.Source) *dialect.Observation {
+	if calls := exchanges(s); len(calls) > 0 {
+		return readLoop(s, calls)
+	}
 	o := read(s, dialect.Unclassified)
 	if s.Limited {
 		labelCuts(s, o, dialect.Unclassified)
 	}
 	if o.Class == dialect.Agent && saysModel(s) {
 		o.Held = readHeld(s)
+	}
+	return o
+}
+
+// readLoop reads the span of a loop with the model calls that stand on it as events.
+func readLoop(s *dialect.Source, calls []ptrace.Span) *dialect.Observation {
+	loop := withoutExchanges(s)
+	o := read(loop, dialect.Agent)
+	if s.Limited {
+		labelCuts(loop, o, dialect.Agent)
+	}
+	o.Input, o.Output, o.InputData, o.OutputData = nil, nil, decode.Content{}, decode.Content{} // its calls tell them, and all of them
+	for _, span := range calls {
+		call := *s
+		call.Dialects, call.Logs, call.Also, call.Span = nil, nil, nil, span
+		m := read(&call, dialect.Model)
+		if s.Limited {
+			labelCuts(&call, m, dialect.Model)
+		}
+		o.Exchanges = append(o.Exchanges, dialect.Exchange{Span: span, Said: m})
 	}
 	return o
 }
@@ -136,6 +160,9 @@ func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
 	}
 	o.Args.LabelMasks()
 	o.Result.LabelMasks()
+	if o.Class == dialect.Tool && isFlagAlone(s, o.Result.Value) {
+		o.Failed, o.Result = o.Failed || o.Result.Value.Get("isError").True(), decode.Content{}
+	}
 	if o.Class == dialect.Tool {
 		generic.LabelCut(s.Span.Attributes(), o)
 	}
@@ -169,6 +196,19 @@ func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
 	openllmetry.ForgetCutModel(s, o)
 	o.Lists = nil
 	return o
+}
+
+// isFlagAlone reports a result of MCP that was written key by key, of which nothing but the flag is left: it tells whether the tool failed, and not what it returned.
+func isFlagAlone(s *dialect.Source, v exactjson.Value) bool {
+	if v.Kind() != exactjson.Object || v.Len() != 1 || v.Get("isError").Kind() != exactjson.Bool {
+		return false
+	}
+	for key := range s.Span.Attributes().All() {
+		if strings.HasSuffix(key, ".isError") {
+			return true
+		}
+	}
+	return false
 }
 
 // readBodies reads a model call of which nothing but the bodies of its HTTP request was recorded. On a span that does not say that it is one they count for nothing: those of an agent

@@ -5,6 +5,7 @@ package reconstruct
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
@@ -16,6 +17,9 @@ import (
 // giveHeld hangs the model call that the span of an agent holds below it, as a span of its own, where nothing else below it reports a model call of that agent.
 func giveHeld(nodes []*node) {
 	for _, n := range nodes {
+		if len(n.obs.Exchanges) > 0 && !reportsModel(n) {
+			n.giveExchanges()
+		}
 		if n.obs.Held == nil || reportsModel(n) {
 			continue
 		}
@@ -25,6 +29,60 @@ func giveHeld(nodes []*node) {
 		h.placeHeld()
 		n.kids = append(n.kids, &h)
 	}
+}
+
+// giveExchanges hangs the model calls that stand on the span of a loop as events below it, as spans of their own.
+func (n *node) giveExchanges() {
+	for _, x := range n.obs.Exchanges {
+		h := *n
+		h.span, h.obs, h.up, h.kids, h.messages, h.followed = x.Span, x.Said, n, nil, nil, nil
+		h.start, h.end = uint64(x.Span.StartTimestamp()), uint64(x.Span.EndTimestamp())
+		n.kids = append(n.kids, &h)
+	}
+}
+
+// isCallerOf reports a span that was taken for a model call for the model it names and the text that came out: it says nothing of what it is or of how the answer ended, and in it lies one loop whose calls stand on
+// that as events. If a text came out, it is what the model said in that loop, in order: all of it, or the last alone. The span is the function around the loop then, and tells what the loop handed back.
+func isCallerOf(n *node) bool {
+	o := n.obs
+	if o.Class != genai.Model || n.spans == 0 || o.ResponseID != "" || len(o.Request) > 0 || len(o.FinishReasons) > 0 || usageKnown(o.Usage) {
+		return false
+	}
+	var loops []*node
+	for _, k := range n.kids {
+		walk(k, func(m *node) bool {
+			if len(m.obs.Exchanges) > 0 {
+				loops = append(loops, m)
+			}
+			return !isCall(m)
+		})
+	}
+	if len(loops) != 1 {
+		return false
+	}
+	if len(o.Response) == 0 {
+		return true
+	}
+	rest, said := partsText(o.Response[0].Parts), 0
+	for _, x := range loops[0].obs.Exchanges {
+		for _, m := range x.Said.Response {
+			text := partsText(m.Parts)
+			at := strings.Index(rest, text)
+			if text == "" || at < 0 {
+				continue
+			}
+			rest, said = rest[at+len(text):], said+1
+		}
+	}
+	if said == 0 || strings.TrimSpace(rest) != "" {
+		return false
+	}
+	loop := loops[0].obs
+	loop.Output, loop.HandsAll = o.Response, said > 1
+	if !o.StatusError && !o.Failed {
+		loop.StatusError, loop.Failed, loop.Error = false, false, nil // its last call failed, and what had been said before was handed back
+	}
+	return true
 }
 
 // reportsModel reports a model call below an agent, not below one of its tools.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // This file tells which spans and records report one call: those that lie in each other, side by side, or in other traces.
@@ -214,13 +215,56 @@ func sameTool(outer, inner *genai.Observation) bool {
 		if outer.CallID != inner.CallID && (inner.Name != "" || inner.Args.Present()) {
 			return false // what says nothing but its id is a part of the call around it, whoever numbered it
 		}
+		if outer.CallID == inner.CallID && outer.Name == inner.Name && len(outer.CallID) >= minCallID && !strings.Contains(outer.CallID, outer.Name) {
+			return true // an id that comes once says so, whatever became of the arguments on their way in
+		}
 	} else if outer.Name != inner.Name && !(inner.MCPLeg && strings.HasSuffix(outer.Name, inner.Name)) {
 		return false
 	}
 	if !outer.Args.Present() || !inner.Args.Present() || inner.MCPLeg || outer.MCPLeg {
 		return true
 	}
-	return sameValue(outer.Args.Value, inner.Args.Value)
+	return sameValue(outer.Args.Value, inner.Args.Value) || inner.CallID == "" && leftOf(outer.Args.Value, inner.Args.Value)
+}
+
+// leftOf reports a value that is what attributes written key by key leave of another one: there is no key for null, an empty list or an empty object, or Python's word stands for it.
+func leftOf(whole, part exactjson.Value) bool {
+	if isNothingInKeys(whole) {
+		return part.IsAbsent() || part.Str() == "None"
+	}
+	switch whole.Kind() {
+	case exactjson.Object:
+		if part.Kind() != exactjson.Object || part.Len() == 0 {
+			return false
+		}
+		for _, m := range part.Members() {
+			if whole.Get(m.Name).IsAbsent() {
+				return false
+			}
+		}
+		return !slices.ContainsFunc(whole.Members(), func(m exactjson.Member) bool { return !leftOf(m.Value, part.Get(m.Name)) })
+	case exactjson.Array:
+		kept := slices.DeleteFunc(slices.Clone(whole.Members()), func(m exactjson.Member) bool { return isNothingInKeys(m.Value) })
+		if part.Kind() != exactjson.Array || part.Len() != len(kept) && part.Len() != whole.Len() {
+			return false
+		}
+		if part.Len() == whole.Len() {
+			kept = whole.Members()
+		}
+		for i, m := range kept {
+			if !leftOf(m.Value, part.At(i)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return sameValue(whole, part)
+	}
+}
+
+// isNothingInKeys reports a value of which nothing is written key by key.
+func isNothingInKeys(v exactjson.Value) bool {
+	return v.Kind() == exactjson.Null || v.Kind() >= exactjson.Array && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return !isNothingInKeys(m.Value) })
 }
 
 // join adds a further report of the same call: the outer span speaks first, the inner one fills what it leaves open.

@@ -72,7 +72,7 @@ func link(nodes []*node) []*node {
 		}
 		dropEarlierReason(n)
 		takeWhole(n)
-		if isStepAround(n) {
+		if isStepAround(n) || isCallerOf(n) {
 			n.obs.Class = genai.Structure
 		}
 	}

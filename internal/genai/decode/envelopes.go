@@ -428,6 +428,16 @@ func UnwrapArgs(c Content) Content {
 		inner := Args(v.Get("arguments"))
 		inner.Envelope = append(c.Envelope, "mcp.call")
 		c = inner
+	case v.Get("method").Str() == "tools/call" && v.Get("params").Get("name").Str() != "" && len(otherMembers(v, "method", "params", "jsonrpc", "id")) == 0: // a request of MCP, without arguments where it has none
+		inner := Args(v.Get("params").Get("arguments"))
+		if inner.Value.IsAbsent() {
+			inner.Value = exactjson.ObjectValue()
+		}
+		inner.Envelope = append(c.Envelope, "mcp.call")
+		if inner.Label == "" {
+			inner.Label = c.Label
+		}
+		c = inner
 	case v.Get("args").IsEmpty() && !v.Get("args").IsAbsent() && v.Get("sanitize_inputs_outputs").Kind() == exactjson.Bool && v.Get("kwargs").IsAbsent():
 		c.Value = exactjson.ObjectValue(slices.DeleteFunc(slices.Clone(v.Members()), func(m exactjson.Member) bool {
 			return m.Name == "args" || m.Name == "sanitize_inputs_outputs" // parameters of the frame that calls the tool
@@ -438,6 +448,11 @@ func UnwrapArgs(c Content) Content {
 		c.Envelope = append(c.Envelope, "python.call")
 	}
 	return c
+}
+
+// otherMembers are the members of an object that bear none of these names.
+func otherMembers(v exactjson.Value, names ...string) []exactjson.Member {
+	return slices.DeleteFunc(slices.Clone(v.Members()), func(m exactjson.Member) bool { return slices.Contains(names, m.Name) })
 }
 
 // PositionalCall opens what a tracer of functions recorded of the function of a tool: the list of its arguments. The first are those of the call; the others are what a framework hands

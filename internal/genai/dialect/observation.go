@@ -86,6 +86,8 @@ type Observation struct {
 
 	// Held is the model call that another package wrote on the span of an agent, the last one of several; nil: there is none.
 	Held *Observation
+	// Exchanges are the model calls that stand as events on the span of the loop that made them, in the order of their time.
+	Exchanges []Exchange
 
 	// Agent spans: what went in and came out. Input holds the messages given to the agent; OutputText its final answer.
 	Input      []decode.Message
@@ -154,6 +156,12 @@ type Observation struct {
 
 	// Lists are those of the source, for reading.
 	Lists *decode.Lists
+}
+
+// Exchange is one model call of several on one span: a span of its own, made of the events, and what it says.
+type Exchange struct {
+	Span ptrace.Span
+	Said *Observation
 }
 
 // Called is a function of the program as the decorator of an instrumentation recorded it, which does not know a tool from any other step.
