@@ -131,7 +131,10 @@ def start(name, **packages):
     given = packages.get(name, ())
     if name not in globals():
         import instrument_packages
+        import instrument_vendors
 
+        if "family" in packages and name in instrument_vendors.VENDORS:
+            return instrument_vendors.start(name, packages["family"])[0]
         if "family" in packages and name in instrument_packages.FAMILIES:
             return instrument_packages.start(name, packages["family"])
         import instrument_sdk

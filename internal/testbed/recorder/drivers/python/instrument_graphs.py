@@ -147,6 +147,10 @@ def setup(name, framework):
     """A name that is not here is that of a family of packages."""
     if name not in globals():
         import instrument_packages
+        import instrument_vendors
+
+        if name in instrument_vendors.VENDORS:
+            return instrument_vendors.start(name, framework)
 
         return instrument_packages.start(name, framework), None
     return globals()[name](framework)
