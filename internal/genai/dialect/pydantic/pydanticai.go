@@ -53,6 +53,8 @@ func classifyPydanticAI(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Structure, false
 	case strings.HasPrefix(name, "invoke_agent"), name == "agent run", strings.HasSuffix(name, " run"), a.Has("final_result"), a.Has("agent_name"):
 		return dialect.Agent, true
+	case a.Has("gen_ai.request.model"): // a package that writes names of its own left the operation out (Respan)
+		return dialect.Model, false
 	default:
 		return dialect.Structure, false
 	}

@@ -22,6 +22,10 @@ func TestPydanticAIOfEveryVersion(t *testing.T) {
 		source *dialect.Source
 		want   string
 	}{
+		"a model call, its operation left out": {
+			genaitest.Span("pydantic-ai", "chat m1", "gen_ai.request.model", "m1", "respan.entity.log_type", "chat", "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi"),
+			"class: model\ndialect: pydantic-ai\nmodel: m1\nrequest: user | text \"hi\"\n",
+		},
 		"tool, version 1": {
 			genaitest.Span("pydantic-ai", "running tool", "gen_ai.tool.name", "add", "gen_ai.tool.call.id", "call_1", "tool_arguments", `{"a":1}`, "tool_response", "3"),
 			"class: tool\ndialect: pydantic-ai\nname: add\ncall: call_1\nkind: function\nargs: {\"a\":1}\nresult: \"3\"\n",

@@ -27,9 +27,9 @@ var Python = &dialect.Dialect{
 }
 
 // ForgetEchoedModel takes back a model as the one that was asked for where it is the one that answered. What the Agents SDK tells its tracers of a call of
-// the Responses API is the response alone: the official package and that of Traceloop write its model as that of the request, and on the agent around it.
+// the Responses API is the response alone: the official package and those of others (Traceloop, Coralogix) write its model as that of the request, and on the agent around it.
 func ForgetEchoedModel(s *dialect.Source, o *dialect.Observation) {
-	if s.ScopeName != "opentelemetry.instrumentation.openai_agents" || !decode.IsDated(o.Model) {
+	if !strings.Contains(s.ScopeName, "openai_agents") && !strings.Contains(s.ScopeName, "openai-agents") || !decode.IsDated(o.Model) {
 		return
 	}
 	switch {

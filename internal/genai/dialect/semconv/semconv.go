@@ -251,6 +251,9 @@ func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
 			o.FinishReasons = reasons
 		}
 	}
+	if len(o.Response) == 0 && o.ResponseLabel == "" {
+		o.Response = bareOutput(a.JSON("gen_ai.output"))
+	}
 	o.Usage = tape.Usage{
 		InputTokens:      a.Count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
 		OutputTokens:     a.Count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
@@ -258,6 +261,30 @@ func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
 		CacheWriteTokens: a.Count("gen_ai.usage.cache_write.input_tokens", "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens", "gen_ai.usage.cache_write_input_tokens"),
 		ReasoningTokens:  a.Count("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
 	}
+}
+
+// bareOutput reads an answer that stands beside its type (gen_ai.output, gen_ai.output.type; any-agent): a text, whatever it looks like, or the list of the calls that it asks for.
+func bareOutput(v exactjson.Value) []decode.Message {
+	if v.IsEmpty() {
+		return nil
+	}
+	m := decode.Message{Role: tape.RoleAssistant}
+	calls, _ := decode.Structure(v)
+	for _, call := range calls.Members() {
+		if calls.Kind() != exactjson.Array || call.Value.Get("tool.name").Str() == "" || call.Value.Get("tool.args").IsAbsent() {
+			m.Parts = nil
+			break
+		}
+		m.Parts = append(m.Parts, decode.CallPart("", call.Value.Get("tool.name").Str(), call.Value.Get("tool.args")))
+	}
+	if len(m.Parts) == 0 {
+		text := v.Str()
+		if v.Kind() != exactjson.String {
+			text = v.JSON()
+		}
+		m.Parts = []decode.Part{decode.TextPart(text)}
+	}
+	return []decode.Message{m}
 }
 
 // LabelledMessages reads a message list, also one whose messages stand under keys of their own; one that was cut or stands elsewhere is labelled.
@@ -357,7 +384,11 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 	if v := a.Unflatten("gen_ai.tool.call.result."); !v.IsAbsent() {
 		o.Result = decode.Content{Value: v, Label: tape.Lossy}
 	}
-	if v := ofTool(a, "gen_ai.tool.call.result", "result", "output", "response", "message"); !v.IsAbsent() {
+	v := ofTool(a, "gen_ai.tool.call.result", "result", "output", "response", "message")
+	if v.IsAbsent() {
+		v = a.JSON("gen_ai.output")
+	}
+	if !v.IsAbsent() {
 		u := decode.UnwrapResult(decode.Result(v, encoded))
 		o.Result = u.Content
 		o.Failed = o.Failed || u.IsError

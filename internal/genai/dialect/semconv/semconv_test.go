@@ -175,6 +175,8 @@ func TestModelOfAResponseIsNotTheOneThatWasAskedFor(t *testing.T) {
 		asked, said string
 	}{
 		"official":          {genaitest.Span("opentelemetry.instrumentation.openai_agents", "chat "+dated, "gen_ai.operation.name", "chat", "gen_ai.response.id", "resp_1", "gen_ai.request.model", dated, "gen_ai.response.model", dated), "", dated},
+		"Coralogix":         {genaitest.Span("llm_tracekit.openai_agents.instrumentor", "Response", "gen_ai.operation.name", "chat", "gen_ai.response.id", "resp_1", "gen_ai.request.model", dated, "gen_ai.response.model", dated), "", dated},
+		"a program's own":   {genaitest.Span("shop", "chat", "gen_ai.operation.name", "chat", "gen_ai.response.id", "resp_1", "gen_ai.request.model", dated, "gen_ai.response.model", dated), dated, dated},
 		"Traceloop":         {genaitest.Span("opentelemetry.instrumentation.openai_agents", "openai.response", "llm.request.type", "response", "gen_ai.request.model", dated, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi"), "", dated},
 		"agent":             {genaitest.Span("opentelemetry.instrumentation.openai_agents", "invoke_agent a", "gen_ai.operation.name", "invoke_agent", "gen_ai.request.model", dated), "", ""},
 		"no date":           {genaitest.Span("opentelemetry.instrumentation.openai_agents", "chat m1", "gen_ai.operation.name", "chat", "gen_ai.response.id", "resp_1", "gen_ai.request.model", "m1", "gen_ai.response.model", "m1"), "m1", "m1"},
@@ -247,5 +249,24 @@ func TestAChoiceThatWasAnsweredIsAnEarlierTurn(t *testing.T) {
 		if len(o.Response) != c.said || c.said > 0 && len(o.Response[0].Parts) != 1 {
 			t.Errorf("%s: the answer is %+v", name, o.Response)
 		}
+	}
+}
+
+// any-agent writes what came out beside its type: calls as a list, any other value is what the model said or the tool returned.
+func TestOutputBesideItsType(t *testing.T) {
+	model := func(output string) *dialect.Observation {
+		return genai.Read(genaitest.Span("any_agent", "call_llm m1", "gen_ai.operation.name", "call_llm", "gen_ai.request.model", "m1", "gen_ai.output", output, "gen_ai.output.type", "json"))
+	}
+	if o := model(`[{"tool.name":"look","tool.args":"{\"x\":1}"},{"tool.name":"look","tool.args":{}}]`); len(o.Response) != 1 || len(o.Response[0].Parts) != 2 || o.Response[0].Parts[0].Name != "look" || o.Response[0].Parts[0].Args.JSON() != `{"x":1}` {
+		t.Errorf("calls: %s", genaitest.Said(o))
+	}
+	for _, text := range []string{`{"tool.name":"look","tool.args":{}}`, `[{"tool.name":"look"}]`, `{"rows":[]}`, "Two rows."} {
+		if o := model(text); len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Text != text {
+			t.Errorf("%s: %s", text, genaitest.Said(o))
+		}
+	}
+	o := genai.Read(genaitest.Span("any_agent", "execute_tool look", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.args", `{"x":1}`, "gen_ai.output", "rows"))
+	if o.Result.Value.Str() != "rows" || o.Args.Value.JSON() != `{"x":1}` {
+		t.Errorf("tool: %s", genaitest.Said(o))
 	}
 }

@@ -59,4 +59,4 @@ async def agent(task, tools, sub):
     return str((await main.run_async(task["user"], **({"max_turns": task["max_steps"]} if task.get("max_steps") and FRAMEWORK in ("tinyagent", "openai") else {}))).final_output)
 
 
-recorder.main(agent, "any-agent-" + FRAMEWORK.replace("_", "-"), MODEL, flush, sys.argv[2:], asynchronous=True)
+recorder.main(agent, "any-agent-" + FRAMEWORK.replace("_", "-"), MODEL if FRAMEWORK == "tinyagent" else "openai:" + MODEL, flush, sys.argv[2:], asynchronous=True)
