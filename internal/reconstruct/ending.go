@@ -294,7 +294,8 @@ func (b *builder) handedOn(last *call, said string) (found bool) {
 	if ran == 0 && said != "" && endsWith(root, said) && stopsForTools(last) {
 		return true
 	}
-	if len(said) < minQuoted {
+	short := len(said) < minQuoted // a span may tell it by chance, but a step that was given it and gave it on
+	if short && (len(said) < minPassedOn || ran > 0) {
 		return false
 	}
 	if ran > 0 {
@@ -310,7 +311,10 @@ func (b *builder) handedOn(last *call, said string) (found bool) {
 		around := h.obs.Class != genai.Model && b.surrounds(h)
 		walk(h, func(n *node) bool {
 			later := (n.obs.Class == genai.Structure || n.obs.Class == genai.Unclassified) && n.start >= last.end
-			found = found || (later || n == root || n == h && around) && !n.obs.Failed && !n.obs.StatusError && tellsText(n, said)
+			if n.obs.Failed || n.obs.StatusError {
+				return !found
+			}
+			found = found || later && tellings(n, said) > 1 || !short && (later || n == root || n == h && around) && tellsText(n, said)
 			return !found
 		})
 	}
@@ -331,23 +335,30 @@ func (b *builder) surrounds(n *node) bool {
 	return !slices.ContainsFunc(b.ordered, func(k *call) bool { return k.start < n.start || k.end > n.end })
 }
 
+// minPassedOn is the length of the shortest text that is known again in what went into a span and in what came out of it.
+const minPassedOn = 4
+
 // tellsText reports a span of which an attribute is the text, as it is or as JSON.
-func tellsText(n *node, text string) bool {
+func tellsText(n *node, text string) bool { return tellings(n, text) > 0 }
+
+// tellings is how many attributes of a span are the text, as it is or as JSON.
+func tellings(n *node, text string) (found int) {
 	for _, v := range n.source.Span.Attributes().All() {
 		if v.Type() != pcommon.ValueTypeStr {
 			continue
 		}
 		held := strings.TrimSpace(v.Str())
 		if held == text {
-			return true
+			found++
+			continue
 		}
 		if strings.HasPrefix(held, `"`) {
 			if inner, err := exactjson.Parse(held); err == nil && strings.TrimSpace(inner.Str()) == text {
-				return true
+				found++
 			}
 		}
 	}
-	return false
+	return found
 }
 
 // onlyText is the text of an object that holds nothing else, whatever the program calls it: the answer of the function around a run. A mere word may as well be a status.

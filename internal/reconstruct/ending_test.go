@@ -345,27 +345,32 @@ func TestOnlyTextThatTheFunctionAroundARunReturnedIsTheAnswer(t *testing.T) {
 // A program may take the text beside calls that it never runs for the answer: a step of it, after all else, came to that text.
 func TestTextBesideCallsIsTheAnswerOfAProgramThatHandsItOn(t *testing.T) {
 	for name, c := range map[string]struct {
-		output     string
-		start, end int
-		ran        bool
-		want       string
+		said, input, output string
+		start, end          int
+		ran                 bool
+		want                string
 	}{
-		"handed on":         {`"Page 3 next."`, 31, 31, false, "ok Page 3 next."},
-		"another text":      {`"Page 4 next."`, 31, 31, false, "incomplete none"},
-		"before the answer": {`"Page 3 next."`, 15, 16, false, "incomplete none"},
-		"a call ran":        {`"Page 3 next."`, 41, 41, true, "incomplete none"},
+		"handed on":                         {"Page 3 next.", "", `"Page 3 next."`, 31, 31, false, "ok Page 3 next."},
+		"another text":                      {"Page 3 next.", "", `"Page 4 next."`, 31, 31, false, "incomplete none"},
+		"before the answer":                 {"Page 3 next.", "", `"Page 3 next."`, 15, 16, false, "incomplete none"},
+		"a call ran":                        {"Page 3 next.", "", `"Page 3 next."`, 41, 41, true, "incomplete none"},
+		"a short one handed on":             {"64351", `"64351"`, `"64351"`, 31, 31, false, "ok 64351"},
+		"a short one that is told once":     {"64351", "", `"64351"`, 31, 31, false, "incomplete none"},
+		"a short one, and a call ran":       {"64351", `"64351"`, `"64351"`, 41, 41, true, "incomplete none"},
+		"a short one before the answer":     {"64351", `"64351"`, `"64351"`, 15, 16, false, "incomplete none"},
+		"a text that many other values are": {"3", `"3"`, `"3"`, 31, 31, false, "incomplete none"},
 	} {
 		tr := newTrace()
 		const scope = "ai.koog"
 		tr.in(scope, "invoke_agent a", 1, 0, 0, 50, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.id", "a")
 		tr.in(scope, "chat m", 2, 1, 20, 30, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.response.finish_reasons", "tool_calls",
 			"gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"go"}]}]`,
-			"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"Page 3 next."},{"type":"tool_call","id":"call_12345678","name":"crawl","arguments":{"page":3}}]}]`)
+			"gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"`+c.said+`"},{"type":"tool_call","id":"call_12345678","name":"crawl","arguments":{"page":3}}]}]`)
 		if c.ran {
 			tr.in(scope, "execute_tool crawl", 3, 1, 31, 40, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "crawl", "gen_ai.tool.call.id", "call_12345678",
 				"gen_ai.tool.call.arguments", `{"page":3}`, "gen_ai.tool.call.result", `"r"`)
 		}
-		tr.in(scope, "node __finish__", 4, 1, c.start, c.end, "koog.node.id", "__finish__", "koog.node.output", c.output)
+		tr.in(scope, "node __finish__", 4, 1, c.start, c.end, "koog.node.id", "__finish__", "koog.node.input", c.input, "koog.node.output", c.output)
 		wantEnding(t, name, the(t, tr.runs(t)), c.want)
 	}
 }

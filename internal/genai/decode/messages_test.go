@@ -235,6 +235,22 @@ func TestAnswerBesideItsMeasurements(t *testing.T) {
 	}
 }
 
+// LangChain4j and Spring AI for Java write an answer as one message whose type is its role; without the list of calls it may as well be what the model said, in JSON.
+func TestAnswerWhoseTypeIsItsRole(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"toolExecutionRequests":[{"id":"c1","name":"f","arguments":"{\"x\":1}"}],"attributes":{},"type":"AI"}`: {`assistant: call(c1 f {"x":1})`},
+		`{"text":"hi","toolExecutionRequests":[],"attributes":{},"type":"AI"}`:                                   {"assistant: text(hi)"},
+		`{"text":"hi","toolCalls":[],"messageType":"ASSISTANT","metadata":{"a":1}}`:                              {"assistant: text(hi)"},
+		`{"toolExecutionRequests":[{"id":"c1","name":"f","arguments":"{}"}],"type":"ticket"}`:                    nil,
+		`{"toolExecutionRequests":[],"text":"hi","type":"USER"}`:                                                 nil,
+		`{"score":1,"type":"AI"}`: nil,
+	} {
+		if got := genaitest.Messages(decode.OutputMessages(genaitest.Parse(t, text), 0)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // Laminar writes Gemini's candidates as the messages of the answer; a text in them that is JSON is a text all the same.
 func TestCandidateIsAMessage(t *testing.T) {
 	messages, ok := decode.Messages(genaitest.Parse(t, `[{"content":{"parts":[{"text":"{\"job\":\"12\"}"}],"role":"model"},"finish_reason":"STOP","index":0}]`), tape.RoleAssistant)

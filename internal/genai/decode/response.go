@@ -57,6 +57,11 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 	if messages, ok := kindMessages(inner); ok {
 		return LastAnswers(messages)
 	}
+	if inner.First("toolExecutionRequests", "toolCalls").Kind() == exactjson.Array {
+		if m, ok := typedMessage(inner); ok && m.Role == tape.RoleAssistant {
+			return []Message{m}
+		}
+	}
 	for _, name := range []string{"choices", "output", "outputs", "generations", "candidates", "messages", "message", "content", "return_values", "result", "response", "answer", "final_output"} {
 		body := inner.Get(name)
 		switch {

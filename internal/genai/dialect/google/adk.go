@@ -119,11 +119,11 @@ func readADKConventions(s *dialect.Source, o *dialect.Observation) {
 	conventions := &dialect.Observation{Class: o.Class}
 	semconv.Read(s, conventions, true)
 	conventions.Response = wholeAnswer(conventions.Response)
-	adkMessages(conventions.Request, false)
-	adkMessages(conventions.Response, false)
+	adkMessages(conventions.Request, adkWraps(s, ""))
+	adkMessages(conventions.Response, adkWraps(s, ""))
 	dropPlaces(conventions.Request, conventions.Response)
 	if conventions.Result.Present() {
-		result := decode.UnwrapResult(adkResult(conventions.Result, false))
+		result := decode.UnwrapResult(adkResult(conventions.Result, adkWraps(s, "")))
 		conventions.Result, conventions.Failed = result.Content, conventions.Failed || result.IsError
 	}
 	o.Fill(conventions)
@@ -192,7 +192,7 @@ func readADKRequest(s *dialect.Source, a decode.Attributes, o *dialect.Observati
 	}
 	o.Model = request.Get("model").Str()
 	o.Request, _ = decode.Messages(request.First("contents", "content"), tape.RoleUser) // "content": Go before 1.0
-	adkMessages(o.Request, adkWrapsLists(s, a.Text("gcp.vertex.agent.llm_request")))
+	adkMessages(o.Request, adkWraps(s, a.Text("gcp.vertex.agent.llm_request")))
 	config := request.Get("config")
 	o.System = decode.System(config.First("system_instruction", "systemInstruction"))
 	o.Tools = decode.ToolDefinitions(config.Get("tools"))
@@ -218,7 +218,7 @@ func readADKResponse(a decode.Attributes, o *dialect.Observation) {
 		m.Role = tape.RoleAssistant
 		m.FinishReason = response.First("finish_reason", "finishReason", "FinishReason").Text()
 		o.Response = []decode.Message{m}
-		adkMessages(o.Response, false)
+		adkMessages(o.Response, wrapping{objects: true})
 		if response.Get("Partial").True() {
 			o.ResponseLabel = tape.Truncated
 		}
@@ -252,13 +252,13 @@ func geminiUsage(usage exactjson.Value) tape.Usage {
 }
 
 // adkMessages takes the wrapper off the results in a message list and labels what ADK could not write.
-func adkMessages(messages []decode.Message, wrapsLists bool) {
+func adkMessages(messages []decode.Message, wraps wrapping) {
 	for _, m := range messages {
 		for i := range m.Parts {
 			p := &m.Parts[i]
 			switch p.Type {
 			case tape.PartToolResult:
-				c := adkResult(decode.Content{Value: p.Result, Envelope: p.Envelope, Label: p.Label}, wrapsLists)
+				c := adkResult(decode.Content{Value: p.Result, Envelope: p.Envelope, Label: p.Label}, wraps)
 				p.Result, p.Envelope, p.Label = c.Value, c.Envelope, c.Label
 			case tape.PartToolCall:
 				if adkLossy(p.Args) {
@@ -273,8 +273,19 @@ func adkMessages(messages []decode.Message, wrapsLists bool) {
 	}
 }
 
-// adkResult takes off what ADK puts around a result that is no object: {"result": X}, and in TypeScript {"results": [...]}.
-func adkResult(c decode.Content, wrapsLists bool) decode.Content {
+// wrapping is which results a version of ADK puts an object around, beside texts, numbers and the like.
+type wrapping struct {
+	lists   bool // in "results" instead of "result"
+	objects bool // in "result": Python's does so with objects of classes; Go's makes an object of whatever has members, and what it recorded so is what the tool returned
+}
+
+// adkWraps tells the wrapping of a span. text is JSON that ADK wrote in it, "" where there are no lists to be told by it.
+func adkWraps(s *dialect.Source, text string) wrapping {
+	return wrapping{lists: text != "" && adkWrapsLists(s, text), objects: decode.Attributes(s.Resource).Text("telemetry.sdk.language") != "go"}
+}
+
+// adkResult takes off what ADK puts around a result: {"result": X}, and in TypeScript {"results": [...]}.
+func adkResult(c decode.Content, wraps wrapping) decode.Content {
 	if adkLossy(c.Value) {
 		c.Label = tape.Lossy
 	}
@@ -282,9 +293,9 @@ func adkResult(c decode.Content, wrapsLists bool) decode.Content {
 		return c
 	}
 	switch m := c.Value.Members()[0]; {
-	case m.Name == "result":
+	case m.Name == "result" && (wraps.objects || m.Value.Kind() != exactjson.Object):
 		c.Value, c.Envelope = m.Value, append(c.Envelope, "adk.result")
-	case m.Name == "results" && m.Value.Kind() == exactjson.Array && wrapsLists:
+	case m.Name == "results" && m.Value.Kind() == exactjson.Array && wraps.lists:
 		c.Value, c.Envelope = m.Value, append(c.Envelope, "adk.results")
 	default:
 		return c
@@ -361,7 +372,7 @@ func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation)
 			c.Label = tape.Truncated
 		}
 	}
-	u := decode.UnwrapResult(adkResult(c, adkWrapsLists(s, result)))
+	u := decode.UnwrapResult(adkResult(c, adkWraps(s, result)))
 	o.Result, o.Failed = u.Content, u.IsError
 }
 
@@ -401,8 +412,8 @@ func readGeminiEvents(s *dialect.Source, o *dialect.Observation) {
 			asked = append(asked, m)
 		}
 	}
-	adkMessages(asked, false)
-	adkMessages(choices, false)
+	adkMessages(asked, adkWraps(s, ""))
+	adkMessages(choices, adkWraps(s, ""))
 	decode.FillList(&o.Request, asked)
 	decode.FillList(&o.Response, wholeAnswer(choices))
 }

@@ -26,6 +26,26 @@ func TestADKUnderKagentIsReadAsRecorded(t *testing.T) {
 	genaitest.SaysAsRecorded(t, genai.Read, "adk/kagent")
 }
 
+// ADK for Go makes an object of whatever has members; Python's puts {"result": X} around objects of classes too.
+func TestADKForGoWrapsNoObjects(t *testing.T) {
+	for _, c := range []struct{ language, response, want string }{
+		{"go", `{"result":{}}`, `{"result":{}}`},
+		{"go", `{"result":{"result":1}}`, `{"result":{"result":1}}`},
+		{"go", `{"result":[1]}`, `[1]`},
+		{"go", `{"result":"v"}`, `"v"`},
+		{"python", `{"result": {"a": 1}}`, `{"a":1}`},
+		{"", `{"result": {"a": 1}}`, `{"a":1}`},
+	} {
+		source := genaitest.Span("gcp.vertex.agent", "execute_tool f", "gen_ai.tool.name", "f", "gcp.vertex.agent.tool_call_args", `{"a":1}`, "gcp.vertex.agent.tool_response", c.response)
+		if c.language != "" {
+			source.Resource.PutStr("telemetry.sdk.language", c.language)
+		}
+		if o := genai.Read(source); o.Result.Value.JSON() != c.want {
+			t.Errorf("%s: %s is %s, want %s", c.language, c.response, o.Result.Value.JSON(), c.want)
+		}
+	}
+}
+
 func TestADKReadsEveryGenerationOfSpans(t *testing.T) {
 	const scope = "gcp.vertex.agent"
 	for _, c := range []struct {

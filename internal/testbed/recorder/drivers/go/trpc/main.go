@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"go.opentelemetry.io/otel"
 	"trpc.group/trpc-go/trpc-agent-go/agent"
 	"trpc.group/trpc-go/trpc-agent-go/agent/llmagent"
 	"trpc.group/trpc-go/trpc-agent-go/model"
@@ -104,6 +105,10 @@ func main() {
 	}
 	defer clean()
 	recorder.Main("trpc-agent-go-"+os.Args[1]+os.Getenv("SUFFIX"), "gpt-4o-mini", run, func() {
-		_ = trace.TracerProvider.(interface{ ForceFlush(context.Context) error }).ForceFlush(ctx)
+		for _, provider := range []any{otel.GetTracerProvider(), trace.TracerProvider} { // which of the two it fills depends on its version and on how it is started
+			if spans, ok := provider.(interface{ ForceFlush(context.Context) error }); ok {
+				_ = spans.ForceFlush(ctx)
+			}
+		}
 	})
 }
