@@ -229,9 +229,22 @@ func errorOf(s *dialect.Source) *tape.Error {
 			decode.FillString(&e.Message, x.Text("exception.message"))
 		}
 	}
-	decode.FillString(&e.Message, s.Span.Status().Message())
+	decode.FillString(&e.Message, said(s.Span.Status().Message()))
 	if e.Type == "" && e.Message == "" {
 		return nil
 	}
 	return e
+}
+
+// said is the failure that a status tells: of one that is an object of a message and data, as the error of OpenAI's Agents SDK is written by Traceloop before 0.48, what its data says
+// went wrong; the message is the same for all that do.
+func said(status string) string {
+	if !strings.HasPrefix(status, "{") {
+		return status
+	}
+	object, _, _ := decode.Python(status)
+	if inner := object.Get("data").Get("error").Str(); inner != "" && object.Get("message").Str() != "" {
+		return inner
+	}
+	return status
 }

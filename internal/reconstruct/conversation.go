@@ -32,9 +32,10 @@ func (t *call) takeInstructions() {
 func (c *collector) converse() {
 	c.setClocks()
 	for _, m := range c.models {
+		var shown *node
 		for _, n := range m.nodes {
-			if r := n.request(); len(r) > 0 && len(m.request) == 0 {
-				m.request = slices.Clone(r)
+			if r := n.request(); len(r) > 0 && (shown == nil || genai.NamesCalls(n.obs.Request, shown.obs.Request)) {
+				m.request, shown = slices.Clone(r), n
 			}
 		}
 		m.takeInstructions()

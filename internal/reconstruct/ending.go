@@ -186,7 +186,7 @@ func belowTool(k *call) bool {
 // isTool reports that an agent, or one around it, was called as a tool and returns to its caller.
 func isTool(agent *call) bool {
 	for ; agent != nil; agent = agent.agent {
-		if agent.via != nil && !agent.via.obs.Handoff && transferTarget(agent.via) == "" {
+		if agent.via != nil && agent.relation != tape.RelationHandoff && !agent.via.obs.Handoff && transferTarget(agent.via) == "" {
 			return true
 		}
 	}

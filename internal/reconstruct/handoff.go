@@ -45,7 +45,10 @@ func (c *collector) delegations(handoffs []*call) {
 		if agent.via != nil || agentName(agent) == "" {
 			continue
 		}
-		if t := c.unseen(agent); t != nil {
+		if t := c.unseen(agent); t != nil && c.goesOn(agent, t) {
+			agent.via, agent.relation = t, tape.RelationHandoff
+			continue
+		} else if t != nil {
 			agent.via, t.holds = t, agent
 			t.start, t.end = min(t.start, agent.start), max(t.end, agent.end)
 			continue
@@ -80,6 +83,16 @@ func (c *collector) unseen(agent *call) *call {
 		return nil
 	}
 	return nil
+}
+
+// goesOn reports that an agent was told the conversation with the call in it, and what the call returned, as one is that takes over. One that is a tool begins with what it was asked.
+func (c *collector) goesOn(agent, t *call) bool {
+	for _, m := range c.models {
+		if m.agent == agent {
+			return showsResult(m.obs.Request, t.by.part.ID)
+		}
+	}
+	return false
 }
 
 // within reports that a call was made by the agent, or by one inside it.

@@ -19,7 +19,7 @@ var (
 	textWords    = []string{"content", "parts", "text", "contents", "value", "body", "message"}
 	callNames    = []string{"name", "tool", "function", "tool_name", "toolName", "function_name", "action"}
 	callArgs     = []string{"arguments", "args", "input", "params", "parameters", "kwargs", "request"}
-	callIDs      = []string{"id", "tool_call_id", "toolCallId", "call_id", "callId", "invocation_id", "ref"}
+	callIDs      = []string{"tool_call_id", "toolCallId", "call_id", "callId", "invocation_id", "ref", "id"} // the last may be that of the message
 )
 
 // ownRoles are roles that teams write and no provider.

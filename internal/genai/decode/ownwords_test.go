@@ -59,3 +59,16 @@ func TestATextOfLabelledTurnsIsAConversation(t *testing.T) {
 		}
 	}
 }
+
+// A message may have an id of its own beside that of the call which it answers.
+func TestResultInOwnWordsIsOfTheCallThatItNames(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"role":"tool","id":"m1","tool_call_id":"c1","tool_name":"f","content":"r"}]`: "c1",
+		`[{"role":"tool","id":"c1","tool_name":"f","content":"r"}]`:                     "c1",
+	} {
+		messages, _ := decode.Messages(genaitest.Parse(t, text), tape.RoleUser)
+		if len(messages) != 1 || len(messages[0].Parts) != 1 || messages[0].Parts[0].ID != want || messages[0].Parts[0].Name != "f" {
+			t.Errorf("%s: %+v", text, messages)
+		}
+	}
+}

@@ -54,6 +54,7 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Agent:
 		_, event := dialect.EventOf(s.Span)
 		o.WeakAgent = kind == "CHAIN" || event != "" // BeeAI: a step of the loop, the agent has a span of its own
+		o.HandsAll = s.ScopeName == agno             // it answers with all that its model said in the run; of a stream that is not recorded before 0.1.30
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
@@ -71,6 +72,9 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		o.NoiseReason = strings.ToLower(kind)
 	}
 }
+
+// agno is the scope of agno's instrumentation.
+const agno = "openinference.instrumentation.agno"
 
 func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exactjson.Value, o *dialect.Observation) {
 	o.Agent.Name = a.Text("agent.name", "graph.node.id")

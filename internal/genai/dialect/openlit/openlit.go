@@ -6,6 +6,7 @@ package openlit
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -31,6 +32,7 @@ var Dialect = &dialect.Dialect{
 var openLITOperations = map[string]dialect.Class{
 	"execute_task": dialect.Structure, "user_prompt_processing": dialect.Structure, "model_request": dialect.Structure, "tool_coordination": dialect.Structure,
 	"vectordb": dialect.Noise, "image": dialect.Noise, "audio": dialect.Noise,
+	"tool": dialect.Tool, // of LangChain before 1.36
 }
 
 func operationClass(operation string) dialect.Class {
@@ -42,7 +44,7 @@ func operationClass(operation string) dialect.Class {
 
 func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
-	operation := a.Text("gen_ai.operation.name")
+	operation := semconv.Operation(s)
 	if class, ok := openLITOperations[operation]; ok {
 		return class, false
 	}
@@ -68,18 +70,21 @@ func classifyOpenLIT(s *dialect.Source) (dialect.Class, bool) {
 		return dialect.Structure, false
 	}
 	if threwFunction(s) {
+		if s.Span.ParentSpanID().IsEmpty() {
+			return dialect.Agent, true
+		}
 		return dialect.Tool, false
 	}
 	return semconv.Classify(s)
 }
 
-// threwFunction reports the span of a function that threw, below another one: nothing but its name is written then.
+// threwFunction reports the span of a function that threw: nothing but its name is written then.
 func threwFunction(s *dialect.Source) bool {
 	threw := false
 	for _, e := range s.Span.Events().All() {
 		threw = threw || e.Name() == "exception"
 	}
-	return s.ScopeName == "openlit" && s.Span.Status().Code() == ptrace.StatusCodeError && threw && !s.Span.ParentSpanID().IsEmpty() && !dialect.HasPrefixed(s.Span, "gen_ai.", "function.")
+	return s.ScopeName == "openlit" && s.Span.Status().Code() == ptrace.StatusCodeError && threw && !dialect.HasPrefixed(s.Span, "gen_ai.", "function.")
 }
 
 // isFunction reports the span of a function of the program. It has what the function returned under the key of a model's answer.
@@ -130,6 +135,10 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 		return
 	}
 	if threwFunction(s) {
+		if o.Class == dialect.Agent {
+			o.WeakAgent, o.Agent.Name = true, s.Span.Name()
+			return
+		}
 		o.Name, o.Function, o.ToolKind = s.Span.Name(), true, tape.ToolFunction
 		return
 	}
@@ -160,8 +169,15 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 			o.AddNote(tape.CodeContentAbsent, "request.system", "the producer does not record instructions that are given beside the messages")
 		}
 	case dialect.Agent:
-		operation := a.Text("gen_ai.operation.name")
+		operation := semconv.Operation(s)
 		o.WeakAgent = o.WeakAgent || operation == "workflow" || operation == "graph_execution"
+		if text := a.Text("gen_ai.completion"); text != "" && operation == "invoke_agent" && !a.Has("gen_ai.output.messages") { // of agno before 1.41
+			said := decode.TextPart(text)
+			if utf8.RuneCountInString(text) == 2000 { // it ends there, without a mark
+				said.Label = tape.Truncated
+			}
+			o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{said}}}
+		}
 		if operation == "graph_execution" && a.Text("langgraph.execution.mode") == "stream" {
 			o.Output = nil // all that was said, the conversation of each step once more
 		}

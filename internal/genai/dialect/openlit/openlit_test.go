@@ -230,3 +230,54 @@ func TestFunctionThatThrewIsThatOfATool(t *testing.T) {
 		}
 	}
 }
+
+// Before 1.36 the name of the span stands in place of the operation.
+func TestOperationInTheWordsOfTheSpanIsItsFirstWord(t *testing.T) {
+	for _, f := range []struct {
+		name, operation string
+		want            dialect.Class
+	}{
+		{"workflow RunnableSequence", "workflow RunnableSequence", dialect.Structure},
+		{"tool search", "tool search", dialect.Tool},
+		{"chat m1", "chat m1", dialect.Model},
+		{"m1", "workflow RunnableSequence", dialect.Model}, // an operation of its own, of a span that names a model
+	} {
+		if o := genai.Read(genaitest.Span("openlit.otel.tracing", f.name, "gen_ai.operation.name", f.operation, "gen_ai.request.model", "unknown")); o.Class != f.want {
+			t.Errorf("%s: class %v, want %v", f.name, o.Class, f.want)
+		}
+	}
+}
+
+// What an agent answered stands under the key of a model's answer before 1.41, cut at 2000 characters without a mark.
+func TestAnswerOfAnAgentIsReadUnderTheKeyOfAModels(t *testing.T) {
+	for text, want := range map[string]tape.Label{"hello": "", strings.Repeat("é", 2000): tape.Truncated, strings.Repeat("x", 1999): ""} {
+		o := genai.Read(genaitest.Span("openlit.otel.tracing", "agent a", "gen_ai.operation.name", "invoke_agent", "gen_ai.system", "agno", "gen_ai.completion", text))
+		if len(o.Output) != 1 || o.Output[0].Parts[0].Text != text || o.Output[0].Parts[0].Label != want {
+			t.Errorf("%d bytes: %+v", len(text), o.Output)
+		}
+	}
+	o := genai.Read(genaitest.Span("openlit.otel.tracing", "agent a", "gen_ai.operation.name", "invoke_agent", "gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"whole"}]}]`, "gen_ai.completion", "other"))
+	if len(o.Output) != 1 || o.Output[0].Parts[0].Text != "whole" {
+		t.Errorf("beside messages: %+v", o.Output)
+	}
+}
+
+// The outermost function that threw is the run, one within is a call.
+func TestOutermostFunctionThatThrewIsTheRun(t *testing.T) {
+	threw := func(scope string, parent byte) *dialect.Observation {
+		s := genaitest.Span(scope, "answer")
+		s.Span.SetParentSpanID(pcommon.SpanID{parent})
+		s.Span.Status().SetCode(ptrace.StatusCodeError)
+		s.Span.Events().AppendEmpty().SetName("exception")
+		return genai.Read(s)
+	}
+	if o := threw("openlit", 0); o.Class != dialect.Agent || !o.RunSpan || !o.StatusError || o.Agent.Name != "answer" {
+		t.Errorf("the outermost is %+v", o)
+	}
+	if o := threw("openlit", 1); o.Class != dialect.Tool {
+		t.Errorf("one within is of class %v", o.Class)
+	}
+	if o := threw("app", 0); o.Class == dialect.Agent {
+		t.Error("a span of somebody else is a run")
+	}
+}

@@ -54,7 +54,7 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 		if tool { // LangChain's tools are tasks in JavaScript
 			return dialect.Tool, false
 		}
-		if _, ok := calledInStep(a); ok {
+		if _, ok := calledInStep(a); ok || calledUntold(s, a) {
 			return dialect.Tool, false
 		}
 		return dialect.Structure, false
@@ -175,6 +175,10 @@ func readOpenLLMetry(s *dialect.Source, o *dialect.Observation) {
 			dialect.ReadWholeTool(o, called.Get("tool_kwargs"), called.Get("tool_output"), false)
 			break
 		}
+		if calledUntold(s, a) {
+			o.AddNote(tape.CodeContentAbsent, "name", "a step called a tool, and does not tell which")
+			break
+		}
 		o.Name = a.Text("gen_ai.tool.name", "traceloop.entity.name", "ioa_observe.entity.name")
 		if o.Name == "" {
 			o.Name = decode.NameAfter(s.Span.Name(), "execute_tool ")
@@ -211,6 +215,12 @@ func calledInStep(a decode.Attributes) (exactjson.Value, bool) {
 	}
 	called, ok := decode.Structure(out)
 	return called, ok && called.Get("tool_name").Str() != "" && called.Get("tool_kwargs").Kind() == exactjson.Object && called.Get("tool_output").Kind() == exactjson.Object
+}
+
+// calledUntold reports the step of LlamaIndex's agents that calls one tool, where nothing tells of that: before 0.50 it says what was called in what came out, and nothing where that cannot
+// be written as JSON, as the answer of an agent that is a tool.
+func calledUntold(s *dialect.Source, a decode.Attributes) bool {
+	return s.Span.Name() == "call_tool.task" && strings.HasSuffix(s.ScopeName, ".llamaindex") && a.Text("tool.name") == "" && entity(a, "entity.output").IsAbsent()
 }
 
 // outputsOf returns what lies under outputs.

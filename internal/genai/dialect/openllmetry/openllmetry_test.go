@@ -159,3 +159,24 @@ func TestModelOfBedrockWithoutItsVendorIsNone(t *testing.T) {
 		}
 	}
 }
+
+// A step of LlamaIndex's agents that calls a tool and says nothing of it is a call whose name nobody knows.
+func TestStepThatCallsAToolAndDoesNotSayWhichIsACall(t *testing.T) {
+	for name, f := range map[string]struct {
+		scope, span string
+		more        []string
+		want        dialect.Class
+		called      string
+	}{
+		"says nothing":         {"opentelemetry.instrumentation.llamaindex", "call_tool.task", nil, dialect.Tool, ""},
+		"says what was called": {"opentelemetry.instrumentation.llamaindex", "call_tool.task", []string{"tool.name", "f", "tool.arguments", "{}"}, dialect.Tool, "f"},
+		"says something else":  {"opentelemetry.instrumentation.llamaindex", "call_tool.task", []string{"traceloop.entity.output", `{"event":"x"}`}, dialect.Structure, ""},
+		"another step":         {"opentelemetry.instrumentation.llamaindex", "parse_agent_output.task", nil, dialect.Structure, ""},
+		"of a program":         {"traceloop.tracer", "call_tool.task", nil, dialect.Structure, ""},
+	} {
+		o := genai.Read(genaitest.Span(f.scope, f.span, append([]string{"traceloop.span.kind", "task", "traceloop.entity.name", f.span}, f.more...)...))
+		if o.Class != f.want || o.Class == dialect.Tool && o.Name != f.called {
+			t.Errorf("%s: class %v, name %q", name, o.Class, o.Name)
+		}
+	}
+}

@@ -97,12 +97,21 @@ func eventFields(a decode.Attributes) exactjson.Value {
 	return decode.Unordered(members)
 }
 
+// elided stands in place of content that was not to be captured (OpenTelemetry's package for google-genai, and ADK's own events).
+const elided = "<elided>"
+
 // readEvents builds messages from events where the attributes gave none.
 func readEvents(events []Event, o *dialect.Observation, request, response *[]decode.Message) {
 	var asked, answered []decode.Message
 	var wholeInput, wholeOutput []decode.Message
 	earlier := earlierChoices(events)
 	for i, e := range events {
+		if e.Fields.Get("content").Str() == elided {
+			if o.RequestLabel = tape.Masked; e.Name == "gen_ai.choice" {
+				o.ResponseLabel = tape.Masked
+			}
+			continue
+		}
 		switch e.Name {
 		case "gen_ai.system.message", "gen_ai.developer.message", "gen_ai.tool.developer":
 			asked = append(asked, EventMessage(e.Fields, tape.RoleSystem))

@@ -56,13 +56,20 @@ var namePrefixes = []struct {
 	{"chat ", dialect.Model}, {"text_completion ", dialect.Model}, {"generate_content ", dialect.Model},
 }
 
+// Operation is the operation of a span. Where the name of the span stands in its place, as in OpenLIT's `workflow RunnableSequence` before 1.36, it is the word that the conventions let such
+// a name begin with.
+func Operation(s *dialect.Source) string {
+	op := decode.Attributes(s.Span.Attributes()).Text("gen_ai.operation.name")
+	if op == s.Span.Name() {
+		op, _, _ = strings.Cut(op, " ")
+	}
+	return op
+}
+
 // Classify tells the class of a span from its operation, else from its name, else from the attributes that only one class has.
 func Classify(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
-	class := dialect.Unclassified
-	if op := a.Text("gen_ai.operation.name"); op != "" {
-		class = OperationClasses[op]
-	}
+	class := OperationClasses[Operation(s)]
 	if class == dialect.Unclassified {
 		class = kindClasses[strings.ToLower(a.Text("gen_ai.span.kind"))]
 	}

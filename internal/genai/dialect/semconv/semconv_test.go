@@ -270,3 +270,22 @@ func TestOutputBesideItsType(t *testing.T) {
 		t.Errorf("tool: %s", genaitest.Said(o))
 	}
 }
+
+// What was not to be captured is none of what was said.
+func TestElidedContentIsMasked(t *testing.T) {
+	read := func(content string) *dialect.Observation {
+		s := genaitest.Span("opentelemetry.instrumentation.google_genai", "generate_content m", "gen_ai.operation.name", "generate_content", "gen_ai.request.model", "m")
+		for _, name := range []string{"gen_ai.user.message", "gen_ai.choice"} {
+			e := s.Span.Events().AppendEmpty()
+			e.SetName(name)
+			e.Attributes().PutStr("content", content)
+		}
+		return genai.Read(s)
+	}
+	if o := read("<elided>"); len(o.Request)+len(o.Response) > 0 || o.RequestLabel != tape.Masked || o.ResponseLabel != tape.Masked {
+		t.Errorf("elided: %+v", o)
+	}
+	if o := read("it was <elided>"); len(o.Request) != 1 || len(o.Response) != 1 || o.RequestLabel != "" {
+		t.Errorf("within a text: %+v", o)
+	}
+}

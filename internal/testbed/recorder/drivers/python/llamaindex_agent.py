@@ -29,7 +29,9 @@ def model():
         class Local(Anthropic):
             """Its tokenizer asks the provider."""
 
-            tokenizer = None
+            @property
+            def tokenizer(self):
+                return None
 
         return Local(model=MODELS[api], base_url=recorder.URL, api_key="sk-local", max_retries=0, max_tokens=1024)
     from llama_index.llms.openai import OpenAI, OpenAIResponses
