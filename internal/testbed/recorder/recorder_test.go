@@ -5,6 +5,7 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -243,6 +244,23 @@ func TestTheModelAnswersByATool(t *testing.T) {
 	assert.JSONEq(t, `{"answer":"It is \"x\"."}`, said.calls[0].args)
 	assert.Equal(t, 400, r.answer(asked{}, nil).fail, "a failure stays one")
 	assert.Len(t, r.truth(nil, nil).NotExecuted, 2)
+}
+
+// A framework puts the name of a server before those of its tools: the model can call them by no other.
+func TestToolsAreCalledAsTheyAreOffered(t *testing.T) {
+	for offers, want := range map[string]string{
+		`{"tools":[{"name":"mcp__office__probe"},{"name":"mcp__office__probe_all"}]}`: "mcp__office__probe",
+		`{"tools":[{"name":"probe"},{"name":"mcp__office__probe"}]}`:                  "",
+		`{"tools":[{"name":"one.probe"},{"name":"two.probe"}]}`:                       "",
+		`{"tools":[{"name":"look"}]}`:                                                 "",
+	} {
+		r := &run{scenario: scenario{main: agent{turns: []turn{{calls: []call{{name: "probe", args: `{}`, result: `1`}}}}}}}
+		said := r.answer(asked{idPrefix: "call_"}, []byte(offers))
+		assert.Equal(t, cmp.Or(want, "probe"), said.calls[0].name, offers)
+		r.execute("probe", nil)
+		ran := r.truth(nil, nil).ToolCalls[0]
+		assert.Equal(t, []string{"probe", want, said.ids[0]}, []string{ran.Name, ran.OfferedName, *ran.CallID})
+	}
 }
 
 // Equal calls that run at the same time arrive in any order: the model is shown which of them returned what.

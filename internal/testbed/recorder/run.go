@@ -5,12 +5,14 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"io"
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,15 +49,17 @@ func (t *answerTool) turn(said turn) turn {
 // askedCall is a call that the model asked for.
 type askedCall struct {
 	call
-	id   string
-	turn int
-	ran  *toolCall
+	offered string // its name there, where a framework offers the tool under another one
+	id      string
+	turn    int
+	ran     *toolCall
 }
 
 // toolCall is a call that ran, as the truth tells it.
 type toolCall struct {
 	Order       int             `json:"order"`
 	Name        string          `json:"name"`
+	OfferedName string          `json:"offered_name,omitempty"`
 	Args        json.RawMessage `json:"args"`
 	Result      json.RawMessage `json:"result"`
 	Error       *string         `json:"error"`
@@ -165,14 +169,17 @@ func (r *run) answer(a asked, body []byte) answer {
 	}
 	r.served[who]++
 	given := answer{turn: said, number: len(r.turns), id: rand.Text()}
-	for _, c := range said.calls {
+	given.calls = slices.Clone(said.calls)
+	for i, c := range said.calls {
+		offered := offeredName(c.name, body)
+		given.calls[i].name = cmp.Or(offered, c.name)
 		id := ""
 		if a.idPrefix != "" {
 			id = a.idPrefix + rand.Text()[:22]
 		}
 		given.ids = append(given.ids, id)
-		record.Calls = append(record.Calls, wantedCall{id, c.name, c.args})
-		r.asked = append(r.asked, &askedCall{call: c, id: id, turn: len(r.turns)})
+		record.Calls = append(record.Calls, wantedCall{id, given.calls[i].name, c.args})
+		r.asked = append(r.asked, &askedCall{call: c, offered: offered, id: id, turn: len(r.turns)})
 	}
 	r.turns = append(r.turns, record)
 	if who == 1 && r.served[1] == len(script) {
@@ -185,6 +192,21 @@ func (r *run) answer(a asked, body []byte) answer {
 		}
 	}
 	return given
+}
+
+// offeredName is the name under which a request offers a tool of the script, where that is not its own: frameworks put the name of an MCP server before it (mcp__office__look_up). It is "" where
+// the tool is offered as it is called, not at all, or under several names.
+func offeredName(name string, body []byte) (offered string) {
+	if bytes.Contains(body, []byte(quoted(name))) {
+		return ""
+	}
+	for _, found := range regexp.MustCompile(`"([A-Za-z0-9_.-]+(?:__|[-.:/])`+regexp.QuoteMeta(name)+`)"`).FindAllSubmatch(body, -1) {
+		if offered != "" && offered != string(found[1]) {
+			return ""
+		}
+		offered = string(found[1])
+	}
+	return offered
 }
 
 // settle gives equal calls of one turn the outcomes that the model was shown for them: such calls run at the same time, and are taken in the order in which
@@ -239,7 +261,7 @@ func (r *run) show(a asked) {
 	told := map[*askedCall]string{}
 	for _, shown := range a.shown {
 		for _, want := range r.asked {
-			if _, used := told[want]; used || want.ran == nil || shown.id != want.id || (shown.id == "" && shown.name != want.name) {
+			if _, used := told[want]; used || want.ran == nil || shown.id != want.id || (shown.id == "" && shown.name != want.name && shown.name != want.offered) {
 				continue
 			}
 			told[want] = shown.text
@@ -256,7 +278,7 @@ func (r *run) show(a asked) {
 
 // start notes that a call runs.
 func (r *run) start(want *askedCall, args json.RawMessage) *toolCall {
-	ran := &toolCall{Order: len(r.executed), Name: want.name, Args: args, Completion: -1, ArgsRaw: want.args, Turn: &want.turn, script: want.call}
+	ran := &toolCall{Order: len(r.executed), Name: want.name, OfferedName: want.offered, Args: args, Completion: -1, ArgsRaw: want.args, Turn: &want.turn, script: want.call}
 	if want.id != "" {
 		ran.CallID = &want.id
 	}
@@ -339,7 +361,7 @@ func (r *run) truth(output, failed *string) truth {
 	}
 	for _, want := range r.asked {
 		if want.ran == nil {
-			t.NotExecuted = append(t.NotExecuted, wantedCall{want.id, want.name, want.args})
+			t.NotExecuted = append(t.NotExecuted, wantedCall{want.id, cmp.Or(want.offered, want.name), want.args})
 		}
 	}
 	return t
