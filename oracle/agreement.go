@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
@@ -210,10 +211,20 @@ func (c words) placeholder() bool {
 	return len(c) <= most && !slices.ContainsFunc(c, func(w string) bool { return strings.ContainsAny(w, "0123456789") })
 }
 
-// sayFailure reports words that say that a call failed and nothing else, as frameworks do that keep the error itself from the model.
-func (c words) sayFailure() bool {
+// sayFailure reports a result that says that a call failed and nothing else, as frameworks do that keep the error itself from the model. They may name the tool, the class of the error and how
+// often it was tried: "Tool 'search' failed after 1 attempt with TimeoutError".
+func sayFailure(shown exactjson.Value, e *tape.Event) bool {
+	if text := plain(shown); text.Kind() == exactjson.String {
+		of := errorClass(e.Error)
+		left := strings.FieldsFunc(attempts.ReplaceAllString(text.Str(), " "), unicode.IsSpace)
+		left = slices.DeleteFunc(left, func(w string) bool {
+			w = strings.Trim(w, "'\"`.:")
+			return w != "" && (w == e.Name || w == of)
+		})
+		shown = exactjson.StringValue(strings.Join(left, " "))
+	}
 	failed := false
-	for _, w := range c {
+	for _, w := range wordsOf(shown, 0) {
 		means, known := aboutFailures[strings.ToLower(w)]
 		if !known {
 			return false
@@ -221,6 +232,26 @@ func (c words) sayFailure() bool {
 		failed = failed || means
 	}
 	return failed
+}
+
+var attempts = regexp.MustCompile(`\bafter \d+ (attempts?|tries|retries)\b`)
+
+// errorClass is the class of a recorded error, which may stand before its message; "" where none is known.
+func errorClass(e *tape.Error) string {
+	if e == nil {
+		return ""
+	}
+	of := e.Type
+	if _, class := beforeStack(e.Message); of == "" && class != "" {
+		of = class
+	} else if of == "" {
+		of, _, _ = strings.Cut(e.Message, ": ")
+	}
+	of = of[strings.LastIndexByte(of, '.')+1:]
+	if strings.HasSuffix(of, "Error") || strings.HasSuffix(of, "Exception") {
+		return of
+	}
+	return ""
 }
 
 // aboutFailures are the words of such a sentence, and whether they mean a failure.

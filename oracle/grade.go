@@ -34,7 +34,7 @@ func Assess(t *tape.Tape) {
 			detail = "a later request shows a part of it: it may be an envelope around what the tool returned"
 		case undecided:
 			detail = "a later request shows another one, with too little content to tell whether it is a form of this one"
-			if field == "error" && wordsOf(c.shown.Result, 0).sayFailure() {
+			if field == "error" && sayFailure(c.shown.Result, e) {
 				detail = "a later request says that it failed, and not how"
 			}
 		case contradicts:

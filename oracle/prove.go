@@ -418,7 +418,7 @@ func (p *prover) compare(e *Entry, shown *tape.Part) agreement {
 		answer = event.Result // its members stand in their own order
 	}
 	found := agreementOf(answer, shown.Result)
-	if e.IsError && event.Result.IsAbsent() && wordsOf(shown.Result, 0).sayFailure() {
+	if e.IsError && event.Result.IsAbsent() && sayFailure(shown.Result, event) {
 		return min(found, undecided)
 	}
 	return found

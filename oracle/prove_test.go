@@ -549,16 +549,19 @@ func TestExceptionsWithTheirStackHoldTheirMessageTwice(t *testing.T) {
 // Some frameworks keep the error of a tool from the model. What they say instead is no other error.
 func TestNoticeThatACallFailedIsNoOtherError(t *testing.T) {
 	for notice, proof := range map[string]string{
-		"Error: Function failed.":           "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
-		`{\"error\":\"the tool failed\"}`:   "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
-		"Error: connection refused":         "verified 0 mismatched 1 unverifiable 0 ok false",
-		"The function has run.":             "verified 0 mismatched 1 unverifiable 0 ok false",
-		"Error: Function failed, after 3 s": "verified 0 mismatched 1 unverifiable 0 ok false",
+		"Error: Function failed.":                         "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+		`{\"error\":\"the tool failed\"}`:                 "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+		"Error: connection refused":                       "verified 0 mismatched 1 unverifiable 0 ok false",
+		"Tool 't' failed after 1 attempt with FileError":  "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+		"Tool 'u' failed after 1 attempt with FileError":  "verified 0 mismatched 1 unverifiable 0 ok false", // another tool
+		"Tool 't' failed after 1 attempt with OtherError": "verified 0 mismatched 1 unverifiable 0 ok false", // another error
+		"The function has run.":                           "verified 0 mismatched 1 unverifiable 0 ok false",
+		"Error: Function failed, after 3 s":               "verified 0 mismatched 1 unverifiable 0 ok false",
 	} {
 		s := newScript(t)
 		c := s.call("1", "t", `{}`)
 		s.tool(s.model(c), c, "", `"`+notice+`"`)
-		s.tape.Events[1].Status, s.tape.Events[1].IsError, s.tape.Events[1].Error = tape.EventError, true, &tape.Error{Message: "no such file"}
+		s.tape.Events[1].Status, s.tape.Events[1].IsError, s.tape.Events[1].Error = tape.EventError, true, &tape.Error{Message: "FileError: no such file"}
 		s.model()
 		s.proves("expected 1 served 1 " + proof)
 		if Assess(s.tape); strings.HasSuffix(proof, "true") == slices.ContainsFunc(s.tape.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeResultDisputed }) {

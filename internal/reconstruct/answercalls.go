@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,6 +84,78 @@ func (c *collector) markRequired() {
 		}
 	}
 }
+
+// markEchoed finds the tools by which models answer of which the state that the step or the agent around the last model call of an agent ended with says so, see echo. No span reports such a
+// tool, nor a model that was asked again.
+func (c *collector) markEchoed() {
+	last := map[*call]*call{}
+	for _, m := range c.models {
+		if l := last[m.agent]; l == nil || l.start <= m.start {
+			last[m.agent] = m
+		}
+	}
+	named := map[*call]string{} // agent → its tool
+	for _, m := range c.models {
+		if last[m.agent] == m && len(named) < maxTranscripts {
+			named[m.agent] = c.echoed(m)
+		}
+	}
+	for _, m := range c.models {
+		if name := named[m.agent]; name != "" {
+			o := *m.obs
+			o.OutputTools = append(slices.Clip(o.OutputTools), name)
+			m.obs = &o
+		}
+	}
+}
+
+// echoed is the tool of the only call that a model asks for, where the state around it ends with an echo of that; "" where it does not.
+func (c *collector) echoed(m *call) string {
+	if m.response == nil || len(m.nodes) == 0 {
+		return ""
+	}
+	calls := callsOf(m.response.parts)
+	if len(calls) != 1 || slices.ContainsFunc(c.tools, func(t *call) bool { return t.agent == m.agent && t.end > m.end }) {
+		return ""
+	}
+	var around *node
+	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
+		if n.start <= m.start && m.end <= n.end && n.obs.OutputData.Present() && (around == nil || cmp.Or(cmp.Compare(n.end-n.start, around.end-around.start), compareNodes(n, around)) < 0) {
+			around = n
+		}
+	}
+	if around == nil || around.obs.OutputData.Label != "" {
+		return ""
+	}
+	if of := echo(decode.Transcript(around.obs.OutputData.Value)); of == nil || of.Name != calls[0].Name || of.ID != calls[0].ID {
+		return ""
+	}
+	return calls[0].Name
+}
+
+// echo is the call by which a model answered, where a conversation ends with what a framework makes of it (LangChain's toolStrategy): a result that is what the tool was handed and, in the role
+// of the model, a text that calls it the structured response. No model said that.
+func echo(state []genai.Message) *genai.Part {
+	if len(state) < 3 {
+		return nil
+	}
+	asks, shows, says := state[len(state)-3], state[len(state)-2], state[len(state)-1]
+	if asks.Role != tape.RoleAssistant || says.Role != tape.RoleAssistant || len(callsOf(says.Parts)) > 0 || len(shows.Parts) != 1 || shows.Parts[0].Type != tape.PartToolResult {
+		return nil
+	}
+	calls, r := callsOf(asks.Parts), &shows.Parts[0]
+	text := partsText(says.Parts)
+	at := strings.IndexByte(text, '{')
+	if len(calls) != 1 || r.ID != "" && r.ID != calls[0].ID || at < 0 || !saysStructured.MatchString(text[:at]) || calls[0].Args.Kind() != exactjson.Object || !sameContent(r.Result, calls[0].Args) {
+		return nil
+	}
+	if again, ok := decode.ParseStructure(text[at:]); !ok || !sameValue(again, calls[0].Args) {
+		return nil
+	}
+	return calls[0]
+}
+
+var saysStructured = regexp.MustCompile(`(?i)\bstructured (response|output)[: ]*$`)
 
 // isReturned reports a model call whose only call is what the agent around it says that it ended with, well: it hands one argument to an offered tool that has the name of an answer.
 // What waits for somebody to do or to allow it has another name (the agents of the AI SDK 7 that stop at a tool without a function).

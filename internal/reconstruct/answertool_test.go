@@ -236,3 +236,44 @@ func TestCallThatAnAgentEndedWithIsItsAnswer(t *testing.T) {
 		})
 	}
 }
+
+// LangChain in JavaScript puts behind the call by which a model answered what the tool was handed, as its result, and then, in the role of the model, the same again: no model was asked for that.
+func TestWhatAFrameworkSaysAgainOfAnAnswerIsNoCall(t *testing.T) {
+	const answer, again = `{"response":"It is 42."}`, `Returning structured response: {"response":"It is 42."}`
+	type tc struct {
+		result, said string
+		executed     bool
+		events       int
+		text         string
+	}
+	for name, c := range map[string]tc{
+		"again":                  {answer, again, false, 3, "It is 42."},
+		"of something else":      {answer, `Returning structured response: {"response":"It is 43."}`, false, 4, `Returning structured response: {"response":"It is 43."}`},
+		"the model says it":      {answer, `You said {"response":"It is 42."}`, false, 4, `You said {"response":"It is 42."}`},
+		"the tool found more":    {`{"response":"It is 42.","rows":1}`, again, false, 4, again},
+		"a tool that really ran": {answer, "It is done.", true, 4, "It is done."},
+	} {
+		looked := asks(call("c1-0123456789abcdef", "look", `{"n":1}`))
+		ask := asks(call("c2-0123456789abcdef", "f", answer))
+		state := list(user("q"), looked, shows("c1-0123456789abcdef", "42"), ask, shows("c2-0123456789abcdef", c.result), says(c.said))
+		tr := newTrace()
+		tr.in("app", "graph", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "input.value", `{"messages":`+list(user("q"))+`}`, "output.value", `{"messages":`+state+`}`)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(looked))
+		tr.tool("look", 3, 1, 11, 15, "c1-0123456789abcdef", `{"n":1}`, "42")
+		tr.chat(4, 1, 20, 30, list(user("q"), looked, shows("c1-0123456789abcdef", "42")), list(ask))
+		if c.executed {
+			tr.tool("f", 5, 1, 31, 35, "c2-0123456789abcdef", answer, c.result)
+		}
+		tp := the(t, tr.runs(t))
+		text := ""
+		if tp.Output.Text != nil {
+			text = *tp.Output.Text
+		}
+		if len(tp.Events) != c.events || text != c.text {
+			t.Errorf("%s: answer %q, %q", name, text, events(tp))
+		}
+		if claims := name == "again"; claims && !tp.Fidelity.Replayable.Tools {
+			t.Errorf("%s: %+v", name, tp.Fidelity.Findings)
+		}
+	}
+}

@@ -65,6 +65,7 @@ func (c *collector) converse() {
 	c.recoverBetween()
 	c.recoverBehind()
 	c.readTranscripts()
+	c.markEchoed()
 	for _, m := range c.models {
 		if m.response == nil {
 			continue

@@ -401,7 +401,7 @@ func answerBy(k *call) string {
 // holdsJSON reports a text that holds another one as a value of JSON: what a framework says of an answer beside it.
 func holdsJSON(text, said string) bool {
 	quoted := exactjson.StringValue(said).JSON()
-	if said != "" && (said[0] == '{' || said[0] == '[') {
+	if said != "" && (said[0] == '{' || said[0] == '[') && !strings.Contains(text, quoted) {
 		quoted = said
 	}
 	return len(text) > len(quoted) && strings.Contains(text, quoted)

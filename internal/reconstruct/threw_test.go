@@ -117,6 +117,7 @@ func TestCallThatSomebodyEndedHasNoAnswer(t *testing.T) {
 		claims               bool
 	}{
 		"aborted":             {"", aborted, "", false},
+		"aborted, by class":   {"", "AbortError: This operation was aborted", "", false},
 		"cancelled":           {"asyncio.exceptions.CancelledError", "", "", false},
 		"the model was told":  {"", aborted, "Error: This operation was aborted", true},
 		"the tool timed out":  {"TimeoutError", "The operation was aborted due to timeout", "", true},

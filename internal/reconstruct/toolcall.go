@@ -389,6 +389,9 @@ func wasStopped(e *tape.Error) bool {
 		return false
 	}
 	first, _, _ := strings.Cut(e.Message, "\n")
+	if class, rest, ok := strings.Cut(first, ": "); ok && stopped.MatchString(class) { // which stands before the message
+		first = rest
+	}
 	return stopped.MatchString(e.Type) || first == "This operation was aborted" || first == "context canceled"
 }
 

@@ -23,11 +23,14 @@ type transcript struct {
 // maxTranscripts bounds how many recorded values are read in search of answers.
 const maxTranscripts = 256
 
-// conversationIn is the conversation in a recorded value. Of one that was cut, nobody knows where its last message ends.
+// conversationIn is the conversation in a recorded value, without what a framework says again of an answer by a call. Of one that was cut, nobody knows where its last message ends.
 func conversationIn(c genai.Content) []genai.Message {
 	messages := decode.Transcript(c.Value)
 	if c.Label == tape.Truncated && len(messages) > 0 {
 		return messages[:len(messages)-1]
+	}
+	if echo(messages) != nil {
+		return messages[:len(messages)-2]
 	}
 	return messages
 }
