@@ -75,6 +75,7 @@ type history struct {
 	looped  map[int]bool               // by seq: one event stands for a loop of model calls
 	broke   map[int]bool               // by seq: what failed is the instrumentation
 	ids     map[string]bool            // of calls that the tape holds
+	strays  map[string]bool            // ids of results of calls that the tape does not hold
 	calls   map[call]bool
 
 	executed map[string]executed // by caller
@@ -107,6 +108,7 @@ func newHistory(of *calls) *history {
 			}
 		}
 	}
+	h.strays = h.strayResults()
 	for _, f := range t.Fidelity.Findings {
 		if f.Code == tape.CodeModelCallHidden && f.Field == "response" {
 			h.looped[f.Seq] = true
@@ -219,12 +221,52 @@ func (h *history) shows(m *tape.Event) bool {
 	})
 }
 
-// tells reports a request with the result of a tool, of this run, where the tape holds no call at all.
+// tells reports a request with the result of a tool, of this run, of which the tape holds no call: it holds none at all, or none that this could be the result of.
 func (h *history) tells(m *tape.Event) bool {
-	if m.Request == nil || len(h.calls) > 0 {
+	if m.Request == nil || len(h.calls) > 0 && len(h.strays) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(m.Request.Messages, func(id string) bool { return !h.initial[m.Caller][id] && h.t.Messages[id].Role == tape.RoleTool })
+	return slices.ContainsFunc(m.Request.Messages, func(id string) bool {
+		said := h.t.Messages[id]
+		if h.initial[m.Caller][id] || said.Role != tape.RoleTool {
+			return false
+		}
+		return len(h.calls) == 0 || slices.ContainsFunc(said.Parts, func(p tape.Part) bool { return p.Type == tape.PartToolResult && h.strays[p.ID] })
+	})
+}
+
+// strayResults are the ids of results that no call has, where results have the ids of calls, and there are more of them than calls on the tape that no result names.
+func (h *history) strayResults() map[string]bool {
+	asked, shown := map[string]bool{}, map[string]bool{}
+	for _, said := range h.t.Messages {
+		for _, p := range said.Parts {
+			switch {
+			case p.ID == "":
+			case p.Type == tape.PartToolCall:
+				asked[p.ID] = true
+			case p.Type == tape.PartToolResult:
+				shown[p.ID] = true
+			}
+		}
+	}
+	strays, matched := map[string]bool{}, false
+	for id := range shown {
+		if known := asked[id] || h.ids[id]; known {
+			matched = true
+		} else {
+			strays[id] = true
+		}
+	}
+	open := 0
+	for i := range h.t.Events {
+		if e := &h.t.Events[i]; e.Type == tape.EventToolCall && !shown[e.ToolCallID] {
+			open++
+		}
+	}
+	if !matched || len(strays) <= open {
+		return nil
+	}
+	return strays
 }
 
 // callless reports a tape on which nothing tells which tools were called: no call of any kind stands on it, or none of a model, and a span is known to

@@ -129,6 +129,20 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.say(tape.RoleTool, says("two"))
 			s.model(says("two"))
 		}, "calls may be missing after #2"},
+		{"a later request shows the result of a call that no record reports, beside those that are", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.model(says("one moment"))
+			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "9", Result: parse(s.tb, `"three"`)})
+			s.model(says("two"))
+		}, "calls may be missing after #4"},
+		{"a result under an id of another kind is that of the call without one", func(s *script) {
+			a, b := s.call("1", "add", `{"x":1}`), s.call("2", "add", `{"x":2}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.tool(s.model(b), b, `"the sum is three"`, "")
+			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "fc_2", Result: parse(s.tb, `"the sum is three"`)})
+			s.model(says("two"))
+		}, ""},
 		{"no reason why the answer ended, and a user went on", func(s *script) {
 			s.model(says("one moment"))
 			s.say(tape.RoleUser, says(`{"sum":2}`))

@@ -471,8 +471,10 @@ func (s *stitcher) byRepeat() {
 
 // byResults unites a model call whose request holds nothing but results with the run that waits for as many: its last answer, under the same instructions,
 // asked for them, and the ids of the results are of another kind than those of its calls. So it is where the provider keeps the conversation and the
-// instrumentation records the ids of items of an answer (Traceloop with the Responses API). Where several runs wait so, none is taken.
+// instrumentation records the ids of items of an answer (Traceloop with the Responses API). A run whose last answer lost the calls beside its text waits for any. Where several runs wait so,
+// none is taken.
 func (s *stitcher) byResults() {
+	const callsLost = -1
 	type key struct {
 		service, system string
 		calls           int
@@ -498,13 +500,15 @@ func (s *stitcher) byResults() {
 		k := key{serviceOf(t.n.resource).Name, system, 0}
 		if ids := resultsAlone(t); len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return len(s.calls.byID[id]) > 0 }) {
 			k.calls = len(ids)
-			waiting[k] = slices.DeleteFunc(waiting[k], func(o *turn) bool { return last[s.find(o.f)] != o || o.n.end+maxToolTime < t.n.start })
 			var fit []*turn
-			for _, o := range waiting[k][:min(len(waiting[k]), maxAskings)] {
-				asked := callsOf(o.n.obs.Response[0].Parts)
-				if s.find(o.f) != s.find(t.f) && o.n.end <= t.n.start+clockSlack && !conversationsDiffer(o.n, t.n) &&
-					!slices.ContainsFunc(ids, func(id string) bool { return !otherKind(asked[0].ID, id) }) {
-					fit = append(fit, o)
+			for _, k := range []key{k, {k.service, k.system, callsLost}} {
+				waiting[k] = slices.DeleteFunc(waiting[k], func(o *turn) bool { return last[s.find(o.f)] != o || o.n.end+maxToolTime < t.n.start })
+				for _, o := range waiting[k][:min(len(waiting[k]), maxAskings)] {
+					asked := callsOf(o.n.obs.Response[0].Parts)
+					if s.find(o.f) != s.find(t.f) && o.n.end <= t.n.start+clockSlack && !conversationsDiffer(o.n, t.n) &&
+						!slices.ContainsFunc(ids, func(id string) bool { return len(asked) > 0 && !otherKind(asked[0].ID, id) }) {
+						fit = append(fit, o)
+					}
 				}
 			}
 			if len(fit) == 1 && !s.sameTrace(fit[0].f, t.f) {
@@ -514,7 +518,10 @@ func (s *stitcher) byResults() {
 		}
 		last[s.find(t.f)] = t
 		if len(t.n.obs.Response) > 0 {
-			if k.calls = len(callsOf(t.n.obs.Response[0].Parts)); k.calls > 0 {
+			if k.calls = len(callsOf(t.n.obs.Response[0].Parts)); k.calls == 0 && t.n.obs.TextAlone {
+				k.calls = callsLost
+			}
+			if k.calls != 0 {
 				waiting[k] = append(waiting[k], t)
 			}
 		}

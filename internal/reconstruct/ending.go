@@ -558,12 +558,19 @@ func (b *builder) askedWhileItAnswered(last *call) bool {
 	return before && now
 }
 
-// answeredSince reports that the last model call, with the request of those before, ended with an answer after the calls without one: their results were not recorded, and the run
-// went on all the same.
+// answeredSince reports that the last model call, whose request goes on from those of the calls that asked for tools without an answer, ended with one: their results were not recorded, and the
+// run went on all the same.
 func (b *builder) answeredSince(last *call) bool {
 	ended := answerBy(last) != "" || last != nil && finalAnswer(last) && answered(last) && textOf(last.response) != ""
-	return ended && !slices.ContainsFunc(b.calls.models, func(m *call) bool {
-		return m != last && (m.agent != last.agent || m.end > last.start || len(m.request) == 0 || !goesOnFrom(m.request, last.request))
+	return ended && !slices.ContainsFunc(b.ordered, func(k *call) bool {
+		if k.kind != tape.EventToolCall || k.seq < 1 || k.seq > len(b.tape.Events) || !neverRan(b.tape.Events[k.seq-1]) {
+			return false
+		}
+		if k.by == nil {
+			return true
+		}
+		m := k.by.model
+		return m == last || m.agent != last.agent || m.end > last.start || len(m.request) == 0 || !goesOnFrom(m.request, last.request)
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // A step of a graph that lost its trace context belongs to the only run of that time that holds what the step was given, or what it recorded as
@@ -192,6 +194,60 @@ func TestRequestOfResultsOfAnotherKindOfIDGoesOnWithTheOnlyRunThatWaits(t *testi
 		}
 		if c.want == 1 && (tapes[0].Usage.ToolCalls != 1 || tapes[0].Events[1].Result.Str() != "r" || tapes[0].Output.Text == nil) {
 			t.Errorf("%s: %v", c.name, events(tapes[0]))
+		}
+	}
+}
+
+// A package that writes the text of an answer in place of all of it loses the calls beside it: what waits for results then is not told by their ids.
+func TestRequestOfResultsGoesOnWithTheOnlyRunThatLostItsCalls(t *testing.T) {
+	response := func(tr *trace, id, start int, input, output string) {
+		tr.in("langfuse-sdk", "OpenAI.responses", id, 0, start, start+10, "langfuse.observation.type", "generation", "langfuse.observation.model.name", "gpt-4o-mini",
+			"langfuse.observation.input", input, "langfuse.observation.output", output)
+	}
+	const asked, results = `[{"role":"user","content":"where is it"}]`, `[{"type":"function_call_output","call_id":"call_7","output":"r"}]`
+	for name, c := range map[string]struct {
+		said, other string
+		want        int
+	}{
+		"the only one":             {"let me look", "", 1},
+		"the answer has its calls": {`[{"type":"function_call","call_id":"call_1","name":"find","arguments":"{}"}]`, "", 2},
+		"two wait":                 {"let me look", "one moment", 3},
+	} {
+		first, second, third := newTrace(), newTrace(), newTrace()
+		response(first, 2, 1, asked, c.said)
+		response(second, 4, 31, results, "on the third shelf")
+		traces := []*trace{first.numbered(1), second.numbered(2)}
+		if c.other != "" {
+			response(third, 6, 2, `[{"role":"user","content":"where is the other"}]`, c.other)
+			traces = append(traces, third.numbered(3))
+		}
+		tapes := all(t, traces...)
+		if len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+		if c.want == 1 && tapes[0].Fidelity.Replayable.Tools {
+			t.Errorf("%s: %+v", name, tapes[0].Fidelity)
+		}
+	}
+}
+
+// A run goes on behind a call whose result was recorded nowhere, and ends with an answer, whatever another agent of it was asked.
+func TestRunThatAnsweredBehindACallWithoutAResultEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked string // the last request
+		want  tape.RunStatus
+	}{
+		"it goes on":            {list(user("both"), asks(call("c1-0123456789abcdef", "find", `{"n":1}`)), says("and")), tape.StatusOK},
+		"it is another request": {list(user("the third"), says("and")), tape.StatusIncomplete},
+	} {
+		tr := newTrace()
+		tr.chat(2, 0, 1, 10, list(user("both")), list(asks(call("c1-0123456789abcdef", "find", `{"n":1}`))))
+		tr.chat(3, 0, 12, 15, list(user("a word of the other")), list(says("here")))
+		tr.chat(4, 0, 31, 40, c.asked, list(says("done")))
+		for _, tp := range tr.runs(t) {
+			if tp.Input.UserMessage != nil && *tp.Input.UserMessage == "both" && tp.Run.Status != c.want {
+				t.Errorf("%s: %s, %v", name, tp.Run.Status, events(tp))
+			}
 		}
 	}
 }

@@ -12,10 +12,17 @@ import (
 // recoverUnreported makes a model call of a run of which no call was recorded, where the span of its agent says that a model was asked: it names the model, or the tokens that it
 // wrote (Agno under Traceloop, where nothing instruments the client of the provider). What came of it is the answer, where that was recorded. Of how many calls that is the last nobody knows, nor what each was sent.
 func (c *collector) recoverUnreported(f *fragment) {
-	if len(c.models)+len(c.tools)+len(c.retrievals) > 0 || f.root == nil || f.root.obs.WeakAgent || f.root.obs.StatusError || f.root.obs.Failed {
+	if len(c.models)+len(c.tools)+len(c.retrievals) > 0 || f.root == nil {
 		return
 	}
 	o := f.root.obs
+	if o.StatusError || o.Failed {
+		c.recoverFailed(f)
+		return
+	}
+	if o.WeakAgent {
+		return
+	}
 	wrote := o.Usage.OutputTokens != nil && *o.Usage.OutputTokens > 0
 	answer := ownAnswer(f.root)
 	if text := given(o.OutputData); len(o.Output) == 0 && text != "" {
@@ -34,5 +41,20 @@ func (c *collector) recoverUnreported(f *fragment) {
 		obs:   made,
 		start: f.root.start, end: f.root.end,
 		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Field: "response", Detail: "no span reports this call; that of the agent says that a model was asked, and holds what came of it"}},
+	})
+}
+
+// recoverFailed makes the model call with which a run failed of which no call was recorded: what it failed with is the error of a client of a model's API. Some packages drop the span of a call
+// that threw (Laminar's for OpenAI in JavaScript). What was sent nobody knows, nor whether there were calls before it.
+func (c *collector) recoverFailed(f *fragment) {
+	if !genai.FailedInModelClient(f.root.span) {
+		return
+	}
+	o := f.root.obs
+	c.models = append(c.models, &call{
+		kind:  tape.EventModelCall,
+		obs:   &genai.Observation{Class: genai.Model, Model: o.Model, Provider: o.Provider, RequestLabel: tape.Missing, ResponseLabel: tape.Missing, StatusError: true, Error: o.Error},
+		start: f.root.end, end: f.root.end,
+		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the run failed with the error of a client of a model's API"}},
 	})
 }

@@ -106,6 +106,7 @@ type Observation struct {
 	Params        []exactjson.Member
 	System        []decode.Part
 	SystemApart   bool // this producer leaves instructions, or some of them, out of the messages that it records
+	TextAlone     bool // where an answer has a text, this producer records nothing of it but that: calls beside it are lost
 	LosesArgs     bool // this producer wrote {} for arguments of streamed calls, whatever they were
 	Request       []decode.Message
 	RequestLabel  tape.Label // truncated, masked … for the whole list
@@ -248,6 +249,7 @@ func (o *Observation) Fill(other *Observation) {
 	}
 	decode.FillList(&o.System, other.System)
 	o.SystemApart = o.SystemApart || other.SystemApart
+	o.TextAlone = o.TextAlone || other.TextAlone
 	if len(o.Request) == 0 && o.RequestLabel == "" {
 		o.Request, o.RequestLabel = other.Request, other.RequestLabel
 	}

@@ -134,6 +134,7 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 		o.System = decode.System(a.JSON("langfuse.observation.metadata.instructions"))
 		o.SystemApart = len(o.System) == 0 && s.Span.Name() == "OpenAI.responses" // they are taken from the response: a call that failed has none
 	}
+	o.TextAlone = s.Span.Name() == "OpenAI.responses" && out.Str() != ""
 	if params, ok := decode.Structure(a.JSON("langfuse.observation.model.parameters")); ok {
 		dialect.ReadParams(o, params)
 	}
