@@ -55,8 +55,8 @@ func (s *stitcher) byOffers() {
 	}
 }
 
-// isLoneTool reports the span of a tool that is all of its trace.
+// isLoneTool reports the span of a tool that is all of its trace, with whatever ran below it: an agent that is a tool of the run.
 func isLoneTool(f *fragment) bool {
 	n := f.heads[0]
-	return f.root == nil && len(f.heads) == 1 && len(f.parts) == 0 && n.obs.Class == genai.Tool && n.obs.Name != "" && len(n.kids) == 0 && n.up == nil && n.parent.IsEmpty()
+	return f.root == nil && len(f.heads) == 1 && len(f.parts) == 0 && n.obs.Class == genai.Tool && n.obs.Name != "" && n.up == nil && n.parent.IsEmpty()
 }

@@ -28,22 +28,34 @@ func astray(name string, start, end int) *trace {
 	return tr
 }
 
+// astrayAgent is such a tool that runs an agent.
+func astrayAgent(name string, start, end int) *trace {
+	tr := astray(name, start, end)
+	const scope = "org.springframework.boot"
+	tr.in(scope, "spring_ai chat_client", 5, 4, start, end, "spring.ai.kind", "chat_client", "gen_ai.operation.name", "framework")
+	tr.in(scope, "chat m", 6, 5, start+1, end-1, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.prompt", `["be brief", "hi"]`, "gen_ai.completion", `["r"]`)
+	return tr
+}
+
 func TestAToolThatLostItsContextBelongsToTheCallThatWasOfferedIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool   *trace
 		others []*trace
 		want   int
 	}{
-		"between the calls":      {astray("look", 20, 30), nil, 1},
-		"after the next began":   {astray("look", 30, 50), nil, 2},
-		"when all was over":      {astray("look", 100, 110), nil, 2},
-		"a tool of nobody":       {astray("pay", 20, 30), nil, 2},
-		"of another service":     {astray("look", 20, 30).service("bank"), nil, 2},
-		"two runs offered it":    {astray("look", 20, 30), []*trace{offering(`["look"]`).moved(5).numbered(8)}, 3},
-		"one of two offered it":  {astray("look", 20, 30), []*trace{offering(`["pay"]`).moved(5).numbered(8)}, 2},
-		"two runs one by one":    {astray("look", 20, 30), []*trace{offering(`["look"]`).moved(200).numbered(8)}, 2},
-		"two tools, one by one":  {astray("look", 20, 30), []*trace{astray("look", 31, 39).numbered(8)}, 1},
-		"two tools, one of them": {astray("look", 20, 30), []*trace{astray("look", 31, 49).numbered(8)}, 2},
+		"between the calls":                  {astray("look", 20, 30), nil, 1},
+		"after the next began":               {astray("look", 30, 50), nil, 2},
+		"when all was over":                  {astray("look", 100, 110), nil, 2},
+		"a tool of nobody":                   {astray("pay", 20, 30), nil, 2},
+		"of another service":                 {astray("look", 20, 30).service("bank"), nil, 2},
+		"two runs offered it":                {astray("look", 20, 30), []*trace{offering(`["look"]`).moved(5).numbered(8)}, 3},
+		"one of two offered it":              {astray("look", 20, 30), []*trace{offering(`["pay"]`).moved(5).numbered(8)}, 2},
+		"two runs one by one":                {astray("look", 20, 30), []*trace{offering(`["look"]`).moved(200).numbered(8)}, 2},
+		"two tools, one by one":              {astray("look", 20, 30), []*trace{astray("look", 31, 39).numbered(8)}, 1},
+		"two tools, one of them":             {astray("look", 20, 30), []*trace{astray("look", 31, 49).numbered(8)}, 2},
+		"an agent that is a tool":            {astrayAgent("look", 20, 30), nil, 1},
+		"an agent that is a tool of nobody":  {astrayAgent("pay", 20, 30), nil, 2},
+		"an agent that outlives the request": {astrayAgent("look", 20, 50), nil, 2},
 	} {
 		tapes := all(t, append(c.others, offering(`["look"]`).numbered(1), c.tool.numbered(2))...)
 		if len(tapes) != c.want {

@@ -4,6 +4,7 @@
 package dialect
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -158,6 +159,10 @@ func ReadParams(o *Observation, v exactjson.Value) {
 
 // readProviderResponse reads the answer, its id and model, why it ended and what it cost from a response object.
 func readProviderResponse(o *Observation, v exactjson.Value) {
+	if failure := providerFailure(v); failure != nil {
+		o.Failed, o.Error = true, failure
+		return
+	}
 	o.Response = decode.OneTurn(decode.OutputMessages(v, 0))
 	for i := range o.Response {
 		o.Response[i].Role = tape.RoleAssistant
@@ -193,6 +198,25 @@ func readProviderResponse(o *Observation, v exactjson.Value) {
 		decode.FillUsage(&o.Usage, decode.Usage(fields.Get("usage_metadata")))
 	}
 	decode.FillUsage(&o.Usage, decode.Usage(v.First("usage", "usage_metadata", "usageMetadata")))
+}
+
+// failureType is what providers call the kinds of their failures.
+var failureType = regexp.MustCompile(`^([a-z]+_)*error$|^[A-Z]+(_[A-Z]+)+$`)
+
+// providerFailure reads the body with which the APIs of providers refuse a request: {"error": {"message", "type": "…_error"}} of OpenAI, and of Anthropic with a type beside it,
+// {"error": {"code", "message", "status": "INVALID_ARGUMENT"}} of Google. Anything else with a member of that name is what a model may say.
+func providerFailure(v exactjson.Value) *tape.Error {
+	failure := v.Get("error")
+	message, kind := failure.Get("message").Str(), failure.First("type", "status").Str()
+	if v.Kind() != exactjson.Object || failure.Kind() != exactjson.Object || strings.TrimSpace(message) == "" || !failureType.MatchString(kind) {
+		return nil
+	}
+	for _, name := range []string{"choices", "candidates", "content", "output", "usage"} {
+		if !v.Get(name).IsEmpty() {
+			return nil
+		}
+	}
+	return &tape.Error{Type: kind, Message: message}
 }
 
 // ReadWholeTool fills a tool call from one value for the arguments and one for the result. A result that was recorded as JSON text

@@ -44,6 +44,24 @@ func TestASpanSaysWhatItIsInAMemberOfItsAttributes(t *testing.T) {
 	}
 }
 
+// For Java it writes the body with which an API refused a request where the answer goes, and no failure of the span.
+func TestTheBodyOfARefusedRequestIsNoAnswer(t *testing.T) {
+	for body, failed := range map[string]bool{
+		`{"error":{"code":400,"message":"Refused.","type":"invalid_request_error"},"message":"Refused."}`: true,
+		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:                     true,
+		`{"error":{"code":400,"message":"Bad.","status":"INVALID_ARGUMENT"}}`:                             true,
+		`{"error":{"message":"No such page.","type":"page"}}`:                                             false, // what a model may say
+		`{"error":{"message":"No such page."}}`:                                                           false,
+		`{"error":{"message":"m","type":"some_error"},"choices":[{"message":{"content":"a"}}]}`:           false,
+	} {
+		o := observe("braintrust-java", "anthropic.messages.create", "braintrust.span_attributes", `{"type":"llm"}`, "braintrust.metadata", `{"model":"m"}`,
+			"braintrust.input_json", `[{"role":"user","content":"Jobs?"}]`, "braintrust.output_json", body)
+		if o.Failed != failed || failed && (len(o.Response) > 0 || o.Error == nil || o.Error.Message == "") {
+			t.Errorf("%s: failed %t, answer %+v, error %+v", body, o.Failed, o.Response, o.Error)
+		}
+	}
+}
+
 // Braintrust's processor marks every span that it sends.
 func TestASpanOfAnotherInstrumentationIsLeftToIt(t *testing.T) {
 	o := observe("app", "execute_tool get_job", "braintrust.parent", "project_name:p", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "get_job", "gen_ai.tool.call.result", "done")

@@ -227,9 +227,12 @@ func typedValue(v exactjson.Value) exactjson.Value {
 	return v
 }
 
-// literal reads a dict, or a list of them, that Python's str() wrote: what was recorded so is the value.
+// literal reads a dict, or a list of them, that Python's str() wrote, and messages that Java's toString() wrote: what was recorded so is the value.
 func literal(v exactjson.Value) exactjson.Value {
 	text := strings.TrimSpace(v.Str())
+	if messages, ok := decode.JavaMessages(text); ok {
+		return messages
+	}
 	if !strings.HasPrefix(text, "{'") && !strings.HasPrefix(text, "[{'") {
 		return v
 	}

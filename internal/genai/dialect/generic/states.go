@@ -90,8 +90,8 @@ func stepAnswered(span ptrace.Span) (asked, answered content, ok bool) {
 		return content{}, content{}, false
 	}
 	answer, turn := said[len(said)-1], given[len(given)-1]
-	if answer.Role != tape.RoleAssistant || turn.Role == tape.RoleAssistant && (!decode.HasCalls(turn) || decode.HasCalls(answer)) {
-		return content{}, content{}, false // of two answers in a row the second may be what a step made of the first; calls that nobody answered are none
+	if answer.Role != tape.RoleAssistant || turn.Role == tape.RoleAssistant && decode.HasCalls(turn) == decode.HasCalls(answer) {
+		return content{}, content{}, false // of two answers in a row the second may be what a step made of the first, not where it alone asks for tools; calls that nobody answered are none
 	}
 	all := listOf(after)
 	last := all.At(all.Len() - 1)

@@ -26,15 +26,18 @@ func TestAStepThatWentOnWithAConversationAskedAModel(t *testing.T) {
 		before, key, after string
 		want               string // its class; "" where it is no evidence
 	}{
-		"the new message alone":           {before, "zz.state", `{"messages":` + says + `}`, "model"},
-		"beside another member":           {before, "zz.state", `{"answer":"yes","messages":[` + says + `]}`, "model"},
-		"the whole conversation":          {before, "zz.state", `{"messages":[` + asked + `,` + says + `]}`, "model"},
-		"calls":                           {before, "zz.state", `{"messages":[` + asks + `]}`, "model"},
-		"the results of tools":            {`{"messages":[` + asked + `,` + asks + `]}`, "zz.update", `{"messages":[` + shown + `]}`, "structure"},
-		"nothing new":                     {before, "zz.state", `{}`, "structure"},
-		"calls that nobody answered":      {`{"messages":[` + asked + `,` + asks + `]}`, "zz.state", `{"messages":` + says + `}`, "model"},
-		"calls after calls":               {`{"messages":[` + asked + `,` + asks + `]}`, "zz.state", `{"messages":` + asks + `}`, "structure"},
-		"after an answer another one":     {`{"messages":[` + asked + `,` + says + `]}`, "zz.state", `{"messages":` + says + `}`, "structure"},
+		"the new message alone":       {before, "zz.state", `{"messages":` + says + `}`, "model"},
+		"beside another member":       {before, "zz.state", `{"answer":"yes","messages":[` + says + `]}`, "model"},
+		"the whole conversation":      {before, "zz.state", `{"messages":[` + asked + `,` + says + `]}`, "model"},
+		"calls":                       {before, "zz.state", `{"messages":[` + asks + `]}`, "model"},
+		"the results of tools":        {`{"messages":[` + asked + `,` + asks + `]}`, "zz.update", `{"messages":[` + shown + `]}`, "structure"},
+		"nothing new":                 {before, "zz.state", `{}`, "structure"},
+		"calls that nobody answered":  {`{"messages":[` + asked + `,` + asks + `]}`, "zz.state", `{"messages":` + says + `}`, "model"},
+		"calls after calls":           {`{"messages":[` + asked + `,` + asks + `]}`, "zz.state", `{"messages":` + asks + `}`, "structure"},
+		"after an answer another one": {`{"messages":[` + asked + `,` + says + `]}`, "zz.state", `{"messages":` + says + `}`, "structure"},
+		"after an answer, calls":      {`{"messages":[` + asked + `,` + says + `]}`, "zz.state", `{"messages":` + asks + `}`, "model"},
+		"as Java writes texts": {"{\n\tmessages=[\n\tUserMessage { name = null, contents = [TextContent { text = \"hi\" }] }\n\t]\n}", "zz.state",
+			"{\n\tanswer=yes\n\tmessages=AiMessage { text = \"yes\", toolExecutionRequests = [] }\n}", "model"},
 		"a state that is no conversation": {`{"rows":[{"@type":"ROW","text":"hi"}]}`, "zz.state", `{"rows":[]}`, ""},
 	} {
 		s := genaitest.Span("zz", "evaluateNode", "nodeId", "agent")

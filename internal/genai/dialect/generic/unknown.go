@@ -211,7 +211,7 @@ func mayConverse(text string) bool {
 	if text == "" || text[0] != '{' && text[0] != '[' {
 		return false
 	}
-	return quotes(text, "role") || quotes(text, "assistant", "bot", "ai", "model", "observation") && quotes(text, "speaker", "author", "sender", "from", "type") ||
+	return decode.MayBeJavaMessages(text) || quotes(text, "role") || quotes(text, "assistant", "bot", "ai", "model", "observation") && quotes(text, "speaker", "author", "sender", "from", "type") ||
 		quotes(text, "@type") && quotes(text, "USER", "AI")
 }
 
