@@ -326,7 +326,7 @@ func (s *stitcher) byToolTwin() {
 		list := calls[n.obs.Name]
 		before, _ := slices.BinarySearchFunc(list, n.start+clockSlack+1, func(a *node, at uint64) int { return cmp.Compare(a.start, at) })
 		for _, a := range list[max(0, before-maxOpenTurns):before] {
-			if n.end <= a.end+clockSlack && (a.scope != n.scope || callsFunction(a, n)) && !s.sameTrace(of[a], f) {
+			if n.end <= a.end+clockSlack && (a.scope != n.scope || callsFunction(a, n) || namedAnew(a, n)) && !s.sameTrace(of[a], f) {
 				fit = append(fit, a)
 			}
 		}
@@ -374,6 +374,13 @@ func (s *stitcher) byToolTwin() {
 // scope for all its spans, as in Rust, that tells them from the same call of another run.
 func callsFunction(around, n *node) bool {
 	return around.obs.CallID != "" && n.obs.CallID == "" && n.within(around)
+}
+
+// namedAnew reports two spans of a tool of one scope under two names, one within the time of the other, that tell the same of it: what a program writes of its function within the span of
+// the framework, which does not learn the id of a call in a stream (Rig's). Equal calls beside each other have one name.
+func namedAnew(around, n *node) bool {
+	same, alike := tellsSame(around, n)
+	return same && alike && around.obs.CallID == "" && n.obs.CallID == "" && around.source.Span.Name() != n.source.Span.Name() && n.within(around)
 }
 
 // tellsSame reports two spans of tools in which nothing that both tell of the call differs, and whether there is any of it. What a framework told the model of a failure may be

@@ -76,6 +76,7 @@ func stitch(all []*fragment) []*fragment {
 	s.bySession()
 	s.byUnheard()
 	s.byNamedModel()
+	s.byToolTwin() // again: of tools whose reports by another instrumentation were joined since
 	s.clocks()
 	members := map[*fragment][]*fragment{}
 	for _, f := range all {

@@ -81,6 +81,47 @@ func TestAToolThatLostItsContextReportsTheCallAroundIt(t *testing.T) {
 	}
 }
 
+// In a stream a framework may not learn the ids of calls. The function within the span that it wrote tells the same of the call, under another name.
+func TestAToolThatLostItsContextReportsTheCallAroundItThatHasNoID(t *testing.T) {
+	run := func(name string) *trace {
+		tr := newTrace()
+		tr.in("framework", "invoke_agent a", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a", "gen_ai.prompt", "go", "gen_ai.completion", "done")
+		tr.in("framework", "chat", 2, 1, 1, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m")
+		tr.in("framework", name, 3, 1, 11, 40, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.call.arguments", `{"x":1}`, "gen_ai.tool.call.result", "r")
+		return tr
+	}
+	for name, c := range map[string]struct {
+		span string
+		tool *trace
+		want int
+	}{
+		"under another name":  {"execute_tool", written("framework", "look", `{"x":1}`, "r", 12, 39), 1},
+		"under the same name": {"execute_tool look", written("framework", "look", `{"x":1}`, "r", 12, 39), 2},
+		"other arguments":     {"execute_tool", written("framework", "look", `{"x":2}`, "r", 12, 39), 2},
+		"no content":          {"execute_tool", written("framework", "look", "", "", 12, 39), 2},
+		"not inside it":       {"execute_tool", written("framework", "look", `{"x":1}`, "r", 12, 41), 2},
+	} {
+		if tapes := all(t, run(c.span).numbered(1), c.tool.numbered(2)); len(tapes) != c.want {
+			t.Errorf("%s: %d runs", name, len(tapes))
+		}
+	}
+}
+
+// The tool of the framework may have lost its context itself, and so the function within it.
+func TestAToolWithinAToolThatLostItsContextBelongsToTheSameRun(t *testing.T) {
+	run := newTrace()
+	run.in("framework", "invoke_agent a", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "a", "gen_ai.conversation.id", "s", "gen_ai.prompt", "go", "gen_ai.completion", "done")
+	run.in("framework", "chat", 2, 1, 1, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m")
+	tool := newTrace()
+	tool.in("framework", "execute_tool", 9, 0, 12, 39, "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.call.id", "call_12345678", "gen_ai.conversation.id", "s",
+		"gen_ai.tool.call.arguments", `{"x":1}`)
+	for other, want := range map[*trace]int{written("framework", "look", `{"x":1}`, "r", 13, 38): 1, written("framework", "look", `{"x":2}`, "r", 13, 38): 2} {
+		if tapes := all(t, run.numbered(1), tool.numbered(2), other.numbered(3)); len(tapes) != want {
+			t.Errorf("%d runs, want %d", len(tapes), want)
+		}
+	}
+}
+
 // What a framework told the model of a failure may be all that its span shows of it.
 func TestAFailedToolThatLostItsContextReportsTheCallThatToldSo(t *testing.T) {
 	for name, c := range map[string]struct {
