@@ -277,3 +277,26 @@ func TestWhatAFrameworkSaysAgainOfAnAnswerIsNoCall(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for an object is answered with it, whatever it holds. What a framework keeps beside the answer is no part of it.
+func TestObjectThatWasAskedForIsTheAnswer(t *testing.T) {
+	for final, want := range map[string]string{
+		`{"answer":"It is 42."}`:            `{"answer":"It is 42."}`,
+		`{"answer":"It is 42.","cost":0.1}`: "It is 42.",
+		`{"done":true,"text":"It is 42."}`:  "It is 42.",
+		`{"answer":"It is 42, or was it."}`: `{"answer":"It is 42, or was it."}`,
+	} {
+		tr := newTrace()
+		tr.in("pydantic-ai", "agent run", 1, 0, 0, 50, "agent_name", "a", "gen_ai.operation.name", "invoke_agent", "final_result", final)
+		tr.in("pydantic-ai", "chat m", 2, 1, 1, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "model_request_parameters", `{"output_mode":"tool","output_tools":[{"name":"final_result","parameters_json_schema":{"type":"object"}}]}`,
+			"gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(asks(call("c1", "final_result", `{"answer":"It is 42."}`))))
+		tp := the(t, tr.runs(t))
+		got := ""
+		if tp.Output.Text != nil {
+			got = *tp.Output.Text
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", final, got, want)
+		}
+	}
+}

@@ -242,7 +242,7 @@ func (b *builder) answer(last *call) (string, *message) {
 	if text == "" && !finalAnswer(last) {
 		text = b.concludedAround(last)
 	}
-	if by := answerBy(last); by != "" && (text == "" || holdsJSON(text, by)) {
+	if by := answerBy(last); by != "" && (text == "" || holdsJSON(text, by) && !isArgsOf(text, last)) {
 		text = by
 	}
 	if closing := b.calls.closing; text == "" && closing != nil && b.needsNoAnswer(last) {
@@ -396,6 +396,14 @@ func answerBy(k *call) string {
 		return args.Members()[0].Value.Str()
 	}
 	return args.JSON()
+}
+
+// isArgsOf reports a text that is all that a model answered by a call: who asks for an object answers with it (the output type of a Pydantic AI agent), whatever it holds.
+func isArgsOf(text string, k *call) bool {
+	v, ok := decode.ParseStructure(text)
+	return ok && slices.ContainsFunc(callsOf(k.response.parts), func(p *genai.Part) bool {
+		return p.Args.Kind() == exactjson.Object && equalArgs(p.Args, v, exactjson.Value.Equal)
+	})
 }
 
 // holdsJSON reports a text that holds another one as a value of JSON: what a framework says of an answer beside it.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/tape"
@@ -58,6 +60,9 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
+		if s.Span.Status().Code() == ptrace.StatusCodeError && s.ScopeName == strands && len(o.FinishReasons) == 0 && !saysWhyEnded(a) {
+			o.Response = nil // what the model said in earlier turns
+		}
 	case dialect.Tool:
 		readOpenInferenceTool(s, a, o)
 	case dialect.Retrieval:
@@ -84,6 +89,9 @@ func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exa
 	}
 	o.InputData = decode.Content{Value: a.JSON("input.value", "crew_tasks")}
 	o.OutputData = decode.Content{Value: a.JSON("output.value")}
+	if system := metadata.Get("system_prompt"); system.Str() != "" { // the processor for Strands
+		o.System = decode.System(system)
+	}
 	o.Input, _ = openInferenceBlob(o.InputData.Value, tape.RoleUser)
 	o.Output = openInferenceAnswer(a)
 	if decode.IsObjectsInARow(o.OutputData.Value.Str()) { // all that an agent of smolagents yielded while it was streamed
@@ -125,7 +133,7 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 			o.System = append(o.System, m.Parts...)
 		}
 	}
-	flatAnswer, _ := Messages(a.Unflatten("llm.output_messages."))
+	flatAnswer, _ := Messages(lastEnded(a.Unflatten("llm.output_messages.")))
 	answer, _ := decode.Structure(a.JSON("output.value"))
 	if answer.Kind() == exactjson.Array && answer.Len() == 1 && !answer.At(0).Get("choices").IsAbsent() {
 		answer = answer.At(0) // the package for the Agents SDK writes a list of responses
@@ -136,6 +144,9 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 			calls = append([]decode.Part{decode.TextPart(thought)}, calls...)
 		}
 		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: calls, FinishReason: "tool_calls"}}
+	}
+	if text, why := answer.Get("content"), answer.Get("finish_reason").Str(); len(o.Response) == 0 && why != "" && text.Kind() == exactjson.String { // AutoGen's CreateResult, before 0.1.10
+		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text.Str())}, FinishReason: why}}
 	}
 	for i := range o.Response {
 		o.Response[i].Role = tape.RoleAssistant
@@ -228,6 +239,30 @@ func replyModel(answer exactjson.Value) string {
 		return name
 	}
 	return ""
+}
+
+// strands is the scope of the spans that the processor for Strands rewrites.
+const strands = "strands.telemetry.tracer"
+
+// saysWhyEnded reports an answer that says why it ended.
+func saysWhyEnded(a decode.Attributes) bool {
+	return slices.ContainsFunc(a.Unflatten("llm.output_messages.").Members(), func(m exactjson.Member) bool {
+		return m.Value.Get("message").Get("finish_reason").Str() != ""
+	})
+}
+
+// lastEnded leaves of messages that came out the last, where it alone says why it ended: those before it are what the model said in earlier turns (the processor for Strands, before 0.1.10).
+func lastEnded(list exactjson.Value) exactjson.Value {
+	members := list.Members()
+	for i, m := range members {
+		if (m.Value.Get("message").Get("finish_reason").Str() != "") != (i == len(members)-1) {
+			return list
+		}
+	}
+	if len(members) < 2 {
+		return list
+	}
+	return exactjson.ArrayValue(members[len(members)-1].Value)
 }
 
 // Messages reads the flattened list: each element is {message: {role, content, contents, tool_calls, …}}.

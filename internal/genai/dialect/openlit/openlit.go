@@ -100,8 +100,15 @@ func readFunction(s *dialect.Source, a decode.Attributes, o *dialect.Observation
 	case dialect.Agent:
 		o.WeakAgent = true
 		o.Agent.Name = s.Span.Name()
+		// a text is written as it was returned, what it holds be JSON or not; Python writes its objects in a spelling of its own
+		text := out.Str()
+		if _, err := exactjson.Parse(text); text != "" && err == nil {
+			o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
+			dialect.ReadWholeAgent(o, onlyText(a), exactjson.Value{})
+			return
+		}
 		dialect.ReadWholeAgent(o, onlyText(a), out)
-		if text := out.Str(); len(o.Output) == 0 && text != "" { // nothing but a text is written as it was returned, what it holds be JSON or not
+		if len(o.Output) == 0 && text != "" {
 			o.Output = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
 		}
 	case dialect.Tool:
@@ -136,7 +143,7 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	}
 	if threwFunction(s) {
 		if o.Class == dialect.Agent {
-			o.WeakAgent, o.Agent.Name = true, s.Span.Name()
+			o.Agent.Name = s.Span.Name()
 			return
 		}
 		o.Name, o.Function, o.ToolKind = s.Span.Name(), true, tape.ToolFunction

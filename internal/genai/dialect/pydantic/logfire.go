@@ -227,7 +227,11 @@ func readLogfireModel(s *dialect.Source, a decode.Attributes, o *dialect.Observa
 		if input, ok := decode.Messages(a.JSON("raw_input", "input"), tape.RoleUser); ok {
 			o.Request = input
 		}
-		if output, ok := decode.Messages(a.JSON("output"), tape.RoleAssistant); ok {
+		said := a.JSON("output")
+		if list, _ := decode.Structure(said); list.Len() == 1 && list.At(0).Get("output").Kind() == exactjson.Array {
+			said = list.At(0).Get("output") // of a stream of chat completions the SDK makes a response of the other interface
+		}
+		if output, ok := decode.Messages(said, tape.RoleAssistant); ok {
 			o.Response = decode.OneTurn(output)
 		}
 		if settings, ok := decode.Structure(a.JSON("model_settings", "model_config")); ok {
@@ -312,7 +316,9 @@ func readLogfireTool(s *dialect.Source, a decode.Attributes, o *dialect.Observat
 		if server := mcp.Get("server").Str(); server != "" {
 			o.ToolKind, o.Server = tape.ToolMCP, &tape.Server{Name: server, Tool: o.Name}
 		}
-		if v := a.JSON("output"); !v.IsAbsent() {
+		schema, _ := decode.Structure(a.JSON("logfire.json_schema"))
+		// the SDK writes a null for whatever is empty: a text that reads so has no type there
+		if v := a.JSON("output"); !v.IsAbsent() && schema.Get("properties").Get("output").Get("type").Str() != "null" {
 			o.Result = decode.Result(v, false)
 			if block, ok := decode.Structure(v); ok && o.Server != nil && block.Get("type").Str() == "text" && block.Get("text").Kind() == exactjson.String {
 				o.Result.Value, o.Result.Envelope = block.Get("text"), []string{"content_blocks"}

@@ -81,3 +81,23 @@ func TestSpanOfAToolThatAnApplicationWritesWithLogfire(t *testing.T) {
 		}
 	}
 }
+
+// Of a stream of chat completions the Agents SDK makes a response of the other interface; what is empty it writes as null, and Logfire says so.
+func TestAgentsSDKUnderLogfireWritesAResponseAndNothing(t *testing.T) {
+	const scope = "logfire.openai_agents"
+	for output, want := range map[string]string{
+		`[{"id":"__fake_id__","object":"response","output":[{"id":"x","type":"message","role":"assistant","content":[{"type":"output_text","text":"yes"}]}]}]`: "yes",
+		`[{"role":"assistant","content":"yes"}]`: "yes",
+	} {
+		o := genai.Read(genaitest.Span(scope, "Chat completion with {gen_ai.request.model!r}", "logfire.msg_template", "x", "input", `[{"role":"user","content":"q"}]`, "output", output))
+		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Text != want {
+			t.Errorf("%s: %+v", output, o.Response)
+		}
+	}
+	for schema, want := range map[string]bool{`{"properties":{"output":{"type":"null"}}}`: false, `{"properties":{"output":{}}}`: true} {
+		o := genai.Read(genaitest.Span(scope, "Function: {name}", "logfire.msg_template", "x", "name", "f", "input", "{}", "output", "null", "logfire.json_schema", schema))
+		if o.Result.Present() != want {
+			t.Errorf("%s: result %v", schema, o.Result.Value)
+		}
+	}
+}
