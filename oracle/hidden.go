@@ -36,6 +36,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 				} else if len(h.calls) == 0 {
 					hidden = append(hidden, hiddenCall{e.Seq, "the call is said to have failed and holds nothing, and no record holds a call of a tool; whether tools were called is not known"})
 				}
+			} else if len(h.calls) == 0 && h.endsWithStrays(e) {
+				hidden = append(hidden, hiddenCall{e.Seq, "the request of a call that failed ends with results of calls that no record reports"})
 			}
 			continue
 		}
@@ -125,6 +127,16 @@ func (h *history) holds(id, name, hash string) {
 		h.ids[id] = true
 	}
 	h.calls[call{tool: name, hash: hash}] = true
+}
+
+// endsWithStrays reports a request that ends with results of tools, and none of their calls is on the tape: a run does not begin so, and what came before was not recorded (streams of CAMEL
+// whose spans never end).
+func (h *history) endsWithStrays(e *tape.Event) bool {
+	if e.Request == nil || len(e.Request.Messages) == 0 {
+		return false
+	}
+	last := h.t.Messages[e.Request.Messages[len(e.Request.Messages)-1]]
+	return last.Role == tape.RoleTool && !slices.ContainsFunc(last.Parts, func(p tape.Part) bool { return p.Type != tape.PartToolResult || h.ids[p.ID] })
 }
 
 // acts reports that the tape holds calls for which the answer of a model call asked: in it, or in the events up to the next one.

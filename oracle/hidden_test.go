@@ -294,6 +294,19 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.model(says("two"))
 			s.tape.Fidelity.AddFinding(tape.CodeNoRoot, 0, "run.root_span_id", "no agent span; the calls were grouped")
 		}, ""},
+		{"the only call failed, and its request ends with a result of no known call", func(s *script) {
+			s.say(tape.RoleAssistant, s.call("1", "add", `{"x":1}`))
+			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "1", Result: parse(s.tb, `"two"`)})
+			s.model(says("x"))
+			s.tape.Events[0].Status, s.tape.Events[0].Response = tape.EventError, nil
+		}, "calls may be missing after #1"},
+		{"the only call failed, and its request ends with what the user said after an earlier call", func(s *script) {
+			s.say(tape.RoleAssistant, s.call("1", "add", `{"x":1}`))
+			s.say(tape.RoleTool, tape.Part{Type: tape.PartToolResult, ID: "1", Result: parse(s.tb, `"two"`)})
+			s.say(tape.RoleUser, says("and then?"))
+			s.model(says("x"))
+			s.tape.Events[0].Status, s.tape.Events[0].Response = tape.EventError, nil
+		}, ""},
 		{"a masked argument", func(s *script) {
 			a := s.call("1", "add", `{"x":"***"}`)
 			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)

@@ -60,6 +60,9 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
+		if s.ScopeName == agno {
+			dropEmptied(o.Request)
+		}
 		if s.Span.Status().Code() == ptrace.StatusCodeError && s.ScopeName == strands && len(o.FinishReasons) == 0 && !saysWhyEnded(a) {
 			o.Response = nil // what the model said in earlier turns
 		}
@@ -80,6 +83,18 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 
 // agno is the scope of agno's instrumentation.
 const agno = "openinference.instrumentation.agno"
+
+// dropEmptied takes the empty texts from the results that agno's model was told: that is what agno makes of an empty list or object, of 0 and of False. It says nothing of what the tool
+// returned, which its own span tells.
+func dropEmptied(messages []decode.Message) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Type == tape.PartToolResult && p.Result.Kind() == exactjson.String && p.Result.Str() == "" {
+				p.Result = exactjson.Value{}
+			}
+		}
+	}
+}
 
 func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exactjson.Value, o *dialect.Observation) {
 	o.Agent.Name = a.Text("agent.name", "graph.node.id")

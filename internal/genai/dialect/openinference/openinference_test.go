@@ -248,3 +248,19 @@ func TestAgnoHandsOnAllThatItsModelSaid(t *testing.T) {
 		}
 	}
 }
+
+// agno tells its model nothing of what is empty: that says nothing of what the tool returned.
+func TestEmptyTextThatAgnoToldItsModelIsNoResult(t *testing.T) {
+	for _, f := range []struct {
+		scope, content string
+		want           bool
+	}{
+		{"openinference.instrumentation.agno", "", false}, {"openinference.instrumentation.agno", "0", true}, {"openinference.instrumentation.openai", "", true},
+	} {
+		o := genai.Read(genaitest.Span(f.scope, "m.invoke", "openinference.span.kind", "LLM", "input.value",
+			`{"messages":[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"`+f.content+`"}]}`))
+		if len(o.Request) != 3 || o.Request[2].Parts[0].ID != "c1" || o.Request[2].Parts[0].Result.IsAbsent() == f.want {
+			t.Errorf("%s, %q: %+v", f.scope, f.content, o.Request)
+		}
+	}
+}
