@@ -173,18 +173,23 @@ func (s *stitcher) byCalls() {
 			s.execute(c, n, f)
 		}
 	}
+	again := s.reportedAgain(parts)
 	for _, f := range parts {
 		owners := map[*fragment]bool{}
 		var first *asking
-		for _, list := range []func(*node) []*asking{c.asked, c.open} {
+		effect := f.tools()[0]
+		for i, list := range []func(*node) []*asking{c.asked, c.open} {
 			if len(owners) > 0 {
 				break
 			}
 			for _, n := range f.tools() {
+				if i > 0 && again[n] {
+					continue
+				}
 				for _, a := range list(n) {
 					owners[s.find(a.f)] = true
 					if first == nil {
-						first = a
+						first, effect = a, n
 					}
 				}
 			}
@@ -202,11 +207,13 @@ func (s *stitcher) byCalls() {
 		if owner := only(owners); owner != nil {
 			s.unite(owner, f, byCall)
 			if first != nil && first.n != nil {
-				s.after(first.f, first.n, f, f.tools()[0])
+				s.after(first.f, first.n, f, effect)
 			}
 		}
 		for _, n := range f.tools() {
-			s.execute(c, n, f)
+			if !again[n] {
+				s.execute(c, n, f)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ package reconstruct
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -412,8 +413,15 @@ func tellsSame(a, b *node) (same, alike bool) {
 	return same, same && alike
 }
 
-// tellsFailure reports a text that holds what a tool that failed said.
+// failureTold is what stands before a failure where a framework tells of it, in words of its own.
+var failureTold = regexp.MustCompile(`^[^{}\[\]"]*(?i:error|fail|exception)`)
+
+// tellsFailure reports a text that holds what a tool that failed said: a few words behind a colon that says so, and a failure without words where the text begins with one.
 func tellsFailure(text string, n *node) bool {
 	said := failureText(n.obs.Error)
-	return len(said) >= minQuoted && strings.Contains(text, said)
+	if len(said) >= minQuoted {
+		return strings.Contains(text, said)
+	}
+	before, ok := strings.CutSuffix(strings.TrimSpace(text), said)
+	return ok && (said == "" || strings.HasSuffix(before, ": ")) && failureTold.MatchString(before)
 }

@@ -115,7 +115,7 @@ func (s *stitcher) byAnswer() {
 			if f.ownRun() && r.n == nil && (s.sameTrace(r.f, f) || !r.f.spans(f) || f.userText() == "") {
 				continue // a tracer that keeps its spans in traces apart writes the run again: it was asked the same, answered the same, and lies around all of it
 			}
-			if r.n == nil && r.f.userText() == f.userText() {
+			if r.n == nil && r.f.question() == f.userText() {
 				if r.f.spans(f) {
 					below[r.f] = append(below[r.f], f)
 					around[f]++

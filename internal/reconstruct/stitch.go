@@ -68,6 +68,7 @@ func stitch(all []*fragment) []*fragment {
 	s.byRepeat()
 	s.byResults()
 	s.byAnswer()
+	s.byBrokenRun()
 	s.byFailure()
 	s.byDelegation()
 	s.byStream()
