@@ -46,12 +46,24 @@ func (s *stitcher) byDelegation() {
 	if len(returned) == 0 {
 		return
 	}
+	type exchange struct{ task, answer string }
+	said := map[exchange]map[*fragment]bool{} // loops without the span of an agent
+	for _, g := range s.all {
+		if task, answer := s.delegated(g); g.root == nil && len(task) >= minQuoted && answer != "" {
+			k := exchange{task, spelled(answer)}
+			if said[k] == nil {
+				said[k] = map[*fragment]bool{}
+			}
+			said[k][s.find(g)] = true
+		}
+	}
 	for _, g := range s.all {
 		task, answer := s.delegated(g)
 		if task == "" || answer == "" {
 			continue
 		}
 		start, end := g.interval()
+		once := g.root != nil || len(said[exchange{task, spelled(answer)}]) == 1
 		owner := map[*fragment]bool{}
 		var by []*node
 		list := returned[spelled(answer)]
@@ -60,7 +72,7 @@ func (s *stitcher) byDelegation() {
 				continue
 			}
 			switch {
-			case h.n == nil && g.root == nil: // two loops that nothing but what they say tells apart from others
+			case h.n == nil && !once: // two loops that nothing but what they say tells apart from others, where others say it too, or in a few words
 			case h.f != g && !s.sameTrace(h.f, g):
 				owner[s.find(h.f)] = true
 				if h.n != nil {

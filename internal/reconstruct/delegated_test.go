@@ -178,6 +178,36 @@ func TestCallsThatRanAsAToolBelongToTheRunAroundThem(t *testing.T) {
 	}
 }
 
+// Two loops over an API, of which nothing but the calls of models was recorded. An answer of a few characters is none by which one knows an agent, but for what it was asked.
+func TestALoopWithinALoopIsKnownByWhatItWasHanded(t *testing.T) {
+	for name, c := range map[string]struct {
+		handed, question, answer string
+		twice                    bool
+		want                     int
+	}{
+		"the same":                {"Why was it billed twice?", "Why was it billed twice?", "{}", false, 1},
+		"another question":        {"Why was it billed twice?", "Why was it billed thrice?", "{}", false, 2},
+		"another answer":          {"Why was it billed twice?", "Why was it billed twice?", "[]", false, 2},
+		"a question of one word":  {"Why?", "Why?", "{}", false, 2},
+		"others say it once more": {"Why was it billed twice?", "Why was it billed twice?", "{}", true, 3},
+	} {
+		outer, next, inner := newTrace(), newTrace(), newTrace()
+		ask := asks(call("call_12345678", "billing", `{"question":"`+c.handed+`"}`))
+		outer.chat(1, 0, 1, 5, list(user("I was charged twice.")), list(ask))
+		inner.chat(2, 0, 20, 40, list(user(c.question)), list(says(c.answer)))
+		next.chat(3, 0, 70, 80, list(user("I was charged twice."), ask, shows("call_12345678", "{}")), list(says("We refund it.")))
+		traces := []*trace{outer.numbered(1), inner.numbered(2), next.numbered(3)}
+		if c.twice {
+			other := newTrace()
+			other.chat(4, 0, 22, 42, list(user(c.question)), list(says(c.answer)))
+			traces = append(traces, other.numbered(4))
+		}
+		if tapes := all(t, traces...); len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+	}
+}
+
 // A coarse clock has the agent below begin and end with the tool that runs it, and with the calls around: what lies in the tool comes between its call and the request that shows the result.
 func TestWhatLiesInAToolComesBetweenItsCallAndItsResult(t *testing.T) {
 	ask, below := asks(call("c1", "expert", `{"q":"how many"}`)), asks(call("c2", "count", `{"of":"rows"}`))

@@ -458,7 +458,7 @@ func (c *collector) idsMayDiffer() func(t *call, a *asked) bool {
 // down to milliseconds, so a turn that had ended may seem to end later.
 var turnsBefore = []func(m, t *call) bool{
 	hangsBelow,
-	func(m, t *call) bool { return m.end <= t.start+rounding },
+	func(m, t *call) bool { return m.start <= t.start && m.end <= t.start+rounding }, // a turn that began later asked for nothing before
 	func(m, t *call) bool { return m.start <= t.start },
 	func(m, t *call) bool { return m.start <= t.start+clockSlack },
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // The clock of the tools is ahead of that of the models by more than the time between an answer and its call. No request was recorded.
@@ -81,6 +82,24 @@ func TestCallsWithoutSpansComeBeforeWhatBeganInTheSameMillisecond(t *testing.T) 
 		tr.chat(7, 1, 60, 90, list(user("q"), ask, shows("call_X4ULTEFGUM44M4GLT6TT7S", "s")), list(says("end")))
 		wantEvents(t, the(t, tr.runs(t)), want...)
 	}
+}
+
+// A turn that began after a tool call asked for other ones, also where it was over within the millisecond by which clocks may be rounded. Of the calls only the names were recorded.
+func TestATurnThatBeganAfterACallDidNotAskForIt(t *testing.T) {
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	one, two := asks(call("call_X4ULTEFGUM44M4GLT6TT7S", "look", `{"id":1}`)), asks(call("call_5OLZBA7XMEUNXTPBBW5UVO", "look", `{"id":2}`))
+	tr.chat(2, 1, 1, 10, list(user("q")), list(one))
+	first := tr.tool("look", 3, 1, 11, 11, "", "", "")
+	first.SetStartTimestamp(first.StartTimestamp() + 100_000)
+	first.SetEndTimestamp(first.StartTimestamp() + 100_000)
+	turn := tr.chat(4, 1, 11, 11, list(user("q"), one, shows("call_X4ULTEFGUM44M4GLT6TT7S", "a book")), list(two))
+	turn.SetStartTimestamp(turn.StartTimestamp() + 400_000)
+	turn.SetEndTimestamp(turn.StartTimestamp() + 300_000)
+	second := tr.tool("look", 5, 1, 12, 20, "", "", "")
+	second.Status().SetCode(ptrace.StatusCodeError)
+	second.Status().SetMessage("no such book")
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call look @3 by 1 = a book (recovered)", "model_call @4", "tool_call look @5 by 3 failed")
 }
 
 // A call failed and left no span. The span of the same call once more holds what the model was shown of that one, and a clock that is behind does not make it the first.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ch.qos.logback.classic.LoggerContext;
+import io.micrometer.common.KeyValue;
+import io.micrometer.observation.ObservationFilter;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.instrumentation.logback.appender.v1_0.OpenTelemetryAppender;
 import io.opentelemetry.sdk.logs.SdkLoggerProvider;
@@ -15,17 +17,36 @@ import org.springframework.ai.chat.client.ChatClient;
 import org.springframework.ai.chat.messages.AssistantMessage;
 import org.springframework.ai.chat.messages.Message;
 import org.springframework.ai.chat.messages.UserMessage;
+import org.springframework.ai.chat.observation.ChatModelObservationContext;
+import org.springframework.ai.observation.ObservabilityHelper;
 import org.springframework.ai.tool.ToolCallback;
 import org.springframework.ai.tool.definition.ToolDefinition;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
 
-/** Spring AI's ChatClient in a Spring Boot application, with log records bridged by the Logback appender: SpringAi VERSION openai|anthropic [SCENARIO ...]. */
+/**
+ * Spring AI's ChatClient in a Spring Boot application, with log records bridged by the Logback appender: SpringAi VERSION openai|anthropic [SCENARIO ...]. FILTER in the environment writes
+ * prompt and completion into the spans instead, with the filter of observations that the guide of Langfuse shows.
+ */
 @SpringBootConfiguration
 @EnableAutoConfiguration
 public class SpringAi {
+  @Bean
+  ObservationFilter content() {
+    return context -> {
+      if (System.getenv("FILTER") != null && context instanceof ChatModelObservationContext chat) {
+        chat.addHighCardinalityKeyValue(KeyValue.of("gen_ai.prompt", ObservabilityHelper.concatenateStrings(chat.getRequest().getInstructions().stream().map(Message::getText).toList())));
+        List<String> said = chat.getResponse() == null ? List.of()
+            : chat.getResponse().getResults().stream().map(g -> g.getOutput().getText()).filter(t -> t != null && !t.isBlank()).toList();
+        chat.addHighCardinalityKeyValue(KeyValue.of("gen_ai.completion", ObservabilityHelper.concatenateStrings(said)));
+      }
+      return context;
+    };
+  }
+
   interface Body {
     String call(String arguments);
   }
@@ -89,6 +110,7 @@ public class SpringAi {
 
   public static void main(String[] args) throws Exception {
     boolean anthropic = args[1].equals("anthropic");
+    String records = String.valueOf(System.getenv("FILTER") == null);
     SpringApplication app = new SpringApplication(SpringAi.class);
     app.setDefaultProperties(Map.ofEntries(
         Map.entry("spring.main.web-application-type", "none"), Map.entry("spring.application.name", "spring-agent"), Map.entry("spring.ai.model.chat", args[1]),
@@ -97,8 +119,8 @@ public class SpringAi {
         Map.entry("spring.ai.openai.api-key", "k"), Map.entry("spring.ai.openai.base-url", Recorder.URL + (args[0].startsWith("2") ? "/v1" : "")),
         Map.entry("spring.ai.anthropic.api-key", "k"), Map.entry("spring.ai.anthropic.base-url", Recorder.URL), Map.entry("spring.ai.retry.max-attempts", "1"),
         Map.entry("spring.ai." + args[1] + ".chat.options.model", anthropic ? "claude-sonnet-4-5" : "gpt-4o-mini"),
-        Map.entry("spring.ai.chat.observations.log-prompt", "true"), Map.entry("spring.ai.chat.observations.log-completion", "true"),
-        Map.entry("spring.ai.chat.client.observations.log-prompt", "true"), Map.entry("spring.ai.tools.observations.include-content", System.getenv().getOrDefault("TOOL_CONTENT", "true")),
+        Map.entry("spring.ai.chat.observations.log-prompt", records), Map.entry("spring.ai.chat.observations.log-completion", records),
+        Map.entry("spring.ai.chat.client.observations.log-prompt", records), Map.entry("spring.ai.tools.observations.include-content", System.getenv().getOrDefault("TOOL_CONTENT", "true")),
         Map.entry("management.tracing.sampling.probability", "1"),
         Map.entry("management.otlp.tracing.endpoint", Recorder.URL + "/v1/traces"), Map.entry("management.otlp.logging.endpoint", Recorder.URL + "/v1/logs"),
         Map.entry("management.opentelemetry.tracing.export.otlp.endpoint", Recorder.URL + "/v1/traces"),
