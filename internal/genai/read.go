@@ -189,7 +189,7 @@ func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
 		o.Input = input
 	}
 	o.OutputTools = append(o.OutputTools, decode.AnswerTools(o.Request)...)
-	o.Request = decode.OpenActions(o.Request)
+	o.Request, o.Input = decode.OpenTasks(decode.OpenActions(o.Request)), decode.OpenTasks(o.Input)
 	decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
 	readCommon(s, o)
 	semconv.ForgetEchoedModel(s, o)

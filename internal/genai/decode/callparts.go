@@ -39,6 +39,9 @@ func ChatCalls(calls exactjson.Value) []Part {
 
 // CallPart makes a tool call. Arguments that are text are decoded; the text is kept if it differs from the canonical form.
 func CallPart(id, name string, args exactjson.Value) Part {
+	if n, ok := quotedName(name); ok {
+		name, args = n, unquoted(args)
+	}
 	p := Part{Part: tape.Part{Type: tape.PartToolCall, ID: id, Name: name}}
 	if args.IsAbsent() {
 		return p
@@ -51,6 +54,24 @@ func CallPart(id, name string, args exactjson.Value) Part {
 		}
 	}
 	return p
+}
+
+// quotedName takes off the quotes of Python's repr() that stand around the name of a tool (AWS's instrumentation of CrewAI, which puts them around the arguments as well): no tool has such a name.
+func quotedName(name string) (string, bool) {
+	if len(name) < 3 || name[0] != '\'' || name[len(name)-1] != '\'' || strings.ContainsAny(name[1:len(name)-1], "'\\ ") {
+		return "", false
+	}
+	return name[1 : len(name)-1], true
+}
+
+// unquoted is the text that Python's repr() wrote, any other value itself.
+func unquoted(v exactjson.Value) exactjson.Value {
+	if text := v.Str(); len(text) > 1 && (text[0] == '\'' || text[0] == '"') && text[len(text)-1] == text[0] {
+		if inner, lossy, ok := Python("[" + text + "]"); ok && !lossy && inner.Len() == 1 && inner.At(0).Kind() == exactjson.String {
+			return inner.At(0)
+		}
+	}
+	return v
 }
 
 // ResultPart makes a tool result and removes the envelopes around it.

@@ -286,6 +286,29 @@ func describedOutcome(c Content) (u Unwrapped, ok bool) {
 	return u, true
 }
 
+// resultClass is how the repr of an object begins that holds what a tool returned: ToolResponse(content=[…], …) of AgentScope, CallToolResult(meta=None, content=[…], isError=False) of MCP.
+var resultClass = regexp.MustCompile(`^"?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Response|Result|Output)\(`)
+
+// describedContent opens the repr of such an object, also one that was written once more as JSON, whose content is a list of blocks that say what they are.
+func describedContent(text string) (content exactjson.Value, failed, ok bool) {
+	if !resultClass.MatchString(text) {
+		return exactjson.Value{}, false, false
+	}
+	if text[0] == '"' {
+		inner, err := exactjson.Parse(text)
+		if err != nil {
+			return exactjson.Value{}, false, false
+		}
+		text = inner.Str()
+	}
+	v, ok := Representation(text)
+	content = v.Get("content")
+	if !ok || content.Kind() != exactjson.Array || content.Len() == 0 || slices.ContainsFunc(content.Members(), func(m exactjson.Member) bool { return m.Value.Get("type").Str() == "" }) {
+		return exactjson.Value{}, false, false
+	}
+	return content, v.First("isError", "is_error").True(), true
+}
+
 // UnwrapResult removes the known envelopes from a tool result. A text is opened if it is JSON with an envelope; any other text stays as
 // it is.
 func UnwrapResult(c Content) Unwrapped {
@@ -317,6 +340,11 @@ func unwrapResult(c Content) Unwrapped {
 			}
 			if outcome, ok := describedOutcome(u.Content); ok {
 				return outcome
+			}
+			if content, failed, ok := describedContent(text); ok {
+				u.Content.Value, u.IsError = content, u.IsError || failed
+				u.Content.Envelope = append(u.Content.Envelope, "python.repr")
+				continue
 			}
 			inner, ok := ParseStructure(v.Str())
 			if !ok {

@@ -80,3 +80,25 @@ func TestArgumentsBesideTheNameOfTheirToolComeOut(t *testing.T) {
 		}
 	}
 }
+
+func TestConversationByPositionAndSettingsByName(t *testing.T) {
+	read := func(in string) *dialect.Observation {
+		o := &dialect.Observation{Class: dialect.Model}
+		dialect.ReadWholeModel(o, exactjson.StringValue(in), exactjson.Value{})
+		return o
+	}
+	o := read(`{"args":[[{"role":"system","content":"be brief"},{"role":"user","content":[{"type":"text","text":"hi"}]}]],"kwargs":{"tools":[{"type":"function","function":{"name":"look"}}],"tool_choice":null}}`)
+	if len(o.Request) != 2 || o.Request[1].Parts[0].Text != "hi" || len(o.Tools) != 1 || o.Tools[0].Name != "look" {
+		t.Errorf("%+v, tools %v", o.Request, o.Tools)
+	}
+	for _, in := range []string{
+		`{"args":[["a","b"]],"kwargs":{"tools":[]}}`,                                     // no conversation
+		`{"args":[[{"role":"user","content":"hi"}],{"stream":true}],"kwargs":{}}`,        // more by position: of another function
+		`{"args":[[{"role":"user","content":"hi"}]],"kwargs":{"messages":[]}}`,           // two conversations
+		`{"args":[[{"role":"user","content":"hi"}]],"kwargs":{"tools":[]},"model":"m1"}`, // more than a call
+	} {
+		if o := read(in); len(o.Request) == 1 && len(o.Request[0].Parts) == 1 && o.Request[0].Parts[0].Text == "hi" {
+			t.Errorf("%s is read", in)
+		}
+	}
+}

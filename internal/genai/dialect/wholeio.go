@@ -127,6 +127,9 @@ func readProviderRequest(o *Observation, v exactjson.Value) {
 
 // requestOf is the request among the arguments of the function of an SDK, as a tracer of functions recorded them by position: the options of that one call stand behind it.
 func requestOf(v exactjson.Value) exactjson.Value {
+	if args, more := v.Get("args"), v.Get("kwargs"); v.Len() == 2 && args.Len() == 1 && decode.IsMessageList(args.At(0)) && more.Kind() == exactjson.Object && more.Get("messages").IsAbsent() {
+		return exactjson.ObjectValue(append([]exactjson.Member{{Name: "messages", Value: args.At(0)}}, more.Members()...)...) // the conversation by position, its settings by name (AgentScope)
+	}
 	given, least := v, 2
 	if v.Kind() == exactjson.Object && v.Len() == 1 {
 		given, least = v.Get("args"), 1

@@ -1,6 +1,6 @@
 # Copyright The tapedeck Authors
 # SPDX-License-Identifier: Apache-2.0
-"""OpenAI Agents SDK: INSTRUMENTATION is NAME[-chat|-anthropic][-handoff|-astool][-session][-trace], -anthropic by way of LiteLLM."""
+"""OpenAI Agents SDK: INSTRUMENTATION is NAME[-chat|-anthropic][-handoff|-astool][-session][-trace][-sdk], -anthropic by way of LiteLLM, -sdk with the package of the same family for OpenAI's SDK."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ import recorder
 NAME, *SHAPE = sys.argv[1].split("-")
 MODEL = "claude-sonnet-4-5" if "anthropic" in SHAPE else "gpt-4o-mini"
 flush = instrument.start(
-    NAME, family="openai_agents", openinference=["openai_agents:OpenAIAgentsInstrumentor"], langfuse=["openai_agents:OpenAIAgentsInstrumentor"], mlflow="openai", logfire=["openai_agents"],
+    NAME, family="openai_agents+openai" if "sdk" in SHAPE else "openai_agents", openinference=["openai_agents:OpenAIAgentsInstrumentor"], langfuse=["openai_agents:OpenAIAgentsInstrumentor"], mlflow="openai", logfire=["openai_agents"],
     contrib=["openai_agents:OpenAIAgentsInstrumentor"],
 )
 
