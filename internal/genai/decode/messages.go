@@ -37,6 +37,9 @@ func messagesAt(v exactjson.Value, role tape.Role, depth int) ([]Message, bool) 
 		if said, ok := describedMessage(v.Str()); ok {
 			return []Message{said}, true
 		}
+		if pairs, ok := writtenPairs(v.Str()); ok {
+			return messagesAt(pairs, role, depth+1)
+		}
 		if inner, ok := ParseStructure(v.Str()); ok {
 			if messages, ok := messagesAt(inner, role, depth+1); ok {
 				return messages, true
@@ -157,6 +160,29 @@ func rolePair(e exactjson.Value) (Message, bool) {
 		return Message{}, false
 	}
 	return Message{Role: role, Parts: Parts(content)}, true
+}
+
+// writtenPairs reads a list of pairs of a role and a text that str() has written, as programs hand messages to LangChain: [('user', 'hi')]. Of one that was cut nothing is read.
+func writtenPairs(text string) (pairs exactjson.Value, is bool) {
+	text = strings.TrimSpace(text)
+	rest, is := strings.CutPrefix(text, "[(")
+	if !is || len(rest) < 2 || rest[0] != '\'' && rest[0] != '"' {
+		return exactjson.Value{}, false
+	}
+	role, _, closed := strings.Cut(rest[1:], rest[:1]+", ")
+	if _, known := KnownRole(role); !closed || !known {
+		return exactjson.Value{}, false
+	}
+	pairs, lossy, ok := Python(text)
+	if !ok || lossy {
+		return exactjson.Value{}, !strings.HasSuffix(text, ")]")
+	}
+	for _, m := range pairs.Members() {
+		if _, is := rolePair(m.Value); !is {
+			return exactjson.Value{}, false
+		}
+	}
+	return pairs, true
 }
 
 // asResult gives a message the role of a tool that has none, or the name of a tool for one, where the list ends with an answer and fewer results than it has calls: no provider takes anything

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
@@ -142,6 +143,12 @@ func readEvents(events []Event, o *dialect.Observation, request, response *[]dec
 			decode.FillList(&wholeInput, input)
 			decode.FillList(&wholeOutput, output)
 			decode.FillList(&o.Tools, decode.ToolDefinitions(e.Fields.Get("gen_ai.tool.definitions")))
+		default:
+			if m, ok := numberedMessage(e, indexedPrompt); ok {
+				asked = append(asked, m)
+			} else if m, ok := numberedMessage(e, indexedCompletion); ok && len(m.Parts) > 0 {
+				answered = append(answered, m)
+			}
 		}
 	}
 	// where each message has an event, a record of the whole call says nothing more: OpenLIT's records name the span around the one that it made
@@ -151,6 +158,34 @@ func readEvents(events []Event, o *dialect.Observation, request, response *[]dec
 	decode.FillList(request, asked)
 	decode.FillList(response, answered)
 }
+
+// numberedMessage reads an event that is one message of a list, its number behind the name of the list (gen_ai.prompt.0 with gen_ai.prompt.role and gen_ai.prompt.content; the package genai-otel-instrument). Calls and whose
+// result it is do not stand there: of a message of the assistant without a text, and of one before results, nothing but the place may be known.
+func numberedMessage(e Event, list string) (decode.Message, bool) {
+	number, ok := strings.CutPrefix(e.Name, list)
+	role, known := decode.KnownRole(e.Fields.Get(list + "role").Str())
+	if !ok || !known || number == "" || strings.Trim(number, "0123456789") != "" {
+		return decode.Message{}, false
+	}
+	said := e.Fields.Get(list + "content")
+	if role != tape.RoleTool && (said.IsEmpty() || said.Str() == "None") {
+		return decode.Message{Role: role, Omitted: true}, true
+	}
+	part := decode.TextPart(said.Str())
+	switch {
+	case role == tape.RoleTool:
+		part = decode.ResultPart("", "", said, false)
+	case said.Kind() != exactjson.String:
+		return decode.MessageWith(role, "", decode.Parts(said)), true
+	}
+	if utf8.RuneCountInString(said.Str()) == numberedLimit {
+		part.Label = tape.Truncated
+	}
+	return decode.MessageWith(role, "", []decode.Part{part}), true
+}
+
+// numberedLimit is how many characters of a text that package keeps unless a setting (GENAI_CONTENT_MAX_LENGTH) says otherwise.
+const numberedLimit = 200
 
 // shuffled reports records of messages that do not tell what the user said last: nothing orders the last two that differ, or one text was said twice at the same
 // time, which is one record then, so that there are no more users' turns than answers. Calls of tools and their results stand behind all that was asked.

@@ -36,7 +36,7 @@ var Dialect = &dialect.Dialect{
 var OperationClasses = map[string]dialect.Class{
 	"chat": dialect.Model, "text_completion": dialect.Model, "generate_content": dialect.Model, "chat.completions": dialect.Model, "completion": dialect.Model, "responses": dialect.Model,
 	"execute_tool": dialect.Tool, "tool.execute": dialect.Tool,
-	"invoke_agent": dialect.Agent, "invoke_workflow": dialect.Agent, "agent.run": dialect.Agent, "workflow.run": dialect.Agent, "conversation": dialect.Agent,
+	"invoke_agent": dialect.Agent, "invoke_workflow": dialect.Agent, "agent.run": dialect.Agent, "workflow.run": dialect.Agent, "conversation": dialect.Agent, "graph.execution": dialect.Agent,
 	"retrieval":  dialect.Retrieval,
 	"embeddings": dialect.Noise, "create_agent": dialect.Structure, "agent_step": dialect.Structure, "plan": dialect.Structure, "handoff": dialect.Tool, "orchestrate_tools": dialect.Structure,
 	"execute_task": dialect.Structure, "tool_selection": dialect.Structure, "framework": dialect.Structure,
@@ -251,6 +251,9 @@ func readSemconvModel(a decode.Attributes, o *dialect.Observation) {
 	}
 	if len(o.Request) == 0 {
 		o.Request = Indexed(a, indexedPrompt, tape.RoleUser)
+	}
+	if first, ok := decode.Structure(a.JSON("gen_ai.request.first_message")); ok && len(o.System)+len(o.Request) == 0 && decode.RoleOf(first.Get("role").Str()) == tape.RoleSystem {
+		o.System = decode.System(first.Get("content")) // the only message of a request that the package genai-otel-instrument records of a stream
 	}
 	if len(o.Response) == 0 {
 		var reasons []string

@@ -5,6 +5,7 @@ package semconv_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -287,5 +288,32 @@ func TestElidedContentIsMasked(t *testing.T) {
 	}
 	if o := read("it was <elided>"); len(o.Request) != 1 || len(o.Response) != 1 || o.RequestLabel != "" {
 		t.Errorf("within a text: %+v", o)
+	}
+}
+
+// The package genai-otel-instrument writes an event for each message, its number behind the name of the list, and cuts texts at 200 characters.
+func TestEventForEachMessageOfAList(t *testing.T) {
+	s := genaitest.Span("genai_otel.instrumentors.base", "openai.chat.completion", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.request.first_message", `{"role":"system","content":"be brief"}`)
+	long := strings.Repeat("ä", 200)
+	for _, e := range [][]string{
+		{"gen_ai.prompt.0", "gen_ai.prompt", "system", long}, {"gen_ai.prompt.1", "gen_ai.prompt", "user", "hi"}, {"gen_ai.prompt.2", "gen_ai.prompt", "assistant", "None"}, {"gen_ai.prompt.3", "gen_ai.prompt", "tool", "rows"},
+		{"gen_ai.completion.0", "gen_ai.completion", "assistant", "Two rows."}, {"gen_ai.prompt.x", "gen_ai.prompt", "user", "no number"}, {"gen_ai.prompt.4", "gen_ai.prompt", "someone", "no role"},
+	} {
+		event := s.Span.Events().AppendEmpty()
+		event.SetName(e[0])
+		event.Attributes().PutStr(e[1]+".role", e[2])
+		event.Attributes().PutStr(e[1]+".content", e[3])
+	}
+	o := genai.Read(s)
+	if len(o.Request) != 4 || o.Request[0].Parts[0].Label != tape.Truncated || o.Request[1].Parts[0].Text != "hi" || o.Request[1].Parts[0].Label != "" || !o.Request[2].Omitted || o.Request[3].Parts[0].Result.Str() != "rows" ||
+		len(o.Response) != 1 || o.Response[0].Parts[0].Text != "Two rows." {
+		t.Errorf("%s", genaitest.Said(o))
+	}
+	o = genai.Read(genaitest.Span("genai_otel.instrumentors.base", "openai.chat.completion", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.request.first_message", `{"role":"system","content":"be brief"}`))
+	if len(o.System) != 1 || o.System[0].Text != "be brief" || len(o.Request) > 0 {
+		t.Errorf("a stream: %s", genaitest.Said(o))
+	}
+	if o := genai.Read(genaitest.Span("x", "chat", "gen_ai.operation.name", "chat", "gen_ai.request.model", "m1", "gen_ai.request.first_message", `{"role":"user","content":"hi"}`)); len(o.System)+len(o.Request) > 0 {
+		t.Errorf("the first of several messages of a user: %s", genaitest.Said(o))
 	}
 }
