@@ -112,3 +112,14 @@ func TestFlagOfMCPAloneIsNoResult(t *testing.T) {
 		t.Error("what a tool returned itself is gone")
 	}
 }
+
+// Attributes written key by key have no null, no empty list and no empty object: nobody knows which of these a call was handed.
+func TestArgumentsKeyByKeyAreLossy(t *testing.T) {
+	o := genai.Read(genaitest.Span("agent", "call_tool", "gen_ai.tool.name", "f", "gen_ai.tool.call.id", "c1", "request.method", "tools/call", "request.params.name", "f", "request.params.arguments.x", "1"))
+	if o.Args.Label != tape.Lossy || o.Args.Value.JSON() != `{"x":"1"}` {
+		t.Errorf("%s, %q", o.Args.Value.JSON(), o.Args.Label)
+	}
+	if o := genai.Read(genaitest.Span("agent", "execute", "gen_ai.tool.name", "f", "tool_args", `{"x":1}`, "result", "rows")); o.Args.Label != "" {
+		t.Errorf("as a whole: %q", o.Args.Label)
+	}
+}

@@ -72,6 +72,8 @@ func TestReprsOfResultsAreOpened(t *testing.T) {
 		"AgentScope":       {`ToolResponse(content=[{'type': 'text', 'text': 'rows'}], metadata=None, stream=False, id='1')`, `"rows"`, false},
 		"as JSON":          {`"ToolResponse(content=[{'type': 'text', 'text': \"it's\"}], metadata=None)"`, `"it's"`, false},
 		"MCP":              {`CallToolResult(meta=None, content=[TextContent(type='text', text='no such row', annotations=None)], structuredContent=None, isError=True)`, `"no such row"`, true},
+		"a tool's message": {`{"name":"look","tool_call_id":"call_5INQHKHN6TCF7SBDPY2VHF","content":["a"]}`, `["a"]`, false},
+		"a made-up id":     {`{"name":"look","tool_call_id":"call_1","content":["a"]}`, `"{\"name\":\"look\",\"tool_call_id\":\"call_1\",\"content\":[\"a\"]}"`, false},
 		"no blocks":        {`ToolResponse(content=['rows'], metadata=None)`, `"ToolResponse(content=['rows'], metadata=None)"`, false},
 		"another class":    {`Rows(content=[{'type': 'text', 'text': 'rows'}])`, `"Rows(content=[{'type': 'text', 'text': 'rows'}])"`, false},
 		"more behind":      {`ToolResponse(content=[{'type': 'text', 'text': 'rows'}]) and more`, `"ToolResponse(content=[{'type': 'text', 'text': 'rows'}]) and more"`, false},

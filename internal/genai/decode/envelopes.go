@@ -20,6 +20,9 @@ type Unwrapped struct {
 	Name    string // of the tool, as the model was offered it
 }
 
+// minDrawnID is how long an id is at least that a provider draws.
+const minDrawnID = 16
+
 // maxEnvelopes bounds envelopes within envelopes.
 const maxEnvelopes = 4
 
@@ -54,6 +57,11 @@ var envelopes = []envelope{
 		one := v.At(0)
 		ok := v.Kind() == exactjson.Array && v.Len() == 1 && one.Len() == 2 && one.Get("role").Str() == "tool" && one.Get("content").Kind() == exactjson.String
 		return one.Get("content"), Unwrapped{}, ok
+	}},
+	{"tool_message", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) { // the same with nothing but the tool and the call that it is of (Microsoft Foundry's tracer for LangChain)
+		name, id := v.Get("name").Str(), TextOfID(v.Get("tool_call_id"))
+		ok := v.Len() == 3 && name != "" && len(id) >= minDrawnID && !v.Get("content").IsAbsent()
+		return v.Get("content"), Unwrapped{CallID: id, Name: name}, ok
 	}},
 	{"ai_sdk.output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {
 		inner := v.Get("value")

@@ -363,7 +363,7 @@ func readUnknown(s *dialect.Source, o *dialect.Observation) {
 		if o.Args.Present() && decode.IsSchema(o.Args.Value) {
 			o.Args = decode.Content{} // the tool's schema, not what it was called with
 		}
-		if c := bestContent(in, ofTool); c != nil && c.gaps && o.Args.Label == "" {
+		if c := bestContent(in, ofTool); c != nil && (c.gaps || c.gathered) && o.Args.Label == "" {
 			o.Args.Label = tape.Lossy
 		}
 		if c := bestContent(out, ofTool); c != nil && c.gaps && o.Result.Label == "" {

@@ -382,6 +382,10 @@ func readSemconvTool(s *dialect.Source, a decode.Attributes, events []Event, o *
 		o.ToolKind, o.MCPLeg = tape.ToolMCP, true
 	}
 	o.Handoff = a.Text("gen_ai.operation.name") == "handoff"
+	if from, ok := decode.Structure(a.JSON("gen_ai.tool.call.arguments")); ok && from.Len() == 2 && from.Get("from_agent").Str() != "" && from.Get("to_agent").Str() != "" {
+		o.Handoff = true // who hands over to whom, and not what the model asked with (AWS's instrumentation of the Agents SDK)
+		return
+	}
 	if v := ofTool(a, "gen_ai.tool.call.arguments", "arguments", "args", "input"); !v.IsAbsent() {
 		o.Args = decode.UnwrapArgs(decode.Args(v))
 	} else if v := a.JSON("gen_ai.tool.parameters", "gen_ai.tool.call.parameters"); !v.IsAbsent() {

@@ -317,3 +317,18 @@ func TestEventForEachMessageOfAList(t *testing.T) {
 		t.Errorf("the first of several messages of a user: %s", genaitest.Said(o))
 	}
 }
+
+// What AWS's instrumentation of the Agents SDK writes as the arguments of a call that hands over is who does so to whom.
+func TestArgumentsThatTellWhoHandsOver(t *testing.T) {
+	tool := func(args string) *dialect.Observation {
+		return genai.Read(genaitest.Span("amazon.opentelemetry.distro.instrumentation.openai_agents", "execute_tool desk", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "desk", "gen_ai.tool.call.id", "c1", "gen_ai.tool.call.arguments", args))
+	}
+	if o := tool(`{"from_agent":"shop","to_agent":"desk"}`); !o.Handoff || o.Args.Present() || o.Name != "desk" || o.CallID != "c1" {
+		t.Errorf("%s", genaitest.Said(o))
+	}
+	for _, args := range []string{`{"from_agent":"shop","to_agent":"desk","why":"x"}`, `{"to_agent":"desk"}`, `{"from_agent":1,"to_agent":2}`} {
+		if o := tool(args); o.Handoff || o.Args.Value.JSON() != args {
+			t.Errorf("%s: %s", args, genaitest.Said(o))
+		}
+	}
+}

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """mcp-agent with functions as tools: API is openai or anthropic. python mcp_agent_agent.py API [SCENARIO ...]"""
 
+import os
 import sys
 
 import instrument_frameworks  # noqa: F401: the environment
 import recorder
-from mcp_agent.agents.agent import Agent
+
+os.environ["ANTHROPIC_BASE_URL"] = recorder.URL  # its client takes no other setting
+from mcp_agent.agents.agent import Agent  # noqa: E402
 from mcp_agent.app import MCPApp
 from mcp_agent.config import AnthropicSettings, LoggerSettings, OpenAISettings, OpenTelemetrySettings, Settings
 from mcp_agent.workflows.llm.augmented_llm import RequestParams
