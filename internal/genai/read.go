@@ -165,6 +165,7 @@ func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
 	}
 	if o.Class == dialect.Tool {
 		generic.LabelCut(s.Span.Attributes(), o)
+		openinference.LabelFalsy(s, o)
 	}
 	if read := dialectsOf(s); o.Class == dialect.Tool && len(read) > 0 && (read[len(read)-1] == generic.Unknown || decodesToDoubles(s)) {
 		generic.LabelRounded(o)

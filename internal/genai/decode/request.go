@@ -165,7 +165,13 @@ func InputMessages(v exactjson.Value, depth int) ([]Message, []Part) {
 		args, kwargs := inner.Get("args"), inner.Get("kwargs")
 		switch {
 		case args.Kind() == exactjson.Array && args.Len() == 1 && kwargs.Len() == 0:
-			return InputMessages(args.At(0), depth+1)
+			messages, system := InputMessages(args.At(0), depth+1)
+			if text := args.At(0).Str(); len(messages) == 0 && strings.HasPrefix(strings.TrimSpace(text), "{") { // a user may say what is JSON
+				if said, ok := ParseStructure(text); ok && said.First("messages", "input", "inputs", "kwargs", "args").IsAbsent() {
+					messages = []Message{{Role: tape.RoleUser, Parts: []Part{TextPart(text)}}}
+				}
+			}
+			return messages, system
 		case args.Kind() == exactjson.Array && args.Len() == 0 && kwargs.Kind() == exactjson.Object:
 			return InputMessages(kwargs, depth+1)
 		}

@@ -217,6 +217,14 @@ def util_genai_event(sdk):
     return util_genai(sdk)
 
 
+def tracekit(sdk):
+    """Coralogix."""
+    made = provider()
+    module, name = {"openai": "openai.OpenAI", "anthropic": "anthropic.Anthropic", "gemini": "gemini.Gemini"}[sdk.split("_")[0]].split(".")
+    getattr(importlib.import_module("llm_tracekit." + module), name + "Instrumentor")().instrument(tracer_provider=made)
+    return Kit(made.force_flush, spanned("handle_request"), spanned(lambda f: f"tool {f.__name__}"))
+
+
 def traceai_any(sdk):
     """Future AGI's packages for other vendors."""
     made = provider()

@@ -80,7 +80,7 @@ def spanned(name, fill=lambda span, function, args, kwargs, result: None, before
 
 
 INSTRUMENTORS = {"openai": "openai.OpenAI", "anthropic": "anthropic.Anthropic", "gemini": "google_genai.GoogleGenAI", "bedrock": "bedrock.Bedrock", "mistral": "mistralai.MistralAI",
-                 "groq": "groq.Groq", "litellm": "litellm.LiteLLM", "aisuite": "openai.OpenAI", "together": "together.Together", "cohere": "cohere.Cohere", "ollama": "ollama.Ollama", "googlegenerativeai": "google_generativeai.GoogleGenerativeAi", "deepseek": "openai.OpenAI"}
+                 "groq": "groq.Groq", "litellm": "litellm.LiteLLM", "aisuite": "openai.OpenAI", "together": "together.Together", "cohere": "cohere.Cohere", "ollama": "ollama.Ollama", "googlegenerativeai": "google_generativeai.GoogleGenerativeAi", "deepseek": "openai.OpenAI", "portkey": "portkey.Portkey"}
 
 
 def instrument(prefix, sdk, **more):
@@ -155,7 +155,7 @@ def agent_span(span, function, args, kwargs):
 
 
 CONTRIB = {"openai": "openai_v2.OpenAI", "gemini": "google_genai.GoogleGenAiSdk", "bedrock": "botocore.Botocore", "anthropic": "anthropic.Anthropic"}
-GENAI = {"openai": "genai.openai.OpenAI", "anthropic": "genai.anthropic.Anthropic", "bedrock": "genai.bedrock.Bedrock", "gemini": "google_genai.GoogleGenAiSdk"}
+GENAI = {"openai": "genai.openai.OpenAI", "anthropic": "genai.anthropic.Anthropic", "bedrock": "genai.bedrock.Bedrock", "gemini": "google_genai.GoogleGenAiSdk", "portkey": "genai.portkey.Portkey"}
 
 
 def contrib(sdk, table=CONTRIB):
@@ -411,7 +411,7 @@ def elastic(sdk):
 def traceai(sdk):
     """Future AGI."""
     made = provider()
-    name = {"openai": "OpenAI", "anthropic": "Anthropic"}[sdk.split("_")[0]]
+    name = {"openai": "OpenAI", "anthropic": "Anthropic", "portkey": "Portkey"}[sdk.split("_")[0]]
     getattr(importlib.import_module("traceai_" + name.lower()), name + "Instrumentor")().instrument(tracer_provider=made)
     from fi_instrumentation import FITracer
 

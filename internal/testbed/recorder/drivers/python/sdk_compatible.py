@@ -30,6 +30,15 @@ class together(openai_chat):
         return answer
 
 
+class portkey(openai_chat):
+    """The client of Portkey's gateway."""
+
+    def connect(self, asynchronous):
+        import portkey_ai
+
+        return (portkey_ai.AsyncPortkey if asynchronous else portkey_ai.Portkey)(base_url=URL + "/v1", api_key="none", provider="openai")
+
+
 class litellm(openai_chat):
     """LiteLLM as a library, before OpenAI's API."""
 
