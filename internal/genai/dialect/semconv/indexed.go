@@ -65,11 +65,19 @@ func IndexedAnswer(a decode.Attributes, prefix string, turns bool) (answer []dec
 	return decode.OneTurn(answers), reasons
 }
 
-// holdsTurns reports a list of messages, or one of them, of which one asks for a tool.
+// holdsResponses reports the parts of a message to Gemini that hold what a function returned (Coralogix's package).
+func holdsResponses(parts exactjson.Value) bool {
+	return parts.Kind() == exactjson.Array && slices.ContainsFunc(parts.Members(), func(m exactjson.Member) bool {
+		response := m.Value.First("function_response", "functionResponse")
+		return response.Get("name").Str() != "" && !response.Get("response").IsAbsent()
+	})
+}
+
+// holdsTurns reports a list of messages, or one of them, of which one asks for a tool or holds what one returned.
 func holdsTurns(v exactjson.Value) bool {
 	if v.Kind() == exactjson.Object {
 		_, known := decode.KnownRole(v.Get("role").Str())
-		return known && v.First("tool_calls", "toolCalls").Len() > 0
+		return known && (v.First("tool_calls", "toolCalls").Len() > 0 || holdsResponses(v.Get("parts")))
 	}
 	return v.Kind() == exactjson.Array && slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return m.Value.Kind() == exactjson.Object && holdsTurns(m.Value) })
 }

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
@@ -329,6 +330,23 @@ func TestArgumentsThatTellWhoHandsOver(t *testing.T) {
 	for _, args := range []string{`{"from_agent":"shop","to_agent":"desk","why":"x"}`, `{"to_agent":"desk"}`, `{"from_agent":1,"to_agent":2}`} {
 		if o := tool(args); o.Handoff || o.Args.Value.JSON() != args {
 			t.Errorf("%s: %s", args, genaitest.Said(o))
+		}
+	}
+}
+
+// Coralogix's package for Gemini writes a message that holds what a function returned as JSON in its content.
+func TestMessageOfGeminiInTheContentOfAFlattenedOne(t *testing.T) {
+	read := func(content string) []decode.Message {
+		return genai.Read(genaitest.Span("llm_tracekit.gemini.instrumentor", "chat", "gen_ai.operation.name", "chat", "gen_ai.system", "gemini", "gen_ai.request.model", "g1", "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi",
+			"gen_ai.prompt.1.role", "assistant", "gen_ai.prompt.1.tool_calls.0.function.name", "look", "gen_ai.prompt.1.tool_calls.0.function.arguments", `{"x":1}`, "gen_ai.prompt.2.role", "user", "gen_ai.prompt.2.content", content)).Request
+	}
+	m := read(`{"parts":[{"text":null,"function_call":null,"function_response":{"id":null,"name":"look","response":{"result":"rows"}}}],"role":"user"}`)
+	if len(m) != 3 || m[2].Role != tape.RoleTool || m[2].Parts[0].Name != "look" || m[2].Parts[0].Result.Str() != "rows" {
+		t.Errorf("%+v", m)
+	}
+	for _, said := range []string{`{"parts":["wheel","saddle"],"role":"user"}`, `{"parts":[{"function_response":"none"}],"role":"user"}`, `{"parts":[{"function_response":{"name":"look","response":{}}}]}`} {
+		if m := read(said); len(m) != 3 || m[2].Role != tape.RoleUser || m[2].Parts[0].Text != said {
+			t.Errorf("%s: %+v", said, m)
 		}
 	}
 }
