@@ -112,8 +112,9 @@ func judge(of *calls) []judged {
 	return calls
 }
 
-// inAnyOrder takes the results of calls of one tool in one turn, which no id tells apart, in the order in which they agree with what the tools themselves recorded, where each of them
-// agrees with one: some frameworks show results in the order in which the calls ended (Genkit, with models that give no ids).
+// inAnyOrder takes the results of calls in one turn, which no id tells apart, in the order in which they agree with what the tools themselves recorded, where each of them
+// agrees with one: some frameworks show results in the order in which the calls ended (Genkit, with models that give no ids; LlamaIndex, where the calls have ids and a record of the results has none). Results that
+// name their tools are of the calls of that tool.
 func (p *prover) inAnyOrder(calls []judged) {
 	type turn struct {
 		model, by int
@@ -123,10 +124,13 @@ func (p *prover) inAnyOrder(calls []judged) {
 	contradicted := map[turn]bool{}
 	for i := range calls {
 		v := &calls[i]
-		if v.id != "" || v.model == nil || v.event == nil || !v.compared || len(v.event.SpanIDs) == 0 || v.event.Provenance["result"] != "" {
+		if v.id != "" && (v.shown == nil || v.shown.ID != "") || v.model == nil || v.event == nil || !v.compared || len(v.event.SpanIDs) == 0 || v.event.Provenance["result"] != "" {
 			continue
 		}
 		k := turn{v.model.Seq, v.by.Seq, v.tool}
+		if v.shown.Name == "" {
+			k.tool = ""
+		}
 		turns[k] = append(turns[k], v)
 		contradicted[k] = contradicted[k] || v.agreement == contradicts
 	}

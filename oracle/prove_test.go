@@ -159,6 +159,7 @@ func TestResultsWithoutIDsMayStandInAnyOrder(t *testing.T) {
 		"in another order":    {"", true, [2]string{two, one}, true},
 		"in order":            {"", true, [2]string{one, two}, true},
 		"with ids":            {"c", true, [2]string{two, one}, false},
+		"ids of calls alone":  {"c-", true, [2]string{two, one}, true},
 		"no record of a tool": {"", false, [2]string{two, one}, false},
 		"one is another":      {"", true, [2]string{two, `"nothing of the kind"`}, false},
 		"one is shown twice":  {"", true, [2]string{two, two}, false},
@@ -177,6 +178,15 @@ func TestResultsWithoutIDsMayStandInAnyOrder(t *testing.T) {
 				s.tape.Events[1].SpanIDs, s.tape.Events[2].SpanIDs = []string{"0000000000000001"}, []string{"0000000000000002"}
 			}
 			s.model()
+			if c.id == "c-" {
+				for _, m := range s.tape.Messages {
+					for i := range m.Parts {
+						if m.Parts[i].Type == tape.PartToolResult {
+							m.Parts[i].ID = ""
+						}
+					}
+				}
+			}
 			if proof := Prove(s.tape); proof.OK == nil || *proof.OK != c.proved {
 				t.Errorf("%s", sayProof(proof))
 			}

@@ -87,6 +87,7 @@ func (c *collector) converse() {
 	c.dropFunctions()
 	c.dropSecondReports()
 	c.settlePayloads()
+	c.tellShown()
 	handoffs := c.handoffs()
 	c.recoverCalls()
 	c.delegateRecovered()
