@@ -234,7 +234,7 @@ func (b *builder) input() {
 
 // takesInstructionsApart reports the provider of an API in whose requests instructions are no message: Gemini's and Bedrock's.
 func takesInstructionsApart(provider string) bool {
-	return provider == "google" || strings.HasPrefix(provider, "gcp") || strings.HasPrefix(provider, "vertex") || strings.HasSuffix(provider, "bedrock")
+	return provider == "google" || provider == "gemini" || strings.HasPrefix(provider, "gcp") || strings.HasPrefix(provider, "vertex") || strings.HasSuffix(provider, "bedrock")
 }
 
 // instructionsBelow are the instructions of the agents below a run span without calls, "" where they are not all the same: a run of one answer has no more

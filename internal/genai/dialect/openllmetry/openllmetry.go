@@ -312,6 +312,9 @@ func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Obs
 	}
 	o.Model = a.Text("gen_ai.request.model", "llm.request.model")
 	o.ResponseModel = a.Text("gen_ai.response.model", "llm.response.model")
+	if a.Has("respan.entity.log_type") && a.Text("traceloop.entity.name") == "response" {
+		o.Operation = "response" // of the Agents SDK, by the API of that name
+	}
 	o.Provider = decode.Provider(a.Text("gen_ai.provider.name", "gen_ai.system", "llm.vendor"))
 	for _, name := range []string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty"} {
 		o.AddParam(name, a.JSON("llm."+name))

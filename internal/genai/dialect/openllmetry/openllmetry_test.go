@@ -180,3 +180,17 @@ func TestStepThatCallsAToolAndDoesNotSayWhichIsACall(t *testing.T) {
 		}
 	}
 }
+
+// Respan's package for the Agents SDK writes the model of a response as that of the request.
+func TestModelOfAResponseThatRespanTellsIsNoRequests(t *testing.T) {
+	for name, c := range map[string]struct{ entity, model, asked, answered string }{
+		"a response":        {"response", "gpt-4o-mini-2024-07-18", "", "gpt-4o-mini-2024-07-18"},
+		"no date":           {"response", "gpt-4o-mini", "gpt-4o-mini", ""},
+		"a chat completion": {"generation", "gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18", ""},
+	} {
+		o := genai.Read(genaitest.Span("", "openai.chat", "traceloop.entity.name", c.entity, "respan.entity.log_type", "chat", "llm.request.type", "chat", "gen_ai.request.model", c.model, "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "hi"))
+		if o.Model != c.asked || o.ResponseModel != c.answered {
+			t.Errorf("%s: %q, %q", name, o.Model, o.ResponseModel)
+		}
+	}
+}

@@ -27,9 +27,13 @@ var Python = &dialect.Dialect{
 }
 
 // ForgetEchoedModel takes back a model as the one that was asked for where it is the one that answered. What the Agents SDK tells its tracers of a call of
-// the Responses API is the response alone: the official package and those of others (Traceloop, Coralogix) write its model as that of the request, and on the agent around it.
+// the Responses API is the response alone: the official package and those of others (Traceloop, Coralogix, Respan) write its model as that of the request, and on the agent around it.
 func ForgetEchoedModel(s *dialect.Source, o *dialect.Observation) {
-	if !strings.Contains(s.ScopeName, "openai_agents") && !strings.Contains(s.ScopeName, "openai-agents") || !decode.IsDated(o.Model) {
+	respan := func() bool { // it writes no scope
+		a := decode.Attributes(s.Span.Attributes())
+		return a.Has("respan.entity.log_type") && a.Text("traceloop.entity.name") == "response"
+	}
+	if !decode.IsDated(o.Model) || !strings.Contains(s.ScopeName, "openai_agents") && !strings.Contains(s.ScopeName, "openai-agents") && !respan() {
 		return
 	}
 	switch {

@@ -25,8 +25,7 @@ var Dialect = &dialect.Dialect{
 	Marks: []string{"gen_ai."},
 	Root:  "the outermost `invoke_agent` or `invoke_workflow`",
 	// AG2's own from 1.0 on keeps them apart; OpenTelemetry's of OpenAI for JavaScript knows the role system alone, where clients send what a developer says
-	// and Coralogix's of Gemini records the contents alone
-	SystemApart: []string{"opentelemetry.instrumentation.ag2", "@opentelemetry/instrumentation-openai", "llm_tracekit.gemini.instrumentor"},
+	SystemApart: []string{"opentelemetry.instrumentation.ag2", "@opentelemetry/instrumentation-openai"},
 	Switch:      "`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY` (older packages: `true`, content then comes in log records)",
 	Settings:    []dialect.Setting{{Name: "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", Value: "SPAN_ONLY"}},
 	Classify:    Classify,
