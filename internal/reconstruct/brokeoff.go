@@ -13,13 +13,25 @@ import (
 
 // This file tells what broke a run, and whether a text that was said before is its answer all the same.
 
-// brokeBehind reports that a text is no answer: it is what the model said beside its last calls, which ran, and the agent around them ended with an error then. A span around that agent which
-// tells the text, and did not fail, tells what the last model call said, and not what came of the run.
+// brokeBehind reports that a text is no answer: it is what the model said beside its last calls, which ran, and the agent around them ended with an error then, that of the next model call perhaps.
+// A span around that agent which tells the text, and did not fail, tells what the last model call said, and not what came of the run.
 func (b *builder) brokeBehind(last *call, text string) bool {
-	if last == nil || last.response == nil || finalAnswer(last) || text != textOf(last.response) {
+	said := last
+	for i := len(b.calls.models) - 1; said != nil && said.response == nil && (said.obs.Failed || said.obs.StatusError) && i >= 0; i-- {
+		if m := b.calls.models[i]; m.agent == last.agent && m.response != nil {
+			said = m
+		}
+	}
+	if said == nil || said.response == nil || finalAnswer(said) || text != textOf(said.response) {
 		return false
 	}
 	n := b.failedAround()
+	if said != last && len(last.nodes) > 0 {
+		n = agentAbove(last.nodes[0])
+		if n == nil || n == b.fragment.ending() || !n.obs.Failed && !n.obs.StatusError {
+			return false
+		}
+	}
 	return n != nil && n.obs.Class == genai.Agent && n.obs.Error != nil && textOf(newMessage(ownAnswer(n))) != text
 }
 

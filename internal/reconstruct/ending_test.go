@@ -477,13 +477,16 @@ func TestToolsWithinACallWithoutAnAnswerEndNoRun(t *testing.T) {
 func TestTextBesideCallsIsNoAnswerWhereTheAgentBrokeThen(t *testing.T) {
 	const said = "One moment, please."
 	for name, c := range map[string]struct {
-		broke ptrace.StatusCode
-		more  bool
-		want  string
+		broke   ptrace.StatusCode
+		more    bool
+		refused bool // the next model call failed
+		want    string
 	}{
-		"it broke":               {ptrace.StatusCodeError, false, "error none"},
-		"it ended well":          {ptrace.StatusCodeOk, false, "ok " + said},
-		"it answered, and broke": {ptrace.StatusCodeError, true, "ok Done."},
+		"it broke":                        {ptrace.StatusCodeError, false, false, "error none"},
+		"it ended well":                   {ptrace.StatusCodeOk, false, false, "ok " + said},
+		"it answered, and broke":          {ptrace.StatusCodeError, true, false, "ok Done."},
+		"the model broke it":              {ptrace.StatusCodeError, false, true, "error none"},
+		"it ended well without the model": {ptrace.StatusCodeOk, false, true, "ok " + said},
 	} {
 		tr := newTrace()
 		told := said
@@ -500,6 +503,11 @@ func TestTextBesideCallsIsNoAnswerWhereTheAgentBrokeThen(t *testing.T) {
 		tr.tool("f", 4, 2, 30, 40, id, `{}`, "r")
 		if c.more {
 			tr.chat(5, 2, 50, 60, list(user("q"), first, shows(id, "r")), list(says("Done.")))
+		}
+		if c.refused {
+			refused := tr.chat(5, 2, 50, 60, list(user("q"), first, shows(id, "r")), "").Status()
+			refused.SetCode(ptrace.StatusCodeError)
+			refused.SetMessage("400 refused")
 		}
 		wantEnding(t, name, the(t, tr.runs(t)), c.want)
 	}
