@@ -22,7 +22,7 @@ type handing struct {
 }
 
 // byDelegation unites the run of an agent with the one that ran it as a tool, where the context of the trace was lost on the way: the tool was handed
-// what the agent was asked and returned what it answered, word for word, and the agent ran while the tool did, in the same service. Where no span tells
+// what the agent was asked and returned what it answered, word for word, or both failed with the same error, and the agent ran while the tool did, in the same service. Where no span tells
 // of the tool, it ran between the answer that asked for it and the next request, which shows what it returned.
 func (s *stitcher) byDelegation() {
 	returned := map[string][]handing{}
@@ -31,6 +31,9 @@ func (s *stitcher) byDelegation() {
 			text, _ := decode.WholeText(n.obs.Result.Value) // some write a text that a tool returned as JSON
 			if text == "" && n.obs.Result.Value.Kind() >= exactjson.Array {
 				text = n.obs.Result.Value.JSON()
+			}
+			if text == "" {
+				text = failedWith(n)
 			}
 			if text = spelled(text); text != "" {
 				returned[text] = append(returned[text], handing{f, n, n.obs.Args.Value, n.start, n.end})
@@ -59,6 +62,9 @@ func (s *stitcher) byDelegation() {
 	}
 	for _, g := range s.all {
 		task, answer := s.delegated(g)
+		if answer == "" && g.root != nil {
+			answer = failedWith(g.root)
+		}
 		if task == "" || answer == "" {
 			continue
 		}
@@ -89,6 +95,18 @@ func (s *stitcher) byDelegation() {
 			}
 		}
 	}
+}
+
+// failedWith is how a tool or an agent failed, as what it came to: the first line of its error. It is "" where it did not fail.
+func failedWith(n *node) string {
+	if !n.obs.Failed && !n.obs.StatusError || n.obs.Error == nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(n.obs.Error.Message), "\n")
+	if first = withoutClass(first); first == "" {
+		return ""
+	}
+	return "failed: " + first
 }
 
 // spelled is a text without the white space around it and, where it is JSON of an object or a list, in it: some read what a tool returned and write it again.
@@ -144,17 +162,21 @@ func shownBetween(turns []*turn, found func(text string, h handing)) {
 	}
 }
 
-// delegated returns what an agent was asked, and what it answered at last; of a step of a graph, nothing. Calls without the span of an agent around them tell it
+// delegated returns what an agent was asked, and what it answered at last; of a step of a graph, nothing, unless it is a graph whose model was asked and which failed or answered by a call. Calls without the span of an agent around them tell it
 // as well (TanStack AI).
 func (s *stitcher) delegated(g *fragment) (task, answer string) {
-	if g.root != nil && !g.ownRun() {
+	weak := g.root != nil && !g.ownRun()
+	if weak && (len(s.turns[g]) == 0 || failedWith(g.root) == "" && echo(decode.Transcript(g.root.obs.OutputData.Value)) == nil) {
 		return "", ""
 	}
 	task = g.userText()
-	if g.root != nil {
+	if g.root != nil && failedWith(g.root) == "" {
 		answer = textOf(newMessage(ownAnswer(g.root)))
+		if by := echo(decode.Transcript(g.root.obs.OutputData.Value)); by != nil { // what it handed on is what the model answered by a call
+			answer = saidBy(by)
+		}
 	}
-	if turns := s.turns[g]; answer == "" && len(turns) > 0 {
+	if turns := s.turns[g]; answer == "" && len(turns) > 0 && !weak {
 		last := slices.MaxFunc(turns, func(a, b *turn) int { return cmp.Compare(a.n.end, b.n.end) })
 		if response := last.n.obs.Response; len(response) > 0 && !decode.HasCalls(response[0]) {
 			answer = textOf(newMessage(response[0]))
@@ -163,13 +185,13 @@ func (s *stitcher) delegated(g *fragment) (task, answer string) {
 	if g.root != nil && task == "" { // JSON, which reads as no message
 		task = given(g.root.obs.InputData)
 	}
-	if g.root != nil && answer == "" {
+	if g.root != nil && answer == "" && !weak {
 		answer = given(g.root.obs.OutputData)
 	}
 	return strings.TrimSpace(task), strings.TrimSpace(answer)
 }
 
-// isHanded reports arguments of which one is the text.
+// isHanded reports arguments of which one is the text, or that are the text: some record the only argument bare.
 func isHanded(args exactjson.Value, text string) bool {
-	return slices.ContainsFunc(args.Members(), func(m exactjson.Member) bool { return strings.TrimSpace(m.Value.Str()) == text })
+	return text != "" && strings.TrimSpace(args.Str()) == text || slices.ContainsFunc(args.Members(), func(m exactjson.Member) bool { return strings.TrimSpace(m.Value.Str()) == text })
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -226,6 +228,52 @@ func TestWhatLiesInAToolComesBetweenItsCallAndItsResult(t *testing.T) {
 		}
 		if want := "model_call, tool_call expert, model_call, tool_call count, model_call, model_call"; strings.Join(kinds, ", ") != want {
 			t.Errorf("%s: %v", name, kinds)
+		}
+	}
+}
+
+// The graph of an agent may answer by a call, whose argument the tool around it returns, or fail with what the tool fails with. Some record the only argument of a tool bare.
+func TestAGraphThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
+	const question, answer, id = "Why was the plan billed twice?", "The plan is there twice.", "call_12345678901"
+	for name, c := range map[string]struct {
+		args, returned, inner string // what the tool was handed, and what it and the graph came to; "!" before what it failed with
+		want                  int
+	}{
+		"an answer by a call":        {`{"question":"` + question + `"}`, answer, answer, 1},
+		"the only argument bare":     {question, answer, answer, 1},
+		"another answer":             {question, answer, "It is there once.", 2},
+		"the same failure":           {question, "!ToolError: no invoice 7", "!no invoice 7", 1},
+		"another failure":            {question, "!no invoice 7", "!no invoice 8", 2},
+		"a failure that was mended":  {question, answer, "!no invoice 7", 2},
+		"an answer that was refused": {question, "!no invoice 7", answer, 2},
+	} {
+		fail := func(s ptrace.Span, message string) {
+			if message, failed := strings.CutPrefix(message, "!"); failed {
+				s.Status().SetCode(ptrace.StatusCodeError)
+				s.Status().SetMessage(message + "\n\nToolError: " + message + "\n    at run")
+			}
+		}
+		came := func(text string) string {
+			if text[0] == '!' {
+				return ""
+			}
+			return text
+		}
+		outer, inner := newTrace(), newTrace()
+		outer.agent("triage", 1, 0, 0, 90)
+		ask := asks(call("c1", "billing", `{"question":"`+question+`"}`))
+		outer.chat(2, 1, 1, 5, list(user("I was charged twice.")), list(ask))
+		fail(outer.tool("billing", 3, 1, 10, 60, "c1", c.args, came(c.returned)), c.returned)
+		state, by := `{"messages":`+list(user(question))+`}`, asks(call(id, "final_answer", `{"response":`+quote(c.inner)+`}`))
+		came1 := []any{"openinference.span.kind", "CHAIN", "input.value", state}
+		if came(c.inner) != "" {
+			echoed := list(user(question), by, shows(id, `{"response":`+quote(c.inner)+`}`), says(`Returning structured response: {"response":`+quote(c.inner)+`}`))
+			came1 = append(came1, "output.value", `{"messages":`+echoed+`}`)
+		}
+		fail(inner.in("app", "billing", 5, 0, 20, 50, came1...), c.inner)
+		inner.chat(6, 5, 21, 25, list(user(question)), list(by))
+		if tapes := all(t, outer.numbered(1).service("desk"), inner.numbered(2).service("desk")); len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(tapes), c.want)
 		}
 	}
 }

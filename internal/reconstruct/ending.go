@@ -388,10 +388,15 @@ func answerBy(k *call) string {
 	if len(calls) != 1 || !slices.Contains(k.obs.OutputTools, calls[0].Name) {
 		return ""
 	}
-	if text, ok := decode.AnswerBy(calls[0]); ok {
+	return saidBy(calls[0])
+}
+
+// saidBy is what a model answered by a call.
+func saidBy(p *genai.Part) string {
+	if text, ok := decode.AnswerBy(p); ok {
 		return text
 	}
-	args := calls[0].Args
+	args := p.Args
 	if args.Kind() == exactjson.Object && args.Len() == 1 && args.Members()[0].Value.Kind() == exactjson.String {
 		return args.Members()[0].Value.Str()
 	}

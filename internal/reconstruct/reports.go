@@ -135,7 +135,16 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 	}
 	var found *call
 	for _, p := range c.tools {
-		if p == t || p.by == nil || len(p.nodes) == 0 || p.reporter() == t.reporter() && !inside(t, p) && !elsewhere(t, p) || slices.Contains(taken[p], t.reporter()) {
+		if p == t || len(p.nodes) == 0 || slices.Contains(taken[p], t.reporter()) {
+			continue
+		}
+		if p.by == nil {
+			if retells(t, p) && (found == nil || found.by == nil && apart(p.end, t.end) < apart(found.end, t.end)) {
+				found = p
+			}
+			continue
+		}
+		if p.reporter() == t.reporter() && !inside(t, p) && !elsewhere(t, p) {
 			continue
 		}
 		if p.start > t.end+clockSlack || nameOf(t) != p.by.part.Name && nameOf(t) != nameOf(p) && known[nameOf(t)] || t.obs.CallID != p.by.part.ID && !mayDiffer(t, p.by) {
@@ -147,11 +156,18 @@ func (c *collector) firstReport(t *call, known map[string]bool, taken map[*call]
 		if t.obs.Args.Label == "" && !t.obs.Args.Present() && nameOf(t) != p.by.part.Name {
 			continue // neither name nor arguments in common
 		}
-		if found == nil || beside(p, t) && !beside(found, t) || beside(p, t) == beside(found, t) && apart(p.end, t.end) <= apart(found.end, t.end) {
+		if found == nil || found.by == nil || beside(p, t) && !beside(found, t) || beside(p, t) == beside(found, t) && apart(p.end, t.end) <= apart(found.end, t.end) {
 			found = p
 		}
 	}
 	return found
+}
+
+// retells reports a tool span without an id in the time of another instrumentation's with one, under the same name, with the same arguments and the same outcome: what the program writes of a
+// function that a framework calls, where no answer on record asks for either.
+func retells(t, p *call) bool {
+	return p.obs.CallID != "" && t.obs.CallID == "" && p.reporter() != t.reporter() && nameOf(p) == nameOf(t) && p.start <= t.start+rounding && t.end <= p.end+rounding &&
+		sameValue(t.obs.Args.Value, p.obs.Args.Value) && sameOutcome(t, p)
 }
 
 // inside reports a tool span right inside that of another call, with arguments, whose result, or error, is what that call came to.

@@ -651,3 +651,35 @@ func TestFunctionOfAToolThatHangsElsewhereIsNoFurtherCall(t *testing.T) {
 		}
 	}
 }
+
+// Where no answer on record asks for a call, what a program writes of a function in the time of the framework's own span of the same call, which has the id, reports it once more.
+func TestFunctionInTheTimeOfTheFrameworksSpanOfItIsNoOtherCall(t *testing.T) {
+	const id = "call_12345678901"
+	for name, c := range map[string]struct {
+		scope, args, result string
+		start, end, want    int
+	}{
+		"the same":          {"office", `{"n":1}`, "r", 11, 19, 1},
+		"other arguments":   {"office", `{"n":2}`, "r", 11, 19, 2},
+		"another result":    {"office", `{"n":1}`, "s", 11, 19, 2},
+		"before":            {"office", `{"n":1}`, "r", 2, 9, 2},
+		"of the same scope": {"app", `{"n":1}`, "r", 11, 19, 2},
+	} {
+		tool := func(tr *trace, scope, name string, id, parent, start, end int, args, result, callID string) {
+			a := []any{"gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", name, "gen_ai.tool.call.arguments", args, "gen_ai.tool.call.result", result}
+			if callID != "" {
+				a = append(a, "gen_ai.tool.call.id", callID)
+			}
+			tr.in(scope, "execute_tool "+name, id, parent, start, end, a...)
+		}
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 30, list(user("q")), "")
+		tool(tr, "app", "f", 3, 2, 10, 20, `{"n":1}`, "r", id)
+		tool(tr, c.scope, "f", 4, 1, c.start, c.end, c.args, c.result, "")
+		tr.chat(5, 1, 40, 50, list(user("q")), list(says("end")))
+		if tp := the(t, tr.runs(t)); tp.Usage.ToolCalls != c.want {
+			t.Errorf("%s: %q", name, events(tp))
+		}
+	}
+}

@@ -63,6 +63,34 @@ func ReadWholeModel(o *Observation, in, out exactjson.Value) {
 	}
 }
 
+// OwnJSON is the text of a value that a program in JavaScript recorded, where it is JSON on one line with white space between its tokens: JSON.stringify writes none, or breaks the lines, so
+// it is no object that the program recorded but what a model wrote.
+func OwnJSON(v exactjson.Value) (text string, ok bool) {
+	text = v.Str()
+	if !decode.LooksJSON(text) {
+		return "", false
+	}
+	inString, spaced := false, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '\n' || c == '\r':
+			return "", false
+		case c == ' ' || c == '\t':
+			spaced = true
+		}
+	}
+	if !spaced {
+		return "", false
+	}
+	_, ok = decode.ParseStructure(text)
+	return text, ok
+}
+
 // responseNames are members of what a provider or a framework answers.
 var responseNames = []string{
 	"choices", "candidates", "generations", "output", "outputs", "message", "messages", "content", "role", "usage", "model", "response", "finish_reason",

@@ -114,6 +114,10 @@ func readLangfuse(s *dialect.Source, o *dialect.Observation) {
 }
 
 func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson.Value, o *dialect.Observation) {
+	if text, ok := dialect.OwnJSON(out); ok && strings.HasPrefix(s.Span.Name(), "OpenAI.") { // as the wrapper for JavaScript names them
+		out = exactjson.Value{}
+		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
+	}
 	dialect.ReadWholeModel(o, in, out)
 	if text := in.Str(); strings.HasPrefix(text, "system: ") || strings.HasPrefix(text, "user: ") {
 		o.Request = decode.PromptLines(text) // OpenLIT's prompts, handed on
@@ -134,7 +138,7 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 		o.System = decode.System(a.JSON("langfuse.observation.metadata.instructions"))
 		o.SystemApart = len(o.System) == 0 && s.Span.Name() == "OpenAI.responses" // they are taken from the response: a call that failed has none
 	}
-	o.TextAlone = s.Span.Name() == "OpenAI.responses" && out.Str() != ""
+	o.TextAlone = s.Span.Name() == "OpenAI.responses" && (out.Str() != "" || out.IsAbsent() && len(o.Response) > 0)
 	if params, ok := decode.Structure(a.JSON("langfuse.observation.model.parameters")); ok {
 		dialect.ReadParams(o, params)
 	}

@@ -110,3 +110,18 @@ func TestStepThatWasHandedACallIsTheCall(t *testing.T) {
 		}
 	}
 }
+
+// A text of JSON that no JSON.stringify wrote is what the model said, whatever its members are called.
+func TestLangfuseHoldsAnswersInJSON(t *testing.T) {
+	for output, want := range map[string]string{
+		`{"content": {"ok": true}, "output": [{"content": "3"}]}`:   `{"content": {"ok": true}, "output": [{"content": "3"}]}`,
+		`{"role":"assistant","content":"four"}`:                     "four",
+		"{\n  \"role\": \"assistant\",\n  \"content\": \"four\"\n}": "four",
+		`{"role":"assistant","content":"four and more"}`:            "four and more",
+	} {
+		o := genai.Read(genaitest.Span("langfuse-sdk", "OpenAI.responses", "langfuse.observation.type", "generation", "langfuse.observation.input", `[{"role":"user","content":"hi"}]`, "langfuse.observation.output", output))
+		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Text != want {
+			t.Errorf("%s: %v", output, o.Response)
+		}
+	}
+}
