@@ -250,6 +250,10 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 			result.Value, result.Envelope = whole, nil // it was no envelope: the tool returned an object of this one member
 		}
 	}
+	threw := shown != nil && shown.Label == "" && shown.IsError && (isNull(result.Value) || result.Value.Str() == "None") && !sameContent(result.Value, shown.Result)
+	if threw {
+		result = genai.Content{} // the model was told of a failure, and the span holds what Python writes of no value (agno before 2)
+	}
 	wrapped := ""
 	if shown != nil && shown.Label == "" && result.Label == "" && !o.Failed {
 		if wrapped = errorIn(result.Value, shown.Result); wrapped != "" {
@@ -259,7 +263,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	waits := o.Interrupted && !result.Present()
 	// a result that is not what the model was told is none, if the span says error
 	contradicted := shown != nil && shown.Label == "" && result.Label == "" && !sameContent(result.Value, shown.Result) && pathTo(shown.Result, result.Value, maxEnvelopes, room(result.Value)) == nil
-	failed := !waits && (o.Failed || wrapped != "" || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted || wordsOf(o.Error, result.Value) || happenedIn(o.Error, o.Name)))
+	failed := !waits && (o.Failed || threw || wrapped != "" || o.StatusError && (!result.Present() || shown != nil && shown.IsError || contradicted || wordsOf(o.Error, result.Value) || happenedIn(o.Error, o.Name)))
 	if o.StatusError && !failed && !waits {
 		b.finding(tape.CodeStatusDisputed, k.seq, "status", "the span says error, the tool returned a result")
 	}

@@ -106,3 +106,26 @@ func TestParametersOfTheFrameAreNoArguments(t *testing.T) {
 		}
 	}
 }
+
+// Behind what a message of agno says stand objects of which str() tells the address alone; what says less than a message does is a text.
+func TestMessagesOfAgnoAsStrWritesThemAreRead(t *testing.T) {
+	const rest = " audio=None metrics=MessageMetrics(tokens=0, timer=<agno.utils.timer.Timer object at 0x7f1>) created_at=1"
+	for text, want := range map[string]string{
+		"role='tool' content='timeout' name=None tool_call_id='c1' tool_calls=None tool_name='f' tool_call_error=True" + rest:                                                     "tool tool_result c1 true",
+		"role='tool' content='3' name=None tool_call_id='c1' tool_calls=None tool_name='f' tool_call_error=False" + rest:                                                          "tool tool_result c1 false",
+		"role='assistant' content=None name=None tool_call_id=None tool_calls=[{'id': 'c1', 'type': 'function', 'function': {'name': 'f', 'arguments': '{}'}}] audio=None" + rest: "assistant tool_call c1 false",
+		"role='user' content='q' name=None tool_call_id=None tool_calls=None" + rest:                                                                                              "user text  false",
+		"role='user' content='q' and more":                                     "",
+		"role='admin' content='q' name=None tool_call_id=None tool_calls=None": "",
+	} {
+		messages, _ := decode.Messages(genaitest.Parse(t, `[`+fmt.Sprintf("%q", text)+`]`), tape.RoleUser)
+		got := ""
+		if decode.IsDescribedMessage(text) && len(messages) == 1 && len(messages[0].Parts) == 1 {
+			p := messages[0].Parts[0]
+			got = fmt.Sprintf("%s %s %s %v", messages[0].Role, p.Type, p.ID, p.IsError)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -370,7 +370,7 @@ func RoleMessage(v exactjson.Value, role tape.Role) Message {
 	switch body := v.First("parts", "content", "blocks"); {
 	case role == tape.RoleTool && (!callID.IsAbsent() || !hasResultPart(body)):
 		id := TextOfID(callID)
-		parts = []Part{ResultPart(id, v.Get("name").Str(), body, v.First("is_error", "isError").True() || v.Get("status").Str() == "error")}
+		parts = []Part{ResultPart(id, v.Get("name").Str(), body, v.First("is_error", "isError", "tool_call_error").True() || v.Get("status").Str() == "error")}
 	default:
 		parts = Parts(body)
 		if r := v.First("reasoning_content", "reasoning"); r.Kind() == exactjson.String && r.Str() != "" {

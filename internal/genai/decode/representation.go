@@ -75,22 +75,31 @@ func RepresentationOf(text, key string) (v exactjson.Value, ok bool) {
 // Fields reads what str() makes of a Pydantic model: its fields as name=value, with a space between. ok is false for a text with fewer than
 // two fields or of more than maxFields, with a name twice, or with anything else in it. lossy says that a value stands for an object, of which it may not say all.
 func Fields(text string) (v exactjson.Value, lossy, ok bool) {
+	v, lossy, ok = leadingFields(text)
+	if !ok || v.Len() < 2 {
+		return exactjson.Value{}, false, false
+	}
+	return v, lossy, true
+}
+
+// leadingFields reads the fields that stand before the first thing that is none. whole is whether they are all of the text.
+func leadingFields(text string) (v exactjson.Value, lossy, whole bool) {
 	p := pyParser{text: text, objects: true}
 	var members []exactjson.Member
 	for p.pos < len(p.text) {
 		m := fieldName.FindStringSubmatch(p.text[p.pos:])
 		if m == nil || len(members) == maxFields || slices.ContainsFunc(members, func(o exactjson.Member) bool { return o.Name == m[1] }) {
-			return exactjson.Value{}, false, false
+			return exactjson.ObjectValue(members...), p.built, false
 		}
 		p.pos += len(m[0])
 		value, good := p.value(0)
 		if !good {
-			return exactjson.Value{}, false, false
+			return exactjson.ObjectValue(members...), p.built, false
 		}
 		members = append(members, exactjson.Member{Name: m[1], Value: value})
 		p.space()
 	}
-	return exactjson.ObjectValue(members...), p.built, len(members) > 1
+	return exactjson.ObjectValue(members...), p.built, true
 }
 
 // maxFields is more than any message or outcome has.
@@ -99,6 +108,14 @@ const maxFields = 256
 // describedMessage reads a message of LangChain that str() has written. Its class is not in the text: a tool's message names the call that it
 // answers, and only a model's holds calls, tells what it cost or has an id of the run that made it, which a graph gives what it says in the model's place too.
 func describedMessage(text string) (Message, bool) {
+	if strings.HasPrefix(text, "role=") { // agno's before 2, whose role comes first; behind what it says stand objects of which str() tells the address alone
+		v, _, _ := leadingFields(text)
+		role, known := roles[v.Get("role").Str()]
+		if !known || v.Get("content").IsAbsent() || v.Get("tool_call_id").IsAbsent() || v.Get("tool_calls").IsAbsent() {
+			return Message{}, false
+		}
+		return RoleMessage(v, role), true
+	}
 	if !strings.HasPrefix(text, "content=") {
 		return Message{}, false
 	}
