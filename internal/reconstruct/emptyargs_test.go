@@ -48,3 +48,26 @@ func TestArgumentsAreEmptyWhereOnlySuchAreLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// Of three calls of one tool in a stream, whose arguments were written as nothing, each is the one that ran: none of these was handed anything. One that was handed something may be another.
+func TestNothingThatAStreamWroteIsNoArguments(t *testing.T) {
+	for received, want := range map[string]int{"{}": 3, `{"x":1}`: 6} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		ask := asks(call("call_1", "f", `""`), call("call_2", "f", `""`), call("call_3", "f", `""`))
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		for i, result := range []string{"one thing", "", "another thing"} {
+			tr.tool("f", 3+i, 1, 11+10*i, 19+10*i, "", received, result)
+		}
+		tr.chat(7, 1, 50, 60, list(user("q"), ask, shows("call_1", "one thing"), shows("call_2", ""), shows("call_3", "another thing")), list(says("end")))
+		n := 0
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Name == "f" {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s: %d calls, want %d", received, n, want)
+		}
+	}
+}

@@ -231,7 +231,7 @@ func readLogfireModel(s *dialect.Source, a decode.Attributes, o *dialect.Observa
 		if list, _ := decode.Structure(said); list.Len() == 1 && list.At(0).Get("output").Kind() == exactjson.Array {
 			said = list.At(0).Get("output") // of a stream of chat completions the SDK makes a response of the other interface
 		}
-		if output, ok := decode.Messages(said, tape.RoleAssistant); ok {
+		if output, ok := decode.Messages(said, tape.RoleAssistant); ok && said.Str() != "null" { // a list, or null where the call failed
 			o.Response = decode.OneTurn(output)
 		}
 		if settings, ok := decode.Structure(a.JSON("model_settings", "model_config")); ok {
