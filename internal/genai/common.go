@@ -236,7 +236,7 @@ func errorOf(s *dialect.Source) *tape.Error {
 	return e
 }
 
-// said is the failure that a status tells: of one that is an object of a message and data, as the error of OpenAI's Agents SDK is written by Traceloop before 0.48, what its data says
+// said is the failure that a status tells: of one that is an object of a message and data, as the error of OpenAI's Agents SDK is written by Traceloop 0.47, what its data says
 // went wrong; the message is the same for all that do.
 func said(status string) string {
 	if !strings.HasPrefix(status, "{") {

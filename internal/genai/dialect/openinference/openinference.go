@@ -56,7 +56,7 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Agent:
 		_, event := dialect.EventOf(s.Span)
 		o.WeakAgent = kind == "CHAIN" || event != "" // BeeAI: a step of the loop, the agent has a span of its own
-		o.HandsAll = s.ScopeName == agno             // it answers with all that its model said in the run; of a stream that is not recorded before 0.1.30
+		o.HandsAll = s.ScopeName == agno             // it answers with all that its model said in the run; of a stream that is not recorded (0.1.22)
 		readOpenInferenceAgent(s, a, metadata, o)
 	case dialect.Model:
 		ReadModel(a, o)
@@ -160,7 +160,7 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 		}
 		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: calls, FinishReason: "tool_calls"}}
 	}
-	if text, why := answer.Get("content"), answer.Get("finish_reason").Str(); len(o.Response) == 0 && why != "" && text.Kind() == exactjson.String { // AutoGen's CreateResult, before 0.1.10
+	if text, why := answer.Get("content"), answer.Get("finish_reason").Str(); len(o.Response) == 0 && why != "" && text.Kind() == exactjson.String { // AutoGen's CreateResult, of 0.1.4
 		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text.Str())}, FinishReason: why}}
 	}
 	for i := range o.Response {
@@ -266,7 +266,7 @@ func saysWhyEnded(a decode.Attributes) bool {
 	})
 }
 
-// lastEnded leaves of messages that came out the last, where it alone says why it ended: those before it are what the model said in earlier turns (the processor for Strands, before 0.1.10).
+// lastEnded leaves of messages that came out the last, where it alone says why it ended: those before it are what the model said in earlier turns (the processor for Strands, 0.1.2).
 func lastEnded(list exactjson.Value) exactjson.Value {
 	members := list.Members()
 	for i, m := range members {

@@ -183,7 +183,7 @@ func TestCallsAndResultsOfAutoGensClient(t *testing.T) {
 	}
 }
 
-// Before 0.1.10 the processor for Strands writes all that the model said in the run as the output of each call; the last message alone says why it ended. The instructions stand in the metadata.
+// The processor for Strands 0.1.2 writes all that the model said in the run as the output of each call; the last message alone says why it ended. The instructions stand in the metadata.
 func TestWhatTheModelSaidInEarlierTurnsIsNotItsAnswer(t *testing.T) {
 	call := func(at, id string) []string {
 		p := "llm.output_messages." + at + ".message."

@@ -32,7 +32,7 @@ var Dialect = &dialect.Dialect{
 var openLITOperations = map[string]dialect.Class{
 	"execute_task": dialect.Structure, "user_prompt_processing": dialect.Structure, "model_request": dialect.Structure, "tool_coordination": dialect.Structure,
 	"vectordb": dialect.Noise, "image": dialect.Noise, "audio": dialect.Noise,
-	"tool": dialect.Tool, // of LangChain before 1.36
+	"tool": dialect.Tool, // of LangChain, 1.35
 }
 
 func operationClass(operation string) dialect.Class {
@@ -178,7 +178,7 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Agent:
 		operation := semconv.Operation(s)
 		o.WeakAgent = o.WeakAgent || operation == "workflow" || operation == "graph_execution"
-		if text := a.Text("gen_ai.completion"); text != "" && operation == "invoke_agent" && !a.Has("gen_ai.output.messages") { // of agno before 1.41
+		if text := a.Text("gen_ai.completion"); text != "" && operation == "invoke_agent" && !a.Has("gen_ai.output.messages") { // of agno, 1.35
 			said := decode.TextPart(text)
 			if utf8.RuneCountInString(text) == 2000 { // it ends there, without a mark
 				said.Label = tape.Truncated

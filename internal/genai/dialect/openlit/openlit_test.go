@@ -231,7 +231,7 @@ func TestFunctionThatThrewIsThatOfATool(t *testing.T) {
 	}
 }
 
-// Before 1.36 the name of the span stands in place of the operation.
+// In 1.35 the name of the span stands in place of the operation.
 func TestOperationInTheWordsOfTheSpanIsItsFirstWord(t *testing.T) {
 	for _, f := range []struct {
 		name, operation string
@@ -248,7 +248,7 @@ func TestOperationInTheWordsOfTheSpanIsItsFirstWord(t *testing.T) {
 	}
 }
 
-// What an agent answered stands under the key of a model's answer before 1.41, cut at 2000 characters without a mark.
+// What an agent answered stands under the key of a model's answer in 1.35, cut at 2000 characters without a mark.
 func TestAnswerOfAnAgentIsReadUnderTheKeyOfAModels(t *testing.T) {
 	for text, want := range map[string]tape.Label{"hello": "", strings.Repeat("é", 2000): tape.Truncated, strings.Repeat("x", 1999): ""} {
 		o := genai.Read(genaitest.Span("openlit.otel.tracing", "agent a", "gen_ai.operation.name", "invoke_agent", "gen_ai.system", "agno", "gen_ai.completion", text))

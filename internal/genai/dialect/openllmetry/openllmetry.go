@@ -217,7 +217,7 @@ func calledInStep(a decode.Attributes) (exactjson.Value, bool) {
 	return called, ok && called.Get("tool_name").Str() != "" && called.Get("tool_kwargs").Kind() == exactjson.Object && called.Get("tool_output").Kind() == exactjson.Object
 }
 
-// calledUntold reports the step of LlamaIndex's agents that calls one tool, where nothing tells of that: before 0.50 it says what was called in what came out, and nothing where that cannot
+// calledUntold reports the step of LlamaIndex's agents that calls one tool, where nothing tells of that: 0.47 says what was called in what came out, and nothing where that cannot
 // be written as JSON, as the answer of an agent that is a tool.
 func calledUntold(s *dialect.Source, a decode.Attributes) bool {
 	return s.Span.Name() == "call_tool.task" && strings.HasSuffix(s.ScopeName, ".llamaindex") && a.Text("tool.name") == "" && entity(a, "entity.output").IsAbsent()

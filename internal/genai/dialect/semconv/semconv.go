@@ -56,7 +56,7 @@ var namePrefixes = []struct {
 	{"chat ", dialect.Model}, {"text_completion ", dialect.Model}, {"generate_content ", dialect.Model},
 }
 
-// Operation is the operation of a span. Where the name of the span stands in its place, as in OpenLIT's `workflow RunnableSequence` before 1.36, it is the word that the conventions let such
+// Operation is the operation of a span. Where the name of the span stands in its place, as in OpenLIT's `workflow RunnableSequence` (1.35), it is the word that the conventions let such
 // a name begin with.
 func Operation(s *dialect.Source) string {
 	op := decode.Attributes(s.Span.Attributes()).Text("gen_ai.operation.name")
