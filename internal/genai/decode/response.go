@@ -77,7 +77,7 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 			m.Role, m.FinishReason = tape.RoleAssistant, body.At(0).First("finishReason", "finish_reason").Text()
 			return []Message{m}
 		case name == "choices" || name == "candidates" || name == "content" || name == "message" || name == "messages":
-			if body.Kind() == exactjson.String && (name != "content" && name != "message" || whole && !wraps(inner, name)) {
+			if body.Kind() == exactjson.String && (name != "content" && name != "message" || whole && !Wraps(inner, name)) {
 				continue
 			}
 			messages, ok := Messages(body, tape.RoleAssistant)
@@ -92,7 +92,7 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 			}
 			return LastAnswers(messages)
 		default:
-			if body.Kind() == exactjson.String && name != "answer" && name != "final_output" && whole && !wraps(inner, name) {
+			if body.Kind() == exactjson.String && name != "answer" && name != "final_output" && whole && !Wraps(inner, name) {
 				continue
 			}
 			if messages := OutputMessages(body, depth+1); messages != nil {
@@ -122,8 +122,8 @@ var (
 	textualType = regexp.MustCompile(`(?i)(text|^ai|message|assistant|result|output|response)`)
 )
 
-// wraps reports an object around a text under a name that says that it came out: nothing else in it may be a part of an answer in JSON.
-func wraps(v exactjson.Value, name string) bool {
+// Wraps reports an object around a text under a name that says that it came out: nothing else in it may be a part of an answer in JSON.
+func Wraps(v exactjson.Value, name string) bool {
 	return !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool {
 		return m.Name != name && !beside.MatchString(m.Name) && !(m.Name == "type" && textualType.MatchString(m.Value.Str())) && !m.Value.IsEmpty()
 	})

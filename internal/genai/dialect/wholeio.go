@@ -97,12 +97,29 @@ var responseNames = []string{
 	"finishReason", "stop_reason", "tool_calls", "toolCalls", "lc", "error",
 }
 
+// plainNames are those of them that a model uses for members of its own: beside members that no wrapper of an answer has they say nothing of a response, unless a message stands there.
+var plainNames = []string{"output", "outputs", "message", "content", "response", "error"}
+
+// saysNothing reports a value that is no message and no list of parts or messages.
+func saysNothing(v exactjson.Value) bool {
+	switch v.Kind() {
+	case exactjson.Object:
+		return v.First("role", "content", "text", "parts", "message", "messages", "tool_calls", "toolCalls", "choices", "kwargs").IsAbsent()
+	case exactjson.Array:
+		return !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return m.Value.Kind() == exactjson.Object }) || holdsNoParts(v)
+	}
+	return true
+}
+
 // saysResponse reports that an object has a member of what a provider or a framework answers, none of which is a number or a truth value: it is no text that a model wrote, even if no answer
 // is found in it.
 func saysResponse(v exactjson.Value) bool {
 	return slices.ContainsFunc(responseNames, func(name string) bool {
 		member := v.Get(name)
 		if name == "content" && v.Get("role").IsAbsent() && holdsNoParts(member) {
+			return false
+		}
+		if slices.Contains(plainNames, name) && saysNothing(member) && !decode.Wraps(v, name) {
 			return false
 		}
 		return !member.IsAbsent() && (name == "lc" || member.Kind() != exactjson.Number && member.Kind() != exactjson.Bool)
