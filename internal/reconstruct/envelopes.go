@@ -323,12 +323,12 @@ func (o *outside) addResult(v exactjson.Value) {
 // of reports a value outside of an envelope whose member has this name.
 func (o *outside) of(name string) bool { return o != nil && o.all > o.naming[name] }
 
-// takes reports a parameter of a tool that a request offered.
+// takes reports a parameter of a tool that a request offered, or that the span of a call defines.
 func (c *collector) takes(tool, parameter string) bool {
 	if c.parameters == nil {
 		c.parameters = map[[2]string]bool{}
-		for _, m := range c.models {
-			for _, t := range m.obs.Tools {
+		for _, k := range slices.Concat(c.models, c.tools) {
+			for _, t := range k.obs.Tools {
 				for _, p := range t.Parameters.Get("properties").Members() {
 					c.parameters[[2]string{t.Name, p.Name}] = true
 				}

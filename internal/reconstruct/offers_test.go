@@ -139,3 +139,26 @@ func TestToolsOfTheAgentWereOffered(t *testing.T) {
 		}
 	}
 }
+
+// The span of a call may define the tool: an argument that is an object alone is no envelope where it is a parameter of that name (Spring AI, which does not record what the model asked for).
+func TestAParameterThatTheSpanOfACallDefinesIsNoEnvelope(t *testing.T) {
+	for schema, want := range map[string]tape.Label{
+		`{"type":"object","properties":{"parcel":{"type":"object"}}}`: "",
+		`{"type":"object","properties":{"order":{"type":"object"}}}`:  tape.Lossy,
+		"": tape.Lossy,
+	} {
+		tr := newTrace()
+		const scope = "org.springframework.boot"
+		tr.in(scope, "spring_ai chat_client", 1, 0, 0, 100, "spring.ai.kind", "chat_client", "gen_ai.operation.name", "framework")
+		tr.in(scope, "chat m", 2, 1, 1, 9, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m")
+		for i := range 2 {
+			tr.in(scope, "tool_call open", 3+i, 1, 10+20*i, 20+20*i, "spring.ai.kind", "tool_call", "spring.ai.tool.definition.name", "open", "spring.ai.tool.definition.schema", schema,
+				"spring.ai.tool.call.arguments", `{"parcel":{"Wert":[]}}`, "spring.ai.tool.call.result", `"r"`)
+		}
+		for _, e := range the(t, tr.runs(t)).Events {
+			if got := e.Provenance["args"]; e.Name == "open" && got != want {
+				t.Errorf("%s: %s is %q, want %q", schema, e.Args.JSON(), got, want)
+			}
+		}
+	}
+}

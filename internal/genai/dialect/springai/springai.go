@@ -121,6 +121,9 @@ func readSpringAI(s *dialect.Source, o *dialect.Observation) {
 		readSpringModel(s, a, o)
 	case dialect.Tool:
 		o.Name = a.Text("spring.ai.tool.definition.name")
+		if schema, ok := decode.Structure(a.JSON("spring.ai.tool.definition.schema")); ok && o.Name != "" && schema.Kind() == exactjson.Object {
+			o.Tools = []tape.Tool{{Name: o.Name, Description: a.Text("spring.ai.tool.definition.description"), Parameters: schema}}
+		}
 		o.CallID = decode.UsableID(a.Text("spring.ai.tool.call.id"))
 		o.ToolKind = tape.ToolFunction
 		if v := a.JSON("spring.ai.tool.call.arguments"); !v.IsAbsent() {
