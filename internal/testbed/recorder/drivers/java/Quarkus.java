@@ -29,7 +29,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Quarkus LangChain4j's tracing with all of its content switched on: Quarkus GROUP [SCENARIO ...]. Its classes for the spans of models and tools are used as they are, over AiServices of
- * LangChain4j instead of an application that Quarkus built; the span around a method of a service is written here as its SpanWrapper writes it.
+ * LangChain4j instead of an application that Quarkus built; the span around a method of a service is written here as its SpanWrapper writes it. What its jar registers for all of LangChain4j
+ * wants Quarkus' container: of the jar only the packages runtime.listeners, runtime.tool and cost, and runtime.LangChain4jUtil, were on the class path.
  */
 public final class Quarkus {
   interface Assistant {
