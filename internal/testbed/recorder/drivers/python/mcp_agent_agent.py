@@ -10,10 +10,10 @@ import recorder
 
 os.environ["ANTHROPIC_BASE_URL"] = recorder.URL  # its client takes no other setting
 from mcp_agent.agents.agent import Agent  # noqa: E402
-from mcp_agent.app import MCPApp
-from mcp_agent.config import AnthropicSettings, LoggerSettings, OpenAISettings, OpenTelemetrySettings, Settings
-from mcp_agent.workflows.llm.augmented_llm import RequestParams
-from opentelemetry import trace
+from mcp_agent.app import MCPApp  # noqa: E402
+from mcp_agent.config import AnthropicSettings, LoggerSettings, OpenAISettings, OpenTelemetrySettings, Settings  # noqa: E402
+from mcp_agent.workflows.llm.augmented_llm import RequestParams  # noqa: E402
+from opentelemetry import trace  # noqa: E402
 
 API = sys.argv[1]
 MODEL = {"openai": "gpt-4o-mini", "anthropic": "claude-sonnet-4-5"}[API]
