@@ -51,8 +51,15 @@ func (c *collector) setClocks() {
 			}
 		}
 		for i, m := range askedInOrder(tools, asks) {
-			if m != nil && m.end > tools[i].start {
-				behind[of] = max(behind[of], m.end-tools[i].start)
+			if m == nil {
+				continue
+			}
+			asked := m.end
+			if ranWithin(m, tools[i]) { // of a stream, say
+				asked = m.start
+			}
+			if asked > tools[i].start {
+				behind[of] = max(behind[of], asked-tools[i].start)
 			}
 		}
 		for _, t := range tools {
@@ -80,6 +87,11 @@ func nearest(k *call, at map[*node]reporter) *node {
 		}
 	}
 	return nil
+}
+
+// ranWithin reports a tool whose span lies below one of a model call, which may have asked for it before it was over.
+func ranWithin(m, tool *call) bool {
+	return slices.ContainsFunc(m.nodes, func(n *node) bool { return isAbove(n, tool.nodes[0]) })
 }
 
 // askingByID are the model calls whose recorded answers ask for a call of an id that no other asks for.

@@ -30,6 +30,18 @@ func TestToolsWhoseClockIsBehindBelongToTheTurnThatAskedForThem(t *testing.T) {
 	}
 }
 
+// A stream asks for a tool before it is over: how far the clock of the tool is behind is told by when the stream began.
+func TestToolsWhoseClockIsBehindThatRanWithinAStream(t *testing.T) {
+	tr := newTrace()
+	tr.agent("main", 1, 0, 1000, 1100)
+	tr.chat(2, 1, 1010, 1030, list(user("q")), list(asks(call("call_0001", "poll", `{"job":7}`))))
+	tr.tool("poll", 3, 2, 15, 28, "call_0001", `{"job":7}`, "running")
+	tr.chat(4, 1, 1031, 1070, list(user("q")), list(asks(call("call_0002", "poll", `{"job":8}`))))
+	tr.tool("poll", 5, 4, 35, 66, "call_0002", `{"job":8}`, "done")
+	tr.chat(6, 1, 1071, 1080, list(user("q")), list(says("done")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call poll @3 by 1 = running", "model_call @4", "tool_call poll @5 by 3 = done", "model_call @6")
+}
+
 // A tool that ran in the time of the span around it has the clock of the others, whenever it was asked for.
 func TestToolInItsTimeStaysWhereItIs(t *testing.T) {
 	tr := newTrace()
