@@ -365,7 +365,15 @@ func (c *collector) dropDuplicates() {
 
 // dropTold joins calls that were reported once more in a trace of their own, see byTwin and byToolTwin.
 func (c *collector) dropTold() {
-	isReport := func(k *call) bool { return len(k.nodes) == 1 && k.nodes[0].reports != nil }
+	reported := func(k *call) *node {
+		for _, n := range k.nodes {
+			if n.reports != nil {
+				return n.reports
+			}
+		}
+		return nil
+	}
+	isReport := func(k *call) bool { return reported(k) != nil }
 	if !slices.ContainsFunc(c.models, isReport) && !slices.ContainsFunc(c.tools, isReport) {
 		return
 	}
@@ -379,9 +387,11 @@ func (c *collector) dropTold() {
 		if !isReport(k) {
 			return false
 		}
-		of := by[k.nodes[0].reports]
+		of := by[reported(k)]
 		if of != nil && of != k {
-			of.join(k.nodes[0])
+			for _, n := range k.nodes {
+				of.join(n)
+			}
 		}
 		return of != nil && of != k
 	}

@@ -676,6 +676,28 @@ func TestModelCallWithoutContentInATraceOfItsOwnIsTheOneThatTookTheSameTokens(t 
 	}
 }
 
+// A framework and a client below it both report the call, with its content, and the SDK writes a span without any in a trace of its own; so may a gateway around that.
+func TestModelCallWithoutContentIsTheOneThatTwoInstrumentationsReport(t *testing.T) {
+	build := func(tokens int) []*tape.Tape {
+		usage := func(out int) []any {
+			return []any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.response.model", "m-2026-01-01", "gen_ai.usage.input_tokens", 40, "gen_ai.usage.output_tokens", out}
+		}
+		content := append(usage(12), "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(says("end")))
+		said, hollow := newTrace(), newTrace()
+		said.in("framework", "chat model", 1, 0, 10, 22, content...)
+		said.in("client", "messages", 2, 1, 11, 21, content...)
+		hollow.in("gateway", "POST", 3, 0, 12, 20, usage(tokens)...)
+		hollow.in("com.anthropic.sdk.typescript", "anthropic.messages.create", 4, 3, 13, 19, usage(tokens)...)
+		return all(t, said.numbered(1), hollow.numbered(2))
+	}
+	if tp := the(t, build(12)); tp.Usage.ModelCalls != 1 {
+		t.Errorf("%v", events(tp))
+	}
+	if tapes := build(13); len(tapes) != 2 {
+		t.Errorf("another call: %v", events(tapes[0]))
+	}
+}
+
 // The provider's SDK wrote the calls of a run in a trace of its own, without content. The one that failed has no response, and lies where the others lie.
 func TestFailedCallInTheTraceOfAClientBelongsToTheRunOfTheOthers(t *testing.T) {
 	build := func(id string) []*tape.Tape {
