@@ -55,6 +55,7 @@ func (c *collector) converse() {
 			m.response = nil
 		}
 	}
+	c.dropEarlierAnswers()
 	c.splitGlued()
 	c.readFollowed()
 	c.recoverHeld()

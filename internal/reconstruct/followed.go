@@ -49,6 +49,43 @@ func tellsOneCall(p *genai.Part) bool {
 	return len(p.ID) >= minCallID && !strings.Contains(p.ID, p.Name)
 }
 
+// dropEarlierAnswers takes out of answers the answers before them: some packages write down as what a model said all that it said since the user did (OpenInference for Strands Agents 1.3).
+// A call with the drawn id of one that an earlier answer asked for is none that is asked for again, where the answer goes on behind it, or holds those of several answers. An answer that is
+// all of one earlier answer may come from a cache, if the call did not fail.
+func (c *collector) dropEarlierAnswers() {
+	models := slices.Clone(c.models)
+	slices.SortStableFunc(models, compareCalls)
+	first := map[string]*call{} // which model call asked for the call of an id
+	for _, m := range models {
+		if m.response == nil || len(m.obs.Response) == 0 {
+			continue
+		}
+		parts, from, earlier := m.response.parts, 0, map[*call]bool{}
+		for i := range parts {
+			if p := &parts[i]; p.Type != tape.PartToolCall || !tellsOneCall(p) {
+				continue
+			}
+			switch before := first[parts[i].ID]; {
+			case before == nil:
+				first[parts[i].ID] = m
+			case before != m && before.end <= m.start+clockSlack:
+				from, earlier[before] = i+1, true
+			}
+		}
+		if from == 0 || from == len(parts) && len(earlier) == 1 && !m.obs.StatusError {
+			continue
+		}
+		o := *m.obs
+		o.Response, m.response = nil, nil
+		if from < len(parts) {
+			said := m.obs.Response[0]
+			said.Parts = slices.Clone(parts[from:])
+			o.Response, m.response = []genai.Message{said}, newMessage(said)
+		}
+		m.obs = &o
+	}
+}
+
 // readFollowed makes model calls that no span reports from what stands behind the answer in the request of the last call that one does.
 func (c *collector) readFollowed() {
 	var last *call

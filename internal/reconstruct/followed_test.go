@@ -369,3 +369,39 @@ func TestStepWithMessagesAroundAModelCallIsNone(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// What a model said since the user did is written down as its answer: the calls of the answers before are asked for once.
+func TestAnswersThatHoldThoseBeforeThem(t *testing.T) {
+	const first, second = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Q32JSEKI7K5TMDQDB3QZ2F"
+	for _, last := range []string{says("done"), ""} {
+		ask, again := asks(call(first, "pick", `{"n":1}`)), asks(call(second, "pick", `{"n":2}`))
+		tr := newTrace()
+		tr.agent("main", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("pick", 3, 1, 11, 19, first, `{"n":1}`, "Ada")
+		tr.chat(4, 1, 20, 30, list(user("q")), list(ask, again))
+		tr.tool("pick", 5, 1, 31, 39, second, `{"n":2}`, "Bob")
+		said := []string{ask, again}
+		if last != "" {
+			said = append(said, last)
+		}
+		tr.chat(6, 1, 40, 50, list(user("q")), list(said...))
+		wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call pick @3 by 1 = Ada", "model_call @4", "tool_call pick @5 by 3 = Bob", "model_call @6")
+	}
+	for _, failed := range []bool{false, true} {
+		tr := newTrace()
+		tr.agent("main", 1, 0, 0, 100)
+		ask := list(asks(call(first, "pick", `{"n":1}`)))
+		tr.chat(2, 1, 1, 10, list(user("q")), ask)
+		tr.tool("pick", 3, 1, 11, 19, first, `{"n":1}`, "Ada")
+		again := tr.chat(4, 1, 21, 30, list(user("q")), ask)
+		want := []string{"model_call @2", "tool_call pick @3 by 1 = Ada", "model_call @4 failed"}
+		if failed {
+			again.Status().SetCode(ptrace.StatusCodeError)
+		} else { // an answer from a cache, which is asked for again
+			tr.tool("pick", 5, 1, 31, 39, first, `{"n":1}`, "Ada")
+			want = []string{"model_call @2", "tool_call pick @3 by 1 = Ada", "model_call @4", "tool_call pick @5 by 3 = Ada"}
+		}
+		wantEvents(t, the(t, tr.runs(t)), want...)
+	}
+}

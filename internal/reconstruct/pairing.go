@@ -544,6 +544,9 @@ func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) 
 	if asked.Kind() != exactjson.Object {
 		return false
 	}
+	if received.Kind() == exactjson.Null && len(members) == 0 { // agno's tools that take nothing, of a call whose arguments the provider sent as {}
+		return true
+	}
 	if same(given, asked) {
 		return true
 	}

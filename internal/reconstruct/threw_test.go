@@ -145,3 +145,20 @@ func TestCallThatSomebodyEndedHasNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// Where a provider sends {} for no arguments, a framework may hand a tool null.
+func TestNullIsWhatAToolWithoutArgumentsReceived(t *testing.T) {
+	const first, second = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Q32JSEKI7K5TMDQDB3QZ2F"
+	for args, want := range map[string]int{`{}`: 2, `{"n":1}`: 4} {
+		ask := asks(call(first, "list", args), call(second, "list", args))
+		tr := newTrace()
+		tr.agent("main", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("list", 3, 1, 11, 15, "", "null", "Ada")
+		tr.tool("list", 4, 1, 16, 19, "", "null", "Bob")
+		tr.chat(5, 1, 20, 30, list(user("q"), ask, shows(first, "Ada"), shows(second, "Bob")), list(says("done")))
+		if tp := the(t, tr.runs(t)); tp.Usage.ToolCalls != want {
+			t.Errorf("asked for with %s: %q", args, events(tp))
+		}
+	}
+}

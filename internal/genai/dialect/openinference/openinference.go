@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/tape"
@@ -62,9 +60,6 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		ReadModel(a, o)
 		if s.ScopeName == agno {
 			dropEmptied(o.Request)
-		}
-		if s.Span.Status().Code() == ptrace.StatusCodeError && s.ScopeName == strands && len(o.FinishReasons) == 0 && !saysWhyEnded(a) {
-			o.Response = nil // what the model said in earlier turns
 		}
 	case dialect.Tool:
 		readOpenInferenceTool(s, a, o)
@@ -148,7 +143,7 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 			o.System = append(o.System, m.Parts...)
 		}
 	}
-	flatAnswer, _ := Messages(lastEnded(a.Unflatten("llm.output_messages.")))
+	flatAnswer, _ := Messages(a.Unflatten("llm.output_messages."))
 	answer, _ := decode.Structure(a.JSON("output.value"))
 	if answer.Kind() == exactjson.Array && answer.Len() == 1 && !answer.At(0).Get("choices").IsAbsent() {
 		answer = answer.At(0) // the package for the Agents SDK writes a list of responses
@@ -254,30 +249,6 @@ func replyModel(answer exactjson.Value) string {
 		return name
 	}
 	return ""
-}
-
-// strands is the scope of the spans that the processor for Strands rewrites.
-const strands = "strands.telemetry.tracer"
-
-// saysWhyEnded reports an answer that says why it ended.
-func saysWhyEnded(a decode.Attributes) bool {
-	return slices.ContainsFunc(a.Unflatten("llm.output_messages.").Members(), func(m exactjson.Member) bool {
-		return m.Value.Get("message").Get("finish_reason").Str() != ""
-	})
-}
-
-// lastEnded leaves of messages that came out the last, where it alone says why it ended: those before it are what the model said in earlier turns (the processor for Strands, 0.1.2).
-func lastEnded(list exactjson.Value) exactjson.Value {
-	members := list.Members()
-	for i, m := range members {
-		if (m.Value.Get("message").Get("finish_reason").Str() != "") != (i == len(members)-1) {
-			return list
-		}
-	}
-	if len(members) < 2 {
-		return list
-	}
-	return exactjson.ArrayValue(members[len(members)-1].Value)
 }
 
 // Messages reads the flattened list: each element is {message: {role, content, contents, tool_calls, …}}.
