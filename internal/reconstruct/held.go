@@ -41,12 +41,13 @@ func (n *node) giveExchanges() {
 	}
 }
 
-// isCallerOf reports a span that was taken for a model call for the model it names and the text that came out: it says nothing of what it is or of how the answer ended, and in it lies one loop whose calls stand on
-// that as events. If a text came out, it is what the model said in that loop, in order: all of it, or the last alone. The span is the function around the loop then, and tells what the loop handed back.
-func isCallerOf(n *node) bool {
+// loopCalledBy is the loop within a span that was taken for a model call for the model it names and the text that came out: the span says nothing of what it is or of how the answer ended, and
+// in it lies one loop whose calls stand on that as events. If a text came out, it is what the model said in that loop, in order: all of it, or the last alone; said tells how many answers it
+// holds. The span is the function around the loop then. nil for any other span.
+func loopCalledBy(n *node) (loop *node, said int) {
 	o := n.obs
 	if o.Class != genai.Model || n.spans == 0 || o.ResponseID != "" || len(o.Request) > 0 || len(o.FinishReasons) > 0 || usageKnown(o.Usage) {
-		return false
+		return nil, 0
 	}
 	var loops []*node
 	for _, k := range n.kids {
@@ -58,12 +59,12 @@ func isCallerOf(n *node) bool {
 		})
 	}
 	if len(loops) != 1 {
-		return false
+		return nil, 0
 	}
 	if len(o.Response) == 0 {
-		return true
+		return loops[0], 0
 	}
-	rest, said := partsText(o.Response[0].Parts), 0
+	rest := partsText(o.Response[0].Parts)
 	for _, x := range loops[0].obs.Exchanges {
 		for _, m := range x.Said.Response {
 			text := partsText(m.Parts)
@@ -75,14 +76,21 @@ func isCallerOf(n *node) bool {
 		}
 	}
 	if said == 0 || strings.TrimSpace(rest) != "" {
-		return false
+		return nil, 0
 	}
-	loop := loops[0].obs
-	loop.Output, loop.HandsAll = o.Response, said > 1
-	if !o.StatusError && !o.Failed {
-		loop.StatusError, loop.Failed, loop.Error = false, false, nil // its last call failed, and what had been said before was handed back
+	return loops[0], said
+}
+
+// handBack gives a loop what the function around it handed back, with so many of its answers.
+func handBack(from, loop *node, said int) {
+	if said == 0 {
+		return
 	}
-	return true
+	o := loop.obs
+	o.Output, o.HandsAll = from.obs.Response, said > 1
+	if !from.obs.StatusError && !from.obs.Failed {
+		o.StatusError, o.Failed, o.Error = false, false, nil // its last call failed, and what had been said before was handed back
+	}
 }
 
 // reportsModel reports a model call below an agent, not below one of its tools.

@@ -72,7 +72,11 @@ func link(nodes []*node) []*node {
 		}
 		dropEarlierReason(n)
 		takeWhole(n)
-		if isStepAround(n) || isCallerOf(n) {
+		loop, said := loopCalledBy(n)
+		if loop != nil {
+			handBack(n, loop, said)
+		}
+		if loop != nil || isStepAround(n) {
 			n.obs.Class = genai.Structure
 		}
 	}
