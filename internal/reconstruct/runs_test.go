@@ -307,3 +307,20 @@ func TestModelThatAgentsNameIsTakenWhereNoCallIsRecorded(t *testing.T) {
 		}
 	}
 }
+
+// The span of a run may begin when the first answer has come, and say that it lies below that.
+func TestAnAgentThatGoesOnAfterACallLiesAroundIt(t *testing.T) {
+	for end, want := range map[int]string{100: "root agent", 9: "root call"} { // one that ends within the call is what a tool of the provider's ran
+		tr := newTrace()
+		tr.chat(2, 0, 0, 10, list(user("q")), list(says("done")))
+		tr.agent("main", 1, 2, 1, end, "gen_ai.output.messages", list(says("done")))
+		tp := the(t, tr.runs(t))
+		got := "root call"
+		if tp.Run.RootSpanID == spanID(1).String() {
+			got = "root agent"
+		}
+		if got != want {
+			t.Errorf("an agent that ends at %d: %s", end, got)
+		}
+	}
+}

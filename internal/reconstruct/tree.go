@@ -41,6 +41,7 @@ func link(nodes []*node) []*node {
 		first.sole = true
 	}
 	cutCycles(nodes)
+	turnOver(nodes)
 	for _, n := range nodes {
 		if n.up != nil {
 			n.up.kids = append(n.up.kids, n)
@@ -81,6 +82,17 @@ func link(nodes []*node) []*node {
 		}
 	}
 	return roots
+}
+
+// turnOver hangs a model call below the agent that says it lies below the call, where the agent goes on after it: an agent runs in no call of a model that is over (LangSmith's package for the
+// Claude Agent SDK in JavaScript, which begins the span of a run when the first answer has come).
+func turnOver(nodes []*node) {
+	for _, n := range nodes {
+		if p := n.up; p != nil && p.obs.Class == genai.Model && n.obs.Class == genai.Agent && p.spans > 0 && p.end < n.end && p.start <= n.start {
+			n.up, p.up = p.up, n
+			n.sole, p.sole = n.sole || p.sole, false
+		}
+	}
 }
 
 // isStepAround reports a span that was taken for a model call for the messages in it alone: it says nothing of what it is, of a model or of an answer, and the call that does lies in it. It is

@@ -61,6 +61,11 @@ func readLangSmith(s *dialect.Source, o *dialect.Observation) {
 		o.Agent.Name = a.Text("langsmith.trace.name")
 		decode.FillString(&o.Agent.Name, s.Span.Name())
 		dialect.ReadWholeAgent(o, in, out)
+		if given, ok := decode.Structure(in); ok { // of the Claude Agent SDK
+			options := given.Get("options")
+			decode.FillList(&o.System, decode.System(options.First("systemPrompt", "system_prompt")))
+			decode.FillString(&o.Model, options.Get("model").Str())
+		}
 		if text, wrapped := langSmithReturn(out); wrapped != nil && text.Kind() == exactjson.String && len(o.Output) == 0 {
 			o.Output = decode.OneTurn(dialect.AnswerText(text)) // the function returned a text that is JSON
 		}

@@ -110,3 +110,11 @@ func TestLangSmithRequestBesideItsOptionsIsRead(t *testing.T) {
 		}
 	}
 }
+
+// The Claude Agent SDK hands over the instructions and the model beside the messages.
+func TestLangSmithReadsTheOptionsOfTheClaudeAgentSDK(t *testing.T) {
+	o := genai.Read(genaitest.Span("langsmith", "claude.conversation", "langsmith.span.kind", "chain", "gen_ai.prompt", `{"messages":[{"role":"user","content":"q"}],"options":{"model":"m1","systemPrompt":"Be brief."}}`))
+	if o.Model != "m1" || len(o.System) != 1 || o.System[0].Text != "Be brief." || len(o.Input) != 1 {
+		t.Errorf("model %q, instructions %v, input %v", o.Model, o.System, o.Input)
+	}
+}
