@@ -421,6 +421,21 @@ func TestWhatNobodyExecutedIsNotExpected(t *testing.T) {
 	s.proves("expected 5 served 2 verified 0 mismatched 0 unverifiable 2 recorded 2 ok false")
 }
 
+// What a model is told of a tool that it was not offered is the framework's word: no replay asks for it.
+func TestCallOfAToolThatWasNotOfferedIsNotExpected(t *testing.T) {
+	for offered, want := range map[string]string{"crawl": "expected 0 served 0 verified 0 mismatched 0 unverifiable 0 ok -", "look": "expected 1 served 0 verified 0 mismatched 0 unverifiable 0 ok false"} {
+		s := newScript(t)
+		c := s.call("1", "look", `{}`)
+		s.tool(s.model(c), c, "", `"look is no valid tool"`)
+		e := &s.tape.Events[1]
+		e.Status, e.IsError, e.Error = tape.EventError, true, &tape.Error{Message: "look is no valid tool"}
+		e.Args, e.ArgsHash = exactjson.Value{}, "" // without arguments nothing can be served
+		s.tape.Tools["t1"] = tape.Tool{Name: offered}
+		s.tape.Events[0].Request.Tools = []string{"t1"}
+		s.proves(want)
+	}
+}
+
 // Who executes one call of an answer executes them all, unless one fails: a span that is not there was lost.
 func TestCallBesideOneThatEndedWellWasExecuted(t *testing.T) {
 	for status, want := range map[tape.EventStatus]string{

@@ -66,7 +66,8 @@ func (p *prover) fits(e *tape.Event) bool {
 // unasked lists the tool events that a replay never asks the oracle for, by seq. Some are hand-offs without an answer, which the framework
 // performs. The others are calls that the last response of an agent asked for, or one that it dropped to ask again, and nobody executed, as the
 // spans of all its other calls show: all of them, or those behind one that failed, which ended the run. Where others of the same response ended well it is a span that was lost, as some packages lose
-// those of tools that throw. That a response was dropped is known where requests show those that were not. A tool that the model was not offered is none that anybody could execute.
+// those of tools that throw. That a response was dropped is known where requests show those that were not. A tool that the model was not offered is none that anybody could execute:
+// what the model is told of it is the framework's word, which the oracle may hold or not.
 func unasked(t *tape.Tape) map[int]bool {
 	list := map[int]bool{}
 	rootless := rootless(t)
@@ -97,11 +98,14 @@ func unasked(t *tape.Tape) map[int]bool {
 	}
 	for i := range t.Events {
 		e := &t.Events[i]
-		if e.Type != tape.EventToolCall || len(e.SpanIDs) > 0 || !unanswered(e) || e.RequestedBy == 0 {
+		if e.Type != tape.EventToolCall || len(e.SpanIDs) > 0 || e.RequestedBy == 0 {
 			continue
 		}
-		if offersOthers(t, e) {
+		if (unanswered(e) || e.IsError && e.ArgsHash == "") && offersOthers(t, e) {
 			list[e.Seq] = true
+		}
+		if !unanswered(e) {
+			continue
 		}
 		if rootless || e.RequestedBy != last[e.Caller] && !(dropped[e.RequestedBy] && shows[asker(t, e)]) {
 			continue

@@ -227,7 +227,7 @@ func (b *builder) answer(last *call) (string, *message) {
 		return text, nil
 	}
 	said := textOf(last.response)
-	if text != said && finalAnswer(last) && said != "" && (isReprOf(text, said) || root != nil && isAnswerIn(text, said) && tellsText(root, said)) {
+	if text != said && finalAnswer(last) && said != "" && (isReprOf(text, said) || root != nil && isAnswerIn(text, said) && (tellsText(root, said) || cameOut(root, said))) {
 		text = said
 	}
 	if text == "" && finalAnswer(last) {
@@ -425,6 +425,18 @@ func holdsJSON(text, said string) bool {
 func isAnswerIn(text, said string) bool {
 	v, ok := decode.ParseStructure(said)
 	return ok && text != "" && isMember(v, text)
+}
+
+// cameOut reports that a text is a value in what came out of a span.
+func cameOut(n *node, text string) bool {
+	v, ok := decode.Structure(n.obs.OutputData.Value)
+	for range maxEnvelopes {
+		if ok = ok && v.Kind() == exactjson.Object; ok && isMember(v, text) {
+			return true
+		}
+		v = v.First("outputs", "output", "result", "response", "return_values")
+	}
+	return false
 }
 
 // constructorRepr is how the representation of an object begins that names its members: StopEvent(result=…

@@ -171,16 +171,17 @@ func (c *collector) pairByAnswer(mayDiffer func(*call, *asked) bool) {
 			continue
 		}
 		fits, claims := map[*call][]*asked{}, map[*asked]int{}
+		told := !slices.ContainsFunc(asks, func(a *asked) bool { return a.shown == nil || a.shown.Label != "" }) // of all of them: then a short answer tells as well
 		for _, t := range tools[k] {
 			for _, a := range asks {
-				if mayDiffer(t, a) && (returned(t, a) || failedAs(t, a)) && !under(a.model, t) {
+				if mayDiffer(t, a) && (returned(t, a) || failedAs(t, a) || told && returnedJust(t, a)) && !under(a.model, t) {
 					fits[t] = append(fits[t], a)
 					claims[a]++
 				}
 			}
 		}
 		for t, all := range fits {
-			if len(all) == 1 && claims[all[0]] == 1 && (len(textResult(t.obs.Result.Value)) >= minQuoted || failedAs(t, all[0])) {
+			if len(all) == 1 && claims[all[0]] == 1 && (told || len(textResult(t.obs.Result.Value)) >= minQuoted || failedAs(t, all[0])) {
 				t.by, all[0].tool = all[0], t
 			}
 		}
@@ -515,6 +516,11 @@ func returned(t *call, a *asked) bool {
 	return a.shown != nil && a.shown.Label == "" && t.obs.Result.Present() && undamaged(t.obs.Result.Label) && !t.obs.Result.Value.IsEmpty() &&
 		(sameContent(t.obs.Result.Value, a.shown.Result) || pathTo(a.shown.Result, t.obs.Result.Value, maxEnvelopes, room(t.obs.Result.Value)) != nil ||
 			pathTo(t.obs.Result.Value, a.shown.Result, maxEnvelopes, room(a.shown.Result)) != nil)
+}
+
+// returnedJust reports that a later request shows just what the tool returned, however little that is.
+func returnedJust(t *call, a *asked) bool {
+	return t.obs.Result.Present() && undamaged(t.obs.Result.Label) && sameContent(t.obs.Result.Value, a.shown.Result)
 }
 
 // failedAs reports that a later request shows, for the asked call, how the tool failed: the first line of its error.

@@ -295,3 +295,24 @@ func TestAnswerIsLookedForWithTheSameAgentFirst(t *testing.T) {
 		}
 	}
 }
+
+// Of two equal calls one threw, and its span was lost: what the model was told of each says which of them the other span is, however little it returned.
+func TestSpanOfOneOfTwoEqualCallsIsThatOfTheAnswerItHas(t *testing.T) {
+	const first, second = "call_X4ULTEFGUM44M4GLT6TT7S", "call_Q32JSEKI7K5TMDQDB3QZ2F"
+	for _, c := range []struct{ toldFirst, toldSecond, want string }{
+		{"Error: no such city", "{}", second},
+		{"{}", "Error: no such city", first},
+	} {
+		ask := asks(call(first, "f", `{"n":1}`), call(second, "f", `{"n":1}`))
+		tr := newTrace()
+		tr.agent("main", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.in("@traceloop/node-server-sdk", "f.tool", 3, 1, 11, 15, "traceloop.span.kind", "tool", "traceloop.entity.name", "f", "traceloop.entity.input", `{"args":[{"n":1}],"kwargs":{}}`, "traceloop.entity.output", "{}")
+		tr.chat(4, 1, 20, 30, list(user("q"), ask, shows(first, c.toldFirst), shows(second, c.toldSecond)), list(says("done")))
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall && len(e.SpanIDs) > 0 && e.ToolCallID != c.want {
+				t.Errorf("told %q and %q: the span is that of %s", c.toldFirst, c.toldSecond, e.ToolCallID)
+			}
+		}
+	}
+}

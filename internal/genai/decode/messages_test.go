@@ -372,3 +372,21 @@ func TestBlockThatIsPrintedIntoTheContentOfAPartIsRead(t *testing.T) {
 		}
 	}
 }
+
+// A list of pairs of a role and a text is one conversation, and no batch of prompts, whatever JSON the first text is.
+func TestPairsInARequestAreNoBatch(t *testing.T) {
+	for request, want := range map[string]string{
+		`{"messages":[["user","{\"content\":\"north\"}"],["assistant","almost"],["user","now what"]]}`:       `{"content":"north"}|almost|now what`,
+		`{"messages":[[{"role":"user","content":"first"}],[{"role":"user","content":"of another prompt"}]]}`: "first",
+		`{"messages":[["nobody","{\"content\":\"north\"}"],["assistant","almost"]]}`:                         "nobody|north",
+	} {
+		messages, _ := decode.RequestMessages(genaitest.Parse(t, request), tape.RoleUser)
+		var texts []string
+		for _, m := range messages {
+			texts = append(texts, m.Parts[0].Text)
+		}
+		if got := strings.Join(texts, "|"); got != want {
+			t.Errorf("%s: %q, want %q", request, got, want)
+		}
+	}
+}

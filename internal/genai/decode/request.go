@@ -115,8 +115,10 @@ func RequestMessages(v exactjson.Value, role tape.Role) (messages []Message, sys
 			body = v
 		}
 	}
-	if body.Kind() == exactjson.Array && body.At(0).Kind() == exactjson.Array {
-		body = body.At(0)
+	if first := body.At(0); body.Kind() == exactjson.Array && first.Kind() == exactjson.Array {
+		if _, pair := rolePair(first); !pair {
+			body = first // of a batch of prompts
+		}
 	}
 	messages, _ = Messages(body, role)
 	return messages, system
@@ -212,6 +214,9 @@ func isBrokenStructure(text string) bool {
 // IsMessageList reports whether a list holds messages or parts.
 func IsMessageList(v exactjson.Value) bool {
 	first := v.At(0)
+	if _, pair := rolePair(first); pair {
+		return true
+	}
 	if first.Kind() == exactjson.Array {
 		first = first.At(0)
 	}
