@@ -155,14 +155,20 @@ func (b *builder) interrupted(last *call) bool {
 // lastModel is the model call that ended the run: the last one of the run's own agent, else of any. When that one hands over or asks
 // for tools, an agent that went on after it and answered, unless that agent is itself a tool, whose answer is a result.
 func (b *builder) lastModel() *call {
-	var own, any *call
+	var own, any, step *call
 	for _, k := range b.ordered {
 		if k.kind == tape.EventModelCall {
 			any = k
+			if !belowTool(k) && !isTool(k.agent) {
+				step = k
+			}
 			if k.agent == nil && (own == nil || !belowTool(k) || belowTool(own)) {
 				own = k
 			}
 		}
+	}
+	if own != nil && belowTool(own) && step != nil { // the loop's own calls are those of steps
+		own = step
 	}
 	if own == nil || !finalAnswer(own) && own.response != nil && finalAnswer(any) && !isTool(any.agent) {
 		return any

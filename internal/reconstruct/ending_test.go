@@ -573,3 +573,34 @@ func TestFailureThatNamesTheToolIsOfItsCall(t *testing.T) {
 		}
 	}
 }
+
+// The model calls of a loop may lie in steps, and those of an agent that a tool runs below the tool alone: what that answered is no answer of the run.
+func TestAnswerBelowAToolIsNoneOfTheRunWhoseCallsLieInSteps(t *testing.T) {
+	for failed, want := range map[bool]tape.RunStatus{true: tape.StatusError, false: tape.StatusOK} {
+		tr := newTrace()
+		root := tr.agent("main", 1, 0, 0, 100)
+		step := func(id, start int, request, response string) {
+			tr.agent("model", id, 1, start, start+9)
+			tr.chat(id+1, id, start+1, start+8, request, response)
+		}
+		step(2, 1, list(user("q")), list(asks(call("call_0001", "expert", `{"q":"x"}`))))
+		tr.tool("expert", 4, 1, 11, 30, "call_0001", `{"q":"x"}`, "the expert answers")
+		tr.chat(5, 4, 12, 20, list(user("x")), list(says("the expert answers")))
+		last := asks(call("call_0002", "close", `{"n":1}`))
+		if !failed {
+			last = says("That is all.")
+		}
+		step(6, 31, list(user("q"), asks(call("call_0001", "expert", `{"q":"x"}`)), shows("call_0001", "the expert answers")), list(last))
+		if failed {
+			tool := tr.tool("close", 8, 1, 50, 60, "call_0002", `{"n":1}`, "")
+			for _, s := range []ptrace.Span{tool, root} {
+				s.Status().SetCode(ptrace.StatusCodeError)
+				s.Status().SetMessage("HTTP 500")
+			}
+		}
+		tp := the(t, tr.runs(t))
+		if tp.Run.Status != want || failed && tp.Output.Text != nil || !failed && (tp.Output.Text == nil || *tp.Output.Text != "That is all.") {
+			t.Errorf("failed %v: %s, answered %v", failed, tp.Run.Status, tp.Output.Text)
+		}
+	}
+}

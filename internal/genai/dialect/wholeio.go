@@ -39,6 +39,11 @@ func AnswerText(out exactjson.Value) []decode.Message {
 	return []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
 }
 
+// isHollow reports an object of an answer of which nothing came: its text is empty, and so is all that stands beside it (Mastra's, of a call that threw).
+func isHollow(v exactjson.Value) bool {
+	return v.Len() > 1 && v.Get("text").Kind() == exactjson.String && !slices.ContainsFunc(v.Members(), func(m exactjson.Member) bool { return !m.Value.IsEmpty() })
+}
+
 // ReadWholeModel reads a model call from the request and the response of a provider or framework.
 func ReadWholeModel(o *Observation, in, out exactjson.Value) {
 	decode.FillString(&o.Operation, "chat")
@@ -55,7 +60,7 @@ func ReadWholeModel(o *Observation, in, out exactjson.Value) {
 		} else {
 			readProviderResponse(o, response)
 		}
-		if text, ok := decode.WholeText(out); ok && len(o.Response) == 0 && response.Kind() == exactjson.Object && !saysResponse(response) {
+		if text, ok := decode.WholeText(out); ok && len(o.Response) == 0 && response.Kind() == exactjson.Object && !saysResponse(response) && !isHollow(response) {
 			o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}} // the model answered in JSON
 		}
 	} else if text, ok := decode.WholeText(out); ok && text != "" {

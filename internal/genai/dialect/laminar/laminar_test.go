@@ -72,3 +72,13 @@ func TestPiecesOfAnAnswerOfMastraAreNoModelCalls(t *testing.T) {
 		t.Errorf("a call of this name is %v", o.Class)
 	}
 }
+
+// Mastra writes an answer for a call that threw too. A model may well answer in JSON that holds nothing.
+func TestAnObjectWithoutATextIsNoAnswer(t *testing.T) {
+	for output, want := range map[string]int{`{"files":[],"reasoning":[],"sources":[],"text":"","warnings":[]}`: 0, `{"items":[],"open":""}`: 1} {
+		o := genai.Read(genaitest.Span("@mastra/laminar", "llm: 'm'", "lmnr.span.type", "LLM", "lmnr.span.input", `[{"role":"user","content":"q"}]`, "lmnr.span.output", output))
+		if len(o.Response) != want {
+			t.Errorf("%s: %v", output, o.Response)
+		}
+	}
+}
