@@ -156,6 +156,9 @@ func Read(s *dialect.Source, o *dialect.Observation, encoded bool) {
 		if a.Text("langtrace.sdk.name") == "@langtrase/typescript-sdk" {
 			readLangtrace(a, o)
 		}
+		if s.ScopeName == quarkus && len(o.Request) == 1 && len(o.Request[0].Parts) == 1 && strings.Contains(o.Request[0].Parts[0].Text, "\n") {
+			o.RequestLabel, o.Request[0].Parts[0].Label = tape.Lossy, tape.Lossy // all messages, one below the other: where one ends is not told
+		}
 		if givesFunctions(a, o) {
 			o.AddNote(tape.CodeModelCallHidden, "response", "the client was given functions to call by itself: the span may stand for every model call of the loop; it holds the first request and the last answer")
 		}
@@ -448,3 +451,6 @@ func isNothing(v exactjson.Value) bool {
 	inner, ok := decode.Structure(v)
 	return ok && inner.Kind() == exactjson.Object && inner.Len() == 1 && inner.Members()[0].Value.Kind() == exactjson.Null
 }
+
+// quarkus is the scope of Quarkus' spans, those of its extension for LangChain4j among them.
+const quarkus = "io.quarkus.opentelemetry"

@@ -350,3 +350,13 @@ func TestMessageOfGeminiInTheContentOfAFlattenedOne(t *testing.T) {
 		}
 	}
 }
+
+// Quarkus writes the instructions and the question below each other: where one ends is not told.
+func TestMessagesBelowEachOtherAreNoQuestion(t *testing.T) {
+	for prompt, want := range map[string]tape.Label{"Be brief.\nWhat now?": tape.Lossy, "What now?": ""} {
+		o := genai.Read(genaitest.Span("io.quarkus.opentelemetry", "completion m", "gen_ai.request.model", "m", "gen_ai.prompt", prompt, "gen_ai.completion", "Go on."))
+		if len(o.Request) != 1 || o.Request[0].Parts[0].Label != want || o.RequestLabel != want {
+			t.Errorf("%q: %v, %q", prompt, o.Request, o.RequestLabel)
+		}
+	}
+}
