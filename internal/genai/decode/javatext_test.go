@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 func TestMessagesThatJavaWroteAsText(t *testing.T) {
@@ -55,4 +56,21 @@ func TestMessagesThatJavaWroteAsText(t *testing.T) {
 			t.Errorf("%.80s took %s", text, took)
 		}
 	}
+}
+
+// Whatever is tried ends, and what is read is JSON.
+func FuzzJavaMessages(f *testing.F) {
+	f.Add(`UserMessage { name = null, contents = [TextContent { text = "hi" }], attributes = {} }`)
+	f.Add(`[AiMessage { text = "a" }", thinking = null, toolExecutionRequests = [ToolExecutionRequest { id = "c1", name = "f", arguments = "{"x":1}" }], attributes = {} }, ToolExecutionResultMessage { id = "c1" toolName = "f" text = "v" isError = false }]`)
+	f.Add("{\n\tmessages=[\n\tSystemMessage { text = \"s\" }\n\tUserMessage { contents = [] }\n\t]\n\tn=1\n}")
+	f.Add(`UserMessage { a = [TextContent { text = "", b = [TextContent { text = "`)
+	f.Fuzz(func(t *testing.T, text string) {
+		v, ok := decode.JavaMessages(text)
+		if !ok {
+			return
+		}
+		if _, err := exactjson.Parse(v.JSON()); err != nil {
+			t.Errorf("%q became %s: %v", text, v.JSON(), err)
+		}
+	})
 }
