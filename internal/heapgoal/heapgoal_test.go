@@ -21,6 +21,21 @@ func TestGoalIsTheFloorOrAPartMore(t *testing.T) {
 	}
 }
 
+// The percentage of a small heap lets one grow to a multiple of the floor that has become larger since. The limit does not, and leaves room above the goal of each heap.
+func TestLimitHoldsWhereThePercentageIsStale(t *testing.T) {
+	const small, since = 5 << 20, 20 << 20
+	stale := int64(since + since*percentFor(small)/100)
+	if limit := limitFor(small); stale <= limit || limit > 200<<20 {
+		t.Errorf("a heap of %d MB may grow to %d MB by its percentage, and to %d MB by its limit", since>>20, stale>>20, limit>>20)
+	}
+	for _, live := range []uint64{0, 10 << 20, floor, 300 << 20, 4 << 30} {
+		goal := int64(max(floor, live+live*uint64(percentFor(live))/100))
+		if limit := limitFor(live); limit < goal+int64(live)/4+slack {
+			t.Errorf("%d MB alive: a limit of %d MB leaves no room above the goal of %d MB", live>>20, limit>>20, goal>>20)
+		}
+	}
+}
+
 func gcPercent() int {
 	p := debug.SetGCPercent(100)
 	debug.SetGCPercent(p)
@@ -54,6 +69,6 @@ func TestGoalFollowsTheHeap(t *testing.T) {
 	}
 	await("small", func(p int) bool { return p > percent })
 	held := make([]byte, 3*floor)
-	await("large", func(p int) bool { return p == percent/2 })
+	await("large", func(p int) bool { return p == percent/2 && debug.SetMemoryLimit(-1) > 3*floor })
 	runtime.KeepAlive(held)
 }

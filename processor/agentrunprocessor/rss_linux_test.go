@@ -9,6 +9,7 @@ package agentrunprocessor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/tapedeck/tapedeck/exporter/tapeexporter"
+	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/redact"
@@ -96,7 +98,12 @@ func TestMemoryOfAProcess(t *testing.T) {
 		require.NoError(t, err)
 		redactor.Traces(td, nil)
 		td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.Redaction, seal)
-		require.NoError(t, p.ConsumeTraces(t.Context(), td))
+		err = p.ConsumeTraces(t.Context(), td)
+		for errors.Is(err, assembly.ErrFull) { // as a sender does that is refused
+			time.Sleep(time.Millisecond)
+			err = p.ConsumeTraces(t.Context(), td)
+		}
+		require.NoError(t, err)
 	}
 	require.NoError(t, p.Shutdown(context.Background()))
 	require.NoError(t, next.Shutdown(context.Background()))
