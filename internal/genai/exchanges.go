@@ -73,10 +73,13 @@ func exchangeOf(e ptrace.SpanEvent) (exchange, bool) {
 
 // plainKey takes the names of the conventions for what the provider has words of its own for: tool_calls.0.gen_ai.tool.call.id is the id of a call.
 func plainKey(key string) string {
+	if block, ok := strings.CutSuffix(key, ".tool_use_id"); ok && strings.HasPrefix(key, "content.") { // of an answer: a call, which has an id of its own
+		return block + ".id"
+	}
 	before, ok := strings.CutSuffix(key, ".gen_ai.tool.call.id")
 	switch {
 	case !ok:
-		return strings.TrimSuffix(key, ".tool_use_id") + map[bool]string{true: ".id"}[strings.HasSuffix(key, ".tool_use_id") && !strings.HasPrefix(key, "messages.")]
+		return key
 	case strings.Contains(before, "tool_calls."):
 		return before + ".id"
 	default:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -240,7 +241,7 @@ func (s *stitcher) hiding(f *fragment) map[*fragment]bool {
 	}
 	owners := map[*fragment]bool{}
 	for g, t := range latest {
-		unheard := len(first.obs.CallID) >= minCallID && !t.failed() && len(t.n.obs.Response) == 0
+		unheard := len(first.obs.CallID) >= decode.MinDrawnID && !t.failed() && len(t.n.obs.Response) == 0
 		if (t.unsaid() || unheard) && !conversationsDiffer(t.n, first) {
 			owners[g] = true
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -100,7 +101,7 @@ func (c *collector) askingByID() map[string]*call {
 	for _, m := range c.models {
 		for _, said := range m.obs.Response {
 			for _, p := range said.Parts {
-				if p.Type == tape.PartToolCall && len(p.ID) >= minCallID {
+				if p.Type == tape.PartToolCall && len(p.ID) >= decode.MinDrawnID {
 					twice[p.ID] = twice[p.ID] || asking[p.ID] != nil && asking[p.ID] != m
 					asking[p.ID] = m
 				}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -41,15 +42,12 @@ func splitAtAnswer(request []*message, response []genai.Message) (sent, followed
 	return request[:at:at], request[at:]
 }
 
-// minCallID is how long an id is at least that a provider draws. Numbers that some packages give to calls come back with each answer.
-const minCallID = 16
-
 // tellsOneCall reports a call whose id no other call has: it is drawn, and not made of the name.
 func tellsOneCall(p *genai.Part) bool {
-	return len(p.ID) >= minCallID && !strings.Contains(p.ID, p.Name)
+	return len(p.ID) >= decode.MinDrawnID && !strings.Contains(p.ID, p.Name)
 }
 
-// dropEarlierAnswers takes out of answers the answers before them: some packages write down as what a model said all that it said since the user did (OpenInference for Strands Agents 1.3).
+// dropEarlierAnswers takes out of answers the answers before them: some packages write down as what a model said all that it said since the user did (Strands under OpenInference's processor 0.1.2).
 // A call with the drawn id of one that an earlier answer asked for is none that is asked for again, where the answer goes on behind it, or holds those of several answers. An answer that is
 // all of one earlier answer may come from a cache, if the call did not fail.
 func (c *collector) dropEarlierAnswers() {

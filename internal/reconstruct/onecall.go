@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -215,7 +216,7 @@ func sameTool(outer, inner *genai.Observation) bool {
 		if outer.CallID != inner.CallID && (inner.Name != "" || inner.Args.Present()) {
 			return false // what says nothing but its id is a part of the call around it, whoever numbered it
 		}
-		if outer.CallID == inner.CallID && outer.Name == inner.Name && len(outer.CallID) >= minCallID && !strings.Contains(outer.CallID, outer.Name) {
+		if outer.CallID == inner.CallID && outer.Name == inner.Name && len(outer.CallID) >= decode.MinDrawnID && !strings.Contains(outer.CallID, outer.Name) {
 			return true // an id that comes once says so, whatever became of the arguments on their way in
 		}
 	} else if outer.Name != inner.Name && !(inner.MCPLeg && strings.HasSuffix(outer.Name, inner.Name)) {

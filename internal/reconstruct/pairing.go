@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -323,7 +324,7 @@ func (c *collector) pairAcrossClocks(known map[string]bool, mayDiffer func(*call
 				if a.tool != nil {
 					continue
 				}
-				byID := t.obs.CallID == a.part.ID && (len(a.part.ID) >= minCallID || apart && a.part.ID != "")
+				byID := t.obs.CallID == a.part.ID && (len(a.part.ID) >= decode.MinDrawnID || apart && a.part.ID != "")
 				named := nameOf(t) == a.part.Name || t.shift > 0 && !known[nameOf(t)] && a.part.Args.Len() > 0
 				if byID || apart && named && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a) {
 					fits[t] = append(fits[t], a)

@@ -4,7 +4,6 @@
 package reconstruct
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -305,46 +304,22 @@ func (s *stitcher) byToolTwin() {
 	if len(parts) == 0 || len(parts) == len(s.all) {
 		return
 	}
-	calls := map[string][]*node{}
-	of := map[*node]*fragment{}
-	rest := parts
-	for _, f := range s.all {
-		if len(rest) > 0 && rest[0] == f {
-			rest = rest[1:]
-			continue
-		}
-		for _, n := range f.tools() {
-			if wanted[n.obs.Name] {
-				calls[n.obs.Name] = append(calls[n.obs.Name], n)
-				of[n] = f
-			}
-		}
-	}
-	for _, list := range calls {
-		slices.SortStableFunc(list, compareNodes)
-	}
-	around := func(f *fragment, n *node) (fit []*node) { // in order of their start
-		list := calls[n.obs.Name]
-		before, _ := slices.BinarySearchFunc(list, n.start+clockSlack+1, func(a *node, at uint64) int { return cmp.Compare(a.start, at) })
-		for _, a := range list[max(0, before-maxOpenTurns):before] {
-			if n.end <= a.end+clockSlack && (a.scope != n.scope || callsFunction(a, n) || namedAnew(a, n)) && !s.sameTrace(of[a], f) {
-				fit = append(fit, a)
-			}
-		}
-		return fit
+	spans := s.toolSpansBeside(parts, wanted)
+	around := func(f *fragment, n *node) []*node { // the reports of another instrumentation, and those of a framework around a function of the program
+		return slices.DeleteFunc(spans.around(f, n), func(a *node) bool { return a.scope == n.scope && !callsFunction(a, n) && !namedAnew(a, n) })
 	}
 	for _, f := range parts {
 		var owners map[*fragment]bool // those that fit all tools so far, and whether more than names and times says so
 		for _, n := range f.tools() {
 			fit := map[*fragment]bool{}
 			for _, a := range around(f, n) {
-				g := s.find(of[a])
+				g := s.find(spans.of[a])
 				proven, fits := owners[g]
 				if owners != nil && !fits {
 					continue
 				}
 				if same, alike := tellsSame(a, n); same {
-					fit[g] = fit[g] || proven || alike || sameService(of[a], f)
+					fit[g] = fit[g] || proven || alike || sameService(spans.of[a], f)
 				}
 			}
 			owners = fit
@@ -360,7 +335,7 @@ func (s *stitcher) byToolTwin() {
 			told := map[*node]bool{}
 			for _, n := range f.tools() {
 				for _, a := range slices.Backward(around(f, n)) { // the one that began last, each once
-					if same, _ := tellsSame(a, n); same && !told[a] && s.find(of[a]) == owner {
+					if same, _ := tellsSame(a, n); same && !told[a] && s.find(spans.of[a]) == owner {
 						n.reports, told[a] = a, true
 						break
 					}

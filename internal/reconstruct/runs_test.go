@@ -310,17 +310,20 @@ func TestModelThatAgentsNameIsTakenWhereNoCallIsRecorded(t *testing.T) {
 
 // The span of a run may begin when the first answer has come, and say that it lies below that.
 func TestAnAgentThatGoesOnAfterACallLiesAroundIt(t *testing.T) {
-	for end, want := range map[int]string{100: "root agent", 9: "root call"} { // one that ends within the call is what a tool of the provider's ran
+	for name, c := range map[string]struct {
+		end   int
+		asked string
+		whole bool
+	}{
+		"it goes on":                  {100, "q", true},
+		"it ends within the call":     {9, "q", false}, // what a tool of the provider's ran
+		"it was asked something else": {100, "look it up", false},
+	} {
 		tr := newTrace()
 		tr.chat(2, 0, 0, 10, list(user("q")), list(says("done")))
-		tr.agent("main", 1, 2, 1, end, "gen_ai.output.messages", list(says("done")))
-		tp := the(t, tr.runs(t))
-		got := "root call"
-		if tp.Run.RootSpanID == spanID(1).String() {
-			got = "root agent"
-		}
-		if got != want {
-			t.Errorf("an agent that ends at %d: %s", end, got)
+		tr.agent("main", 1, 2, 1, c.end, "gen_ai.input.messages", list(user(c.asked)), "gen_ai.output.messages", list(says("done")))
+		if whole := the(t, tr.runs(t)).Run.RootSpanID == spanID(1).String(); whole != c.whole {
+			t.Errorf("%s: the agent is the run: %v", name, whole)
 		}
 	}
 }

@@ -84,12 +84,17 @@ func link(nodes []*node) []*node {
 	return roots
 }
 
-// turnOver hangs a model call below the agent that says it lies below the call, where the agent goes on after it: an agent runs in no call of a model that is over (LangSmith's package for the
-// Claude Agent SDK in JavaScript, which begins the span of a run when the first answer has come).
+// turnOver hangs a model call below the agent that says it lies below the call, where the call is the first of its trace, the agent goes on after it, and both were asked the same: an agent runs
+// in no call of a model that is over (LangSmith's package for the Claude Agent SDK in JavaScript, which begins the span of a run when the first answer has come). One that was asked something
+// else may be an agent that a tool of the run called where the span of the model was left open.
 func turnOver(nodes []*node) {
 	for _, n := range nodes {
-		if p := n.up; p != nil && p.obs.Class == genai.Model && n.obs.Class == genai.Agent && p.spans > 0 && p.end < n.end && p.start <= n.start {
-			n.up, p.up = p.up, n
+		p := n.up
+		if p == nil || p.up != nil || p.obs.Class != genai.Model || n.obs.Class != genai.Agent || p.spans == 0 || p.end >= n.end || p.start > n.start {
+			continue
+		}
+		if asked := lastUserText(n.obs.Input); asked != "" && slices.ContainsFunc(p.obs.Request, func(m genai.Message) bool { return lastUserText([]genai.Message{m}) == asked }) {
+			n.up, p.up = nil, n
 			n.sole, p.sole = n.sole || p.sole, false
 		}
 	}

@@ -20,8 +20,8 @@ type Unwrapped struct {
 	Name    string // of the tool, as the model was offered it
 }
 
-// minDrawnID is how long an id is at least that a provider draws.
-const minDrawnID = 16
+// MinDrawnID is how long an id is at least that a provider draws. Numbers that some packages give to calls come back with each answer.
+const MinDrawnID = 16
 
 // maxEnvelopes bounds envelopes within envelopes.
 const maxEnvelopes = 4
@@ -60,7 +60,7 @@ var envelopes = []envelope{
 	}},
 	{"tool_message", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) { // the same with nothing but the tool and the call that it is of (Microsoft Foundry's tracer for LangChain)
 		name, id := v.Get("name").Str(), TextOfID(v.Get("tool_call_id"))
-		ok := v.Len() == 3 && name != "" && len(id) >= minDrawnID && !v.Get("content").IsAbsent()
+		ok := v.Len() == 3 && name != "" && len(id) >= MinDrawnID && !v.Get("content").IsAbsent()
 		return v.Get("content"), Unwrapped{CallID: id, Name: name}, ok
 	}},
 	{"ai_sdk.output", func(v exactjson.Value) (exactjson.Value, Unwrapped, bool) {

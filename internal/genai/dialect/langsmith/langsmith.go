@@ -61,7 +61,7 @@ func readLangSmith(s *dialect.Source, o *dialect.Observation) {
 		o.Agent.Name = a.Text("langsmith.trace.name")
 		decode.FillString(&o.Agent.Name, s.Span.Name())
 		dialect.ReadWholeAgent(o, in, out)
-		if given, ok := decode.Structure(in); ok { // of the Claude Agent SDK
+		if given, ok := decode.Structure(in); ok && given.Get("messages").Kind() == exactjson.Array { // of the Claude Agent SDK; a function may well have options of its own
 			options := given.Get("options")
 			decode.FillList(&o.System, decode.System(options.First("systemPrompt", "system_prompt")))
 			decode.FillString(&o.Model, options.Get("model").Str())
