@@ -6,6 +6,7 @@ package reconstruct
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/tape"
@@ -13,8 +14,8 @@ import (
 
 // This file tells what broke a run, and whether a text that was said before is its answer all the same.
 
-// brokeBehind reports that a text is no answer: it is what the model said beside its last calls, which ran, and the agent around them ended with an error then, that of the next model call perhaps.
-// A span around that agent which tells the text, and did not fail, tells what the last model call said, and not what came of the run.
+// brokeBehind reports that a text is no answer: it is what the model said beside its last calls, which ran, or beside earlier ones, and the agent around them ended with an error then, that of
+// the next model call perhaps. A span around that agent which tells the text, and did not fail, tells what the model said last, and not what came of the run.
 func (b *builder) brokeBehind(last *call, text string) bool {
 	said := last
 	for i := len(b.calls.models) - 1; said != nil && said.response == nil && (said.obs.Failed || said.obs.StatusError) && i >= 0; i-- {
@@ -22,7 +23,12 @@ func (b *builder) brokeBehind(last *call, text string) bool {
 			said = m
 		}
 	}
-	if said == nil || said.response == nil || finalAnswer(said) || text != textOf(said.response) {
+	if said == nil || said.response == nil || finalAnswer(said) {
+		return false
+	}
+	if text != textOf(said.response) && !slices.ContainsFunc(b.calls.models, func(m *call) bool {
+		return m.agent == said.agent && m.response != nil && hasToolCall(m.response) && text == textOf(m.response)
+	}) {
 		return false
 	}
 	n := b.failedAround()

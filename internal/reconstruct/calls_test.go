@@ -5,6 +5,7 @@ package reconstruct_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -63,6 +64,32 @@ func TestPollingWithTheSameArgumentsKeepsEveryAnswerInOrder(t *testing.T) {
 		}
 	}
 }
+
+// The span of a call that threw may be lost. That of an equal call of a later turn, which began when the model had been told of the failure, is not its.
+func TestACallIsNotGivenTheSpanOfOneThatRanWhenItsAnswerWasTold(t *testing.T) {
+	for shown, want := range map[string][]string{
+		"it threw":  {"tool_call f by 1 = it threw (recovered)", "tool_call f @7 = the weather is fine"},
+		fineWeather: {"tool_call f @7 by 1 = the weather is fine"}, // late, but its own: the clock of the tool is ahead
+	} {
+		ask := asks(call("c1", "f", `{"x":1}`))
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.chat(3, 1, 20, 30, list(user("q"), ask, shows("c1", shown)), "")
+		tr.tool("f", 7, 1, 40, 50, "", `{"x":1}`, fineWeather)
+		var have []string
+		for _, e := range events(the(t, tr.runs(t))) {
+			if strings.HasPrefix(e, "tool_call") {
+				have = append(have, e)
+			}
+		}
+		if !slices.Equal(have, want) {
+			t.Errorf("%q: %q, want %q", shown, have, want)
+		}
+	}
+}
+
+const fineWeather = "the weather is fine"
 
 func TestResultIsRecoveredByItsID(t *testing.T) {
 	ask := asks(call("c1", "f", `{"x":1}`), call("c2", "f", `{"x":2}`))

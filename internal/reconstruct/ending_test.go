@@ -513,6 +513,26 @@ func TestTextBesideCallsIsNoAnswerWhereTheAgentBrokeThen(t *testing.T) {
 	}
 }
 
+// The same holds of what it said beside calls before.
+func TestTextBesideEarlierCallsIsNoAnswerWhereTheAgentBrokeThen(t *testing.T) {
+	const said = "One moment, please."
+	for broke, want := range map[ptrace.StatusCode]string{ptrace.StatusCodeError: "error none", ptrace.StatusCodeOk: "ok " + said} {
+		tr := newTrace()
+		tr.agent("workflow", 1, 0, 0, 100, "gen_ai.output.messages", list(says(said))).Status().SetCode(ptrace.StatusCodeOk)
+		s := tr.agent("a", 2, 1, 1, 90)
+		s.Status().SetCode(broke)
+		s.Status().SetMessage("Max turns exceeded")
+		const one, two = "call_X4ULTEFGUM44M4GLT6TT7S", "call_A5VMUFGHVN55N5HMU7UU8T"
+		first := `{"role":"assistant","parts":[{"type":"text","content":` + quote(said) + `},` + call(one, "f", `{}`) + `]}`
+		second := asks(call(two, "f", `{}`))
+		tr.chat(3, 2, 10, 20, list(user("q")), list(first))
+		tr.tool("f", 4, 2, 30, 40, one, `{}`, "r")
+		tr.chat(5, 2, 50, 60, list(user("q"), first, shows(one, "r")), list(second))
+		tr.tool("f", 6, 2, 70, 80, two, `{}`, "r")
+		wantEnding(t, want, the(t, tr.runs(t)), want)
+	}
+}
+
 // A model may answer in JSON that looks like an envelope. Where the run span holds all of it, nothing was around it.
 func TestAnswerInJSONThatTheRunSpanHoldsAsAWhole(t *testing.T) {
 	const said = `{"content": "It is done now.", "error": {"error": null}}`

@@ -64,7 +64,7 @@ func answersMore(rest []*message) bool {
 // gluedParts are the results that the only part of a message that may be glued holds as one text, nil where it does not.
 func gluedParts(calls []*genai.Part, m *message, recorded map[string]string) []genai.Part {
 	var parts []genai.Part
-	rest, told := m.parts[0].Result.Str(), 0
+	rest, told, several, all := m.parts[0].Result.Str(), 0, 0, true
 	for i, p := range calls {
 		text, known := recorded[p.ID]
 		rest = strings.TrimLeft(rest, " \n")
@@ -72,7 +72,7 @@ func gluedParts(calls []*genai.Part, m *message, recorded map[string]string) []g
 		case p.ID == "" || !known && i < len(calls)-1:
 			return nil
 		case !known:
-			text, rest = rest, ""
+			text, rest, all = rest, "", false
 		default:
 			text = strings.TrimLeft(text, " \n")
 			if !strings.HasPrefix(rest, text) {
@@ -82,13 +82,16 @@ func gluedParts(calls []*genai.Part, m *message, recorded map[string]string) []g
 			if len(text) >= minQuoted {
 				told++
 			}
+			if text != "" {
+				several++
+			}
 			text = recorded[p.ID]
 		}
 		one := m.parts[0]
 		one.ID, one.Name, one.Result = p.ID, p.Name, exactjson.StringValue(text)
 		parts = append(parts, one)
 	}
-	if strings.TrimSpace(rest) != "" || told == 0 {
+	if strings.TrimSpace(rest) != "" || told == 0 && !(all && several > 1) { // a short text stands in front of another by chance; several of them are not all there is by chance
 		return nil
 	}
 	return parts

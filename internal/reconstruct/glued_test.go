@@ -39,6 +39,20 @@ func TestResultsThatWereWrittenAsOneTextAreTakenApart(t *testing.T) {
 		}
 	}
 
+	// short texts tell nothing each; all that is recorded, one behind the other, is all there is
+	for shown, apart := range map[string]bool{"7 7": true, "7 7 7": false, "7": false, "7 8": false} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		ask := asks(call("call_0000001", "f", `{"x":1}`), call("call_0000002", "g", `{"x":2}`))
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 11, 12, "call_0000001", `{"x":1}`, "7")
+		tr.tool("g", 4, 1, 13, 14, "call_0000002", `{"x":2}`, "7")
+		tr.chat(5, 1, 20, 30, list(user("q"), ask, shows("call_0000002", shown)), list(says("end")))
+		if tp := the(t, tr.runs(t)); apart != (tp.Fidelity.Proof.Verified == 2) {
+			t.Errorf("%q: %d verified, findings %+v", shown, tp.Fidelity.Proof.Verified, tp.Fidelity.Findings)
+		}
+	}
+
 	// the result of the first call alone is no text of several
 	tr := newTrace()
 	tr.agent("a", 1, 0, 0, 100)

@@ -451,8 +451,14 @@ func (c *collector) idsMayDiffer() func(t *call, a *asked) bool {
 		}
 	}
 	return func(t *call, a *asked) bool {
-		return t.obs.CallID == "" || a.part.ID == "" || !meet[t.reporter()]
+		return (t.obs.CallID == "" || a.part.ID == "" || !meet[t.reporter()]) && !toldBefore(t, a)
 	}
+}
+
+// toldBefore reports that a model had been told the answer of the asked call, another than the tool's, and had answered, when the tool began: it is the call of a later turn, whose own span
+// is all that is left of it (Traceloop for JavaScript loses the spans of tools that throw).
+func toldBefore(t *call, a *asked) bool {
+	return a.shown != nil && a.by != nil && a.by != a.model && a.by.end < t.start && t.shift == 0 && t.obs.Result.Present() && undamaged(t.obs.Result.Label) && a.shown.Label == "" && !returned(t, a)
 }
 
 // turnsBefore say which turns come before a tool call, the surest first. The order is: the turn that the tool's span hangs below,

@@ -23,7 +23,8 @@ type Claim struct {
 }
 
 // Claim asks the oracle of the run's tape for the calls that really happened, in their order, by name and by the hash of the arguments that
-// the model wrote, each entry once. ok is false for a run without tool calls, and for one that is not one tape.
+// the model wrote, each entry once; an entry whose arguments or response are missing or cut is listed, and serves nobody. ok is false for a
+// run without tool calls, and for one that is not one tape.
 func (r Run) Claim(tapes []*tape.Tape) (c Claim, ok bool) {
 	full := slices.DeleteFunc(slices.Clone(tapes), func(t *tape.Tape) bool { return len(t.Events) == 0 })
 	if len(full) == 0 {
@@ -69,6 +70,9 @@ func (r Run) unserved(calls []value, left []oracle.Entry) string {
 			if fits(left[k]) {
 				i, others = k, others-1
 			}
+		}
+		if !left[i].Servable() {
+			return "an entry that is never served for " + call.Get("name").Str()
 		}
 		if !answers(left[i], call) {
 			return fmt.Sprintf("another answer for %s: %.60q", call.Get("name").Str(), left[i].Response)
