@@ -56,7 +56,8 @@ const claims = `
 
 Of each run that is one tape and called tools, the oracle is asked for the calls that really happened, in their order, by name and by the hash of
 the arguments that the model wrote, each entry once. The run is *served* when every call gets what its tool returned, or its failure, and no
-entry is left over; equal calls of one turn ran at the same time, and the entry of any of them may answer any other. A tape claims that in ` + "`fidelity.replayable.tools`" + ` and says in its proof whether its own requests bear it out.
+entry is left over; equal calls of one turn ran at the same time, and the entry of any of them may answer any other. An entry whose arguments or
+response are missing or cut is listed and serves nobody. A tape claims that in ` + "`fidelity.replayable.tools`" + ` and says in its proof whether its own requests bear it out.
 
 `
 
