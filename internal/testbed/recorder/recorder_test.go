@@ -292,6 +292,25 @@ func TestCallThatRunsIsOfTheLatestTurnThatAskedForIt(t *testing.T) {
 	assert.Equal(t, []any{0, `"a"`, 1, `"c"`}, []any{*first.Turn, string(first.Result), *second.Turn, string(second.Result)})
 }
 
+// TestHandOverIsToldAsTheNextAgentIsShownIt: the first request of the agent that took over holds what the hand-over returned; one that is a tool begins with its own question.
+func TestHandOverIsToldAsTheNextAgentIsShownIt(t *testing.T) {
+	handed := func(shown ...shownResult) *toolCall {
+		below := &subagent{name: "expert", agent: agent{system: "[expert] You know.", turns: []turn{{text: "It is 4."}}}}
+		r := newRun(scenario{main: agent{system: "[main] You ask.", turns: []turn{{calls: []call{{name: "expert", args: `{}`}}}}}, sub: below}, "g", "m", nil)
+		asks := r.answer(asked{idPrefix: "call_"}, []byte(`[main] You ask.`))
+		for i := range shown {
+			shown[i].id = asks.ids[0]
+		}
+		r.answer(asked{idPrefix: "call_", shown: shown}, []byte(`[expert] You know.`))
+		return r.truth(nil, nil).ToolCalls[0]
+	}
+	over := handed(shownResult{text: `{"assistant": "expert"}`})
+	require.NotNil(t, over.SentToModel)
+	assert.Equal(t, `{"assistant": "expert"}`, *over.SentToModel)
+	assert.JSONEq(t, `"It is 4."`, string(over.Result))
+	assert.Nil(t, handed().SentToModel)
+}
+
 // An agent that ran as a tool and threw what ended the run answered nothing.
 func TestAgentThatThrewHasAnError(t *testing.T) {
 	sub := &subagent{name: "expert", agent: agent{system: "You are the expert.", turns: []turn{{text: "done"}}}}

@@ -140,7 +140,6 @@ type answer struct {
 func (r *run) answer(a asked, body []byte) answer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.show(a)
 	who, script := 0, r.scenario.main.turns
 	sub := r.scenario.sub
 	if sub != nil && bytes.Contains(body, []byte(sub.system[:strings.IndexByte(sub.system, ' ')])) && !bytes.Contains(body, []byte(r.scenario.main.system)) {
@@ -154,6 +153,7 @@ func (r *run) answer(a asked, body []byte) answer {
 			}
 		}
 	}
+	r.show(a) // the first request of an agent that was handed the conversation tells what its model is shown of the hand-over
 	said := turn{text: "Done."}
 	if n := r.served[who]; n < len(script) {
 		said = script[n]
