@@ -300,3 +300,22 @@ func TestObjectThatWasAskedForIsTheAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A stream of an agent of Pydantic AI records no result: there the definition of the tool says whether the answer is all that the tool was called with, or was put in a member as it is no object.
+func TestObjectIsTheAnswerWhereItsToolHasNoMemberForIt(t *testing.T) {
+	const whole, member, unknown = `{"name":"final_result","outer_typed_dict_key":null}`, `{"name":"other_result","outer_typed_dict_key":"response"}`, `{"name":"final_result"}`
+	for tools, want := range map[string]string{
+		whole:                `{"answer":"It is 42."}`,
+		unknown:              "It is 42.",
+		member + "," + whole: "It is 42.",
+		whole + "," + member: "It is 42.",
+	} {
+		tr := newTrace()
+		tr.in("pydantic-ai", "agent run", 1, 0, 0, 50, "agent_name", "a", "gen_ai.operation.name", "invoke_agent")
+		tr.in("pydantic-ai", "chat m", 2, 1, 1, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "model_request_parameters", `{"output_tools":[`+tools+`]}`,
+			"gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(asks(call("c1", "final_result", `{"answer":"It is 42."}`))))
+		if tp := the(t, tr.runs(t)); tp.Output.Text == nil || *tp.Output.Text != want {
+			t.Errorf("%s: %v, want %q", tools, tp.Output.Text, want)
+		}
+	}
+}

@@ -394,6 +394,9 @@ func answerBy(k *call) string {
 	if len(calls) != 1 || !slices.Contains(k.obs.OutputTools, calls[0].Name) {
 		return ""
 	}
+	if k.obs.OutputWhole && calls[0].Args.Kind() == exactjson.Object {
+		return calls[0].Args.JSON()
+	}
 	return saidBy(calls[0])
 }
 

@@ -122,6 +122,8 @@ type Observation struct {
 	Streaming     bool
 	// OutputTools are names of tools that stand for structured output and are never executed.
 	OutputTools []string
+	// OutputWhole says that what such a tool is called with is the answer as a whole, and no envelope of it.
+	OutputWhole bool
 
 	// Tool calls and retrievals.
 	Name      string
@@ -266,6 +268,7 @@ func (o *Observation) Fill(other *Observation) {
 	decode.FillUsage(&o.Usage, other.Usage)
 	o.Streaming = o.Streaming || other.Streaming
 	decode.FillList(&o.OutputTools, other.OutputTools)
+	o.OutputWhole = o.OutputWhole || other.OutputWhole
 	decode.FillString(&o.Name, other.Name)
 	decode.FillString(&o.CallID, other.CallID)
 	if o.ToolKind == "" {

@@ -128,10 +128,13 @@ func readPydanticModel(a decode.Attributes, o *dialect.Observation) {
 		return
 	}
 	o.Tools = append(decode.ToolDefinitions(parameters.Get("function_tools")), decode.ToolDefinitions(parameters.Get("output_tools"))...)
-	for _, m := range parameters.Get("output_tools").Members() {
+	for i, m := range parameters.Get("output_tools").Members() {
 		if name := m.Value.Get("name").Str(); name != "" {
 			o.OutputTools = append(o.OutputTools, name)
 		}
+		// the member in which an answer is put that is no object; null: it is one
+		key := m.Value.Get("outer_typed_dict_key")
+		o.OutputWhole = key.Kind() == exactjson.Null && (i == 0 || o.OutputWhole)
 	}
 	if mode := parameters.Get("output_mode"); mode.Kind() == exactjson.String && mode.Str() != "text" {
 		o.AddParam("output_mode", mode)
