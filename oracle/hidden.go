@@ -53,7 +53,7 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 			} else if next == nil && !h.ended && h.t.Output.Text == nil && (e.Response == nil || e.Response.Message == "" && len(e.Response.FinishReasons) == 0) {
 				hidden = append(hidden, hiddenCall{e.Seq, "nothing of its answer was recorded, and nothing tells how the run went on; it may have asked for more calls than those that the tape holds"})
 			}
-		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools):
+		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools) && (next != nil || !h.haveSpans(e.Caller)): // what a last answer asked for at a limit did not run
 			hidden = append(hidden, hiddenCall{e.Seq, "the tools that were asked for are named nowhere; their calls may be missing from the tape"})
 		case h.continued(e, next):
 			hidden = append(hidden, hiddenCall{e.Seq, "nothing tells why the answer ended, and the run went on with what stands in the role of a user, as results of tools may; calls may be missing from the tape"})

@@ -82,6 +82,36 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.tape.Output.Text = nil
 			s.tape.Fidelity.AddFinding(tape.CodeSpanGap, 0, "", "the parent of 1 span is no part of the evidence; placed by time")
 		}, "calls may be missing after #3"},
+		{"a last answer that asked for tools at a limit, where tools have spans", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.tape.Events[1].SpanIDs = []string{"0000000000000001"}
+			s.model(says(""))
+			s.tape.Events[2].Response.FinishReasons = []string{"tool_calls"}
+		}, ""},
+		{"a last answer that asked for tools, where tools have none", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.tape.Events[1].SpanIDs = nil
+			s.model(says(""))
+			s.tape.Events[2].Response.FinishReasons = []string{"tool_calls"}
+		}, "calls may be missing after #3"},
+		{"a last answer that asked for tools, where a span was lost", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.tape.Events[1].SpanIDs = []string{"0000000000000001"}
+			s.model(says(""))
+			s.tape.Events[2].Response.FinishReasons = []string{"tool_calls"}
+			s.tape.Fidelity.AddFinding(tape.CodeSpanGap, 0, "", "the parent of 1 span is no part of the evidence; placed by time")
+		}, "calls may be missing after #3"},
+		{"an answer that asked for tools, and the run went on", func(s *script) {
+			a := s.call("1", "add", `{"x":1}`)
+			s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+			s.tape.Events[1].SpanIDs = []string{"0000000000000001"}
+			s.model(says(""))
+			s.tape.Events[2].Response.FinishReasons = []string{"tool_calls"}
+			s.model(says("two"))
+		}, "calls may be missing after #3"},
 		{"no answer recorded, and the run went on", func(s *script) {
 			s.model(says("x"))
 			s.tape.Events[0].Response = nil

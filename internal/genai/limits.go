@@ -148,9 +148,54 @@ func (l *Limits) find() bool {
 				l.found[of] = limits
 			}
 		}
+		l.spread()
 		l.texts = nil
 	}
 	return len(l.found) > 0
+}
+
+// spread holds the limit of one key for the other keys of its scope whose longest text has exactly that length, counted in one way: an instrumentation that cuts has one length for all that it
+// cuts so (OpenLIT's outputs of workflows and of tools), and of a key with one long text nothing else shows it.
+func (l *Limits) spread() {
+	type length struct{ n, way int } // way is that of counting, in counts
+	longest := func(of lane, way int) (at length) {
+		at.way = way
+		for _, text := range l.texts[of] {
+			at.n = max(at.n, counts[way](text))
+		}
+		return at
+	}
+	cuts := map[lane]map[length]bool{} // by program and scope
+	for of, limits := range l.found {
+		scope := lane{program: of.program, scope: of.scope}
+		for way := range counts {
+			at := longest(of, way)
+			if of.key == "" || !chosen(at.n) || !slices.ContainsFunc(limits, func(l limit) bool { return l.n == at.n }) {
+				continue
+			}
+			if cuts[scope] == nil {
+				cuts[scope] = map[length]bool{}
+			}
+			cuts[scope][at] = true
+		}
+	}
+	for of, texts := range l.texts {
+		there := cuts[lane{program: of.program, scope: of.scope}]
+		for way, count := range counts {
+			if of.key == "" || len(there) == 0 || len(l.found[of]) > 0 {
+				break
+			}
+			at := longest(of, way)
+			if cut := atLength(texts, at.n, count); there[at] && !slices.ContainsFunc(cut, endsWell) && !standWhole(cut, l.texts[lane{program: of.program}]) {
+				l.found[of] = []limit{{at.n, count}}
+			}
+		}
+	}
+}
+
+// endsWell reports a text that ends as a whole one does: as JSON, or as a sentence.
+func endsWell(text string) bool {
+	return !decode.EndsInside(text) && (decode.LooksJSON(text) || !endsInSentence(text))
 }
 
 // limitsOf are the lengths at which texts were cut, one for each way of counting by which that shows.
