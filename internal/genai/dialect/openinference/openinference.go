@@ -7,6 +7,7 @@ package openinference
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
@@ -508,7 +509,36 @@ func readOpenInferenceTool(s *dialect.Source, a decode.Attributes, o *dialect.Ob
 	if v := a.JSON("output.value"); !v.IsAbsent() {
 		u := decode.UnwrapResult(decode.Result(v, false))
 		o.Result = u.Content
+		if outputs, _ := decode.Structure(o.Result.Value); isLangChainOutputs(s, a) && outputs.Len() == 1 {
+			if returned := outputs.Get("output"); returned.Kind() != exactjson.String && !returned.IsAbsent() {
+				o.Result.Value, o.Result.Envelope = returned, append(o.Result.Envelope, "output")
+			}
+		}
 		o.Failed = u.IsError
 		decode.FillString(&o.CallID, u.CallID)
 	}
+}
+
+// isLangChainOutputs reports the outputs of a run as LangChain's tracer keeps them, {"output": …}, as OpenInference wrote them before 0.1.48 where they are no text. What a tool returned as a
+// text, JSON or not, it wrote as that, and said nothing of its type.
+func isLangChainOutputs(s *dialect.Source, a decode.Attributes) bool {
+	return s.ScopeName == "openinference.instrumentation.langchain" && a.Text("output.mime_type") == "application/json" && before(s.ScopeVersion, 0, 1, 48)
+}
+
+// before reports a version whose numbers are all there and less than these.
+func before(version string, numbers ...int) bool {
+	parts := strings.Split(version, ".")
+	if len(parts) != len(numbers) {
+		return false
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n > numbers[i] {
+			return false
+		}
+		if n < numbers[i] {
+			return true
+		}
+	}
+	return false
 }

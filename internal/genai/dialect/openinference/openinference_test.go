@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
@@ -141,6 +142,29 @@ func TestToolsOfDSPy(t *testing.T) {
 		o := genai.Read(genaitest.Span(scope, "search.__call__", "openinference.span.kind", "TOOL", "input.value", `{"kwargs":{"q":"x"}}`, "output.value", "r"))
 		if got := o.Name + " " + o.Args.Value.JSON(); got != want || o.Class != dialect.Tool {
 			t.Errorf("%s: %s, want %s", scope, got, want)
+		}
+	}
+}
+
+// What a tool of LangChain returned stood in an object of its tracer before 0.1.48, where it was no text. A tool may return such an object, also as a text, and later versions write that as it is.
+func TestResultsOfLangChainsToolsInTheOutputsOfItsTracer(t *testing.T) {
+	const langChain = "openinference.instrumentation.langchain"
+	for _, c := range []struct{ scope, version, mime, value, want string }{
+		{langChain, "0.1.46", "application/json", `{"output":["a","b"]}`, `["a","b"]`},
+		{langChain, "0.1.46", "application/json", `{"output":{"output":1}}`, `{"output":1}`},
+		{langChain, "0.1.46", "application/json", `{"output":null}`, `null`},
+		{langChain, "0.1.46", "", `{"output":["a","b"]}`, `{"output":["a","b"]}`},
+		{langChain, "0.1.46", "application/json", `{"output":["a"],"cost":1}`, `{"output":["a"],"cost":1}`},
+		{langChain, "0.1.48", "application/json", `{"output":["a","b"]}`, `{"output":["a","b"]}`},
+		{langChain, "0.2", "application/json", `{"output":["a","b"]}`, `{"output":["a","b"]}`},
+		{langChain, "", "application/json", `{"output":["a","b"]}`, `{"output":["a","b"]}`},
+		{"openinference.instrumentation.other", "0.1.46", "application/json", `{"output":["a","b"]}`, `{"output":["a","b"]}`},
+	} {
+		s := genaitest.Span(c.scope, "f", "openinference.span.kind", "TOOL", "tool.name", "f", "output.value", c.value, "output.mime_type", c.mime)
+		s.ScopeVersion = c.version
+		o := genai.Read(s)
+		if v, ok := decode.Structure(o.Result.Value); !ok && c.want != "null" || ok && v.JSON() != c.want || !ok && o.Result.Value.JSON() != c.want {
+			t.Errorf("%+v: %s", c, o.Result.Value.JSON())
 		}
 	}
 }
