@@ -28,6 +28,7 @@ type builder struct {
 	tape     *tape.Tape
 	agent    string // name of the run's own agent
 	harness  []exactjson.Member
+	handed   map[string]*node // by the id of a call: the step that begun finds for it
 }
 
 func (b *builder) finding(code tape.Code, seq int, field, detail string) {

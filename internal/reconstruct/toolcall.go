@@ -323,6 +323,11 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 	case len(k.nodes) == 0 && b.wentOnUnseen(k):
 		e.Provenance["result"] = tape.Missing
 		b.finding(tape.CodeResultMissing, k.seq, "result", "the request that would show the result was not recorded whole")
+	case b.begun(k) != nil:
+		e.SpanIDs = append(e.SpanIDs, b.begun(k).spanID())
+		e.Status = tape.EventError
+		e.Provenance["result"] = tape.Missing
+		b.finding(tape.CodeResultMissing, k.seq, "result", "the step that ran the call failed before it returned; what the tool came to is recorded nowhere")
 	case len(k.nodes) == 0 || k.obs.Handoff:
 		e.Status = tape.EventError
 		e.Provenance["result"] = tape.Missing

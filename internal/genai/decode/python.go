@@ -236,12 +236,15 @@ func (p *pyParser) escape(b *strings.Builder) bool {
 // raised is an exception as Python's repr() writes it: the name of its class, then what it was made with.
 var raised = regexp.MustCompile(`^([A-Za-z_][\w.]*)\((.*)\)$`)
 
-// Raised reads an exception that repr() wrote, right before its traceback. It returns its class and its message, or false where there is no message.
+// Raised reads an exception that repr() wrote, right before its traceback. It returns its class and its message, which is empty where it was made with nothing, or false where something else is no message.
 func Raised(text string) (class, message string, ok bool) {
 	said, _, traced := strings.Cut(text, "Traceback (most recent call last):")
 	m := raised.FindStringSubmatch(strings.TrimSpace(said))
 	if !traced || m == nil {
 		return "", "", false
+	}
+	if strings.TrimSpace(m[2]) == "" {
+		return m[1], "", true
 	}
 	made, lossy, ok := Python("[" + m[2] + "]")
 	if !ok || lossy || made.At(0).Kind() != exactjson.String {

@@ -71,8 +71,9 @@ func TestLangSmithExceptionSaysWhatItWasMadeWith(t *testing.T) {
 	for text, want := range map[string]tape.Error{
 		"ToolError('no invoice 2')Traceback (most recent call last):\n  File \"a.py\", line 3\n": {Type: "ToolError", Message: "no invoice 2"},
 		`KeyError("it's", 3)Traceback (most recent call last):`:                                  {Type: "KeyError", Message: "it's"},
-		"ToolError('no invoice 2')":                                {Type: "Exception", Message: "ToolError('no invoice 2')"},
-		"Gone(<object at 0x7f>)Traceback (most recent call last):": {Type: "Exception", Message: "Gone(<object at 0x7f>)Traceback (most recent call last):"},
+		"CancelledError()Traceback (most recent call last):":                                     {Type: "CancelledError"},
+		"ToolError('no invoice 2')":                                                              {Type: "Exception", Message: "ToolError('no invoice 2')"},
+		"Gone(<object at 0x7f>)Traceback (most recent call last):":                               {Type: "Exception", Message: "Gone(<object at 0x7f>)Traceback (most recent call last):"},
 	} {
 		s := genaitest.Span("langsmith", "f", "langsmith.span.kind", "tool", "gen_ai.prompt", "{}")
 		e := s.Span.Events().AppendEmpty()

@@ -1,0 +1,54 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// A graph ends the calls beside one that failed. Where the step of such a call is all that was recorded of it, it was executed all the same: what it came to nobody knows, and a replay asks for it.
+// Of a call to which nobody came, no step tells.
+func TestCallWhoseStepFailedWasExecuted(t *testing.T) {
+	const first, second = "call_AAAAAAAAAAAAAAAAAAAAAAAA", "call_BBBBBBBBBBBBBBBBBBBBBBBB"
+	for name, c := range map[string]struct {
+		handed string
+		failed bool
+		tools  bool
+		code   tape.Code
+	}{
+		"the step of the call failed":          {`{"tool_call":{"name":"f","args":{"x":2},"id":"` + second + `"}}`, true, false, tape.CodeResultMissing},
+		"it ended well":                        {`{"tool_call":{"name":"f","args":{"x":2},"id":"` + second + `"}}`, false, true, tape.CodeUnansweredToolCall},
+		"it was that of another call":          {`{"tool_call":{"name":"f","args":{"x":2},"id":"call_CCCCCCCCCCCCCCCCCCCCCCCC"}}`, true, true, tape.CodeUnansweredToolCall},
+		"it was handed what says no such call": {`{"call":{"name":"f","args":{"x":2},"id":"` + second + `"}}`, true, true, tape.CodeUnansweredToolCall},
+	} {
+		tr := newTrace()
+		fail := func(s ptrace.Span) {
+			s.Status().SetCode(ptrace.StatusCodeError)
+			s.Status().SetMessage("timeout")
+		}
+		fail(tr.in("langfuse-sdk", "assistant", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `[{"role":"user","content":"q"}]`, "langfuse.observation.level", "ERROR"))
+		tr.in("langfuse-sdk", "ChatX", 2, 1, 1, 10, "langfuse.observation.type", "generation", "langfuse.observation.model.name", "m", "langfuse.observation.input", `[{"role":"user","content":"q"}]`,
+			"langfuse.observation.output", `{"role":"assistant","content":"","tool_calls":[{"id":"`+first+`","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"`+second+`","type":"function","function":{"name":"f","arguments":"{\"x\":2}"}}]}`)
+		fail(tr.in("langfuse-sdk", "tools", 3, 1, 20, 40, "langfuse.observation.type", "chain", "langfuse.observation.input", `{"tool_call":{"name":"f","args":{"x":1},"id":"`+first+`"}}`, "langfuse.observation.level", "ERROR"))
+		fail(tr.in("langfuse-sdk", "f", 4, 3, 21, 39, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"x":1}`, "langfuse.observation.metadata.tool_call_id", first, "langfuse.observation.level", "ERROR",
+			"langfuse.observation.status_message", "timeout"))
+		step := tr.in("langfuse-sdk", "tools", 5, 1, 20, 41, "langfuse.observation.type", "chain", "langfuse.observation.input", c.handed)
+		if c.failed {
+			fail(step)
+			step.Attributes().PutStr("langfuse.observation.level", "ERROR")
+		}
+		tp := the(t, tr.runs(t))
+		found := false
+		for _, f := range tp.Fidelity.Findings {
+			found = found || f.Code == c.code && f.Field == "result"
+		}
+		if !found || tp.Fidelity.Replayable.Tools != c.tools {
+			t.Errorf("%s: tools %v, findings %+v", name, tp.Fidelity.Replayable.Tools, tp.Fidelity.Findings)
+		}
+	}
+}
