@@ -62,6 +62,7 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 		if s.ScopeName == agno {
 			dropEmptied(o.Request)
 		}
+		o.Failed = o.Failed || threwUnseen(s, a, o)
 	case dialect.Tool:
 		readOpenInferenceTool(s, a, o)
 	case dialect.Retrieval:
@@ -75,6 +76,12 @@ func readOpenInference(s *dialect.Source, o *dialect.Observation) {
 	case dialect.Noise:
 		o.NoiseReason = strings.ToLower(kind)
 	}
+}
+
+// threwUnseen reports a model call of OpenAI's Agents SDK over Chat Completions that threw: the SDK writes no error onto it, and the package that its status is well. The SDK writes what the model
+// answered, and the tokens that it took, onto every call that was answered.
+func threwUnseen(s *dialect.Source, a decode.Attributes, o *dialect.Observation) bool {
+	return s.ScopeName == "openinference.instrumentation.openai_agents" && s.Span.Name() == "generation" && len(o.Request) > 0 && len(o.Response) == 0 && !a.Has("output.value") && o.Usage.InputTokens == nil && o.Usage.OutputTokens == nil
 }
 
 // agno is the scope of agno's instrumentation.

@@ -5,6 +5,7 @@ package openinference_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
@@ -165,6 +166,34 @@ func TestResultsOfLangChainsToolsInTheOutputsOfItsTracer(t *testing.T) {
 		o := genai.Read(s)
 		if v, ok := decode.Structure(o.Result.Value); !ok && c.want != "null" || ok && v.JSON() != c.want || !ok && o.Result.Value.JSON() != c.want {
 			t.Errorf("%+v: %s", c, o.Result.Value.JSON())
+		}
+	}
+}
+
+// A model call of the Agents SDK that threw shows it by what it lacks: neither an answer nor tokens, where what was asked was recorded.
+func TestGenerationOfTheAgentsSDKWithoutAnswerThrew(t *testing.T) {
+	const agents = "openinference.instrumentation.openai_agents"
+	asked := []string{"openinference.span.kind", "LLM", "llm.model_name", "m", "input.value", `[{"role":"user","content":"q"}]`, "llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q"}
+	for _, c := range []struct {
+		scope, name string
+		more        []string
+		want        bool
+	}{
+		{agents, "generation", nil, true},
+		{agents, "response", nil, false},
+		{"openinference.instrumentation.other", "generation", nil, false},
+		{agents, "generation", []string{"output.value", `[{"role":"assistant","content":""}]`}, false},
+		{agents, "generation", []string{"output.value", "__REDACTED__"}, false},
+	} {
+		if o := genai.Read(genaitest.Span(c.scope, c.name, append(slices.Clip(asked), c.more...)...)); o.Failed != c.want {
+			t.Errorf("%+v: failed %v", c, o.Failed)
+		}
+	}
+	tokens := genaitest.Span(agents, "generation", asked...)
+	tokens.Span.Attributes().PutInt("llm.token_count.completion", 3)
+	for _, s := range []*dialect.Source{tokens, genaitest.Span(agents, "generation", asked[:4]...)} {
+		if o := genai.Read(s); o.Failed {
+			t.Errorf("failed, though it was answered, or what was asked was not recorded: %v", s.Span.Attributes().AsRaw())
 		}
 	}
 }
