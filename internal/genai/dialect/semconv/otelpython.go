@@ -49,6 +49,9 @@ func classifyOtelPython(s *dialect.Source) (dialect.Class, bool) {
 	if strings.HasPrefix(a.Text("gen_ai.operation.name"), "guardrail") || a.Has("gen_ai.guardrail.name") {
 		return dialect.Noise, false
 	}
+	if a.Text("gen_ai.handoff.to_agent") != "" { // whatever the operation is called: handoff, agent_handoff
+		return dialect.Tool, false
+	}
 	return Classify(s)
 }
 
