@@ -244,6 +244,10 @@ func TestTheModelAnswersByATool(t *testing.T) {
 	assert.JSONEq(t, `{"answer":"It is \"x\"."}`, said.calls[0].args)
 	assert.Equal(t, 400, r.answer(asked{}, nil).fail, "a failure stays one")
 	assert.Len(t, r.truth(nil, nil).NotExecuted, 2)
+	below := &subagent{name: "expert", agent: agent{system: "[expert] You know.", turns: []turn{{text: "It is 4."}, {text: "It is 5."}}}}
+	r = newRun(scenario{main: agent{system: "[main] You ask."}, sub: below}, "g", "m", &answerTool{"final_answer", "answer"})
+	assert.Equal(t, "It is 4.", r.answer(asked{}, []byte(`[expert] You know.`)).text, "the agent below was not offered the tool")
+	assert.Len(t, r.answer(asked{}, []byte(`[expert] You know. "final_answer"`)).calls, 1)
 }
 
 // A framework puts the name of a server before those of its tools: the model can call them by no other.

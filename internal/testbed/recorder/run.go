@@ -159,7 +159,9 @@ func (r *run) answer(a asked, body []byte) answer {
 		said = script[n]
 	}
 	text := said.text
-	said = r.answerTool.turn(said)
+	if who == 0 || r.answerTool != nil && bytes.Contains(body, []byte(r.answerTool.Name)) { // an agent below need not answer by it
+		said = r.answerTool.turn(said)
+	}
 	record := modelTurn{Order: len(r.turns), API: a.api, Model: a.model, Stream: a.stream, Status: 200, Text: said.text, Calls: []wantedCall{}}
 	if said.fail != 0 {
 		record.Status, record.Text = said.fail, ""
