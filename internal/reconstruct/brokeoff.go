@@ -4,6 +4,7 @@
 package reconstruct
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -78,7 +79,7 @@ func (b *builder) runError(last *call, failed *node) *tape.Error {
 	return &tape.Error{Message: fmt.Sprintf("the run ended with status %s", b.tape.Run.Status)}
 }
 
-// failedAround returns the innermost step of the run around its last event that failed.
+// failedAround returns the innermost step of the run around its last event that failed, else the span around that of the run: a runner that has nothing else below it tells how the run ended (ADK).
 func (b *builder) failedAround() *node {
 	if len(b.ordered) == 0 {
 		return nil
@@ -93,6 +94,48 @@ func (b *builder) failedAround() *node {
 	for n := k.nodes[0]; n != nil && n != b.fragment.ending(); n = n.up {
 		if (n.obs.Failed || n.obs.StatusError) && (n.obs.Class != genai.Tool && n.obs.Class != genai.Retrieval) {
 			return n
+		}
+	}
+	if root := b.fragment.root; root != nil && root == b.fragment.ending() {
+		for n := root; n != nil && !slices.Contains(b.fragment.heads, n); n = n.up {
+			if n.up != nil && (n.up.obs.Failed || n.up.obs.StatusError) && n.up.obs.Class == genai.Agent {
+				return n.up
+			}
+		}
+	}
+	return nil
+}
+
+// nameFailures gives a tool that failed, of which its span tells no more, the error of the agent around it: the tool threw, and that ended the agent, which asked no model again (ADK for Java
+// writes what a tool came to when it has returned). Of several such tools nobody knows which threw: the others may have come to something.
+func (c *collector) nameFailures() {
+	silent := map[*call][]*call{} // by agent
+	for _, t := range c.tools {
+		if o := t.obs; o.Failed && o.Error == nil && !o.Result.Present() && len(t.nodes) > 0 {
+			silent[t.agent] = append(silent[t.agent], t)
+		}
+	}
+	for agent, tools := range silent {
+		ended := slices.MaxFunc(tools, func(a, b *call) int { return cmp.Compare(a.end, b.end) }).end
+		thrown := thrownAround(tools[0].nodes[0])
+		if thrown == nil || slices.ContainsFunc(c.models, func(m *call) bool { return m.agent == agent && m.start >= ended }) {
+			continue
+		}
+		for _, t := range tools {
+			if t.maybe = len(tools) > 1; !t.maybe {
+				o := *t.obs
+				o.Error = thrown
+				t.obs = &o
+			}
+		}
+	}
+}
+
+// thrownAround is the error of the innermost span around a tool, within what called it, that failed and tells why.
+func thrownAround(tool *node) *tape.Error {
+	for n := tool.up; n != nil && n.obs.Class != genai.Tool; n = n.up {
+		if (n.obs.Failed || n.obs.StatusError) && n.obs.Error != nil && n.obs.Error.Message != "" {
+			return n.obs.Error
 		}
 	}
 	return nil

@@ -39,6 +39,8 @@ type call struct {
 	holds *call // the nested agent that a delegation runs
 	// unnamed says that the name is that of a class, see nameClasses.
 	unnamed bool
+	// maybe says that the call may not have failed: of several whose spans tell no more than that, one did, and that ended the agent.
+	maybe bool
 	// others are the results that other payloads of the span hold, where nothing decides between them.
 	others []exactjson.Value
 

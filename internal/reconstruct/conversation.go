@@ -87,6 +87,7 @@ func (c *collector) converse() {
 	c.showUnasked()
 	c.dropFunctions()
 	c.dropSecondReports()
+	c.nameFailures()
 	c.settlePayloads()
 	c.tellShown()
 	handoffs := c.handoffs()

@@ -162,11 +162,13 @@ func shownBetween(turns []*turn, found func(text string, h handing)) {
 	}
 }
 
-// delegated returns what an agent was asked, and what it answered at last; of a step of a graph, nothing, unless it is a graph whose model was asked and which failed or answered by a call. Calls without the span of an agent around them tell it
+// delegated returns what an agent was asked, and what it answered at last; of a step of a graph, nothing, unless it is a graph whose model was asked and which failed or answered by a call, or one
+// without the span of a model whose state is the whole conversation. Calls without the span of an agent around them tell it
 // as well (TanStack AI).
 func (s *stitcher) delegated(g *fragment) (task, answer string) {
 	weak := g.root != nil && !g.ownRun()
-	if weak && (len(s.turns[g]) == 0 || failedWith(g.root) == "" && echo(decode.Transcript(g.root.obs.OutputData.Value)) == nil) {
+	whole := weak && len(s.turns[g]) == 0 && holdsExchange(g.root)
+	if weak && !whole && (len(s.turns[g]) == 0 || failedWith(g.root) == "" && echo(decode.Transcript(g.root.obs.OutputData.Value)) == nil) {
 		return "", ""
 	}
 	task = g.userText()
@@ -189,6 +191,13 @@ func (s *stitcher) delegated(g *fragment) (task, answer string) {
 		answer = given(g.root.obs.OutputData)
 	}
 	return strings.TrimSpace(task), strings.TrimSpace(answer)
+}
+
+// holdsExchange reports a span that was given what a user said, alone, and recorded that and what came of it as its state.
+func holdsExchange(n *node) bool {
+	given, state := decode.Transcript(n.obs.InputData.Value), decode.Transcript(n.obs.OutputData.Value)
+	return n.obs.OutputData.Label == "" && len(given) == 1 && given[0].Role == tape.RoleUser && len(state) > 1 && state[0].Role == tape.RoleUser &&
+		textOf(newMessage(state[0])) == textOf(newMessage(given[0])) && state[len(state)-1].Role == tape.RoleAssistant
 }
 
 // isHanded reports arguments of which one is the text, or that are the text: some record the only argument bare.

@@ -186,9 +186,9 @@ func (o wholes) otherMembers(k *call) bool {
 	return len(o.alone[aloneIn{k.reporter(), k.obs.Name}]) > 1
 }
 
-// toldModel reports a result that was taken out of the message to the model that a framework made of it: all of that is what the model is told.
+// toldModel reports a result that is what the model was told, as it was taken out of the message that a framework made of it: all of that counts.
 func toldModel(c *genai.Content) bool {
-	return slices.ContainsFunc(c.Envelope, func(e string) bool { return e == "langchain.repr" || e == "langchain.tool_message" })
+	return c.Told || slices.ContainsFunc(c.Envelope, func(e string) bool { return e == "langchain.repr" || e == "langchain.tool_message" })
 }
 
 // saysFailure reports a call that failed, and a result with nothing but its error: so frameworks tell the model of it, whichever tool it was.

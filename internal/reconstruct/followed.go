@@ -189,7 +189,35 @@ func (c *collector) recoverBetween() {
 			c.models = append(c.models, m.another(when, slices.Clip(m.request[:at+k]), said, "no span reports this call; a later request holds its answer"))
 		}
 	}
+	c.recoverBefore(known)
 	slices.SortStableFunc(c.models, compareCalls)
+}
+
+// recoverBefore makes model calls that no span reports from what the request of the first one that a span does holds of its turn: messages that ask for tools whose calls, by their ids, spans of
+// the run tell of. A tool that ran in this run was asked for in it; what is history has no span.
+func (c *collector) recoverBefore(known map[string]bool) {
+	i := slices.IndexFunc(c.models, func(m *call) bool { return m.agent == nil && len(m.nodes) > 0 })
+	if i < 0 || c.predecessor(i) != nil || c.models[i].obs.RequestLabel != "" {
+		return
+	}
+	first := c.models[i]
+	ran := map[string]bool{}
+	for _, t := range c.tools {
+		ran[t.obs.CallID] = t.agent == first.agent && t.end <= first.start+rounding
+	}
+	turn := sinceUser(first.request)
+	place := c.placeSince(first.agent, 0, first.start)
+	for k, said := range turn {
+		calls := callsOf(said.parts)
+		if said.tape.Role != tape.RoleAssistant || len(calls) == 0 || slices.ContainsFunc(calls, func(p *genai.Part) bool { return !tellsOneCall(p) || known[p.ID] || !ran[p.ID] }) {
+			continue
+		}
+		for _, p := range calls {
+			known[p.ID] = true
+		}
+		request := first.request[:len(first.request)-len(turn)+k]
+		c.models = append(c.models, first.another(min(place(said), first.start), slices.Clip(request), said, "no span reports this call; a later request holds its answer"))
+	}
 }
 
 // recoverBehind makes model calls that no span reports from what stands behind the answer of the last call that one does, in the state that a step or an agent around all calls ended with. The
@@ -270,13 +298,21 @@ func (c *collector) stateBehind(last *call) (state []genai.Message, at int) {
 // placeByTools returns a function that says when answers after that of a model call, given one after the other, were there: when the first of the tools that they ask for began to run,
 // by name and arguments, else when those before had ended.
 func (c *collector) placeByTools(last *call) func(said *message) uint64 {
+	place := c.placeSince(last.agent, last.start, last.end)
+	if len(last.obs.Response) > 0 {
+		place(newMessage(last.obs.Response[0]))
+	}
+	return place
+}
+
+// placeSince does so for answers given to an agent since a time, of which the first was there at another.
+func (c *collector) placeSince(agent *call, since, at uint64) func(said *message) uint64 {
 	open := slices.Clone(c.tools) // in order of time
-	at := last.end
-	place := func(said *message) uint64 {
+	return func(said *message) uint64 {
 		began, ended := uint64(0), at
 		for _, p := range callsOf(said.parts) {
 			i := slices.IndexFunc(open, func(t *call) bool {
-				return t.agent == last.agent && t.start >= last.start && nameOf(t) == p.Name && (t.obs.CallID == p.ID || t.obs.CallID == "" || p.ID == "") && equalArgs(t.obs.Args.Value, p.Args, sameValue)
+				return t.agent == agent && t.start >= since && nameOf(t) == p.Name && (t.obs.CallID == p.ID || t.obs.CallID == "" || p.ID == "") && equalArgs(t.obs.Args.Value, p.Args, sameValue)
 			})
 			if i < 0 {
 				continue
@@ -293,10 +329,6 @@ func (c *collector) placeByTools(last *call) func(said *message) uint64 {
 		at = ended
 		return began
 	}
-	if len(last.obs.Response) > 0 {
-		place(newMessage(last.obs.Response[0]))
-	}
-	return place
 }
 
 // followed is what stands behind the answer in the request of a model call.

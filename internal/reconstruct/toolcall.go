@@ -332,7 +332,7 @@ func (b *builder) toolResult(k *call, e *tape.Event) {
 		e.Status = tape.EventError
 		e.Provenance["result"] = tape.Missing
 		b.finding(tape.CodeUnansweredToolCall, k.seq, "result", "the model asked for the call and nothing shows an answer")
-	case failed && wasStopped(o.Error):
+	case failed && (k.maybe || wasStopped(o.Error)):
 		e.Provenance["result"] = tape.Missing
 		b.finding(tape.CodeUnansweredToolCall, k.seq, "result", "the program around the call ended it; what the tool came to, no record tells")
 	case !failed:

@@ -227,7 +227,11 @@ type recordedState struct {
 // that a state holds beyond what its span was given. The state of a span inside another one may hold the same conversation, and the longer of
 // both is read; or it is that of a nested agent.
 func (c *collector) recoverModels() {
-	if len(c.models)+len(c.tools)+len(c.retrievals) > 0 {
+	if len(c.models)+len(c.retrievals) > 0 {
+		return
+	}
+	if len(c.tools) > 0 {
+		c.recoverAround()
 		return
 	}
 	var states []*recordedState // the outermost first
@@ -277,6 +281,61 @@ func (c *collector) recoverModels() {
 				notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + s.n.span.Name() + " holds its answer"}},
 			})
 		}
+	}
+}
+
+// recoverAround makes the model calls of a run that has no call but those of tools (Langfuse's handler for LangChain before 5.1 loses a generation whose answer is a list of parts): one for each
+// answer since the user spoke in the state that holds the most of them. It is the conversation of the run if its answers ask for all calls of tools that have an id, and for one at least: other
+// states are those of agents below, or hold what was said before.
+func (c *collector) recoverAround() {
+	ids := map[string]bool{}
+	for _, t := range c.tools {
+		if t.agent == nil && len(t.obs.CallID) >= decode.MinDrawnID {
+			ids[t.obs.CallID] = true
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	var state []genai.Message
+	var by *node
+	most, since := 0, 0
+	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
+		messages := readState(n).messages
+		from := len(messages)
+		for from > 0 && messages[from-1].Role != tape.RoleUser {
+			from--
+		}
+		asks, answers := map[string]bool{}, 0
+		for _, m := range messages[from:] {
+			if m.Role == tape.RoleAssistant {
+				answers++
+			}
+			for _, p := range callsOf(m.Parts) {
+				if ids[p.ID] && tellsOneCall(p) {
+					asks[p.ID] = true
+				}
+			}
+		}
+		if n.obs.OutputData.Label == "" && from > 0 && len(asks) == len(ids) && (answers > most || answers == most && compareNodes(n, by) < 0) {
+			state, by, most, since = messages, n, answers, from
+		}
+	}
+	place := c.placeSince(nil, 0, 0)
+	for k, m := range state {
+		if k < since || m.Role != tape.RoleAssistant {
+			continue
+		}
+		when := place(newMessage(m))
+		c.models = append(c.models, &call{
+			kind: tape.EventModelCall,
+			obs: &genai.Observation{
+				Class: genai.Model, Operation: "chat", Request: state[:k:k], RequestLabel: tape.Recovered,
+				Response: []genai.Message{m}, ResponseLabel: tape.Recovered, FinishReasons: finish(m),
+			},
+			start: when, end: when,
+			notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + by.span.Name() + " holds its answer"}},
+		})
 	}
 }
 

@@ -27,6 +27,8 @@ type Content struct {
 	Envelope []string
 	// Suspected names, in a lossy value, the members that lead inside what may be an envelope.
 	Suspected string
+	// Told says of a result that it is what the model was told, whatever the tool returned: nothing of it is an envelope.
+	Told bool
 }
 
 // Present reports whether a value was recorded.

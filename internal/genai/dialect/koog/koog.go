@@ -30,16 +30,11 @@ func readKoog(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	switch o.Class {
 	case dialect.Model:
-		var asked []exactjson.Value
-		for _, m := range a.Unflatten("gen_ai.prompt.").Members() {
-			asked = append(asked, m.Value)
+		o.Request, o.RequestLabel = semconv.LabelledMessages(a, "gen_ai.input.messages", tape.RoleUser, o)
+		if len(o.Request) == 0 { // from 1.0 the adapter keeps one result of a message with several, and the conventions' attribute beside it all
+			o.Request = koogMessages(a, "gen_ai.prompt.", tape.RoleUser)
 		}
-		o.Request = koogMessages(asked, tape.RoleUser)
-		var said []exactjson.Value
-		for _, m := range a.Unflatten("gen_ai.completion.").Members() {
-			said = append(said, m.Value)
-		}
-		o.Response = decode.OneTurn(koogMessages(said, tape.RoleAssistant))
+		o.Response = decode.OneTurn(koogMessages(a, "gen_ai.completion.", tape.RoleAssistant))
 	case dialect.Tool:
 		o.Name = a.Text("gen_ai.tool.name")
 		o.ToolKind = tape.ToolFunction
@@ -57,9 +52,10 @@ func readKoog(s *dialect.Source, o *dialect.Observation) {
 }
 
 // koogMessages reads {role, content} where the content of a call is a JSON list of calls.
-func koogMessages(list []exactjson.Value, role tape.Role) []decode.Message {
+func koogMessages(a decode.Attributes, prefix string, role tape.Role) []decode.Message {
 	var out []decode.Message
-	for _, v := range list {
+	for _, member := range a.Unflatten(prefix).Members() {
+		v := member.Value
 		content := v.Get("content")
 		if calls, ok := decode.Structure(content); ok && calls.Kind() == exactjson.Array && calls.At(0).Get("function").Kind() == exactjson.Object {
 			parts := decode.ChatCalls(calls)

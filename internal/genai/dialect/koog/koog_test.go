@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/genaitest"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 func TestKoogIsReadAsRecorded(t *testing.T) { genaitest.SaysAsRecorded(t, genai.Read, "koog/langfuse") }
@@ -34,6 +35,28 @@ func TestTheInputOnceMoreIsNoAnswer(t *testing.T) {
 func TestAResultIsReadAsItsSerialiserWroteIt(t *testing.T) {
 	if o := read("execute_tool", "gen_ai.tool.name", "get_job", "gen_ai.tool.call.result", `"{\"state\":\"done\"}"`); o.Result.Value.Str() != `{"state":"done"}` {
 		t.Errorf("the result is read as %v", o.Result.Value)
+	}
+}
+
+// The adapters for Langfuse and Weave write one result of a message that holds several. The conventions' attribute beside them holds all.
+func TestAllResultsOfAMessageAreRead(t *testing.T) {
+	prompt := []string{"gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "go", "gen_ai.prompt.1.role", "tool", "gen_ai.prompt.1.content", `"one"`}
+	results := func(attributes ...string) (n int) {
+		for _, m := range read("chat", attributes...).Request {
+			for _, p := range m.Parts {
+				if p.Type == tape.PartToolResult {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if n := results(prompt...); n != 1 {
+		t.Errorf("%d results of the adapter alone, want 1", n)
+	}
+	whole := `[{"role":"User","parts":[{"type":"text","content":"go"}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","result":"\"one\""},{"type":"tool_call_response","id":"c2","result":"two"}]}]`
+	if n := results(append(prompt, "gen_ai.input.messages", whole)...); n != 2 {
+		t.Errorf("%d results, want 2", n)
 	}
 }
 

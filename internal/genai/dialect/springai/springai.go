@@ -132,6 +132,7 @@ func readSpringAI(s *dialect.Source, o *dialect.Observation) {
 		if v := a.JSON("spring.ai.tool.call.result"); !v.IsAbsent() {
 			u := decode.UnwrapResult(decode.Result(v, true))
 			o.Result, o.Failed = u.Content, u.IsError
+			o.Result.Told = len(u.Content.Envelope) == 0 // the text that the message to the model has
 		}
 	}
 }

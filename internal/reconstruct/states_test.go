@@ -1,0 +1,187 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// graph is the span of a graph, or of a step of one, with its state as Langfuse's handler for LangChain writes it.
+func (tr *trace) graph(name string, id, parent, start, end int, in, out string) ptrace.Span {
+	return tr.in("langfuse-sdk", name, id, parent, start, end, "langfuse.observation.type", "span", "langfuse.observation.input", `{"messages":`+in+`}`, "langfuse.observation.output", `{"messages":`+out+`}`)
+}
+
+func said(role, text string) string { return `{"role":"` + role + `","content":` + quote(text) + `}` }
+
+func saidAsking(calls string) string {
+	return `{"role":"assistant","content":"","tool_calls":[` + calls + `]}`
+}
+
+func toldOf(id, text string) string {
+	return `{"role":"tool","tool_call_id":"` + id + `","content":` + quote(text) + `}`
+}
+
+// A package that loses its spans of model calls leaves the tools and what the graph around them holds at its end: that asks for the calls which ran, by their ids.
+func TestModelCallsAreReadFromTheStateAroundTheToolsTheyAskedFor(t *testing.T) {
+	const id, other = "call_1234567890123456", "call_8765432109876543"
+	whole := []string{"model_call", "tool_call f @2 by 1 = v", "model_call"}
+	toolAlone := []string{"tool_call f @2 = v"}
+	for name, c := range map[string]struct {
+		id    string
+		state string
+		want  []string
+	}{
+		"the conversation":               {id, list(said("user", "q"), saidAsking(function(id, "f", `{"x":1}`)), toldOf(id, "v"), said("assistant", "end")), whole},
+		"of other calls":                 {other, list(said("user", "q"), saidAsking(function(id, "f", `{"x":1}`)), toldOf(id, "v"), said("assistant", "end")), toolAlone},
+		"an id that others may have too": {"f", list(said("user", "q"), saidAsking(function("f", "f", `{"x":1}`)), toldOf("f", "v"), said("assistant", "end")), toolAlone},
+		"a call before the user spoke": {id, list(said("user", "p"), saidAsking(function(id, "f", `{"x":1}`)), toldOf(id, "v"), said("assistant", "so"), said("user", "q"), said("assistant", "end")),
+			toolAlone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.graph("LangGraph", 1, 0, 0, 100, list(said("user", "q")), c.state)
+			tr.tool("f", 2, 1, 20, 30, c.id, `{"x":1}`, "v")
+			tp := the(t, tr.runs(t))
+			wantEvents(t, tp, c.want...)
+			if len(c.want) > 1 {
+				wantCodes(t, tp, "model_call_hidden@1")
+			}
+		})
+	}
+}
+
+// The request of the only model call that a span reports holds an earlier one of its turn: the tool that this asked for ran in the run.
+func TestModelCallBeforeTheFirstOnRecordIsReadFromItsRequest(t *testing.T) {
+	const id = "call_1234567890123456"
+	ask := asks(call(id, "f", `{"x":1}`))
+	for name, c := range map[string]struct {
+		ran     string
+		request string
+		want    []string
+	}{
+		"its tool ran":      {id, list(user("q"), ask, shows(id, "v")), []string{"model_call", "tool_call f @2 by 1 = v", "model_call @3"}},
+		"another tool ran":  {"call_8765432109876543", list(user("q"), ask, shows(id, "v")), []string{"tool_call f @2 = v", "model_call @3"}},
+		"it is history":     {id, list(user("p"), ask, shows(id, "v"), says("so"), user("q")), []string{"tool_call f @2 = v", "model_call @3"}},
+		"nothing was asked": {id, list(user("q")), []string{"tool_call f @2 = v", "model_call @3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.agent("a", 1, 0, 0, 100)
+			tr.tool("f", 2, 1, 20, 30, c.ran, `{"x":1}`, "v")
+			tr.chat(3, 1, 40, 50, c.request, list(says("end")))
+			wantEvents(t, the(t, tr.runs(t)), c.want...)
+		})
+	}
+}
+
+// A graph that ran as a tool in a trace of its own, whose model calls no span reports.
+func TestGraphWithoutModelCallsThatRanAsAToolBelongsToTheRunAroundIt(t *testing.T) {
+	const question, answer = "Why was the plan billed twice?", "The plan is there twice."
+	for name, c := range map[string]struct {
+		given, state string
+		want         int
+	}{
+		"the exchange":     {list(said("user", question)), list(said("user", question), said("assistant", answer)), 1},
+		"another answer":   {list(said("user", question)), list(said("user", question), said("assistant", "Once.")), 2},
+		"a step in a run":  {list(said("user", "hi"), said("assistant", "yes?"), said("user", question)), list(said("user", question), said("assistant", answer)), 2},
+		"without question": {list(said("user", question)), list(said("assistant", answer)), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outer, inner := newTrace(), newTrace()
+			ask := asks(call("call_12345678", "billing", `{"question":"`+question+`"}`))
+			outer.agent("triage", 1, 0, 0, 90)
+			outer.chat(2, 1, 1, 5, list(user("I was charged twice.")), list(ask))
+			outer.tool("billing", 3, 1, 10, 60, "call_12345678", `{"question":"`+question+`"}`, answer)
+			inner.graph("LangGraph", 5, 0, 20, 50, c.given, c.state)
+			inner.graph("agent", 6, 5, 21, 40, c.given, list(said("assistant", answer)))
+			if tapes := all(t, outer.numbered(1), inner.numbered(2)); len(tapes) != c.want {
+				t.Errorf("%d runs, want %d", len(tapes), c.want)
+			}
+		})
+	}
+}
+
+// ADK for Java writes what a tool came to when it has returned: a tool that throws leaves an empty span, and the runner around the agent says why.
+func TestToolThatThrewHasTheErrorOfTheRunnerAroundItsAgent(t *testing.T) {
+	const scope = "gcp.vertex.agent"
+	for name, c := range map[string]struct {
+		tools   []string
+		goesOn  bool
+		failed  bool
+		message string // that of the first tool
+		status  tape.RunStatus
+	}{
+		"one tool":                {[]string{"f"}, false, true, "timeout", tape.StatusError},
+		"two, of which one threw": {[]string{"f", "g"}, false, true, "", tape.StatusError},
+		"the runner ended well":   {[]string{"f"}, false, false, "", tape.StatusIncomplete},
+		"the agent went on":       {[]string{"f"}, true, true, "", tape.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			runner := tr.in(scope, "invocation", 1, 0, 0, 100)
+			if c.failed {
+				e := runner.Events().AppendEmpty()
+				e.SetName("exception")
+				e.Attributes().PutStr("exception.message", "timeout")
+				runner.Status().SetCode(ptrace.StatusCodeError)
+			}
+			tr.in(scope, "invoke_agent a", 2, 1, 1, 99, "gen_ai.agent.name", "a")
+			calls := ""
+			for i, name := range c.tools {
+				calls += map[bool]string{true: ","}[i > 0] + `{"functionCall":{"name":"` + name + `","args":{}}}`
+				tr.in(scope, "execute_tool ["+name+"]", 4+i, 3, 10, 20)
+			}
+			model := func(id, start, end int, request, response string) {
+				tr.in(scope, "call_llm", id, 2, start, end, "gen_ai.request.model", "m1", "gcp.vertex.agent.llm_request", `{"contents":[`+request+`]}`, "gcp.vertex.agent.llm_response",
+					`{"content":{"role":"model","parts":[`+response+`]}}`)
+			}
+			model(3, 2, 30, `{"role":"user","parts":[{"text":"q"}]}`, calls)
+			if c.goesOn {
+				model(9, 40, 50, `{"role":"user","parts":[{"text":"q"}]}`, `{"text":"end"}`)
+			}
+			tp := the(t, tr.runs(t))
+			if tp.Run.Status != c.status {
+				t.Errorf("status %s, want %s", tp.Run.Status, c.status)
+			}
+			for _, e := range tp.Events {
+				if e.Type != tape.EventToolCall || e.Name != "f" {
+					continue
+				}
+				got := ""
+				if e.Error != nil {
+					got = e.Error.Message
+				}
+				if got != c.message || e.Status != tape.EventError {
+					t.Errorf("%s failed with %q, want %q", e.Name, got, c.message)
+				}
+			}
+			if len(c.tools) > 1 {
+				wantCodes(t, tp, "unanswered_tool_call@2", "unanswered_tool_call@3")
+			}
+		})
+	}
+}
+
+// What Spring AI records as the result of a tool is the text that the model is told.
+func TestResultThatIsWhatTheModelWasToldIsNoEnvelope(t *testing.T) {
+	for scope, suspected := range map[string]bool{"org.springframework.boot": false, "test": true} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		if suspected {
+			tr.tool("f", 2, 1, 20, 30, "c1", `{"x":1}`, `{"result":true}`)
+		} else {
+			tr.in(scope, "tool_call f", 2, 1, 20, 30, "spring.ai.tool.definition.name", "f", "spring.ai.tool.call.arguments", `{"x":1}`, "spring.ai.tool.call.result", `{"result":true}`)
+		}
+		tp := the(t, tr.runs(t))
+		if suspected {
+			wantCodes(t, tp, "envelope_suspected@1")
+		} else {
+			withoutCodes(t, tp, "envelope_suspected@1")
+		}
+	}
+}
