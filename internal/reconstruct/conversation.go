@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -114,6 +115,9 @@ func (c *collector) align() {
 			if m.request[k] == conversation[k] {
 				continue // of a list that was resent, most are: they need not be looked at
 			}
+			if k < len(before.request) && before.response != nil && answersCall(m.request[k], before.response) {
+				continue // new, also where an earlier result says the same: a request may hold but what was not sent before
+			}
 			same, exact := conversation[k].equal(m.request[k])
 			if same && !exact {
 				m.notes = append(m.notes, genai.Note{Code: tape.CodeResentChanged, Field: fmt.Sprintf("request.messages.%d", k), Detail: "resent with other ids or spelling"})
@@ -129,6 +133,13 @@ func (c *collector) align() {
 			m.request = slices.DeleteFunc(m.request, func(sent *message) bool { return sent.omitted })
 		}
 	}
+}
+
+// answersCall reports a message with the result, and what it is, of a call that a response asks for, by an id that no other call has.
+func answersCall(sent, response *message) bool {
+	return slices.ContainsFunc(sent.parts, func(r genai.Part) bool {
+		return r.Type == tape.PartToolResult && !r.Result.IsAbsent() && len(r.ID) >= decode.MinDrawnID && slices.ContainsFunc(response.parts, func(p genai.Part) bool { return p.Type == tape.PartToolCall && p.ID == r.ID })
+	})
 }
 
 // withCallIDs returns a response whose calls were recorded without ids with those that it has where it was sent again: the results behind it name them,

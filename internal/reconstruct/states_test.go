@@ -185,3 +185,22 @@ func TestResultThatIsWhatTheModelWasToldIsNoEnvelope(t *testing.T) {
 		}
 	}
 }
+
+// A request that holds only what was not sent before may hold the same words as the one before it: another call returned the same.
+func TestResultThatSaysWhatAnEarlierOneSaidIsNotSentAgain(t *testing.T) {
+	const one, two = "call_1234567890123456", "call_8765432109876543"
+	for name, c := range map[string]struct {
+		second string
+		want   []string
+	}{
+		"of the second call": {two, []string{"model_call @2", "tool_call f by 1 = v (recovered)", "model_call @3", "tool_call g by 3 = v (recovered)", "model_call @4"}},
+		"of the first again": {one, []string{"model_call @2", "tool_call f by 1 = v (recovered)", "model_call @3", "tool_call g by 3 failed (missing)", "model_call @4"}},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), list(asks(call(one, "f", `{"x":1}`))))
+		tr.chat(3, 1, 20, 30, list(shows(one, "v")), list(asks(call(two, "g", `{"y":1}`))))
+		tr.chat(4, 1, 40, 50, list(shows(c.second, "v")), list(says("end")))
+		t.Run(name, func(t *testing.T) { wantEvents(t, the(t, tr.runs(t)), c.want...) })
+	}
+}
