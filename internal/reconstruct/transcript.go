@@ -23,11 +23,15 @@ type transcript struct {
 // maxTranscripts bounds how many recorded values are read in search of answers.
 const maxTranscripts = 256
 
-// conversationIn is the conversation in a recorded value, without what a framework says again of an answer by a call. Of one that was cut, nobody knows where its last message ends.
+// conversationIn is the conversation in a recorded value, without what a framework says again of an answer by a call. Of one that was cut, nobody knows where its last message ends; where
+// that ends with a result of which nothing is left, the call was recorded together with it (messages of the AI SDK for a page), and it is the call that was cut.
 func conversationIn(c genai.Content) []genai.Message {
 	messages := decode.Transcript(c.Value)
-	if c.Label == tape.Truncated && len(messages) > 0 {
-		return messages[:len(messages)-1]
+	if n := len(messages); c.Label == tape.Truncated && n > 0 {
+		if p := messages[n-1].Parts; n > 1 && len(p) > 0 && p[len(p)-1].Type == tape.PartToolResult && p[len(p)-1].Result.IsAbsent() {
+			return messages[:n-2]
+		}
+		return messages[:n-1]
 	}
 	if echo(messages) != nil {
 		return messages[:len(messages)-2]
