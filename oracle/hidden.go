@@ -52,6 +52,8 @@ func hiddenCalls(of *calls) (hidden []hiddenCall) {
 				hidden = append(hidden, hiddenCall{e.Seq, "none of the calls that it asks for shows an answer, and nothing tells how the run went on; calls may be missing from the tape"})
 			} else if next == nil && !h.ended && h.t.Output.Text == nil && (e.Response == nil || e.Response.Message == "" && len(e.Response.FinishReasons) == 0) {
 				hidden = append(hidden, hiddenCall{e.Seq, "nothing of its answer was recorded, and nothing tells how the run went on; it may have asked for more calls than those that the tape holds"})
+			} else if h.cutBehindCalls(e, next) && !h.haveSpans(e.Caller) {
+				hidden = append(hidden, hiddenCall{e.Seq, "the answer was cut at its calls, and no request shows it whole; calls may be missing from the tape"})
 			}
 		case e.Response != nil && slices.ContainsFunc(e.Response.FinishReasons, tape.AsksForTools) && (next != nil || !h.haveSpans(e.Caller)): // what a last answer asked for at a limit did not run
 			hidden = append(hidden, hiddenCall{e.Seq, "the tools that were asked for are named nowhere; their calls may be missing from the tape"})
@@ -147,6 +149,15 @@ func (h *history) acts(m, next *tape.Event) bool {
 		}
 		return e.RequestedBy == m.Seq || e.RequestedBy == 0 && e.Seq > m.Seq && (next == nil || e.Seq < next.Seq)
 	})
+}
+
+// cutBehindCalls reports an answer that was cut at or behind its last call, where the next request is not whole either: that would hold the results of all.
+func (h *history) cutBehindCalls(m, next *tape.Event) bool {
+	if m.Provenance["response.message"] != tape.Truncated || m.Response == nil || next != nil && next.Provenance["request.messages"] == "" {
+		return false
+	}
+	parts := h.t.Messages[m.Response.Message].Parts
+	return len(parts) > 0 && parts[len(parts)-1].Type == tape.PartToolCall
 }
 
 // stops reports that a run, of which it is not known how it ended, breaks off with the calls that the last answer asks for: none of them shows what came of it. Even

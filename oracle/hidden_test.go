@@ -32,6 +32,23 @@ func offer(s *script, name string) {
 	s.tape.Events[0].Request.Tools = []string{tool.ID()}
 }
 
+// cutAtCalls is a run of which the first answer was cut behind a call, and maybe the request behind it.
+func cutAtCalls(request, spans bool) func(*script) {
+	return func(s *script) {
+		a := s.call("1", "add", `{"x":1}`)
+		s.tool(s.model(a), a, `"the sum is two"`, `"the sum is two"`)
+		s.tape.Events[1].SpanIDs = nil
+		if spans {
+			s.tape.Events[1].SpanIDs = []string{"0000000000000001"}
+		}
+		s.model(says("two"))
+		s.tape.Events[0].Provenance = tape.Provenance{"response.message": tape.Truncated}
+		if request {
+			s.tape.Events[2].Provenance = tape.Provenance{"request.messages": tape.Truncated}
+		}
+	}
+}
+
 func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -283,6 +300,9 @@ func TestCallsThatTheTapeDoesNotHoldLowerTheGrade(t *testing.T) {
 			s.model(says(""))
 			s.tape.Events[0].Provider, s.tape.Events[0].Response.FinishReasons = "openai", []string{"stop"}
 		}, "calls may be missing after #1"},
+		{"an answer that was cut at its calls, as was the request behind it", cutAtCalls(true, false), "calls may be missing after #1"},
+		{"an answer that was cut at its calls, and a whole request behind it", cutAtCalls(false, false), ""},
+		{"an answer that was cut at its calls, where tools have spans", cutAtCalls(true, true), ""},
 		{"no call at all", func(*script) {}, "no record tells which calls were asked for"},
 		{"tools without a model, all spans there", func(s *script) { s.tool(0, s.call("1", "add", `{"x":1}`), `"the sum is two"`, "") }, ""},
 		{"tools without a model, a span was lost", func(s *script) {
