@@ -18,8 +18,10 @@ from agentscope.agent import ReActAgent  # noqa: E402
 from agentscope.formatter import AnthropicChatFormatter, OpenAIChatFormatter  # noqa: E402
 from agentscope.memory import InMemoryMemory  # noqa: E402
 from agentscope.message import Msg, TextBlock  # noqa: E402
+from agentscope.model import OpenAIChatModel  # noqa: E402
 from agentscope.tool import Toolkit, ToolResponse  # noqa: E402
 
+OPTIONS = "client_kwargs" if "client_kwargs" in inspect.signature(OpenAIChatModel.__init__).parameters else "client_args"  # the latter up to 1.0.8
 agentscope.init(tracing_url=recorder.URL + "/v1/traces")
 
 
@@ -27,10 +29,8 @@ def model(stream):
     if API == "anthropic":
         from agentscope.model import AnthropicChatModel
 
-        return AnthropicChatModel(MODEL, api_key="none", stream=stream, client_kwargs={"base_url": recorder.URL, "max_retries": 0})
-    from agentscope.model import OpenAIChatModel
-
-    return OpenAIChatModel(MODEL, api_key="none", stream=stream, client_kwargs={"base_url": recorder.URL + "/v1", "max_retries": 0})
+        return AnthropicChatModel(MODEL, api_key="none", stream=stream, **{OPTIONS: {"base_url": recorder.URL, "max_retries": 0}})
+    return OpenAIChatModel(MODEL, api_key="none", stream=stream, **{OPTIONS: {"base_url": recorder.URL + "/v1", "max_retries": 0}})
 
 
 def offered(function):

@@ -84,4 +84,4 @@ async def streamed(made, asked, more):
     return str(result).strip()
 
 
-recorder.main(agent, group, MODELS[api].split("/")[-1], flush, scenarios or None)
+recorder.main(agent, group, MODELS[api], flush, scenarios or None)
