@@ -129,3 +129,27 @@ func TestMessagesOfAgnoAsStrWritesThemAreRead(t *testing.T) {
 		}
 	}
 }
+
+// Gemini's API takes objects alone: what a result was sent in may have been written as a text. A text of another shape is what the tool returned.
+func TestResponsesToGeminiThatWereWrittenAsTextAreOpened(t *testing.T) {
+	for response, want := range map[string]string{`"{\"result\":\"17\"}"`: `"17"`, `"{\"result\":1,\"next\":2}"`: `"{\"result\":1,\"next\":2}"`, `"result"`: `"result"`} {
+		messages := []decode.Message{{Role: tape.RoleTool, Parts: []decode.Part{decode.ResultPart("", "f", genaitest.Parse(t, response), false)}}}
+		decode.OpenGemini(messages, true)
+		if got := messages[0].Parts[0].Result.JSON(); got != want {
+			t.Errorf("%s is %s, want %s", response, got, want)
+		}
+	}
+}
+
+func TestAnAnswerInJSONUnderTheNameOfAnAnswerIsTheAnswer(t *testing.T) {
+	for output, want := range map[string]string{
+		`{"trajectory":{"thought_0":"t"},"answer":"{\"output\":\"late\",\"no\":1}"}`: `{"output":"late","no":1}`,
+		`{"answer":"{\"output\":\"late\"}"}`:                                         "late", // an object around one text
+		`{"answer":{"output":"late","no":1}}`:                                        "late", // it was handed on as an object
+	} {
+		said := decode.OutputMessages(genaitest.Parse(t, output), 0)
+		if len(said) != 1 || len(said[0].Parts) != 1 || said[0].Parts[0].Text != want {
+			t.Errorf("%s: %v, want %s", output, said, want)
+		}
+	}
+}

@@ -291,6 +291,9 @@ const geminiResponse = "gemini.function_response"
 
 // geminiValue returns what a tool returned that is no object, from the object that Gemini's API takes.
 func geminiValue(response exactjson.Value) (exactjson.Value, bool) {
+	if written, ok := Structure(response); ok {
+		response = written // Traceloop's package for Google's client, from 0.60 on, writes it as a text
+	}
 	value := response.Get("result")
 	return value, response.Kind() == exactjson.Object && response.Len() == 1 && !value.IsAbsent() && value.Kind() != exactjson.Object
 }

@@ -14,9 +14,13 @@ import (
 
 // OutputMessages reads the answer of an agent or a model from an output of any known shape.
 func OutputMessages(v exactjson.Value, depth int) []Message {
+	return outputMessages(v, depth, depth == 0)
+}
+
+// outputMessages reads a value that may be an answer in JSON as it stands, where it is whole.
+func outputMessages(v exactjson.Value, depth int, whole bool) []Message {
 	inner, ok := Structure(Response(v))
 	inner = plainNames(inner)
-	whole := depth == 0 // which may be an answer in JSON
 	if !ok {
 		text, ok := WholeText(v)
 		if !ok || text == "" {
@@ -95,7 +99,7 @@ func OutputMessages(v exactjson.Value, depth int) []Message {
 			if body.Kind() == exactjson.String && name != "answer" && name != "final_output" && whole && !Wraps(inner, name) {
 				continue
 			}
-			if messages := OutputMessages(body, depth+1); messages != nil {
+			if messages := outputMessages(body, depth+1, body.Kind() == exactjson.String); messages != nil { // a text under a name of an answer may be one in JSON too
 				return messages
 			}
 			if (name == "answer" || name == "final_output") && body.Kind() == exactjson.String {

@@ -41,11 +41,12 @@ func typeOf(m pcommon.Map) (value string, known bool) {
 	best := -1
 	for key, v := range m.All() {
 		rank := typeRank(key)
-		if rank <= best && (rank < best || v.Str() >= value) || v.Type() != pcommon.ValueTypeStr {
+		if rank <= best && (rank < best || strings.Trim(v.Str(), `"`) >= value) || v.Type() != pcommon.ValueTypeStr {
 			continue
 		}
-		if _, ok := classOf(v.Str()); ok {
-			best, value = rank, v.Str()
+		word := strings.Trim(v.Str(), `"`) // of who writes every value as JSON (AgentScope 1.0.8)
+		if _, ok := classOf(word); ok {
+			best, value = rank, word
 		}
 	}
 	return value, best >= 0

@@ -443,6 +443,10 @@ func readModelName(a decode.Attributes, o *dialect.Observation) {
 		decode.FillString(&o.Model, name)
 	}
 	decode.FillString(&o.ResponseModel, decode.ModelName(find(a, func(key string) bool { return modelKey(key) && answers(key) }).Str()))
+	if o.Class == dialect.Model && o.Model == "" && o.ResponseModel == "" { // what else is known of the call may stand in one value (AgentScope 1.0.8)
+		told, _ := decode.Structure(find(a, func(key string) bool { return ends(key, "metadata") }))
+		o.Model = decode.ModelName(told.First("model_name", "model", "model_id").Str())
+	}
 }
 
 // callsKey reports a key under which the calls stand that a model asked for.

@@ -332,3 +332,16 @@ func TestRecordsWithAFieldForTheirEvent(t *testing.T) {
 		t.Errorf("the event of another service is %q", name)
 	}
 }
+
+// AgentScope 1.0.8 writes every value as JSON, and what is known of a call beside its messages in one of them.
+func TestKindInQuotesAndModelInMetadata(t *testing.T) {
+	const asked = `{"args":[[{"role":"user","content":"hi"}]],"kwargs":{}}`
+	o := genai.Read(genaitest.Span("agentscope.tracing._trace", "OpenAIChatModel.__call__", "span.kind", `"LLM"`, "input", asked, "metadata", `{"model_name":"m-1","stream":true}`))
+	if o.Class != dialect.Model || o.Model != "m-1" || len(o.Request) != 1 {
+		t.Errorf("class %v, model %q, asked %v", o.Class, o.Model, o.Request)
+	}
+	o = genai.Read(genaitest.Span("x", "call", "span.kind", "LLM", "input", asked, "llm.model", "m-2", "metadata", `{"model_name":"m-1"}`))
+	if o.Model != "m-2" {
+		t.Errorf("model %q", o.Model)
+	}
+}

@@ -51,6 +51,7 @@ func readGoogleGenAI(s *dialect.Source, o *dialect.Observation) {
 			readGeminiEvents(s, o)
 			return
 		}
+		parts := true // each event holds one
 		for _, m := range events.Members() {
 			fields := m.Value
 			answer := !fields.Get("message").IsAbsent() || !fields.Get("index").IsAbsent()
@@ -72,14 +73,19 @@ func readGoogleGenAI(s *dialect.Source, o *dialect.Observation) {
 			case fields.Get("role").Str() == "system":
 				o.System = append(o.System, decode.Parts(fields.Get("content"))...)
 			default:
-				o.Request = append(o.Request, decode.MessageWith(decode.RoleOf(fields.Get("role").Str()), "", decode.Parts(fields.Get("content"))))
+				content := fields.Get("content")
+				if parts = parts && content.Get("parts").Kind() != exactjson.Array; content.Get("parts").Kind() == exactjson.Array {
+					o.Request = append(o.Request, decode.RoleMessage(content, decode.RoleOf(fields.Get("role").Str()))) // a whole message, of whoever said it
+					continue
+				}
+				o.Request = append(o.Request, decode.MessageWith(decode.RoleOf(fields.Get("role").Str()), "", decode.Parts(content)))
 			}
 		}
 		o.Response = joinChunks(o.Response)
 		// one event per part: what the user said at once is one message
 		joined := o.Request[:0:0]
 		for _, m := range o.Request {
-			if n := len(joined) - 1; n >= 0 && joined[n].Role == m.Role {
+			if n := len(joined) - 1; parts && n >= 0 && joined[n].Role == m.Role {
 				joined[n].Parts = append(joined[n].Parts, m.Parts...)
 				continue
 			}

@@ -39,6 +39,9 @@ func classifyLangfuse(s *dialect.Source) (dialect.Class, bool) {
 	if class, ok := langfuseTypes[kind]; ok {
 		return class, class == dialect.Agent
 	}
+	if kind == "" && s.ScopeName != "langfuse-sdk" && (a.Has("langfuse.observation.input") || a.Has("langfuse.observation.output")) && strings.EqualFold(a.Text("openinference.span.kind"), "llm") {
+		return dialect.Model, false // another instrumentation's span of a call, on which the conversation was put (LiteLLM's callback for Langfuse, beside the keys of OpenInference)
+	}
 	if kind == "" && s.ScopeName != "langfuse-sdk" {
 		return dialect.Unclassified, false // another instrumentation's span, on which only the trace's attributes were put
 	}
@@ -129,8 +132,9 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	}
 	name := a.Text("langfuse.observation.model.name")
 	streams := strings.HasPrefix(s.Span.Name(), "OpenAI.") && strings.Contains(a.Text("langfuse.observation.model.parameters"), `"stream":true`)
-	if isLangfuseWrapper(s.Span.Name()) && !streams && !o.Failed {
-		decode.FillString(&o.ResponseModel, name) // the wrappers write the model that answered over the one that was asked for
+	answered := !out.IsAbsent() || a.Has("langfuse.observation.usage_details")
+	if isLangfuseWrapper(s.Span.Name()) && !streams && !o.Failed && answered {
+		decode.FillString(&o.ResponseModel, name) // the wrappers write the model that answered over the one that was asked for, where they saw an answer
 	} else {
 		decode.FillString(&o.Model, name)
 	}

@@ -23,11 +23,12 @@ func TestLangfuseFindsLangChainToolsThatAreTypedSpan(t *testing.T) {
 
 // says compares what one hand-written span says.
 func TestLangfuseTellsTheModelAskedForFromTheOneThatAnswered(t *testing.T) {
-	generation := func(name, parameters string) *dialect.Source {
-		return genaitest.Span("langfuse-sdk", name, "langfuse.observation.type", "generation", "langfuse.observation.model.name", "m-1", "langfuse.observation.model.parameters", parameters)
+	generation := func(name, parameters string, more ...string) *dialect.Source {
+		return genaitest.Span("langfuse-sdk", name, append([]string{"langfuse.observation.type", "generation", "langfuse.observation.model.name", "m-1", "langfuse.observation.model.parameters", parameters}, more...)...)
 	}
 	const head = "class: model\ndialect: langfuse\n"
-	genaitest.Says(t, genai.Read(generation("OpenAI-generation", "{}")), head+"response model: m-1\n")
+	genaitest.Says(t, genai.Read(generation("OpenAI-generation", "{}", "langfuse.observation.usage_details", "{}")), head+"response model: m-1\n")
+	genaitest.Says(t, genai.Read(generation("OpenAI-generation", "{}")), head+"model: m-1\n") // nothing of an answer was seen
 	genaitest.Says(t, genai.Read(generation("OpenAI.chat", `{"stream":true}`)), head+"model: m-1\n")
 	genaitest.Says(t, genai.Read(generation("my generation", "{}")), head+"model: m-1\n")
 }
@@ -122,6 +123,20 @@ func TestLangfuseHoldsAnswersInJSON(t *testing.T) {
 		o := genai.Read(genaitest.Span("langfuse-sdk", "OpenAI.responses", "langfuse.observation.type", "generation", "langfuse.observation.input", `[{"role":"user","content":"hi"}]`, "langfuse.observation.output", output))
 		if len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Text != want {
 			t.Errorf("%s: %v", output, o.Response)
+		}
+	}
+}
+
+// LiteLLM's callback puts the conversation of a call on a span that bears the keys of OpenInference. On the span of anything else they say nothing of what it is.
+func TestConversationOnAnotherInstrumentationsSpanOfACallIsReadFromIt(t *testing.T) {
+	for kind, class := range map[string]dialect.Class{"LLM": dialect.Model, "CHAIN": dialect.Agent} {
+		o := genai.Read(genaitest.Span("litellm", "litellm_request", "openinference.span.kind", kind,
+			"langfuse.observation.input", `[{"role":"user","content":"hi"}]`, "langfuse.observation.output", `[{"id":"chatcmpl-1","name":"look","call_id":"call_1","type":"function_call","arguments":{"n":1}}]`))
+		if o.Class != class {
+			t.Errorf("%s: class %v, want %v", kind, o.Class, class)
+		}
+		if class == dialect.Model && (len(o.Request) != 1 || len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].ID != "call_1") {
+			t.Errorf("asked %v, answered %v", o.Request, o.Response)
 		}
 	}
 }

@@ -283,3 +283,22 @@ func TestEmptyTextThatAgnoToldItsModelIsNoResult(t *testing.T) {
 		}
 	}
 }
+
+// LiteLLM's callback for Phoenix calls the span of a request that offers tools one of a tool. That of a tool names no model that it used, also where it holds messages (Strands).
+func TestSpanOfAToolThatAnsweredAsAModelIsAModelCall(t *testing.T) {
+	const said, asked = "llm.output_messages.0.message.role", "llm.input_messages.0.message.role"
+	for _, c := range []struct {
+		attrs []string
+		want  dialect.Class
+	}{
+		{[]string{"llm.model_name", "m", said, "assistant"}, dialect.Model},
+		{[]string{"llm.model_name", "m", asked, "user", "llm.token_count.total", "3"}, dialect.Model},
+		{[]string{"llm.model_name", "m", asked, "user"}, dialect.Tool},
+		{[]string{asked, "assistant", said, "tool"}, dialect.Tool},
+		{[]string{"llm.model_name", "m", said, "assistant", "tool.name", "look"}, dialect.Tool},
+	} {
+		if o := genai.Read(genaitest.Span("x", "s", append([]string{"openinference.span.kind", "TOOL"}, c.attrs...)...)); o.Class != c.want {
+			t.Errorf("%v: class %v, want %v", c.attrs, o.Class, c.want)
+		}
+	}
+}
