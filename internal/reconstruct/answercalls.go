@@ -217,6 +217,9 @@ func answeredBy(t *call) *node {
 	if k := len(n.obs.Output); k > 0 {
 		out = partsText(n.obs.Output[k-1].Parts)
 	}
+	if message, ok := decode.Representation(out); ok && message.Get("content").Kind() == exactjson.String {
+		out = message.Get("content").Str() // the message as Python writes it (AgentScope)
+	}
 	if strings.TrimSpace(out) != said {
 		return nil
 	}

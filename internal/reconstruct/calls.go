@@ -69,6 +69,7 @@ type collector struct {
 	unfinished                        []*node // agents and steps that recorded what went in alone
 	transcripts                       map[*call]transcript
 	functions                         []*call              // steps of the program that may be tools, see pairFunctions
+	holders                           []*call              // those of them that hold calls, see takeHolders
 	recovered                         *messages            // of model calls that no span reports
 	returned                          map[*call]*message   // what agents answered whose calls no span reports
 	signatures                        map[string]signature // see signature
@@ -76,13 +77,14 @@ type collector struct {
 	posts                             []post               // messages that parts of the program sent each other
 	parameters                        map[[2]string]bool   // tool and name of each that a request defined, see takes
 	closing                           *message             // what the last of them says, where no model wrote it
+	question                          string               // what the span of the run says that a user asked
 }
 
 func collect(f *fragment) *collector {
-	c := &collector{noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}}
+	c := &collector{noise: map[string]int64{}, recovered: newMessages(), returned: map[*call]*message{}, question: questionOf(f.root)}
 	part := map[*call]int{}
 	for i, one := range f.leaves() {
-		lists := []*[]*call{&c.models, &c.tools, &c.agents, &c.retrievals, &c.functions}
+		lists := []*[]*call{&c.models, &c.tools, &c.agents, &c.retrievals, &c.functions, &c.holders}
 		before := make([]int, len(lists))
 		for k, l := range lists {
 			before[k] = len(*l)
@@ -116,7 +118,7 @@ func collect(f *fragment) *collector {
 	c.recoverPosted(f)
 	c.recoverStepped(f)
 	c.recoverUnreported(f)
-	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals, c.functions} {
+	for _, list := range [][]*call{c.models, c.tools, c.agents, c.retrievals, c.functions, c.holders} {
 		slices.SortStableFunc(list, compareCalls)
 	}
 	c.dropDuplicates()
@@ -237,11 +239,15 @@ func (c *collector) node(n *node, agent, around *call) {
 	}
 }
 
-// function remembers the step of a program that may be a tool. What holds calls itself is more than that, and what lies in a tool or in a model call
+// function remembers the step of a program that may be a tool. What holds calls itself may be an agent that is one, and what lies in a tool or in a model call
 // is a part of it, unless the span of the model call is that of a loop around the tool as well.
 func (c *collector) function(n *node, agent, around *call) {
 	switch {
-	case n.obs.Called == nil || holdsCall(n):
+	case n.obs.Called == nil:
+	case holdsCall(n):
+		if around == nil && n.up != nil {
+			c.holders = append(c.holders, newCall(tape.EventToolCall, n, agent))
+		}
 	case around == nil, n.obs.Called.Tool && around.kind == tape.EventModelCall:
 		c.functions = append(c.functions, newCall(tape.EventToolCall, n, agent))
 	case around.kind == tape.EventToolCall:

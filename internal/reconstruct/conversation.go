@@ -82,6 +82,7 @@ func (c *collector) converse() {
 	c.resultsBehind()
 	c.readLoops()
 	c.pair()
+	c.answerLoops()
 	c.nameClasses()
 	c.pairFunctions()
 	c.takeUnnamed()

@@ -50,6 +50,35 @@ func (c *collector) openDispatchers(known map[string]bool) {
 	}
 }
 
+// openUnasked reads the span of such a function as the call that it was handed, though no answer asked for it, where another span of the same name was handed one that an answer did ask for, or
+// what it was handed is a call in the words of an API: the framework itself had it run (AgentScope 1.0.5, whose agent hands what its model said to a tool that makes the answer of it).
+func (c *collector) openUnasked() {
+	opened := false
+	runs := map[string]bool{}
+	for _, t := range c.tools {
+		if t.by != nil && len(t.nodes) > 0 && t.obs.Name == t.by.part.Name {
+			runs[t.nodes[0].obs.Name] = runs[t.nodes[0].obs.Name] || t.nodes[0].obs.Name != t.obs.Name
+		}
+	}
+	for _, t := range c.tools {
+		if t.by != nil || len(t.nodes) == 0 || t.obs.Handoff {
+			continue
+		}
+		part, ok := onlyCall(t.obs.Args.Value)
+		if ok && part.Name != nameOf(t) && (runs[nameOf(t)] || t.obs.Args.Value.Members()[0].Value.Get("type").Str() == toolUse) {
+			t.obs = asDispatched(t.obs, part, nil)
+			t.obs.Args.Envelope = append(t.obs.Args.Envelope, "call")
+			opened = true
+		}
+	}
+	if opened {
+		c.markAnswers()
+	}
+}
+
+// toolUse is the type of a call as Anthropic's API writes it.
+const toolUse = "tool_use"
+
 // runsAnyTool is the name of a function that runs whatever tool it is told to.
 var runsAnyTool = regexp.MustCompile(`(?i)^(execute|exec|run|call|invoke|dispatch|handle|do|perform|use|process)[ _-]?(a|the|one|single)?[ _-]?(tool|function)s?([ _-]?(call|use))?$`)
 
@@ -66,6 +95,10 @@ func onlyCall(v exactjson.Value) (part genai.Part, ok bool) {
 	}
 	if v.Get("function").Kind() == exactjson.Object {
 		part = decode.ChatCalls(exactjson.ArrayValue(v))[0]
+		return part, part.Name != "" && part.Args.Kind() == exactjson.Object
+	}
+	if v.Get("type").Str() == toolUse {
+		part.ID, part.Name, part.Args = decode.TextOfID(v.Get("id")), v.Get("name").Str(), v.Get("input")
 		return part, part.Name != "" && part.Args.Kind() == exactjson.Object
 	}
 	for i, m := range v.Members() {

@@ -152,3 +152,50 @@ func TestFunctionThatRunsEveryToolIsKnownByItsName(t *testing.T) {
 	tr.tool("execute_tool", 3, 1, 30, 40, "", `{"name":"f","arguments":{"page":3}}`, "v")
 	wantEvents(t, the(t, tr.runs(t)), "model_call @2", "tool_call execute_tool @3 = v")
 }
+
+// The framework had a call run that no answer asked for. What was handed in the words of an API, or to a function that was seen to run calls, is the call.
+func TestCallThatAFrameworkHandedToTheFunctionThatRunsEveryTool(t *testing.T) {
+	const asked = `{"id":"call_a1","type":"tool_use","name":"f","input":{"page":3}}`
+	for name, c := range map[string]struct {
+		in    string
+		asked bool // the function ran a call before, which the model asked for
+		want  []string
+	}{
+		"in the words of an API":         {`{"tool_call":{"id":"own_1","type":"tool_use","name":"store","input":{"page":9}}}`, false, []string{"tool_call store @5 = w"}},
+		"in words of its own":            {`{"name":"store","arguments":{"page":9}}`, false, []string{"tool_call execute @5 = w"}},
+		"in words of its own, seen once": {`{"name":"store","arguments":{"page":9}}`, true, []string{"tool_call f @3 by 1 = v", "tool_call store @5 = w"}},
+		"nothing":                        {`{"page":9}`, true, []string{"tool_call f @3 by 1 = v", "tool_call execute @5 = w"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+			want := []string{"model_call @2"}
+			if c.asked {
+				tr.chat(2, 1, 10, 20, list(user("q")), list(asks(call("call_a1", "f", `{"page":3}`))))
+				tr.in("langfuse-sdk", "execute", 3, 1, 30, 40, "langfuse.observation.type", "tool", "langfuse.observation.input", `{"tool_call":`+asked+`}`, "langfuse.observation.output", "v")
+			} else {
+				tr.chat(2, 1, 10, 20, list(user("q")), list(says("The end of it.")), "gen_ai.tool.definitions", `[{"type":"function","name":"f"}]`)
+			}
+			tr.in("langfuse-sdk", "execute", 5, 1, 70, 80, "langfuse.observation.type", "tool", "langfuse.observation.input", c.in, "langfuse.observation.output", "w")
+			wantEvents(t, the(t, tr.runs(t)), append(want, c.want...)...)
+		})
+	}
+}
+
+// Of two equal calls of functions one failed and has no span of its own; the other is the one of which the next request shows just what the function returned.
+func TestFunctionIsTheEqualCallWhoseResultIsShown(t *testing.T) {
+	for _, first := range []string{"Error: HTTP 500", "63.3"} {
+		second := map[string]string{"Error: HTTP 500": "63.3", "63.3": "Error: HTTP 500"}[first]
+		tr := newTrace()
+		tr.in("langfuse-sdk", "run", 1, 0, 0, 100, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"args": ["q"], "kwargs": {}}`)
+		ask := asks(call("", "f", `{"page":3}`), call("", "f", `{"page":3}`))
+		tr.chat(2, 1, 10, 20, list(user("q")), list(ask))
+		tr.in("langfuse-sdk", "f", 3, 1, 30, 40, "langfuse.observation.type", "span", "langfuse.observation.input", `{"args":[],"kwargs":{"page":3}}`, "langfuse.observation.output", "63.3")
+		tr.chat(4, 1, 50, 60, list(user("q"), ask, shows("", first), shows("", second)), list(says("The end of it.")))
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall && (len(e.SpanIDs) > 0) != (e.Result.Str() == "63.3") {
+				t.Errorf("shown %s first: %v", first, events(the(t, tr.runs(t))))
+			}
+		}
+	}
+}

@@ -194,7 +194,8 @@ func (c *collector) recoverBetween() {
 }
 
 // recoverBefore makes model calls that no span reports from what the request of the first one that a span does holds of its turn: messages that ask for tools whose calls, by their ids, spans of
-// the run tell of. A tool that ran in this run was asked for in it; what is history has no span.
+// the run tell of. A tool that ran in this run was asked for in it; what is history has no span. Nor is history what stands with its results behind the text that the run was asked, as its own span
+// says: it came about since.
 func (c *collector) recoverBefore(known map[string]bool) {
 	i := slices.IndexFunc(c.models, func(m *call) bool { return m.agent == nil && len(m.nodes) > 0 })
 	if i < 0 || c.predecessor(i) != nil || c.models[i].obs.RequestLabel != "" {
@@ -206,10 +207,13 @@ func (c *collector) recoverBefore(known map[string]bool) {
 		ran[t.obs.CallID] = t.agent == first.agent && t.end <= first.start+rounding
 	}
 	turn := sinceUser(first.request)
+	since := len(turn) > 0 && c.question != "" && textOf(turn[0]) == c.question
 	place := c.placeSince(first.agent, 0, first.start)
 	for k, said := range turn {
 		calls := callsOf(said.parts)
-		if said.tape.Role != tape.RoleAssistant || len(calls) == 0 || slices.ContainsFunc(calls, func(p *genai.Part) bool { return !tellsOneCall(p) || known[p.ID] || !ran[p.ID] }) {
+		if said.tape.Role != tape.RoleAssistant || len(calls) == 0 || slices.ContainsFunc(calls, func(p *genai.Part) bool {
+			return !tellsOneCall(p) || known[p.ID] || !ran[p.ID] && !(since && resultsOf(p.ID, turn[k+1:]) > 0)
+		}) {
 			continue
 		}
 		for _, p := range calls {
@@ -218,6 +222,14 @@ func (c *collector) recoverBefore(known map[string]bool) {
 		request := first.request[:len(first.request)-len(turn)+k]
 		c.models = append(c.models, first.another(min(place(said), first.start), slices.Clip(request), said, "no span reports this call; a later request holds its answer"))
 	}
+}
+
+// questionOf is what the span of a run says that a user asked, and nothing of what was said since.
+func questionOf(root *node) string {
+	if root == nil || slices.ContainsFunc(root.obs.Input, func(m genai.Message) bool { return m.Role != tape.RoleUser && m.Role != tape.RoleSystem }) {
+		return ""
+	}
+	return lastUserText(root.obs.Input)
 }
 
 // recoverBehind makes model calls that no span reports from what stands behind the answer of the last call that one does, in the state that a step or an agent around all calls ended with. The
@@ -354,4 +366,28 @@ func (c *collector) resultsBehind() {
 			}
 		}
 	}
+}
+
+// answerLoops takes the text behind the last call of an answer for that of a model call which no span reports, where all calls of the answer ran below the span of the model call itself: it stands
+// for a loop of model calls, and holds what all of them said (Google's client, which calls functions by itself).
+func (c *collector) answerLoops() {
+	for _, m := range slices.Clone(c.models) {
+		if m.response == nil || len(m.nodes) == 0 || len(m.asked) == 0 || slices.ContainsFunc(m.asked, func(a *asked) bool { return a.tool == nil || !hangsBelow(m, a.tool) }) {
+			continue
+		}
+		parts := m.response.parts
+		last := len(parts) - 1
+		for last >= 0 && parts[last].Type == tape.PartText {
+			last--
+		}
+		if last < 0 || last == len(parts)-1 || parts[last].Type != tape.PartToolCall {
+			continue
+		}
+		whole := genai.Message{Role: tape.RoleAssistant, Name: m.response.tape.Name, Parts: parts}
+		asked, said := whole, whole
+		asked.Parts, said.Parts = parts[:last+1], parts[last+1:]
+		m.response = newMessage(asked)
+		c.models = append(c.models, m.another(m.end, append(slices.Clip(slices.Clone(m.request)), m.response), newMessage(said), "no span reports this call; that of the loop around it holds its answer"))
+	}
+	slices.SortStableFunc(c.models, compareCalls)
 }

@@ -405,3 +405,52 @@ func TestAnswersThatHoldThoseBeforeThem(t *testing.T) {
 		wantEvents(t, the(t, tr.runs(t)), want...)
 	}
 }
+
+// The span of the first model call never came; the run was asked the text behind which the next request shows what that answered.
+func TestFirstCallThatNoSpanReportsIsReadFromTheNextRequest(t *testing.T) {
+	conversation := func(text string) string {
+		return list(user("Before."), says("It was."), user(text), asks(call("call_0001abcdefghij", "find", `{"n":1}`)), shows("call_0001abcdefghij", "r"))
+	}
+	put := []string{"model_call", "tool_call find by 1 = r", "model_call @3"}
+	for _, c := range []struct {
+		input, request string
+		want           []string
+	}{
+		{list(user("q")), conversation("q"), put},
+		{list(user("Before."), says("It was."), user("q"), asks(call("call_0001abcdefghij", "find", `{"n":1}`))), conversation("q"), put[2:]}, // it was handed over with the question
+		{list(user("Go on.")), conversation("q"), put[2:]},
+		{"", conversation("q"), put[2:]},
+	} {
+		tr := newTrace()
+		attrs := []any{}
+		if c.input != "" {
+			attrs = append(attrs, "gen_ai.input.messages", c.input)
+		}
+		tr.agent("assistant", 1, 0, 0, 100, attrs...)
+		tr.chat(3, 1, 31, 40, c.request, list(says("The end of it.")))
+		tp := the(t, tr.runs(t))
+		if got := events(tp); len(got) != len(c.want) {
+			t.Errorf("%s: %v, want %v", c.input, got, c.want)
+		}
+	}
+}
+
+// Google's client calls functions by itself: one span holds what the model said in all turns, and the tools ran below it. Where they ran beside it the text was said with the calls.
+func TestTextBehindCallsThatRanWithinTheSpanIsTheAnswerOfTheLoop(t *testing.T) {
+	for parent, want := range map[int][]string{
+		2: {"model_call @2", "tool_call find @3 by 1 = r", "model_call"},
+		1: {"model_call @2", "tool_call find @3 by 1 = r"},
+	} {
+		tr := newTrace()
+		tr.agent("assistant", 1, 0, 0, 100)
+		said := `{"role":"assistant","parts":[` + call("", "find", `{"n":1}`) + `,{"type":"text","content":"The end of it."}]}`
+		end := map[int]int{1: 10, 2: 90}[parent]
+		tr.chat(2, 1, 1, end, list(user("q")), list(said))
+		tr.tool("find", 3, parent, 20, 30, "", `{"n":1}`, "r")
+		tp := the(t, tr.runs(t))
+		wantEvents(t, tp, want...)
+		if answered := tp.Output.Text != nil && *tp.Output.Text == "The end of it."; answered != (parent == 2) {
+			t.Errorf("below %d: answered %v", parent, tp.Output.Text)
+		}
+	}
+}

@@ -78,6 +78,7 @@ func (c *collector) pair() {
 			t.obs = asDispatched(t.obs, t.by.part, t.by.shown)
 		}
 	}
+	c.openUnasked()
 }
 
 // dropAnswers drops the spans of tools by which the model of the same agent answers: they were handed nothing, or return what they were handed.
@@ -281,14 +282,10 @@ func (c *collector) pairFunctions() {
 	}
 	before := len(c.tools)
 	known := c.knownNames()
-	for _, t := range c.functions {
-		if !open[t.obs.Called.Name] && known[t.obs.Called.Name] {
-			continue
-		}
-		t.obs = t.obs.AsTool()
+	pairBy := func(t *call, fits func(a *asked) bool) {
 		for _, turns := range turnsBefore[1:] {
 			a := c.latestTurn(t, turns, func(t *call, a *asked) bool {
-				return a.part.Name == t.obs.Name && t.agent == a.model.agent && t.obs.Args.Present() && sameArgs(t, a) || isDispatch(t, a, known) && mayHaveRun(t, a)
+				return fits(a) && (a.part.Name == t.obs.Name && t.agent == a.model.agent && t.obs.Args.Present() && sameArgs(t, a) || isDispatch(t, a, known) && mayHaveRun(t, a))
 			})
 			if a != nil {
 				if isDispatch(t, a, known) {
@@ -296,13 +293,32 @@ func (c *collector) pairFunctions() {
 				}
 				t.by, a.tool = a, t
 				c.tools = append(c.tools, t)
-				break
+				return
 			}
+		}
+	}
+	for _, told := range []bool{true, false} { // of equal calls, first those of which a later request shows just what the function returned
+		for _, t := range c.functions {
+			if t.by != nil || !open[functionOf(t)] && (told || known[functionOf(t)]) {
+				continue
+			}
+			if t.obs.Class != genai.Tool {
+				t.obs = t.obs.AsTool()
+			}
+			pairBy(t, func(a *asked) bool { return !told || a.shown != nil && a.shown.Label == "" && returnedJust(t, a) })
 		}
 	}
 	if len(c.tools) > before {
 		slices.SortStableFunc(c.tools, compareCalls)
 	}
+}
+
+// functionOf is the name of the function that a step of the program ran.
+func functionOf(t *call) string {
+	if t.obs.Called != nil {
+		return t.obs.Called.Name
+	}
+	return nameOf(t)
 }
 
 // pairAcrossClocks pairs tool calls that seem to have begun before the model call that asked for them, where the clocks of the two are not one: those of
@@ -551,7 +567,7 @@ func equalArgs(received, asked exactjson.Value, same func(a, b exactjson.Value) 
 	}
 	members := asked.Members()
 	given := withoutDefaults(received, asked)
-	if asked.IsAbsent() || asked.Kind() == exactjson.String && asked.Str() == "" { // recorders leave out {}, and streams write nothing for it
+	if asked.IsAbsent() || asked.Kind() == exactjson.Null || asked.Kind() == exactjson.String && asked.Str() == "" { // recorders leave out {}, and streams write nothing for it, or null (agno with Claude)
 		return given.Kind() == exactjson.Object && given.Len() == 0
 	}
 	if asked.Kind() != exactjson.Object {

@@ -264,10 +264,15 @@ func (c *collector) prepares(i int) bool {
 	}
 	for _, next := range c.models[i+1:] {
 		if siblingsOf(next.nodes[0]) == siblingsOf(m.nodes[0]) {
-			return !silent(next.obs) && next.obs.Model == m.obs.Model && (m.nodes[0].up != nil || !m.nodes[0].parent.IsEmpty())
+			return !silent(next.obs) && next.obs.Model == m.obs.Model && !likeCalls(m.nodes[0], next.nodes[0]) && (m.nodes[0].up != nil || !m.nodes[0].parent.IsEmpty())
 		}
 	}
 	return false
+}
+
+// likeCalls reports two model spans of one instrumentation that have the same name and the model that was asked for: two calls, of which the first says nothing more, and no step that prepares the other.
+func likeCalls(a, b *node) bool {
+	return a.scope == b.scope && a.span.Name() == b.span.Name() && a.obs.Model != "" && len(a.obs.Tools) > 0
 }
 
 // silent reports a model span without a request and without what a provider's answer brings.

@@ -287,12 +287,12 @@ func (b *builder) sentBefore(request []*message) string {
 }
 
 // preparedFor are the instructions before the user's message in the first conversation that a step of the run was handed or put together from both: where no span of a
-// model call is, that is what the model was sent (LlamaIndex's workflows, a function around a client that nobody instruments).
+// model call is, that is what the model was sent (LlamaIndex's workflows, a function around a client that nobody instruments, whose decorator may know no more than its arguments).
 func (b *builder) preparedFor(prompt string) string {
 	var steps []*node
 	for _, h := range b.fragment.heads {
 		walk(h, func(n *node) bool {
-			if n.obs.Class == genai.Structure && (n.obs.InputData.Present() || n.obs.OutputData.Present()) && len(steps) < maxTranscripts {
+			if n.obs.Class == genai.Structure && (n.obs.InputData.Present() || n.obs.OutputData.Present() || n.obs.Called != nil && n != b.fragment.root) && len(steps) < maxTranscripts {
 				steps = append(steps, n)
 			}
 			return true
@@ -300,7 +300,14 @@ func (b *builder) preparedFor(prompt string) string {
 	}
 	slices.SortStableFunc(steps, compareNodes)
 	for _, n := range steps {
-		for _, c := range []genai.Content{n.obs.InputData, n.obs.OutputData} {
+		handed := genai.Content{}
+		if n.obs.Called != nil {
+			handed.Value = n.obs.Called.In
+			if n.obs.Called.InCut {
+				handed.Label = tape.Truncated
+			}
+		}
+		for _, c := range []genai.Content{n.obs.InputData, n.obs.OutputData, handed} {
 			conversation := conversationIn(c)
 			if len(conversation) > 1 && conversation[0].Role == tape.RoleSystem && conversation[1].Role != tape.RoleSystem && lastUserText(conversation) == prompt {
 				return partsText(conversation[0].Parts)

@@ -179,7 +179,8 @@ func resent(sent, before []*message) int {
 const readSoon = 10_000_000_000
 
 // byStream unites the span of a run that was over when it handed out a stream, before anything took place, with the calls that the reading of the stream made:
-// they were asked what the run was asked, and began next. Where several such runs or several such calls follow each other, nobody knows whose they are.
+// they were asked what the run was asked, and began next. Where several such runs or several such calls follow each other, nobody knows whose they are. The span of a function that was over
+// when it handed out what is awaited later is such a span too, alone in its trace (OpenLIT's decorator around an asynchronous function).
 func (s *stitcher) byStream() {
 	type asked struct{ service, text string }
 	parts := map[asked][]*fragment{} // in order of time: the spans of such runs, and the first part of each group of calls
@@ -189,7 +190,7 @@ func (s *stitcher) byStream() {
 		g := s.find(f)
 		calls := len(s.turns[f]) > 0
 		if !calls {
-			hollow[f] = g == f && f.ownRun() && len(f.tools()) == 0 && !seen[g] && !f.root.obs.Failed && !f.root.obs.StatusError && textOf(newMessage(ownAnswer(f.root))) == ""
+			hollow[f] = g == f && f.root != nil && (f.ownRun() || len(f.root.kids) == 0) && len(f.tools()) == 0 && !seen[g] && !f.root.obs.Failed && !f.root.obs.StatusError && textOf(newMessage(ownAnswer(f.root))) == ""
 		}
 		if text := f.userText(); text != "" && (calls && !seen[g] || hollow[f]) {
 			k := asked{serviceOf(f.first().resource).Name, text}
@@ -232,7 +233,7 @@ func toldText(v exactjson.Value) string {
 func (s *stitcher) steps() {
 	var bare []*fragment
 	runs := map[string][]*fragment{} // by trace
-	said := map[string][]*fragment{} // by what a user said, a tool returned or a model answered
+	said := map[string][]*fragment{} // by what a user said, a tool returned, a model answered or asked one tool
 	for _, f := range s.all {
 		if s.bareStep(f) || s.isStep(f) && holdsConversation(f.root) {
 			bare = append(bare, f)
@@ -268,6 +269,11 @@ func (s *stitcher) steps() {
 			if len(t.n.obs.Response) > 0 {
 				for _, key := range answerKeys(t.n.obs.Response[0]) {
 					said[key] = append(said[key], f)
+				}
+				for _, p := range callsOf(t.n.obs.Response[0].Parts) {
+					if text := onlyTextOf(p.Args); text != "" {
+						said[stepKey(p.Name, text)] = append(said[stepKey(p.Name, text)], f)
+					}
 				}
 			}
 		}
@@ -330,11 +336,25 @@ func (s *stitcher) steps() {
 		// what says how it ended is looked at in byAnswer
 		if own := textOf(newMessage(ownAnswer(f.root))); alone && (own == "" || own == asked) {
 			owner = s.during(f, said[asked], times)
+			if name := f.root.obs.Agent.Name; owner == nil && own == "" && name != "" {
+				owner = s.during(f, said[stepKey(name, asked)], times)
+			}
 		}
 		if owner != nil {
 			join(owner, f)
 		}
 	}
+}
+
+// stepKey is what tells the function of a tool that lost its trace context, and whose span says no more than its name and the one text that it was given: the call that a model asked for.
+func stepKey(name, text string) string { return "step " + name + "\x00" + text }
+
+// onlyTextOf is the value of arguments that are one text and nothing else.
+func onlyTextOf(args exactjson.Value) string {
+	if args.Kind() != exactjson.Object || args.Len() != 1 {
+		return ""
+	}
+	return strings.TrimSpace(args.Members()[0].Value.Str())
 }
 
 // held are the keys of what the model answered since the user spoke last, as a step recorded it as its state or, where no run lies in its trace, was

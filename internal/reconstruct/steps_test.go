@@ -265,3 +265,36 @@ func TestCallsBesideTheRecordedOneAreTakenFromTheNextRequest(t *testing.T) {
 		}
 	}
 }
+
+// The decorator around an asynchronous function reports that it handed out what is awaited later: the run's own function was over before its first call, a tool's before it ran.
+func TestFunctionThatHandedOutWhatIsAwaitedLaterBelongsToTheRun(t *testing.T) {
+	function := func(name, args, kwargs string, start int) *trace {
+		tr := newTrace()
+		tr.in("openlit", name, 9, 0, start, start, "function.args", args, "function.kwargs", kwargs)
+		return tr
+	}
+	run := func() *trace {
+		tr := newTrace()
+		ask := asks(call("call_4711", "find", `{"what":"the blue one"}`))
+		tr.chat(2, 0, 11, 20, list(user("where is it")), list(ask))
+		tr.chat(4, 0, 31, 40, list(user("where is it"), ask, shows("call_4711", "r")), list(says("on the third shelf")))
+		return tr.numbered(1)
+	}
+	for _, c := range []struct {
+		name  string
+		apart *trace
+		want  int
+	}{
+		{"asked what the run was asked", function("answer", "('where is it',)", "{}", 5), 1},
+		{"asked something else", function("answer", "('where is she',)", "{}", 5), 2},
+		{"after the run", function("answer", "('where is it',)", "{}", 90), 2},
+		{"the tool that was asked for", function("find", "()", "{'what': 'the blue one'}", 22), 1},
+		{"the tool with another argument", function("find", "()", "{'what': 'the red one'}", 22), 2},
+		{"another function of that argument", function("lose", "()", "{'what': 'the blue one'}", 22), 2},
+		{"the tool long after", function("find", "()", "{'what': 'the blue one'}", 90000), 2},
+	} {
+		if tapes := all(t, run(), c.apart.numbered(9)); len(tapes) != c.want {
+			t.Errorf("%s: %d runs, want %d", c.name, len(tapes), c.want)
+		}
+	}
+}
