@@ -204,3 +204,25 @@ func TestResultThatSaysWhatAnEarlierOneSaidIsNotSentAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantEvents(t, the(t, tr.runs(t)), c.want...) })
 	}
 }
+
+// Langfuse's handler before 5 gives tools the type of any other span, and one that failed has no result to be told by: the answer that asked for it stands in the state of the step around the
+// model call, whose own span holds the text alone.
+func TestToolThatFailedIsFoundByTheAnswerInTheStateOfAStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		args string
+		want []string
+	}{
+		"the call that was asked for": {`{"x":1}`, []string{"model_call @3", "tool_call f @5 by 1 failed"}},
+		"another one":                 {`{"x":2}`, []string{"model_call @3", "tool_call f by 1 failed (missing)"}},
+	} {
+		tr := newTrace()
+		in := `{"messages":` + list(said("user", "q")) + `}`
+		tr.in("langfuse-sdk", "LangGraph", 1, 0, 0, 100, "langfuse.observation.type", "span", "langfuse.observation.input", in, "langfuse.observation.level", "ERROR", "langfuse.observation.status_message", "it broke")
+		tr.in("langfuse-sdk", "model_request", 2, 1, 1, 20, "langfuse.observation.type", "span", "langfuse.observation.input", in, "langfuse.observation.output",
+			`{"output":[{"lg_name":"Command","update":{"messages":[`+saidAsking(function("call_1234567890123456", "f", `{"x":1}`))+`]}}]}`)
+		tr.in("langfuse-sdk", "ChatOpenAI", 3, 2, 2, 19, "langfuse.observation.type", "generation", "langfuse.observation.model.name", "m1", "langfuse.observation.input", list(said("user", "q")))
+		tr.in("langfuse-sdk", "tools", 4, 1, 30, 50, "langfuse.observation.type", "span", "langfuse.observation.input", in, "langfuse.observation.level", "ERROR", "langfuse.observation.status_message", "it broke")
+		tr.in("langfuse-sdk", "f", 5, 4, 31, 49, "langfuse.observation.type", "span", "langfuse.observation.input", c.args, "langfuse.observation.level", "ERROR", "langfuse.observation.status_message", "it broke")
+		t.Run(name, func(t *testing.T) { wantEvents(t, the(t, tr.runs(t)), c.want...) })
+	}
+}

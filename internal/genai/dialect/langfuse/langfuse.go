@@ -111,6 +111,7 @@ func readLangfuse(s *dialect.Source, o *dialect.Observation) {
 		o.Documents = decode.Documents(out)
 	case dialect.Structure:
 		o.Called = &dialect.Called{Name: s.Span.Name(), In: in, Out: out}
+		o.InputData, o.OutputData = decode.Content{Value: in}, decode.Content{Value: out}
 	case dialect.Noise:
 		o.NoiseReason = kind
 	}
