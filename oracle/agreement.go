@@ -39,6 +39,9 @@ func agreementOf(answer, shown exactjson.Value) agreement {
 	if inner.Equal(innerShown) {
 		return agrees
 	}
+	if isRepr(answer, shown) {
+		return rewritten
+	}
 	if noBlocks(inner) && emptyText(innerShown) || emptyText(inner) && noBlocks(innerShown) {
 		return rewritten
 	}

@@ -57,6 +57,35 @@ func refusedBelow(root *node, last *call) bool {
 	return between > 0 && n == root
 }
 
+// threwBehind reports a run that threw when its model had answered already: its own span holds the exception and no answer, and everything below it, the agents and steps that ended with the
+// answer among them, ended well before. The exception is none that came up from there, so it is what the caller of the run got in place of the answer.
+func threwBehind(root *node, last *call) bool {
+	e := root.obs.Error
+	if e == nil || e.Message == "" || textOf(newMessage(ownAnswer(root))) != "" || root.obs.OutputData.Present() || wasEnded.MatchString(e.Type+" "+e.Message) || !holdsException(root) {
+		return false
+	}
+	agents := 0
+	for _, below := range root.kids {
+		if below.obs.Failed || below.obs.StatusError || below.end > root.end {
+			return false
+		}
+		if below.obs.Class == genai.Agent {
+			agents++
+		}
+	}
+	return agents > 0 && (len(last.nodes) == 0 || last.nodes[0].up != root)
+}
+
+// holdsException reports a span with an exception and where it was thrown.
+func holdsException(n *node) bool {
+	for _, e := range n.span.Events().All() {
+		if trace, there := e.Attributes().Get("exception.stacktrace"); e.Name() == "exception" && there && trace.Str() != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // wasEnded is what is thrown through a program that is told to stop.
 var wasEnded = regexp.MustCompile(`(?i)GeneratorExit|Cancel|Abort|Interrupt|StopIteration|StopAsyncIteration|closed|disconnect`)
 

@@ -64,7 +64,7 @@ func (b *builder) finish() {
 		r.Status = tape.StatusError
 		switch {
 		case out.Text == nil || lastFailed || !finalAnswer(last):
-		case refusedBelow(root, last):
+		case refusedBelow(root, last), threwBehind(root, last):
 			out.Text, out.Message, out.Provenance = nil, "", tape.Provenance{}
 		default:
 			r.Status = tape.StatusOK

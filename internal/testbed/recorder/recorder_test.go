@@ -265,6 +265,14 @@ func TestToolsAreCalledAsTheyAreOffered(t *testing.T) {
 		ran := r.truth(nil, nil).ToolCalls[0]
 		assert.Equal(t, []string{"probe", want, said.ids[0]}, []string{ran.Name, ran.OfferedName, *ran.CallID})
 	}
+	for offers, want := range map[string]string{
+		`{"tools":[{"name":"probe_all"}]}`:                       "probe_all",
+		`{"tools":[{"name":"probeAll"}]}`:                        "",
+		`{"tools":[{"name":"probe"},{"name":"all"}]}`:            "",
+		`{"tools":[{"name":"probe_all"},{"name":"x.probeAll"}]}`: "",
+	} {
+		assert.Equal(t, want, offeredName("probeAll", []byte(offers)), offers)
+	}
 }
 
 // Equal calls that run at the same time arrive in any order: the model is shown which of them returned what.

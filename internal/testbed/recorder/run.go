@@ -196,13 +196,14 @@ func (r *run) answer(a asked, body []byte) answer {
 	return given
 }
 
-// offeredName is the name under which a request offers a tool of the script, where that is not its own: frameworks put the name of an MCP server before it (mcp__office__look_up). It is "" where
-// the tool is offered as it is called, not at all, or under several names.
+// offeredName is the name under which a request offers a tool of the script, where that is not its own: frameworks put the name of an MCP server before it (mcp__office__look_up), or write it
+// in another case (look_up of lookUp, CrewAI). It is "" where the tool is offered as it is called, not at all, or under several names.
 func offeredName(name string, body []byte) (offered string) {
 	if bytes.Contains(body, []byte(quoted(name))) {
 		return ""
 	}
-	for _, found := range regexp.MustCompile(`"([A-Za-z0-9_.-]+(?:__|[-.:/])`+regexp.QuoteMeta(name)+`)"`).FindAllSubmatch(body, -1) {
+	words := strings.Join(regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`).FindAllString(name, -1), "_")
+	for _, found := range regexp.MustCompile(`"([A-Za-z0-9_.-]+(?:__|[-.:/])`+regexp.QuoteMeta(name)+`|`+strings.ToLower(words)+`)"`).FindAllSubmatch(body, -1) {
 		if offered != "" && offered != string(found[1]) {
 			return ""
 		}
