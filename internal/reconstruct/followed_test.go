@@ -352,6 +352,31 @@ func TestResultsBehindAnAnswerWithoutCalls(t *testing.T) {
 	}
 }
 
+// A tool that is an agent asks a model itself. What the caller's model is shown then, under an id that no record tells, is of that tool, whose span tells none either.
+func TestResultBehindAnAnswerWithoutCallsIsOfTheToolAroundAnotherModelCall(t *testing.T) {
+	for name, c := range map[string]struct{ id, called, beside, want string }{
+		"an id that nobody knows": {"call_Z4ULTEFGUM44M4GLT6TT7S", "", "", "r1"},
+		"no id":                   {"", "", "", "r1"},
+		"the tool has another":    {"call_Z4ULTEFGUM44M4GLT6TT7S", "call_X4ULTEFGUM44M4GLT6TT7S", "", ""},
+		"another tool has it":     {"call_Z4ULTEFGUM44M4GLT6TT7S", "", "call_Z4ULTEFGUM44M4GLT6TT7S", ""},
+	} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.chat(2, 1, 1, 10, list(user("q")), "")
+		tr.tool("ask", 3, 1, 20, 50, c.called, `{"question":"x"}`, "")
+		tr.chat(4, 3, 25, 40, list(user("x")), list(says("r1")))
+		if c.beside != "" {
+			tr.tool("g", 6, 3, 41, 45, c.beside, `{}`, "r1")
+		}
+		tr.chat(5, 1, 60, 70, list(user("q"), `{"role":"assistant","parts":[]}`, `{"role":"tool","parts":[{"type":"tool_call_response","id":`+quote(c.id)+`,"response":"r1"}]}`), list(says("Done.")))
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall && e.Name == "ask" && e.Result.Str() != c.want {
+				t.Errorf("%s: %q", name, e.Result.Str())
+			}
+		}
+	}
+}
+
 // A step of a graph may hold messages and no word of what it is. The call of a model in it is the only one, and tells whose the tool is that ran in another step.
 func TestStepWithMessagesAroundAModelCallIsNone(t *testing.T) {
 	const id = "call_X4ULTEFGUM44M4GLT6TT7S"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -293,15 +294,24 @@ func showByPosition(m *call, results []*genai.Part, by *call) {
 	}
 }
 
-// showUnasked gives the results that a request shows, without ids, behind an answer of which no record tells calls to the tools that ran in between: as many as there are results, none of which
-// tells one itself, in the order in which they began and ended: some programs keep results in the one, and some in the other. No other model was asked between the two.
+// showUnasked gives the results that a request shows, under no id that is known, behind an answer of which no record tells calls to the tools that ran in between: as many as there are results, none of
+// which tells one itself, in the order in which they began and ended: some programs keep results in the one, and some in the other. No other model was asked between the two but below those tools.
 func (c *collector) showUnasked() {
+	known := map[string]bool{}
+	for _, m := range c.models {
+		for _, a := range m.asked {
+			known[a.part.ID] = true
+		}
+	}
+	for _, t := range c.tools {
+		known[t.obs.CallID] = true
+	}
 	for i, m := range c.models {
-		if len(m.asked) > 0 || len(m.nodes) == 0 || i+1 == len(c.models) || c.models[i+1].agent != m.agent {
+		if len(m.asked) > 0 || len(m.nodes) == 0 {
 			continue
 		}
-		next := c.models[i+1]
-		if commonPrefix(m.request, next.request) < len(m.request) {
+		next := c.resumed(i)
+		if next == nil {
 			continue
 		}
 		at := len(m.request) - 1 // an answer that was not recorded need not stand in the request either
@@ -316,7 +326,7 @@ func (c *collector) showUnasked() {
 		for _, msg := range next.request[at+1:] {
 			for k := range msg.parts {
 				p := &msg.parts[k]
-				told = told && msg.tape.Role == tape.RoleTool && p.Type == tape.PartToolResult && p.ID == "" && p.Name == "" && p.Label == ""
+				told = told && msg.tape.Role == tape.RoleTool && p.Type == tape.PartToolResult && (p.ID == "" || !known[p.ID]) && p.Name == "" && p.Label == ""
 				results = append(results, p)
 			}
 		}
@@ -326,18 +336,40 @@ func (c *collector) showUnasked() {
 			if t.start >= next.start {
 				break
 			}
+			if t.agent == m.agent && belowTool(t) {
+				continue
+			}
 			told = told && len(t.nodes) > 0 && t.by == nil && t.end <= next.start+rounding && !t.obs.Result.Present() && t.obs.Result.Label == "" && (len(ran) == 0 || ran[len(ran)-1].start < t.start && ran[len(ran)-1].end < t.end)
 			ran = append(ran, t)
 		}
-		if !told || len(ran) != len(results) {
+		named := slices.ContainsFunc(results, func(p *genai.Part) bool { return p.ID != "" })
+		if !told || len(ran) != len(results) || named && slices.ContainsFunc(ran, func(t *call) bool { return t.obs.CallID != "" }) {
 			continue
 		}
 		for k, t := range ran {
 			o := *t.obs
 			o.Result = genai.Content{Value: results[k].Result, Envelope: results[k].Envelope, Label: tape.Recovered}
+			decode.FillString(&o.CallID, results[k].ID)
 			t.obs = &o
 		}
 	}
+}
+
+// maxBelow bounds how many model calls below the tools of one turn are passed over.
+const maxBelow = 64
+
+// resumed is the model call of the same agent, of those with spans, whose request goes on from that of the call at i: the next one, but for those below a tool.
+func (c *collector) resumed(i int) *call {
+	m := c.models[i]
+	for _, next := range c.models[i+1 : min(len(c.models), i+1+maxBelow)] {
+		switch {
+		case next.agent == m.agent && commonPrefix(m.request, next.request) == len(m.request):
+			return next
+		case !belowTool(next):
+			return nil
+		}
+	}
+	return nil
 }
 
 func indexFrom(messages []*message, m *message, from int) int {

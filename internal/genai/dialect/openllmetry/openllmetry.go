@@ -57,6 +57,9 @@ func classifyOpenLLMetry(s *dialect.Source) (dialect.Class, bool) {
 		if _, ok := calledInStep(a); ok || calledUntold(s, a) {
 			return dialect.Tool, false
 		}
+		if semconv.OperationClasses[a.Text("gen_ai.operation.name")] == dialect.Model && a.Has("gen_ai.input.messages") && a.Has("gen_ai.output.messages") {
+			return dialect.Model, false // models of LlamaIndex, of 0.53 and later, whatever their class is called
+		}
 		return dialect.Structure, false
 	case "session", "server", "unknown":
 		return dialect.Structure, false

@@ -194,3 +194,22 @@ func TestModelOfAResponseThatRespanTellsIsNoRequests(t *testing.T) {
 		}
 	}
 }
+
+// The package for LlamaIndex names a model call after the class of the model and says that it is a task: that it is a chat, with what went in and came out, tells.
+func TestTaskWithAChatIsAModelCall(t *testing.T) {
+	const scope, in, out = "opentelemetry.instrumentation.llamaindex", `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`, `[{"role":"assistant","parts":[{"type":"text","content":"a"}]}]`
+	for _, c := range []struct {
+		attributes []string
+		want       dialect.Class
+	}{
+		{[]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.input.messages", in, "gen_ai.output.messages", out}, dialect.Model},
+		{[]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m"}, dialect.Structure},
+		{[]string{"gen_ai.operation.name", "execute_tool", "gen_ai.input.messages", in, "gen_ai.output.messages", out}, dialect.Tool},
+		{[]string{"gen_ai.input.messages", in, "gen_ai.output.messages", out}, dialect.Structure},
+	} {
+		o := genai.Read(genaitest.Span(scope, "Local.task", append([]string{"traceloop.span.kind", "task", "traceloop.entity.name", "Local.task"}, c.attributes...)...))
+		if o.Class != c.want || o.Class == dialect.Model && (len(o.Request) != 1 || len(o.Response) != 1 || o.Model != "m") {
+			t.Errorf("%v: %v, %+v", c.attributes, o.Class, o.Request)
+		}
+	}
+}
