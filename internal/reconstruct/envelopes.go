@@ -188,7 +188,9 @@ func (o wholes) otherMembers(k *call) bool {
 
 // toldModel reports a result that is what the model was told, as it was taken out of the message that a framework made of it: all of that counts.
 func toldModel(c *genai.Content) bool {
-	return c.Told || slices.ContainsFunc(c.Envelope, func(e string) bool { return e == "langchain.repr" || e == "langchain.tool_message" })
+	return c.Told || slices.ContainsFunc(c.Envelope, func(e string) bool {
+		return e == "langchain.repr" || e == "langchain.tool_message" || e == "llamaindex.tool_output"
+	})
 }
 
 // saysFailure reports a call that failed, and a result with nothing but its error: so frameworks tell the model of it, whichever tool it was.

@@ -356,6 +356,8 @@ func TestSuspectedEnvelopeIsNamed(t *testing.T) {
 		{[]tool{{"weather", `{"value":26.8}`}, {"price", "31.5"}}, "[#2 result value]"},
 		// what was taken out of the message to the model is what the model is told
 		{[]tool{{"weather", `content='{"acme": {"payload": "sunny"}}' name='weather' tool_call_id='c9'`}}, "[]"},
+		{[]tool{{"weather", `{"blocks":[{"block_type":"text","text":"{'value': 26.8}"}],"tool_name":"weather","raw_input":{"args":[],"kwargs":{}},"raw_output":{"value":26.8},"is_error":false}`}}, "[]"},
+		{[]tool{{"weather", `{"value":26.8}`}}, "[#2 result value]"},
 	} {
 		if got := fmt.Sprint(suspected(build(c.tools...))); got != c.want {
 			t.Errorf("%v: suspected %s, want %s", c.tools, got, c.want)
