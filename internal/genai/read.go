@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/generic"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openlit"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/openllmetry"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect/semconv"
 	"github.com/tapedeck/tapedeck/tape"
@@ -195,6 +196,7 @@ func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
 	readCommon(s, o)
 	semconv.ForgetEchoedModel(s, o)
 	openllmetry.ForgetCutModel(s, o)
+	openlit.ForgetDefaultModel(s, o)
 	o.Lists = nil
 	return o
 }

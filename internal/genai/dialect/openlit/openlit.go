@@ -135,6 +135,14 @@ func onlyText(a decode.Attributes) exactjson.Value {
 	return exactjson.Value{}
 }
 
+// ForgetDefaultModel takes back the model that OpenLIT writes for LangChain where it does not find the one that was asked for.
+func ForgetDefaultModel(s *dialect.Source, o *dialect.Observation) {
+	const standsForNone = "gpt-3.5-turbo"
+	if o.Model == standsForNone && o.ResponseModel == "" && strings.HasPrefix(s.ScopeName, "openlit") && decode.Attributes(s.Span.Attributes()).Text("gen_ai.system") == "langchain" {
+		o.Model = ""
+	}
+}
+
 func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 	a := decode.Attributes(s.Span.Attributes())
 	if isFunction(s) {
@@ -148,6 +156,9 @@ func readOpenLIT(s *dialect.Source, o *dialect.Observation) {
 		}
 		o.Name, o.Function, o.ToolKind = s.Span.Name(), true, tape.ToolFunction
 		return
+	}
+	if class := a.Text("gen_ai.framework.error.type"); class != "" { // of LangChain, 1.34: the status is well all the same
+		o.Failed, o.Error = true, &tape.Error{Type: class, Message: a.Text("gen_ai.framework.error.message")}
 	}
 	switch o.Class {
 	case dialect.Model:

@@ -281,3 +281,26 @@ func TestOutermostFunctionThatThrewIsTheRun(t *testing.T) {
 		t.Error("a span of somebody else is a run")
 	}
 }
+
+// For LangChain it writes the name of a model where it finds none, and that a call failed beside a status that is well.
+func TestCallOfLangChainThatFailedNamesNoModel(t *testing.T) {
+	const scope = "openlit.otel.tracing"
+	for _, c := range []struct {
+		scope, model string
+		more         []string
+		want         string
+		failed       bool
+	}{
+		{scope, "gpt-3.5-turbo", []string{"gen_ai.system", "langchain", "gen_ai.framework.error.type", "BadRequestError", "gen_ai.framework.error.message", "refused"}, "", true},
+		{scope, "gpt-3.5-turbo", []string{"gen_ai.system", "langchain"}, "", false},
+		{scope, "gpt-4o", []string{"gen_ai.system", "langchain"}, "gpt-4o", false},
+		{scope, "gpt-3.5-turbo", []string{"gen_ai.system", "langchain", "gen_ai.response.model", "gpt-3.5-turbo-0125"}, "gpt-3.5-turbo", false},
+		{scope, "gpt-3.5-turbo", []string{"gen_ai.system", "openai"}, "gpt-3.5-turbo", false},
+		{"acme", "gpt-3.5-turbo", []string{"gen_ai.system", "langchain"}, "gpt-3.5-turbo", false},
+	} {
+		o := genai.Read(genaitest.Span(c.scope, "chat "+c.model, append([]string{"gen_ai.operation.name", "chat", "gen_ai.request.model", c.model}, c.more...)...))
+		if o.Model != c.want || o.Failed != c.failed || c.failed && (o.Error == nil || o.Error.Type != "BadRequestError" || o.Error.Message != "refused") {
+			t.Errorf("%+v: %q, failed %v, %+v", c, o.Model, o.Failed, o.Error)
+		}
+	}
+}
