@@ -6,6 +6,8 @@ package reconstruct_test
 import (
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tapedeck/tapedeck/tape"
 )
 
@@ -100,6 +102,39 @@ func TestInstructionsOfAnInnerSpanOfTheSameCall(t *testing.T) {
 		}
 		if got != sent.want {
 			t.Errorf("%s: system %q, want %q", name, got, sent.want)
+		}
+	}
+}
+
+// A crew whose first model call threw is recorded as what it was handed, and how it failed: that it asked a model, the error tells.
+func TestCrewWhoseFirstModelCallThrewIsARun(t *testing.T) {
+	const task = `{"id":"1","description":"count the days"}`
+	for name, c := range map[string]struct {
+		tasks, thrown string
+		want          int
+	}{
+		"the error of a client": {"[" + task + "]", "openai.BadRequestError", 1},
+		"an error of its own":   {"[" + task + "]", "builtins.ValueError", 0},
+		"several tasks":         {"[" + task + "," + task + "]", "openai.BadRequestError", 0},
+	} {
+		tr := newTrace()
+		s := tr.in("openinference.instrumentation.crewai", "Crew.kickoff", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "crew_tasks", c.tasks)
+		s.Status().SetCode(ptrace.StatusCodeError)
+		e := s.Events().AppendEmpty()
+		e.SetName("exception")
+		e.Attributes().PutStr("exception.type", c.thrown)
+		e.Attributes().PutStr("exception.message", "refused")
+		tr.in("openinference.instrumentation.crewai", "assistant._execute_core", 2, 1, 10, 90, "openinference.span.kind", "AGENT", "input.value", `{"agent":{"role":"assistant","backstory":"You are kind."},"context":"","tools":[]}`)
+		tapes := tr.runs(t)
+		if len(tapes) != c.want {
+			t.Fatalf("%s: %d runs, want %d", name, len(tapes), c.want)
+		}
+		if c.want == 0 {
+			continue
+		}
+		tp := tapes[0]
+		if tp.Input.UserMessage == nil || *tp.Input.UserMessage != "count the days" || tp.Input.SystemPrompt == nil || *tp.Input.SystemPrompt != "You are kind." || tp.Run.Status != tape.StatusError || tp.Fidelity.Replayable.Tools {
+			t.Errorf("%s: %v %v %s %+v", name, tp.Input.UserMessage, tp.Input.SystemPrompt, tp.Run.Status, tp.Fidelity.Replayable)
 		}
 	}
 }

@@ -149,12 +149,16 @@ func (f *fragment) handsOn() bool {
 	return len(messages) > 0 && messages[len(messages)-1].Role == tape.RoleUser
 }
 
-// isRun reports a fragment with a model call, a tool call, user input or a conversation that its run span kept.
+// isRun reports a fragment with a model call, a tool call, user input or a conversation that its run span kept. A span that was handed one task and failed with the error of a client of a
+// model's API asked a model: it is a run too (a crew of CrewAI whose first model call threw, of which nothing else is recorded).
 func (f *fragment) isRun() bool {
 	if f.handsOn() {
 		return false
 	}
 	if f.root != nil && (lastUserText(f.root.obs.Input) != "" || !f.root.obs.WeakAgent && given(f.root.obs.InputData) != "") {
+		return true
+	}
+	if f.root != nil && genai.FailedInModelClient(f.root.span) && onlyTask(f.root.obs.InputData.Value) != "" {
 		return true
 	}
 	for _, h := range f.heads {

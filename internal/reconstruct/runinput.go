@@ -142,7 +142,8 @@ func (b *builder) input() {
 			in.Provenance["user_message"] = tape.Recovered
 		}
 	}
-	if in.UserMessage == nil && firstModel == nil && root != nil {
+	untold := firstModel == nil || len(firstModel.nodes) == 0 && len(firstModel.request) == 0 // no more than that a model was asked is known
+	if in.UserMessage == nil && untold && root != nil {
 		if task := onlyTask(root.obs.InputData.Value); task != "" {
 			in.UserMessage = &task
 		}
@@ -169,7 +170,7 @@ func (b *builder) input() {
 			in.Provenance["system_prompt"] = tape.Recovered
 		}
 	}
-	if system == "" && firstModel == nil && root != nil {
+	if system == "" && untold && root != nil {
 		if system = definedBelow(root); system != "" {
 			in.Provenance["system_prompt"] = tape.Recovered
 		}

@@ -114,9 +114,6 @@ func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exa
 		o.System = decode.System(system)
 	}
 	o.Input, _ = openInferenceBlob(o.InputData.Value, tape.RoleUser)
-	if task := soleTask(a.JSON("crew_tasks")); task != "" && len(o.Input) == 0 && !a.Has("input.value") {
-		o.Input = []decode.Message{{Role: tape.RoleUser, Parts: []decode.Part{decode.TextPart(task)}}}
-	}
 	o.Output = openInferenceAnswer(a)
 	if decode.IsObjectsInARow(o.OutputData.Value.Str()) { // all that an agent of smolagents yielded while it was streamed
 		o.OutputData = decode.Content{}
@@ -124,16 +121,6 @@ func readOpenInferenceAgent(s *dialect.Source, a decode.Attributes, metadata exa
 	if out := o.OutputData.Value; len(o.Output) == 0 && out.Kind() == exactjson.String && !decode.LooksJSON(out.Str()) {
 		o.Output, _ = decode.Messages(out, tape.RoleAssistant)
 	}
-}
-
-// soleTask is what a crew of CrewAI was asked, where it has one task: of several, most are steps of the program. The span holds no other input, and that of a crew which threw at its first model
-// call has nothing below it that tells.
-func soleTask(tasks exactjson.Value) string {
-	list, ok := decode.Structure(tasks)
-	if !ok || list.Kind() != exactjson.Array || list.Len() != 1 {
-		return ""
-	}
-	return list.At(0).Get("description").Str()
 }
 
 // openInferenceBlob reads input.value when it holds messages: a list, a request body, or a batch of prompts of which the first counts.
