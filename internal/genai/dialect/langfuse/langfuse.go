@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/internal/genai/dialect/openinference"
 	"github.com/tapedeck/tapedeck/tape"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -39,7 +40,7 @@ func classifyLangfuse(s *dialect.Source) (dialect.Class, bool) {
 	if class, ok := langfuseTypes[kind]; ok {
 		return class, class == dialect.Agent
 	}
-	if kind == "" && s.ScopeName != "langfuse-sdk" && (a.Has("langfuse.observation.input") || a.Has("langfuse.observation.output")) && strings.EqualFold(a.Text("openinference.span.kind"), "llm") {
+	if kind == "" && s.ScopeName != "langfuse-sdk" && (a.Has("langfuse.observation.input") || a.Has("langfuse.observation.output")) && (strings.EqualFold(a.Text("openinference.span.kind"), "llm") || openinference.CallsModel(a)) {
 		return dialect.Model, false // another instrumentation's span of a call, on which the conversation was put (LiteLLM's callback for Langfuse, beside the keys of OpenInference)
 	}
 	if kind == "" && s.ScopeName != "langfuse-sdk" {

@@ -41,13 +41,19 @@ const beeai = "openinference.instrumentation.beeai"
 func Classify(s *dialect.Source) (dialect.Class, bool) {
 	a := decode.Attributes(s.Span.Attributes())
 	class := openInferenceKinds[strings.ToUpper(a.Text("openinference.span.kind"))]
-	if class == dialect.Tool && a.Has("llm.model_name") && (a.Has("llm.token_count.total") || a.Has("llm.output_messages.0.message.role")) && !a.Has("tool.name") {
-		class = dialect.Model // LiteLLM's callback for Phoenix calls the span of a request that offers tools one of a tool
+	if class == dialect.Tool && CallsModel(a) {
+		class = dialect.Model // LiteLLM's callbacks for Phoenix and Langfuse call the span of a request that offers tools one of a tool
 	}
 	if class == dialect.Tool && s.ScopeName == beeai && s.Span.Name() == "error" && a.Text("tool.name") == "" {
 		return dialect.Noise, false // the failure of the tool around it, told once more
 	}
 	return class, class == dialect.Agent
+}
+
+// CallsModel reports a span that names the model that was asked and holds what was said, or what it took, and names no tool.
+func CallsModel(a decode.Attributes) bool {
+	return a.Has("llm.model_name") && !a.Has("tool.name") && (a.Has("llm.token_count.total") || a.Has("llm.output_messages.0.message.role") || a.Has("llm.input_messages.0.message.role") ||
+		a.Has("llm.request.type"))
 }
 
 func readOpenInference(s *dialect.Source, o *dialect.Observation) {
