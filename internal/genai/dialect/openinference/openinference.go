@@ -153,6 +153,7 @@ func ReadModel(a decode.Attributes, o *dialect.Observation) {
 	if len(o.System) == 0 && !decode.HasRole(o.Request, tape.RoleSystem) {
 		o.System = apart
 	}
+	takeSpelling(o.Request, flat)
 	takeFailures(o.Request, blob)
 	takeResults(o.Request, raw)
 	for _, m := range flat {
@@ -390,7 +391,7 @@ func openInferenceAnswer(a decode.Attributes) []decode.Message {
 	return decode.OutputMessages(v, 0)
 }
 
-// richer returns the list that lacks less: messages and results without content, calls without id, then calls and results (several results of one
+// richer returns the list that lacks less: messages and results without content, calls without id or arguments, then calls and results (several results of one
 // message are flattened onto each other). The flattened list wins a tie.
 func richer(flat, blob []decode.Message) []decode.Message {
 	if len(flat) == 0 {
@@ -402,6 +403,51 @@ func richer(flat, blob []decode.Message) []decode.Message {
 		return flat
 	}
 	return blob
+}
+
+// takeSpelling puts the arguments of calls as the flattened list has them in the place of those of a list that spells the names of members anew (the package for Google's client from 0.1.13 on
+// writes a request in snake case, what the model wrote in it too): the same calls in the same order, of which nothing but the spelling differs.
+func takeSpelling(messages, flat []decode.Message) {
+	spelt, written := callParts(messages), callParts(flat)
+	if len(spelt) != len(written) {
+		return
+	}
+	for i, p := range spelt {
+		if w := written[i]; p.Name == w.Name && p.Args.JSON() != w.Args.JSON() && respelled(p.Args).JSON() == respelled(w.Args).JSON() {
+			p.Args = w.Args
+		}
+	}
+}
+
+func callParts(messages []decode.Message) (calls []*decode.Part) {
+	for _, m := range messages {
+		for i := range m.Parts {
+			if m.Parts[i].Type == tape.PartToolCall {
+				calls = append(calls, &m.Parts[i])
+			}
+		}
+	}
+	return calls
+}
+
+// respelled is a value with the names of all members in small letters and without what stands between their words.
+func respelled(v exactjson.Value) exactjson.Value {
+	if v.Kind() < exactjson.Array {
+		return v
+	}
+	members := slices.Clone(v.Members())
+	for i := range members {
+		members[i].Name = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(members[i].Name))
+		members[i].Value = respelled(members[i].Value)
+	}
+	if v.Kind() == exactjson.Object {
+		return exactjson.ObjectValue(members...)
+	}
+	values := make([]exactjson.Value, len(members))
+	for i, m := range members {
+		values[i] = m.Value
+	}
+	return exactjson.ArrayValue(values...)
 }
 
 // takeFailures marks the results that the request itself says to be failures: flattened messages have no key for it. The results of both lists
@@ -452,6 +498,9 @@ func gaps(messages []decode.Message) int {
 		}
 		for _, p := range m.Parts {
 			if (p.Type == tape.PartToolCall || p.Type == tape.PartToolResult) && p.ID == "" {
+				n++
+			}
+			if p.Type == tape.PartToolCall && p.Args.IsAbsent() && p.ArgsText == "" { // those that are empty are left out of the flattened list of Google's client
 				n++
 			}
 			if p.Type == tape.PartToolResult && p.Result.IsAbsent() {

@@ -303,3 +303,27 @@ func TestSpanOfAToolThatAnsweredAsAModelIsAModelCall(t *testing.T) {
 		}
 	}
 }
+
+// The package for Google's client writes a whole request in snake case, and flattened messages as they were. Empty arguments are left out of the latter.
+func TestArgumentsAreSpelledAsTheModelWroteThem(t *testing.T) {
+	const request = `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"function_call":{"name":"f","args":{"sensor_name":"Kelvin A","n":1}}}]},` +
+		`{"role":"user","parts":[{"function_response":{"name":"f","response":{"result":"r"}}}]}]}`
+	for flat, want := range map[string]string{
+		`{"sensorName":"Kelvin A","n":1}`: `{"sensorName":"Kelvin A","n":1}`,
+		`{"sensorName":"Kelvin B","n":1}`: `{"sensor_name":"Kelvin A","n":1}`, // another call
+	} {
+		o := genai.Read(genaitest.Span("openinference.instrumentation.google_genai", "GenerateContent", "openinference.span.kind", "LLM", "input.value", request,
+			"llm.input_messages.0.message.role", "user", "llm.input_messages.0.message.content", "q",
+			"llm.input_messages.1.message.role", "model", "llm.input_messages.1.message.tool_calls.0.tool_call.function.name", "f", "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments", flat,
+			"llm.input_messages.2.message.role", "user", "llm.input_messages.2.message.content", `{"result":"r"}`))
+		if len(o.Request) != 3 || o.Request[1].Parts[0].Args.JSON() != want || o.Request[2].Role != tape.RoleTool {
+			t.Errorf("%s: %v", flat, genaitest.Messages(o.Request))
+		}
+	}
+	o := genai.Read(genaitest.Span("openinference.instrumentation.google_genai", "GenerateContent", "openinference.span.kind", "LLM",
+		"output.value", `{"candidates":[{"content":{"role":"model","parts":[{"function_call":{"name":"f","args":{}}}]}}]}`,
+		"llm.output_messages.0.message.role", "model", "llm.output_messages.0.message.tool_calls.0.tool_call.function.name", "f"))
+	if len(o.Response) != 1 || o.Response[0].Parts[0].Args.JSON() != "{}" {
+		t.Errorf("answered %v", genaitest.Messages(o.Response))
+	}
+}
