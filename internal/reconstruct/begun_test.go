@@ -52,3 +52,22 @@ func TestCallWhoseStepFailedWasExecuted(t *testing.T) {
 		}
 	}
 }
+
+// What a framework tells the model of a hand-over is the same every time: it is the result where no request shows it.
+func TestResultOfAHandOverIsWhatTheFrameworkTellsOfIt(t *testing.T) {
+	const id, scope = "call_AAAAAAAAAAAAAAAAAAAAAAAA", "opentelemetry.instrumentation.openai_agents"
+	for name, c := range map[string]struct{ to, want string }{"to the agent": {"expert", `{"assistant": "expert"}`}, "to nobody that is named": {"", ""}} {
+		tr := newTrace()
+		tr.in(scope, "Agent workflow", 1, 0, 0, 100, "gen_ai.operation.name", "invoke_agent")
+		tr.in(scope, "invoke_agent main", 2, 1, 1, 40, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "main")
+		tr.in(scope, "chat m", 3, 2, 2, 10, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.input.messages", list(user("q")), "gen_ai.output.messages", list(asks(call(id, "expert", `{}`))))
+		tr.in(scope, "agent_handoff main", 4, 2, 20, 21, "gen_ai.operation.name", "agent_handoff", "gen_ai.handoff.from_agent", "main", "gen_ai.handoff.to_agent", c.to)
+		tr.in(scope, "invoke_agent expert", 5, 1, 50, 90, "gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", "expert")
+		tr.in(scope, "chat m", 6, 5, 51, 80, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.input.messages", list(user("go on")), "gen_ai.output.messages", list(says("4")))
+		for _, e := range the(t, tr.runs(t)).Events {
+			if e.Type == tape.EventToolCall && (e.Result.Str() != c.want || c.want != "" && e.Provenance["result"] != tape.Recovered) {
+				t.Errorf("%s: %s %v", name, e.Result.JSON(), e.Provenance)
+			}
+		}
+	}
+}

@@ -224,12 +224,15 @@ func bigInts(of []string, v exactjson.Value) []string {
 func (b *builder) toolResult(k *call, e *tape.Event) {
 	o := k.obs
 	result := o.Result
-	if o.Handoff {
+	if o.Handoff { // what a span says of the transfer is not what the model is told
 		result = genai.Content{}
 	}
 	var shown *genai.Part
 	if k.by != nil {
 		shown = k.by.shown
+	}
+	if o.Handoff && shown == nil && !o.HandedOver.IsAbsent() {
+		result = genai.Content{Value: o.HandedOver, Label: tape.Recovered}
 	}
 	if o.StatusError && (result.Value.Kind() == exactjson.Object && result.Value.Len() == 0 || result.Value.Str() == "{}") && (shown == nil || !sameContent(result.Value, shown.Result)) {
 		result = genai.Content{} // written where the tool threw

@@ -126,18 +126,20 @@ type Observation struct {
 	OutputWhole bool
 
 	// Tool calls and retrievals.
-	Name      string
-	CallID    string
-	ToolKind  tape.ToolKind
-	Server    *tape.Server
-	Args      decode.Content
-	Result    decode.Content
-	Handoff   bool    // a transfer of control, not a call that an oracle answers
-	Function  bool    // any function of the program: a tool if a response asked for it
-	Called    *Called // of a span that is a step of the program: the function that it ran; nil: it says nothing of one
-	MCPLeg    bool    // an MCP client or server span below the framework's own tool span
-	Query     decode.Content
-	Documents []exactjson.Value
+	Name     string
+	CallID   string
+	ToolKind tape.ToolKind
+	Server   *tape.Server
+	Args     decode.Content
+	Result   decode.Content
+	Handoff  bool // a transfer of control, not a call that an oracle answers
+	// HandedOver is what the framework tells the model of this transfer, whatever the agent that it goes to answers; absent: the producer's framework is not known to tell one thing.
+	HandedOver exactjson.Value
+	Function   bool    // any function of the program: a tool if a response asked for it
+	Called     *Called // of a span that is a step of the program: the function that it ran; nil: it says nothing of one
+	MCPLeg     bool    // an MCP client or server span below the framework's own tool span
+	Query      decode.Content
+	Documents  []exactjson.Value
 
 	// Failed says that the call or run failed by a flag of the dialect; StatusError that the span says so, which is not always
 	// true. Error is what either says.
@@ -280,6 +282,9 @@ func (o *Observation) Fill(other *Observation) {
 	decode.FillContent(&o.Args, other.Args)
 	decode.FillContent(&o.Result, other.Result)
 	o.Handoff = o.Handoff || other.Handoff
+	if o.HandedOver.IsAbsent() {
+		o.HandedOver = other.HandedOver
+	}
 	o.Function = o.Function || other.Function
 	if o.Called == nil {
 		o.Called = other.Called

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -321,6 +322,22 @@ func TestHandOverIsToldAsTheNextAgentIsShownIt(t *testing.T) {
 	assert.Equal(t, `{"assistant": "expert"}`, *over.SentToModel)
 	assert.JSONEq(t, `"It is 4."`, string(over.Result))
 	assert.Nil(t, handed().SentToModel)
+	below := &subagent{name: "expert", agent: agent{system: "[expert] You know.", turns: []turn{{text: "It is 4."}}}}
+	for text, want := range map[string]string{
+		`"3. function_call_output: {\\"call_id\\": \\"ID\\", \\"output\\": \\"{\\\\\\"assistant\\\\\\": \\\\\\"expert\\\\\\"}\\"}"`: `{"assistant": "expert"}`,
+		`"3. function_call_output: {\\"output\\": \\"{\\\\\\"assistant\\\\\\": \\\\\\"expert\\\\\\"}\\"}"`:                          "",
+	} {
+		r := newRun(scenario{main: agent{system: "[main] You ask.", turns: []turn{{calls: []call{{name: "expert", args: `{}`}}}}}, sub: below}, "g", "m", nil)
+		asks := r.answer(asked{idPrefix: "call_"}, []byte(`[main] You ask.`))
+		r.answer(asked{idPrefix: "call_"}, []byte(`[expert] You know. `+strings.ReplaceAll(text, "ID", asks.ids[0])))
+		got := r.truth(nil, nil).ToolCalls[0].SentToModel
+		if want == "" {
+			assert.Nil(t, got, "it does not go on from the call")
+			continue
+		}
+		require.NotNil(t, got)
+		assert.Equal(t, want, *got)
+	}
 }
 
 // An agent that ran as a tool and threw what ended the run answered nothing.

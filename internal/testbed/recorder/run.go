@@ -147,7 +147,11 @@ func (r *run) answer(a asked, body []byte) answer {
 		if r.served[1] == 0 {
 			for _, want := range r.asked {
 				if want.name == sub.name && want.ran == nil {
-					r.start(want, json.RawMessage(want.args))
+					ran := r.start(want, json.RawMessage(want.args))
+					if told := transfer.Find(body); told != nil && want.id != "" && bytes.Contains(body, []byte(want.id)) {
+						text := strings.ReplaceAll(string(told), `\`, "")
+						ran.SentToModel = &text
+					}
 					break
 				}
 			}
@@ -195,6 +199,9 @@ func (r *run) answer(a asked, body []byte) answer {
 	}
 	return given
 }
+
+// transfer is what the Agents SDK tells a model of a hand-over, also where it hands over the conversation as one text.
+var transfer = regexp.MustCompile(`\{\\*"assistant\\*": \\*"[^"\\]+\\*"\}`)
 
 // offeredName is the name under which a request offers a tool of the script, where that is not its own: frameworks put the name of an MCP server before it (mcp__office__look_up), or write it
 // in another case (look_up of lookUp, CrewAI). It is "" where the tool is offered as it is called, not at all, or under several names.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // Python reads what the official Python packages write beside the conventions.
@@ -62,6 +63,7 @@ func readOtelPython(s *dialect.Source, o *dialect.Observation) {
 		if to := a.Text("gen_ai.handoff.to_agent"); to != "" {
 			o.Handoff = true
 			o.Name = "handoff to " + to
+			o.HandedOver = exactjson.StringValue(`{"assistant": ` + exactjson.StringValue(to).JSON() + `}`)
 		}
 	case dialect.Noise:
 		o.NoiseReason = "guardrail"
