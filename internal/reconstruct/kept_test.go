@@ -138,3 +138,35 @@ func TestCrewWhoseFirstModelCallThrewIsARun(t *testing.T) {
 		}
 	}
 }
+
+// A run that kept what its model was sent, and answered, asked it once. Where more was said, others tell of it.
+func TestRunThatKeptItsRequestAskedAModelOnce(t *testing.T) {
+	const system, asked = `{"role":"system","content":"You are an assistant."}`, `{"role":"user","content":"Count the days."}`
+	for name, c := range map[string]struct {
+		messages, raw string
+		want          int
+	}{
+		"instructions and a question": {system + "," + asked, "done", 1},
+		"no answer":                   {system + "," + asked, "", 0},
+		"no instructions":             {asked + "," + asked, "done", 0},
+		"ends otherwise":              {system + "," + asked + `,{"role":"tool","content":"r"}`, "done", 0},
+	} {
+		tr := newTrace()
+		tr.in("openinference.instrumentation.crewai", "Crew.kickoff", 1, 0, 0, 100, "openinference.span.kind", "CHAIN", "crew_tasks", `[{"id":"1","description":"Count the days."}]`,
+			"output.value", `{"raw":"`+c.raw+`","tasks_output":[{"raw":"`+c.raw+`","output_format":"raw","messages":[`+c.messages+`]}]}`)
+		got := 0
+		for _, tp := range tr.runs(t) {
+			for _, e := range tp.Events {
+				if e.Type == tape.EventModelCall {
+					got++
+					if len(e.Request.Messages) != 2 || e.Provenance["response.message"] != tape.Recovered || e.Provenance["request.messages"] != tape.Recovered {
+						t.Errorf("%s: %+v", name, e)
+					}
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %d model calls, want %d", name, got, c.want)
+		}
+	}
+}

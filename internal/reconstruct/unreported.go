@@ -20,7 +20,7 @@ func (c *collector) recoverUnreported(f *fragment) {
 		c.recoverFailed(f)
 		return
 	}
-	if o.WeakAgent {
+	if c.recoverKept(f) || o.WeakAgent {
 		return
 	}
 	wrote := o.Usage.OutputTokens != nil && *o.Usage.OutputTokens > 0
@@ -42,6 +42,26 @@ func (c *collector) recoverUnreported(f *fragment) {
 		start: f.root.start, end: f.root.end,
 		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Field: "response", Detail: "no span reports this call; that of the agent says that a model was asked, and holds what came of it"}},
 	})
+}
+
+// recoverKept makes the one model call of a run that kept what a model was sent, instructions and a question as the last message, and answered with a text: nothing was said in between (a crew of
+// CrewAI whose agent has no tools, where nothing instruments the client of the provider).
+func (c *collector) recoverKept(f *fragment) bool {
+	sent := decode.OnlyTranscript(f.root.obs.OutputData.Value)
+	answer := ownAnswer(f.root)
+	if len(sent) < 2 || f.root.obs.OutputData.Label != "" || sent[0].Role != tape.RoleSystem || sent[len(sent)-1].Role != tape.RoleUser || decode.HasRole(sent, tape.RoleAssistant) || decode.HasRole(sent, tape.RoleTool) || textOf(newMessage(answer)) == "" {
+		return false
+	}
+	answer.Role = tape.RoleAssistant
+	c.models = append(c.models, &call{
+		kind: tape.EventModelCall,
+		obs: &genai.Observation{
+			Class: genai.Model, Operation: "chat", Request: sent, RequestLabel: tape.Recovered, Response: []genai.Message{answer}, ResponseLabel: tape.Recovered, Usage: f.root.obs.Usage,
+		},
+		start: f.root.start, end: f.root.end,
+		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + f.root.span.Name() + " holds what was sent, and its answer"}},
+	})
+	return true
 }
 
 // recoverFailed makes the model call with which a run failed of which no call was recorded: what it failed with is the error of a client of a model's API. Some packages drop the span of a call
