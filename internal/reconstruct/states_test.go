@@ -226,3 +226,46 @@ func TestToolThatFailedIsFoundByTheAnswerInTheStateOfAStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantEvents(t, the(t, tr.runs(t)), c.want...) })
 	}
 }
+
+// A package leaves out who wrote the messages of a request. The step around the call was given the same conversation.
+func TestMessagesWithoutAuthorsAreThoseOfTheConversationThatTheStepWasGiven(t *testing.T) {
+	given := list(said("user", "p"), said("assistant", "so"), said("user", "q"))
+	bare := func(texts ...string) string {
+		var messages []string
+		for _, text := range texts {
+			messages = append(messages, `{"content":`+quote(text)+`}`)
+		}
+		return list(messages...)
+	}
+	for name, c := range map[string]struct {
+		sent, system, asked string
+	}{
+		"with the instructions before": {bare("Be brief.", "p", "so", "q"), "Be brief.", "q"},
+		"as it was given":              {bare("p", "so", "q"), "", "q"},
+		"other words":                  {bare("Be brief.", "p", "so", "r"), "", "q"},
+		"more before":                  {bare("Be brief.", "Be kind.", "p", "so", "q"), "", "q"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.graph("LangGraph", 1, 0, 0, 100, given, list(said("user", "p"), said("assistant", "so"), said("user", "q"), said("assistant", "end")))
+			tr.graph("agent", 2, 1, 1, 90, given, list(said("assistant", "end")))
+			tr.in("langfuse-sdk", "ChatOpenAI", 3, 2, 2, 80, "langfuse.observation.type", "generation", "langfuse.observation.model.name", "m1", "langfuse.observation.input", c.sent, "langfuse.observation.output", "end")
+			tp := the(t, tr.runs(t))
+			system := ""
+			if tp.Input.SystemPrompt != nil {
+				system = *tp.Input.SystemPrompt
+			}
+			if system != c.system || tp.Input.UserMessage == nil || *tp.Input.UserMessage != c.asked {
+				t.Errorf("instructions %q, asked %v", system, tp.Input.UserMessage)
+			}
+		})
+	}
+}
+
+// A step that ends a moment after the graph around it holds no conversation of its own.
+func TestStepThatOutlastsItsGraphHoldsNoSecondAnswer(t *testing.T) {
+	tr := newTrace()
+	tr.graph("LangGraph", 1, 0, 0, 100, list(said("user", "q")), list(said("user", "q"), said("assistant", "end")))
+	tr.graph("agent", 2, 1, 1, 101, list(said("user", "q")), list(said("assistant", "end")))
+	wantEvents(t, the(t, tr.runs(t)), "model_call")
+}

@@ -248,7 +248,7 @@ func (c *collector) recoverModels() {
 		}
 		var around *recordedState
 		for _, of := range slices.Backward(states) {
-			if of.n.start <= n.start && n.end <= of.n.end {
+			if of.n.start <= n.start && (n.end <= of.n.end || liesUnder(n, of.n)) { // a step may end a moment after the graph around it
 				around = of
 				break
 			}
@@ -286,6 +286,13 @@ func (c *collector) recoverModels() {
 			})
 		}
 	}
+}
+
+// liesUnder reports a span that lies below another one in the tree.
+func liesUnder(n, m *node) bool {
+	for n = n.up; n != nil && n != m; n = n.up {
+	}
+	return n != nil
 }
 
 // recoverAround makes the model calls of a run that has no call but those of tools (Langfuse's handler for LangChain before 5.1 loses a generation whose answer is a list of parts): one for each

@@ -41,6 +41,7 @@ func link(nodes []*node) []*node {
 		first.sole = true
 	}
 	cutCycles(nodes)
+	signRequests(nodes)
 	turnOver(nodes)
 	for _, n := range nodes {
 		if n.up != nil {

@@ -109,8 +109,9 @@ type Observation struct {
 	TextAlone     bool // where an answer has a text, this producer records nothing of it but that: calls beside it are lost
 	LosesArgs     bool // this producer wrote {} for arguments of streamed calls, whatever they were
 	Request       []decode.Message
-	RequestLabel  tape.Label // truncated, masked … for the whole list
-	Shuffled      bool       // nothing tells which of the messages of users was the last
+	RequestLabel  tape.Label       // truncated, masked … for the whole list
+	Unsigned      []decode.Message // of which the record does not tell who wrote them
+	Shuffled      bool             // nothing tells which of the messages of users was the last
 	Response      []decode.Message
 	ResponseLabel tape.Label
 	Tools         []tape.Tool
@@ -254,6 +255,7 @@ func (o *Observation) Fill(other *Observation) {
 	decode.FillList(&o.System, other.System)
 	o.SystemApart = o.SystemApart || other.SystemApart
 	o.TextAlone = o.TextAlone || other.TextAlone
+	decode.FillList(&o.Unsigned, other.Unsigned)
 	if len(o.Request) == 0 && o.RequestLabel == "" {
 		o.Request, o.RequestLabel = other.Request, other.RequestLabel
 	}

@@ -124,6 +124,7 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 		o.Response = []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart(text)}}}
 	}
 	dialect.ReadWholeModel(o, in, out)
+	o.Unsigned = unsigned(in)
 	if text := in.Str(); strings.HasPrefix(text, "system: ") || strings.HasPrefix(text, "user: ") {
 		o.Request = decode.PromptLines(text) // OpenLIT's prompts, handed on
 	}
@@ -149,6 +150,24 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 		dialect.ReadParams(o, params)
 	}
 	decode.FillUsage(&o.Usage, decode.Usage(a.JSON("langfuse.observation.usage_details")))
+}
+
+// unsigned reads the messages of a request of which the record tells no author: the handler for LangChain until 4.2 writes the name of a message in place of its role where the program has its
+// classes from another copy of the package (CommonJS beside ECMAScript modules), and few messages have a name.
+func unsigned(in exactjson.Value) (list []decode.Message) {
+	v, _ := decode.Structure(in)
+	without := false
+	for _, m := range v.Members() {
+		if v.Kind() != exactjson.Array || m.Value.Get("content").IsAbsent() || slices.ContainsFunc(m.Value.Members(), func(f exactjson.Member) bool { return f.Name != "role" && f.Name != "content" && f.Name != "additional_kwargs" }) {
+			return nil
+		}
+		without = without || m.Value.Get("role").IsAbsent()
+		list = append(list, decode.RoleMessage(m.Value, tape.RoleUser))
+	}
+	if !without {
+		return nil
+	}
+	return list
 }
 
 // isLangfuseWrapper tells the spans of the wrapped OpenAI clients by their names.

@@ -1,0 +1,78 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/genai"
+	"github.com/tapedeck/tapedeck/internal/genai/decode"
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// maxSigning is how many spans above a model call are looked at for the conversation that it was given.
+const maxSigning = 4
+
+// signRequests tells who wrote the messages of requests that do not say it: the step around the model call was given the same conversation, which does.
+func signRequests(nodes []*node) {
+	for _, n := range nodes {
+		if len(n.obs.Unsigned) == 0 {
+			continue
+		}
+		if signed := signedAs(n.obs.Unsigned, givenAbove(n)); signed != nil {
+			o := *n.obs
+			o.Request = signed
+			n.obs = &o
+		}
+	}
+}
+
+// givenAbove is the conversation that the nearest span above was given.
+func givenAbove(n *node) []genai.Message {
+	n = n.up
+	for range maxSigning {
+		if n == nil {
+			break
+		}
+		if given := decode.Transcript(n.obs.InputData.Value); len(given) > 0 {
+			return given
+		}
+		n = n.up
+	}
+	return nil
+}
+
+// signedAs is a request in the messages of a conversation that says the same, word for word. What stands before that is the instructions, which a program puts there. It is nil where the two
+// do not agree.
+func signedAs(request, given []genai.Message) []genai.Message {
+	before := len(request) - len(given)
+	if len(given) == 0 || before < 0 || before > 1 || before == 1 && request[0].Role != tape.RoleUser {
+		return nil
+	}
+	for i := range given {
+		if spokenIn(request[before+i]) != spokenIn(given[i]) {
+			return nil
+		}
+	}
+	signed := append(slices.Clone(request[:before]), given...)
+	if before == 1 {
+		signed[0].Role = tape.RoleSystem
+	}
+	return signed
+}
+
+// spokenIn is the text of a message, or what it tells of a result.
+func spokenIn(m genai.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		switch p.Type {
+		case tape.PartText:
+			b.WriteString(p.Text)
+		case tape.PartToolResult:
+			b.WriteString(toldText(p.Result))
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
