@@ -36,7 +36,9 @@ func TestModelCallsAreReadFromTheStateAroundTheToolsTheyAskedFor(t *testing.T) {
 		state string
 		want  []string
 	}{
-		"the conversation":               {id, list(said("user", "q"), saidAsking(function(id, "f", `{"x":1}`)), toldOf(id, "v"), said("assistant", "end")), whole},
+		"the conversation": {id, list(said("user", "q"), saidAsking(function(id, "f", `{"x":1}`)), toldOf(id, "v"), said("assistant", "end")), whole},
+		"a call before that was not run": {id, list(said("user", "q"), saidAsking(function(other, "g", `{}`)), toldOf(other, "no such tool"), saidAsking(function(id, "f", `{"x":1}`)), toldOf(id, "v"), said("assistant", "end")),
+			[]string{"model_call", "tool_call g by 1 = no such tool (recovered)", "model_call", "tool_call f @2 by 3 = v", "model_call"}},
 		"of other calls":                 {other, list(said("user", "q"), saidAsking(function(id, "f", `{"x":1}`)), toldOf(id, "v"), said("assistant", "end")), toolAlone},
 		"an id that others may have too": {"f", list(said("user", "q"), saidAsking(function("f", "f", `{"x":1}`)), toldOf("f", "v"), said("assistant", "end")), toolAlone},
 		"a call before the user spoke": {id, list(said("user", "p"), saidAsking(function(id, "f", `{"x":1}`)), toldOf(id, "v"), said("assistant", "so"), said("user", "q"), said("assistant", "end")),
@@ -268,4 +270,23 @@ func TestStepThatOutlastsItsGraphHoldsNoSecondAnswer(t *testing.T) {
 	tr.graph("LangGraph", 1, 0, 0, 100, list(said("user", "q")), list(said("user", "q"), said("assistant", "end")))
 	tr.graph("agent", 2, 1, 1, 101, list(said("user", "q")), list(said("assistant", "end")))
 	wantEvents(t, the(t, tr.runs(t)), "model_call")
+}
+
+// The model calls of an agent that ran as a tool are lost as those of the run around it are. LangGraph hands on what a task returned, in a span that is no call.
+func TestModelCallsOfAnAgentWithinAreReadFromItsOwnState(t *testing.T) {
+	const outer, inner = "call_1234567890123456", "call_8765432109876543"
+	message := func(name, id, text string) string {
+		return `{"lc":1,"type":"constructor","id":["langchain_core","messages","ToolMessage"],"kwargs":{"status":"success","content":` + quote(text) + `,"tool_call_id":"` + id + `","name":"` + name + `"}}`
+	}
+	tr := newTrace()
+	tool := func(name string, id, parent, start, end int, args, callID, text string) {
+		tr.in("langfuse-sdk", name, id, parent, start, end, "langfuse.observation.type", "tool", "langfuse.observation.input", args, "langfuse.observation.output", message(name, callID, text))
+	}
+	tr.graph("LangGraph", 1, 0, 0, 100, list(said("user", "q")), list(said("user", "q"), saidAsking(function(outer, "ask", `{"question":"why?"}`)), toldOf(outer, "so"), said("assistant", "end")))
+	tool("ask", 2, 1, 20, 80, `{"question":"why?"}`, outer, "so")
+	tr.in("langfuse-sdk", "expert", 3, 2, 21, 79, "langfuse.observation.type", "agent", "langfuse.observation.input", `{"messages":`+list(said("user", "why?"))+`}`, "langfuse.observation.output",
+		`{"messages":`+list(said("user", "why?"), saidAsking(function(inner, "f", `{"x":1}`)), toldOf(inner, "v"), said("assistant", "so"))+`}`)
+	tool("f", 4, 3, 30, 40, `{"x":1}`, inner, "v")
+	tr.in("langfuse-sdk", "ChannelWrite<__return__>", 5, 3, 41, 42, "langfuse.observation.type", "span", "langfuse.observation.output", message("f", inner, "v"))
+	wantEvents(t, the(t, tr.runs(t)), "model_call", "tool_call ask @2 by 1 = so", "agent_call expert @3 via 2", "model_call in 3", "tool_call f @4 by 4 in 3 = v", "model_call in 3", "model_call")
 }

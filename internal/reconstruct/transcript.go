@@ -295,59 +295,102 @@ func liesUnder(n, m *node) bool {
 	return n != nil
 }
 
-// recoverAround makes the model calls of a run that has no call but those of tools (Langfuse's handler for LangChain before 5.1 loses a generation whose answer is a list of parts): one for each
-// answer since the user spoke in the state that holds the most of them. It is the conversation of the run if its answers ask for all calls of tools that have an id, and for one at least: other
-// states are those of agents below, or hold what was said before.
+// recoverAround makes the model calls of a run that has no call but those of tools (Langfuse's handler for LangChain before 5.1 loses a generation whose answer is a list of parts), and of the agents
+// in it: one for each answer since the user spoke in the state that holds the most of them. It is the conversation of the agent if its answers ask for all calls of its tools that have an id, and
+// for one at least: other states are those of agents around or below, or hold what was said before.
 func (c *collector) recoverAround() {
-	ids := map[string]bool{}
+	ids := map[*call]map[string]bool{} // by agent
+	var agents []*call
 	for _, t := range c.tools {
-		if t.agent == nil && len(t.obs.CallID) >= decode.MinDrawnID {
-			ids[t.obs.CallID] = true
+		if len(t.obs.CallID) < decode.MinDrawnID {
+			continue
 		}
+		if ids[t.agent] == nil {
+			ids[t.agent] = map[string]bool{}
+			agents = append(agents, t.agent)
+		}
+		ids[t.agent][t.obs.CallID] = true
 	}
-	if len(ids) == 0 {
+	if len(agents) == 0 || len(agents) > maxTranscripts {
 		return
 	}
-	var state []genai.Message
-	var by *node
-	most, since := 0, 0
+	type conversation struct {
+		by             *node
+		messages       []genai.Message
+		since, answers int
+	}
+	of := map[*call]conversation{}
 	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
 		messages := readState(n).messages
-		from := len(messages)
-		for from > 0 && messages[from-1].Role != tape.RoleUser {
-			from--
+		since := len(messages)
+		for since > 0 && messages[since-1].Role != tape.RoleUser {
+			since--
 		}
 		asks, answers := map[string]bool{}, 0
-		for _, m := range messages[from:] {
+		for _, m := range messages[since:] {
 			if m.Role == tape.RoleAssistant {
 				answers++
 			}
 			for _, p := range callsOf(m.Parts) {
-				if ids[p.ID] && tellsOneCall(p) {
+				if tellsOneCall(p) {
 					asks[p.ID] = true
 				}
 			}
 		}
-		if n.obs.OutputData.Label == "" && from > 0 && len(asks) == len(ids) && (answers > most || answers == most && compareNodes(n, by) < 0) {
-			state, by, most, since = messages, n, answers, from
-		}
-	}
-	place := c.placeSince(nil, 0, 0)
-	for k, m := range state {
-		if k < since || m.Role != tape.RoleAssistant {
+		if n.obs.OutputData.Label != "" || since == 0 {
 			continue
 		}
-		when := place(newMessage(m))
-		c.models = append(c.models, &call{
-			kind: tape.EventModelCall,
-			obs: &genai.Observation{
-				Class: genai.Model, Operation: "chat", Request: state[:k:k], RequestLabel: tape.Recovered,
-				Response: []genai.Message{m}, ResponseLabel: tape.Recovered, FinishReasons: finish(m),
-			},
-			start: when, end: when,
-			notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + by.span.Name() + " holds its answer"}},
-		})
+		for _, agent := range agents {
+			best := of[agent]
+			if answers < best.answers || answers == best.answers && best.by != nil && compareNodes(n, best.by) >= 0 {
+				continue
+			}
+			covers := true
+			for id := range ids[agent] {
+				covers = covers && asks[id]
+			}
+			if covers {
+				of[agent] = conversation{n, messages, since, answers}
+			}
+		}
 	}
+	for _, agent := range agents {
+		state := of[agent]
+		began := state.by
+		for _, n := range c.states {
+			if agent == nil && state.by != nil && compareNodes(n, began) < 0 {
+				began = n
+			}
+		}
+		if began == nil {
+			continue
+		}
+		place := c.placeSince(agent, 0, cmp.Or(startOf(agent), began.start))
+		for k, m := range state.messages {
+			if k < state.since || m.Role != tape.RoleAssistant {
+				continue
+			}
+			when := place(newMessage(m))
+			c.models = append(c.models, &call{
+				kind: tape.EventModelCall,
+				obs: &genai.Observation{
+					Class: genai.Model, Operation: "chat", Request: state.messages[:k:k], RequestLabel: tape.Recovered,
+					Response: []genai.Message{m}, ResponseLabel: tape.Recovered, FinishReasons: finish(m),
+				},
+				agent: agent,
+				start: when, end: when,
+				notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + state.by.span.Name() + " holds its answer"}},
+			})
+		}
+	}
+}
+
+// startOf is when a nested agent began, 0 for the run itself.
+func startOf(agent *call) uint64 {
+	if agent == nil {
+		return 0
+	}
+	return agent.start
 }
 
 // readState reads the state of a span. The step of a graph may return what it adds alone: that follows what it was given.

@@ -49,6 +49,8 @@ func classifyLangfuse(s *dialect.Source) (dialect.Class, bool) {
 	switch {
 	case a.Has("langfuse.observation.model.name"), a.Has("langfuse.observation.usage_details"):
 		return dialect.Model, false // early versions give generations the type span
+	case strings.HasPrefix(s.Span.Name(), "ChannelWrite<"):
+		return dialect.Structure, false // LangGraph hands on what a task returned, a message of a tool perhaps
 	case isToolReturn(a.JSON("langfuse.observation.output")):
 		return dialect.Tool, false // as they do with LangChain's tools
 	case isLangfuseRoot(s, a):
@@ -111,6 +113,9 @@ func readLangfuse(s *dialect.Source, o *dialect.Observation) {
 		o.Query = decode.Content{Value: in}
 		o.Documents = decode.Documents(out)
 	case dialect.Structure:
+		if strings.HasPrefix(s.Span.Name(), "ChannelWrite<") {
+			break
+		}
 		o.Called = &dialect.Called{Name: s.Span.Name(), In: in, Out: out}
 		o.InputData, o.OutputData = decode.Content{Value: in}, decode.Content{Value: out}
 	case dialect.Noise:
@@ -158,7 +163,9 @@ func unsigned(in exactjson.Value) (list []decode.Message) {
 	v, _ := decode.Structure(in)
 	without := false
 	for _, m := range v.Members() {
-		if v.Kind() != exactjson.Array || m.Value.Get("content").IsAbsent() || slices.ContainsFunc(m.Value.Members(), func(f exactjson.Member) bool { return f.Name != "role" && f.Name != "content" && f.Name != "additional_kwargs" }) {
+		if v.Kind() != exactjson.Array || m.Value.Get("content").IsAbsent() || slices.ContainsFunc(m.Value.Members(), func(f exactjson.Member) bool {
+			return f.Name != "role" && f.Name != "content" && f.Name != "additional_kwargs"
+		}) {
 			return nil
 		}
 		without = without || m.Value.Get("role").IsAbsent()
