@@ -71,3 +71,28 @@ func TestResultOfAHandOverIsWhatTheFrameworkTellsOfIt(t *testing.T) {
 		}
 	}
 }
+
+// A span around a model call that holds its answer and nothing of what was sent is no call of a conversation: what the next request goes on from is the call inside, also in traces of their own.
+func TestSpanWithTheAnswerAloneStandsForTheCallInIt(t *testing.T) {
+	const id = "call_AAAAAAAAAAAAAAAAAAAAAAAA"
+	for name, c := range map[string]struct {
+		around string
+		want   int
+	}{"the same answer": {"Done.", 1}, "none": {"", 1}, "another": {"Not done.", 2}} {
+		turn := func(n byte, start int, request, response, around string) *trace {
+			tr := newTrace()
+			out := []any{"gen_ai.operation.name", "chat", "gen_ai.request.model", "m"}
+			if around != "" {
+				out = append(out, "gen_ai.output.messages", list(says(around)))
+			}
+			tr.in("acme.langchain", "chat m", 1, 0, start, start+10, out...)
+			tr.chat(2, 1, start+1, start+9, request, response)
+			return tr.numbered(n)
+		}
+		asked := asks(call(id, "f", `{"x":1}`))
+		got := all(t, turn(1, 0, list(user("How many are there?")), list(asked), ""), turn(2, 20, list(user("How many are there?"), asked, shows(id, "r")), list(says("Done.")), c.around))
+		if len(got) != c.want {
+			t.Errorf("%s: %d runs, want %d", name, len(got), c.want)
+		}
+	}
+}

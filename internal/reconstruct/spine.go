@@ -355,12 +355,23 @@ func sameCalls(a, b *message) bool {
 	return len(x) > 0 && slices.Equal(x, y)
 }
 
-// isHollow reports a model span without messages around the one that holds them.
+// isHollow reports a model span without what was sent around the one that holds it. It has no answer either, or that of the other (OpenLIT's for LangChain around that for OpenAI).
 func isHollow(n *node) bool {
 	o := n.obs
-	return len(o.Request) == 0 && o.RequestLabel == "" && len(o.Response) == 0 && o.ResponseLabel == "" && slices.ContainsFunc(n.kids, func(k *node) bool {
-		return k.obs.Class == genai.Model && len(k.obs.Request) > 0
-	})
+	if len(o.Request) > 0 || o.RequestLabel != "" || o.ResponseLabel != "" {
+		return false
+	}
+	var told []*node
+	for _, k := range n.kids {
+		if k.obs.Class == genai.Model && len(k.obs.Request) > 0 {
+			told = append(told, k)
+		}
+	}
+	if len(o.Response) == 0 {
+		return len(told) > 0
+	}
+	text := textOf(newMessage(o.Response[0]))
+	return len(told) == 1 && text != "" && len(told[0].obs.Response) > 0 && text == textOf(newMessage(told[0].obs.Response[0]))
 }
 
 // models lists the model calls of a fragment in order of time.
