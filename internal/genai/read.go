@@ -192,10 +192,12 @@ func read(s *dialect.Source, as dialect.Class) *dialect.Observation {
 	}
 	o.OutputTools = append(o.OutputTools, decode.AnswerTools(o.Request)...)
 	o.Request, o.Input = decode.OpenTasks(decode.OpenActions(o.Request)), decode.OpenTasks(o.Input)
+	o.Request, o.Response = decode.OpenGoogleParts(o.Request), decode.OpenGoogleParts(o.Response)
 	decode.OpenGemini(o.Request, slices.Contains(geminis, o.Provider))
 	readCommon(s, o)
 	semconv.ForgetEchoedModel(s, o)
 	openllmetry.ForgetCutModel(s, o)
+	openllmetry.DropNones(s, o)
 	openlit.ForgetDefaultModel(s, o)
 	o.Lists = nil
 	return o

@@ -281,6 +281,25 @@ func ForgetCutModel(s *dialect.Source, o *dialect.Observation) {
 	}
 }
 
+// DropNones takes off an answer what Python writes of the text of a part that has none: that of each call, behind what was said before them (the package for Google's client).
+func DropNones(s *dialect.Source, o *dialect.Observation) {
+	if s.ScopeName != "opentelemetry.instrumentation.google_generativeai" || len(o.Response) != 1 || len(o.Response[0].Parts) != 1 || o.Response[0].Parts[0].Type != tape.PartText {
+		return
+	}
+	text := o.Response[0].Parts[0].Text
+	said := text
+	for strings.HasSuffix(said, "None") {
+		said = strings.TrimSuffix(said, "None")
+	}
+	switch {
+	case said == text, strings.HasSuffix(said, " "):
+	case said == "":
+		o.Response = nil
+	default:
+		o.Response[0].Parts[0].Text = said
+	}
+}
+
 func readOpenLLMetryModel(s *dialect.Source, a decode.Attributes, o *dialect.Observation) {
 	o.Operation = a.Text("llm.request.type")
 	if o.Operation == "completion" {

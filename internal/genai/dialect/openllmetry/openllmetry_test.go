@@ -213,3 +213,19 @@ func TestTaskWithAChatIsAModelCall(t *testing.T) {
 		}
 	}
 }
+
+// Of each part of an answer without a text the package for Google's client writes what Python calls nothing.
+func TestNothingThatPythonWritesIsNoAnswer(t *testing.T) {
+	for written, want := range map[string]string{"None": "", "NoneNone": "", "I look.None": "I look.", "There is None": "There is None", "None of it": "None of it"} {
+		for scope, want := range map[string]string{"opentelemetry.instrumentation.google_generativeai": want, "opentelemetry.instrumentation.openai": written} {
+			o := genai.Read(genaitest.Span(scope, "gemini.generate_content", "llm.request.type", "completion", "gen_ai.request.model", "m", "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", written))
+			got := ""
+			if len(o.Response) == 1 && len(o.Response[0].Parts) == 1 {
+				got = o.Response[0].Parts[0].Text
+			}
+			if got != want {
+				t.Errorf("%s of %s is %q, want %q", written, scope, got, want)
+			}
+		}
+	}
+}
