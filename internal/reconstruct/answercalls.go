@@ -111,7 +111,7 @@ func (c *collector) markEchoed() {
 
 // echoed is the tool of the only call that a model asks for, where the state around it ends with an echo of that; "" where it does not.
 func (c *collector) echoed(m *call) string {
-	if m.response == nil || len(m.nodes) == 0 {
+	if m.response == nil || len(m.nodes) == 0 && m.obs.ResponseLabel != tape.Recovered {
 		return ""
 	}
 	calls := callsOf(m.response.parts)
@@ -120,6 +120,12 @@ func (c *collector) echoed(m *call) string {
 	}
 	var around *node
 	for _, n := range c.states[:min(len(c.states), maxTranscripts)] {
+		if len(m.nodes) == 0 { // when such a call was made is not known to the moment: its id tells
+			if of := echo(decode.Transcript(n.obs.OutputData.Value)); of != nil && n.obs.OutputData.Label == "" && of.Name == calls[0].Name && of.ID == calls[0].ID && tellsOneCall(of) {
+				return of.Name
+			}
+			continue
+		}
 		if n.start <= m.start && m.end <= n.end && n.obs.OutputData.Present() && (around == nil || cmp.Or(cmp.Compare(n.end-n.start, around.end-around.start), compareNodes(n, around)) < 0) {
 			around = n
 		}

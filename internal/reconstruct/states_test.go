@@ -290,3 +290,27 @@ func TestModelCallsOfAnAgentWithinAreReadFromItsOwnState(t *testing.T) {
 	tr.in("langfuse-sdk", "ChannelWrite<__return__>", 5, 3, 41, 42, "langfuse.observation.type", "span", "langfuse.observation.output", message("f", inner, "v"))
 	wantEvents(t, the(t, tr.runs(t)), "model_call", "tool_call ask @2 by 1 = so", "agent_call expert @3 via 2", "model_call in 3", "tool_call f @4 by 4 in 3 = v", "model_call in 3", "model_call")
 }
+
+// LangChain's structured responses are called for as a tool, and its state ends with what it makes of the call: the model said nothing after it.
+func TestAnswerByACallIsFoundInTheStateOfLostModelCalls(t *testing.T) {
+	const look, answer = "call_1234567890123456", "call_8765432109876543"
+	for name, c := range map[string]struct{ echoed, want string }{
+		"what it was called with": {`{"response":"Oslo"}`, "Oslo"},
+		"something else":          {`{"response":"Rome"}`, `Returning structured response: {"response":"Rome"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrace()
+			tr.graph("LangGraph", 1, 0, 0, 100, list(said("user", "q")), list(said("user", "q"), saidAsking(function(look, "f", `{"x":1}`)), toldOf(look, "v"),
+				saidAsking(function(answer, "final_answer", `{"response":"Oslo"}`)), toldOf(answer, `{"response":"Oslo"}`), said("assistant", "Returning structured response: "+c.echoed)))
+			tr.tool("f", 2, 1, 20, 30, look, `{"x":1}`, "v")
+			tp := the(t, tr.runs(t))
+			text := ""
+			if tp.Output.Text != nil {
+				text = *tp.Output.Text
+			}
+			if text != c.want {
+				t.Errorf("answer %q, want %s; %v", text, c.want, events(tp))
+			}
+		})
+	}
+}
