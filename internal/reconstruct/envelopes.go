@@ -243,8 +243,14 @@ func (w wrappable) suspect(c *collector, calls []*call, bare map[reporter]bool, 
 			}
 		}
 	}
+	last := map[*call]*call{} // model calls, by agent
+	for _, m := range c.models {
+		if l := last[m.agent]; l == nil || m.start >= l.start {
+			last[m.agent] = m
+		}
+	}
 	calls = slices.DeleteFunc(calls, func(k *call) bool {
-		return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() || toldModel(w.of(k.obs)) || saysFailure(k, w.of(k.obs).Value)
+		return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() || toldModel(w.of(k.obs)) || saysFailure(k, w.of(k.obs).Value) || w.alike && k.holds != nil && saidLast(last[k.holds], w.of(k.obs).Value)
 	})
 	if w.alike {
 		w.suspectAlike(calls)
@@ -280,6 +286,15 @@ func (w wrappable) suspect(c *collector, calls []*call, bare map[reporter]bool, 
 		content.Label, content.Suspected = tape.Lossy, cmp.Or(hollow, suspectedPath(v))
 		k.obs = &o
 	}
+}
+
+// saidLast reports the result of an agent that ran as a tool which is what its model answered at last, in JSON: nothing was put around that.
+func saidLast(last *call, result exactjson.Value) bool {
+	if !finalAnswer(last) {
+		return false
+	}
+	answer, ok := decoded(exactjson.StringValue(textOf(last.response)))
+	return ok && sameValue(answer, result)
 }
 
 // outside counts the values of a reporter that an envelope around objects does not hold.

@@ -4,6 +4,8 @@
 package reconstruct_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -312,5 +314,20 @@ func TestAnswerByACallIsFoundInTheStateOfLostModelCalls(t *testing.T) {
 				t.Errorf("answer %q, want %s; %v", text, c.want, events(tp))
 			}
 		})
+	}
+}
+
+// The result of an agent that ran as a tool is what its model said at last, where that is JSON with one member too.
+func TestResultThatAModelBelowSaidIsNoEnvelope(t *testing.T) {
+	for answer, suspected := range map[string]bool{`{"output": 6.1}`: false, "six": true} {
+		tr := newTrace()
+		tr.agent("a", 1, 0, 0, 100)
+		tr.tool("ask", 2, 1, 20, 60, "c1", `{"question":"why?"}`, `{"output":6.1}`)
+		tr.agent("expert", 3, 2, 21, 59)
+		tr.chat(4, 3, 22, 50, list(user("why?")), list(says(answer)))
+		tp := the(t, tr.runs(t))
+		if got := slices.ContainsFunc(codes(tp), func(code string) bool { return strings.HasPrefix(code, "envelope_suspected") }); got != suspected {
+			t.Errorf("%s: suspected %v, want %v; %v", answer, got, suspected, events(tp))
+		}
 	}
 }
