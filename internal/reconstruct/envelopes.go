@@ -193,6 +193,22 @@ func toldModel(c *genai.Content) bool {
 	})
 }
 
+// uniform are the reporters of which all values, of several, have one and the same only member: what else they say of these, something was put around them.
+func (w wrappable) uniform(calls []*call) map[reporter]bool {
+	names, several := map[reporter]string{}, map[reporter]bool{}
+	for _, k := range calls {
+		name, inner, ok := sole(w.of(k.obs).Value)
+		r := k.reporter()
+		if before, seen := names[r]; !ok || inner.Kind() < exactjson.Array || seen && before != name {
+			names[r] = "" // which no member is called
+			several[r] = false
+		} else {
+			names[r], several[r] = name, seen && before != ""
+		}
+	}
+	return several
+}
+
 // saysFailure reports a call that failed, and a result with nothing but its error: so frameworks tell the model of it, whichever tool it was.
 func saysFailure(k *call, v exactjson.Value) bool {
 	name, inner, ok := sole(v)
@@ -249,8 +265,10 @@ func (w wrappable) suspect(c *collector, calls []*call, bare map[reporter]bool, 
 			last[m.agent] = m
 		}
 	}
+	uniform := w.uniform(calls)
 	calls = slices.DeleteFunc(calls, func(k *call) bool {
-		return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() || toldModel(w.of(k.obs)) || saysFailure(k, w.of(k.obs).Value) || w.alike && k.holds != nil && saidLast(last[k.holds], w.of(k.obs).Value)
+		return w.of(k.obs).Label != "" || !w.against(k).IsAbsent() || toldModel(w.of(k.obs)) && !(w.of(k.obs).Told && uniform[k.reporter()]) || saysFailure(k, w.of(k.obs).Value) ||
+			w.alike && k.holds != nil && saidLast(last[k.holds], w.of(k.obs).Value)
 	})
 	if w.alike {
 		w.suspectAlike(calls)

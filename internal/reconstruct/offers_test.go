@@ -5,6 +5,8 @@ package reconstruct_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -159,6 +161,30 @@ func TestAParameterThatTheSpanOfACallDefinesIsNoEnvelope(t *testing.T) {
 			if got := e.Provenance["args"]; e.Name == "open" && got != want {
 				t.Errorf("%s: %s is %q, want %q", schema, e.Args.JSON(), got, want)
 			}
+		}
+	}
+}
+
+// What Spring AI records of a result is what the model was told. Where all results have one and the same only member, something was put around them all the same.
+func TestAnEnvelopeAroundAllResultsIsSuspectedWhateverIsSaidOfThem(t *testing.T) {
+	const scope = "org.springframework.boot"
+	for name, c := range map[string]struct {
+		results [2]string
+		want    bool
+	}{
+		"one member":    {[2]string{`{"acme_return":{"state":"delivered","payload":"a"}}`, `{"acme_return":{"state":"delivered","payload":{"b":1}}}`}, true},
+		"other members": {[2]string{`{"output":{"state":"delivered","payload":"a"}}`, `{"total":7.5}`}, false},
+	} {
+		tr := newTrace()
+		tr.in(scope, "spring_ai chat_client", 1, 0, 0, 100, "spring.ai.kind", "chat_client", "gen_ai.operation.name", "framework")
+		for i, result := range c.results {
+			tr.in(scope, "chat m", 2+2*i, 1, 10+20*i, 20+20*i, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.response.finish_reasons", `["TOOL_CALLS"]`)
+			tr.in(scope, "tool_call look", 3+2*i, 1, 21+20*i, 29+20*i, "spring.ai.kind", "tool_call", "spring.ai.tool.definition.name", "look",
+				"spring.ai.tool.call.arguments", `{"x":1}`, "spring.ai.tool.call.result", result)
+		}
+		tr.in(scope, "chat m", 9, 1, 60, 70, "gen_ai.operation.name", "chat", "gen_ai.request.model", "m", "gen_ai.response.finish_reasons", `["STOP"]`, "gen_ai.completion", `["Done."]`)
+		if got := slices.ContainsFunc(codes(the(t, tr.runs(t))), func(code string) bool { return strings.HasPrefix(code, "envelope_suspected") }); got != c.want {
+			t.Errorf("%s: suspected %t", name, got)
 		}
 	}
 }
