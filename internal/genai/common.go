@@ -58,7 +58,9 @@ func readCommon(s *dialect.Source, o *dialect.Observation) {
 	case ptrace.StatusCodeUnset:
 		o.StatusError = answersNothing(o) && threw(s) || endsThrowing(s, o)
 	case ptrace.StatusCodeOk: // which SDKs do not take back: a client may have set it on the span of the program around it (LiteLLM)
-		o.StatusError = o.Class == dialect.Agent && answersNothing(o) && !o.OutputData.Present() && leftByException(s.Span)
+		// An instrumentation that records content may say it of a call of a model that threw, too (OpenInference for agno in January 2026).
+		silent := o.Class == dialect.Agent && !o.OutputData.Present() || o.Class == dialect.Model && len(o.Request) > 0
+		o.StatusError = silent && answersNothing(o) && leftByException(s.Span)
 	}
 	switch o.Class {
 	case dialect.Tool:

@@ -22,11 +22,13 @@ func TestAgentThatAnExceptionLeftHasFailed(t *testing.T) {
 		before pcommon.Timestamp // of the exception
 		want   bool
 	}{
-		"at its end":               {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeOk, 1_000_000, true},
-		"long before":              {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeOk, 100_000_000, false},
-		"with an answer":           {[]string{"gen_ai.operation.name", "invoke_agent", "gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]`}, ptrace.StatusCodeOk, 1_000_000, false},
-		"a model call says itself": {[]string{"gen_ai.operation.name", "chat"}, ptrace.StatusCodeOk, 1_000_000, false},
-		"long before, no status":   {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeUnset, 100_000_000, true},
+		"at its end":     {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeOk, 1_000_000, true},
+		"long before":    {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeOk, 100_000_000, false},
+		"with an answer": {[]string{"gen_ai.operation.name", "invoke_agent", "gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]`}, ptrace.StatusCodeOk, 1_000_000, false},
+		"a model call that tells what it was sent, and no answer": {[]string{"gen_ai.operation.name", "chat", "gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`}, ptrace.StatusCodeOk, 1_000_000, true},
+		"a model call that was answered":                          {[]string{"gen_ai.operation.name", "chat", "gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"q"}]}]`, "gen_ai.response.finish_reasons", `["stop"]`}, ptrace.StatusCodeOk, 1_000_000, false},
+		"a model call says itself":                                {[]string{"gen_ai.operation.name", "chat"}, ptrace.StatusCodeOk, 1_000_000, false},
+		"long before, no status":                                  {[]string{"gen_ai.operation.name", "invoke_agent"}, ptrace.StatusCodeUnset, 100_000_000, true},
 	} {
 		s := genaitest.Span("app", "invoke_agent a", c.span...)
 		s.Span.SetEndTimestamp(end)

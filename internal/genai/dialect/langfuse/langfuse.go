@@ -148,7 +148,8 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	}
 	if !decode.HasRole(o.Request, tape.RoleSystem) && len(o.System) == 0 {
 		o.System = decode.System(a.JSON("langfuse.observation.metadata.instructions"))
-		o.SystemApart = len(o.System) == 0 && s.Span.Name() == "OpenAI.responses" // they are taken from the response: a call that failed has none
+		// they are taken from the response: a call that failed has none; in Python its span does not say either which API was called
+		o.SystemApart = len(o.System) == 0 && (s.Span.Name() == "OpenAI.responses" || s.Span.Name() == "OpenAI-generation" && !answered)
 	}
 	o.TextAlone = s.Span.Name() == "OpenAI.responses" && (out.Str() != "" || out.IsAbsent() && len(o.Response) > 0)
 	if params, ok := decode.Structure(a.JSON("langfuse.observation.model.parameters")); ok {

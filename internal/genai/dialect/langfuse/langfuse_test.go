@@ -44,6 +44,8 @@ func TestLangfuseLosesInstructionsOfAResponseThatNeverCame(t *testing.T) {
 		{"OpenAI.responses", `[{"role":"user","content":"hi"}]`, []string{"langfuse.observation.metadata.instructions", "Be brief."}, false},
 		{"OpenAI.responses", `[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]`, nil, false},
 		{"OpenAI.chat", `[{"role":"user","content":"hi"}]`, nil, false},
+		{"OpenAI-generation", `[{"role":"user","content":"hi"}]`, nil, true},
+		{"OpenAI-generation", `[{"role":"user","content":"hi"}]`, []string{"langfuse.observation.output", `{"role":"assistant","content":"hello"}`}, false},
 	} {
 		o := genai.Read(genaitest.Span("langfuse-sdk", c.name, append([]string{"langfuse.observation.type", "generation", "langfuse.observation.input", c.messages, "langfuse.observation.level", "ERROR"}, c.instructions...)...))
 		if o.SystemApart != c.lost {
