@@ -533,8 +533,8 @@ func (b *builder) recordsNothing() bool {
 	})
 }
 
-// steppedOn reports that a step of the program, which is neither a tool nor a model call nor an agent, began when all tool calls of the run had ended
-// and what the model was to be sent at last was ready.
+// steppedOn reports that several steps of the program, which are neither tools nor model calls nor agents, began when all tool calls of the run had ended and what the model was to be sent at
+// last was ready: the first of them asks the model, and may have failed.
 func (b *builder) steppedOn() bool {
 	end := uint64(0)
 	for _, k := range b.ordered {
@@ -559,7 +559,7 @@ func (b *builder) steppedOn() bool {
 			end = max(end, n.end)
 		}
 	}
-	return slices.ContainsFunc(steps, func(n *node) bool { return n.start >= end })
+	return count(steps, func(n *node) bool { return n.start >= end }) > 1
 }
 
 // wentOn reports a tool call of the run's own agent after what would be its last model call, or within it where no answer was recorded (call_llm of the Agent Development Kit lies around the

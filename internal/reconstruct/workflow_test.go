@@ -14,7 +14,7 @@ const llamaIndex = "opentelemetry.instrumentation.llamaindex"
 
 // workflow is a run of LlamaIndex's workflow agent under Traceloop's instrumentation without one of the model: steps alone, of which one put together what the model
 // is sent.
-func workflow(prepared string, after bool) *trace {
+func workflow(prepared string, after int) *trace {
 	tr := newTrace()
 	task := func(name string, id, start int, out string) {
 		attrs := []any{"traceloop.span.kind", "task", "traceloop.entity.name", name}
@@ -27,8 +27,8 @@ func workflow(prepared string, after bool) *trace {
 		"traceloop.entity.input", `{"ctx":null,"stepwise":false,"start_event":"{\"user_msg\":\"q\",\"chat_history\":null}"}`)
 	task("call_tool.task", 2, 10, `{"tool_name":"f","tool_kwargs":{"x":1},"tool_id":"c1","tool_output":{"content":"{'a': 1}","tool_name":"f","raw_input":{"kwargs":{"x":1}},"raw_output":{"a":1},"is_error":false}}`)
 	task("setup_agent.task", 3, 20, prepared)
-	if after {
-		task("parse_agent_output.task", 4, 30, "{}")
+	for i := range after { // the first of them asks the model
+		task([]string{"run_agent_step.task", "parse_agent_output.task"}[i], 4+i, 30+10*i, "")
 	}
 	return tr
 }
@@ -37,15 +37,16 @@ func TestStepsOfAWorkflowTellARunOfWhichNoModelCallIsRecorded(t *testing.T) {
 	const conversation = `{"input":[{"role":"system","blocks":[{"block_type":"text","text":"Be terse."}]},{"role":"user","blocks":[{"block_type":"text","text":"q"}]}]}`
 	for name, c := range map[string]struct {
 		prepared string
-		after    bool
+		after    int
 		system   string
 		status   tape.RunStatus
 	}{
-		"the program went on":           {conversation, true, "Be terse.", tape.StatusOK},
-		"it ended before the model":     {conversation, false, "Be terse.", tape.StatusIncomplete},
-		"nothing was put together":      {"", true, "", tape.StatusOK},
-		"a conversation with another":   {`{"input":[{"role":"system","content":"Be terse."},{"role":"user","content":"another"}]}`, true, "", tape.StatusOK},
-		"a conversation without a rule": {`{"input":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}`, true, "", tape.StatusOK},
+		"the program went on":           {conversation, 2, "Be terse.", tape.StatusOK},
+		"it ended with the model":       {conversation, 1, "Be terse.", tape.StatusIncomplete},
+		"it ended before the model":     {conversation, 0, "Be terse.", tape.StatusIncomplete},
+		"nothing was put together":      {"", 2, "", tape.StatusOK},
+		"a conversation with another":   {`{"input":[{"role":"system","content":"Be terse."},{"role":"user","content":"another"}]}`, 2, "", tape.StatusOK},
+		"a conversation without a rule": {`{"input":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}`, 2, "", tape.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tp := the(t, workflow(c.prepared, c.after).runs(t))
