@@ -376,8 +376,8 @@ func readADKTool(s *dialect.Source, a decode.Attributes, o *dialect.Observation)
 	o.Result, o.Failed = u.Content, u.IsError || isErrorResponse(u.Content.Value)
 }
 
-// isErrorResponse reports the response of a function that holds nothing but "error", a text: so Gemini's API has a function say that it failed, and ADK, whose spans of tools that threw show no
-// failure in 1.24 where the program answers for them.
+// isErrorResponse reports the response of a function that holds nothing but "error", a text: so Gemini's API has a function say that it failed, and ADK, whose spans of
+// tools that threw show no failure in Python 1.24 and in Java where the program answers for them.
 func isErrorResponse(v exactjson.Value) bool {
 	return v.Kind() == exactjson.Object && v.Len() == 1 && v.Get("error").Kind() == exactjson.String && v.Get("error").Str() != ""
 }
