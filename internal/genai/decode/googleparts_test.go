@@ -51,3 +51,23 @@ func TestPartsOfGooglesClientThatWerePrintedAreOpened(t *testing.T) {
 		}
 	}
 }
+
+func FuzzOpenGoogleParts(f *testing.F) {
+	for _, text := range []string{
+		"media_resolution=None function_call=FunctionCall(\n  args={'city': 'Paris'},\n  name='look'\n) function_response=None inline_data=None text=None thought=None",
+		"media_resolution=None function_call=None function_response=FunctionResponse(\n  name='look',\n  response={\n    'result': 'rain'\n  }\n) inline_data=None text=None",
+		"function_call= function_response= inline_data=",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		messages := []decode.Message{{Role: tape.RoleAssistant, Parts: []decode.Part{decode.TextPart("said"), decode.TextPart(text)}}}
+		opened := decode.OpenGoogleParts(messages)
+		if len(opened) != 1 || len(opened[0].Parts) != 2 || opened[0].Parts[0].Text != "said" || messages[0].Parts[1].Text != text {
+			t.Errorf("%+v", opened)
+		}
+		if again := decode.OpenGoogleParts(opened); again[0].Parts[1].Type != opened[0].Parts[1].Type {
+			t.Errorf("opened twice: %s, %s", opened[0].Parts[1].Type, again[0].Parts[1].Type)
+		}
+	})
+}
