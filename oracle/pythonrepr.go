@@ -31,7 +31,11 @@ func writeRepr(to *strings.Builder, v exactjson.Value, most int) bool {
 	case exactjson.Null:
 		to.WriteString("None")
 	case exactjson.Bool:
-		to.WriteString(map[string]string{"true": "True", "false": "False"}[v.JSON()])
+		if v.JSON() == "true" {
+			to.WriteString("True")
+		} else {
+			to.WriteString("False")
+		}
 	case exactjson.String:
 		if strings.ContainsFunc(v.Str(), func(r rune) bool { return r == '\'' || r == '\\' || !unicode.IsPrint(r) }) {
 			return false

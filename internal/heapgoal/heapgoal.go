@@ -21,8 +21,8 @@ const (
 	// evidence without a spool, which cost little to collect.
 	percent = 50
 	growth  = 80 << 20
-	// slack is what the memory of the runtime may be over the goal, in bytes, and a quarter of what is alive more: what it holds beside objects, and gaps between them.
-	slack = 48 << 20
+	// slack is what the memory of the runtime may be over the goal and what lies beside the heap, in bytes, and a quarter of what is alive more: gaps between objects.
+	slack = 24 << 20
 )
 
 // Start sets the goal of the heap after each collection, unless the operator has chosen by GOGC or GOMEMLIMIT. It goes on until the
@@ -47,20 +47,24 @@ func percentFor(live uint64) int {
 	return int(min(most, max(percent, (floor-live)*100/live)))
 }
 
-// limitFor is the limit of the memory for a heap of which live bytes are alive. The percentage holds for what was alive at the last collection: where the next one finds more, the heap may grow to
+// limitFor is the limit of the memory for a heap of which live bytes are alive, and so many bytes of the runtime's that are no heap: stacks of goroutines above all, which no collection frees. The percentage holds for what was alive at the last collection: where the next one finds more, the heap may grow to
 // many times that before the percentage is set again, and a busy machine takes its time. The limit holds then.
-func limitFor(live uint64) int64 {
-	return int64(max(floor, live+live*uint64(percentFor(live))/100) + slack + live/4)
+func limitFor(live, beside uint64) int64 {
+	return int64(max(floor, live+live*uint64(percentFor(live))/100) + slack + live/4 + beside)
 }
 
 // sentinel is garbage as soon as it is made, so that the next collection runs what hangs on it.
 type sentinel struct{ _ [16]byte }
 
 func again() {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
 	metrics.Read(sample)
-	live := sample[0].Value.Uint64()
+	live, beside := sample[0].Value.Uint64(), sample[1].Value.Uint64()
+	for _, heap := range sample[2:] {
+		beside -= min(beside, heap.Value.Uint64())
+	}
 	debug.SetGCPercent(percentFor(live))
-	debug.SetMemoryLimit(limitFor(live))
+	debug.SetMemoryLimit(limitFor(live, beside))
 	runtime.AddCleanup(new(sentinel), func(struct{}) { again() }, struct{}{})
 }

@@ -4,8 +4,10 @@
 package heapgoal
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 )
 
@@ -25,12 +27,12 @@ func TestGoalIsTheFloorOrAPartMore(t *testing.T) {
 func TestLimitHoldsWhereThePercentageIsStale(t *testing.T) {
 	const small, since = 5 << 20, 20 << 20
 	stale := int64(since + since*percentFor(small)/100)
-	if limit := limitFor(small); stale <= limit || limit > 200<<20 {
+	if limit := limitFor(small, 0); stale <= limit || limit > 200<<20 {
 		t.Errorf("a heap of %d MB may grow to %d MB by its percentage, and to %d MB by its limit", since>>20, stale>>20, limit>>20)
 	}
 	for _, live := range []uint64{0, 10 << 20, floor, 300 << 20, 4 << 30} {
 		goal := int64(max(floor, live+live*uint64(percentFor(live))/100))
-		if limit := limitFor(live); limit < goal+int64(live)/4+slack {
+		if limit := limitFor(live, 0); limit < goal+int64(live)/4+slack {
 			t.Errorf("%d MB alive: a limit of %d MB leaves no room above the goal of %d MB", live>>20, limit>>20, goal>>20)
 		}
 	}
@@ -71,4 +73,48 @@ func TestGoalFollowsTheHeap(t *testing.T) {
 	held := make([]byte, 3*floor)
 	await("large", func(p int) bool { return p == percent/2 && debug.SetMemoryLimit(-1) > 3*floor })
 	runtime.KeepAlive(held)
+}
+
+// Stacks count for the limit, and no collection frees them: a limit below would have the collector run without end.
+func TestLimitLeavesRoomForStacks(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	Start()
+	grown, release := make(chan struct{}), make(chan struct{})
+	const goroutines, deep = 256, 1 << 20
+	for range goroutines {
+		go func() {
+			onStack(deep)
+			grown <- struct{}{}
+			<-release
+		}()
+	}
+	for range goroutines {
+		<-grown
+	}
+	defer close(release)
+	limit := int64(math.MaxInt64)
+	debug.SetMemoryLimit(limit)
+	for i := 0; limit == math.MaxInt64; i++ {
+		if i == 100_000 {
+			t.Fatal("no limit is set")
+		}
+		runtime.GC()
+		runtime.Gosched() // a cleanup runs in a goroutine of the runtime
+		limit = debug.SetMemoryLimit(-1)
+	}
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(sample)
+	if stacks := int64(sample[0].Value.Uint64()); stacks < 64<<20 || limit < floor+stacks {
+		t.Errorf("%d MB of stacks under a limit of %d MB", stacks>>20, limit>>20)
+	}
+}
+
+// onStack takes so many bytes of the stack.
+func onStack(bytes int) byte {
+	var frame [1 << 10]byte
+	if bytes > len(frame) {
+		frame[0] = onStack(bytes - len(frame))
+	}
+	return frame[bytes%len(frame)]
 }

@@ -4,6 +4,8 @@
 package reconstruct
 
 import (
+	"slices"
+
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 )
@@ -19,7 +21,7 @@ func (b *builder) begun(k *call) *node {
 		for _, head := range b.fragment.heads {
 			walk(head, func(n *node) bool {
 				o := n.obs
-				if o.InputData.Present() && (o.Class == genai.Structure || o.WeakAgent) && (o.Failed || o.StatusError) && !holdsTool(n) {
+				if o.InputData.Present() && (o.Class == genai.Structure || o.WeakAgent) && (o.Failed || o.StatusError) && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.obs.Class == genai.Tool }) {
 					in, _ := decode.Structure(o.InputData.Value)
 					if id := in.Get("tool_call").Get("id").Str(); id != "" {
 						b.handed[id] = n
@@ -30,14 +32,4 @@ func (b *builder) begun(k *call) *node {
 		}
 	}
 	return b.handed[k.by.part.ID]
-}
-
-// holdsTool reports a span with that of a tool right below it.
-func holdsTool(n *node) bool {
-	for _, below := range n.kids {
-		if below.obs.Class == genai.Tool {
-			return true
-		}
-	}
-	return false
 }

@@ -383,11 +383,10 @@ func (c *collector) answerLoops() {
 		if last < 0 || last == len(parts)-1 || parts[last].Type != tape.PartToolCall {
 			continue
 		}
-		whole := genai.Message{Role: tape.RoleAssistant, Name: m.response.tape.Name, Parts: parts}
-		asked, said := whole, whole
-		asked.Parts, said.Parts = parts[:last+1], parts[last+1:]
-		m.response = newMessage(asked)
-		c.models = append(c.models, m.another(m.end, append(slices.Clip(slices.Clone(m.request)), m.response), newMessage(said), "no span reports this call; that of the loop around it holds its answer"))
+		name := m.response.tape.Name
+		m.response = newMessage(genai.Message{Role: tape.RoleAssistant, Name: name, Parts: parts[: last+1 : last+1]})
+		said := newMessage(genai.Message{Role: tape.RoleAssistant, Name: name, Parts: parts[last+1:]})
+		c.models = append(c.models, m.another(m.end, append(slices.Clone(m.request), m.response), said, "no span reports this call; that of the loop around it holds its answer"))
 	}
 	slices.SortStableFunc(c.models, compareCalls)
 }

@@ -273,17 +273,7 @@ func (c *collector) recoverModels() {
 		}
 		times := s.times()
 		for k, i := range s.answers {
-			m := s.messages[i]
-			c.models = append(c.models, &call{
-				kind: tape.EventModelCall,
-				obs: &genai.Observation{
-					Class: genai.Model, Operation: "chat", Request: s.messages[:i:i], RequestLabel: tape.Recovered,
-					Response: []genai.Message{m}, ResponseLabel: tape.Recovered, FinishReasons: finish(m),
-				},
-				agent: s.agent,
-				start: times[k], end: times[k],
-				notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + s.n.span.Name() + " holds its answer"}},
-			})
+			c.models = append(c.models, answeredIn(s.n, s.messages, i, s.agent, times[k]))
 		}
 	}
 }
@@ -355,42 +345,37 @@ func (c *collector) recoverAround() {
 		}
 	}
 	for _, agent := range agents {
-		state := of[agent]
-		began := state.by
-		for _, n := range c.states {
-			if agent == nil && state.by != nil && compareNodes(n, began) < 0 {
-				began = n
-			}
-		}
-		if began == nil {
+		state, known := of[agent]
+		if !known {
 			continue
 		}
-		place := c.placeSince(agent, 0, cmp.Or(startOf(agent), began.start))
+		began := slices.MinFunc(c.states, compareNodes).start // of the run itself
+		if agent != nil {
+			began = agent.start
+		}
+		place := c.placeSince(agent, 0, began)
 		for k, m := range state.messages {
 			if k < state.since || m.Role != tape.RoleAssistant {
 				continue
 			}
-			when := place(newMessage(m))
-			c.models = append(c.models, &call{
-				kind: tape.EventModelCall,
-				obs: &genai.Observation{
-					Class: genai.Model, Operation: "chat", Request: state.messages[:k:k], RequestLabel: tape.Recovered,
-					Response: []genai.Message{m}, ResponseLabel: tape.Recovered, FinishReasons: finish(m),
-				},
-				agent: agent,
-				start: when, end: when,
-				notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + state.by.span.Name() + " holds its answer"}},
-			})
+			c.models = append(c.models, answeredIn(state.by, state.messages, k, agent, place(newMessage(m))))
 		}
 	}
 }
 
-// startOf is when a nested agent began, 0 for the run itself.
-func startOf(agent *call) uint64 {
-	if agent == nil {
-		return 0
+// answeredIn is the model call whose answer stands at a place of a conversation that a span recorded as its state.
+func answeredIn(by *node, messages []genai.Message, at int, agent *call, when uint64) *call {
+	m := messages[at]
+	return &call{
+		kind: tape.EventModelCall,
+		obs: &genai.Observation{
+			Class: genai.Model, Operation: "chat", Request: messages[:at:at], RequestLabel: tape.Recovered,
+			Response: []genai.Message{m}, ResponseLabel: tape.Recovered, FinishReasons: finish(m),
+		},
+		agent: agent,
+		start: when, end: when,
+		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the state of " + by.span.Name() + " holds its answer"}},
 	}
-	return agent.start
 }
 
 // readState reads the state of a span. The step of a graph may return what it adds alone: that follows what it was given.

@@ -37,8 +37,8 @@ func (c *collector) takeUnnamed() {
 		switch {
 		case slices.ContainsFunc(last.obs.FinishReasons, tape.AsksForTools):
 			why = "no record says which tools the model asked for; the function ran after it had asked for some"
-		case last.response == nil && !last.obs.Failed && len(last.obs.FinishReasons) == 0 && mayCall(last, t.nodes[0].obs.Called.Name):
-			why = "no record says what the model answered; the function has the name of a tool that it was offered"
+		case offeredUnheard(last, t):
+			why = offeredByName
 		default:
 			continue
 		}
@@ -53,17 +53,23 @@ func (c *collector) takeUnnamed() {
 	}
 }
 
+const offeredByName = "no record says what the model answered; the function has the name of a tool that it was offered"
+
+// offeredUnheard reports a model call of whose answer nothing is recorded, and that was offered a tool of the name of a function.
+func offeredUnheard(m, function *call) bool {
+	return m.response == nil && !m.obs.Failed && len(m.obs.FinishReasons) == 0 && mayCall(m, function.nodes[0].obs.Called.Name)
+}
+
 // takeHolders makes a tool call of a function that holds calls itself, the agent that is a tool, where nothing says what the model call beside it and before it answered, and that was offered a tool of
 // its name.
 func (c *collector) takeHolders() {
 	for _, t := range c.holders {
-		n := t.nodes[0]
 		last := c.modelBefore(t)
-		if last == nil || last.response != nil || last.obs.Failed || len(last.obs.FinishReasons) > 0 || len(last.nodes) == 0 || last.nodes[0].up != n.up || !mayCall(last, n.obs.Called.Name) {
+		if last == nil || len(last.nodes) == 0 || last.nodes[0].up != t.nodes[0].up || !offeredUnheard(last, t) {
 			continue
 		}
 		t.obs = t.obs.AsTool()
-		t.notes = append(slices.Clone(t.notes), genai.Note{Code: tape.CodeContentAbsent, Field: "name", Detail: "no record says what the model answered; the function has the name of a tool that it was offered"})
+		t.notes = append(slices.Clone(t.notes), genai.Note{Code: tape.CodeContentAbsent, Field: "name", Detail: offeredByName})
 		c.tools = append(c.tools, t)
 	}
 }

@@ -32,14 +32,15 @@ func TestEntriesOfEqualCallsOfOneTurn(t *testing.T) {
 		left   []oracle.Entry
 		want   string
 	}{
-		"as they ran":        {"0", []oracle.Entry{entry("a"), entry("b")}, ""},
-		"the other way":      {"0", []oracle.Entry{entry("b"), entry("a")}, ""},
-		"of two turns":       {"1", []oracle.Entry{entry("a"), entry("b")}, ""},
-		"mixed up":           {"1", []oracle.Entry{entry("b"), entry("a")}, `another answer for f: "b"`},
-		"one of them twice":  {"0", []oracle.Entry{entry("a"), entry("a")}, `another answer for f: "a"`},
-		"one entry is wrong": {"0", []oracle.Entry{entry("c"), entry("a")}, `another answer for f: "c"`},
-		"one is missing":     {"0", []oracle.Entry{entry("a")}, "no answer for f"},
-		"one more":           {"0", []oracle.Entry{entry("a"), entry("b"), entry("b")}, "1 entries that nobody asked for"},
+		"as they ran":         {"0", []oracle.Entry{entry("a"), entry("b")}, ""},
+		"the other way":       {"0", []oracle.Entry{entry("b"), entry("a")}, ""},
+		"of two turns":        {"1", []oracle.Entry{entry("a"), entry("b")}, ""},
+		"mixed up":            {"1", []oracle.Entry{entry("b"), entry("a")}, `another answer for f: "b"`},
+		"one of them twice":   {"0", []oracle.Entry{entry("a"), entry("a")}, `another answer for f: "a"`},
+		"one entry is wrong":  {"0", []oracle.Entry{entry("c"), entry("a")}, `another answer for f: "c"`},
+		"one is missing":      {"0", []oracle.Entry{entry("a")}, "no answer for f"},
+		"one is never served": {"0", []oracle.Entry{{ToolName: "f", ArgsHash: oracle.HashText(args), Response: "a", ResponseFidelity: oracle.Missing}, entry("b")}, "an entry that is never served for f"},
+		"one more":            {"0", []oracle.Entry{entry("a"), entry("b"), entry("b")}, "1 entries that nobody asked for"},
 	} {
 		truth := truthOf(t, `{"scenario":"s","requested_but_not_executed":[],"tool_calls":[
 			{"order":0,"name":"f","args":`+args+`,"args_raw":"{\"x\":1}","result":"a","llm_order":0},

@@ -209,8 +209,11 @@ func offeredName(name string, body []byte) (offered string) {
 	if bytes.Contains(body, []byte(quoted(name))) {
 		return ""
 	}
-	words := strings.Join(regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`).FindAllString(name, -1), "_")
-	for _, found := range regexp.MustCompile(`"([A-Za-z0-9_.-]+(?:__|[-.:/])`+regexp.QuoteMeta(name)+`|`+strings.ToLower(words)+`)"`).FindAllSubmatch(body, -1) {
+	either := `[A-Za-z0-9_.-]+(?:__|[-.:/])` + regexp.QuoteMeta(name)
+	if words := strings.Join(regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`).FindAllString(name, -1), "_"); words != "" { // none in another script
+		either += "|" + strings.ToLower(words)
+	}
+	for _, found := range regexp.MustCompile(`"(`+either+`)"`).FindAllSubmatch(body, -1) {
 		if offered != "" && offered != string(found[1]) {
 			return ""
 		}

@@ -49,8 +49,8 @@ func classifyLangfuse(s *dialect.Source) (dialect.Class, bool) {
 	switch {
 	case a.Has("langfuse.observation.model.name"), a.Has("langfuse.observation.usage_details"):
 		return dialect.Model, false // early versions give generations the type span
-	case strings.HasPrefix(s.Span.Name(), "ChannelWrite<"):
-		return dialect.Structure, false // LangGraph hands on what a task returned, a message of a tool perhaps
+	case handsOn(s):
+		return dialect.Structure, false
 	case isToolReturn(a.JSON("langfuse.observation.output")):
 		return dialect.Tool, false // as they do with LangChain's tools
 	case isLangfuseRoot(s, a):
@@ -113,7 +113,7 @@ func readLangfuse(s *dialect.Source, o *dialect.Observation) {
 		o.Query = decode.Content{Value: in}
 		o.Documents = decode.Documents(out)
 	case dialect.Structure:
-		if strings.HasPrefix(s.Span.Name(), "ChannelWrite<") {
+		if handsOn(s) {
 			break
 		}
 		o.Called = &dialect.Called{Name: s.Span.Name(), In: in, Out: out}
@@ -157,6 +157,9 @@ func readLangfuseModel(s *dialect.Source, a decode.Attributes, in, out exactjson
 	}
 	decode.FillUsage(&o.Usage, decode.Usage(a.JSON("langfuse.observation.usage_details")))
 }
+
+// handsOn reports the step by which LangGraph hands on what a task returned, a message of a tool perhaps: it tells of no call and no state of its own.
+func handsOn(s *dialect.Source) bool { return strings.HasPrefix(s.Span.Name(), "ChannelWrite<") }
 
 // unsigned reads the messages of a request of which the record tells no author: the handler for LangChain until 4.2 writes the name of a message in place of its role where the program has its
 // classes from another copy of the package (CommonJS beside ECMAScript modules), and few messages have a name.

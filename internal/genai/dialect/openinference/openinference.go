@@ -408,7 +408,7 @@ func richer(flat, blob []decode.Message) []decode.Message {
 // takeSpelling puts the arguments of calls as the flattened list has them in the place of those of a list that spells the names of members anew (the package for Google's client from 0.1.13 on
 // writes a request in snake case, what the model wrote in it too): the same calls in the same order, of which nothing but the spelling differs.
 func takeSpelling(messages, flat []decode.Message) {
-	spelt, written := callParts(messages), callParts(flat)
+	spelt, written := partsOf(messages, tape.PartToolCall), partsOf(flat, tape.PartToolCall)
 	if len(spelt) != len(written) {
 		return
 	}
@@ -419,15 +419,16 @@ func takeSpelling(messages, flat []decode.Message) {
 	}
 }
 
-func callParts(messages []decode.Message) (calls []*decode.Part) {
+// partsOf are the parts of one type.
+func partsOf(messages []decode.Message, kind tape.PartType) (out []*decode.Part) {
 	for _, m := range messages {
 		for i := range m.Parts {
-			if m.Parts[i].Type == tape.PartToolCall {
-				calls = append(calls, &m.Parts[i])
+			if m.Parts[i].Type == kind {
+				out = append(out, &m.Parts[i])
 			}
 		}
 	}
-	return calls
+	return out
 }
 
 // respelled is a value with the names of all members in small letters and without what stands between their words.
@@ -453,7 +454,7 @@ func respelled(v exactjson.Value) exactjson.Value {
 // takeFailures marks the results that the request itself says to be failures: flattened messages have no key for it. The results of both lists
 // are the same if there are as many, in the same order as far as ids say.
 func takeFailures(messages, blob []decode.Message) {
-	shown, said := results(messages), results(blob)
+	shown, said := partsOf(messages, tape.PartToolResult), partsOf(blob, tape.PartToolResult)
 	if len(shown) != len(said) {
 		return
 	}
@@ -477,17 +478,6 @@ func takeResults(messages, raw []decode.Message) {
 			}
 		}
 	}
-}
-
-func results(messages []decode.Message) (out []*decode.Part) {
-	for _, m := range messages {
-		for i := range m.Parts {
-			if m.Parts[i].Type == tape.PartToolResult {
-				out = append(out, &m.Parts[i])
-			}
-		}
-	}
-	return out
 }
 
 func gaps(messages []decode.Message) int {

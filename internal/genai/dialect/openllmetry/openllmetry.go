@@ -6,6 +6,7 @@ package openllmetry
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/tapedeck/tapedeck/internal/genai/decode"
 	"github.com/tapedeck/tapedeck/internal/genai/dialect"
@@ -292,7 +293,7 @@ func DropNones(s *dialect.Source, o *dialect.Observation) {
 		said = strings.TrimSuffix(said, "None")
 	}
 	switch {
-	case said == text, strings.HasSuffix(said, " "):
+	case said == text, strings.TrimRightFunc(said, unicode.IsSpace) != said: // a word that was said
 	case said == "":
 		o.Response = nil
 	default:

@@ -216,7 +216,7 @@ func TestTaskWithAChatIsAModelCall(t *testing.T) {
 
 // Of each part of an answer without a text the package for Google's client writes what Python calls nothing.
 func TestNothingThatPythonWritesIsNoAnswer(t *testing.T) {
-	for written, want := range map[string]string{"None": "", "NoneNone": "", "I look.None": "I look.", "There is None": "There is None", "None of it": "None of it"} {
+	for written, want := range map[string]string{"None": "", "NoneNone": "", "I look.None": "I look.", "There is None": "There is None", "It is:\nNone": "It is:\nNone", "None of it": "None of it"} {
 		for scope, want := range map[string]string{"opentelemetry.instrumentation.google_generativeai": want, "opentelemetry.instrumentation.openai": written} {
 			o := genai.Read(genaitest.Span(scope, "gemini.generate_content", "llm.request.type", "completion", "gen_ai.request.model", "m", "gen_ai.completion.0.role", "assistant", "gen_ai.completion.0.content", written))
 			got := ""
