@@ -155,7 +155,7 @@ $(BIN)/otelcol-peers: bench/peers/builder-config.yaml $(TOOLS)/staticcheck
 	rm -rf $(BIN)/peers
 	$(TOOLS)/builder --config $< --skip-get-modules --skip-compilation
 	cd $(BIN)/peers && $(GO) mod init peers && \
-		GOFLAGS="$(GOFLAGS) -mod=mod" $(GO) get go.opentelemetry.io/collector/otelcol@v0.161.0 $$(sed -n 's/.*gomod: \([^ ]*\) /\1@/p' ../../$<) && \
+		GOFLAGS="$(GOFLAGS) -mod=mod" $(GO) get go.opentelemetry.io/collector/otelcol@v0.165.0 $$(sed -n 's/.*gomod: \([^ ]*\) /\1@/p' ../../$<) && \
 		GOFLAGS="$(GOFLAGS) -mod=mod" $(GO) build -ldflags "-s -w" -o ../otelcol-peers .
 	rm -rf $(BIN)/peers
 
