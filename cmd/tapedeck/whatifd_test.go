@@ -264,6 +264,42 @@ func TestRunnersOfWhatifdAreRunners(t *testing.T) {
 	}
 }
 
+// validates is a scorer that reads each case with whatifd's own type, which refuses members that it does not know and null where it wants a list or an object.
+const validates = `
+import sys
+from whatifd.contract import ScoreCase
+case = ScoreCase.model_validate_json(sys.stdin.read())
+assert all(s.kind == "tool" for s in case.original_output.tool_spans)
+print(1 if case.replayed_output.text else 0)
+`
+
+func TestWhatifdReadsEveryCaseThatAScorerIsAsked(t *testing.T) {
+	python := whatifdPython(t)
+	scorer := filepath.Join(t.TempDir(), "validates.py")
+	if err := os.WriteFile(scorer, []byte(validates), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, args := experimentDeck(t)
+	for i := range args {
+		if args[i] == "--scorer" {
+			args[i+1] = "exec:" + python + " " + scorer
+		}
+	}
+	r := reportOf(t, tapedeck(t, append(args, "--limit-failures", "20", "--limit-baseline", "20")...).stdout)
+	scored := 0
+	for _, c := range r.Cases {
+		switch c.State {
+		case experiment.Unchanged, experiment.Improved, experiment.Regressed:
+			scored++
+		case experiment.NotScored:
+			t.Errorf("%s: %+v", c.RunID, c.Of)
+		}
+	}
+	if scored == 0 {
+		t.Error("no case was scored")
+	}
+}
+
 // glue plugs what tapedeck exports into whatifd's own command line, which knows its sources and scorers by the names of their packages: whatifd_phoenix
 // yields the tapes, whatifd_inspect_ai scores by a function. The runner asks for the recorded calls, and for one that is not recorded where tails says so.
 const glue = `

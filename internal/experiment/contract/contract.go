@@ -7,6 +7,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,14 +17,14 @@ import (
 
 // TraceInput is what a recorded run was asked.
 type TraceInput struct {
-	Metadata    map[string]any `json:"metadata"` // never null on the wire
+	Metadata    map[string]any `json:"metadata"`
 	UserMessage string         `json:"user_message"`
 }
 
 // ReplayConfig is the change that is tried. What is nil stays as the agent has it.
 type ReplayConfig struct {
 	Model        *string        `json:"model"`
-	Overrides    map[string]any `json:"overrides"` // never null on the wire
+	Overrides    map[string]any `json:"overrides"`
 	SystemPrompt *string        `json:"system_prompt"`
 }
 
@@ -70,7 +71,65 @@ type ScoreCase struct {
 	Input    TraceInput     `json:"input"`
 	Original TraceOutput    `json:"original_output"`
 	Replayed ReplayOutput   `json:"replayed_output"`
-	Metadata map[string]any `json:"metadata"` // never null on the wire
+	Metadata map[string]any `json:"metadata"`
+}
+
+// The methods below write a list or an object that is nil as an empty one: whatifd's own types refuse null there.
+
+// MarshalJSON writes the input of a trace.
+func (t TraceInput) MarshalJSON() ([]byte, error) {
+	type plain TraceInput
+	t.Metadata = object(t.Metadata)
+	return json.Marshal(plain(t))
+}
+
+// MarshalJSON writes the change that is tried.
+func (c ReplayConfig) MarshalJSON() ([]byte, error) {
+	type plain ReplayConfig
+	c.Overrides = object(c.Overrides)
+	return json.Marshal(plain(c))
+}
+
+// MarshalJSON writes a tool call. One without a kind is of the kind that whatifd takes as the default.
+func (s ToolSpan) MarshalJSON() ([]byte, error) {
+	type plain ToolSpan
+	s.Kind, s.Attributes = cmp.Or(s.Kind, "tool"), object(s.Attributes)
+	return json.Marshal(plain(s))
+}
+
+// MarshalJSON writes the output of a runner.
+func (out ReplayOutput) MarshalJSON() ([]byte, error) {
+	type plain ReplayOutput
+	out.ToolSpans, out.Metadata = list(out.ToolSpans), object(out.Metadata)
+	return json.Marshal(plain(out))
+}
+
+// MarshalJSON writes the output of a recorded run.
+func (out TraceOutput) MarshalJSON() ([]byte, error) {
+	type plain TraceOutput
+	out.ToolSpans = list(out.ToolSpans)
+	return json.Marshal(plain(out))
+}
+
+// MarshalJSON writes what a scorer is asked.
+func (c ScoreCase) MarshalJSON() ([]byte, error) {
+	type plain ScoreCase
+	c.Metadata = object(c.Metadata)
+	return json.Marshal(plain(c))
+}
+
+func object[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
+}
+
+func list(s []ToolSpan) []ToolSpan {
+	if s == nil {
+		return []ToolSpan{}
+	}
+	return s
 }
 
 // personal are the attributes of tool spans whose values name a person. whatifd refuses a replay that has one of them; here the value is left out.

@@ -86,6 +86,24 @@ func FuzzToolKey(f *testing.F) {
 	})
 }
 
+func TestNoListAndNoObjectIsWrittenAsNull(t *testing.T) {
+	c := ScoreCase{Original: TraceOutput{ToolSpans: []ToolSpan{{Name: "s"}}}}
+	for _, of := range []struct {
+		value any
+		want  string
+	}{
+		{c, `{"trace_id":"","cohort":"","input":{"metadata":{},"user_message":""},"original_output":{"text":"","tool_spans":[{"name":"s","kind":"tool","tool_call_id":null,` +
+			`"input":null,"output":null,"args":null,"attributes":{}}]},"replayed_output":{"text":"","tool_spans":[],"metadata":{}},"metadata":{}}`},
+		{&TraceOutput{}, `{"text":"","tool_spans":[]}`},
+		{ReplayConfig{}, `{"model":null,"overrides":{},"system_prompt":null}`},
+	} {
+		got, err := json.Marshal(of.value)
+		if err != nil || string(got) != of.want {
+			t.Errorf("%s, %v; want %s", got, err, of.want)
+		}
+	}
+}
+
 func TestReadReplayOutput(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
 		"minimal":   {`{"text":""}`, `{"text":"","tool_spans":[],"metadata":{}}`},
