@@ -39,7 +39,7 @@ func NewFactory() confmap.ConverterFactory {
 
 type converter struct{ logger *zap.Logger }
 
-// Convert refuses pipelines that would refuse everything, and warns of those that work worse than their author thinks.
+// Convert refuses pipelines that would refuse everything or lose what they acknowledge, and warns of those that work worse than their author thinks.
 func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 	s := read(conf)
 	var errs []error
@@ -61,9 +61,9 @@ func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 				errs = append(errs, fmt.Errorf("service::pipelines::%s: %s requires redaction, and %s: every request with spans of agents would be refused; "+
 					"put agentredaction before it, or set processors::%s::redaction to none", name, processor, where, processor))
 			}
-			for _, at := range s.batchesBefore(tape, name, p.processors[i+1:], map[string]bool{}) {
-				c.logger.Warn("a batch processor stands between agentrun and the tape exporter: it joins runs that agentrun has taken apart, and acknowledges what is not stored yet; take it out",
-					zap.String("agentrun", processor), zap.String("batch", at))
+			for _, at := range s.batchesBefore(name, p.processors[i+1:], map[string]bool{}) {
+				errs = append(errs, fmt.Errorf("service::pipelines::%s: a batch processor stands between %s and the tape exporter: it acknowledges what is not stored yet, so a crash loses runs; "+
+					"put it before agentrun, take it out, or set exporters::tape::allow_batch to true", at, processor))
 			}
 		}
 	}
@@ -75,6 +75,7 @@ func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 type service struct {
 	processors map[string]any
 	connectors map[string]any
+	exporters  map[string]any
 	pipelines  map[string]pipeline
 }
 
@@ -82,7 +83,7 @@ type pipeline struct{ receivers, processors, exporters []string }
 
 func read(conf *confmap.Conf) service {
 	all := conf.ToStringMap()
-	s := service{processors: asMap(all["processors"]), connectors: asMap(all["connectors"]), pipelines: map[string]pipeline{}}
+	s := service{processors: asMap(all["processors"]), connectors: asMap(all["connectors"]), exporters: asMap(all["exporters"]), pipelines: map[string]pipeline{}}
 	for name, v := range asMap(asMap(all["service"])["pipelines"]) {
 		m := asMap(v)
 		s.pipelines[name] = pipeline{asNames(m["receivers"]), asNames(m["processors"]), asNames(m["exporters"])}
@@ -146,11 +147,16 @@ func (s service) carries(connector, from, to string) bool {
 	return true
 }
 
-// batchesBefore returns the batch processors between a place in a pipeline and exporters of a type.
-func (s service) batchesBefore(exporter, name string, processors []string, seen map[string]bool) (found []string) {
+// storesAtOnce holds for tape exporters, except those that may be given batches.
+func (s service) storesAtOnce(exporter string) bool {
+	return typeOf(exporter) == tape && asMap(s.exporters[exporter])["allow_batch"] != true
+}
+
+// batchesBefore returns the batch processors between a place in a pipeline and the exporters that store at once.
+func (s service) batchesBefore(name string, processors []string, seen map[string]bool) (found []string) {
 	seen[name] = true
 	p := s.pipelines[name]
-	leads := slices.ContainsFunc(p.exporters, isType(exporter))
+	leads := slices.ContainsFunc(p.exporters, s.storesAtOnce)
 	for _, other := range slices.Sorted(maps.Keys(s.pipelines)) {
 		if seen[other] || !s.connected(p, s.pipelines[other]) {
 			continue
@@ -159,8 +165,8 @@ func (s service) batchesBefore(exporter, name string, processors []string, seen 
 		if slices.ContainsFunc(s.pipelines[other].processors, isType(agentRun)) {
 			continue
 		}
-		leads = leads || s.leadsTo(exporter, other, map[string]bool{name: true})
-		found = append(found, s.batchesBefore(exporter, other, s.pipelines[other].processors, seen)...)
+		leads = leads || s.leadsTo(other, map[string]bool{name: true})
+		found = append(found, s.batchesBefore(other, s.pipelines[other].processors, seen)...)
 	}
 	if !leads {
 		return nil
@@ -173,14 +179,14 @@ func (s service) batchesBefore(exporter, name string, processors []string, seen 
 	return found
 }
 
-func (s service) leadsTo(exporter, name string, seen map[string]bool) bool {
+func (s service) leadsTo(name string, seen map[string]bool) bool {
 	seen[name] = true
 	p := s.pipelines[name]
-	if slices.ContainsFunc(p.exporters, isType(exporter)) {
+	if slices.ContainsFunc(p.exporters, s.storesAtOnce) {
 		return true
 	}
 	for other, next := range s.pipelines {
-		if !seen[other] && s.connected(p, next) && s.leadsTo(exporter, other, seen) {
+		if !seen[other] && s.connected(p, next) && s.leadsTo(other, seen) {
 			return true
 		}
 	}

@@ -45,7 +45,7 @@ func TestPipelines(t *testing.T) {
 	const components = `
 processors: {agentredaction: {key: {env: K}}, agentrun: {}, agentrun/open: {redaction: none}, batch: {}, batch/late: {}}
 connectors: {genailogs: {}, forward: {}, replaysplit: {}}
-exporters: {tape: {}, debug: {}}
+exporters: {tape: {}, tape/late: {allow_batch: true}, debug: {}}
 service:
   pipelines:
 `
@@ -63,10 +63,13 @@ service:
 		"redaction before connector":  {pipelines: "traces/in: {receivers: [otlp], processors: [agentredaction], exporters: [forward]}\n    traces: {receivers: [forward], processors: [agentrun], exporters: [tape]}"},
 		"connector without redaction": {pipelines: "traces/in: {receivers: [otlp], exporters: [forward]}\n    traces: {receivers: [forward], processors: [agentrun], exporters: [tape]}", wrong: "no agentredaction"},
 		"a ring of connectors":        {pipelines: "traces/in: {receivers: [forward], exporters: [forward]}\n    traces: {receivers: [forward], processors: [agentrun], exporters: [forward]}", wrong: "no agentredaction"},
-		"batch behind":                {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch/late], exporters: [tape]}`, warnings: []string{"agentrun traces::batch/late"}},
+		"batch behind":                {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch/late], exporters: [tape]}`, wrong: "service::pipelines::traces::batch/late: a batch processor stands between agentrun and the tape exporter"},
+		"batch behind, allowed":       {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [tape/late]}`},
+		"batch, allowed for one":      {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [tape/late, tape]}`, wrong: "service::pipelines::traces::batch: a batch processor"},
+		"batch behind, open":          {pipelines: `traces: {receivers: [otlp], processors: [agentrun/open, batch], exporters: [tape]}`, wrong: "between agentrun/open and"},
 		"batch behind, no tapes":      {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [debug]}`},
-		"batch behind the splitter":   {pipelines: "traces: {receivers: [otlp], processors: [agentredaction, agentrun], exporters: [replaysplit]}\n    traces/p: {receivers: [replaysplit], processors: [batch], exporters: [tape]}\n    traces/r: {receivers: [replaysplit], exporters: [tape]}", warnings: []string{"agentrun traces/p::batch"}},
-		"batch before the splitter":   {pipelines: "traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [replaysplit]}\n    traces/p: {receivers: [replaysplit], exporters: [tape]}", warnings: []string{"agentrun traces::batch"}},
+		"batch behind the splitter":   {pipelines: "traces: {receivers: [otlp], processors: [agentredaction, agentrun], exporters: [replaysplit]}\n    traces/p: {receivers: [replaysplit], processors: [batch], exporters: [tape]}\n    traces/r: {receivers: [replaysplit], exporters: [tape]}", wrong: "service::pipelines::traces/p::batch: a batch processor"},
+		"batch before the splitter":   {pipelines: "traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [replaysplit]}\n    traces/p: {receivers: [replaysplit], exporters: [tape]}", wrong: "service::pipelines::traces::batch: a batch processor"},
 		"no agentrun":                 {pipelines: `traces: {receivers: [otlp], processors: [agentredaction], exporters: [tape]}`, warnings: []string{"traces"}},
 		"agentrun in one of two":      {pipelines: "traces/in: {receivers: [otlp], processors: [agentredaction, agentrun], exporters: [forward]}\n    traces/past: {receivers: [otlp/2], exporters: [forward]}\n    traces: {receivers: [forward], exporters: [tape]}", warnings: []string{"traces"}},
 		"of another form":             {pipelines: "traces: [1]\n    logs: {processors: {a: 1}, exporters: [[]]}"},

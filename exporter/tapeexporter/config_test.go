@@ -52,6 +52,7 @@ func TestConfigTakesEveryOption(t *testing.T) {
 	require.Equal(t, []string{"replay_run_id", "experiment.id"}, cfg.Replay.Keys)
 	require.Equal(t, []segregation.Marker{{Key: "deployment.environment.name", Values: []string{"evaluation"}}}, cfg.Replay.Markers)
 	require.Equal(t, "on", cfg.Gate)
+	require.True(t, cfg.AllowBatch)
 	require.Equal(t, GateProfile{
 		Disable: []string{"ip-address"}, RulesFiles: []string{"testdata/rules.yaml"}, Allow: redact.Allow{Values: []string{"support@example.com"}},
 	}, cfg.GateProfile)
