@@ -36,6 +36,7 @@ type exportFlags struct {
 	options      interop.Options
 
 	snapshots, results string // of waza
+	into               string // a project
 }
 
 func newExport() *cobra.Command {
@@ -56,6 +57,8 @@ numbered per test id, and a run keeps its number; other names begin with the run
 id. A file that is there already stays; if its content differs, that is an error.
 --snapshot DIR is short for --format waza --flat -o DIR, as waza run has it; --results
 FILE also writes the results.json that names the snapshots.
+--into PROJECT writes where the other tool looks, under the name that it gives:
+PROJECT/.aiwg/provenance/snapshots/{workflow_id}-{timestamp}.json (--format aiwg).
 Without -o the file itself goes to stdout and a line about the losses to stderr,
 with --losses one line for each.
 
@@ -76,6 +79,7 @@ of them, 2 if a tape could not be loaded or nothing was written.`,
 	f.addUnverified()
 	cmd.Flags().BoolVar(&f.flat, "flat", false, "no folder per run: all files lie in DIR, no two with one name")
 	cmd.Flags().StringVar(&f.snapshots, "snapshot", "", "as waza run --snapshot: --format waza --flat -o DIR")
+	cmd.Flags().StringVar(&f.into, "into", "", "the folder of a project: write where the other tool looks (--format aiwg)")
 	cmd.Flags().StringVar(&f.results, "results", "", "with --format waza and -o DIR: write the results.json of the evaluation, which names the snapshots, to this file")
 	cmd.Flags().BoolVar(&f.losses, "losses", false, "without -o: name every loss on stderr")
 	cmd.Flags().StringSliceVar(&f.options.EnvAllow, "env-allow", nil, `environment variables that may be written: names, or "PREFIX*" (default none)`)
@@ -96,6 +100,13 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	if f.into != "" {
+		if format.Home == "" || f.flat || f.out != toStdout {
+			return errors.New("--into PROJECT goes with --format aiwg, without --flat and -o")
+		}
+		base, query := replay.SplitURL(f.into)
+		f.out, f.flat = base+"/"+format.Home+query, true
+	}
 	if f.flat && f.out == toStdout {
 		return errors.New("--flat goes with -o DIR")
 	}
@@ -106,7 +117,7 @@ func (f *exportFlags) run(ctx context.Context, refs []string, stdout, stderr io.
 	out.losses = f.losses
 	var flat *flatNames
 	if f.flat {
-		if flat, err = newFlatNames(ctx, out.store, format); err != nil {
+		if flat, err = newFlatNames(ctx, out.store, format, f.into != ""); err != nil {
 			return fmt.Errorf("-o: %w", err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 // format numbers runs. So exporting again changes nothing.
 type flatNames struct {
 	format *interop.Format
+	home   bool                   // the folder of a project, where the other tool names the files
 	taken  map[string]*flatFile   // by name in lower case: some systems know no other
 	byRun  map[string][]*flatFile // those of earlier calls
 	next   map[string]int         // by name without a number, the next one that may be free
@@ -31,9 +32,10 @@ type flatFile struct {
 	used   bool // by this call
 }
 
-// newFlatNames reads which names of a folder are taken. It reads every file of the folder if the format numbers runs.
-func newFlatNames(ctx context.Context, store deck.Store, format *interop.Format) (*flatNames, error) {
-	f := &flatNames{format: format, taken: map[string]*flatFile{}, byRun: map[string][]*flatFile{}, next: map[string]int{}}
+// newFlatNames reads which names of a folder are taken. It reads every file of the folder if the format numbers runs. home says that the folder
+// is the one where the other tool looks.
+func newFlatNames(ctx context.Context, store deck.Store, format *interop.Format, home bool) (*flatNames, error) {
+	f := &flatNames{format: format, home: home, taken: map[string]*flatFile{}, byRun: map[string][]*flatFile{}, next: map[string]int{}}
 	if format.Numbered == nil {
 		return f, nil
 	}
@@ -59,7 +61,12 @@ func newFlatNames(ctx context.Context, store deck.Store, format *interop.Format)
 func (f *flatNames) name(t *tape.Tape, encode func(number int) []byte) (name string, number int) {
 	name = f.format.FileName(t)
 	if f.format.Numbered == nil {
-		if !strings.Contains(name, t.Run.RunID) {
+		switch {
+		case f.home && f.taken[strings.ToLower(name)] == nil:
+			f.taken[strings.ToLower(name)] = &flatFile{name: name, run: t.Run.RunID, used: true}
+		case f.home: // two runs of one name end in one nanosecond
+			name = strings.TrimSuffix(name, ".json") + "-" + t.Run.RunID + ".json"
+		case !strings.Contains(name, t.Run.RunID):
 			name = t.Run.RunID + "-" + name
 		}
 		return name, 0

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 const wazaCorpus = "../../internal/interop/waza/testdata/snapshot-1.0.json"
@@ -33,6 +34,36 @@ func conversions(t *testing.T, stdout string) []conversion {
 		out = append(out, c)
 	}
 	return out
+}
+
+func TestSnapshotsOfAIWGLieWhereItLooks(t *testing.T) {
+	project := t.TempDir()
+	args := []string{"export", "testdata/full", "--format", "aiwg", "--into", project}
+	first := tapedeck(t, args...)
+	if first.code != exitOK {
+		t.Fatalf("%+v", first)
+	}
+	if again := tapedeck(t, args...); again != first {
+		t.Errorf("not the same again: %+v", again)
+	}
+	files, err := filepath.Glob(project + "/.aiwg/provenance/snapshots/*.json")
+	if err != nil || len(files) == 0 || len(files) != len(conversions(t, first.stdout)) {
+		t.Fatalf("%v, %v: %+v", files, err, first)
+	}
+	for _, file := range files {
+		body, err := exactjson.Parse(readAll(t, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, want := filepath.Base(file), body.Get("workflow_id").Str()+"-2"; !strings.HasPrefix(name, want) || !strings.HasSuffix(name, "Z.json") {
+			t.Errorf("%s is not {workflow_id}-{timestamp}.json of %s", name, want)
+		}
+	}
+	for _, wrong := range [][]string{{"--format", "waza", "--into", "x"}, {"--format", "aiwg", "--into", "x", "-o", "y"}} {
+		if got := tapedeck(t, append([]string{"export", "testdata/full"}, wrong...)...); got.code != exitFailed || !strings.Contains(got.stderr, "--into PROJECT goes with") {
+			t.Errorf("%v: %+v", wrong, got)
+		}
+	}
 }
 
 // TestSnapshotsComeBack imports a snapshot of waza into a folder or bucket and exports it from there.

@@ -28,6 +28,7 @@ var Format = &interop.Format{
 	Reads:      "v1",
 	Beside:     true,
 	Replays:    true,
+	Home:       ".aiwg/provenance/snapshots",
 	BesideName: "execution-snapshot.json",
 	FileName:   FileName,
 	Encode:     Encode,
@@ -51,8 +52,8 @@ const (
 	maxName = 160
 )
 
-// FileName is <workflow id>-<end of the run>-<first eight digits of the snapshot id>.json. This is AIWG's own rule, with a form of the
-// time that every store takes and a suffix for runs that end in one second. The names of one workflow sort by time.
+// FileName is <workflow id>-<end of the run>.json, which is AIWG's own rule. The time has nanoseconds and a form that every store takes. The
+// names of one workflow sort by time.
 func FileName(t *tape.Tape) string {
 	id := strings.Map(func(r rune) rune {
 		switch {
@@ -66,7 +67,7 @@ func FileName(t *tape.Tape) string {
 		id = "_" + id[1:] // no hidden files
 	}
 	id = strings.ReplaceAll(id, "__0x", "___x") // gocloud.dev takes it for an escape
-	return fmt.Sprintf("%s-%s-%.8s.json", id, t.Run.EndedAt.UTC().Format("2006-01-02T15-04-05Z"), snapshotID(t))
+	return id + "-" + t.Run.EndedAt.UTC().Format("2006-01-02T15-04-05.000000000Z") + ".json"
 }
 
 // workflowID names what was run, so that its runs can be compared.
