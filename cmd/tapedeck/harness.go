@@ -18,22 +18,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/harness"
+	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 )
 
 // harnessFlags say what record keeps of a run beside its telemetry.
 type harnessFlags struct {
-	task, evalID, evalName, skill string
-	run                           int
-	golden                        bool
-	rules, envAllow               []string
-	fixtures, workspace           string
-	instructions, checks          []string
+	task, display           string
+	evalID, evalName, skill string
+	run                     int
+	golden                  bool
+	rules, envAllow         []string
+	fixtures, workspace     string
+	instructions, checks    []string
 }
 
 func (f *harnessFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.task, "task", "", "the id of the task that the run does, for an evaluation")
+	flags.StringVar(&f.display, "display-name", "", "what people call the task")
 	flags.IntVar(&f.run, "run", 0, "the number of the run of this task, from 1 on")
 	flags.StringVar(&f.evalID, "eval-id", "", "the id of the evaluation that the run is part of")
 	flags.StringVar(&f.evalName, "eval-name", "", "its name")
@@ -51,7 +54,7 @@ func (f *harnessFlags) check() error {
 	if f.run < 0 {
 		return errors.New("--run must be 1 or more")
 	}
-	texts := [][2]string{{"--task", f.task}, {"--eval-id", f.evalID}, {"--eval-name", f.evalName}, {"--skill", f.skill}}
+	texts := [][2]string{{"--task", f.task}, {"--display-name", f.display}, {"--eval-id", f.evalID}, {"--eval-name", f.evalName}, {"--skill", f.skill}}
 	for _, rule := range f.rules {
 		texts = append(texts, [2]string{"--rules-active", rule})
 	}
@@ -68,13 +71,14 @@ type harnessed struct {
 	flags  *harnessFlags
 	facts  harness.Facts
 	before *harness.Listing // of the workspace
+	output string           // the deck, which is none of the files of a task
 	stderr io.Writer
 }
 
-// begin takes down what is there before the command runs.
-func (f *harnessFlags) begin(ctx context.Context, stderr io.Writer) (*harnessed, error) {
-	h := &harnessed{flags: f, stderr: stderr, facts: harness.Facts{
-		Task: f.task, Run: f.run, EvalID: f.evalID, EvalName: f.evalName, Skill: f.skill, Golden: f.golden, Rules: f.rules, EnvAllow: f.envAllow,
+// begin takes down what is there before the command runs. deck is the address of what record writes.
+func (f *harnessFlags) begin(ctx context.Context, deck string, stderr io.Writer) (*harnessed, error) {
+	h := &harnessed{flags: f, output: folderOf(deck), stderr: stderr, facts: harness.Facts{
+		Task: f.task, Display: f.display, Run: f.run, EvalID: f.evalID, EvalName: f.evalName, Skill: f.skill, Golden: f.golden, Rules: f.rules, EnvAllow: f.envAllow,
 	}}
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
@@ -88,13 +92,13 @@ func (f *harnessFlags) begin(ctx context.Context, stderr io.Writer) (*harnessed,
 	}
 	var err error
 	if f.fixtures != "" {
-		if h.facts.Fixtures, err = harness.List(ctx, f.fixtures, harness.DefaultLimits); err != nil {
+		if h.facts.Fixtures, err = harness.List(ctx, f.fixtures, harness.DefaultLimits, h.output); err != nil {
 			return nil, fmt.Errorf("--fixtures %s: %w", f.fixtures, err)
 		}
 		h.sayLeftOut("--fixtures", h.facts.Fixtures)
 	}
 	if f.workspace != "" {
-		if h.before, err = harness.List(ctx, f.workspace, harness.DefaultLimits); err != nil {
+		if h.before, err = harness.List(ctx, f.workspace, harness.DefaultLimits, h.output); err != nil {
 			return nil, fmt.Errorf("--workspace %s: %w", f.workspace, err)
 		}
 	}
@@ -123,7 +127,7 @@ func (h *harnessed) sayLeftOut(flag string, l *harness.Listing) {
 func (h *harnessed) end(ctx context.Context, timeout, grace time.Duration) (passed bool) {
 	passed = true
 	if h.before != nil {
-		after, err := harness.List(ctx, h.flags.workspace, harness.DefaultLimits)
+		after, err := harness.List(ctx, h.flags.workspace, harness.DefaultLimits, h.output)
 		if err != nil {
 			h.facts.ChangesLost = err.Error()
 			say(h.stderr, "--workspace: what the run changed is not known: %v", err)
@@ -150,6 +154,18 @@ func (h *harnessed) end(ctx context.Context, timeout, grace time.Duration) (pass
 		}
 	}
 	return passed
+}
+
+// folderOf is the folder of a deck, empty if it lies elsewhere.
+func folderOf(address string) string {
+	base, _ := replay.SplitURL(address)
+	if path, ok := strings.CutPrefix(base, "file://"); ok {
+		return path
+	}
+	if strings.Contains(base, "://") {
+		return ""
+	}
+	return base
 }
 
 // shell is the command line as the shell of the system takes it.

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,6 +160,44 @@ func TestWhatTheHarnessKnowsStandsOnTheTapeAndInSnapshots(t *testing.T) {
 	}
 	if made, given := execution.Get("outputs").Get("artifacts_created"), execution.Get("inputs").Get("context_files"); made.Len() != 3 || made.At(2).Get("operation").Str() != "deleted" || given.Len() != 4 {
 		t.Errorf("aiwg: made %s, given %s", made.JSON(), given.JSON())
+	}
+}
+
+func TestDecksAreNoFilesOfATask(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(keyVariable, "0123456789abcdefghijklmnopqrstuvwxyz")
+	t.Setenv(agentVariable, "live")
+	t.Setenv("OPENAI_BASE_URL", scripted(t)+"/v1")
+	lay(t, ".", map[string]string{"list.csv": "apples,7\n", "earlier/tapedeck.json": "{}", "earlier/runs/a.txt": "a", "deckhand/b.txt": "b"})
+	got := commanded(t, "record", "--to", "deck", "--task", "t", "--display-name", "Count the apples", "--fixtures", ".", "--workspace", ".", "--", os.Args[0])
+	all := lines(t, got.stdout)
+	if len(all) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	again := commanded(t, "record", "--to", "deck", "--task", "t", "--fixtures", ".", "--workspace", ".", "--", os.Args[0])
+	for _, run := range append(all, lines(t, again.stdout)...) {
+		snapshot := exported(t, run.URL, "waza")
+		var paths []string
+		for _, m := range snapshot.Get("fixtures").Members() {
+			paths = append(paths, m.Value.Get("path").Str())
+		}
+		if !slices.Equal(paths, []string{"deckhand/b.txt", "list.csv"}) {
+			t.Errorf("fixtures %v", paths)
+		}
+		tp, err := exactjson.Parse(commanded(t, "show", "--json", run.URL).stdout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed := tp.Get("extensions").Get("harness").Get("workspace"); changed.Len() != 0 {
+			t.Errorf("the run changed %s", changed.JSON())
+		}
+	}
+	snapshot := exported(t, all[0].URL, "waza")
+	if got := snapshot.Get("task").Get("displayName").Str(); got != "Count the apples" {
+		t.Errorf("display name %q", got)
+	}
+	if got := snapshot.Get("redaction").Get("policy").Str(); got != "default" {
+		t.Errorf("no rule of the user's was used: %q", got)
 	}
 }
 

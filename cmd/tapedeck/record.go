@@ -122,7 +122,7 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	}
 	w.guard = &guard
 	stderr = concurrent(stderr)
-	known, err := f.begin(ctx, stderr)
+	known, err := f.begin(ctx, f.to, stderr)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ type Limits struct {
 	Bytes int64 // of content, in all
 }
 
+// deckMarker is the file that every deck holds, see docs/tape-format.md.
+const deckMarker = "tapedeck.json"
+
 // DefaultLimits are far above what evaluations are given, and a few seconds of reading.
 var DefaultLimits = Limits{Files: 10_000, Bytes: 1 << 30}
 
@@ -80,13 +83,20 @@ func (l *Listing) String() string {
 
 // List takes the digests of all files of a folder. Folders whose names begin with a dot are passed over, as waza does it: what version control
 // and tools keep there is none of the files of a task. Nothing outside of the folder is read: a symlink is followed only to a file within it.
-// Pipes and devices are not opened.
-func List(ctx context.Context, dir string, limits Limits) (*Listing, error) {
+// Pipes and devices are not opened. Decks are passed over, and so are the folders of outputs: what a recording writes is none of the files
+// of a task. An empty output is none.
+func List(ctx context.Context, dir string, limits Limits, outputs ...string) (*Listing, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, unnamed(err)
 	}
 	defer root.Close()
+	var written []fs.FileInfo
+	for _, output := range outputs {
+		if info, err := os.Stat(output); output != "" && err == nil {
+			written = append(written, info)
+		}
+	}
 	l := &Listing{}
 	looked, left := 0, limits.Bytes
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -103,7 +113,7 @@ func List(ctx context.Context, dir string, limits Limits) (*Listing, error) {
 			l.leave(leftUnreadable)
 			return nil
 		case entry.IsDir():
-			if name != "." && strings.HasPrefix(path.Base(name), ".") {
+			if name != "." && (strings.HasPrefix(path.Base(name), ".") || isOutput(root, name, written)) {
 				return fs.SkipDir
 			}
 			return nil
@@ -126,6 +136,15 @@ func List(ctx context.Context, dir string, limits Limits) (*Listing, error) {
 	}
 	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return l, nil
+}
+
+// isOutput reports a deck, or a folder that is one of those that are written to.
+func isOutput(root *os.Root, name string, written []fs.FileInfo) bool {
+	if info, err := root.Stat(path.Join(name, deckMarker)); err == nil && info.Mode().IsRegular() {
+		return true
+	}
+	info, err := root.Stat(name)
+	return err == nil && slices.ContainsFunc(written, func(w fs.FileInfo) bool { return os.SameFile(w, info) })
 }
 
 // digest reads one file, of at most so many bytes. why says that it is none, or cannot be read.

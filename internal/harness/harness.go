@@ -23,7 +23,8 @@ const EnvironmentPrefix = "process.environment_variable."
 // Facts are what is known of a run. Empty members are left out.
 type Facts struct {
 	Task     string
-	Run      int // of the task, from 1 on
+	Display  string // what people call the task
+	Run      int    // of the task, from 1 on
 	EvalID   string
 	EvalName string
 	Skill    string
@@ -73,7 +74,7 @@ func (f *Facts) Put(resource pcommon.Map) {
 	}
 	own := pcommon.NewMap()
 	for _, member := range []struct{ name, value string }{
-		{"task_id", f.Task}, {"eval_id", f.EvalID}, {"eval_name", f.EvalName}, {"skill", f.Skill}, {"workspace_unknown", f.ChangesLost},
+		{"task_id", f.Task}, {"display_name", f.Display}, {"eval_id", f.EvalID}, {"eval_name", f.EvalName}, {"skill", f.Skill}, {"workspace_unknown", f.ChangesLost},
 	} {
 		if member.value != "" {
 			own.PutStr(member.name, member.value)

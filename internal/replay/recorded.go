@@ -77,7 +77,7 @@ var snapshotName = regexp.MustCompile(`(^|/)([^/]+-run-?[0-9]+|evidence-[^/]+)\.
 const maxNamed = 5
 
 // snapshotsBelow yields the snapshots and tapes in a folder that is neither that of a run nor a deck. It also searches folders inside it, as
-// export writes them. It passes over files that are neither, and says so. It returns none when there is nothing to check.
+// export writes them. It passes over files that are neither, and says so, but for a results.json. It returns none when there is nothing to check.
 func (r *Finder) snapshotsBelow(ctx context.Context, address string, none error, yield func(at Location, source string) bool) (err error) {
 	store, err := deck.OpenStore(ctx, address)
 	if err != nil {
@@ -95,6 +95,9 @@ func (r *Finder) snapshotsBelow(ctx context.Context, address string, none error,
 			data, err := store.Get(ctx, object.Key)
 			if err != nil {
 				return err
+			}
+			if waza.DetectResults(data) {
+				continue // of the evaluation whose snapshots these are
 			}
 			wanted = waza.Detect(data) || isTape(data)
 		}

@@ -115,7 +115,7 @@ func (e *encoding) task() exactjson.Value {
 	if number < 1 {
 		number = runNumber(e.tape)
 	}
-	return exactjson.ObjectValue(set("testId", text(testID(e.tape))), set("displayName", said(e.tape, "task.name", "")), set("golden", golden), set("runNumber", exactjson.IntValue(number)), set(ownMember, own))
+	return exactjson.ObjectValue(set("testId", text(testID(e.tape))), set("displayName", said(e.tape, "task.name", "display_name")), set("golden", golden), set("runNumber", exactjson.IntValue(number)), set(ownMember, own))
 }
 
 func (e *encoding) engine() exactjson.Value {
@@ -328,9 +328,12 @@ func (e *encoding) redaction() exactjson.Value {
 	if !e.from.IsAbsent() {
 		return with(e.from.Get("redaction"), set("policy", text(r.Policy)), set("redactionCount", count(r.Count)))
 	}
-	policy := "default+custom" // our rules are more than waza's built-in ones
-	if r.Policy == "" || r.Policy == "none" || r.Policy == "off" {
+	policy := "default"
+	switch {
+	case r.Policy == "" || r.Policy == "none" || r.Policy == "off":
 		policy = "disabled"
+	case strings.Contains(r.Policy, "+custom"): // rules of the user's were used
+		policy = "default+custom"
 	}
 	rules := exactjson.Value{}
 	if len(r.Rules) > 0 {

@@ -114,6 +114,12 @@ func known(t *tape.Tape, member string) exactjson.Value {
 	return t.Extensions.Get(harness.Key).Get(member)
 }
 
+// DetectResults reports whether data is a results.json, which names snapshots and is none.
+func DetectResults(data []byte) bool {
+	v, err := exactjson.ParseWithin(string(data), exactjson.MaxDepth, maxValues)
+	return err == nil && isResults(v)
+}
+
 // Detect reports whether data calls itself a task snapshot, or is a results.json.
 func Detect(data []byte) bool {
 	v, err := exactjson.ParseWithin(string(data), exactjson.MaxDepth, maxValues)
