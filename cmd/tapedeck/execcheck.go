@@ -30,7 +30,7 @@ nothing of how it takes answers. It is asked "whatifd exec-check probe: use a
 tool", and the tool "search" with {"q":"whatifd-exec-check"} has an answer.
 
 The exit code is 0 if all that is required was seen, with --strict all that is
-advised too, and else 2.`,
+advised too, 1 if something was not, and 2 if RUNNER is none.`,
 		Example: `  tapedeck exec-check "exec:node agent.js"
   tapedeck exec-check python:my_agent.replay:run`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ advised too, and else 2.`,
 				}
 			}
 			if err == nil && !conforms {
-				err = &exitError{code: exitFailed, err: fmt.Errorf("%s does not conform to %s", args[0], execlane.Protocol)}
+				err = &exitError{code: exitPartial, err: fmt.Errorf("%s does not conform to %s", args[0], execlane.Protocol)}
 			}
 			return err
 		},

@@ -13,12 +13,22 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
 )
 
-// Exit codes. docs/cli.md says what they mean for each command.
+// Exit codes. They mean the same for all commands; docs/cli.md says what each command finds.
 const (
-	exitOK      = 0 // everything done, or everything consistent
-	exitPartial = 1 // derive: some input refused; resolve: some content not fetched; verify: a check failed
-	exitFailed  = 2 // nothing done, cannot load, or misuse
+	exitOK        = 0
+	exitPartial   = 1
+	exitFailed    = 2
+	exitNoVerdict = 3
 )
+
+// exitHelp stands below the help of every command.
+const exitHelp = `
+Exit codes:
+  0  done, and nothing was found
+  1  done, and something was found: a difference, a failure, a gap
+  2  not done: misuse, or something could not be read, written or run
+  3  done, and too little for a verdict (experiment)
+`
 
 // exitError ends a command with a code. Its message, if any, is printed by run.
 type exitError struct {

@@ -142,7 +142,7 @@ The candidate is told of the change: --change system_prompt=@FILE,
 With --state the outcomes are kept as they come: the same command goes on where
 it was stopped. --shard i/n replays a part, and "experiment merge" reports on all.
 
-The exit code is 0 for ship, 1 for don't ship, 2 for inconclusive, and for an
+The exit code is 0 for ship, 1 for don't ship, 3 for inconclusive, and 2 for an
 experiment that could not be run.`,
 		Example: `  tapedeck experiment ./deck --failures status=error --baseline status=ok \
     --runner "exec:node agent.js" --change system_prompt=@new.txt --scorer "exec:./check.sh" --state ./exp

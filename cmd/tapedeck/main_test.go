@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -91,6 +92,23 @@ func TestHelpAndVersionAreExitCode0(t *testing.T) {
 }
 
 // TestVersionsAgree: the programs, the manifests and the README name one version.
+func TestEveryHelpSaysWhatTheExitCodesMean(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		if got := tapedeck(t, args...); got.code != exitOK || !strings.HasSuffix(got.stdout, exitHelp) {
+			t.Errorf("%v: %d, ends with %.200q", args, got.code, got.stdout[max(0, len(got.stdout)-200):])
+		}
+		if page := string(manPage(c)); !strings.Contains(page, "not done: misuse") {
+			t.Errorf("the manual page of %s does not", c.CommandPath())
+		}
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	walk(newRoot())
+}
+
 func TestVersionsAgree(t *testing.T) {
 	got := tapedeck(t, "version").stdout
 	number, _, _ := strings.Cut(strings.TrimPrefix(got, "tapedeck "), ",")

@@ -72,6 +72,9 @@ func manPage(c *cobra.Command) []byte {
 		b.WriteString(".SH EXAMPLES\n")
 		verbatim(&b, c.Example)
 	}
+	b.WriteString(".SH EXIT STATUS\n")
+	_, codes, _ := strings.Cut(exitHelp, ":\n")
+	verbatim(&b, codes)
 	b.WriteString(".SH SEE ALSO\n")
 	if c.HasParent() {
 		fmt.Fprintf(&b, "\\fB%s\\fR(1)\n", roff(manName(c.Parent())))

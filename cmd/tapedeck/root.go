@@ -96,6 +96,7 @@ func newRoot() *cobra.Command {
 		newView(),
 		newVersion(),
 	)
+	root.SetUsageTemplate(root.UsageTemplate() + exitHelp)
 	complete(root)
 	return root
 }
