@@ -6,9 +6,9 @@ package main
 import (
 	"os"
 
+	pipelinecheckconverter "github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
-	pipelinecheckconverter "github.com/tapedeck/tapedeck/converter/pipelinecheckconverter"
 	envprovider "go.opentelemetry.io/collector/confmap/provider/envprovider"
 	fileprovider "go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	httpprovider "go.opentelemetry.io/collector/confmap/provider/httpprovider"
@@ -20,7 +20,7 @@ func main() {
 	info := component.BuildInfo{
 		Command:     "otelcol-tapedeck-full",
 		Description: "OpenTelemetry Collector that records agent runs as tapes, with every object store",
-		Version:     "0.1.0",
+		Version:     version,
 	}
 
 	set := otelcol.CollectorSettings{
@@ -40,13 +40,13 @@ func main() {
 			},
 		},
 		ProviderModules: map[string]string{
-			envprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/envprovider v1.71.0",
+			envprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme():  "go.opentelemetry.io/collector/confmap/provider/envprovider v1.71.0",
 			fileprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/fileprovider v1.71.0",
 			httpprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/httpprovider v1.71.0",
 			yamlprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.71.0",
 		},
 		ConverterModules: []string{
-			"github.com/tapedeck/tapedeck v0.0.0",
+			"github.com/tapedeck/tapedeck v" + version,
 		},
 	}
 

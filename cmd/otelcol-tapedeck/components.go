@@ -3,41 +3,41 @@
 package main
 
 import (
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/connector"
-	"go.opentelemetry.io/collector/exporter"
-	"go.opentelemetry.io/collector/extension"
-	"go.opentelemetry.io/collector/otelcol"
-	"go.opentelemetry.io/collector/processor"
-	"go.opentelemetry.io/collector/receiver"
-	otelconftelemetry "go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
-	genailogsconnector "github.com/tapedeck/tapedeck/connector/genailogsconnector"
-	replaysplitconnector "github.com/tapedeck/tapedeck/connector/replaysplitconnector"
-	tapeexporter "github.com/tapedeck/tapedeck/exporter/tapeexporter"
-	auditnatsexporter "github.com/tapedeck/tapedeck/exporter/auditnatsexporter"
-	debugexporter "go.opentelemetry.io/collector/exporter/debugexporter"
-	nopexporter "go.opentelemetry.io/collector/exporter/nopexporter"
-	otlpexporter "go.opentelemetry.io/collector/exporter/otlpexporter"
-	otlphttpexporter "go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	fileexporter "github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
-	oracleextension "github.com/tapedeck/tapedeck/extension/oracleextension"
 	basicauthextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/basicauthextension"
 	bearertokenauthextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/bearertokenauthextension"
 	healthcheckextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension"
 	pprofextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/pprofextension"
 	filestorage "github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
-	zpagesextension "go.opentelemetry.io/collector/extension/zpagesextension"
-	agentredactionprocessor "github.com/tapedeck/tapedeck/processor/agentredactionprocessor"
-	agentrunprocessor "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
-	replaytagprocessor "github.com/tapedeck/tapedeck/processor/replaytagprocessor"
-	batchprocessor "go.opentelemetry.io/collector/processor/batchprocessor"
-	memorylimiterprocessor "go.opentelemetry.io/collector/processor/memorylimiterprocessor"
 	filterprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
 	resourceprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor"
 	tailsamplingprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
 	transformprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
+	genailogsconnector "github.com/tapedeck/tapedeck/connector/genailogsconnector"
+	replaysplitconnector "github.com/tapedeck/tapedeck/connector/replaysplitconnector"
+	auditnatsexporter "github.com/tapedeck/tapedeck/exporter/auditnatsexporter"
+	tapeexporter "github.com/tapedeck/tapedeck/exporter/tapeexporter"
+	oracleextension "github.com/tapedeck/tapedeck/extension/oracleextension"
+	agentredactionprocessor "github.com/tapedeck/tapedeck/processor/agentredactionprocessor"
+	agentrunprocessor "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
+	replaytagprocessor "github.com/tapedeck/tapedeck/processor/replaytagprocessor"
 	tapereceiver "github.com/tapedeck/tapedeck/receiver/tapereceiver"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/exporter"
+	debugexporter "go.opentelemetry.io/collector/exporter/debugexporter"
+	nopexporter "go.opentelemetry.io/collector/exporter/nopexporter"
+	otlpexporter "go.opentelemetry.io/collector/exporter/otlpexporter"
+	otlphttpexporter "go.opentelemetry.io/collector/exporter/otlphttpexporter"
+	"go.opentelemetry.io/collector/extension"
+	zpagesextension "go.opentelemetry.io/collector/extension/zpagesextension"
+	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/processor"
+	batchprocessor "go.opentelemetry.io/collector/processor/batchprocessor"
+	memorylimiterprocessor "go.opentelemetry.io/collector/processor/memorylimiterprocessor"
+	"go.opentelemetry.io/collector/receiver"
 	otlpreceiver "go.opentelemetry.io/collector/receiver/otlpreceiver"
+	otelconftelemetry "go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
 type aliasProvider interface{ DeprecatedAlias() component.Type }
@@ -73,13 +73,13 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ExtensionModules = makeModulesMap(factories.Extensions, map[component.Type]string{
-		oracleextension.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
-		basicauthextension.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/basicauthextension v0.158.0",
+		oracleextension.NewFactory().Type():          "github.com/tapedeck/tapedeck v" + version,
+		basicauthextension.NewFactory().Type():       "github.com/open-telemetry/opentelemetry-collector-contrib/extension/basicauthextension v0.158.0",
 		bearertokenauthextension.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/bearertokenauthextension v0.165.1",
-		healthcheckextension.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.165.1",
-		pprofextension.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/pprofextension v0.165.1",
-		filestorage.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage v0.165.1",
-		zpagesextension.NewFactory().Type(): "go.opentelemetry.io/collector/extension/zpagesextension v0.165.0",
+		healthcheckextension.NewFactory().Type():     "github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.165.1",
+		pprofextension.NewFactory().Type():           "github.com/open-telemetry/opentelemetry-collector-contrib/extension/pprofextension v0.165.1",
+		filestorage.NewFactory().Type():              "github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage v0.165.1",
+		zpagesextension.NewFactory().Type():          "go.opentelemetry.io/collector/extension/zpagesextension v0.165.0",
 	})
 
 	factories.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](
@@ -90,7 +90,7 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ReceiverModules = makeModulesMap(factories.Receivers, map[component.Type]string{
-		tapereceiver.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
+		tapereceiver.NewFactory().Type(): "github.com/tapedeck/tapedeck v" + version,
 		otlpreceiver.NewFactory().Type(): "go.opentelemetry.io/collector/receiver/otlpreceiver v0.165.0",
 	})
 
@@ -107,13 +107,13 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ExporterModules = makeModulesMap(factories.Exporters, map[component.Type]string{
-		tapeexporter.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
-		auditnatsexporter.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
-		debugexporter.NewFactory().Type(): "go.opentelemetry.io/collector/exporter/debugexporter v0.165.0",
-		nopexporter.NewFactory().Type(): "go.opentelemetry.io/collector/exporter/nopexporter v0.165.0",
-		otlpexporter.NewFactory().Type(): "go.opentelemetry.io/collector/exporter/otlpexporter v0.165.0",
-		otlphttpexporter.NewFactory().Type(): "go.opentelemetry.io/collector/exporter/otlphttpexporter v0.165.0",
-		fileexporter.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v0.161.0",
+		tapeexporter.NewFactory().Type():      "github.com/tapedeck/tapedeck v" + version,
+		auditnatsexporter.NewFactory().Type(): "github.com/tapedeck/tapedeck v" + version,
+		debugexporter.NewFactory().Type():     "go.opentelemetry.io/collector/exporter/debugexporter v0.165.0",
+		nopexporter.NewFactory().Type():       "go.opentelemetry.io/collector/exporter/nopexporter v0.165.0",
+		otlpexporter.NewFactory().Type():      "go.opentelemetry.io/collector/exporter/otlpexporter v0.165.0",
+		otlphttpexporter.NewFactory().Type():  "go.opentelemetry.io/collector/exporter/otlphttpexporter v0.165.0",
+		fileexporter.NewFactory().Type():      "github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v0.161.0",
 	})
 
 	factories.Processors, err = otelcol.MakeFactoryMap[processor.Factory](
@@ -131,15 +131,15 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ProcessorModules = makeModulesMap(factories.Processors, map[component.Type]string{
-		agentredactionprocessor.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
-		agentrunprocessor.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
-		replaytagprocessor.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
-		batchprocessor.NewFactory().Type(): "go.opentelemetry.io/collector/processor/batchprocessor v0.165.0",
-		memorylimiterprocessor.NewFactory().Type(): "go.opentelemetry.io/collector/processor/memorylimiterprocessor v0.165.0",
-		filterprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor v0.161.0",
-		resourceprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor v0.165.1",
-		tailsamplingprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor v0.161.0",
-		transformprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor v0.161.0",
+		agentredactionprocessor.NewFactory().Type(): "github.com/tapedeck/tapedeck v" + version,
+		agentrunprocessor.NewFactory().Type():       "github.com/tapedeck/tapedeck v" + version,
+		replaytagprocessor.NewFactory().Type():      "github.com/tapedeck/tapedeck v" + version,
+		batchprocessor.NewFactory().Type():          "go.opentelemetry.io/collector/processor/batchprocessor v0.165.0",
+		memorylimiterprocessor.NewFactory().Type():  "go.opentelemetry.io/collector/processor/memorylimiterprocessor v0.165.0",
+		filterprocessor.NewFactory().Type():         "github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor v0.161.0",
+		resourceprocessor.NewFactory().Type():       "github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor v0.165.1",
+		tailsamplingprocessor.NewFactory().Type():   "github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor v0.161.0",
+		transformprocessor.NewFactory().Type():      "github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor v0.161.0",
 	})
 
 	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](
@@ -150,8 +150,8 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{
-		genailogsconnector.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
-		replaysplitconnector.NewFactory().Type(): "github.com/tapedeck/tapedeck v0.0.0",
+		genailogsconnector.NewFactory().Type():   "github.com/tapedeck/tapedeck v" + version,
+		replaysplitconnector.NewFactory().Type(): "github.com/tapedeck/tapedeck v" + version,
 	})
 
 	return factories, nil
