@@ -98,7 +98,7 @@ scorecard: ## what the tapes of the recorded runs hold, into docs/scorecard.md a
 
 redact-score: ## what redaction finds and what it leaves alone, into docs/redaction.md; then every kind in every place on its way into a deck
 	$(GO) run ./internal/testbed/cmd/redactscore -o docs/redaction.md
-	$(GO) test ./internal/testbed/cmd/redactscore -run 'NothingPlantedReachesADeck|WhatIsRememberedChangesNothing' -redact.every 1
+	$(GO) test ./internal/testbed/cmd/redactscore -run 'NothingPlantedReachesADeck|WhatIsRememberedChangesNothing|TextsThatAreNoStream|DeltasOfOneStream' -redact.every 1
 
 redact-peers: ## the same cases with contrib's redaction processor and gitleaks, and CPU time in one run; prints both
 	@mkdir -p $(BIN)

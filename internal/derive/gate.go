@@ -60,6 +60,9 @@ func (g *Gate) Purge(td ptrace.Traces) (dropped []redact.Hit) { return g.redacto
 // ScanString returns what is found in a text or a document of JSON that has the name.
 func (g *Gate) ScanString(name, s string) []redact.Hit { return g.redactor.ScanString(name, s) }
 
+// ScanFile returns what is found in a file that was rendered from evidence, as tapes and oracles are.
+func (g *Gate) ScanFile(s string) []redact.Hit { return g.redactor.ScanFile(s) }
+
 // QuarantineError says that the gate kept something out of the deck, because the gate found in it what redaction should have replaced. The
 // quarantined evidence is durable. Trying again gives the same result.
 type QuarantineError struct {
@@ -191,7 +194,7 @@ func (w *Writer) passFiles(ctx context.Context, location deck.Location, parts []
 	var hits []redact.Hit
 	for _, run := range runs {
 		for _, f := range run.Files {
-			for _, hit := range g.ScanString("", string(f.Body)) {
+			for _, hit := range g.ScanFile(string(f.Body)) {
 				hit.Path = run.Root + "/" + f.Name + ":" + hit.Path
 				hits = append(hits, hit)
 			}

@@ -325,6 +325,32 @@ func TestGateLeavesIDsAlone(t *testing.T) {
 	}
 }
 
+// The end of one result and the beginning of the next are no address.
+func TestGateDoesNotReadTwoResultsAsOneText(t *testing.T) {
+	body, err := os.ReadFile("testdata/gate-joins.otlp.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := testRedactor(t)
+	var report redact.Report
+	if r.Traces(td, &report); report.Total() != 0 {
+		t.Errorf("redaction replaced %+v", report)
+	}
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.Redaction, r.Marker().String())
+	set := evidence.NewSet()
+	set.AddTraces(td)
+	d, _ := openDeck(t, "mem")
+	w := NewWriter(d, Options{Gate: gateOf(t, redact.Default()), Formats: KnownFormats()})
+	written, err := w.Write(t.Context(), Request{Tenant: "default", TraceID: strings.Repeat("ab", 16), Set: set, Complete: true})
+	if err != nil || len(written) != 1 {
+		t.Fatalf("%d tapes, %v", len(written), err)
+	}
+}
+
 // A report holds names that a sender chose.
 func TestReportHoldsNoSecretName(t *testing.T) {
 	const secret = "jane.doe@corp-mail.com"

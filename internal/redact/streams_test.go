@@ -5,6 +5,7 @@ package redact
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -104,11 +105,120 @@ func TestValuesOfDifferentObjectsAreNotJoined(t *testing.T) {
 		`["ann@host","github.com"]`,
 		`[{"role":"user","content":"ask ann@host"},{"role":"assistant","content":"example.com is down"}]`,
 		`{"hosts":["10.0","0.7"],"argv":["grep","-r","password=","x1y2z3a4b5"]}`,
+		`{"results":[{"line":"key ann@host","rank":1},{"line":"github.com key","rank":2}]}`,
+		`[{"tool_name":"a","response":"ann@host"},{"tool_name":"a","response":"github.com"}]`,
+		`[{"tool_call_id":"c1","content":"ann@host"},{"tool_call_id":"c2","content":"github.com"}]`,
+		`[{"tool_call_id":"c1","delta":"ann@host"},{"tool_call_id":"c2","delta":"github.com"}]`,
+		`[{"type":"reasoning","text":"ann@host"},{"type":"text","text":"github.com"}]`,
+		`[{"content":[{"type":"text","text":"ann@host"}]},{"content":[{"type":"text","text":"github.com"}]}]`,
+		`[{"response":"{\"results\":[{\"text\":\"ann@host\"}]}"},{"response":"{\"results\":[{\"text\":\"github.com\"}]}"}]`,
 	} {
 		require.Equal(t, text, r.String("x", text, nil))
 	}
 	list := `["--token","` + github + `","push"]`
 	require.Equal(t, `["--token","<github-token>","push"]`, plain(r.String("argv", list, nil)))
+}
+
+// Deltas of several calls come in one list, or by turns: the arguments of each are one text.
+func TestDeltasOfSeveralCallsAreToldApart(t *testing.T) {
+	r := testRedactor(t)
+	delta := func(call string) string { return `{"choices":[{"index":0,"delta":{"tool_calls":[` + call + `]}}]}` }
+	calls := func(of ...string) string {
+		for i := range of {
+			of[i] = delta(of[i])
+		}
+		return "[" + strings.Join(of, ",") + "]"
+	}
+	apart := calls(`{"index":0,"id":"c0","function":{"arguments":"to ann@"}}`, `{"index":0,"function":{"arguments":"host"}}`,
+		`{"index":1,"id":"c1","function":{"arguments":"github"}}`, `{"index":1,"function":{"arguments":".com"}}`)
+	require.Equal(t, apart, r.String("chunks", apart, nil))
+	for _, turns := range []string{
+		calls(`{"index":0,"id":"c0","function":{"arguments":"to ann@ho"}}`, `{"index":1,"id":"c1","function":{"arguments":"ls"}}`,
+			`{"index":0,"function":{"arguments":"st.com"}}`, `{"index":1,"function":{"arguments":" -l"}}`),
+		calls(`{"id":"c0","function":{"arguments":"ls"}}`, `{"function":{"arguments":" -l "}}`, `{"id":"c1","function":{"arguments":"ann@ho"}}`, `{"function":{"arguments":"st.com"}}`),
+	} {
+		out := r.String("chunks", turns, nil)
+		require.Contains(t, out, token.Prefix)
+		require.NotContains(t, out, "st.com")
+		require.Contains(t, out, " -l")
+		var v []any
+		require.NoError(t, json.Unmarshal([]byte(turns), &v))
+		m := pcommon.NewMap()
+		require.NoError(t, m.FromRaw(map[string]any{"chunks": v}))
+		r.Attributes(m, nil)
+		native, err := json.Marshal(m.AsRaw()["chunks"])
+		require.NoError(t, err)
+		require.JSONEq(t, out, string(native))
+	}
+}
+
+// An event is a piece of a stream if its name, or that of its text, says so. Documents in events can hold deltas.
+func TestOnlyEventsThatAreDeltasAreJoined(t *testing.T) {
+	r := testRedactor(t)
+	for _, of := range []struct {
+		name, attribute, first, second string
+		joined                         bool
+	}{
+		{"gen_ai.user.message", "content", "ask ann@host", "github.com", false},
+		{"gen_ai.tool.message", "content", `{"text":"ask ann@host"}`, `{"text":"github.com"}`, false},
+		{"note", "text", "key " + halfKey, otherHalf + " ok", false},
+		{"llm.chunk", "content", "ask ann@host", "github.com", true},
+		{"new_token", "text", "ask ann@host", "github.com", true},
+		{"message", "delta", "ask ann@host", "github.com", true},
+		{"sse", "data", `{"delta":"ask ann@host"}`, `{"delta":"github.com"}`, true},
+	} {
+		td := ptrace.NewTraces()
+		s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		for _, half := range []string{of.first, of.second} {
+			e := s.Events().AppendEmpty()
+			e.SetName(of.name)
+			e.Attributes().PutStr(of.attribute, half)
+		}
+		var rep Report
+		r.Traces(td, &rep)
+		second, _ := s.Events().At(1).Attributes().Get(of.attribute)
+		require.Equal(t, of.joined, second.Str() != of.second, "%v: %s", of, second.Str())
+	}
+}
+
+// The entries and events of a rendered file are records; what is called a delta within one of them, or stands in a list of deltas, is joined.
+func TestRecordsOfAFileAreNotJoined(t *testing.T) {
+	r := testRedactor(t)
+	for _, text := range []string{
+		`[{"response":"ask ann@host"},{"response":"github.com"}]`,
+		`[{"args":{"delta":"x ann@host"}},{"args":{"delta":"github.com"}}]`,
+		`{"events":[{"result":{"delta":"x ann@host"}},{"result":{"delta":"github.com"}}]}`,
+		`{"delta":"x ann@host"}` + "\n" + `{"delta":"github.com"}` + "\n",
+	} {
+		require.Empty(t, r.ScanFile(text), text)
+		require.True(t, r.ClearJSON(func(yield func([]byte) bool) { yield([]byte(text)) }), text)
+	}
+	for _, text := range []string{
+		`[{"response":[{"delta":"x ann@host"},{"delta":"github.com"}]}]`,
+		`[{"response":"[{\"delta\":\"x ann@host\"},{\"delta\":\"github.com\"}]"}]`,
+		`{"events":[{"result":[{"delta":"x ann@host"},{"delta":"github.com"}]}]}`,
+		`{"messages":{"m1":{"role":"assistant","parts":[{"type":"text","text":"x ann@host"},{"type":"text","text":"github.com"}]}}}`,
+		`{"deltas":["x ann@host","github.com"]}`,
+		`[{"response":"write to ann@host.com"},{"response":"github.com"}]`,
+	} {
+		require.NotEmpty(t, r.ScanFile(text), text)
+		require.False(t, r.ClearJSON(func(yield func([]byte) bool) { yield([]byte(text)) }), text)
+	}
+}
+
+// What tells pieces apart takes no more memory, and no more time, than the pieces are worth.
+func TestManyThingsThatAreToldApartAreBounded(t *testing.T) {
+	r := testRedactor(t)
+	var b strings.Builder
+	b.WriteString(`[`)
+	for i := range 20000 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":"%d","call_id":"%d","type":"t%d","index":%d,"deltas":["a","b"],"text":"x"}`, i, i, i, i)
+	}
+	b.WriteString(`]`)
+	require.Equal(t, b.String(), r.String("x", b.String(), nil))
 }
 
 // What a value becomes does not depend on whether it stands in JSON or in native values.

@@ -21,6 +21,7 @@ import (
 type Searcher interface {
 	ScanTraces(td ptrace.Traces) []redact.Hit
 	ScanString(name, s string) []redact.Hit
+	ScanFile(s string) []redact.Hit
 }
 
 // Object is one object of a store, searched.
@@ -96,7 +97,7 @@ func searchUnfinished(key string, body []byte, s Searcher) Object {
 func Search(key string, body []byte, s Searcher) Object {
 	o := Object{Key: key, Body: body}
 	if !strings.HasSuffix(key, deck.PartSuffix) {
-		o.Hits = showable(s.ScanString("", string(body)), s)
+		o.Hits = showable(s.ScanFile(string(body)), s)
 		return o
 	}
 	td, err := unpack(body)

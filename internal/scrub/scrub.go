@@ -208,7 +208,7 @@ func (s *Scrubber) stale(ctx context.Context, location deck.Location, state deck
 					o.fail("%s/%s/%s: %v", g.Generation, run.Root, name, err)
 					continue
 				}
-				found = len(s.Gate.ScanString("", string(body))) > 0
+				found = len(s.Gate.ScanFile(string(body))) > 0
 			}
 		}
 		if found {

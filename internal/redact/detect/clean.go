@@ -87,6 +87,8 @@ const (
 	cleanLines = cleanStream + cleanUse(flowText) + 1 // the documents of a stream, one behind the other
 	cleanMark  = cleanLines + 1                       // the whole blocks before the end of an element of an array: where that is
 	cleanBegin = cleanLines + 2                       // the begin of a text, up to the end of an element
+
+	cleanSeveral = cleanLines + 3 // documents of their own, one behind the other
 )
 
 // cleanKey returns the key of a text under a name, zero if it is not remembered.

@@ -3,7 +3,11 @@
 
 package detect
 
-import "github.com/tapedeck/tapedeck/internal/redact/token"
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck/internal/redact/token"
+)
 
 // Walk begins a walk that replaces what it finds and counts it in rep, which may be nil.
 func (r *Detector) Walk(rep *Report) *Walk {
@@ -47,6 +51,13 @@ func (p *Walk) Ranges(name, s string) (at [][2]int) {
 		at = append(at, [2]int{e.start, e.end})
 	}
 	return at
+}
+
+// File searches what was rendered from evidence: its entries and events are records, and no stream goes on from one to the next.
+func (p *Walk) File(s string) {
+	p.records = true
+	p.edits("", s)
+	p.records = false
 }
 
 func (p *Walk) edits(name, s string) []edit {
@@ -131,10 +142,12 @@ func (p *Walk) Events(walk func()) {
 	})
 }
 
-// Event walks one event.
+// Event walks one event. Texts go on in the next one of its name if its name, or theirs, says that it is a piece.
 func (p *Walk) Event(name string, walk func()) {
-	p.salt, p.delta = "event "+name, p.r.Named(name).delta
+	pieces := len(p.pieces)
+	p.salt, p.delta = "event "+name, p.r.Named(name).delta || slices.Contains(splitWords(name), "token")
 	walk()
+	p.parted(pieces)
 	p.salt, p.delta = "", false
 }
 
@@ -158,18 +171,15 @@ type Container struct {
 
 // Object walks the members of an object of the name k, which may be nil.
 func (p *Walk) Object(k *Name, walk func(*Container)) {
-	pieces := len(p.pieces)
 	p.path = append(p.path, step{})
 	c := p.container()
-	*c = Container{p: p, frame: frame{object: true}, last: len(p.path) - 1}
+	*c = Container{p: p, frame: frame{object: true, pieces: len(p.pieces), told: len(p.told)}, last: len(p.path) - 1}
 	if k != nil && k.names() { // "adminPassword": {"value": "…"}
 		c.announced = k
 	}
 	walk(c)
+	p.ofObject(&c.frame)
 	p.path = p.path[:c.last]
-	if c.speaker {
-		p.spoken(pieces)
-	}
 	p.containers = append(p.containers, c)
 }
 
@@ -224,6 +234,12 @@ func (c *Container) Member(name string, walk func(renamed bool)) {
 // Element goes on to an element of a list.
 func (c *Container) Element(i int) { c.p.path[c.last].index = i }
 
+// Tells says whether the current member tells the object from others; Tell says by what, if it is a number.
+func (c *Container) Tells() bool { return c.object && c.p.arrays > 0 && c.key.told != toldNothing }
+
+// Tell follows Tells.
+func (c *Container) Tell(number string) { c.p.tell(&c.frame, number) }
+
 // Name says what is known about the current member or element.
 func (c *Container) Name() *Name {
 	if c.p.inherited != nil {
@@ -249,6 +265,7 @@ func (c *Container) Search(s string) (found Searched, done bool) {
 	if s == "" {
 		return found, true
 	}
+	p.tell(&c.frame, s)
 	edits := p.leaf(s, k)
 	return Searched{s, k, edits}, len(edits) == 0 && p.arrays == 0
 }

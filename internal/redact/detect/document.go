@@ -16,10 +16,11 @@ import (
 type frame struct {
 	key    *Name // what the name of the current member, or of the array, says
 	object bool
-	// Where the pieces and the edits of what it holds begin.
-	pieces, edits int
-	delta         bool // what is around it: something is called a delta
-	speaker       bool // object: one of its members says who speaks
+	// Where the pieces, what tells it apart, and the edits of what it holds begin.
+	pieces, told, edits int
+
+	delta   bool // what is around it: something is called a delta
+	speaker bool // object: one of its members says who speaks
 	// announced is what an earlier member or element says about the next value: {"name": "API_KEY", "value": …}, ["--password", …].
 	announced *Name
 	// pointed is what the path of a JSON Patch (RFC 6902), or the name of a setting, says about a member that is called value, and about no other.
@@ -59,14 +60,17 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 	base, pieces := len(p.path), len(p.pieces)
 	frames := append(make([]frame, 0, 8), frame{key: k, pieces: pieces, delta: k.delta, first: true})
 	outer := struct {
-		arrays, base int
-		lines, delta bool
-		salt         string
-	}{p.arrays, p.base, p.lines, p.delta, p.salt}
-	p.arrays, p.base, p.lines, p.delta, p.salt = 1, base, true, k.delta, ""
+		arrays, base       int
+		lines, delta, sent bool
+		salt               string
+		several            bool
+	}{p.arrays, p.base, p.lines, p.delta, p.sent, p.salt, p.several}
+	several := p.several
+	p.arrays, p.base, p.lines, p.delta, p.salt, p.several = 1, base, true, k.delta, "", false
+	told := len(p.told)
 	defer func() {
-		p.path, p.pieces = p.path[:base], p.pieces[:pieces]
-		p.arrays, p.base, p.lines, p.delta, p.salt = outer.arrays, outer.base, outer.lines, outer.delta, outer.salt
+		p.path, p.pieces, p.told = p.path[:base], p.pieces[:pieces], p.told[:told]
+		p.arrays, p.base, p.lines, p.delta, p.sent, p.salt, p.several = outer.arrays, outer.base, outer.lines, outer.delta, outer.sent, outer.salt, outer.several
 	}()
 	open := func(at int) {
 		// Members of an object are named by their own keys; elements of an array by that of the array.
@@ -74,7 +78,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		key, inArray := outside.key, !outside.object && len(frames) > 1
 		first := outside.first && (!inArray || p.path[len(p.path)-1].index == 0)
 		within := object && (outside.within || key.holder)
-		frames = append(frames, frame{key: key, object: object, within: within, pair: !object && inArray, pieces: len(p.pieces), edits: len(edits), delta: p.delta,
+		frames = append(frames, frame{key: key, object: object, within: within, pair: !object && inArray, pieces: len(p.pieces), told: len(p.told), edits: len(edits), delta: p.delta,
 			first: first, open: at, before: p.counted()})
 		if object && key.names() { // "adminPassword": {"value": "…"}
 			frames[len(frames)-1].announced = key
@@ -104,6 +108,9 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		switch t.Kind {
 		case jsonscan.End, jsonscan.Bad:
 			p.bad = p.bad || t.Kind == jsonscan.Bad
+			if several {
+				p.parted(pieces)
+			}
 			return p.amend(edits, 0, p.streams(pieces))
 		case jsonscan.Open:
 			open(t.Start)
@@ -117,8 +124,8 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			if !top.object {
 				edits = p.amend(edits, top.edits, p.streams(top.pieces))
 				p.arrays--
-			} else if top.speaker {
-				p.spoken(top.pieces)
+			} else {
+				p.ofObject(top)
 			}
 			p.delta = top.delta
 			frames = frames[:len(frames)-1]
@@ -172,6 +179,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			if p.inherited != nil {
 				key = p.inherited
 			}
+			p.tell(top, text)
 			before := p.counted()
 			of := p.leaf(text, key)
 			if t.Escaped && len(raw) > longRaw {
@@ -195,6 +203,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 				p.note(text, key, !top.object, streamPiece{own: of, at: t.Start + 1, end: t.End - 1, v: v})
 			}
 		case jsonscan.Number:
+			p.tell(top, s[t.Start:t.End])
 			key := top.key
 			if p.inherited != nil {
 				key = p.inherited
@@ -330,7 +339,7 @@ func (p *Walk) named(name string, within bool) *Name {
 		}
 	}
 	k := p.r.Named(name)
-	if within && k.facts == (facts{service: k.service, setting: k.setting}) && len(k.ids) == 0 {
+	if within && k.facts == (facts{service: k.service, setting: k.setting, told: k.told}) && len(k.ids) == 0 {
 		return aMember
 	}
 	return k

@@ -47,6 +47,9 @@ type facts struct {
 	service bool
 	// delta: the name of a piece of a stream, or of a list of them. prose: the name of a text, which can be one. speaker: the name of who says it.
 	delta, prose, speaker bool
+	// row: the name of a text that rows have too. told: what it says of the object that it stands in.
+	row  bool
+	told told
 	// version: dotted numbers are no addresses.
 	version bool
 	hint    hint
@@ -63,10 +66,10 @@ type facts struct {
 	idList string // ids, to compare them
 }
 
-// ofValue is what a name says of its own value: the name of a speaker says something of the values beside it.
+// ofValue is what a name says of its own value: the name of a speaker, or of an id, says something of the values beside it.
 func (k *Name) ofValue() facts {
 	f := k.facts
-	f.speaker = false
+	f.speaker, f.row, f.told = false, false, toldNothing
 	return f
 }
 
@@ -174,7 +177,8 @@ func isURLSafe(v string) bool {
 var (
 	deltaWords   = wordSet("delta deltas chunk chunks tokens stream streamed streaming partial pieces fragment fragments")
 	proseWords   = wordSet("content text message output completion arguments input response body data value thinking reasoning line lines parts segments answer")
-	speakerWords = wordSet("role author from to user sender title name url id email type_id tool_name call_id")
+	rowWords     = wordSet("input body data value line lines parts segments")
+	speakerWords = wordSet("role author from to user sender title name url email")
 )
 
 // neutral words behind a credential word do not change what it names.
@@ -334,7 +338,8 @@ func classifyKey(name string) *Name {
 		k.setting = k.setting && !openWords[w] && !protocolLast[w] && !proseWords[w] && !publicWords[w] && !deltaWords[w]
 	}
 	k.code = last == "code" || last == "codes" || last == "pin" || last == "otp" || last == "passcode"
-	k.prose, k.speaker = proseWords[last], len(words) == 1 && speakerWords[last]
+	k.prose, k.speaker = proseWords[last], len(words) == 1 && speakerWords[last] || len(words) == 2 && words[0] == "tool" && last == "name"
+	k.row, k.told = rowWords[last], toldBy(words)
 	k.version = last == "version" || last == "versions"
 	if (k.hint&hintNational != 0 || len(k.ids) > 0) && (last == "id" || last == "number") {
 		k.protocol = false

@@ -12,7 +12,7 @@ import (
 // and in the oracle, and these were met when the evidence was searched. So the search of rendered documents remembers the values that it has met for as long
 // as it lasts: one that comes again is compared, and not hashed. It neither asks for a document as a whole nor remembers it: no other one is equal to it.
 
-// ClearJSON says whether Scan finds nothing in any of the texts under no name. It reads JSON only: false means that Scan has to tell, also of any other text.
+// ClearJSON says whether Walk.File finds nothing in any of the texts. It reads JSON only: false means that File has to tell, also of any other text.
 func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
 	if r.clean == nil {
 		return false
@@ -28,7 +28,7 @@ func (r *Detector) ClearJSON(texts iter.Seq[string]) (clear bool) {
 		if clear = looksLikeJSON(s); !clear {
 			break
 		}
-		p := &Walk{r: r, rep: &Report{}, dry: true, trusted: r.trustedTable(), met: &m.met, pieces: m.pieces, path: m.path, budget: searchBudget(s)}
+		p := &Walk{r: r, rep: &Report{}, dry: true, records: true, trusted: r.trustedTable(), met: &m.met, pieces: m.pieces, path: m.path, budget: searchBudget(s)}
 		edits := p.within(s, r.Named(""), &elements{})
 		m.pieces, m.path = p.pieces[:0], p.path[:0]
 		if clear = len(edits) == 0 && p.rep.found == 0 && !p.bad; !clear {

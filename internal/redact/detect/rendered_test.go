@@ -30,7 +30,7 @@ func sureOnly(tb testing.TB) *Detector {
 	return r
 }
 
-func scan(r *Detector, s string) []Hit { return r.Scan(func(w *Walk) { w.Value("", s) }) }
+func scan(r *Detector, s string) []Hit { return r.Scan(func(w *Walk) { w.File(s) }) }
 
 // renderedDocuments are documents with secrets in all places where the short way could lose one.
 var renderedDocuments = []string{

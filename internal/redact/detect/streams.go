@@ -17,9 +17,13 @@ import (
 // the first half of a key is a hit too. The token stands where the secret began. The rest of the secret is taken out of the pieces that follow.
 //
 // Names tell what is a delta: [{"delta": …}, {"delta": …}], ["to", "kens"] under "tokens", choices[0].delta.content of each chunk. Text that
-// stands under one name in several objects is a stream unless the objects name a speaker. Members of other names are values of their own, and
-// {"user": "ann@host"}, {"user": "example.com"} is no address. Lists of strings that nothing calls a stream are joined for known forms of keys
-// only.
+// stands under one name in the objects of one list is one text in parts, unless the objects name a speaker or are told apart. Members of other names are
+// values of their own, and {"user": "ann@host"}, {"user": "example.com"} is no address. Lists of strings that nothing calls a stream are joined for known
+// forms of keys only.
+//
+// Nothing goes on from one thing to the next: from the result of a call, from a message, from an event that nothing calls a delta, from a row. The entries
+// and events of a file that was rendered from evidence stand in different spans there. Documents are read one behind the other wherever texts are, but
+// only what they call a delta goes on in the next.
 
 const (
 	maxPiece     = 4096    // the longest delta
@@ -43,6 +47,8 @@ type streamPiece struct {
 	arrays int               // how many arrays it stands in
 	flow   flow
 	firm   bool // something calls it a delta
+	parted bool // what lies around it is no stream: it is a document, or no piece
+	told   int  // the last of what tells it apart, see apartNode
 	text   string
 	own    []edit // what is found in it by itself
 	key    *Name
@@ -62,12 +68,13 @@ func (p *Walk) note(text string, k *Name, list bool, piece streamPiece) {
 	switch {
 	case p.delta || k.delta || k.prose:
 		piece.flow = flowText
-	case (list || p.salt != "") && len(text) <= maxListPiece:
+	case list && len(text) <= maxListPiece:
 		piece.flow = flowList
 	default:
 		return
 	}
 	piece.firm = p.delta || k.delta
+	piece.parted = k.row && !list && !piece.firm
 	piece.text, piece.key, piece.arrays = text, k, p.arrays
 	piece.stream = p.streamOf()
 	p.pieces = append(p.pieces, piece)
@@ -136,6 +143,38 @@ func (p *Walk) spoken(from int) {
 	}
 }
 
+// parted says that pieces since from stand in what is no stream: only what is called a delta goes on behind it, by name or in a document.
+func (p *Walk) parted(from int) {
+	for i := from; i < len(p.pieces); i++ {
+		if piece := &p.pieces[i]; !piece.firm {
+			piece.part()
+		}
+	}
+}
+
+func (piece *streamPiece) part() {
+	piece.parted = true
+	if piece.flow != flowText || !piece.raw && !looksLikeJSON(piece.text) {
+		piece.flow = flowNone
+	}
+}
+
+// recordList says whether the current list is one of records: nothing calls it a stream.
+func (p *Walk) recordList() bool {
+	if !p.records || p.nested != 1 || p.delta {
+		return false
+	}
+	switch at := p.path; len(at) {
+	case 0: // lines
+		return true
+	case 1: // entries
+		return at[0].array
+	case 2: // events
+		return !at[0].array && at[1].array
+	}
+	return false
+}
+
 // pieceEdits are the edits of one piece, all of them: its own and what was found across its borders.
 type pieceEdits struct {
 	piece streamPiece
@@ -145,6 +184,10 @@ type pieceEdits struct {
 // streams ends an array: it joins the pieces that have been met in it since from. The arrays around it decide on what is left of them.
 func (p *Walk) streams(from int) (changed []pieceEdits) {
 	pieces := p.pieces[from:]
+	if p.recordList() {
+		clear(pieces)
+		pieces = nil
+	}
 	if len(pieces) >= 2 {
 		changed = p.joined(pieces)
 	}
@@ -152,8 +195,14 @@ func (p *Walk) streams(from int) (changed []pieceEdits) {
 	keep := p.pieces[:from]
 	for i := range pieces {
 		if pieces[i].flow != flowNone && pieces[i].arrays-p.arrays < maxLevels-1 && p.arrays > 1 {
+			if !pieces[i].firm && !p.sent { // the parts of one text are in one list
+				pieces[i].part()
+			}
 			keep = append(keep, pieces[i])
 		}
+	}
+	if len(keep) == 0 {
+		p.apartness = p.apartness[:0]
 	}
 	clear(p.pieces[len(keep):])
 	p.pieces = keep
@@ -177,7 +226,9 @@ func (p *Walk) joined(pieces []streamPiece) (changed []pieceEdits) {
 		groups[id] = append(groups[id], piece)
 	}
 	for _, id := range order {
-		changed = append(changed, p.stream(groups[id])...)
+		for _, stream := range p.apart(groups[id]) {
+			changed = append(changed, p.stream(stream)...)
+		}
 	}
 	return changed
 }
@@ -195,6 +246,9 @@ func (p *Walk) stream(pieces []*streamPiece) (changed []pieceEdits) {
 	}
 	if documents, texts := documentsOf(pieces); len(documents) > 0 {
 		return append(p.lineStream(documents), p.stream(texts)...)
+	}
+	if slices.ContainsFunc(pieces, func(piece *streamPiece) bool { return piece.parted }) {
+		return p.stream(slices.DeleteFunc(slices.Clone(pieces), func(piece *streamPiece) bool { return piece.parted }))
 	}
 	of, strong := flowText, false
 	total := 0
@@ -289,7 +343,7 @@ func documentsOf(pieces []*streamPiece) (documents, texts []*streamPiece) {
 }
 
 // lineStream reads pieces that are JSON one behind the other, as the lines of a text of JSON lines: what is a stream among their members is joined, and
-// no document loses its form.
+// no document loses its form. If nothing calls the pieces deltas, only what they call so goes on from one to the next.
 func (p *Walk) lineStream(pieces []*streamPiece) (changed []pieceEdits) {
 	var b strings.Builder
 	begins := make([]int, len(pieces))
@@ -302,13 +356,17 @@ func (p *Walk) lineStream(pieces []*streamPiece) (changed []pieceEdits) {
 		return nil
 	}
 	lines, k := b.String(), pieces[0].key
-	known := p.cleanKey(cleanLines, lines, k)
+	use, several := cleanLines, slices.ContainsFunc(pieces, func(piece *streamPiece) bool { return !piece.firm })
+	if several {
+		use = cleanSeveral
+	}
+	known := p.cleanKey(use, lines, k)
 	if p.inherited == nil && p.knownClean(known) {
 		return nil
 	}
 	// What a document holds by itself is found again here, and is counted twice where the documents are cut.
 	q := &Walk{r: p.r, rep: &Report{located: p.rep.located}, path: slices.Clone(p.path), identity: p.identity, again: true, sure: p.sure, inherited: p.inherited,
-		nested: p.nested + 1, budget: searchBudget(lines)}
+		nested: p.nested + 1, budget: searchBudget(lines), several: several}
 	edits := q.document(lines, k, &elements{})
 	if len(edits) == 0 && p.inherited == nil {
 		p.learnClean(known, p.counted())

@@ -66,6 +66,11 @@ type Walk struct {
 	arrays, base int
 	lines, delta bool
 	salt         string
+	// sent: the sequence of documents is one stream, in which each text can go on. several: it is made of values of their own. records: the outermost text
+	// was rendered from evidence. told is what tells the open objects apart, apartness what tells the pieces.
+	sent, several, records bool
+	told                   []tellsApart
+	apartness              []apartNode
 	// cuts counts the pieces of streams that were cut.
 	cuts int
 	// budget is how many bytes may still be searched. Text between hits is searched again; text that is nothing but hits, one made
@@ -146,7 +151,12 @@ func (p *Walk) leaf(s string, k *Name) []edit {
 		p.count(cleanEntry{leaves: 1, bytes: uint32(len(s)), searched: uint32(len(s))})
 		return nil
 	}
-	known := p.cleanKey(cleanLeaf, s, k)
+	var known cleanKey
+	if p.records && p.nested == 0 { // what is found in it is not what is found in the same text elsewhere
+		p.blocks = p.blocks[:0]
+	} else {
+		known = p.cleanKey(cleanLeaf, s, k)
+	}
 	if p.knownClean(known) {
 		p.met.put(at, s, k, p.nested, false)
 		return nil
@@ -395,6 +405,7 @@ func (p *Walk) eventStream(s string, docs [][2]int, k *Name) (edits []edit) {
 	}
 	edits = p.plain(edits, s, from, len(s), k)
 	p.nested++
+	p.sent = true
 	for _, e := range p.document(lines.String(), k, &elements{}) {
 		i, found := slices.BinarySearch(begins, e.start)
 		if !found {
@@ -403,6 +414,7 @@ func (p *Walk) eventStream(s string, docs [][2]int, k *Name) (edits []edit) {
 		shift := docs[i][0] - begins[i]
 		edits = append(edits, edit{e.start + shift, e.end + shift, e.text})
 	}
+	p.sent = false
 	p.nested--
 	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	return edits

@@ -58,6 +58,9 @@ func entry(w *detect.Walk, v pcommon.Value, o *detect.Container, depth int) {
 		}
 		return
 	}
+	if o.Tells() && (v.Type() == pcommon.ValueTypeInt || v.Type() == pcommon.ValueTypeDouble) {
+		o.Tell(v.AsString())
+	}
 	value(w, v, o.Name(), depth)
 }
 
