@@ -134,7 +134,7 @@ func deriveOracles(stdout, stderr io.Writer, groups []task, merge bool, to strin
 		return fmt.Errorf("these are runs of %d tasks; --to DIR writes an oracle for each", len(groups))
 	}
 	if to != "" {
-		if err := os.MkdirAll(to, 0o755); err != nil {
+		if err := os.MkdirAll(to, 0o700); err != nil {
 			return err
 		}
 	}

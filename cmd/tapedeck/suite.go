@@ -366,7 +366,7 @@ func (f *suiteRunFlags) page(c *suite.Case, of outcomeOf) error {
 	if f.pages == "" {
 		return nil
 	}
-	if err := os.MkdirAll(f.pages, 0o755); err != nil {
+	if err := os.MkdirAll(f.pages, 0o700); err != nil {
 		return err
 	}
 	var b bytes.Buffer

@@ -329,13 +329,13 @@ func Add(dir, name string, t *tape.Tape, data []byte, replace bool) (folder stri
 	if _, err := os.Stat(filepath.Join(folder, CaseFile)); !replace && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is there already", folder)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(folder, tape.TapeFile), data, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, tape.TapeFile), data, 0o600); err != nil {
 		return "", err
 	}
-	return folder, os.WriteFile(filepath.Join(folder, CaseFile), body, 0o644)
+	return folder, os.WriteFile(filepath.Join(folder, CaseFile), body, 0o600)
 }
 
 // ErrEmpty is returned for a folder without cases.

@@ -194,6 +194,20 @@ func TestASuiteIsAFolderOfCases(t *testing.T) {
 	}
 }
 
+// A case holds a recorded run.
+func TestACaseIsForItsOwnerAlone(t *testing.T) {
+	dir, run := filepath.Join(t.TempDir(), "suite"), agentRun(t, "done", `{}`)
+	folder, err := Add(dir, "a", run, run.AppendJSON(nil), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, folder, filepath.Join(folder, CaseFile), filepath.Join(folder, tape.TapeFile)} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+}
+
 // A file that is endless, or of a terabyte, is not read whole to find that out.
 func TestACaseThatIsTooLargeIsSaid(t *testing.T) {
 	dir, run := t.TempDir(), agentRun(t, "done", `{}`)

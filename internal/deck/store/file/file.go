@@ -443,12 +443,12 @@ func (s *store) openTree(create bool) (*tree, error) {
 // makeFolder makes the folder of the store and those above it, and syncs the
 // parent of each new one.
 func (s *store) makeFolder(folder string) error {
-	err := os.Mkdir(folder, 0o755)
+	err := os.Mkdir(folder, folderMode)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(folder) != folder {
 		if err := s.makeFolder(filepath.Dir(folder)); err != nil {
 			return err
 		}
-		err = os.Mkdir(folder, 0o755)
+		err = os.Mkdir(folder, folderMode)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil

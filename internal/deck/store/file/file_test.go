@@ -8,6 +8,7 @@ package file_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -228,6 +229,33 @@ func TestFileStoreTellsPermissionFromBadLuck(t *testing.T) {
 	}
 	if _, err := s.PutNew(t.Context(), "a/x", nil, ""); !deck.IsPermanent(err) || strings.Contains(err.Error(), dir) {
 		t.Errorf("put: %v", err)
+	}
+}
+
+func TestWhatAFileStoreMakesIsForItsOwnerAlone(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "made", "too")
+	s, err := deck.OpenStore(t.Context(), "file://"+filepath.ToSlash(filepath.Join(parent, "deck")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.PutNew(t.Context(), "runs/a/b", []byte("content"), ""); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = filepath.WalkDir(filepath.Dir(parent), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %04o", path, info.Mode().Perm())
+		}
+		n++
+		return err
+	})
+	if err != nil || n < 6 {
+		t.Errorf("%d files and folders, %v", n, err)
 	}
 }
 

@@ -87,9 +87,10 @@ func (f rootFolder) sync() error {
 	return file.Sync()
 }
 
+// What lies in a deck is for its owner alone, as what lies in a spool is. Files and folders that are there keep their modes.
 const (
-	folderMode = 0o755
-	fileMode   = 0o644
+	folderMode = 0o700
+	fileMode   = 0o600
 )
 
 // linked is what linking a file to its final name came to.
