@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck/internal/catalog"
+	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deckmcp"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/replay"
@@ -89,8 +90,8 @@ func (f *mcpFlags) run(ctx context.Context, address string, command []string, st
 	defer func() { err = errors.Join(err, d.Close()) }()
 	config := deckmcp.Config{Catalog: catalog.Catalog{Deck: d, Tenant: f.tenant, SearchLimit: f.limit}, Version: version()}
 	if len(command) > 0 {
-		config.Replay = func(ctx context.Context, runID string) (string, error) {
-			return f.replayed(ctx, address, runID, command)
+		config.Replay = func(ctx context.Context, run deck.Ref) (string, error) {
+			return f.replayed(ctx, address, run, command)
 		}
 	}
 	err = deckmcp.New(config).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(stdin), Writer: unclosed{stdout}})
@@ -104,15 +105,12 @@ func (f *mcpFlags) run(ctx context.Context, address string, command []string, st
 const maxReport = 4 << 20
 
 // replayed replays a run with this program, in a process of its own: a replay may shut the network of its process.
-func (f *mcpFlags) replayed(ctx context.Context, address, runID string, command []string) (string, error) {
+func (f *mcpFlags) replayed(ctx context.Context, address string, run deck.Ref, command []string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	args := []string{"replay", runID, "--deck", address}
-	if f.tenant != "" {
-		args = append(args, "--tenant", f.tenant)
-	}
+	args := []string{"replay", run.RunID(), "--deck", address, "--tenant", run.Location.TenantKey()}
 	args = append(slices.Concat(args, f.replay), "--")
 	c := exec.CommandContext(ctx, self, append(args, command...)...)
 	out := &procgroup.Output{Most: maxReport}

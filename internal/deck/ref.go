@@ -127,10 +127,12 @@ func joinURL(u *url.URL, key string) string {
 const minIDPrefix = 8
 
 // Find returns the tapes of the newest complete generations. id is a trace id, a run id (<trace id>-<root span id>) or a short form of one: the first eight or
-// more digits of the trace id, with or without the first digits of the root span id behind a dash. All areas are searched, in the order of Areas, of one tenant or, if that is empty, of all. An id that begins
+// more digits of the trace id, with or without the first digits of the root span id behind a dash. Before it can stand the tenant and a slash, and before that
+// the area, as Ref.Qualified has them: where several have one id, only that tells them apart. All areas are searched, in the order of Areas, of one tenant or, if that is empty, of all. An id that begins
 // several traces is an *AmbiguousError; an id without a complete tape is ErrNotFound, and what is no id ErrBadKey.
 func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
-	trace, root, isRun := strings.Cut(strings.ToLower(strings.TrimSpace(id)), "-")
+	of, plain := qualifier(strings.TrimSpace(id))
+	trace, root, isRun := strings.Cut(strings.ToLower(plain), "-")
 	if !isHex(trace) || len(trace) < minIDPrefix || len(trace) > 32 || (isRun && (root == "" || len(root) > 16 || !isHex(root))) {
 		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Err: ErrBadKey,
 			Reason: fmt.Sprintf("%q is not a trace id, a run id or at least %d hex digits of a trace id", shorten(id), minIDPrefix)}
@@ -142,7 +144,7 @@ func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !p.Of(tenant) {
+			if !p.Of(tenant) || !p.in(of) {
 				continue
 			}
 			locations = append(locations, p)
@@ -181,6 +183,29 @@ func (d *Deck) Find(ctx context.Context, id, tenant string) ([]Ref, error) {
 		return nil, &StoreError{Op: "find", Scheme: d.url.Scheme, Permanent: true, Reason: reason, Err: ErrNotFound}
 	}
 	return refs, nil
+}
+
+// qualifier cuts an id that is qualified: acme/4b1d…, runs/acme/4b1d….
+func qualifier(id string) (of, plain string) {
+	if i := strings.LastIndexByte(id, '/'); i >= 0 {
+		return id[:i], id[i+1:]
+	}
+	return "", id
+}
+
+// in tells whether a location lies in a tenant, with or without the area before it; "" stands for everything.
+func (p Location) in(of string) bool {
+	if of == "" {
+		return true
+	}
+	before, tenant := qualifier(of)
+	folder := strings.TrimSuffix(p.Prefix(), "/"+p.TenantKey()+"/"+p.TraceID[:2]+"/"+p.TraceID)
+	return p.Of(tenant) && (before == "" || strings.HasSuffix("/"+folder, "/"+before))
+}
+
+// Qualified is the id of a run with its area and tenant, which tells it from runs of other tenants with the same id. Find knows it.
+func (r Ref) Qualified() string {
+	return strings.TrimSuffix(r.Location.Prefix(), "/"+r.Location.TraceID[:2]+"/"+r.Location.TraceID) + "/" + r.RunID()
 }
 
 // AmbiguousError is about an id that begins several trace ids. It is

@@ -54,12 +54,19 @@ func TestFindLooksThroughAllAreasAndTenants(t *testing.T) {
 	}
 	all := []string{url(runs, root1), url(runs, root2), url(joined, root1), url(replay, root1)}
 	for id, want := range map[string][]string{
-		trace1:                all,
-		" " + trace1 + "\n":   all,
-		trace1[:9]:            all,
-		trace1 + "-" + root2:  all[1:2],
-		trace1 + "-" + root1:  {all[0], all[2], all[3]},
-		"4BF92F3577B34DA6A3C": all,
+		trace1:               all,
+		" " + trace1 + "\n":  all,
+		trace1[:9]:           all,
+		trace1 + "-" + root2: all[1:2],
+
+		"default/" + trace1:                         all[:3],
+		"other/" + trace1[:9]:                       all[3:],
+		"runs/default/" + trace1 + "-" + root1:      all[:1],
+		"joined/default/" + trace1:                  all[2:3],
+		"replays/r-1/other/" + trace1 + "-" + root1: all[3:],
+		"r-1/other/" + trace1:                       all[3:],
+		trace1 + "-" + root1:                        {all[0], all[2], all[3]},
+		"4BF92F3577B34DA6A3C":                       all,
 		// short ids of one run
 		trace1[:9] + "-" + root2:     all[1:2],
 		trace1[:9] + "-" + root2[:4]: all[1:2],

@@ -38,7 +38,7 @@ type Config struct {
 	// Version is that of the program.
 	Version string
 	// Replay runs the configured command on a run and returns its report; nil offers no replays.
-	Replay func(ctx context.Context, runID string) (report string, err error)
+	Replay func(ctx context.Context, run deck.Ref) (report string, err error)
 	Now    func() time.Time
 }
 
@@ -109,9 +109,16 @@ func explained(err error) error {
 	var several *catalog.Several
 	switch {
 	case errors.As(err, &several):
-		ids := []string{}
+		ids, alike := []string{}, map[string]int{}
+		for _, r := range several.Refs {
+			alike[r.RunID()]++
+		}
 		for _, r := range several.Refs[:min(len(several.Refs), 20)] {
-			ids = append(ids, r.RunID())
+			id := r.RunID()
+			if alike[id] > 1 {
+				id = r.Qualified()
+			}
+			ids = append(ids, id)
 		}
 		return fmt.Errorf("%w; name one of them in full: %s", err, strings.Join(ids, ", "))
 	case errors.Is(err, deck.ErrNotFound):
@@ -170,11 +177,23 @@ func (s *server) list(ctx context.Context, in listIn) (string, bool, error) {
 	if err != nil {
 		return "", false, err
 	}
+	alike := map[string]int{}
+	for i := range found.Runs {
+		alike[found.Runs[i].Ref.RunID()]++
+	}
 	var b bytes.Buffer
 	for i := range found.Runs {
 		m := &found.Runs[i].Meta
+		id, tenant := m.RunID, ""
+		if alike[found.Runs[i].Ref.RunID()] > 1 {
+			id = found.Runs[i].Ref.Qualified()
+		}
+		if s.Catalog.Tenant == "" {
+			tenant = timeline.Short(m.Tenant, 80)
+		}
 		line := struct {
 			RunID      string   `json:"run_id"`
+			Tenant     string   `json:"tenant,omitempty"`
 			Area       string   `json:"area,omitempty"`
 			Started    string   `json:"started_at,omitempty"`
 			Agent      string   `json:"agent,omitempty"`
@@ -186,7 +205,7 @@ func (s *server) list(ctx context.Context, in listIn) (string, bool, error) {
 			DurationMS int64    `json:"duration_ms,omitempty"`
 			Findings   []string `json:"findings,omitempty"`
 			Asked      string   `json:"asked,omitempty"`
-		}{m.RunID, string(found.Runs[i].Ref.Location.Area), "", timeline.Short(cmp.Or(m.Agent, m.Service), 80), m.Status, timeline.Short(m.ErrorType, 80), m.Grade, m.ModelCalls, m.ToolCalls, m.DurationMS, m.Findings, timeline.Short(m.UserMessage, 160)}
+		}{id, tenant, string(found.Runs[i].Ref.Location.Area), "", timeline.Short(cmp.Or(m.Agent, m.Service), 80), m.Status, timeline.Short(m.ErrorType, 80), m.Grade, m.ModelCalls, m.ToolCalls, m.DurationMS, m.Findings, timeline.Short(m.UserMessage, 160)}
 		if m.StartedAt != 0 {
 			line.Started = time.UnixMicro(m.StartedAt).UTC().Format(time.RFC3339)
 		}
@@ -209,7 +228,7 @@ func (s *server) list(ctx context.Context, in listIn) (string, bool, error) {
 }
 
 type showIn struct {
-	RunID string `json:"run_id" jsonschema:"the id of a run, or the first eight or more digits of its trace"`
+	RunID string `json:"run_id" jsonschema:"the id of a run, or the first eight or more digits of its trace; tenant/id where several tenants have it"`
 	First int    `json:"first,omitempty" jsonschema:"the first event to show"`
 	Last  int    `json:"last,omitempty" jsonschema:"the last event to show"`
 	From  int    `json:"from,omitempty" jsonschema:"where to go on, as the answer before has said"`
@@ -380,7 +399,7 @@ func (s *server) replay(ctx context.Context, in runIn) (string, bool, error) {
 	if err != nil {
 		return "", false, err
 	}
-	report, err := s.Replay(ctx, o.Tape.Run.RunID)
+	report, err := s.Replay(ctx, o.Ref)
 	if err != nil {
 		return "", false, err
 	}

@@ -218,8 +218,8 @@ func TestReplaysNeedACommand(t *testing.T) {
 	}
 	var asked []string
 	t.Run("with", func(t *testing.T) {
-		c := connect(t, Config{Replay: func(_ context.Context, id string) (string, error) {
-			asked = append(asked, id)
+		c := connect(t, Config{Replay: func(_ context.Context, run deck.Ref) (string, error) {
+			asked = append(asked, run.RunID())
 			return "as recorded\x1b[2J", nil
 		}}, one)
 		if text, failed := call(t, c, "replay_run", map[string]any{"run_id": one.Run.TraceID[:12]}); failed || !strings.Contains(text, `as recorded\x1b`) {
@@ -232,4 +232,53 @@ func TestReplaysNeedACommand(t *testing.T) {
 	if !slices.Equal(asked, []string{one.Run.RunID}) {
 		t.Error(asked)
 	}
+}
+
+// A trace id is of one tenant's making, and two can make the same.
+func TestRunsOfTwoTenantsWithOneIDAreReached(t *testing.T) {
+	one, two := made("acme", 1, tape.StatusOK), made("globex", 1, tape.StatusError)
+	var replayed []string
+	c := connect(t, Config{Replay: func(_ context.Context, run deck.Ref) (string, error) {
+		replayed = append(replayed, run.Location.TenantKey())
+		return "as recorded", nil
+	}}, one, two, made("acme", 2, tape.StatusOK))
+	list, _ := call(t, c, "list_runs", nil)
+	refused, failed := call(t, c, "show_run", map[string]any{"run_id": one.Run.RunID})
+	if !failed {
+		t.Errorf("one of two runs was chosen: %s", refused)
+	}
+	for _, tp := range []*tape.Tape{one, two} {
+		id := "runs/" + tp.Run.Tenant + "/" + tp.Run.RunID
+		for _, text := range []string{list, refused} {
+			if !strings.Contains(text, id) {
+				t.Errorf("no %s in %s", id, text)
+			}
+		}
+		for _, id := range []string{id, tp.Run.Tenant + "/" + tp.Run.RunID, tp.Run.Tenant + "/" + tp.Run.TraceID} {
+			for tool, args := range map[string]map[string]any{
+				"show_run": {"run_id": id}, "read_text": {"run_id": id, "path": "input.user_message"}, "list_findings": {"run_id": id},
+				"compare_runs": {"a": id, "b": id}, "ask_oracle": {"run_id": id, "tool": "lookup"}, "replay_run": {"run_id": id},
+			} {
+				if text, failed := call(t, c, tool, args); failed {
+					t.Errorf("%s of %s: %s", tool, id, text)
+				}
+			}
+		}
+		shown, _ := call(t, c, "show_run", map[string]any{"run_id": id})
+		if !strings.Contains(shown, string(tp.Run.Status)) {
+			t.Errorf("%s shows %s", id, shown)
+		}
+	}
+	if slices.Sort(replayed); !slices.Equal(slices.Compact(replayed), []string{"acme", "globex"}) {
+		t.Error(replayed)
+	}
+	t.Run("one of them alone", func(t *testing.T) {
+		c := connect(t, Config{Catalog: catalog.Catalog{Tenant: "acme"}}, one, two)
+		if text, failed := call(t, c, "show_run", map[string]any{"run_id": one.Run.RunID}); failed {
+			t.Error(text)
+		}
+		if text, failed := call(t, c, "show_run", map[string]any{"run_id": "globex/" + one.Run.RunID}); !failed {
+			t.Error(text)
+		}
+	})
 }

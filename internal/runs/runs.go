@@ -228,14 +228,16 @@ func Ambiguous(ctx context.Context, d *deck.Deck, err error) []deck.Ref {
 // maxDescribed is how many runs a description names.
 const maxDescribed = 5
 
-// Describe names runs by what tells them apart: short id, area, tenant and start, and the address where another one of the tenant has the same id.
+// Describe names runs by what tells them apart: short id, area, tenant and start. Where another one has the same id it is the id with area and tenant,
+// and the address as well if it is one of the same tenant.
 func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 	var b strings.Builder
 	var ids deck.ShortIDs
-	alike := map[string]int{} // runs of one id and tenant, which lie in several areas
+	alike := map[string]int{} // runs of one id, and runs of one id and tenant, which lie in several areas
 	for _, ref := range refs {
 		ids.Add(ref.RunID())
-		alike[ref.Location.TenantKey()+ref.RunID()]++
+		alike[ref.RunID()]++
+		alike[ref.Location.TenantKey()+"/"+ref.RunID()]++
 	}
 	for i, ref := range refs {
 		if i == maxDescribed {
@@ -259,8 +261,12 @@ func Describe(ctx context.Context, store deck.Store, refs []deck.Ref) string {
 				}
 			}
 		}
-		fmt.Fprintf(&b, "%s (%s, tenant %s, %s)", ids.Of(ref.RunID()), ref.Location.Area, tenant, started)
-		if alike[ref.Location.TenantKey()+ref.RunID()] > 1 {
+		id := ids.Of(ref.RunID())
+		if alike[ref.RunID()] > 1 {
+			id = ref.Qualified()
+		}
+		fmt.Fprintf(&b, "%s (%s, tenant %s, %s)", id, ref.Location.Area, tenant, started)
+		if alike[ref.Location.TenantKey()+"/"+ref.RunID()] > 1 {
 			b.WriteString(" " + address)
 		}
 	}

@@ -57,6 +57,27 @@ type answer struct {
 	body   string
 }
 
+// Two tenants can have one trace id: the list leads to each run, and what the id alone stands for is a choice.
+func TestRunsOfTwoTenantsWithOneIDAreReached(t *testing.T) {
+	one, two := made("acme", 1, tape.StatusOK), made("globex", 1, tape.StatusError)
+	h := New(Config{Deck: newDeck(t, one, two), Address: "./deck", SearchLimit: 100})
+	for at, links := range map[string]*regexp.Regexp{"/": link, "/run/" + one.Run.RunID: regexp.MustCompile(`(?m)^(/run/.*)$`)} {
+		seen := map[string]bool{}
+		for _, m := range links.FindAllStringSubmatch(get(t, h, at).body, -1) {
+			to := html.UnescapeString(m[1])
+			if u, err := url.Parse(to); err == nil && u.Path == "/run/"+one.Run.RunID && get(t, h, to).status == http.StatusOK {
+				seen[u.Query().Get("tenant")] = true
+			}
+		}
+		if !seen["acme"] || !seen["globex"] {
+			t.Errorf("%s leads to %v", at, seen)
+		}
+	}
+	if a := get(t, h, "/run/"+url.PathEscape("globex/"+one.Run.RunID)); a.status != http.StatusOK {
+		t.Errorf("%d", a.status)
+	}
+}
+
 func get(tb testing.TB, h http.Handler, target string, edit ...func(*http.Request)) answer {
 	tb.Helper()
 	r := httptest.NewRequestWithContext(tb.Context(), http.MethodGet, target, nil)

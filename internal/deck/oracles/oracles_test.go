@@ -109,7 +109,21 @@ func TestOpenDoesNotChoose(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	for _, name := range []string{"../../etc", "zz", strings.Repeat("0", 32)} {
+	for _, tenant := range []string{"a", "b"} {
+		for _, name := range []string{tenant + "/" + trace, "runs/" + tenant + "/" + trace + "-" + root} {
+			if got := answer(t, l, name); got != tenant {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+	}
+	if _, _, err := l.Open(t.Context(), trace); !strings.Contains(err.Error(), "runs/a/"+trace+"-"+root+" ") || !strings.Contains(err.Error(), "runs/b/"+trace+"-"+root+" ") {
+		t.Errorf("%v does not say how they are named", err)
+	}
+	l.Tenant = "a"
+	if _, _, err := l.Open(t.Context(), "b/"+trace); !errors.Is(err, oraclehttp.ErrNoRun) {
+		t.Errorf("another tenant: %v", err)
+	}
+	for _, name := range []string{"../../etc", "zz", strings.Repeat("0", 32), "c/" + trace, "a/b/" + trace, "joined/a/" + trace, "/" + strings.Repeat("0", 32)} {
 		if _, _, err := l.Open(t.Context(), name); !errors.Is(err, oraclehttp.ErrNoRun) {
 			t.Errorf("%q: %v", name, err)
 		}
