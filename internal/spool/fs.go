@@ -5,6 +5,7 @@ package spool
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -45,7 +46,8 @@ const lockName = "LOCK"
 
 type osDir struct{ path string }
 
-// newOSDir makes the directory and makes its name durable. It does the same for those of the directories above it that did not exist
+// newOSDir makes the directory and makes its name durable. A symbolic link in its place or in it is refused: it would choose where the content of a spool
+// goes, or what is taken for that. It does the same for those of the directories above it that did not exist
 // either. A power loss that takes a directory away loses what is synced in it.
 func newOSDir(path string) (osDir, error) {
 	return makeDir(path, syncDir)
@@ -63,8 +65,20 @@ func makeDir(path string, sync func(string) error) (osDir, error) {
 		}
 		parents = append(parents, filepath.Dir(dir))
 	}
+	if err := noLink(abs); err != nil {
+		return osDir{}, err
+	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return osDir{}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return osDir{}, err
+	}
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink != 0 {
+			return osDir{}, linkError(filepath.Join(abs, e.Name()))
+		}
 	}
 	for _, dir := range parents {
 		if err := sync(dir); err != nil {
@@ -72,6 +86,21 @@ func makeDir(path string, sync func(string) error) (osDir, error) {
 		}
 	}
 	return osDir{path}, nil
+}
+
+func noLink(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return linkError(path)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func linkError(path string) error {
+	return fmt.Errorf("%s is a symbolic link: a spool is a directory, and nothing in it leads elsewhere; name the directory itself", path)
 }
 
 // Open never follows a symbolic link, where the system supports that.

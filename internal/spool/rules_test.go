@@ -82,13 +82,60 @@ func TestNoSymbolicLinkIsFollowed(t *testing.T) {
 		}
 		log, err := Open(dir, Options{}, nil)
 		if err == nil {
-			log.ProcessState().Begin([]byte("key"))
-			_ = log.Append(t.Context(), []Entry{{}}, make([]ID, 1))
-			err = log.Close()
+			_ = log.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), name+" is a symbolic link") {
+			t.Errorf("%s: %v", name, err)
 		}
 		if _, serr := os.Stat(target); !errors.Is(serr, fs.ErrNotExist) {
 			t.Errorf("%s: the target was written: %v", name, err)
 		}
+	}
+}
+
+// A link that appears while the log is open is not followed either.
+func TestNoSymbolicLinkIsFollowedLater(t *testing.T) {
+	dir, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
+	files := osDirOf(t, dir)
+	if err := os.Symlink(target, filepath.Join(dir, segmentName(1))); err != nil {
+		t.Skip("a user of Windows may make none: ", err)
+	}
+	log, err := open(files, Options{}, nil)
+	if err == nil {
+		_ = log.Append(t.Context(), []Entry{{}}, make([]ID, 1))
+		_ = log.Close()
+	}
+	if _, serr := os.Stat(target); !errors.Is(serr, fs.ErrNotExist) {
+		t.Errorf("the target was written: %v", err)
+	}
+}
+
+func TestASpoolIsNoSymbolicLink(t *testing.T) {
+	target := t.TempDir()
+	for _, to := range []string{target, filepath.Join(target, "not there")} {
+		dir := filepath.Join(t.TempDir(), "spool")
+		if err := os.Symlink(to, dir); err != nil {
+			t.Skip("a user of Windows may make none: ", err)
+		}
+		for _, name := range []string{dir, dir + "/"} {
+			log, err := Open(name, Options{}, nil)
+			if err == nil {
+				_ = log.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), dir+" is a symbolic link") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if entries, err := os.ReadDir(target); err != nil || len(entries) > 0 {
+		t.Errorf("%v %v", entries, err)
+	}
+	log, err := Open(filepath.Join(target, "spool"), Options{}, nil) // a link above it is the operator's
+	if err == nil {
+		err = log.Close()
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
