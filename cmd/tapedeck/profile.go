@@ -17,9 +17,11 @@ type profileFlags struct {
 	profile, mode          string
 	rules, disable         []string
 	keyFile, keyEnv, scope string
+	concern                concernTeller
 }
 
 func (f *profileFlags) add(cmd *cobra.Command) {
+	f.concern = tellingConcerns(cmd)
 	cmd.Flags().StringVar(&f.profile, "profile", redact.PolicyDefault, `"default" or "strict"`)
 	cmd.Flags().StringVar(&f.mode, "mode", string(redact.ModeToken), `"token", or "mask" for a plain [REDACTED]`)
 	cmd.Flags().StringArrayVar(&f.rules, "rules", nil, "a file with rules (repeat for more)")
@@ -50,6 +52,9 @@ func (f *profileFlags) redactor() (*redact.Redactor, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if key != nil {
+		f.concern.tell(key.Concern())
 	}
 	return redact.New(p.WithKey(key))
 }

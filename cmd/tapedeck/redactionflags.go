@@ -28,6 +28,7 @@ import (
 type redactionFlags struct {
 	redact, keyFile, scope string
 	noGate, keyChange      bool
+	concern                concernTeller
 }
 
 // keyVariable holds the key when no file is named, as in the examples of the collector.
@@ -41,6 +42,7 @@ func environWithoutKey() []string {
 const redactOff = "off"
 
 func (f *redactionFlags) add(cmd *cobra.Command) {
+	f.concern = tellingConcerns(cmd)
 	cmd.Flags().StringVar(&f.redact, "redact", redact.PolicyDefault, `redact what is stored: "default", "strict", a file with rules, or "off"`)
 	cmd.Flags().StringVar(&f.keyFile, "redact-key-file", "", "key of the tokens; without it $"+keyVariable+", else a key of this user")
 	cmd.Flags().StringVar(&f.scope, "redact-key-scope", "", "scope of the tokens, as the collectors have it")
@@ -87,6 +89,9 @@ func (f *redactionFlags) open(stderr io.Writer) (*redact.Redactor, error) {
 	key, err := f.key()
 	if err != nil {
 		return nil, err
+	}
+	if key != nil {
+		f.concern.tell(key.Concern())
 	}
 	if key == nil {
 		say(stderr, "no redaction key: values are masked, equal ones are no longer equal, and replays cannot verify them; name one with --redact-key-file")

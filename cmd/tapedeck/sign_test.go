@@ -13,6 +13,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -233,6 +234,23 @@ func TestWhatIsAlteredBehindASignatureIsFound(t *testing.T) {
 			wantProblems(t, "without a key", problems(t, dir))
 			wantProblems(t, what, problems(t, dir, public), c.want...)
 		})
+	}
+}
+
+// Whoever else has the key can sign as well.
+func TestAKeyThatOthersHaveIsSaidOnce(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say nothing there")
+	}
+	private, _, _ := keyPair(t, 1)
+	for mode, want := range map[os.FileMode]int{0o600: 0, 0o644: 1} {
+		if err := os.Chmod(private, mode); err != nil {
+			t.Fatal(err)
+		}
+		got := tapedeck(t, "derive", forge, spans, logs, "--to", t.TempDir(), "--redact", "off", "--sign-key", private)
+		if got.code != exitOK || strings.Count(got.stderr, "can be read by everybody") != want {
+			t.Errorf("%04o: %v", mode, got)
+		}
 	}
 }
 

@@ -12,9 +12,13 @@ import (
 )
 
 // signFlag names the key with which a command signs the tapes that it writes.
-type signFlag struct{ keyFile string }
+type signFlag struct {
+	keyFile string
+	concern concernTeller
+}
 
 func (f *signFlag) add(cmd *cobra.Command) {
+	f.concern = tellingConcerns(cmd)
 	cmd.Flags().StringVar(&f.keyFile, "sign-key", "", "sign the tapes that are written: file of an Ed25519 key, PKCS #8 in PEM")
 }
 
@@ -24,5 +28,27 @@ func (f *signFlag) signer() (*signature.Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--sign-key: %w", err)
 	}
+	if s != nil {
+		f.concern.tell(s.Concern())
+	}
 	return s, nil
+}
+
+// concernTeller says once on the stderr of a command who else has a key.
+type concernTeller struct{ say func(string) }
+
+func tellingConcerns(cmd *cobra.Command) concernTeller {
+	said := false
+	return concernTeller{func(concern string) {
+		if !said {
+			said = true
+			say(cmd.ErrOrStderr(), "%s", concern)
+		}
+	}}
+}
+
+func (c concernTeller) tell(concern string) {
+	if concern != "" && c.say != nil {
+		c.say(concern)
+	}
 }

@@ -77,6 +77,9 @@ func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) 
 	if err != nil {
 		return nil, fmt.Errorf("signing: %w", err)
 	}
+	if sign != nil && sign.Concern() != "" {
+		set.Logger.Warn(sign.Concern())
+	}
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err

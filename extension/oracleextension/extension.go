@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/extension/oracleextension/internal/metadata"
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/oracles"
+	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/oracle/rulefile"
@@ -66,6 +67,9 @@ func (e *oracleExtension) Start(ctx context.Context, host component.Host) error 
 	verifier, err := e.cfg.RedactionKey.load()
 	if err != nil {
 		return fmt.Errorf("redaction_key: %w", err)
+	}
+	if key, ok := verifier.(*redact.Key); ok && key != nil && key.Concern() != "" {
+		e.set.Logger.Warn(key.Concern())
 	}
 	e.options = oracle.Options{Rules: rules, Verifier: verifier}
 	if _, err := e.open(ctx); errors.Is(err, deck.ErrBadURL) || errors.Is(err, deck.ErrLayout) {

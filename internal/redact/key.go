@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tapedeck/tapedeck/internal/keyfile"
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
@@ -33,6 +34,8 @@ type Key struct {
 	id     string
 	secret []byte // that makes the tokens
 	hashes sync.Pool
+	// concern says who else has the key, see Concern.
+	concern string
 }
 
 // NewKey returns the key with the secret, which must hold at least 32 bytes. The same value has different tokens in different scopes
@@ -89,9 +92,9 @@ func ParseKey(text []byte, scope string) (*Key, error) {
 	return NewKey(secret, scope)
 }
 
-// KeyFromFile reads a key that somebody has made, such as a mounted secret.
+// KeyFromFile reads a key that somebody has made, such as a mounted secret. A file that everybody can write is refused.
 func KeyFromFile(path, scope string) (*Key, error) {
-	text, err := os.ReadFile(path)
+	text, concern, err := keyfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("redaction key: %w", err)
 	}
@@ -99,8 +102,14 @@ func KeyFromFile(path, scope string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (file %s)", err, path)
 	}
+	if concern != "" {
+		k.concern = "redaction key: " + concern
+	}
 	return k, nil
 }
+
+// Concern says that others can read or replace the file of the key, "" if nobody can. It is for a log.
+func (k *Key) Concern() string { return k.concern }
 
 // KeyFromEnv reads a key from an environment variable.
 func KeyFromEnv(name, scope string) (*Key, error) {
@@ -129,6 +138,8 @@ func GeneratedKey(dir, scope string) (*Key, error) {
 		return nil, fmt.Errorf("redaction key: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("redaction key: %s is not a regular file", path)
+	case !keyfile.Own(info):
+		return nil, fmt.Errorf("redaction key: %s belongs to another user; a generated key is of the user that it was made by, who could replace it", path)
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("redaction key: %s is open to others (%04o); a generated key must be 0600", path, info.Mode().Perm())
 	}

@@ -19,6 +19,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/keyfile"
 )
 
 // Statement is what a signature vouches for: that its key's holder derived this tape from this evidence.
@@ -169,15 +171,19 @@ func ParseFile(body []byte) (s Signature, of Statement, err error) {
 
 // Signer signs with one key. Ed25519 is deterministic: the same statement has the same signature.
 type Signer struct {
-	key ed25519.PrivateKey
-	id  string
+	key     ed25519.PrivateKey
+	id      string
+	concern string
 }
 
 // NewSigner returns the signer of a key.
 func NewSigner(key ed25519.PrivateKey) (*Signer, error) {
 	id, err := keyID(key.Public().(ed25519.PublicKey))
-	return &Signer{key, id}, err
+	return &Signer{key: key, id: id}, err
 }
+
+// Concern says that others can read or replace the file of the key, "" if nobody can. It is for a log.
+func (s *Signer) Concern() string { return s.concern }
 
 // KeyID names the key.
 func (s *Signer) KeyID() string { return s.id }
@@ -205,11 +211,12 @@ func readKeyFile(path string) ([]byte, error) {
 }
 
 // ReadSigner reads a private key: PEM of PKCS #8, as `openssl genpkey -algorithm ed25519` writes it. An empty path is no signer.
+// A file that everybody can write is refused.
 func ReadSigner(path string) (*Signer, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := readKeyFile(path)
+	data, concern, err := keyfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("key to sign with: %w", err)
 	}
@@ -233,7 +240,11 @@ func ReadSigner(path string) (*Signer, error) {
 	if !ok {
 		return nil, bad("a key of another kind than Ed25519")
 	}
-	return NewSigner(key)
+	s, err := NewSigner(key)
+	if err == nil && concern != "" {
+		s.concern = "key to sign with: " + concern
+	}
+	return s, err
 }
 
 // Keys are the public keys that somebody trusts, by their ids.

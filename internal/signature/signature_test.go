@@ -130,6 +130,21 @@ func TestKeysAreThoseOfOpenssl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s.Concern() != "" {
+		t.Errorf("a key of openssl: %s", s.Concern())
+	}
+	for mode, want := range map[os.FileMode]string{0o640: "is open to its group", 0o644: "can be read by everybody", 0o666: "can be written by everybody"} {
+		if err := os.Chmod(private, mode); err != nil {
+			t.Fatal(err)
+		}
+		said, err := signature.ReadSigner(private)
+		if err == nil && !strings.Contains(said.Concern(), want) || err != nil && !strings.Contains(err.Error(), want) || (err != nil) != (mode == 0o666) {
+			t.Errorf("%04o: %v", mode, err)
+		}
+	}
+	if err := os.Chmod(private, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	keys, err := signature.ReadKeys(public)
 	if err != nil || !keys.Holds(s.Sign(statement()), statement()) {
 		t.Fatalf("%v: what openssl says is the public half does not verify", err)

@@ -59,6 +59,9 @@ func (p *agentRedaction) Start(context.Context, component.Host) error {
 	marker := p.redactor.Marker()
 	p.seal = p.redactor.Seal()
 	p.log.Info("redaction is on", zap.String("policy", marker.Policy), zap.String("profile_digest", marker.ProfileDigest), zap.String("key_id", marker.KeyID))
+	if concern := key.Concern(); concern != "" {
+		p.log.Warn(concern)
+	}
 	if p.cfg.Key.GenerateIn != "" {
 		p.log.Warn("the redaction key is generated: another collector of the same deck would make other tokens")
 	}
