@@ -21,7 +21,7 @@ RACE = $(shell grep -rl --include='*_test.go' 'goleak\.' . | xargs -r -n1 dirnam
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: collector tapedeck ## bin/otelcol-tapedeck and bin/tapedeck (3 minutes on 2 cores the first time)
+build: collector tapedeck ## bin/otelcol-tapedeck and bin/tapedeck (6 to 7 minutes on 2 cores with empty caches)
 
 collector:
 	$(GO) -C cmd/otelcol-tapedeck build $(COLLECTOR) -o ../../$(BIN)/otelcol-tapedeck .

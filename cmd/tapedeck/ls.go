@@ -122,7 +122,7 @@ AND, OR, NOT. Texts and times stand in single quotes, and a list is equal to eac
 of its values. The exit code is 0 if the whole deck was looked at, 1 if a
 part of it could not be read, 2 if the deck cannot be read.`,
 		Example: `  tapedeck ls ./deck --status error --since 7d
-  tapedeck ls s3://tapes/prod --tool http_request --finding tool_result_missing | xargs -n1 tapedeck show
+  tapedeck ls s3://tapes/prod --tool http_request --finding result_missing | xargs -n1 tapedeck show
   tapedeck ls ./deck --where "output_tokens > 5000 AND (agent LIKE 'clerk%' OR tools = 'search')"
   tapedeck ls ./deck --is conversation_id=c-17 --columns run_id,user_message`,
 		Args: needOneDeck,

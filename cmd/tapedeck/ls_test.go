@@ -41,7 +41,7 @@ func TestLsAndStatsAnswerTheSameInBothLayouts(t *testing.T) {
 		{"ls", "--where", "agent IS NULL"}, {"ls", "--where", "area <> 'runs'"}, {"ls", "--where", "user_message LIKE '%the%' AND started_at >= '2025-01-01'", "--format", "json"},
 		{"ls", "--status", "error"}, {"ls", "--tool", "http_request"}, {"ls", "--grade", "offline", "--model", "gpt-4o"}, {"ls", "--is", "models=gpt-4o", "--is", "status=ok"},
 		{"ls", "--since", "2026-01-01", "--until", "2027-01-01", "--area", "runs"}, {"ls", "--since", "2030-01-01"}, {"ls", "--tenant", "default"}, {"ls", "--tenant", "nobody"},
-		{"ls", "--finding", "nothing"}, {"stats"}, {"stats", "--status", "error"},
+		{"ls", "--finding", "masked"}, {"stats"}, {"stats", "--status", "error"},
 	} {
 		var got [2]result
 		for i, address := range []string{files, reels} {

@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/reel"
 	"github.com/tapedeck/tapedeck/internal/reel/view"
 	"github.com/tapedeck/tapedeck/internal/reel/where"
+	"github.com/tapedeck/tapedeck/tape"
 )
 
 // Filter is what a run must be; the zero Filter takes all.
@@ -36,6 +37,11 @@ func (f *Filter) Check(now time.Time) error {
 		column, want, ok := strings.Cut(text, "=")
 		if _, known := (&reel.Meta{}).Value(column); !ok || !known {
 			return fmt.Errorf("--is %q: want COLUMN=VALUE with one of %s", text, strings.Join(reel.Columns(), ", "))
+		}
+		if column == "findings" && want != "" {
+			if err := knownCode(want); err != nil {
+				return err
+			}
 		}
 		f.is(column, want)
 	}
@@ -64,6 +70,42 @@ func (f *Filter) Check(now time.Time) error {
 		f.tests = append(f.tests, func(m *reel.Meta) bool { return m.StartedAt != 0 && (m.StartedAt >= limit) == (i == 0) })
 	}
 	return nil
+}
+
+// knownCode refuses what is the code of no finding: no run has it, which would look like good news.
+func knownCode(want string) error {
+	nearest, least := tape.FindingKinds[0].Code, len(want)+1000
+	for _, kind := range tape.FindingKinds {
+		if string(kind.Code) == want {
+			return nil
+		}
+		if d := distance(want, string(kind.Code)); d < least {
+			nearest, least = kind.Code, d
+		}
+	}
+	return fmt.Errorf("no finding has the code %.60q; the nearest is %s", want, nearest)
+}
+
+// distance is how many letters have to be added, removed or replaced to make b of the first 60 letters of a.
+func distance(a, b string) int {
+	a = a[:min(len(a), 60)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := last
+			if a[i] != b[j] {
+				replaced++
+			}
+			last = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // is takes runs of which a column is a value, or has it.
