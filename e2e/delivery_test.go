@@ -197,7 +197,7 @@ func TestExporterWritesWhatDeriveWrites(t *testing.T) {
 func TestExistingPipelineKeepsItsBackendAndGainsTapes(t *testing.T) {
 	backendDeck, url := decktest.FileURL(t), decktest.FileURL(t)
 	backend := collect(t, slim, local, backendDeck, soon)
-	p := run(t, program(t, slim), []string{"TAPEDECK_DECK=" + url, "BACKEND_ENDPOINT=" + backend.GRPC},
+	p := run(t, program(t, slim), []string{"TAPEDECK_DECK=" + url, "TAPEDECK_LAYOUT=files", "BACKEND_ENDPOINT=" + backend.GRPC},
 		"--config", example(t, "examples/existing-pipeline/collector.yaml"),
 		"--config", example(t, "examples/existing-pipeline/tapes.yaml"), soon)
 	traces := recorded(t)
@@ -206,6 +206,29 @@ func TestExistingPipelineKeepsItsBackendAndGainsTapes(t *testing.T) {
 	drained(t, backend, traces.SpanCount())
 	if diff := cmp.Diff(at{t, backendDeck}.contents(), at{t, url}.contents()); diff != "" {
 		t.Errorf("the backend saw other spans than the second pipeline:\n%s", diff)
+	}
+}
+
+func TestExistingPipelineMakesReels(t *testing.T) {
+	url := decktest.FileURL(t)
+	p := run(t, program(t, slim), []string{"TAPEDECK_DECK=" + url, "BACKEND_ENDPOINT=127.0.0.1:1"},
+		"--config", example(t, "examples/existing-pipeline/collector.yaml"),
+		"--config", example(t, "examples/existing-pipeline/tapes.yaml"), soon)
+	traces := recorded(t)
+	send(t, p, traces)
+	drained(t, p, traces.SpanCount())
+	stop(t, p)
+	derived := decktest.FileURL(t)
+	tapedeck(t, "derive", "--no-join", "--to", derived, example(t, recordedFile))
+	columns := []string{"--format", "json", "--columns", "run_id,grade,status,tool_calls"}
+	want, got := tapedeck(t, append([]string{"ls", derived}, columns...)...), tapedeck(t, append([]string{"ls", url}, columns...)...)
+	if want == "" || got != want {
+		t.Errorf("the deck of reels holds\n%s\nwant\n%s", got, want)
+	}
+	for key := range (at{t, url}).contents() {
+		if strings.HasPrefix(key, "runs/") {
+			t.Errorf("%s is of the layout of files", key)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *splitSides) collector(state string, args ...string) *collectorproc.Proc
 
 func (s *splitSides) collectorWith(name, state string, env []string, args ...string) *collectorproc.Process {
 	s.t.Helper()
-	env = append([]string{"TAPEDECK_DECK=" + s.deck, "PRODUCTION_ENDPOINT=" + s.production.address, "REPLAY_ENDPOINT=" + s.replay.address, "TAPEDECK_STATE=" + state, "TAPEDECK_SPOOL=" + filepath.Join(state, "spool")}, env...)
+	env = append([]string{"TAPEDECK_DECK=" + s.deck, "TAPEDECK_LAYOUT=files", "PRODUCTION_ENDPOINT=" + s.production.address, "REPLAY_ENDPOINT=" + s.replay.address, "TAPEDECK_STATE=" + state, "TAPEDECK_SPOOL=" + filepath.Join(state, "spool")}, env...)
 	return run(s.t, program(s.t, name), env, append([]string{"--config", example(s.t, replaySplit)}, args...)...)
 }
 

@@ -62,8 +62,8 @@ func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 					"put agentredaction before it, or set processors::%s::redaction to none", name, processor, where, processor))
 			}
 			for _, at := range s.batchesBefore(name, p.processors[i+1:], map[string]bool{}) {
-				errs = append(errs, fmt.Errorf("service::pipelines::%s: a batch processor stands between %s and the tape exporter: it acknowledges what is not stored yet, so a crash loses runs; "+
-					"put it before agentrun, take it out, or set exporters::tape::allow_batch to true", at, processor))
+				errs = append(errs, fmt.Errorf("service::pipelines::%s: a batch processor stands between agentrun and the tape exporter: it acknowledges what is not stored yet, so a crash loses runs; "+
+					"put it before %s, take it out, or set exporters::tape::allow_batch to true", at, processor))
 			}
 		}
 	}

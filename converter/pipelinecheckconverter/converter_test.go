@@ -66,7 +66,7 @@ service:
 		"batch behind":                {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch/late], exporters: [tape]}`, wrong: "service::pipelines::traces::batch/late: a batch processor stands between agentrun and the tape exporter"},
 		"batch behind, allowed":       {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [tape/late]}`},
 		"batch, allowed for one":      {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [tape/late, tape]}`, wrong: "service::pipelines::traces::batch: a batch processor"},
-		"batch behind, open":          {pipelines: `traces: {receivers: [otlp], processors: [agentrun/open, batch], exporters: [tape]}`, wrong: "between agentrun/open and"},
+		"batch behind, open":          {pipelines: `traces: {receivers: [otlp], processors: [agentrun/open, batch], exporters: [tape]}`, wrong: "put it before agentrun/open"},
 		"batch behind, no tapes":      {pipelines: `traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [debug]}`},
 		"batch behind the splitter":   {pipelines: "traces: {receivers: [otlp], processors: [agentredaction, agentrun], exporters: [replaysplit]}\n    traces/p: {receivers: [replaysplit], processors: [batch], exporters: [tape]}\n    traces/r: {receivers: [replaysplit], exporters: [tape]}", wrong: "service::pipelines::traces/p::batch: a batch processor"},
 		"batch before the splitter":   {pipelines: "traces: {receivers: [otlp], processors: [agentredaction, agentrun, batch], exporters: [replaysplit]}\n    traces/p: {receivers: [replaysplit], exporters: [tape]}", wrong: "service::pipelines::traces::batch: a batch processor"},

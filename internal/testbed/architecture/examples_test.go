@@ -42,3 +42,29 @@ func TestNoExampleKeepsAnythingBelowTmp(t *testing.T) {
 		t.Errorf("%d files", n)
 	}
 }
+
+// A bucket takes many small objects badly, and a deck keeps the layout that it was made with. Only what is tried on one machine makes files.
+func TestExamplesForProductionMakeReels(t *testing.T) {
+	files, err := filepath.Glob("../../../examples/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, file := range files {
+		switch filepath.Base(filepath.Dir(file)) {
+		case "local", "again": // one machine; a deck that is there
+			continue
+		}
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decks, reels := strings.Count(string(body), "deck: "), strings.Count(string(body), "layout: reels")+strings.Count(string(body), "TAPEDECK_LAYOUT:-reels")
+		if n += decks; decks != reels {
+			t.Errorf("%s: %d exporters make a deck, %d of them one of reels", file, decks, reels)
+		}
+	}
+	if n < 5 {
+		t.Errorf("%d exporters", n)
+	}
+}
