@@ -65,6 +65,19 @@ func runAgent(mode string) error {
 	case "escape-child", "escape-setsid":
 		tryToGetOut(strings.TrimPrefix(mode, "escape-"), os.Getenv(placeVariable))
 		return nil
+	case "wander": // asks in other protocols than its own, and at an address of its own choice
+		for path, body := range map[string]string{
+			"/v1/messages": `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}]}`,
+			"/admin/../secret/v1/chat/completions?x=1":           `{"model":"m","messages":[{"role":"user","content":"x"}]}`,
+			"/anything/models/m:streamGenerateContent?alt=sse&x": `{"contents":[{"role":"user","parts":[{"text":"x"}]}]}`,
+		} {
+			resp, err := http.Post(os.Getenv("TAPEDECK_MODEL_URL")+path, "application/json", strings.NewReader(body))
+			if err != nil {
+				return err
+			}
+			_ = resp.Body.Close()
+		}
+		mode = "oracle"
 	case "fetch":
 		if err := fetch(strings.Fields(os.Getenv(placeVariable))); err != nil {
 			return err

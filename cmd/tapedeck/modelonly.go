@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"time"
 
@@ -27,7 +28,7 @@ type modelOnlyFlags struct {
 
 func (f *modelOnlyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.on, "model-only", false, "ask each recorded turn again, alone, of the models that --ask names; no agent and no tool runs")
-	cmd.Flags().StringArrayVar(&f.ask, "ask", nil, "MODEL, or MODEL@URL for another endpoint than $OPENAI_BASE_URL; $OPENAI_API_KEY is its key (repeatable)")
+	cmd.Flags().StringArrayVar(&f.ask, "ask", nil, "MODEL, or MODEL@URL for another endpoint than $OPENAI_BASE_URL; the key is $OPENAI_API_KEY, or that of a known provider (repeatable)")
 	cmd.Flags().DurationVar(&f.timeout, "ask-timeout", 2*time.Minute, "how long one answer of a model may take")
 }
 
@@ -43,7 +44,7 @@ func (r *replaying) modelOnly(ctx context.Context, f *modelOnlyFlags, level comp
 	if len(f.ask) == 0 {
 		return errors.New("--model-only needs --ask MODEL")
 	}
-	o := modelonly.Options{Key: os.Getenv("OPENAI_API_KEY"), Timeout: f.timeout}
+	o := modelonly.Options{Key: func(endpoint *url.URL) string { return keyFor(endpoint, "openai-chat") }, Timeout: f.timeout}
 	for _, text := range f.ask {
 		e, err := modelonly.ParseEndpoint(text, cmp.Or(os.Getenv("OPENAI_BASE_URL"), defaultModels))
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/replay/modelstub"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
@@ -38,7 +37,7 @@ func (r *rerunning) checkPolicies() error {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true
-	r.upstream = &modelstub.Upstream{URL: address, Model: f.model, Key: f.key, Transport: transport}
+	r.upstream = &modelstub.Upstream{URL: address, Model: f.model, Key: func(api string) string { return f.key(address, api) }, Transport: transport}
 	r.policies.Model = &rerun.Candidate{URL: address.String(), Model: f.model}
 	prompt := f.promptText
 	if f.prompt != "" {
@@ -56,19 +55,17 @@ func (r *rerunning) checkPolicies() error {
 	return nil
 }
 
-// key is that of the endpoint of --model-url, for a protocol. The agent never has it.
-func (f *rerunFlags) key(api string) string {
-	names := []string{f.modelKey}
-	switch {
-	case f.modelKey != "":
-	case strings.HasPrefix(api, "openai"):
-		names = []string{"OPENAI_API_KEY"}
-	case strings.HasPrefix(api, "anthropic"):
-		names = []string{"ANTHROPIC_API_KEY"}
-	default:
-		names = []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}
+// key is that of an endpoint, for a call in a protocol; "" for none. The agent never has it.
+func (f *rerunFlags) key(endpoint *url.URL, api string) string {
+	if f.modelKey != "" {
+		return os.Getenv(f.modelKey)
 	}
-	for _, name := range names {
+	return keyFor(endpoint, api)
+}
+
+// keyFor is the key that the environment holds for an endpoint.
+func keyFor(endpoint *url.URL, api string) string {
+	for _, name := range modelstub.KeyVariables(endpoint, api) {
 		if key := os.Getenv(name); key != "" {
 			return key
 		}

@@ -107,6 +107,50 @@ func TestACandidateModelIsAskedAndTheToolsAreThoseOfTheTape(t *testing.T) {
 	}
 }
 
+// An agent that asks in every protocol, at addresses of its own choice, brings an endpoint neither the keys of others nor its path.
+func TestAnEndpointGetsOneKeyAndNoPathOfTheAgent(t *testing.T) {
+	url := recordedAgent(t)
+	var mu sync.Mutex
+	var asked []string
+	c := &candidate{fruit: "apples"}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked = append(asked, strings.Join([]string{r.RequestURI, r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), r.Header.Get("X-Goog-Api-Key")}, " "))
+		mu.Unlock()
+		if !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+			http.Error(w, "{}", http.StatusUnauthorized)
+			return
+		}
+		c.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GATEWAY_KEY"} {
+		t.Setenv(name, "key-of-"+name)
+	}
+	for variable, want := range map[string][]string{
+		"": {
+			"/base/v1/chat/completions Bearer key-of-OPENAI_API_KEY  ",
+			"/base/v1/messages   ",
+			"/base/v1beta/models/m:streamGenerateContent?alt=sse   ",
+		},
+		"GATEWAY_KEY": {
+			"/base/v1/chat/completions Bearer key-of-GATEWAY_KEY  ",
+			"/base/v1/messages  key-of-GATEWAY_KEY ",
+			"/base/v1beta/models/m:streamGenerateContent?alt=sse   key-of-GATEWAY_KEY",
+		},
+	} {
+		asked = nil
+		_, r := replayed(t, "wander", url, "--input", "stdin", "--model-url", s.URL+"/base", "--model-key-env", variable)
+		slices.Sort(asked)
+		if got := slices.Compact(asked); !slices.Equal(got, want) {
+			t.Errorf("the endpoint was sent %q\nwant %q", got, want)
+		}
+		if said := strings.Contains(failed(r)+fmt.Sprint(r.Checks), "no key was sent: --model-key-env"); said != (variable == "") {
+			t.Errorf("%+v", r.Checks)
+		}
+	}
+}
+
 func TestARunIsFreeBehindAFork(t *testing.T) {
 	url := recordedAgent(t)
 	t.Setenv(stockVariable, "eight apples in the cellar")

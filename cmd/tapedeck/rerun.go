@@ -91,7 +91,7 @@ func (f *rerunFlags) addCommand(cmd *cobra.Command) {
 	flags.BoolVar(&f.requireLockdown, "require-lockdown", false, "end with code 2 where no namespace can be had")
 	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "HOST[:PORT] that the command may reach over the proxy; without a port 80 and 443 (repeatable)")
 	flags.StringVar(&f.modelURL, "model-url", "", "ask this endpoint instead of the tape, behind the fork or all along: what stands before /v1/chat/completions and the like")
-	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; else the one of its SDK, such as OPENAI_API_KEY")
+	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; without it that of a provider that is known by its host, else OPENAI_API_KEY, in the protocols of OpenAI alone")
 }
 
 // rerunning is one replay of a command.

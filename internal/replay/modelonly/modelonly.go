@@ -50,7 +50,8 @@ func ParseEndpoint(text, base string) (Endpoint, error) {
 // Options say how the models are asked.
 type Options struct {
 	Models []Endpoint
-	Key    string // sent as bearer token
+	// Key returns what is sent to an endpoint as bearer token, "" for nothing; nil is never anything.
+	Key func(endpoint *url.URL) string
 	// Client sends the requests; nil is http.DefaultClient.
 	Client *http.Client
 	// Timeout is for each request, 0 for none.
@@ -226,8 +227,10 @@ func ask(ctx context.Context, o *Options, e Endpoint, body []byte) (Said, error)
 		return Said{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if o.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+o.Key)
+	if o.Key != nil {
+		if key := o.Key(req.URL); key != "" {
+			req.Header.Set("Authorization", "Bearer "+key)
+		}
 	}
 	client := o.Client
 	if client == nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func TestEachTurnIsAskedAloneOfEveryModel(t *testing.T) {
 		}
 		o.Models = append(o.Models, e)
 	}
-	o.Key, o.Mask = "k", func(s string) string { return strings.ReplaceAll(s, "sk-ABCDEFGHIJKLMNOPQRSTUVWX", "[hidden]") }
+	o.Key, o.Mask = func(*url.URL) string { return "k" }, func(s string) string { return strings.ReplaceAll(s, "sk-ABCDEFGHIJKLMNOPQRSTUVWX", "[hidden]") }
 	tp := recorded(t)
 	r, err := Run(t.Context(), tp, o)
 	if err != nil {

@@ -187,7 +187,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	h.tell(name, &r.Answer)
 	if r.Outcome == Live {
-		h.live(w, req, s, p, r, path)
+		h.live(w, req, s, p, r)
 		return
 	}
 	h.answer(w, req, s, p, r, sent, known)

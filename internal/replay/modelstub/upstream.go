@@ -13,15 +13,16 @@ import (
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
-// Upstream is a real endpoint of models, for the calls of a replay that are not answered from the tape. Its keys never reach the agent.
+// Upstream is a real endpoint of models, for the calls of a replay that are not answered from the tape. Its keys never reach the agent, and
+// of the agent's requests only the body reaches it: where they go is made anew.
 type Upstream struct {
-	// URL is what stands before the paths of the protocol, such as https://api.openai.com.
+	// URL is what stands before the paths of the protocols, such as https://api.openai.com.
 	URL *url.URL
 	// Model is asked in place of the one that the agent asks for; "" changes nothing.
 	Model string
 	// SystemPrompt stands in place of that of the agent; nil changes nothing.
 	SystemPrompt *string
-	// Key returns the key for a protocol, "" for none.
+	// Key returns the key of the endpoint for a call in a protocol, "" for none.
 	Key func(api string) string
 	// Transport sends the requests.
 	Transport http.RoundTripper
@@ -31,7 +32,7 @@ type Upstream struct {
 var passed = []string{"Accept", "Content-Type", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Openai-Beta"}
 
 // live sends a request on, and its answer back as it comes.
-func (h *Handler) live(w http.ResponseWriter, req *http.Request, s *Session, p *protocol, r *reply, path string) {
+func (h *Handler) live(w http.ResponseWriter, req *http.Request, s *Session, p *protocol, r *reply) {
 	w.Header().Set(headerOutcome, string(Live))
 	why := ""
 	defer func() {
@@ -54,13 +55,8 @@ func (h *Handler) live(w http.ResponseWriter, req *http.Request, s *Session, p *
 		refuse(http.StatusNotImplemented, "previous_response_id names an answer from the tape, which a real model does not know")
 		return
 	}
-	body, path := up.rewrite(p, r.body, path)
-	target := *up.URL
-	target.Path = strings.TrimSuffix(target.Path, "/") + path
-	query := req.URL.Query()
-	query.Del("key")
-	target.RawQuery = query.Encode()
-	out, err := http.NewRequestWithContext(req.Context(), http.MethodPost, target.String(), bytes.NewReader(body))
+	target := up.target(p, r.request.Model, r.request.Stream, req.URL.Query().Get("alt") == "sse")
+	out, err := http.NewRequestWithContext(req.Context(), http.MethodPost, target.String(), bytes.NewReader(up.rewrite(p, r.body)))
 	if err != nil {
 		refuse(http.StatusBadGateway, err.Error())
 		return
@@ -70,7 +66,8 @@ func (h *Handler) live(w http.ResponseWriter, req *http.Request, s *Session, p *
 			out.Header.Set(name, v)
 		}
 	}
-	if key := up.Key(p.name); key != "" {
+	key := up.Key(p.name)
+	if key != "" {
 		switch p {
 		case anthropicMessages:
 			out.Header.Set("X-Api-Key", key)
@@ -87,7 +84,9 @@ func (h *Handler) live(w http.ResponseWriter, req *http.Request, s *Session, p *
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusBadRequest {
-		why = resp.Status
+		if why = resp.Status; key == "" && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
+			why += ", and no key was sent: --model-key-env names the variable with the key of this endpoint"
+		}
 	}
 	for _, name := range []string{"Content-Type", "Retry-After", "X-Should-Retry", "Request-Id", "X-Request-Id"} {
 		if v := resp.Header.Get(name); v != "" {
@@ -119,13 +118,56 @@ func (s *Session) ours(id string) bool {
 	return known
 }
 
+// target is where a call in a protocol goes. sse says how a stream of Gemini is framed.
+func (up *Upstream) target(p *protocol, model string, stream, sse bool) *url.URL {
+	path, query := "", ""
+	switch p {
+	case openAIResponses:
+		path = "/v1/responses"
+	case anthropicMessages:
+		path = "/v1/messages"
+	case geminiGenerate:
+		name := url.PathEscape(model)
+		if up.Model != "" {
+			name = strings.ReplaceAll(url.PathEscape(up.Model), "%2F", "/") // that of the operator can be a path
+		}
+		if path = "/v1beta/models/" + name + ":generateContent"; stream {
+			path = "/v1beta/models/" + name + ":streamGenerateContent"
+		}
+		if sse {
+			query = "alt=sse"
+		}
+	default:
+		path = "/v1/chat/completions"
+	}
+	target := *up.URL
+	target.RawPath = strings.TrimRight(up.URL.EscapedPath(), "/") + path
+	target.Path, _ = url.PathUnescape(target.RawPath) // both halves are escaped well
+	target.RawQuery, target.ForceQuery, target.Fragment = query, false, ""
+	return &target
+}
+
+// KeyVariables are the variables that can hold the key of an endpoint, for a call in a protocol. Who serves a known host is sent its own key, and
+// no other host is sent it. Any other endpoint is taken for one that serves the protocols of OpenAI, as gateways and local servers do.
+func KeyVariables(endpoint *url.URL, api string) []string {
+	host := strings.ToLower(endpoint.Hostname())
+	switch {
+	case host == "api.anthropic.com":
+		return []string{"ANTHROPIC_API_KEY"}
+	case host == "generativelanguage.googleapis.com":
+		return []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}
+	case strings.HasSuffix(host, ".openai.azure.com"):
+		return []string{"AZURE_OPENAI_API_KEY"}
+	case host == "api.openai.com", api == openAIChat.name, api == openAIResponses.name:
+		return []string{"OPENAI_API_KEY"}
+	}
+	return nil
+}
+
 // rewrite puts the model and the system prompt of the upstream into a request. Everything else stays as the agent wrote it.
-func (up *Upstream) rewrite(p *protocol, body exactjson.Value, path string) ([]byte, string) {
+func (up *Upstream) rewrite(p *protocol, body exactjson.Value) []byte {
 	members := map[string]exactjson.Value{}
-	if up.Model != "" && p == geminiGenerate {
-		at, method := strings.LastIndex(path, "/")+1, strings.LastIndex(path, ":")
-		path = path[:at] + up.Model + path[method:]
-	} else if up.Model != "" {
+	if up.Model != "" && p != geminiGenerate { // which has it in the path
 		members["model"] = exactjson.StringValue(up.Model)
 	}
 	if up.SystemPrompt != nil {
@@ -163,7 +205,7 @@ func (up *Upstream) rewrite(p *protocol, body exactjson.Value, path string) ([]b
 			out = append(out, exactjson.Member{Name: name, Value: v})
 		}
 	}
-	return exactjson.ObjectValue(out...).AppendJSON(nil), path
+	return exactjson.ObjectValue(out...).AppendJSON(nil)
 }
 
 // withoutSystem leaves the instructions out of a list of messages. A text is no such list.
