@@ -138,7 +138,7 @@ func agentsAreReplayed(t *testing.T, language string) {
 			}
 			replay := func(variable string, flags ...string) (int, replayReport) {
 				t.Helper()
-				args := append([]string{"replay", line.URL, "--json", "--input", "arg"}, lockdownFlags(t)...)
+				args := append([]string{"replay", line.URL, "--json", "--input", "arg", "--env", "MODEL_URL", "--env", "STOCK_URL", "--env-from", "SKU_*", "--env-from", "MASTRA_*"}, lockdownFlags(t)...)
 				cmd := command(variable, append(append(args, flags...), argv...)...)
 				var stderr strings.Builder
 				cmd.Stderr = &stderr

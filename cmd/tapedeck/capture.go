@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -34,6 +33,8 @@ type capture struct {
 	hold   bool // until release, for what is known of the run when it has ended
 	held   []otlpfile.Document
 	listen func(context.Context) (net.Listener, error) // nil: on loopback
+	// environ is the environment of the command, to which the variables of the services are added.
+	environ []string
 }
 
 // AddTraces implements doctor.Sink.
@@ -123,7 +124,7 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 		stop()
 		err = errors.Join(err, <-done, c.err)
 	}()
-	command.Env = rerun.Environ(os.Environ(), services.Variables())
+	command.Env = rerun.Environ(c.environ, services.Variables())
 	if err := finish(&command); err != nil {
 		return exit, err
 	}

@@ -130,7 +130,7 @@ func (f *causeFlags) run(ctx context.Context, stdout, stderr io.Writer) (err err
 	}
 	var judge *judging
 	if f.check != "" {
-		if judge, err = newJudging(f.check, f.checkTime); err != nil {
+		if judge, err = newJudging(f.check, f.checkTime, f.checkEnviron(slices.Concat(f.good, f.bad, []string{f.Deck})...)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, judge.Close()) }()

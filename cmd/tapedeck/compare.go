@@ -95,6 +95,7 @@ func (f *compareFlags) run(cmd *cobra.Command, ref string, argv []string) error 
 	case f.repeat < 1 || f.timeout <= 0 || f.scoreTime <= 0:
 		return errors.New("--repeat, --timeout and --score-timeout must be positive")
 	}
+	f.decks = []string{ref, f.refs.Deck}
 	plan := &experiment.Plan{Policy: contract.UseOriginal, Timed: f.timed, Scorers: []string{}}
 	redact, err := f.redactText(stderr)
 	if err != nil {
@@ -186,7 +187,7 @@ func (f *compareFlags) once(ctx context.Context, plan *experiment.Plan, candidat
 		}
 	}
 	if f.verify != "" {
-		check, err := experiment.Check(f.verify, f.scoreTime, environWithoutKey(), dir)
+		check, err := experiment.Check(f.verify, f.scoreTime, f.environ(), dir)
 		if err != nil {
 			return nil, fmt.Errorf("--verify: %w", err)
 		}

@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if os.Getenv("TAPEDECK_REPLAY_RUN_ID") != "" {
+		fmt.Fprintln(os.Stderr, "a replayed agent did not get its settings") // and must not run the tests in its place
+		os.Exit(1)
+	}
 	state, err := os.MkdirTemp("", "tapedeck-state-") // no test makes a key for whoever runs it
 	if err == nil {
 		err = errors.Join(os.Setenv("XDG_STATE_HOME", state), os.Setenv(view.CacheVariable, filepath.Join(state, "cache")), os.Unsetenv(keyVariable))

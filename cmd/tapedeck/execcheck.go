@@ -47,7 +47,7 @@ advised too, 1 if something was not, and 2 if RUNNER is none.`,
 			if timeout <= 0 {
 				return fmt.Errorf("--timeout must be positive")
 			}
-			config.ReplayTimeout, config.Stderr, config.Env = timeout, cmd.ErrOrStderr(), environWithoutKey()
+			config.ReplayTimeout, config.Stderr, config.Env = timeout, cmd.ErrOrStderr(), programEnviron()
 			probes := execlane.Check(cmd.Context(), config)
 			conforms := execlane.Conforms(probes, strict)
 			if asJSON {

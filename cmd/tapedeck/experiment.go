@@ -56,6 +56,7 @@ type experimentFlags struct {
 	regression, timed         bool
 	maxTokens                 int64
 	command                   rerunFlags
+	decks                     []string // where the runs are
 }
 
 // reportFlags say where a report goes.
@@ -306,10 +307,16 @@ func (f *experimentFlags) readScorers(redact func(string) string) (scorers []exp
 	return scorers, nil
 }
 
+// environ is the environment of runners and scorers.
+func (f *experimentFlags) environ() []string {
+	environ, _ := f.command.env.program(append(f.decks, f.command.to)...)
+	return environ
+}
+
 // scorer makes the scorer of a name.
 func (f *experimentFlags) scorer(name string, redact func(string) string) (experiment.Scorer, error) {
 	if name != "judge" {
-		return experiment.ParseScorer(name, f.scoreTime, environWithoutKey())
+		return experiment.ParseScorer(name, f.scoreTime, f.environ())
 	}
 	rubric, err := readBounded(f.rubric, maxPrompt)
 	if f.rubric == "" {
@@ -385,6 +392,7 @@ const maxPrompt = 1 << 20 // bytes
 func (f *experimentFlags) run(cmd *cobra.Command, address string, argv []string) (err error) {
 	ctx, stdout, stderr := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	plan := &experiment.Plan{}
+	f.decks = []string{address}
 	redact, err := f.redactText(stderr)
 	if err != nil {
 		return err
@@ -497,7 +505,7 @@ func (f *experimentFlags) candidate(plan *experiment.Plan, argv []string) (open 
 		files = append(slices.Clone(files), strings.ReplaceAll(module, ".", "/")+".py")
 	}
 	plan.Identity = experiment.Identify(files)
-	config.Policy, config.ReplayTimeout, config.Env = plan.Policy, f.timeout, environWithoutKey()
+	config.Policy, config.ReplayTimeout, config.Env = plan.Policy, f.timeout, f.environ()
 	open, err = experiment.Lanes(plan, config, options, override)
 	return open, func() {}, err
 }

@@ -183,7 +183,7 @@ func (c *commandCandidate) outcome(r *rerunning, report *rerun.Report, replayed 
 		fail(execlane.CacheMiss, "no recorded answer for tool %s", out.Tools.Missed[0])
 		out.Failure.Details["tool_name"] = tool
 	case replayed == nil:
-		fail(noTelemetry, "no run came; tapedeck doctor says what an agent has to switch on")
+		fail(noTelemetry, "no run came; tapedeck doctor says what an agent has to switch on, and replay --print-env which variables it does not get")
 	case undeclared != "":
 		fail(toolRanLive, "the tool %s ran itself; --allow-live declares one that may", undeclared)
 		out.Failure.Details["tool_name"] = undeclared
@@ -260,7 +260,7 @@ func toolsOf(r *rerunning) (t experiment.Tools) {
 // ofThePlan are the flags that decide what a replay comes to, and stand nowhere else in the plan of an experiment.
 var ofThePlan = []string{
 	"rules", "tools", "live", "read-through", "refuse", "redaction-key-scope", "redact",
-	"input", "template", "wait-for", "answer", "turns", "allow-live", "preload", "allow-framework", "lockdown", "require-lockdown", "allow-host", "model-url",
+	"input", "template", "wait-for", "answer", "turns", "allow-live", "preload", "allow-framework", "lockdown", "require-lockdown", "allow-host", "env", "env-from", "model-url",
 }
 
 // settingsOf are those of the flags that were given; what is a file, by its digest.

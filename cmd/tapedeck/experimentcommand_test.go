@@ -140,7 +140,7 @@ func TestAKilledExperimentOverACommandGoesOn(t *testing.T) {
 	args = append(args, "--state", state, "--", os.Args[0])
 	journal := filepath.Join(state, "outcomes.jsonl")
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), agentVariable+"=tapedeck", afterVariable+"=oracle", "TAPEDECK_TEST_ARGS="+strings.Join(args, "\n"))
+	cmd.Env = append(os.Environ(), agentVariable+"=tapedeck", afterVariable+"=oracle", "TAPEDECK_TEST_ARGS="+strings.Join(withSettings(args), "\n"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/modelonly"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -104,7 +105,7 @@ func (r *rerunning) oracleAt(target *url.URL) http.Handler {
 		proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(target)
 			p.Out.Header.Del("Authorization")
-			if token := os.Getenv("TAPEDECK_ORACLE_TOKEN"); token != "" {
+			if token := secretenv.Get(tokenVariable); token != "" {
 				p.Out.Header.Set("Authorization", "Bearer "+token)
 			}
 		}, ModifyResponse: func(resp *http.Response) error {

@@ -80,7 +80,7 @@ func (f *harnessFlags) begin(ctx context.Context, deck string, stderr io.Writer)
 	h := &harnessed{flags: f, output: folderOf(deck), stderr: stderr, facts: harness.Facts{
 		Task: f.task, Display: f.display, Run: f.run, EvalID: f.evalID, EvalName: f.evalName, Skill: f.skill, Golden: f.golden, Rules: f.rules, EnvAllow: f.envAllow,
 	}}
-	for _, entry := range os.Environ() {
+	for _, entry := range programEnviron() {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
 		case !slices.ContainsFunc(f.envAllow, func(p string) bool { return harness.Allows(p, name) }):
@@ -124,7 +124,7 @@ func (h *harnessed) sayLeftOut(flag string, l *harness.Listing) {
 
 // end takes down what the command left, and runs the checks. What cannot be told anymore is said, and loses nothing else of the run. It
 // reports whether all checks passed.
-func (h *harnessed) end(ctx context.Context, timeout, grace time.Duration) (passed bool) {
+func (h *harnessed) end(ctx context.Context, environ []string, timeout, grace time.Duration) (passed bool) {
 	passed = true
 	if h.before != nil {
 		after, err := harness.List(ctx, h.flags.workspace, harness.DefaultLimits, h.output)
@@ -139,7 +139,7 @@ func (h *harnessed) end(ctx context.Context, timeout, grace time.Duration) (pass
 	for i, line := range h.flags.checks {
 		name := "check-" + strconv.Itoa(i+1)
 		began := time.Now()
-		exit, err := rerun.Run(ctx, rerun.Command{Argv: shell(line), Env: environWithoutKey(), Stdout: h.stderr, Stderr: h.stderr, Timeout: timeout, Grace: grace})
+		exit, err := rerun.Run(ctx, rerun.Command{Argv: shell(line), Env: environ, Stdout: h.stderr, Stderr: h.stderr, Timeout: timeout, Grace: grace})
 		if err != nil {
 			say(h.stderr, "%s: %v", name, err)
 		}

@@ -307,7 +307,7 @@ func TestNothingIsLeftWhenTapedeckIsKilled(t *testing.T) {
 	t.Setenv("TMPDIR", temporary)
 	t.Setenv(placeVariable, filepath.Join(t.TempDir(), "begun"))
 	program := exec.CommandContext(t.Context(), "/proc/self/exe")
-	program.Env = append(os.Environ(), agentVariable+"=tapedeck", "TAPEDECK_TEST_ARGS="+strings.Join([]string{"replay", url, "--require-lockdown", "--", os.Args[0]}, "\n"))
+	program.Env = append(os.Environ(), agentVariable+"=tapedeck", "TAPEDECK_TEST_ARGS="+strings.Join(withSettings([]string{"replay", url, "--require-lockdown", "--", os.Args[0]}), "\n"))
 	marked := "TAPEDECK_TEST_MARK=" + fmt.Sprint(os.Getpid())
 	program.Env = append(program.Env, marked)
 	if err := program.Start(); err != nil {

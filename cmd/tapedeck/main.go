@@ -11,10 +11,17 @@ import (
 	"syscall"
 
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/secretenv"
 )
 
 func main() {
 	lockdown.Main()
+	if err := secretenv.Take(rerun.Own...); err != nil {
+		complain(os.Stderr, err)
+		os.Exit(exitFailed)
+	}
+	secretenv.Hide()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
+	"github.com/tapedeck/tapedeck/internal/secretenv"
 )
 
 type mcpFlags struct {
@@ -114,7 +115,7 @@ func (f *mcpFlags) replayed(ctx context.Context, address string, run deck.Ref, c
 	args = append(slices.Concat(args, f.replay), "--")
 	c := exec.CommandContext(ctx, self, append(args, command...)...)
 	out := &procgroup.Output{Most: maxReport}
-	c.Stdout, c.Stderr = out, out
+	c.Stdout, c.Stderr, c.Env = out, out, secretenv.Environ()
 	err = c.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -114,7 +114,7 @@ func (f *minimiseFlags) run(ctx context.Context, ref string, stdout, stderr io.W
 	if !slices.Contains(minimise.Levels, minimise.Level(f.downTo)) {
 		return fmt.Errorf("--down-to %q is unknown: want events, messages or characters", f.downTo)
 	}
-	judge, err := newJudging(f.check, f.checkTime)
+	judge, err := newJudging(f.check, f.checkTime, f.checkEnviron(ref, f.Deck))
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func TestReplaysAreTheTestOfAMinimisation(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(agentVariable, "oracle")
 	// The check looks at what the agent did in the replay: it asked for a count. Without the first model call it does not.
-	code, r := minimised(t, url, "--down-to", "events", "--check", command+` '"name":"count"'`, "-o", filepath.Join(dir, "small.json"), "--input", "stdin", "--lockdown", "off", "--template", "{{or .user_message \"?\"}}", "--", os.Args[0])
+	code, r := minimised(t, url, "--down-to", "events", "--check", command+` '"name":"count"'`, "-o", filepath.Join(dir, "small.json"), "--input", "stdin", "--lockdown", "off", "--template", "{{or .user_message \"?\"}}", ofTheAgent[0], ofTheAgent[1], "--", os.Args[0])
 	if code != exitOK || !r.Minimal || r.To.Events == 0 || r.To.Events >= r.From.Events {
 		t.Errorf("code %d: %+v", code, r)
 	}

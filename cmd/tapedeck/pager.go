@@ -33,7 +33,7 @@ func paged(ctx context.Context, stdout io.Writer, write func(io.Writer) error) e
 	}
 	c := exec.CommandContext(ctx, pager[0], pager[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = &text, f, os.Stderr
-	c.Env = environWithoutKey()
+	c.Env = programEnviron()
 	if os.Getenv("LESS") == "" {
 		c.Env = append(c.Env, "LESS=FRX") // leave if it fits, colours, keep the text on the screen
 	}

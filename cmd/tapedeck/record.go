@@ -24,6 +24,7 @@ import (
 type recordFlags struct {
 	redactionFlags
 	harnessFlags
+	env            envFlags
 	sign           signFlag
 	to, tenant     string
 	timeout, grace time.Duration
@@ -64,6 +65,7 @@ not, a check failed, or some telemetry was refused, 2 if nothing was written.`,
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end the command after this long; 0 waits for ever")
 	cmd.Flags().DurationVar(&f.grace, "grace", 5*time.Second, "kill the command when it has not ended so long after it was asked to")
 	f.harnessFlags.add(cmd)
+	f.env.add(cmd.Flags(), "a variable that is withheld otherwise, and that the command gets: keys of the store of --to, "+tokenVariable+" (repeatable)", "the same for all whose names fit a pattern, such as AWS_* (repeatable)")
 	f.redactionFlags.add(cmd)
 	return cmd
 }
@@ -126,13 +128,18 @@ func record(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, f re
 	if err != nil {
 		return err
 	}
-	c := &advised{&capture{in: newReceiver(nil, redactor), hold: true}, doctor.NewReceiver()}
+	environ, withheld := f.env.program(f.to)
+	if len(withheld) > 0 {
+		say(stderr, "the command does not get %s, which open the deck; --env NAME passes one on", strings.Join(withheld, ", "))
+	}
+	sayIfSeen(stderr)
+	c := &advised{&capture{in: newReceiver(nil, redactor), hold: true, environ: environ}, doctor.NewReceiver()}
 	command := rerun.Command{Argv: argv, Stdin: stdin, Stdout: stderr, Stderr: stderr, Timeout: f.timeout, Grace: f.grace}
 	exit, err := c.run(ctx, c, command, rerun.Services{}, func(*rerun.Command) error { return nil })
 	if err != nil {
 		return err
 	}
-	passed := known.end(ctx, f.timeout, f.grace)
+	passed := known.end(ctx, environ, f.timeout, f.grace)
 	c.release(&known.facts)
 	if c.err != nil {
 		return c.err

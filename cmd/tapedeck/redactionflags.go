@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
+	"github.com/tapedeck/tapedeck/internal/secretenv"
 )
 
 // redactionFlags say how a command redacts what it stores.
@@ -33,11 +34,6 @@ type redactionFlags struct {
 
 // keyVariable holds the key when no file is named, as in the examples of the collector.
 const keyVariable = rerun.RedactionKeyVariable
-
-// environWithoutKey is the environment for programs of others: whoever has the key can find out which values the tokens stand for.
-func environWithoutKey() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, keyVariable+"=") })
-}
 
 const redactOff = "off"
 
@@ -105,8 +101,12 @@ func (f *redactionFlags) key() (*redact.Key, error) {
 	if f.keyFile != "" {
 		return redact.KeyFromFile(f.keyFile, f.scope)
 	}
-	if os.Getenv(keyVariable) != "" {
-		return redact.KeyFromEnv(keyVariable, f.scope)
+	if text := secretenv.Get(keyVariable); text != "" {
+		key, err := redact.ParseKey([]byte(text), f.scope)
+		if err != nil {
+			return nil, fmt.Errorf("%w (environment variable %s)", err, keyVariable)
+		}
+		return key, nil
 	}
 	dir, err := stateDir()
 	if err != nil {

@@ -55,6 +55,12 @@ func (p *replayer) rerunning(id string) (*rerunning, error) {
 	return r, r.check([]string{"REF"})
 }
 
+// checkEnviron is the environment of a check, which is no replay.
+func (p *replayer) checkEnviron(refs ...string) []string {
+	environ, _ := p.env.program(append(refs, p.to)...)
+	return environ
+}
+
 // check reads the flags, once for all replays.
 func (p *replayer) check() (err error) {
 	if p.redactor, err = p.redactionFlags.open(p.stderr); err != nil {
@@ -102,7 +108,7 @@ func addCheck(flags *pflag.FlagSet, check *string, timeout *time.Duration) {
 	flags.DurationVar(timeout, "check-timeout", time.Minute, "how long the check may take")
 }
 
-func newJudging(text string, timeout time.Duration) (*judging, error) {
+func newJudging(text string, timeout time.Duration, environ []string) (*judging, error) {
 	if text == "" {
 		return nil, errors.New("--check is missing: a command that ends with another code than 0 for a tape that fails")
 	}
@@ -113,7 +119,7 @@ func newJudging(text string, timeout time.Duration) (*judging, error) {
 	if timeout <= 0 {
 		return nil, errors.New("--check-timeout must be positive")
 	}
-	command.Timeout, command.Env = timeout, environWithoutKey()
+	command.Timeout, command.Env = timeout, environ
 	dir, err := os.MkdirTemp("", "tapedeck-check-")
 	return &judging{command, dir}, err
 }

@@ -31,6 +31,7 @@ import (
 // rerunFlags are those of replay with a command.
 type rerunFlags struct {
 	redactionFlags
+	env                   envFlags
 	sign                  signFlag
 	match                 matchFlags
 	to, id                string
@@ -62,7 +63,7 @@ func (f *rerunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.markdown, "markdown", "", "write the report as Markdown to this file")
 	flags.StringVar(&f.html, "html", "", "write both runs side by side, as a page, to this file")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to this file")
-	flags.BoolVar(&f.printEnv, "print-env", false, "print the variables that the command would get, and end")
+	flags.BoolVar(&f.printEnv, "print-env", false, "print the variables that are set for the command, and the names of those that it does not get, and end")
 	flags.BoolVar(&f.note, "note", false, "note the outcome in the deck of the recorded run, as match --record does")
 	flags.StringVar(&f.override, "override", "", "an oracle file whose answers are laid over the recorded ones")
 	flags.IntVar(&f.forkAt, "fork-at", 0, "the first event of the recording that is free: from it on tools run, and models are asked as --model-url says")
@@ -90,6 +91,7 @@ func (f *rerunFlags) addCommand(cmd *cobra.Command) {
 	flags.StringVar(&f.shut, "lockdown", string(rerun.ShutNamespace), "shut the network of the command: namespace (Linux; elsewhere a proxy does what it can), proxy or off")
 	flags.BoolVar(&f.requireLockdown, "require-lockdown", false, "end with code 2 where no namespace can be had")
 	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "HOST[:PORT] that the command may reach over the proxy; without a port 80 and 443 (repeatable)")
+	f.env.add(flags, "a variable of the environment that the command gets too (repeatable); --print-env says which it does not get", "the same for all whose names fit a pattern, such as CLERK_* (repeatable)")
 	flags.StringVar(&f.modelURL, "model-url", "", "ask this endpoint instead of the tape, behind the fork or all along: what stands before /v1/chat/completions and the like")
 	flags.StringVar(&f.modelKey, "model-key-env", "", "the variable with the key of that endpoint; without it that of a provider that is known by its host, else OPENAI_API_KEY, in the protocols of OpenAI alone")
 }
@@ -114,6 +116,7 @@ type rerunning struct {
 	asked     map[rerun.Layer][]rerun.Asked // calls that were served
 	said      *string                       // what the command answered, where --answer takes it
 	variables []rerun.Variable              // that the command gets beside all others
+	withheld  []string                      // names of variables that it did not get
 	workDir   string                        // where the command runs; "" is here
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,11 +25,23 @@ func init() {
 	leaveSession = func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 }
 
+// ofTheAgent passes on the settings of the agent of these tests, which are variables, to a command that is replayed.
+var ofTheAgent = []string{"--env-from", "TAPEDECK_TEST_*"}
+
+// withSettings adds ofTheAgent to the flags of what replays a command.
+func withSettings(args []string) []string {
+	dash := slices.Index(args, "--")
+	if dash < 0 || !slices.Contains([]string{"replay", "suite", "compare", "cause", "minimise", "experiment"}, args[0]) {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), dash, ofTheAgent...)
+}
+
 // commanded is tapedeck with a command whose own output is on stderr too.
 func commanded(t testing.TB, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
+	code := run(t.Context(), withSettings(args), strings.NewReader(""), &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 
@@ -246,8 +259,14 @@ func lives(pid int) bool {
 
 func TestTheVariablesOfACommandAreListed(t *testing.T) {
 	url := recordedAgent(t)
-	got := tapedeck(t, "replay", url, "--print-env")
-	for _, want := range []string{"OPENAI_BASE_URL=http://127.0.0.1:", "ANTHROPIC_API_KEY=", "OTEL_RESOURCE_ATTRIBUTES=replay_run_id=replay-", "TAPEDECK_ORACLE_URL=", "unset TRACEPARENT\n"} {
+	t.Setenv("CLERK_MODE", "fast")
+	t.Setenv("CLERK_STYLE", "terse")
+	t.Setenv("TAVILY_API_KEY", "k")
+	got := tapedeck(t, "replay", url, "--print-env", "--env", "CLERK_STYLE")
+	if strings.Contains(got.stdout, "CLERK_STYLE") || strings.Contains(got.stdout, "fast") {
+		t.Errorf("%s", got.stdout)
+	}
+	for _, want := range []string{"OPENAI_BASE_URL=http://127.0.0.1:", "ANTHROPIC_API_KEY=", "OTEL_RESOURCE_ATTRIBUTES=replay_run_id=replay-", "TAPEDECK_ORACLE_URL=", "unset TRACEPARENT\n", "withheld CLERK_MODE\n", "TAVILY_API_KEY=tapedeck\n", "withheld TAVILY_API_KEY\n"} {
 		if got.code != exitOK || !strings.Contains(got.stdout, want) {
 			t.Errorf("%s is not in %+v", want, got)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/replay/preload"
 	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/runs"
+	"github.com/tapedeck/tapedeck/internal/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 	"github.com/tapedeck/tapedeck/tape"
@@ -256,6 +257,9 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	if network.Shut == rerun.ShutProxy {
 		say(r.stderr, "the network is not shut: %s", network.Promise)
 	}
+	if network.Shut != rerun.ShutNamespace {
+		sayIfSeen(r.stderr)
+	}
 	address, stop, err := r.serve(ctx, network)
 	if err != nil {
 		return out, err
@@ -286,8 +290,10 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 		}
 	}
 	hooks.OracleURL, c.listen = address, network.Listen
-	out.exit, err = c.run(ctx, c, command, r.addresses(address, network.Address), func(command *rerun.Command) error {
-		command.Env = rerun.Environ(command.Env, slices.Concat(r.input.Variables(text), r.f.forge.variables(), r.variables))
+	all, standIns := r.addresses(address, network.Address), []rerun.Variable(nil)
+	c.environ, standIns, r.withheld = r.environment(all)
+	out.exit, err = c.run(ctx, c, command, all, func(command *rerun.Command) error {
+		command.Env = rerun.Environ(command.Env, slices.Concat(standIns, r.input.Variables(text), r.f.forge.variables(), r.variables))
 		if r.f.preload {
 			command.Env = hooks.Environ(command.Env)
 		}
@@ -301,9 +307,21 @@ func (r *rerunning) turn(ctx context.Context, c *capture, hooks preload.Config, 
 	return out, err
 }
 
-// addresses are the services of a command.
+// addresses are the services of a command. That of the receiver is known when it listens.
 func (r *rerunning) addresses(all, proxy string) rerun.Services {
-	return rerun.Services{Model: all, Oracle: all, MCP: all + "/mcp", Proxy: proxy, ReplayRunID: r.f.id, ReplayOf: r.source.Run.RunID}
+	return rerun.Services{OTLP: all, Model: all, Oracle: all, MCP: all + "/mcp", Proxy: proxy, ReplayRunID: r.f.id, ReplayOf: r.source.Run.RunID}
+}
+
+// environment is what a command gets of the environment of this program, what stands in for what it does not get, and the names of that. What is
+// set for it all the same is not named.
+func (r *rerunning) environment(s rerun.Services) (passed []string, standIns []rerun.Variable, withheld []string) {
+	environ := secretenv.Environ()
+	passed, withheld = r.f.env.pass.Replay(environ)
+	for _, v := range slices.Concat(s.Variables(), r.input.Variables(""), r.f.forge.variables(), r.variables) {
+		begin, some := strings.CutSuffix(v.Name, "*")
+		withheld = slices.DeleteFunc(withheld, func(name string) bool { return name == v.Name || some && strings.HasPrefix(name, begin) })
+	}
+	return passed, s.StandIns(environ, withheld), withheld
 }
 
 func (r *rerunning) printEnv() error {
@@ -313,9 +331,9 @@ func (r *rerunning) printEnv() error {
 		proxy = ""
 	}
 	s, hooks := r.addresses(address, proxy), r.hooks(address)
-	s.OTLP = address
+	_, standIns, withheld := r.environment(s)
 	lines := []string{}
-	for _, v := range s.Variables() {
+	for _, v := range append(s.Variables(), standIns...) {
 		line := v.Name + "=" + v.Value
 		if v.Unset {
 			line = "unset " + v.Name
@@ -328,6 +346,9 @@ func (r *rerunning) printEnv() error {
 				lines = append(lines, line)
 			}
 		}
+	}
+	for _, name := range withheld {
+		lines = append(lines, "withheld "+name)
 	}
 	return r.write([]byte(strings.Join(lines, "\n") + "\n"))
 }

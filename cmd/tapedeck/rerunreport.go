@@ -126,6 +126,9 @@ func (r *rerunning) judge(report *rerun.Report, tapes []*tape.Tape, answer *stri
 	}
 	report.Policies = r.policies
 	report.Judge(r.source, replayed, answer)
+	if report.Verdict != rerun.AsRecorded { // it can be for want of one
+		report.Withheld = r.withheld
+	}
 	return replayed, nil
 }
 

@@ -21,13 +21,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck/oracles"
 	"github.com/tapedeck/tapedeck/internal/heapgoal"
 	"github.com/tapedeck/tapedeck/internal/replay"
+	"github.com/tapedeck/tapedeck/internal/replay/rerun"
 	"github.com/tapedeck/tapedeck/internal/runs"
+	"github.com/tapedeck/tapedeck/internal/secretenv"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/oracle/oraclehttp"
 )
 
 // tokenVariable holds the bearer token where no file does. A token on the command line could be read by every user of the machine.
-const tokenVariable = "TAPEDECK_ORACLE_TOKEN"
+const tokenVariable = rerun.OracleTokenVariable
 
 type serveFlags struct {
 	refs
@@ -126,7 +128,7 @@ func (f *serveFlags) config() (oraclehttp.Config, error) {
 	case f.realtime:
 		c.Speed = 1
 	}
-	c.Token = strings.TrimSpace(os.Getenv(tokenVariable))
+	c.Token = strings.TrimSpace(secretenv.Get(tokenVariable))
 	if f.tokenFile != "" {
 		token, err := os.ReadFile(f.tokenFile)
 		if err != nil {

@@ -340,7 +340,7 @@ func (f *suiteRunFlags) one(ctx context.Context, c *suite.Case, n int) (out suit
 
 // judged asks the command of a case what it says of the answer.
 func (f *suiteRunFlags) judged(ctx context.Context, c *suite.Case, of outcomeOf, out *suite.Replay) (err error) {
-	judge, err := newJudging(c.Answer.Check, f.checkTime)
+	judge, err := newJudging(c.Answer.Check, f.checkTime, f.checkEnviron())
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
+	"github.com/tapedeck/tapedeck/internal/secretenv"
 )
 
 // Command is what is run.
@@ -53,7 +54,11 @@ func Hold(c Command, listeners int) (*Held, error) {
 		return nil, err
 	}
 	h := &Held{cmd: cmd, cage: cage}
-	if h.ended, err = procgroup.Start(cmd); err != nil {
+	err = secretenv.Open(func() (err error) {
+		h.ended, err = procgroup.Start(cmd)
+		return err
+	})
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", lockdown.ErrImpossible, err), cage.Close())
 	}
 	if h.Listeners, err = cage.Ready(); err != nil {

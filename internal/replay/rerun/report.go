@@ -82,6 +82,7 @@ type Report struct {
 	Preload     preload.Report   `json:"preload"`              // frameworks whose tools were answered within the process
 	Tagged      int              `json:"tagged"`               // resources that came without the tag and were given it
 	OtherRuns   []string         `json:"other_runs,omitempty"` // run ids of what else ran
+	Withheld    []string         `json:"withheld,omitempty"`   // of a replay that is not as recorded: variables that the command did not get
 	Comparison  *compare.Result  `json:"comparison,omitempty"`
 }
 
@@ -315,11 +316,22 @@ func (r *Report) Notes() (list []string) {
 	for _, run := range r.OtherRuns {
 		add("another run came: %s", run)
 	}
+	if len(r.Withheld) > 0 {
+		names := r.Withheld[:min(len(r.Withheld), maxWithheld)]
+		more := ""
+		if left := len(r.Withheld) - len(names); left > 0 {
+			more = fmt.Sprintf(" and %d more (--print-env)", left)
+		}
+		add("the command did not get %s%s of the environment; --env NAME passes one on", strings.Join(names, ", "), more)
+	}
 	if r.Tagged > 0 {
 		add("%d resources came without replay_run_id and were given it", r.Tagged)
 	}
 	return list
 }
+
+// maxWithheld bounds how many variables are named in a line.
+const maxWithheld = 40
 
 // session is one that was asked.
 type session struct {
