@@ -406,6 +406,33 @@ func networks(t *testing.T) map[string]bool {
 	return found
 }
 
+// TestACommandDoesNotReadTheEnvironmentOfTapedeck runs it where no namespace is between them.
+func TestACommandDoesNotReadTheEnvironmentOfTapedeck(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	url := recordedAgent(t)
+	dir := t.TempDir()
+	const peek = `echo begin; for p in $PPID 1; do tr '\0' '\n' </proc/$p/environ; tr '\0' '\n' </proc/$p/task/$p/environ; done 2>/dev/null; echo end`
+	for _, args := range [][]string{
+		{"record", "--to", filepath.Join(dir, "deck")},
+		{"replay", url, "--lockdown", "off"},
+		{"replay", url, "--lockdown", "proxy"},
+	} {
+		program := exec.CommandContext(t.Context(), "/proc/self/exe", append(args, "--", "sh", "-c", peek)...)
+		program.Env = append(os.Environ(), programVariable+"=1", "TAPEDECK_TEST_MARK=seen", "TAPEDECK_REDACTION_KEY=5e5e5e3c4b5a69788796a5b4c3d2e1f00123456789abcdef0123456789abcdef")
+		out, err := program.CombinedOutput()
+		if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+			t.Fatal(err)
+		}
+		_, said, begun := strings.Cut(string(out), "begin\n")
+		said, _, ended := strings.Cut(said, "end\n")
+		if !begun || !ended || strings.Contains(said, "TAPEDECK_TEST_MARK") || strings.Contains(said, "5e5e5e") {
+			t.Errorf("%q: %v: %s", args, err, out)
+		}
+	}
+}
+
 func TestTheInsideOfALockdownIsNoCommand(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "3")
 	cmd.Args[0] = "tapedeck-lockdown-init"

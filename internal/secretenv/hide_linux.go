@@ -31,14 +31,26 @@ func block() (begin, end int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	const first, envStart, envEnd = 3, 50, 51 // fields, counted from 1; the name before the third can hold anything
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= envEnd-first {
-		return 0, 0, errors.New("/proc/self/stat does not say where it lies")
+	return environmentAt(stat)
+}
+
+var errNoEnvironment = errors.New("/proc/self/stat does not say where it lies")
+
+// environmentAt reads from a /proc/PID/stat where in memory the environment is.
+func environmentAt(stat []byte) (begin, end int64, err error) {
+	const envStart, envEnd = 47, 48      // of the fields from the third on
+	const most = 64 << 20                // bytes; the kernel takes less
+	at := bytes.LastIndexByte(stat, ')') // the second is a name, which holds anything
+	fields := bytes.Fields(stat[at+1:])
+	if at < 0 || len(fields) <= envEnd {
+		return 0, 0, errNoEnvironment
 	}
-	begin, err1 := strconv.ParseInt(string(fields[envStart-first]), 10, 64)
-	end, err2 := strconv.ParseInt(string(fields[envEnd-first]), 10, 64)
-	return begin, end, errors.Join(err1, err2)
+	begin, err1 := strconv.ParseInt(string(fields[envStart]), 10, 64)
+	end, err2 := strconv.ParseInt(string(fields[envEnd]), 10, 64)
+	if err1 != nil || err2 != nil || begin < 0 || end < begin || end-begin > most {
+		return 0, 0, errNoEnvironment
+	}
+	return begin, end, nil
 }
 
 func overwrite(at int64, with []byte) error {
