@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -406,7 +407,57 @@ func networks(t *testing.T) map[string]bool {
 	return found
 }
 
-// TestACommandDoesNotReadTheEnvironmentOfTapedeck runs it where no namespace is between them.
+// TestTheReportSaysWhatIsEnforced has it all, then a kernel without filters of system calls.
+func TestTheReportSaysWhatIsEnforced(t *testing.T) {
+	if !inWorld(t) {
+		return
+	}
+	url := recordedAgent(t)
+	const all = "namespaces: user, pid, net, mount, ipc; /proc of its own; /dev/pts of its own; /proc/sys and /sys read-only; new session; no capabilities; no new privileges; seccomp"
+	code, r := replayed(t, "oracle", url, "--input", "stdin", "--require-lockdown")
+	if code != exitOK || strings.Join(r.Network.Enforced, "; ") != all || len(r.Network.NotEnforced) != 0 || r.Network.Promise != "nothing left the machine but to declared hosts" {
+		t.Errorf("code %d: %+v", code, r.Network)
+	}
+	if got := commanded(t, "replay", url, "--input", "stdin", "--", os.Args[0]); !strings.Contains(got.stdout, "enforced: "+all+"\n") || strings.Contains(got.stdout, "not enforced") {
+		t.Errorf("%+v", got)
+	}
+	withoutSeccomp(t)
+	held := strings.TrimSuffix(all, "; seccomp")
+	code, r = replayed(t, "oracle", url, "--input", "stdin")
+	if code != exitOK || strings.Join(r.Network.Enforced, "; ") != held || strings.Join(r.Network.NotEnforced, "; ") != "seccomp (function not implemented)" || !strings.Contains(r.Network.Promise, "may be another way out") {
+		t.Errorf("code %d: %+v", code, r.Network)
+	}
+	got := commanded(t, "replay", url, "--input", "stdin", "--", os.Args[0])
+	if !strings.Contains(got.stdout, "enforced: "+held+"\n") || !strings.Contains(got.stdout, "not enforced: seccomp (function not implemented)\n") || strings.Contains(got.stdout, "nothing left the machine") {
+		t.Errorf("%+v", got)
+	}
+	got = commanded(t, "replay", url, "--input", "stdin", "--require-lockdown", "--", os.Args[0])
+	if got.code != exitFailed || !strings.Contains(got.stderr, "not enforced: seccomp (function not implemented)") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// withoutSeccomp makes this process one on a kernel that has no filters of system calls, by one that refuses others.
+func withoutSeccomp(t *testing.T) {
+	t.Helper()
+	code := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_SECCOMP},
+		{Code: unix.BPF_RET, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		{Code: unix.BPF_RET, K: unix.SECCOMP_RET_ALLOW},
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); errno != 0 {
+		t.Fatal(errno)
+	}
+}
+
+// TestACommandDoesNotReadTheEnvironmentOfTapedeck runs it where no namespace is between them, and in one.
 func TestACommandDoesNotReadTheEnvironmentOfTapedeck(t *testing.T) {
 	if !inWorld(t) {
 		return
@@ -418,6 +469,7 @@ func TestACommandDoesNotReadTheEnvironmentOfTapedeck(t *testing.T) {
 		{"record", "--to", filepath.Join(dir, "deck")},
 		{"replay", url, "--lockdown", "off"},
 		{"replay", url, "--lockdown", "proxy"},
+		{"replay", url, "--require-lockdown"},
 	} {
 		program := exec.CommandContext(t.Context(), "/proc/self/exe", append(args, "--", "sh", "-c", peek)...)
 		program.Env = append(os.Environ(), programVariable+"=1", "TAPEDECK_TEST_MARK=seen", "TAPEDECK_REDACTION_KEY=5e5e5e3c4b5a69788796a5b4c3d2e1f00123456789abcdef0123456789abcdef")

@@ -31,6 +31,7 @@ type Cage struct {
 	orders  *os.File      // what is to be done, a stream of JSON
 	answers *net.UnixConn // one packet each
 	exited  *int
+	held    Enforced
 	dir     string // where the command runs; "" is here
 }
 
@@ -41,8 +42,12 @@ const (
 )
 
 // New makes cmd, which must not have been started, one that waits in namespaces of its own, with so many listeners on the loopback there.
-// What cmd has as input and output is the command's later. The caller starts cmd, and calls Ready.
+// What cmd has as input and output is the command's later, but through a pipe where it is a terminal or a socket. The caller starts cmd
+// within Seen, and calls Ready.
 func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
+	if err := throughPipes(cmd); err != nil {
+		return nil, err
+	}
 	orders, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
@@ -61,16 +66,44 @@ func New(cmd *exec.Cmd, listeners int) (*Cage, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.answers = conn.(*net.UnixConn)
-	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = "/proc/self/exe", []string{initName, strconv.Itoa(listeners)}, os.Environ(), c.theirs
-	a := &syscall.SysProcAttr{} // nothing ends it with this program: it sees that end, and cleans up
+	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = "/proc/self/exe", []string{initName, strconv.Itoa(listeners)}, []string{}, c.theirs
+	a := &syscall.SysProcAttr{Setsid: true} // nothing ends it with this program: it sees that end, and cleans up
 	cmd.SysProcAttr = a
 	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
 	a.UidMappings, a.GidMappings = only(os.Getuid()), only(os.Getgid())
 	if users, groups, ok := everybody(); ok {
 		a.UidMappings, a.GidMappings, a.GidMappingsEnableSetgroups = users, groups, true
 	}
-	a.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN} // for the loopback and /proc; given up before the command runs
+	a.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // for the loopback, the mounts and giving all up before the command runs
 	return c, nil
+}
+
+// throughPipes puts a pipe before what a command would get as output and is neither a file nor a pipe: from a terminal it could read what is
+// typed there, from a socket what comes. As input that is refused.
+func throughPipes(cmd *exec.Cmd) error {
+	connected := func(stream any) bool {
+		f, file := stream.(*os.File)
+		if !file {
+			return false // os/exec makes a pipe
+		}
+		info, err := f.Stat()
+		return err == nil && !info.Mode().IsRegular() && info.Mode()&os.ModeNamedPipe == 0
+	}
+	if connected(cmd.Stdin) {
+		return errors.New("the input of a command in a lockdown is a file or a pipe")
+	}
+	type piped struct{ io.Writer } // no file to os/exec
+	out, err := connected(cmd.Stdout), connected(cmd.Stderr)
+	both := out && err && cmd.Stdout == cmd.Stderr
+	if out {
+		cmd.Stdout = &piped{cmd.Stdout}
+	}
+	if both {
+		cmd.Stderr = cmd.Stdout // one pipe keeps the order
+	} else if err {
+		cmd.Stderr = &piped{cmd.Stderr}
+	}
+	return nil
 }
 
 // only maps one user or group to itself.
@@ -78,7 +111,7 @@ func only(id int) []syscall.SysProcIDMap {
 	return []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
 }
 
-// everybody maps all users and groups to themselves, where this process may: what root may do with files it may do inside.
+// everybody maps all users and groups to themselves, where this process may: files have the owners inside that they have outside.
 func everybody() (users, groups []syscall.SysProcIDMap, ok bool) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -119,10 +152,14 @@ func (c *Cage) Ready() (listeners []net.Listener, err error) {
 	c.theirs = nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, files, err := c.answer()
+	a, files, err := c.answer()
+	if err == nil && a.Enforced == nil {
+		err = errors.New("the first process inside does not say what it enforces")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
 	}
+	c.held = *a.Enforced
 	for _, f := range files {
 		l, listenErr := net.FileListener(f)
 		_ = f.Close() // the listener has its own
@@ -134,6 +171,9 @@ func (c *Cage) Ready() (listeners []net.Listener, err error) {
 	}
 	return listeners, err
 }
+
+// Enforced says what holds for the command, when Ready has returned.
+func (c *Cage) Enforced() Enforced { return c.held }
 
 // answer reads one packet.
 func (c *Cage) answer() (a answer, files []*os.File, err error) {

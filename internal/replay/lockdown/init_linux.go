@@ -29,8 +29,14 @@ func inside() int {
 		fmt.Fprintln(os.Stderr, "tapedeck: this is not the inside of a lockdown")
 		return 2
 	}
-	unix.CloseOnExec(ordersFD)
-	unix.CloseOnExec(answersFD)
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // what it has open and in memory is not the command's
+		fmt.Fprintln(os.Stderr, "tapedeck: ", err)
+		return 2
+	}
+	if err := ownFiles(); err != nil {
+		fmt.Fprintln(os.Stderr, "tapedeck: ", err)
+		return 2
+	}
 	// A group is asked to end as a whole, this process with it, which ends when the command has.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	runtime.LockOSThread() // capabilities belong to a thread; the command is started by this one
@@ -44,7 +50,8 @@ func inside() int {
 		i.say(answer{Error: err.Error()})
 		return 2
 	}
-	i.say(answer{}, files...)
+	enforced := confine()
+	i.say(answer{Enforced: &enforced}, files...)
 	for _, f := range files {
 		_ = f.Close() // the program outside has them
 	}
@@ -59,6 +66,21 @@ func inside() int {
 	i.ending.Lock()
 	i.say(answer{Exited: &code})
 	return 0
+}
+
+// ownFiles keeps from the command what this process has open but input and output: the sockets to the program outside, and whatever that one was
+// started with.
+func ownFiles() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 // initial is the first process.
@@ -85,14 +107,7 @@ func prepare(listeners int) (files []*os.File, err error) {
 	if err := loopbackUp(); err != nil {
 		return nil, err
 	}
-	// Numbers of processes inside are those of this namespace, and so must be /proc. Where the system hides parts of /proc it refuses
-	// another one; the one outside then stays, which names other processes by these numbers.
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err == nil {
-		_ = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("give up capabilities: %w", err)
-	}
+	allPorts()
 	for range listeners {
 		l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {

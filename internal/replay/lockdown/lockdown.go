@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lockdown runs a command where there is no network but a loopback of its own: on Linux, in namespaces of users, networks,
-// processes and mounts. What listens there is opened inside and served from here, so that the tape may lie anywhere. Everything that the
-// command starts ends with it, and with this program. Elsewhere a proxy is all there is, which only what uses proxies respects.
+// processes and mounts, without capabilities, terminals and the system calls that lead out of them. What listens there is opened inside and
+// served from here, so that the tape may lie anywhere. Everything that the command starts ends with it, and with this program. Elsewhere a proxy is all there is, which only what uses proxies respects.
 package lockdown
 
 import (
@@ -49,6 +49,17 @@ type run struct {
 type answer struct {
 	Error  string `json:"error,omitempty"`
 	Exited *int   `json:"exited,omitempty"` // exit code of the command, -1 when a signal ended it
+	// Enforced comes with the listeners.
+	Enforced *Enforced `json:"enforced,omitempty"`
+}
+
+// Enforced says what holds for a command in a Cage, by name.
+type Enforced struct {
+	Held []string `json:"held"`
+	// Lacking could not be had; why stands behind the name.
+	Lacking []string `json:"lacking,omitempty"`
+	// Whole says that nothing is lacking that could be a way out of the namespaces.
+	Whole bool `json:"whole"`
 }
 
 // Client asks servers on the loopback inside.

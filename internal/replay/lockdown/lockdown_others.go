@@ -25,6 +25,9 @@ func New(*exec.Cmd, int) (*Cage, error) { return nil, errHere }
 // Ready refuses.
 func (*Cage) Ready() ([]net.Listener, error) { return nil, errHere }
 
+// Enforced is nothing.
+func (*Cage) Enforced() Enforced { return Enforced{} }
+
 // Run refuses.
 func (*Cage) Run([]string, []string, string, time.Duration) error { return errHere }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/replay/lockdown"
@@ -33,14 +34,20 @@ var promise = map[Shut]string{
 	ShutNot:       "the network was open",
 }
 
+// promiseInPart is what a namespace holds that lacks something.
+const promiseInPart = "there was no network but a loopback and the way to declared hosts; what is not enforced may be another way out"
+
 // Shutting is what is known of the network of a replay. Its JSON form is part of the contract.
 type Shutting struct {
-	Shut    Shut           `json:"shut"`
-	Promise string         `json:"promise"`
-	Why     string         `json:"why,omitempty"` // it is shut less than a namespace does it
-	Allowed []string       `json:"allowed,omitempty"`
-	Through map[string]int `json:"through,omitempty"` // connections by HOST:PORT
-	Refused map[string]int `json:"refused,omitempty"` // only those that asked the proxy are counted
+	Shut    Shut   `json:"shut"`
+	Promise string `json:"promise"`
+	Why     string `json:"why,omitempty"` // it is shut less than a namespace does it
+	// Enforced names what holds for the command in a namespace, NotEnforced what could not be had there, and why.
+	Enforced    []string       `json:"enforced,omitempty"`
+	NotEnforced []string       `json:"not_enforced,omitempty"`
+	Allowed     []string       `json:"allowed,omitempty"`
+	Through     map[string]int `json:"through,omitempty"` // connections by HOST:PORT
+	Refused     map[string]int `json:"refused,omitempty"` // only those that asked the proxy are counted
 }
 
 // Network is where one command runs.
@@ -59,7 +66,7 @@ type Network struct {
 const listeners = 3
 
 // OpenNetwork shuts the network for a command that has its input and output, as far as want says and the system can. required refuses less
-// than a namespace.
+// than a namespace with all that its promise needs.
 func OpenNetwork(ctx context.Context, want Shut, required bool, proxy *lockdown.Proxy, command *Command) (n *Network, err error) {
 	n = &Network{Shutting: Shutting{Shut: want, Promise: promise[want]}, proxy: proxy}
 	if want == ShutNamespace {
@@ -67,6 +74,9 @@ func OpenNetwork(ctx context.Context, want Shut, required bool, proxy *lockdown.
 		command.Held = n.held
 		switch {
 		case err == nil:
+			if err := n.enforced(required); err != nil {
+				return nil, errors.Join(err, n.Close())
+			}
 		case required || !errors.Is(err, lockdown.ErrImpossible):
 			return nil, err
 		default:
@@ -85,6 +95,20 @@ func OpenNetwork(ctx context.Context, want Shut, required bool, proxy *lockdown.
 	n.serve, n.done = &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second}, make(chan error, 1)
 	go func() { n.done <- n.serve.Serve(listener) }()
 	return n, nil
+}
+
+// enforced takes over what the namespace says of itself.
+func (n *Network) enforced(required bool) error {
+	held := n.held.cage.Enforced()
+	n.Enforced, n.NotEnforced = held.Held, held.Lacking
+	if held.Whole {
+		return nil
+	}
+	n.Promise = promiseInPart
+	if required {
+		return fmt.Errorf("%w: not enforced: %s", lockdown.ErrImpossible, strings.Join(held.Lacking, "; "))
+	}
+	return nil
 }
 
 // Listen opens a listener that the command reaches, and nobody beyond this machine.
@@ -127,6 +151,12 @@ func (s *Shutting) lines() (list []string) {
 		line += " (" + s.Why + ")"
 	}
 	list = append(list, line)
+	if len(s.Enforced) > 0 {
+		list = append(list, "enforced: "+strings.Join(s.Enforced, "; "))
+	}
+	if len(s.NotEnforced) > 0 {
+		list = append(list, "not enforced: "+strings.Join(s.NotEnforced, "; "))
+	}
 	for _, of := range []struct {
 		what   string
 		counts map[string]int
