@@ -164,7 +164,7 @@ func inCage(t *testing.T, stdout, stderr io.Writer, argv []string, env ...string
 }
 
 // probes are what the test binary does as a command. Each returns what came of every try, by name.
-var probes = map[string]func() map[string]string{"ways": waysOut, "needs": needs, "sight": sight}
+var probes = map[string]func() map[string]string{"ways": waysOut, "needs": needs, "sight": sight, "nest": nest, "nested": nested}
 
 // name is how a failure is compared: the name of its number, "" for none.
 func name(err error) string {
@@ -275,8 +275,77 @@ func waysOut() map[string]string {
 }
 
 var namespaceFlags = map[string]uintptr{
-	"mount": unix.CLONE_NEWNS, "cgroup": unix.CLONE_NEWCGROUP, "uts": unix.CLONE_NEWUTS, "ipc": unix.CLONE_NEWIPC, "user": unix.CLONE_NEWUSER, "pid": unix.CLONE_NEWPID,
+	"mount": unix.CLONE_NEWNS, "cgroup": unix.CLONE_NEWCGROUP, "uts": unix.CLONE_NEWUTS, "ipc": unix.CLONE_NEWIPC, "pid": unix.CLONE_NEWPID,
 	"net": unix.CLONE_NEWNET, "time": unix.CLONE_NEWTIME,
+}
+
+// nest runs this binary in namespaces within those of the cage, with the capabilities that it has there.
+func nest() (found map[string]string) {
+	only := []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	for _, dir := range []string{"tmpfs", "at"} {
+		if err := os.Mkdir(filepath.Join(os.TempDir(), dir), 0o700); err != nil {
+			return map[string]string{"start": err.Error()}
+		}
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), probeVariable+"=nested")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE},
+	}
+	if os.Getuid() != 0 { // no namespace within has the root of this one
+		cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = only, only
+	}
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &found)
+	}
+	if err != nil {
+		return map[string]string{"start": err.Error()}
+	}
+	return found
+}
+
+// nested tries to undo from within what holds in the cage.
+func nested() map[string]string {
+	found := map[string]string{}
+	at := filepath.Join(os.TempDir(), "at")
+	if err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("none", filepath.Join(os.TempDir(), "tmpfs"), "tmpfs", 0, "")); err != nil {
+		found["mount anything"] = err.Error() // nothing else says anything then
+	}
+	for _, path := range []string{"/proc/sys", "/proc", "/sys", "/dev/pts"} {
+		found["umount "+path] = name(unix.Unmount(path, unix.MNT_DETACH))
+		if path == "/proc" || path == "/sys" {
+			found["lay open "+path] = name(unix.Mount(path, at, "", unix.MS_BIND, "")) // without what is mounted on it
+		}
+	}
+	for _, path := range []string{"/proc/sys", "/sys"} {
+		found["remount "+path] = name(unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RELATIME, ""))
+	}
+	if err := unix.Mount("/proc/sys", at, "", unix.MS_BIND, ""); err != nil {
+		found["copy"] = name(err)
+	}
+	found["remount a copy"] = name(unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RELATIME, ""))
+	found["lay open /"] = name(unix.Mount("/", at, "", unix.MS_BIND, ""))
+	for _, kind := range []string{"proc", "sysfs", "cgroup2", "cgroup", "debugfs"} {
+		found["mount "+kind] = name(unix.Mount(kind, at, kind, 0, ""))
+	}
+	for _, path := range []string{"/proc/sys/kernel/core_pattern", "/proc/sys/net/ipv4/ip_forward", at + "/kernel/core_pattern"} {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err == nil {
+			_ = f.Close()
+		}
+		found["write "+path] = name(err)
+	}
+	_, err := os.OpenFile(os.Getenv(placeVariable), os.O_RDWR|unix.O_NOCTTY, 0)
+	found["a terminal of outside"] = name(err)
+	_, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+	found["vsock"] = name(err)
+	_, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER)
+	found["netfilter"] = name(err)
+	found["setns"] = call(unix.SYS_SETNS, 0, 0, 0)
+	found["cgroups"] = call(unix.SYS_UNSHARE, unix.CLONE_NEWCGROUP, 0, 0)
+	return found
 }
 
 // needs does what programs have to be able to.
@@ -378,6 +447,59 @@ func TestEveryWayOutIsRefused(t *testing.T) {
 	}
 	if len(found) < 600 { // as many as are tried
 		t.Errorf("%d ways", len(found))
+	}
+}
+
+// TestNamespacesInsideUndoNothing tries it with all capabilities that are to be had there.
+func TestNamespacesInsideUndoNothing(t *testing.T) {
+	if !asUsers(t) {
+		return
+	}
+	terminal, err := os.Readlink("/proc/self/fd/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := caged(t, "nest", placeVariable+"="+terminal, "TMPDIR="+t.TempDir())
+	want := map[string][]string{"umount": {"EINVAL"}, "lay": {"EINVAL"}, "write": {"EROFS", "EACCES"}, "a": {"ENOENT"}}
+	for what, got := range found {
+		kind, _, _ := strings.Cut(what, " ")
+		expected, ok := want[kind]
+		if !ok {
+			expected = []string{"EPERM"}
+		}
+		if !slices.Contains(expected, got) {
+			t.Errorf("%s: %q, want %q", what, got, expected)
+		}
+	}
+	if len(found) < 20 {
+		t.Errorf("%q", found)
+	}
+}
+
+// TestTheSandboxesOfProgramsWorkInside runs real ones, as a user who is not root: as root they refuse, or are no sandbox.
+func TestTheSandboxesOfProgramsWorkInside(t *testing.T) {
+	if !asUsers(t) || os.Getuid() == 0 {
+		return
+	}
+	for program, of := range map[string]struct {
+		args []string
+		want string
+	}{
+		"chromium": {[]string{"--headless", "--disable-gpu", "--dump-dom", "data:text/html,<p>in a browser</p>"}, "<p>in a browser</p>"},
+		"bwrap": {[]string{"--ro-bind", "/", "/", "--dev", "/dev", "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--new-session", "--die-with-parent",
+			"sh", "-c", "echo in bubblewrap; touch /etc/x"}, "in bubblewrap"},
+	} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Log(program, " is not installed")
+			continue
+		}
+		var stdout, stderr bytes.Buffer
+		home := openDir(t) // short, for the sockets in it
+		code, _ := inCage(t, &stdout, &stderr, append([]string{path}, of.args...), "HOME="+home, "TMPDIR="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home)
+		if !strings.Contains(stdout.String(), of.want) || program == "chromium" && code != 0 || program == "bwrap" && !strings.Contains(stderr.String(), "Read-only file system") {
+			t.Errorf("%s: code %d: %s%s", program, code, stdout.String(), stderr.String())
+		}
 	}
 }
 
@@ -587,7 +709,8 @@ func TestTheFilterDecides(t *testing.T) {
 			{"TIOCSTI", unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI}, eperm},
 			{"TIOCLINUX", unix.SYS_IOCTL, []uint64{0, unix.TIOCLINUX}, eperm},
 			{"thread", unix.SYS_CLONE, []uint64{unix.CLONE_VM | unix.CLONE_THREAD | unix.CLONE_SIGHAND}, allow},
-			{"namespace", unix.SYS_CLONE, []uint64{unix.CLONE_NEWNS}, eperm},
+			{"namespace", unix.SYS_CLONE, []uint64{unix.CLONE_NEWCGROUP}, eperm},
+			{"sandbox", unix.SYS_CLONE, []uint64{unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET}, allow},
 			{"unshare files", unix.SYS_UNSHARE, []uint64{unix.CLONE_FILES}, allow},
 			{"unshare time", unix.SYS_UNSHARE, []uint64{unix.CLONE_NEWTIME}, eperm},
 			{"clone3", unix.SYS_CLONE3, nil, enosys},

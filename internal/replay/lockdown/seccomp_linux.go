@@ -27,13 +27,15 @@ const (
 
 func atArgument(n uint32) uint32 { return 16 + 8*n }
 
-// newNamespaces are the flags of namespaces that nobody needs inside.
-const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+// newNamespaces are the flags of namespaces that nobody needs inside. The sandboxes of browsers and coding agents make the others, and end where
+// they may not. In these namespaces they may mount: the kernel lets nobody take away or lay open there what is mounted outside of them, and
+// outside of them nobody has the capability.
+const newNamespaces = unix.CLONE_NEWCGROUP
 
 // refusedCalls are refused whatever their arguments are.
 var refusedCalls = []uint32{
-	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
-	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, // other ways to mount
+	unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
+	unix.SYS_FSPICK, // ways to mount that no sandbox needs
 	unix.SYS_SETNS,
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, // a ring opens sockets, and no filter sees it
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, // the keyrings of the session outside are those inside
