@@ -138,7 +138,7 @@ func inCage(t *testing.T, stdout, stderr io.Writer, argv []string, env ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Seen(cmd.Start); err != nil {
+	if err := cmd.Start(); err != nil {
 		_ = cage.Close()
 		if os.Getenv("TAPEDECK_REQUIRE_SERVICES") == "1" {
 			t.Fatal(err)
@@ -560,7 +560,7 @@ func TestTheFirstProcessHasNoEnvironment(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cage, err := New(cmd, 0)
 	if err == nil {
-		err = Seen(cmd.Start)
+		err = cmd.Start()
 	}
 	if err != nil {
 		t.Skip("no namespaces here: ", err)
