@@ -48,6 +48,9 @@ type Size struct {
 	Items int
 	// Bytes is the size as OTLP protobuf; see ChunkOverhead and ItemOverhead.
 	Bytes int64
+	// Tenants are those of its evidence, without repetitions. Traces is how many traces it has evidence of.
+	Tenants []string
+	Traces  int
 }
 
 // These are the costs of held evidence beside its protobuf size, for each chunk and for each span. Empty spans must not be free, or the
@@ -119,19 +122,27 @@ type Emission struct {
 	past     past
 	remember *recentTraces
 
-	attempts
-	call *call // the attempt that is in flight
-	idle func()
+	// flow, turn and number (of all emissions so far) are its place in the queue, see flow.
+	flow         *flow
+	turn, number int64
+	debris       bool // as in flowKey
+
+	*attempts // nil before the first one
 }
 
 // Idle tells, during a call of EmitFunc, that nothing is left to do in it but to wait for others. Another emission may take its worker then. It may be called
 // more than once; after the call it does nothing.
+// Emissions of one batch are idle together.
 func (e *Emission) Idle() { e.idle() }
 
 // EmitFunc passes one emission on. Nil releases the evidence. A permanent error (consumererror) drops it. After any other error EmitFunc is
 // called again with the same emission, after a while. It should return as soon as it fails and not retry by itself: the assembler waits for
 // the next attempt without blocking other emissions.
 type EmitFunc func(ctx context.Context, e *Emission) error
+
+// EmitBatchFunc passes emissions of several traces on in one call. After a permanent error each of them is
+// passed on by itself.
+type EmitBatchFunc func(ctx context.Context, es []*Emission) error
 
 // Spool keeps records durable; *spool.Log is one.
 type Spool interface {

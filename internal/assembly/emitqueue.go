@@ -16,22 +16,28 @@ import (
 	"go.uber.org/zap"
 )
 
-// emitQueue is the queue of emissions and the workers that carry them out. Emissions of one key go out one after the other, in order.
-// The queue has no bound of its own. Evidence that waits here in memory counts against the bound on evidence in memory. With a spool only a
-// part of that bound may wait here.
+// emitQueue is the queue of emissions and the workers that carry them out. Emissions of one key go out one
+// after the other, in order. Evidence that waits here in memory counts against the bound on evidence in
+// memory. With a spool only a part of that bound may wait here. The number of emissions is bounded by Admit,
+// see room.
 //
-// A call that has nothing to do any more but wait for what others bring (Emission.Idle) gives its worker to another emission. So the number of
-// workers bounds the work, and bytes bound the emissions that are on their way.
+// The order is fair between tenants, and between runs that are complete and debris, see flow. Of a backlog
+// tiny emissions leave in batches: most of what a call costs is waiting, which they share.
 //
-// Workers never sleep and never wait for memory. A failed emission returns to the queue with the time of its next attempt. An emission
-// that may not start now waits in its size class while others pass it:
+// A call that has nothing to do any more but wait for what others bring (Emission.Idle) gives its worker to
+// another emission. So the number of workers bounds the work, and bytes bound the emissions that are on their
+// way.
+//
+// Workers never sleep and never wait for memory. A failed emission returns to the queue with the time of its
+// next attempt. An emission that may not start now waits in its size class while others pass it:
 //
 //   - The memory of emissions in flight is bounded for each size class, also while their calls do not return.
-//   - During an outage (nothing succeeds) only a few failed emissions are tried at a time. Their pace does not depend on how many wait.
-//   - An emission that failed while others succeeded is a suspect. Suspects get a part of the workers only. A suspect that keeps failing is
-//     parked.
-//   - An emission that was in flight when a process crashed is a suspect too. Only one of these is in flight at a time, and it starts after
-//     all others that are due. After two crashes it is parked.
+//   - During an outage (nothing succeeds) only a few failed emissions are tried at a time. Their pace does
+//     not depend on how many wait.
+//   - An emission that failed while others succeeded is a suspect. Suspects get a part of the workers only. A
+//     suspect that keeps failing is parked.
+//   - An emission that was in flight when a process crashed is a suspect too. Only one of these is in flight
+//     at a time, and it starts after all others that are due. After two crashes it is parked.
 type emitQueue struct {
 	o        *Options
 	counters *counters
@@ -42,9 +48,13 @@ type emitQueue struct {
 	mu           sync.Mutex
 	wake         *sync.Cond
 	small, large sizeClass
-	busy         map[Key][]*Emission // keys in a size class or with a worker, and the emissions that wait behind them
-	waiting      int64               // bytes in memory of the emissions that no worker has
-	timer        clockwork.Timer     // wakes a worker for what waits for a time
+	busy         map[runKey]*behind // keys in a size class or with a worker, and the emissions that wait behind them; mostly nil
+	waiting      int64              // bytes in memory of the emissions that no worker has
+	flows        map[flowKey]*flow  // of the emissions in the queue, those in flight included
+	queued       int                // how many these are
+	turn         int64              // of what was emitted last
+	pushed       int64              // how many emissions came so far
+	timer        clockwork.Timer    // wakes a worker for what waits for a time
 	inFlight     map[*Emission]struct{}
 
 	successes   int64 // calls that ended in success or in a permanent error
@@ -60,7 +70,11 @@ type emitQueue struct {
 	workers sync.WaitGroup
 }
 
-// attempts is the retry state of an emission.
+// behind are the emissions of one key that wait for an earlier one.
+type behind struct{ list []*Emission }
+
+// attempts is the state of an emission that was tried, or must not be tried yet. Hundreds of thousands may
+// wait that have none.
 type attempts struct {
 	due      int64 // of the next attempt, as monotonicClock.now
 	pause    time.Duration
@@ -72,7 +86,12 @@ type attempts struct {
 	since       int64 // of the first failure
 	crashes     int   // processes that crashed while it was in flight
 	parked      bool
+	alone       bool  // it shares no call: one that it shared was refused for good
 	why         error // of the last failure
+
+	call  *call // the attempt that is in flight
+	idle  func()
+	idled bool // it is counted as idle
 }
 
 // A trace is parked when it had parkOwnFailures failures and has been failing for Options.ParkAfter, or after parkCrashes crashes.
@@ -83,10 +102,19 @@ const (
 	maxParkedInterval = 24 * time.Hour
 )
 
-func (a *attempts) suspect() bool { return a.ownFailures > 0 || a.crashes > 0 }
+func (a *attempts) suspect() bool { return a != nil && (a.ownFailures > 0 || a.crashes > 0) }
+func (a *attempts) failed() bool  { return a != nil && a.failures > 0 }
+func (a *attempts) shares() bool  { return !a.suspect() && (a == nil || !a.alone) }
+
+// tried gives an emission the state of its attempts.
+func (e *Emission) tried() {
+	if e.attempts == nil {
+		e.attempts = &attempts{}
+	}
+}
 
 func newEmitQueue(o *Options, c *counters, a *rateLimitedLog, w monotonicClock) *emitQueue {
-	b := &emitQueue{o: o, counters: c, limited: a, clock: w, busy: map[Key][]*Emission{}, inFlight: map[*Emission]struct{}{}}
+	b := &emitQueue{o: o, counters: c, limited: a, clock: w, busy: map[runKey]*behind{}, flows: map[flowKey]*flow{}, inFlight: map[*Emission]struct{}{}}
 	b.wake = sync.NewCond(&b.mu)
 	return b
 }
@@ -107,31 +135,34 @@ func (b *emitQueue) start(ctx context.Context) {
 // work runs a worker. It ends with a call that became idle: another one has taken its place.
 func (b *emitQueue) work(ctx context.Context) {
 	b.workers.Go(func() {
-		for e := b.take(); e != nil; e = b.take() {
-			if b.finish(ctx, e, b.attempt(ctx, e)) {
+		for es := b.take(); es != nil; es = b.take() {
+			if b.finish(ctx, es, b.attempt(ctx, es)) {
 				return
 			}
 		}
 	})
 }
 
-// idle lets another emission have the worker of a call that only waits. The key is not in flight any more as far as a crash is concerned: what can break a
-// process is behind it.
-func (b *emitQueue) idle(ctx context.Context, e *Emission, c *call) {
+// idle lets another emission have the worker of a call that only waits. The keys are not in flight any more
+// as far as a crash is concerned: what can break a process is behind them.
+func (b *emitQueue) idle(ctx context.Context, es []*Emission, c *call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e.call != c || c.idle {
+	if es[0].call != c || c.idle {
 		return
 	}
 	c.idle = true
-	b.countIdle(e, 1)
-	if b.store != nil {
-		b.store.spool.ProcessState().End(e.Key.bytes(), false)
+	for _, e := range es {
+		e.idled = true
+		b.countIdle(e, 1)
+		if b.store != nil {
+			b.store.spool.ProcessState().End(e.Key.bytes(), false)
+		}
 	}
 	b.work(ctx)
 }
 
-// call is one attempt to pass an emission on. emitQueue.mu guards it.
+// call is one attempt to pass emissions on, which share it. emitQueue.mu guards it.
 type call struct{ idle bool }
 
 // idleOverhead is the memory of a call that waits, beside its evidence: a stack, and what the components of the pipeline have on it.
@@ -170,13 +201,17 @@ func (b *emitQueue) classOf(e *Emission) *sizeClass {
 }
 
 func (b *emitQueue) push(e *Emission) {
+	crashes := 0
 	if b.store != nil {
-		e.crashes = b.store.spool.ProcessState().Crashes(e.Key.bytes())
+		crashes = b.store.spool.ProcessState().Crashes(e.Key.bytes())
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e.due = b.clock.now()
-	if e.crashes >= parkCrashes {
+	if crashes > 0 {
+		e.tried()
+		e.crashes, e.due = crashes, b.clock.now()
+	}
+	if crashes >= parkCrashes {
 		b.park(e)
 		b.o.Logger.Error("a run is parked: processes crashed while it was in flight; it stays in the spool and is tried rarely",
 			zap.Stringer("run_key", e.Key), zap.Int("deaths", e.crashes), zap.Int64("bytes", e.bytes))
@@ -185,11 +220,17 @@ func (b *emitQueue) push(e *Emission) {
 		b.spill(e)
 	}
 	b.waiting += e.inMemory
-	if behind, busy := b.busy[e.Key]; busy {
-		b.busy[e.Key] = append(behind, e)
+	b.line(e)
+	key := e.Key.kept()
+	if before, busy := b.busy[key]; busy {
+		if before == nil {
+			before = &behind{}
+			b.busy[key] = before
+		}
+		before.list = append(before.list, e)
 		return
 	}
-	b.busy[e.Key] = nil
+	b.busy[key] = nil
 	b.classOf(e).add(e)
 	b.wake.Signal()
 }
@@ -222,8 +263,9 @@ func (b *emitQueue) spill(e *Emission) {
 	e.Traces, e.inMemory, e.cold = ptrace.Traces{}, 0, len(e.records)
 }
 
-// take waits for an emission that may start now. It returns nil when the queue is closed and nothing is left that this process will try.
-func (b *emitQueue) take() *Emission {
+// take waits for emissions that may start now, as one call. It returns nil when the queue is closed and
+// nothing is left that this process will try.
+func (b *emitQueue) take() []*Emission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for {
@@ -231,8 +273,8 @@ func (b *emitQueue) take() *Emission {
 			return nil
 		}
 		now := b.clock.now()
-		if e := b.next(now); e != nil {
-			return e
+		if es := b.next(now); es != nil {
+			return es
 		}
 		b.arm(now)
 		b.wake.Wait()
@@ -245,24 +287,27 @@ func (b *emitQueue) outage() bool { return b.streak >= b.o.EmitConcurrency }
 // workerShare is how many workers suspects may have, and retries during an outage.
 func (b *emitQueue) workerShare() int { return max(b.o.EmitConcurrency/4, 1) }
 
-// next takes out the emission that has been due for the longest time among those that may start.
-func (b *emitQueue) next(now int64) *Emission {
+// next takes out the emission whose turn it is among those that may start, and those that share its call.
+func (b *emitQueue) next(now int64) []*Emission {
 	var best, crashed *Emission
 	var from, crashedFrom source
 	probe := !b.outage() || b.retriesOut < b.workerShare() && now >= b.nextProbe
 	for _, l := range b.classes() {
-		for _, s := range [...]source{&l.untried, &l.retries, &l.suspects} {
+		if l.wakeUp(now); b.stopped {
+			l.wakeUp(math.MaxInt64)
+		}
+		for _, s := range l.sources() {
 			e := s.head()
 			switch {
 			case e == nil:
 			case b.stopped:
 				best, from = e, s // to be dropped
-			case e.due > now, !b.hasCapacity(l, e), e.failures > 0 && !probe, e.suspect() && b.suspectsOut >= b.workerShare():
-			case e.crashes > 0:
+			case e.attempts != nil && e.due > now, !b.hasCapacity(l, e), e.failed() && !probe, e.suspect() && b.suspectsOut >= b.workerShare():
+			case e.suspect() && e.crashes > 0:
 				if b.crashedOut == 0 && (crashed == nil || e.due < crashed.due) {
 					crashed, crashedFrom = e, s
 				}
-			case best == nil || e.due < best.due:
+			case best == nil || e.before(best):
 				best, from = e, s
 			}
 		}
@@ -273,18 +318,55 @@ func (b *emitQueue) next(now int64) *Emission {
 	if best == nil {
 		return nil
 	}
+	es := []*Emission{best}
+	most, bytes := b.batchOf(best, from), best.bytes
+	c := &call{}
+	b.takeOut(best, from, c, now)
+	l := b.classOf(best)
+	for len(es) < most {
+		e := from.head()
+		if e == nil || !e.shares() || bytes+e.bytes > maxBatchBytes || !b.hasCapacity(l, e) {
+			break
+		}
+		b.takeOut(e, from, c, now)
+		es, bytes = append(es, e), bytes+e.bytes
+	}
+	return es
+}
+
+// takeOut takes an emission out of a source for a call.
+func (b *emitQueue) takeOut(e *Emission, from source, c *call, now int64) {
 	from.pop()
-	b.waiting -= best.inMemory
-	if best.failures > 0 && b.outage() {
+	b.waiting -= e.inMemory
+	e.tried()
+	if e.failures > 0 && b.outage() {
 		b.nextProbe = now + int64(b.o.InitialBackoff)
 	}
-	if best.failures == 0 {
-		best.seen = b.successes
+	if e.failures == 0 {
+		e.seen = b.successes
 	}
-	best.call = &call{}
-	b.countOut(best, 1)
-	b.inFlight[best] = struct{}{}
-	return best
+	e.call = c
+	b.countOut(e, 1)
+	b.inFlight[e] = struct{}{}
+}
+
+// A batch holds maxBatch emissions at most. They have maxBatchBytes together, so a run of some turns leaves
+// alone, and a batch takes no more memory and time than one of those.
+const (
+	maxBatch      = 32
+	maxBatchBytes = 128 << 10
+	// backlogPerCall emissions for each worker are soon gone one by one.
+	backlogPerCall = 8
+)
+
+// batchOf is how many emissions a call takes that begins with e: one for each backlogPerCall that wait for
+// each worker. Those that may be somebody's fault are tried alone, and so is what probes the store during an
+// outage.
+func (b *emitQueue) batchOf(e *Emission, from source) int {
+	if b.o.EmitBatch == nil || b.stopped || !e.shares() || e.failed() && b.outage() {
+		return 1
+	}
+	return min(1+from.Len()/(b.o.EmitConcurrency*backlogPerCall), maxBatch)
 }
 
 // countOut counts an emission that a worker takes (1) or brings back (-1).
@@ -340,7 +422,7 @@ func (b *emitQueue) hasCapacity(l *sizeClass, e *Emission) bool {
 func (b *emitQueue) arm(now int64) {
 	next := int64(math.MaxInt64)
 	for _, l := range b.classes() {
-		for _, s := range [...]source{&l.retries, &l.suspects} {
+		for _, s := range [...]source{&l.again, &l.retries, &l.suspects} {
 			e := s.head()
 			if e == nil {
 				continue
@@ -368,56 +450,145 @@ func (b *emitQueue) arm(now int64) {
 	}
 }
 
-// attempt calls the next component once. Evidence that is in the spool does not stay in memory between attempts. So while the store is
-// away, or fails for some large runs, the memory is free for the other emissions.
-func (b *emitQueue) attempt(ctx context.Context, e *Emission) (err error) {
-	workers := ctx
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if b.store != nil {
+// attempt calls the next component once, and returns the result of each emission. Evidence that is in the
+// spool does not stay in memory between attempts. So while the store is away, or fails for some large runs,
+// the memory is free for the other emissions.
+func (b *emitQueue) attempt(ctx context.Context, es []*Emission) []error {
+	errs := make([]error, len(es))
+	if b.store != nil && ctx.Err() == nil {
 		state := b.store.spool.ProcessState()
-		state.Begin(e.Key.bytes())
-		defer func() { state.End(e.Key.bytes(), err == nil || consumererror.IsPermanent(err)) }()
+		for _, e := range es {
+			state.Begin(e.Key.bytes())
+		}
+		defer func() {
+			for i, e := range es {
+				state.End(e.Key.bytes(), errs[i] == nil || consumererror.IsPermanent(errs[i]))
+			}
+		}()
 	}
 	defer func() {
-		if err != nil && !consumererror.IsPermanent(err) {
-			b.spill(e)
+		for i, e := range es {
+			if errs[i] != nil && !consumererror.IsPermanent(errs[i]) {
+				b.spill(e)
+			}
 		}
 	}()
-	if e.cold > 0 {
-		if err := b.store.load(e); err != nil {
-			return &ownError{err}
+	loaded := make([]*Emission, 0, len(es))
+	for i, e := range es {
+		if errs[i] = ctx.Err(); errs[i] != nil {
+			continue
+		}
+		if e.cold > 0 {
+			if err := b.store.load(e); err != nil {
+				errs[i] = &ownError{err}
+				continue
+			}
+		}
+		if e.Held > 0 {
+			loaded = append(loaded, e)
 		}
 	}
-	if e.Held == 0 {
-		return nil
+	if len(loaded) == 0 {
+		return errs
 	}
+	err := b.emit(ctx, loaded)
+	if len(loaded) > 1 && consumererror.IsPermanent(err) && ctx.Err() == nil {
+		err = &splitError{err}
+	}
+	for i, e := range es {
+		if errs[i] == nil && e.Held > 0 {
+			errs[i] = err
+		}
+	}
+	return errs
+}
+
+// emit calls the next component with emissions that are in memory.
+func (b *emitQueue) emit(workers context.Context, es []*Emission) error {
+	ctx := workers
 	if b.o.EmitTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, b.o.EmitTimeout)
 		defer cancel()
 	}
-	c := e.call
-	e.idle = func() { b.idle(workers, e, c) }
-	return b.o.Emit(ctx, e)
+	c := es[0].call
+	idle := func() { b.idle(workers, es, c) }
+	for _, e := range es {
+		e.idle = idle
+	}
+	if len(es) == 1 {
+		return b.o.Emit(ctx, es[0])
+	}
+	return b.o.EmitBatch(ctx, es)
 }
+
+// splitError is the permanent failure of a call that several emissions shared: nobody knows which of them was
+// meant. It hides that the failure is permanent.
+type splitError struct{ cause error }
+
+func (e *splitError) Error() string { return e.cause.Error() }
 
 // ownError is a failure that says nothing about the next component.
 type ownError struct{ error }
 
 func (e *ownError) Unwrap() error { return e.error }
 
-// finish counts the result of an attempt, and releases the emission or queues it again. It tells whether another worker runs in place of this one.
-func (b *emitQueue) finish(ctx context.Context, e *Emission, err error) (replaced bool) {
-	gone := true
+// finish counts the results of an attempt, and releases each emission or queues it again. It tells whether
+// another worker runs in place of this one.
+func (b *emitQueue) finish(ctx context.Context, es []*Emission, errs []error) (replaced bool) {
+	gone := make([]bool, len(es))
+	for i, e := range es {
+		if gone[i] = b.count(ctx, e, errs[i]); gone[i] {
+			b.release(e)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := es[0].call
+	failed := false
+	for i, e := range es {
+		err := errs[i]
+		if e.idled {
+			e.idled = false
+			b.countIdle(e, -1)
+		}
+		e.call = nil
+		b.countOut(e, -1)
+		delete(b.inFlight, e)
+		if gone[i] {
+			b.done(e, err == nil && e.Held == 0)
+			continue
+		}
+		switch err.(type) {
+		case *splitError:
+			e.alone = true
+		default:
+			b.failed(e, err, !failed)
+			failed = true
+		}
+		if b.closed && e.parked && b.store != nil {
+			b.leave(e)
+			delete(b.busy, e.Key.kept()) // the spool keeps it, and what waits behind it
+		} else {
+			b.waiting += e.inMemory
+			b.classOf(e).add(e)
+		}
+	}
+	// Several emissions may have waited for memory, for their share of the workers or for the end of an
+	// outage.
+	b.wake.Broadcast()
+	return c.idle
+}
+
+// count counts the result of an attempt, and tells whether the emission is done with.
+func (b *emitQueue) count(ctx context.Context, e *Emission, err error) (gone bool) {
 	switch {
 	case err == nil:
 		b.counters.emitted.Add(int64(e.Held))
 		b.counters.byReason[e.Reason].emissions.Add(1)
 		b.counters.byReason[e.Reason].items.Add(int64(e.Held))
 	case b.store != nil && ctx.Err() != nil:
-		gone = false // the next start takes it up
+		return false // the next start takes it up
 	case ctx.Err() != nil:
 		b.o.Logger.Error("evidence is lost: shutdown ran out of time",
 			zap.Stringer("run_key", e.Key), zap.Int("items", e.Held), zap.Error(err))
@@ -427,35 +598,10 @@ func (b *emitQueue) finish(ctx context.Context, e *Emission, err error) (replace
 			zap.Stringer("run_key", e.Key), zap.Int("items", e.Held), zap.Error(err))
 		b.counters.droppedPermanent.Add(int64(e.Held))
 	default:
-		gone = false
 		b.counters.retries.Add(1)
+		return false
 	}
-	if gone {
-		b.release(e)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e.call.idle {
-		replaced = true
-		b.countIdle(e, -1)
-	}
-	e.call = nil
-	b.countOut(e, -1)
-	delete(b.inFlight, e)
-	if gone {
-		b.done(e, err == nil && e.Held == 0)
-	} else {
-		b.failed(e, err)
-		if b.closed && e.parked && b.store != nil {
-			delete(b.busy, e.Key) // the spool keeps it, and what waits behind it
-		} else {
-			b.waiting += e.inMemory
-			b.classOf(e).add(e)
-		}
-	}
-	// Several emissions may have waited for memory, for their share of the workers or for the end of an outage.
-	b.wake.Broadcast()
-	return replaced
+	return true
 }
 
 // done removes an emission; the one that waits behind it is next. An empty emission was not passed on, so it is no success.
@@ -470,20 +616,25 @@ func (b *emitQueue) done(e *Emission, empty bool) {
 	if e.parked {
 		b.counters.parked.Add(-1)
 	}
-	behind := b.busy[e.Key]
-	if len(behind) == 0 {
-		delete(b.busy, e.Key)
+	b.leave(e)
+	key := e.Key.kept()
+	waits := b.busy[key]
+	if waits == nil {
+		delete(b.busy, key)
 		return
 	}
-	b.busy[e.Key] = behind[1:]
-	b.classOf(behind[0]).add(behind[0])
+	next := waits.list[0]
+	if waits.list = waits.list[1:]; len(waits.list) == 0 {
+		b.busy[key] = nil
+	}
+	b.classOf(next).add(next)
 }
 
-// failed decides when an emission is tried again.
-func (b *emitQueue) failed(e *Emission, err error) {
+// failed decides when an emission is tried again. first says that it is the first of its call to fail.
+func (b *emitQueue) failed(e *Emission, err error, first bool) {
 	now := b.clock.now()
 	_, own := err.(*ownError)
-	if !own {
+	if !own && first {
 		b.streak++
 	}
 	if own || b.successes != e.seen {

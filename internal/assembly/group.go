@@ -31,7 +31,9 @@ type Options struct {
 	// MaxTraceBytes and MaxTraceSpans bound one trace: reaching one emits it at once. With a spool, an eighth of MaxBytes bounds it too.
 	MaxTraceBytes int64
 	MaxTraceSpans int
-	// MaxTraces bounds the open traces. Exceeding it emits the least recently used trace of the shard that opened the last one.
+	// MaxTraces bounds the open traces. Exceeding it emits the least recently used trace of the shard that
+	// opened the last one. Four times as many may wait to be emitted, half of them of one tenant. Requests
+	// that would exceed that are refused.
 	MaxTraces int
 	// MaxBytes bounds all evidence in memory. A request that would exceed it is refused whole. Open traces get a part of it. Beyond that part
 	// the least recently used ones are spilled, or emitted when there is no spool. The rest is for requests and emissions in progress, so
@@ -44,7 +46,9 @@ type Options struct {
 	Park bool
 
 	// Emit passes an emission on; EmitConcurrency calls work at once. Calls that are idle are bounded by the memory of their emissions. EmitTimeout ends the context of a call; 0 is no bound.
+	// EmitBatch, if there is one, passes tiny emissions of a backlog on together.
 	Emit            EmitFunc
+	EmitBatch       EmitBatchFunc
 	EmitConcurrency int
 	EmitTimeout     time.Duration
 	// InitialBackoff doubles with each failure of one emission, up to MaxBackoff.
@@ -193,6 +197,12 @@ func (a *Assembler) Admit(ctx context.Context, size Size, take func() Request) e
 		a.counters.refusedFull.Add(1)
 		a.limited.warn(memoryFull, zap.Int64("held_items", a.counters.held.Load()))
 		return ErrFull
+	}
+	if size.Items > 0 && !a.emits.room(size.Tenants, size.Traces) {
+		a.counters.memory.Add(-size.Bytes)
+		a.counters.refusedBacklog.Add(1)
+		a.limited.warn(backlogFull, zap.Int64("waiting_traces", a.counters.waiting.Load()))
+		return fmt.Errorf("%w: too many traces wait to be passed on", ErrFull)
 	}
 	whole := a.sort(take())
 	if a.store != nil {

@@ -6,6 +6,7 @@ package assembly
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,6 +160,10 @@ func tryAdmit(m *Assembler, r Request) error {
 	for _, f := range r.Chunks {
 		size.Items += f.Items
 		size.Bytes += f.Bytes
+		size.Traces++
+		if !slices.Contains(size.Tenants, f.Key.Tenant) {
+			size.Tenants = append(size.Tenants, f.Key.Tenant)
+		}
 	}
 	return m.Admit(context.Background(), size, func() Request { return r })
 }

@@ -16,6 +16,7 @@ type event int
 
 const (
 	memoryFull event = iota
+	backlogFull
 	spoolRefuses
 	requestTooLarge
 	traceBound
@@ -28,6 +29,7 @@ const (
 
 var eventTexts = [events]string{
 	memoryFull:      "requests are refused: max_memory_bytes is reached; senders try again",
+	backlogFull:     "requests are refused: too many traces wait to be passed on, see max_traces; senders try again",
 	spoolRefuses:    "requests are refused: the spool takes nothing; senders try again",
 	requestTooLarge: "a request is refused for good: it is larger than all that may be held",
 	traceBound:      "a trace reached max_trace_bytes or max_trace_spans, or memory without a spool is short; it is passed on in parts",

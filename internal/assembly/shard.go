@@ -336,6 +336,7 @@ func (s *shard) emit(t *openTrace, reason Reason) {
 	e := &Emission{
 		Key: key, Reason: reason,
 		bytes: t.bytes, records: t.records, cold: int(t.cold), accepted: int(t.items),
+		debris: t.isDebris(reason, s.o),
 	}
 	if t.warm != nil {
 		e.Traces, e.inMemory = t.traces, t.inMemory

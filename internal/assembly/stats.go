@@ -29,6 +29,8 @@ type Stats struct {
 	HeldBytes   int64
 	MemoryBytes int64
 	OpenTraces  int64
+	// Waiting counts the emissions that wait, in flight or parked ones included.
+	Waiting int64
 	// Spilled counts the times that the evidence of a trace left memory for the spool, Loaded the times that some was read back.
 	Spilled, Loaded int64
 	// ReleaseErrors counts releases that the spool refused; their records come back with the next start.
@@ -37,8 +39,10 @@ type Stats struct {
 	// those that are tried rarely.
 	Retries         int64
 	Failing, Parked int64
-	// RefusedFull (memory), RefusedSpool (disk full, or failing) and RefusedTooLarge count requests.
+	// RefusedFull (memory), RefusedBacklog (too many traces wait to be emitted), RefusedSpool (disk full, or
+	// failing) and RefusedTooLarge count requests.
 	RefusedFull     int64
+	RefusedBacklog  int64
 	RefusedSpool    int64
 	RefusedTooLarge int64
 
@@ -58,6 +62,7 @@ type counters struct {
 	retries, failing, parked, releaseErrors           atomic.Int64
 	spilled, loaded                                   atomic.Int64
 	refusedFull, refusedSpool, refusedTooLarge        atomic.Int64
+	refusedBacklog, waiting                           atomic.Int64
 	// memory is the size of all evidence in memory: requests that wait for a shard, open traces, emissions that are not finished.
 	// heldBytes is the size of all evidence that is held, in memory or in the spool.
 	memory, heldBytes atomic.Int64
@@ -87,6 +92,8 @@ func (c *counters) stats() Stats {
 		Parked:           c.parked.Load(),
 		ReleaseErrors:    c.releaseErrors.Load(),
 		RefusedFull:      c.refusedFull.Load(),
+		RefusedBacklog:   c.refusedBacklog.Load(),
+		Waiting:          c.waiting.Load(),
 		RefusedSpool:     c.refusedSpool.Load(),
 		RefusedTooLarge:  c.refusedTooLarge.Load(),
 	}

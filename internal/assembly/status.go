@@ -81,7 +81,7 @@ func (b *emitQueue) failingRuns(limit int) []FailingRun {
 		}
 	}
 	for _, l := range b.classes() {
-		for _, s := range []retryHeap{l.retries, l.suspects} {
+		for _, s := range [][]*Emission{l.retries, l.again, l.suspects} {
 			for _, e := range s {
 				add(e)
 			}
