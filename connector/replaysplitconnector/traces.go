@@ -103,7 +103,8 @@ func (c *tracesSplit) ConsumeTraces(ctx context.Context, td ptrace.Traces) error
 	return nil
 }
 
-// gather scans the call and finds its runs. of says for each ResourceSpans which run it belongs to. agentrun emits one run in a call.
+// gather scans the call and finds its runs. of says for each ResourceSpans which run it belongs to. agentrun emits one run in a call,
+// or a batch of tiny ones.
 func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 	n := td.ResourceSpans().Len()
 	of = make([]int, n)

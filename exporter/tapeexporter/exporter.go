@@ -28,10 +28,10 @@ import (
 	"github.com/tapedeck/tapedeck/internal/signature"
 )
 
-// writesPerCall is how many traces of one call are worked on at once. With agentrun before it a call brings one trace, and agentrun
-// decides on concurrency. Without agentrun a batch may bring hundreds of traces, each a handful of round trips to the store, or, in a deck of reels, all of them
+// writesPerCall is how many traces of one call are worked on at once. With agentrun before it a call brings one trace, or a batch of tiny ones that
+// share the syncs of a deck of files. Without agentrun a batch may bring hundreds of traces, each a handful of round trips to the store, or, in a deck of reels, all of them
 // wait for the object that they share.
-const writesPerCall = 8
+const writesPerCall = 16
 
 // writer is that of the layout of the deck.
 type writer interface {
@@ -206,7 +206,7 @@ func (e *tapeExporter) push(ctx context.Context, td ptrace.Traces, own bool) err
 	if len(groups) == 0 {
 		return nil
 	}
-	if len(groups) > 1 && groups[0].marked && groups[1].marked {
+	if len(groups) > 1 && groups[0].marked && groups[1].marked && handover.Idle(ctx) == nil { // agentrun itself waits for the call
 		e.joined.Do(func() {
 			e.logger.Warn("one call brings several runs that agentrun passes on one by one: a batch processor, or a queue that batches, stands between agentrun and this " +
 				"exporter; it acknowledges what is not stored yet, and a kill loses it: take it out")
@@ -252,14 +252,22 @@ func (e *tapeExporter) writeAll(ctx context.Context, w writer, groups []*group) 
 		errs[0] = e.write(ctx, w, groups[0], idle, idle != nil)
 		return errs
 	}
+	idle := handover.Idle(ctx)
 	slots := make(chan struct{}, writesPerCall)
+	var busy atomic.Int64 // groups that do not only wait
+	busy.Store(int64(len(groups)))
 	var wg sync.WaitGroup
 	for i, g := range groups {
 		slots <- struct{}{}
 		wg.Go(func() {
-			leave := sync.OnceFunc(func() { <-slots })
+			leave := sync.OnceFunc(func() {
+				<-slots
+				if busy.Add(-1) == 0 && idle != nil {
+					idle()
+				}
+			})
 			defer leave()
-			errs[i] = e.write(ctx, w, g, leave, false)
+			errs[i] = e.write(ctx, w, g, leave, idle != nil)
 		})
 	}
 	wg.Wait()

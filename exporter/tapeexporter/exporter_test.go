@@ -404,22 +404,34 @@ func TestRunKeyOfAnotherTraceNamesOnlyTheTenant(t *testing.T) {
 	require.Equal(t, groupKey{"a/b", pcommon.TraceID{15: 1}}, groups[0].key)
 }
 
-// TestRunsThatSomethingJoinsAreNamedOnce: agentrun passes them on one by one.
+// TestRunsThatSomethingJoinsAreNamedOnce: agentrun passes them on one by one, or waits for the call.
 func TestRunsThatSomethingJoinsAreNamedOnce(t *testing.T) {
-	for tenant, want := range map[string]int{"acme": 1, "": 0} { // without agentrun, a batch holds many
+	for name, c := range map[string]struct {
+		tenant string
+		waits  bool
+		want   int
+	}{
+		"joined behind agentrun":   {"acme", false, 1},
+		"a batch of agentrun":      {"acme", true, 0},
+		"a batch without agentrun": {"", false, 0},
+	} {
 		mem.Drop("joined")
 		r := newRig(t, "mem://joined", nil)
 		core, log := observer.New(zap.WarnLevel)
 		r.exporter.logger = zap.New(core)
 		r.start(t)
+		ctx := t.Context()
+		if c.waits {
+			ctx = handover.OnIdle(ctx, func() {})
+		}
 		for range 2 {
 			td := ptrace.NewTraces()
-			agentTrace(td, 1, tenant)
-			agentTrace(td, 2, tenant)
-			require.NoError(t, r.ConsumeTraces(t.Context(), td))
-			require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(3, tenant)))
+			agentTrace(td, 1, c.tenant)
+			agentTrace(td, 2, c.tenant)
+			require.NoError(t, r.ConsumeTraces(ctx, td))
+			require.NoError(t, r.ConsumeTraces(ctx, oneTrace(3, c.tenant)))
 		}
-		require.Equal(t, want, log.FilterMessageSnippet("batch").Len())
+		require.Equal(t, c.want, log.FilterMessageSnippet("batch").Len(), name)
 	}
 }
 

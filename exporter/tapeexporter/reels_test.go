@@ -4,6 +4,7 @@
 package tapeexporter
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
+	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/reel"
 )
 
@@ -77,6 +79,30 @@ func TestTracesOfACallShareAReelAndNothingIsRead(t *testing.T) {
 	require.Equal(t, "put", ops[0].Name)
 	r.stop(t)
 	require.Len(t, runsOf(t, "mem://reels-call"), all)
+}
+
+// A batch of agentrun gives its worker back when all of its traces only wait, and shares a reel with those that come then.
+func TestABatchIsIdleWhenAllOfItWaits(t *testing.T) {
+	const half = 20 // more than are worked on at once
+	r := reelRig(t, "reels-batch", func(c *Config) { c.Reel.MaxRuns, c.Reel.MaxWait, c.Timeout.Timeout = 2*half, time.Hour, 2*time.Hour })
+	idle, done := make(chan struct{}), make(chan error, 1)
+	batch := func(first byte) ptrace.Traces {
+		td := ptrace.NewTraces()
+		for i := range byte(half) {
+			agentTrace(td, first+i, "acme")
+		}
+		return td
+	}
+	go func() {
+		done <- r.ConsumeTraces(handover.OnIdle(t.Context(), sync.OnceFunc(func() { close(idle) })), batch(1))
+	}()
+	<-idle
+	require.NoError(t, r.ConsumeTraces(handover.OnIdle(t.Context(), func() {}), batch(100)))
+	require.NoError(t, <-done)
+	keys := r.objects(t)
+	r.stop(t)
+	require.Len(t, runsOf(t, "mem://reels-batch"), 2*half)
+	require.Equal(t, 1, count(keys, ".parquet"), keys)
 }
 
 func TestAFailingTraceFailsAlone(t *testing.T) {

@@ -74,7 +74,7 @@ func newTracesProcessor(set processor.Settings, cfg *Config, next consumer.Trace
 		MaxTraceBytes: cfg.MaxTraceBytes, MaxTraceSpans: cfg.MaxTraceSpans,
 		MaxTraces: cfg.MaxTraces, MaxBytes: cfg.MaxMemoryBytes,
 		Park: cfg.parks(),
-		Emit: p.emit, EmitConcurrency: cfg.EmitConcurrency, EmitTimeout: cfg.EmitTimeout,
+		Emit: p.emit, EmitBatch: p.emitBatch, EmitConcurrency: cfg.EmitConcurrency, EmitTimeout: cfg.EmitTimeout,
 		InitialBackoff: cfg.Retry.InitialInterval, MaxBackoff: cfg.Retry.MaxInterval,
 		ParkAfter: cfg.Retry.ParkAfter, ParkedInterval: cfg.Retry.ParkedInterval,
 		Logger: set.Logger,
@@ -211,22 +211,46 @@ func (p *agentRun) count(ctx context.Context, s *splitter) {
 
 // emit stamps one trace's evidence and passes it on.
 func (p *agentRun) emit(ctx context.Context, e *assembly.Emission) error {
+	p.stamp(e)
+	td := e.Traces
+	if p.copies {
+		td = ptrace.NewTraces()
+		e.Traces.CopyTo(td)
+	}
+	return p.pass(ctx, td, e)
+}
+
+// emitBatch passes the evidence of several traces on in one call. They are tiny: each is copied, so that one that is passed on again is as it was.
+func (p *agentRun) emitBatch(ctx context.Context, es []*assembly.Emission) error {
+	td := ptrace.NewTraces()
+	for _, e := range es {
+		p.stamp(e)
+		for _, rs := range e.Traces.ResourceSpans().All() {
+			rs.CopyTo(td.ResourceSpans().AppendEmpty())
+		}
+	}
+	return p.pass(ctx, td, es...)
+}
+
+// stamp writes what is known of a run on its evidence.
+func (p *agentRun) stamp(e *assembly.Emission) {
 	// A fan-out behind this processor shares the data between its branches and makes it read-only. Then this is a repetition, and the stamps
 	// are there already.
 	if !e.Traces.IsReadOnly() {
 		decided := !segregation.Reemitted(e.Traces) // what belongs to no side stays undecided, root or not
 		stamp(e, decided && (e.Complete || p.cfg.Rootless == rootlessProduction), p.tags)
 	}
-	td := e.Traces
-	if p.copies {
-		td = ptrace.NewTraces()
-		e.Traces.CopyTo(td)
-	}
-	if err := p.next.ConsumeTraces(handover.OnIdle(ctx, e.Idle), td); err != nil {
+}
+
+// pass calls the next component with the evidence of emissions.
+func (p *agentRun) pass(ctx context.Context, td ptrace.Traces, es ...*assembly.Emission) error {
+	if err := p.next.ConsumeTraces(handover.OnIdle(ctx, es[0].Idle), td); err != nil {
 		return err
 	}
-	if !e.Complete {
-		p.telemetry.ProcessorAgentrunRootlessTraces.Add(ctx, 1, p.rootlessAttrs)
+	for _, e := range es {
+		if !e.Complete {
+			p.telemetry.ProcessorAgentrunRootlessTraces.Add(ctx, 1, p.rootlessAttrs)
+		}
 	}
 	return nil
 }

@@ -339,6 +339,7 @@ func TestFullProcessorRefusesTheRequestUntouched(t *testing.T) {
 		metadatatest.AssertEqualProcessorAgentrunRefusedRequests(t, r.telemetry, []metricdata.DataPoint[int64]{
 			{Value: 1, Attributes: attribute.NewSet(attribute.String("cause", "full"))},
 			{Value: 1, Attributes: attribute.NewSet(attribute.String("cause", "too_large"))},
+			{Value: 0, Attributes: attribute.NewSet(attribute.String("cause", "backlog"))},
 			{Value: 0, Attributes: attribute.NewSet(attribute.String("cause", "spool"))},
 			{Value: 0, Attributes: attribute.NewSet(attribute.String("cause", "unredacted"))},
 		}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())

@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
@@ -112,4 +114,71 @@ func TestMemoryOfAProcess(t *testing.T) {
 	status, err := os.ReadFile("/proc/self/status")
 	require.NoError(t, err)
 	t.Logf("resident at most: %s kB", regexp.MustCompile(`VmHWM:\s+(\d+)`).FindSubmatch(status)[1])
+}
+
+const floodVariable = "TAPEDECK_TEST_FLOOD_OF_TRACES"
+
+// A hundred thousand traces of one span without a root come in requests of two thousand, and what comes next takes none of them. The bounds on traces are
+// a tenth of their defaults too.
+func TestAFloodOfTracesTakesNoMoreMemoryThanTheDocumentsSay(t *testing.T) {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	child := exec.CommandContext(t.Context(), exe, "-test.run=^TestAFloodedProcess$", "-test.v")
+	child.Env = append(os.Environ(), floodVariable+"=100000 10000", "GOGC=", "GOMEMLIMIT=")
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, string(out))
+	found := regexp.MustCompile(`resident at most: (\d+) kB`).FindSubmatch(out)
+	require.NotNil(t, found, string(out))
+	kB, err := strconv.ParseInt(string(found[1]), 10, 64)
+	require.NoError(t, err)
+	said := peakOf(createDefaultConfig().(*Config).MaxMemoryBytes)
+	t.Logf("%d MB, %d MB are said", kB*1024/1e6, said/1e6)
+	require.LessOrEqual(t, kB*1024, said)
+}
+
+// TestAFloodedProcess is the child of the test above.
+func TestAFloodedProcess(t *testing.T) {
+	var traces, open int
+	if _, err := fmt.Sscan(os.Getenv(floodVariable), &traces, &open); err != nil {
+		t.Skip("is run by another test, in a process of its own")
+	}
+	heapgoal.Start()
+	cfg := createDefaultConfig().(*Config)
+	cfg.Redaction, cfg.Spool.Directory, cfg.Spool.Sync, cfg.MaxTraces = redactionNone, t.TempDir(), "none", open
+	gate := make(chan struct{})
+	next, err := consumer.NewTraces(func(ctx context.Context, _ ptrace.Traces) error {
+		select {
+		case <-gate:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	require.NoError(t, err)
+	p, err := newTracesProcessor(processortest.NewNopSettings(metadata.Type), cfg, next)
+	require.NoError(t, err)
+	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+	const each = 2000
+	refused := int64(0)
+	for n := 0; n < traces; n += each {
+		if err := p.ConsumeTraces(t.Context(), rootless(n, each)); err != nil {
+			require.ErrorIs(t, err, assembly.ErrFull)
+			require.False(t, consumererror.IsPermanent(err))
+			refused++
+		}
+		p.assembler.OpenTraces(1) // returns when the shards have taken what came
+	}
+	stats := p.assembler.Stats()
+	t.Logf("%d open, %d wait, %d requests refused", stats.OpenTraces, stats.Waiting, refused)
+	require.LessOrEqual(t, stats.OpenTraces, int64(open))
+	require.LessOrEqual(t, stats.Waiting, 2*int64(open)+each)
+	require.Positive(t, refused)
+	require.EqualValues(t, []int64{refused, int64(traces) - each*refused, 0}, []int64{stats.RefusedBacklog, stats.Held, stats.RefusedFull})
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	t.Logf("resident at most: %s kB", regexp.MustCompile(`VmHWM:\s+(\d+)`).FindSubmatch(status)[1])
+	close(gate)
+	require.NoError(t, p.Shutdown(context.Background()))
+	stats = p.assembler.Stats()
+	require.Equal(t, stats.Accepted, stats.Emitted+stats.Held)
 }

@@ -44,6 +44,8 @@ type splitter struct {
 	recogniser genai.Recogniser
 
 	size        assembly.Size
+	tenants     []string // of the chunks, each once
+	known       map[string]struct{}
 	links       []assembly.Link
 	evidence    int // spans that are evidence
 	others      int // spans that are no evidence
@@ -79,7 +81,7 @@ type splitterPool struct{ *sync.Pool }
 
 func newSplitterPool(s splitting) splitterPool {
 	return splitterPool{&sync.Pool{New: func() any {
-		return &splitter{splitting: &s, scan: segregation.Scan{Rules: s.rules}, index: map[assembly.Key]int32{}}
+		return &splitter{splitting: &s, scan: segregation.Scan{Rules: s.rules}, index: map[assembly.Key]int32{}, known: map[string]struct{}{}}
 	}}}
 }
 
@@ -91,7 +93,9 @@ func (p splitterPool) put(s *splitter) {
 	}
 	clear(s.index)
 	clear(s.chunks)
-	*s = splitter{splitting: s.splitting, scan: s.scan, of: s.of[:0], chunks: s.chunks[:0], index: s.index}
+	clear(s.tenants)
+	clear(s.known)
+	*s = splitter{splitting: s.splitting, scan: s.scan, of: s.of[:0], chunks: s.chunks[:0], tenants: s.tenants[:0], known: s.known, index: s.index}
 	p.Put(s)
 }
 
@@ -113,10 +117,22 @@ func (s *splitter) inspect(ctx context.Context, td ptrace.Traces, a *assembly.As
 		s.makeNotes(f)
 		s.size.Items += f.Items
 		s.size.Bytes += f.Bytes
+		s.addTenant(f.Key.Tenant)
 		f.resource, f.scope = unset, unset // for take
 	}
+	s.size.Tenants, s.size.Traces = s.tenants, len(s.chunks)
 	if s.others > 0 {
 		s.findLinks(td, requestTenant, a)
+	}
+}
+
+func (s *splitter) addTenant(tenant string) {
+	if n := len(s.tenants); n > 0 && s.tenants[n-1] == tenant {
+		return
+	}
+	if _, known := s.known[tenant]; !known {
+		s.known[tenant] = struct{}{}
+		s.tenants = append(s.tenants, tenant)
 	}
 }
 

@@ -64,6 +64,7 @@ func (p *agentRun) registerStats() error {
 		b.RegisterProcessorAgentrunHeldBytesCallback(one(func(s assembly.Stats) int64 { return s.HeldBytes })),
 		b.RegisterProcessorAgentrunMemoryBytesCallback(one(func(s assembly.Stats) int64 { return s.MemoryBytes })),
 		b.RegisterProcessorAgentrunOpenTracesCallback(one(func(s assembly.Stats) int64 { return s.OpenTraces })),
+		b.RegisterProcessorAgentrunWaitingTracesCallback(one(func(s assembly.Stats) int64 { return s.Waiting })),
 		b.RegisterProcessorAgentrunOldestTraceAgeCallback(oldest),
 		b.RegisterProcessorAgentrunSpilledTracesCallback(one(func(s assembly.Stats) int64 { return s.Spilled })),
 		b.RegisterProcessorAgentrunLoadedTracesCallback(one(func(s assembly.Stats) int64 { return s.Loaded })),
@@ -80,6 +81,7 @@ func (p *agentRun) registerStats() error {
 		})),
 		b.RegisterProcessorAgentrunRefusedRequestsCallback(byCause(map[string]func(assembly.Stats) int64{
 			"full":      func(s assembly.Stats) int64 { return s.RefusedFull },
+			"backlog":   func(s assembly.Stats) int64 { return s.RefusedBacklog },
 			"spool":     func(s assembly.Stats) int64 { return s.RefusedSpool },
 			"too_large": func(s assembly.Stats) int64 { return s.RefusedTooLarge },
 			// Refused before the assembler saw them.

@@ -57,6 +57,7 @@ type TelemetryBuilder struct {
 	ProcessorAgentrunSpoolSegments       metric.Int64ObservableGauge
 	ProcessorAgentrunStrippedAttributes  metric.Int64Counter
 	ProcessorAgentrunUntraceableSpans    metric.Int64Counter
+	ProcessorAgentrunWaitingTraces       metric.Int64ObservableGauge
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -430,6 +431,21 @@ func (builder *TelemetryBuilder) RegisterProcessorAgentrunSpoolSegmentsCallback(
 	return nil
 }
 
+// RegisterProcessorAgentrunWaitingTracesCallback sets callback for observable ProcessorAgentrunWaitingTraces metric.
+func (builder *TelemetryBuilder) RegisterProcessorAgentrunWaitingTracesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorAgentrunWaitingTraces, obs: o})
+		return nil
+	}, builder.ProcessorAgentrunWaitingTraces)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 type observerInt64 struct {
 	embedded.Int64Observer
 	inst metric.Int64Observable
@@ -562,7 +578,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorAgentrunRefusedRequests, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_refused_requests",
-		metric.WithDescription("Requests that were refused whole, because max_memory_bytes is reached (full, retryable), the spool is full or fails (spool, retryable), the request alone exceeds max_memory_bytes (too_large, permanent) or it holds evidence that is not redacted (unredacted, permanent). [Alpha]"),
+		metric.WithDescription("Requests that were refused whole, because max_memory_bytes is reached (full, retryable), too many traces wait to be passed on (backlog, retryable), the spool is full or fails (spool, retryable), the request alone exceeds max_memory_bytes (too_large, permanent) or it holds evidence that is not redacted (unredacted, permanent). [Alpha]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)
@@ -631,6 +647,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_agentrun_untraceable_spans",
 		metric.WithDescription("Spans of agent runs without a trace id. They cannot be grouped and are treated as non-agent spans. [Alpha]"),
 		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorAgentrunWaitingTraces, err = builder.meter.Int64ObservableGauge(
+		"otelcol_processor_agentrun_waiting_traces",
+		metric.WithDescription("Emissions that the next component has not acknowledged, those under way and the parked ones included. Requests are refused when a tenant has more of them than may still come, of four times max_traces. [Alpha]"),
+		metric.WithUnit("{emission}"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

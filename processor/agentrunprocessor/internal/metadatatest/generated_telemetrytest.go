@@ -282,7 +282,7 @@ func AssertEqualProcessorAgentrunRecoveredItems(t *testing.T, tt *componenttest.
 func AssertEqualProcessorAgentrunRefusedRequests(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_agentrun_refused_requests",
-		Description: "Requests that were refused whole, because max_memory_bytes is reached (full, retryable), the spool is full or fails (spool, retryable), the request alone exceeds max_memory_bytes (too_large, permanent) or it holds evidence that is not redacted (unredacted, permanent). [Alpha]",
+		Description: "Requests that were refused whole, because max_memory_bytes is reached (full, retryable), too many traces wait to be passed on (backlog, retryable), the spool is full or fails (spool, retryable), the request alone exceeds max_memory_bytes (too_large, permanent) or it holds evidence that is not redacted (unredacted, permanent). [Alpha]",
 		Unit:        "{request}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -460,6 +460,20 @@ func AssertEqualProcessorAgentrunUntraceableSpans(t *testing.T, tt *componenttes
 		},
 	}
 	got, err := tt.GetMetric("otelcol_processor_agentrun_untraceable_spans")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualProcessorAgentrunWaitingTraces(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_processor_agentrun_waiting_traces",
+		Description: "Emissions that the next component has not acknowledged, those under way and the parked ones included. Requests are refused when a tenant has more of them than may still come, of four times max_traces. [Alpha]",
+		Unit:        "{emission}",
+		Data: metricdata.Gauge[int64]{
+			DataPoints: dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_processor_agentrun_waiting_traces")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
