@@ -165,6 +165,83 @@ func TestDecisionsFailClosed(t *testing.T) {
 	}
 }
 
+// noted adds a note of a tag to what agentrun passes on of a run, as a span.
+func noted(td ptrace.Traces, tag string) ptrace.Traces {
+	rs := td.ResourceSpans().At(0)
+	var note segregation.Notes
+	run := handover.ReadRun(rs.Resource().Attributes())
+	note.Add(pcommon.TraceID{1}, segregation.Tags{IDs: []string{tag}}, rs.Resource().Attributes())
+	with := ptrace.NewTraces()
+	note.Append(with)
+	run.Write(with.ResourceSpans().At(0).Resource().Attributes())
+	with.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+	return td
+}
+
+// A tag that comes alone has no span: agentrun says it on a resource.
+func tagAlone(run int, tag string) ptrace.Traces {
+	td := emission{run: run, complete: true}.traces()
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr(handover.RunReplay, segregation.Tags{IDs: []string{tag}}.String())
+	return td
+}
+
+func TestNotesOfTagsAreNoSpansOfABackend(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls       []ptrace.Traces
+		spans       map[side]int
+		alone       int // resources without spans on the replay side
+		runs, leaks int64
+	}{
+		"with its run":           {[]ptrace.Traces{noted(emission{run: 1, spans: 2, items: 3, complete: true}.traces(), "r")}, map[side]int{replay: 2}, 0, 1, 0},
+		"alone, as a span":       {[]ptrace.Traces{noted(emission{run: 1, complete: true}.traces(), "r")}, nil, 1, 0, 0},
+		"alone":                  {[]ptrace.Traces{tagAlone(1, "r"), tagAlone(2, "r"), tagAlone(1, "r")}, nil, 3, 0, 0},
+		"before its run":         {[]ptrace.Traces{tagAlone(1, "r"), emission{run: 1, spans: 2, items: 2, complete: true}.traces()}, map[side]int{replay: 2}, 1, 1, 0},
+		"after its run":          {[]ptrace.Traces{emission{run: 1, spans: 2, items: 2, complete: true}.traces(), tagAlone(1, "r"), emission{run: 1, spans: 1, items: 3, complete: true}.traces()}, map[side]int{production: 2, replay: 1}, 1, 1, 1},
+		"beside another run":     {[]ptrace.Traces{together(tagAlone(1, "r"), emission{run: 2, spans: 2, items: 2, complete: true}.traces())}, map[side]int{production: 2}, 1, 0, 0},
+		"beside another replay":  {[]ptrace.Traces{together(noted(emission{run: 1, spans: 1, items: 2, complete: true}.traces(), "r"), emission{run: 2, spans: 2, items: 2, complete: true, tag: "q"}.traces())}, map[side]int{replay: 3}, 0, 2, 0},
+		"a resource without tag": {[]ptrace.Traces{emission{run: 1, complete: true}.traces()}, nil, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, componenttest.NewNopHost(), nil)
+			for _, td := range c.calls {
+				require.NoError(t, r.ConsumeTraces(t.Context(), td))
+			}
+			spans, alone := map[side]int{}, 0
+			for s, sink := range r.sink {
+				for _, td := range sink.AllTraces() {
+					require.Zero(t, segregation.CountNotes(td))
+					for _, rs := range td.ResourceSpans().All() {
+						run := handover.ReadRun(rs.Resource().Attributes())
+						if rs.ScopeSpans().Len() == 0 {
+							require.Equal(t, replay, side(s))
+							require.Equal(t, []string{"r"}, segregation.ParseTags(run.Replay).IDs)
+							alone++
+						}
+					}
+					if n := td.SpanCount(); n > 0 {
+						spans[side(s)] += n
+					}
+				}
+			}
+			if c.spans == nil {
+				c.spans = map[side]int{}
+			}
+			require.Equal(t, c.spans, spans)
+			require.Equal(t, c.alone, alone)
+			require.Equal(t, c.runs, counted(t, r.telemetry, "runs", "side", "replay"))
+			require.Equal(t, c.leaks, counted(t, r.telemetry, "leaked_runs"))
+		})
+	}
+}
+
+func together(all ...ptrace.Traces) ptrace.Traces {
+	td := ptrace.NewTraces()
+	for _, one := range all {
+		one.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+	}
+	return td
+}
+
 func TestLeaksAndBadTagsAreCounted(t *testing.T) {
 	r := newRig(t, componenttest.NewNopHost(), nil)
 	td := emission{run: 2, spans: 2, items: 2, complete: true, tag: "b"}.traces()

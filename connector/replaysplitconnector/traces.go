@@ -56,7 +56,8 @@ type run struct {
 	items    int    // of the run so far
 	complete bool
 	again    bool // one of its resources was emitted again
-	spans    int  // here
+	spans    int  // here, without notes
+	notes    int
 	scan     segregation.Scan
 	verdict  segregation.Verdict
 	side     side
@@ -69,11 +70,13 @@ type run struct {
 func (c *tracesSplit) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	runs, of := c.gather(td)
 	var parts [sides]int // spans
+	var come [sides]bool // something does, if only the tag of a run
 	for _, r := range runs {
 		c.decide(r)
 		parts[r.side] += r.spans
+		come[r.side] = come[r.side] || r.goesOn()
 	}
-	out := c.split(td, runs, of, parts)
+	out := c.split(td, runs, of, come)
 	// Replays are remembered first: if the rest fails, no later span of them goes to production.
 	for _, r := range runs {
 		if r.side == replay {
@@ -83,7 +86,7 @@ func (c *tracesSplit) ConsumeTraces(ctx context.Context, td ptrace.Traces) error
 		}
 	}
 	for s, traces := range out {
-		if parts[s] == 0 {
+		if !come[s] {
 			continue
 		}
 		if err := c.next[s].ConsumeTraces(ctx, traces); err != nil {
@@ -103,8 +106,8 @@ func (c *tracesSplit) ConsumeTraces(ctx context.Context, td ptrace.Traces) error
 	return nil
 }
 
-// gather scans the call and finds its runs. of says for each ResourceSpans which run it belongs to. agentrun emits one run in a call,
-// or a batch of tiny ones.
+// gather scans the call and finds its runs. of says for each ResourceSpans which run it belongs to. agentrun
+// emits one run in a call, or a batch of tiny ones.
 func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 	n := td.ResourceSpans().Len()
 	of = make([]int, n)
@@ -127,7 +130,11 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 		r.scan.Attributes(rs.Resource().Attributes())
 		for j := range rs.ScopeSpans().Len() {
 			ss := rs.ScopeSpans().At(j)
-			r.spans += ss.Spans().Len()
+			if key != "" && !c.resource && ss.Scope().Name() == segregation.NoteScope {
+				r.notes += ss.Spans().Len()
+			} else {
+				r.spans += ss.Spans().Len()
+			}
 			if c.resource {
 				continue
 			}
@@ -141,6 +148,10 @@ func (c *tracesSplit) gather(td ptrace.Traces) (runs []*run, of []int) {
 	}
 	return runs, of
 }
+
+// goesOn tells whether a run is passed on: what has spans, and a tag that came alone, because the deck may
+// hold its run. A tag has no span there.
+func (r *run) goesOn() bool { return r.spans > 0 || r.key != "" && r.side == replay }
 
 // decide fails closed: a run is production only if it is known to be complete and has no tag.
 func (c *tracesSplit) decide(r *run) {
@@ -180,7 +191,8 @@ func (c *tracesSplit) remember(ctx context.Context, r *run) error {
 	if err := c.memory.put(ctx, r.key, decision{r.side, r.before.items + r.spans}); err != nil {
 		return err
 	}
-	if r.known && r.before.side == r.side {
+	// A tag that came alone is no run. It is remembered for one that may come.
+	if r.known && r.before.side == r.side && (r.before.items > 0 || r.spans == 0) || !r.known && r.spans == 0 {
 		return nil
 	}
 	c.telemetry.ConnectorReplaysplitRuns.Add(ctx, 1, c.bySide[r.side])
@@ -192,19 +204,45 @@ func (c *tracesSplit) remember(ctx context.Context, r *run) error {
 	return nil
 }
 
-// split copies the spans of each side, if the call has more than one side.
-func (c *tracesSplit) split(td ptrace.Traces, runs []*run, of []int, parts [sides]int) (out [sides]ptrace.Traces) {
-	for s, n := range parts {
-		if n == td.SpanCount() {
-			out[s] = td
-			return out
+// split copies the spans of each side, if the call has more than one side. Notes are taken out: what they say
+// stands on the resources of their run.
+func (c *tracesSplit) split(td ptrace.Traces, runs []*run, of []int, come [sides]bool) (out [sides]ptrace.Traces) {
+	n, last, whole := 0, production, true
+	for s, some := range come {
+		if some {
+			n, last = n+1, side(s)
 		}
+	}
+	for _, r := range runs {
+		whole = whole && r.notes == 0 && r.goesOn()
+	}
+	if n == 1 && whole {
+		out[last] = td
+		return out
 	}
 	for s := range out {
 		out[s] = ptrace.NewTraces()
 	}
+	noted := make([][]ptrace.ResourceSpans, len(runs))
 	for i, at := range of {
-		td.ResourceSpans().At(i).CopyTo(out[runs[at].side].ResourceSpans().AppendEmpty())
+		switch r, rs := runs[at], td.ResourceSpans().At(i); {
+		case !r.goesOn():
+		case r.notes > 0:
+			noted[at] = append(noted[at], rs)
+		default:
+			rs.CopyTo(out[r.side].ResourceSpans().AppendEmpty())
+		}
+	}
+	for at, list := range noted {
+		if len(list) == 0 {
+			continue
+		}
+		to := out[runs[at].side].ResourceSpans()
+		first := to.Len()
+		segregation.CopyWithoutNotes(list, to)
+		for i := first; i < to.Len(); i++ {
+			to.At(i).Resource().Attributes().PutStr(handover.RunReplay, runs[at].scan.Tags().String())
+		}
 	}
 	return out
 }

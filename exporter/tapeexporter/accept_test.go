@@ -4,6 +4,9 @@
 package tapeexporter
 
 import (
+	"context"
+	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/deck/decktest"
 	"github.com/tapedeck/tapedeck/internal/deck/store/mem"
 	"github.com/tapedeck/tapedeck/internal/handover"
 	"github.com/tapedeck/tapedeck/internal/segregation"
@@ -177,6 +181,101 @@ func TestTagOfASpanThatIsNoEvidenceDecidesWithoutAgentrunToo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tagAlone is what agentrun passes on of a trace of which only a tag has come: a resource without spans.
+// items is how many spans of its evidence agentrun knows.
+func tagAlone(trace byte, tenant string, items int) ptrace.Traces {
+	td := ptrace.NewTraces()
+	run := handover.Run{Key: tenant + "/" + groupKey{trace: pcommon.TraceID{15: trace}}.hex(), Items: items, Complete: true, Replay: segregation.Tags{IDs: []string{"r-1"}}.String()}
+	run.Write(td.ResourceSpans().AppendEmpty().Resource().Attributes())
+	return td
+}
+
+// A tag of a span that is no evidence moves a run, whether it comes before or after it, and is nothing by
+// itself.
+func TestATagAloneMovesARunAndMakesNoLocation(t *testing.T) {
+	for _, layout := range []deck.Layout{deck.LayoutFiles, deck.LayoutReels} {
+		for name, c := range map[string]struct {
+			calls []ptrace.Traces
+			want  string
+		}{
+			"alone":                {[]ptrace.Traces{tagAlone(1, "acme", 0), tagAlone(1, "acme", 0)}, ""},
+			"of another tenant":    {[]ptrace.Traces{oneTrace(1, "acme"), tagAlone(1, "other", 0)}, "runs"},
+			"before":               {[]ptrace.Traces{tagAlone(1, "acme", 0), oneTrace(1, "acme")}, "replays"},
+			"after":                {[]ptrace.Traces{oneTrace(1, "acme"), tagAlone(1, "acme", 3)}, "replays"},
+			"twice":                {[]ptrace.Traces{oneTrace(1, "acme"), tagAlone(1, "acme", 3), tagAlone(1, "acme", 3)}, "replays"},
+			"after it, repeatedly": {[]ptrace.Traces{tagAlone(1, "acme", 0), oneTrace(1, "acme"), oneTrace(1, "acme")}, "replays"},
+		} {
+			t.Run(fmt.Sprint(layout, " ", name), func(t *testing.T) {
+				mem.Drop("tag-alone")
+				var r *rig
+				if layout == deck.LayoutReels {
+					r = reelRig(t, "tag-alone")
+				} else {
+					r = newRig(t, "mem://tag-alone", nil)
+					r.start(t)
+				}
+				for _, td := range c.calls {
+					require.NoError(t, r.ConsumeTraces(t.Context(), td))
+				}
+				r.stop(t)
+				d, err := deck.Open(t.Context(), "mem://tag-alone")
+				require.NoError(t, err)
+				defer d.Close()
+				var areas []string
+				for l, err := range d.Locations(t.Context()) {
+					require.NoError(t, err)
+					areas = append(areas, string(l.Area))
+				}
+				if c.want == "" {
+					require.Empty(t, areas)
+					return
+				}
+				require.Equal(t, []string{c.want}, areas)
+			})
+		}
+	}
+}
+
+// TestATagThatComesWhileItsRunIsWrittenMovesIt: it finds nothing in the deck, and the run learns of it when
+// it is written.
+func TestATagThatComesWhileItsRunIsWrittenMovesIt(t *testing.T) {
+	mem.Drop("tag-meanwhile")
+	r := newRig(t, "mem://tag-meanwhile", nil)
+	r.start(t)
+	tagged := false
+	r.faults.Hook(func(_ context.Context, op decktest.Op) error {
+		if strings.Contains(op.Key, "tape.json") && !tagged {
+			tagged = true
+			r.exporter.tags.add(groupKey{"acme", pcommon.TraceID{15: 1}}, segregation.Tags{IDs: []string{"r-1"}})
+		}
+		return nil
+	})
+	require.NoError(t, r.ConsumeTraces(t.Context(), oneTrace(1, "acme")))
+	require.True(t, tagged)
+	keys := r.objects(t)
+	r.stop(t)
+	require.Positive(t, count(keys, "replays/r-1/acme/"), keys)
+	for _, k := range keys {
+		require.False(t, strings.HasPrefix(k, "runs/") && !deck.IsNote(k), k)
+	}
+}
+
+func TestTagsOfTracesAreForgottenOneDay(t *testing.T) {
+	m := newTagMemory()
+	for i := range 3 * rememberedTags {
+		var id pcommon.TraceID
+		binary.BigEndian.PutUint32(id[:], uint32(i+1))
+		m.add(groupKey{"a", id}, segregation.Tags{IDs: []string{"r"}})
+		m.add(groupKey{"a", pcommon.TraceID{15: 1}}, segregation.Tags{IDs: []string{fmt.Sprint(i % 100)}})
+	}
+	require.LessOrEqual(t, len(m.recent)+len(m.previous), rememberedTags)
+	// A trace that has more tags than can be right is a replay all the same.
+	tags := m.tagsOf(groupKey{"a", pcommon.TraceID{15: 1}})
+	require.True(t, tags.Malformed)
+	require.LessOrEqual(t, len(tags.IDs), maxRememberedIDs)
+	require.Equal(t, "0", tags.IDs[0])
 }
 
 func TestHandoverNamesTheReplay(t *testing.T) {

@@ -28,8 +28,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/signature"
 )
 
-// writesPerCall is how many traces of one call are worked on at once. With agentrun before it a call brings one trace, or a batch of tiny ones that
-// share the syncs of a deck of files. Without agentrun a batch may bring hundreds of traces, each a handful of round trips to the store, or, in a deck of reels, all of them
+// writesPerCall is how many traces of one call are worked on at once. With agentrun before it a call brings
+// one trace, or a batch of tiny ones that share the syncs of a deck of files. Without agentrun a batch may
+// bring hundreds of traces, each a handful of round trips to the store, or, in a deck of reels, all of them
 // wait for the object that they share.
 const writesPerCall = 16
 
@@ -57,6 +58,7 @@ type tapeExporter struct {
 	writer  writer
 
 	health health
+	tags   *tagMemory
 
 	// sweeping looks for what writers that died have left, and merges reels; stop ends both.
 	sweeping sync.WaitGroup
@@ -87,7 +89,7 @@ func newTapeExporter(set exporter.Settings, cfg *Config) (*tapeExporter, error) 
 	open := func(ctx context.Context, url string) (*deck.Deck, error) {
 		return deck.OpenLayout(ctx, url, layouts[cfg.Layout])
 	}
-	return &tapeExporter{cfg: cfg, rules: rules, sign: sign, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: open, opening: make(chan struct{}, 1)}, nil
+	return &tapeExporter{cfg: cfg, rules: rules, sign: sign, logger: set.Logger, lastFailure: map[failure]*atomic.Int64{refused: {}, full: {}, failed: {}}, telemetry: telemetry, open: open, opening: make(chan struct{}, 1), tags: newTagMemory()}, nil
 }
 
 // openPatience is how long the start of the collector waits for a store that does not answer.
@@ -284,6 +286,20 @@ func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(
 	trustMarker(g.from)
 	set.AddTraces(g.traces)
 	set.AddTags(g.key.trace, g.tags, g.from, e.rules)
+	if set.OnlyNotes() {
+		// Remembered before the deck is asked: of a tag and evidence that come at once, one sees the other.
+		e.tags.add(g.key, set.Tags(e.rules))
+		holds, err := e.holds(ctx, w, g)
+		if err != nil {
+			e.count(ctx, failureOf(err), err, 1)
+			return fmt.Errorf("trace %s: %w", g.key.hex(), err)
+		}
+		if !holds {
+			return nil
+		}
+	}
+	known := e.tags.tagsOf(g.key)
+	set.AddTags(g.key.trace, known, g.from, e.rules)
 	trace := []zap.Field{zap.String("trace_id", g.key.hex()), zap.String("tenant", g.key.tenant)}
 	stored, written, err := w.Deliver(ctx, derive.Request{Tenant: g.key.tenant, TraceID: g.key.hex(), Set: set, Complete: complete, First: g.isFirst(), Idle: idle, GoesOn: goesOn})
 	if stored != nil {
@@ -295,6 +311,9 @@ func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(
 		e.telemetry.ExporterTapeFindings.Add(ctx, int64(r.Findings))
 	}
 	if err == nil {
+		if late := e.tags.tagsOf(g.key).Without(known); !late.IsEmpty() { // they came meanwhile, and found nothing in the deck
+			return e.write(ctx, w, &group{key: g.key, traces: ptrace.NewTraces(), tags: late, from: g.from, items: g.items}, nil, false)
+		}
 		return nil
 	}
 	if errors.Is(err, derive.ErrNoRun) {
@@ -329,6 +348,19 @@ func (e *tapeExporter) write(ctx context.Context, w writer, g *group, idle func(
 		e.logger.Error("evidence is lost: it is too large for one object; lower max_trace_bytes of the agentrun processor", trace...)
 	}
 	return fmt.Errorf("trace %s: %w", g.key.hex(), err)
+}
+
+// holds tells whether the deck holds something of a trace of which agentrun found only tags. They move it to
+// the replays. A tag alone makes no location: spans of web servers carry tags too. A deck of reels is not
+// asked: there agentrun knows whether evidence has come. Without agentrun every tag is kept.
+func (e *tapeExporter) holds(ctx context.Context, w writer, g *group) (bool, error) {
+	if !g.marked {
+		return true, nil
+	}
+	if files, ok := w.(*derive.Writer); ok {
+		return files.Holds(ctx, g.key.tenant, g.key.hex())
+	}
+	return g.items > 0, nil
 }
 
 // placed counts what the second lock did: the first one should leave it nothing to do.

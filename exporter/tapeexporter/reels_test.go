@@ -81,7 +81,8 @@ func TestTracesOfACallShareAReelAndNothingIsRead(t *testing.T) {
 	require.Len(t, runsOf(t, "mem://reels-call"), all)
 }
 
-// A batch of agentrun gives its worker back when all of its traces only wait, and shares a reel with those that come then.
+// A batch of agentrun gives its worker back when all of its traces only wait, and shares a reel with those
+// that come then.
 func TestABatchIsIdleWhenAllOfItWaits(t *testing.T) {
 	const half = 20 // more than are worked on at once
 	r := reelRig(t, "reels-batch", func(c *Config) { c.Reel.MaxRuns, c.Reel.MaxWait, c.Timeout.Timeout = 2*half, time.Hour, 2*time.Hour })

@@ -96,6 +96,21 @@ func split(td ptrace.Traces, rules *segregation.Rules, own bool) (groups []*grou
 		return g
 	}
 	scan := segregation.Scan{Rules: rules}
+	for _, rs := range td.ResourceSpans().All() {
+		// A tag of a run that came alone: agentrun passes it on without a span.
+		run := handover.ReadRun(rs.Resource().Attributes())
+		id, ok := run.TraceID()
+		if !ok || rs.ScopeSpans().Len() > 0 {
+			continue
+		}
+		scan.Reset()
+		if scan.Handover(rs.Resource().Attributes()); scan.Found() {
+			g := of(run.Tenant(defaultTenant), id, rs.Resource().Attributes())
+			g.tags.Merge(scan.Tags())
+			g.marked, g.complete = g.marked || run.Stated, g.complete || run.Complete
+			g.items = max(g.items, run.Items)
+		}
+	}
 	groupOf := make([]*group, 0, td.SpanCount()) // for each span, nil for one that is no evidence
 	each(td, func(rs ptrace.ResourceSpans, _ ptrace.ScopeSpans, span ptrace.Span, at position) {
 		g := of(at.tenant, span.TraceID(), rs.Resource().Attributes())

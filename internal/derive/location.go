@@ -47,6 +47,25 @@ type Placement struct {
 	Promoted, Leaked int
 }
 
+// Holds tells whether the deck holds something of a trace, or holds that it is elsewhere or was taken away.
+func (w *Writer) Holds(ctx context.Context, tenant, traceID string) (bool, error) {
+	runs := deck.Location{Area: deck.AreaRuns, Tenant: tenant, TraceID: traceID}
+	at, err := w.deck.LocationWriter(ctx, runs)
+	if err != nil {
+		return false, fmt.Errorf("look for tombstones of trace %s: %w", traceID, err)
+	}
+	state, err := at.State(ctx)
+	if err == nil && len(state.Parts) == 0 && !at.Buried() && at.Tombstones().Undecided() {
+		undecided := runs
+		undecided.Area = deck.AreaUndecided
+		state, err = w.deck.State(ctx, undecided)
+	}
+	if err != nil {
+		return false, fmt.Errorf("list trace %s: %w", traceID, err)
+	}
+	return len(state.Parts) > 0 || at.Buried(), nil
+}
+
 // plan is where the evidence of one request goes.
 type plan struct {
 	Placement

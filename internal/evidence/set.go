@@ -109,9 +109,9 @@ func (s *Set) AddTags(trace pcommon.TraceID, tags segregation.Tags, resource pco
 	if tags.IsEmpty() {
 		return
 	}
-	hidden := tags.Without(s.tags(segregation.Default))
+	hidden := tags.Without(s.Tags(segregation.Default))
 	if rules.Custom() {
-		hidden.Merge(tags.Without(s.tags(rules)))
+		hidden.Merge(tags.Without(s.Tags(rules)))
 	}
 	var notes segregation.Notes
 	notes.Add(trace, hidden, resource)
@@ -215,6 +215,16 @@ func (s *Set) Items() []Item {
 		}
 	}
 	return items
+}
+
+// OnlyNotes tells whether the set says something of replays and holds nothing else.
+func (s *Set) OnlyNotes() bool {
+	for _, item := range s.items {
+		if !item.isNote() {
+			return false
+		}
+	}
+	return len(s.items) > 0
 }
 
 func (i Item) isNote() bool { return i.Scope.Scope().Name() == segregation.NoteScope }
@@ -381,12 +391,13 @@ func FromPart(part []byte) (*Set, error) {
 // Verdict decides to which side the evidence belongs, by every tag on its resources, scopes and spans, and by its notes.
 func (s *Set) Verdict(rules *segregation.Rules) segregation.Verdict {
 	if rules == nil || s.verdict.rules != rules {
-		s.verdict = known{rules, s.tags(rules).Verdict()}
+		s.verdict = known{rules, s.Tags(rules).Verdict()}
 	}
 	return s.verdict.verdict
 }
 
-func (s *Set) tags(rules *segregation.Rules) segregation.Tags {
+// Tags returns the tags of everything in the set.
+func (s *Set) Tags(rules *segregation.Rules) segregation.Tags {
 	scan := segregation.Scan{Rules: rules}
 	seen := map[Digest]bool{}
 	for _, item := range s.items {

@@ -9,6 +9,7 @@
 package handover
 
 import (
+	"encoding/hex"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -77,6 +78,17 @@ func (r Run) Tenant(otherwise string) string {
 		return r.Key[:i]
 	}
 	return otherwise
+}
+
+// TraceID returns the trace of the run. Spans name their trace themselves; this is for a resource that has
+// none, and says only which tags were found.
+func (r Run) TraceID() (id pcommon.TraceID, ok bool) {
+	i := strings.LastIndexByte(r.Key, '/')
+	if i <= 0 || len(r.Key)-i-1 != hex.EncodedLen(len(id)) {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], []byte(r.Key[i+1:]))
+	return id, err == nil && !id.IsEmpty()
 }
 
 // Strip removes the attributes of the namespace and returns how many there were. It looks before it writes, because there are mostly none.

@@ -23,6 +23,19 @@ func TestRunIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+func TestAKeyNamesItsTrace(t *testing.T) {
+	const id = "0102030405060708090a0b0c0d0e0f10"
+	for key, want := range map[string]bool{
+		"default/" + id: true, "a/b/" + id: true, id: false, "/" + id: false, "a/" + id[1:]: false, "a/" + id + "0": false, "a/" + strings.Repeat("x", 32): false,
+		"a/" + strings.Repeat("0", 32): false, "": false,
+	} {
+		got, ok := (Run{Key: key}).TraceID()
+		if ok != want || ok && got.String() != id {
+			t.Errorf("%q: %s, %t", key, got, ok)
+		}
+	}
+}
+
 // Tags that cannot be read are not passed over: replays are told from production fail-closed.
 func TestAttributesOfAnotherTypeSayNothing(t *testing.T) {
 	m := pcommon.NewMap()

@@ -84,6 +84,36 @@ func (n *Notes) Append(td ptrace.Traces) {
 	}
 }
 
+// CountNotes counts the spans that are notes.
+func CountNotes(td ptrace.Traces) (n int) {
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			if ss.Scope().Name() == NoteScope {
+				n += ss.Spans().Len()
+			}
+		}
+	}
+	return n
+}
+
+// CopyWithoutNotes appends the resources of one run to dst, without their notes: what notes say travels in
+// handover.RunReplay, so that no backend takes one for a span of somebody's program. Of a run that is nothing
+// but notes one resource is left, which has no spans.
+func CopyWithoutNotes(run []ptrace.ResourceSpans, dst ptrace.ResourceSpansSlice) {
+	left := 0
+	for _, rs := range run {
+		to := dst.AppendEmpty()
+		rs.CopyTo(to)
+		to.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool { return ss.Scope().Name() == NoteScope })
+		left += to.ScopeSpans().Len()
+	}
+	i, first := -1, dst.Len()-len(run)
+	dst.RemoveIf(func(rs ptrace.ResourceSpans) bool {
+		i++
+		return i >= first && rs.ScopeSpans().Len() == 0 && (left > 0 || i > first)
+	})
+}
+
 // IdentifyNote gives a note the id that its content has. It is its own parent: it is neither the root of its trace nor waits for one.
 func IdentifyNote(span ptrace.Span) {
 	h := sha256.New()

@@ -12,8 +12,10 @@ import (
 	"github.com/tapedeck/tapedeck/internal/segregation"
 )
 
-func stamp(e *assembly.Emission, complete bool, rules *segregation.Rules) {
-	run := handover.Run{Key: e.Key.String(), Items: e.Items, Complete: complete, Replay: tagsOf(e.Traces, rules).String()}
+// stamp writes what is known of a run on each resource. items does not count the notes of this emission,
+// which do not leave as spans.
+func stamp(e *assembly.Emission, items int, complete bool, rules *segregation.Rules) {
+	run := handover.Run{Key: e.Key.String(), Items: items, Complete: complete, Replay: tagsOf(e.Traces, rules).String()}
 	for _, rs := range e.Traces.ResourceSpans().All() {
 		a := rs.Resource().Attributes()
 		run.Write(a)

@@ -211,35 +211,48 @@ func (p *agentRun) count(ctx context.Context, s *splitter) {
 
 // emit stamps one trace's evidence and passes it on.
 func (p *agentRun) emit(ctx context.Context, e *assembly.Emission) error {
-	p.stamp(e)
+	notes := p.stamp(e)
 	td := e.Traces
-	if p.copies {
+	switch {
+	case notes:
+		td = ptrace.NewTraces()
+		copyWithoutNotes(e.Traces, td)
+	case p.copies:
 		td = ptrace.NewTraces()
 		e.Traces.CopyTo(td)
 	}
 	return p.pass(ctx, td, e)
 }
 
-// emitBatch passes the evidence of several traces on in one call. They are tiny: each is copied, so that one that is passed on again is as it was.
+// emitBatch passes the evidence of several traces on in one call. They are tiny: each is copied, so that one
+// that is passed on again is as it was.
 func (p *agentRun) emitBatch(ctx context.Context, es []*assembly.Emission) error {
 	td := ptrace.NewTraces()
 	for _, e := range es {
 		p.stamp(e)
-		for _, rs := range e.Traces.ResourceSpans().All() {
-			rs.CopyTo(td.ResourceSpans().AppendEmpty())
-		}
+		copyWithoutNotes(e.Traces, td)
 	}
 	return p.pass(ctx, td, es...)
 }
 
-// stamp writes what is known of a run on its evidence.
-func (p *agentRun) stamp(e *assembly.Emission) {
+func copyWithoutNotes(from, to ptrace.Traces) {
+	run := make([]ptrace.ResourceSpans, 0, from.ResourceSpans().Len())
+	for _, rs := range from.ResourceSpans().All() {
+		run = append(run, rs)
+	}
+	segregation.CopyWithoutNotes(run, to.ResourceSpans())
+}
+
+// stamp writes what is known of a run on its evidence, and tells whether there are notes among it.
+func (p *agentRun) stamp(e *assembly.Emission) (notes bool) {
+	n := segregation.CountNotes(e.Traces)
 	// A fan-out behind this processor shares the data between its branches and makes it read-only. Then this is a repetition, and the stamps
 	// are there already.
 	if !e.Traces.IsReadOnly() {
 		decided := !segregation.Reemitted(e.Traces) // what belongs to no side stays undecided, root or not
-		stamp(e, decided && (e.Complete || p.cfg.Rootless == rootlessProduction), p.tags)
+		stamp(e, e.Items-n, decided && (e.Complete || p.cfg.Rootless == rootlessProduction), p.tags)
 	}
+	return n > 0
 }
 
 // pass calls the next component with the evidence of emissions.

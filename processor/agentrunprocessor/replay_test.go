@@ -4,6 +4,7 @@
 package agentrunprocessor
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -88,6 +89,44 @@ func TestTagThatComesBeforeOrAfterItsRunTravelsAlone(t *testing.T) {
 				said.Merge(tagsSaid(t, e))
 			}
 			require.Equal(t, []string{"r1"}, said.IDs, name)
+		})
+	}
+}
+
+// What leaves may go to any backend, and a note there is a span of 1970 that nobody has made.
+func TestNotesLeaveAsNoSpans(t *testing.T) {
+	web := func(trace byte) ptrace.Traces {
+		td := ptrace.NewTraces()
+		addSpan(scope(td, "web", "net/http"), trace, 1, 0, "").Attributes().PutStr("replay_run_id", "r1")
+		return td
+	}
+	for _, directory := range []string{"", t.TempDir()} {
+		fails := 2
+		s := &sink{fail: func(ptrace.Traces) error {
+			if fails--; fails >= 0 {
+				return errors.New("away")
+			}
+			return nil
+		}}
+		run(t, func(c *Config) { c.NonAgent, c.Spool.Directory = nonAgentDrop, directory }, s, func(r *rig) {
+			r.send(t, t.Context(), web(9)) // of no run
+			td := twoRuns()
+			web(1).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+			r.send(t, t.Context(), td)
+			pass(10 * time.Minute)
+			r.send(t, t.Context(), web(2)) // after its run
+			pass(10 * time.Minute)
+			items := map[string][]int64{}
+			for _, e := range s.emitted() {
+				require.Zero(t, segregation.CountNotes(e))
+				require.Positive(t, e.ResourceSpans().Len())
+				key := attr(t, e, handover.RunKey).Str()
+				items[key[len(key)-1:]] = append(items[key[len(key)-1:]], int64(e.SpanCount()), attr(t, e, handover.RunItems).Int())
+				if e.SpanCount() == 0 || key[len(key)-1:] == "1" {
+					require.Equal(t, []string{"r1"}, tagsSaid(t, e).IDs)
+				}
+			}
+			require.Equal(t, map[string][]int64{"9": {0, 0}, "1": {2, 2}, "2": {2, 2, 0, 2}}, items)
 		})
 	}
 }

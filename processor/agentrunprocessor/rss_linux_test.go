@@ -118,8 +118,8 @@ func TestMemoryOfAProcess(t *testing.T) {
 
 const floodVariable = "TAPEDECK_TEST_FLOOD_OF_TRACES"
 
-// A hundred thousand traces of one span without a root come in requests of two thousand, and what comes next takes none of them. The bounds on traces are
-// a tenth of their defaults too.
+// A hundred thousand traces of one span without a root come in requests of two thousand, and what comes next
+// takes none of them. The bounds on traces are a tenth of their defaults too.
 func TestAFloodOfTracesTakesNoMoreMemoryThanTheDocumentsSay(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)

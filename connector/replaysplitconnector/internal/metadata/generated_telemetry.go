@@ -82,7 +82,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ConnectorReplaysplitRuns, err = builder.meter.Int64Counter(
 		"otelcol_connector_replaysplit_runs",
-		metric.WithDescription("Runs that were decided. One that was undecided counts again when it is decided. [Alpha]"),
+		metric.WithDescription("Runs that were decided. One that was undecided counts again when it is decided. A tag that comes without spans of its run does not count. [Alpha]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)

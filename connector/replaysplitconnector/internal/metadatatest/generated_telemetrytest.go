@@ -72,7 +72,7 @@ func AssertEqualConnectorReplaysplitLeakedRuns(t *testing.T, tt *componenttest.T
 func AssertEqualConnectorReplaysplitRuns(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_replaysplit_runs",
-		Description: "Runs that were decided. One that was undecided counts again when it is decided. [Alpha]",
+		Description: "Runs that were decided. One that was undecided counts again when it is decided. A tag that comes without spans of its run does not count. [Alpha]",
 		Unit:        "{run}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
