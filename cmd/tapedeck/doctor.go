@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/doctor"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/otlpfile"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/replay/timeline"
@@ -155,7 +155,7 @@ func (d *diagnosis) readDeck(ctx context.Context, address string) (err error) {
 			if err != nil {
 				return err
 			}
-			td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(body)
+			td, err := nesting.UnmarshalTraces(body)
 			if err != nil {
 				return fmt.Errorf("trace %s: %w", location.TraceID, err)
 			}

@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/tapedeck/tapedeck/internal/deck"
 	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/internal/runs"
@@ -100,7 +99,7 @@ func (g keyGuard) trace(ctx context.Context, location deck.Location) error {
 		if err != nil {
 			return nil // whoever derives from it says so
 		}
-		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(body)
+		td, err := nesting.UnmarshalTraces(body)
 		if err != nil {
 			return nil
 		}

@@ -14,16 +14,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/spool"
 )
 
 // store writes chunks to the spool and reads them back.
 type store struct {
-	spool     Spool
-	counters  *counters
-	logger    *zap.Logger
-	marshal   ptrace.ProtoMarshaler
-	unmarshal ptrace.ProtoUnmarshaler
+	spool    Spool
+	counters *counters
+	logger   *zap.Logger
+	marshal  ptrace.ProtoMarshaler
 	// before is how long earlier processes had the spool in use.
 	before time.Duration
 }
@@ -192,7 +192,7 @@ func (s *store) read(k Key, ids []spool.ID, p *past) (td ptrace.Traces, links []
 		h, err := parseHeader(meta)
 		if err == nil && len(payload) > 0 {
 			var part ptrace.Traces
-			if part, err = s.unmarshal.UnmarshalTraces(payload); err == nil {
+			if part, err = nesting.UnmarshalTraces(payload); err == nil {
 				merge(td, part)
 			}
 		}

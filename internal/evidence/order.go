@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/spandigest"
 )
 
@@ -76,8 +77,7 @@ func assemble(entries []spandigest.Entry) pcommon.Map {
 		}
 		attributes = append(attributes, content(content(wire))...)
 	}
-	var unmarshal ptrace.ProtoUnmarshaler
-	all, err := unmarshal.UnmarshalTraces(field1(field1(attributes)))
+	all, err := nesting.UnmarshalTraces(field1(field1(attributes)))
 	if err != nil {
 		panic(err) // as above
 	}

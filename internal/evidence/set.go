@@ -23,6 +23,7 @@ import (
 
 	"github.com/tapedeck/tapedeck/internal/genai"
 	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/spandigest"
 	"github.com/tapedeck/tapedeck/internal/textsum"
@@ -378,8 +379,7 @@ func Rewrite(td ptrace.Traces) ([]byte, error) {
 
 // FromPart reads what Canonical wrote.
 func FromPart(part []byte) (*Set, error) {
-	var u ptrace.ProtoUnmarshaler
-	td, err := u.UnmarshalTraces(part)
+	td, err := nesting.UnmarshalTraces(part)
 	if err != nil {
 		return nil, fmt.Errorf("decode part: %w", err)
 	}

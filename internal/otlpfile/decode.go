@@ -4,12 +4,14 @@
 package otlpfile
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
@@ -108,9 +110,13 @@ func decodeChecked(data []byte, signals map[Signal]bool) ([]Document, error) {
 		d, err := unmarshal(signal, func(d *Document) (err error) {
 			switch signal {
 			case SignalTraces:
-				d.Traces, err = (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(data)
+				if d.Traces, err = (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(data); err == nil {
+					err = nesting.CheckTraces(d.Traces)
+				}
 			case SignalLogs:
-				d.Logs, err = (&plog.JSONUnmarshaler{}).UnmarshalLogs(data)
+				if d.Logs, err = (&plog.JSONUnmarshaler{}).UnmarshalLogs(data); err == nil {
+					err = nesting.CheckLogs(d.Logs)
+				}
 			}
 			return err
 		})
@@ -131,9 +137,9 @@ func decodeProto(data []byte) (Document, error) {
 	return unmarshal(signal, func(d *Document) (err error) {
 		switch signal {
 		case SignalTraces:
-			d.Traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(data)
+			d.Traces, err = nesting.UnmarshalTraces(data)
 		case SignalLogs:
-			d.Logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(data)
+			d.Logs, err = nesting.UnmarshalLogs(data)
 		}
 		return err
 	})
@@ -149,7 +155,10 @@ func unmarshal(signal Signal, decode func(*Document) error) (d Document, err err
 		}
 	}()
 	d = empty
-	if err := decode(&d); err != nil {
+	switch err := decode(&d); {
+	case errors.Is(err, nesting.ErrTooDeep):
+		return Document{}, &Error{Err: fmt.Errorf("%w: %w", ErrTooLarge, err)}
+	case err != nil:
 		operation, _, _ := strings.Cut(err.Error(), ":")
 		return Document{}, &Error{Err: fmt.Errorf("%w: the decoder refuses it (%s)", ErrMalformed, operation)}
 	}

@@ -12,12 +12,13 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/tape/jsonscan"
 )
 
-// maxDepth bounds how deep a document may nest, in JSON values or protobuf messages. The decoder recurses without a bound of its own, and a
-// stack that runs over cannot be recovered from.
-const maxDepth = 1024
+// maxDepth bounds how deep a document may nest, in JSON values or protobuf messages, before anything decodes it: a map in an attribute takes 4
+// values or 3 messages. The decoder recurses without a bound of its own, and a stack that runs over cannot be recovered from.
+const maxDepth = 16 + 4*nesting.Stored
 
 // checker walks over one JSON document before the decoder sees it. It checks the grammar and, where the schema knows a member, its type,
 // so that an error has a place. It also notes the edits that make the document readable for the decoder. They concern ids in base64 or

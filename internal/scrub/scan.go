@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
@@ -127,8 +128,7 @@ func unpack(stored []byte) (ptrace.Traces, error) {
 	if err != nil {
 		return ptrace.Traces{}, err
 	}
-	var u ptrace.ProtoUnmarshaler
-	td, err := u.UnmarshalTraces(canonical)
+	td, err := nesting.UnmarshalTraces(canonical)
 	if err != nil {
 		return ptrace.Traces{}, fmt.Errorf("decode part: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/derive"
 	"github.com/tapedeck/tapedeck/internal/evidence"
 	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -145,8 +146,7 @@ func (s *Scrubber) read(ctx context.Context, location deck.Location, digest stri
 	if err != nil {
 		return ptrace.Traces{}, err
 	}
-	var u ptrace.ProtoUnmarshaler
-	td, err := u.UnmarshalTraces(canonical)
+	td, err := nesting.UnmarshalTraces(canonical)
 	if err != nil {
 		return td, fmt.Errorf("decode: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/interop"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
 )
@@ -34,7 +35,7 @@ func Encode(t *tape.Tape, _ []oracle.Entry, o interop.Options) ([]byte, []intero
 	}
 	var body []byte
 	for _, part := range o.Evidence {
-		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(part)
+		td, err := nesting.UnmarshalTraces(part)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: a part of the evidence of run %s is no OTLP", interop.ErrNotHeld, t.Run.RunID)
 		}

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/redact/token"
 )
 
@@ -40,8 +41,7 @@ func textOf(url, key string, body []byte) (*text, error) {
 		if err != nil {
 			return nil, err
 		}
-		var u ptrace.ProtoUnmarshaler
-		td, err := u.UnmarshalTraces(canonical)
+		td, err := nesting.UnmarshalTraces(canonical)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,280 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nesting
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// arrays and maps make a value of so many levels.
+func arrays(v pcommon.Value, levels int) {
+	for range levels {
+		v = v.SetEmptySlice().AppendEmpty()
+	}
+	v.SetStr("x")
+}
+
+func maps(v pcommon.Value, levels int) {
+	for i := range levels {
+		m := v.SetEmptyMap()
+		m.EnsureCapacity(3) // a value moves when its map grows
+		m.PutInt("before", int64(i))
+		v = m.PutEmpty("k")
+		m.PutStr("behind", "y")
+	}
+	v.SetBool(true)
+}
+
+// mixed branches on its way.
+func mixed(v pcommon.Value, levels int) {
+	for i := range levels {
+		if i%3 == 0 {
+			m := v.SetEmptyMap()
+			m.EnsureCapacity(2)
+			maps(m.PutEmpty("side"), min(levels-i-1, 40))
+			v = m.PutEmpty("k")
+			continue
+		}
+		s := v.SetEmptySlice()
+		s.EnsureCapacity(3)
+		arrays(s.AppendEmpty(), min(levels-i-1, 70))
+		v = s.AppendEmpty()
+		s.AppendEmpty().SetEmptyBytes().FromRaw(make([]byte, 24))
+	}
+	v.SetDouble(1.5)
+}
+
+var shapes = map[string]func(pcommon.Value, int){"arrays": arrays, "maps": maps, "mixed": mixed}
+
+// spans has a deep value at every place that may have one.
+func spans(fill func(pcommon.Value, int), levels int) ptrace.Traces {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	fill(rs.Resource().Attributes().PutEmpty("r"), levels)
+	ss := rs.ScopeSpans().AppendEmpty()
+	fill(ss.Scope().Attributes().PutEmpty("s"), levels)
+	ss.Spans().AppendEmpty().SetName("shallow")
+	span := ss.Spans().AppendEmpty()
+	span.SetName("deep")
+	span.Attributes().PutInt("n", 1)
+	fill(span.Attributes().PutEmpty("a"), levels)
+	fill(span.Attributes().PutEmpty("b"), levels)
+	fill(span.Events().AppendEmpty().Attributes().PutEmpty("e"), levels)
+	fill(span.Links().AppendEmpty().Attributes().PutEmpty("l"), levels)
+	return td
+}
+
+func TestValuesDeeperThanPdataReadsComeBackAsTheyWere(t *testing.T) {
+	for name, fill := range shapes {
+		for _, levels := range []int{0, 1, 29, 30, 31, 32, 33, 49, 50, 59, 60, 61, 200, 510, 511, 512} {
+			t.Run(fmt.Sprint(name, levels), func(t *testing.T) {
+				td := spans(fill, levels)
+				wire, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+				require.NoError(t, err)
+				got, err := UnmarshalTraces(wire)
+				require.NoError(t, err)
+				again, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(got)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(wire, again))
+
+				ld := plog.NewLogs()
+				rl := ld.ResourceLogs().AppendEmpty()
+				fill(rl.Resource().Attributes().PutEmpty("r"), levels)
+				sl := rl.ScopeLogs().AppendEmpty()
+				fill(sl.Scope().Attributes().PutEmpty("s"), levels)
+				record := sl.LogRecords().AppendEmpty()
+				fill(record.Body(), levels)
+				fill(record.Attributes().PutEmpty("a"), levels)
+				wire, err = (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+				require.NoError(t, err)
+				back, err := UnmarshalLogs(wire)
+				require.NoError(t, err)
+				again, err = (&plog.ProtoMarshaler{}).MarshalLogs(back)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(wire, again))
+			})
+		}
+	}
+}
+
+func TestValuesDeeperThanWhatIsStoredAreRefused(t *testing.T) {
+	for name, fill := range shapes {
+		t.Run(name, func(t *testing.T) {
+			td := spans(fill, Stored)
+			require.NoError(t, CheckTraces(td))
+			fill(td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(1).Links().At(0).Attributes().PutEmpty("l"), Stored+1)
+			require.ErrorIs(t, CheckTraces(td), ErrTooDeep)
+			wire, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+			require.NoError(t, err)
+			_, err = UnmarshalTraces(wire)
+			require.ErrorIs(t, err, ErrTooDeep)
+			ld := plog.NewLogs()
+			fill(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body(), Stored+1)
+			wire, err = (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+			require.NoError(t, err)
+			_, err = UnmarshalLogs(wire)
+			require.ErrorIs(t, err, ErrTooDeep)
+			require.ErrorIs(t, CheckLogs(ld), ErrTooDeep)
+		})
+	}
+}
+
+// deepWire is a request of protobuf with so many arrays in each other, from the inside out.
+func deepWire(levels int) []byte {
+	size := 0
+	var heads [][]byte
+	field := func(number uint64) {
+		h := appendHead(number, size)
+		size += len(h)
+		heads = append(heads, h)
+	}
+	for range levels {
+		field(1) // ArrayValue.values
+		field(5) // AnyValue.array_value
+	}
+	for _, number := range []uint64{2, 9, 2, 2, 1} { // value, attributes, spans, scope_spans, resource_spans
+		field(number)
+	}
+	wire := make([]byte, 0, size)
+	for i := len(heads) - 1; i >= 0; i-- {
+		wire = append(wire, heads[i]...)
+	}
+	return wire
+}
+
+func appendHead(number uint64, size int) []byte {
+	h := appendField(nil, number, nil)[:1]
+	for n := uint64(size); ; n >>= 7 {
+		if n < 0x80 {
+			return append(h, byte(n))
+		}
+		h = append(h, byte(n)|0x80)
+	}
+}
+
+// A million arrays in each other overflowed the stack of the decoder.
+func TestMillionLevelsAreRefusedInLittleMemory(t *testing.T) {
+	wire := deepWire(1_300_000)
+	_, err := UnmarshalTraces(wire)
+	require.ErrorIs(t, err, ErrTooDeep)
+	require.NotContains(t, err.Error(), "proto:")
+	require.Less(t, allocated(func() { _, _ = UnmarshalTraces(wire) }), uint64(1<<20))
+	text := deepJSON(1_300_000)
+	require.ErrorIs(t, CheckJSON(text), ErrTooDeep)
+	require.Less(t, allocated(func() { _ = CheckJSON(text) }), uint64(16<<10))
+}
+
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func deepJSON(levels int) []byte {
+	return []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"a","value":` + strings.Repeat(`{"arrayValue":{"values":[`, levels) +
+		`{"stringValue":"x"}` + strings.Repeat(`]}}`, levels) + `}]}]}]}]}`)
+}
+
+// What the door lets in as JSON is no deeper than what the decoder of protobuf reads, so whoever gets it next reads it too.
+func TestWhatTheDoorLetsInAsJSONIsReadAsProtobufEverywhere(t *testing.T) {
+	for name, fill := range shapes {
+		t.Run(name, func(t *testing.T) {
+			most := 0
+			for levels := range 60 {
+				text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(spans(fill, levels))
+				require.NoError(t, err)
+				if CheckJSON(text) != nil {
+					require.Equal(t, most, levels-1, "what is deeper is refused too")
+					break
+				}
+				most = levels
+				// As the body of a log record becomes an attribute, or an attribute becomes a member of a map.
+				wire, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(spans(fill, levels+1))
+				require.NoError(t, err)
+				_, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(wire)
+				require.NoError(t, err)
+			}
+			require.GreaterOrEqual(t, most, 28)
+		})
+	}
+}
+
+func TestBracketsOfStringsDoNotCount(t *testing.T) {
+	text, err := json.Marshal(strings.Repeat(`[{"`, 1000))
+	require.NoError(t, err)
+	require.NoError(t, CheckJSON([]byte(`{"resourceSpans":[{"schemaUrl":`+string(text)+`}]}`)))
+	require.ErrorIs(t, CheckJSON([]byte(`{"resourceSpans":"\x[[["}`)), ErrMalformed)
+	require.ErrorIs(t, CheckJSON([]byte(`{"a":[}`)), ErrMalformed)
+	require.NoError(t, CheckJSON([]byte(`{}`)))
+}
+
+func FuzzUnmarshalTraces(f *testing.F) {
+	for _, fill := range shapes {
+		for _, levels := range []int{1, 31, 50, 100} {
+			wire, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(spans(fill, levels))
+			require.NoError(f, err)
+			f.Add(wire)
+		}
+	}
+	f.Add(deepWire(600))
+	f.Add([]byte{0x0a, 0x02, 0x0a, 0x05})
+	f.Fuzz(func(t *testing.T, wire []byte) {
+		td, err := UnmarshalTraces(wire)
+		if err != nil {
+			return
+		}
+		require.NoError(t, CheckTraces(td))
+		once, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+		require.NoError(t, err)
+		if bytes.Contains(once, secret()) {
+			t.Fatal("a mark is left")
+		}
+		again, err := UnmarshalTraces(once)
+		require.NoError(t, err)
+		twice, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(again)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(once, twice))
+	})
+}
+
+func FuzzCheckJSON(f *testing.F) {
+	f.Add(deepJSON(3))
+	f.Add(deepJSON(60))
+	f.Add([]byte(`{"a":"\x","b":[[1.5e3,-0,null]]} []`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		depth, deepest, inString := 0, 0, false
+		err := CheckJSON(doc)
+		if err != nil {
+			return
+		}
+		for i := 0; i < len(doc); i++ {
+			switch c := doc[i]; {
+			case inString && c == '\\':
+				i++
+			case c == '"':
+				inString = !inString
+			case inString:
+			case c == '{' || c == '[':
+				depth++
+				deepest = max(deepest, depth)
+			case c == '}' || c == ']':
+				depth--
+			}
+		}
+		require.LessOrEqual(t, deepest, JSON)
+		require.Zero(t, depth)
+	})
+}
