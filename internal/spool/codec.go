@@ -25,7 +25,7 @@ var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 })
 
 var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxPayload))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxPayload), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic(err)
 	}
@@ -50,7 +50,15 @@ func decompress(r *record, scratch []byte) ([]byte, []byte, error) {
 	case codecNone:
 		return r.payload, scratch, nil
 	case codecZstd:
-		out, err := zstdDecoder().DecodeAll(r.payload, scratch[:0])
+		// Room is made for what the record says, when the frame says the same: both are damaged, or neither.
+		var frame zstd.Header
+		if err := frame.Decode(r.payload); err != nil || !frame.HasFCS || frame.FrameContentSize != uint64(r.raw) || r.raw > maxPayload {
+			return nil, scratch, fmt.Errorf("%w: compressed payload", ErrCorrupt)
+		}
+		if cap(scratch) < int(r.raw) {
+			scratch = make([]byte, 0, r.raw)
+		}
+		out, err := zstdDecoder().DecodeAll(r.payload, scratch[:0:r.raw])
 		if err != nil || len(out) != int(r.raw) {
 			return nil, scratch, fmt.Errorf("%w: compressed payload", ErrCorrupt)
 		}
