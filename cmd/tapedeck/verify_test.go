@@ -5,6 +5,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,7 +15,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tapedeck/tapedeck/internal/deck"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/replay"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
@@ -242,5 +247,56 @@ func TestRunOfWhichNothingIsVerifiedIsNotOK(t *testing.T) {
 	}
 	if got := tapedeck(t, "replay", file, "--strict=false"); got.code != exitOK || !strings.HasPrefix(got.stdout, "UNVERIFIED ") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A part that nobody can derive a tape from again is a problem of the tape that stands beside it, whether it is damaged, a bomb, or nested without end.
+func TestVerifyReportsEvidenceThatCannotBeRead(t *testing.T) {
+	deep := func(levels int) []byte {
+		td := ptrace.NewTraces()
+		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		v := span.Attributes().PutEmpty("gen_ai.input.messages")
+		for range levels {
+			v = v.SetEmptySlice().AppendEmpty()
+		}
+		wire, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wire
+	}
+	bomb := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0x38}, bytes.Repeat([]byte{0x02, 0x00, 0x10, 0x00}, deck.MaxObjectBytes>>17+1)...) // 128 KiB in 4 bytes
+	for name, c := range map[string]struct {
+		stored []byte
+		ok     bool
+	}{
+		"bomb": {stored: bomb}, "damaged": {stored: []byte("no zstd")}, "too deep": {stored: deck.Pack(deep(nesting.Stored + 1))},
+		"deeper than what is let in": {deck.Pack(deep(nesting.Stored)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := newDeck(t)
+			parts, err := filepath.Glob(filepath.Join(dir, "runs/*/*/"+forgeRun[:32]+"/*"+deck.PartSuffix))
+			if err != nil || len(parts) != 1 {
+				t.Fatal(parts, err)
+			}
+			content, err := deck.Unpack(c.stored)
+			if err != nil {
+				content = c.stored
+			}
+			sum := sha256.Sum256(content)
+			if err := os.WriteFile(filepath.Join(filepath.Dir(parts[0]), hex.EncodeToString(sum[:])+deck.PartSuffix), c.stored, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := tapedeck(t, "verify", dir)
+			if c.ok {
+				if got.code != exitOK || got.stdout != okForge+okOpenai {
+					t.Fatalf("%+v", got)
+				}
+				return
+			}
+			if got.code != exitPartial || !strings.Contains(got.stdout, "failed 4bf92f35 offline 1 problems\n  evidence "+hex.EncodeToString(sum[:])+": this part of the evidence cannot be read: ") {
+				t.Fatalf("%+v", got)
+			}
+		})
 	}
 }

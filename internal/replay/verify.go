@@ -57,11 +57,19 @@ func Verify(ctx context.Context, at Location, keys signature.Keys, warn func(for
 		v.Error = err.Error()
 		return v, nil
 	}
+	unread, err := at.evidence(ctx)
+	if ctx.Err() != nil {
+		return v, ctx.Err()
+	}
+	if err != nil {
+		v.Error = err.Error()
+		return v, nil
+	}
 	v.RunID, v.TraceID, v.TapeID, v.Grade, v.Events = t.Run.RunID, t.Run.TraceID, t.TapeID, t.Fidelity.Grade, len(t.Events)
 	for _, p := range at.problems(t, files, at.String(), warn) {
 		v.Problems = append(v.Problems, Problem{p.Code, p.Path, p.Detail})
 	}
-	v.Problems = append(v.Problems, unsigned...)
+	v.Problems = append(append(v.Problems, unread...), unsigned...)
 	v.Proof = proofOf(t.Fidelity.Proof)
 	v.OK = len(v.Problems) == 0
 	return v, nil
