@@ -119,10 +119,16 @@ func (c *capture) run(ctx context.Context, sink doctor.Sink, command rerun.Comma
 	services.OTLP = "http://" + listener.Addr().String()
 	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
-	go func() { done <- doctor.Listen(listening, listener, sink, math.MaxInt) }()
+	var refused doctor.Refused
+	go func() {
+		var err error
+		refused, err = doctor.Listen(listening, listener, sink, math.MaxInt)
+		done <- err
+	}()
 	defer func() {
 		stop()
 		err = errors.Join(err, <-done, c.err)
+		sayRefused(command.Stderr, refused)
 	}()
 	command.Env = rerun.Environ(c.environ, services.Variables())
 	if err := finish(&command); err != nil {

@@ -180,7 +180,15 @@ func (d *diagnosis) listen(ctx context.Context) error {
 	say(d.stderr, "listening on %s for %s or %d spans; set OTEL_EXPORTER_OTLP_ENDPOINT=http://%s", listener.Addr(), d.flags.span, d.flags.most, listener.Addr())
 	bounded, cancel := context.WithTimeout(ctx, d.flags.span)
 	defer cancel()
-	return doctor.Listen(bounded, listener, d.in, d.flags.most) // an interrupt ends it like the time does: what came is reported
+	refused, err := doctor.Listen(bounded, listener, d.in, d.flags.most) // an interrupt ends it like the time does: what came is reported
+	sayRefused(d.stderr, refused)
+	return err
+}
+
+func sayRefused(stderr io.Writer, refused doctor.Refused) {
+	if text := refused.String(); text != "" {
+		say(stderr, "%s", text)
+	}
 }
 
 // checkListen refuses addresses that other machines reach: what comes is full of content, and nothing asks who sends it.

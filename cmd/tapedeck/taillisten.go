@@ -140,7 +140,11 @@ func (t *agentTail) run(ctx context.Context, listeners []net.Listener, quiet, id
 	ports, listening := errgroup.WithContext(ctx)
 	for _, l := range listeners {
 		say(t.stderr, "listening on %s; set OTEL_EXPORTER_OTLP_ENDPOINT=http://%s", l.Addr(), l.Addr())
-		ports.Go(func() error { return doctor.Listen(listening, l, t, math.MaxInt) })
+		ports.Go(func() error {
+			refused, err := doctor.Listen(listening, l, t, math.MaxInt)
+			sayRefused(t.stderr, refused)
+			return err
+		})
 	}
 	err := ports.Wait()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenShutdown)
