@@ -18,6 +18,7 @@ import (
 	auditnatsexporter "github.com/tapedeck/tapedeck/exporter/auditnatsexporter"
 	tapeexporter "github.com/tapedeck/tapedeck/exporter/tapeexporter"
 	oracleextension "github.com/tapedeck/tapedeck/extension/oracleextension"
+	otlpdepthextension "github.com/tapedeck/tapedeck/extension/otlpdepthextension"
 	agentredactionprocessor "github.com/tapedeck/tapedeck/processor/agentredactionprocessor"
 	agentrunprocessor "github.com/tapedeck/tapedeck/processor/agentrunprocessor"
 	replaytagprocessor "github.com/tapedeck/tapedeck/processor/replaytagprocessor"
@@ -62,6 +63,7 @@ func components() (otelcol.Factories, error) {
 
 	factories.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
 		oracleextension.NewFactory(),
+		otlpdepthextension.NewFactory(),
 		basicauthextension.NewFactory(),
 		bearertokenauthextension.NewFactory(),
 		healthcheckextension.NewFactory(),
@@ -74,6 +76,7 @@ func components() (otelcol.Factories, error) {
 	}
 	factories.ExtensionModules = makeModulesMap(factories.Extensions, map[component.Type]string{
 		oracleextension.NewFactory().Type():          "github.com/tapedeck/tapedeck v" + version,
+		otlpdepthextension.NewFactory().Type():       "github.com/tapedeck/tapedeck v" + version,
 		basicauthextension.NewFactory().Type():       "github.com/open-telemetry/opentelemetry-collector-contrib/extension/basicauthextension v0.158.0",
 		bearertokenauthextension.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/bearertokenauthextension v0.165.1",
 		healthcheckextension.NewFactory().Type():     "github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.165.1",
