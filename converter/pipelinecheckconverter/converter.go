@@ -24,6 +24,8 @@ const (
 	agentRedaction = "agentredaction"
 	batch          = "batch"
 	tape           = "tape"
+	otlp           = "otlp"
+	otlpDepth      = "otlpdepth"
 )
 
 // NewFactory returns the factory of the converter.
@@ -67,12 +69,42 @@ func (c *converter) Convert(_ context.Context, conf *confmap.Conf) error {
 			}
 		}
 	}
+	for _, receiver := range slices.Sorted(maps.Keys(s.receivers)) {
+		if typeOf(receiver) == otlp && s.receives(receiver) && s.decodesAnyDepth(receiver) {
+			c.logger.Warn("an OTLP receiver decodes JSON of any depth: one request can take all memory; put the otlpdepth extension into its protocols::http::middlewares",
+				zap.String("receiver", receiver))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// receives reports whether a pipeline takes from a receiver.
+func (s service) receives(receiver string) bool {
+	for _, p := range s.pipelines {
+		if slices.Contains(p.receivers, receiver) {
+			return true
+		}
+	}
+	return false
+}
+
+// decodesAnyDepth reports whether an OTLP receiver takes HTTP, and JSON with it, without the middleware that bounds its depth.
+func (s service) decodesAnyDepth(receiver string) bool {
+	http, on := asMap(asMap(s.receivers[receiver])["protocols"])["http"]
+	if !on {
+		return false
+	}
+	middlewares, _ := asMap(http)["middlewares"].([]any)
+	return !slices.ContainsFunc(middlewares, func(m any) bool {
+		id, _ := asMap(m)["id"].(string)
+		return typeOf(id) == otlpDepth
+	})
 }
 
 // service is what the checks need of a configuration. Parts in another form than they should have are left out, because the collector
 // itself reports them.
 type service struct {
+	receivers  map[string]any
 	processors map[string]any
 	connectors map[string]any
 	exporters  map[string]any
@@ -83,7 +115,7 @@ type pipeline struct{ receivers, processors, exporters []string }
 
 func read(conf *confmap.Conf) service {
 	all := conf.ToStringMap()
-	s := service{processors: asMap(all["processors"]), connectors: asMap(all["connectors"]), exporters: asMap(all["exporters"]), pipelines: map[string]pipeline{}}
+	s := service{receivers: asMap(all["receivers"]), processors: asMap(all["processors"]), connectors: asMap(all["connectors"]), exporters: asMap(all["exporters"]), pipelines: map[string]pipeline{}}
 	for name, v := range asMap(asMap(all["service"])["pipelines"]) {
 		m := asMap(v)
 		s.pipelines[name] = pipeline{asNames(m["receivers"]), asNames(m["processors"]), asNames(m["exporters"])}

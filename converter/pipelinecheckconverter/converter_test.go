@@ -41,6 +41,23 @@ func parse(t *testing.T, text string) *confmap.Conf {
 	return conf
 }
 
+func TestReceiverThatDecodesJSONOfAnyDepthIsNamed(t *testing.T) {
+	warnings, err := convert(t, parse(t, `
+receivers:
+  otlp: {protocols: {grpc: {}, http: {}}}
+  otlp/bounded: {protocols: {http: {middlewares: [{id: other}, {id: otlpdepth/1}]}}}
+  otlp/grpc: {protocols: {grpc: {}}}
+  otlp/null: {protocols: {http: }}
+  otlp/unused: {protocols: {http: {}}}
+  tape: {protocols: {http: {}}}
+service:
+  pipelines:
+    traces: {receivers: [otlp, otlp/bounded, otlp/grpc, otlp/null, tape], exporters: [debug]}
+`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"otlp", "otlp/null"}, warnings)
+}
+
 func TestPipelines(t *testing.T) {
 	const components = `
 processors: {agentredaction: {key: {env: K}}, agentrun: {}, agentrun/open: {redaction: none}, batch: {}, batch/late: {}}

@@ -94,7 +94,7 @@ func TestRequestsThatNestTooDeepAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 	metadatatest.AssertEqualExtensionOtlpdepthRefusedRequests(t, telemetry, []metricdata.DataPoint[int64]{
 		{Value: 4, Attributes: attribute.NewSet(attribute.String("reason", "too_deep"))},
 		{Value: 1, Attributes: attribute.NewSet(attribute.String("reason", "malformed"))},
-	}, metricdatatest.IgnoreTimestamp())
+	}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
 	require.NoError(t, created.(extension.Extension).Shutdown(t.Context()))
 }
 

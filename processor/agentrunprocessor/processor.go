@@ -18,9 +18,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tapedeck/tapedeck/internal/assembly"
 	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/redact"
 	"github.com/tapedeck/tapedeck/internal/segregation"
 	"github.com/tapedeck/tapedeck/internal/spool"
@@ -44,6 +47,7 @@ type agentRun struct {
 	nonAgentAttrs metric.MeasurementOption
 	rootlessAttrs metric.MeasurementOption
 	unredacted    atomic.Int64 // requests that were refused because no redaction had seen them
+	tooDeep       atomic.Int64 // requests that were refused because nobody could read them back
 }
 
 var _ processor.Traces = (*agentRun)(nil)
@@ -150,6 +154,13 @@ func (p *agentRun) Shutdown(ctx context.Context) error {
 // ConsumeTraces admits the evidence of a request, or refuses the request whole. Then it passes the rest on in the same call. When the
 // next component refuses the rest, the sender repeats the whole request. Evidence that was admitted already is removed as a duplicate.
 func (p *agentRun) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	// What went through agentredaction is no deeper than what is stored.
+	if p.cfg.Redaction == redactionNone {
+		if err := nesting.CheckTraces(td); err != nil {
+			p.tooDeep.Add(1)
+			return consumererror.NewPermanent(status.Error(codes.InvalidArgument, "agentrun: "+err.Error()))
+		}
+	}
 	s := p.splitters.get()
 	defer p.splitters.put(s)
 	s.inspect(ctx, td, p.assembler)

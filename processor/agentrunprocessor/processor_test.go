@@ -342,6 +342,7 @@ func TestFullProcessorRefusesTheRequestUntouched(t *testing.T) {
 			{Value: 0, Attributes: attribute.NewSet(attribute.String("cause", "backlog"))},
 			{Value: 0, Attributes: attribute.NewSet(attribute.String("cause", "spool"))},
 			{Value: 0, Attributes: attribute.NewSet(attribute.String("cause", "unredacted"))},
+			{Value: 0, Attributes: attribute.NewSet(attribute.String("cause", "too_deep"))},
 		}, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
 		s.mu.Lock()
 		s.fail = nil

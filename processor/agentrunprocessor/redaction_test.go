@@ -18,8 +18,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processortest"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tapedeck/tapedeck/internal/handover"
+	"github.com/tapedeck/tapedeck/internal/nesting"
 	"github.com/tapedeck/tapedeck/internal/redact"
 )
 
@@ -90,6 +93,30 @@ func TestUnredactedEvidenceIsRefusedWhole(t *testing.T) {
 			require.Empty(t, s.forwarded())
 		})
 	}
+}
+
+// A receiver without a bound lets in what the spool could not be read back with. What goes through agentredaction is never so deep.
+func TestUnredactedEvidenceDeeperThanIsStoredIsRefusedAsInvalid(t *testing.T) {
+	s := &sink{}
+	run(t, func(*Config) {}, s, func(r *rig) {
+		deep := func(levels int) ptrace.Traces {
+			td := ptrace.NewTraces()
+			addSpan(scope(td, "shop", "app"), 9, 9, 0, "chat")
+			v := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().PutEmpty("gen_ai.input.messages")
+			for range levels {
+				v = v.SetEmptySlice().AppendEmpty()
+			}
+			return td
+		}
+		err := r.ConsumeTraces(t.Context(), deep(nesting.Stored+1))
+		require.ErrorContains(t, err, "nested too deep")
+		require.True(t, consumererror.IsPermanent(err))
+		require.Equal(t, codes.InvalidArgument, status.Code(err), "a receiver answers 400")
+		require.EqualValues(t, 1, r.tooDeep.Load())
+		require.Zero(t, r.assembler.Stats().Held)
+		require.NoError(t, r.ConsumeTraces(t.Context(), deep(nesting.Stored)))
+	})
+	require.Len(t, s.emitted(), 1)
 }
 
 func TestNonAgentSpansNeedNoMarker(t *testing.T) {

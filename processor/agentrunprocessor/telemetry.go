@@ -86,6 +86,7 @@ func (p *agentRun) registerStats() error {
 			"too_large": func(s assembly.Stats) int64 { return s.RefusedTooLarge },
 			// Refused before the assembler saw them.
 			"unredacted": func(assembly.Stats) int64 { return p.unredacted.Load() },
+			"too_deep":   func(assembly.Stats) int64 { return p.tooDeep.Load() },
 		})),
 		b.RegisterProcessorAgentrunSpoolDiskBytesCallback(ofSpool(func(s spool.Stats) int64 { return s.DiskBytes })),
 		b.RegisterProcessorAgentrunSpoolLiveBytesCallback(ofSpool(func(s spool.Stats) int64 { return s.LiveBytes })),

@@ -578,7 +578,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorAgentrunRefusedRequests, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_agentrun_refused_requests",
-		metric.WithDescription("Requests that were refused whole, because max_memory_bytes is reached (full, retryable), too many traces wait to be passed on (backlog, retryable), the spool is full or fails (spool, retryable), the request alone exceeds max_memory_bytes (too_large, permanent) or it holds evidence that is not redacted (unredacted, permanent). [Alpha]"),
+		metric.WithDescription("Requests that were refused whole, because max_memory_bytes is reached (full, retryable), too many traces wait to be passed on (backlog, retryable), the spool is full or fails (spool, retryable), the request alone exceeds max_memory_bytes (too_large, permanent), it holds evidence that is not redacted (unredacted, permanent), or its values nest deeper than what is stored may (too_deep, permanent). [Alpha]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)

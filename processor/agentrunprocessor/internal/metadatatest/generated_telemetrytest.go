@@ -282,7 +282,7 @@ func AssertEqualProcessorAgentrunRecoveredItems(t *testing.T, tt *componenttest.
 func AssertEqualProcessorAgentrunRefusedRequests(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_agentrun_refused_requests",
-		Description: "Requests that were refused whole, because max_memory_bytes is reached (full, retryable), too many traces wait to be passed on (backlog, retryable), the spool is full or fails (spool, retryable), the request alone exceeds max_memory_bytes (too_large, permanent) or it holds evidence that is not redacted (unredacted, permanent). [Alpha]",
+		Description: "Requests that were refused whole, because max_memory_bytes is reached (full, retryable), too many traces wait to be passed on (backlog, retryable), the spool is full or fails (spool, retryable), the request alone exceeds max_memory_bytes (too_large, permanent), it holds evidence that is not redacted (unredacted, permanent), or its values nest deeper than what is stored may (too_deep, permanent). [Alpha]",
 		Unit:        "{request}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
