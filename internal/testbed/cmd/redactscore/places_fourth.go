@@ -18,6 +18,8 @@ import (
 // places returns where a kind is put: kinds of later sets stand in the same 18 places, in other words and shapes.
 func (k *kind) places() []place {
 	switch {
+	case k.table == 9:
+		return ninthPlaces
 	case k.table == 8:
 		return eighthPlaces
 	case k.table == 7:

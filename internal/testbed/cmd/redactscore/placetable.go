@@ -36,6 +36,7 @@ func scoreBenign(r *redact.Redactor) (changed []string, all int) {
 	texts := append(strings.Split(strings.TrimSpace(benignTexts), "\n"), generatedBenign(benignKinds, 7, 20)...)
 	texts = append(append(texts, generatedBenign(benignFourth, 7, 20)...), generatedBenign(benignSixth, 7, 20)...)
 	texts = append(append(texts, generatedBenign(benignSeventh, 7, 20)...), generatedBenign(slices.Concat(benignEighth, benignAfterEighth), 7, 25)...)
+	texts = append(texts, benignLines(benignNinth, 7, 5)...)
 	for _, text := range texts {
 		for _, form := range []string{text, quote(map[string]string{"text": text}), "ok:\n" + text + "\n"} {
 			all++
@@ -49,7 +50,7 @@ func scoreBenign(r *redact.Redactor) (changed []string, all int) {
 
 // setNames head the columns of the table.
 var setNames = [sets]string{"first set", "of it held out", "second set", "of it held out", "third set", "fourth set", "of it held out", "fifth set", "sixth set", "of it held out", "seventh set",
-	"of it held out", "eighth set", "of it held out"}
+	"of it held out", "eighth set", "of it held out", "ninth set", "of it held out"}
 
 // placesMarkdown measures kinds by place, for the document, and returns the list of kinds besides.
 func placesMarkdown(seed uint64, verbose bool) (table, list string, err error) {
