@@ -63,10 +63,19 @@ func (f *finder) assigns(at int) {
 	if start > 0 && s[start-1] == ':' && strings.Contains(s[max(0, start-96):start], "arn:") { // the type of a resource: arn:aws:secretsmanager:eu-west-1:…:secret:…
 		return
 	}
+	if prompts(s, start, end) {
+		return
+	}
 	k := f.r.Named(s[start:end])
+	if f.formMember(start, end) {
+		return
+	}
 	inURL := start > 0 && (s[start-1] == '?' || s[start-1] == '&' || s[start-1] == '#')
 	sentence := !k.secret && (start == 0 || s[start-1] == ' ' || s[start-1] == '-')
 	if !k.secret && !k.credential && !sentence && !(inURL && k.url) {
+		return
+	}
+	if (k.secret || k.credential) && !inURL && (end == len(s) || !isWord(s[end])) && f.drawnTable(start, end) {
 		return
 	}
 	if k.secret && !inURL && end < len(s) && strings.IndexByte(",;|\t \n\r)\"`", s[end]) >= 0 && f.columns(start, end) {
@@ -87,8 +96,10 @@ func (f *finder) assigns(at int) {
 			return
 		}
 	}
-	if name := s[start:end]; len(name) >= 6 && strings.EqualFold(name[len(name)-6:], "cookie") && !a.quoted {
-		f.cookies(from)
+	if name := s[start:end]; len(name) >= 6 && strings.EqualFold(name[len(name)-6:], "cookie") && (!a.quoted || cookiePairs(s[from:to])) {
+		if f.cookies(from); cookiePairs(s[from:to]) {
+			return
+		}
 	}
 	if more := wordsBefore(s, start); sentence && more < start { // the words of "wandb api key: …"
 		if of := f.r.classify(s[more:end]); of.secret || of.credential || of.service {
@@ -110,10 +121,17 @@ func (f *finder) assigns(at int) {
 	if placeholder(value) || token.ProtectedAt(value) > 0 || mangled(value) || codeText(value) || a.reference(k, s[start:end], value, operatorBefore(s[end:from])) {
 		return
 	}
+	if a.element && isSetting(value) && !hasDigit(value) && value == strings.ToLower(value) && strings.IndexByte(value, '_') > 0 { // <secret>login_password</secret>: a name
+		return
+	}
 	before := len(f.out)
 	defer func() {
 		if len(f.out) > before {
 			f.assigned = max(f.assigned, to) // names inside of a value are part of it
+			if a.quoted && to < len(s) {
+				f.replacedBy(f.out[before].rule, to+1)
+				f.listed(f.out[before].rule, from-1, to+1)
+			}
 		}
 	}()
 	switch {
@@ -290,7 +308,8 @@ func (f *finder) cookies(from int) {
 		}
 		if pair := f.s[at : at+next]; strings.IndexByte(pair, '=') > 0 {
 			value := strings.IndexByte(pair, '=') + 1
-			if v := firstWord(pair[value:]); random(v) || strong(v) {
+			name := f.r.Named(strings.TrimSpace(pair[:value-1]))
+			if v := firstWord(pair[value:]); random(v) || strong(v) || cookieSecret(v) && !placeholder(v) || (name.secret || name.credential) && len(v) >= 8 && !placeholder(v) {
 				f.add(at+value, at+value+len(v), f.on.rules.assignment)
 			}
 		}

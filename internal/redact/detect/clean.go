@@ -384,7 +384,7 @@ func (p *Walk) ended(of *elements, s string, end int, top *frame) {
 	e, _ := now.since(top.before)
 	index := p.path[len(p.path)-1].index
 	switch {
-	case top.announced != nil:
+	case top.announced != nil, top.header != nil && top.titles != nil, top.titles != nil, p.pem.open > 0, len(p.pem.lines) > 0: // it says something about the next element
 		return
 	case index == 0 && top.open < of.last.open: // what is in this element has ended at the same place, and may be what grows
 		return

@@ -173,12 +173,15 @@ type Container struct {
 func (p *Walk) Object(k *Name, walk func(*Container)) {
 	p.path = append(p.path, step{})
 	c := p.container()
-	*c = Container{p: p, frame: frame{object: true, pieces: len(p.pieces), told: len(p.told)}, last: len(p.path) - 1}
+	*c = Container{p: p, frame: frame{object: true, cell: p.cells.at(p.at), pieces: len(p.pieces), told: len(p.told)}, last: len(p.path) - 1}
+	headers, rowsBy := p.headers, p.rowsBy
+	p.headers, p.rowsBy, p.cells = nil, nil, nil
 	if k != nil && k.names() { // "adminPassword": {"value": "…"}
 		c.announced = k
 	}
 	walk(c)
 	p.ofObject(&c.frame)
+	p.headers, p.rowsBy = headers, rowsBy
 	p.path = p.path[:c.last]
 	p.containers = append(p.containers, c)
 }
@@ -199,8 +202,11 @@ func (p *Walk) Array(k *Name, walk func(*Container)) {
 	pieces := len(p.pieces)
 	p.path = append(p.path, step{array: true})
 	p.arrays++
-	c := &Container{p: p, frame: frame{key: k}, last: len(p.path) - 1}
+	c := &Container{p: p, frame: frame{key: k, row: p.rowsBy}, last: len(p.path) - 1}
+	headers, rowsBy := p.headers, p.rowsBy
+	p.headers, p.rowsBy, p.cells = nil, headers, nil
 	walk(c)
+	p.headers, p.rowsBy = headers, rowsBy
 	p.cutPieces(p.streams(pieces))
 	p.arrays--
 	p.path = p.path[:c.last]
@@ -208,6 +214,9 @@ func (p *Walk) Array(k *Name, walk func(*Container)) {
 
 // Announce tells the object about a member before it is walked: a name may come after its value.
 func (c *Container) Announce(name, text string) {
+	if k := fieldOf(name, text); k != nil {
+		c.form = k
+	}
 	if isNameName(name) && c.announced == nil {
 		if c.announced = c.p.announcedBy(text); c.announced == nil {
 			c.pointed = c.p.settingBy(text)
@@ -232,7 +241,23 @@ func (c *Container) Member(name string, walk func(renamed bool)) {
 }
 
 // Element goes on to an element of a list.
-func (c *Container) Element(i int) { c.p.path[c.last].index = i }
+func (c *Container) Element(i int) {
+	c.p.path[c.last].index, c.p.at = i, i
+	c.p.cells = c.row
+}
+
+// ColumnsOf holds for the names of members that hold the names of columns.
+func ColumnsOf(name string) bool { return columnsOf(name) }
+
+// Column tells the object the name of a column, before its members are walked.
+func (c *Container) Column(i int, text string) {
+	if k := c.p.columnOf(text); k != nil {
+		if c.p.headers == nil {
+			c.p.headers = &header{}
+		}
+		c.p.headers.add(k, i)
+	}
+}
 
 // Tells says whether the current member tells the object from others; Tell says by what, if it is a number.
 func (c *Container) Tells() bool { return c.object && c.p.arrays > 0 && c.key.told != toldNothing }

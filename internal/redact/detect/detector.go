@@ -16,7 +16,7 @@ import (
 )
 
 // Version names the code of this package as far as it decides what is found and replaced. It is raised with every change that does.
-const Version = "tapedeck-redact/14"
+const Version = "tapedeck-redact/15"
 
 // Options say what is searched for and what stands in its place.
 type Options struct {
@@ -90,10 +90,11 @@ func (v *vocabulary) index() {
 // action is what a word sets off.
 type action struct {
 	kind actionKind
-	rule ruleID // of actRule
-	word int    // length of the word; of actAssignment, what stands before the name; of actLabel, what it was before it was lengthened; of actRule, its place among those of the rule
-	key  bool   // of actPassword: a word for a key
-	ids  []int  // of actLabel: the forms that the label announces
+	rule ruleID                                  // of actRule
+	word int                                     // length of the word; of actAssignment, what stands before the name; of actLabel, what it was before it was lengthened; of actRule, its place among those of the rule
+	key  bool                                    // of actPassword: a word for a key
+	ids  []int                                   // of actLabel: the forms that the label announces
+	seek func(f *finder, id ruleID, at, end int) // of actSeek
 }
 
 type actionKind uint8
@@ -108,6 +109,7 @@ const (
 	actCall
 	actNear
 	actBlock
+	actSeek
 )
 
 // switches say which detectors that are code run, and as which rule they report.
@@ -117,6 +119,7 @@ type switches struct {
 		email, card, phone, ssn, national, iban, ip               ruleID
 		url, assignment, secretKey, entropy, encoded              ruleID
 		twilio, vault, telegram, awsSecret, azureSecret, anywhere ruleID
+		form, table, link, plan                                   ruleID
 	}
 }
 
@@ -177,12 +180,13 @@ func (r *Detector) connect() {
 	on.encoded, on.twilio, on.vault, on.telegram = id(ruleEncoded), id("twilio-key"), id("vault-token"), id("telegram-token")
 	on.awsSecret, on.azureSecret = id("aws-secret-key"), id("azure-client-secret")
 	on.anywhere = id(RuleAnywhere)
+	on.form, on.table, on.link, on.plan = id("form-field"), id("table-column"), id("link-token"), id("plan-secret")
 	r.on.card, r.on.phone, r.on.iban, r.on.ip = on.card != none, on.phone != none, on.iban != none, on.ip != none
 	r.on.national = on.national != none || on.ssn != none
 
 	r.guess = slices.ContainsFunc(r.rules, func(rl *rule) bool { return rl.Class == Guess })
 	r.sure = r.on
-	for _, id := range []*ruleID{&r.sure.rules.phone, &r.sure.rules.entropy, &r.sure.rules.awsSecret, &r.sure.rules.anywhere} {
+	for _, id := range []*ruleID{&r.sure.rules.phone, &r.sure.rules.entropy, &r.sure.rules.awsSecret, &r.sure.rules.anywhere, &r.sure.rules.link} {
 		*id = none
 	}
 	r.sure.phone = false
@@ -299,6 +303,23 @@ func (r *Detector) newLookup() *lookup {
 			}
 		}
 	}
+	for _, seek := range seekers() {
+		name := seek.by
+		if name == "" {
+			name = seek.rule
+		}
+		id := slices.IndexFunc(r.rules, func(rl *rule) bool { return rl.Name == name })
+		if id < 0 {
+			continue
+		}
+		for _, w := range seek.words {
+			w = strings.ReplaceAll(w, "~", " ")
+			hang(w, action{kind: actSeek, rule: ruleID(id), word: len(w), seek: seek.find})
+			if upper := accentsUpper(w); upper != w {
+				hang(upper, action{kind: actSeek, rule: ruleID(id), word: len(upper), seek: seek.find})
+			}
+		}
+	}
 	if on.url != none {
 		for _, w := range lengthened("://", "abcdefghijklmnopqrstuvwxyz0123456789%[_-$:{.") {
 			hang(w, action{kind: actURL})
@@ -389,6 +410,13 @@ var builtin = sync.OnceValue(func() []*rule {
 	code(ruleEntropy, Guess, "credentials", "a value that looks random under a name that can be that of a credential (token, key, auth), near a word for one, behind a short option, in a call or the path of a URL")
 	code(RuleAnywhere, Guess, "credentials", "a value that looks generated under any name (strict only)")
 	code(ruleEncoded, Known, "credentials", "base64 of text in which any rule but a guess finds something")
+	code("form-field", Known, "credentials", "what is typed into a field of a form that asks for a secret, in arguments of browser tools, in calls, in markup, in words")
+	code("table-column", Known, "credentials", "the values of a secret column: results of queries in JSON, tables in text, Markdown and HTML")
+	for _, seek := range seekers() {
+		if seek.by == "" {
+			code(seek.rule, seek.class, "credentials", seek.text)
+		}
+	}
 	code("payment-card", Checked, "pii", "payment cards: Luhn, prefix and length of a network, or a word about cards")
 	code("us-ssn", Checked, "pii", "US social security and taxpayer numbers")
 	code("iban", Checked, "pii", "IBAN: length of the country, check by 97")

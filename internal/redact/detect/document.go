@@ -33,6 +33,17 @@ type frame struct {
 	first  bool
 	open   int
 	before counted
+	// form is what the label of a field says about what is typed there: {"element": "Password field", "text": …}.
+	form *Name
+	// header is what the names of columns say about the rows in it, row about its own elements, cell about its members.
+	// collect is the header that its elements name. rows is where a list of lists stands among its members that came before the names.
+	header, row, collect *header
+	cell                 *Name
+	rows                 [2]int
+	place                int     // its own among the elements of its list
+	titles               *header // what the first of its lists names; nil if nothing secret
+	// inRow: an object that is a row. named: an object that holds the names of columns. lists: of lists.
+	inRow, named, lists bool
 	// unnamed is a string under one of valueNames that came before the member that names it; the zero token if there is none.
 	unnamed jsonscan.Token
 }
@@ -40,7 +51,7 @@ type frame struct {
 // isNameName and isValueName hold for the members of an object that holds a name and its value.
 func isNameName(name string) bool {
 	switch name {
-	case "name", "key", "header", "variable", "field", "Name", "Key":
+	case "name", "key", "header", "variable", "field", "Name", "Key", "ParameterKey", "OptionName":
 		return true
 	}
 	return false
@@ -48,7 +59,7 @@ func isNameName(name string) bool {
 
 func isValueName(name string) bool {
 	switch name {
-	case "value", "Value", "val", "content", "data", "S", "stringValue", "string_value", "secretValue", "plainText", "#text", "$t", "_text", "$value", "_value":
+	case "value", "Value", "val", "content", "data", "S", "stringValue", "string_value", "secretValue", "plainText", "ParameterValue", "OptionValue", "#text", "$t", "_text", "$value", "_value":
 		return true
 	}
 	return false
@@ -80,6 +91,7 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 		within := object && (outside.within || key.holder)
 		frames = append(frames, frame{key: key, object: object, within: within, pair: !object && inArray, pieces: len(p.pieces), told: len(p.told), edits: len(edits), delta: p.delta,
 			first: first, open: at, before: p.counted()})
+		p.columns(outside, &frames[len(frames)-1], inArray)
 		if object && key.names() { // "adminPassword": {"value": "…"}
 			frames[len(frames)-1].announced = key
 		}
@@ -128,8 +140,15 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 				p.ofObject(top)
 			}
 			p.delta = top.delta
+			closed := *top
 			frames = frames[:len(frames)-1]
 			p.path = p.path[:len(p.path)-1]
+			if p.random > len(frames) {
+				p.random = 0
+			}
+			if rows, by := p.closedIn(&frames[len(frames)-1], &closed, at); rows[1] > 0 {
+				edits = p.rowsBefore(edits, s, rows, by)
+			}
 			if of.blocks != nil && len(frames) == 1 {
 				p.learnBegin(of, s)
 				of.blocks = nil
@@ -176,6 +195,15 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 			}
 			text, v := decoded(s, t)
 			key := p.nameOf(top, text)
+			line, ended := p.pem.next(text, len(frames))
+			if line && !key.secret {
+				key = ofKey
+			}
+			if !top.object && len(frames) > 2 {
+				p.headed(&frames[len(frames)-2], top, text)
+			} else if top.object && (text == "random_password" || text == "random_string") && p.path[len(p.path)-1].name == "type" {
+				p.random = len(frames)
+			}
 			if p.inherited != nil {
 				key = p.inherited
 			}
@@ -186,21 +214,36 @@ func (p *Walk) document(s string, k *Name, of *elements) (edits []edit) {
 				p.learnClean(p.cleanKey(cleanRaw, raw, key), before)
 			}
 			edits = p.inside(edits, t.Start+1, v, of)
-			if top.object && isValueName(p.path[len(p.path)-1].name) && top.announced == nil {
+			if top.object && top.announced == nil && top.form == nil && (isValueName(p.path[len(p.path)-1].name) || isTypedName(p.path[len(p.path)-1].name)) {
 				top.unnamed = t
-			} else if u := top.unnamed; u.Kind == jsonscan.String && top.announced != nil {
+			} else if u := top.unnamed; u.Kind == jsonscan.String && (top.announced != nil || top.form != nil) {
 				top.unnamed = jsonscan.Token{}
-				edits = slices.DeleteFunc(edits, func(e edit) bool { return e.start > u.Start && e.start < u.End })
-				key := top.announced
-				if p.inherited != nil {
-					key = p.inherited
+				key := cmp.Or(top.announced, top.form)
+				if unnamed, _ := decoded(s, u); top.announced != nil || typedInto(unnamed) {
+					if p.inherited != nil {
+						key = p.inherited
+					}
+					edits = p.anew(edits, s, u, key)
 				}
-				unnamed, how := decoded(s, u)
-				edits = p.inside(edits, u.Start+1, how, p.leaf(unnamed, key))
-				slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+			}
+			if ended {
+				for _, l := range p.pem.lines {
+					edits = p.anew(edits, s, l, ofKey)
+				}
+				p.pem.lines = p.pem.lines[:0]
+			} else if !line && !top.object && len(text) >= 24 && pemLine(text) {
+				if p.pem.lines = append(p.pem.lines, t); len(p.pem.lines) > 128 {
+					p.pem.lines = p.pem.lines[1:]
+				}
+			} else if len(p.pem.lines) > 0 && !top.object && len(text) > 4 {
+				p.pem.lines = p.pem.lines[:0]
 			}
 			if len(frames) > 1 {
 				p.note(text, key, !top.object, streamPiece{own: of, at: t.Start + 1, end: t.End - 1, v: v})
+			}
+		case jsonscan.Literal:
+			if top.object && s[t.Start] == 't' && p.path[len(p.path)-1].name == "sensitive" { // an output of Terraform
+				top.form = aField
 			}
 		case jsonscan.Number:
 			p.tell(top, s[t.Start:t.End])
@@ -277,7 +320,15 @@ func (p *Walk) settingBy(text string) *Name {
 // nameOf returns what is known about a string from its name or from the string before it, and notes what this one says about the next.
 func (p *Walk) nameOf(top *frame, text string) *Name {
 	key := top.key
+	if top.row != nil && !top.object {
+		if k := top.row.at(p.path[len(p.path)-1].index); k != nil {
+			return k
+		}
+	}
 	if top.object {
+		if top.cell != nil {
+			return top.cell
+		}
 		switch name := p.path[len(p.path)-1].name; {
 		case isNameName(name):
 			if top.announced = cmp.Or(p.announcedBy(text), top.announced); top.announced == nil {
@@ -285,10 +336,21 @@ func (p *Walk) nameOf(top *frame, text string) *Name {
 			}
 		case name == "path" && pointer(text): // {"op": "add", "path": "/api_key", "value": "…"}
 			top.pointed = p.announcedBy(text)
-		case isValueName(name) && top.announced != nil:
+		case top.announced != nil && (isValueName(name) || len(name) <= 4 && isNumber(name)):
 			return top.announced
 		case name == "value" && top.pointed != nil:
 			return top.pointed
+		case name == "result" && p.random > 0 && len(text) <= 256:
+			return aField
+		}
+		name := p.path[len(p.path)-1].name
+		if k := fieldOf(name, text); k != nil {
+			top.form = k
+		} else if top.form != nil && isTypedName(name) && !key.secret && typedInto(text) {
+			return top.form
+		}
+		if top.collect != nil && isColumnName(name) {
+			top.collect.add(p.columnOf(text), top.place)
 		}
 		return key
 	}
@@ -336,6 +398,11 @@ func (p *Walk) named(name string, within bool) *Name {
 	if at := len(p.path) - 2; len(name) == 3 && strings.EqualFold(name, "key") && at >= p.base { // what is outside of the text must not decide
 		if of := p.path[at].name; len(of) < maxKeyBytes && containsPart(of, cryptWords) {
 			name = of + "." + name
+		}
+	}
+	if within && (name == "code" || name == "value") { // {"backupCodes": [{"code": "…"}]}
+		if at := len(p.path) - 3; at >= p.base && len(p.path[at].name) < maxKeyBytes && p.r.Named(p.path[at].name).code {
+			return aField
 		}
 	}
 	k := p.r.Named(name)

@@ -35,6 +35,9 @@ func (a *assigned) value(s string, i int) (from, to int, ok bool) {
 	for n := 0; n < 6 && i < len(s) && strings.IndexByte("\"'`])\\*", s[i]) >= 0; n++ {
 		i++
 	}
+	if at := settingBelow(s, quote); at > 0 {
+		return a.extent(s, spaces(s, at, 0))
+	}
 	blank := i
 	for i < len(s) && (s[i] == ' ' || s[i] == '\t') && i-blank < 24 {
 		i++

@@ -53,7 +53,17 @@ func hostileUnits() map[string]string {
 		units[r.Name+": half"] = example[:len(example)/2]
 		units[r.Name+": cut"] = example[:len(example)-1] + " "
 	}
+	for _, seek := range seekers() {
+		for _, word := range seek.words {
+			word = strings.ReplaceAll(word, "~", " ")
+			for _, behind := range []string{"", " ", "x ", ` "x`, "\n", "1234 ", "(\"password"} {
+				units[seek.rule+": "+word+behind] = word + behind
+			}
+		}
+	}
 	for _, unit := range []string{
+		"-----END PRIVATE KEY-----\n", "AAAAAAAA1AAAAAAAAAAAAAAAA\n", "\" + \"", "\"a1b2\" + \"c3d4\"", "4111\n", "4111_", "user  password\n", "| password\n", "<th>password</th>", "your code is 1234 ", "use 123456 to sign in ", "/reset/a1B2c3D4e5F6g7H8", "backup codes: 1234-5678\n",
+		`{"element":"password","text":"x"}`, `"element":"password","x":`, `[["password"],["x"]]`, `{"columns":["password"],"rows":[["x"]]}`, `{"rows":[["x"]],"columns":["password"]}`, `["-----BEGIN PRIVATE KEY-----","AAAA1111BBBB2222CCCC3333"]`, `"AAAA1111BBBB2222CCCC3333",`,
 		"password=", `secret="x\"`, "://a:b/", "a:b@", "a@b.co", "1234567 ", "7", `{"a":`, `[["`, `\\`, "%25", "%41", "%2541", "AAAA", "-----BEGIN ", "[REDACTED]", "[REDACTED:",
 		"a:b:", "curl -u a ", "ssn nhs id number ", "\u043f\u0430\u0440\u043e\u043b\u044c", `{"delta":"a"}`, "&#65;", "\u200b", "password is ", "| password | ", "words a api key ",
 		`"`, "kind: secret data: ", "password_", "key ", "--token ", "a.", "0x4a ", "41", "4111111111111111 ", "4111 ", "~", "Q~", "1aQ~", "1.1.", "a/", "a-", "@", "%", "+", "\x00",

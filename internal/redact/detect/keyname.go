@@ -115,7 +115,7 @@ var secretWords = [][]string{
 	{"id", "token"}, {"session", "token"}, {"security", "token"}, {"bot", "token"}, {"personal", "token"}, {"deploy", "token"},
 	{"client", "secret"}, {"clientsecret"}, {"jwt"}, {"mnemonic"}, {"seed", "phrase"}, {"recovery", "code"}, {"backup", "codes"},
 	{"db", "pass"}, {"user", "pass"}, {"smtp", "pass"}, {"mail", "pass"}, {"admin", "pass"}, {"root", "pass"}, {"otp"}, {"totp"}, {"pin", "code"}, {"pin"}, {"pw"}, {"pass", "word"}, {"passkey"}, {"psk"},
-	{"verification", "code"}, {"security", "code"}, {"recovery", "codes"}, {"backup", "code"}, {"one", "time", "code"}, {"app", "password"}, {"secret", "key", "base"},
+	{"verification", "code"}, {"mfa", "code"}, {"2", "fa", "code"}, {"tfa", "code"}, {"otp", "code"}, {"totp", "code"}, {"login", "code"}, {"sms", "code"}, {"two", "factor", "code"}, {"security", "code"}, {"recovery", "codes"}, {"backup", "code"}, {"one", "time", "code"}, {"app", "password"}, {"secret", "key", "base"},
 	{"secret", "value"}, {"application", "key"}, {"app", "key"}, {"consumer", "key"}, {"deploy", "key"}, {"signing", "secret"}, {"hec", "token"}, {"ssh", "key"}, {"auth", "secret"}, {"webhook", "secret"}, {"connection", "string"}, {"cvv"}, {"cvc"}, {"csrf", "token"}, {"xsrf", "token"},
 	{"hmac", "key"}, {"aes", "key"}, {"crypto", "key"}, {"cipher", "key"}, {"session", "key"}, {"server", "key"}, {"default", "pass"}, {"become", "pass"}, {"bind", "pw"}, {"store", "pass"},
 	{"key", "pass"}, {"ssh", "pass"}, {"sudo", "pass"}, {"record", "key"}, {"user", "seed"}, {"secret", "seed"}, {"client", "key", "data"}, {"xprv"}, {"wif"},
@@ -372,9 +372,15 @@ func classifyKey(name string) *Name {
 	if !k.secret && !k.credential && len(words) > 0 {
 		k.secret, k.credential = compound(words[len(words)-1])
 	}
+	if n := len(words); n > 1 && last == "signature" && signers[words[n-2]] { // x-amz-signature
+		k.secret, k.protocol = true, false
+	}
 	k.holder = k.secret || k.credential && containsPart(name, authParts)
 	return k
 }
+
+// signers are the words before the signature of a request in the names of its headers and fields.
+var signers = wordSet("amz goog oss hub slack stripe twilio shopify cos obs bce")
 
 // compound reads a name that is written as one word, as German and many programs do: zugriffstoken, identitytoken, rootpassword.
 func compound(word string) (secret, credential bool) {

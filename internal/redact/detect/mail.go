@@ -35,12 +35,33 @@ func (f *finder) emails() {
 		for end > at && (s[end-1] == '.' || s[end-1] == '-') {
 			end--
 		}
+		if start == at && at > 0 && s[at-1] == '"' && mailDomain(s[at+1:end]) {
+			if start = quotedLocal(s, at); start < at {
+				f.add(start, end, f.on.rules.email)
+				from = end
+				continue
+			}
+		}
 		if start == at || at-start > 64 || s[at-1] == '.' || !mailDomain(s[at+1:end]) || s[start:at] == "git" || f.userInfo(start, at) {
 			continue
 		}
 		f.add(start, end, f.on.rules.email)
 		from = end
 	}
+}
+
+// quotedLocal returns where the quoted local part of an address begins that ends before the @ at at: "ada lovelace"@example.com. It returns at if there is none.
+func quotedLocal(s string, at int) int {
+	for i := at - 2; i >= 0 && at-i <= 66 && s[i] >= ' '; i-- {
+		if s[i] != '"' || i > 0 && s[i-1] == '\\' && i > 1 && !strings.HasSuffix(s[:at], "\\\"") {
+			continue
+		}
+		if i == at-2 || i > 0 && strings.IndexByte(" <:,(='\\\"[;>|\t\n", s[i-1]) < 0 {
+			return at
+		}
+		return i
+	}
+	return at
 }
 
 // userInfo says whether what stands before the @ is the user info of a URL: a password, or a user that is a token.
@@ -85,7 +106,7 @@ func (f *finder) ipv4(groups []group) {
 			continue
 		}
 		addr, err := netip.ParseAddr(s[start:end])
-		if err != nil || !personalIP(addr) || version(s, start, addr) || heading(s, start, end, addr) {
+		if err != nil || !personalIP(addr) || version(s, start, addr) || heading(s, start, end, addr) || numbering(s, start, end, addr) {
 			continue
 		}
 		f.add(start, end, f.on.rules.ip)
@@ -126,7 +147,7 @@ func numberedLine(s string) bool {
 }
 
 // sectionWords stand before the number of a section.
-var sectionWords = []string{"\u00a7", "section", "sections", "chapter", "clause", "paragraph", "para", "sec.", "art.", "article", "annex", "appendix", "abschnitt", "kapitel", "rule", "table", "figure", "rfc"}
+var sectionWords = []string{"item", "items", "sect.", "subsection", "artikel", "art\u00edculo", "articolo", "artigo", "\u0440\u0430\u0437\u0434\u0435\u043b", "\u043f\u0443\u043d\u043a\u0442", "\u043f.", "\u7b2c", "ziffer", "kap.", "abs.", "r\u00e8gle", "regel", "requirement", "requirements", "pci", "dss", "iso", "cis", "nist", "control", "step", "point", "wbs", "par.", "sezione", "secci\u00f3n", "se\u00e7\u00e3o", "hoofdstuk", "paragraaf", "punkt", "rozdzia\u0142", "paragraf", "chap.", "chapitre", "cap\u00edtulo", "capitolo", "clauses", "task", "oid", "oids", "firmware", "build", "anhang", "tabelle", "abbildung", "fig.", "\u00a7", "section", "sections", "chapter", "clause", "paragraph", "para", "sec.", "art.", "article", "annex", "appendix", "abschnitt", "kapitel", "rule", "table", "figure", "rfc"}
 
 // version says whether a dotted number is one: behind a v, a product name and a slash (Chrome/131.0.0.0), or the word.
 func version(s string, start int, a netip.Addr) bool {

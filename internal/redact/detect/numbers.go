@@ -110,6 +110,9 @@ func (f *finder) number(groups []group, total int) {
 	first, last := groups[0], groups[len(groups)-1]
 	attached := first.start > 0 && isWord(s[first.start-1])
 	if attached {
+		if s[first.start-1] == '_' && f.on.card && len(groups) == 1 && (total == 4 || total == 8) && f.cardApart(first) {
+			return
+		}
 		f.lettersBefore(groups)
 		return
 	}
@@ -121,6 +124,9 @@ func (f *finder) number(groups []group, total int) {
 	}
 	if total == 48 && len(groups) == 8 && recoveryKey(groups) {
 		f.add(first.start, last.end, f.on.rules.assignment)
+		return
+	}
+	if n := last.len(); f.on.card && (n == 4 || n == 8) && f.cardApart(last) {
 		return
 	}
 	if total >= 12 && f.on.card {
@@ -170,11 +176,18 @@ func (f *finder) card(groups []group) (found bool) {
 			}
 			continue
 		}
+		if g.len() == 8 && a+1 < len(groups) && groups[a+1].len() == 8 && (groups[a+1].sep == ' ' || groups[a+1].sep == '-' || groups[a+1].sep == '/') { // 8 and 8
+			if number := string(digits(s, groups[a:a+2], store[:0])); network(number) && f.cardNumber(number, g.start, groups[a+1].end, true) {
+				f.add(g.start, groups[a+1].end, f.on.rules.card)
+				a, found = a+1, true
+				continue
+			}
+		}
 		if g.len() < 4 || g.len() > 6 || a+1 >= len(groups) {
 			continue
 		}
 		sep := groups[a+1].sep
-		if sep != ' ' && sep != '-' && sep != '.' {
+		if sep == '/' && (g.len() != 4 || groups[a+1].len() != 4 && groups[a+1].len() != 6) {
 			continue
 		}
 		n := g.len()

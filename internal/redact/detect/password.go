@@ -103,6 +103,9 @@ func plainWord(v string) bool {
 
 // password looks at what stands behind a word for a password, or a key, that ends at i, and else at the line around it.
 func (f *finder) password(start, i int, key bool) {
+	if !key && (f.formMember(start, i) || f.drawnTable(start, i)) {
+		return
+	}
 	before := len(f.out)
 	f.behindPassword(start, i, key)
 	if len(f.out) == before && !key {

@@ -341,7 +341,7 @@ func credentialRules() []*rule {
 			`\be(?:yJ|yAi|wog)[\w-]{8,}\.[\w-]{6,}(?:\.[\w-]+){0,3}=*`, nil),
 		known("jwt-encoded", "JSON Web Tokens in base64", []string{"zxlk"}, `\bZXlK[\w+/-]{24,}={0,2}`, nil),
 		known(rulePrivateKey, "PEM private keys, complete or cut", []string{"-----begin"},
-			`(?is)-----BEGIN[ A-Z0-9_-]{0,100}?PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----|\z)`, nil),
+			`(?is)-----BEGIN[ A-Z0-9_-]{0,100}?PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----|\z)`, pemBody),
 		known(ruleAuthorization, "bearer tokens and basic credentials", []string{"bearer"},
 			`(?i)bearer["']?[\s:=]{1,4}["']?([\w.~+/=-]{8,})`, randomish),
 		known("basic-credentials", "user and password in base64 behind the word Basic", []string{"basic"},

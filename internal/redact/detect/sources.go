@@ -233,6 +233,15 @@ ldap-password|manual of ldapsearch
 pgpass-password|documentation of PostgreSQL, password file
 zip-password|manual of unzip
 jwt jwt-encoded|RFC 7519; gitleaks jwt, jwt-base64
+form-field|tools of Playwright MCP, Puppeteer, Selenium, Cypress and Robot Framework
+table-column|output of psql, mysql, sqlite3, pandas and DuckDB; result sets of drivers and warehouses
+link-token|documentation of Devise, Django, Laravel, Supabase, Firebase, Auth0, Clerk and Stytch
+one-time-code|usage
+recovery-codes|usage; Key URI Format of Google Authenticator
+cookie-jar|documentation of curl, HTTP cookies; Jakarta Servlet, URL rewriting; documentation of ASP.NET, cookieless sessions
+request-signature|documentation of AWS Signature Version 4 and of services that sign likewise; RFC 7616; RFC 9421; RFC 5849
+plan-secret|documentation of Terraform, random_password and sensitive outputs
+key-in-pieces|usage
 private-key|RFC 7468; gitleaks private-key
 authorization-header basic-credentials|RFC 6750, RFC 7617
 seed-phrase|BIP 39

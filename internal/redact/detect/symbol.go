@@ -152,6 +152,9 @@ func codeText(v string) bool {
 		return true
 	}
 	open := strings.IndexByte(v, '(')
+	if strings.HasSuffix(v[:max(open, 0)], ".noecho") {
+		return true
+	}
 	return open > 2 && (v[open:] == "()" || v[open:] == "(...)" || v[open:] == "(…)") && symbolic(v[:open])
 }
 

@@ -56,6 +56,9 @@ type finder struct {
 	// What is known of the ends of URLs and the begins of their user infos, and of the begins of lines.
 	urlEnd     stopAt
 	info, line begunAt
+	// How far rules have looked that hang on words, and where the last URL of a link begins.
+	pem, formed, linked, jar, codes, signed, digested, planned, recorded, literal, tableless, parameter, otp int
+	linkBegin                                                                                                begunAt
 	// work counts the bytes that patterns and detectors were given.
 	work int
 }
@@ -100,6 +103,8 @@ func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure
 		f.tildes()
 	}
 	f.userRules()
+	f.joined()
+	f.wrappedKeys()
 	if decoded < maxDecoded {
 		if has&markEscape != 0 {
 			f.escaped()
@@ -202,6 +207,10 @@ func (f *finder) word(at int, actions []action) {
 			f.block(at + a.word)
 		case actURL:
 			f.url(at)
+		case actSeek:
+			if !(f.r.rules[a.rule].Class == Guess && (f.sure || f.k.protocol)) {
+				a.seek(f, a.rule, at, at+a.word)
+			}
 		case actPassword:
 			f.password(at, at+a.word, a.key)
 		case actLabel:
@@ -356,7 +365,8 @@ func (f *finder) run(start, end int) {
 		f.add(start-2, end, f.on.rules.vault)
 	case n >= 24 && prev == '.' && start >= 4 && (s[start-4:start-1] == "hvs" || s[start-4:start-1] == "hvb" || s[start-4:start-1] == "hvr"):
 		f.add(start-4, end, f.on.rules.vault)
-	case n == 35 && prev == ':' && start >= 9 && isNumber(s[start-9:start-1]) && randomish(body):
+	case n >= 35 && prev == ':' && start >= 9 && (n == 35 || body[35] == '/') && isNumber(s[start-9:start-1]) && randomish(body[:35]):
+		end = start + 35 // /bot123456789:…/sendMessage
 		from := start - 1
 		for from > 0 && isDigit(s[from-1]) {
 			from--

@@ -9,6 +9,7 @@ import "strings"
 func (f *finder) url(at int) {
 	s := f.s
 	from := at + len("://")
+	f.mailed(at)
 	end := from
 	for end < len(s) && !endsHost[s[end]] {
 		end++

@@ -90,6 +90,12 @@ type Walk struct {
 	trusted *cleanTable
 	// met are the values that were met in a rendered document, nil elsewhere.
 	met *metLeaves
+	// pem is what is known of a list of the lines of a private key. random is how many brackets are open in the state of a random password.
+	pem    pemList
+	random int
+	// headers are the columns that the current object names, rowsBy those of the list that is walked.
+	headers, rowsBy, cells *header
+	at                     int // the current element of the list that is walked
 	// bad: a text that was taken for JSON is none.
 	bad bool
 }
@@ -323,6 +329,10 @@ func (p *Walk) text(s string, k *Name) (edits []edit) {
 			continue
 		}
 		end := documentEnd(s, at, &budget)
+		if end > at && end-at < 256 && s[at] == '[' && strings.HasPrefix(s[at+1:], "\"sudo\"") { // what is behind the arguments belongs to them
+			at++
+			continue
+		}
 		if end < 0 || s[at] == '[' && assigns(s, end) {
 			at++
 			continue

@@ -36,6 +36,8 @@ func members(w *detect.Walk, m pcommon.Map, k *detect.Name, depth int) {
 		for name, v := range m.All() { // members have no order: the name may come after the value
 			if v.Type() == pcommon.ValueTypeStr {
 				o.Announce(name, v.Str())
+			} else if v.Type() == pcommon.ValueTypeSlice && detect.ColumnsOf(name) {
+				columns(o, v.Slice())
 			}
 		}
 		for name, v := range m.All() {
@@ -47,6 +49,20 @@ func members(w *detect.Walk, m pcommon.Map, k *detect.Name, depth int) {
 	})
 	if renamed && !w.Dry() {
 		rename(w, m)
+	}
+}
+
+// columns tells an object the names of the columns that a list in it has: texts, or objects with a name.
+func columns(o *detect.Container, list pcommon.Slice) {
+	for i, e := range list.All() {
+		switch e.Type() {
+		case pcommon.ValueTypeStr:
+			o.Column(i, e.Str())
+		case pcommon.ValueTypeMap:
+			if name, ok := e.Map().Get("name"); ok {
+				o.Column(i, name.AsString())
+			}
+		}
 	}
 }
 

@@ -44,8 +44,8 @@ pem grep                    | key.pem:1:-----BEGIN RSA PRIVATE KEY-----\nkey.pem
 pem diff                    | @@ -1,3 +1,3 @@\n+-----BEGIN PRIVATE KEY-----\n+{L}\n+-----END PRIVATE KEY-----
 pem quoted mail             | > -----BEGIN PRIVATE KEY-----\n> {L}\n> -----END PRIVATE KEY-----
 pem js plus                 | const key = "-----BEGIN PRIVATE KEY-----" +\n  "{L}" +\n  "-----END PRIVATE KEY-----";
-pem java plus               | String k = "-----BEGIN RSA PRIVATE KEY-----\n" + "{L}\n" + "-----END RSA PRIVATE KEY-----";
-pem py implicit             | key = ("-----BEGIN PRIVATE KEY-----\n"\n       "{L}\n"\n       "-----END PRIVATE KEY-----")
+pem java plus               | String k = "-----BEGIN RSA PRIVATE KEY-----\\n" + "{L}\\n" + "-----END RSA PRIVATE KEY-----";
+pem py implicit             | key = ("-----BEGIN PRIVATE KEY-----\\n"\n       "{L}\\n"\n       "-----END PRIVATE KEY-----")
 pem array join              | const key = ['-----BEGIN PRIVATE KEY-----', '{L}', '-----END PRIVATE KEY-----'].join(EOL)
 pem spaces                  | -----BEGIN RSA PRIVATE KEY----- {L} {L} -----END RSA PRIVATE KEY-----
 pem yaml block              | tls.key: |\n  -----BEGIN PRIVATE KEY-----\n  {L}\n  -----END PRIVATE KEY-----
@@ -71,7 +71,7 @@ expect send                 | expect "password:" { send "{P}\r" }
 expect send dashes          | expect "*?assword:*"\nsend -- "{P}\r"
 expect c option             | expect -c 'spawn ssh ada@h; expect "password:"; send "{P}\r"; interact'
 expect c escaped            | expect -c "spawn ssh ada@h; expect \"password:\"; send \"{P}\r\"; interact"
-expect re                   | expect -re "(?i)password.*" { exp_send "{P}\n" }
+expect re                   | expect -re "(?i)password.*" { exp_send "{P}\\n" }
 expect passphrase           | expect "Enter passphrase for key"\nsend "{P}\r"
 expect branches             | expect {\n  "yes/no" { send "yes\r"; exp_continue }\n  "password:" { send "{P}\r" }\n}
 expect braces               | expect {Password: } { send {{P}} }
@@ -81,22 +81,22 @@ expect french               | expect "Mot de passe :"\nsend "{P}\r"
 expect colon case           | expect "PIN:"\nsend "{N6}\r"
 expect enable               | expect "Password:"\nsend "{P}\r"\nexpect ">"\nsend "enable\r"
 expect heredoc              | expect <<'EOF'\nspawn sudo ls\nexpect "password for ada"\nsend "{P}\r"\nexpect eof\nEOF
-expect perl                 | $exp->expect(5, "password:"); $exp->send("{P}\n");
+expect perl                 | $exp->expect(5, "password:"); $exp->send("{P}\\n");
 pexpect pass                | c.expect('[Pp]assword:')\nc.sendline('{P}')
 pexpect i                   | child.expect(["password:", pexpect.EOF])\nchild.sendline("{P}")
-pexpect run                 | pexpect.run("ssh ada@h", events={"(?i)password": "{P}\n"})
+pexpect run                 | pexpect.run("ssh ada@h", events={"(?i)password": "{P}\\n"})
 node expect                 | nexpect.spawn("ssh ada@h").expect("password:").sendline("{P}")
 autoexpect                  | expect -exact "Password: "\nsend -- "{P}\r"
 ansible expect              | expect:\n    command: passwd ada\n    responses:\n      (?i)password: "{P}"
-sudo printf                 | printf '%s\n' {P} | sudo -S apt update
-sudo printf quotes          | printf '%s\n' '{P}' | sudo -S -p '' id
-sudo printf dq              | printf "%s\n" "{P}" | sudo -S id
-sudo printf bare            | printf '{P}\n' | sudo -S id
+sudo printf                 | printf '%s\\n' {P} | sudo -S apt update
+sudo printf quotes          | printf '%s\\n' '{P}' | sudo -S -p '' id
+sudo printf dq              | printf "%s\\n" "{P}" | sudo -S id
+sudo printf bare            | printf '{P}\\n' | sudo -S id
 sudo printf s               | printf %s {P} | sudo --stdin ls
-sudo printf word            | printf '%s\n' {W} | sudo -S systemctl restart x
+sudo printf word            | printf '%s\\n' {W} | sudo -S systemctl restart x
 sudo echo                   | echo {P} | sudo -S ls
 sudo echo quotes            | echo '{P}' | sudo -kS ls
-sudo echo e                 | echo -e "{P}\n" | sudo -S ls
+sudo echo e                 | echo -e "{P}\\n" | sudo -S ls
 sudo echo n                 | echo -n "{W}" | sudo -S -u root ls
 sudo herestring             | sudo -S ls <<< '{P}'
 sudo herestring bare        | sudo -S -p "" ls <<<{P}
@@ -106,15 +106,15 @@ sudo yes                    | yes {P} | sudo -S ls
 sudo ssh                    | ssh h "echo {P} | sudo -S reboot"
 sudo paren                  | (echo {P}; echo y) | sudo -S apt install x
 sudo options between        | echo "{P}" | sudo -H -S -u ada whoami
-sudo printf two             | printf '%s\n%s\n' {P} {P} | passwd ada
-passwd echo two             | echo -e "{P}\n{P}" | passwd ada
-printf chpasswd             | printf 'ada:%s\n' '{P}' | sudo chpasswd
+sudo printf two             | printf '%s\\n%s\\n' {P} {P} | passwd ada
+passwd echo two             | echo -e "{P}\\n{P}" | passwd ada
+printf chpasswd             | printf 'ada:%s\\n' '{P}' | sudo chpasswd
 printf docker               | printf '%s' '{P}' | docker login -u ada --password-stdin r.example.com
 printf gh                   | printf '%s' {H} | gh auth login --with-token
 printf cryptsetup           | printf '%s' '{P}' | cryptsetup luksOpen /dev/sda1 x -
 printf vault                | printf '%s' {H} | vault login -
-sudo python                 | subprocess.run(["sudo", "-S", "ls"], input="{P}\n", text=True)
-sudo node                   | spawn('sudo', ['-S', 'ls']); p.stdin.write('{P}\n')
+sudo python                 | subprocess.run(["sudo", "-S", "ls"], input="{P}\\n", text=True)
+sudo node                   | spawn('sudo', ['-S', 'ls']); p.stdin.write('{P}\\n')
 su pipe                     | echo {P} | su - root -c id
 mail quoted space           | write to "{LP}"@corp-mail.com
 mail quoted angle           | From: Ada <"{LP}"@corp-mail.com>
@@ -447,8 +447,6 @@ digest response mid         | Authorization: Digest username="ada", response="{X
 digest nonce                | Authorization: Digest username="ada", realm="x", nonce="{X32}", uri="/"
 digest cnonce               | Authorization: Digest username="ada", realm="x", response="x", cnonce="{X32}"
 digest proxy                | Proxy-Authorization: Digest username="ada",realm="p",nonce="abc",uri="/x",response="{X32}",algorithm=MD5
-digest challenge            | WWW-Authenticate: Digest realm="x", qop="auth", nonce="{X32}", opaque="abc"
-digest opaque               | WWW-Authenticate: Digest realm="x", nonce="abc", opaque="{X32}"
 digest json                 | {"authorization":"Digest username=\"ada\", realm=\"x\", uri=\"/\", response=\"{X32}\""}
 digest curl                 | curl -H 'Authorization: Digest username="ada", realm="x", nonce="y", uri="/", response="{X32}"' https://x.example.com
 digest sip                  | REGISTER sip:x SIP/2.0\nAuthorization: Digest username="100",realm="pbx",nonce="abc",uri="sip:x",response="{X32}"

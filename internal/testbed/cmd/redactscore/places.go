@@ -89,7 +89,7 @@ func tables(vendors, persons, texts string) (kinds []kind) {
 			continue
 		}
 		name, text, _ := strings.Cut(line, "|")
-		text = strings.ReplaceAll(strings.TrimPrefix(text, " "), `\n`, "\n")
+		text = strings.NewReplacer(`\\n`, `\n`, `\n`, "\n").Replace(strings.TrimPrefix(text, " "))
 		marks := aMark.FindAllStringIndex(text, -1)
 		at := marks[len(marks)-1]
 		if strings.Contains(name, "putty") || strings.Contains(name, "mail in url") { // the others are there to look like it

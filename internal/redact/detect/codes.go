@@ -1,0 +1,348 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import "strings"
+
+// Codes of a second factor: those that a message brings (your code is 123456), lists of codes for the day
+// when the device is lost, and the secrets that they are made of. A number counts beside words that say what
+// it is for; codes of errors, postal codes, counts and orders are left alone.
+
+// codeWords are words for a code, in lower case.
+var codeWords = []string{"code", "passcode", "kode", "kod:", "kod ", "kodu", "kodunuz", "c\u00f3digo", "codigo", "codice", "\u043a\u043e\u0434", "\u041a\u043e\u0434", "\u9a8c\u8bc1\u7801", "\u9a57\u8b49\u78bc", "\u8a8d\u8a3c\u30b3\u30fc\u30c9", "\u78ba\u8a8d\u30b3\u30fc\u30c9", "\uc778\uc99d\ubc88\ud638", "\uc778\uc99d \ucf54\ub4dc", "\u0e23\u0e2b\u0e31\u0e2a otp", "\u0643\u0648\u062f", "\u0631\u0645\u0632 \u0627\u0644\u062a\u062d\u0642\u0642", "\u05e7\u05d5\u05d3", "\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc\u03c2", "m\u00e3 x\u00e1c", "kode otp",
+	"tan lautet", "tan ist", "tan:", "mtan", "smstan", "koodi", "koden", "k\u00f3d", "k\u00f3dja", "otp:", "otp is", "otp code", "pin is", "pin:", "codul", "coduri", "tan-nummer"}
+
+var codeSaid = seeker{rule: "one-time-code", class: Guess, text: "codes of a second factor in a message: your code is …, … is your verification code", words: append(codeWords, "(otp)~is", "otp~for", "otp~to"), find: (*finder).codeSaid}
+
+// codeContext are words that say what a code is for, before it. Those of otherCode say that it is another
+// one.
+var (
+	codeContext = []string{"your", "verification", "verify", "login", "log-in", "sign-in", "signin", "security", "one-time", "one time", "authentication", "authenticator", "2fa", "mfa", "two-factor", "confirmation", "sms", "otp", "passcode", "auth", "access", "temporary", "whatsapp", "google", "telegram", "signal",
+		"dein", "deine", "ihr", "ihre", "best\u00e4tigungs", "sicherheits", "anmelde", "votre", "ton", "v\u00e9rification", "connexion", "su", "tu", "verificaci\u00f3n", "seguridad", "seu", "verifica\u00e7\u00e3o", "tuo", "suo", "verifica", "je", "uw", "verificatie", "din", "bekr\u00e6ftelses", "verifierings", "tw\u00f3j", "weryfikacyjny", "do\u011frulama", "onay",
+		"\u0432\u0430\u0448", "\u0442\u0432\u043e\u0439", "\u043f\u043e\u0434\u0442\u0432\u0435\u0440\u0436\u0434\u0435\u043d\u0438\u044f", "\u0434\u043b\u044f \u0432\u0445\u043e\u0434\u0430", "\u4f60", "\u60a8", "kode verifikasi", "vahvistus", "meger\u0151s\u00edt", "cod", "ov\u011b\u0159"}
+	otherCode = []string{"error", "exit", "status", "http", "zip", "postal", "country", "area", "product", "response", "return", "sort", "currency", "language", "promo", "coupon", "discount", "order", "item", "tracking", "color", "colour", "bar", "qr", "source", "op", "byte", "unicode", "char", "class", "fehler", "postleit",
+		"vorwahl", "lines of", "review", "plz", "dialing", "dial", "airport", "branch", "swift", "ifsc", "sku", "unit", "diagnostic", "trouble", "reason", "cost", "tax", "hs", "naics", "icd", "cpt", "building", "postcode", "lines", "stop", "of", "event", "result", "signal number"}
+)
+
+// codeNumber returns the range of a code at i: four to eight digits, in two groups perhaps, or six letters
+// and digits.
+func codeNumber(s string, i int) (to int) {
+	to = i
+	for to < len(s) && isDigit(s[to]) {
+		to++
+	}
+	n := to - i
+	if n == 3 && to+4 <= len(s) && (s[to] == ' ' || s[to] == '-') && isNumber(s[to+1:to+4]) {
+		n, to = 6, to+4
+	}
+	if n < 4 || n > 8 || to < len(s) && (isWord(s[to]) || s[to] == '.' && to+1 < len(s) && isDigit(s[to+1]) || s[to] == '/' || s[to] == '%' || s[to] == ':' && to+1 < len(s) && isDigit(s[to+1])) {
+		return i
+	}
+	return to
+}
+
+// codeSaid looks at a number behind a word for a code.
+func (f *finder) codeSaid(id ruleID, at, end int) {
+	s := f.s
+	i, quoted := end, false
+	for i < len(s) && i-end < 40 && !isDigit(s[i]) {
+		c := s[i]
+		if c == '\n' && i > end && s[i-1] != ':' && s[i-1] != '\n' || c == '.' || c == '=' || c == '(' || c == '[' || c == '{' || c == ';' || c == '#' || c == '/' {
+			return
+		}
+		quoted = quoted || c == '"' || c == '\'' || c == '*' || c == '`'
+		i++
+	}
+	if i >= len(s) || i-end >= 40 || i == end || isAlpha(s[i-1]) || s[i-1] == '-' && i > 1 && !isAlpha(s[i-2]) && s[i-2] != ' ' {
+		return
+	}
+	f.work += i - end
+	to := codeNumber(s, i)
+	if to == i || to-i == 4 && (s[i:i+2] == "20" || s[i:i+2] == "19") {
+		return
+	}
+	from := max(0, at-48)
+	from += strings.LastIndexAny(s[from:at], "\n.!?;") + 1
+	before := strings.ToLower(s[from:i])
+	of := max(from, at-24)
+	of += strings.LastIndexAny(s[of:at], ",:=/") + 1
+	if hasWordOf(strings.ToLower(s[of:at]), otherCode) || strings.Contains(before, "code of") || strings.Contains(before, "code in") || strings.Contains(before, "codes ") {
+		return
+	}
+	if !hasWordOf(before, codeContext) && !(s[at] >= 0x80 && len(s[at:end]) > 6) && !hasWordOf(strings.ToLower(s[to:min(len(s), to+64)]), []string{"valid for", "expires in", "do not share", "don't share", "never share", "g\u00fcltig", "valable", "v\u00e1lido"}) {
+		return
+	}
+	f.add(i, to, id)
+}
+
+// hasWordOf says whether one of the words stands at the begin of a word in a text in lower case.
+func hasWordOf(lower string, words []string) bool {
+	for _, w := range words {
+		for from := 0; ; {
+			i := strings.Index(lower[from:], w)
+			if i < 0 {
+				break
+			}
+			from += i
+			after := from + len(w)
+			if (from == 0 || !isAlpha(lower[from-1])) && (len(w) > 3 || w[0] >= 0x80 || after == len(lower) || !isAlpha(lower[after])) {
+				return true
+			}
+			from++
+		}
+	}
+	return false
+}
+
+var codeFirst = seeker{rule: "code-first", class: Guess, by: "one-time-code", text: "a code before the words that say what it is", words: []string{"~is~your~", "~-~your~", "~to~sign~in", "~to~log~in", "~to~verify", "~to~confirm", "~to~authenticate", "~to~continue", "~to~complete", "~to~access", "~as~your~", "~ist~dein", "~ist~ihr", "~est~votre", "~es~tu~c", "~es~su~c", "~\u00e8~il~tuo~c", "~is~je~", "~is~uw~", "~\u2014~your~", "~is~the~code", "~is~the~otp", "~for~verification", "~for~your~", "~\u00e9~o~seu~c", "~jest~tw", "~is~verif", "~is~otp", "~to~reset"},
+	find: (*finder).codeFirst}
+
+// codeFirst looks at a number before the words: G-123456 is your Google verification code, use 123456 to sign
+// in.
+func (f *finder) codeFirst(id ruleID, at, end int) {
+	s := f.s
+	i := at
+	for i > 0 && strings.IndexByte("\"'*`", s[i-1]) >= 0 && at-i < 3 {
+		i--
+	}
+	to := i
+	for i > 0 && isDigit(s[i-1]) && to-i < 9 {
+		i--
+	}
+	if n := to - i; n == 3 && i >= 4 && (s[i-1] == ' ' || s[i-1] == '-') && isNumber(s[i-4:i-1]) && (i == 4 || !isAlnum(s[i-5])) {
+		i -= 4
+	} else if n < 4 || n > 8 {
+		return
+	}
+	if i > 0 && (isWord(s[i-1]) || strings.IndexByte("./:,#", s[i-1]) >= 0) && !(s[i-1] == '-' && i > 1 && s[i-2] == 'G') {
+		return
+	}
+	stop := lineBehind(s, at, 96)
+	after := strings.ToLower(s[at:stop])
+	f.work += stop - i
+	if n := strings.IndexAny(after[1:], ".!?\n"); n >= 0 {
+		after = after[:n+1]
+	}
+	word := strings.ToLower(s[at:end])
+	switch {
+	case strings.Contains(word, " to ") || strings.Contains(word, " for "):
+		before := strings.ToLower(s[max(0, i-24):i])
+		if !hasWordOf(before, []string{"use", "enter", "code", "type", "with", "otp", "pin"}) {
+			return
+		}
+		if strings.HasPrefix(strings.TrimLeft(before[max(0, len(before)-8):], " "), "port") {
+			return
+		}
+	default:
+		if !hasWordOf(after, []string{"code", "otp", "pin", "passcode", "kode", "kod", "c\u00f3digo", "codice", "password", "best\u00e4tigungscode", "verificatiecode", "tan", "2fa", "verification", "best\u00e4tigung", "sicherheitscode", "anmeldecode", "inlogcode", "beveiligingscode"}) ||
+			hasWordOf(after, []string{"order", "invoice", "ticket", "postal", "zip", "promo", "discount", "coupon", "error", "exit", "country"}) {
+			return
+		}
+	}
+	f.add(i, to, id)
+}
+
+var codeList = seeker{rule: "recovery-codes", class: Known, text: "lists of backup and recovery codes, and recovery keys", words: []string{"backup~code", "backup-code", "backup_code", "backup~verification~code", "recovery~code", "recovery-code", "recovery_code", "scratch~code", "emergency~code", "wiederherstellungscode", "codes~de~secours", "codes~de~r\u00e9cup\u00e9ration", "c\u00f3digos~de~recuperaci\u00f3n", "codigos~de~recuperacion", "c\u00f3digos~de~respaldo", "c\u00f3digos~de~backup", "c\u00f3digos~de~recupera\u00e7\u00e3o", "codici~di~backup", "codici~di~recupero", "back-upcodes", "herstelcodes", "\u0440\u0435\u0437\u0435\u0440\u0432\u043d\u044b\u0435~\u043a\u043e\u0434\u044b", "\u5907\u7528\u4ee3\u7801", "\u6062\u590d\u4ee3\u7801", "\u30d0\u30c3\u30af\u30a2\u30c3\u30d7\u30b3\u30fc\u30c9", "recovery~key", "backup~key", "sicherungscode", "kody~zapasowe", "yedek~kod", "reservkoder", "one-time~codes", "backupcodes", "recoverycodes", "single-use~codes"}, find: (*finder).codesBelow}
+
+// recoveryCode returns the length of a recovery code that a text begins with, 0 if there is none: two to six
+// groups of letters and digits, or one of eight or more. Digits stand in it, or capitals alone.
+func recoveryCode(s string) int {
+	i, groups, digits, upper, lower := 0, 0, 0, 0, 0
+	var first int
+	for groups < 8 {
+		from := i
+		for i < len(s) && (isDigit(s[i]) || isLower(s[i]) || isUpper(s[i])) {
+			switch {
+			case isDigit(s[i]):
+				digits++
+			case isUpper(s[i]):
+				upper++
+			default:
+				lower++
+			}
+			i++
+		}
+		n := i - from
+		if groups > 0 && (n < 3 || n > 12 || n > first+4) {
+			i = from - 1
+			break
+		}
+		if n < 3 || n > 48 {
+			return 0
+		}
+		if groups == 0 {
+			first = n
+		}
+		groups++
+		if i+1 >= len(s) || s[i] != '-' && !(s[i] == ' ' && isNumber(s[from:i]) && n <= 6) || !isAlnum(s[i+1]) || s[i+1] >= 0x80 {
+			break
+		}
+		i++
+	}
+	if i < len(s) && (isWord(s[i]) || s[i] == '=' || s[i] == '@' || s[i] == '/' || s[i] == '.' && i+1 < len(s) && isAlnum(s[i+1])) || i < 8 && !(groups == 1 && digits == i && i >= 6) {
+		return 0
+	}
+	if digits >= 2 && (groups > 1 || lower+digits == i || upper+digits == i || upper > 0 && lower > 0) && !(groups > 1 && lower > 0 && digits == 1) || upper == i-groups+1 && groups >= 3 {
+		if groups == 3 && first == 4 && i == 10 && digits == 8 { // a date
+			return 0
+		}
+		return i
+	}
+	return 0
+}
+
+// codesBelow looks at codes behind the words: on the same line, on the lines below, in brackets.
+func (f *finder) codesBelow(id ruleID, at, end int) {
+	s := f.s
+	if at < f.codes {
+		return
+	}
+	i := end
+	for i < len(s) && (isLower(s[i]) || isUpper(s[i])) && i-end < 4 { // codes
+		i++
+	}
+	limit := min(len(s), i+1200)
+	found, misses := 0, 0
+	last := i
+	for i < limit && misses < 4 && found < 64 {
+		// To the begin of the next word.
+		from := i
+		for i < limit && !isAlnum(s[i]) {
+			i++
+		}
+		if found > 0 && strings.Count(s[last:i], "\n") > 2 || found == 0 && strings.Count(s[last:i], "\n") > 4 {
+			break
+		}
+		if i > from && i-1 >= from && (s[i-1] == '/' || s[i-1] == '.' || s[i-1] == '=') && found == 0 && s[i-1] != '=' {
+			break
+		}
+		n := recoveryCode(s[i:limit])
+		if n > 0 {
+			f.add(i, i+n, id)
+			found++
+			misses = 0
+			i += n
+			last = i
+			f.codes = i
+			continue
+		}
+		from = i
+		for i < limit && (isAlnum(s[i]) || s[i] == '-' || s[i] == '\'') {
+			i++
+		}
+		if i == from {
+			i++
+		}
+		word := s[from:min(i, limit)]
+		if len(word) <= 2 && (isNumber(word) || i < limit && s[i] == '.') { // the number of a line
+			continue
+		}
+		if misses++; found == 0 && misses < 4 && len(word) > 0 && listWords[strings.ToLower(word)] {
+			misses--
+			if i-end > 160 {
+				break
+			}
+		}
+	}
+	f.work += i - end
+}
+
+// listWords are words between the word for codes and the codes.
+var listWords = wordSet("are is your the for and of each can be used once save these keep them safe in a place verification github google account code codes used false true new here is sind lauten sont son key value id generated following to please store it only this two-factor authentication list")
+
+var otpURL = seeker{rule: "otp-url", class: Known, by: "recovery-codes", text: "the secret in the URL of an authenticator", words: []string{"otpauth"}, find: (*finder).otpURL}
+
+func (f *finder) otpURL(id ruleID, at, end int) {
+	s := f.s
+	if at < f.otp {
+		return
+	}
+	stop := f.urlEnd.next(s, at, min(len(s), at+2048), &endsURL)
+	f.work += stop - at
+	f.otp = stop
+	for _, name := range [...]string{"secret=", "data="} {
+		i := strings.Index(strings.ToLower(s[end:stop]), name)
+		if i < 0 {
+			continue
+		}
+		from := end + i + len(name)
+		to := from
+		for to < stop && s[to] != '&' && s[to] != '#' {
+			to++
+		}
+		if v := s[from:to]; len(v) >= 8 && !placeholder(v) && notOneByte(v) {
+			f.add(from, to, id)
+		}
+	}
+}
+
+var setupKey = seeker{rule: "setup-key", class: Known, by: "recovery-codes", text: "the secret of an authenticator in base32, beside words for it", words: []string{"setup~key", "totp", "authenticator", "manual~entry", "secret~key", "2fa~secret", "otp~secret", "mfa~secret", "enter~this~key", "this~key", "oathtool", "pyotp", "speakeasy", "einrichtungsschl\u00fcssel", "cl\u00e9~de~configuration", "clave~de~configuraci\u00f3n", "qr~code", "scan~it", "base32", "--otp"}, find: (*finder).setupSecret}
+
+// setupSecret looks at base32 behind the words: sixteen letters and digits or more, in groups of four
+// perhaps.
+func (f *finder) setupSecret(id ruleID, at, end int) {
+	s := f.s
+	limit := min(len(s), end+96)
+	if nl := strings.Index(s[end:limit], "\n\n"); nl >= 0 {
+		limit = end + nl
+	}
+	for i := end; i < limit; {
+		for i < limit && !isAlnum(s[i]) {
+			i++
+		}
+		from := i
+		n := base32Secret(s[i:min(len(s), i+160)])
+		if n > 0 && (from == 0 || !isWord(s[from-1])) {
+			f.add(from, from+n, id)
+			break
+		}
+		for i < limit && isAlnum(s[i]) {
+			i++
+		}
+	}
+	f.work += limit - end
+}
+
+// base32Secret returns the length of a secret in base32 that a text begins with, 0 if there is none.
+func base32Secret(s string) int {
+	i, n, digits, upper, groups := 0, 0, 0, 0, 1
+	group := 0
+	for i < len(s) && n <= 128 {
+		c := s[i]
+		switch {
+		case c >= '2' && c <= '7':
+			digits++
+		case isUpper(c):
+			upper++
+		case isLower(c):
+		case (c == ' ' || c == '-') && group == 4 && i+4 < len(s) && isGroup32(s[i+1:i+5]):
+			groups, group = groups+1, 0
+			i++
+			continue
+		default:
+			c = 0
+		}
+		if c == 0 {
+			break
+		}
+		n, group, i = n+1, group+1, i+1
+	}
+	if i < len(s) && isWord(s[i]) || n < 16 || upper != 0 && upper+digits != n {
+		return 0
+	}
+	v := strings.ToLower(s[:i])
+	if digits >= 2 || upper > 0 && n%8 == 0 && digits >= 1 || groups >= 4 && digits > 0 || unlikely(v) >= 4 && n%8 == 0 {
+		return i
+	}
+	return 0
+}
+
+func isGroup32(v string) bool {
+	for i := range len(v) {
+		if c := v[i]; !isUpper(c) && !isLower(c) && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,391 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"slices"
+	"strings"
+)
+
+// What is typed into the fields of forms. Tools of browsers say which field it is in words ({"element":
+// "Password field", "text": …}), by a selector ({"selector": "#password", "value": …}), or in a call
+// (page.fill('#password', '…')). What names a control that nobody types into (a button, a link, a policy)
+// says nothing, and neither do templates and empty values.
+
+// askedWords are words for what a field asks for. Those of askedKeys ask for what has to look like a key.
+var (
+	askedWords = strings.Split("password|passwd|passphrase|passcode|passwort|kennwort|mot de passe|contrase\u00f1a|contrasena|senha|palavra-passe|wachtwoord|has\u0142o|heslo|l\u00f6senord|adgangskode|passord|salasana|jelsz\u00f3|"+
+		"\u015fifre|sifre|parola|\u043f\u0430\u0440\u043e\u043b\u044c|\u043f\u0430\u0440\u043e\u043b\u044f|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\ube44\ubc00\ubc88\ud638|\uc554\ud638|\u0643\u0644\u0645\u0629 \u0627\u0644\u0645\u0631\u0648\u0631|\u05e1\u05d9\u05e1\u05de\u05d4|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|m\u1eadt kh\u1ea9u|kata sandi|"+
+		"2fa|mfa code|one-time|one time|onetime|verification code|security code|authentication code|auth code|login code|sign-in code|confirmation code|recovery code|backup code|access code|two-factor|two factor|authenticator|sms code|best\u00e4tigungscode|code de v\u00e9rification|"+
+		"c\u00f3digo de verificaci\u00f3n|c\u00f3digo de verifica\u00e7\u00e3o|\u9a8c\u8bc1\u7801|\u9a57\u8b49\u78bc|\u8a8d\u8a3c\u30b3\u30fc\u30c9|\uc778\uc99d\ubc88\ud638|\u043a\u043e\u0434 \u043f\u043e\u0434\u0442\u0432\u0435\u0440\u0436\u0434\u0435\u043d\u0438\u044f|recovery phrase|seed phrase|client secret|clientsecret|secret key|secret value|card number|cardnumber|social security", "|")
+	askedKeys = strings.Split("api key|apikey|api-key|api_key|access key|secret|token|license key|private key|webhook", "|")
+	// askedShort are words of their own only.
+	askedShort = wordSet("pwd pw pass pin otp totp 2fa mfa cvv cvc ssn passwd psw passwort tan")
+	// notTyped are words for what nobody types into, or what is said about a secret.
+	notTyped = wordSet(`button btn link checkbox toggle icon forgot forgotten show hide remember strength hint policy policies rule rules requirement requirements error message alert heading title help manager generator search
+		count counter expires expiry expiration min max menu tab image logo username email option settings setting reset resetting change changed changing visibility eye list docs about url name type length submit radio`)
+)
+
+// asked says what a label asks for: a secret whatever it looks like, or a key.
+func asked(label string) (secret, key bool) {
+	if len(label) < 2 || len(label) > 200 {
+		return false, false
+	}
+	lower := strings.ToLower(label)
+	for _, w := range askedWords {
+		if strings.Contains(lower, w) {
+			secret = true
+			break
+		}
+	}
+	words := splitWords(label)
+	if !secret {
+		for _, w := range askedKeys {
+			key = key || strings.Contains(lower, w)
+		}
+		for _, w := range words {
+			secret = secret || askedShort[w]
+		}
+	}
+	if !secret && !key || len(words) > 16 {
+		return false, false
+	}
+	for i, w := range words {
+		if notTyped[w] && !(w == "name" && i+1 < len(words)) && !(w == "type" && slices.Contains(words, "password")) { // input[name=password], input[type=password]
+			return false, false
+		}
+	}
+	return secret, key
+}
+
+// isLabelName holds for members that say which field of a form is meant.
+func isLabelName(name string) bool {
+	switch name {
+	case "element", "label", "selector", "placeholder", "target", "locator", "xpath", "description", "field", "css", "cssSelector", "css_selector", "aria-label", "ariaLabel", "testid", "testId", "test_id",
+		"elementDescription", "element_description", "fieldName", "field_name", "name", "id", "key", "type", "prompt", "question", "input_name", "inputName", "elementId", "element_id", "by_label", "role_name",
+		"accessibilityLabel", "hint":
+		return true
+	}
+	return false
+}
+
+// isTypedName holds for members that say what is typed into a field.
+func isTypedName(name string) bool {
+	switch name {
+	case "text", "value", "content", "input", "inputText", "input_text", "typed", "string", "characters", "answer", "val", "new_value", "newValue", "keys", "fill", "data":
+		return true
+	}
+	return false
+}
+
+// aField is the name of what is typed into a field that asks for a secret, aKeyField of one that asks for a
+// key.
+var (
+	aField    = &Name{facts: facts{secret: true, code: true}}
+	aKeyField = &Name{facts: facts{credential: true}}
+)
+
+// fieldOf returns what the label of a field says about what is typed there, nil if nothing.
+func fieldOf(name, label string) *Name {
+	if !isLabelName(name) || len(label) > 200 {
+		return nil
+	}
+	if (name == "id" || name == "type" || name == "key" || name == "name") && len(label) > 64 {
+		return nil
+	}
+	switch secret, key := asked(label); {
+	case secret:
+		return aField
+	case key && name != "type" && name != "id":
+		return aKeyField
+	}
+	return nil
+}
+
+// typedInto holds for what can be a secret in a field: a word, or a few of a phrase.
+func typedInto(v string) bool {
+	return len(v) >= 3 && len(v) <= 256 && strings.IndexByte(v, '\n') < 0 && typedSecret(v) && v[0] != '<' && v[0] != '{'
+}
+
+var formCode = seeker{rule: "form-call", class: Known, by: "form-field", text: "what a call types into a field that asks for a secret", words: []string{".fill(", ".type(", "send_keys(", "sendkeys(", "setvalue(", "addvalue(", ".val(", "fillfield(",
+	"presssequentially(", "press_sequentially(", "inputtext:", "input_text(", "inputtext(", "input~text~", "input~password~", "type_text(", "typetext(", "~with:~\"", "~with:~'", ".value~=", ".value=", "target:~{~value:", "keystroke~\"", "entertext(", "enter_text(", "replacetext(", "set_value(", ".set(", ".tohavevalue(", ".input(", "settext(", "change(", "attr('value'", "fill_form_field("}, find: (*finder).formCall}
+
+// formCall looks at a call that types something: the text before it, or its first arguments, say into what.
+func (f *finder) formCall(id ruleID, at, end int) {
+	s := f.s
+	from := lineBefore(s, at, 200)
+	if word := s[at:end]; equalLowered(word, "inputtext:") && from > 0 { // Maestro: - tapOn: "Password"
+		from = lineBefore(s, from-1, 120)
+	}
+	f.work += at - from
+	for _, separator := range [...]string{";", "&& ", "await "} { // another statement
+		if i := strings.LastIndex(s[from:at], separator); i >= 0 {
+			from += i + len(separator)
+		}
+	}
+	label := strings.NewReplacer("Placeholder(", "(", "placeholder(", "(", "\\", "").Replace(s[from:at])
+	if equalLowered(s[at:end], "keystroke \"") { // of AppleScript: what it is for stands behind
+		end--
+		label += " " + s[end:lineBehind(s, end, 160)]
+	}
+	if strings.HasPrefix(s[at:], "Input ") || strings.HasPrefix(s[at:], "input ") { // Robot Framework: Input Text    id:password    …
+		f.robot(id, end)
+		return
+	}
+	i := spaces(s, end, 1)
+	first := true
+	for range 4 {
+		lo, hi, next, ok := quotedAt(s, i)
+		if !ok {
+			if i < len(s) && (isAlpha(s[i]) || s[i] == ':') && first { // By.id(…), a variable
+				return
+			}
+			return
+		}
+		more := spaces(s, next, 1)
+		if more < len(s) && s[more] == ',' && (first || more+1 < len(s)) {
+			after := spaces(s, more+1, 1)
+			if quoteAt(s, after) == 1 { // its first argument names the field
+				label += " " + s[lo:hi]
+				i, first = after, false
+				continue
+			}
+		}
+		v := strings.TrimSuffix(strings.TrimSuffix(s[lo:hi], "{enter}"), "\\n")
+		if secret, key := asked(tailOf(label, 160)); typedInto(v) && (secret || key && random(v)) {
+			f.add(lo, lo+len(v), id)
+		}
+		return
+	}
+}
+
+// tailOf returns the end of a text, so many bytes of it at most.
+func tailOf(s string, most int) string { return s[max(0, len(s)-most):] }
+
+// robot looks at a keyword of Robot Framework: a locator and a text, parted by two spaces or more.
+func (f *finder) robot(id ruleID, i int) {
+	s := f.s
+	stop := lineBehind(s, i, 240)
+	line := s[i:stop]
+	trimmed := strings.TrimLeft(line, " \t")
+	locator := trimmed
+	n := strings.Index(trimmed, "  ")
+	if n < 0 {
+		return
+	}
+	locator = trimmed[:n]
+	rest := strings.TrimLeft(trimmed[n:], " \t")
+	at := i + len(line) - len(rest)
+	v := firstWord(rest)
+	if secret, _ := asked(locator); secret && typedInto(v) {
+		f.add(at, at+len(v), id)
+	}
+}
+
+var formMarkup = seeker{rule: "form-markup", class: Known, by: "form-field", text: "the value of an input of HTML, or of a text box in a snapshot, that asks for a secret", words: []string{"<input", "textbox~\"", "text~box~\"", "textbox~'", "securetextfield", "<textarea"}, find: (*finder).formInput}
+
+// formInput looks at the attributes of an input, and at the line of a text box in the snapshot of a page.
+func (f *finder) formInput(id ruleID, at, end int) {
+	s := f.s
+	if s[at] != '<' {
+		stop := lineBehind(s, at, 240)
+		f.work += stop - at
+		lo, hi, next, ok := quotedAt(s[:stop], end-1)
+		if !ok {
+			return
+		}
+		if secret, key := asked(s[lo:hi]); secret || key {
+			colon := strings.Index(s[next:stop], ": ")
+			if colon < 0 || strings.ContainsAny(s[next:next+colon], "\"'") {
+				return
+			}
+			from := next + colon + 2
+			to := stop
+			if a, b, _, ok := quotedAt(s[:stop], from); ok {
+				from, to = a, b
+			}
+			if v := strings.TrimSpace(s[from:to]); typedInto(v) && (secret || random(v)) {
+				f.add(from, to, id)
+			}
+		}
+		return
+	}
+	stop := min(len(s), at+600)
+	if i := strings.IndexByte(s[at:stop], '>'); i >= 0 {
+		stop = at + i
+	}
+	f.work += stop - at
+	tag := s[at:stop]
+	value := -1
+	for from := 0; ; { // value="…" and not data-value="…"
+		i := strings.Index(tag[from:], "value=")
+		if i < 0 {
+			break
+		}
+		if from += i; tag[from-1] <= ' ' {
+			value = from + len("value=")
+			break
+		}
+		from++
+	}
+	if value < 0 {
+		return
+	}
+	lo, hi, _, ok := quotedAt(s[:stop], at+value)
+	if !ok || !typedInto(s[lo:hi]) {
+		return
+	}
+	for _, name := range [...]string{"type=", "name=", "id=", "placeholder=", "autocomplete=", "aria-label="} {
+		i := strings.Index(tag, name)
+		if i < 0 || i+len(name) > len(tag) {
+			continue
+		}
+		a, b, _, ok := quotedAt(s[:stop], at+i+len(name))
+		if !ok {
+			continue
+		}
+		label := s[a:b]
+		if secret, _ := asked(label); secret && label != "submit" {
+			f.add(lo, hi, id)
+			return
+		}
+		if k := f.r.Named(label); len(label) <= 64 && (k.secret || (k.credential || signatureName(label)) && random(s[lo:hi])) {
+			f.add(lo, hi, id)
+			return
+		}
+	}
+}
+
+var formSaid = seeker{rule: "form-said", class: Known, by: "form-field", text: "what somebody says to type into a field that asks for a secret", words: []string{"type~\"", "type~'", "type~`", "typed~\"", "typed~'", "typing~\"", "typing~'", "enter~\"", "enter~'", "entered~\"", "entered~'", "fill~\"", "fill~'",
+	"~with~\"", "~with~'", "~with~`", "input~\"", "input~'", "put~\"", "put~'", "enter~`", "typed~`", "entered~`", "write~\"", "write~'"}, find: (*finder).formTold}
+
+// formTold looks at a sentence: type "…" into the password field, filled "Password" with "…".
+func (f *finder) formTold(id ruleID, at, end int) {
+	s := f.s
+	lo, hi, next, ok := quotedAt(s, end-1)
+	if !ok || !typedInto(s[lo:hi]) {
+		return
+	}
+	f.work += next - at
+	if s[at] == ' ' { // … with "…"
+		from := lineBefore(s, at, 80)
+		before := s[from:at]
+		f.work += len(before)
+		verb := -1
+		for _, w := range [...]string{"ill", "et ", "nter", "ype", "hange"} {
+			verb = max(verb, strings.LastIndex(before, w))
+		}
+		if verb < 0 {
+			return
+		}
+		if secret, key := asked(before[verb:]); secret || key && random(s[lo:hi]) {
+			f.add(lo, hi, id)
+		}
+		return
+	}
+	stop := lineBehind(s, next, 72)
+	after := s[next:stop]
+	f.work += len(after)
+	link := 0
+	for _, w := range [...]string{" into ", " in ", " to ", " on ", " as ", " for "} {
+		if strings.HasPrefix(after, w) {
+			link = len(w)
+		}
+	}
+	if link == 0 {
+		return
+	}
+	after = after[link:]
+	for _, end := range [...]string{". ", ", ", " and ", "; ", " then "} {
+		if i := strings.Index(after, end); i > 0 {
+			after = after[:i]
+		}
+	}
+	if secret, key := asked(after); secret || key && random(s[lo:hi]) {
+		f.add(lo, hi, id)
+	}
+}
+
+var formLabel = seeker{rule: "form-label", class: Known, by: "form-field", text: "a member that says which field is meant, in text that is no JSON", words: []string{"selector\":", "selector':", "element\":", "element':", "label\":", "label':", "placeholder\":", "placeholder':", "locator\":", "locator':", "xpath\":", "xpath':", "target\":", "target':", "description\":", "description':", "css\":", "css':", "field\":", "field':"}, find: func(f *finder, _ ruleID, at, end int) {
+	if lo, hi, _, ok := quotedAt(f.s, spaces(f.s, end, 0)); ok {
+		f.formMember(lo, hi)
+	}
+}}
+
+// formMember looks at members of an object in text behind a label that asks for a secret: {"element":
+// "Password field", "ref": "e1", "text": "…"}. start is a place in the label. It is for text that is no JSON,
+// in which names of members stand in quotes, or do not.
+func (f *finder) formMember(start, end int) bool {
+	s := f.s
+	if f.on.rules.form == none || start < f.formed {
+		return false
+	}
+	open := start
+	for open > 0 && start-open < 96 && s[open-1] != '"' && s[open-1] != '\n' {
+		open--
+	}
+	if open == 0 || s[open-1] != '"' {
+		open = start
+		for open > 0 && start-open < 96 && s[open-1] != '\'' && s[open-1] != '\n' {
+			open--
+		}
+		if open == 0 || s[open-1] != '\'' {
+			return false
+		}
+	}
+	quote := s[open-1]
+	shut := end
+	for shut < len(s) && shut-end < 96 && s[shut] != quote && s[shut] != '\n' {
+		shut++
+	}
+	f.work += shut - open
+	if shut >= len(s) || s[shut] != quote {
+		return false
+	}
+	name := open - 1
+	for name > 0 && open-name < 8 && strings.IndexByte(" :", s[name-1]) >= 0 {
+		name--
+	}
+	if name == open-1 || !strings.Contains(s[name:open], ":") {
+		return false
+	}
+	secret, key := asked(s[open:shut])
+	if !secret && !key {
+		return false
+	}
+	for i := shut + 1; i < len(s) && i-shut < 200 && s[i] != '}' && s[i] != '{' && s[i] != '\n'; {
+		if s[i] != '"' && s[i] != '\'' && !isAlpha(s[i]) {
+			i++
+			continue
+		}
+		from, to := i, i
+		if isAlpha(s[i]) {
+			for to < len(s) && isWord(s[to]) {
+				to++
+			}
+			i = to
+		} else {
+			var next int
+			var ok bool
+			if from, to, next, ok = quotedAt(s, i); !ok {
+				return false
+			}
+			i = next
+		}
+		f.work += to - from
+		at := spaces(s, i, 0)
+		if at >= len(s) || s[at] != ':' || !isTypedName(s[from:to]) {
+			continue
+		}
+		if lo, hi, _, ok := quotedAt(s, spaces(s, at+1, 0)); ok {
+			if v := s[lo:hi]; typedInto(v) && (secret || random(v)) {
+				f.formed = hi
+				f.add(lo, hi, f.on.rules.form)
+				return true
+			}
+		}
+		return false
+	}
+	return false
+}
