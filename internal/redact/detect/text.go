@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // found is a hit in a text: a half-open byte range and the rule.
@@ -77,7 +78,8 @@ func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure
 	if len(s) < gramLen {
 		return nil
 	}
-	f := finder{r: r, on: &r.on, k: k, s: s, user: user, decoded: decoded, sure: sure}
+	f := finders.Get().(*finder)
+	*f = finder{r: r, on: &r.on, k: k, s: s, user: user, decoded: decoded, sure: sure}
 	if sure {
 		f.on = &r.sure
 	}
@@ -119,8 +121,14 @@ func (r *Detector) search(s string, k *Name, user []*userRule, decoded int, sure
 	if r.work != nil {
 		r.work.Add(int64(len(s) + f.work))
 	}
-	return united(f.out)
+	out := united(f.out)
+	*f = finder{} // it keeps no text
+	finders.Put(f)
+	return out
 }
+
+// finders are reused: rules that hang on words are called through functions, so a finder cannot lie on the stack.
+var finders = sync.Pool{New: func() any { return new(finder) }}
 
 // add notes a hit, without the white space around it.
 func (f *finder) add(start, end int, rule ruleID) {
