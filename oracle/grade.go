@@ -48,7 +48,11 @@ func Assess(t *tape.Tape) {
 	}
 	t.Fidelity.Proof = proofOf(calls)
 	hidden := hiddenCalls(of)
-	t.Fidelity.Grade, t.Fidelity.Replayable = grade(t, hidden)
+	var missing []missingTurn
+	t.Fidelity.Grade, t.Fidelity.Replayable, missing = grade(of, hidden)
+	for _, m := range missing {
+		t.Fidelity.AddFinding(tape.CodeModelCallHidden, m.seq, m.field, m.why)
+	}
 	for _, h := range hidden {
 		t.Fidelity.AddFinding(tape.CodeContentAbsent, h.seq, "response.message.tool_calls", h.why)
 	}
@@ -118,15 +122,21 @@ func cut(t *tape.Tape) bool {
 
 // Grade says what a tape can be used for, and which parts of its run can be served. It says that the tools can be served only where the
 // proof of the tape is ok.
-func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) { return grade(t, hiddenCalls(newCalls(t))) }
+func Grade(t *tape.Tape) (tape.Grade, tape.Replayable) {
+	of := newCalls(t)
+	g, r, _ := grade(of, hiddenCalls(of))
+	return g, r
+}
 
-func grade(t *tape.Tape, hidden []hiddenCall) (tape.Grade, tape.Replayable) {
+// grade says too which model calls are missing, where all that are recorded could be served or asked again.
+func grade(of *calls, hidden []hiddenCall) (g tape.Grade, r tape.Replayable, missing []missingTurn) {
+	t := of.t
 	in := t.Input
 	// If the evidence of a run was cut, nobody knows which calls are missing.
 	whole := !cut(t)
 	// An answer that ends a whole loop of calls is not the answer to the request that began it.
 	loop := slices.ContainsFunc(t.Fidelity.Findings, func(f tape.Finding) bool { return f.Code == tape.CodeModelCallHidden && f.Field == "response" })
-	r := tape.Replayable{
+	r = tape.Replayable{
 		Input: in.UserMessage != nil && labelServable(in.Provenance["user_message"]),
 		Tools: whole && !callless(t) && len(hidden) == 0 && t.Fidelity.Proof.Proved(),
 		Model: whole && !loop,
@@ -153,17 +163,22 @@ func grade(t *tape.Tape, hidden []hiddenCall) (tape.Grade, tape.Replayable) {
 	if models == 0 {
 		r.Model, asked = false, false
 	}
+	if r.Model || asked && !(r.Input && r.Tools) {
+		if missing = missingTurns(of); len(missing) > 0 {
+			r.Model, asked = false, false
+		}
+	}
 	switch {
 	case r.Input && r.Tools && r.Model:
-		return tape.GradeOffline, r
+		return tape.GradeOffline, r, missing
 	case r.Input && r.Tools:
-		return tape.GradeTools, r
+		return tape.GradeTools, r, missing
 	case r.Input && (r.Model || asked):
-		return tape.GradeModel, r
+		return tape.GradeModel, r, missing
 	case content:
-		return tape.GradePartial, r
+		return tape.GradePartial, r, missing
 	default:
-		return tape.GradeInspect, r
+		return tape.GradeInspect, r, missing
 	}
 }
 

@@ -1,0 +1,108 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// shownAnswers finds answers that a request shows and that no response before it holds.
+//
+// Needs:    a request that shows what the assistant said beyond the first request of its caller; or the first request of a caller, with results behind what the
+// user says last: a run begins with the user
+// Refuses:  the history before that, of earlier runs or made up as examples; what an answer before it says, with another id, in other words around it or only a part of
+// it; a call whose message says the text of an answer, for a framework wrote that call; a text in brackets, which frameworks write in place of calls; a text that
+// nobody answers, with which a model is to begin
+// Seen in:  spans that a sampler dropped, streams that an agent abandoned, clients that nothing instruments
+func shownAnswers(of *calls) (missing []missingTurn) {
+	known, talks := newHeard(), map[string]*talk{}
+	for i := range of.t.Events {
+		e := &of.t.Events[i]
+		if e.Type != tape.EventModelCall {
+			continue
+		}
+		if e.Request != nil && len(e.Request.Messages) > 0 {
+			c, stray := talks[e.Caller], false
+			if c == nil {
+				c = &talk{history: newHeard(), shown: newHeard()}
+				talks[e.Caller] = c
+				stray = c.begin(of, e.Request.Messages) && len(known.calls) == 0
+			}
+			why := c.goOn(of, known, e.Request.Messages)
+			if stray {
+				why = "the first request shows the result of a tool, and no record holds the answer that asks for it"
+			}
+			if why != "" {
+				missing = append(missing, missingTurn{e.Seq, "request.messages", why})
+			}
+		}
+		known.answer(of, e)
+	}
+	return missing
+}
+
+// talk is the conversation of a caller up to its last request.
+type talk struct {
+	messages []string
+	history  *heard // of its first request: what was said before the run, or need not have been said in it
+	shown    *heard // of its last one
+}
+
+// begin takes from the first request what need not have been said in this run: what stands before the last words of a user, and behind them what has no result there.
+// It reports a result there that no call stands before, which only an answer can have asked for.
+func (c *talk) begin(of *calls, messages []string) (stray bool) {
+	user, result, asked := 0, -1, false
+	for i, id := range messages {
+		switch of.t.Messages[id].Role {
+		case tape.RoleUser:
+			user, result, asked, stray = i, -1, false, false
+		case tape.RoleAssistant:
+			asked = asked || len(of.in(id)) > 0
+		case tape.RoleTool:
+			result, stray = i, i > 0 && (stray || !asked)
+		}
+	}
+	for i, id := range messages {
+		if m := of.t.Messages[id]; m.Role == tape.RoleAssistant && (i < user || i > result) {
+			c.history.add(of.in(id), saidIn(m))
+		}
+	}
+	return stray
+}
+
+// goOn reads the messages that the request before did not have, or all of one that is no continuation of it. It says what of them nobody answered.
+func (c *talk) goOn(of *calls, known *heard, messages []string) (why string) {
+	at := len(c.messages)
+	if len(messages) < at || !slices.Equal(messages[:at], c.messages) {
+		at, c.shown = 0, newHeard()
+	}
+	for i := at; i < len(messages); i++ {
+		m := of.t.Messages[messages[i]]
+		if m.Role != tape.RoleAssistant {
+			continue
+		}
+		asked, text := of.in(messages[i]), saidIn(m)
+		c.shown.add(asked, text)
+		if why != "" || text != "" && c.shown.texts[text] <= known.texts[text]+c.history.texts[text] || len(text) >= longPiece && known.tells(text) {
+			continue
+		}
+		for _, p := range asked {
+			k := call{tool: p.Name, hash: p.hash}
+			byID := p.ID != "" && c.shown.ids[p.ID] <= known.ids[p.ID]+c.history.ids[p.ID]
+			if !byID && c.shown.calls[k] > known.calls[k]+c.history.calls[k] {
+				why = "the request shows an answer that no record holds, which asks for a tool"
+			}
+		}
+		text, _, _ = strings.Cut(text, "[")
+		answered := i+1 < len(messages) && of.t.Messages[messages[i+1]].Role != tape.RoleAssistant
+		if len(asked) == 0 && text != "" && answered && !known.tells(text) && !c.history.tells(text) {
+			why = "the request shows an answer that no record holds"
+		}
+	}
+	c.messages = messages
+	return why
+}
