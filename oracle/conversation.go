@@ -93,8 +93,8 @@ func (c *conversation) extendedBy(messages []string) bool {
 	return true
 }
 
-// extend adds the messages that are new. A result answers the newest open call with its id, else the first open call of the last
-// message with calls that has its name or no other.
+// extend adds the messages that are new. A result answers the first open call with its id in the last message with calls, else the newest one before, else
+// the first open call of that message that has its name or no other.
 func (c *conversation) extend(of *calls, messages []string) {
 	for position, id := range messages[len(c.messages):] {
 		if asked := of.in(id); len(asked) > 0 {
@@ -157,6 +157,11 @@ func (c *conversation) withContent(content call) []*exchange {
 
 func (c *conversation) answered(result *tape.Part) *exchange {
 	if result.ID != "" {
+		for _, x := range c.last { // several may have it: then their order counts
+			if x.result == nil && x.call.ID == result.ID {
+				return x
+			}
+		}
 		for x := c.byID[result.ID]; x != nil; x = x.withID {
 			if x.result == nil {
 				return x

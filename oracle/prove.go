@@ -124,7 +124,7 @@ func (p *prover) inAnyOrder(calls []judged) {
 	contradicted := map[turn]bool{}
 	for i := range calls {
 		v := &calls[i]
-		if v.id != "" && (v.shown == nil || v.shown.ID != "") || v.model == nil || v.event == nil || !v.compared || len(v.event.SpanIDs) == 0 || v.event.Provenance["result"] != "" {
+		if v.id != "" && !v.shared && (v.shown == nil || v.shown.ID != "") || v.model == nil || v.event == nil || !v.compared || len(v.event.SpanIDs) == 0 || v.event.Provenance["result"] != "" || v.shared && v.entry.Seq != v.event.Seq {
 			continue
 		}
 		k := turn{v.model.Seq, v.by.Seq, v.tool}
@@ -167,6 +167,8 @@ type want struct {
 	model *tape.Event
 	index int // among the tool calls of the response
 	id    string
+	// shared says that another call of the response has the id: it tells nothing.
+	shared bool
 	// argless says that the response was recorded without the arguments, or with damaged ones of a call with this id, so that those of the event stand for them.
 	argless bool
 }
@@ -225,9 +227,16 @@ func (p *prover) expected() []want {
 		calls := p.calls.response(m)
 		left := asked[m.Seq]
 		events := make([]*tape.Event, len(calls))
-		// The best match of every call comes before the second best of any.
+		ids := map[string]int{}
+		for _, c := range calls {
+			ids[c.ID]++
+		}
+		// The best match of every call comes before the second best of any. An id of several calls is none; what the tool itself was handed tells the call then.
 		for _, fits := range []func(requested, *tape.Event) bool{
-			func(c requested, e *tape.Event) bool { return c.ID != "" && c.ID == e.ToolCallID },
+			func(c requested, e *tape.Event) bool { return c.ID != "" && ids[c.ID] == 1 && c.ID == e.ToolCallID },
+			func(c requested, e *tape.Event) bool {
+				return ids[c.ID] > 1 && e.Name == c.Name && c.ID == e.ToolCallID && !e.ExecutedArgs.IsAbsent() && Hash(e.ExecutedArgs) == c.hash
+			},
 			func(c requested, e *tape.Event) bool {
 				return e.Name == c.Name && !differ(c.ID, e.ToolCallID) && e.ArgsHash == c.hash
 			},
@@ -244,13 +253,13 @@ func (p *prover) expected() []want {
 			}
 		}
 		for i, c := range calls {
-			w := want{caller: m.Caller, tool: c.Name, hash: c.hash, event: events[i], model: m, index: i, id: c.ID}
+			w := want{caller: m.Caller, tool: c.Name, hash: c.hash, event: events[i], model: m, index: i, id: c.ID, shared: c.ID != "" && ids[c.ID] > 1}
 			if c.ID != "" {
 				p.idUses[c.ID]++
 			}
 			if e := events[i]; e != nil {
 				w.caller = e.Caller
-				if c.Args.IsAbsent() || c.hash != e.ArgsHash && c.ID != "" && c.ID == e.ToolCallID && damaged(m.Provenance["response.message"]) {
+				if c.Args.IsAbsent() || c.hash != e.ArgsHash && c.ID != "" && c.ID == e.ToolCallID && !w.shared && damaged(m.Provenance["response.message"]) {
 					w.hash, w.argless = e.ArgsHash, true
 				}
 				byEvent[e.Seq] = w

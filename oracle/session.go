@@ -65,7 +65,7 @@ func (s *Session) Answer(q Query) (Answer, error) {
 	}
 	idempotent := key.indexed || key.id != ""
 	if idempotent {
-		if i, known := s.byKey[key]; known {
+		if i, known := s.byKey[key]; known && (key.indexed || !s.oracle.sharesID(&q)) {
 			s.repeated++
 			answer := s.calls[i].answer
 			answer.Repeated = true
@@ -85,6 +85,24 @@ func (s *Session) Answer(q Query) (Answer, error) {
 	}
 	s.calls = append(s.calls, made{tool: q.ToolName, hash: q.ArgsHash, caller: q.Caller, turn: q.Turn, answer: answer})
 	return answer, nil
+}
+
+// sharesID reports that several recorded calls with the arguments of the query have its id: some servers of models write one for all. It does not tell a call from its repetition then.
+func (o *Oracle) sharesID(q *Query) bool {
+	t, first := o.tools[q.ToolName], -1
+	if t == nil {
+		return false
+	}
+	for _, i := range t.entries {
+		if e := &o.entries[i]; e.ToolCallID != q.ToolCallID || e.ArgsHash != q.ArgsHash || o.slotOf[i] < 0 {
+			continue
+		}
+		if first >= 0 && o.slotOf[i] != first {
+			return true
+		}
+		first = o.slotOf[i]
+	}
+	return false
 }
 
 // free reports whether a call without a recorded answer goes live.

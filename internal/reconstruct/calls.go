@@ -59,6 +59,8 @@ type asked struct {
 	tool  *call
 	shown *genai.Part // the result in a later request
 	by    *call       // the model call whose request shows it
+	// shared says that another call of the answer has the same id, see markShared.
+	shared bool
 }
 
 // collector gathers the calls of one run from its spans.

@@ -77,6 +77,7 @@ func (c *collector) converse() {
 				m.asked = append(m.asked, &asked{model: m, index: len(m.asked), part: p})
 			}
 		}
+		m.markShared()
 	}
 	c.findResults()
 	c.resultsBehind()

@@ -353,8 +353,9 @@ func (c *collector) dropDuplicates() {
 	c.dropTold()
 	c.dropClients()
 	c.dropRepeats()
+	shared := c.sharedIDs()
 	c.tools = joinEqual(c.tools, func(a, b *call) bool {
-		return a.obs.CallID != "" && a.obs.CallID == b.obs.CallID && (a.obs.Name == b.obs.Name || a.obs.Name == "" || b.obs.Name == "") && overlap(a, b) &&
+		return a.obs.CallID != "" && !(shared[a.obs.CallID] && a.reporter() == b.reporter()) && a.obs.CallID == b.obs.CallID && (a.obs.Name == b.obs.Name || a.obs.Name == "" || b.obs.Name == "") && overlap(a, b) &&
 			a.agent == b.agent && sameTool(a.obs, b.obs) // ids such as call_0 come back in every agent
 	}, func(a, b *call) {
 		a.obs = genai.Merge(a.obs, b.obs)

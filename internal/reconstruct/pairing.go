@@ -44,7 +44,7 @@ func (c *collector) pair() {
 		}
 	}
 	pairBy(
-		func(t *call, a *asked) bool { return t.obs.CallID != "" && t.obs.CallID == a.part.ID })
+		hasID)
 	c.pairByAnswer(mayDiffer)
 	pairBy(
 		func(t *call, a *asked) bool { // of equal calls, the one whose result a later request shows as it is
@@ -340,7 +340,7 @@ func (c *collector) pairAcrossClocks(known map[string]bool, mayDiffer func(*call
 				if a.tool != nil {
 					continue
 				}
-				byID := t.obs.CallID == a.part.ID && (len(a.part.ID) >= decode.MinDrawnID || apart && a.part.ID != "")
+				byID := hasID(t, a) && (len(a.part.ID) >= decode.MinDrawnID || apart && a.part.ID != "")
 				named := nameOf(t) == a.part.Name || t.shift > 0 && !known[nameOf(t)] && a.part.Args.Len() > 0
 				if byID || apart && named && mayDiffer(t, a) && t.obs.Args.Present() && sameArgs(t, a) {
 					fits[t] = append(fits[t], a)
@@ -467,7 +467,7 @@ func (c *collector) idsMayDiffer() func(t *call, a *asked) bool {
 		}
 	}
 	return func(t *call, a *asked) bool {
-		return (t.obs.CallID == "" || a.part.ID == "" || !meet[t.reporter()]) && !toldBefore(t, a)
+		return (t.obs.CallID == "" || a.part.ID == "" || a.shared && t.obs.CallID == a.part.ID || !meet[t.reporter()]) && !toldBefore(t, a)
 	}
 }
 

@@ -264,7 +264,7 @@ func (b *builder) ambiguousKeys() {
 			continue
 		}
 		id := key{e.Caller, e.Name, e.ArgsHash}
-		if before := last[id]; before != nil && len(before.nodes) > 0 && len(k.nodes) > 0 && overlap(before, k) && e.ToolCallID == "" {
+		if before := last[id]; before != nil && len(before.nodes) > 0 && len(k.nodes) > 0 && overlap(before, k) && (e.ToolCallID == "" || k.by != nil && k.by.shared) {
 			b.finding(tape.CodeAmbiguousKey, k.seq, "args_hash", "an equal call of the same caller ran at the same time")
 		}
 		last[id] = k
