@@ -128,6 +128,7 @@ func collect(f *fragment) *collector {
 	c.dropPreparations()
 	c.dropEchoes()
 	c.dropWaits(part)
+	c.recoverThrown(f)
 	return c
 }
 

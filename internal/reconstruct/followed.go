@@ -174,10 +174,10 @@ func (c *collector) recoverBetween() {
 			continue
 		}
 		ran := c.placeByTools(before)
-		for k, said := range m.request[at:] {
-			calls := callsOf(said.parts)
-			unreported := said.tape.Role == tape.RoleAssistant && len(calls) > 0 && !slices.ContainsFunc(calls, func(p *genai.Part) bool {
-				return !tellsOneCall(p) || known[p.ID] || resultsOf(p.ID, m.request[at+k+1:]) == 0
+		for _, a := range answersIn(m.request[at:]) {
+			k, said, calls := a.at, a.said, callsOf(a.said.parts)
+			unreported := len(calls) > 0 && !slices.ContainsFunc(calls, func(p *genai.Part) bool {
+				return !tellsOneCall(p) || known[p.ID] || resultsOf(p.ID, m.request[at+a.end:]) == 0
 			})
 			if !unreported {
 				continue
@@ -193,6 +193,35 @@ func (c *collector) recoverBetween() {
 	slices.SortStableFunc(c.models, compareCalls)
 }
 
+// spoken is an answer in a conversation, and its place there.
+type spoken struct {
+	at, end int
+	said    *message
+}
+
+// answersIn lists the answers in messages. What the assistant says in several with nothing between them is one: a model does not go on before it has the results.
+func answersIn(messages []*message) (answers []spoken) {
+	for i := 0; i < len(messages); i++ {
+		if messages[i].tape.Role != tape.RoleAssistant {
+			continue
+		}
+		a := spoken{i, i + 1, messages[i]}
+		for a.end < len(messages) && messages[a.end].tape.Role == tape.RoleAssistant {
+			a.end++
+		}
+		if a.end > i+1 {
+			whole := genai.Message{Role: tape.RoleAssistant, Name: messages[i].tape.Name}
+			for _, m := range messages[i:a.end] {
+				whole.Parts = append(whole.Parts, m.parts...)
+			}
+			a.said = newMessage(whole)
+		}
+		answers = append(answers, a)
+		i = a.end
+	}
+	return answers
+}
+
 // recoverBefore makes model calls that no span reports from what the request of the first one that a span does holds of its turn: messages that ask for tools whose calls, by their ids, spans of
 // the run tell of. A tool that ran in this run was asked for in it; what is history has no span. Nor is history what stands with its results behind the text that the run was asked, as its own span
 // says: it came about since.
@@ -202,6 +231,9 @@ func (c *collector) recoverBefore(known map[string]bool) {
 		return
 	}
 	first := c.models[i]
+	if first.obs.Failed || first.obs.StatusError { // of a call that failed less is recorded: its instructions may be missing
+		return
+	}
 	ran := map[string]bool{}
 	for _, t := range c.tools {
 		ran[t.obs.CallID] = t.agent == first.agent && t.end <= first.start+rounding
@@ -209,10 +241,10 @@ func (c *collector) recoverBefore(known map[string]bool) {
 	turn := sinceUser(first.request)
 	since := len(turn) > 0 && c.question != "" && textOf(turn[0]) == c.question
 	place := c.placeSince(first.agent, 0, first.start)
-	for k, said := range turn {
-		calls := callsOf(said.parts)
-		if said.tape.Role != tape.RoleAssistant || len(calls) == 0 || slices.ContainsFunc(calls, func(p *genai.Part) bool {
-			return !tellsOneCall(p) || known[p.ID] || !ran[p.ID] && !(since && resultsOf(p.ID, turn[k+1:]) > 0)
+	for _, a := range answersIn(turn) {
+		k, said, calls := a.at, a.said, callsOf(a.said.parts)
+		if len(calls) == 0 || slices.ContainsFunc(calls, func(p *genai.Part) bool {
+			return !tellsOneCall(p) || known[p.ID] || !ran[p.ID] && !(since && resultsOf(p.ID, turn[a.end:]) > 0)
 		}) {
 			continue
 		}

@@ -1,0 +1,65 @@
+// Copyright The tapedeck Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconstruct_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tapedeck/tapedeck/tape"
+)
+
+// Some instrumentations record the calls of one answer as messages of their own. A model does not go on before it has the results, so they are one turn.
+func TestCallsBesideEachOtherAreOfOneLostTurn(t *testing.T) {
+	a, b := asks(call("call_aaaaaaaaaaaaaaaa", "f", `{"x":1}`)), asks(call("call_bbbbbbbbbbbbbbbb", "f", `{"x":2}`))
+	both := list(user("q"), a, b, shows("call_aaaaaaaaaaaaaaaa", "one"), shows("call_bbbbbbbbbbbbbbbb", "two"))
+	tr := newTrace()
+	tr.agent("a", 1, 0, 0, 100)
+	tr.tool("f", 3, 1, 20, 30, "call_aaaaaaaaaaaaaaaa", `{"x":1}`, "one")
+	tr.tool("f", 4, 1, 31, 40, "call_bbbbbbbbbbbbbbbb", `{"x":2}`, "two")
+	tr.chat(5, 1, 50, 60, both, list(says("end")))
+	tp := the(t, tr.runs(t))
+	wantEvents(t, tp, "model_call", "tool_call f @3 by 1 = one", "tool_call f @4 by 1 = two", "model_call @5")
+	if n := len(tp.Messages[tp.Events[0].Response.Message].Parts); n != 2 {
+		t.Errorf("the answer that was put back has %d parts", n)
+	}
+	if tp.Fidelity.Grade != tape.GradeOffline {
+		t.Errorf("graded %s: %+v", tp.Fidelity.Grade, tp.Fidelity.Findings)
+	}
+}
+
+// A run that failed with the error of a client of a model's API, after a tool, asked a model once more; if no record tells of that call, the tape does.
+func TestCallThatEndedARunAndWasNotRecordedIsPutBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		exception string
+		recorded  bool
+		models    int
+	}{
+		"the client of a model":     {"openai.BadRequestError", false, 2},
+		"a limit":                   {"langgraph.errors.GraphRecursionError", false, 1},
+		"the call that is recorded": {"openai.BadRequestError", true, 2},
+	} {
+		ask := asks(call("call_aaaaaaaaaaaaaaaa", "f", `{"x":1}`))
+		tr := newTrace()
+		failed := []ptrace.Span{tr.agent("a", 1, 0, 0, 100)}
+		tr.chat(2, 1, 1, 10, list(user("q")), list(ask))
+		tr.tool("f", 3, 1, 20, 30, "call_aaaaaaaaaaaaaaaa", `{"x":1}`, "one")
+		if c.recorded {
+			failed = append(failed, tr.chat(5, 1, 50, 60, list(user("q"), ask, shows("call_aaaaaaaaaaaaaaaa", "one")), ""))
+		}
+		for _, span := range failed {
+			span.Status().SetCode(ptrace.StatusCodeError)
+			span.Attributes().PutStr("error.type", c.exception)
+		}
+		tp := the(t, tr.runs(t))
+		last := tp.Events[len(tp.Events)-1]
+		if tp.Usage.ModelCalls != c.models || c.models == 2 && (last.Type != tape.EventModelCall || last.Status != tape.EventError) {
+			t.Errorf("%s: %d model calls, the last event is a %s, %s", name, tp.Usage.ModelCalls, last.Type, last.Status)
+		}
+		if tp.Run.Status != tape.StatusError {
+			t.Errorf("%s: status %s", name, tp.Run.Status)
+		}
+	}
+}
