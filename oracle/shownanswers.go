@@ -20,6 +20,7 @@ import (
 // Seen in:  spans that a sampler dropped, streams that an agent abandoned, clients that nothing instruments
 func shownAnswers(of *calls) (missing []missingTurn) {
 	known, talks := newHeard(), map[string]*talk{}
+	var answered []string // callers with calls in their answers
 	for i := range of.t.Events {
 		e := &of.t.Events[i]
 		if e.Type != tape.EventModelCall {
@@ -30,7 +31,7 @@ func shownAnswers(of *calls) (missing []missingTurn) {
 			if c == nil {
 				c = &talk{history: newHeard(), shown: newHeard()}
 				talks[e.Caller] = c
-				stray = c.begin(of, e.Request.Messages) && len(known.calls) == 0
+				stray = c.begin(of, e.Request.Messages) && !slices.ContainsFunc(answered, func(caller string) bool { return !strings.HasPrefix(caller, e.Caller+"/") })
 			}
 			why := c.goOn(of, known, e.Request.Messages)
 			if stray {
@@ -41,6 +42,9 @@ func shownAnswers(of *calls) (missing []missingTurn) {
 			}
 		}
 		known.answer(of, e)
+		if len(of.response(e)) > 0 && !slices.Contains(answered, e.Caller) {
+			answered = append(answered, e.Caller)
+		}
 	}
 	return missing
 }

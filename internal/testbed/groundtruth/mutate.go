@@ -76,15 +76,9 @@ func Pairs() (pairs []Mutation) {
 
 // Apply returns the run as the mutation would have recorded it. ok is false when the mutation finds nothing to change.
 func (m Mutation) Apply(r Run) (mutated Run, ok bool, err error) {
-	rec := &recording{truth: r.truth, traces: ptrace.NewTraces(), logs: plog.NewLogs()}
-	for _, path := range r.Files {
-		for document, err := range otlpfile.ReadFile(path, nil, otlpfile.Options{}) {
-			if err != nil {
-				return Run{}, false, err
-			}
-			document.Traces.ResourceSpans().MoveAndAppendTo(rec.traces.ResourceSpans())
-			document.Logs.ResourceLogs().MoveAndAppendTo(rec.logs.ResourceLogs())
-		}
+	rec, err := r.read()
+	if err != nil {
+		return Run{}, false, err
 	}
 	rec.index()
 	m.change(rec)
@@ -96,6 +90,21 @@ func (m Mutation) Apply(r Run) (mutated Run, ok bool, err error) {
 	r.held = sync.OnceValue(rec.telemetry)
 	r.truth = rec.remaining(r, before)
 	return r, true, nil
+}
+
+// read reads the files of a run, to be changed.
+func (r Run) read() (*recording, error) {
+	rec := &recording{truth: r.truth, traces: ptrace.NewTraces(), logs: plog.NewLogs()}
+	for _, path := range r.Files {
+		for document, err := range otlpfile.ReadFile(path, nil, otlpfile.Options{}) {
+			if err != nil {
+				return nil, err
+			}
+			document.Traces.ResourceSpans().MoveAndAppendTo(rec.traces.ResourceSpans())
+			document.Logs.ResourceLogs().MoveAndAppendTo(rec.logs.ResourceLogs())
+		}
+	}
+	return rec, nil
 }
 
 // genericTool is the name that tools have after genericNames.
