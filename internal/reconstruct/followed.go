@@ -231,7 +231,7 @@ func (c *collector) recoverBefore(known map[string]bool) {
 		return
 	}
 	first := c.models[i]
-	if first.obs.Failed || first.obs.StatusError { // of a call that failed less is recorded: its instructions may be missing
+	if !slices.ContainsFunc(c.models, func(m *call) bool { return !m.obs.Failed && !m.obs.StatusError }) { // of calls that failed less is recorded: their instructions may be missing
 		return
 	}
 	ran := map[string]bool{}

@@ -29,11 +29,14 @@ func (c *collector) recoverThrown(f *fragment) {
 	if !asked && !slices.ContainsFunc(last.obs.FinishReasons, tape.AsksForTools) {
 		return
 	}
-	o := f.root.obs
+	o, when := f.root.obs, f.root.end
+	for _, k := range slices.Concat(c.models, c.tools) {
+		when = max(when, k.end+1) // behind all of them, also where clocks count in seconds
+	}
 	c.models = append(c.models, &call{
 		kind:  tape.EventModelCall,
 		obs:   &genai.Observation{Class: genai.Model, Model: last.obs.Model, Provider: last.obs.Provider, RequestLabel: tape.Missing, ResponseLabel: tape.Missing, StatusError: true, Error: o.Error},
-		start: f.root.end, end: f.root.end,
+		start: when, end: when,
 		notes: []genai.Note{{Code: tape.CodeModelCallHidden, Detail: "no span reports this call; the run failed with the error of a client of a model's API"}},
 	})
 	slices.SortStableFunc(c.models, compareCalls)
