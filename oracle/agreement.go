@@ -245,7 +245,7 @@ func errorClass(e *tape.Error) string {
 		return ""
 	}
 	of := e.Type
-	if _, class := beforeStack(e.Message); of == "" && class != "" {
+	if _, class := tape.BeforeStack(e.Message); of == "" && class != "" {
 		of = class
 	} else if of == "" {
 		of, _, _ = strings.Cut(e.Message, ": ")

@@ -20,11 +20,13 @@ type Entry struct {
 	ToolName string
 	// ArgsHash is empty when the arguments were not recorded.
 	ArgsHash string
-	// Response is the answer: a text as it was, anything else in canonical form. It is empty when there is none.
+	// Response is the answer: a text as it was, anything else in canonical form. It is empty when there is none. Of a failed call it is what
+	// the model was shown, where a request shows it, else the recorded error.
 	Response         string
 	Args             exactjson.Value
 	IsError          bool
 	ErrorType        string // of a failed call: the recorded name of the exception, if any
+	ErrorMessage     string // of a failed call: the recorded message of the exception, without the stack behind it, if any
 	Occurrence       int    // 1-based per caller, tool name and args hash
 	Caller           string
 	Seq              int // of the event on the tape
@@ -109,6 +111,7 @@ var entryRecord = bind.New("entry", func(e *Entry) *[]exactjson.Member { return 
 	bind.Of("args", func(e *Entry) *exactjson.Value { return &e.Args }, bind.Any()),
 	bind.Of("is_error", func(e *Entry) *bool { return &e.IsError }, bind.Bool()).AlwaysIf(always),
 	bind.Of("error_type", func(e *Entry) *string { return &e.ErrorType }, text),
+	bind.Of("error_message", func(e *Entry) *string { return &e.ErrorMessage }, text),
 	bind.Of("occurrence", func(e *Entry) *int { return &e.Occurrence }, bind.Int[int]()),
 	bind.Of("caller", func(e *Entry) *string { return &e.Caller }, text),
 	bind.Of("seq", func(e *Entry) *int { return &e.Seq }, bind.Int[int]()),

@@ -4,14 +4,56 @@
 package oracle
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
 )
 
 // FromTape lists the tool calls of a tape in their order, whatever their kind. A call without recorded arguments or response is
-// listed too; it is never served.
+// listed too; it is never served. A failed call answers with what the next recorded request shows of it.
 func FromTape(t *tape.Tape) []Entry {
+	entries := recordedIn(t)
+	if of := newCalls(t); anyUntold(of.t, entries) {
+		tell(entries, judgeBy(of, entries))
+	}
+	return entries
+}
+
+// anyUntold reports a failed call that answers with its error: a request may show what was made of it.
+func anyUntold(t *tape.Tape, entries []Entry) bool {
+	return slices.ContainsFunc(entries, func(e Entry) bool { return untold(t, &e) })
+}
+
+func untold(t *tape.Tape, e *Entry) bool {
+	return e.IsError && e.ResponseFidelity.served() && eventOf(t, e).Result.IsAbsent()
+}
+
+// tell puts what the model was shown of failed calls in the place of their errors, and reports whether there was any. Left out is what says something
+// else than the error and is not of the call by its id; and one form of words, for the loops that make it make it again: "Error executing tool NAME: " and the error.
+func tell(entries []Entry, calls []judged) (told bool) {
+	bySeq := map[int]*Entry{}
+	for i := range entries {
+		bySeq[entries[i].Seq] = &entries[i]
+	}
+	for i := range calls {
+		v := &calls[i]
+		if v.event == nil || !v.compared || v.shown.Result.IsAbsent() || v.agreement == contradicts && (v.id == "" || v.id != v.shown.ID) {
+			continue
+		}
+		e := bySeq[v.event.Seq]
+		if !untold(v.of, e) || v.shown.Result.Str() == "Error executing tool "+e.ToolName+": "+e.Response {
+			continue
+		}
+		e.Response, e.ResponseFormat = tape.OracleResponse(v.shown.Result)
+		e.OtherResponses, told = nil, true
+	}
+	return told
+}
+
+// recordedIn lists the tool calls with what the events hold.
+func recordedIn(t *tape.Tape) []Entry {
 	turns := map[int]int{} // seq of a model call → its turn
 	unanswered := map[int]bool{}
 	for i := range t.Events {
@@ -59,6 +101,10 @@ func FromTape(t *tape.Tape) []Entry {
 		}
 		if o.IsError && e.Error != nil {
 			o.ErrorType = e.Error.Type
+			switch e.Provenance["error"] { // else it is no record of the tool
+			case "", tape.Redacted, tape.Disputed:
+				o.ErrorType, o.ErrorMessage = raised(e.Error)
+			}
 		}
 		if !e.StartedAt.IsZero() {
 			latency := e.DurationMS
@@ -72,6 +118,17 @@ func FromTape(t *tape.Tape) []Entry {
 		entries = append(entries, o)
 	}
 	return entries
+}
+
+// raised is the class and the message of a recorded exception: some records put both before the stack, and the class before the message. What says no more than its class has no message.
+func raised(e *tape.Error) (class, message string) {
+	if whole, of := tape.BeforeStack(e.Message); whole != "" {
+		return cmp.Or(e.Type, of), whole
+	}
+	if e.Message == e.Type {
+		return e.Type, ""
+	}
+	return e.Type, e.Message
 }
 
 // call is what makes two calls the same: occurrences count per call.

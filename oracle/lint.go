@@ -105,7 +105,7 @@ func (l *linter) entry(entries []Entry, i int) {
 		l.add(i, "redacted_args", "tool %q", e.ToolName)
 	}
 	if l.secrets != nil {
-		for _, part := range []struct{ name, text string }{{"arguments", e.Args.JSON()}, {"response", e.Response}} {
+		for _, part := range []struct{ name, text string }{{"arguments", e.Args.JSON()}, {"response", e.Response}, {"error", e.ErrorMessage}} {
 			for _, rule := range l.secrets(part.text) {
 				l.add(i, "secret", "rule %s in the %s", rule, part.name)
 			}

@@ -57,6 +57,7 @@ func proofOf(calls []judged) tape.Proof {
 // judged is what became of one expected call.
 type judged struct {
 	want
+	of        *tape.Tape // on which it was made
 	served    bool
 	entry     *Entry      // the answer; of a call that is not served, what its event holds, if anything
 	shown     *tape.Part  // what a later request shows, nil when none does
@@ -76,8 +77,16 @@ func (v *judged) sure() bool { return v.served && !v.contradicted() && (v.verifi
 
 // judge replays the calls of a tape in their order.
 func judge(of *calls) []judged {
+	entries := recordedIn(of.t)
+	calls := judgeBy(of, entries)
+	if anyUntold(of.t, entries) && tell(entries, calls) {
+		calls = judgeBy(of, entries)
+	}
+	return calls
+}
+
+func judgeBy(of *calls, entries []Entry) []judged {
 	p := newProver(of)
-	entries := FromTape(of.t)
 	replay := newState(build(entries, Options{}))
 	own := map[int]*Entry{} // by seq of the event
 	for i := range entries {
@@ -87,7 +96,7 @@ func judge(of *calls) []judged {
 	calls := make([]judged, len(expected))
 	for i, w := range expected {
 		v := &calls[i]
-		v.want = w
+		v.want, v.of = w, of.t
 		answer := replay.answer(&Query{Caller: w.caller, Unnamed: true, ToolName: w.tool, ArgsHash: w.hash})
 		v.served, v.entry = answer.Outcome.Served(), answer.Entry
 		if !v.served {
@@ -417,8 +426,18 @@ func shownExactly(r *tape.Event, pos int) bool {
 	return true
 }
 
-// compare compares an entry with what a model was shown of it.
+// compare compares an entry with what a model was shown of it. Of a failed call both have to agree with that: what is answered, and the error.
 func (p *prover) compare(e *Entry, shown *tape.Part) agreement {
+	raw, _, _ := eventOf(p.t, e).Answer()
+	if !e.IsError || e.Response == raw {
+		return p.compareAnswer(e, shown)
+	}
+	failure := *e
+	failure.Response, failure.ResponseFormat = raw, tape.FormatText
+	return max(p.compareAnswer(&failure, shown), agreementOf(exactjson.StringValue(e.Response), shown.Result))
+}
+
+func (p *prover) compareAnswer(e *Entry, shown *tape.Part) agreement {
 	if p.sameError(e, shown.Result) {
 		return agrees
 	}
@@ -427,7 +446,7 @@ func (p *prover) compare(e *Entry, shown *tape.Part) agreement {
 	}
 	answer := exactjson.StringValue(e.Response)
 	event := eventOf(p.t, e)
-	if e.ResponseFormat == tape.FormatJSON {
+	if e.ResponseFormat == tape.FormatJSON && !event.Result.IsAbsent() {
 		answer = event.Result // its members stand in their own order
 	}
 	found := agreementOf(answer, shown.Result)
@@ -452,15 +471,15 @@ func (p *prover) sameError(e *Entry, shown exactjson.Value) bool {
 	if !e.IsError || e.Response == "" || text == "" {
 		return false
 	}
-	if strings.Contains(text, e.Response) {
-		return true
-	}
 	told := func(message string) bool {
 		return strings.Contains(text, message) && wordsOf(exactjson.StringValue(message), 0).weight() >= enough
 	}
+	if text == e.Response || told(e.Response) || saysError(text, e.Response) || strings.HasSuffix(text, "Error executing tool "+e.ToolName+": "+e.Response) {
+		return true
+	}
 	message, _, _ := strings.Cut(e.Response, "\n")
 	class := ""
-	if whole, of := beforeStack(e.Response); whole != "" {
+	if whole, of := tape.BeforeStack(e.Response); whole != "" {
 		message, class = whole, of
 	} else if of, rest, ok := strings.Cut(message, ": "); ok && !strings.ContainsAny(of, " \t") && (strings.HasSuffix(of, "Error") || strings.HasSuffix(of, "Exception")) {
 		message, class = rest, of
@@ -474,26 +493,6 @@ func saysError(text, message string) bool {
 	class, rest, ok := strings.Cut(text, ": ")
 	rest, same := strings.CutPrefix(rest, message)
 	return ok && same && (rest == "" || rest[0] == '\n') && !strings.ContainsAny(class, " \t\n") && (strings.HasSuffix(class, "Error") || strings.HasSuffix(class, "Exception"))
-}
-
-// beforeStack is the message of an exception, which may be of several lines, and the class of it, where the record goes on with a stack trace that says both once more:
-// "timeout\n\nToolError: timeout\n    at …". They are empty where it does not.
-func beforeStack(recorded string) (message, class string) {
-	const paragraphs = 16
-	at := 0
-	for range paragraphs {
-		i := strings.Index(recorded[at:], "\n\n")
-		if i < 0 {
-			break
-		}
-		message = recorded[:at+i]
-		at += i + 2
-		class, again, ok := strings.Cut(recorded[at:], ": ")
-		if ok && message != "" && class != "" && !strings.ContainsAny(class, " \t\n") && strings.HasPrefix(again, message+"\n") && strings.HasPrefix(strings.TrimLeft(again[len(message):], "\n\t "), "at ") {
-			return message, class
-		}
-	}
-	return "", ""
 }
 
 // plain decodes JSON texts and takes off what merely carries a value: a list of one text block, or an object of nothing but its

@@ -527,6 +527,117 @@ func TestShownErrorsMayHaveWordsOfTheFrameworkAround(t *testing.T) {
 	s.proves("expected 1 served 1 verified 0 mismatched 1 unverifiable 0 ok false")
 }
 
+// TestAFailedCallAnswersWithWhatTheModelWasShown: the framework had made something of the error, and the error stands beside it.
+func TestAFailedCallAnswersWithWhatTheModelWasShown(t *testing.T) {
+	const stack = "\n    at job (app.mjs:14:9)\n    at call (tools.js:136:27)"
+	for name, c := range map[string]struct {
+		recorded       tape.Error
+		shown          string // "" where no request shows any
+		response       string
+		format         string // text without
+		class, message string
+		proof          string
+		disputed       bool
+	}{
+		"a stack": {
+			recorded: tape.Error{Message: "ETIMEDOUT: no answer\n\nTimeoutError: ETIMEDOUT: no answer" + stack}, shown: "Error: ETIMEDOUT: no answer\n Please fix your mistakes.",
+			response: "Error: ETIMEDOUT: no answer\n Please fix your mistakes.", class: "TimeoutError", message: "ETIMEDOUT: no answer", proof: "verified 1 mismatched 0 unverifiable 0 ok true",
+		},
+		"a stack alone": {
+			recorded: tape.Error{Message: "Error: ETIMEDOUT: no answer" + stack}, shown: "ETIMEDOUT: no answer",
+			response: "ETIMEDOUT: no answer", class: "Error", message: "ETIMEDOUT: no answer", proof: "verified 1 mismatched 0 unverifiable 0 ok true",
+		},
+		"a class": {
+			recorded: tape.Error{Type: "app.Unavailable", Message: "no answer within 2 s"}, shown: "Error: Unavailable - no answer within 2 s",
+			response: "Error: Unavailable - no answer within 2 s", class: "app.Unavailable", message: "no answer within 2 s", proof: "verified 1 mismatched 0 unverifiable 0 ok true",
+		},
+		"words that the loop of the agent puts there again": {
+			recorded: tape.Error{Message: "no answer within 2 s"}, shown: "Error executing tool t: no answer within 2 s",
+			response: "no answer within 2 s", message: "no answer within 2 s", proof: "verified 1 mismatched 0 unverifiable 0 ok true",
+		},
+		"another error": {
+			recorded: tape.Error{Type: "TimeoutError", Message: "no answer within 2 s"}, shown: "Error: connection refused",
+			response: "Error: connection refused", class: "TimeoutError", message: "no answer within 2 s", proof: "verified 0 mismatched 1 unverifiable 0 ok false", disputed: true,
+		},
+		"the failure alone": {
+			recorded: tape.Error{Type: "TimeoutError", Message: "no answer within 2 s"}, shown: "The tool failed.",
+			response: "The tool failed.", class: "TimeoutError", message: "no answer within 2 s", proof: "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+		},
+		"nothing": {
+			recorded: tape.Error{Type: "TimeoutError", Message: "no answer within 2 s" + "\n\nTimeoutError: no answer within 2 s" + stack},
+			response: "no answer within 2 s\n\nTimeoutError: no answer within 2 s" + stack, class: "TimeoutError", message: "no answer within 2 s", proof: "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+		},
+		"an object": {
+			recorded: tape.Error{Message: `{"error":"no answer within 2 s"}`}, shown: `{"error":"no answer within 2 s"}`,
+			response: `{"error":"no answer within 2 s"}`, format: tape.FormatJSON, message: `{"error":"no answer within 2 s"}`, proof: "verified 1 mismatched 0 unverifiable 0 ok true",
+		},
+		"no more than a class": {
+			recorded: tape.Error{Type: "TOOL_ERROR", Message: "TOOL_ERROR"}, shown: "TOOL_ERROR",
+			response: "TOOL_ERROR", class: "TOOL_ERROR", proof: "verified 1 mismatched 0 unverifiable 0 ok true",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t)
+			call := s.call("1", "t", `{}`)
+			shown := ""
+			if c.shown != "" {
+				if shown = c.shown; c.format == "" {
+					shown = exactjson.StringValue(c.shown).JSON()
+				}
+			}
+			s.tool(s.model(call), call, "", shown)
+			failed := &s.tape.Events[1]
+			failed.Status, failed.IsError, failed.Error = tape.EventError, true, &c.recorded
+			s.model()
+			s.proves("expected 1 served 1 " + c.proof)
+			Assess(s.tape)
+			e, format := FromTape(s.tape)[0], tape.FormatText
+			if c.format != "" {
+				format = c.format
+			}
+			if e.Response != c.response || e.ResponseFormat != format || !e.IsError || e.ErrorType != c.class || e.ErrorMessage != c.message || (e.ResponseFidelity == Disputed) != c.disputed {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// TestAFewLettersOfAFailureProveNothing: they may stand in any text, as those of a result may.
+func TestAFewLettersOfAFailureProveNothing(t *testing.T) {
+	for shown, proof := range map[string]string{
+		"timeout":                         "verified 1 mismatched 0 unverifiable 0 ok true",
+		"Error: timeout":                  "verified 1 mismatched 0 unverifiable 0 ok true",
+		"Error executing tool t: timeout": "verified 1 mismatched 0 unverifiable 0 ok true",
+		"there was no timeout this time":  "verified 0 mismatched 0 unverifiable 1 recorded 1 ok true",
+		"timeouts are rare, it succeeded": "verified 0 mismatched 1 unverifiable 0 ok false",
+	} {
+		s := newScript(t)
+		c := s.call("1", "t", `{}`)
+		s.tool(s.model(c), c, "", exactjson.StringValue(shown).JSON())
+		failed := &s.tape.Events[1]
+		failed.Status, failed.IsError, failed.Error = tape.EventError, true, &tape.Error{Message: "timeout"}
+		s.model()
+		if got := sayProof(Prove(s.tape)); got != "expected 1 served 1 "+proof {
+			t.Errorf("%s: %s", shown, got)
+		}
+	}
+}
+
+// TestFailuresThatChangedPlacesAreFound: two calls with equal arguments failed in two ways, and each request shows what the other one came to.
+func TestFailuresThatChangedPlacesAreFound(t *testing.T) {
+	s := newScript(t)
+	for i, shown := range []string{`"Error: connection refused by host"`, `"Error: no answer within 2 s"`} {
+		call := s.call(fmt.Sprint(i), "t", `{}`)
+		s.tool(s.model(call), call, "", shown)
+		failed := &s.tape.Events[2*i+1]
+		failed.Status, failed.IsError, failed.Error = tape.EventError, true, &tape.Error{Message: []string{"no answer within 2 s", "connection refused by host"}[i]}
+	}
+	s.model()
+	s.proves("expected 2 served 2 verified 0 mismatched 2 unverifiable 0 ok false")
+	s.tape.Events[1].Error, s.tape.Events[3].Error = s.tape.Events[3].Error, s.tape.Events[1].Error
+	s.proves("expected 2 served 2 verified 2 mismatched 0 unverifiable 0 ok true")
+}
+
 // A failure of one word, which the framework shows behind a class of its own.
 func TestShortFailuresAreShownBehindAClass(t *testing.T) {
 	for shown, same := range map[string]bool{

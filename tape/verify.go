@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
@@ -64,6 +65,7 @@ type verifier struct {
 	t                       *Tape
 	problems                []Problem
 	usedMessages, usedTools map[string]bool
+	shown                   map[string]bool // results of tools in messages, as an oracle answers; nil until it is asked for
 }
 
 func (v *verifier) add(code, path, format string, args ...any) {
@@ -285,6 +287,22 @@ func (v *verifier) tapeFile(content []byte) {
 	}
 }
 
+// shows reports whether a message of the tape holds a result of a tool that an oracle would answer so: what the model was told of a failure stands there alone.
+func (v *verifier) shows(response string) bool {
+	if v.shown == nil {
+		v.shown = map[string]bool{}
+		for _, m := range v.t.Messages {
+			for i := range m.Parts {
+				if p := &m.Parts[i]; p.Type == PartToolResult {
+					text, _ := OracleResponse(p.Result)
+					v.shown[text] = true
+				}
+			}
+		}
+	}
+	return v.shown[response]
+}
+
 // oracleFile compares the oracle's entries with the tool calls, one by one.
 func (v *verifier) oracleFile(content []byte) {
 	entries, err := exactjson.ParseWithin(string(content), MaxDepth, MaxValues)
@@ -322,8 +340,11 @@ func (v *verifier) oracleFile(content []byte) {
 			differ("args")
 		}
 		response, _, _ := e.Answer()
-		if got := entry.Get("response").Str(); got != response && !(got == "" && e.Result.IsAbsent()) {
+		if got := entry.Get("response").Str(); got != response && !(e.Result.IsAbsent() && (got == "" || e.Error != nil && v.shows(got))) {
 			differ("response")
+		}
+		if got := entry.Get("error_message").Str(); got != "" && (e.Error == nil || !strings.Contains(e.Error.Message, got)) {
+			differ("error_message")
 		}
 		if failed := e.IsError || e.Result.IsAbsent() && entry.Get("response").Str() != ""; entry.Get("is_error").True() != failed {
 			differ("is_error")

@@ -99,6 +99,40 @@ func TestVerifyChecksTheFilesBesideTheTape(t *testing.T) {
 	}
 }
 
+// TestVerifyKnowsWhatTheModelWasToldOfAFailure: an oracle answers so, and not with what no message holds.
+func TestVerifyKnowsWhatTheModelWasToldOfAFailure(t *testing.T) {
+	for _, c := range []struct {
+		response, message string
+		problems          []string
+	}{
+		{"boom\n\nError: boom\n    at run (a.mjs:1)", "", nil},
+		{"Error: boom\n Please fix your mistakes.", "boom", nil},
+		{"Error: bang\n Please fix your mistakes.", "", []string{"oracle oracle.json:0.response"}},
+		{"Error: boom\n Please fix your mistakes.", "bang", []string{"oracle oracle.json:0.error_message"}},
+	} {
+		tp := full(t)
+		e := &tp.Events[slices.IndexFunc(tp.Events, func(e Event) bool { return e.Type == EventToolCall })]
+		e.Result, e.ResultSHA256, e.OtherResults, e.Status, e.IsError = exactjson.Value{}, "", nil, EventError, true
+		e.Error = &Error{Message: "boom\n\nError: boom\n    at run (a.mjs:1)"}
+		told := Message{Role: RoleTool, Parts: []Part{{Type: PartToolResult, Result: exactjson.StringValue("Error: boom\n Please fix your mistakes.")}}}
+		tp.Messages[told.ID()] = told
+		body := oracleOf(t, tp, func(name string, v exactjson.Value) exactjson.Value {
+			switch name {
+			case "response":
+				return exactjson.StringValue(c.response)
+			case "error_message":
+				return exactjson.StringValue(c.message)
+			}
+			return v
+		})
+		tp = withSiblings(t, tp, map[string][]byte{OracleFile: body})
+		got := slices.DeleteFunc(brief(Verify(tp, map[string][]byte{OracleFile: body})), func(p string) bool { return !strings.HasPrefix(p, "oracle oracle.json:0.") })
+		if !slices.Equal(got, c.problems) {
+			t.Errorf("%q, %q: %v", c.response, c.message, got)
+		}
+	}
+}
+
 func TestVerifyComparesTheOracleWithTheEvents(t *testing.T) {
 	for field, value := range map[string]string{
 		"seq": `7`, "tool_name": `"x"`, "args_hash": `"x"`, "caller": `"x"`, "args": `{}`, "response": `"x"`, "is_error": `true`,
@@ -170,6 +204,7 @@ func oracleOf(t *testing.T, tp *Tape, change func(name string, v exactjson.Value
 			{Name: "is_error", Value: exactjson.BoolValue(e.IsError)},
 			{Name: "caller", Value: exactjson.StringValue(e.Caller)},
 			{Name: "seq", Value: exactjson.IntValue(int64(e.Seq))},
+			{Name: "error_message", Value: exactjson.StringValue("")},
 		}
 		for i := range members {
 			if change != nil {

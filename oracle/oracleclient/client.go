@@ -7,6 +7,7 @@ package oracleclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,10 +57,13 @@ type Call struct {
 // Answer is what was recorded.
 type Answer struct {
 	Response string   `json:"response"`
-	IsError  bool     `json:"is_error"` // the recorded call had failed, and Response is its error
+	IsError  bool     `json:"is_error"` // the recorded call had failed, and Response is what the model was shown of it
 	Match    string   `json:"match"`
 	Labels   []string `json:"labels"`
 	Outcome  string   `json:"outcome"`
+	// ErrorType and ErrorMessage are those of the exception of a failed call, as far as they were recorded.
+	ErrorType    string `json:"error_type"`
+	ErrorMessage string `json:"error_message"`
 }
 
 // Miss is returned, wrapped, for a call without a recorded answer. It ends the replay or is given to the agent; a tool must not be run
@@ -133,7 +137,8 @@ func (c *Client) Call(ctx context.Context, call Call) (Answer, error) {
 	return answer.Answer, nil
 }
 
-// Execute runs tools as the executors of agents do: a text, or the error of the tool. So it stands in the place of one, as in Forge:
+// Execute runs tools as the executors of agents do: a text, or the error of the tool, of which the loop of the agent makes what the model is shown.
+// So it stands in the place of one, as in Forge:
 //
 //	type replayed struct {
 //		ToolExecutor // lists the definitions
@@ -149,7 +154,7 @@ func (c *Client) Execute(ctx context.Context, tool string, args json.RawMessage)
 		return "", err
 	}
 	if answer.IsError {
-		return "", errors.New(answer.Response)
+		return "", errors.New(cmp.Or(answer.ErrorMessage, answer.Response))
 	}
 	return answer.Response, nil
 }

@@ -30,7 +30,9 @@ func served(t *testing.T) string {
 		return oracle.Entry{ToolName: tool, Args: args, ArgsHash: oracle.Hash(args), Response: response, IsError: failed, ArgsFidelity: oracle.Exact, ResponseFidelity: oracle.Exact}
 	}
 	rules := &oracle.Rules{Tools: map[string]oracle.ToolRule{"clock": {Mode: oracle.ModeLive}}}
-	o, err := oracle.New([]oracle.Entry{entry("count", "seven", false), entry("count", "six", false), entry("mail", "no such address", true)}, oracle.Options{Rules: rules})
+	mail := entry("mail", "Error: no such address", true)
+	mail.ErrorType, mail.ErrorMessage = "MailError", "no such address"
+	o, err := oracle.New([]oracle.Entry{entry("count", "seven", false), entry("count", "six", false), mail}, oracle.Options{Rules: rules})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +66,10 @@ func TestTheClientInGo(t *testing.T) {
 	if _, err := c.Execute(t.Context(), "mail", args); err == nil || err.Error() != "no such address" {
 		t.Errorf("%v", err)
 	}
+	c.ReplayRunID = "failed"
+	if got, err := c.Call(t.Context(), oracleclient.Call{Tool: "mail", Args: args}); err != nil || !got.IsError || got.Response != "Error: no such address" || got.ErrorType != "MailError" || got.ErrorMessage != "no such address" {
+		t.Errorf("%+v, %v", got, err)
+	}
 	again := oracleclient.Client{URL: url, ReplayRunID: "again", Token: token}
 	for range 2 {
 		if got, err := again.Call(t.Context(), oracleclient.Call{Tool: "count", Args: args, ID: "call_1"}); err != nil || got.Response != "seven" {
@@ -89,7 +95,7 @@ import tapedeck_oracle as t
 o = t.from_env()
 def ask(tool, args):
     try: print(o.call(tool, args))
-    except t.RecordedError as e: print("error:", e)
+    except t.RecordedError as e: print("error:", e, "shown:", e.shown)
     except t.Miss as e: print(e.outcome, e.live)
     except t.Broken as e: print("broken")
 for tool in ["count", "count", "count", "clock", "mail"]: ask(tool, {"sku": "SKU-7 ☕"})
@@ -103,7 +109,7 @@ import * as t from "./tapedeck_oracle.mjs";
 let o = t.fromEnv();
 async function ask(tool, args) {
   try { console.log(await o.call(tool, args)); } catch (e) {
-    if (e instanceof t.RecordedError) console.log("error:", e.message);
+    if (e instanceof t.RecordedError) console.log("error:", e.message, "shown:", e.shown);
     else if (e instanceof t.Miss) console.log(e.outcome, e.live ? "True" : "False");
     else if (e instanceof t.Broken) console.log("broken");
     else throw e;
@@ -119,7 +125,7 @@ await ask("count", {});
 }
 
 func TestTheClientsInOtherLanguages(t *testing.T) {
-	const want = "seven\nsix\nexhausted False\nlive True\nerror: no such address\nseven seven\nbroken\n"
+	const want = "seven\nsix\nexhausted False\nlive True\nerror: no such address shown: Error: no such address\nseven seven\nbroken\n"
 	folder, err := filepath.Abs("clients")
 	if err != nil {
 		t.Fatal(err)

@@ -272,6 +272,9 @@ func AppendAnswer(b []byte, o *oracle.Oracle, run string, a *oracle.Answer, near
 		if e.IsError && e.ErrorType != "" {
 			b = text(append(b, `,"error_type":`...), e.ErrorType)
 		}
+		if e.IsError && e.ErrorMessage != "" {
+			b = text(append(b, `,"error_message":`...), e.ErrorMessage)
+		}
 		b = strconv.AppendInt(append(b, `,"entry":`...), int64(a.Index), 10)
 		b = strconv.AppendInt(append(b, `,"occurrence":`...), int64(max(e.Occurrence, 1)), 10)
 		b = text(append(b, `,"match":`...), a.Match())

@@ -67,7 +67,7 @@ func TestToolCallsAreAnsweredAsForgeAsksThem(t *testing.T) {
 	first := entry(t, "http_request", `{"method":"GET","url":"http://x/"}`, `{"stock":98}`)
 	first.Seq, first.Turn, first.LatencyMS, first.ResponseFormat, first.ToolCallID = 2, 1, &latency, "json", "call_1"
 	failed := entry(t, "math", `"{not json"`, `parsing input: invalid`)
-	failed.IsError = true
+	failed.IsError, failed.ErrorType, failed.ErrorMessage = true, "SyntaxError", "invalid"
 	cut := entry(t, "read", `{}`, "cu")
 	cut.ResponseFidelity = oracle.Truncated
 	h := newHandler(t, Config{}, first, failed, cut)
@@ -79,7 +79,7 @@ func TestToolCallsAreAnsweredAsForgeAsksThem(t *testing.T) {
 	expect(t, status, body, 200, hit)
 
 	status, body = ask(t, h, "POST", "/v1/tool-calls", toolCall(`"tool_name":"math","args_raw":"{not json","caller":"","tool_call_id":null`))
-	expect(t, status, body, 200, `{"hit":true,"response":"parsing input: invalid","is_error":true,"entry":1,"occurrence":1,"match":"exact","outcome":"recorded_error","labels":[],`+
+	expect(t, status, body, 200, `{"hit":true,"response":"parsing input: invalid","is_error":true,"error_type":"SyntaxError","error_message":"invalid","entry":1,"occurrence":1,"match":"exact","outcome":"recorded_error","labels":[],`+
 		`"response_format":"text","call":2,"repeated":false,"run_id":"`+runID+`"}`)
 
 	status, body = ask(t, h, "POST", "/v1/tool-calls", toolCall(`"tool_name":"read","args":null,"call_index":5`))

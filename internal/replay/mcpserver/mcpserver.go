@@ -6,6 +6,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -190,7 +191,11 @@ func result(q *oracle.Query, a *oracle.Answer) *mcp.CallToolResult {
 		}
 	}
 	r.IsError = a.Entry.IsError
-	r.Content = []mcp.Content{&mcp.TextContent{Text: a.Entry.Response}}
+	text := a.Entry.Response
+	if a.Entry.IsError {
+		text = cmp.Or(a.Entry.ErrorMessage, text) // the client of the agent makes of it what the model is shown
+	}
+	r.Content = []mcp.Content{&mcp.TextContent{Text: text}}
 	return r
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/interop/chat"
 	"github.com/tapedeck/tapedeck/oracle"
 	"github.com/tapedeck/tapedeck/tape"
+	"github.com/tapedeck/tapedeck/tape/exactjson"
 )
 
 // recordedTape has two tools, one of them on the MCP server "stock" under another name, which is called twice with different answers,
@@ -41,7 +42,7 @@ func recordedTape(t testing.TB) *Tape {
 		case "stock__count":
 			e.Server = &tape.Server{Name: "stock", Tool: "count"}
 		case "mail":
-			e.IsError = true
+			e.Result, e.Error, e.Status, e.IsError = exactjson.Value{}, &tape.Error{Message: "no such address\n\nError: no such address\n    at mail (mail.mjs:1)"}, tape.EventError, true
 		}
 	}
 	o, err := oracle.New(oracle.FromTape(tp), oracle.Options{})

@@ -55,7 +55,7 @@ func (o *Overlay) Lay(recorded, over []oracle.Entry) []oracle.Entry {
 			}
 			found, o.laid[i] = true, true
 			x := &out[i]
-			x.Response, x.ResponseFormat, x.IsError, x.ErrorType = e.Response, e.ResponseFormat, e.IsError, e.ErrorType
+			x.Response, x.ResponseFormat, x.IsError, x.ErrorType, x.ErrorMessage = e.Response, e.ResponseFormat, e.IsError, e.ErrorType, e.ErrorMessage
 			x.ResponseFidelity, x.OtherResponses = e.ResponseFidelity, nil
 		}
 		if !found {

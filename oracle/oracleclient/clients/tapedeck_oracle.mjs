@@ -16,7 +16,7 @@ export class Miss extends Error {
   }
 }
 
-/** The recorded call had failed with this text. */
+/** The recorded call had failed with this text. shown is what the model was shown of it. */
 export class RecordedError extends Error {
   name = "RecordedError";
 }
@@ -50,7 +50,7 @@ export class Oracle {
       throw new Broken(String(cause?.cause?.message ?? cause?.message ?? cause), { cause });
     }
     if (!answer.hit) throw new Miss(tool, answer.outcome, answer.reason);
-    if (answer.is_error) throw new RecordedError(answer.response);
+    if (answer.is_error) throw Object.assign(new RecordedError(answer.error_message || answer.response), { shown: answer.response });
     return answer.response;
   }
 }

@@ -29,7 +29,11 @@ class Miss(Exception):
 
 
 class RecordedError(Exception):
-    """The recorded call had failed with this text."""
+    """The recorded call had failed with this text. shown is what the model was shown of it."""
+
+    def __init__(self, message, shown):
+        super().__init__(message)
+        self.shown = shown
 
 
 class Broken(Exception):
@@ -68,7 +72,7 @@ class Oracle:
         if not answer["hit"]:
             raise Miss(tool, answer["outcome"], answer["reason"])
         if answer["is_error"]:
-            raise RecordedError(answer["response"])
+            raise RecordedError(answer.get("error_message") or answer["response"], answer["response"])
         return answer["response"]
 
 
