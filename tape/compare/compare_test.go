@@ -129,6 +129,24 @@ func TestRulesAndIgnoredFieldsDoNotCount(t *testing.T) {
 	}
 }
 
+// TestTheSameFailureElsewhereIsNoDifference: a stack trace says where it was thrown.
+func TestTheSameFailureElsewhereIsNoDifference(t *testing.T) {
+	run := func(message string) *tape.Tape {
+		t := calls("f 1")
+		t.Events[0].Status, t.Events[0].Error = tape.EventError, &tape.Error{Message: message}
+		return t
+	}
+	recorded := run("late\n\nToolError: late\n    at job (app.mjs:14:9)")
+	if got := compared(t, recorded, run("late\n\nToolError: late\n    at recorded (hooks.cjs:3:1)"), Results); !got.Equal {
+		t.Errorf("%+v", got.First)
+	}
+	for _, other := range []string{"late\n\nOtherError: late\n    at job (app.mjs:14:9)", "later\n\nToolError: later\n    at job (app.mjs:14:9)"} {
+		if got := compared(t, recorded, run(other), Results); got.Equal {
+			t.Errorf("%q is the same", other)
+		}
+	}
+}
+
 func TestIDsThatTheTapeDeclaresDoNotCountWithinValues(t *testing.T) {
 	run := func(id, in string) *tape.Tape {
 		t := calls("f 1")

@@ -4,6 +4,7 @@
 package compare
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tapedeck/tapedeck/tape"
@@ -58,7 +59,7 @@ var Fields = []FieldKind{
 	{FieldQuery, Actions, "retrieval", "what was looked up"},
 	{FieldUserMessage, Actions, "the input", "what the run was asked"},
 	{FieldFailed, Results, "all", "whether the call failed, by status or is_error"},
-	{FieldError, Results, "all", "type and message of the failure"},
+	{FieldError, Results, "all", "type and message of the failure, without a stack trace behind it"},
 	{FieldResult, Results, "tool_call", "what the tool returned"},
 	{FieldExecutedArgs, Results, "tool_call", "what the tool received, where that is not what the model asked for"},
 	{FieldServer, Results, "tool_call", "the MCP server and the tool's name there"},
@@ -197,9 +198,13 @@ func (r *reader) event() {
 	}
 	r.add(FieldFailed, exactjson.BoolValue(e.Status == tape.EventError || e.IsError), "status", false)
 	if e.Error != nil {
+		class, message := e.Error.Type, e.Error.Message
+		if before, of := tape.BeforeStack(message); before != "" { // where it was thrown is another place in another program
+			class, message = cmp.Or(class, of), before
+		}
 		r.add(FieldError, exactjson.ObjectValue(
-			exactjson.Member{Name: "type", Value: exactjson.StringValue(e.Error.Type)},
-			exactjson.Member{Name: "message", Value: exactjson.StringValue(e.Error.Message)}), "error", false)
+			exactjson.Member{Name: "type", Value: exactjson.StringValue(class)},
+			exactjson.Member{Name: "message", Value: exactjson.StringValue(message)}), "error", false)
 	}
 }
 
