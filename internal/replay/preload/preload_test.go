@@ -4,7 +4,12 @@
 package preload
 
 import (
+	"encoding/json"
 	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestEnvironKeepsWhatIsThere(t *testing.T) {
@@ -155,6 +162,144 @@ func TestUnknownVersionsAreRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// failures are answers of an oracle to calls of tools that failed, by the name of the tool.
+var failures = map[string]string{
+	"own":         `{"error_type":"__main__.Unavailable","error_message":"no answer","response":"Error: no answer"}`,
+	"builtin":     `{"error_type":"KeyError","error_message":"'sku'","response":"Error: 'sku'"}`,
+	"written":     `{"error_type":"NotFound","error_message":"no article 7","response":"Error: no article 7"}`,
+	"mcp":         `{"error_type":"mcp.shared.exceptions.McpError","error_message":"timed out","response":"timed out"}`,
+	"unloaded":    `{"error_type":"requests.exceptions.Timeout","error_message":"no answer","response":"Error: no answer"}`,
+	"shown alone": `{"response":"The tool is not there."}`,
+	"type error":  `{"error_type":"TypeError","error_message":"no number","response":"TypeError: no number"}`,
+	"no message":  `{"error_type":"TOOL_ERROR","response":"{\"error\":\"no answer\"}","response_format":"json"}`,
+}
+
+// failing is an oracle of nothing but failures.
+func failing(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var call struct {
+			ToolName string `json:"tool_name"`
+		}
+		err := json.NewDecoder(r.Body).Decode(&call)
+		answer, known := failures[call.ToolName]
+		if err != nil || !known {
+			http.Error(w, call.ToolName, http.StatusBadRequest)
+			return
+		}
+		_, _ = io.WriteString(w, `{"hit":true,"is_error":true,"outcome":"recorded_error",`+answer[1:])
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// saidOf runs a program that prints a JSON object with what became of each of the failures.
+func saidOf(t *testing.T, name string, args ...string) (said map[string][]any) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program(t, name), args...)
+	cmd.Env = append(os.Environ(), "TAPEDECK_ORACLE_URL="+failing(t))
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		err = json.Unmarshal(out, &said)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return said
+}
+
+// TestARecordedErrorIsOfItsClass: frameworks and agents tell errors apart by their classes, and what they say of them by their texts. An error whose class
+// cannot be made again says what the model was shown.
+func TestARecordedErrorIsOfItsClass(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "main.py")
+	write(t, script, `import json, sys, types
+sys.path.insert(0, sys.argv[1])
+import tapedeck_preload as hooks
+
+class Unavailable(LookupError):
+    def __init__(self, sku, milliseconds): super().__init__(f"no answer about {sku}")
+class NotFound(Exception):
+    def __init__(self, sku): super().__init__(f"no article {sku}")
+class McpError(Exception):
+    def __init__(self, error): self.error = error; super().__init__(error.message)
+sys.modules["mcp"], sys.modules["mcp.types"] = types.ModuleType("mcp"), types.ModuleType("mcp.types")
+sys.modules["mcp.types"].INTERNAL_ERROR = -32603
+sys.modules["mcp.types"].ErrorData = lambda code, message: types.SimpleNamespace(code=code, message=message)
+said = {}
+for tool in json.loads(sys.argv[2]):
+    try:
+        hooks._Call(tool, {}).ask()
+    except Exception as err:
+        made = isinstance(err, hooks.RecordedToolError)
+        said[tool] = [type(err).__module__ + "." + type(err).__qualname__, str(err), isinstance(err, LookupError), err.shown if made else None]
+said["mcp"].append(hooks._recorded({"error_type": "McpError", "error_message": "m", "response": "r"}).error.message)
+print(json.dumps(said))
+`)
+	names, err := json.Marshal(slices.Sorted(maps.Keys(failures)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := saidOf(t, "python3", script, filepath.Join(written(t), "python"), string(names))
+	want := map[string][]any{
+		"own":         {"__main__.Unavailable", "no answer", true, nil}, // its constructor wants two values
+		"builtin":     {"builtins.KeyError", "'sku'", true, nil},        // it writes quotes around what it is given
+		"written":     {"__main__.NotFound", "no article 7", false, nil},
+		"mcp":         {"__main__.McpError", "timed out", false, nil, "m"},
+		"unloaded":    {"requests.exceptions.Timeout", "no answer", false, "Error: no answer"},
+		"type error":  {"builtins.TypeError", "no number", false, nil},
+		"shown alone": {"tapedeck_preload.RecordedToolError", "The tool is not there.", false, "The tool is not there."},
+		"no message":  {"builtins.TOOL_ERROR", `{"error":"no answer"}`, false, map[string]any{"error": "no answer"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestARecordedErrorInNode: it has the name and the message of the recorded one, and is of its class where the language has that. Where they are not known the
+// model is shown what it was shown.
+func TestARecordedErrorInNode(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "main.cjs")
+	write(t, script, `require(process.argv[2]).install();
+const { langchain, openaiAgents } = globalThis[Symbol.for("tapedeck.preload")];
+class StructuredTool { async call(arg) { return this._call(arg.args); } }
+class ToolMessage { constructor(fields) { Object.assign(this, fields); } }
+langchain({ StructuredTool, ToolMessage });
+const agents = { tool: (options) => ({ name: options.name, invoke: async (input, details) => {
+  try { return await options.execute(input, {}, details); } catch (err) { return options.errorFunction({}, err, details); }
+} }) };
+openaiAgents(agents);
+(async () => {
+  const said = {};
+  for (const name of JSON.parse(process.argv[3])) {
+    const call = { id: "1", callId: "1", type: "tool_call", name, args: {} };
+    const stock = Object.assign(new StructuredTool(), { name });
+    const by = await stock.call(call).then((m) => m.status + ": " + m.content, (err) => err.constructor.name + ", " + err);
+    const told = await agents.tool({ name, execute: async () => "", errorFunction: (context, err) => "told: " + err }).invoke({}, { toolCall: call });
+    said[name] = [by, told];
+  }
+  console.log(JSON.stringify(said));
+})();
+`)
+	names, err := json.Marshal(slices.Sorted(maps.Keys(failures)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := saidOf(t, "node", script, filepath.Join(written(t), "node", "frameworks.cjs"), string(names))
+	want := map[string][]any{
+		"own":         {"Error, Unavailable: no answer", "Error: no answer"},
+		"builtin":     {"Error, KeyError: 'sku'", "Error: 'sku'"},
+		"written":     {"Error, NotFound: no article 7", "Error: no article 7"},
+		"mcp":         {"Error, McpError: timed out", "timed out"},
+		"unloaded":    {"Error, Timeout: no answer", "Error: no answer"},
+		"shown alone": {"error: The tool is not there.", "The tool is not there."},
+		"no message":  {`error: {"error":"no answer"}`, `{"error":"no answer"}`},
+		"type error":  {"TypeError, TypeError: no number", "told: TypeError: no number"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -5,8 +5,8 @@
 // Answers the tool calls of agent frameworks from an oracle instead of running the tools.
 //
 // Each framework has one place through which every call of a function tool goes. There the function is replaced, after the framework has
-// checked the arguments and started its own span. A recorded answer is returned, a recorded error is thrown, and a miss is thrown. When the
-// oracle cannot be asked the process ends with status 70: a replay without its oracle would run tools. A framework of a version that is not
+// checked the arguments and started its own span. A recorded answer is returned, a recorded error is thrown, with its name and message, so that
+// the framework and the agent make of it what they made when the run was recorded, and a miss is thrown. When the oracle cannot be asked the process ends with status 70: a replay without its oracle would run tools. A framework of a version that is not
 // known ends it with status 78, unless TAPEDECK_PRELOAD_ALLOW names it.
 //
 // The environment is that of the hooks for Python.
@@ -32,6 +32,21 @@ function note(what) {
 
 class OracleMiss extends Error {}
 OracleMiss.prototype.name = "OracleMiss";
+
+/** The tool failed when the run was recorded, with an error that is not known; the text is what the model was shown. */
+class RecordedToolError extends Error {}
+RecordedToolError.prototype.name = "RecordedToolError";
+
+const shown = Symbol("what the model was shown of a recorded error whose class cannot be made again");
+
+/** The error to throw: of the recorded class where the language has it, else of its name. */
+function recorded({ error_type: type, error_message: message, response }) {
+  if (message === undefined) return Object.assign(new RecordedToolError(response), { [shown]: response });
+  const name = type?.slice(type.lastIndexOf(".") + 1);
+  const own = name && Object.hasOwn(globalThis, name) ? globalThis[name] : undefined;
+  if (typeof own === "function" && (own === Error || own.prototype instanceof Error) && own !== AggregateError) return new own(message);
+  return Object.assign(new Error(message), { [shown]: response, ...(name ? { name } : {}) });
+}
 
 // The framework, from version (major, minor) on, before version. The versions are those whose sources were read and that are tested, up to
 // the next one that may break its interface.
@@ -102,11 +117,7 @@ async function asked(tool, args, callId, run) {
     return run();
   }
   if (!answer.hit) throw new OracleMiss(`no recorded answer for this call of ${tool}: ${answer.reason}`);
-  if (answer.is_error) {
-    const err = new Error(answer.response);
-    if (answer.error_type) err.name = answer.error_type;
-    throw err;
-  }
+  if (answer.is_error) throw recorded(answer);
   return answer.response_format === "json" ? JSON.parse(answer.response) : answer.response;
 }
 
@@ -148,7 +159,13 @@ function langchain(m) {
     const answer = async (...given) => {
       let ran = false;
       const run = () => ((ran = true), this._call(...given));
-      const content = await asked(this.name, whole ? whole.args : arg, id, run);
+      let content;
+      try {
+        content = await asked(this.name, whole ? whole.args : arg, id, run);
+      } catch (err) {
+        if (!(err instanceof RecordedToolError) || !id) throw err;
+        content = new m.ToolMessage({ content: err[shown], tool_call_id: id, name: this.name, status: "error" });
+      }
       return paired && !ran ? [content, undefined] : content;
     };
     return call.call(like(this, "_call", answer), arg, config, tags);
@@ -158,11 +175,22 @@ function langchain(m) {
 function openaiAgents(m, exported) {
   const make = m.tool;
   m.tool = function (options) {
+    const told = new Map(); // id of a call → what the model was shown of its failure
     const made = make({
       ...options,
       name: options.name ?? options.execute.name,
-      execute: (input, context, details) =>
-        ask(made.name, details?.toolCall?.arguments || input, details?.toolCall?.callId, () => options.execute(input, context, details)),
+      execute: async (input, context, details) => {
+        const call = details?.toolCall;
+        try {
+          return await ask(made.name, call?.arguments || input, call?.callId, () => options.execute(input, context, details));
+        } catch (err) {
+          if (err[shown] !== undefined) told.set(call?.callId, err[shown]);
+          throw err;
+        }
+      },
+      ...(typeof options.errorFunction === "function" && {
+        errorFunction: (context, err, details) => told.get(details?.toolCall?.callId) ?? options.errorFunction(context, err, details),
+      }),
     });
     return made;
   };

@@ -8,14 +8,18 @@ const fs = require("node:fs");
 const path = require("node:path");
 const { fileURLToPath } = require("node:url");
 
-const hook = (name, bindings) =>
-  `globalThis[Symbol.for("tapedeck.preload")].${name}({${bindings.map((b) => `get ${b}() { return ${b}; }, set ${b}(v) { ${b} = v; }`).join(", ")}}` +
+const hook = (name, bindings, imported = "") =>
+  `globalThis[Symbol.for("tapedeck.preload")].${name}({${bindings.map((b) => `get ${b}() { return ${b}; }, set ${b}(v) { ${b} = v; }, `).join("")}${imported}}` +
   `, typeof exports === "object" ? exports : undefined);`;
 
-// distribution: [file within it, declarations of which its source holds at least one, function of frameworks.cjs]
+// distribution: [file within it, declarations of which its source holds at least one, function of frameworks.cjs, what else it is given: a name that is
+// imported, and stands in an object where the module is one of CommonJS]
 const modules = {
   ai: [/^dist\/index\.(js|mjs|cjs)$/, /\bfunction (executeToolCall|executeTools|runToolsTransformation)\(/g, "vercel"],
-  "@langchain/core": [/^dist\/tools\/index\.(js|mjs|cjs)$/, /\bvar (StructuredTool) = class\b/g, "langchain"],
+  "@langchain/core": [
+    /^dist\/tools\/index\.(js|mjs|cjs)$/, /\bvar (StructuredTool) = class\b/g, "langchain",
+    'get ToolMessage() { return typeof ToolMessage === "function" ? ToolMessage : require_messages_tool.ToolMessage; }',
+  ],
   "@openai/agents-core": [/^dist\/tool\.(js|mjs|cjs)$/, /\bfunction (tool)\(/g, "openaiAgents"],
   "@mastra/core": [/^dist\/chunk-[^/]*\.(js|mjs|cjs)$/, /\bvar (CoreToolBuilder) = class\b/g, "mastra"],
 };
@@ -45,7 +49,7 @@ function append(location) {
     // an unknown version
   }
   const said = JSON.stringify([name, String(version), found.length > 0]).slice(1, -1);
-  return `\n;if (globalThis[Symbol.for("tapedeck.preload")].loaded(${said})) {${hook(known[2], found)}}\n`;
+  return `\n;if (globalThis[Symbol.for("tapedeck.preload")].loaded(${said})) {${hook(known[2], found, known[3])}}\n`;
 }
 
 module.exports = { append };

@@ -6,7 +6,9 @@ Each framework has one place through which every call of a function tool goes. T
 framework has checked the arguments and started its own span, so that validation, error handling and telemetry stay the framework's.
 What is asked are the arguments as the model wrote them, where the framework still has them.
 
-A recorded answer is returned, a recorded error is raised, and a miss is raised as OracleMiss. When the oracle cannot be asked the process
+A recorded answer is returned, and a recorded error is raised, of the class that it had, so that the framework and the agent make of it what
+they made when the run was recorded. Where that class cannot be made again the model is shown what it was shown, as a failure. A miss is raised
+as OracleMiss. When the oracle cannot be asked the process
 ends with status 70: a replay without its oracle would run tools. A framework of a version that is not known ends it with status 78,
 unless TAPEDECK_PRELOAD_ALLOW names its distribution.
 
@@ -18,6 +20,7 @@ JSON object per line is appended: what was hooked, what ran live).
 import asyncio
 import contextlib
 import contextvars
+import dataclasses
 import functools
 import http.client
 import importlib.metadata
@@ -39,22 +42,65 @@ class OracleMiss(Exception):
 
 
 class RecordedToolError(Exception):
-    """The tool failed when the run was recorded; the text is what was recorded."""
+    """The tool failed when the run was recorded, with an error whose class is not known or cannot be made again. The text is its message, where
+    that was recorded. shown is the value that the model was shown of it."""
+
+    shown = None
 
 
-def _recorded(name, text):
-    """The error to raise. It is of the recorded type too, as far as that is loaded and can be made of a text: an agent may catch it."""
-    module, _, last = (name or "").rpartition(".")
-    of = getattr(sys.modules.get(module or "builtins"), last, None) if last else None
-    if not (isinstance(of, type) and issubclass(of, Exception)) or issubclass(of, RecordedToolError):
-        found = [c for c in _exceptions(Exception) if c.__name__ == last and last]
-        of = found[0] if len(found) == 1 else None
-    if of is not None:
+def _recorded(answer):
+    """The error to raise: of the recorded class, as far as that is loaded and can be made of a text. Else a RecordedToolError of its name."""
+    shown = json.loads(answer["response"]) if answer.get("response_format") == "json" else answer["response"]
+    name, text = answer.get("error_type") or "", answer.get("error_message")
+    module, _, last = name.rpartition(".")
+    if text is not None:
+        of = _class(module, last)
+        err = _made(of, text) if of is not None else None
+        if err is not None:
+            return err
+    own = {"__module__": module or "builtins"}
+    of = type(last, (RecordedToolError,), own) if last.isidentifier() else RecordedToolError
+    err = of(text if text is not None else answer["response"])
+    err.shown = shown
+    return err
+
+
+def _class(module, last):
+    """The loaded class of exceptions with a name; the module may be missing, or another one than where it is defined."""
+    if not last:
+        return None
+    of = getattr(sys.modules.get(module or "builtins"), last, None)
+    if isinstance(of, type) and issubclass(of, Exception) and not issubclass(of, RecordedToolError):
+        return of
+    found = [c for c in _exceptions(Exception) if c.__name__ == last]
+    return found[0] if len(found) == 1 else None
+
+
+def _made(of, text):
+    """An exception of a class that says the text, or None. Some constructors write the text around what they are given, others want more than
+    a text: then the exception is made without them, and lacks what they set."""
+
+    def mcp():
+        from mcp.types import INTERNAL_ERROR, ErrorData
+
+        return of(ErrorData(code=INTERNAL_ERROR, message=text))
+
+    def bare(cls=of):
+        err = cls.__new__(cls, text)
+        err.args = (text,)
+        return err
+
+    def saying():
+        return bare(type(of.__name__, (of,), {"__module__": of.__module__, "__qualname__": of.__qualname__, "__str__": lambda self: text}))
+
+    for make in (mcp,) if of.__name__ == "McpError" else (lambda: of(text), bare, saying):
         try:
-            return type(of.__name__, (RecordedToolError, of), {"__module__": of.__module__, "__str__": lambda self: text})(text)
-        except Exception:  # its constructor wants more than a text
+            err = make()
+            if str(err) == text:
+                return err
+        except Exception:  # it cannot be made so
             pass
-    return type(last, (RecordedToolError,), {})(text) if last.isidentifier() else RecordedToolError(text)
+    return None
 
 
 def _exceptions(base):
@@ -113,13 +159,15 @@ def _post(body):
 
 
 class _Call:
-    """One tool call on its way: what the model asked."""
+    """One tool call on its way: what the model asked. failed(call, error) returns what a framework has for a failure in place of a RecordedToolError
+    that would end its run, or raises it; returned is what it makes of a value."""
 
-    def __init__(self, tool, args, call_id=None):
-        self.tool, self.args, self.call_id = tool, args, call_id
+    def __init__(self, tool, args, call_id=None, failed=None, returned=None):
+        self.tool, self.args, self.call_id, self.failed, self.returned = tool, args, call_id, failed, returned
         allowed = {t.strip() for t in os.environ.get("TAPEDECK_ALLOW_LIVE", "").split(",")}
         self.allowed = tool in allowed or "*" in allowed
         self.answer = None
+        self.raised = None  # the recorded error
 
     @property
     def live(self):
@@ -152,11 +200,18 @@ class _Call:
         return answer
 
     def ask(self):
+        value = self._ask()
+        return value if self.returned is None else self.returned(value)
+
+    def _ask(self):
         answer = self._answer()
         if not answer["hit"]:
             raise OracleMiss(f"no recorded answer for this call of {self.tool}: {answer['reason']}")
         if answer["is_error"]:
-            raise _recorded(answer.get("error_type"), answer["response"])
+            self.raised = _recorded(answer)
+            if self.failed is not None and isinstance(self.raised, RecordedToolError):
+                return self.failed(self, self.raised)
+            raise self.raised
         if answer.get("response_format") == "json":
             return json.loads(answer["response"])
         return answer["response"]
@@ -184,15 +239,16 @@ _live = contextvars.ContextVar("tapedeck_live", default=False)
 
 
 class _begin:
-    def __init__(self, tool, args, call_id=None):
-        self.call = _Call(tool, args, call_id)
+    def __init__(self, *args, **kwargs):
+        self.call = _Call(*args, **kwargs)
 
     def __enter__(self):
         self.token = _begun.set(self.call)
         return self.call
 
     def __exit__(self, *_):
-        _begun.reset(self.token)
+        with contextlib.suppress(ValueError):  # a generator that was left half-way is closed elsewhere, where the variable is another one
+            _begun.reset(self.token)
 
 
 def _arguments(fn, args, kwargs, leave_out):
@@ -317,34 +373,23 @@ def _argument(args, kwargs, position, name, default=None):
 # ---- the frameworks ----
 
 def _langchain(module):
-    tool = module.BaseTool
+    tool, message = module.BaseTool, module.ToolMessage
+
+    def failed(call, err):
+        # What is thrown ends a run, unless the agent knows its class.
+        if call.call_id is None:
+            raise err
+        text = err.shown if isinstance(err.shown, str) else json.dumps(err.shown, ensure_ascii=False)
+        return message(text, tool_call_id=call.call_id, name=call.tool, status="error")
 
     def begin(self, args, kwargs):
-        return _begin(self.name, _argument(args, kwargs, 0, "tool_input", {}), kwargs.get("tool_call_id"))
+        # A tool that gives the model one thing and the program another has its content recorded alone.
+        paired = self.response_format == "content_and_artifact"
+        return _begin(self.name, _argument(args, kwargs, 0, "tool_input", {}), kwargs.get("tool_call_id"), failed, (lambda value: (value, None)) if paired else None)
 
     _around(tool, "run", begin)
     _around(tool, "arun", begin)
     _replace_in_subclasses(tool, ("_run", "_arun"))
-
-    # A tool that gives the model one thing and the program another has its content recorded alone.
-    ask = _Call.ask
-    for name in ("run", "arun"):
-        _around(tool, name, lambda self, args, kwargs: _Paired(self.response_format == "content_and_artifact"))
-    _Call.ask = lambda self: (ask(self), None) if _paired.get() else ask(self)
-
-
-_paired = contextvars.ContextVar("tapedeck_paired", default=False)
-
-
-class _Paired:
-    def __init__(self, paired):
-        self.paired = paired
-
-    def __enter__(self):
-        self.token = _paired.set(self.paired)
-
-    def __exit__(self, *_):
-        _paired.reset(self.token)
 
 
 def _openai_agents(module):
@@ -369,17 +414,28 @@ def _openai_agents(module):
         if getattr(function_tool, "_is_agent_tool", False):
             return await invoke(function_tool=function_tool, context=context, arguments=arguments)
         with _begin(function_tool.name, arguments or "{}", getattr(context, "tool_call_id", None)) as call:
-            if "_tapedeck" in function_tool.__dict__ or call.live:
-                if call.live and "_tapedeck" not in function_tool.__dict__:
+            hooked = "_tapedeck" in function_tool.__dict__
+            if call.live:
+                if not hooked:
                     _note(live=call.tool)
                 return await invoke(function_tool=function_tool, context=context, arguments=arguments)
-            return module._FunctionToolInvocationResult(await asyncio.to_thread(call.ask))
+            if hooked:
+                result = await invoke(function_tool=function_tool, context=context, arguments=arguments)
+                if isinstance(call.raised, RecordedToolError):  # what was made of it may be of another error than the recorded one
+                    result = dataclasses.replace(result, output=call.raised.shown)
+                return result
+            try:
+                return module._FunctionToolInvocationResult(await asyncio.to_thread(call.ask))
+            except OracleMiss:
+                raise
+            except Exception:  # what such a tool throws the framework tells the model within it
+                return module._FunctionToolInvocationResult(call.answer["response"])
 
     module._invoke_function_tool_with_metadata = invoked
 
 
 def _pydantic_ai(module):
-    from pydantic_ai.exceptions import ModelRetry
+    from pydantic_ai import exceptions
 
     toolset = module.FunctionToolset
     run = toolset.call_tool
@@ -399,8 +455,10 @@ def _pydantic_ai(module):
             return await run(self, name, tool_args, ctx, tool)
         try:
             return await asyncio.to_thread(call.ask)
-        except RecordedToolError as err:
-            raise ModelRetry(str(err)) from err  # the one error of a tool after which a run goes on
+        except (RecordedToolError, exceptions.ToolRetryError) as err:
+            raise exceptions.ModelRetry(str(err)) from err  # what its own error is recorded as, and the one after which a run goes on
+        except exceptions.ToolFailedError as err:
+            raise exceptions.ToolFailed(str(err)) from err
 
     toolset.call_tool = call_tool
 
@@ -418,7 +476,10 @@ def _google_adk(module):
         if call.live:
             _note(live=call.tool)
             return await invoke(self, target, args_to_call)
-        return await asyncio.to_thread(call.ask)
+        try:
+            return await asyncio.to_thread(call.ask)
+        except RecordedToolError as err:
+            return err.shown
 
     tool._invoke_callable = _invoke_callable
     if hasattr(tool, "_should_run_generator_as_node"):
@@ -446,10 +507,24 @@ def _strands(module):
         return _begin(use.get("name") or self.tool_name, use.get("input", {}), use.get("toolUseId"))
 
     _around(tool, "stream", begin)
+    wrap = tool._wrap_tool_result
+
+    @functools.wraps(wrap)
+    def _wrap_tool_result(self, tool_use_id, result, exception=None):
+        if isinstance(exception, RecordedToolError) and isinstance(exception.shown, str):
+            result = {**result, "content": [{"text": exception.shown}]}
+        return wrap(self, tool_use_id, result, exception)
+
+    tool._wrap_tool_result = _wrap_tool_result
 
 
 def _crewai(module):
     sanitize = getattr(module, "sanitize_tool_name", lambda name: name)
+
+    def failed(call, err):
+        if "error_message" in call.answer:
+            raise err
+        return err.shown  # the framework would put words of its own around it
 
     def begin(self, args, kwargs):
         func = self.__dict__.get("func")
@@ -457,7 +532,7 @@ def _crewai(module):
             self.__dict__["func"] = stand_in(func, self.name)
         if _begun.get() is not None:
             return contextlib.nullcontext()  # run calls _run
-        return _begin(sanitize(self.name), _arguments(func or self._run, args, kwargs, ()))
+        return _begin(sanitize(self.name), _arguments(func or self._run, args, kwargs, ()), failed=failed)
 
     for cls in (module.BaseTool, module.Tool):
         for name in ("run", "arun") if cls is module.BaseTool else ("run", "arun", "_run", "_arun"):
